@@ -1,0 +1,105 @@
+package keyspace
+
+// Rows inside the range of one document: the head first, so that a scan meets
+// it before the bodies.
+const (
+	SubHead  = 1 // the document head
+	SubChunk = 2 // a chunk of old trunk revisions; tail: first generation, 4 bytes
+	SubBody  = 3 // the body of a revision; tail: generation, 4 bytes, and hash
+)
+
+// The kinds of row outside databases.
+var (
+	Meta = Space{Name: "meta", Code: 'a', System: true, Version: 1,
+		Columns: []Column{{"name", Text}},
+		Doc:     "one value of the whole store: its format, its UUID, the last database number"}
+	Catalogue = Space{Name: "catalogue", Code: 'b', System: true, Version: 1,
+		Columns: []Column{{"database", Text}},
+		Doc:     "a database by name: its number, its kind, when it was made"}
+	Job = Space{Name: "job", Code: 'c', System: true, Version: 1,
+		Columns: []Column{{"kind", Text}, {"number", Uint}, {"subject", Text}},
+		Doc:     "work to be done in the background: what is left of it"}
+	Token = Space{Name: "token", Code: 'd', System: true, Version: 1,
+		Columns: []Column{{"time", Uint}, {"token", Tail}},
+		Doc:     "a commit happened: settles unknown outcomes; kept an hour (time: Unix seconds)"}
+	UpdateFeed = Space{Name: "updates", Code: 'e', System: true, Version: 1,
+		Columns: []Column{{"sequence", Uint}},
+		Doc:     "a database was created, updated or deleted; one entry each, moved at every event"}
+	UpdateHead = Space{Name: "updates-head", Code: 'f', System: true, Version: 1,
+		Columns: []Column{{"database", Text}},
+		Doc:     "where a database's entry in the updates feed stands"}
+)
+
+// The kinds of row in a database. Index rows (code 0x80 and up) are declared
+// by the index kinds when they come.
+var (
+	LaneHead = Space{Name: "lane", Code: 0x01, Version: 1,
+		Columns: []Column{{"lane", Uint}},
+		Doc:     "next sequence, incarnation, version of definitions and security, counts and sizes"}
+	Setting = Space{Name: "setting", Code: 0x02, Version: 1,
+		Columns: []Column{{"name", Text}},
+		Doc:     "a setting of the database: security, revs_limit, purged_infos_limit"}
+	Doc = Space{Name: "doc", Code: 0x10, Version: 1,
+		Columns: []Column{{"id", Text}, {"sub", Uint}, {"tail", Tail}},
+		Doc:     "a document: its head (tree, feed sequence), trunk chunks and bodies by revision"}
+	BodyChunk = Space{Name: "body-chunk", Code: 0x11, Version: 1,
+		Columns: []Column{{"id", Text}, {"generation", Uint}, {"hash", Text}, {"chunk", Uint}},
+		Doc:     "64 KB of a large body, out of the way of scans"}
+	Feed = Space{Name: "feed", Code: 0x20, Version: 1,
+		Columns: []Column{{"lane", Uint}, {"sequence", Uint}},
+		Doc:     "the document that got the sequence last, its leaves; or that something is gone"}
+	PartitionFeed = Space{Name: "partition-feed", Code: 0x21, Version: 1,
+		Columns: []Column{{"partition", Text}, {"sequence", Uint}},
+		Doc:     "the same for one partition"}
+	Partition = Space{Name: "partition", Code: 0x22, Version: 1,
+		Columns: []Column{{"partition", Text}},
+		Doc:     "a partition's counters, its last sequence and whether it is being dropped"}
+	Rank = Space{Name: "rank", Code: 0x23, Version: 1,
+		Columns: []Column{{"ranking", Text}, {"value", Uint}, {"partition", Text}},
+		Doc:     "a partition's place in a ranking (empty value)"}
+	Ranked = Space{Name: "ranked", Code: 0x24, Version: 1,
+		Columns: []Column{{"partition", Text}},
+		Doc:     "the values under which a partition stands in the rankings"}
+	RankCheckpoint = Space{Name: "rank-checkpoint", Code: 0x25, Version: 1,
+		Columns: []Column{{"lane", Uint}},
+		Doc:     "the sequence up to which the rankings are made, and when"}
+	Local = Space{Name: "local", Code: 0x30, Version: 1,
+		Columns: []Column{{"scope", Text}, {"id", Text}},
+		Doc:     "a local document; scope: the door it belongs to, empty for the database"}
+	Blob = Space{Name: "blob", Code: 0x40, Version: 1,
+		Columns: []Column{{"blob", Uint}},
+		Doc:     "an attachment's bytes: references, sizes, digests, partition"}
+	BlobChunk = Space{Name: "blob-chunk", Code: 0x41, Version: 1,
+		Columns: []Column{{"blob", Uint}, {"chunk", Uint}},
+		Doc:     "a piece of a blob"}
+	BlobDigest = Space{Name: "blob-digest", Code: 0x42, Version: 1,
+		Columns: []Column{{"partition", Text}, {"sha256", Text}},
+		Doc:     "the blob that holds these bytes for the partition"}
+	BlobPending = Space{Name: "blob-pending", Code: 0x43, Version: 1,
+		Columns: []Column{{"deadline", Uint}, {"blob", Uint}},
+		Doc:     "a blob that no document names yet and that goes after the deadline (Unix seconds)"}
+	Beaten = Space{Name: "beaten", Code: 0x50, Version: 1,
+		Columns: []Column{{"time", Uint}, {"commit", Uint}},
+		Doc:     "revisions beaten at a time (Unix milliseconds) whose bodies are still stored"}
+	Purge = Space{Name: "purge", Code: 0x51, Version: 1,
+		Columns: []Column{{"purge sequence", Uint}},
+		Doc:     "a purge of one document: its revisions"}
+)
+
+// Spaces is the table of all kinds of row, in key order.
+var Spaces = []*Space{
+	&Meta, &Catalogue, &Job, &Token, &UpdateFeed, &UpdateHead,
+	&LaneHead, &Setting, &Doc, &BodyChunk, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint,
+	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Beaten, &Purge,
+}
+
+// BodyTail is the tail of a body row: the generation in four bytes, so that
+// bodies lie oldest first, and the hash.
+func BodyTail(gen uint32, hash string) string {
+	b := make([]byte, 4, 4+len(hash))
+	b[0], b[1], b[2], b[3] = byte(gen>>24), byte(gen>>16), byte(gen>>8), byte(gen)
+	return string(append(b, hash...))
+}
+
+// ChunkTail is the tail of a trunk chunk row.
+func ChunkTail(gen uint32) string { return BodyTail(gen, "") }

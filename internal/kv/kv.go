@@ -1,0 +1,130 @@
+// Package kv owns the contract between the store and a storage engine: an
+// ordered map of byte strings with snapshots and transactions, and its limits.
+//
+// Engines live in kv/pebblekv and later kv/tikvkv; kv/kvtest holds the suite
+// that each of them passes, a model engine in memory that enforces the
+// smallest limits, and a wrapper that injects faults. The comments here are the
+// specification, and kvtest checks them. Nothing here knows what a document is.
+//
+// Isolation. A transaction reads from the snapshot it began with, overlaid with
+// its own writes: snapshot isolation. Two transactions that write the same key,
+// or of which one writes a key that the other read for update, do not both
+// commit from the same snapshot: the later one's closure is run again. Write
+// skew over plainly read keys DOES commit, and so do phantoms in ranges;
+// whatever a write relies on is therefore read by GetForUpdate, and no write
+// decision rests on a range.
+//
+// Durability. When Update returns nil the writes are on disk, and only then can
+// any View see them: a snapshot never holds a write that a crash could take
+// back. A reader that begins after an Update returned sees its writes.
+package kv
+
+import (
+	"context"
+	"time"
+)
+
+// Engine is an ordered, transactional key-value store. All methods may be
+// called from many goroutines.
+type Engine interface {
+	// View runs fn over a snapshot of all durable writes. The snapshot and
+	// its iterators must not be used after fn returns. fn's error is
+	// returned as it is. Errors: SnapshotTooOld when the closure outlives
+	// Limits.Age (returned by the reads within it).
+	View(ctx context.Context, fn func(Snapshot) error) error
+
+	// Update runs fn and commits its writes atomically. fn may run several
+	// times, each time over a fresh snapshot and with no trace of the runs
+	// before, so it has no outside effect. If fn returns an error nothing
+	// is written and that error is returned as it is; even then Update
+	// returns only when everything fn read is durable, so that a refusal
+	// never tells of a write that a crash could take back.
+	// Errors: TooLarge for keys, values or transactions over the limits;
+	// UnknownOutcome when the commit may or may not have happened (nothing
+	// but a row written in the same transaction can tell).
+	Update(ctx context.Context, fn func(Txn) error) error
+
+	// Discard removes all keys in r, irrevocably and outside any
+	// transaction; snapshots begun earlier may or may not still see them.
+	// It is only for ranges that nobody reads or writes any more.
+	Discard(ctx context.Context, r Range) error
+
+	// Limits tells what the engine accepts; it never changes.
+	Limits() Limits
+
+	// Close waits for running closures and releases the engine.
+	Close() error
+}
+
+// Snapshot reads one state of the store.
+type Snapshot interface {
+	// Get returns the value of key, which the caller owns. ErrNotFound if
+	// there is none.
+	Get(key []byte) ([]byte, error)
+	// Iterate gives an iterator over r, placed before its first key in the
+	// direction of travel. The caller closes it.
+	Iterate(r Range, o IterOptions) (Iterator, error)
+}
+
+// Txn is a snapshot that can be written to; it sees its own writes. A Txn is
+// for one goroutine. Keys and values given to it may be reused by the caller
+// after the call.
+type Txn interface {
+	Snapshot
+	// GetForUpdate is Get, and makes the commit fail and rerun if another
+	// transaction wrote key since the snapshot, also when key is absent.
+	GetForUpdate(key []byte) ([]byte, error)
+	// Put sets key to value. Empty values are allowed, empty keys are not.
+	Put(key, value []byte) error
+	// Delete removes key, which need not exist.
+	Delete(key []byte) error
+	// DeleteOnce removes a key that has been put exactly once since it last
+	// did not exist. Engines may make the pair vanish without a tombstone;
+	// for keys put more than once the result is undefined.
+	DeleteOnce(key []byte) error
+}
+
+// Iterator walks keys of a range in byte order. Key is valid until the next
+// move; Value is a copy that the caller owns.
+type Iterator interface {
+	// Next moves to the next key in the direction of travel (at first: onto
+	// the first key) and reports whether there is one.
+	Next() bool
+	// Seek moves to the first key at or beyond key in the direction of
+	// travel, within the range, and reports whether there is one.
+	Seek(key []byte) bool
+	Key() []byte
+	Value() ([]byte, error)
+	// Err tells why the last move reported false; nil at the end of the range.
+	Err() error
+	Close() error
+}
+
+// Range is the half-open interval of keys Start ≤ k < End. A nil End means no
+// upper bound.
+type Range struct{ Start, End []byte }
+
+// IterOptions change an iteration; the zero value walks forward.
+type IterOptions struct {
+	Reverse bool
+}
+
+// Limits bound what one engine accepts.
+type Limits struct {
+	Key   int           // bytes in a key
+	Value int           // bytes in a value
+	Txn   int           // bytes of keys and values written by one transaction
+	Age   time.Duration // how long a snapshot or transaction may live
+}
+
+// Measurer is implemented by engines that can tell what a range takes on disk.
+type Measurer interface {
+	// DiskSize estimates the bytes that r takes on disk, after compression.
+	DiskSize(r Range) (uint64, error)
+}
+
+// Compacter is implemented by engines whose files can be compacted on demand.
+type Compacter interface {
+	// Compact rewrites r so that overwritten and deleted rows take no space.
+	Compact(ctx context.Context, r Range) error
+}

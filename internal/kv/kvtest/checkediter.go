@@ -1,0 +1,113 @@
+package kvtest
+
+import (
+	"bytes"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// checkedIterator watches an iterator's moves and lends out its keys.
+type checkedIterator struct {
+	s       *checkedSnapshot
+	it      kv.Iterator
+	r       kv.Range
+	reverse bool
+	on      bool // it stands on a row
+	closed  bool
+	key     []byte // the row's key
+	out     []byte // the copy of key that the caller holds, if any
+	last    []byte // the key before, nil after a Seek
+}
+
+// move ends the life of the key lent out and notes where the iterator went.
+func (it *checkedIterator) move(op string, move func() bool) bool {
+	defer it.s.enter(op)()
+	if it.closed {
+		it.s.c.t.Errorf("kv: %s on a closed iterator", op)
+		return false
+	}
+	it.recall()
+	it.on = move()
+	if !it.on {
+		it.s.c.kinds(op, it.it.Err(), dberr.SnapshotTooOld, dberr.Unavailable, dberr.Internal)
+		return false
+	}
+	it.key = bytes.Clone(it.it.Key())
+	it.inside(op)
+	it.last = it.key
+	return true
+}
+
+// recall takes back the key lent out: whoever kept it finds it overwritten.
+func (it *checkedIterator) recall() {
+	if it.out != nil && !bytes.Equal(it.out, it.key) {
+		it.s.c.t.Errorf("kv: the key %q of an iterator was changed to %q", it.key, it.out)
+	}
+	scribble(it.out)
+	it.out = nil
+}
+
+// inside checks that the key lies in the range and beyond the one before.
+func (it *checkedIterator) inside(op string) {
+	if bytes.Compare(it.key, it.r.Start) < 0 || it.r.End != nil && bytes.Compare(it.key, it.r.End) >= 0 {
+		it.s.c.t.Errorf("kv: %s led to %q, outside of [%q, %q)", op, it.key, it.r.Start, it.r.End)
+	}
+	if it.last == nil {
+		return
+	}
+	if c := bytes.Compare(it.last, it.key); c == 0 || c > 0 != it.reverse {
+		it.s.c.t.Errorf("kv: %s led from %q to %q", op, it.last, it.key)
+	}
+}
+
+// Next implements kv.Iterator.
+func (it *checkedIterator) Next() bool { return it.move("Next", it.it.Next) }
+
+// Seek implements kv.Iterator.
+func (it *checkedIterator) Seek(key []byte) bool {
+	it.last = nil
+	args, scribble := lent(key)
+	defer scribble()
+	return it.move("Seek", func() bool { return it.it.Seek(args[0]) })
+}
+
+// Key implements kv.Iterator.
+func (it *checkedIterator) Key() []byte {
+	defer it.s.enter("Key")()
+	if !it.on || it.closed {
+		it.s.c.t.Error("kv: Key of an iterator that stands on no row")
+		return nil
+	}
+	if it.out == nil {
+		it.out = bytes.Clone(it.key)
+	}
+	return it.out
+}
+
+// Value implements kv.Iterator.
+func (it *checkedIterator) Value() ([]byte, error) {
+	defer it.s.enter("Value")()
+	if !it.on || it.closed {
+		it.s.c.t.Error("kv: Value of an iterator that stands on no row")
+	}
+	value, err := it.it.Value()
+	it.s.c.kinds("Value", err, dberr.SnapshotTooOld, dberr.Unavailable, dberr.Internal)
+	return value, err
+}
+
+// Err implements kv.Iterator.
+func (it *checkedIterator) Err() error { return it.it.Err() }
+
+// Close implements kv.Iterator.
+func (it *checkedIterator) Close() error {
+	defer it.s.enter("Close")()
+	if it.closed {
+		it.s.c.t.Error("kv: an iterator was closed twice")
+		return nil
+	}
+	it.recall()
+	it.closed = true
+	it.s.open.Add(-1)
+	return it.it.Close()
+}

@@ -1,0 +1,177 @@
+package kvtest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// ModelOptions say how a Model differs from the usual one.
+type ModelOptions struct {
+	Limits kv.Limits        // zero fields: the model's own small limits
+	Now    func() time.Time // clock for ages; nil: time.Now
+}
+
+// modelLimits are smaller than those of any engine: a key that fits into an
+// index row of PostgreSQL, a value of two body chunks, a transaction within one
+// of TiKV's raft entries.
+var modelLimits = kv.Limits{Key: 1 << 10, Value: 128 << 10, Txn: 4 << 20, Age: 10 * time.Second}
+
+// Model is the contract as a program: an engine in memory, written to be seen
+// right rather than to be fast. Other engines are compared with it, and tests
+// of higher floors run on it, since it enforces the smallest limits and refuses
+// misuse that other engines leave undefined: DeleteOnce of a key that was not
+// put exactly once.
+type Model struct {
+	limits kv.Limits
+	now    func() time.Time
+	open   sync.RWMutex // read-held by running calls; taken for good by Close
+
+	mu struct {
+		sync.Mutex
+		rows *tree
+		n    uint64            // commits so far
+		last map[string]uint64 // key → the last commit that wrote it
+		runs uint64            // runs of transactions so far
+	}
+}
+
+var _ kv.Engine = (*Model)(nil)
+
+// NewModel makes an empty model.
+func NewModel(o ModelOptions) *Model {
+	l := o.Limits
+	fill := func(field *int, value int) {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	fill(&l.Key, modelLimits.Key)
+	fill(&l.Value, modelLimits.Value)
+	fill(&l.Txn, modelLimits.Txn)
+	if l.Age == 0 {
+		l.Age = modelLimits.Age
+	}
+	m := &Model{limits: l, now: o.Now}
+	if m.now == nil {
+		m.now = time.Now
+	}
+	m.mu.last = make(map[string]uint64)
+	return m
+}
+
+// Limits implements kv.Engine.
+func (m *Model) Limits() kv.Limits { return m.limits }
+
+func (m *Model) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !m.open.TryRLock() {
+		return dberr.New(dberr.Unavailable, "", "The storage engine is closed.")
+	}
+	return nil
+}
+
+// View implements kv.Engine.
+func (m *Model) View(ctx context.Context, fn func(kv.Snapshot) error) error {
+	if err := m.enter(ctx); err != nil {
+		return err
+	}
+	defer m.open.RUnlock()
+	m.mu.Lock()
+	rows := m.mu.rows
+	m.mu.Unlock()
+	return fn(&modelSnapshot{ctx: ctx, m: m, begun: m.now(), rows: rows})
+}
+
+// Update implements kv.Engine.
+func (m *Model) Update(ctx context.Context, fn func(kv.Txn) error) error {
+	if err := m.enter(ctx); err != nil {
+		return err
+	}
+	defer m.open.RUnlock()
+	for {
+		t := m.begin(ctx)
+		if err := fn(t); err != nil {
+			return err
+		}
+		if err := t.check(); err != nil {
+			return err
+		}
+		if m.commit(t) {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+func (m *Model) begin(ctx context.Context) *modelTxn {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.runs++
+	return &modelTxn{
+		modelSnapshot: modelSnapshot{ctx: ctx, m: m, begun: m.now(), rows: m.mu.rows},
+		start:         m.mu.n,
+		run:           m.mu.runs,
+		locked:        make(map[string]bool),
+		written:       make(map[string]bool),
+	}
+}
+
+// commit makes t's writes the newest state unless a later commit touched what
+// it relies on.
+func (m *Model) commit(t *modelTxn) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, keys := range []map[string]bool{t.locked, t.written} {
+		for key := range keys {
+			if m.mu.last[key] > t.start {
+				return false
+			}
+		}
+	}
+	m.mu.n++
+	for key := range t.written {
+		m.mu.last[key] = m.mu.n
+		if r, ok := t.rows.get(key); ok {
+			m.mu.rows = m.mu.rows.with(r)
+		} else {
+			end := key + "\x00"
+			m.mu.rows = m.mu.rows.without(key, &end)
+		}
+	}
+	return true
+}
+
+// Discard implements kv.Engine.
+func (m *Model) Discard(ctx context.Context, r kv.Range) error {
+	if err := m.enter(ctx); err != nil {
+		return err
+	}
+	defer m.open.RUnlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.rows = m.mu.rows.without(string(r.Start), text(r.End))
+	return nil
+}
+
+// Close implements kv.Engine.
+func (m *Model) Close() error {
+	m.open.Lock()
+	return nil
+}
+
+// text gives key as a string, nil for nil.
+func text(key []byte) *string {
+	if key == nil {
+		return nil
+	}
+	s := string(key)
+	return &s
+}

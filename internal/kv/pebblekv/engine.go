@@ -1,0 +1,147 @@
+// Package pebblekv is the embedded engine: it keeps the kv contract over
+// Pebble, on one directory of one machine.
+//
+// It owns what Pebble does not give: snapshot isolation for closures
+// (conflicts.go, txn.go), commits that share one fsync (commit.go), reads that
+// never see a write a crash could take back (state.go), and a disk that fails
+// cleanly (failstop.go). Its settings are in options.go and the measurements
+// behind them in docs/decisions/0001-pebble-settings.md. It must not know what
+// a row means.
+//
+// Begin reading at Engine and at (*Engine).Update.
+package pebblekv
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// Engine is a kv.Engine over one Pebble database.
+//
+// Pebble makes a batch readable before it is synced. Showing such a batch to a
+// reader would tell of a write that a crash can still take back, and waiting
+// for each sync before the next batch would cost a fsync per commit. So the
+// engine keeps two states of the database, each a Pebble snapshot taken right
+// after a batch was applied and numbered by that commit:
+//
+//   - applied: the newest state. Updates begin here, so that commit N+1 can be
+//     made on top of N while N is still being synced.
+//   - durable: the newest state whose log is known to be on disk. Views read
+//     here and nowhere else.
+//
+// A commit holds the commit mutex for validation, the application of its batch
+// and the taking of the snapshot; then it waits for its sync outside, together
+// with whoever else is waiting, and moves durable forward. The log is synced in
+// order, so when commit N is on disk every commit before it is, and an Update
+// that only read may return as soon as durable has reached what it read.
+//
+// If the log cannot be written the engine stops for good (see failstop.go):
+// commits whose fate is open get UnknownOutcome, later ones Unavailable, and
+// Views go on reading the durable state.
+type Engine struct {
+	db     *pebble.DB
+	lock   *pebble.Lock
+	log    *slog.Logger
+	limits kv.Limits
+	now    func() time.Time
+	stats  counters
+
+	open    sync.RWMutex // read-held by every running call; Close takes it for good
+	states  states
+	failure failure
+
+	commit struct {
+		sync.Mutex
+		recent recent // commits that running transactions may conflict with
+	}
+}
+
+var (
+	_ kv.Engine    = (*Engine)(nil)
+	_ kv.Measurer  = (*Engine)(nil)
+	_ kv.Compacter = (*Engine)(nil)
+)
+
+// Open opens the database in o.Dir and creates it if there is none. A
+// directory that another process holds gives an Unavailable error.
+func Open(o Options) (*Engine, error) {
+	o = o.withDefaults()
+	if err := o.FS.MkdirAll(o.Dir, 0o750); err != nil {
+		return nil, openError(o.Dir, err)
+	}
+	lock, err := pebble.LockDirectory(o.Dir, o.FS)
+	if err != nil {
+		return nil, lockError(o.Dir, err)
+	}
+	e := &Engine{lock: lock, log: o.Logger, limits: o.limits(), now: o.Now}
+	e.commit.recent = newRecent(maxRecent)
+	disk := newFailStop(o.FS, e.fail)
+	e.db, err = pebble.Open(o.Dir, o.pebble(disk, lock, &e.stats))
+	if err != nil {
+		return nil, errors.Join(openError(o.Dir, err), lock.Close())
+	}
+	disk.arm()
+	e.states.init(e.db.NewSnapshot())
+	return e, nil
+}
+
+func openError(dir string, err error) error {
+	return &dberr.Error{Op: "pebblekv.Open", Kind: dberr.Internal,
+		Reason: "The data directory " + dir + " can't be opened.", Cause: err}
+}
+
+// lockError tells a directory in use from one that can't be written to. Pebble
+// gives no error of its own for the former.
+func lockError(dir string, err error) error {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
+		return openError(dir, err)
+	}
+	return &dberr.Error{Op: "pebblekv.Open", Kind: dberr.Unavailable,
+		Reason: "The data directory " + dir + " is in use by another process.", Cause: err}
+}
+
+// Limits implements kv.Engine.
+func (e *Engine) Limits() kv.Limits { return e.limits }
+
+// enter begins a call; it fails once Close was called. Every successful enter
+// is followed by e.open.RUnlock.
+func (e *Engine) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	// Close takes the lock and keeps it, so that a failed try means closed.
+	// A plain RLock would block a View within a View for ever.
+	if !e.open.TryRLock() {
+		return dberr.New(dberr.Unavailable, "", "The storage engine is closed.")
+	}
+	return nil
+}
+
+// View implements kv.Engine.
+func (e *Engine) View(ctx context.Context, fn func(kv.Snapshot) error) error {
+	if err := e.enter(ctx); err != nil {
+		return err
+	}
+	defer e.open.RUnlock()
+	st := e.states.acquireDurable()
+	defer st.release()
+	s := snapshot{ctx: ctx, state: st, age: e.newAge()}
+	return fn(&s)
+}
+
+// Close implements kv.Engine.
+func (e *Engine) Close() error {
+	e.open.Lock() // waits for running calls; kept, so that later ones fail
+	e.states.close()
+	err := e.db.Close()
+	return errors.Join(err, e.lock.Close())
+}

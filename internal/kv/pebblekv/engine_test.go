@@ -1,0 +1,35 @@
+package pebblekv
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/kv/kvtest"
+)
+
+func TestConformance(t *testing.T) {
+	kvtest.Run(t, func(t *testing.T, now func() time.Time) kv.Engine {
+		return open(t, Options{FS: vfs.NewMem(), Now: now})
+	})
+}
+
+// open opens an engine in a memory file system or in a temporary directory.
+func open(t testing.TB, o Options) *Engine {
+	t.Helper()
+	if o.Dir == "" {
+		o.Dir = "data"
+		if o.FS == nil {
+			o.Dir = t.TempDir()
+		}
+	}
+	o.Logger = slog.New(slog.DiscardHandler)
+	e, err := Open(o)
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	return e
+}

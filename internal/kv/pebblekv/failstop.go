@@ -1,0 +1,194 @@
+package pebblekv
+
+import (
+	"strings"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// failStop is a file system that stops at the first failed write of a file
+// Pebble can't do without: its logs, manifests and markers.
+//
+// Pebble panics or ends the process when one of them can't be written, and has
+// no way to go on. A server should rather go on reading and say that it can't
+// write. So the failure is told to the engine (which from then on acknowledges
+// nothing) and Pebble is told that all went well. That is only sound because
+// nothing changes on disk any more: later writes to these files are swallowed
+// and no file is removed. The directory stays as it would have been had the
+// process crashed at the moment of the failure, and opening it again recovers
+// from exactly that. Tables and blob files are still written, so that memtables
+// can be flushed and read; no manifest on disk will ever name them.
+//
+// Until arm is called failures are passed on, so that Open fails.
+type failStop struct {
+	vfs.FS
+	armed   atomic.Bool
+	stopped atomic.Bool
+	onStop  func(error)
+}
+
+func newFailStop(inner vfs.FS, onStop func(error)) *failStop {
+	return &failStop{FS: inner, onStop: onStop}
+}
+
+// arm begins to catch failures.
+func (f *failStop) arm() { f.armed.Store(true) }
+
+// caught reports whether err has to be hidden from Pebble, and stops the file
+// system then.
+func (f *failStop) caught(err error) bool {
+	if err == nil || !f.armed.Load() {
+		return false
+	}
+	// onStop first: whoever sees the swallowed write sees the failure.
+	f.onStop(err)
+	f.stopped.Store(true)
+	return true
+}
+
+// vital reports whether Pebble can't survive a failure to write the file.
+func (f *failStop) vital(name string) bool {
+	base := f.PathBase(name)
+	return strings.HasSuffix(base, ".log") || strings.HasPrefix(base, "MANIFEST-") ||
+		strings.HasPrefix(base, "marker.")
+}
+
+// Create implements vfs.FS.
+func (f *failStop) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	return f.openVital(name, func() (vfs.File, error) { return f.FS.Create(name, c) })
+}
+
+// ReuseForWrite implements vfs.FS.
+func (f *failStop) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	return f.openVital(newname, func() (vfs.File, error) { return f.FS.ReuseForWrite(oldname, newname, c) })
+}
+
+// OpenDir implements vfs.FS. A directory is vital: its sync makes files appear.
+func (f *failStop) OpenDir(name string) (vfs.File, error) {
+	inner, err := f.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &vitalFile{File: inner, fs: f}, nil
+}
+
+func (f *failStop) openVital(name string, open func() (vfs.File, error)) (vfs.File, error) {
+	if !f.vital(name) {
+		return open()
+	}
+	if f.stopped.Load() {
+		return &vitalFile{File: voidFile{}, fs: f}, nil
+	}
+	inner, err := open()
+	if f.caught(err) {
+		return &vitalFile{File: voidFile{}, fs: f}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &vitalFile{File: inner, fs: f}, nil
+}
+
+// Remove implements vfs.FS.
+func (f *failStop) Remove(name string) error {
+	if f.stopped.Load() {
+		return nil
+	}
+	err := f.FS.Remove(name)
+	if f.vital(name) && f.caught(err) {
+		return nil
+	}
+	return err
+}
+
+// RemoveAll implements vfs.FS.
+func (f *failStop) RemoveAll(name string) error {
+	if f.stopped.Load() {
+		return nil
+	}
+	return f.FS.RemoveAll(name)
+}
+
+// Rename implements vfs.FS.
+func (f *failStop) Rename(oldname, newname string) error {
+	if f.stopped.Load() {
+		return nil
+	}
+	return f.FS.Rename(oldname, newname)
+}
+
+// Unwrap implements vfs.FS.
+func (f *failStop) Unwrap() vfs.FS { return f.FS }
+
+// vitalFile is a file whose failure stops the file system.
+type vitalFile struct {
+	vfs.File
+	fs *failStop
+}
+
+// do runs a writing operation unless the file system has stopped.
+func (v *vitalFile) do(op func() error) error {
+	if v.fs.stopped.Load() {
+		return nil
+	}
+	if err := op(); !v.fs.caught(err) {
+		return err
+	}
+	return nil
+}
+
+// Write implements vfs.File.
+func (v *vitalFile) Write(p []byte) (n int, err error) {
+	n = len(p)
+	err = v.do(func() (err error) { n, err = v.File.Write(p); return err })
+	if err == nil {
+		n = len(p)
+	}
+	return n, err
+}
+
+// WriteAt implements vfs.File.
+func (v *vitalFile) WriteAt(p []byte, off int64) (n int, err error) {
+	n = len(p)
+	err = v.do(func() (err error) { n, err = v.File.WriteAt(p, off); return err })
+	if err == nil {
+		n = len(p)
+	}
+	return n, err
+}
+
+// Preallocate implements vfs.File.
+func (v *vitalFile) Preallocate(offset, length int64) error {
+	return v.do(func() error { return v.File.Preallocate(offset, length) })
+}
+
+// Sync implements vfs.File.
+func (v *vitalFile) Sync() error { return v.do(v.File.Sync) }
+
+// SyncData implements vfs.File.
+func (v *vitalFile) SyncData() error { return v.do(v.File.SyncData) }
+
+// SyncTo implements vfs.File.
+func (v *vitalFile) SyncTo(length int64) (full bool, err error) {
+	err = v.do(func() (err error) { full, err = v.File.SyncTo(length); return err })
+	return full, err
+}
+
+// Close implements vfs.File.
+func (v *vitalFile) Close() error {
+	err := v.File.Close()
+	if v.fs.caught(err) {
+		return nil
+	}
+	return err
+}
+
+// voidFile stands for a file that is not made any more. Only its writing side
+// is ever called, and vitalFile answers that.
+type voidFile struct{ vfs.File }
+
+func (voidFile) Close() error                           { return nil }
+func (voidFile) Preallocate(offset, length int64) error { return nil }
+func (voidFile) Prefetch(offset, length int64) error    { return nil }
+func (voidFile) Fd() uintptr                            { return vfs.InvalidFd }

@@ -1,0 +1,95 @@
+package pebblekv
+
+import (
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// checkEvery is how many rows an iterator walks between two looks at the clock
+// and the context: a look costs a tenth of a row.
+const checkEvery = 64
+
+// iterator walks a state without own writes.
+type iterator struct {
+	p       *pebble.Iterator
+	s       *snapshot
+	reverse bool
+	placed  bool // the first move was made
+	moves   int
+	err     error
+}
+
+var _ kv.Iterator = (*iterator)(nil)
+
+// Next implements kv.Iterator.
+func (it *iterator) Next() bool {
+	if !it.mayMove() {
+		return false
+	}
+	switch {
+	case it.placed && it.reverse:
+		return it.p.Prev()
+	case it.placed:
+		return it.p.Next()
+	case it.reverse:
+		it.placed = true
+		return it.p.Last()
+	}
+	it.placed = true
+	return it.p.First()
+}
+
+// Seek implements kv.Iterator.
+func (it *iterator) Seek(key []byte) bool {
+	if !it.mayMove() {
+		return false
+	}
+	it.placed = true
+	if !it.reverse {
+		return it.p.SeekGE(key)
+	}
+	// The last key at or before key is the last one before its successor.
+	return it.p.SeekLT(append(key[:len(key):len(key)], 0))
+}
+
+// mayMove reports whether the snapshot can still be read; now and then it
+// looks.
+func (it *iterator) mayMove() bool {
+	if it.err != nil {
+		return false
+	}
+	it.moves++
+	if it.moves%checkEvery == 0 {
+		if it.err = it.s.age.check(); it.err == nil {
+			it.err = it.s.ctx.Err()
+		}
+	}
+	return it.err == nil
+}
+
+// Key implements kv.Iterator.
+func (it *iterator) Key() []byte { return it.p.Key() }
+
+// Value implements kv.Iterator.
+func (it *iterator) Value() ([]byte, error) {
+	v, err := it.p.ValueAndErr()
+	if err != nil {
+		return nil, dberr.Wrap("pebblekv.Value", err)
+	}
+	out := make([]byte, len(v))
+	copy(out, v)
+	return out, nil
+}
+
+// Err implements kv.Iterator.
+func (it *iterator) Err() error {
+	if it.err != nil {
+		return it.err
+	}
+	return dberr.Wrap("pebblekv.Iterate", it.p.Error())
+}
+
+// Close implements kv.Iterator.
+func (it *iterator) Close() error { return dberr.Wrap("pebblekv.Iterate", it.p.Close()) }

@@ -1,0 +1,117 @@
+package pebblekv
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// The limits. A key holds a document id beside its prefix, and CouchDB's ids
+// have no length of their own but that of a request line (8 KiB); larger keys
+// would also fill whole blocks of a table's index. A value need never exceed a
+// body chunk (64 KB) by much; 8 MiB leaves room for wide heads and still keeps
+// one row far below a memtable. A transaction is held in memory three times
+// over while it commits (overlay, batch, memtable). Five minutes are what
+// TiKV's and PostgreSQL's usual settings leave to a snapshot; here an old one
+// only costs disk, but nobody shall come to rely on that.
+const (
+	maxKey   = 8<<10 + 512
+	maxValue = 8 << 20
+	maxTxn   = 64 << 20
+	maxAge   = 5 * time.Minute
+)
+
+// Options say where and how to open an engine. Everything but Dir may be left
+// zero.
+type Options struct {
+	Dir           string           // the data directory; made if it does not exist
+	FS            vfs.FS           // nil: the disk
+	CacheBytes    int64            // block cache; 0: 128 MiB, filled as blocks are read
+	MemTableBytes int              // one memtable; 0: 16 MiB
+	Age           time.Duration    // limit for snapshots and transactions; 0: 5 minutes
+	Now           func() time.Time // clock for ages; nil: time.Now
+	Logger        *slog.Logger     // nil: slog.Default
+
+	tune func(*pebble.Options) // for measurements: changes the settings
+}
+
+// withDefaults fills in what was left zero.
+func (o Options) withDefaults() Options {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = 128 << 20
+	}
+	if o.MemTableBytes == 0 {
+		o.MemTableBytes = 16 << 20
+	}
+	if o.Age == 0 {
+		o.Age = maxAge
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o
+}
+
+func (o Options) limits() kv.Limits {
+	return kv.Limits{Key: maxKey, Value: maxValue, Txn: maxTxn, Age: o.Age}
+}
+
+// pebble gives the settings. The reasons and figures are in
+// docs/decisions/0001-pebble-settings.md.
+func (o Options) pebble(fs vfs.FS, lock *pebble.Lock, stats *counters) *pebble.Options {
+	p := &pebble.Options{
+		FS:                          fs,
+		Lock:                        lock,
+		Logger:                      logger{o.Logger},
+		EventListener:               listener(o.Logger, stats),
+		FormatMajorVersion:          pebble.FormatTableFormatV6,
+		CacheSize:                   o.CacheBytes,
+		MemTableSize:                uint64(o.MemTableBytes),
+		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       2,
+		L0StopWritesThreshold:       20,
+		LBaseMaxBytes:               64 << 20,
+		MaxOpenFiles:                1000,
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		FlushDelayDeleteRange:       10 * time.Second,
+		WALBytesPerSync:             512 << 10,
+	}
+	for i := range p.Levels {
+		p.Levels[i].BlockSize = 8 << 10
+		p.Levels[i].IndexBlockSize = 64 << 10
+		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	if o.tune != nil {
+		o.tune(p)
+	}
+	return p
+}
+
+// logger hands Pebble's messages to slog.
+type logger struct{ log *slog.Logger }
+
+// Infof implements pebble.Logger.
+func (l logger) Infof(format string, args ...any) { l.log.Debug(fmt.Sprintf(format, args...)) }
+
+// Errorf implements pebble.Logger.
+func (l logger) Errorf(format string, args ...any) { l.log.Error(fmt.Sprintf(format, args...)) }
+
+// Fatalf implements pebble.Logger. What a disk can do wrong is caught by
+// failStop; the rest are broken invariants of Pebble's.
+func (l logger) Fatalf(format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	l.log.Error(message)
+	panic(message)
+}

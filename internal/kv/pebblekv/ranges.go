@@ -1,0 +1,80 @@
+package pebblekv
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// beyond is greater than every key that can be written.
+var beyond = bytes.Repeat([]byte{0xff}, maxKey+1)
+
+// bounds gives r with an end; ok is false if r holds no key.
+func bounds(r kv.Range) (start, end []byte, ok bool) {
+	start, end = r.Start, r.End
+	if end == nil {
+		end = beyond
+	}
+	return start, end, bytes.Compare(start, end) < 0
+}
+
+// Discard implements kv.Engine. It is one range tombstone, however much lies
+// under it; Pebble drops whole tables under it within seconds of the flush that
+// FlushDelayDeleteRange asks for, and rewrites the tables at its ends later.
+func (e *Engine) Discard(ctx context.Context, r kv.Range) error {
+	if err := e.enter(ctx); err != nil {
+		return err
+	}
+	defer e.open.RUnlock()
+	start, end, ok := bounds(r)
+	if !ok {
+		return nil
+	}
+	batch := e.db.NewBatch()
+	defer batch.Close()
+	if err := batch.DeleteRange(start, end, nil); err != nil {
+		return dberr.Wrap("pebblekv.Discard", err)
+	}
+	st, err := func() (*state, error) {
+		e.commit.Lock()
+		defer e.commit.Unlock()
+		if err := e.stopped(); err != nil {
+			return nil, err
+		}
+		return e.applyBatch(batch, noTxn, nil)
+	}()
+	if err != nil {
+		return err
+	}
+	return e.sync(batch, st)
+}
+
+// DiskSize implements kv.Measurer. Rows that are only in memtables yet do not
+// count.
+func (e *Engine) DiskSize(r kv.Range) (uint64, error) {
+	if err := e.enter(context.Background()); err != nil {
+		return 0, err
+	}
+	defer e.open.RUnlock()
+	start, end, ok := bounds(r)
+	if !ok {
+		return 0, nil
+	}
+	n, err := e.db.EstimateDiskUsage(start, end)
+	return n, dberr.Wrap("pebblekv.DiskSize", err)
+}
+
+// Compact implements kv.Compacter.
+func (e *Engine) Compact(ctx context.Context, r kv.Range) error {
+	if err := e.enter(ctx); err != nil {
+		return err
+	}
+	defer e.open.RUnlock()
+	start, end, ok := bounds(r)
+	if !ok {
+		return nil
+	}
+	return dberr.Wrap("pebblekv.Compact", e.db.Compact(ctx, start, end, true))
+}

@@ -1,0 +1,81 @@
+package pebblekv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// age tells when a snapshot is too old to be read.
+type age struct {
+	now   func() time.Time
+	begun time.Time
+	limit time.Duration
+}
+
+func (e *Engine) newAge() age {
+	return age{now: e.now, begun: e.now(), limit: e.limits.Age}
+}
+
+func (a *age) check() error {
+	if a.now().Sub(a.begun) > a.limit {
+		return dberr.New(dberr.SnapshotTooOld, "", "The snapshot is older than %v.", a.limit)
+	}
+	return nil
+}
+
+// snapshot is the kv.Snapshot of a View and the ground a txn stands on.
+type snapshot struct {
+	ctx   context.Context
+	state *state
+	age   age
+}
+
+// Get implements kv.Snapshot.
+func (s *snapshot) Get(key []byte) ([]byte, error) {
+	if err := s.age.check(); err != nil {
+		return nil, err
+	}
+	v, closer, err := s.state.snap.Get(key)
+	if err != nil {
+		if errors.Is(err, pebble.ErrNotFound) {
+			return nil, kv.ErrNotFound
+		}
+		return nil, dberr.Wrap("pebblekv.Get", err)
+	}
+	out := make([]byte, len(v))
+	copy(out, v)
+	return out, dberr.Wrap("pebblekv.Get", closer.Close())
+}
+
+// Iterate implements kv.Snapshot.
+func (s *snapshot) Iterate(r kv.Range, o kv.IterOptions) (kv.Iterator, error) {
+	it, err := s.iterate(r, o)
+	if err != nil {
+		return nil, err
+	}
+	return it, nil
+}
+
+func (s *snapshot) iterate(r kv.Range, o kv.IterOptions) (*iterator, error) {
+	if err := s.age.check(); err != nil {
+		return nil, err
+	}
+	if err := s.ctx.Err(); err != nil {
+		return nil, err
+	}
+	if r.End != nil && bytes.Compare(r.Start, r.End) >= 0 {
+		r.End = r.Start // Pebble wants Start ≤ End
+	}
+	p, err := s.state.snap.NewIter(&pebble.IterOptions{LowerBound: r.Start, UpperBound: r.End})
+	if err != nil {
+		return nil, dberr.Wrap("pebblekv.Iterate", err)
+	}
+	return &iterator{p: p, s: s, reverse: o.Reverse}, nil
+}
