@@ -1,0 +1,39 @@
+package document
+
+// Attachment is an attachment of one revision.
+type Attachment struct {
+	Name        string
+	ContentType string
+	RevPos      uint32         // generation in which it was set
+	Digest      [hashSize]byte // MD5 of the stored (encoded) bytes, as CouchDB's "md5-" digest
+	Length      int64          // bytes before encoding
+	Encoded     int64          // bytes as stored; equal to Length when Encoding is ""
+	Encoding    string         // "" or "gzip"
+	Blob        uint64         // number of the blob that holds the bytes; set by the store
+
+	// Stub is set in an edit that takes the attachment of this name from the
+	// parent; only Name, Digest (zero: any) and RevPos are looked at.
+	Stub bool
+	// Data holds, in an edit, the stored (encoded) bytes when they came
+	// inline; nil when Blob or Stub is set.
+	Data []byte
+}
+
+// Edit is one wanted change of a document, parsed and checked; the store
+// applies it.
+type Edit struct {
+	ID ID
+	// Parent is what the caller has read; zero: the document must not exist,
+	// or be deleted.
+	Parent Rev
+	// Path is set in a replicated edit (new_edits=false): the revision itself
+	// and its ancestors, newest first, generations falling by one. It is nil
+	// in an ordinary edit.
+	Path    []Rev
+	Deleted bool
+	// Body is a compact JSON object without reserved members; at least "{}".
+	Body []byte
+	// Attachments in order of name. An attachment that the parent has and that
+	// is not named here is dropped.
+	Attachments []Attachment
+}

@@ -1,0 +1,232 @@
+package document
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/sectional/sectional/internal/dberr"
+)
+
+// treeVersion is the first byte of an encoded head.
+const treeVersion = 1
+
+// Flags before each revision. The commonest revision, a live inner node that
+// continues the one before it with a hash of 16 bytes, has none of them.
+const (
+	flagDeleted = 1 << iota
+	flagLeaf    // sizes follow the hash
+	flagText    // the hash is not 16 bytes long: its length precedes it
+	flagRoot    // no loaded parent: the generation follows the flags
+	flagBranch  // the parent is not the revision before: the distance follows the flags
+	flagsEnd
+)
+
+// AppendBinary encodes the head part of the tree: everything but the trunk
+// chunks. Equal trees that were spilled have equal encodings.
+func (t *Tree) AppendBinary(dst []byte) []byte {
+	dst = append(dst, treeVersion)
+	dst = binary.AppendUvarint(dst, uint64(len(t.nodes)))
+	dst = binary.AppendUvarint(dst, uint64(t.unloaded))
+	for i := range t.nodes {
+		dst = t.nodes[i].append(dst, int32(i))
+	}
+	return dst
+}
+
+func (n *node) append(dst []byte, at int32) []byte {
+	flags := n.hashFlags()
+	if n.leaf {
+		flags |= flagLeaf
+	}
+	switch n.parent {
+	case noParent:
+		dst = binary.AppendUvarint(append(dst, flags|flagRoot), uint64(n.gen))
+	case at - 1:
+		dst = append(dst, flags)
+	default:
+		dst = binary.AppendUvarint(append(dst, flags|flagBranch), uint64(at-n.parent))
+	}
+	dst = n.appendHash(dst)
+	if n.leaf {
+		dst = binary.AppendUvarint(dst, n.external)
+		dst = binary.AppendUvarint(dst, n.active)
+	}
+	return dst
+}
+
+// hashFlags gives the flags that head and chunks have in common.
+func (n *node) hashFlags() byte {
+	flags := flag(n.deleted) * flagDeleted
+	if len(n.hash) != hashSize {
+		flags |= flagText
+	}
+	return flags
+}
+
+func (n *node) appendHash(dst []byte) []byte {
+	if len(n.hash) != hashSize {
+		dst = binary.AppendUvarint(dst, uint64(len(n.hash)))
+	}
+	return append(dst, n.hash...)
+}
+
+// DecodeTree reads what AppendBinary wrote back as a partly loaded tree, and
+// returns the bytes behind it. It keeps no part of src. Bytes that AppendBinary
+// would not have written are an Internal error.
+func DecodeTree(src []byte) (t Tree, rest []byte, err error) {
+	r := reader{src: src}
+	if r.byte() != treeVersion {
+		r.fail()
+	}
+	count, unloaded := r.uvarint(maxGen), r.uvarint(maxGen)
+	if count > uint64(len(r.src)/2) { // flags and an empty hash at least
+		r.fail()
+	}
+	if r.bad {
+		return Tree{}, nil, damaged("DecodeTree")
+	}
+	t.unloaded = uint32(unloaded)
+	t.nodes = make([]node, count, count+1) // an edit adds one
+	r.hashes.Grow(int(count) * hashSize)
+	covered := 0
+	for i := 0; i < len(t.nodes) && !r.bad; i++ {
+		covered += r.node(t.nodes, i)
+	}
+	if r.bad || covered != t.inner() || !t.chunked() {
+		return Tree{}, nil, damaged("DecodeTree")
+	}
+	return t, r.src, nil
+}
+
+func damaged(op string) error {
+	return &dberr.Error{Op: "document." + op, Kind: dberr.Internal, Reason: "damaged revision tree"}
+}
+
+// inner counts the nodes that are no leaves.
+func (t *Tree) inner() int {
+	c := 0
+	for i := range t.nodes {
+		if !t.nodes[i].leaf {
+			c++
+		}
+	}
+	return c
+}
+
+// chunked reports whether unloaded ancestors are where they may be: whole
+// chunks under a trunk that is long enough.
+func (t *Tree) chunked() bool {
+	if t.unloaded == 0 {
+		return true
+	}
+	if len(t.nodes) == 0 {
+		return false
+	}
+	first := t.nodes[0].gen
+	return first%chunkSize == 0 && t.unloaded <= first && t.trunk() >= chunkMargin
+}
+
+// reader reads encoded nodes. After the first mistake bad is set and what it
+// returns means nothing.
+type reader struct {
+	src    []byte
+	hashes strings.Builder // one allocation for all hashes
+	bad    bool
+}
+
+func (r *reader) fail() { r.bad, r.src = true, nil }
+
+func (r *reader) byte() byte {
+	if len(r.src) == 0 {
+		r.fail()
+		return 0
+	}
+	b := r.src[0]
+	r.src = r.src[1:]
+	return b
+}
+
+// uvarint reads a number up to limit in its shortest form.
+func (r *reader) uvarint(limit uint64) uint64 {
+	v, n := binary.Uvarint(r.src)
+	if n <= 0 || v > limit || n > 1 && r.src[n-1] == 0 {
+		r.fail()
+		return 0
+	}
+	r.src = r.src[n:]
+	return v
+}
+
+func (r *reader) hash(flags byte) string {
+	size := hashSize
+	if flags&flagText != 0 {
+		if size = int(r.uvarint(maxHash)); size == hashSize {
+			r.fail()
+		}
+	}
+	if size > len(r.src) {
+		r.fail()
+		return ""
+	}
+	r.hashes.Write(r.src[:size])
+	r.src = r.src[size:]
+	all := r.hashes.String()
+	return all[len(all)-size:]
+}
+
+// node reads nodes[at], whose predecessors are there already. It returns 1 when
+// the node is its parent's first child, else 0.
+func (r *reader) node(nodes []node, at int) int {
+	flags := r.byte()
+	n := &nodes[at]
+	n.deleted, n.leaf = flags&flagDeleted != 0, flags&flagLeaf != 0
+	n.parent = r.parent(flags, at)
+	if n.parent == noParent {
+		n.gen = uint32(r.uvarint(maxGen))
+	} else {
+		n.gen = nodes[n.parent].gen + 1
+	}
+	n.hash = r.hash(flags)
+	if n.leaf {
+		n.external, n.active = r.uvarint(^uint64(0)), r.uvarint(^uint64(0))
+	}
+	if flags >= flagsEnd || n.gen > maxGen || at > 0 && nodes[at-1].compare(n.rev()) >= 0 {
+		r.fail()
+	}
+	return r.cover(nodes, n.parent)
+}
+
+// parent reads which node is the parent of nodes[at].
+func (r *reader) parent(flags byte, at int) int32 {
+	switch flags & (flagRoot | flagBranch) {
+	case flagRoot:
+		return noParent
+	case flagBranch:
+		if distance := int(r.uvarint(maxGen)); distance > 1 && distance <= at {
+			return int32(at - distance)
+		}
+	case 0:
+		if at > 0 {
+			return int32(at - 1)
+		}
+	}
+	r.fail()
+	return noParent
+}
+
+// cover notes that parent has a child, which no leaf may have, and returns 1
+// when it is the first.
+func (r *reader) cover(nodes []node, parent int32) int {
+	if parent == noParent {
+		return 0
+	}
+	p := &nodes[parent]
+	if p.leaf {
+		r.fail()
+	}
+	if p.covered {
+		return 0
+	}
+	p.covered = true
+	return 1
+}
