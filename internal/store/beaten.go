@@ -1,0 +1,97 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// sweepBeaten removes the bodies of a few commits' beaten revisions that were
+// beaten before the given time; it tells whether there may be more.
+func (d *Database) sweepBeaten(ctx context.Context, before time.Time) (more bool, err error) {
+	keys, revs, err := d.dueBeaten(ctx, before)
+	if err != nil || len(keys) == 0 {
+		return false, err
+	}
+	return true, d.do(ctx, "store.sweepBeaten", func(g *group) error {
+		for _, b := range revs {
+			if err := g.sweepRev(b); err != nil {
+				return err
+			}
+		}
+		for _, key := range keys {
+			if err := g.tx.Delete(key); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// sweepRev removes a beaten revision's body, unless it is a leaf again (a
+// stemmed revision may come back by replication).
+func (g *group) sweepRev(b beatenRev) error {
+	s, err := g.doc(b.id)
+	if err != nil {
+		return err
+	}
+	if _, leaf, _ := s.tree.Node(b.rev); leaf {
+		return nil
+	}
+	return g.dropBody(b.id, b.rev)
+}
+
+// sweepPage is about how many beaten revisions one commit removes.
+const sweepPage = 500
+
+func (d *Database) dueBeaten(ctx context.Context, before time.Time) (keys [][]byte, revs []beatenRev, err error) {
+	r := kv.Prefix(keyspace.Beaten.Key(d.number))
+	r.End = keyspace.Beaten.Key(d.number, keyspace.U(uint64(before.UnixMilli())))
+	err = d.store.engine.View(ctx, func(v kv.Snapshot) error {
+		keys, revs = nil, nil
+		err := each(v, r, func(key, value []byte) error {
+			if len(revs) >= sweepPage {
+				return errEnough
+			}
+			keys = append(keys, append([]byte(nil), key...))
+			u := open(value, rowVersion)
+			for n := u.uint(); n > 0 && !u.bad; n-- {
+				revs = append(revs, beatenRev{document.ID(u.text()), u.rev()})
+			}
+			return u.done()
+		})
+		if errors.Is(err, errEnough) {
+			return nil
+		}
+		return err
+	})
+	return keys, revs, err
+}
+
+// errEnough ends a walk over rows early.
+var errEnough = errors.New("store: enough")
+
+// Compact removes all beaten bodies and orphaned blobs now, and makes the
+// engine give back the space of what was overwritten and removed, if it can.
+func (d *Database) Compact(ctx context.Context) error {
+	for more := true; more; {
+		var err error
+		if more, err = d.sweepBeaten(ctx, d.store.o.Clock().Add(time.Millisecond)); err != nil {
+			return err
+		}
+	}
+	for more := true; more; {
+		var err error
+		if more, err = d.sweepBlobs(ctx); err != nil {
+			return err
+		}
+	}
+	if c, ok := d.store.engine.(kv.Compacter); ok {
+		return c.Compact(ctx, kv.Prefix(keyspace.Database(d.number)))
+	}
+	return nil
+}

@@ -1,0 +1,394 @@
+package store
+
+import (
+	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"errors"
+	"hash"
+	"io"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// blob is the value of a blob row. Every body row that names the blob is one
+// reference; who changes their number reads the row for update. Equal bytes of
+// one partition (of an ordinary database: of all of it) share a blob.
+type blob struct {
+	references uint64
+	length     uint64 // stored bytes
+	sha        [sha256.Size]byte
+	partition  document.Partition
+}
+
+func (b *blob) encode() []byte {
+	p := packer{}
+	p.byte(rowVersion)
+	p.uint(b.references)
+	p.uint(b.length)
+	p.b = append(p.b, b.sha[:]...)
+	p.text(string(b.partition))
+	return p.b
+}
+
+func decodeBlob(value []byte) (b blob, err error) {
+	u := open(value, rowVersion)
+	b.references, b.length = u.uint(), u.uint()
+	copy(b.sha[:], u.take(sha256.Size))
+	b.partition = document.Partition(u.text())
+	return b, u.done()
+}
+
+// pendingFor is how long a blob may lie without a document that names it: an
+// upload over a slow line takes its time.
+const pendingFor = 24 * time.Hour
+
+func (d *Database) blobKey(n uint64) []byte { return keyspace.Blob.Key(d.number, keyspace.U(n)) }
+func (d *Database) digestKey(b *blob) []byte {
+	return keyspace.BlobDigest.Key(d.number, keyspace.T(string(b.partition)), keyspace.T(string(b.sha[:])))
+}
+func (d *Database) blobChunkKey(n, i uint64) []byte {
+	return keyspace.BlobChunk.Key(d.number, keyspace.U(n), keyspace.U(i))
+}
+
+// Upload tells how to store an attachment's bytes.
+type Upload struct {
+	Compress bool  // gzip them (the type is compressible)
+	Encoded  bool  // they are gzip already, as the client sent them
+	Max      int64 // refuse more with TooLarge attachment_too_large; 0 for no limit
+}
+
+// uploadPage is how much of a blob one transaction writes.
+const uploadPage = 1 << 20
+
+// Upload streams r into a blob and gives the attachment fields that its bytes
+// decide: Digest, Length, Encoded, Encoding and Blob. The blob stays when an
+// edit that names it is committed, and expires otherwise. Memory is a few
+// pages, whatever the length. Errors: TooLarge attachment_too_large; what r
+// returns.
+func (s Scope) Upload(ctx context.Context, id document.ID, r io.Reader, u Upload) (document.Attachment, error) {
+	n, deadline, err := s.db.newBlob(ctx)
+	if err != nil {
+		return document.Attachment{}, err
+	}
+	w := &blobWriter{ctx: ctx, db: s.db, number: n, md5: md5.New(), sha: sha256.New()}
+	a := document.Attachment{Blob: n}
+	in := &limited{r: r, max: u.Max}
+	if u.Compress {
+		a.Encoding = "gzip"
+		z := gzip.NewWriter(w)
+		if a.Length, err = io.Copy(z, in); err == nil {
+			err = z.Close()
+		}
+	} else {
+		a.Length, err = io.Copy(w, in)
+	}
+	if err == nil {
+		err = w.flush()
+	}
+	if err != nil {
+		s.db.abandon(n, deadline)
+		return document.Attachment{}, err
+	}
+	if u.Encoded {
+		a.Encoding = "gzip"
+	}
+	a.Encoded = int64(w.length)
+	w.md5.Sum(a.Digest[:0])
+	b := blob{length: w.length, partition: s.db.sharing(id)}
+	w.sha.Sum(b.sha[:0])
+	return a, dberr.Wrap("store.Upload", s.db.store.commit(ctx, func(tx kv.Txn) error {
+		return tx.Put(s.db.blobKey(n), b.encode())
+	}))
+}
+
+// sharing is the partition within which a document's blobs are shared.
+func (d *Database) sharing(id document.ID) document.Partition {
+	if !d.partitioned {
+		return ""
+	}
+	return id.Partition()
+}
+
+// newBlob takes the next blob number and notes that the blob is pending.
+func (d *Database) newBlob(ctx context.Context) (n, deadline uint64, err error) {
+	err = d.do(ctx, "store.Upload", func(g *group) error {
+		g.lane.nextBlob++
+		n, deadline = g.lane.nextBlob, uint64(g.now.Add(pendingFor).Unix())
+		return g.tx.Put(d.pendingKey(deadline, n), []byte{rowVersion})
+	})
+	return n, deadline, err
+}
+
+func (d *Database) pendingKey(deadline, n uint64) []byte {
+	return keyspace.BlobPending.Key(d.number, keyspace.U(deadline), keyspace.U(n))
+}
+
+// abandon makes a failed upload's blob due for removal at once.
+func (d *Database) abandon(n, deadline uint64) {
+	err := d.do(d.store.ctx, "store.abandon", func(g *group) error {
+		if err := g.tx.Delete(d.pendingKey(deadline, n)); err != nil {
+			return err
+		}
+		return g.tx.Put(d.pendingKey(0, n), []byte{rowVersion})
+	})
+	if err != nil && !dberr.Is(err, dberr.NotFound) {
+		d.store.o.Logger.Warn("an unfinished attachment stays until it expires", "database", d.name, "error", err)
+	}
+}
+
+// limited fails when more than max bytes are read.
+type limited struct {
+	r   io.Reader
+	n   int64
+	max int64
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	l.n += int64(n)
+	if l.max > 0 && l.n > l.max {
+		return n, dberr.New(dberr.TooLarge, "attachment_too_large", "The attachment is too large.")
+	}
+	return n, err
+}
+
+// blobWriter cuts a stream into chunk rows, a page of them a transaction.
+type blobWriter struct {
+	ctx    context.Context
+	db     *Database
+	number uint64
+	buf    []byte
+	next   uint64 // chunk
+	length uint64
+	md5    hash.Hash
+	sha    hash.Hash
+}
+
+func (w *blobWriter) Write(p []byte) (int, error) {
+	w.md5.Write(p)
+	w.sha.Write(p)
+	w.length += uint64(len(p))
+	for rest := p; len(rest) > 0; {
+		n := min(len(rest), uploadPage-len(w.buf))
+		w.buf = append(w.buf, rest[:n]...)
+		rest = rest[n:]
+		if len(w.buf) == uploadPage {
+			if err := w.flush(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return len(p), nil
+}
+
+func (w *blobWriter) flush() error {
+	if len(w.buf) == 0 {
+		return nil
+	}
+	err := w.db.store.engine.Update(w.ctx, func(tx kv.Txn) error {
+		for i := 0; i*chunkSize < len(w.buf); i++ {
+			chunk := w.buf[i*chunkSize : min((i+1)*chunkSize, len(w.buf))]
+			if err := tx.Put(w.db.blobChunkKey(w.number, w.next+uint64(i)), chunk); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	w.next += uint64((len(w.buf) + chunkSize - 1) / chunkSize)
+	w.buf = w.buf[:0]
+	return err
+}
+
+// takeBlobs gives every attachment of a revision a blob that holds its bytes
+// and counts the reference: the blob uploaded for it, one with the same bytes
+// that the partition has already, or a new one for inline data.
+func (g *group) takeBlobs(id document.ID, atts []document.Attachment) error {
+	for i := range atts {
+		a := &atts[i]
+		if a.Blob == 0 {
+			if err := g.inlineBlob(id, a); err != nil {
+				return err
+			}
+		}
+		if err := g.takeBlob(a); err != nil {
+			return err
+		}
+		a.Data, a.Stub = nil, false
+	}
+	return nil
+}
+
+// inlineBlob stores small inline data.
+func (g *group) inlineBlob(id document.ID, a *document.Attachment) error {
+	g.lane.nextBlob++
+	a.Blob = g.lane.nextBlob
+	b := blob{length: uint64(len(a.Data)), sha: sha256.Sum256(a.Data), partition: g.db.sharing(id)}
+	if first, err := g.sameBlob(&b); err != nil || first != 0 {
+		a.Blob = first
+		return err
+	}
+	if len(a.Data) > 0 {
+		if err := g.tx.Put(g.db.blobChunkKey(a.Blob, 0), a.Data); err != nil {
+			return err
+		}
+	}
+	return g.tx.Put(g.db.blobKey(a.Blob), b.encode())
+}
+
+// sameBlob gives the number of the partition's blob with the same bytes, 0 if
+// there is none.
+func (g *group) sameBlob(b *blob) (uint64, error) {
+	return counter(g.tx.GetForUpdate(g.db.digestKey(b)))
+}
+
+// takeBlob counts a reference to the attachment's blob. The first one makes
+// the blob the partition's blob for these bytes; if another already is, the
+// attachment gets that one and its own is left to expire.
+func (g *group) takeBlob(a *document.Attachment) error {
+	value, err := g.tx.GetForUpdate(g.db.blobKey(a.Blob))
+	if err != nil {
+		return dberr.Wrap("store.takeBlob", err)
+	}
+	b, err := decodeBlob(value)
+	if err != nil {
+		return err
+	}
+	if b.references == 0 {
+		first, err := g.sameBlob(&b)
+		if err != nil {
+			return err
+		}
+		if first != 0 && first != a.Blob {
+			a.Blob = first
+			return g.takeBlob(a)
+		}
+		p := packer{}
+		p.uint(a.Blob)
+		if err := g.tx.Put(g.db.digestKey(&b), p.b); err != nil {
+			return err
+		}
+	}
+	b.references++
+	return g.tx.Put(g.db.blobKey(a.Blob), b.encode())
+}
+
+// releaseBlob takes a reference away; with the last one the blob is due for
+// removal.
+func (g *group) releaseBlob(n uint64) error {
+	value, err := g.tx.GetForUpdate(g.db.blobKey(n))
+	if err != nil {
+		return dberr.Wrap("store.releaseBlob", err)
+	}
+	b, err := decodeBlob(value)
+	if err != nil {
+		return err
+	}
+	if b.references--; b.references > 0 {
+		return g.tx.Put(g.db.blobKey(n), b.encode())
+	}
+	if err := g.tx.Delete(g.db.digestKey(&b)); err != nil {
+		return err
+	}
+	if err := g.tx.Put(g.db.blobKey(n), b.encode()); err != nil {
+		return err
+	}
+	return g.tx.Put(g.db.pendingKey(0, n), []byte{rowVersion})
+}
+
+// sweepBlobs removes up to a few pending blobs whose deadline has passed and
+// forgets the deadlines of those that a document names; it tells whether there
+// may be more.
+func (d *Database) sweepBlobs(ctx context.Context) (more bool, err error) {
+	now := uint64(d.store.o.Clock().Unix())
+	due, err := d.dueBlobs(ctx, now)
+	if err != nil || len(due) == 0 {
+		return false, err
+	}
+	for _, p := range due {
+		if err := d.sweepBlob(ctx, p.deadline, p.number); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+type pendingBlob struct{ deadline, number uint64 }
+
+func (d *Database) dueBlobs(ctx context.Context, now uint64) (due []pendingBlob, err error) {
+	r := kv.Prefix(keyspace.BlobPending.Key(d.number))
+	r.End = keyspace.BlobPending.Key(d.number, keyspace.U(now+1))
+	err = d.store.engine.View(ctx, func(v kv.Snapshot) error {
+		due = due[:0]
+		it, err := v.Iterate(r, kv.IterOptions{})
+		if err != nil {
+			return err
+		}
+		defer it.Close()
+		for len(due) < 100 && it.Next() {
+			_, parts, err := keyspace.BlobPending.Decode(it.Key())
+			if err != nil {
+				return err
+			}
+			due = append(due, pendingBlob{parts[0].Num(), parts[1].Num()})
+		}
+		return it.Err()
+	})
+	return due, err
+}
+
+// sweepBlob settles one due blob. Its head goes first, in a transaction that
+// every writer who might name the blob would collide with; the chunks of a
+// large one, which nobody can find any more, follow.
+func (d *Database) sweepBlob(ctx context.Context, deadline, n uint64) error {
+	var large bool
+	err := d.do(ctx, "store.sweepBlob", func(g *group) error {
+		large = false
+		value, err := g.tx.GetForUpdate(d.blobKey(n))
+		if errors.Is(err, kv.ErrNotFound) { // not finished, or swept but for its chunks
+			large = true
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		b, err := decodeBlob(value)
+		if err != nil {
+			return err
+		}
+		if b.references > 0 {
+			return g.tx.Delete(d.pendingKey(deadline, n))
+		}
+		if large = b.length > uploadPage; !large {
+			if err := g.dropChunks(n, b.length); err != nil {
+				return err
+			}
+			if err := g.tx.Delete(d.pendingKey(deadline, n)); err != nil {
+				return err
+			}
+		}
+		return g.tx.Delete(d.blobKey(n))
+	})
+	if err != nil || !large {
+		return err
+	}
+	if err := d.store.engine.Discard(ctx, kv.Prefix(keyspace.BlobChunk.Key(d.number, keyspace.U(n)))); err != nil {
+		return err
+	}
+	return d.do(ctx, "store.sweepBlob", func(g *group) error { return g.tx.Delete(d.pendingKey(deadline, n)) })
+}
+
+func (g *group) dropChunks(n, length uint64) error {
+	for i := range (length + chunkSize - 1) / chunkSize {
+		if err := g.tx.Delete(g.db.blobChunkKey(n, i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

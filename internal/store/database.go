@@ -1,0 +1,197 @@
+package store
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// Database is an open database. It stays valid when the database is dropped:
+// its methods then answer NotFound.
+type Database struct {
+	store       *Store
+	name        string
+	number      uint64
+	partitioned bool
+	incarnation uint64
+
+	dropped  atomic.Bool
+	settings atomic.Pointer[settings]
+	// hidden are the partitions that are being dropped; nil for none.
+	hidden atomic.Pointer[map[document.Partition]bool]
+	queue  queue
+	watch  watch
+	ranks  struct {
+		sync.Mutex           // one ranking pass at a time
+		passed     time.Time // when the last pass met the end of the feed
+	}
+}
+
+// settings are a database's setting rows as of a version of the lane head.
+type settings struct {
+	version          uint64
+	security         []byte
+	revsLimit        int
+	purgedInfosLimit int
+}
+
+const (
+	settingSecurity    = "security"
+	settingRevsLimit   = "revs_limit"
+	settingPurgedInfos = "purged_infos_limit"
+
+	defaultRevsLimit   = 1000
+	defaultPurgedInfos = 1000
+)
+
+func settingKey(db uint64, name string) []byte { return keyspace.Setting.Key(db, keyspace.T(name)) }
+func laneKey(db uint64) []byte                 { return keyspace.LaneHead.Key(db, keyspace.U(0)) }
+
+// load makes the Database of a catalogue entry.
+func (s *Store) load(v kv.Snapshot, name string, e entry) (*Database, error) {
+	d := &Database{store: s, name: name, number: e.number, partitioned: e.partitioned, incarnation: e.incarnation}
+	d.watch.init()
+	l, err := d.readLane(v.Get(laneKey(d.number)))
+	if err != nil {
+		return nil, err
+	}
+	if err := d.loadSettings(v, l.version); err != nil {
+		return nil, err
+	}
+	return d, d.loadHidden(v)
+}
+
+// readLane decodes what a read of the lane head gave.
+func (d *Database) readLane(value []byte, err error) (lane, error) {
+	if errors.Is(err, kv.ErrNotFound) {
+		return lane{}, errNoDatabase
+	}
+	if err != nil {
+		return lane{}, err
+	}
+	return decodeLane(value)
+}
+
+func (d *Database) loadSettings(v kv.Snapshot, version uint64) error {
+	set := &settings{version: version, revsLimit: defaultRevsLimit, purgedInfosLimit: defaultPurgedInfos}
+	var err error
+	if set.security, err = v.Get(settingKey(d.number, settingSecurity)); err != nil {
+		return err
+	}
+	for name, to := range map[string]*int{settingRevsLimit: &set.revsLimit, settingPurgedInfos: &set.purgedInfosLimit} {
+		value, err := v.Get(settingKey(d.number, name))
+		if errors.Is(err, kv.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		u := unpacker{b: value}
+		*to = int(u.uint())
+		if err := u.done(); err != nil {
+			return err
+		}
+	}
+	d.settings.Store(set)
+	return nil
+}
+
+// Name is the database's name.
+func (d *Database) Name() string { return d.name }
+
+// Partitioned tells the database's kind.
+func (d *Database) Partitioned() bool { return d.partitioned }
+
+// Security is the _security object, compact JSON; the caller must not change it.
+func (d *Database) Security() []byte { return d.settings.Load().security }
+
+// RevsLimit is how many revisions of each branch are remembered.
+func (d *Database) RevsLimit() int { return d.settings.Load().revsLimit }
+
+// PurgedInfosLimit is how many purges are remembered.
+func (d *Database) PurgedInfosLimit() int { return d.settings.Load().purgedInfosLimit }
+
+// SetSecurity replaces the _security object by raw, compact JSON.
+func (d *Database) SetSecurity(ctx context.Context, raw []byte) error {
+	return d.set(ctx, settingSecurity, raw)
+}
+
+// SetRevsLimit sets RevsLimit; n is at least 1.
+func (d *Database) SetRevsLimit(ctx context.Context, n int) error {
+	return d.set(ctx, settingRevsLimit, binary.AppendUvarint(nil, uint64(n)))
+}
+
+// SetPurgedInfosLimit sets PurgedInfosLimit; n is at least 1.
+func (d *Database) SetPurgedInfosLimit(ctx context.Context, n int) error {
+	return d.set(ctx, settingPurgedInfos, binary.AppendUvarint(nil, uint64(n)))
+}
+
+// set writes a setting and moves the version of definitions, so that writers
+// that prepared under the old settings notice.
+func (d *Database) set(ctx context.Context, name string, value []byte) error {
+	return d.do(ctx, "store.set", func(g *group) error {
+		if err := g.tx.Put(settingKey(d.number, name), value); err != nil {
+			return err
+		}
+		g.lane.version++
+		g.stale = true
+		return nil
+	})
+}
+
+// Seq is a place in a database's feed: 0 is before everything.
+type Seq uint64
+
+// FormatSeq gives the form that clients see: "N-opaque", where N is the
+// number and opaque holds the database's incarnation and the number again.
+func (d *Database) FormatSeq(q Seq) string { return string(d.AppendSeq(nil, q)) }
+
+// AppendSeq appends FormatSeq's text to dst.
+func (d *Database) AppendSeq(dst []byte, q Seq) []byte {
+	dst = strconv.AppendUint(dst, uint64(q), 10)
+	dst = append(dst, '-')
+	var b [2 * binary.MaxVarintLen64]byte
+	n := binary.PutUvarint(b[:], d.incarnation)
+	n += binary.PutUvarint(b[n:], uint64(q))
+	return base64.RawURLEncoding.AppendEncode(dst, b[:n])
+}
+
+var errSeq = dberr.New(dberr.Invalid, "bad_request", "Malformed sequence supplied in 'since' parameter.")
+
+// ParseSeq reads a sequence that FormatSeq gave; "0" and "" are 0. A sequence
+// of another incarnation is 0: the reader begins again. Invalid for what can't
+// be a sequence.
+func (d *Database) ParseSeq(s string) (Seq, error) {
+	if s == "" || s == "0" {
+		return 0, nil
+	}
+	number, opaque, _ := strings.Cut(s, "-")
+	n, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return 0, errSeq
+	}
+	b, err := base64.RawURLEncoding.DecodeString(opaque)
+	if err != nil || len(b) == 0 {
+		return 0, errSeq
+	}
+	u := unpacker{b: b}
+	incarnation, q := u.uint(), u.uint()
+	if u.done() != nil {
+		return 0, errSeq
+	}
+	if incarnation != d.incarnation || q != n {
+		return 0, nil
+	}
+	return Seq(q), nil
+}

@@ -1,0 +1,238 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// DropPartition hides a partition from every door at once and removes its rows
+// in the background; with tombstones it writes a tombstone over each document
+// instead, so that replicas delete too. Writes to it get Conflict until the
+// work is done. NotFound when it holds nothing.
+func (d *Database) DropPartition(ctx context.Context, p document.Partition, tombstones bool) error {
+	var refused error
+	err := d.do(ctx, "store.DropPartition", func(g *group) error {
+		refused = nil
+		s, err := g.partition(p)
+		if err != nil {
+			return err
+		}
+		switch {
+		case s == nil || s.state == partitionLive && s.empty() && !g.touches(p):
+			refused = dberr.New(dberr.NotFound, "not_found", "The partition holds no documents.")
+			return nil
+		case s.state != partitionLive:
+			return nil // under way already
+		}
+		return g.dropPartition(p, s, tombstones)
+	})
+	if err == nil {
+		err = refused
+	}
+	if err == nil {
+		d.store.kick()
+	}
+	return err
+}
+
+// touches tells whether the group has changed documents of the partition, which
+// its counters do not show yet.
+func (g *group) touches(p document.Partition) bool {
+	for _, s := range g.order {
+		if s.id.Partition() == p {
+			return true
+		}
+	}
+	return false
+}
+
+// dropPartition changes the partition's state. Edits that came before in this
+// group are finished first: afterwards its counters stand at zero.
+func (g *group) dropPartition(p document.Partition, s *partitionState, tombstones bool) error {
+	for _, doc := range g.order {
+		if doc.edits > 0 && doc.id.Partition() == p {
+			if err := g.finishDoc(doc); err != nil {
+				return err
+			}
+			doc.edits = 0
+			delete(g.docs, doc.id)
+		}
+	}
+	g.lane.add(s.counts, counts{})
+	g.lane.version++
+	s.counts, s.changed, s.rerank = counts{}, true, true
+	s.state = partitionDropping
+	kind := jobPartition
+	if tombstones {
+		s.state, kind = partitionBurying, jobBury
+	}
+	g.shown = true
+	return g.db.store.putJob(g.tx, kind, g.db.number, string(p), g.now)
+}
+
+// loadHidden reads which partitions are being dropped.
+func (d *Database) loadHidden(v kv.Snapshot) error {
+	hidden := map[document.Partition]bool{}
+	for _, kind := range []string{jobPartition, jobBury} {
+		err := each(v, kv.Prefix(keyspace.Job.Key(0, keyspace.T(kind), keyspace.U(d.number))), func(key, _ []byte) error {
+			_, parts, err := keyspace.Job.Decode(key)
+			if err != nil {
+				return err
+			}
+			hidden[document.Partition(parts[2].String())] = true
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(hidden) == 0 {
+		d.hidden.Store(nil)
+	} else {
+		d.hidden.Store(&hidden)
+	}
+	return nil
+}
+
+// dropPage is how many documents one commit of a partition's removal handles.
+const dropPage = 100
+
+// dropStep does the next page of a partition's removal or burial; it tells
+// whether there is more. The page, the place to go on from and the end are one
+// transaction each, so a crash repeats nothing.
+func (d *Database) dropStep(ctx context.Context, j job) (more bool, err error) {
+	p := document.Partition(j.subject)
+	err = d.do(ctx, "store.dropStep", func(g *group) error {
+		s, err := g.partition(p)
+		if err != nil {
+			return err
+		}
+		ids, err := g.nextDocs(p, j.checkpoint)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			if err := g.dropDoc(id, j.kind == jobBury); err != nil {
+				return err
+			}
+		}
+		if more = len(ids) > 0; more {
+			j.checkpoint = string(ids[len(ids)-1])
+			return d.store.saveJob(g.tx, j)
+		}
+		return g.endDrop(p, s, j)
+	})
+	return more, err
+}
+
+// nextDocs gives the ids of the next page of the partition's documents.
+func (g *group) nextDocs(p document.Partition, after string) (ids []document.ID, err error) {
+	r := g.db.span(&keyspace.Doc, Span{}, string(p))
+	if after != "" {
+		r.Start = kv.PrefixEnd(keyspace.Doc.Key(g.db.number, keyspace.T(after)))
+	}
+	it, err := g.tx.Iterate(r, kv.IterOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	for ok := it.Next(); ok && len(ids) < dropPage; {
+		_, parts, err := keyspace.Doc.Decode(it.Key())
+		if err != nil {
+			return nil, err
+		}
+		id := document.ID(parts[0].String())
+		ids = append(ids, id)
+		ok = it.Seek(kv.PrefixEnd(keyspace.Doc.Key(g.db.number, keyspace.T(string(id)))))
+	}
+	return ids, it.Err()
+}
+
+// dropDoc removes a document of a partition that is being dropped, or buries
+// it. The counters forgot the document when the drop began.
+func (g *group) dropDoc(id document.ID, bury bool) error {
+	s, err := g.doc(id)
+	if err != nil {
+		return err
+	}
+	s.counted = counts{}
+	if bury {
+		return g.buryDoc(s)
+	}
+	if err := g.dropBodies(id); err != nil {
+		return err
+	}
+	if err := g.putTree(s, document.Tree{}, s.tree.ChunkGens()); err != nil {
+		return err
+	}
+	g.moved(s)
+	return nil
+}
+
+// buryDoc writes tombstones over a document's live leaves and counts it again.
+func (g *group) buryDoc(s *docState) error {
+	for _, l := range s.tree.Leaves() {
+		if l.Deleted {
+			continue
+		}
+		e := &pendingEdit{Edit: document.Edit{ID: s.id, Parent: l.Rev, Deleted: true, Body: []byte("{}")}}
+		e.prepared.value, e.prepared.chunks = bodyValue(e.Body, nil)
+		p := &plan{doc: s, edit: e, tree: s.tree.Clone(), fell: s.tree.ChunkGens(), body: true, leaf: true}
+		if err := g.planEdit(p, e); err != nil {
+			return err
+		}
+		p.tree.Stem(g.db.RevsLimit())
+		p.beaten = beatenLeaves(&s.tree, &p.tree)
+		if err := g.put(p); err != nil {
+			return err
+		}
+	}
+	if s.edits > 0 {
+		return nil // finish counts it
+	}
+	g.lane.add(counts{}, s.counts())
+	p, err := g.partition(s.id.Partition())
+	if err != nil {
+		return err
+	}
+	p.changed = true
+	p.add(counts{}, s.counts())
+	return nil
+}
+
+// endDrop gives the partition free again.
+func (g *group) endDrop(p document.Partition, s *partitionState, j job) error {
+	g.shown = true
+	g.lane.version++
+	if err := g.tx.Delete(j.key()); err != nil {
+		return err
+	}
+	if j.kind == jobBury {
+		s.state, s.changed, s.rerank = partitionLive, true, true
+		return nil
+	}
+	s.changed = false
+	delete(g.partitions, p)
+	if err := g.dropLocals(p); err != nil {
+		return err
+	}
+	return g.tx.Delete(g.db.partitionKey(p))
+}
+
+// dropLocals removes the local documents of a partition's door.
+func (g *group) dropLocals(p document.Partition) error {
+	var keys [][]byte
+	err := each(g.tx, kv.Prefix(keyspace.Local.Key(g.db.number, keyspace.T(string(p)))), func(key, _ []byte) error {
+		keys = append(keys, append([]byte(nil), key...))
+		return nil
+	})
+	for _, key := range keys {
+		err = errors.Join(err, g.tx.Delete(key))
+	}
+	return err
+}

@@ -1,0 +1,121 @@
+package store
+
+import (
+	"iter"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// Change is one entry of a feed.
+type Change struct {
+	Seq     Seq
+	ID      document.ID
+	Deleted bool           // the winner is a tombstone
+	Leaves  []document.Rev // winner first
+}
+
+func (d *Database) feedKey(q Seq) []byte {
+	return keyspace.Feed.Key(d.number, keyspace.U(0), keyspace.U(uint64(q)))
+}
+
+func (d *Database) partitionFeedKey(p document.Partition, q Seq) []byte {
+	return keyspace.PartitionFeed.Key(d.number, keyspace.T(string(p)), keyspace.U(uint64(q)))
+}
+
+// feedRange is the range of the scope's feed after since.
+func (s Scope) feedRange(since Seq) kv.Range {
+	if s.partition == "" {
+		all := kv.Prefix(keyspace.Feed.Key(s.db.number, keyspace.U(0)))
+		return kv.Range{Start: s.db.feedKey(since + 1), End: all.End}
+	}
+	all := kv.Prefix(keyspace.PartitionFeed.Key(s.db.number, keyspace.T(string(s.partition))))
+	return kv.Range{Start: s.db.partitionFeedKey(s.partition, since+1), End: all.End}
+}
+
+// feedSeq reads the sequence from a key of the scope's feed.
+func (s Scope) feedSeq(key []byte, parts []keyspace.Part) (Seq, []keyspace.Part, error) {
+	space := &keyspace.Feed
+	if s.partition != "" {
+		space = &keyspace.PartitionFeed
+	}
+	_, parts, err := space.DecodeInto(parts[:0], key)
+	if err != nil {
+		return 0, nil, err
+	}
+	return Seq(parts[1].Num()), parts, nil
+}
+
+// Changes walks the scope's feed after since, or, descending, from the end
+// down to just above since. The Change is reused between steps.
+func (r *Reader) Changes(since Seq, descending bool) iter.Seq2[*Change, error] {
+	return func(yield func(*Change, error) bool) {
+		if r.partition != "" && !r.sees(document.ID(string(r.partition)+":")) {
+			return
+		}
+		it, err := r.v.Iterate(r.feedRange(since), kv.IterOptions{Reverse: descending})
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer it.Close()
+		var c Change
+		var parts []keyspace.Part
+		for it.Next() {
+			if parts, err = r.change(it, &c, parts); err != nil {
+				yield(nil, err)
+				return
+			}
+			if r.sees(c.ID) && !yield(&c, nil) {
+				return
+			}
+		}
+		if err := it.Err(); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+func (r *Reader) change(it kv.Iterator, c *Change, parts []keyspace.Part) ([]keyspace.Part, error) {
+	q, parts, err := r.feedSeq(it.Key(), parts)
+	if err != nil {
+		return parts, err
+	}
+	value, err := it.Value()
+	if err != nil {
+		return parts, err
+	}
+	c.Seq = q
+	return parts, decodeFeed(value, c)
+}
+
+// pendingExact is up to how many entries Pending counts one by one.
+const pendingExact = 1000
+
+// Pending counts the entries after q: exactly up to a bound, an estimate above
+// it (a feed has one entry for each document and tombstone, at most one for
+// each sequence after q), 0 exactly at the end.
+func (r *Reader) Pending(q Seq) (uint64, error) {
+	t, err := r.Totals()
+	if err != nil || q >= t.Seq {
+		return 0, err
+	}
+	all := t.Docs + t.Deleted
+	if q == 0 {
+		return all, nil
+	}
+	it, err := r.v.Iterate(r.feedRange(q), kv.IterOptions{})
+	if err != nil {
+		return 0, err
+	}
+	defer it.Close()
+	n := uint64(0)
+	for n <= pendingExact && it.Next() {
+		n++
+	}
+	if err := it.Err(); err != nil || n <= pendingExact {
+		return n, err
+	}
+	return max(min(all, uint64(t.Seq-q)), n), nil
+}

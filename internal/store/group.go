@@ -1,0 +1,237 @@
+package store
+
+import (
+	"errors"
+	"time"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// group is one run of a commit: what its requests have read and changed so
+// far. Documents, partitions and the lane head are read for update when first
+// touched and written once, by finish: a document edited many times in one
+// group moves once in the feed.
+type group struct {
+	db   *Database
+	tx   kv.Txn
+	now  time.Time
+	lane lane
+
+	docs       map[document.ID]*docState
+	order      []*docState // changed documents by last change
+	partitions map[document.Partition]*partitionState
+	beaten     []beatenRev
+	stale      bool // settings changed: load them again when committed
+	shown      bool // hidden partitions changed: load them again when committed
+}
+
+// docState is a document in a group: as stored, and as the edits so far left it.
+type docState struct {
+	id      document.ID
+	stored  head
+	counted counts // as stored
+	head
+	edits uint64 // how many edits changed it
+	seq   Seq    // given at the last of them
+}
+
+// partitionState is a partition in a group.
+type partitionState struct {
+	partition
+	changed bool
+	rerank  bool // its counters changed without a trace in the feed
+}
+
+type beatenRev struct {
+	id  document.ID
+	rev document.Rev
+}
+
+func (d *Database) newGroup(tx kv.Txn) (*group, error) {
+	g := &group{db: d, tx: tx, now: d.store.o.Clock(),
+		docs: map[document.ID]*docState{}, partitions: map[document.Partition]*partitionState{}}
+	var err error
+	g.lane, err = d.readLane(tx.GetForUpdate(laneKey(d.number)))
+	g.lane.serial++
+	if err == nil && g.lane.version != d.settings.Load().version {
+		err = d.loadSettings(tx, g.lane.version)
+	}
+	return g, err
+}
+
+// doc reads a document for update.
+func (g *group) doc(id document.ID) (*docState, error) {
+	if s := g.docs[id]; s != nil {
+		return s, nil
+	}
+	s := &docState{id: id}
+	value, err := g.tx.GetForUpdate(g.db.headKey(id))
+	switch {
+	case errors.Is(err, kv.ErrNotFound):
+	case err != nil:
+		return nil, err
+	default:
+		if s.stored, err = decodeHead(value); err != nil {
+			return nil, err
+		}
+		s.counted = s.stored.counts()
+		s.head = s.stored
+	}
+	g.docs[id] = s
+	return s, nil
+}
+
+// partition reads a partition for update. Ordinary databases and design
+// documents have none: it gives nil for "".
+func (g *group) partition(p document.Partition) (*partitionState, error) {
+	if p == "" || !g.db.partitioned {
+		return nil, nil
+	}
+	if s := g.partitions[p]; s != nil {
+		return s, nil
+	}
+	t, err := g.db.readPartition(g.tx.GetForUpdate(g.db.partitionKey(p)))
+	if err != nil {
+		return nil, err
+	}
+	s := &partitionState{partition: t}
+	g.partitions[p] = s
+	return s, nil
+}
+
+// moved notes that a document's tree changed: it gets the next sequence.
+func (g *group) moved(s *docState) {
+	g.lane.seq++
+	s.edits++
+	s.seq = g.lane.seq
+	g.order = append(g.order, s)
+}
+
+// finish writes what the group changed: heads, feed entries, partitions, the
+// beaten revisions and the lane head.
+func (g *group) finish() error {
+	for _, s := range g.order {
+		if s.edits == 0 {
+			continue // met before, at an earlier edit
+		}
+		if err := g.finishDoc(s); err != nil {
+			return err
+		}
+		s.edits = 0
+	}
+	for p, s := range g.partitions {
+		if err := g.finishPartition(p, s); err != nil {
+			return err
+		}
+	}
+	if err := g.putBeaten(); err != nil {
+		return err
+	}
+	return g.tx.Put(laneKey(g.db.number), g.lane.encode())
+}
+
+func (g *group) finishPartition(p document.Partition, s *partitionState) error {
+	if !s.changed {
+		return nil
+	}
+	if err := g.tx.Put(g.db.partitionKey(p), s.encode()); err != nil || !s.rerank {
+		return err
+	}
+	return g.db.rerank(g.tx, p)
+}
+
+// finishDoc writes a changed document's head and moves its feed entries, or
+// removes them when nothing is left of it.
+func (g *group) finishDoc(s *docState) error {
+	p, err := g.partition(s.id.Partition())
+	if err != nil {
+		return err
+	}
+	if old := s.stored.seq; old != 0 {
+		if err := g.unfeed(s.id, old, p != nil); err != nil {
+			return err
+		}
+	}
+	after := s.counts()
+	g.lane.add(s.counted, after)
+	if p != nil {
+		p.changed = true
+		p.seq = max(p.seq, s.seq)
+		p.wrote(g.now, float64(s.edits))
+		p.add(s.counted, after)
+	}
+	if s.tree.Empty() {
+		if p != nil {
+			p.rerank = true
+		}
+		return g.tx.Delete(g.db.headKey(s.id))
+	}
+	s.head.seq = s.seq
+	entry := encodeFeed(s.id, &s.head)
+	if err := g.tx.Put(g.db.feedKey(s.seq), entry); err != nil {
+		return err
+	}
+	if p != nil {
+		if err := g.tx.Put(g.db.partitionFeedKey(s.id.Partition(), s.seq), entry); err != nil {
+			return err
+		}
+	}
+	return g.tx.Put(g.db.headKey(s.id), s.head.encode())
+}
+
+// unfeed takes a document's entry out of the feeds. An entry's key is written
+// once and removed once, ever.
+func (g *group) unfeed(id document.ID, q Seq, partitioned bool) error {
+	if err := g.tx.DeleteOnce(g.db.feedKey(q)); err != nil || !partitioned {
+		return err
+	}
+	return g.tx.DeleteOnce(g.db.partitionFeedKey(id.Partition(), q))
+}
+
+// putBeaten notes which bodies became unnecessary, for the sweeper.
+func (g *group) putBeaten() error {
+	if len(g.beaten) == 0 {
+		return nil
+	}
+	p := packer{}
+	p.byte(rowVersion)
+	p.uint(uint64(len(g.beaten)))
+	for _, b := range g.beaten {
+		p.text(string(b.id))
+		p.rev(b.rev)
+	}
+	key := keyspace.Beaten.Key(g.db.number, keyspace.U(uint64(g.now.UnixMilli())), keyspace.U(g.lane.serial))
+	return g.tx.Put(key, p.b)
+}
+
+// published makes the committed group's effects known in this process: new
+// settings, hidden partitions, waiting feeds.
+func (g *group) published() error {
+	d := g.db
+	if g.stale || g.shown {
+		if err := d.reload(); err != nil {
+			return err
+		}
+	}
+	if len(g.order) > 0 {
+		d.watch.wake(g.partitions)
+		d.store.updates.touched(d.name)
+	}
+	return nil
+}
+
+// reload reads settings and hidden partitions as they are now.
+func (d *Database) reload() error {
+	return d.store.engine.View(d.store.ctx, func(v kv.Snapshot) error {
+		l, err := d.readLane(v.Get(laneKey(d.number)))
+		if err != nil {
+			return err
+		}
+		if err := d.loadSettings(v, l.version); err != nil {
+			return err
+		}
+		return d.loadHidden(v)
+	})
+}

@@ -1,0 +1,148 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// Local is a local document: it belongs to one door (the database or a
+// partition), has no tree and is not replicated.
+type Local struct {
+	ID   document.ID // "_local/…"
+	Rev  uint64      // N of "0-N"
+	Body []byte      // compact JSON object without reserved members
+}
+
+func (l *Local) encode() []byte {
+	p := packer{b: make([]byte, 0, 12+len(l.Body))}
+	p.byte(rowVersion)
+	p.uint(l.Rev)
+	p.b = append(p.b, l.Body...)
+	return p.b
+}
+
+func decodeLocal(id document.ID, value []byte) (*Local, error) {
+	u := open(value, rowVersion)
+	l := &Local{ID: id, Rev: u.uint(), Body: u.b}
+	return l, u.ok()
+}
+
+func (s Scope) localKey(id document.ID) []byte {
+	return keyspace.Local.Key(s.db.number, keyspace.T(string(s.partition)), keyspace.T(string(id)))
+}
+
+// Local reads a local document of the scope; NotFound "missing".
+func (r *Reader) Local(id document.ID) (*Local, error) {
+	value, err := r.v.Get(r.localKey(id))
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil, errMissing
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decodeLocal(id, value)
+}
+
+// Locals walks the scope's local documents in the order of their ids.
+func (r *Reader) Locals(sp Span) iter.Seq2[*Local, error] {
+	return func(yield func(*Local, error) bool) {
+		rg := r.db.span(&keyspace.Local, sp, "", keyspace.T(string(r.partition)))
+		if bytes.Compare(rg.Start, rg.End) >= 0 {
+			return
+		}
+		it, err := r.v.Iterate(rg, kv.IterOptions{Reverse: sp.Descending})
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer it.Close()
+		for it.Next() {
+			l, err := readLocal(it)
+			if !yield(l, err) || err != nil {
+				return
+			}
+		}
+		if err := it.Err(); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+func readLocal(it kv.Iterator) (*Local, error) {
+	_, parts, err := keyspace.Local.Decode(it.Key())
+	if err != nil {
+		return nil, err
+	}
+	value, err := it.Value()
+	if err != nil {
+		return nil, err
+	}
+	return decodeLocal(document.ID(parts[1].String()), value)
+}
+
+// PutLocal writes a local document. rev must be the stored one's, 0 for one
+// that is not there, or nil for any. Errors: Conflict. It gives the new rev.
+func (s Scope) PutLocal(ctx context.Context, id document.ID, rev *uint64, body []byte) (n uint64, err error) {
+	var refused error
+	err = s.db.submit(ctx, "store.PutLocal", len(body)+128, func(g *group) error {
+		refused = nil
+		old, err := g.local(s, id)
+		if err != nil {
+			return err
+		}
+		if rev != nil && *rev != old.Rev {
+			refused = errConflict
+			return nil
+		}
+		n = old.Rev + 1
+		l := Local{Rev: n, Body: body}
+		return g.tx.Put(s.localKey(id), l.encode())
+	})
+	if err == nil {
+		err = refused
+	}
+	return n, err
+}
+
+// DeleteLocal removes a local document; rev as for PutLocal. Errors: NotFound
+// "missing", Conflict.
+func (s Scope) DeleteLocal(ctx context.Context, id document.ID, rev *uint64) error {
+	var refused error
+	err := s.db.do(ctx, "store.DeleteLocal", func(g *group) error {
+		refused = nil
+		old, err := g.local(s, id)
+		switch {
+		case err != nil:
+			return err
+		case old.Rev == 0:
+			refused = errMissing
+			return nil
+		case rev != nil && *rev != old.Rev:
+			refused = errConflict
+			return nil
+		}
+		return g.tx.Delete(s.localKey(id))
+	})
+	if err == nil {
+		err = refused
+	}
+	return err
+}
+
+// local reads a local document for update; one that is not there has rev 0.
+func (g *group) local(s Scope, id document.ID) (*Local, error) {
+	value, err := g.tx.GetForUpdate(s.localKey(id))
+	if errors.Is(err, kv.ErrNotFound) {
+		return &Local{ID: id}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decodeLocal(id, value)
+}

@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// Purging is one document's part of a purge, and its outcome.
+type Purging struct {
+	ID   document.ID
+	Revs []document.Rev
+}
+
+// Purge forgets leaves, as if they had never been; the answer has those really
+// removed, in the order of ps. A document without leaves is gone, from the feed
+// too.
+func (d *Database) Purge(ctx context.Context, ps []Purging) ([]Purging, error) {
+	for i := range ps {
+		if err := d.Whole().checkID(ps[i].ID); err != nil {
+			return nil, err
+		}
+	}
+	done := make([]Purging, len(ps))
+	err := d.do(ctx, "store.Purge", func(g *group) error {
+		for i, p := range ps {
+			revs, err := g.purge(p)
+			if err != nil {
+				return err
+			}
+			done[i] = Purging{ID: p.ID, Revs: revs}
+		}
+		return nil
+	})
+	return done, err
+}
+
+func (g *group) purge(p Purging) ([]document.Rev, error) {
+	s, err := g.doc(p.ID)
+	if err != nil || s.tree.Empty() {
+		return nil, err
+	}
+	if err := g.open(p.ID.Partition()); err != nil {
+		return nil, err
+	}
+	before := s.tree.ChunkGens()
+	tree := s.tree.Clone()
+	if err := g.db.loadTree(g.tx, p.ID, &tree); err != nil {
+		return nil, err
+	}
+	purged := tree.Purge(p.Revs)
+	if len(purged) == 0 {
+		return nil, nil
+	}
+	if tree.Empty() {
+		err = g.dropBodies(p.ID)
+	} else {
+		for _, rev := range purged {
+			if err = g.dropBody(p.ID, rev); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := g.putTree(s, tree, before); err != nil {
+		return nil, err
+	}
+	g.moved(s)
+	return purged, g.putPurge(p.ID, purged)
+}
+
+// dropBodies removes every body of a document, leaves' and beaten ones: the
+// head, which all writers of bodies write, was read for update.
+func (g *group) dropBodies(id document.ID) error {
+	var revs []document.Rev
+	r := kv.Prefix(keyspace.Doc.Key(g.db.number, keyspace.T(string(id)), keyspace.U(keyspace.SubBody)))
+	err := each(g.tx, r, func(key, _ []byte) error {
+		_, parts, err := keyspace.Doc.Decode(key)
+		if err != nil {
+			return err
+		}
+		revs = append(revs, bodyRev(parts[2].String()))
+		return nil
+	})
+	for _, rev := range revs {
+		if err == nil {
+			err = g.dropBody(id, rev)
+		}
+	}
+	return err
+}
+
+// bodyRev reads the revision from the tail of a body row's key.
+func bodyRev(tail string) document.Rev {
+	if len(tail) < 4 {
+		return document.Rev{}
+	}
+	gen := uint32(tail[0])<<24 | uint32(tail[1])<<16 | uint32(tail[2])<<8 | uint32(tail[3])
+	return document.Rev{Gen: gen, Hash: tail[4:]}
+}
+
+// putPurge notes a purge for _purged_infos and forgets what is over its limit.
+func (g *group) putPurge(id document.ID, revs []document.Rev) error {
+	l := &g.lane
+	l.purgeSeq++
+	l.purged++
+	p := packer{}
+	p.byte(rowVersion)
+	p.text(string(id))
+	p.uint(uint64(len(revs)))
+	for _, r := range revs {
+		p.rev(r)
+	}
+	if err := g.tx.Put(g.db.purgeKey(l.purgeSeq), p.b); err != nil {
+		return err
+	}
+	for ; l.purged > uint64(g.db.PurgedInfosLimit()); l.purged-- {
+		if err := g.tx.Delete(g.db.purgeKey(l.purgeSeq - l.purged + 1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Database) purgeKey(n uint64) []byte { return keyspace.Purge.Key(d.number, keyspace.U(n)) }
+
+// Purged lists the last purges, oldest first.
+func (d *Database) Purged(ctx context.Context) (ps []Purging, err error) {
+	err = d.Whole().View(ctx, func(r *Reader) error {
+		ps = ps[:0]
+		return each(r.v, kv.Prefix(keyspace.Purge.Key(d.number)), func(_, value []byte) error {
+			u := open(value, rowVersion)
+			p := Purging{ID: document.ID(u.text())}
+			for n := u.uint(); n > 0 && !u.bad; n-- {
+				p.Revs = append(p.Revs, u.rev())
+			}
+			ps = append(ps, p)
+			return u.done()
+		})
+	})
+	return ps, err
+}

@@ -1,0 +1,108 @@
+package store
+
+import (
+	"errors"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// put carries out a plan: it is the one place that writes a document's bodies
+// and trunk chunks; heads and feeds follow in finish.
+func (g *group) put(p *plan) error {
+	s := p.doc
+	if p.body {
+		if err := g.putBody(p); err != nil {
+			return err
+		}
+	}
+	for _, rev := range p.beaten {
+		g.beaten = append(g.beaten, beatenRev{s.id, rev})
+	}
+	if !p.leaf {
+		return nil
+	}
+	if err := g.putTree(s, p.tree, p.fell); err != nil {
+		return err
+	}
+	g.moved(s)
+	return nil
+}
+
+// putTree makes t the document's tree, with the chunks that it now has in rows
+// of their own.
+func (g *group) putTree(s *docState, t document.Tree, before []uint32) error {
+	for _, c := range t.Spill() {
+		if err := g.tx.Put(g.db.chunkKey(s.id, c.Gen), c.Data); err != nil {
+			return err
+		}
+	}
+	keep := map[uint32]bool{}
+	for _, gen := range t.ChunkGens() {
+		keep[gen] = true
+	}
+	for _, gen := range before {
+		if !keep[gen] {
+			if err := g.tx.Delete(g.db.chunkKey(s.id, gen)); err != nil {
+				return err
+			}
+		}
+	}
+	s.tree = t
+	return nil
+}
+
+// putBody writes a revision's body row and the chunks of a large body, and
+// takes the blobs that its attachments lie in.
+func (g *group) putBody(p *plan) error {
+	id := p.doc.id
+	value, chunks := p.edit.prepared.value, p.edit.prepared.chunks
+	if len(p.attachments) > 0 {
+		if err := g.takeBlobs(id, p.attachments); err != nil {
+			return err
+		}
+		value, chunks = bodyValue(p.edit.Body, p.attachments)
+	} else if value == nil { // the attachments of the edit as it came were dropped
+		value, chunks = bodyValue(p.edit.Body, nil)
+	}
+	for i, c := range chunks {
+		if err := g.tx.Put(g.db.bodyChunkKey(id, p.rev, i), c); err != nil {
+			return err
+		}
+	}
+	return g.tx.Put(g.db.bodyKey(id, p.rev), value)
+}
+
+// dropBody removes a revision's body row, its chunks and its hold on blobs; it
+// is fine if there is none.
+func (g *group) dropBody(id document.ID, rev document.Rev) error {
+	key := g.db.bodyKey(id, rev)
+	value, err := g.tx.Get(key)
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	b, err := decodeBody(value)
+	if err != nil {
+		return err
+	}
+	for i := range (b.length + chunkSize - 1) / chunkSize {
+		if err := g.tx.Delete(g.db.bodyChunkKey(id, rev, int(i))); err != nil {
+			return err
+		}
+	}
+	for i := range b.attachments {
+		if err := g.releaseBlob(b.attachments[i].Blob); err != nil {
+			return err
+		}
+	}
+	return g.tx.Delete(key)
+}
+
+func (d *Database) bodyChunkKey(id document.ID, r document.Rev, n int) []byte {
+	return keyspace.BodyChunk.Key(d.number, keyspace.T(string(id)), keyspace.U(uint64(r.Gen)),
+		keyspace.T(r.Hash), keyspace.U(uint64(n)))
+}

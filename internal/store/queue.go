@@ -1,0 +1,130 @@
+package store
+
+import (
+	"context"
+	"sync"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// queue gathers the writes of many clients into one commit. The naive way, a
+// transaction for each write, makes every writer wait for a sync of its own
+// and for all others on the lane head that each of them writes. Instead the
+// first writer starts a goroutine that commits whatever has come together
+// while the commit before was on its way; it ends when nothing is left. Writes
+// are applied in the order they came, over one overlay (see group), each with
+// an outcome of its own.
+type queue struct {
+	pending struct {
+		sync.Mutex
+		requests []*request
+		running  bool
+	}
+}
+
+// request is one caller's share of a commit: fn runs in the group, perhaps
+// several times, and leaves its outcome where the caller finds it. An error of
+// fn ends the whole group, so it is for faults of the storage only; refuse
+// says why this request alone does nothing.
+type request struct {
+	fn   func(*group) error
+	size int // bytes it will write, about
+	done chan error
+}
+
+// A group ends at these bounds, so that one commit stays within an engine's
+// limit and its writers do not wait for too many others.
+const (
+	groupBytes    = 2 << 20
+	groupRequests = 1024
+)
+
+// do runs fn in the database's next commit and waits until that is durable.
+func (d *Database) do(ctx context.Context, op string, fn func(*group) error) error {
+	return d.submit(ctx, op, 256, fn)
+}
+
+func (d *Database) submit(ctx context.Context, op string, size int, fn func(*group) error) error {
+	if err := ctx.Err(); err != nil {
+		return dberr.Wrap(op, err)
+	}
+	r := &request{fn: fn, size: size, done: make(chan error, 1)}
+	q := &d.queue
+	q.pending.Lock()
+	q.pending.requests = append(q.pending.requests, r)
+	start := !q.pending.running
+	q.pending.running = true
+	q.pending.Unlock()
+	if start {
+		d.store.work.Go(d.drain)
+	}
+	// A write under way is waited for whatever becomes of its caller: what it
+	// answers must be the truth.
+	if err := <-r.done; err != nil {
+		return dberr.Wrap(op, err)
+	}
+	return nil
+}
+
+// drain commits group after group until the queue is empty.
+func (d *Database) drain() {
+	for {
+		batch := d.queue.take()
+		if batch == nil {
+			return
+		}
+		d.commit(batch)
+	}
+}
+
+// take gives the next group of requests; nil ends the draining.
+func (q *queue) take() []*request {
+	q.pending.Lock()
+	defer q.pending.Unlock()
+	size, n := 0, 0
+	for n < len(q.pending.requests) && n < groupRequests {
+		size += q.pending.requests[n].size
+		if n > 0 && size > groupBytes {
+			break
+		}
+		n++
+	}
+	if n == 0 {
+		q.pending.requests, q.pending.running = nil, false
+		return nil
+	}
+	batch := q.pending.requests[:n:n]
+	q.pending.requests = q.pending.requests[n:]
+	return batch
+}
+
+// commit applies a batch of requests in one transaction and tells each that it
+// is durable.
+func (d *Database) commit(batch []*request) {
+	var g *group
+	err := d.store.commit(context.WithoutCancel(d.store.ctx), func(tx kv.Txn) (err error) {
+		if g, err = d.newGroup(tx); err != nil {
+			return err
+		}
+		for _, r := range batch {
+			if err := r.fn(g); err != nil {
+				return err
+			}
+		}
+		return g.finish()
+	})
+	if err == nil {
+		err = g.published()
+	}
+	if dberr.Is(err, dberr.TooLarge) && len(batch) > 1 {
+		// Together they are over the engine's limit; alone they need not be.
+		for _, r := range batch {
+			d.commit([]*request{r})
+		}
+		return
+	}
+	for _, r := range batch {
+		r.done <- err
+	}
+}

@@ -1,0 +1,203 @@
+package store
+
+import (
+	"time"
+
+	"github.com/sectional/sectional/internal/document"
+)
+
+const rowVersion = 1
+
+// lane is the value of a lane head: every write transaction of a database
+// reads it for update and writes it.
+type lane struct {
+	seq      Seq
+	version  uint64 // of settings and definitions
+	serial   uint64 // commits so far
+	nextBlob uint64
+	purgeSeq uint64
+	purged   uint64 // purge rows that are kept: (purgeSeq-purged, purgeSeq]
+	counts
+}
+
+// counts are what is added up over documents.
+type counts struct {
+	docs, deleted    uint64
+	active, external uint64
+}
+
+// add changes the counts by the difference between two states of a document.
+func (c *counts) add(before, after counts) {
+	c.docs += after.docs - before.docs
+	c.deleted += after.deleted - before.deleted
+	c.active += after.active - before.active
+	c.external += after.external - before.external
+}
+
+func (c *counts) pack(p *packer) {
+	p.uint(c.docs)
+	p.uint(c.deleted)
+	p.uint(c.active)
+	p.uint(c.external)
+}
+
+func (c *counts) unpack(u *unpacker) {
+	c.docs, c.deleted, c.active, c.external = u.uint(), u.uint(), u.uint(), u.uint()
+}
+
+func (l *lane) encode() []byte {
+	p := packer{b: make([]byte, 0, 64)}
+	p.byte(rowVersion)
+	p.uint(uint64(l.seq))
+	p.uint(l.version)
+	p.uint(l.serial)
+	p.uint(l.nextBlob)
+	p.uint(l.purgeSeq)
+	p.uint(l.purged)
+	l.counts.pack(&p)
+	return p.b
+}
+
+func decodeLane(b []byte) (l lane, err error) {
+	u := open(b, rowVersion)
+	l.seq, l.version, l.serial, l.nextBlob = Seq(u.uint()), u.uint(), u.uint(), u.uint()
+	l.purgeSeq, l.purged = u.uint(), u.uint()
+	l.counts.unpack(&u)
+	return l, u.done()
+}
+
+// partition is the value of a partition row.
+type partition struct {
+	state     byte // partitionLive or one of the dropping states
+	seq       Seq  // last sequence in the partition's feed
+	lastWrite time.Time
+	writes    float64 // decayed number of writes at lastWrite; see decay
+	counts
+}
+
+const (
+	partitionLive     = 0
+	partitionDropping = 1 // rows are being removed
+	partitionBurying  = 2 // tombstones are being written
+)
+
+func (t *partition) encode() []byte {
+	p := packer{b: make([]byte, 0, 48)}
+	p.byte(rowVersion)
+	p.byte(t.state)
+	p.uint(uint64(t.seq))
+	p.uint(uint64(t.lastWrite.UnixMilli()))
+	p.float(t.writes)
+	t.counts.pack(&p)
+	return p.b
+}
+
+func decodePartition(b []byte) (t partition, err error) {
+	u := open(b, rowVersion)
+	t.state = u.byte()
+	t.seq = Seq(u.uint())
+	t.lastWrite = time.UnixMilli(int64(u.uint()))
+	t.writes = u.float()
+	t.counts.unpack(&u)
+	return t, u.done()
+}
+
+// head is the value of a document head: where the document stands in the feed,
+// its winner, so that a point read need not decode the tree, and the tree.
+type head struct {
+	seq    Seq
+	winner document.Rev
+	dead   bool // the winner is a tombstone
+	tree   document.Tree
+}
+
+func (h *head) encode() []byte {
+	p := packer{b: make([]byte, 0, 128)}
+	p.byte(rowVersion)
+	w := h.tree.Winner()
+	p.byte(flag(w.Deleted))
+	p.uint(uint64(h.seq))
+	p.rev(w.Rev)
+	return h.tree.AppendBinary(p.b)
+}
+
+// decodeWinner reads what stands before the tree and returns the rest.
+func decodeWinner(b []byte) (h head, rest []byte, err error) {
+	u := open(b, rowVersion)
+	h.dead = u.byte() == 1
+	h.seq = Seq(u.uint())
+	h.winner = u.rev()
+	return h, u.b, u.ok()
+}
+
+func decodeHead(b []byte) (head, error) {
+	h, rest, err := decodeWinner(b)
+	if err != nil {
+		return head{}, err
+	}
+	tree, rest, err := document.DecodeTree(rest)
+	if err == nil && len(rest) > 0 {
+		err = errFormat
+	}
+	h.tree = tree
+	return h, err
+}
+
+// counts tells what the document adds to its database and partition.
+func (h *head) counts() (c counts) {
+	leaves := h.tree.Leaves()
+	if len(leaves) == 0 {
+		return c
+	}
+	if leaves[0].Deleted {
+		c.deleted = 1
+	} else {
+		c.docs = 1
+	}
+	for _, l := range leaves {
+		c.active += l.Active
+		c.external += l.External
+	}
+	return c
+}
+
+// Kinds of feed entries. A follower of the feed other than HTTP also needs to
+// know what is gone; those entries get kinds of their own beside this one.
+const feedDocument = 0
+
+func encodeFeed(id document.ID, h *head) []byte {
+	leaves := h.tree.Leaves()
+	p := packer{b: make([]byte, 0, 8+len(id)+20*len(leaves))}
+	p.byte(rowVersion)
+	p.byte(feedDocument)
+	p.byte(flag(leaves[0].Deleted))
+	p.text(string(id))
+	p.uint(uint64(len(leaves)))
+	for _, l := range leaves {
+		p.rev(l.Rev)
+	}
+	return p.b
+}
+
+// decodeFeed reads an entry into c, reusing its memory.
+func decodeFeed(b []byte, c *Change) error {
+	u := open(b, rowVersion)
+	if u.byte() != feedDocument {
+		return errFormat
+	}
+	c.Deleted = u.byte() == 1
+	c.ID = document.ID(u.text())
+	n := u.uint()
+	c.Leaves = c.Leaves[:0]
+	for i := uint64(0); i < n && !u.bad; i++ {
+		c.Leaves = append(c.Leaves, u.rev())
+	}
+	return u.done()
+}
+
+func flag(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// Scope is the part of a database that a request may see: all of it or one
+// partition. All reads and writes of documents go through a scope.
+type Scope struct {
+	db        *Database
+	partition document.Partition // "" for the whole
+}
+
+// Whole is the scope of the entire database.
+func (d *Database) Whole() Scope { return Scope{db: d} }
+
+// Within is the scope of the partition p of a partitioned database.
+func (d *Database) Within(p document.Partition) Scope { return Scope{db: d, partition: p} }
+
+// Database is the database the scope belongs to.
+func (s Scope) Database() *Database { return s.db }
+
+// Partition is the scope's partition, "" for the whole database.
+func (s Scope) Partition() document.Partition { return s.partition }
+
+// contains tells whether a document of this id lies in the scope. The
+// database's design documents can be seen through a partition.
+func (s Scope) contains(id document.ID) bool {
+	return s.partition == "" || id.Partition() == s.partition
+}
+
+// Totals are the numbers of a database or partition.
+type Totals struct {
+	Docs      uint64    // documents with a live winner; for a database design documents count too
+	Deleted   uint64    // documents whose winner is a tombstone
+	Active    uint64    // bytes of leaf bodies and attachments as stored
+	External  uint64    // bytes of leaf bodies and attachments before encoding
+	File      uint64    // bytes on disk, estimated; databases only
+	Seq       Seq       // the last sequence
+	PurgeSeq  uint64    // purges so far; databases only
+	Writes    float64   // decaying rate of writes per hour; partitions only
+	LastWrite time.Time // zero when never; partitions only
+}
+
+// Totals reads the numbers of the scope: exact, one row.
+func (s Scope) Totals(ctx context.Context) (t Totals, err error) {
+	err = s.View(ctx, func(r *Reader) error {
+		t, err = r.Totals()
+		return err
+	})
+	if m, ok := s.db.store.engine.(kv.Measurer); ok && err == nil && s.partition == "" {
+		t.File, err = m.DiskSize(kv.Prefix(keyspace.Database(s.db.number)))
+	}
+	return t, dberr.Wrap("store.Totals", err)
+}
+
+// View runs fn over one snapshot of the scope. Pages of long answers are read
+// in views of their own: none may stay open while a client reads.
+// Errors: NotFound when the database has been dropped; fn's own as they are.
+func (s Scope) View(ctx context.Context, fn func(*Reader) error) error {
+	if s.db.dropped.Load() {
+		return errNoDatabase
+	}
+	return s.db.store.engine.View(ctx, func(v kv.Snapshot) error {
+		return fn(&Reader{Scope: s, v: v, hidden: s.db.hidden.Load()})
+	})
+}
+
+// Reader reads a scope at one snapshot; it lives as long as the View's closure.
+type Reader struct {
+	Scope
+	v      kv.Snapshot
+	hidden *map[document.Partition]bool
+	loaded *lane
+}
+
+// sees tells whether the reader may show a document: it lies in the scope and
+// its partition is not being dropped.
+func (r *Reader) sees(id document.ID) bool {
+	return r.contains(id) && (r.hidden == nil || !(*r.hidden)[id.Partition()])
+}
+
+// lane reads the lane head, once per reader.
+func (r *Reader) lane() (*lane, error) {
+	if r.loaded == nil {
+		l, err := r.db.readLane(r.v.Get(laneKey(r.db.number)))
+		if err != nil {
+			return nil, err
+		}
+		r.loaded = &l
+	}
+	return r.loaded, nil
+}
+
+// Totals are the scope's numbers at this snapshot.
+func (r *Reader) Totals() (Totals, error) {
+	if r.partition != "" {
+		return r.partitionTotals(r.partition)
+	}
+	l, err := r.lane()
+	if err != nil {
+		return Totals{}, err
+	}
+	return Totals{Docs: l.docs, Deleted: l.deleted, Active: l.active, External: l.external,
+		Seq: l.seq, PurgeSeq: l.purgeSeq}, nil
+}
+
+func (r *Reader) partitionTotals(p document.Partition) (Totals, error) {
+	if r.hidden != nil && (*r.hidden)[p] {
+		return Totals{}, nil
+	}
+	t, err := r.db.readPartition(r.v.Get(r.db.partitionKey(p)))
+	if err != nil {
+		return Totals{}, err
+	}
+	return t.totals(r.db.store.o.Clock()), nil
+}
+
+// LastSeq is the scope's newest sequence at this snapshot.
+func (r *Reader) LastSeq() (Seq, error) {
+	t, err := r.Totals()
+	return t.Seq, err
+}
+
+// readPartition decodes what a read of a partition row gave; an absent one is
+// an empty partition.
+func (d *Database) readPartition(value []byte, err error) (partition, error) {
+	if errors.Is(err, kv.ErrNotFound) {
+		return partition{}, nil
+	}
+	if err != nil {
+		return partition{}, err
+	}
+	return decodePartition(value)
+}
+
+func (d *Database) partitionKey(p document.Partition) []byte {
+	return keyspace.Partition.Key(d.number, keyspace.T(string(p)))
+}

@@ -1,0 +1,212 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// Options configure a store; the zero value works.
+type Options struct {
+	Clock      func() time.Time // default time.Now
+	Rand       io.Reader        // default crypto/rand
+	Logger     *slog.Logger     // default discards
+	KeepBeaten time.Duration    // how long beaten bodies stay readable; default 10 minutes
+	// MaxPartition gives the external size in bytes at which a partition is
+	// full, 0 for no limit; asked at each write. Default no limit.
+	MaxPartition func() uint64
+	// Admission checks and may change every edit before it is stored; nil
+	// admits all.
+	Admission Admission
+	// Idle switches background work off: tests run it by Sweep.
+	Idle bool
+}
+
+// Admission is asked about every edit that goes through the door, whatever
+// face it came from: it checks design documents, users, access and validation
+// functions. It may replace members of e. The caller is taken from ctx by
+// whoever implements it. old reads the document as it is before the edit (nil
+// when it was never written or is deleted); a commit that finds the document
+// changed since then asks again. The error refuses this edit alone.
+type Admission interface {
+	Admit(ctx context.Context, d *Database, e *document.Edit, old func() (*Revision, error)) error
+}
+
+func (o Options) withDefaults() Options {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.KeepBeaten == 0 {
+		o.KeepBeaten = 10 * time.Minute
+	}
+	if o.MaxPartition == nil {
+		o.MaxPartition = func() uint64 { return 0 }
+	}
+	return o
+}
+
+// Store holds databases in an engine.
+type Store struct {
+	engine kv.Engine
+	o      Options
+	uuid   string
+
+	open struct {
+		sync.RWMutex
+		databases map[string]*Database
+	}
+	updates updates
+	opened  time.Time
+	kicked  chan struct{}
+	ctx     context.Context // of background work; ends at Close
+	stop    context.CancelFunc
+	work    sync.WaitGroup // background work and running lanes
+}
+
+// storeFormat is the version of everything the store writes.
+const storeFormat = 1
+
+// Open opens the store in e, writing its first rows if e is empty, and starts
+// its background work: removing what dropped databases and partitions left,
+// beaten bodies, orphaned blobs and old commit tokens, and ranking partitions.
+// Errors: Unavailable when e holds data of another format.
+func Open(ctx context.Context, e kv.Engine, o Options) (*Store, error) {
+	s := &Store{engine: e, o: o.withDefaults(), kicked: make(chan struct{}, 1)}
+	s.opened = s.o.Clock()
+	s.open.databases = map[string]*Database{}
+	s.updates.init()
+	if err := s.begin(ctx); err != nil {
+		return nil, dberr.Wrap("store.Open", err)
+	}
+	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if !s.o.Idle {
+		s.work.Go(s.background)
+	}
+	return s, nil
+}
+
+// Close ends background work and waits for it and for running writes. The
+// engine stays open.
+func (s *Store) Close() error {
+	s.stop()
+	s.work.Wait()
+	return nil
+}
+
+// UUID is the id that the server got when its data was first made: 32
+// hexadecimal digits.
+func (s *Store) UUID() string { return s.uuid }
+
+// begin reads the store's meta rows, or writes them into an empty engine.
+func (s *Store) begin(ctx context.Context) error {
+	return s.engine.Update(ctx, func(tx kv.Txn) error {
+		value, err := tx.GetForUpdate(metaKey("store"))
+		if errors.Is(err, kv.ErrNotFound) {
+			return s.found(tx)
+		}
+		if err != nil {
+			return err
+		}
+		u := open(value, storeFormat)
+		s.uuid = u.text()
+		if err := u.done(); err != nil {
+			return dberr.New(dberr.Unavailable, "", "the data directory was written by another version")
+		}
+		return nil
+	})
+}
+
+// found writes the rows of a new store.
+func (s *Store) found(tx kv.Txn) error {
+	id := make([]byte, 16)
+	if _, err := io.ReadFull(s.o.Rand, id); err != nil {
+		return err
+	}
+	s.uuid = hex.EncodeToString(id)
+	p := packer{}
+	p.byte(storeFormat)
+	p.text(s.uuid)
+	return tx.Put(metaKey("store"), p.b)
+}
+
+func metaKey(name string) []byte { return keyspace.Meta.Key(0, keyspace.T(name)) }
+
+// next gives the next number of the counter in the meta row name, from 1 up.
+func next(tx kv.Txn, name string) (uint64, error) {
+	n, err := counter(tx.GetForUpdate(metaKey(name)))
+	if err != nil {
+		return 0, err
+	}
+	n++
+	return n, tx.Put(metaKey(name), binary.AppendUvarint(nil, n))
+}
+
+// counter reads a counter's value; absent counters are 0.
+func counter(value []byte, err error) (uint64, error) {
+	if errors.Is(err, kv.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	u := unpacker{b: value}
+	n := u.uint()
+	return n, u.done()
+}
+
+// commit runs fn in a transaction together with a token row, and settles an
+// unknown outcome by that row: fn's writes are there exactly if the token is.
+func (s *Store) commit(ctx context.Context, fn func(kv.Txn) error) error {
+	token := make([]byte, 16)
+	for {
+		if _, err := io.ReadFull(s.o.Rand, token); err != nil {
+			return err
+		}
+		key := keyspace.Token.Key(0, keyspace.U(uint64(s.o.Clock().Unix())), keyspace.B(string(token)))
+		err := s.engine.Update(ctx, func(tx kv.Txn) error {
+			if err := fn(tx); err != nil {
+				return err
+			}
+			return tx.Put(key, []byte{rowVersion})
+		})
+		if !dberr.Is(err, dberr.UnknownOutcome) {
+			return err
+		}
+		happened, readErr := s.exists(ctx, key)
+		if readErr != nil {
+			return errors.Join(err, readErr)
+		}
+		if happened {
+			return nil
+		}
+	}
+}
+
+func (s *Store) exists(ctx context.Context, key []byte) (found bool, err error) {
+	err = s.engine.View(ctx, func(v kv.Snapshot) error {
+		_, err := v.Get(key)
+		found = err == nil
+		if errors.Is(err, kv.ErrNotFound) {
+			return nil
+		}
+		return err
+	})
+	return found, err
+}

@@ -1,0 +1,270 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// Kinds of job: durable background work that some transaction asked for.
+const (
+	jobDatabase  = "database"  // remove the rows of a dropped database
+	jobPartition = "partition" // remove the rows of a dropped partition
+	jobBury      = "bury"      // write tombstones over a dropped partition
+)
+
+// job is a job row.
+type job struct {
+	kind       string
+	number     uint64 // of the database
+	subject    string // the partition
+	notBefore  time.Time
+	checkpoint string // where to go on
+}
+
+func (j *job) key() []byte {
+	return keyspace.Job.Key(0, keyspace.T(j.kind), keyspace.U(j.number), keyspace.T(j.subject))
+}
+
+func (s *Store) putJob(tx kv.Txn, kind string, number uint64, subject string, notBefore time.Time) error {
+	return s.saveJob(tx, job{kind: kind, number: number, subject: subject, notBefore: notBefore})
+}
+
+func (s *Store) saveJob(tx kv.Txn, j job) error {
+	p := packer{}
+	p.byte(rowVersion)
+	p.uint(uint64(j.notBefore.UnixMilli()))
+	p.text(j.checkpoint)
+	return tx.Put(j.key(), p.b)
+}
+
+func decodeJob(key, value []byte) (j job, err error) {
+	_, parts, err := keyspace.Job.Decode(key)
+	if err != nil {
+		return j, err
+	}
+	u := open(value, rowVersion)
+	j.kind, j.number, j.subject = parts[0].String(), parts[1].Num(), parts[2].String()
+	j.notBefore = time.UnixMilli(int64(u.uint()))
+	j.checkpoint = u.text()
+	return j, u.done()
+}
+
+// Intervals of background work.
+const (
+	tickEvery  = time.Second
+	sweepEvery = 15 * time.Second
+	tokenKeep  = time.Hour
+)
+
+// kick makes the background work look for jobs now.
+func (s *Store) kick() {
+	select {
+	case s.kicked <- struct{}{}:
+	default:
+	}
+}
+
+// background does what no caller waits for, until the store is closed.
+func (s *Store) background() {
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	var swept time.Time
+	for {
+		sweep := s.o.Clock().Sub(swept) >= sweepEvery
+		if sweep {
+			swept = s.o.Clock()
+		}
+		if err := s.round(s.ctx, sweep); err != nil && s.ctx.Err() == nil {
+			s.o.Logger.Error("background work failed and will be tried again", "error", err)
+		}
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-tick.C:
+		case <-s.kicked:
+		}
+	}
+}
+
+// Sweep does all background work that is due now, for tests and for servers
+// that run it themselves (Options.Idle).
+func (s *Store) Sweep(ctx context.Context) error { return s.round(ctx, true) }
+
+func (s *Store) round(ctx context.Context, sweep bool) error {
+	changed := s.updates.names()
+	err := errors.Join(s.noteChanges(ctx), s.rankChanged(ctx, changed, sweep), s.runJobs(ctx))
+	if sweep {
+		err = errors.Join(err, s.sweepDatabases(ctx), s.sweepTokens(ctx))
+	}
+	return err
+}
+
+// rankChanged makes the rankings of the changed databases follow; all of them
+// now and then, for what was left when the server stopped.
+func (s *Store) rankChanged(ctx context.Context, changed []string, all bool) error {
+	if all {
+		changed = changed[:0]
+		for name, err := range s.Names(ctx, "", "", false) {
+			if err != nil {
+				return err
+			}
+			changed = append(changed, name)
+		}
+	}
+	for _, name := range changed {
+		d, err := s.Database(ctx, name)
+		if dberr.Is(err, dberr.NotFound) {
+			continue
+		}
+		for more := err == nil; more; {
+			more, err = d.rank(ctx)
+		}
+		if err != nil && !dberr.Is(err, dberr.NotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// runJobs does the jobs that are due to their ends.
+func (s *Store) runJobs(ctx context.Context) error {
+	var due []job
+	err := s.engine.View(ctx, func(v kv.Snapshot) error {
+		due = due[:0]
+		return each(v, kv.Prefix(keyspace.Job.Key(0)), func(key, value []byte) error {
+			j, err := decodeJob(key, value)
+			if err == nil && !j.notBefore.After(s.o.Clock()) {
+				due = append(due, j)
+			}
+			return err
+		})
+	})
+	for _, j := range due {
+		err = errors.Join(err, s.runJob(ctx, j))
+	}
+	return err
+}
+
+func (s *Store) runJob(ctx context.Context, j job) error {
+	if j.kind == jobDatabase {
+		return s.removeDatabase(ctx, j)
+	}
+	d, err := s.numbered(ctx, j.number)
+	if dberr.Is(err, dberr.NotFound) { // the database went too
+		return s.endJob(ctx, j)
+	}
+	for more := err == nil; more; {
+		if err = ctx.Err(); err != nil {
+			return err
+		}
+		if more, err = d.dropStep(ctx, j); err == nil && more {
+			j, err = s.readJob(ctx, j)
+		}
+	}
+	if dberr.Is(err, dberr.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// readJob reads a job's row again: its checkpoint has moved.
+func (s *Store) readJob(ctx context.Context, j job) (job, error) {
+	err := s.engine.View(ctx, func(v kv.Snapshot) error {
+		value, err := v.Get(j.key())
+		if err != nil {
+			return err
+		}
+		j, err = decodeJob(j.key(), value)
+		return err
+	})
+	return j, err
+}
+
+func (s *Store) endJob(ctx context.Context, j job) error {
+	return s.commit(ctx, func(tx kv.Txn) error { return tx.Delete(j.key()) })
+}
+
+// removeDatabase removes the rows of a dropped database, which no transaction
+// and no snapshot can reach any more.
+func (s *Store) removeDatabase(ctx context.Context, j job) error {
+	if err := s.engine.Discard(ctx, kv.Prefix(keyspace.Database(j.number))); err != nil {
+		return err
+	}
+	return s.endJob(ctx, j)
+}
+
+// numbered opens the database with a number.
+func (s *Store) numbered(ctx context.Context, number uint64) (*Database, error) {
+	for name, err := range s.Names(ctx, "", "", false) {
+		if err != nil {
+			return nil, err
+		}
+		d, err := s.Database(ctx, name)
+		if err != nil && !dberr.Is(err, dberr.NotFound) {
+			return nil, err
+		}
+		if err == nil && d.number == number {
+			return d, nil
+		}
+	}
+	return nil, errNoDatabase
+}
+
+// sweepDatabases removes old beaten bodies and orphaned blobs everywhere.
+func (s *Store) sweepDatabases(ctx context.Context) error {
+	before := s.o.Clock().Add(-s.o.KeepBeaten)
+	for name, err := range s.Names(ctx, "", "", false) {
+		if err != nil {
+			return err
+		}
+		d, err := s.Database(ctx, name)
+		if err == nil {
+			err = d.sweep(ctx, before)
+		}
+		if err != nil && !dberr.Is(err, dberr.NotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Database) sweep(ctx context.Context, before time.Time) error {
+	for more := true; more; {
+		beaten, err := d.sweepBeaten(ctx, before)
+		if err != nil {
+			return err
+		}
+		blobs, err := d.sweepBlobs(ctx)
+		if err != nil {
+			return err
+		}
+		more = beaten || blobs
+	}
+	return nil
+}
+
+// sweepTokens forgets commit tokens that nobody can ask for any more.
+func (s *Store) sweepTokens(ctx context.Context) error {
+	old := uint64(s.o.Clock().Add(-tokenKeep).Unix())
+	r := kv.Prefix(keyspace.Token.Key(0))
+	r.End = keyspace.Token.Key(0, keyspace.U(old))
+	any := false
+	err := s.engine.View(ctx, func(v kv.Snapshot) error {
+		it, err := v.Iterate(r, kv.IterOptions{})
+		if err != nil {
+			return err
+		}
+		defer it.Close()
+		any = it.Next()
+		return it.Err()
+	})
+	if err != nil || !any {
+		return err
+	}
+	return s.engine.Discard(ctx, r)
+}

@@ -1,0 +1,261 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+)
+
+// WriteOptions change Write.
+type WriteOptions struct {
+	// Atomic commits all edits or none; they must be of one partition, or of
+	// an ordinary database.
+	Atomic bool
+}
+
+// Result is the outcome of one edit.
+type Result struct {
+	ID  document.ID
+	Rev document.Rev // the new revision; for a replicated edit also when Err is set
+	Err error        // why this edit was refused; nil when it is on disk
+}
+
+// errMoved says that the document changed after admission looked at it.
+var errMoved = errors.New("store: the document changed since it was admitted")
+
+// Write is the one door for documents. It checks every edit's id (an error
+// fails the whole call with Invalid, and nothing is stored), has it admitted,
+// and commits; results stand in the order of edits. When it returns, what
+// succeeded is on disk. With Atomic, if any edit is refused, nothing is stored:
+// the refused ones say why, the others have no error and no revision.
+func (s Scope) Write(ctx context.Context, edits []document.Edit, o WriteOptions) ([]Result, error) {
+	for i := range edits {
+		if err := s.checkID(edits[i].ID); err != nil {
+			return nil, err
+		}
+	}
+	if o.Atomic {
+		if err := s.checkAtomic(edits); err != nil {
+			return nil, err
+		}
+	}
+	w := &write{scope: s, atomic: o.Atomic, edits: make([]*pendingEdit, len(edits))}
+	for i := range edits {
+		w.edits[i] = &pendingEdit{Edit: edits[i], original: &edits[i]}
+	}
+	for again := true; again; {
+		if err := w.admit(ctx); err != nil {
+			return nil, err
+		}
+		if err := s.db.submit(ctx, "store.Write", w.size(), w.apply); err != nil {
+			return nil, err
+		}
+		again = w.moved()
+	}
+	return w.results(), nil
+}
+
+// checkID checks what the database's kind and the scope ask of an id.
+func (s Scope) checkID(id document.ID) error {
+	if id.IsLocal() {
+		return dberr.New(dberr.Invalid, "illegal_docid", "Only reserved document ids may start with underscore.")
+	}
+	if !s.db.partitioned {
+		return nil
+	}
+	if err := id.CheckPartitioned(); err != nil {
+		return err
+	}
+	if !s.contains(id) {
+		return dberr.New(dberr.Forbidden, "forbidden", "The document '%s' is not in this partition.", string(id))
+	}
+	return nil
+}
+
+// checkAtomic refuses what an atomic batch can't hold.
+func (s Scope) checkAtomic(edits []document.Edit) error {
+	for i := range edits {
+		if edits[i].Path != nil {
+			return dberr.New(dberr.Invalid, "bad_request", "`atomic` can't be used with `new_edits`: false.")
+		}
+		if s.db.partitioned && (edits[i].ID.Partition() == "" || edits[i].ID.Partition() != edits[0].ID.Partition()) {
+			return dberr.New(dberr.Invalid, "bad_request", "All documents of an atomic batch must be in one partition.")
+		}
+	}
+	return nil
+}
+
+// write is a call of Write on its way.
+type write struct {
+	scope  Scope
+	atomic bool
+	edits  []*pendingEdit
+}
+
+// pendingEdit is an edit with what was prepared for it and its outcome.
+type pendingEdit struct {
+	document.Edit
+	original *document.Edit
+	prepared prepared
+	admitted bool
+	open     bool // admitted, prepared and not yet settled by a commit
+	pinned   *Seq // the document's sequence when admission read it
+	rev      document.Rev
+	err      error
+}
+
+// admit asks admission about every edit that has not been admitted yet and
+// prepares it; refusals are kept as the edits' outcomes.
+func (w *write) admit(ctx context.Context) error {
+	for _, e := range w.edits {
+		if e.admitted {
+			continue
+		}
+		e.Edit, e.pinned, e.err = *e.original, nil, nil
+		e.admitted = true
+		if a := w.scope.db.store.o.Admission; a != nil {
+			e.err = a.Admit(ctx, w.scope.db, &e.Edit, func() (*Revision, error) { return w.scope.pin(ctx, e) })
+		}
+		if e.err != nil && !refusal(e.err) {
+			return e.err
+		}
+		if e.open = e.err == nil; e.open {
+			if err := w.scope.prepare(ctx, e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// refusal tells an error that says no to one edit from a fault of the store.
+func refusal(err error) bool {
+	switch dberr.KindOf(err) {
+	case dberr.Internal, dberr.Unavailable, dberr.SnapshotTooOld, dberr.UnknownOutcome:
+		return false
+	}
+	return true
+}
+
+// pin reads the document that an edit is about and remembers its sequence, so
+// that the commit can tell whether it still is as admission saw it.
+func (s Scope) pin(ctx context.Context, e *pendingEdit) (rev *Revision, err error) {
+	err = s.db.Whole().View(ctx, func(r *Reader) error {
+		e.pinned = new(Seq)
+		d, err := r.Doc(e.ID)
+		if dberr.Is(err, dberr.NotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		*e.pinned = d.Seq
+		if w := d.Tree.Winner(); !w.Deleted {
+			rev, err = r.Revision(d, w.Rev)
+		}
+		return err
+	})
+	return rev, err
+}
+
+// apply runs the edits in a group.
+func (w *write) apply(g *group) error {
+	if w.atomic {
+		return w.applyAtomic(g)
+	}
+	for _, e := range w.edits {
+		if !e.open {
+			continue
+		}
+		p, err := e.plan(g)
+		if err == nil && e.err == nil {
+			err = g.put(p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plan plans the edit in a group. A refusal becomes the edit's outcome; the
+// error is a fault of the storage.
+func (e *pendingEdit) plan(g *group) (*plan, error) {
+	e.err, e.rev = nil, document.Rev{} // what an earlier run of the closure left
+	p, err := g.plan(e)
+	if p != nil {
+		e.rev = p.rev
+	}
+	if err != nil && (refusal(err) || errors.Is(err, errMoved)) {
+		e.err, err = err, nil
+	}
+	return p, err
+}
+
+// applyAtomic plans all edits before the first row is written; a refusal of
+// one leaves the group as it was.
+func (w *write) applyAtomic(g *group) error {
+	refused := false
+	seen := map[document.ID]bool{}
+	plans := make([]*plan, 0, len(w.edits))
+	for _, e := range w.edits {
+		if e.open {
+			p, err := e.plan(g)
+			if err != nil {
+				return err
+			}
+			plans = append(plans, p)
+		}
+		if seen[e.ID] && e.err == nil {
+			e.err = dberr.New(dberr.Conflict, "conflict", "The document is twice in the atomic batch.")
+		}
+		seen[e.ID] = true
+		refused = refused || e.err != nil
+	}
+	if refused {
+		for _, e := range w.edits {
+			e.rev = document.Rev{}
+		}
+		return nil
+	}
+	for _, p := range plans {
+		if err := g.put(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moved tells whether edits have to be admitted again, and reopens those. What
+// is settled stays so, except in an atomic batch, which runs as a whole.
+func (w *write) moved() bool {
+	again := false
+	for _, e := range w.edits {
+		if errors.Is(e.err, errMoved) {
+			e.admitted, again = false, true
+		} else if !w.atomic {
+			e.open = false
+		}
+	}
+	return again
+}
+
+func (w *write) results() []Result {
+	rs := make([]Result, len(w.edits))
+	for i, e := range w.edits {
+		rs[i] = Result{ID: e.ID, Rev: e.rev, Err: e.err}
+	}
+	return rs
+}
+
+// size is about how many bytes the open edits will write.
+func (w *write) size() (n int) {
+	for _, e := range w.edits {
+		if e.open {
+			n += e.size()
+		}
+	}
+	return n
+}
