@@ -1,0 +1,229 @@
+package auth
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/sectional/sectional/internal/config"
+)
+
+// Options join the package to the rest of the server.
+type Options struct {
+	Config *config.Config
+	Users  Users
+	Now    func() time.Time // nil: time.Now
+	Log    *slog.Logger     // nil: no log
+}
+
+// Authenticator finds out who sends a request.
+//
+// The handlers of [chttpd] authentication_handlers are asked in their order;
+// the first that finds its kind of credential decides. Credentials that are
+// wrong are an error (Basic, tokens) or as good as none (cookies, proxies), as
+// in CouchDB. Without any the caller is anonymous, unless a valid user is
+// required.
+type Authenticator struct {
+	opts      Options
+	settings  *config.Derived[*settings]
+	passwords *passwords
+	lockout   *lockout
+}
+
+// New makes an Authenticator; Config and Users must be given.
+func New(o Options) *Authenticator {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Authenticator{
+		opts:      o,
+		settings:  config.Derive(o.Config, readSettings),
+		passwords: newPasswords(int(o.Config.Snapshot().Int(section, "auth_cache_size", 10000))),
+		lockout:   newLockout(),
+	}
+}
+
+// Request is what authentication sees of a request.
+type Request struct {
+	Method string
+	Path   string                   // without the query, such as "/_session"
+	Header func(name string) string // first value, "" if there is none
+	Peer   string                   // address of the client without the port
+	Secure bool                     // came over TLS
+}
+
+func (r *Request) header(name string) string {
+	if r.Header == nil {
+		return ""
+	}
+	return r.Header(name)
+}
+
+// Identity is the outcome of Authenticate.
+type Identity struct {
+	Caller Caller
+	// SetCookie is the header that renews the session, "" if there is nothing
+	// to renew. A handler that sets a session cookie itself goes before it.
+	SetCookie string
+}
+
+// Authenticate finds out who sends r.
+func (a *Authenticator) Authenticate(ctx context.Context, r *Request) (Identity, error) {
+	s := a.settings.Value()
+	for _, h := range s.handlers {
+		id, found, err := a.try(ctx, h, s, r)
+		if err != nil || found {
+			return id, err
+		}
+	}
+	if s.requireUser && !s.openTo(r) {
+		return Identity{}, unauthorized("Authentication required.")
+	}
+	return Identity{}, nil
+}
+
+// try asks one handler.
+func (a *Authenticator) try(ctx context.Context, h Handler, s *settings, r *Request) (id Identity, found bool, err error) {
+	var c *Caller
+	switch h {
+	case CookieHandler:
+		return a.byCookie(ctx, s, r)
+	case BasicHandler:
+		c, err = a.byPassword(ctx, s, r)
+	case ProxyHandler:
+		c = a.byProxy(s, r)
+	case JWTHandler:
+		c, err = a.byToken(s, r)
+	}
+	if c == nil || err != nil {
+		return Identity{}, false, err
+	}
+	return Identity{Caller: *c}, true, nil
+}
+
+// openTo reports whether r is open to all even where a valid user is required:
+// a login must be possible, and probes ask for /_up.
+func (s *settings) openTo(r *Request) bool {
+	switch strings.TrimSuffix(r.Path, "/") {
+	case "/_session":
+		return r.Method == "POST"
+	case "/_up":
+		return s.exceptForUp
+	}
+	return false
+}
+
+// byCookie authenticates by a session cookie.
+func (a *Authenticator) byCookie(ctx context.Context, s *settings, r *Request) (Identity, bool, error) {
+	value := cookieOf(r.header("Cookie"))
+	if value == "" {
+		return Identity{}, false, nil
+	}
+	c, err := parseCookie(value)
+	if err != nil {
+		return Identity{}, false, err
+	}
+	now := a.opts.Now()
+	if c.left(s, now) <= 0 {
+		return Identity{}, false, nil
+	}
+	u, err := a.user(ctx, s, c.name)
+	if err != nil || u == nil || !c.authentic(s, u.Verifier.Salt) {
+		return Identity{}, false, err
+	}
+	id := Identity{Caller: *u.caller(CookieHandler)}
+	if c.left(s, now) < s.timeout*9/10 {
+		id.SetCookie = s.setCookie(s.newCookie(u.Name, u.Verifier.Salt, now), r.Secure, now)
+	}
+	return id, true, nil
+}
+
+// byPassword authenticates by Basic credentials; nil if there are none.
+func (a *Authenticator) byPassword(ctx context.Context, s *settings, r *Request) (*Caller, error) {
+	name, password, ok, err := basicCredentials(r.header("Authorization"))
+	if !ok || err != nil {
+		return nil, err
+	}
+	u, err := a.checkPassword(ctx, s, login{name: name, password: password, peer: r.Peer})
+	if err != nil {
+		return nil, err
+	}
+	if u.totp != nil {
+		return nil, errWrongPassword()
+	}
+	return u.caller(BasicHandler), nil
+}
+
+func (u *User) caller(h Handler) *Caller {
+	c := &Caller{Name: u.Name, Roles: u.Roles, Handler: h}
+	if c.Roles == nil {
+		c.Roles = []string{}
+	}
+	return c
+}
+
+// user gives a user by name, nil if there is none. A server administrator is
+// known by the configuration; a user document of the same name adds roles and
+// nothing else.
+func (a *Authenticator) user(ctx context.Context, s *settings, name string) (*User, error) {
+	if name == "" {
+		return nil, nil
+	}
+	u, err := a.opts.Users.User(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if v, isAdmin := s.admins[name]; isAdmin {
+		admin := &User{Name: name, Roles: []string{AdminRole}, Verifier: v}
+		if u != nil {
+			admin.Roles = append(admin.Roles, u.Roles...)
+		}
+		return admin, nil
+	}
+	if u == nil || u.Name == name {
+		return u, nil
+	}
+	named := *u // the id decides, whatever the body says
+	named.Name = name
+	return &named, nil
+}
+
+// login is an attempt to show that one knows a password.
+type login struct {
+	name, password, peer string
+}
+
+// checkPassword gives the user whose password is right, or why not.
+func (a *Authenticator) checkPassword(ctx context.Context, s *settings, l login) (*User, error) {
+	u, err := a.user(ctx, s, l.name)
+	if err != nil {
+		return nil, err
+	}
+	if u == nil {
+		u = &User{Name: l.name}
+	}
+	tried := attempt{peer: l.peer, name: l.name, salt: u.Verifier.Salt}
+	if a.lockout.reached(s.lockout, tried, a.opts.Now()) {
+		a.opts.Log.Warn("authentication failures reached the threshold", "user", l.name, "peer", l.peer)
+		if s.lockout.mode == "enforce" {
+			return nil, forbidden("Account is temporarily locked due to multiple authentication failures")
+		}
+	}
+	if err := s.hashing.check(u.Verifier); err != nil {
+		return nil, err
+	}
+	right, err := a.passwords.verify(ctx, u.Verifier, l.name, l.password)
+	if err != nil {
+		return nil, err
+	}
+	if !right {
+		a.lockout.failed(s.lockout, tried, a.opts.Now())
+		a.opts.Log.Warn("authentication failed", "user", l.name, "peer", l.peer)
+		return nil, errWrongPassword()
+	}
+	return u, nil
+}

@@ -1,0 +1,132 @@
+package auth
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"unicode/utf8"
+)
+
+// object is a JSON object with the order of its members and the bytes of their
+// values kept.
+type object []member
+
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// validJSON reports whether text is one JSON value in valid UTF-8.
+func validJSON(text []byte) bool { return utf8.Valid(text) && json.Valid(text) }
+
+// parseObject reads one JSON object. It is not ok for anything else, nor for
+// an object that names a member twice.
+func parseObject(text []byte) (o object, ok bool) {
+	if !utf8.Valid(text) {
+		return nil, false
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, false
+	}
+	o = object{}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return nil, false
+		}
+		name := t.(string) // members' names always are
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil || o.has(name) {
+			return nil, false
+		}
+		o = append(o, member{name, value})
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, false
+	}
+	return o, len(bytes.TrimSpace(text[d.InputOffset():])) == 0
+}
+
+func (o object) has(name string) bool { return o.get(name) != nil }
+
+// get gives the value of a member, nil if there is none.
+func (o object) get(name string) json.RawMessage {
+	for _, m := range o {
+		if m.name == name {
+			return m.value
+		}
+	}
+	return nil
+}
+
+// text gives a member that is a string.
+func (o object) text(name string) (s string, ok bool) { return textOf(o.get(name)) }
+
+// textOf gives the string that a JSON value is.
+func textOf(value json.RawMessage) (s string, ok bool) {
+	if len(value) == 0 || value[0] != '"' {
+		return "", false
+	}
+	return s, json.Unmarshal(value, &s) == nil
+}
+
+// texts gives the list of strings that a JSON value is.
+func texts(value json.RawMessage) ([]string, bool) {
+	var raw []json.RawMessage
+	if len(value) == 0 || value[0] != '[' || json.Unmarshal(value, &raw) != nil {
+		return nil, false
+	}
+	out := make([]string, len(raw))
+	for i, v := range raw {
+		s, ok := textOf(v)
+		if !ok {
+			return nil, false
+		}
+		out[i] = s
+	}
+	return out, true
+}
+
+// without gives the object less the named members.
+func (o object) without(names ...string) object {
+	return slices.DeleteFunc(slices.Clone(o), func(m member) bool { return slices.Contains(names, m.name) })
+}
+
+// falsy reports whether JavaScript takes the value for false; so is a member
+// that is not there.
+func falsy(value json.RawMessage) bool {
+	switch string(value) {
+	case "", "null", "false", `""`:
+		return true
+	}
+	var n float64
+	return (value[0] == '-' || value[0] == '0') && json.Unmarshal(value, &n) == nil && n == 0
+}
+
+// encode gives the object as compact JSON, the values as they were.
+func (o object) encode() json.RawMessage {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, m := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(quote(m.name))
+		b.WriteByte(':')
+		b.Write(m.value)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// quote gives a JSON string that escapes no more than it must.
+func quote(s string) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil {
+		panic(err) // a string always encodes
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

@@ -1,0 +1,133 @@
+package auth
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// Right is what a caller wants to do with a database.
+type Right uint8
+
+// The rights that _security gives. They differ in who has them and in the
+// sentence and status of the refusal.
+const (
+	// Reader may read and write ordinary documents: members.
+	Reader Right = iota
+	// DatabaseAdmin may write design documents and settings.
+	DatabaseAdmin
+	// Maintainer may compact and clean up: database administrators too, but a
+	// refusal is always 401.
+	Maintainer
+)
+
+// Security is a database's _security object. It never changes.
+type Security struct {
+	text    json.RawMessage
+	admins  group
+	members group
+}
+
+type group struct {
+	names, roles []string
+}
+
+// ParseSecurity reads a _security object. Members it does not know are kept.
+func ParseSecurity(text []byte) (*Security, error) {
+	if !validJSON(text) {
+		return nil, badRequest("invalid UTF-8 JSON")
+	}
+	o, ok := parseObject(text)
+	if !ok {
+		return nil, badRequest("Request body must be a JSON object")
+	}
+	s := &Security{text: o.encode()}
+	var err error
+	if s.admins, err = parseGroup(o.get("admins")); err != nil {
+		return nil, err
+	}
+	members := o.get("members")
+	if members == nil {
+		members = o.get("readers") // their name before CouchDB 1.2
+	}
+	if s.members, err = parseGroup(members); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func parseGroup(value json.RawMessage) (g group, err error) {
+	if value == nil {
+		return group{}, nil
+	}
+	o, ok := parseObject(value)
+	if !ok {
+		return group{}, badRequest("admins or members must be a JSON object")
+	}
+	if g.names, ok = textsOrNone(o.get("names")); !ok {
+		return group{}, badRequest("names must be a JSON list of strings")
+	}
+	if g.roles, ok = textsOrNone(o.get("roles")); !ok {
+		return group{}, badRequest("roles must be a JSON list of strings")
+	}
+	return g, nil
+}
+
+func textsOrNone(value json.RawMessage) ([]string, bool) {
+	if value == nil {
+		return nil, true
+	}
+	return texts(value)
+}
+
+// DefaultSecurity gives the _security of a new database, for the value of
+// [couchdb] default_security: "everyone" opens it, anything else is for server
+// administrators only.
+func DefaultSecurity(setting string) *Security {
+	if setting == "everyone" {
+		return &Security{text: json.RawMessage(`{}`)}
+	}
+	admin := group{roles: []string{AdminRole}}
+	return &Security{
+		text:    json.RawMessage(`{"members":{"roles":["_admin"]},"admins":{"roles":["_admin"]}}`),
+		admins:  admin,
+		members: admin,
+	}
+}
+
+// JSON gives the object as it was put, compact at its top level.
+func (s *Security) JSON() json.RawMessage { return s.text }
+
+// Public reports whether everybody is a member.
+func (s *Security) Public() bool { return len(s.members.names) == 0 && len(s.members.roles) == 0 }
+
+// IsAdmin reports whether the caller is an administrator of the database; server
+// administrators are.
+func (s *Security) IsAdmin(c *Caller) bool { return c.IsAdmin() || s.admins.has(c) }
+
+// IsMember reports whether the caller may read.
+func (s *Security) IsMember(c *Caller) bool { return s.IsAdmin(c) || s.Public() || s.members.has(c) }
+
+func (g group) has(c *Caller) bool {
+	if !c.Anonymous() && slices.Contains(g.names, c.Name) {
+		return true
+	}
+	return slices.ContainsFunc(c.Roles, func(r string) bool { return slices.Contains(g.roles, r) })
+}
+
+// Check refuses a caller without the right. Whoever may not even read is told
+// so, whatever was asked for.
+func (s *Security) Check(c *Caller, r Right) error {
+	switch {
+	case !s.IsMember(c) && c.Anonymous():
+		return unauthorized("You are not authorized to access this db.")
+	case !s.IsMember(c):
+		return forbidden("You are not allowed to access this db.")
+	case r == Reader || s.IsAdmin(c):
+		return nil
+	case r == Maintainer:
+		return unauthorized("You are not a server or db admin.")
+	case c.Anonymous():
+		return unauthorized("You are not a db or server admin.")
+	}
+	return forbidden("You are not a db or server admin.")
+}

@@ -1,0 +1,132 @@
+package auth
+
+import (
+	"crypto/hmac"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"hash"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/sectional/sectional/internal/config"
+)
+
+// digest is a hash function under its name in the configuration.
+type digest struct {
+	name string
+	new  func() hash.Hash
+	size int
+}
+
+// digests are the functions CouchDB knows, for passwords and for signatures.
+var digests = []digest{
+	{"sha", sha1.New, sha1.Size},
+	{"sha224", sha256.New224, sha256.Size224},
+	{"sha256", sha256.New, sha256.Size},
+	{"sha384", sha512.New384, sha512.Size384},
+	{"sha512", sha512.New, sha512.Size},
+}
+
+func digestOf(name string) (digest, bool) {
+	for _, d := range digests {
+		if d.name == name {
+			return d, true
+		}
+	}
+	return digest{}, false
+}
+
+func (d digest) sign(key, message string) []byte {
+	h := hmac.New(d.new, []byte(key))
+	h.Write([]byte(message))
+	return h.Sum(nil)
+}
+
+// settings is the configuration as this package reads it.
+type settings struct {
+	handlers    []Handler
+	admins      map[string]Verifier
+	requireUser bool
+	exceptForUp bool
+	secret      string
+	digests     []digest // the first signs, all are accepted
+	timeout     time.Duration
+	persistent  bool
+	domain      string
+	sameSite    string
+	authDB      string // only if configured: _session shows it
+	redirect    string
+	challenge   string
+	proxy       proxySettings
+	jwt         jwtSettings
+	lockout     lockoutSettings
+	hashing     hashing
+	policy      *passwordPolicy
+	public      []string
+	usersOpen   bool // _security of _users may be edited
+}
+
+var handlerName = regexp.MustCompile(`\b(cookie|default|proxy|jwt)_authentication_handler\b`)
+
+const section = "chttpd_auth"
+
+func readSettings(s *config.Snapshot) *settings {
+	out := &settings{
+		handlers:    readHandlers(s.String("chttpd", "authentication_handlers", "")),
+		admins:      readAdmins(s.Section("admins")),
+		requireUser: s.Bool("chttpd", "require_valid_user", false) || s.Bool(section, "require_valid_user", false),
+		exceptForUp: s.Bool("chttpd", "require_valid_user_except_for_up", false),
+		secret:      s.String(section, "secret", ""),
+		digests:     readDigests(s.List(section, "hash_algorithms")),
+		timeout:     s.Duration(section, "timeout", time.Second, 10*time.Minute),
+		persistent:  s.Bool(section, "allow_persistent_cookies", true),
+		domain:      s.String(section, "cookie_domain", ""),
+		sameSite:    sameSite(s.String(section, "same_site", "")),
+		authDB:      s.String(section, "authentication_db", ""),
+		redirect:    s.String(section, "authentication_redirect", ""),
+		challenge:   s.String("chttpd", "WWW-Authenticate", ""),
+		proxy:       readProxySettings(s),
+		jwt:         readJWTSettings(s),
+		lockout:     readLockoutSettings(s),
+		hashing:     readHashing(s),
+		policy:      parsePolicy(s.String(section, "password_regexp", "")),
+		public:      s.List(section, "public_fields"),
+		usersOpen:   s.Bool("couchdb", "users_db_security_editable", false),
+	}
+	return out
+}
+
+// readHandlers reads CouchDB's list of Erlang tuples; only the names matter.
+func readHandlers(list string) []Handler {
+	var out []Handler
+	for _, m := range handlerName.FindAllStringSubmatch(list, -1) {
+		out = append(out, Handler(m[1]))
+	}
+	return out
+}
+
+func readDigests(names []string) []digest {
+	var out []digest
+	for _, name := range names {
+		if d, ok := digestOf(name); ok {
+			out = append(out, d)
+		}
+	}
+	if len(out) == 0 {
+		d, _ := digestOf("sha256")
+		out = append(out, d)
+	}
+	return out
+}
+
+// sameSite gives the attribute's value; what is none of the three is left out.
+func sameSite(s string) string {
+	for _, known := range []string{"None", "Lax", "Strict"} {
+		if strings.EqualFold(s, known) {
+			return known
+		}
+	}
+	return ""
+}

@@ -1,0 +1,140 @@
+package auth
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// checkUser applies the rules of CouchDB's design document _auth, in its order
+// and with its sentences. body has no clear password any more; a document that
+// brings its own verifier still has that.
+func checkUser(s *settings, w UserWrite, body object, isAdmin bool) error {
+	var old object
+	if w.Old != nil {
+		old, _ = parseObject(w.Old)
+	}
+	if w.Deleted {
+		return checkUserDeletion(w, old)
+	}
+	name, roles, err := checkUserForm(w.ID, body)
+	if err != nil {
+		return err
+	}
+	if w.Old != nil && !bytes.Equal(old.get("name"), body.get("name")) {
+		if was, _ := old.text("name"); was != name {
+			return forbidden("Usernames can not be changed.")
+		}
+	}
+	if err := checkVerifier(s, body); err != nil {
+		return err
+	}
+	if !isAdmin {
+		if err := checkOwnWrite(w, old, name, roles); err != nil {
+			return err
+		}
+	}
+	return checkNames(name, roles)
+}
+
+// checkUserDeletion lets administrators and the user delete. It is the server
+// administrators alone: the rule does not ask _security.
+func checkUserDeletion(w UserWrite, old object) error {
+	name, ok := old.text("name")
+	if w.Caller.IsAdmin() || ok && !w.Caller.Anonymous() && name == w.Caller.Name {
+		return nil
+	}
+	return forbidden("Only admins may delete other user docs.")
+}
+
+func checkUserForm(id string, body object) (name string, roles []string, err error) {
+	if kind, _ := body.text("type"); kind != "user" {
+		return "", nil, forbidden("doc.type must be user")
+	}
+	name, isText := body.text("name")
+	value := body.get("roles")
+	switch roles, ok := texts(value); {
+	case falsy(body.get("name")) || !isText:
+		return "", nil, forbidden("doc.name is required")
+	case falsy(value):
+		return "", nil, forbidden("doc.roles must exist")
+	case value[0] != '[':
+		return "", nil, forbidden("doc.roles must be an array")
+	case !ok:
+		return "", nil, forbidden("doc.roles can only contain strings")
+	case id != UserPrefix+name:
+		return "", nil, forbidden("Doc ID must be of the form org.couchdb.user:name")
+	default:
+		return name, roles, nil
+	}
+}
+
+// checkVerifier checks the verifier that a document brings itself, as a
+// replicated one does. The bounds of the iterations are ours to check here:
+// else a user could make the server compute for minutes at each login.
+func checkVerifier(s *settings, body object) error {
+	if !falsy(body.get("password_sha")) && falsy(body.get("salt")) {
+		return forbidden("Users with password_sha must have a salt." +
+			"See /_utils/script/couch.js for example code.")
+	}
+	scheme := body.get("password_scheme")
+	if falsy(scheme) {
+		return nil
+	}
+	name, isText := textOf(scheme)
+	if !isText {
+		name = string(scheme)
+	}
+	if !isText || !slices.Contains([]string{schemeSimple, schemePBKDF2, "simple+pbkdf2"}, name) {
+		return forbidden("Password scheme `" + name + "` not supported.")
+	}
+	if name != schemePBKDF2 {
+		return nil
+	}
+	var n json.Number
+	if value := body.get("iterations"); value == nil || value[0] == '"' || value[0] == 'n' || json.Unmarshal(value, &n) != nil {
+		return forbidden("iterations must be a number.")
+	}
+	if _, isText := body.text("derived_key"); !isText {
+		return forbidden("derived_key must be a string.")
+	}
+	u, err := ParseUser(body.encode())
+	if err != nil {
+		return err
+	}
+	return s.hashing.check(u.Verifier)
+}
+
+// checkOwnWrite checks the write of somebody who is no administrator.
+func checkOwnWrite(w UserWrite, old object, name string, roles []string) error {
+	if w.Old == nil {
+		if len(roles) > 0 {
+			return forbidden("Only _admin may set roles")
+		}
+		return nil
+	}
+	if w.Caller.Anonymous() || w.Caller.Name != name {
+		return forbidden("You may only update your own user document.")
+	}
+	before, _ := texts(old.get("roles"))
+	if !slices.Equal(slices.Sorted(slices.Values(before)), slices.Sorted(slices.Values(roles))) {
+		return forbidden("Only _admin may edit roles")
+	}
+	return nil
+}
+
+func checkNames(name string, roles []string) error {
+	for _, r := range roles {
+		if strings.HasPrefix(r, "_") && r != MetricsRole {
+			return forbidden("No system roles (starting with underscore) in users db.")
+		}
+	}
+	if strings.HasPrefix(name, "_") {
+		return forbidden("Username may not start with underscore.")
+	}
+	if strings.Contains(name, ":") {
+		return forbidden("Character `:` is not allowed in usernames.")
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package config
+
+// defaults gives a fresh layer of the built-in values, under CouchDB's names
+// where CouchDB has the setting. What CouchDB leaves unset is unset here, since
+// _config shows it.
+func defaults() layer {
+	return layer{
+		"admins": {},
+		"attachments": {
+			"compressible_types": "text/*, application/javascript, application/json, application/xml",
+			"compression_level":  "8",
+		},
+		"chttpd": {
+			"authentication_handlers": "{chttpd_auth, cookie_authentication_handler}, " +
+				"{chttpd_auth, default_authentication_handler}",
+			"admin_only_all_dbs":               "true",
+			"bind_address":                     "127.0.0.1",
+			"changes_timeout":                  "60000",
+			"enable_cors":                      "false",
+			"max_db_number_for_dbs_info_req":   "100",
+			"max_http_request_size":            "4294967296",
+			"port":                             "5984",
+			"require_valid_user":               "false",
+			"require_valid_user_except_for_up": "false",
+		},
+		"chttpd_auth": {
+			"allow_persistent_cookies": "true",
+			"auth_cache_size":          "10000",
+			"authentication_redirect":  "/_utils/session.html",
+			"hash_algorithms":          "sha256, sha",
+			"iterations":               "600000",
+			"max_iterations":           "10000000",
+			"min_iterations":           "1",
+			"pbkdf2_prf":               "sha256",
+			"proxy_use_secret":         "true",
+			"timeout":                  "600",
+			"x_auth_roles":             "X-Auth-CouchDB-Roles",
+			"x_auth_token":             "X-Auth-CouchDB-Token",
+			"x_auth_username":          "X-Auth-CouchDB-UserName",
+		},
+		"chttpd_auth_lockout": {
+			"max_lifetime": "300000",
+			"max_objects":  "10000",
+			"mode":         "enforce",
+			"threshold":    "5",
+		},
+		"cors": {
+			"credentials": "false",
+			"max_age":     "600",
+		},
+		"couchdb": {
+			"default_security":           "admin_only",
+			"max_attachment_size":        "1073741824",
+			"max_bulk_docs_count":        "10000",
+			"max_bulk_get_count":         "10000",
+			"max_document_id_length":     "infinity",
+			"max_document_size":          "8000000",
+			"max_partition_size":         "0",
+			"single_node":                "true",
+			"users_db_security_editable": "false",
+		},
+		"jwt_auth": {
+			"required_claims":  "exp",
+			"roles_claim_name": "_couchdb.roles",
+		},
+		"log": {
+			"level":  "info",
+			"writer": "stderr",
+		},
+		"purge": {
+			"max_document_id_number": "100",
+			"max_revisions_number":   "1000",
+		},
+		"sectional": {
+			"keep_beaten": "600",
+			"limits":      "couchdb",
+		},
+		"ssl": {
+			"enable": "false",
+			"port":   "6984",
+		},
+		"uuids": {
+			"algorithm": "sequential",
+			"max_count": "1000",
+		},
+	}
+}

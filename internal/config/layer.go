@@ -1,0 +1,95 @@
+package config
+
+import (
+	"maps"
+	"slices"
+)
+
+// layer holds values by section and key. An empty value marks a key that hides
+// what lies below.
+type layer map[string]map[string]string
+
+// aliases are sections of old CouchDB versions whose keys are still read when
+// the section that replaced them is silent.
+var aliases = []alias{
+	{"httpd", "chttpd", []string{"enable_cors", "WWW-Authenticate", "max_http_request_size",
+		"changes_timeout", "enable_xframe_options", "secure_rewrites"}},
+	{"couch_httpd_auth", "chttpd_auth", nil},
+}
+
+type alias struct {
+	old, new string
+	keys     []string // none: all
+}
+
+func (a alias) covers(key string) bool { return len(a.keys) == 0 || slices.Contains(a.keys, key) }
+
+func (l layer) apply(s Setting) {
+	if l[s.Section] == nil {
+		l[s.Section] = map[string]string{}
+	}
+	l[s.Section][s.Key] = s.Value
+}
+
+func (l layer) forget(s Setting) { delete(l[s.Section], s.Key) }
+
+func (l layer) clone() layer {
+	out := make(layer, len(l))
+	for section, keys := range l {
+		out[section] = maps.Clone(keys)
+	}
+	return out
+}
+
+// merge lays above over l.
+func (l layer) merge(above layer) {
+	for section, keys := range above {
+		for key, value := range keys {
+			l.apply(Setting{section, key, value})
+		}
+	}
+}
+
+func (l layer) readFile(name string, must bool) error {
+	d, err := readDocument(name, must)
+	if err != nil {
+		return err
+	}
+	l.merge(d.layer())
+	return nil
+}
+
+// settle gives what readers see: old section names applied, hidden keys and
+// empty sections gone.
+func (l layer) settle() map[string]map[string]string {
+	l.applyAliases()
+	out := make(map[string]map[string]string, len(l))
+	for section, keys := range l {
+		for key, value := range keys {
+			if value == "" {
+				continue
+			}
+			if out[section] == nil {
+				out[section] = make(map[string]string, len(keys))
+			}
+			out[section][key] = value
+		}
+	}
+	return out
+}
+
+// applyAliases copies values of old sections to the new ones where those still
+// have the built-in value.
+func (l layer) applyAliases() {
+	builtin := defaults()
+	for _, a := range aliases {
+		for key, value := range l[a.old] {
+			if value == "" || !a.covers(key) {
+				continue
+			}
+			if l[a.new][key] == builtin[a.new][key] {
+				l.apply(Setting{a.new, key, value})
+			}
+		}
+	}
+}
