@@ -1,0 +1,211 @@
+package selector
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/jsonscan"
+)
+
+// Normalizing goes in three steps, as CouchDB does it, so that the same
+// selector meets the same error: operators are made explicit and checked,
+// field names move down to the operators, negations move down to those that
+// have an opposite.
+
+// maxNesting is the depth a selector may have. Reading it takes time in
+// proportion to length times depth.
+const maxNesting = 200
+
+// compact checks raw and gives a copy without white space. Duplicate names pass:
+// they are several conditions.
+func compact(raw []byte) ([]byte, error) {
+	v := jsontext.Value(bytes.Clone(raw))
+	if err := v.Compact(jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true)); err != nil {
+		return nil, &dberr.Error{Op: "selector.Parse", Kind: dberr.Invalid, Code: "bad_request", Reason: "invalid UTF-8 JSON", Cause: err}
+	}
+	if jsonscan.Depth(v) > maxNesting {
+		return nil, dberr.New(dberr.Invalid, "bad_request", "The selector is nested too deeply.")
+	}
+	return v, nil
+}
+
+// operatorStep reads the condition v.
+func operatorStep(v []byte) (*Node, error) {
+	if !isObject(v) {
+		return leaf(Eq, nil, v)
+	}
+	var terms []*Node
+	for m := jsonscan.MembersOf(v); ; {
+		name, arg, ok := m.Next()
+		if !ok {
+			break
+		}
+		n, err := readMember(string(jsonscan.Text(nil, name)), arg)
+		if err != nil {
+			return nil, err
+		}
+		terms = append(terms, n)
+	}
+	switch len(terms) {
+	case 0:
+		return leaf(Eq, nil, v)
+	case 1:
+		return terms[0], nil
+	}
+	return &Node{Op: And, Kids: terms}, nil
+}
+
+func readMember(name string, arg []byte) (*Node, error) {
+	switch {
+	case name == "$default":
+		return &Node{Op: Text, Arg: arg}, nil
+	case name == "" || name[0] != '$':
+		kid, err := operatorStep(arg)
+		return &Node{Op: fieldOp, name: name, Kids: []*Node{kid}}, err
+	}
+	op, err := lookup(name, arg)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{Op: op}
+	switch {
+	case operators[op].list:
+		return n, n.readList(arg)
+	case op == Text:
+		n.Arg = append(append([]byte(`{"$text":`), arg...), '}')
+		return n, nil
+	case operators[op].compile == nil:
+		kid, err := operatorStep(arg)
+		n.Kids = []*Node{kid}
+		return n, err
+	}
+	return leaf(op, nil, arg)
+}
+
+// leaf makes a node that tests a value by itself.
+func leaf(op Op, p *Path, arg []byte) (*Node, error) {
+	test, err := operators[op].compile(arg)
+	return &Node{Op: op, Path: p, Arg: arg, test: test}, err
+}
+
+func (n *Node) readList(arg []byte) error {
+	n.Kids = []*Node{}
+	for e := jsonscan.ElementsOf(arg); ; {
+		v, ok := e.Next()
+		if !ok {
+			return nil
+		}
+		kid, err := operatorStep(v)
+		if err != nil {
+			return err
+		}
+		n.Kids = append(n.Kids, kid)
+	}
+}
+
+// fieldStep gives the node with the field name path moved down.
+func fieldStep(n *Node, path string) (_ *Node, err error) {
+	switch n.Op {
+	case fieldOp:
+		if path != "" {
+			path += "."
+		}
+		return fieldStep(n.Kids[0], path+n.name)
+	case Text:
+		if path != "" || !isTextClause(n.Arg) {
+			return nil, badField(n)
+		}
+		return n, nil
+	case And, Or, Nor, Not:
+		return n, n.moveIntoKids(path)
+	case ElemMatch, AllMatch, KeyMapMatch:
+		err = n.moveIntoKids("")
+	}
+	if err == nil {
+		n.Path, err = ParsePath(path)
+	}
+	return n, err
+}
+
+func (n *Node) moveIntoKids(path string) (err error) {
+	for i, k := range n.Kids {
+		if n.Kids[i], err = fieldStep(k, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isTextClause reports whether arg is {"$text": …} and no more.
+func isTextClause(arg []byte) bool {
+	_, ok := jsonscan.Member(arg, "$text")
+	m := jsonscan.MembersOf(arg)
+	m.Next()
+	_, _, more := m.Next()
+	return isObject(arg) && ok && !more
+}
+
+func badField(n *Node) error {
+	return dberr.New(dberr.Invalid, "bad_field", "Invalid field normalization on selector: %s", appendTerm(nil, n.appendJSON(nil)))
+}
+
+// negationStep moves the negations within n down. Operands of ElemMatch and
+// its like keep theirs.
+func negationStep(n *Node) (*Node, error) {
+	switch n.Op {
+	case Not:
+		return negate(n.Kids[0])
+	case Nor:
+		return n.each(And, negate)
+	case And, Or:
+		return n.each(n.Op, negationStep)
+	}
+	return n, nil
+}
+
+// negate gives the opposite of n by De Morgan's laws. Since a missing field
+// fails every operator but $exists, n and its opposite may both be false.
+func negate(n *Node) (*Node, error) {
+	switch n.Op {
+	case Not:
+		return negationStep(n.Kids[0])
+	case Nor:
+		return n.each(Or, negationStep)
+	case And:
+		return n.each(Or, negate)
+	case Or:
+		return n.each(And, negate)
+	case Text:
+		return nil, badArgument("$not", n.appendJSON(nil))
+	case Exists:
+		return negateExists(n)
+	}
+	op := operators[n.Op].opposite
+	if op == 0 {
+		inner := *n
+		inner.Path = nil
+		return &Node{Op: Not, Path: n.Path, Kids: []*Node{&inner}}, nil
+	}
+	return leaf(op, n.Path, n.Arg)
+}
+
+func negateExists(n *Node) (*Node, error) {
+	arg := []byte("true")
+	if string(n.Arg) == "true" {
+		arg = []byte("false")
+	}
+	return leaf(Exists, n.Path, arg)
+}
+
+func (n *Node) each(op Op, step func(*Node) (*Node, error)) (*Node, error) {
+	out := &Node{Op: op, Kids: make([]*Node, len(n.Kids))}
+	for i, k := range n.Kids {
+		var err error
+		if out.Kids[i], err = step(k); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

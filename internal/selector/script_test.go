@@ -1,0 +1,140 @@
+package selector
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/jsonscan"
+)
+
+var update = flag.Bool("update", false, "rewrite the outputs in testdata")
+
+// TestScripts runs the files of testdata. A file is made of blocks parted by
+// empty lines: "docs" with a document on each following line, or a command
+// with a JSON argument, "----", and the output:
+//
+//	match      ids of the documents that match, sorted, or the error
+//	normalize  the normalized selector, or the error
+//	project    the fields of the first document, or the error
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) { runScript(t, file) })
+	}
+}
+
+func runScript(t *testing.T, file string) {
+	in, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var docs []*Doc
+	blocks := strings.Split(strings.TrimRight(string(in), "\n"), "\n\n")
+	for i, block := range blocks {
+		command, _, hasOutput := strings.Cut(block, "\n----")
+		switch lines := strings.Split(block, "\n"); {
+		case hasOutput:
+		case lines[0] == "docs":
+			docs = nil
+			for _, l := range lines[1:] {
+				docs = append(docs, parseDoc(l))
+			}
+			continue
+		case strings.HasPrefix(block, "#"):
+			continue
+		default:
+			t.Fatalf("a block without output: %s", block)
+		}
+		blocks[i] = command + "\n----\n" + runCommand(t, command, docs)
+	}
+	got := strings.Join(blocks, "\n\n") + "\n"
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	} else if diff := cmp.Diff(strings.Split(string(in), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s (-file +got):\n%s", file, diff)
+	}
+}
+
+func runCommand(t *testing.T, command string, docs []*Doc) string {
+	verb, arg, _ := strings.Cut(command, " ")
+	switch verb {
+	case "match":
+		s, err := Parse([]byte(arg))
+		if err != nil {
+			return errorText(t, err)
+		}
+		var ids []string
+		for _, d := range docs {
+			if s.Match(d) {
+				ids = append(ids, d.ID)
+			}
+		}
+		if slices.Sort(ids); len(ids) == 0 {
+			return "(none)"
+		}
+		return strings.Join(ids, " ")
+	case "normalize":
+		s, err := Parse([]byte(arg))
+		if err != nil {
+			return errorText(t, err)
+		}
+		return string(s.JSON())
+	case "project":
+		f, err := ParseFields([]byte(arg))
+		if err != nil {
+			return errorText(t, err)
+		}
+		return string(f.Project(docs[0]))
+	}
+	t.Errorf("unknown command %q", verb)
+	return ""
+}
+
+func errorText(t *testing.T, err error) string {
+	var e *dberr.Error
+	if !errors.As(err, &e) || e.Kind != dberr.Invalid {
+		t.Errorf("%v is not of kind Invalid", err)
+		return err.Error()
+	}
+	return e.Code + ": " + e.Reason
+}
+
+// parseDoc takes a document as clients write it apart.
+func parseDoc(line string) *Doc {
+	d := &Doc{Rev: "1-x"}
+	body := []byte("{")
+	for m := jsonscan.MembersOf([]byte(line)); ; {
+		n, v, ok := m.Next()
+		if !ok {
+			break
+		}
+		switch name := string(jsonscan.Text(nil, n)); {
+		case name == "_id":
+			d.ID = string(jsonscan.Text(nil, v))
+		case name == "_rev":
+			d.Rev = string(jsonscan.Text(nil, v))
+		case name == "_deleted":
+			d.Deleted = string(v) == "true"
+		case strings.HasPrefix(name, "_"):
+			d.Meta = append(d.Meta, Member{name, v})
+		default:
+			body = append(append(append(append(body, n...), ':'), v...), ',')
+		}
+	}
+	d.Body = append(bytes.TrimRight(body, ","), '}')
+	return d
+}

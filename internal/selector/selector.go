@@ -1,0 +1,114 @@
+// Package selector owns the Mango selector language: parsing a selector into a
+// normalized tree, matching documents with it, and picking the fields of a
+// document that a request asks for. It is pure: bytes in, answers out.
+//
+// What a selector means, which selectors are refused and with what words is
+// CouchDB's; the comments say where it is not. The package knows nothing of
+// indexes: a planner reads the tree (Selector.Root). Full-text clauses are
+// parsed and match everything, since the text index has chosen by then.
+//
+// Begin reading at Parse and Match; normalize.go holds the three steps that
+// make the tree, evaluate.go how a document runs through it.
+package selector
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/sectional/sectional/internal/dberr"
+)
+
+// Selector is a parsed selector. It may be used by several goroutines.
+type Selector struct {
+	root *Node // nil: everything matches
+	// names are the document's members that the tree looks at, in order of
+	// Node.slot.
+	names      []string
+	evaluators sync.Pool
+}
+
+// Parse reads a selector. Its errors are dberr.Invalid with CouchDB's code and
+// reason for _find: invalid_selector_json, bad_arg, invalid_operator and so on.
+func Parse(raw []byte) (*Selector, error) {
+	raw, err := compact(raw)
+	if err != nil {
+		return nil, err
+	}
+	if !isObject(raw) {
+		return nil, dberr.New(dberr.Invalid, "invalid_selector_json", "Selector must be a JSON object, not: %s", appendTerm(nil, raw))
+	}
+	s := new(Selector)
+	s.evaluators.New = func() any { return &evaluator{sel: s, slots: make([]value, len(s.names))} }
+	if string(raw) == "{}" {
+		return s, nil
+	}
+	if s.root, err = normalize(raw); err != nil {
+		return nil, err
+	}
+	s.assignSlots(s.root)
+	return s, nil
+}
+
+func normalize(raw []byte) (*Node, error) {
+	n, err := operatorStep(raw)
+	if err != nil {
+		return nil, err
+	}
+	if n, err = fieldStep(n, ""); err != nil {
+		return nil, err
+	}
+	if n, err = negationStep(n); err != nil {
+		return nil, err
+	}
+	if n.Path != nil && len(n.Path.segments) == 0 {
+		return nil, dberr.New(dberr.Invalid, "invalid_selector", "One or more conditions is missing a field name.")
+	}
+	return n, nil
+}
+
+// assignSlots numbers the members that paths from the document begin with.
+func (s *Selector) assignSlots(n *Node) {
+	if n.Path != nil {
+		if len(n.Path.segments) > 0 {
+			n.slot = s.slotOf(n.Path.segments[0])
+		}
+		return
+	}
+	for _, k := range n.Kids {
+		s.assignSlots(k)
+	}
+}
+
+func (s *Selector) slotOf(name string) int {
+	if i := slices.Index(s.names, name); i >= 0 {
+		return i
+	}
+	s.names = append(s.names, name)
+	return len(s.names) - 1
+}
+
+// Root gives the normalized tree, nil for the empty selector, which matches
+// everything.
+func (s *Selector) Root() *Node { return s.root }
+
+// Uses reports whether the selector looks at the document's member name, so
+// that a caller need not fill in what nobody asks for. A condition on the whole
+// document (reached by {"$and":[1]} and the like) uses every member.
+func (s *Selector) Uses(name string) bool {
+	return slices.Contains(s.names, name) || s.root != nil && s.root.usesWhole()
+}
+
+func (n *Node) usesWhole() bool {
+	if n.Path != nil {
+		return len(n.Path.segments) == 0
+	}
+	return slices.ContainsFunc(n.Kids, (*Node).usesWhole)
+}
+
+// JSON gives the normalized selector as _explain prints it.
+func (s *Selector) JSON() []byte {
+	if s.root == nil {
+		return []byte("{}")
+	}
+	return s.root.appendJSON(nil)
+}

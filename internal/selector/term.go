@@ -1,0 +1,97 @@
+package selector
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sectional/sectional/internal/jsonscan"
+)
+
+// appendTerm appends a JSON value as an Erlang term is printed with ~w, since
+// CouchDB's error texts show operands so: strings as the numbers of their
+// bytes, objects as {[{Name,Value},…]}.
+func appendTerm(dst, v []byte) []byte {
+	switch jsonscan.KindOf(v) {
+	case jsonscan.String:
+		return appendBinary(dst, jsonscan.Text(nil, v))
+	case jsonscan.Number:
+		return appendTermNumber(dst, v)
+	case jsonscan.Array:
+		dst = append(dst, '[')
+		for e, sep := jsonscan.ElementsOf(v), ""; ; sep = "," {
+			x, ok := e.Next()
+			if !ok {
+				return append(dst, ']')
+			}
+			dst = appendTerm(append(dst, sep...), x)
+		}
+	case jsonscan.Object:
+		dst = append(dst, "{["...)
+		for m, sep := jsonscan.MembersOf(v), ""; ; sep = "," {
+			n, x, ok := m.Next()
+			if !ok {
+				return append(dst, "]}"...)
+			}
+			dst = append(append(dst, sep...), '{')
+			dst = append(appendBinary(dst, jsonscan.Text(nil, n)), ',')
+			dst = append(appendTerm(dst, x), '}')
+		}
+	}
+	return append(dst, v...)
+}
+
+func appendBinary(dst, s []byte) []byte {
+	dst = append(dst, "<<"...)
+	for i, c := range s {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendUint(dst, uint64(c), 10)
+	}
+	return append(dst, ">>"...)
+}
+
+// appendTermNumber prints integers as they came and others as Erlang prints
+// floats: the shortest digits, with an exponent where that is shorter.
+func appendTermNumber(dst, v []byte) []byte {
+	f, err := strconv.ParseFloat(string(v), 64)
+	if isInteger(v) || err != nil {
+		return append(dst, v...)
+	}
+	if f < 0 {
+		dst, f = append(dst, '-'), -f
+	}
+	if f == 0 {
+		return append(dst, "0.0"...)
+	}
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'e', -1, 64), "e")
+	digits := strings.Replace(mantissa, ".", "", 1)
+	e, _ := strconv.Atoi(exponent)
+	return append(dst, layOut(digits, e)...)
+}
+
+// layOut writes the number d.ddd × 10^e in Erlang's form.
+func layOut(digits string, e int) string {
+	n := len(digits)
+	scientific := digits[:1] + "." + orZero(digits[1:]) + "e" + strconv.Itoa(e)
+	switch {
+	case e < 0:
+		if fixed := "0." + strings.Repeat("0", -e-1) + digits; len(fixed) <= len(scientific) {
+			return fixed
+		}
+	case e >= n-1:
+		if fixed := digits + strings.Repeat("0", e-n+1) + ".0"; len(fixed) <= len(scientific) {
+			return fixed
+		}
+	default:
+		return digits[:e+1] + "." + digits[e+1:]
+	}
+	return scientific
+}
+
+func orZero(s string) string {
+	if s == "" {
+		return "0"
+	}
+	return s
+}
