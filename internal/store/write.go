@@ -49,7 +49,7 @@ func (s Scope) Write(ctx context.Context, edits []document.Edit, o WriteOptions)
 		if err := w.admit(ctx); err != nil {
 			return nil, err
 		}
-		if err := s.db.submit(ctx, "store.Write", w.size(), w.apply); err != nil {
+		if err := w.commit(ctx); err != nil {
 			return nil, err
 		}
 		again = w.moved()
@@ -160,12 +160,31 @@ func (s Scope) pin(ctx context.Context, e *pendingEdit) (rev *Revision, err erro
 	return rev, err
 }
 
-// apply runs the edits in a group.
-func (w *write) apply(g *group) error {
+// commit submits the open edits: an atomic batch as a whole, others in runs
+// that fit into a commit. When it fails in between, the runs before are stored,
+// and the caller, who gets the error, must take the outcome as unknown.
+func (w *write) commit(ctx context.Context) error {
 	if w.atomic {
-		return w.applyAtomic(g)
+		return w.scope.db.submit(ctx, "store.Write", size(w.edits), w.applyAtomic)
 	}
-	for _, e := range w.edits {
+	for rest := w.edits; len(rest) > 0; {
+		n, bytes := 0, 0
+		for n < len(rest) && (n == 0 || bytes+rest[n].size() <= groupBytes) {
+			bytes += rest[n].size()
+			n++
+		}
+		run := rest[:n]
+		rest = rest[n:]
+		if err := w.scope.db.submit(ctx, "store.Write", bytes, func(g *group) error { return apply(g, run) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply runs edits in a group.
+func apply(g *group, edits []*pendingEdit) error {
+	for _, e := range edits {
 		if !e.open {
 			continue
 		}
@@ -250,12 +269,10 @@ func (w *write) results() []Result {
 	return rs
 }
 
-// size is about how many bytes the open edits will write.
-func (w *write) size() (n int) {
-	for _, e := range w.edits {
-		if e.open {
-			n += e.size()
-		}
+// size is about how many bytes edits will write.
+func size(edits []*pendingEdit) (n int) {
+	for _, e := range edits {
+		n += e.size()
 	}
 	return n
 }
