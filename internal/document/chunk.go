@@ -24,8 +24,8 @@ type Chunk struct {
 
 // Spill moves full chunks of old trunk out of the loaded part; the store writes
 // the rows it returns, over any that are there. It is called before
-// AppendBinary. A linear history gives one chunk for 32 edits and leaves 17 to
-// 48 revisions loaded.
+// AppendBinary. A linear history gives one chunk for 32 edits and leaves 16 to
+// 47 revisions loaded.
 func (t *Tree) Spill() []Chunk {
 	if len(t.nodes) <= chunkMargin {
 		return nil

@@ -49,19 +49,23 @@ func conflict() error {
 // gave. If a replica has brought the same revision as a root of its own, that
 // root is joined to parent instead. It panics when parent is not a leaf.
 func (t *Tree) Add(parent Rev, n Node) {
-	path := []Rev{n.Rev}
-	if !parent.IsZero() {
-		i, ok := t.search(parent)
-		if !ok || !t.nodes[i].leaf || n.Rev.Gen != parent.Gen+1 {
-			panic("document: Add to a revision that is no leaf, or of a wrong generation")
-		}
-		if last := len(t.nodes) - 1; t.nodes[last].compare(n.Rev) < 0 {
-			t.nodes[i].cover()
-			t.nodes = append(t.nodes, newLeaf(n, int32(i)))
-			return
-		}
-		path = append(path, parent)
+	if parent.IsZero() {
+		t.addByMerge([]Rev{n.Rev}, n)
+		return
 	}
+	i, ok := t.search(parent)
+	if !ok || !t.nodes[i].leaf || n.Rev.Gen != parent.Gen+1 {
+		panic("document: Add to a revision that is no leaf, or of a wrong generation")
+	}
+	if t.nodes[len(t.nodes)-1].compare(n.Rev) >= 0 {
+		t.addByMerge([]Rev{n.Rev, parent}, n)
+		return
+	}
+	t.nodes[i].cover()
+	t.nodes = append(t.nodes, newLeaf(n, int32(i)))
+}
+
+func (t *Tree) addByMerge(path []Rev, n Node) {
 	if t.Merge(path, n) == Older {
 		panic("document: Add of a root to a partly loaded tree")
 	}

@@ -1,8 +1,6 @@
 package document
 
 import (
-	"bytes"
-
 	"github.com/sectional/sectional/internal/dberr"
 )
 
@@ -22,8 +20,17 @@ type scanner struct {
 	at      int // next byte to read
 	pending int // first byte read and not yet copied
 	out     []byte
-	depth   int // levels that may still be opened
+	depth   int       // levels that may still be opened
+	names   []nameRef // of the open objects
+	odd     []byte    // names that do not lie in src, see nameRef
 	err     error
+}
+
+func newScanner(src []byte, l BodyLimits) scanner {
+	return scanner{
+		src: src, out: make([]byte, 0, len(src)), depth: l.depth(),
+		names: make([]nameRef, 0, usualNames),
+	}
 }
 
 func (s *scanner) fail(err error) {
@@ -144,12 +151,12 @@ func (s *scanner) array() {
 }
 
 func (s *scanner) object() {
-	var seen nameSet
+	seen := s.openNames()
 	for more := s.open('}'); more; more = s.more('}') {
 		s.name(&seen)
 		s.value()
 	}
-	s.close(&seen)
+	s.closeNames(&seen)
 }
 
 // name scans the name of a member and the colon behind it. It gives the text
@@ -159,9 +166,12 @@ func (s *scanner) name(seen *nameSet) []byte {
 		s.fail(invalidJSON())
 		return nil
 	}
+	start := s.at + 1
 	text, stays := s.str()
 	if !stays {
-		text = bytes.Clone(text)
+		start = -len(s.odd) - 1
+		s.odd = append(s.odd, text...)
+		text = s.odd[-start-1:] // out may be cut back
 	}
 	s.space()
 	if s.peek() != ':' {
@@ -170,19 +180,8 @@ func (s *scanner) name(seen *nameSet) []byte {
 	}
 	s.at++
 	s.space()
-	if !seen.add(text) {
-		s.failDuplicate(text)
+	if !s.addName(seen, text, start) {
+		s.fail(dberr.New(dberr.Invalid, "bad_request", `Duplicate member "%s" in a JSON object`, string(text)))
 	}
 	return text
-}
-
-// close ends an object: names that add could not compare are compared now.
-func (s *scanner) close(seen *nameSet) {
-	if text, ok := seen.duplicate(); ok {
-		s.failDuplicate(text)
-	}
-}
-
-func (s *scanner) failDuplicate(text []byte) {
-	s.fail(dberr.New(dberr.Invalid, "bad_request", `Duplicate member "%s" in a JSON object`, text))
 }

@@ -53,9 +53,8 @@ func (s *scanner) digits() {
 
 // finite reports whether a well-formed number is within a double's range.
 func finite(text []byte) bool {
-	e := bytes.IndexAny(text, "eE")
-	if e > 0 && e < 100 && len(text)-e <= len("e+99") {
-		return true
+	if e := bytes.IndexAny(text, "eE"); 0 < e && e < 100 && len(text)-e <= len("e99") {
+		return true // the ordinary case, without a conversion
 	}
 	_, err := strconv.ParseFloat(string(text), 64)
 	return err == nil

@@ -3,6 +3,7 @@ package document
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -37,25 +38,33 @@ const (
 )
 
 // plain goes on to the next quote, backslash or control character and validates
-// the UTF-8 before it.
+// the UTF-8 before it. It looks at eight bytes at a time.
 func (s *scanner) plain() {
 	src, i := s.src, s.at
-	ascii := true
+	var seen uint64 // or of all bytes
 	for ; i+8 <= len(src); i += 8 {
 		w := binary.LittleEndian.Uint64(src[i:])
-		// The high bit of each byte that is a quote, a backslash, under 0x20 or
-		// above 0x7f; a borrow can only add bytes behind one that is right.
+		// Each term has the high bit of the bytes that are a quote, a backslash
+		// or under 0x20. A borrow adds wrong ones, but only behind a right one,
+		// and the first is what counts.
 		q, b := w^(lows*'"'), w^(lows*'\\')
-		if ((q-lows)|(b-lows)|(w-lows*' ')|w)&highs != 0 {
-			break
+		if hits := ((q-lows)&^q | (b-lows)&^b | (w-lows*' ')&^w) & highs; hits != 0 {
+			first := bits.TrailingZeros64(hits) &^ 7
+			seen |= w & (1<<first - 1)
+			s.stop(i+first/8, seen)
+			return
 		}
+		seen |= w
 	}
 	for ; i < len(src) && src[i] != '"' && src[i] != '\\' && src[i] >= ' '; i++ {
-		if src[i] >= utf8.RuneSelf {
-			ascii = false
-		}
+		seen |= uint64(src[i])
 	}
-	if !ascii && !utf8.Valid(src[s.at:i]) {
+	s.stop(i, seen)
+}
+
+// stop ends a run of plain characters at i.
+func (s *scanner) stop(i int, seen uint64) {
+	if seen&highs != 0 && !utf8.Valid(s.src[s.at:i]) {
 		s.fail(invalidJSON())
 		return
 	}

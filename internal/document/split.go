@@ -14,7 +14,10 @@ type BodyLimits struct {
 	Depth int // of arrays and objects within each other, the document included; 0: the default of 1000
 }
 
-const defaultDepth = 1000
+const (
+	defaultDepth = 1000
+	usualSpecial = 4 // _id, _rev, and hardly ever more than two others
+)
 
 func (l BodyLimits) depth() int {
 	if l.Depth > 0 {
@@ -37,7 +40,7 @@ func (l BodyLimits) depth() int {
 // bad_request "invalid UTF-8 JSON", "Document must be a JSON object", and
 // sentences of our own about depth and duplicate members.
 func Split(raw []byte, l BodyLimits) (body []byte, special []Member, err error) {
-	s := scanner{src: raw, out: make([]byte, 0, len(raw)), depth: l.depth()}
+	s := newScanner(raw, l)
 	s.space()
 	if s.peek() != '{' {
 		if s.value(); s.end() != nil {
@@ -54,7 +57,7 @@ func Split(raw []byte, l BodyLimits) (body []byte, special []Member, err error) 
 
 // Compact validates any JSON value by Split's rules and makes it compact.
 func Compact(raw []byte, l BodyLimits) ([]byte, error) {
-	s := scanner{src: raw, out: make([]byte, 0, len(raw)), depth: l.depth()}
+	s := newScanner(raw, l)
 	s.space()
 	s.value()
 	if s.end() != nil {
@@ -75,17 +78,24 @@ func notObject() error {
 // members. Their values move to the far end of the memory that out was given:
 // out and they together are never longer than what has been read.
 func (s *scanner) document() (special []Member) {
-	var seen nameSet
+	seen := s.openNames()
 	tail, kept := cap(s.out), 0
 	for more := s.open('}'); more; more = s.more('}') {
-		s.flush()
-		if kept == 0 {
+		if kept == 0 && len(special) > 0 {
+			s.flush()
 			s.out = s.out[:1] // without the comma after a member taken out
 		}
-		start := len(s.out)
+		if !s.maySpecial() {
+			s.name(&seen)
+			s.value()
+			kept++
+			continue
+		}
+		s.flush()
+		start := len(s.out) - min(kept, 1) // with the comma before it
 		name := s.name(&seen)
 		s.flush()
-		from := len(s.out)
+		value := len(s.out)
 		s.value()
 		if len(name) == 0 || name[0] != '_' {
 			kept++
@@ -93,13 +103,26 @@ func (s *scanner) document() (special []Member) {
 		}
 		s.flush()
 		end := tail
-		tail -= len(s.out) - from
-		copy(s.out[tail:end], s.out[from:])
-		special = append(special, Member{Name: specialName(name), Value: s.out[tail:end:end]})
-		s.out = s.out[:start-min(kept, 1)]
+		tail -= len(s.out) - value
+		copy(s.out[tail:end], s.out[value:])
+		special = appendSpecial(special, name, s.out[tail:end:end])
+		s.out = s.out[:start]
 	}
-	s.close(&seen)
+	s.closeNames(&seen)
 	return special
+}
+
+func appendSpecial(special []Member, name, value []byte) []Member {
+	if special == nil {
+		special = make([]Member, 0, usualSpecial)
+	}
+	return append(special, Member{Name: specialName(name), Value: value})
+}
+
+// maySpecial reports whether the name that comes next may begin with an
+// underscore, as it stands or as an escape.
+func (s *scanner) maySpecial() bool {
+	return s.at+1 < len(s.src) && (s.src[s.at+1] == '_' || s.src[s.at+1] == '\\')
 }
 
 // specialName decodes the name of a special member; the usual ones cost no

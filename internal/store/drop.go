@@ -182,7 +182,7 @@ func (g *group) buryDoc(s *docState) error {
 		}
 		e := &pendingEdit{Edit: document.Edit{ID: s.id, Parent: l.Rev, Deleted: true, Body: []byte("{}")}}
 		e.prepared.value, e.prepared.chunks = bodyValue(e.Body, nil)
-		p := &plan{doc: s, edit: e, tree: s.tree.Clone(), fell: s.tree.ChunkGens(), body: true, leaf: true}
+		p := &plan{doc: s, edit: e, tree: s.tree.Clone(), fell: s.tree.ChunkGens(), body: true, moves: true}
 		if err := g.planEdit(p, e); err != nil {
 			return err
 		}

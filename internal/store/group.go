@@ -101,9 +101,12 @@ func (g *group) partition(p document.Partition) (*partitionState, error) {
 	return s, nil
 }
 
-// moved notes that a document's tree changed: it gets the next sequence.
+// moved notes that a document's tree changed: it gets the next sequence, unless
+// nothing is left of it.
 func (g *group) moved(s *docState) {
-	g.lane.seq++
+	if !s.tree.Empty() {
+		g.lane.seq++
+	}
 	s.edits++
 	s.seq = g.lane.seq
 	g.order = append(g.order, s)

@@ -86,46 +86,40 @@ func readLocal(it kv.Iterator) (*Local, error) {
 	return decodeLocal(document.ID(parts[1].String()), value)
 }
 
-// PutLocal writes a local document. rev must be the stored one's, 0 for one
-// that is not there, or nil for any. Errors: Conflict. It gives the new rev.
-func (s Scope) PutLocal(ctx context.Context, id document.ID, rev *uint64, body []byte) (n uint64, err error) {
+// PutLocal writes a local document, whatever is stored: as in CouchDB the last
+// writer wins. rev is what the writer has read, 0 for nothing; the document
+// gets rev+1, which is returned.
+func (s Scope) PutLocal(ctx context.Context, id document.ID, rev uint64, body []byte) (uint64, error) {
 	var refused error
-	err = s.db.submit(ctx, "store.PutLocal", len(body)+128, func(g *group) error {
-		refused = nil
-		old, err := g.local(s, id)
-		if err != nil {
-			return err
+	l := Local{Rev: rev + 1, Body: body}
+	value := l.encode()
+	err := s.db.submit(ctx, "store.PutLocal", len(body)+128, func(g *group) error {
+		if refused = g.open(s.partition); refused != nil {
+			if refusal(refused) {
+				return nil
+			}
+			return refused
 		}
-		if rev != nil && *rev != old.Rev {
-			refused = errConflict
-			return nil
-		}
-		n = old.Rev + 1
-		l := Local{Rev: n, Body: body}
-		return g.tx.Put(s.localKey(id), l.encode())
+		return g.tx.Put(s.localKey(id), value)
 	})
 	if err == nil {
 		err = refused
 	}
-	return n, err
+	return l.Rev, err
 }
 
-// DeleteLocal removes a local document; rev as for PutLocal. Errors: NotFound
-// "missing", Conflict.
-func (s Scope) DeleteLocal(ctx context.Context, id document.ID, rev *uint64) error {
+// DeleteLocal removes a local document; NotFound "missing".
+func (s Scope) DeleteLocal(ctx context.Context, id document.ID) error {
 	var refused error
 	err := s.db.do(ctx, "store.DeleteLocal", func(g *group) error {
 		refused = nil
-		old, err := g.local(s, id)
-		switch {
-		case err != nil:
-			return err
-		case old.Rev == 0:
+		_, err := g.tx.GetForUpdate(s.localKey(id))
+		if errors.Is(err, kv.ErrNotFound) {
 			refused = errMissing
 			return nil
-		case rev != nil && *rev != old.Rev:
-			refused = errConflict
-			return nil
+		}
+		if err != nil {
+			return err
 		}
 		return g.tx.Delete(s.localKey(id))
 	})
@@ -133,16 +127,4 @@ func (s Scope) DeleteLocal(ctx context.Context, id document.ID, rev *uint64) err
 		err = refused
 	}
 	return err
-}
-
-// local reads a local document for update; one that is not there has rev 0.
-func (g *group) local(s Scope, id document.ID) (*Local, error) {
-	value, err := g.tx.GetForUpdate(s.localKey(id))
-	if errors.Is(err, kv.ErrNotFound) {
-		return &Local{ID: id}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return decodeLocal(id, value)
 }

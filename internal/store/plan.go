@@ -16,7 +16,7 @@ type plan struct {
 	tree        document.Tree
 	rev         document.Rev
 	body        bool // a body row is to be written
-	leaf        bool // the tree changes: the document moves in the feed
+	moves       bool // the tree changes: the document moves in the feed
 	attachments []document.Attachment
 	beaten      []document.Rev // leaves that the edit put behind others
 	fell        []uint32       // chunks of the tree as it was
@@ -37,7 +37,7 @@ func (g *group) plan(e *pendingEdit) (*plan, error) {
 	if err := g.open(e.ID.Partition()); err != nil {
 		return nil, err
 	}
-	p := &plan{doc: s, edit: e, tree: s.tree.Clone(), fell: s.tree.ChunkGens(), body: true, leaf: true}
+	p := &plan{doc: s, edit: e, tree: s.tree.Clone(), fell: s.tree.ChunkGens(), body: true, moves: true}
 	if e.Path != nil {
 		err = g.planReplicated(p, e)
 	} else {
@@ -46,9 +46,9 @@ func (g *group) plan(e *pendingEdit) (*plan, error) {
 	if err != nil {
 		return p, err
 	}
-	if p.leaf {
+	if p.moves {
 		p.tree.Stem(g.db.RevsLimit())
-		p.beaten = beatenLeaves(&s.tree, &p.tree)
+		p.beaten = append(p.beaten, beatenLeaves(&s.tree, &p.tree)...)
 		err = g.checkSpace(p, e)
 	}
 	return p, err
@@ -77,8 +77,8 @@ func (g *group) planEdit(p *plan, e *pendingEdit) error {
 		p.rev = document.NewRev(parent, e.Deleted, e.Body, p.attachments)
 	}
 	for i := range p.attachments {
-		if p.attachments[i].RevPos == 0 {
-			p.attachments[i].RevPos = p.rev.Gen
+		if a := &p.attachments[i]; a.RevPos == 0 && !e.Attachments[i].Stub {
+			a.RevPos = p.rev.Gen
 		}
 	}
 	p.tree.Add(parent, p.node(e))
@@ -100,21 +100,23 @@ func (g *group) planReplicated(p *plan, e *pendingEdit) error {
 		}
 		outcome = p.tree.Merge(e.Path, n)
 	}
-	if outcome == document.Known {
-		return g.planKnown(p, e)
+	switch outcome {
+	case document.Known:
+		p.moves = false
+		return g.planBody(p, e)
+	case document.Filled: // no new leaf, but the tree learnt of ancestors
+		return g.planBody(p, e)
 	}
 	return nil
 }
 
-// planKnown plans a replicated revision that the tree has already: an inner
-// one whose body was never seen here becomes readable for a while, as a beaten
-// one.
-func (g *group) planKnown(p *plan, e *pendingEdit) error {
-	p.leaf = false
+// planBody plans the body of a replicated revision that the tree has already:
+// that of an inner one that was never seen here becomes readable for a while,
+// as a beaten one.
+func (g *group) planBody(p *plan, e *pendingEdit) error {
 	_, leaf, _ := p.tree.Node(p.rev)
 	_, err := g.tx.Get(g.db.bodyKey(e.ID, p.rev))
-	p.body = errors.Is(err, kv.ErrNotFound) && !leaf
-	if p.body {
+	if p.body = errors.Is(err, kv.ErrNotFound) && !leaf; p.body {
 		p.beaten = []document.Rev{p.rev}
 	}
 	if errors.Is(err, kv.ErrNotFound) {

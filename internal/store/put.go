@@ -20,7 +20,7 @@ func (g *group) put(p *plan) error {
 	for _, rev := range p.beaten {
 		g.beaten = append(g.beaten, beatenRev{s.id, rev})
 	}
-	if !p.leaf {
+	if !p.moves {
 		return nil
 	}
 	if err := g.putTree(s, p.tree, p.fell); err != nil {

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
@@ -167,7 +169,7 @@ func (w *write) commit(ctx context.Context) error {
 	if w.atomic {
 		return w.scope.db.submit(ctx, "store.Write", size(w.edits), w.applyAtomic)
 	}
-	for rest := w.edits; len(rest) > 0; {
+	for rest := byID(w.edits); len(rest) > 0; {
 		n, bytes := 0, 0
 		for n < len(rest) && (n == 0 || bytes+rest[n].size() <= groupBytes) {
 			bytes += rest[n].size()
@@ -180,6 +182,18 @@ func (w *write) commit(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// byID puts edits in the order of their ids, as CouchDB applies a request's
+// documents; those of one document stay as they came.
+func byID(edits []*pendingEdit) []*pendingEdit {
+	order := func(a, b *pendingEdit) int { return strings.Compare(string(a.ID), string(b.ID)) }
+	if slices.IsSortedFunc(edits, order) {
+		return edits
+	}
+	edits = slices.Clone(edits)
+	slices.SortStableFunc(edits, order)
+	return edits
 }
 
 // apply runs edits in a group.
