@@ -1,0 +1,192 @@
+package couchwire
+
+import (
+	"encoding/json"
+
+	"github.com/sectional/sectional/internal/jsonscan"
+)
+
+// Bulk is the body of a _bulk_docs request.
+type Bulk struct {
+	Docs     []Document
+	NewEdits bool // default true
+	Atomic   bool // all documents or none: ours
+}
+
+// ParseBulk reads the body of a _bulk_docs request. The documents are found by
+// their brackets and then each read once, by ParseDocument, which checks every
+// byte of them: the list costs one quick look over its bytes and no second
+// parse. Errors: Invalid, TooLarge.
+func ParseBulk(raw []byte, r *Rules) (*Bulk, error) {
+	p := bulkParser{rules: r, seen: map[string]bool{}}
+	p.bulk.NewEdits = true
+	if err := eachMember(raw, p.member); err != nil {
+		return nil, err
+	}
+	if !p.seen["docs"] {
+		return nil, badRequest("POST body must include `docs` parameter.")
+	}
+	return &p.bulk, nil
+}
+
+type bulkParser struct {
+	rules *Rules
+	seen  map[string]bool
+	bulk  Bulk
+}
+
+// member reads the member whose value begins at raw[i] and gives the index
+// behind it.
+func (p *bulkParser) member(name string, raw []byte, i int) (int, error) {
+	if p.seen[name] {
+		return i, badRequest("The member `%s` stands twice in the body.", name)
+	}
+	p.seen[name] = true
+	if name == "docs" && raw[i] == '[' {
+		p.bulk.Docs = make([]Document, 0, 16)
+		return walk(raw, i, ']', p.document)
+	}
+	end := jsonscan.End(raw, i)
+	v := raw[i:end]
+	if err := checkValue(v); err != nil {
+		return i, err
+	}
+	switch name {
+	case "docs":
+		return i, badRequest("`docs` parameter must be an array.")
+	case "new_edits":
+		return end, setBool(&p.bulk.NewEdits, name, v)
+	case "atomic":
+		return end, setBool(&p.bulk.Atomic, name, v)
+	}
+	return end, nil
+}
+
+func (p *bulkParser) document(raw []byte, i int) (int, error) {
+	end := documentEnd(raw, i)
+	if end <= i {
+		return i, invalidJSON()
+	}
+	d, err := ParseDocument(raw[i:end], p.rules)
+	if err == nil {
+		err = d.CheckSize(p.rules)
+	}
+	if err == nil {
+		err = d.CheckComplete()
+	}
+	p.bulk.Docs = append(p.bulk.Docs, d)
+	return end, err
+}
+
+// documentEnd gives the index behind the value that begins at b[i]. It does for
+// objects what jsonscan.End does for any value: documents are full of short
+// strings, for which plain loops are twice as fast as searches.
+func documentEnd(b []byte, i int) int {
+	if b[i] != '{' {
+		return jsonscan.End(b, i)
+	}
+	depth := 0
+	for ; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			for i++; i < len(b) && b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(b)
+}
+
+func setBool(to *bool, name string, v []byte) error {
+	switch string(v) {
+	case "true":
+		*to = true
+	case "false":
+		*to = false
+	default:
+		return badRequest("`%s` parameter must be a boolean.", name)
+	}
+	return nil
+}
+
+func checkValue(v []byte) error {
+	if !json.Valid(v) {
+		return invalidJSON()
+	}
+	return nil
+}
+
+// eachMember walks the members of the object raw. It checks everything but the
+// values: value is called at the beginning of each, checks it and gives the
+// index behind it. Errors: Invalid when raw is no object, and what value gives.
+func eachMember(raw []byte, value func(name string, raw []byte, i int) (int, error)) error {
+	raw = jsonscan.Trim(raw)
+	if len(raw) == 0 || raw[0] != '{' {
+		if err := checkValue(raw); err != nil {
+			return err
+		}
+		return badRequest("Request body must be a JSON object")
+	}
+	end, err := walk(raw, 0, '}', func(raw []byte, i int) (int, error) {
+		if raw[i] != '"' {
+			return i, invalidJSON()
+		}
+		end := jsonscan.End(raw, i)
+		var name string
+		if json.Unmarshal(raw[i:end], &name) != nil {
+			return i, invalidJSON()
+		}
+		i = skipSpace(raw, end)
+		if i == len(raw) || raw[i] != ':' {
+			return i, invalidJSON()
+		}
+		if i = skipSpace(raw, i+1); i == len(raw) {
+			return i, invalidJSON()
+		}
+		return value(name, raw, i)
+	})
+	if err == nil && end != len(raw) {
+		err = invalidJSON()
+	}
+	return err
+}
+
+// walk calls item at the beginning of each item of the object or array that
+// begins at raw[i]; item gives the index behind it. walk checks the separators
+// and gives the index behind the closing bracket.
+func walk(raw []byte, i int, closing byte, item func(raw []byte, i int) (int, error)) (int, error) {
+	i = skipSpace(raw, i+1)
+	if i < len(raw) && raw[i] == closing {
+		return i + 1, nil
+	}
+	for i < len(raw) {
+		end, err := item(raw, i)
+		if err != nil {
+			return i, err
+		}
+		i = skipSpace(raw, end)
+		if i < len(raw) && raw[i] == closing {
+			return i + 1, nil
+		}
+		if i == len(raw) || raw[i] != ',' {
+			break
+		}
+		i = skipSpace(raw, i+1)
+	}
+	return i, invalidJSON()
+}
+
+func skipSpace(b []byte, i int) int {
+	for i < len(b) && isSpace(b[i]) {
+		i++
+	}
+	return i
+}

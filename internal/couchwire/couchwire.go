@@ -1,0 +1,40 @@
+// Package couchwire owns the forms in which CouchDB's clients and servers
+// exchange documents: JSON documents with their reserved members, stubs and
+// inline attachments, the bodies of the bulk requests, and the multipart
+// bodies that carry attachments beside their document.
+//
+// It promises that what comes in is checked completely before anybody sees it,
+// with CouchDB's texts where CouchDB has one, that bodies go out byte for byte
+// as they are stored, and that no attachment is held in memory as a whole
+// unless it came inline. It knows nothing of HTTP, of databases or of storage:
+// the faces and the replicator hand it bytes and readers.
+//
+// Begin reading at ParseDocument (in) and AppendDocument (out).
+package couchwire
+
+import "github.com/sectional/sectional/internal/dberr"
+
+// Rules are the limits and settings that hold for documents on their way in.
+// The zero value limits nothing and compresses nothing.
+type Rules struct {
+	MaxID         int   // longest document id in bytes; 0 for no limit
+	MaxDocument   int   // longest stored body in bytes; 0 for no limit
+	MaxAttachment int64 // longest attachment in bytes; 0 for no limit
+	// Compressible tells whether attachments of a content type are stored
+	// with gzip; nil compresses none.
+	Compressible func(contentType string) bool
+}
+
+func badRequest(reason string, args ...any) error {
+	return dberr.New(dberr.Invalid, "bad_request", reason, args...)
+}
+
+func invalidDoc(reason string, args ...any) error {
+	return dberr.New(dberr.Invalid, "doc_validation", reason, args...)
+}
+
+func badMember(name string) error {
+	return invalidDoc("Bad special document member: %s", name)
+}
+
+func invalidJSON() error { return badRequest("invalid UTF-8 JSON") }

@@ -1,0 +1,211 @@
+package couchwire
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+)
+
+// memory is a Store that keeps large attachments in memory.
+func memory(a *document.Attachment, r io.Reader, compress bool) error {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	if compress {
+		SetData(a, data, true)
+	} else {
+		SetEncoded(a, data)
+	}
+	a.Blob = 1
+	return nil
+}
+
+func whatever(*Document) error { return nil }
+
+func TestWriteRelated(t *testing.T) {
+	r := Revision{ID: "d", Rev: rev("1-a"), Body: []byte(`{"n":1}`), Attachments: []document.Attachment{
+		attachment("a.png", "image/png", "one"), attachment("b/c\".txt", "text/plain", "hello note"),
+	}}
+	var b bytes.Buffer
+	if err := WriteRelated(&b, "BND", &r, Form{}, fromData); err != nil {
+		t.Fatal(err)
+	}
+	want := "--BND\r\nContent-Type: application/json\r\n\r\n" + string(AppendDocument(nil, &r, Form{Follows: true})) +
+		"\r\n--BND\r\nContent-Disposition: attachment; filename=\"a.png\"\r\nContent-Type: image/png\r\nContent-Length: 3\r\n\r\none" +
+		"\r\n--BND\r\nContent-Disposition: attachment; filename=\"b/c\\\".txt\"\r\nContent-Type: text/plain\r\nContent-Length: 30\r\nContent-Encoding: gzip\r\n\r\n" +
+		string(r.Attachments[1].Data) + "\r\n--BND--"
+	if b.String() != want {
+		t.Errorf("got  %q\nwant %q", b.String(), want)
+	}
+}
+
+// TestHeadersAreSafe shows that neither a name nor a content type ends the
+// line it stands in.
+func TestHeadersAreSafe(t *testing.T) {
+	r := Revision{ID: "d", Rev: rev("1-a"), Body: []byte(`{}`), Attachments: []document.Attachment{
+		attachment("a\r\nX-Evil: 1", "image/png\r\nX-Evil: 2\r\n\r\n", "one"),
+	}}
+	var b bytes.Buffer
+	if err := WriteRelated(&b, "BND", &r, Form{}, fromData); err != nil {
+		t.Fatal(err)
+	}
+	if _, headers, _ := strings.Cut(b.String(), "\r\n--BND\r\n"); strings.Contains(headers, "\r\nX-Evil") {
+		t.Errorf("a header was smuggled in: %q", headers)
+	}
+	d, err := ReadRelated(&b, "BND", 1<<20, &testRules, whatever, memory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(d.Attachments[0].Data) != "one" || d.Attachments[0].Name != "a\r\nX-Evil: 1" {
+		t.Errorf("came back as %+v", d.Attachments[0])
+	}
+}
+
+// TestRelatedRoundTrip writes documents with attachments of all sorts and
+// sizes and reads them back.
+func TestRelatedRoundTrip(t *testing.T) {
+	big := strings.Repeat("0123456789abcdef--BND\r\n", 2000)
+	r := Revision{ID: "d", Rev: rev("2-b"), Body: []byte(`{"n":1}`), Path: []document.Rev{rev("2-b"), rev("1-a")}, Attachments: []document.Attachment{
+		attachment("big", "image/png", big), attachment("dir/größe", "text/plain", "hello note"), attachment("empty", "image/png", ""), attachment("text", "text/plain", big),
+	}}
+	var b bytes.Buffer
+	if err := WriteRelated(&b, "XYZ", &r, Form{}, fromData); err != nil {
+		t.Fatal(err)
+	}
+	d, err := ReadRelated(&b, "XYZ", 1<<20, &testRules, whatever, memory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r.Attachments, d.Attachments, cmpopts.IgnoreFields(document.Attachment{}, "Blob")); diff != "" {
+		t.Errorf("attachments (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(r.Path, d.Path); diff != "" {
+		t.Errorf("path (-want +got):\n%s", diff)
+	}
+}
+
+func TestReadRelatedRefuses(t *testing.T) {
+	const head = "--B\r\nContent-Type: application/json\r\n\r\n"
+	const one = head + `{"_attachments":{"a":{"follows":true,"content_type":"image/png","length":5}}}` + "\r\n--B\r\n\r\n"
+	for body, want := range map[string]string{
+		"":                                   "bad_request: The multipart body is not well-formed.",
+		"--B":                                "bad_request: The multipart body is not well-formed.",
+		head + `{"n":`:                       "bad_request: The multipart body is not well-formed.",
+		head + "{]\r\n--B--":                 "bad_request: invalid UTF-8 JSON",
+		head + "{}\r\n--B\r\n\r\nx\r\n--B--": "bad_request: The body has more parts than the document has attachments that follow.",
+		one + "byte\r\n--B--":                "bad_request: Attachment a is not as long as its length says",
+		one + "bytes!\r\n--B--":              "bad_request: Attachment a is not as long as its length says",
+		one + "bytes":                        "bad_request: The multipart body is not well-formed.",
+		strings.TrimSuffix(one, "--B\r\n\r\n") + "--B--":                                                    "bad_request: The bytes of attachment a are missing.",
+		strings.Replace(one, `"length":5`, `"digest":"md5-eV8yArF8trw9S3cdjGyerw=="`, 1) + "bytes\r\n--B--": "content_md5_mismatch: Possible message corruption.",
+		head + `{"x":"` + strings.Repeat("x", 2000) + `"}` + "\r\n--B--":                                    "too_large: the request entity is too large",
+		one + "bytes\r\n--B--": "",
+		strings.Replace(one, `"length":5`, `"digest":"md5-SzpiGLs+OnMD6KFxpg/Pkg=="`, 1) + "bytes\r\n--B--": "",
+	} {
+		d, err := ReadRelated(strings.NewReader(body), "B", 1000, &testRules, whatever, memory)
+		if reason(err) != want {
+			t.Errorf("%q\n got %q\nwant %q", body, reason(err), want)
+		}
+		if err == nil && string(d.Attachments[0].Data) != "bytes" {
+			t.Errorf("%q: %+v", body, d.Attachments)
+		}
+	}
+}
+
+// TestNamedParts shows that a part goes to the attachment it names.
+func TestNamedParts(t *testing.T) {
+	body := "--B\r\n\r\n" + `{"_attachments":{"a":{"follows":true},"b":{"follows":true}}}` +
+		"\r\n--B\r\nContent-Disposition: attachment; filename=\"b\"\r\n\r\nfor b\r\n--B\r\nContent-Disposition: attachment; filename=\"a\"\r\n\r\nfor a\r\n--B--"
+	d, err := ReadRelated(strings.NewReader(body), "B", 1000, &testRules, whatever, memory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(d.Attachments[0].Data) != "for a" || string(d.Attachments[1].Data) != "for b" {
+		t.Errorf("%q, %q", d.Attachments[0].Data, d.Attachments[1].Data)
+	}
+}
+
+func TestReceiveLimit(t *testing.T) {
+	r := Rules{MaxAttachment: 20 << 10}
+	for n, want := range map[int]string{20 << 10: "", 20<<10 + 1: "attachment_too_large: a", 16 << 10: "", 1 << 20: "attachment_too_large: a"} {
+		a := document.Attachment{Name: "a"}
+		err := Receive(&a, strings.NewReader(strings.Repeat("x", n)), Told{Length: -1}, &r, memory)
+		if reason(err) != want {
+			t.Errorf("%d bytes: %q, want %q", n, reason(err), want)
+		}
+		if err == nil && a.Length != int64(n) {
+			t.Errorf("%d bytes: length %d", n, a.Length)
+		}
+	}
+}
+
+func FuzzReadRelated(f *testing.F) {
+	f.Add([]byte("--B\r\n\r\n{\"_attachments\":{\"a\":{\"follows\":true,\"length\":2}}}\r\n--B\r\n\r\nxx\r\n--B--"))
+	f.Add([]byte("--B\r\nContent-Type: application/json\r\n\r\n{}\r\n--B--"))
+	f.Add([]byte("--B\r\nContent-Disposition: attachment; filename*=UTF-8''%ff\r\n\r\n{}"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		d, err := ReadRelated(bytes.NewReader(body), "B", 1<<16, &testRules, whatever, memory)
+		if err != nil {
+			if dberr.KindOf(err) == dberr.Internal {
+				t.Fatalf("internal error: %v", err)
+			}
+			return
+		}
+		for _, a := range d.Attachments {
+			if !a.Stub && a.Data == nil {
+				t.Fatalf("attachment %q has no bytes: %q", a.Name, body)
+			}
+		}
+	})
+}
+
+func TestReadForm(t *testing.T) {
+	const part = "--F\r\nContent-Disposition: form-data; name="
+	body := part + "\"_rev\"\r\n\r\n1-abc\r\n" + part + "\"other\"\r\n\r\nignored\r\n" +
+		part + "\"_attachments\"; filename=\"up.txt\"\r\nContent-Type: text/plain\r\n\r\nuploaded\r\n" +
+		part + "\"_attachments\"; filename=\"dir/a.bin\"\r\n\r\nbytes\r\n--F--\r\n"
+	p, err := ReadForm(strings.NewReader(body), "F", 1000, &testRules, memory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Rev != "1-abc" || p.Doc != nil || len(p.Attachments) != 2 || p.Attachments[0].Name != "dir/a.bin" || string(p.Attachments[0].Data) != "bytes" ||
+		p.Attachments[1].ContentType != "text/plain" || p.Attachments[1].Length != 8 {
+		t.Errorf("%+v", p)
+	}
+	twice := part + "\"_attachments\"; filename=\"a\"\r\n\r\n1\r\n" + part + "\"_attachments\"; filename=\"a\"\r\n\r\n2\r\n--F--"
+	if _, err := ReadForm(strings.NewReader(twice), "F", 1000, &testRules, memory); reason(err) != "bad_request: The form has two files of the name a." {
+		t.Errorf("two files of one name: %v", err)
+	}
+	bad := part + "\"_attachments\"; filename=\"_a\"\r\n\r\n1\r\n--F--"
+	if _, err := ReadForm(strings.NewReader(bad), "F", 1000, &testRules, memory); reason(err) != "bad_request: Attachment name '_a' starts with prohibited character '_'" {
+		t.Errorf("bad name: %v", err)
+	}
+}
+
+func FuzzReadForm(f *testing.F) {
+	f.Add([]byte("--B\r\nContent-Disposition: form-data; name=\"_doc\"\r\n\r\n{}\r\n--B--"))
+	f.Add([]byte("--B\r\nContent-Disposition: form-data; name=\"_attachments\"; filename=\"a\"\r\n\r\nx\r\n--B--"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if _, err := ReadForm(bytes.NewReader(body), "B", 1<<16, &testRules, memory); err != nil && dberr.KindOf(err) == dberr.Internal {
+			t.Fatalf("internal error: %v", err)
+		}
+	})
+}
+
+func TestBoundary(t *testing.T) {
+	for in, want := range map[string]string{
+		`multipart/related; boundary="BND"`: "BND", `Multipart/Related; charset=x; boundary=b`: "b", `multipart/related`: "", `multipart/mixed; boundary=b`: "", ``: "", `application/json`: "",
+	} {
+		if b, ok := Boundary(in, "related"); b != want || ok != (want != "") {
+			t.Errorf("Boundary(%q) = %q, %v", in, b, ok)
+		}
+	}
+}

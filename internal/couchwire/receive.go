@@ -1,0 +1,270 @@
+package couchwire
+
+import (
+	"bytes"
+	"crypto/md5"
+	"errors"
+	"hash"
+	"io"
+	"mime"
+	"mime/multipart"
+	"slices"
+	"strings"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/jsonscan"
+)
+
+// Store keeps the bytes that r gives, which become a's: it sets Digest,
+// Length, Encoded and Blob. The bytes are in the encoding that a names;
+// compress asks to compress them.
+type Store func(a *document.Attachment, r io.Reader, compress bool) error
+
+// Told is what a sender told of the bytes of an attachment.
+type Told struct {
+	Length int64           // -1 for nothing
+	Digest func() [16]byte // asked at the end of the bytes; nil or zero for nothing
+}
+
+// Receive reads the bytes of an attachment: a few are kept in a itself, more
+// go to store as they come. Errors: Invalid when the bytes are not what was
+// told, TooLarge when they are more than the rules allow.
+func Receive(a *document.Attachment, from io.Reader, told Told, r *Rules, store Store) error {
+	c := &checked{from: from, name: a.Name, max: r.MaxAttachment, told: told.Length}
+	if told.Digest != nil {
+		c.sum = md5.New()
+	}
+	head, err := io.ReadAll(io.LimitReader(c, MaxInline+1))
+	if err != nil {
+		return err
+	}
+	compress := a.Encoding == "" && r.Compressible != nil && r.Compressible(a.ContentType)
+	switch {
+	case len(head) > MaxInline:
+		length := a.Length
+		if err := store(a, io.MultiReader(bytes.NewReader(head), c), compress); err != nil {
+			return err
+		}
+		if a.Encoding == Gzip && !compress {
+			a.Length = max(length, 0)
+		}
+	case a.Encoding == "":
+		SetData(a, head, compress)
+	default:
+		SetEncoded(a, head)
+	}
+	if a.Length == 0 {
+		a.Length = a.Encoded // nobody told what unpacking would give
+	}
+	return c.check(told)
+}
+
+// checked counts, limits and sums up what it passes on.
+type checked struct {
+	from io.Reader
+	name string
+	max  int64
+	told int64
+	n    int64
+	sum  hash.Hash
+}
+
+func (c *checked) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	c.n += int64(n)
+	if c.max > 0 && c.n > c.max {
+		return 0, attachmentTooLarge(c.name)
+	}
+	if c.told >= 0 && c.n > c.told {
+		return 0, c.wrongLength()
+	}
+	if c.sum != nil {
+		c.sum.Write(p[:n])
+	}
+	return n, err
+}
+
+func (c *checked) wrongLength() error {
+	return badRequest("Attachment %s is not as long as its length says", c.name)
+}
+
+func (c *checked) check(told Told) error {
+	if c.told >= 0 && c.n != c.told {
+		return c.wrongLength()
+	}
+	if told.Digest == nil {
+		return nil
+	}
+	if want := told.Digest(); want != ([16]byte{}) && want != [16]byte(c.sum.Sum(nil)) {
+		return dberr.New(dberr.Invalid, "content_md5_mismatch", "Possible message corruption.")
+	}
+	return nil
+}
+
+// ReadRelated reads a multipart/related body: the document first, then the
+// bytes of the attachments that follow it. A part belongs to the attachment
+// that its Content-Disposition names, else to the next in the order of the
+// document. doc is called with the document before any attachment is read;
+// maxJSON limits the document's text. Errors: Invalid, TooLarge, and what doc
+// and store give.
+func ReadRelated(body io.Reader, boundary string, maxJSON int64, r *Rules, doc func(*Document) error, store Store) (*Document, error) {
+	parts := multipart.NewReader(body, boundary)
+	first, err := parts.NextRawPart()
+	if err != nil {
+		return nil, badMultipart(err)
+	}
+	raw, err := io.ReadAll(io.LimitReader(first, maxJSON+1))
+	if err != nil {
+		return nil, badMultipart(err)
+	}
+	if int64(len(raw)) > maxJSON {
+		return nil, dberr.New(dberr.TooLarge, "too_large", "the request entity is too large")
+	}
+	d, err := ParseDocument(raw, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := doc(&d); err != nil {
+		return nil, err
+	}
+	return &d, d.readFollowing(parts, r, store)
+}
+
+func (d *Document) readFollowing(parts *multipart.Reader, r *Rules, store Store) error {
+	left := slices.Clone(d.Follows)
+	for {
+		part, err := parts.NextRawPart()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return badMultipart(err)
+		}
+		if len(left) == 0 {
+			return badRequest("The body has more parts than the document has attachments that follow.")
+		}
+		_, name := disposition(part)
+		i := max(0, slices.IndexFunc(left, func(f Follow) bool {
+			return d.Attachments[f.Index].Name == name
+		}))
+		f := left[i]
+		left = slices.Delete(left, i, i+1)
+		told := Told{Length: f.Length, Digest: func() [16]byte { return f.Digest }}
+		if err := Receive(&d.Attachments[f.Index], partReader{part}, told, r, store); err != nil {
+			return err
+		}
+	}
+	if len(left) > 0 {
+		return missingBytes(d.Attachments[left[0].Index].Name)
+	}
+	return nil
+}
+
+// disposition gives the name of the form's field and of the file that a part's
+// Content-Disposition tells. (Part.FileName would cut a name at its slashes.)
+func disposition(part *multipart.Part) (field, file string) {
+	_, params, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
+	if err != nil {
+		return "", ""
+	}
+	return params["name"], params["filename"]
+}
+
+// partReader gives errors of the multipart form in words for the client.
+type partReader struct{ part *multipart.Part }
+
+func (p partReader) Read(b []byte) (int, error) {
+	n, err := p.part.Read(b)
+	if err != nil && err != io.EOF {
+		err = badMultipart(err)
+	}
+	return n, err
+}
+
+func badMultipart(err error) error {
+	var e *dberr.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &dberr.Error{Kind: dberr.Invalid, Code: "bad_request", Reason: "The multipart body is not well-formed.", Cause: err}
+}
+
+// Boundary reads a content type: whether it is the multipart type sub and has
+// a boundary.
+func Boundary(contentType, sub string) (boundary string, ok bool) {
+	kind, params, err := mime.ParseMediaType(contentType)
+	if err != nil || kind != "multipart/"+sub {
+		return "", false
+	}
+	return params["boundary"], params["boundary"] != ""
+}
+
+// Posted is what a form upload brings.
+type Posted struct {
+	Doc         []byte // of the field _doc; nil when there is none
+	Rev         string // of the field _rev
+	Attachments []document.Attachment
+}
+
+// ReadForm reads a multipart/form-data body with the fields _doc or _rev and
+// files called _attachments. Errors: as ReadRelated.
+func ReadForm(body io.Reader, boundary string, maxJSON int64, r *Rules, store Store) (*Posted, error) {
+	p := &Posted{}
+	for parts := multipart.NewReader(body, boundary); ; {
+		part, err := parts.NextRawPart()
+		if err == io.EOF {
+			return p, nil
+		}
+		if err != nil {
+			return nil, badMultipart(err)
+		}
+		if err := p.read(part, maxJSON, r, store); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (p *Posted) read(part *multipart.Part, maxJSON int64, r *Rules, store Store) error {
+	name, file := disposition(part)
+	if name == "_attachments" && file != "" {
+		return p.readFile(part, file, r, store)
+	}
+	if name != "_doc" && name != "_rev" {
+		return nil // other fields of the form are the browser's business
+	}
+	v, err := io.ReadAll(io.LimitReader(part, maxJSON+1))
+	if err != nil {
+		return badMultipart(err)
+	}
+	if int64(len(v)) > maxJSON {
+		return dberr.New(dberr.TooLarge, "too_large", "the request entity is too large")
+	}
+	if name == "_doc" {
+		p.Doc = v
+	} else {
+		p.Rev = string(jsonscan.Trim(v))
+	}
+	return nil
+}
+
+func (p *Posted) readFile(part *multipart.Part, name string, r *Rules, store Store) error {
+	a := document.Attachment{Name: name, ContentType: part.Header.Get("Content-Type")}
+	if a.ContentType == "" {
+		a.ContentType = defaultType
+	}
+	if err := CheckAttachmentName(a.Name); err != nil {
+		return err
+	}
+	if err := Receive(&a, partReader{part}, Told{Length: -1}, r, store); err != nil {
+		return err
+	}
+	i, found := slices.BinarySearchFunc(p.Attachments, a.Name, func(b document.Attachment, n string) int {
+		return strings.Compare(b.Name, n)
+	})
+	if found {
+		return badRequest("The form has two files of the name %s.", a.Name)
+	}
+	p.Attachments = slices.Insert(p.Attachments, i, a)
+	return nil
+}
