@@ -1,0 +1,239 @@
+package changes
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// memory is a database small enough to read at a glance. It stands for a scope
+// where time is under the test's control: the real store has goroutines of its
+// own that keep a bubble of synctest awake.
+type memory struct {
+	sync.Mutex
+	rows    []store.Change // in order of sequence
+	known   map[document.ID]bool
+	last    store.Seq
+	changed chan struct{}
+	dropped bool
+	views   int
+	open    bool // a snapshot is
+	onView  func(n int)
+}
+
+func newMemory(ids ...string) *memory {
+	m := &memory{known: map[document.ID]bool{}, changed: make(chan struct{})}
+	for _, id := range ids {
+		m.put(id)
+	}
+	return m
+}
+
+// put writes a document: "x!" deletes x, "x+" gives it a second leaf.
+func (m *memory) put(name string) {
+	m.Lock()
+	defer m.Unlock()
+	id := document.ID(strings.TrimRight(name, "!+"))
+	gen := uint32(1)
+	if i := m.index(id); i >= 0 {
+		gen = m.rows[i].Leaves[0].Gen + 1
+		m.rows = slices.Delete(m.rows, i, i+1)
+	}
+	m.last++
+	c := store.Change{Seq: m.last, ID: id, Deleted: strings.HasSuffix(name, "!")}
+	c.Leaves = []document.Rev{{Gen: gen, Hash: "b"}}
+	if strings.HasSuffix(name, "+") {
+		c.Leaves = append(c.Leaves, document.Rev{Gen: gen, Hash: "a"})
+	}
+	m.rows = append(m.rows, c)
+	m.known[id] = true
+	m.wake()
+}
+
+func (m *memory) index(id document.ID) int {
+	if !m.known[id] {
+		return -1
+	}
+	return slices.IndexFunc(m.rows, func(c store.Change) bool { return c.ID == id })
+}
+
+// purge forgets a document; the sequence moves on without a row.
+func (m *memory) purge(id document.ID) {
+	m.Lock()
+	defer m.Unlock()
+	i := m.index(id)
+	m.rows = slices.Delete(m.rows, i, i+1)
+	m.last++
+	m.wake()
+}
+
+func (m *memory) drop() {
+	m.Lock()
+	defer m.Unlock()
+	m.dropped = true
+	m.wake()
+}
+
+func (m *memory) wake() {
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+func (m *memory) View(ctx context.Context, fn func(Reader) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.Lock()
+	m.views++
+	n, hook := m.views, m.onView
+	v := &snapshot{rows: slices.Clone(m.rows), last: m.last}
+	dropped := m.dropped
+	m.open = true
+	m.Unlock()
+	defer func() { m.Lock(); m.open = false; m.Unlock() }()
+	if dropped {
+		return dberr.New(dberr.NotFound, "not_found", "Database does not exist.")
+	}
+	if hook != nil {
+		hook(n)
+	}
+	return fn(v)
+}
+
+func (m *memory) Watch(q store.Seq) (<-chan struct{}, func()) {
+	m.Lock()
+	defer m.Unlock()
+	if m.last > q || m.dropped {
+		closed := make(chan struct{})
+		close(closed)
+		return closed, func() {}
+	}
+	return m.changed, func() {}
+}
+
+type snapshot struct {
+	Reader // what the tests do not use
+	rows   []store.Change
+	last   store.Seq
+}
+
+func (v *snapshot) Changes(since store.Seq, descending bool) iter.Seq2[*store.Change, error] {
+	return func(yield func(*store.Change, error) bool) {
+		rows := slices.Clone(v.rows)
+		if descending {
+			slices.Reverse(rows)
+		}
+		var c store.Change // reused, as the store does
+		for i := range rows {
+			if c = rows[i]; c.Seq > since && !yield(&c, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (v *snapshot) Pending(q store.Seq) (n uint64, err error) {
+	for i := range v.rows {
+		if v.rows[i].Seq > q {
+			n++
+		}
+	}
+	return n, nil
+}
+
+func (v *snapshot) LastSeq() (store.Seq, error) { return v.last, nil }
+
+func (v *snapshot) Doc(id document.ID) (*store.Doc, error) {
+	for i := range v.rows {
+		if v.rows[i].ID == id {
+			return v.doc(i), nil
+		}
+	}
+	return nil, dberr.New(dberr.NotFound, "not_found", "missing")
+}
+
+func (v *snapshot) doc(i int) *store.Doc {
+	d := &store.Doc{ID: v.rows[i].ID, Seq: v.rows[i].Seq}
+	for _, rev := range v.rows[i].Leaves {
+		d.Tree.Add(document.Rev{}, document.Node{Rev: rev, Deleted: v.rows[i].Deleted})
+	}
+	return d
+}
+
+func (v *snapshot) Docs(sp store.Span, _ bool) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		for i := range v.rows {
+			id := string(v.rows[i].ID)
+			if id >= sp.From && id < sp.To && !yield(store.Entry{Doc: v.doc(i)}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// script is a sink that writes down what it is told, with the seconds since
+// the test began.
+type script struct {
+	m     *memory
+	began time.Time
+	lines []string
+	full  int // rows in a page; 0 for no bound
+	taken int
+}
+
+func (s *script) say(format string, args ...any) {
+	at := ""
+	if d := time.Since(s.began); d > 0 {
+		at = fmt.Sprintf(" @%v", d)
+	}
+	s.lines = append(s.lines, fmt.Sprintf(format, args...)+at)
+}
+
+func (s *script) Row(_ Reader, row *Row) (bool, error) {
+	deleted := ""
+	if row.Deleted {
+		deleted = " deleted"
+	}
+	var revs []string
+	for _, r := range row.Revs {
+		revs = append(revs, r.String())
+	}
+	s.say("%d %s %s%s", row.Seq, row.ID, strings.Join(revs, " "), deleted)
+	s.taken++
+	return s.taken == s.full, nil
+}
+
+func (s *script) Send() error {
+	s.closed("Send")
+	s.taken = 0
+	return nil
+}
+
+func (s *script) Wait() error {
+	s.closed("Wait")
+	s.say("wait")
+	return nil
+}
+
+func (s *script) Heartbeat() error {
+	s.closed("Heartbeat")
+	s.say("beat")
+	return nil
+}
+
+// closed notes a sink that is to send while a snapshot is open.
+func (s *script) closed(call string) {
+	s.m.Lock()
+	defer s.m.Unlock()
+	if s.m.open {
+		s.say("%s inside of a snapshot", call)
+	}
+}

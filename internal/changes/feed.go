@@ -1,0 +1,140 @@
+package changes
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// Mode says when a feed ends.
+type Mode uint8
+
+const (
+	Once    Mode = iota // at the end of what is there ("normal")
+	First               // at the end of what is there, but not without a row ("longpoll")
+	Endless             // never by itself ("continuous", "eventsource")
+)
+
+// Feed is what a reader asked for. The zero value is every change of the
+// scope, oldest first, without a row limit of its own: set Limit.
+type Feed struct {
+	Mode       Mode
+	Since      store.Seq
+	Descending bool // newest first; Since is not heeded then
+	Limit      int  // rows at most; below 0 there is no limit
+	Leaves     bool // show and test all leaves of a document, not the winner alone
+
+	IDs    []document.ID // if not nil, these documents only
+	Design bool          // design documents only
+	Filter Filter        // nil lets everything pass
+
+	// Heartbeat is the longest silence; 0 for no heartbeats. Without them, a
+	// feed that has had no row for Timeout ends.
+	Heartbeat time.Duration
+	Timeout   time.Duration
+	Done      <-chan struct{} // closed when feeds are to end; may be nil
+}
+
+// Filter gives those of the leaves revs of a change that pass; the row is left
+// out if none does. It must not keep c or revs.
+type Filter func(r Reader, c *store.Change, revs []document.Rev) ([]document.Rev, error)
+
+// Row is a change that a feed shows. It is valid during the call only.
+type Row struct {
+	Seq     store.Seq
+	ID      document.ID
+	Deleted bool
+	Revs    []document.Rev // the leaves shown, in the order of winning
+}
+
+// Sink takes what a feed gives.
+type Sink interface {
+	// Row takes a row, inside a snapshot: it must not wait for a client.
+	// full says that the rows taken should be sent before the next one.
+	Row(r Reader, row *Row) (full bool, err error)
+	// Send is called outside of a snapshot after each page of rows.
+	Send() error
+	// Wait is called before the feed waits: everything must go out, and
+	// memory may be given back.
+	Wait() error
+	// Heartbeat tells the client that the feed lives, at once.
+	Heartbeat() error
+}
+
+// Source is what a feed reads: a scope.
+type Source interface {
+	View(ctx context.Context, fn func(Reader) error) error
+	Watch(q store.Seq) (<-chan struct{}, func())
+}
+
+// Reader is the part of a store.Reader that feeds, filters and sinks use.
+type Reader interface {
+	Changes(since store.Seq, descending bool) iter.Seq2[*store.Change, error]
+	Pending(q store.Seq) (uint64, error)
+	LastSeq() (store.Seq, error)
+	Docs(sp store.Span, bodies bool) iter.Seq2[store.Entry, error]
+	Doc(id document.ID) (*store.Doc, error)
+	Load(d *store.Doc) error
+	Winner(id document.ID) (*store.Revision, error)
+	Revision(d *store.Doc, rev document.Rev) (*store.Revision, error)
+}
+
+// Of makes a scope a source.
+func Of(s store.Scope) Source { return scope{s} }
+
+type scope struct{ store.Scope }
+
+func (s scope) View(ctx context.Context, fn func(Reader) error) error {
+	return s.Scope.View(ctx, func(r *store.Reader) error { return fn(r) })
+}
+
+// End says where and how a feed ended.
+type End struct {
+	Seq     store.Seq // to go on from
+	Pending uint64    // changes after it
+	Limited bool      // by the limit
+}
+
+// Run gives the feed's rows to sink until it ends. A feed that was under way
+// ends without an error when Done is closed, ctx is done while it waits, or the
+// database is dropped.
+func (f Feed) Run(ctx context.Context, src Source, sink Sink) (End, error) {
+	u := run{Feed: f, src: src, sink: sink, at: f.Since, left: f.Limit, upper: noUpper,
+		descending: f.Descending, lookup: f.Design || f.IDs != nil && len(f.IDs) <= maxLookups}
+	u.sent = time.Now()
+	u.shown = u.sent
+	for {
+		if err := u.read(ctx); err != nil {
+			if u.begun && u.Mode != Once && dberr.Is(err, dberr.NotFound) {
+				return u.end, nil
+			}
+			return End{}, err
+		}
+		if u.over() {
+			return u.end, nil
+		}
+		u.end.Seq = u.at
+		if more, err := u.wait(ctx); err != nil || !more {
+			return u.end, err
+		}
+	}
+}
+
+// over reports whether the feed has given what was asked for.
+func (u *run) over() bool {
+	return u.Mode == Once || u.left == 0 || u.Mode == First && u.rows > 0 || u.stopped()
+}
+
+// stopped reports whether feeds are to end.
+func (u *run) stopped() bool {
+	select {
+	case <-u.Done:
+		return true
+	default:
+		return false
+	}
+}

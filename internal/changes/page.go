@@ -1,0 +1,321 @@
+package changes
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/store"
+)
+
+const (
+	// pageRows is how many changes are looked at in one snapshot.
+	pageRows = 500
+	// maxLookups is up to how many ids are looked up one by one; with more the
+	// feed is walked.
+	maxLookups = 100
+	// overrun is how many sequences a feed that is to end runs at least after
+	// the writers that go on meanwhile; it runs as far as it had to go at first.
+	overrun = 10 * pageRows
+	noUpper = store.Seq(math.MaxUint64)
+)
+
+// run is a feed under way.
+//
+// The first pass may go backwards or look documents up by id; whatever comes
+// later is read forwards from at. What ends at a limit ends at the row's
+// sequence, what ends for want of changes ends at the scope's last sequence,
+// which may be beyond the last row: rows after it were filtered away or the
+// documents purged.
+//
+// A document that changes while the pages of a feed are read moves to the end
+// of it. A feed therefore reads on up to the end as it is then, not as it was
+// at the first page: who takes one answer for the whole (a backup) must not
+// miss the documents that moved. Only from writers that are faster than the
+// reader for good it turns away, and says so by pending.
+type run struct {
+	Feed
+	src  Source
+	sink Sink
+
+	descending bool      // this pass goes backwards
+	lookup     bool      // this pass looks documents up
+	at         store.Seq // everything up to here has been seen
+	upper      store.Seq // going backwards: everything from here up has been seen
+	left       int       // rows until the limit; below 0 for none
+	rows       int       // shown
+
+	opened  bool      // the first page of the pass has been read
+	newest  store.Seq // the last sequence at that page
+	enough  store.Seq // where a feed that is to end gives up on writers that do not
+	total   uint64    // changes in the pass, where end.Pending is counted down
+	visited uint64
+
+	end    End
+	begun  bool      // something has been read and sent
+	sent   time.Time // when bytes last went out
+	shown  time.Time // when the last row was shown
+	change store.Change
+	wanted map[document.ID]bool
+}
+
+// read gives the sink everything there is at present, or up to the limit.
+func (u *run) read(ctx context.Context) error {
+	for {
+		over := false
+		err := u.src.View(ctx, func(r Reader) (err error) {
+			over, err = u.page(r)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := u.sink.Send(); err != nil {
+			return err
+		}
+		u.begun = true
+		if over {
+			u.descending, u.lookup, u.opened = false, false, false
+			return nil
+		}
+		if u.Mode == Endless && u.stopped() {
+			return u.src.View(ctx, func(r Reader) error { return u.close(r, u.at, false) })
+		}
+		if u.Heartbeat > 0 && time.Since(u.sent) >= u.Heartbeat {
+			if err := u.beat(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// page reads one page and reports whether the pass is over.
+func (u *run) page(r Reader) (over bool, err error) {
+	last, err := r.LastSeq()
+	if err != nil {
+		return false, err
+	}
+	if !u.opened {
+		if err := u.open(r, last); err != nil {
+			return false, err
+		}
+	}
+	if u.left == 0 {
+		return true, u.close(r, u.at, true)
+	}
+	n := 0
+	for c, err := range u.candidates(r) {
+		if err != nil {
+			return false, err
+		}
+		n++
+		u.pass(c.Seq)
+		full, err := u.show(r, c)
+		if err != nil {
+			return false, err
+		}
+		if u.left == 0 {
+			return true, u.close(r, c.Seq, true)
+		}
+		if full || n == pageRows {
+			return u.another(r)
+		}
+	}
+	return true, u.finish(r, last)
+}
+
+// open notes where things stand at the beginning of a pass.
+func (u *run) open(r Reader, last store.Seq) (err error) {
+	u.opened, u.newest, u.visited = true, last, 0
+	u.enough = last + (last - min(last, u.at)) + overrun
+	if u.descending {
+		u.at = 0
+	}
+	if u.descending || u.lookup {
+		u.total, err = r.Pending(u.at)
+	}
+	return err
+}
+
+// pass moves the feed's place behind a change.
+func (u *run) pass(q store.Seq) {
+	u.visited++
+	if u.descending {
+		u.upper = q
+	} else {
+		u.at = q
+	}
+}
+
+// another says whether there is to be another page after a full one.
+func (u *run) another(r Reader) (over bool, err error) {
+	u.end = End{Seq: u.at}
+	if u.Mode == Endless || u.descending || u.lookup || u.at < u.enough {
+		return false, nil
+	}
+	return true, u.close(r, u.at, false)
+}
+
+// finish ends a pass that has come to the end of the feed.
+func (u *run) finish(r Reader, last store.Seq) error {
+	q := max(u.at, last)
+	if u.descending {
+		if q = u.upper; u.visited == 0 {
+			q = last
+		}
+	}
+	u.end = End{Seq: q}
+	if u.lookup {
+		u.end.Pending = u.countdown()
+	}
+	u.at = max(u.at, last)
+	if u.descending {
+		// What came in meanwhile is for the next pass.
+		u.at = u.newest
+	}
+	return nil
+}
+
+// close ends a feed in the middle, at q.
+func (u *run) close(r Reader, q store.Seq, limited bool) (err error) {
+	u.end = End{Seq: q, Limited: limited}
+	if u.descending || u.lookup {
+		u.end.Pending = u.countdown()
+		return nil
+	}
+	u.end.Pending, err = r.Pending(q)
+	return err
+}
+
+// countdown gives what CouchDB tells as pending where a feed is not walked
+// forwards: the changes less those looked at.
+func (u *run) countdown() uint64 { return u.total - min(u.total, u.visited) }
+
+// show gives a change to the sink if it passes the filters.
+func (u *run) show(r Reader, c *store.Change) (full bool, err error) {
+	if !u.wants(c.ID) {
+		return false, nil
+	}
+	revs := c.Leaves
+	if !u.Leaves {
+		revs = revs[:min(1, len(revs))]
+	}
+	if u.Filter != nil {
+		if revs, err = u.Filter(r, c, revs); err != nil || len(revs) == 0 {
+			return false, err
+		}
+	}
+	u.rows++
+	u.left--
+	u.shown = time.Now()
+	return u.sink.Row(r, &Row{Seq: c.Seq, ID: c.ID, Deleted: c.Deleted, Revs: revs})
+}
+
+// wants applies the filters that look at the id alone.
+func (u *run) wants(id document.ID) bool {
+	if u.Design {
+		return id.IsDesign()
+	}
+	if u.IDs == nil || u.lookup {
+		return true
+	}
+	if u.wanted == nil {
+		u.wanted = make(map[document.ID]bool, len(u.IDs))
+		for _, id := range u.IDs {
+			u.wanted[id] = true
+		}
+	}
+	return u.wanted[id]
+}
+
+// candidates gives the changes of the pass that have not been looked at.
+func (u *run) candidates(r Reader) iter.Seq2[*store.Change, error] {
+	if u.lookup {
+		return u.lookups(r)
+	}
+	if !u.descending || u.upper == noUpper {
+		return r.Changes(u.at, u.descending)
+	}
+	return func(yield func(*store.Change, error) bool) {
+		for c, err := range r.Changes(u.at, true) {
+			if err == nil && c.Seq >= u.upper {
+				continue
+			}
+			if !yield(c, err) {
+				return
+			}
+		}
+	}
+}
+
+// found is a document that was looked up.
+type found struct {
+	seq     store.Seq
+	id      document.ID
+	deleted bool
+	leaves  []document.Rev
+}
+
+// lookups gives the same by looking at documents instead of the feed.
+func (u *run) lookups(r Reader) iter.Seq2[*store.Change, error] {
+	return func(yield func(*store.Change, error) bool) {
+		list, err := u.find(r)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		slices.SortStableFunc(list, func(a, b found) int {
+			if u.descending {
+				a, b = b, a
+			}
+			return cmp.Compare(a.seq, b.seq)
+		})
+		for _, d := range list {
+			u.change = store.Change{Seq: d.seq, ID: d.id, Deleted: d.deleted, Leaves: d.leaves}
+			if !yield(&u.change, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (u *run) find(r Reader) (list []found, err error) {
+	add := func(d *store.Doc) {
+		if d.Seq > u.at && d.Seq < u.upper {
+			list = append(list, found{d.Seq, d.ID, d.Tree.Winner().Deleted, leavesOf(d)})
+		}
+	}
+	if u.Design {
+		for e, err := range r.Docs(store.Span{From: "_design/", To: "_design0", Before: true}, false) {
+			if err != nil {
+				return nil, err
+			}
+			add(e.Doc)
+		}
+		return list, nil
+	}
+	for _, id := range u.IDs {
+		d, err := r.Doc(id)
+		if err != nil && !dberr.Is(err, dberr.NotFound) {
+			return nil, err
+		}
+		if err == nil {
+			add(d)
+		}
+	}
+	return list, nil
+}
+
+func leavesOf(d *store.Doc) []document.Rev {
+	nodes := d.Tree.Leaves()
+	revs := make([]document.Rev, len(nodes))
+	for i := range nodes {
+		revs[i] = nodes[i].Rev
+	}
+	return revs
+}
