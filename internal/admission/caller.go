@@ -1,0 +1,22 @@
+package admission
+
+import (
+	"context"
+
+	"github.com/sectional/sectional/internal/auth"
+)
+
+type callerKey struct{}
+
+// WithCaller gives a context in which the caller of a request is known to
+// whoever admits its edits.
+func WithCaller(ctx context.Context, c *auth.Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// Caller gives the caller that WithCaller put into ctx. nil: the server itself
+// writes, and no right is asked for.
+func Caller(ctx context.Context) *auth.Caller {
+	c, _ := ctx.Value(callerKey{}).(*auth.Caller)
+	return c
+}

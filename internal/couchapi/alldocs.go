@@ -1,0 +1,150 @@
+package couchapi
+
+import (
+	"net/http"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// listDocs makes the endpoint of a list of documents, by GET and POST.
+func listDocs(kind *listKind) endpoint {
+	return func(r *request) error {
+		var members []document.Member
+		if r.method == http.MethodPost {
+			var err error
+			if members, err = r.bodyMembers(); err != nil {
+				return err
+			}
+		}
+		q, err := readListQuery(members, r.query)
+		if err != nil {
+			return err
+		}
+		if r.head {
+			q.limit = 0
+		}
+		l, err := r.lister(kind, &q)
+		if err != nil {
+			return err
+		}
+		l.stream = r.stream(http.StatusOK, jsonContent)
+		if err := l.list(); err != nil {
+			return err
+		}
+		l.Buf = append(l.Buf, '\n')
+		return l.End()
+	}
+}
+
+// listQueries makes the endpoint that answers several queries of a list. All
+// are checked before the first is answered.
+func listQueries(kind *listKind) endpoint {
+	return func(r *request) error {
+		queries, err := r.readQueries()
+		if err != nil {
+			return err
+		}
+		ls := make([]*lister, len(queries))
+		for i := range queries {
+			if ls[i], err = r.lister(kind, &queries[i]); err != nil {
+				return err
+			}
+		}
+		s := r.stream(http.StatusOK, jsonContent)
+		s.Buf = append(s.Buf, `{"results":[`...)
+		for i, l := range ls {
+			if i > 0 {
+				s.Buf = append(s.Buf, ',')
+			}
+			s.Buf = append(s.Buf, '\n')
+			l.stream = s
+			if err := l.list(); err != nil {
+				return err
+			}
+		}
+		s.Buf = append(s.Buf, "\n]}\n"...)
+		return s.End()
+	}
+}
+
+// readQueries reads the member "queries" of a body.
+func (r *request) readQueries() ([]listQuery, error) {
+	members, err := r.bodyMembers()
+	if err != nil {
+		return nil, err
+	}
+	raw := memberOf(members, "queries")
+	switch {
+	case raw == nil:
+		return nil, dberr.New(dberr.Invalid, "bad_request", "POST body must include `queries` parameter.")
+	case jsonscan.KindOf(raw) != jsonscan.Array:
+		return nil, dberr.New(dberr.Invalid, "bad_request", "`queries` member must be an array.")
+	}
+	var queries []listQuery
+	for it := jsonscan.ElementsOf(raw); ; {
+		e, ok := it.Next()
+		if !ok {
+			return queries, nil
+		}
+		members, err := membersOf(e)
+		if err != nil {
+			return nil, err
+		}
+		q, err := readListQuery(members, nil)
+		if err != nil {
+			return nil, err
+		}
+		queries = append(queries, q)
+	}
+}
+
+// bodyMembers gives the members of a body that is a JSON object or nothing.
+func (r *request) bodyMembers() ([]document.Member, error) {
+	raw, err := r.jsonBody()
+	if err != nil || len(raw) == 0 {
+		return nil, err
+	}
+	return membersOf(raw)
+}
+
+// lister makes the lister of a query, whose stream the caller sets.
+func (r *request) lister(kind *listKind, q *listQuery) (*lister, error) {
+	scope, err := r.narrowed(q.partition)
+	if err != nil {
+		return nil, err
+	}
+	l := &lister{kind: kind, q: q, scope: scope, rowStream: rowStream{form: q.form}}
+	if scope.Partition() != "" && r.api.settings.Value().cloudant {
+		if q.limit > partitionRows && q.limited() {
+			return nil, queryError("Limit is too large, must not exceed %d", partitionRows)
+		}
+		q.limit = min(q.limit, partitionRows)
+		l.until = r.began.Add(partitionTime)
+	}
+	return l, nil
+}
+
+// narrowed gives the scope of the request, within the partition that a
+// parameter names.
+func (r *request) narrowed(partition *string) (store.Scope, error) {
+	if partition == nil {
+		return r.scope, nil
+	}
+	if p := r.scope.Partition(); p != "" {
+		if string(p) != *partition {
+			return r.scope, dberr.New(dberr.Invalid, "bad_request", "Conflicting value for `partition` in query string")
+		}
+		return r.scope, nil
+	}
+	if !r.db.Partitioned() {
+		return r.scope, queryError("`partition` parameter is not supported on this db")
+	}
+	p, err := document.ParsePartition(*partition)
+	if err != nil {
+		return r.scope, err
+	}
+	return r.db.Within(p), nil
+}

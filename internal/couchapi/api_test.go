@@ -1,0 +1,138 @@
+package couchapi
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sectional/sectional/internal/admission"
+	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// testAPI is the face over a real store in memory, with the administrator
+// adm:pass.
+type testAPI struct {
+	*API
+	t      testing.TB
+	store  *store.Store
+	config *config.Config
+	stop   func() // ends feeds
+}
+
+func newTestAPI(t testing.TB, settings ...config.Setting) *testAPI {
+	t.Helper()
+	settings = append([]config.Setting{
+		{Section: "chttpd_auth", Key: "iterations", Value: "1"},
+		{Section: "chttpd_auth", Key: "secret", Value: "tell nobody"},
+	}, settings...)
+	c, err := config.Open(config.Options{Overrides: settings, Local: filepath.Join(t.TempDir(), "local.ini")})
+	must(t, err)
+	_, err = auth.SetAdmin(c, "adm", "pass")
+	must(t, err)
+	e, err := pebblekv.Open(pebblekv.Options{Dir: "data", FS: vfs.NewMem()})
+	must(t, err)
+	users := &admission.Users{}
+	who := auth.New(auth.Options{Config: c, Users: users})
+	rules := admission.New(who)
+	s, err := store.Open(context.Background(), e, store.Options{Admission: rules, Idle: true})
+	must(t, err)
+	users.Use(s)
+	done := make(chan struct{})
+	a := &testAPI{t: t, store: s, config: c, stop: func() { close(done) }}
+	a.API = New(Options{Store: s, Auth: who, Rules: rules, Config: c, Version: "test", Done: done})
+	must(t, a.MakeSystemDatabases(context.Background()))
+	t.Cleanup(func() {
+		a.Wait()
+		users.Close()
+		if err := s.Check(context.Background()); err != nil {
+			t.Errorf("the store is not sound at the end: %v", err)
+		}
+		must(t, s.Close())
+		must(t, e.Close())
+	})
+	return a
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// answer is what came back.
+type answer struct {
+	t      testing.TB
+	Status int
+	Header http.Header
+	Body   string
+}
+
+// do sends a request as the administrator. header holds names and values in
+// turn; an Authorization header of "" sends none. A body gets the content type
+// of JSON unless header has one.
+func (a *testAPI) do(method, target, body string, header ...string) answer {
+	a.t.Helper()
+	var from io.Reader = http.NoBody
+	if body != "" {
+		from = strings.NewReader(body)
+	}
+	r := httptest.NewRequest(method, target, from)
+	r.SetBasicAuth("adm", "pass")
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		if r.Header.Del(header[i]); header[i+1] != "" {
+			r.Header.Set(header[i], header[i+1])
+		}
+	}
+	w := httptest.NewRecorder()
+	a.ServeHTTP(w, r)
+	return answer{a.t, w.Code, w.Result().Header, w.Body.String()}
+}
+
+// want checks status and JSON body; "" does not look at the body.
+func (w answer) want(status int, body string) answer {
+	w.t.Helper()
+	if w.Status != status {
+		w.t.Fatalf("status %d, want %d: %s", w.Status, status, w.Body)
+	}
+	if body == "" {
+		return w
+	}
+	if diff := cmp.Diff(fromJSON(w.t, body), fromJSON(w.t, w.Body)); diff != "" {
+		w.t.Fatalf("body (-want +got):\n%s", diff)
+	}
+	return w
+}
+
+// json gives the body.
+func (w answer) json() map[string]any {
+	w.t.Helper()
+	m, ok := fromJSON(w.t, w.Body).(map[string]any)
+	if !ok {
+		w.t.Fatalf("no object: %s", w.Body)
+	}
+	return m
+}
+
+func fromJSON(t testing.TB, s string) any {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(s))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("no JSON: %q", s)
+	}
+	return v
+}

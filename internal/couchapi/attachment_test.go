@@ -1,0 +1,378 @@
+package couchapi
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/md5"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sectional/sectional/internal/config"
+)
+
+func TestParseRanges(t *testing.T) {
+	const all, bad = "all", "bad"
+	for header, want := range map[string]string{
+		"0-3": "[0,4)", "10-": "[10,16)", "-4": "[12,16)", "5-5": "[5,6)", "0-": all, "0-15": "[0,16)", "-16": "[0,16)", "-99": "[0,16)",
+		"10-99": "[10,16)", "16-": bad, "16-20": bad, "99-100": bad, "-0": bad, "5-3": bad, "": "", "a-b": all, "1-b": all, "--1": bad, "1": "[1,16)",
+		"0-1,4-5": "[0,2)[4,6)", "0-1, 14-, -2": "[0,2)[14,16)[14,16)", "0-1,90-91": bad, "0-0,0-": all,
+		"0-0,1-1,2-2,3-3,4-4,5-5,6-6,7-7,8-8": "[0,1)[1,2)[2,3)[3,4)[4,5)[5,6)[6,7)[7,8)[8,9)", "0-0,0-0,0-0,0-0,0-0,0-0,0-0,0-0,0-0,1-1": all,
+		"9223372036854775808-": all, "1-9223372036854775807": "[1,16)",
+	} {
+		spans, err := parseRanges(header, 16)
+		got := ""
+		for _, s := range spans {
+			got += fmt.Sprintf("[%d,%d)", s.from, s.to)
+		}
+		if spans == nil {
+			got = all
+		}
+		if err != nil {
+			got = bad
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", header, got, want)
+		}
+	}
+}
+
+func FuzzParseRanges(f *testing.F) {
+	f.Add("0-1,-2", int64(16))
+	f.Add("--1,9-", int64(0))
+	f.Fuzz(func(t *testing.T, header string, length int64) {
+		spans, err := parseRanges(header, max(length, 0))
+		if err != nil {
+			return
+		}
+		for _, s := range spans {
+			if s.from < 0 || s.to <= s.from || s.to > length {
+				t.Fatalf("%q of %d bytes gives %v", header, length, s)
+			}
+		}
+	})
+}
+
+// TestSuffixRanges and the two below are numbered differences.
+func TestSuffixRanges(t *testing.T) {
+	a := newDB(t, "")
+	a.do("PUT", "/db/d/a", "0123456789abcdef", "Content-Type", "image/png").want(201, "")
+	for _, r := range []string{"bytes=-16", "bytes=-99"} {
+		w := a.do("GET", "/db/d/a", "", "Range", r)
+		if w.Status != 206 || w.Body != "0123456789abcdef" || w.Header.Get("Content-Range") != "bytes 0-15/16" {
+			t.Errorf("%s: %d %s %q", r, w.Status, w.Header.Get("Content-Range"), w.Body)
+		}
+	}
+}
+
+func TestIfRange(t *testing.T) {
+	a := newDB(t, "")
+	a.do("PUT", "/db/d/a", "0123456789", "Content-Type", "image/png").want(201, "")
+	tag := a.do("GET", "/db/d/a", "").Header.Get("Etag")
+	if w := a.do("GET", "/db/d/a", "", "Range", "bytes=2-4", "If-Range", tag); w.Status != 206 || w.Body != "234" {
+		t.Errorf("with the right tag: %d %q", w.Status, w.Body)
+	}
+	if w := a.do("GET", "/db/d/a", "", "Range", "bytes=2-4", "If-Range", `"other"`); w.Status != 200 || w.Body != "0123456789" {
+		t.Errorf("with another tag: %d %q", w.Status, w.Body)
+	}
+}
+
+func TestContentMD5(t *testing.T) {
+	a := newDB(t, "")
+	sum := md5.Sum([]byte("checked"))
+	right := base64.StdEncoding.EncodeToString(sum[:])
+	a.do("PUT", "/db/d/a", "checked", "Content-Type", "image/png", "Content-MD5", right).want(201, "")
+	a.do("PUT", "/db/e/a", "checked", "Content-Type", "image/png", "Content-MD5", "eV8yArF8trw9S3cdjGyerw==").
+		want(400, `{"error":"content_md5_mismatch","reason":"Possible message corruption."}`)
+	a.do("PUT", "/db/e/a", "checked", "Content-Type", "image/png", "Content-MD5", "junk").want(400, "")
+	a.do("GET", "/db/e", "").want(404, "")
+}
+
+// chunkedPut sends a chunked body with a trailer over a real connection.
+func (a *testAPI) chunkedPut(target string, body io.Reader, trailer func() string) (int, string) {
+	a.t.Helper()
+	server := httptest.NewServer(a)
+	defer server.Close()
+	r, err := http.NewRequest("PUT", server.URL+target, struct{ io.Reader }{body})
+	must(a.t, err)
+	r.SetBasicAuth("adm", "pass")
+	r.Header.Set("Content-Type", "application/octet-stream")
+	r.Trailer = http.Header{"Content-Md5": nil}
+	r.Body = io.NopCloser(&atEnd{body, func() { r.Trailer.Set("Content-Md5", trailer()) }})
+	w, err := http.DefaultClient.Do(r)
+	must(a.t, err)
+	defer w.Body.Close()
+	text, err := io.ReadAll(w.Body)
+	must(a.t, err)
+	return w.StatusCode, string(text)
+}
+
+type atEnd struct {
+	io.Reader
+	end func()
+}
+
+func (r *atEnd) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if errors.Is(err, io.EOF) {
+		r.end()
+	}
+	return n, err
+}
+
+func TestContentMD5Trailer(t *testing.T) {
+	a := newDB(t, "")
+	body := strings.Repeat("trailing ", 10_000)
+	sum := md5.Sum([]byte(body))
+	right := base64.StdEncoding.EncodeToString(sum[:])
+	if status, text := a.chunkedPut("/db/d/a", strings.NewReader(body), func() string { return right }); status != 201 {
+		t.Errorf("right digest: %d %s", status, text)
+	}
+	if status, text := a.chunkedPut("/db/e/a", strings.NewReader(body+"!"), func() string { return right }); status != 400 || !strings.Contains(text, "content_md5_mismatch") {
+		t.Errorf("wrong digest: %d %s", status, text)
+	}
+	a.do("GET", "/db/e", "").want(404, "")
+}
+
+func TestAttachmentLimit(t *testing.T) {
+	a := newDB(t, "", config.Setting{Section: "couchdb", Key: "max_attachment_size", Value: "20000"})
+	big := strings.Repeat("x", 20_001)
+	a.do("PUT", "/db/d/big", big, "Content-Type", "image/png").want(413, `{"error":"attachment_too_large","reason":"big"}`)
+	if status, text := a.chunkedPut("/db/d/big", strings.NewReader(big), func() string { return "" }); status != 413 || !strings.Contains(text, `"attachment_too_large","reason":"big"`) {
+		t.Errorf("chunked: %d %s", status, text)
+	}
+	a.do("PUT", "/db/d", `{"_attachments":{"big":{"data":"`+base64.StdEncoding.EncodeToString([]byte(big))+`"}}}`).want(413, "")
+	a.do("PUT", "/db/d", "--B\r\n\r\n{\"_attachments\":{\"big\":{\"follows\":true}}}\r\n--B\r\n\r\n"+big+"\r\n--B--", "Content-Type", "multipart/related; boundary=B").want(413, "")
+	a.do("GET", "/db/d", "").want(404, "")
+	a.do("PUT", "/db/d/big", big[1:], "Content-Type", "image/png").want(201, "")
+}
+
+func TestEncodedAttachments(t *testing.T) {
+	a := newDB(t, "")
+	text := strings.Repeat("packed by the client ", 5000)
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, _ = z.Write([]byte(text))
+	must(t, z.Close())
+	a.do("PUT", "/db/d/gz", packed.String(), "Content-Type", "application/x-own", "Content-Encoding", "gzip").want(201, "")
+	a.do("PUT", "/db/e/big", text, "Content-Type", "text/plain").want(201, "")
+	for _, path := range []string{"/db/d/gz", "/db/e/big"} {
+		if w := a.do("GET", path, ""); w.Body != text || w.Header.Get("Content-Encoding") != "" {
+			t.Errorf("%s unpacked: %d bytes, encoding %q", path, len(w.Body), w.Header.Get("Content-Encoding"))
+		}
+		w := a.do("GET", path, "", "Accept-Encoding", "br, gzip;q=0.5")
+		r, err := gzip.NewReader(strings.NewReader(w.Body))
+		must(t, err)
+		back, err := io.ReadAll(r)
+		must(t, err)
+		if string(back) != text || w.Header.Get("Content-Encoding") != "gzip" {
+			t.Errorf("%s packed: %d bytes, encoding %q", path, len(back), w.Header.Get("Content-Encoding"))
+		}
+		if w := a.do("GET", path, "", "Accept-Encoding", "gzip;q=0"); w.Body != text {
+			t.Errorf("%s with gzip refused: %d bytes", path, len(w.Body))
+		}
+	}
+	if doc := a.do("GET", "/db/e?attachments=true", "", "Accept", "application/json").json(); doc["_attachments"].(map[string]any)["big"].(map[string]any)["data"] !=
+		base64.StdEncoding.EncodeToString([]byte(text)) {
+		t.Error("the data in the document are other bytes")
+	}
+	a.do("PUT", "/db/f/x", "x", "Content-Encoding", "br").want(415, `{"error":"bad_content_type","reason":"Only gzip and identity content-encodings are supported"}`)
+}
+
+// pattern is a reader of n bytes that do not compress or repeat, and their
+// digest.
+type pattern struct {
+	left int64
+	x    uint64
+	sum  hash.Hash
+}
+
+func newPattern(n int64) *pattern { return &pattern{left: n, x: 1, sum: md5.New()} }
+
+func (p *pattern) Read(b []byte) (int, error) {
+	if p.left == 0 {
+		return 0, io.EOF
+	}
+	b = b[:min(int64(len(b)), p.left)]
+	for i := range b {
+		p.x ^= p.x << 13
+		p.x ^= p.x >> 7
+		p.x ^= p.x << 17
+		b[i] = byte(p.x)
+	}
+	p.sum.Write(b)
+	p.left -= int64(len(b))
+	return len(b), nil
+}
+
+// digester is a ResponseWriter that keeps the digest of the body only, and
+// looks now and then at how much memory is in use.
+type digester struct {
+	discard
+	sum  hash.Hash
+	n    int64
+	next int64
+	peak uint64
+}
+
+func (d *digester) Write(b []byte) (int, error) {
+	d.n += int64(len(b))
+	if d.n >= d.next {
+		d.next += 20 << 20
+		d.peak = max(d.peak, live())
+	}
+	return d.sum.Write(b)
+}
+
+// live is the memory that is really in use.
+func live() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestAttachmentsStream sends a large attachment in, reads it back in every
+// form, and watches the memory that reading takes.
+func TestAttachmentsStream(t *testing.T) {
+	a := newDB(t, "")
+	const size = 64 << 20
+	in := newPattern(size)
+	send := func(method, target string, body io.Reader, header ...string) *digester {
+		r := httptest.NewRequest(method, target, body)
+		r.SetBasicAuth("adm", "pass")
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		w := &digester{discard: discard{header: http.Header{}}, sum: md5.New()}
+		a.ServeHTTP(w, r)
+		return w
+	}
+	if w := send("PUT", "/db/d/big", in, "Content-Type", "image/png"); w.status != 201 {
+		t.Fatalf("PUT: %d", w.status)
+	}
+	want := in.sum.Sum(nil)
+	before := live()
+	for _, c := range []struct {
+		target, accept string
+		least          int64
+	}{
+		{"/db/d/big", "", size},
+		{"/db/d?attachments=true", "application/json", size / 3 * 4},
+		{"/db/d?attachments=true", "multipart/related", size},
+	} {
+		w := send("GET", c.target, nil, "Accept", c.accept)
+		if w.status != 200 || w.n < c.least || c.accept == "" && !bytes.Equal(w.sum.Sum(nil), want) {
+			t.Errorf("%s as %q gave %d bytes", c.target, c.accept, w.n)
+		}
+		if w.peak > before+size*3/4 {
+			t.Errorf("%s as %q had %d MB in memory, %d before", c.target, c.accept, w.peak>>20, before>>20)
+		}
+	}
+	if w := send("GET", "/db/d/big", nil, "Range", fmt.Sprintf("bytes=%d-", size-5)); w.n != 5 || w.status != 206 {
+		t.Errorf("the last bytes: %d %d", w.status, w.n)
+	}
+}
+
+// TestBrokenUploadStoresNothing ends a body early.
+func TestBrokenUploadStoresNothing(t *testing.T) {
+	a := newDB(t, "")
+	for path, head := range map[string]string{
+		"/db/d/a": "",
+		"/db/d":   "--B\r\n\r\n{\"_attachments\":{\"a\":{\"follows\":true}}}\r\n--B\r\n\r\n",
+	} {
+		broken := io.MultiReader(strings.NewReader(head), newPattern(5<<20), iotestErr{})
+		r := httptest.NewRequest("PUT", path, broken)
+		r.SetBasicAuth("adm", "pass")
+		r.Header.Set("Content-Type", "multipart/related; boundary=B")
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, r)
+		if w.Code != 400 {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+	a.do("GET", "/db/d", "").want(404, "")
+}
+
+type iotestErr struct{}
+
+func (iotestErr) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// parts reads a multipart answer with the standard library's reader: the
+// content of every part, nested ones flattened.
+func parts(t *testing.T, contentType, body string) (out []string) {
+	t.Helper()
+	_, params, err := mime.ParseMediaType(contentType)
+	must(t, err)
+	for r := multipart.NewReader(strings.NewReader(body), params["boundary"]); ; {
+		p, err := r.NextRawPart()
+		if err == io.EOF {
+			return out
+		}
+		must(t, err)
+		b, err := io.ReadAll(p)
+		must(t, err)
+		if kind := p.Header.Get("Content-Type"); strings.HasPrefix(kind, "multipart/") {
+			out = append(out, parts(t, kind, string(b))...)
+		} else {
+			out = append(out, string(b))
+		}
+	}
+}
+
+// TestMultipartAnswers reads every multipart form back with a reader that is
+// not ours.
+func TestMultipartAnswers(t *testing.T) {
+	a := newDB(t, "")
+	rev := a.put("/db/d", `{"n":1,"_attachments":{"a":{"content_type":"image/png","data":"b25l"},"b":{"content_type":"image/png","data":"dHdv"}}}`)
+	a.put("/db/e", `{"n":2}`)
+	doc := `{"_id":"d","_rev":"` + rev + `","n":1,"_attachments":{` +
+		`"a":{"content_type":"image/png","revpos":1,"digest":"md5-+XxdKZQb+xsv2rCHSQargg==","length":3,"follows":true},` +
+		`"b":{"content_type":"image/png","revpos":1,"digest":"md5-uKn3Fdu2T9XFbneDxoIKYQ==","length":3,"follows":true}}}`
+	whole := []string{doc, "one", "two"}
+	for _, c := range []struct {
+		method, target, body, accept string
+		want                         []string
+	}{
+		{"GET", "/db/d?attachments=true", "", "multipart/related", whole},
+		{"GET", "/db/d?open_revs=all", "", "multipart/mixed", whole},
+		{"GET", `/db/d?open_revs=["1-77777777777777777777777777777777","` + rev + `"]`, "", "multipart/mixed", append(whole[:3:3], `{"missing":"1-77777777777777777777777777777777"}`)},
+		{"POST", "/db/_bulk_get", `{"docs":[{"id":"d"},{"id":"none"}]}`, "multipart/mixed", append(whole[:3:3], `{"rev":"undefined","reason":"missing","id":"none","error":"not_found"}`)},
+		{"POST", "/db/_bulk_get", `{"docs":[{"id":"d","rev":"` + rev + `"}]}`, "multipart/related", whole},
+		{"GET", "/db/d/a", "", "", []string{"on", "e"}},
+	} {
+		header := []string{"Accept", c.accept}
+		if c.accept == "" {
+			header = []string{"Range", "bytes=0-1,2-2"}
+		}
+		w := a.do(c.method, strings.ReplaceAll(strings.ReplaceAll(c.target, `"`, "%22"), ",", "%2C"), c.body, header...)
+		if diff := cmp.Diff(c.want, parts(t, w.Header.Get("Content-Type"), w.Body)); diff != "" {
+			t.Errorf("%s %s as %s (-want +got):\n%s", c.method, c.target, c.accept, diff)
+		}
+	}
+	a.do("POST", "/db/_bulk_get", `{"docs":[]}`, "Accept", "image/png").want(406, "")
+}
+
+func TestNamedPartsWin(t *testing.T) {
+	a := newDB(t, "")
+	body := "--B\r\n\r\n{\"_attachments\":{\"a\":{\"follows\":true},\"b\":{\"follows\":true}}}\r\n" +
+		"--B\r\nContent-Disposition: attachment; filename=\"b\"\r\n\r\nfor b\r\n--B\r\nContent-Disposition: attachment; filename=\"a\"\r\n\r\nfor a\r\n--B--"
+	a.do("PUT", "/db/d", body, "Content-Type", "multipart/related; boundary=B").want(201, "")
+	for name, want := range map[string]string{"a": "for a", "b": "for b"} {
+		if got := a.do("GET", "/db/d/"+name, "").Body; got != want {
+			t.Errorf("%s is %q", name, got)
+		}
+	}
+	a.do("PUT", "/db/e", `{"_attachments":{"a":{"follows":true}}}`).want(400, `{"error":"bad_request","reason":"The bytes of attachment a are missing."}`)
+}

@@ -1,0 +1,155 @@
+package couchapi
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/sectional/sectional/internal/couchwire"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+)
+
+var errNoAttachment = dberr.New(dberr.NotFound, "not_found", "Document is missing attachment")
+
+// getAttachment answers GET and HEAD of an attachment.
+func getAttachment(r *request) error {
+	if strings.HasPrefix(r.docID(), "_local/") {
+		return errLocalAtts
+	}
+	a, err := r.findAttachment()
+	if err != nil {
+		return err
+	}
+	r.api.stats.docReads.Add(1)
+	r.etag(base64.StdEncoding.EncodeToString(a.Digest[:]))
+	if r.notModified() {
+		return nil
+	}
+	// What an attachment holds is not to run as a page of this server.
+	r.set("Content-Security-Policy", "sandbox")
+	if a.Encoding != "" {
+		return r.sendEncoded(a)
+	}
+	r.set("Accept-Ranges", "bytes")
+	ranges, err := r.ranges(a)
+	if err != nil {
+		return err
+	}
+	switch {
+	case ranges == nil:
+		r.set("Content-Md5", base64.StdEncoding.EncodeToString(a.Digest[:]))
+		return r.sendBytes(http.StatusOK, a, span{0, a.Length})
+	case len(ranges) == 1:
+		r.set("Content-Range", ranges[0].header(a.Length))
+		return r.sendBytes(http.StatusPartialContent, a, ranges[0])
+	}
+	return r.sendRanges(a, ranges)
+}
+
+// findAttachment looks the attachment of the path up, in the winner or the
+// revision that rev= names.
+func (r *request) findAttachment() (*document.Attachment, error) {
+	id, err := r.readID()
+	if err != nil {
+		return nil, err
+	}
+	var rev document.Rev
+	if s, ok := r.query.get("rev"); ok {
+		if rev, err = document.ParseRev(s); err != nil {
+			return nil, err
+		}
+	}
+	found, err := r.readVisible(id, rev)
+	if err != nil {
+		return nil, err
+	}
+	name := r.arg("attachment")
+	for i := range found.Attachments {
+		if found.Attachments[i].Name == name {
+			return &found.Attachments[i], nil
+		}
+	}
+	return nil, errNoAttachment
+}
+
+// sendEncoded answers with an attachment that is stored with gzip: as it is if
+// the client takes that, else unpacked. Ranges of it can't be had.
+func (r *request) sendEncoded(a *document.Attachment) error {
+	r.set("Accept-Ranges", "none")
+	if acceptsGzip(r.header("Accept-Encoding")) {
+		r.set("Content-Encoding", couchwire.Gzip)
+		return r.sendBytes(http.StatusOK, a, span{0, a.Encoded})
+	}
+	r.set("Content-Type", a.ContentType)
+	if r.head {
+		r.begin(http.StatusOK, -1)
+		return nil
+	}
+	unpacked, err := couchwire.Decoded(a, r.open(a))
+	if err != nil {
+		return dberr.Wrap("couchapi.sendEncoded", err)
+	}
+	r.begin(http.StatusOK, -1)
+	return r.copy(unpacked)
+}
+
+// acceptsGzip reads an Accept-Encoding header.
+func acceptsGzip(header string) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		name, params, _ := strings.Cut(part, ";")
+		if name = strings.TrimSpace(name); !strings.EqualFold(name, "gzip") && name != "*" {
+			continue
+		}
+		_, q, ok := strings.Cut(params, "q=")
+		if v, err := strconv.ParseFloat(strings.TrimSpace(q), 64); !ok || err == nil && v > 0 {
+			return true
+		}
+		return false
+	}
+	return false
+}
+
+// sendBytes answers with a run of an attachment's stored bytes.
+func (r *request) sendBytes(status int, a *document.Attachment, s span) error {
+	r.set("Content-Type", a.ContentType)
+	r.begin(status, int(s.to-s.from))
+	if r.head {
+		return nil
+	}
+	return r.copy(r.scope.Download(r.ctx(), *a, s.from, s.to))
+}
+
+func (r *request) copy(from io.Reader) error {
+	n, err := io.Copy(r.w, from)
+	r.sent += n
+	return err
+}
+
+// sendRanges answers with several runs as multipart/byteranges.
+func (r *request) sendRanges(a *document.Attachment, ranges []span) error {
+	boundary, err := couchwire.NewBoundary(rand.Reader)
+	if err != nil {
+		return err
+	}
+	s := r.stream(http.StatusPartialContent, `multipart/byteranges; boundary="`+boundary+`"`)
+	parts := couchwire.NewParts(s, boundary)
+	for _, sp := range ranges {
+		if err := parts.Part("Content-Type", a.ContentType, "Content-Range", sp.header(a.Length)); err != nil {
+			return err
+		}
+		if r.head {
+			continue
+		}
+		if _, err := io.Copy(s, r.scope.Download(r.ctx(), *a, sp.from, sp.to)); err != nil {
+			return err
+		}
+	}
+	if err := parts.Close(); err != nil {
+		return err
+	}
+	return s.End()
+}

@@ -1,0 +1,155 @@
+package couchapi
+
+import (
+	"encoding/base64"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/sectional/sectional/internal/couchwire"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/store"
+)
+
+var errMissingRev = dberr.New(dberr.Conflict, "not_found", "missing_rev")
+
+// putAttachment answers PUT of an attachment: its bytes go straight into the
+// store, and then a revision of the document that has it.
+func putAttachment(r *request) error {
+	id, err := r.attachmentID()
+	if err != nil {
+		return err
+	}
+	a := document.Attachment{Name: r.arg("attachment"), ContentType: r.header("Content-Type")}
+	if err := couchwire.CheckAttachmentName(a.Name); err != nil {
+		return err
+	}
+	if a.ContentType == "" {
+		a.ContentType = "application/octet-stream"
+	}
+	if a.Encoding, err = r.contentEncoding(); err != nil {
+		return err
+	}
+	e, err := r.attachmentEdit(id)
+	if err != nil {
+		return err
+	}
+	if err := r.receive(&a, id); err != nil {
+		return err
+	}
+	e.Attachments = withAttachment(e.Attachments, a)
+	return r.answerWrite(e, written{location: true, name: a.Name, status: http.StatusCreated})
+}
+
+// deleteAttachment answers DELETE of an attachment.
+func deleteAttachment(r *request) error {
+	id, err := r.attachmentID()
+	if err != nil {
+		return err
+	}
+	e, err := r.attachmentEdit(id)
+	if err != nil {
+		return err
+	}
+	name := r.arg("attachment")
+	i := slices.IndexFunc(e.Attachments, func(a document.Attachment) bool { return a.Name == name })
+	if i < 0 {
+		return errNoAttachment
+	}
+	e.Attachments = slices.Delete(e.Attachments, i, i+1)
+	return r.answerWrite(e, written{status: http.StatusOK})
+}
+
+func (r *request) attachmentID() (document.ID, error) {
+	id, err := r.writeID()
+	if err != nil {
+		return "", err
+	}
+	if id.IsLocal() {
+		return "", errLocalAtts
+	}
+	return id, r.precheck(id)
+}
+
+// contentEncoding reads the encoding in which an attachment is sent, and then
+// stored.
+func (r *request) contentEncoding() (string, error) {
+	switch e := strings.ToLower(r.header("Content-Encoding")); e {
+	case "", "identity":
+		return "", nil
+	case couchwire.Gzip:
+		return couchwire.Gzip, nil
+	}
+	return "", dberr.New(dberr.Unsupported, "bad_content_type", "Only gzip and identity content-encodings are supported")
+}
+
+// attachmentEdit makes the edit that writes the document of the path again as
+// it is in the revision that the request names; without one the document is
+// new.
+func (r *request) attachmentEdit(id document.ID) (*document.Edit, error) {
+	rev, err := r.namedRev(document.Rev{})
+	if err != nil {
+		return nil, err
+	}
+	if rev.IsZero() {
+		return r.newDocument(id)
+	}
+	found, err := r.readVisible(id, rev)
+	if dberr.Is(err, dberr.NotFound) {
+		return nil, errMissingRev
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &document.Edit{ID: id, Parent: rev, Deleted: found.Deleted, Body: found.Body, Attachments: stubs(found.Attachments)}, nil
+}
+
+// newDocument makes the edit for an attachment of a document that is not there
+// yet. If it is, the conflict is told before the attachment is read.
+func (r *request) newDocument(id document.ID) (*document.Edit, error) {
+	err := r.scope.View(r.ctx(), func(rd *store.Reader) error {
+		_, err := rd.Winner(id)
+		return err
+	})
+	switch {
+	case err == nil:
+		return nil, errConflict
+	case dberr.Is(err, dberr.NotFound):
+		return &document.Edit{ID: id, Body: []byte("{}")}, nil
+	}
+	return nil, err
+}
+
+// receive reads the attachment that is the body of the request.
+func (r *request) receive(a *document.Attachment, id document.ID) error {
+	rules := r.rules()
+	if rules.MaxAttachment > 0 && r.http.ContentLength > rules.MaxAttachment {
+		return dberr.New(dberr.TooLarge, "attachment_too_large", "%s", a.Name)
+	}
+	body := &bodyReader{r: r, from: r.http.Body, left: r.api.settings.Value().maxRequest}
+	told := couchwire.Told{Length: r.http.ContentLength}
+	var bad error
+	if header, trailer := r.header("Content-Md5"), hasTrailer(r.http, "Content-Md5"); header != "" || trailer {
+		told.Digest = func() (sum [16]byte) {
+			if trailer {
+				header = r.http.Trailer.Get("Content-Md5")
+			}
+			raw, err := base64.StdEncoding.DecodeString(header)
+			if err != nil || len(raw) != len(sum) {
+				bad = badRequest("Content-MD5 is not the base64 form of 16 bytes")
+				return sum
+			}
+			return [16]byte(raw)
+		}
+	}
+	if err := couchwire.Receive(a, body, told, rules, r.keeper(id)); err != nil {
+		return err
+	}
+	return bad
+}
+
+func hasTrailer(h *http.Request, name string) bool {
+	_, ok := h.Trailer[name]
+	return ok
+}

@@ -1,0 +1,180 @@
+package couchapi
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/sectional/sectional/internal/couchwire"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// bulkDocs answers _bulk_docs.
+func bulkDocs(r *request) error {
+	if err := r.requireJSON(); err != nil {
+		return err
+	}
+	bulk, err := r.parseBulk()
+	if err != nil {
+		return err
+	}
+	if limit := r.api.settings.Value().maxBulkDocs; limit > 0 && len(bulk.Docs) > limit {
+		return dberr.New(dberr.TooLarge, "max_bulk_docs_count_exceeded", "%s", strconv.Itoa(limit))
+	}
+	b := &batch{Bulk: bulk, results: make([]store.Result, len(bulk.Docs))}
+	if err := b.split(r); err != nil {
+		return err
+	}
+	if err := b.write(r); err != nil {
+		return err
+	}
+	if bulk.Atomic && b.refused() {
+		return r.build(http.StatusConflict, b.appendRefusal)
+	}
+	return r.build(http.StatusCreated, b.appendResults)
+}
+
+func (r *request) parseBulk() (*couchwire.Bulk, error) {
+	buf := takeBuffer()
+	defer giveBuffer(buf)
+	raw, err := r.readBody((*buf)[:0])
+	*buf = raw
+	if err != nil {
+		return nil, err
+	}
+	return couchwire.ParseBulk(raw, r.rules())
+}
+
+// batch is a _bulk_docs request on its way: its documents, divided into those
+// that the store writes together and local ones, and the results in order.
+type batch struct {
+	*couchwire.Bulk
+	edits   []document.Edit
+	at      []int // the place of each edit among the documents
+	local   []int // the places of local documents
+	results []store.Result
+}
+
+// split makes edits of the documents.
+func (b *batch) split(r *request) error {
+	b.edits = make([]document.Edit, 0, len(b.Docs))
+	b.at = make([]int, 0, len(b.Docs))
+	for i := range b.Docs {
+		d := &b.Docs[i]
+		if d.ID == "" {
+			d.ID = document.ID(r.api.newUUID())
+		}
+		if d.ID.IsLocal() {
+			b.local = append(b.local, i)
+			continue
+		}
+		if b.NewEdits {
+			b.edits = append(b.edits, d.Edit(d.Rev()))
+		} else if e, err := d.Replicated(); err == nil {
+			b.edits = append(b.edits, e)
+		} else {
+			return err
+		}
+		b.at = append(b.at, i)
+	}
+	if b.Atomic && !b.NewEdits {
+		return badRequest("`atomic` can't be used with `new_edits`: false.")
+	}
+	if b.Atomic && len(b.local) > 0 {
+		return badRequest("Local documents can't be part of an atomic batch.")
+	}
+	return nil
+}
+
+// write stores the edits, then the local documents.
+func (b *batch) write(r *request) error {
+	r.api.stats.bulk.Add(1)
+	r.api.stats.docWrites.Add(uint64(len(b.edits)))
+	if len(b.edits) > 0 {
+		results, err := r.scope.Write(r.ctx(), b.edits, store.WriteOptions{Atomic: b.Atomic})
+		if err != nil {
+			return err
+		}
+		for i := range results {
+			b.results[b.at[i]] = results[i]
+		}
+	}
+	for _, i := range b.local {
+		d := &b.Docs[i]
+		n, err := r.storeLocal(d, d.Rev())
+		b.results[i] = store.Result{ID: d.ID, Rev: localRev(n), Err: err}
+	}
+	return nil
+}
+
+func (b *batch) refused() bool {
+	for i := range b.results {
+		if b.results[i].Err != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// appendResults appends the answer: a result for each document or, for
+// replicated ones, for each that was refused.
+func (b *batch) appendResults(dst []byte) []byte {
+	dst = append(dst, '[')
+	for i := range b.results {
+		res := &b.results[i]
+		if !b.NewEdits && res.Err == nil {
+			continue
+		}
+		if dst[len(dst)-1] != '[' {
+			dst = append(dst, ',')
+		}
+		if res.Err == nil {
+			dst = appendWritten(dst, res.ID, res.Rev)
+			continue
+		}
+		var rev document.Rev
+		if !b.NewEdits {
+			rev = res.Rev
+		}
+		dst = appendFailed(dst, res.ID, rev, res.Err)
+	}
+	return append(dst, ']')
+}
+
+// appendFailed appends the result of a document that was refused.
+func appendFailed(dst []byte, id document.ID, rev document.Rev, err error) []byte {
+	_, word, reason := words(err)
+	dst = append(dst, `{"id":`...)
+	dst = appendString(dst, string(id))
+	if !rev.IsZero() {
+		dst = append(dst, `,"rev":"`...)
+		dst = rev.AppendText(dst)
+		dst = append(dst, '"')
+	}
+	dst = append(dst, `,"error":`...)
+	dst = appendString(dst, word)
+	dst = append(dst, `,"reason":`...)
+	dst = appendString(dst, reason)
+	return append(dst, '}')
+}
+
+// appendRefusal appends the answer to an atomic batch of which nothing is
+// stored: what is wrong with which document.
+func (b *batch) appendRefusal(dst []byte) []byte {
+	dst = append(dst, `{"error":"conflict","reason":"The batch was refused, nothing is stored.","results":[`...)
+	for i := range b.results {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		res := &b.results[i]
+		if res.Err != nil {
+			dst = appendFailed(dst, res.ID, document.Rev{}, res.Err)
+			continue
+		}
+		dst = append(dst, `{"id":`...)
+		dst = appendString(dst, string(res.ID))
+		dst = append(dst, '}')
+	}
+	return append(dst, "]}"...)
+}

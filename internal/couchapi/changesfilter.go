@@ -1,0 +1,227 @@
+package couchapi
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/sectional/sectional/internal/changes"
+	"github.com/sectional/sectional/internal/couchwire"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/selector"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// noFilters is the reason for filters that are functions.
+const noFilters = "Filter functions are not implemented."
+
+// filterRequest is what a filter is made from.
+type filterRequest struct {
+	*request
+	q    *changesQuery
+	rows *changesRows
+	body []document.Member
+}
+
+// changesFilters are the filters that CouchDB has built in.
+var changesFilters = map[string]func(f *filterRequest) error{
+	"_doc_ids":  (*filterRequest).byID,
+	"_selector": (*filterRequest).bySelector,
+	"_view":     (*filterRequest).byView,
+	"_design": func(f *filterRequest) error {
+		f.q.Design = true
+		return nil
+	},
+}
+
+// changesFilter sets up the filter that the query names.
+func (r *request) changesFilter(q *changesQuery, rows *changesRows, body []document.Member) error {
+	f := &filterRequest{r, q, rows, body}
+	switch {
+	case q.filter == "":
+		return nil
+	case changesFilters[q.filter] != nil:
+		return changesFilters[q.filter](f)
+	case strings.HasPrefix(q.filter, "_"):
+		return badChanges("unknown builtin filter name")
+	}
+	ddoc, name, ok := strings.Cut(q.filter, "/")
+	if !ok || strings.Contains(name, "/") {
+		return badChanges("`filter` must be of the form `designname/filtername`")
+	}
+	return f.function(ddoc, "filters", name)
+}
+
+// byView is the filter by a view's map function.
+func (f *filterRequest) byView() error {
+	if f.q.view == "" {
+		return badChanges("`view` filter parameter is not provided.")
+	}
+	ddoc, name, ok := strings.Cut(f.q.view, "/")
+	if !ok || strings.Contains(name, "/") {
+		return badChanges("`view` must be of the form `designname/viewname`")
+	}
+	return f.function(ddoc, "views", name)
+}
+
+// function refuses a filter that is a function of a design document, after
+// what CouchDB finds amiss with it.
+func (f *filterRequest) function(ddoc, kind, name string) error {
+	id, err := document.ParseID("_design/"+ddoc, 0)
+	if err != nil {
+		return err
+	}
+	return f.db.Whole().View(f.ctx(), func(r *store.Reader) error {
+		rev, err := r.Winner(id)
+		if err != nil {
+			return err
+		}
+		functions, ok := jsonscan.Member(rev.Body, kind)
+		if !ok {
+			return missingKey(kind)
+		}
+		if _, ok := jsonscan.Member(functions, name); !ok {
+			return missingKey(name)
+		}
+		return notImplemented(noFilters)
+	})
+}
+
+func missingKey(name string) error {
+	return dberr.New(dberr.NotFound, "not_found", "missing json key: %s", name)
+}
+
+// byID is the filter by ids. Ids that no document can have are let pass: they
+// match nothing.
+func (f *filterRequest) byID() error {
+	raw := memberOf(f.body, "doc_ids")
+	if f.q.docIDs != nil && raw == nil {
+		raw = []byte(*f.q.docIDs)
+		if err := checkJSON(raw); err != nil {
+			return err
+		}
+	}
+	ids, ok := stringsOf(raw)
+	if !ok {
+		return badChanges("`doc_ids` filter parameter is not a list of doc ids.")
+	}
+	f.q.IDs = []document.ID{}
+	for _, s := range ids {
+		if id, err := document.ParseID(s, 0); err == nil && !id.IsLocal() && f.holds(id) {
+			f.q.IDs = append(f.q.IDs, id)
+		}
+	}
+	return nil
+}
+
+// holds reports whether a document of this id lies in the scope of the
+// request: a partition does not show the design documents of its database.
+func (f *filterRequest) holds(id document.ID) bool {
+	p := f.scope.Partition()
+	return p == "" || id.Partition() == p
+}
+
+// bySelector is the filter by a selector, whose fields also say what the
+// documents in the rows hold.
+func (f *filterRequest) bySelector() error {
+	if f.method != "POST" {
+		return badChanges("Selector must be specified in POST payload")
+	}
+	raw := memberOf(f.body, "selector")
+	if jsonscan.KindOf(raw) != jsonscan.Object {
+		return badChanges("Selector error: expected a JSON object")
+	}
+	sel, err := selector.Parse(raw)
+	if err != nil {
+		return asBadRequest(err)
+	}
+	if raw := memberOf(f.body, "fields"); raw != nil {
+		if jsonscan.KindOf(raw) != jsonscan.Array {
+			return badChanges("Selector error: fields must be JSON array")
+		}
+		fields, err := selector.ParseFields(raw)
+		if err != nil {
+			return asBadRequest(err)
+		}
+		if !fields.All() {
+			f.rows.fields = &fields
+		}
+	}
+	f.q.Filter = f.rows.selectorFilter(sel)
+	return nil
+}
+
+// asBadRequest gives an error of the selector language the word that _changes
+// has for all of them.
+func asBadRequest(err error) error {
+	var e *dberr.Error
+	if !errors.As(err, &e) || e.Kind != dberr.Invalid {
+		return err
+	}
+	return badChanges(e.Reason)
+}
+
+// selectorFilter makes the filter of a selector: each leaf is tested by itself.
+func (c *changesRows) selectorFilter(sel *selector.Selector) changes.Filter {
+	var passed []document.Rev
+	return func(v changes.Reader, ch *store.Change, revs []document.Rev) ([]document.Rev, error) {
+		passed = passed[:0]
+		for i, rev := range revs {
+			ok, err := c.matches(v, ch, i, rev, sel)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				passed = append(passed, rev)
+			}
+		}
+		return passed, nil
+	}
+}
+
+func (c *changesRows) matches(v changes.Reader, ch *store.Change, i int, leaf document.Rev, sel *selector.Selector) (bool, error) {
+	rev, err := c.read(v, ch.Seq, ch.ID)
+	if i > 0 {
+		var d *store.Doc
+		if d, err = v.Doc(ch.ID); err == nil {
+			rev, err = v.Revision(d, leaf)
+		}
+	}
+	if dberr.Is(err, dberr.NotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	d, err := c.selectable(rev, nil, sel.Uses)
+	if err != nil {
+		return false, err
+	}
+	return sel.Match(d), nil
+}
+
+// selectable gives a revision the form that the selector language works on,
+// with those of its reserved members that are looked at.
+func (c *changesRows) selectable(rev *store.Revision, tree *document.Tree, uses func(name string) bool) (*selector.Doc, error) {
+	body, err := c.r.visible(rev)
+	if err != nil {
+		return nil, err
+	}
+	d := &selector.Doc{ID: string(rev.ID), Deleted: rev.Deleted, Body: body}
+	if uses("_rev") {
+		d.Rev = rev.Rev.String()
+	}
+	if len(rev.Attachments) > 0 && uses("_attachments") {
+		whole := couchwire.AppendDocument(nil, &couchwire.Revision{ID: rev.ID, Rev: rev.Rev, Attachments: rev.Attachments},
+			couchwire.Form{Encoding: c.form.encoding})
+		stubs, _ := jsonscan.Member(whole, "_attachments")
+		d.Meta = append(d.Meta, selector.Member{Name: "_attachments", Value: stubs})
+	}
+	if tree != nil && uses("_conflicts") {
+		if revs := conflictsOf(tree); len(revs) > 0 {
+			d.Meta = append(d.Meta, selector.Member{Name: "_conflicts", Value: couchwire.AppendRevs(nil, revs)})
+		}
+	}
+	return d, nil
+}

@@ -1,0 +1,224 @@
+package couchapi
+
+import (
+	"strconv"
+
+	"github.com/sectional/sectional/internal/changes"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/selector"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// changesLayout says what stands around the rows of a feed.
+type changesLayout struct {
+	begin     string
+	before    string // each row
+	between   string // two rows
+	after     string // each row
+	ids       bool   // each row is followed by its sequence as the id of an event
+	heartbeat string
+	end       func(b []byte, db *store.Database, e changes.End) []byte
+}
+
+var (
+	objectLayout = &changesLayout{
+		begin: "{\"results\":[\n", between: ",\n", heartbeat: "\n",
+		end: func(b []byte, db *store.Database, e changes.End) []byte {
+			return appendChangesEnd(append(b, "\n],\n"...), db, e)
+		},
+	}
+	lineLayout = &changesLayout{
+		after: "\n", heartbeat: "\n",
+		end: func(b []byte, db *store.Database, e changes.End) []byte {
+			return appendChangesEnd(append(b, '{'), db, e)
+		},
+	}
+	eventLayout = &changesLayout{
+		before: "data: ", after: "\n", ids: true, heartbeat: "event: heartbeat\ndata: \n\n",
+		end: func(b []byte, _ *store.Database, e changes.End) []byte {
+			if e.Limited {
+				b = append(b, '\n')
+			}
+			return b
+		},
+	}
+)
+
+func appendChangesEnd(b []byte, db *store.Database, e changes.End) []byte {
+	b = append(b, `"last_seq":"`...)
+	b = db.AppendSeq(b, e.Seq)
+	b = append(b, `","pending":`...)
+	return append(strconv.AppendUint(b, e.Pending, 10), "}\n"...)
+}
+
+// changesRows writes the rows of a feed. It is the feed's changes.Sink, and
+// keeps the revision that a filter has read for the row that shows it.
+type changesRows struct {
+	rowStream
+	q      *changesQuery
+	layout *changesLayout
+	fields *selector.Fields // nil: the whole document
+	rows   int
+
+	winner struct {
+		seq  store.Seq
+		tree *document.Tree // nil if it was not read
+		rev  *store.Revision
+	}
+}
+
+// Row implements changes.Sink.
+func (c *changesRows) Row(v changes.Reader, row *changes.Row) (full bool, err error) {
+	c.wake()
+	b := c.Buf
+	if c.rows > 0 {
+		b = append(b, c.layout.between...)
+	}
+	b = append(b, c.layout.before...)
+	b = append(b, `{"seq":`...)
+	told := c.told()
+	c.rows++
+	if told {
+		b = append(b, '"')
+		b = append(c.r.db.AppendSeq(b, row.Seq), '"')
+	} else {
+		b = append(b, "null"...)
+	}
+	c.Buf = appendChange(b, row)
+	tail := "}" + c.layout.after
+	if c.layout.ids {
+		tail += c.eventID(row.Seq, told)
+	}
+	if !c.form.include {
+		c.Buf = append(c.Buf, tail...)
+		return c.full(), nil
+	}
+	c.Buf = append(c.Buf, `,"doc":`...)
+	err = c.doc(v, row, tail)
+	return c.full(), err
+}
+
+// unlimited is what CouchDB counts down from without a limit.
+const unlimited = 1_000_000_000_000_000
+
+// appendChange appends the members of a row between its sequence and document.
+func appendChange(b []byte, row *changes.Row) []byte {
+	b = append(b, `,"id":`...)
+	b = appendString(b, string(row.ID))
+	b = append(b, `,"changes":[`...)
+	for i, rev := range row.Revs {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"rev":"`...)
+		b = append(rev.AppendText(b), `"}`...)
+	}
+	b = append(b, ']')
+	if row.Deleted {
+		b = append(b, `,"deleted":true`...)
+	}
+	return b
+}
+
+// told reports whether the next row tells its sequence. CouchDB goes by the
+// rows left to the limit.
+func (c *changesRows) told() bool {
+	left := unlimited
+	if c.q.Limit >= 0 {
+		left = c.q.Limit
+	}
+	return (left-c.rows)%c.q.interval == 0
+}
+
+// eventID gives the end of an event: its id, if it tells one, and a blank line.
+func (c *changesRows) eventID(q store.Seq, told bool) string {
+	if !told {
+		return "\n"
+	}
+	return `id: "` + c.r.db.FormatSeq(q) + "\"\n\n"
+}
+
+// doc appends the winner of a row's document.
+func (c *changesRows) doc(v changes.Reader, row *changes.Row, tail string) error {
+	rev, err := c.read(v, row.Seq, row.ID)
+	if dberr.Is(err, dberr.NotFound) {
+		c.Buf = append(append(c.Buf, "null"...), tail...)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if c.fields != nil {
+		d, err := c.selectable(rev, c.winner.tree, c.fields.Uses)
+		if err != nil {
+			return err
+		}
+		c.Buf = append(append(c.Buf, c.fields.Project(d)...), tail...)
+		return nil
+	}
+	return c.document(rev, c.winner.tree, tail)
+}
+
+// read gives the winner of the document that changed at q, and its tree if
+// conflicts are to be told.
+func (c *changesRows) read(v changes.Reader, q store.Seq, id document.ID) (*store.Revision, error) {
+	if c.winner.rev != nil && c.winner.seq == q {
+		return c.winner.rev, nil
+	}
+	c.winner.rev, c.winner.tree = nil, nil
+	var rev *store.Revision
+	var err error
+	if c.form.conflicts {
+		var d *store.Doc
+		if d, err = v.Doc(id); err != nil {
+			return nil, err
+		}
+		rev, err = v.Revision(d, d.Tree.Winner().Rev)
+		c.winner.tree = &d.Tree
+	} else {
+		rev, err = v.Winner(id)
+	}
+	if rev == nil {
+		return nil, err
+	}
+	c.winner.seq, c.winner.rev = q, rev // a tombstone comes with an error
+	return rev, nil
+}
+
+// Send implements changes.Sink.
+func (c *changesRows) Send() error {
+	c.winner.rev, c.winner.tree = nil, nil
+	if err := c.finish(); err != nil {
+		return err
+	}
+	if c.q.Mode == changes.Endless && len(c.Buf) > 0 {
+		return c.Flush()
+	}
+	return c.Spill()
+}
+
+// Wait implements changes.Sink. The buffer goes back to the pool: an idle feed
+// keeps none.
+func (c *changesRows) Wait() error {
+	if err := c.Flush(); err != nil {
+		return err
+	}
+	c.release()
+	c.stream.Buf, c.stream.pooled = nil, new([]byte)
+	return nil
+}
+
+// wake takes a buffer if the feed has given its own back.
+func (c *changesRows) wake() {
+	if cap(c.Buf) == 0 {
+		c.stream.pooled = takeBuffer()
+		c.stream.Buf = (*c.stream.pooled)[:0]
+	}
+}
+
+// Heartbeat implements changes.Sink.
+func (c *changesRows) Heartbeat() error {
+	c.Buf = append(c.Buf, c.layout.heartbeat...)
+	return c.Flush()
+}

@@ -1,0 +1,225 @@
+package couchapi
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// updatesFeed is what _db_updates takes of a query.
+type updatesFeed struct {
+	feed       string
+	since      uint64
+	now        bool
+	limit      int
+	limited    bool
+	timeout    time.Duration
+	heartbeat  time.Duration
+	descending bool
+}
+
+var updatesParams = params[updatesFeed]{
+	"feed": func(f *updatesFeed, v string) error {
+		f.feed = v
+		return nil
+	},
+	"since":      (*updatesFeed).parseSince,
+	"descending": boolParam(func(f *updatesFeed) *bool { return &f.descending }),
+	"limit": func(f *updatesFeed, v string) (err error) {
+		f.limited = true
+		f.limit, err = parseCount(v)
+		return err
+	},
+	"timeout": func(f *updatesFeed, v string) (err error) {
+		f.timeout, err = millis(v)
+		return err
+	},
+	"heartbeat": func(f *updatesFeed, v string) (err error) {
+		switch v {
+		case "true":
+			f.heartbeat = time.Minute
+		case "false":
+		default:
+			f.heartbeat, err = millis(v)
+		}
+		return err
+	},
+}
+
+func millis(v string) (time.Duration, error) {
+	n, err := parseCount(v)
+	return time.Duration(n) * time.Millisecond, err
+}
+
+// parseSince reads a sequence as the feed gives it: "N-…", or a number.
+func (f *updatesFeed) parseSince(v string) error {
+	if v == "now" {
+		f.now = true
+		return nil
+	}
+	digits, _, _ := strings.Cut(strings.Trim(v, `"`), "-")
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil && digits != "" {
+		return queryError("Invalid value for since: \"%s\"", v)
+	}
+	f.since = n
+	return nil
+}
+
+// dbUpdates answers GET /_db_updates: the databases that were created, written
+// to or dropped.
+func dbUpdates(r *request) error {
+	f := updatesFeed{feed: "normal", timeout: time.Minute}
+	if id := r.header("Last-Event-Id"); id != "" {
+		if err := f.parseSince(id); err != nil {
+			return err
+		}
+	}
+	if err := updatesParams.read(r.query, &f); err != nil {
+		return err
+	}
+	if f.now {
+		_, last, _, err := r.api.store.Updates(r.ctx(), 1<<63-1)
+		if err != nil {
+			return err
+		}
+		f.since = last
+	}
+	switch f.feed {
+	case "normal", "longpoll":
+		return r.updatesOnce(&f)
+	case "continuous", "eventsource":
+		return r.updatesForever(&f)
+	}
+	return dberr.New(dberr.Invalid, "bad_request", "Supported `feed` types: normal, continuous, live, longpoll, eventsource")
+}
+
+// updatesOnce answers the feeds that end by themselves. A longpoll waits for
+// the first entry; while it does the client may get blank lines.
+func (r *request) updatesOnce(f *updatesFeed) error {
+	s := r.stream(http.StatusOK, jsonContent)
+	us, last, err := r.nextUpdates(f, s, f.feed == "longpoll")
+	if err != nil {
+		return err
+	}
+	s.Buf = append(s.Buf, "{\"results\":["...)
+	for i, u := range us {
+		if i > 0 {
+			s.Buf = append(s.Buf, ',')
+		}
+		s.Buf = appendUpdate(append(s.Buf, '\n'), u)
+		if err := s.Spill(); err != nil {
+			return err
+		}
+	}
+	s.Buf = append(s.Buf, "\n],\"last_seq\":\""...)
+	s.Buf = strconv.AppendUint(s.Buf, last, 10)
+	s.Buf = append(s.Buf, "\"}\n"...)
+	return s.End()
+}
+
+// updatesForever writes entries as they come, until the client or the server
+// has enough.
+func (r *request) updatesForever(f *updatesFeed) error {
+	defer r.api.stats.feedOpened()()
+	contentType := jsonContent
+	if f.feed == "eventsource" {
+		contentType = "text/event-stream"
+	}
+	s := r.stream(http.StatusOK, contentType)
+	sent := 0
+	for {
+		us, last, err := r.nextUpdates(f, s, true)
+		if err != nil || len(us) == 0 {
+			return r.endUpdates(s, last, err)
+		}
+		for _, u := range us {
+			s.Buf = f.appendEvent(s.Buf, u)
+			if err := s.Spill(); err != nil {
+				return err
+			}
+			if sent++; f.limited && sent >= f.limit {
+				return r.endUpdates(s, u.Seq, nil)
+			}
+		}
+		if err := s.Flush(); err != nil {
+			return err
+		}
+		f.since = last
+	}
+}
+
+func (r *request) endUpdates(s *stream, last uint64, err error) error {
+	if err != nil {
+		return err
+	}
+	s.Buf = append(s.Buf, `{"last_seq":"`...)
+	s.Buf = strconv.AppendUint(s.Buf, last, 10)
+	s.Buf = append(s.Buf, "\"}\n"...)
+	return s.End()
+}
+
+// nextUpdates gives the entries after f.since, cut to the limit. If wait is
+// set and there are none it waits for one: until the timeout, or with a
+// heartbeat for as long as the client listens.
+func (r *request) nextUpdates(f *updatesFeed, s *stream, wait bool) ([]store.Update, uint64, error) {
+	deadline := time.NewTimer(f.timeout)
+	defer deadline.Stop()
+	for {
+		us, last, more, err := r.api.store.Updates(r.ctx(), f.since)
+		if err != nil || len(us) > 0 || !wait {
+			return f.cut(us), last, err
+		}
+		var beat <-chan time.Time
+		expired := deadline.C
+		if f.heartbeat > 0 {
+			beat, expired = time.After(f.heartbeat), nil
+		}
+		select {
+		case <-more:
+		case <-beat:
+			s.Buf = append(s.Buf, '\n')
+			if err := s.Flush(); err != nil {
+				return nil, last, err
+			}
+		case <-expired:
+			return nil, last, nil
+		case <-r.api.done:
+			return nil, last, nil
+		case <-r.ctx().Done():
+			return nil, last, r.ctx().Err()
+		}
+	}
+}
+
+// cut applies order and limit.
+func (f *updatesFeed) cut(us []store.Update) []store.Update {
+	if f.descending {
+		slices.Reverse(us)
+	}
+	if f.limited && len(us) > f.limit {
+		us = us[:f.limit]
+	}
+	return us
+}
+
+func (f *updatesFeed) appendEvent(b []byte, u store.Update) []byte {
+	if f.feed != "eventsource" {
+		return append(appendUpdate(b, u), '\n')
+	}
+	b = appendUpdate(append(b, "data: "...), u)
+	b = append(b, "\nid: "...)
+	return append(strconv.AppendUint(b, u.Seq, 10), "\n\n"...)
+}
+
+func appendUpdate(b []byte, u store.Update) []byte {
+	b = appendString(append(b, `{"db_name":`...), u.Name)
+	b = appendString(append(b, `,"type":`...), u.Type)
+	b = append(b, `,"seq":"`...)
+	return append(strconv.AppendUint(b, u.Seq, 10), `"}`...)
+}

@@ -1,0 +1,14 @@
+// Package couchapi owns the HTTP face of CouchDB 3.5: which request means what,
+// who may send it, and how answers and errors look on the wire.
+//
+// The surface is a table (the *Routes functions): each row has methods, a
+// pattern, the right it asks for, a class for the metrics and the endpoint, or
+// the reason why there is none. Each endpoint is a file. A request runs so
+// (serve.go): path and query are split, the row is found, the caller is
+// authenticated (gate.go), rights are checked, the database is opened, the
+// endpoint runs and answers by the methods of request (answer.go, stream.go,
+// body.go); whatever error it returns is rendered by one function (errors.go).
+//
+// The package must not know how documents are stored or who may what: that is
+// the store's and auth's. Begin reading at API.ServeHTTP and the tables.
+package couchapi

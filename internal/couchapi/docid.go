@@ -1,0 +1,58 @@
+package couchapi
+
+import (
+	"strings"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+)
+
+var (
+	errMissing   = dberr.New(dberr.NotFound, "not_found", "missing")
+	errConflict  = dberr.New(dberr.Conflict, "conflict", "Document update conflict.")
+	errNameless  = dberr.New(dberr.Invalid, "bad_request", "Invalid _local document id.")
+	errLocalAtts = dberr.New(dberr.Invalid, "bad_request", "_local documents do not accept attachments.")
+)
+
+func badRequest(reason string, args ...any) error {
+	return dberr.New(dberr.Invalid, "bad_request", reason, args...)
+}
+
+// docID gives the id that the path names, unchecked.
+func (r *request) docID() string {
+	id := r.arg("id")
+	if r.path.n > 2 && (r.path.parts[1] == "_design" || r.path.parts[1] == "_local") {
+		return r.path.parts[1] + "/" + id
+	}
+	return id
+}
+
+// readID gives the id of a document to be read. An id that no document can
+// have is missing, except that a partitioned database refuses one that names
+// no partition: no client meant that.
+func (r *request) readID() (document.ID, error) {
+	return r.findID(r.docID())
+}
+
+func (r *request) findID(s string) (document.ID, error) {
+	id, err := document.ParseID(s, 0)
+	if err != nil {
+		return "", errMissing
+	}
+	if r.db.Partitioned() && id[0] != '_' && strings.IndexByte(s, ':') < 0 {
+		return "", id.CheckPartitioned()
+	}
+	return id, nil
+}
+
+// writeID gives the id of a document to be written. The store checks what
+// partitioned databases ask beyond.
+func (r *request) writeID() (document.ID, error) {
+	return document.ParseID(r.docID(), r.rules().MaxID)
+}
+
+// nameless answers /{db}/_local without a name.
+func nameless(*request) error { return errNameless }
+
+// noLocalAttachments answers for attachments of local documents.
+func noLocalAttachments(*request) error { return errLocalAtts }

@@ -1,0 +1,217 @@
+package couchapi
+
+import (
+	"slices"
+
+	"github.com/sectional/sectional/internal/couchwire"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// found is a revision as it goes to a reader, with what was asked about it.
+type found struct {
+	couchwire.Revision
+	form couchwire.Form
+	// meta tells that the answer depends on more than the revision, so that
+	// the revision can't be its ETag.
+	meta bool
+}
+
+// outgoing gives a stored revision the form in which the caller may see it.
+func (r *request) outgoing(rev *store.Revision) (couchwire.Revision, error) {
+	body, err := r.visible(rev)
+	return couchwire.Revision{ID: rev.ID, Rev: rev.Rev, Deleted: rev.Deleted, Body: body, Attachments: rev.Attachments}, err
+}
+
+// loader reads revisions of one document at one snapshot.
+type loader struct {
+	r   *request
+	rd  *store.Reader
+	doc *store.Doc
+	o   *readOptions
+}
+
+func (r *request) loader(rd *store.Reader, id document.ID, o *readOptions) (*loader, error) {
+	doc, err := rd.Doc(id)
+	if err != nil {
+		return nil, err
+	}
+	return &loader{r: r, rd: rd, doc: doc, o: o}, nil
+}
+
+// winner reads the winner with all that was asked about it. NotFound "deleted"
+// if it is a tombstone.
+func (l *loader) winner() (*found, error) {
+	w := l.doc.Tree.Winner()
+	if w.Deleted {
+		return nil, dberr.New(dberr.NotFound, "not_found", "deleted")
+	}
+	f, err := l.revision(w.Rev)
+	if err != nil {
+		return nil, err
+	}
+	for _, leaf := range l.doc.Tree.Leaves()[1:] {
+		switch {
+		case leaf.Deleted && l.o.deletedConflicts:
+			f.DeletedConflicts = append(f.DeletedConflicts, leaf.Rev)
+		case !leaf.Deleted && l.o.conflicts:
+			f.Conflicts = append(f.Conflicts, leaf.Rev)
+		}
+	}
+	if l.o.localSeq {
+		f.LocalSeq = uint64(l.doc.Seq)
+	}
+	if l.o.revsInfo {
+		if f.RevsInfo, err = l.revsInfo(w.Rev); err != nil {
+			return nil, err
+		}
+	}
+	f.meta = len(f.Conflicts)+len(f.DeletedConflicts)+len(f.RevsInfo) > 0 || l.o.localSeq
+	return f, nil
+}
+
+// named reads the revision that o names or, with latest, the best leaf that
+// grew from it; a revision that is not known then stands for the winner, as in
+// CouchDB.
+func (l *loader) named() (*found, error) {
+	rev := l.o.rev
+	if l.o.latest {
+		leaves, err := l.leavesFrom(rev)
+		if err != nil {
+			return nil, err
+		}
+		if len(leaves) == 0 {
+			return l.winner()
+		}
+		rev = leaves[0].Rev
+	}
+	return l.revision(rev)
+}
+
+// leavesFrom gives the leaves that grew from rev, itself if it is one.
+func (l *loader) leavesFrom(rev document.Rev) ([]document.Node, error) {
+	if !l.doc.Tree.Covers([]document.Rev{rev}) {
+		if err := l.rd.Load(l.doc); err != nil {
+			return nil, err
+		}
+	}
+	return l.doc.Tree.LeavesFrom(rev), nil
+}
+
+// revision reads one revision and, where o needs it, its history.
+func (l *loader) revision(rev document.Rev) (*found, error) {
+	stored, err := l.rd.Revision(l.doc, rev)
+	if err != nil {
+		return nil, err
+	}
+	f := &found{}
+	if f.Revision, err = l.r.outgoing(stored); err != nil {
+		return nil, err
+	}
+	var path []document.Rev
+	if l.o.revs || l.o.since != nil {
+		if path, err = l.path(rev); err != nil {
+			return nil, err
+		}
+	}
+	if l.o.revs {
+		f.Path = path
+	}
+	f.form = l.o.form(path)
+	return f, nil
+}
+
+// path gives the whole known history of rev.
+func (l *loader) path(rev document.Rev) ([]document.Rev, error) {
+	path, complete := l.doc.Tree.Path(rev)
+	if complete {
+		return path, nil
+	}
+	if err := l.rd.Load(l.doc); err != nil {
+		return nil, err
+	}
+	path, _ = l.doc.Tree.Path(rev)
+	return path, nil
+}
+
+func (l *loader) revsInfo(rev document.Rev) ([]couchwire.RevStatus, error) {
+	path, err := l.path(rev)
+	if err != nil {
+		return nil, err
+	}
+	info := make([]couchwire.RevStatus, len(path))
+	for i, p := range path {
+		info[i] = couchwire.RevStatus{Rev: p, Status: "missing"}
+		stored, err := l.rd.Revision(l.doc, p)
+		switch {
+		case dberr.Is(err, dberr.NotFound):
+		case err != nil:
+			return nil, err
+		case stored.Deleted:
+			info[i].Status = "deleted"
+		default:
+			info[i].Status = "available"
+		}
+	}
+	return info, nil
+}
+
+// opened is one item of an answer to open_revs.
+type opened struct {
+	rev   document.Rev
+	found *found // nil: missing
+}
+
+// openRevs reads the revisions that o lists, each once: those that are there
+// in ascending order, then the missing ones.
+func (l *loader) openRevs() ([]opened, error) {
+	wanted, err := l.wanted()
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(wanted, document.Rev.Compare)
+	wanted = slices.Compact(wanted)
+	items := make([]opened, 0, len(wanted))
+	var missing []opened
+	for _, rev := range wanted {
+		f, err := l.revision(rev)
+		switch {
+		case dberr.Is(err, dberr.NotFound):
+			missing = append(missing, opened{rev: rev})
+		case err != nil:
+			return nil, err
+		default:
+			items = append(items, opened{rev: rev, found: f})
+		}
+	}
+	return append(items, missing...), nil
+}
+
+func (l *loader) wanted() ([]document.Rev, error) {
+	if l.o.openAll {
+		return nodeRevs(nil, l.doc.Tree.Leaves()), nil
+	}
+	if !l.o.latest {
+		return slices.Clone(l.o.open), nil
+	}
+	var revs []document.Rev
+	for _, rev := range l.o.open {
+		leaves, err := l.leavesFrom(rev)
+		if err != nil {
+			return nil, err
+		}
+		if len(leaves) == 0 {
+			revs = append(revs, rev) // it will be missing
+		}
+		revs = nodeRevs(revs, leaves)
+	}
+	return revs, nil
+}
+
+func nodeRevs(dst []document.Rev, nodes []document.Node) []document.Rev {
+	for _, n := range nodes {
+		dst = append(dst, n.Rev)
+	}
+	return dst
+}

@@ -1,0 +1,259 @@
+package couchapi
+
+import (
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/sectional/sectional/internal/couchwire"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// maxJSON bounds JSON bodies that carry documents: they are held in memory.
+// Attachments may be larger, but not inline.
+const maxJSON = 256 << 20
+
+// rules are the settings for documents on their way in.
+func (r *request) rules() *couchwire.Rules { return &r.api.settings.Value().rules }
+
+// readBody reads the body of a request that carries documents into buf.
+func (r *request) readBody(buf []byte) ([]byte, error) {
+	from, err := r.reader()
+	if err != nil {
+		return buf, err
+	}
+	if n := r.http.ContentLength; n > maxJSON {
+		return buf, errBodyTooLarge
+	} else if int(n) >= cap(buf) {
+		buf = make([]byte, 0, n+1)
+	}
+	for len(buf) <= maxJSON {
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+		n, err := from.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if err == io.EOF {
+			return buf, nil
+		}
+		if err != nil {
+			return buf, err
+		}
+	}
+	return buf, errBodyTooLarge
+}
+
+// parseBody reads and parses a body that is one document.
+func (r *request) parseBody() (couchwire.Document, error) {
+	buf := takeBuffer()
+	defer giveBuffer(buf)
+	raw, err := r.readBody((*buf)[:0])
+	*buf = raw
+	if err != nil {
+		return couchwire.Document{}, err
+	}
+	d, err := couchwire.ParseDocument(raw, r.rules())
+	if err == nil {
+		err = d.CheckComplete()
+	}
+	return d, err
+}
+
+// putDocument answers PUT of a document.
+func putDocument(r *request) error {
+	id, err := r.writeID()
+	if err != nil {
+		return err
+	}
+	if id.IsLocal() {
+		return putLocal(r)
+	}
+	if boundary, ok := couchwire.Boundary(r.header("Content-Type"), "related"); ok {
+		return r.putRelated(id, boundary)
+	}
+	d, err := r.parseBody()
+	if err != nil {
+		return err
+	}
+	d.ID = id
+	return r.writeDocument(&d, true)
+}
+
+// putRelated answers PUT of a document with its attachments beside it. Their
+// bytes are stored as they come; if the document is refused then, nobody
+// refers to them and they expire.
+func (r *request) putRelated(id document.ID, boundary string) error {
+	body, err := r.reader()
+	if err != nil {
+		return err
+	}
+	check := func(d *couchwire.Document) error {
+		d.ID = id
+		return r.precheck(id)
+	}
+	d, err := couchwire.ReadRelated(body, boundary, maxJSON, r.rules(), check, r.keeper(id))
+	if err != nil {
+		return err
+	}
+	return r.writeDocument(d, true)
+}
+
+// precheck refuses an id that the store would refuse, before attachments are
+// uploaded for it.
+func (r *request) precheck(id document.ID) error {
+	if r.db.Partitioned() {
+		return id.CheckPartitioned()
+	}
+	return nil
+}
+
+// keeper stores the bytes of attachments of id as they come.
+func (r *request) keeper(id document.ID) couchwire.Store {
+	return func(a *document.Attachment, from io.Reader, compress bool) error {
+		up, err := r.scope.Upload(r.ctx(), id, from, store.Upload{
+			Compress: compress,
+			Encoded:  a.Encoding != "",
+			Max:      r.rules().MaxAttachment,
+		})
+		if dberr.Is(err, dberr.TooLarge) {
+			return dberr.New(dberr.TooLarge, "attachment_too_large", "%s", a.Name)
+		}
+		a.Digest, a.Length, a.Encoded, a.Encoding, a.Blob = up.Digest, up.Length, up.Encoded, up.Encoding, up.Blob
+		return err
+	}
+}
+
+// writeDocument stores a document that was sent whole and answers. put tells
+// that the request names it: revisions in query and header count, and so does
+// new_edits.
+func (r *request) writeDocument(d *couchwire.Document, put bool) error {
+	if err := d.CheckSize(r.rules()); err != nil {
+		return err
+	}
+	rev, err := d.Rev(), error(nil)
+	if put {
+		if rev, err = r.namedRev(rev); err != nil {
+			return err
+		}
+	}
+	e := d.Edit(rev)
+	if v, _ := r.query.get("new_edits"); put && v == "false" {
+		if d.Path == nil && !rev.IsZero() {
+			d.Path = []document.Rev{rev}
+		}
+		if e, err = d.Replicated(); err != nil {
+			return err
+		}
+	}
+	return r.answerWrite(&e, written{etag: put, location: true})
+}
+
+// written tells how a write is answered.
+type written struct {
+	etag     bool
+	location bool
+	name     string // of the attachment that was written
+	status   int    // 0: 201, or 200 for a deletion
+}
+
+// answerWrite stores an edit and answers with its outcome.
+func (r *request) answerWrite(e *document.Edit, w written) error {
+	rev, err := r.storeEdit(e)
+	if err != nil {
+		return err
+	}
+	if w.status == 0 {
+		w.status = http.StatusCreated
+		if e.Deleted {
+			w.status = http.StatusOK
+		}
+	}
+	return r.answerWritten(e.ID, rev, w)
+}
+
+// storeEdit stores one edit.
+func (r *request) storeEdit(e *document.Edit) (document.Rev, error) {
+	r.api.stats.docWrites.Add(1)
+	results, err := r.scope.Write(r.ctx(), []document.Edit{*e}, store.WriteOptions{})
+	if err != nil {
+		return document.Rev{}, err
+	}
+	return results[0].Rev, results[0].Err
+}
+
+// answerWritten answers a write that is on disk. With batch=ok clients expect
+// 202 and no revision; it is on disk all the same.
+func (r *request) answerWritten(id document.ID, rev document.Rev, w written) error {
+	if v, _ := r.query.get("batch"); v == "ok" {
+		return r.build(http.StatusAccepted, func(b []byte) []byte {
+			b = append(b, `{"ok":true,"id":`...)
+			return append(appendString(b, string(id)), '}')
+		})
+	}
+	if w.etag {
+		r.etag(rev.String())
+	}
+	if w.location && w.name != "" {
+		r.location(r.db.Name(), string(id), w.name)
+	} else if w.location {
+		r.location(r.db.Name(), string(id))
+	}
+	return r.build(w.status, func(b []byte) []byte { return appendWritten(b, id, rev) })
+}
+
+func appendWritten(b []byte, id document.ID, rev document.Rev) []byte {
+	b = append(b, `{"ok":true,"id":`...)
+	b = appendString(b, string(id))
+	b = append(b, `,"rev":"`...)
+	b = rev.AppendText(b)
+	return append(b, `"}`...)
+}
+
+// postDocument answers POST to a database: a document that may be without id.
+func postDocument(r *request) error {
+	if err := r.requireJSON(); err != nil {
+		return err
+	}
+	d, err := r.parseBody()
+	if err != nil {
+		return err
+	}
+	if d.ID == "" {
+		d.ID = document.ID(r.api.newUUID())
+	}
+	if d.ID.IsLocal() {
+		return r.writeLocal(&d)
+	}
+	return r.writeDocument(&d, false)
+}
+
+// deleteDocument answers DELETE of a document.
+func deleteDocument(r *request) error {
+	if strings.HasPrefix(r.docID(), "_local/") {
+		return deleteLocal(r)
+	}
+	id, err := r.readID()
+	if err != nil {
+		return err
+	}
+	if err := r.drain(); err != nil {
+		return err
+	}
+	err = r.scope.View(r.ctx(), func(rd *store.Reader) error {
+		w, err := rd.Winner(id)
+		if err == nil {
+			_, err = r.visible(w)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	rev, err := r.namedRev(document.Rev{})
+	if err != nil {
+		return err
+	}
+	return r.answerWrite(&document.Edit{ID: id, Parent: rev, Deleted: true, Body: []byte("{}")}, written{etag: true})
+}

@@ -1,0 +1,34 @@
+package couchapi
+
+import (
+	"strings"
+
+	"github.com/sectional/sectional/internal/document"
+)
+
+// namedRev gives the revision that a write names: in its body, as rev= or as
+// If-Match. Those that are given must agree. Zero for none.
+func (r *request) namedRev(body document.Rev) (document.Rev, error) {
+	rev := body
+	if s, ok := r.query.get("rev"); ok {
+		q, err := document.ParseRev(s)
+		if err != nil {
+			return rev, err
+		}
+		if !body.IsZero() && q != body {
+			return rev, badRequest("Document rev from request body and query string have different values")
+		}
+		rev = q
+	}
+	if h := r.http.Header["If-Match"]; h != nil {
+		m, err := document.ParseRev(strings.Trim(h[0], `"`))
+		if err != nil {
+			return rev, err
+		}
+		if !rev.IsZero() && m != rev {
+			return rev, badRequest("Document rev and etag have different values")
+		}
+		rev = m
+	}
+	return rev, nil
+}

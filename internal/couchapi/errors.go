@@ -1,0 +1,136 @@
+package couchapi
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/dberr"
+)
+
+// wire is how a kind of error looks over HTTP: its status, and the word for
+// errors that bring none of their own.
+type wire struct {
+	status int
+	word   string
+}
+
+// wires has one row for each kind of dberr.
+var wires = map[dberr.Kind]wire{
+	dberr.Internal:       {http.StatusInternalServerError, "internal_server_error"},
+	dberr.Invalid:        {http.StatusBadRequest, "bad_request"},
+	dberr.Unauthorized:   {http.StatusUnauthorized, "unauthorized"},
+	dberr.Forbidden:      {http.StatusForbidden, "forbidden"},
+	dberr.NotFound:       {http.StatusNotFound, "not_found"},
+	dberr.Conflict:       {http.StatusConflict, "conflict"},
+	dberr.Exists:         {http.StatusPreconditionFailed, "file_exists"},
+	dberr.Precondition:   {http.StatusPreconditionFailed, "precondition_failed"},
+	dberr.TooLarge:       {http.StatusRequestEntityTooLarge, "too_large"},
+	dberr.Unsupported:    {http.StatusUnsupportedMediaType, "bad_content_type"},
+	dberr.NotAcceptable:  {http.StatusNotAcceptable, "not_acceptable"},
+	dberr.Method:         {http.StatusMethodNotAllowed, "method_not_allowed"},
+	dberr.Range:          {http.StatusRequestedRangeNotSatisfiable, "requested_range_not_satisfiable"},
+	dberr.Expectation:    {http.StatusExpectationFailed, "expectation_failed"},
+	dberr.Timeout:        {http.StatusInternalServerError, "timeout"},
+	dberr.NotImplemented: {http.StatusNotImplemented, "not_implemented"},
+	dberr.Unavailable:    {http.StatusServiceUnavailable, "service_unavailable"},
+	dberr.SnapshotTooOld: {http.StatusInternalServerError, "timeout"},
+	dberr.UnknownOutcome: {http.StatusInternalServerError, "unknown_outcome"},
+}
+
+// errTempView brings the word "gone", for which words has a status of its own: no
+// kind stands for it.
+var errTempView = dberr.New(dberr.NotFound, "gone", "Temporary views are not supported in CouchDB")
+
+// words gives status, word and reason of an error, as they go to the client:
+// for whole answers and for the items of _bulk_docs and _bulk_get alike. An
+// internal error tells nothing of its cause.
+func words(err error) (status int, word, reason string) {
+	var e *dberr.Error
+	if !errors.As(err, &e) {
+		w := wires[dberr.Internal]
+		return w.status, w.word, "The server could not process the request."
+	}
+	w := wires[e.Kind]
+	status, word, reason = w.status, w.word, e.Reason
+	if e.Code != "" {
+		word = e.Code
+	}
+	if e.Code == "gone" {
+		status = http.StatusGone
+	}
+	if e.Kind == dberr.Internal && e.Code == "" {
+		reason = "The server could not process the request."
+	}
+	return status, word, reason
+}
+
+// appendError appends {"error":…,"reason":…}.
+func appendError(dst []byte, word, reason string) []byte {
+	dst = append(dst, `{"error":`...)
+	dst = appendString(dst, word)
+	dst = append(dst, `,"reason":`...)
+	return append(appendString(dst, reason), '}')
+}
+
+// fail renders the error of an endpoint: as the whole answer if nothing went
+// out yet, else as a last line, after which the connection is cut, so that
+// nobody takes the half for the whole.
+func (r *request) fail(err error) {
+	status, word, reason := words(err)
+	r.logFailure(status, err)
+	if r.out != nil && !r.out.abandon() || r.out == nil && r.status != 0 {
+		if !r.head && r.ctx().Err() == nil {
+			line := append(appendError([]byte("\n"), word, reason), '\n')
+			_ = r.write(line) // the client may be gone; the connection is cut in any case
+			_ = http.NewResponseController(r.w).Flush()
+		}
+		panic(http.ErrAbortHandler)
+	}
+	h := r.w.Header()
+	delete(h, "Etag")
+	delete(h, "Location")
+	if status == http.StatusMethodNotAllowed && r.node != nil && h["Allow"] == nil {
+		r.set("Allow", r.node.allowed())
+	}
+	if status == http.StatusUnauthorized {
+		status = r.challenge(reason)
+	}
+	_ = r.json(status, appendError(nil, word, reason)) // nobody is left to tell
+}
+
+// challenge sets the headers that go with a 401, which may make a redirection
+// of it, and gives the status.
+func (r *request) challenge(reason string) int {
+	accept := r.header("Accept")
+	c := r.api.auth.Challenge(auth.Refused{
+		Path:        r.http.RequestURI,
+		Reason:      reason,
+		Wanted:      r.header("X-Couchdb-Www-Authenticate"),
+		AcceptsJSON: accepts(accept, "application/json"),
+		AcceptsHTML: accepts(accept, "text/html"),
+	})
+	if c.WWWAuthenticate != "" {
+		r.set("Www-Authenticate", c.WWWAuthenticate)
+	}
+	if c.Location == "" {
+		return http.StatusUnauthorized
+	}
+	// A space is written as in a path: the login page reads it so.
+	r.set("Location", r.host()+strings.ReplaceAll(c.Location, "+", "%20"))
+	return http.StatusFound
+}
+
+// logFailure logs what the operator should know of: faults of ours, not the
+// client's, and not clients that went away.
+func (r *request) logFailure(status int, err error) {
+	if status < 500 || status == http.StatusNotImplemented || errors.Is(err, context.Canceled) {
+		return
+	}
+	r.api.log.LogAttrs(r.ctx(), slog.LevelError, "request failed",
+		slog.String("method", r.http.Method), slog.String("path", r.http.URL.Path),
+		slog.Int("status", status), slog.String("request", string(r.id[:])), slog.Any("cause", err))
+}

@@ -1,0 +1,128 @@
+package couchapi
+
+import (
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/sectional/sectional/internal/admission"
+	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+)
+
+// The databases with rules of their own.
+const (
+	usersDB      = "_users"
+	replicatorDB = "_replicator"
+)
+
+// authRequest gives auth its view of the request.
+func (r *request) authRequest() *auth.Request {
+	peer, _, err := net.SplitHostPort(r.http.RemoteAddr)
+	if err != nil {
+		peer = r.http.RemoteAddr
+	}
+	path, _ := targetOf(r.http)
+	return &auth.Request{Method: r.http.Method, Path: path, Header: r.http.Header.Get, Peer: peer, Secure: r.http.TLS != nil}
+}
+
+// authenticate finds out who sends the request. A session that is running out
+// is renewed, unless the endpoint sets a cookie of its own.
+//
+// A context that names a caller already comes from within the process.
+func (r *request) authenticate() error {
+	if c := admission.Caller(r.ctx()); c != nil {
+		r.caller = c
+		return nil
+	}
+	id, err := r.api.auth.Authenticate(r.ctx(), r.authRequest())
+	if err != nil {
+		r.caller = &auth.Caller{}
+		return err
+	}
+	if id.SetCookie != "" {
+		r.set("Set-Cookie", id.SetCookie)
+	}
+	r.remember(&id)
+	return nil
+}
+
+// answerCORS sets the headers for pages of other origins, and answers the
+// question that browsers ask before such a request.
+func (r *request) answerCORS() (done bool, err error) {
+	origin := r.http.Header["Origin"]
+	if origin == nil {
+		return false, nil
+	}
+	cors := r.api.settings.Value().cors.For(r.http.Host)
+	answer := cors.Decide(auth.CORSRequest{
+		Method:           r.http.Method,
+		Origin:           origin[0],
+		RequestedMethod:  r.header("Access-Control-Request-Method"),
+		RequestedHeaders: r.header("Access-Control-Request-Headers"),
+	})
+	for _, h := range answer.Headers {
+		r.w.Header()[http.CanonicalHeaderKey(h[0])] = []string{h[1]}
+	}
+	if answer.Preflight {
+		r.begin(http.StatusNoContent, 0)
+	}
+	return answer.Preflight, nil
+}
+
+// checkServer checks the rights that do not depend on a database.
+func (r *request) checkServer(row *route) error {
+	switch {
+	case row.rights == adminOnly:
+		return auth.RequireServerAdmin(r.caller)
+	case row.rights == metricsOnly:
+		return auth.RequireMetrics(r.caller)
+	case row.rights == memberOrHead && isSystem(r.args[0]):
+		return auth.RequireServerAdmin(r.caller)
+	case r.namesDatabase() && strings.HasPrefix(r.args[0], "_") && !isSystem(r.args[0]):
+		return auth.RequireServerAdmin(r.caller) // a page of the server, if there were one
+	}
+	return nil
+}
+
+// isSystem reports whether a database's lists and feeds are for server
+// administrators only.
+func isSystem(name string) bool { return name == usersDB || name == replicatorDB }
+
+// checkDatabase checks the rights that the database's _security gives.
+func (r *request) checkDatabase(row *route) error {
+	if row.rights == anyone || row.rights == adminOnly || r.caller.IsAdmin() {
+		return nil
+	}
+	s, err := r.security()
+	if err != nil {
+		return err
+	}
+	switch row.rights {
+	case dbAdmin:
+		return s.Check(r.caller, auth.Maintainer)
+	case dbOwner:
+		return s.Check(r.caller, auth.DatabaseAdmin)
+	}
+	return s.Check(r.caller, auth.Reader)
+}
+
+// security gives the _security of the request's database, parsed.
+func (r *request) security() (*auth.Security, error) { return r.api.rules.Security(r.db) }
+
+// narrow makes the scope that of the partition, if the path names one.
+func (r *request) narrow() error {
+	if len(r.node.names) < 2 || r.node.names[1] != "partition" {
+		return nil
+	}
+	p, err := document.ParsePartition(r.args[1])
+	if err != nil {
+		return err
+	}
+	if !r.db.Partitioned() {
+		return dberr.New(dberr.Invalid, "bad_request", "database is not partitioned")
+	}
+	r.scope = r.db.Within(p)
+	return nil
+}

@@ -1,0 +1,40 @@
+package couchapi
+
+import (
+	"net/http"
+
+	"github.com/sectional/sectional/internal/dberr"
+)
+
+// thisNode is the name of the one node, in CouchDB's form.
+const thisNode = "sectional@127.0.0.1"
+
+// onNode makes an endpoint of a node's page: the node must be this one.
+func onNode(page endpoint) endpoint {
+	return func(r *request) error {
+		switch r.arg("node") {
+		case "_local", thisNode, "nonode@nohost", "couchdb@127.0.0.1":
+			return page(r)
+		}
+		return dberr.New(dberr.NotFound, "not_found", "no such node: "+r.arg("node"))
+	}
+}
+
+// nodeName answers GET /_node/{node}.
+func nodeName(r *request) error { return r.json(http.StatusOK, []byte(`{"name":"`+thisNode+`"}`)) }
+
+// nodeVersions answers GET /_node/{node}/_versions. There is no collation
+// library and no JavaScript engine to tell of yet.
+func nodeVersions(r *request) error {
+	return r.marshal(http.StatusOK, map[string]any{
+		"sectional":      map[string]string{"version": r.api.version},
+		"go":             map[string]string{"version": goVersion()},
+		"storage_engine": map[string]string{"name": "pebble"},
+	})
+}
+
+// smooshStatus answers GET /_node/{node}/_smoosh/status: the engine compacts by
+// itself, so no channel of CouchDB's compactor has work.
+func smooshStatus(r *request) error {
+	return r.json(http.StatusOK, []byte(`{"channels":{}}`))
+}

@@ -1,0 +1,116 @@
+package couchapi
+
+import (
+	"bytes"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/sectional/sectional/internal/dberr"
+)
+
+// metric is a leaf of the tree that _stats shows.
+type metric struct {
+	Value any    `json:"value"`
+	Type  string `json:"type"`
+	Desc  string `json:"desc"`
+}
+
+// branch is an inner node of the tree.
+type branch map[string]any
+
+// statsTree gives the numbers under CouchDB's names.
+func (m *metrics) statsTree() branch {
+	statuses, methods := branch{}, branch{}
+	requests := uint64(0)
+	for _, status := range []int{200, 201, 202, 204, 206, 301, 302, 304, 400, 401, 403, 404, 405, 406, 409, 412, 413, 415, 416, 417, 500, 501, 503} {
+		statuses[strconv.Itoa(status)] = counter(m.byStatus(status), "number of HTTP "+strconv.Itoa(status)+" "+http.StatusText(status)+" responses")
+	}
+	for i, name := range countedMethods {
+		n := m.methods.counts[i].Load()
+		requests += n
+		methods[name] = counter(n, "number of HTTP "+name+" requests")
+	}
+	return branch{
+		"couchdb": branch{
+			"httpd": branch{
+				"requests":                   counter(requests, "number of HTTP requests"),
+				"bulk_requests":              counter(m.bulk.Load(), "number of bulk requests"),
+				"clients_requesting_changes": metric{m.feeds.Load(), "counter", "number of clients for continuous _changes"},
+			},
+			"httpd_request_methods": methods,
+			"httpd_status_codes":    statuses,
+			"database_reads":        counter(m.docReads.Load(), "number of times a document was read from a database"),
+			"document_writes":       counter(m.docWrites.Load(), "number of document write operations"),
+		},
+	}
+}
+
+func counter(n uint64, desc string) metric { return metric{n, "counter", desc} }
+
+func (m *metrics) byStatus(status int) (n uint64) {
+	for i := range m.classes {
+		n += m.classes[i].status[status].Load()
+	}
+	return n
+}
+
+// nodeStats answers GET …/_stats and what lies below.
+func nodeStats(r *request) error {
+	var at any = r.api.stats.statsTree()
+	for name := range strings.SplitSeq(r.arg("name"), "/") {
+		if name == "" {
+			continue
+		}
+		b, ok := at.(branch)
+		if ok {
+			at, ok = b[name]
+		}
+		if !ok {
+			return dberr.New(dberr.NotFound, "not_found", "missing")
+		}
+	}
+	return r.marshal(http.StatusOK, at)
+}
+
+// nodeSystem answers GET …/_system with what the process knows of itself.
+func nodeSystem(r *request) error {
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	return r.marshal(http.StatusOK, map[string]any{
+		"uptime":                   int64(r.api.now().Sub(r.api.began).Seconds()),
+		"memory":                   map[string]uint64{"heap": mem.HeapAlloc, "stack": mem.StackInuse, "other": mem.OtherSys, "total": mem.Sys},
+		"run_queue":                0,
+		"process_count":            runtime.NumGoroutine(),
+		"process_limit":            0,
+		"garbage_collection_count": mem.NumGC,
+		"processors":               runtime.GOMAXPROCS(0),
+	})
+}
+
+// nodePrometheus answers GET …/_prometheus.
+func nodePrometheus(r *request) error {
+	families, err := r.api.stats.registry.Gather()
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	for _, f := range families {
+		if _, err := expfmt.MetricFamilyToText(&b, f); err != nil {
+			return err
+		}
+	}
+	return r.bytes(http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", b.Bytes())
+}
+
+// goVersion tells what the binary was built with.
+func goVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.GoVersion
+	}
+	return runtime.Version()
+}

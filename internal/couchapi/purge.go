@@ -1,0 +1,83 @@
+package couchapi
+
+import (
+	"net/http"
+
+	"github.com/sectional/sectional/internal/couchwire"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// purge answers _purge: the listed leaves are forgotten.
+func purge(r *request) error {
+	raw, err := r.jsonBody()
+	if err != nil {
+		return err
+	}
+	lists, err := couchwire.ParseRevLists(raw)
+	if err != nil {
+		return err
+	}
+	if err := r.checkPurge(lists); err != nil {
+		return err
+	}
+	ps := make([]store.Purging, 0, len(lists))
+	for _, l := range lists {
+		// What can't be an id has nothing to purge; a local document is none.
+		if id, err := document.ParseID(l.ID, 0); err == nil && !id.IsLocal() {
+			ps = append(ps, store.Purging{ID: id, Revs: l.Revs})
+		}
+	}
+	if len(ps) > 0 {
+		if ps, err = r.db.Purge(r.ctx(), ps); err != nil {
+			return err
+		}
+	}
+	return r.build(http.StatusCreated, func(b []byte) []byte {
+		b = append(b, `{"purge_seq":null,"purged":{`...)
+		for _, l := range lists {
+			b = appendMember(b, l.ID)
+			var revs []document.Rev
+			if len(ps) > 0 && string(ps[0].ID) == l.ID {
+				revs, ps = ps[0].Revs, ps[1:]
+			}
+			b = couchwire.AppendRevs(b, revs)
+		}
+		return append(b, "}}"...)
+	})
+}
+
+// checkPurge enforces the limits of [purge].
+func (r *request) checkPurge(lists []couchwire.RevList) error {
+	s := r.api.settings.Value()
+	if s.maxPurgeIDs > 0 && len(lists) > s.maxPurgeIDs {
+		return badRequest("Exceeded maximum number of documents.")
+	}
+	for _, l := range lists {
+		if s.maxPurgeRevs > 0 && len(l.Revs) > s.maxPurgeRevs {
+			return badRequest("Exceeded maximum number of revisions.")
+		}
+	}
+	return nil
+}
+
+// purgedInfos answers _purged_infos: the last purges.
+func purgedInfos(r *request) error {
+	ps, err := r.db.Purged(r.ctx())
+	if err != nil {
+		return err
+	}
+	return r.build(http.StatusOK, func(b []byte) []byte {
+		b = append(b, `{"purged_infos":[`...)
+		for i, p := range ps {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(b, `{"id":`...)
+			b = appendString(b, string(p.ID))
+			b = append(b, `,"revs":`...)
+			b = append(couchwire.AppendRevs(b, p.Revs), '}')
+		}
+		return append(b, "]}"...)
+	})
+}

@@ -1,0 +1,80 @@
+package couchapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// maxArgs bounds the {…} of one route.
+const maxArgs = 6
+
+// request is a request on its way: what was asked, by whom, of what, and the
+// answer so far. Endpoints read it and answer through its methods.
+type request struct {
+	api    *API
+	http   *http.Request
+	w      http.ResponseWriter
+	method string // after X-HTTP-Method-Override; HEAD is "GET" with head set
+	head   bool
+	path   path
+	query  query
+	caller *auth.Caller
+	// context is the request's with the caller in it. It is kept here, against
+	// the habit, because http.Request can only take one by being copied.
+	context context.Context
+
+	route *route
+	node  *node
+	args  [maxArgs]string
+
+	db    *store.Database // nil when the route has no {db} or is bare
+	scope store.Scope     // of the database, or of its {partition}
+
+	began    time.Time
+	bodyTime time.Duration
+	status   int   // of the answer, 0 before it began
+	sent     int64 // bytes of the body
+	out      *stream
+	id       [10]byte
+}
+
+// ctx is the context of the request; the caller is in it.
+func (r *request) ctx() context.Context { return r.context }
+
+// arg gives the decoded segment that stands at {name} in the route's pattern.
+func (r *request) arg(name string) string {
+	for i, n := range r.node.names {
+		if n == name {
+			return r.args[i]
+		}
+	}
+	return ""
+}
+
+// header gives a request header.
+func (r *request) header(name string) string { return r.http.Header.Get(name) }
+
+// host gives scheme and host as the client wrote them, for Location.
+func (r *request) host() string {
+	scheme := "http"
+	if p := r.header("X-Forwarded-Proto"); p == "https" || r.http.TLS != nil {
+		scheme = "https"
+	}
+	if h := r.header("X-Forwarded-Host"); h != "" {
+		return scheme + "://" + h
+	}
+	return scheme + "://" + r.http.Host
+}
+
+// url gives the absolute address of a path below the server.
+func (r *request) url(parts ...string) string {
+	b := append(make([]byte, 0, 96), r.host()...)
+	for _, p := range parts {
+		b = appendQuotedPath(append(b, '/'), p)
+	}
+	return string(b)
+}

@@ -1,0 +1,107 @@
+package couchapi
+
+import (
+	"net/http"
+
+	"github.com/sectional/sectional/internal/couchwire"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// revsDiff answers _revs_diff: which of the listed revisions the database
+// lacks, and which of its leaves may be their ancestors.
+func revsDiff(r *request) error {
+	return r.diff(func(b []byte) []byte { return append(b, '{') },
+		func(b []byte, missing, ancestors []document.Rev) []byte {
+			b = append(b, `{"missing":`...)
+			b = couchwire.AppendRevs(b, missing)
+			if len(ancestors) > 0 {
+				b = append(b, `,"possible_ancestors":`...)
+				b = couchwire.AppendRevs(b, ancestors)
+			}
+			return append(b, '}')
+		}, "}")
+}
+
+// missingRevs answers _missing_revs, the older form of it.
+func missingRevs(r *request) error {
+	return r.diff(func(b []byte) []byte { return append(b, `{"missing_revs":{`...) },
+		func(b []byte, missing, _ []document.Rev) []byte { return couchwire.AppendRevs(b, missing) }, "}}")
+}
+
+// diff answers with an object that has a member for each document that lacks a
+// revision.
+func (r *request) diff(begin func([]byte) []byte, row func(b []byte, missing, ancestors []document.Rev) []byte, end string) error {
+	raw, err := r.jsonBody()
+	if err != nil {
+		return err
+	}
+	lists, err := couchwire.ParseRevLists(raw)
+	if err != nil {
+		return err
+	}
+	s := r.stream(http.StatusOK, jsonContent)
+	s.Buf = begin(s.Buf)
+	first := true
+	for len(lists) > 0 {
+		page := lists[:min(len(lists), diffPage)]
+		lists = lists[len(page):]
+		err := r.scope.View(r.ctx(), func(rd *store.Reader) error {
+			for i := range page {
+				missing, ancestors, err := r.missing(rd, &page[i])
+				if err != nil {
+					return err
+				}
+				if len(missing) == 0 {
+					continue
+				}
+				if !first {
+					s.Buf = append(s.Buf, ',')
+				}
+				first = false
+				s.Buf = append(appendString(s.Buf, page[i].ID), ':')
+				s.Buf = row(s.Buf, missing, ancestors)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if err := s.Spill(); err != nil {
+			return err
+		}
+	}
+	s.Buf = append(s.Buf, end...)
+	s.Buf = append(s.Buf, '\n')
+	return s.End()
+}
+
+// diffPage is how many documents of a diff are looked up at one snapshot.
+const diffPage = 500
+
+// missing compares one list with the document's tree. An id that no document
+// can have lacks every revision.
+func (r *request) missing(rd *store.Reader, list *couchwire.RevList) (missing, ancestors []document.Rev, err error) {
+	id, err := r.findID(list.ID)
+	if err == nil {
+		var doc *store.Doc
+		if doc, err = rd.Doc(id); err == nil {
+			return r.missingOf(rd, doc, list.Revs)
+		}
+	}
+	if dberr.Is(err, dberr.NotFound) {
+		return list.Revs, nil, nil
+	}
+	return nil, nil, err
+}
+
+func (r *request) missingOf(rd *store.Reader, doc *store.Doc, revs []document.Rev) (missing, ancestors []document.Rev, err error) {
+	if !doc.Tree.Covers(revs) {
+		if err := rd.Load(doc); err != nil {
+			return nil, nil, err
+		}
+	}
+	missing, ancestors = doc.Tree.Missing(revs)
+	return missing, ancestors, nil
+}

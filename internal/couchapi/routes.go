@@ -1,0 +1,142 @@
+package couchapi
+
+import "slices"
+
+// allRoutes is the whole surface.
+func allRoutes() []route {
+	return slices.Concat(serverRoutes(), nodeRoutes(), databaseRoutes(), designRoutes(), documentRoutes(), listingRoutes())
+}
+
+// Why parts of the surface are not built. Each sentence is the reason that
+// clients see, and has its numbered line in docs/DIFFERENCES.md.
+const (
+	noViews       = "Views are not implemented."
+	noMango       = "Mango queries and indexes are not implemented."
+	noSearch      = "Full-text search is not implemented."
+	noNouveau     = "Nouveau search is not implemented."
+	noGeo         = "Geo queries are not implemented."
+	noRender      = "Show, list, update and rewrite functions are not implemented."
+	noReplicator  = "The replicator is not implemented: replicate with a client that pulls and pushes."
+	noReshard     = "Databases have no shards that could be split."
+	noDashboard   = "The dashboard is not built in."
+	noAutoPurge   = "Automatic purges are not implemented."
+	noTimeSeq     = "Sequences by time are not implemented."
+	noRestart     = "The server is not restarted over HTTP."
+	noQueryServer = "There are no query servers that could be reloaded."
+)
+
+// serverRoutes are the pages of the server itself.
+func serverRoutes() []route {
+	return []route{
+		{methods: "GET", pattern: "/", run: welcome, allow: "GET,HEAD"},
+		{methods: "GET", pattern: "/_up", run: up, allow: "GET,HEAD"},
+		{methods: "GET", pattern: "/_active_tasks", rights: adminOnly, run: activeTasks, allow: "GET,HEAD"},
+		{methods: "GET", pattern: "/_all_dbs", run: allDBs, class: classQuery, allow: "GET,HEAD"},
+		{methods: "GET", pattern: "/_dbs_info", run: dbsInfoRange, class: classQuery, allow: "GET,HEAD,POST"},
+		{methods: "POST", pattern: "/_dbs_info", run: dbsInfoKeys, class: classQuery},
+		{methods: "GET", pattern: "/_db_updates", rights: adminOnly, run: dbUpdates, class: classFeed},
+		{methods: "GET", pattern: "/_membership", rights: adminOnly, run: membership},
+		{methods: "GET", pattern: "/_cluster_setup", rights: adminOnly, run: clusterState, allow: "GET,POST"},
+		{methods: "POST", pattern: "/_cluster_setup", rights: adminOnly, run: clusterSetup},
+		{methods: "GET", pattern: "/_uuids", run: uuids},
+		{methods: "GET", pattern: "/_session", run: session, allow: "GET,HEAD,POST,DELETE"},
+		{methods: "POST", pattern: "/_session", run: logIn},
+		{methods: "DELETE", pattern: "/_session", run: logOut},
+		{methods: "GET", pattern: "/favicon.ico", run: favicon},
+		{methods: "GET", pattern: "/_utils", missing: noDashboard},
+		{methods: "GET", pattern: "/_utils/{file...}", missing: noDashboard},
+		{methods: "GET", pattern: "/_replicate", run: replicateNothing, allow: "GET,POST"},
+		{methods: "POST", pattern: "/_replicate", missing: noReplicator},
+		{methods: "GET", pattern: "/_scheduler/jobs", rights: adminOnly, missing: noReplicator},
+		{methods: "GET", pattern: "/_scheduler/jobs/{job}", rights: adminOnly, missing: noReplicator},
+		{methods: "GET", pattern: "/_scheduler/docs", rights: adminOnly, missing: noReplicator},
+		{methods: "GET", pattern: "/_scheduler/docs/{replicator}", rights: adminOnly, missing: noReplicator},
+		{methods: "GET", pattern: "/_scheduler/docs/{replicator}/{id...}", rights: adminOnly, missing: noReplicator},
+		{methods: "GET,POST", pattern: "/_search_analyze", rights: adminOnly, missing: noSearch},
+		{methods: "POST", pattern: "/_nouveau_analyze", rights: adminOnly, missing: noNouveau},
+		{methods: "GET", pattern: "/_reshard", rights: adminOnly, missing: noReshard},
+		{methods: "GET,PUT", pattern: "/_reshard/state", rights: adminOnly, missing: noReshard},
+		{methods: "GET,POST", pattern: "/_reshard/jobs", rights: adminOnly, missing: noReshard},
+		{methods: "GET,DELETE", pattern: "/_reshard/jobs/{job}", rights: adminOnly, missing: noReshard},
+		{methods: "GET,PUT", pattern: "/_reshard/jobs/{job}/state", rights: adminOnly, missing: noReshard},
+		{methods: "POST", pattern: "/_reload_query_servers", rights: adminOnly, missing: noQueryServer},
+	}
+}
+
+// nodeRoutes are the pages of one node; this server is one node.
+func nodeRoutes() []route {
+	return []route{
+		{methods: "GET", pattern: "/_node/{node}", rights: adminOnly, run: onNode(nodeName)},
+		{methods: "GET", pattern: "/_node/{node}/_config", rights: adminOnly, run: onNode(configAll), class: classAdmin},
+		{methods: "POST", pattern: "/_node/{node}/_config/_reload", rights: adminOnly, run: onNode(configReload), class: classAdmin},
+		{methods: "GET", pattern: "/_node/{node}/_config/{section}", rights: adminOnly, run: onNode(configSection), class: classAdmin},
+		{methods: "GET", pattern: "/_node/{node}/_config/{section}/{key}", rights: adminOnly, run: onNode(configGet), class: classAdmin, allow: "GET,PUT,DELETE"},
+		{methods: "PUT", pattern: "/_node/{node}/_config/{section}/{key}", rights: adminOnly, run: onNode(configPut), class: classAdmin},
+		{methods: "DELETE", pattern: "/_node/{node}/_config/{section}/{key}", rights: adminOnly, run: onNode(configDelete), class: classAdmin},
+		{methods: "GET", pattern: "/_node/{node}/_stats", rights: metricsOnly, run: onNode(nodeStats)},
+		{methods: "GET", pattern: "/_node/{node}/_stats/{name...}", rights: metricsOnly, run: onNode(nodeStats)},
+		{methods: "GET", pattern: "/_node/{node}/_system", rights: metricsOnly, run: onNode(nodeSystem)},
+		{methods: "GET", pattern: "/_node/{node}/_prometheus", rights: metricsOnly, run: onNode(nodePrometheus)},
+		{methods: "GET", pattern: "/_node/{node}/_versions", rights: adminOnly, run: onNode(nodeVersions)},
+		{methods: "GET", pattern: "/_node/{node}/_smoosh/status", rights: adminOnly, run: onNode(smooshStatus)},
+		{methods: "POST", pattern: "/_node/{node}/_restart", rights: adminOnly, missing: noRestart},
+	}
+}
+
+// databaseRoutes are databases as such and their settings.
+func databaseRoutes() []route {
+	return []route{
+		{methods: "GET", pattern: "/{db}", rights: member, run: databaseInfo, class: classAdmin, allow: "DELETE,GET,HEAD,POST"},
+		{methods: "PUT", pattern: "/{db}", rights: adminOnly, bare: true, run: createDatabase, class: classAdmin},
+		{methods: "DELETE", pattern: "/{db}", rights: adminOnly, bare: true, run: deleteDatabase, class: classAdmin},
+		{methods: "PUT", pattern: "/{db}/_security", rights: dbOwner, run: putSecurity, class: classAdmin, allow: "PUT,GET"},
+		{methods: "GET", pattern: "/{db}/_security", rights: member, run: getSecurity, class: classAdmin},
+		{methods: "PUT", pattern: "/{db}/_revs_limit", rights: dbOwner, run: putRevsLimit, class: classAdmin, allow: "PUT,GET"},
+		{methods: "GET", pattern: "/{db}/_revs_limit", rights: member, run: getRevsLimit, class: classAdmin},
+		{methods: "PUT", pattern: "/{db}/_purged_infos_limit", rights: dbOwner, run: putPurgedLimit, class: classAdmin, allow: "PUT,GET"},
+		{methods: "GET", pattern: "/{db}/_purged_infos_limit", rights: member, run: getPurgedLimit, class: classAdmin},
+		{methods: "POST", pattern: "/{db}/_compact", rights: dbAdmin, run: compact, class: classAdmin},
+		{methods: "POST", pattern: "/{db}/_compact/{ddoc}", rights: dbAdmin, run: compactViews, class: classAdmin},
+		{methods: "POST", pattern: "/{db}/_view_cleanup", rights: dbAdmin, run: cleanUp, class: classAdmin},
+		{methods: "POST", pattern: "/{db}/_search_cleanup", rights: dbAdmin, run: cleanUp, class: classAdmin},
+		{methods: "POST", pattern: "/{db}/_nouveau_cleanup", rights: dbAdmin, run: cleanUp, class: classAdmin},
+		{methods: "POST", pattern: "/{db}/_geo_cleanup", rights: dbAdmin, run: cleanUp, class: classAdmin},
+		{methods: "POST", pattern: "/{db}/_ensure_full_commit", rights: member, run: fullCommit, class: classAdmin},
+		{methods: "GET", pattern: "/{db}/_shards", rights: member, run: shards, class: classAdmin},
+		{methods: "GET", pattern: "/{db}/_shards/{id...}", rights: member, run: shardOf, class: classAdmin},
+		{methods: "POST", pattern: "/{db}/_sync_shards", rights: adminOnly, run: syncShards, class: classAdmin},
+		{methods: "GET,PUT", pattern: "/{db}/_auto_purge", rights: member, missing: noAutoPurge},
+		{methods: "GET,DELETE", pattern: "/{db}/_time_seq", rights: member, missing: noTimeSeq},
+		{methods: "*", pattern: "/{db}/_temp_view", rights: member, run: tempView, class: classQuery},
+	}
+}
+
+// designRoutes are what design documents serve, and the queries over indexes.
+func designRoutes() []route {
+	var rows []route
+	for _, at := range []string{"/{db}", "/{db}/_partition/{partition}"} {
+		rows = append(rows,
+			route{methods: "POST", pattern: at + "/_find", rights: memberOrHead, class: classQuery, missing: noMango},
+			route{methods: "POST", pattern: at + "/_explain", rights: member, class: classQuery, missing: noMango},
+			route{methods: "GET,POST", pattern: at + "/_index", rights: member, class: classQuery, missing: noMango},
+			route{methods: "GET,POST", pattern: at + "/_design/{ddoc}/_view/{view}", rights: member, class: classQuery, missing: noViews},
+			route{methods: "POST", pattern: at + "/_design/{ddoc}/_view/{view}/queries", rights: member, class: classQuery, missing: noViews},
+			route{methods: "GET", pattern: at + "/_design/{ddoc}/_info", rights: member, class: classQuery, missing: noViews},
+			route{methods: "GET,POST", pattern: at + "/_design/{ddoc}/_search/{index}", rights: member, class: classQuery, missing: noSearch},
+			route{methods: "GET", pattern: at + "/_design/{ddoc}/_search_info/{index}", rights: member, class: classQuery, missing: noSearch},
+			route{methods: "GET", pattern: at + "/_design/{ddoc}/_search_disk_size/{index}", rights: member, class: classQuery, missing: noSearch},
+			route{methods: "GET,POST", pattern: at + "/_design/{ddoc}/_nouveau/{index}", rights: member, class: classQuery, missing: noNouveau},
+			route{methods: "GET", pattern: at + "/_design/{ddoc}/_nouveau_info/{index}", rights: member, class: classQuery, missing: noNouveau},
+			route{methods: "GET,POST", pattern: at + "/_design/{ddoc}/_geo/{index}", rights: member, class: classQuery, missing: noGeo},
+			route{methods: "GET", pattern: at + "/_design/{ddoc}/_geo_info/{index}", rights: member, class: classQuery, missing: noGeo},
+			route{methods: "*", pattern: at + "/_design/{ddoc}/_show/{path...}", rights: member, class: classQuery, missing: noRender},
+			route{methods: "*", pattern: at + "/_design/{ddoc}/_list/{path...}", rights: member, class: classQuery, missing: noRender},
+			route{methods: "*", pattern: at + "/_design/{ddoc}/_update/{path...}", rights: member, class: classWrite, missing: noRender},
+			route{methods: "*", pattern: at + "/_design/{ddoc}/_rewrite/{path...}", rights: member, class: classQuery, missing: noRender},
+		)
+	}
+	return append(rows,
+		route{methods: "DELETE", pattern: "/{db}/_index/{path...}", rights: dbOwner, class: classAdmin, missing: noMango},
+		route{methods: "POST", pattern: "/{db}/_index/_bulk_delete", rights: dbOwner, class: classAdmin, missing: noMango},
+	)
+}

@@ -1,0 +1,90 @@
+package couchapi
+
+import (
+	"bytes"
+	"io"
+
+	"github.com/sectional/sectional/internal/couchwire"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/store"
+)
+
+const (
+	// pageRows is how many documents are looked at in one snapshot.
+	pageRows = 500
+	// pageBytes is the size of rows after which a page is sent. It must be
+	// larger than spillSize, which decides whether anything is sent at all.
+	pageBytes = 2 * spillSize
+)
+
+// docForm says how documents stand in the rows of lists and feeds.
+type docForm struct {
+	include   bool
+	conflicts bool // tell conflicting revisions
+	data      bool // attachments with their bytes
+	encoding  bool // tell how attachments are encoded
+}
+
+// rowStream is an answer of rows that may hold documents. Rows are appended
+// inside a snapshot, which must not stay open while a client reads or while
+// attachments are copied: a document whose attachments go out in full is held
+// until the page is sent, and ends the page.
+type rowStream struct {
+	*stream
+	form docForm
+	held *couchwire.Revision
+	tail string // what stands behind held
+}
+
+// full reports whether the page must be sent before the next row.
+func (w *rowStream) full() bool { return w.held != nil || len(w.Buf) >= pageBytes }
+
+// document appends a document and tail, or null and tail if the caller may not
+// see it. tree is looked at for conflicts alone and may be nil without them.
+func (w *rowStream) document(rev *store.Revision, tree *document.Tree, tail string) error {
+	body, err := w.r.visible(rev)
+	if dberr.Is(err, dberr.NotFound) {
+		w.Buf = append(append(w.Buf, "null"...), tail...)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	out := couchwire.Revision{ID: rev.ID, Rev: rev.Rev, Deleted: rev.Deleted, Body: body, Attachments: rev.Attachments}
+	if w.form.conflicts && tree != nil {
+		out.Conflicts = conflictsOf(tree)
+	}
+	if w.form.data && len(rev.Attachments) > 0 {
+		out.Body = bytes.Clone(body) // the engine's bytes end with the snapshot
+		w.held, w.tail = &out, tail
+		return nil
+	}
+	w.Buf = couchwire.AppendDocument(w.Buf, &out, couchwire.Form{Encoding: w.form.encoding})
+	w.Buf = append(w.Buf, tail...)
+	return nil
+}
+
+// finish appends the document that is held, whose attachments stream from the
+// store.
+func (w *rowStream) finish() error {
+	if w.held == nil {
+		return nil
+	}
+	open := func(a *document.Attachment) io.Reader { return w.r.scope.Download(w.r.ctx(), *a, 0, a.Encoded) }
+	err := couchwire.WriteDocument(w, w.held, couchwire.Form{Data: true, Encoding: w.form.encoding}, open)
+	w.Buf = append(w.Buf, w.tail...)
+	w.held = nil
+	return err
+}
+
+// conflictsOf gives the leaves of a document that are neither its winner nor
+// deleted.
+func conflictsOf(t *document.Tree) (revs []document.Rev) {
+	for _, n := range t.Leaves()[1:] {
+		if !n.Deleted {
+			revs = append(revs, n.Rev)
+		}
+	}
+	return revs
+}

@@ -1,0 +1,61 @@
+package couchapi
+
+import (
+	"math"
+	"time"
+
+	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchwire"
+)
+
+// settings are the values of the configuration that requests look at, parsed
+// once after each change of it.
+type settings struct {
+	maxRequest    int64 // bytes of a request body
+	maxDocument   int64
+	maxAttachment int64
+	maxID         int // bytes of a document id, 0 for no limit
+	maxBulkDocs   int
+	maxBulkGet    int
+	maxPurgeIDs   int
+	maxPurgeRevs  int
+	maxDBsInfo    int
+	allDBsOpen    bool // _all_dbs and _dbs_info are for everybody
+	defaultAccess *auth.Security
+	cors          auth.CORSPolicies
+	cloudant      bool // Cloudant's limits
+	server        []string
+	rules         couchwire.Rules // for documents on their way in
+	// changesTimeout is the longest silence of a feed.
+	changesTimeout time.Duration
+}
+
+func readSettings(s *config.Snapshot) *settings {
+	return &settings{
+		maxRequest:     s.Int("chttpd", "max_http_request_size", 4<<30),
+		maxDocument:    s.Int("couchdb", "max_document_size", 8_000_000),
+		maxAttachment:  s.Int("couchdb", "max_attachment_size", 1<<30),
+		maxID:          finite(s.Int("couchdb", "max_document_id_length", 0)),
+		maxBulkDocs:    finite(s.Int("couchdb", "max_bulk_docs_count", 10000)),
+		maxBulkGet:     finite(s.Int("couchdb", "max_bulk_get_count", 10000)),
+		maxPurgeIDs:    finite(s.Int("purge", "max_document_id_number", 100)),
+		maxPurgeRevs:   finite(s.Int("purge", "max_revisions_number", 1000)),
+		maxDBsInfo:     finite(s.Int("chttpd", "max_db_number_for_dbs_info_req", 100)),
+		allDBsOpen:     !s.Bool("chttpd", "admin_only_all_dbs", true),
+		defaultAccess:  auth.DefaultSecurity(s.String("couchdb", "default_security", "admin_only")),
+		cors:           auth.ReadCORS(s),
+		cloudant:       s.String("sectional", "limits", "couchdb") == "cloudant",
+		changesTimeout: milliseconds(int(s.Int("chttpd", "changes_timeout", 60_000))),
+		server:         []string{"Sectional"},
+		rules:          readRules(s),
+	}
+}
+
+// finite gives 0, which is no limit, for numbers that are none in practice.
+func finite(n int64) int {
+	if n >= math.MaxInt32 || n < 0 {
+		return 0
+	}
+	return int(n)
+}

@@ -1,0 +1,106 @@
+package couchapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+)
+
+// tasks is the background work that requests have started, for _active_tasks.
+// It runs until the server stops, and Wait waits for it.
+type tasks struct {
+	running sync.WaitGroup
+	state   struct {
+		sync.Mutex
+		list []*task
+		last int
+	}
+}
+
+type task struct {
+	Type     string  `json:"type"`
+	Node     string  `json:"node"`
+	PID      string  `json:"pid"`
+	Status   *string `json:"process_status"`
+	Database string  `json:"database"`
+	Started  int64   `json:"started_on"`
+	Updated  int64   `json:"updated_on"`
+}
+
+// start runs work for a database, unless the same is running already.
+func (t *tasks) start(a *API, kind, database string, work func(context.Context) error) {
+	t.state.Lock()
+	defer t.state.Unlock()
+	for _, other := range t.state.list {
+		if other.Type == kind && other.Database == database {
+			return
+		}
+	}
+	t.state.last++
+	now := a.now().Unix()
+	entry := &task{Type: kind, Node: thisNode, PID: fmt.Sprintf("<0.%d.0>", t.state.last), Database: database, Started: now, Updated: now}
+	t.state.list = append(t.state.list, entry)
+	t.running.Add(1)
+	go func() {
+		defer t.running.Done()
+		defer t.finish(entry)
+		ctx, cancel := untilDone(a.done)
+		defer cancel()
+		if err := work(ctx); err != nil && ctx.Err() == nil {
+			a.log.Error("background task failed", "type", kind, "database", database, "cause", err)
+		}
+	}()
+}
+
+// untilDone gives a context that ends with done.
+func untilDone(done <-chan struct{}) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		select {
+		case <-done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+func (t *tasks) finish(entry *task) {
+	t.state.Lock()
+	defer t.state.Unlock()
+	for i, other := range t.state.list {
+		if other == entry {
+			t.state.list = append(t.state.list[:i:i], t.state.list[i+1:]...)
+			return
+		}
+	}
+}
+
+// compacting reports whether a database is being compacted on request.
+func (t *tasks) compacting(database string) bool {
+	t.state.Lock()
+	defer t.state.Unlock()
+	for _, entry := range t.state.list {
+		if entry.Type == "database_compaction" && entry.Database == database {
+			return true
+		}
+	}
+	return false
+}
+
+// Wait waits for the background work that requests have started.
+func (a *API) Wait() { a.tasks.running.Wait() }
+
+// activeTasks answers GET /_active_tasks.
+func activeTasks(r *request) error {
+	t := &r.api.tasks
+	t.state.Lock()
+	list := make([]task, len(t.state.list))
+	for i, entry := range t.state.list {
+		list[i] = *entry
+		list[i].Updated = r.api.now().Unix()
+	}
+	t.state.Unlock()
+	return r.marshal(http.StatusOK, list)
+}
