@@ -1,0 +1,102 @@
+package server
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+
+	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/config"
+)
+
+// The mark in the configuration of an administrator whose password the server
+// made up: a hash of the line in [admins]. It stops counting when the password
+// is changed.
+const (
+	markSection = "sectional"
+	markKey     = "generated_admin"
+	madeUpName  = "admin"
+)
+
+var errHalfAdmin = errors.New("set COUCHDB_USER and COUCHDB_PASSWORD together, or neither")
+
+// ensureAdmin makes sure that there is an administrator: the one that the
+// environment names, else one that was set before, else one made up now. A
+// server whose password was made up is for this machine alone.
+func (a *assembly) ensureAdmin() error {
+	if (a.o.User == "") != (a.o.Password == "") {
+		return errHalfAdmin
+	}
+	if a.o.User != "" {
+		if _, err := auth.SetAdmin(a.config, a.o.User, a.o.Password); err != nil {
+			return err
+		}
+	}
+	if err := auth.HashAdmins(a.config); err != nil {
+		return err
+	}
+	if len(a.config.Snapshot().Section("admins")) == 0 {
+		if err := a.refuseBeyondLoopback(); err != nil {
+			return err
+		}
+		return a.makeUpAdmin()
+	}
+	if a.onlyMadeUp() {
+		return a.refuseBeyondLoopback()
+	}
+	return nil
+}
+
+// makeUpAdmin makes an administrator and prints the password, once.
+func (a *assembly) makeUpAdmin() error {
+	var b [15]byte
+	rand.Read(b[:]) // never fails
+	password := hex.EncodeToString(b[:])
+	if _, err := auth.SetAdmin(a.config, madeUpName, password); err != nil {
+		return err
+	}
+	line, _ := a.config.Get("admins", madeUpName)
+	mark := config.Setting{Section: markSection, Key: markKey, Value: markOf(line)}
+	if _, err := a.config.Set(mark, true); err != nil {
+		return err
+	}
+	a.o.User, a.o.Password = madeUpName, password
+	_, err := fmt.Fprintf(a.o.Out, "An administrator was made. The password is shown this once; only its hash is kept.\n"+
+		"  user: %s\n  password: %s\n", madeUpName, password)
+	return err
+}
+
+func markOf(line string) string {
+	sum := sha256.Sum256([]byte(line))
+	return hex.EncodeToString(sum[:8])
+}
+
+// onlyMadeUp reports whether the one administrator still has the password that
+// the server made up.
+func (a *assembly) onlyMadeUp() bool {
+	s := a.config.Snapshot()
+	admins := s.Section("admins")
+	names := slices.Collect(maps.Keys(admins))
+	return len(names) == 1 && names[0] == madeUpName && s.String(markSection, markKey, "") == markOf(admins[madeUpName])
+}
+
+// refuseBeyondLoopback fails unless every address is reachable from this
+// machine only.
+func (a *assembly) refuseBeyondLoopback() error {
+	for _, address := range a.addresses() {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return fmt.Errorf("%s is no address to listen on: %w", address, err)
+		}
+		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return fmt.Errorf("refusing to listen on %s, which other machines can reach, with a password that was made up: "+
+				"name an administrator by COUCHDB_USER and COUCHDB_PASSWORD, or listen on 127.0.0.1", address)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/sectional/sectional/internal/admission"
+	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/demo"
+)
+
+// startDemo loads the demo in the background, if it is wanted. The returned
+// function stops it and waits.
+func (a *assembly) startDemo(ctx context.Context, base string) (stop func()) {
+	if !a.o.Demo {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := a.loadDemo(ctx, base); err != nil && ctx.Err() == nil {
+			a.log.Error("the demo could not be loaded", "cause", err)
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+func (a *assembly) loadDemo(ctx context.Context, base string) error {
+	size := a.o.DemoSize
+	if size == 0 {
+		size = demo.DefaultSize
+	}
+	if err := demo.Load(ctx, a.do, size, a.o.Out); err != nil {
+		return err
+	}
+	credentials := madeUpName + ":PASSWORD"
+	if a.o.User != "" {
+		credentials = a.o.User + ":" + a.o.Password
+	}
+	fmt.Fprintln(a.o.Out, "Worth trying:")
+	for _, line := range demo.Hints(base, credentials) {
+		fmt.Fprintln(a.o.Out, "  "+line)
+	}
+	return nil
+}
+
+// do sends a request to the face without a connection, as an administrator.
+func (a *assembly) do(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
+	ctx = admission.WithCaller(ctx, &auth.Caller{Name: madeUpName, Roles: []string{auth.AdminRole}})
+	r, err := http.NewRequestWithContext(ctx, method, "http://sectional"+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	answer := &recorder{header: http.Header{}, status: http.StatusOK}
+	a.api.ServeHTTP(answer, r)
+	return answer.status, answer.body.Bytes(), nil
+}
+
+// recorder is the http.ResponseWriter of requests without a connection.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+var _ io.Writer = (*recorder)(nil)
+
+func (r *recorder) Header() http.Header         { return r.header }
+func (r *recorder) WriteHeader(status int)      { r.status = status }
+func (r *recorder) Write(p []byte) (int, error) { return r.body.Write(p) }

@@ -1,0 +1,130 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/sectional/sectional/internal/config"
+)
+
+// The server ends within 5 seconds of being told to: requests in flight get
+// the first part of them.
+const graceForRequests = 4 * time.Second
+
+// listenOverrides turns the command line's address into settings.
+func listenOverrides(listen string) ([]config.Setting, error) {
+	if listen == "" {
+		return nil, nil
+	}
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return nil, fmt.Errorf("--listen %s: %w", listen, err)
+	}
+	if host == "" {
+		host = "0.0.0.0"
+	}
+	return []config.Setting{
+		{Section: "chttpd", Key: "bind_address", Value: host},
+		{Section: "chttpd", Key: "port", Value: port},
+	}, nil
+}
+
+// address is where plain HTTP listens.
+func (a *assembly) address() string {
+	s := a.config.Snapshot()
+	host := s.String("chttpd", "bind_address", "127.0.0.1")
+	if host == "any" {
+		host = "0.0.0.0"
+	}
+	return net.JoinHostPort(host, s.String("chttpd", "port", "5984"))
+}
+
+// tlsAddress is where TLS listens, "" if it is off.
+func (a *assembly) tlsAddress() string {
+	s := a.config.Snapshot()
+	if !s.Bool("ssl", "enable", false) {
+		return ""
+	}
+	host := s.String("ssl", "bind_address", s.String("chttpd", "bind_address", "127.0.0.1"))
+	return net.JoinHostPort(host, s.String("ssl", "port", "6984"))
+}
+
+func (a *assembly) addresses() []string {
+	if t := a.tlsAddress(); t != "" {
+		return []string{a.address(), t}
+	}
+	return []string{a.address()}
+}
+
+// listen opens the listeners.
+func (a *assembly) listen() ([]net.Listener, error) {
+	plain, err := net.Listen("tcp", a.address())
+	if err != nil {
+		return nil, err
+	}
+	ls := []net.Listener{plain}
+	if address := a.tlsAddress(); address != "" {
+		secured, err := a.listenTLS(address)
+		if err != nil {
+			return nil, errors.Join(err, plain.Close())
+		}
+		ls = append(ls, secured)
+	}
+	return ls, nil
+}
+
+func (a *assembly) listenTLS(address string) (net.Listener, error) {
+	s := a.config.Snapshot()
+	pair, err := tls.LoadX509KeyPair(s.String("ssl", "cert_file", ""), s.String("ssl", "key_file", ""))
+	if err != nil {
+		return nil, fmt.Errorf("the files of [ssl] cert_file and key_file can't be used: %w", err)
+	}
+	return tls.Listen("tcp", address, &tls.Config{
+		Certificates: []tls.Certificate{pair},
+		MinVersion:   tls.VersionTLS12,
+		NextProtos:   []string{"http/1.1"},
+	})
+}
+
+// serve answers requests until ctx ends, and then those in flight.
+func (a *assembly) serve(ctx context.Context, ls []net.Listener) error {
+	srv := &http.Server{
+		Handler:           a.api,
+		ReadHeaderTimeout: time.Minute,
+		IdleTimeout:       5 * time.Minute,
+		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
+	failed := make(chan error, len(ls))
+	for _, l := range ls {
+		go func() { failed <- srv.Serve(l) }()
+	}
+	fmt.Fprintf(a.o.Out, "Sectional %s listens on http://%s with its data in %s\n", a.o.Version, ls[0].Addr(), a.o.Data)
+	demo := a.startDemo(ctx, "http://"+ls[0].Addr().String())
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	close(a.done)
+	demo()
+	return errors.Join(err, a.shutDown(srv))
+}
+
+// shutDown waits for requests in flight, for as long as there is time, and
+// then cuts them.
+func (a *assembly) shutDown(srv *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), graceForRequests)
+	defer cancel()
+	err := srv.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		a.log.Warn("some requests took too long and were cut")
+		err = srv.Close()
+	}
+	return err
+}

@@ -1,0 +1,185 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/sectional/sectional/internal/admission"
+	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi"
+	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// Options say how to run. Data must be given.
+type Options struct {
+	Data     string // directory of everything the server keeps
+	Config   string // the operator's ini file; empty: none
+	Listen   string // address and port; empty: what the configuration says
+	User     string // the administrator, and the password, as the environment
+	Password string // names them; both or neither
+	Demo     bool   // load the demo's databases
+	DemoSize int    // 0: the default
+	Version  string
+	Out      io.Writer // for people: the address, the password, the demo's progress
+	Log      io.Writer // for the log
+}
+
+// localConfig is the file in the data directory that holds what is changed
+// over HTTP, administrators among it.
+const localConfig = "local.ini"
+
+// assembly is a server put together, from the bottom up.
+type assembly struct {
+	o      Options
+	log    *slog.Logger
+	config *config.Config
+	engine *pebblekv.Engine
+	store  *store.Store
+	users  *admission.Users
+	api    *couchapi.API
+	done   chan struct{} // closed when the server stops: feeds end
+}
+
+// Run serves until ctx ends, then lets what is in flight come to its end and
+// takes everything down. It returns nil after such an end.
+func Run(ctx context.Context, o Options) (err error) {
+	a := &assembly{o: o, done: make(chan struct{})}
+	defer func() { err = errors.Join(err, a.close()) }()
+	if err := a.open(ctx); err != nil {
+		return err
+	}
+	ls, err := a.listen()
+	if err != nil {
+		return err
+	}
+	return a.serve(ctx, ls)
+}
+
+// open puts the parts together. The engine comes first: it holds the lock on
+// the directory, so that a second process changes nothing.
+func (a *assembly) open(ctx context.Context) (err error) {
+	a.log = slog.New(slog.NewTextHandler(a.o.Log, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	if a.engine, err = pebblekv.Open(pebblekv.Options{Dir: a.o.Data, Logger: a.log}); err != nil {
+		return err
+	}
+	if err = a.configure(); err != nil {
+		return err
+	}
+	a.users = &admission.Users{}
+	who := auth.New(auth.Options{Config: a.config, Users: a.users, Log: a.log})
+	rules := admission.New(who)
+	a.store, err = store.Open(ctx, a.engine, store.Options{
+		Logger:       a.log,
+		Admission:    rules,
+		KeepBeaten:   a.config.Snapshot().Duration("sectional", "keep_beaten", time.Second, 10*time.Minute),
+		MaxPartition: maxPartition(a.config),
+	})
+	if err != nil {
+		return err
+	}
+	a.users.Use(a.store)
+	a.api = couchapi.New(couchapi.Options{
+		Store: a.store, Auth: who, Rules: rules, Config: a.config, Log: a.log,
+		Version: a.o.Version, Done: a.done, Disk: gauges(a.engine),
+	})
+	return a.api.MakeSystemDatabases(ctx)
+}
+
+// maxPartition gives the setting of that name as the store asks for it.
+func maxPartition(c *config.Config) func() uint64 {
+	size := config.Derive(c, func(s *config.Snapshot) uint64 {
+		return uint64(max(0, s.Int("couchdb", "max_partition_size", 0)))
+	})
+	return size.Value
+}
+
+// configure reads the configuration and makes sure of an administrator and of
+// the secret for cookies.
+func (a *assembly) configure() (err error) {
+	overrides, err := listenOverrides(a.o.Listen)
+	if err != nil {
+		return err
+	}
+	a.config, err = config.Open(config.Options{
+		File: a.o.Config, Local: filepath.Join(a.o.Data, localConfig), Overrides: overrides,
+	})
+	if err != nil {
+		return err
+	}
+	a.setLogLevel()
+	if err := a.ensureAdmin(); err != nil {
+		return err
+	}
+	return auth.EnsureSecret(a.config)
+}
+
+// logLevels are CouchDB's names for how much is logged.
+var logLevels = map[string]slog.Level{
+	"debug": slog.LevelDebug, "info": slog.LevelInfo, "notice": slog.LevelInfo, "warning": slog.LevelWarn, "warn": slog.LevelWarn,
+	"error": slog.LevelError, "err": slog.LevelError, "critical": slog.LevelError, "crit": slog.LevelError,
+	"alert": slog.LevelError, "emergency": slog.LevelError, "emerg": slog.LevelError, "none": slog.LevelError + 4,
+}
+
+// setLogLevel makes the logger follow [log] level. The engine was opened
+// before the configuration was read and keeps the first one.
+func (a *assembly) setLogLevel() {
+	level := new(slog.LevelVar)
+	follow := func(s *config.Snapshot) {
+		if l, ok := logLevels[s.String("log", "level", "info")]; ok {
+			level.Set(l)
+		}
+	}
+	follow(a.config.Snapshot())
+	a.config.Subscribe(follow)
+	a.log = slog.New(slog.NewTextHandler(a.o.Log, &slog.HandlerOptions{Level: level}))
+}
+
+// close takes down what open put up, the other way round.
+func (a *assembly) close() error {
+	var errs []error
+	if a.api != nil {
+		a.api.Wait()
+	}
+	if a.users != nil {
+		a.users.Close()
+	}
+	if a.store != nil {
+		errs = append(errs, a.store.Close())
+	}
+	if a.engine != nil {
+		errs = append(errs, a.engine.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Check reads all data in a directory and reports what is wrong with it. No
+// server may be running on it.
+func Check(ctx context.Context, data string, out io.Writer) (err error) {
+	if _, err := os.Stat(data); err != nil {
+		return fmt.Errorf("there is no data directory %s", data)
+	}
+	log := slog.New(slog.DiscardHandler)
+	e, err := pebblekv.Open(pebblekv.Options{Dir: data, Logger: log, Age: 24 * time.Hour})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	s, err := store.Open(ctx, e, store.Options{Logger: log, Idle: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := s.Check(ctx); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(out, "All data in", data, "is sound.")
+	return err
+}

@@ -1,0 +1,302 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+)
+
+// running is a server under test.
+type running struct {
+	t    *testing.T
+	base string
+	said string // what it printed before it was up
+	stop func() error
+}
+
+// start runs a server until it listens.
+func start(t *testing.T, o Options) *running {
+	t.Helper()
+	if o.Listen == "" {
+		o.Listen = "127.0.0.1:0"
+	}
+	read, write := io.Pipe()
+	var log bytes.Buffer
+	o.Out, o.Log, o.Version = write, &log, "test"
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		err := Run(ctx, o)
+		write.CloseWithError(io.EOF)
+		ended <- err
+	}()
+	r := &running{t: t}
+	lines := bufio.NewReader(read)
+	for r.base == "" {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("the server ended at once: %v\n%s", <-ended, log.String())
+		}
+		r.said += line
+		if m := regexp.MustCompile(`listens on (http://\S+)`).FindStringSubmatch(line); m != nil {
+			r.base = m[1]
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, lines) }()
+	stopped := false
+	r.stop = func() error {
+		if stopped {
+			return nil
+		}
+		stopped = true
+		cancel()
+		return <-ended
+	}
+	t.Cleanup(func() {
+		if err := r.stop(); err != nil {
+			t.Errorf("at the end: %v", err)
+		}
+	})
+	return r
+}
+
+// refuses runs a server that must not start and gives the reason.
+func refuses(t *testing.T, o Options) error {
+	t.Helper()
+	o.Out, o.Log = io.Discard, io.Discard
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	err := Run(ctx, o)
+	if err == nil {
+		t.Fatal("the server started")
+	}
+	return err
+}
+
+func (r *running) get(path, user, password string) (int, string) {
+	r.t.Helper()
+	q, err := http.NewRequest("GET", r.base+path, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if user != "" {
+		q.SetBasicAuth(user, password)
+	}
+	w, err := http.DefaultClient.Do(q)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer w.Body.Close()
+	b, err := io.ReadAll(w.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return w.StatusCode, string(b)
+}
+
+func TestMadeUpAdministrator(t *testing.T) {
+	data := t.TempDir()
+	r := start(t, Options{Data: data})
+	m := regexp.MustCompile(`(?m)^\s*password:?\s+(\S+)$`).FindStringSubmatch(r.said)
+	if m == nil || !strings.Contains(r.said, "user: admin") {
+		t.Fatalf("no password in %q", r.said)
+	}
+	if status, body := r.get("/_all_dbs", "admin", m[1]); status != 200 || body != `["_replicator","_users"]`+"\n" {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, _ := r.get("/_all_dbs", "", ""); status != 401 {
+		t.Errorf("nobody gets %d", status)
+	}
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := os.ReadFile(filepath.Join(data, localConfig))
+	if err != nil || bytes.Contains(kept, []byte(m[1])) {
+		t.Errorf("%v; the file holds the password itself", err)
+	}
+	if err := refuses(t, Options{Data: data, Listen: "0.0.0.0:0"}); !strings.Contains(err.Error(), "refusing to listen") {
+		t.Errorf("beyond this machine: %v", err)
+	}
+	again := start(t, Options{Data: data})
+	if strings.Contains(again.said, "password:") {
+		t.Errorf("the second start says %q", again.said)
+	}
+	if status, _ := again.get("/_all_dbs", "admin", m[1]); status != 200 {
+		t.Errorf("the password does not hold: %d", status)
+	}
+}
+
+func TestNeverBeyondThisMachineWithoutAPassword(t *testing.T) {
+	for _, listen := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0"} {
+		if err := refuses(t, Options{Data: t.TempDir(), Listen: listen}); !strings.Contains(err.Error(), "refusing to listen") {
+			t.Errorf("%s: %v", listen, err)
+		}
+	}
+	start(t, Options{Data: t.TempDir(), Listen: "0.0.0.0:0", User: "adm", Password: "pass"})
+}
+
+func TestAdministratorOfTheEnvironment(t *testing.T) {
+	data := t.TempDir()
+	r := start(t, Options{Data: data, User: "adm", Password: "one"})
+	if status, _ := r.get("/_all_dbs", "adm", "one"); status != 200 {
+		t.Errorf("got %d", status)
+	}
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	r = start(t, Options{Data: data, User: "adm", Password: "two"})
+	if status, _ := r.get("/_all_dbs", "adm", "two"); status != 200 {
+		t.Errorf("the new password: %d", status)
+	}
+	if status, _ := r.get("/_all_dbs", "adm", "one"); status != 401 {
+		t.Errorf("the old password: %d", status)
+	}
+	if err := refuses(t, Options{Data: t.TempDir(), User: "adm"}); !errors.Is(err, errHalfAdmin) {
+		t.Errorf("half an administrator: %v", err)
+	}
+}
+
+func TestSecondServerOnTheData(t *testing.T) {
+	data := t.TempDir()
+	start(t, Options{Data: data, User: "adm", Password: "pass"})
+	err := refuses(t, Options{Data: data})
+	if !dberr.Is(err, dberr.Unavailable) || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("got %v", err)
+	}
+	if err := Check(context.Background(), data, io.Discard); !dberr.Is(err, dberr.Unavailable) {
+		t.Errorf("Check beside a server: %v", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	data := t.TempDir()
+	r := start(t, Options{Data: data, User: "adm", Password: "pass"})
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := Check(context.Background(), data, &out); err != nil || !strings.Contains(out.String(), "sound") {
+		t.Errorf("%v %q", err, out.String())
+	}
+	if err := Check(context.Background(), filepath.Join(data, "none"), io.Discard); err == nil {
+		t.Errorf("a directory that is not there was checked")
+	}
+}
+
+// TestStopEndsFeeds stops a server to which a feed is connected: the feed ends
+// in order, and so does the server.
+func TestStopEndsFeeds(t *testing.T) {
+	r := start(t, Options{Data: t.TempDir(), User: "adm", Password: "pass"})
+	q, err := http.NewRequest("GET", r.base+"/_db_updates?feed=continuous&heartbeat=60000", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.SetBasicAuth("adm", "pass")
+	w, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Body.Close()
+	lines := bufio.NewScanner(w.Body)
+	if !lines.Scan() || !strings.Contains(lines.Text(), "_users") {
+		t.Fatalf("first line %q", lines.Text())
+	}
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	last := ""
+	for lines.Scan() {
+		last = lines.Text()
+	}
+	if lines.Err() != nil || !strings.Contains(last, "last_seq") {
+		t.Errorf("the feed ended with %q, %v", last, lines.Err())
+	}
+}
+
+func TestTLS(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := certificate(t, dir)
+	port := freePort(t)
+	file := filepath.Join(dir, "sectional.ini")
+	ini := fmt.Sprintf("[ssl]\nenable = true\nport = %d\ncert_file = %s\nkey_file = %s\n", port, cert, key)
+	if err := os.WriteFile(file, []byte(ini), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start(t, Options{Data: filepath.Join(dir, "data"), Config: file, User: "adm", Password: "pass"})
+	pem, err := os.ReadFile(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	w, err := client.Get(fmt.Sprintf("https://127.0.0.1:%d/", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Body.Close()
+	var got struct{ CouchDB string }
+	if err := json.NewDecoder(w.Body).Decode(&got); err != nil || got.CouchDB != "Welcome" {
+		t.Errorf("%v %v", got, err)
+	}
+	client.CloseIdleConnections()
+}
+
+// certificate writes a certificate for this machine and its key.
+func certificate(t *testing.T, dir string) (cert, key string) {
+	t.Helper()
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &k.PublicKey, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalECPrivateKey(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for name, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "EC PRIVATE KEY", Bytes: private}} {
+		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, key
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
