@@ -93,7 +93,7 @@ func databaseRoutes() []route {
 		{methods: "GET", pattern: "/{db}/_security", rights: member, run: getSecurity, class: classAdmin},
 		{methods: "PUT", pattern: "/{db}/_revs_limit", rights: dbOwner, run: putRevsLimit, class: classAdmin, allow: "PUT,GET"},
 		{methods: "GET", pattern: "/{db}/_revs_limit", rights: member, run: getRevsLimit, class: classAdmin},
-		{methods: "PUT", pattern: "/{db}/_purged_infos_limit", rights: dbOwner, run: putPurgedLimit, class: classAdmin, allow: "PUT,GET"},
+		{methods: "PUT", pattern: "/{db}/_purged_infos_limit", rights: dbOwner, run: putPurgedLimit, class: classAdmin, allow: "GET,PUT"},
 		{methods: "GET", pattern: "/{db}/_purged_infos_limit", rights: member, run: getPurgedLimit, class: classAdmin},
 		{methods: "POST", pattern: "/{db}/_compact", rights: dbAdmin, run: compact, class: classAdmin},
 		{methods: "POST", pattern: "/{db}/_compact/{ddoc}", rights: dbAdmin, run: compactViews, class: classAdmin},

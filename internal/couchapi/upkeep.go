@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -69,6 +70,13 @@ func shards(r *request) error {
 
 // shardOf answers GET /{db}/_shards/{id}.
 func shardOf(r *request) error {
+	id, err := document.ParseID(r.arg("id"), 0)
+	if err == nil && r.db.Partitioned() {
+		err = id.CheckPartitioned()
+	}
+	if err != nil {
+		return err
+	}
 	return r.json(http.StatusOK, []byte(`{"range":"`+wholeRange+`","nodes":["`+thisNode+`"]}`))
 }
 
