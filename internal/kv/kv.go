@@ -17,6 +17,10 @@
 // Durability. When Update returns nil the writes are on disk, and only then can
 // any View see them: a snapshot never holds a write that a crash could take
 // back. A reader that begins after an Update returned sees its writes.
+//
+// Errors are of the kinds named at each method; besides, a cancelled context
+// gives its own error as it is, a closed or stopped engine Unavailable, and a
+// disk that can't be read Internal.
 package kv
 
 import (
@@ -28,8 +32,8 @@ import (
 // called from many goroutines.
 type Engine interface {
 	// View runs fn over a snapshot of all durable writes. The snapshot and
-	// its iterators must not be used after fn returns. fn's error is
-	// returned as it is. Errors: SnapshotTooOld when the closure outlives
+	// its iterators must not be used after fn returns. fn runs once and its
+	// error is returned as it is. Errors: SnapshotTooOld when the closure outlives
 	// Limits.Age (returned by the reads within it).
 	View(ctx context.Context, fn func(Snapshot) error) error
 
@@ -39,7 +43,9 @@ type Engine interface {
 	// is written and that error is returned as it is; even then Update
 	// returns only when everything fn read is durable, so that a refusal
 	// never tells of a write that a crash could take back.
-	// Errors: TooLarge for keys, values or transactions over the limits;
+	// fn itself begins no Update. Errors: TooLarge for keys, values or
+	// transactions over the limits (from Put and Delete already);
+	// SnapshotTooOld when fn outlives Limits.Age;
 	// UnknownOutcome when the commit may or may not have happened (nothing
 	// but a row written in the same transaction can tell).
 	Update(ctx context.Context, fn func(Txn) error) error
@@ -52,22 +58,25 @@ type Engine interface {
 	// Limits tells what the engine accepts; it never changes.
 	Limits() Limits
 
-	// Close waits for running closures and releases the engine.
+	// Close waits for running closures and releases the engine. Calls after
+	// it get Unavailable; closing again does nothing.
 	Close() error
 }
 
-// Snapshot reads one state of the store.
+// Snapshot reads one state of the store. Several goroutines may read one at
+// once; an iterator, and a Txn with all its iterators, are for one goroutine.
 type Snapshot interface {
 	// Get returns the value of key, which the caller owns. ErrNotFound if
 	// there is none.
 	Get(key []byte) ([]byte, error)
 	// Iterate gives an iterator over r, placed before its first key in the
-	// direction of travel. The caller closes it.
+	// direction of travel. The caller closes it before the closure returns.
+	// In a Txn it walks what the transaction sees at this moment, whatever
+	// it writes during the walk.
 	Iterate(r Range, o IterOptions) (Iterator, error)
 }
 
-// Txn is a snapshot that can be written to; it sees its own writes. A Txn is
-// for one goroutine. Keys and values given to it may be reused by the caller
+// Txn is a snapshot that can be written to; it sees its own writes. Keys and values given to it may be reused by the caller
 // after the call.
 type Txn interface {
 	Snapshot
@@ -80,22 +89,27 @@ type Txn interface {
 	Delete(key []byte) error
 	// DeleteOnce removes a key that has been put exactly once since it last
 	// did not exist. Engines may make the pair vanish without a tombstone;
-	// for keys put more than once the result is undefined.
+	// for keys that are absent or were put more than once the result is
+	// undefined. Several puts within one transaction count as one.
 	DeleteOnce(key []byte) error
 }
 
 // Iterator walks keys of a range in byte order. Key is valid until the next
-// move; Value is a copy that the caller owns.
+// move and not changed; Value is a copy that the caller owns. Both are called
+// only after a move that reported true.
 type Iterator interface {
 	// Next moves to the next key in the direction of travel (at first: onto
 	// the first key) and reports whether there is one.
 	Next() bool
 	// Seek moves to the first key at or beyond key in the direction of
-	// travel, within the range, and reports whether there is one.
+	// travel (walking backward: the last key at or before it), within the
+	// range, and reports whether there is one. It may go back.
 	Seek(key []byte) bool
 	Key() []byte
 	Value() ([]byte, error)
 	// Err tells why the last move reported false; nil at the end of the range.
+	// Engines look at the age of the snapshot only now and then while
+	// walking, at least every thousand rows.
 	Err() error
 	Close() error
 }

@@ -83,7 +83,7 @@ func (c *checked) View(ctx context.Context, fn func(kv.Snapshot) error) error {
 func (c *checked) Update(ctx context.Context, fn func(kv.Txn) error) error {
 	var own error
 	err := c.e.Update(ctx, func(t kv.Txn) error {
-		ct := &checkedTxn{checkedSnapshot: checkedSnapshot{c: c, s: t}, t: t}
+		ct := &checkedTxn{checkedSnapshot: checkedSnapshot{c: c, s: t, alone: true}, t: t}
 		defer ct.end()
 		own = fn(ct)
 		return own
@@ -146,13 +146,17 @@ type checkedSnapshot struct {
 	s     kv.Snapshot
 	ended atomic.Bool
 	busy  atomic.Bool
+	alone bool // for one goroutine, as transactions are
 	open  atomic.Int64
 }
 
-// enter begins a call by the goroutine of the closure; leave ends it.
+// enter begins a call; leave ends it.
 func (s *checkedSnapshot) enter(op string) (leave func()) {
 	if s.ended.Load() {
 		s.c.t.Errorf("kv: %s after the closure returned", op)
+	}
+	if !s.alone {
+		return func() {}
 	}
 	if !s.busy.CompareAndSwap(false, true) {
 		s.c.t.Errorf("kv: %s beside another call of the same transaction", op)
@@ -180,7 +184,7 @@ func (s *checkedSnapshot) get(op string, key []byte, get func([]byte) ([]byte, e
 	return value, err
 }
 
-// Get implements kv.Snapshot. Views may be read by several goroutines.
+// Get implements kv.Snapshot.
 func (s *checkedSnapshot) Get(key []byte) ([]byte, error) { return s.get("Get", key, s.s.Get) }
 
 // Iterate implements kv.Snapshot.

@@ -29,6 +29,7 @@ type Model struct {
 	limits kv.Limits
 	now    func() time.Time
 	open   sync.RWMutex // read-held by running calls; taken for good by Close
+	close  sync.Once
 
 	mu struct {
 		sync.Mutex
@@ -163,7 +164,7 @@ func (m *Model) Discard(ctx context.Context, r kv.Range) error {
 
 // Close implements kv.Engine.
 func (m *Model) Close() error {
-	m.open.Lock()
+	m.close.Do(m.open.Lock)
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -56,6 +57,7 @@ type Engine struct {
 	stats  counters
 
 	open    sync.RWMutex // read-held by every running call; Close takes it for good
+	close   sync.Once
 	states  states
 	failure failure
 
@@ -85,13 +87,30 @@ func Open(o Options) (*Engine, error) {
 	e := &Engine{lock: lock, log: o.Logger, limits: o.limits(), now: o.Now}
 	e.commit.recent = newRecent(maxRecent)
 	disk := newFailStop(o.FS, e.fail)
-	e.db, err = pebble.Open(o.Dir, o.pebble(disk, lock, &e.stats))
+	e.db, err = openPebble(o.Dir, o.pebble(disk, lock, &e.stats))
 	if err != nil {
 		return nil, errors.Join(openError(o.Dir, err), lock.Close())
 	}
 	disk.arm()
 	e.states.init(e.db.NewSnapshot())
 	return e, nil
+}
+
+// openPebble is pebble.Open with an error where Pebble panics because the first
+// manifest can't be written.
+func openPebble(dir string, o *pebble.Options) (db *pebble.DB, err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case runtime.Error:
+			panic(r)
+		case error:
+			db, err = nil, r
+		default:
+			panic(r)
+		}
+	}()
+	return pebble.Open(dir, o)
 }
 
 func openError(dir string, err error) error {
@@ -139,9 +158,11 @@ func (e *Engine) View(ctx context.Context, fn func(kv.Snapshot) error) error {
 }
 
 // Close implements kv.Engine.
-func (e *Engine) Close() error {
-	e.open.Lock() // waits for running calls; kept, so that later ones fail
-	e.states.close()
-	err := e.db.Close()
-	return errors.Join(err, e.lock.Close())
+func (e *Engine) Close() (err error) {
+	e.close.Do(func() {
+		e.open.Lock() // waits for running calls; kept, so that later ones fail
+		e.states.close()
+		err = errors.Join(e.db.Close(), e.lock.Close())
+	})
+	return dberr.Wrap("pebblekv.Close", err)
 }

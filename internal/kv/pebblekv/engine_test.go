@@ -26,10 +26,15 @@ func open(t testing.TB, o Options) *Engine {
 			o.Dir = t.TempDir()
 		}
 	}
-	o.Logger = slog.New(slog.DiscardHandler)
-	e, err := Open(o)
+	e, err := Open(quiet(o))
 	if err != nil {
 		t.Fatalf("Open: %v", err)
 	}
 	return e
+}
+
+// quiet takes the log away.
+func quiet(o Options) Options {
+	o.Logger = slog.New(slog.DiscardHandler)
+	return o
 }

@@ -78,16 +78,22 @@ func (f *failStop) openVital(name string, open func() (vfs.File, error)) (vfs.Fi
 		return open()
 	}
 	if f.stopped.Load() {
-		return &vitalFile{File: voidFile{}, fs: f}, nil
+		return f.void()
 	}
 	inner, err := open()
 	if f.caught(err) {
-		return &vitalFile{File: voidFile{}, fs: f}, nil
+		return f.void()
 	}
 	if err != nil {
 		return nil, err
 	}
 	return &vitalFile{File: inner, fs: f}, nil
+}
+
+// void gives a file that is nowhere, in place of one not made any more.
+func (f *failStop) void() (vfs.File, error) {
+	inner, err := vfs.NewMem().Create("void", vfs.WriteCategoryUnspecified)
+	return &vitalFile{File: inner, fs: f}, err
 }
 
 // Remove implements vfs.FS.
@@ -183,12 +189,3 @@ func (v *vitalFile) Close() error {
 	}
 	return err
 }
-
-// voidFile stands for a file that is not made any more. Only its writing side
-// is ever called, and vitalFile answers that.
-type voidFile struct{ vfs.File }
-
-func (voidFile) Close() error                           { return nil }
-func (voidFile) Preallocate(offset, length int64) error { return nil }
-func (voidFile) Prefetch(offset, length int64) error    { return nil }
-func (voidFile) Fd() uintptr                            { return vfs.InvalidFd }

@@ -16,8 +16,10 @@ type counters struct {
 func listener(log *slog.Logger, c *counters) *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) {
-			c.backgroundErrors.Add(1)
-			log.Error("the storage engine failed in the background", "err", err)
+			// Pebble tries again at once: log the 1st, 2nd, 4th, 8th …
+			if n := c.backgroundErrors.Add(1); n&(n-1) == 0 {
+				log.Error("the storage engine failed in the background", "times", n, "err", err)
+			}
 		},
 		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
 			c.stalls.Add(1)

@@ -93,6 +93,7 @@ func (o Options) pebble(fs vfs.FS, lock *pebble.Lock, stats *counters) *pebble.O
 		p.Levels[i].IndexBlockSize = 64 << 10
 		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
+	p.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionBalanced })
 	if o.tune != nil {
 		o.tune(p)
 	}
@@ -108,10 +109,17 @@ func (l logger) Infof(format string, args ...any) { l.log.Debug(fmt.Sprintf(form
 // Errorf implements pebble.Logger.
 func (l logger) Errorf(format string, args ...any) { l.log.Error(fmt.Sprintf(format, args...)) }
 
-// Fatalf implements pebble.Logger. What a disk can do wrong is caught by
-// failStop; the rest are broken invariants of Pebble's.
+// fatal is what Pebble can't go on after.
+type fatal struct{ message string }
+
+// Error implements error.
+func (f fatal) Error() string { return f.message }
+
+// Fatalf implements pebble.Logger, which must not return. What a disk can do
+// wrong to an open engine is caught by failStop, so that here are left broken
+// invariants of Pebble's, and failures during Open, which recovers from them.
 func (l logger) Fatalf(format string, args ...any) {
-	message := fmt.Sprintf(format, args...)
-	l.log.Error(message)
-	panic(message)
+	f := fatal{fmt.Sprintf(format, args...)}
+	l.log.Error(f.message)
+	panic(f)
 }

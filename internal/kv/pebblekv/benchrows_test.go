@@ -1,0 +1,78 @@
+package pebblekv
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/kv/kvtest"
+)
+
+// Keys as the keyspace makes them: a database number, a kind, an id.
+func headKey(i int) []byte { return fmt.Appendf(nil, "\x01\x00\x00\x00\x00\x07d%s\x00h", docID(i)) }
+func bodyKey(i int) []byte { return fmt.Appendf(nil, "\x01\x00\x00\x00\x00\x07d%s\x00w", docID(i)) }
+func docID(i int) string   { return fmt.Sprintf("sensor-%04d:20261121T%08d", i%1000, i) }
+func feedKey(i int) []byte {
+	return binary.BigEndian.AppendUint64([]byte("\x01\x00\x00\x00\x00\x07s\x00\x00\x00\x00"), uint64(i))
+}
+
+// body gives a JSON document of about 1 KB that compresses as documents do.
+func body(i int) []byte {
+	r := kvtest.NewRand(uint64(i))
+	var w strings.Builder
+	fmt.Fprintf(&w, `{"type":"reading","sensor":"bridge-%d","at":"2026-11-21T%02d:%02d:%02d.%03dZ","values":[`,
+		i%1000, r.IntN(24), r.IntN(60), r.IntN(60), r.IntN(1000))
+	for w.Len() < 600 {
+		fmt.Fprintf(&w, `{"axis":"%c","mean":%.6f,"peak":%d},`, 'x'+rune(r.IntN(3)), r.NormFloat64(), r.IntN(100000))
+	}
+	w.WriteString(`null],"note":"`)
+	words := []string{"nominal", "drift", "temperature", "calibrated", "vibration", "northern", "pylon", "overload", "wind"}
+	for w.Len() < 1000 {
+		w.WriteString(words[r.IntN(len(words))] + " ")
+	}
+	w.WriteString(`"}`)
+	return []byte(w.String())
+}
+
+// putDoc writes the rows of document i.
+func putDoc(t kv.Txn, i int, text []byte) error {
+	small := kvtest.NewRand(uint64(i)).Bytes(60)
+	for _, row := range []struct{ key, value []byte }{{headKey(i), small}, {bodyKey(i), text}, {feedKey(i), small}} {
+		if err := t.Put(row.key, row.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cpuSeconds gives the processor time of the process, background work included:
+// it tells more than the clock on a machine that does other things too.
+func cpuSeconds(b *testing.B) float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	seconds := func(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
+	return seconds(u.Utime) + seconds(u.Stime)
+}
+
+// residentMB gives the resident size of the process, 0 where that is unknown.
+func residentMB(b *testing.B) float64 {
+	runtime.GC()
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		var kb float64
+		if n, _ := fmt.Sscanf(line, "VmRSS: %f kB", &kb); n == 1 {
+			return kb / 1024
+		}
+	}
+	return 0
+}
