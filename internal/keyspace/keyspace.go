@@ -184,9 +184,12 @@ func (s *Space) print(db uint64, parts []Part) string {
 	}
 	b.WriteString(s.Name)
 	for _, p := range parts {
-		if p.kind == Text || p.kind == Tail {
+		switch p.kind {
+		case Text:
 			fmt.Fprintf(&b, " %q", p.text)
-		} else {
+		case Tail:
+			fmt.Fprintf(&b, " %+q", p.text)
+		default:
 			fmt.Fprintf(&b, " %d", p.num)
 		}
 	}

@@ -35,9 +35,26 @@ type running struct {
 	stop func() error
 }
 
+// quick is a configuration whose passwords cost little: what they cost is not
+// tested here.
+const quick = "[chttpd_auth]\niterations = 1000\n"
+
+// configured gives the name of an ini file with this text and quick.
+func configured(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "sectional.ini")
+	if err := os.WriteFile(name, []byte(quick+text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
 // start runs a server until it listens.
 func start(t *testing.T, o Options) *running {
 	t.Helper()
+	if o.Config == "" {
+		o.Config = configured(t, "")
+	}
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
 	}
@@ -238,12 +255,8 @@ func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := certificate(t, dir)
 	port := freePort(t)
-	file := filepath.Join(dir, "sectional.ini")
 	ini := fmt.Sprintf("[ssl]\nenable = true\nport = %d\ncert_file = %s\nkey_file = %s\n", port, cert, key)
-	if err := os.WriteFile(file, []byte(ini), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	start(t, Options{Data: filepath.Join(dir, "data"), Config: file, User: "adm", Password: "pass"})
+	start(t, Options{Data: filepath.Join(dir, "data"), Config: configured(t, ini), User: "adm", Password: "pass"})
 	pem, err := os.ReadFile(cert)
 	if err != nil {
 		t.Fatal(err)

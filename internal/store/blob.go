@@ -104,8 +104,20 @@ func (s Scope) Upload(ctx context.Context, id document.ID, r io.Reader, u Upload
 	b := blob{length: w.length, partition: s.db.sharing(id)}
 	w.sha.Sum(b.sha[:0])
 	return a, dberr.Wrap("store.Upload", s.db.store.commit(ctx, func(tx kv.Txn) error {
+		// Without this row the sweeper has taken the chunks for an orphan's.
+		if _, err := tx.GetForUpdate(s.db.pendingKey(deadline, n)); err != nil {
+			return expired(err)
+		}
 		return tx.Put(s.db.blobKey(n), b.encode())
 	}))
+}
+
+// expired makes the absence of an upload's pending row a timeout.
+func expired(err error) error {
+	if errors.Is(err, kv.ErrNotFound) {
+		return dberr.New(dberr.Timeout, "timeout", "The upload took too long.")
+	}
+	return err
 }
 
 // sharing is the partition within which a document's blobs are shared.
@@ -192,7 +204,12 @@ func (w *blobWriter) flush() error {
 	if len(w.buf) == 0 {
 		return nil
 	}
-	err := w.db.store.engine.Update(w.ctx, func(tx kv.Txn) error {
+	put := func(tx kv.Txn) error {
+		// The rows of a dropped database go when no transaction that saw it
+		// alive can be running any more.
+		if _, err := w.db.readLane(tx.Get(laneKey(w.db.number))); err != nil {
+			return err
+		}
 		for i := 0; i*chunkSize < len(w.buf); i++ {
 			chunk := w.buf[i*chunkSize : min((i+1)*chunkSize, len(w.buf))]
 			if err := tx.Put(w.db.blobChunkKey(w.number, w.next+uint64(i)), chunk); err != nil {
@@ -200,7 +217,11 @@ func (w *blobWriter) flush() error {
 			}
 		}
 		return nil
-	})
+	}
+	err := w.db.store.engine.Update(w.ctx, put)
+	for dberr.Is(err, dberr.UnknownOutcome) { // the same rows once more do no harm
+		err = w.db.store.engine.Update(w.ctx, put)
+	}
 	w.next += uint64((len(w.buf) + chunkSize - 1) / chunkSize)
 	w.buf = w.buf[:0]
 	return err

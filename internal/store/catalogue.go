@@ -85,15 +85,17 @@ func (s *Store) Create(ctx context.Context, name string, c Creation) (*Database,
 		return nil, err
 	}
 	e := entry{partitioned: c.Partitioned, incarnation: incarnation, created: s.o.Clock()}
-	err = s.commit(ctx, func(tx kv.Txn) error { return s.create(tx, name, e, c) })
+	err = s.commit(ctx, func(tx kv.Txn) error { return s.create(tx, name, &e, c) })
 	if err != nil {
 		return nil, dberr.Wrap("store.Create", err)
 	}
+	s.forget(name, e.number-1) // one whose drop has been committed, but is still open here
 	s.updates.wake()
 	return s.Database(ctx, name)
 }
 
-func (s *Store) create(tx kv.Txn, name string, e entry, c Creation) error {
+// create writes the rows of a database and numbers e.
+func (s *Store) create(tx kv.Txn, name string, e *entry, c Creation) error {
 	key := catalogueKey(name)
 	if _, err := tx.GetForUpdate(key); !errors.Is(err, kv.ErrNotFound) {
 		if err == nil {
@@ -136,6 +138,7 @@ func catalogueKey(name string) []byte { return keyspace.Catalogue.Key(0, keyspac
 // Drop removes a database at once: no door finds it any more. Its rows are
 // cleaned up in the background. NotFound if it is not there.
 func (s *Store) Drop(ctx context.Context, name string) error {
+	var number uint64
 	err := s.commit(ctx, func(tx kv.Txn) error {
 		key := catalogueKey(name)
 		value, err := tx.GetForUpdate(key)
@@ -149,6 +152,7 @@ func (s *Store) Drop(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
+		number = e.number
 		if err := tx.Delete(key); err != nil {
 			return err
 		}
@@ -164,21 +168,24 @@ func (s *Store) Drop(ctx context.Context, name string) error {
 	if err != nil {
 		return dberr.Wrap("store.Drop", err)
 	}
-	s.forget(name)
+	s.forget(name, number)
 	s.updates.wake()
 	return nil
 }
 
-// forget closes the open database of a name that was dropped.
-func (s *Store) forget(name string) {
+// forget closes the open database of a name if its number is at most the one
+// given: that is dropped, and those before it were.
+func (s *Store) forget(name string, number uint64) {
 	s.open.Lock()
 	d := s.open.databases[name]
+	if d == nil || d.number > number {
+		s.open.Unlock()
+		return
+	}
 	delete(s.open.databases, name)
 	s.open.Unlock()
-	if d != nil {
-		d.dropped.Store(true)
-		d.watch.wakeAll()
-	}
+	d.dropped.Store(true)
+	d.watch.wakeAll()
 }
 
 // Database opens a database. NotFound not_found "Database does not exist."
@@ -214,7 +221,7 @@ func (s *Store) Database(ctx context.Context, name string) (*Database, error) {
 // database was dropped since it was read.
 func (s *Store) remember(ctx context.Context, name string, d *Database) (*Database, error) {
 	s.open.Lock()
-	if first := s.open.databases[name]; first != nil {
+	if first := s.open.databases[name]; first != nil && first.number >= d.number {
 		s.open.Unlock()
 		return first, nil
 	}
@@ -222,7 +229,7 @@ func (s *Store) remember(ctx context.Context, name string, d *Database) (*Databa
 	s.open.Unlock()
 	there, err := s.exists(ctx, keyspace.LaneHead.Key(d.number, keyspace.U(0)))
 	if err == nil && !there {
-		s.forget(name)
+		s.forget(name, d.number)
 		err = errNoDatabase
 	}
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
-	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 )
@@ -29,7 +28,7 @@ type Database struct {
 	dropped  atomic.Bool
 	settings atomic.Pointer[settings]
 	// hidden are the partitions that are being dropped; nil for none.
-	hidden atomic.Pointer[map[document.Partition]bool]
+	hidden atomic.Pointer[hiding]
 	queue  queue
 	watch  watch
 	ranks  struct {
@@ -66,10 +65,32 @@ func (s *Store) load(v kv.Snapshot, name string, e entry) (*Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.loadSettings(v, l.version); err != nil {
+	f, err := d.loadDefinitions(v, l.version)
+	if err != nil {
 		return nil, err
 	}
-	return d, d.loadHidden(v)
+	d.define(f)
+	return d, nil
+}
+
+// definitions are what a process keeps in memory of a database: rows that
+// change seldom, each time with the version in the lane head.
+type definitions struct {
+	settings *settings
+	hidden   *hiding
+}
+
+func (d *Database) loadDefinitions(v kv.Snapshot, version uint64) (f definitions, err error) {
+	if f.settings, err = d.loadSettings(v, version); err != nil {
+		return f, err
+	}
+	f.hidden, err = d.loadHidden(v)
+	return f, err
+}
+
+func (d *Database) define(f definitions) {
+	d.settings.Store(f.settings)
+	d.hidden.Store(f.hidden)
 }
 
 // readLane decodes what a read of the lane head gave.
@@ -83,11 +104,11 @@ func (d *Database) readLane(value []byte, err error) (lane, error) {
 	return decodeLane(value)
 }
 
-func (d *Database) loadSettings(v kv.Snapshot, version uint64) error {
+func (d *Database) loadSettings(v kv.Snapshot, version uint64) (*settings, error) {
 	set := &settings{version: version, revsLimit: defaultRevsLimit, purgedInfosLimit: defaultPurgedInfos}
 	var err error
 	if set.security, err = v.Get(settingKey(d.number, settingSecurity)); err != nil {
-		return err
+		return nil, err
 	}
 	for name, to := range map[string]*int{settingRevsLimit: &set.revsLimit, settingPurgedInfos: &set.purgedInfosLimit} {
 		value, err := v.Get(settingKey(d.number, name))
@@ -95,16 +116,15 @@ func (d *Database) loadSettings(v kv.Snapshot, version uint64) error {
 			continue
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		u := unpacker{b: value}
 		*to = int(u.uint())
 		if err := u.done(); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	d.settings.Store(set)
-	return nil
+	return set, nil
 }
 
 // Name is the database's name.

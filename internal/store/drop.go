@@ -71,32 +71,35 @@ func (g *group) dropPartition(p document.Partition, s *partitionState, tombstone
 	if tombstones {
 		s.state, kind = partitionBurying, jobBury
 	}
-	g.shown = true
+	g.stale = true
 	return g.db.store.putJob(g.tx, kind, g.db.number, string(p), g.now)
 }
 
-// loadHidden reads which partitions are being dropped.
-func (d *Database) loadHidden(v kv.Snapshot) error {
-	hidden := map[document.Partition]bool{}
-	for _, kind := range []string{jobPartition, jobBury} {
+// hiding tells which partitions are being dropped, and how: their states. The
+// tombstones of a burial are shown as they are written: a reader of the feed
+// who went past them unseen would never come back for them.
+type hiding map[document.Partition]byte
+
+// loadHidden reads which partitions are being dropped; nil for none.
+func (d *Database) loadHidden(v kv.Snapshot) (*hiding, error) {
+	hidden := hiding{}
+	for kind, state := range map[string]byte{jobPartition: partitionDropping, jobBury: partitionBurying} {
 		err := each(v, kv.Prefix(keyspace.Job.Key(0, keyspace.T(kind), keyspace.U(d.number))), func(key, _ []byte) error {
 			_, parts, err := keyspace.Job.Decode(key)
 			if err != nil {
 				return err
 			}
-			hidden[document.Partition(parts[2].String())] = true
+			hidden[document.Partition(parts[2].String())] = state
 			return nil
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if len(hidden) == 0 {
-		d.hidden.Store(nil)
-	} else {
-		d.hidden.Store(&hidden)
+		return nil, nil
 	}
-	return nil
+	return &hidden, nil
 }
 
 // dropPage is how many documents one commit of a partition's removal handles.
@@ -104,10 +107,20 @@ const dropPage = 100
 
 // dropStep does the next page of a partition's removal or burial; it tells
 // whether there is more. The page, the place to go on from and the end are one
-// transaction each, so a crash repeats nothing.
+// transaction each, so a crash repeats nothing. The job's row is read for
+// update there: whoever has an old one in hand, and comes when the partition
+// lives again, does no harm.
 func (d *Database) dropStep(ctx context.Context, j job) (more bool, err error) {
 	p := document.Partition(j.subject)
 	err = d.do(ctx, "store.dropStep", func(g *group) error {
+		more = false
+		j, err := j.lock(g.tx)
+		if errors.Is(err, kv.ErrNotFound) {
+			return nil // somebody else came to the end
+		}
+		if err != nil {
+			return err
+		}
 		s, err := g.partition(p)
 		if err != nil {
 			return err
@@ -207,7 +220,7 @@ func (g *group) buryDoc(s *docState) error {
 
 // endDrop gives the partition free again.
 func (g *group) endDrop(p document.Partition, s *partitionState, j job) error {
-	g.shown = true
+	g.stale = true
 	g.lane.version++
 	if err := g.tx.Delete(j.key()); err != nil {
 		return err

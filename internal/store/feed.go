@@ -51,7 +51,7 @@ func (s Scope) feedSeq(key []byte, parts []keyspace.Part) (Seq, []keyspace.Part,
 // down to just above since. The Change is reused between steps.
 func (r *Reader) Changes(since Seq, descending bool) iter.Seq2[*Change, error] {
 	return func(yield func(*Change, error) bool) {
-		if r.partition != "" && !r.sees(document.ID(string(r.partition)+":")) {
+		if r.partition != "" && r.state(r.partition) == partitionDropping {
 			return
 		}
 		it, err := r.v.Iterate(r.feedRange(since), kv.IterOptions{Reverse: descending})
@@ -67,7 +67,7 @@ func (r *Reader) Changes(since Seq, descending bool) iter.Seq2[*Change, error] {
 				yield(nil, err)
 				return
 			}
-			if r.sees(c.ID) && !yield(&c, nil) {
+			if r.shows(&c) && !yield(&c, nil) {
 				return
 			}
 		}
@@ -75,6 +75,13 @@ func (r *Reader) Changes(since Seq, descending bool) iter.Seq2[*Change, error] {
 			yield(nil, err)
 		}
 	}
+}
+
+// shows tells whether an entry may be shown: that of a partition being dropped
+// only if it is a tombstone that stays.
+func (r *Reader) shows(c *Change) bool {
+	state := r.state(c.ID.Partition())
+	return state == partitionLive || state == partitionBurying && c.Deleted
 }
 
 func (r *Reader) change(it kv.Iterator, c *Change, parts []keyspace.Part) ([]keyspace.Part, error) {

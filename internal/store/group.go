@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/sectional/sectional/internal/document"
@@ -23,8 +24,8 @@ type group struct {
 	order      []*docState // changed documents by last change
 	partitions map[document.Partition]*partitionState
 	beaten     []beatenRev
-	stale      bool // settings changed: load them again when committed
-	shown      bool // hidden partitions changed: load them again when committed
+	stale      bool        // settings or hidden partitions changed
+	defined    definitions // what they are now, if stale
 }
 
 // docState is a document in a group: as stored, and as the edits so far left it.
@@ -41,7 +42,8 @@ type docState struct {
 type partitionState struct {
 	partition
 	changed bool
-	rerank  bool // its counters changed without a trace in the feed
+	grown   int64 // bytes that the group's edits added so far, if sizes are limited
+	rerank  bool  // its counters changed without a trace in the feed
 }
 
 type beatenRev struct {
@@ -56,7 +58,10 @@ func (d *Database) newGroup(tx kv.Txn) (*group, error) {
 	g.lane, err = d.readLane(tx.GetForUpdate(laneKey(d.number)))
 	g.lane.serial++
 	if err == nil && g.lane.version != d.settings.Load().version {
-		err = d.loadSettings(tx, g.lane.version)
+		var f definitions
+		if f, err = d.loadDefinitions(tx, g.lane.version); err == nil {
+			d.define(f)
+		}
 	}
 	return g, err
 }
@@ -132,6 +137,14 @@ func (g *group) finish() error {
 	if err := g.putBeaten(); err != nil {
 		return err
 	}
+	if g.stale {
+		// Read here and not after the commit, where a failure could not be
+		// told to anybody: what is durable must be answered as such.
+		var err error
+		if g.defined, err = g.db.loadDefinitions(g.tx, g.lane.version); err != nil {
+			return err
+		}
+	}
 	return g.tx.Put(laneKey(g.db.number), g.lane.encode())
 }
 
@@ -195,46 +208,36 @@ func (g *group) unfeed(id document.ID, q Seq, partitioned bool) error {
 
 // putBeaten notes which bodies became unnecessary, for the sweeper.
 func (g *group) putBeaten() error {
-	if len(g.beaten) == 0 {
-		return nil
+	for revs := range slices.Chunk(g.beaten, beatenPage) {
+		p := packer{}
+		p.byte(rowVersion)
+		p.uint(uint64(len(revs)))
+		for _, b := range revs {
+			p.text(string(b.id))
+			p.rev(b.rev)
+		}
+		key := keyspace.Beaten.Key(g.db.number, keyspace.U(uint64(g.now.UnixMilli())), keyspace.U(g.lane.serial))
+		if err := g.tx.Put(key, p.b); err != nil {
+			return err
+		}
+		g.lane.serial++ // each row has a number of its own
 	}
-	p := packer{}
-	p.byte(rowVersion)
-	p.uint(uint64(len(g.beaten)))
-	for _, b := range g.beaten {
-		p.text(string(b.id))
-		p.rev(b.rev)
-	}
-	key := keyspace.Beaten.Key(g.db.number, keyspace.U(uint64(g.now.UnixMilli())), keyspace.U(g.lane.serial))
-	return g.tx.Put(key, p.b)
+	return nil
 }
+
+// beatenPage is how many revisions one row of them names: with ids of 1 KB it
+// stays under every engine's limit.
+const beatenPage = 100
 
 // published makes the committed group's effects known in this process: new
 // settings, hidden partitions, waiting feeds.
-func (g *group) published() error {
+func (g *group) published() {
 	d := g.db
-	if g.stale || g.shown {
-		if err := d.reload(); err != nil {
-			return err
-		}
+	if g.stale {
+		d.define(g.defined)
 	}
 	if len(g.order) > 0 {
 		d.watch.wake(g.partitions)
 		d.store.updates.touched(d.name)
 	}
-	return nil
-}
-
-// reload reads settings and hidden partitions as they are now.
-func (d *Database) reload() error {
-	return d.store.engine.View(d.store.ctx, func(v kv.Snapshot) error {
-		l, err := d.readLane(v.Get(laneKey(d.number)))
-		if err != nil {
-			return err
-		}
-		if err := d.loadSettings(v, l.version); err != nil {
-			return err
-		}
-		return d.loadHidden(v)
-	})
 }

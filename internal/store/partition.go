@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"math"
@@ -102,7 +103,8 @@ func (l *list) place(d *Database, bookmark string) error {
 	}
 	u := open(b, rowVersion)
 	by, descending, incarnation, key := u.text(), u.byte() == 1, u.uint(), u.bytes()
-	if u.done() != nil || Ranking(by) != l.by || descending != l.descending || incarnation != d.incarnation {
+	if u.done() != nil || Ranking(by) != l.by || descending != l.descending || incarnation != d.incarnation ||
+		bytes.Compare(key, l.r.Start) < 0 || bytes.Compare(key, l.r.End) >= 0 {
 		return errBookmark
 	}
 	if l.descending {

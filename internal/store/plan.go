@@ -18,8 +18,10 @@ type plan struct {
 	body        bool // a body row is to be written
 	moves       bool // the tree changes: the document moves in the feed
 	attachments []document.Attachment
-	beaten      []document.Rev // leaves that the edit put behind others
-	fell        []uint32       // chunks of the tree as it was
+	beaten      []document.Rev  // leaves that the edit put behind others
+	fell        []uint32        // chunks of the tree as it was
+	fills       *partitionState // whose size grows, if sizes are limited
+	grows       int64
 }
 
 var errConflict = dberr.New(dberr.Conflict, "conflict", "Document update conflict.")
@@ -81,7 +83,11 @@ func (g *group) planEdit(p *plan, e *pendingEdit) error {
 			a.RevPos = p.rev.Gen
 		}
 	}
+	_, _, known := p.tree.Node(p.rev)
 	p.tree.Add(parent, p.node(e))
+	if known { // a replica brought it as a root of its own
+		return g.planBody(p, e)
+	}
 	return nil
 }
 
@@ -110,7 +116,7 @@ func (g *group) planReplicated(p *plan, e *pendingEdit) error {
 	return nil
 }
 
-// planBody plans the body of a replicated revision that the tree has already:
+// planBody plans the body of a revision that the tree has already:
 // that of an inner one that was never seen here becomes readable for a while,
 // as a beaten one.
 func (g *group) planBody(p *plan, e *pendingEdit) error {
@@ -148,21 +154,16 @@ func beatenLeaves(before, after *document.Tree) (beaten []document.Rev) {
 // checkSpace refuses an ordinary edit that makes a full partition fuller.
 func (g *group) checkSpace(p *plan, e *pendingEdit) error {
 	limit := g.db.store.o.MaxPartition()
-	if limit == 0 || e.Path != nil || e.Deleted {
+	if limit == 0 {
 		return nil
 	}
 	t, err := g.partition(e.ID.Partition())
 	if err != nil || t == nil {
 		return err
 	}
-	used := t.external
-	for _, s := range g.order { // what this group's edits added so far
-		if s.edits > 0 && s.id.Partition() == e.ID.Partition() {
-			used += s.counts().external - s.counted.external
-		}
-	}
 	next := head{tree: p.tree}
-	if used >= limit && next.counts().external > p.doc.counts().external {
+	p.fills, p.grows = t, int64(next.counts().external-p.doc.counts().external)
+	if e.Path == nil && !e.Deleted && p.grows > 0 && t.external+uint64(t.grown) >= limit {
 		return dberr.New(dberr.Forbidden, "partition_overflow", "Partition limit exceeded due to update on '%s'", string(e.ID))
 	}
 	return nil
@@ -171,7 +172,7 @@ func (g *group) checkSpace(p *plan, e *pendingEdit) error {
 // resolve gives an edit's attachments with stubs replaced by what they stand
 // for: an attachment of that name of the parent or, for a replicated edit, of
 // the nearest of its ancestors, or of any leaf, whose body is stored.
-// Errors: Precondition missing_stub.
+// Errors: Precondition missing_stub, also for an upload that has expired.
 func (d *Database) resolve(s kv.Snapshot, t *document.Tree, e *pendingEdit, parent document.Rev) ([]document.Attachment, error) {
 	if len(e.Attachments) == 0 {
 		return nil, nil
@@ -180,6 +181,9 @@ func (d *Database) resolve(s kv.Snapshot, t *document.Tree, e *pendingEdit, pare
 	var sources []document.Rev
 	for i := range atts {
 		if !atts[i].Stub {
+			if err := d.checkUpload(s, &atts[i]); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		if sources == nil {
@@ -195,6 +199,18 @@ func (d *Database) resolve(s kv.Snapshot, t *document.Tree, e *pendingEdit, pare
 		atts[i] = *found
 	}
 	return atts, nil
+}
+
+// checkUpload looks for the blob that was uploaded for an attachment.
+func (d *Database) checkUpload(s kv.Snapshot, a *document.Attachment) error {
+	if a.Blob == 0 {
+		return nil
+	}
+	_, err := s.Get(d.blobKey(a.Blob))
+	if errors.Is(err, kv.ErrNotFound) {
+		return dberr.New(dberr.Precondition, "missing_stub", "The upload of attachment %s has expired.", a.Name)
+	}
+	return err
 }
 
 // stubSources lists the revisions whose attachments a stub may mean.

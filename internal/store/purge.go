@@ -24,7 +24,14 @@ func (d *Database) Purge(ctx context.Context, ps []Purging) ([]Purging, error) {
 		}
 	}
 	done := make([]Purging, len(ps))
+	var refused error
 	err := d.do(ctx, "store.Purge", func(g *group) error {
+		if refused = g.openAll(ps); refused != nil {
+			if refusal(refused) {
+				return nil
+			}
+			return refused
+		}
 		for i, p := range ps {
 			revs, err := g.purge(p)
 			if err != nil {
@@ -34,15 +41,25 @@ func (d *Database) Purge(ctx context.Context, ps []Purging) ([]Purging, error) {
 		}
 		return nil
 	})
+	if err == nil {
+		err = refused
+	}
 	return done, err
+}
+
+// openAll refuses a purge that meets a partition being dropped.
+func (g *group) openAll(ps []Purging) error {
+	for i := range ps {
+		if err := g.open(ps[i].ID.Partition()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (g *group) purge(p Purging) ([]document.Rev, error) {
 	s, err := g.doc(p.ID)
 	if err != nil || s.tree.Empty() {
-		return nil, err
-	}
-	if err := g.open(p.ID.Partition()); err != nil {
 		return nil, err
 	}
 	before := s.tree.ChunkGens()

@@ -27,6 +27,9 @@ func (g *group) put(p *plan) error {
 		return err
 	}
 	g.moved(s)
+	if p.fills != nil {
+		p.fills.grown += p.grows
+	}
 	return nil
 }
 
@@ -65,6 +68,13 @@ func (g *group) putBody(p *plan) error {
 		value, chunks = bodyValue(p.edit.Body, p.attachments)
 	} else if value == nil { // the attachments of the edit as it came were dropped
 		value, chunks = bodyValue(p.edit.Body, nil)
+	}
+	if p.edit.Path != nil || len(p.attachments) > 0 {
+		// The body may still be there, of a revision that was stemmed away and
+		// comes again. (Without attachments an ordinary edit's is the same.)
+		if err := g.dropBody(id, p.rev); err != nil {
+			return err
+		}
 	}
 	for i, c := range chunks {
 		if err := g.tx.Put(g.db.bodyChunkKey(id, p.rev, i), c); err != nil {

@@ -115,7 +115,7 @@ func (d *Database) commit(batch []*request) {
 		return g.finish()
 	})
 	if err == nil {
-		err = g.published()
+		g.published()
 	}
 	if dberr.Is(err, dberr.TooLarge) && len(batch) > 1 {
 		// Together they are over the engine's limit; alone they need not be.

@@ -47,12 +47,20 @@ func (r *Reader) Doc(id document.ID) (*Doc, error) {
 }
 
 func (r *Reader) head(id document.ID) ([]byte, error) {
-	if !r.sees(id) && !id.IsDesign() {
+	state := r.state(id.Partition())
+	if !r.contains(id) && !id.IsDesign() || state == partitionDropping {
 		return nil, errMissing
 	}
 	value, err := r.v.Get(r.db.headKey(id))
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, errMissing
+	}
+	if err == nil && state == partitionBurying {
+		// A replica that met the tombstone in the feed asks for it.
+		h, _, err := decodeWinner(value)
+		if err != nil || !h.dead {
+			return nil, errors.Join(err, errMissing)
+		}
 	}
 	return value, err
 }

@@ -68,23 +68,37 @@ func (s Scope) View(ctx context.Context, fn func(*Reader) error) error {
 	if s.db.dropped.Load() {
 		return errNoDatabase
 	}
+	before := s.db.hidden.Load()
 	return s.db.store.engine.View(ctx, func(v kv.Snapshot) error {
-		return fn(&Reader{Scope: s, v: v, hidden: s.db.hidden.Load()})
+		return fn(&Reader{Scope: s, v: v, before: before, hidden: s.db.hidden.Load()})
 	})
 }
 
 // Reader reads a scope at one snapshot; it lives as long as the View's closure.
 type Reader struct {
 	Scope
-	v      kv.Snapshot
-	hidden *map[document.Partition]bool
-	loaded *lane
+	v kv.Snapshot
+	// What is hidden as known before the snapshot was taken and after: a
+	// partition whose removal ended in between may still lie in it.
+	before, hidden *hiding
+	loaded         *lane
 }
 
 // sees tells whether the reader may show a document: it lies in the scope and
 // its partition is not being dropped.
 func (r *Reader) sees(id document.ID) bool {
-	return r.contains(id) && (r.hidden == nil || !(*r.hidden)[id.Partition()])
+	return r.contains(id) && r.state(id.Partition()) == partitionLive
+}
+
+// state tells whether a partition is being dropped.
+func (r *Reader) state(p document.Partition) byte {
+	if r.hidden != nil && (*r.hidden)[p] != partitionLive {
+		return (*r.hidden)[p]
+	}
+	if r.before != nil {
+		return (*r.before)[p]
+	}
+	return partitionLive
 }
 
 // lane reads the lane head, once per reader.
@@ -113,12 +127,16 @@ func (r *Reader) Totals() (Totals, error) {
 }
 
 func (r *Reader) partitionTotals(p document.Partition) (Totals, error) {
-	if r.hidden != nil && (*r.hidden)[p] {
+	state := r.state(p)
+	if state == partitionDropping {
 		return Totals{}, nil
 	}
 	t, err := r.db.readPartition(r.v.Get(r.db.partitionKey(p)))
 	if err != nil {
 		return Totals{}, err
+	}
+	if state == partitionBurying {
+		return Totals{Seq: t.seq}, nil // its feed shows the tombstones
 	}
 	return t.totals(r.db.store.o.Clock()), nil
 }

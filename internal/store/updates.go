@@ -45,11 +45,13 @@ func (u *updates) init() {
 
 func (u *updates) wake() { u.watch.wakeAll() }
 
-// touched notes that a database's documents changed.
-func (u *updates) touched(name string) {
+// touched notes that documents of databases changed.
+func (u *updates) touched(names ...string) {
 	u.changed.Lock()
-	u.changed.names[name] = true
-	u.changed.Unlock()
+	defer u.changed.Unlock()
+	for _, name := range names {
+		u.changed.names[name] = true
+	}
 }
 
 // names gives the databases that changed since the last call of take.
@@ -117,6 +119,9 @@ func (s *Store) noteChanges(ctx context.Context) error {
 		}
 		return nil
 	})
+	if err != nil {
+		s.updates.touched(slices.Collect(maps.Keys(names))...)
+	}
 	s.updates.wake()
 	return err
 }

@@ -54,6 +54,16 @@ func decodeJob(key, value []byte) (j job, err error) {
 	return j, u.done()
 }
 
+// lock reads a job's row for update: its checkpoint may have moved, and then j
+// is old. NotFound when the job is done.
+func (j *job) lock(tx kv.Txn) (job, error) {
+	value, err := tx.GetForUpdate(j.key())
+	if err != nil {
+		return job{}, err
+	}
+	return decodeJob(j.key(), value)
+}
+
 // Intervals of background work.
 const (
 	tickEvery  = time.Second
@@ -162,27 +172,12 @@ func (s *Store) runJob(ctx context.Context, j job) error {
 		if err = ctx.Err(); err != nil {
 			return err
 		}
-		if more, err = d.dropStep(ctx, j); err == nil && more {
-			j, err = s.readJob(ctx, j)
-		}
+		more, err = d.dropStep(ctx, j)
 	}
 	if dberr.Is(err, dberr.NotFound) {
 		return nil
 	}
 	return err
-}
-
-// readJob reads a job's row again: its checkpoint has moved.
-func (s *Store) readJob(ctx context.Context, j job) (job, error) {
-	err := s.engine.View(ctx, func(v kv.Snapshot) error {
-		value, err := v.Get(j.key())
-		if err != nil {
-			return err
-		}
-		j, err = decodeJob(j.key(), value)
-		return err
-	})
-	return j, err
 }
 
 func (s *Store) endJob(ctx context.Context, j job) error {

@@ -1,0 +1,183 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/kv/kvtest"
+)
+
+// counted is an engine that notes each row that a View reads.
+type counted struct {
+	kv.Engine
+	touched [][]byte
+}
+
+func (e *counted) View(ctx context.Context, fn func(kv.Snapshot) error) error {
+	return e.Engine.View(ctx, func(v kv.Snapshot) error { return fn(&countedSnapshot{v, e}) })
+}
+
+type countedSnapshot struct {
+	kv.Snapshot
+	e *counted
+}
+
+func (s *countedSnapshot) touch(key []byte) { s.e.touched = append(s.e.touched, bytes.Clone(key)) }
+
+func (s *countedSnapshot) Get(key []byte) ([]byte, error) {
+	s.touch(key)
+	return s.Snapshot.Get(key)
+}
+
+func (s *countedSnapshot) Iterate(r kv.Range, o kv.IterOptions) (kv.Iterator, error) {
+	it, err := s.Snapshot.Iterate(r, o)
+	return &countedIterator{it, s}, err
+}
+
+type countedIterator struct {
+	kv.Iterator
+	s *countedSnapshot
+}
+
+func (it *countedIterator) Next() bool {
+	ok := it.Iterator.Next()
+	if ok {
+		it.s.touch(it.Key())
+	}
+	return ok
+}
+
+func (it *countedIterator) Seek(key []byte) bool {
+	ok := it.Iterator.Seek(key)
+	if ok {
+		it.s.touch(it.Key())
+	}
+	return ok
+}
+
+// reads gives the rows that fn reads in a scope.
+func (e *counted) reads(t *testing.T, s Scope, fn func(*Reader) error) [][]byte {
+	t.Helper()
+	e.touched = nil
+	if err := s.View(ctx, fn); err != nil {
+		t.Fatal(err)
+	}
+	return e.touched
+}
+
+// The ways to read a scope, and how many rows each may touch where three
+// documents lie.
+var readings = []struct {
+	name  string
+	bound int
+	read  func(*Reader) error
+}{
+	{"point read", 2, func(r *Reader) error { _, err := r.Winner("p:hot"); return err }},
+	{"feed", 3, func(r *Reader) error { return drain(r.Changes(0, false)) }},
+	{"feed from the end", 3, func(r *Reader) error { return drain(r.Changes(0, true)) }},
+	{"documents", 3 * 6, func(r *Reader) error { return drain(r.Docs(Span{}, true)) }},
+	{"documents from the end", 3 * 6, func(r *Reader) error { return drain(r.Docs(Span{Descending: true}, true)) }},
+	{"ids", 3 * 6, func(r *Reader) error { return drain(r.Docs(Span{}, false)) }},
+	{"totals", 1, func(r *Reader) error { _, err := r.Totals(); return err }},
+	{"last sequence", 1, func(r *Reader) error { _, err := r.LastSeq(); return err }},
+	{"pending", 4, func(r *Reader) error { _, err := r.Pending(1); return err }},
+}
+
+func drain[T any](walk func(func(T, error) bool)) (err error) {
+	walk(func(_ T, e error) bool { err = e; return e == nil })
+	return err
+}
+
+// countedWorld is a store with p:before, p:hot and p:later.
+func countedWorld(t *testing.T) (*world, *counted, *Database) {
+	e := &counted{Engine: kvtest.NewModel(kvtest.ModelOptions{})}
+	w := openWorld(t, e, Options{})
+	t.Cleanup(func() { w.check(); w.closeAll() })
+	d := w.create("db", true)
+	for _, id := range []string{"p:before", "p:later"} {
+		w.put(d, id, "", `{}`)
+	}
+	return w, e, d
+}
+
+func TestManyUpdatesLeaveNothingBehind(t *testing.T) {
+	updates := 100_000
+	if testing.Short() {
+		updates = 5_000
+	}
+	w, e, d := countedWorld(t)
+	parent := document.Rev{}
+	for n := 0; n < updates; {
+		var edits []document.Edit
+		for range 500 {
+			edits = append(edits, document.Edit{ID: "p:hot", Parent: parent, Body: fmt.Appendf(nil, `{"n":%d}`, n)})
+			parent = document.NewRev(parent, false, edits[len(edits)-1].Body, nil)
+			n++
+		}
+		rs, err := d.Whole().Write(ctx, edits, WriteOptions{})
+		if err != nil || rs[499].Rev != parent {
+			t.Fatalf("%v %v", rs[499], err)
+		}
+	}
+	w.now = w.now.Add(time.Hour)
+	w.sweep()
+	for _, s := range []Scope{d.Whole(), d.Within("p")} {
+		for _, r := range readings {
+			if n := len(e.reads(t, s, r.read)); n > r.bound {
+				t.Errorf("%s of %q touches %d rows after %d updates; bound %d", r.name, s.partition, n, updates, r.bound)
+			}
+		}
+	}
+	chunks := len(e.reads(t, d.Whole(), func(r *Reader) error {
+		doc, err := r.Doc("p:hot")
+		if err != nil {
+			return err
+		}
+		return r.Load(doc)
+	}))
+	if most := defaultRevsLimit/32 + 3; chunks > most {
+		t.Errorf("the whole tree takes %d rows; bound %d", chunks, most)
+	}
+}
+
+func TestPartitionReadsTouchItsRowsAlone(t *testing.T) {
+	w, e, d := countedWorld(t)
+	w.put(d, "p:hot", "", `{}`)
+	for i := range 200 {
+		for _, p := range []string{"o", "p0", "p:", "pp", "q"} {
+			if p != "p:" {
+				w.put(d, fmt.Sprintf("%s:%d", p, i), "", `{}`)
+			}
+		}
+	}
+	for _, r := range readings {
+		touched := e.reads(t, d.Within("p"), r.read)
+		if len(touched) > r.bound {
+			t.Errorf("%s touches %d rows; bound %d", r.name, len(touched), r.bound)
+		}
+		for _, key := range touched {
+			if !ofPartition(key, "p") {
+				t.Errorf("%s reads %s", r.name, keyspace.Print(key))
+			}
+		}
+	}
+}
+
+// ofPartition tells whether a row belongs to a partition.
+func ofPartition(key []byte, p document.Partition) bool {
+	if _, parts, err := keyspace.Doc.Decode(key); err == nil {
+		return document.ID(parts[0].String()).Partition() == p
+	}
+	for _, s := range []*keyspace.Space{&keyspace.PartitionFeed, &keyspace.Partition} {
+		if _, parts, err := s.Decode(key); err == nil {
+			return parts[0].String() == string(p)
+		}
+	}
+	return false
+}

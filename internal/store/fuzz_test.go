@@ -1,0 +1,164 @@
+package store
+
+import (
+	"bytes"
+	"encoding/base64"
+	"testing"
+	"time"
+
+	"github.com/sectional/sectional/internal/document"
+)
+
+// FuzzRows gives any bytes to every decoder of a row's value: none may panic,
+// and what a decoder takes, the encoder writes again (to something that is
+// taken as the same).
+func FuzzRows(f *testing.F) {
+	for _, value := range someRows() {
+		f.Add(value)
+	}
+	f.Fuzz(func(t *testing.T, value []byte) {
+		for name, decode := range decoders {
+			encode := decode(value)
+			if encode == nil {
+				continue
+			}
+			once := encode()
+			again := decode(once)
+			if again == nil {
+				t.Fatalf("%s: %x was taken, its own encoding %x is not", name, value, once)
+			}
+			if twice := again(); !bytes.Equal(once, twice) {
+				t.Fatalf("%s: %x became %x", name, once, twice)
+			}
+		}
+	})
+}
+
+// decoders try to read a value; they give what encodes it again, nil for what
+// they do not take.
+var decoders = map[string]func([]byte) func() []byte{
+	"head": func(b []byte) func() []byte {
+		h, err := decodeHead(b)
+		if _, _, werr := decodeWinner(b); err != nil || werr != nil {
+			return nil
+		}
+		return h.encode
+	},
+	"body": func(b []byte) func() []byte {
+		s, err := decodeBody(b)
+		if err != nil || s.length > 1<<20 {
+			return nil
+		}
+		body := s.body
+		if s.length > chunkSize {
+			body = make([]byte, s.length)
+		}
+		return func() []byte { v, _ := bodyValue(body, s.attachments); return v }
+	},
+	"feed": func(b []byte) func() []byte {
+		var c Change
+		if decodeFeed(b, &c) != nil {
+			return nil
+		}
+		return func() []byte { return encodeChange(&c) }
+	},
+	"lane":      func(b []byte) func() []byte { l, err := decodeLane(b); return taken(l.encode, err) },
+	"partition": func(b []byte) func() []byte { p, err := decodePartition(b); return taken(p.encode, err) },
+	"blob":      func(b []byte) func() []byte { x, err := decodeBlob(b); return taken(x.encode, err) },
+	"entry":     func(b []byte) func() []byte { x, err := decodeEntry(b); return taken(x.encode, err) },
+	"local":     func(b []byte) func() []byte { x, err := decodeLocal("_local/a", b); return taken(x.encode, err) },
+	"job": func(b []byte) func() []byte {
+		j := job{kind: jobBury, number: 1, subject: "p"}
+		j, err := decodeJob(j.key(), b)
+		return taken(func() []byte {
+			p := packer{}
+			p.byte(rowVersion)
+			p.uint(uint64(j.notBefore.UnixMilli()))
+			p.text(j.checkpoint)
+			return p.b
+		}, err)
+	},
+}
+
+func taken(encode func() []byte, err error) func() []byte {
+	if err != nil {
+		return nil
+	}
+	return encode
+}
+
+// encodeChange writes an entry from what was read of one.
+func encodeChange(c *Change) []byte {
+	p := packer{}
+	p.byte(rowVersion)
+	p.byte(feedDocument)
+	p.byte(flag(c.Deleted))
+	p.text(string(c.ID))
+	p.uint(uint64(len(c.Leaves)))
+	for _, r := range c.Leaves {
+		p.rev(r)
+	}
+	return p.b
+}
+
+// someRows are values as the store writes them.
+func someRows() (values [][]byte) {
+	var h head
+	h.tree.Add(document.Rev{}, document.Node{Rev: document.Rev{Gen: 1, Hash: "0123456789abcdef"}, External: 7, Active: 7})
+	h.seq = 5
+	atts := []document.Attachment{{Name: "a", ContentType: "text/plain", RevPos: 1, Length: 3, Encoded: 3, Blob: 1}}
+	body, _ := bodyValue([]byte(`{"n":1}`), atts)
+	large, _ := bodyValue(bytes.Repeat([]byte(" "), chunkSize+1), nil)
+	l := lane{seq: 300, version: 2, serial: 9, nextBlob: 1, counts: counts{docs: 1, active: 7, external: 7}}
+	p := partition{seq: 300, lastWrite: time.UnixMilli(1_795_000_000_000), writes: 1.5, counts: l.counts}
+	b := blob{references: 1, length: 3, partition: "p"}
+	e := entry{number: 3, partitioned: true, incarnation: 77, created: p.lastWrite}
+	lo := Local{Rev: 2, Body: []byte(`{}`)}
+	return [][]byte{h.encode(), body, large, encodeFeed("p:a", &h), l.encode(), p.encode(), b.encode(), e.encode(), lo.encode(), {1, 5, 1, 'a'}}
+}
+
+// FuzzFromClients gives any text where clients hand back what they were given.
+func FuzzFromClients(f *testing.F) {
+	w := newWorld(f, Options{})
+	d := w.create("db", true)
+	w.put(d, "p:a", "", `{}`)
+	w.put(d, "q:a", "", `{}`)
+	w.sweep()
+	_, bookmark, _, err := d.Partitions(ctx, ByDocs, true, 1, "")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, s := range []string{"", "0", "5", "-", "1-", "1-AA", "18446744073709551616-AA", d.FormatSeq(2), bookmark,
+		base64.RawURLEncoding.EncodeToString([]byte{1, 0, 0})} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if q, err := d.ParseSeq(s); err == nil && q != 0 && d.FormatSeq(q) == "" {
+			t.Error("a sequence without a text")
+		}
+		for _, by := range []Ranking{ByName, ByDocs, ByWrites} {
+			for _, descending := range []bool{false, true} {
+				rows, _, _, err := d.Partitions(ctx, by, descending, 5, s)
+				if err != nil && !refusal(err) {
+					t.Errorf("the bookmark %q: %v", s, err)
+				}
+				if len(rows) > 2 {
+					t.Errorf("the bookmark %q shows %v", s, rows)
+				}
+			}
+		}
+	})
+}
+
+func TestSequencesComeBack(t *testing.T) {
+	w := newWorld(t, Options{})
+	a, b := w.create("a", false), w.create("b", false)
+	for _, q := range []Seq{0, 1, 127, 128, 1 << 40} {
+		if got, err := a.ParseSeq(a.FormatSeq(q)); err != nil || got != q {
+			t.Errorf("%d became %d, %v", q, got, err)
+		}
+		if got, err := b.ParseSeq(a.FormatSeq(q)); err != nil || got != 0 {
+			t.Errorf("a sequence of another database is %d, %v", got, err)
+		}
+	}
+}

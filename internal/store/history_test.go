@@ -1,0 +1,733 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/kv/pebblekv"
+)
+
+// TestHistories runs random histories on the store and on the model and
+// compares everything that can be read. A history that fails is made shorter
+// first: only what is needed to fail is printed.
+func TestHistories(t *testing.T) {
+	seeds := 40
+	if testing.Short() {
+		seeds = 8
+	}
+	for _, engine := range []string{"pebble", "model", "shaky"} {
+		for _, partitioned := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/partitioned=%v", engine, partitioned), func(t *testing.T) {
+				t.Parallel()
+				for seed := range uint64(seeds) {
+					history := makeHistory(seed, 70)
+					if err := runHistory(t, engine, partitioned, seed, history); err != nil {
+						history, err = shrink(history, err, func(ops []op) error {
+							return runHistory(t, engine, partitioned, seed, ops)
+						})
+						t.Fatalf("seed %d:\n%s\n%v", seed, printOps(history), err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// op is a step of a history. Its numbers choose among what is there when it
+// runs, so that any steps may be left out.
+type op struct {
+	kind       string
+	id         string
+	a, b, c, d int
+	edits      []op
+}
+
+func printOps(ops []op) string {
+	var b strings.Builder
+	for _, o := range ops {
+		fmt.Fprintf(&b, "%s %q %d %d %d %d", o.kind, o.id, o.a, o.b, o.c, o.d)
+		for _, e := range o.edits {
+			fmt.Fprintf(&b, "; %s %q %d %d %d %d", e.kind, e.id, e.a, e.b, e.c, e.d)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// shrink leaves out steps as long as the history still fails.
+func shrink(ops []op, failure error, run func([]op) error) ([]op, error) {
+	for size := len(ops) / 2; size > 0; size /= 2 {
+		for i := 0; i+size <= len(ops); {
+			shorter := slices.Concat(ops[:i], ops[i+size:])
+			if err := run(shorter); err != nil {
+				ops, failure = shorter, err
+			} else {
+				i += size
+			}
+		}
+	}
+	return ops, failure
+}
+
+var historyIDs = []string{"p:a", "p:b", "p:a\x00c", "q:a", "q:é", "r:a", "p0:a", "_design/d"}
+
+// kinds of steps, each as often as it is named.
+var opKinds = strings.Fields("edit edit edit edit edit edit replicate replicate replicate replicate extend extend " +
+	"bulk bulk atomic attach attach big purge purge local local drop step step sweep advance limit compact reopen compare")
+
+func makeHistory(seed uint64, n int) []op {
+	r := kvtest.NewRand(seed)
+	ops := make([]op, n)
+	for i := range ops {
+		ops[i] = makeOp(r)
+		if k := ops[i].kind; k == "bulk" || k == "atomic" {
+			for range 1 + r.IntN(4) {
+				e := makeOp(r)
+				e.kind = []string{"edit", "edit", "replicate"}[r.IntN(3)]
+				if k == "atomic" {
+					e.kind, e.id = "edit", []string{"p:a", "p:b", "p:a\x00c"}[r.IntN(3)]
+				}
+				ops[i].edits = append(ops[i].edits, e)
+			}
+		}
+	}
+	return ops
+}
+
+func makeOp(r kvtest.Rand) op {
+	return op{kind: opKinds[r.IntN(len(opKinds))], id: historyIDs[r.IntN(len(historyIDs))],
+		a: r.IntN(100), b: r.IntN(100), c: r.IntN(100), d: r.IntN(100)}
+}
+
+// runner runs a history on both.
+type runner struct {
+	*world
+	d *Database
+	m *model
+	e *shaky
+	r kvtest.Rand
+}
+
+// shaky is an engine whose transactions run again and lose their answers.
+type shaky struct {
+	kv.Engine
+	faults *kvtest.Faults
+}
+
+func (e *shaky) Update(ctx context.Context, fn func(kv.Txn) error) error {
+	return e.faults.Update(ctx, fn)
+}
+
+func newShaky(t testing.TB, engine string) *shaky {
+	var e kv.Engine = kvtest.NewModel(kvtest.ModelOptions{})
+	if engine == "pebble" {
+		var err error
+		if e, err = pebblekv.Open(pebblekv.Options{Dir: "db", FS: vfs.NewMem(), CacheBytes: 1 << 20, MemTableBytes: 1 << 20, Logger: quiet}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e = kvtest.NewChecked(t, e)
+	return &shaky{Engine: e, faults: kvtest.NewFaults(e)}
+}
+
+func runHistory(t testing.TB, engine string, partitioned bool, seed uint64, ops []op) error {
+	e := newShaky(t, engine)
+	defer e.Close()
+	x := &runner{world: openWorld(t, e, Options{}), m: newModel(partitioned), e: e, r: kvtest.NewRand(seed)}
+	defer func() { x.Close() }()
+	x.d = x.create("db", partitioned)
+	for i, o := range ops {
+		if engine == "shaky" {
+			e.faults.Randomly(seed<<16+uint64(i), kvtest.Rates{kvtest.Rerun: 15, kvtest.LostCommit: 10, kvtest.LostAnswer: 10})
+		}
+		err := x.step(o)
+		e.faults.Randomly(0, nil)
+		if err != nil {
+			return fmt.Errorf("step %d, %s: %w", i, o.kind, err)
+		}
+	}
+	return x.compare()
+}
+
+func (x *runner) step(o op) error {
+	switch o.kind {
+	case "bulk", "atomic":
+		return x.write(o.kind == "atomic", o.edits...)
+	case "purge":
+		return x.purge(o)
+	case "local":
+		return x.local(o)
+	case "drop":
+		return x.drop(o)
+	case "step":
+		return x.dropStep()
+	case "sweep", "advance":
+		if o.kind == "advance" {
+			x.now = x.now.Add(time.Duration(o.a) * time.Minute)
+		}
+		for p := range x.m.drops {
+			for x.m.drops[p] != nil {
+				x.m.step(p)
+			}
+		}
+		return x.Sweep(ctx)
+	case "limit":
+		x.m.revsLimit = 1 + o.a%5 + o.b%2*60
+		return x.d.SetRevsLimit(ctx, x.m.revsLimit)
+	case "compact":
+		return x.d.Compact(ctx)
+	case "reopen":
+		return x.reopen()
+	case "compare":
+		return x.compare()
+	}
+	return x.write(false, o)
+}
+
+func (x *runner) reopen() (err error) {
+	x.e.faults.Randomly(0, nil)
+	x.Close()
+	now := x.now
+	x.world = openWorld(x.t, x.e, Options{})
+	x.now = now
+	x.d, err = x.Database(ctx, "db")
+	return err
+}
+
+// write makes edits of steps, and expects what the model says.
+func (x *runner) write(atomic bool, ops ...op) error {
+	edits := make([]modelEdit, len(ops))
+	real := make([]document.Edit, len(ops))
+	for i, o := range ops {
+		edits[i] = x.edit(o)
+		real[i] = document.Edit{ID: document.ID(edits[i].id), Parent: edits[i].parent, Path: edits[i].path,
+			Deleted: edits[i].deleted, Body: []byte(edits[i].body), Attachments: x.attachments(o, edits[i])}
+		if o.kind == "big" {
+			for j := range real[i].Attachments {
+				if err := x.upload(&real[i], &real[i].Attachments[j]); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	rs, err := x.d.Whole().Write(ctx, real, WriteOptions{Atomic: atomic})
+	want := x.expect(edits, atomic)
+	if slices.Contains(want, "missing_stub") {
+		if !dberr.Is(err, dberr.Precondition) {
+			return fmt.Errorf("a missing stub: %v", err)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i := range rs {
+		got := rs[i].Rev.String()
+		if rs[i].Err != nil {
+			got = map[bool]string{true: "conflict", false: rs[i].Err.Error()}[dberr.Is(rs[i].Err, dberr.Conflict)]
+		}
+		if got != want[i] {
+			return fmt.Errorf("edit %d of %q gave %s, want %s", i, rs[i].ID, got, want[i])
+		}
+	}
+	return nil
+}
+
+// expect applies edits to the model, in the order of their ids, and gives their
+// outcomes.
+func (x *runner) expect(edits []modelEdit, atomic bool) []string {
+	want := make([]string, len(edits))
+	order := make([]int, len(edits))
+	for i := range order {
+		order[i] = i
+	}
+	if !atomic {
+		slices.SortStableFunc(order, func(i, j int) int { return strings.Compare(edits[i].id, edits[j].id) })
+	}
+	next, refused, seen := x.m.clone(), false, map[string]bool{}
+	for _, i := range order {
+		on := next
+		if atomic { // each is planned on what was there before
+			on = x.m.clone()
+		}
+		rev, no := on.write(edits[i])
+		if atomic && no == "" {
+			if seen[edits[i].id] {
+				no = "conflict"
+			} else {
+				next.write(edits[i])
+			}
+		}
+		seen[edits[i].id] = true
+		refused = refused || no != ""
+		if want[i] = no; no == "" {
+			want[i] = rev.String()
+		}
+	}
+	if slices.Contains(want, "missing_stub") {
+		return want
+	}
+	if atomic && refused {
+		for i := range want {
+			if want[i] != "conflict" {
+				want[i] = document.Rev{}.String()
+			}
+		}
+		return want
+	}
+	*x.m = *next
+	return want
+}
+
+// edit makes the edit of a step: ordinary ones on a leaf, or on something
+// stale; replicated ones from a fixed history of the document, or on a leaf.
+func (x *runner) edit(o op) modelEdit {
+	e := modelEdit{id: o.id, body: fmt.Sprintf(`{"n":%d}`, o.c), deleted: o.b%5 == 0}
+	var leaves []document.Rev
+	if d := x.m.docs[o.id]; d != nil {
+		leaves = d.leaves()
+	}
+	switch o.kind {
+	case "replicate":
+		return replicatedEdit(o)
+	case "extend":
+		if len(leaves) == 0 {
+			return replicatedEdit(o)
+		}
+		l := leaves[o.a%len(leaves)]
+		e.path = append([]document.Rev{{Gen: l.Gen + 1, Hash: fmt.Sprintf("x%d", o.d%3)}}, x.m.docs[o.id].path(l)...)
+		e.path = e.path[:1+o.c%len(e.path)]
+		e.deleted = o.d%3 == 0
+		e.body = fmt.Sprintf(`{"x":%d}`, o.d%3)
+		return e
+	}
+	if len(leaves) > 0 && o.a%10 > 0 && !x.m.docs[o.id].winner().deleted {
+		e.parent = leaves[o.a%len(leaves)]
+	} else if o.a%10 == 1 {
+		e.parent = document.Rev{Gen: 1, Hash: "stale"}
+	}
+	if o.c%12 == 0 {
+		e.body = `{"long":"` + strings.Repeat("x", chunkSize+o.d) + `"}`
+	}
+	switch o.kind {
+	case "attach":
+		for i, name := range attNames {
+			if (o.d>>i)%2 == 0 {
+				e.atts = append(e.atts, modelAtt{name: name, data: strings.Repeat("d", o.c%3)})
+			}
+		}
+		if o.d%7 == 0 && len(e.atts) > 0 {
+			e.atts[0].data = strings.Repeat("e", chunkSize+o.c%2)
+		}
+		// (What a stub of a hidden document gets depends on who looks first.)
+		e.stubs = o.d%8 < 4 && !x.m.hidden(o.id) && !(e.parent.IsZero() && len(e.atts) == 0 && o.d > 20)
+	case "big":
+		e.atts = []modelAtt{{name: "b", data: strings.Repeat("f", chunkSize*o.c/10)}}
+	}
+	return e
+}
+
+// replicatedEdit is a revision of a document's made-up history: its parent is
+// the revision at half its number.
+func replicatedEdit(o op) modelEdit {
+	n := 1 + o.a%30
+	e := modelEdit{id: o.id, deleted: n%4 == 0, body: fmt.Sprintf(`{"r":%d}`, n)}
+	if n%5 == 0 {
+		e.atts = []modelAtt{{name: "a", data: fmt.Sprint("replicated ", n%2)}}
+	}
+	gen := uint32(0)
+	for i := n; i > 0; i /= 2 {
+		gen++
+	}
+	for i := n; i > 0; i /= 2 {
+		e.path = append(e.path, document.Rev{Gen: gen, Hash: fmt.Sprintf("r%d", i)})
+		gen--
+	}
+	e.path = e.path[:1+o.b%len(e.path)]
+	return e
+}
+
+// attachments are an edit's attachments as the store is given them.
+func (x *runner) attachments(o op, e modelEdit) (atts []document.Attachment) {
+	for _, a := range e.atts {
+		att := document.Attachment{Name: a.name, ContentType: "text/plain", Data: []byte(a.data)}
+		if e.path != nil {
+			att.RevPos = e.path[0].Gen
+		}
+		atts = append(atts, att)
+	}
+	if e.stubs {
+		for _, name := range attNames {
+			if !slices.ContainsFunc(e.atts, func(a modelAtt) bool { return a.name == name }) {
+				atts = append(atts, document.Attachment{Name: name, Stub: true})
+			}
+		}
+	}
+	slices.SortFunc(atts, func(a, b document.Attachment) int { return strings.Compare(a.Name, b.Name) })
+	return atts
+}
+
+// upload streams an attachment's data into a blob.
+func (x *runner) upload(e *document.Edit, a *document.Attachment) error {
+	up, err := x.d.Whole().Upload(ctx, e.ID, bytes.NewReader(a.Data), Upload{})
+	up.Name, up.ContentType = a.Name, a.ContentType
+	*a = up
+	return err
+}
+
+func (x *runner) purge(o op) error {
+	var revs []document.Rev
+	if d := x.m.docs[o.id]; d != nil {
+		leaves := d.leaves()
+		revs = leaves[:1+o.a%len(leaves)]
+	}
+	revs = append(revs, document.Rev{Gen: 1, Hash: "unknown"})
+	got, err := x.d.Purge(ctx, []Purging{{ID: document.ID(o.id), Revs: revs}})
+	if x.m.hidden(o.id) {
+		if !dberr.Is(err, dberr.Conflict) {
+			return fmt.Errorf("purge in a partition being dropped: %v", err)
+		}
+		return nil
+	}
+	if want := x.m.purge(o.id, revs); err == nil && !slices.Equal(got[0].Revs, want) {
+		err = fmt.Errorf("purged %v, want %v", got[0].Revs, want)
+	}
+	return err
+}
+
+func (x *runner) local(o op) error {
+	s := x.d.Whole()
+	if x.m.partitioned && o.a%2 == 0 {
+		s = x.d.Within("p")
+	}
+	id := document.ID(fmt.Sprintf("_local/%d", o.b%3))
+	key := string(s.partition) + " " + string(id)
+	if o.c%3 == 0 {
+		err := s.DeleteLocal(ctx, id)
+		if x.m.locals[key] == "" {
+			if !dberr.Is(err, dberr.NotFound) {
+				return fmt.Errorf("deleting a local document that is not there: %v", err)
+			}
+			err = nil
+		}
+		delete(x.m.locals, key)
+		return err
+	}
+	body := fmt.Sprintf(`{"n":%d}`, o.d)
+	_, err := s.PutLocal(ctx, id, 0, []byte(body))
+	if s.partition != "" && x.m.drops[s.partition] != nil {
+		if !dberr.Is(err, dberr.Conflict) {
+			return fmt.Errorf("local document of a partition being dropped: %v", err)
+		}
+		return nil
+	}
+	x.m.locals[key] = body
+	return err
+}
+
+func (x *runner) drop(o op) error {
+	p := document.ID(o.id).Partition()
+	err := x.d.DropPartition(ctx, p, o.a%2 == 0)
+	if !x.m.drop(p, o.a%2 == 0) {
+		if !dberr.Is(err, dberr.NotFound) {
+			return fmt.Errorf("drop of nothing: %v", err)
+		}
+		return nil
+	}
+	return err
+}
+
+// dropStep does one step of one of the running drops.
+func (x *runner) dropStep() error {
+	for p, drop := range x.m.drops {
+		kind := jobPartition
+		if drop.tombstones {
+			kind = jobBury
+		}
+		more, err := x.d.dropStep(ctx, job{kind: kind, number: x.d.number, subject: string(p)})
+		if err == nil && more == drop.emptied {
+			err = errors.New("wrong number of steps")
+		}
+		x.m.step(p)
+		return err
+	}
+	return nil
+}
+
+var quiet = Options{}.withDefaults().Logger
+
+// compare reads everything and holds it against the model.
+func (x *runner) compare() error {
+	if err := x.Check(ctx); err != nil {
+		return err
+	}
+	scopes := []document.Partition{""}
+	if x.m.partitioned {
+		scopes = append(scopes, "p", "q", "r", "p0", "none")
+	}
+	var errs []error
+	for _, p := range scopes {
+		s := Scope{db: x.d, partition: p}
+		errs = append(errs, x.compareTotals(s), s.View(ctx, func(r *Reader) error {
+			return errors.Join(x.compareFeed(r), x.compareDocs(r), x.compareSpans(r), x.compareLocals(r))
+		}))
+	}
+	return errors.Join(append(errs, x.comparePartitions(), x.comparePurges())...)
+}
+
+func differ(what string, got, want any) error {
+	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
+		return fmt.Errorf("%s\n got %s\nwant %s", what, g, w)
+	}
+	return nil
+}
+
+func (x *runner) compareTotals(s Scope) error {
+	t, err := s.Totals(ctx)
+	if err != nil {
+		return err
+	}
+	return differ("totals of "+string(s.partition), counts{t.Docs, t.Deleted, t.Active, t.External}, x.m.counts(s.partition))
+}
+
+func (x *runner) compareFeed(r *Reader) error {
+	for _, descending := range []bool{false, true} {
+		var got, want []string
+		last := Seq(0)
+		for c, err := range r.Changes(0, descending) {
+			if err != nil {
+				return err
+			}
+			if (c.Seq > last) == descending && last != 0 {
+				return fmt.Errorf("sequence %d after %d", c.Seq, last)
+			}
+			last = c.Seq
+			got = append(got, fmt.Sprint(c.ID, c.Deleted, c.Leaves))
+		}
+		for _, id := range x.m.feed(r.partition) {
+			d := x.m.docs[id]
+			want = append(want, fmt.Sprint(id, d.winner().deleted, d.leaves()))
+		}
+		if descending {
+			slices.Reverse(want)
+		}
+		if err := differ("feed of "+string(r.partition), got, want); err != nil {
+			return err
+		}
+	}
+	return x.comparePending(r)
+}
+
+// comparePending asks at some place of the feed how much is left.
+func (x *runner) comparePending(r *Reader) error {
+	if len(x.m.drops) > 0 {
+		return nil // an estimate then
+	}
+	left := uint64(len(x.m.feed(r.partition)))
+	if n, err := r.Pending(0); err != nil || n != left {
+		return fmt.Errorf("%d are pending from the beginning, want %d; %w", n, left, err)
+	}
+	for c, err := range r.Changes(0, false) {
+		if err != nil {
+			return err
+		}
+		left--
+		if n, err := r.Pending(c.Seq); err != nil || n != left {
+			return fmt.Errorf("%d are pending after %d, want %d; %w", n, c.Seq, left, err)
+		}
+	}
+	return nil
+}
+
+// compareDocs reads each document with all its leaves.
+func (x *runner) compareDocs(r *Reader) error {
+	for _, id := range historyIDs {
+		d, doc := x.m.docs[id], document.ID(id)
+		got, err := r.Doc(doc)
+		there := d != nil && (r.partition == "" || x.m.partition(id) == r.partition || doc.IsDesign())
+		if drop := x.m.drops[x.m.partition(id)]; there && drop != nil {
+			there = drop.tombstones && d.winner().deleted
+		}
+		if !there {
+			if !dberr.Is(err, dberr.NotFound) {
+				return fmt.Errorf("%q should be missing: %v", id, err)
+			}
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%q: %w", id, err)
+		}
+		if err := x.compareDoc(r, got, d); err != nil {
+			return fmt.Errorf("%q: %w", id, err)
+		}
+	}
+	return nil
+}
+
+func (x *runner) compareDoc(r *Reader, got *Doc, d *modelDoc) error {
+	if err := r.Load(got); err != nil {
+		return err
+	}
+	leaves := got.Tree.Leaves()
+	if len(leaves) != len(d.leaves()) {
+		return fmt.Errorf("leaves %v, want %v", leaves, d.leaves())
+	}
+	for i, l := range d.leaves() {
+		path, _ := got.Tree.Path(leaves[i].Rev)
+		if err := differ("path", path, d.path(l)); err != nil {
+			return err
+		}
+		rev, err := r.Revision(got, l)
+		if err != nil {
+			return err
+		}
+		if err := x.compareRevision(rev, d.revs[l]); err != nil {
+			return err
+		}
+	}
+	w, err := r.Winner(got.ID)
+	if dberr.Is(err, dberr.NotFound) != d.winner().deleted || w == nil || w.Rev != leaves[0].Rev {
+		return fmt.Errorf("winner %v, %w", w, err)
+	}
+	return nil
+}
+
+func (x *runner) compareRevision(got *Revision, want *modelRev) error {
+	if got.Deleted != want.deleted || string(got.Body) != want.body || len(got.Attachments) != len(want.atts) {
+		return fmt.Errorf("revision %+v, want %+v", got, want)
+	}
+	for i, a := range got.Attachments {
+		data, err := io.ReadAll(x.d.Whole().Download(ctx, a, 0, a.Encoded))
+		if err != nil {
+			return err
+		}
+		if w := want.atts[i]; a.Name != w.name || a.RevPos != w.revpos || string(data) != w.data {
+			return fmt.Errorf("attachment %s at %d with %d bytes, want %s at %d with %d", a.Name, a.RevPos, len(data), w.name, w.revpos, len(w.data))
+		}
+	}
+	return nil
+}
+
+// compareSpans walks random spans in both directions.
+func (x *runner) compareSpans(r *Reader) error {
+	bound := func() string {
+		if x.r.Chance(3) {
+			return ""
+		}
+		id := historyIDs[x.r.IntN(len(historyIDs))]
+		return []string{id, id + "\x00", id[:1], id + "z"}[x.r.IntN(4)]
+	}
+	for range 6 {
+		sp := Span{From: bound(), To: bound(), Before: x.r.Chance(2), Descending: x.r.Chance(2)}
+		bodies := x.r.Chance(2)
+		var got, want []string
+		for e, err := range r.Docs(sp, bodies) {
+			if err != nil {
+				return err
+			}
+			line := string(e.Doc.ID)
+			if e.Winner != nil {
+				line += string(e.Winner.Body[:min(len(e.Winner.Body), 20)])
+			}
+			got = append(got, line)
+		}
+		for _, id := range x.m.in(r.partition) {
+			if id < sp.From || sp.To != "" && (id > sp.To || sp.Before && id == sp.To) || x.m.hidden(id) {
+				continue
+			}
+			line, w := id, x.m.docs[id].winner()
+			if bodies && !w.deleted {
+				line += w.body[:min(len(w.body), 20)]
+			}
+			want = append(want, line)
+		}
+		if sp.Descending {
+			slices.Reverse(want)
+		}
+		if err := differ(fmt.Sprintf("span %+v", sp), got, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *runner) compareLocals(r *Reader) error {
+	if x.m.drops[r.partition] != nil {
+		return nil
+	}
+	var got, want []string
+	for l, err := range r.Locals(Span{}) {
+		if err != nil {
+			return err
+		}
+		got = append(got, string(r.partition)+" "+string(l.ID)+string(l.Body))
+	}
+	for key, body := range x.m.locals {
+		if strings.HasPrefix(key, string(r.partition)+" ") {
+			want = append(want, key+body)
+		}
+	}
+	slices.Sort(want)
+	return differ("local documents", got, want)
+}
+
+// comparePartitions lists the partitions, a page of two at a time, by name and
+// by a ranking that was brought up to date.
+func (x *runner) comparePartitions() error {
+	if !x.m.partitioned {
+		return nil
+	}
+	if _, err := x.d.rank(ctx); err != nil {
+		return err
+	}
+	for _, by := range []Ranking{ByName, ByDocs} {
+		got := map[document.Partition]counts{}
+		bookmark := ""
+		last := uint64(1 << 60)
+		for again := true; again; again = bookmark != "" {
+			rows, next, lag, err := x.d.Partitions(ctx, by, by != ByName, 2, bookmark)
+			if err != nil || lag != 0 {
+				return fmt.Errorf("partitions: lag %v, %w", lag, err)
+			}
+			for _, row := range rows {
+				got[row.Partition] = counts{row.Docs, row.Deleted, row.Active, row.External}
+				if by == ByDocs && row.Docs > last {
+					return fmt.Errorf("ranking: %d documents after %d", row.Docs, last)
+				}
+				last = row.Docs
+			}
+			bookmark = next
+		}
+		want := map[document.Partition]counts{}
+		for _, p := range []document.Partition{"p", "q", "r", "p0"} {
+			if c := x.m.counts(p); c != (counts{}) {
+				want[p] = c
+			}
+		}
+		if err := differ("partitions by "+string(by), got, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *runner) comparePurges() error {
+	ps, err := x.d.Purged(ctx)
+	if err == nil && len(ps) != x.m.purges {
+		err = fmt.Errorf("%d purges are remembered, want %d", len(ps), x.m.purges)
+	}
+	return err
+}
