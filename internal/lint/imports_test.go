@@ -1,0 +1,129 @@
+package lint
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// floors gives each package its floor. An import goes strictly to a lower one.
+func floors() map[string]int {
+	return map[string]int{
+		"cmd/sectional":        10,
+		"internal/server":      9,
+		"internal/couchapi":    8,
+		"internal/demo":        8,
+		"internal/admission":   5,
+		"internal/auth":        4,
+		"internal/changes":     4,
+		"internal/store":       3,
+		"internal/couchwire":   2,
+		"internal/kv/kvtest":   2,
+		"internal/kv/pebblekv": 2,
+		"internal/selector":    2,
+		"internal/config":      1,
+		"internal/document":    1,
+		"internal/keyspace":    1,
+		"internal/kv":          1,
+		"internal/dberr":       0,
+		"internal/jsonscan":    0,
+		"internal/lint":        0,
+	}
+}
+
+func TestFloors(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range sources(t) {
+		directory := s.directory()
+		if !strings.HasPrefix(directory, "internal/") && !strings.HasPrefix(directory, "cmd/") {
+			continue
+		}
+		seen[directory] = true
+		floor, ok := floors()[directory]
+		if !ok {
+			t.Errorf("%s has no floor", directory)
+			continue
+		}
+		for _, path := range s.imports(t) {
+			imported, ours := strings.CutPrefix(path, module+"/")
+			if !ours || s.test() {
+				continue // a test may use what stands beside or above
+			}
+			if below, ok := floors()[imported]; !ok || below >= floor {
+				t.Errorf("%s (floor %d) imports %s (floor %d)", s.path, floor, imported, below)
+			}
+		}
+	}
+	for directory := range floors() {
+		if !seen[directory] {
+			t.Errorf("%s has a floor and no files", directory)
+		}
+	}
+}
+
+// narrow are packages that only some may import.
+func narrow() map[string][]string {
+	return map[string][]string{
+		"net/http":                         {"internal/couchapi", "internal/server"},
+		module + "/internal/kv":            {"internal/store", "internal/server", "internal/kv/pebblekv", "internal/kv/kvtest"},
+		module + "/internal/kv/pebblekv":   {"internal/server"},
+		"github.com/cockroachdb/pebble/v2": {"internal/kv/pebblekv", "bench"},
+	}
+}
+
+func TestNarrowImports(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test() || strings.HasPrefix(s.directory(), "test/") {
+			continue
+		}
+		for _, path := range s.imports(t) {
+			allowed, ok := narrow()[path]
+			if path == "net/http" && s.directory() == "bench" {
+				continue // the bare handler, which is what the server is measured beside
+			}
+			if ok && !slices.Contains(allowed, s.directory()) {
+				t.Errorf("%s imports %s, which only %v may", s.path, path, allowed)
+			}
+		}
+	}
+}
+
+// TestDependencies asks for a word on every module that the code imports, somewhere in the decisions.
+func TestDependencies(t *testing.T) {
+	var decisions strings.Builder
+	walk(t, func(path string) {
+		if strings.HasPrefix(path, "docs/decisions/") {
+			decisions.WriteString(text(t, path))
+		}
+	})
+	required := regexp.MustCompile(`(?m)^\t?(?:require )?([a-z0-9.]+\.[a-z]+/\S+) v\S+`).FindAllStringSubmatch(text(t, "go.mod"), -1)
+	if len(required) == 0 {
+		t.Fatal("go.mod requires nothing")
+	}
+	used := map[string]bool{}
+	for _, s := range sources(t) {
+		for _, path := range s.imports(t) {
+			for _, m := range required {
+				if path == m[1] || strings.HasPrefix(path, m[1]+"/") {
+					used[m[1]] = true
+				}
+			}
+		}
+	}
+	for path := range used {
+		if !strings.Contains(decisions.String(), path) {
+			t.Errorf("docs/decisions says nothing about %s", path)
+		}
+	}
+}
+
+func TestPackageNames(t *testing.T) {
+	forbidden := []string{"util", "utils", "common", "helper", "helpers", "misc", "base", "types", "shared", "manager"}
+	for _, s := range sources(t) {
+		if slices.Contains(forbidden, filepath.Base(s.directory())) {
+			t.Errorf("%s: a package named %s has no subject", s.path, filepath.Base(s.directory()))
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCount(t *testing.T) {
+	events := `{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"fine\n"}
+{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestB","Output":"b.go:1: wrong\n"}
+{"Action":"fail","Package":"p","Test":"TestB"}
+{"Action":"output","Package":"p","Test":"TestC","Output":"not here\n"}
+{"Action":"skip","Package":"p","Test":"TestC"}
+{"Action":"skip","Package":"p","Test":"FuzzD/seed#1"}
+{"Action":"output","Package":"p","Output":"FAIL p 0.1s\n"}
+{"Action":"fail","Package":"p"}
+{"Action":"build-output","ImportPath":"q","Output":"q.go:1: syntax error\n"}
+{"Action":"output","Package":"q","Output":"FAIL q [build failed]\n"}
+{"Action":"fail","Package":"q"}
+`
+	var got tally
+	var out strings.Builder
+	if err := count(strings.NewReader(events), &out, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("1 passed, 2 failed, 1 skipped", got.String()); diff != "" {
+		t.Error(diff)
+	}
+	for _, part := range []string{"FAILED: p TestB\nb.go:1: wrong\n", "skipped: p TestC\nnot here\n", "FAIL p 0.1s\n", "FAIL q [build failed]\n"} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("%q lacks %q", out.String(), part)
+		}
+	}
+	if strings.Contains(out.String(), "fine") {
+		t.Error("the output of a passed test is shown")
+	}
+}
+
+func TestCountTAP(t *testing.T) {
+	var got tally
+	if err := countTAP("TAP version 13\n# tests 9\n# suites 0\n# pass 5\n# fail 2\n# cancelled 1\n# skipped 1\n# todo 0\n", &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("5 passed, 3 failed, 1 skipped", got.String()); diff != "" {
+		t.Error(diff)
+	}
+	if err := countTAP("TAP version 13\n", &got); err == nil {
+		t.Error("a report without counts is taken")
+	}
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// event is a line of `go test -json`.
+type event struct {
+	Action  string
+	Package string
+	Test    string
+	Output  string
+}
+
+// goTests is a step that runs Go tests with the given arguments and counts them one by one.
+func goTests(arguments ...string) func(context.Context, *tally) error {
+	return func(ctx context.Context, t *tally) error {
+		cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json", "-count=1", "-timeout=40m"}, arguments...)...)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			return err
+		}
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		counted := count(out, os.Stdout, t)
+		return errors.Join(counted, cmd.Wait())
+	}
+}
+
+// count reads the events of a run, adds up its tests and prints what failed, with a line for each package.
+func count(events io.Reader, out io.Writer, t *tally) error {
+	c := counting{out: out, tally: t, output: map[string][]string{}, failed: map[string]int{}}
+	lines := bufio.NewScanner(events)
+	lines.Buffer(nil, 64<<20)
+	for lines.Scan() {
+		var e event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			// What is no event was printed past the test framework; it is worth seeing.
+			fmt.Fprintln(out, lines.Text())
+			continue
+		}
+		c.take(e)
+	}
+	return lines.Err()
+}
+
+// counting holds what the events have said so far.
+type counting struct {
+	out    io.Writer
+	tally  *tally
+	output map[string][]string // what each running test has printed
+	failed map[string]int      // failed tests of each package
+}
+
+func (c *counting) take(e event) {
+	name := e.Package + " " + e.Test
+	switch e.Action {
+	case "output", "build-output":
+		c.output[name] = append(c.output[name], e.Output)
+		return
+	case "pass", "fail", "skip":
+	default:
+		return
+	}
+	if e.Test == "" {
+		c.packageEnd(e, name)
+	} else {
+		c.testEnd(e, name)
+	}
+	delete(c.output, name)
+}
+
+func (c *counting) testEnd(e event, name string) {
+	switch e.Action {
+	case "pass":
+		c.tally.passed++
+	case "skip":
+		if strings.HasPrefix(e.Test, "Fuzz") {
+			return // an input that the fuzz test has no use for
+		}
+		c.tally.skipped++
+		fmt.Fprintf(c.out, "skipped: %s\n%s", name, strings.Join(c.output[name], ""))
+	case "fail":
+		c.tally.failed++
+		c.failed[e.Package]++
+		fmt.Fprintf(c.out, "FAILED: %s\n%s", name, strings.Join(c.output[name], ""))
+	}
+}
+
+// packageEnd prints the package's own line. A package that failed without a failed test did not build, panicked or
+// ran out of time, which counts as a failure of its own; then all its output is shown.
+func (c *counting) packageEnd(e event, name string) {
+	if e.Action == "fail" && c.failed[e.Package] == 0 {
+		c.tally.failed++
+		for running, text := range c.output {
+			if strings.HasPrefix(running, e.Package+" ") {
+				fmt.Fprint(c.out, strings.Join(text, ""))
+			}
+		}
+		return
+	}
+	if lines := c.output[name]; len(lines) > 0 {
+		fmt.Fprint(c.out, lines[len(lines)-1])
+	}
+}
+
+// fuzzTime is how long each fuzz test looks for new inputs, beyond those that are kept.
+const fuzzTime = "4s"
+
+// fuzz runs each fuzz test of the repository for a moment.
+func fuzz(ctx context.Context, t *tally) error {
+	// Only packages whose tests name a fuzz test are asked: listing compiles them.
+	var list strings.Builder
+	if err := command(ctx, &list, "grep", "-rlE", "--include=*_test.go", `^func Fuzz`, "internal").Run(); err != nil {
+		return fmt.Errorf("looking for fuzz tests: %w", err)
+	}
+	directories := map[string]bool{}
+	for file := range strings.Lines(list.String()) {
+		directories["./"+filepath.Dir(strings.TrimSpace(file))] = true
+	}
+	var failures error
+	for _, directory := range slices.Sorted(maps.Keys(directories)) {
+		names, err := fuzzTests(ctx, directory)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			err := command(ctx, os.Stdout, "go", "test", "-run=^$", "-fuzz=^"+name+"$", "-fuzztime="+fuzzTime, directory).Run()
+			t.add(err == nil)
+			failures = errors.Join(failures, err)
+		}
+	}
+	return failures
+}
+
+// fuzzTests lists the fuzz tests of a package.
+func fuzzTests(ctx context.Context, path string) (names []string, err error) {
+	var out strings.Builder
+	if err := command(ctx, &out, "go", "test", "-list=^Fuzz", path).Run(); err != nil {
+		return nil, fmt.Errorf("listing the fuzz tests of %s: %w", path, err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "Fuzz") {
+			names = append(names, line)
+		}
+	}
+	return names, nil
+}

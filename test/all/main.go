@@ -1,0 +1,158 @@
+// Command all runs every check and test of the repository and ends with one line of counts. It owns the order of the
+// steps and the counting; it knows nothing of what is tested. Each step runs even if one before it failed, so that
+// one run tells everything. Begin reading at main.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// step is one part of the run. It adds to the tally what it has counted; an error is a failure that no test stands
+// for, such as a tool that could not run.
+type step struct {
+	name string
+	run  func(context.Context, *tally) error
+}
+
+// tally is what was counted.
+type tally struct{ passed, failed, skipped int }
+
+// add counts one more check.
+func (t *tally) add(passed bool) {
+	if passed {
+		t.passed++
+	} else {
+		t.failed++
+	}
+}
+
+// String is the closing line.
+func (t tally) String() string {
+	line := fmt.Sprintf("%d passed, %d failed", t.passed, t.failed)
+	if t.skipped > 0 {
+		line += fmt.Sprintf(", %d skipped", t.skipped)
+	}
+	return line
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var total tally
+	for _, s := range steps() {
+		fmt.Printf("== %s\n", s.name)
+		start, before := time.Now(), total
+		if err := s.run(ctx, &total); err != nil {
+			fmt.Printf("%s: %v\n", s.name, err)
+			if total.failed == before.failed {
+				total.failed++
+			}
+		}
+		fmt.Printf("== %s took %s\n", s.name, time.Since(start).Round(time.Second))
+	}
+	fmt.Println(total)
+	if total.failed > 0 || total.passed == 0 {
+		os.Exit(1)
+	}
+}
+
+func steps() []step {
+	// The race detector makes the large tests of the built server many times slower, so they run without it; the
+	// recorded scenarios run with it, in the server too.
+	raced := []string{"-race", "./cmd/...", "./internal/...", "./test/all", "./test/couch", "./test/process"}
+	return []step{
+		{"format", format},
+		{"vet", tool("go", "vet", "./...")},
+		{"staticcheck", tool("go", "tool", "staticcheck", "./...")},
+		{"packages and recorded scenarios, with the race detector", goTests(raced...)},
+		{"the built server, and the benchmark", goTests("-p", "1", "./test/system", "./bench/...")},
+		{"clients in Node", node},
+		{"fuzzing, a few seconds each", fuzz},
+	}
+}
+
+// tool is a step that passes when the command does.
+func tool(name string, arguments ...string) func(context.Context, *tally) error {
+	return func(ctx context.Context, t *tally) error {
+		err := command(ctx, os.Stdout, name, arguments...).Run()
+		t.add(err == nil)
+		return err
+	}
+}
+
+// command prepares a program whose messages go to this program's own.
+func command(ctx context.Context, out io.Writer, name string, arguments ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, arguments...)
+	cmd.Stdout, cmd.Stderr = out, os.Stderr
+	return cmd
+}
+
+// format passes when gofmt has nothing to change.
+func format(ctx context.Context, t *tally) error {
+	var out strings.Builder
+	err := command(ctx, &out, "gofmt", "-l", "bench", "cmd", "internal", "test").Run()
+	if err == nil && out.Len() > 0 {
+		err = fmt.Errorf("not formatted:\n%s", out.String())
+	}
+	t.add(err == nil)
+	return err
+}
+
+// node installs the clients from the lock file and runs their tests against the built server.
+func node(ctx context.Context, t *tally) error {
+	dir, err := os.MkdirTemp("", "sectional-node")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) // in the temporary directory, where a leftover does no harm
+	binary, counts := filepath.Join(dir, "sectional"), filepath.Join(dir, "tests.tap")
+	if err := command(ctx, os.Stdout, "go", "build", "-o", binary, "./cmd/sectional").Run(); err != nil {
+		return err
+	}
+	install := command(ctx, os.Stdout, "npm", "ci", "--no-audit", "--no-fund")
+	install.Dir = filepath.Join("test", "node")
+	if err := install.Run(); err != nil {
+		return fmt.Errorf("npm ci: %w", err)
+	}
+	tests := command(ctx, os.Stdout, "node", "--test",
+		"--test-reporter=spec", "--test-reporter-destination=stdout",
+		"--test-reporter=tap", "--test-reporter-destination="+counts)
+	tests.Dir = install.Dir
+	tests.Env = append(os.Environ(), "SECTIONAL_BINARY="+binary)
+	failure := tests.Run()
+	report, err := os.ReadFile(counts)
+	if err != nil {
+		return err
+	}
+	if err := countTAP(string(report), t); err != nil {
+		return err
+	}
+	return failure
+}
+
+// countTAP adds the counts that node's runner prints at its report's end. Cancelled tests have failed.
+func countTAP(report string, t *tally) error {
+	found := 0
+	for line := range strings.Lines(report) {
+		var n int
+		for word, count := range map[string]*int{"pass": &t.passed, "fail": &t.failed, "cancelled": &t.failed, "skipped": &t.skipped} {
+			if _, err := fmt.Sscanf(line, "# "+word+" %d", &n); err == nil {
+				*count += n
+				found++
+			}
+		}
+	}
+	if found != 4 {
+		return fmt.Errorf("node's report has %d of 4 counts", found)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+// Starts the server that the tests speak to: the real binary, on a free port, with a data directory of its own.
+
+import { spawn, execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
+const user = 'adm'
+const password = 'pass'
+
+// until asks again and again, and fails when the deadline passes before the answer is a true value.
+export async function until (what, ask, limit = 30_000) {
+  const deadline = Date.now() + limit
+  for (;;) {
+    const answer = await ask()
+    if (answer) return answer
+    if (Date.now() > deadline) throw new Error(`not within ${limit} ms: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+async function freePort () {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address()
+  probe.close()
+  await once(probe, 'close')
+  return port
+}
+
+// A Server can be killed and started again on the same port and data.
+export class Server {
+  static async start () {
+    const server = new Server()
+    server.directory = mkdtempSync(join(tmpdir(), 'sectional-node-'))
+    server.binary = process.env.SECTIONAL_BINARY
+    if (!server.binary) {
+      server.binary = join(server.directory, 'sectional')
+      execFileSync('go', ['build', '-o', server.binary, './cmd/sectional'], { cwd: root, stdio: 'inherit' })
+    }
+    server.port = await freePort()
+    server.host = `http://127.0.0.1:${server.port}`
+    server.url = `http://${user}:${password}@127.0.0.1:${server.port}`
+    server.credentials = { username: user, password }
+    await server.resume()
+    return server
+  }
+
+  // resume starts the process and returns when it answers.
+  async resume () {
+    this.output = ''
+    this.child = spawn(this.binary, ['serve', '--data', join(this.directory, 'data'), '--listen', `127.0.0.1:${this.port}`],
+      { env: { ...process.env, COUCHDB_USER: user, COUCHDB_PASSWORD: password } })
+    this.ended = once(this.child, 'exit')
+    for (const stream of [this.child.stdout, this.child.stderr]) {
+      stream.on('data', (text) => { this.output += text })
+    }
+    await until('the server answers', async () => {
+      if (this.child.exitCode !== null) throw new Error(`the server ended:\n${this.output}`)
+      try {
+        return (await fetch(`${this.host}/_up`)).ok
+      } catch {
+        return false
+      }
+    })
+  }
+
+  // kill ends the process as a power cut would.
+  async kill () {
+    this.child.kill('SIGKILL')
+    await this.ended
+  }
+
+  // remove ends the process and takes the data away.
+  async remove () {
+    await this.kill()
+    rmSync(this.directory, { recursive: true, force: true })
+  }
+
+  // request sends one request as the administrator and gives status and parsed body.
+  async request (method, path, body) {
+    const answer = await fetch(this.host + path, {
+      method,
+      headers: {
+        authorization: 'Basic ' + Buffer.from(`${user}:${password}`).toString('base64'),
+        'content-type': 'application/json',
+        accept: 'application/json'
+      },
+      body: body === undefined ? undefined : JSON.stringify(body)
+    })
+    const text = await answer.text()
+    return { status: answer.status, body: text && JSON.parse(text) }
+  }
+}

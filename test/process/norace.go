@@ -1,0 +1,9 @@
+//go:build !race
+
+package process
+
+// raceFlags makes the server watch for data races when its tests do.
+func raceFlags() []string { return nil }
+
+// Racing tells that the tests and the server run under the race detector, where memory and time mean little.
+const Racing = false

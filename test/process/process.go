@@ -1,0 +1,248 @@
+// Package process owns running Sectional as a process of its own, for the tests and benchmarks that need a real one:
+// it starts the binary on a free port, waits until it answers, and stops or kills it. It knows nothing of what the
+// server stores. Begin reading at Launch; tests use Start.
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// User and Password name the administrator of a server that was started without others.
+const (
+	User     = "adm"
+	Password = "pass"
+)
+
+// patience is how long a server may take to answer its first request or to end after a signal.
+const patience = 30 * time.Second
+
+// Options say what to start. Only Binary and Dir are needed.
+type Options struct {
+	Binary string
+	Dir    string   // the data directory
+	Listen string   // host:port; a free port of the loopback interface where empty
+	Args   []string // further arguments of `serve`
+	Env    []string // further variables of the environment, "NAME=value"
+	// Anonymous leaves COUCHDB_USER and COUCHDB_PASSWORD unset, so that the server makes an administrator itself.
+	Anonymous bool
+}
+
+// Server is a running process. Its methods may be called from several goroutines.
+type Server struct {
+	Base     string // "http://127.0.0.1:40123"
+	Address  string // "127.0.0.1:40123"
+	PID      int
+	cmd      *exec.Cmd
+	output   Output
+	finished chan struct{}
+	state    *os.ProcessState // set before finished is closed
+}
+
+// Output gathers what a process prints, while it prints.
+type Output struct {
+	sync.Mutex
+	text bytes.Buffer
+}
+
+// Write appends to the output.
+func (o *Output) Write(p []byte) (int, error) {
+	o.Lock()
+	defer o.Unlock()
+	return o.text.Write(p)
+}
+
+// String gives what was printed so far.
+func (o *Output) String() string {
+	o.Lock()
+	defer o.Unlock()
+	return o.text.String()
+}
+
+// FreeAddress gives an address of the loopback interface on which nothing listens at the moment.
+func FreeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	address := l.Addr().String()
+	return address, l.Close()
+}
+
+// Launch starts a server and returns when it answers. A server that ends before that is an error that carries what
+// it printed.
+func Launch(ctx context.Context, o Options) (*Server, error) {
+	s, err := Spawn(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.ready(ctx); err != nil {
+		return nil, errors.Join(err, s.Kill())
+	}
+	return s, nil
+}
+
+// Spawn starts a server and does not wait for it.
+func Spawn(o Options) (*Server, error) {
+	if o.Listen == "" {
+		address, err := FreeAddress()
+		if err != nil {
+			return nil, err
+		}
+		o.Listen = address
+	}
+	s := &Server{Base: "http://" + o.Listen, Address: o.Listen, finished: make(chan struct{})}
+	s.cmd = exec.Command(o.Binary, append([]string{"serve", "--data", o.Dir, "--listen", o.Listen}, o.Args...)...)
+	s.cmd.Env = environment(o)
+	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
+	if err := s.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("process: starting %s: %w", o.Binary, err)
+	}
+	s.PID = s.cmd.Process.Pid
+	go func() {
+		// What Wait says stands in the state too, which callers ask for.
+		_ = s.cmd.Wait()
+		s.state = s.cmd.ProcessState
+		close(s.finished)
+	}()
+	return s, nil
+}
+
+// environment is this process's own without the variables that steer a server, and with those of the options.
+func environment(o Options) []string {
+	var env []string
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "COUCHDB_") && !strings.HasPrefix(v, "SECTIONAL_") {
+			env = append(env, v)
+		}
+	}
+	if !o.Anonymous {
+		env = append(env, "COUCHDB_USER="+User, "COUCHDB_PASSWORD="+Password)
+	}
+	return append(env, o.Env...)
+}
+
+// ready waits until the server answers GET /_up.
+func (s *Server) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if up(ctx, s.Base) {
+			return nil
+		}
+		select {
+		case <-s.finished:
+			return fmt.Errorf("process: the server ended before it answered: %s\n%s", s.state, s.output.String())
+		case <-ctx.Done():
+			return fmt.Errorf("process: the server does not answer: %w\n%s", ctx.Err(), s.output.String())
+		case <-tick.C:
+		}
+	}
+}
+
+func up(ctx context.Context, base string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/_up", nil)
+	if err != nil {
+		return false
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	// Only the status counts, so a failure to close the body changes nothing.
+	_ = answer.Body.Close()
+	return answer.StatusCode == http.StatusOK
+}
+
+// Output gives what the process has printed so far.
+func (s *Server) Output() string { return s.output.String() }
+
+// Finished is closed when the process has ended.
+func (s *Server) Finished() <-chan struct{} { return s.finished }
+
+// Kill ends the process at once, as a power cut would, and waits until it is gone. A process that has ended already
+// is no error.
+func (s *Server) Kill() error {
+	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	<-s.finished
+	return nil
+}
+
+// Interrupt sends SIGTERM and does not wait.
+func (s *Server) Interrupt() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
+
+// Wait gives the exit code, or an error when the process does not end in time.
+func (s *Server) Wait(limit time.Duration) (int, error) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-s.finished:
+		return s.state.ExitCode(), nil
+	case <-timer.C:
+		return 0, fmt.Errorf("process: the server did not end within %s\n%s", limit, s.output.String())
+	}
+}
+
+// Stop sends SIGTERM and waits for a clean end.
+func (s *Server) Stop() error {
+	if err := s.Interrupt(); err != nil {
+		return err
+	}
+	code, err := s.Wait(patience)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("process: the server ended with code %d\n%s", code, s.output.String())
+	}
+	return err
+}
+
+// CPU gives the processor time that the process has used so far, all its threads together.
+func (s *Server) CPU() (time.Duration, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.PID))
+	if err != nil {
+		return 0, err
+	}
+	// The second field is the program's name in parentheses and may hold spaces; user and system time are the 14th
+	// and 15th, in hundredths of a second.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	var ticks int64
+	for _, field := range fields[11:13] {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond, nil
+}
+
+// Memory reads one of the kernel's figures of the process in bytes: "VmRSS" for what it holds now, "VmHWM" for the
+// most it ever held.
+func (s *Server) Memory(figure string) (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		name, value, _ := strings.Cut(line, ":")
+		if name == figure {
+			kilobytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+			return kilobytes << 10, err
+		}
+	}
+	return 0, fmt.Errorf("process: the kernel gives no %s", figure)
+}

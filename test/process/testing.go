@@ -1,0 +1,94 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// binaryVariable carries the path of the built server from Main to the tests.
+const binaryVariable = "SECTIONAL_BINARY"
+
+// Main builds the server, runs the tests and gives their exit code. A package of tests calls it from TestMain. Tests
+// that run under the race detector get a server that does too. A server that the environment names already is taken
+// as it is.
+func Main(m *testing.M) int {
+	if Binary() != "" {
+		return m.Run()
+	}
+	dir, err := os.MkdirTemp("", "sectional")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := 1
+	if err := Build(filepath.Join(dir, "sectional"), raceFlags()...); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		code = m.Run()
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// Build compiles the server to the given path and lets Start find it there.
+func Build(path string, flags ...string) error {
+	root, err := Root()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("go", append(append([]string{"build", "-o", path}, flags...), "./cmd/sectional")...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("process: building the server: %w\n%s", err, out)
+	}
+	return os.Setenv(binaryVariable, path)
+}
+
+// Root gives the top of the repository: the nearest directory above that holds go.mod.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("process: no go.mod above the working directory")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// Binary gives the path of the server that Main built.
+func Binary() string { return os.Getenv(binaryVariable) }
+
+// Start runs a server for the length of a test. Without a directory it gets one of its own. When the test fails, what
+// the server printed stands in the log.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	o.Binary = Binary()
+	if o.Dir == "" {
+		o.Dir = t.TempDir()
+	}
+	s, err := Launch(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Kill(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("the server printed:\n%s", s.Output())
+		}
+	})
+	return s
+}

@@ -1,0 +1,147 @@
+package system
+
+import (
+	"bytes"
+	"crypto/md5"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/sectional/sectional/test/process"
+)
+
+// TestLargeAttachment sends a gigabyte in and out. The server never holds more than a small part of it.
+func TestLargeAttachment(t *testing.T) {
+	const size = 1 << 30
+	s := process.Start(t, process.Options{})
+	c := ask(s)
+	c.http.Timeout = 10 * time.Minute
+	c.must(t, 201, "PUT", "/db", "", nil)
+
+	// Random bytes, so that no compression on the way makes it small.
+	sum := md5.New()
+	in, err := c.request(t.Context(), "PUT", "/db/film/film.bin", io.TeeReader(io.LimitReader(noise(), size), sum))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.ContentLength = size
+	in.Header.Set("Content-Type", "application/octet-stream")
+	if status, answer, err := c.send(in); err != nil || status != 201 {
+		t.Fatalf("%d %s %v", status, answer, err)
+	}
+	var film struct {
+		Attachments map[string]struct {
+			Length int64
+			Digest string
+		} `json:"_attachments"`
+	}
+	c.must(t, 200, "GET", "/db/film", "", &film)
+	digest := "md5-" + base64.StdEncoding.EncodeToString(sum.Sum(nil))
+	if stub := film.Attachments["film.bin"]; stub.Length != size || stub.Digest != digest {
+		t.Errorf("stored %+v, sent %d bytes of %s", stub, size, digest)
+	}
+	if got := download(t, c, "/db/film/film.bin", size); !bytes.Equal(got, sum.Sum(nil)) {
+		t.Errorf("read bytes of md5 %x, sent %x", got, sum.Sum(nil))
+	}
+	peak, err := s.Memory("VmHWM")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("peak memory %.0f MB", float64(peak)/1e6)
+	if peak > 200e6 && !process.Racing {
+		t.Errorf("the server held %.0f MB", float64(peak)/1e6)
+	}
+}
+
+// noise is a cheap endless stream of bytes that look random.
+func noise() io.Reader { return rand.NewChaCha8([32]byte{1}) }
+
+// download reads an attachment and gives its MD5 digest.
+func download(t *testing.T, c *client, path string, size int64) []byte {
+	r, err := c.request(t.Context(), "GET", path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := c.http.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := md5.New()
+	n, err := io.Copy(sum, response.Body)
+	if err != nil || n != size || response.StatusCode != http.StatusOK {
+		t.Errorf("%s: %d bytes, %v", response.Status, n, err)
+	}
+	if err := response.Body.Close(); err != nil {
+		t.Error(err)
+	}
+	return sum.Sum(nil)
+}
+
+// TestDroppingAMillionDocuments loads a million documents and drops their database, which answers at once.
+func TestDroppingAMillionDocuments(t *testing.T) {
+	const bulks, perBulk = 200, 5000
+	s := process.Start(t, process.Options{})
+	c := ask(s)
+	c.must(t, 201, "PUT", "/large?partitioned=true", "", nil)
+	loadBulks(t, c, "/large", bulks, func(n int) []byte {
+		var body bytes.Buffer
+		body.WriteString(`{"docs":[`)
+		for i := range perBulk {
+			if i > 0 {
+				body.WriteByte(',')
+			}
+			fmt.Fprintf(&body, `{"_id":"p%03d:%07d","n":%d}`, n, n*perBulk+i, i)
+		}
+		body.WriteString(`]}`)
+		return body.Bytes()
+	})
+	var info struct {
+		Count int `json:"doc_count"`
+	}
+	c.must(t, 200, "GET", "/large", "", &info)
+	if info.Count != bulks*perBulk {
+		t.Fatalf("%d documents were loaded", info.Count)
+	}
+	start := time.Now()
+	c.must(t, 200, "DELETE", "/large", "", nil)
+	took := time.Since(start)
+	t.Logf("dropped in %s", took)
+	if took > time.Second {
+		t.Errorf("dropping took %s", took)
+	}
+	c.must(t, 404, "GET", "/large/p000:0000000", "", nil)
+	// A database of the same name is empty, whatever is still being cleaned up.
+	c.must(t, 201, "PUT", "/large", "", nil)
+	c.must(t, 200, "GET", "/large", "", &info)
+	if info.Count != 0 {
+		t.Errorf("the new database has %d documents", info.Count)
+	}
+}
+
+// loadBulks sends the bodies 0 to count-1 to _bulk_docs from a few clients at once.
+func loadBulks(t *testing.T, c *client, database string, count int, body func(n int) []byte) {
+	t.Helper()
+	const clients = 4
+	failures := make(chan error, clients)
+	for worker := range clients {
+		go func() {
+			var err error
+			for n := worker; n < count && err == nil; n += clients {
+				_, err = c.sent("POST", database+"/_bulk_docs", body(n), 201)
+			}
+			failures <- err
+		}()
+	}
+	for range clients {
+		if err := <-failures; err != nil {
+			t.Error(err)
+		}
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+}
