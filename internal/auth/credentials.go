@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
@@ -96,18 +95,17 @@ func (p *passwords) compute(ctx context.Context, v Verifier, password string) (b
 	return v.matches(password)
 }
 
-// credential hashes all that decides, each part with its length before it.
-func (p *passwords) credential(v Verifier, name, password string) (c credential) {
-	buf := make([]byte, 0, 256)
+// credential hashes the key and all that decides, each part with its length
+// before it. The hash never leaves the process, so nobody can extend it, which
+// is what an HMAC's second pass would prevent.
+func (p *passwords) credential(v Verifier, name, password string) credential {
+	buf := append(make([]byte, 0, 320), p.key[:]...)
 	for _, part := range []string{name, password, v.Scheme, v.PRF, v.Salt, v.Key} {
 		buf = binary.BigEndian.AppendUint32(buf, uint32(len(part)))
 		buf = append(buf, part...)
 	}
 	buf = binary.BigEndian.AppendUint64(buf, uint64(v.Iterations))
-	h := hmac.New(sha256.New, p.key[:])
-	h.Write(buf)
-	h.Sum(c[:0])
-	return c
+	return sha256.Sum256(buf)
 }
 
 func (p *passwords) remembered(c credential) bool {

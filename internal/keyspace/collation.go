@@ -82,14 +82,13 @@ func AppendRaw(dst, raw []byte) ([]byte, error) {
 // append writes token by token: since a container's parts follow its tag, the
 // form of a value is the forms of its tokens in a row.
 func (o *order) append(dst, v []byte) ([]byte, error) {
-	kind, _, end := jsonscan.Token(v, 0)
-	if kind == jsonscan.Invalid {
+	if kind, _, _ := jsonscan.Token(v, 0); kind == jsonscan.Invalid {
 		return dst, dberr.New(dberr.Invalid, "bad_request", "invalid UTF-8 JSON")
 	}
-	for i := 0; i < len(v); i = end {
-		var start int
-		kind, start, end = jsonscan.Token(v, i)
+	for i := 0; i < len(v); {
+		kind, start, end := jsonscan.Token(v, i)
 		dst = o.appendToken(dst, kind, v[start:end])
+		i = end
 	}
 	return dst, nil
 }

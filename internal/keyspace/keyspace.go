@@ -41,14 +41,22 @@ type Part struct {
 	text string
 }
 
-// U makes a Uint part, D a Desc part, T a Text part and B a Tail part.
+// U makes a Uint part.
 func U(n uint64) Part { return Part{kind: Uint, num: n} }
+
+// D makes a Desc part.
 func D(n uint64) Part { return Part{kind: Desc, num: n} }
+
+// T makes a Text part.
 func T(s string) Part { return Part{kind: Text, text: s} }
+
+// B makes a Tail part.
 func B(s string) Part { return Part{kind: Tail, text: s} }
 
-// Num and String give a part's value.
+// Num is the value of a Uint or Desc part.
 func (p Part) Num() uint64 { return p.num }
+
+// String is the value of a Text or Tail part, and a number in decimal.
 func (p Part) String() string {
 	if p.kind == Text || p.kind == Tail {
 		return p.text

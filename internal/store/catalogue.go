@@ -55,7 +55,7 @@ const maxName = 238
 // behind a path. Errors: Invalid illegal_database_name, database_name_too_long.
 func ParseName(s string) error {
 	if len(s) > maxName {
-		return dberr.New(dberr.Invalid, "database_name_too_long", "The database name is too long.")
+		return dberr.New(dberr.Invalid, "database_name_too_long", "At least one path segment of `%s` is too long.", s)
 	}
 	if validName.MatchString(s) || systemName.MatchString(s) {
 		return nil

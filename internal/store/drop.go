@@ -129,18 +129,59 @@ func (d *Database) dropStep(ctx context.Context, j job) (more bool, err error) {
 		if err != nil {
 			return err
 		}
-		for _, id := range ids {
-			if err := g.dropDoc(id, j.kind == jobBury); err != nil {
+		if more = len(ids) > 0; !more {
+			return g.endDrop(p, s, j)
+		}
+		if err := g.dropDocs(ids, &j); err != nil {
+			return err
+		}
+		return d.store.saveJob(g.tx, j)
+	})
+	return more, err
+}
+
+// dropBodyRows is about how many bodies one commit of a removal handles.
+const dropBodyRows = 1000
+
+// dropDocs handles a page of documents, or as many as have few enough bodies,
+// and moves the job's checkpoint.
+func (g *group) dropDocs(ids []document.ID, j *job) error {
+	room := dropBodyRows
+	for _, id := range ids {
+		if j.kind == jobPartition {
+			left, err := g.thin(id, &room)
+			if err != nil || left {
 				return err
 			}
 		}
-		if more = len(ids) > 0; more {
-			j.checkpoint = string(ids[len(ids)-1])
-			return d.store.saveJob(g.tx, j)
+		if err := g.dropDoc(id, j.kind == jobBury); err != nil {
+			return err
 		}
-		return g.endDrop(p, s, j)
-	})
-	return more, err
+		j.checkpoint = string(id)
+	}
+	return nil
+}
+
+// thin removes beaten bodies of a document that has more of them than there is
+// room for in the commit; it tells whether it did. One that was edited without
+// a pause may have hundreds of thousands.
+func (g *group) thin(id document.ID, room *int) (left bool, err error) {
+	revs, err := g.bodies(id, *room+1)
+	if err != nil || len(revs) <= *room {
+		*room -= len(revs)
+		return false, err
+	}
+	s, err := g.doc(id)
+	for _, rev := range revs {
+		if err != nil {
+			return false, err
+		}
+		if _, leaf, _ := s.tree.Node(rev); !leaf {
+			left, err = true, g.dropBody(id, rev)
+		}
+	}
+	*room = 0
+	return left, err
 }
 
 // nextDocs gives the ids of the next page of the partition's documents.
@@ -175,7 +216,11 @@ func (g *group) dropDoc(id document.ID, bury bool) error {
 	}
 	s.counted = counts{}
 	if bury {
-		return g.buryDoc(s)
+		// A leaf of the highest generation there is can have no tombstone over
+		// it: then the document goes like one of a partition that is removed.
+		if err := g.buryDoc(s); err == nil || !refusal(err) {
+			return err
+		}
 	}
 	if err := g.dropBodies(id); err != nil {
 		return err

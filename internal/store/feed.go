@@ -97,6 +97,16 @@ func (r *Reader) change(it kv.Iterator, c *Change, parts []keyspace.Part) ([]key
 	return parts, decodeFeed(value, c)
 }
 
+// counts tells whether the entry that it stands on may be shown.
+func (r *Reader) counts(it kv.Iterator) (bool, error) {
+	if r.hidden == nil && r.before == nil {
+		return true, nil
+	}
+	var c Change
+	_, err := r.change(it, &c, nil)
+	return err == nil && r.shows(&c), err
+}
+
 // pendingExact is up to how many entries Pending counts one by one.
 const pendingExact = 1000
 
@@ -119,7 +129,11 @@ func (r *Reader) Pending(q Seq) (uint64, error) {
 	defer it.Close()
 	n := uint64(0)
 	for n <= pendingExact && it.Next() {
-		n++
+		if shown, err := r.counts(it); err != nil {
+			return 0, err
+		} else if shown {
+			n++
+		}
 	}
 	if err := it.Err(); err != nil || n <= pendingExact {
 		return n, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	stdflag "flag"
 	"fmt"
 	"io"
 	"slices"
@@ -20,13 +21,15 @@ import (
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 )
 
+var histories = stdflag.Int("histories", 40, "how many random histories to run")
+
 // TestHistories runs random histories on the store and on the model and
 // compares everything that can be read. A history that fails is made shorter
 // first: only what is needed to fail is printed.
 func TestHistories(t *testing.T) {
-	seeds := 40
+	seeds := *histories
 	if testing.Short() {
-		seeds = 8
+		seeds = min(seeds, 8)
 	}
 	for _, engine := range []string{"pebble", "model", "shaky"} {
 		for _, partitioned := range []bool{false, true} {
@@ -178,7 +181,7 @@ func (x *runner) step(o op) error {
 		if o.kind == "advance" {
 			x.now = x.now.Add(time.Duration(o.a) * time.Minute)
 		}
-		for p := range x.m.drops {
+		for _, p := range x.m.dropped() {
 			for x.m.drops[p] != nil {
 				x.m.step(p)
 			}
@@ -452,8 +455,8 @@ func (x *runner) drop(o op) error {
 
 // dropStep does one step of one of the running drops.
 func (x *runner) dropStep() error {
-	for p, drop := range x.m.drops {
-		kind := jobPartition
+	for _, p := range x.m.dropped() {
+		drop, kind := x.m.drops[p], jobPartition
 		if drop.tombstones {
 			kind = jobBury
 		}

@@ -313,6 +313,19 @@ func (m *model) drop(p document.Partition, tombstones bool) bool {
 	return true
 }
 
+// dropped gives the partitions that are being dropped, in the order in which a
+// sweep handles them: burials first.
+func (m *model) dropped() []document.Partition {
+	ps := slices.Collect(maps.Keys(m.drops))
+	slices.SortFunc(ps, func(a, b document.Partition) int {
+		if ta, tb := m.drops[a].tombstones, m.drops[b].tombstones; ta != tb {
+			return map[bool]int{true: -1, false: 1}[ta]
+		}
+		return strings.Compare(string(a), string(b))
+	})
+	return ps
+}
+
 // step is a page of a drop, or its end.
 func (m *model) step(p document.Partition) {
 	drop := m.drops[p]

@@ -24,8 +24,6 @@ type plan struct {
 	grows       int64
 }
 
-var errConflict = dberr.New(dberr.Conflict, "conflict", "Document update conflict.")
-
 // plan applies an edit to the document as the group has it and gives what is
 // to be written, or why not.
 func (g *group) plan(e *pendingEdit) (*plan, error) {

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"errors"
+	"math"
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
@@ -93,22 +95,32 @@ func (g *group) purge(p Purging) ([]document.Rev, error) {
 // dropBodies removes every body of a document, leaves' and beaten ones: the
 // head, which all writers of bodies write, was read for update.
 func (g *group) dropBodies(id document.ID) error {
-	var revs []document.Rev
-	r := kv.Prefix(keyspace.Doc.Key(g.db.number, keyspace.T(string(id)), keyspace.U(keyspace.SubBody)))
-	err := each(g.tx, r, func(key, _ []byte) error {
-		_, parts, err := keyspace.Doc.Decode(key)
-		if err != nil {
-			return err
-		}
-		revs = append(revs, bodyRev(parts[2].String()))
-		return nil
-	})
+	revs, err := g.bodies(id, math.MaxInt)
 	for _, rev := range revs {
 		if err == nil {
 			err = g.dropBody(id, rev)
 		}
 	}
 	return err
+}
+
+// bodies gives up to most revisions whose bodies are stored, oldest first.
+func (g *group) bodies(id document.ID, most int) (revs []document.Rev, err error) {
+	r := kv.Prefix(keyspace.Doc.Key(g.db.number, keyspace.T(string(id)), keyspace.U(keyspace.SubBody)))
+	err = each(g.tx, r, func(key, _ []byte) error {
+		_, parts, err := keyspace.Doc.Decode(key)
+		if err != nil {
+			return err
+		}
+		if revs = append(revs, bodyRev(parts[2].String())); len(revs) >= most {
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return revs, err
 }
 
 // bodyRev reads the revision from the tail of a body row's key.

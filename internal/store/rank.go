@@ -36,7 +36,7 @@ func writesRank(t *partition) uint64 {
 }
 
 // rankPage is how many changes one pass takes.
-const rankPage = 1000
+const rankPage = 2000
 
 // rank makes the rankings follow the feed by one page; it tells whether there
 // may be more.
@@ -58,10 +58,13 @@ func (d *Database) rank(ctx context.Context) (more bool, err error) {
 			return tx.Put(d.checkpointKey(), binary.AppendUvarint(nil, uint64(to)))
 		})
 	}
-	if err == nil && !more {
+	if err != nil {
+		return false, err
+	}
+	if !more {
 		d.ranks.passed = now
 	}
-	return more, err
+	return more, nil
 }
 
 // unranked gives the partitions that changed in the next page of the feed, the

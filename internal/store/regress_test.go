@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/kvtest"
 )
 
@@ -467,4 +469,122 @@ func TestSpaceIsCountedOnce(t *testing.T) {
 	if refused != 4 || !dberr.Is(rs[4].Err, dberr.Forbidden) {
 		t.Errorf("%+v", rs)
 	}
+}
+
+func TestDropOfMuchEditedDocument(t *testing.T) {
+	w := openWorld(t, kvtest.NewModel(kvtest.ModelOptions{Limits: kv.Limits{Txn: 128 << 10}}), Options{})
+	t.Cleanup(func() { w.check(); w.closeAll() })
+	d := w.create("db", true)
+	parent := document.Rev{}
+	for range 60 {
+		var edits []document.Edit
+		for range 100 {
+			edits = append(edits, document.Edit{ID: "p:hot", Parent: parent, Body: []byte(`{}`)})
+			parent = document.NewRev(parent, false, []byte(`{}`), nil)
+		}
+		if rs, err := d.Whole().Write(ctx, edits, WriteOptions{}); err != nil || rs[99].Rev != parent {
+			t.Fatal(rs[99], err)
+		}
+	}
+	w.put(d, "p:other", "", `{}`)
+	if err := d.DropPartition(ctx, "p", false); err != nil {
+		t.Fatal(err)
+	}
+	w.sweep()
+	w.put(d, "p:hot", "", `{}`)
+}
+
+func TestBurialOfHighestGeneration(t *testing.T) {
+	w := newWorld(t, Options{})
+	d := w.create("db", true)
+	w.mustWrite(d, replicated(t, "p:a", `{}`, "2147483647-a"))
+	w.mustWrite(d, replicated(t, "p:a", `{}`, "1-a"))
+	w.put(d, "p:b", "", `{}`)
+	if err := d.DropPartition(ctx, "p", true); err != nil {
+		t.Fatal(err)
+	}
+	w.sweep()
+	if got := w.feed(d.Within("p"), 0); len(got) != 1 || !strings.HasSuffix(got[0], "p:b true") {
+		t.Errorf("after the burial: %v", got)
+	}
+	w.put(d, "p:c", "", `{}`)
+}
+
+func TestPendingIsZeroAtTheEndWhileDropping(t *testing.T) {
+	w := newWorld(t, Options{})
+	d := w.create("db", true)
+	w.put(d, "q:a", "", `{}`)
+	w.put(d, "p:a", "", `{}`)
+	if err := d.DropPartition(ctx, "p", false); err != nil {
+		t.Fatal(err)
+	}
+	err := d.Whole().View(ctx, func(r *Reader) error {
+		n, err := r.Pending(1)
+		if n != 0 {
+			t.Errorf("%d are pending behind the last visible entry", n)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.sweep()
+}
+
+// TestDropStepTellsOfItsError has the commit of a page fail after it was worked
+// out: that there is more must not make the round try again at once.
+func TestDropStepTellsOfItsError(t *testing.T) {
+	e := &refusing{Engine: kvtest.NewModel(kvtest.ModelOptions{})}
+	w := openWorld(t, e, Options{})
+	t.Cleanup(w.closeAll)
+	d := w.create("db", true)
+	w.put(d, "p:a", "", `{}`)
+	if err := d.DropPartition(ctx, "p", false); err != nil {
+		t.Fatal(err)
+	}
+	e.refuse = true
+	if err := w.runJob(ctx, job{kind: jobPartition, number: d.number, subject: "p"}); !dberr.Is(err, dberr.Unavailable) || e.refused != 1 {
+		t.Errorf("%v after %d tries", err, e.refused)
+	}
+	e.refuse = false
+	w.sweep()
+	w.check()
+}
+
+func TestRankTellsOfItsError(t *testing.T) {
+	e := &refusing{Engine: kvtest.NewModel(kvtest.ModelOptions{})}
+	w := openWorld(t, e, Options{})
+	t.Cleanup(w.closeAll)
+	d := w.create("db", true)
+	var edits []document.Edit
+	for i := range rankPage + 1 {
+		edits = append(edits, edit(t, fmt.Sprintf("p:%d", i), "", `{}`))
+	}
+	if _, err := d.Whole().Write(ctx, edits, WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	e.refuse = true
+	if err := w.rankChanged(ctx, []string{"db"}, false); !dberr.Is(err, dberr.Unavailable) || e.refused != 1 {
+		t.Errorf("%v after %d tries", err, e.refused)
+	}
+}
+
+// refusing is an engine whose commits fail after the closure has run.
+type refusing struct {
+	kv.Engine
+	refuse  bool
+	refused int
+}
+
+func (e *refusing) Update(ctx context.Context, fn func(kv.Txn) error) error {
+	return e.Engine.Update(ctx, func(tx kv.Txn) error {
+		err := fn(tx)
+		if err == nil && e.refuse {
+			if e.refused++; e.refused > 5 {
+				panic("the same job is tried on and on")
+			}
+			return dberr.New(dberr.Unavailable, "", "the disk is full")
+		}
+		return err
+	})
 }

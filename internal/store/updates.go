@@ -54,21 +54,15 @@ func (u *updates) touched(names ...string) {
 	}
 }
 
-// names gives the databases that changed since the last call of take.
-func (u *updates) names() []string {
-	u.changed.Lock()
-	defer u.changed.Unlock()
-	return slices.Collect(maps.Keys(u.changed.names))
-}
-
-// take gives the databases that changed since the last call.
+// take gives the databases that changed since the last call; nil for none.
 func (u *updates) take() map[string]bool {
 	u.changed.Lock()
 	defer u.changed.Unlock()
 	names := u.changed.names
-	if len(names) > 0 {
-		u.changed.names = map[string]bool{}
+	if len(names) == 0 {
+		return nil
 	}
+	u.changed.names = map[string]bool{}
 	return names
 }
 
@@ -99,8 +93,7 @@ func note(tx kv.Txn, name string, kind byte) error {
 }
 
 // noteChanges moves the entries of the databases that changed.
-func (s *Store) noteChanges(ctx context.Context) error {
-	names := s.updates.take()
+func (s *Store) noteChanges(ctx context.Context, names map[string]bool) error {
 	if len(names) == 0 {
 		return nil
 	}

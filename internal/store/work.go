@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -67,6 +69,7 @@ func (j *job) lock(tx kv.Txn) (job, error) {
 // Intervals of background work.
 const (
 	tickEvery  = time.Second
+	rankEvery  = 4 * time.Second // a ranking may lag; the fewer passes, the more changes of a partition each settles
 	sweepEvery = 15 * time.Second
 	tokenKeep  = time.Hour
 )
@@ -79,17 +82,19 @@ func (s *Store) kick() {
 	}
 }
 
+// chores is what the background work remembers between its rounds.
+type chores struct {
+	ranked, swept time.Time
+	unranked      map[string]bool // databases that changed since ranked
+}
+
 // background does what no caller waits for, until the store is closed.
 func (s *Store) background() {
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
-	var swept time.Time
+	c := chores{unranked: map[string]bool{}}
 	for {
-		sweep := s.o.Clock().Sub(swept) >= sweepEvery
-		if sweep {
-			swept = s.o.Clock()
-		}
-		if err := s.round(s.ctx, sweep); err != nil && s.ctx.Err() == nil {
+		if err := s.round(s.ctx, &c); err != nil && s.ctx.Err() == nil {
 			s.o.Logger.Error("background work failed and will be tried again", "error", err)
 		}
 		select {
@@ -103,13 +108,25 @@ func (s *Store) background() {
 
 // Sweep does all background work that is due now, for tests and for servers
 // that run it themselves (Options.Idle).
-func (s *Store) Sweep(ctx context.Context) error { return s.round(ctx, true) }
+func (s *Store) Sweep(ctx context.Context) error {
+	return s.round(ctx, &chores{unranked: map[string]bool{}})
+}
 
-func (s *Store) round(ctx context.Context, sweep bool) error {
-	changed := s.updates.names()
-	err := errors.Join(s.noteChanges(ctx), s.rankChanged(ctx, changed, sweep), s.runJobs(ctx))
+// round does what is due.
+func (s *Store) round(ctx context.Context, c *chores) error {
+	now := s.o.Clock()
+	changed := s.updates.take()
+	maps.Copy(c.unranked, changed)
+	err := errors.Join(s.noteChanges(ctx, changed), s.runJobs(ctx))
+	sweep := now.Sub(c.swept) >= sweepEvery
+	if sweep || now.Sub(c.ranked) >= rankEvery {
+		err = errors.Join(err, s.rankChanged(ctx, slices.Collect(maps.Keys(c.unranked)), sweep))
+		c.ranked = now
+		clear(c.unranked)
+	}
 	if sweep {
 		err = errors.Join(err, s.sweepDatabases(ctx), s.sweepTokens(ctx))
+		c.swept = now
 	}
 	return err
 }
@@ -131,7 +148,7 @@ func (s *Store) rankChanged(ctx context.Context, changed []string, all bool) err
 		if dberr.Is(err, dberr.NotFound) {
 			continue
 		}
-		for more := err == nil; more; {
+		for more := true; more && err == nil; {
 			more, err = d.rank(ctx)
 		}
 		if err != nil && !dberr.Is(err, dberr.NotFound) {
@@ -168,11 +185,10 @@ func (s *Store) runJob(ctx context.Context, j job) error {
 	if dberr.Is(err, dberr.NotFound) { // the database went too
 		return s.endJob(ctx, j)
 	}
-	for more := err == nil; more; {
-		if err = ctx.Err(); err != nil {
-			return err
+	for more := true; more && err == nil; {
+		if more, err = d.dropStep(ctx, j); err == nil {
+			err = ctx.Err()
 		}
-		more, err = d.dropStep(ctx, j)
 	}
 	if dberr.Is(err, dberr.NotFound) {
 		return nil
