@@ -142,3 +142,13 @@ type Compacter interface {
 	// Compact rewrites r so that overwritten and deleted rows take no space.
 	Compact(ctx context.Context, r Range) error
 }
+
+// Pipeliner is implemented by engines on which the next transaction of a writer
+// can begin while the last one is still on its way to the disk.
+type Pipeliner interface {
+	// Pipeline is Update, and calls applied once as soon as transactions
+	// that begin from then on read the writes, which is before they are
+	// durable and before Pipeline returns. It is not called when nothing is
+	// written. What such a transaction returns is as durable as always.
+	Pipeline(ctx context.Context, fn func(Txn) error, applied func()) error
+}

@@ -21,6 +21,7 @@ type queue struct {
 		requests []*request
 		running  bool
 	}
+	last chan struct{} // closed when the commit begun last has answered; nil before the first
 }
 
 // request is one caller's share of a commit: fn runs in the group, perhaps
@@ -67,14 +68,33 @@ func (d *Database) submit(ctx context.Context, op string, size int, fn func(*gro
 	return nil
 }
 
-// drain commits group after group until the queue is empty.
+// drain commits group after group until the queue is empty. A group begins when
+// the one before is applied, and while that is being synced; a third waits and
+// grows, for small groups cost more than they hurry.
 func (d *Database) drain() {
 	for {
 		batch := d.queue.take()
 		if batch == nil {
 			return
 		}
-		d.commit(batch)
+		before, done := d.queue.last, make(chan struct{})
+		d.queue.last = done
+		applied := make(chan struct{})
+		d.store.work.Go(func() {
+			defer close(done)
+			next := sync.OnceFunc(func() { close(applied) })
+			defer next()
+			d.commit(batch, before, next)
+		})
+		<-applied
+		wait(before)
+	}
+}
+
+// wait waits until a commit has answered; nil is none.
+func wait(commit <-chan struct{}) {
+	if commit != nil {
+		<-commit
 	}
 }
 
@@ -99,11 +119,12 @@ func (q *queue) take() []*request {
 	return batch
 }
 
-// commit applies a batch of requests in one transaction and tells each that it
-// is durable.
-func (d *Database) commit(batch []*request) {
+// commit applies a batch of requests in one transaction, calls applied when the
+// next one may begin, and tells each request that it is durable; before is the
+// commit that answers first, so that effects become known in order.
+func (d *Database) commit(batch []*request, before <-chan struct{}, applied func()) {
 	var g *group
-	err := d.store.commit(context.WithoutCancel(d.store.ctx), func(tx kv.Txn) (err error) {
+	err := d.store.pipeline(context.WithoutCancel(d.store.ctx), func(tx kv.Txn) (err error) {
 		if g, err = d.newGroup(tx); err != nil {
 			return err
 		}
@@ -113,14 +134,15 @@ func (d *Database) commit(batch []*request) {
 			}
 		}
 		return g.finish()
-	})
+	}, applied)
+	wait(before)
 	if err == nil {
 		g.published()
 	}
 	if dberr.Is(err, dberr.TooLarge) && len(batch) > 1 {
 		// Together they are over the engine's limit; alone they need not be.
 		for _, r := range batch {
-			d.commit([]*request{r})
+			d.commit([]*request{r}, nil, func() {})
 		}
 		return
 	}

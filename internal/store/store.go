@@ -174,13 +174,23 @@ func counter(value []byte, err error) (uint64, error) {
 // commit runs fn in a transaction together with a token row, and settles an
 // unknown outcome by that row: fn's writes are there exactly if the token is.
 func (s *Store) commit(ctx context.Context, fn func(kv.Txn) error) error {
+	return s.pipeline(ctx, fn, func() {})
+}
+
+// pipeline is commit, and calls applied when the next transaction reads the
+// writes, if the engine can tell that before they are durable.
+func (s *Store) pipeline(ctx context.Context, fn func(kv.Txn) error, applied func()) error {
+	update := s.engine.Update
+	if p, ok := s.engine.(kv.Pipeliner); ok {
+		update = func(ctx context.Context, fn func(kv.Txn) error) error { return p.Pipeline(ctx, fn, applied) }
+	}
 	token := make([]byte, 16)
 	for {
 		if _, err := io.ReadFull(s.o.Rand, token); err != nil {
 			return err
 		}
 		key := keyspace.Token.Key(0, keyspace.U(uint64(s.o.Clock().Unix())), keyspace.B(string(token)))
-		err := s.engine.Update(ctx, func(tx kv.Txn) error {
+		err := update(ctx, func(tx kv.Txn) error {
 			if err := fn(tx); err != nil {
 				return err
 			}

@@ -90,7 +90,7 @@ func together(d *Database, fns ...func(*group) error) (errs []error) {
 	for i, fn := range fns {
 		batch[i] = &request{fn: fn, size: 1, done: make(chan error, 1)}
 	}
-	d.commit(batch)
+	d.commit(batch, nil, func() {})
 	for _, r := range batch {
 		errs = append(errs, <-r.done)
 	}

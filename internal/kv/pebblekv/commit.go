@@ -19,6 +19,11 @@ var errConflict = errors.New("pebblekv: conflicting commit")
 
 // Update implements kv.Engine.
 func (e *Engine) Update(ctx context.Context, fn func(kv.Txn) error) error {
+	return e.Pipeline(ctx, fn, func() {})
+}
+
+// Pipeline implements kv.Pipeliner.
+func (e *Engine) Pipeline(ctx context.Context, fn func(kv.Txn) error, applied func()) error {
 	if err := e.enter(ctx); err != nil {
 		return err
 	}
@@ -26,9 +31,9 @@ func (e *Engine) Update(ctx context.Context, fn func(kv.Txn) error) error {
 	for run := 0; ; run++ {
 		var err error
 		if run < patience {
-			err = e.attempt(ctx, fn)
+			err = e.attempt(ctx, fn, applied)
 		} else {
-			err = e.attemptAlone(ctx, fn)
+			err = e.attemptAlone(ctx, fn, applied)
 		}
 		if err != errConflict {
 			return err
@@ -41,7 +46,7 @@ func (e *Engine) Update(ctx context.Context, fn func(kv.Txn) error) error {
 }
 
 // attempt runs fn once beside other transactions.
-func (e *Engine) attempt(ctx context.Context, fn func(kv.Txn) error) error {
+func (e *Engine) attempt(ctx context.Context, fn func(kv.Txn) error, applied func()) error {
 	t, err := e.begin(ctx)
 	if err != nil {
 		return err
@@ -58,12 +63,12 @@ func (e *Engine) attempt(ctx context.Context, fn func(kv.Txn) error) error {
 	e.commit.Lock()
 	st, err := e.apply(t, batch)
 	e.commit.Unlock()
-	return e.finish(t, batch, st, err)
+	return e.finish(t, batch, st, err, applied)
 }
 
 // attemptAlone runs fn with the commit mutex held, so that nothing can conflict
 // with it.
-func (e *Engine) attemptAlone(ctx context.Context, fn func(kv.Txn) error) error {
+func (e *Engine) attemptAlone(ctx context.Context, fn func(kv.Txn) error, applied func()) error {
 	t, batch, st, err := e.applyAlone(ctx, fn)
 	if t == nil {
 		return err
@@ -73,7 +78,7 @@ func (e *Engine) attemptAlone(ctx context.Context, fn func(kv.Txn) error) error 
 		return e.refuse(t, err)
 	}
 	defer batch.Close()
-	return e.finish(t, batch, st, err)
+	return e.finish(t, batch, st, err, applied)
 }
 
 // applyAlone is the part of attemptAlone under the mutex. Without a batch err
@@ -166,13 +171,14 @@ func (e *Engine) applyBatch(batch *pebble.Batch, own uint64, writes []uint64) (*
 }
 
 // finish waits until the outcome of apply is on disk.
-func (e *Engine) finish(t *txn, batch *pebble.Batch, st *state, err error) error {
+func (e *Engine) finish(t *txn, batch *pebble.Batch, st *state, err error, applied func()) error {
 	if err != nil {
 		return err
 	}
 	if st == nil {
 		return e.refuse(t, nil)
 	}
+	applied()
 	return e.sync(batch, st)
 }
 
