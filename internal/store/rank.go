@@ -35,8 +35,13 @@ func writesRank(t *partition) uint64 {
 	return uint64(max(0, (math.Log(t.writes)+at)*1024))
 }
 
-// rankPage is how many changes one pass takes.
-const rankPage = 2000
+// A pass takes changes up to these numbers: many changes, because those of one
+// partition are settled together, of a few partitions, because each costs a
+// dozen rows.
+const (
+	rankChanges    = 100_000
+	rankPartitions = 2000
+)
 
 // rank makes the rankings follow the feed by one page; it tells whether there
 // may be more.
@@ -88,7 +93,7 @@ func (d *Database) unranked(ctx context.Context) (names map[document.Partition]b
 			if p := c.ID.Partition(); p != "" {
 				names[p] = true
 			}
-			if n++; n == rankPage {
+			if n++; n == rankChanges || len(names) == rankPartitions {
 				to, more = c.Seq, true
 				break
 			}

@@ -557,8 +557,8 @@ func TestRankTellsOfItsError(t *testing.T) {
 	t.Cleanup(w.closeAll)
 	d := w.create("db", true)
 	var edits []document.Edit
-	for i := range rankPage + 1 {
-		edits = append(edits, edit(t, fmt.Sprintf("p:%d", i), "", `{}`))
+	for i := range rankPartitions + 1 {
+		edits = append(edits, edit(t, fmt.Sprintf("p%d:a", i), "", `{}`))
 	}
 	if _, err := d.Whole().Write(ctx, edits, WriteOptions{}); err != nil {
 		t.Fatal(err)

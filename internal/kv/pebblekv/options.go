@@ -33,7 +33,7 @@ type Options struct {
 	Dir           string           // the data directory; made if it does not exist
 	FS            vfs.FS           // nil: the disk
 	CacheBytes    int64            // block cache; 0: 128 MiB, filled as blocks are read
-	MemTableBytes int              // one memtable; 0: 16 MiB
+	MemTableBytes int              // one memtable; 0: 8 MiB
 	Age           time.Duration    // limit for snapshots and transactions; 0: 5 minutes
 	Now           func() time.Time // clock for ages; nil: time.Now
 	Logger        *slog.Logger     // nil: slog.Default
@@ -50,7 +50,7 @@ func (o Options) withDefaults() Options {
 		o.CacheBytes = 128 << 20
 	}
 	if o.MemTableBytes == 0 {
-		o.MemTableBytes = 16 << 20
+		o.MemTableBytes = 8 << 20
 	}
 	if o.Age == 0 {
 		o.Age = maxAge
@@ -79,8 +79,8 @@ func (o Options) pebble(fs vfs.FS, lock *pebble.Lock, stats *counters) *pebble.O
 		FormatMajorVersion:          pebble.FormatTableFormatV6,
 		CacheSize:                   o.CacheBytes,
 		MemTableSize:                uint64(o.MemTableBytes),
-		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       2,
+		MemTableStopWritesThreshold: 3,
+		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       20,
 		LBaseMaxBytes:               64 << 20,
 		MaxOpenFiles:                1000,
