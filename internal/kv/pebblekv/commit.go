@@ -51,7 +51,7 @@ func (e *Engine) attempt(ctx context.Context, fn func(kv.Txn) error, applied fun
 	if err != nil {
 		return err
 	}
-	defer e.states.end(t.state)
+	defer t.end()
 	if err := fn(t); err != nil {
 		return e.refuse(t, err)
 	}
@@ -73,7 +73,7 @@ func (e *Engine) attemptAlone(ctx context.Context, fn func(kv.Txn) error, applie
 	if t == nil {
 		return err
 	}
-	defer e.states.end(t.state)
+	defer t.end()
 	if batch == nil {
 		return e.refuse(t, err)
 	}
@@ -92,7 +92,7 @@ func (e *Engine) applyAlone(ctx context.Context, fn func(kv.Txn) error) (t *txn,
 	ended := false
 	defer func() {
 		if !ended { // fn panicked
-			e.states.end(t.state)
+			t.end()
 		}
 	}()
 	err = fn(t)
