@@ -22,7 +22,8 @@ type download struct {
 	db     *Database
 	blob   uint64
 	at, to int64
-	page   []byte
+	buffer []byte // reused from page to page
+	page   []byte // what of it has not been read
 }
 
 // downloadChunks is how many chunks one snapshot gives.
@@ -50,9 +51,9 @@ func (d *download) fill() error {
 	end := min((int64(first)+downloadChunks)*chunkSize, d.to)
 	r := kv.Range{Start: d.db.blobChunkKey(d.blob, first), End: d.db.blobChunkKey(d.blob, first+downloadChunks)}
 	err := d.db.store.engine.View(d.ctx, func(v kv.Snapshot) error {
-		d.page = d.page[:0]
+		d.buffer = d.buffer[:0]
 		return each(v, r, func(_, chunk []byte) error {
-			d.page = append(d.page, chunk...)
+			d.buffer = append(d.buffer, chunk...)
 			return nil
 		})
 	})
@@ -60,9 +61,9 @@ func (d *download) fill() error {
 		return err
 	}
 	want := int(end - int64(first)*chunkSize)
-	if len(d.page) < want {
+	if len(d.buffer) < want {
 		return dberr.New(dberr.NotFound, "not_found", "Document is missing attachment")
 	}
-	d.page = d.page[skip:want]
+	d.page = d.buffer[skip:want]
 	return nil
 }

@@ -76,6 +76,7 @@ var (
 // Open opens the database in o.Dir and creates it if there is none. A
 // directory that another process holds gives an Unavailable error.
 func Open(o Options) (*Engine, error) {
+	returnLargeBlocks()
 	o = o.withDefaults()
 	if err := o.FS.MkdirAll(o.Dir, 0o750); err != nil {
 		return nil, openError(o.Dir, err)

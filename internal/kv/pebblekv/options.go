@@ -32,7 +32,7 @@ const (
 type Options struct {
 	Dir           string           // the data directory; made if it does not exist
 	FS            vfs.FS           // nil: the disk
-	CacheBytes    int64            // block cache; 0: 128 MiB, filled as blocks are read
+	CacheBytes    int64            // block cache; 0: 96 MiB, filled as blocks are read
 	MemTableBytes int              // one memtable; 0: 8 MiB
 	Age           time.Duration    // limit for snapshots and transactions; 0: 5 minutes
 	Now           func() time.Time // clock for ages; nil: time.Now
@@ -47,7 +47,7 @@ func (o Options) withDefaults() Options {
 		o.FS = vfs.Default
 	}
 	if o.CacheBytes == 0 {
-		o.CacheBytes = 128 << 20
+		o.CacheBytes = 96 << 20
 	}
 	if o.MemTableBytes == 0 {
 		o.MemTableBytes = 8 << 20
