@@ -48,6 +48,7 @@ type Row struct {
 	Seq     store.Seq
 	ID      document.ID
 	Deleted bool
+	Winner  document.Rev
 	Revs    []document.Rev // the leaves shown, in the order of winning
 }
 
@@ -79,7 +80,7 @@ type Reader interface {
 	Docs(sp store.Span, bodies bool) iter.Seq2[store.Entry, error]
 	Doc(id document.ID) (*store.Doc, error)
 	Load(d *store.Doc) error
-	Winner(id document.ID) (*store.Revision, error)
+	Changed(id document.ID, rev document.Rev, deleted bool) (*store.Revision, error)
 	Revision(d *store.Doc, rev document.Rev) (*store.Revision, error)
 }
 

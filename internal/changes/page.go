@@ -210,7 +210,7 @@ func (u *run) show(r Reader, c *store.Change) (full bool, err error) {
 	u.rows++
 	u.left--
 	u.shown = time.Now()
-	return u.sink.Row(r, &Row{Seq: c.Seq, ID: c.ID, Deleted: c.Deleted, Revs: revs})
+	return u.sink.Row(r, &Row{Seq: c.Seq, ID: c.ID, Deleted: c.Deleted, Winner: c.Leaves[0], Revs: revs})
 }
 
 // wants applies the filters that look at the id alone.

@@ -181,7 +181,7 @@ func (c *changesRows) selectorFilter(sel *selector.Selector) changes.Filter {
 }
 
 func (c *changesRows) matches(v changes.Reader, ch *store.Change, i int, leaf document.Rev, sel *selector.Selector) (bool, error) {
-	rev, err := c.read(v, ch.Seq, ch.ID)
+	rev, err := c.read(v, &changes.Row{Seq: ch.Seq, ID: ch.ID, Deleted: ch.Deleted, Winner: ch.Leaves[0]})
 	if i > 0 {
 		var d *store.Doc
 		if d, err = v.Doc(ch.ID); err == nil {

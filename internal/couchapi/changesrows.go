@@ -141,7 +141,7 @@ func (c *changesRows) eventID(q store.Seq, told bool) string {
 
 // doc appends the winner of a row's document.
 func (c *changesRows) doc(v changes.Reader, row *changes.Row, tail string) error {
-	rev, err := c.read(v, row.Seq, row.ID)
+	rev, err := c.read(v, row)
 	if dberr.Is(err, dberr.NotFound) {
 		c.Buf = append(append(c.Buf, "null"...), tail...)
 		return nil
@@ -160,10 +160,10 @@ func (c *changesRows) doc(v changes.Reader, row *changes.Row, tail string) error
 	return c.document(rev, c.winner.tree, tail)
 }
 
-// read gives the winner of the document that changed at q, and its tree if
-// conflicts are to be told.
-func (c *changesRows) read(v changes.Reader, q store.Seq, id document.ID) (*store.Revision, error) {
-	if c.winner.rev != nil && c.winner.seq == q {
+// read gives the winner of a row's document, and its tree if conflicts are to
+// be told.
+func (c *changesRows) read(v changes.Reader, row *changes.Row) (*store.Revision, error) {
+	if c.winner.rev != nil && c.winner.seq == row.Seq {
 		return c.winner.rev, nil
 	}
 	c.winner.rev, c.winner.tree = nil, nil
@@ -171,18 +171,15 @@ func (c *changesRows) read(v changes.Reader, q store.Seq, id document.ID) (*stor
 	var err error
 	if c.form.conflicts {
 		var d *store.Doc
-		if d, err = v.Doc(id); err != nil {
+		if d, err = v.Doc(row.ID); err != nil {
 			return nil, err
 		}
-		rev, err = v.Revision(d, d.Tree.Winner().Rev)
 		c.winner.tree = &d.Tree
-	} else {
-		rev, err = v.Winner(id)
 	}
-	if rev == nil {
+	if rev, err = v.Changed(row.ID, row.Winner, row.Deleted); err != nil {
 		return nil, err
 	}
-	c.winner.seq, c.winner.rev = q, rev // a tombstone comes with an error
+	c.winner.seq, c.winner.rev = row.Seq, rev
 	return rev, nil
 }
 

@@ -134,6 +134,20 @@ func (r *Reader) Winner(id document.ID) (*Revision, error) {
 	return rev, nil
 }
 
+// Changed reads the winner of a document that the reader's feed shows: rev is
+// the first of the entry's leaves, deleted the entry's too. It takes one point
+// read. NotFound "missing".
+func (r *Reader) Changed(id document.ID, rev document.Rev, deleted bool) (*Revision, error) {
+	b, err := r.db.readBody(r.v, id, rev)
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil, errMissing
+	}
+	if err != nil {
+		return nil, dberr.Wrap("store.Changed", err)
+	}
+	return &Revision{ID: id, Rev: rev, Deleted: deleted, Body: b.body, Attachments: b.attachments}, nil
+}
+
 // Span is a run of document ids: From ≤ id ≤ To, or id < To when Before is
 // set; "" is no bound.
 type Span struct {
