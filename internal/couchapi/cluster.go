@@ -6,18 +6,41 @@ import (
 
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/store"
 )
 
-// clusterState answers GET /_cluster_setup: one node, set up from the start.
+// clusterState answers GET /_cluster_setup: one node, set up from the start. It
+// counts as disabled while a database is missing that ensure_dbs_exist names.
 func clusterState(r *request) error {
-	return r.json(http.StatusOK, []byte(`{"state":"single_node_enabled"}`))
+	var names []string
+	if v, ok := r.query.get("ensure_dbs_exist"); ok {
+		if err := checkJSON([]byte(v)); err != nil {
+			return err
+		}
+		if json.Unmarshal([]byte(v), &names) != nil {
+			return errSetupNames
+		}
+	}
+	state := "enabled"
+	for _, name := range names {
+		switch _, err := r.api.store.Database(r.ctx(), name); {
+		case dberr.Is(err, dberr.NotFound):
+			state = "disabled"
+		case err != nil:
+			return err
+		}
+	}
+	return r.json(http.StatusOK, []byte(`{"state":"single_node_`+state+`"}`))
 }
+
+var errSetupNames = dberr.New(dberr.Invalid, "bad_request", "`ensure_dbs_exist` must be an array of database names.")
 
 // setup is the body of POST /_cluster_setup.
 type setup struct {
-	Action   string `json:"action"`
-	Username string `json:"username"`
-	Password string `json:"password"`
+	Action    string          `json:"action"`
+	Username  string          `json:"username"`
+	Password  string          `json:"password"`
+	Databases json.RawMessage `json:"ensure_dbs_exist"`
 }
 
 // clusterActions are what setup scripts send. This server is one node and is
@@ -52,19 +75,53 @@ func clusterSetup(r *request) error {
 	return act(r, s)
 }
 
-// enableNode makes the administrator that is named, if any, and the system
-// databases.
+// enableNode makes the administrator that is named, if any, the system
+// databases, and those that the body names.
 func enableNode(r *request, s setup) error {
+	names, err := s.databases()
+	if err != nil {
+		return err
+	}
 	if s.Username != "" && s.Password != "" {
 		if _, err := auth.SetAdmin(r.api.config, s.Username, s.Password); err != nil {
 			return err
 		}
 	}
-	return finishCluster(r, s)
+	return r.setUp(names)
 }
 
-func finishCluster(r *request, _ setup) error {
+func finishCluster(r *request, s setup) error {
+	names, err := s.databases()
+	if err != nil {
+		return err
+	}
+	return r.setUp(names)
+}
+
+// databases gives the names in ensure_dbs_exist, every one of them legal.
+func (s setup) databases() ([]string, error) {
+	if s.Databases == nil {
+		return nil, nil
+	}
+	var names []string
+	if json.Unmarshal(s.Databases, &names) != nil {
+		return nil, errSetupNames
+	}
+	for _, name := range names {
+		if err := store.ParseName(name); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+// setUp makes the databases that are missing, and answers.
+func (r *request) setUp(names []string) error {
 	if err := r.api.MakeSystemDatabases(r.ctx()); err != nil {
+		return err
+	}
+	access := store.Creation{Security: r.api.settings.Value().defaultAccess.JSON()}
+	if err := r.api.makeDatabases(r.ctx(), names, access); err != nil {
 		return err
 	}
 	return r.ok(http.StatusCreated)

@@ -342,8 +342,12 @@ func TestListByHead(t *testing.T) {
 	a := newTestAPI(t)
 	a.fill("db", "a")
 	for _, page := range []string{"_all_docs?" + url.QueryEscape("startkey") + "=%22a%22", "_changes", "_changes?feed=continuous&since=now"} {
-		if w := a.do("HEAD", "/db/"+page, ""); w.Status != 200 || w.Body != "" {
+		w := a.do("HEAD", "/db/"+page, "")
+		if w.Status != 200 || w.Body != "" {
 			t.Errorf("HEAD %s: %d %q", page, w.Status, w.Body)
+		}
+		if length := w.Header.Get("Content-Length"); length != "" {
+			t.Errorf("HEAD %s: length %s, though rows were left out", page, length)
 		}
 	}
 }

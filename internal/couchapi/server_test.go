@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,6 +19,11 @@ func TestWelcome(t *testing.T) {
 	m := got.json()
 	if m["couchdb"] != "Welcome" || m["version"] != compatible || m["uuid"] != a.store.UUID() {
 		t.Errorf("got %s", got.Body)
+	}
+	for _, part := range []string{`"features":["access-ready","partitioned"]`, `"vendor":{"name":"Sectional",`} {
+		if !strings.Contains(got.Body, part) {
+			t.Errorf("no %s in %s", part, got.Body)
+		}
 	}
 	if !strings.HasSuffix(got.Body, "}\n") {
 		t.Errorf("no newline at the end: %q", got.Body)
@@ -154,6 +160,21 @@ func TestClusterSetup(t *testing.T) {
 	a.do("POST", "/_cluster_setup", `{"action":"add_node","host":"x"}`).want(501, "")
 	a.do("POST", "/_cluster_setup", `{"action":"dance"}`).want(400, "")
 	a.do("POST", "/_cluster_setup", `[]`).want(400, "")
+}
+
+func TestClusterSetupMakesDatabases(t *testing.T) {
+	a := newTestAPI(t)
+	ask := "/_cluster_setup?ensure_dbs_exist=" + url.QueryEscape(`["_users","app"]`)
+	a.do("POST", "/_cluster_setup", `{"action":"finish_cluster","ensure_dbs_exist":["app2","Bad"]}`).want(400, "")
+	a.do("GET", "/app2", "").want(404, "")
+	a.do("POST", "/_cluster_setup", `{"action":"finish_cluster","ensure_dbs_exist":5}`).want(400, "")
+	a.do("GET", ask, "").want(200, `{"state":"single_node_disabled"}`)
+	for range 2 {
+		a.do("POST", "/_cluster_setup", `{"action":"enable_single_node","ensure_dbs_exist":["_users","app"]}`).want(201, `{"ok":true}`)
+	}
+	a.do("GET", ask, "").want(200, `{"state":"single_node_enabled"}`)
+	a.do("GET", "/app", "").want(200, "")
+	a.do("GET", "/_cluster_setup?ensure_dbs_exist=5", "").want(400, "")
 }
 
 func TestCORS(t *testing.T) {

@@ -13,7 +13,12 @@ import (
 // administrators only. The server calls it when it starts.
 func (a *API) MakeSystemDatabases(ctx context.Context) error {
 	c := store.Creation{Security: auth.DefaultSecurity("admin_only").JSON()}
-	for _, name := range []string{usersDB, replicatorDB} {
+	return a.makeDatabases(ctx, []string{usersDB, replicatorDB}, c)
+}
+
+// makeDatabases makes those of the databases that are missing.
+func (a *API) makeDatabases(ctx context.Context, names []string, c store.Creation) error {
+	for _, name := range names {
 		_, err := a.store.Create(ctx, name, c)
 		if err != nil && !dberr.Is(err, dberr.Exists) {
 			return err

@@ -11,7 +11,7 @@ const compatible = "3.5.2"
 
 // features are CouchDB's names for what is there: databases may be partitioned,
 // and documents may hold the _access member.
-var features = []string{"access-ready", "partitioned", "pluggable-storage-engines"}
+var features = []string{"access-ready", "partitioned"}
 
 // welcome answers GET /.
 func welcome(r *request) error {
