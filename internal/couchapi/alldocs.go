@@ -117,7 +117,11 @@ func (r *request) lister(kind *listKind, q *listQuery) (*lister, error) {
 		return nil, err
 	}
 	l := &lister{kind: kind, q: q, scope: scope, rowStream: rowStream{form: q.form}}
-	if scope.Partition() != "" && r.api.settings.Value().cloudant {
+	if scope.Partition() == "" {
+		return l, nil
+	}
+	r.api.stats.partitionLists.Add(1)
+	if r.api.settings.Value().cloudant {
 		if q.limit > partitionRows && q.limited() {
 			return nil, queryError("Limit is too large, must not exceed %d", partitionRows)
 		}

@@ -53,6 +53,7 @@ func (l *lister) list() error {
 	begun, over := false, false
 	for !over {
 		if !l.until.IsZero() && l.r.api.now().After(l.until) {
+			l.r.api.stats.partitionTimeouts.Add(1)
 			return errTimeout
 		}
 		err := l.scope.View(l.r.ctx(), func(r *store.Reader) (err error) {

@@ -316,6 +316,13 @@ func TestCloudantLimits(t *testing.T) {
 	a.now = func() time.Time { now = now.Add(6 * time.Second); return now }
 	a.do("GET", "/db/_partition/p/_all_docs", "").want(500,
 		`{"error":"timeout","reason":"The request could not be processed in a reasonable amount of time."}`)
+	// Six lists of the partition were asked for, two of them too slow.
+	for name, want := range map[string]string{"requests": "6", "timeouts": "2"} {
+		got := a.do("GET", "/_node/_local/_stats/couchdb/httpd/partition_all_docs_"+name, "").want(200, "").json()
+		if toJSON(t, got["value"]) != want {
+			t.Errorf("%s: %v, want %s", name, got["value"], want)
+		}
+	}
 	if n := rows(a, "/db/_all_docs"); n != 2001 {
 		t.Errorf("a query of the whole database has %d rows", n)
 	}

@@ -23,6 +23,8 @@ type metrics struct {
 	feeds   atomic.Int64
 	// docReads, docWrites and bulk count what _stats shows under these names.
 	docReads, docWrites, bulk atomic.Uint64
+	// partitionLists and partitionTimeouts count lists of one partition.
+	partitionLists, partitionTimeouts atomic.Uint64
 
 	requests, latency, open *prometheus.Desc
 }
@@ -38,7 +40,7 @@ type methodMetrics struct {
 	counts [len(countedMethods)]atomic.Uint64
 }
 
-var countedMethods = [...]string{"GET", "PUT", "POST", "DELETE", "HEAD", "COPY", "OPTIONS"}
+var countedMethods = [...]string{"GET", "PUT", "POST", "DELETE", "HEAD", "COPY", "OPTIONS", "PATCH"}
 
 func newMetrics(a *API, disk func() []Gauge) *metrics {
 	m := &metrics{

@@ -62,6 +62,10 @@ func TestNodeNumbers(t *testing.T) {
 		t.Errorf("404s: %v", n)
 	}
 	a.do("GET", "/_node/_local/_stats/couchdb/nothing", "").want(404, "")
+	a.do("PATCH", "/nowhere/x", "{}").want(404, "")
+	if n := a.do("GET", "/_node/_local/_stats/couchdb/httpd_request_methods/PATCH", "").want(200, "").json(); toJSON(t, n["value"]) != "1" {
+		t.Errorf("PATCH requests: %v", n)
+	}
 	a.do("GET", "/_node/_local/_stats", "", "Authorization", metrics).
 		want(401, `{"error":"unauthorized","reason":"You are not a server admin or read-only metrics user"}`)
 	for _, page := range []string{"_stats", "_system", "_versions", "_smoosh/status"} {

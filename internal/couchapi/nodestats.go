@@ -27,7 +27,7 @@ type branch map[string]any
 func (m *metrics) statsTree() branch {
 	statuses, methods := branch{}, branch{}
 	requests := uint64(0)
-	for _, status := range []int{200, 201, 202, 204, 206, 301, 302, 304, 400, 401, 403, 404, 405, 406, 409, 412, 413, 415, 416, 417, 500, 501, 503} {
+	for _, status := range []int{200, 201, 202, 204, 206, 301, 302, 304, 400, 401, 403, 404, 405, 406, 409, 410, 412, 413, 414, 415, 416, 417, 500, 501, 503} {
 		statuses[strconv.Itoa(status)] = counter(m.byStatus(status), "number of HTTP "+strconv.Itoa(status)+" "+http.StatusText(status)+" responses")
 	}
 	for i, name := range countedMethods {
@@ -38,9 +38,11 @@ func (m *metrics) statsTree() branch {
 	return branch{
 		"couchdb": branch{
 			"httpd": branch{
-				"requests":                   counter(requests, "number of HTTP requests"),
-				"bulk_requests":              counter(m.bulk.Load(), "number of bulk requests"),
-				"clients_requesting_changes": metric{m.feeds.Load(), "counter", "number of clients for continuous _changes"},
+				"requests":                    counter(requests, "number of HTTP requests"),
+				"bulk_requests":               counter(m.bulk.Load(), "number of bulk requests"),
+				"clients_requesting_changes":  metric{m.feeds.Load(), "counter", "number of clients for continuous _changes"},
+				"partition_all_docs_requests": counter(m.partitionLists.Load(), "number of partition HTTP _all_docs requests"),
+				"partition_all_docs_timeouts": counter(m.partitionTimeouts.Load(), "number of partition HTTP _all_docs requests that took too long"),
 			},
 			"httpd_request_methods": methods,
 			"httpd_status_codes":    statuses,
