@@ -258,6 +258,17 @@ func TestShown(t *testing.T) {
 	}
 }
 
+func TestCheckValue(t *testing.T) {
+	for value, good := range map[string]bool{"couchdb": true, "cloudant": true, "claudant": false, "": false} {
+		if err := CheckValue(Setting{"sectional", "limits", value}); (err == nil) != good {
+			t.Errorf("%q: %v", value, err)
+		}
+	}
+	if err := CheckValue(Setting{"other", "limits", "x"}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestCheckWritable(t *testing.T) {
 	if err := CheckWritable("query_servers"); !dberr.Is(err, dberr.Forbidden) {
 		t.Errorf("query_servers: %v", err)

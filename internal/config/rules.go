@@ -80,3 +80,12 @@ func printable(s string) bool {
 		return r == unicode.ReplacementChar || r != '\t' && !unicode.IsPrint(r)
 	})
 }
+
+// CheckValue refuses a value that a setting of our own can't have; a mistyped
+// limit must not look like one that is set.
+func CheckValue(s Setting) error {
+	if s.Section == "sectional" && s.Key == "limits" && s.Value != "couchdb" && s.Value != "cloudant" {
+		return dberr.New(dberr.Invalid, "bad_request", "`limits` is `couchdb` or `cloudant`.")
+	}
+	return nil
+}

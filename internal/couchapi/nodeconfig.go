@@ -69,6 +69,9 @@ func configPut(r *request) error {
 	if json.Unmarshal(raw, &value) != nil {
 		return dberr.New(dberr.Invalid, "bad_request", "Only JSON strings are accepted as configuration values")
 	}
+	if err := config.CheckValue(r.setting(value)); err != nil {
+		return err
+	}
 	if r.arg("section") == "admins" && value != "" && !r.query.is("raw") {
 		if value, err = auth.HashAdmin(r.api.config.Snapshot(), value); err != nil {
 			return err
