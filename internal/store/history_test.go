@@ -455,19 +455,21 @@ func (x *runner) drop(o op) error {
 
 // dropStep does one step of one of the running drops.
 func (x *runner) dropStep() error {
-	for _, p := range x.m.dropped() {
-		drop, kind := x.m.drops[p], jobPartition
-		if drop.tombstones {
-			kind = jobBury
-		}
-		more, err := x.d.dropStep(ctx, job{kind: kind, number: x.d.number, subject: string(p)})
-		if err == nil && more == drop.emptied {
-			err = errors.New("wrong number of steps")
-		}
-		x.m.step(p)
-		return err
+	running := x.m.dropped()
+	if len(running) == 0 {
+		return nil
 	}
-	return nil
+	p := running[0]
+	drop, kind := x.m.drops[p], jobPartition
+	if drop.tombstones {
+		kind = jobBury
+	}
+	more, err := x.d.dropStep(ctx, job{kind: kind, number: x.d.number, subject: string(p)})
+	if err == nil && more == drop.emptied {
+		err = errors.New("wrong number of steps")
+	}
+	x.m.step(p)
+	return err
 }
 
 var quiet = Options{}.withDefaults().Logger
