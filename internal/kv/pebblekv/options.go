@@ -3,6 +3,7 @@ package pebblekv
 import (
 	"fmt"
 	"log/slog"
+	"runtime"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -33,7 +34,7 @@ type Options struct {
 	Dir           string           // the data directory; made if it does not exist
 	FS            vfs.FS           // nil: the disk
 	CacheBytes    int64            // block cache; 0: 96 MiB, filled as blocks are read
-	MemTableBytes int              // one memtable; 0: 8 MiB
+	MemTableBytes int              // one memtable; 0: 7 MiB
 	Age           time.Duration    // limit for snapshots and transactions; 0: 5 minutes
 	Now           func() time.Time // clock for ages; nil: time.Now
 	Logger        *slog.Logger     // nil: slog.Default
@@ -50,7 +51,7 @@ func (o Options) withDefaults() Options {
 		o.CacheBytes = 96 << 20
 	}
 	if o.MemTableBytes == 0 {
-		o.MemTableBytes = 8 << 20
+		o.MemTableBytes = 7 << 20
 	}
 	if o.Age == 0 {
 		o.Age = maxAge
@@ -84,7 +85,7 @@ func (o Options) pebble(fs vfs.FS, lock *pebble.Lock, stats *counters) *pebble.O
 		L0StopWritesThreshold:       20,
 		LBaseMaxBytes:               128 << 20,
 		MaxOpenFiles:                1000,
-		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		CompactionConcurrencyRange:  func() (int, int) { return 1, max(1, runtime.GOMAXPROCS(0)/2) },
 		FlushDelayDeleteRange:       10 * time.Second,
 		WALBytesPerSync:             512 << 10,
 	}
