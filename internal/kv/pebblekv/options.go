@@ -33,7 +33,7 @@ const (
 type Options struct {
 	Dir           string           // the data directory; made if it does not exist
 	FS            vfs.FS           // nil: the disk
-	CacheBytes    int64            // block cache; 0: 96 MiB, filled as blocks are read
+	CacheBytes    int64            // block cache; 0: 96 MiB (48 without cgo), filled as blocks are read
 	MemTableBytes int              // one memtable; 0: 7 MiB
 	Age           time.Duration    // limit for snapshots and transactions; 0: 5 minutes
 	Now           func() time.Time // clock for ages; nil: time.Now
@@ -48,7 +48,7 @@ func (o Options) withDefaults() Options {
 		o.FS = vfs.Default
 	}
 	if o.CacheBytes == 0 {
-		o.CacheBytes = 96 << 20
+		o.CacheBytes = defaultCache
 	}
 	if o.MemTableBytes == 0 {
 		o.MemTableBytes = 7 << 20

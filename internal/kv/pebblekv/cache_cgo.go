@@ -1,0 +1,9 @@
+//go:build cgo
+
+package pebblekv
+
+// CacheOnHeap tells whether the block cache and the memtables lie on Go's heap,
+// where the collector counts them: they do in a build without cgo.
+const CacheOnHeap = false
+
+const defaultCache = 96 << 20

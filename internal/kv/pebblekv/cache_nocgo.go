@@ -1,0 +1,11 @@
+//go:build !cgo
+
+package pebblekv
+
+// CacheOnHeap tells whether the block cache and the memtables lie on Go's heap,
+// where the collector counts them: they do in a build without cgo.
+const CacheOnHeap = true
+
+// defaultCache is smaller here, because the collector leaves as much again
+// beside it.
+const defaultCache = 48 << 20
