@@ -18,7 +18,8 @@ import (
 // and no file is removed. The directory stays as it would have been had the
 // process crashed at the moment of the failure, and opening it again recovers
 // from exactly that. Tables and blob files are still written, so that memtables
-// can be flushed and read; no manifest on disk will ever name them.
+// can be flushed and read; no manifest on disk will ever name them. What happens
+// when tables can't be written either is in failtable.go.
 //
 // Until arm is called failures are passed on, so that Open fails.
 type failStop struct {
@@ -26,10 +27,13 @@ type failStop struct {
 	armed   atomic.Bool
 	stopped atomic.Bool
 	onStop  func(error)
+	tables  tables
 }
 
 func newFailStop(inner vfs.FS, onStop func(error)) *failStop {
-	return &failStop{FS: inner, onStop: onStop}
+	f := &failStop{FS: inner, onStop: onStop}
+	f.tables.memory = vfs.NewMem()
+	return f
 }
 
 // arm begins to catch failures.
@@ -56,6 +60,9 @@ func (f *failStop) vital(name string) bool {
 
 // Create implements vfs.FS.
 func (f *failStop) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if isTable(name) {
+		return f.createTable(name, c)
+	}
 	return f.openVital(name, func() (vfs.File, error) { return f.FS.Create(name, c) })
 }
 

@@ -43,6 +43,29 @@ func TestFailEachWrite(t *testing.T) {
 	}
 }
 
+// TestNoTableCanBeWritten lets every write of a table fail while logs can be
+// written, as on a disk that is full but for its logs' own space: writers must
+// come back with an error, and nothing acknowledged may be lost.
+func TestNoTableCanBeWritten(t *testing.T) {
+	w := newWorkload(t, 400)
+	mem := vfs.NewMem()
+	hook := errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && isTable(op.Path) {
+			return errDisk
+		}
+		return nil
+	})
+	e := open(t, Options{FS: errorfs.Wrap(mem, hook), tune: small})
+	acked, unknown := runUntilFailure(t, w, e)
+	if !e.Metrics().Stopped {
+		t.Fatalf("the engine goes on after %d calls", acked)
+	}
+	if err := e.Close(); err != nil && !dberr.Is(err, dberr.Unavailable) {
+		t.Logf("Close: %v", err) // what could not be flushed is in the log
+	}
+	reopen(t, w, mem, acked, unknown)
+}
+
 // failWrite runs w on a disk whose n-th write fails; it reports false if there
 // are fewer writes.
 func failWrite(t *testing.T, w *workload, n int64, lasting, all bool) bool {
