@@ -12,7 +12,7 @@ import (
 // transaction for each write, makes every writer wait for a sync of its own
 // and for all others on the lane head that each of them writes. Instead the
 // first writer starts a goroutine that commits whatever has come together
-// while the commit before was on its way; it ends when nothing is left. Writes
+// while the commits before were on their way; it ends when nothing is left. Writes
 // are applied in the order they came, over one overlay (see group), each with
 // an outcome of its own.
 type queue struct {
@@ -26,8 +26,8 @@ type queue struct {
 
 // request is one caller's share of a commit: fn runs in the group, perhaps
 // several times, and leaves its outcome where the caller finds it. An error of
-// fn ends the whole group, so it is for faults of the storage only; refuse
-// says why this request alone does nothing.
+// fn ends the whole group, so it is for faults of the storage only; a refusal
+// is an outcome that fn leaves.
 type request struct {
 	fn   func(*group) error
 	size int // bytes it will write, about
@@ -46,6 +46,7 @@ func (d *Database) do(ctx context.Context, op string, fn func(*group) error) err
 	return d.submit(ctx, op, 256, fn)
 }
 
+// submit is do for a request that will write about size bytes.
 func (d *Database) submit(ctx context.Context, op string, size int, fn func(*group) error) error {
 	if err := ctx.Err(); err != nil {
 		return dberr.Wrap(op, err)

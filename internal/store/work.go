@@ -120,9 +120,12 @@ func (s *Store) round(ctx context.Context, c *chores) error {
 	err := errors.Join(s.noteChanges(ctx, changed), s.runJobs(ctx))
 	sweep := now.Sub(c.swept) >= sweepEvery
 	if sweep || now.Sub(c.ranked) >= rankEvery {
-		err = errors.Join(err, s.rankChanged(ctx, slices.Collect(maps.Keys(c.unranked)), sweep))
+		rankErr := s.rankChanged(ctx, slices.Collect(maps.Keys(c.unranked)), sweep)
+		if rankErr == nil {
+			clear(c.unranked)
+		}
 		c.ranked = now
-		clear(c.unranked)
+		err = errors.Join(err, rankErr)
 	}
 	if sweep {
 		err = errors.Join(err, s.sweepDatabases(ctx), s.sweepTokens(ctx))
