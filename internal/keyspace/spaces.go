@@ -30,8 +30,7 @@ var (
 		Doc:     "where a database's entry in the updates feed stands"}
 )
 
-// The kinds of row in a database. Index rows (code 0x80 and up) are declared
-// by the index kinds when they come.
+// The kinds of row in a database; those of indexes, from code 0x80 up, below.
 var (
 	LaneHead = Space{Name: "lane", Code: 0x01, Version: 1,
 		Columns: []Column{{"lane", Uint}},
@@ -81,16 +80,49 @@ var (
 	Beaten = Space{Name: "beaten", Code: 0x50, Version: 1,
 		Columns: []Column{{"time", Uint}, {"commit", Uint}},
 		Doc:     "revisions beaten at a time (Unix milliseconds) whose bodies are still stored"}
+	Gone = Space{Name: "gone", Code: 0x52, Version: 1,
+		Columns: []Column{{"serial", Uint}},
+		Doc:     "a document that went without a trace in the feed, for the indexes that follow it"}
 	Purge = Space{Name: "purge", Code: 0x51, Version: 1,
 		Columns: []Column{{"purge sequence", Uint}},
 		Doc:     "a purge of one document: its revisions"}
+)
+
+// The rows of indexes. What a definition means and how a row's key is made from
+// a document's values is the business of the index kinds.
+var (
+	Index = Space{Name: "index", Code: 0x80, Version: 1,
+		Columns: []Column{{"index", Uint}},
+		Doc:     "an index: its kind, signature and definition, its state, how many design documents use it"}
+	IndexSignature = Space{Name: "index-signature", Code: 0x81, Version: 1,
+		Columns: []Column{{"signature", Text}},
+		Doc:     "the number of the index with this definition"}
+	IndexUse = Space{Name: "index-use", Code: 0x82, Version: 1,
+		Columns: []Column{{"design document", Text}},
+		Doc:     "the indexes that a design document defines, by name"}
+	IndexProgress = Space{Name: "index-progress", Code: 0x83, Version: 1,
+		Columns: []Column{{"index", Uint}},
+		Doc:     "how far the build of an index or an index that follows the feed has come"}
+	FieldRow = Space{Name: "field-row", Code: 0x84, Version: 1,
+		Columns: []Column{{"index", Uint}, {"partition", Text}, {"values", Text}, {"id", Text}},
+		Doc:     "a document in a field index; partition: empty in a global one, values: collated"}
+	ViewRow = Space{Name: "view-row", Code: 0x88, Version: 1,
+		Columns: []Column{{"index", Uint}, {"partition", Text}, {"key", Text}, {"id", Text}, {"number", Uint}},
+		Doc:     "an emitted row of a view; partition: empty in a global one, key: collated"}
+	ViewBack = Space{Name: "view-back", Code: 0x89, Version: 1,
+		Columns: []Column{{"index", Uint}, {"id", Text}},
+		Doc:     "the keys that a document emitted into a view"}
+	ViewNode = Space{Name: "view-node", Code: 0x8a, Version: 1,
+		Columns: []Column{{"index", Uint}, {"reduce", Uint}, {"level", Uint}, {"partition", Text}, {"from", Tail}},
+		Doc:     "the count and the reduction of a span of a view's rows"}
 )
 
 // Spaces is the table of all kinds of row, in key order.
 var Spaces = []*Space{
 	&Meta, &Catalogue, &Job, &Token, &UpdateFeed, &UpdateHead,
 	&LaneHead, &Setting, &Doc, &BodyChunk, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint,
-	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Beaten, &Purge,
+	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Beaten, &Purge, &Gone,
+	&Index, &IndexSignature, &IndexUse, &IndexProgress, &FieldRow, &ViewRow, &ViewBack, &ViewNode,
 }
 
 // BodyTail is the tail of a body row: the generation in four bytes, so that

@@ -11,25 +11,28 @@ import (
 // floors gives each package its floor. An import goes strictly to a lower one.
 func floors() map[string]int {
 	return map[string]int{
-		"cmd/sectional":        10,
-		"internal/server":      9,
-		"internal/couchapi":    8,
-		"internal/demo":        8,
-		"internal/admission":   5,
-		"internal/auth":        4,
-		"internal/changes":     4,
-		"internal/store":       3,
-		"internal/couchwire":   2,
-		"internal/kv/kvtest":   2,
-		"internal/kv/pebblekv": 2,
-		"internal/selector":    2,
-		"internal/config":      1,
-		"internal/document":    1,
-		"internal/keyspace":    1,
-		"internal/kv":          1,
-		"internal/dberr":       0,
-		"internal/jsonscan":    0,
-		"internal/lint":        0,
+		"cmd/sectional":            10,
+		"internal/server":          9,
+		"internal/couchapi":        8,
+		"internal/demo":            8,
+		"internal/index/field":     6,
+		"internal/index/indextest": 6,
+		"internal/admission":       5,
+		"internal/index":           5,
+		"internal/auth":            4,
+		"internal/changes":         4,
+		"internal/store":           3,
+		"internal/couchwire":       2,
+		"internal/kv/kvtest":       2,
+		"internal/kv/pebblekv":     2,
+		"internal/selector":        2,
+		"internal/config":          1,
+		"internal/document":        1,
+		"internal/keyspace":        1,
+		"internal/kv":              1,
+		"internal/dberr":           0,
+		"internal/jsonscan":        0,
+		"internal/lint":            0,
 	}
 }
 
@@ -67,7 +70,8 @@ func TestFloors(t *testing.T) {
 func narrow() map[string][]string {
 	return map[string][]string{
 		"net/http":                         {"internal/couchapi", "internal/server"},
-		module + "/internal/kv":            {"internal/store", "internal/server", "internal/kv/pebblekv", "internal/kv/kvtest"},
+		module + "/internal/kv":            {"internal/store", "internal/server", "internal/kv/pebblekv", "internal/kv/kvtest",
+			"internal/index", "internal/index/field", "internal/index/view", "internal/index/indextest"},
 		module + "/internal/kv/pebblekv":   {"internal/server"},
 		"github.com/cockroachdb/pebble/v2": {"internal/kv/pebblekv", "bench"},
 	}

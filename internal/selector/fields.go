@@ -72,15 +72,15 @@ func (f Fields) Project(d *Doc) []byte {
 	}
 	var root picked
 	for _, p := range f.paths {
-		if v := d.lookup(p); v != nil {
+		if v := d.Lookup(p); v != nil {
 			root.set(p.segments, v)
 		}
 	}
 	return root.appendJSON(nil)
 }
 
-// lookup gives the JSON value at p, nil if there is none.
-func (d *Doc) lookup(p *Path) []byte {
+// Lookup gives the JSON value at p, nil if there is none.
+func (d *Doc) Lookup(p *Path) []byte {
 	name := p.segments[0]
 	var v []byte
 	if isReserved(name) {
@@ -91,7 +91,13 @@ func (d *Doc) lookup(p *Path) []byte {
 	} else {
 		v, _ = jsonscan.Member(d.Body, name)
 	}
-	for _, name := range p.segments[1:] {
+	return Descend(v, p.segments[1:])
+}
+
+// Descend gives the JSON value at a path of names and array positions below v,
+// nil if there is none.
+func Descend(v []byte, names []string) []byte {
+	for _, name := range names {
 		switch jsonscan.KindOf(v) {
 		case jsonscan.Object:
 			v, _ = jsonscan.Member(v, name)

@@ -19,6 +19,7 @@ import (
 //   - the feed and the partitions' feeds with the heads: one entry each, at the
 //     head's sequence, with its leaves;
 //   - the counters of the database and its partitions with sums over the heads;
+//   - the rows of indexes, if there is an Indexer, with what the documents give;
 //   - the blobs' reference counts with the body rows that name them.
 //
 // It runs on a snapshot, so the store should be at rest: a large one outlives
@@ -41,6 +42,13 @@ func (s *Store) Check(ctx context.Context) error {
 			found = append(found, c.found...)
 			return nil
 		})
+		if err == nil && s.o.Indexer != nil {
+			err = d.Whole().View(ctx, func(r *Reader) error {
+				bad, err := s.o.Indexer.Check(r)
+				found = append(found, bad...)
+				return err
+			})
+		}
 		if err != nil {
 			return err
 		}

@@ -43,6 +43,7 @@ type settings struct {
 	security         []byte
 	revsLimit        int
 	purgedInfosLimit int
+	keeper           Keeper // nil for no indexes
 }
 
 const (
@@ -83,6 +84,11 @@ type definitions struct {
 func (d *Database) loadDefinitions(v kv.Snapshot, version uint64) (f definitions, err error) {
 	if f.settings, err = d.loadSettings(v, version); err != nil {
 		return f, err
+	}
+	if ix := d.store.o.Indexer; ix != nil {
+		if f.settings.keeper, err = ix.Load(v, d); err != nil {
+			return f, err
+		}
 	}
 	f.hidden, err = d.loadHidden(v)
 	return f, err

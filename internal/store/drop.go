@@ -222,6 +222,9 @@ func (g *group) dropDoc(id document.ID, bury bool) error {
 			return err
 		}
 	}
+	if err := g.remember(s); err != nil {
+		return err
+	}
 	if err := g.dropBodies(id); err != nil {
 		return err
 	}

@@ -24,7 +24,9 @@ type group struct {
 	order      []*docState // changed documents by last change
 	partitions map[document.Partition]*partitionState
 	beaten     []beatenRev
-	stale      bool        // settings or hidden partitions changed
+	keeper     Keeper      // the indexes that the commit keeps; nil for none
+	stale      bool        // settings, hidden partitions or indexes changed
+	redefined  bool        // indexes did
 	defined    definitions // what they are now, if stale
 }
 
@@ -34,8 +36,10 @@ type docState struct {
 	stored  head
 	counted counts // as stored
 	head
-	edits uint64 // how many edits changed it
-	seq   Seq    // given at the last of them
+	edits  uint64    // how many edits changed it
+	seq    Seq       // given at the last of them
+	before *Revision // the live winner as stored, if indexes asked for it
+	latest *Revision // the revision that the last edit brought, nil if unknown
 }
 
 // partitionState is a partition in a group.
@@ -63,6 +67,7 @@ func (d *Database) newGroup(tx kv.Txn) (*group, error) {
 			d.define(f)
 		}
 	}
+	g.keeper = d.settings.Load().keeper
 	return g, err
 }
 
@@ -120,6 +125,9 @@ func (g *group) moved(s *docState) {
 // finish writes what the group changed: heads, feed entries, partitions, the
 // beaten revisions and the lane head.
 func (g *group) finish() error {
+	if err := g.redesign(); err != nil {
+		return err
+	}
 	for _, s := range g.order {
 		if s.edits == 0 {
 			continue // met before, at an earlier edit
@@ -170,6 +178,9 @@ func (g *group) finishDoc(s *docState) error {
 			return err
 		}
 	}
+	if err := g.keep(s); err != nil {
+		return err
+	}
 	after := s.counts()
 	g.lane.add(s.counted, after)
 	if p != nil {
@@ -181,6 +192,9 @@ func (g *group) finishDoc(s *docState) error {
 	if s.tree.Empty() {
 		if p != nil {
 			p.rerank = true
+		}
+		if err := g.putGone(s.id); err != nil {
+			return err
 		}
 		return g.tx.Delete(g.db.headKey(s.id))
 	}
@@ -235,6 +249,9 @@ func (g *group) published() {
 	d := g.db
 	if g.stale {
 		d.define(g.defined)
+	}
+	if g.redefined {
+		d.store.o.Indexer.Defined(d)
 	}
 	if len(g.order) > 0 {
 		d.watch.wake(g.partitions)

@@ -64,6 +64,9 @@ func (g *group) purge(p Purging) ([]document.Rev, error) {
 	if err != nil || s.tree.Empty() {
 		return nil, err
 	}
+	if err := g.remember(s); err != nil {
+		return nil, err
+	}
 	before := s.tree.ChunkGens()
 	tree := s.tree.Clone()
 	if err := g.db.loadTree(g.tx, p.ID, &tree); err != nil {

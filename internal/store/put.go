@@ -26,6 +26,7 @@ func (g *group) put(p *plan) error {
 	if err := g.putTree(s, p.tree, p.fell); err != nil {
 		return err
 	}
+	s.latest = &Revision{ID: s.id, Rev: p.rev, Body: p.edit.Body, Attachments: p.attachments}
 	g.moved(s)
 	if p.fills != nil {
 		p.fills.grown += p.grows

@@ -29,6 +29,9 @@ type Options struct {
 	// Admission checks and may change every edit before it is stored; nil
 	// admits all.
 	Admission Admission
+	// Indexer keeps the indexes that design documents define; nil for a
+	// store without indexes.
+	Indexer Indexer
 	// Idle switches background work off: tests run it by Sweep.
 	Idle bool
 }

@@ -17,6 +17,7 @@ const (
 	jobDatabase  = "database"  // remove the rows of a dropped database
 	jobPartition = "partition" // remove the rows of a dropped partition
 	jobBury      = "bury"      // write tombstones over a dropped partition
+	jobDiscard   = "discard"   // remove the rows below a key prefix, the subject
 )
 
 // job is a job row.
@@ -183,6 +184,12 @@ func (s *Store) runJobs(ctx context.Context) error {
 func (s *Store) runJob(ctx context.Context, j job) error {
 	if j.kind == jobDatabase {
 		return s.removeDatabase(ctx, j)
+	}
+	if j.kind == jobDiscard {
+		if err := s.engine.Discard(ctx, kv.Prefix([]byte(j.subject))); err != nil {
+			return err
+		}
+		return s.endJob(ctx, j)
 	}
 	d, err := s.numbered(ctx, j.number)
 	if dberr.Is(err, dberr.NotFound) { // the database went too

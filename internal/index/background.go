@@ -1,0 +1,244 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// Defined is store.Indexer's: it begins the builds that a database needs.
+func (x *Indexes) Defined(d *store.Database) {
+	if x.o.Idle {
+		return
+	}
+	x.tasks.Lock()
+	defer x.tasks.Unlock()
+	if x.tasks.closed {
+		return
+	}
+	if !x.tasks.started { // the store is being opened
+		x.tasks.waiting = append(x.tasks.waiting, d)
+		return
+	}
+	s, _ := d.Keeper().(*Set)
+	if s == nil {
+		return
+	}
+	follows := false
+	for _, ix := range s.Indexes {
+		if _, ok := ix.Kind.(Following); ok && !ix.Manual {
+			follows = true
+		}
+		if ix.State == Building {
+			x.begin(d, ix)
+		}
+	}
+	if follows && !x.tasks.databases[d.Number()] {
+		x.tasks.databases[d.Number()] = true
+		x.work.Go(func() { x.followDatabase(d) })
+	}
+}
+
+// begin starts the build of an index unless it is under way. x.tasks is locked.
+func (x *Indexes) begin(d *store.Database, ix *Index) {
+	key := taskKey{d.Number(), ix.Number}
+	if x.tasks.building[key] {
+		return
+	}
+	x.tasks.building[key] = true
+	x.work.Go(func() {
+		defer func() {
+			x.tasks.Lock()
+			delete(x.tasks.building, key)
+			x.tasks.Unlock()
+		}()
+		x.slots <- struct{}{}
+		defer func() { <-x.slots }()
+		x.persist(d, ix, built)
+	})
+}
+
+// persist runs a task until done, and again when it failed, as long as the
+// index is there.
+func (x *Indexes) persist(d *store.Database, ix *Index, done func(*task) bool) {
+	for {
+		err := x.task(d, ix).run(x.ctx, done)
+		if err == nil || gone(err) || x.ctx.Err() != nil {
+			return
+		}
+		x.o.Logger.Error("work on an index failed and will be tried again", "database", d.Name(), "index", ix.Signature, "error", err)
+		select {
+		case <-x.ctx.Done():
+			return
+		case <-time.After(retryAfter):
+		}
+	}
+}
+
+// retryAfter is how long a task that failed waits before it is tried again.
+const retryAfter = time.Second
+
+// gone tells whether an error means that the index or the database is gone.
+func gone(err error) bool { return errors.Is(err, ErrGone) || dberr.Is(err, dberr.NotFound) }
+
+// gather is how long changes come together before the indexes of a database
+// follow them without being asked: one batch for many writes.
+const gather = 200 * time.Millisecond
+
+// followDatabase keeps the following indexes of a database close behind its
+// writers, until it is dropped.
+func (x *Indexes) followDatabase(d *store.Database) {
+	defer func() {
+		x.tasks.Lock()
+		delete(x.tasks.databases, d.Number())
+		x.tasks.Unlock()
+	}()
+	for x.ctx.Err() == nil && !d.Dropped() {
+		mark, any := x.pass(d)
+		if !any {
+			return
+		}
+		changed, leave := d.Whole().Watch(mark.Seq)
+		select {
+		case <-x.ctx.Done():
+		case <-changed:
+		}
+		leave()
+		select {
+		case <-x.ctx.Done():
+		case <-time.After(gather):
+		}
+	}
+}
+
+// pass brings all following indexes of a database that are built up to now, and
+// tells what that is and whether there are any.
+func (x *Indexes) pass(d *store.Database) (mark store.Mark, any bool) {
+	s, mark, err := x.now(x.ctx, d)
+	if err != nil {
+		return mark, !gone(err)
+	}
+	done := mark.Gone
+	for _, ix := range s.Indexes {
+		_, follows := ix.Kind.(Following)
+		switch {
+		case ix.State == Building || follows && ix.Manual:
+			done = 0 // it still needs what went
+			any = any || follows && !ix.Manual
+		case follows:
+			any = true
+			x.persist(d, ix, upTo(mark))
+		}
+	}
+	if done > 0 {
+		if err := d.SweepGone(x.ctx, done); err != nil && x.ctx.Err() == nil && !gone(err) {
+			x.o.Logger.Error("forgetting removed documents failed and will be tried again", "database", d.Name(), "error", err)
+		}
+	}
+	return mark, any
+}
+
+// now reads a database's indexes and mark.
+func (x *Indexes) now(ctx context.Context, d *store.Database) (s *Set, m store.Mark, err error) {
+	err = d.Whole().View(ctx, func(r *store.Reader) error {
+		if s, err = Of(r); err == nil {
+			m, err = r.Mark()
+		}
+		return err
+	})
+	return s, m, err
+}
+
+// Run builds all indexes of a database and lets them follow its feed to the
+// end, in the caller's goroutine.
+func (x *Indexes) Run(ctx context.Context, d *store.Database) error {
+	s, mark, err := x.now(ctx, d)
+	if err != nil {
+		return err
+	}
+	for _, ix := range s.Indexes {
+		done := built
+		if _, follows := ix.Kind.(Following); follows {
+			done = upTo(mark)
+		}
+		if err := x.task(d, ix).run(ctx, done); err != nil && !gone(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Await waits until an index that is being built is readable, or ctx ends.
+// ErrGone when it is dropped meanwhile.
+func (x *Indexes) Await(ctx context.Context, d *store.Database, ix *Index) error {
+	t := x.task(d, ix)
+	if x.o.Idle {
+		return t.run(ctx, built)
+	}
+	return t.wait(ctx, built)
+}
+
+// CatchUp brings an index of a following kind that has been built up to a mark.
+// ErrGone when it is dropped meanwhile.
+func (x *Indexes) CatchUp(ctx context.Context, d *store.Database, ix *Index, m store.Mark) error {
+	return x.task(d, ix).run(ctx, upTo(m))
+}
+
+// Active is a build under way, or an index that is behind.
+type Active struct {
+	Database string
+	Design   document.ID // the first design document that defines it
+	Kind     string
+	Progress Progress
+}
+
+// Active lists the builds under way.
+func (x *Indexes) Active() (all []Active) {
+	x.tasks.Lock()
+	var tasks []*task
+	for key := range x.tasks.building {
+		if t := x.tasks.by[key]; t != nil {
+			tasks = append(tasks, t)
+		}
+	}
+	x.tasks.Unlock()
+	for _, t := range tasks {
+		t.state.Lock()
+		a := Active{Database: t.d.Name(), Kind: t.ix.Kind.Name(), Progress: t.state.progress}
+		t.state.Unlock()
+		if s, _ := t.d.Keeper().(*Set); s != nil {
+			for _, n := range s.Named {
+				if n.Index.Number == t.ix.Number {
+					a.Design = n.Design
+					break
+				}
+			}
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// Check is store.Indexer's: it holds the rows of kept indexes that are readable
+// against the documents.
+func (x *Indexes) Check(r *store.Reader) ([]error, error) {
+	s, err := Of(r)
+	if err != nil {
+		return nil, err
+	}
+	var found []error
+	for _, ix := range s.Indexes {
+		if k, ok := ix.Kind.(Kept); ok && ix.State == Readable {
+			bad, err := checkKept(r, k, ix)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, bad...)
+		}
+	}
+	return found, nil
+}

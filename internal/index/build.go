@@ -1,0 +1,168 @@
+package index
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// Bounds of one page of a build: few enough that the writers, who wait while a
+// page is written, do not notice.
+const (
+	pageDocs  = 1000
+	pageBytes = 1 << 20
+)
+
+// page is a run of documents of a build.
+type page struct {
+	revs  []*store.Revision
+	after string // the last document looked at
+	end   bool   // there are no more
+	mark  store.Mark
+	total uint64
+}
+
+// readPage reads the next documents behind p.After at a snapshot of its own.
+func readPage(ctx context.Context, d *store.Database, p *Progress) (g page, err error) {
+	err = d.Whole().View(ctx, func(r *store.Reader) error {
+		g = page{after: p.After}
+		if g.mark, err = r.Mark(); err != nil {
+			return err
+		}
+		t, err := r.Totals()
+		if err != nil {
+			return err
+		}
+		g.total = t.Docs
+		bytes, seen := 0, 0
+		sp := store.Span{}
+		if p.After != "" {
+			sp.From = p.After + "\x00"
+		}
+		for e, err := range r.Docs(sp, true) {
+			if err != nil {
+				return err
+			}
+			g.after = string(e.Doc.ID)
+			seen++
+			if e.Winner != nil && !e.Doc.ID.IsDesign() {
+				g.revs = append(g.revs, e.Winner)
+				bytes += len(e.Winner.Body)
+			}
+			if len(g.revs) >= pageDocs || bytes >= pageBytes || seen >= 4*pageDocs {
+				return nil
+			}
+		}
+		g.end = true
+		return nil
+	})
+	return g, err
+}
+
+// next gives the progress after a page.
+func (g *page) next(p Progress, now int64) Progress {
+	if !p.Begun {
+		p.Begun, p.Mark, p.Total = true, g.mark, g.total
+	}
+	p.After, p.Updated = g.after, now
+	p.Done += uint64(len(g.revs))
+	if g.end {
+		p.After, p.Phase = "", phaseFinish
+	}
+	return p
+}
+
+// buildKept adds one page of documents to an index of a kept kind. It writes
+// the rows of a document only if that has not changed since the page was read:
+// the writers, who keep the index too, have written newer ones then.
+func (t *task) buildKept(ctx context.Context, k Kept, p *Progress) error {
+	g, err := readPage(ctx, t.d, p)
+	if err != nil {
+		return err
+	}
+	rows, ends, size, err := t.rowsOf(k, &g)
+	if err != nil {
+		return err
+	}
+	next := g.next(*p, t.x.clock().Unix())
+	if next.Phase == phaseFinish {
+		next.Phase = phaseFeed
+	}
+	var moved error
+	err = t.d.Maintain(ctx, size, func(m store.Maintenance) error {
+		// An error here fails writers: what concerns this task alone is kept apart.
+		if moved = move(m.Tx(), t.d.Number(), t.ix.Number, p, &next); moved != nil {
+			return other(moved)
+		}
+		changed, more, err := m.Changed(g.mark, maxChanged)
+		if err != nil {
+			return err
+		}
+		if more { // so many that the page had better be read again
+			moved = errAgain
+			return putProgress(m.Tx(), t.d.Number(), t.ix.Number, p)
+		}
+		from := 0
+		for i, rev := range g.revs {
+			if !changed[rev.ID] {
+				if err := putAll(m.Tx(), rows[from:ends[i]]); err != nil {
+					return err
+				}
+			}
+			from = ends[i]
+		}
+		if next.Phase == phaseFeed {
+			return t.x.settle(m, t.d, t.ix.Number, Readable, "")
+		}
+		return nil
+	})
+	if err == nil {
+		err = moved
+	}
+	if errors.Is(err, errAgain) {
+		return nil
+	}
+	if err == nil {
+		*p = next
+	}
+	return err
+}
+
+// maxChanged is how many changes a page may be behind the writers.
+const maxChanged = 10_000
+
+var errAgain = errors.New("index: the page is too old")
+
+// other is err unless it concerns the task alone.
+func other(err error) error {
+	if errors.Is(err, errMoved) {
+		return nil
+	}
+	return err
+}
+
+// rowsOf makes the rows of a page; ends tells where each document's end.
+func (t *task) rowsOf(k Kept, g *page) (rows []Row, ends []int, size int, err error) {
+	ends = make([]int, len(g.revs))
+	for i, rev := range g.revs {
+		if rows, err = k.Rows(rows, t.d.Number(), t.ix, rev); err != nil {
+			return nil, nil, 0, err
+		}
+		ends[i] = len(rows)
+	}
+	for _, r := range rows {
+		size += len(r.Key) + len(r.Value)
+	}
+	return rows, ends, size + 256, nil
+}
+
+func putAll(tx kv.Txn, rows []Row) error {
+	for _, r := range rows {
+		if err := tx.Put(r.Key, r.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,246 @@
+package index_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/store"
+)
+
+var ctx = context.Background()
+
+const design = `{"language":"query","views":{"byN":{"map":{"fields":{"n":"asc"}}}}}`
+
+// counting is the field kind, and counts the documents of builds.
+type counting struct {
+	field.Kind
+	built atomic.Int64
+	stop  func(built int64)
+}
+
+func (c *counting) Rows(dst []index.Row, db uint64, x *index.Index, rev *store.Revision) ([]index.Row, error) {
+	if n := c.built.Add(1); c.stop != nil {
+		c.stop(n)
+	}
+	return c.Kind.Rows(dst, db, x, rev)
+}
+
+func openStore(t *testing.T, e kv.Engine, x *index.Indexes) *store.Store {
+	t.Helper()
+	s, err := store.Open(ctx, e, store.Options{Indexer: x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func openEngine(t *testing.T) kv.Engine {
+	t.Helper()
+	e, err := pebblekv.Open(pebblekv.Options{Dir: "db", FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+// load writes documents d0 … d(n-1).
+func load(t *testing.T, d *store.Database, n int) {
+	t.Helper()
+	edits := make([]document.Edit, n)
+	for i := range edits {
+		edits[i] = document.Edit{ID: document.ID(fmt.Sprintf("d%06d", i)), Body: fmt.Appendf(nil, `{"n":%d}`, i)}
+	}
+	if _, err := d.Whole().Write(ctx, edits, store.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func define(t *testing.T, d *store.Database, body string) {
+	t.Helper()
+	rs, err := d.Whole().Write(ctx, []document.Edit{{ID: "_design/d", Body: []byte(body)}}, store.WriteOptions{})
+	if err = errors.Join(err, rs[0].Err); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// named gives the index that design documents call name.
+func named(t *testing.T, d *store.Database, name string) *index.Index {
+	t.Helper()
+	s, _ := d.Keeper().(*index.Set)
+	n := s.Lookup("_design/d", field.KindName, name)
+	if n == nil {
+		t.Fatalf("there is no index %s", name)
+	}
+	return n.Index
+}
+
+// TestBuildGoesOn interrupts a build and opens the store again: the build goes
+// on behind the last page that it committed.
+func TestBuildGoesOn(t *testing.T) {
+	e := openEngine(t)
+	k := &counting{}
+	x := index.New(index.Options{Kinds: []index.Kind{k}, Idle: true})
+	s := openStore(t, e, x)
+	d, err := s.Create(ctx, "db", store.Creation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const docs = 5000
+	load(t, d, docs)
+	define(t, d, design)
+	stopped, cancel := context.WithCancel(ctx)
+	k.stop = func(built int64) {
+		if built == 2500 {
+			cancel()
+		}
+	}
+	if err := x.Run(stopped, d); !errors.Is(err, context.Canceled) {
+		t.Fatalf("an interrupted build: %v", err)
+	}
+	first := k.built.Load()
+	s.Close()
+	x.Close()
+
+	k = &counting{}
+	x = index.New(index.Options{Kinds: []index.Kind{k}})
+	defer x.Close()
+	s = openStore(t, e, x)
+	defer s.Close()
+	if err := x.Start(ctx, s); err != nil {
+		t.Fatal(err)
+	}
+	if d, err = s.Database(ctx, "db"); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Await(ctx, d, named(t, d, "byN")); err != nil {
+		t.Fatal(err)
+	}
+	if got := named(t, d, "byN").State; got != index.Readable {
+		t.Errorf("after Await the index is %s", got)
+	}
+	second := k.built.Load()
+	if err := s.Check(ctx); err != nil {
+		t.Error(err)
+	}
+	if second >= docs || first+second > docs+1000 {
+		t.Errorf("the build read %d documents and after the interruption %d of %d: it began anew", first, second, docs)
+	}
+}
+
+// TestWritersBesideBuilds lets writers change documents while indexes are built
+// by the background: what they wrote last is in the index when it is readable.
+func TestWritersBesideBuilds(t *testing.T) {
+	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}})
+	defer x.Close()
+	s := openStore(t, openEngine(t), x)
+	defer s.Close()
+	if err := x.Start(ctx, s); err != nil {
+		t.Fatal(err)
+	}
+	d, err := s.Create(ctx, "db", store.Creation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	load(t, d, 3000)
+	var stop atomic.Bool
+	var writers sync.WaitGroup
+	for w := range 4 {
+		writers.Go(func() {
+			var parents [50]document.Rev
+			for i := 0; !stop.Load(); i++ {
+				id := document.ID(fmt.Sprintf("w%d-%d", w, i%50))
+				e := document.Edit{ID: id, Parent: parents[i%50], Deleted: i%7 == 6, Body: fmt.Appendf(nil, `{"n":%d}`, i)}
+				rs, err := d.Whole().Write(ctx, []document.Edit{e}, store.WriteOptions{})
+				if err = errors.Join(err, rs[0].Err); err != nil {
+					t.Errorf("write: %v", err)
+					return
+				}
+				parents[i%50] = rs[0].Rev
+			}
+		})
+	}
+	define(t, d, `{"language":"query","views":{"byN":{"map":{"fields":{"n":"asc"}}},"desc":{"map":{"fields":{"n":"desc","_id":"asc"}}}}}`)
+	for _, name := range []string{"byN", "desc"} {
+		if err := x.Await(ctx, d, named(t, d, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop.Store(true)
+	writers.Wait()
+	if err := s.Check(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDefinitions holds what becomes of indexes against what design documents say.
+func TestDefinitions(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}, Clock: clock, Idle: true})
+	defer x.Close()
+	e := openEngine(t)
+	s, err := store.Open(ctx, e, store.Options{Indexer: x, Idle: true, Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	d, err := s.Create(ctx, "db", store.Creation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(id, parent, body string, deleted bool) string {
+		t.Helper()
+		rev := document.Rev{}
+		if parent != "" {
+			if rev, err = document.ParseRev(parent); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rs, err := d.Whole().Write(ctx, []document.Edit{{ID: document.ID(id), Parent: rev, Body: []byte(body), Deleted: deleted}}, store.WriteOptions{})
+		if err = errors.Join(err, rs[0].Err); err != nil {
+			t.Fatal(err)
+		}
+		return rs[0].Rev.String()
+	}
+	numbers := func() (ns []uint64) {
+		if set, _ := d.Keeper().(*index.Set); set != nil {
+			for _, ix := range set.Indexes {
+				ns = append(ns, ix.Number)
+			}
+		}
+		return ns
+	}
+	expect := func(what string, want ...uint64) {
+		t.Helper()
+		if got := numbers(); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: indexes %v, want %v", what, got, want)
+		}
+	}
+	a := write("_design/a", "", design, false)
+	expect("a definition", 1)
+	b := write("_design/b", "", design, false)
+	expect("an equal definition of another design document", 1)
+	a = write("_design/a", a, `{"language":"query","views":{"other name":{"map":{"fields":{"n":"asc"}}}}}`, false)
+	expect("another name", 1)
+	a = write("_design/a", a, `{"language":"query","views":{"x":{"map":{"fields":{"m":"asc"}}}}}`, false)
+	expect("another definition", 1, 2)
+	write("_design/b", b, `{}`, true)
+	expect("the last use of the first is gone", 2)
+	a = write("_design/a", a, `{"language":"query","views":{"x":{"map":{"fields":{}}},"y":{"map":5},"z":7}}`, false)
+	expect("broken definitions")
+	write("_design/a", a, design, false)
+	expect("numbers are not used again", 3)
+}

@@ -1,0 +1,62 @@
+package index
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// checkKept compares the rows of an index with those that its documents give.
+func checkKept(r *store.Reader, k Kept, ix *Index) (found []error, err error) {
+	bad := func(key []byte, what string) {
+		found = append(found, fmt.Errorf("database %s: index %d: %s %s", r.Database().Name(), ix.Number, keyspace.Print(key), what))
+	}
+	want := map[string][32]byte{}
+	var rows []Row
+	for e, err := range r.Docs(store.Span{}, true) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Winner == nil || e.Doc.ID.IsDesign() {
+			continue
+		}
+		if rows, err = k.Rows(rows[:0], r.Database().Number(), ix, e.Winner); err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			want[string(row.Key)] = sha256.Sum256(row.Value)
+		}
+	}
+	for _, prefix := range k.Prefixes(r.Database().Number(), ix.Number) {
+		err := each(r.Snapshot(), kv.Prefix(prefix), func(key, value []byte) error {
+			id, err := k.Document(key)
+			if err != nil {
+				return err
+			}
+			if !r.Sees(id) {
+				return nil // of a partition that is being dropped
+			}
+			sum, ok := want[string(key)]
+			got := sha256.Sum256(value)
+			switch {
+			case !ok:
+				bad(key, "is of no document")
+			case !bytes.Equal(sum[:], got[:]):
+				bad(key, "does not hold what the document gives")
+			}
+			delete(want, string(key))
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for key := range want {
+		bad([]byte(key), "is missing")
+	}
+	return found, nil
+}

@@ -1,0 +1,215 @@
+// Package field owns field indexes: Mango's indexes of type json. A row stands
+// for a document (or, where a field is indexed by the elements of its array, for
+// an element) under the values of the indexed fields, encoded so that byte order
+// is the order of the definition. Rows are kept in the transactions of the
+// writers, so a query that begins after a write was answered sees it.
+//
+// A document is in the index if every indexed field has a value (null is one)
+// and the partial filter, if there is one, matches. The row's value holds the
+// fields as JSON, because collated values can't be read back, so that a query
+// for nothing else need not read the document.
+//
+// Begin reading at Def; rows.go makes rows, scan.go turns bounds into ranges and
+// rows back into entries. The package does not know how a query is planned.
+package field
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/selector"
+)
+
+// Column is an indexed field.
+type Column struct {
+	Name     string // as the definition spells it
+	Path     *selector.Path
+	Desc     bool // from large to small
+	Elements bool // a row for each element of the array that the field holds: "tags.[]"
+	id       bool // _id, which compares by bytes
+}
+
+// Def is a definition of a field index.
+type Def struct {
+	Columns []Column
+	Partial *selector.Selector // only documents that match are in the index; nil for all
+	Include []*selector.Path   // further fields that rows carry
+	Filter  []byte             // Partial as it was written, compact JSON; nil for none
+}
+
+// elementsSuffix marks a field that is indexed by the elements of its array.
+const elementsSuffix = ".[]"
+
+// Kind is the index kind. It has no state.
+type Kind struct{}
+
+// KindName is the kind's word in stored rows.
+const KindName = "field"
+
+// Name is index.Kind's.
+func (Kind) Name() string { return KindName }
+
+// Prefixes is index.Kind's.
+func (Kind) Prefixes(db, number uint64) [][]byte {
+	return [][]byte{keyspace.FieldRow.Key(db, keyspace.U(number))}
+}
+
+// Open is index.Kind's: it gives a *Def.
+func (Kind) Open(source []byte) (any, error) { return Parse(source) }
+
+// Of gives the definition of a field index.
+func Of(x *index.Index) *Def { return x.Opened.(*Def) }
+
+// Defined is index.Kind's: the views of a design document in the language query,
+// whose map is {"fields": {name: direction}, "partial_filter_selector": …}.
+func (Kind) Defined(d index.Design) (defs []index.Definition) {
+	if language, _ := jsonscan.Member(d.Body, "language"); !isText(language, "query") {
+		return nil
+	}
+	views, _ := jsonscan.Member(d.Body, "views")
+	if jsonscan.KindOf(views) != jsonscan.Object {
+		return nil
+	}
+	for m := jsonscan.MembersOf(views); ; {
+		name, view, ok := m.Next()
+		if !ok {
+			return defs
+		}
+		if jsonscan.KindOf(view) != jsonscan.Object {
+			continue
+		}
+		source, _ := jsonscan.Member(view, "map")
+		if _, err := Parse(source); err != nil {
+			continue
+		}
+		defs = append(defs, index.Definition{Name: string(jsonscan.Text(nil, name)), Partitioned: d.Partitioned, Source: bytes.Clone(source)})
+	}
+}
+
+func isText(v []byte, text string) bool {
+	return jsonscan.KindOf(v) == jsonscan.String && jsonscan.NameIs(v, text)
+}
+
+// Parse reads a definition in the form that design documents keep it in: the
+// object {"fields": …, "partial_filter_selector": {…}, "include": [names]}.
+// fields is an object {name: "asc" or "desc"} or an array of names and of
+// objects with one member. Errors: Invalid invalid_index and the selector's.
+func Parse(source []byte) (*Def, error) {
+	if jsonscan.KindOf(source) != jsonscan.Object {
+		return nil, errDefinition
+	}
+	d := &Def{}
+	fields, _ := jsonscan.Member(source, "fields")
+	var err error
+	switch jsonscan.KindOf(fields) {
+	case jsonscan.Object:
+		err = d.addMembers(fields)
+	case jsonscan.Array:
+		err = d.addElements(fields)
+	default:
+		err = errDefinition
+	}
+	if err == nil && len(d.Columns) == 0 {
+		err = errDefinition
+	}
+	if err == nil {
+		err = d.parsePartial(source)
+	}
+	if err == nil {
+		err = d.parseInclude(source)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+var errDefinition = dberr.New(dberr.Invalid, "invalid_index", "Index is missing its definition.")
+
+func (d *Def) addMembers(object []byte) error {
+	for m := jsonscan.MembersOf(object); ; {
+		name, direction, ok := m.Next()
+		if !ok {
+			return nil
+		}
+		if err := d.add(string(jsonscan.Text(nil, name)), direction); err != nil {
+			return err
+		}
+	}
+}
+
+func (d *Def) addElements(array []byte) error {
+	for it := jsonscan.ElementsOf(array); ; {
+		v, ok := it.Next()
+		if !ok {
+			return nil
+		}
+		var err error
+		switch jsonscan.KindOf(v) {
+		case jsonscan.String:
+			err = d.add(string(jsonscan.Text(nil, v)), []byte(`"asc"`))
+		case jsonscan.Object:
+			err = d.addMembers(v)
+		default:
+			err = errDefinition
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// add adds a column.
+func (d *Def) add(name string, direction []byte) error {
+	c := Column{Name: name, Desc: isText(direction, "desc"), id: name == "_id"}
+	if !c.Desc && !isText(direction, "asc") {
+		return errDefinition
+	}
+	plain, elements := strings.CutSuffix(name, elementsSuffix)
+	c.Elements = elements
+	for _, other := range d.Columns {
+		if other.Name == name || elements && other.Elements {
+			return dberr.New(dberr.Invalid, "invalid_index", "An index has a field once, and one field by its elements.")
+		}
+	}
+	var err error
+	if c.Path, err = selector.ParsePath(plain); err == nil {
+		d.Columns = append(d.Columns, c)
+	}
+	return err
+}
+
+func (d *Def) parsePartial(source []byte) (err error) {
+	filter, ok := jsonscan.Member(source, "partial_filter_selector")
+	if !ok || jsonscan.KindOf(filter) == jsonscan.Object && len(jsonscan.Trim(filter)) == 2 {
+		return nil
+	}
+	d.Filter = bytes.Clone(filter)
+	d.Partial, err = selector.Parse(filter)
+	return err
+}
+
+func (d *Def) parseInclude(source []byte) error {
+	include, ok := jsonscan.Member(source, "include")
+	if !ok {
+		return nil
+	}
+	f, err := selector.ParseFields(include)
+	d.Include = f.Paths()
+	return err
+}
+
+// Elements tells which column is indexed by the elements of its array, -1 if
+// none is.
+func (d *Def) Elements() int {
+	for i := range d.Columns {
+		if d.Columns[i].Elements {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,343 @@
+package field
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/selector"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// maxTuple is how many bytes of the encoded values a key holds. Longer ones are
+// cut: rows of the same beginning then lie in no order, and whoever reads them
+// compares the documents, as it does anyway.
+const maxTuple = 1000
+
+// maxElements is how many different elements of one array have rows. A document
+// with more of them has one row behind all others, which every query reads.
+const maxElements = 1000
+
+// overflow begins the tuple of a document with too many elements; no encoded
+// value begins with it.
+const overflow = 0xff
+
+// Flags of a row's value.
+const (
+	rowVersion   = 1
+	flagPartial  = 1 << 0 // the values are not the document's: an element, or cut
+	flagOverflow = 1 << 1
+)
+
+// values are what a document holds in the fields of one index; nil where there
+// is nothing.
+type values [][]byte
+
+// wanted is a set of fields to be taken out of documents, in one pass.
+type wanted struct {
+	names []string // of members of the document
+	paths []*selector.Path
+	slot  []int // of names, by path; -1 for a reserved member
+}
+
+func newWanted() *wanted { return &wanted{} }
+
+// add adds a path and gives its place.
+func (w *wanted) add(p *selector.Path) int {
+	for i, known := range w.paths {
+		if known.String() == p.String() {
+			return i
+		}
+	}
+	slot := -1
+	if name := p.Segments()[0]; name == "" || name[0] != '_' {
+		if slot = slices.Index(w.names, name); slot < 0 {
+			w.names = append(w.names, name)
+			slot = len(w.names) - 1
+		}
+	}
+	w.paths, w.slot = append(w.paths, p), append(w.slot, slot)
+	return len(w.paths) - 1
+}
+
+// take fills dst, one value per path, from a document; tops is scratch.
+func (w *wanted) take(dst, tops values, rev *store.Revision) (values, values) {
+	tops = slices.Grow(tops[:0], len(w.names))[:len(w.names)]
+	clear(tops)
+	missing := len(w.names)
+	for m := jsonscan.MembersOf(rev.Body); missing > 0; {
+		name, v, ok := m.Next()
+		if !ok {
+			break
+		}
+		for i, n := range w.names {
+			if tops[i] == nil && jsonscan.NameIs(name, n) {
+				tops[i] = v
+				missing--
+				break
+			}
+		}
+	}
+	dst = dst[:0]
+	for i, p := range w.paths {
+		if w.slot[i] < 0 {
+			dst = append(dst, reserved(rev, p))
+			continue
+		}
+		dst = append(dst, selector.Descend(tops[w.slot[i]], p.Segments()[1:]))
+	}
+	return dst, tops
+}
+
+// reserved gives a member that is not in the body.
+func reserved(rev *store.Revision, p *selector.Path) []byte {
+	doc := selector.Doc{ID: string(rev.ID), Rev: rev.Rev.String(), Body: rev.Body}
+	return doc.Lookup(p)
+}
+
+// extractor makes the rows of one index out of values taken.
+type extractor struct {
+	*Def
+	number      uint64
+	partitioned bool
+	columns     []int // places of the columns' and included fields' values
+	include     []int
+}
+
+func newExtractor(x *index.Index, w *wanted) extractor {
+	e := extractor{Def: Of(x), number: x.Number, partitioned: x.Partitioned}
+	for _, c := range e.Columns {
+		e.columns = append(e.columns, w.add(c.Path))
+	}
+	for _, p := range e.Include {
+		e.include = append(e.include, w.add(p))
+	}
+	return e
+}
+
+// holds tells whether a document with these values is in the index.
+func (e *extractor) holds(rev *store.Revision, vs values) bool {
+	for _, i := range e.columns {
+		if vs[i] == nil {
+			return false
+		}
+	}
+	if e.Partial == nil {
+		return true
+	}
+	return e.Partial.Match(&selector.Doc{ID: string(rev.ID), Rev: rev.Rev.String(), Body: rev.Body})
+}
+
+// same tells whether two documents that are in the index have the same rows.
+func (e *extractor) same(a, b values) bool {
+	for _, places := range [][]int{e.columns, e.include} {
+		for _, i := range places {
+			if !bytes.Equal(a[i], b[i]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// rows appends the rows of a document that is in the index.
+func (e *extractor) rows(dst []index.Row, db uint64, id document.ID, vs values) ([]index.Row, error) {
+	at := e.Elements()
+	if at < 0 || jsonscan.KindOf(vs[e.columns[at]]) != jsonscan.Array {
+		tuple, cut, err := e.tuple(vs, at, nil)
+		if err != nil {
+			return dst, err
+		}
+		return append(dst, index.Row{Key: e.key(db, id, tuple), Value: e.value(vs, cut)}), nil
+	}
+	seen := map[string]bool{}
+	for it := jsonscan.ElementsOf(vs[e.columns[at]]); ; {
+		element, ok := it.Next()
+		if !ok {
+			return dst, nil
+		}
+		tuple, _, err := e.tuple(vs, at, element)
+		if err != nil {
+			return dst, err
+		}
+		if seen[string(tuple)] {
+			continue
+		}
+		if len(seen) == maxElements {
+			dst = dst[:len(dst)-len(seen)]
+			return append(dst, index.Row{Key: e.key(db, id, []byte{overflow}), Value: []byte{rowVersion, flagPartial | flagOverflow}}), nil
+		}
+		seen[string(tuple)] = true
+		dst = append(dst, index.Row{Key: e.key(db, id, tuple), Value: []byte{rowVersion, flagPartial}})
+	}
+}
+
+// tuple encodes the columns' values, with element in the place of column at.
+func (e *extractor) tuple(vs values, at int, element []byte) (tuple []byte, cut bool, err error) {
+	tuple = make([]byte, 0, 64)
+	for i := range e.Columns {
+		v := vs[e.columns[i]]
+		if i == at && element != nil {
+			v = element
+		}
+		if tuple, err = e.AppendValue(tuple, i, v); err != nil {
+			return nil, false, err
+		}
+		if len(tuple) > maxTuple {
+			return tuple[:maxTuple], true, nil
+		}
+	}
+	return tuple, false, nil
+}
+
+// AppendValue appends the encoding of a value of a column: byte order is the
+// order of the column, and no encoding is the beginning of another.
+func (d *Def) AppendValue(dst []byte, column int, v []byte) (_ []byte, err error) {
+	at := len(dst)
+	c := &d.Columns[column]
+	if c.id {
+		dst, err = keyspace.AppendRaw(dst, v)
+	} else {
+		dst, err = keyspace.AppendCollated(dst, v)
+	}
+	if d.inverted(column) {
+		for i := at; i < len(dst); i++ {
+			dst[i] = ^dst[i]
+		}
+	}
+	return dst, err
+}
+
+// inverted tells whether a column runs against the first one: an index whose
+// columns all descend is one that ascends, read backward.
+func (d *Def) inverted(column int) bool { return d.Columns[column].Desc != d.Columns[0].Desc }
+
+func (e *extractor) key(db uint64, id document.ID, tuple []byte) []byte {
+	partition := ""
+	if e.partitioned {
+		partition = string(id.Partition())
+	}
+	return keyspace.FieldRow.Key(db, keyspace.U(e.number), keyspace.T(partition), keyspace.T(string(tuple)), keyspace.T(string(id)))
+}
+
+// value packs the columns' values and the included fields.
+func (e *extractor) value(vs values, cut bool) []byte {
+	n := 2
+	for _, places := range [][]int{e.columns, e.include} {
+		for _, i := range places {
+			n += len(vs[i]) + 2
+		}
+	}
+	b := append(make([]byte, 0, n), rowVersion, 0)
+	if cut {
+		b[1] = flagPartial
+	}
+	for _, places := range [][]int{e.columns, e.include} {
+		for _, i := range places {
+			if vs[i] == nil {
+				b = binary.AppendUvarint(b, 0)
+				continue
+			}
+			b = binary.AppendUvarint(b, uint64(len(vs[i])))
+			b = append(b, vs[i]...)
+		}
+	}
+	return b
+}
+
+// Rows is index.Kept's.
+func (Kind) Rows(dst []index.Row, db uint64, x *index.Index, rev *store.Revision) ([]index.Row, error) {
+	w := newWanted()
+	e := newExtractor(x, w)
+	vs, _ := w.take(nil, nil, rev)
+	if !e.holds(rev, vs) {
+		return dst, nil
+	}
+	return e.rows(dst, db, rev.ID, vs)
+}
+
+// Keeper is index.Kept's.
+func (Kind) Keeper(db uint64, indexes []*index.Index) store.Keeper {
+	k := &keeper{db: db, wanted: newWanted()}
+	for _, x := range indexes {
+		k.indexes = append(k.indexes, newExtractor(x, k.wanted))
+	}
+	return k
+}
+
+// keeper keeps all field indexes of a database: a document is read once for all
+// of them.
+type keeper struct {
+	db      uint64
+	wanted  *wanted
+	indexes []extractor
+}
+
+// Keep is store.Keeper's. Rows that stay as they are are not written.
+func (k *keeper) Keep(tx kv.Txn, before, after *store.Revision) error {
+	var old, new, tops values
+	if before != nil {
+		old, tops = k.wanted.take(nil, tops, before)
+	}
+	if after != nil {
+		new, _ = k.wanted.take(nil, tops, after)
+	}
+	for i := range k.indexes {
+		e := &k.indexes[i]
+		was := before != nil && e.holds(before, old)
+		is := after != nil && e.holds(after, new)
+		if was && is && e.same(old, new) {
+			continue
+		}
+		if err := k.change(tx, e, was, is, before, after, old, new); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// change replaces a document's rows in one index.
+func (k *keeper) change(tx kv.Txn, e *extractor, was, is bool, before, after *store.Revision, old, new values) (err error) {
+	var gone, come []index.Row
+	if was {
+		if gone, err = e.rows(nil, k.db, before.ID, old); err != nil {
+			return err
+		}
+	}
+	if is {
+		if come, err = e.rows(nil, k.db, after.ID, new); err != nil {
+			return err
+		}
+	}
+	for _, r := range gone {
+		if !slices.ContainsFunc(come, func(c index.Row) bool { return bytes.Equal(c.Key, r.Key) }) {
+			if err := tx.Delete(r.Key); err != nil {
+				return err
+			}
+		}
+	}
+	for _, r := range come {
+		i := slices.IndexFunc(gone, func(g index.Row) bool { return bytes.Equal(g.Key, r.Key) })
+		if i >= 0 && bytes.Equal(gone[i].Value, r.Value) {
+			continue
+		}
+		if err := tx.Put(r.Key, r.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Document is index.Kept's.
+func (Kind) Document(key []byte) (document.ID, error) {
+	_, parts, err := keyspace.FieldRow.Decode(key)
+	if err != nil {
+		return "", err
+	}
+	return document.ID(parts[3].String()), nil
+}

@@ -1,0 +1,176 @@
+package field
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// Span is a run of encoded tuples: From ≤ tuple < To; a nil To is no bound.
+type Span struct{ From, To []byte }
+
+// Bound is an end of a range of values of one column.
+type Bound struct {
+	Value     []byte // JSON; nil for no bound
+	Exclusive bool   // Value itself lies outside
+}
+
+// Span gives the tuples that begin with prefix (encoded values of the columns
+// before) and whose value of the column lies between low and high. It may be a
+// little wider than that, never narrower.
+func (d *Def) Span(prefix []byte, column int, low, high Bound) (Span, error) {
+	if d.inverted(column) {
+		low, high = high, low
+	}
+	from, err := d.edge(prefix, column, low, low.Exclusive)
+	if err != nil {
+		return Span{}, err
+	}
+	to, err := d.edge(prefix, column, high, !high.Exclusive)
+	if err != nil {
+		return Span{}, err
+	}
+	s := Span{From: from, To: to}
+	if from == nil {
+		s.From = prefix
+	}
+	if to == nil {
+		s.To = kv.PrefixEnd(prefix)
+	}
+	return s.widened(), nil
+}
+
+// edge is the tuple at which a bound lies, before or behind all tuples with its
+// value; nil for no bound.
+func (d *Def) edge(prefix []byte, column int, b Bound, behind bool) ([]byte, error) {
+	if b.Value == nil {
+		return nil, nil
+	}
+	t, err := d.AppendValue(bytes.Clone(prefix), column, b.Value)
+	if err != nil {
+		return nil, err
+	}
+	if behind {
+		t = kv.PrefixEnd(t)
+	}
+	return t, nil
+}
+
+// Equal gives the tuples that begin with the encoded values prefix.
+func Equal(prefix []byte) Span {
+	return Span{From: prefix, To: kv.PrefixEnd(prefix)}.widened()
+}
+
+// widened makes room for tuples that are cut.
+func (s Span) widened() Span {
+	if len(s.From) > maxTuple {
+		s.From = s.From[:maxTuple]
+	}
+	if len(s.To) > maxTuple {
+		s.To = kv.PrefixEnd(s.To[:maxTuple])
+	}
+	return s
+}
+
+// Empty tells whether no tuple lies in the span.
+func (s Span) Empty() bool { return s.To != nil && bytes.Compare(s.From, s.To) >= 0 }
+
+// Contains tells whether a tuple lies in the span.
+func (s Span) Contains(tuple []byte) bool {
+	return bytes.Compare(tuple, s.From) >= 0 && (s.To == nil || bytes.Compare(tuple, s.To) < 0)
+}
+
+// Overflow is the span of the documents that have too many elements for rows of
+// their own. A query over elements reads it besides its own spans.
+func Overflow() Span { return Span{From: []byte{overflow}} }
+
+// Range gives the rows of a span in an index; partition is "" for a global one.
+func (s Span) Range(db uint64, x *index.Index, partition document.Partition) kv.Range {
+	parts := []keyspace.Part{keyspace.U(x.Number), keyspace.T(string(partition))}
+	within := kv.Prefix(keyspace.FieldRow.Key(db, parts...))
+	r := kv.Range{Start: keyspace.FieldRow.TextPrefix(db, string(s.From), parts...), End: within.End}
+	if s.To != nil {
+		r.End = keyspace.FieldRow.TextPrefix(db, string(s.To), parts...)
+	}
+	return r
+}
+
+// Entry is a row of a field index.
+type Entry struct {
+	ID    document.ID
+	Tuple []byte // the encoded values
+	// Values are the columns' values and behind them the included fields, as
+	// JSON; nil where the document has none. They are missing altogether
+	// unless Whole.
+	Values [][]byte
+	Whole  bool
+}
+
+var errRow = errors.New("field: a row that can't be read")
+
+// Decode reads a row. The entry refers to value.
+func (d *Def) Decode(key, value []byte) (Entry, error) {
+	_, parts, err := keyspace.FieldRow.Decode(key)
+	if err != nil {
+		return Entry{}, err
+	}
+	e := Entry{ID: document.ID(parts[3].String()), Tuple: []byte(parts[2].String())}
+	if len(value) < 2 || value[0] != rowVersion {
+		return e, errRow
+	}
+	if e.Whole = value[1]&flagPartial == 0; !e.Whole {
+		return e, nil
+	}
+	rest := value[2:]
+	for range len(d.Columns) + len(d.Include) {
+		n, w := binary.Uvarint(rest)
+		if w <= 0 || uint64(len(rest)-w) < n {
+			return e, errRow
+		}
+		var v []byte
+		if n > 0 {
+			v = rest[w : w+int(n)]
+		}
+		e.Values = append(e.Values, v)
+		rest = rest[w+int(n):]
+	}
+	return e, nil
+}
+
+// First tells whether a row is the one that stands for its document in a query
+// over several rows of a document: the first of the document's rows that lie in
+// the query's spans, in the order in which the query reads them. Spans are in
+// that order; descending says that each is read from its end.
+func First(x *index.Index, rev *store.Revision, tuple []byte, spans []Span, descending bool) (bool, error) {
+	rows, err := Kind{}.Rows(nil, 0, x, rev)
+	if err != nil {
+		return false, err
+	}
+	tuples := make([][]byte, 0, len(rows))
+	for _, r := range rows {
+		e, err := Of(x).Decode(r.Key, r.Value)
+		if err != nil {
+			return false, err
+		}
+		tuples = append(tuples, e.Tuple)
+	}
+	slices.SortFunc(tuples, bytes.Compare)
+	if descending {
+		slices.Reverse(tuples)
+	}
+	for _, s := range spans {
+		for _, t := range tuples {
+			if s.Contains(t) {
+				return bytes.Equal(t, tuple), nil
+			}
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,117 @@
+package index
+
+import (
+	"context"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// addFresh adds one page of documents to an index of a following kind that is
+// being built for the first time.
+func (t *task) addFresh(ctx context.Context, k Following, p *Progress) error {
+	g, err := readPage(ctx, t.d, p)
+	if err != nil {
+		return err
+	}
+	docs := make([]Change, len(g.revs))
+	for i, rev := range g.revs {
+		docs[i] = Change{ID: rev.ID, Rev: rev}
+	}
+	next := g.next(*p, t.x.clock().Unix())
+	return t.apply(ctx, k, docs, true, p, next)
+}
+
+// apply maps changed documents and commits their rows together with the
+// progress.
+func (t *task) apply(ctx context.Context, k Following, docs []Change, fresh bool, p *Progress, next Progress) error {
+	batch, err := k.Map(ctx, t.d, t.ix, docs, fresh)
+	if err != nil {
+		return err
+	}
+	next.Skipped += batch.Skipped()
+	err = t.d.Commit(ctx, func(tx kv.Txn) error {
+		if err := move(tx, t.d.Number(), t.ix.Number, p, &next); err != nil {
+			return err
+		}
+		return batch.Apply(tx)
+	})
+	if err == nil {
+		*p = next
+	}
+	return err
+}
+
+// follow brings an index of a following kind up to a snapshot taken now, or
+// does one batch on the way there; it tells what it has reached.
+func (t *task) follow(ctx context.Context, k Following, p *Progress) (reached store.Mark, end bool, err error) {
+	docs, to, end, err := catchUpPage(ctx, t.d, p)
+	if err != nil || len(docs) == 0 {
+		return to, end, err
+	}
+	next := *p
+	next.Mark, next.Done, next.Updated = to, p.Done+uint64(len(docs)), t.x.clock().Unix()
+	return to, end, t.apply(ctx, k, docs, false, p, next)
+}
+
+// catchUpPage reads what changed since the progress's mark, as much as makes a
+// batch.
+func catchUpPage(ctx context.Context, d *store.Database, p *Progress) (docs []Change, to store.Mark, end bool, err error) {
+	err = d.Whole().View(ctx, func(r *store.Reader) error {
+		docs, end = docs[:0], false
+		now, err := r.Mark()
+		if err != nil {
+			return err
+		}
+		to = store.Mark{Seq: p.Mark.Seq, Gone: p.Mark.Gone}
+		bytes := 0
+		for c, err := range r.Changes(p.Mark.Seq, false) {
+			if err != nil {
+				return err
+			}
+			to.Seq = c.Seq
+			if c.ID.IsDesign() {
+				continue
+			}
+			change, err := changed(r, c.ID, c.Seq)
+			if err != nil {
+				return err
+			}
+			docs = append(docs, change)
+			if change.Rev != nil {
+				bytes += len(change.Rev.Body)
+			}
+			if len(docs) >= pageDocs || bytes >= pageBytes {
+				return nil
+			}
+		}
+		for step, err := range r.Gone(p.Mark.Gone) {
+			if err != nil {
+				return err
+			}
+			to.Gone = step.Place
+			change, err := changed(r, step.ID, 0)
+			if err != nil {
+				return err
+			}
+			docs = append(docs, change)
+			if len(docs) >= 2*pageDocs {
+				return nil
+			}
+		}
+		to, end = now, true
+		return nil
+	})
+	return docs, to, end, err
+}
+
+// changed reads what a document is now.
+func changed(r *store.Reader, id document.ID, seq store.Seq) (Change, error) {
+	rev, err := r.Winner(id)
+	if dberr.Is(err, dberr.NotFound) {
+		return Change{ID: id, Seq: seq}, nil
+	}
+	return Change{ID: id, Seq: seq, Rev: rev}, err
+}

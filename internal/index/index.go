@@ -1,0 +1,204 @@
+// Package index owns what all kinds of index have in common: which indexes a
+// database has, from its design documents; their signatures, so that equal
+// definitions are stored once; their states; building them while writers go on;
+// following the feed; and cleaning up.
+//
+// An index IS its design document. However that came to be written, through the
+// store's one door (Indexes.Define) it changes the rows that say which indexes
+// there are, in the transaction of the write itself.
+//
+// A kind of index is a Kind, in a package of its own beneath this one. Kept
+// kinds (Mango's) are maintained in the transactions of the writers and never
+// lag; Following kinds (views) read the feed behind them, and queries wait for
+// what is left (Indexes.CatchUp).
+//
+// States: an index is Building from the transaction that defines it. From then
+// on writers keep it, if it is of a kept kind, and a background task adds the
+// documents that were there before, page by page in order of id. Then it is
+// Readable. Each step is a transaction that moves the progress row from what
+// the task expects, so a task that was stopped goes on where it was, and one
+// that wakes up late does no harm.
+//
+// Begin reading at Kind, then registry.go (definitions), build.go (tasks) and
+// follow.go. The package does not know what the rows of a kind look like.
+package index
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// Kind is one way of keeping an index: a Kept or a Following one. A kind is
+// stateless and may be used by many goroutines.
+type Kind interface {
+	// Name is the kind's word in stored rows, such as "field".
+	Name() string
+	// Defined finds the indexes of this kind in a design document. What is
+	// broken defines nothing.
+	Defined(d Design) []Definition
+	// Open makes a stored definition usable: what Index.Opened will hold.
+	Open(source []byte) (any, error)
+	// Prefixes gives the prefixes of the keys of all rows of index number of
+	// database db.
+	Prefixes(db, number uint64) [][]byte
+}
+
+// Kept is a kind whose rows are kept in the transactions of the writers.
+type Kept interface {
+	Kind
+	// Keeper keeps all indexes of the kind that a database has.
+	Keeper(db uint64, indexes []*Index) store.Keeper
+	// Rows appends the rows of a document in one index, for its build.
+	Rows(dst []Row, db uint64, x *Index, rev *store.Revision) ([]Row, error)
+	// Document gives the document that a row is of.
+	Document(key []byte) (document.ID, error)
+}
+
+// Following is a kind that follows the feed behind the writers.
+type Following interface {
+	Kind
+	// Map works out the new rows of changed documents, outside of any
+	// transaction: the slow part. fresh says that the index holds nothing
+	// yet of these documents, and that nodes over its rows are made at the
+	// end, by Finish.
+	Map(ctx context.Context, d *store.Database, x *Index, docs []Change, fresh bool) (Batch, error)
+	// Finish makes what the first build left for its end. It is repeated
+	// from its beginning when it was interrupted.
+	Finish(ctx context.Context, d *store.Database, x *Index) error
+}
+
+// Batch is what a Following kind will write about a run of changes.
+type Batch interface {
+	// Apply replaces the documents' rows. It may run several times.
+	Apply(tx kv.Txn) error
+	// Skipped is how many documents have no rows because a function threw
+	// for them or went over a limit.
+	Skipped() uint64
+}
+
+// Change is a document that changed: what its winner is now.
+type Change struct {
+	ID  document.ID
+	Seq store.Seq
+	Rev *store.Revision // nil when it is deleted or gone
+}
+
+// Row is a row of an index.
+type Row struct{ Key, Value []byte }
+
+// Design is a design document as kinds read it.
+type Design struct {
+	ID          document.ID
+	Body        []byte // compact JSON without members that begin with "_"
+	Partitioned bool   // options.partitioned, or what the database's kind makes of it
+}
+
+// Definition is an index that a design document defines.
+type Definition struct {
+	Name        string // in the design document
+	Partitioned bool
+	// Source is what the index's rows depend on, in a canonical form: equal
+	// bytes mean equal rows.
+	Source []byte
+	// Manual says that the index does not follow by itself (autoupdate false).
+	Manual bool
+}
+
+// signature names a definition: equal ones are the same index.
+func (d *Definition) signature(kind string) string {
+	h := sha256.New()
+	h.Write([]byte{1, flag(d.Partitioned), keyspace.CollationVersion})
+	h.Write([]byte(kind))
+	h.Write([]byte{0})
+	h.Write(d.Source)
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+func flag(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// State is how far an index is.
+type State string
+
+// The states of an index.
+const (
+	Building State = "building" // documents from before its definition are being added
+	Readable State = "readable"
+	Failed   State = "failed" // its build met an error that will not go away
+)
+
+// Index is an index of a database, at one version of its definitions.
+type Index struct {
+	Number      uint64
+	Kind        Kind
+	Signature   string // 32 hexadecimal digits
+	Partitioned bool
+	State       State
+	Reason      string // why it failed
+	Manual      bool
+	Opened      any // what the kind's Open gave
+	Source      []byte
+	refs        uint64
+}
+
+// Named is an index under the name that a design document gives it.
+type Named struct {
+	Design document.ID
+	Name   string
+	Kind   string
+	Index  *Index
+	// Previous is what the name meant before, as long as Index is being
+	// built; nil for nothing.
+	Previous *Index
+}
+
+// Set is the indexes of a database at one version of its definitions.
+type Set struct {
+	Indexes []*Index
+	Named   []Named // by design document and name
+	keepers []store.Keeper
+	byName  map[nameKey]*Named
+}
+
+type nameKey struct {
+	design     document.ID
+	kind, name string
+}
+
+// Lookup finds an index by its design document, kind and name; nil if there is
+// none.
+func (s *Set) Lookup(design document.ID, kind, name string) *Named {
+	if s == nil {
+		return nil
+	}
+	return s.byName[nameKey{design, kind, name}]
+}
+
+// Keep is store.Keeper's.
+func (s *Set) Keep(tx kv.Txn, before, after *store.Revision) error {
+	for _, k := range s.keepers {
+		if err := k.Keep(tx, before, after); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Of gives the indexes of a reader's database at its snapshot; never nil.
+func Of(r *store.Reader) (*Set, error) {
+	k, err := r.Keeper()
+	if err != nil || k == nil {
+		return &Set{}, err
+	}
+	return k.(*Set), nil
+}

@@ -1,0 +1,165 @@
+package index
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// Options configure Indexes; the zero value works.
+type Options struct {
+	Kinds  []Kind
+	Clock  func() time.Time // default time.Now
+	Logger *slog.Logger     // default discards
+	// Idle switches background tasks off: tests run them by Run.
+	Idle bool
+}
+
+// Indexes keeps the indexes of all databases of a store. It is the store's
+// Indexer.
+type Indexes struct {
+	kinds  []Kind
+	o      Options
+	clock  func() time.Time
+	ctx    context.Context // of background tasks; ends at Close
+	stop   context.CancelFunc
+	work   sync.WaitGroup
+	slots  chan struct{} // one for each task that may run at a time
+	opened struct {
+		sync.Mutex
+		by map[string]any // by kind and signature
+	}
+	tasks struct {
+		sync.Mutex
+		by        map[taskKey]*task
+		building  map[taskKey]bool // by a goroutine of ours
+		databases map[uint64]bool  // whose feed is followed
+		waiting   []*store.Database
+		started   bool
+		closed    bool
+	}
+}
+
+// New makes the indexes of a store that is about to be opened with it as its
+// Indexer.
+func New(o Options) *Indexes {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	x := &Indexes{kinds: o.Kinds, o: o, clock: o.Clock, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	x.ctx, x.stop = context.WithCancel(context.Background())
+	x.opened.by = map[string]any{}
+	x.tasks.by, x.tasks.building, x.tasks.databases = map[taskKey]*task{}, map[taskKey]bool{}, map[uint64]bool{}
+	return x
+}
+
+// Start begins the background tasks of all databases of s: builds that were
+// interrupted go on where they were. Definitions whose stored order is of an
+// older version are made anew.
+func (x *Indexes) Start(ctx context.Context, s *store.Store) error {
+	for name, err := range s.Names(ctx, "", "", false) {
+		if err != nil {
+			return err
+		}
+		d, err := s.Database(ctx, name)
+		if err == nil {
+			err = x.renew(ctx, d)
+		}
+		if dberr.Is(err, dberr.NotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		x.Defined(d)
+	}
+	x.tasks.Lock()
+	x.tasks.started = true
+	waiting := x.tasks.waiting
+	x.tasks.waiting = nil
+	x.tasks.Unlock()
+	for _, d := range waiting {
+		x.Defined(d)
+	}
+	return nil
+}
+
+// renew defines the indexes of a database anew if they were stored under another
+// order of values.
+func (x *Indexes) renew(ctx context.Context, d *store.Database) error {
+	k := d.Keeper()
+	if k == nil {
+		return nil
+	}
+	old := map[document.ID]bool{}
+	for _, n := range k.(*Set).Named {
+		if def := (Definition{Partitioned: n.Index.Partitioned, Source: n.Index.Source}); def.signature(n.Kind) != n.Index.Signature {
+			old[n.Design] = true
+		}
+	}
+	for id := range old {
+		var body []byte
+		err := d.Whole().View(ctx, func(r *store.Reader) error {
+			rev, err := r.Winner(id)
+			if err == nil {
+				body = rev.Body
+			}
+			return err
+		})
+		if err == nil {
+			err = d.Maintain(ctx, 1<<10, func(m store.Maintenance) error {
+				changed, err := x.Define(m.Tx(), d, id, body)
+				if changed {
+					m.Redefine()
+				}
+				return err
+			})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close ends the background tasks and waits for them.
+func (x *Indexes) Close() {
+	x.tasks.Lock()
+	x.tasks.closed = true
+	x.tasks.Unlock()
+	x.stop()
+	x.work.Wait()
+}
+
+func (x *Indexes) kind(name string) Kind {
+	for _, k := range x.kinds {
+		if k.Name() == name {
+			return k
+		}
+	}
+	return nil
+}
+
+// open makes a definition usable, once per definition.
+func (x *Indexes) open(k Kind, r *record) (any, error) {
+	x.opened.Lock()
+	defer x.opened.Unlock()
+	key := r.Kind + r.Signature
+	if v, ok := x.opened.by[key]; ok {
+		return v, nil
+	}
+	v, err := k.Open(r.Source)
+	if err == nil {
+		x.opened.by[key] = v
+	}
+	return v, err
+}

@@ -1,0 +1,371 @@
+// Package indextest is the suite that each kind of index passes: random
+// histories of documents, conflicts, deletions, purges, dropped partitions and
+// changed definitions, beside builds that run at the same time, after which the
+// rows of every index are those of one that is built anew, and hold what the
+// documents give.
+//
+// Begin reading at Run. A kind calls it from a test of its own with a Subject.
+package indextest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// Subject is a kind under test.
+type Subject struct {
+	Kind index.Kind
+	// Designs are bodies of design documents; histories change among them.
+	Designs []string
+	// Body makes a document's body.
+	Body func(r *rand.Rand) string
+	// Engine opens an engine besides the model, which every kind is tried on.
+	Engine func(t *testing.T) kv.Engine
+	// Histories is how many random histories each configuration runs;
+	// default 40.
+	Histories int
+}
+
+// Run runs the suite.
+func Run(t *testing.T, s Subject) {
+	if s.Histories == 0 {
+		s.Histories = 40
+	}
+	if testing.Short() {
+		s.Histories = min(s.Histories, 3)
+	}
+	model := func(t *testing.T) kv.Engine {
+		return kvtest.NewChecked(t, kvtest.NewModel(kvtest.ModelOptions{}))
+	}
+	for name, engine := range map[string]func(*testing.T) kv.Engine{"engine": s.Engine, "model": model} {
+		for _, partitioned := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/partitioned=%v", name, partitioned), func(t *testing.T) {
+				t.Parallel()
+				for seed := range uint64(s.Histories) {
+					runHistory(t, s, engine, partitioned, seed)
+				}
+			})
+		}
+	}
+}
+
+// world is a store with indexes of the subject's kind.
+type world struct {
+	*testing.T
+	Subject
+	r       *rand.Rand
+	now     time.Time
+	store   *store.Store
+	indexes *index.Indexes
+	db      *store.Database
+	revs    map[document.ID]document.Rev
+	log     []string
+}
+
+var ctx = context.Background()
+
+func runHistory(t *testing.T, s Subject, engine func(*testing.T) kv.Engine, partitioned bool, seed uint64) {
+	t.Helper()
+	e := engine(t)
+	defer e.Close()
+	w := &world{T: t, Subject: s, r: rand.New(rand.NewPCG(seed, 7)), now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+		revs: map[document.ID]document.Rev{}}
+	clock := func() time.Time { return w.now }
+	w.indexes = index.New(index.Options{Kinds: []index.Kind{s.Kind}, Clock: clock, Idle: true})
+	defer w.indexes.Close()
+	var err error
+	if w.store, err = store.Open(ctx, e, store.Options{Clock: clock, Idle: true, Indexer: w.indexes}); err != nil {
+		t.Fatal(err)
+	}
+	defer w.store.Close()
+	if w.db, err = w.store.Create(ctx, "db", store.Creation{Partitioned: partitioned}); err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		w.round()
+		w.compare(seed)
+	}
+}
+
+// round runs some steps, half of the time beside a build.
+func (w *world) round() {
+	building := make(chan error, 1)
+	beside := w.r.IntN(2) == 0
+	if beside {
+		go func() { building <- w.indexes.Run(ctx, w.db) }()
+	}
+	for range 30 {
+		w.step()
+	}
+	if beside {
+		if err := <-building; err != nil {
+			w.Fatalf("a build beside writers: %v", err)
+		}
+	}
+}
+
+// step does one random thing.
+func (w *world) step() {
+	switch n := w.r.IntN(100); {
+	case n < 55:
+		w.write(w.id(), false)
+	case n < 65:
+		w.write(w.id(), true)
+	case n < 75:
+		w.conflict(w.id())
+	case n < 80:
+		w.purge(w.id())
+	case n < 83:
+		w.drop()
+	case n < 90:
+		w.define()
+	case n < 95:
+		w.batch()
+	default:
+		w.say("follow")
+		if err := w.indexes.Run(ctx, w.db); err != nil {
+			w.Fatalf("follow: %v", err)
+		}
+	}
+}
+
+func (w *world) say(format string, args ...any) { w.log = append(w.log, fmt.Sprintf(format, args...)) }
+
+func (w *world) id() document.ID {
+	return document.ID(fmt.Sprintf("%c:%d", 'p'+rune(w.r.IntN(3)), w.r.IntN(8)))
+}
+
+// edit writes one edit and remembers what it made.
+func (w *world) edit(e document.Edit) {
+	rs, err := w.db.Whole().Write(ctx, []document.Edit{e}, store.WriteOptions{})
+	if err != nil {
+		w.Fatalf("write: %v\n%s", err, strings.Join(w.log, "\n"))
+	}
+	if rs[0].Err == nil && e.Path == nil {
+		w.revs[e.ID] = rs[0].Rev
+	}
+}
+
+// write puts a document or deletes it.
+func (w *world) write(id document.ID, deleted bool) {
+	e := document.Edit{ID: id, Parent: w.winner(id), Deleted: deleted, Body: []byte(w.Body(w.r))}
+	if deleted {
+		e.Body = []byte("{}")
+	}
+	w.say("write %s %s deleted=%v", id, e.Body, deleted)
+	w.edit(e)
+}
+
+// winner is the leaf that a client would edit.
+func (w *world) winner(id document.ID) (rev document.Rev) {
+	err := w.db.Whole().View(ctx, func(r *store.Reader) error {
+		found, err := r.Winner(id)
+		if err == nil {
+			rev = found.Rev
+		}
+		if dberr.Is(err, dberr.NotFound) {
+			err = nil
+		}
+		return err
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return rev
+}
+
+// conflict brings a revision as a replica does.
+func (w *world) conflict(id document.ID) {
+	gen := uint32(1 + w.r.IntN(3))
+	path := []document.Rev{}
+	for g := gen; g > 0; g-- {
+		path = append(path, document.Rev{Gen: g, Hash: fmt.Sprintf("%016d", w.r.IntN(1_000_000))})
+	}
+	e := document.Edit{ID: id, Path: path, Body: []byte(w.Body(w.r)), Deleted: w.r.IntN(4) == 0}
+	w.say("conflict %s %v %s deleted=%v", id, path[0], e.Body, e.Deleted)
+	w.edit(e)
+}
+
+func (w *world) purge(id document.ID) {
+	var revs []document.Rev
+	err := w.db.Whole().View(ctx, func(r *store.Reader) error {
+		d, err := r.Doc(id)
+		if err != nil {
+			return err
+		}
+		for _, l := range d.Tree.Leaves() {
+			if len(revs) == 0 || w.r.IntN(2) == 0 {
+				revs = append(revs, l.Rev)
+			}
+		}
+		return nil
+	})
+	if dberr.Is(err, dberr.NotFound) {
+		return
+	}
+	w.say("purge %s %v", id, revs)
+	if _, err := w.db.Purge(ctx, []store.Purging{{ID: id, Revs: revs}}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// drop drops a partition, with its background work at once.
+func (w *world) drop() {
+	if !w.db.Partitioned() {
+		return
+	}
+	p := w.id().Partition()
+	bury := w.r.IntN(2) == 0
+	w.say("drop %s tombstones=%v", p, bury)
+	if err := w.db.DropPartition(ctx, p, bury); err != nil && !dberr.Is(err, dberr.NotFound) {
+		w.Fatal(err)
+	}
+	if err := w.store.Sweep(ctx); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// define writes or deletes a design document.
+func (w *world) define() {
+	id := document.ID(fmt.Sprintf("_design/d%d", w.r.IntN(2)))
+	if w.r.IntN(5) == 0 {
+		w.say("delete %s", id)
+		w.edit(document.Edit{ID: id, Parent: w.winner(id), Deleted: true, Body: []byte("{}")})
+		return
+	}
+	body := w.Designs[w.r.IntN(len(w.Designs))]
+	w.say("define %s %s", id, body)
+	w.edit(document.Edit{ID: id, Parent: w.winner(id), Body: []byte(body)})
+}
+
+// batch writes several documents and a design document in one commit.
+func (w *world) batch() {
+	var edits []document.Edit
+	for range 5 {
+		id := w.id()
+		edits = append(edits, document.Edit{ID: id, Parent: w.winner(id), Body: []byte(w.Body(w.r))})
+	}
+	id := document.ID("_design/d0")
+	edits = append(edits, document.Edit{ID: id, Parent: w.winner(id), Body: []byte(w.Designs[w.r.IntN(len(w.Designs))])})
+	w.say("batch")
+	if _, err := w.db.Whole().Write(ctx, edits, store.WriteOptions{}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// compare brings all indexes up to date, holds their rows against the
+// documents, and against the rows of indexes that are built anew.
+func (w *world) compare(seed uint64) {
+	w.Helper()
+	fail := func(format string, args ...any) {
+		w.Helper()
+		w.Fatalf("seed %d: %s\n%s", seed, fmt.Sprintf(format, args...), strings.Join(w.log, "\n"))
+	}
+	w.now = w.now.Add(time.Hour)
+	if err := errors.Join(w.store.Sweep(ctx), w.indexes.Run(ctx, w.db), w.store.Check(ctx)); err != nil {
+		fail("%v", err)
+	}
+	before := w.dump()
+	bodies := map[document.ID][]byte{}
+	for id := range before {
+		design, _, _ := strings.Cut(id, " ")
+		bodies[document.ID(design)] = w.body(document.ID(design))
+	}
+	for id := range bodies {
+		w.edit(document.Edit{ID: id, Parent: w.winner(id), Deleted: true, Body: []byte("{}")})
+	}
+	if left := w.dump(); len(left) > 0 {
+		fail("indexes without design documents: %v", left)
+	}
+	w.now = w.now.Add(time.Hour)
+	if err := w.store.Sweep(ctx); err != nil {
+		fail("%v", err)
+	}
+	for id, body := range bodies {
+		w.edit(document.Edit{ID: id, Body: body})
+	}
+	if err := errors.Join(w.indexes.Run(ctx, w.db), w.store.Check(ctx)); err != nil {
+		fail("%v", err)
+	}
+	after := w.dump()
+	for name, rows := range before {
+		if after[name] != rows {
+			fail("index %s was\n%sand is, built anew,\n%s", name, rows, after[name])
+		}
+	}
+}
+
+func (w *world) body(id document.ID) (body []byte) {
+	err := w.db.Whole().View(ctx, func(r *store.Reader) error {
+		rev, err := r.Winner(id)
+		if err == nil {
+			body = rev.Body
+		}
+		return err
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return body
+}
+
+// dump gives the rows of all indexes by design document and name.
+func (w *world) dump() map[string]string {
+	all := map[string]string{}
+	err := w.db.Whole().View(ctx, func(r *store.Reader) error {
+		s, err := index.Of(r)
+		if err != nil {
+			return err
+		}
+		for _, n := range s.Named {
+			rows := ""
+			for _, prefix := range n.Index.Kind.Prefixes(w.db.Number(), n.Index.Number) {
+				if rows, err = dumpRange(r, rows, prefix); err != nil {
+					return err
+				}
+			}
+			all[string(n.Design)+" "+n.Name] = rows
+			if n.Index.State != index.Readable {
+				all[string(n.Design)+" "+n.Name] += string(n.Index.State) + "\n"
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return all
+}
+
+// dumpRange appends the rows behind a prefix, without the index's number.
+func dumpRange(r *store.Reader, rows string, prefix []byte) (string, error) {
+	it, err := r.Snapshot().Iterate(kv.Prefix(prefix), kv.IterOptions{})
+	if err != nil {
+		return "", err
+	}
+	defer it.Close()
+	for it.Next() {
+		value, err := it.Value()
+		if err != nil {
+			return "", err
+		}
+		printed := keyspace.Print(it.Key())
+		_, printed, _ = strings.Cut(printed, " ") // the space's name
+		_, printed, _ = strings.Cut(printed, " ") // the number
+		rows += fmt.Sprintf("%s %q\n", printed, value)
+	}
+	return rows, it.Err()
+}

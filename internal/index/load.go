@@ -1,0 +1,91 @@
+package index
+
+import (
+	"slices"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// Load is store.Indexer's.
+func (x *Indexes) Load(v kv.Snapshot, d *store.Database) (store.Keeper, error) {
+	indexes, err := x.loadIndexes(v, d)
+	if err != nil || len(indexes) == 0 {
+		return nil, err
+	}
+	s := &Set{byName: map[nameKey]*Named{}}
+	for _, ix := range indexes {
+		s.Indexes = append(s.Indexes, ix)
+	}
+	slices.SortFunc(s.Indexes, func(a, b *Index) int { return int(a.Number) - int(b.Number) })
+	err = each(v, kv.Prefix(keyspace.IndexUse.Key(d.Number())), func(key, value []byte) error {
+		_, parts, err := keyspace.IndexUse.Decode(key)
+		if err != nil {
+			return err
+		}
+		var us []use
+		if err := decode(value, &us); err != nil {
+			return err
+		}
+		for _, u := range us {
+			if ix := indexes[u.Index]; ix != nil {
+				s.Named = append(s.Named, Named{document.ID(parts[0].String()), u.Name, u.Kind, ix, indexes[u.Previous]})
+			}
+		}
+		return nil
+	})
+	for i := range s.Named {
+		n := &s.Named[i]
+		s.byName[nameKey{n.Design, n.Kind, n.Name}] = n
+	}
+	x.addKeepers(s, d.Number())
+	return s, err
+}
+
+func (x *Indexes) addKeepers(s *Set, db uint64) {
+	for _, k := range x.kinds {
+		kept, ok := k.(Kept)
+		if !ok {
+			continue
+		}
+		var mine []*Index
+		for _, ix := range s.Indexes {
+			if ix.Kind == k && ix.State != Failed {
+				mine = append(mine, ix)
+			}
+		}
+		if len(mine) > 0 {
+			s.keepers = append(s.keepers, kept.Keeper(db, mine))
+		}
+	}
+}
+
+func (x *Indexes) loadIndexes(v kv.Snapshot, d *store.Database) (map[uint64]*Index, error) {
+	indexes := map[uint64]*Index{}
+	r := kv.Prefix(keyspace.Index.Key(d.Number()))
+	r.Start = keyspace.Index.Key(d.Number(), keyspace.U(1))
+	err := each(v, r, func(key, value []byte) error {
+		_, parts, err := keyspace.Index.Decode(key)
+		if err != nil {
+			return err
+		}
+		var rec record
+		if err := decode(value, &rec); err != nil {
+			return err
+		}
+		k := x.kind(rec.Kind)
+		if k == nil {
+			return nil // of a newer version; its rows are left alone
+		}
+		ix := &Index{Number: parts[0].Num(), Kind: k, Signature: rec.Signature, Partitioned: rec.Partitioned,
+			State: rec.State, Reason: rec.Reason, Manual: rec.Manual, Source: rec.Source, refs: rec.Uses}
+		if ix.Opened, err = x.open(k, &rec); err != nil {
+			ix.State, ix.Reason = Failed, err.Error()
+		}
+		indexes[ix.Number] = ix
+		return nil
+	})
+	return indexes, err
+}

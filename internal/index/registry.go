@@ -1,0 +1,364 @@
+package index
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// record is the value of an index row.
+type record struct {
+	Kind        string `json:"kind"`
+	Signature   string `json:"signature"`
+	Partitioned bool   `json:"partitioned,omitempty"`
+	State       State  `json:"state"`
+	Reason      string `json:"reason,omitempty"`
+	Manual      bool   `json:"manual,omitempty"`
+	Uses        uint64 `json:"uses"` // names that mean it, and names that meant it and still answer from it
+	Collation   int    `json:"collation"`
+	Source      []byte `json:"source"`
+}
+
+// use is a name in the value of an index-use row.
+type use struct {
+	Kind     string `json:"kind"`
+	Name     string `json:"name"`
+	Index    uint64 `json:"index"`
+	Previous uint64 `json:"previous,omitempty"`
+}
+
+// Define is store.Indexer's.
+func (x *Indexes) Define(tx kv.Txn, d *store.Database, id document.ID, body []byte) (bool, error) {
+	c := change{x: x, tx: tx, d: d, records: map[uint64]*record{}}
+	before, err := c.uses(id)
+	if err != nil {
+		return false, err
+	}
+	after, err := c.resolve(x.defined(d, id, body), before)
+	if err != nil {
+		return false, err
+	}
+	if slices.Equal(before, after) {
+		return false, nil
+	}
+	for _, u := range after {
+		err = errors.Join(err, c.count(u, +1))
+	}
+	for _, u := range before {
+		err = errors.Join(err, c.count(u, -1))
+	}
+	if err == nil {
+		err = c.save(id, after)
+	}
+	return err == nil, err
+}
+
+// named is a definition with its kind.
+type named struct {
+	Definition
+	kind Kind
+}
+
+// defined asks each kind what it finds in a design document.
+func (x *Indexes) defined(d *store.Database, id document.ID, body []byte) (all []named) {
+	if body == nil {
+		return nil
+	}
+	design := Design{ID: id, Body: body, Partitioned: PartitionedDesign(d, body)}
+	for _, k := range x.kinds {
+		for _, def := range k.Defined(design) {
+			all = append(all, named{def, k})
+		}
+	}
+	return all
+}
+
+// PartitionedDesign tells whether the indexes of a design document are
+// partitioned: what options.partitioned says, else as the database is.
+func PartitionedDesign(d *store.Database, body []byte) bool {
+	options, _ := jsonscan.Member(body, "options")
+	if jsonscan.KindOf(options) == jsonscan.Object {
+		switch v, _ := jsonscan.Member(options, "partitioned"); jsonscan.KindOf(v) {
+		case jsonscan.True:
+			return d.Partitioned()
+		case jsonscan.False:
+			return false
+		}
+	}
+	return d.Partitioned()
+}
+
+// change is one design document's change under way.
+type change struct {
+	x       *Indexes
+	tx      kv.Txn
+	d       *store.Database
+	records map[uint64]*record
+}
+
+func (c *change) uses(id document.ID) (us []use, err error) {
+	value, err := c.tx.GetForUpdate(keyspace.IndexUse.Key(c.d.Number(), keyspace.T(string(id))))
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil, nil
+	}
+	if err == nil {
+		err = decode(value, &us)
+	}
+	return us, err
+}
+
+// resolve gives each definition its index, a new one if no equal one is there.
+func (c *change) resolve(defs []named, before []use) (us []use, err error) {
+	for _, def := range defs {
+		u := use{Kind: def.kind.Name(), Name: def.Name}
+		if u.Index, err = c.index(def); err != nil {
+			return nil, err
+		}
+		if u.Previous, err = c.previous(u, before, def.kind); err != nil {
+			return nil, err
+		}
+		us = append(us, u)
+	}
+	return us, nil
+}
+
+// index finds or makes the index of a definition.
+func (c *change) index(def named) (uint64, error) {
+	signature := def.signature(def.kind.Name())
+	key := keyspace.IndexSignature.Key(c.d.Number(), keyspace.T(signature))
+	value, err := c.tx.GetForUpdate(key)
+	if err == nil {
+		n, _ := binary.Uvarint(value)
+		return n, nil
+	}
+	if !errors.Is(err, kv.ErrNotFound) {
+		return 0, err
+	}
+	n, err := c.nextNumber()
+	if err != nil {
+		return 0, err
+	}
+	c.records[n] = &record{Kind: def.kind.Name(), Signature: signature, Partitioned: def.Partitioned, State: Building,
+		Manual: def.Manual, Collation: keyspace.CollationVersion, Source: def.Source}
+	if err := putProgress(c.tx, c.d.Number(), n, &Progress{Phase: phaseDocuments, Started: c.x.clock().Unix()}); err != nil {
+		return 0, err
+	}
+	return n, c.tx.Put(key, binary.AppendUvarint(nil, n))
+}
+
+// nextNumber numbers an index; numbers are never used again. The counter is the
+// row of index 0.
+func (c *change) nextNumber() (uint64, error) {
+	key := keyspace.Index.Key(c.d.Number(), keyspace.U(0))
+	value, err := c.tx.GetForUpdate(key)
+	if err != nil && !errors.Is(err, kv.ErrNotFound) {
+		return 0, err
+	}
+	n, _ := binary.Uvarint(value)
+	n++
+	return n, c.tx.Put(key, binary.AppendUvarint(nil, n))
+}
+
+// previous tells which index goes on answering for a name until the new one is
+// built: what the name meant, or what answered for that.
+func (c *change) previous(u use, before []use, k Kind) (uint64, error) {
+	if _, follows := k.(Following); !follows {
+		return 0, nil
+	}
+	for _, b := range before {
+		if b.Kind != u.Kind || b.Name != u.Name {
+			continue
+		}
+		if b.Index == u.Index {
+			return b.Previous, nil
+		}
+		if r, err := c.record(u.Index); err != nil || r.State == Readable {
+			return 0, err
+		}
+		r, err := c.record(b.Index)
+		if err != nil || r.State == Readable {
+			return b.Index, err
+		}
+		if b.Previous != u.Index {
+			return b.Previous, nil
+		}
+	}
+	return 0, nil
+}
+
+func (c *change) record(n uint64) (*record, error) {
+	if r := c.records[n]; r != nil {
+		return r, nil
+	}
+	r := &record{}
+	value, err := c.tx.GetForUpdate(indexKey(c.d.Number(), n))
+	if err == nil {
+		err = decode(value, r)
+	}
+	c.records[n] = r
+	return r, err
+}
+
+func indexKey(db, n uint64) []byte { return keyspace.Index.Key(db, keyspace.U(n)) }
+
+// settle records how the build of an index ended. An index that became readable
+// answers for its names from then on: what answered before is let go.
+func (x *Indexes) settle(m store.Maintenance, d *store.Database, n uint64, s State, reason string) error {
+	c := change{x: x, tx: m.Tx(), d: d, records: map[uint64]*record{}}
+	r, err := c.record(n)
+	if err != nil {
+		return err
+	}
+	r.State, r.Reason = s, reason
+	m.Redefine()
+	if s != Readable {
+		return c.tx.Put(indexKey(d.Number(), n), encode(r))
+	}
+	designs, err := c.designsOf(n)
+	if err != nil {
+		return err
+	}
+	for id, us := range designs {
+		for i := range us {
+			if u := &us[i]; u.Index == n && u.Previous != 0 {
+				if err := c.count(use{Index: u.Previous}, -1); err != nil {
+					return err
+				}
+				u.Previous = 0
+			}
+		}
+		if err := c.save(id, us); err != nil {
+			return err
+		}
+	}
+	return c.tx.Put(indexKey(d.Number(), n), encode(r))
+}
+
+// designsOf gives the names of the design documents that use index n. The lane
+// head fences it: every change of definitions writes that.
+func (c *change) designsOf(n uint64) (map[document.ID][]use, error) {
+	designs := map[document.ID][]use{}
+	err := each(c.tx, kv.Prefix(keyspace.IndexUse.Key(c.d.Number())), func(key, value []byte) error {
+		_, parts, err := keyspace.IndexUse.Decode(key)
+		if err != nil {
+			return err
+		}
+		var us []use
+		if err := decode(value, &us); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(us, func(u use) bool { return u.Index == n }) {
+			designs[document.ID(parts[0].String())] = us
+		}
+		return nil
+	})
+	return designs, err
+}
+
+// count changes how many names use the indexes of u.
+func (c *change) count(u use, by int64) error {
+	for _, n := range []uint64{u.Index, u.Previous} {
+		if n == 0 {
+			continue
+		}
+		r, err := c.record(n)
+		if err != nil {
+			return err
+		}
+		r.Uses += uint64(by)
+	}
+	return nil
+}
+
+// save writes the names of a design document and the indexes that changed; an
+// index that no name means is gone.
+func (c *change) save(id document.ID, us []use) error {
+	key := keyspace.IndexUse.Key(c.d.Number(), keyspace.T(string(id)))
+	if len(us) == 0 {
+		if err := c.tx.Delete(key); err != nil {
+			return err
+		}
+	} else if err := c.tx.Put(key, encode(us)); err != nil {
+		return err
+	}
+	for n, r := range c.records {
+		if r.Uses == 0 {
+			if err := c.drop(n, r); err != nil {
+				return err
+			}
+		} else if err := c.tx.Put(indexKey(c.d.Number(), n), encode(r)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop forgets an index; its rows go in the background.
+func (c *change) drop(n uint64, r *record) error {
+	db := c.d.Number()
+	for _, key := range [][]byte{keyspace.Index.Key(db, keyspace.U(n)), keyspace.IndexProgress.Key(db, keyspace.U(n)),
+		keyspace.IndexSignature.Key(db, keyspace.T(r.Signature))} {
+		if err := c.tx.Delete(key); err != nil {
+			return err
+		}
+	}
+	k := c.x.kind(r.Kind)
+	if k == nil {
+		return nil
+	}
+	for _, prefix := range k.Prefixes(db, n) {
+		if err := c.d.DiscardLater(c.tx, prefix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each calls fn with every row of r in order.
+func each(s kv.Snapshot, r kv.Range, fn func(key, value []byte) error) error {
+	it, err := s.Iterate(r, kv.IterOptions{})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for it.Next() {
+		value, err := it.Value()
+		if err != nil {
+			return err
+		}
+		if err := fn(it.Key(), value); err != nil {
+			return err
+		}
+	}
+	return it.Err()
+}
+
+// rowVersion is the format of this package's rows: JSON behind this byte.
+const rowVersion = 1
+
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("index: a row can't be encoded: " + err.Error())
+	}
+	return append([]byte{rowVersion}, b...)
+}
+
+func decode(b []byte, v any) error {
+	if !bytes.HasPrefix(b, []byte{rowVersion}) {
+		return errors.New("index: a row of another version")
+	}
+	if err := json.Unmarshal(b[1:], v); err != nil {
+		return fmt.Errorf("index: a row that can't be read: %w", err)
+	}
+	return nil
+}

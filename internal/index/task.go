@@ -1,0 +1,222 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// taskKey names a task: one index of one database.
+type taskKey struct{ db, index uint64 }
+
+// task is the work on one index in this process: its build and, for a following
+// kind, keeping up with the feed. One goroutine at a time does its steps: ours,
+// or a query that does not want to wait for ours; the others wait for the steps.
+type task struct {
+	x  *Indexes
+	d  *store.Database
+	ix *Index
+
+	running chan struct{} // holds one token: whoever took it does the steps
+	state   struct {
+		sync.Mutex
+		progress Progress
+		known    bool          // progress was read
+		reached  store.Mark    // everything up to here is in the index
+		changed  chan struct{} // closed at the next step
+	}
+}
+
+// task gives the task of an index.
+func (x *Indexes) task(d *store.Database, ix *Index) *task {
+	x.tasks.Lock()
+	defer x.tasks.Unlock()
+	key := taskKey{d.Number(), ix.Number}
+	t := x.tasks.by[key]
+	if t == nil {
+		t = &task{x: x, d: d, ix: ix, running: make(chan struct{}, 1)}
+		t.state.changed = make(chan struct{})
+		t.running <- struct{}{}
+		x.tasks.by[key] = t
+	}
+	return t
+}
+
+// forget drops a task whose index is gone.
+func (x *Indexes) forget(t *task) {
+	x.tasks.Lock()
+	defer x.tasks.Unlock()
+	delete(x.tasks.by, taskKey{t.d.Number(), t.ix.Number})
+}
+
+// ErrGone says that an index was dropped while it was waited for.
+var ErrGone error = dberr.New(dberr.NotFound, "not_found", "Design document was updated or deleted.")
+
+// run does the task's steps until done says that it has come far enough.
+func (t *task) run(ctx context.Context, done func(*task) bool) error {
+	for !done(t) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-t.running:
+		}
+		var err error
+		for err == nil && !done(t) {
+			err = t.step(ctx)
+		}
+		t.running <- struct{}{}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wait waits until others have done the task's steps until done says so.
+func (t *task) wait(ctx context.Context, done func(*task) bool) error {
+	for {
+		t.state.Lock()
+		changed := t.state.changed
+		t.state.Unlock()
+		if done(t) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		}
+	}
+}
+
+// note makes a step known.
+func (t *task) note(p Progress, reached store.Mark) {
+	t.state.Lock()
+	defer t.state.Unlock()
+	t.state.progress, t.state.known, t.state.reached = p, true, reached
+	close(t.state.changed)
+	t.state.changed = make(chan struct{})
+}
+
+// step does the next piece of work and makes it known.
+func (t *task) step(ctx context.Context) error {
+	t.state.Lock()
+	p, known := t.state.progress, t.state.known
+	t.state.Unlock()
+	if !known {
+		return t.read(ctx)
+	}
+	reached, err := t.advance(ctx, &p)
+	if errors.Is(err, errMoved) {
+		return t.read(ctx) // another server does the same work; or the index is gone
+	}
+	if err != nil {
+		return err
+	}
+	t.note(p, reached)
+	return nil
+}
+
+// read reads the progress row.
+func (t *task) read(ctx context.Context) error {
+	var p Progress
+	err := t.d.Whole().View(ctx, func(r *store.Reader) (err error) {
+		p, err = ReadProgress(r.Snapshot(), t.d.Number(), t.ix.Number)
+		return err
+	})
+	if errors.Is(err, kv.ErrNotFound) {
+		t.x.forget(t)
+		return ErrGone
+	}
+	if err == nil {
+		t.note(p, p.Mark)
+	}
+	return err
+}
+
+// advance does the next piece of work.
+func (t *task) advance(ctx context.Context, p *Progress) (reached store.Mark, err error) {
+	switch k := t.ix.Kind.(type) {
+	case Kept:
+		if p.Phase == phaseDocuments {
+			err = t.buildKept(ctx, k, p)
+		}
+		return p.Mark, err
+	case Following:
+		switch p.Phase {
+		case phaseDocuments:
+			return p.Mark, t.addFresh(ctx, k, p)
+		case phaseFinish:
+			return p.Mark, t.finish(ctx, k, p)
+		case phasePublish:
+			return p.Mark, t.publish(ctx, k, p)
+		}
+		reached, _, err = t.follow(ctx, k, p)
+		return reached, err
+	}
+	return store.Mark{}, dberr.New(dberr.Internal, "", "index: a kind that is neither kept nor follows")
+}
+
+// finish lets the kind make what it left for the end of the first build.
+func (t *task) finish(ctx context.Context, k Following, p *Progress) error {
+	if err := k.Finish(ctx, t.d, t.ix); err != nil {
+		return err
+	}
+	next := *p
+	next.Phase = phasePublish
+	err := t.d.Commit(ctx, func(tx kv.Txn) error {
+		return move(tx, t.d.Number(), t.ix.Number, p, &next)
+	})
+	if err == nil {
+		*p = next
+	}
+	return err
+}
+
+// publish catches up with what happened during the build and makes the index
+// readable.
+func (t *task) publish(ctx context.Context, k Following, p *Progress) error {
+	for end := false; !end; {
+		var err error
+		if _, end, err = t.follow(ctx, k, p); err != nil {
+			return err
+		}
+	}
+	next := *p
+	next.Phase = phaseFeed
+	var moved error
+	err := t.d.Maintain(ctx, 1<<10, func(m store.Maintenance) error {
+		if moved = move(m.Tx(), t.d.Number(), t.ix.Number, p, &next); moved != nil {
+			return other(moved)
+		}
+		return t.x.settle(m, t.d, t.ix.Number, Readable, "")
+	})
+	if err == nil {
+		err = moved
+	}
+	if err == nil {
+		*p = next
+	}
+	return err
+}
+
+// built tells whether the first build of the task's index has ended.
+func built(t *task) bool {
+	t.state.Lock()
+	defer t.state.Unlock()
+	return t.state.known && t.state.progress.Phase == phaseFeed
+}
+
+// upTo tells whether the index holds everything up to m.
+func upTo(m store.Mark) func(*task) bool {
+	return func(t *task) bool {
+		t.state.Lock()
+		defer t.state.Unlock()
+		at := t.state.reached
+		return t.state.known && t.state.progress.Phase == phaseFeed && at.Seq >= m.Seq && at.Gone >= m.Gone
+	}
+}

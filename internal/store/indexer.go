@@ -1,0 +1,338 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// Indexer owns the indexes that design documents define. The store tells it,
+// inside the transactions of the writers, what changes; it declares this
+// interface because indexes lie above it.
+type Indexer interface {
+	// Define is called in the transaction that changes a design document.
+	// body is what the document's winner now holds, nil when there is none
+	// or it is deleted. It brings the rows that say which indexes there are
+	// up to date, and tells whether any of them changed.
+	Define(tx kv.Txn, d *Database, id document.ID, body []byte) (changed bool, err error)
+	// Load reads which indexes d has at v; nil for none.
+	Load(v kv.Snapshot, d *Database) (Keeper, error)
+	// Defined is called when a commit that changed d's indexes is durable.
+	// It must not block.
+	Defined(d *Database)
+	// Check holds the rows of d's indexes against its documents and gives
+	// what is wrong.
+	Check(r *Reader) ([]error, error)
+}
+
+// Keeper is the set of indexes of a database at one version of its
+// definitions. It is not changed once Load has given it.
+type Keeper interface {
+	// Keep brings the rows of those indexes that are kept in the writers'
+	// transactions from a document's winner before to its winner after; nil
+	// is no document or a deleted one. Design documents are not told.
+	Keep(tx kv.Txn, before, after *Revision) error
+}
+
+// Number is the database's number, the first part of its keys.
+func (d *Database) Number() uint64 { return d.number }
+
+// Dropped tells whether the database is gone.
+func (d *Database) Dropped() bool { return d.dropped.Load() }
+
+// Keeper gives the indexes as this process knows them, nil for none. A reader
+// that begins later finds what they say, or newer (see Reader.Keeper).
+func (d *Database) Keeper() Keeper { return d.settings.Load().keeper }
+
+// Snapshot is the reader's snapshot, for readers of index rows. What they find
+// there they may show only if Sees says so.
+func (r *Reader) Snapshot() kv.Snapshot { return r.v }
+
+// Sees tells whether the reader may show a document: it lies in the scope and
+// its partition is not being dropped.
+func (r *Reader) Sees(id document.ID) bool { return r.sees(id) }
+
+// Keeper gives the database's indexes at this snapshot, nil for none.
+func (r *Reader) Keeper() (Keeper, error) {
+	l, err := r.lane()
+	if err != nil || r.db.store.o.Indexer == nil {
+		return nil, err
+	}
+	if known := r.db.settings.Load(); known.version == l.version {
+		return known.keeper, nil
+	}
+	return r.db.store.o.Indexer.Load(r.v, r.db)
+}
+
+// Mark is a place in the history of a database: the last sequence, and the
+// last removal without a trace in the feed (Reader.Gone).
+type Mark struct {
+	Seq  Seq
+	Gone uint64
+}
+
+// Mark is the reader's place in the history.
+func (r *Reader) Mark() (Mark, error) {
+	l, err := r.lane()
+	if err != nil {
+		return Mark{}, err
+	}
+	return Mark{Seq: l.seq, Gone: l.serial}, nil
+}
+
+// Gone walks the documents that were removed without a tombstone after a mark:
+// purged ones and those of dropped partitions. They may have come back.
+func (r *Reader) Gone(since uint64) iter.Seq2[Removal, error] { return gone(r.v, r.db.number, since) }
+
+// Removal is a step of Gone.
+type Removal struct {
+	ID    document.ID
+	Place uint64 // the Mark.Gone at which it happened
+}
+
+func gone(v kv.Snapshot, db, since uint64) iter.Seq2[Removal, error] {
+	return func(yield func(Removal, error) bool) {
+		if since == math.MaxUint64 {
+			return
+		}
+		rg := kv.Prefix(keyspace.Gone.Key(db))
+		rg.Start = keyspace.Gone.Key(db, keyspace.U(since+1))
+		it, err := v.Iterate(rg, kv.IterOptions{})
+		if err != nil {
+			yield(Removal{}, err)
+			return
+		}
+		defer it.Close()
+		for it.Next() {
+			step, err := removal(it)
+			if !yield(step, err) || err != nil {
+				return
+			}
+		}
+		if err := it.Err(); err != nil {
+			yield(Removal{}, err)
+		}
+	}
+}
+
+func removal(it kv.Iterator) (Removal, error) {
+	_, parts, err := keyspace.Gone.Decode(it.Key())
+	if err != nil {
+		return Removal{}, err
+	}
+	value, err := it.Value()
+	if err != nil {
+		return Removal{}, err
+	}
+	u := open(value, rowVersion)
+	id := document.ID(u.text())
+	return Removal{ID: id, Place: parts[0].Num()}, u.done()
+}
+
+// Commit runs fn in a transaction of its own, beside the writers: what it reads
+// for update and writes must be rows that writers do not write.
+func (d *Database) Commit(ctx context.Context, fn func(kv.Txn) error) error {
+	if d.dropped.Load() {
+		return errNoDatabase
+	}
+	return d.store.commit(ctx, fn)
+}
+
+// Maintenance is a transaction in line with the database's writers: none of
+// them writes between what it reads and its commit.
+type Maintenance struct{ g *group }
+
+// Maintain runs fn in the database's next commit, and returns when that is
+// durable. fn writes about size bytes and may run several times; its error
+// fails the writers that share the commit, so it is for faults of the storage.
+func (d *Database) Maintain(ctx context.Context, size int, fn func(Maintenance) error) error {
+	return d.submit(ctx, "store.Maintain", size, func(g *group) error { return fn(Maintenance{g}) })
+}
+
+// Tx is the transaction.
+func (m Maintenance) Tx() kv.Txn { return m.g.tx }
+
+// Redefine says that the rows of definitions changed: from this commit on
+// writers keep what they say now.
+func (m Maintenance) Redefine() {
+	m.g.lane.version++
+	m.g.stale, m.g.redefined = true, true
+}
+
+// Changed gives the documents that changed or went since a mark that a reader
+// gave, as many as most; then more is true.
+func (m Maintenance) Changed(since Mark, most int) (ids map[document.ID]bool, more bool, err error) {
+	ids = map[document.ID]bool{}
+	for _, s := range m.g.order {
+		ids[s.id] = true
+	}
+	r := Reader{Scope: m.g.db.Whole(), v: m.g.tx}
+	for c, err := range r.Changes(since.Seq, false) {
+		if err != nil {
+			return nil, false, err
+		}
+		if ids[c.ID] = true; len(ids) >= most {
+			return ids, true, nil
+		}
+	}
+	for step, err := range gone(m.g.tx, m.g.db.number, since.Gone) {
+		if err != nil {
+			return nil, false, err
+		}
+		if ids[step.ID] = true; len(ids) >= most {
+			return ids, true, nil
+		}
+	}
+	return ids, false, nil
+}
+
+// DiscardLater removes all rows whose keys begin with prefix, after no
+// transaction and no snapshot can reach them any more. The caller has fenced
+// them off in the same transaction: nobody will write there again.
+func (d *Database) DiscardLater(tx kv.Txn, prefix []byte) error {
+	return d.store.putJob(tx, jobDiscard, d.number, string(prefix), d.store.o.Clock().Add(d.store.engine.Limits().Age))
+}
+
+// winner reads the winner of a tree, nil if it is deleted or there is none.
+func (g *group) winner(id document.ID, t *document.Tree) (*Revision, error) {
+	if t.Empty() {
+		return nil, nil
+	}
+	w := t.Winner()
+	if w.Deleted {
+		return nil, nil
+	}
+	b, err := g.db.readBody(g.tx, id, w.Rev)
+	if err != nil {
+		return nil, dberr.Wrap("store.winner", err)
+	}
+	return &Revision{ID: id, Rev: w.Rev, Body: b.body, Attachments: b.attachments}, nil
+}
+
+// remember reads a document's winner as stored, for the indexes, before an
+// edit removes its body.
+func (g *group) remember(s *docState) error {
+	if g.keeper == nil || s.before != nil || s.stored.tree.Empty() || s.id.IsDesign() {
+		return nil
+	}
+	var err error
+	s.before, err = g.winner(s.id, &s.stored.tree)
+	return err
+}
+
+// keep brings the indexes' rows of a changed document up to date.
+func (g *group) keep(s *docState) error {
+	if g.keeper == nil || s.id.IsDesign() {
+		return nil
+	}
+	if sameWinner(&s.stored.tree, &s.tree) {
+		return nil
+	}
+	if err := g.remember(s); err != nil {
+		return err
+	}
+	after := s.latest
+	if after == nil || s.tree.Empty() || s.tree.Winner().Rev != after.Rev {
+		var err error
+		if after, err = g.winner(s.id, &s.tree); err != nil {
+			return err
+		}
+	} else if s.tree.Winner().Deleted {
+		after = nil
+	}
+	if s.before == nil && after == nil {
+		return nil
+	}
+	return g.keeper.Keep(g.tx, s.before, after)
+}
+
+func sameWinner(a, b *document.Tree) bool {
+	if a.Empty() || b.Empty() {
+		return a.Empty() && b.Empty()
+	}
+	return a.Winner().Rev == b.Winner().Rev
+}
+
+// putGone notes a removal that leaves no trace in the feed, for the indexes
+// that follow it.
+func (g *group) putGone(id document.ID) error {
+	if g.keeper == nil {
+		return nil
+	}
+	p := packer{}
+	p.byte(rowVersion)
+	p.text(string(id))
+	key := keyspace.Gone.Key(g.db.number, keyspace.U(g.lane.serial))
+	g.lane.serial++ // each row has a number of its own
+	return g.tx.Put(key, p.b)
+}
+
+// redesign tells the indexer about the design documents that the group changed,
+// before the documents: an index that comes into being in this commit has this
+// commit's documents.
+func (g *group) redesign() error {
+	ix := g.db.store.o.Indexer
+	if ix == nil {
+		return nil
+	}
+	for _, s := range g.order {
+		if s.edits == 0 || !s.id.IsDesign() || sameWinner(&s.stored.tree, &s.tree) {
+			continue
+		}
+		w, err := g.winner(s.id, &s.tree)
+		if err != nil {
+			return err
+		}
+		var body []byte
+		if w != nil {
+			body = w.Body
+		}
+		changed, err := ix.Define(g.tx, g.db, s.id, body)
+		if err != nil {
+			return err
+		}
+		if changed && !g.redefined {
+			Maintenance{g}.Redefine()
+		}
+	}
+	if !g.redefined {
+		return nil
+	}
+	var err error
+	g.keeper, err = ix.Load(g.tx, g.db)
+	return err
+}
+
+// sweepGone forgets removals up to a place that every follower has passed.
+func (d *Database) SweepGone(ctx context.Context, upTo uint64) error {
+	return d.Commit(ctx, func(tx kv.Txn) error {
+		var keys [][]byte
+		rg := kv.Prefix(keyspace.Gone.Key(d.number))
+		rg.End = keyspace.Gone.Key(d.number, keyspace.U(upTo+1))
+		err := each(tx, rg, func(key, _ []byte) error {
+			keys = append(keys, append([]byte(nil), key...))
+			if len(keys) == sweepGonePage {
+				return errEnough
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			return err
+		}
+		for _, key := range keys {
+			if err := tx.Delete(key); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// sweepGonePage is how many removals one call of SweepGone forgets.
+const sweepGonePage = 1000
