@@ -17,6 +17,7 @@ const (
 
 // page is a run of documents of a build.
 type page struct {
+	begin string // the document behind which it begins
 	revs  []*store.Revision
 	after string // the last document looked at
 	end   bool   // there are no more
@@ -27,7 +28,7 @@ type page struct {
 // readPage reads the next documents behind p.After at a snapshot of its own.
 func readPage(ctx context.Context, d *store.Database, p *Progress) (g page, err error) {
 	err = d.Whole().View(ctx, func(r *store.Reader) error {
-		g = page{after: p.After}
+		g = page{begin: p.After, after: p.After}
 		if g.mark, err = r.Mark(); err != nil {
 			return err
 		}
@@ -61,6 +62,41 @@ func readPage(ctx context.Context, d *store.Database, p *Progress) (g page, err 
 	return g, err
 }
 
+// readAhead begins to read the page that follows, while this one is written.
+func (t *task) readAhead(ctx context.Context, next Progress) {
+	t.ahead = make(chan ahead, 1)
+	go func(to chan<- ahead) {
+		g, err := readPage(ctx, t.d, &next)
+		to <- ahead{g, err}
+	}(t.ahead)
+}
+
+// dropAhead waits for a page that nobody will ask for.
+func (t *task) dropAhead() {
+	if t.ahead != nil {
+		<-t.ahead
+		t.ahead = nil
+	}
+}
+
+// ahead is a page that was read before it was asked for.
+type ahead struct {
+	page
+	err error
+}
+
+// page gives the next page of a build, the one that was read ahead if it is it.
+func (t *task) page(ctx context.Context, p *Progress) (page, error) {
+	if t.ahead != nil {
+		a := <-t.ahead
+		t.ahead = nil
+		if a.err == nil && a.begin == p.After {
+			return a.page, nil
+		}
+	}
+	return readPage(ctx, t.d, p)
+}
+
 // next gives the progress after a page.
 func (g *page) next(p Progress, now int64) Progress {
 	if !p.Begun {
@@ -78,7 +114,7 @@ func (g *page) next(p Progress, now int64) Progress {
 // the rows of a document only if that has not changed since the page was read:
 // the writers, who keep the index too, have written newer ones then.
 func (t *task) buildKept(ctx context.Context, k Kept, p *Progress) error {
-	g, err := readPage(ctx, t.d, p)
+	g, err := t.page(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -89,6 +125,8 @@ func (t *task) buildKept(ctx context.Context, k Kept, p *Progress) error {
 	next := g.next(*p, t.x.clock().Unix())
 	if next.Phase == phaseFinish {
 		next.Phase = phaseFeed
+	} else {
+		t.readAhead(ctx, next)
 	}
 	var moved error
 	err = t.d.Maintain(ctx, size, func(m store.Maintenance) error {

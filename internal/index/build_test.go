@@ -168,7 +168,9 @@ func TestWritersBesideBuilds(t *testing.T) {
 					t.Errorf("write: %v", err)
 					return
 				}
-				parents[i%50] = rs[0].Rev
+				if parents[i%50] = rs[0].Rev; e.Deleted {
+					parents[i%50] = document.Rev{}
+				}
 			}
 		})
 	}

@@ -12,7 +12,7 @@ import (
 // addFresh adds one page of documents to an index of a following kind that is
 // being built for the first time.
 func (t *task) addFresh(ctx context.Context, k Following, p *Progress) error {
-	g, err := readPage(ctx, t.d, p)
+	g, err := t.page(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -21,6 +21,9 @@ func (t *task) addFresh(ctx context.Context, k Following, p *Progress) error {
 		docs[i] = Change{ID: rev.ID, Rev: rev}
 	}
 	next := g.next(*p, t.x.clock().Unix())
+	if !g.end {
+		t.readAhead(ctx, next)
+	}
 	return t.apply(ctx, k, docs, true, p, next)
 }
 

@@ -22,6 +22,7 @@ type task struct {
 	ix *Index
 
 	running chan struct{} // holds one token: whoever took it does the steps
+	ahead   chan ahead    // the next page of a build, if it is being read; belongs to the token's holder
 	state   struct {
 		sync.Mutex
 		progress Progress
@@ -68,6 +69,7 @@ func (t *task) run(ctx context.Context, done func(*task) bool) error {
 		for err == nil && !done(t) {
 			err = t.step(ctx)
 		}
+		t.dropAhead()
 		t.running <- struct{}{}
 		if err != nil {
 			return err
