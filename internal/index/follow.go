@@ -78,14 +78,14 @@ func catchUpPage(ctx context.Context, d *store.Database, p *Progress) (docs []Ch
 			if c.ID.IsDesign() {
 				continue
 			}
-			change, err := changed(r, c.ID, c.Seq)
-			if err != nil {
-				return err
-			}
-			docs = append(docs, change)
-			if change.Rev != nil {
+			change := Change{ID: c.ID, Seq: c.Seq}
+			if !c.Deleted {
+				if change.Rev, err = r.Changed(c.ID, c.Leaves[0], false); err != nil {
+					return err
+				}
 				bytes += len(change.Rev.Body)
 			}
+			docs = append(docs, change)
 			if len(docs) >= pageDocs || bytes >= pageBytes {
 				return nil
 			}
@@ -95,7 +95,7 @@ func catchUpPage(ctx context.Context, d *store.Database, p *Progress) (docs []Ch
 				return err
 			}
 			to.Gone = step.Place
-			change, err := changed(r, step.ID, 0)
+			change, err := nowIs(r, step.ID)
 			if err != nil {
 				return err
 			}
@@ -110,11 +110,11 @@ func catchUpPage(ctx context.Context, d *store.Database, p *Progress) (docs []Ch
 	return docs, to, end, err
 }
 
-// changed reads what a document is now.
-func changed(r *store.Reader, id document.ID, seq store.Seq) (Change, error) {
+// nowIs reads what has become of a document that went: it may have come back.
+func nowIs(r *store.Reader, id document.ID) (Change, error) {
 	rev, err := r.Winner(id)
 	if dberr.Is(err, dberr.NotFound) {
-		return Change{ID: id, Seq: seq}, nil
+		return Change{ID: id}, nil
 	}
-	return Change{ID: id, Seq: seq, Rev: rev}, err
+	return Change{ID: id, Rev: rev}, err
 }

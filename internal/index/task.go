@@ -134,6 +134,9 @@ func (t *task) read(ctx context.Context) error {
 		t.x.forget(t)
 		return ErrGone
 	}
+	if dberr.Is(err, dberr.NotFound) {
+		t.x.forget(t) // with its database
+	}
 	if err == nil {
 		t.note(p, p.Mark)
 	}
