@@ -9,7 +9,10 @@ import (
 // Whoever stores such bytes stores the version beside them (an index does so
 // in its definition row): bytes of different versions must never meet in one
 // range, so a change of the string order or of a tag raises it.
-const CollationVersion = 1
+//
+//	1  the tables of CLDR 23
+//	2  ICU 76.1: CLDR 46, Unicode 16
+const CollationVersion = 2
 
 // A collated value begins with a tag. Tags ascend in CouchDB's order of types.
 // They are never 0, which ends arrays and objects and so stands before every
@@ -128,7 +131,9 @@ func SkipCollated(b []byte) (rest []byte, ok bool) {
 			depth++
 		case tagEnd:
 			depth--
-		case tagString, rawTagString:
+		case tagString:
+			b, ok = skipKey(b)
+		case rawTagString:
 			b, ok = skipEscaped(b)
 		case tagPositive, tagNegative:
 			b, ok = skipNumber(b, tag == tagNegative)

@@ -4,29 +4,62 @@ import (
 	"bytes"
 	"cmp"
 	"sync"
-
-	"golang.org/x/text/collate"
-	"golang.org/x/text/language"
+	"unicode/utf8"
 )
 
-// The order of strings. Everything that depends on how strings collate is in
-// this file, behind two functions that must agree: appendCollatedString and
-// CompareText. They rest on golang.org/x/text/collate, whose tables are those
-// of CLDR 23: right for ASCII and Latin, a few per cent of diverse pairs stand
-// elsewhere than in a current ICU. A table encoder of the current root collation
-// takes its place; CollationVersion rises with it.
+// The order of strings is that of ICU's root collation at tertiary strength,
+// as CouchDB asks for it: nothing is ignored but characters without weight, and
+// the text is taken as it stands, not normalized first. Composed and decomposed
+// letters are equal all the same, because the table says so; only marks out of
+// canonical order, which no normalized text holds, stand elsewhere than their
+// normalized form.
+//
+// A sort key is three levels of weights: what character (primary), which accent
+// (secondary), which case or variant (tertiary). A later level counts only where
+// all earlier ones are equal. collation_table.go gives the weights of a text,
+// collation_levels.go the bytes of the two later levels. A key is
+//
+//	primaries [04 secondaries] [03] tertiaries 01
+//
+// where a level of common weights alone is empty, so that lower-case text has
+// its primaries and one byte more. No byte but the last is 01. The marks between
+// levels are lower than any primary's first byte (05 to FE): of two texts the
+// shorter one comes first. FF stands for highest.
+const (
+	markLow       = 0x00 // in the tertiary level: a weight below the common one follows
+	markEnd       = 0x01 // ends the key; the rest of each level is common weights
+	firstTrail    = 0x02 // lowest byte behind the first one of a weight
+	markTertiary  = 0x03 // a tertiary level that begins above the common weight
+	markSecondary = 0x04
+	firstLead     = 0x05
+	lastLead      = 0xfe
+	leadHighest   = 0xff
+)
 
-// appendCollatedString appends the sort key of s, escaped and ended.
+// highest is the one string that CouchDB puts above all others.
+const highest = "\uffff"
+
+// appendCollatedString appends the sort key of s.
 func appendCollatedString(dst, s []byte) []byte {
-	if string(s) == highest {
-		return append(dst, 0xff, 0x00, 0x01)
+	if key, ok := appendASCIIKey(dst, s); ok {
+		return key
 	}
-	if isASCII(s) {
-		return appendASCIIKey(dst, s)
+	if string(s) == highest {
+		return append(dst, leadHighest, markEnd)
 	}
 	k := keyers.Get().(*keyer)
-	defer keyers.Put(k)
-	return appendEscaped(dst, k.key(s))
+	dst = k.appendKey(dst, s)
+	k.release()
+	return dst
+}
+
+// skipKey gives what lies behind the sort key that b begins with.
+func skipKey(b []byte) ([]byte, bool) {
+	i := bytes.IndexByte(b, markEnd)
+	if i < 0 {
+		return nil, false
+	}
+	return b[i+1:], true
 }
 
 // CompareText compares two strings (their characters, not JSON) by collation.
@@ -36,19 +69,19 @@ func CompareText(a, b []byte) int {
 	if bytes.Equal(a, b) {
 		return 0
 	}
-	if isASCII(a) && isASCII(b) {
-		return compareASCII(a, b)
+	if c, ok := compareASCII(a, b); ok {
+		return c
 	}
 	if ha, hb := string(a) == highest, string(b) == highest; ha || hb {
 		return compareBools(ha, hb)
 	}
 	k := keyers.Get().(*keyer)
-	defer keyers.Put(k)
-	return k.collator.Compare(a, b)
+	k.left = k.appendKey(k.left[:0], a)
+	k.right = k.appendKey(k.right[:0], b)
+	c := bytes.Compare(k.left, k.right)
+	k.release()
+	return c
 }
-
-// highest is the one string that CouchDB puts above all others.
-const highest = "\uffff"
 
 // PlainText reports whether s holds only printable ASCII. Two such strings are
 // equal by collation only if their bytes are equal.
@@ -61,127 +94,167 @@ func PlainText(s []byte) bool {
 	return true
 }
 
-func isASCII(s []byte) bool {
-	for _, c := range s {
-		if c >= 0x80 {
-			return false
-		}
-	}
-	return true
-}
-
-// keyer is a collator with its buffer; neither may be used by two goroutines.
+// keyer holds what making a key needs; no two goroutines may use one.
 type keyer struct {
-	collator *collate.Collator
-	buf      collate.Buffer
+	table       *rootTable
+	text        []rune
+	secondary   secondaries
+	tertiary    tertiaries
+	left, right []byte // for CompareText
 }
 
-var keyers = sync.Pool{New: func() any { return newKeyer() }}
+var keyers = sync.Pool{New: func() any { return &keyer{table: root()} }}
 
-func newKeyer() *keyer { return &keyer{collator: collate.New(language.Und)} }
+// keptBuffer bounds what a keyer carries from one text to the next.
+const keptBuffer = 1 << 14
 
-// key gives the sort key of s, valid until the next call.
-func (k *keyer) key(s []byte) []byte {
-	k.buf.Reset()
-	return k.collator.Key(&k.buf, s)
+func (k *keyer) release() {
+	if cap(k.text) <= keptBuffer && cap(k.left) <= keptBuffer && cap(k.right) <= keptBuffer {
+		keyers.Put(k)
+	}
 }
 
-// asciiWeights holds what each ASCII character adds to the three levels of a
-// sort key. In root collation no sequence of ASCII characters contracts or
-// expands, so that a key of ASCII text is, level by level, the weights of its
-// characters in a row; the tests hold this against the collator.
-type asciiWeights struct {
-	level [3][0x80][]byte // escaped
-	// primary and tertiary are the same as numbers, 0 where a character has
-	// none. All ASCII characters have one secondary weight or none, and those
-	// without a primary have none at all, so the secondary level decides nothing.
-	primary  [0x80]uint32
-	tertiary [0x80]uint32
+func (k *keyer) appendKey(dst, s []byte) []byte {
+	k.text = k.text[:0]
+	for len(s) > 0 {
+		r, n := utf8.DecodeRune(s)
+		k.text = append(k.text, r)
+		s = s[n:]
+	}
+	k.secondary.reset()
+	k.tertiary.reset()
+	for i := 0; i < len(k.text); {
+		var e entry
+		e, i = k.table.match(k.text, i)
+		dst = k.appendEntry(dst, e, k.text[i-1])
+	}
+	dst = k.secondary.appendTo(dst)
+	return k.tertiary.appendTo(dst)
 }
 
-var asciiTable = sync.OnceValue(func() *asciiWeights {
-	t := new(asciiWeights)
-	k := newKeyer()
-	for c := range t.primary {
-		rest := k.key([]byte{byte(c)})
-		var weights [3]uint32
-		for l := range t.level {
-			n := levelLen(rest, l)
-			weights[l] = bigEndian(rest[:n])
-			t.level[l][c] = appendEscapedBytes(nil, rest[:n])
-			rest = rest[min(n+2, len(rest)):]
+// appendEntry appends the primaries of e and notes its other weights. r is the
+// character that has the entry, if it is one of a single character.
+func (k *keyer) appendEntry(dst []byte, e entry, r rune) []byte {
+	switch e.kind() {
+	case entrySingle:
+		k.secondary.common++
+		k.tertiary.add(e.tertiary())
+		return appendCode(dst, e.code())
+	case entryElements:
+		for _, x := range k.table.elementsOf(e) {
+			dst = appendCode(dst, x.primary)
+			k.secondary.add(x.secondary)
+			k.tertiary.add(x.tertiary)
 		}
-		t.primary[c], t.tertiary[c] = weights[0], weights[2]
+		return dst
 	}
-	return t
-})
+	if r >= hangulFirst && r <= hangulLast {
+		return k.appendSyllable(dst, r)
+	}
+	k.secondary.common++
+	k.tertiary.common++
+	return appendCode(dst, k.table.implicitCode(r))
+}
 
-// levelLen gives the length of level l, with which key begins. Weights of the
-// first level have two bytes, or three if the first byte has its high bit set;
-// of the second two, of the third one; two zero bytes part the levels.
-func levelLen(key []byte, l int) int {
-	i := 0
-	for i < len(key) && !bytes.HasPrefix(key[i:], []byte{0, 0}) {
-		switch {
-		case l == 0 && key[i] >= 0x80:
-			i += 3
-		case l < 2:
-			i += 2
-		default:
-			i++
+// Hangul syllables are letters in a row: an initial, a vowel and, but for the
+// first of each 28, a final.
+const (
+	hangulFirst  = 0xac00
+	hangulLast   = 0xd7a3
+	hangulVowels = 21
+	hangulFinals = 28
+	firstInitial = 0x1100
+	firstVowel   = 0x1161
+	beforeFinals = 0x11a7
+)
+
+func (k *keyer) appendSyllable(dst []byte, r rune) []byte {
+	r -= hangulFirst
+	for _, letter := range [...]rune{
+		firstInitial + r/(hangulVowels*hangulFinals),
+		firstVowel + r/hangulFinals%hangulVowels,
+		beforeFinals + r%hangulFinals,
+	} {
+		if letter != beforeFinals {
+			dst = k.appendEntry(dst, k.table.entryOf(letter), letter)
 		}
 	}
-	return i
+	return dst
 }
 
-func bigEndian(b []byte) (n uint32) {
-	for _, c := range b {
-		n = n<<8 | uint32(c)
+// appendCode appends the bytes of a primary, which stand left-aligned in code
+// and hold no 0.
+func appendCode(dst []byte, code uint32) []byte {
+	for ; code != 0; code <<= 8 {
+		dst = append(dst, byte(code>>24))
 	}
-	return n
+	return dst
 }
 
-func appendASCIIKey(dst, s []byte) []byte {
-	t := asciiTable()
-	for l := range t.level {
-		if l > 0 {
-			dst = append(dst, 0x00, 0xff, 0x00, 0xff)
+// appendASCIIKey appends the key of s if it is ASCII. Each such character has
+// no weight or a primary of one byte and the common secondary weight; letters
+// of upper case have their own tertiary weight, all others the common one; and
+// no sequence of them contracts. The tests hold that against the table.
+func appendASCIIKey(dst, s []byte) (key []byte, ok bool) {
+	primaries := &root().ascii
+	key = dst
+	upper := false
+	for _, c := range s {
+		if c >= utf8.RuneSelf {
+			return dst, false
 		}
-		for _, c := range s {
-			dst = append(dst, t.level[l][c&0x7f]...)
+		if w := primaries[c]; w != 0 {
+			key = append(key, w)
+			upper = upper || isUpper(c)
 		}
 	}
-	return append(dst, 0x00, 0x01)
-}
-
-// compareASCII compares the primary weights and then the tertiary ones.
-func compareASCII(a, b []byte) int {
-	t := asciiTable()
-	if c := compareWeights(&t.primary, a, b); c != 0 {
-		return c
+	if !upper {
+		return append(key, markEnd), true
 	}
-	return compareWeights(&t.tertiary, a, b)
+	t := tertiaries{out: append(key, markTertiary)}
+	for _, c := range s {
+		if isUpper(c) {
+			t.add(tertiaryUpper)
+		} else if primaries[c] != 0 {
+			t.common++
+		}
+	}
+	return append(t.out, markEnd), true
 }
 
-// compareWeights compares the weights of a and b in a row, passing over
-// characters that have none.
-func compareWeights(weights *[0x80]uint32, a, b []byte) int {
+func isUpper(c byte) bool { return c-'A' < 26 }
+
+// compareASCII compares two texts as far as they are ASCII: the first different
+// primaries decide, whatever follows, or else the first different case. It is
+// not ok if one of the texts has other characters before that.
+func compareASCII(a, b []byte) (c int, ok bool) {
+	primaries := &root().ascii
 	i, j := 0, 0
 	for {
-		var wa, wb uint32
-		for wa == 0 && i < len(a) {
-			wa = weights[a[i]&0x7f]
+		var ca, cb, pa, pb byte
+		for pa == 0 && i < len(a) {
+			ca = a[i]
+			if ca >= utf8.RuneSelf {
+				return 0, false
+			}
+			pa = primaries[ca]
 			i++
 		}
-		for wb == 0 && j < len(b) {
-			wb = weights[b[j]&0x7f]
+		for pb == 0 && j < len(b) {
+			cb = b[j]
+			if cb >= utf8.RuneSelf {
+				return 0, false
+			}
+			pb = primaries[cb]
 			j++
 		}
-		if wa != wb {
-			return cmp.Compare(wa, wb)
-		}
-		if wa == 0 {
-			return 0
+		switch {
+		case pa != pb:
+			return cmp.Compare(pa, pb), true
+		case pa == 0:
+			return c, true
+		case c == 0:
+			c = compareBools(isUpper(ca), isUpper(cb))
 		}
 	}
 }
@@ -189,14 +262,10 @@ func compareWeights(weights *[0x80]uint32, a, b []byte) int {
 // appendEscaped appends s so that it ends itself and compares as before:
 // a zero byte becomes 00 FF, and 00 01 ends.
 func appendEscaped(dst, s []byte) []byte {
-	return append(appendEscapedBytes(dst, s), 0x00, 0x01)
-}
-
-func appendEscapedBytes(dst, s []byte) []byte {
 	for {
 		i := bytes.IndexByte(s, 0)
 		if i < 0 {
-			return append(dst, s...)
+			return append(append(dst, s...), 0x00, 0x01)
 		}
 		dst = append(append(dst, s[:i]...), 0x00, 0xff)
 		s = s[i+1:]
