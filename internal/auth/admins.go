@@ -10,11 +10,11 @@ import (
 
 // readAdmins parses the section [admins]. Lines that are not hashed yet let
 // nobody in: see HashAdmins.
-func readAdmins(lines map[string]string) map[string]Verifier {
-	out := make(map[string]Verifier, len(lines))
+func readAdmins(lines map[string]string) map[string]*User {
+	out := make(map[string]*User, len(lines))
 	for name, line := range lines {
 		v, _ := parseAdminLine(line)
-		out[name] = v
+		out[name] = &User{Name: name, Roles: []string{AdminRole}, Verifier: v}
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -177,12 +178,11 @@ func (a *Authenticator) user(ctx context.Context, s *settings, name string) (*Us
 	if err != nil {
 		return nil, err
 	}
-	if v, isAdmin := s.admins[name]; isAdmin {
-		admin := &User{Name: name, Roles: []string{AdminRole}, Verifier: v}
-		if u != nil {
-			admin.Roles = append(admin.Roles, u.Roles...)
+	if admin := s.admins[name]; admin != nil {
+		if u == nil {
+			return admin, nil
 		}
-		return admin, nil
+		return &User{Name: name, Roles: slices.Concat(admin.Roles, u.Roles), Verifier: admin.Verifier}, nil
 	}
 	if u == nil || u.Name == name {
 		return u, nil

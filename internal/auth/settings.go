@@ -47,7 +47,7 @@ func (d digest) sign(key, message string) []byte {
 // settings is the configuration as this package reads it.
 type settings struct {
 	handlers    []Handler
-	admins      map[string]Verifier
+	admins      map[string]*User // they are shared and not changed
 	requireUser bool
 	exceptForUp bool
 	secret      string

@@ -150,16 +150,18 @@ func (e *Engine) apply(t *txn, batch *pebble.Batch) (*state, error) {
 	if err := e.stopped(); err != nil {
 		return nil, err
 	}
-	return e.applyBatch(batch, t.state.n, writes)
+	return e.applyBatch(batch, t.state.n, writes, func(n uint64) { e.commit.hot.wrote(t, n, writes) })
 }
 
 // applyBatch hands batch to Pebble and takes the state it leaves. own is where
-// the transaction began. The caller holds the commit mutex.
-func (e *Engine) applyBatch(batch *pebble.Batch, own uint64, writes []uint64) (*state, error) {
+// the transaction began; applied is called with the commit's number before
+// others can begin on it. The caller holds the commit mutex.
+func (e *Engine) applyBatch(batch *pebble.Batch, own uint64, writes []uint64, applied func(n uint64)) (*state, error) {
 	if err := e.db.ApplyNoSyncWait(batch, pebble.Sync); err != nil {
 		return nil, dberr.Wrap("pebblekv.Update", err)
 	}
 	st := newState(e.db.NewSnapshot(), e.states.last()+1)
+	applied(st.n)
 	oldest, others := e.states.advance(st, own)
 	if !others {
 		e.commit.recent.forgetAll()

@@ -64,6 +64,7 @@ type Engine struct {
 	commit struct {
 		sync.Mutex
 		recent recent // commits that running transactions may conflict with
+		hot    hot    // rows that the next transactions are likely to read
 	}
 }
 
@@ -87,13 +88,16 @@ func Open(o Options) (*Engine, error) {
 	}
 	e := &Engine{lock: lock, log: o.Logger, limits: o.limits(), now: o.Now}
 	e.commit.recent = newRecent(maxRecent)
+	e.commit.hot.rows = make(map[string]hotRow)
 	disk := newFailStop(o.FS, e.fail)
-	e.db, err = openPebble(o.Dir, o.pebble(disk, lock, &e.stats))
+	e.open.Lock() // Pebble tells of changed files before there are states
+	e.db, err = openPebble(o.Dir, o.pebble(disk, lock, listener(o.Logger, &e.stats, e.filesChanged)))
 	if err != nil {
 		return nil, errors.Join(openError(o.Dir, err), lock.Close())
 	}
 	disk.arm()
 	e.states.init(e.db.NewSnapshot())
+	e.open.Unlock()
 	return e, nil
 }
 

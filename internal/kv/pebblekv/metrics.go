@@ -12,9 +12,12 @@ type counters struct {
 	commits, conflicts, stalls, backgroundErrors, misuses atomic.Uint64
 }
 
-// listener counts and logs what an operator should know of.
-func listener(log *slog.Logger, c *counters) *pebble.EventListener {
+// listener counts and logs what an operator should know of, and calls
+// filesChanged when tables have taken the place of memtables or other tables.
+func listener(log *slog.Logger, c *counters, filesChanged func()) *pebble.EventListener {
 	return &pebble.EventListener{
+		FlushEnd:      func(pebble.FlushInfo) { filesChanged() },
+		CompactionEnd: func(pebble.CompactionInfo) { filesChanged() },
 		BackgroundError: func(err error) {
 			// Pebble tries again at once: log the 1st, 2nd, 4th, 8th …
 			if n := c.backgroundErrors.Add(1); n&(n-1) == 0 {

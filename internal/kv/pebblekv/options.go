@@ -71,12 +71,12 @@ func (o Options) limits() kv.Limits {
 
 // pebble gives the settings. The reasons and figures are in
 // docs/decisions/0001-pebble-settings.md.
-func (o Options) pebble(fs vfs.FS, lock *pebble.Lock, stats *counters) *pebble.Options {
+func (o Options) pebble(fs vfs.FS, lock *pebble.Lock, listen *pebble.EventListener) *pebble.Options {
 	p := &pebble.Options{
 		FS:                          fs,
 		Lock:                        lock,
 		Logger:                      logger{o.Logger},
-		EventListener:               listener(o.Logger, stats),
+		EventListener:               listen,
 		FormatMajorVersion:          pebble.FormatTableFormatV6,
 		CacheSize:                   o.CacheBytes,
 		MemTableSize:                uint64(o.MemTableBytes),

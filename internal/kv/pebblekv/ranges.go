@@ -48,7 +48,7 @@ func (e *Engine) Discard(ctx context.Context, r kv.Range) error {
 		if err := e.stopped(); err != nil {
 			return nil, err
 		}
-		return e.applyBatch(batch, noTxn, nil)
+		return e.applyBatch(batch, noTxn, nil, func(uint64) { e.commit.hot.forget() })
 	}()
 	if err != nil {
 		return err

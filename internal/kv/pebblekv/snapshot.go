@@ -3,7 +3,6 @@ package pebblekv
 import (
 	"bytes"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -42,16 +41,15 @@ func (s *snapshot) Get(key []byte) ([]byte, error) {
 	if err := s.age.check(); err != nil {
 		return nil, err
 	}
-	v, closer, err := s.state.snap.Get(key)
-	if err != nil {
-		if errors.Is(err, pebble.ErrNotFound) {
-			return nil, kv.ErrNotFound
-		}
-		return nil, dberr.Wrap("pebblekv.Get", err)
+	var out []byte
+	found, err := s.state.find(key, func(value []byte) {
+		out = make([]byte, len(value))
+		copy(out, value)
+	})
+	if err == nil && !found {
+		return nil, kv.ErrNotFound
 	}
-	out := make([]byte, len(v))
-	copy(out, v)
-	return out, dberr.Wrap("pebblekv.Get", closer.Close())
+	return out, dberr.Wrap("pebblekv.Get", err)
 }
 
 // Iterate implements kv.Snapshot.

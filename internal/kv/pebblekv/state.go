@@ -11,9 +11,10 @@ import (
 // state is the database as one commit left it. It is shared by all that read
 // it and closes its Pebble snapshot when the last of them is done.
 type state struct {
-	snap *pebble.Snapshot
-	n    uint64 // the last commit it holds
-	refs atomic.Int64
+	snap   *pebble.Snapshot
+	n      uint64 // the last commit it holds
+	refs   atomic.Int64
+	points points
 }
 
 func newState(snap *pebble.Snapshot, n uint64) *state {
@@ -37,6 +38,7 @@ func (s *state) tryAcquire() bool {
 
 func (s *state) release() {
 	if s.refs.Add(-1) == 0 {
+		s.points.forget()
 		// A snapshot that is open once closes without error.
 		_ = s.snap.Close()
 	}
@@ -88,6 +90,20 @@ func (s *states) begin() *state {
 	st.refs.Add(1) // states itself holds one reference, so it is not zero
 	s.mu.running.add(st.n)
 	return st
+}
+
+// forget closes the idle iterators of the states on which the next closures
+// will begin. Older ones are closed with the last closure that runs on them.
+func (s *states) forget() {
+	durable := s.acquireDurable()
+	s.mu.Lock()
+	applied := s.mu.applied
+	applied.refs.Add(1) // as in begin
+	s.mu.Unlock()
+	for _, st := range []*state{durable, applied} {
+		st.points.forget()
+		st.release()
+	}
 }
 
 // last gives the number of the applied state. The caller holds the commit

@@ -1,8 +1,6 @@
 package pebblekv
 
 import (
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
 )
@@ -13,8 +11,8 @@ type txn struct {
 	snapshot
 	e      *Engine
 	own    overlay
-	locked []uint64         // keys read for update
-	heads  *pebble.Iterator // finds keys read for update; nil before the first
+	locked []uint64        // keys read for update
+	there  map[uint64]bool // those of them that exist
 }
 
 var _ kv.Txn = (*txn)(nil)
@@ -34,47 +32,34 @@ func (t *txn) Get(key []byte) ([]byte, error) {
 	return append([]byte{}, value...), nil
 }
 
-// GetForUpdate implements kv.Txn. A transaction reads for update what it is
-// about to write, and much of that is not there yet. A plain get of an absent
-// key reads a block of the last level, whose filter Pebble leaves aside then;
-// an iterator can be told to look at it, and is the cheaper the more keys of a
-// transaction it finds, above all in their order.
+// GetForUpdate implements kv.Txn.
 func (t *txn) GetForUpdate(key []byte) ([]byte, error) {
-	t.locked = append(t.locked, t.e.commit.recent.hash(key))
+	hash := t.e.commit.recent.hash(key)
+	t.locked = append(t.locked, hash)
 	if _, _, written := t.own.get(key); written {
 		return t.Get(key)
 	}
-	if err := t.age.check(); err != nil {
-		return nil, err
-	}
-	if t.heads == nil {
+	value, ok := t.e.commit.hot.get(key, t.state.n)
+	if ok {
+		if err := t.age.check(); err != nil {
+			return nil, err
+		}
+		value = append([]byte{}, value...)
+	} else {
 		var err error
-		t.heads, err = t.state.snap.NewIter(&pebble.IterOptions{UseL6Filters: true})
-		if err != nil {
-			return nil, dberr.Wrap("pebblekv.GetForUpdate", err)
+		if value, err = t.snapshot.Get(key); err != nil {
+			return nil, err
 		}
 	}
-	if !t.heads.SeekPrefixGE(key) { // the prefix is the whole key
-		if err := t.heads.Error(); err != nil {
-			return nil, dberr.Wrap("pebblekv.GetForUpdate", err)
-		}
-		return nil, kv.ErrNotFound
+	if t.there == nil {
+		t.there = make(map[uint64]bool)
 	}
-	value, err := t.heads.ValueAndErr()
-	if err != nil {
-		return nil, dberr.Wrap("pebblekv.GetForUpdate", err)
-	}
-	return append([]byte{}, value...), nil
+	t.there[hash] = true
+	return value, nil
 }
 
 // end releases what the transaction reads from.
-func (t *txn) end() {
-	if t.heads != nil {
-		// What closing could tell, the last seek has told.
-		_ = t.heads.Close()
-	}
-	t.e.states.end(t.state)
-}
+func (t *txn) end() { t.e.states.end(t.state) }
 
 // Iterate implements kv.Snapshot.
 func (t *txn) Iterate(r kv.Range, o kv.IterOptions) (kv.Iterator, error) {
