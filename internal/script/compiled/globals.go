@@ -1,0 +1,236 @@
+package compiled
+
+import "math"
+
+// functions are the global functions known here, and those that are members of
+// a global object, under both names.
+var functions = map[string]native{
+	"Number":        globalNumber,
+	"String":        globalString,
+	"Boolean":       globalBoolean,
+	"parseInt":      globalParseInt,
+	"parseFloat":    globalParseFloat,
+	"isNaN":         globalIsNaN,
+	"isFinite":      globalIsFinite,
+	"isArray":       globalIsArray,
+	"Array.isArray": globalIsArray,
+	"Object.keys":   globalKeys,
+	"Object.values": globalValues,
+	"Date.UTC":      globalDateUTC,
+	"Date.parse":    globalDateParse,
+	"Math.floor":    ofNumber(math.Floor),
+	"Math.ceil":     ofNumber(math.Ceil),
+	"Math.abs":      ofNumber(math.Abs),
+	"Math.round":    ofNumber(round),
+	"Math.trunc":    ofNumber(math.Trunc),
+	"Math.sqrt":     ofNumber(math.Sqrt),
+	"Math.min":      ofNumbers(math.Inf(1), math.Min),
+	"Math.max":      ofNumbers(math.Inf(-1), math.Max),
+
+	"JSON.stringify": globalStringify,
+}
+
+// round rounds halves up, and keeps the sign of a zero.
+func round(n float64) float64 {
+	t := math.Trunc(n)
+	switch d := n - t; {
+	case d >= 0.5:
+		return t + 1
+	case d < -0.5:
+		return t - 1
+	}
+	return t
+}
+
+func ofNumber(f func(float64) float64) native {
+	return func(m *Machine, _ value, arguments []value) value {
+		n, ok := m.number(argument(arguments, 0))
+		if !ok {
+			return value{}
+		}
+		return numberOf(f(n))
+	}
+}
+
+func ofNumbers(empty float64, f func(a, b float64) float64) native {
+	return func(m *Machine, _ value, arguments []value) value {
+		result := empty
+		for _, a := range arguments {
+			n, ok := m.number(a)
+			if !ok {
+				return value{}
+			}
+			if math.IsNaN(result) || math.IsNaN(n) {
+				result = math.NaN()
+			} else {
+				result = f(result, n)
+			}
+		}
+		return numberOf(result)
+	}
+}
+
+func globalNumber(m *Machine, _ value, arguments []value) value {
+	if len(arguments) == 0 {
+		return numberOf(0)
+	}
+	n, ok := m.number(arguments[0])
+	if !ok {
+		return value{}
+	}
+	return numberOf(n)
+}
+
+func globalString(m *Machine, _ value, arguments []value) value {
+	if len(arguments) == 0 {
+		return textOf(nil)
+	}
+	return m.string(arguments[0])
+}
+
+func globalBoolean(_ *Machine, _ value, arguments []value) value {
+	return truth(argument(arguments, 0).truthy())
+}
+
+func globalIsNaN(m *Machine, _ value, arguments []value) value {
+	n, ok := m.number(argument(arguments, 0))
+	if !ok {
+		return value{}
+	}
+	return truth(math.IsNaN(n))
+}
+
+func globalIsFinite(m *Machine, _ value, arguments []value) value {
+	n, ok := m.number(argument(arguments, 0))
+	if !ok {
+		return value{}
+	}
+	return truth(!math.IsNaN(n) && !math.IsInf(n, 0))
+}
+
+func globalIsArray(_ *Machine, _ value, arguments []value) value {
+	return truth(argument(arguments, 0).isArray())
+}
+
+func globalDateParse(m *Machine, _ value, arguments []value) value {
+	v := m.string(argument(arguments, 0))
+	if v.stops() {
+		return v
+	}
+	v = m.newDate(v)
+	if v.stops() {
+		return v
+	}
+	return numberOf(v.n)
+}
+
+// globalParseInt reads decimal integers of up to 15 digits.
+func globalParseInt(m *Machine, _ value, arguments []value) value {
+	if r := argument(arguments, 1); r.k != undefined && (r.k != number || r.n != 10) {
+		return m.interpret()
+	}
+	v := m.string(argument(arguments, 0))
+	if v.stops() {
+		return v
+	}
+	s := v.s
+	if len(s) == 0 || s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z' {
+		return numberOf(notANumber)
+	}
+	first := 0
+	if s[0] == '-' {
+		first = 1
+	}
+	end := digits(s, first)
+	if end == first || end-first > 15 || s[first] == '0' && (first == 1 || end < len(s) && s[end]|0x20 == 'x') {
+		return m.interpret()
+	}
+	n := 0.0
+	for _, c := range s[first:end] {
+		n = n*10 + float64(c-'0')
+	}
+	if first == 1 {
+		n = -n
+	}
+	return numberOf(n)
+}
+
+func globalParseFloat(m *Machine, _ value, arguments []value) value {
+	v := m.string(argument(arguments, 0))
+	if v.stops() {
+		return v
+	}
+	s := v.s
+	if len(s) == 0 {
+		return numberOf(notANumber)
+	}
+	if c := s[0] | 0x20; 'a' <= c && c <= 'z' && c != 'i' && c != 'n' {
+		return numberOf(notANumber)
+	}
+	form, end := jsonNumber(s)
+	if form == notNumeral {
+		return m.interpret()
+	}
+	return numberOf(readNumber(s[:end]).n)
+}
+
+// globalKeys lists the names of an object's members.
+func globalKeys(m *Machine, _ value, arguments []value) value {
+	return m.keysOf(argument(arguments, 0))
+}
+
+// globalValues lists an object's members.
+func globalValues(m *Machine, _ value, arguments []value) value {
+	v := argument(arguments, 0)
+	if v.isArray() {
+		return listSlice(m, v, nil)
+	}
+	out := m.keysOf(v)
+	if out.stops() {
+		return out
+	}
+	for i, name := range out.o.items {
+		if out.o.items[i] = m.named(v, string(name.s)); out.o.items[i].stops() {
+			return value{}
+		}
+	}
+	return out
+}
+
+// appendNames appends the names of an object's members, in their order.
+func (m *Machine) appendNames(c *composite, v value) bool {
+	if v.k == object {
+		for _, i := range v.o.order() {
+			c.items = append(c.items, textOf(v.o.names[i]))
+		}
+		return m.spend(16 * len(v.o.names))
+	}
+	base := len(m.spans)
+	if !m.spend(2*len(v.s)) || !m.collect(v.s) {
+		m.spans = m.spans[:base]
+		return false
+	}
+	for _, s := range m.spans[base:] {
+		c.items = append(c.items, textOf(s.name))
+	}
+	m.spans = m.spans[:base]
+	return true
+}
+
+func globalStringify(m *Machine, _ value, arguments []value) value {
+	v := argument(arguments, 0)
+	if len(arguments) > 1 {
+		return m.interpret()
+	}
+	if v.k == undefined {
+		return v
+	}
+	before := len(m.out)
+	if !m.write(v, 0) || !m.room(len(m.out)-before) {
+		return value{}
+	}
+	start := len(m.text)
+	m.text = append(m.text, m.out[before:]...)
+	m.out = m.out[:before]
+	return m.made(start)
+}

@@ -1,0 +1,197 @@
+package compiled
+
+import (
+	"math"
+	"slices"
+)
+
+var notANumber = math.NaN()
+
+func listJoin(m *Machine, this value, arguments []value) value {
+	separator := textOf([]byte(","))
+	if a := argument(arguments, 0); a.k != undefined {
+		if a.isObject() {
+			return m.interpret() // an array as its own separator is empty there
+		}
+		if separator = m.string(a); separator.stops() {
+			return separator
+		}
+	}
+	return m.joined(this, separator.s, 0)
+}
+
+func listSlice(m *Machine, this value, arguments []value) value {
+	length, ok := m.length(this)
+	if !ok {
+		return value{}
+	}
+	from, ok := m.relative(argument(arguments, 0), 0, length)
+	if !ok {
+		return value{}
+	}
+	to, ok := m.relative(argument(arguments, 1), length, length)
+	if !ok {
+		return value{}
+	}
+	out := m.newList(nil)
+	if out.stops() {
+		return out
+	}
+	return m.appendElements(out, this, from, to)
+}
+
+// appendElements appends elements of an array to one being made.
+func (m *Machine) appendElements(out, from value, first, end int) value {
+	for i := first; i < end; i++ {
+		v := m.element(from, i)
+		if v.stops() || !m.spend(8) {
+			return value{}
+		}
+		out.o.items = append(out.o.items, v)
+	}
+	return out
+}
+
+func listConcat(m *Machine, this value, arguments []value) value {
+	out := m.newList(nil)
+	for i := -1; i < len(arguments); i++ {
+		v := this
+		if i >= 0 {
+			v = arguments[i]
+		}
+		if out.stops() {
+			return out
+		}
+		if !v.isArray() {
+			out.o.items = append(out.o.items, v)
+			continue
+		}
+		n, ok := m.length(v)
+		if !ok {
+			return value{}
+		}
+		out = m.appendElements(out, v, 0, n)
+	}
+	return out
+}
+
+// find gives the index of the first element from the second argument on that
+// equals the first one.
+func (m *Machine) find(this value, arguments []value, equals func(a, b value) bool) (at int, ok bool) {
+	length, ok := m.length(this)
+	if !ok {
+		return 0, false
+	}
+	from, ok := m.relative(argument(arguments, 1), 0, length)
+	if !ok {
+		return 0, false
+	}
+	wanted := argument(arguments, 0)
+	if wanted.k == date {
+		m.err = ErrInterpret
+		return 0, false
+	}
+	for i := from; i < length; i++ {
+		v := m.element(this, i)
+		if v.stops() || !m.spend(8) {
+			return 0, false
+		}
+		if equals(v, wanted) {
+			return i, true
+		}
+	}
+	return -1, true
+}
+
+func listIndexOf(m *Machine, this value, arguments []value) value {
+	at, ok := m.find(this, arguments, strictEquals)
+	if !ok {
+		return value{}
+	}
+	return numberOf(float64(at))
+}
+
+func listIncludes(m *Machine, this value, arguments []value) value {
+	signed := false
+	at, ok := m.find(this, arguments, func(a, b value) bool {
+		if a.k != number || b.k != number {
+			return strictEquals(a, b)
+		}
+		signed = signed || a.n == 0 && b.n == 0 && math.Signbit(a.n)
+		return a.n == b.n || math.IsNaN(a.n) && math.IsNaN(b.n)
+	})
+	if !ok {
+		return value{}
+	}
+	if signed {
+		return m.interpret() // it keeps the two zeros apart
+	}
+	return truth(at >= 0)
+}
+
+func listPush(m *Machine, this value, arguments []value) value {
+	if this.o.fixed || !m.spend(32) {
+		return m.interpret()
+	}
+	this.o.items = append(this.o.items, arguments...)
+	return numberOf(float64(len(this.o.items)))
+}
+
+func listPop(m *Machine, this value, _ []value) value {
+	c := this.o
+	if c.fixed {
+		return m.interpret()
+	}
+	n := len(c.items)
+	if n == 0 {
+		return value{k: undefined}
+	}
+	v := c.items[n-1]
+	c.items = c.items[:n-1]
+	return v
+}
+
+func listShift(m *Machine, this value, _ []value) value {
+	c := this.o
+	if c.fixed || !m.spend(len(c.items)) {
+		return m.interpret()
+	}
+	if len(c.items) == 0 {
+		return value{k: undefined}
+	}
+	v := c.items[0]
+	c.items = c.items[:copy(c.items, c.items[1:])]
+	return v
+}
+
+func listReverse(m *Machine, this value, _ []value) value {
+	if this.o.fixed || !m.spend(len(this.o.items)) {
+		return m.interpret()
+	}
+	slices.Reverse(this.o.items)
+	return this
+}
+
+// listSort sorts strings and numbers, in the order of strings.
+func listSort(m *Machine, this value, arguments []value) value {
+	c := this.o
+	if c.fixed || len(arguments) > 0 || len(c.items) > 1<<12 || !m.spend(64*len(c.items)) {
+		return m.interpret()
+	}
+	type entry struct{ v, text value }
+	entries := make([]entry, len(c.items))
+	for i, v := range c.items {
+		if v.k != text && v.k != number {
+			return m.interpret()
+		}
+		entries[i] = entry{v, m.string(v)}
+		if entries[i].text.stops() {
+			return value{}
+		}
+	}
+	slices.SortStableFunc(entries, func(a, b entry) int { return compareText(a.text.s, b.text.s) })
+	for i, e := range entries {
+		c.items[i] = e.v
+	}
+	return this
+}

@@ -1,0 +1,292 @@
+package compiled
+
+import (
+	"unicode/utf8"
+
+	"github.com/dop251/goja/ast"
+)
+
+func (c *compiler) forStatement(s *ast.ForStatement) statement {
+	c.push()
+	defer c.pop()
+	var first statement
+	switch i := s.Initializer.(type) {
+	case nil:
+	case *ast.ForLoopInitializerExpression:
+		first = c.evaluate(i.Expression)
+	case *ast.ForLoopInitializerVarDeclList:
+		first = c.bindings(i.List, false)
+	case *ast.ForLoopInitializerLexicalDecl:
+		slots := c.declareBindings(&i.LexicalDeclaration)
+		set := c.bindings(i.LexicalDeclaration.List, true)
+		first = func(m *Machine) completion {
+			for _, slot := range slots {
+				m.vars[slot] = value{k: unset}
+			}
+			return set(m)
+		}
+	}
+	var test, update expression
+	if s.Test != nil {
+		test = c.expression(s.Test)
+	}
+	if s.Update != nil {
+		update = c.expression(s.Update)
+	}
+	loop := c.loop(test, update, c.nested(s.Body))
+	if first == nil {
+		return loop
+	}
+	return func(m *Machine) completion {
+		if first(m) == fails {
+			return fails
+		}
+		return loop(m)
+	}
+}
+
+// loop compiles a loop; test and update may be nil.
+func (c *compiler) loop(test, update expression, body statement) statement {
+	return func(m *Machine) completion {
+		for m.spend(8) {
+			if test != nil {
+				v := test(m)
+				if v.stops() {
+					return fails
+				}
+				if !v.truthy() {
+					return normal
+				}
+			}
+			switch end := body(m); end {
+			case breaks:
+				return normal
+			case returns, fails:
+				return end
+			}
+			if update != nil && update(m).stops() {
+				return fails
+			}
+		}
+		return fails
+	}
+}
+
+func (c *compiler) doWhile(s *ast.DoWhileStatement) statement {
+	body := c.nested(s.Body)
+	test := c.expression(s.Test)
+	return func(m *Machine) completion {
+		for m.spend(8) {
+			switch end := body(m); end {
+			case breaks:
+				return normal
+			case returns, fails:
+				return end
+			}
+			v := test(m)
+			if v.stops() {
+				return fails
+			}
+			if !v.truthy() {
+				return normal
+			}
+		}
+		return fails
+	}
+}
+
+// target gives the variable that a for-of or for-in loop sets.
+func (c *compiler) target(into ast.ForInto) (slot int, ok bool) {
+	var name *ast.Identifier
+	switch into := into.(type) {
+	case *ast.ForIntoVar:
+		if into.Binding.Initializer == nil {
+			name, _ = into.Binding.Target.(*ast.Identifier)
+		}
+	case *ast.ForDeclaration:
+		if name, ok = into.Target.(*ast.Identifier); ok {
+			v := c.newVariable()
+			v.constant = into.IsConst
+			text, _ := goString(name.Name)
+			c.declare(text, v)
+			return v.slot, true
+		}
+	case *ast.ForIntoExpression:
+		name, _ = into.Expression.(*ast.Identifier)
+	}
+	if name == nil {
+		c.refuse("a loop sets something unusual")
+		return 0, false
+	}
+	text, _ := goString(name.Name)
+	v := c.resolve(text)
+	if v == nil || v.slot < 0 || v.constant || v.function != nil || v == c.doc {
+		c.refuse("a loop sets %s", text)
+		return 0, false
+	}
+	return v.slot, true
+}
+
+func (c *compiler) forOf(s *ast.ForOfStatement) statement {
+	source := c.expression(s.Source)
+	if _, ok := s.Into.(*ast.ForDeclaration); ok && mentions(s.Source, s.Into) {
+		return c.stuck("a loop names its variable too early")
+	}
+	c.push()
+	defer c.pop()
+	slot, _ := c.target(s.Into)
+	body := c.nested(s.Body)
+	return func(m *Machine) completion {
+		v := source(m)
+		switch v.k {
+		case failed, skipped, unset:
+			return fails
+		case rawArray, array:
+			return m.overElements(v, slot, body)
+		case text:
+			return m.overCharacters(v.s, slot, body)
+		}
+		m.throw("TypeError", "object is not iterable")
+		return fails
+	}
+}
+
+func (m *Machine) overElements(v value, slot int, body statement) completion {
+	for i := 0; ; i++ {
+		n, ok := m.length(v)
+		if !ok || !m.spend(8) {
+			return fails
+		}
+		if i >= n {
+			return normal
+		}
+		if m.vars[slot] = m.element(v, i); m.vars[slot].stops() {
+			return fails
+		}
+		switch end := body(m); end {
+		case breaks:
+			return normal
+		case returns, fails:
+			return end
+		}
+	}
+}
+
+func (m *Machine) overCharacters(s []byte, slot int, body statement) completion {
+	for len(s) > 0 && m.spend(8) {
+		_, n := utf8.DecodeRune(s)
+		m.vars[slot] = textOf(s[:n:n])
+		s = s[n:]
+		switch end := body(m); end {
+		case breaks:
+			return normal
+		case returns, fails:
+			return end
+		}
+	}
+	if m.err != nil {
+		return fails
+	}
+	return normal
+}
+
+func (c *compiler) forIn(s *ast.ForInStatement) statement {
+	source := c.expression(s.Source)
+	if _, ok := s.Into.(*ast.ForDeclaration); ok && mentions(s.Source, s.Into) {
+		return c.stuck("a loop names its variable too early")
+	}
+	c.push()
+	defer c.pop()
+	slot, _ := c.target(s.Into)
+	body := c.nested(s.Body)
+	return func(m *Machine) completion {
+		v := source(m)
+		switch v.k {
+		case failed, skipped, unset:
+			return fails
+		case undefined, null, boolean, number:
+			return normal
+		}
+		names := m.keysOf(v)
+		if names.stops() {
+			return fails
+		}
+		if v.o != nil {
+			v.o.fixed = true
+		}
+		return m.overElements(names, slot, body)
+	}
+}
+
+// keysOf lists what for-in walks over.
+func (m *Machine) keysOf(v value) value {
+	if v.isArray() {
+		n, ok := m.length(v)
+		out := m.newList(nil)
+		if !ok || out.stops() || !m.spend(16*n) {
+			return value{}
+		}
+		for i := range n {
+			name := m.string(numberOf(float64(i)))
+			if name.stops() {
+				return name
+			}
+			out.o.items = append(out.o.items, name)
+		}
+		return out
+	}
+	out := m.newList(nil)
+	if v.k != rawObject && v.k != object {
+		return m.interpret()
+	}
+	if out.stops() || !m.appendNames(out.o, v) {
+		return value{}
+	}
+	return out
+}
+
+// mentions reports whether the source of a loop may name the loop's variable,
+// which can't be read there yet. It only looks for a bare name.
+func mentions(source ast.Expression, into ast.ForInto) bool {
+	target, ok := into.(*ast.ForDeclaration).Target.(*ast.Identifier)
+	if !ok {
+		return true
+	}
+	name, _ := goString(target.Name)
+	return namesIn(source, name)
+}
+
+// namesIn reports whether an expression names a variable. Forms that it does
+// not know count as naming it.
+func namesIn(e ast.Expression, name string) bool {
+	switch e := e.(type) {
+	case *ast.Identifier:
+		text, _ := goString(e.Name)
+		return text == name
+	case *ast.DotExpression:
+		return namesIn(e.Left, name)
+	case *ast.BracketExpression:
+		return namesIn(e.Left, name) || namesIn(e.Member, name)
+	case *ast.StringLiteral, *ast.NumberLiteral, *ast.NullLiteral, *ast.BooleanLiteral:
+		return false
+	case *ast.BinaryExpression:
+		return namesIn(e.Left, name) || namesIn(e.Right, name)
+	case *ast.ConditionalExpression:
+		return namesIn(e.Test, name) || namesIn(e.Consequent, name) || namesIn(e.Alternate, name)
+	case *ast.CallExpression:
+		for _, a := range e.ArgumentList {
+			if namesIn(a, name) {
+				return true
+			}
+		}
+		return namesIn(e.Callee, name)
+	case *ast.ArrayLiteral:
+		for _, a := range e.Value {
+			if a == nil || namesIn(a, name) {
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}

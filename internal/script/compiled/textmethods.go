@@ -1,0 +1,267 @@
+package compiled
+
+import (
+	"bytes"
+	"unicode"
+)
+
+func textLower(m *Machine, this value, _ []value) value { return m.changeCase(this.s, unicode.ToLower) }
+
+func textUpper(m *Machine, this value, _ []value) value { return m.changeCase(this.s, unicode.ToUpper) }
+
+func textTrim(_ *Machine, this value, _ []value) value { return textOf(bytes.Trim(this.s, space)) }
+
+// clamp brings n into the bounds 0 and most.
+func clamp(n, most int) int { return min(max(n, 0), most) }
+
+// relative reads an argument that counts from the end when negative.
+func (m *Machine) relative(v value, missing, length int) (n int, ok bool) {
+	if v.k == undefined {
+		return missing, true
+	}
+	n, ok = m.integer(v)
+	if n < 0 {
+		n += length
+	}
+	return clamp(n, length), ok
+}
+
+func textSlice(m *Machine, this value, arguments []value) value {
+	length := units(this.s)
+	from, ok := m.relative(argument(arguments, 0), 0, length)
+	if !ok {
+		return value{}
+	}
+	to, ok := m.relative(argument(arguments, 1), length, length)
+	if !ok {
+		return value{}
+	}
+	return m.cut(this.s, from, to)
+}
+
+func textSubstring(m *Machine, this value, arguments []value) value {
+	length := units(this.s)
+	from, ok := m.integer(argument(arguments, 0))
+	if !ok {
+		return value{}
+	}
+	to := length
+	if a := argument(arguments, 1); a.k != undefined {
+		if to, ok = m.integer(a); !ok {
+			return value{}
+		}
+	}
+	from, to = clamp(from, length), clamp(to, length)
+	return m.cut(this.s, min(from, to), max(from, to))
+}
+
+func textSubstr(m *Machine, this value, arguments []value) value {
+	length := units(this.s)
+	from, ok := m.relative(argument(arguments, 0), 0, length)
+	if !ok {
+		return value{}
+	}
+	count := length
+	if a := argument(arguments, 1); a.k != undefined {
+		if count, ok = m.integer(a); !ok {
+			return value{}
+		}
+	}
+	return m.cut(this.s, from, from+clamp(count, length-from))
+}
+
+// textSplit takes a string as the separator, and no limit.
+func textSplit(m *Machine, this value, arguments []value) value {
+	by := argument(arguments, 0)
+	if by.k == undefined || argument(arguments, 1).k != undefined {
+		return m.interpret()
+	}
+	by = m.string(by)
+	if by.stops() {
+		return by
+	}
+	if !m.spend(len(this.s)) || m.used >= objectLimit {
+		return m.interpret()
+	}
+	c := m.composite()
+	if len(by.s) == 0 {
+		if units(this.s) != len(this.s) {
+			return m.interpret()
+		}
+		for i := range this.s {
+			c.items = append(c.items, textOf(this.s[i:i+1:i+1]))
+		}
+		return value{k: array, o: c}
+	}
+	for rest := this.s; ; {
+		part, behind, more := bytes.Cut(rest, by.s)
+		c.items = append(c.items, textOf(part))
+		if !more {
+			return value{k: array, o: c}
+		}
+		rest = behind
+	}
+}
+
+// search reads what most methods that look into a string begin with: the string
+// looked for and a position.
+func (m *Machine) search(this value, arguments []value) (part []byte, from int, ok bool) {
+	v := m.string(argument(arguments, 0))
+	if v.stops() || !m.spend(len(this.s)/4) {
+		return nil, 0, false
+	}
+	from, ok = m.integer(argument(arguments, 1))
+	return v.s, clamp(from, units(this.s)), ok
+}
+
+func textIndexOf(m *Machine, this value, arguments []value) value {
+	part, from, ok := m.search(this, arguments)
+	if !ok {
+		return value{}
+	}
+	n := m.within(this.s, part, from)
+	if m.err != nil {
+		return value{}
+	}
+	return numberOf(float64(n))
+}
+
+func textIncludes(m *Machine, this value, arguments []value) value {
+	n := textIndexOf(m, this, arguments)
+	if n.stops() {
+		return n
+	}
+	return truth(n.n >= 0)
+}
+
+func textLastIndexOf(m *Machine, this value, arguments []value) value {
+	if argument(arguments, 1).k != undefined {
+		return m.interpret()
+	}
+	part, _, ok := m.search(this, arguments)
+	if !ok {
+		return value{}
+	}
+	n := bytes.LastIndex(this.s, part)
+	if n >= 0 {
+		n = units(this.s[:n])
+	}
+	return numberOf(float64(n))
+}
+
+func textStartsWith(m *Machine, this value, arguments []value) value {
+	part, from, ok := m.search(this, arguments)
+	if !ok {
+		return value{}
+	}
+	at, ok := offset(this.s, from)
+	if !ok {
+		return m.interpret()
+	}
+	return truth(bytes.HasPrefix(this.s[at:], part))
+}
+
+func textEndsWith(m *Machine, this value, arguments []value) value {
+	if argument(arguments, 1).k != undefined {
+		return m.interpret()
+	}
+	part, _, ok := m.search(this, arguments)
+	if !ok {
+		return value{}
+	}
+	return truth(bytes.HasSuffix(this.s, part))
+}
+
+func textCharAt(m *Machine, this value, arguments []value) value {
+	n, ok := m.integer(argument(arguments, 0))
+	if !ok {
+		return value{}
+	}
+	if v, ok := m.charAt(this.s, n); ok {
+		return v
+	}
+	return textOf(nil)
+}
+
+func textCharCodeAt(m *Machine, this value, arguments []value) value {
+	n, ok := m.integer(argument(arguments, 0))
+	if !ok || !m.spend(len(this.s)/8) {
+		return value{}
+	}
+	if n < 0 || n >= units(this.s) {
+		return numberOf(notANumber)
+	}
+	unit, ok := codeUnit(this.s, n)
+	if !ok {
+		return m.interpret()
+	}
+	return numberOf(float64(unit))
+}
+
+// textReplace replaces the first occurrence of a string by one without "$".
+func textReplace(m *Machine, this value, arguments []value) value {
+	part, by := argument(arguments, 0), argument(arguments, 1)
+	if part = m.string(part); part.stops() {
+		return part
+	}
+	if by = m.string(by); by.stops() {
+		return by
+	}
+	if bytes.IndexByte(by.s, '$') >= 0 {
+		return m.interpret()
+	}
+	if !m.spend(len(this.s) / 4) {
+		return value{}
+	}
+	at := bytes.Index(this.s, part.s)
+	if at < 0 {
+		return this
+	}
+	if !m.room(len(this.s) + len(by.s)) {
+		return value{}
+	}
+	start := len(m.text)
+	m.text = append(m.text, this.s[:at]...)
+	m.text = append(m.text, by.s...)
+	m.text = append(m.text, this.s[at+len(part.s):]...)
+	return m.made(start)
+}
+
+// textPadStart pads with ASCII characters.
+func textPadStart(m *Machine, this value, arguments []value) value {
+	length, ok := m.integer(argument(arguments, 0))
+	if !ok {
+		return value{}
+	}
+	with := textOf([]byte(" "))
+	if a := argument(arguments, 1); a.k != undefined {
+		if with = m.string(a); with.stops() {
+			return with
+		}
+	}
+	missing := length - units(this.s)
+	if missing <= 0 || len(with.s) == 0 {
+		return this
+	}
+	if units(with.s) != len(with.s) || missing > 1<<16 || !m.room(missing+len(this.s)) {
+		return m.interpret()
+	}
+	start := len(m.text)
+	for i := range missing {
+		m.text = append(m.text, with.s[i%len(with.s)])
+	}
+	m.text = append(m.text, this.s...)
+	return m.made(start)
+}
+
+func textConcat(m *Machine, this value, arguments []value) value {
+	for _, a := range arguments {
+		if a = m.string(a); a.stops() {
+			return a
+		}
+		if this = m.join(this.s, a.s); this.stops() {
+			return this
+		}
+	}
+	return this
+}

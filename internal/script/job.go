@@ -1,0 +1,132 @@
+package script
+
+// Realm names one JavaScript world and carries the code in it.
+type Realm struct {
+	Database  string   // whose documents it sees: a name that is never used again
+	Design    string   // the design document's id
+	Version   string   // a revision or signature: the same for the same Document and Functions, and for no others
+	Document  []byte   // the design document as JSON: what require reads, and `this` of functions other than map and reduce
+	Functions []string // the sources of the map functions for Map and ViewFilter, of the reduce functions for Reduce and Rereduce
+}
+
+// flavour says what a realm holds: a design document's map functions live in another one than its filters.
+type flavour byte
+
+const (
+	flavourMap    flavour = iota // Functions are maps; require sees views.lib; clock and randomness are fixed
+	flavourReduce                // Functions are reduces; no require; clock and randomness are fixed
+	flavourDesign                // functions are looked up in Document; require sees all of it
+)
+
+// name tells a realm from every other one.
+func (r Realm) name(f flavour) string {
+	return string('0'+f) + "\x00" + r.Database + "\x00" + r.Design + "\x00" + r.Version
+}
+
+// op is what to do with each unit of a job.
+type op byte
+
+const (
+	opMap op = iota
+	opViewFilter
+	opReduce
+	opRereduce
+	opFilter
+	opValidate
+	opUpdate
+	opShow
+	opList
+	opRewrite
+	opCheck
+)
+
+// job is work for one realm. Its units are its inputs, or, for maps, each input once for each function.
+type job struct {
+	op       op
+	flavour  flavour
+	realm    Realm
+	function []string // the way to the function in the design document, or the sources for opCheck
+	index    int      // which of Functions reduces
+	width    int      // units of one input
+	inputs   [][]byte
+	shared   [][]byte // arguments that are the same for every unit
+	list     *List    // where rows come from and output goes, for opList
+}
+
+func (j *job) units() int { return len(j.inputs) * j.width }
+
+// limit is a limit that was met.
+type limit byte
+
+const (
+	limitNone limit = iota
+	limitTime
+	limitMemory
+	limitStack
+	limitOutput
+	limitDeath // the child ended, and nobody knows why
+	limitBatch // no failure: the answer is large enough to be sent before more is done
+)
+
+// failure is how a unit failed: it met a limit, or threw.
+type failure struct {
+	limit  limit
+	code   string
+	reason []byte // a JSON value: a string, or whatever else was thrown
+}
+
+// outcome is what a unit gave.
+type outcome struct {
+	data    []byte
+	failure *failure
+}
+
+func (o outcome) append(f *fields) {
+	f.flag(o.failure != nil)
+	if o.failure == nil {
+		f.bytes(o.data)
+		return
+	}
+	f.number(uint64(o.failure.limit))
+	f.text(o.failure.code)
+	f.bytes(o.failure.reason)
+}
+
+func readOutcome(c *content) outcome {
+	if !c.flag() {
+		return outcome{data: c.bytes()}
+	}
+	return outcome{failure: &failure{limit(c.number()), c.text(), c.bytes()}}
+}
+
+// report is what a child says of a job, or of a part of it.
+type report struct {
+	outcomes []outcome
+	stopped  limit // why it did not do the rest
+	logs     []string
+}
+
+// reportFields writes a report whose outcomes are written already.
+func reportFields(units int, outcomes fields, stopped limit, logs []string) fields {
+	f := make(fields, 0, len(outcomes)+64)
+	f.number(uint64(stopped))
+	f.texts(logs)
+	f.number(uint64(units))
+	return append(f, outcomes...)
+}
+
+func readReport(c content) (report, error) {
+	r := report{stopped: limit(c.number()), logs: c.texts()}
+	n := c.number()
+	if n > uint64(len(c.b)) {
+		return r, errFrame
+	}
+	r.outcomes = make([]outcome, 0, n)
+	for ; n > 0; n-- {
+		r.outcomes = append(r.outcomes, readOutcome(&c))
+	}
+	if c.bad {
+		return r, errFrame
+	}
+	return r, nil
+}

@@ -1,0 +1,126 @@
+package script
+
+import "context"
+
+// Row is what one call of emit gave: JSON each.
+type Row struct {
+	Key, Value []byte
+}
+
+// Mapped is what one map function gave for one document: its rows, or why there are none.
+type Mapped struct {
+	Rows []Row
+	Err  error // what the function threw, or the limit that it met; a *dberr.Error
+}
+
+// Map runs the realm's map functions over documents (JSON). It gives, for each document, what each function gave. A function
+// that fails for a document has no rows for it; everything else goes on. The rows share memory.
+func (p *Pool) Map(ctx context.Context, realm Realm, docs [][]byte) ([][]Mapped, error) {
+	width := len(realm.Functions)
+	if width == 0 || len(docs) == 0 {
+		return make([][]Mapped, len(docs)), nil
+	}
+	outcomes, err := p.run(ctx, &job{op: opMap, flavour: flavourMap, realm: realm, width: width, inputs: docs})
+	if err != nil {
+		return nil, err
+	}
+	cells := make([]Mapped, len(outcomes))
+	results := make([][]Mapped, len(docs))
+	for i, o := range outcomes {
+		cells[i] = mapped(o)
+	}
+	for i := range results {
+		results[i] = cells[i*width : (i+1)*width : (i+1)*width]
+	}
+	return results, nil
+}
+
+func mapped(o outcome) Mapped {
+	if o.failure != nil {
+		return Mapped{Err: o.failure.err()}
+	}
+	c := content{b: o.data}
+	n := c.number()
+	if n == 0 {
+		return Mapped{}
+	}
+	rows := make([]Row, 0, min(n, uint64(len(o.data))))
+	for ; n > 0 && !c.bad; n-- {
+		rows = append(rows, Row{c.bytes(), c.bytes()})
+	}
+	return Mapped{Rows: rows}
+}
+
+// ViewFilter runs the realm's first map function over documents and tells for each whether it emitted anything. A failure is an error.
+func (p *Pool) ViewFilter(ctx context.Context, realm Realm, docs [][]byte) ([]bool, error) {
+	return p.verdicts(ctx, &job{op: opViewFilter, flavour: flavourMap, realm: realm, inputs: docs})
+}
+
+// Reduction is the value of a reduce function for one group, or why there is none. In CouchDB such a group has the value null.
+type Reduction struct {
+	Value []byte // JSON
+	Err   error  // what the function threw, or the limit that it met; a *dberr.Error
+}
+
+// Group is a set of rows to be reduced to one value.
+type Group struct {
+	Keys   []byte // JSON: an array of [key, id]
+	Values []byte // JSON: an array of as many values
+}
+
+// Reduce runs the realm's reduce function of an index over groups of rows.
+func (p *Pool) Reduce(ctx context.Context, realm Realm, function int, groups []Group) ([]Reduction, error) {
+	inputs := make([][]byte, len(groups))
+	for i, g := range groups {
+		f := make(fields, 0, len(g.Keys)+len(g.Values)+16)
+		f.bytes(g.Keys)
+		f.bytes(g.Values)
+		inputs[i] = f
+	}
+	return p.reductions(ctx, &job{op: opReduce, flavour: flavourReduce, realm: realm, index: function, inputs: inputs})
+}
+
+// Rereduce runs the same function over values that it gave before: each of values is a JSON array of them.
+func (p *Pool) Rereduce(ctx context.Context, realm Realm, function int, values [][]byte) ([]Reduction, error) {
+	return p.reductions(ctx, &job{op: opRereduce, flavour: flavourReduce, realm: realm, index: function, inputs: values})
+}
+
+func (p *Pool) reductions(ctx context.Context, j *job) ([]Reduction, error) {
+	if len(j.inputs) == 0 {
+		return nil, nil
+	}
+	j.width = 1
+	outcomes, err := p.run(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	reductions := make([]Reduction, len(outcomes))
+	for i, o := range outcomes {
+		if o.failure != nil {
+			reductions[i].Err = o.failure.err()
+		} else {
+			reductions[i].Value = o.data
+		}
+	}
+	return reductions, nil
+}
+
+// verdicts runs a filter; the first failure counts for all.
+func (p *Pool) verdicts(ctx context.Context, j *job) ([]bool, error) {
+	if len(j.inputs) == 0 {
+		return nil, nil
+	}
+	j.width = 1
+	outcomes, err := p.run(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	passed := make([]bool, len(outcomes))
+	for i, o := range outcomes {
+		if o.failure != nil {
+			return nil, o.failure.err()
+		}
+		passed[i] = len(o.data) > 0
+	}
+	return passed, nil
+}

@@ -1,0 +1,76 @@
+package script
+
+import (
+	"log/slog"
+	"os"
+	"runtime"
+	"time"
+)
+
+// Limits bounds one call into JavaScript. The zero value of a member means its default.
+type Limits struct {
+	Time   time.Duration // for a batch of units, and so for a single one; 5 s
+	Memory int64         // what a child may hold while it works; 256 MiB
+	Stack  int           // calls within calls; 10,000
+	Output int64         // what one unit may give back; 16 MiB
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Time <= 0 {
+		l.Time = 5 * time.Second
+	}
+	if l.Memory <= 0 {
+		l.Memory = 256 << 20
+	}
+	if l.Stack <= 0 {
+		l.Stack = 10_000
+	}
+	if l.Output <= 0 {
+		l.Output = 16 << 20
+	}
+	return l
+}
+
+// grace is how long after the time limit a child has to stop by itself: to leave native code it can't, so it ends then.
+func (l Limits) grace() time.Duration { return 50*time.Millisecond + l.Time/20 }
+
+// patience is how long the pool waits for a word of the child before it kills it.
+func (l Limits) patience() time.Duration { return l.Time + 2*l.grace() + 200*time.Millisecond }
+
+// Options says how a Pool works. The zero value works for a binary that runs Child when its first argument is "script-child".
+type Options struct {
+	Limits   Limits
+	Overhead int64         // what a child's program takes besides what its functions hold; 64 MiB
+	Children int           // how many build indexes at once, and how many do anything else; GOMAXPROCS. A call that has waited for Overflow gets one more, up to six times as many
+	Overflow time.Duration // 200 ms
+	Idle     time.Duration // an unused child ends after this; 1 min
+	Command  []string      // how to start a child; the running binary with "script-child"
+	Logger   *slog.Logger  // what functions log, and how children died; nothing is logged without
+}
+
+func (o Options) withDefaults() (Options, error) {
+	o.Limits = o.Limits.withDefaults()
+	if o.Overhead <= 0 {
+		o.Overhead = 64 << 20
+	}
+	if o.Children <= 0 {
+		o.Children = runtime.GOMAXPROCS(0)
+	}
+	if o.Overflow <= 0 {
+		o.Overflow = 200 * time.Millisecond
+	}
+	if o.Idle <= 0 {
+		o.Idle = time.Minute
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if len(o.Command) == 0 {
+		path, err := os.Executable()
+		if err != nil {
+			return o, err
+		}
+		o.Command = []string{path, "script-child"}
+	}
+	return o, nil
+}

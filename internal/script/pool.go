@@ -1,0 +1,191 @@
+package script
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+)
+
+// Pool owns the children in which functions run. Its methods may be called at the same time. Each call takes a child for
+// itself: while as many work as may, a call waits, but not for long, since a child beyond that number is started for it
+// then. So a function that hangs for its whole allowance holds up nobody else. Map, which builds indexes, has seats of its
+// own, so that a validator need not wait for a build.
+type Pool struct {
+	o     Options
+	maps  chan struct{} // a seat for each Map that runs
+	slots chan struct{} // and one for each other call
+	extra chan struct{} // and one for each that waited too long
+
+	mu struct {
+		sync.Mutex
+		closed bool
+		idle   []*process // the longest unused first
+		busy   map[*process]struct{}
+	}
+	calls  sync.WaitGroup // running calls, and the reaper
+	closed chan struct{}
+}
+
+// New makes a pool. Children are started when they are needed.
+func New(o Options) (*Pool, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, dberr.Wrap("script.New", err)
+	}
+	p := &Pool{o: o, maps: make(chan struct{}, o.Children), slots: make(chan struct{}, o.Children), extra: make(chan struct{}, 6*o.Children), closed: make(chan struct{})}
+	p.mu.busy = map[*process]struct{}{}
+	p.calls.Go(p.reap)
+	return p, nil
+}
+
+// Close ends all children and waits for running calls, which fail.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	if p.mu.closed {
+		p.mu.Unlock()
+		return nil
+	}
+	p.mu.closed = true
+	idle := p.mu.idle
+	p.mu.idle = nil
+	for c := range p.mu.busy {
+		c.kill(limitDeath)
+	}
+	p.mu.Unlock()
+	close(p.closed)
+	for _, c := range idle {
+		c.end()
+	}
+	p.calls.Wait()
+	return nil
+}
+
+// errClosed is what calls on a closed pool get.
+var errClosed = dberr.New(dberr.Unavailable, "", "The server is shutting down.")
+
+// seat takes a seat, waiting for one, and gives the function that returns it.
+func (p *Pool) seat(ctx context.Context, j *job) (leave func(), err error) {
+	seats := p.slots
+	if j.op == opMap {
+		seats = p.maps
+	}
+	take := func(from chan struct{}) func() { return func() { <-from } }
+	select {
+	case seats <- struct{}{}:
+		return take(seats), nil
+	default:
+	}
+	timer := time.NewTimer(p.o.Overflow)
+	defer timer.Stop()
+	extra := chan struct{}(nil) // nil: not yet
+	for {
+		select {
+		case seats <- struct{}{}:
+			return take(seats), nil
+		case extra <- struct{}{}:
+			return take(p.extra), nil
+		case <-timer.C:
+			extra = p.extra
+		case <-p.closed:
+			return nil, errClosed
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// child gives an idle child, one that knows the realm if there is one, or starts one.
+func (p *Pool) child(name string) (*process, error) {
+	p.mu.Lock()
+	if p.mu.closed {
+		p.mu.Unlock()
+		return nil, errClosed
+	}
+	at := len(p.mu.idle) - 1
+	for i, c := range p.mu.idle {
+		if c.holds(name) {
+			at = i
+		}
+	}
+	if at >= 0 {
+		c := p.mu.idle[at]
+		p.mu.idle = append(p.mu.idle[:at], p.mu.idle[at+1:]...)
+		p.mu.busy[c] = struct{}{}
+		p.mu.Unlock()
+		return c, nil
+	}
+	p.mu.Unlock()
+	c, err := start(p.o)
+	if err != nil {
+		return nil, dberr.Wrap("script.start", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.busy[c] = struct{}{}
+	if p.mu.closed {
+		c.kill(limitDeath) // Close has not seen it
+	}
+	return c, nil
+}
+
+// drop ends a child that is of no use any more.
+func (p *Pool) drop(c *process) {
+	c.end()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.mu.busy, c)
+}
+
+// keep takes back a child that did its work.
+func (p *Pool) keep(c *process) {
+	if c.killed.Load() != 0 || resident(c.cmd.Process.Pid) > p.o.Limits.Memory/2 {
+		p.drop(c) // a late kill hit it, or it has grown: that memory is not needed from now on
+		return
+	}
+	c.idle = time.Now()
+	p.mu.Lock()
+	if p.mu.closed || len(p.mu.idle) >= 2*p.o.Children {
+		p.mu.Unlock()
+		p.drop(c)
+		return
+	}
+	delete(p.mu.busy, c)
+	p.mu.idle = append(p.mu.idle, c)
+	p.mu.Unlock()
+}
+
+// reap ends children that nobody has used for a while.
+func (p *Pool) reap() {
+	ticker := time.NewTicker(max(p.o.Idle/2, 1))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.closed:
+			return
+		case now := <-ticker.C:
+			for _, c := range p.unused(now.Add(-p.o.Idle)) {
+				c.end()
+			}
+		}
+	}
+}
+
+// isClosed tells whether Close was called.
+func (p *Pool) isClosed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.closed
+}
+
+// unused takes the children out that were idle since before a time.
+func (p *Pool) unused(before time.Time) (old []*process) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.mu.idle) > 0 && p.mu.idle[0].idle.Before(before) {
+		old = append(old, p.mu.idle[0])
+		p.mu.idle = p.mu.idle[1:]
+	}
+	return old
+}

@@ -1,0 +1,247 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// startTime is how long a child may take to come up.
+const startTime = 20 * time.Second
+
+// keptRealms is how many realms a child keeps before it forgets the one unused for longest.
+const keptRealms = 16
+
+// process is a child as the pool sees it. One call at a time uses it.
+type process struct {
+	limits Limits
+	most   int64 // resident bytes at which it is killed
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	pipe   *pipe
+	errors *head
+	realms []kept // by time of use, the latest last
+	last   uint64 // number of the newest realm
+	idle   time.Time
+	killed atomic.Int32 // the limit for which it was killed
+}
+
+// kept is a realm that the child holds.
+type kept struct {
+	name   string
+	number uint64
+}
+
+// errDied says that a child is gone.
+var errDied = errors.New("script: the child died")
+
+func start(o Options) (*process, error) {
+	cmd := exec.Command(o.Command[0], o.Command[1:]...)
+	cmd.Env = []string{"TZ=UTC"}
+	p := &process{limits: o.Limits, most: o.Limits.Memory + o.Overhead, cmd: cmd, errors: &head{}}
+	cmd.Stderr = p.errors
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p.stdin, p.pipe = stdin, newPipe(stdout, stdin)
+	timer := time.AfterFunc(startTime, func() { p.kill(limitTime) })
+	defer timer.Stop()
+	var f fields
+	f.number(uint64(o.Limits.Time))
+	f.number(uint64(o.Limits.Memory))
+	f.number(uint64(o.Limits.Stack))
+	f.number(uint64(o.Limits.Output))
+	f.number(uint64(o.Overhead))
+	if err := p.pipe.write(frameHello, f); err != nil {
+		p.end()
+		return nil, err
+	}
+	if kind, _, err := p.pipe.read(largestFrame); err != nil || kind != frameReady {
+		p.end()
+		return nil, errors.Join(errDied, err, errors.New(p.errors.String()))
+	}
+	return p, nil
+}
+
+// kill ends the child at once. The first reason counts.
+func (p *process) kill(why limit) {
+	p.killed.CompareAndSwap(int32(limitNone), int32(why))
+	_ = p.cmd.Process.Kill() // it may have ended already
+}
+
+// end kills the child and waits until it is gone.
+func (p *process) end() {
+	p.kill(limitDeath)
+	_ = p.stdin.Close() // a dead child's pipe
+	_ = p.cmd.Wait()    // its status tells nothing: it was killed
+}
+
+// died tells why the child is gone, as far as it is known.
+func (p *process) died() limit {
+	if why := limit(p.killed.Load()); why != limitNone {
+		return why
+	}
+	return limitDeath
+}
+
+// holds tells whether the child has the realm.
+func (p *process) holds(name string) bool {
+	for _, k := range p.realms {
+		if k.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// load makes sure that the child has the job's realm, and gives its number.
+func (p *process) load(j *job) (uint64, error) {
+	name := j.realm.name(j.flavour)
+	for i, k := range p.realms {
+		if k.name == name {
+			p.realms = append(append(p.realms[:i], p.realms[i+1:]...), k)
+			return k.number, nil
+		}
+	}
+	if len(p.realms) == keptRealms {
+		var f fields
+		f.number(p.realms[0].number)
+		if err := p.pipe.write(frameForget, f); err != nil {
+			return 0, errors.Join(errDied, err)
+		}
+		p.realms = append(p.realms[:0], p.realms[1:]...)
+	}
+	p.last++
+	p.realms = append(p.realms, kept{name, p.last})
+	var f fields
+	f.number(p.last)
+	f.flag(j.flavour == flavourMap)
+	f.flag(j.flavour == flavourReduce)
+	f.bytes(j.realm.Document)
+	f.texts(j.realm.Functions)
+	if err := p.pipe.write(frameRealm, f); err != nil {
+		return 0, errors.Join(errDied, err)
+	}
+	return p.last, nil
+}
+
+// exchange has the child do the units of a job from first on, in inputs, and gives what it reports. With careful, it
+// reports after every unit, so that what a dying child had done is known. An error is errDied, the context's, or one
+// of the list's ends.
+func (p *process) exchange(ctx context.Context, j *job, inputs [][]byte, first int, careful bool) (report, error) {
+	stop := context.AfterFunc(ctx, func() { p.kill(limitDeath) })
+	defer stop()
+	timer := time.AfterFunc(p.limits.patience(), func() { p.kill(limitTime) })
+	defer timer.Stop()
+	defer p.watch()()
+
+	number, err := p.load(j)
+	if err != nil {
+		return report{}, err
+	}
+	size := 256
+	for _, b := range inputs {
+		size += len(b) + 5
+	}
+	f := make(fields, 0, size)
+	f.number(number)
+	f.number(uint64(j.op))
+	f.flag(careful)
+	f.texts(j.function)
+	f.number(uint64(j.index))
+	f.number(uint64(j.width))
+	f.number(uint64(first))
+	f.blobs(j.shared)
+	f.blobs(inputs)
+	if err := p.pipe.write(frameJob, f); err != nil {
+		return report{}, errors.Join(errDied, err)
+	}
+	var done report
+	for {
+		kind, body, err := p.pipe.read(2*p.limits.Output + 1<<20)
+		if err != nil {
+			return done, errors.Join(errDied, err)
+		}
+		if kind == frameWanting || kind == frameOutput {
+			// Reading rows and sending output is the caller's time, not the function's.
+			timer.Stop()
+			if err := p.feed(j.list, body, kind == frameWanting); err != nil {
+				return done, err
+			}
+			timer.Reset(p.limits.patience())
+			continue
+		}
+		part, err := readReport(body)
+		if err != nil || kind != frameUnits && kind != frameDone {
+			return done, errors.Join(errDied, err)
+		}
+		done.outcomes = append(done.outcomes, part.outcomes...)
+		done.logs = append(done.logs, part.logs...)
+		done.stopped = part.stopped
+		if kind == frameDone {
+			return done, nil
+		}
+	}
+}
+
+// watch looks at the child's resident size while it works, and kills it when it is too large. The child looks at itself
+// too, more precisely; this is for the case that it can't. It gives the function that ends the watch and waits for that.
+func (p *process) watch() (end func()) {
+	const between = 10 * time.Millisecond
+	done := make(chan struct{})
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		ticker := time.NewTicker(between)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				if resident(p.cmd.Process.Pid) > p.most {
+					p.kill(limitMemory)
+				}
+			}
+		}
+	})
+	return func() {
+		close(done)
+		wait.Wait()
+	}
+}
+
+// head keeps the beginning of what a child writes to its error stream: the reason of a crash, for the log.
+type head struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+// Write keeps the first bytes.
+func (h *head) Write(b []byte) (int, error) {
+	const most = 1024
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.b) < most {
+		h.b = append(h.b, b[:min(len(b), most-len(h.b))]...)
+	}
+	return len(b), nil
+}
+
+// String gives what was kept.
+func (h *head) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return string(h.b)
+}

@@ -1,0 +1,175 @@
+package script
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// proc reads a file of /proc about a child.
+func proc(t *testing.T, pid int, name string) string {
+	t.Helper()
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// pids gives the children that wait and those that work.
+func pids(p *Pool) (idle, busy []int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.mu.idle {
+		idle = append(idle, c.cmd.Process.Pid)
+	}
+	for c := range p.mu.busy {
+		busy = append(busy, c.cmd.Process.Pid)
+	}
+	return idle, busy
+}
+
+// TestHygiene looks at a child from outside.
+func TestHygiene(t *testing.T) {
+	t.Setenv("SECRET", "x")
+	t.Setenv("TZ", "Asia/Tokyo")
+	inherited, err := syscall.Open("/dev/null", syscall.O_RDONLY, 0) // not closed for children, as Go's would be
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Close(inherited) }()
+	p := newPool(t, Options{Children: 1})
+	if got := rowsOf(t, p, mapping(`function(doc){ emit(new Date(doc.t).getHours(), new Date(2024, 0, 1).getTime()) }`), `{"t":"2024-01-01T05:00:00Z"}`); got != "5 1704067200000\n" {
+		t.Errorf("not UTC: %s", got)
+	}
+	idle, _ := pids(p)
+	if got := proc(t, idle[0], "environ"); got != "TZ=UTC\x00" {
+		t.Errorf("environment: %q", got)
+	}
+	limits := proc(t, idle[0], "limits")
+	for _, name := range []string{"Max open files", "Max file size", "Max core file size"} {
+		_, rest, _ := strings.Cut(limits, name)
+		if f := strings.Fields(rest); len(f) < 2 || f[0] != "0" || f[1] != "0" {
+			t.Errorf("%s: %v", name, f)
+		}
+	}
+	open, err := os.ReadDir("/proc/" + strconv.Itoa(idle[0]) + "/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range open {
+		target, err := os.Readlink("/proc/" + strconv.Itoa(idle[0]) + "/fd/" + e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Name() > "2" && !ofRuntime(target) {
+			t.Errorf("descriptor %s is %s", e.Name(), target)
+		}
+	}
+}
+
+// busyFor gives a map function that works for a while, and does not hang.
+func busyFor() string {
+	return fmt.Sprintf(`function(doc){ for (var i = 0; i < %d; i++); emit(doc.n) }`, 2_000_000/fewer)
+}
+
+// TestStuckChild stops a child in the middle: it does not answer, and can't end itself. The pool kills it and has another do the work.
+func TestStuckChild(t *testing.T) {
+	limits := small()
+	limits.Time = slower * time.Second
+	p := newPool(t, Options{Limits: limits, Children: 1})
+	if got := rowsOf(t, p, mapping(busyFor()), `{"n":1}`); got != "1 null\n" { // brings a child up
+		t.Fatal(got)
+	}
+	result := make(chan string, 1)
+	go func() { result <- rowsOf(t, p, mapping(busyFor()), `{"n":2}`) }()
+	for {
+		if _, busy := pids(p); len(busy) == 1 {
+			if err := syscall.Kill(busy[0], syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+		runtime.Gosched()
+	}
+	if got := <-result; got != "2 null\n" {
+		t.Error(got)
+	}
+}
+
+// TestOrphan holds that a child ends when its pipe does, also in the middle of a function.
+func TestOrphan(t *testing.T) {
+	o, err := Options{Limits: Limits{Time: time.Hour}}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &job{realm: mapping(`function(doc){ for (;;); }`), width: 1}
+	number, err := c.load(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f fields
+	f.number(number)
+	f.number(uint64(opMap))
+	f.flag(true)
+	f.texts(nil)
+	f.number(0)
+	f.number(1)
+	f.number(0)
+	f.blobs(nil)
+	f.blobs(texts(`{}`))
+	if err := c.pipe.write(frameJob, f); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.stdin.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.cmd.Wait(); err != nil { // it would go on for an hour
+		t.Error(err)
+	}
+}
+
+// TestSlowIsNotGuilty has a batch that takes longer than it may although no document does.
+func TestSlowIsNotGuilty(t *testing.T) {
+	limits := small()
+	limits.Time = slower * time.Second
+	p := newPool(t, Options{Limits: limits, Children: 1})
+	docs := make([][]byte, 30)
+	for i := range docs {
+		docs[i] = fmt.Appendf(nil, `{"n":%d}`, i)
+	}
+	began := time.Now()
+	results, err := p.Map(t.Context(), mapping(busyFor()), docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range results {
+		if got := written(r[0]); got != fmt.Sprintf("%d null\n", i) {
+			t.Errorf("document %d: %s", i, got)
+		}
+	}
+	t.Logf("%s for a limit of %s", time.Since(began), limits.Time)
+}
+
+// TestIdle holds that a child that nobody needs ends.
+func TestIdle(t *testing.T) {
+	p := newPool(t, Options{Children: 1, Idle: time.Millisecond})
+	if got := rowsOf(t, p, mapping(`function(doc){ emit(1) }`), `{}`); got != "1 null\n" {
+		t.Fatal(got)
+	}
+	for {
+		if idle, busy := pids(p); len(idle)+len(busy) == 0 {
+			return
+		}
+		runtime.Gosched()
+	}
+}

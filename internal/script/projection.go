@@ -1,0 +1,193 @@
+package script
+
+import (
+	"reflect"
+	"regexp"
+
+	"github.com/dop251/goja"
+	"github.com/dop251/goja/ast"
+	"github.com/dop251/goja/parser"
+
+	"github.com/sectional/sectional/internal/jsonscan"
+)
+
+// projection is the set of members that map functions read of a document; nil: they may look at all of it.
+//
+// Most maps read three members of thirty. Making only those is as good as making the whole document, if the function can't tell:
+// if the parameter stands only where a member of it is read by name, never by itself. Then it can't be enumerated,
+// passed on, compared or written out. A getter on Object.prototype would see it, so code that speaks of prototypes gets whole documents.
+type projection map[string]bool
+
+// tampering is what code must speak of to reach the prototype of all objects, or the function's variables by other means.
+var tampering = regexp.MustCompile(`proto|[dD]efine|constructor|eval|Function|Reflect|Proxy|\\u|\\x`)
+
+// projectionOf finds what the functions of a realm read of a document.
+func projectionOf(functions []string, library []byte) projection {
+	p := projection{}
+	if tampering.Match(library) {
+		return nil
+	}
+	for _, source := range functions {
+		if tampering.MatchString(source) || !p.add(source) {
+			return nil
+		}
+	}
+	return p
+}
+
+// add adds what one function reads. It tells if that can't be seen from the source.
+func (p projection) add(source string) bool {
+	program, err := goja.Parse("", expression(source), parser.WithDisableSourceMaps)
+	if err != nil || len(program.Body) == 0 {
+		return err != nil // what does not compile reads nothing
+	}
+	for _, s := range program.Body[1:] {
+		if _, empty := s.(*ast.EmptyStatement); !empty {
+			return false
+		}
+	}
+	statement, ok := program.Body[0].(*ast.ExpressionStatement)
+	if !ok {
+		return false
+	}
+	e := statement.Expression
+	if s, ok := e.(*ast.SequenceExpression); ok && len(s.Sequence) == 2 {
+		e = s.Sequence[1] // see expression
+	}
+	var parameters *ast.ParameterList
+	var body any
+	switch f := e.(type) {
+	case *ast.FunctionLiteral:
+		parameters, body = f.ParameterList, f.Body
+	case *ast.ArrowFunctionLiteral:
+		parameters, body = f.ParameterList, f.Body
+	default:
+		return false
+	}
+	if len(parameters.List) == 0 && parameters.Rest == nil {
+		return (&reading{into: p}).walk(reflect.ValueOf(body))
+	}
+	if len(parameters.List) != 1 || parameters.Rest != nil || parameters.List[0].Initializer != nil {
+		return false
+	}
+	name, ok := parameters.List[0].Target.(*ast.Identifier)
+	if !ok {
+		return false
+	}
+	return (&reading{name.Name.String(), p}).walk(reflect.ValueOf(body))
+}
+
+// reading walks the tree of a function and notes what is read of its parameter.
+type reading struct {
+	parameter string
+	into      projection
+}
+
+// walk tells if the parameter stands anywhere but before the name of a member.
+func (r *reading) walk(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		if v.IsNil() {
+			return true
+		}
+		if v.Kind() == reflect.Pointer {
+			if done, ok := r.node(v.Interface()); done {
+				return ok
+			}
+		}
+		return r.walk(v.Elem())
+	case reflect.Slice:
+		for i := range v.Len() {
+			if !r.walk(v.Index(i)) {
+				return false
+			}
+		}
+	case reflect.Struct:
+		if id, ok := v.Interface().(ast.Identifier); ok {
+			return r.harmless(&id)
+		}
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() && !r.walk(v.Field(i)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// node looks at the nodes that matter. It tells if that was all there is to look at.
+func (r *reading) node(n any) (done, ok bool) {
+	switch n := n.(type) {
+	case *ast.Identifier:
+		return true, r.harmless(n)
+	case *ast.WithStatement:
+		return true, false
+	case *ast.DotExpression:
+		if r.is(n.Left) {
+			r.into[n.Identifier.Name.String()] = true
+			return true, true
+		}
+		return true, r.walk(reflect.ValueOf(n.Left))
+	case *ast.BracketExpression:
+		member, literal := n.Member.(*ast.StringLiteral)
+		if r.is(n.Left) && literal {
+			r.into[member.Value.String()] = true
+			return true, true
+		}
+	case *ast.CallExpression:
+		return r.gives(n.Callee), false
+	case *ast.TemplateLiteral:
+		return n.Tag != nil && r.gives(n.Tag), false
+	}
+	return false, true
+}
+
+// is tells whether an expression is the parameter.
+func (r *reading) is(e ast.Expression) bool {
+	id, ok := e.(*ast.Identifier)
+	return ok && id.Name.String() == r.parameter
+}
+
+// gives tells whether calling the expression gives the parameter away, as `this`.
+func (r *reading) gives(callee ast.Expression) bool {
+	switch c := callee.(type) {
+	case *ast.DotExpression:
+		return r.is(c.Left)
+	case *ast.BracketExpression:
+		return r.is(c.Left)
+	}
+	return false
+}
+
+// harmless tells whether a name is neither the parameter nor another way to it.
+func (r *reading) harmless(id *ast.Identifier) bool {
+	name := id.Name.String()
+	return name != r.parameter && name != "arguments" && name != "eval"
+}
+
+// decodeOnly makes a frozen object of the members that p names.
+func (r *realm) decodeOnly(document []byte, p projection) (goja.Value, error) {
+	if jsonscan.KindOf(document) != jsonscan.Object {
+		return r.decode(document, frozen)
+	}
+	o := r.rt.NewObject()
+	var buffer [64]byte
+	for m := jsonscan.MembersOf(document); ; {
+		quoted, value, ok := m.Next()
+		if !ok {
+			return r.call(r.builtins.prevent, o)
+		}
+		name := jsonscan.Text(buffer[:0], quoted)
+		if !p[string(name)] {
+			continue
+		}
+		d := decoder{r: r, text: string(value), how: frozen}
+		v, err := d.whole()
+		if err == nil {
+			err = o.DefineDataProperty(string(name), v, goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_TRUE)
+		}
+		if err != nil {
+			return r.decode(document, frozen) // a member stands twice
+		}
+	}
+}
