@@ -79,6 +79,8 @@ func run(ctx context.Context, parent, only string, quick bool) (err error) {
 		{"memory of an idle server", b.idle},
 		{"bulk loading", b.bulkLoad},
 		{"single documents", b.documentsAndFeed},
+		{"queries over indexes", b.indexes},
+		{"writes beside indexes", b.indexedWrites},
 		{"a million documents", b.many},
 	} {
 		if !strings.Contains(part.name, only) {

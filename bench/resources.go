@@ -151,6 +151,9 @@ func (b *bench) many(ctx context.Context) (err error) {
 	if err := b.growth(s); err != nil {
 		return err
 	}
+	if err := b.indexesOfMany(ctx, s); err != nil {
+		return err
+	}
 	start := time.Now()
 	if _, err := ask(s.Address, "DELETE", "/many", nil); err != nil {
 		return err

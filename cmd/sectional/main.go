@@ -13,6 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/script"
 	"github.com/sectional/sectional/internal/server"
 )
 
@@ -24,6 +25,7 @@ type commands struct {
 	Serve   serve   `cmd:"" help:"Run the server."`
 	Check   check   `cmd:"" help:"Read all data and report what is wrong with it."`
 	Version printer `cmd:"" help:"Print the version."`
+	Child   child   `cmd:"" name:"script-child" hidden:"" help:"Run design functions for a server, which starts this itself."`
 }
 
 type serve struct {
@@ -56,6 +58,11 @@ func (c *check) Run() error {
 	defer stop()
 	return server.Check(ctx, c.Data, os.Stdout)
 }
+
+type child struct{}
+
+// Run runs design functions until the server that started it is gone.
+func (child) Run() error { return script.Child(os.Stdin, os.Stdout) }
 
 type printer struct{}
 

@@ -54,7 +54,7 @@ var fields = []field{
 var mapOfQuery = field{[]string{"views", "", "map"}, isObject, "object"}
 
 // checkDesign refuses a design document whose known members have the wrong
-// form. Functions are not compiled here.
+// form. Functions are compiled by checkFunctions.
 func checkDesign(body []byte, partitioned bool) error {
 	language, _ := js.Member(body, "language")
 	for _, f := range fields {

@@ -14,16 +14,32 @@ import (
 // UsersDB is the database whose documents are users.
 const UsersDB = "_users"
 
-// Rules admits edits. It implements store.Admission.
+// Options join the rules to the rest of the server.
+type Options struct {
+	Auth *auth.Authenticator
+	// Functions runs design functions; without it nothing passes that they
+	// would have to see.
+	Functions Functions
+	// Cloudant tells whether Cloudant's limits hold for design documents; nil:
+	// they do not.
+	Cloudant func() bool
+}
+
+// Rules admits edits. It implements store.Admission and store.Validation.
 type Rules struct {
-	auth     *auth.Authenticator
+	o        Options
 	security sync.Map // name of a database → *parsedSecurity
 }
 
 var _ store.Admission = (*Rules)(nil)
 
 // New makes the rules.
-func New(a *auth.Authenticator) *Rules { return &Rules{auth: a} }
+func New(o Options) *Rules {
+	if o.Cloudant == nil {
+		o.Cloudant = func() bool { return false }
+	}
+	return &Rules{o: o}
+}
 
 // Admit checks an edit and may change it: a user's password becomes its
 // verifier.
@@ -53,7 +69,15 @@ func (r *Rules) admitDesign(ctx context.Context, d *store.Database, e *document.
 	if e.Deleted {
 		return nil
 	}
-	return checkDesign(e.Body, d.Partitioned())
+	if err := checkDesign(e.Body, d.Partitioned()); err != nil {
+		return err
+	}
+	if r.o.Cloudant() {
+		if err := checkCloudant(ctx, d, e.ID, e.Body); err != nil {
+			return err
+		}
+	}
+	return r.checkFunctions(ctx, e.Body)
 }
 
 // admitUser applies the rules of _users.
@@ -73,7 +97,7 @@ func (r *Rules) admitUser(ctx context.Context, d *store.Database, e *document.Ed
 	if before != nil && !before.Deleted {
 		w.Old = before.Body
 	}
-	body, err := r.auth.BeforeUserWrite(ctx, w)
+	body, err := r.o.Auth.BeforeUserWrite(ctx, w)
 	if err != nil {
 		return err
 	}

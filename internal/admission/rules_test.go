@@ -30,7 +30,7 @@ func newWorld(t *testing.T) *world {
 	e, err := pebblekv.Open(pebblekv.Options{Dir: "data", FS: vfs.NewMem()})
 	must(t, err)
 	w := &world{t: t, users: &Users{}}
-	w.rules = New(auth.New(auth.Options{Config: c, Users: w.users}))
+	w.rules = New(Options{Auth: auth.New(auth.Options{Config: c, Users: w.users})})
 	w.store, err = store.Open(context.Background(), e, store.Options{Admission: w.rules, Idle: true})
 	must(t, err)
 	w.users.Use(w.store)

@@ -8,5 +8,6 @@
 // ends at is one to go on from. It knows nothing of HTTP, JSON, selectors or
 // scripts: rows go to a Sink, and a Filter is a function.
 //
-// Begin reading at Feed.Run; page.go reads the feed, lookup.go documents by id, wait.go waits.
+// Begin reading at Feed.Run; page.go reads the feed, lookup.go documents by id,
+// judge.go asks a filter about a page at a time, wait.go waits.
 package changes

@@ -31,6 +31,7 @@ type Feed struct {
 	IDs    []document.ID // if not nil, these documents only
 	Design bool          // design documents only
 	Filter Filter        // nil lets everything pass
+	Judge  Judge         // a filter that decides about many changes at once; nil for none
 
 	// Heartbeat is the longest silence; 0 for no heartbeats. Without them, a
 	// feed that has had no row for Timeout ends.

@@ -59,16 +59,13 @@ type run struct {
 	shown  time.Time // when the last row was shown
 	change store.Change
 	wanted map[document.ID]bool
+	taken  []awaiting // by the judge, of the page at hand
 }
 
 // read gives the sink everything there is at present, or up to the limit.
 func (u *run) read(ctx context.Context) error {
 	for {
-		over := false
-		err := u.src.View(ctx, func(r Reader) (err error) {
-			over, err = u.page(r)
-			return err
-		})
+		over, err := u.step(ctx)
 		if err != nil {
 			return err
 		}
@@ -89,6 +86,18 @@ func (u *run) read(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// step gives the sink a page and reports whether the pass is over.
+func (u *run) step(ctx context.Context) (over bool, err error) {
+	if u.Judge != nil {
+		return u.judged(ctx)
+	}
+	err = u.src.View(ctx, func(r Reader) (err error) {
+		over, err = u.page(r)
+		return err
+	})
+	return over, err
 }
 
 // page reads one page and reports whether the pass is over.
@@ -207,6 +216,14 @@ func (u *run) show(r Reader, c *store.Change) (full bool, err error) {
 			return false, err
 		}
 	}
+	if u.Judge != nil {
+		return u.take(r, c, revs)
+	}
+	return u.tell(r, c, revs)
+}
+
+// tell gives a change that passed to the sink.
+func (u *run) tell(r Reader, c *store.Change, revs []document.Rev) (full bool, err error) {
 	u.rows++
 	u.left--
 	u.shown = time.Now()

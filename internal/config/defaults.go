@@ -1,10 +1,12 @@
 package config
 
+import "maps"
+
 // defaults gives a fresh layer of the built-in values, under CouchDB's names
 // where CouchDB has the setting. What CouchDB leaves unset is unset here, since
 // _config shows it.
 func defaults() layer {
-	return layer{
+	l := layer{
 		"admins": {},
 		"attachments": {
 			"compressible_types": "text/*, application/javascript, application/json, application/xml",
@@ -23,6 +25,53 @@ func defaults() layer {
 			"require_valid_user":               "false",
 			"require_valid_user_except_for_up": "false",
 		},
+		"couchdb": {
+			"default_security":           "admin_only",
+			"max_attachment_size":        "1073741824",
+			"max_bulk_docs_count":        "10000",
+			"max_bulk_get_count":         "10000",
+			"max_document_id_length":     "infinity",
+			"max_document_size":          "8000000",
+			"max_partition_size":         "0",
+			"os_process_timeout":         "5000",
+			"single_node":                "true",
+			"users_db_security_editable": "false",
+		},
+		"jwt_auth": {
+			"required_claims":  "exp",
+			"roles_claim_name": "_couchdb.roles",
+		},
+		"log": {
+			"level":  "info",
+			"writer": "stderr",
+		},
+		"purge": {
+			"max_document_id_number": "100",
+			"max_revisions_number":   "1000",
+		},
+		"sectional": {
+			"keep_beaten": "600",
+			"view_wait":   "5",
+			"limits":      "couchdb",
+			"render":      "true",
+		},
+		"ssl": {
+			"enable": "false",
+			"port":   "6984",
+		},
+		"uuids": {
+			"algorithm": "sequential",
+			"max_count": "1000",
+		},
+	}
+	maps.Copy(l, callerDefaults())
+	maps.Copy(l, functionDefaults())
+	return l
+}
+
+// callerDefaults are those of who may call, and from where.
+func callerDefaults() layer {
+	return layer{
 		"chttpd_auth": {
 			"allow_persistent_cookies": "true",
 			"auth_cache_size":          "10000",
@@ -48,40 +97,18 @@ func defaults() layer {
 			"credentials": "false",
 			"max_age":     "600",
 		},
-		"couchdb": {
-			"default_security":           "admin_only",
-			"max_attachment_size":        "1073741824",
-			"max_bulk_docs_count":        "10000",
-			"max_bulk_get_count":         "10000",
-			"max_document_id_length":     "infinity",
-			"max_document_size":          "8000000",
-			"max_partition_size":         "0",
-			"single_node":                "true",
-			"users_db_security_editable": "false",
+	}
+}
+
+// functionDefaults are those of design functions, beside [couchdb]
+// os_process_timeout.
+func functionDefaults() layer {
+	return layer{
+		"query_server_config": {
+			"os_process_idle_limit": "300",
 		},
-		"jwt_auth": {
-			"required_claims":  "exp",
-			"roles_claim_name": "_couchdb.roles",
-		},
-		"log": {
-			"level":  "info",
-			"writer": "stderr",
-		},
-		"purge": {
-			"max_document_id_number": "100",
-			"max_revisions_number":   "1000",
-		},
-		"sectional": {
-			"keep_beaten": "600",
-			"limits":      "couchdb",
-		},
-		"ssl": {
-			"enable": "false",
-			"port":   "6984",
-		},
-		"uuids": {
-			"algorithm": "sequential",
-			"max_count": "1000",
+		"quickjs": {
+			"memory_limit_bytes": "268435456",
 		},
 	}
 }

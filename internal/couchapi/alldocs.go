@@ -103,11 +103,18 @@ func (r *request) readQueries() ([]listQuery, error) {
 
 // bodyMembers gives the members of a body that is a JSON object or nothing.
 func (r *request) bodyMembers() ([]document.Member, error) {
-	raw, err := r.jsonBody()
+	_, members, err := r.rawMembers()
+	return members, err
+}
+
+// rawMembers is bodyMembers and gives the body, too; nil for an empty one.
+func (r *request) rawMembers() (raw []byte, members []document.Member, err error) {
+	raw, err = r.jsonBody()
 	if err != nil || len(raw) == 0 {
-		return nil, err
+		return nil, nil, err
 	}
-	return membersOf(raw)
+	members, err = membersOf(raw)
+	return raw, members, err
 }
 
 // lister makes the lister of a query, whose stream the caller sets.

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jsonscan"
 )
 
@@ -15,11 +16,28 @@ var (
 	noTime         = []string{"0"}
 )
 
-// set sets a header of the answer. The name must be in canonical form.
-func (r *request) set(name, value string) { r.w.Header()[name] = []string{value} }
+// set sets a header of the answer. The name must be in canonical form. The
+// first values lie in the request, so that they cost no allocations.
+func (r *request) set(name, value string) {
+	values := []string(nil)
+	if r.used < len(r.values) {
+		values = r.values[r.used : r.used+1 : r.used+1]
+		r.used++
+	} else {
+		values = make([]string, 1)
+	}
+	values[0] = value
+	r.w.Header()[name] = values
+}
 
 // etag sets the ETag header to the quoted value.
 func (r *request) etag(value string) { r.set("Etag", `"`+value+`"`) }
+
+// etagOf sets the ETag header to a revision.
+func (r *request) etagOf(rev document.Rev) {
+	b := append(make([]byte, 0, 64), '"')
+	r.set("Etag", string(append(rev.AppendText(b), '"')))
+}
 
 // location sets the Location header to the address of a path below the server.
 func (r *request) location(parts ...string) { r.set("Location", r.url(parts...)) }
@@ -72,14 +90,14 @@ func (r *request) bytes(status int, contentType string, body []byte) error {
 func (r *request) begin(status, length int) {
 	h := r.w.Header()
 	if length >= 0 && status != http.StatusNotModified && status != http.StatusNoContent {
-		h["Content-Length"] = []string{strconv.Itoa(length)}
+		r.set("Content-Length", strconv.Itoa(length))
 	}
 	if h["Cache-Control"] == nil {
 		h["Cache-Control"] = mustRevalidate
 	}
 	h["X-Couchdb-Body-Time"] = noTime
 	if r.bodyTime > 0 {
-		h["X-Couchdb-Body-Time"] = []string{strconv.FormatInt(r.bodyTime.Milliseconds(), 10)}
+		r.set("X-Couchdb-Body-Time", strconv.FormatInt(r.bodyTime.Milliseconds(), 10))
 	}
 	if prefer := r.http.Header["Prefer"]; prefer != nil && prefer[0] == "return=minimal" {
 		minimize(h)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
@@ -16,7 +17,12 @@ import (
 	"github.com/sectional/sectional/internal/admission"
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/index/view"
+	"github.com/sectional/sectional/internal/index/view/viewjs"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/script"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -46,21 +52,31 @@ func newTestAPI(t testing.TB, settings ...config.Setting) *testAPI {
 	must(t, err)
 	users := &admission.Users{}
 	who := auth.New(auth.Options{Config: c, Users: users})
-	rules := admission.New(who)
-	s, err := store.Open(context.Background(), e, store.Options{Admission: rules, Idle: true})
+	scripts, err := script.New(script.Options{Limits: script.Limits{Time: c.Snapshot().Duration("couchdb", "os_process_timeout", time.Millisecond, 5*time.Second)}})
 	must(t, err)
+	rules := admission.New(admission.Options{Auth: who, Functions: scripts, Cloudant: func() bool {
+		limits, _ := c.Get("sectional", "limits")
+		return limits == "cloudant"
+	}})
+	views := view.New(viewjs.New(scripts))
+	indexes := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, views}})
+	s, err := store.Open(context.Background(), e, store.Options{Admission: rules, Indexer: indexes, Idle: true})
+	must(t, err)
+	must(t, indexes.Start(context.Background(), s))
 	users.Use(s)
 	done := make(chan struct{})
 	a := &testAPI{t: t, store: s, config: c, stop: func() { close(done) }}
-	a.API = New(Options{Store: s, Auth: who, Rules: rules, Config: c, Version: "test", Done: done})
+	a.API = New(Options{Store: s, Auth: who, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Version: "test", Done: done})
 	must(t, a.MakeSystemDatabases(context.Background()))
 	t.Cleanup(func() {
 		a.Wait()
 		users.Close()
+		indexes.Close()
 		if err := s.Check(context.Background()); err != nil {
 			t.Errorf("the store is not sound at the end: %v", err)
 		}
 		must(t, s.Close())
+		must(t, scripts.Close())
 		must(t, e.Close())
 	})
 	return a
@@ -126,6 +142,19 @@ func (w answer) json() map[string]any {
 		w.t.Fatalf("no object: %s", w.Body)
 	}
 	return m
+}
+
+// list gives the body's objects.
+func (w answer) list() (list []map[string]any) {
+	w.t.Helper()
+	elements, ok := fromJSON(w.t, w.Body).([]any)
+	if !ok {
+		w.t.Fatalf("no array: %s", w.Body)
+	}
+	for _, e := range elements {
+		list = append(list, e.(map[string]any))
+	}
+	return list
 }
 
 func fromJSON(t testing.TB, s string) any {

@@ -17,6 +17,9 @@ var errNoAttachment = dberr.New(dberr.NotFound, "not_found", "Document is missin
 
 // getAttachment answers GET and HEAD of an attachment.
 func getAttachment(r *request) error {
+	if r.redirectDesign() {
+		return nil
+	}
 	if strings.HasPrefix(r.docID(), "_local/") {
 		return errLocalAtts
 	}

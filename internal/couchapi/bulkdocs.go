@@ -144,7 +144,6 @@ func (b *batch) appendResults(dst []byte) []byte {
 
 // appendFailed appends the result of a document that was refused.
 func appendFailed(dst []byte, id document.ID, rev document.Rev, err error) []byte {
-	_, word, reason := words(err)
 	dst = append(dst, `{"id":`...)
 	dst = appendString(dst, string(id))
 	if !rev.IsZero() {
@@ -152,11 +151,7 @@ func appendFailed(dst []byte, id document.ID, rev document.Rev, err error) []byt
 		dst = rev.AppendText(dst)
 		dst = append(dst, '"')
 	}
-	dst = append(dst, `,"error":`...)
-	dst = appendString(dst, word)
-	dst = append(dst, `,"reason":`...)
-	dst = appendString(dst, reason)
-	return append(dst, '}')
+	return append(append(dst, ','), appendFailure(nil, err)[1:]...)
 }
 
 // appendRefusal appends the answer to an atomic batch of which nothing is

@@ -131,10 +131,11 @@ var changesFeeds = map[string]changesFeed{
 // databaseChanges answers GET and POST /{db}/_changes and the same of a
 // partition.
 func databaseChanges(r *request) error {
+	var raw []byte
 	var body []document.Member
 	if r.method == http.MethodPost {
 		var err error
-		if body, err = r.bodyMembers(); err != nil {
+		if raw, body, err = r.rawMembers(); err != nil {
 			return err
 		}
 	}
@@ -150,7 +151,7 @@ func databaseChanges(r *request) error {
 	longest := r.api.settings.Value().changesTimeout
 	q.Heartbeat, q.Timeout = min(q.Heartbeat, longest), min(q.Timeout, longest)
 	rows := &changesRows{q: &q, layout: feed.layout, rowStream: rowStream{form: q.form}}
-	if err := r.changesFilter(&q, rows, body); err != nil {
+	if err := r.changesFilter(&q, rows, raw, body); err != nil {
 		return err
 	}
 	if err := r.changesSince(&q); err != nil {

@@ -266,14 +266,13 @@ func TestFilterFunctions(t *testing.T) {
 	a.do("PUT", "/db/_design/f", `{"filters":{"min":"function(){return true}"}}`).want(201, "")
 	a.do("PUT", "/db/_design/v", `{"views":{"even":{"map":"function(){}"}}}`).want(201, "")
 	for query, want := range map[string]string{
-		"filter=f/min":              "501 " + noFilters,
-		"filter=_view&view=v/even":  "501 " + noFilters,
 		"filter=f/none":             "404 missing json key: none",
 		"filter=v/even":             "404 missing json key: filters",
 		"filter=none/min":           "404 missing",
 		"filter=_view&view=v/none":  "404 missing json key: none",
 		"filter=_view&view=none/v":  "404 missing",
 		"filter=_view&view=f/views": "404 missing json key: views",
+		"filter=_view&view=v":       "400 `view` must be of the form `designname/viewname`",
 	} {
 		w := a.do("GET", "/db/_changes?"+query, "")
 		if got := fmt.Sprintf("%d %v", w.Status, w.json()["reason"]); got != want {

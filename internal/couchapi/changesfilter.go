@@ -13,14 +13,12 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// noFilters is the reason for filters that are functions.
-const noFilters = "Filter functions are not implemented."
-
 // filterRequest is what a filter is made from.
 type filterRequest struct {
 	*request
 	q    *changesQuery
 	rows *changesRows
+	raw  []byte // the body, nil for none
 	body []document.Member
 }
 
@@ -36,8 +34,8 @@ var changesFilters = map[string]func(f *filterRequest) error{
 }
 
 // changesFilter sets up the filter that the query names.
-func (r *request) changesFilter(q *changesQuery, rows *changesRows, body []document.Member) error {
-	f := &filterRequest{r, q, rows, body}
+func (r *request) changesFilter(q *changesQuery, rows *changesRows, raw []byte, body []document.Member) error {
+	f := &filterRequest{r, q, rows, raw, body}
 	switch {
 	case q.filter == "":
 		return nil
@@ -50,7 +48,7 @@ func (r *request) changesFilter(q *changesQuery, rows *changesRows, body []docum
 	if !ok || strings.Contains(name, "/") {
 		return badChanges("`filter` must be of the form `designname/filtername`")
 	}
-	return f.function(ddoc, "filters", name)
+	return f.byFunction(ddoc, name)
 }
 
 // byView is the filter by a view's map function.
@@ -62,34 +60,7 @@ func (f *filterRequest) byView() error {
 	if !ok || strings.Contains(name, "/") {
 		return badChanges("`view` must be of the form `designname/viewname`")
 	}
-	return f.function(ddoc, "views", name)
-}
-
-// function refuses a filter that is a function of a design document, after
-// what CouchDB finds amiss with it.
-func (f *filterRequest) function(ddoc, kind, name string) error {
-	id, err := document.ParseID("_design/"+ddoc, 0)
-	if err != nil {
-		return err
-	}
-	return f.db.Whole().View(f.ctx(), func(r *store.Reader) error {
-		rev, err := r.Winner(id)
-		if err != nil {
-			return err
-		}
-		functions, ok := jsonscan.Member(rev.Body, kind)
-		if !ok {
-			return missingKey(kind)
-		}
-		if _, ok := jsonscan.Member(functions, name); !ok {
-			return missingKey(name)
-		}
-		return notImplemented(noFilters)
-	})
-}
-
-func missingKey(name string) error {
-	return dberr.New(dberr.NotFound, "not_found", "missing json key: %s", name)
+	return f.byMap(ddoc, name)
 }
 
 // byID is the filter by ids. Ids that no document can have are let pass: they

@@ -66,6 +66,13 @@ type changesRows struct {
 		tree *document.Tree // nil if it was not read
 		rev  *store.Revision
 	}
+	kept map[store.Seq]keptWinner // what a judge has read for the rows to come; nil without one
+}
+
+// keptWinner is a winner that was read before the row that shows it.
+type keptWinner struct {
+	tree *document.Tree
+	rev  *store.Revision
 }
 
 // Row implements changes.Sink.
@@ -165,6 +172,10 @@ func (c *changesRows) doc(v changes.Reader, row *changes.Row, tail string) error
 func (c *changesRows) read(v changes.Reader, row *changes.Row) (*store.Revision, error) {
 	if c.winner.rev != nil && c.winner.seq == row.Seq {
 		return c.winner.rev, nil
+	}
+	if k, ok := c.kept[row.Seq]; ok {
+		c.winner.seq, c.winner.rev, c.winner.tree = row.Seq, k.rev, k.tree
+		return k.rev, nil
 	}
 	c.winner.rev, c.winner.tree = nil, nil
 	var rev *store.Revision

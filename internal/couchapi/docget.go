@@ -70,7 +70,7 @@ func (r *request) plain(id document.ID) error {
 		if err != nil {
 			return err
 		}
-		r.etag(rev.Rev.String())
+		r.etagOf(rev.Rev)
 		*buf = couchwire.AppendDocument((*buf)[:0], &out, couchwire.Form{})
 		return nil
 	})
@@ -102,7 +102,7 @@ func (r *request) single(id document.ID, o *readOptions) error {
 		return err
 	}
 	if !f.meta {
-		r.etag(f.Rev.String())
+		r.etagOf(f.Rev)
 		if r.notModified() {
 			return nil
 		}

@@ -193,7 +193,7 @@ func (r *request) answerWritten(id document.ID, rev document.Rev, w written) err
 		})
 	}
 	if w.etag {
-		r.etag(rev.String())
+		r.etagOf(rev)
 	}
 	if w.location && w.name != "" {
 		r.location(r.db.Name(), string(id), w.name)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/script"
 )
 
 // wire is how a kind of error looks over HTTP: its status, and the word for
@@ -68,6 +69,20 @@ func words(err error) (status int, word, reason string) {
 	return status, word, reason
 }
 
+// appendFailure appends {"error":…,"reason":…} for an error. The reason is as
+// words gives it, but for a design function that gave none in words: then it is
+// the JSON that the function gave.
+func appendFailure(dst []byte, err error) []byte {
+	_, word, reason := words(err)
+	var thrown *script.Thrown
+	if !errors.As(err, &thrown) {
+		return appendError(dst, word, reason)
+	}
+	dst = appendString(append(dst, `{"error":`...), word)
+	dst = append(append(dst, `,"reason":`...), thrown.Reason...)
+	return append(dst, '}')
+}
+
 // appendError appends {"error":…,"reason":…}.
 func appendError(dst []byte, word, reason string) []byte {
 	dst = append(dst, `{"error":`...)
@@ -80,11 +95,11 @@ func appendError(dst []byte, word, reason string) []byte {
 // out yet, else as a last line, after which the connection is cut, so that
 // nobody takes the half for the whole.
 func (r *request) fail(err error) {
-	status, word, reason := words(err)
+	status, _, reason := words(err)
 	r.logFailure(status, err)
 	if r.out != nil && !r.out.abandon() || r.out == nil && r.status != 0 {
 		if !r.head && r.ctx().Err() == nil {
-			line := append(appendError([]byte("\n"), word, reason), '\n')
+			line := append(appendFailure([]byte("\n"), err), '\n')
 			_ = r.write(line) // the client may be gone; the connection is cut in any case
 			_ = http.NewResponseController(r.w).Flush()
 		}
@@ -99,7 +114,7 @@ func (r *request) fail(err error) {
 	if status == http.StatusUnauthorized {
 		status = r.challenge(reason)
 	}
-	_ = r.json(status, appendError(nil, word, reason)) // nobody is left to tell
+	_ = r.json(status, appendFailure(nil, err)) // nobody is left to tell
 }
 
 // challenge sets the headers that go with a 401, which may make a redirection
@@ -130,7 +145,11 @@ func (r *request) logFailure(status int, err error) {
 	if status < 500 || status == http.StatusNotImplemented || errors.Is(err, context.Canceled) {
 		return
 	}
-	r.api.log.LogAttrs(r.ctx(), slog.LevelError, "request failed",
+	level := slog.LevelError
+	if e := (*dberr.Error)(nil); errors.As(err, &e) && (e.Kind == dberr.Internal || e.Kind == dberr.Timeout) && e.Code != "" {
+		level = slog.LevelInfo // a design function's fault, which the client is told in full
+	}
+	r.api.log.LogAttrs(r.ctx(), level, "request failed",
 		slog.String("method", r.http.Method), slog.String("path", r.http.URL.Path),
 		slog.Int("status", status), slog.String("request", string(r.id[:])), slog.Any("cause", err))
 }

@@ -25,6 +25,8 @@ type metrics struct {
 	docReads, docWrites, bulk atomic.Uint64
 	// partitionLists and partitionTimeouts count lists of one partition.
 	partitionLists, partitionTimeouts atomic.Uint64
+	// partitionViews and partitionViewTimeouts count views of one partition.
+	partitionViews, partitionViewTimeouts atomic.Uint64
 
 	requests, latency, open *prometheus.Desc
 }

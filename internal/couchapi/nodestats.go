@@ -42,6 +42,8 @@ func (m *metrics) statsTree() branch {
 				"bulk_requests":               counter(m.bulk.Load(), "number of bulk requests"),
 				"clients_requesting_changes":  metric{m.feeds.Load(), "counter", "number of clients for continuous _changes"},
 				"partition_all_docs_requests": counter(m.partitionLists.Load(), "number of partition HTTP _all_docs requests"),
+				"partition_view_requests":     counter(m.partitionViews.Load(), "number of partition HTTP view requests"),
+				"partition_view_timeouts":     counter(m.partitionViewTimeouts.Load(), "number of partition HTTP view requests that took too long"),
 				"partition_all_docs_timeouts": counter(m.partitionTimeouts.Load(), "number of partition HTTP _all_docs requests that took too long"),
 			},
 			"httpd_request_methods": methods,

@@ -99,8 +99,8 @@ func TestPartitionRules(t *testing.T) {
 		{"POST " + f + `/_bulk_get {"docs":[]}`, 404, missing},
 		{"GET " + f + "/_local_docs", 404, missing},
 		{"GET " + f + "/_design_docs", 404, missing},
-		{"POST " + f + "/_find {}", 501, "not_implemented: " + noMango},
-		{"GET " + f + "/_design/v/_view/v", 501, "not_implemented: " + noViews},
+		{"POST " + f + "/_find {}", 400, "missing_required_key: Missing required key: selector"},
+		{"GET " + f + "/_design/v/_view/v", 404, "not_found: missing_named_view"},
 
 		// Ordinary and missing databases.
 		{"GET /plain/_partition/p", 400, noParts},

@@ -39,7 +39,10 @@ type request struct {
 	status   int   // of the answer, 0 before it began
 	sent     int64 // bytes of the body
 	out      *stream
+	rewrites int // how often it was rewritten
 	id       [10]byte
+	values   [4]string // of the answer's headers that differ from request to request; see set
+	used     int       // of values
 }
 
 // ctx is the context of the request; the caller is in it.

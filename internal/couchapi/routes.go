@@ -4,18 +4,16 @@ import "slices"
 
 // allRoutes is the whole surface.
 func allRoutes() []route {
-	return slices.Concat(serverRoutes(), nodeRoutes(), databaseRoutes(), designRoutes(), documentRoutes(), listingRoutes())
+	return slices.Concat(serverRoutes(), nodeRoutes(), databaseRoutes(), designRoutes(), functionRoutes(), viewRoutes(), mangoRoutes(), documentRoutes(), listingRoutes())
 }
 
 // Why parts of the surface are not built. Each sentence is the reason that
 // clients see, and has its numbered line in docs/DIFFERENCES.md.
 const (
-	noViews       = "Views are not implemented."
-	noMango       = "Mango queries and indexes are not implemented."
 	noSearch      = "Full-text search is not implemented."
 	noNouveau     = "Nouveau search is not implemented."
 	noGeo         = "Geo queries are not implemented."
-	noRender      = "Show, list, update and rewrite functions are not implemented."
+	noRender      = "Show, list and rewrite functions are switched off."
 	noReplicator  = "The replicator is not implemented: replicate with a client that pulls and pushes."
 	noReshard     = "Databases have no shards that could be split."
 	noDashboard   = "The dashboard is not built in."
@@ -116,12 +114,6 @@ func designRoutes() []route {
 	var rows []route
 	for _, at := range []string{"/{db}", "/{db}/_partition/{partition}"} {
 		rows = append(rows,
-			route{methods: "POST", pattern: at + "/_find", rights: memberOrHead, class: classQuery, missing: noMango},
-			route{methods: "POST", pattern: at + "/_explain", rights: member, class: classQuery, missing: noMango},
-			route{methods: "GET,POST", pattern: at + "/_index", rights: member, class: classQuery, missing: noMango},
-			route{methods: "GET,POST", pattern: at + "/_design/{ddoc}/_view/{view}", rights: member, class: classQuery, missing: noViews},
-			route{methods: "POST", pattern: at + "/_design/{ddoc}/_view/{view}/queries", rights: member, class: classQuery, missing: noViews},
-			route{methods: "GET", pattern: at + "/_design/{ddoc}/_info", rights: member, class: classQuery, missing: noViews},
 			route{methods: "GET,POST", pattern: at + "/_design/{ddoc}/_search/{index}", rights: member, class: classQuery, missing: noSearch},
 			route{methods: "GET", pattern: at + "/_design/{ddoc}/_search_info/{index}", rights: member, class: classQuery, missing: noSearch},
 			route{methods: "GET", pattern: at + "/_design/{ddoc}/_search_disk_size/{index}", rights: member, class: classQuery, missing: noSearch},
@@ -129,14 +121,7 @@ func designRoutes() []route {
 			route{methods: "GET", pattern: at + "/_design/{ddoc}/_nouveau_info/{index}", rights: member, class: classQuery, missing: noNouveau},
 			route{methods: "GET,POST", pattern: at + "/_design/{ddoc}/_geo/{index}", rights: member, class: classQuery, missing: noGeo},
 			route{methods: "GET", pattern: at + "/_design/{ddoc}/_geo_info/{index}", rights: member, class: classQuery, missing: noGeo},
-			route{methods: "*", pattern: at + "/_design/{ddoc}/_show/{path...}", rights: member, class: classQuery, missing: noRender},
-			route{methods: "*", pattern: at + "/_design/{ddoc}/_list/{path...}", rights: member, class: classQuery, missing: noRender},
-			route{methods: "*", pattern: at + "/_design/{ddoc}/_update/{path...}", rights: member, class: classWrite, missing: noRender},
-			route{methods: "*", pattern: at + "/_design/{ddoc}/_rewrite/{path...}", rights: member, class: classQuery, missing: noRender},
 		)
 	}
-	return append(rows,
-		route{methods: "DELETE", pattern: "/{db}/_index/{path...}", rights: dbOwner, class: classAdmin, missing: noMango},
-		route{methods: "POST", pattern: "/{db}/_index/_bulk_delete", rights: dbOwner, class: classAdmin, missing: noMango},
-	)
+	return rows
 }

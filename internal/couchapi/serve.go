@@ -12,6 +12,8 @@ import (
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -20,7 +22,11 @@ type Options struct {
 	Store   *store.Store
 	Auth    *auth.Authenticator
 	Rules   *admission.Rules
+	Scripts Scripts // runs design functions
 	Config  *config.Config
+	// Indexes are the indexes of all databases, those that Store was opened with.
+	Indexes *index.Indexes
+	Views   *view.Kind       // one of their kinds
 	Log     *slog.Logger     // nil: no log
 	Now     func() time.Time // nil: time.Now
 	Version string           // of Sectional
@@ -42,7 +48,10 @@ type API struct {
 	store    *store.Store
 	auth     *auth.Authenticator
 	rules    *admission.Rules
+	scripts  Scripts
 	config   *config.Config
+	indexes  *index.Indexes
+	views    *view.Kind
 	settings *config.Derived[*settings]
 	log      *slog.Logger
 	now      func() time.Time
@@ -71,7 +80,7 @@ func New(o Options) *API {
 		o.Done = make(chan struct{})
 	}
 	a := &API{
-		store: o.Store, auth: o.Auth, rules: o.Rules, config: o.Config, log: o.Log, now: o.Now,
+		store: o.Store, auth: o.Auth, rules: o.Rules, scripts: o.Scripts, config: o.Config, indexes: o.Indexes, views: o.Views, log: o.Log, now: o.Now,
 		version: o.Version, done: o.Done, began: o.Now(),
 		settings: config.Derive(o.Config, readSettings),
 		routes:   buildRoutes(allRoutes()),
@@ -207,7 +216,7 @@ func (r *request) identify() {
 		r.id[i] = hex[n>>60]
 		n <<= 4
 	}
-	h["X-Couch-Request-Id"] = []string{string(r.id[:])}
+	r.set("X-Couch-Request-Id", string(r.id[:]))
 }
 
 func decentID(s string) bool {

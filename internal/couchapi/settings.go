@@ -25,10 +25,14 @@ type settings struct {
 	defaultAccess *auth.Security
 	cors          auth.CORSPolicies
 	cloudant      bool // Cloudant's limits
+	render        bool // show, list and rewrite functions run
 	server        []string
 	rules         couchwire.Rules // for documents on their way in
 	// changesTimeout is the longest silence of a feed.
 	changesTimeout time.Duration
+	// viewWait is how long a query waits for the new index of a view while the
+	// old one still answers.
+	viewWait time.Duration
 }
 
 func readSettings(s *config.Snapshot) *settings {
@@ -46,6 +50,8 @@ func readSettings(s *config.Snapshot) *settings {
 		defaultAccess:  auth.DefaultSecurity(s.String("couchdb", "default_security", "admin_only")),
 		cors:           auth.ReadCORS(s),
 		cloudant:       s.String("sectional", "limits", "couchdb") == "cloudant",
+		viewWait:       s.Duration("sectional", "view_wait", time.Second, 5*time.Second),
+		render:         s.Bool("sectional", "render", true),
 		changesTimeout: milliseconds(int(s.Int("chttpd", "changes_timeout", 60_000))),
 		server:         []string{"Sectional"},
 		rules:          readRules(s),

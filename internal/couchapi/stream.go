@@ -39,6 +39,7 @@ type stream struct {
 	pooled *[]byte
 	status int
 	begun  bool // status and headers are out
+	aside  bool // nothing is sent: what is written is taken from Buf
 	ended  bool
 }
 
@@ -61,7 +62,7 @@ func (r *request) stream(status int, contentType string) *stream {
 
 // Spill sends the buffer if it is large enough to be worth it.
 func (s *stream) Spill() error {
-	if len(s.Buf) < spillSize {
+	if s.aside || len(s.Buf) < spillSize {
 		return nil
 	}
 	return s.send()

@@ -101,10 +101,3 @@ func TestNumbersOfDifferencesAreUnique(t *testing.T) {
 		seen[m[1]] = true
 	}
 }
-
-func TestFunctionsAreNotRun(t *testing.T) {
-	a := newTestAPI(t)
-	a.do("PUT", "/db", "").want(201, "")
-	a.do("PUT", "/db/_design/v", `{"validate_doc_update":"function(){throw({forbidden:'no'})}","views":{"v":{"map":"no function"}}}`).want(201, "")
-	a.do("PUT", "/db/x", `{}`).want(201, "")
-}

@@ -26,6 +26,15 @@ type task struct {
 	Database string  `json:"database"`
 	Started  int64   `json:"started_on"`
 	Updated  int64   `json:"updated_on"`
+	*building
+}
+
+// building is what a task says besides that builds an index.
+type building struct {
+	Design   string `json:"design_document"`
+	Done     uint64 `json:"changes_done"`
+	Total    uint64 `json:"total_changes"`
+	Progress int    `json:"progress"` // in per cent
 }
 
 // start runs work for a database, unless the same is running already.
@@ -102,5 +111,19 @@ func activeTasks(r *request) error {
 		list[i].Updated = r.api.now().Unix()
 	}
 	t.state.Unlock()
-	return r.marshal(http.StatusOK, list)
+	return r.marshal(http.StatusOK, append(list, r.api.builds()...))
+}
+
+// builds are the indexes that are being built.
+func (a *API) builds() (list []task) {
+	for i, b := range a.indexes.Active() {
+		p := b.Progress
+		t := task{Type: "indexer", Node: thisNode, PID: fmt.Sprintf("<0.%d.1>", i+1), Database: b.Database, Started: p.Started, Updated: p.Updated}
+		t.building = &building{Design: string(b.Design), Done: p.Done, Total: p.Total}
+		if p.Total > 0 {
+			t.Progress = int(min(100, p.Done*100/p.Total))
+		}
+		list = append(list, t)
+	}
+	return list
 }

@@ -60,9 +60,11 @@ func AppendDocument(dst []byte, r *Revision, f Form) []byte {
 func appendHead(dst []byte, r *Revision) []byte {
 	dst = append(dst, `{"_id":`...)
 	dst = jsonscan.AppendQuoted(dst, string(r.ID))
-	dst = append(dst, `,"_rev":"`...)
-	dst = r.Rev.AppendText(dst)
-	dst = append(dst, '"')
+	if !r.Rev.IsZero() {
+		dst = append(dst, `,"_rev":"`...)
+		dst = r.Rev.AppendText(dst)
+		dst = append(dst, '"')
+	}
 	if len(r.Body) > 2 {
 		dst = append(dst, ',')
 		dst = append(dst, r.Body[1:len(r.Body)-1]...)

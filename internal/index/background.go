@@ -33,7 +33,7 @@ func (x *Indexes) Defined(d *store.Database) {
 		if _, ok := ix.Kind.(Following); ok && !ix.Manual {
 			follows = true
 		}
-		if ix.State == Building {
+		if ix.State == Building && !ix.Manual {
 			x.begin(d, ix)
 		}
 	}
@@ -176,7 +176,7 @@ func (x *Indexes) Run(ctx context.Context, d *store.Database) error {
 // ErrGone when it is dropped meanwhile.
 func (x *Indexes) Await(ctx context.Context, d *store.Database, ix *Index) error {
 	t := x.task(d, ix)
-	if x.o.Idle {
+	if x.o.Idle || ix.Manual {
 		return t.run(ctx, built)
 	}
 	return t.wait(ctx, built)

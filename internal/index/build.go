@@ -19,14 +19,15 @@ const (
 type page struct {
 	begin string // the document behind which it begins
 	revs  []*store.Revision
-	after string // the last document looked at
-	end   bool   // there are no more
+	docs  []Change // of revs, for Following kinds
+	after string   // the last document looked at
+	end   bool     // there are no more
 	mark  store.Mark
 	total uint64
 }
 
 // readPage reads the next documents behind p.After at a snapshot of its own.
-func readPage(ctx context.Context, d *store.Database, p *Progress) (g page, err error) {
+func readPage(ctx context.Context, d *store.Database, p *Progress, designs bool) (g page, err error) {
 	err = d.Whole().View(ctx, func(r *store.Reader) error {
 		g = page{begin: p.After, after: p.After}
 		if g.mark, err = r.Mark(); err != nil {
@@ -48,8 +49,9 @@ func readPage(ctx context.Context, d *store.Database, p *Progress) (g page, err 
 			}
 			g.after = string(e.Doc.ID)
 			seen++
-			if e.Winner != nil && !e.Doc.ID.IsDesign() {
+			if e.Winner != nil && (designs || !e.Doc.ID.IsDesign()) {
 				g.revs = append(g.revs, e.Winner)
+				g.docs = append(g.docs, changeOf(e.Doc, e.Winner))
 				bytes += len(e.Winner.Body)
 			}
 			if len(g.revs) >= pageDocs || bytes >= pageBytes || seen >= 4*pageDocs {
@@ -66,7 +68,7 @@ func readPage(ctx context.Context, d *store.Database, p *Progress) (g page, err 
 func (t *task) readAhead(ctx context.Context, next Progress) {
 	t.ahead = make(chan ahead, 1)
 	go func(to chan<- ahead) {
-		g, err := readPage(ctx, t.d, &next)
+		g, err := readPage(ctx, t.d, &next, t.ix.designs())
 		to <- ahead{g, err}
 	}(t.ahead)
 }
@@ -94,7 +96,7 @@ func (t *task) page(ctx context.Context, p *Progress) (page, error) {
 			return a.page, nil
 		}
 	}
-	return readPage(ctx, t.d, p)
+	return readPage(ctx, t.d, p, t.ix.designs())
 }
 
 // next gives the progress after a page.

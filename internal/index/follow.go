@@ -16,15 +16,11 @@ func (t *task) addFresh(ctx context.Context, k Following, p *Progress) error {
 	if err != nil {
 		return err
 	}
-	docs := make([]Change, len(g.revs))
-	for i, rev := range g.revs {
-		docs[i] = Change{ID: rev.ID, Rev: rev}
-	}
 	next := g.next(*p, t.x.clock().Unix())
 	if !g.end {
 		t.readAhead(ctx, next)
 	}
-	return t.apply(ctx, k, docs, true, p, next)
+	return t.apply(ctx, k, g.docs, true, p, next)
 }
 
 // apply maps changed documents and commits their rows together with the
@@ -50,7 +46,7 @@ func (t *task) apply(ctx context.Context, k Following, docs []Change, fresh bool
 // follow brings an index of a following kind up to a snapshot taken now, or
 // does one batch on the way there; it tells what it has reached.
 func (t *task) follow(ctx context.Context, k Following, p *Progress) (reached store.Mark, end bool, err error) {
-	docs, to, end, err := catchUpPage(ctx, t.d, p)
+	docs, to, end, err := catchUpPage(ctx, t.d, p, t.ix.designs())
 	if err != nil || len(docs) == 0 {
 		return to, end, err
 	}
@@ -61,7 +57,7 @@ func (t *task) follow(ctx context.Context, k Following, p *Progress) (reached st
 
 // catchUpPage reads what changed since the progress's mark, as much as makes a
 // batch.
-func catchUpPage(ctx context.Context, d *store.Database, p *Progress) (docs []Change, to store.Mark, end bool, err error) {
+func catchUpPage(ctx context.Context, d *store.Database, p *Progress, designs bool) (docs []Change, to store.Mark, end bool, err error) {
 	err = d.Whole().View(ctx, func(r *store.Reader) error {
 		docs, end = docs[:0], false
 		now, err := r.Mark()
@@ -75,14 +71,14 @@ func catchUpPage(ctx context.Context, d *store.Database, p *Progress) (docs []Ch
 				return err
 			}
 			to.Seq = c.Seq
-			if c.ID.IsDesign() {
+			if c.ID.IsDesign() && !designs {
 				continue
 			}
-			change := Change{ID: c.ID, Seq: c.Seq}
-			if !c.Deleted {
-				if change.Rev, err = r.Changed(c.ID, c.Leaves[0], false); err != nil {
-					return err
-				}
+			change, err := entry(r, c)
+			if err != nil {
+				return err
+			}
+			if change.Rev != nil {
 				bytes += len(change.Rev.Body)
 			}
 			docs = append(docs, change)
@@ -110,11 +106,43 @@ func catchUpPage(ctx context.Context, d *store.Database, p *Progress) (docs []Ch
 	return docs, to, end, err
 }
 
-// nowIs reads what has become of a document that went: it may have come back.
+// entry reads the document of an entry of the feed.
+func entry(r *store.Reader, c *store.Change) (change Change, err error) {
+	switch change = (Change{ID: c.ID, Seq: c.Seq}); {
+	case c.Deleted:
+	case len(c.Leaves) > 1:
+		return nowIs(r, c.ID)
+	default:
+		change.Rev, err = r.Changed(c.ID, c.Leaves[0], false)
+	}
+	return change, err
+}
+
+// nowIs reads what a document is now.
 func nowIs(r *store.Reader, id document.ID) (Change, error) {
-	rev, err := r.Winner(id)
+	doc, err := r.Doc(id)
 	if dberr.Is(err, dberr.NotFound) {
 		return Change{ID: id}, nil
 	}
-	return Change{ID: id, Rev: rev}, err
+	if err != nil || doc.Tree.Winner().Deleted {
+		return Change{ID: id}, err
+	}
+	rev, err := r.Revision(doc, doc.Tree.Winner().Rev)
+	if err != nil {
+		return Change{}, err
+	}
+	return changeOf(doc, rev), nil
+}
+
+// changeOf gives a document with its winner as a change.
+func changeOf(doc *store.Doc, winner *store.Revision) Change {
+	c := Change{ID: doc.ID, Seq: doc.Seq, Rev: winner}
+	for _, leaf := range doc.Tree.Leaves()[1:] {
+		if leaf.Deleted {
+			c.DeletedConflicts = append(c.DeletedConflicts, leaf.Rev)
+		} else {
+			c.Conflicts = append(c.Conflicts, leaf.Rev)
+		}
+	}
+	return c
 }

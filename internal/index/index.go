@@ -73,6 +73,18 @@ type Following interface {
 	Finish(ctx context.Context, d *store.Database, x *Index) error
 }
 
+// Designed is a Following kind of which some indexes hold design documents too.
+type Designed interface {
+	Following
+	Designs(x *Index) bool
+}
+
+// designs tells whether an index holds design documents too.
+func (x *Index) designs() bool {
+	k, ok := x.Kind.(Designed)
+	return ok && k.Designs(x)
+}
+
 // Batch is what a Following kind will write about a run of changes.
 type Batch interface {
 	// Apply replaces the documents' rows. It may run several times.
@@ -87,6 +99,8 @@ type Change struct {
 	ID  document.ID
 	Seq store.Seq
 	Rev *store.Revision // nil when it is deleted or gone
+	// Conflicts and DeletedConflicts are the other leaves.
+	Conflicts, DeletedConflicts []document.Rev
 }
 
 // Row is a row of an index.

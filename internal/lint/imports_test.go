@@ -15,6 +15,7 @@ func floors() map[string]int {
 		"internal/server":            9,
 		"internal/couchapi":          8,
 		"internal/demo":              8,
+		"internal/query":             7,
 		"internal/index/view":        6,
 		"internal/index/view/viewjs": 7,
 		"internal/index/field":       6,

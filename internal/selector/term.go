@@ -95,3 +95,7 @@ func orZero(s string) string {
 	}
 	return s
 }
+
+// Term gives a JSON value as CouchDB's error texts print it: as an Erlang term
+// with the bytes of strings as numbers.
+func Term(v []byte) string { return string(appendTerm(nil, v)) }

@@ -14,7 +14,12 @@ import (
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/index/view"
+	"github.com/sectional/sectional/internal/index/view/viewjs"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/script"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -38,14 +43,16 @@ const localConfig = "local.ini"
 
 // assembly is a server put together, from the bottom up.
 type assembly struct {
-	o      Options
-	log    *slog.Logger
-	config *config.Config
-	engine *pebblekv.Engine
-	store  *store.Store
-	users  *admission.Users
-	api    *couchapi.API
-	done   chan struct{} // closed when the server stops: feeds end
+	o       Options
+	log     *slog.Logger
+	config  *config.Config
+	engine  *pebblekv.Engine
+	scripts *script.Pool
+	store   *store.Store
+	indexes *index.Indexes
+	users   *admission.Users
+	api     *couchapi.API
+	done    chan struct{} // closed when the server stops: feeds end
 }
 
 // Run serves until ctx ends, then lets what is in flight come to its end and
@@ -74,25 +81,37 @@ func (a *assembly) open(ctx context.Context) (err error) {
 	if err = a.configure(); err != nil {
 		return err
 	}
+	if a.scripts, err = openScripts(a.config.Snapshot(), a.log); err != nil {
+		return err
+	}
 	a.users = &admission.Users{}
 	who := auth.New(auth.Options{Config: a.config, Users: a.users, Log: a.log})
-	rules := admission.New(who)
+	rules := admission.New(admission.Options{Auth: who, Functions: a.scripts, Cloudant: cloudantLimits(a.config)})
+	views := view.New(viewjs.New(a.scripts))
+	a.indexes = index.New(index.Options{Kinds: kinds(views), Logger: a.log})
 	a.store, err = store.Open(ctx, a.engine, store.Options{
 		Logger:       a.log,
 		Admission:    rules,
+		Indexer:      a.indexes,
 		KeepBeaten:   a.config.Snapshot().Duration("sectional", "keep_beaten", time.Second, 10*time.Minute),
 		MaxPartition: maxPartition(a.config),
 	})
 	if err != nil {
 		return err
 	}
+	if err := a.indexes.Start(ctx, a.store); err != nil {
+		return err
+	}
 	a.users.Use(a.store)
 	a.api = couchapi.New(couchapi.Options{
-		Store: a.store, Auth: who, Rules: rules, Config: a.config, Log: a.log,
+		Store: a.store, Auth: who, Rules: rules, Scripts: a.scripts, Config: a.config, Indexes: a.indexes, Views: views, Log: a.log,
 		Version: a.o.Version, Done: a.done, Disk: gauges(a.engine),
 	})
 	return a.api.MakeSystemDatabases(ctx)
 }
+
+// kinds are the kinds of index that there are.
+func kinds(views *view.Kind) []index.Kind { return []index.Kind{field.Kind{}, views} }
 
 // maxPartition gives the setting of that name as the store asks for it.
 func maxPartition(c *config.Config) func() uint64 {
@@ -152,8 +171,14 @@ func (a *assembly) close() error {
 	if a.users != nil {
 		a.users.Close()
 	}
+	if a.indexes != nil {
+		a.indexes.Close() // its tasks use the store
+	}
 	if a.store != nil {
 		errs = append(errs, a.store.Close())
+	}
+	if a.scripts != nil {
+		errs = append(errs, a.scripts.Close())
 	}
 	if a.engine != nil {
 		errs = append(errs, a.engine.Close())
@@ -173,7 +198,9 @@ func Check(ctx context.Context, data string, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	s, err := store.Open(ctx, e, store.Options{Logger: log, Idle: true})
+	indexes := index.New(index.Options{Kinds: kinds(view.New(nil)), Logger: log, Idle: true})
+	defer indexes.Close()
+	s, err := store.Open(ctx, e, store.Options{Logger: log, Idle: true, Indexer: indexes})
 	if err != nil {
 		return err
 	}

@@ -83,6 +83,7 @@ var readings = []struct {
 	{"feed from the end", 3, func(r *Reader) error { return drain(r.Changes(0, true)) }},
 	{"documents", 3 * 6, func(r *Reader) error { return drain(r.Docs(Span{}, true)) }},
 	{"documents from the end", 3 * 6, func(r *Reader) error { return drain(r.Docs(Span{Descending: true}, true)) }},
+	{"winners", 3 * 6, func(r *Reader) error { return drain(r.Winners(Span{})) }},
 	{"ids", 3 * 6, func(r *Reader) error { return drain(r.Docs(Span{}, false)) }},
 	{"totals", 1, func(r *Reader) error { _, err := r.Totals(); return err }},
 	{"last sequence", 1, func(r *Reader) error { _, err := r.LastSeq(); return err }},

@@ -43,7 +43,8 @@ type settings struct {
 	security         []byte
 	revsLimit        int
 	purgedInfosLimit int
-	keeper           Keeper // nil for no indexes
+	keeper           Keeper      // nil for no indexes
+	validators       []*Revision // design documents with a validation function; nil for none
 }
 
 const (
@@ -89,6 +90,9 @@ func (d *Database) loadDefinitions(v kv.Snapshot, version uint64) (f definitions
 		if f.settings.keeper, err = ix.Load(v, d); err != nil {
 			return f, err
 		}
+	}
+	if f.settings.validators, err = d.loadValidators(v); err != nil {
+		return f, err
 	}
 	f.hidden, err = d.loadHidden(v)
 	return f, err

@@ -25,6 +25,7 @@ type group struct {
 	partitions map[document.Partition]*partitionState
 	beaten     []beatenRev
 	keeper     Keeper      // the indexes that the commit keeps; nil for none
+	version    uint64      // of the definitions when the request at hand began
 	stale      bool        // settings, hidden partitions or indexes changed
 	redefined  bool        // indexes did
 	defined    definitions // what they are now, if stale

@@ -665,8 +665,32 @@ func (x *runner) compareSpans(r *Reader) error {
 		if err := differ(fmt.Sprintf("span %+v", sp), got, want); err != nil {
 			return err
 		}
+		if err := sameWinners(r, sp); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// sameWinners holds Winners to Docs.
+func sameWinners(r *Reader, sp Span) error {
+	var got, want []string
+	for w, err := range r.Winners(sp) {
+		if err != nil {
+			return err
+		}
+		got = append(got, fmt.Sprintf("%+v", *w))
+	}
+	for e, err := range r.Docs(sp, true) {
+		if err != nil {
+			return err
+		}
+		if e.Winner == nil {
+			e.Winner = &Revision{ID: e.Doc.ID, Rev: e.Doc.Tree.Winner().Rev, Deleted: true}
+		}
+		want = append(want, fmt.Sprintf("%+v", *e.Winner))
+	}
+	return differ(fmt.Sprintf("winners %+v", sp), got, want)
 }
 
 func (x *runner) compareLocals(r *Reader) error {

@@ -58,6 +58,12 @@ func (r *Reader) Snapshot() kv.Snapshot { return r.v }
 // its partition is not being dropped.
 func (r *Reader) Sees(id document.ID) bool { return r.sees(id) }
 
+// Hides tells whether there are documents that the reader may not show though they
+// lie in its snapshot: those of partitions that are being dropped.
+func (r *Reader) Hides() bool {
+	return r.hidden != nil && len(*r.hidden) > 0 || r.before != nil && len(*r.before) > 0
+}
+
 // Keeper gives the database's indexes at this snapshot, nil for none.
 func (r *Reader) Keeper() (Keeper, error) {
 	l, err := r.lane()
@@ -133,6 +139,16 @@ func removal(it kv.Iterator) (Removal, error) {
 	u := open(value, rowVersion)
 	id := document.ID(u.text())
 	return Removal{ID: id, Place: parts[0].Num()}, u.done()
+}
+
+// Measure estimates what the rows whose keys begin with prefix take on disk; 0
+// where the engine can't tell.
+func (d *Database) Measure(prefix []byte) (uint64, error) {
+	m, ok := d.store.engine.(kv.Measurer)
+	if !ok {
+		return 0, nil
+	}
+	return m.DiskSize(kv.Prefix(prefix))
 }
 
 // Commit runs fn in a transaction of its own, beside the writers: what it reads

@@ -31,11 +31,11 @@ func (g *group) plan(e *pendingEdit) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.pinned != nil && (s.edits > 0 || *e.pinned != s.head.seq) {
-		return nil, errMoved
-	}
 	if err := g.open(e.ID.Partition()); err != nil {
-		return nil, err
+		return nil, err // before it is asked whether the document moved: while it is hidden, admission does not see it
+	}
+	if e.version != g.version || e.pinned != nil && (s.edits > 0 || *e.pinned != s.head.seq) {
+		return nil, errMoved
 	}
 	p := &plan{doc: s, edit: e, tree: s.tree.Clone(), fell: s.tree.ChunkGens(), body: true, moves: true}
 	if e.Path != nil {

@@ -92,6 +92,7 @@ func (g *group) purge(p Purging) ([]document.Rev, error) {
 		return nil, err
 	}
 	g.moved(s)
+	g.redefine(s)
 	return purged, g.putPurge(p.ID, purged)
 }
 

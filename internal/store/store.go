@@ -39,7 +39,7 @@ type Options struct {
 // Admission is asked about every edit that goes through the door, whatever
 // face it came from: it checks design documents, users, access and validation
 // functions. It may replace members of e. The caller is taken from ctx by
-// whoever implements it. old reads the document as it is before the edit (nil
+// whoever implements it. It may be a Validation too. old reads the document as it is before the edit (nil
 // when it was never written or is deleted); a commit that finds the document
 // changed since then asks again. The error refuses this edit alone.
 type Admission interface {

@@ -24,8 +24,9 @@ type Result struct {
 	Err error        // why this edit was refused; nil when it is on disk
 }
 
-// errMoved says that the document changed after admission looked at it.
-var errMoved = errors.New("store: the document changed since it was admitted")
+// errMoved says that the document or the database's definitions changed after
+// admission looked at them.
+var errMoved = errors.New("store: the document or a definition changed since the edit was admitted")
 
 // Write is the one door for documents. It checks every edit's id (an error
 // fails the whole call with Invalid, and nothing is stored), has it admitted,
@@ -102,21 +103,26 @@ type pendingEdit struct {
 	original *document.Edit
 	prepared prepared
 	admitted bool
-	open     bool // admitted, prepared and not yet settled by a commit
-	pinned   *Seq // the document's sequence when admission read it
-	rev      document.Rev
-	err      error
+	open     bool   // admitted, prepared and not yet settled by a commit
+	pinned   *Seq   // the document's sequence when admission read it
+	version  uint64 // of the definitions that it was admitted under
+	// validated tells that the validation functions were asked.
+	validated bool
+	rev       document.Rev
+	err       error
 }
 
 // admit asks admission about every edit that has not been admitted yet and
-// prepares it; refusals are kept as the edits' outcomes.
+// prepares it; refusals are kept as the edits' outcomes. Validation functions
+// are asked last, about all edits at once.
 func (w *write) admit(ctx context.Context) error {
+	definitions := w.scope.db.settings.Load()
 	for _, e := range w.edits {
 		if e.admitted {
 			continue
 		}
 		e.Edit, e.pinned, e.err = *e.original, nil, nil
-		e.admitted = true
+		e.admitted, e.validated, e.version = true, false, definitions.version
 		if a := w.scope.db.store.o.Admission; a != nil {
 			e.err = a.Admit(ctx, w.scope.db, &e.Edit, func() (*Revision, error) { return w.scope.pin(ctx, e) })
 		}
@@ -129,7 +135,7 @@ func (w *write) admit(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
+	return w.validate(ctx, definitions.validators)
 }
 
 // refusal tells an error that says no to one edit from a fault of the store.
@@ -198,6 +204,7 @@ func byID(edits []*pendingEdit) []*pendingEdit {
 
 // apply runs edits in a group.
 func apply(g *group, edits []*pendingEdit) error {
+	g.version = g.lane.version
 	for _, e := range edits {
 		if !e.open {
 			continue
@@ -230,6 +237,7 @@ func (e *pendingEdit) plan(g *group) (*plan, error) {
 // applyAtomic plans all edits before the first row is written; a refusal of
 // one leaves the group as it was.
 func (w *write) applyAtomic(g *group) error {
+	g.version = g.lane.version
 	refused := false
 	seen := map[document.ID]bool{}
 	plans := make([]*plan, 0, len(w.edits))
@@ -279,6 +287,9 @@ func (w *write) results() []Result {
 	rs := make([]Result, len(w.edits))
 	for i, e := range w.edits {
 		rs[i] = Result{ID: e.ID, Rev: e.rev, Err: e.err}
+		if e.Path != nil {
+			rs[i].Rev = e.Path[0]
+		}
 	}
 	return rs
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"iter"
 	"slices"
 
 	"github.com/sectional/sectional/internal/document"
@@ -111,6 +112,7 @@ type Entry struct {
 	// unless Whole.
 	Values [][]byte
 	Whole  bool
+	Size   int // bytes of key and value
 }
 
 var errRow = errors.New("field: a row that can't be read")
@@ -121,6 +123,10 @@ func (d *Def) Decode(key, value []byte) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
+	return d.entry(parts, value)
+}
+
+func (d *Def) entry(parts []keyspace.Part, value []byte) (Entry, error) {
 	e := Entry{ID: document.ID(parts[3].String()), Tuple: []byte(parts[2].String())}
 	if len(value) < 2 || value[0] != rowVersion {
 		return e, errRow
@@ -129,6 +135,7 @@ func (d *Def) Decode(key, value []byte) (Entry, error) {
 		return e, nil
 	}
 	rest := value[2:]
+	e.Values = make([][]byte, 0, len(d.Columns)+len(d.Include))
 	for range len(d.Columns) + len(d.Include) {
 		n, w := binary.Uvarint(rest)
 		if w <= 0 || uint64(len(rest)-w) < n {
@@ -144,22 +151,76 @@ func (d *Def) Decode(key, value []byte) (Entry, error) {
 	return e, nil
 }
 
+// Place is a place in an index: that of a row.
+type Place struct {
+	Tuple []byte
+	ID    document.ID
+}
+
+// Walk gives the rows of a span in an index, in the partition of the reader's
+// scope or in a global index, from small to large or, descending, the other way
+// round; those behind a place if one is given. Documents that the reader may
+// not show are among them.
+func Walk(r *store.Reader, x *index.Index, s Span, after *Place, descending bool) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		partition := document.Partition("")
+		if x.Partitioned {
+			partition = r.Partition()
+		}
+		db := r.Database().Number()
+		rg := s.Range(db, x, partition)
+		if after != nil {
+			key := keyspace.FieldRow.Key(db, keyspace.U(x.Number), keyspace.T(string(partition)), keyspace.T(string(after.Tuple)), keyspace.T(string(after.ID)))
+			if descending {
+				rg.End = key
+			} else {
+				rg.Start = append(key, 0)
+			}
+		}
+		if bytes.Compare(rg.Start, rg.End) >= 0 {
+			return
+		}
+		if err := walk(r, Of(x), rg, descending, yield); err != nil {
+			yield(Entry{}, err)
+		}
+	}
+}
+
+func walk(r *store.Reader, d *Def, rg kv.Range, descending bool, yield func(Entry, error) bool) error {
+	it, err := r.Snapshot().Iterate(rg, kv.IterOptions{Reverse: descending})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	var parts []keyspace.Part
+	for it.Next() {
+		if _, parts, err = keyspace.FieldRow.DecodeInto(parts[:0], it.Key()); err != nil {
+			return err
+		}
+		value, err := it.Value()
+		if err != nil {
+			return err
+		}
+		e, err := d.entry(parts, value)
+		if err != nil {
+			return err
+		}
+		e.Size = len(it.Key()) + len(value)
+		if !yield(e, nil) {
+			return nil
+		}
+	}
+	return it.Err()
+}
+
 // First tells whether a row is the one that stands for its document in a query
 // over several rows of a document: the first of the document's rows that lie in
 // the query's spans, in the order in which the query reads them. Spans are in
 // that order; descending says that each is read from its end.
 func First(x *index.Index, rev *store.Revision, tuple []byte, spans []Span, descending bool) (bool, error) {
-	rows, err := Kind{}.Rows(nil, 0, x, rev)
+	tuples, err := tuplesOf(x, rev)
 	if err != nil {
 		return false, err
-	}
-	tuples := make([][]byte, 0, len(rows))
-	for _, r := range rows {
-		e, err := Of(x).Decode(r.Key, r.Value)
-		if err != nil {
-			return false, err
-		}
-		tuples = append(tuples, e.Tuple)
 	}
 	slices.SortFunc(tuples, bytes.Compare)
 	if descending {
@@ -173,4 +234,32 @@ func First(x *index.Index, rev *store.Revision, tuple []byte, spans []Span, desc
 		}
 	}
 	return false, nil
+}
+
+// Holds tells whether one of a document's rows lies in the spans.
+func Holds(x *index.Index, rev *store.Revision, spans []Span) (bool, error) {
+	tuples, err := tuplesOf(x, rev)
+	for _, s := range spans {
+		if slices.ContainsFunc(tuples, s.Contains) {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+// tuplesOf gives the encoded values of a document's rows.
+func tuplesOf(x *index.Index, rev *store.Revision) ([][]byte, error) {
+	rows, err := Kind{}.Rows(nil, 0, x, rev)
+	if err != nil {
+		return nil, err
+	}
+	tuples := make([][]byte, 0, len(rows))
+	for _, r := range rows {
+		e, err := Of(x).Decode(r.Key, r.Value)
+		if err != nil {
+			return nil, err
+		}
+		tuples = append(tuples, e.Tuple)
+	}
+	return tuples, nil
 }

@@ -1,0 +1,136 @@
+package admission
+
+import (
+	"context"
+	"strings"
+
+	"github.com/sectional/sectional/internal/document"
+	js "github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/script"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// checkFunctions refuses a design document with a view function that does not
+// compile. Other functions are compiled when they are called, as in CouchDB,
+// and so is everything in a language that is not JavaScript.
+func (r *Rules) checkFunctions(ctx context.Context, body []byte) error {
+	if language, ok := js.Member(body, "language"); ok && !js.NameIs(language, "javascript") {
+		return nil
+	}
+	sources := viewSources(body)
+	switch {
+	case len(sources) == 0:
+		return nil
+	case r.o.Functions == nil:
+		return errNoFunctions
+	}
+	return r.o.Functions.Check(ctx, sources)
+}
+
+// viewSources gives the functions of a design document's views that are code.
+func viewSources(body []byte) (sources []script.Source) {
+	eachView(body, func(name string, view []byte) {
+		for _, kind := range []string{"map", "reduce"} {
+			code, ok := js.Member(view, kind)
+			if text := string(js.Text(nil, code)); ok && !(kind == "reduce" && strings.HasPrefix(text, "_")) {
+				sources = append(sources, script.Source{View: name, Kind: kind, Code: text})
+			}
+		}
+	})
+	return sources
+}
+
+// eachView calls fn with the views of a design document.
+func eachView(body []byte, fn func(name string, view []byte)) {
+	views, _ := js.Member(body, "views")
+	members := js.MembersOf(views)
+	for {
+		quoted, view, ok := members.Next()
+		if !ok {
+			return
+		}
+		if !js.NameIs(quoted, "lib") {
+			fn(string(js.Text(nil, quoted)), view)
+		}
+	}
+}
+
+// mostPartitioned is how many partitioned indexes a database may have under
+// Cloudant's limits.
+const mostPartitioned = 10
+
+// globalOnly are the members that a partitioned design document may not have
+// under Cloudant's limits.
+var globalOnly = []string{"filters", "validate_doc_update", "updates", "lists", "shows", "rewrites", "st_indexes"}
+
+// checkCloudant applies Cloudant's limits on partitioned design documents. The
+// number of indexes is that of the documents as they are now: whoever writes
+// another design document meanwhile moves the definitions, and the edit is asked
+// about again.
+func checkCloudant(ctx context.Context, d *store.Database, id document.ID, body []byte) error {
+	if !d.Partitioned() || !isPartitioned(body) {
+		return nil
+	}
+	for _, name := range globalOnly {
+		if _, ok := js.Member(body, name); ok {
+			return notPartitioned(name)
+		}
+	}
+	own := 0
+	var refused error
+	eachView(body, func(_ string, view []byte) {
+		own++
+		if reduce, ok := js.Member(view, "reduce"); ok && !strings.HasPrefix(string(js.Text(nil, reduce)), "_") {
+			refused = notPartitioned("reduce")
+		}
+	})
+	own += searchIndexes(body)
+	if refused != nil || own == 0 {
+		return refused
+	}
+	others, err := partitionedIndexes(ctx, d, id)
+	if err == nil && own+others > mostPartitioned {
+		err = invalidDesign("A database can have 10 partitioned indexes at most.")
+	}
+	return err
+}
+
+func notPartitioned(member string) error {
+	return invalidDesign("`" + member + "` cannot be used in a partitioned design doc")
+}
+
+// isPartitioned tells whether a design document of a partitioned database is.
+func isPartitioned(body []byte) bool {
+	options, _ := js.Member(body, "options")
+	v, ok := js.Member(options, "partitioned")
+	return !ok || js.KindOf(v) == js.True
+}
+
+func searchIndexes(body []byte) (n int) {
+	indexes, _ := js.Member(body, "indexes")
+	for m := js.MembersOf(indexes); ; n++ {
+		if _, _, ok := m.Next(); !ok {
+			return n
+		}
+	}
+}
+
+// partitionedIndexes counts the indexes of a database's other partitioned
+// design documents.
+func partitionedIndexes(ctx context.Context, d *store.Database, except document.ID) (n int, err error) {
+	err = d.Whole().View(ctx, func(r *store.Reader) error {
+		n = 0
+		for e, err := range r.Docs(store.Span{From: "_design/", To: "_design0", Before: true}, true) {
+			if err != nil {
+				return err
+			}
+			if e.Winner == nil || e.Doc.ID == except || !isPartitioned(e.Winner.Body) {
+				continue
+			}
+			eachView(e.Winner.Body, func(string, []byte) { n++ })
+			n += searchIndexes(e.Winner.Body)
+		}
+		return nil
+	})
+	return n, err
+}

@@ -1,0 +1,122 @@
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/couchwire"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	js "github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/script"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// Functions runs the functions of design documents.
+type Functions interface {
+	// Validate runs a design document's validate_doc_update over writes and
+	// gives an error for each that it refuses.
+	Validate(ctx context.Context, realm script.Realm, writes []script.Write) ([]error, error)
+	// Check compiles functions and gives an error for the first that does not
+	// compile.
+	Check(ctx context.Context, sources []script.Source) error
+}
+
+// ShownRevisions is how many revisions of a document's history functions see,
+// as in CouchDB.
+const ShownRevisions = 20
+
+// errNoFunctions is what writes get that would have to be validated where
+// nothing can run functions: none passes unseen.
+var errNoFunctions = dberr.New(dberr.Unavailable, "", "Design functions can't be run at present.")
+
+// Realm gives the JavaScript world of a design document's functions other than
+// map and reduce. An error says that its language is not known.
+func Realm(d *store.Database, design *store.Revision) (script.Realm, error) {
+	if language, ok := js.Member(design.Body, "language"); ok && !js.NameIs(language, "javascript") {
+		return script.Realm{}, dberr.New(dberr.Internal, "unknown_query_language", "%s", string(js.Text(nil, language)))
+	}
+	whole := couchwire.Revision{ID: design.ID, Rev: design.Rev, Body: design.Body, Attachments: design.Attachments}
+	return script.Realm{
+		Database: strconv.FormatUint(d.Number(), 10),
+		Design:   string(design.ID),
+		Version:  design.Rev.String(),
+		Document: couchwire.AppendDocument(nil, &whole, couchwire.Form{}),
+	}, nil
+}
+
+// UserContext gives the JSON that functions see as userCtx; the server itself,
+// nil, has an administrator's rights and no name.
+func UserContext(c *auth.Caller, db string) json.RawMessage {
+	if c == nil {
+		c = &auth.Caller{Roles: []string{auth.AdminRole}}
+	}
+	return c.UserContext(db)
+}
+
+var _ store.Validation = (*Rules)(nil)
+
+// Validate runs the validation functions of the design documents by, in order;
+// the first refusal of a proposal counts. Administrators are asked about, too,
+// and so is the server itself.
+func (r *Rules) Validate(ctx context.Context, d *store.Database, by []*store.Revision, proposals []store.Proposal) ([]error, error) {
+	if r.o.Functions == nil {
+		return nil, errNoFunctions
+	}
+	user, security := UserContext(Caller(ctx), d.Name()), d.Security()
+	refusals := make([]error, len(proposals))
+	all := make([]script.Write, len(proposals))
+	for i := range proposals {
+		all[i] = script.Write{New: newDocument(&proposals[i]), Old: oldDocument(&proposals[i]), User: user, Security: security}
+	}
+	for _, design := range by {
+		var asked []int
+		var writes []script.Write
+		for i := range all {
+			if refusals[i] == nil {
+				asked, writes = append(asked, i), append(writes, all[i])
+			}
+		}
+		errs, err := r.validateBy(ctx, d, design, writes)
+		if err != nil {
+			return nil, err
+		}
+		for i, err := range errs {
+			refusals[asked[i]] = err
+		}
+	}
+	return refusals, nil
+}
+
+// validateBy asks one design document. In a language that nobody here speaks
+// it refuses everything.
+func (r *Rules) validateBy(ctx context.Context, d *store.Database, design *store.Revision, writes []script.Write) ([]error, error) {
+	realm, err := Realm(d, design)
+	if err == nil {
+		return r.o.Functions.Validate(ctx, realm, writes)
+	}
+	refusals := make([]error, len(writes))
+	for i := range refusals {
+		refusals[i] = err
+	}
+	return refusals, nil
+}
+
+// newDocument gives the JSON of what is to be written. A new document has no
+// revision; another one has the revision that it goes over.
+func newDocument(p *store.Proposal) []byte { return documentJSON(&p.New, p.NewPath) }
+
+// oldDocument gives the JSON of what is replaced, nil for nothing.
+func oldDocument(p *store.Proposal) []byte {
+	if p.Old == nil {
+		return nil
+	}
+	return documentJSON(p.Old, p.OldPath)
+}
+
+func documentJSON(r *store.Revision, path []document.Rev) []byte {
+	whole := couchwire.Revision{ID: r.ID, Rev: r.Rev, Deleted: r.Deleted, Body: r.Body, Attachments: r.Attachments, Path: path[:min(len(path), ShownRevisions)]}
+	return couchwire.AppendDocument(make([]byte, 0, len(r.Body)+256), &whole, couchwire.Form{})
+}

@@ -1,0 +1,143 @@
+package couchapi
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/jsonscan"
+	mango "github.com/sectional/sectional/internal/query"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// find answers POST _find: documents of a selector, or what they amount to.
+func find(r *request) error {
+	req, scope, err := r.readFind()
+	if err != nil {
+		return err
+	}
+	r.setRequestClass(scope)
+	q := mango.New(req, scope, r.api.indexes)
+	s := &findSink{stream: r.stream(http.StatusOK, jsonContent)}
+	if scope.Partition() != "" && r.api.settings.Value().cloudant {
+		s.until = r.began.Add(partitionTime)
+	}
+	s.Buf = append(s.Buf, '{')
+	if !req.Summarizes() {
+		s.Buf = append(s.Buf, `"docs":[`...)
+	}
+	if err := q.Run(r.ctx(), s); err != nil {
+		return err
+	}
+	switch {
+	case req.Summarizes():
+		s.Buf = q.AppendSummary(s.Buf)
+	case q.Empty(): // nothing was looked for, so there is no place to go on from: CouchDB tells none
+		s.Buf = append(s.Buf, ']')
+	default:
+		s.Buf = appendString(append(s.Buf, "\n],\n\"bookmark\":"...), q.Bookmark())
+	}
+	if req.Stats {
+		s.Buf = appendFindStats(s.Buf, q.Stats())
+	}
+	if w := q.Warning(); w != "" {
+		s.Buf = appendString(append(s.Buf, ",\n\"warning\":"...), w)
+	}
+	s.Buf = append(s.Buf, "}\n"...)
+	return s.End()
+}
+
+// explain answers POST _explain: how a _find would be answered.
+func explain(r *request) error {
+	req, scope, err := r.readFind()
+	if err != nil {
+		return err
+	}
+	answer, err := mango.Explain(r.ctx(), req, scope)
+	if err != nil {
+		return err
+	}
+	return r.json(http.StatusOK, answer)
+}
+
+// readFind reads the request of _find and _explain, and the scope it is about:
+// that of the path, narrowed by a parameter or a member.
+func (r *request) readFind() (*mango.Request, store.Scope, error) {
+	raw, err := r.mangoBody()
+	if err != nil {
+		return nil, r.scope, err
+	}
+	req, err := mango.Parse(raw)
+	if err != nil {
+		return nil, r.scope, err
+	}
+	if p, ok := r.query.get("partition"); ok {
+		if r.scope, err = r.narrowed(&p); err != nil {
+			return nil, r.scope, err
+		}
+	}
+	scope, err := r.narrowed(req.Partition)
+	return req, scope, err
+}
+
+// mangoBody reads a body that must be a JSON object.
+func (r *request) mangoBody() ([]byte, error) {
+	raw, err := r.jsonBody()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkJSON(raw); err != nil {
+		return nil, err
+	}
+	if jsonscan.KindOf(raw) != jsonscan.Object {
+		return nil, dberr.New(dberr.Invalid, "bad_request", "Request body must be a JSON object")
+	}
+	return jsonscan.Trim(raw), nil
+}
+
+// setRequestClass tells, as Cloudant does, what sort of request this counts as:
+// one that reads one partition only is a look-up.
+func (r *request) setRequestClass(scope store.Scope) {
+	if scope.Partition() != "" {
+		r.set("X-Cloudant-Request-Class", "lookup")
+	} else {
+		r.set("X-Cloudant-Request-Class", "query")
+	}
+}
+
+// findSink appends documents to the answer. Rows come within a snapshot and go
+// out between two.
+type findSink struct {
+	*stream
+	rows  int
+	until time.Time // zero for no bound
+}
+
+// Row implements query.Sink.
+func (s *findSink) Row(row *mango.Row) (full bool, err error) {
+	if s.rows++; s.rows > 1 {
+		s.Buf = append(s.Buf, ',')
+	}
+	s.Buf = row.AppendJSON(append(s.Buf, '\n'))
+	return len(s.Buf) >= pageBytes, nil
+}
+
+// Page implements query.Sink.
+func (s *findSink) Page() error {
+	if !s.until.IsZero() && s.r.api.now().After(s.until) {
+		s.r.api.stats.partitionTimeouts.Add(1)
+		return errTimeout
+	}
+	return s.Spill()
+}
+
+func appendFindStats(b []byte, s mango.Stats) []byte {
+	b = appendCount(append(b, ",\n\"execution_stats\":{"...), `"total_keys_examined":`, uint64(s.Keys))
+	b = appendCount(b, `,"total_docs_examined":`, uint64(s.Docs))
+	b = appendCount(b, `,"total_quorum_docs_examined":0,"results_returned":`, uint64(s.Results))
+	b = appendCount(b, `,"partitions":`, uint64(s.Partitions))
+	b = appendCount(b, `,"bytes":`, uint64(s.Bytes))
+	b = append(b, `,"execution_time_ms":`...)
+	return append(strconv.AppendFloat(b, float64(s.Took.Microseconds())/1000, 'f', 3, 64), '}')
+}

@@ -1,0 +1,182 @@
+package couchapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/field"
+	mango "github.com/sectional/sectional/internal/query"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// indexList is what GET _index takes of a query.
+type indexList struct{ limit, skip int }
+
+var errIndexList = dberr.New(dberr.Invalid, "invalid_list_index_params", "Index parameter ranges: limit > 1, skip > 0")
+
+var indexListParams = params[indexList]{
+	"limit": func(l *indexList, v string) (err error) {
+		if l.limit, err = parseCount(v); err != nil || l.limit == 0 {
+			return errIndexList
+		}
+		return nil
+	},
+	"skip": func(l *indexList, v string) (err error) {
+		if l.skip, err = parseCount(v); err != nil {
+			return errIndexList
+		}
+		return nil
+	},
+}
+
+// listIndexes answers GET _index.
+func listIndexes(r *request) error {
+	l := indexList{limit: -1}
+	if err := indexListParams.read(r.query, &l); err != nil {
+		return err
+	}
+	all := []*index.Named{nil}
+	err := r.db.Whole().View(r.ctx(), func(rd *store.Reader) error {
+		set, err := index.Of(rd)
+		if err != nil {
+			return err
+		}
+		for i := range set.Named {
+			if set.Named[i].Kind == field.KindName {
+				all = append(all, &set.Named[i])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	shown := all[min(l.skip, len(all)):]
+	if l.limit >= 0 {
+		shown = shown[:min(l.limit, len(shown))]
+	}
+	return r.build(http.StatusOK, func(b []byte) []byte {
+		b = appendCount(b, `{"total_rows":`, uint64(len(all)))
+		b = append(b, `,"indexes":[`...)
+		for i, n := range shown {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = mango.AppendIndex(b, n)
+		}
+		return append(b, "]}"...)
+	})
+}
+
+// indexRetries is how often a design document is written again that others
+// change at the same time.
+const indexRetries = 20
+
+// createIndex answers POST _index: it writes the design document that is the
+// index.
+func createIndex(r *request) error {
+	raw, err := r.mangoBody()
+	if err != nil {
+		return err
+	}
+	def, err := readIndexDefinition(raw)
+	if err != nil {
+		return err
+	}
+	id, err := document.ParseID(def.design, r.api.settings.Value().maxID)
+	if err != nil {
+		return err
+	}
+	result := ""
+	for try := 0; ; try++ {
+		result, err = r.writeIndex(id, def)
+		if !dberr.Is(err, dberr.Conflict) || try == indexRetries {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.awaitIndex(id, def.name); err != nil {
+		return err
+	}
+	return r.build(http.StatusOK, func(b []byte) []byte {
+		b = appendString(append(b, `{"result":`...), result)
+		b = appendString(append(b, `,"id":`...), string(id))
+		b = appendString(append(b, `,"name":`...), def.name)
+		return append(b, '}')
+	})
+}
+
+// indexPatience is how long the answer to a new index waits for its build. For a
+// small database that is all of it, and the query that follows has its index.
+const indexPatience = time.Second
+
+// awaitIndex waits a little for an index that is being built.
+func (r *request) awaitIndex(id document.ID, name string) error {
+	var x *index.Index
+	err := r.db.Whole().View(r.ctx(), func(rd *store.Reader) error {
+		set, err := index.Of(rd)
+		if n := set.Lookup(id, field.KindName, name); n != nil && n.Index.State == index.Building {
+			x = n.Index
+		}
+		return err
+	})
+	if x == nil || err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.ctx(), indexPatience)
+	defer cancel()
+	err = r.api.indexes.Await(ctx, r.db, x)
+	if r.ctx().Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, index.ErrGone)) {
+		return nil
+	}
+	return err
+}
+
+// writeIndex puts an index into its design document and tells whether it was
+// there.
+func (r *request) writeIndex(id document.ID, def *indexDefinition) (result string, err error) {
+	old, err := r.design(id)
+	if err != nil {
+		return "", err
+	}
+	e := document.Edit{ID: id}
+	if old == nil {
+		e.Body = def.newDesign()
+	} else {
+		var exists bool
+		if e.Body, exists, err = def.into(string(id), old.Body); exists || err != nil {
+			return "exists", err
+		}
+		e.Parent, e.Attachments = old.Rev, stubs(old.Attachments)
+	}
+	return "created", r.writeDesign(&e)
+}
+
+// design reads a design document, nil if there is none.
+func (r *request) design(id document.ID) (rev *store.Revision, err error) {
+	err = r.db.Whole().View(r.ctx(), func(rd *store.Reader) error {
+		rev, err = rd.Winner(id)
+		return err
+	})
+	if dberr.Is(err, dberr.NotFound) && !r.db.Dropped() {
+		return nil, nil
+	}
+	return rev, err
+}
+
+// writeDesign stores an edit of a design document, whatever the scope.
+func (r *request) writeDesign(e *document.Edit) error {
+	r.api.stats.docWrites.Add(1)
+	results, err := r.db.Whole().Write(r.ctx(), []document.Edit{*e}, store.WriteOptions{})
+	if err != nil {
+		return err
+	}
+	return results[0].Err
+}

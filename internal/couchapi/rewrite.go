@@ -1,0 +1,236 @@
+package couchapi
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/url"
+	paths "path"
+	"strings"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/jsonscan"
+)
+
+// mostRewrites is how often one request may be rewritten.
+const mostRewrites = 100
+
+var errRewrites = dberr.New(dberr.Invalid, "bad_request", "Exceeded rewrite recursion limit")
+
+// rewriteTarget is where a rewritten request goes.
+type rewriteTarget struct {
+	path    string // escaped, below the design document; may have a query
+	query   string
+	method  string // "": that of the request
+	headers []pair
+	body    []byte // nil: that of the request
+}
+
+// rewriteRequest answers _rewrite: the design document's rules, or its
+// function, say which request this one stands for, and that is answered.
+func rewriteRequest(r *request) error {
+	if r.rewrites >= mostRewrites {
+		return errRewrites
+	}
+	d, err := r.designNamed(r.arg("ddoc"))
+	if err != nil {
+		return err
+	}
+	rewrites, ok := jsonscan.Member(d.Body, "rewrites")
+	if !ok {
+		return dberr.New(dberr.NotFound, "rewrite_error", "Invalid path.")
+	}
+	if jsonscan.KindOf(rewrites) == jsonscan.String {
+		return r.rewriteByFunction(d)
+	}
+	to, err := matchRewrite(rewrites, r.method, r.rewritten(), r.query)
+	if err != nil {
+		return err
+	}
+	return r.forward(to)
+}
+
+// rewritten gives the segments behind _rewrite.
+func (r *request) rewritten() []string {
+	for i, part := range r.path.parts[:r.path.n] {
+		if i > 2 && part == "_rewrite" {
+			return r.path.parts[i+1 : r.path.n]
+		}
+	}
+	return nil
+}
+
+// forward answers the request that to names in the place of this one. The
+// caller's rights are those that the other one asks for.
+func (r *request) forward(to rewriteTarget) error {
+	where, query, _ := strings.Cut(to.path, "?")
+	if query != "" && to.query != "" {
+		query += "&"
+	}
+	h := r.http.Clone(r.context)
+	h.RequestURI = paths.Clean("/" + r.escapedDesign() + "/" + where)
+	if query += to.query; query != "" {
+		h.RequestURI += "?" + query
+	}
+	u, err := url.ParseRequestURI(h.RequestURI)
+	if err != nil {
+		return dberr.New(dberr.Internal, "rewrite_error", "The path is none.")
+	}
+	h.URL = u
+	h.Method = r.shownMethod()
+	h.Header.Del("X-Http-Method-Override")
+	if to.method != "" {
+		h.Method = strings.ToUpper(to.method)
+	}
+	for _, p := range to.headers {
+		h.Header.Set(p.name, p.value)
+	}
+	if to.body != nil {
+		h.Body, h.ContentLength = io.NopCloser(bytes.NewReader(to.body)), int64(len(to.body))
+		h.Header.Del("Content-Encoding")
+	}
+	again := &request{api: r.api, http: h, w: r.w, caller: r.caller, context: r.context,
+		began: r.began, bodyTime: r.bodyTime, id: r.id, rewrites: r.rewrites + 1}
+	again.methodOf()
+	target, q := targetOf(h)
+	again.path, again.query = splitPath(target), parseQuery(q)
+	*r = *again
+	return r.run()
+}
+
+// escapedDesign gives the path of the design document, escaped.
+func (r *request) escapedDesign() string {
+	b := appendQuotedPath(nil, r.db.Name())
+	return string(appendQuotedPath(append(b, "/_design/"...), r.arg("ddoc")))
+}
+
+// rewriteByFunction asks the rewrites function.
+func (r *request) rewriteByFunction(d designFunctions) error {
+	realm, err := r.realm(d)
+	if err != nil {
+		return err
+	}
+	text, err := r.functionBody()
+	if err != nil {
+		return err
+	}
+	req, err := r.functionJSON(functionRequest{text: text})
+	if err != nil {
+		return err
+	}
+	given, err := r.api.scripts.Rewrite(r.ctx(), realm, req)
+	if err != nil {
+		return err
+	}
+	switch jsonscan.KindOf(given) {
+	case jsonscan.String:
+		return r.forward(rewriteTarget{path: string(jsonscan.Text(nil, given)), query: rawQuery(r.query), body: orEmpty(text)})
+	case jsonscan.Object:
+		return r.rewriteByObject(given, text)
+	}
+	return dberr.New(dberr.NotFound, "rewrite_error", "Invalid path.")
+}
+
+// orEmpty gives the body that was read for the request that stands for this
+// one.
+func orEmpty(text []byte) []byte {
+	if text == nil {
+		return []byte{}
+	}
+	return text
+}
+
+// rewriteByObject answers what a rewrites function gave: an answer, if it has
+// a code, else a request.
+func (r *request) rewriteByObject(given, text []byte) error {
+	o := rewriteObject(given)
+	if code, ok := jsonscan.Member(given, "code"); ok {
+		return r.rewriteAnswer(code, o)
+	}
+	where, ok := jsonscan.Member(given, "path")
+	if !ok || jsonscan.KindOf(where) != jsonscan.String {
+		return dberr.New(dberr.Internal, "rewrite_error", "Rewrite result must produce a new path.")
+	}
+	to := rewriteTarget{path: string(jsonscan.Text(nil, where)), query: rawQuery(r.query), method: o.text("method"),
+		headers: o.pairs("headers"), body: orEmpty(text)}
+	if _, ok := jsonscan.Member(given, "query"); ok {
+		to.query = rawQuery(o.pairs("query"))
+	}
+	if _, ok := jsonscan.Member(given, "body"); ok {
+		to.body = []byte(o.text("body"))
+	}
+	return r.forward(to)
+}
+
+// rewriteObject is what a rewrites function gave.
+type rewriteObject []byte
+
+// text gives a member as a text: "" if it is none.
+func (o rewriteObject) text(name string) string {
+	v, _ := jsonscan.Member(o, name)
+	return textOf(v)
+}
+
+// pairs gives the members of an object in it.
+func (o rewriteObject) pairs(name string) (q query) {
+	object, _ := jsonscan.Member(o, name)
+	for m := jsonscan.MembersOf(object); ; {
+		quoted, value, ok := m.Next()
+		if !ok {
+			return q
+		}
+		q = append(q, pair{string(jsonscan.Text(nil, quoted)), textOf(value)})
+	}
+}
+
+// textOf gives the text of a JSON string, and any other value as it is written.
+func textOf(v []byte) string {
+	if jsonscan.KindOf(v) == jsonscan.String {
+		return string(jsonscan.Text(nil, v))
+	}
+	return string(v)
+}
+
+// rawQuery writes parameters as a query string.
+func rawQuery(q query) string {
+	var b []byte
+	for i, p := range q {
+		if i > 0 {
+			b = append(b, '&')
+		}
+		b = append(append(append(b, url.QueryEscape(p.name)...), '='), url.QueryEscape(p.value)...)
+	}
+	return string(b)
+}
+
+// rewriteAnswer answers with what a rewrites function gave in full.
+func (r *request) rewriteAnswer(code []byte, o rewriteObject) error {
+	status := 0
+	for _, c := range code {
+		if c < '0' || c > '9' || status > 599 {
+			status = 0
+			break
+		}
+		status = 10*status + int(c-'0')
+	}
+	if status < 200 || status > 599 {
+		return dberr.New(dberr.Internal, "rewrite_error", "code must be an integer between 200 and 599")
+	}
+	header := r.w.Header()
+	header["Content-Type"] = nil // the function's, or none
+	for _, p := range o.pairs("headers") {
+		if name := http.CanonicalHeaderKey(p.name); !unsettable[name] {
+			r.set(name, p.value)
+		}
+	}
+	if status == http.StatusNoContent || status == http.StatusNotModified {
+		r.begin(status, 0)
+		return nil
+	}
+	body := o.text("body")
+	r.begin(status, len(body))
+	if r.head {
+		return nil
+	}
+	return r.write([]byte(body))
+}

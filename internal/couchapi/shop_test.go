@@ -1,0 +1,135 @@
+package couchapi
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sectional/sectional/internal/demo"
+)
+
+// newShop gives the face with the demo's data.
+func newShop(t *testing.T) *testAPI {
+	t.Helper()
+	a := newTestAPI(t)
+	do := func(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
+		r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(string(body)))
+		r.SetBasicAuth("adm", "pass")
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, r)
+		return w.Code, w.Body.Bytes(), nil
+	}
+	must(t, demo.Load(context.Background(), do, 200, io.Discard))
+	return a
+}
+
+// record is what the tests look at of the shop's documents.
+type record struct {
+	ID       string `json:"_id"`
+	Type     string
+	UserID   string
+	Date     string
+	Email    string
+	Active   bool
+	Verified bool `json:"email_verified"`
+	Default  bool
+	Stock    int
+}
+
+// all reads a list of documents and keeps some.
+func (a *testAPI) all(path string, keep func(record) bool) (kept []record) {
+	a.t.Helper()
+	var list struct{ Rows []struct{ Doc record } }
+	must(a.t, json.Unmarshal([]byte(a.do("GET", path+"/_all_docs?include_docs=true", "").want(200, "").Body), &list))
+	for _, row := range list.Rows {
+		if keep(row.Doc) {
+			kept = append(kept, row.Doc)
+		}
+	}
+	if len(kept) == 0 {
+		a.t.Fatalf("nothing in %s is asked for", path)
+	}
+	return kept
+}
+
+func ids(records []record) string {
+	var all []string
+	for _, r := range records {
+		all = append(all, r.ID)
+	}
+	return strings.Join(all, " ")
+}
+
+// asks runs a request that must find just these documents, in this order, with
+// an index.
+func (a *testAPI) asks(path, request string, want []record) {
+	a.t.Helper()
+	got := a.do("POST", path+"/_find", request).want(200, "")
+	var answer struct {
+		Docs    []record
+		Warning string
+	}
+	must(a.t, json.Unmarshal([]byte(got.Body), &answer))
+	if ids(answer.Docs) != ids(want) {
+		a.t.Errorf("%s %s finds\n%s, want\n%s", path, request, ids(answer.Docs), ids(want))
+	}
+	if strings.Contains(answer.Warning, "No matching index") && strings.Contains(request, "use_index") {
+		a.t.Errorf("%s: %s", request, answer.Warning)
+	}
+}
+
+func TestQuestionsToTheShop(t *testing.T) {
+	a := newShop(t)
+	a.asksPartitions()
+	a.asksEverywhere()
+}
+
+func (a *testAPI) asksPartitions() {
+	const category = "/products/_partition/Home%23Kitchen%23Small%20Appliances"
+	a.asks(category, `{"selector":{"type":"product"},"limit":1000}`, a.all(category, func(r record) bool { return r.Type == "product" }))
+	a.do("POST", "/products/_index", `{"index":{"fields":["stock"]},"ddoc":"stock","name":"stock"}`).want(200, "")
+	byStock := a.all(category, func(r record) bool { return r.Stock > 10 })
+	slices.SortStableFunc(byStock, func(x, y record) int {
+		return cmp.Or(cmp.Compare(y.Stock, x.Stock), cmp.Compare(y.ID, x.ID))
+	})
+	a.asks(category, `{"selector":{"stock":{"$gt":10}},"sort":[{"stock":"desc"}],"use_index":"stock","limit":1000}`, byStock)
+	a.asks("/orders/_partition/order000007", `{"selector":{"type":"item"},"limit":100}`,
+		a.all("/orders/_partition/order000007", func(r record) bool { return r.Type == "item" }))
+	a.asks("/users/_partition/user00007", `{"selector":{"type":"address","default":true}}`,
+		a.all("/users/_partition/user00007", func(r record) bool { return r.Type == "address" && r.Default }))
+	a.asks("/users/_partition/user00007", `{"selector":{"type":"address","default":"true"}}`, nil)
+}
+
+func (a *testAPI) asksEverywhere() {
+	for _, index := range []string{
+		`{"index":{"fields":["userid","date"],"partial_filter_selector":{"type":"order"}},"ddoc":"by-customer","name":"n","partitioned":false}`,
+		`{"index":{"fields":["date"]},"ddoc":"by-time","name":"n","partitioned":false}`,
+	} {
+		a.do("POST", "/orders/_index", index).want(200, "")
+	}
+	user := a.all("/orders", func(r record) bool { return r.Type == "order" })[0].UserID
+	byDate := func(x, y record) int { return cmp.Or(cmp.Compare(x.Date, y.Date), cmp.Compare(x.ID, y.ID)) }
+	mine := a.all("/orders", func(r record) bool { return r.Type == "order" && r.UserID == user })
+	slices.SortFunc(mine, byDate)
+	a.asks("/orders", `{"selector":{"type":"order","userid":"`+user+`"},"sort":["userid","date"],"limit":1000}`, mine)
+	a.asks("/orders", `{"selector":{"userid":"`+user+`","date":{"$gt":null}},"use_index":"by-customer","limit":1000}`, mine)
+
+	dated := a.all("/orders", func(r record) bool { return r.Date != "" })
+	slices.SortFunc(dated, byDate)
+	slices.Reverse(dated)
+	a.asks("/orders", `{"selector":{"date":{"$gt":null}},"sort":[{"date":"desc"}],"limit":50}`, dated[:50])
+
+	a.do("POST", "/users/_index", `{"index":{"fields":["email"],"partial_filter_selector":{"active":true,"email_verified":true}},
+		"ddoc":"by-mail","name":"n","partitioned":false}`).want(200, "")
+	good := a.all("/users", func(r record) bool { return r.Active && r.Verified })[0]
+	bad := a.all("/users", func(r record) bool { return r.Email != "" && !(r.Active && r.Verified) })[0]
+	a.asks("/users", `{"selector":{"email":"`+good.Email+`","active":true,"email_verified":true}}`, []record{good})
+	a.asks("/users", `{"selector":{"email":"`+bad.Email+`","active":true,"email_verified":true}}`, nil)
+	a.asks("/users", `{"selector":{"email":"`+bad.Email+`"},"use_index":"by-mail"}`, nil)
+}

@@ -1,0 +1,62 @@
+package couchapi
+
+import (
+	"crypto/md5"
+	"encoding/base64"
+	"net/http"
+
+	"github.com/sectional/sectional/internal/admission"
+)
+
+// rendered makes the endpoint of a function that renders, which a setting may
+// switch off.
+func rendered(run endpoint) endpoint {
+	return func(r *request) error {
+		if !r.api.settings.Value().render {
+			return notImplemented(noRender)
+		}
+		return run(r)
+	}
+}
+
+// showFunction answers _show: the document that the path names, or none, as
+// the function shows it.
+func showFunction(r *request) error {
+	c, err := r.call("shows")
+	if err != nil {
+		return err
+	}
+	text, err := r.functionBody()
+	if err != nil {
+		return err
+	}
+	doc, err := r.functionInput(c.id)
+	if err != nil {
+		return err
+	}
+	r.renderedTag(c.realm.Version, doc.rev, string(text))
+	if r.unmodified() {
+		return nil
+	}
+	req, err := r.functionJSON(functionRequest{id: c.id, text: text})
+	if err != nil {
+		return err
+	}
+	answer, err := r.api.scripts.Show(r.ctx(), c.realm, c.name, doc.json, req)
+	if err != nil {
+		return err
+	}
+	return r.answerFunction(&answer, http.StatusOK)
+}
+
+// renderedTag sets an ETag that depends on what a function sees: the request,
+// the caller and the parts that the endpoint knows.
+func (r *request) renderedTag(parts ...string) {
+	h := md5.New()
+	seen := append([]string{r.method, r.target(), r.header("Accept"), string(admission.UserContext(r.caller, r.db.Name()))}, parts...)
+	for _, s := range seen {
+		h.Write([]byte(s)) // never fails
+		h.Write([]byte{0})
+	}
+	r.etag(base64.RawURLEncoding.EncodeToString(h.Sum(nil)))
+}

@@ -1,0 +1,135 @@
+package couchapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/view"
+	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// previousHeader says that an answer comes from what a view was before its design
+// document changed, because the new index is not built yet.
+const previousHeader = "X-Sectional-View"
+
+var errNoView = dberr.New(dberr.NotFound, "not_found", "missing_named_view")
+
+// findView finds a view by its names, with the mark up to which its index has to
+// be brought for this request.
+func (r *request) findView(design, name string) (n *index.Named, m store.Mark, err error) {
+	err = r.db.Whole().View(r.ctx(), func(rd *store.Reader) error {
+		s, err := index.Of(rd)
+		if err == nil {
+			n = s.Lookup(document.ID("_design/"+design), view.KindName, name)
+			m, err = rd.Mark()
+		}
+		return err
+	})
+	if err != nil || n == nil {
+		return nil, m, err
+	}
+	if n.Index.State == index.Failed {
+		return nil, m, &dberr.Error{Kind: dberr.Internal, Code: "view_failed", Reason: n.Index.Reason}
+	}
+	return n, m, nil
+}
+
+// noView tells why there is no such view.
+func (d designFunctions) noView(name string) error {
+	views, _ := jsonscan.Member(d.Body, "views")
+	if jsonscan.KindOf(views) != jsonscan.Object {
+		return errNoView
+	}
+	v, ok := jsonscan.Member(views, name)
+	if !ok {
+		return errNoView
+	}
+	if _, ok := jsonscan.Member(v, "map"); !ok {
+		return errNoView
+	}
+	if language, ok := jsonscan.Member(d.Body, "language"); ok && !jsonscan.NameIs(language, "javascript") {
+		return &dberr.Error{Kind: dberr.Internal, Code: "unknown_query_language", Reason: string(jsonscan.Text(nil, language))}
+	}
+	return errNoView
+}
+
+// readyView brings the index of a view up to date as far as the query asks for it,
+// and gives the number of the index that answers.
+func (r *request) readyView(n *index.Named, m store.Mark, update viewUpdate) (*index.Index, error) {
+	x := n.Index
+	if update == updateFirst && x.State == index.Building {
+		var err error
+		if x, err = r.awaitView(n); err != nil {
+			return nil, err
+		}
+	} else if x.State == index.Building && n.Previous != nil {
+		x = n.Previous
+	}
+	if x != n.Index {
+		r.set(previousHeader, "previous")
+	}
+	switch update {
+	case updateFirst:
+		return x, r.api.indexes.CatchUp(r.ctx(), r.db, x, m)
+	case updateLater:
+		if !n.Index.Manual {
+			return x, nil // the background follows by itself
+		}
+		db, last := r.db, n.Index
+		r.api.tasks.start(r.api, "indexer "+last.Signature, db.Name(), func(ctx context.Context) error {
+			return r.api.indexes.CatchUp(ctx, db, last, m)
+		})
+	}
+	return x, nil
+}
+
+// awaitView waits for an index that is being built. Where another index still
+// answers for the view, it waits no longer than the setting says.
+func (r *request) awaitView(n *index.Named) (*index.Index, error) {
+	if n.Previous == nil {
+		return n.Index, r.api.indexes.Await(r.ctx(), r.db, n.Index)
+	}
+	ctx, cancel := context.WithTimeout(r.ctx(), r.api.settings.Value().viewWait)
+	defer cancel()
+	err := r.api.indexes.Await(ctx, r.db, n.Index)
+	if errors.Is(err, context.DeadlineExceeded) && r.ctx().Err() == nil {
+		return n.Previous, nil
+	}
+	return n.Index, err
+}
+
+// viewAt gives an index as it is at a reader's snapshot.
+func viewAt(rd *store.Reader, number uint64) (*index.Index, error) {
+	s, err := index.Of(rd)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range s.Indexes {
+		if x.Number == number {
+			return x, nil
+		}
+	}
+	return nil, index.ErrGone
+}
+
+// redirectDesign sends a client that wrote a design document's id as one segment
+// to the address that has a slash.
+func (r *request) redirectDesign() bool {
+	name, ok := strings.CutPrefix(r.path.parts[1], "_design/")
+	if !ok || name == "" {
+		return false
+	}
+	target := r.url(append([]string{r.args[0], "_design", name}, r.path.parts[2:r.path.n]...)...)
+	if _, q := targetOf(r.http); q != "" {
+		target += "?" + q
+	}
+	r.set("Location", target)
+	r.begin(http.StatusMovedPermanently, 0)
+	return true
+}

@@ -1,0 +1,354 @@
+package couchapi
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/view"
+	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// pageGroups is how many groups are reduced at a time.
+const pageGroups = 500
+
+// viewLister writes the answer to one query of a view. Like lister it reads in
+// pages, each in a snapshot of its own.
+type viewLister struct {
+	rowStream
+	req       *request
+	q         *viewQuery
+	partition document.Partition
+	number    uint64 // of the index
+	mark      store.Mark
+	until     time.Time // zero for no bound
+
+	spans  []view.Span // what has not been read, in the order of the answer
+	total  uint64
+	offset uint64
+	seq    store.Seq
+	rows   int
+	queue  []view.Row   // read, and not written yet
+	groups []view.Group // of a page
+	begun  bool         // the head is written
+	x      *index.Index
+}
+
+// bound sets the limits for queries of a partition.
+func (l *viewLister) bound(r *request) error {
+	r.api.stats.partitionViews.Add(1)
+	if !r.api.settings.Value().cloudant {
+		return nil
+	}
+	if l.q.limited && l.q.limit > partitionRows {
+		return queryError("Limit is too large, must not exceed %d", partitionRows)
+	}
+	l.q.limit = min(l.q.limit, partitionRows)
+	l.until = r.began.Add(partitionTime)
+	return nil
+}
+
+// list appends the whole answer to the stream.
+func (l *viewLister) list() error {
+	for over := false; !over; {
+		var err error
+		if over, err = l.step(); err == nil {
+			err = l.Spill()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	l.Buf = append(l.Buf, "\r\n]}"...)
+	return nil
+}
+
+// step appends the next page, the first time with the head.
+func (l *viewLister) step() (over bool, err error) {
+	page := l.rowPage
+	if l.q.reduced {
+		page = l.groupPage
+	}
+	if !l.until.IsZero() && l.req.api.now().After(l.until) {
+		l.req.api.stats.partitionViewTimeouts.Add(1)
+		return false, errTimeout
+	}
+	err = l.req.db.Whole().View(l.req.ctx(), func(rd *store.Reader) (err error) {
+		if l.x, err = viewAt(rd, l.number); err != nil {
+			return err
+		}
+		v, err := view.NewReader(rd, l.x, l.partition)
+		if err != nil {
+			return err
+		}
+		defer v.Close()
+		if !l.begun {
+			if err := l.begin(rd, v); err != nil {
+				return err
+			}
+			l.begun = true
+			l.head()
+		}
+		over, err = page(rd, v)
+		return err
+	})
+	if err == nil {
+		err = l.reductions()
+	}
+	if err == nil {
+		err = l.finish()
+	}
+	return over, err
+}
+
+// begin finds where the rows lie and what stands before them.
+func (l *viewLister) begin(rd *store.Reader, v *view.Reader) (err error) {
+	if l.q.updateSeq {
+		p, err := index.ReadProgress(rd.Snapshot(), l.req.db.Number(), l.number)
+		if err != nil {
+			return err
+		}
+		if l.seq = p.Mark.Seq; l.q.update == updateFirst {
+			l.seq = max(l.seq, l.mark.Seq)
+		}
+	}
+	ranges := []view.Range{l.q.rows}
+	if l.q.keys != nil {
+		ranges = ranges[:0]
+		for _, key := range l.q.keys {
+			one := l.q.rows
+			one.Start.Key, one.End.Key = key, key
+			ranges = append(ranges, one)
+		}
+		if l.q.rows.Descending && !l.q.reduced {
+			slices.Reverse(ranges)
+		}
+	}
+	for _, one := range ranges {
+		s, err := v.Span(one)
+		if err != nil {
+			return err
+		}
+		l.spans = append(l.spans, s)
+	}
+	if l.q.reduced {
+		return nil
+	}
+	if l.total, err = v.Count(v.Whole()); err != nil {
+		return err
+	}
+	return l.place(v)
+}
+
+// place works out the offset and passes over the rows to be skipped. The offset
+// is that of the first row of all, and what is skipped, as in CouchDB.
+func (l *viewLister) place(v *view.Reader) error {
+	found := false
+	skip := uint64(l.q.skip)
+	for i := range l.spans {
+		n, err := v.Count(l.spans[i])
+		if err != nil {
+			return err
+		}
+		if !found && (n > 0 || i == len(l.spans)-1) {
+			if l.offset, err = v.Count(l.spans[i].Before(v.Whole())); err != nil {
+				return err
+			}
+			found = true
+		}
+		if skip > 0 {
+			if l.spans[i], err = v.Skip(l.spans[i], skip); err != nil {
+				return err
+			}
+			skip -= min(skip, n)
+		} else if found {
+			break
+		}
+	}
+	l.offset = min(l.total, l.offset+uint64(l.q.skip))
+	return nil
+}
+
+// head appends what stands before the rows.
+func (l *viewLister) head() {
+	l.Buf = append(l.Buf, '{')
+	if !l.q.reduced {
+		l.Buf = appendCount(l.Buf, `"total_rows":`, l.total)
+		l.Buf = appendCount(l.Buf, `,"offset":`, l.offset)
+		l.Buf = append(l.Buf, ',')
+	}
+	if l.q.updateSeq {
+		l.Buf = append(l.Buf, `"update_seq":"`...)
+		l.Buf = l.req.db.AppendSeq(l.Buf, l.seq)
+		l.Buf = append(l.Buf, `",`...)
+	}
+	l.Buf = append(l.Buf, `"rows":[`...)
+}
+
+// open appends what stands before every row.
+func (l *viewLister) open() {
+	if l.rows > 0 {
+		l.Buf = append(l.Buf, ',')
+	}
+	l.Buf = append(l.Buf, "\r\n"...)
+	l.rows++
+}
+
+// rowPage appends the next page of rows.
+func (l *viewLister) rowPage(rd *store.Reader, v *view.Reader) (over bool, err error) {
+	if end, err := l.drain(rd); end || err != nil {
+		return l.rows >= l.q.limit, err
+	}
+	for n := 0; len(l.spans) > 0; l.spans = l.spans[1:] {
+		for row, err := range v.Rows(l.spans[0]) {
+			if err != nil {
+				return false, err
+			}
+			n++
+			l.queue = append(l.queue, row)
+			if row.At == nil {
+				continue // more that belong together follow
+			}
+			l.spans[0] = l.spans[0].Behind(row.At)
+			if end, err := l.drain(rd); end || err != nil {
+				return l.rows >= l.q.limit, err
+			}
+			if n >= pageRows {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// drain appends the rows that were read, and tells whether the page or the answer
+// ends with them.
+func (l *viewLister) drain(rd *store.Reader) (end bool, err error) {
+	for i := range l.queue {
+		if l.rows >= l.q.limit || l.full() {
+			l.queue = append(l.queue[:0], l.queue[i:]...)
+			return true, nil
+		}
+		if err := l.row(rd, &l.queue[i]); err != nil {
+			return false, err
+		}
+	}
+	l.queue = l.queue[:0]
+	return l.rows >= l.q.limit || l.full(), nil
+}
+
+// row appends a row.
+func (l *viewLister) row(rd *store.Reader, row *view.Row) error {
+	l.open()
+	b := appendString(append(l.Buf, `{"id":`...), string(row.ID))
+	b = append(append(b, `,"key":`...), row.Key...)
+	l.Buf = append(append(b, `,"value":`...), row.Value...)
+	if !l.q.form.include {
+		l.Buf = append(l.Buf, '}')
+		return nil
+	}
+	l.Buf = append(l.Buf, `,"doc":`...)
+	rev, tree, err := l.linked(rd, row)
+	if err != nil {
+		return err
+	}
+	if rev == nil {
+		l.Buf = append(l.Buf, "null}"...)
+		return nil
+	}
+	return l.document(rev, tree, "}")
+}
+
+// linked reads the document of a row, or the one that the row's value names; nil
+// if there is none.
+func (l *viewLister) linked(rd *store.Reader, row *view.Row) (*store.Revision, *document.Tree, error) {
+	id, rev := row.ID, document.Rev{}
+	if jsonscan.KindOf(row.Value) == jsonscan.Object {
+		if other, ok := jsonscan.Member(row.Value, "_id"); ok {
+			if jsonscan.KindOf(other) != jsonscan.String {
+				return nil, nil, nil
+			}
+			id = document.ID(jsonscan.Text(nil, other))
+		}
+		if wanted, ok := jsonscan.Member(row.Value, "_rev"); ok {
+			var err error
+			if rev, err = document.ParseRev(string(jsonscan.Text(nil, wanted))); err != nil {
+				return nil, nil, nil // no document has such a revision
+			}
+		}
+	}
+	if id == "" || id.IsLocal() {
+		return nil, nil, nil
+	}
+	doc, err := rd.Doc(id)
+	if err == nil && rev == (document.Rev{}) {
+		if doc.Tree.Winner().Deleted {
+			return nil, nil, nil
+		}
+		rev = doc.Tree.Winner().Rev
+	}
+	var found *store.Revision
+	if err == nil {
+		found, err = rd.Revision(doc, rev)
+	}
+	if dberr.Is(err, dberr.NotFound) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return found, &doc.Tree, nil
+}
+
+// groupPage reads the next page of groups.
+func (l *viewLister) groupPage(_ *store.Reader, v *view.Reader) (over bool, err error) {
+	l.groups = l.groups[:0]
+	for len(l.spans) > 0 && len(l.groups) < pageGroups && l.rows < l.q.limit {
+		most := pageGroups - len(l.groups)
+		if left := l.q.limit - l.rows; left < math.MaxInt-l.q.skip-len(l.groups) {
+			if left += l.q.skip - len(l.groups); left <= 0 {
+				break
+			}
+			most = min(most, left)
+		}
+		found, rest, err := v.Groups(l.spans[0], l.q.level, most)
+		if err != nil {
+			return false, err
+		}
+		l.groups = append(l.groups, found...)
+		if l.spans[0] = rest; rest.Empty() {
+			l.spans = l.spans[1:]
+		}
+	}
+	skipped := min(l.q.skip, len(l.groups))
+	l.q.skip -= skipped
+	l.groups = l.groups[skipped:]
+	return len(l.spans) == 0 || l.rows+len(l.groups) >= l.q.limit, nil
+}
+
+// reductions appends the groups that were read.
+func (l *viewLister) reductions() error {
+	if len(l.groups) == 0 {
+		return nil
+	}
+	if err := l.req.api.views.Values(l.req.ctx(), l.req.db, l.x, l.groups); err != nil {
+		return err
+	}
+	for _, g := range l.groups {
+		l.open()
+		l.Buf = append(append(l.Buf, `{"key":`...), g.Key...)
+		if g.Failed != nil {
+			_, word, reason := words(g.Failed)
+			l.Buf = append(l.Buf, ',')
+			l.Buf = append(l.Buf, appendError(nil, word, reason)[1:]...)
+			continue
+		}
+		l.Buf = append(append(append(l.Buf, `,"value":`...), g.Value...), '}')
+	}
+	l.groups = l.groups[:0]
+	return nil
+}

@@ -1,0 +1,241 @@
+package view
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// Exact is the level of grouping by whole keys. Others say how many elements of
+// array keys count; 0 makes one group of all rows.
+const Exact = -1
+
+// Group is a reduction of the rows of a group.
+type Group struct {
+	Key   []byte // JSON; null for one group of all rows
+	Value []byte // JSON; nil when Failed
+	// Failed is why there is no value: it stands in the row.
+	Failed error
+	made   *group
+}
+
+// adding reduces what it is shown.
+type adding struct {
+	v *Reader
+	g *group
+}
+
+func (a adding) node(n node) (bool, error) {
+	a.g.node(n)
+	return true, nil
+}
+
+func (a adding) row(place []byte, value func() ([]byte, error)) (bool, error) {
+	return true, a.v.add(a.g, a.v.Def, 0, place, value)
+}
+
+// longGroup is how many rows of a group are read before its nodes are used: below
+// that, looking for the nodes costs more than the rows. Behind a long group a
+// few are enough, since groups are often alike.
+const (
+	longGroup  = 100
+	afterGroup = 4
+)
+
+// Groups gives the reductions of the groups of a span in its direction, at most
+// so many, and what is left of the span behind them. Their values are made by
+// Kind.Values, which needs no snapshot.
+func (v *Reader) Groups(s Span, level, most int) (groups []Group, rest Span, err error) {
+	if level == 0 {
+		g := Group{Key: []byte("null"), made: newGroup(v.reducer)}
+		if err := v.cover(s.from, s.to, adding{v, g.made}); err != nil || g.made.count == 0 {
+			return nil, s.nothing(), err
+		}
+		return []Group{g}, s.nothing(), nil
+	}
+	long := longGroup
+	for rest = s; len(groups) < most && !rest.Empty(); long = afterGroup {
+		found, next, err := v.scanGroups(rest, level, most-len(groups), long)
+		if err != nil {
+			return nil, s, err
+		}
+		groups, rest = append(groups, found...), next
+	}
+	return groups, rest, nil
+}
+
+// scanGroups reads groups row by row, up to the first with so many rows as are
+// long, which it reduces by its nodes.
+func (v *Reader) scanGroups(s Span, level, most, long int) (groups []Group, rest Span, err error) {
+	it, err := v.v.Iterate(kv.Range{Start: v.key(0, s.from), End: v.key(0, s.to)}, kv.IterOptions{Reverse: s.descending})
+	if err != nil {
+		return nil, s, err
+	}
+	defer it.Close()
+	g := gathering{v: v, level: level, descending: s.descending}
+	for it.Next() {
+		place := it.Key()[len(v.rows):]
+		if seen, err := v.sees(place); err != nil {
+			return nil, s, err
+		} else if !seen {
+			continue
+		}
+		if g.n > 0 && !g.within.contains(place) {
+			if groups = append(groups, g.end()); len(groups) == most {
+				return groups, s.beyond(g.within), nil
+			}
+			long = longGroup
+		}
+		if err := g.add(s, place, it.Value); err != nil {
+			return nil, s, err
+		}
+		if g.n == long {
+			whole := Group{Key: g.key, made: newGroup(v.reducer)}
+			if err := v.cover(g.within.from, g.within.to, adding{v, whole.made}); err != nil {
+				return nil, s, err
+			}
+			return append(groups, whole), s.beyond(g.within), nil
+		}
+	}
+	if g.n > 0 {
+		groups = append(groups, g.end())
+	}
+	return groups, s.nothing(), it.Err()
+}
+
+// gathering is a group whose rows are being read.
+type gathering struct {
+	v          *Reader
+	level      int
+	descending bool
+	n          int
+	key        []byte // of the group: that of the row that was read first
+	within     Span   // where its rows lie
+	made       *group
+	rows       []Row // when descending: they are reduced in their own order
+}
+
+// add adds a row, the first of a group after end.
+func (g *gathering) add(s Span, place []byte, value func() ([]byte, error)) error {
+	g.v.Read.Rows++
+	b, err := value()
+	if err != nil {
+		return err
+	}
+	r, err := g.v.open(g.v.Def, place, b)
+	if err != nil {
+		return err
+	}
+	if g.n == 0 {
+		g.key, g.made = groupKey(r.Key, g.level), newGroup(g.v.reducer)
+		if g.within, err = g.v.groupSpan(s, place, r.Key, g.level); err != nil {
+			return err
+		}
+	}
+	if g.n++; g.descending {
+		g.rows = append(g.rows, r)
+	} else {
+		g.made.row(&r)
+	}
+	return nil
+}
+
+// end gives the group and begins another.
+func (g *gathering) end() Group {
+	for i := len(g.rows) - 1; i >= 0; i-- {
+		g.made.row(&g.rows[i])
+	}
+	done := Group{Key: g.key, made: g.made}
+	g.n, g.rows = 0, g.rows[:0]
+	return done
+}
+
+// groupSpan gives the rows of s that are in one group with the row at a place.
+func (v *Reader) groupSpan(s Span, place, key []byte, level int) (Span, error) {
+	parts, err := v.parts(place)
+	if err != nil {
+		return s, err
+	}
+	p := document.Partition(parts[1].String())
+	begin := v.keyPlace(p, []byte(parts[2].String()))
+	if level != Exact && jsonscan.KindOf(key) == jsonscan.Array && jsonscan.Len(key) >= level {
+		prefix, err := v.collate(nil, groupKey(key, level))
+		if err != nil {
+			return s, err
+		}
+		if len(prefix) <= maxKey { // a longer one was cut, and is a group of its own
+			begin = v.groupPlace(p, prefix[:len(prefix)-1]) // without the end of the array
+		}
+	}
+	within := Span{from: begin, to: after(begin)}
+	if bytes.Compare(within.from, s.from) < 0 {
+		within.from = s.from
+	}
+	if bytes.Compare(within.to, s.to) > 0 {
+		within.to = s.to
+	}
+	return within, nil
+}
+
+// groupKey gives the key of the group that a key belongs to.
+func groupKey(key []byte, level int) []byte {
+	if level == Exact || jsonscan.KindOf(key) != jsonscan.Array || jsonscan.Len(key) <= level {
+		return key
+	}
+	b := []byte{'['}
+	it := jsonscan.ElementsOf(key)
+	for i := range level {
+		e, _ := it.Next()
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, e...)
+	}
+	return append(b, ']')
+}
+
+func (s *Span) contains(place []byte) bool {
+	return bytes.Compare(place, s.from) >= 0 && bytes.Compare(place, s.to) < 0
+}
+
+// beyond is what is left of the span behind a part of it.
+func (s *Span) beyond(part Span) Span {
+	rest := *s
+	if s.descending {
+		rest.to = part.from
+	} else {
+		rest.from = part.to
+	}
+	return rest
+}
+
+// nothing is what is left at the end.
+func (s *Span) nothing() Span { return Span{from: s.to, to: s.to} }
+
+// Values makes the values of groups of an index.
+func (k *Kind) Values(ctx context.Context, d *store.Database, x *index.Index, groups []Group) error {
+	made := make([]*group, len(groups))
+	for i := range groups {
+		made[i] = groups[i].made
+	}
+	if err := k.settle(ctx, scriptOf(d.Number(), x), made, true); err != nil {
+		return err
+	}
+	for i, g := range made {
+		n := g.end()
+		switch {
+		case !failed(n.state):
+			groups[i].Value = Of(x).reducer.value(n.count, n.state)
+		case n.state[0] == tagRefusal:
+			return failureOf(n.state)
+		default:
+			groups[i].Failed = failureOf(n.state)
+		}
+	}
+	return nil
+}

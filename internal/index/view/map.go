@@ -1,0 +1,249 @@
+package view
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/sectional/sectional/internal/couchwire"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// largestBatch is how many bytes of rows one transaction writes.
+const largestBatch = 12 << 20
+
+// batch is index.Batch: what is to be written, worked out beforehand. That is
+// possible because nobody else changes the rows of an index: the transaction
+// fails if the index has moved on.
+type batch struct {
+	puts    []index.Row
+	deletes [][]byte
+	skipped uint64
+}
+
+// Apply is index.Batch's.
+func (b *batch) Apply(tx kv.Txn) error {
+	for _, key := range b.deletes {
+		if err := tx.Delete(key); err != nil {
+			return err
+		}
+	}
+	for _, r := range b.puts {
+		if err := tx.Put(r.Key, r.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Skipped is index.Batch's.
+func (b *batch) Skipped() uint64 { return b.skipped }
+
+func (b *batch) put(key, value []byte) { b.puts = append(b.puts, index.Row{Key: key, Value: value}) }
+
+// work is what is being done for one index.
+type work struct {
+	*Kind
+	layout
+	Script
+	d *store.Database
+}
+
+func (k *Kind) work(d *store.Database, x *index.Index) *work {
+	return &work{Kind: k, layout: layoutOf(d.Number(), x), Script: scriptOf(d.Number(), x), d: d}
+}
+
+// view runs fn over a snapshot of the index.
+func (w *work) view(ctx context.Context, fn func(kv.Snapshot) error) error {
+	return w.d.Whole().View(ctx, func(r *store.Reader) error { return fn(r.Snapshot()) })
+}
+
+// mapped is a document with its new rows.
+type mapped struct {
+	id   document.ID
+	rows []stored
+}
+
+// Map is index.Following's.
+func (k *Kind) Map(ctx context.Context, d *store.Database, x *index.Index, docs []index.Change, fresh bool) (index.Batch, error) {
+	w := k.work(d, x)
+	all, skipped, err := w.rows(ctx, docs)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		var part []mapped
+		part, all = split(all)
+		b, err := w.batch(ctx, part, fresh)
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == 0 {
+			b.skipped = skipped
+			return b, nil
+		}
+		// Too much for one transaction. What is written before the others is
+		// written again if the work stops here, and then gives the same.
+		if err := d.Commit(ctx, b.Apply); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// split takes off as many documents as go into one transaction.
+func split(all []mapped) (part, rest []mapped) {
+	size := 0
+	for i, m := range all {
+		for _, r := range m.rows {
+			size += len(r.key) + len(r.place) + len(r.value) + 64
+		}
+		if size > largestBatch && i > 0 {
+			return all[:i], all[i:]
+		}
+	}
+	return all, nil
+}
+
+// rows maps documents, each once.
+func (w *work) rows(ctx context.Context, docs []index.Change) (all []mapped, skipped uint64, err error) {
+	var texts [][]byte
+	var at []int
+	seen := make(map[document.ID]int, len(docs))
+	for _, c := range docs {
+		if _, twice := seen[c.ID]; twice {
+			continue
+		}
+		seen[c.ID] = len(all)
+		if c.Rev != nil {
+			texts, at = append(texts, w.document(c)), append(at, len(all))
+		}
+		all = append(all, mapped{id: c.ID})
+	}
+	if len(texts) == 0 {
+		return all, 0, nil
+	}
+	results, err := w.functions.Map(ctx, w.Script, texts)
+	if err != nil {
+		return nil, 0, err
+	}
+	for i, r := range results {
+		m := &all[at[i]]
+		ok := r.Err == nil
+		if ok {
+			m.rows, ok = w.rowsOf(w.Def, m.id, r.Rows)
+		}
+		if ok && len(packBack(m.rows)) > maxRow {
+			m.rows, ok = nil, false
+		}
+		if !ok {
+			skipped++
+		}
+	}
+	return all, skipped, nil
+}
+
+// document is a document as map functions are given it.
+func (w *work) document(c index.Change) []byte {
+	r := couchwire.Revision{ID: c.Rev.ID, Rev: c.Rev.Rev, Body: c.Rev.Body, Attachments: c.Rev.Attachments,
+		Conflicts: c.Conflicts, DeletedConflicts: c.DeletedConflicts}
+	if w.localSeq {
+		r.LocalSeq = uint64(c.Seq)
+	}
+	return couchwire.AppendDocument(make([]byte, 0, len(r.Body)+96), &r, couchwire.Form{})
+}
+
+// batch works out what is to be written for documents.
+func (w *work) batch(ctx context.Context, docs []mapped, fresh bool) (*batch, error) {
+	b := &batch{}
+	if fresh {
+		for _, m := range docs {
+			for _, r := range m.rows {
+				b.put(w.key(0, r.place), r.value)
+			}
+			if len(m.rows) > 0 {
+				b.put(w.back(m.id), packBack(m.rows))
+			}
+		}
+		return b, nil
+	}
+	edits, err := w.edits(ctx, docs, b)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range edits {
+		if e.gone {
+			b.deletes = append(b.deletes, w.key(0, e.place))
+		} else {
+			b.put(w.key(0, e.place), e.value)
+		}
+	}
+	return b, w.update(ctx, edits, b)
+}
+
+// edits compares the documents' new rows with those that are there, by their
+// back-rows, and gives the changes of rows in their order.
+func (w *work) edits(ctx context.Context, docs []mapped, b *batch) (edits []edit, err error) {
+	err = w.view(ctx, func(v kv.Snapshot) error {
+		for _, m := range docs {
+			value, err := v.Get(w.back(m.id))
+			if errors.Is(err, kv.ErrNotFound) {
+				if len(m.rows) == 0 {
+					continue
+				}
+				value, err = []byte{rowVersion}, nil
+			}
+			if err != nil {
+				return err
+			}
+			olds, err := w.unpackBack(m.id, value)
+			if err != nil {
+				return err
+			}
+			edits = appendEdits(edits, olds, m.rows)
+			switch now := packBack(m.rows); {
+			case len(m.rows) == 0:
+				b.deletes = append(b.deletes, w.back(m.id))
+			case !bytes.Equal(now, value):
+				b.put(w.back(m.id), now)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(edits, byPlace)
+	return edits, err
+}
+
+// appendEdits appends what makes new rows of a document's old ones. Both are in
+// the order of their places.
+func appendEdits(edits []edit, olds []old, rows []stored) []edit {
+	for len(olds) > 0 || len(rows) > 0 {
+		order := 0
+		switch {
+		case len(olds) == 0:
+			order = 1
+		case len(rows) == 0:
+			order = -1
+		default:
+			order = bytes.Compare(olds[0].place, rows[0].place)
+		}
+		switch {
+		case order < 0:
+			edits = append(edits, edit{place: olds[0].place, gone: true})
+		case order > 0:
+			edits = append(edits, edit{place: rows[0].place, value: rows[0].value, fresh: true})
+		case olds[0].mark != markOf(rows[0].value):
+			edits = append(edits, edit{place: rows[0].place, value: rows[0].value})
+		}
+		if order <= 0 {
+			olds = olds[1:]
+		}
+		if order >= 0 {
+			rows = rows[1:]
+		}
+	}
+	return edits
+}

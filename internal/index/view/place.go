@@ -1,0 +1,137 @@
+package view
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// A place is where a row stands: the part of its key behind the index's number,
+// that is partition, key, id and number, encoded. Nodes lie in spaces of their
+// own under the place where their span begins; the first span of a partition
+// begins at the partition's head, the encoded partition alone. So the same bytes
+// name a place on every level.
+
+const (
+	// maxKey is how many bytes of an encoded key a place holds. What is
+	// longer is cut and marked by its hash: equal keys stay together, and
+	// only keys that are equal in so many bytes lie in no order.
+	maxKey = 6000
+	// maxPlace is the longest place that a row may have.
+	maxPlace = 8 << 10
+	// maxRow is the longest row that may be stored.
+	maxRow = 7 << 20
+)
+
+// layout names the key spaces of one index.
+type layout struct {
+	db, index   uint64
+	rows        []byte // what the keys of all rows begin with
+	signature   [sha256.Size]byte
+	first       uint
+	further     uint
+	partitioned bool
+}
+
+func layoutOf(db uint64, x *index.Index) layout {
+	return layout{
+		db: db, index: x.Number, rows: keyspace.ViewRow.Key(db, keyspace.U(x.Number)),
+		signature: sha256.Sum256([]byte(x.Signature)), first: Of(x).first, further: Of(x).further, partitioned: x.Partitioned,
+	}
+}
+
+// place gives the place of a row.
+func (l *layout) place(p document.Partition, key []byte, id document.ID, number uint64) []byte {
+	return keyspace.ViewRow.Key(l.db, keyspace.U(l.index), keyspace.T(string(p)), keyspace.T(string(key)),
+		keyspace.T(string(id)), keyspace.U(number))[len(l.rows):]
+}
+
+// head is the place at which a partition begins.
+func (l *layout) head(p document.Partition) []byte {
+	return keyspace.ViewRow.Key(l.db, keyspace.U(l.index), keyspace.T(string(p)))[len(l.rows):]
+}
+
+// keyPlace is what the places of all rows with a key begin with.
+func (l *layout) keyPlace(p document.Partition, key []byte) []byte {
+	return keyspace.ViewRow.Key(l.db, keyspace.U(l.index), keyspace.T(string(p)), keyspace.T(string(key)))[len(l.rows):]
+}
+
+// groupPlace is what the places of all rows begin with whose key begins with
+// the encoded values of prefix.
+func (l *layout) groupPlace(p document.Partition, prefix []byte) []byte {
+	return keyspace.ViewRow.TextPrefix(l.db, string(prefix), keyspace.U(l.index), keyspace.T(string(p)))[len(l.rows):]
+}
+
+// idPlace is what the places of all rows of a document with a key begin with.
+func (l *layout) idPlace(p document.Partition, key []byte, id document.ID) []byte {
+	return keyspace.ViewRow.Key(l.db, keyspace.U(l.index), keyspace.T(string(p)), keyspace.T(string(key)),
+		keyspace.T(string(id)))[len(l.rows):]
+}
+
+// back is the key of a document's back-row.
+func (l *layout) back(id document.ID) []byte {
+	return keyspace.ViewBack.Key(l.db, keyspace.U(l.index), keyspace.T(string(id)))
+}
+
+// prefix is what all keys of a level begin with: 0 for rows.
+func (l *layout) prefix(level int) []byte {
+	if level == 0 {
+		return l.rows[:len(l.rows):len(l.rows)]
+	}
+	return keyspace.ViewNode.Key(l.db, keyspace.U(l.index), keyspace.U(0), keyspace.U(uint64(level)))
+}
+
+// key gives the key of a place on a level.
+func (l *layout) key(level int, place []byte) []byte {
+	prefix := l.prefix(level)
+	return append(append(make([]byte, 0, len(prefix)+len(place)), prefix...), place...)
+}
+
+// height is the highest level on which a row begins a span.
+func (l *layout) height(place []byte) int {
+	var buf [512]byte
+	sum := sha256.Sum256(append(append(buf[:0], l.signature[:16]...), place...))
+	zeros := uint(bits.TrailingZeros64(binary.BigEndian.Uint64(sum[:]) | 1<<63))
+	if zeros < l.first {
+		return 0
+	}
+	return 1 + int((zeros-l.first)/l.further)
+}
+
+// partition gives the partition whose head a document's places begin with.
+func (l *layout) partition(id document.ID) document.Partition {
+	if l.partitioned {
+		return id.Partition()
+	}
+	return ""
+}
+
+// headOf gives the head of the partition that a place lies in: a text part of a
+// key ends with these bytes, and holds them nowhere else.
+func headOf(place []byte) []byte {
+	end := bytes.Index(place, []byte{0, 1}) + 2
+	return place[:end:end]
+}
+
+// collate encodes a key so that bytes compare as keys do.
+func (d *Def) collate(dst, key []byte) (_ []byte, err error) {
+	if d.Raw {
+		dst, err = keyspace.AppendRaw(dst, key)
+	} else {
+		dst, err = keyspace.AppendCollated(dst, key)
+	}
+	if len(dst) > maxKey {
+		sum := sha256.Sum256(dst)
+		dst = append(dst[:maxKey], sum[:16]...)
+	}
+	return dst, err
+}
+
+// after is the first place behind all that begin with place; nil for none.
+func after(place []byte) []byte { return kv.PrefixEnd(place) }

@@ -1,0 +1,278 @@
+package view
+
+import (
+	"bytes"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// Reader reads a view index, or one partition of it, at one snapshot.
+type Reader struct {
+	layout
+	*Def
+	r   *store.Reader
+	v   kv.Snapshot
+	top int // the highest level with nodes that may be used
+	// Read counts what was read.
+	Read struct{ Rows, Nodes int }
+	hide bool // rows of documents that may not be seen lie among the others
+	gone bool // no row may be seen: the partition is being dropped
+
+	partition document.Partition
+	iterators []kv.Iterator // by level, opened when needed
+}
+
+// Close ends the reader, before its snapshot ends.
+func (v *Reader) Close() {
+	for _, it := range v.iterators {
+		if it != nil {
+			it.Close()
+		}
+	}
+	v.iterators = nil
+}
+
+// iterator gives the iterator over a level. Whoever walks a level has it to
+// himself: a walk leaves it only for levels beneath.
+func (v *Reader) iterator(level int) (kv.Iterator, error) {
+	for len(v.iterators) <= level {
+		v.iterators = append(v.iterators, nil)
+	}
+	if v.iterators[level] == nil {
+		it, err := v.v.Iterate(kv.Prefix(v.prefix(level)), kv.IterOptions{})
+		if err != nil {
+			return nil, err
+		}
+		v.iterators[level] = it
+	}
+	return v.iterators[level], nil
+}
+
+// NewReader reads index x at r's snapshot; p is "" for a global index. While the
+// index is being built, its nodes are not looked at.
+func NewReader(r *store.Reader, x *index.Index, p document.Partition) (*Reader, error) {
+	v := &Reader{layout: layoutOf(r.Database().Number(), x), Def: Of(x), r: r, v: r.Snapshot(), hide: r.Hides(), partition: p}
+	v.gone = v.hide && p != "" && !r.Sees(document.ID(p+":"))
+	if x.State != index.Readable || v.hide && !x.Partitioned {
+		return v, nil
+	}
+	it, err := v.v.Iterate(kv.Prefix(keyspace.ViewNode.Key(v.db, keyspace.U(v.index))), kv.IterOptions{Reverse: true})
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	if it.Next() {
+		_, parts, err := keyspace.ViewNode.Decode(it.Key())
+		if err != nil {
+			return nil, err
+		}
+		v.top = int(parts[2].Num())
+	}
+	return v, it.Err()
+}
+
+// sees tells whether the row at a place may be shown.
+func (v *Reader) sees(place []byte) (bool, error) {
+	if !v.hide {
+		return true, nil
+	}
+	id, err := v.idOf(place)
+	return v.r.Sees(id), err
+}
+
+// visitor is what cover shows the parts of a span to.
+type visitor interface {
+	// node is a node within the span. whole says that it was taken as it is;
+	// else its children are shown.
+	node(n node) (whole bool, err error)
+	// row is a row within the span; its value is read by value. more is false
+	// to end the walk.
+	row(place []byte, value func() ([]byte, error)) (more bool, err error)
+}
+
+// cover shows a span, from a to b, as the fewest nodes and rows that make it, in
+// their order.
+func (v *Reader) cover(a, b []byte, to visitor) error {
+	if bytes.Compare(a, b) >= 0 {
+		return nil
+	}
+	_, err := v.coverLevel(v.top, a, b, to)
+	return err
+}
+
+func (v *Reader) coverLevel(level int, a, b []byte, to visitor) (more bool, err error) {
+	if bytes.Compare(a, b) >= 0 {
+		return true, nil
+	}
+	if level == 0 {
+		return v.coverRows(a, b, to)
+	}
+	prefix := v.prefix(level)
+	it, err := v.iterator(level)
+	if err != nil {
+		return false, err
+	}
+	var last []byte // where the span of the node that was read last begins
+	var held node
+	for ok := it.Seek(v.key(level, a)); ok; ok = it.Next() {
+		if bytes.Compare(it.Key()[len(prefix):], b) > 0 { // a node at b ends the span before it
+			break
+		}
+		place := bytes.Clone(it.Key()[len(prefix):])
+		if last == nil {
+			more, err = v.coverLevel(level-1, a, place, to)
+		} else {
+			more, err = v.coverNode(level, last, place, held, to)
+		}
+		if err != nil || !more {
+			return more, err
+		}
+		v.Read.Nodes++
+		value, err := it.Value()
+		if err != nil {
+			return false, err
+		}
+		if held, err = unpackNode(value); err != nil {
+			return false, err
+		}
+		last = place
+	}
+	if err := it.Err(); err != nil {
+		return false, err
+	}
+	switch {
+	case last == nil:
+		return v.coverLevel(level-1, a, b, to)
+	case bytes.Equal(b, after(headOf(last))): // the last node ends with its partition
+		return v.coverNode(level, last, b, held, to)
+	}
+	return v.coverLevel(level-1, last, b, to)
+}
+
+// coverNode shows a node, or the children of its span.
+func (v *Reader) coverNode(level int, from, end []byte, n node, to visitor) (more bool, err error) {
+	if whole, err := to.node(n); whole || err != nil {
+		return true, err
+	}
+	return v.coverLevel(level-1, from, end, to)
+}
+
+func (v *Reader) coverRows(a, b []byte, to visitor) (more bool, err error) {
+	it, err := v.iterator(0)
+	if err != nil {
+		return false, err
+	}
+	for ok := it.Seek(v.key(0, a)); ok; ok = it.Next() {
+		place := it.Key()[len(v.rows):]
+		if bytes.Compare(place, b) >= 0 {
+			break
+		}
+		v.Read.Rows++
+		if seen, err := v.sees(place); err != nil {
+			return false, err
+		} else if !seen {
+			continue
+		}
+		if more, err := to.row(place, it.Value); err != nil || !more {
+			return false, err
+		}
+	}
+	return true, it.Err()
+}
+
+// counting counts rows.
+type counting struct{ n uint64 }
+
+func (c *counting) node(n node) (bool, error) {
+	c.n += n.count
+	return true, nil
+}
+
+func (c *counting) row([]byte, func() ([]byte, error)) (bool, error) {
+	c.n++
+	return true, nil
+}
+
+// Count counts the rows of a span.
+func (v *Reader) Count(s Span) (uint64, error) {
+	var c counting
+	err := v.cover(s.from, s.to, &c)
+	return c.n, err
+}
+
+// finding looks for the row with a number of rows before it.
+type finding struct {
+	before uint64
+	place  []byte
+}
+
+func (f *finding) node(n node) (bool, error) {
+	if n.count <= f.before {
+		f.before -= n.count
+		return true, nil
+	}
+	return false, nil
+}
+
+func (f *finding) row(place []byte, _ func() ([]byte, error)) (bool, error) {
+	if f.before == 0 {
+		f.place = bytes.Clone(place)
+		return false, nil
+	}
+	f.before--
+	return true, nil
+}
+
+// Skip gives what is left of a span behind its first n rows.
+func (v *Reader) Skip(s Span, n uint64) (Span, error) {
+	if n == 0 || s.Empty() {
+		return s, nil
+	}
+	if s.descending {
+		return v.skipBack(s, n)
+	}
+	f := finding{before: n}
+	if err := v.cover(s.from, s.to, &f); err != nil {
+		return s, err
+	}
+	s.from = f.place
+	if f.place == nil {
+		s.from = s.to
+	}
+	return s, nil
+}
+
+// skipBack is Skip for a span that is read backward: rows of a document with
+// equal keys stay together and in their order.
+func (v *Reader) skipBack(s Span, n uint64) (Span, error) {
+	all, err := v.Count(s)
+	if err != nil || n >= all {
+		s.to = s.from
+		return s, err
+	}
+	f := finding{before: all - 1 - n}
+	if err := v.cover(s.from, s.to, &f); err != nil {
+		return s, err
+	}
+	parts, err := v.parts(f.place)
+	if err != nil {
+		return s, err
+	}
+	end := after(v.idPlace(document.Partition(parts[1].String()), []byte(parts[2].String()), document.ID(parts[3].String())))
+	behind, err := v.Count(Span{from: f.place, to: end})
+	if err != nil {
+		return s, err
+	}
+	s.to, s.drop = end, int(behind)-1
+	return s, nil
+}
+
+// parts takes a place apart: index, partition, key, id, number.
+func (v *Reader) parts(place []byte) ([]keyspace.Part, error) {
+	_, parts, err := keyspace.ViewRow.Decode(v.key(0, place))
+	return parts, err
+}

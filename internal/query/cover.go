@@ -1,0 +1,122 @@
+package query
+
+import (
+	"slices"
+
+	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/selector"
+)
+
+// covers reports whether an index's rows hold every field that the selector
+// and the answer look at, so that documents need not be read.
+func (p *planner) covers(d *field.Def) bool {
+	if p.asked == nil || p.req.Conflicts || d.Elements() >= 0 || !apart(columnsOf(d)) {
+		return false
+	}
+	if root := p.req.Selector.Root(); root != nil && !coversNode(d, root) {
+		return false
+	}
+	return !slices.ContainsFunc(p.asked, func(path *selector.Path) bool { return !holds(d, path) })
+}
+
+func coversNode(d *field.Def, n *selector.Node) bool {
+	if n.Path != nil {
+		return holds(d, n.Path)
+	}
+	return !slices.ContainsFunc(n.Kids, func(k *selector.Node) bool { return !coversNode(d, k) })
+}
+
+// holds reports whether a field can be read from an index's rows.
+func holds(d *field.Def, p *selector.Path) bool {
+	want := p.Segments()
+	if len(want) == 0 || want[0] != "" && want[0][0] == '_' {
+		return p.String() == "_id"
+	}
+	return slices.ContainsFunc(columnsOf(d), func(c *selector.Path) bool {
+		have := c.Segments()
+		return len(have) <= len(want) && slices.Equal(have, want[:len(have)])
+	})
+}
+
+// columnsOf gives the fields of an index's rows in their order.
+func columnsOf(d *field.Def) []*selector.Path {
+	var all []*selector.Path
+	for _, c := range d.Columns {
+		all = append(all, c.Path)
+	}
+	return append(all, d.Include...)
+}
+
+// apart reports whether no path lies within another.
+func apart(paths []*selector.Path) bool {
+	for i, a := range paths {
+		for j, b := range paths {
+			x, y := a.Segments(), b.Segments()
+			if i != j && len(x) <= len(y) && slices.Equal(x, y[:len(x)]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// shape makes documents out of the values of rows: an object that holds just
+// the indexed fields.
+type shape struct {
+	name string // quoted, with the colon
+	slot int    // of the value; -1 for an object
+	kids []*shape
+}
+
+func shapeOf(d *field.Def) *shape {
+	root := &shape{slot: -1}
+	for i, p := range columnsOf(d) {
+		if p.String() == "_id" {
+			continue
+		}
+		at := root
+		for _, name := range p.Segments() {
+			at = at.member(name)
+		}
+		at.slot = i
+	}
+	return root
+}
+
+func (s *shape) member(name string) *shape {
+	quoted := string(jsonscan.AppendQuoted(nil, name)) + ":"
+	for _, k := range s.kids {
+		if k.name == quoted {
+			return k
+		}
+	}
+	k := &shape{name: quoted, slot: -1}
+	s.kids = append(s.kids, k)
+	return k
+}
+
+// append appends the object; nothing for objects without values.
+func (s *shape) append(dst []byte, values [][]byte) []byte {
+	if s.slot >= 0 {
+		return append(dst, values[s.slot]...)
+	}
+	dst = append(dst, '{')
+	for _, k := range s.kids {
+		if !k.present(values) {
+			continue
+		}
+		if dst[len(dst)-1] != '{' {
+			dst = append(dst, ',')
+		}
+		dst = k.append(append(dst, k.name...), values)
+	}
+	return append(dst, '}')
+}
+
+func (s *shape) present(values [][]byte) bool {
+	if s.slot >= 0 {
+		return values[s.slot] != nil
+	}
+	return slices.ContainsFunc(s.kids, func(k *shape) bool { return k.present(values) })
+}

@@ -1,0 +1,180 @@
+package query
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// between is a sink that takes a row at a time and does something after the
+// first.
+type between struct {
+	collected
+	do func()
+}
+
+func (b *between) Page() error {
+	if b.do != nil && len(b.ids) > 0 {
+		b.do()
+		b.do = nil
+	}
+	return b.collected.Page()
+}
+
+func TestIndexGoesAwayMeanwhile(t *testing.T) {
+	w := newWorld(t, false)
+	w.put(`{"_id":"1","a":1}`, `{"_id":"2","a":2}`)
+	w.index("a", `{"fields":{"a":"asc"}}`, false)
+	w.index("b", `{"fields":{"b":"asc"}}`, false)
+	w.build()
+	req, err := Parse([]byte(`{"selector":{"a":{"$gt":0}},"sort":["a"]}`))
+	must(t, err)
+	for name, gone := range map[string]bool{"b": false, "a": true} {
+		q, sink := New(req, w.db.Whole(), w.indexes), &between{collected: collected{page: 1}, do: func() { w.drop(document.ID("_design/" + name)) }}
+		if err := q.Run(ctx, sink); errors.Is(err, index.ErrGone) != gone || err != nil && !gone {
+			t.Errorf("dropping %s: %v", name, err)
+		}
+		if want := 2; !gone && len(sink.ids) != want {
+			t.Errorf("dropping %s: %q", name, sink.ids)
+		}
+	}
+}
+
+// drop deletes a document.
+func (w *world) drop(id document.ID) {
+	w.t.Helper()
+	var rev *store.Revision
+	must(w.t, w.db.Whole().View(ctx, func(r *store.Reader) (err error) {
+		rev, err = r.Winner(id)
+		return err
+	}))
+	results, err := w.db.Whole().Write(ctx, []document.Edit{{ID: id, Parent: rev.Rev, Deleted: true, Body: []byte("{}")}}, store.WriteOptions{})
+	must(w.t, err)
+	must(w.t, results[0].Err)
+}
+
+func TestDroppedPartitionsAreHidden(t *testing.T) {
+	w := newWorld(t, true)
+	w.put(`{"_id":"p:1","a":1}`, `{"_id":"q:1","a":1}`)
+	w.index("a", `{"fields":{"a":"asc"}}`, false)
+	w.index("pa", `{"fields":{"a":"asc"}}`, true)
+	w.build()
+	must(t, w.db.DropPartition(ctx, "p", false))
+	for _, c := range [][3]string{
+		{"", `{"selector":{"a":1},"sort":["a"]}`, "q:1"},
+		{"", `{"selector":{"a":1},"fields":["a"]}`, "q:1"},
+		{"", `{"selector":{"none":{"$exists":false}}}`, "q:1"},
+		{"", `{"selector":{"_id":{"$in":["p:1","q:1"]}}}`, "q:1"},
+		{"p", `{"selector":{"a":1},"sort":["a"]}`, ""},
+	} {
+		_, sink, err := w.find(c[0], c[1])
+		must(t, err)
+		if got := strings.Join(sink.ids, " "); got != c[2] {
+			t.Errorf("%s in %q finds %q", c[1], c[0], got)
+		}
+	}
+}
+
+// TestLongArrays looks for elements of an array that has too many for rows of
+// their own.
+func TestLongArrays(t *testing.T) {
+	w := newWorld(t, false)
+	elements := make([]string, 1500)
+	for i := range elements {
+		elements[i] = fmt.Sprint(i)
+	}
+	w.put(`{"_id":"long","a":[`+strings.Join(elements, ",")+`]}`, `{"_id":"short","a":[1400,7,7]}`)
+	w.index("a", `{"fields":{"a.[]":"asc"}}`, false)
+	w.build()
+	for request, want := range map[string]string{
+		`{"selector":{"a":{"$elemMatch":{"$eq":1400}}},"use_index":"a","allow_fallback":false}`:        "long short",
+		`{"selector":{"a":{"$elemMatch":{"$gt":6,"$lt":9}}},"use_index":"a","allow_fallback":false}`:   "long short",
+		`{"selector":{"a":{"$all":[1499]}},"use_index":"a","allow_fallback":false}`:                    "long",
+		`{"selector":{"a":{"$in":[1400,7,1600]}},"use_index":"a","allow_fallback":false}`:              "long short",
+		`{"selector":{"a":{"$elemMatch":{"$in":[1600,2000]}}},"use_index":"a","allow_fallback":false}`: "",
+	} {
+		_, sink, err := w.find("", request)
+		must(t, err)
+		slices.Sort(sink.ids)
+		if got := strings.Join(sink.ids, " "); got != want {
+			t.Errorf("%s: %q, want %q", request, got, want)
+		}
+	}
+}
+
+func TestTooManyGroups(t *testing.T) {
+	req, err := Parse([]byte(`{"selector":{},"group":{"by":["a"]}}`))
+	must(t, err)
+	s := newSummary(req)
+	for i := range maxGroups + 1 {
+		row := Row{}
+		row.doc.Body = fmt.Appendf(nil, `{"a":%d}`, i)
+		if err = s.add(&row.doc); err != nil {
+			break
+		}
+	}
+	if !dberr.Is(err, dberr.Invalid) || len(s.groups) != maxGroups {
+		t.Errorf("%v with %d groups", err, len(s.groups))
+	}
+}
+
+func TestSums(t *testing.T) {
+	for values, want := range map[string]string{
+		"1 2 3":                      "6",
+		"9223372036854775807 1":      "9223372036854775808",
+		"0.1 0.2 0.3":                "0.6",
+		"1e100 1 -1e100":             "1",
+		`"x" null [1] 4`:             "4",
+		"":                           "0",
+		"123456789012345678901234 1": "123456789012345678901235",
+	} {
+		s := new(sum)
+		for v := range strings.FieldsSeq(values) {
+			s.add([]byte(v))
+		}
+		if got := string(s.appendJSON(nil)); got != want {
+			t.Errorf("%s: %s, want %s", values, got, want)
+		}
+	}
+}
+
+// FuzzBookmark reads whatever a client may send.
+func FuzzBookmark(f *testing.F) {
+	f.Add("AXdtLpYrDcP0AAEAZ3Vz")
+	f.Add("nil")
+	f.Fuzz(func(t *testing.T, text string) {
+		if _, at, err := readBookmark(text); (err == nil) != (at.row != nil) || err != nil && !dberr.Is(err, dberr.Invalid) {
+			t.Errorf("%q: %v %v", text, at, err)
+		}
+	})
+}
+
+// FuzzParse plans whatever a client may send.
+func FuzzParse(f *testing.F) {
+	f.Add(`{"selector":{"$or":[{"a":{"$in":[1,[2]]}},{"_id":{"$gt":null}}]},"sort":["a",{"_id":"desc"}],"use_index":"a/b"}`)
+	f.Add(`{"selector":{"a":{"$elemMatch":{"$not":{"b":{"$size":1}}}}},"group":{"by":["a"],"compute":{"x":{"$sum":"b"}}}}`)
+	f.Add(`{"selector":{"a":{"$beginsWith":"ä\u0000"},"_id":{"$beginsWith":"\udbff\udfff"}}}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		if !json.Valid([]byte(body)) || !strings.HasPrefix(body, "{") {
+			t.Skip()
+		}
+		req, err := Parse([]byte(body))
+		if err != nil {
+			if !dberr.Is(err, dberr.Invalid) {
+				t.Error(err)
+			}
+			return
+		}
+		if _, err := newPlanner(req, nil, false).plan(false); err != nil && !dberr.Is(err, dberr.Invalid) {
+			t.Error(err)
+		}
+	})
+}

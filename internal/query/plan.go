@@ -1,0 +1,250 @@
+package query
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// Plan says how a query is answered: which indexes are read, where and in which
+// direction. With several branches a document counts in the first of them that
+// has it.
+type Plan struct {
+	Branches []*Branch
+	Warnings []string
+	// await is an index that is still being built and that the query can't
+	// do without.
+	await *Branch
+	// considered are all indexes that were looked at, for _explain.
+	considered []*Branch
+}
+
+const (
+	warnNoIndex  = "No matching index found, create an index to optimize query time."
+	warnExamined = "The number of documents examined is high in proportion to the number of results returned. Consider adding a more specific index to improve this."
+)
+
+// errNoBookmark says that no plan for the query is the one that the bookmark
+// is of.
+var errNoBookmark = dberr.New(dberr.Invalid, "invalid_bookmark", "")
+
+// plan chooses. Errors are dberr.Invalid with CouchDB's words.
+func (p *planner) plan(partitioned bool) (*Plan, error) {
+	all, err := p.branches(p.conjuncts)
+	if err != nil {
+		return nil, err
+	}
+	plan := &Plan{considered: all}
+	usable := slices.DeleteFunc(slices.Clone(all), func(b *Branch) bool { return b.reason != "" })
+	building := slices.DeleteFunc(slices.Clone(all), func(b *Branch) bool { return b.reason != notBuilt })
+	if len(p.req.UseIndex) > 0 {
+		done, err := p.useNamed(plan, usable, building)
+		if done || err != nil {
+			return plan, err
+		}
+	}
+	b, err := p.best(usable)
+	if err != nil {
+		return nil, err
+	}
+	waited, err := p.best(building)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case b == nil && waited != nil:
+		plan.await = waited
+		return plan, nil
+	case b == nil:
+		return plan, noSort(partitioned, p.partition)
+	case waited != nil && compare(waited, b) < 0:
+		plan.Warnings = append(plan.Warnings, waited.label()+" was not used because it is still being built.")
+	}
+	plan.Branches = []*Branch{b}
+	if b.equal == 0 && !b.ranged {
+		if err := p.split(plan); err != nil {
+			return nil, err
+		}
+	}
+	if len(plan.Branches) == 1 && plan.Branches[0].named == nil {
+		if !p.req.AllowFallback && len(p.req.UseIndex) == 0 {
+			return plan, dberr.New(dberr.Invalid, "invalid_index", "You must specify an index with the `use_index` parameter.")
+		}
+		if !b.empty() {
+			plan.Warnings = append(plan.Warnings, warnNoIndex)
+		}
+	}
+	return plan, nil
+}
+
+// useNamed takes the best of the indexes that the request names, or warns.
+func (p *planner) useNamed(plan *Plan, usable, building []*Branch) (done bool, err error) {
+	others := func(b *Branch) bool { return !p.chosen(b) }
+	b, err := p.best(slices.DeleteFunc(slices.Clone(usable), others))
+	if err != nil {
+		return false, err
+	}
+	if b != nil {
+		plan.Branches = []*Branch{b}
+		return true, nil
+	}
+	if b, err = p.best(slices.DeleteFunc(slices.Clone(building), others)); err != nil {
+		return false, err
+	}
+	if b != nil {
+		plan.await = b
+		return true, nil
+	}
+	use := p.req.UseIndex
+	if !p.req.AllowFallback {
+		return false, dberr.New(dberr.Invalid, "invalid_index",
+			"_design/%s specified by `use_index` could not be found or it is not suitable.", strings.Join(use, ", "))
+	}
+	if len(use) == 1 {
+		plan.Warnings = append(plan.Warnings, "_design/"+use[0]+" was not used because it does not contain a valid index for this query.")
+	} else {
+		plan.Warnings = append(plan.Warnings, "_design/"+use[0]+", "+use[1]+" was not used because it is not a valid index for this query.")
+	}
+	return false, nil
+}
+
+func noSort(partitioned, partition bool) error {
+	kind := ""
+	switch {
+	case partition:
+		kind = "partitioned "
+	case partitioned:
+		kind = "global "
+	}
+	return dberr.New(dberr.Invalid, "no_usable_index", "No %sindex exists for this sort, try indexing by the sort fields.", kind)
+}
+
+// split looks for an index for each of several alternatives, where no one index
+// serves all of them well. Their documents come in no order.
+func (p *planner) split(plan *Plan) error {
+	if len(p.conjuncts) < 2 || len(p.req.Sort) > 0 {
+		return nil
+	}
+	var order []*Branch
+	parts := map[string][]conjunct{}
+	for i := range p.conjuncts {
+		bs, err := p.branches(p.conjuncts[i : i+1])
+		if err != nil {
+			return err
+		}
+		b, err := p.best(slices.DeleteFunc(bs, func(b *Branch) bool { return b.reason != "" }))
+		if err != nil {
+			return err
+		}
+		if b == nil || b.equal == 0 && !b.ranged {
+			return nil
+		}
+		if parts[b.label()] == nil {
+			order = append(order, b)
+		}
+		parts[b.label()] = append(parts[b.label()], p.conjuncts[i])
+	}
+	for _, b := range order {
+		b.covering = false // whether another branch has the document is not in the row
+		if b.named == nil {
+			b.reach = idReach(parts[b.label()])
+			continue
+		}
+		var err error
+		if b.reach, _, err = reachOf(b.def, parts[b.label()], nil); err != nil {
+			return err
+		}
+	}
+	plan.Branches = order
+	return nil
+}
+
+// resume gives the plan that a bookmark is of: it must not change between the
+// pages because an index has come or rows have.
+func (p *planner) resume(chosen *Plan, fingerprint uint64) (*Plan, error) {
+	if chosen.fingerprint() == fingerprint {
+		return chosen, nil
+	}
+	for _, b := range chosen.considered {
+		one := &Plan{Branches: []*Branch{b}, Warnings: chosen.Warnings, considered: chosen.considered}
+		if b.reason == "" && one.fingerprint() == fingerprint {
+			return one, nil
+		}
+	}
+	several := &Plan{Warnings: chosen.Warnings, considered: chosen.considered}
+	if err := p.split(several); err != nil {
+		return nil, err
+	}
+	if several.fingerprint() != fingerprint {
+		return nil, errNoBookmark
+	}
+	return several, nil
+}
+
+// fingerprint tells plans apart that read other rows, or in another order.
+func (p *Plan) fingerprint() uint64 {
+	h := sha256.New()
+	part := func(b []byte) {
+		h.Write(binary.AppendUvarint(nil, uint64(len(b))))
+		h.Write(b)
+	}
+	for _, b := range p.Branches {
+		name := "all"
+		if b.named != nil {
+			name = b.named.Index.Signature
+		}
+		part(fmt.Append(nil, name, b.descending, len(b.ranges), len(b.ids)))
+		for _, r := range b.ranges {
+			part(r.From)
+			part(r.To)
+		}
+		for _, s := range b.ids {
+			part(fmt.Appendf(nil, "%q %q %t", s.From, s.To, s.Before))
+		}
+	}
+	return binary.BigEndian.Uint64(h.Sum(nil))
+}
+
+// String gives the plan as text, for tests and people.
+func (p *Plan) String() string {
+	var b strings.Builder
+	for _, x := range p.Branches {
+		fmt.Fprint(&b, x.label())
+		if x.descending {
+			b.WriteString(" descending")
+		}
+		if x.covering {
+			b.WriteString(" covering")
+		}
+		b.WriteByte('\n')
+		for i := range x.ranges {
+			fmt.Fprintf(&b, "  %s\n", &x.ranges[i])
+		}
+		for _, s := range x.ids {
+			fmt.Fprintf(&b, "  %s\n", idText(s))
+		}
+		if len(x.ranges)+len(x.ids) == 0 {
+			b.WriteString("  nothing\n")
+		}
+	}
+	for _, w := range p.Warnings {
+		fmt.Fprintf(&b, "warning: %s\n", w)
+	}
+	return b.String()
+}
+
+func idText(s store.Span) string {
+	if s.From != "" && s.From == s.To {
+		return fmt.Sprintf("%q", s.From)
+	}
+	end := "]"
+	if s.Before || s.To == "" {
+		end = ")"
+	}
+	return fmt.Sprintf("[%q, %q%s", s.From, s.To, end)
+}

@@ -1,0 +1,306 @@
+package query
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// Range is a run of rows of an index that a plan reads.
+type Range struct {
+	field.Span
+	from []origin // what it was made of, for people
+}
+
+// origin is a range in values: those of the columns in front, and an interval
+// of the next one.
+type origin struct {
+	values   [][]byte
+	last     *interval
+	overflow bool
+}
+
+// reach is what a selector makes of an index: which rows have to be read.
+type reach struct {
+	ranges []Range      // of a field index
+	ids    []store.Span // of all documents
+	equal  int          // leading columns that have single values
+	ranged bool         // the next column has bounds
+	// sets are those of the columns over all alternatives: _explain shows them
+	// as CouchDB shows its range.
+	sets []set
+}
+
+// maxRanges bounds the product of the values of several columns.
+const maxRanges = 1000
+
+// allPoints ranks a look-up of documents by id before every index.
+const allPoints = 1000
+
+// reachOf gives the rows of an index that the conjuncts ask for; false if
+// documents may be missing from the index. Fields of sort count as demanded.
+func reachOf(d *field.Def, all []conjunct, sort []SortField) (reach, bool, error) {
+	total := reach{equal: len(d.Columns), ranged: true}
+	for i := range all {
+		sets, ok := columnSets(d, &all[i], sort)
+		if !ok {
+			return reach{}, false, nil
+		}
+		if slices.ContainsFunc(sets, func(s set) bool { return len(s) == 0 }) {
+			continue // nothing matches
+		}
+		if err := total.add(d, sets); err != nil {
+			return reach{}, false, err
+		}
+	}
+	if d.Elements() >= 0 && len(total.ranges) > 0 {
+		total.ranges = append(total.ranges, Range{field.Overflow(), []origin{{overflow: true}}})
+	}
+	total.ranges = mergeRanges(total.ranges)
+	one := project(all)
+	total.sets, _ = columnSets(d, &one, sort)
+	return total, true, nil
+}
+
+// empty reports whether the selector contradicts itself: nothing can match.
+func (t *reach) empty() bool {
+	return slices.ContainsFunc(t.sets, func(s set) bool { return len(s) == 0 })
+}
+
+// columnSets gives the values that each column may have.
+func columnSets(d *field.Def, c *conjunct, sort []SortField) ([]set, bool) {
+	sets := make([]set, len(d.Columns))
+	for i := range d.Columns {
+		col := &d.Columns[i]
+		path := col.Path.String()
+		x := c.demands(path)
+		switch {
+		case x == nil && !col.Elements && (path == "_id" || path == "_rev"),
+			x == nil && !col.Elements && slices.ContainsFunc(sort, func(s SortField) bool { return s.Path.String() == path }):
+			sets[i] = everything()
+		case x == nil:
+			return nil, false
+		case col.Elements:
+			rows, ok := x.elements(orderOf(path))
+			if !ok {
+				return nil, false
+			}
+			sets[i] = rows
+		default:
+			sets[i] = x.whole
+		}
+	}
+	return sets, true
+}
+
+// add adds the ranges of one conjunct.
+func (t *reach) add(d *field.Def, sets []set) (err error) {
+	prefixes := []prefix{{}}
+	equal := 0
+	for ; equal < len(sets); equal++ {
+		points, kinds, ok := sets[equal].split(orderOf(d.Columns[equal].Path.String()))
+		if !ok || len(points)*len(prefixes) > maxRanges {
+			break
+		}
+		for _, p := range prefixes {
+			if err := t.addIntervals(d, p, equal, kinds); err != nil {
+				return err
+			}
+		}
+		if prefixes, err = extend(d, prefixes, equal, points); err != nil {
+			return err
+		}
+	}
+	ranged := equal < len(sets) && sets[equal].restricts()
+	if equal < t.equal {
+		t.equal, t.ranged = equal, ranged
+	} else if equal == t.equal {
+		t.ranged = t.ranged && ranged
+	}
+	for _, p := range prefixes {
+		if equal == len(sets) || sets[equal].everything() {
+			t.ranges = append(t.ranges, Range{field.Equal(p.tuple), []origin{{values: p.values}}})
+			continue
+		}
+		if err := t.addIntervals(d, p, equal, sets[equal]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prefix is the values of the leading columns, encoded and as JSON.
+type prefix struct {
+	tuple  []byte
+	values [][]byte
+}
+
+func extend(d *field.Def, prefixes []prefix, column int, points [][]byte) (out []prefix, err error) {
+	for _, p := range prefixes {
+		for _, v := range points {
+			next := prefix{values: append(p.values[:len(p.values):len(p.values)], v)}
+			if next.tuple, err = d.AppendValue(bytes.Clone(p.tuple), column, v); err != nil {
+				return nil, err
+			}
+			out = append(out, next)
+		}
+	}
+	return out, nil
+}
+
+// addIntervals adds the ranges of one prefix and a set of the next column. A
+// set of too many intervals is read as one.
+func (t *reach) addIntervals(d *field.Def, p prefix, column int, s set) error {
+	if len(s) > maxRanges {
+		s = set{{low: s[0].low, high: s[len(s)-1].high}}
+	}
+	for i := range s {
+		span, err := d.Span(p.tuple, column, s[i].low, s[i].high)
+		if err != nil {
+			return err
+		}
+		if !span.Empty() {
+			t.ranges = append(t.ranges, Range{span, []origin{{values: p.values, last: &s[i]}}})
+		}
+	}
+	return nil
+}
+
+// mergeRanges puts ranges into the order of the index and joins those that
+// overlap, so that no row is read twice.
+func mergeRanges(all []Range) []Range {
+	slices.SortStableFunc(all, func(a, b Range) int { return bytes.Compare(a.From, b.From) })
+	var out []Range
+	for _, r := range all {
+		n := len(out)
+		if n == 0 || out[n-1].To != nil && bytes.Compare(out[n-1].To, r.From) <= 0 {
+			out = append(out, r)
+			continue
+		}
+		last := &out[n-1]
+		if r.To == nil || last.To != nil && bytes.Compare(last.To, r.To) < 0 {
+			last.To = r.To
+		}
+		last.from = append(last.from, r.from...)
+	}
+	return out
+}
+
+// spansOf gives the spans of ranges.
+func spansOf(ranges []Range) []field.Span {
+	spans := make([]field.Span, len(ranges))
+	for i := range ranges {
+		spans[i] = ranges[i].Span
+	}
+	return spans
+}
+
+// String gives the range in values, such as "us" (3, 7].
+func (r *Range) String() string {
+	parts := make([]string, len(r.from))
+	for i, o := range r.from {
+		parts[i] = o.String()
+	}
+	return strings.Join(parts, " | ")
+}
+
+// String gives one origin of a range.
+func (o *origin) String() string {
+	if o.overflow {
+		return "arrays with too many elements"
+	}
+	var parts []string
+	for _, v := range o.values {
+		parts = append(parts, string(v))
+	}
+	if o.last != nil {
+		parts = append(parts, o.last.String())
+	} else if len(parts) == 0 {
+		return "everything"
+	}
+	return strings.Join(parts, " ")
+}
+
+// String gives an interval as it is written in mathematics.
+func (i *interval) String() string {
+	text := "["
+	if i.low.Exclusive || i.low.Value == nil {
+		text = "("
+	}
+	text += string(i.low.Value) + ", " + string(i.high.Value)
+	if i.high.Exclusive || i.high.Value == nil {
+		return text + ")"
+	}
+	return text + "]"
+}
+
+// idReach gives the documents that the conjuncts ask for by id.
+func idReach(all []conjunct) reach {
+	var ids set
+	o := orderOf("_id")
+	for i := range all {
+		x := all[i].demands("_id")
+		if x == nil {
+			ids = everything()
+			break
+		}
+		ids = o.union(ids, x.whole)
+	}
+	r := reach{sets: []set{ids}}
+	if _, ok := ids.points(o); ok {
+		r.equal = allPoints
+	}
+	for i := range ids {
+		r.ids = append(r.ids, idSpans(&ids[i])...)
+	}
+	r.ranged = !slices.ContainsFunc(ids, func(i interval) bool { return !isID(i.low.Value) && !isID(i.high.Value) })
+	return r
+}
+
+func isID(v []byte) bool { return jsonscan.KindOf(v) == jsonscan.String && len(v) > 2 }
+
+// The ids of design documents, which a query never finds.
+const (
+	designsBegin = "_design/"
+	designsEnd   = "_design0"
+)
+
+// idSpans gives the spans of ids in an interval, without design documents. Ids
+// are text, and all other values lie below.
+func idSpans(i *interval) []store.Span {
+	var s store.Span
+	switch jsonscan.KindOf(i.low.Value) {
+	case jsonscan.String:
+		s.From = string(jsonscan.Text(nil, i.low.Value))
+		if i.low.Exclusive {
+			s.From += "\x00"
+		}
+	}
+	switch kind := jsonscan.KindOf(i.high.Value); {
+	case kind == jsonscan.String:
+		s.To, s.Before = string(jsonscan.Text(nil, i.high.Value)), i.high.Exclusive
+		if s.To == "" {
+			return nil
+		}
+	case kind != jsonscan.Invalid:
+		return nil
+	}
+	before, behind := s, s
+	if s.To == "" || s.To >= designsBegin {
+		before.To, before.Before = designsBegin, true
+	}
+	behind.From = max(s.From, designsEnd)
+	var out []store.Span
+	for _, x := range []store.Span{before, behind} {
+		if x.To == "" || x.From < x.To || x.From == x.To && !x.Before {
+			if !slices.Contains(out, x) {
+				out = append(out, x)
+			}
+		}
+	}
+	return out
+}

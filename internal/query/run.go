@@ -1,0 +1,245 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// Waiter waits for indexes that are being built: index.Indexes.
+type Waiter interface {
+	Await(ctx context.Context, d *store.Database, x *index.Index) error
+}
+
+// Sink takes the rows of an answer. Row is called within a snapshot and must
+// not wait for anybody; full says that the rows so far should go out first.
+// Page is called between snapshots.
+type Sink interface {
+	Row(row *Row) (full bool, err error)
+	Page() error
+}
+
+// Stats tell what a query cost.
+type Stats struct {
+	Keys       int // rows of indexes, or entries of the list of all documents
+	Docs       int // documents read
+	Bytes      int // of those rows and documents
+	Partitions int // that those rows belong to; 0 in an ordinary database
+	Results    int
+	Took       time.Duration
+}
+
+// Query is one run of a request.
+type Query struct {
+	req    *Request
+	scope  store.Scope
+	waiter Waiter
+
+	plan    *Plan
+	set     *index.Set
+	at      place
+	row     field.Place // what at.row points to, if not nil
+	last    place       // of the last document that was returned
+	lastRow field.Place
+	skip    int
+	left    int // documents that may still be returned
+	over    bool
+
+	stats      Stats
+	partition  document.Partition // the last one that was met
+	partitions map[document.Partition]bool
+	summary    *summary // of count and group
+	scan       scan
+}
+
+// pageKeys is how many rows are looked at in one snapshot.
+const pageKeys = 1000
+
+// New makes a query over a scope.
+func New(req *Request, scope store.Scope, w Waiter) *Query {
+	q := &Query{req: req, scope: scope, waiter: w, skip: req.Skip, left: req.Limit}
+	if req.Count || req.Group != nil {
+		q.skip, q.left, q.summary = 0, -1, newSummary(req)
+	}
+	if scope.Database().Partitioned() {
+		q.partitions = map[document.Partition]bool{}
+	}
+	q.scan.init(req)
+	return q
+}
+
+// Run plans the query and gives its rows to sink. Errors are dberr.Invalid with
+// CouchDB's words before the first row, the store's and the sink's.
+func (q *Query) Run(ctx context.Context, sink Sink) error {
+	began := time.Now()
+	defer func() { q.stats.Took = time.Since(began) }()
+	for !q.over {
+		var wait *index.Index
+		err := q.scope.View(ctx, func(r *store.Reader) (err error) {
+			if q.plan == nil {
+				if wait, err = q.prepare(r); wait != nil || err != nil {
+					return err
+				}
+			} else if err := q.check(r); err != nil {
+				return err
+			}
+			return q.page(r, sink)
+		})
+		if wait != nil && err == nil {
+			err = q.await(ctx, wait)
+		}
+		if err != nil {
+			return err
+		}
+		if err := sink.Page(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await waits for an index. One that goes away meanwhile is planned without.
+func (q *Query) await(ctx context.Context, x *index.Index) error {
+	err := q.waiter.Await(ctx, q.scope.Database(), x)
+	if errors.Is(err, index.ErrGone) {
+		return nil
+	}
+	return err
+}
+
+// prepare makes the plan, or tells which index has to be waited for.
+func (q *Query) prepare(r *store.Reader) (wait *index.Index, err error) {
+	if q.set, err = index.Of(r); err != nil {
+		return nil, err
+	}
+	p := newPlanner(q.req, q.set, q.scope.Partition() != "")
+	p.estimate = func(b *Branch) (int, error) { return b.count(r, probe) }
+	plan, err := p.plan(q.scope.Database().Partitioned())
+	if err != nil {
+		return nil, err
+	}
+	if plan.await != nil {
+		return plan.await.Index(), nil
+	}
+	q.plan = plan
+	if q.req.Bookmark == "" {
+		return nil, nil
+	}
+	return nil, q.restore(p)
+}
+
+// check reports whether the plan's indexes are still there.
+func (q *Query) check(r *store.Reader) error {
+	set, err := index.Of(r)
+	if err != nil || set == q.set {
+		return err
+	}
+	for _, b := range q.plan.Branches {
+		if b.named != nil && !slices.ContainsFunc(set.Indexes, func(x *index.Index) bool { return x.Number == b.Index().Number }) {
+			return index.ErrGone
+		}
+	}
+	q.set = set
+	return nil
+}
+
+// page reads the next rows.
+func (q *Query) page(r *store.Reader, sink Sink) error {
+	q.scan.begin(r, pageKeys)
+	for ; q.at.branch < len(q.plan.Branches) && q.left != 0; q.at = (place{branch: q.at.branch + 1}) {
+		b := q.plan.Branches[q.at.branch]
+		q.scan.enter(b)
+		for ; q.at.span < b.spans(); q.at.span, q.at.row = q.at.span+1, nil {
+			stop, err := q.readSpan(b, sink)
+			if stop || err != nil {
+				q.over = q.left == 0
+				return err
+			}
+		}
+	}
+	q.over = true
+	return nil
+}
+
+// stand moves to a row.
+func (q *Query) stand(tuple []byte, id document.ID) {
+	q.row = field.Place{Tuple: tuple, ID: id}
+	q.at.row = &q.row
+}
+
+// met notes what a row or document cost.
+func (q *Query) met(id document.ID, size int) {
+	q.stats.Bytes += size
+	if q.partitions == nil {
+		return
+	}
+	if p := id.Partition(); p != q.partition {
+		q.partition = p
+		q.partitions[p] = true
+	}
+}
+
+// found takes a document that matches. stop says that the page ends with it.
+func (q *Query) found(row *Row, sink Sink) (stop bool, err error) {
+	if q.summary != nil {
+		return false, q.summary.add(&row.doc)
+	}
+	if q.skip > 0 {
+		q.skip--
+		return false, nil
+	}
+	full, err := sink.Row(row)
+	if err != nil {
+		return true, err
+	}
+	q.lastRow = q.row
+	q.last = place{q.at.branch, q.at.span, &q.lastRow}
+	q.stats.Results++
+	q.left--
+	return full || q.left == 0, nil
+}
+
+// Empty reports whether the selector contradicts itself, so that nothing was
+// looked for.
+func (q *Query) Empty() bool { return len(q.plan.Branches) == 1 && q.plan.Branches[0].empty() }
+
+// Plan gives the plan, nil before it was made.
+func (q *Query) Plan() *Plan { return q.plan }
+
+// Stats tells what the query cost so far.
+func (q *Query) Stats() Stats {
+	s := q.stats
+	s.Partitions = len(q.partitions)
+	return s
+}
+
+// Bookmark gives the place behind the last row: "nil" if there is none.
+func (q *Query) Bookmark() string {
+	switch {
+	case q.last.row != nil:
+		return q.plan.bookmark(q.last)
+	case q.req.Bookmark != "":
+		return q.req.Bookmark
+	}
+	return noBookmark
+}
+
+// ratio is how many documents may be read for each that is returned before the
+// answer warns.
+const ratio = 10
+
+// Warning gives the warnings of an answer, "" for none.
+func (q *Query) Warning() string {
+	all := q.plan.Warnings
+	if q.stats.Docs > ratio*max(q.stats.Results, 1) && q.summary == nil {
+		all = append(all[:len(all):len(all)], warnExamined)
+	}
+	return strings.Join(all, "\n")
+}

@@ -1,0 +1,150 @@
+package query
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/store"
+)
+
+var update = flag.Bool("update", false, "rewrite the outputs in testdata")
+
+// TestScripts runs the files of testdata, each over a database of its own. A
+// file is made of blocks parted by empty lines:
+//
+//	partitioned                 as the first block: what the database is
+//	docs                        and a document on each following line
+//	index NAME DEFINITION       an index for the whole database, built
+//	partindex NAME DEFINITION   an index for each partition, built
+//	building NAME DEFINITION    an index that is not built yet
+//	plan REQUEST                the plan, or the error
+//	find REQUEST                the documents, bookmark left out, what they cost and the warnings
+//	explain REQUEST             the answer of _explain
+//
+// The last three take a partition before the request, as in "plan @p {…}", and
+// have their output behind "----".
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) { runScript(t, file) })
+	}
+}
+
+func runScript(t *testing.T, file string) {
+	in, err := os.ReadFile(file)
+	must(t, err)
+	blocks := strings.Split(strings.TrimRight(string(in), "\n"), "\n\n")
+	w := newWorld(t, blocks[0] == "partitioned" || len(blocks) > 1 && blocks[1] == "partitioned")
+	for i, block := range blocks {
+		command, _, _ := strings.Cut(block, "\n----")
+		if strings.HasPrefix(block, "#") || block == "partitioned" {
+			continue
+		}
+		if out, ok := w.command(command); ok {
+			blocks[i] = command + "\n----\n" + strings.TrimRight(out, "\n")
+		}
+	}
+	got := strings.Join(blocks, "\n\n") + "\n"
+	if *update {
+		must(t, os.WriteFile(file, []byte(got), 0o666))
+	} else if diff := cmp.Diff(strings.Split(string(in), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s (-file +got):\n%s", file, diff)
+	}
+}
+
+// command runs one command; ok is true if it has an output.
+func (w *world) command(command string) (out string, ok bool) {
+	verb, arg, _ := strings.Cut(command, " ")
+	if first, lines, _ := strings.Cut(command, "\n"); first == "docs" {
+		w.put(strings.Split(lines, "\n")...)
+		return "", false
+	}
+	switch verb {
+	case "index", "partindex", "building":
+		name, definition, _ := strings.Cut(arg, " ")
+		w.index(name, definition, verb == "partindex")
+		if verb != "building" {
+			w.build()
+		}
+		return "", false
+	}
+	partition := ""
+	if rest, found := strings.CutPrefix(arg, "@"); found {
+		partition, arg, _ = strings.Cut(rest, " ")
+	}
+	req, err := Parse([]byte(arg))
+	if err == nil {
+		switch verb {
+		case "plan":
+			out, err = w.planText(partition, req)
+		case "find":
+			out, err = w.findText(partition, arg)
+		case "explain":
+			var answer []byte
+			answer, err = Explain(ctx, req, w.scope(partition))
+			out = string(answer)
+		default:
+			w.t.Fatalf("unknown command %q", verb)
+		}
+	}
+	var e *dberr.Error
+	if errors.As(err, &e) {
+		return e.Code + ": " + e.Reason, true
+	}
+	must(w.t, err)
+	return out, true
+}
+
+func (w *world) planText(partition string, req *Request) (text string, err error) {
+	scope := w.scope(partition)
+	err = scope.View(ctx, func(r *store.Reader) error {
+		set, err := index.Of(r)
+		if err != nil {
+			return err
+		}
+		p := newPlanner(req, set, partition != "")
+		p.estimate = func(b *Branch) (int, error) { return b.count(r, probe) }
+		plan, err := p.plan(w.db.Partitioned())
+		if err != nil {
+			return err
+		}
+		if text = plan.String(); plan.await != nil {
+			text = "waits for " + plan.await.label()
+		}
+		return nil
+	})
+	return text, err
+}
+
+func (w *world) findText(partition, request string) (string, error) {
+	q, c, err := w.find(partition, request)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	if q.req.Summarizes() {
+		b.Write(q.AppendSummary(nil))
+		b.WriteByte('\n')
+	}
+	for _, d := range c.docs {
+		fmt.Fprintln(&b, d)
+	}
+	s := q.Stats()
+	fmt.Fprintf(&b, "keys %d, documents %d, partitions %d\n", s.Keys, s.Docs, s.Partitions)
+	if warning := q.Warning(); warning != "" {
+		fmt.Fprintln(&b, warning)
+	}
+	return b.String(), nil
+}

@@ -1,0 +1,30 @@
+package server
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/script"
+)
+
+// openScripts makes the pool in which design functions run, with the limits
+// that the configuration gives when the server starts.
+func openScripts(s *config.Snapshot, log *slog.Logger) (*script.Pool, error) {
+	return script.New(script.Options{
+		Limits: script.Limits{
+			Time:   s.Duration("couchdb", "os_process_timeout", time.Millisecond, 5*time.Second),
+			Memory: s.Int("quickjs", "memory_limit_bytes", 256<<20),
+		},
+		Children: int(s.Int("query_server_config", "os_process_limit", 0)),
+		Idle:     s.Duration("query_server_config", "os_process_idle_limit", time.Second, 5*time.Minute),
+		Logger:   log,
+	})
+}
+
+// cloudantLimits tells whether [sectional] limits asks for Cloudant's.
+func cloudantLimits(c *config.Config) func() bool {
+	return config.Derive(c, func(s *config.Snapshot) bool {
+		return s.String("sectional", "limits", "couchdb") == "cloudant"
+	}).Value
+}

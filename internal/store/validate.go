@@ -1,0 +1,191 @@
+package store
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// Validation is a power that an Admission may have: it runs the validation
+// functions of design documents.
+//
+// Design documents are part of a database's definitions. An edit is
+// bound to the version of the definitions that it was admitted under, and a
+// commit that finds another one has it admitted again: no edit goes by a
+// function whose design document has a sequence before it. Only the documents
+// of one request are all judged by the functions as they were before it.
+type Validation interface {
+	// Validate asks every design document of by about every proposal, and
+	// gives an error for each proposal that is refused. The other error fails
+	// the whole write: it could not be asked.
+	Validate(ctx context.Context, d *Database, by []*Revision, proposals []Proposal) ([]error, error)
+}
+
+// Proposal is an edit as validation functions see it.
+type Proposal struct {
+	// New is what is to be written. Its Rev is the revision that an ordinary
+	// edit goes over, zero for none, and that of a replicated edit itself.
+	New     Revision
+	NewPath []document.Rev // New.Rev and its ancestors as far as the edit names them
+	// Old is the revision that is replaced: nil for a new document, for one
+	// that is written anew after its deletion, and where its body is not
+	// stored. Of a replicated edit it is the nearest ancestor that is.
+	Old     *Revision
+	OldPath []document.Rev
+}
+
+// validator is the member that makes a design document validate.
+const validator = "validate_doc_update"
+
+func validates(r *Revision) bool {
+	if r == nil {
+		return false
+	}
+	_, ok := jsonscan.Member(r.Body, validator)
+	return ok
+}
+
+// loadValidators reads the design documents that validate, in order of id.
+func (d *Database) loadValidators(v kv.Snapshot) (list []*Revision, err error) {
+	r := Reader{Scope: d.Whole(), v: v}
+	for e, err := range r.Docs(Span{From: "_design/", To: "_design0", Before: true}, true) {
+		if err != nil {
+			return nil, err
+		}
+		if w := e.Winner; validates(w) {
+			w.Body = bytes.Clone(w.Body) // the engine's bytes end with the snapshot
+			list = append(list, w)
+		}
+	}
+	return list, nil
+}
+
+// redefine moves the version of definitions if an edit changed a design
+// document. It does so at once: edits of the requests that follow in the group
+// are admitted again.
+func (g *group) redefine(s *docState) {
+	if s.id.IsDesign() {
+		g.lane.version++
+		g.stale = true
+	}
+}
+
+// validate asks the validation functions about the edits that are open and
+// not validated yet. Databases without such functions end here.
+func (w *write) validate(ctx context.Context, by []*Revision) error {
+	v, ok := w.scope.db.store.o.Admission.(Validation)
+	if !ok || len(by) == 0 {
+		return nil
+	}
+	var asked []*pendingEdit
+	var proposals []Proposal
+	err := w.scope.db.Whole().View(ctx, func(r *Reader) error {
+		asked, proposals = nil, nil
+		for _, e := range w.edits {
+			if !e.open || e.validated || e.ID.IsDesign() {
+				continue
+			}
+			p, err := r.propose(e)
+			if err != nil {
+				return err
+			}
+			if p != nil {
+				asked, proposals = append(asked, e), append(proposals, *p)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(asked) == 0 {
+		return err
+	}
+	refusals, err := v.Validate(ctx, w.scope.db, by, proposals)
+	if err != nil {
+		return err
+	}
+	for i, e := range asked {
+		e.validated = true
+		if e.err = refusals[i]; e.err != nil {
+			e.open = false
+		}
+	}
+	return nil
+}
+
+// propose reads what validation functions see of an edit, and pins it to the
+// state of the document. It gives nil for an edit that will not be written as
+// the document stands.
+func (r *Reader) propose(e *pendingEdit) (*Proposal, error) {
+	e.pinned = new(Seq)
+	d, err := r.Doc(e.ID)
+	switch {
+	case dberr.Is(err, dberr.NotFound):
+		d = &Doc{ID: e.ID}
+	case err != nil:
+		return nil, err
+	default:
+		*e.pinned = d.Seq
+	}
+	p := &Proposal{New: Revision{ID: e.ID, Deleted: e.Deleted, Body: e.Body}}
+	var parent document.Rev
+	if e.Path != nil {
+		p.New.Rev, p.NewPath = e.Path[0], e.Path
+		if _, leaf, known := d.Tree.Node(p.New.Rev); known && leaf {
+			return nil, nil
+		}
+		err = r.ancestor(p, d, e.Path[1:])
+	} else {
+		if parent, err = d.Tree.Parent(e.Parent, e.Deleted); err != nil {
+			return nil, nil // the commit tells this edit about its conflict
+		}
+		if !e.Parent.IsZero() {
+			p.New.Rev, p.NewPath = e.Parent, []document.Rev{e.Parent}
+			err = r.ancestor(p, d, p.NewPath)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.New.Attachments, err = r.db.resolve(r.v, &d.Tree, e, parent)
+	if dberr.Is(err, dberr.Precondition) {
+		return nil, nil // and of an attachment that is not there
+	}
+	for i := range p.New.Attachments {
+		if a := &p.New.Attachments[i]; a.RevPos == 0 {
+			a.RevPos = parent.Gen + 1
+		}
+	}
+	return p, err
+}
+
+// ancestor reads the first of the revisions that the document has and whose
+// body is stored, as what a proposal replaces.
+func (r *Reader) ancestor(p *Proposal, d *Doc, path []document.Rev) error {
+	for _, rev := range path {
+		if len(d.Tree.Leaves()) == 0 {
+			return nil
+		}
+		old, err := r.Revision(d, rev)
+		if dberr.Is(err, dberr.NotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		old.Body = bytes.Clone(old.Body)
+		p.Old = old
+		path, complete := d.Tree.Path(rev)
+		if !complete {
+			if err := r.Load(d); err != nil {
+				return err
+			}
+			path, _ = d.Tree.Path(rev)
+		}
+		p.OldPath = path
+		return nil
+	}
+	return nil
+}
