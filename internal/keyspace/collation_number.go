@@ -94,7 +94,10 @@ func (d *decimal) digits() int { return len(d.head) + len(d.tail) }
 
 // CompareNumbers compares two JSON number literals by their exact values.
 func CompareNumbers(a, b []byte) int {
-	if len(a) == len(b) && a[0] != '-' && b[0] != '-' && isDigits(a) && isDigits(b) {
+	if isDigits(a) && isDigits(b) { // without leading zeros, as JSON has them
+		if len(a) != len(b) {
+			return cmp.Compare(len(a), len(b))
+		}
 		return bytes.Compare(a, b)
 	}
 	x, y := parseDecimal(a), parseDecimal(b)

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/sectional/sectional/internal/couchwire"
@@ -177,6 +178,8 @@ func (q *Query) readDoc(rev *store.Revision, sink Sink) (stop bool, err error) {
 	if match, err := q.match(rev); !match || err != nil {
 		return err != nil, err
 	}
+	rev.Body = bytes.Clone(rev.Body) // it was lent
+	q.scan.row.doc.Body = rev.Body
 	return q.foundOnce(rev, sink)
 }
 

@@ -14,7 +14,7 @@ import (
 // Winners walks the winning revisions of the documents of the span in byte order
 // of their ids, tombstones included, which have no body. It is Docs for those
 // who look at every document and at no tree. The Revision is reused between
-// steps, its parts are not.
+// steps, and so are the bytes of its body and attachments: who keeps any, copies.
 func (r *Reader) Winners(sp Span) iter.Seq2[*Revision, error] {
 	return func(yield func(*Revision, error) bool) {
 		rg := r.docRange(sp)
@@ -89,7 +89,7 @@ func (w *winnerWalk) next() (found bool, err error) {
 		if !w.r.sees(id) {
 			continue
 		}
-		value, err := w.it.Value()
+		value, err := w.it.Lend()
 		if err != nil {
 			return false, err
 		}
@@ -115,7 +115,7 @@ func (w *winnerWalk) body(id document.ID, rev document.Rev) error {
 	if w.placed && bytes.Equal(w.it.Key(), w.key) {
 		w.placed = false
 		var value []byte
-		if value, err = w.it.Value(); err == nil {
+		if value, err = w.it.Lend(); err == nil {
 			b, err = w.r.db.openBody(w.r.v, id, rev, value)
 		}
 	} else if err = w.it.Err(); err == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// checkedIterator watches an iterator's moves and lends out its keys.
+// checkedIterator watches an iterator's moves and lends out its keys and values.
 type checkedIterator struct {
 	s       *checkedSnapshot
 	it      kv.Iterator
@@ -17,6 +17,8 @@ type checkedIterator struct {
 	closed  bool
 	key     []byte // the row's key
 	out     []byte // the copy of key that the caller holds, if any
+	value   []byte // the row's value, if it was lent
+	lent    []byte // the copy of value that the caller holds, if any
 	last    []byte // the key before, nil after a Seek
 }
 
@@ -39,13 +41,18 @@ func (it *checkedIterator) move(op string, move func() bool) bool {
 	return true
 }
 
-// recall takes back the key lent out: whoever kept it finds it overwritten.
+// recall takes back the key and the value lent out: whoever kept one finds it
+// overwritten.
 func (it *checkedIterator) recall() {
 	if it.out != nil && !bytes.Equal(it.out, it.key) {
 		it.s.c.t.Errorf("kv: the key %q of an iterator was changed to %q", it.key, it.out)
 	}
+	if it.lent != nil && !bytes.Equal(it.lent, it.value) {
+		it.s.c.t.Errorf("kv: the value %q lent at %q was changed to %q", it.value, it.key, it.lent)
+	}
 	scribble(it.out)
-	it.out = nil
+	scribble(it.lent)
+	it.out, it.lent = nil, nil
 }
 
 // inside checks that the key lies in the range and beyond the one before.
@@ -94,6 +101,25 @@ func (it *checkedIterator) Value() ([]byte, error) {
 	value, err := it.it.Value()
 	it.s.c.kinds("Value", err, dberr.SnapshotTooOld, dberr.Unavailable, dberr.Internal)
 	return value, err
+}
+
+// Lend implements kv.Iterator.
+func (it *checkedIterator) Lend() ([]byte, error) {
+	defer it.s.enter("Lend")()
+	if !it.on || it.closed {
+		it.s.c.t.Error("kv: Lend of an iterator that stands on no row")
+	}
+	if it.lent != nil {
+		return it.lent, nil
+	}
+	value, err := it.it.Lend()
+	it.s.c.kinds("Lend", err, dberr.SnapshotTooOld, dberr.Unavailable, dberr.Internal)
+	if err != nil {
+		return nil, err
+	}
+	it.value = bytes.Clone(value)
+	it.lent = bytes.Clone(value)
+	return it.lent, nil
 }
 
 // Err implements kv.Iterator.

@@ -1,6 +1,7 @@
 package kvtest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -167,6 +168,13 @@ func walkMove(it kv.Iterator, move string) (rows []string, err error) {
 		value, err := it.Value()
 		if err != nil {
 			return nil, err
+		}
+		lent, err := it.Lend()
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Equal(lent, value) {
+			return nil, fmt.Errorf("at %s Value gives %q and Lend %q", it.Key(), value, lent)
 		}
 		rows = append(rows, fmt.Sprintf("%s=%s", it.Key(), value))
 		if move != "next*" {

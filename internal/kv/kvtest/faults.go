@@ -269,6 +269,14 @@ func (it *faultyIterator) Value() ([]byte, error) {
 	return it.Iterator.Value()
 }
 
+// Lend implements kv.Iterator.
+func (it *faultyIterator) Lend() ([]byte, error) {
+	if err := it.s.read(); err != nil {
+		return nil, err
+	}
+	return it.Iterator.Lend()
+}
+
 // Err implements kv.Iterator.
 func (it *faultyIterator) Err() error {
 	if it.err != nil {

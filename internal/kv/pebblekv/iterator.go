@@ -83,6 +83,12 @@ func (it *iterator) Value() ([]byte, error) {
 	return out, nil
 }
 
+// Lend implements kv.Iterator.
+func (it *iterator) Lend() ([]byte, error) {
+	v, err := it.p.ValueAndErr()
+	return v, dberr.Wrap("pebblekv.Lend", err)
+}
+
 // Err implements kv.Iterator.
 func (it *iterator) Err() error {
 	if it.err != nil {

@@ -154,6 +154,14 @@ func (m *merged) Value() ([]byte, error) {
 	return m.base.Value()
 }
 
+// Lend implements kv.Iterator.
+func (m *merged) Lend() ([]byte, error) {
+	if m.onOwn {
+		return m.entries[m.next].value, nil
+	}
+	return m.base.Lend()
+}
+
 // Err implements kv.Iterator.
 func (m *merged) Err() error { return m.base.Err() }
 
