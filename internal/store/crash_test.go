@@ -390,7 +390,8 @@ func (w *world) nothingPending(d *Database) {
 // TestDiskFailures makes the n-th writing operation of the disk fail, for one n
 // after the other: no panic, and nothing acknowledged is lost.
 func TestDiskFailures(t *testing.T) {
-	stride := 5
+	t.Parallel()
+	stride := 1
 	if testing.Short() {
 		stride = 25
 	}
