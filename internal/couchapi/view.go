@@ -2,9 +2,11 @@ package couchapi
 
 import (
 	"encoding/binary"
+	"errors"
 	"hash/fnv"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
@@ -160,12 +162,29 @@ func (r *request) viewListerOf(design designFunctions, of, name string, q *viewQ
 	return r.foundLister(named, mark, q)
 }
 
-// foundLister is viewLister for a view that was found.
-func (r *request) foundLister(named *index.Named, mark store.Mark, q *viewQuery) (l *viewLister, err error) {
+// foundLister is viewLister for a view that was found. If the view changes
+// meanwhile, it looks for it again.
+func (r *request) foundLister(named *index.Named, mark store.Mark, q *viewQuery) (*viewLister, error) {
+	for try := 0; ; try++ {
+		l, err := r.listerOf(named, mark, q)
+		if !errors.Is(err, index.ErrGone) || try == 3 {
+			return l, err
+		}
+		design, name := named.Design, named.Name
+		if named, mark, err = r.findView(strings.TrimPrefix(string(design), "_design/"), name); err != nil {
+			return nil, err
+		}
+		if named == nil {
+			return nil, index.ErrGone
+		}
+	}
+}
+
+func (r *request) listerOf(named *index.Named, mark store.Mark, q *viewQuery) (l *viewLister, err error) {
 	if err := q.check(view.Of(named.Index)); err != nil {
 		return nil, err
 	}
-	l = &viewLister{rowStream: rowStream{form: q.form}, q: q}
+	l = &viewLister{rowStream: rowStream{form: q.form}, q: q, req: r, mark: mark}
 	if l.partition, err = r.viewPartition(named.Index.Partitioned, q); err != nil {
 		return nil, err
 	}
@@ -177,16 +196,14 @@ func (r *request) foundLister(named *index.Named, mark store.Mark, q *viewQuery)
 			return nil, err
 		}
 	}
-	x, err := r.readyView(named, mark, q.update)
-	if err != nil {
+	if l.x, err = r.readyView(named, mark, q.update); err != nil {
 		return nil, err
 	}
-	l.req, l.number, l.mark = r, x.Number, mark
 	// What answers may be an older definition, with other means.
-	if err := q.check(view.Of(x)); err != nil {
+	if err := q.check(view.Of(l.x)); err != nil {
 		return nil, err
 	}
-	if x.Partitioned != named.Index.Partitioned {
+	if l.x.Partitioned != named.Index.Partitioned {
 		return nil, index.ErrGone
 	}
 	return l, nil
@@ -221,11 +238,11 @@ var errNotPartitionedView = queryError("`partition` parameter is not supported i
 func (l *viewLister) tag() error {
 	h, hidden := fnv.New64a(), false
 	err := l.req.db.Whole().View(l.req.ctx(), func(rd *store.Reader) error {
-		x, err := viewAt(rd, l.number)
-		if err != nil {
+		x, gone, err := viewAt(rd, l.x)
+		if hidden = gone || rd.Hides(); hidden || err != nil {
 			return err
 		}
-		p, err := index.ReadProgress(rd.Snapshot(), l.req.db.Number(), l.number)
+		p, err := index.ReadProgress(rd.Snapshot(), l.req.db.Number(), x.Number)
 		if err != nil {
 			return err
 		}
@@ -236,10 +253,6 @@ func (l *viewLister) tag() error {
 				return err
 			}
 			numbers = append(numbers, uint64(m.Seq), m.Gone)
-		}
-		if rd.Hides() {
-			hidden = true
-			return nil
 		}
 		h.Write([]byte(x.Signature))
 		var b []byte

@@ -314,3 +314,51 @@ func TestViewsSeeWrites(t *testing.T) {
 		t.Errorf("in the end: %s", got)
 	}
 }
+
+// TestDeployUnderLoad: a view changes again and again while it is queried. Every
+// query is answered, by one definition or the other, and whole.
+func TestDeployUnderLoad(t *testing.T) {
+	a := newTestAPI(t)
+	ids := make([]string, 700)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("d%04d", i)
+	}
+	a.fill("db", ids...)
+	versions := []string{"function(doc){ emit('a', 1); }", "function(doc){ emit('b', 1); }", "function(doc){ emit('c', 1); }"}
+	put := func(i int, rev any) any {
+		return a.do("PUT", fmt.Sprintf("/db/_design/d?rev=%v", rev), viewDesign(map[string][2]string{"v": {versions[i%3], "_sum"}})).want(201, "").json()["rev"]
+	}
+	rev := a.do("PUT", "/db/_design/d", viewDesign(map[string][2]string{"v": {versions[0], "_sum"}})).want(201, "").json()["rev"]
+	stop, done := make(chan struct{}), make(chan string, 2)
+	for _, query := range []string{"?group=true", "?reduce=false"} {
+		go func() {
+			for {
+				select {
+				case <-stop:
+					done <- ""
+					return
+				default:
+				}
+				w := a.do("GET", "/db/_design/d/_view/v"+query, "")
+				whole := false
+				for _, key := range []string{"a", "b", "c"} {
+					whole = whole || strings.Contains(w.Body, `{"key":"`+key+`","value":700}`) || strings.Count(w.Body, `,"key":"`+key+`","value":1}`) == 700
+				}
+				if w.Status != 200 || !whole {
+					done <- fmt.Sprintf("%s: %d %.200s", query, w.Status, w.Body)
+					return
+				}
+			}
+		}()
+	}
+	for i := range 20 {
+		rev = put(i+1, rev)
+		a.do("GET", "/db/_design/d/_view/v?limit=1", "").want(200, "")
+	}
+	close(stop)
+	for range 2 {
+		if failed := <-done; failed != "" {
+			t.Error(failed)
+		}
+	}
+}

@@ -104,18 +104,19 @@ func (r *request) awaitView(n *index.Named) (*index.Index, error) {
 	return n.Index, err
 }
 
-// viewAt gives an index as it is at a reader's snapshot.
-func viewAt(rd *store.Reader, number uint64) (*index.Index, error) {
+// viewAt gives an index as it is at a reader's snapshot. One that was dropped a
+// moment ago still has its rows: who reads it already may go on.
+func viewAt(rd *store.Reader, x *index.Index) (now *index.Index, gone bool, err error) {
 	s, err := index.Of(rd)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	for _, x := range s.Indexes {
-		if x.Number == number {
-			return x, nil
+	for _, now := range s.Indexes {
+		if now.Number == x.Number {
+			return now, false, nil
 		}
 	}
-	return nil, index.ErrGone
+	return x, true, nil
 }
 
 // redirectDesign sends a client that wrote a design document's id as one segment

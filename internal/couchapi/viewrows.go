@@ -23,7 +23,7 @@ type viewLister struct {
 	req       *request
 	q         *viewQuery
 	partition document.Partition
-	number    uint64 // of the index
+	x         *index.Index // that answers
 	mark      store.Mark
 	until     time.Time // zero for no bound
 
@@ -35,8 +35,10 @@ type viewLister struct {
 	queue  []view.Row   // read, and not written yet
 	groups []view.Group // of a page
 	begun  bool         // the head is written
-	x      *index.Index
 }
+
+// goneRows is how long the rows of a dropped index are sure to be there.
+const goneRows = time.Minute
 
 // bound sets the limits for queries of a partition.
 func (l *viewLister) bound(r *request) error {
@@ -78,8 +80,12 @@ func (l *viewLister) step() (over bool, err error) {
 		return false, errTimeout
 	}
 	err = l.req.db.Whole().View(l.req.ctx(), func(rd *store.Reader) (err error) {
-		if l.x, err = viewAt(rd, l.number); err != nil {
+		var gone bool
+		if l.x, gone, err = viewAt(rd, l.x); err != nil {
 			return err
+		}
+		if gone && l.req.api.now().Sub(l.req.began) > goneRows {
+			return index.ErrGone
 		}
 		v, err := view.NewReader(rd, l.x, l.partition)
 		if err != nil {
@@ -87,7 +93,7 @@ func (l *viewLister) step() (over bool, err error) {
 		}
 		defer v.Close()
 		if !l.begun {
-			if err := l.begin(rd, v); err != nil {
+			if err := l.begin(rd, v, gone); err != nil {
 				return err
 			}
 			l.begun = true
@@ -106,9 +112,9 @@ func (l *viewLister) step() (over bool, err error) {
 }
 
 // begin finds where the rows lie and what stands before them.
-func (l *viewLister) begin(rd *store.Reader, v *view.Reader) (err error) {
-	if l.q.updateSeq {
-		p, err := index.ReadProgress(rd.Snapshot(), l.req.db.Number(), l.number)
+func (l *viewLister) begin(rd *store.Reader, v *view.Reader, gone bool) (err error) {
+	if l.seq = l.mark.Seq; l.q.updateSeq && !gone {
+		p, err := index.ReadProgress(rd.Snapshot(), l.req.db.Number(), l.x.Number)
 		if err != nil {
 			return err
 		}

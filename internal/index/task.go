@@ -27,6 +27,7 @@ type task struct {
 		sync.Mutex
 		progress Progress
 		known    bool          // progress was read
+		gone     bool          // the index is no more
 		reached  store.Mark    // everything up to here is in the index
 		changed  chan struct{} // closed at the next step
 	}
@@ -47,11 +48,16 @@ func (x *Indexes) task(d *store.Database, ix *Index) *task {
 	return t
 }
 
-// forget drops a task whose index is gone.
+// forget drops a task whose index is gone, and tells those who wait.
 func (x *Indexes) forget(t *task) {
 	x.tasks.Lock()
-	defer x.tasks.Unlock()
 	delete(x.tasks.by, taskKey{t.d.Number(), t.ix.Number})
+	x.tasks.Unlock()
+	t.state.Lock()
+	defer t.state.Unlock()
+	t.state.gone = true
+	close(t.state.changed)
+	t.state.changed = make(chan struct{})
 }
 
 // ErrGone says that an index was dropped while it was waited for.
@@ -78,14 +84,26 @@ func (t *task) run(ctx context.Context, done func(*task) bool) error {
 	return nil
 }
 
-// wait waits until others have done the task's steps until done says so.
+// wait waits until others have done the task's steps until done says so. It looks
+// first whether there is an index: nobody works for one that is gone.
 func (t *task) wait(ctx context.Context, done func(*task) bool) error {
+	t.state.Lock()
+	known := t.state.known
+	t.state.Unlock()
+	if !known {
+		if err := t.read(ctx); err != nil {
+			return err
+		}
+	}
 	for {
 		t.state.Lock()
-		changed := t.state.changed
+		changed, gone := t.state.changed, t.state.gone
 		t.state.Unlock()
 		if done(t) {
 			return nil
+		}
+		if gone {
+			return ErrGone
 		}
 		select {
 		case <-ctx.Done():
