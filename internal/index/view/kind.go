@@ -7,7 +7,7 @@
 // rows go without the old body.
 //
 // Nodes. A row begins a new span of level 1 when a keyed hash of its place says
-// so, for one row in 64; of these, one in 64 begins a span of level 2, and so on.
+// so, for one row in 16; of these, one in 16 begins a span of level 2, and so on.
 // A node holds the count and the reduction of its span. Spans end where a
 // partition ends. So the shape depends on the rows alone, whatever their
 // history; and a node is always made anew from its children, never adjusted by a

@@ -50,12 +50,12 @@ func failureOf(state []byte) *dberr.Error {
 func valued(b []byte) []byte { return append([]byte{tagValue}, b...) }
 
 const (
-	spreadBits = 6 // one row in 64 begins a span
+	spreadBits = 4 // one row in 16 begins a span
 	wideBits   = 8 // one in 256, where states are large
 )
 
 // reducerOf gives the reducer of a definition, and how many bits of a hash begin
-// a span of level 1: one row in 64, in 256 where states are large. A view without a
+// a span of level 1: one row in 16, in 256 where states are large. A view without a
 // reduce function has a reducer that keeps nothing: nodes count rows in any case.
 func reducerOf(d *Def) (r reducer, first uint, ok bool) {
 	switch {
