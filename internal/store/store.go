@@ -76,6 +76,7 @@ type Store struct {
 		databases map[string]*Database
 	}
 	updates updates
+	runs    sync.Pool // of *run
 	opened  time.Time
 	kicked  chan struct{}
 	ctx     context.Context // of background work; ends at Close
@@ -93,6 +94,7 @@ const storeFormat = 1
 func Open(ctx context.Context, e kv.Engine, o Options) (*Store, error) {
 	s := &Store{engine: e, o: o.withDefaults(), kicked: make(chan struct{}, 1)}
 	s.opened = s.o.Clock()
+	s.runs.New = newRun
 	s.open.databases = map[string]*Database{}
 	s.updates.init()
 	if err := s.begin(ctx); err != nil {

@@ -31,7 +31,8 @@ func (r *Reader) Winners(sp Span) iter.Seq2[*Revision, error] {
 			return
 		}
 		defer it.Close()
-		for w := (winnerWalk{walk: walk{r: r, it: it}}); ; {
+		w := winnerWalk{walk: walk{r: r, it: it}}
+		for range aheadAfter {
 			found, err := w.next()
 			if err != nil {
 				yield(nil, dberr.Wrap("store.Winners", err))
@@ -41,6 +42,7 @@ func (r *Reader) Winners(sp Span) iter.Seq2[*Revision, error] {
 				return
 			}
 		}
+		w.ahead(yield)
 	}
 }
 

@@ -66,7 +66,7 @@ func TestReadme(t *testing.T) {
 			}
 		}
 	}
-	if curls < 11 {
+	if curls < 16 {
 		t.Errorf("only %d curl lines were found:\n%s", curls, out.String())
 	}
 }
@@ -83,7 +83,7 @@ func answers(t *testing.T, line string) {
 	if err := json.Unmarshal(said, &answer); err != nil {
 		t.Errorf("%s: %v\n%s", line, err, said)
 	}
-	if bytes.Contains(said, []byte(`"rows":[]`)) {
+	if bytes.Contains(said, []byte(`"rows":[]`)) || bytes.Contains(said, []byte(`"docs":[]`)) {
 		t.Errorf("%s shows nothing: %s", line, said)
 	}
 }
