@@ -56,31 +56,50 @@ func (x *Indexes) begin(d *store.Database, ix *Index) {
 			delete(x.tasks.building, key)
 			x.tasks.Unlock()
 		}()
-		x.slots <- struct{}{}
-		defer func() { <-x.slots }()
-		x.persist(d, ix, built)
+		x.persist(d, ix, built, true)
 	})
 }
 
 // persist runs a task until done, and again when it failed, as long as the
-// index is there.
-func (x *Indexes) persist(d *store.Database, ix *Index, done func(*task) bool) {
+// index is there. Functions that hang end the attempt with Timeout: a build is
+// tried again much later, and an index that follows, at the next change.
+func (x *Indexes) persist(d *store.Database, ix *Index, done func(*task) bool, build bool) {
 	for {
-		err := x.task(d, ix).run(x.ctx, done)
+		t := x.task(d, ix)
+		err := x.attempt(t, done)
 		if err == nil || gone(err) || x.ctx.Err() != nil {
 			return
 		}
 		x.o.Logger.Error("work on an index failed and will be tried again", "database", d.Name(), "index", ix.Signature, "error", err)
+		t.fail(err)
+		pause := retryAfter
+		if dberr.Is(err, dberr.Timeout) {
+			if !build {
+				return
+			}
+			pause = hangingAfter
+		}
 		select {
 		case <-x.ctx.Done():
 			return
-		case <-time.After(retryAfter):
+		case <-time.After(pause):
 		}
 	}
 }
 
-// retryAfter is how long a task that failed waits before it is tried again.
-const retryAfter = time.Second
+// attempt runs a task once there is room for one more.
+func (x *Indexes) attempt(t *task, done func(*task) bool) error {
+	x.slots <- struct{}{}
+	defer func() { <-x.slots }()
+	return t.run(x.ctx, done)
+}
+
+// How long a task that failed waits before it is tried again: for whatever went
+// wrong, and for a function that hangs.
+const (
+	retryAfter   = time.Second
+	hangingAfter = time.Minute
+)
 
 // gone tells whether an error means that the index or the database is gone.
 func gone(err error) bool { return errors.Is(err, ErrGone) || dberr.Is(err, dberr.NotFound) }
@@ -131,7 +150,7 @@ func (x *Indexes) pass(d *store.Database) (mark store.Mark, any bool) {
 			any = any || follows && !ix.Manual
 		case follows:
 			any = true
-			x.persist(d, ix, upTo(mark))
+			x.persist(d, ix, upTo(mark), false)
 		}
 	}
 	if done > 0 {

@@ -30,6 +30,7 @@ type task struct {
 		gone     bool          // the index is no more
 		reached  store.Mark    // everything up to here is in the index
 		changed  chan struct{} // closed at the next step
+		failure  error         // why the last attempt of the background ended; nil after a step
 	}
 }
 
@@ -84,8 +85,8 @@ func (t *task) run(ctx context.Context, done func(*task) bool) error {
 	return nil
 }
 
-// wait waits until others have done the task's steps until done says so. It looks
-// first whether there is an index: nobody works for one that is gone.
+// wait waits until others have done the task's steps until done says so. A
+// function that hangs ends the wait with Timeout. It looks first whether there is an index: nobody works for one that is gone.
 func (t *task) wait(ctx context.Context, done func(*task) bool) error {
 	t.state.Lock()
 	known := t.state.known
@@ -97,13 +98,15 @@ func (t *task) wait(ctx context.Context, done func(*task) bool) error {
 	}
 	for {
 		t.state.Lock()
-		changed, gone := t.state.changed, t.state.gone
+		changed, gone, failure := t.state.changed, t.state.gone, t.state.failure
 		t.state.Unlock()
-		if done(t) {
+		switch {
+		case done(t):
 			return nil
-		}
-		if gone {
+		case gone:
 			return ErrGone
+		case dberr.Is(failure, dberr.Timeout):
+			return failure
 		}
 		select {
 		case <-ctx.Done():
@@ -113,11 +116,20 @@ func (t *task) wait(ctx context.Context, done func(*task) bool) error {
 	}
 }
 
+// fail makes known that an attempt of the background failed.
+func (t *task) fail(err error) {
+	t.state.Lock()
+	defer t.state.Unlock()
+	t.state.failure = err
+	close(t.state.changed)
+	t.state.changed = make(chan struct{})
+}
+
 // note makes a step known.
 func (t *task) note(p Progress, reached store.Mark) {
 	t.state.Lock()
 	defer t.state.Unlock()
-	t.state.progress, t.state.known, t.state.reached = p, true, reached
+	t.state.progress, t.state.known, t.state.reached, t.state.failure = p, true, reached, nil
 	close(t.state.changed)
 	t.state.changed = make(chan struct{})
 }

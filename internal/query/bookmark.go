@@ -12,7 +12,7 @@ import (
 // noBookmark stands where an answer has none.
 const noBookmark = "nil"
 
-const bookmarkVersion = 1
+const bookmarkVersion = 2
 
 // place is a place in a plan: behind a row of a range of a branch, or before
 // all of them.
@@ -24,6 +24,10 @@ type place struct {
 // bookmark gives the text of a place.
 func (p *Plan) bookmark(at place) string {
 	b := binary.BigEndian.AppendUint64([]byte{bookmarkVersion}, p.fingerprint())
+	b = binary.AppendUvarint(b, uint64(len(p.choices)))
+	for _, number := range p.choices {
+		b = binary.AppendUvarint(b, number)
+	}
 	b = binary.AppendUvarint(b, uint64(at.branch))
 	b = binary.AppendUvarint(b, uint64(at.span))
 	b = binary.AppendUvarint(b, uint64(len(at.row.Tuple)))
@@ -31,29 +35,44 @@ func (p *Plan) bookmark(at place) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
+// mark is a bookmark taken apart.
+type mark struct {
+	fingerprint uint64
+	choices     []uint64 // Plan.choices
+	at          place
+}
+
 // readBookmark reads what bookmark wrote. Whether the place exists is for the
 // plan to say.
-func readBookmark(text string) (fingerprint uint64, at place, err error) {
+func readBookmark(text string) (m mark, err error) {
 	bad := badBookmark(text)
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(b) < 9 || b[0] != bookmarkVersion {
-		return 0, at, bad
+		return m, bad
 	}
-	fingerprint, b = binary.BigEndian.Uint64(b[1:]), b[9:]
-	var numbers [3]uint64
-	for i := range numbers {
+	m.fingerprint, b = binary.BigEndian.Uint64(b[1:]), b[9:]
+	number := func() (n uint64) {
 		n, w := binary.Uvarint(b)
 		if w <= 0 {
-			return 0, at, bad
+			err, w = bad, len(b)
 		}
-		numbers[i], b = n, b[w:]
+		b = b[w:]
+		return n
 	}
-	if numbers[0] > maxConjuncts || numbers[1] > 1<<30 || numbers[2] > uint64(len(b)) {
-		return 0, at, bad
+	n := number()
+	if n > maxConjuncts {
+		return m, bad
 	}
-	at.branch, at.span = int(numbers[0]), int(numbers[1])
-	at.row = &field.Place{Tuple: b[:numbers[2]], ID: document.ID(b[numbers[2]:])}
-	return fingerprint, at, nil
+	for range n {
+		m.choices = append(m.choices, number())
+	}
+	branch, span, tuple := number(), number(), number()
+	if err != nil || branch > maxConjuncts || span > 1<<30 || tuple > uint64(len(b)) {
+		return m, bad
+	}
+	m.at.branch, m.at.span = int(branch), int(span)
+	m.at.row = &field.Place{Tuple: b[:tuple], ID: document.ID(b[tuple:])}
+	return m, nil
 }
 
 func badBookmark(text string) error {
@@ -62,17 +81,17 @@ func badBookmark(text string) error {
 
 // restore sets the place that the request's bookmark names.
 func (q *Query) restore(p *planner) error {
-	fingerprint, at, err := readBookmark(q.req.Bookmark)
+	m, err := readBookmark(q.req.Bookmark)
 	if err != nil {
 		return err
 	}
-	if q.plan, err = p.resume(q.plan, fingerprint); err != nil {
+	if q.plan, err = p.resume(q.plan, m.fingerprint, m.choices); err != nil {
 		return badBookmark(q.req.Bookmark)
 	}
-	if at.branch >= len(q.plan.Branches) || at.span >= q.plan.Branches[at.branch].spans() {
+	if m.at.branch >= len(q.plan.Branches) || m.at.span >= q.plan.Branches[m.at.branch].spans() {
 		return badBookmark(q.req.Bookmark)
 	}
-	q.at = at
-	q.stand(at.row.Tuple, at.row.ID)
+	q.at = m.at
+	q.stand(m.at.row.Tuple, m.at.row.ID)
 	return nil
 }

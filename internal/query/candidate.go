@@ -41,6 +41,14 @@ func (b *Branch) Index() *index.Index {
 	return b.named.Index
 }
 
+// number tells indexes apart; 0 for the list of all documents.
+func (b *Branch) number() uint64 {
+	if b.named == nil {
+		return 0
+	}
+	return b.named.Index.Number
+}
+
 // label names the index.
 func (b *Branch) label() string {
 	if b.named == nil {

@@ -39,11 +39,7 @@ func expand(n *selector.Node) []conjunct {
 		c := ofLeaf(n)
 		return []conjunct{{by: map[string]*constraint{n.Path.String(): &c}, leaves: []*selector.Node{n}}}
 	case n.Op == selector.And:
-		all := []conjunct{{}}
-		for _, k := range n.Kids {
-			all = cross(all, expand(k))
-		}
-		return all
+		return expandAll(n.Kids)
 	case n.Op == selector.Or && len(n.Kids) > 0:
 		var all []conjunct
 		for _, k := range n.Kids {
@@ -55,6 +51,19 @@ func expand(n *selector.Node) []conjunct {
 		return all
 	}
 	return []conjunct{{}}
+}
+
+// expandAll takes conditions apart that all hold. It halves them, so that long
+// lists of them are not copied again for each.
+func expandAll(all []*selector.Node) []conjunct {
+	switch half := len(all) / 2; len(all) {
+	case 0:
+		return []conjunct{{}}
+	case 1:
+		return expand(all[0])
+	default:
+		return cross(expandAll(all[:half]), expandAll(all[half:]))
+	}
 }
 
 // cross joins every conjunct of a with every one of b.
@@ -123,27 +132,31 @@ func project(all []conjunct) conjunct {
 		return all[0]
 	}
 	out := conjunct{by: map[string]*constraint{}}
-	for path, first := range all[0].by {
-		o := orderOf(path)
-		sum := *first
-		sum.rows, sum.byRows = first.elements(o)
-		for i := 1; i < len(all); i++ {
-			d := all[i].by[path]
-			if d == nil {
-				sum.absent = true
-				break
-			}
-			rows, byRows := d.elements(o)
-			sum.rows, sum.byRows = o.union(sum.rows, rows), sum.byRows && byRows
-			sum.whole = o.union(sum.whole, d.whole)
-			sum.absent = sum.absent || d.absent
-			sum.exact = sum.exact && d.exact
-		}
-		if !sum.absent {
-			out.by[path] = &sum
+	for path := range all[0].by {
+		if sum := sumOf(all, path); !sum.absent {
+			out.by[path] = sum
 		}
 	}
 	return out
+}
+
+// sumOf puts together what alternatives say of a field. There may be thousands
+// of them, so sets are put into order once.
+func sumOf(all []conjunct, path string) *constraint {
+	o := orderOf(path)
+	sum := &constraint{byRows: true, exact: true}
+	for i := range all {
+		d := all[i].by[path]
+		if d == nil || d.absent {
+			return &constraint{absent: true}
+		}
+		rows, byRows := d.elements(o)
+		sum.rows, sum.byRows = append(sum.rows, rows...), sum.byRows && byRows
+		sum.whole = append(sum.whole, d.whole...)
+		sum.exact = sum.exact && d.exact
+	}
+	sum.whole, sum.rows = o.tidy(sum.whole), o.tidy(sum.rows)
+	return sum
 }
 
 // elements gives values of which every document that is meant has a row in an

@@ -20,6 +20,9 @@ type Plan struct {
 	// await is an index that is still being built and that the query can't
 	// do without.
 	await *Branch
+	// choices are the numbers of the indexes that split found for each
+	// conjunct, 0 for the list of all documents; nil if there is one branch.
+	choices []uint64
 	// considered are all indexes that were looked at, for _explain.
 	considered []*Branch
 }
@@ -67,7 +70,7 @@ func (p *planner) plan(partitioned bool) (*Plan, error) {
 	}
 	plan.Branches = []*Branch{b}
 	if b.equal == 0 && !b.ranged {
-		if err := p.split(plan); err != nil {
+		if err := p.split(plan, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -125,19 +128,23 @@ func noSort(partitioned, partition bool) error {
 }
 
 // split looks for an index for each of several alternatives, where no one index
-// serves all of them well. Their documents come in no order.
-func (p *planner) split(plan *Plan) error {
-	if len(p.conjuncts) < 2 || len(p.req.Sort) > 0 {
+// serves all of them well. Their documents come in no order. With the choices
+// of an earlier plan it takes those again.
+func (p *planner) split(plan *Plan, again []uint64) error {
+	if len(p.conjuncts) < 2 || len(p.req.Sort) > 0 || again != nil && len(again) != len(p.conjuncts) {
 		return nil
 	}
 	var order []*Branch
+	var choices []uint64
 	parts := map[string][]conjunct{}
 	for i := range p.conjuncts {
 		bs, err := p.branches(p.conjuncts[i : i+1])
 		if err != nil {
 			return err
 		}
-		b, err := p.best(slices.DeleteFunc(bs, func(b *Branch) bool { return b.reason != "" }))
+		b, err := p.best(slices.DeleteFunc(bs, func(b *Branch) bool {
+			return b.reason != "" || again != nil && b.number() != again[i]
+		}))
 		if err != nil {
 			return err
 		}
@@ -148,6 +155,7 @@ func (p *planner) split(plan *Plan) error {
 			order = append(order, b)
 		}
 		parts[b.label()] = append(parts[b.label()], p.conjuncts[i])
+		choices = append(choices, b.number())
 	}
 	for _, b := range order {
 		b.covering = false // whether another branch has the document is not in the row
@@ -160,13 +168,13 @@ func (p *planner) split(plan *Plan) error {
 			return err
 		}
 	}
-	plan.Branches = order
+	plan.Branches, plan.choices = order, choices
 	return nil
 }
 
 // resume gives the plan that a bookmark is of: it must not change between the
 // pages because an index has come or rows have.
-func (p *planner) resume(chosen *Plan, fingerprint uint64) (*Plan, error) {
+func (p *planner) resume(chosen *Plan, fingerprint uint64, choices []uint64) (*Plan, error) {
 	if chosen.fingerprint() == fingerprint {
 		return chosen, nil
 	}
@@ -177,7 +185,7 @@ func (p *planner) resume(chosen *Plan, fingerprint uint64) (*Plan, error) {
 		}
 	}
 	several := &Plan{Warnings: chosen.Warnings, considered: chosen.considered}
-	if err := p.split(several); err != nil {
+	if err := p.split(several, choices); err != nil {
 		return nil, err
 	}
 	if several.fingerprint() != fingerprint {

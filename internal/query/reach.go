@@ -63,6 +63,9 @@ func reachOf(d *field.Def, all []conjunct, sort []SortField) (reach, bool, error
 	total.ranges = mergeRanges(total.ranges)
 	one := project(all)
 	total.sets, _ = columnSets(d, &one, sort)
+	if total.equal == 0 && len(total.sets) > 0 && !total.sets[0].restricts() {
+		total.ranged = false // the alternatives leave nothing out together
+	}
 	return total, true, nil
 }
 

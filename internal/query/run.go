@@ -60,7 +60,7 @@ type Query struct {
 }
 
 // pageKeys is how many rows are looked at in one snapshot.
-const pageKeys = 1000
+const pageKeys = 10_000
 
 // New makes a query over a scope.
 func New(req *Request, scope store.Scope, w Waiter) *Query {
@@ -92,6 +92,10 @@ func (q *Query) Run(ctx context.Context, sink Sink) error {
 			}
 			return q.page(r, sink)
 		})
+		if errors.Is(err, index.ErrGone) && q.stats.Results == 0 && q.req.Bookmark == "" {
+			q.restart()
+			continue
+		}
 		if wait != nil && err == nil {
 			err = q.await(ctx, wait)
 		}
@@ -133,6 +137,14 @@ func (q *Query) prepare(r *store.Reader) (wait *index.Index, err error) {
 		return nil, nil
 	}
 	return nil, q.restore(p)
+}
+
+// restart forgets what was read. Nobody has seen any of it yet, so another
+// plan may answer when an index went away.
+func (q *Query) restart() {
+	fresh := New(q.req, q.scope, q.waiter)
+	fresh.stats = q.stats // it was read all the same
+	*q = *fresh
 }
 
 // check reports whether the plan's indexes are still there.

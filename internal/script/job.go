@@ -51,6 +51,7 @@ type job struct {
 	inputs   [][]byte
 	shared   [][]byte // arguments that are the same for every unit
 	list     *List    // where rows come from and output goes, for opList
+	strict   bool     // the first failure is that of the whole job: nothing is asked after it
 }
 
 func (j *job) units() int { return len(j.inputs) * j.width }

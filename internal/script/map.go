@@ -110,7 +110,7 @@ func (p *Pool) verdicts(ctx context.Context, j *job) ([]bool, error) {
 	if len(j.inputs) == 0 {
 		return nil, nil
 	}
-	j.width = 1
+	j.width, j.strict = 1, true
 	outcomes, err := p.run(ctx, j)
 	if err != nil {
 		return nil, err

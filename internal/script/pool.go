@@ -1,7 +1,6 @@
 package script
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -10,8 +9,8 @@ import (
 
 // Pool owns the children in which functions run. Its methods may be called at the same time. Each call takes a child for
 // itself: while as many work as may, a call waits, but not for long, since a child beyond that number is started for it
-// then. So a function that hangs for its whole allowance holds up nobody else. Map, which builds indexes, has seats of its
-// own, so that a validator need not wait for a build.
+// then, though one database gets only half of those (see crowd). So a function that hangs for its whole allowance holds up
+// nobody else. Map, which builds indexes, has seats of its own, so that a validator need not wait for a build.
 type Pool struct {
 	o     Options
 	maps  chan struct{} // a seat for each Map that runs
@@ -23,6 +22,7 @@ type Pool struct {
 		closed bool
 		idle   []*process // the longest unused first
 		busy   map[*process]struct{}
+		crowds map[string]*crowd // by database
 	}
 	calls  sync.WaitGroup // running calls, and the reaper
 	closed chan struct{}
@@ -35,7 +35,7 @@ func New(o Options) (*Pool, error) {
 		return nil, dberr.Wrap("script.New", err)
 	}
 	p := &Pool{o: o, maps: make(chan struct{}, o.Children), slots: make(chan struct{}, o.Children), extra: make(chan struct{}, 6*o.Children), closed: make(chan struct{})}
-	p.mu.busy = map[*process]struct{}{}
+	p.mu.busy, p.mu.crowds = map[*process]struct{}{}, map[string]*crowd{}
 	p.calls.Go(p.reap)
 	return p, nil
 }
@@ -64,37 +64,6 @@ func (p *Pool) Close() error {
 
 // errClosed is what calls on a closed pool get.
 var errClosed = dberr.New(dberr.Unavailable, "", "The server is shutting down.")
-
-// seat takes a seat, waiting for one, and gives the function that returns it.
-func (p *Pool) seat(ctx context.Context, j *job) (leave func(), err error) {
-	seats := p.slots
-	if j.op == opMap {
-		seats = p.maps
-	}
-	take := func(from chan struct{}) func() { return func() { <-from } }
-	select {
-	case seats <- struct{}{}:
-		return take(seats), nil
-	default:
-	}
-	timer := time.NewTimer(p.o.Overflow)
-	defer timer.Stop()
-	extra := chan struct{}(nil) // nil: not yet
-	for {
-		select {
-		case seats <- struct{}{}:
-			return take(seats), nil
-		case extra <- struct{}{}:
-			return take(p.extra), nil
-		case <-timer.C:
-			extra = p.extra
-		case <-p.closed:
-			return nil, errClosed
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
 
 // child gives an idle child, one that knows the realm if there is one, or starts one.
 func (p *Pool) child(name string) (*process, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 
 	"github.com/sectional/sectional/internal/dberr"
 )
@@ -33,8 +34,9 @@ func (p *Pool) enter() error {
 	return nil
 }
 
-// run does a job and gives an outcome for each unit. An error means that there are no outcomes: the context ended, the
-// pool was closed, children can't be started, or the caller's end of a list function failed.
+// run does a job and gives an outcome for each unit, or, for a strict job, up to a failure. An error means that there are
+// no outcomes: the context ended, the pool was closed, children can't be started, or the caller's end of a list function
+// failed.
 func (p *Pool) run(ctx context.Context, j *job) ([]outcome, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -47,12 +49,30 @@ func (p *Pool) run(ctx context.Context, j *job) ([]outcome, error) {
 	defer leave()
 	r := runner{pool: p, job: j, outcomes: make([]outcome, 0, j.units())}
 	defer r.leave()
-	for len(r.outcomes) < j.units() {
+	for len(r.outcomes) < j.units() && !r.decided() {
 		if err := r.step(ctx); err != nil {
 			return nil, err
 		}
+		r.giveUp()
 	}
 	return r.outcomes, nil
+}
+
+// Hopeless is how many units in a row may meet a limit before the rest of a call
+// is given the same failure without being tried: a function that hangs for every
+// document would take its whole allowance for each.
+const Hopeless = 5
+
+// giveUp ends a job whose last units all met a limit.
+func (r *runner) giveUp() {
+	last := r.outcomes[max(0, len(r.outcomes)-Hopeless):]
+	ended := func(o outcome) bool { return o.failure == nil || o.failure.limit == limitNone }
+	if len(last) < Hopeless || slices.ContainsFunc(last, ended) {
+		return
+	}
+	for len(r.outcomes) < r.job.units() {
+		r.outcomes = append(r.outcomes, last[0])
+	}
 }
 
 // runner is the way of one job through children: the one that works on it, and the outcomes so far.
@@ -67,6 +87,12 @@ type runner struct {
 	child    *process
 	outcomes []outcome
 	careful  bool
+}
+
+// decided tells whether what is left can't change the result.
+func (r *runner) decided() bool {
+	failed := func(o outcome) bool { return o.failure != nil }
+	return r.job.strict && slices.ContainsFunc(r.outcomes, failed)
 }
 
 // leave gives the child back.

@@ -25,6 +25,9 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/kv/pebblekv"
 )
 
 // running is a server under test.
@@ -218,6 +221,71 @@ func TestCheck(t *testing.T) {
 	}
 	if err := Check(context.Background(), filepath.Join(data, "none"), io.Discard); err == nil {
 		t.Errorf("a directory that is not there was checked")
+	}
+}
+
+// TestCheckLooksAtIndexes takes a row out of an index behind the server's back.
+func TestCheckLooksAtIndexes(t *testing.T) {
+	data := t.TempDir()
+	r := start(t, Options{Data: data, User: "adm", Password: "pass"})
+	for _, call := range [][3]string{
+		{"PUT", "/db", ""},
+		{"PUT", "/db/one", `{"a":1}`},
+		{"POST", "/db/_index", `{"index":{"fields":["a"]}}`},
+		{"PUT", "/db/two", `{"a":2}`},
+	} {
+		q, err := http.NewRequest(call[0], r.base+call[1], strings.NewReader(call[2]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.SetBasicAuth("adm", "pass")
+		q.Header.Set("Content-Type", "application/json")
+		w, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.Body.Close(); w.StatusCode > 201 {
+			t.Fatal(call, w.Status)
+		}
+	}
+	if err := r.stop(); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	if err := Check(ctx, data, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	removeRow(t, data)
+	if err := Check(ctx, data, io.Discard); err == nil {
+		t.Error("an index without the row of a document is sound")
+	}
+}
+
+// removeRow removes one of the two rows of field indexes.
+func removeRow(t *testing.T, data string) {
+	t.Helper()
+	e, err := pebblekv.Open(pebblekv.Options{Dir: data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	err = e.Update(context.Background(), func(tx kv.Txn) error {
+		it, err := tx.Iterate(kv.Range{}, kv.IterOptions{})
+		if err != nil {
+			return err
+		}
+		defer it.Close()
+		var last []byte
+		for rows = 0; it.Next(); {
+			if _, _, err := keyspace.FieldRow.Decode(it.Key()); err == nil {
+				last = bytes.Clone(it.Key())
+				rows++
+			}
+		}
+		return errors.Join(it.Err(), tx.Delete(last))
+	})
+	if err := errors.Join(err, e.Close()); err != nil || rows != 2 {
+		t.Fatal(rows, err)
 	}
 }
 

@@ -2,7 +2,9 @@ package view
 
 import (
 	"context"
+	"errors"
 
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/jsonscan"
 )
 
@@ -144,12 +146,21 @@ const (
 	overflowRatio  = 2
 )
 
+// sentence gives an error's reason without the code before it, which stands beside it in the answer.
+func sentence(err error) string {
+	var e *dberr.Error
+	if errors.As(err, &e) {
+		return e.Reason
+	}
+	return err.Error()
+}
+
 // outcome makes a state of what a reduce function gave for so many bytes. What
 // throws counts as null, as in CouchDB.
 func outcome(r Reduction, given int) []byte {
 	switch {
 	case r.Limit:
-		return failure(tagFailure, "os_process_error", r.Err.Error())
+		return failure(tagFailure, "os_process_error", sentence(r.Err))
 	case r.Err != nil || len(r.Value) == 0:
 		return valued([]byte("null"))
 	case len(r.Value) > overflowLength && len(r.Value)*overflowRatio > given:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/jsonscan"
@@ -72,7 +73,7 @@ func call(name string, values []byte, again bool) Reduction {
 	case "throw":
 		return Reduction{Err: errors.New("thrown")}
 	case "hang":
-		return Reduction{Err: errors.New("The function did not end in time."), Limit: true}
+		return Reduction{Err: dberr.New(dberr.Timeout, "os_process_error", "The function did not end in time."), Limit: true}
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(values, &list); err != nil {

@@ -86,6 +86,9 @@ func (f *Functions) Map(ctx context.Context, s view.Script, docs [][]byte) ([]vi
 	if err != nil {
 		return nil, err
 	}
+	if err := hopeless(mapped); err != nil {
+		return nil, err
+	}
 	for i, m := range mapped {
 		n := i
 		if at != nil {
@@ -97,6 +100,22 @@ func (f *Functions) Map(ctx context.Context, s view.Script, docs [][]byte) ([]vi
 		}
 	}
 	return results, nil
+}
+
+// hopeless gives the error of a map function that met limits for so many
+// documents in a row that the rest was not tried: those are not known to have no
+// rows, so the whole run fails, and is tried again later.
+func hopeless(mapped [][]script.Mapped) error {
+	row := 0
+	for _, m := range mapped {
+		if row++; !script.Exceeded(m[0].Err) {
+			row = 0
+		}
+		if row == script.Hopeless {
+			return m[0].Err
+		}
+	}
+	return nil
 }
 
 // realm gives the world that a view's functions live in: one of its own for each
