@@ -362,3 +362,19 @@ func TestDeployUnderLoad(t *testing.T) {
 		}
 	}
 }
+
+// TestInfoTellsOfSkippedDocuments has a map function that throws for one
+// document of three.
+func TestInfoTellsOfSkippedDocuments(t *testing.T) {
+	a := newTestAPI(t)
+	a.do("PUT", "/db", "").want(201, "")
+	a.do("POST", "/db/_bulk_docs", `{"docs":[{"_id":"a","n":{"x":1}},{"_id":"b"},{"_id":"c","n":{"x":2}}]}`).want(201, "")
+	a.do("PUT", "/db/_design/d", viewDesign(map[string][2]string{"v": {"function(doc){ emit(doc.n.x, null) }", ""}})).want(201, "")
+	if rows := a.do("GET", "/db/_design/d/_view/v", "").want(200, "").json()["rows"].([]any); len(rows) != 2 {
+		t.Errorf("the view has the rows %v", rows)
+	}
+	info := a.do("GET", "/db/_design/d/_info", "").want(200, "").json()["view_index"].(map[string]any)
+	if fmt.Sprint(info["skipped"]) != "1" {
+		t.Errorf("skipped is %v, want 1", info["skipped"])
+	}
+}

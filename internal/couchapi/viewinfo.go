@@ -20,6 +20,7 @@ type designState struct {
 	seq        store.Seq // that all of them have reached
 	pending    uint64    // changes that are left
 	file       uint64    // bytes on disk
+	skipped    uint64    // times that a function threw for a document, or went over a limit
 	collations string
 }
 
@@ -49,7 +50,11 @@ func designInfo(r *request) error {
 		b = appendCount(b, `,"sizes":{"file":`, s.file)
 		b = appendCount(b, `,"external":`, s.file)
 		b = appendCount(b, `,"active":`, s.file)
-		b = appendString(append(b, `},"signature":`...), s.signature)
+		b = append(b, '}')
+		if s.skipped > 0 {
+			b = appendCount(b, `,"skipped":`, s.skipped)
+		}
+		b = appendString(append(b, `,"signature":`...), s.signature)
 		b = appendString(append(b, `,"purge_seq":0,"language":`...), language)
 		b = appendString(append(b, `,"compact_running":false,"collator_versions":[`...), s.collations)
 		return append(b, "]}}"...)
@@ -81,6 +86,7 @@ func (r *request) designState(design designFunctions) (s designState, err error)
 				return err
 			}
 			s.seq = min(s.seq, p.Mark.Seq)
+			s.skipped += p.Skipped
 			pending, err := changesLeft(rd, p.Mark.Seq)
 			if err != nil {
 				return err
