@@ -53,21 +53,28 @@ func listQueries(kind *listKind) endpoint {
 				return err
 			}
 		}
-		s := r.stream(http.StatusOK, jsonContent)
-		s.Buf = append(s.Buf, `{"results":[`...)
-		for i, l := range ls {
-			if i > 0 {
-				s.Buf = append(s.Buf, ',')
-			}
-			s.Buf = append(s.Buf, '\n')
-			l.stream = s
-			if err := l.list(); err != nil {
-				return err
-			}
-		}
-		s.Buf = append(s.Buf, "\n]}\n"...)
-		return s.End()
+		return r.answerAll(len(ls), func(i int, s *stream) error {
+			ls[i].stream = s
+			return ls[i].list()
+		})
 	}
+}
+
+// answerAll answers n queries of one request in order; each writes its answer.
+func (r *request) answerAll(n int, each func(i int, s *stream) error) error {
+	s := r.stream(http.StatusOK, jsonContent)
+	s.Buf = append(s.Buf, `{"results":[`...)
+	for i := range n {
+		if i > 0 {
+			s.Buf = append(s.Buf, ',')
+		}
+		s.Buf = append(s.Buf, '\n')
+		if err := each(i, s); err != nil {
+			return err
+		}
+	}
+	s.Buf = append(s.Buf, "\n]}\n"...)
+	return s.End()
 }
 
 // readQueries reads the member "queries" of a body.

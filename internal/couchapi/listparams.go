@@ -193,24 +193,30 @@ func boundOf(raw []byte) listBound {
 // limited reports whether the query named a limit.
 func (q *listQuery) limited() bool { return q.limit != math.MaxInt }
 
-func (q *listQuery) setKeys(v listValue) error {
+func (q *listQuery) setKeys(v listValue) (err error) {
+	q.keys, err = v.keys("`keys` body member must be an array.")
+	return err
+}
+
+// keys reads an array of keys; inBody is what a body is told that has none.
+func (v listValue) keys(inBody string) ([][]byte, error) {
 	raw, err := v.json()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if jsonscan.KindOf(raw) != jsonscan.Array {
 		if v.raw != nil {
-			return dberr.New(dberr.Invalid, "bad_request", "`keys` body member must be an array.")
+			return nil, dberr.New(dberr.Invalid, "bad_request", inBody)
 		}
-		return queryError("`keys` must be an array of strings.")
+		return nil, queryError("`keys` must be an array of strings.")
 	}
-	q.keys = [][]byte{}
+	keys := [][]byte{}
 	for it := jsonscan.ElementsOf(jsonscan.Trim(raw)); ; {
 		e, ok := it.Next()
 		if !ok {
-			return nil
+			return keys, nil
 		}
-		q.keys = append(q.keys, e)
+		keys = append(keys, e)
 	}
 }
 

@@ -84,20 +84,10 @@ func viewQueries(r *request) error {
 			return err
 		}
 	}
-	s := r.stream(http.StatusOK, jsonContent)
-	s.Buf = append(s.Buf, `{"results":[`...)
-	for i, l := range ls {
-		if i > 0 {
-			s.Buf = append(s.Buf, ',')
-		}
-		s.Buf = append(s.Buf, '\n')
-		l.stream = s
-		if err := l.list(); err != nil {
-			return err
-		}
-	}
-	s.Buf = append(s.Buf, "\n]}\n"...)
-	return s.End()
+	return r.answerAll(len(ls), func(i int, s *stream) error {
+		ls[i].stream = s
+		return ls[i].list()
+	})
 }
 
 // viewBody gives the members of a body that must be a JSON object.

@@ -4,7 +4,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/jsonscan"
@@ -146,24 +145,8 @@ func viewID(bound func(*viewQuery) *view.Bound) func(*viewQuery, listValue) erro
 }
 
 func (q *viewQuery) setKeys(v listValue) (err error) {
-	raw, err := v.json()
-	if err != nil {
-		return err
-	}
-	if jsonscan.KindOf(raw) != jsonscan.Array {
-		if v.raw != nil {
-			return dberr.New(dberr.Invalid, "bad_request", "`keys` member must be an array.")
-		}
-		return queryError("`keys` must be an array of strings.")
-	}
-	q.keys = [][]byte{}
-	for it := jsonscan.ElementsOf(jsonscan.Trim(raw)); ; {
-		e, ok := it.Next()
-		if !ok {
-			return nil
-		}
-		q.keys = append(q.keys, e)
-	}
+	q.keys, err = v.keys("`keys` member must be an array.")
+	return err
 }
 
 // oneKey makes of a single key among keys a range, which other parameters may

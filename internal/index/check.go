@@ -32,7 +32,7 @@ func checkKept(r *store.Reader, k Kept, ix *Index) (found []error, err error) {
 		}
 	}
 	for _, prefix := range k.Prefixes(r.Database().Number(), ix.Number) {
-		err := each(r.Snapshot(), kv.Prefix(prefix), func(key, value []byte) error {
+		err := kv.Each(r.Snapshot(), kv.Prefix(prefix), func(key, value []byte) error {
 			id, err := k.Document(key)
 			if err != nil {
 				return err

@@ -162,7 +162,6 @@ type Index struct {
 	Manual      bool
 	Opened      any // what the kind's Open gave
 	Source      []byte
-	refs        uint64
 }
 
 // Named is an index under the name that a design document gives it.

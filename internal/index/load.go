@@ -20,7 +20,7 @@ func (x *Indexes) Load(v kv.Snapshot, d *store.Database) (store.Keeper, error) {
 		s.Indexes = append(s.Indexes, ix)
 	}
 	slices.SortFunc(s.Indexes, func(a, b *Index) int { return int(a.Number) - int(b.Number) })
-	err = each(v, kv.Prefix(keyspace.IndexUse.Key(d.Number())), func(key, value []byte) error {
+	err = kv.Each(v, kv.Prefix(keyspace.IndexUse.Key(d.Number())), func(key, value []byte) error {
 		_, parts, err := keyspace.IndexUse.Decode(key)
 		if err != nil {
 			return err
@@ -66,7 +66,7 @@ func (x *Indexes) loadIndexes(v kv.Snapshot, d *store.Database) (map[uint64]*Ind
 	indexes := map[uint64]*Index{}
 	r := kv.Prefix(keyspace.Index.Key(d.Number()))
 	r.Start = keyspace.Index.Key(d.Number(), keyspace.U(1))
-	err := each(v, r, func(key, value []byte) error {
+	err := kv.Each(v, r, func(key, value []byte) error {
 		_, parts, err := keyspace.Index.Decode(key)
 		if err != nil {
 			return err
@@ -80,7 +80,7 @@ func (x *Indexes) loadIndexes(v kv.Snapshot, d *store.Database) (map[uint64]*Ind
 			return nil // of a newer version; its rows are left alone
 		}
 		ix := &Index{Number: parts[0].Num(), Kind: k, Signature: rec.Signature, Partitioned: rec.Partitioned,
-			State: rec.State, Reason: rec.Reason, Manual: rec.Manual, Source: rec.Source, refs: rec.Uses}
+			State: rec.State, Reason: rec.Reason, Manual: rec.Manual, Source: rec.Source}
 		if ix.Opened, err = x.open(k, &rec); err != nil {
 			ix.State, ix.Reason = Failed, err.Error()
 		}

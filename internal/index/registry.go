@@ -247,7 +247,7 @@ func (x *Indexes) settle(m store.Maintenance, d *store.Database, n uint64, s Sta
 // head fences it: every change of definitions writes that.
 func (c *change) designsOf(n uint64) (map[document.ID][]use, error) {
 	designs := map[document.ID][]use{}
-	err := each(c.tx, kv.Prefix(keyspace.IndexUse.Key(c.d.Number())), func(key, value []byte) error {
+	err := kv.Each(c.tx, kv.Prefix(keyspace.IndexUse.Key(c.d.Number())), func(key, value []byte) error {
 		_, parts, err := keyspace.IndexUse.Decode(key)
 		if err != nil {
 			return err
@@ -321,25 +321,6 @@ func (c *change) drop(n uint64, r *record) error {
 		}
 	}
 	return nil
-}
-
-// each calls fn with every row of r in order.
-func each(s kv.Snapshot, r kv.Range, fn func(key, value []byte) error) error {
-	it, err := s.Iterate(r, kv.IterOptions{})
-	if err != nil {
-		return err
-	}
-	defer it.Close()
-	for it.Next() {
-		value, err := it.Value()
-		if err != nil {
-			return err
-		}
-		if err := fn(it.Key(), value); err != nil {
-			return err
-		}
-	}
-	return it.Err()
 }
 
 // rowVersion is the format of this package's rows: JSON behind this byte.

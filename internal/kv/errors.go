@@ -20,3 +20,23 @@ func PrefixEnd(prefix []byte) []byte {
 
 // Prefix is the range of all keys that begin with prefix.
 func Prefix(prefix []byte) Range { return Range{Start: prefix, End: PrefixEnd(prefix)} }
+
+// Each calls fn with every row of r in order, until fn returns an error, which
+// Each gives back. fn owns the value; the key is the iterator's.
+func Each(s Snapshot, r Range, fn func(key, value []byte) error) error {
+	it, err := s.Iterate(r, IterOptions{})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for it.Next() {
+		value, err := it.Value()
+		if err != nil {
+			return err
+		}
+		if err := fn(it.Key(), value); err != nil {
+			return err
+		}
+	}
+	return it.Err()
+}

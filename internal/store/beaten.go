@@ -53,7 +53,7 @@ func (d *Database) dueBeaten(ctx context.Context, before time.Time) (keys [][]by
 	r.End = keyspace.Beaten.Key(d.number, keyspace.U(uint64(before.UnixMilli())))
 	err = d.store.engine.View(ctx, func(v kv.Snapshot) error {
 		keys, revs = nil, nil
-		err := each(v, r, func(key, value []byte) error {
+		err := kv.Each(v, r, func(key, value []byte) error {
 			if len(revs) >= sweepPage {
 				return errEnough
 			}

@@ -114,7 +114,7 @@ func (d *Database) openBody(s kv.Snapshot, id document.ID, r document.Rev, value
 		return b, err
 	}
 	b.body = make([]byte, 0, b.length)
-	err = each(s, d.chunkRange(id, r), func(_, value []byte) error {
+	err = kv.Each(s, d.chunkRange(id, r), func(_, value []byte) error {
 		b.body = append(b.body, value...)
 		return nil
 	})
@@ -122,23 +122,4 @@ func (d *Database) openBody(s kv.Snapshot, id document.ID, r document.Rev, value
 		err = errFormat
 	}
 	return b, err
-}
-
-// each calls fn with every row of r in order.
-func each(s kv.Snapshot, r kv.Range, fn func(key, value []byte) error) error {
-	it, err := s.Iterate(r, kv.IterOptions{})
-	if err != nil {
-		return err
-	}
-	defer it.Close()
-	for it.Next() {
-		value, err := it.Value()
-		if err != nil {
-			return err
-		}
-		if err := fn(it.Key(), value); err != nil {
-			return err
-		}
-	}
-	return it.Err()
 }

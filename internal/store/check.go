@@ -97,7 +97,7 @@ func (c *checker) run() error {
 }
 
 func (c *checker) readBeaten() error {
-	return each(c.v, kv.Prefix(keyspace.Beaten.Key(c.d.number)), func(_, value []byte) error {
+	return kv.Each(c.v, kv.Prefix(keyspace.Beaten.Key(c.d.number)), func(_, value []byte) error {
 		u := open(value, rowVersion)
 		for n := u.uint(); n > 0 && !u.bad; n-- {
 			c.beaten[beatenRev{document.ID(u.text()), u.rev()}] = true
@@ -108,7 +108,7 @@ func (c *checker) readBeaten() error {
 
 func (c *checker) readDropping() error {
 	for _, kind := range []string{jobPartition, jobBury} {
-		err := each(c.v, kv.Prefix(keyspace.Job.Key(0, keyspace.T(kind), keyspace.U(c.d.number))), func(key, _ []byte) error {
+		err := kv.Each(c.v, kv.Prefix(keyspace.Job.Key(0, keyspace.T(kind), keyspace.U(c.d.number))), func(key, _ []byte) error {
 			_, parts, err := keyspace.Job.Decode(key)
 			if err == nil {
 				c.dropping[document.Partition(parts[2].String())] = true
@@ -125,7 +125,7 @@ func (c *checker) readDropping() error {
 // documents walks all rows of documents.
 func (c *checker) documents() error {
 	var doc checkedDoc
-	err := each(c.v, kv.Prefix(keyspace.Doc.Key(c.d.number)), func(key, value []byte) error {
+	err := kv.Each(c.v, kv.Prefix(keyspace.Doc.Key(c.d.number)), func(key, value []byte) error {
 		_, parts, err := keyspace.Doc.Decode(key)
 		if err != nil {
 			return err
@@ -236,7 +236,7 @@ func (c *checker) endDoc(doc *checkedDoc) {
 // feed holds the database's feed against the heads.
 func (c *checker) feed() error {
 	met := 0
-	err := each(c.v, c.d.Whole().feedRange(0), func(key, value []byte) error {
+	err := kv.Each(c.v, c.d.Whole().feedRange(0), func(key, value []byte) error {
 		q, _, err := c.d.Whole().feedSeq(key, nil)
 		if err != nil {
 			return err
@@ -276,7 +276,7 @@ func (c *checker) feedEntry(q Seq, value []byte) error {
 // partitionFeeds holds the partitions' feeds against the database's.
 func (c *checker) partitionFeeds() error {
 	met := 0
-	err := each(c.v, kv.Prefix(keyspace.PartitionFeed.Key(c.d.number)), func(key, value []byte) error {
+	err := kv.Each(c.v, kv.Prefix(keyspace.PartitionFeed.Key(c.d.number)), func(key, value []byte) error {
 		_, parts, err := keyspace.PartitionFeed.Decode(key)
 		if err != nil {
 			return err
@@ -303,7 +303,7 @@ func (c *checker) partitionFeeds() error {
 
 // counters holds the partition rows against the sums over heads.
 func (c *checker) counters() error {
-	err := each(c.v, kv.Prefix(keyspace.Partition.Key(c.d.number)), func(key, value []byte) error {
+	err := kv.Each(c.v, kv.Prefix(keyspace.Partition.Key(c.d.number)), func(key, value []byte) error {
 		_, parts, err := keyspace.Partition.Decode(key)
 		if err != nil {
 			return err
@@ -331,7 +331,7 @@ func (c *checker) counters() error {
 
 // blobs holds the blobs' references against the bodies.
 func (c *checker) blobs() error {
-	err := each(c.v, kv.Prefix(keyspace.Blob.Key(c.d.number)), func(key, value []byte) error {
+	err := kv.Each(c.v, kv.Prefix(keyspace.Blob.Key(c.d.number)), func(key, value []byte) error {
 		_, parts, err := keyspace.Blob.Decode(key)
 		if err != nil {
 			return err
@@ -360,7 +360,7 @@ func (c *checker) blobs() error {
 // its digest.
 func (c *checker) blobWhole(n uint64, b *blob) error {
 	length := uint64(0)
-	err := each(c.v, kv.Prefix(keyspace.BlobChunk.Key(c.d.number, keyspace.U(n))), func(_, value []byte) error {
+	err := kv.Each(c.v, kv.Prefix(keyspace.BlobChunk.Key(c.d.number, keyspace.U(n))), func(_, value []byte) error {
 		length += uint64(len(value))
 		return nil
 	})
@@ -375,7 +375,7 @@ func (c *checker) blobWhole(n uint64, b *blob) error {
 
 // chunks looks for chunks of large bodies whose body row is gone.
 func (c *checker) chunks() error {
-	return each(c.v, kv.Prefix(keyspace.BodyChunk.Key(c.d.number)), func(key, _ []byte) error {
+	return kv.Each(c.v, kv.Prefix(keyspace.BodyChunk.Key(c.d.number)), func(key, _ []byte) error {
 		_, parts, err := keyspace.BodyChunk.Decode(key)
 		if err != nil {
 			return err

@@ -52,7 +52,7 @@ func (d *download) fill() error {
 	r := kv.Range{Start: d.db.blobChunkKey(d.blob, first), End: d.db.blobChunkKey(d.blob, first+downloadChunks)}
 	err := d.db.store.engine.View(d.ctx, func(v kv.Snapshot) error {
 		d.buffer = d.buffer[:0]
-		return each(v, r, func(_, chunk []byte) error {
+		return kv.Each(v, r, func(_, chunk []byte) error {
 			d.buffer = append(d.buffer, chunk...)
 			return nil
 		})

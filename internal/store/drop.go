@@ -84,7 +84,7 @@ type hiding map[document.Partition]byte
 func (d *Database) loadHidden(v kv.Snapshot) (*hiding, error) {
 	hidden := hiding{}
 	for kind, state := range map[string]byte{jobPartition: partitionDropping, jobBury: partitionBurying} {
-		err := each(v, kv.Prefix(keyspace.Job.Key(0, keyspace.T(kind), keyspace.U(d.number))), func(key, _ []byte) error {
+		err := kv.Each(v, kv.Prefix(keyspace.Job.Key(0, keyspace.T(kind), keyspace.U(d.number))), func(key, _ []byte) error {
 			_, parts, err := keyspace.Job.Decode(key)
 			if err != nil {
 				return err
@@ -288,7 +288,7 @@ func (g *group) endDrop(p document.Partition, s *partitionState, j job) error {
 // dropLocals removes the local documents of a partition's door.
 func (g *group) dropLocals(p document.Partition) error {
 	var keys [][]byte
-	err := each(g.tx, kv.Prefix(keyspace.Local.Key(g.db.number, keyspace.T(string(p)))), func(key, _ []byte) error {
+	err := kv.Each(g.tx, kv.Prefix(keyspace.Local.Key(g.db.number, keyspace.T(string(p)))), func(key, _ []byte) error {
 		keys = append(keys, append([]byte(nil), key...))
 		return nil
 	})

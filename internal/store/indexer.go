@@ -331,7 +331,7 @@ func (d *Database) SweepGone(ctx context.Context, upTo uint64) error {
 		var keys [][]byte
 		rg := kv.Prefix(keyspace.Gone.Key(d.number))
 		rg.End = keyspace.Gone.Key(d.number, keyspace.U(upTo+1))
-		err := each(tx, rg, func(key, _ []byte) error {
+		err := kv.Each(tx, rg, func(key, _ []byte) error {
 			keys = append(keys, append([]byte(nil), key...))
 			if len(keys) == sweepGonePage {
 				return errEnough

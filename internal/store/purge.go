@@ -111,7 +111,7 @@ func (g *group) dropBodies(id document.ID) error {
 // bodies gives up to most revisions whose bodies are stored, oldest first.
 func (g *group) bodies(id document.ID, most int) (revs []document.Rev, err error) {
 	r := kv.Prefix(keyspace.Doc.Key(g.db.number, keyspace.T(string(id)), keyspace.U(keyspace.SubBody)))
-	err = each(g.tx, r, func(key, _ []byte) error {
+	err = kv.Each(g.tx, r, func(key, _ []byte) error {
 		_, parts, err := keyspace.Doc.Decode(key)
 		if err != nil {
 			return err
@@ -165,7 +165,7 @@ func (d *Database) purgeKey(n uint64) []byte { return keyspace.Purge.Key(d.numbe
 func (d *Database) Purged(ctx context.Context) (ps []Purging, err error) {
 	err = d.Whole().View(ctx, func(r *Reader) error {
 		ps = ps[:0]
-		return each(r.v, kv.Prefix(keyspace.Purge.Key(d.number)), func(_, value []byte) error {
+		return kv.Each(r.v, kv.Prefix(keyspace.Purge.Key(d.number)), func(_, value []byte) error {
 			u := open(value, rowVersion)
 			p := Purging{ID: document.ID(u.text())}
 			for n := u.uint(); n > 0 && !u.bad; n-- {

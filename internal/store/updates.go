@@ -132,7 +132,7 @@ func (s *Store) Updates(ctx context.Context, since uint64) (us []Update, last ui
 		if last, err = counter(v.Get(metaKey("updates"))); err != nil {
 			return err
 		}
-		return each(v, r, func(key, value []byte) error {
+		return kv.Each(v, r, func(key, value []byte) error {
 			u, err := decodeUpdate(key, value)
 			us = append(us, u)
 			return err

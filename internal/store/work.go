@@ -167,7 +167,7 @@ func (s *Store) runJobs(ctx context.Context) error {
 	var due []job
 	err := s.engine.View(ctx, func(v kv.Snapshot) error {
 		due = due[:0]
-		return each(v, kv.Prefix(keyspace.Job.Key(0)), func(key, value []byte) error {
+		return kv.Each(v, kv.Prefix(keyspace.Job.Key(0)), func(key, value []byte) error {
 			j, err := decodeJob(key, value)
 			if err == nil && !j.notBefore.After(s.o.Clock()) {
 				due = append(due, j)

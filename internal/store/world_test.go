@@ -115,7 +115,7 @@ func rows(t testing.TB, e kv.Engine, r kv.Range, show func(key, value []byte) st
 	t.Helper()
 	var b strings.Builder
 	err := e.View(ctx, func(v kv.Snapshot) error {
-		return each(v, r, func(key, value []byte) error {
+		return kv.Each(v, r, func(key, value []byte) error {
 			b.WriteString(show(key, value))
 			return nil
 		})
