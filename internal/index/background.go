@@ -57,31 +57,38 @@ func (x *Indexes) begin(d *store.Database, ix *Index) {
 			x.tasks.Unlock()
 		}()
 		x.persist(d, ix, built, true)
+		if s, mark, err := x.now(x.ctx, d); err == nil && !s.Follows() {
+			x.forgetRemovals(d, s, mark)
+		}
 	})
 }
 
 // persist runs a task until done, and again when it failed, as long as the
 // index is there. Functions that hang end the attempt with Timeout: a build is
-// tried again much later, and an index that follows, at the next change.
-func (x *Indexes) persist(d *store.Database, ix *Index, done func(*task) bool, build bool) {
+// tried again much later, and an index that follows, at the next change. It tells
+// whether nothing is left to do, for an index that is gone too.
+func (x *Indexes) persist(d *store.Database, ix *Index, done func(*task) bool, build bool) bool {
 	for {
 		t := x.task(d, ix)
 		err := x.attempt(t, done)
-		if err == nil || gone(err) || x.ctx.Err() != nil {
-			return
+		if err == nil || gone(err) {
+			return true
+		}
+		if x.ctx.Err() != nil {
+			return false
 		}
 		x.o.Logger.Error("work on an index failed and will be tried again", "database", d.Name(), "index", ix.Signature, "error", err)
 		t.fail(err)
 		pause := retryAfter
 		if dberr.Is(err, dberr.Timeout) {
 			if !build {
-				return
+				return false
 			}
 			pause = hangingAfter
 		}
 		select {
 		case <-x.ctx.Done():
-			return
+			return false
 		case <-time.After(pause):
 		}
 	}
@@ -141,24 +148,33 @@ func (x *Indexes) pass(d *store.Database) (mark store.Mark, any bool) {
 	if err != nil {
 		return mark, !gone(err)
 	}
-	done := mark.Gone
+	reached := true
 	for _, ix := range s.Indexes {
-		_, follows := ix.Kind.(Following)
-		switch {
-		case ix.State == Building || follows && ix.Manual:
-			done = 0 // it still needs what went
-			any = any || follows && !ix.Manual
-		case follows:
+		if _, follows := ix.Kind.(Following); follows && !ix.Manual {
 			any = true
-			x.persist(d, ix, upTo(mark), false)
+			if ix.State != Building && !x.persist(d, ix, upTo(mark), false) {
+				reached = false
+			}
 		}
 	}
-	if done > 0 {
-		if err := d.SweepGone(x.ctx, done); err != nil && x.ctx.Err() == nil && !gone(err) {
-			x.o.Logger.Error("forgetting removed documents failed and will be tried again", "database", d.Name(), "error", err)
-		}
+	if reached {
+		x.forgetRemovals(d, s, mark)
 	}
 	return mark, any
+}
+
+// forgetRemovals forgets the removals up to a mark that all following indexes
+// have reached but those that do not follow by themselves, if there are none of
+// these and none that is being built: they still need them.
+func (x *Indexes) forgetRemovals(d *store.Database, s *Set, mark store.Mark) {
+	for _, ix := range s.Indexes {
+		if _, follows := ix.Kind.(Following); ix.State == Building || follows && ix.Manual {
+			return
+		}
+	}
+	if err := d.SweepGone(x.ctx, mark.Gone); err != nil && x.ctx.Err() == nil && !gone(err) {
+		x.o.Logger.Error("forgetting removed documents failed and will be tried again", "database", d.Name(), "error", err)
+	}
 }
 
 // now reads a database's indexes and mark.
@@ -188,7 +204,10 @@ func (x *Indexes) Run(ctx context.Context, d *store.Database) error {
 			return err
 		}
 	}
-	return nil
+	if s, _, err = x.now(ctx, d); err == nil {
+		x.forgetRemovals(d, s, mark)
+	}
+	return err
 }
 
 // Await waits until an index that is being built is readable, or ctx ends.

@@ -246,3 +246,69 @@ func TestDefinitions(t *testing.T) {
 	write("_design/a", a, design, false)
 	expect("numbers are not used again", 3)
 }
+
+// TestRemovalsAreForgotten purges documents of a database whose index is kept in
+// the transactions of the writers, while it is being built and afterwards: no
+// note of a removal stays.
+func TestRemovalsAreForgotten(t *testing.T) {
+	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}, Idle: true})
+	defer x.Close()
+	s := openStore(t, openEngine(t), x)
+	defer s.Close()
+	d, err := s.Create(ctx, "db", store.Creation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	load(t, d, 3000)
+	define(t, d, design)
+	purge(t, d, 0, 1500)
+	if n := removals(t, d); n != 1500 {
+		t.Errorf("beside a build %d removals are noted, want 1500", n)
+	}
+	if err := x.Run(ctx, d); err != nil {
+		t.Fatal(err)
+	}
+	purge(t, d, 1500, 3000)
+	if n := removals(t, d); n != 0 {
+		t.Errorf("%d removals are still noted", n)
+	}
+}
+
+func removals(t *testing.T, d *store.Database) (n int) {
+	t.Helper()
+	err := d.Whole().View(ctx, func(r *store.Reader) error {
+		for _, err := range r.Gone(0) {
+			if err != nil {
+				return err
+			}
+			n++
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// purge purges documents from first up to last.
+func purge(t *testing.T, d *store.Database, first, last int) {
+	t.Helper()
+	var ps []store.Purging
+	err := d.Whole().View(ctx, func(r *store.Reader) error {
+		for n := first; n < last; n++ {
+			doc, err := r.Doc(document.ID(fmt.Sprintf("d%06d", n)))
+			if err != nil {
+				return err
+			}
+			ps = append(ps, store.Purging{ID: doc.ID, Revs: []document.Rev{doc.Tree.Winner().Rev}})
+		}
+		return nil
+	})
+	if err == nil {
+		_, err = d.Purge(ctx, ps)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

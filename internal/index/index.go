@@ -53,11 +53,16 @@ type Kind interface {
 type Kept interface {
 	Kind
 	// Keeper keeps all indexes of the kind that a database has.
-	Keeper(db uint64, indexes []*Index) store.Keeper
+	Keeper(db uint64, indexes []*Index) Keeper
 	// Rows appends the rows of a document in one index, for its build.
 	Rows(dst []Row, db uint64, x *Index, rev *store.Revision) ([]Row, error)
 	// Document gives the document that a row is of.
 	Document(key []byte) (document.ID, error)
+}
+
+// Keeper keeps the rows of some indexes as store.Keeper says.
+type Keeper interface {
+	Keep(tx kv.Txn, before, after *store.Revision) error
 }
 
 // Following is a kind that follows the feed behind the writers.
@@ -179,7 +184,7 @@ type Named struct {
 type Set struct {
 	Indexes []*Index
 	Named   []Named // by design document and name
-	keepers []store.Keeper
+	keepers []Keeper
 	byName  map[nameKey]*Named
 }
 
@@ -205,6 +210,17 @@ func (s *Set) Keep(tx kv.Txn, before, after *store.Revision) error {
 		}
 	}
 	return nil
+}
+
+// Follows is store.Keeper's: an index that is being built needs to hear of
+// removals, and one that follows the feed.
+func (s *Set) Follows() bool {
+	for _, ix := range s.Indexes {
+		if _, follows := ix.Kind.(Following); follows || ix.State == Building {
+			return true
+		}
+	}
+	return false
 }
 
 // Of gives the indexes of a reader's database at its snapshot; never nil.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"math"
 
@@ -38,6 +37,9 @@ type Keeper interface {
 	// transactions from a document's winner before to its winner after; nil
 	// is no document or a deleted one. Design documents are not told.
 	Keep(tx kv.Txn, before, after *Revision) error
+	// Follows tells whether an index needs to hear of removals that leave no
+	// trace in the feed (Reader.Gone).
+	Follows() bool
 }
 
 // Number is the database's number, the first part of its keys.
@@ -278,7 +280,7 @@ func sameWinner(a, b *document.Tree) bool {
 // putGone notes a removal that leaves no trace in the feed, for the indexes
 // that follow it.
 func (g *group) putGone(id document.ID) error {
-	if g.keeper == nil {
+	if g.keeper == nil || !g.keeper.Follows() {
 		return nil
 	}
 	p := packer{}
@@ -325,30 +327,39 @@ func (g *group) redesign() error {
 	return err
 }
 
-// sweepGone forgets removals up to a place that every follower has passed.
+// SweepGone forgets removals up to a place that every follower has passed.
 func (d *Database) SweepGone(ctx context.Context, upTo uint64) error {
-	return d.Commit(ctx, func(tx kv.Txn) error {
+	for {
 		var keys [][]byte
-		rg := kv.Prefix(keyspace.Gone.Key(d.number))
-		rg.End = keyspace.Gone.Key(d.number, keyspace.U(upTo+1))
-		err := kv.Each(tx, rg, func(key, _ []byte) error {
-			keys = append(keys, append([]byte(nil), key...))
-			if len(keys) == sweepGonePage {
-				return errEnough
+		err := d.Whole().View(ctx, func(r *Reader) error {
+			keys = keys[:0]
+			for step, err := range r.Gone(0) {
+				if err != nil {
+					return err
+				}
+				if step.Place > upTo || len(keys) == sweepGonePage {
+					return nil
+				}
+				keys = append(keys, keyspace.Gone.Key(d.number, keyspace.U(step.Place)))
 			}
 			return nil
 		})
-		if err != nil && !errors.Is(err, errEnough) {
+		if err != nil || len(keys) == 0 {
 			return err
 		}
-		for _, key := range keys {
-			if err := tx.Delete(key); err != nil {
-				return err
+		err = d.Commit(ctx, func(tx kv.Txn) error {
+			for _, key := range keys {
+				if err := tx.Delete(key); err != nil {
+					return err
+				}
 			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+	}
 }
 
-// sweepGonePage is how many removals one call of SweepGone forgets.
+// sweepGonePage is how many removals one transaction forgets.
 const sweepGonePage = 1000

@@ -262,7 +262,7 @@ func (Kind) Rows(dst []index.Row, db uint64, x *index.Index, rev *store.Revision
 }
 
 // Keeper is index.Kept's.
-func (Kind) Keeper(db uint64, indexes []*index.Index) store.Keeper {
+func (Kind) Keeper(db uint64, indexes []*index.Index) index.Keeper {
 	k := &keeper{db: db, wanted: newWanted()}
 	for _, x := range indexes {
 		k.indexes = append(k.indexes, newExtractor(x, k.wanted))
@@ -278,7 +278,7 @@ type keeper struct {
 	indexes []extractor
 }
 
-// Keep is store.Keeper's. Rows that stay as they are are not written.
+// Keep is index.Keeper's. Rows that stay as they are are not written.
 func (k *keeper) Keep(tx kv.Txn, before, after *store.Revision) error {
 	var old, new, tops values
 	if before != nil {
