@@ -159,7 +159,7 @@ func (b *bench) viewBuilds(ctx context.Context, s *process.Server, scan float64)
 		source string
 	}{
 		{figure{name: "sales view built, compiled", unit: "documents/s", goal: 0.3, ceiling: "raw scan", couchdb: 4750, factor: 15}, salesMap},
-		{figure{name: "sales view built, interpreted", unit: "documents/s", couchdb: 4750, factor: 30_000.0 / 4750}, interpretedMap},
+		{figure{name: "sales view built, interpreted", unit: "documents/s", couchdb: 4750, least: 30_000}, interpretedMap},
 	} {
 		err := b.timed(ctx, s, v.figure, b.documents, scan, func(repetition int) error {
 			// A comment makes it another view each time.
@@ -224,7 +224,7 @@ func (b *bench) alone(ctx context.Context, s *process.Server, w workload) error 
 // following measures how fast a view takes in documents that changed.
 func (b *bench) following(ctx context.Context, s *process.Server) error {
 	const view = "/orders/_design/sales/_view/sales?limit=1&reduce=false"
-	f := figure{name: "a view takes in changed documents", unit: "documents/s", couchdb: 1, factor: 10_000}
+	f := figure{name: "a view takes in changed documents", unit: "documents/s", least: 10_000}
 	changed := b.documents / 5
 	for repetition := range b.repetitions {
 		docs := func(n int) []byte {

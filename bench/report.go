@@ -15,6 +15,7 @@ type figure struct {
 	goal    float64 // the least ratio to the ceiling
 	couchdb float64 // CouchDB 3.5.2 on two cores; 0 where not known
 	factor  float64 // the least multiple of CouchDB's rate; 0 for none
+	least   float64 // the least rate of ours; 0 for none
 
 	ours, theirs, ratios, cpu []float64
 }
@@ -30,9 +31,9 @@ func (f *figure) add(ours, theirs, cpu float64) {
 // verdict says whether the figure reaches what it is held to.
 func (f *figure) verdict() string {
 	switch {
-	case f.ceiling != "" && median(f.ratios) < f.goal, f.factor > 0 && median(f.ours) < f.factor*f.couchdb:
+	case f.ceiling != "" && median(f.ratios) < f.goal, f.factor > 0 && median(f.ours) < f.factor*f.couchdb, median(f.ours) < f.least:
 		return "short"
-	case f.ceiling == "" && f.factor == 0:
+	case f.ceiling == "" && f.factor == 0 && f.least == 0:
 		return ""
 	}
 	return "reached"
