@@ -38,10 +38,14 @@ func Realm(d *store.Database, design *store.Revision) (script.Realm, error) {
 	if language, ok := js.Member(design.Body, "language"); ok && !js.NameIs(language, "javascript") {
 		return script.Realm{}, dberr.New(dberr.Internal, "unknown_query_language", "%s", string(js.Text(nil, language)))
 	}
-	whole := couchwire.Revision{ID: design.ID, Rev: design.Rev, Body: design.Body, Attachments: design.Attachments}
+	database, id := strconv.FormatUint(d.Number(), 10), design.ID
+	if p, own, ok := id.OwnerDesign(); ok && d.Partitioned() {
+		database, id = database+"/"+string(p), own // a world for each owner
+	}
+	whole := couchwire.Revision{ID: id, Rev: design.Rev, Body: design.Body, Attachments: design.Attachments}
 	return script.Realm{
-		Database: strconv.FormatUint(d.Number(), 10),
-		Design:   string(design.ID),
+		Database: database,
+		Design:   string(id),
 		Version:  design.Rev.String(),
 		Document: couchwire.AppendDocument(nil, &whole, couchwire.Form{}),
 	}, nil

@@ -11,7 +11,11 @@ import (
 )
 
 // Defined is store.Indexer's: it begins the builds that a database needs.
-func (x *Indexes) Defined(d *store.Database) {
+func (x *Indexes) Defined(d *store.Database, p document.Partition) {
+	if p != "" {
+		x.definedOwned(d, p)
+		return
+	}
 	if x.o.Idle {
 		return
 	}
@@ -57,6 +61,9 @@ func (x *Indexes) begin(d *store.Database, ix *Index) {
 			x.tasks.Unlock()
 		}()
 		x.persist(d, ix, built, true)
+		if ix.Owner != "" {
+			return
+		}
 		if s, mark, err := x.now(x.ctx, d); err == nil && !s.Follows() {
 			x.forgetRemovals(d, s, mark)
 		}
@@ -188,14 +195,18 @@ func (x *Indexes) now(ctx context.Context, d *store.Database) (s *Set, m store.M
 	return s, m, err
 }
 
-// Run builds all indexes of a database and lets them follow its feed to the
-// end, in the caller's goroutine.
+// Run builds all indexes of a database and its owners and lets them follow its
+// feed to the end, in the caller's goroutine.
 func (x *Indexes) Run(ctx context.Context, d *store.Database) error {
 	s, mark, err := x.now(ctx, d)
 	if err != nil {
 		return err
 	}
-	for _, ix := range s.Indexes {
+	all, err := x.withOwned(ctx, d, s)
+	if err != nil {
+		return err
+	}
+	for _, ix := range all {
 		done := built
 		if _, follows := ix.Kind.(Following); follows {
 			done = upTo(mark)
@@ -214,7 +225,7 @@ func (x *Indexes) Run(ctx context.Context, d *store.Database) error {
 // ErrGone when it is dropped meanwhile.
 func (x *Indexes) Await(ctx context.Context, d *store.Database, ix *Index) error {
 	t := x.task(d, ix)
-	if x.o.Idle || ix.Manual {
+	if x.o.Idle || ix.Manual || ix.Owner != "" {
 		return t.run(ctx, built)
 	}
 	return t.wait(ctx, built)
@@ -268,7 +279,33 @@ func (x *Indexes) Check(r *store.Reader) ([]error, error) {
 	if err != nil {
 		return nil, err
 	}
-	var found []error
+	found, err := checkSet(r, s)
+	if err != nil {
+		return nil, err
+	}
+	ps, err := owners(r.Snapshot(), r.Database().Number())
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range ps {
+		s, err := OfOwner(r, p)
+		if err != nil {
+			return nil, err
+		}
+		err = r.Database().Within(p).View(context.Background(), func(r *store.Reader) error {
+			bad, err := checkSet(r, s)
+			found = append(found, bad...)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// checkSet is Check for one home.
+func checkSet(r *store.Reader, s *Set) (found []error, err error) {
 	for _, ix := range s.Indexes {
 		if k, ok := ix.Kind.(Kept); ok && ix.State == Readable {
 			bad, err := checkKept(r, k, ix)

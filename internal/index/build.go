@@ -27,8 +27,9 @@ type page struct {
 }
 
 // readPage reads the next documents behind p.After at a snapshot of its own.
-func readPage(ctx context.Context, d *store.Database, p *Progress, designs bool) (g page, err error) {
-	err = d.Whole().View(ctx, func(r *store.Reader) error {
+func (t *task) readPage(ctx context.Context, p *Progress) (g page, err error) {
+	designs, h, partitioned := t.ix.designs(), t.home, t.d.Partitioned()
+	err = h.scope(t.d).View(ctx, func(r *store.Reader) error {
 		g = page{begin: p.After, after: p.After}
 		if g.mark, err = r.Mark(); err != nil {
 			return err
@@ -49,9 +50,9 @@ func readPage(ctx context.Context, d *store.Database, p *Progress, designs bool)
 			}
 			g.after = string(e.Doc.ID)
 			seen++
-			if e.Winner != nil && (designs || !e.Doc.ID.IsDesign()) {
-				g.revs = append(g.revs, e.Winner)
-				g.docs = append(g.docs, changeOf(e.Doc, e.Winner))
+			if e.Winner != nil && (designs || !e.Doc.ID.Designs(partitioned)) {
+				g.revs = append(g.revs, h.ownRevision(e.Winner))
+				g.docs = append(g.docs, changeOf(e.Doc, e.Winner, h))
 				bytes += len(e.Winner.Body)
 			}
 			if len(g.revs) >= pageDocs || bytes >= pageBytes || seen >= 4*pageDocs {
@@ -68,7 +69,7 @@ func readPage(ctx context.Context, d *store.Database, p *Progress, designs bool)
 func (t *task) readAhead(ctx context.Context, next Progress) {
 	t.ahead = make(chan ahead, 1)
 	go func(to chan<- ahead) {
-		g, err := readPage(ctx, t.d, &next, t.ix.designs())
+		g, err := t.readPage(ctx, &next)
 		to <- ahead{g, err}
 	}(t.ahead)
 }
@@ -96,7 +97,7 @@ func (t *task) page(ctx context.Context, p *Progress) (page, error) {
 			return a.page, nil
 		}
 	}
-	return readPage(ctx, t.d, p, t.ix.designs())
+	return t.readPage(ctx, p)
 }
 
 // next gives the progress after a page.
@@ -146,7 +147,7 @@ func (t *task) buildKept(ctx context.Context, k Kept, p *Progress) error {
 		}
 		from := 0
 		for i, rev := range g.revs {
-			if !changed[rev.ID] {
+			if !changed[t.home.stored(rev.ID)] {
 				if err := putAll(m.Tx(), rows[from:ends[i]]); err != nil {
 					return err
 				}
@@ -154,7 +155,7 @@ func (t *task) buildKept(ctx context.Context, k Kept, p *Progress) error {
 			from = ends[i]
 		}
 		if next.Phase == phaseFeed {
-			return t.x.settle(m, t.d, t.ix.Number, Readable, "")
+			return t.x.settle(m, t.d, t.home, t.ix.Number, Readable, "")
 		}
 		return nil
 	})

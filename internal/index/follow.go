@@ -46,7 +46,7 @@ func (t *task) apply(ctx context.Context, k Following, docs []Change, fresh bool
 // follow brings an index of a following kind up to a snapshot taken now, or
 // does one batch on the way there; it tells what it has reached.
 func (t *task) follow(ctx context.Context, k Following, p *Progress) (reached store.Mark, end bool, err error) {
-	docs, to, end, err := catchUpPage(ctx, t.d, p, t.ix.designs())
+	docs, to, end, err := t.catchUpPage(ctx, p)
 	if err != nil || len(docs) == 0 {
 		return to, end, err
 	}
@@ -57,8 +57,9 @@ func (t *task) follow(ctx context.Context, k Following, p *Progress) (reached st
 
 // catchUpPage reads what changed since the progress's mark, as much as makes a
 // batch.
-func catchUpPage(ctx context.Context, d *store.Database, p *Progress, designs bool) (docs []Change, to store.Mark, end bool, err error) {
-	err = d.Whole().View(ctx, func(r *store.Reader) error {
+func (t *task) catchUpPage(ctx context.Context, p *Progress) (docs []Change, to store.Mark, end bool, err error) {
+	designs, h, partitioned := t.ix.designs(), t.home, t.d.Partitioned()
+	err = h.scope(t.d).View(ctx, func(r *store.Reader) error {
 		docs, end = docs[:0], false
 		now, err := r.Mark()
 		if err != nil {
@@ -71,10 +72,10 @@ func catchUpPage(ctx context.Context, d *store.Database, p *Progress, designs bo
 				return err
 			}
 			to.Seq = c.Seq
-			if c.ID.IsDesign() && !designs {
+			if c.ID.Designs(partitioned) && !designs {
 				continue
 			}
-			change, err := entry(r, c)
+			change, err := entry(r, c, h)
 			if err != nil {
 				return err
 			}
@@ -86,18 +87,9 @@ func catchUpPage(ctx context.Context, d *store.Database, p *Progress, designs bo
 				return nil
 			}
 		}
-		for step, err := range r.Gone(p.Mark.Gone) {
-			if err != nil {
+		if h.owner == "" { // an owner's index begins anew instead (Indexes.Renew)
+			if docs, end, err = removals(r, docs, p, &to); err != nil || !end {
 				return err
-			}
-			to.Gone = step.Place
-			change, err := nowIs(r, step.ID)
-			if err != nil {
-				return err
-			}
-			docs = append(docs, change)
-			if len(docs) >= 2*pageDocs {
-				return nil
 			}
 		}
 		to, end = now, true
@@ -106,37 +98,57 @@ func catchUpPage(ctx context.Context, d *store.Database, p *Progress, designs bo
 	return docs, to, end, err
 }
 
+// removals adds the documents that went without a trace in the feed; end is false
+// when there are more than go into a batch.
+func removals(r *store.Reader, docs []Change, p *Progress, to *store.Mark) (_ []Change, end bool, err error) {
+	for step, err := range r.Gone(p.Mark.Gone) {
+		if err != nil {
+			return docs, false, err
+		}
+		to.Gone = step.Place
+		change, err := nowIs(r, step.ID, home{})
+		if err != nil {
+			return docs, false, err
+		}
+		if docs = append(docs, change); len(docs) >= 2*pageDocs {
+			return docs, false, nil
+		}
+	}
+	return docs, true, nil
+}
+
 // entry reads the document of an entry of the feed.
-func entry(r *store.Reader, c *store.Change) (change Change, err error) {
-	switch change = (Change{ID: c.ID, Seq: c.Seq}); {
+func entry(r *store.Reader, c *store.Change, h home) (change Change, err error) {
+	switch change = (Change{ID: h.own(c.ID), Seq: c.Seq}); {
 	case c.Deleted:
 	case len(c.Leaves) > 1:
-		return nowIs(r, c.ID)
+		return nowIs(r, c.ID, h)
 	default:
 		change.Rev, err = r.Changed(c.ID, c.Leaves[0], false)
+		h.ownRevision(change.Rev)
 	}
 	return change, err
 }
 
 // nowIs reads what a document is now.
-func nowIs(r *store.Reader, id document.ID) (Change, error) {
+func nowIs(r *store.Reader, id document.ID, h home) (Change, error) {
 	doc, err := r.Doc(id)
 	if dberr.Is(err, dberr.NotFound) {
-		return Change{ID: id}, nil
+		return Change{ID: h.own(id)}, nil
 	}
 	if err != nil || doc.Tree.Winner().Deleted {
-		return Change{ID: id}, err
+		return Change{ID: h.own(id)}, err
 	}
 	rev, err := r.Revision(doc, doc.Tree.Winner().Rev)
 	if err != nil {
 		return Change{}, err
 	}
-	return changeOf(doc, rev), nil
+	return changeOf(doc, h.ownRevision(rev), h), nil
 }
 
 // changeOf gives a document with its winner as a change.
-func changeOf(doc *store.Doc, winner *store.Revision) Change {
-	c := Change{ID: doc.ID, Seq: doc.Seq, Rev: winner}
+func changeOf(doc *store.Doc, winner *store.Revision, h home) Change {
+	c := Change{ID: h.own(doc.ID), Seq: doc.Seq, Rev: winner}
 	for _, leaf := range doc.Tree.Leaves()[1:] {
 		if leaf.Deleted {
 			c.DeletedConflicts = append(c.DeletedConflicts, leaf.Rev)

@@ -162,6 +162,7 @@ type Index struct {
 	Kind        Kind
 	Signature   string // 32 hexadecimal digits
 	Partitioned bool
+	Owner       document.Partition // whose it is and whose documents it holds, under the owner's ids; "" for a database's
 	State       State
 	Reason      string // why it failed
 	Manual      bool
@@ -221,6 +222,16 @@ func (s *Set) Follows() bool {
 		}
 	}
 	return false
+}
+
+// OfOwner gives the indexes of the owner of a partition at a reader's snapshot;
+// never nil.
+func OfOwner(r *store.Reader, p document.Partition) (*Set, error) {
+	k, err := r.OwnedKeeper(p)
+	if err != nil || k == nil {
+		return &Set{}, err
+	}
+	return k.(*Set), nil
 }
 
 // Of gives the indexes of a reader's database at its snapshot; never nil.

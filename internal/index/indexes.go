@@ -80,7 +80,7 @@ func (x *Indexes) Start(ctx context.Context, s *store.Store) error {
 		if err != nil {
 			return err
 		}
-		x.Defined(d)
+		x.Defined(d, "")
 	}
 	x.tasks.Lock()
 	x.tasks.started = true
@@ -88,7 +88,7 @@ func (x *Indexes) Start(ctx context.Context, s *store.Store) error {
 	x.tasks.waiting = nil
 	x.tasks.Unlock()
 	for _, d := range waiting {
-		x.Defined(d)
+		x.Defined(d, "")
 	}
 	return nil
 }
@@ -96,15 +96,30 @@ func (x *Indexes) Start(ctx context.Context, s *store.Store) error {
 // renew defines the indexes of a database anew if they were stored under another
 // order of values.
 func (x *Indexes) renew(ctx context.Context, d *store.Database) error {
-	k := d.Keeper()
-	if k == nil {
-		return nil
-	}
 	old := map[document.ID]bool{}
-	for _, n := range k.(*Set).Named {
-		if def := (Definition{Partitioned: n.Index.Partitioned, Source: n.Index.Source}); def.signature(n.Kind) != n.Index.Signature {
-			old[n.Design] = true
+	aged := func(s *Set, h home) {
+		for _, n := range s.Named {
+			if def := (Definition{Partitioned: n.Index.Partitioned, Source: n.Index.Source}); def.signature(n.Kind) != n.Index.Signature {
+				old[h.stored(n.Design)] = true
+			}
 		}
+	}
+	if k := d.Keeper(); k != nil {
+		aged(k.(*Set), home{})
+	}
+	err := d.Whole().View(ctx, func(r *store.Reader) error {
+		ps, err := owners(r.Snapshot(), d.Number())
+		for _, p := range ps {
+			s, err := OfOwner(r, p)
+			if err != nil {
+				return err
+			}
+			aged(s, home{owner: p})
+		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	for id := range old {
 		var body []byte
@@ -118,8 +133,9 @@ func (x *Indexes) renew(ctx context.Context, d *store.Database) error {
 		if err == nil {
 			err = d.Maintain(ctx, 1<<10, func(m store.Maintenance) error {
 				changed, err := x.Define(m.Tx(), d, id, body)
-				if changed {
-					m.Redefine()
+				if changed && err == nil {
+					h, _ := homeOf(d, id)
+					err = h.redefine(m)
 				}
 				return err
 			})

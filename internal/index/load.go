@@ -4,14 +4,22 @@ import (
 	"slices"
 
 	"github.com/sectional/sectional/internal/document"
-	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/store"
 )
 
 // Load is store.Indexer's.
 func (x *Indexes) Load(v kv.Snapshot, d *store.Database) (store.Keeper, error) {
-	indexes, err := x.loadIndexes(v, d)
+	return x.load(v, home{db: d.Number()})
+}
+
+// LoadOwned is store.Indexer's.
+func (x *Indexes) LoadOwned(v kv.Snapshot, d *store.Database, p document.Partition) (store.Keeper, error) {
+	return x.load(v, home{d.Number(), p})
+}
+
+func (x *Indexes) load(v kv.Snapshot, h home) (store.Keeper, error) {
+	indexes, err := x.loadIndexes(v, h)
 	if err != nil || len(indexes) == 0 {
 		return nil, err
 	}
@@ -20,18 +28,10 @@ func (x *Indexes) Load(v kv.Snapshot, d *store.Database) (store.Keeper, error) {
 		s.Indexes = append(s.Indexes, ix)
 	}
 	slices.SortFunc(s.Indexes, func(a, b *Index) int { return int(a.Number) - int(b.Number) })
-	err = kv.Each(v, kv.Prefix(keyspace.IndexUse.Key(d.Number())), func(key, value []byte) error {
-		_, parts, err := keyspace.IndexUse.Decode(key)
-		if err != nil {
-			return err
-		}
-		var us []use
-		if err := decode(value, &us); err != nil {
-			return err
-		}
+	err = h.eachUse(v, func(design document.ID, us []use) error {
 		for _, u := range us {
 			if ix := indexes[u.Index]; ix != nil {
-				s.Named = append(s.Named, Named{document.ID(parts[0].String()), u.Name, u.Kind, ix, indexes[u.Previous]})
+				s.Named = append(s.Named, Named{design, u.Name, u.Kind, ix, indexes[u.Previous]})
 			}
 		}
 		return nil
@@ -40,7 +40,7 @@ func (x *Indexes) Load(v kv.Snapshot, d *store.Database) (store.Keeper, error) {
 		n := &s.Named[i]
 		s.byName[nameKey{n.Design, n.Kind, n.Name}] = n
 	}
-	x.addKeepers(s, d.Number())
+	x.addKeepers(s, h.db)
 	return s, err
 }
 
@@ -62,26 +62,16 @@ func (x *Indexes) addKeepers(s *Set, db uint64) {
 	}
 }
 
-func (x *Indexes) loadIndexes(v kv.Snapshot, d *store.Database) (map[uint64]*Index, error) {
+func (x *Indexes) loadIndexes(v kv.Snapshot, h home) (map[uint64]*Index, error) {
 	indexes := map[uint64]*Index{}
-	r := kv.Prefix(keyspace.Index.Key(d.Number()))
-	r.Start = keyspace.Index.Key(d.Number(), keyspace.U(1))
-	err := kv.Each(v, r, func(key, value []byte) error {
-		_, parts, err := keyspace.Index.Decode(key)
-		if err != nil {
-			return err
-		}
-		var rec record
-		if err := decode(value, &rec); err != nil {
-			return err
-		}
+	err := h.eachIndex(v, func(n uint64, rec *record) (err error) {
 		k := x.kind(rec.Kind)
 		if k == nil {
 			return nil // of a newer version; its rows are left alone
 		}
-		ix := &Index{Number: parts[0].Num(), Kind: k, Signature: rec.Signature, Partitioned: rec.Partitioned,
+		ix := &Index{Number: n, Kind: k, Signature: rec.Signature, Partitioned: rec.Partitioned, Owner: h.owner,
 			State: rec.State, Reason: rec.Reason, Manual: rec.Manual, Source: rec.Source}
-		if ix.Opened, err = x.open(k, &rec); err != nil {
+		if ix.Opened, err = x.open(k, rec); err != nil {
 			ix.State, ix.Reason = Failed, err.Error()
 		}
 		indexes[ix.Number] = ix

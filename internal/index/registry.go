@@ -38,12 +38,13 @@ type use struct {
 
 // Define is store.Indexer's.
 func (x *Indexes) Define(tx kv.Txn, d *store.Database, id document.ID, body []byte) (bool, error) {
-	c := change{x: x, tx: tx, d: d, records: map[uint64]*record{}}
+	h, id := homeOf(d, id)
+	c := change{x: x, tx: tx, d: d, home: h, records: map[uint64]*record{}}
 	before, err := c.uses(id)
 	if err != nil {
 		return false, err
 	}
-	after, err := c.resolve(x.defined(d, id, body), before)
+	after, err := c.resolve(x.defined(d, h, id, body), before)
 	if err != nil {
 		return false, err
 	}
@@ -69,11 +70,11 @@ type named struct {
 }
 
 // defined asks each kind what it finds in a design document.
-func (x *Indexes) defined(d *store.Database, id document.ID, body []byte) (all []named) {
+func (x *Indexes) defined(d *store.Database, h home, id document.ID, body []byte) (all []named) {
 	if body == nil {
 		return nil
 	}
-	design := Design{ID: id, Body: body, Partitioned: PartitionedDesign(d, body)}
+	design := Design{ID: id, Body: body, Partitioned: h.owner == "" && PartitionedDesign(d, body)}
 	for _, k := range x.kinds {
 		for _, def := range k.Defined(design) {
 			all = append(all, named{def, k})
@@ -102,11 +103,12 @@ type change struct {
 	x       *Indexes
 	tx      kv.Txn
 	d       *store.Database
+	home    home
 	records map[uint64]*record
 }
 
 func (c *change) uses(id document.ID) (us []use, err error) {
-	value, err := c.tx.GetForUpdate(keyspace.IndexUse.Key(c.d.Number(), keyspace.T(string(id))))
+	value, err := c.tx.GetForUpdate(c.home.useKey(id))
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, nil
 	}
@@ -134,8 +136,7 @@ func (c *change) resolve(defs []named, before []use) (us []use, err error) {
 // index finds or makes the index of a definition.
 func (c *change) index(def named) (uint64, error) {
 	signature := def.signature(def.kind.Name())
-	key := keyspace.IndexSignature.Key(c.d.Number(), keyspace.T(signature))
-	value, err := c.tx.GetForUpdate(key)
+	value, err := c.tx.GetForUpdate(c.home.signatureKey(signature))
 	if err == nil {
 		n, _ := binary.Uvarint(value)
 		return n, nil
@@ -149,10 +150,15 @@ func (c *change) index(def named) (uint64, error) {
 	}
 	c.records[n] = &record{Kind: def.kind.Name(), Signature: signature, Partitioned: def.Partitioned, State: Building,
 		Manual: def.Manual, Collation: keyspace.CollationVersion, Source: def.Source}
+	return n, c.begin(n, signature)
+}
+
+// begin writes the rows of an index that is to be built, but its own.
+func (c *change) begin(n uint64, signature string) error {
 	if err := putProgress(c.tx, c.d.Number(), n, &Progress{Phase: phaseDocuments, Started: c.x.clock().Unix()}); err != nil {
-		return 0, err
+		return err
 	}
-	return n, c.tx.Put(key, binary.AppendUvarint(nil, n))
+	return c.tx.Put(c.home.signatureKey(signature), binary.AppendUvarint(nil, n))
 }
 
 // nextNumber numbers an index; numbers are never used again. The counter is the
@@ -200,7 +206,7 @@ func (c *change) record(n uint64) (*record, error) {
 		return r, nil
 	}
 	r := &record{}
-	value, err := c.tx.GetForUpdate(indexKey(c.d.Number(), n))
+	value, err := c.tx.GetForUpdate(c.home.indexKey(n))
 	if err == nil {
 		err = decode(value, r)
 	}
@@ -208,20 +214,20 @@ func (c *change) record(n uint64) (*record, error) {
 	return r, err
 }
 
-func indexKey(db, n uint64) []byte { return keyspace.Index.Key(db, keyspace.U(n)) }
-
 // settle records how the build of an index ended. An index that became readable
 // answers for its names from then on: what answered before is let go.
-func (x *Indexes) settle(m store.Maintenance, d *store.Database, n uint64, s State, reason string) error {
-	c := change{x: x, tx: m.Tx(), d: d, records: map[uint64]*record{}}
+func (x *Indexes) settle(m store.Maintenance, d *store.Database, h home, n uint64, s State, reason string) error {
+	c := change{x: x, tx: m.Tx(), d: d, home: h, records: map[uint64]*record{}}
 	r, err := c.record(n)
 	if err != nil {
 		return err
 	}
 	r.State, r.Reason = s, reason
-	m.Redefine()
+	if err := h.redefine(m); err != nil {
+		return err
+	}
 	if s != Readable {
-		return c.tx.Put(indexKey(d.Number(), n), encode(r))
+		return c.tx.Put(h.indexKey(n), encode(r))
 	}
 	designs, err := c.designsOf(n)
 	if err != nil {
@@ -240,24 +246,16 @@ func (x *Indexes) settle(m store.Maintenance, d *store.Database, n uint64, s Sta
 			return err
 		}
 	}
-	return c.tx.Put(indexKey(d.Number(), n), encode(r))
+	return c.tx.Put(h.indexKey(n), encode(r))
 }
 
 // designsOf gives the names of the design documents that use index n. The lane
 // head fences it: every change of definitions writes that.
 func (c *change) designsOf(n uint64) (map[document.ID][]use, error) {
 	designs := map[document.ID][]use{}
-	err := kv.Each(c.tx, kv.Prefix(keyspace.IndexUse.Key(c.d.Number())), func(key, value []byte) error {
-		_, parts, err := keyspace.IndexUse.Decode(key)
-		if err != nil {
-			return err
-		}
-		var us []use
-		if err := decode(value, &us); err != nil {
-			return err
-		}
+	err := c.home.eachUse(c.tx, func(id document.ID, us []use) error {
 		if slices.ContainsFunc(us, func(u use) bool { return u.Index == n }) {
-			designs[document.ID(parts[0].String())] = us
+			designs[id] = us
 		}
 		return nil
 	})
@@ -282,7 +280,7 @@ func (c *change) count(u use, by int64) error {
 // save writes the names of a design document and the indexes that changed; an
 // index that no name means is gone.
 func (c *change) save(id document.ID, us []use) error {
-	key := keyspace.IndexUse.Key(c.d.Number(), keyspace.T(string(id)))
+	key := c.home.useKey(id)
 	if len(us) == 0 {
 		if err := c.tx.Delete(key); err != nil {
 			return err
@@ -295,7 +293,7 @@ func (c *change) save(id document.ID, us []use) error {
 			if err := c.drop(n, r); err != nil {
 				return err
 			}
-		} else if err := c.tx.Put(indexKey(c.d.Number(), n), encode(r)); err != nil {
+		} else if err := c.tx.Put(c.home.indexKey(n), encode(r)); err != nil {
 			return err
 		}
 	}
@@ -305,8 +303,7 @@ func (c *change) save(id document.ID, us []use) error {
 // drop forgets an index; its rows go in the background.
 func (c *change) drop(n uint64, r *record) error {
 	db := c.d.Number()
-	for _, key := range [][]byte{keyspace.Index.Key(db, keyspace.U(n)), keyspace.IndexProgress.Key(db, keyspace.U(n)),
-		keyspace.IndexSignature.Key(db, keyspace.T(r.Signature))} {
+	for _, key := range [][]byte{c.home.indexKey(n), progressKey(db, n), c.home.signatureKey(r.Signature)} {
 		if err := c.tx.Delete(key); err != nil {
 			return err
 		}

@@ -17,9 +17,10 @@ type taskKey struct{ db, index uint64 }
 // kind, keeping up with the feed. One goroutine at a time does its steps: ours,
 // or a query that does not want to wait for ours; the others wait for the steps.
 type task struct {
-	x  *Indexes
-	d  *store.Database
-	ix *Index
+	x    *Indexes
+	d    *store.Database
+	ix   *Index
+	home home
 
 	running chan struct{} // holds one token: whoever took it does the steps
 	ahead   chan ahead    // the next page of a build, if it is being read; belongs to the token's holder
@@ -41,7 +42,7 @@ func (x *Indexes) task(d *store.Database, ix *Index) *task {
 	key := taskKey{d.Number(), ix.Number}
 	t := x.tasks.by[key]
 	if t == nil {
-		t = &task{x: x, d: d, ix: ix, running: make(chan struct{}, 1)}
+		t = &task{x: x, d: d, ix: ix, home: ix.home(d), running: make(chan struct{}, 1)}
 		t.state.changed = make(chan struct{})
 		t.running <- struct{}{}
 		x.tasks.by[key] = t
@@ -228,7 +229,7 @@ func (t *task) publish(ctx context.Context, k Following, p *Progress) error {
 		if moved = move(m.Tx(), t.d.Number(), t.ix.Number, p, &next); moved != nil {
 			return other(moved)
 		}
-		return t.x.settle(m, t.d, t.ix.Number, Readable, "")
+		return t.x.settle(m, t.d, t.home, t.ix.Number, Readable, "")
 	})
 	if err == nil {
 		err = moved

@@ -117,12 +117,26 @@ var (
 		Doc:     "the count and the reduction of a span of a view's rows"}
 )
 
+// The definitions of owners: of indexes that hold one partition alone.
+var (
+	OwnerIndex = Space{Name: "owner-index", Code: 0x90, Version: 1,
+		Columns: []Column{{"partition", Text}, {"index", Uint}},
+		Doc:     "an index of one partition, defined by its owner; as index"}
+	OwnerSignature = Space{Name: "owner-signature", Code: 0x91, Version: 1,
+		Columns: []Column{{"partition", Text}, {"signature", Text}},
+		Doc:     "the number of the owner's index with this definition"}
+	OwnerUse = Space{Name: "owner-use", Code: 0x92, Version: 1,
+		Columns: []Column{{"partition", Text}, {"design document", Text}},
+		Doc:     "the indexes that an owner's design document defines, by name; as index-use"}
+)
+
 // Spaces is the table of all kinds of row, in key order.
 var Spaces = []*Space{
 	&Meta, &Catalogue, &Job, &Token, &UpdateFeed, &UpdateHead,
 	&LaneHead, &Setting, &Doc, &BodyChunk, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint,
 	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Beaten, &Purge, &Gone,
 	&Index, &IndexSignature, &IndexUse, &IndexProgress, &FieldRow, &ViewRow, &ViewBack, &ViewNode,
+	&OwnerIndex, &OwnerSignature, &OwnerUse,
 }
 
 // BodyTail is the tail of a body row: the generation in four bytes, so that

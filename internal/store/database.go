@@ -29,6 +29,7 @@ type Database struct {
 	settings atomic.Pointer[settings]
 	// hidden are the partitions that are being dropped; nil for none.
 	hidden atomic.Pointer[hiding]
+	owners owners
 	queue  queue
 	watch  watch
 	ranks  struct {
@@ -91,7 +92,7 @@ func (d *Database) loadDefinitions(v kv.Snapshot, version uint64) (f definitions
 			return f, err
 		}
 	}
-	if f.settings.validators, err = d.loadValidators(v); err != nil {
+	if f.settings.validators, err = d.loadValidators(v, allDesigns); err != nil {
 		return f, err
 	}
 	f.hidden, err = d.loadHidden(v)

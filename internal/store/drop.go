@@ -232,7 +232,7 @@ func (g *group) dropDoc(id document.ID, bury bool) error {
 		return err
 	}
 	g.moved(s)
-	return nil
+	return g.redefine(s)
 }
 
 // buryDoc writes tombstones over a document's live leaves and counts it again.

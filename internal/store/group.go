@@ -24,11 +24,14 @@ type group struct {
 	order      []*docState // changed documents by last change
 	partitions map[document.Partition]*partitionState
 	beaten     []beatenRev
-	keeper     Keeper      // the indexes that the commit keeps; nil for none
-	version    uint64      // of the definitions when the request at hand began
-	stale      bool        // settings, hidden partitions or indexes changed
-	redefined  bool        // indexes did
-	defined    definitions // what they are now, if stale
+	keeper     Keeper                        // the indexes that the commit keeps; nil for none
+	keepers    map[document.Partition]Keeper // of owners, as read
+	owners     map[document.Partition]bool   // whose definitions changed
+	version    uint64                        // of the definitions when the request at hand began
+	began      uint64                        // the serial when it did
+	stale      bool                          // settings, hidden partitions or indexes changed
+	redefined  bool                          // indexes did
+	defined    definitions                   // what they are now, if stale
 }
 
 // docState is a document in a group: as stored, and as the edits so far left it.
@@ -47,8 +50,9 @@ type docState struct {
 type partitionState struct {
 	partition
 	changed bool
-	grown   int64 // bytes that the group's edits added so far, if sizes are limited
-	rerank  bool  // its counters changed without a trace in the feed
+	before  uint64 // designs before the request at hand, if that changed it
+	grown   int64  // bytes that the group's edits added so far, if sizes are limited
+	rerank  bool   // its counters changed without a trace in the feed
 }
 
 type beatenRev struct {
@@ -197,6 +201,9 @@ func (g *group) finishDoc(s *docState) error {
 		if err := g.putGone(s.id); err != nil {
 			return err
 		}
+		if err := g.renewOwned(s.id.Partition()); err != nil {
+			return err
+		}
 		return g.tx.Delete(g.db.headKey(s.id))
 	}
 	s.head.seq = s.seq
@@ -252,7 +259,12 @@ func (g *group) published() {
 		d.define(g.defined)
 	}
 	if g.redefined {
-		d.store.o.Indexer.Defined(d)
+		d.store.o.Indexer.Defined(d, "")
+	}
+	for p := range g.owners {
+		if ix := d.store.o.Indexer; ix != nil {
+			ix.Defined(d, p)
+		}
 	}
 	if len(g.order) > 0 {
 		d.watch.wake(g.partitions)

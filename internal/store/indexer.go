@@ -22,9 +22,15 @@ type Indexer interface {
 	Define(tx kv.Txn, d *Database, id document.ID, body []byte) (changed bool, err error)
 	// Load reads which indexes d has at v; nil for none.
 	Load(v kv.Snapshot, d *Database) (Keeper, error)
-	// Defined is called when a commit that changed d's indexes is durable.
-	// It must not block.
-	Defined(d *Database)
+	// LoadOwned reads which indexes the owner of a partition has at v; nil
+	// for none. They know the partition's documents by the owner's ids.
+	LoadOwned(v kv.Snapshot, d *Database, p document.Partition) (Keeper, error)
+	// Renew makes the owner's indexes that follow the feed begin anew, in the
+	// transaction of a removal that leaves no trace there.
+	Renew(tx kv.Txn, d *Database, p document.Partition) error
+	// Defined is called when a commit that changed d's indexes is durable, or
+	// those of the owner of p, if that is not "". It must not block.
+	Defined(d *Database, p document.Partition)
 	// Check holds the rows of d's indexes against its documents and gives
 	// what is wrong.
 	Check(r *Reader) ([]error, error)
@@ -236,21 +242,20 @@ func (g *group) winner(id document.ID, t *document.Tree) (*Revision, error) {
 // remember reads a document's winner as stored, for the indexes, before an
 // edit removes its body.
 func (g *group) remember(s *docState) error {
-	if g.keeper == nil || s.before != nil || s.stored.tree.Empty() || s.id.IsDesign() {
-		return nil
+	owned, err := g.ownedKeeper(s.id.Partition())
+	if err != nil || g.keeper == nil && owned == nil || s.before != nil || s.stored.tree.Empty() || s.id.Designs(g.db.partitioned) {
+		return err
 	}
-	var err error
 	s.before, err = g.winner(s.id, &s.stored.tree)
 	return err
 }
 
 // keep brings the indexes' rows of a changed document up to date.
 func (g *group) keep(s *docState) error {
-	if g.keeper == nil || s.id.IsDesign() {
-		return nil
-	}
-	if sameWinner(&s.stored.tree, &s.tree) {
-		return nil
+	p := s.id.Partition()
+	owned, err := g.ownedKeeper(p)
+	if err != nil || g.keeper == nil && owned == nil || s.id.Designs(g.db.partitioned) || sameWinner(&s.stored.tree, &s.tree) {
+		return err
 	}
 	if err := g.remember(s); err != nil {
 		return err
@@ -267,7 +272,15 @@ func (g *group) keep(s *docState) error {
 	if s.before == nil && after == nil {
 		return nil
 	}
-	return g.keeper.Keep(g.tx, s.before, after)
+	if g.keeper != nil {
+		if err := g.keeper.Keep(g.tx, s.before, after); err != nil {
+			return err
+		}
+	}
+	if owned != nil {
+		return owned.Keep(g.tx, own(p, s.before), own(p, after))
+	}
+	return nil
 }
 
 func sameWinner(a, b *document.Tree) bool {
@@ -300,7 +313,7 @@ func (g *group) redesign() error {
 		return nil
 	}
 	for _, s := range g.order {
-		if s.edits == 0 || !s.id.IsDesign() || sameWinner(&s.stored.tree, &s.tree) {
+		if s.edits == 0 || !s.id.Designs(g.db.partitioned) || sameWinner(&s.stored.tree, &s.tree) {
 			continue
 		}
 		w, err := g.winner(s.id, &s.tree)
@@ -315,9 +328,10 @@ func (g *group) redesign() error {
 		if err != nil {
 			return err
 		}
-		if changed && !g.redefined {
+		if changed && s.id.IsDesign() && !g.redefined {
 			Maintenance{g}.Redefine()
 		}
+		delete(g.keepers, s.id.Partition())
 	}
 	if !g.redefined {
 		return nil

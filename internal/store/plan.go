@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -33,6 +34,9 @@ func (g *group) plan(e *pendingEdit) (*plan, error) {
 	}
 	if err := g.open(e.ID.Partition()); err != nil {
 		return nil, err // before it is asked whether the document moved: while it is hidden, admission does not see it
+	}
+	if moved, err := g.movedOwned(e); err != nil || moved {
+		return nil, cmp.Or(err, errMoved)
 	}
 	if e.version != g.version || e.pinned != nil && (s.edits > 0 || *e.pinned != s.head.seq) {
 		return nil, errMoved

@@ -92,7 +92,9 @@ func (g *group) purge(p Purging) ([]document.Rev, error) {
 		return nil, err
 	}
 	g.moved(s)
-	g.redefine(s)
+	if err := g.redefine(s); err != nil {
+		return nil, err
+	}
 	return purged, g.putPurge(p.ID, purged)
 }
 

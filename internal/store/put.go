@@ -28,7 +28,9 @@ func (g *group) put(p *plan) error {
 	}
 	s.latest = &Revision{ID: s.id, Rev: p.rev, Body: p.edit.Body, Attachments: p.attachments}
 	g.moved(s)
-	g.redefine(s)
+	if err := g.redefine(s); err != nil {
+		return err
+	}
 	if p.fills != nil {
 		p.fills.grown += p.grows
 	}

@@ -73,6 +73,7 @@ type partition struct {
 	lastWrite time.Time
 	writes    float64 // decayed number of writes at lastWrite; see decay
 	counts
+	designs uint64 // version of the owner's definitions; 0: there were never any
 }
 
 const (
@@ -89,6 +90,9 @@ func (t *partition) encode() []byte {
 	p.uint(uint64(t.lastWrite.UnixMilli()))
 	p.float(t.writes)
 	t.counts.pack(&p)
+	if t.designs > 0 {
+		p.uint(t.designs)
+	}
 	return p.b
 }
 
@@ -99,6 +103,9 @@ func decodePartition(b []byte) (t partition, err error) {
 	t.lastWrite = time.UnixMilli(int64(u.uint()))
 	t.writes = u.float()
 	t.counts.unpack(&u)
+	if len(u.b) > 0 {
+		t.designs = u.uint()
+	}
 	return t, u.done()
 }
 

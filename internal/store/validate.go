@@ -49,10 +49,13 @@ func validates(r *Revision) bool {
 	return ok
 }
 
-// loadValidators reads the design documents that validate, in order of id.
-func (d *Database) loadValidators(v kv.Snapshot) (list []*Revision, err error) {
+// allDesigns are the design documents of a database.
+var allDesigns = Span{From: "_design/", To: "_design0", Before: true}
+
+// loadValidators reads those of some design documents that validate, in order of id.
+func (d *Database) loadValidators(v kv.Snapshot, designs Span) (list []*Revision, err error) {
 	r := Reader{Scope: d.Whole(), v: v}
-	for e, err := range r.Docs(Span{From: "_design/", To: "_design0", Before: true}, true) {
+	for e, err := range r.Docs(designs, true) {
 		if err != nil {
 			return nil, err
 		}
@@ -67,34 +70,67 @@ func (d *Database) loadValidators(v kv.Snapshot) (list []*Revision, err error) {
 // redefine moves the version of definitions if an edit changed a design
 // document. It does so at once: edits of the requests that follow in the group
 // are admitted again.
-func (g *group) redefine(s *docState) {
+func (g *group) redefine(s *docState) error {
 	if s.id.IsDesign() {
 		g.lane.version++
 		g.stale = true
 	}
+	if p, _, ok := s.id.OwnerDesign(); ok {
+		return g.redefineOwned(p)
+	}
+	return nil
 }
 
 // validate asks the validation functions about the edits that are open and
-// not validated yet. Databases without such functions end here.
+// not validated yet: the database's, and those of their partitions' owners.
 func (w *write) validate(ctx context.Context, by []*Revision) error {
 	v, ok := w.scope.db.store.o.Admission.(Validation)
-	if !ok || len(by) == 0 {
+	if !ok {
 		return nil
 	}
+	var owners map[document.Partition][]*Revision
+	for _, e := range w.edits {
+		if e.owned != nil && len(e.owned.validators) > 0 {
+			if owners == nil {
+				owners = map[document.Partition][]*Revision{}
+			}
+			owners[e.ID.Partition()] = e.owned.validators
+		}
+	}
+	if len(by) > 0 {
+		if err := w.validateBy(ctx, v, by, ""); err != nil {
+			return err
+		}
+	}
+	for p, by := range owners {
+		if err := w.validateBy(ctx, v, by, p); err != nil {
+			return err
+		}
+	}
+	for _, e := range w.edits {
+		e.validated = true
+	}
+	return nil
+}
+
+// validateBy asks design documents about the edits: the owner's about those of the
+// partition p, the database's, where p is "", about all. Owners' functions see the
+// documents as the owner does.
+func (w *write) validateBy(ctx context.Context, v Validation, by []*Revision, p document.Partition) error {
 	var asked []*pendingEdit
 	var proposals []Proposal
 	err := w.scope.db.Whole().View(ctx, func(r *Reader) error {
 		asked, proposals = nil, nil
 		for _, e := range w.edits {
-			if !e.open || e.validated || e.ID.IsDesign() {
+			if !e.open || e.validated || e.ID.Designs(w.scope.db.partitioned) || p != "" && e.ID.Partition() != p {
 				continue
 			}
-			p, err := r.propose(e)
+			proposal, err := r.propose(e)
 			if err != nil {
 				return err
 			}
-			if p != nil {
-				asked, proposals = append(asked, e), append(proposals, *p)
+			if proposal != nil {
+				asked, proposals = append(asked, e), append(proposals, proposal.seenBy(p))
 			}
 		}
 		return nil
@@ -107,12 +143,21 @@ func (w *write) validate(ctx context.Context, by []*Revision) error {
 		return err
 	}
 	for i, e := range asked {
-		e.validated = true
 		if e.err = refusals[i]; e.err != nil {
 			e.open = false
 		}
 	}
 	return nil
+}
+
+// seenBy gives a proposal as the owner of p sees it; "" is the database.
+func (p *Proposal) seenBy(owner document.Partition) Proposal {
+	if owner == "" {
+		return *p
+	}
+	seen := *p
+	seen.New, seen.Old = *own(owner, &p.New), own(owner, p.Old)
+	return seen
 }
 
 // propose reads what validation functions see of an edit, and pins it to the

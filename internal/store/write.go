@@ -105,7 +105,9 @@ type pendingEdit struct {
 	admitted bool
 	open     bool   // admitted, prepared and not yet settled by a commit
 	pinned   *Seq   // the document's sequence when admission read it
+	again    bool   // it was admitted before, and something moved
 	version  uint64 // of the definitions that it was admitted under
+	owned    *owned // those of its partition's owner; nil for none
 	// validated tells that the validation functions were asked.
 	validated bool
 	rev       document.Rev
@@ -123,6 +125,9 @@ func (w *write) admit(ctx context.Context) error {
 		}
 		e.Edit, e.pinned, e.err = *e.original, nil, nil
 		e.admitted, e.validated, e.version = true, false, definitions.version
+		if err := w.underOwner(ctx, e); err != nil {
+			return err
+		}
 		if a := w.scope.db.store.o.Admission; a != nil {
 			e.err = a.Admit(ctx, w.scope.db, &e.Edit, func() (*Revision, error) { return w.scope.pin(ctx, e) })
 		}
@@ -204,7 +209,7 @@ func byID(edits []*pendingEdit) []*pendingEdit {
 
 // apply runs edits in a group.
 func apply(g *group, edits []*pendingEdit) error {
-	g.version = g.lane.version
+	g.version, g.began = g.lane.version, g.lane.serial
 	for _, e := range edits {
 		if !e.open {
 			continue
@@ -237,7 +242,7 @@ func (e *pendingEdit) plan(g *group) (*plan, error) {
 // applyAtomic plans all edits before the first row is written; a refusal of
 // one leaves the group as it was.
 func (w *write) applyAtomic(g *group) error {
-	g.version = g.lane.version
+	g.version, g.began = g.lane.version, g.lane.serial
 	refused := false
 	seen := map[document.ID]bool{}
 	plans := make([]*plan, 0, len(w.edits))
@@ -275,7 +280,7 @@ func (w *write) moved() bool {
 	again := false
 	for _, e := range w.edits {
 		if errors.Is(e.err, errMoved) {
-			e.admitted, again = false, true
+			e.admitted, e.again, again = false, true, true
 		} else if !w.atomic {
 			e.open = false
 		}

@@ -241,6 +241,9 @@ func (w *world) drop() {
 // define writes or deletes a design document.
 func (w *world) define() {
 	id := document.ID(fmt.Sprintf("_design/d%d", w.r.IntN(2)))
+	if w.db.Partitioned() && w.r.IntN(2) == 0 {
+		id = document.ID(w.id().Partition()) + ":" + id // an owner's
+	}
 	if w.r.IntN(5) == 0 {
 		w.say("delete %s", id)
 		w.edit(document.Edit{ID: id, Parent: w.winner(id), Deleted: true, Body: []byte("{}")})
@@ -330,16 +333,14 @@ func (w *world) dump() map[string]string {
 		if err != nil {
 			return err
 		}
-		for _, n := range s.Named {
-			rows := ""
-			for _, prefix := range n.Index.Kind.Prefixes(w.db.Number(), n.Index.Number) {
-				if rows, err = dumpRange(r, rows, prefix); err != nil {
-					return err
-				}
-			}
-			all[string(n.Design)+" "+n.Name] = rows
-			if n.Index.State != index.Readable {
-				all[string(n.Design)+" "+n.Name] += string(n.Index.State) + "\n"
+		owners, err := index.Owners(r)
+		if err = errors.Join(err, w.dumpSet(r, s, "", all)); err != nil {
+			return err
+		}
+		for _, p := range owners {
+			s, err := index.OfOwner(r, p)
+			if err = errors.Join(err, w.dumpSet(r, s, string(p)+":", all)); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -348,6 +349,24 @@ func (w *world) dump() map[string]string {
 		w.Fatal(err)
 	}
 	return all
+}
+
+// dumpSet adds the rows of some indexes, under names with a prefix.
+func (w *world) dumpSet(r *store.Reader, s *index.Set, owner string, all map[string]string) error {
+	for _, n := range s.Named {
+		rows := ""
+		for _, prefix := range n.Index.Kind.Prefixes(w.db.Number(), n.Index.Number) {
+			var err error
+			if rows, err = dumpRange(r, rows, prefix); err != nil {
+				return err
+			}
+		}
+		if n.Index.State != index.Readable {
+			rows += string(n.Index.State) + "\n"
+		}
+		all[owner+string(n.Design)+" "+n.Name] = rows
+	}
+	return nil
 }
 
 // dumpRange appends the rows behind a prefix, without the index's number.

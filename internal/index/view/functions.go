@@ -23,11 +23,17 @@ type Functions interface {
 type Script struct {
 	*Def
 	Database  uint64 // its number, which is never used again
-	Signature string // of the index: the same for equal sources only
+	Signature string // of the index, and whose it is: the same for equal sources of one owner only
 }
 
 // scriptOf gives the script of an index.
-func scriptOf(db uint64, x *index.Index) Script { return Script{Of(x), db, x.Signature} }
+func scriptOf(db uint64, x *index.Index) Script {
+	world := x.Signature
+	if x.Owner != "" {
+		world += "/" + string(x.Owner) // owners with equal views share no state
+	}
+	return Script{Of(x), db, world}
+}
 
 // Emitted is what one call of emit gave: compact JSON.
 type Emitted struct{ Key, Value []byte }

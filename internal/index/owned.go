@@ -1,0 +1,156 @@
+package index
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// What an owner's indexes need besides: nothing follows them in the background,
+// of which there may be thousands. They are built when they are defined, and
+// brought up to date by the queries that read them.
+
+// definedOwned begins the builds that the indexes of an owner need. One that is
+// interrupted goes on with the first query.
+func (x *Indexes) definedOwned(d *store.Database, p document.Partition) {
+	x.tasks.Lock()
+	ready := x.tasks.started && !x.tasks.closed && !x.o.Idle
+	x.tasks.Unlock()
+	if !ready {
+		return
+	}
+	x.work.Go(func() {
+		s, err := x.setOf(x.ctx, d, p)
+		if err != nil {
+			return // the first query finds the same and can say so
+		}
+		x.tasks.Lock()
+		defer x.tasks.Unlock()
+		for _, ix := range s.Indexes {
+			if ix.State == Building && !ix.Manual && !x.tasks.closed {
+				x.begin(d, ix)
+			}
+		}
+	})
+}
+
+// setOf reads the indexes of an owner.
+func (x *Indexes) setOf(ctx context.Context, d *store.Database, p document.Partition) (s *Set, err error) {
+	err = d.Whole().View(ctx, func(r *store.Reader) error {
+		s, err = OfOwner(r, p)
+		return err
+	})
+	return s, err
+}
+
+// withOwned gives the indexes of s and of all owners.
+func (x *Indexes) withOwned(ctx context.Context, d *store.Database, s *Set) ([]*Index, error) {
+	all := s.Indexes
+	err := d.Whole().View(ctx, func(r *store.Reader) error {
+		all = slices.Clip(s.Indexes)
+		ps, err := owners(r.Snapshot(), d.Number())
+		for _, p := range ps {
+			o, err := OfOwner(r, p)
+			if err != nil {
+				return err
+			}
+			all = append(all, o.Indexes...)
+		}
+		return err
+	})
+	return all, err
+}
+
+// Owners lists the partitions whose owners have indexes, at a reader's snapshot.
+func Owners(r *store.Reader) ([]document.Partition, error) {
+	return owners(r.Snapshot(), r.Database().Number())
+}
+
+// Renew is store.Indexer's: each following index of an owner gets a new number and
+// is built from nothing under it.
+func (x *Indexes) Renew(tx kv.Txn, d *store.Database, p document.Partition) error {
+	h := home{d.Number(), p}
+	c := change{x: x, tx: tx, d: d, home: h, records: map[uint64]*record{}}
+	renewed := map[uint64]uint64{}
+	err := h.eachIndex(tx, func(n uint64, rec *record) error {
+		if _, follows := x.kind(rec.Kind).(Following); follows {
+			renewed[n] = 0
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	names := map[document.ID][]use{}
+	if err := h.eachUse(tx, func(design document.ID, us []use) error { names[design] = us; return nil }); err != nil {
+		return err
+	}
+	for n := range renewed {
+		if renewed[n], err = c.renew(n); err != nil {
+			return err
+		}
+	}
+	for design, us := range names {
+		for i := range us {
+			for _, at := range []*uint64{&us[i].Index, &us[i].Previous} {
+				if to, ok := renewed[*at]; ok {
+					*at = to
+				}
+			}
+		}
+		if err := c.save(design, us); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renew moves the definition of index n to a new index, which it returns. All
+// names that mean n must be changed.
+func (c *change) renew(n uint64) (uint64, error) {
+	old, err := c.record(n)
+	if err != nil {
+		return 0, err
+	}
+	to, err := c.nextNumber()
+	if err != nil {
+		return 0, err
+	}
+	fresh := *old
+	fresh.State, fresh.Reason = Building, ""
+	if err := c.drop(n, old); err != nil {
+		return 0, err
+	}
+	delete(c.records, n)
+	c.records[to] = &fresh
+	return to, c.begin(to, fresh.Signature)
+}
+
+// owners lists the partitions whose owners have indexes.
+func owners(v kv.Snapshot, db uint64) (ps []document.Partition, err error) {
+	r := kv.Prefix(keyspace.OwnerIndex.Key(db))
+	for bytes.Compare(r.Start, r.End) < 0 {
+		it, err := v.Iterate(r, kv.IterOptions{})
+		if err != nil {
+			return nil, err
+		}
+		if !it.Next() {
+			err := it.Err()
+			it.Close()
+			return ps, err
+		}
+		_, parts, err := keyspace.OwnerIndex.Decode(it.Key())
+		it.Close()
+		if err != nil {
+			return nil, err
+		}
+		ps = append(ps, document.Partition(parts[0].String()))
+		r.Start = kv.PrefixEnd(keyspace.OwnerIndex.Key(db, parts[0]))
+	}
+	return ps, nil
+}

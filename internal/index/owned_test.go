@@ -1,0 +1,150 @@
+package index_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/store"
+)
+
+func put(t *testing.T, d *store.Database, id, body string) document.Rev {
+	t.Helper()
+	rs, err := d.Whole().Write(ctx, []document.Edit{{ID: document.ID(id), Body: []byte(body)}}, store.WriteOptions{})
+	if err = errors.Join(err, rs[0].Err); err != nil {
+		t.Fatal(err)
+	}
+	return rs[0].Rev
+}
+
+// rowsOf prints the rows of an owner's index byN.
+func rowsOf(t *testing.T, d *store.Database, p document.Partition) (rows []string) {
+	t.Helper()
+	err := d.Whole().View(ctx, func(r *store.Reader) error {
+		s, err := index.OfOwner(r, p)
+		if err != nil {
+			return err
+		}
+		n := s.Lookup("_design/d", field.KindName, "byN")
+		if n == nil {
+			return nil
+		}
+		if n.Index.State != index.Readable || n.Index.Owner != p {
+			t.Errorf("the index of %s is %s and of %q", p, n.Index.State, n.Index.Owner)
+		}
+		for _, prefix := range n.Index.Kind.Prefixes(d.Number(), n.Index.Number) {
+			err = kv.Each(r.Snapshot(), kv.Prefix(prefix), func(key, _ []byte) error {
+				_, parts, err := keyspace.FieldRow.Decode(key)
+				rows = append(rows, parts[3].String())
+				return err
+			})
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// TestOwnersIndexes holds an owner's index to its partition: what it has before
+// and after its build, what others' documents and indexes are to it, and that it
+// goes with its design document and with its partition.
+func TestOwnersIndexes(t *testing.T) {
+	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}, Idle: true})
+	s := openStore(t, openEngine(t), x)
+	defer s.Close()
+	d, err := s.Create(ctx, "db", store.Creation{Partitioned: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(p document.Partition, ids ...string) {
+		t.Helper()
+		if err := errors.Join(x.Run(ctx, d), s.Check(ctx)); err != nil {
+			t.Fatal(err)
+		}
+		if got := rowsOf(t, d, p); strings.Join(got, " ") != strings.Join(ids, " ") {
+			t.Errorf("the index of %s holds %q, not %q", p, got, ids)
+		}
+	}
+	put(t, d, "alice:1", `{"n":1}`)
+	put(t, d, "bob:2", `{"n":2}`)
+	put(t, d, "alice:_design/d", design)
+	put(t, d, "alice:workout:3", `{"n":3}`)
+	put(t, d, "bob:4", `{"n":4}`)
+	want("alice", "1", "workout:3")
+	want("bob")
+	if d.Keeper() != nil {
+		t.Error("the database has indexes of its own")
+	}
+	put(t, d, "bob:_design/d", design)
+	put(t, d, "_design/d", design)
+	want("bob", "2", "4")
+	want("alice", "1", "workout:3")
+	if n := named(t, d, "byN"); n.Owner != "" {
+		t.Errorf("the database's index is %s's", n.Owner)
+	}
+	put(t, d, "alice:_design/other", `{}`)
+	if err := d.DropPartition(ctx, "alice", false); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Sweep(ctx); err != nil {
+		t.Fatal(err)
+	}
+	put(t, d, "alice:5", `{"n":5}`)
+	want("alice")
+	want("bob", "2", "4")
+	put(t, d, "alice:_design/d", design)
+	want("alice", "5")
+	var owners []document.Partition
+	err = d.Whole().View(ctx, func(r *store.Reader) (err error) {
+		owners, err = index.Owners(r)
+		return err
+	})
+	if got := fmt.Sprint(owners); err != nil || got != "[alice bob]" {
+		t.Errorf("the owners are %s (%v)", got, err)
+	}
+}
+
+// TestOwnersRemembered asks many owners' definitions, more than are remembered:
+// writes to each go on keeping its index.
+func TestOwnersRemembered(t *testing.T) {
+	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}, Idle: true})
+	s := openStore(t, openEngine(t), x)
+	defer s.Close()
+	d, err := s.Create(ctx, "db", store.Creation{Partitioned: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const owners = 1500
+	for _, id := range []string{"_design/d", "1", "2"} {
+		edits := make([]document.Edit, owners)
+		for i := range edits {
+			edits[i] = document.Edit{ID: document.ID(fmt.Sprintf("p%d:%s", i, id)), Body: []byte(`{"n":1}`)}
+			if id == "_design/d" {
+				edits[i].Body = []byte(design)
+			}
+		}
+		rs, err := d.Whole().Write(ctx, edits, store.WriteOptions{})
+		for _, r := range rs {
+			err = errors.Join(err, r.Err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(x.Run(ctx, d), s.Check(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []document.Partition{"p0", "p700", "p1499"} {
+		if got := rowsOf(t, d, p); len(got) != 2 {
+			t.Errorf("the index of %s holds %q", p, got)
+		}
+	}
+}
