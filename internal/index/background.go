@@ -273,7 +273,7 @@ func (x *Indexes) Active() (all []Active) {
 }
 
 // Check is store.Indexer's: it holds the rows of kept indexes that are readable
-// against the documents.
+// against the documents, and those of other kinds against each other.
 func (x *Indexes) Check(r *store.Reader) ([]error, error) {
 	s, err := Of(r)
 	if err != nil {
@@ -307,13 +307,20 @@ func (x *Indexes) Check(r *store.Reader) ([]error, error) {
 // checkSet is Check for one home.
 func checkSet(r *store.Reader, s *Set) (found []error, err error) {
 	for _, ix := range s.Indexes {
-		if k, ok := ix.Kind.(Kept); ok && ix.State == Readable {
-			bad, err := checkKept(r, k, ix)
-			if err != nil {
-				return nil, err
-			}
-			found = append(found, bad...)
+		if ix.State != Readable {
+			continue
 		}
+		var bad []error
+		switch k := ix.Kind.(type) {
+		case Kept:
+			bad, err = checkKept(r, k, ix)
+		case Checked:
+			bad, err = k.Check(r, ix)
+		}
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, bad...)
 	}
 	return found, nil
 }

@@ -90,6 +90,13 @@ func (x *Index) designs() bool {
 	return ok && k.Designs(x)
 }
 
+// Checked is a kind that can tell what is wrong with the rows of a readable index
+// of its own, beyond what all kinds have in common.
+type Checked interface {
+	Kind
+	Check(r *store.Reader, x *Index) ([]error, error)
+}
+
 // Batch is what a Following kind will write about a run of changes.
 type Batch interface {
 	// Apply replaces the documents' rows. It may run several times.
