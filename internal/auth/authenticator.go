@@ -55,6 +55,7 @@ type Request struct {
 	Header func(name string) string // first value, "" if there is none
 	Peer   string                   // address of the client without the port
 	Secure bool                     // came over TLS
+	Login  bool                     // it asks for a session, at whatever path the server has that
 }
 
 func (r *Request) header(name string) string {
@@ -109,6 +110,9 @@ func (a *Authenticator) try(ctx context.Context, h Handler, s *settings, r *Requ
 // openTo reports whether r is open to all even where a valid user is required:
 // a login must be possible, and probes ask for /_up.
 func (s *settings) openTo(r *Request) bool {
+	if r.Login {
+		return true
+	}
 	switch strings.TrimSuffix(r.Path, "/") {
 	case "/_session":
 		return r.Method == "POST"

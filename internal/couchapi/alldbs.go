@@ -209,7 +209,7 @@ func (r *request) appendNamedInfo(b []byte, name string, told bool) ([]byte, err
 	db, err := r.api.store.Database(r.ctx(), name)
 	if err == nil {
 		var with []byte
-		with, err = r.appendInfo(append(b, `,"info":`...), db)
+		with, err = r.appendInfo(append(b, `,"info":`...), db.Whole())
 		if err == nil {
 			return append(with, '}'), nil
 		}

@@ -130,6 +130,9 @@ func (r *request) lister(kind *listKind, q *listQuery) (*lister, error) {
 	if err != nil {
 		return nil, err
 	}
+	if kind == designDocsKind && q.partition == nil {
+		scope = r.db.Whole() // whose design documents are seen through every partition
+	}
 	l := &lister{kind: kind, q: q, scope: scope, rowStream: rowStream{form: q.form}}
 	if scope.Partition() == "" {
 		return l, nil

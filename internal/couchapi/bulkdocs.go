@@ -63,7 +63,7 @@ func (b *batch) split(r *request) error {
 	for i := range b.Docs {
 		d := &b.Docs[i]
 		if d.ID == "" {
-			d.ID = document.ID(r.api.newUUID())
+			d.ID = document.ID(newID(r.scope, r.api.newUUID()))
 		}
 		if d.ID.IsLocal() {
 			b.local = append(b.local, i)

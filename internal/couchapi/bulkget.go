@@ -66,6 +66,9 @@ func (r *request) answerTo(w *couchwire.Wanted, o readOptions) (items []opened, 
 			return nil, err
 		}
 	}
+	if err := r.scope.CheckID(w.ID); err != nil {
+		return nil, err
+	}
 	err = r.scope.View(r.ctx(), func(rd *store.Reader) error {
 		l, err := r.loader(rd, w.ID, &o)
 		if err == nil {

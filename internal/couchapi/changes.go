@@ -1,6 +1,7 @@
 package couchapi
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -194,16 +195,22 @@ func (r *request) changesSince(q *changesQuery) (err error) {
 	switch {
 	case !q.hasSince:
 	case q.since == "now":
-		err = r.scope.View(r.ctx(), func(v *store.Reader) error {
-			q.Since, err = v.LastSeq()
-			return err
-		})
+		q.Since, err = lastSeq(r.ctx(), r.scope)
 	case q.since == "":
 		err = badChanges("Malformed sequence supplied in 'since' parameter.")
 	default:
 		q.Since, err = r.db.ParseSeq(sequenceText(q.since))
 	}
 	return err
+}
+
+// lastSeq gives the newest sequence of a scope.
+func lastSeq(ctx context.Context, s store.Scope) (q store.Seq, err error) {
+	err = s.View(ctx, func(v *store.Reader) error {
+		q, err = v.LastSeq()
+		return err
+	})
+	return q, err
 }
 
 // sequenceText takes the sequence out of the other forms that clients send: a

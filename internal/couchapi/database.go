@@ -9,23 +9,28 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// databaseInfo answers GET /{db}.
+// databaseInfo answers GET /{db}, and the same of a partition.
 func databaseInfo(r *request) error {
-	b, err := r.appendInfo(nil, r.db)
+	b, err := r.appendInfo(nil, r.scope)
 	if err != nil {
 		return err
 	}
 	return r.json(http.StatusOK, b)
 }
 
-// appendInfo appends the information on a database.
-func (r *request) appendInfo(b []byte, db *store.Database) ([]byte, error) {
-	t, err := db.Whole().Totals(r.ctx())
+// appendInfo appends the information on a database, or on a partition, which has
+// the same members and its name besides.
+func (r *request) appendInfo(b []byte, s store.Scope) ([]byte, error) {
+	t, err := s.Totals(r.ctx())
 	if err != nil {
 		return nil, err
 	}
+	db := s.Database()
 	b = append(b, `{"instance_start_time":"0","db_name":`...)
 	b = appendString(b, db.Name())
+	if p := s.Partition(); p != "" {
+		b = appendString(append(b, `,"partition":`...), string(p))
+	}
 	b = append(b, `,"purge_seq":"`...)
 	b = strconv.AppendUint(b, t.PurgeSeq, 10)
 	b = append(b, `","update_seq":`...)

@@ -60,6 +60,9 @@ func (r *request) destination() (document.ID, document.Rev, error) {
 		}
 	}
 	id, err := document.ParseID(unquote(name), r.rules().MaxID)
+	if err == nil {
+		err = r.scope.CheckID(id)
+	}
 	return id, rev, err
 }
 

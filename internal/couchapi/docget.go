@@ -42,8 +42,8 @@ func getDocument(r *request) error {
 // read elsewhere.
 func (r *request) special() (done bool, err error) {
 	id := r.arg("id")
-	if name, ok := strings.CutPrefix(id, "_design/"); ok && name != "" && r.path.n == 2 {
-		target := r.url(r.args[0], "_design", name)
+	if name, ok := strings.CutPrefix(id, "_design/"); ok && name != "" && r.path.n == r.below()+1 {
+		target := r.place("_design", name)
 		if _, q := targetOf(r.http); q != "" {
 			target += "?" + q
 		}

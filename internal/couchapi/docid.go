@@ -20,16 +20,17 @@ func badRequest(reason string, args ...any) error {
 
 // docID gives the id that the path names, unchecked.
 func (r *request) docID() string {
-	id := r.arg("id")
-	if r.path.n > 2 && (r.path.parts[1] == "_design" || r.path.parts[1] == "_local") {
-		return r.path.parts[1] + "/" + id
+	id, at := r.arg("id"), r.below()
+	if r.path.n > at+1 && (r.path.parts[at] == "_design" || r.path.parts[at] == "_local") {
+		return r.path.parts[at] + "/" + id
 	}
 	return id
 }
 
 // readID gives the id of a document to be read. An id that no document can
 // have is missing, except that a partitioned database refuses one that names
-// no partition: no client meant that.
+// no partition: no client meant that. At the door of a partition those of
+// others are refused, whether they exist or not.
 func (r *request) readID() (document.ID, error) {
 	return r.findID(r.docID())
 }
@@ -42,13 +43,17 @@ func (r *request) findID(s string) (document.ID, error) {
 	if r.db.Partitioned() && id[0] != '_' && strings.IndexByte(s, ':') < 0 {
 		return "", id.CheckPartitioned()
 	}
-	return id, nil
+	return id, r.scope.CheckID(id)
 }
 
 // writeID gives the id of a document to be written. The store checks what
 // partitioned databases ask beyond.
 func (r *request) writeID() (document.ID, error) {
-	return document.ParseID(r.docID(), r.rules().MaxID)
+	id, err := document.ParseID(r.docID(), r.rules().MaxID)
+	if err == nil {
+		err = r.scope.CheckID(id)
+	}
+	return id, err
 }
 
 // nameless answers /{db}/_local without a name.

@@ -104,9 +104,11 @@ func (r *request) putRelated(id document.ID, boundary string) error {
 // uploaded for it.
 func (r *request) precheck(id document.ID) error {
 	if r.db.Partitioned() {
-		return id.CheckPartitioned()
+		if err := id.CheckPartitioned(); err != nil {
+			return err
+		}
 	}
-	return nil
+	return r.scope.CheckID(id)
 }
 
 // keeper stores the bytes of attachments of id as they come.
@@ -196,9 +198,9 @@ func (r *request) answerWritten(id document.ID, rev document.Rev, w written) err
 		r.etagOf(rev)
 	}
 	if w.location && w.name != "" {
-		r.location(r.db.Name(), string(id), w.name)
+		r.set("Location", r.place(string(id), w.name))
 	} else if w.location {
-		r.location(r.db.Name(), string(id))
+		r.set("Location", r.place(string(id)))
 	}
 	return r.build(w.status, func(b []byte) []byte { return appendWritten(b, id, rev) })
 }
@@ -221,7 +223,7 @@ func postDocument(r *request) error {
 		return err
 	}
 	if d.ID == "" {
-		d.ID = document.ID(r.api.newUUID())
+		d.ID = document.ID(newID(r.scope, r.api.newUUID()))
 	}
 	if d.ID.IsLocal() {
 		return r.writeLocal(&d)

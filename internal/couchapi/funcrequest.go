@@ -24,7 +24,7 @@ const noBody = "undefined"
 // functionJSON gives req as CouchDB gives it.
 func (r *request) functionJSON(f functionRequest) ([]byte, error) {
 	b := append(make([]byte, 0, 1<<10), `{"info":`...)
-	b, err := r.appendInfo(b, r.db)
+	b, err := r.appendInfo(b, r.scope)
 	if err != nil {
 		return nil, err
 	}

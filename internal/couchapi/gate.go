@@ -24,7 +24,13 @@ func (r *request) authRequest() *auth.Request {
 		peer = r.http.RemoteAddr
 	}
 	path, _ := targetOf(r.http)
-	return &auth.Request{Method: r.http.Method, Path: path, Header: r.http.Header.Get, Peer: peer, Secure: r.http.TLS != nil}
+	return &auth.Request{Method: r.http.Method, Path: path, Header: r.http.Header.Get, Peer: peer, Secure: r.http.TLS != nil, Login: r.isLogin()}
+}
+
+// isLogin reports whether the request asks for a session, at one of the places
+// where there is one.
+func (r *request) isLogin() bool {
+	return r.method == http.MethodPost && r.node != nil && strings.HasSuffix(r.node.rows[0].pattern, "/_session")
 }
 
 // authenticate finds out who sends the request. A session that is running out
@@ -113,7 +119,7 @@ func (r *request) security() (*auth.Security, error) { return r.api.rules.Securi
 
 // narrow makes the scope that of the partition, if the path names one.
 func (r *request) narrow() error {
-	if len(r.node.names) < 2 || r.node.names[1] != "partition" {
+	if r.node.at != atPartition {
 		return nil
 	}
 	p, err := document.ParsePartition(r.args[1])

@@ -88,6 +88,12 @@ func (l *lister) begin(r *store.Reader) (err error) {
 		return err
 	}
 	l.total, l.seq = t.Docs, t.Seq
+	if l.q.updateSeq && l.scope.Partition() == "" && l.r.scope.Partition() != "" {
+		// Design documents, seen from a partition, which has its own sequence.
+		if l.seq, err = lastSeq(l.r.ctx(), l.r.scope); err != nil {
+			return err
+		}
+	}
 	if l.kind.from != "" {
 		if l.total, _, err = l.count(r, l.kind.all(), math.MaxUint64); err != nil {
 			return err

@@ -9,26 +9,11 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// partitionForgotten answers /{db}/_partition.
+// partitionForgotten answers /{db}/_partition, which PouchDB takes for the server
+// of a partition's database. It gives no uuid: from one PouchDB would make the
+// same names for the checkpoints of equally named partitions of two databases.
 func partitionForgotten(*request) error {
 	return dberr.New(dberr.Invalid, "bad_request", "invalid_partition_req")
-}
-
-// partitionInfo answers GET /{db}/_partition/{partition}.
-func partitionInfo(r *request) error {
-	t, err := r.scope.Totals(r.ctx())
-	if err != nil {
-		return err
-	}
-	return r.build(http.StatusOK, func(b []byte) []byte {
-		b = append(b, `{"db_name":`...)
-		b = appendString(b, r.db.Name())
-		b = append(b, `,"partition":`...)
-		b = appendString(b, string(r.scope.Partition()))
-		b = appendCount(b, `,"doc_count":`, t.Docs)
-		b = appendCount(b, `,"doc_del_count":`, t.Deleted)
-		return append(appendPartitionSizes(b, t), '}')
-	})
 }
 
 func appendPartitionSizes(b []byte, t store.Totals) []byte {
@@ -130,9 +115,4 @@ func appendPartitionRow(b []byte, p *store.PartitionTotals) []byte {
 	}
 	b = p.LastWrite.UTC().AppendFormat(append(b, '"'), time.RFC3339Nano)
 	return append(b, `"}`...)
-}
-
-// noPartitionPage answers the paths below a partition that no row has.
-func noPartitionPage(*request) error {
-	return dberr.New(dberr.NotFound, "not_found", "missing")
 }

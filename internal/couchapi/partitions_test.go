@@ -84,21 +84,15 @@ func TestPartitionRules(t *testing.T) {
 		{"GET /db/_partition/_local", 400, under},
 
 		// The partition itself.
-		{"GET " + f, 200, `{"db_name":"db","partition":"fruit","doc_count":3,"doc_del_count":0,"sizes":{"active":21,"external":21}}`},
-		{"GET /db/_partition/none", 200, `{"db_name":"db","partition":"none","doc_count":0,"doc_del_count":0,"sizes":{"active":0,"external":0}}`},
-		{"GET /db/_partition/frui", 200, `{"db_name":"db","partition":"frui","doc_count":0,"doc_del_count":0,"sizes":{"active":0,"external":0}}`},
-		{"POST " + f + " {}", 405, "method_not_allowed: Only GET,DELETE allowed"},
-		{"PUT " + f + " {}", 405, "method_not_allowed: Only GET,DELETE allowed"},
+		{"PUT " + f, 412, "file_exists: The database could not be created, the file already exists."},
 		{"HEAD " + f, 200, ""},
+		{"COPY " + f, 405, "method_not_allowed: Only DELETE,GET,HEAD,POST allowed"},
 
 		// What a partition has not.
-		{"POST " + f + `/_bulk_docs {"docs":[]}`, 404, missing},
-		{"GET " + f + "/fruit:apple", 404, missing},
-		{"PUT " + f + "/fruit:apple {}", 404, missing},
-		{"GET " + f + "/_security", 404, missing},
-		{"POST " + f + `/_bulk_get {"docs":[]}`, 404, missing},
-		{"GET " + f + "/_local_docs", 404, missing},
-		{"GET " + f + "/_design_docs", 404, missing},
+		{"GET " + f + "/_shards", 404, missing},
+		{"PUT " + f + "/_security {}", 405, "method_not_allowed: Only GET allowed"},
+		{"PUT " + f + "/_revs_limit 5", 400, reserved},
+		{"POST " + f + "/_compact {}", 400, "bad_request: Referer header required."},
 		{"POST " + f + "/_find {}", 400, "missing_required_key: Missing required key: selector"},
 		{"GET " + f + "/_design/v/_view/v", 404, "not_found: missing_named_view"},
 

@@ -31,7 +31,9 @@ func splitPath(target string) path {
 			continue
 		}
 		p.parts[p.n] = unquote(part)
-		p.n++
+		if p.n++; p.n == 1 && len(p.parts[0]) != len(part) {
+			p.splitDoor()
+		}
 	}
 	return p
 }

@@ -81,7 +81,8 @@ func (r *request) diff(begin func([]byte) []byte, row func(b []byte, missing, an
 const diffPage = 500
 
 // missing compares one list with the document's tree. An id that no document
-// can have lacks every revision.
+// can have lacks every revision, and so does one that the scope can't have: a
+// replicating client is refused that document when it writes it, and goes on.
 func (r *request) missing(rd *store.Reader, list *couchwire.RevList) (missing, ancestors []document.Rev, err error) {
 	id, err := r.findID(list.ID)
 	if err == nil {
@@ -90,7 +91,7 @@ func (r *request) missing(rd *store.Reader, list *couchwire.RevList) (missing, a
 			return r.missingOf(rd, doc, list.Revs)
 		}
 	}
-	if dberr.Is(err, dberr.NotFound) {
+	if dberr.Is(err, dberr.NotFound) || dberr.Is(err, dberr.Forbidden) {
 		return list.Revs, nil, nil
 	}
 	return nil, nil, err

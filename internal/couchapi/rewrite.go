@@ -53,7 +53,7 @@ func rewriteRequest(r *request) error {
 // rewritten gives the segments behind _rewrite.
 func (r *request) rewritten() []string {
 	for i, part := range r.path.parts[:r.path.n] {
-		if i > 2 && part == "_rewrite" {
+		if i > r.below()+1 && part == "_rewrite" {
 			return r.path.parts[i+1 : r.path.n]
 		}
 	}
@@ -68,7 +68,7 @@ func (r *request) forward(to rewriteTarget) error {
 		query += "&"
 	}
 	h := r.http.Clone(r.context)
-	h.RequestURI = paths.Clean("/" + r.escapedDesign() + "/" + where)
+	h.RequestURI = paths.Clean(r.escapedDesign() + "/" + where)
 	if query += to.query; query != "" {
 		h.RequestURI += "?" + query
 	}
@@ -100,8 +100,7 @@ func (r *request) forward(to rewriteTarget) error {
 
 // escapedDesign gives the path of the design document, escaped.
 func (r *request) escapedDesign() string {
-	b := appendQuotedPath(nil, r.db.Name())
-	return string(appendQuotedPath(append(b, "/_design/"...), r.arg("ddoc")))
+	return string(r.appendPlace(nil, "_design", r.arg("ddoc")))
 }
 
 // rewriteByFunction asks the rewrites function.

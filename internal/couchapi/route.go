@@ -45,11 +45,12 @@ type endpoint func(r *request) error
 //
 // A pattern is made of segments: a literal, {name} for any one segment, or at
 // the end {name...} for one or more. Literals go before {name} and {name...}, segment
-// by segment. {db} opens that database and {partition} below it narrows the
-// scope, unless the row is bare.
+// by segment. {db} opens that database, unless the row is bare. It stands for the
+// root of every door at which the row is served: see door.
 type route struct {
 	methods string // "GET" or "GET,POST"; GET serves HEAD too, "*" is every method
 	pattern string
+	at      door // where a pattern that begins with {db} is served; zero: atDatabase
 	rights  rights
 	class   class
 	run     endpoint
@@ -66,13 +67,14 @@ type node struct {
 	rows     []*route
 	allow    string
 	names    []string // of the {…} on the way, for the rows of this node
+	at       door     // the door of its rows, zero for pages of the server
 }
 
 // buildRoutes makes the trie. It panics on a table that contradicts itself.
 func buildRoutes(table []route) *node {
 	root := &node{}
-	for i := range table {
-		root.add(&table[i])
+	for _, row := range openDoors(table) {
+		root.add(&row)
 	}
 	return root
 }
@@ -97,7 +99,7 @@ func (n *node) add(row *route) {
 		}
 	}
 	if n.rows == nil {
-		n.names, n.allow = names, row.allow
+		n.names, n.allow, n.at = names, row.allow, row.at
 	}
 	if strings.Join(n.names, " ") != strings.Join(names, " ") || len(names) > maxArgs {
 		panic("couchapi: route " + row.pattern + " names its segments otherwise than a row before it, or too many")

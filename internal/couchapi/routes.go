@@ -4,7 +4,7 @@ import "slices"
 
 // allRoutes is the whole surface.
 func allRoutes() []route {
-	return slices.Concat(serverRoutes(), nodeRoutes(), databaseRoutes(), designRoutes(), functionRoutes(), viewRoutes(), mangoRoutes(), documentRoutes(), listingRoutes())
+	return slices.Concat(serverRoutes(), sessionRoutes("/_session", 0), nodeRoutes(), databaseRoutes(), doorRoutes(), designRoutes(), functionRoutes(), viewRoutes(), mangoRoutes(), documentRoutes(), listingRoutes())
 }
 
 // Why parts of the surface are not built. Each sentence is the reason that
@@ -37,9 +37,6 @@ func serverRoutes() []route {
 		{methods: "GET", pattern: "/_cluster_setup", rights: adminOnly, run: clusterState, allow: "GET,POST"},
 		{methods: "POST", pattern: "/_cluster_setup", rights: adminOnly, run: clusterSetup},
 		{methods: "GET", pattern: "/_uuids", run: uuids},
-		{methods: "GET", pattern: "/_session", run: session, allow: "GET,HEAD,POST,DELETE"},
-		{methods: "POST", pattern: "/_session", run: logIn},
-		{methods: "DELETE", pattern: "/_session", run: logOut},
 		{methods: "GET", pattern: "/favicon.ico", run: favicon},
 		{methods: "GET", pattern: "/_utils", missing: noDashboard},
 		{methods: "GET", pattern: "/_utils/{file...}", missing: noDashboard},
@@ -84,7 +81,7 @@ func nodeRoutes() []route {
 // databaseRoutes are databases as such and their settings.
 func databaseRoutes() []route {
 	return []route{
-		{methods: "GET", pattern: "/{db}", rights: member, run: databaseInfo, class: classAdmin, allow: "DELETE,GET,HEAD,POST"},
+		{methods: "GET", pattern: "/{db}", at: everyDoor, rights: member, run: databaseInfo, class: classAdmin, allow: "DELETE,GET,HEAD,POST"},
 		{methods: "PUT", pattern: "/{db}", rights: adminOnly, bare: true, run: createDatabase, class: classAdmin},
 		{methods: "DELETE", pattern: "/{db}", rights: adminOnly, bare: true, run: deleteDatabase, class: classAdmin},
 		{methods: "PUT", pattern: "/{db}/_security", rights: dbOwner, run: putSecurity, class: classAdmin, allow: "PUT,GET"},
@@ -99,7 +96,7 @@ func databaseRoutes() []route {
 		{methods: "POST", pattern: "/{db}/_search_cleanup", rights: dbAdmin, run: cleanUp, class: classAdmin},
 		{methods: "POST", pattern: "/{db}/_nouveau_cleanup", rights: dbAdmin, run: cleanUp, class: classAdmin},
 		{methods: "POST", pattern: "/{db}/_geo_cleanup", rights: dbAdmin, run: cleanUp, class: classAdmin},
-		{methods: "POST", pattern: "/{db}/_ensure_full_commit", rights: member, run: fullCommit, class: classAdmin},
+		{methods: "POST", pattern: "/{db}/_ensure_full_commit", at: everyDoor, rights: member, run: fullCommit, class: classAdmin},
 		{methods: "GET", pattern: "/{db}/_shards", rights: member, run: shards, class: classAdmin},
 		{methods: "GET", pattern: "/{db}/_shards/{id...}", rights: member, run: shardOf, class: classAdmin},
 		{methods: "POST", pattern: "/{db}/_sync_shards", rights: adminOnly, run: syncShards, class: classAdmin},
@@ -111,17 +108,40 @@ func databaseRoutes() []route {
 
 // designRoutes are what design documents serve, and the queries over indexes.
 func designRoutes() []route {
-	var rows []route
-	for _, at := range []string{"/{db}", "/{db}/_partition/{partition}"} {
-		rows = append(rows,
-			route{methods: "GET,POST", pattern: at + "/_design/{ddoc}/_search/{index}", rights: member, class: classQuery, missing: noSearch},
-			route{methods: "GET", pattern: at + "/_design/{ddoc}/_search_info/{index}", rights: member, class: classQuery, missing: noSearch},
-			route{methods: "GET", pattern: at + "/_design/{ddoc}/_search_disk_size/{index}", rights: member, class: classQuery, missing: noSearch},
-			route{methods: "GET,POST", pattern: at + "/_design/{ddoc}/_nouveau/{index}", rights: member, class: classQuery, missing: noNouveau},
-			route{methods: "GET", pattern: at + "/_design/{ddoc}/_nouveau_info/{index}", rights: member, class: classQuery, missing: noNouveau},
-			route{methods: "GET,POST", pattern: at + "/_design/{ddoc}/_geo/{index}", rights: member, class: classQuery, missing: noGeo},
-			route{methods: "GET", pattern: at + "/_design/{ddoc}/_geo_info/{index}", rights: member, class: classQuery, missing: noGeo},
-		)
+	return []route{
+		{methods: "GET,POST", pattern: "/{db}/_design/{ddoc}/_search/{index}", at: everyDoor, rights: member, class: classQuery, missing: noSearch},
+		{methods: "GET", pattern: "/{db}/_design/{ddoc}/_search_info/{index}", at: everyDoor, rights: member, class: classQuery, missing: noSearch},
+		{methods: "GET", pattern: "/{db}/_design/{ddoc}/_search_disk_size/{index}", at: everyDoor, rights: member, class: classQuery, missing: noSearch},
+		{methods: "GET,POST", pattern: "/{db}/_design/{ddoc}/_nouveau/{index}", at: everyDoor, rights: member, class: classQuery, missing: noNouveau},
+		{methods: "GET", pattern: "/{db}/_design/{ddoc}/_nouveau_info/{index}", at: everyDoor, rights: member, class: classQuery, missing: noNouveau},
+		{methods: "GET,POST", pattern: "/{db}/_design/{ddoc}/_geo/{index}", at: everyDoor, rights: member, class: classQuery, missing: noGeo},
+		{methods: "GET", pattern: "/{db}/_design/{ddoc}/_geo_info/{index}", at: everyDoor, rights: member, class: classQuery, missing: noGeo},
 	}
-	return rows
+}
+
+// doorRoutes are what a partition has in the place of a database's pages, and
+// the paths around it at which clients look for what belongs to a server.
+func doorRoutes() []route {
+	rows := []route{
+		{methods: "PUT", pattern: "/{db}", at: atPartition, rights: member, run: doorExists, class: classAdmin},
+		{methods: "DELETE", pattern: "/{db}", at: atPartition, rights: dbAdmin, run: dropPartition, class: classAdmin},
+		// Who may see one partition need not know who may see others.
+		{methods: "GET", pattern: "/{db}/_security", at: atPartition, rights: dbAdmin, run: getSecurity, class: classAdmin},
+		{methods: "GET", pattern: "/{db}/_partitions", rights: dbAdmin, class: classQuery, run: listPartitions},
+	}
+	for _, name := range doorNames() {
+		rows = append(rows, route{methods: "*", pattern: "/{db}/" + name, rights: member, class: classQuery, run: partitionForgotten})
+		rows = append(rows, sessionRoutes("/{db}/"+name+"/_session", atDatabase)...)
+	}
+	return append(rows, sessionRoutes("/{db}/_session", atPartition)...)
+}
+
+// sessionRoutes are the session of the caller at one of its places. Whoever
+// keeps users beside a database looks for it there.
+func sessionRoutes(pattern string, at door) []route {
+	return []route{
+		{methods: "GET", pattern: pattern, at: at, bare: true, run: session, allow: "GET,HEAD,POST,DELETE"},
+		{methods: "POST", pattern: pattern, at: at, bare: true, run: logIn},
+		{methods: "DELETE", pattern: pattern, at: at, bare: true, run: logOut},
+	}
 }

@@ -4,18 +4,14 @@ package couchapi
 // database, also where a path names a partition. Who may change them is who may
 // change design documents.
 func mangoRoutes() []route {
-	var rows []route
-	for _, at := range []string{"/{db}", "/{db}/_partition/{partition}"} {
-		rows = append(rows,
-			route{methods: "POST", pattern: at + "/_find", rights: memberOrHead, class: classQuery, run: find},
-			route{methods: "POST", pattern: at + "/_explain", rights: member, class: classQuery, run: explain},
-			route{methods: "GET", pattern: at + "/_index", rights: member, class: classQuery, run: listIndexes, allow: "GET,POST"},
-			route{methods: "POST", pattern: at + "/_index", rights: member, class: classAdmin, run: createIndex},
-			route{methods: "POST", pattern: at + "/_index/_bulk_delete", rights: member, class: classAdmin, run: bulkDeleteIndexes},
-			route{methods: "DELETE", pattern: at + "/_index/{ddoc}/{type}/{name}", rights: member, class: classAdmin, run: deleteIndex},
-			route{methods: "DELETE", pattern: at + "/_index/_design/{ddoc}/{type}/{name}", rights: member, class: classAdmin, run: deleteIndex},
-			route{methods: "*", pattern: at + "/_index/{path...}", rights: member, class: classAdmin, run: noIndexPage},
-		)
+	return []route{
+		{methods: "POST", pattern: "/{db}/_find", at: everyDoor, rights: memberOrHead, class: classQuery, run: find},
+		{methods: "POST", pattern: "/{db}/_explain", at: everyDoor, rights: member, class: classQuery, run: explain},
+		{methods: "GET", pattern: "/{db}/_index", at: everyDoor, rights: member, class: classQuery, run: listIndexes, allow: "GET,POST"},
+		{methods: "POST", pattern: "/{db}/_index", at: everyDoor, rights: member, class: classAdmin, run: createIndex},
+		{methods: "POST", pattern: "/{db}/_index/_bulk_delete", at: everyDoor, rights: member, class: classAdmin, run: bulkDeleteIndexes},
+		{methods: "DELETE", pattern: "/{db}/_index/{ddoc}/{type}/{name}", at: everyDoor, rights: member, class: classAdmin, run: deleteIndex},
+		{methods: "DELETE", pattern: "/{db}/_index/_design/{ddoc}/{type}/{name}", at: everyDoor, rights: member, class: classAdmin, run: deleteIndex},
+		{methods: "*", pattern: "/{db}/_index/{path...}", at: everyDoor, rights: member, class: classAdmin, run: noIndexPage},
 	}
-	return rows
 }

@@ -122,11 +122,12 @@ func viewAt(rd *store.Reader, x *index.Index) (now *index.Index, gone bool, err 
 // redirectDesign sends a client that wrote a design document's id as one segment
 // to the address that has a slash.
 func (r *request) redirectDesign() bool {
-	name, ok := strings.CutPrefix(r.path.parts[1], "_design/")
+	at := r.below()
+	name, ok := strings.CutPrefix(r.path.parts[at], "_design/")
 	if !ok || name == "" {
 		return false
 	}
-	target := r.url(append([]string{r.args[0], "_design", name}, r.path.parts[2:r.path.n]...)...)
+	target := r.place(append([]string{"_design", name}, r.path.parts[at+1:r.path.n]...)...)
 	if _, q := targetOf(r.http); q != "" {
 		target += "?" + q
 	}

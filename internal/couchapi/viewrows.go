@@ -287,7 +287,7 @@ func (l *viewLister) linked(rd *store.Reader, row *view.Row) (*store.Revision, *
 			}
 		}
 	}
-	if id == "" || id.IsLocal() {
+	if id == "" || id.IsLocal() || l.req.scope.CheckID(id) != nil {
 		return nil, nil, nil
 	}
 	doc, err := rd.Doc(id)

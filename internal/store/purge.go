@@ -21,7 +21,7 @@ type Purging struct {
 // too.
 func (d *Database) Purge(ctx context.Context, ps []Purging) ([]Purging, error) {
 	for i := range ps {
-		if err := d.Whole().checkID(ps[i].ID); err != nil {
+		if err := d.checkID(ps[i].ID); err != nil {
 			return nil, err
 		}
 	}

@@ -30,8 +30,18 @@ func (s Scope) Database() *Database { return s.db }
 // Partition is the scope's partition, "" for the whole database.
 func (s Scope) Partition() document.Partition { return s.partition }
 
-// contains tells whether a document of this id lies in the scope. The
-// database's design documents can be seen through a partition.
+// CheckID refuses the id of a document of another partition with Forbidden, and
+// does not tell whether there is such a document. Design documents are the
+// database's, and can be read through a partition; who may write them is for
+// admission to say.
+func (s Scope) CheckID(id document.ID) error {
+	if p := id.Partition(); s.partition == "" || p == "" || p == s.partition {
+		return nil
+	}
+	return dberr.New(dberr.Forbidden, "forbidden", "The document '%s' is not in this partition.", string(id))
+}
+
+// contains tells whether a document of this id lies in the scope.
 func (s Scope) contains(id document.ID) bool {
 	return s.partition == "" || id.Partition() == s.partition
 }

@@ -28,14 +28,15 @@ type Result struct {
 // admission looked at them.
 var errMoved = errors.New("store: the document or a definition changed since the edit was admitted")
 
-// Write is the one door for documents. It checks every edit's id (an error
-// fails the whole call with Invalid, and nothing is stored), has it admitted,
-// and commits; results stand in the order of edits. When it returns, what
+// Write is the one door for documents. It checks every edit's id (one that no
+// document can have fails the whole call with Invalid, and nothing is stored;
+// one of another partition is refused by itself), has it admitted, and commits;
+// results stand in the order of edits. When it returns, what
 // succeeded is on disk. With Atomic, if any edit is refused, nothing is stored:
 // the refused ones say why, the others have no error and no revision.
 func (s Scope) Write(ctx context.Context, edits []document.Edit, o WriteOptions) ([]Result, error) {
 	for i := range edits {
-		if err := s.checkID(edits[i].ID); err != nil {
+		if err := s.db.checkID(edits[i].ID); err != nil {
 			return nil, err
 		}
 	}
@@ -60,21 +61,15 @@ func (s Scope) Write(ctx context.Context, edits []document.Edit, o WriteOptions)
 	return w.results(), nil
 }
 
-// checkID checks what the database's kind and the scope ask of an id.
-func (s Scope) checkID(id document.ID) error {
+// checkID checks what the database's kind asks of an id.
+func (d *Database) checkID(id document.ID) error {
 	if id.IsLocal() {
 		return dberr.New(dberr.Invalid, "illegal_docid", "Only reserved document ids may start with underscore.")
 	}
-	if !s.db.partitioned {
+	if !d.partitioned {
 		return nil
 	}
-	if err := id.CheckPartitioned(); err != nil {
-		return err
-	}
-	if !s.contains(id) {
-		return dberr.New(dberr.Forbidden, "forbidden", "The document '%s' is not in this partition.", string(id))
-	}
-	return nil
+	return id.CheckPartitioned()
 }
 
 // checkAtomic refuses what an atomic batch can't hold.
@@ -125,6 +120,10 @@ func (w *write) admit(ctx context.Context) error {
 		}
 		e.Edit, e.pinned, e.err = *e.original, nil, nil
 		e.admitted, e.validated, e.version = true, false, definitions.version
+		if e.err = w.scope.CheckID(e.ID); e.err != nil {
+			e.open = false
+			continue
+		}
 		if err := w.underOwner(ctx, e); err != nil {
 			return err
 		}

@@ -1,0 +1,115 @@
+package couchapi
+
+import (
+	"strings"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// door is a way to the documents of a database, or a set of such ways. Behind
+// the door of a partition lies what a client takes for a database: the same rows
+// of the route table serve it. A row is declared once, with the doors at which
+// it is served.
+type door uint8
+
+const (
+	atDatabase  door = 1 << iota // all of a database
+	atPartition                  // one partition
+
+	everyDoor = atDatabase | atPartition
+)
+
+// entrance is the root of a door's paths: what stands for {db} in the patterns.
+type entrance struct {
+	door door
+	root string
+}
+
+// entrances are those of all doors.
+func entrances() []entrance {
+	return []entrance{{atDatabase, "/{db}"}, {atPartition, "/{db}/_partition/{partition}"}}
+}
+
+// openDoors gives each row of the table as often as there are doors for it, with
+// the pattern that it has there.
+func openDoors(table []route) []route {
+	var rows []route
+	for _, row := range table {
+		below, of := strings.CutPrefix(row.pattern, "/{db}")
+		if !of {
+			rows = append(rows, row)
+			continue
+		}
+		at := row.at
+		if at == 0 {
+			at = atDatabase
+		}
+		for _, e := range entrances() {
+			if at&e.door != 0 {
+				row.at, row.pattern = e.door, e.root+below
+				rows = append(rows, row)
+			}
+		}
+	}
+	return rows
+}
+
+// doorNames are the segments behind a database's name that lead to its doors.
+func doorNames() []string { return []string{"_partition"} }
+
+// splitDoor takes apart a first segment that names a door with its slashes
+// escaped: so clients ask that take "db/_partition/p" for a database's name.
+func (p *path) splitDoor() {
+	db, rest, found := p.parts[0], "", ""
+	for _, name := range doorNames() {
+		if before, after, ok := strings.Cut(db+"/", "/"+name+"/"); ok {
+			db, rest, found = before, strings.TrimSuffix(after, "/"), name
+		}
+	}
+	if found == "" {
+		return
+	}
+	p.parts[0], p.parts[1], p.n = db, found, 2
+	if rest != "" {
+		p.parts[2], p.n = rest, 3
+	}
+}
+
+// below is how many segments of the path lead to the door.
+func (r *request) below() int {
+	if r.node.at == atPartition {
+		return 3
+	}
+	return 1
+}
+
+// appendPlace appends the escaped path of the request's door and of what lies
+// below it.
+func (r *request) appendPlace(dst []byte, parts ...string) []byte {
+	for _, p := range r.path.parts[:r.below()] {
+		dst = appendQuotedPath(append(dst, '/'), p)
+	}
+	for _, p := range parts {
+		dst = appendQuotedPath(append(dst, '/'), p)
+	}
+	return dst
+}
+
+// place gives the absolute address of what lies below the request's door.
+func (r *request) place(parts ...string) string {
+	return string(r.appendPlace(append(make([]byte, 0, 96), r.host()...), parts...))
+}
+
+// doorExists answers PUT of a partition: it needs no making.
+func doorExists(*request) error {
+	return dberr.New(dberr.Exists, "file_exists", "The database could not be created, the file already exists.")
+}
+
+// newID gives an id for a document that came without one.
+func newID(s store.Scope, uuid string) string {
+	if p := s.Partition(); p != "" {
+		return string(p) + ":" + uuid
+	}
+	return uuid
+}

@@ -1,0 +1,131 @@
+// A partition in the place of a database: PouchDB is given the address of a door.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { after, before, test } from 'node:test'
+import PouchDB from 'pouchdb'
+import memory from 'pouchdb-adapter-memory'
+import { Server, until } from './server.js'
+
+PouchDB.plugin(memory)
+
+let server
+let count = 0
+
+before(async () => { server = await Server.start() })
+after(() => server.remove())
+
+const local = () => new PouchDB(`door-${count++}`, { adapter: 'memory' })
+
+// shared makes a partitioned database in which other people write, too.
+async function shared () {
+  const name = `shared${count++}`
+  assert.equal((await server.request('PUT', `/${name}?partitioned=true`)).status, 201)
+  const others = Array.from({ length: 50 }, (_, n) => ({ _id: `bob:note:${n}`, secret: true }))
+  assert.equal((await server.request('POST', `/${name}/_bulk_docs`, { docs: others })).status, 201)
+  return name
+}
+
+// The ways to write the address of a door, and what ids of documents begin with there.
+const doors = [
+  { path: (db) => `${db}/_partition/alice`, prefix: 'alice:' },
+  { path: (db) => `${db}%2F_partition%2Falice`, prefix: 'alice:' }
+]
+
+const everything = async (db) => {
+  const { rows } = await db.allDocs({ include_docs: true, conflicts: true, attachments: true })
+  return rows.map(({ doc: { _attachments = {}, ...doc } }) => ({
+    ...doc,
+    files: Object.entries(_attachments).map(([name, { content_type: type, data }]) => ({ name, type, data }))
+  }))
+}
+
+for (const door of doors) {
+  const where = door.path('db')
+  const id = (name) => door.prefix + name
+
+  test(`sync both ways with conflicts and attachments: ${where}`, async () => {
+    const name = await shared()
+    const far = new PouchDB(`${server.url}/${door.path(name)}`)
+    const [here, there] = [local(), local()]
+    await here.bulkDocs(Array.from({ length: 250 }, (_, n) => ({ _id: id(`note:${String(n).padStart(4, '0')}`), n })))
+    await here.putAttachment(id('note:0001'), 'photo.jpg', (await here.get(id('note:0001')))._rev, Buffer.alloc(200_000, 'photo'), 'image/jpeg')
+    await here.sync(far)
+    await there.sync(far)
+    assert.equal((await far.info()).doc_count, 250)
+    assert.deepEqual(await everything(there), await everything(here))
+    assert.deepEqual(await everything(far), await everything(here))
+
+    for (const [db, who] of [[here, 'here'], [there, 'there']]) {
+      const doc = await db.get(id('note:0002'))
+      await db.put({ ...doc, who })
+      await db.put({ _id: id(`note:${who}`), who })
+    }
+    await there.remove(await there.get(id('note:0003')))
+    for (const db of [here, there, here]) await db.sync(far)
+    const winner = await far.get(id('note:0002'), { conflicts: true })
+    assert.equal(winner._conflicts.length, 1)
+    for (const db of [here, there]) {
+      assert.deepEqual(await db.get(id('note:0002'), { conflicts: true }), winner)
+      await assert.rejects(db.get(id('note:0003')), { status: 404, reason: 'deleted' })
+    }
+    assert.deepEqual(await everything(there), await everything(here))
+    assert.deepEqual(await everything(far), await everything(here))
+    // The owner of the service sees it all, and what others wrote is as it was.
+    const { body: { rows } } = await server.request('GET', `/${name}/_all_docs`)
+    assert.equal(rows.filter((row) => row.id.startsWith('alice:note:')).length, (await far.allDocs()).rows.length)
+    assert.equal(rows.filter((row) => row.id.startsWith('bob:') && row.value.rev.startsWith('1-')).length, 50)
+
+    // A replication that begins again reads nothing.
+    assert.equal((await there.replicate.from(far)).docs_read, 0)
+  })
+
+  test(`live sync: ${where}`, async () => {
+    const name = await shared()
+    const far = new PouchDB(`${server.url}/${door.path(name)}`)
+    const here = local()
+    const failures = []
+    const sync = here.sync(far, { live: true, retry: true, back_off_function: () => 50 })
+    sync.on('error', (err) => failures.push(err)).on('denied', (err) => failures.push(err))
+    const there = async (key) => (await server.request('GET', `/${name}/alice:${key}`)).status === 200
+    const arrived = (key) => here.get(id(key)).then(() => true, () => false)
+    await here.put({ _id: id('up') })
+    await until('the write goes up', () => there('up'))
+    await server.request('PUT', `/${name}/bob:other`, {})
+    await server.request('PUT', `/${name}/alice:down`, {})
+    await until('the write comes down', () => arrived('down'))
+    await server.kill()
+    await here.put({ _id: id('meanwhile') })
+    await server.resume()
+    await until('the write of the pause goes up', () => there('meanwhile'))
+    sync.cancel()
+    await once(sync, 'complete')
+    assert.deepEqual(failures, [])
+    assert.deepEqual((await here.allDocs()).rows.map((row) => row.id), ['down', 'meanwhile', 'up'].map(id))
+  })
+}
+
+test('what a partition may not have is denied by itself', async () => {
+  const name = await shared()
+  await server.request('PUT', '/_users/org.couchdb.user:ann', { name: 'ann', type: 'user', password: 'pw', roles: [] })
+  await server.request('PUT', `/${name}/_security`, { members: { names: ['ann'] }, admins: { names: [] } })
+  const far = new PouchDB(`${server.host}/${name}/_partition/alice`, { auth: { username: 'ann', password: 'pw' } })
+  const here = local()
+  await here.bulkDocs([{ _id: 'alice:1' }, { _id: 'bob:note:1', forged: true }, { _id: '_design/x', views: {} }, { _id: 'alice:2' }])
+  const denied = []
+  const result = await here.replicate.to(far).on('denied', ({ id, name }) => denied.push(`${id} ${name}`))
+  assert.deepEqual(denied.sort(), ['_design/x forbidden', 'bob:note:1 forbidden'])
+  assert.equal(result.docs_written, 2)
+  assert.deepEqual((await far.allDocs()).rows.map((row) => row.id), ['alice:1', 'alice:2'])
+  assert.equal((await server.request('GET', `/${name}/bob:note:1`)).body.forged, undefined)
+})
+
+test('equally named partitions of two databases keep checkpoints apart', async () => {
+  const [one, two] = [await shared(), await shared()]
+  const here = local()
+  for (const name of [one, two]) {
+    const far = new PouchDB(`${server.url}/${name}/_partition/alice`)
+    await far.put({ _id: `alice:${name}` })
+    assert.equal((await here.replicate.from(far)).docs_written, 1)
+  }
+})
