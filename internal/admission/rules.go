@@ -23,7 +23,20 @@ type Options struct {
 	// Cloudant tells whether Cloudant's limits hold for design documents; nil:
 	// they do not.
 	Cloudant func() bool
+	// OwnerDesigns tells who may write design documents of partitions; nil:
+	// nobody.
+	OwnerDesigns func() Writers
 }
+
+// Writers says who may write the design documents that belong to partitions.
+type Writers string
+
+// The writers that there may be.
+const (
+	Nobody  Writers = "none"
+	Admins  Writers = "admins"  // administrators of the database
+	Members Writers = "members" // whoever may write to the partition
+)
 
 // Rules admits edits. It implements store.Admission and store.Validation.
 type Rules struct {
@@ -38,36 +51,31 @@ func New(o Options) *Rules {
 	if o.Cloudant == nil {
 		o.Cloudant = func() bool { return false }
 	}
+	if o.OwnerDesigns == nil {
+		o.OwnerDesigns = func() Writers { return Nobody }
+	}
 	return &Rules{o: o}
 }
 
 // Admit checks an edit and may change it: a user's password becomes its
 // verifier.
 func (r *Rules) Admit(ctx context.Context, d *store.Database, e *document.Edit, old func() (*store.Revision, error)) error {
-	isUsers := d.Name() == UsersDB
-	if !isUsers && !e.ID.IsDesign() {
-		return nil
-	}
-	if e.ID.IsDesign() {
+	switch {
+	case e.ID.IsDesign():
 		return r.admitDesign(ctx, d, e)
+	case e.ID.Designs(d.Partitioned()):
+		return r.admitOwnerDesign(ctx, d, e)
+	case d.Name() == UsersDB:
+		return r.admitUser(ctx, d, e, old)
 	}
-	return r.admitUser(ctx, d, e, old)
+	return nil
 }
 
 // admitDesign lets database administrators write design documents that are
 // well formed.
 func (r *Rules) admitDesign(ctx context.Context, d *store.Database, e *document.Edit) error {
-	if c := Caller(ctx); c != nil && !c.IsAdmin() {
-		s, err := r.Security(d)
-		if err != nil {
-			return err
-		}
-		if err := s.Check(c, auth.DatabaseAdmin); err != nil {
-			return err
-		}
-	}
-	if e.Deleted {
-		return nil
+	if err := r.requireAdmin(ctx, d); err != nil || e.Deleted {
+		return err
 	}
 	if err := checkDesign(e.Body, d.Partitioned()); err != nil {
 		return err
@@ -76,6 +84,48 @@ func (r *Rules) admitDesign(ctx context.Context, d *store.Database, e *document.
 		if err := checkCloudant(ctx, d, e.ID, e.Body); err != nil {
 			return err
 		}
+	}
+	return r.checkFunctions(ctx, e.Body)
+}
+
+// requireAdmin refuses callers who do not administer the database.
+func (r *Rules) requireAdmin(ctx context.Context, d *store.Database) error {
+	c := Caller(ctx)
+	if c == nil || c.IsAdmin() {
+		return nil
+	}
+	s, err := r.Security(d)
+	if err != nil {
+		return err
+	}
+	return s.Check(c, auth.DatabaseAdmin)
+}
+
+// errNoOwnerDesigns is what those get who write a design document of a partition
+// where there are to be none.
+var errNoOwnerDesigns = dberr.New(dberr.Forbidden, "forbidden", "Design documents of partitions are switched off.")
+
+// admitOwnerDesign lets those write design documents of partitions whom the
+// setting names. Administrators of the database may delete them whatever it says:
+// what was written while it said something else still holds.
+//
+// They are checked like those of an ordinary database, which a partition is to its
+// owner. Cloudant's limits are for partitioned design documents only.
+func (r *Rules) admitOwnerDesign(ctx context.Context, d *store.Database, e *document.Edit) error {
+	switch w := r.o.OwnerDesigns(); {
+	case w == Members || Caller(ctx) == nil:
+	case w == Admins || e.Deleted:
+		if err := r.requireAdmin(ctx, d); err != nil {
+			return err
+		}
+	default:
+		return errNoOwnerDesigns
+	}
+	if e.Deleted {
+		return nil
+	}
+	if err := checkDesign(e.Body, false); err != nil {
+		return err
 	}
 	return r.checkFunctions(ctx, e.Body)
 }

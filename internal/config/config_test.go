@@ -264,6 +264,11 @@ func TestCheckValue(t *testing.T) {
 			t.Errorf("%q: %v", value, err)
 		}
 	}
+	for value, good := range map[string]bool{"none": true, "admins": true, "members": true, "none, admins": false, "all": false} {
+		if err := CheckValue(Setting{"sectional", "owner_design_docs", value}); (err == nil) != good {
+			t.Errorf("%q: %v", value, err)
+		}
+	}
 	if err := CheckValue(Setting{"other", "limits", "x"}); err != nil {
 		t.Error(err)
 	}

@@ -50,10 +50,11 @@ func defaults() layer {
 			"max_revisions_number":   "1000",
 		},
 		"sectional": {
-			"keep_beaten": "600",
-			"view_wait":   "5",
-			"limits":      "couchdb",
-			"render":      "true",
+			"keep_beaten":       "600",
+			"view_wait":         "5",
+			"limits":            "couchdb",
+			"owner_design_docs": "none",
+			"render":            "true",
 		},
 		"ssl": {
 			"enable": "false",

@@ -81,11 +81,18 @@ func printable(s string) bool {
 	})
 }
 
+// values are what settings of our own can have.
+var values = map[Setting]string{
+	{Section: "sectional", Key: "limits"}:            "couchdb, cloudant",
+	{Section: "sectional", Key: "owner_design_docs"}: "none, admins, members",
+}
+
 // CheckValue refuses a value that a setting of our own can't have; a mistyped
 // limit must not look like one that is set.
 func CheckValue(s Setting) error {
-	if s.Section == "sectional" && s.Key == "limits" && s.Value != "couchdb" && s.Value != "cloudant" {
-		return dberr.New(dberr.Invalid, "bad_request", "`limits` is `couchdb` or `cloudant`.")
+	allowed, ours := values[Setting{Section: s.Section, Key: s.Key}]
+	if !ours || slices.Contains(strings.Split(allowed, ", "), s.Value) {
+		return nil
 	}
-	return nil
+	return invalid("`" + s.Key + "` is one of: " + allowed + ".")
 }

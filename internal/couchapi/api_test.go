@@ -57,6 +57,9 @@ func newTestAPI(t testing.TB, settings ...config.Setting) *testAPI {
 	rules := admission.New(admission.Options{Auth: who, Functions: scripts, Cloudant: func() bool {
 		limits, _ := c.Get("sectional", "limits")
 		return limits == "cloudant"
+	}, OwnerDesigns: func() admission.Writers {
+		who, _ := c.Get("sectional", "owner_design_docs")
+		return admission.Writers(who)
 	}})
 	views := view.New(viewjs.New(scripts))
 	indexes := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, views}})

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sectional/sectional/internal/config"
 )
 
 // fruit is the database of the recordings of partitions.
@@ -22,7 +24,7 @@ func (a *testAPI) fruit() {
 // status, and the answer: a list in short, an error as "error: reason", or
 // else as it is.
 func TestPartitionRules(t *testing.T) {
-	a := newTestAPI(t)
+	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "owner_design_docs", Value: "admins"})
 	a.fruit()
 	const (
 		colonless = "illegal_docid: Doc id must be of form partition:id"

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/sectional/sectional/internal/admission"
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/script"
 )
@@ -26,5 +27,13 @@ func openScripts(s *config.Snapshot, log *slog.Logger) (*script.Pool, error) {
 func cloudantLimits(c *config.Config) func() bool {
 	return config.Derive(c, func(s *config.Snapshot) bool {
 		return s.String("sectional", "limits", "couchdb") == "cloudant"
+	}).Value
+}
+
+// ownerDesigns tells whom [sectional] owner_design_docs lets write design documents
+// of partitions; a word that is none of its values lets nobody.
+func ownerDesigns(c *config.Config) func() admission.Writers {
+	return config.Derive(c, func(s *config.Snapshot) admission.Writers {
+		return admission.Writers(s.String("sectional", "owner_design_docs", "none"))
 	}).Value
 }

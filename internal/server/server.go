@@ -86,7 +86,7 @@ func (a *assembly) open(ctx context.Context) (err error) {
 	}
 	a.users = &admission.Users{}
 	who := auth.New(auth.Options{Config: a.config, Users: a.users, Log: a.log})
-	rules := admission.New(admission.Options{Auth: who, Functions: a.scripts, Cloudant: cloudantLimits(a.config)})
+	rules := admission.New(admission.Options{Auth: who, Functions: a.scripts, Cloudant: cloudantLimits(a.config), OwnerDesigns: ownerDesigns(a.config)})
 	views := view.New(viewjs.New(a.scripts))
 	a.indexes = index.New(index.Options{Kinds: kinds(views), Logger: a.log})
 	a.store, err = store.Open(ctx, a.engine, store.Options{

@@ -34,9 +34,14 @@ func (o *owners) get(p document.Partition) *owned {
 	return o.by[p]
 }
 
+// put remembers what an owner has defined; nil for nothing.
 func (o *owners) put(p document.Partition, d *owned) {
 	o.Lock()
 	defer o.Unlock()
+	if d == nil {
+		delete(o.by, p)
+		return
+	}
 	if o.by == nil {
 		o.by = map[document.Partition]*owned{}
 	}
@@ -88,7 +93,7 @@ func (d *Database) definitionsOf(ctx context.Context, p document.Partition) (o *
 		o, err = r.owned(p)
 		return err
 	})
-	if o != nil {
+	if err == nil {
 		d.owners.put(p, o)
 	}
 	return o, err

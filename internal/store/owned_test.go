@@ -60,6 +60,13 @@ func TestOwnersValidation(t *testing.T) {
 	}
 	m.take()
 	expect(write("carol:b", `{"every":1}`), "carol:_design/v wants mark", `carol:b 0:{"every":1} over -`, `b 0:{"every":1} over -`)
+
+	// A function that is gone refuses nothing, however long it was remembered.
+	e := document.Edit{ID: "carol:_design/v", Parent: rs[1].Rev, Deleted: true}
+	if rs, err = d.Whole().Write(t.Context(), []document.Edit{e}, WriteOptions{}); err != nil || rs[0].Err != nil {
+		t.Fatal(rs, err)
+	}
+	expect(write("carol:c", `{"every":1}`), "", `carol:c 0:{"every":1} over -`, `c 0:{"every":1} over -`, `carol:c 0:{"every":1} over -`)
 	w.check()
 }
 

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
@@ -145,6 +146,25 @@ func (w *write) validateBy(ctx context.Context, v Validation, by []*Revision, p 
 	for i, e := range asked {
 		if e.err = refusals[i]; e.err != nil {
 			e.open = false
+		}
+	}
+	if p != "" && slices.ContainsFunc(refusals, func(err error) bool { return err != nil }) {
+		return w.refusedBy(ctx, p, asked)
+	}
+	return nil
+}
+
+// refusedBy looks whether the owner's functions that refused edits are those of
+// now, which no commit will tell of a refused edit: what was asked may have been
+// remembered from before. If not, the edits are admitted again.
+func (w *write) refusedBy(ctx context.Context, p document.Partition, asked []*pendingEdit) error {
+	now, err := w.scope.db.definitionsOf(ctx, p)
+	if err != nil {
+		return err
+	}
+	for _, e := range asked {
+		if e.err != nil && e.owned.at() != now.at() {
+			e.err = errMoved
 		}
 	}
 	return nil
