@@ -1,8 +1,6 @@
 package pebblekv
 
 import (
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
 )
@@ -13,7 +11,7 @@ const checkEvery = 64
 
 // iterator walks a state without own writes.
 type iterator struct {
-	p       *pebble.Iterator
+	p       taken
 	s       *snapshot
 	reverse bool
 	placed  bool // the first move was made
@@ -98,4 +96,11 @@ func (it *iterator) Err() error {
 }
 
 // Close implements kv.Iterator.
-func (it *iterator) Close() error { return dberr.Wrap("pebblekv.Iterate", it.p.Close()) }
+func (it *iterator) Close() error {
+	p := it.p
+	if p.Iterator == nil {
+		return nil // twice, and it may be another's by now
+	}
+	it.p.Iterator = nil
+	return dberr.Wrap("pebblekv.Iterate", it.s.state.giveBack(p))
+}

@@ -5,8 +5,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
 )
@@ -71,7 +69,7 @@ func (s *snapshot) iterate(r kv.Range, o kv.IterOptions) (*iterator, error) {
 	if r.End != nil && bytes.Compare(r.Start, r.End) >= 0 {
 		r.End = r.Start // Pebble wants Start ≤ End
 	}
-	p, err := s.state.snap.NewIter(&pebble.IterOptions{LowerBound: r.Start, UpperBound: r.End})
+	p, err := s.state.walk(r.Start, r.End)
 	if err != nil {
 		return nil, dberr.Wrap("pebblekv.Iterate", err)
 	}

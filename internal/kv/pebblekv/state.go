@@ -11,10 +11,10 @@ import (
 // state is the database as one commit left it. It is shared by all that read
 // it and closes its Pebble snapshot when the last of them is done.
 type state struct {
-	snap   *pebble.Snapshot
-	n      uint64 // the last commit it holds
-	refs   atomic.Int64
-	points points
+	snap *pebble.Snapshot
+	n    uint64 // the last commit it holds
+	refs atomic.Int64
+	idle idle
 }
 
 func newState(snap *pebble.Snapshot, n uint64) *state {
@@ -38,7 +38,7 @@ func (s *state) tryAcquire() bool {
 
 func (s *state) release() {
 	if s.refs.Add(-1) == 0 {
-		s.points.forget()
+		s.idle.forget()
 		// A snapshot that is open once closes without error.
 		_ = s.snap.Close()
 	}
@@ -101,7 +101,7 @@ func (s *states) forget() {
 	applied.refs.Add(1) // as in begin
 	s.mu.Unlock()
 	for _, st := range []*state{durable, applied} {
-		st.points.forget()
+		st.idle.forget()
 		st.release()
 	}
 }
