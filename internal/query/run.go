@@ -80,6 +80,7 @@ func New(req *Request, scope store.Scope, w Waiter) *Query {
 func (q *Query) Run(ctx context.Context, sink Sink) error {
 	began := time.Now()
 	defer func() { q.stats.Took = time.Since(began) }()
+	defer func() { q.scan.end() }()
 	for !q.over {
 		var wait *index.Index
 		err := q.scope.View(ctx, func(r *store.Reader) (err error) {

@@ -24,7 +24,15 @@ type scan struct {
 	spans  []field.Span
 	shape  *shape
 	row    Row
+
+	// Rows of an index whose documents are read together.
+	entries []field.Entry
+	ids     []document.ID
+	docs    *store.Several // nil until it is needed
 }
+
+// together is how many documents are read at a time.
+const together = 64
 
 func (s *scan) init(req *Request) {
 	uses := func(name string) bool {
@@ -37,6 +45,14 @@ func (s *scan) init(req *Request) {
 }
 
 func (s *scan) begin(r *store.Reader, budget int) { s.reader, s.budget = r, budget }
+
+// end lets go of what was read.
+func (s *scan) end() {
+	if s.docs != nil {
+		s.docs.Release()
+		s.docs = nil
+	}
+}
 
 // enter makes ready for the rows of a branch.
 func (s *scan) enter(b *Branch) {
@@ -70,26 +86,77 @@ func (q *Query) readSpan(b *Branch, sink Sink) (stop bool, err error) {
 	if b.named == nil {
 		return q.readIDs(b, b.ids[n], sink)
 	}
-	for e, err := range field.Walk(q.scan.reader, b.Index(), b.ranges[n].Span, q.at.row, b.descending) {
+	s := &q.scan
+	s.entries = s.entries[:0]
+	for e, err := range field.Walk(s.reader, b.Index(), b.ranges[n].Span, q.at.row, b.descending) {
 		if err != nil {
 			return true, err
 		}
-		q.stand(e.Tuple, e.ID)
-		q.stats.Keys++
-		q.met(e.ID, e.Size)
-		q.scan.budget--
-		if stop, err := q.readRow(b, &e, sink); stop || err != nil {
+		if s.shape == nil {
+			e.Values = nil // they are lent until the next step
+		}
+		s.entries = append(s.entries, e)
+		s.budget--
+		if len(s.entries) < q.ahead() && s.budget > 0 {
+			continue
+		}
+		if stop, err := q.readRows(b, sink); stop || err != nil {
 			return true, err
 		}
-		if q.scan.budget <= 0 {
+		if s.budget <= 0 {
 			return true, nil
 		}
 	}
+	return q.readRows(b, sink)
+}
+
+// ahead is how many rows are gathered before their documents are read: as many
+// as will be returned if all of them match, so that none is read in vain.
+func (q *Query) ahead() int {
+	switch {
+	case q.scan.shape != nil: // the rows will do
+		return 1
+	case q.left < 0:
+		return together
+	}
+	return min(q.left, together) + min(q.skip, together)
+}
+
+// readRows looks at the rows gathered.
+func (q *Query) readRows(b *Branch, sink Sink) (stop bool, err error) {
+	s := &q.scan
+	several := len(s.entries) > 1
+	if several {
+		s.ids = s.ids[:0]
+		for i := range s.entries {
+			s.ids = append(s.ids, s.entries[i].ID)
+		}
+		if s.docs == nil {
+			s.docs = store.NewSeveral()
+		}
+		if err := s.docs.Read(s.reader, s.ids); err != nil {
+			return true, err
+		}
+	}
+	for i := range s.entries {
+		e := &s.entries[i]
+		q.stand(e.Tuple, e.ID)
+		q.stats.Keys++
+		q.met(e.ID, e.Size)
+		winner := func() (*store.Revision, error) { return s.reader.Winner(e.ID) }
+		if several {
+			winner = func() (*store.Revision, error) { return s.docs.Winner(i) }
+		}
+		if stop, err := q.readRow(b, e, winner, sink); stop || err != nil {
+			return true, err
+		}
+	}
+	s.entries = s.entries[:0]
 	return false, nil
 }
 
-// readRow looks at one row of an index.
-func (q *Query) readRow(b *Branch, e *field.Entry, sink Sink) (stop bool, err error) {
+// readRow looks at one row of an index, whose document winner reads.
+func (q *Query) readRow(b *Branch, e *field.Entry, winner func() (*store.Revision, error), sink Sink) (stop bool, err error) {
 	s := &q.scan
 	if !s.reader.Sees(e.ID) {
 		return false, nil
@@ -101,7 +168,7 @@ func (q *Query) readRow(b *Branch, e *field.Entry, sink Sink) (stop bool, err er
 		}
 		return q.found(&s.row, sink)
 	}
-	rev, err := s.reader.Winner(e.ID)
+	rev, err := winner()
 	if dberr.Is(err, dberr.NotFound) {
 		return false, nil
 	}

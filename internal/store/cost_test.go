@@ -84,6 +84,11 @@ var readings = []struct {
 	{"documents", 3 * 6, func(r *Reader) error { return drain(r.Docs(Span{}, true)) }},
 	{"documents from the end", 3 * 6, func(r *Reader) error { return drain(r.Docs(Span{Descending: true}, true)) }},
 	{"winners", 3 * 6, func(r *Reader) error { return drain(r.Winners(Span{})) }},
+	{"several", 2 * 3, func(r *Reader) error {
+		b := NewSeveral()
+		defer b.Release()
+		return b.Read(r, []document.ID{"p:later", "p:hot", "p:before"})
+	}},
 	{"ids", 3 * 6, func(r *Reader) error { return drain(r.Docs(Span{}, false)) }},
 	{"totals", 1, func(r *Reader) error { _, err := r.Totals(); return err }},
 	{"last sequence", 1, func(r *Reader) error { _, err := r.LastSeq(); return err }},

@@ -665,8 +665,44 @@ func (x *runner) compareSpans(r *Reader) error {
 		if err := differ(fmt.Sprintf("span %+v", sp), got, want); err != nil {
 			return err
 		}
-		if err := sameWinners(r, sp); err != nil {
+		if err := errors.Join(sameWinners(r, sp), x.sameSeveral(r)); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// sameSeveral holds Several to Winner, for ids in any order, some of them twice
+// and some of no document.
+func (x *runner) sameSeveral(r *Reader) error {
+	b := NewSeveral()
+	defer b.Release()
+	for range 2 { // the second time with what the first has left
+		ids := make([]document.ID, x.r.IntN(12))
+		for i := range ids {
+			ids[i] = document.ID(historyIDs[x.r.IntN(len(historyIDs))])
+			if x.r.Chance(6) {
+				ids[i] += "\x00"
+			}
+		}
+		if err := b.Read(r, ids); err != nil {
+			return err
+		}
+		for i, id := range ids {
+			got, errGot := b.Winner(i)
+			want, errWant := r.Winner(id)
+			if id.IsDesign() && !r.Sees(id) {
+				want, errWant = nil, errMissing // Winner shows them through a partition
+			}
+			if dberr.Is(errGot, dberr.NotFound) && dberr.Is(errWant, dberr.NotFound) {
+				continue
+			}
+			if err := errors.Join(errGot, errWant); err != nil {
+				return fmt.Errorf("%q among several: %w", id, err)
+			}
+			if g, w := fmt.Sprintf("%+v", *got), fmt.Sprintf("%+v", *want); g != w {
+				return fmt.Errorf("%q among several: %s, want %s", id, g, w)
+			}
 		}
 	}
 	return nil

@@ -109,7 +109,7 @@ type Entry struct {
 	Tuple []byte // the encoded values
 	// Values are the columns' values and behind them the included fields, as
 	// JSON; nil where the document has none. They are missing altogether
-	// unless Whole.
+	// unless Whole. Those of an entry that Walk gave are lent until its next step.
 	Values [][]byte
 	Whole  bool
 	Size   int // bytes of key and value
@@ -123,10 +123,11 @@ func (d *Def) Decode(key, value []byte) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	return d.entry(parts, value)
+	return d.entry(parts, value, nil)
 }
 
-func (d *Def) entry(parts []keyspace.Part, value []byte) (Entry, error) {
+// entry makes the entry of a row; values is the memory of its Values.
+func (d *Def) entry(parts []keyspace.Part, value []byte, values [][]byte) (Entry, error) {
 	e := Entry{ID: document.ID(parts[3].String()), Tuple: []byte(parts[2].String())}
 	if len(value) < 2 || value[0] != rowVersion {
 		return e, errRow
@@ -135,7 +136,7 @@ func (d *Def) entry(parts []keyspace.Part, value []byte) (Entry, error) {
 		return e, nil
 	}
 	rest := value[2:]
-	e.Values = make([][]byte, 0, len(d.Columns)+len(d.Include))
+	e.Values = slices.Grow(values[:0], len(d.Columns)+len(d.Include))
 	for range len(d.Columns) + len(d.Include) {
 		n, w := binary.Uvarint(rest)
 		if w <= 0 || uint64(len(rest)-w) < n {
@@ -193,15 +194,17 @@ func walk(r *store.Reader, d *Def, rg kv.Range, descending bool, yield func(Entr
 	}
 	defer it.Close()
 	var parts []keyspace.Part
+	var values [][]byte
 	for it.Next() {
 		if _, parts, err = keyspace.FieldRow.DecodeInto(parts[:0], it.Key()); err != nil {
 			return err
 		}
-		value, err := it.Value()
+		value, err := it.Lend()
 		if err != nil {
 			return err
 		}
-		e, err := d.entry(parts, value)
+		e, err := d.entry(parts, value, values)
+		values = e.Values
 		if err != nil {
 			return err
 		}
