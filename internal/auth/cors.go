@@ -30,7 +30,7 @@ var (
 		"x-couch-request-id", "x-couchdb-www-authenticate", "x-http-method-override", "x-requested-with",
 		"x-couchdb-vhost-path"}
 	corsExposed = []string{"content-type", "cache-control", "accept-ranges", "etag", "server",
-		"x-couch-request-id", "x-couch-update-newrev", "x-couchdb-body-time"}
+		"x-couch-request-id", "x-couch-update-newrev", "x-couchdb-body-time", "x-sectional-seq"}
 )
 
 // CORSPolicies are the rules for all hosts the server is known by.

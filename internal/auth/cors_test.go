@@ -23,7 +23,7 @@ func flat(a CORSAnswer) string {
 
 func TestCORS(t *testing.T) {
 	const exposed = "Expose-Headers: content-type, cache-control, accept-ranges, etag, server, x-couch-request-id, " +
-		"x-couch-update-newrev, x-couchdb-body-time"
+		"x-couch-update-newrev, x-couchdb-body-time, x-sectional-seq"
 	const methods = "Allow-Methods: CONNECT, COPY, DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, TRACE"
 	on := []config.Setting{{Section: "chttpd", Key: "enable_cors", Value: "true"},
 		{Section: "cors", Key: "origins", Value: "http://a.com, https://b.com"}}

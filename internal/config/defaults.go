@@ -52,6 +52,7 @@ func defaults() layer {
 		"sectional": {
 			"keep_beaten":       "600",
 			"view_wait":         "5",
+			"min_seq_wait":      "5",
 			"limits":            "couchdb",
 			"owner_design_docs": "none",
 			"render":            "true",

@@ -95,6 +95,9 @@ func (r *request) begin(status, length int) {
 	if h["Cache-Control"] == nil {
 		h["Cache-Control"] = mustRevalidate
 	}
+	if r.wrote > 0 && status < http.StatusBadRequest {
+		r.set(seqHeader, r.db.FormatSeq(r.wrote))
+	}
 	h["X-Couchdb-Body-Time"] = noTime
 	if r.bodyTime > 0 {
 		r.set("X-Couchdb-Body-Time", strconv.FormatInt(r.bodyTime.Milliseconds(), 10))

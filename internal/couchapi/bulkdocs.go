@@ -32,7 +32,7 @@ func bulkDocs(r *request) error {
 	if bulk.Atomic && b.refused() {
 		return r.build(http.StatusConflict, b.appendRefusal)
 	}
-	return r.build(http.StatusCreated, b.appendResults)
+	return r.build(http.StatusCreated, func(dst []byte) []byte { return b.appendResults(dst, r) })
 }
 
 func (r *request) parseBulk() (*couchwire.Bulk, error) {
@@ -98,6 +98,7 @@ func (b *batch) write(r *request) error {
 		}
 		for i := range results {
 			b.results[b.at[i]] = results[i]
+			r.wrote = max(r.wrote, results[i].Seq)
 		}
 	}
 	for _, i := range b.local {
@@ -119,7 +120,7 @@ func (b *batch) refused() bool {
 
 // appendResults appends the answer: a result for each document or, for
 // replicated ones, for each that was refused.
-func (b *batch) appendResults(dst []byte) []byte {
+func (b *batch) appendResults(dst []byte, r *request) []byte {
 	dst = append(dst, '[')
 	for i := range b.results {
 		res := &b.results[i]
@@ -130,7 +131,7 @@ func (b *batch) appendResults(dst []byte) []byte {
 			dst = append(dst, ',')
 		}
 		if res.Err == nil {
-			dst = appendWritten(dst, res.ID, res.Rev)
+			dst = r.appendWritten(dst, res.ID, res.Rev, res.Seq)
 			continue
 		}
 		var rev document.Rev

@@ -175,13 +175,14 @@ func (r *request) answerWrite(e *document.Edit, w written) error {
 	return r.answerWritten(e.ID, rev, w)
 }
 
-// storeEdit stores one edit.
+// storeEdit stores one edit and notes its sequence.
 func (r *request) storeEdit(e *document.Edit) (document.Rev, error) {
 	r.api.stats.docWrites.Add(1)
 	results, err := r.scope.Write(r.ctx(), []document.Edit{*e}, store.WriteOptions{})
 	if err != nil {
 		return document.Rev{}, err
 	}
+	r.wrote = max(r.wrote, results[0].Seq)
 	return results[0].Rev, results[0].Err
 }
 
@@ -191,7 +192,8 @@ func (r *request) answerWritten(id document.ID, rev document.Rev, w written) err
 	if v, _ := r.query.get("batch"); v == "ok" {
 		return r.build(http.StatusAccepted, func(b []byte) []byte {
 			b = append(b, `{"ok":true,"id":`...)
-			return append(appendString(b, string(id)), '}')
+			b = appendString(b, string(id))
+			return append(r.appendSeq(b, r.wrote), '}')
 		})
 	}
 	if w.etag {
@@ -202,15 +204,17 @@ func (r *request) answerWritten(id document.ID, rev document.Rev, w written) err
 	} else if w.location {
 		r.set("Location", r.place(string(id)))
 	}
-	return r.build(w.status, func(b []byte) []byte { return appendWritten(b, id, rev) })
+	return r.build(w.status, func(b []byte) []byte { return r.appendWritten(b, id, rev, r.wrote) })
 }
 
-func appendWritten(b []byte, id document.ID, rev document.Rev) []byte {
+// appendWritten appends the result of a write; q is its sequence, 0 for none.
+func (r *request) appendWritten(b []byte, id document.ID, rev document.Rev, q store.Seq) []byte {
 	b = append(b, `{"ok":true,"id":`...)
 	b = appendString(b, string(id))
 	b = append(b, `,"rev":"`...)
 	b = rev.AppendText(b)
-	return append(b, `"}`...)
+	b = r.appendSeq(append(b, '"'), q)
+	return append(b, '}')
 }
 
 // postDocument answers POST to a database: a document that may be without id.

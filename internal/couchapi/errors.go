@@ -142,7 +142,7 @@ func (r *request) challenge(reason string) int {
 // logFailure logs what the operator should know of: faults of ours, not the
 // client's, and not clients that went away.
 func (r *request) logFailure(status int, err error) {
-	if status < 500 || status == http.StatusNotImplemented || errors.Is(err, context.Canceled) {
+	if status < 500 || status == http.StatusNotImplemented || errors.Is(err, context.Canceled) || errors.Is(err, errNotSeen) {
 		return
 	}
 	level := slog.LevelError

@@ -178,5 +178,6 @@ func (r *request) writeDesign(e *document.Edit) error {
 	if err != nil {
 		return err
 	}
+	r.wrote = max(r.wrote, results[0].Seq)
 	return results[0].Err
 }

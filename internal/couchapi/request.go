@@ -39,9 +39,10 @@ type request struct {
 	status   int   // of the answer, 0 before it began
 	sent     int64 // bytes of the body
 	out      *stream
-	rewrites int // how often it was rewritten
+	rewrites int       // how often it was rewritten
+	wrote    store.Seq // the last sequence that the request's writes were given, 0 for none
 	id       [10]byte
-	values   [4]string // of the answer's headers that differ from request to request; see set
+	values   [5]string // of the answer's headers that differ from request to request; see set
 	used     int       // of values
 }
 

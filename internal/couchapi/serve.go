@@ -145,6 +145,9 @@ func (r *request) run() error {
 	if r.route.run == nil {
 		return notImplemented(r.route.missing)
 	}
+	if err := r.awaitSeq(); err != nil {
+		return err
+	}
 	return r.route.run(r)
 }
 

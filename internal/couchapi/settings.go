@@ -33,6 +33,8 @@ type settings struct {
 	// viewWait is how long a query waits for the new index of a view while the
 	// old one still answers.
 	viewWait time.Duration
+	// seqWait is how long a request waits for the sequence that min_seq names.
+	seqWait time.Duration
 }
 
 func readSettings(s *config.Snapshot) *settings {
@@ -51,6 +53,7 @@ func readSettings(s *config.Snapshot) *settings {
 		cors:           auth.ReadCORS(s),
 		cloudant:       s.String("sectional", "limits", "couchdb") == "cloudant",
 		viewWait:       s.Duration("sectional", "view_wait", time.Second, 5*time.Second),
+		seqWait:        s.Duration("sectional", "min_seq_wait", time.Second, 5*time.Second),
 		render:         s.Bool("sectional", "render", true),
 		changesTimeout: milliseconds(int(s.Int("chttpd", "changes_timeout", 60_000))),
 		server:         []string{"Sectional"},

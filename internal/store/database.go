@@ -186,7 +186,7 @@ type Seq uint64
 
 // FormatSeq gives the form that clients see: "N-opaque", where N is the
 // number and opaque holds the database's incarnation and the number again.
-func (d *Database) FormatSeq(q Seq) string { return string(d.AppendSeq(nil, q)) }
+func (d *Database) FormatSeq(q Seq) string { return string(d.AppendSeq(make([]byte, 0, 48), q)) }
 
 // AppendSeq appends FormatSeq's text to dst.
 func (d *Database) AppendSeq(dst []byte, q Seq) []byte {
@@ -204,25 +204,38 @@ var errSeq = dberr.New(dberr.Invalid, "bad_request", "Malformed sequence supplie
 // of another incarnation is 0: the reader begins again. Invalid for what can't
 // be a sequence.
 func (d *Database) ParseSeq(s string) (Seq, error) {
+	q, own, err := d.parseSeq(s)
+	if !own {
+		q = 0
+	}
+	return q, err
+}
+
+// OwnSeq reads a sequence of this incarnation, and reports whether it is one:
+// what another names will never be seen here.
+func (d *Database) OwnSeq(s string) (Seq, bool) {
+	q, own, _ := d.parseSeq(s)
+	return q, own
+}
+
+// parseSeq reads a sequence and tells whether it is of this incarnation.
+func (d *Database) parseSeq(s string) (q Seq, own bool, err error) {
 	if s == "" || s == "0" {
-		return 0, nil
+		return 0, true, nil
 	}
 	number, opaque, _ := strings.Cut(s, "-")
 	n, err := strconv.ParseUint(number, 10, 64)
 	if err != nil {
-		return 0, errSeq
+		return 0, false, errSeq
 	}
 	b, err := base64.RawURLEncoding.DecodeString(opaque)
 	if err != nil || len(b) == 0 {
-		return 0, errSeq
+		return 0, false, errSeq
 	}
 	u := unpacker{b: b}
-	incarnation, q := u.uint(), u.uint()
+	incarnation, again := u.uint(), u.uint()
 	if u.done() != nil {
-		return 0, errSeq
+		return 0, false, errSeq
 	}
-	if incarnation != d.incarnation || q != n {
-		return 0, nil
-	}
-	return Seq(q), nil
+	return Seq(n), incarnation == d.incarnation && again == n, nil
 }

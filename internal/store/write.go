@@ -21,6 +21,7 @@ type WriteOptions struct {
 type Result struct {
 	ID  document.ID
 	Rev document.Rev // the new revision; for a replicated edit also when Err is set
+	Seq Seq          // the document's place in the feed by that commit; 0 when Err is set
 	Err error        // why this edit was refused; nil when it is on disk
 }
 
@@ -106,6 +107,7 @@ type pendingEdit struct {
 	// validated tells that the validation functions were asked.
 	validated bool
 	rev       document.Rev
+	seq       Seq
 	err       error
 }
 
@@ -215,7 +217,7 @@ func apply(g *group, edits []*pendingEdit) error {
 		}
 		p, err := e.plan(g)
 		if err == nil && e.err == nil {
-			err = g.put(p)
+			err = e.put(g, p)
 		}
 		if err != nil {
 			return err
@@ -227,7 +229,7 @@ func apply(g *group, edits []*pendingEdit) error {
 // plan plans the edit in a group. A refusal becomes the edit's outcome; the
 // error is a fault of the storage.
 func (e *pendingEdit) plan(g *group) (*plan, error) {
-	e.err, e.rev = nil, document.Rev{} // what an earlier run of the closure left
+	e.err, e.rev, e.seq = nil, document.Rev{}, 0 // what an earlier run of the closure left
 	p, err := g.plan(e)
 	if p != nil {
 		e.rev = p.rev
@@ -236,6 +238,15 @@ func (e *pendingEdit) plan(g *group) (*plan, error) {
 		e.err, err = err, nil
 	}
 	return p, err
+}
+
+// put carries out the edit's plan and notes where the document stands then.
+func (e *pendingEdit) put(g *group, p *plan) error {
+	err := g.put(p)
+	if e.seq = p.doc.head.seq; p.doc.edits > 0 {
+		e.seq = p.doc.seq
+	}
+	return err
 }
 
 // applyAtomic plans all edits before the first row is written; a refusal of
@@ -266,7 +277,7 @@ func (w *write) applyAtomic(g *group) error {
 		return nil
 	}
 	for _, p := range plans {
-		if err := g.put(p); err != nil {
+		if err := p.edit.put(g, p); err != nil {
 			return err
 		}
 	}
@@ -290,7 +301,7 @@ func (w *write) moved() bool {
 func (w *write) results() []Result {
 	rs := make([]Result, len(w.edits))
 	for i, e := range w.edits {
-		rs[i] = Result{ID: e.ID, Rev: e.rev, Err: e.err}
+		rs[i] = Result{ID: e.ID, Rev: e.rev, Seq: e.seq, Err: e.err}
 		if e.Path != nil {
 			rs[i].Rev = e.Path[0]
 		}
