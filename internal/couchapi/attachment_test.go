@@ -279,3 +279,20 @@ func TestNamedPartsWin(t *testing.T) {
 	}
 	a.do("PUT", "/db/e", `{"_attachments":{"a":{"follows":true}}}`).want(400, `{"error":"bad_request","reason":"The bytes of attachment a are missing."}`)
 }
+
+// TestReplicatedAttachmentsKeepTheirGeneration puts a document as a replicator
+// does: its attachments were set when its history says, not now.
+func TestReplicatedAttachmentsKeepTheirGeneration(t *testing.T) {
+	a := newTestAPI(t)
+	a.do("PUT", "/db", "").want(201, "")
+	const history = `"_revisions":{"start":3,"ids":["cc","bb","aa"]}`
+	a.do("PUT", "/db/inline?new_edits=false", `{`+history+`,"_attachments":{"f":{"content_type":"text/x","revpos":2,"data":"YQ=="}}}`).want(201, "")
+	body := "--q\r\nContent-Type: application/json\r\n\r\n{" + history +
+		`,"_attachments":{"f":{"content_type":"text/x","revpos":2,"length":1,"follows":true}}}` + "\r\n--q\r\n\r\na\r\n--q--"
+	a.do("PUT", "/db/beside?new_edits=false", body, "Content-Type", `multipart/related; boundary="q"`).want(201, "")
+	for _, id := range []string{"inline", "beside"} {
+		if got := a.do("GET", "/db/"+id, "").want(200, "").Body; !strings.Contains(got, `"revpos":2`) {
+			t.Errorf("%s: %s", id, got)
+		}
+	}
+}

@@ -140,7 +140,7 @@ func (r *request) writeDocument(d *couchwire.Document, put bool) error {
 			return err
 		}
 	}
-	e := d.Edit(rev)
+	var e document.Edit
 	if v, _ := r.query.get("new_edits"); put && v == "false" {
 		if d.Path == nil && !rev.IsZero() {
 			d.Path = []document.Rev{rev}
@@ -148,6 +148,8 @@ func (r *request) writeDocument(d *couchwire.Document, put bool) error {
 		if e, err = d.Replicated(); err != nil {
 			return err
 		}
+	} else {
+		e = d.Edit(rev) // which makes the attachments new ones
 	}
 	return r.answerWrite(&e, written{etag: put, location: true})
 }
