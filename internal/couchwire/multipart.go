@@ -97,7 +97,7 @@ func WriteRelated(w io.Writer, boundary string, r *Revision, f Form, open Open) 
 		if !f.wanted(a) {
 			continue
 		}
-		if err := p.Part(attachmentHeaders(a)...); err != nil {
+		if err := p.Part(AttachmentHeaders(a)...); err != nil {
 			return err
 		}
 		if _, err := io.Copy(w, open(a)); err != nil {
@@ -107,11 +107,15 @@ func WriteRelated(w io.Writer, boundary string, r *Revision, f Form, open Open) 
 	return p.Close()
 }
 
-func attachmentHeaders(a *document.Attachment) []string {
+// AttachmentHeaders gives the headers of the part with the bytes of a: names and
+// values in turn. An encoded length below 0 is one that is not known.
+func AttachmentHeaders(a *document.Attachment) []string {
 	h := []string{
 		"Content-Disposition", "attachment; " + fileName(a.Name),
 		"Content-Type", a.ContentType,
-		"Content-Length", strconv.FormatInt(a.Encoded, 10),
+	}
+	if a.Encoded >= 0 {
+		h = append(h, "Content-Length", strconv.FormatInt(a.Encoded, 10))
 	}
 	if a.Encoding != "" {
 		h = append(h, "Content-Encoding", a.Encoding)

@@ -15,6 +15,7 @@
 package replicate
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -56,6 +57,9 @@ type Task struct {
 	// nobody. It must not block. Calls do not overlap.
 	Failed func(Failure)
 	Log    *slog.Logger // nil: no log
+
+	// pause waits between repetitions; nil: by the clock.
+	pause func(context.Context, time.Duration) error
 }
 
 // Address is where an endpoint is and how to get in.
@@ -107,11 +111,8 @@ type Failure struct {
 // Result is how a replication that ended by itself ended. AppendJSON gives what
 // _replicate answers.
 type Result struct {
-	NoChanges     bool        // nothing had to be carried over
+	NoChanges     bool        // the feed had nothing new
 	NoCheckpoints bool        // the task kept none
 	Checkpoint    *Checkpoint // nil: there is none, not even of earlier runs
 	Stats         Stats
-	// Whole tells that doc_ids chose the documents: the members of the run stand
-	// beside the history then, as old clients expect.
-	Whole bool
 }

@@ -2,19 +2,326 @@ package replicate
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+)
+
+const (
+	defaultBatch      = 500
+	defaultWorkers    = 4
+	defaultCheckpoint = 30 * time.Second
+	// openPerWorker bounds how many batches may be under way or done behind one
+	// that is not.
+	openPerWorker = 16
+	// lastWords is how long a run that ends early tries to leave a checkpoint.
+	lastWords = 2 * time.Second
 )
 
 // Run replicates until the target has what the source had (or until ctx ends,
 // for a continuous task). A later run goes on where the checkpoints say.
 //
 // Errors: *dberr.Error: NotFound `db_not_found` ("could not open URL/", which
-// _replicate answers with 500), Unauthorized or Forbidden `unauthorized`
-// ("unauthorized to access or create database URL/"), NotFound `not_found` for a
-// missing filter, Conflict `restarted` when a peer restarted or a database was
-// made anew (Run again), Invalid `bad_peer` for a peer that does not keep to the
-// protocol; *PeerError with what could not be had of a peer after all retries;
-// the context's. What was written up to the last checkpoint stays.
+// _replicate answers with 500), Unauthorized `unauthorized` ("unauthorized to
+// access or create database URL/"), Conflict `restarted` when a peer restarted
+// or a database was made anew (Run again); *PeerError with what could not be had
+// of a peer after all retries; the context's. What was written up to the last
+// checkpoint stays.
 func (t *Task) Run(ctx context.Context) (*Result, error) {
-	return nil, errors.New("not yet")
+	r := t.newRun()
+	if err := r.open(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.readLogs(ctx); err != nil {
+		return nil, err
+	}
+	err := r.work(ctx)
+	if err != nil && !dberr.Is(err, dberr.Conflict) && r.session.SessionID != "" {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+		defer cancel()
+		if e := r.checkpoint(last); e != nil {
+			r.log.Debug("no last checkpoint", "task", t.ID, "cause", e)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := r.checkpoint(ctx); err != nil {
+		return nil, err
+	}
+	return r.result(), nil
+}
+
+// run is one run of a task.
+type run struct {
+	task           *Task
+	source, target *peer
+	log            *slog.Logger
+	partitioned    bool // the target is
+
+	perDiff, perGet, perWrite *limit
+	noBulkGet                 atomic.Bool
+	pieces                    chan *piece // memory to use again
+
+	session              Session // of this run: its id and its beginning
+	earlier              []Session
+	start                Seq
+	sourceLog, targetLog *log
+	sourceTime           json.RawMessage // instance_start_time at the beginning
+	targetTime           json.RawMessage
+	order                *order
+	end                  Seq  // of the feed, where it told one; valid when whole
+	whole                bool // all work is done
+	saved                struct {
+		sync.Mutex
+		seq Seq         // of the last checkpoint
+		doc *Checkpoint // nil: none was written by this run
+	}
+	stats struct {
+		sync.Mutex
+		Stats
+	}
+}
+
+func (t *Task) newRun() *run {
+	pause := t.pause
+	if pause == nil {
+		pause = sleep
+	}
+	r := &run{task: t, source: newPeer(&t.Source, pause), target: newPeer(&t.Target, pause), log: t.Log,
+		perDiff: newLimit(t.batch()), perGet: newLimit(t.batch()), perWrite: newLimit(pieceBytes), pieces: make(chan *piece, 8)}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	r.noBulkGet.Store(t.NoBulkGet)
+	return r
+}
+
+func (t *Task) batch() int {
+	if t.Batch > 0 {
+		return t.Batch
+	}
+	return defaultBatch
+}
+
+func (t *Task) workers() int {
+	if t.Workers > 0 {
+		return t.Workers
+	}
+	return defaultWorkers
+}
+
+// count changes the figures and reports them.
+func (r *run) count(change func(*Stats)) {
+	r.stats.Lock()
+	defer r.stats.Unlock()
+	change(&r.stats.Stats)
+	if r.task.Report != nil {
+		r.task.Report(r.stats.Stats)
+	}
+}
+
+// fail tells of a revision that was not carried over. Those that the target
+// refused count in the figures too.
+func (r *run) fail(f Failure) {
+	f.Time = time.Now()
+	r.log.Debug("a revision was not carried over", "task", r.task.ID, "document", f.ID, "rev", f.Rev, "reading", f.Reading,
+		"code", f.Code, "reason", f.Reason)
+	r.count(func(s *Stats) {
+		if !f.Reading {
+			s.DocWriteFailures++
+		}
+		if r.task.Failed != nil {
+			r.task.Failed(f)
+		}
+	})
+}
+
+// refuse tells of revisions that the target can't have.
+func (r *run) refuse(id string, revs []string, code, reason string) {
+	for _, rev := range revs {
+		r.fail(Failure{ID: id, Rev: rev, Status: http.StatusBadRequest, Code: code, Reason: reason})
+	}
+}
+
+// info is what an endpoint tells of itself.
+type info struct {
+	UpdateSeq Seq             `json:"update_seq"`
+	Started   json.RawMessage `json:"instance_start_time"`
+	Props     struct {
+		Partitioned bool `json:"partitioned"`
+	} `json:"props"`
+}
+
+// open finds out whether both endpoints are there, and makes the target if it
+// is to be made.
+func (r *run) open(ctx context.Context) error {
+	source, err := r.info(ctx, r.source)
+	if err != nil {
+		return err
+	}
+	if r.task.CreateTarget {
+		c := &call{method: http.MethodPut, path: query("", r.task.CreateParams)}
+		err := r.target.ask(ctx, c, taken)
+		var e *PeerError
+		if err != nil && (!errors.As(err, &e) || e.Status < 400 || e.again) {
+			return err
+		}
+		if err != nil && e.Status != http.StatusPreconditionFailed && e.Status != http.StatusUnauthorized && e.Status != http.StatusForbidden {
+			return err
+		}
+		// Who may not make it may still write to it, if it is there.
+	}
+	target, err := r.info(ctx, r.target)
+	if err != nil {
+		return err
+	}
+	r.sourceTime, r.targetTime = source.Started, target.Started
+	r.partitioned = target.Props.Partitioned
+	r.count(func(s *Stats) { s.SourceSeq = source.UpdateSeq })
+	return nil
+}
+
+func (r *run) info(ctx context.Context, p *peer) (*info, error) {
+	i := &info{}
+	err := p.json(ctx, &call{method: http.MethodGet}, i)
+	var e *PeerError
+	if !errors.As(err, &e) {
+		return i, err
+	}
+	switch e.Status {
+	case http.StatusNotFound:
+		return nil, &dberr.Error{Kind: dberr.NotFound, Code: "db_not_found", Reason: "could not open " + p.shown(), Cause: err}
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return nil, &dberr.Error{Kind: dberr.Unauthorized, Code: "unauthorized",
+			Reason: "unauthorized to access or create database " + p.shown(), Cause: err}
+	}
+	return nil, err
+}
+
+// readLogs finds the place to begin at.
+func (r *run) readLogs(ctx context.Context) (err error) {
+	if !r.task.NoCheckpoints {
+		if r.sourceLog, err = r.task.readLog(ctx, r.source); err != nil {
+			return err
+		}
+		if r.targetLog, err = r.task.readLog(ctx, r.target); err != nil {
+			return err
+		}
+		r.start, r.earlier = common(r.sourceLog, r.targetLog)
+	}
+	if r.start == nil {
+		r.start = seqOf(r.task.SinceSeq)
+	}
+	var id [16]byte
+	rand.Read(id[:]) // never fails
+	r.session = Session{SessionID: hex.EncodeToString(id[:]), StartTime: httpTime(), StartLastSeq: r.start}
+	r.saved.seq = r.start
+	r.order = newOrder(r.start, r.task.workers()*openPerWorker)
+	r.count(func(s *Stats) { s.CheckpointedSource, s.ThroughSeq = r.start, r.start })
+	return nil
+}
+
+// work reads the feed and carries its batches over, with a checkpoint now and
+// then, until the feed has ended and everything is carried over.
+func (r *run) work(ctx context.Context) error {
+	g := newGroup(ctx)
+	pieces, batches, ended := make(chan []row), make(chan *batch), make(chan struct{})
+	g.start(func(ctx context.Context) error {
+		defer close(pieces)
+		f := &feed{task: r.task, peer: r.source, since: r.start, ended: r.feedEnded, give: func(rows []row) error {
+			select {
+			case pieces <- rows:
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}}
+		return f.run(ctx)
+	})
+	g.start(func(ctx context.Context) error { return gather(ctx, pieces, batches, r.task.batch(), r.order) })
+	var working sync.WaitGroup
+	for range r.task.workers() {
+		working.Add(1)
+		g.start(func(ctx context.Context) error {
+			defer working.Done()
+			for b := range batches {
+				if err := r.carry(ctx, b); err != nil {
+					return err
+				}
+				r.order.finish(b)
+				r.count(func(s *Stats) { s.ThroughSeq = r.order.through() })
+			}
+			return nil
+		})
+	}
+	g.start(func(context.Context) error {
+		working.Wait()
+		close(ended)
+		return nil
+	})
+	g.start(func(ctx context.Context) error { return r.checkpoints(ctx, ended) })
+	err := g.wait()
+	r.whole = err == nil
+	return err
+}
+
+// feedEnded notes the end of the feed.
+func (r *run) feedEnded(at Seq) {
+	r.end = at
+	r.count(func(s *Stats) { s.SourceSeq = at })
+}
+
+// result is how a run that ended by itself ended.
+func (r *run) result() *Result {
+	r.saved.Lock()
+	defer r.saved.Unlock()
+	result := &Result{NoCheckpoints: r.task.NoCheckpoints, Checkpoint: r.saved.doc}
+	r.stats.Lock()
+	result.Stats = r.stats.Stats
+	r.stats.Unlock()
+	if r.saved.doc == nil && !r.task.NoCheckpoints {
+		result.NoChanges = true
+		if len(r.earlier) > 0 {
+			result.Checkpoint = &r.targetLog.whole
+		}
+	}
+	return result
+}
+
+// group runs goroutines of which the first error ends the others.
+type group struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	done   sync.WaitGroup
+}
+
+func newGroup(ctx context.Context) *group {
+	g := &group{}
+	g.ctx, g.cancel = context.WithCancelCause(ctx)
+	return g
+}
+
+func (g *group) start(f func(context.Context) error) {
+	g.done.Go(func() {
+		if err := f(g.ctx); err != nil {
+			g.cancel(err)
+		}
+	})
+}
+
+// wait waits for all of them and gives the first error.
+func (g *group) wait() error {
+	g.done.Wait()
+	err := context.Cause(g.ctx)
+	g.cancel(nil)
+	return err
 }

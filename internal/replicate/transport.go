@@ -2,6 +2,7 @@ package replicate
 
 import (
 	"crypto/tls"
+	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -9,30 +10,34 @@ import (
 
 // TransportOptions are how a peer on the network is reached.
 type TransportOptions struct {
-	Proxy       *url.URL    // http, https or socks5, with its credentials; nil: none, whatever the environment says
-	TLS         *tls.Config // nil: the system's authorities
-	Connections int         // to one peer at once; 0: 20
-	Timeout     time.Duration
+	Proxy       *url.URL      // http, https or socks5, with its credentials; nil: none, whatever the environment says
+	TLS         *tls.Config   // nil: the system's authorities
+	Connections int           // to one peer at once; 0: 20
+	Timeout     time.Duration // to connect; 0: 30 s
 }
 
 // NewTransport makes the http.RoundTripper to a peer on the network. Tasks may
 // share it; its owner closes its idle connections.
 func NewTransport(o TransportOptions) *http.Transport {
-	return &http.Transport{}
+	if o.Connections <= 0 {
+		o.Connections = defaultConnections
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
+	}
+	t := &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: o.Timeout, KeepAlive: 15 * time.Second}).DialContext,
+		TLSClientConfig:     o.TLS,
+		TLSHandshakeTimeout: o.Timeout,
+		// One more than there are requests at once: the feed is not counted
+		// among them.
+		MaxIdleConnsPerHost: o.Connections + 1,
+		IdleConnTimeout:     time.Minute,
+		WriteBufferSize:     32 << 10,
+		ReadBufferSize:      32 << 10,
+	}
+	if o.Proxy != nil {
+		t.Proxy = http.ProxyURL(o.Proxy)
+	}
+	return t
 }
-
-// PeerError is a request that a peer did not answer well, however often it was
-// asked.
-type PeerError struct {
-	Method, URL string // URL without credentials
-	Status      int    // 0: there was no answer
-	Code        string // the peer's word; "" when it gave none
-	Reason      string
-	Cause       error // when there was no whole answer
-}
-
-// Error implements error.
-func (e *PeerError) Error() string { return e.Method + " " + e.URL + ": " + e.Reason }
-
-// Unwrap gives the cause.
-func (e *PeerError) Unwrap() error { return e.Cause }

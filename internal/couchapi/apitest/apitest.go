@@ -1,0 +1,129 @@
+// Package apitest owns the server that tests outside of couchapi talk to: the
+// HTTP surface over a real store, on the model engine in memory, with the
+// administrator adm:pass. At the end of the test the store is checked.
+//
+// It must not know what is tested. Begin reading at New.
+package apitest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sectional/sectional/internal/admission"
+	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/index/view"
+	"github.com/sectional/sectional/internal/index/view/viewjs"
+	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/script"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// Main is the TestMain of packages that use New: it lets the test binary be a
+// child that runs design functions.
+func Main(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "script-child" {
+		if err := script.Child(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// Server is a server without a listener.
+type Server struct {
+	*couchapi.API
+	Store  *store.Store
+	Config *config.Config
+	t      testing.TB
+}
+
+// New makes a server with the given settings. It ends with the test.
+func New(t testing.TB, settings ...config.Setting) *Server {
+	t.Helper()
+	settings = append([]config.Setting{
+		{Section: "chttpd_auth", Key: "iterations", Value: "1"},
+		{Section: "chttpd_auth", Key: "secret", Value: "tell nobody"},
+	}, settings...)
+	c, err := config.Open(config.Options{Overrides: settings, Local: filepath.Join(t.TempDir(), "local.ini")})
+	must(t, err)
+	_, err = auth.SetAdmin(c, "adm", "pass")
+	must(t, err)
+	e := kvtest.NewModel(kvtest.ModelOptions{})
+	users := &admission.Users{}
+	who := auth.New(auth.Options{Config: c, Users: users})
+	scripts, err := script.New(script.Options{Limits: script.Limits{Time: 5 * time.Second}})
+	must(t, err)
+	rules := admission.New(admission.Options{Auth: who, Functions: scripts, Cloudant: func() bool { return false }})
+	views := view.New(viewjs.New(scripts))
+	indexes := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, views}})
+	s, err := store.Open(context.Background(), e, store.Options{Admission: rules, Indexer: indexes, Idle: true})
+	must(t, err)
+	must(t, indexes.Start(context.Background(), s))
+	users.Use(s)
+	done := make(chan struct{})
+	a := couchapi.New(couchapi.Options{Store: s, Auth: who, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Version: "test", Done: done})
+	must(t, a.MakeSystemDatabases(context.Background()))
+	t.Cleanup(func() {
+		close(done)
+		a.Wait()
+		users.Close()
+		indexes.Close()
+		if err := s.Check(context.Background()); err != nil {
+			t.Errorf("the store is not sound at the end: %v", err)
+		}
+		must(t, s.Close())
+		must(t, scripts.Close())
+		must(t, e.Close())
+	})
+	return &Server{API: a, Store: s, Config: c, t: t}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Do sends a request as the administrator and gives the answer. A body is JSON
+// unless header, names and values in turn, says otherwise.
+func (s *Server) Do(method, target, body string, header ...string) *httptest.ResponseRecorder {
+	s.t.Helper()
+	var from io.Reader = http.NoBody
+	if body != "" {
+		from = strings.NewReader(body)
+	}
+	r := httptest.NewRequest(method, target, from)
+	r.SetBasicAuth("adm", "pass")
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+// OK is Do for requests that have to succeed; it gives the body.
+func (s *Server) OK(method, target, body string, header ...string) string {
+	s.t.Helper()
+	w := s.Do(method, target, body, header...)
+	if w.Code < 200 || w.Code > 299 {
+		s.t.Fatalf("%s %s: %d %s", method, target, w.Code, w.Body)
+	}
+	return w.Body.String()
+}

@@ -1,0 +1,116 @@
+package replicate
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// The waits between repetitions double from the shortest to the longest.
+const (
+	shortestWait = 250 * time.Millisecond
+	longestWait  = 30 * time.Second
+	longestHold  = 5 * time.Minute // whatever Retry-After says
+)
+
+// backoff gives the wait before the n-th repetition, n from 1 up: half of it is
+// chance, so that many tasks do not knock together.
+func backoff(n int) time.Duration {
+	d := min(shortestWait<<min(n-1, 20), longestWait)
+	return d/2 + rand.N(d/2)
+}
+
+// retryAfter reads the header: seconds, or a date. 0: it says nothing. Only the
+// date depends on clocks, and only within the longest hold.
+func retryAfter(header string, now time.Time) time.Duration {
+	if header == "" {
+		return 0
+	}
+	if n, err := strconv.Atoi(header); err == nil {
+		return time.Duration(max(0, min(n, int(longestHold/time.Second)))) * time.Second
+	}
+	if at, err := http.ParseTime(header); err == nil {
+		return max(0, min(at.Sub(now), longestHold))
+	}
+	return 0
+}
+
+// sleep waits, by the monotonic clock.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// holdUntil lets all calls to the peer wait for d from now on.
+func (p *peer) holdUntil(d time.Duration) {
+	p.hold.Lock()
+	defer p.hold.Unlock()
+	if until := time.Now().Add(d); until.After(p.hold.until) {
+		p.hold.until = until
+	}
+}
+
+// held waits for as long as the peer is not to be asked.
+func (p *peer) held(ctx context.Context) error {
+	p.hold.Lock()
+	d := time.Until(p.hold.until)
+	p.hold.Unlock()
+	if d <= 0 {
+		return nil
+	}
+	return p.pause(ctx, d)
+}
+
+// watch notices silence: that a peer is waited for and nothing moves.
+type watch struct {
+	timer *time.Timer
+	limit time.Duration
+}
+
+var errSilence = errors.New("nothing came for too long")
+
+func newWatch(limit time.Duration, silent func()) *watch {
+	return &watch{timer: time.AfterFunc(limit, silent), limit: limit}
+}
+
+// wait begins to count: the peer is waited for.
+func (w *watch) wait() { w.timer.Reset(w.limit) }
+
+// rest ends that.
+func (w *watch) rest() { w.timer.Stop() }
+
+// watched is the body of an answer: only while it is read is the peer waited
+// for, however long the reader takes between.
+type watched struct {
+	from io.Reader
+	w    *watch
+}
+
+func (b *watched) Read(p []byte) (int, error) {
+	b.w.wait()
+	defer b.w.rest()
+	return b.from.Read(p)
+}
+
+// sent is the body of a request: while it is produced the peer is not waited
+// for.
+type sent struct {
+	from io.Reader
+	w    *watch
+}
+
+func (b *sent) Read(p []byte) (int, error) {
+	b.w.rest()
+	defer b.w.wait()
+	return b.from.Read(p)
+}
