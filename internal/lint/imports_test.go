@@ -78,7 +78,7 @@ func narrow() map[string][]string {
 	return map[string][]string{
 		"net/http": {"internal/couchapi", "internal/server", "internal/replicate", "internal/couchapi/apitest"},
 		module + "/internal/kv": {"internal/store", "internal/server", "internal/kv/pebblekv", "internal/kv/kvtest",
-			"internal/index", "internal/index/field", "internal/index/view", "internal/index/indextest"},
+			"internal/index", "internal/index/field", "internal/index/view", "internal/index/indextest", "internal/couchapi/apitest"},
 		module + "/internal/kv/pebblekv":   {"internal/server"},
 		"github.com/cockroachdb/pebble/v2": {"internal/kv/pebblekv", "bench"},
 	}

@@ -93,7 +93,7 @@ func (r *run) alone(ctx context.Context, u unit) error {
 		}
 		if of.wait > 0 || of.Status == http.StatusTooManyRequests {
 			r.target.holdUntil(max(of.wait, backoff(attempt)))
-		} else if err := r.target.pause(ctx, backoff(attempt)); err != nil {
+		} else if err := sleep(ctx, backoff(attempt)); err != nil {
 			return err
 		}
 		attempt++

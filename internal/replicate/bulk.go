@@ -181,7 +181,7 @@ func (r *run) write(ctx context.Context, p *piece) (redo []unit, err error) {
 			f := again.failure
 			return nil, &PeerError{Method: http.MethodPost, URL: r.target.base + "/_bulk_docs", Code: f.Code, Reason: f.Reason}
 		}
-		if err := r.target.pause(ctx, backoff(attempt)); err != nil {
+		if err := sleep(ctx, backoff(attempt)); err != nil {
 			return nil, err
 		}
 		p = again.piece

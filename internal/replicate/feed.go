@@ -88,7 +88,7 @@ func (f *feed) run(ctx context.Context) error {
 		}
 		// A continuous feed has ended in good order: the source stopped, or has a
 		// limit to such feeds. The next begins where it ended, not too soon.
-		if err := f.peer.pause(ctx, backoff(1)); err != nil {
+		if err := sleep(ctx, backoff(1)); err != nil {
 			return err
 		}
 	}

@@ -68,7 +68,7 @@ func (p *peer) held(ctx context.Context) error {
 	if d <= 0 {
 		return nil
 	}
-	return p.pause(ctx, d)
+	return sleep(ctx, d)
 }
 
 // watch notices silence: that a peer is waited for and nothing moves.

@@ -28,15 +28,14 @@ type peer struct {
 	timeout time.Duration
 	retries int
 	slots   chan struct{}
-	pause   func(context.Context, time.Duration) error
 	hold    struct { // a peer that asks not to be asked
 		sync.Mutex
 		until time.Time
 	}
 }
 
-func newPeer(a *Address, pause func(context.Context, time.Duration) error) *peer {
-	p := &peer{base: strings.TrimRight(a.URL, "/"), header: a.Header.Clone(), timeout: a.Timeout, retries: a.Retries, pause: pause}
+func newPeer(a *Address) *peer {
+	p := &peer{base: strings.TrimRight(a.URL, "/"), header: a.Header.Clone(), timeout: a.Timeout, retries: a.Retries}
 	if p.header == nil {
 		p.header = http.Header{}
 	}
@@ -158,7 +157,7 @@ func (p *peer) ask(ctx context.Context, c *call, read func(*answer) error) error
 		if attempts++; attempts > p.retries {
 			return err
 		}
-		if err := p.pause(ctx, backoff(attempts)); err != nil {
+		if err := sleep(ctx, backoff(attempts)); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,6 @@
 package replicate
 
 import (
-	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -57,9 +56,6 @@ type Task struct {
 	// nobody. It must not block. Calls do not overlap.
 	Failed func(Failure)
 	Log    *slog.Logger // nil: no log
-
-	// pause waits between repetitions; nil: by the clock.
-	pause func(context.Context, time.Duration) error
 }
 
 // Address is where an endpoint is and how to get in.

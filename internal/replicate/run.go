@@ -92,11 +92,7 @@ type run struct {
 }
 
 func (t *Task) newRun() *run {
-	pause := t.pause
-	if pause == nil {
-		pause = sleep
-	}
-	r := &run{task: t, source: newPeer(&t.Source, pause), target: newPeer(&t.Target, pause), log: t.Log,
+	r := &run{task: t, source: newPeer(&t.Source), target: newPeer(&t.Target), log: t.Log,
 		perDiff: newLimit(t.batch()), perGet: newLimit(t.batch()), perWrite: newLimit(pieceBytes), pieces: make(chan *piece, 8)}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)

@@ -25,6 +25,7 @@ import (
 	"github.com/sectional/sectional/internal/index/field"
 	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/index/view/viewjs"
+	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/script"
 	"github.com/sectional/sectional/internal/store"
@@ -54,6 +55,12 @@ type Server struct {
 // New makes a server with the given settings. It ends with the test.
 func New(t testing.TB, settings ...config.Setting) *Server {
 	t.Helper()
+	return On(t, kvtest.NewModel(kvtest.ModelOptions{}), settings...)
+}
+
+// On is New over another engine, which is closed with the server.
+func On(t testing.TB, e kv.Engine, settings ...config.Setting) *Server {
+	t.Helper()
 	settings = append([]config.Setting{
 		{Section: "chttpd_auth", Key: "iterations", Value: "1"},
 		{Section: "chttpd_auth", Key: "secret", Value: "tell nobody"},
@@ -62,7 +69,6 @@ func New(t testing.TB, settings ...config.Setting) *Server {
 	must(t, err)
 	_, err = auth.SetAdmin(c, "adm", "pass")
 	must(t, err)
-	e := kvtest.NewModel(kvtest.ModelOptions{})
 	users := &admission.Users{}
 	who := auth.New(auth.Options{Config: c, Users: users})
 	scripts, err := script.New(script.Options{Limits: script.Limits{Time: 5 * time.Second}})
