@@ -72,7 +72,7 @@ func (e targetError) Unwrap() error { return e.PeerError }
 func (r *run) alone(ctx context.Context, u unit) error {
 	since := u.w.ancestors
 	inline := false
-	for attempt := 1; ; {
+	for n := (patience{}); ; {
 		err := r.aloneOnce(ctx, u, since, inline)
 		var of targetError
 		switch {
@@ -80,23 +80,22 @@ func (r *run) alone(ctx context.Context, u unit) error {
 			return nil
 		case errors.Is(err, errGet) && !inline:
 			inline = true
-			continue
-		case errors.Is(err, errStub):
-			if since == nil {
-				r.fail(Failure{ID: u.w.id, Rev: u.rev, Status: http.StatusPreconditionFailed, Code: "missing_stub", Reason: err.Error()})
-				return nil
-			}
+		case errors.Is(err, errStub) && since != nil:
 			since = nil
-			continue
-		case !errors.As(err, &of) || !of.again || attempt > r.target.retries:
+		case errors.Is(err, errStub):
+			r.fail(Failure{ID: u.w.id, Rev: u.rev, Status: http.StatusPreconditionFailed, Code: "missing_stub", Reason: err.Error()})
+			return nil
+		case !errors.As(err, &of) || !of.again:
 			return err
+		case of.Code == unknownError && n.attempts > 0:
+			r.count(func(s *Stats) { s.DocsRead++ })
+			r.fail(failureOf(u, of.PeerError))
+			return nil
+		default:
+			if err := n.next(ctx, r.target, of.PeerError); err != nil {
+				return err
+			}
 		}
-		if of.wait > 0 || of.Status == http.StatusTooManyRequests {
-			r.target.holdUntil(max(of.wait, backoff(attempt)))
-		} else if err := sleep(ctx, backoff(attempt)); err != nil {
-			return err
-		}
-		attempt++
 	}
 }
 
@@ -218,12 +217,7 @@ func (r *run) document(ctx context.Context, raw []byte, w *wanted, whole bool) e
 		return stop{errGet}
 	}
 	c := &call{method: http.MethodPut, path: "/" + escape(w.id) + "?new_edits=false", body: func() []byte { return raw }}
-	err = r.target.ask(ctx, c, taken)
-	var e *PeerError
-	if errors.As(err, &e) && e.again {
-		return stop{err} // it was asked often enough
-	}
-	return r.wrote(ctx, w, v.rev, err)
+	return r.wrote(ctx, w, v.rev, r.target.once(ctx, c, &answer{}, taken))
 }
 
 // taken reads the answer to a write, which says nothing new.

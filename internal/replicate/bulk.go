@@ -162,7 +162,7 @@ func (b *bulk) end(ctx context.Context) ([]unit, error) {
 // write stores a piece. Documents that the target refuses for good are
 // failures; what it could not do at the moment is asked of it again.
 func (r *run) write(ctx context.Context, p *piece) (redo []unit, err error) {
-	for attempt := 1; ; attempt++ {
+	for n := (patience{}); ; {
 		refused, err := r.bulkDocs(ctx, p)
 		var e *PeerError
 		if errors.As(err, &e) && perDocument(e) {
@@ -172,16 +172,12 @@ func (r *run) write(ctx context.Context, p *piece) (redo []unit, err error) {
 			return nil, err
 		}
 		r.perWrite.grow()
-		again, redone := r.settle(p, refused)
+		again, redone := r.settle(p, refused, n.attempts > 0)
 		redo = append(redo, redone...)
 		if again == nil {
 			return redo, nil
 		}
-		if attempt > r.target.retries {
-			f := again.failure
-			return nil, &PeerError{Method: http.MethodPost, URL: r.target.base + "/_bulk_docs", Code: f.Code, Reason: f.Reason}
-		}
-		if err := sleep(ctx, backoff(attempt)); err != nil {
+		if err := n.next(ctx, r.target, again.why); err != nil {
 			return nil, err
 		}
 		p = again.piece
@@ -259,12 +255,13 @@ func (r *run) bulkDocs(ctx context.Context, p *piece) (refused []refusal, err er
 
 // repetition is a piece of what has to be written once more, and why.
 type repetition struct {
-	piece   *piece
-	failure Failure
+	piece *piece
+	why   *PeerError
 }
 
-// settle counts what became of a piece.
-func (r *run) settle(p *piece, refused []refusal) (again *repetition, redo []unit) {
+// settle counts what became of a piece, which is sent for the first time or
+// again.
+func (r *run) settle(p *piece, refused []refusal, repeated bool) (again *repetition, redo []unit) {
 	verdict := map[int]*refusal{}
 	for i := range refused {
 		f := &refused[i]
@@ -291,9 +288,10 @@ func (r *run) settle(p *piece, refused []refusal) (again *repetition, redo []uni
 		case f == nil:
 		case f.Error == "missing_stub":
 			redo = append(redo, u)
-		case passing(f.Error):
+		case passing(f.Error, repeated):
 			if again == nil {
-				again = &repetition{failure: Failure{Code: f.Error, Reason: textOf(f.Reason)}}
+				again = &repetition{why: &PeerError{Method: http.MethodPost, URL: r.target.base + "/_bulk_docs", Status: http.StatusCreated,
+					Code: f.Error, Reason: textOf(f.Reason)}}
 			}
 		default:
 			r.count(func(s *Stats) { s.DocsRead++ })
@@ -301,19 +299,25 @@ func (r *run) settle(p *piece, refused []refusal) (again *repetition, redo []uni
 		}
 	}
 	if again != nil {
-		again.piece = p.some(func(i int) bool { return verdict[i] != nil && passing(verdict[i].Error) })
+		again.piece = p.some(func(i int) bool { return verdict[i] != nil && passing(verdict[i].Error, repeated) })
 	}
 	return again, redo
 }
 
 // passing tells whether an error of a single document is the target's and may
 // pass. All others are for good: a validation function may call them what it
-// likes.
-func passing(code string) bool {
+// likes. What CouchDB has no word for may be either, and gets one more chance.
+func passing(code string, repeated bool) bool {
 	switch code {
-	case "internal_server_error", "unknown_error", "timeout", "write_quorum_not_met", "nodedown", "no_majority",
-		"service_unavailable", "too_many_requests", "unknown_outcome", "error":
+	case "internal_server_error", "timeout", "write_quorum_not_met", "nodedown", "no_majority", "service_unavailable",
+		"too_many_requests", "unknown_outcome":
 		return true
+	case unknownError:
+		return !repeated
 	}
 	return false
 }
+
+// unknownError is CouchDB's word for what it has no word for: crashes, and
+// whatever a validation function threw.
+const unknownError = "unknown_error"

@@ -24,6 +24,26 @@ func backoff(n int) time.Duration {
 	return d/2 + rand.N(d/2)
 }
 
+// patience counts how often a peer was asked for one thing.
+type patience struct{ attempts, waits int }
+
+// next waits before the peer is asked again after e. It gives e itself when the
+// peer was asked often enough, and else the context's error.
+func (n *patience) next(ctx context.Context, p *peer, e *PeerError) error {
+	if e.Status == http.StatusTooManyRequests || e.wait > 0 {
+		// A peer that says so is well, only busy: it may say so more often.
+		if n.waits++; n.waits > 4*max(p.retries, 1) {
+			return e
+		}
+		p.holdUntil(max(e.wait, backoff(n.waits+1)))
+		return p.held(ctx)
+	}
+	if n.attempts++; n.attempts > p.retries {
+		return e
+	}
+	return sleep(ctx, backoff(n.attempts))
+}
+
 // retryAfter reads the header: seconds, or a date. 0: it says nothing. Only the
 // date depends on clocks, and only within the longest hold.
 func retryAfter(header string, now time.Time) time.Duration {

@@ -128,7 +128,7 @@ func (s stop) Unwrap() error { return s.error }
 // taken for a broken answer, and the peer is asked again, unless it is a stop.
 // Errors: *PeerError, what stop held, the context's.
 func (p *peer) ask(ctx context.Context, c *call, read func(*answer) error) error {
-	waits, attempts := 0, 0
+	var n patience
 	for {
 		a := &answer{}
 		err := p.once(ctx, c, a, read)
@@ -144,20 +144,9 @@ func (p *peer) ask(ctx context.Context, c *call, read func(*answer) error) error
 			return err
 		}
 		if a.progress {
-			waits, attempts = 0, 0
+			n = patience{}
 		}
-		if broken.Status == http.StatusTooManyRequests || broken.wait > 0 {
-			// A peer that says so is well, only busy: it may say so more often.
-			if waits++; waits > 4*max(p.retries, 1) {
-				return err
-			}
-			p.holdUntil(max(broken.wait, backoff(waits+1)))
-			continue
-		}
-		if attempts++; attempts > p.retries {
-			return err
-		}
-		if err := sleep(ctx, backoff(attempts)); err != nil {
+		if err := n.next(ctx, p, broken); err != nil {
 			return err
 		}
 	}
