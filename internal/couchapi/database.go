@@ -26,7 +26,8 @@ func (r *request) appendInfo(b []byte, s store.Scope) ([]byte, error) {
 		return nil, err
 	}
 	db := s.Database()
-	b = append(b, `{"instance_start_time":"0","db_name":`...)
+	b = appendStart(append(b, `{"instance_start_time":`...), db)
+	b = append(b, `,"db_name":`...)
 	b = appendString(b, db.Name())
 	if p := s.Partition(); p != "" {
 		b = appendString(append(b, `,"partition":`...), string(p))
@@ -47,6 +48,13 @@ func (r *request) appendInfo(b []byte, s store.Scope) ([]byte, error) {
 	b = append(b, `,"disk_format_version":8,"compact_running":`...)
 	b = strconv.AppendBool(b, r.api.tasks.compacting(db.Name()))
 	return append(b, `,"cluster":{"q":1,"n":1,"w":1,"r":1}}`...), nil
+}
+
+// appendStart appends the time when a database was made: a replicator that sees
+// it change knows that it no longer writes to the database it began with.
+func appendStart(b []byte, db *store.Database) []byte {
+	b = strconv.AppendInt(append(b, '"'), db.Created().UnixMilli(), 10)
+	return append(b, '"')
 }
 
 func appendCount(b []byte, name string, n uint64) []byte {

@@ -1,6 +1,7 @@
 package couchapi
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -21,12 +22,17 @@ func TestDatabaseInfo(t *testing.T) {
 	a.do("PUT", "/db%2Fsub?q=8&n=3", "").want(201, `{"ok":true}`)
 	m := a.do("GET", "/db%2Fsub", "").want(200, "").json()
 	for name, want := range map[string]string{
-		"db_name": `"db/sub"`, "doc_count": "0", "doc_del_count": "0", "instance_start_time": `"0"`, "props": "{}",
+		"db_name": `"db/sub"`, "doc_count": "0", "doc_del_count": "0", "props": "{}",
 		"disk_format_version": "8", "compact_running": "false", "cluster": `{"n":1,"q":1,"r":1,"w":1}`,
 	} {
 		if got := toJSON(t, m[name]); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
+	}
+	started := toJSON(t, m["instance_start_time"])
+	a.do("POST", "/db%2Fsub/_ensure_full_commit", "").want(201, `{"ok":true,"instance_start_time":`+started+`}`)
+	if n, err := strconv.ParseInt(strings.Trim(started, `"`), 10, 64); err != nil || n < a.began.UnixMilli() {
+		t.Errorf("instance_start_time: %s", started)
 	}
 	a.do("PUT", "/parted?partitioned=true", "").want(201, "")
 	if got := toJSON(t, a.do("GET", "/parted", "").json()["props"]); got != `{"partitioned":true}` {
@@ -177,7 +183,7 @@ func TestUpkeep(t *testing.T) {
 	a.do("GET", "/_active_tasks", "").want(200, `[]`)
 	a.do("POST", "/db/_compact", "{}", "Content-Type", "text/plain").want(415, "")
 	a.do("POST", "/db/_compact/none", "{}").want(404, `{"error":"not_found","reason":"missing"}`)
-	a.do("POST", "/db/_ensure_full_commit", "").want(201, `{"ok":true,"instance_start_time":"0"}`)
+	a.do("POST", "/db/_ensure_full_commit", "").want(201, "")
 	a.do("GET", "/db/_shards/x", "").want(200, `{"range":"00000000-ffffffff","nodes":["`+thisNode+`"]}`)
 	a.do("PUT", "/parted?partitioned=true", "").want(201, "")
 	a.do("GET", "/parted/_shards/p:x", "").want(200, "")

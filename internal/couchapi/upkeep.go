@@ -52,7 +52,9 @@ func fullCommit(r *request) error {
 	if err := r.emptyOrJSON(); err != nil {
 		return err
 	}
-	return r.json(http.StatusCreated, []byte(`{"ok":true,"instance_start_time":"0"}`))
+	return r.build(http.StatusCreated, func(b []byte) []byte {
+		return append(appendStart(append(b, `{"ok":true,"instance_start_time":`...), r.db), '}')
+	})
 }
 
 // emptyOrJSON asks for the content type of JSON and forgets the body.

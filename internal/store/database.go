@@ -24,6 +24,7 @@ type Database struct {
 	number      uint64
 	partitioned bool
 	incarnation uint64
+	created     time.Time
 
 	dropped  atomic.Bool
 	settings atomic.Pointer[settings]
@@ -60,9 +61,12 @@ const (
 func settingKey(db uint64, name string) []byte { return keyspace.Setting.Key(db, keyspace.T(name)) }
 func laneKey(db uint64) []byte                 { return keyspace.LaneHead.Key(db, keyspace.U(0)) }
 
+// Created gives the time when the database was made, to the millisecond.
+func (d *Database) Created() time.Time { return d.created }
+
 // load makes the Database of a catalogue entry.
 func (s *Store) load(v kv.Snapshot, name string, e entry) (*Database, error) {
-	d := &Database{store: s, name: name, number: e.number, partitioned: e.partitioned, incarnation: e.incarnation}
+	d := &Database{store: s, name: name, number: e.number, partitioned: e.partitioned, incarnation: e.incarnation, created: e.created}
 	d.watch.init()
 	l, err := d.readLane(v.Get(laneKey(d.number)))
 	if err != nil {
