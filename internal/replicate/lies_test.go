@@ -238,3 +238,42 @@ func TestPartitionedTarget(t *testing.T) {
 		})
 	}
 }
+
+// TestTargetsOwnFaults has a target that can't write one document, for a while
+// or for ever: the run waits, or ends without a checkpoint behind it.
+func TestTargetsOwnFaults(t *testing.T) {
+	for _, ever := range []bool{false, true} {
+		t.Run(fmt.Sprint(ever), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.OK("POST", "/a/_bulk_docs", bulkOf(0, 3, 10))
+				var r record
+				task := w.task(&r)
+				next := task.Target.Transport
+				faults := 0
+				task.Target.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+					if faults == 3 && !ever || !strings.HasSuffix(r.URL.Path, "_bulk_docs") {
+						return next.RoundTrip(r)
+					}
+					faults++
+					body := `[{"id":"doc000001","error":"internal_server_error","reason":"the disk is full"}]`
+					return answering(next, "_bulk_docs", body).RoundTrip(r)
+				})
+				_, err := task.Run(context.Background())
+				var peer *replicate.PeerError
+				switch {
+				case ever && (!errors.As(err, &peer) || peer.Reason != "the disk is full"):
+					t.Errorf("ended with %v", err)
+				case !ever && err != nil:
+					t.Error(err)
+				}
+				if got := w.Do("GET", "/b/_local/test", "").Code; ever != (got == 404) {
+					t.Errorf("checkpoint: %d", got)
+				}
+				if len(r.failures) > 0 {
+					t.Errorf("failures: %s", r.told())
+				}
+			})
+		})
+	}
+}
