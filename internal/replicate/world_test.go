@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -107,15 +106,4 @@ func (w *world) same(a, b string) {
 	if diff := cmp.Diff(w.tree(a), w.tree(b)); diff != "" {
 		w.t.Fatalf("%s and %s differ (-%s +%s):\n%s", a, b, a, b, diff)
 	}
-}
-
-// through lets requests pass and tells of them.
-type through struct {
-	next http.RoundTripper
-	seen func(r *http.Request)
-}
-
-func (t through) RoundTrip(r *http.Request) (*http.Response, error) {
-	t.seen(r)
-	return t.next.RoundTrip(r)
 }
