@@ -232,7 +232,7 @@ func (l *viewLister) tag() error {
 		if hidden = gone || rd.Hides(); hidden || err != nil {
 			return err
 		}
-		p, err := index.ReadProgress(rd.Snapshot(), l.req.db.Number(), x.Number)
+		p, err := x.Progress(rd.Snapshot(), l.req.db.Number())
 		if err != nil {
 			return err
 		}

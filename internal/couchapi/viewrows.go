@@ -114,7 +114,7 @@ func (l *viewLister) step() (over bool, err error) {
 // begin finds where the rows lie and what stands before them.
 func (l *viewLister) begin(rd *store.Reader, v *view.Reader, gone bool) (err error) {
 	if l.seq = l.mark.Seq; l.q.updateSeq && !gone {
-		p, err := index.ReadProgress(rd.Snapshot(), l.req.db.Number(), l.x.Number)
+		p, err := l.x.Progress(rd.Snapshot(), l.req.db.Number())
 		if err != nil {
 			return err
 		}

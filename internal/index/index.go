@@ -175,6 +175,8 @@ type Index struct {
 	Manual      bool
 	Opened      any // what the kind's Open gave
 	Source      []byte
+	Memo        kv.Memo[any] // for the kind: what it made of the index's rows
+	progress    kv.Memo[Progress]
 }
 
 // Named is an index under the name that a design document gives it.

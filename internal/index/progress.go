@@ -62,6 +62,11 @@ func move(tx kv.Txn, db, n uint64, from, to *Progress) error {
 	return putProgress(tx, db, n, to)
 }
 
+// Progress is ReadProgress for this index, of database db.
+func (x *Index) Progress(v kv.Snapshot, db uint64) (Progress, error) {
+	return x.progress.Get(v, func() (Progress, error) { return ReadProgress(v, db, x.Number) })
+}
+
 // ReadProgress reads how far an index has come at a snapshot. NotFound when the
 // index is gone.
 func ReadProgress(v kv.Snapshot, db, n uint64) (p Progress, err error) {

@@ -146,6 +146,12 @@ type Compacter interface {
 	Compact(ctx context.Context, r Range) error
 }
 
+// Versioned is implemented by the snapshots of engines that number the states of
+// the store: those of one engine with equal numbers hold the same. A Txn is none.
+type Versioned interface {
+	Version() uint64
+}
+
 // Pipeliner is implemented by engines on which the next transaction of a writer
 // can begin while the last one is still on its way to the disk.
 type Pipeliner interface {

@@ -28,6 +28,7 @@ type Database struct {
 
 	dropped  atomic.Bool
 	settings atomic.Pointer[settings]
+	lanes    kv.Memo[lane]
 	// hidden are the partitions that are being dropped; nil for none.
 	hidden atomic.Pointer[hiding]
 	owners owners

@@ -114,7 +114,7 @@ func (r *Reader) state(p document.Partition) byte {
 // lane reads the lane head, once per reader.
 func (r *Reader) lane() (*lane, error) {
 	if r.loaded == nil {
-		l, err := r.db.readLane(r.v.Get(laneKey(r.db.number)))
+		l, err := r.db.lanes.Get(r.v, func() (lane, error) { return r.db.readLane(r.v.Get(laneKey(r.db.number))) })
 		if err != nil {
 			return nil, err
 		}

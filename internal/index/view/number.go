@@ -27,6 +27,9 @@ func whole(n int64) number { return number{small: n} }
 
 // parseNumber reads a number's JSON.
 func parseNumber(raw []byte) number {
+	if n, ok := parseShort(raw); ok {
+		return n
+	}
 	if bytes.ContainsAny(raw, ".eE") {
 		f, _ := strconv.ParseFloat(string(raw), 64) // out of range gives an infinity, which sums tell of
 		return number{kind: floatNumber, float: f}
@@ -39,6 +42,44 @@ func parseNumber(raw []byte) number {
 		return number{}
 	}
 	return number{kind: bigNumber, big: n}
+}
+
+// powers are those of ten.
+var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
+
+// parseShort reads numbers of up to 15 digits without an exponent, which most
+// are: digits and power are exact doubles then, so that their quotient is the
+// nearest one to the number.
+func parseShort(raw []byte) (number, bool) {
+	digits, negative := raw, len(raw) > 0 && raw[0] == '-'
+	if negative {
+		digits = raw[1:]
+	}
+	if len(digits) == 0 || len(digits) > 15 {
+		return number{}, false
+	}
+	n, point := int64(0), -1
+	for i, c := range digits {
+		switch {
+		case c == '.' && point < 0:
+			point = i
+		case '0' <= c && c <= '9':
+			n = n*10 + int64(c-'0')
+		default:
+			return number{}, false
+		}
+	}
+	if point < 0 {
+		if negative {
+			n = -n
+		}
+		return number{small: n}, true
+	}
+	f := float64(n) / powers[len(digits)-1-point]
+	if negative {
+		f = -f
+	}
+	return number{kind: floatNumber, float: f}, true
 }
 
 // append writes the number as JSON: one with a fraction keeps a point or an

@@ -24,6 +24,24 @@ type Reader struct {
 
 	partition document.Partition
 	iterators []kv.Iterator // by level, opened when needed
+	chunk     []byte        // where own puts what it copies
+}
+
+// chunkBytes is how much memory own takes at a time.
+const chunkBytes = 4 << 10
+
+// own copies a value that an iterator lent: reductions keep some of them. The
+// copies lie side by side, for most are a few bytes.
+func (v *Reader) own(lent []byte, err error) ([]byte, error) {
+	if err != nil || len(lent) > chunkBytes/4 {
+		return bytes.Clone(lent), err
+	}
+	if len(v.chunk)+len(lent) > cap(v.chunk) {
+		v.chunk = make([]byte, 0, chunkBytes)
+	}
+	at := len(v.chunk)
+	v.chunk = append(v.chunk, lent...)
+	return v.chunk[at:len(v.chunk):len(v.chunk)], nil
 }
 
 // Close ends the reader, before its snapshot ends.
@@ -60,19 +78,28 @@ func NewReader(r *store.Reader, x *index.Index, p document.Partition) (*Reader, 
 	if x.State != index.Readable || v.hide && !x.Partitioned {
 		return v, nil
 	}
+	top, err := x.Memo.Get(v.v, func() (any, error) { return v.highest() })
+	if err == nil {
+		v.top = top.(int)
+	}
+	return v, err
+}
+
+// highest finds the highest level with nodes.
+func (v *Reader) highest() (int, error) {
 	it, err := v.v.Iterate(kv.Prefix(keyspace.ViewNode.Key(v.db, keyspace.U(v.index))), kv.IterOptions{Reverse: true})
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	defer it.Close()
-	if it.Next() {
-		_, parts, err := keyspace.ViewNode.Decode(it.Key())
-		if err != nil {
-			return nil, err
-		}
-		v.top = int(parts[2].Num())
+	if !it.Next() {
+		return 0, it.Err()
 	}
-	return v, it.Err()
+	_, parts, err := keyspace.ViewNode.Decode(it.Key())
+	if err != nil {
+		return 0, err
+	}
+	return int(parts[2].Num()), nil
 }
 
 // sees tells whether the row at a place may be shown.
@@ -116,13 +143,13 @@ func (v *Reader) coverLevel(level int, a, b []byte, to visitor) (more bool, err 
 	if err != nil {
 		return false, err
 	}
-	var last []byte // where the span of the node that was read last begins
+	var last, spare []byte // where the span of the node that was read last begins, and memory for the next
 	var held node
 	for ok := it.Seek(v.key(level, a)); ok; ok = it.Next() {
 		if bytes.Compare(it.Key()[len(prefix):], b) > 0 { // a node at b ends the span before it
 			break
 		}
-		place := bytes.Clone(it.Key()[len(prefix):])
+		place := append(spare[:0], it.Key()[len(prefix):]...)
 		if last == nil {
 			more, err = v.coverLevel(level-1, a, place, to)
 		} else {
@@ -132,14 +159,14 @@ func (v *Reader) coverLevel(level int, a, b []byte, to visitor) (more bool, err 
 			return more, err
 		}
 		v.Read.Nodes++
-		value, err := it.Value()
+		value, err := v.own(it.Lend())
 		if err != nil {
 			return false, err
 		}
 		if held, err = unpackNode(value); err != nil {
 			return false, err
 		}
-		last = place
+		last, spare = place, last
 	}
 	if err := it.Err(); err != nil {
 		return false, err
@@ -166,6 +193,7 @@ func (v *Reader) coverRows(a, b []byte, to visitor) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	value := func() ([]byte, error) { return v.own(it.Lend()) }
 	for ok := it.Seek(v.key(0, a)); ok; ok = it.Next() {
 		place := it.Key()[len(v.rows):]
 		if bytes.Compare(place, b) >= 0 {
@@ -177,7 +205,7 @@ func (v *Reader) coverRows(a, b []byte, to visitor) (more bool, err error) {
 		} else if !seen {
 			continue
 		}
-		if more, err := to.row(place, it.Value); err != nil || !more {
+		if more, err := to.row(place, value); err != nil || !more {
 			return false, err
 		}
 	}

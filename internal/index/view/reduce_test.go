@@ -2,8 +2,10 @@ package view
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -266,4 +268,34 @@ func TestCost(t *testing.T) {
 		})
 		return nil
 	})
+}
+
+// TestShortNumbers holds the quick way to read a number to the long one.
+func TestShortNumbers(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	texts := []string{"0", "-0", "-0.0", "0.1", "-", "", "1e3", "1E3", "1.5e1", "999999999999999", "-999999999999999", "9999999999999999",
+		"0.99999999999999", "123456789.12345", "9007199254740993", "0.000000000000001", "1.1.1", "+1"}
+	for range 20_000 {
+		digits := strconv.FormatInt(r.Int64N(1_000_000_000_000_000), 10)
+		if r.IntN(3) > 0 && len(digits) > 1 {
+			at := 1 + r.IntN(len(digits)-1)
+			digits = digits[:at] + "." + digits[at:]
+		}
+		texts = append(texts, []string{"", "-"}[r.IntN(2)]+digits[:1+r.IntN(len(digits))])
+	}
+	for _, text := range texts {
+		text = strings.TrimSuffix(text, ".")
+		n, ok := parseShort([]byte(text))
+		if !ok {
+			continue
+		}
+		if strings.Contains(text, ".") {
+			f, err := strconv.ParseFloat(text, 64)
+			if err != nil || n.kind != floatNumber || math.Float64bits(f) != math.Float64bits(n.float) {
+				t.Errorf("%s is read as %v, want %v, %v", text, n, f, err)
+			}
+		} else if whole, err := strconv.ParseInt(text, 10, 64); err != nil || n != (number{small: whole}) {
+			t.Errorf("%s is read as %v, want %v, %v", text, n, whole, err)
+		}
+	}
 }

@@ -22,6 +22,7 @@ func readCases() []testCase {
 		{"snapshot age", snapshotAge},
 		{"snapshot age within an iteration", longIteration},
 		{"prefix ranges", prefixRanges},
+		{"versions", versions},
 	}
 }
 
@@ -34,6 +35,34 @@ func getRows(v env) {
 		_, err := s.Get([]byte("zz"))
 		if !errors.Is(err, kv.ErrNotFound) {
 			v.Errorf("Get of an absent key: %v, want ErrNotFound", err)
+		}
+	})
+}
+
+// versions: for engines that number their states, each write leaves another
+// number.
+func versions(v env) {
+	v.load("a=1")
+	last, numbered := uint64(0), false
+	other := func(what string, change func()) {
+		change()
+		v.view(func(s kv.Snapshot) {
+			n, ok := s.(kv.Versioned)
+			if ok && numbered && n.Version() == last {
+				v.Errorf("after %s the version is still %d", what, last)
+			}
+			if ok {
+				last, numbered = n.Version(), true
+			}
+		})
+	}
+	other("nothing", func() {})
+	other("a put", func() { v.update(func(t kv.Txn) { v.wantKind(t.Put([]byte("b"), nil), none) }) })
+	other("a deletion", func() { v.update(func(t kv.Txn) { v.wantKind(t.Delete([]byte("a")), none) }) })
+	other("a discarded range", func() { v.wantKind(v.e.Discard(context.Background(), kv.Prefix([]byte("b"))), none) })
+	v.update(func(t kv.Txn) {
+		if _, ok := t.(kv.Versioned); ok {
+			v.Errorf("a Txn tells a version, whatever it has written")
 		}
 	})
 }

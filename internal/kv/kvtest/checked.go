@@ -70,7 +70,14 @@ func (c *checked) View(ctx context.Context, fn func(kv.Snapshot) error) error {
 		ran = true
 		cs := &checkedSnapshot{c: c, s: s}
 		defer cs.end()
-		own = fn(cs)
+		if v, ok := s.(kv.Versioned); ok {
+			own = fn(&struct {
+				*checkedSnapshot
+				kv.Versioned
+			}{cs, v})
+		} else {
+			own = fn(cs)
+		}
 		return own
 	})
 	if ran && err != own {

@@ -158,8 +158,7 @@ func (e *Engine) View(ctx context.Context, fn func(kv.Snapshot) error) error {
 	defer e.open.RUnlock()
 	st := e.states.acquireDurable()
 	defer st.release()
-	s := snapshot{ctx: ctx, state: st, age: e.newAge()}
-	return fn(&s)
+	return fn(&viewed{snapshot{ctx: ctx, state: st, age: e.newAge()}})
 }
 
 // Close implements kv.Engine.

@@ -27,12 +27,20 @@ func (a *age) check() error {
 	return nil
 }
 
-// snapshot is the kv.Snapshot of a View and the ground a txn stands on.
+// snapshot is what a View and a txn read from.
 type snapshot struct {
 	ctx   context.Context
 	state *state
 	age   age
 }
+
+// viewed is the snapshot of a View.
+type viewed struct{ snapshot }
+
+var _ kv.Versioned = (*viewed)(nil)
+
+// Version implements kv.Versioned: every commit leaves another state.
+func (v *viewed) Version() uint64 { return v.state.n }
 
 // Get implements kv.Snapshot.
 func (s *snapshot) Get(key []byte) ([]byte, error) {
