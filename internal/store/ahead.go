@@ -20,6 +20,8 @@ const (
 type run struct {
 	revs []Revision
 	data []byte // the bodies
+	text []byte // ids and hashes, of which one text is made
+	ends []int  // in text: of each id and of each hash
 	err  error
 	end  bool // there are no more
 }
@@ -71,14 +73,14 @@ func newRun() any {
 
 // fill reads the next run.
 func (b *run) fill(w *winnerWalk) {
-	b.revs, b.data, b.err, b.end = b.revs[:0], b.data[:0], nil, false
+	b.revs, b.data, b.text, b.ends, b.err, b.end = b.revs[:0], b.data[:0], b.text[:0], b.ends[:0], nil, false
 	for len(b.revs) < aheadDocs && len(b.data) < aheadBytes {
 		found, err := w.next()
 		if err != nil || !found {
 			b.err, b.end = err, true
-			return
+			break
 		}
-		rev := w.rev
+		rev := w.revision("", "")
 		at := len(b.data)
 		b.data = append(b.data, rev.Body...)
 		if rev.Body != nil {
@@ -86,6 +88,16 @@ func (b *run) fill(w *winnerWalk) {
 		}
 		rev.Attachments = ownAttachments(rev.Attachments)
 		b.revs = append(b.revs, rev)
+		b.text = append(b.text, w.id...)
+		b.ends = append(b.ends, len(b.text))
+		b.text = append(b.text, w.hash...)
+		b.ends = append(b.ends, len(b.text))
+	}
+	text, from := string(b.text), 0
+	for i := range b.revs {
+		id, hash := b.ends[2*i], b.ends[2*i+1]
+		b.revs[i].ID, b.revs[i].Rev.Hash = document.ID(text[from:id]), text[id:hash]
+		from = hash
 	}
 }
 

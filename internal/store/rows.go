@@ -1,6 +1,8 @@
 package store
 
 import (
+	"math"
+
 	"time"
 
 	"github.com/sectional/sectional/internal/document"
@@ -135,6 +137,20 @@ func decodeWinner(b []byte) (h head, rest []byte, err error) {
 	h.seq = Seq(u.uint())
 	h.winner = u.rev()
 	return h, u.b, u.ok()
+}
+
+// lendWinner is decodeWinner for those who need the winner alone; the hash is
+// part of b.
+func lendWinner(b []byte) (dead bool, gen uint32, hash []byte, err error) {
+	u := open(b, rowVersion)
+	dead = u.byte() == 1
+	u.uint() // the sequence
+	n := u.uint()
+	hash = u.bytes()
+	if n > math.MaxUint32 {
+		u.bad = true
+	}
+	return dead, uint32(n), hash, u.ok()
 }
 
 func decodeHead(b []byte) (head, error) {

@@ -100,6 +100,9 @@ func (r *Reader) sees(id document.ID) bool {
 	return r.contains(id) && r.state(id.Partition()) == partitionLive
 }
 
+// seesAll tells whether the reader may show whatever lies in the database.
+func (r *Reader) seesAll() bool { return r.Scope == r.db.Whole() && !r.Hides() }
+
 // state tells whether a partition is being dropped.
 func (r *Reader) state(p document.Partition) byte {
 	if r.hidden != nil && (*r.hidden)[p] != partitionLive {

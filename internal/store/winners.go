@@ -31,14 +31,18 @@ func (r *Reader) Winners(sp Span) iter.Seq2[*Revision, error] {
 			return
 		}
 		defer it.Close()
-		w := winnerWalk{walk: walk{r: r, it: it}}
+		w := winnerWalk{r: r, it: it, prefix: len(keyspace.Doc.Key(r.db.number)), all: r.seesAll()}
 		for range aheadAfter {
 			found, err := w.next()
 			if err != nil {
 				yield(nil, dberr.Wrap("store.Winners", err))
 				return
 			}
-			if !found || !yield(&w.rev, nil) {
+			if !found {
+				return
+			}
+			rev := w.revision(string(w.id), string(w.hash))
+			if !yield(&rev, nil) {
 				return
 			}
 		}
@@ -63,66 +67,86 @@ func (r *Reader) winnersDown(sp Span, yield func(*Revision, error) bool) {
 	}
 }
 
-// winnerWalk steps over heads and the bodies of winners.
+// winnerWalk steps over heads and the bodies of winners. It makes no text of what
+// it reads: a scan's caller needs one, a run of documents shares one.
 type winnerWalk struct {
-	walk
-	rev Revision
-	key []byte // of the winner's body
+	r      *Reader
+	it     kv.Iterator
+	prefix int  // bytes before the id in a key
+	all    bool // there is nothing that the reader may not show
+	placed bool // the iterator stands on a row that has not been looked at
+
+	// The document at hand, up to the next step.
+	key  []byte // of the winner's body; id and hash lie in it
+	id   []byte
+	gen  uint32
+	hash []byte
+	dead bool
+	body stored
 }
 
-// next reads the next document into w.rev; false at the end.
+// next reads the next document; false at the end.
 func (w *winnerWalk) next() (found bool, err error) {
 	for {
 		if !w.placed && !w.it.Next() {
 			return false, w.it.Err()
 		}
 		w.placed = false
-		id, sub, err := w.row()
-		if err != nil {
+		w.key = append(w.key[:0], w.it.Key()...)
+		var sub []byte
+		if w.id, sub, err = keyspace.LendText(w.key[w.prefix:]); err != nil {
 			return false, err
 		}
-		if sub != keyspace.SubHead { // another body: jump over the rest
-			if !w.it.Seek(w.beyond(id)) {
+		if len(sub) != 2 || sub[1] != keyspace.SubHead { // another body: jump over the rest
+			if !w.it.Seek(kv.PrefixEnd(w.key[:len(w.key)-len(sub)])) {
 				return false, w.it.Err()
 			}
 			w.placed = true
 			continue
 		}
-		if !w.r.sees(id) {
+		if !w.all && !w.r.sees(document.ID(w.id)) {
 			continue
 		}
 		value, err := w.it.Lend()
 		if err != nil {
 			return false, err
 		}
-		h, _, err := decodeWinner(value)
-		if err != nil {
+		var hash []byte
+		if w.dead, w.gen, hash, err = lendWinner(value); err != nil {
 			return false, err
 		}
-		w.rev = Revision{ID: id, Rev: h.winner, Deleted: h.dead}
-		if h.dead {
+		w.key[len(w.key)-1] = keyspace.SubBody
+		w.key = append(binary.BigEndian.AppendUint32(w.key, w.gen), hash...)
+		w.hash = w.key[len(w.key)-len(hash):]
+		if w.body = (stored{}); w.dead {
 			return true, nil
 		}
-		return true, w.body(id, h.winner)
+		return true, w.readBody()
 	}
 }
 
-// body reads the winner's body, which most often is the next row.
-func (w *winnerWalk) body(id document.ID, rev document.Rev) error {
-	w.key = keyspace.Doc.AppendKey(w.key[:0], w.r.db.number, keyspace.T(string(id)), keyspace.U(keyspace.SubBody))
-	w.key = append(binary.BigEndian.AppendUint32(w.key, rev.Gen), rev.Hash...)
+// readBody reads the winner's body, which most often is the next row.
+func (w *winnerWalk) readBody() (err error) {
 	w.placed = w.it.Next()
-	var b stored
-	var err error
-	if w.placed && bytes.Equal(w.it.Key(), w.key) {
-		w.placed = false
-		var value []byte
-		if value, err = w.it.Lend(); err == nil {
-			b, err = w.r.db.openBody(w.r.v, id, rev, value)
+	if !w.placed || !bytes.Equal(w.it.Key(), w.key) {
+		if err = w.it.Err(); err == nil {
+			w.body, err = w.r.db.readBody(w.r.v, document.ID(w.id), document.Rev{Gen: w.gen, Hash: string(w.hash)})
 		}
-	} else if err = w.it.Err(); err == nil {
-		b, err = w.r.db.readBody(w.r.v, id, rev)
+		return err
 	}
-	w.rev.Body, w.rev.Attachments = b.body, b.attachments
+	w.placed = false
+	value, err := w.it.Lend()
+	if err != nil {
+		return err
+	}
+	if w.body, err = decodeBody(value); w.body.length > 0 && err == nil {
+		w.body, err = w.r.db.openBody(w.r.v, document.ID(w.id), document.Rev{Gen: w.gen, Hash: string(w.hash)}, value)
+	}
 	return err
+}
+
+// revision is the document at hand, whose id and hash are given as texts.
+func (w *winnerWalk) revision(id, hash string) Revision {
+	return Revision{ID: document.ID(id), Rev: document.Rev{Gen: w.gen, Hash: hash}, Deleted: w.dead,
+		Body: w.body.body, Attachments: w.body.attachments}
 }
