@@ -44,7 +44,10 @@ type Rules struct {
 	security sync.Map // name of a database → *parsedSecurity
 }
 
-var _ store.Admission = (*Rules)(nil)
+var (
+	_ store.Admission      = (*Rules)(nil)
+	_ store.LocalAdmission = (*Rules)(nil)
+)
 
 // New makes the rules.
 func New(o Options) *Rules {
@@ -60,6 +63,9 @@ func New(o Options) *Rules {
 // Admit checks an edit and may change it: a user's password becomes its
 // verifier.
 func (r *Rules) Admit(ctx context.Context, d *store.Database, e *document.Edit, old func() (*store.Revision, error)) error {
+	if err := r.admitCaller(ctx, d, e.ID); err != nil {
+		return err
+	}
 	switch {
 	case e.ID.IsDesign():
 		return r.admitDesign(ctx, d, e)
@@ -69,6 +75,45 @@ func (r *Rules) Admit(ctx context.Context, d *store.Database, e *document.Edit, 
 		return r.admitUser(ctx, d, e, old)
 	}
 	return nil
+}
+
+// admitCaller lets members write everything, and others what a rule of
+// _security lets them: documents of a partition.
+func (r *Rules) admitCaller(ctx context.Context, d *store.Database, id document.ID) error {
+	c := Caller(ctx)
+	if c == nil || c.IsAdmin() {
+		return nil
+	}
+	s, err := r.Security(d)
+	switch {
+	case err != nil:
+		return err
+	case s.IsMember(c):
+		return nil
+	case d.Partitioned() && id.Partition() != "":
+		return s.CheckPartition(c, id.Partition(), auth.WriteAccess)
+	case id.IsDesign() && s.HasRules():
+		return nil // it needs more than that, which admitDesign asks for
+	}
+	return s.Check(c, auth.Reader)
+}
+
+// AdmitLocal lets members write local documents, and others those of a
+// partition that a rule lets them read: they are the checkpoints of whoever
+// replicates from it.
+func (r *Rules) AdmitLocal(ctx context.Context, scope store.Scope) error {
+	c := Caller(ctx)
+	if c == nil || c.IsAdmin() {
+		return nil
+	}
+	s, err := r.Security(scope.Database())
+	switch {
+	case err != nil:
+		return err
+	case scope.Partition() == "":
+		return s.Check(c, auth.Reader)
+	}
+	return s.CheckPartition(c, scope.Partition(), auth.ReadAccess)
 }
 
 // admitDesign lets database administrators write design documents that are
@@ -98,8 +143,13 @@ func (r *Rules) requireAdmin(ctx context.Context, d *store.Database) error {
 	if err != nil {
 		return err
 	}
+	if s.HasRules() && !s.IsMember(c) {
+		return errNotAdmin // a guest, who may write other documents
+	}
 	return s.Check(c, auth.DatabaseAdmin)
 }
+
+var errNotAdmin = dberr.New(dberr.Forbidden, "forbidden", "You are not a db or server admin.")
 
 // errNoOwnerDesigns is what those get who write a design document of a partition
 // where there are to be none.

@@ -25,6 +25,10 @@ type Security struct {
 	text    json.RawMessage
 	admins  group
 	members group
+	rules   []rule
+	// ruled tells that there are rules for partitions, if only an empty list:
+	// then a database without members is not open to everybody.
+	ruled bool
 }
 
 type group struct {
@@ -51,6 +55,12 @@ func ParseSecurity(text []byte) (*Security, error) {
 	}
 	if s.members, err = parseGroup(members); err != nil {
 		return nil, err
+	}
+	if rules := o.get("partitions"); rules != nil {
+		s.ruled = true
+		if s.rules, err = parseRules(rules); err != nil {
+			return nil, err
+		}
 	}
 	return s, nil
 }
@@ -97,14 +107,20 @@ func DefaultSecurity(setting string) *Security {
 // JSON gives the object as it was put, compact at its top level.
 func (s *Security) JSON() json.RawMessage { return s.text }
 
-// Public reports whether everybody is a member.
-func (s *Security) Public() bool { return len(s.members.names) == 0 && len(s.members.roles) == 0 }
+// Public reports whether everybody is a member: nobody is named as one, and
+// there are no rules for partitions, which would mean nothing then.
+func (s *Security) Public() bool {
+	return !s.ruled && len(s.members.names) == 0 && len(s.members.roles) == 0
+}
+
+// HasRules reports whether somebody is let into partitions by rules.
+func (s *Security) HasRules() bool { return len(s.rules) > 0 }
 
 // IsAdmin reports whether the caller is an administrator of the database; server
 // administrators are.
 func (s *Security) IsAdmin(c *Caller) bool { return c.IsAdmin() || s.admins.has(c) }
 
-// IsMember reports whether the caller may read.
+// IsMember reports whether the caller may read all of the database.
 func (s *Security) IsMember(c *Caller) bool { return s.IsAdmin(c) || s.Public() || s.members.has(c) }
 
 func (g group) has(c *Caller) bool {

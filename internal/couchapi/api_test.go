@@ -38,6 +38,12 @@ type testAPI struct {
 
 func newTestAPI(t testing.TB, settings ...config.Setting) *testAPI {
 	t.Helper()
+	return newTestAPIWith(t, store.Options{}, settings...)
+}
+
+// newTestAPIWith is newTestAPI with options of the store.
+func newTestAPIWith(t testing.TB, o store.Options, settings ...config.Setting) *testAPI {
+	t.Helper()
 	settings = append([]config.Setting{
 		{Section: "chttpd_auth", Key: "iterations", Value: "1"},
 		{Section: "chttpd_auth", Key: "secret", Value: "tell nobody"},
@@ -63,7 +69,8 @@ func newTestAPI(t testing.TB, settings ...config.Setting) *testAPI {
 	}})
 	views := view.New(viewjs.New(scripts))
 	indexes := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, views}})
-	s, err := store.Open(context.Background(), e, store.Options{Admission: rules, Indexer: indexes, Idle: true})
+	o.Admission, o.Indexer, o.Idle = rules, indexes, true
+	s, err := store.Open(context.Background(), e, o)
 	must(t, err)
 	must(t, indexes.Start(context.Background(), s))
 	users.Use(s)

@@ -28,6 +28,9 @@ func putSecurity(r *request) error {
 	if err != nil {
 		return err
 	}
+	if s.HasRules() && !r.db.Partitioned() {
+		return badRequest("Rules in `partitions` need a partitioned database.")
+	}
 	if err := r.db.SetSecurity(r.ctx(), s.JSON()); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ var (
 	errMissing   = dberr.New(dberr.NotFound, "not_found", "missing")
 	errConflict  = dberr.New(dberr.Conflict, "conflict", "Document update conflict.")
 	errNameless  = dberr.New(dberr.Invalid, "bad_request", "Invalid _local document id.")
+	errNoLocals  = dberr.New(dberr.Forbidden, "forbidden", "You are not allowed to access this db.")
 	errLocalAtts = dberr.New(dberr.Invalid, "bad_request", "_local documents do not accept attachments.")
 )
 

@@ -96,7 +96,9 @@ func (r *request) checkServer(row *route) error {
 // administrators only.
 func isSystem(name string) bool { return name == usersDB || name == replicatorDB }
 
-// checkDatabase checks the rights that the database's _security gives.
+// checkDatabase checks the rights that the database's _security gives. Whoever
+// is let in by a rule for a partition sees no more than that partition from here
+// on, whatever the endpoint does.
 func (r *request) checkDatabase(row *route) error {
 	if row.rights == anyone || row.rights == adminOnly || r.caller.IsAdmin() {
 		return nil
@@ -105,21 +107,53 @@ func (r *request) checkDatabase(row *route) error {
 	if err != nil {
 		return err
 	}
+	need := auth.ReadAccess
 	switch row.rights {
 	case dbAdmin:
 		return s.Check(r.caller, auth.Maintainer)
 	case dbOwner:
 		return s.Check(r.caller, auth.DatabaseAdmin)
+	case member:
+		return s.Check(r.caller, auth.Reader)
+	case writer:
+		need = auth.WriteAccess
 	}
-	return s.Check(r.caller, auth.Reader)
+	p := r.partitionOfPath()
+	if p == "" || s.IsMember(r.caller) {
+		return s.Check(r.caller, auth.Reader)
+	}
+	if err := s.CheckPartition(r.caller, p, need); err != nil {
+		return err
+	}
+	r.guest, r.scope = true, r.db.Within(p)
+	return nil
 }
+
+// partitionOfPath gives the partition that the path is about: that of its door,
+// or that of the document it names; "" if it names none. It goes by the same
+// segments as the endpoints.
+func (r *request) partitionOfPath() document.Partition {
+	switch {
+	case !r.db.Partitioned():
+	case r.atDoor():
+		if p, err := document.ParsePartition(r.args[1]); err == nil {
+			return p
+		}
+	case len(r.node.names) > 1 && r.node.names[1] == "id":
+		return document.ID(r.docID()).Partition()
+	}
+	return ""
+}
+
+// atDoor tells whether the path leads through a partition's door.
+func (r *request) atDoor() bool { return r.node.at&^atDatabase != 0 }
 
 // security gives the _security of the request's database, parsed.
 func (r *request) security() (*auth.Security, error) { return r.api.rules.Security(r.db) }
 
 // narrow makes the scope that of the partition, if the path names one.
 func (r *request) narrow() error {
-	if r.node.at != atPartition {
+	if !r.atDoor() {
 		return nil
 	}
 	p, err := document.ParsePartition(r.args[1])

@@ -106,6 +106,9 @@ func (r *request) storeLocal(d *couchwire.Document, rev document.Rev) (n uint64,
 			return 0, err
 		}
 	}
+	if r.guest && !r.atDoor() {
+		return 0, errNoLocals
+	}
 	if d.Deleted {
 		return 0, r.scope.DeleteLocal(r.ctx(), d.ID)
 	}

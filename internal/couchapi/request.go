@@ -33,6 +33,7 @@ type request struct {
 
 	db    *store.Database // nil when the route has no {db} or is bare
 	scope store.Scope     // of the database, or of its {partition}
+	guest bool            // the caller is no member: a rule lets him into the scope's partition
 
 	began    time.Time
 	bodyTime time.Duration

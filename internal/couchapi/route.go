@@ -14,7 +14,9 @@ const (
 	metricsOnly         // server administrators and readers of metrics
 	adminOnly           // server administrators; asked before the database is looked for
 	member              // members of the database (anybody who may read it)
-	memberOrHead        // members, but of _users and _replicator server administrators only: lists and feeds
+	memberOrHead        // as reader, but of _users and _replicator server administrators only: lists and feeds
+	reader              // members, and whoever a rule lets read the partition that the path names
+	writer              // members, and whoever a rule lets write to the partition that the path names
 	dbAdmin             // administrators of the database: "You are not a server or db admin."
 	dbOwner             // administrators of the database, in the words of _security: "You are not a db or server admin."
 )

@@ -81,7 +81,7 @@ func nodeRoutes() []route {
 // databaseRoutes are databases as such and their settings.
 func databaseRoutes() []route {
 	return []route{
-		{methods: "GET", pattern: "/{db}", at: everyDoor, rights: member, run: databaseInfo, class: classAdmin, allow: "DELETE,GET,HEAD,POST"},
+		{methods: "GET", pattern: "/{db}", at: everyDoor, rights: reader, run: databaseInfo, class: classAdmin, allow: "DELETE,GET,HEAD,POST"},
 		{methods: "PUT", pattern: "/{db}", rights: adminOnly, bare: true, run: createDatabase, class: classAdmin},
 		{methods: "DELETE", pattern: "/{db}", rights: adminOnly, bare: true, run: deleteDatabase, class: classAdmin},
 		{methods: "PUT", pattern: "/{db}/_security", rights: dbOwner, run: putSecurity, class: classAdmin, allow: "PUT,GET"},
@@ -96,7 +96,7 @@ func databaseRoutes() []route {
 		{methods: "POST", pattern: "/{db}/_search_cleanup", rights: dbAdmin, run: cleanUp, class: classAdmin},
 		{methods: "POST", pattern: "/{db}/_nouveau_cleanup", rights: dbAdmin, run: cleanUp, class: classAdmin},
 		{methods: "POST", pattern: "/{db}/_geo_cleanup", rights: dbAdmin, run: cleanUp, class: classAdmin},
-		{methods: "POST", pattern: "/{db}/_ensure_full_commit", at: everyDoor, rights: member, run: fullCommit, class: classAdmin},
+		{methods: "POST", pattern: "/{db}/_ensure_full_commit", at: everyDoor, rights: reader, run: fullCommit, class: classAdmin},
 		{methods: "GET", pattern: "/{db}/_shards", rights: member, run: shards, class: classAdmin},
 		{methods: "GET", pattern: "/{db}/_shards/{id...}", rights: member, run: shardOf, class: classAdmin},
 		{methods: "POST", pattern: "/{db}/_sync_shards", rights: adminOnly, run: syncShards, class: classAdmin},
@@ -109,12 +109,12 @@ func databaseRoutes() []route {
 // designRoutes are what design documents serve, and the queries over indexes.
 func designRoutes() []route {
 	return []route{
-		{methods: "GET,POST", pattern: "/{db}/_design/{ddoc}/_search/{index}", at: everyDoor, rights: member, class: classQuery, missing: noSearch},
+		{methods: "GET,POST", pattern: "/{db}/_design/{ddoc}/_search/{index}", at: everyDoor, rights: reader, class: classQuery, missing: noSearch},
 		{methods: "GET", pattern: "/{db}/_design/{ddoc}/_search_info/{index}", at: everyDoor, rights: member, class: classQuery, missing: noSearch},
 		{methods: "GET", pattern: "/{db}/_design/{ddoc}/_search_disk_size/{index}", at: everyDoor, rights: member, class: classQuery, missing: noSearch},
-		{methods: "GET,POST", pattern: "/{db}/_design/{ddoc}/_nouveau/{index}", at: everyDoor, rights: member, class: classQuery, missing: noNouveau},
+		{methods: "GET,POST", pattern: "/{db}/_design/{ddoc}/_nouveau/{index}", at: everyDoor, rights: reader, class: classQuery, missing: noNouveau},
 		{methods: "GET", pattern: "/{db}/_design/{ddoc}/_nouveau_info/{index}", at: everyDoor, rights: member, class: classQuery, missing: noNouveau},
-		{methods: "GET,POST", pattern: "/{db}/_design/{ddoc}/_geo/{index}", at: everyDoor, rights: member, class: classQuery, missing: noGeo},
+		{methods: "GET,POST", pattern: "/{db}/_design/{ddoc}/_geo/{index}", at: everyDoor, rights: reader, class: classQuery, missing: noGeo},
 		{methods: "GET", pattern: "/{db}/_design/{ddoc}/_geo_info/{index}", at: everyDoor, rights: member, class: classQuery, missing: noGeo},
 	}
 }
@@ -123,7 +123,7 @@ func designRoutes() []route {
 // the paths around it at which clients look for what belongs to a server.
 func doorRoutes() []route {
 	rows := []route{
-		{methods: "PUT", pattern: "/{db}", at: atPartition, rights: member, run: doorExists, class: classAdmin},
+		{methods: "PUT", pattern: "/{db}", at: atPartition, rights: reader, run: doorExists, class: classAdmin},
 		{methods: "DELETE", pattern: "/{db}", at: atPartition, rights: dbAdmin, run: dropPartition, class: classAdmin},
 		// Who may see one partition need not know who may see others.
 		{methods: "GET", pattern: "/{db}/_security", at: atPartition, rights: dbAdmin, run: getSecurity, class: classAdmin},

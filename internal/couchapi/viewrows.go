@@ -122,6 +122,11 @@ func (l *viewLister) begin(rd *store.Reader, v *view.Reader, gone bool) (err err
 			l.seq = max(l.seq, l.mark.Seq)
 		}
 	}
+	if l.q.updateSeq && l.req.guest {
+		if err := l.ownSeq(rd); err != nil {
+			return err
+		}
+	}
 	ranges := []view.Range{l.q.rows}
 	if l.q.keys != nil {
 		ranges = ranges[:0]
@@ -177,6 +182,15 @@ func (l *viewLister) place(v *view.Reader) error {
 	}
 	l.offset = min(l.total, l.offset+uint64(l.q.skip))
 	return nil
+}
+
+// ownSeq makes the sequence of the answer one of the partition's own.
+func (l *viewLister) ownSeq(rd *store.Reader) error {
+	own := *rd
+	own.Scope = l.req.scope
+	last, err := own.LastSeq()
+	l.seq = min(l.seq, last)
+	return err
 }
 
 // head appends what stands before the rows.

@@ -90,6 +90,9 @@ func readLocal(it kv.Iterator) (*Local, error) {
 // writer wins. rev is what the writer has read, 0 for nothing; the document
 // gets rev+1, which is returned.
 func (s Scope) PutLocal(ctx context.Context, id document.ID, rev uint64, body []byte) (uint64, error) {
+	if err := s.admitLocal(ctx); err != nil {
+		return 0, err
+	}
 	var refused error
 	l := Local{Rev: rev + 1, Body: body}
 	value := l.encode()
@@ -110,6 +113,9 @@ func (s Scope) PutLocal(ctx context.Context, id document.ID, rev uint64, body []
 
 // DeleteLocal removes a local document; NotFound "missing".
 func (s Scope) DeleteLocal(ctx context.Context, id document.ID) error {
+	if err := s.admitLocal(ctx); err != nil {
+		return err
+	}
 	var refused error
 	err := s.db.do(ctx, "store.DeleteLocal", func(g *group) error {
 		refused = nil
@@ -127,4 +133,13 @@ func (s Scope) DeleteLocal(ctx context.Context, id document.ID) error {
 		err = refused
 	}
 	return err
+}
+
+// admitLocal asks admission whether the caller may write local documents of
+// this door.
+func (s Scope) admitLocal(ctx context.Context) error {
+	if a, ok := s.db.store.o.Admission.(LocalAdmission); ok {
+		return a.AdmitLocal(ctx, s)
+	}
+	return nil
 }

@@ -46,6 +46,12 @@ type Admission interface {
 	Admit(ctx context.Context, d *Database, e *document.Edit, old func() (*Revision, error)) error
 }
 
+// LocalAdmission is an Admission that is asked about local documents too, by
+// the door that they belong to. The error refuses the write.
+type LocalAdmission interface {
+	AdmitLocal(ctx context.Context, s Scope) error
+}
+
 func (o Options) withDefaults() Options {
 	if o.Clock == nil {
 		o.Clock = time.Now

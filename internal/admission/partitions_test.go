@@ -1,0 +1,80 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// TestGuestsWriteTheirPartition writes through the store's door, as callers
+// whom rules let into a partition and who come by a way that looked at nothing.
+func TestGuestsWriteTheirPartition(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	const rules = `{"members":{"names":["mia"]},"partitions":[
+		{"who":{"names":["rita","will"]},"partition":"alice","access":"read"},
+		{"who":{"names":["will"]},"partition":"alice","access":"write"}]}`
+	for name, partitioned := range map[string]bool{"parts": true, "plain": false} {
+		_, err := w.store.Create(ctx, name, store.Creation{Partitioned: partitioned, Security: []byte(rules)})
+		must(t, err)
+	}
+	const (
+		notAuthorized = "You are not authorized to access this db."
+		notAllowed    = "You are not allowed to access this db."
+		notWriter     = "You are not allowed to write to this partition."
+		noDesigns     = "Design documents of partitions are switched off."
+		notAdmin      = "You are not a db or server admin."
+	)
+	for _, c := range []struct{ caller, db, id, want string }{
+		{"", "parts", "alice:1", notAuthorized},
+		{"sue", "parts", "alice:1", notAllowed},
+		{"rita", "parts", "alice:1", notWriter},
+		{"will", "parts", "alice:1", ""},
+		{"will", "parts", "bob:1", notAllowed},
+		{"will", "parts", "alicea:1", notAllowed},
+		{"will", "parts", "_design/alice:1", notAdmin},
+		{"mia", "parts", "bob:1", ""},
+		{"will", "plain", "alice:1", notAllowed},
+		{"mia", "plain", "alice:1", ""},
+		{"will", "parts", "alice:_design/x", noDesigns},
+		{"will", "parts", "bob:_design/x", notAllowed},
+		{"rita", "parts", "alice:_design/x", notWriter},
+	} {
+		_, err := w.write(&auth.Caller{Name: c.caller}, c.db, document.Edit{ID: document.ID(c.id), Body: []byte(`{}`)})
+		if got := reason(err); got != c.want {
+			t.Errorf("%q writes %s in %s: %q, want %q", c.caller, c.id, c.db, got, c.want)
+		}
+	}
+	d, err := w.store.Database(ctx, "parts")
+	must(t, err)
+	for _, c := range []struct{ caller, partition, want string }{
+		{"", "alice", notAuthorized}, {"sue", "alice", notAllowed}, {"rita", "alice", ""}, {"will", "alice", ""}, {"will", "bob", notAllowed},
+		{"will", "", notAllowed}, {"rita", "", notAllowed}, {"mia", "", ""}, {"mia", "bob", ""},
+	} {
+		scope := d.Whole()
+		if c.partition != "" {
+			scope = d.Within(document.Partition(c.partition))
+		}
+		ctx := WithCaller(ctx, &auth.Caller{Name: c.caller})
+		_, err := scope.PutLocal(ctx, "_local/x", 0, []byte(`{}`))
+		if got := reason(err); got != c.want {
+			t.Errorf("%q writes a local document of %q: %q, want %q", c.caller, c.partition, got, c.want)
+		}
+		if err := scope.DeleteLocal(ctx, "_local/x"); reason(err) != c.want {
+			t.Errorf("%q removes a local document of %q: %v, want %q", c.caller, c.partition, err, c.want)
+		}
+	}
+}
+
+// reason gives the sentence of an error.
+func reason(err error) string {
+	if e := (*dberr.Error)(nil); errors.As(err, &e) {
+		return e.Reason
+	}
+	return ""
+}

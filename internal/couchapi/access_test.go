@@ -1,0 +1,311 @@
+package couchapi
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The callers of the tests of access. The names of the users are their
+// passwords.
+const (
+	nobody   = ""
+	stranger = "sue"  // a user, of no database
+	readsOne = "rita" // a rule lets her read alice
+	writesTo = "will" // a rule lets him write to alice
+	isMember = "mia"
+	isOwner  = "dan" // administrator of the database
+	isAdmin  = "adm"
+)
+
+var accessCallers = []string{nobody, stranger, readsOne, writesTo, isMember, isOwner, isAdmin}
+
+const accessRules = `{"admins":{"names":["dan"]},"members":{"names":["mia"]},"partitions":[
+	{"who":{"names":["rita"]},"partition":"alice","access":"read"},
+	{"who":{"names":["will"]},"partition":"alice","access":"write"}]}`
+
+// The sentences of refusals.
+const (
+	notAuthorized = "401 You are not authorized to access this db."
+	notLetIn      = "403 You are not allowed to access this db."
+	notWriter     = "403 You are not allowed to write to this partition."
+	notAdmin      = "403 You are not a db or server admin."
+	notMaintainer = "401 You are not a server or db admin."
+	notServer     = "401 You are not a server admin."
+	notMetrics    = "401 You are not a server admin or read-only metrics user"
+)
+
+// verdict gives what somebody is told who asks something of partition, for the
+// words of docs/access.md; "" if he is let in.
+func verdict(words, caller, partition string) string {
+	if first, changes := strings.CutSuffix(words, ", then database admin"); changes {
+		if refused := verdict(first, caller, partition); refused != "" || caller == isOwner || caller == isAdmin {
+			return refused
+		}
+		return notAdmin
+	}
+	member := slices.Contains([]string{isMember, isOwner, isAdmin}, caller)
+	lets := member || partition == "alice" && (caller == writesTo || caller == readsOne)
+	switch {
+	case words == "anyone" || caller == isAdmin:
+		return ""
+	case words == "metrics":
+		return notMetrics
+	case words == "server admin":
+		return notServer
+	case !member && caller == nobody:
+		return notAuthorized
+	case !member && !(lets && (words == "reader" || words == "writer")):
+		return notLetIn
+	case words == "writer" && caller == readsOne:
+		return notWriter
+	case words == "database admin" && caller == isMember:
+		return notAdmin
+	case words == "database admin, 401" && caller == isMember:
+		return notMaintainer
+	}
+	return ""
+}
+
+// accessTable reads docs/access.md: who may, by path and method.
+func accessTable(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/access.md")
+	must(t, err)
+	roots := map[int][]string{1: {""}, 2: {"/{db}", "/{db}/_partition/{partition}"}}
+	table := map[string]string{}
+	for line := range strings.SplitSeq(string(text), "\n") {
+		cells := strings.Split(strings.Trim(line, "| "), "|")
+		if !strings.HasPrefix(line, "| `") || len(cells) < 3 || roots[len(cells)-2] == nil {
+			continue
+		}
+		for i, root := range roots[len(cells)-2] {
+			who := strings.TrimSpace(cells[2+i])
+			if who == "–" {
+				continue
+			}
+			for method := range strings.SplitSeq(cells[1], ",") {
+				path := root + strings.Trim(cells[0], "` ")
+				if root != "" || len(cells) == 4 {
+					path = strings.TrimSuffix(path, "/")
+				}
+				table[strings.TrimSpace(method)+" "+path] = who
+			}
+		}
+	}
+	return table
+}
+
+// accessWorld is a server with a partitioned database that has the partitions
+// alice and bob and no partition ghost.
+type accessWorld struct {
+	*testAPI
+	revs   map[string]string
+	stored string
+}
+
+func newAccessWorld(t *testing.T) *accessWorld {
+	w := &accessWorld{testAPI: newTestAPI(t), revs: map[string]string{}}
+	for _, name := range accessCallers[1 : len(accessCallers)-1] {
+		w.do("PUT", "/_users/org.couchdb.user:"+name, fmt.Sprintf(`{"name":%q,"password":%q,"roles":[],"type":"user"}`, name, name)).want(201, "")
+	}
+	w.fill()
+	return w
+}
+
+// fill makes the database.
+func (w *accessWorld) fill() {
+	w.do("PUT", "/parts?partitioned=true", "").want(201, "")
+	w.do("PUT", "/parts/_security", accessRules).want(200, "")
+	w.do("POST", "/parts/_bulk_docs", `{"docs":[
+		{"_id":"_design/d","views":{"v":{"map":"function (doc) { emit(doc.n, 1); }"}},"updates":{"u":"function (doc, req) { return [doc, 'ok']; }"},
+			"shows":{"s":"function (doc, req) { return 'shown'; }"},"lists":{"l":"function (head, req) { return 'listed'; }"},
+			"rewrites":[{"from":"/all","to":"../../_all_docs"}],"_attachments":{"a.txt":{"data":"YWFh"}}},
+		{"_id":"alice:1","n":1,"_attachments":{"a.txt":{"data":"YWFh","content_type":"text/plain"}}},
+		{"_id":"bob:1","n":2,"_attachments":{"a.txt":{"data":"YWFh","content_type":"text/plain"}}}]}`).want(201, "")
+	w.do("POST", "/parts/_index", `{"index":{"fields":["n"]},"name":"byn","ddoc":"m"}`).want(200, "")
+	w.do("PUT", "/parts/_local/1", `{}`).want(201, "")
+	for _, id := range []string{"_design/d", "alice:1", "bob:1"} {
+		w.revs[id], _ = w.do("GET", "/parts/"+id, "").json()["_rev"].(string)
+	}
+	w.stored = w.state()
+}
+
+// as sends a request as one of the callers.
+func (w *accessWorld) as(caller, method, target, body string, header ...string) answer {
+	w.t.Helper()
+	authorization := ""
+	if caller != nobody {
+		r := http.Request{Header: http.Header{}}
+		password := caller
+		if caller == isAdmin {
+			password = "pass"
+		}
+		r.SetBasicAuth(caller, password)
+		authorization = r.Header.Get("Authorization")
+	}
+	return w.do(method, target, body, append([]string{"Authorization", authorization}, header...)...)
+}
+
+// told gives status and reason of a refusal, "" for an answer of another kind.
+func (w answer) told(method string) string {
+	if w.Status != http.StatusUnauthorized && w.Status != http.StatusForbidden {
+		return ""
+	}
+	if method == http.MethodHead {
+		return fmt.Sprint(w.Status)
+	}
+	return fmt.Sprint(w.Status, " ", w.json()["reason"])
+}
+
+// accessPath puts segments of the database into a pattern.
+func accessPath(pattern, partition string) string {
+	at := strings.NewReplacer("/_design/{id}", "/_design/d", "/_local/{id}", "/_local/1", "/_shards/{id...}", "/_shards/alice:1")
+	return strings.NewReplacer("{db}", "parts", "{partition}", partition, "{id}", partition+":1", "{ddoc}/{type}/{name}", "m/json/byn",
+		"{ddoc}", "d", "{view}", "v", "{attachment...}", "a.txt", "/_update/{path...}", "/_update/u/"+partition+":1",
+		"/_show/{path...}", "/_show/s/"+partition+":1", "/_list/{path...}", "/_list/l/v", "/_rewrite/{path...}", "/_rewrite/all",
+		"/_view/{path...}", "/_view/v/x", "{node}", "_local", "{section}", "log", "{key}", "level", "...}", "}").Replace(at.Replace(pattern))
+}
+
+// accessBodies are bodies that make the requests good ones, by the end of the
+// path below a door.
+var accessBodies = map[string]string{
+	"POST /_bulk_docs": `{"docs":[{"_id":"%s:new"}]}`, "POST /_bulk_get": `{"docs":[{"id":"%s:1"}]}`, "POST /_find": `{"selector":{}}`,
+	"POST /_explain": `{"selector":{}}`, "POST /_index": `{"index":{"fields":["other"]}}`, "POST /_index/_bulk_delete": `{"docids":["_design/m"]}`,
+	"PUT /_security": accessRules, "PUT /_revs_limit": `1000`, "PUT /_purged_infos_limit": `1000`, "POST /_all_docs/queries": `{"queries":[]}`,
+	"POST /_design_docs/queries": `{"queries":[]}`, "POST /_local_docs/queries": `{"queries":[]}`, "POST /_view/{view}/queries": `{"queries":[]}`,
+	"POST /_session": `{"name":"adm","password":"pass"}`, "PUT /{db}/{id}": `{"n":3}`, "PUT /{key}": `"info"`,
+}
+
+func accessBody(method, pattern, partition string) string {
+	for end, body := range accessBodies {
+		m, path, _ := strings.Cut(end, " ")
+		if m == method && strings.HasSuffix(pattern, path) {
+			return strings.ReplaceAll(body, "%s", partition)
+		}
+	}
+	if method == http.MethodGet || method == http.MethodHead {
+		return ""
+	}
+	return `{}`
+}
+
+// cell is a request of one caller.
+type cell struct{ method, pattern, partition, words, caller string }
+
+const accessForm = "--b\r\nContent-Disposition: form-data; name=\"_rev\"\r\n\r\n%s\r\n--b\r\n" +
+	"Content-Disposition: form-data; name=\"_attachments\"; filename=\"f.txt\"\r\nContent-Type: text/plain\r\n\r\nfff\r\n--b--\r\n"
+
+// send sends the request of a cell by a method, with the revision of the
+// document that it is about.
+func (w *accessWorld) send(c cell, method string, header ...string) answer {
+	w.t.Helper()
+	target, body := accessPath(c.pattern, c.partition), accessBody(c.method, c.pattern, c.partition)
+	document, to := c.partition+":1", c.partition+":copy"
+	switch {
+	case strings.Contains(c.pattern, "/_design/"):
+		document, to = "_design/d", "_design/copy"
+	case strings.Contains(c.pattern, "/_local/"):
+		document, to = "_local/1", "_local/copy"
+	}
+	rev := w.revs[document]
+	whole := strings.HasSuffix(c.pattern, "/{id}")
+	switch {
+	case c.method == "COPY":
+		header = append(header, "Destination", to)
+	case c.method == http.MethodPost && whole:
+		body, header = fmt.Sprintf(accessForm, rev), append(header, "Content-Type", "multipart/form-data; boundary=b", "Referer", "http://example.com/")
+	case c.method != http.MethodGet && c.method != http.MethodHead && rev != "" && (whole || strings.HasSuffix(c.pattern, "/{attachment...}")):
+		target += "?rev=" + rev
+	}
+	return w.as(c.caller, method, target, body, header...)
+}
+
+// state tells what is stored in the database.
+func (w *accessWorld) state() string {
+	return w.do("GET", "/parts", "").Body + w.do("GET", "/parts/_security", "").Body + w.do("GET", "/parts/_local_docs", "").Body +
+		w.do("GET", "/parts/_revs_limit", "").Body
+}
+
+// TestAccess asks everything that there is to ask, as every caller, and looks
+// whether the answer is that of docs/access.md. A route that the page does not
+// know fails, and so does a line of it that tells of no route. What is refused
+// must not change anything, nor depend on whether the partition exists.
+func TestAccess(t *testing.T) {
+	table := accessTable(t)
+	seen := map[string]bool{}
+	w := newAccessWorld(t)
+	for _, row := range allRoutes() {
+		for m := range strings.SplitSeq(row.methods, ",") {
+			key := m + " " + row.pattern
+			words, ok := table[key]
+			if seen[key] = true; !ok {
+				t.Errorf("docs/access.md does not say who may %s", key)
+				continue
+			}
+			methods := []string{m}
+			switch m {
+			case "*":
+				methods = []string{"GET", "HEAD", "POST", "PUT", "DELETE"}
+			case "GET":
+				methods = append(methods, "HEAD")
+			}
+			for _, method := range methods {
+				w.checkCells(cell{method: method, pattern: row.pattern, words: words})
+			}
+		}
+	}
+	for key := range table {
+		if !seen[key] {
+			t.Errorf("docs/access.md tells of %s, which no route is", key)
+		}
+	}
+}
+
+// checkCells asks one thing as every caller, of each partition.
+func (w *accessWorld) checkCells(c cell) {
+	w.t.Helper()
+	refused := map[string]string{}
+	for _, c.partition = range []string{"alice", "bob", "ghost"} {
+		for _, c.caller = range accessCallers {
+			if c.partition != "alice" && verdict("member", c.caller, "") == "" {
+				continue // members may everything everywhere
+			}
+			want := verdict(c.words, c.caller, c.partition)
+			if c.method == http.MethodHead && want != "" {
+				want = want[:3]
+			}
+			got := w.send(c, c.method)
+			if told := got.told(c.method); told != want {
+				w.t.Errorf("%s %s of %s as %q: %q, want %q (%d %s)", c.method, c.pattern, c.partition, c.caller, told, want, got.Status, got.Body)
+			}
+			if reads := c.method == http.MethodGet || c.method == http.MethodHead; reads && !strings.Contains(c.pattern, "/_update/") {
+				continue
+			}
+			if want == "" && strings.HasPrefix(c.pattern, "/{db}") {
+				w.refill()
+				continue
+			}
+			if state := w.state(); state != w.stored {
+				w.t.Errorf("%s %s of %s as %q changed something: %s became %s", c.method, c.pattern, c.partition, c.caller, w.stored, state)
+				w.refill()
+			}
+			over := w.send(c, http.MethodPost, "X-HTTP-Method-Override", c.method)
+			if told := over.told(c.method); told != want && c.pattern != "/_session" {
+				w.t.Errorf("POST for %s %s of %s as %q: %q, want %q", c.method, c.pattern, c.partition, c.caller, told, want)
+			}
+			if c.partition == "ghost" && got.Body != refused[c.caller] {
+				w.t.Errorf("%s %s as %q tells whether a partition exists: %s and %s", c.method, c.pattern, c.caller, refused[c.caller], got.Body)
+			}
+			refused[c.caller] = got.Body
+		}
+	}
+}
+
+func (w *accessWorld) refill() {
+	w.do("DELETE", "/parts", "") // it may be gone
+	w.fill()
+}
