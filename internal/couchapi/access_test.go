@@ -238,7 +238,7 @@ func TestAccess(t *testing.T) {
 	table := accessTable(t)
 	seen := map[string]bool{}
 	w := newAccessWorld(t)
-	for _, row := range allRoutes() {
+	for _, row := range openDoors(allRoutes()) {
 		for m := range strings.SplitSeq(row.methods, ",") {
 			key := m + " " + row.pattern
 			words, ok := table[key]
@@ -294,7 +294,7 @@ func (w *accessWorld) checkCells(c cell) {
 				w.refill()
 			}
 			over := w.send(c, http.MethodPost, "X-HTTP-Method-Override", c.method)
-			if told := over.told(c.method); told != want && c.pattern != "/_session" {
+			if told := over.told(c.method); told != want && !strings.HasSuffix(c.pattern, "/_session") {
 				w.t.Errorf("POST for %s %s of %s as %q: %q, want %q", c.method, c.pattern, c.partition, c.caller, told, want)
 			}
 			if c.partition == "ghost" && got.Body != refused[c.caller] {

@@ -142,6 +142,36 @@ GET ~/bob:1
 GET ~/ghost:1
 GET ~/bob:1/a.txt
 GET ~/_partitions
+POST ~/_bulk_get {"docs":[{"id":"alice:1"},{"id":"bob:1"},{"id":"bob:1","rev":"2-b"},{"id":"ghost:1"},{"id":"alice:gone","rev":"1-d"},{"id":"_design/d"}]}
+POST ~/_bulk_get?revs=true&attachments=true {"docs":[{"id":"alice:1","rev":"2-b"},{"id":"bob:1","rev":"2-b","atts_since":["1-a"]}]}
+POST ~/_revs_diff {"alice:1":["2-b","3-x"],"alice:9":["1-x"]}
+POST ~/_revs_diff {"bob:1":["2-b","3-x"]}
+POST ~/_revs_diff {"ghost:1":["2-b","3-x"]}
+POST ~/_missing_revs {"bob:1":["2-b","3-x"]}
+POST ~/_missing_revs {"alice:1":["2-b","3-x"]}
+GET ~/_design/d
+GET ~/_design/d?local_seq=true&meta=true
+GET ~/alice:1?rev=2-b&attachments=true&local_seq=true
+GET ~/alice:1?open_revs=all&revs=true
+GET ~/alice:1/a.txt
+GET ~/alice:1/..%2F..%2Fbob:1
+GET ~/bob:1?rev=2-b
+GET ~/bob:1?open_revs=all
+GET ~/ghost:1?open_revs=all
+GET ~/_local/after
+GET ~/_local/before
+GET ~/_local_docs
+GET ~/_design_docs?update_seq=true
+GET ~/_security
+GET ~/_session
+PUT ~
+POST ~/_ensure_full_commit
+PUT ~/_local/mine {"a":1}
+GET ~/_local/mine
+COPY ~/_local/mine>_local/other
+COPY ~/_local/mine>alice:local
+COPY ~/_local/mine>bob:local
+DELETE ~/_local/mine
 GET /parts/alice:1?rev=2-b&attachments=true&revs_info=true&conflicts=true&local_seq=true
 GET /parts/alice:1?open_revs=all&revs=true
 GET /parts/alice:1?meta=true
@@ -175,6 +205,27 @@ POST /parts/_bulk_get {"docs":[{"id":"alice:1"},{"id":"bob:1"}]}
 POST /parts/_find {"selector":{},"partition":"alice"}
 POST /parts/_bulk_docs {"docs":[{"_id":"alice:new"}]}
 POST /parts {"_id":"alice:new"}
+POST ~/_bulk_docs {"docs":[{"_id":"bob:1"}]}
+POST ~/_bulk_docs {"docs":[{"_id":"ghost:1"}]}
+POST ~/_bulk_docs {"docs":[{"_id":"alice:b1"},{"_id":"_design/x"},{"_id":"alice:_design/x"},{"_id":"_local/b"}]}
+POST ~/_bulk_docs {"new_edits":false,"docs":[{"_id":"alice:b2","_rev":"1-a"},{"_id":"_design/x","_rev":"1-a"}]}
+POST ~/_bulk_docs {"new_edits":false,"docs":[{"_id":"bob:b2","_rev":"1-a"}]}
+POST ~/_bulk_docs {"atomic":true,"docs":[{"_id":"alice:b3"},{"_id":"bob:b3"}]}
+POST ~ {"_id":"bob:1"}
+POST ~ {"_id":"alice:p"}
+PUT ~/alice:q {"_attachments":{"a.txt":{"stub":true,"digest":"md5-R7zmfwhi0zd64e7yk5z+jg==","revpos":1}}}
+PUT ~/bob:1 {}
+PUT ~/ghost:1 {}
+PUT ~/alice:q/b.txt {}
+PUT ~/bob:1/b.txt?rev=2-b {}
+PUT ~/_design/x {}
+PUT ~/alice:_design%2Fx {}
+PATCH ~/bob:1 {"n":9}
+DELETE ~/bob:1?rev=2-b
+COPY ~/alice:1>bob:copy
+COPY ~/bob:1>alice:stolen
+COPY ~/ghost:1>alice:stolen
+COPY ~/alice:1>alice:copied
 PUT /parts/alice:2 {"_id":"bob:2"}
 PUT /parts/bob:2 {}
 PUT /parts/ghost:2 {}
