@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sectional/sectional/internal/store"
 )
 
 // The callers of the tests of access. The names of the users are their
@@ -226,8 +228,22 @@ func (w *accessWorld) send(c cell, method string, header ...string) answer {
 
 // state tells what is stored in the database.
 func (w *accessWorld) state() string {
-	return w.do("GET", "/parts", "").Body + w.do("GET", "/parts/_security", "").Body + w.do("GET", "/parts/_local_docs", "").Body +
-		w.do("GET", "/parts/_revs_limit", "").Body
+	w.t.Helper()
+	db, err := w.store.Database(w.t.Context(), "parts")
+	must(w.t, err)
+	totals, err := db.Whole().Totals(w.t.Context())
+	must(w.t, err)
+	state := fmt.Sprintf("%d %s %d", totals.Seq, db.Security(), db.RevsLimit())
+	for _, scope := range []store.Scope{db.Whole(), db.Within("alice"), db.Within("bob")} {
+		must(w.t, scope.View(w.t.Context(), func(r *store.Reader) error {
+			for local, err := range r.Locals(store.Span{}) {
+				must(w.t, err)
+				state += fmt.Sprintf(" %s %d", local.ID, local.Rev)
+			}
+			return nil
+		}))
+	}
+	return state
 }
 
 // TestAccess asks everything that there is to ask, as every caller, and looks
