@@ -6,8 +6,10 @@ import (
 	"sync"
 
 	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/replicate/spec"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -20,6 +22,8 @@ type Options struct {
 	// Functions runs design functions; without it nothing passes that they
 	// would have to see.
 	Functions Functions
+	// Replications gives the settings of [replicator]; nil: CouchDB's.
+	Replications func() *spec.Settings
 	// Cloudant tells whether Cloudant's limits hold for design documents; nil:
 	// they do not.
 	Cloudant func() bool
@@ -57,11 +61,15 @@ func New(o Options) *Rules {
 	if o.OwnerDesigns == nil {
 		o.OwnerDesigns = func() Writers { return Nobody }
 	}
+	if o.Replications == nil {
+		settings := spec.ReadSettings(&config.Snapshot{})
+		o.Replications = func() *spec.Settings { return settings }
+	}
 	return &Rules{o: o}
 }
 
 // Admit checks an edit and may change it: a user's password becomes its
-// verifier.
+// verifier, and a replication its author's.
 func (r *Rules) Admit(ctx context.Context, d *store.Database, e *document.Edit, old func() (*store.Revision, error)) error {
 	if err := r.admitCaller(ctx, d, e.ID); err != nil {
 		return err
@@ -73,6 +81,8 @@ func (r *Rules) Admit(ctx context.Context, d *store.Database, e *document.Edit, 
 		return r.admitOwnerDesign(ctx, d, e)
 	case d.Name() == UsersDB:
 		return r.admitUser(ctx, d, e, old)
+	case spec.IsReplicator(d.Name()):
+		return r.admitReplication(ctx, d, e, old)
 	}
 	return nil
 }

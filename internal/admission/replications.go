@@ -1,0 +1,208 @@
+package admission
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	js "github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/replicate/spec"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// admitReplication applies the rules of _replicator databases. A document is
+// somebody's, who stands in its member owner: the replication runs with that
+// user's rights. So nobody but a server administrator may write in another one's
+// name, or change what another one wrote; the administrators of the database may
+// delete it. The server itself writes what became of a replication.
+func (r *Rules) admitReplication(ctx context.Context, d *store.Database, e *document.Edit, old func() (*store.Revision, error)) error {
+	c := Caller(ctx)
+	if c == nil {
+		return nil
+	}
+	before, err := old()
+	if err != nil {
+		return err
+	}
+	w := replicationWrite{caller: c, edit: e}
+	if before != nil && !before.Deleted {
+		w.before = before.Body
+	}
+	if err := r.checkOwner(d, w); err != nil || e.Deleted {
+		return err
+	}
+	if state, _ := js.Member(e.Body, "_replication_state"); js.NameIs(state, "failed") && w.keepsState() {
+		return nil // nothing runs, and it may well be malformed
+	}
+	parsed, err := spec.ParseDocument(e.Body, r.o.Replications())
+	if err != nil {
+		return forbiddenBy(err)
+	}
+	if c.IsAdmin() {
+		return nil
+	}
+	if !w.keepsState() {
+		return forbidden("Only the replicator may set `_replication_…` members.")
+	}
+	return checkUserContext(c, parsed.UserContext)
+}
+
+// replicationWrite is an edit of a replication document.
+type replicationWrite struct {
+	caller *auth.Caller
+	edit   *document.Edit
+	before []byte // nil: there was none
+}
+
+// checkOwner refuses who may not write the document, and makes a new one the
+// caller's.
+func (r *Rules) checkOwner(d *store.Database, w replicationWrite) error {
+	if w.caller.IsAdmin() {
+		return w.own()
+	}
+	if w.before != nil && !isOwner(w.before, w.caller) {
+		if !w.edit.Deleted {
+			return errOtherOwner
+		}
+		s, err := r.Security(d)
+		if err != nil {
+			return err
+		}
+		if !s.IsAdmin(w.caller) {
+			return errOtherOwner
+		}
+		return nil
+	}
+	if w.edit.Deleted {
+		return nil
+	}
+	if owner, ok := js.Member(w.edit.Body, "owner"); ok && js.KindOf(owner) != js.Null && !isOwner(w.edit.Body, w.caller) {
+		return errOtherOwner
+	}
+	return w.own()
+}
+
+// own writes the caller's name into a document without an owner. A replicated
+// edit stays as it is: it has its revision already.
+func (w *replicationWrite) own() error {
+	owner, ok := js.Member(w.edit.Body, "owner")
+	switch {
+	case w.edit.Deleted || ok && js.KindOf(owner) != js.Null:
+		return nil
+	case w.edit.Path != nil && w.caller.IsAdmin():
+		return nil // it runs in nobody's name
+	case w.edit.Path != nil:
+		return errOtherOwner
+	}
+	name := []byte("null")
+	if !w.caller.Anonymous() {
+		name = js.AppendQuoted(nil, w.caller.Name)
+	}
+	w.edit.Body = withMember(w.edit.Body, "owner", name)
+	return nil
+}
+
+// withMember gives an object in which a member has a value: in its place if it
+// is there, else at the end.
+func withMember(object []byte, name string, value []byte) []byte {
+	out, found := []byte{'{'}, false
+	add := func(quoted, v []byte) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, quoted...), ':'), v...)
+	}
+	for m := js.MembersOf(object); ; {
+		quoted, v, ok := m.Next()
+		if !ok {
+			break
+		}
+		if js.NameIs(quoted, name) {
+			v, found = value, true
+		}
+		add(quoted, v)
+	}
+	if !found {
+		add(js.AppendQuoted(nil, name), value)
+	}
+	return append(out, '}')
+}
+
+// isOwner tells whether a document is the caller's. What nobody owns is
+// nobody's.
+func isOwner(body []byte, c *auth.Caller) bool {
+	owner, _ := js.Member(body, "owner")
+	return !c.Anonymous() && js.KindOf(owner) == js.String && js.NameIs(owner, c.Name)
+}
+
+// keepsState tells whether the document's _replication_… members are those that
+// it had, or fewer.
+func (w *replicationWrite) keepsState() bool {
+	if w.caller.IsAdmin() {
+		return true
+	}
+	for m := js.MembersOf(w.edit.Body); ; {
+		quoted, v, ok := m.Next()
+		if !ok {
+			return true
+		}
+		name := string(js.Text(nil, quoted))
+		if !strings.HasPrefix(name, "_replication_") {
+			continue
+		}
+		if was, ok := js.Member(w.before, name); !ok || !bytes.Equal(was, v) {
+			return false
+		}
+	}
+}
+
+// checkUserContext lets users ask for rights that they have.
+func checkUserContext(c *auth.Caller, u *spec.UserContext) error {
+	if u == nil {
+		return nil
+	}
+	if u.Name != c.Name {
+		return forbidden("The given `user_ctx.name` is not valid")
+	}
+	for _, role := range u.Roles {
+		if !slices.Contains(c.Roles, role) {
+			return forbidden("Invalid role (`" + role + "`) in the `user_ctx`")
+		}
+	}
+	return nil
+}
+
+// VisibleReplication gives what a caller may see of a replication document: its
+// owner and the administrators of its database see all of it, others no
+// credentials.
+func (r *Rules) VisibleReplication(c *auth.Caller, d *store.Database, rev *store.Revision) ([]byte, error) {
+	if rev.ID.IsDesign() || c == nil || c.IsAdmin() || isOwner(rev.Body, c) {
+		return rev.Body, nil
+	}
+	s, err := r.Security(d)
+	if err != nil {
+		return nil, err
+	}
+	if s.IsAdmin(c) {
+		return rev.Body, nil
+	}
+	return spec.Strip(rev.Body), nil
+}
+
+var errOtherOwner = forbidden("Can't update replication documents from other users.")
+
+func forbidden(reason string) error { return dberr.New(dberr.Forbidden, "forbidden", "%s", reason) }
+
+// forbiddenBy makes a refusal of an error that says what is wrong.
+func forbiddenBy(err error) error {
+	var e *dberr.Error
+	if errors.As(err, &e) && e.Kind == dberr.Invalid {
+		return forbidden(e.Reason)
+	}
+	return err
+}

@@ -1,0 +1,278 @@
+package spec
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	js "github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/selector"
+)
+
+// parser is a text on its way to a Replication. Endpoints wait for their proxies.
+type parser struct {
+	s              *Settings
+	r              *Replication
+	source, target []byte
+
+	proxy, sourceProxy, targetProxy string
+}
+
+// members is what a text may hold.
+var members = map[string]func(*parser, []byte) error{
+	"source":               func(p *parser, v []byte) error { p.source = v; return nil },
+	"target":               func(p *parser, v []byte) error { p.target = v; return nil },
+	"proxy":                readProxy(func(p *parser) *string { return &p.proxy }),
+	"source_proxy":         readProxy(func(p *parser) *string { return &p.sourceProxy }),
+	"target_proxy":         readProxy(func(p *parser) *string { return &p.targetProxy }),
+	"cancel":               readBool("cancel", func(p *parser) *bool { return &p.r.Cancel }),
+	"continuous":           readBool("continuous", func(p *parser) *bool { return &p.r.Continuous }),
+	"create_target":        readBool("create_target", func(p *parser) *bool { return &p.r.CreateTarget }),
+	"winning_revs_only":    readBool("winning_revs_only", func(p *parser) *bool { return &p.r.WinnersOnly }),
+	"use_checkpoints":      readNegated("use_checkpoints", func(p *parser) *bool { return &p.r.NoCheckpoints }),
+	"use_bulk_get":         readNegated("use_bulk_get", func(p *parser) *bool { return &p.r.NoBulkGet }),
+	"_local_id":            readCancelID,
+	"replication_id":       readCancelID,
+	"id":                   readCancelID,
+	"create_target_params": readCreateParams,
+	"doc_ids":              readDocIDs,
+	"selector":             readSelector,
+	"filter":               readFilter,
+	"query_params":         readQueryParams,
+	"since_seq":            readSinceSeq,
+	"worker_processes":     readCount("worker_processes", workers, func(p *parser) *int { return &p.r.Workers }),
+	"worker_batch_size":    readCount("worker_batch_size", batches, func(p *parser) *int { return &p.r.Batch }),
+	"http_connections":     readCount("http_connections", connections, func(p *parser) *int { return &p.r.Connections }),
+	"retries_per_request":  readCount("retries_per_request", retries, func(p *parser) *int { return &p.r.Retries }),
+	"connection_timeout":   readSpan("connection_timeout", func(p *parser) *time.Duration { return &p.r.Timeout }),
+	"checkpoint_interval":  readSpan("checkpoint_interval", func(p *parser) *time.Duration { return &p.r.CheckpointEvery }),
+	"owner":                func(p *parser, v []byte) error { p.r.Owner, _ = text(v); return nil },
+	"user_ctx":             readUserContext,
+}
+
+// text gives the characters of a JSON string.
+func text(v []byte) (string, bool) {
+	if js.KindOf(v) != js.String {
+		return "", false
+	}
+	return string(js.Text(nil, v)), true
+}
+
+func readBool(name string, field func(*parser) *bool) func(*parser, []byte) error {
+	return func(p *parser, v []byte) error {
+		switch js.KindOf(v) {
+		case js.True, js.False:
+			*field(p) = js.KindOf(v) == js.True
+			return nil
+		}
+		return invalid("parameter `%s` must be a boolean", name)
+	}
+}
+
+func readNegated(name string, field func(*parser) *bool) func(*parser, []byte) error {
+	read := readBool(name, field)
+	return func(p *parser, v []byte) error {
+		err := read(p, v)
+		if err == nil {
+			*field(p) = !*field(p)
+		}
+		return err
+	}
+}
+
+// readCount reads a whole number, which may be written as a string.
+func readCount(name string, l limit, field func(*parser) *int) func(*parser, []byte) error {
+	return func(p *parser, v []byte) error {
+		digits, isText := text(v)
+		if !isText {
+			digits = string(v)
+		}
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil || n < l.least {
+			return invalid("parameter `%s` must be an integer of at least %d", name, l.least)
+		}
+		*field(p) = l.clip(n)
+		return nil
+	}
+}
+
+func readSpan(name string, field func(*parser) *time.Duration) func(*parser, []byte) error {
+	return func(p *parser, v []byte) error {
+		n := 0
+		err := readCount(name, limit{1, milliseconds.most}, func(*parser) *int { return &n })(p, v)
+		if err == nil {
+			*field(p) = time.Duration(milliseconds.clip(int64(n))) * time.Millisecond
+		}
+		return err
+	}
+}
+
+func readProxy(field func(*parser) *string) func(*parser, []byte) error {
+	return func(p *parser, v []byte) (err error) {
+		var ok bool
+		if *field(p), ok = text(v); !ok && js.KindOf(v) != js.Null {
+			return invalid("Invalid proxy url")
+		}
+		return nil
+	}
+}
+
+// readCancelID takes the id of a replication; a client that did not escape the
+// plus in it sends a space.
+func readCancelID(p *parser, v []byte) error {
+	id, ok := text(v)
+	if !ok {
+		return invalid("parameter `replication_id` must be a string")
+	}
+	p.r.CancelID = NormalizeID(id)
+	return nil
+}
+
+// readCreateParams takes what the request that makes the target is to say.
+func readCreateParams(p *parser, v []byte) error {
+	if js.KindOf(v) != js.Object {
+		return invalid("parameter `create_target_params` must be a JSON object")
+	}
+	p.r.CreateParams = values(v)
+	return nil
+}
+
+// readQueryParams takes what reaches the filter: strings as they are, anything
+// else as JSON.
+func readQueryParams(p *parser, v []byte) error {
+	switch js.KindOf(v) {
+	case js.Null:
+		return nil
+	case js.Object:
+		p.r.Params = values(v)
+		return nil
+	}
+	return invalid("parameter `query_params` must be an object")
+}
+
+func values(object []byte) url.Values {
+	vs := url.Values{}
+	for m := js.MembersOf(object); ; {
+		quoted, v, ok := m.Next()
+		if !ok {
+			return vs
+		}
+		s, isText := text(v)
+		if !isText {
+			s = string(v)
+		}
+		vs.Set(string(js.Text(nil, quoted)), s)
+	}
+}
+
+// readDocIDs takes a list of ids. CouchDB takes escaped ids for what they stand
+// for; since a percent sign may be part of an id, such an id counts for both.
+func readDocIDs(p *parser, v []byte) error {
+	switch js.KindOf(v) {
+	case js.Null:
+		return nil
+	case js.Array:
+	default:
+		return invalid("parameter `doc_ids` must be an array")
+	}
+	ids := []string{}
+	for e := js.ElementsOf(v); ; {
+		element, ok := e.Next()
+		if !ok {
+			break
+		}
+		id, isText := text(element)
+		if !isText || id == "" {
+			return invalid("parameter `doc_ids` must be an array of strings")
+		}
+		ids = append(ids, id)
+		if strings.Contains(id, "%") {
+			if plain, err := url.PathUnescape(id); err == nil && plain != "" {
+				ids = append(ids, plain)
+			}
+		}
+	}
+	slices.Sort(ids)
+	p.r.DocIDs = slices.Compact(ids)
+	return nil
+}
+
+func readSelector(p *parser, v []byte) error {
+	if js.KindOf(v) != js.Object {
+		return invalid("parameter `selector` must be a JSON object")
+	}
+	if _, err := selector.Parse(v); err != nil {
+		return err
+	}
+	p.r.Selector = slices.Clone(v)
+	return nil
+}
+
+// readFilter takes the name of a filter function, or of one that is built in.
+func readFilter(p *parser, v []byte) error {
+	if js.KindOf(v) == js.Null {
+		return nil
+	}
+	name, ok := text(v)
+	design, function, both := strings.Cut(name, "/")
+	if !ok || !both && !strings.HasPrefix(name, "_") || both && (design == "" || function == "") {
+		return invalid("Invalid filter. Must match `ddocname/filtername`.")
+	}
+	p.r.Filter = name
+	return nil
+}
+
+func readSinceSeq(p *parser, v []byte) error {
+	switch js.KindOf(v) {
+	case js.Null:
+	case js.String:
+		p.r.SinceSeq, _ = text(v)
+	case js.Number, js.Array:
+		p.r.SinceSeq = string(v)
+	default:
+		return invalid("parameter `since_seq` must be a sequence")
+	}
+	return nil
+}
+
+// readUserContext reads in whose name a document's replication runs.
+func readUserContext(p *parser, v []byte) error {
+	if js.KindOf(v) == js.Null {
+		return nil
+	}
+	if js.KindOf(v) != js.Object {
+		return invalid("The `user_ctx` property must be a non-null object.")
+	}
+	c := &UserContext{}
+	if name, ok := js.Member(v, "name"); ok && js.KindOf(name) != js.Null {
+		if c.Name, ok = text(name); !ok || c.Name == "" {
+			return invalid("The `user_ctx.name` property must be a non-empty string or null.")
+		}
+	}
+	if roles, ok := js.Member(v, "roles"); ok && js.KindOf(roles) != js.Null {
+		c.HasRoles = true
+		if js.KindOf(roles) != js.Array || json.Unmarshal(roles, &c.Roles) != nil || slices.Contains(c.Roles, "") {
+			return invalid("The `user_ctx.roles` property must be an array of strings.")
+		}
+	}
+	p.r.UserContext = c
+	return nil
+}
+
+// proxies settles which endpoint goes by which proxy.
+func (p *parser) proxies() error {
+	if p.proxy == "" {
+		return nil
+	}
+	if p.sourceProxy != "" {
+		return invalid("`proxy` is mutually exclusive with `source_proxy`")
+	}
+	if p.targetProxy != "" {
+		return invalid("`proxy` is mutually exclusive with `target_proxy`")
+	}
+	p.sourceProxy, p.targetProxy = p.proxy, p.proxy
+	return nil
+}
