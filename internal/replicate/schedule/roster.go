@@ -1,0 +1,196 @@
+package schedule
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// roster decides which jobs run. It has no clock, lock or goroutine: whoever
+// calls it says what time it is and does what it decides. A job that is told to
+// stop keeps its place until it has ended.
+//
+// As in CouchDB, jobs that end by themselves are not interrupted for others,
+// unless there are more than may run; continuous ones give way to those that
+// wait, the longest running first, a few in each turn. Those that wait are
+// started in the order of their shares (shares.go), then of when they last ran.
+type roster struct {
+	jobs    map[string]*job
+	leaving int // jobs that were removed and have not ended yet
+	shares  shares
+	limits  *settings
+}
+
+func newRoster() *roster {
+	return &roster{jobs: map[string]*job{}, shares: newShares()}
+}
+
+// busy counts the places that are taken.
+func (r *roster) busy() (n int) {
+	n = r.leaving
+	for _, j := range r.jobs {
+		if j.running {
+			n++
+		}
+	}
+	return n
+}
+
+// turn is made once in every interval: it brings the shares up to date, and says
+// who is to stop for those that wait. room tells who may start then.
+func (r *roster) turn(now time.Time) (stop []*job) {
+	var running []*job
+	for _, j := range r.jobs {
+		if j.running && !j.stopping {
+			running = append(running, j)
+		}
+	}
+	r.shares.turn(r, running, now)
+	slices.SortFunc(running, func(a, b *job) int {
+		return cmp.Or(a.lastStarted().Compare(b.lastStarted()), cmp.Compare(a.id, b.id))
+	})
+	take := func(n int, continuous bool) (taken int) {
+		running = slices.DeleteFunc(running, func(j *job) bool {
+			if taken >= n || j.rep.Continuous != continuous {
+				return false
+			}
+			taken++
+			stop = append(stop, j)
+			return true
+		})
+		return taken
+	}
+	excess := max(0, len(running)-r.limits.maxJobs)
+	take(excess-take(excess, true), false)
+	waiting := len(r.waiting(now)) - max(0, r.limits.maxJobs-len(running))
+	take(min(waiting, len(running), r.limits.maxChurn-excess), true)
+	return stop
+}
+
+// waiting lists the jobs that could run now.
+func (r *roster) waiting(now time.Time) (list []*job) {
+	for _, j := range r.jobs {
+		if !j.running && !j.due.After(now) {
+			list = append(list, j)
+		}
+	}
+	return list
+}
+
+// room says who is to start in the places that are free.
+func (r *roster) room(now time.Time) []*job {
+	free := r.limits.maxJobs - r.busy()
+	if free <= 0 {
+		return nil
+	}
+	list := r.waiting(now)
+	slices.SortFunc(list, func(a, b *job) int {
+		return cmp.Or(
+			cmp.Compare(r.shares.priority(a), r.shares.priority(b)),
+			a.lastStarted().Compare(b.lastStarted()),
+			a.began.Compare(b.began),
+			cmp.Compare(a.id, b.id))
+	})
+	return list[:min(free, len(list))]
+}
+
+// next tells when a job that waits after a crash may start, the earliest of them;
+// the zero time if none waits for a time alone.
+func (r *roster) next(now time.Time) (next time.Time) {
+	if r.busy() >= r.limits.maxJobs {
+		return next
+	}
+	for _, j := range r.jobs {
+		if !j.running && j.due.After(now) && (next.IsZero() || j.due.Before(next)) {
+			next = j.due
+		}
+	}
+	return next
+}
+
+// add takes a job in.
+func (r *roster) add(j *job) {
+	r.jobs[j.id] = j
+	r.shares.added(j)
+}
+
+// remove lets a job go. One that still runs keeps its place until left is called.
+func (r *roster) remove(j *job) {
+	delete(r.jobs, j.id)
+	r.shares.removed(j)
+	if j.running {
+		r.leaving++
+	}
+}
+
+// has tells whether the job is one of the roster's, and not another one of the
+// same id.
+func (r *roster) has(j *job) bool { return r.jobs[j.id] == j }
+
+// shares are CouchDB's: whoever's jobs ran much lately comes later, the more so
+// the more jobs they have and the fewer shares. A group is a _replicator database
+// or a user of _replicate. Priorities decay, so that everybody's turn comes.
+type shares struct {
+	priorities map[*job]float64
+	usage      map[string]float64 // seconds, decaying, by group
+	jobs       map[string]int     // by group
+	limits     *settings
+}
+
+func newShares() shares {
+	return shares{priorities: map[*job]float64{}, usage: map[string]float64{}, jobs: map[string]int{}, limits: &settings{usageCoeff: 0.5, priorityCoeff: 0.98}}
+}
+
+func (s *shares) priority(j *job) float64 { return math.Trunc(s.priorities[j]) }
+
+func (s *shares) added(j *job) {
+	s.jobs[group(j)]++
+	s.adjust(j)
+}
+
+func (s *shares) removed(j *job) {
+	delete(s.priorities, j)
+	if s.jobs[group(j)]--; s.jobs[group(j)] <= 0 {
+		delete(s.jobs, group(j))
+	}
+}
+
+// turn charges the jobs that ran in the interval that ends now.
+func (s *shares) turn(r *roster, running []*job, now time.Time) {
+	s.limits = r.limits
+	for g := range s.usage {
+		if s.usage[g] *= s.limits.usageCoeff; s.usage[g] < 1e-6 {
+			delete(s.usage, g)
+		}
+	}
+	for _, j := range running {
+		s.usage[group(j)] += min(now.Sub(j.lastStarted()), s.limits.interval).Seconds()
+	}
+	for j := range s.priorities {
+		if s.priorities[j] *= s.limits.priorityCoeff; s.priorities[j] < 1 {
+			delete(s.priorities, j)
+		}
+	}
+	for _, j := range running {
+		s.adjust(j)
+	}
+}
+
+// adjust moves a job back by what its group has used.
+func (s *shares) adjust(j *job) {
+	const scale = 1e6 // of seconds, so that a priority of 1 is next to nothing
+	g := group(j)
+	n := s.limits.sharesOf(g)
+	if p := s.usage[g] * scale * float64(s.jobs[g]) / (n * n); p >= 1 {
+		s.priorities[j] += p
+	}
+}
+
+// group is who is charged for a job.
+func group(j *job) string {
+	if j.transient() {
+		return "user " + j.user
+	}
+	return j.key.database
+}

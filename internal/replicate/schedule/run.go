@@ -1,0 +1,160 @@
+package schedule
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/sectional/sectional/internal/admission"
+	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/replicate"
+	"github.com/sectional/sectional/internal/replicate/spec"
+)
+
+// here is how endpoints of this server are addressed, within the process only.
+const here = "http://localhost"
+
+// run carries out a job until it has ended or ctx has.
+func (s *Scheduler) run(ctx context.Context, j *job) (*replicate.Result, error) {
+	trusted := j.caller(ctx).IsAdmin()
+	source, err := s.address(&j.rep.Source, j.rep, j.caller, trusted)
+	if err != nil {
+		return nil, err
+	}
+	defer closeIdle(source)
+	target, err := s.address(&j.rep.Target, j.rep, j.caller, trusted)
+	if err != nil {
+		return nil, err
+	}
+	defer closeIdle(target)
+	task := &replicate.Task{
+		ID: j.base, Source: source, Target: target,
+		Continuous: j.rep.Continuous, CreateTarget: j.rep.CreateTarget, CreateParams: j.rep.CreateParams,
+		DocIDs: j.rep.DocIDs, Selector: j.rep.Selector, Filter: j.rep.Filter, FilterParams: j.rep.Params,
+		SinceSeq: j.rep.SinceSeq, WinnersOnly: j.rep.WinnersOnly, NoCheckpoints: j.rep.NoCheckpoints, CheckpointEvery: j.rep.CheckpointEvery,
+		Batch: j.rep.Batch, Workers: j.rep.Workers, NoBulkGet: j.rep.NoBulkGet,
+		Report: func(st replicate.Stats) { s.report(j, st) },
+		Failed: func(f replicate.Failure) { s.failed(j, f) },
+		Log:    s.o.Log.With("replication", j.id),
+	}
+	return s.o.Run(ctx, task)
+}
+
+func (s *Scheduler) report(j *job, st replicate.Stats) {
+	s.state.Lock()
+	defer s.state.Unlock()
+	j.stats, j.told, j.reported = st, true, s.o.Now()
+}
+
+func (s *Scheduler) failed(j *job, f replicate.Failure) {
+	s.state.Lock()
+	defer s.state.Unlock()
+	j.failures.add(f)
+}
+
+// address makes of an endpoint what a task needs to reach it.
+func (s *Scheduler) address(e *spec.Endpoint, r *spec.Replication, caller func(context.Context) *auth.Caller, trusted bool) (replicate.Address, error) {
+	a := replicate.Address{URL: e.URL, User: e.User, Password: e.Password, Header: http.Header{}, Timeout: r.Timeout, Retries: r.Retries, Connections: r.Connections}
+	if r.Retries == 0 {
+		a.Retries = -1 // none, where 0 is the default
+	}
+	for name, value := range e.Header {
+		a.Header.Set(name, value)
+	}
+	if e.Local != "" {
+		local := &replicate.Local{Handler: s.handler}
+		if !e.HasCredentials() {
+			local.Enter = func(ctx context.Context) context.Context { return admission.WithCaller(ctx, caller(ctx)) }
+		}
+		a.URL, a.Transport = here+e.Path, local
+		return a, nil
+	}
+	t, err := s.transport(e, r, trusted)
+	a.Transport = t
+	return a, err
+}
+
+func closeIdle(a replicate.Address) {
+	if t, ok := a.Transport.(*http.Transport); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// callerOf gives whose rights a document's replication has, as they are at each
+// moment: those of its owner, who is a user. An administrator may have it run with
+// another one's, or with fewer; anybody else with fewer roles.
+func (s *Scheduler) callerOf(r *spec.Replication) func(context.Context) *auth.Caller {
+	return func(ctx context.Context) *auth.Caller {
+		owner := s.named(ctx, r.Owner, r.UserContext)
+		u := r.UserContext
+		switch {
+		case u == nil:
+			return owner
+		case owner.IsAdmin() && (u.HasRoles || u.Name == ""):
+			return &auth.Caller{Name: u.Name, Roles: append([]string{}, u.Roles...)}
+		case owner.IsAdmin():
+			return s.named(ctx, u.Name, nil)
+		case u.Name != r.Owner:
+			return &auth.Caller{}
+		case u.HasRoles:
+			return withRoles(owner, u.Roles)
+		}
+		return owner
+	}
+}
+
+// named gives a user by name, nobody when there is none. Somebody whom a proxy or a
+// token vouched for when the document was written has the roles that it tells.
+func (s *Scheduler) named(ctx context.Context, name string, u *spec.UserContext) *auth.Caller {
+	if name == "" {
+		return &auth.Caller{}
+	}
+	c, err := s.o.Users.Named(ctx, name)
+	switch {
+	case err == nil && c != nil:
+		return c
+	case err != nil || !s.o.Users.KnowsStrangers():
+		return &auth.Caller{}
+	}
+	stranger := &auth.Caller{Name: name, Roles: []string{}}
+	if u != nil && u.Name == name {
+		for _, role := range u.Roles {
+			if role != auth.AdminRole {
+				stranger.Roles = append(stranger.Roles, role)
+			}
+		}
+	}
+	return stranger
+}
+
+// withRoles gives a caller with those roles of theirs that are listed.
+func withRoles(c *auth.Caller, roles []string) *auth.Caller {
+	fewer := &auth.Caller{Name: c.Name, Roles: []string{}, Handler: c.Handler, Claims: c.Claims}
+	for _, role := range roles {
+		if c.HasRole(role) {
+			fewer.Roles = append(fewer.Roles, role)
+		}
+	}
+	return fewer
+}
+
+// reasonOf says why something failed, for people: without credentials, and with
+// endpoints of this server by their names.
+func reasonOf(err error) string {
+	text := err.Error()
+	var e *dberr.Error
+	var p *replicate.PeerError
+	switch {
+	case errors.As(err, &p):
+		text = p.Error()
+	case errors.As(err, &e) && e.Kind == dberr.Invalid && e.Code == "bad_request":
+		text = e.Reason
+	case errors.As(err, &e) && e.Code != "":
+		text = e.Code + ": " + e.Reason
+	case errors.As(err, &e):
+		text = e.Reason
+	}
+	return strings.ReplaceAll(text, here+"/", "")
+}

@@ -1,0 +1,131 @@
+package schedule
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	js "github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/replicate"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// final is what became of a document's replication for good.
+type final struct {
+	state  string
+	reason string // of a failed one
+	stats  []byte // of a completed one: JSON, as the document has it
+	info   []byte // JSON, as rows tell it
+}
+
+func completedState(j *job) final {
+	info := finalStats(j.stats)
+	stats := append(info[:len(info)-1:len(info)-1], `,"start_time":`...)
+	stats = append(js.AppendQuoted(stats, stamp(j.began)), '}')
+	return final{state: completed, stats: stats, info: info}
+}
+
+func failedState(reason string) final {
+	return final{state: failed, reason: reason, info: errorInfo(reason)}
+}
+
+// errorInfo is how a reason stands in rows.
+func errorInfo(reason string) []byte {
+	return append(js.AppendQuoted([]byte(`{"error":`), reason), '}')
+}
+
+// finalStats gives the figures of a run that ended: what it saw of the feed while
+// it ran is left out, as in CouchDB.
+func finalStats(s replicate.Stats) []byte {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return []byte("{}") // a sequence that is no JSON
+	}
+	out := []byte{'{'}
+	for m := js.MembersOf(raw); ; {
+		name, v, ok := m.Next()
+		if !ok {
+			return append(out, '}')
+		}
+		if !js.NameIs(name, "source_seq") && !js.NameIs(name, "through_seq") {
+			out = add(out, name, v)
+		}
+	}
+}
+
+// add adds a member to an object that is being built.
+func add(dst, quoted, value []byte) []byte {
+	if len(dst) > 1 {
+		dst = append(dst, ',')
+	}
+	return append(append(append(dst, quoted...), ':'), value...)
+}
+
+// writeState writes what became of a replication into its document, if that is
+// still the one that was read; else the feed tells of the new one. The server
+// itself writes, so no owner's rights are asked for, but validation functions are.
+func (s *Scheduler) writeState(db *store.Database, id document.ID, rev document.Rev, f final, now time.Time) {
+	var edit document.Edit
+	err := db.Whole().View(s.ctx, func(r *store.Reader) error {
+		winner, err := r.Winner(id)
+		if err != nil {
+			return err
+		}
+		if winner.Rev != rev {
+			return errMoved
+		}
+		edit = document.Edit{ID: id, Parent: rev, Body: withState(winner.Body, f, now)}
+		for _, a := range winner.Attachments {
+			edit.Attachments = append(edit.Attachments, document.Attachment{Name: a.Name, Stub: true})
+		}
+		return nil
+	})
+	if err == nil {
+		var results []store.Result
+		if results, err = db.Whole().Write(s.ctx, []document.Edit{edit}, store.WriteOptions{}); err == nil {
+			err = results[0].Err
+		}
+	}
+	if err != nil && err != errMoved && !dberr.Is(err, dberr.NotFound) && !dberr.Is(err, dberr.Conflict) && s.ctx.Err() == nil {
+		s.o.Log.Error("the state of a replication can't be written into its document", "document", db.Name()+"/"+string(id), "state", f.state, "error", err)
+	}
+}
+
+var errMoved = dberr.New(dberr.Conflict, "", "the document has moved on")
+
+// withState gives a document's body with the state in it. Members that were there
+// keep their places.
+func withState(body []byte, f final, now time.Time) []byte {
+	set := map[string][]byte{
+		"_replication_state":        js.AppendQuoted(nil, f.state),
+		"_replication_state_time":   js.AppendQuoted(nil, stamp(now)),
+		"_replication_state_reason": nil,
+		"_replication_stats":        nil,
+	}
+	if f.state == failed {
+		set["_replication_state_reason"] = js.AppendQuoted(nil, f.reason)
+	} else {
+		set["_replication_stats"] = f.stats
+	}
+	out := []byte{'{'}
+	for m := js.MembersOf(body); ; {
+		quoted, v, ok := m.Next()
+		if !ok {
+			break
+		}
+		if value, known := set[string(js.Text(nil, quoted))]; known {
+			delete(set, string(js.Text(nil, quoted)))
+			v = value
+		}
+		if v != nil {
+			out = add(out, quoted, v)
+		}
+	}
+	for _, name := range []string{"_replication_state", "_replication_state_time", "_replication_state_reason", "_replication_stats"} {
+		if v := set[name]; v != nil {
+			out = add(out, js.AppendQuoted(nil, name), v)
+		}
+	}
+	return append(out, '}')
+}

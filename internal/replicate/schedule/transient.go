@@ -1,0 +1,131 @@
+package schedule
+
+import (
+	"context"
+
+	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/replicate"
+	"github.com/sectional/sectional/internal/replicate/spec"
+)
+
+// Answer is what became of a request to _replicate.
+type Answer struct {
+	ID        string
+	Running   bool              // it is continuous, and runs from now on
+	Cancelled bool              // it ran, and does so no longer
+	Result    *replicate.Result // of one that has ended
+}
+
+var (
+	errCancelled = dberr.New(dberr.NotFound, "cancelled", "The replication was cancelled.")
+	errStopping  = dberr.New(dberr.Unavailable, "", "The server is stopping.")
+	errNoJob     = dberr.New(dberr.NotFound, "not_found", "missing")
+)
+
+// Replicate does what the body of a request to _replicate asks for, in the
+// caller's name: it runs a replication to its end, begins a continuous one, or
+// ends one. A caller who goes away (ctx ends) leaves the replication running, as
+// in CouchDB. body is a JSON object. Errors: Invalid for a bad body; NotFound for
+// a filter or job that is not there; Unauthorized for somebody else's job;
+// Conflict for what a document does already; what the replication failed of.
+func (s *Scheduler) Replicate(ctx context.Context, c *auth.Caller, body []byte) (*Answer, error) {
+	rep, err := spec.Parse(body, s.settings.Value().each)
+	if err != nil {
+		return nil, err
+	}
+	if rep.Cancel && rep.CancelID != "" {
+		return s.cancel(c, rep.CancelID)
+	}
+	caller := s.requester(c)
+	code, err := s.filterCode(ctx, rep, caller)
+	if err != nil {
+		return nil, err
+	}
+	base := rep.BaseID(spec.Subject{Server: s.o.Store.UUID(), Caller: c.Name, Code: code})
+	j := &job{id: rep.FullID(base), base: base, rep: rep, user: c.Name, caller: caller, began: s.o.Now()}
+	if rep.Cancel {
+		return s.cancel(c, j.id)
+	}
+	wait, err := s.submit(c, j)
+	if err != nil {
+		return nil, err
+	}
+	if rep.Continuous {
+		return &Answer{ID: j.id, Running: true}, nil
+	}
+	select {
+	case o := <-wait:
+		return &Answer{ID: j.id, Result: o.result}, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-s.ctx.Done():
+		return nil, errStopping
+	}
+}
+
+// requester gives the rights of whoever sent a request, as they are at each
+// moment while the replication runs.
+func (s *Scheduler) requester(c *auth.Caller) func(context.Context) *auth.Caller {
+	asked := *c
+	if asked.Name == "" || asked.Handler == auth.ProxyHandler || asked.Handler == auth.JWTHandler {
+		return func(context.Context) *auth.Caller { return &asked }
+	}
+	return func(ctx context.Context) *auth.Caller { return s.named(ctx, asked.Name, nil) }
+}
+
+// submit takes in a job that a request asked for and gives the channel on which
+// its outcome comes. The same replication, asked for again, is not begun twice;
+// with other credentials it takes the first one's place.
+func (s *Scheduler) submit(c *auth.Caller, j *job) (<-chan outcome, error) {
+	s.state.Lock()
+	defer s.state.Unlock()
+	if s.state.closed {
+		return nil, errStopping
+	}
+	if old := s.state.roster.jobs[j.id]; old != nil {
+		switch {
+		case !old.transient():
+			return nil, dberr.New(dberr.Conflict, "conflict", "Replication `%s` already started, triggered by document `%s` from db `%s`", j.id, old.key.id, old.key.database)
+		case !mayCancel(c, old):
+			return nil, dberr.New(dberr.Unauthorized, "unauthorized", "Can't take over a replication triggered by another user")
+		case old.rep.Equal(j.rep):
+			return old.wait(), nil
+		}
+		s.remove(old, errCancelled)
+	}
+	wait := j.wait()
+	s.add(j, s.o.Now())
+	return wait, nil
+}
+
+// wait gives a channel on which the job's outcome will come.
+func (j *job) wait() <-chan outcome {
+	w := make(chan outcome, 1)
+	j.waiters = append(j.waiters, w)
+	return w
+}
+
+// mayCancel tells whether a caller may end a job.
+func mayCancel(c *auth.Caller, j *job) bool {
+	return c.IsAdmin() || j.user != "" && j.user == c.Name
+}
+
+// cancel ends a job that a request began.
+func (s *Scheduler) cancel(c *auth.Caller, id string) (*Answer, error) {
+	s.state.Lock()
+	defer s.state.Unlock()
+	j := s.state.roster.jobs[id]
+	switch {
+	case j == nil:
+		return nil, errNoJob
+	case !mayCancel(c, j):
+		return nil, dberr.New(dberr.Unauthorized, "unauthorized", "Can't cancel a replication triggered by another user")
+	case !j.transient():
+		return nil, dberr.New(dberr.Forbidden, "forbidden", "Replication `%s` was triggered by document `%s` from db `%s`: delete that to cancel it.", id, j.key.id, j.key.database)
+	}
+	s.o.Log.Info("replication cancelled", "replication", id)
+	s.remove(j, errCancelled)
+	s.fill(s.o.Now())
+	return &Answer{ID: id, Cancelled: true}, nil
+}
