@@ -49,6 +49,9 @@ func defaults() layer {
 			"max_document_id_number": "100",
 			"max_revisions_number":   "1000",
 		},
+		"replicator": {
+			"private_addresses": "admins",
+		},
 		"sectional": {
 			"keep_beaten":       "600",
 			"view_wait":         "5",

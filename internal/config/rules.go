@@ -83,6 +83,8 @@ func printable(s string) bool {
 
 // values are what settings of our own can have.
 var values = map[Setting]string{
+	{Section: "replicator", Key: "private_addresses"}: "true, admins, false",
+
 	{Section: "sectional", Key: "limits"}:            "couchdb, cloudant",
 	{Section: "sectional", Key: "owner_design_docs"}: "none, admins, members",
 }

@@ -13,6 +13,9 @@ import (
 
 // find answers POST _find: documents of a selector, or what they amount to.
 func find(r *request) error {
+	if err := r.mayFind(); err != nil {
+		return err
+	}
 	req, scope, err := r.readFind()
 	if err != nil {
 		return err

@@ -9,6 +9,9 @@ import (
 // thisNode is the name of the one node, in CouchDB's form.
 const thisNode = "sectional@127.0.0.1"
 
+// NodeName is the same, for what is joined to the face.
+const NodeName = thisNode
+
 // onNode makes an endpoint of a node's page: the node must be this one.
 func onNode(page endpoint) endpoint {
 	return func(r *request) error {

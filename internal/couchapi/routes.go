@@ -14,7 +14,6 @@ const (
 	noNouveau     = "Nouveau search is not implemented."
 	noGeo         = "Geo queries are not implemented."
 	noRender      = "Show, list and rewrite functions are switched off."
-	noReplicator  = "The replicator is not implemented: replicate with a client that pulls and pushes."
 	noReshard     = "Databases have no shards that could be split."
 	noDashboard   = "The dashboard is not built in."
 	noAutoPurge   = "Automatic purges are not implemented."
@@ -41,12 +40,12 @@ func serverRoutes() []route {
 		{methods: "GET", pattern: "/_utils", missing: noDashboard},
 		{methods: "GET", pattern: "/_utils/{file...}", missing: noDashboard},
 		{methods: "GET", pattern: "/_replicate", run: replicateNothing, allow: "GET,POST"},
-		{methods: "POST", pattern: "/_replicate", missing: noReplicator},
-		{methods: "GET", pattern: "/_scheduler/jobs", rights: adminOnly, missing: noReplicator},
-		{methods: "GET", pattern: "/_scheduler/jobs/{job}", rights: adminOnly, missing: noReplicator},
-		{methods: "GET", pattern: "/_scheduler/docs", rights: adminOnly, missing: noReplicator},
-		{methods: "GET", pattern: "/_scheduler/docs/{replicator}", rights: adminOnly, missing: noReplicator},
-		{methods: "GET", pattern: "/_scheduler/docs/{replicator}/{id...}", rights: adminOnly, missing: noReplicator},
+		{methods: "POST", pattern: "/_replicate", run: replicateOnce, class: classAdmin},
+		{methods: "GET", pattern: "/_scheduler/jobs", rights: adminOnly, run: schedulerJobs, allow: "GET,HEAD"},
+		{methods: "GET", pattern: "/_scheduler/jobs/{job}", rights: adminOnly, run: schedulerJob, allow: "GET,HEAD"},
+		{methods: "GET", pattern: "/_scheduler/jobs/{job}/failures", rights: adminOnly, run: schedulerFailures, allow: "GET,HEAD"},
+		{methods: "GET", pattern: "/_scheduler/docs", rights: adminOnly, run: schedulerDocs, allow: "GET,HEAD"},
+		{methods: "GET", pattern: "/_scheduler/docs/{path...}", rights: adminOnly, run: schedulerDocs, allow: "GET,HEAD"},
 		{methods: "GET,POST", pattern: "/_search_analyze", rights: adminOnly, missing: noSearch},
 		{methods: "POST", pattern: "/_nouveau_analyze", rights: adminOnly, missing: noNouveau},
 		{methods: "GET", pattern: "/_reshard", rights: adminOnly, missing: noReshard},

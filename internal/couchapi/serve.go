@@ -14,6 +14,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/view"
+	"github.com/sectional/sectional/internal/replicate/schedule"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -26,10 +27,12 @@ type Options struct {
 	Config  *config.Config
 	// Indexes are the indexes of all databases, those that Store was opened with.
 	Indexes *index.Indexes
-	Views   *view.Kind       // one of their kinds
-	Log     *slog.Logger     // nil: no log
-	Now     func() time.Time // nil: time.Now
-	Version string           // of Sectional
+	Views   *view.Kind // one of their kinds
+	// Replicator runs replications; nil: none are run.
+	Replicator *schedule.Scheduler
+	Log        *slog.Logger     // nil: no log
+	Now        func() time.Time // nil: time.Now
+	Version    string           // of Sectional
 	// Done is closed when the server stops: feeds end then.
 	Done <-chan struct{}
 	// Disk gives the numbers of the storage engine for the metrics; may be nil.
@@ -52,6 +55,7 @@ type API struct {
 	config   *config.Config
 	indexes  *index.Indexes
 	views    *view.Kind
+	replicas *schedule.Scheduler
 	settings *config.Derived[*settings]
 	log      *slog.Logger
 	now      func() time.Time
@@ -80,7 +84,7 @@ func New(o Options) *API {
 		o.Done = make(chan struct{})
 	}
 	a := &API{
-		store: o.Store, auth: o.Auth, rules: o.Rules, scripts: o.Scripts, config: o.Config, indexes: o.Indexes, views: o.Views, log: o.Log, now: o.Now,
+		store: o.Store, auth: o.Auth, rules: o.Rules, scripts: o.Scripts, config: o.Config, indexes: o.Indexes, views: o.Views, replicas: o.Replicator, log: o.Log, now: o.Now,
 		version: o.Version, done: o.Done, began: o.Now(),
 		settings: config.Derive(o.Config, readSettings),
 		routes:   buildRoutes(allRoutes()),

@@ -6,6 +6,7 @@ import (
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/replicate/spec"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -28,10 +29,17 @@ func (a *API) makeDatabases(ctx context.Context, names []string, c store.Creatio
 }
 
 // visible gives the body of a revision as the caller may see it: whole, but
-// for documents of _users, which show others no more than their public fields.
+// for documents of _users, which show others no more than their public fields,
+// and replications, whose credentials only their owners see.
 // Every door that lets a body out asks it.
 func (r *request) visible(rev *store.Revision) ([]byte, error) {
-	if r.db.Name() != usersDB || r.caller.IsAdmin() {
+	if r.caller.IsAdmin() {
+		return rev.Body, nil
+	}
+	if spec.IsReplicator(r.db.Name()) {
+		return r.api.rules.VisibleReplication(r.caller, r.db, rev)
+	}
+	if r.db.Name() != usersDB {
 		return rev.Body, nil
 	}
 	s, err := r.security()

@@ -111,7 +111,16 @@ func activeTasks(r *request) error {
 		list[i].Updated = r.api.now().Unix()
 	}
 	t.state.Unlock()
-	return r.marshal(http.StatusOK, append(list, r.api.builds()...))
+	all := []any{}
+	for _, entry := range append(list, r.api.builds()...) {
+		all = append(all, entry)
+	}
+	if r.api.replicas != nil {
+		for _, row := range r.api.replicas.Tasks() {
+			all = append(all, row)
+		}
+	}
+	return r.marshal(http.StatusOK, all)
 }
 
 // builds are the indexes that are being built.

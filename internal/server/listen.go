@@ -106,13 +106,17 @@ func (a *assembly) serve(ctx context.Context, ls []net.Listener) error {
 	}
 	fmt.Fprintf(a.o.Out, "Sectional %s listens on http://%s with its data in %s\n", a.o.Version, ls[0].Addr(), a.o.Data)
 	demo := a.startDemo(ctx, "http://"+ls[0].Addr().String())
-	var err error
-	select {
-	case <-ctx.Done():
-	case err = <-failed:
+	// Replications may have addresses of this server: it answers by now.
+	err := a.copies.Start(a.api)
+	if err == nil {
+		select {
+		case <-ctx.Done():
+		case err = <-failed:
+		}
 	}
 	close(a.done)
 	demo()
+	a.copies.Close() // while their peers, which may be here, still answer
 	return errors.Join(err, a.shutDown(srv))
 }
 

@@ -19,6 +19,8 @@ import (
 	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/index/view/viewjs"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/replicate/schedule"
+	"github.com/sectional/sectional/internal/replicate/spec"
 	"github.com/sectional/sectional/internal/script"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -51,6 +53,7 @@ type assembly struct {
 	store   *store.Store
 	indexes *index.Indexes
 	users   *admission.Users
+	copies  *schedule.Scheduler
 	api     *couchapi.API
 	done    chan struct{} // closed when the server stops: feeds end
 }
@@ -86,7 +89,8 @@ func (a *assembly) open(ctx context.Context) (err error) {
 	}
 	a.users = &admission.Users{}
 	who := auth.New(auth.Options{Config: a.config, Users: a.users, Log: a.log})
-	rules := admission.New(admission.Options{Auth: who, Functions: a.scripts, Cloudant: cloudantLimits(a.config), OwnerDesigns: ownerDesigns(a.config)})
+	rules := admission.New(admission.Options{Auth: who, Functions: a.scripts, Cloudant: cloudantLimits(a.config),
+		OwnerDesigns: ownerDesigns(a.config), Replications: config.Derive(a.config, spec.ReadSettings).Value})
 	views := view.New(viewjs.New(a.scripts))
 	a.indexes = index.New(index.Options{Kinds: kinds(views), Logger: a.log})
 	a.store, err = store.Open(ctx, a.engine, store.Options{
@@ -103,8 +107,9 @@ func (a *assembly) open(ctx context.Context) (err error) {
 		return err
 	}
 	a.users.Use(a.store)
+	a.copies = schedule.New(schedule.Options{Store: a.store, Users: who, Config: a.config, Node: couchapi.NodeName, Log: a.log})
 	a.api = couchapi.New(couchapi.Options{
-		Store: a.store, Auth: who, Rules: rules, Scripts: a.scripts, Config: a.config, Indexes: a.indexes, Views: views, Log: a.log,
+		Store: a.store, Auth: who, Rules: rules, Scripts: a.scripts, Config: a.config, Indexes: a.indexes, Views: views, Log: a.log, Replicator: a.copies,
 		Version: a.o.Version, Done: a.done, Disk: gauges(a.engine),
 	})
 	return a.api.MakeSystemDatabases(ctx)
@@ -165,6 +170,9 @@ func (a *assembly) setLogLevel() {
 // close takes down what open put up, the other way round.
 func (a *assembly) close() error {
 	var errs []error
+	if a.copies != nil {
+		a.copies.Close() // replications ask the API
+	}
 	if a.api != nil {
 		a.api.Wait()
 	}

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"context"
 	"math"
 	"slices"
 	"time"
@@ -21,13 +20,13 @@ type follower struct {
 
 // followDatabases begins to follow the _replicator databases that there are and
 // those that will be.
-func (s *Scheduler) followDatabases(ctx context.Context) error {
+func (s *Scheduler) followDatabases() error {
 	// What happens from here on is told by the feed of databases.
-	_, last, wait, err := s.o.Store.Updates(ctx, math.MaxUint64-1)
+	_, last, wait, err := s.o.Store.Updates(s.ctx, math.MaxUint64-1)
 	if err != nil {
 		return err
 	}
-	for name, err := range s.o.Store.Names(ctx, "", "", false) {
+	for name, err := range s.o.Store.Names(s.ctx, "", "", false) {
 		if err == nil && spec.IsReplicator(name) {
 			err = s.follow(name)
 		}

@@ -66,7 +66,7 @@ func (s *Scheduler) changed(db *store.Database, id document.ID, rev *store.Revis
 	s.state.documents[key] = d
 	if err != nil {
 		d.rep = &spec.Replication{}
-		s.settle(key, d, failedState(reasonOf(err)), now)
+		s.settle(key, d, failedState(Reason(err)), now)
 		return
 	}
 	s.prepare(key, d)
@@ -87,7 +87,7 @@ func (s *Scheduler) forget(key docKey) {
 	}
 	delete(s.state.documents, key)
 	if j := s.jobOf(key, d); j != nil {
-		s.remove(j, errCancelled)
+		s.remove(j, ErrCancelled)
 	}
 	s.fill(s.o.Now())
 }
@@ -120,7 +120,7 @@ func (s *Scheduler) prepare(key docKey, d *entry) {
 			return
 		}
 		if err != nil {
-			s.hinder(d, reasonOf(err))
+			s.hinder(d, Reason(err))
 			s.hurry()
 			return
 		}
@@ -159,7 +159,7 @@ func (s *Scheduler) schedule(key docKey, d *entry, code string) {
 			d.errors = 0
 			return
 		}
-		s.remove(j, errCancelled)
+		s.remove(j, ErrCancelled)
 	}
 	if other := s.state.roster.jobs[id]; other != nil {
 		if other.transient() {

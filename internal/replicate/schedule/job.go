@@ -30,8 +30,9 @@ type job struct {
 	pid      int
 
 	stats    replicate.Stats
-	told     bool      // stats were reported
-	reported time.Time // when last
+	before   replicate.Stats // of the runs before the one that is under way
+	told     bool            // stats were reported
+	reported time.Time       // when last
 	failures *failures
 	waiters  []chan outcome // of requests, each with room for one
 }

@@ -45,7 +45,20 @@ func (s *Scheduler) run(ctx context.Context, j *job) (*replicate.Result, error) 
 func (s *Scheduler) report(j *job, st replicate.Stats) {
 	s.state.Lock()
 	defer s.state.Unlock()
-	j.stats, j.told, j.reported = st, true, s.o.Now()
+	j.stats, j.told, j.reported = j.sum(st), true, s.o.Now()
+}
+
+// sum adds the figures of the run that is under way to those of the runs before:
+// a job that was stopped or crashed goes on where it was.
+func (j *job) sum(st replicate.Stats) replicate.Stats {
+	st.RevisionsChecked += j.before.RevisionsChecked
+	st.MissingFound += j.before.MissingFound
+	st.DocsRead += j.before.DocsRead
+	st.DocsWritten += j.before.DocsWritten
+	st.DocWriteFailures += j.before.DocWriteFailures
+	st.BulkGetDocs += j.before.BulkGetDocs
+	st.BulkGetAttempts += j.before.BulkGetAttempts
+	return st
 }
 
 func (s *Scheduler) failed(j *job, f replicate.Failure) {
@@ -140,21 +153,22 @@ func withRoles(c *auth.Caller, roles []string) *auth.Caller {
 	return fewer
 }
 
-// reasonOf says why something failed, for people: without credentials, and with
+// Reason says why something failed, for people: without credentials, and with
 // endpoints of this server by their names.
-func reasonOf(err error) string {
+func Reason(err error) string {
 	text := err.Error()
 	var e *dberr.Error
 	var p *replicate.PeerError
 	switch {
+	case errors.As(err, &e) && (e.Code == "" || e.Kind == dberr.Invalid && e.Code == "bad_request"):
+		text = e.Reason
+	case errors.As(err, &e):
+		text = e.Code + ": " + e.Reason
 	case errors.As(err, &p):
 		text = p.Error()
-	case errors.As(err, &e) && e.Kind == dberr.Invalid && e.Code == "bad_request":
-		text = e.Reason
-	case errors.As(err, &e) && e.Code != "":
-		text = e.Code + ": " + e.Reason
-	case errors.As(err, &e):
-		text = e.Reason
 	}
-	return strings.ReplaceAll(text, here+"/", "")
+	return Plain(text)
 }
+
+// Plain gives a text of an error with endpoints of this server by their names.
+func Plain(text string) string { return strings.ReplaceAll(text, here+"/", "") }

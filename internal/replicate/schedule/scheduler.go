@@ -82,6 +82,7 @@ func New(o Options) *Scheduler {
 	s := &Scheduler{o: o, settings: config.Derive(o.Config, readSettings), wake: make(chan struct{}, 1)}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.state.roster = newRoster()
+	s.state.roster.limits = s.settings.Value()
 	s.state.documents = map[docKey]*entry{}
 	s.state.ending = map[string]chan struct{}{}
 	s.state.followers = map[string]*follower{}
@@ -91,9 +92,9 @@ func New(o Options) *Scheduler {
 // Start begins to run what the documents of the _replicator databases ask for.
 // handler answers the requests to endpoints of this server; they come with the
 // caller in their context. Errors: those of the store.
-func (s *Scheduler) Start(ctx context.Context, handler http.Handler) error {
+func (s *Scheduler) Start(handler http.Handler) error {
 	s.handler = handler
-	if err := s.followDatabases(ctx); err != nil {
+	if err := s.followDatabases(); err != nil {
 		return err
 	}
 	s.work.Go(s.keepTime)
@@ -202,6 +203,7 @@ func (s *Scheduler) start(j *job, now time.Time) {
 	ctx, stop := context.WithCancel(s.ctx)
 	s.state.pids++
 	j.running, j.stopping, j.stop, j.ended, j.pid = true, false, stop, make(chan struct{}), s.state.pids
+	j.before = j.stats
 	j.note(event{kind: started, when: now}, s.state.roster.limits.maxHistory)
 	after := j.after
 	j.after = nil
@@ -289,7 +291,7 @@ func (s *Scheduler) completed(j *job, o outcome, now time.Time) {
 	s.drop(j)
 	j.tell(o)
 	if o.result != nil {
-		j.stats, j.told = o.result.Stats, true
+		j.stats, j.told = j.sum(o.result.Stats), true
 	}
 	s.o.Log.Info("replication completed", "replication", j.id, "source", j.rep.Source.Shown(), "target", j.rep.Target.Shown(),
 		"docs_written", j.stats.DocsWritten, "doc_write_failures", j.stats.DocWriteFailures)
@@ -302,7 +304,7 @@ func (s *Scheduler) completed(j *job, o outcome, now time.Time) {
 func (s *Scheduler) crash(j *job, cause error, now time.Time) {
 	v := s.settings.Value()
 	j.running, j.stopping = false, false
-	j.note(event{kind: crashed, when: now, reason: reasonOf(cause)}, v.maxHistory)
+	j.note(event{kind: crashed, when: now, reason: Reason(cause)}, v.maxHistory)
 	wait := backoff(j.crashes(v.healthy), s.o.Random())
 	j.due = now.Add(wait)
 	s.o.Log.Warn("replication failed and will be tried again", "replication", j.id, "document", j.key.database+"/"+string(j.key.id),

@@ -17,10 +17,13 @@ type Answer struct {
 	Result    *replicate.Result // of one that has ended
 }
 
+// ErrCancelled is what those get who wait for a replication that somebody
+// cancelled.
+var ErrCancelled = dberr.New(dberr.NotFound, "cancelled", "The replication was cancelled.")
+
 var (
-	errCancelled = dberr.New(dberr.NotFound, "cancelled", "The replication was cancelled.")
-	errStopping  = dberr.New(dberr.Unavailable, "", "The server is stopping.")
-	errNoJob     = dberr.New(dberr.NotFound, "not_found", "missing")
+	errStopping = dberr.New(dberr.Unavailable, "", "The server is stopping.")
+	errNoJob    = dberr.New(dberr.NotFound, "not_found", "missing")
 )
 
 // Replicate does what the body of a request to _replicate asks for, in the
@@ -92,7 +95,7 @@ func (s *Scheduler) submit(c *auth.Caller, j *job) (<-chan outcome, error) {
 		case old.rep.Equal(j.rep):
 			return old.wait(), nil
 		}
-		s.remove(old, errCancelled)
+		s.remove(old, ErrCancelled)
 	}
 	wait := j.wait()
 	s.add(j, s.o.Now())
@@ -125,7 +128,7 @@ func (s *Scheduler) cancel(c *auth.Caller, id string) (*Answer, error) {
 		return nil, dberr.New(dberr.Forbidden, "forbidden", "Replication `%s` was triggered by document `%s` from db `%s`: delete that to cancel it.", id, j.key.id, j.key.database)
 	}
 	s.o.Log.Info("replication cancelled", "replication", id)
-	s.remove(j, errCancelled)
+	s.remove(j, ErrCancelled)
 	s.fill(s.o.Now())
 	return &Answer{ID: id, Cancelled: true}, nil
 }

@@ -79,7 +79,7 @@ func (w *world) begin() {
 
 func (w *world) start() {
 	w.t.Helper()
-	must(w.t, w.Start(context.Background(), http.NotFoundHandler()))
+	must(w.t, w.Start(http.NotFoundHandler()))
 	synctest.Wait()
 }
 

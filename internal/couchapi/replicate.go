@@ -1,0 +1,95 @@
+package couchapi
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/replicate"
+	"github.com/sectional/sectional/internal/replicate/schedule"
+	"github.com/sectional/sectional/internal/replicate/spec"
+)
+
+// replicator gives the scheduler.
+func (r *request) replicator() (*schedule.Scheduler, error) {
+	if r.api.replicas == nil {
+		return nil, dberr.New(dberr.Unavailable, "", "Replications can't be run at present.")
+	}
+	return r.api.replicas, nil
+}
+
+// replicateOnce answers POST /_replicate: at the end of a replication that ends,
+// at once otherwise. It is for those who have said who they are: a replication
+// connects to wherever it is told.
+func replicateOnce(r *request) error {
+	s, err := r.replicator()
+	if err != nil {
+		return err
+	}
+	body, err := r.jsonBody()
+	if err != nil {
+		return err
+	}
+	if _, err := membersOf(body); err != nil {
+		return err
+	}
+	if r.caller.Anonymous() && !r.caller.IsAdmin() {
+		return dberr.New(dberr.Unauthorized, "unauthorized", "Authentication required.")
+	}
+	a, err := s.Replicate(r.ctx(), r.caller, body)
+	if errors.Is(err, schedule.ErrCancelled) {
+		return r.json(http.StatusOK, []byte(`{"ok":"stopped"}`))
+	}
+	if err != nil {
+		return replicationFailed(err)
+	}
+	r.set("X-Sectional-Replication", a.ID)
+	if a.Result != nil {
+		out, err := a.Result.AppendJSON(nil)
+		if err != nil {
+			return err
+		}
+		return r.json(http.StatusOK, out)
+	}
+	status := http.StatusOK
+	if a.Running {
+		status = http.StatusAccepted
+	}
+	return r.build(status, func(b []byte) []byte {
+		return append(appendString(append(b, `{"ok":true,"_local_id":`...), a.ID), '}')
+	})
+}
+
+// replicationFailed gives the error of a replication the status that CouchDB
+// answers with: what went wrong elsewhere is a 500, with the reason.
+func replicationFailed(err error) error {
+	var peer *replicate.PeerError
+	var e *dberr.Error
+	switch {
+	case errors.As(err, &e) && (e.Code == "db_not_found" || e.Kind == dberr.Exists):
+		return &dberr.Error{Kind: dberr.Internal, Code: e.Code, Reason: schedule.Plain(e.Reason), Cause: err}
+	case errors.As(err, &e):
+		return &dberr.Error{Kind: e.Kind, Code: e.Code, Reason: schedule.Plain(e.Reason), Cause: err}
+	case errors.As(err, &peer):
+		code := peer.Code
+		if code == "" {
+			code = "replication_failed"
+		}
+		return &dberr.Error{Kind: dberr.Internal, Code: code, Reason: schedule.Reason(err), Cause: err}
+	}
+	return err
+}
+
+// mayFind refuses a search through replications by those who don't see all of
+// them: what a selector matches tells of what it can't see.
+func (r *request) mayFind() error {
+	if !spec.IsReplicator(r.db.Name()) || r.caller.IsAdmin() {
+		return nil
+	}
+	s, err := r.security()
+	if err != nil {
+		return err
+	}
+	return s.Check(r.caller, auth.DatabaseAdmin)
+}

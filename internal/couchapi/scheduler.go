@@ -1,0 +1,159 @@
+package couchapi
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/replicate/schedule"
+	"github.com/sectional/sectional/internal/replicate/spec"
+)
+
+// jobsShown is how many jobs a page of _scheduler/jobs has where nothing is said.
+const jobsShown = 100
+
+// schedulerJobs answers GET /_scheduler/jobs.
+func schedulerJobs(r *request) error {
+	s, err := r.replicator()
+	if err != nil {
+		return err
+	}
+	limit, err := r.rangeParam("limit", jobsShown)
+	if err != nil {
+		return err
+	}
+	skip, err := r.rangeParam("skip", 0)
+	if err != nil {
+		return err
+	}
+	rows := s.Jobs()
+	page := struct {
+		Total  int               `json:"total_rows"`
+		Offset int               `json:"offset"`
+		Jobs   []schedule.JobRow `json:"jobs"`
+	}{len(rows), min(skip, len(rows)), []schedule.JobRow{}}
+	page.Jobs = rows[page.Offset:]
+	page.Jobs = page.Jobs[:min(limit, len(page.Jobs))]
+	return r.marshal(http.StatusOK, page)
+}
+
+// rangeParam reads a whole number from 0 up, with the words of CouchDB's
+// scheduler.
+func (r *request) rangeParam(name string, or int) (int, error) {
+	v, ok := r.query.get(name)
+	if !ok {
+		return or, nil
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil {
+		return 0, queryError("%s must be an integer", name)
+	}
+	if n < 0 {
+		return 0, queryError("%s not in range of [0,infinity]", name)
+	}
+	return n, nil
+}
+
+// schedulerJob answers GET /_scheduler/jobs/{job}.
+func schedulerJob(r *request) error {
+	s, err := r.replicator()
+	if err != nil {
+		return err
+	}
+	row, err := s.Job(r.arg("job"))
+	if err != nil {
+		return err
+	}
+	return r.marshal(http.StatusOK, row)
+}
+
+// schedulerFailures answers GET /_scheduler/jobs/{job}/failures.
+func schedulerFailures(r *request) error {
+	s, err := r.replicator()
+	if err != nil {
+		return err
+	}
+	rows, err := s.Failures(r.arg("job"))
+	if err != nil {
+		return err
+	}
+	return r.marshal(http.StatusOK, rows)
+}
+
+// schedulerDocs answers GET /_scheduler/docs and what lies below: the rows of a
+// database's documents, or one of them, or what failed of one. The slash in a
+// database's name may be escaped or not.
+func schedulerDocs(r *request) error {
+	s, err := r.replicator()
+	if err != nil {
+		return err
+	}
+	database, rest := spec.DatabaseName, []string(nil)
+	if segments := r.path.parts[2:r.path.n]; len(segments) > 0 {
+		i := slices.IndexFunc(segments, spec.IsReplicator)
+		if i < 0 {
+			return badRequest("bad_request")
+		}
+		database, rest = strings.Join(segments[:i+1], "/"), segments[i+1:]
+	}
+	db, err := r.api.store.Database(r.ctx(), database)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(rest) == 0:
+		q, err := r.docsQuery()
+		if err != nil {
+			return err
+		}
+		rows, err := s.Docs(r.ctx(), db, q)
+		if err != nil {
+			return err
+		}
+		return r.marshal(http.StatusOK, rows)
+	case len(rest) == 2 && rest[1] == "failures":
+		rows, err := s.DocFailures(database, document.ID(rest[0]))
+		if err != nil {
+			return err
+		}
+		return r.marshal(http.StatusOK, rows)
+	}
+	row, err := s.Doc(r.ctx(), db, document.ID(strings.Join(rest, "/")))
+	if err != nil {
+		return err
+	}
+	return r.marshal(http.StatusOK, row)
+}
+
+// docStates are the states that a document's row may have.
+var docStates = []string{"initializing", "error", "running", "pending", "crashing", "completed", "failed"}
+
+// docsQuery reads which rows are wanted.
+func (r *request) docsQuery() (q schedule.DocsQuery, err error) {
+	q = schedule.DocsQuery{Limit: -1, Descending: r.query.is("descending")}
+	if v, ok := r.query.get("limit"); ok {
+		if q.Limit, err = parseCount(v); err != nil {
+			return q, err
+		}
+	}
+	if v, ok := r.query.get("skip"); ok {
+		if q.Skip, err = parseCount(v); err != nil {
+			return q, err
+		}
+	}
+	v, _ := r.query.get("states")
+	for state := range strings.SplitSeq(strings.ToLower(v), ",") {
+		if state == "" {
+			continue
+		}
+		if !slices.Contains(docStates, state) {
+			return q, dberr.New(dberr.Invalid, "query_parse_error", "%s", fmt.Sprintf("Unknown states [%s]. Choose from: [%s]", state, strings.Join(docStates, ",")))
+		}
+		q.States = append(q.States, state)
+	}
+	return q, nil
+}
