@@ -22,6 +22,7 @@ import (
 	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/index/view/viewjs"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/replicate/schedule"
 	"github.com/sectional/sectional/internal/script"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -76,9 +77,12 @@ func newTestAPIWith(t testing.TB, o store.Options, settings ...config.Setting) *
 	users.Use(s)
 	done := make(chan struct{})
 	a := &testAPI{t: t, store: s, config: c, stop: func() { close(done) }}
-	a.API = New(Options{Store: s, Auth: who, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Version: "test", Done: done})
+	copies := schedule.New(schedule.Options{Store: s, Users: who, Config: c, Node: NodeName})
+	a.API = New(Options{Store: s, Auth: who, Replicator: copies, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Version: "test", Done: done})
 	must(t, a.MakeSystemDatabases(context.Background()))
+	must(t, copies.Start(a.API))
 	t.Cleanup(func() {
+		copies.Close()
 		a.Wait()
 		users.Close()
 		indexes.Close()

@@ -55,6 +55,7 @@ var surface = `
 /d/_design/x/_nouveau/i /d/_design/x/_nouveau_info/i /d/_design/x/_show/f /d/_design/x/_show/f/y /d/_design/x/_list/f/v
 /d/_design/x/_update/f /d/_design/x/_update/f/y /d/_design/x/_rewrite/a/b /d/_design/x/_geo/i
 /d/_partitions /d/_partition/p/_changes /d/_partition/_session /d/_partition/p/_session
+/_scheduler/jobs/j/failures /_scheduler/docs/x/_replicator/d
 `
 
 func TestSurface(t *testing.T) {
