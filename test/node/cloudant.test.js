@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { BasicAuthenticator, ChangesFollower, CloudantV1, CouchdbSessionAuthenticator, Pagination, PagerType } from '@ibm-cloud/cloudant'
-import { Server } from './server.js'
+import { Server, until } from './server.js'
 
 let server, cloudant
 
@@ -124,4 +124,47 @@ test('partitions', async () => {
   assert.deepEqual(rows, mine)
   const { result: none } = await cloudant.getPartitionInformation({ db, partitionKey: 'nobody' })
   assert.equal(none.docCount, 0)
+})
+
+test('replication documents and the scheduler', async () => {
+  const names = await fill('replicated', false, 20)
+  const endpoint = (db) => ({ url: `${server.host}/${db}`, auth: { basic: server.credentials } })
+  const { result: put } = await cloudant.putReplicationDocument({
+    docId: 'one-off', replicationDocument: { source: endpoint('replicated'), target: endpoint('replica'), createTarget: true }
+  })
+  assert.equal(put.id, 'one-off')
+  const row = await until('it is completed', async () => {
+    const { result } = await cloudant.getSchedulerDocument({ docId: 'one-off' })
+    return result.state === 'completed' && result
+  })
+  assert.equal(row.info.docsWritten, 20)
+  assert.equal(row.source, `${server.host}/replicated/`)
+  assert.equal((await cloudant.headSchedulerDocument({ docId: 'one-off' })).status, 200)
+  const { result: document } = await cloudant.getReplicationDocument({ docId: 'one-off' })
+  assert.equal(document._replication_state ?? document.replicationState, 'completed')
+  assert.equal((await cloudant.headReplicationDocument({ docId: 'one-off' })).status, 200)
+  const { result: replica } = await cloudant.postAllDocs({ db: 'replica' })
+  assert.deepEqual(replica.rows.map((r) => r.id), names)
+
+  const { result: posted } = await cloudant.postReplicator({
+    replicationDocument: { source: endpoint('replicated'), target: endpoint('live'), createTarget: true, continuous: true, winningRevsOnly: true }
+  })
+  const { result: jobs } = await until('it runs', async () => {
+    const answer = await cloudant.getSchedulerJobs({ limit: 10 })
+    return answer.result.totalRows === 1 && answer
+  })
+  const job = jobs.jobs[0]
+  assert.equal(job.docId, posted.id)
+  assert.match(job.id, /\+continuous\+create_target$/)
+  assert.ok(job.history.some((event) => event.type === 'started'))
+  assert.equal((await cloudant.getSchedulerJob({ jobId: job.id })).result.id, job.id)
+  assert.equal((await cloudant.headSchedulerJob({ jobId: job.id })).status, 200)
+  const { result: running } = await cloudant.getSchedulerDocs({ states: ['running'], limit: 5 })
+  assert.deepEqual(running.docs.map((d) => d.docId), [posted.id])
+  assert.ok(!JSON.stringify([jobs, running]).includes('pass'))
+  assert.ok((await cloudant.getActiveTasks()).result.some((task) => task.type === 'replication'))
+  await cloudant.deleteReplicationDocument({ docId: posted.id, rev: posted.rev })
+  await until('it has ended', async () => (await cloudant.getSchedulerJobs()).result.totalRows === 0)
+  await assert.rejects(cloudant.getSchedulerJob({ jobId: job.id }), { status: 404 })
+  await assert.rejects(cloudant.putReplicationDocument({ docId: 'bad', replicationDocument: { source: endpoint('x') } }), (e) => e.status === 403 || /target/.test(e.message))
 })

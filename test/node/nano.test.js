@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import nano from 'nano'
-import { Server } from './server.js'
+import { Server, until } from './server.js'
 
 let server, couch
 
@@ -134,4 +134,29 @@ test('sessions and uuids', async () => {
   await assert.rejects(anonymous.auth('adm', 'wrong'), { statusCode: 401, reason: 'Name or password is incorrect.' })
   assert.deepEqual((await couch.session()).userCtx, { name: 'adm', roles: ['_admin'] })
   assert.equal((await couch.uuids(3)).uuids.length, 3)
+})
+
+test('replications, once and for good', async () => {
+  for (const name of ['origin', 'copy', 'mirror']) await couch.db.create(name)
+  await couch.use('origin').bulk({ docs: Array.from({ length: 50 }, (_, n) => ({ _id: `d${n}`, n })) })
+  const once = await couch.db.replicate('origin', 'copy')
+  assert.equal(once.ok, true)
+  assert.equal(once.history[0].docs_written, 50)
+  assert.equal((await couch.db.replicate('origin', `${server.url}/copy`, { doc_ids: ['d1'] })).ok, true)
+  await assert.rejects(couch.db.replicate('origin', 'nowhere'), { statusCode: 500, error: 'db_not_found' })
+  const made = await couch.db.replicate('origin', 'made', { create_target: true, selector: { n: { $lt: 10 } } })
+  assert.equal(made.history[0].docs_written, 10)
+
+  const enabled = await couch.db.replication.enable('origin', 'mirror', { continuous: true })
+  assert.match(enabled.rev, /^1-/)
+  const document = await couch.db.replication.query(enabled.id)
+  assert.equal(document.owner, 'adm')
+  await until('the mirror is filled', async () => (await couch.db.get('mirror')).doc_count === 50)
+  await couch.use('origin').insert({ late: true }, 'late')
+  await until('the mirror follows', async () => (await couch.db.get('mirror')).doc_count === 51)
+  const { body } = await server.request('GET', '/_active_tasks')
+  assert.ok(body.some((task) => task.type === 'replication' && task.doc_id === enabled.id && task.continuous))
+  const disabled = await couch.db.replication.disable(enabled.id, enabled.rev)
+  assert.equal(disabled.ok, true)
+  await until('the job has gone', async () => (await server.request('GET', '/_scheduler/jobs')).body.total_rows === 0)
 })

@@ -222,6 +222,16 @@ func TestStrip(t *testing.T) {
 	}
 }
 
+func TestShownEndpoint(t *testing.T) {
+	for member, want := range map[string]string{
+		`"http://u:p@h/a"`: "http://h/a/", `"http://h/a/"`: "http://h/a/", `{"url":"https://u:p@h/a","auth":1}`: "https://h/a/", `"a/_partition/b"`: "a/_partition/b", `5`: "", `{}`: "",
+	} {
+		if got := ShownEndpoint([]byte(member)); got != want {
+			t.Errorf("%s is shown as %q, want %q", member, got, want)
+		}
+	}
+}
+
 // FuzzStrip looks for a password that is left.
 func FuzzStrip(f *testing.F) {
 	f.Add("http://u:SECRET@h/a", "x")

@@ -76,12 +76,15 @@ func appendMember(dst, quoted, value []byte) []byte {
 	return append(dst, value...)
 }
 
-// ShownEndpoint gives the endpoint of a document's member without credentials,
-// "" if it is none.
+// ShownEndpoint gives what Endpoint.Shown would for a document's member that may
+// not be parsed, "" if it is none.
 func ShownEndpoint(v []byte) string {
 	if js.KindOf(v) == js.Object {
 		v, _ = js.Member(v, "url")
 	}
 	s, _ := text(v)
-	return StripURL(s)
+	if strings.Contains(s, "://") {
+		return strings.TrimRight(StripURL(s), "/") + "/"
+	}
+	return s
 }
