@@ -29,8 +29,11 @@ type Edit struct {
 	// Path is set in a replicated edit (new_edits=false): the revision itself
 	// and its ancestors, newest first, generations falling by one. It is nil
 	// in an ordinary edit.
-	Path    []Rev
-	Deleted bool
+	Path []Rev
+	// Tombstones names the ancestors in Path that are known to be tombstones,
+	// for a tree that is to become equal in this too; most edits do not tell.
+	Tombstones []Rev
+	Deleted    bool
 	// Body is a compact JSON object without reserved members; at least "{}".
 	Body []byte
 	// Attachments in order of name. An attachment that the parent has and that

@@ -89,6 +89,7 @@ var readings = []struct {
 		defer b.Release()
 		return b.Read(r, []document.ID{"p:later", "p:hot", "p:before"})
 	}},
+	{"replicas", 3*6 + defaultRevsLimit/32 + 3, func(r *Reader) error { return drain(r.Replicas(Span{})) }},
 	{"ids", 3 * 6, func(r *Reader) error { return drain(r.Docs(Span{}, false)) }},
 	{"totals", 1, func(r *Reader) error { _, err := r.Totals(); return err }},
 	{"last sequence", 1, func(r *Reader) error { _, err := r.LastSeq(); return err }},

@@ -101,12 +101,20 @@ func (g *group) planReplicated(p *plan, e *pendingEdit) error {
 		return err
 	}
 	n := p.node(e)
+	if len(e.Tombstones) > 0 { // some of which may lie in chunks
+		if err := g.db.loadTree(g.tx, e.ID, &p.tree); err != nil {
+			return err
+		}
+	}
 	outcome := p.tree.Merge(e.Path, n)
 	if outcome == document.Older {
 		if err := g.db.loadTree(g.tx, e.ID, &p.tree); err != nil {
 			return err
 		}
 		outcome = p.tree.Merge(e.Path, n)
+	}
+	if p.tree.Bury(e.Tombstones) && outcome == document.Known {
+		outcome = document.Filled
 	}
 	switch outcome {
 	case document.Known:

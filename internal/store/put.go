@@ -73,9 +73,10 @@ func (g *group) putBody(p *plan) error {
 	} else if value == nil { // the attachments of the edit as it came were dropped
 		value, chunks = bodyValue(p.edit.Body, nil)
 	}
-	if p.edit.Path != nil || len(p.attachments) > 0 {
+	if !p.doc.tree.Empty() && (p.edit.Path != nil || len(p.attachments) > 0) {
 		// The body may still be there, of a revision that was stemmed away and
-		// comes again. (Without attachments an ordinary edit's is the same.)
+		// comes again. (Without attachments an ordinary edit's is the same, and
+		// with the last leaf of a document all of its bodies went.)
 		if err := g.dropBody(id, p.rev); err != nil {
 			return err
 		}

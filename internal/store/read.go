@@ -242,6 +242,7 @@ type walk struct {
 	r      *Reader
 	it     kv.Iterator
 	bodies bool
+	buried bool // forward shows the tombstones of a partition that is being buried
 	placed bool // the iterator stands on a row that has not been looked at
 	doc    Doc
 	parts  []keyspace.Part
@@ -278,11 +279,21 @@ func (w *walk) forward() (Entry, error) {
 		if err != nil {
 			return Entry{}, err
 		}
-		if !w.r.sees(id) {
-			continue
+		if shown, err := w.shows(id, value); err != nil {
+			return Entry{}, err
+		} else if shown {
+			return w.entry(id, value)
 		}
-		return w.entry(id, value)
 	}
+}
+
+// shows tells whether the walk gives a document, whose head is value.
+func (w *walk) shows(id document.ID, value []byte) (bool, error) {
+	if !w.buried || w.r.state(id.Partition()) != partitionBurying {
+		return w.r.sees(id), nil
+	}
+	h, _, err := decodeWinner(value)
+	return h.dead && w.r.contains(id), err
 }
 
 // beyond is the first key behind all rows of a document.
