@@ -26,6 +26,7 @@ func floors() map[string]int {
 		"internal/index":             5,
 		"internal/auth":              4,
 		"internal/changes":           4,
+		"internal/snapshot":          4,
 		"internal/store":             3,
 		"internal/couchwire":         2,
 		"internal/kv/kvtest":         2,

@@ -1,0 +1,136 @@
+package couchapi
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/snapshot"
+)
+
+// snapshotQuery is what GET _snapshot takes of a query string.
+type snapshotQuery struct {
+	after string
+	most  int64
+}
+
+var snapshotParams = params[snapshotQuery]{
+	"after": textParam(func(q *snapshotQuery) *string { return &q.after }),
+	"max_bytes": func(q *snapshotQuery, v string) (err error) {
+		if q.most, err = strconv.ParseInt(v, 10, 64); err != nil || q.most < 1 {
+			return queryError("`max_bytes` must be a positive integer.")
+		}
+		return nil
+	},
+}
+
+// getSnapshot answers GET _snapshot of a database or partition: all documents
+// in one stream (see docs/formats/snapshot.md).
+func getSnapshot(r *request) error {
+	var q snapshotQuery
+	if err := snapshotParams.read(r.query, &q); err != nil {
+		return err
+	}
+	source, err := snapshot.Open(r.ctx(), r.scope, r.api.store.UUID(), q.after)
+	if err != nil {
+		return err
+	}
+	encoding := snapshot.Encoding(r.header("Accept-Encoding"))
+	packer, err := snapshot.NewPacker(encoding, snapshotBody{r})
+	if err != nil {
+		return dberr.Wrap("couchapi.getSnapshot", err)
+	}
+	r.set("Content-Type", snapshot.ContentType)
+	r.set("Vary", "Accept-Encoding")
+	if encoding != "" {
+		r.set("Content-Encoding", encoding)
+	}
+	r.begin(http.StatusOK, -1)
+	if r.head {
+		return nil
+	}
+	counts, err := source.Send(r.ctx(), snapshotOut{packer, r}, q.most)
+	r.api.stats.docReads.Add(uint64(counts.Documents))
+	if err != nil {
+		return err
+	}
+	return packer.Close()
+}
+
+// snapshotBody is the body of an answer as a writer.
+type snapshotBody struct{ r *request }
+
+// Write implements io.Writer.
+func (b snapshotBody) Write(p []byte) (int, error) { return len(p), b.r.write(p) }
+
+// snapshotOut packs a snapshot; a flush reaches the client.
+type snapshotOut struct {
+	snapshot.Packer
+	r *request
+}
+
+// Flush passes everything on to the client.
+func (o snapshotOut) Flush() error {
+	if err := o.Packer.Flush(); err != nil {
+		return err
+	}
+	return http.NewResponseController(o.r.w).Flush()
+}
+
+// maxRefusals is how many refused revisions an answer names.
+const maxRefusals = 100
+
+// postSnapshot answers POST _snapshot: it loads a stream as GET _snapshot gives
+// it, wherever that came from. The limit of requests does not hold for it, for
+// nothing of it is held in memory but a page; those of documents and
+// attachments do.
+func postSnapshot(r *request) error {
+	if kind, _, _ := mime.ParseMediaType(r.header("Content-Type")); kind != snapshot.ContentType {
+		return dberr.New(dberr.Unsupported, "bad_content_type", "Content-Type must be "+snapshot.ContentType)
+	}
+	in, err := snapshot.NewUnpacker(r.header("Content-Encoding"), &bodyReader{r: r, from: r.http.Body, left: 1 << 62})
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	var refusals []snapshot.Refusal
+	p, err := snapshot.Load(r.ctx(), r.scope, in, snapshot.LoadOptions{
+		Rules: *r.rules(),
+		Refused: func(f snapshot.Refusal) {
+			if len(refusals) < maxRefusals {
+				refusals = append(refusals, f)
+			}
+		},
+	})
+	r.api.stats.docWrites.Add(uint64(p.Leaves))
+	status, b := http.StatusCreated, []byte(`{"ok":true}`)
+	if err != nil {
+		status, _, _ = words(err)
+		r.logFailure(status, err)
+		b = appendFailure(nil, err)
+	}
+	return r.json(status, appendProgress(b[:len(b)-1], &p, refusals))
+}
+
+// appendProgress appends how far a load came to the members before it, and ends
+// the object.
+func appendProgress(b []byte, p *snapshot.Progress, refusals []snapshot.Refusal) []byte {
+	b = appendString(append(b, `,"seq":`...), p.Header.Seq)
+	b = appendString(append(b, `,"after":`...), p.Mark)
+	b = strconv.AppendBool(append(b, `,"more":`...), p.More)
+	b = appendCount(b, `,"documents":`, uint64(p.Documents))
+	b = appendCount(b, `,"revisions":`, uint64(p.Leaves))
+	b = appendCount(b, `,"attachments":`, uint64(p.Blobs))
+	b = appendCount(b, `,"attachment_bytes":`, uint64(p.Bytes))
+	b = appendCount(b, `,"refused":`, uint64(p.Refused))
+	b = append(b, `,"refusals":[`...)
+	for i := range refusals {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		f := &refusals[i]
+		b = appendFailed(b, f.ID, f.Rev, f.Err)
+	}
+	return append(b, "]}"...)
+}

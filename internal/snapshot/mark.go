@@ -1,0 +1,49 @@
+package snapshot
+
+import (
+	"encoding/base64"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// mark is a place in a snapshot: everything up to a document has been sent. It
+// remembers the sequence at which the snapshot began, for the changes since
+// then are what completes it, however many streams it took.
+type mark struct {
+	seq  store.Seq
+	last document.ID
+}
+
+const markVersion = 1
+
+// text gives the form that clients see.
+func (m mark) text(s store.Scope) string {
+	b := []byte{markVersion}
+	b = appendText(b, s.Database().FormatSeq(m.seq))
+	b = appendText(b, string(s.Partition()))
+	b = appendText(b, string(m.last))
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+var errMark = dberr.New(dberr.Invalid, "invalid_bookmark", "The mark does not belong to a snapshot of this database or partition: begin again without it.")
+
+// parseMark reads what text gave of the same scope. Errors: Invalid
+// invalid_bookmark for any other, also when the database was made anew.
+func parseMark(s store.Scope, text string) (mark, error) {
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(b) == 0 || b[0] != markVersion {
+		return mark{}, errMark
+	}
+	p := parser{b: b[1:]}
+	seq, partition, last := p.text(), p.text(), p.text()
+	if !p.done() || partition != string(s.Partition()) {
+		return mark{}, errMark
+	}
+	q, err := s.Database().ParseSeq(seq)
+	if err != nil || s.Database().FormatSeq(q) != seq {
+		return mark{}, errMark
+	}
+	return mark{seq: q, last: document.ID(last)}, nil
+}
