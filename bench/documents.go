@@ -18,13 +18,16 @@ func documentID(n int) string { return fmt.Sprintf("p%06d:d%08d", n/perPartition
 
 // document makes the n-th document of 1 KB. prefix stands before its members, for "_id" and "_rev". What fills it is
 // random hexadecimal text, which no block compression makes small.
-func document(n int, prefix string) []byte {
+func document(n int, prefix string) []byte { return documentOf(n, prefix, documentBytes) }
+
+// documentOf is document with so many bytes.
+func documentOf(n int, prefix string, size int) []byte {
 	r := rand.New(rand.NewPCG(42, uint64(n)))
-	b := make([]byte, 0, documentBytes+len(prefix)+8)
+	b := make([]byte, 0, size+len(prefix)+8)
 	b = append(b, '{')
 	b = append(b, prefix...)
 	b = fmt.Appendf(b, `"type":"reading","number":%d,"total":%d.%02d,"tags":["a","b"],"fill":"`, n, r.IntN(1000), r.IntN(100))
-	raw := make([]byte, (documentBytes+len(prefix)-len(b)-2)/2)
+	raw := make([]byte, (size+len(prefix)-len(b)-2)/2)
 	for i := range raw {
 		raw[i] = byte(r.Uint32())
 	}

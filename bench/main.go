@@ -78,6 +78,7 @@ func run(ctx context.Context, parent, only string, quick bool) (err error) {
 	}{
 		{"memory of an idle server", b.idle},
 		{"bulk loading", b.bulkLoad},
+		{"a snapshot", b.snapshot},
 		{"single documents", b.documentsAndFeed},
 		{"queries over indexes", b.indexes},
 		{"writes beside indexes", b.indexedWrites},
