@@ -24,6 +24,7 @@ const version = "0.1.0"
 type commands struct {
 	Serve   serve   `cmd:"" help:"Run the server."`
 	Check   check   `cmd:"" help:"Read all data and report what is wrong with it."`
+	Sync    syncing `cmd:"" name:"sync" help:"Bring one database to another, and keep it up to date."`
 	Version printer `cmd:"" help:"Print the version."`
 	Child   child   `cmd:"" name:"script-child" hidden:"" help:"Run design functions for a server, which starts this itself."`
 }
@@ -92,6 +93,9 @@ func main() {
 		kong.UsageOnError())
 	if err := k.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "sectional:", explain(err))
+		if errors.Is(err, errRefused) {
+			os.Exit(exitRefused)
+		}
 		os.Exit(1)
 	}
 }

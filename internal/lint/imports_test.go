@@ -17,6 +17,7 @@ func floors() map[string]int {
 		"internal/couchapi/apitest":  9,
 		"internal/demo":              8,
 		"internal/query":             7,
+		"internal/transfer":          7,
 		"internal/index/view":        6,
 		"internal/replicate":         6,
 		"internal/index/view/viewjs": 7,
@@ -80,7 +81,7 @@ func TestFloors(t *testing.T) {
 // narrow are packages that only some may import.
 func narrow() map[string][]string {
 	return map[string][]string{
-		"net/http": {"internal/couchapi", "internal/server", "internal/replicate", "internal/replicate/schedule", "internal/couchapi/apitest"},
+		"net/http": {"internal/couchapi", "internal/server", "internal/replicate", "internal/replicate/schedule", "internal/transfer", "internal/couchapi/apitest"},
 		module + "/internal/kv": {"internal/store", "internal/server", "internal/kv/pebblekv", "internal/kv/kvtest",
 			"internal/index", "internal/index/field", "internal/index/view", "internal/index/indextest", "internal/couchapi/apitest"},
 		module + "/internal/kv/pebblekv":   {"internal/server"},

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/sectional/sectional/internal/transfer"
+)
+
+// exitRefused is the exit code of a sync that came to its end but for documents
+// that the target did not take.
+const exitRefused = 3
+
+var errRefused = errors.New("some documents were not carried over; they are named above")
+
+type syncing struct {
+	Source       string `arg:"" help:"URL of the database, partition or owner's door to read: http://[user:password@]host:5984/db[/_partition/p]."`
+	Target       string `arg:"" help:"URL of the one to write."`
+	Continuous   bool   `help:"Go on until told to end."`
+	CreateTarget bool   `help:"Make the target if it is not there, of the source's kind."`
+	SourceUser   string `help:"User of the source, if the URL has none. The password is taken from SECTIONAL_SOURCE_PASSWORD." env:"SECTIONAL_SOURCE_USER" placeholder:"NAME"`
+	TargetUser   string `help:"User of the target, if the URL has none. The password is taken from SECTIONAL_TARGET_PASSWORD." env:"SECTIONAL_TARGET_USER" placeholder:"NAME"`
+}
+
+// Run carries the source over. It can be ended at any time: the next run goes on
+// where this one came to.
+func (s *syncing) Run() error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	task := transfer.Sync{
+		Source:     transfer.Side{URL: s.Source, User: s.SourceUser, Password: os.Getenv("SECTIONAL_SOURCE_PASSWORD")},
+		Target:     transfer.Side{URL: s.Target, User: s.TargetUser, Password: os.Getenv("SECTIONAL_TARGET_PASSWORD")},
+		Continuous: s.Continuous, CreateTarget: s.CreateTarget, Out: os.Stderr,
+	}
+	o, err := task.Run(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil && s.Continuous:
+		err = nil // it was told to end
+	case err != nil && ctx.Err() != nil:
+		return errors.New("ended before its time; the next run goes on from here")
+	case err != nil:
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "done: %d documents by a snapshot, %d revisions by changes, %d refused\n", o.Documents, o.Written, o.Refused)
+	if o.Refused > 0 {
+		return errRefused
+	}
+	return err
+}
