@@ -191,5 +191,9 @@ func (t *Tree) LeavesFrom(r Rev) []Node {
 	})
 }
 
+// Oldest is the oldest generation that the tree has, loaded or not; the tree is
+// not empty.
+func (t *Tree) Oldest() uint32 { return t.floor() }
+
 // floor is the oldest generation of the trunk that is kept, loaded or not.
 func (t *Tree) floor() uint32 { return t.nodes[0].gen - t.unloaded }

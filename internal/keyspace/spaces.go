@@ -37,8 +37,8 @@ var (
 		Doc:     "next sequence, incarnation, version of definitions and security, counts and sizes"}
 	Setting = Space{Name: "setting", Code: 0x02, Version: 1,
 		Columns: []Column{{"name", Text}},
-		Doc:     "a setting of the database: security, revs_limit, purged_infos_limit"}
-	Doc = Space{Name: "doc", Code: 0x10, Version: 1,
+		Doc:     "a setting of the database: security, revs_limit, purged_infos_limit, expiry, deleted_document_ttl; graves: how far old tombstones were dropped"}
+	Doc = Space{Name: "doc", Code: 0x10, Version: 2,
 		Columns: []Column{{"id", Text}, {"sub", Uint}, {"tail", Tail}},
 		Doc:     "a document: its head (tree, feed sequence), trunk chunks and bodies by revision"}
 	BodyChunk = Space{Name: "body-chunk", Code: 0x11, Version: 1,
@@ -50,9 +50,9 @@ var (
 	PartitionFeed = Space{Name: "partition-feed", Code: 0x21, Version: 1,
 		Columns: []Column{{"partition", Text}, {"sequence", Uint}},
 		Doc:     "the same for one partition"}
-	Partition = Space{Name: "partition", Code: 0x22, Version: 1,
+	Partition = Space{Name: "partition", Code: 0x22, Version: 2,
 		Columns: []Column{{"partition", Text}},
-		Doc:     "a partition's counters, its last sequence and whether it is being dropped"}
+		Doc:     "a partition's counters, its last sequence, whether it is being dropped, how its documents expire"}
 	Rank = Space{Name: "rank", Code: 0x23, Version: 1,
 		Columns: []Column{{"ranking", Text}, {"value", Uint}, {"partition", Text}},
 		Doc:     "a partition's place in a ranking (empty value)"}
@@ -86,6 +86,12 @@ var (
 	Purge = Space{Name: "purge", Code: 0x51, Version: 1,
 		Columns: []Column{{"purge sequence", Uint}},
 		Doc:     "a purge of one document: its revisions"}
+	Grave = Space{Name: "grave", Code: 0x53, Version: 1,
+		Columns: []Column{{"id", Text}},
+		Doc:     "the revisions of tombstones that were dropped by age, so that old replicas do not bring the document back"}
+	Due = Space{Name: "due", Code: 0x54, Version: 1,
+		Columns: []Column{{"time", Uint}, {"id", Text}},
+		Doc:     "a document that expires at a time (Unix seconds; empty value)"}
 )
 
 // The rows of indexes. What a definition means and how a row's key is made from
@@ -134,7 +140,7 @@ var (
 var Spaces = []*Space{
 	&Meta, &Catalogue, &Job, &Token, &UpdateFeed, &UpdateHead,
 	&LaneHead, &Setting, &Doc, &BodyChunk, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint,
-	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Beaten, &Purge, &Gone,
+	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Beaten, &Purge, &Gone, &Grave, &Due,
 	&Index, &IndexSignature, &IndexUse, &IndexProgress, &FieldRow, &ViewRow, &ViewBack, &ViewNode,
 	&OwnerIndex, &OwnerSignature, &OwnerUse,
 }

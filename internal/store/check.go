@@ -19,6 +19,8 @@ import (
 //   - the feed and the partitions' feeds with the heads: one entry each, at the
 //     head's sequence, with its leaves;
 //   - the counters of the database and its partitions with sums over the heads;
+//   - the queue of what expires with the heads, and these with the leaves' bodies
+//     and the settings; the graves with what can have been buried;
 //   - the rows of indexes, if there is an Indexer, with what the documents give;
 //   - the blobs' reference counts with the body rows that name them.
 //
@@ -69,6 +71,7 @@ type checker struct {
 	references map[uint64]uint64
 	beaten     map[beatenRev]bool
 	dropping   map[document.Partition]bool
+	aging      aging
 }
 
 func newChecker(d *Database, v kv.Snapshot) *checker {
@@ -85,7 +88,8 @@ func (c *checker) run() error {
 	if c.lane, err = c.d.readLane(c.v.Get(laneKey(c.d.number))); err != nil {
 		return err
 	}
-	for _, step := range []func() error{c.readBeaten, c.readDropping, c.documents, c.feed, c.partitionFeeds, c.counters, c.blobs, c.chunks} {
+	for _, step := range []func() error{c.readBeaten, c.readDropping, c.readAging, c.documents, c.feed,
+		c.partitionFeeds, c.counters, c.blobs, c.chunks, c.queue, c.graves} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -175,6 +179,9 @@ func (c *checker) head(doc *checkedDoc, value []byte) error {
 		c.bad("document %q: sequence %d is beyond the lane's %d", doc.id, doc.head.seq, c.lane.seq)
 	}
 	c.feeds[doc.head.seq] = doc.id
+	if err := c.expires(doc.id, &doc.head); err != nil {
+		return err
+	}
 	p := doc.id.Partition()
 	if c.d.partitioned && p != "" {
 		if c.dropping[p] {

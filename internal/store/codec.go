@@ -39,6 +39,15 @@ func open(b []byte, version byte) unpacker {
 	return u
 }
 
+// openUpTo starts reading a value of any version from 1 to newest, and tells
+// which it is.
+func openUpTo(b []byte, newest byte) (u unpacker, version byte) {
+	u = unpacker{b: b}
+	version = u.byte()
+	u.bad = u.bad || version == 0 || version > newest
+	return u, version
+}
+
 func (u *unpacker) byte() byte {
 	if len(u.b) == 0 {
 		u.bad = true

@@ -46,6 +46,9 @@ type settings struct {
 	security         []byte
 	revsLimit        int
 	purgedInfosLimit int
+	expiry           Expiry
+	deletedTTL       Period
+	graves           bool        // tombstones have been dropped by age, or may soon be
 	keeper           Keeper      // nil for no indexes
 	validators       []*Revision // design documents with a validation function; nil for none
 }
@@ -140,7 +143,7 @@ func (d *Database) loadSettings(v kv.Snapshot, version uint64) (*settings, error
 			return nil, err
 		}
 	}
-	return set, nil
+	return set, errors.Join(d.loadExpiry(v, set), d.loadDeletedTTL(v, set))
 }
 
 // Name is the database's name.

@@ -23,11 +23,21 @@ func (d *Database) DropPartition(ctx context.Context, p document.Partition, tomb
 			return err
 		}
 		switch {
-		case s == nil || s.state == partitionLive && s.empty() && !g.touches(p):
-			refused = dberr.New(dberr.NotFound, "not_found", "The partition holds no documents.")
+		case s == nil:
+			refused = errEmptyPartition
 			return nil
 		case s.state != partitionLive:
 			return nil // under way already
+		}
+		if s.empty() && !g.touches(p) {
+			buried, err := g.hasGraves(p)
+			if err != nil {
+				return err
+			}
+			if tombstones || !buried {
+				refused = errEmptyPartition
+				return nil
+			}
 		}
 		return g.dropPartition(p, s, tombstones)
 	})
@@ -38,6 +48,20 @@ func (d *Database) DropPartition(ctx context.Context, p document.Partition, tomb
 		d.store.kick()
 	}
 	return err
+}
+
+var errEmptyPartition = dberr.New(dberr.NotFound, "not_found", "The partition holds no documents.")
+
+// hasGraves tells whether a partition has graves. (It reads a range, but they
+// change only where the lane head does.)
+func (g *group) hasGraves(p document.Partition) (any bool, err error) {
+	it, err := g.tx.Iterate(g.db.span(&keyspace.Grave, Span{}, string(p)), kv.IterOptions{})
+	if err != nil {
+		return false, err
+	}
+	defer it.Close()
+	any = it.Next()
+	return any, it.Err()
 }
 
 // touches tells whether the group has changed documents of the partition, which
@@ -56,11 +80,9 @@ func (g *group) touches(p document.Partition) bool {
 func (g *group) dropPartition(p document.Partition, s *partitionState, tombstones bool) error {
 	for _, doc := range g.order {
 		if doc.edits > 0 && doc.id.Partition() == p {
-			if err := g.finishDoc(doc); err != nil {
+			if err := g.finishNow(doc); err != nil {
 				return err
 			}
-			doc.edits = 0
-			delete(g.docs, doc.id)
 		}
 	}
 	g.lane.add(s.counts, counts{})
@@ -112,8 +134,9 @@ const dropPage = 100
 // lives again, does no harm.
 func (d *Database) dropStep(ctx context.Context, j job) (more bool, err error) {
 	p := document.Partition(j.subject)
+	var handled uint64
 	err = d.do(ctx, "store.dropStep", func(g *group) error {
-		more = false
+		more, handled = false, 0
 		j, err := j.lock(g.tx)
 		if errors.Is(err, kv.ErrNotFound) {
 			return nil // somebody else came to the end
@@ -130,13 +153,18 @@ func (d *Database) dropStep(ctx context.Context, j job) (more bool, err error) {
 			return err
 		}
 		if more = len(ids) > 0; !more {
-			return g.endDrop(p, s, j)
+			more, err = g.endDrop(p, s, j)
+			return err
 		}
 		if err := g.dropDocs(ids, &j); err != nil {
 			return err
 		}
+		handled = uint64(len(ids))
 		return d.store.saveJob(g.tx, j)
 	})
+	if err == nil && more {
+		d.store.progress.add(&j, handled)
+	}
 	return more, err
 }
 
@@ -225,13 +253,9 @@ func (g *group) dropDoc(id document.ID, bury bool) error {
 	if err := g.remember(s); err != nil {
 		return err
 	}
-	if err := g.dropBodies(id); err != nil {
+	if err := g.remove(s); err != nil {
 		return err
 	}
-	if err := g.putTree(s, document.Tree{}, s.tree.ChunkGens()); err != nil {
-		return err
-	}
-	g.moved(s)
 	return g.redefine(s)
 }
 
@@ -241,15 +265,7 @@ func (g *group) buryDoc(s *docState) error {
 		if l.Deleted {
 			continue
 		}
-		e := &pendingEdit{Edit: document.Edit{ID: s.id, Parent: l.Rev, Deleted: true, Body: []byte("{}")}}
-		e.prepared.value, e.prepared.chunks = bodyValue(e.Body, nil)
-		p := &plan{doc: s, edit: e, tree: s.tree.Clone(), fell: s.tree.ChunkGens(), body: true, moves: true}
-		if err := g.planEdit(p, e); err != nil {
-			return err
-		}
-		p.tree.Stem(g.db.RevsLimit())
-		p.beaten = beatenLeaves(&s.tree, &p.tree)
-		if err := g.put(p); err != nil {
+		if err := g.tombstone(s, l.Rev); err != nil {
 			return err
 		}
 	}
@@ -266,34 +282,57 @@ func (g *group) buryDoc(s *docState) error {
 	return nil
 }
 
-// endDrop gives the partition free again.
-func (g *group) endDrop(p document.Partition, s *partitionState, j job) error {
+// endDrop gives the partition free again, once all that is left of it besides
+// documents is gone; it tells whether there is more of that.
+func (g *group) endDrop(p document.Partition, s *partitionState, j job) (more bool, err error) {
+	if j.kind == jobPartition {
+		if more, err = g.dropRest(p); more || err != nil {
+			return more, err
+		}
+	}
 	g.stale = true
 	g.lane.version++
 	if err := g.tx.Delete(j.key()); err != nil {
-		return err
+		return false, err
 	}
 	if j.kind == jobBury {
 		s.state, s.changed, s.rerank = partitionLive, true, true
-		return nil
+		return false, nil
 	}
 	s.changed = false
 	delete(g.partitions, p)
-	if err := g.dropLocals(p); err != nil {
-		return err
-	}
-	return g.tx.Delete(g.db.partitionKey(p))
+	return false, g.tx.Delete(g.db.partitionKey(p))
 }
 
-// dropLocals removes the local documents of a partition's door.
-func (g *group) dropLocals(p document.Partition) error {
+// dropRest removes a page of what a partition has besides documents: graves and
+// the local documents of its door.
+func (g *group) dropRest(p document.Partition) (more bool, err error) {
+	for _, r := range []kv.Range{
+		g.db.span(&keyspace.Grave, Span{}, string(p)),
+		kv.Prefix(keyspace.Local.Key(g.db.number, keyspace.T(string(p)))),
+	} {
+		if more, err = g.dropRange(r); more || err != nil {
+			return more, err
+		}
+	}
+	return false, nil
+}
+
+// dropRange removes a page of rows; it tells whether it met any more of them.
+func (g *group) dropRange(r kv.Range) (more bool, err error) {
 	var keys [][]byte
-	err := kv.Each(g.tx, kv.Prefix(keyspace.Local.Key(g.db.number, keyspace.T(string(p)))), func(key, _ []byte) error {
+	err = kv.Each(g.tx, r, func(key, _ []byte) error {
+		if more = len(keys) == dropBodyRows; more {
+			return errEnough
+		}
 		keys = append(keys, append([]byte(nil), key...))
 		return nil
 	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	for _, key := range keys {
 		err = errors.Join(err, g.tx.Delete(key))
 	}
-	return err
+	return more, err
 }

@@ -44,6 +44,8 @@ type docState struct {
 	seq    Seq       // given at the last of them
 	before *Revision // the live winner as stored, if indexes asked for it
 	latest *Revision // the revision that the last edit brought, nil if unknown
+	grave  *grave    // the document is not there, and tree is that of its grave
+	buried *grave    // what it leaves behind when it is removed
 }
 
 // partitionState is a partition in a group.
@@ -85,6 +87,12 @@ func (g *group) doc(id document.ID) (*docState, error) {
 	value, err := g.tx.GetForUpdate(g.db.headKey(id))
 	switch {
 	case errors.Is(err, kv.ErrNotFound):
+		if s.grave, err = g.grave(id); err != nil {
+			return nil, err
+		}
+		if s.grave != nil {
+			s.tree = s.grave.tree()
+		}
 	case err != nil:
 		return nil, err
 	default:
@@ -161,6 +169,17 @@ func (g *group) finish() error {
 	return g.tx.Put(laneKey(g.db.number), g.lane.encode())
 }
 
+// finishNow finishes a changed document before the end of the group: whoever
+// comes after it in the group reads it again.
+func (g *group) finishNow(s *docState) error {
+	if err := g.finishDoc(s); err != nil {
+		return err
+	}
+	s.edits = 0
+	delete(g.docs, s.id)
+	return nil
+}
+
 func (g *group) finishPartition(p document.Partition, s *partitionState) error {
 	if !s.changed {
 		return nil
@@ -186,19 +205,24 @@ func (g *group) finishDoc(s *docState) error {
 	if err := g.keep(s); err != nil {
 		return err
 	}
+	if err := g.queue(s, p); err != nil {
+		return err
+	}
 	after := s.counts()
 	g.lane.add(s.counted, after)
 	if p != nil {
 		p.changed = true
 		p.seq = max(p.seq, s.seq)
-		p.wrote(g.now, float64(s.edits))
+		if s.buried == nil {
+			p.wrote(g.now, float64(s.edits))
+		}
 		p.add(s.counted, after)
 	}
 	if s.tree.Empty() {
 		if p != nil {
 			p.rerank = true
 		}
-		if err := g.putGone(s.id); err != nil {
+		if err := errors.Join(g.putGone(s.id), g.putGrave(s)); err != nil {
 			return err
 		}
 		if err := g.renewOwned(s.id.Partition()); err != nil {

@@ -89,7 +89,7 @@ var historyIDs = []string{"p:a", "p:b", "p:a\x00c", "q:a", "q:é", "r:a", "p0:a"
 
 // kinds of steps, each as often as it is named.
 var opKinds = strings.Fields("edit edit edit edit edit edit replicate replicate replicate replicate extend extend " +
-	"bulk bulk atomic attach attach big purge purge local local drop step step sweep advance limit compact reopen compare")
+	"bulk bulk atomic attach attach big purge purge local local drop step step sweep advance limit compact reopen compare expiry expiry bury bury")
 
 func makeHistory(seed uint64, n int) []op {
 	r := kvtest.NewRand(seed)
@@ -181,12 +181,11 @@ func (x *runner) step(o op) error {
 		if o.kind == "advance" {
 			x.now = x.now.Add(time.Duration(o.a) * time.Minute)
 		}
-		for _, p := range x.m.dropped() {
-			for x.m.drops[p] != nil {
-				x.m.step(p)
-			}
-		}
-		return x.Sweep(ctx)
+		return x.swept()
+	case "expiry":
+		return x.expiry(o)
+	case "bury":
+		return x.bury()
 	case "limit":
 		x.m.revsLimit = 1 + o.a%5 + o.b%2*60
 		return x.d.SetRevsLimit(ctx, x.m.revsLimit)
@@ -298,7 +297,7 @@ func (x *runner) expect(edits []modelEdit, atomic bool) []string {
 // edit makes the edit of a step: ordinary ones on a leaf, or on something
 // stale; replicated ones from a fixed history of the document, or on a leaf.
 func (x *runner) edit(o op) modelEdit {
-	e := modelEdit{id: o.id, body: fmt.Sprintf(`{"n":%d}`, o.c), deleted: o.b%5 == 0}
+	e := modelEdit{id: o.id, body: expiring(fmt.Sprintf(`{"n":%d}`, o.c), o.c, o.d), deleted: o.b%5 == 0}
 	var leaves []document.Rev
 	if d := x.m.docs[o.id]; d != nil {
 		leaves = d.leaves()
@@ -314,7 +313,7 @@ func (x *runner) edit(o op) modelEdit {
 		e.path = append([]document.Rev{{Gen: l.Gen + 1, Hash: fmt.Sprintf("x%d", o.d%3)}}, x.m.docs[o.id].path(l)...)
 		e.path = e.path[:1+o.c%len(e.path)]
 		e.deleted = o.d%3 == 0
-		e.body = fmt.Sprintf(`{"x":%d}`, o.d%3)
+		e.body = expiring(fmt.Sprintf(`{"x":%d}`, o.d%3), int(e.path[0].Gen), o.d%3)
 		return e
 	}
 	if len(leaves) > 0 && o.a%10 > 0 && !x.m.docs[o.id].winner().deleted {
@@ -347,7 +346,7 @@ func (x *runner) edit(o op) modelEdit {
 // the revision at half its number.
 func replicatedEdit(o op) modelEdit {
 	n := 1 + o.a%30
-	e := modelEdit{id: o.id, deleted: n%4 == 0, body: fmt.Sprintf(`{"r":%d}`, n)}
+	e := modelEdit{id: o.id, deleted: n%4 == 0, body: expiring(fmt.Sprintf(`{"r":%d}`, n), n, 30-n)}
 	if n%5 == 0 {
 		e.atts = []modelAtt{{name: "a", data: fmt.Sprint("replicated ", n%2)}}
 	}
@@ -396,6 +395,8 @@ func (x *runner) purge(o op) error {
 	if d := x.m.docs[o.id]; d != nil {
 		leaves := d.leaves()
 		revs = leaves[:1+o.a%len(leaves)]
+	} else if g := x.m.graves[o.id]; len(g) > 0 {
+		revs = slices.Clone(g[:1+o.a%len(g)])
 	}
 	revs = append(revs, document.Rev{Gen: 1, Hash: "unknown"})
 	got, err := x.d.Purge(ctx, []Purging{{ID: document.ID(o.id), Revs: revs}})
@@ -487,7 +488,7 @@ func (x *runner) compare() error {
 	for _, p := range scopes {
 		s := Scope{db: x.d, partition: p}
 		errs = append(errs, x.compareTotals(s), s.View(ctx, func(r *Reader) error {
-			return errors.Join(x.compareFeed(r), x.compareDocs(r), x.compareSpans(r), x.compareLocals(r))
+			return errors.Join(x.compareFeed(r), x.compareDocs(r), x.compareSpans(r), x.compareLocals(r), x.compareMissing(r))
 		}))
 	}
 	return errors.Join(append(errs, x.comparePartitions(), x.comparePurges())...)

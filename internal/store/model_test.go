@@ -20,7 +20,9 @@ type model struct {
 	drops       map[document.Partition]*modelDrop
 	revsLimit   int
 	purges      int
-	clock       int // of changes
+	clock       int                           // of changes
+	expiry      map[document.Partition]Expiry // "" for the database's
+	graves      map[string][]document.Rev
 }
 
 type modelDoc struct {
@@ -48,7 +50,8 @@ type modelDrop struct {
 
 func newModel(partitioned bool) *model {
 	return &model{partitioned: partitioned, docs: map[string]*modelDoc{}, locals: map[string]string{},
-		drops: map[document.Partition]*modelDrop{}, revsLimit: defaultRevsLimit}
+		drops: map[document.Partition]*modelDrop{}, revsLimit: defaultRevsLimit,
+		expiry: map[document.Partition]Expiry{}, graves: map[string][]document.Rev{}}
 }
 
 // clone is a copy whose documents can be changed.
@@ -169,6 +172,14 @@ func (m *model) write(e modelEdit) (rev document.Rev, refused string) {
 		d = &modelDoc{revs: map[document.Rev]*modelRev{}}
 	}
 	moved := false
+	if e.path != nil && m.knows(e.id, e.path) {
+		return e.path[0], ""
+	}
+	if m.docs[e.id] == nil {
+		for _, r := range m.graves[e.id] {
+			d.revs[r] = &modelRev{deleted: true, body: "{}"}
+		}
+	}
 	if e.path != nil {
 		rev = e.path[0]
 		moved = d.merge(e.path, modelRev{deleted: e.deleted, body: e.body, atts: at(e.atts, rev.Gen)})
@@ -260,7 +271,10 @@ func toAttachments(atts []modelAtt) (out []document.Attachment) {
 func (m *model) purge(id string, revs []document.Rev) (purged []document.Rev) {
 	d := m.docs[id]
 	if d == nil {
-		return nil
+		if purged = m.purgeGrave(id, revs); len(purged) > 0 {
+			m.purges++
+		}
+		return purged
 	}
 	leaves := d.leaves()
 	for _, r := range revs {
@@ -273,11 +287,13 @@ func (m *model) purge(id string, revs []document.Rev) (purged []document.Rev) {
 		return nil
 	}
 	m.purges++
+	m.purgeGrave(id, purged)
 	d.keep(leaves, 1<<30)
 	m.clock++
 	d.changed = m.clock
 	if len(d.revs) == 0 {
 		delete(m.docs, id)
+		delete(m.graves, id)
 	}
 	return purged
 }
@@ -306,7 +322,7 @@ func (m *model) drop(p document.Partition, tombstones bool) bool {
 	if m.drops[p] != nil {
 		return true
 	}
-	if !m.partitioned || p == "" || len(m.in(p)) == 0 {
+	if !m.partitioned || p == "" || len(m.in(p)) == 0 && (tombstones || !m.buriedIn(p)) {
 		return false
 	}
 	m.drops[p] = &modelDrop{tombstones: tombstones}
@@ -332,6 +348,8 @@ func (m *model) step(p document.Partition) {
 	if drop.emptied {
 		delete(m.drops, p)
 		if !drop.tombstones {
+			delete(m.expiry, p)
+			maps.DeleteFunc(m.graves, func(id string, _ []document.Rev) bool { return m.partition(id) == p })
 			maps.DeleteFunc(m.locals, func(key, _ string) bool { return strings.HasPrefix(key, string(p)+" ") })
 		}
 		return

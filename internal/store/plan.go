@@ -96,7 +96,11 @@ func (g *group) planEdit(p *plan, e *pendingEdit) error {
 // planReplicated plans an edit that brings its own revision and history.
 func (g *group) planReplicated(p *plan, e *pendingEdit) error {
 	p.rev = e.Path[0]
-	var err error
+	dropped, err := g.dropped(p.doc, e)
+	if err != nil || dropped {
+		p.moves, p.body = false, false
+		return err
+	}
 	if p.attachments, err = g.db.resolve(g.tx, &p.tree, e, document.Rev{}); err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/md5"
 
-	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 )
 
@@ -75,11 +74,11 @@ func (s Scope) prepareAttachment(ctx context.Context, id document.ID, a *documen
 // does not have. The commit looks again.
 func (s Scope) checkStubs(ctx context.Context, e *pendingEdit) error {
 	return s.db.Whole().View(ctx, func(r *Reader) error {
-		d, err := r.Doc(e.ID)
-		if dberr.Is(err, dberr.NotFound) {
-			d, err = &Doc{ID: e.ID}, nil
-		}
+		d, at, err := r.standing(e.ID)
 		if err != nil {
+			return err
+		}
+		if dropped, err := r.dropped(d, at, e); err != nil || dropped {
 			return err
 		}
 		parent := e.Parent

@@ -64,6 +64,9 @@ func (g *group) purge(p Purging) ([]document.Rev, error) {
 	if err != nil || s.tree.Empty() {
 		return nil, err
 	}
+	if s.grave != nil {
+		return g.purgeBuried(s, p.Revs)
+	}
 	if err := g.remember(s); err != nil {
 		return nil, err
 	}
@@ -88,7 +91,7 @@ func (g *group) purge(p Purging) ([]document.Rev, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := g.putTree(s, tree, before); err != nil {
+	if err := errors.Join(g.putTree(s, tree, before), g.forgetBuried(p.ID, purged)); err != nil {
 		return nil, err
 	}
 	g.moved(s)

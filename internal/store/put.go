@@ -23,7 +23,7 @@ func (g *group) put(p *plan) error {
 	if !p.moves {
 		return nil
 	}
-	if err := g.putTree(s, p.tree, p.fell); err != nil {
+	if err := errors.Join(g.raise(s, &p.tree), g.putTree(s, p.tree, p.fell)); err != nil {
 		return err
 	}
 	s.latest = &Revision{ID: s.id, Rev: p.rev, Body: p.edit.Body, Attachments: p.attachments}

@@ -10,6 +10,13 @@ import (
 
 const rowVersion = 1
 
+// Rows of version 2 have a member more. They are written where that says
+// something; others stay as version 1 has them.
+const (
+	headWithDue         = 2
+	partitionWithExpiry = 2
+)
+
 // lane is the value of a lane head: every write transaction of a database
 // reads it for update and writes it.
 type lane struct {
@@ -76,6 +83,7 @@ type partition struct {
 	writes    float64 // decayed number of writes at lastWrite; see decay
 	counts
 	designs uint64 // version of the owner's definitions; 0: there were never any
+	expiry  Expiry // its own setting
 }
 
 const (
@@ -86,20 +94,27 @@ const (
 
 func (t *partition) encode() []byte {
 	p := packer{b: make([]byte, 0, 48)}
-	p.byte(rowVersion)
+	if t.expiry.Own {
+		p.byte(partitionWithExpiry)
+	} else {
+		p.byte(rowVersion)
+	}
 	p.byte(t.state)
 	p.uint(uint64(t.seq))
 	p.uint(uint64(t.lastWrite.UnixMilli()))
 	p.float(t.writes)
 	t.counts.pack(&p)
-	if t.designs > 0 {
+	if t.expiry.Own {
+		p.uint(t.designs)
+		p.text(t.expiry.Field)
+	} else if t.designs > 0 {
 		p.uint(t.designs)
 	}
 	return p.b
 }
 
 func decodePartition(b []byte) (t partition, err error) {
-	u := open(b, rowVersion)
+	u, version := openUpTo(b, partitionWithExpiry)
 	t.state = u.byte()
 	t.seq = Seq(u.uint())
 	t.lastWrite = time.UnixMilli(int64(u.uint()))
@@ -108,34 +123,49 @@ func decodePartition(b []byte) (t partition, err error) {
 	if len(u.b) > 0 {
 		t.designs = u.uint()
 	}
+	if version == partitionWithExpiry {
+		t.expiry = Expiry{Own: true, Field: u.text()}
+	}
 	return t, u.done()
 }
 
 // head is the value of a document head: where the document stands in the feed,
-// its winner, so that a point read need not decode the tree, and the tree.
+// its winner, so that a point read need not decode the tree, when it expires,
+// and the tree.
 type head struct {
 	seq    Seq
 	winner document.Rev
-	dead   bool // the winner is a tombstone
+	dead   bool   // the winner is a tombstone
+	due    uint64 // the time of its row in the queue of what expires; 0 for none
 	tree   document.Tree
 }
 
 func (h *head) encode() []byte {
 	p := packer{b: make([]byte, 0, 128)}
-	p.byte(rowVersion)
+	version := byte(rowVersion)
+	if h.due != 0 {
+		version = headWithDue
+	}
+	p.byte(version)
 	w := h.tree.Winner()
 	p.byte(flag(w.Deleted))
 	p.uint(uint64(h.seq))
 	p.rev(w.Rev)
+	if h.due != 0 {
+		p.uint(h.due)
+	}
 	return h.tree.AppendBinary(p.b)
 }
 
 // decodeWinner reads what stands before the tree and returns the rest.
 func decodeWinner(b []byte) (h head, rest []byte, err error) {
-	u := open(b, rowVersion)
+	u, version := openUpTo(b, headWithDue)
 	h.dead = u.byte() == 1
 	h.seq = Seq(u.uint())
 	h.winner = u.rev()
+	if version == headWithDue {
+		h.due = u.uint()
+	}
 	return h, u.b, u.ok()
 }
 

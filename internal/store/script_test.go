@@ -156,6 +156,32 @@ var scriptCommands = map[string]struct {
 		s.done(err)
 		s.printf("more: %v", more)
 	}},
+	// expiry PARTITION|- FIELD|none|off
+	"expiry": {2, func(s *script, a []string) {
+		e := Expiry{Own: a[1] != "none", Field: a[1]}
+		if a[1] == "none" || a[1] == "off" {
+			e.Field = ""
+		}
+		s.done(Scope{db: s.d, partition: document.Partition(strings.Trim(a[0], "-"))}.SetExpiry(ctx, e))
+	}},
+	// ttl PERIOD: the age at which tombstones are dropped
+	"ttl": {1, func(s *script, a []string) {
+		p, err := ParsePeriod(a[0])
+		s.done(err)
+		s.done(s.d.SetDeletedTTL(ctx, p))
+	}},
+	// missing ID REV,…: what _revs_diff says
+	"missing": {2, func(s *script, a []string) {
+		var revs []document.Rev
+		for r := range strings.SplitSeq(a[1], ",") {
+			revs = append(revs, rev(s.t, r))
+		}
+		s.done(s.d.Whole().View(ctx, func(r *Reader) error {
+			missing, ancestors, err := r.Missing(document.ID(a[0]), revs)
+			s.printf("missing:%s, perhaps after:%s", showRevs(missing), showRevs(ancestors))
+			return err
+		}))
+	}},
 	"sweep": {1, func(s *script, _ []string) { s.done(s.Sweep(ctx)); s.done(s.Check(ctx)) }},
 	"advance": {1, func(s *script, a []string) {
 		d, err := time.ParseDuration(a[0])
@@ -251,7 +277,11 @@ var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 	},
 	"partition": func(_ []keyspace.Part, v []byte) string {
 		t, err := decodePartition(v)
-		return fmt.Sprintf("state %d, seq %d, last write %s, writes %.2f, %s%s", t.state, t.seq, t.lastWrite.UTC().Format(time.TimeOnly), t.writes, showCounts(t.counts), showErr(err))
+		own := ""
+		if t.expiry.Own {
+			own = fmt.Sprintf(", expires by %q", t.expiry.Field)
+		}
+		return fmt.Sprintf("state %d, seq %d, last write %s, writes %.2f, %s%s%s", t.state, t.seq, t.lastWrite.UTC().Format(time.TimeOnly), t.writes, showCounts(t.counts), own, showErr(err))
 	},
 	"rank":            func([]keyspace.Part, []byte) string { return "" },
 	"ranked":          func(_ []keyspace.Part, v []byte) string { return showNumbers(v[1:]) },
@@ -276,14 +306,26 @@ var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 		}
 		return b.String()
 	},
+	"due": func(_ []keyspace.Part, v []byte) string { return string(v) },
+	"grave": func(_ []keyspace.Part, v []byte) string {
+		g, err := decodeGrave(v)
+		if err != nil {
+			return showErr(err)
+		}
+		return fmt.Sprintf("%s in %d bytes", showRevs(g.revs), len(v))
+	},
 	"purge": func(_ []keyspace.Part, v []byte) string {
 		u := open(v, rowVersion)
 		id, n := u.text(), u.uint()
 		return fmt.Sprintf("%s, %d: %s", id, n, showRev(u.rev()))
 	},
 	"setting": func(p []keyspace.Part, v []byte) string {
-		if p[0].String() == settingSecurity {
+		switch p[0].String() {
+		case settingSecurity, settingExpiry, settingDeletedTTL:
 			return string(v)
+		case settingGraves:
+			p, err := decodePassing(v)
+			return fmt.Sprintf("up to %d, %d marks%s", p.upTo, len(p.marks), showErr(err))
 		}
 		return showNumbers(v)
 	},
@@ -295,6 +337,9 @@ func showDocRow(parts []keyspace.Part, v []byte) string {
 		h, err := decodeHead(v)
 		var b bytes.Buffer
 		fmt.Fprintf(&b, "seq %d, winner %s, dead %v, %d unloaded", h.seq, showRev(h.winner), h.dead, h.tree.Unloaded())
+		if h.due != 0 {
+			fmt.Fprintf(&b, ", expires %d", h.due)
+		}
 		for _, l := range h.tree.Leaves() {
 			path, _ := h.tree.Path(l.Rev)
 			if len(path) > 6 {

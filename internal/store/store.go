@@ -26,6 +26,9 @@ type Options struct {
 	// MaxPartition gives the external size in bytes at which a partition is
 	// full, 0 for no limit; asked at each write. Default no limit.
 	MaxPartition func() uint64
+	// DeletedTTL gives the age at which tombstones are dropped in databases
+	// that have no setting of their own, 0 for never. Default never.
+	DeletedTTL func() time.Duration
 	// Admission checks and may change every edit before it is stored; nil
 	// admits all.
 	Admission Admission
@@ -68,6 +71,9 @@ func (o Options) withDefaults() Options {
 	if o.MaxPartition == nil {
 		o.MaxPartition = func() uint64 { return 0 }
 	}
+	if o.DeletedTTL == nil {
+		o.DeletedTTL = func() time.Duration { return 0 }
+	}
 	return o
 }
 
@@ -81,13 +87,15 @@ type Store struct {
 		sync.RWMutex
 		databases map[string]*Database
 	}
-	updates updates
-	runs    sync.Pool // of *run
-	opened  time.Time
-	kicked  chan struct{}
-	ctx     context.Context // of background work; ends at Close
-	stop    context.CancelFunc
-	work    sync.WaitGroup // background work and running lanes
+	updates  updates
+	calm     calm
+	progress progress
+	runs     sync.Pool // of *run
+	opened   time.Time
+	kicked   chan struct{}
+	ctx      context.Context // of background work; ends at Close
+	stop     context.CancelFunc
+	work     sync.WaitGroup // background work and running lanes
 }
 
 // storeFormat is the version of everything the store writes.

@@ -185,14 +185,13 @@ func (p *Proposal) seenBy(owner document.Partition) Proposal {
 // the document stands.
 func (r *Reader) propose(e *pendingEdit) (*Proposal, error) {
 	e.pinned = new(Seq)
-	d, err := r.Doc(e.ID)
-	switch {
-	case dberr.Is(err, dberr.NotFound):
-		d = &Doc{ID: e.ID}
-	case err != nil:
+	d, at, err := r.standing(e.ID)
+	if err != nil {
 		return nil, err
-	default:
-		*e.pinned = d.Seq
+	}
+	*e.pinned = d.Seq
+	if dropped, err := r.dropped(d, at, e); err != nil || dropped {
+		return nil, err
 	}
 	p := &Proposal{New: Revision{ID: e.ID, Deleted: e.Deleted, Body: e.Body}}
 	var parent document.Rev

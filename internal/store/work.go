@@ -18,6 +18,7 @@ const (
 	jobPartition = "partition" // remove the rows of a dropped partition
 	jobBury      = "bury"      // write tombstones over a dropped partition
 	jobDiscard   = "discard"   // remove the rows below a key prefix, the subject
+	jobExpiry    = "expiry"    // look at all documents of a database or partition, whose setting of expiry changed
 )
 
 // job is a job row.
@@ -87,16 +88,30 @@ func (s *Store) kick() {
 type chores struct {
 	ranked, swept time.Time
 	unranked      map[string]bool // databases that changed since ranked
+	cleaning      map[string]*cleaning
+}
+
+func newChores() *chores {
+	return &chores{unranked: map[string]bool{}, cleaning: map[string]*cleaning{}}
+}
+
+// cleaning is a database in which a round left work behind: more than it may do
+// at once.
+type cleaning struct {
+	due []byte // where in the queue of what expires to go on
 }
 
 // background does what no caller waits for, until the store is closed.
 func (s *Store) background() {
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
-	c := chores{unranked: map[string]bool{}}
+	c := newChores()
 	for {
-		if err := s.round(s.ctx, &c); err != nil && s.ctx.Err() == nil {
+		more, err := s.round(s.ctx, c)
+		if err != nil && s.ctx.Err() == nil {
 			s.o.Logger.Error("background work failed and will be tried again", "error", err)
+		} else if more {
+			s.kick()
 		}
 		select {
 		case <-s.ctx.Done():
@@ -110,15 +125,22 @@ func (s *Store) background() {
 // Sweep does all background work that is due now, for tests and for servers
 // that run it themselves (Options.Idle).
 func (s *Store) Sweep(ctx context.Context) error {
-	return s.round(ctx, &chores{unranked: map[string]bool{}})
+	c := newChores()
+	for {
+		if more, err := s.round(ctx, c); !more || err != nil {
+			return err
+		}
+	}
 }
 
-// round does what is due.
-func (s *Store) round(ctx context.Context, c *chores) error {
+// round does what is due, up to an amount of each kind of work; it tells
+// whether there is more.
+func (s *Store) round(ctx context.Context, c *chores) (more bool, err error) {
 	now := s.o.Clock()
 	changed := s.updates.take()
 	maps.Copy(c.unranked, changed)
-	err := errors.Join(s.noteChanges(ctx, changed), s.runJobs(ctx))
+	more, err = s.runJobs(ctx)
+	err = errors.Join(s.noteChanges(ctx, changed), err)
 	sweep := now.Sub(c.swept) >= sweepEvery
 	if sweep || now.Sub(c.ranked) >= rankEvery {
 		rankErr := s.rankChanged(ctx, slices.Collect(maps.Keys(c.unranked)), sweep)
@@ -132,7 +154,8 @@ func (s *Store) round(ctx context.Context, c *chores) error {
 		err = errors.Join(err, s.sweepDatabases(ctx), s.sweepTokens(ctx))
 		c.swept = now
 	}
-	return err
+	err = errors.Join(err, s.clean(ctx, c, sweep))
+	return more || len(c.cleaning) > 0, err
 }
 
 // rankChanged makes the rankings of the changed databases follow; all of them
@@ -162,10 +185,11 @@ func (s *Store) rankChanged(ctx context.Context, changed []string, all bool) err
 	return nil
 }
 
-// runJobs does the jobs that are due to their ends.
-func (s *Store) runJobs(ctx context.Context) error {
+// runJobs does the jobs that are due, a number of steps of each; it tells
+// whether there is more.
+func (s *Store) runJobs(ctx context.Context) (more bool, err error) {
 	var due []job
-	err := s.engine.View(ctx, func(v kv.Snapshot) error {
+	err = s.engine.View(ctx, func(v kv.Snapshot) error {
 		due = due[:0]
 		return kv.Each(v, kv.Prefix(keyspace.Job.Key(0)), func(key, value []byte) error {
 			j, err := decodeJob(key, value)
@@ -176,34 +200,66 @@ func (s *Store) runJobs(ctx context.Context) error {
 		})
 	})
 	for _, j := range due {
-		err = errors.Join(err, s.runJob(ctx, j))
+		rest, jobErr := s.runJob(ctx, j)
+		more = more || rest
+		err = errors.Join(err, jobErr)
 	}
-	return err
+	return more, err
 }
 
-func (s *Store) runJob(ctx context.Context, j job) error {
-	if j.kind == jobDatabase {
-		return s.removeDatabase(ctx, j)
-	}
-	if j.kind == jobDiscard {
+// jobSteps is how many steps of a job one round does, so that the other work
+// has its turn.
+const jobSteps = 50
+
+func (s *Store) runJob(ctx context.Context, j job) (more bool, err error) {
+	switch j.kind {
+	case jobDatabase:
+		return false, s.removeDatabase(ctx, j)
+	case jobDiscard:
 		if err := s.engine.Discard(ctx, kv.Prefix([]byte(j.subject))); err != nil {
-			return err
+			return false, err
 		}
-		return s.endJob(ctx, j)
+		return false, s.endJob(ctx, j)
 	}
 	d, err := s.numbered(ctx, j.number)
 	if dberr.Is(err, dberr.NotFound) { // the database went too
-		return s.endJob(ctx, j)
+		return false, s.endJob(ctx, j)
 	}
-	for more := true; more && err == nil; {
-		if more, err = d.dropStep(ctx, j); err == nil {
+	if err != nil {
+		return false, err
+	}
+	step := d.dropStep
+	if j.kind == jobExpiry {
+		step = d.walkStep
+	}
+	more = true
+	for n := 0; more && err == nil && n < jobSteps; n++ {
+		if more, err = step(ctx, j); err == nil {
 			err = ctx.Err()
 		}
+		s.rest(ctx)
 	}
 	if dberr.Is(err, dberr.NotFound) {
-		return nil
+		return false, nil
 	}
-	return err
+	if !more && err == nil {
+		s.progress.end(&j)
+	}
+	return more, err
+}
+
+// pause is how long background work rests between two steps.
+const pause = 2 * time.Millisecond
+
+// rest lets others have the disk between two steps of background work.
+func (s *Store) rest(ctx context.Context) {
+	if s.o.Idle {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(pause):
+	}
 }
 
 func (s *Store) endJob(ctx context.Context, j job) error {

@@ -94,6 +94,9 @@ func runHistory(t *testing.T, s Subject, engine func(*testing.T) kv.Engine, part
 	if w.db, err = w.store.Create(ctx, "db", store.Creation{Partitioned: partitioned}); err != nil {
 		t.Fatal(err)
 	}
+	if err := errors.Join(w.db.Whole().SetExpiry(ctx, store.Expiry{Own: true, Field: "expires"}), w.db.SetDeletedTTL(ctx, store.Period{Text: "1_hour"})); err != nil {
+		t.Fatal(err)
+	}
 	for range 4 {
 		w.round()
 		w.compare(seed)
@@ -148,6 +151,20 @@ func (w *world) id() document.ID {
 	return document.ID(fmt.Sprintf("%c:%d", 'p'+rune(w.r.IntN(3)), w.r.IntN(8)))
 }
 
+// newBody makes a body, of which one in eight expires before the next comparison;
+// what has expired is buried after it.
+func (w *world) newBody() []byte {
+	body := w.Body(w.r)
+	if w.r.IntN(8) > 0 {
+		return []byte(body)
+	}
+	rest := strings.TrimPrefix(body, "{")
+	if rest != "}" {
+		rest = "," + rest
+	}
+	return fmt.Appendf(nil, `{"expires":%d%s`, w.now.Unix()+w.r.Int64N(3000), rest)
+}
+
 // edit writes one edit and remembers what it made.
 func (w *world) edit(e document.Edit) {
 	rs, err := w.db.Whole().Write(ctx, []document.Edit{e}, store.WriteOptions{})
@@ -161,7 +178,7 @@ func (w *world) edit(e document.Edit) {
 
 // write puts a document or deletes it.
 func (w *world) write(id document.ID, deleted bool) {
-	e := document.Edit{ID: id, Parent: w.winner(id), Deleted: deleted, Body: []byte(w.Body(w.r))}
+	e := document.Edit{ID: id, Parent: w.winner(id), Deleted: deleted, Body: w.newBody()}
 	if deleted {
 		e.Body = []byte("{}")
 	}
@@ -194,7 +211,7 @@ func (w *world) conflict(id document.ID) {
 	for g := gen; g > 0; g-- {
 		path = append(path, document.Rev{Gen: g, Hash: fmt.Sprintf("%016d", w.r.IntN(1_000_000))})
 	}
-	e := document.Edit{ID: id, Path: path, Body: []byte(w.Body(w.r)), Deleted: w.r.IntN(4) == 0}
+	e := document.Edit{ID: id, Path: path, Body: w.newBody(), Deleted: w.r.IntN(4) == 0}
 	w.say("conflict %s %v %s deleted=%v", id, path[0], e.Body, e.Deleted)
 	w.edit(e)
 }
@@ -259,7 +276,7 @@ func (w *world) batch() {
 	var edits []document.Edit
 	for range 5 {
 		id := w.id()
-		edits = append(edits, document.Edit{ID: id, Parent: w.winner(id), Body: []byte(w.Body(w.r))})
+		edits = append(edits, document.Edit{ID: id, Parent: w.winner(id), Body: w.newBody()})
 	}
 	id := document.ID("_design/d0")
 	edits = append(edits, document.Edit{ID: id, Parent: w.winner(id), Body: []byte(w.Designs[w.r.IntN(len(w.Designs))])})

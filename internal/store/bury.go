@@ -1,0 +1,344 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// Tombstones are dropped when they are older than a setting says. How old one
+// is follows from its sequence: now and then the sweeper marks the time and the
+// last sequence, and what has a sequence up to a mark is older than the mark.
+// Writers do nothing for it, and no row names a tombstone. As entries of the
+// feed never move down, each is looked at once: the checkpoint is the sequence
+// up to which there are no tombstones any more, but for those of design
+// documents, which stay.
+//
+// Tombstones from before the setting was made count from then on: nobody knows
+// how old they are.
+
+const (
+	settingDeletedTTL = "deleted_document_ttl"
+	settingGraves     = "graves"
+)
+
+// passing is the value of the setting row graves: how far tombstones were
+// dropped, and which sequences were when.
+type passing struct {
+	upTo  Seq
+	marks []mark
+}
+
+type mark struct {
+	at  time.Time // in seconds
+	seq Seq       // was the last one
+}
+
+const (
+	// maxMarks is how many marks there are; half of them go when there are more.
+	maxMarks = 256
+	// markParts is into how many parts marks divide the age, at least.
+	markParts = 64
+)
+
+func (p *passing) encode() []byte {
+	w := packer{}
+	w.byte(rowVersion)
+	w.uint(uint64(p.upTo))
+	w.uint(uint64(len(p.marks)))
+	for _, m := range p.marks {
+		w.uint(uint64(m.at.Unix()))
+		w.uint(uint64(m.seq))
+	}
+	return w.b
+}
+
+func decodePassing(b []byte) (p passing, err error) {
+	u := open(b, rowVersion)
+	p.upTo = Seq(u.uint())
+	for n := u.uint(); n > 0 && !u.bad; n-- {
+		p.marks = append(p.marks, mark{time.Unix(int64(u.uint()), 0), Seq(u.uint())})
+	}
+	return p, u.done()
+}
+
+// mark notes the last sequence at a time, if the last mark is so old that it is
+// worth it. It tells whether it did.
+func (p *passing) mark(now time.Time, last Seq, age time.Duration) bool {
+	now = now.Truncate(time.Second)
+	for i := range p.marks {
+		if p.marks[i].at.After(now) {
+			p.marks[i].at = now // made by a clock that was ahead; its sequence is not younger than now
+		}
+	}
+	if n := len(p.marks); n > 0 && (p.marks[n-1].seq >= last || now.Sub(p.marks[n-1].at) < age/markParts) {
+		return false
+	}
+	p.marks = append(p.marks, mark{now, last})
+	if len(p.marks) > maxMarks {
+		for i := range maxMarks / 2 {
+			p.marks[i] = p.marks[2*i+1]
+		}
+		p.marks = append(p.marks[:maxMarks/2], mark{now, last})
+	}
+	return true
+}
+
+// old gives the sequence up to which everything was written before a time.
+func (p *passing) old(before time.Time) (q Seq) {
+	for _, m := range p.marks {
+		if !m.at.After(before) {
+			q = max(q, m.seq)
+		}
+	}
+	return q
+}
+
+// forget drops the marks that say nothing any more.
+func (p *passing) forget() {
+	p.marks = slices.DeleteFunc(p.marks, func(m mark) bool { return m.seq <= p.upTo })
+}
+
+func (d *Database) loadDeletedTTL(v kv.Snapshot, set *settings) error {
+	value, err := v.Get(settingKey(d.number, settingDeletedTTL))
+	switch {
+	case err == nil:
+		set.deletedTTL, err = ParsePeriod(string(value))
+	case errors.Is(err, kv.ErrNotFound):
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = v.Get(settingKey(d.number, settingGraves))
+	set.graves = err == nil
+	if errors.Is(err, kv.ErrNotFound) {
+		err = nil
+	}
+	return err
+}
+
+// DeletedTTL is the age at which the database's tombstones are dropped, if it
+// has a setting of its own.
+func (d *Database) DeletedTTL() Period { return d.settings.Load().deletedTTL }
+
+// SetDeletedTTL sets DeletedTTL; the zero Period takes the setting away.
+func (d *Database) SetDeletedTTL(ctx context.Context, p Period) error {
+	if p.Text != "" {
+		return d.set(ctx, settingDeletedTTL, []byte(p.Text))
+	}
+	return d.do(ctx, "store.SetDeletedTTL", func(g *group) error {
+		g.lane.version++
+		g.stale = true
+		return g.tx.Delete(settingKey(d.number, settingDeletedTTL))
+	})
+}
+
+// tombstoneAge is the age at which tombstones are dropped, 0 for never.
+func (d *Database) tombstoneAge() time.Duration {
+	if own := d.settings.Load().deletedTTL; own.Text != "" {
+		return own.Length
+	}
+	return d.store.o.DeletedTTL()
+}
+
+// Bounds of one step of a burial: how many entries of the feed are looked at in
+// a snapshot, how many documents are buried in a commit, and about how many in
+// one round of the background work.
+const (
+	buryLook  = 2000
+	buryPage  = 100
+	buryRound = 2000
+)
+
+// bury drops tombstones that are older than age, page by page; it tells how
+// many, and whether there may be more.
+func (d *Database) bury(ctx context.Context, age time.Duration) (n int, more bool, err error) {
+	if err := d.markTime(ctx, age); err != nil {
+		return 0, false, err
+	}
+	for more = true; more && n < buryRound; {
+		var done int
+		done, more, err = d.buryStep(ctx, age)
+		if n += done; err != nil {
+			return n, false, err
+		}
+		d.store.rest(ctx)
+	}
+	return n, more, nil
+}
+
+// passing reads how far the burial has come.
+func (d *Database) passing(v kv.Snapshot) (p passing, there bool, err error) {
+	value, err := v.Get(settingKey(d.number, settingGraves))
+	if errors.Is(err, kv.ErrNotFound) {
+		return p, false, nil
+	}
+	if err == nil {
+		p, err = decodePassing(value)
+	}
+	return p, true, err
+}
+
+// markTime makes a mark, if it is time for one. The first one tells writers
+// that there will be graves.
+func (d *Database) markTime(ctx context.Context, age time.Duration) error {
+	now := d.store.o.Clock()
+	due := false
+	err := d.Whole().View(ctx, func(r *Reader) error {
+		p, there, err := d.passing(r.v)
+		if err != nil {
+			return err
+		}
+		l, err := r.lane()
+		due = err == nil && (!there || p.mark(now, l.seq, age))
+		return err
+	})
+	if err != nil || !due {
+		return err
+	}
+	return d.do(ctx, "store.markTime", func(g *group) error {
+		p, there, err := d.passing(g.tx)
+		if err != nil {
+			return err
+		}
+		p.mark(now, g.lane.seq, age)
+		if !there {
+			g.lane.version++
+			g.stale = true
+		}
+		return g.tx.Put(settingKey(d.number, settingGraves), p.encode())
+	})
+}
+
+// buryStep buries a page of tombstones. The checkpoint moves in the same
+// transaction, from the place where the page began.
+func (d *Database) buryStep(ctx context.Context, age time.Duration) (n int, more bool, err error) {
+	page := buryPageOf{d: d}
+	before := d.store.o.Clock().Add(-age)
+	if err := d.Whole().View(ctx, func(r *Reader) error { return page.read(r, before) }); err != nil || page.to == page.from {
+		return 0, false, err
+	}
+	err = d.submit(ctx, "store.bury", 512*(1+len(page.docs)), func(g *group) error {
+		n, more = 0, page.more
+		p, _, err := d.passing(g.tx)
+		if err != nil {
+			return err
+		}
+		if p.upTo != page.from {
+			more = true // somebody else was here
+			return nil
+		}
+		room := dropBodyRows
+		p.upTo = page.to
+		for _, doc := range page.docs {
+			done, err := g.buryOld(doc, &room)
+			if err != nil {
+				return err
+			}
+			if done == buryLater {
+				p.upTo = doc.seq - 1
+				more = room == 0
+				break
+			}
+			if done == buryDone {
+				n++
+			}
+		}
+		p.forget()
+		return g.tx.Put(settingKey(d.number, settingGraves), p.encode())
+	})
+	return n, more, err
+}
+
+// buryPageOf is a run of the feed with the tombstones in it.
+type buryPageOf struct {
+	d        *Database
+	from, to Seq
+	more     bool
+	docs     []dated
+}
+
+func (b *buryPageOf) read(r *Reader, before time.Time) error {
+	*b = buryPageOf{d: b.d}
+	p, there, err := b.d.passing(r.v)
+	if err != nil || !there {
+		return err
+	}
+	b.from, b.to = p.upTo, max(p.upTo, p.old(before))
+	if b.from == b.to {
+		return nil
+	}
+	// What is hidden is looked at too: it must not be passed over for good.
+	all := Reader{Scope: r.Scope, v: r.v}
+	looked := 0
+	for c, err := range all.Changes(b.from, false) {
+		if err != nil {
+			return err
+		}
+		if c.Seq > b.to {
+			return nil
+		}
+		if c.Deleted && !c.ID.Designs(b.d.partitioned) {
+			b.docs = append(b.docs, dated{id: c.ID, seq: c.Seq})
+		}
+		if looked++; looked == buryLook || len(b.docs) == buryPage {
+			b.more = c.Seq < b.to
+			b.to = c.Seq
+			return nil
+		}
+	}
+	return nil
+}
+
+// What became of a document that was to be buried.
+type burial uint8
+
+const (
+	buryDone  burial = iota
+	buryMoved        // it has changed since
+	buryLater        // its partition is being dropped, or it has more bodies than there is room for
+)
+
+// buryOld removes a document that is a tombstone and leaves a grave. As long as
+// it has too many beaten bodies for one commit, it removes some of them.
+func (g *group) buryOld(doc dated, room *int) (burial, error) {
+	if err := g.open(doc.id.Partition()); err != nil {
+		if refusal(err) {
+			err = nil
+		}
+		return buryLater, err
+	}
+	s, err := g.doc(doc.id)
+	if err != nil || s.edits > 0 || s.head.seq != doc.seq {
+		return buryMoved, err
+	}
+	left, err := g.thin(doc.id, room)
+	if err != nil || left {
+		return buryLater, err
+	}
+	if !s.tree.Winner().Deleted {
+		return buryMoved, nil
+	}
+	s.buried = graveOf(&s.tree)
+	if err := g.remove(s); err != nil {
+		return buryLater, err
+	}
+	return buryDone, g.finishNow(s)
+}
+
+// remove takes a document away without a trace in the feed.
+func (g *group) remove(s *docState) error {
+	if err := g.dropBodies(s.id); err != nil {
+		return err
+	}
+	if err := g.putTree(s, document.Tree{}, s.tree.ChunkGens()); err != nil {
+		return err
+	}
+	g.moved(s)
+	return nil
+}

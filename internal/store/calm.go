@@ -1,0 +1,96 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"sync"
+	"time"
+
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// calm judges the clock for the work that removes what is old. The naive way
+// is to believe it: a machine that wakes up with a clock years ahead then
+// removes everything that says when it expires before anybody looks. So the
+// time of the last round is remembered, also over restarts; a clock that is
+// more than clockLeap ahead of it (a server that was down looks the same) has
+// to stay so for clockHold until it is believed. Meanwhile nothing expires and
+// the log says why. A clock that goes back makes things expire later, no more.
+type calm struct {
+	mu    sync.Mutex
+	known bool      // last has been read
+	last  time.Time // of the last round whose clock was believed; zero for none
+	saved time.Time // last as stored
+	held  time.Time // when the clock was first seen ahead; zero when it is not
+	seen  time.Time // the clock at the last round that was held
+}
+
+const (
+	clockLeap = time.Hour
+	clockHold = 10 * time.Minute
+	clockSave = 10 * time.Minute // how often the time is stored
+)
+
+// metaClock is the meta row that holds the time of the last round.
+const metaClock = "clock"
+
+// trusts tells whether what is old at now may be removed.
+func (s *Store) trusts(ctx context.Context, now time.Time) (bool, error) {
+	c := &s.calm
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.known {
+		var seconds uint64
+		err := s.engine.View(ctx, func(v kv.Snapshot) (err error) {
+			seconds, err = counter(v.Get(metaKey(metaClock)))
+			return err
+		})
+		if err != nil {
+			return false, err
+		}
+		if seconds > 0 {
+			c.last = time.Unix(int64(seconds), 0)
+			c.saved = c.last
+		}
+		c.known = true
+	}
+	switch {
+	case c.last.IsZero() || ahead(c.last, now) <= clockLeap:
+		c.held = time.Time{}
+		return true, nil
+	case c.held.IsZero() || ahead(c.seen, now) > clockLeap || now.Before(c.held):
+		s.o.Logger.Warn("the clock is ahead of where it was last seen: nothing expires until it has stayed so", "ahead", ahead(c.last, now), "hold", clockHold)
+		c.held, c.seen = now, now
+		return false, nil
+	case now.Sub(c.held) < clockHold:
+		c.seen = now
+		return false, nil
+	}
+	s.o.Logger.Info("the clock has stayed ahead and is believed", "ahead", ahead(c.last, now))
+	c.held = time.Time{}
+	return true, nil
+}
+
+// ahead is how far the wall clock has moved between two readings; the
+// difference of two times would leave out what the clock was set to meanwhile.
+func ahead(from, to time.Time) time.Duration { return to.Round(0).Sub(from.Round(0)) }
+
+// trusted remembers the time of a round whose clock was believed, also over a
+// restart if anything gets old, or did before.
+func (s *Store) trusted(ctx context.Context, now time.Time, aging bool) error {
+	c := &s.calm
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = now
+	d := ahead(c.saved, now)
+	if c.saved.IsZero() && !aging || !c.saved.IsZero() && d >= 0 && d < clockSave {
+		return nil
+	}
+	err := s.commit(ctx, func(tx kv.Txn) error {
+		return tx.Put(metaKey(metaClock), binary.AppendUvarint(nil, uint64(max(now.Unix(), 0))))
+	})
+	if err == nil {
+		c.saved = now
+	}
+	return err
+}

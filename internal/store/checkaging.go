@@ -1,0 +1,139 @@
+package store
+
+import (
+	"errors"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// aging is what a checker holds the queue of what expires and the graves
+// against.
+type aging struct {
+	fields  *fields
+	walking map[string]bool        // partitions that a walk is on its way through, "" for everything
+	due     map[document.ID]uint64 // what heads say of the queue
+}
+
+func (c *checker) readAging() error {
+	c.aging = aging{walking: map[string]bool{}, due: map[document.ID]uint64{}}
+	var err error
+	if c.aging.fields, err = (&Reader{Scope: c.d.Whole(), v: c.v}).fields(); err != nil {
+		return err
+	}
+	return kv.Each(c.v, kv.Prefix(keyspace.Job.Key(0, keyspace.T(jobExpiry), keyspace.U(c.d.number))), func(key, _ []byte) error {
+		_, parts, err := keyspace.Job.Decode(key)
+		if err == nil {
+			c.aging.walking[parts[2].String()] = true
+		}
+		return err
+	})
+}
+
+// expires holds what a document's head says of the queue against its live
+// leaves and the setting. A leaf may have been passed over only if its time was
+// long ago, and only as long as no walk is under way may anything be missing.
+func (c *checker) expires(id document.ID, h *head) error {
+	if h.due != 0 {
+		c.aging.due[id] = h.due
+	}
+	if c.aging.walking[""] || c.aging.walking[string(id.Partition())] {
+		return nil
+	}
+	field, err := c.aging.fields.of(id)
+	if err != nil {
+		return err
+	}
+	leaves, err := c.d.dueLeaves(c.v, id, &h.tree, field, 1)
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil // a leaf without a body is told of elsewhere
+	}
+	if err != nil {
+		return err
+	}
+	found, since := h.due == 0, dueSince(c.d.store.o.Clock().Unix())
+	for _, l := range leaves {
+		found = found || l.time == h.due
+		if (h.due == 0 || l.time < h.due) && l.time >= since {
+			c.bad("document %q: the leaf %s expires at %d, the document is queued for %d", id, l.rev, l.time, h.due)
+		}
+	}
+	if !found {
+		c.bad("document %q is queued for %d, and no leaf expires then", id, h.due)
+	}
+	return nil
+}
+
+// queue holds the queue of what expires against the heads.
+func (c *checker) queue() error {
+	err := kv.Each(c.v, kv.Prefix(keyspace.Due.Key(c.d.number)), func(key, value []byte) error {
+		_, parts, err := keyspace.Due.Decode(key)
+		if err != nil {
+			return err
+		}
+		time, id := parts[0].Num(), document.ID(parts[1].String())
+		if due := c.aging.due[id]; due != time || len(value) > 0 {
+			c.bad("the queue of what expires has %q at %d, its head says %d", id, time, due)
+			return nil
+		}
+		delete(c.aging.due, id)
+		return nil
+	})
+	for id, due := range c.aging.due {
+		c.bad("document %q expires at %d and is not in the queue", id, due)
+	}
+	return err
+}
+
+// graves looks for graves that nobody could have dug: in a database that never
+// dropped tombstones, of design documents, in partitions that are not there.
+func (c *checker) graves() error {
+	p, there, err := c.d.passing(c.v)
+	if err != nil {
+		return err
+	}
+	if p.upTo > c.lane.seq {
+		c.bad("tombstones were dropped up to sequence %d, the last is %d", p.upTo, c.lane.seq)
+	}
+	last := mark{}
+	for _, m := range p.marks {
+		if m.seq > c.lane.seq || m.seq < last.seq || m.at.Before(last.at) {
+			c.bad("sequence %d is marked at %s, after %d at %s", m.seq, m.at, last.seq, last.at)
+		}
+		last = m
+	}
+	return kv.Each(c.v, kv.Prefix(keyspace.Grave.Key(c.d.number)), func(key, value []byte) error {
+		_, parts, err := keyspace.Grave.Decode(key)
+		if err != nil {
+			return err
+		}
+		id := document.ID(parts[0].String())
+		g, err := decodeGrave(value)
+		if err != nil {
+			return err
+		}
+		for i, r := range g.revs {
+			if i > 0 && r.Compare(g.revs[i-1]) >= 0 {
+				c.bad("the grave of %q is out of order at %s", id, r)
+			}
+		}
+		if !there || id.Designs(c.d.partitioned) || len(g.revs) > maxGrave {
+			c.bad("%q can have no such grave", id)
+		}
+		return c.graveWithin(id)
+	})
+}
+
+func (c *checker) graveWithin(id document.ID) error {
+	p := id.Partition()
+	if !c.d.partitioned || p == "" {
+		return nil
+	}
+	_, err := c.v.Get(c.d.partitionKey(p))
+	if errors.Is(err, kv.ErrNotFound) {
+		c.bad("the grave of %q lies in a partition that is not there", id)
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,289 @@
+package store
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// A grave is what is left of a document whose tombstones were dropped by age:
+// their revisions. The naive way is to leave nothing. Then a replica that was
+// away while the document was deleted, and still has it, brings it back. So a
+// grave speaks for the tombstones, and as their ancestors are not known any
+// more, also for every revision that could be one:
+//
+//   - A revision that is a buried one, or of a lower generation than the
+//     highest of them, is known, and is dropped when it comes in. An edit that
+//     was made on an old replica and is of a lower generation is lost with it:
+//     that is the price of forgetting, and why the age should be longer than
+//     replicas are away.
+//   - A revision that descends from a buried one, or whose generation is not
+//     lower, is no ancestor of it. It comes in.
+//   - An edit without a history, made here, goes over the buried tombstone as
+//     it would over one that is still there. So it has the revision that it has
+//     on a replica without graves, and comes in there, and everywhere.
+//
+// What comes in finds the buried revisions as tombstones without bodies of
+// their own, so the leaves, and with them the winner, are those of a replica
+// that kept them. The grave stays beside the document: its tree does not have
+// the ancestors. It goes when the document is purged or its partition dropped,
+// and when it is buried again it is written anew.
+type grave struct{ revs []document.Rev } // highest first; at least one
+
+// maxGrave is how many revisions a grave names; lower ones go. With one
+// revision, as most have, a grave takes its id and 20 bytes.
+const maxGrave = 8
+
+func (g *grave) encode() []byte {
+	p := packer{}
+	p.byte(rowVersion)
+	p.uint(uint64(len(g.revs)))
+	for _, r := range g.revs {
+		p.rev(r)
+	}
+	return p.b
+}
+
+func decodeGrave(b []byte) (*grave, error) {
+	u := open(b, rowVersion)
+	g := &grave{}
+	for n := u.uint(); n > 0 && !u.bad; n-- {
+		g.revs = append(g.revs, u.rev())
+	}
+	if len(g.revs) == 0 {
+		u.bad = true
+	}
+	return g, u.done()
+}
+
+// graveOf gives the grave of a document all of whose leaves are tombstones.
+func graveOf(t *document.Tree) *grave {
+	g := &grave{}
+	for _, l := range t.Leaves() {
+		g.revs = append(g.revs, l.Rev)
+	}
+	g.revs = g.revs[:min(len(g.revs), maxGrave)]
+	return g
+}
+
+// tree is the tree of the buried revisions: what an edit goes over.
+func (g *grave) tree() (t document.Tree) {
+	for _, r := range g.revs {
+		t.Merge(nil, document.Node{Rev: r, Deleted: true, External: uint64(len(noBody)), Active: uint64(len(noBody))})
+	}
+	return t
+}
+
+// noBody is the body of tombstones that have none of their own.
+const noBody = "{}"
+
+// knows tells whether a revision that comes in, with its ancestors, newest
+// first, as far as they are given, is one that the grave speaks for. t is the
+// tree of the document beside it, empty if there is none. A document that came
+// out of its grave with the history of a buried revision tells itself what is
+// an ancestor of that.
+func (g *grave) knows(t *document.Tree, path []document.Rev) bool {
+	r := path[0]
+	if _, _, ok := t.Node(r); g == nil || ok {
+		return false
+	}
+	if slices.Contains(g.revs, r) {
+		return true
+	}
+	if slices.ContainsFunc(path, func(r document.Rev) bool { return slices.Contains(g.revs, r) }) {
+		return false
+	}
+	return slices.ContainsFunc(g.revs, func(b document.Rev) bool { return r.Gen < b.Gen && r.Gen < oldest(t, b) })
+}
+
+// oldest is the generation of the oldest ancestor of a revision that the tree
+// has, the highest there is if it does not have the revision.
+func oldest(t *document.Tree, r document.Rev) uint32 {
+	path, complete := t.Path(r)
+	switch {
+	case !complete:
+		return t.Oldest()
+	case len(path) == 0:
+		return math.MaxUint32
+	}
+	return path[len(path)-1].Gen
+}
+
+func (d *Database) graveKey(id document.ID) []byte {
+	return keyspace.Grave.Key(d.number, keyspace.T(string(id)))
+}
+
+// readGrave decodes what a read of a grave gave; nil for none.
+func readGrave(value []byte, err error) (*grave, error) {
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decodeGrave(value)
+}
+
+// grave reads a document's grave for update; nil for none. Databases that never
+// dropped tombstones have none.
+func (g *group) grave(id document.ID) (*grave, error) {
+	if !g.db.settings.Load().graves {
+		return nil, nil
+	}
+	return readGrave(g.tx.GetForUpdate(g.db.graveKey(id)))
+}
+
+// grave reads a document's grave; nil for none, and outside the scope.
+func (r *Reader) grave(id document.ID) (*grave, error) {
+	if !r.sees(id) || !r.db.settings.Load().graves {
+		return nil, nil
+	}
+	return readGrave(r.v.Get(r.db.graveKey(id)))
+}
+
+// dropped tells whether a replicated edit brings what a grave speaks for: it
+// changes nothing then.
+func (g *group) dropped(s *docState, e *pendingEdit) (bool, error) {
+	if s.grave != nil {
+		return s.grave.knows(&document.Tree{}, e.Path), nil
+	}
+	if _, _, ok := s.tree.Node(e.Path[0]); ok || s.tree.Empty() {
+		return false, nil
+	}
+	at, err := g.grave(s.id)
+	return at.knows(&s.tree, e.Path), err
+}
+
+// standing reads a document as an edit will meet it: where there is only a
+// grave, with the tree of that. at is set then.
+func (r *Reader) standing(id document.ID) (d *Doc, at *grave, err error) {
+	d, err = r.Doc(id)
+	if !dberr.Is(err, dberr.NotFound) {
+		return d, nil, err
+	}
+	d = &Doc{ID: id}
+	if at, err = r.grave(id); at != nil {
+		d.Tree = at.tree()
+	}
+	return d, at, err
+}
+
+// dropped is the same before the commit, about what standing gave.
+func (r *Reader) dropped(d *Doc, at *grave, e *pendingEdit) (bool, error) {
+	switch {
+	case e.Path == nil:
+		return false, nil
+	case at != nil:
+		return at.knows(&document.Tree{}, e.Path), nil
+	}
+	at, err := r.grave(d.ID)
+	return at.knows(&d.Tree, e.Path), err
+}
+
+// raise writes what a document lacks that comes out of its grave: bodies for
+// the tombstones that are leaves again.
+func (g *group) raise(s *docState, t *document.Tree) error {
+	if s.grave == nil {
+		return nil
+	}
+	value, _ := bodyValue([]byte(noBody), nil)
+	for _, rev := range s.grave.revs {
+		if _, leaf, _ := t.Node(rev); leaf {
+			if err := g.tx.Put(g.db.bodyKey(s.id, rev), value); err != nil {
+				return err
+			}
+		}
+	}
+	s.grave = nil
+	return nil
+}
+
+// putGrave writes the grave of a document that is being buried, and removes
+// that of one that goes without a trace.
+func (g *group) putGrave(s *docState) error {
+	if s.buried != nil {
+		return g.tx.Put(g.db.graveKey(s.id), s.buried.encode())
+	}
+	at, err := g.grave(s.id)
+	if err != nil || at == nil {
+		return err
+	}
+	return g.tx.Delete(g.db.graveKey(s.id))
+}
+
+// purgeGrave takes revisions out of a grave and gives those that were in it.
+func (g *group) purgeGrave(id document.ID, at *grave, revs []document.Rev) (purged []document.Rev, err error) {
+	if at == nil {
+		return nil, nil
+	}
+	left := &grave{}
+	for _, r := range at.revs {
+		if slices.Contains(revs, r) {
+			purged = append(purged, r)
+		} else {
+			left.revs = append(left.revs, r)
+		}
+	}
+	switch {
+	case len(purged) == 0:
+	case len(left.revs) == 0:
+		err = g.tx.Delete(g.db.graveKey(id))
+	default:
+		err = g.tx.Put(g.db.graveKey(id), left.encode())
+	}
+	return purged, err
+}
+
+// purgeBuried purges revisions of a document of which there is only a grave.
+func (g *group) purgeBuried(s *docState, revs []document.Rev) ([]document.Rev, error) {
+	purged, err := g.purgeGrave(s.id, s.grave, revs)
+	delete(g.docs, s.id) // to be read again
+	if err != nil || len(purged) == 0 {
+		return nil, err
+	}
+	return purged, g.putPurge(s.id, purged)
+}
+
+// forgetBuried takes what was purged of a document out of the grave beside it.
+func (g *group) forgetBuried(id document.ID, revs []document.Rev) error {
+	at, err := g.grave(id)
+	if err == nil {
+		_, err = g.purgeGrave(id, at, revs)
+	}
+	return err
+}
+
+// Missing tells which of revs the scope lacks, in order and each once, and
+// which leaves may be ancestors of them, as _revs_diff answers. What was buried
+// is not lacking.
+func (r *Reader) Missing(id document.ID, revs []document.Rev) (missing, ancestors []document.Rev, err error) {
+	d, err := r.Doc(id)
+	if dberr.Is(err, dberr.NotFound) {
+		d, err = &Doc{ID: id}, nil
+	}
+	if err == nil && !d.Tree.Covers(revs) {
+		err = r.Load(d)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	missing, ancestors = d.Tree.Missing(revs)
+	if d.Tree.Empty() {
+		missing = revs // as they came
+	}
+	if len(missing) == 0 {
+		return nil, nil, nil
+	}
+	at, err := r.grave(id)
+	if at == nil || err != nil {
+		return missing, ancestors, err
+	}
+	return slices.DeleteFunc(slices.Clone(missing), func(rev document.Rev) bool {
+		return at.knows(&d.Tree, []document.Rev{rev})
+	}), ancestors, nil
+}

@@ -1,0 +1,210 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// dated is a document as a background task saw it in a snapshot, and what is
+// to be done about it if it still is so in the commit.
+type dated struct {
+	id  document.ID
+	seq Seq
+	due uint64         // its row in the queue, as it should be
+	old []document.Rev // its leaves that have expired
+}
+
+// walkPage is how many documents a step of a walk looks at, and walkBytes how
+// many bytes of bodies at most; it changes as many heads in one commit.
+const (
+	walkPage  = 500
+	walkBytes = 4 << 20
+)
+
+// walkStep looks at the next page of the documents that a change of a setting
+// of expiry concerns, and brings their rows in the queue to what it says. The
+// bodies are read before the commit: writers wait for the changes only.
+func (d *Database) walkStep(ctx context.Context, j job) (more bool, err error) {
+	w := walker{d: d}
+	if err := d.Whole().View(ctx, func(r *Reader) error { return w.read(r, &j) }); err != nil || w.over {
+		return false, err
+	}
+	moved := false
+	err = d.submit(ctx, "store.walkStep", 256*(1+len(w.found)), func(g *group) error {
+		more, moved = false, false
+		now, err := j.lock(g.tx)
+		if errors.Is(err, kv.ErrNotFound) {
+			return nil
+		}
+		more = true
+		if err != nil || now.checkpoint != j.checkpoint || g.lane.version != w.version {
+			return err // somebody else was here, or a setting changed: look again
+		}
+		for _, f := range w.found {
+			if err := g.redue(f); err != nil {
+				return err
+			}
+		}
+		if w.last == "" {
+			more = false
+			return g.tx.Delete(j.key())
+		}
+		moved, now.checkpoint = true, string(w.last)
+		return d.store.saveJob(g.tx, now)
+	})
+	if err == nil && moved {
+		d.store.progress.add(&j, w.looked)
+	}
+	return more, err
+}
+
+// redue moves a document's row in the queue, unless the document has changed:
+// then its writer did.
+func (g *group) redue(f dated) error {
+	s, err := g.doc(f.id)
+	if err != nil || s.edits > 0 || s.head.seq != f.seq {
+		return err
+	}
+	if err := g.setDue(s, f.due); err != nil {
+		return err
+	}
+	return g.tx.Put(g.db.headKey(f.id), s.head.encode())
+}
+
+// walker is a page of a walk, read in one snapshot.
+type walker struct {
+	d       *Database
+	version uint64      // of the definitions
+	over    bool        // the job is done
+	last    document.ID // where the page ends, "" at the end of the walk
+	looked  uint64
+	found   []dated // the documents whose row in the queue is not what it should be
+}
+
+func (w *walker) read(r *Reader, j *job) error {
+	*w = walker{d: w.d}
+	value, err := r.v.Get(j.key())
+	if w.over = errors.Is(err, kv.ErrNotFound); w.over {
+		return nil
+	}
+	if err == nil {
+		*j, err = decodeJob(j.key(), value)
+	}
+	if err != nil {
+		return err
+	}
+	l, err := r.lane()
+	if err != nil {
+		return err
+	}
+	w.version = l.version
+	fields, err := r.fields()
+	if err != nil {
+		return err
+	}
+	rg := w.d.span(&keyspace.Doc, Span{}, j.subject)
+	if j.checkpoint != "" {
+		rg.Start = kv.PrefixEnd(keyspace.Doc.Key(w.d.number, keyspace.T(j.checkpoint)))
+	}
+	return w.walk(r, rg, fields)
+}
+
+// walk looks at the heads in a range.
+func (w *walker) walk(r *Reader, rg kv.Range, fields *fields) error {
+	it, err := r.v.Iterate(rg, kv.IterOptions{})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	since := dueSince(w.d.store.o.Clock().Unix())
+	bytes := uint64(0)
+	for ok := it.Next(); ok; {
+		_, parts, err := keyspace.Doc.Decode(it.Key())
+		if err != nil {
+			return err
+		}
+		id := document.ID(parts[0].String())
+		if parts[1].Num() == keyspace.SubHead {
+			if w.looked == walkPage || bytes > walkBytes {
+				return nil
+			}
+			value, err := it.Value()
+			if err != nil {
+				return err
+			}
+			size, err := w.look(r, id, value, fields, since)
+			if err != nil {
+				return err
+			}
+			bytes += size
+			w.looked++
+			w.last = id
+		}
+		ok = it.Seek(kv.PrefixEnd(keyspace.Doc.Key(w.d.number, keyspace.T(string(id)))))
+	}
+	w.last = ""
+	return it.Err()
+}
+
+// look holds a document's place in the queue against the setting; it tells how
+// many bytes its live leaves have, if it had to read them.
+func (w *walker) look(r *Reader, id document.ID, value []byte, fields *fields, since uint64) (size uint64, err error) {
+	h, err := decodeHead(value)
+	if err != nil {
+		return 0, err
+	}
+	field, err := fields.of(id)
+	if err != nil {
+		return 0, err
+	}
+	due, err := w.d.dueLeaves(r.v, id, &h.tree, field, since)
+	if err != nil {
+		return 0, err
+	}
+	if t := first(due); t != h.due {
+		w.found = append(w.found, dated{id: id, seq: h.seq, due: t})
+	}
+	if field == "" {
+		return 0, nil
+	}
+	return h.counts().active, nil
+}
+
+// fields are the settings of expiry at one snapshot.
+type fields struct {
+	d          *Database
+	v          kv.Snapshot
+	set        settings
+	partitions map[document.Partition]*partition
+}
+
+func (r *Reader) fields() (*fields, error) {
+	f := &fields{d: r.db, v: r.v, partitions: map[document.Partition]*partition{}}
+	return f, r.db.loadExpiry(r.v, &f.set)
+}
+
+// of gives the member that says when a document expires, "" for none.
+func (f *fields) of(id document.ID) (string, error) {
+	p := id.Partition()
+	if !f.d.partitioned || p == "" {
+		return f.set.expiryField(nil), nil
+	}
+	t := f.partitions[p]
+	if t == nil {
+		read, err := f.d.readPartition(f.v.Get(f.d.partitionKey(p)))
+		if err != nil {
+			return "", err
+		}
+		t = &read
+		f.partitions[p] = t
+	}
+	return f.set.expiryField(t), nil
+}
+
+// errPage says that a page that was read in a snapshot is out of date.
+var errPage = dberr.New(dberr.Conflict, "conflict", "The settings changed.")
