@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,7 +35,8 @@ type testAPI struct {
 	t      testing.TB
 	store  *store.Store
 	config *config.Config
-	stop   func() // ends feeds
+	stop   func()       // ends feeds
+	later  atomic.Int64 // how far the store's clock is ahead
 }
 
 func newTestAPI(t testing.TB, settings ...config.Setting) *testAPI {
@@ -70,13 +72,17 @@ func newTestAPIWith(t testing.TB, o store.Options, settings ...config.Setting) *
 	}})
 	views := view.New(viewjs.New(scripts))
 	indexes := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, views}})
+	a := &testAPI{t: t, config: c}
 	o.Admission, o.Indexer, o.Idle = rules, indexes, true
+	if o.Clock == nil {
+		o.Clock = func() time.Time { return time.Now().Add(time.Duration(a.later.Load())) }
+	}
 	s, err := store.Open(context.Background(), e, o)
 	must(t, err)
 	must(t, indexes.Start(context.Background(), s))
 	users.Use(s)
 	done := make(chan struct{})
-	a := &testAPI{t: t, store: s, config: c, stop: func() { close(done) }}
+	a.store, a.stop = s, func() { close(done) }
 	copies := schedule.New(schedule.Options{Store: s, Users: who, Config: c, Node: NodeName})
 	a.API = New(Options{Store: s, Auth: who, Replicator: copies, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Version: "test", Done: done})
 	must(t, a.MakeSystemDatabases(context.Background()))

@@ -85,24 +85,11 @@ const diffPage = 500
 // replicating client is refused that document when it writes it, and goes on.
 func (r *request) missing(rd *store.Reader, list *couchwire.RevList) (missing, ancestors []document.Rev, err error) {
 	id, err := r.findID(list.ID)
-	if err == nil {
-		var doc *store.Doc
-		if doc, err = rd.Doc(id); err == nil {
-			return r.missingOf(rd, doc, list.Revs)
-		}
-	}
 	if dberr.Is(err, dberr.NotFound) || dberr.Is(err, dberr.Forbidden) {
 		return list.Revs, nil, nil
 	}
-	return nil, nil, err
-}
-
-func (r *request) missingOf(rd *store.Reader, doc *store.Doc, revs []document.Rev) (missing, ancestors []document.Rev, err error) {
-	if !doc.Tree.Covers(revs) {
-		if err := rd.Load(doc); err != nil {
-			return nil, nil, err
-		}
+	if err != nil {
+		return nil, nil, err
 	}
-	missing, ancestors = doc.Tree.Missing(revs)
-	return missing, ancestors, nil
+	return rd.Missing(id, list.Revs)
 }

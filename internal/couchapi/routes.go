@@ -4,7 +4,7 @@ import "slices"
 
 // allRoutes is the whole surface.
 func allRoutes() []route {
-	return slices.Concat(serverRoutes(), sessionRoutes("/_session", 0), nodeRoutes(), databaseRoutes(), doorRoutes(), designRoutes(), functionRoutes(), viewRoutes(), mangoRoutes(), documentRoutes(), listingRoutes())
+	return slices.Concat(serverRoutes(), sessionRoutes("/_session", 0), nodeRoutes(), databaseRoutes(), expiryRoutes(), doorRoutes(), designRoutes(), functionRoutes(), viewRoutes(), mangoRoutes(), documentRoutes(), listingRoutes())
 }
 
 // Why parts of the surface are not built. Each sentence is the reason that
@@ -16,7 +16,6 @@ const (
 	noRender      = "Show, list and rewrite functions are switched off."
 	noReshard     = "Databases have no shards that could be split."
 	noDashboard   = "The dashboard is not built in."
-	noAutoPurge   = "Automatic purges are not implemented."
 	noTimeSeq     = "Sequences by time are not implemented."
 	noRestart     = "The server is not restarted over HTTP."
 	noQueryServer = "There are no query servers that could be reloaded."
@@ -99,9 +98,19 @@ func databaseRoutes() []route {
 		{methods: "GET", pattern: "/{db}/_shards", rights: member, run: shards, class: classAdmin},
 		{methods: "GET", pattern: "/{db}/_shards/{id...}", rights: member, run: shardOf, class: classAdmin},
 		{methods: "POST", pattern: "/{db}/_sync_shards", rights: adminOnly, run: syncShards, class: classAdmin},
-		{methods: "GET,PUT", pattern: "/{db}/_auto_purge", rights: member, missing: noAutoPurge},
+		{methods: "GET", pattern: "/{db}/_auto_purge", rights: member, run: getAutoPurge, class: classAdmin},
+		{methods: "PUT", pattern: "/{db}/_auto_purge", rights: dbAdmin, run: putAutoPurge, class: classAdmin},
 		{methods: "GET,DELETE", pattern: "/{db}/_time_seq", rights: member, missing: noTimeSeq},
 		{methods: "*", pattern: "/{db}/_temp_view", rights: member, run: tempView, class: classQuery},
+	}
+}
+
+// expiryRoutes are the settings by which documents expire.
+func expiryRoutes() []route {
+	return []route{
+		{methods: "GET", pattern: "/{db}/_expiry", at: everyDoor, rights: member, class: classAdmin, run: getExpiry},
+		{methods: "PUT", pattern: "/{db}/_expiry", at: everyDoor, rights: dbAdmin, class: classAdmin, run: putExpiry},
+		{methods: "DELETE", pattern: "/{db}/_expiry", at: everyDoor, rights: dbAdmin, class: classAdmin, run: deleteExpiry},
 	}
 }
 

@@ -27,6 +27,14 @@ type task struct {
 	Started  int64   `json:"started_on"`
 	Updated  int64   `json:"updated_on"`
 	*building
+	*working
+}
+
+// working is what a task says besides that changes documents in the background.
+type working struct {
+	Partition string `json:"partition,omitempty"`
+	Done      uint64 `json:"documents_done"`
+	Total     uint64 `json:"total_documents,omitempty"`
 }
 
 // building is what a task says besides that builds an index.
@@ -111,8 +119,12 @@ func activeTasks(r *request) error {
 		list[i].Updated = r.api.now().Unix()
 	}
 	t.state.Unlock()
+	works, err := r.api.works(r.ctx())
+	if err != nil {
+		return err
+	}
 	all := []any{}
-	for _, entry := range append(list, r.api.builds()...) {
+	for _, entry := range append(append(list, r.api.builds()...), works...) {
 		all = append(all, entry)
 	}
 	if r.api.replicas != nil {
@@ -121,6 +133,18 @@ func activeTasks(r *request) error {
 		}
 	}
 	return r.marshal(http.StatusOK, all)
+}
+
+// works is what the store does to documents in the background.
+func (a *API) works(ctx context.Context) (list []task, err error) {
+	all, err := a.store.Working(ctx)
+	for i, w := range all {
+		t := task{Type: string(w.Kind), Node: thisNode, PID: fmt.Sprintf("<0.%d.2>", i+1), Database: w.Database,
+			Started: w.Began.Unix(), Updated: a.now().Unix()}
+		t.working = &working{Partition: string(w.Partition), Done: w.Done, Total: w.Total}
+		list = append(list, t)
+	}
+	return list, err
 }
 
 // builds are the indexes that are being built.

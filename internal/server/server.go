@@ -99,6 +99,7 @@ func (a *assembly) open(ctx context.Context) (err error) {
 		Indexer:      a.indexes,
 		KeepBeaten:   a.config.Snapshot().Duration("sectional", "keep_beaten", time.Second, 10*time.Minute),
 		MaxPartition: maxPartition(a.config),
+		DeletedTTL:   deletedTTL(a.config, a.log),
 	})
 	if err != nil {
 		return err
@@ -124,6 +125,23 @@ func maxPartition(c *config.Config) func() uint64 {
 		return uint64(max(0, s.Int("couchdb", "max_partition_size", 0)))
 	})
 	return size.Value
+}
+
+// deletedTTL gives the age at which tombstones are dropped where a database does
+// not say. What is no period counts as none.
+func deletedTTL(c *config.Config, log *slog.Logger) func() time.Duration {
+	age := config.Derive(c, func(s *config.Snapshot) time.Duration {
+		text := s.String("couch_auto_purge_plugin", "deleted_document_ttl", "")
+		if text == "" {
+			return 0
+		}
+		p, err := store.ParsePeriod(text)
+		if err != nil {
+			log.Warn("[couch_auto_purge_plugin] deleted_document_ttl is no period: tombstones are kept", "value", text)
+		}
+		return p.Length
+	})
+	return age.Value
 }
 
 // configure reads the configuration and makes sure of an administrator and of
