@@ -60,6 +60,12 @@ func defaults() layer {
 			"owner_design_docs": "none",
 			"render":            "true",
 		},
+		"subscriptions": {
+			"allow_private": "false",
+			"max_dead":      "1000",
+			"max_per_scope": "100",
+			"workers":       "64",
+		},
 		"ssl": {
 			"enable": "false",
 			"port":   "6984",

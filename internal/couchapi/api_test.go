@@ -26,6 +26,7 @@ import (
 	"github.com/sectional/sectional/internal/replicate/schedule"
 	"github.com/sectional/sectional/internal/script"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/subscribe"
 )
 
 // testAPI is the face over a real store in memory, with the administrator
@@ -81,15 +82,17 @@ func newTestAPIWith(t testing.TB, o store.Options, settings ...config.Setting) *
 	must(t, err)
 	must(t, indexes.Start(context.Background(), s))
 	users.Use(s)
+	told := subscribe.New(subscribe.Options{Store: s, AllowPrivate: func() bool { return c.Snapshot().Bool("subscriptions", "allow_private", false) }})
 	done := make(chan struct{})
 	a.store, a.stop = s, func() { close(done) }
 	copies := schedule.New(schedule.Options{Store: s, Users: who, Config: c, Node: NodeName})
-	a.API = New(Options{Store: s, Auth: who, Replicator: copies, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Version: "test", Done: done})
+	a.API = New(Options{Store: s, Auth: who, Replicator: copies, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Subscriptions: told, Version: "test", Done: done})
 	must(t, a.MakeSystemDatabases(context.Background()))
 	must(t, copies.Start(a.API))
 	t.Cleanup(func() {
 		copies.Close()
 		a.Wait()
+		told.Close()
 		users.Close()
 		indexes.Close()
 		if err := s.Check(context.Background()); err != nil {

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/sectional/sectional/internal/changes"
+	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/selector"
@@ -92,7 +93,7 @@ func (c *changesRows) Row(v changes.Reader, row *changes.Row) (full bool, err er
 	} else {
 		b = append(b, "null"...)
 	}
-	c.Buf = appendChange(b, row)
+	c.Buf = couchwire.AppendChange(b, row.ID, row.Revs, row.Deleted)
 	tail := "}" + c.layout.after
 	if c.layout.ids {
 		tail += c.eventID(row.Seq, told)
@@ -108,25 +109,6 @@ func (c *changesRows) Row(v changes.Reader, row *changes.Row) (full bool, err er
 
 // unlimited is what CouchDB counts down from without a limit.
 const unlimited = 1_000_000_000_000_000
-
-// appendChange appends the members of a row between its sequence and document.
-func appendChange(b []byte, row *changes.Row) []byte {
-	b = append(b, `,"id":`...)
-	b = appendString(b, string(row.ID))
-	b = append(b, `,"changes":[`...)
-	for i, rev := range row.Revs {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, `{"rev":"`...)
-		b = append(rev.AppendText(b), `"}`...)
-	}
-	b = append(b, ']')
-	if row.Deleted {
-		b = append(b, `,"deleted":true`...)
-	}
-	return b
-}
 
 // told reports whether the next row tells its sequence. CouchDB goes by the
 // rows left to the limit.

@@ -267,6 +267,7 @@ func leakSeen(w answer, numbers bool) string {
 	}
 	h = maps.Clone(h)
 	delete(h, "Etag")
+	delete(h, "X-Sectional-Seq")
 	delete(h, "Content-Length")
 	all = fmt.Sprint(w.Status, " ", h, "\n", leakTimes.ReplaceAllString(w.Body, `"execution_time_ms":0`))
 	return leakSeqs.ReplaceAllString(leakCount.ReplaceAllString(all, `"$1":0`), `"seq"`)

@@ -4,7 +4,8 @@ import "slices"
 
 // allRoutes is the whole surface.
 func allRoutes() []route {
-	return slices.Concat(serverRoutes(), sessionRoutes("/_session", 0), nodeRoutes(), databaseRoutes(), expiryRoutes(), doorRoutes(), designRoutes(), functionRoutes(), viewRoutes(), mangoRoutes(), documentRoutes(), listingRoutes())
+	return slices.Concat(serverRoutes(), sessionRoutes("/_session", 0), nodeRoutes(), databaseRoutes(), expiryRoutes(), doorRoutes(), designRoutes(), functionRoutes(), viewRoutes(), mangoRoutes(), documentRoutes(), listingRoutes(),
+		subscriptionRoutes())
 }
 
 // Why parts of the surface are not built. Each sentence is the reason that

@@ -16,6 +16,7 @@ import (
 	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/replicate/schedule"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/subscribe"
 )
 
 // Options join the face to the rest of the server.
@@ -28,6 +29,8 @@ type Options struct {
 	// Indexes are the indexes of all databases, those that Store was opened with.
 	Indexes *index.Indexes
 	Views   *view.Kind // one of their kinds
+	// Subscriptions delivers changes to those who asked for them.
+	Subscriptions *subscribe.Service
 	// Replicator runs replications; nil: none are run.
 	Replicator *schedule.Scheduler
 	Log        *slog.Logger     // nil: no log
@@ -56,6 +59,7 @@ type API struct {
 	indexes  *index.Indexes
 	views    *view.Kind
 	replicas *schedule.Scheduler
+	told     *subscribe.Service
 	settings *config.Derived[*settings]
 	log      *slog.Logger
 	now      func() time.Time
@@ -85,7 +89,7 @@ func New(o Options) *API {
 	}
 	a := &API{
 		store: o.Store, auth: o.Auth, rules: o.Rules, scripts: o.Scripts, config: o.Config, indexes: o.Indexes, views: o.Views, replicas: o.Replicator, log: o.Log, now: o.Now,
-		version: o.Version, done: o.Done, began: o.Now(),
+		told: o.Subscriptions, version: o.Version, done: o.Done, began: o.Now(),
 		settings: config.Derive(o.Config, readSettings),
 		routes:   buildRoutes(allRoutes()),
 	}

@@ -185,3 +185,23 @@ func appendEncoding(dst []byte, a *document.Attachment, f Form) []byte {
 	}
 	return append(dst, '}')
 }
+
+// AppendChange appends the members of a feed's row that stand between its
+// sequence and its document.
+func AppendChange(dst []byte, id document.ID, revs []document.Rev, deleted bool) []byte {
+	dst = append(dst, `,"id":`...)
+	dst = jsonscan.AppendQuoted(dst, string(id))
+	dst = append(dst, `,"changes":[`...)
+	for i, rev := range revs {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"rev":"`...)
+		dst = append(rev.AppendText(dst), `"}`...)
+	}
+	dst = append(dst, ']')
+	if deleted {
+		dst = append(dst, `,"deleted":true`...)
+	}
+	return dst
+}

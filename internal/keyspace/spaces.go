@@ -92,6 +92,12 @@ var (
 	Due = Space{Name: "due", Code: 0x54, Version: 1,
 		Columns: []Column{{"time", Uint}, {"id", Text}},
 		Doc:     "a document that expires at a time (Unix seconds; empty value)"}
+	Subscription = Space{Name: "subscription", Code: 0x56, Version: 1,
+		Columns: []Column{{"partition", Text}, {"id", Text}, {"sub", Uint}},
+		Doc:     "who follows a feed from outside: the definition (sub 1), how far it has come (2); partition: empty for the database"}
+	DeadLetter = Space{Name: "dead-letter", Code: 0x57, Version: 1,
+		Columns: []Column{{"partition", Text}, {"subscription", Text}, {"number", Uint}},
+		Doc:     "changes that could not be delivered to a subscription"}
 )
 
 // The rows of indexes. What a definition means and how a row's key is made from
@@ -141,6 +147,7 @@ var Spaces = []*Space{
 	&Meta, &Catalogue, &Job, &Token, &UpdateFeed, &UpdateHead,
 	&LaneHead, &Setting, &Doc, &BodyChunk, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint,
 	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Beaten, &Purge, &Gone, &Grave, &Due,
+	&Subscription, &DeadLetter,
 	&Index, &IndexSignature, &IndexUse, &IndexProgress, &FieldRow, &ViewRow, &ViewBack, &ViewNode,
 	&OwnerIndex, &OwnerSignature, &OwnerUse,
 }

@@ -25,6 +25,7 @@ func floors() map[string]int {
 		"internal/index/indextest":   6,
 		"internal/admission":         5,
 		"internal/index":             5,
+		"internal/subscribe":         5,
 		"internal/auth":              4,
 		"internal/changes":           4,
 		"internal/snapshot":          4,
@@ -81,7 +82,8 @@ func TestFloors(t *testing.T) {
 // narrow are packages that only some may import.
 func narrow() map[string][]string {
 	return map[string][]string{
-		"net/http": {"internal/couchapi", "internal/server", "internal/replicate", "internal/replicate/schedule", "internal/transfer", "internal/couchapi/apitest"},
+		// replicate, transfer and subscribe: their clients.
+		"net/http": {"internal/couchapi", "internal/server", "internal/replicate", "internal/replicate/schedule", "internal/transfer", "internal/subscribe", "internal/couchapi/apitest"},
 		module + "/internal/kv": {"internal/store", "internal/server", "internal/kv/pebblekv", "internal/kv/kvtest",
 			"internal/index", "internal/index/field", "internal/index/view", "internal/index/indextest", "internal/couchapi/apitest"},
 		module + "/internal/kv/pebblekv":   {"internal/server"},

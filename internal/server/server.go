@@ -23,6 +23,7 @@ import (
 	"github.com/sectional/sectional/internal/replicate/spec"
 	"github.com/sectional/sectional/internal/script"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/subscribe"
 )
 
 // Options say how to run. Data must be given.
@@ -54,6 +55,7 @@ type assembly struct {
 	indexes *index.Indexes
 	users   *admission.Users
 	copies  *schedule.Scheduler
+	told    *subscribe.Service
 	api     *couchapi.API
 	done    chan struct{} // closed when the server stops: feeds end
 }
@@ -109,9 +111,10 @@ func (a *assembly) open(ctx context.Context) (err error) {
 	}
 	a.users.Use(a.store)
 	a.copies = schedule.New(schedule.Options{Store: a.store, Users: who, Config: a.config, Node: couchapi.NodeName, Log: a.log})
+	a.told = a.subscriptions(a.store)
 	a.api = couchapi.New(couchapi.Options{
 		Store: a.store, Auth: who, Rules: rules, Scripts: a.scripts, Config: a.config, Indexes: a.indexes, Views: views, Log: a.log, Replicator: a.copies,
-		Version: a.o.Version, Done: a.done, Disk: gauges(a.engine),
+		Subscriptions: a.told, Version: a.o.Version, Done: a.done, Disk: gauges(a.engine),
 	})
 	return a.api.MakeSystemDatabases(ctx)
 }
@@ -193,6 +196,9 @@ func (a *assembly) close() error {
 	}
 	if a.api != nil {
 		a.api.Wait()
+	}
+	if a.told != nil {
+		a.told.Close()
 	}
 	if a.users != nil {
 		a.users.Close()

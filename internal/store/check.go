@@ -22,7 +22,8 @@ import (
 //   - the queue of what expires with the heads, and these with the leaves' bodies
 //     and the settings; the graves with what can have been buried;
 //   - the rows of indexes, if there is an Indexer, with what the documents give;
-//   - the blobs' reference counts with the body rows that name them.
+//   - the blobs' reference counts with the body rows that name them;
+//   - the rows of subscriptions and their dead letters with each other.
 //
 // It runs on a snapshot, so the store should be at rest: a large one outlives
 // an engine's snapshot age otherwise, and then the error says so.
@@ -89,7 +90,7 @@ func (c *checker) run() error {
 		return err
 	}
 	for _, step := range []func() error{c.readBeaten, c.readDropping, c.readAging, c.documents, c.feed,
-		c.partitionFeeds, c.counters, c.blobs, c.chunks, c.queue, c.graves} {
+		c.partitionFeeds, c.counters, c.blobs, c.chunks, c.queue, c.graves, c.subscriptions} {
 		if err := step(); err != nil {
 			return err
 		}

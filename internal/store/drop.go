@@ -310,6 +310,8 @@ func (g *group) dropRest(p document.Partition) (more bool, err error) {
 	for _, r := range []kv.Range{
 		g.db.span(&keyspace.Grave, Span{}, string(p)),
 		kv.Prefix(keyspace.Local.Key(g.db.number, keyspace.T(string(p)))),
+		kv.Prefix(keyspace.DeadLetter.Key(g.db.number, keyspace.T(string(p)))),
+		kv.Prefix(keyspace.Subscription.Key(g.db.number, keyspace.T(string(p)))),
 	} {
 		if more, err = g.dropRange(r); more || err != nil {
 			return more, err

@@ -67,6 +67,16 @@ var decoders = map[string]func([]byte) func() []byte{
 	"blob":      func(b []byte) func() []byte { x, err := decodeBlob(b); return taken(x.encode, err) },
 	"entry":     func(b []byte) func() []byte { x, err := decodeEntry(b); return taken(x.encode, err) },
 	"local":     func(b []byte) func() []byte { x, err := decodeLocal("_local/a", b); return taken(x.encode, err) },
+	"subscription": func(b []byte) func() []byte {
+		var s Subscription
+		err := s.decodeDefinition(b)
+		return taken(s.encodeDefinition, err)
+	},
+	"subscription state": func(b []byte) func() []byte {
+		var s Subscription
+		err := s.decodeState(b)
+		return taken(s.encodeState, err)
+	},
 	"job": func(b []byte) func() []byte {
 		j := job{kind: jobBury, number: 1, subject: "p"}
 		j, err := decodeJob(j.key(), b)
@@ -114,7 +124,8 @@ func someRows() (values [][]byte) {
 	b := blob{references: 1, length: 3, partition: "p"}
 	e := entry{number: 3, partitioned: true, incarnation: 77, created: p.lastWrite}
 	lo := Local{Rev: 2, Body: []byte(`{}`)}
-	return [][]byte{h.encode(), body, large, encodeFeed("p:a", &h), l.encode(), p.encode(), b.encode(), e.encode(), lo.encode(), {1, 5, 1, 'a'}}
+	sub := Subscription{Definition: []byte(`{}`), Version: 300, At: 70_000, Dead: 2, Serial: 300, Note: []byte(`{}`)}
+	return [][]byte{sub.encodeDefinition(), sub.encodeState(), h.encode(), body, large, encodeFeed("p:a", &h), l.encode(), p.encode(), b.encode(), e.encode(), lo.encode(), {1, 5, 1, 'a'}}
 }
 
 // FuzzFromClients gives any text where clients hand back what they were given.

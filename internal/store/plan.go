@@ -58,11 +58,13 @@ func (g *group) plan(e *pendingEdit) (*plan, error) {
 	return p, err
 }
 
+var errDropping = dberr.New(dberr.Conflict, "conflict", "The partition is being dropped.")
+
 // open refuses writes to a partition that is being dropped.
 func (g *group) open(name document.Partition) error {
 	p, err := g.partition(name)
 	if err == nil && p != nil && p.state != partitionLive {
-		err = dberr.New(dberr.Conflict, "conflict", "The partition is being dropped.")
+		err = errDropping
 	}
 	return err
 }

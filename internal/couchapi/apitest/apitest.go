@@ -29,6 +29,7 @@ import (
 	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/script"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/subscribe"
 )
 
 // Main is the TestMain of packages that use New: it lets the test binary be a
@@ -80,12 +81,14 @@ func On(t testing.TB, e kv.Engine, settings ...config.Setting) *Server {
 	must(t, err)
 	must(t, indexes.Start(context.Background(), s))
 	users.Use(s)
+	told := subscribe.New(subscribe.Options{Store: s, Idle: true})
 	done := make(chan struct{})
-	a := couchapi.New(couchapi.Options{Store: s, Auth: who, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Version: "test", Done: done})
+	a := couchapi.New(couchapi.Options{Store: s, Auth: who, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Subscriptions: told, Version: "test", Done: done})
 	must(t, a.MakeSystemDatabases(context.Background()))
 	t.Cleanup(func() {
 		close(done)
 		a.Wait()
+		told.Close()
 		users.Close()
 		indexes.Close()
 		if err := s.Check(context.Background()); err != nil {

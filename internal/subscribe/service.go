@@ -1,0 +1,305 @@
+package subscribe
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/binary"
+	"io"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// Options join the service to the rest of the server; Store must be given.
+type Options struct {
+	Store *store.Store
+	// AllowPrivate tells whether private addresses are allowed, asked at each
+	// request; nil: never.
+	AllowPrivate func() bool
+	// Bounds gives the bounds of subscriptions, asked when they are needed;
+	// nil: those of DefaultBounds.
+	Bounds  func() Bounds
+	Logger  *slog.Logger // nil: no log
+	Version string       // of the server, for User-Agent
+
+	// Tests pass their own.
+	Now    func() time.Time                              // nil: time.Now
+	After  func(d time.Duration, f func()) (stop func()) // nil: time.AfterFunc
+	Rand   io.Reader                                     // nil: crypto/rand
+	Lookup func(ctx context.Context, host string) (netip.Addr, error)
+	Public func(netip.Addr) bool // nil: whether an address is anybody's
+
+	// Idle starts nothing by itself: what is stored is left alone.
+	Idle bool
+}
+
+// Bounds bound what subscriptions take.
+type Bounds struct {
+	Workers int // requests under way at once
+	Scope   int // subscriptions of a database, and of each partition
+	Dead    int // dead letters of a subscription
+}
+
+// DefaultBounds are the bounds where nothing is configured.
+func DefaultBounds() Bounds { return Bounds{Workers: 64, Scope: 100, Dead: 1000} }
+
+func (o Options) withDefaults() Options {
+	if o.AllowPrivate == nil {
+		o.AllowPrivate = func() bool { return false }
+	}
+	if o.Bounds == nil {
+		o.Bounds = DefaultBounds
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.After == nil {
+		o.After = func(d time.Duration, f func()) func() {
+			t := time.AfterFunc(d, f)
+			return func() { t.Stop() }
+		}
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	if o.Public == nil {
+		o.Public = public
+	}
+	return o
+}
+
+// Service keeps subscriptions and delivers to them.
+type Service struct {
+	o       Options
+	guarded *sender // for public addresses only
+	open    *sender // for all
+	ctx     context.Context
+	stop    context.CancelFunc
+	work    sync.WaitGroup
+
+	making  sync.Mutex // one subscription is made at a time, so that they can be counted
+	running schedule
+}
+
+// New makes a service and, unless it is to be idle, goes on with the
+// subscriptions that are stored, in the background.
+func New(o Options) *Service {
+	o = o.withDefaults()
+	s := &Service{o: o, guarded: newSender(o.Public, o.Lookup), open: newSender(func(netip.Addr) bool { return true }, o.Lookup)}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.running.runners = map[place]*runner{}
+	if !o.Idle {
+		s.running.loading = true
+		s.work.Go(s.load)
+	}
+	return s
+}
+
+// Close stops deliveries and waits for them. What was under way is sent again
+// when a service is made over the store next.
+func (s *Service) Close() {
+	s.stop()
+	s.running.close()
+	s.work.Wait()
+	s.guarded.client.CloseIdleConnections()
+	s.open.client.CloseIdleConnections()
+}
+
+// load wakes all subscriptions that are stored.
+func (s *Service) load() {
+	defer func() {
+		s.running.Lock()
+		s.running.loading = false
+		s.running.rest()
+		s.running.Unlock()
+	}()
+	for name, err := range s.o.Store.Names(s.ctx, "", "", false) {
+		if err == nil {
+			err = s.loadDatabase(name)
+		}
+		if err != nil && s.ctx.Err() == nil && !dberr.Is(err, dberr.NotFound) {
+			s.o.Logger.Error("subscriptions of a database could not be read", "database", name, "error", err)
+		}
+		if err != nil && name == "" {
+			return // the names end here
+		}
+	}
+}
+
+func (s *Service) loadDatabase(name string) error {
+	d, err := s.o.Store.Database(s.ctx, name)
+	if err != nil {
+		return err
+	}
+	var all []store.Subscribed
+	err = d.Whole().View(s.ctx, func(r *store.Reader) error {
+		for at, err := range r.Subscribed() {
+			if err != nil {
+				return err
+			}
+			all = append(all, at)
+		}
+		return nil
+	})
+	for _, at := range all {
+		s.wake(at.Scope, at.ID)
+	}
+	return err
+}
+
+var (
+	errNone = dberr.New(dberr.NotFound, "not_found", "missing")
+	errID   = dberr.New(dberr.Invalid, "bad_request", "The id of a subscription is made of up to 128 letters, digits, '-', '_' and '.', and begins with a letter or a digit.")
+)
+
+// checkID checks the id of a subscription.
+func checkID(id string) error {
+	if id == "" || len(id) > 128 {
+		return errID
+	}
+	for i, c := range []byte(id) {
+		plain := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !plain && (i == 0 || c != '-' && c != '_' && c != '.') {
+			return errID
+		}
+	}
+	return nil
+}
+
+// Create makes a subscription of a scope with an id of its own. See Put.
+func (s *Service) Create(ctx context.Context, scope store.Scope, raw []byte) (id string, err error) {
+	id = s.random(12)
+	_, err = s.Put(ctx, scope, id, raw)
+	return id, err
+}
+
+// Put makes a subscription of a scope, or changes it: raw is the whole of it,
+// but secrets that it leaves out stay. It begins anew where raw says since, and
+// goes on where it stood otherwise. Errors: Invalid for what can't be one,
+// Forbidden when there are too many, Conflict while the partition is dropped.
+func (s *Service) Put(ctx context.Context, scope store.Scope, id string, raw []byte) (created bool, err error) {
+	if err := checkID(id); err != nil {
+		return false, err
+	}
+	w, err := parse(raw)
+	if err != nil {
+		return false, err
+	}
+	if !s.o.AllowPrivate() {
+		if err := refusePrivate(w.URL); err != nil {
+			return false, err
+		}
+	}
+	s.making.Lock()
+	defer s.making.Unlock()
+	begin, err := s.begin(ctx, scope, id, w)
+	if err != nil {
+		return false, err
+	}
+	series := s.random(9)
+	err = scope.EditSubscription(ctx, id, func(sub *store.Subscription) (e store.SubscriptionEdit, err error) {
+		if created = sub.Definition == nil; created || w.since != "" {
+			sub.At = begin
+		}
+		var old *definition
+		if !created {
+			if old, err = decodeDefinition(sub.Definition); err != nil {
+				return e, err
+			}
+		}
+		if sub.Definition, err = w.over(old, series); err != nil {
+			return e, err
+		}
+		return e, renewed(sub)
+	})
+	if err == nil {
+		s.wake(scope, id)
+	}
+	return created, err
+}
+
+// renewed forgets the failures of a subscription.
+func renewed(sub *store.Subscription) error {
+	n, err := decodeNote(sub.Note)
+	if err != nil {
+		return err
+	}
+	n.renew()
+	sub.Note, err = n.encode()
+	return err
+}
+
+// begin gives the place where a new subscription begins, and counts those
+// that there are.
+func (s *Service) begin(ctx context.Context, scope store.Scope, id string, w *wanted) (q store.Seq, err error) {
+	if w.since != "" && w.since != "now" {
+		var ok bool
+		if q, ok = scope.Database().OwnSeq(w.since); !ok {
+			return 0, bad("`since` is no sequence of this database.")
+		}
+	}
+	err = scope.View(ctx, func(r *store.Reader) error {
+		last, err := r.LastSeq()
+		if err != nil {
+			return err
+		}
+		if w.since == "" || w.since == "now" || q > last {
+			q = last
+		}
+		n, known := 0, false
+		for name, err := range r.SubscriptionNames() {
+			if err != nil {
+				return err
+			}
+			n++
+			known = known || name == id
+		}
+		if !known && n >= s.o.Bounds().Scope {
+			return dberr.New(dberr.Forbidden, "forbidden", "There can't be more than %d subscriptions here.", s.o.Bounds().Scope)
+		}
+		return nil
+	})
+	return q, err
+}
+
+// Delete removes a subscription of a scope and its dead letters; NotFound.
+func (s *Service) Delete(ctx context.Context, scope store.Scope, id string) error {
+	err := scope.EditSubscription(ctx, id, func(sub *store.Subscription) (store.SubscriptionEdit, error) {
+		if sub.Definition == nil {
+			return store.SubscriptionEdit{}, errNone
+		}
+		return store.SubscriptionEdit{Remove: true}, nil
+	})
+	if err == nil {
+		s.wake(scope, id) // finds that it is gone
+	}
+	return err
+}
+
+// random gives n random bytes as text.
+func (s *Service) random(n int) string {
+	b := make([]byte, n)
+	s.read(b)
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// fraction gives a random number from 0 to 1.
+func (s *Service) fraction() float64 {
+	var b [8]byte
+	s.read(b[:])
+	return float64(binary.LittleEndian.Uint64(b[:])>>11) / (1 << 53)
+}
+
+func (s *Service) read(b []byte) {
+	if _, err := io.ReadFull(s.o.Rand, b); err != nil {
+		panic(err) // crypto/rand never fails
+	}
+}
