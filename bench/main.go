@@ -45,13 +45,15 @@ type scale struct {
 	repetitions int           // of each measurement; the median counts
 	duration    time.Duration // of one repetition
 	few, many   int           // documents in other partitions
+	feeds       int           // that wait for changes
+	wakes       int           // of them that are told of one
 }
 
 func scales(quick bool) scale {
 	if quick {
-		return scale{documents: 2000, bulks: 8, repetitions: 1, duration: 300 * time.Millisecond, few: 1000, many: 10_000}
+		return scale{documents: 2000, bulks: 8, repetitions: 1, duration: 300 * time.Millisecond, few: 1000, many: 10_000, feeds: 500, wakes: 50}
 	}
-	return scale{documents: 50_000, bulks: 100, repetitions: 3, duration: 4 * time.Second, few: 10_000, many: 1_000_000}
+	return scale{documents: 50_000, bulks: 100, repetitions: 3, duration: 4 * time.Second, few: 10_000, many: 1_000_000, feeds: 10_000, wakes: 200}
 }
 
 // bench is one run.
@@ -82,6 +84,7 @@ func run(ctx context.Context, parent, only string, quick bool) (err error) {
 		{"single documents", b.documentsAndFeed},
 		{"queries over indexes", b.indexes},
 		{"writes beside indexes", b.indexedWrites},
+		{"idlefeeds", b.idleFeeds},
 		{"a million documents", b.many},
 	} {
 		if !strings.Contains(part.name, only) {

@@ -105,8 +105,9 @@ type End struct {
 // ends without an error when Done is closed, ctx is done while it waits, or the
 // database is dropped.
 func (f Feed) Run(ctx context.Context, src Source, sink Sink) (End, error) {
-	u := run{Feed: f, src: src, sink: sink, at: f.Since, left: f.Limit, upper: noUpper,
-		descending: f.Descending, lookup: f.Design || f.IDs != nil && len(f.IDs) <= maxLookups}
+	u := new(run)
+	u.Feed, u.src, u.sink, u.at, u.left, u.upper = f, src, sink, f.Since, f.Limit, noUpper
+	u.descending, u.lookup = f.Descending, f.Design || f.IDs != nil && len(f.IDs) <= maxLookups
 	u.sent = time.Now()
 	u.shown = u.sent
 	for {

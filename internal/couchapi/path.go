@@ -18,8 +18,13 @@ type path struct {
 }
 
 // splitPath splits the path of a request target.
-func splitPath(target string) path {
-	var p path
+func splitPath(target string) (p path) {
+	p.split(target)
+	return p
+}
+
+// split makes p, which is empty, the path of a request target.
+func (p *path) split(target string) {
 	for target != "" && p.n < maxParts {
 		var part string
 		if p.n == maxParts-1 {
@@ -35,7 +40,6 @@ func splitPath(target string) path {
 			p.splitDoor()
 		}
 	}
-	return p
 }
 
 // rest joins the segments from i on.

@@ -102,12 +102,16 @@ func New(o Options) *API {
 
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, h *http.Request) {
-	r := &request{api: a, http: h, w: w, context: h.Context(), began: a.now()}
+	// A feed that waits keeps this stack, so nothing large lies on it: no
+	// literal of a request, no path by value.
+	r := new(request)
+	r.api, r.http, r.w, r.context, r.began = a, h, w, h.Context(), a.now()
 	defer a.finish(r)
 	r.identify()
 	r.methodOf()
 	target, q := targetOf(h)
-	r.path, r.query = splitPath(target), parseQuery(q)
+	r.path.split(target)
+	r.query = parseQuery(q)
 	if done, err := r.answerCORS(); done || err != nil {
 		if err != nil {
 			r.fail(err)
