@@ -248,7 +248,7 @@ DELETE ~
 `
 
 var (
-	leakTimes = regexp.MustCompile(`"execution_time_ms":[0-9.]+`)
+	leakTimes = regexp.MustCompile(`"(execution_time_ms|instance_start_time)":"?[0-9.]+"?`)
 	leakSeqs  = regexp.MustCompile(`"([0-9]+)-([A-Za-z0-9_-]{8,22})"`)
 	leakCount = regexp.MustCompile(`"(_local_seq|update_seq)":[0-9]+`)
 )
@@ -261,7 +261,7 @@ func leakSeen(w answer, numbers bool) string {
 	for _, name := range []string{"X-Couch-Request-Id", "X-Couchdb-Body-Time", "Date"} {
 		delete(h, name)
 	}
-	all := leakTimes.ReplaceAllString(fmt.Sprint(w.Status, " ", h, "\n", w.Body), `"execution_time_ms":0`)
+	all := leakTimes.ReplaceAllString(fmt.Sprint(w.Status, " ", h, "\n", w.Body), `"$1":0`)
 	if numbers {
 		return all
 	}
@@ -269,7 +269,7 @@ func leakSeen(w answer, numbers bool) string {
 	delete(h, "Etag")
 	delete(h, "X-Sectional-Seq")
 	delete(h, "Content-Length")
-	all = fmt.Sprint(w.Status, " ", h, "\n", leakTimes.ReplaceAllString(w.Body, `"execution_time_ms":0`))
+	all = fmt.Sprint(w.Status, " ", h, "\n", leakTimes.ReplaceAllString(w.Body, `"$1":0`))
 	return leakSeqs.ReplaceAllString(leakCount.ReplaceAllString(all, `"$1":0`), `"seq"`)
 }
 
