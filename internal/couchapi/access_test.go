@@ -36,6 +36,7 @@ const (
 	notWriter     = "403 You are not allowed to write to this partition."
 	notAdmin      = "403 You are not a db or server admin."
 	notMaintainer = "401 You are not a server or db admin."
+	notUser       = "401 Authentication required."
 	notServer     = "401 You are not a server admin."
 	notMetrics    = "401 You are not a server admin or read-only metrics user"
 )
@@ -52,8 +53,10 @@ func verdict(words, caller, partition string) string {
 	member := slices.Contains([]string{isMember, isOwner, isAdmin}, caller)
 	lets := member || partition == "alice" && (caller == writesTo || caller == readsOne)
 	switch {
-	case words == "anyone" || caller == isAdmin:
+	case words == "anyone" || caller == isAdmin || words == "user" && caller != nobody:
 		return ""
+	case words == "user":
+		return notUser
 	case words == "metrics":
 		return notMetrics
 	case words == "server admin":
@@ -179,7 +182,7 @@ var accessBodies = map[string]string{
 	"POST /_explain": `{"selector":{}}`, "POST /_index": `{"index":{"fields":["other"]}}`, "POST /_index/_bulk_delete": `{"docids":["_design/m"]}`,
 	"PUT /_security": accessRules, "PUT /_revs_limit": `1000`, "PUT /_purged_infos_limit": `1000`, "POST /_all_docs/queries": `{"queries":[]}`,
 	"POST /_design_docs/queries": `{"queries":[]}`, "POST /_local_docs/queries": `{"queries":[]}`, "POST /_view/{view}/queries": `{"queries":[]}`,
-	"POST /_session": `{"name":"adm","password":"pass"}`, "PUT /{db}/{id}": `{"n":3}`, "PUT /{key}": `"info"`,
+	"POST /_session": `{"name":"adm","password":"pass"}`, "PUT /{subscription}": `{"url":"https://example.com","secret":"0123456789abcdef","paused":true}`, "PUT /{db}/{id}": `{"n":3}`, "PUT /{key}": `"info"`,
 }
 
 func accessBody(method, pattern, partition string) string {

@@ -253,12 +253,12 @@ var (
 	leakCount = regexp.MustCompile(`"(_local_seq|update_seq)":[0-9]+`)
 )
 
-// leakSeen is what a caller sees of an answer: all of it but the request's id
-// and the time it took. Of sequences it keeps the number, or nothing: they count
-// the writes of the whole database.
+// leakSeen is what a caller sees of an answer: all of it but the request's id,
+// times, and the sequence that a write was given. Of other sequences it keeps
+// the number, or nothing. All of them count the writes of the whole database.
 func leakSeen(w answer, numbers bool) string {
 	h := maps.Clone(w.Header)
-	for _, name := range []string{"X-Couch-Request-Id", "X-Couchdb-Body-Time", "Date"} {
+	for _, name := range []string{"X-Couch-Request-Id", "X-Couchdb-Body-Time", "Date", seqHeader} {
 		delete(h, name)
 	}
 	all := leakTimes.ReplaceAllString(fmt.Sprint(w.Status, " ", h, "\n", w.Body), `"$1":0`)

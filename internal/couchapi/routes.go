@@ -109,7 +109,7 @@ func databaseRoutes() []route {
 // expiryRoutes are the settings by which documents expire.
 func expiryRoutes() []route {
 	return []route{
-		{methods: "GET", pattern: "/{db}/_expiry", at: everyDoor, rights: member, class: classAdmin, run: getExpiry},
+		{methods: "GET", pattern: "/{db}/_expiry", at: everyDoor, rights: reader, class: classAdmin, run: getExpiry},
 		{methods: "PUT", pattern: "/{db}/_expiry", at: everyDoor, rights: dbAdmin, class: classAdmin, run: putExpiry},
 		{methods: "DELETE", pattern: "/{db}/_expiry", at: everyDoor, rights: dbAdmin, class: classAdmin, run: deleteExpiry},
 	}

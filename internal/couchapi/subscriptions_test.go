@@ -51,6 +51,8 @@ func TestSubscriptions(t *testing.T) {
 		if got := <-told; !strings.Contains(got, `"dead_letter":1`) {
 			t.Errorf("told %s", got)
 		}
+		for !strings.Contains(a.do("GET", one+"/_dead", "").Body, `"attempts":2`) { // until the second failure is stored, too
+		}
 		a.do("DELETE", one+"/_dead/9", "").want(404, "")
 		a.do("DELETE", one+"/_dead/x", "").want(404, "")
 		a.do("DELETE", one+"/_dead/1", "").want(200, `{"ok":true,"entries":1}`)

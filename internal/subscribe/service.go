@@ -3,8 +3,8 @@ package subscribe
 import (
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/binary"
+	"encoding/hex"
 	"io"
 	"log/slog"
 	"net/netip"
@@ -284,11 +284,11 @@ func (s *Service) Delete(ctx context.Context, scope store.Scope, id string) erro
 	return err
 }
 
-// random gives n random bytes as text.
+// random gives n random bytes in hexadecimal digits.
 func (s *Service) random(n int) string {
 	b := make([]byte, n)
 	s.read(b)
-	return base64.RawURLEncoding.EncodeToString(b)
+	return hex.EncodeToString(b)
 }
 
 // fraction gives a random number from 0 to 1.
