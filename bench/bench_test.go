@@ -96,6 +96,9 @@ func TestDocuments(t *testing.T) {
 	if n := len(document(7, "")); n < documentBytes-2 || n > documentBytes {
 		t.Errorf("a document has %d bytes", n)
 	}
+	if d := replicated(7); len(d) != replicatedBytes || !json.Valid(d) {
+		t.Errorf("a document to replicate has %d bytes: %s", len(d), d)
+	}
 	var body struct{ Docs []map[string]any }
 	if err := json.Unmarshal(bulk(40, 30, withID), &body); err != nil {
 		t.Fatal(err)

@@ -4,7 +4,8 @@
 // run mean the same on every machine; rates do not.
 //
 // It must not know how the server stores anything: it sees requests, answers, the process's figures and, for the
-// ceiling, rows without meaning. Begin reading at run; the measurements are in workloads.go and resources.go.
+// ceiling, rows without meaning. Begin reading at run; the measurements are in workloads.go, resources.go,
+// indexes.go, replication.go and pouchdb.go.
 package main
 
 import (
@@ -85,6 +86,8 @@ func run(ctx context.Context, parent, only string, quick bool) (err error) {
 		{"queries over indexes", b.indexes},
 		{"writes beside indexes", b.indexedWrites},
 		{"idlefeeds", b.idleFeeds},
+		{"replication", b.replication},
+		{"pouchdb", b.pouchdb},
 		{"a million documents", b.many},
 	} {
 		if !strings.Contains(part.name, only) {
