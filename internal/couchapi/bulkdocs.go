@@ -36,8 +36,8 @@ func bulkDocs(r *request) error {
 }
 
 func (r *request) parseBulk() (*couchwire.Bulk, error) {
-	buf := takeBuffer()
-	defer giveBuffer(buf)
+	buf := takeBody()
+	defer giveBody(buf)
 	raw, err := r.readBody((*buf)[:0])
 	*buf = raw
 	if err != nil {

@@ -121,7 +121,7 @@ func (r *request) sendFound(f *found) error {
 	if !accepts(r.header("Accept"), "multipart/related") {
 		s := r.stream(http.StatusOK, jsonContent)
 		if !r.head {
-			if err := couchwire.WriteDocument(s, &f.Revision, f.form, r.open); err != nil {
+			if err := r.streamDocument(s, f); err != nil {
 				return err
 			}
 		}
@@ -189,11 +189,22 @@ func (r *request) streamOpened(s *stream, it *opened) error {
 		return nil
 	}
 	s.Buf = append(s.Buf, `{"ok":`...)
-	if err := couchwire.WriteDocument(s, &it.found.Revision, it.found.form, r.open); err != nil {
+	if err := r.streamDocument(s, it.found); err != nil {
 		return err
 	}
 	s.Buf = append(s.Buf, '}')
 	return s.Spill()
+}
+
+// streamDocument writes a revision as JSON. The bytes of attachments that the
+// form wants in it stream; a document without them is made where it goes out
+// from.
+func (r *request) streamDocument(s *stream, f *found) error {
+	if f.form.Data && len(f.Attachments) > 0 {
+		return couchwire.WriteDocument(s, &f.Revision, f.form, r.open)
+	}
+	s.Buf = couchwire.AppendDocument(s.Buf, &f.Revision, f.form)
+	return nil
 }
 
 func appendMissing(dst []byte, rev document.Rev) []byte {

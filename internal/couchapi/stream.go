@@ -8,12 +8,29 @@ import (
 // spillSize is the size at which a stream's buffer goes out.
 const spillSize = 32 << 10
 
-// buffers holds *[]byte for answers. It is the package's one shared thing: a
-// cache of memory, without state.
-var buffers = sync.Pool{New: func() any {
-	b := make([]byte, 0, 4<<10)
-	return &b
-}}
+// buffers holds *[]byte for answers and small bodies, bodies those for batches
+// of documents. They are the package's one shared thing: a cache of memory,
+// without state.
+var (
+	buffers = sync.Pool{New: func() any {
+		b := make([]byte, 0, 4<<10)
+		return &b
+	}}
+	bodies = sync.Pool{New: func() any { return new([]byte) }}
+)
+
+// largestKept is the size up to which the memory of a body is kept for others:
+// more than replicators send at once, and little enough to be held between two
+// collections.
+const largestKept = 4 << 20
+
+func takeBody() *[]byte { return bodies.Get().(*[]byte) }
+
+func giveBody(b *[]byte) {
+	if cap(*b) <= largestKept {
+		bodies.Put(b)
+	}
+}
 
 func takeBuffer() *[]byte { return buffers.Get().(*[]byte) }
 
