@@ -1,6 +1,7 @@
 package replicate
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -164,20 +165,43 @@ func (s *scanner) scan(b []byte) (n int, done bool) {
 }
 
 // string goes on in a string from b[i] and gives the index of the quote that
-// ends it, or len(b).
+// ends it, or len(b). Most strings are short, and a plain loop is the fastest
+// way through them; what is long is searched.
 func (s *scanner) string(b []byte, i int) int {
-	for ; i < len(b); i++ {
+	for near := i + searchAfter; i < len(b); i++ {
 		switch {
 		case s.escape:
 			s.escape = false
+			near = i + searchAfter
 		case b[i] == '\\':
 			s.escape = true
 		case b[i] == '"':
 			s.text = false
 			return i
+		case i >= near:
+			i += plain(b[i+1:])
 		}
 	}
 	return i
+}
+
+const (
+	// searchAfter is how many bytes without an escape call for a search.
+	searchAfter = 32
+	// searched is how far one search goes: it may be for nothing.
+	searched = 1024
+)
+
+// plain counts bytes before the first quote or backslash.
+func plain(b []byte) int {
+	b = b[:min(len(b), searched)]
+	if n := bytes.IndexByte(b, '"'); n >= 0 {
+		b = b[:n]
+	}
+	if n := bytes.IndexByte(b, '\\'); n >= 0 {
+		return n
+	}
+	return len(b)
 }
 
 // object takes an object of which the member called list is an array: each gets
