@@ -38,13 +38,32 @@ func makeOps(seed uint64, count int) []op {
 	return ops
 }
 
-var members = []string{"a", "b", "c"}
+// group is three databases, or partitions, that replicate with each other.
+type group struct {
+	*world
+	members []string
+}
+
+// groups are who may meet. All ids are those of one partition, so that each may
+// be a member.
+var groups = [][]string{{"a", "b", "c"}, {"a", "p/_partition/p", "c"}, {"p/_partition/p", "b", "q/_partition/p"}}
+
+// newGroup makes the members. Beside a partition there is another whose document
+// is nobody else's business.
+func newGroup(t *testing.T, members []string) *group {
+	g := &group{newWorld(t), members}
+	g.OK("PUT", "/c", "")
+	for _, name := range []string{"p", "q"} {
+		g.OK("PUT", "/"+name+"?partitioned=true", "")
+		g.OK("PUT", "/"+name+"/other:document", "{}")
+	}
+	return g
+}
 
 // play runs a history, lets everything meet, and tells what is wrong then: ""
 // for nothing.
-func play(t *testing.T, ops []op) string {
-	w := newWorld(t)
-	w.OK("PUT", "/c", "")
+func play(t *testing.T, members []string, ops []op) string {
+	w := newGroup(t, members)
 	written := map[string]bool{} // "id rev"
 	for _, o := range ops {
 		w.play(o, written)
@@ -54,10 +73,13 @@ func play(t *testing.T, ops []op) string {
 			w.meet(i, (i+1)%3, op{})
 		}
 	}
-	a := w.tree("a")
+	a := w.tree(members[0])
+	if a["other:document"] != nil {
+		return "a document of another partition came along"
+	}
 	for _, other := range members[1:] {
 		if diff := cmp.Diff(a, w.tree(other)); diff != "" {
-			return fmt.Sprintf("a and %s differ:\n%s", other, diff)
+			return fmt.Sprintf("%s and %s differ:\n%s", members[0], other, diff)
 		}
 	}
 	return lostOf(t, a, written)
@@ -103,9 +125,9 @@ func lostOf(t *testing.T, tree map[string]any, written map[string]bool) string {
 }
 
 // play lets one thing happen.
-func (w *world) play(o op, written map[string]bool) {
-	id := fmt.Sprintf("doc%d", o.document)
-	path := "/" + members[o.on] + "/" + id
+func (w *group) play(o op, written map[string]bool) {
+	id := fmt.Sprintf("p:doc%d", o.document)
+	path := "/" + w.members[o.on] + "/" + id
 	tag := w.Do("HEAD", path, "").Header().Get("Etag")
 	rev := strings.Trim(tag, `"`)
 	header := []string{"Content-Type", "application/json"}
@@ -125,7 +147,7 @@ func (w *world) play(o op, written map[string]bool) {
 		// A revision that grew from another of the same generation, as if it had
 		// been written elsewhere.
 		made := fmt.Sprintf("2-%032x", o.n)
-		w.OK("POST", "/"+members[o.on]+"/_bulk_docs", fmt.Sprintf(`{"new_edits":false,"docs":[{"_id":%q,"n":%d,"_revisions":{"start":2,"ids":["%032x","%032x"]}}]}`,
+		w.OK("POST", "/"+w.members[o.on]+"/_bulk_docs", fmt.Sprintf(`{"new_edits":false,"docs":[{"_id":%q,"n":%d,"_revisions":{"start":2,"ids":["%032x","%032x"]}}]}`,
 			id, o.n, o.n, o.document))
 		answer = fmt.Sprintf(`{"rev":%q}`, made)
 	case strings.HasPrefix(o.kind, "replicate"):
@@ -139,8 +161,8 @@ func (w *world) play(o op, written map[string]bool) {
 }
 
 // meet replicates from one database to another.
-func (w *world) meet(from, to int, o op) {
-	task := &replicate.Task{ID: fmt.Sprintf("from%dto%d", from, to), Source: w.at(members[from]), Target: w.at(members[to]), Batch: 1 + o.n%3}
+func (w *group) meet(from, to int, o op) {
+	task := &replicate.Task{ID: fmt.Sprintf("from%dto%d", from, to), Source: w.at(w.members[from]), Target: w.at(w.members[to]), Batch: 1 + o.n%3}
 	task.NoBulkGet = o.kind == "replicate alone"
 	if o.kind == "replicate broken" {
 		// Whatever does not get through now gets through later.
@@ -157,33 +179,35 @@ func (w *world) meet(from, to int, o op) {
 	w.run(task)
 }
 
-// TestEverybodyComesToTheSame replicates among three databases in any order,
+// TestEverybodyComesToTheSame replicates among three databases or partitions in any
+// order,
 // under random edits, with runs that break off.
 func TestEverybodyComesToTheSame(t *testing.T) {
-	count := 8
+	count := 9
 	if testing.Short() {
-		count = 2
+		count = 3
 	}
 	for seed := range uint64(count) {
 		ops := makeOps(seed, 60)
-		wrong := play(t, ops)
+		members := groups[seed%3]
+		wrong := play(t, members, ops)
 		if wrong == "" {
 			continue
 		}
-		ops, wrong = shrink(t, ops, wrong)
+		ops, wrong = shrink(t, members, ops, wrong)
 		for _, o := range ops {
 			t.Log(o)
 		}
-		t.Fatalf("seed %d: %s", seed, wrong)
+		t.Fatalf("seed %d, %v: %s", seed, members, wrong)
 	}
 }
 
 // shrink leaves out what is not needed for something to be wrong.
-func shrink(t *testing.T, ops []op, wrong string) ([]op, string) {
+func shrink(t *testing.T, members []string, ops []op, wrong string) ([]op, string) {
 	for size := len(ops) / 2; size > 0; size /= 2 {
 		for i := 0; i+size <= len(ops); {
 			fewer := slices.Concat(ops[:i], ops[i+size:])
-			if now := play(t, fewer); now != "" {
+			if now := play(t, members, fewer); now != "" {
 				ops, wrong = fewer, now
 			} else {
 				i += size
