@@ -16,6 +16,9 @@ type Options struct {
 	Users  Users
 	Now    func() time.Time // nil: time.Now
 	Log    *slog.Logger     // nil: no log
+	// Fetcher gets the keys of issuers of tokens; nil: no issuers are known but by
+	// configured keys.
+	Fetcher Fetcher
 }
 
 // Authenticator finds out who sends a request.
@@ -30,6 +33,7 @@ type Authenticator struct {
 	settings  *config.Derived[*settings]
 	passwords *passwords
 	lockout   *lockout
+	keyring   *keyring
 }
 
 // New makes an Authenticator; Config and Users must be given.
@@ -45,8 +49,12 @@ func New(o Options) *Authenticator {
 		settings:  config.Derive(o.Config, readSettings),
 		passwords: newPasswords(int(o.Config.Snapshot().Int(section, "auth_cache_size", 10000))),
 		lockout:   newLockout(),
+		keyring:   newKeyring(&o),
 	}
 }
+
+// Close ends what goes on in the background. No request may come after it.
+func (a *Authenticator) Close() { a.keyring.close() }
 
 // Request is what authentication sees of a request.
 type Request struct {
@@ -99,7 +107,7 @@ func (a *Authenticator) try(ctx context.Context, h Handler, s *settings, r *Requ
 	case ProxyHandler:
 		c = a.byProxy(s, r)
 	case JWTHandler:
-		c, err = a.byToken(s, r)
+		c, err = a.byToken(ctx, s, r)
 	}
 	if c == nil || err != nil {
 		return Identity{}, false, err

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"slices"
@@ -79,7 +80,7 @@ func decodePart(part string) (map[string]any, error) {
 }
 
 // byToken authenticates by a bearer token; nil if there is none.
-func (a *Authenticator) byToken(s *settings, r *Request) (*Caller, error) {
+func (a *Authenticator) byToken(ctx context.Context, s *settings, r *Request) (*Caller, error) {
 	scheme, text, _ := strings.Cut(r.header("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return nil, nil
@@ -91,17 +92,26 @@ func (a *Authenticator) byToken(s *settings, r *Request) (*Caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.verify(&s.jwt); err != nil {
+	from, _ := t.payload["iss"].(string)
+	i := s.jwt.issuers[from]
+	if err := t.verify(ctx, &s.jwt, i, a.keyring); err != nil {
 		return nil, err
 	}
 	if err := t.checkClaims(&s.jwt, a.opts.Now()); err != nil {
 		return nil, err
 	}
-	return t.caller(&s.jwt)
+	if i == nil {
+		return t.caller(&s.jwt)
+	}
+	if err := i.checkClaims(t); err != nil {
+		return nil, err
+	}
+	return i.caller(&s.jwt, t)
 }
 
-// verify checks the signature.
-func (t *token) verify(s *jwtSettings) error {
+// verify checks the signature: by the keys of the issuer that the token names
+// if that is configured, and by no others then; else by configured keys.
+func (t *token) verify(ctx context.Context, s *jwtSettings, i *issuer, ring *keyring) error {
 	alg, has := t.header["alg"]
 	if !has {
 		return badRequest("Missing alg header parameter")
@@ -114,7 +124,7 @@ func (t *token) verify(s *jwtSettings) error {
 	if err := s.checkHeader(t.header); err != nil {
 		return err
 	}
-	key, err := s.key(algorithm.kind, t.header["kid"])
+	key, err := t.key(ctx, s, i, ring, name)
 	if err != nil {
 		return err
 	}
@@ -122,6 +132,24 @@ func (t *token) verify(s *jwtSettings) error {
 		return badRequest("Bad signature in authentication token")
 	}
 	return nil
+}
+
+// key finds the key that verifies the token.
+func (t *token) key(ctx context.Context, s *jwtSettings, i *issuer, ring *keyring, alg string) (any, error) {
+	kind, kid := algorithms[alg].kind, t.header["kid"]
+	switch {
+	case i == nil:
+		key, err := s.key(kind, kid)
+		if _, has := t.payload["iss"]; err != nil && has && len(s.issuers) > 0 {
+			err = badRequest("Invalid iss claim") // it names none that we know
+		}
+		return key, err
+	case i.broken:
+		return nil, errMisconfigured
+	case kind == "hmac":
+		return nil, badRequest("Invalid alg header parameter")
+	}
+	return ring.key(ctx, s.fetched, i, alg, kid)
 }
 
 // checkClaims checks what is required; exp and nbf wherever they are given.

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/sectional/sectional/internal/config"
-	"github.com/sectional/sectional/internal/dberr"
 )
 
 // jwtSettings say which tokens are accepted.
@@ -22,6 +21,8 @@ type jwtSettings struct {
 	rolesName  string
 	rolesPath  []string // instead of rolesName, if any
 	keys       map[string]jwtKey
+	issuers    map[string]*issuer // by the claim iss
+	fetched    keySettings
 }
 
 // claim is something a token must have: just have, or with a given value.
@@ -43,6 +44,8 @@ func readJWTSettings(s *config.Snapshot) jwtSettings {
 		rolesName:  s.String(section, "roles_claim_name", "_couchdb.roles"),
 		rolesPath:  splitPath(s.String(section, "roles_claim_path", "")),
 		keys:       map[string]jwtKey{},
+		issuers:    readIssuers(s),
+		fetched:    readKeySettings(s),
 	}
 	out.required, out.broken = parseClaims(s.String(section, "required_claims", ""))
 	for name, value := range s.Section("jwt_keys") {
@@ -59,7 +62,7 @@ func parseClaims(list string) ([]claim, error) {
 	for rest := list; strings.TrimSpace(rest) != ""; {
 		m := claimPattern.FindStringSubmatch(rest)
 		if m == nil {
-			return nil, dberr.New(dberr.Internal, "misconfigured_server", "JWT is not configured correctly")
+			return nil, errMisconfigured
 		}
 		out = append(out, claim{name: m[1] + m[2], value: m[3], valued: m[3] != ""})
 		rest = rest[len(m[0]):]
@@ -189,13 +192,5 @@ func (s *jwtSettings) roles(payload map[string]any) any {
 	if s.rolesPath == nil {
 		return payload[s.rolesName]
 	}
-	var at any = payload
-	for _, part := range s.rolesPath {
-		m, ok := at.(map[string]any)
-		if !ok {
-			return nil
-		}
-		at = m[part]
-	}
-	return at
+	return claimAt(payload, s.rolesPath)
 }

@@ -56,6 +56,7 @@ type assembly struct {
 	users   *admission.Users
 	copies  *schedule.Scheduler
 	told    *subscribe.Service
+	who     *auth.Authenticator
 	api     *couchapi.API
 	done    chan struct{} // closed when the server stops: feeds end
 }
@@ -90,8 +91,8 @@ func (a *assembly) open(ctx context.Context) (err error) {
 		return err
 	}
 	a.users = &admission.Users{}
-	who := auth.New(auth.Options{Config: a.config, Users: a.users, Log: a.log})
-	rules := admission.New(admission.Options{Auth: who, Functions: a.scripts, Cloudant: cloudantLimits(a.config),
+	a.who = auth.New(auth.Options{Config: a.config, Users: a.users, Log: a.log, Fetcher: newFetcher(nil)})
+	rules := admission.New(admission.Options{Auth: a.who, Functions: a.scripts, Cloudant: cloudantLimits(a.config),
 		OwnerDesigns: ownerDesigns(a.config), Replications: config.Derive(a.config, spec.ReadSettings).Value})
 	views := view.New(viewjs.New(a.scripts))
 	a.indexes = index.New(index.Options{Kinds: kinds(views), Logger: a.log})
@@ -110,10 +111,10 @@ func (a *assembly) open(ctx context.Context) (err error) {
 		return err
 	}
 	a.users.Use(a.store)
-	a.copies = schedule.New(schedule.Options{Store: a.store, Users: who, Config: a.config, Node: couchapi.NodeName, Log: a.log})
+	a.copies = schedule.New(schedule.Options{Store: a.store, Users: a.who, Config: a.config, Node: couchapi.NodeName, Log: a.log})
 	a.told = a.subscriptions(a.store)
 	a.api = couchapi.New(couchapi.Options{
-		Store: a.store, Auth: who, Rules: rules, Scripts: a.scripts, Config: a.config, Indexes: a.indexes, Views: views, Log: a.log, Replicator: a.copies,
+		Store: a.store, Auth: a.who, Rules: rules, Scripts: a.scripts, Config: a.config, Indexes: a.indexes, Views: views, Log: a.log, Replicator: a.copies,
 		Subscriptions: a.told, Version: a.o.Version, Done: a.done, Disk: gauges(a.engine),
 	})
 	return a.api.MakeSystemDatabases(ctx)
@@ -199,6 +200,9 @@ func (a *assembly) close() error {
 	}
 	if a.told != nil {
 		a.told.Close()
+	}
+	if a.who != nil {
+		a.who.Close()
 	}
 	if a.users != nil {
 		a.users.Close()
