@@ -93,6 +93,19 @@ func (o object) without(names ...string) object {
 	return slices.DeleteFunc(slices.Clone(o), func(m member) bool { return slices.Contains(names, m.name) })
 }
 
+// with gives the object with a member of this value, in its old place if there
+// was one.
+func (o object) with(name string, value json.RawMessage) object {
+	o = slices.Clone(o)
+	for i := range o {
+		if o[i].name == name {
+			o[i].value = value
+			return o
+		}
+	}
+	return append(o, member{name: name, value: value})
+}
+
 // falsy reports whether JavaScript takes the value for false; so is a member
 // that is not there.
 func falsy(value json.RawMessage) bool {

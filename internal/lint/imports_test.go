@@ -26,6 +26,7 @@ func floors() map[string]int {
 		"internal/admission":         5,
 		"internal/index":             5,
 		"internal/subscribe":         5,
+		"internal/peruser":           5,
 		"internal/auth":              4,
 		"internal/changes":           4,
 		"internal/snapshot":          4,

@@ -19,6 +19,7 @@ import (
 	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/index/view/viewjs"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/peruser"
 	"github.com/sectional/sectional/internal/replicate/schedule"
 	"github.com/sectional/sectional/internal/replicate/spec"
 	"github.com/sectional/sectional/internal/script"
@@ -58,6 +59,7 @@ type assembly struct {
 	told    *subscribe.Service
 	who     *auth.Authenticator
 	api     *couchapi.API
+	peruser *peruser.Keeper
 	done    chan struct{} // closed when the server stops: feeds end
 }
 
@@ -117,7 +119,11 @@ func (a *assembly) open(ctx context.Context) (err error) {
 		Store: a.store, Auth: a.who, Rules: rules, Scripts: a.scripts, Config: a.config, Indexes: a.indexes, Views: views, Log: a.log, Replicator: a.copies,
 		Subscriptions: a.told, Version: a.o.Version, Done: a.done, Disk: gauges(a.engine),
 	})
-	return a.api.MakeSystemDatabases(ctx)
+	if err := a.api.MakeSystemDatabases(ctx); err != nil {
+		return err
+	}
+	a.peruser = peruser.Start(peruser.Options{Store: a.store, Config: a.config, Log: a.log})
+	return nil
 }
 
 // kinds are the kinds of index that there are.
@@ -200,6 +206,9 @@ func (a *assembly) close() error {
 	}
 	if a.told != nil {
 		a.told.Close()
+	}
+	if a.peruser != nil {
+		a.peruser.Close()
 	}
 	if a.who != nil {
 		a.who.Close()
