@@ -5,7 +5,7 @@ import "slices"
 // allRoutes is the whole surface.
 func allRoutes() []route {
 	return slices.Concat(serverRoutes(), sessionRoutes("/_session", 0), nodeRoutes(), databaseRoutes(), expiryRoutes(), doorRoutes(), designRoutes(), functionRoutes(), viewRoutes(), mangoRoutes(), documentRoutes(), listingRoutes(),
-		subscriptionRoutes())
+		subscriptionRoutes(), cloudantRoutes())
 }
 
 // Why parts of the surface are not built. Each sentence is the reason that

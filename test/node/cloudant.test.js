@@ -38,6 +38,22 @@ test('basic authentication works too, and a wrong password does not', async () =
   await assert.rejects(wrong.getAllDbs(), { status: 401 })
 })
 
+test('API keys and the settings for other origins', async () => {
+  const { result: key } = await cloudant.postApiKeys()
+  assert.ok(key.ok)
+  const bearer = CloudantV1.newInstance({ authenticator: new CouchdbSessionAuthenticator({ username: key.key, password: key.password }) })
+  bearer.setServiceUrl(server.host)
+  const { result } = await bearer.getSessionInformation()
+  assert.equal(result.userCtx.name, key.key)
+  await assert.rejects(bearer.getCorsInformation(), { status: 401 })
+
+  const settings = { origins: ['https://app.example'], allowCredentials: true, enableCors: true }
+  const { result: put } = await cloudant.putCorsConfiguration(settings)
+  assert.ok(put.ok)
+  assert.deepEqual((await cloudant.getCorsInformation()).result, settings)
+  await assert.rejects(cloudant.putCorsConfiguration({ origins: ['app.example'] }), { status: 400 })
+})
+
 for (const partitioned of [false, true]) {
   test(`documents, partitioned: ${partitioned}`, async () => {
     const db = `documents-${partitioned}`

@@ -1,0 +1,72 @@
+package couchapi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"testing"
+)
+
+// TestAPIKeys makes keys and uses one in the place of a user.
+func TestAPIKeys(t *testing.T) {
+	a := newTestAPI(t)
+	type key struct {
+		OK            bool
+		Key, Password string
+	}
+	var keys [2]key
+	for i := range keys {
+		must(t, json.Unmarshal([]byte(a.do("POST", "/_api/v2/api_keys", "").want(201, "").Body), &keys[i]))
+		if k := keys[i]; !k.OK || len(k.Key) < 20 || len(k.Password) < 40 {
+			t.Errorf("%+v", k)
+		}
+	}
+	if keys[0].Key == keys[1].Key || keys[0].Password == keys[1].Password {
+		t.Error("two keys are alike")
+	}
+	as := func(k key) []string {
+		return []string{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte(k.Key+":"+k.Password))}
+	}
+	a.do("PUT", "/app", "").want(201, "")
+	a.do("PUT", "/app/_security", `{"members":{"names":["`+keys[0].Key+`"]}}`).want(200, "")
+	a.do("PUT", "/app/doc", `{}`, as(keys[0])...).want(201, "")
+	a.do("GET", "/app/doc", "", as(keys[1])...).want(403, "")
+	a.do("GET", "/app/doc", "", as(key{Key: keys[0].Key, Password: keys[1].Password})...).want(401, "")
+	a.do("POST", "/_api/v2/api_keys", "", as(keys[0])...).want(401, `{"error":"unauthorized","reason":"You are not a server admin."}`)
+	a.do("GET", "/_api/v2/api_keys", "").want(405, `{"error":"method_not_allowed","reason":"Only POST allowed"}`)
+}
+
+func TestCORSAsCloudantHasIt(t *testing.T) {
+	a := newTestAPI(t)
+	const path = "/_api/v2/user/config/cors"
+	a.do("GET", path, "").want(200, `{"origins":[],"allow_credentials":false,"enable_cors":false}`)
+	a.do("PUT", path, `{"origins":["https://app.example","http://localhost:8080"],"allow_credentials":true,"enable_cors":true}`).want(200, `{"ok":true}`)
+	a.do("GET", path, "").want(200, `{"origins":["https://app.example","http://localhost:8080"],"allow_credentials":true,"enable_cors":true}`)
+	a.do("GET", "/_node/_local/_config/cors/origins", "").want(200, `"https://app.example, http://localhost:8080"`)
+	allowed := func(origin string) string {
+		return a.do("GET", "/", "", "Origin", origin).Header.Get("Access-Control-Allow-Origin")
+	}
+	if got := allowed("http://localhost:8080"); got != "http://localhost:8080" {
+		t.Errorf("an origin that is allowed: %q", got)
+	}
+	if got := allowed("https://other.example"); got != "" {
+		t.Errorf("an origin that is not allowed: %q", got)
+	}
+	// What is not named stays; what is refused changes nothing.
+	a.do("PUT", path, `{"origins":["*"]}`).want(200, "")
+	const now = `{"origins":["*"],"allow_credentials":true,"enable_cors":true}`
+	a.do("GET", path, "").want(200, now)
+	for _, body := range []string{
+		`[]`, `{}`, `{"origins":null}`, `{"origins":"*"}`, `{"origins":[5]}`, `{"origins":["app.example"]}`, `{"origins":["https://a.example/x"]}`,
+		`{"origins":["https://a.example/"]}`, `{"origins":["https://a,https://b"]}`, `{"origins":["https://a ;b"]}`, `{"origins":["https://a\n[admins]"]}`,
+		`{"origins":["https://"]}`, `{"origins":[],"enable_cors":"false"}`, `{"origins":[],"enable":false}`, `{"origins":[],"allow_credentials":0}`, `{"origins":`,
+	} {
+		if got := a.do("PUT", path, body); got.Status != 400 {
+			t.Errorf("%s: %d %s", body, got.Status, got.Body)
+		}
+	}
+	a.do("GET", path, "").want(200, now)
+	a.do("PUT", path, `{"origins":[],"enable_cors":false}`).want(200, "")
+	a.do("GET", path, "").want(200, `{"origins":[],"allow_credentials":true,"enable_cors":false}`)
+	a.do("GET", path, "", "Authorization", "").want(401, "")
+	a.do("PUT", path, `{"origins":["*"]}`, "Authorization", "").want(401, "")
+}
