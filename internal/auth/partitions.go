@@ -159,12 +159,9 @@ func parsePattern(value json.RawMessage) (p pattern, wrong string) {
 // misspelled pattern more often than a name.
 var braces = regexp.MustCompile(`[{}]`)
 
-// Access gives what a caller may do in a partition: members of the database
-// everything, others what the rules say. Nobody gets anything of them who is not logged in.
-func (s *Security) Access(c *Caller, p document.Partition) Access {
-	if s.IsMember(c) {
-		return WriteAccess
-	}
+// access gives what the rules let a caller do in a partition. Nobody gets
+// anything of them who is not logged in.
+func (s *Security) access(c *Caller, p document.Partition) Access {
 	if _, err := document.ParsePartition(string(p)); err != nil || c.Anonymous() {
 		return NoAccess
 	}
@@ -177,12 +174,15 @@ func (s *Security) Access(c *Caller, p document.Partition) Access {
 	return best
 }
 
-// CheckPartition refuses a caller without the access to a partition. Whether
+// CheckPartition refuses a caller without the access to a partition: what the
+// database gives its members, and others what the rules say. Whether
 // there is such a partition plays no part, so nothing can be learnt of it.
 func (s *Security) CheckPartition(c *Caller, p document.Partition, need Access) error {
-	switch have := s.Access(c, p); {
-	case have >= need:
+	switch have := s.access(c, p); {
+	case have >= need, need == WriteAccess && s.MayWrite(c), need == ReadAccess && s.IsMember(c):
 		return nil
+	case have == NoAccess && need == WriteAccess:
+		return s.CheckWrite(c)
 	case have == NoAccess:
 		return s.Check(c, Reader)
 	}

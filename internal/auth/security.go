@@ -11,7 +11,8 @@ type Right uint8
 // The rights that _security gives. They differ in who has them and in the
 // sentence and status of the refusal.
 const (
-	// Reader may read and write ordinary documents: members.
+	// Reader may read: members. They may write ordinary documents too, but for
+	// those whom `cloudant` lets read alone; see CheckWrite.
 	Reader Right = iota
 	// DatabaseAdmin may write design documents and settings.
 	DatabaseAdmin
@@ -29,6 +30,8 @@ type Security struct {
 	// ruled tells that there are rules for partitions, if only an empty list:
 	// then a database without members is not open to everybody.
 	ruled bool
+	// grants are those of `cloudant`; not nil, if only empty: as with rules.
+	grants grants
 }
 
 type group struct {
@@ -54,6 +57,9 @@ func ParseSecurity(text []byte) (*Security, error) {
 		members = o.get("readers") // their name before CouchDB 1.2
 	}
 	if s.members, err = parseGroup(members); err != nil {
+		return nil, err
+	}
+	if s.grants, err = parseGrants(o); err != nil {
 		return nil, err
 	}
 	if rules := o.get("partitions"); rules != nil {
@@ -108,9 +114,10 @@ func DefaultSecurity(setting string) *Security {
 func (s *Security) JSON() json.RawMessage { return s.text }
 
 // Public reports whether everybody is a member: nobody is named as one, and
-// there are no rules for partitions, which would mean nothing then.
+// there are neither rules for partitions nor roles of `cloudant`, which would mean
+// nothing then.
 func (s *Security) Public() bool {
-	return !s.ruled && len(s.members.names) == 0 && len(s.members.roles) == 0
+	return !s.ruled && s.grants == nil && len(s.members.names) == 0 && len(s.members.roles) == 0
 }
 
 // HasRules reports whether somebody is let into partitions by rules.
@@ -118,10 +125,14 @@ func (s *Security) HasRules() bool { return len(s.rules) > 0 }
 
 // IsAdmin reports whether the caller is an administrator of the database; server
 // administrators are.
-func (s *Security) IsAdmin(c *Caller) bool { return c.IsAdmin() || s.admins.has(c) }
+func (s *Security) IsAdmin(c *Caller) bool {
+	return c.IsAdmin() || s.admins.has(c) || s.granted(c, AdminRole)
+}
 
 // IsMember reports whether the caller may read all of the database.
-func (s *Security) IsMember(c *Caller) bool { return s.IsAdmin(c) || s.Public() || s.members.has(c) }
+func (s *Security) IsMember(c *Caller) bool {
+	return s.IsAdmin(c) || s.Public() || s.members.has(c) || s.granted(c, readerRole, replicatorRole)
+}
 
 func (g group) has(c *Caller) bool {
 	if !c.Anonymous() && slices.Contains(g.names, c.Name) {

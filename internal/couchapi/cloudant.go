@@ -21,6 +21,8 @@ import (
 func cloudantRoutes() []route {
 	return []route{
 		{methods: "POST", pattern: "/_api/v2/api_keys", rights: adminOnly, run: makeAPIKey, class: classAdmin},
+		{methods: "GET", pattern: "/_api/v2/db/{db}/_security", rights: securer, run: getSecurity, class: classAdmin, allow: "GET,PUT"},
+		{methods: "PUT", pattern: "/_api/v2/db/{db}/_security", rights: securer, run: putSecurity, class: classAdmin},
 		{methods: "GET", pattern: "/_api/v2/user/config/cors", rights: adminOnly, run: getCORS, class: classAdmin, allow: "GET,PUT"},
 		{methods: "PUT", pattern: "/_api/v2/user/config/cors", rights: adminOnly, run: putCORS, class: classAdmin},
 	}

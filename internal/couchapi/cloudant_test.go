@@ -70,3 +70,44 @@ func TestCORSAsCloudantHasIt(t *testing.T) {
 	a.do("GET", path, "", "Authorization", "").want(401, "")
 	a.do("PUT", path, `{"origins":["*"]}`, "Authorization", "").want(401, "")
 }
+
+// TestCloudantRoles asks, as callers of each role, what tells the roles apart.
+func TestCloudantRoles(t *testing.T) {
+	w := newAccessWorld(t)
+	const security = `{"cloudant":{"nobody":["_reader"],"rita":["_reader"],"will":["_writer"],"mia":["_reader","_writer"],"dan":["_design","_security"]}}`
+	w.do("PUT", "/_api/v2/db/parts/_security", security).want(200, `{"ok":true}`)
+	w.do("GET", "/parts/_security", "").want(200, security)
+	w.do("PUT", "/_api/v2/db/parts/_security", `{"cloudant":{"rita":["_boss"]}}`).want(400, "")
+	const (
+		notToDatabase = "You are not allowed to write to this database."
+		no401         = "401 " + notToDatabase
+		no403         = "403 " + notToDatabase
+	)
+	design := `{"views":{},"n":1}`
+	for _, c := range []struct {
+		method, path, body string
+		want               map[string]string
+	}{
+		{"GET", "/parts/alice:1", "", map[string]string{nobody: "", stranger: notLetIn, readsOne: "", writesTo: notLetIn, isMember: "", isOwner: notLetIn}},
+		{"GET", "/parts/_all_docs", "", map[string]string{nobody: "", stranger: notLetIn, readsOne: "", writesTo: notLetIn, isMember: "", isOwner: notLetIn}},
+		{"GET", "/parts/_partition/alice/_all_docs", "", map[string]string{nobody: "", stranger: notLetIn, readsOne: "", writesTo: notLetIn, isOwner: notLetIn}},
+		{"POST", "/parts/_find", `{"selector":{}}`, map[string]string{nobody: "", writesTo: notLetIn, isOwner: notLetIn}},
+		{"POST", "/parts", `{"_id":"x:1"}`, map[string]string{nobody: no401, stranger: notLetIn, readsOne: no403, writesTo: "", isOwner: notLetIn}},
+		{"PUT", "/parts/x:2", `{}`, map[string]string{nobody: no401, stranger: notLetIn, readsOne: no403, writesTo: "", isOwner: notLetIn}},
+		{"PUT", "/parts/_partition/x/x:3", `{}`, map[string]string{nobody: no401, stranger: notLetIn, readsOne: no403, isMember: ""}},
+		{"POST", "/parts/_bulk_docs", `{"docs":[]}`, map[string]string{nobody: no401, readsOne: no403, writesTo: "", isMember: ""}},
+		{"PUT", "/parts/_local/c", `{}`, map[string]string{nobody: no401, readsOne: no403, isMember: ""}},
+		{"PUT", "/parts/_design/n", design, map[string]string{nobody: no401, stranger: notLetIn, readsOne: no403, writesTo: notLetIn, isMember: notAdmin, isOwner: ""}},
+		{"POST", "/parts/_design/d/_update/u/alice:1", `{}`, map[string]string{nobody: no401, readsOne: no403, writesTo: notLetIn}},
+		{"GET", "/_api/v2/db/parts/_security", "", map[string]string{nobody: "401 You are not a db or server admin.", stranger: notLetIn, readsOne: notAdmin, isMember: notAdmin, isOwner: ""}},
+		{"PUT", "/parts/_security", security, map[string]string{stranger: notLetIn, readsOne: notAdmin, isMember: notAdmin, isOwner: ""}},
+		{"PUT", "/parts/_revs_limit", "1000", map[string]string{readsOne: notAdmin, isMember: notAdmin, isOwner: notLetIn}},
+	} {
+		for caller, want := range c.want {
+			got := w.as(caller, c.method, c.path, c.body)
+			if told := got.told(c.method); told != want || want == "" && got.Status >= 400 {
+				t.Errorf("%s %s as %q: %q, want %q (%d %s)", c.method, c.path, caller, told, want, got.Status, got.Body)
+			}
+		}
+	}
+}

@@ -115,11 +115,22 @@ func (r *request) checkDatabase(row *route) error {
 		return s.Check(r.caller, auth.DatabaseAdmin)
 	case member:
 		return s.Check(r.caller, auth.Reader)
+	case securer:
+		if s.MaySecure(r.caller) {
+			return nil
+		}
+		return s.Check(r.caller, auth.DatabaseAdmin)
 	case writer:
+		if s.MayWrite(r.caller) || s.MayDesign(r.caller) {
+			return nil // the store's door tells the two apart, document by document
+		}
 		need = auth.WriteAccess
 	}
 	p := r.partitionOfPath()
-	if p == "" || s.IsMember(r.caller) {
+	switch {
+	case p == "" && need == auth.WriteAccess:
+		return s.CheckWrite(r.caller)
+	case p == "", need == auth.ReadAccess && s.IsMember(r.caller):
 		return s.Check(r.caller, auth.Reader)
 	}
 	if err := s.CheckPartition(r.caller, p, need); err != nil {

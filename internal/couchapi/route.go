@@ -18,6 +18,7 @@ const (
 	reader              // members, and whoever a rule lets read the partition that the path names
 	writer              // members, and whoever a rule lets write to the partition that the path names
 	dbAdmin             // administrators of the database: "You are not a server or db admin."
+	securer             // administrators of the database, and whom `cloudant` lets write _security
 	dbOwner             // administrators of the database, in the words of _security: "You are not a db or server admin."
 )
 

@@ -83,7 +83,7 @@ func databaseRoutes() []route {
 		{methods: "GET", pattern: "/{db}", at: everyDoor, rights: reader, run: databaseInfo, class: classAdmin, allow: "DELETE,GET,HEAD,POST"},
 		{methods: "PUT", pattern: "/{db}", rights: adminOnly, bare: true, run: createDatabase, class: classAdmin},
 		{methods: "DELETE", pattern: "/{db}", rights: adminOnly, bare: true, run: deleteDatabase, class: classAdmin},
-		{methods: "PUT", pattern: "/{db}/_security", rights: dbOwner, run: putSecurity, class: classAdmin, allow: "PUT,GET"},
+		{methods: "PUT", pattern: "/{db}/_security", rights: securer, run: putSecurity, class: classAdmin, allow: "PUT,GET"},
 		{methods: "GET", pattern: "/{db}/_security", rights: member, run: getSecurity, class: classAdmin},
 		{methods: "PUT", pattern: "/{db}/_revs_limit", rights: dbOwner, run: putRevsLimit, class: classAdmin, allow: "PUT,GET"},
 		{methods: "GET", pattern: "/{db}/_revs_limit", rights: member, run: getRevsLimit, class: classAdmin},

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
@@ -39,9 +40,25 @@ func (r *request) call(kind string) (c called, err error) {
 	return c, err
 }
 
+// requireReader refuses who may write to the database and not read it:
+// what the function answers may be made of documents.
+func (r *request) requireReader() error {
+	if r.guest || r.caller.IsAdmin() {
+		return nil // he reads the partition to which he may write
+	}
+	s, err := r.security()
+	if err != nil {
+		return err
+	}
+	return s.Check(r.caller, auth.Reader)
+}
+
 // updateFunction answers _update: the function makes a document of the one
 // that the path names, or of none, and an answer.
 func updateFunction(r *request) error {
+	if err := r.requireReader(); err != nil {
+		return err
+	}
 	c, err := r.call("updates")
 	if err != nil {
 		return err

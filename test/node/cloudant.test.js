@@ -38,7 +38,7 @@ test('basic authentication works too, and a wrong password does not', async () =
   await assert.rejects(wrong.getAllDbs(), { status: 401 })
 })
 
-test('API keys and the settings for other origins', async () => {
+test('API keys, their roles, and the settings for other origins', async () => {
   const { result: key } = await cloudant.postApiKeys()
   assert.ok(key.ok)
   const bearer = CloudantV1.newInstance({ authenticator: new CouchdbSessionAuthenticator({ username: key.key, password: key.password }) })
@@ -46,6 +46,17 @@ test('API keys and the settings for other origins', async () => {
   const { result } = await bearer.getSessionInformation()
   assert.equal(result.userCtx.name, key.key)
   await assert.rejects(bearer.getCorsInformation(), { status: 401 })
+
+  const db = 'keys'
+  await cloudant.putDatabase({ db })
+  await cloudant.putDocument({ db, docId: 'a', document: {} })
+  await assert.rejects(bearer.getDocument({ db, docId: 'a' }), { status: 403 })
+  const roles = { [key.key]: ['_reader'], nobody: [] }
+  const { result: secured } = await cloudant.putCloudantSecurityConfiguration({ db, cloudant: roles })
+  assert.ok(secured.ok)
+  assert.deepEqual((await cloudant.getSecurity({ db })).result.cloudant, roles)
+  assert.equal((await bearer.getDocument({ db, docId: 'a' })).result._id, 'a')
+  await assert.rejects(bearer.putDocument({ db, docId: 'b', document: {} }), { status: 403 })
 
   const settings = { origins: ['https://app.example'], allowCredentials: true, enableCors: true }
   const { result: put } = await cloudant.putCorsConfiguration(settings)
