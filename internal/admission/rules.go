@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -117,13 +118,14 @@ func (r *Rules) AdmitLocal(ctx context.Context, scope store.Scope) error {
 		return nil
 	}
 	s, err := r.Security(scope.Database())
+	p := cmp.Or(scope.Partition(), scope.Owner())
 	switch {
 	case err != nil:
 		return err
-	case scope.Partition() == "":
+	case p == "":
 		return s.CheckCheckpoints(c)
 	}
-	return s.CheckPartition(c, scope.Partition(), auth.ReadAccess)
+	return s.CheckPartition(c, p, auth.ReadAccess)
 }
 
 // admitDesign lets database administrators write design documents that are

@@ -32,23 +32,33 @@ const ShownRevisions = 20
 // nothing can run functions: none passes unseen.
 var errNoFunctions = dberr.New(dberr.Unavailable, "", "Design functions can't be run at present.")
 
-// Realm gives the JavaScript world of a design document's functions other than
-// map and reduce. An error says that its language is not known.
-func Realm(d *store.Database, design *store.Revision) (script.Realm, error) {
+// Realm gives the JavaScript world of the functions other than map and reduce of a
+// design document that was read in a scope: each database has worlds of its own,
+// and each owner. An error says that its language is not known.
+func Realm(s store.Scope, design *store.Revision) (script.Realm, error) {
 	if language, ok := js.Member(design.Body, "language"); ok && !js.NameIs(language, "javascript") {
 		return script.Realm{}, dberr.New(dberr.Internal, "unknown_query_language", "%s", string(js.Text(nil, language)))
 	}
-	database, id := strconv.FormatUint(d.Number(), 10), design.ID
-	if p, own, ok := id.OwnerDesign(); ok && d.Partitioned() {
-		database, id = database+"/"+string(p), own // a world for each owner
+	database := strconv.FormatUint(s.Database().Number(), 10)
+	if p := s.Owner(); p != "" {
+		database += "/" + string(p)
 	}
-	whole := couchwire.Revision{ID: id, Rev: design.Rev, Body: design.Body, Attachments: design.Attachments}
+	whole := couchwire.Revision{ID: design.ID, Rev: design.Rev, Body: design.Body, Attachments: design.Attachments}
 	return script.Realm{
 		Database: database,
-		Design:   string(id),
+		Design:   string(design.ID),
 		Version:  design.Rev.String(),
 		Document: couchwire.AppendDocument(nil, &whole, couchwire.Form{}),
 	}, nil
+}
+
+// SecurityObject gives the JSON that functions of a scope see as secObj. It names
+// other people; an owner's functions, who may be anybody's, see an empty one.
+func SecurityObject(s store.Scope) json.RawMessage {
+	if s.Owner() != "" {
+		return json.RawMessage("{}")
+	}
+	return s.Database().Security()
 }
 
 // UserContext gives the JSON that functions see as userCtx; the server itself,
@@ -69,7 +79,11 @@ func (r *Rules) Validate(ctx context.Context, d *store.Database, by []*store.Rev
 	if r.o.Functions == nil {
 		return nil, errNoFunctions
 	}
-	user, security := UserContext(Caller(ctx), d.Name()), d.Security()
+	s := d.Whole()
+	if p, _, owned := by[0].ID.OwnerDesign(); owned {
+		s = d.OwnedBy(p) // all of by are
+	}
+	user, security := UserContext(Caller(ctx), s.Name()), SecurityObject(s)
 	refusals := make([]error, len(proposals))
 	all := make([]script.Write, len(proposals))
 	for i := range proposals {
@@ -83,7 +97,7 @@ func (r *Rules) Validate(ctx context.Context, d *store.Database, by []*store.Rev
 				asked, writes = append(asked, i), append(writes, all[i])
 			}
 		}
-		errs, err := r.validateBy(ctx, d, design, writes)
+		errs, err := r.validateBy(ctx, s, s.Shows(design), writes)
 		if err != nil {
 			return nil, err
 		}
@@ -96,8 +110,8 @@ func (r *Rules) Validate(ctx context.Context, d *store.Database, by []*store.Rev
 
 // validateBy asks one design document. In a language that nobody here speaks
 // it refuses everything.
-func (r *Rules) validateBy(ctx context.Context, d *store.Database, design *store.Revision, writes []script.Write) ([]error, error) {
-	realm, err := Realm(d, design)
+func (r *Rules) validateBy(ctx context.Context, s store.Scope, design *store.Revision, writes []script.Write) ([]error, error) {
+	realm, err := Realm(s, design)
 	if err == nil {
 		return r.o.Functions.Validate(ctx, realm, writes)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -80,7 +81,7 @@ func accessTable(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/access.md")
 	must(t, err)
-	roots := map[int][]string{1: {""}, 2: {"/{db}", "/{db}/_partition/{partition}"}}
+	roots := map[int][]string{1: {""}, 3: {"/{db}", "/{db}/_partition/{partition}", "/{db}/_owner/{partition}"}}
 	table := map[string]string{}
 	for line := range strings.SplitSeq(string(text), "\n") {
 		cells := strings.Split(strings.Trim(line, "| "), "|")
@@ -94,7 +95,7 @@ func accessTable(t *testing.T) map[string]string {
 			}
 			for method := range strings.SplitSeq(cells[1], ",") {
 				path := root + strings.Trim(cells[0], "` ")
-				if root != "" || len(cells) == 4 {
+				if root != "" || len(cells) == 5 {
 					path = strings.TrimSuffix(path, "/")
 				}
 				table[strings.TrimSpace(method)+" "+path] = who
@@ -113,7 +114,7 @@ type accessWorld struct {
 }
 
 func newAccessWorld(t *testing.T) *accessWorld {
-	w := &accessWorld{testAPI: newTestAPI(t), revs: map[string]string{}}
+	w := &accessWorld{testAPI: newTestAPI(t, config.Setting{Section: "sectional", Key: "owner_design_docs", Value: "admins"}), revs: map[string]string{}}
 	for _, name := range accessCallers[1 : len(accessCallers)-1] {
 		w.do("PUT", "/_users/org.couchdb.user:"+name, fmt.Sprintf(`{"name":%q,"password":%q,"roles":[],"type":"user"}`, name, name)).want(201, "")
 	}
@@ -121,20 +122,23 @@ func newAccessWorld(t *testing.T) *accessWorld {
 	return w
 }
 
+// accessDesign is a design document of the database and of alice.
+const accessDesign = `{"_id":"ID","views":{"v":{"map":"function (doc) { emit(doc.n, 1); }"}},"updates":{"u":"function (doc, req) { return [doc, 'ok']; }"},
+	"shows":{"s":"function (doc, req) { return 'shown'; }"},"lists":{"l":"function (head, req) { return 'listed'; }"},
+	"rewrites":[{"from":"/all","to":"../../_all_docs"}],"_attachments":{"a.txt":{"data":"YWFh"}}}`
+
 // fill makes the database.
 func (w *accessWorld) fill() {
 	w.do("PUT", "/parts?partitioned=true", "").want(201, "")
 	w.do("PUT", "/parts/_security", accessRules).want(200, "")
-	w.do("POST", "/parts/_bulk_docs", `{"docs":[
-		{"_id":"_design/d","views":{"v":{"map":"function (doc) { emit(doc.n, 1); }"}},"updates":{"u":"function (doc, req) { return [doc, 'ok']; }"},
-			"shows":{"s":"function (doc, req) { return 'shown'; }"},"lists":{"l":"function (head, req) { return 'listed'; }"},
-			"rewrites":[{"from":"/all","to":"../../_all_docs"}],"_attachments":{"a.txt":{"data":"YWFh"}}},
+	w.do("POST", "/parts/_bulk_docs", `{"docs":[`+strings.ReplaceAll(accessDesign, "ID", "_design/d")+`,`+strings.ReplaceAll(accessDesign, "ID", "alice:_design/d")+`,
 		{"_id":"alice:1","n":1,"_attachments":{"a.txt":{"data":"YWFh","content_type":"text/plain"}}},
 		{"_id":"bob:1","n":2,"_attachments":{"a.txt":{"data":"YWFh","content_type":"text/plain"}}}]}`).want(201, "")
 	w.do("POST", "/parts/_index", `{"index":{"fields":["n"]},"name":"byn","ddoc":"m"}`).want(200, "")
+	w.do("POST", "/parts/_owner/alice/_index", `{"index":{"fields":["n"]},"name":"byn","ddoc":"m"}`).want(200, "")
 	w.do("PUT", "/parts/_local/1", `{}`).want(201, "")
-	for _, id := range []string{"_design/d", "alice:1", "bob:1"} {
-		w.revs[id], _ = w.do("GET", "/parts/"+id, "").json()["_rev"].(string)
+	for _, id := range []string{"_design/d", "alice:_design%2Fd", "alice:1", "bob:1"} {
+		w.revs[strings.ReplaceAll(id, "%2F", "/")], _ = w.do("GET", "/parts/"+id, "").json()["_rev"].(string)
 	}
 	w.stored = w.state()
 }
@@ -166,19 +170,27 @@ func (w answer) told(method string) string {
 	return fmt.Sprint(w.Status, " ", w.json()["reason"])
 }
 
+// accessPrefix is what ids of a partition begin with at the door of a pattern.
+func accessPrefix(pattern, partition string) string {
+	if strings.HasPrefix(pattern, "/{db}/_owner/") {
+		return ""
+	}
+	return partition + ":"
+}
+
 // accessPath puts segments of the database into a pattern.
 func accessPath(pattern, partition string) string {
 	at := strings.NewReplacer("/_design/{id}", "/_design/d", "/_local/{id}", "/_local/1", "/_shards/{id...}", "/_shards/alice:1")
-	return strings.NewReplacer("{db}", "parts", "{partition}", partition, "{id}", partition+":1", "{ddoc}/{type}/{name}", "m/json/byn",
-		"{ddoc}", "d", "{view}", "v", "{attachment...}", "a.txt", "/_update/{path...}", "/_update/u/"+partition+":1",
-		"/_show/{path...}", "/_show/s/"+partition+":1", "/_list/{path...}", "/_list/l/v", "/_rewrite/{path...}", "/_rewrite/all",
+	return strings.NewReplacer("{db}", "parts", "{partition}", partition, "{id}", accessPrefix(pattern, partition)+"1", "{ddoc}/{type}/{name}", "m/json/byn",
+		"{ddoc}", "d", "{view}", "v", "{attachment...}", "a.txt", "/_update/{path...}", "/_update/u/"+accessPrefix(pattern, partition)+"1",
+		"/_show/{path...}", "/_show/s/"+accessPrefix(pattern, partition)+"1", "/_list/{path...}", "/_list/l/v", "/_rewrite/{path...}", "/_rewrite/all",
 		"/_view/{path...}", "/_view/v/x", "{node}", "_local", "{section}", "log", "{key}", "level", "...}", "}").Replace(at.Replace(pattern))
 }
 
 // accessBodies are bodies that make the requests good ones, by the end of the
 // path below a door.
 var accessBodies = map[string]string{
-	"POST /_bulk_docs": `{"docs":[{"_id":"%s:new"}]}`, "POST /_bulk_get": `{"docs":[{"id":"%s:1"}]}`, "POST /_find": `{"selector":{}}`,
+	"POST /_bulk_docs": `{"docs":[{"_id":"%snew"}]}`, "POST /_bulk_get": `{"docs":[{"id":"%s1"}]}`, "POST /_find": `{"selector":{}}`,
 	"POST /_explain": `{"selector":{}}`, "POST /_index": `{"index":{"fields":["other"]}}`, "POST /_index/_bulk_delete": `{"docids":["_design/m"]}`,
 	"PUT /_security": accessRules, "PUT /_revs_limit": `1000`, "PUT /_purged_infos_limit": `1000`, "POST /_all_docs/queries": `{"queries":[]}`,
 	"POST /_design_docs/queries": `{"queries":[]}`, "POST /_local_docs/queries": `{"queries":[]}`, "POST /_view/{view}/queries": `{"queries":[]}`,
@@ -189,7 +201,7 @@ func accessBody(method, pattern, partition string) string {
 	for end, body := range accessBodies {
 		m, path, _ := strings.Cut(end, " ")
 		if m == method && strings.HasSuffix(pattern, path) {
-			return strings.ReplaceAll(body, "%s", partition)
+			return strings.ReplaceAll(body, "%s", accessPrefix(pattern, partition))
 		}
 	}
 	if method == http.MethodGet || method == http.MethodHead {
@@ -209,12 +221,15 @@ const accessForm = "--b\r\nContent-Disposition: form-data; name=\"_rev\"\r\n\r\n
 func (w *accessWorld) send(c cell, method string, header ...string) answer {
 	w.t.Helper()
 	target, body := accessPath(c.pattern, c.partition), accessBody(c.method, c.pattern, c.partition)
-	document, to := c.partition+":1", c.partition+":copy"
+	document, to := c.partition+":1", accessPrefix(c.pattern, c.partition)+"copy"
 	switch {
 	case strings.Contains(c.pattern, "/_design/"):
 		document, to = "_design/d", "_design/copy"
 	case strings.Contains(c.pattern, "/_local/"):
 		document, to = "_local/1", "_local/copy"
+	}
+	if strings.HasPrefix(c.pattern, "/{db}/_owner/") && strings.HasPrefix(document, "_design/") {
+		document = c.partition + ":" + document
 	}
 	rev := w.revs[document]
 	whole := strings.HasSuffix(c.pattern, "/{id}")
@@ -237,7 +252,7 @@ func (w *accessWorld) state() string {
 	totals, err := db.Whole().Totals(w.t.Context())
 	must(w.t, err)
 	state := fmt.Sprintf("%d %s %d", totals.Seq, db.Security(), db.RevsLimit())
-	for _, scope := range []store.Scope{db.Whole(), db.Within("alice"), db.Within("bob")} {
+	for _, scope := range []store.Scope{db.Whole(), db.Within("alice"), db.Within("bob"), db.OwnedBy("alice"), db.OwnedBy("bob")} {
 		must(w.t, scope.View(w.t.Context(), func(r *store.Reader) error {
 			for local, err := range r.Locals(store.Span{}) {
 				must(w.t, err)

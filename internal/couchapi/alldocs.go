@@ -131,7 +131,7 @@ func (r *request) lister(kind *listKind, q *listQuery) (*lister, error) {
 		return nil, err
 	}
 	if kind == designDocsKind && q.partition == nil {
-		scope = r.db.Whole() // whose design documents are seen through every partition
+		scope = r.scope.Home() // whose design documents are seen through every partition
 	}
 	l := &lister{kind: kind, q: q, scope: scope, rowStream: rowStream{form: q.form}}
 	if scope.Partition() == "" {
@@ -160,7 +160,7 @@ func (r *request) narrowed(partition *string) (store.Scope, error) {
 		}
 		return r.scope, nil
 	}
-	if !r.db.Partitioned() {
+	if !r.scope.Partitioned() {
 		return r.scope, queryError("`partition` parameter is not supported on this db")
 	}
 	p, err := document.ParsePartition(*partition)

@@ -60,7 +60,7 @@ func (r *request) answerTo(w *couchwire.Wanted, o readOptions) (items []opened, 
 	if w.ID.IsLocal() {
 		return nil, errMissing
 	}
-	if r.db.Partitioned() {
+	if r.scope.Partitioned() {
 		if err := w.ID.CheckPartitioned(); err != nil {
 			w.RevText = []byte("null")
 			return nil, err

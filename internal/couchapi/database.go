@@ -28,7 +28,7 @@ func (r *request) appendInfo(b []byte, s store.Scope) ([]byte, error) {
 	db := s.Database()
 	b = appendStart(append(b, `{"instance_start_time":`...), db)
 	b = append(b, `,"db_name":`...)
-	b = appendString(b, db.Name())
+	b = appendString(b, s.Name())
 	if p := s.Partition(); p != "" {
 		b = appendString(append(b, `,"partition":`...), string(p))
 	}
@@ -40,7 +40,7 @@ func (r *request) appendInfo(b []byte, s store.Scope) ([]byte, error) {
 	b = appendCount(b, `,"external":`, t.External)
 	b = appendCount(b, `,"active":`, t.Active)
 	b = append(b, `},"props":{`...)
-	if db.Partitioned() {
+	if s.Partitioned() {
 		b = append(b, `"partitioned":true`...)
 	}
 	b = appendCount(b, `},"doc_del_count":`, t.Deleted)

@@ -111,7 +111,7 @@ func (r *request) readVisible(id document.ID, rev document.Rev) (found *store.Re
 func (r *request) copyAttachments(from, to document.ID, atts []document.Attachment) ([]document.Attachment, error) {
 	out := make([]document.Attachment, len(atts))
 	for i, a := range atts {
-		if r.db.Partitioned() && from.Partition() != to.Partition() {
+		if r.scope.Partitioned() && from.Partition() != to.Partition() {
 			up, err := r.scope.Upload(r.ctx(), to, r.open(&a), store.Upload{Encoded: a.Encoding != ""})
 			if err != nil {
 				return nil, dberr.Wrap("couchapi.copyAttachments", err)

@@ -41,7 +41,7 @@ func (r *request) findID(s string) (document.ID, error) {
 	if err != nil {
 		return "", errMissing
 	}
-	if r.db.Partitioned() && id[0] != '_' && strings.IndexByte(s, ':') < 0 {
+	if r.scope.Partitioned() && id[0] != '_' && strings.IndexByte(s, ':') < 0 {
 		return "", id.CheckPartitioned()
 	}
 	return id, r.scope.CheckID(id)

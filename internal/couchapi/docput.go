@@ -103,7 +103,7 @@ func (r *request) putRelated(id document.ID, boundary string) error {
 // precheck refuses an id that the store would refuse, before attachments are
 // uploaded for it.
 func (r *request) precheck(id document.ID) error {
-	if r.db.Partitioned() {
+	if r.scope.Partitioned() {
 		if err := id.CheckPartitioned(); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package couchapi
 
 import (
+	"net/http"
 	"strings"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -16,8 +17,12 @@ type door uint8
 const (
 	atDatabase  door = 1 << iota // all of a database
 	atPartition                  // one partition
+	atOwner                      // one partition, as its owner sees it
 
-	everyDoor = atDatabase | atPartition
+	inside    = atPartition | atOwner // the doors of a partition
+	everyDoor = atDatabase | inside
+	// withPrefixes are the doors at which ids are the stored ones.
+	withPrefixes = atDatabase | atPartition
 )
 
 // entrance is the root of a door's paths: what stands for {db} in the patterns.
@@ -28,7 +33,7 @@ type entrance struct {
 
 // entrances are those of all doors.
 func entrances() []entrance {
-	return []entrance{{atDatabase, "/{db}"}, {atPartition, "/{db}/_partition/{partition}"}}
+	return []entrance{{atDatabase, "/{db}"}, {atPartition, "/{db}/_partition/{partition}"}, {atOwner, "/{db}/_owner/{partition}"}}
 }
 
 // openDoors gives each row of the table as often as there are doors for it, with
@@ -56,7 +61,7 @@ func openDoors(table []route) []route {
 }
 
 // doorNames are the segments behind a database's name that lead to its doors.
-func doorNames() []string { return []string{"_partition"} }
+func doorNames() []string { return []string{"_partition", "_owner"} }
 
 // splitDoor takes apart a first segment that names a door with its slashes
 // escaped: so clients ask that take "db/_partition/p" for a database's name.
@@ -78,7 +83,7 @@ func (p *path) splitDoor() {
 
 // below is how many segments of the path lead to the door.
 func (r *request) below() int {
-	if r.node.at == atPartition {
+	if r.node.at&inside != 0 {
 		return 3
 	}
 	return 1
@@ -105,6 +110,11 @@ func (r *request) place(parts ...string) string {
 func doorExists(*request) error {
 	return dberr.New(dberr.Exists, "file_exists", "The database could not be created, the file already exists.")
 }
+
+// ownerSecurity answers GET of _security to an owner. Who may come in at this door
+// is the database's to say, and names others; clients of a database of their own
+// expect an object.
+func ownerSecurity(r *request) error { return r.json(http.StatusOK, []byte("{}")) }
 
 // newID gives an id for a document that came without one.
 func newID(s store.Scope, uuid string) string {

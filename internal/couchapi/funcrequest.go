@@ -36,8 +36,8 @@ func (r *request) functionJSON(f functionRequest) ([]byte, error) {
 		b = appendString(b, string(f.id))
 	}
 	b = appendString(append(b, `,"method":`...), r.shownMethod())
-	b = appendTexts(append(b, `,"requested_path":`...), requestedPath(r.target()))
-	b = appendTexts(append(b, `,"path":`...), r.path.parts[:r.path.n])
+	b = appendTexts(append(b, `,"requested_path":`...), r.oneName(requestedPath(r.target())))
+	b = appendTexts(append(b, `,"path":`...), r.oneName(r.path.parts[:r.path.n]))
 	b = appendString(append(b, `,"raw_path":`...), valid(r.target()))
 	b = appendPairs(append(b, `,"query":`...), r.query)
 	b = r.appendHeaders(append(b, `,"headers":`...))
@@ -53,8 +53,8 @@ func (r *request) functionJSON(f functionRequest) ([]byte, error) {
 	b = appendString(append(b, `,"peer":`...), r.peer())
 	b = appendPairs(append(b, `,"form":`...), r.form(f.text))
 	b = appendPairs(append(b, `,"cookie":`...), r.cookies())
-	b = append(append(b, `,"userCtx":`...), admission.UserContext(r.caller, r.db.Name())...)
-	b = append(append(b, `,"secObj":`...), r.db.Security()...)
+	b = append(append(b, `,"userCtx":`...), admission.UserContext(r.caller, r.scope.Name())...)
+	b = append(append(b, `,"secObj":`...), admission.SecurityObject(r.scope)...)
 	return append(b, '}'), nil
 }
 
@@ -68,6 +68,15 @@ func (r *request) functionBody() ([]byte, error) {
 		return nil, nil
 	}
 	return b, nil
+}
+
+// oneName gives the segments of a path as functions see them. An owner's functions
+// find the name of what they take for a database in the first, as everywhere.
+func (r *request) oneName(parts []string) []string {
+	if r.scope.Owner() == "" || len(parts) < r.below() || parts[1] != r.path.parts[1] {
+		return parts
+	}
+	return append([]string{r.scope.Name()}, parts[r.below():]...)
 }
 
 func (r *request) shownMethod() string {

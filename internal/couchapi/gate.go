@@ -136,7 +136,7 @@ func (r *request) checkDatabase(row *route) error {
 	if err := s.CheckPartition(r.caller, p, need); err != nil {
 		return err
 	}
-	r.guest, r.scope = true, r.db.Within(p)
+	r.guest, r.scope = true, r.db.Within(p) // narrow makes it the owner's at that door
 	return nil
 }
 
@@ -174,6 +174,8 @@ func (r *request) narrow() error {
 	if !r.db.Partitioned() {
 		return dberr.New(dberr.Invalid, "bad_request", "database is not partitioned")
 	}
-	r.scope = r.db.Within(p)
+	if r.scope = r.db.Within(p); r.node.at == atOwner {
+		r.scope = r.db.OwnedBy(p)
+	}
 	return nil
 }

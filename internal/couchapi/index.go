@@ -41,7 +41,7 @@ func listIndexes(r *request) error {
 		return err
 	}
 	all := []*index.Named{nil}
-	err := r.db.Whole().View(r.ctx(), func(rd *store.Reader) error {
+	err := r.scope.Home().View(r.ctx(), func(rd *store.Reader) error {
 		set, err := index.Of(rd)
 		if err != nil {
 			return err
@@ -120,7 +120,7 @@ const indexPatience = time.Second
 // awaitIndex waits a little for an index that is being built.
 func (r *request) awaitIndex(id document.ID, name string) error {
 	var x *index.Index
-	err := r.db.Whole().View(r.ctx(), func(rd *store.Reader) error {
+	err := r.scope.Home().View(r.ctx(), func(rd *store.Reader) error {
 		set, err := index.Of(rd)
 		if n := set.Lookup(id, field.KindName, name); n != nil && n.Index.State == index.Building {
 			x = n.Index
@@ -161,7 +161,7 @@ func (r *request) writeIndex(id document.ID, def *indexDefinition) (result strin
 
 // design reads a design document, nil if there is none.
 func (r *request) design(id document.ID) (rev *store.Revision, err error) {
-	err = r.db.Whole().View(r.ctx(), func(rd *store.Reader) error {
+	err = r.scope.Home().View(r.ctx(), func(rd *store.Reader) error {
 		rev, err = rd.Winner(id)
 		return err
 	})
@@ -171,10 +171,11 @@ func (r *request) design(id document.ID) (rev *store.Revision, err error) {
 	return rev, err
 }
 
-// writeDesign stores an edit of a design document, whatever the scope.
+// writeDesign stores an edit of a design document where those lie that apply to the
+// scope.
 func (r *request) writeDesign(e *document.Edit) error {
 	r.api.stats.docWrites.Add(1)
-	results, err := r.db.Whole().Write(r.ctx(), []document.Edit{*e}, store.WriteOptions{})
+	results, err := r.scope.Home().Write(r.ctx(), []document.Edit{*e}, store.WriteOptions{})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,12 @@
 package couchapi
 
 import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
@@ -78,5 +84,145 @@ func TestOwnerDesignsAreChecked(t *testing.T) {
 		{"ann", `PUT /fit/alice:bad {"bad":true}`, 201, ``},
 		// In an ordinary database such a name means nothing.
 		{"", `PUT /plain/bob:_design%2Fx {"views":5}`, 201, ``},
+	})
+}
+
+// ownersDesign is a design document whose functions tell all that they see.
+const ownersDesign = `{"views":{"v":{"map":"function(doc){ emit(doc._id, doc); emit('link', {_id: doc.link}); }","reduce":"_count"}},
+	"filters":{"f":"function(doc, req){ return doc._id.indexOf('alice:') < 0 && JSON.stringify(req.secObj) == '{}'; }"},
+	"shows":{"s":"function(doc, req){ return JSON.stringify([doc, req]); }"},
+	"lists":{"l":"function(head, req){ send(JSON.stringify([head, req])); var r; while (r = getRow()) send(JSON.stringify(r)); }"},
+	"updates":{"u":"function(doc, req){ return [{_id: doc ? doc._id : req.uuid, _rev: doc ? doc._rev : undefined, link: 'bob:secret'}, JSON.stringify([doc, req])]; }"},
+	"rewrites":[{"from":"/all","to":"../../_all_docs","query":{"include_docs":"true"}}],
+	"validate_doc_update":"function(n, o, u, s){ if (n.show) throw {forbidden: JSON.stringify([n, o, u, s])}; }"}`
+
+// ownerRequests ask an owner's door everything that it answers: method, path, body,
+// and headers behind "|".
+var ownerRequests = []string{
+	`GET `, `PUT `, `POST  {"a":1}`, `GET /_session`, `POST /_session {"name":"ann","password":"pw"}`, `DELETE /_session`, `GET /_security`,
+	`POST /_compact {}`, `POST /_view_cleanup {}`, `POST /_ensure_full_commit {}`,
+	`PUT /_design/d ` + ownersDesign, `GET /_design/d`, `GET /_design%2Fd`, `POST /_design/d x`, `PATCH /_design/d {"x":1}`, `COPY /_design/d |Destination: _design/e`,
+	`PUT /_design/e/att?rev=«_design/e» x`, `GET /_design/e/att`, `DELETE /_design/e/att?rev=«_design/e»`, `DELETE /_design/e?rev=«_design/e»`,
+	`PUT /a {"link":"bob:secret"}`, `PUT /b {"link":"a","_attachments":{"t":{"data":"eHg="}}}`, `PUT /b {"n":1}`, `PUT /c {"show":true}`, `PUT /a?rev=«a» {"show":true}`,
+	`PUT /_x {}`, `PUT /alice:z {}`, `GET /alice:1`, `GET /bob:secret`, `GET /nobody`, `GET /1`, `GET /b?attachments=true&revs=true&revs_info=true&local_seq=true&conflicts=true`,
+	`GET /b?open_revs=all`, `GET /b?attachments=true |Accept: multipart/related`, `GET /b?open_revs=all&attachments=true |Accept: multipart/mixed`,
+	`PUT /b?rev=«b» {"_attachments":{"none":{"stub":true}}}`,
+	`PATCH /a {"n":2}`, `COPY /b |Destination: copy`, `COPY /bob:secret |Destination: copy2`, `PUT /copy/t2?rev=«copy» yy`, `GET /copy/t2`, `DELETE /copy/t2?rev=«copy»`, `DELETE /copy?rev=«copy»`, `POST /b x`,
+	`PUT /_local/l {"x":1}`, `GET /_local/l`, `COPY /_local/l |Destination: _local/m`, `POST /_local/l x`, `DELETE /_local/l?rev=0-1`, `GET /_local`, `GET /_local/l/att`,
+	`POST /_bulk_docs {"docs":[{"_id":"d"},{"_id":"_design/bad","views":1},{"_id":"e","show":true},{}]}`, `POST /_bulk_docs {"docs":[{"_id":"_local/n"},{"_id":"a"}],"atomic":false}`,
+	`POST /_bulk_docs {"docs":[{"_id":"a"},{"_id":"f"}],"atomic":true}`, `POST /_bulk_docs {"new_edits":false,"docs":[{"_id":"d","_rev":"1-a"},{"_id":"d","_rev":"1-b","show":true}]}`,
+	`POST /_bulk_get {"docs":[{"id":"a"},{"id":"bob:secret"},{"id":"1","rev":"9-z"}]}`, `POST /_bulk_get?attachments=true {"docs":[{"id":"b"}]} |Accept: multipart/mixed`,
+	`POST /_revs_diff {"a":["9-z"],"bob:secret":["1-a"]}`, `POST /_missing_revs {"a":["9-z"]}`,
+	`GET /_all_docs?include_docs=true&conflicts=true&update_seq=true`, `POST /_all_docs {"keys":["a","alice:1","bob:secret","_design/v"]}`, `POST /_all_docs/queries {"queries":[{"startkey":"a"},{"descending":true}]}`,
+	`GET /_all_docs?startkey=%22alice:%22&partition=%22bob%22`, `GET /_all_docs?partition=bob`,
+	`GET /_design_docs?include_docs=true`, `POST /_design_docs {"keys":["_design/v","_design/d"]}`, `POST /_design_docs/queries {"queries":[{}]}`,
+	`GET /_local_docs?include_docs=true`, `POST /_local_docs {}`, `POST /_local_docs/queries {"queries":[{}]}`,
+	`GET /_changes?include_docs=true&style=all_docs&conflicts=true&attachments=true`, `POST /_changes?filter=_doc_ids {"doc_ids":["a","bob:secret"]}`, `POST /_changes?filter=_selector {"selector":{"_id":{"$gt":"a"}}}`,
+	`GET /_changes?filter=_design&include_docs=true`, `GET /_changes?filter=d/f&include_docs=true`, `GET /_changes?filter=_view&view=d/v`, `GET /_changes?feed=longpoll`, `GET /_changes?feed=continuous&timeout=1`, `GET /_changes?feed=eventsource&timeout=1`,
+	`GET /_changes?descending=true&limit=3`, `GET /_changes?filter=v/f`,
+	`POST /_index {"index":{"fields":["link"]},"ddoc":"m","name":"m"}`, `GET /_index`, `POST /_explain {"selector":{"link":{"$gt":null}},"execution_stats":true}`, `POST /_explain {"selector":{"_id":"a"}}`,
+	`POST /_find {"selector":{"link":{"$gt":null}},"limit":1,"execution_stats":true}`, `POST /_find {"selector":{"_id":{"$gte":"a"}},"sort":["_id"],"fields":["_id","n"]}`, `POST /_find {"selector":{"secret":{"$exists":true}}}`,
+	`POST /_find {"selector":{},"count":true}`, `POST /_find {"selector":{"n":{"$gt":0}},"use_index":"v"}`, `POST /_find?partition=bob {"selector":{}}`,
+	`POST /_index/_bulk_delete {"docids":["_design/m","_design/v"]}`, `DELETE /_index/_design/m/json/m`, `DELETE /_index/m/json/m`, `GET /_index/x`,
+	`GET /_design/d/_info`, `GET /_design/d/_view/v?reduce=false&include_docs=true&update_seq=true`, `POST /_design/d/_view/v {"keys":["a","alice:1"],"reduce":false}`, `GET /_design/d/_view/v?reduce=true&group=true`,
+	`GET /_design/d/_view/v?reduce=false&startkey=%22a%22&startkey_docid=a&limit=2&skip=1&descending=true`,
+	`POST /_design/d/_view/v/queries {"queries":[{"reduce":false},{"reduce":true}]}`, `GET /_design/d/_view`, `GET /_design/d/_view/v/w`, `GET /_design/v/_view/v`, `GET /_design/d/_view/none`,
+	`GET /_design/d/_show/s/a?x=1`, `GET /_design/d/_show`, `GET /_design/d/_list/l/v?reduce=false&include_docs=true`, `GET /_design/d/_list`, `POST /_design/d/_update/u/a {}`, `POST /_design/d/_update/u {}`, `POST /_design/d/_update`,
+	`GET /_design/d/_rewrite/all`, `GET /_design/d/_rewrite`, `GET /_design/d/_geo/g`, `GET /_design/d/_geo_info/g`, `GET /_design/d/_nouveau/g`, `GET /_design/d/_nouveau_info/g`, `GET /_design/d/_search/g`, `GET /_design/d/_search_info/g`, `GET /_design/d/_search_disk_size/g`,
+	`GET /_purge`, `GET /_revs_limit`, `GET /_shards`, `GET /_partition/bob`, `GET /_partitions`, `DELETE /d?rev=9-z`, `DELETE `,
+}
+
+// TestOwnerSeesNobodyElse fills two partitions and asks one owner's door everything:
+// no byte of an answer has the name of a document as it is stored, or anything of
+// another owner, of the database's design documents, or of who may see what.
+func TestOwnerSeesNobodyElse(t *testing.T) {
+	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "owner_design_docs", Value: "members"})
+	a.fitnessDB()
+	a.do("PUT", "/fit/_design/v", `{"_rev":"`+a.do("GET", "/fit/_design/v", "").json()["_rev"].(string)+`","views":{"v":{"map":"function(doc){ emit('dbsecret') }"}},"filters":{"f":"dbsecret"}}`).want(201, "")
+	a.do("PUT", "/fit/bob:hidden", `{"link":"hushhush","n":1}`).want(201, "")
+	a.do("PUT", "/fit/bob:_design%2Fd", `{"views":{"v":{"map":"function(doc){ emit('hushhush') }"}}}`).want(201, "")
+	a.do("PUT", "/fit/alice:1?rev="+a.do("GET", "/fit/alice:1", "").json()["_rev"].(string), `{"link":"bob:hidden"}`).want(201, "")
+	root, hit := buildRoutes(allRoutes()), map[*route]bool{}
+	secrets := []string{"alice:1", "alice:2", "alice:a", "alice:b", "alice:_", "alice:n", "hushhush", "dbsecret", "boss", `"partition":"a`, `"partitioned":true`}
+	for _, q := range ownerRequests {
+		q, header, _ := strings.Cut(q, " |")
+		q = regexp.MustCompile(`«(.*?)»`).ReplaceAllStringFunc(q, func(id string) string {
+			rev, _ := a.do("GET", "/fit/_owner/alice/"+strings.Trim(id, "«»"), "").json()["_rev"].(string)
+			return rev
+		})
+		method, rest, _ := strings.Cut(q, " ")
+		below, body, _ := strings.Cut(rest, " ")
+		h := []string{"Authorization", basic("ann", "pw"), "Accept", "application/json"}
+		if name, value, ok := strings.Cut(header, ": "); ok {
+			h = append(h, name, value)
+		}
+		target := "/fit/_owner/alice" + below
+		path, _, _ := strings.Cut(target, "?")
+		p := splitPath(path)
+		var args [maxArgs]string
+		if n := root.find(&p, 0, &args, 0); n != nil {
+			hit[n.row(method)] = true
+		}
+		w := a.do(method, target, body, h...)
+		if w.Status >= 500 && w.Status != 501 {
+			t.Errorf("%s: %d %s", q, w.Status, w.Body)
+		}
+		text := fmt.Sprint(w.Header) + w.Body
+		for _, m := range regexp.MustCompile(`"bookmark":"([^"]*)"`).FindAllStringSubmatch(w.Body, -1) {
+			b, err := base64.RawURLEncoding.DecodeString(m[1])
+			if err == nil {
+				text += string(b)
+			}
+		}
+		for _, secret := range secrets {
+			if strings.Contains(text, secret) && !strings.Contains(q, secret) {
+				t.Errorf("%s tells %s: %s", q, secret, text)
+			}
+		}
+	}
+	for _, row := range openDoors(allRoutes()) {
+		if row.at == atOwner && !slices.ContainsFunc(slices.Collect(maps.Keys(hit)), func(h *route) bool { return h != nil && h.pattern == row.pattern && h.methods == row.methods }) {
+			t.Errorf("nothing asks %s %s", row.methods, row.pattern)
+		}
+	}
+}
+
+// TestOwnersViews has the queries bring an owner's views up to date, whatever they
+// ask for, and holds them apart from those of another owner.
+func TestOwnersViews(t *testing.T) {
+	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "owner_design_docs", Value: "members"})
+	a.fitnessDB()
+	const alice, bob = " /fit/_owner/alice", " /fit/_owner/bob"
+	const view = `/_design/d/_view/v`
+	a.ask([]asked{
+		{"ann", "PUT" + alice + `/_design/d {"views":{"v":{"map":"function(doc){ emit(doc._id.split(':')[0], doc.n) }"}}}`, 201, ""},
+		{"ann", "PUT" + alice + `/workout:1 {"n":1}`, 201, ""},
+		{"ann", "GET" + alice + view, 200, `"total_rows":3,.*{"id":"1","key":"1","value":1},.*{"id":"workout:1","key":"workout","value":1}`},
+		{"ann", "GET" + bob + view, 404, `"missing"`},
+		{"ann", "GET /fit" + view, 404, `"missing"`},
+		{"ann", "PUT" + bob + `/_design/d {"views":{"v":{"map":"function(doc){ emit(doc._id) }"}}}`, 201, ""},
+		{"ann", "GET" + bob + view, 200, `"total_rows":1,.*{"id":"secret","key":"secret"`},
+		{"ann", "GET" + alice + view + `?key="workout"&include_docs=true`, 200, `"doc":{"_id":"workout:1",`},
+		{"ann", "GET" + alice + `/_design/d/_info`, 200, `"updates_pending":{"minimum":0`},
+		{"ann", "PUT" + alice + `/workout:2 {"n":2}`, 201, `"rev":"(?P<r2>[^"]*)"`},
+		{"ann", "GET" + alice + `/_design/d/_info`, 200, `"updates_pending":{"minimum":1`},
+		{"ann", "GET" + alice + view + `?update=false`, 200, `"total_rows":3`},
+		{"ann", "GET" + alice + view + `?startkey="workout"`, 200, `"total_rows":4`},
+		{"ann", "DELETE" + alice + `/workout:2?rev=«r2»`, 200, ""},
+		{"ann", "GET" + alice + view, 200, `"total_rows":3`},
+		// A Mango index of the owner's.
+		{"ann", "POST" + alice + `/_index {"index":{"fields":["n"]},"ddoc":"m","name":"byN"}`, 200, `"result":"created","id":"_design/m"`},
+		{"ann", "POST" + alice + `/_find {"selector":{"n":{"$gt":0}},"sort":["n"]}`, 200, `{"_id":"1".*{"_id":"workout:1".*{"_id":"2"`},
+		{"ann", "POST" + alice + `/_explain {"selector":{"n":{"$gt":0}}}`, 200, `"dbname":"fit/_owner/alice",.*"ddoc":"_design/m","name":"byN"`},
+		{"ann", "POST" + bob + `/_find {"selector":{"n":{"$gt":0}},"sort":["n"]}`, 400, `no_usable_index`},
+		{"ann", "GET /fit/_index", 200, `"total_rows":1,`},
+		{"ann", "GET /fit/alice:_design%2Fm", 200, `"language":"query"`},
+		{"ann", "DELETE" + alice + `/_index/m/json/byN`, 200, ""},
+		{"ann", "GET" + alice + `/_design/m`, 404, "deleted"},
+		// What the service sees of all.
+		{"", `POST /fit/_find {"selector":{"n":1}}`, 200, `"_id":"alice:workout:1"`},
+		// It all goes with the partition.
+		{"boss", "DELETE" + alice, 202, ""},
+		{"ann", "GET" + alice + view, 404, ""},
 	})
 }

@@ -1,6 +1,7 @@
 package couchapi
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"time"
@@ -33,7 +34,7 @@ func dropPartition(r *request) error {
 			return err
 		}
 	}
-	if err := r.db.DropPartition(r.ctx(), r.scope.Partition(), tombstones); err != nil {
+	if err := r.db.DropPartition(r.ctx(), cmp.Or(r.scope.Partition(), r.scope.Owner()), tombstones); err != nil {
 		return err
 	}
 	return r.ok(http.StatusAccepted)

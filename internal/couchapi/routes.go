@@ -109,9 +109,9 @@ func databaseRoutes() []route {
 // expiryRoutes are the settings by which documents expire.
 func expiryRoutes() []route {
 	return []route{
-		{methods: "GET", pattern: "/{db}/_expiry", at: everyDoor, rights: reader, class: classAdmin, run: getExpiry},
-		{methods: "PUT", pattern: "/{db}/_expiry", at: everyDoor, rights: dbAdmin, class: classAdmin, run: putExpiry},
-		{methods: "DELETE", pattern: "/{db}/_expiry", at: everyDoor, rights: dbAdmin, class: classAdmin, run: deleteExpiry},
+		{methods: "GET", pattern: "/{db}/_expiry", at: withPrefixes, rights: reader, class: classAdmin, run: getExpiry},
+		{methods: "PUT", pattern: "/{db}/_expiry", at: withPrefixes, rights: dbAdmin, class: classAdmin, run: putExpiry},
+		{methods: "DELETE", pattern: "/{db}/_expiry", at: withPrefixes, rights: dbAdmin, class: classAdmin, run: deleteExpiry},
 	}
 }
 
@@ -132,17 +132,21 @@ func designRoutes() []route {
 // the paths around it at which clients look for what belongs to a server.
 func doorRoutes() []route {
 	rows := []route{
-		{methods: "PUT", pattern: "/{db}", at: atPartition, rights: reader, run: doorExists, class: classAdmin},
-		{methods: "DELETE", pattern: "/{db}", at: atPartition, rights: dbAdmin, run: dropPartition, class: classAdmin},
+		{methods: "PUT", pattern: "/{db}", at: inside, rights: reader, run: doorExists, class: classAdmin},
+		{methods: "DELETE", pattern: "/{db}", at: inside, rights: dbAdmin, run: dropPartition, class: classAdmin},
 		// Who may see one partition need not know who may see others.
 		{methods: "GET", pattern: "/{db}/_security", at: atPartition, rights: dbAdmin, run: getSecurity, class: classAdmin},
+		{methods: "GET", pattern: "/{db}/_security", at: atOwner, rights: reader, run: ownerSecurity, class: classAdmin},
+		// Owners may ask for what is done without asking.
+		{methods: "POST", pattern: "/{db}/_compact", at: atOwner, rights: reader, run: cleanUp, class: classAdmin},
+		{methods: "POST", pattern: "/{db}/_view_cleanup", at: atOwner, rights: reader, run: cleanUp, class: classAdmin},
 		{methods: "GET", pattern: "/{db}/_partitions", rights: dbAdmin, class: classQuery, run: listPartitions},
 	}
 	for _, name := range doorNames() {
 		rows = append(rows, route{methods: "*", pattern: "/{db}/" + name, rights: member, class: classQuery, run: partitionForgotten})
 		rows = append(rows, sessionRoutes("/{db}/"+name+"/_session", atDatabase)...)
 	}
-	return append(rows, sessionRoutes("/{db}/_session", atPartition)...)
+	return append(rows, sessionRoutes("/{db}/_session", inside)...)
 }
 
 // sessionRoutes are the session of the caller at one of its places. Whoever

@@ -4,8 +4,8 @@ package couchapi
 func listingRoutes() []route {
 	rows := []route{
 		{methods: "GET,POST", pattern: "/{db}/_changes", at: everyDoor, rights: memberOrHead, class: classFeed, run: databaseChanges, allow: "GET,POST,HEAD"},
-		{methods: "GET", pattern: "/{db}/_snapshot", at: everyDoor, rights: memberOrHead, class: classFeed, run: getSnapshot, allow: "GET,HEAD,POST"},
-		{methods: "POST", pattern: "/{db}/_snapshot", at: everyDoor, rights: writer, class: classWrite, run: postSnapshot},
+		{methods: "GET", pattern: "/{db}/_snapshot", at: withPrefixes, rights: memberOrHead, class: classFeed, run: getSnapshot, allow: "GET,HEAD,POST"},
+		{methods: "POST", pattern: "/{db}/_snapshot", at: withPrefixes, rights: writer, class: classWrite, run: postSnapshot},
 	}
 	for name, kind := range map[string]*listKind{"_all_docs": allDocsKind, "_design_docs": designDocsKind, "_local_docs": localDocsKind} {
 		rows = append(rows,

@@ -53,7 +53,7 @@ func showFunction(r *request) error {
 // the caller and the parts that the endpoint knows.
 func (r *request) renderedTag(parts ...string) {
 	h := md5.New()
-	seen := append([]string{r.method, r.target(), r.header("Accept"), string(admission.UserContext(r.caller, r.db.Name()))}, parts...)
+	seen := append([]string{r.method, r.target(), r.header("Accept"), string(admission.UserContext(r.caller, r.scope.Name()))}, parts...)
 	for _, s := range seen {
 		h.Write([]byte(s)) // never fails
 		h.Write([]byte{0})

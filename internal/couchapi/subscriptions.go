@@ -14,15 +14,15 @@ import (
 func subscriptionRoutes() []route {
 	const all, one = "/{db}/_subscriptions", "/{db}/_subscriptions/{subscription}"
 	return []route{
-		{methods: "GET", pattern: all, at: everyDoor, rights: dbAdmin, class: classAdmin, run: subscribed(listSubscriptions)},
-		{methods: "POST", pattern: all, at: everyDoor, rights: dbAdmin, class: classAdmin, run: subscribed(makeSubscription)},
-		{methods: "GET", pattern: one, at: everyDoor, rights: dbAdmin, class: classAdmin, run: subscribed(getSubscription), allow: "GET,PUT,DELETE"},
-		{methods: "PUT", pattern: one, at: everyDoor, rights: dbAdmin, class: classAdmin, run: subscribed(putSubscription)},
-		{methods: "DELETE", pattern: one, at: everyDoor, rights: dbAdmin, class: classAdmin, run: subscribed(deleteSubscription)},
-		{methods: "POST", pattern: one + "/_retry", at: everyDoor, rights: dbAdmin, class: classAdmin, run: subscribed(retryDeadLetters)},
-		{methods: "GET", pattern: one + "/_dead", at: everyDoor, rights: dbAdmin, class: classAdmin, run: subscribed(listDeadLetters), allow: "GET,DELETE"},
-		{methods: "DELETE", pattern: one + "/_dead", at: everyDoor, rights: dbAdmin, class: classAdmin, run: subscribed(dropDeadLetters)},
-		{methods: "DELETE", pattern: one + "/_dead/{entry}", at: everyDoor, rights: dbAdmin, class: classAdmin, run: subscribed(dropDeadLetter)},
+		{methods: "GET", pattern: all, at: withPrefixes, rights: dbAdmin, class: classAdmin, run: subscribed(listSubscriptions)},
+		{methods: "POST", pattern: all, at: withPrefixes, rights: dbAdmin, class: classAdmin, run: subscribed(makeSubscription)},
+		{methods: "GET", pattern: one, at: withPrefixes, rights: dbAdmin, class: classAdmin, run: subscribed(getSubscription), allow: "GET,PUT,DELETE"},
+		{methods: "PUT", pattern: one, at: withPrefixes, rights: dbAdmin, class: classAdmin, run: subscribed(putSubscription)},
+		{methods: "DELETE", pattern: one, at: withPrefixes, rights: dbAdmin, class: classAdmin, run: subscribed(deleteSubscription)},
+		{methods: "POST", pattern: one + "/_retry", at: withPrefixes, rights: dbAdmin, class: classAdmin, run: subscribed(retryDeadLetters)},
+		{methods: "GET", pattern: one + "/_dead", at: withPrefixes, rights: dbAdmin, class: classAdmin, run: subscribed(listDeadLetters), allow: "GET,DELETE"},
+		{methods: "DELETE", pattern: one + "/_dead", at: withPrefixes, rights: dbAdmin, class: classAdmin, run: subscribed(dropDeadLetters)},
+		{methods: "DELETE", pattern: one + "/_dead/{entry}", at: withPrefixes, rights: dbAdmin, class: classAdmin, run: subscribed(dropDeadLetter)},
 	}
 }
 

@@ -231,7 +231,7 @@ func (l *viewLister) tag() error {
 		return nil
 	}
 	h, hidden := fnv.New64a(), false
-	err := l.req.db.Whole().View(l.req.ctx(), func(rd *store.Reader) error {
+	err := l.req.scope.Home().View(l.req.ctx(), func(rd *store.Reader) error {
 		x, gone, err := viewAt(rd, l.x)
 		if hidden = gone || rd.Hides(); hidden || err != nil {
 			return err

@@ -23,7 +23,7 @@ var errNoView = dberr.New(dberr.NotFound, "not_found", "missing_named_view")
 // findView finds a view by its names, with the mark up to which its index has to
 // be brought for this request.
 func (r *request) findView(design, name string) (n *index.Named, m store.Mark, err error) {
-	err = r.db.Whole().View(r.ctx(), func(rd *store.Reader) error {
+	err = r.scope.Home().View(r.ctx(), func(rd *store.Reader) error {
 		s, err := index.Of(rd)
 		if err == nil {
 			n = s.Lookup(document.ID("_design/"+design), view.KindName, name)
@@ -78,7 +78,7 @@ func (r *request) readyView(n *index.Named, m store.Mark, update viewUpdate) (*i
 	case updateFirst:
 		return x, r.api.indexes.CatchUp(r.ctx(), r.db, x, m)
 	case updateLater:
-		if !n.Index.Manual {
+		if !n.Index.Manual && n.Index.Owner == "" {
 			return x, nil // the background follows by itself
 		}
 		db, last := r.db, n.Index

@@ -66,7 +66,7 @@ func (r *request) designState(design designFunctions) (s designState, err error)
 	s.collations = strconv.Itoa(keyspace.CollationVersion)
 	signatures := sha256.New()
 	var prefixes [][]byte
-	err = r.db.Whole().View(r.ctx(), func(rd *store.Reader) error {
+	err = r.scope.Home().View(r.ctx(), func(rd *store.Reader) error {
 		m, err := rd.Mark()
 		if err != nil {
 			return err

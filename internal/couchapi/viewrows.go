@@ -79,7 +79,7 @@ func (l *viewLister) step() (over bool, err error) {
 		l.req.api.stats.partitionViewTimeouts.Add(1)
 		return false, errTimeout
 	}
-	err = l.req.db.Whole().View(l.req.ctx(), func(rd *store.Reader) (err error) {
+	err = l.req.scope.Home().View(l.req.ctx(), func(rd *store.Reader) (err error) {
 		var gone bool
 		if l.x, gone, err = viewAt(rd, l.x); err != nil {
 			return err

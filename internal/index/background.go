@@ -292,7 +292,7 @@ func (x *Indexes) Check(r *store.Reader) ([]error, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = r.Database().Within(p).View(context.Background(), func(r *store.Reader) error {
+		err = r.Database().OwnedBy(p).View(context.Background(), func(r *store.Reader) error {
 			bad, err := checkSet(r, s)
 			found = append(found, bad...)
 			return err

@@ -28,8 +28,8 @@ type page struct {
 
 // readPage reads the next documents behind p.After at a snapshot of its own.
 func (t *task) readPage(ctx context.Context, p *Progress) (g page, err error) {
-	designs, h, partitioned := t.ix.designs(), t.home, t.d.Partitioned()
-	err = h.scope(t.d).View(ctx, func(r *store.Reader) error {
+	designs, scope := t.ix.designs(), t.home.scope(t.d)
+	err = scope.View(ctx, func(r *store.Reader) error {
 		g = page{begin: p.After, after: p.After}
 		if g.mark, err = r.Mark(); err != nil {
 			return err
@@ -50,9 +50,9 @@ func (t *task) readPage(ctx context.Context, p *Progress) (g page, err error) {
 			}
 			g.after = string(e.Doc.ID)
 			seen++
-			if e.Winner != nil && (designs || !e.Doc.ID.Designs(partitioned)) {
-				g.revs = append(g.revs, h.ownRevision(e.Winner))
-				g.docs = append(g.docs, changeOf(e.Doc, e.Winner, h))
+			if e.Winner != nil && (designs || !scope.Designs(e.Doc.ID)) {
+				g.revs = append(g.revs, e.Winner)
+				g.docs = append(g.docs, changeOf(e.Doc, e.Winner))
 				bytes += len(e.Winner.Body)
 			}
 			if len(g.revs) >= pageDocs || bytes >= pageBytes || seen >= 4*pageDocs {
@@ -132,6 +132,7 @@ func (t *task) buildKept(ctx context.Context, k Kept, p *Progress) error {
 		t.readAhead(ctx, next)
 	}
 	var moved error
+	scope := t.home.scope(t.d)
 	err = t.d.Maintain(ctx, size, func(m store.Maintenance) error {
 		// An error here fails writers: what concerns this task alone is kept apart.
 		if moved = move(m.Tx(), t.d.Number(), t.ix.Number, p, &next); moved != nil {
@@ -147,7 +148,7 @@ func (t *task) buildKept(ctx context.Context, k Kept, p *Progress) error {
 		}
 		from := 0
 		for i, rev := range g.revs {
-			if !changed[t.home.stored(rev.ID)] {
+			if !changed[scope.Stored(rev.ID)] {
 				if err := putAll(m.Tx(), rows[from:ends[i]]); err != nil {
 					return err
 				}

@@ -15,17 +15,16 @@ func checkKept(r *store.Reader, k Kept, ix *Index) (found []error, err error) {
 	bad := func(key []byte, what string) {
 		found = append(found, fmt.Errorf("database %s: index %d: %s %s", r.Database().Name(), ix.Number, keyspace.Print(key), what))
 	}
-	h := ix.home(r.Database())
 	want := map[string][32]byte{}
 	var rows []Row
 	for e, err := range r.Docs(store.Span{}, true) {
 		if err != nil {
 			return nil, err
 		}
-		if e.Winner == nil || e.Doc.ID.Designs(r.Database().Partitioned()) {
+		if e.Winner == nil || r.Designs(e.Doc.ID) {
 			continue
 		}
-		if rows, err = k.Rows(rows[:0], r.Database().Number(), ix, h.ownRevision(e.Winner)); err != nil {
+		if rows, err = k.Rows(rows[:0], r.Database().Number(), ix, e.Winner); err != nil {
 			return nil, err
 		}
 		for _, row := range rows {
@@ -38,7 +37,7 @@ func checkKept(r *store.Reader, k Kept, ix *Index) (found []error, err error) {
 			if err != nil {
 				return err
 			}
-			if !r.Sees(h.stored(id)) {
+			if !r.Sees(id) {
 				return nil // of a partition that is being dropped
 			}
 			sum, ok := want[string(key)]

@@ -58,8 +58,8 @@ func (t *task) follow(ctx context.Context, k Following, p *Progress) (reached st
 // catchUpPage reads what changed since the progress's mark, as much as makes a
 // batch.
 func (t *task) catchUpPage(ctx context.Context, p *Progress) (docs []Change, to store.Mark, end bool, err error) {
-	designs, h, partitioned := t.ix.designs(), t.home, t.d.Partitioned()
-	err = h.scope(t.d).View(ctx, func(r *store.Reader) error {
+	designs, scope := t.ix.designs(), t.home.scope(t.d)
+	err = scope.View(ctx, func(r *store.Reader) error {
 		docs, end = docs[:0], false
 		now, err := r.Mark()
 		if err != nil {
@@ -72,10 +72,10 @@ func (t *task) catchUpPage(ctx context.Context, p *Progress) (docs []Change, to 
 				return err
 			}
 			to.Seq = c.Seq
-			if c.ID.Designs(partitioned) && !designs {
+			if scope.Designs(c.ID) && !designs {
 				continue
 			}
-			change, err := entry(r, c, h)
+			change, err := entry(r, c)
 			if err != nil {
 				return err
 			}
@@ -87,7 +87,7 @@ func (t *task) catchUpPage(ctx context.Context, p *Progress) (docs []Change, to 
 				return nil
 			}
 		}
-		if h.owner == "" { // an owner's index begins anew instead (Indexes.Renew)
+		if t.home.owner == "" { // an owner's index begins anew instead (Indexes.Renew)
 			if docs, end, err = removals(r, docs, p, &to); err != nil || !end {
 				return err
 			}
@@ -106,7 +106,7 @@ func removals(r *store.Reader, docs []Change, p *Progress, to *store.Mark) (_ []
 			return docs, false, err
 		}
 		to.Gone = step.Place
-		change, err := nowIs(r, step.ID, home{})
+		change, err := nowIs(r, step.ID)
 		if err != nil {
 			return docs, false, err
 		}
@@ -118,37 +118,36 @@ func removals(r *store.Reader, docs []Change, p *Progress, to *store.Mark) (_ []
 }
 
 // entry reads the document of an entry of the feed.
-func entry(r *store.Reader, c *store.Change, h home) (change Change, err error) {
-	switch change = (Change{ID: h.own(c.ID), Seq: c.Seq}); {
+func entry(r *store.Reader, c *store.Change) (change Change, err error) {
+	switch change = (Change{ID: c.ID, Seq: c.Seq}); {
 	case c.Deleted:
 	case len(c.Leaves) > 1:
-		return nowIs(r, c.ID, h)
+		return nowIs(r, c.ID)
 	default:
 		change.Rev, err = r.Changed(c.ID, c.Leaves[0], false)
-		h.ownRevision(change.Rev)
 	}
 	return change, err
 }
 
 // nowIs reads what a document is now.
-func nowIs(r *store.Reader, id document.ID, h home) (Change, error) {
+func nowIs(r *store.Reader, id document.ID) (Change, error) {
 	doc, err := r.Doc(id)
 	if dberr.Is(err, dberr.NotFound) {
-		return Change{ID: h.own(id)}, nil
+		return Change{ID: id}, nil
 	}
 	if err != nil || doc.Tree.Winner().Deleted {
-		return Change{ID: h.own(id)}, err
+		return Change{ID: id}, err
 	}
 	rev, err := r.Revision(doc, doc.Tree.Winner().Rev)
 	if err != nil {
 		return Change{}, err
 	}
-	return changeOf(doc, h.ownRevision(rev), h), nil
+	return changeOf(doc, rev), nil
 }
 
 // changeOf gives a document with its winner as a change.
-func changeOf(doc *store.Doc, winner *store.Revision, h home) Change {
-	c := Change{ID: h.own(doc.ID), Seq: doc.Seq, Rev: winner}
+func changeOf(doc *store.Doc, winner *store.Revision) Change {
+	c := Change{ID: doc.ID, Seq: doc.Seq, Rev: winner}
 	for _, leaf := range doc.Tree.Leaves()[1:] {
 		if leaf.Deleted {
 			c.DeletedConflicts = append(c.DeletedConflicts, leaf.Rev)

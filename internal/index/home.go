@@ -32,31 +32,7 @@ func (h home) scope(d *store.Database) store.Scope {
 	if h.owner == "" {
 		return d.Whole()
 	}
-	return d.Within(h.owner)
-}
-
-// own gives an id as the home's documents are known by in its indexes.
-func (h home) own(id document.ID) document.ID {
-	if h.owner == "" {
-		return id
-	}
-	return id[len(h.owner)+1:]
-}
-
-// ownRevision gives a revision, which it may change, the id it has in the home.
-func (h home) ownRevision(r *store.Revision) *store.Revision {
-	if r != nil {
-		r.ID = h.own(r.ID)
-	}
-	return r
-}
-
-// stored gives the id under which the home's document is stored.
-func (h home) stored(own document.ID) document.ID {
-	if h.owner == "" {
-		return own
-	}
-	return document.ID(h.owner) + ":" + own
+	return d.OwnedBy(h.owner)
 }
 
 // redefine says that definitions of the home changed.

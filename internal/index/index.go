@@ -243,8 +243,12 @@ func OfOwner(r *store.Reader, p document.Partition) (*Set, error) {
 	return k.(*Set), nil
 }
 
-// Of gives the indexes of a reader's database at its snapshot; never nil.
+// Of gives the indexes of a reader's database at its snapshot, those of the owner
+// of what the owner takes for a database; never nil.
 func Of(r *store.Reader) (*Set, error) {
+	if p := r.Owner(); p != "" {
+		return OfOwner(r, p)
+	}
 	k, err := r.Keeper()
 	if err != nil || k == nil {
 		return &Set{}, err

@@ -100,7 +100,7 @@ func (x *Indexes) renew(ctx context.Context, d *store.Database) error {
 	aged := func(s *Set, h home) {
 		for _, n := range s.Named {
 			if def := (Definition{Partitioned: n.Index.Partitioned, Source: n.Index.Source}); def.signature(n.Kind) != n.Index.Signature {
-				old[h.stored(n.Design)] = true
+				old[h.scope(d).Stored(n.Design)] = true
 			}
 		}
 	}

@@ -112,7 +112,7 @@ func Explain(ctx context.Context, req *Request, scope store.Scope) (answer []byt
 		}
 		p := newPlanner(req, set, scope.Partition() != "")
 		p.estimate = func(b *Branch) (int, error) { return b.count(r, probe) }
-		plan, err := p.plan(scope.Database().Partitioned())
+		plan, err := p.plan(scope.Partitioned())
 		var refused *dberr.Error
 		if errors.As(err, &refused) && refused.Code == "no_usable_index" {
 			err = nil
@@ -142,7 +142,7 @@ func Explain(ctx context.Context, req *Request, scope store.Scope) (answer []byt
 func (p *planner) explain(plan *Plan, scope store.Scope) *explained {
 	req := p.req
 	e := &explained{
-		DBName: scope.Database().Name(), Index: json.RawMessage("null"), Partitioned: scope.Database().Partitioned(),
+		DBName: scope.Name(), Index: json.RawMessage("null"), Partitioned: scope.Partitioned(),
 		Selector: req.Selector.JSON(), Limit: req.Limit, Skip: req.Skip, Fields: fieldNames(req), Candidates: p.judge(plan), Hints: p.hints(),
 	}
 	e.Opts = options{

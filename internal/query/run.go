@@ -68,7 +68,7 @@ func New(req *Request, scope store.Scope, w Waiter) *Query {
 	if req.Count || req.Group != nil {
 		q.skip, q.left, q.summary = 0, -1, newSummary(req)
 	}
-	if scope.Database().Partitioned() {
+	if scope.Partitioned() {
 		q.partitions = map[document.Partition]bool{}
 	}
 	q.scan.init(req)
@@ -126,7 +126,7 @@ func (q *Query) prepare(r *store.Reader) (wait *index.Index, err error) {
 	}
 	p := newPlanner(q.req, q.set, q.scope.Partition() != "")
 	p.estimate = func(b *Branch) (int, error) { return b.count(r, probe) }
-	plan, err := p.plan(q.scope.Database().Partitioned())
+	plan, err := p.plan(q.scope.Partitioned())
 	if err != nil {
 		return nil, err
 	}

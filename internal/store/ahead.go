@@ -88,7 +88,7 @@ func (b *run) fill(w *winnerWalk) {
 		}
 		rev.Attachments = ownAttachments(rev.Attachments)
 		b.revs = append(b.revs, rev)
-		b.text = append(b.text, w.id...)
+		b.text = append(b.text, w.id[w.cut:]...)
 		b.ends = append(b.ends, len(b.text))
 		b.text = append(b.text, w.hash...)
 		b.ends = append(b.ends, len(b.text))

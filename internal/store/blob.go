@@ -73,11 +73,16 @@ const uploadPage = 1 << 20
 // pages, whatever the length. Errors: TooLarge attachment_too_large; what r
 // returns.
 func (s Scope) Upload(ctx context.Context, id document.ID, r io.Reader, u Upload) (document.Attachment, error) {
-	n, deadline, err := s.db.newBlob(ctx)
+	return s.db.upload(ctx, s.Stored(id), r, u)
+}
+
+// upload is Upload for the document of a stored id.
+func (d *Database) upload(ctx context.Context, id document.ID, r io.Reader, u Upload) (document.Attachment, error) {
+	n, deadline, err := d.newBlob(ctx)
 	if err != nil {
 		return document.Attachment{}, err
 	}
-	w := &blobWriter{ctx: ctx, db: s.db, number: n, md5: md5.New(), sha: sha256.New()}
+	w := &blobWriter{ctx: ctx, db: d, number: n, md5: md5.New(), sha: sha256.New()}
 	a := document.Attachment{Blob: n}
 	in := &limited{r: r, max: u.Max}
 	if u.Compress {
@@ -93,7 +98,7 @@ func (s Scope) Upload(ctx context.Context, id document.ID, r io.Reader, u Upload
 		err = w.flush()
 	}
 	if err != nil {
-		s.db.abandon(n, deadline)
+		d.abandon(n, deadline)
 		return document.Attachment{}, err
 	}
 	if u.Encoded {
@@ -101,14 +106,14 @@ func (s Scope) Upload(ctx context.Context, id document.ID, r io.Reader, u Upload
 	}
 	a.Encoded = int64(w.length)
 	w.md5.Sum(a.Digest[:0])
-	b := blob{length: w.length, partition: s.db.sharing(id)}
+	b := blob{length: w.length, partition: d.sharing(id)}
 	w.sha.Sum(b.sha[:0])
-	return a, dberr.Wrap("store.Upload", s.db.store.commit(ctx, func(tx kv.Txn) error {
+	return a, dberr.Wrap("store.Upload", d.store.commit(ctx, func(tx kv.Txn) error {
 		// Without this row the sweeper has taken the chunks for an orphan's.
-		if _, err := tx.GetForUpdate(s.db.pendingKey(deadline, n)); err != nil {
+		if _, err := tx.GetForUpdate(d.pendingKey(deadline, n)); err != nil {
 			return expired(err)
 		}
-		return tx.Put(s.db.blobKey(n), b.encode())
+		return tx.Put(d.blobKey(n), b.encode())
 	}))
 }
 

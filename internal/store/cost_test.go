@@ -78,7 +78,7 @@ var readings = []struct {
 	bound int
 	read  func(*Reader) error
 }{
-	{"point read", 2, func(r *Reader) error { _, err := r.Winner("p:hot"); return err }},
+	{"point read", 2, func(r *Reader) error { _, err := r.Winner(r.shown("p:hot")); return err }},
 	{"feed", 3, func(r *Reader) error { return drain(r.Changes(0, false)) }},
 	{"feed from the end", 3, func(r *Reader) error { return drain(r.Changes(0, true)) }},
 	{"documents", 3 * 6, func(r *Reader) error { return drain(r.Docs(Span{}, true)) }},
@@ -87,7 +87,7 @@ var readings = []struct {
 	{"several", 2 * 3, func(r *Reader) error {
 		b := NewSeveral()
 		defer b.Release()
-		return b.Read(r, []document.ID{"p:later", "p:hot", "p:before"})
+		return b.Read(r, []document.ID{r.shown("p:later"), r.shown("p:hot"), r.shown("p:before")})
 	}},
 	{"replicas", 3*6 + defaultRevsLimit/32 + 3, func(r *Reader) error { return drain(r.Replicas(Span{})) }},
 	{"ids", 3 * 6, func(r *Reader) error { return drain(r.Docs(Span{}, false)) }},
@@ -134,7 +134,7 @@ func TestManyUpdatesLeaveNothingBehind(t *testing.T) {
 	}
 	w.now = w.now.Add(time.Hour)
 	w.sweep()
-	for _, s := range []Scope{d.Whole(), d.Within("p")} {
+	for _, s := range []Scope{d.Whole(), d.Within("p"), d.OwnedBy("p")} {
 		for _, r := range readings {
 			if n := len(e.reads(t, s, r.read)); n > r.bound {
 				t.Errorf("%s of %q touches %d rows after %d updates; bound %d", r.name, s.partition, n, updates, r.bound)
@@ -163,14 +163,16 @@ func TestPartitionReadsTouchItsRowsAlone(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range readings {
-		touched := e.reads(t, d.Within("p"), r.read)
-		if len(touched) > r.bound {
-			t.Errorf("%s touches %d rows; bound %d", r.name, len(touched), r.bound)
-		}
-		for _, key := range touched {
-			if !ofPartition(key, "p") {
-				t.Errorf("%s reads %s", r.name, keyspace.Print(key))
+	for _, s := range []Scope{d.Within("p"), d.OwnedBy("p")} {
+		for _, r := range readings {
+			touched := e.reads(t, s, r.read)
+			if len(touched) > r.bound {
+				t.Errorf("%s touches %d rows; bound %d", r.name, len(touched), r.bound)
+			}
+			for _, key := range touched {
+				if !ofPartition(key, "p") {
+					t.Errorf("%s reads %s", r.name, keyspace.Print(key))
+				}
 			}
 		}
 	}

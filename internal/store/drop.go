@@ -305,11 +305,12 @@ func (g *group) endDrop(p document.Partition, s *partitionState, j job) (more bo
 }
 
 // dropRest removes a page of what a partition has besides documents: graves and
-// the local documents of its door.
+// the local documents of its doors.
 func (g *group) dropRest(p document.Partition) (more bool, err error) {
 	for _, r := range []kv.Range{
 		g.db.span(&keyspace.Grave, Span{}, string(p)),
-		kv.Prefix(keyspace.Local.Key(g.db.number, keyspace.T(string(p)))),
+		kv.Prefix(keyspace.Local.Key(g.db.number, g.db.Within(p).door())),
+		kv.Prefix(keyspace.Local.Key(g.db.number, g.db.OwnedBy(p).door())),
 		kv.Prefix(keyspace.DeadLetter.Key(g.db.number, keyspace.T(string(p)))),
 		kv.Prefix(keyspace.Subscription.Key(g.db.number, keyspace.T(string(p)))),
 	} {

@@ -67,7 +67,10 @@ func (r *Reader) Changes(since Seq, descending bool) iter.Seq2[*Change, error] {
 				yield(nil, err)
 				return
 			}
-			if r.shows(&c) && !yield(&c, nil) {
+			if !r.shows(&c) {
+				continue
+			}
+			if c.ID = r.shown(c.ID); !yield(&c, nil) {
 				return
 			}
 		}

@@ -140,7 +140,7 @@ func (g *group) grave(id document.ID) (*grave, error) {
 
 // grave reads a document's grave; nil for none, and outside the scope.
 func (r *Reader) grave(id document.ID) (*grave, error) {
-	if !r.sees(id) || !r.db.settings.Load().graves {
+	if id = r.Stored(id); !r.sees(id) || !r.db.settings.Load().graves {
 		return nil, nil
 	}
 	return readGrave(r.v.Get(r.db.graveKey(id)))

@@ -64,7 +64,12 @@ func (r *Reader) Snapshot() kv.Snapshot { return r.v }
 
 // Sees tells whether the reader may show a document: it lies in the scope and
 // its partition is not being dropped.
-func (r *Reader) Sees(id document.ID) bool { return r.sees(id) }
+func (r *Reader) Sees(id document.ID) bool {
+	if r.owner {
+		return r.state(r.partition) == partitionLive
+	}
+	return r.sees(id)
+}
 
 // Hides tells whether there are documents that the reader may not show though they
 // lie in its snapshot: those of partitions that are being dropped.
@@ -278,7 +283,8 @@ func (g *group) keep(s *docState) error {
 		}
 	}
 	if owned != nil {
-		return owned.Keep(g.tx, own(p, s.before), own(p, after))
+		as := g.db.OwnedBy(p)
+		return owned.Keep(g.tx, as.Shows(s.before), as.Shows(after))
 	}
 	return nil
 }

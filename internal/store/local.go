@@ -11,8 +11,8 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// Local is a local document: it belongs to one door (the database or a
-// partition), has no tree and is not replicated.
+// Local is a local document: it belongs to one door (the database, a partition, or
+// what its owner takes for a database), has no tree and is not replicated.
 type Local struct {
 	ID   document.ID // "_local/…"
 	Rev  uint64      // N of "0-N"
@@ -34,7 +34,16 @@ func decodeLocal(id document.ID, value []byte) (*Local, error) {
 }
 
 func (s Scope) localKey(id document.ID) []byte {
-	return keyspace.Local.Key(s.db.number, keyspace.T(string(s.partition)), keyspace.T(string(id)))
+	return keyspace.Local.Key(s.db.number, s.door(), keyspace.T(string(id)))
+}
+
+// door names the scope in the keys of its local documents. No partition has a
+// colon in its name.
+func (s Scope) door() keyspace.Part {
+	if s.owner {
+		return keyspace.T(string(s.partition) + ":")
+	}
+	return keyspace.T(string(s.partition))
 }
 
 // Local reads a local document of the scope; NotFound "missing".
@@ -52,7 +61,7 @@ func (r *Reader) Local(id document.ID) (*Local, error) {
 // Locals walks the scope's local documents in the order of their ids.
 func (r *Reader) Locals(sp Span) iter.Seq2[*Local, error] {
 	return func(yield func(*Local, error) bool) {
-		rg := r.db.span(&keyspace.Local, sp, "", keyspace.T(string(r.partition)))
+		rg := r.db.span(&keyspace.Local, sp, "", r.door())
 		if bytes.Compare(rg.Start, rg.End) >= 0 {
 			return
 		}

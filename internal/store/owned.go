@@ -55,7 +55,11 @@ func (o *owners) put(p document.Partition, d *owned) {
 }
 
 // owned reads the definitions of a partition's owner at the snapshot; nil for none.
+// Those of a partition that is being dropped are not seen any more.
 func (r *Reader) owned(p document.Partition) (*owned, error) {
+	if r.state(p) != partitionLive {
+		return nil, nil
+	}
 	t, err := r.db.readPartition(r.v.Get(r.db.partitionKey(p)))
 	if err != nil || t.designs == 0 {
 		return nil, err
@@ -97,19 +101,6 @@ func (d *Database) definitionsOf(ctx context.Context, p document.Partition) (o *
 		d.owners.put(p, o)
 	}
 	return o, err
-}
-
-// ownID gives an id of the partition p as its owner sees it.
-func ownID(p document.Partition, id document.ID) document.ID { return id[len(p)+1:] }
-
-// own gives a revision as its owner sees it.
-func own(p document.Partition, r *Revision) *Revision {
-	if r == nil {
-		return nil
-	}
-	seen := *r
-	seen.ID = ownID(p, r.ID)
-	return &seen
 }
 
 // ownedKeeper gives the indexes of the owner of a document's partition as the

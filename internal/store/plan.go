@@ -180,7 +180,7 @@ func (g *group) checkSpace(p *plan, e *pendingEdit) error {
 	next := head{tree: p.tree}
 	p.fills, p.grows = t, int64(next.counts().external-p.doc.counts().external)
 	if e.Path == nil && !e.Deleted && p.grows > 0 && t.external+uint64(t.grown) >= limit {
-		return dberr.New(dberr.Forbidden, "partition_overflow", "Partition limit exceeded due to update on '%s'", string(e.ID))
+		return dberr.New(dberr.Forbidden, "partition_overflow", "Partition limit exceeded due to update on '%s'", string(e.shown))
 	}
 	return nil
 }
@@ -210,7 +210,7 @@ func (d *Database) resolve(s kv.Snapshot, t *document.Tree, e *pendingEdit, pare
 			return nil, err
 		}
 		if found == nil {
-			return nil, dberr.New(dberr.Precondition, "missing_stub", "Invalid attachment stub in %s for %s", string(e.ID), atts[i].Name)
+			return nil, dberr.New(dberr.Precondition, "missing_stub", "Invalid attachment stub in %s for %s", string(e.shown), atts[i].Name)
 		}
 		atts[i] = *found
 	}

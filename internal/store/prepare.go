@@ -62,7 +62,7 @@ func (s Scope) prepareAttachment(ctx context.Context, id document.ID, a *documen
 	if len(a.Data) <= chunkSize {
 		return nil
 	}
-	up, err := s.Upload(ctx, id, bytes.NewReader(a.Data), Upload{Encoded: a.Encoding != ""})
+	up, err := s.db.upload(ctx, id, bytes.NewReader(a.Data), Upload{Encoded: a.Encoding != ""})
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ var (
 // Doc reads a document's head. NotFound "missing" when it was never written or
 // lies outside the scope.
 func (r *Reader) Doc(id document.ID) (*Doc, error) {
-	value, err := r.head(id)
+	value, err := r.head(r.Stored(id))
 	if err != nil {
 		return nil, err
 	}
@@ -46,6 +46,7 @@ func (r *Reader) Doc(id document.ID) (*Doc, error) {
 	return &Doc{ID: id, Tree: h.tree, Seq: h.seq}, nil
 }
 
+// head reads the head of the document of a stored id.
 func (r *Reader) head(id document.ID) ([]byte, error) {
 	state := r.state(id.Partition())
 	if !r.contains(id) && !id.IsDesign() || state == partitionDropping {
@@ -66,7 +67,7 @@ func (r *Reader) head(id document.ID) ([]byte, error) {
 }
 
 // Load makes d's tree whole (see document.Tree.Unloaded).
-func (r *Reader) Load(d *Doc) error { return r.db.loadTree(r.v, d.ID, &d.Tree) }
+func (r *Reader) Load(d *Doc) error { return r.db.loadTree(r.v, r.Stored(d.ID), &d.Tree) }
 
 // loadTree fetches the trunk chunks of a partly loaded tree.
 func (d *Database) loadTree(s kv.Snapshot, id document.ID, t *document.Tree) error {
@@ -101,7 +102,7 @@ func (r *Reader) Revision(d *Doc, rev document.Rev) (*Revision, error) {
 	if !ok {
 		return nil, errMissing
 	}
-	b, err := r.db.readBody(r.v, d.ID, rev)
+	b, err := r.db.readBody(r.v, r.Stored(d.ID), rev)
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, errMissing
 	}
@@ -115,7 +116,8 @@ func (r *Reader) Revision(d *Doc, rev document.Rev) (*Revision, error) {
 // no decoding of the tree. NotFound "missing" or "deleted"; beside the latter
 // the revision is given too.
 func (r *Reader) Winner(id document.ID) (*Revision, error) {
-	value, err := r.head(id)
+	stored := r.Stored(id)
+	value, err := r.head(stored)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +125,7 @@ func (r *Reader) Winner(id document.ID) (*Revision, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := r.db.readBody(r.v, id, h.winner)
+	b, err := r.db.readBody(r.v, stored, h.winner)
 	if err != nil {
 		return nil, dberr.Wrap("store.Winner", err)
 	}
@@ -138,7 +140,7 @@ func (r *Reader) Winner(id document.ID) (*Revision, error) {
 // the first of the entry's leaves, deleted the entry's too. It takes one point
 // read. NotFound "missing".
 func (r *Reader) Changed(id document.ID, rev document.Rev, deleted bool) (*Revision, error) {
-	b, err := r.db.readBody(r.v, id, rev)
+	b, err := r.db.readBody(r.v, r.Stored(id), rev)
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, errMissing
 	}
@@ -158,6 +160,12 @@ type Span struct {
 
 // docRange is the range of rows of the span's documents in the scope.
 func (r *Reader) docRange(sp Span) kv.Range {
+	if r.owner && sp.From != "" {
+		sp.From = string(r.Stored(document.ID(sp.From)))
+	}
+	if r.owner && sp.To != "" {
+		sp.To = string(r.Stored(document.ID(sp.To)))
+	}
 	return r.db.span(&keyspace.Doc, sp, string(r.partition))
 }
 
@@ -248,7 +256,7 @@ type walk struct {
 	parts  []keyspace.Part
 }
 
-// row decodes the key the iterator stands on.
+// row decodes the key the iterator stands on; its id is the stored one.
 func (w *walk) row() (id document.ID, sub uint64, err error) {
 	_, w.parts, err = keyspace.Doc.DecodeInto(w.parts[:0], w.it.Key())
 	if err != nil {
@@ -308,7 +316,7 @@ func (w *walk) entry(id document.ID, value []byte) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	w.doc = Doc{ID: id, Tree: h.tree, Seq: h.seq}
+	w.doc = Doc{ID: w.r.shown(id), Tree: h.tree, Seq: h.seq}
 	e := Entry{Doc: &w.doc}
 	if !w.bodies || h.dead {
 		return e, nil
@@ -327,7 +335,7 @@ func (w *walk) entry(id document.ID, value []byte) (Entry, error) {
 	if err != nil {
 		return Entry{}, dberr.Wrap("store.Docs", err)
 	}
-	e.Winner = &Revision{ID: id, Rev: h.winner, Body: b.body, Attachments: b.attachments}
+	e.Winner = &Revision{ID: w.doc.ID, Rev: h.winner, Body: b.body, Attachments: b.attachments}
 	return e, w.it.Err()
 }
 
@@ -372,7 +380,7 @@ func (w *walk) descend(id document.ID, key []byte) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	w.doc = Doc{ID: id, Tree: h.tree, Seq: h.seq}
+	w.doc = Doc{ID: w.r.shown(id), Tree: h.tree, Seq: h.seq}
 	e := Entry{Doc: &w.doc}
 	if w.bodies && !h.dead {
 		e.Winner, err = w.r.Revision(&w.doc, h.winner)

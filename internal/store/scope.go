@@ -11,11 +11,19 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// Scope is the part of a database that a request may see: all of it or one
-// partition. All reads and writes of documents go through a scope.
+// Scope is the part of a database that a request may see: all of it, one
+// partition, or one partition as its owner sees it. All reads and writes of
+// documents go through a scope.
+//
+// To its owner a partition is an ordinary database: ids have no "p:" before them,
+// and nobody behind the scope can tell that there is more. Ids are changed at the
+// boundary of the store, here and nowhere else: what a Scope or its Reader takes is
+// made a stored id (Stored), and what it gives is made the owner's (shown). Within
+// the store, and in what it tells admission, ids are the stored ones.
 type Scope struct {
 	db        *Database
 	partition document.Partition // "" for the whole
+	owner     bool               // ids are those of the partition's owner
 }
 
 // Whole is the scope of the entire database.
@@ -24,24 +32,96 @@ func (d *Database) Whole() Scope { return Scope{db: d} }
 // Within is the scope of the partition p of a partitioned database.
 func (d *Database) Within(p document.Partition) Scope { return Scope{db: d, partition: p} }
 
+// OwnedBy is the partition p of a partitioned database as its owner sees it.
+func (d *Database) OwnedBy(p document.Partition) Scope {
+	return Scope{db: d, partition: p, owner: true}
+}
+
 // Database is the database the scope belongs to.
 func (s Scope) Database() *Database { return s.db }
 
-// Partition is the scope's partition, "" for the whole database.
-func (s Scope) Partition() document.Partition { return s.partition }
+// Partition is the scope's partition, "" for the whole database and for what its
+// owner takes for one.
+func (s Scope) Partition() document.Partition {
+	if s.owner {
+		return ""
+	}
+	return s.partition
+}
+
+// Owner is the partition that the scope shows as its owner sees it; "" for other
+// scopes.
+func (s Scope) Owner() document.Partition {
+	if s.owner {
+		return s.partition
+	}
+	return ""
+}
+
+// Partitioned tells whether the ids of the scope name partitions.
+func (s Scope) Partitioned() bool { return s.db.partitioned && !s.owner }
+
+// Home is the scope in which the design documents lie that apply here: the whole
+// database, or what an owner takes for one.
+func (s Scope) Home() Scope {
+	if s.owner {
+		return s
+	}
+	return s.db.Whole()
+}
+
+// Name is the name of the database that clients see: that of an owner has the
+// path to the partition in it.
+func (s Scope) Name() string {
+	if s.owner {
+		return s.db.name + "/_owner/" + string(s.partition)
+	}
+	return s.db.name
+}
+
+// Designs tells whether id is that of a design document, which indexes do not
+// hold.
+func (s Scope) Designs(id document.ID) bool { return id.Designs(s.Partitioned()) }
+
+// Stored gives the id under which a document of the scope is stored.
+func (s Scope) Stored(id document.ID) document.ID {
+	if s.owner {
+		return document.ID(s.partition) + ":" + id
+	}
+	return id
+}
+
+// shown gives a stored id as the scope shows it.
+func (s Scope) shown(id document.ID) document.ID {
+	if s.owner {
+		return id[len(s.partition)+1:]
+	}
+	return id
+}
+
+// Shows gives a revision that was read elsewhere, nil or of a document of the
+// scope, as the scope shows it.
+func (s Scope) Shows(r *Revision) *Revision {
+	if r == nil || !s.owner {
+		return r
+	}
+	shown := *r
+	shown.ID = s.shown(r.ID)
+	return &shown
+}
 
 // CheckID refuses the id of a document of another partition with Forbidden, and
 // does not tell whether there is such a document. Design documents are the
 // database's, and can be read through a partition; who may write them is for
-// admission to say.
+// admission to say. To an owner there are no other partitions.
 func (s Scope) CheckID(id document.ID) error {
-	if p := id.Partition(); s.partition == "" || p == "" || p == s.partition {
+	if p := id.Partition(); s.owner || s.partition == "" || p == "" || p == s.partition {
 		return nil
 	}
 	return dberr.New(dberr.Forbidden, "forbidden", "The document '%s' is not in this partition.", string(id))
 }
 
-// contains tells whether a document of this id lies in the scope.
+// contains tells whether a document of this stored id lies in the scope.
 func (s Scope) contains(id document.ID) bool {
 	return s.partition == "" || id.Partition() == s.partition
 }
@@ -94,8 +174,8 @@ type Reader struct {
 	loaded         *lane
 }
 
-// sees tells whether the reader may show a document: it lies in the scope and
-// its partition is not being dropped.
+// sees tells whether the reader may show the document of a stored id: it lies in
+// the scope and its partition is not being dropped.
 func (r *Reader) sees(id document.ID) bool {
 	return r.contains(id) && r.state(id.Partition()) == partitionLive
 }

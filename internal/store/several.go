@@ -64,7 +64,7 @@ func (b *Several) Read(r *Reader, ids []document.ID) error {
 		}
 	}
 	slices.SortFunc(b.order, func(i, j int) int { return strings.Compare(string(ids[i]), string(ids[j])) })
-	it, err := r.v.Iterate(kv.Prefix(keyspace.Doc.Key(r.db.number)), kv.IterOptions{})
+	it, err := r.v.Iterate(r.docRange(Span{}), kv.IterOptions{})
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (b *Several) Read(r *Reader, ids []document.ID) error {
 
 // find reads one document's head and the row of its winner's body.
 func (b *Several) find(it kv.Iterator, f *several) error {
-	db, id := b.r.db, f.rev.ID
+	db, id := b.r.db, b.r.Stored(f.rev.ID)
 	b.key = keyspace.Doc.AppendKey(b.key[:0], db.number, keyspace.T(string(id)), keyspace.U(keyspace.SubHead))
 	if !it.Seek(b.key) || !bytes.Equal(it.Key(), b.key) {
 		return it.Err()
@@ -124,9 +124,9 @@ func (b *Several) Winner(i int) (*Revision, error) {
 	var body stored
 	var err error
 	if f.row != nil {
-		body, err = b.r.db.openBody(b.r.v, f.rev.ID, f.rev.Rev, f.row)
+		body, err = b.r.db.openBody(b.r.v, b.r.Stored(f.rev.ID), f.rev.Rev, f.row)
 	} else {
-		body, err = b.r.db.readBody(b.r.v, f.rev.ID, f.rev.Rev)
+		body, err = b.r.db.readBody(b.r.v, b.r.Stored(f.rev.ID), f.rev.Rev)
 	}
 	if err != nil {
 		return nil, dberr.Wrap("store.Several", err)

@@ -102,7 +102,7 @@ func (d *Database) subscriptionAt(key []byte) (at named, sub uint64, err error) 
 	if err != nil {
 		return at, 0, err
 	}
-	at = named{Scope{d, document.Partition(parts[0].String())}, parts[1].String()}
+	at = named{d.Within(document.Partition(parts[0].String())), parts[1].String()}
 	return at, parts[2].Num(), nil
 }
 
@@ -162,7 +162,7 @@ func (c *checker) deadLetters() (map[named]uint64, error) {
 		if err != nil {
 			return err
 		}
-		at := named{Scope{c.d, document.Partition(parts[0].String())}, parts[1].String()}
+		at := named{c.d.Within(document.Partition(parts[0].String())), parts[1].String()}
 		if !c.dropping[at.partition] {
 			dead[at]++
 		}

@@ -120,6 +120,10 @@ func (w *write) validate(ctx context.Context, by []*Revision) error {
 func (w *write) validateBy(ctx context.Context, v Validation, by []*Revision, p document.Partition) error {
 	var asked []*pendingEdit
 	var proposals []Proposal
+	seen := w.scope.db.Whole()
+	if p != "" {
+		seen = w.scope.db.OwnedBy(p)
+	}
 	err := w.scope.db.Whole().View(ctx, func(r *Reader) error {
 		asked, proposals = nil, nil
 		for _, e := range w.edits {
@@ -131,7 +135,7 @@ func (w *write) validateBy(ctx context.Context, v Validation, by []*Revision, p 
 				return err
 			}
 			if proposal != nil {
-				asked, proposals = append(asked, e), append(proposals, proposal.seenBy(p))
+				asked, proposals = append(asked, e), append(proposals, proposal.seenBy(seen))
 			}
 		}
 		return nil
@@ -170,13 +174,10 @@ func (w *write) refusedBy(ctx context.Context, p document.Partition, asked []*pe
 	return nil
 }
 
-// seenBy gives a proposal as the owner of p sees it; "" is the database.
-func (p *Proposal) seenBy(owner document.Partition) Proposal {
-	if owner == "" {
-		return *p
-	}
+// seenBy gives a proposal as a scope shows it.
+func (p *Proposal) seenBy(s Scope) Proposal {
 	seen := *p
-	seen.New, seen.Old = *own(owner, &p.New), own(owner, p.Old)
+	seen.New, seen.Old = *s.Shows(&p.New), s.Shows(p.Old)
 	return seen
 }
 

@@ -32,6 +32,9 @@ func (r *Reader) Winners(sp Span) iter.Seq2[*Revision, error] {
 		}
 		defer it.Close()
 		w := winnerWalk{r: r, it: it, prefix: len(keyspace.Doc.Key(r.db.number)), all: r.seesAll()}
+		if r.owner {
+			w.cut = len(r.partition) + 1
+		}
 		for range aheadAfter {
 			found, err := w.next()
 			if err != nil {
@@ -41,7 +44,7 @@ func (r *Reader) Winners(sp Span) iter.Seq2[*Revision, error] {
 			if !found {
 				return
 			}
-			rev := w.revision(string(w.id), string(w.hash))
+			rev := w.revision(string(w.id[w.cut:]), string(w.hash))
 			if !yield(&rev, nil) {
 				return
 			}
@@ -73,6 +76,7 @@ type winnerWalk struct {
 	r      *Reader
 	it     kv.Iterator
 	prefix int  // bytes before the id in a key
+	cut    int  // bytes of a stored id that the scope does not show
 	all    bool // there is nothing that the reader may not show
 	placed bool // the iterator stands on a row that has not been looked at
 

@@ -36,6 +36,12 @@ var errMoved = errors.New("store: the document or a definition changed since the
 // succeeded is on disk. With Atomic, if any edit is refused, nothing is stored:
 // the refused ones say why, the others have no error and no revision.
 func (s Scope) Write(ctx context.Context, edits []document.Edit, o WriteOptions) ([]Result, error) {
+	if s.owner {
+		var err error
+		if edits, err = s.storedEdits(edits); err != nil {
+			return nil, err
+		}
+	}
 	for i := range edits {
 		if err := s.db.checkID(edits[i].ID); err != nil {
 			return nil, err
@@ -48,7 +54,7 @@ func (s Scope) Write(ctx context.Context, edits []document.Edit, o WriteOptions)
 	}
 	w := &write{scope: s, atomic: o.Atomic, edits: make([]*pendingEdit, len(edits))}
 	for i := range edits {
-		w.edits[i] = &pendingEdit{Edit: edits[i], original: &edits[i]}
+		w.edits[i] = &pendingEdit{Edit: edits[i], original: &edits[i], shown: s.shown(edits[i].ID)}
 	}
 	for again := true; again; {
 		if err := w.admit(ctx); err != nil {
@@ -60,6 +66,18 @@ func (s Scope) Write(ctx context.Context, edits []document.Edit, o WriteOptions)
 		again = w.moved()
 	}
 	return w.results(), nil
+}
+
+// storedEdits gives an owner's edits the ids under which they are stored.
+func (s Scope) storedEdits(edits []document.Edit) ([]document.Edit, error) {
+	edits = slices.Clone(edits)
+	for i := range edits {
+		if edits[i].ID.IsLocal() { // no document that has the partition before it is one
+			return nil, s.db.checkID(edits[i].ID)
+		}
+		edits[i].ID = s.Stored(edits[i].ID)
+	}
+	return edits, nil
 }
 
 // checkID checks what the database's kind asks of an id.
@@ -97,6 +115,7 @@ type write struct {
 type pendingEdit struct {
 	document.Edit
 	original *document.Edit
+	shown    document.ID // as the scope shows it, for texts
 	prepared prepared
 	admitted bool
 	open     bool   // admitted, prepared and not yet settled by a commit
@@ -301,7 +320,7 @@ func (w *write) moved() bool {
 func (w *write) results() []Result {
 	rs := make([]Result, len(w.edits))
 	for i, e := range w.edits {
-		rs[i] = Result{ID: e.ID, Rev: e.rev, Seq: e.seq, Err: e.err}
+		rs[i] = Result{ID: e.shown, Rev: e.rev, Seq: e.seq, Err: e.err}
 		if e.Path != nil {
 			rs[i].Rev = e.Path[0]
 		}

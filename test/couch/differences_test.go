@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"strconv"
@@ -28,8 +29,10 @@ type departure struct {
 }
 
 // deviations gives the entries by scenario.
-func deviations() (map[string]departures, error) {
-	text, err := os.ReadFile("testdata/differences.json")
+func deviations() (map[string]departures, error) { return readDeviations("testdata/differences.json") }
+
+func readDeviations(file string) (map[string]departures, error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
@@ -37,19 +40,19 @@ func deviations() (map[string]departures, error) {
 	d.DisallowUnknownFields()
 	var list []deviation
 	if err := d.Decode(&list); err != nil {
-		return nil, fmt.Errorf("differences.json: %w", err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	all := map[string]departures{}
 	for _, v := range list {
 		if _, twice := all[v.Scenario]; twice {
-			return nil, fmt.Errorf("differences.json names %q twice", v.Scenario)
+			return nil, fmt.Errorf("%s names %q twice", file, v.Scenario)
 		}
 		if len(v.Steps) == 0 {
-			return nil, fmt.Errorf("differences.json names no step of %q", v.Scenario)
+			return nil, fmt.Errorf("%s names no step of %q", file, v.Scenario)
 		}
 		for _, d := range v.Steps {
 			if d.Shows == "" {
-				return nil, fmt.Errorf("differences.json does not say what %q shows", v.Scenario)
+				return nil, fmt.Errorf("%s does not say what %q shows", file, v.Scenario)
 			}
 		}
 		all[v.Scenario] = v.Steps
@@ -92,7 +95,7 @@ func paragraphs() (map[int]bool, error) {
 	return numbers, nil
 }
 
-// TestDifferencesAreDocumented holds differences.json to docs/DIFFERENCES.md and to the recordings.
+// TestDifferencesAreDocumented holds differences.json and owner.json to docs/DIFFERENCES.md and to the recordings.
 func TestDifferencesAreDocumented(t *testing.T) {
 	listed, err := deviations()
 	if err != nil {
@@ -111,6 +114,16 @@ func TestDifferencesAreDocumented(t *testing.T) {
 		for _, s := range f.scenarios {
 			steps[f.subject+": "+s.Name] = len(s.Steps)
 		}
+	}
+	besides, err := readDeviations("testdata/owner.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for scenario, departures := range besides {
+		if listed[scenario] == nil {
+			listed[scenario] = departures
+		}
+		maps.Copy(listed[scenario], departures)
 	}
 	for scenario, departures := range listed {
 		for step, d := range departures {

@@ -25,6 +25,8 @@ const answerLimit = 30 * time.Second
 // replayer sends the scenarios of recordings to one server.
 type replayer struct {
 	address string // host:port
+	// owner puts an owner's door of a fresh partition in the place of every database.
+	owner bool
 }
 
 // answer is what came back.
@@ -51,12 +53,18 @@ func (r replayer) replay(s scenario, listed departures) (err error) {
 	_, _ = rand.Read(run)
 	bound := bindings{"host": r.address}
 	for n := range 10 {
-		bound[fmt.Sprintf("db%d", n)] = fmt.Sprintf("t%s%d", hex.EncodeToString(run), n)
+		bound[fmt.Sprintf("db%d", n)] = fmt.Sprintf("t%s%d", hex.EncodeToString(run), n) + r.door()
 	}
 	bound["db"] = bound["db0"]
 	defer func() { err = errors.Join(err, r.remove(s, bound)) }()
 	for i, step := range s.Steps {
-		got, err := r.send(step.Request, bound)
+		got, done, err := r.manage(step, bound)
+		if done && err == nil {
+			continue
+		}
+		if err == nil {
+			got, err = r.send(step.Request, bound)
+		}
 		if err == nil {
 			err = compare(step.Response, got, bound)
 			if err != nil {
@@ -78,12 +86,12 @@ func (r replayer) remove(s scenario, bound bindings) error {
 		if !s.uses(name) && !(n == 0 && s.uses("db")) {
 			continue
 		}
-		got, err := r.send(request{Method: "DELETE", Path: "/" + bound[name]}, bound)
+		got, err := r.send(request{Method: "DELETE", Path: "/" + r.database(bound[name])}, bound)
 		if err != nil {
 			return err
 		}
 		if !slices.Contains([]int{200, 202, 404}, got.status) {
-			return fmt.Errorf("DELETE /%s answered %d", bound[name], got.status)
+			return fmt.Errorf("DELETE /%s answered %d", r.database(bound[name]), got.status)
 		}
 	}
 	return nil

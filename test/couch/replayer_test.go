@@ -66,7 +66,7 @@ func TestReplayNotices(t *testing.T) {
 		t.Run(wrong, func(t *testing.T) {
 			server := httptest.NewServer(imitation(t, wrong))
 			defer server.Close()
-			err := replayer{server.Listener.Addr().(*net.TCPAddr).String()}.replay(s, nil)
+			err := replayer{address: server.Listener.Addr().(*net.TCPAddr).String()}.replay(s, nil)
 			if (err == nil) != (wrong == "") || err != nil && !strings.Contains(err.Error(), shows) {
 				t.Errorf("got %v", err)
 			}

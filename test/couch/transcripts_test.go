@@ -26,7 +26,7 @@ func TestTranscripts(t *testing.T) {
 		t.Run(f.subject, func(t *testing.T) {
 			// Each file has a server of its own: some scenarios change configuration and users.
 			t.Parallel()
-			r := replayer{process.Start(t, process.Options{}).Address}
+			r := replayer{address: process.Start(t, process.Options{}).Address}
 			for _, s := range f.scenarios {
 				t.Run(s.Name, func(t *testing.T) {
 					if err := r.replay(s, listed[f.subject+": "+s.Name]); err != nil {

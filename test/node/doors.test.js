@@ -29,7 +29,9 @@ async function shared () {
 // The ways to write the address of a door, and what ids of documents begin with there.
 const doors = [
   { path: (db) => `${db}/_partition/alice`, prefix: 'alice:' },
-  { path: (db) => `${db}%2F_partition%2Falice`, prefix: 'alice:' }
+  { path: (db) => `${db}%2F_partition%2Falice`, prefix: 'alice:' },
+  { path: (db) => `${db}/_owner/alice`, prefix: '' },
+  { path: (db) => `${db}%2F_owner%2Falice`, prefix: '' }
 ]
 
 const everything = async (db) => {

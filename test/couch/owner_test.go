@@ -1,0 +1,106 @@
+package couch
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/sectional/sectional/test/process"
+)
+
+// TestOwnerDoor replays what CouchDB was asked of databases at the doors of owners: to its owner a partition answers as
+// a database of its own does. What differs stands in owner.json, beside what differs in Sectional's databases too.
+func TestOwnerDoor(t *testing.T) {
+	files, err := recordings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed, err := deviations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	besides, err := readDeviations("testdata/owner.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		switch f.subject {
+		case "access", "databases", "partitions":
+			continue // about what surrounds documents
+		}
+		t.Run(f.subject, func(t *testing.T) {
+			t.Parallel()
+			r := replayer{address: process.Start(t, process.Options{}).Address, owner: true}
+			r.configure(t, "sectional", "owner_design_docs", "members")
+			for _, s := range f.scenarios {
+				if s.partitioned() {
+					continue
+				}
+				name := f.subject + ": " + s.Name
+				t.Run(s.Name, func(t *testing.T) {
+					steps := maps.Clone(listed[name])
+					if steps == nil {
+						steps = departures{}
+					}
+					maps.Copy(steps, besides[name])
+					if err := r.replay(s, steps); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		})
+	}
+}
+
+// partitioned tells whether the scenario is about partitions.
+func (s scenario) partitioned() bool {
+	for _, step := range s.Steps {
+		if strings.Contains(step.Request.Path, "partitioned=true") || strings.Contains(step.Request.Path, "/_partition/") {
+			return true
+		}
+	}
+	return false
+}
+
+// configure changes a setting of the server.
+func (r replayer) configure(t *testing.T, section, key, value string) {
+	t.Helper()
+	text := fmt.Sprintf("%q", value)
+	got, err := r.send(request{Method: "PUT", Path: "/_node/_local/_config/" + section + "/" + key, Text: &text}, bindings{})
+	if err != nil || got.status != 200 {
+		t.Fatalf("[%s] %s: %d, %v", section, key, got.status, err)
+	}
+}
+
+// ownerDoor leads from a database to the partition that stands for one.
+const ownerDoor = "/_owner/alice"
+
+func (r replayer) door() string {
+	if r.owner {
+		return ownerDoor
+	}
+	return ""
+}
+
+// database gives the name of the database behind a door.
+func (r replayer) database(door string) string { return strings.TrimSuffix(door, r.door()) }
+
+// manage makes and drops the databases behind owners' doors, which owners can't. done says that it was such a step.
+func (r replayer) manage(s step, bound bindings) (got answer, done bool, err error) {
+	name := regexp.MustCompile(`^/(«db\d?»)/?(\?.*)?$`).FindStringSubmatch(s.Request.Path)
+	makes, drops := s.Request.Method == "PUT" && s.Response.Status == 201, s.Request.Method == "DELETE" && s.Response.Status == 200
+	if !r.owner || name == nil || !makes && !drops {
+		return got, false, nil
+	}
+	q := s.Request
+	q.Path = "/" + r.database(bound.fill(name[1]))
+	if makes {
+		q.Path += "?partitioned=true"
+	}
+	if got, err = r.send(q, bound); err == nil && got.status != s.Response.Status {
+		err = fmt.Errorf("%s %s answered %d %s", q.Method, q.Path, got.status, got.body)
+	}
+	return got, true, err
+}
