@@ -261,6 +261,9 @@ func leakSeen(w answer, numbers bool) string {
 	for _, name := range []string{"X-Couch-Request-Id", "X-Couchdb-Body-Time", "Date", seqHeader} {
 		delete(h, name)
 	}
+	if leakTimes.MatchString(w.Body) { // a time may take more digits
+		delete(h, "Content-Length")
+	}
 	all := leakTimes.ReplaceAllString(fmt.Sprint(w.Status, " ", h, "\n", w.Body), `"$1":0`)
 	if numbers {
 		return all
