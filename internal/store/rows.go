@@ -172,7 +172,7 @@ func decodeWinner(b []byte) (h head, rest []byte, err error) {
 // lendWinner is decodeWinner for those who need the winner alone; the hash is
 // part of b.
 func lendWinner(b []byte) (dead bool, gen uint32, hash []byte, err error) {
-	u := open(b, rowVersion)
+	u, _ := openUpTo(b, headWithDue)
 	dead = u.byte() == 1
 	u.uint() // the sequence
 	n := u.uint()
