@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/sectional/sectional/internal/store"
@@ -39,7 +40,7 @@ func leakDocs(partition string, many int) string {
 // newLeakWorld is a server whose database has the partition alice, and bob's
 // documents written where others says.
 func newLeakWorld(t *testing.T, others ...string) *testAPI {
-	w := newTestAPIWith(t, store.Options{Rand: rand.NewChaCha8([32]byte{})}) // equal histories have equal sequences
+	w := newTestAPIWith(t, store.Options{Rand: &lockedRand{from: rand.NewChaCha8([32]byte{})}}) // equal histories have equal sequences
 	for _, name := range []string{readsOne, writesTo} {
 		w.do("PUT", "/_users/org.couchdb.user:"+name, fmt.Sprintf(`{"name":%q,"password":%q,"roles":[],"type":"user"}`, name, name)).want(201, "")
 	}
@@ -324,4 +325,16 @@ func compareLeak(t *testing.T, p leakProbe, caller string, alone, shared answer,
 	if strings.Contains(shared.Body, `"p":"bob"`) {
 		t.Errorf("%s %s as %s shows bob's documents: %s", p.method, p.path, caller, shared.Body)
 	}
+}
+
+// lockedRand is a source of random bytes that commits may share.
+type lockedRand struct {
+	sync.Mutex
+	from *rand.ChaCha8
+}
+
+func (r *lockedRand) Read(p []byte) (int, error) {
+	r.Lock()
+	defer r.Unlock()
+	return r.from.Read(p)
 }
