@@ -450,3 +450,41 @@ func TestRowsOfBefore(t *testing.T) {
 		t.Error("a version that nobody knows was read")
 	}
 }
+
+// TestWaysToDocumentsThatExpire: their heads have a member more, and every way
+// to read a winner knows it.
+func TestWaysToDocumentsThatExpire(t *testing.T) {
+	w, _ := newModelWorld(t, Options{})
+	d := w.create("db", true)
+	w.aging(d, "")
+	w.put(d, "p:due", "", w.expiresIn(time.Hour, ""))
+	w.put(d, "p:plain", "", `{}`)
+	err := d.Whole().View(ctx, func(r *Reader) error {
+		if err := sameWinners(r, Span{}); err != nil {
+			return err
+		}
+		b := NewSeveral()
+		defer b.Release()
+		ids := []document.ID{"p:plain", "p:due"}
+		if err := b.Read(r, ids); err != nil {
+			return err
+		}
+		for i, id := range ids {
+			got, err := b.Winner(i)
+			if err != nil {
+				return err
+			}
+			want, err := r.Winner(id)
+			if err != nil {
+				return err
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s among several: %s", id, diff)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"math"
-
 	"time"
 
 	"github.com/sectional/sectional/internal/document"
@@ -157,30 +156,36 @@ func (h *head) encode() []byte {
 	return h.tree.AppendBinary(p.b)
 }
 
-// decodeWinner reads what stands before the tree and returns the rest.
-func decodeWinner(b []byte) (h head, rest []byte, err error) {
+// lentHead is what a head says before its tree. The hash is part of the row.
+type lentHead struct {
+	dead bool
+	seq  Seq
+	gen  uint32 // of the winner
+	hash []byte
+	due  uint64
+}
+
+// lendWinner reads what stands before the tree and returns the rest. It is the
+// one reader of heads: walks over many documents make no text of the hash.
+func lendWinner(b []byte) (h lentHead, rest []byte, err error) {
 	u, version := openUpTo(b, headWithDue)
 	h.dead = u.byte() == 1
 	h.seq = Seq(u.uint())
-	h.winner = u.rev()
+	gen := u.uint()
+	if gen > math.MaxUint32 {
+		u.bad = true
+	}
+	h.gen, h.hash = uint32(gen), u.bytes()
 	if version == headWithDue {
 		h.due = u.uint()
 	}
 	return h, u.b, u.ok()
 }
 
-// lendWinner is decodeWinner for those who need the winner alone; the hash is
-// part of b.
-func lendWinner(b []byte) (dead bool, gen uint32, hash []byte, err error) {
-	u, _ := openUpTo(b, headWithDue)
-	dead = u.byte() == 1
-	u.uint() // the sequence
-	n := u.uint()
-	hash = u.bytes()
-	if n > math.MaxUint32 {
-		u.bad = true
-	}
-	return dead, uint32(n), hash, u.ok()
+// decodeWinner is lendWinner for who keeps the head.
+func decodeWinner(b []byte) (h head, rest []byte, err error) {
+	l, rest, err := lendWinner(b)
+	return head{dead: l.dead, seq: l.seq, winner: document.Rev{Gen: l.gen, Hash: string(l.hash)}, due: l.due}, rest, err
 }
 
 func decodeHead(b []byte) (head, error) {

@@ -115,13 +115,14 @@ func (w *winnerWalk) next() (found bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		var hash []byte
-		if w.dead, w.gen, hash, err = lendWinner(value); err != nil {
+		h, _, err := lendWinner(value)
+		if err != nil {
 			return false, err
 		}
+		w.dead, w.gen = h.dead, h.gen
 		w.key[len(w.key)-1] = keyspace.SubBody
-		w.key = append(binary.BigEndian.AppendUint32(w.key, w.gen), hash...)
-		w.hash = w.key[len(w.key)-len(hash):]
+		w.key = append(binary.BigEndian.AppendUint32(w.key, w.gen), h.hash...)
+		w.hash = w.key[len(w.key)-len(h.hash):]
 		if w.body = (stored{}); w.dead {
 			return true, nil
 		}
