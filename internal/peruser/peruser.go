@@ -235,9 +235,9 @@ func (k *Keeper) keep(ctx context.Context, s settings, u user) error {
 	db, err := k.o.Store.Database(ctx, name)
 	if dberr.Is(err, dberr.NotFound) && !u.deleted {
 		// Its first _security names the owner: at no time is it anybody else's.
-		_, err := k.o.Store.Create(ctx, name, store.Creation{Security: auth.DefaultSecurity("admin_only").WithOwner(u.name).JSON()})
-		if !dberr.Is(err, dberr.Exists) {
-			return err
+		_, failed := k.o.Store.Create(ctx, name, store.Creation{Security: auth.DefaultSecurity("admin_only").WithOwner(u.name).JSON()})
+		if !dberr.Is(failed, dberr.Exists) { // somebody else made it meanwhile
+			return failed
 		}
 		db, err = k.o.Store.Database(ctx, name)
 	}
