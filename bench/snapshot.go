@@ -64,14 +64,10 @@ func (b *bench) snapshotOnce(ctx context.Context, source *process.Server) (ours 
 		}
 		return b.carry(ctx, source.Address, target.Address)
 	})
-	if err = errors.Join(err, target.Stop()); err != nil {
-		return result{}, 0, nil, err
-	}
-	store, err := pebbleDirectory(data)
 	if err != nil {
-		return result{}, 0, nil, err
+		return result{}, 0, nil, errors.Join(err, target.Stop())
 	}
-	rows, err = storedRows(store)
+	rows, err = rowsOf(target, data)
 	return ours, cpu, rows, err
 }
 

@@ -205,15 +205,23 @@ func (b *bench) bulkOnce(ctx context.Context) (ours result, cpu float64, rows []
 		return result{}, 0, nil, err
 	}
 	ours, cpu, err = b.metered(ctx, s, func() (result, error) { return b.fill(s, "bulk", b.bulks, withID) })
-	if err = errors.Join(err, s.Stop()); err != nil {
-		return result{}, 0, nil, err
+	if err != nil {
+		return result{}, 0, nil, errors.Join(err, s.Stop())
+	}
+	rows, err = rowsOf(s, data)
+	return ours, cpu, rows, err
+}
+
+// rowsOf stops a server and gives all rows that it has stored.
+func rowsOf(s *process.Server, data string) ([]row, error) {
+	if err := s.Stop(); err != nil {
+		return nil, err
 	}
 	store, err := pebbleDirectory(data)
 	if err != nil {
-		return result{}, 0, nil, err
+		return nil, err
 	}
-	rows, err = storedRows(store)
-	return ours, cpu, rows, err
+	return storedRows(store)
 }
 
 // readModifyWrite has every client fetch a document of its own and write it back.
