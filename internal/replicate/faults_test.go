@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/sectional/sectional/internal/replicate"
 )
@@ -208,4 +209,63 @@ func TestEachRequestMayBeTheLast(t *testing.T) {
 			})
 		})
 	}
+}
+
+// lingering refuses what has attachments at once, and reads on in the request
+// after a while, as the contract of http.RoundTripper allows and net/http does
+// with a target that answers before it has read.
+type lingering struct {
+	next http.RoundTripper
+	owns atomic.Bool // it will read on
+}
+
+func (l *lingering) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
+		return l.next.RoundTrip(r)
+	}
+	body := r.Body
+	r = r.Clone(r.Context())
+	r.Body = http.NoBody
+	l.owns.Store(true)
+	go func() {
+		time.Sleep(time.Second) // in the test's own time
+		l.owns.Store(false)
+		_, _ = io.Copy(io.Discard, body)
+		_ = body.Close()
+	}()
+	return says(403)(nil, r)
+}
+
+// TestRefusedAttachmentsAreLeftAlone: nobody goes on in the source's answer while
+// the target's client may still read attachments from it.
+func TestRefusedAttachmentsAreLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.OK("PUT", "/a/file/x.bin", strings.Repeat("bytes", 100_000), "Content-Type", "application/octet-stream")
+		var r record
+		task := w.task(&r)
+		target := &lingering{next: task.Target.Transport}
+		var both atomic.Int64
+		source := task.Source.Transport
+		task.Source.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+			response, err := source.RoundTrip(r)
+			if err == nil {
+				response.Body = &counted{response.Body, func(int) {
+					if target.owns.Load() {
+						both.Add(1)
+					}
+				}}
+			}
+			return response, err
+		})
+		task.Target.Transport = target
+		w.run(task)
+		if len(r.failures) != 1 || r.failures[0].Status != 403 {
+			t.Errorf("failures: %s", r.told())
+		}
+		if both.Load() > 0 {
+			t.Error("two read in the source's answer")
+		}
+		time.Sleep(time.Minute) // in the test's own time: nobody reads any more
+	})
 }

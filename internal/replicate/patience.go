@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -125,12 +126,19 @@ func (b *watched) Read(p []byte) (int, error) {
 // sent is the body of a request: while it is produced the peer is not waited
 // for.
 type sent struct {
-	from io.Reader
-	w    *watch
+	from  io.Reader
+	w     *watch
+	close sync.Once
+	done  chan struct{} // closed when the transport does not read any more
 }
 
 func (b *sent) Read(p []byte) (int, error) {
 	b.w.rest()
 	defer b.w.wait()
 	return b.from.Read(p)
+}
+
+func (b *sent) Close() error {
+	b.close.Do(func() { close(b.done) })
+	return nil
 }

@@ -72,7 +72,7 @@ type call struct {
 	// is sent, or stream.
 	body func() []byte
 	// stream is sent as contentType; such a call can't be repeated. Its length
-	// is -1 when it is not known.
+	// is -1 when it is not known. It is not read any more when the call is over.
 	stream      io.Reader
 	length      int64
 	contentType string
@@ -173,6 +173,14 @@ func (p *peer) once(ctx context.Context, c *call, a *answer, read func(*answer) 
 	if err != nil {
 		return err
 	}
+	if body, ok := r.Body.(*sent); ok {
+		// A transport may still read a body when it has given the answer. Who
+		// made the stream goes on with what it was made of.
+		defer func() {
+			cancel(nil)
+			<-body.done
+		}()
+	}
 	response, err := p.client.Do(r)
 	w.rest()
 	if err != nil {
@@ -201,7 +209,7 @@ func (p *peer) request(ctx context.Context, c *call, w *watch) (*http.Request, e
 	length := int64(0)
 	switch {
 	case c.stream != nil:
-		body, length = &sent{c.stream, w}, c.length
+		body, length = &sent{from: c.stream, w: w, done: make(chan struct{})}, c.length
 	case c.body != nil:
 		raw := c.body()
 		body, length = bytes.NewReader(raw), int64(len(raw))
