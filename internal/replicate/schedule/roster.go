@@ -14,7 +14,7 @@ import (
 // As in CouchDB, jobs that end by themselves are not interrupted for others,
 // unless there are more than may run; continuous ones give way to those that
 // wait, the longest running first, a few in each turn. Those that wait are
-// started in the order of their shares (shares.go), then of when they last ran.
+// started in the order of their shares, then of when they last ran.
 type roster struct {
 	jobs    map[string]*job
 	leaving int // jobs that were removed and have not ended yet
@@ -46,7 +46,7 @@ func (r *roster) turn(now time.Time) (stop []*job) {
 			running = append(running, j)
 		}
 	}
-	r.shares.turn(r, running, now)
+	r.shares.turn(r.limits, running, now)
 	slices.SortFunc(running, func(a, b *job) int {
 		return cmp.Or(a.lastStarted().Compare(b.lastStarted()), cmp.Compare(a.id, b.id))
 	})
@@ -112,10 +112,11 @@ func (r *roster) next(now time.Time) (next time.Time) {
 // add takes a job in.
 func (r *roster) add(j *job) {
 	r.jobs[j.id] = j
-	r.shares.added(j)
+	r.shares.added(r.limits, j)
 }
 
-// remove lets a job go. One that still runs keeps its place until left is called.
+// remove lets a job go. One that still runs keeps its place: whoever settles its
+// end takes it from leaving.
 func (r *roster) remove(j *job) {
 	delete(r.jobs, j.id)
 	r.shares.removed(j)
@@ -135,18 +136,17 @@ type shares struct {
 	priorities map[*job]float64
 	usage      map[string]float64 // seconds, decaying, by group
 	jobs       map[string]int     // by group
-	limits     *settings
 }
 
 func newShares() shares {
-	return shares{priorities: map[*job]float64{}, usage: map[string]float64{}, jobs: map[string]int{}, limits: &settings{usageCoeff: 0.5, priorityCoeff: 0.98}}
+	return shares{priorities: map[*job]float64{}, usage: map[string]float64{}, jobs: map[string]int{}}
 }
 
 func (s *shares) priority(j *job) float64 { return math.Trunc(s.priorities[j]) }
 
-func (s *shares) added(j *job) {
+func (s *shares) added(limits *settings, j *job) {
 	s.jobs[group(j)]++
-	s.adjust(j)
+	s.adjust(limits, j)
 }
 
 func (s *shares) removed(j *job) {
@@ -157,31 +157,30 @@ func (s *shares) removed(j *job) {
 }
 
 // turn charges the jobs that ran in the interval that ends now.
-func (s *shares) turn(r *roster, running []*job, now time.Time) {
-	s.limits = r.limits
+func (s *shares) turn(limits *settings, running []*job, now time.Time) {
 	for g := range s.usage {
-		if s.usage[g] *= s.limits.usageCoeff; s.usage[g] < 1e-6 {
+		if s.usage[g] *= limits.usageCoeff; s.usage[g] < 1e-6 {
 			delete(s.usage, g)
 		}
 	}
 	for _, j := range running {
-		s.usage[group(j)] += min(now.Sub(j.lastStarted()), s.limits.interval).Seconds()
+		s.usage[group(j)] += min(now.Sub(j.lastStarted()), limits.interval).Seconds()
 	}
 	for j := range s.priorities {
-		if s.priorities[j] *= s.limits.priorityCoeff; s.priorities[j] < 1 {
+		if s.priorities[j] *= limits.priorityCoeff; s.priorities[j] < 1 {
 			delete(s.priorities, j)
 		}
 	}
 	for _, j := range running {
-		s.adjust(j)
+		s.adjust(limits, j)
 	}
 }
 
 // adjust moves a job back by what its group has used.
-func (s *shares) adjust(j *job) {
+func (s *shares) adjust(limits *settings, j *job) {
 	const scale = 1e6 // of seconds, so that a priority of 1 is next to nothing
 	g := group(j)
-	n := s.limits.sharesOf(g)
+	n := limits.sharesOf(g)
 	if p := s.usage[g] * scale * float64(s.jobs[g]) / (n * n); p >= 1 {
 		s.priorities[j] += p
 	}
