@@ -36,8 +36,7 @@ type feed struct {
 // largestPiece is how many rows are given at once.
 const largestPiece = 500
 
-// params are the parameters that choose documents; the body is what goes with
-// them.
+// feedParams are the parameters that choose documents.
 func (t *Task) feedParams() url.Values {
 	v := maps.Clone(t.FilterParams)
 	if v == nil {

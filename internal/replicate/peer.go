@@ -304,7 +304,7 @@ func textOf(v any) string {
 	return string(b)
 }
 
-// get asks for JSON and decodes the whole of it.
+// json makes a call and decodes the whole answer.
 func (p *peer) json(ctx context.Context, c *call, to any) error {
 	return p.ask(ctx, c, func(a *answer) error {
 		raw, err := io.ReadAll(io.LimitReader(a.body, largestValue))

@@ -44,7 +44,7 @@ func (t *Task) Run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	err := r.work(ctx)
-	if err != nil && !dberr.Is(err, dberr.Conflict) && r.session.SessionID != "" {
+	if err != nil && !dberr.Is(err, dberr.Conflict) {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 		defer cancel()
 		if e := r.checkpoint(last); e != nil {
