@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/jsonscan"
 )
@@ -31,10 +33,10 @@ func (r *run) carryAlone(ctx context.Context, list []*wanted) error {
 	if len(units) == 0 {
 		return nil
 	}
-	g := newGroup(ctx)
+	g, ctx := errgroup.WithContext(ctx)
 	todo := make(chan unit)
 	for range min(len(units), atOnce) {
-		g.start(func(ctx context.Context) error {
+		g.Go(func() error {
 			for u := range todo {
 				if err := r.alone(ctx, u); err != nil {
 					return err
@@ -43,7 +45,7 @@ func (r *run) carryAlone(ctx context.Context, list []*wanted) error {
 			return nil
 		})
 	}
-	g.start(func(ctx context.Context) error {
+	g.Go(func() error {
 		defer close(todo)
 		for _, u := range units {
 			select {
@@ -54,7 +56,7 @@ func (r *run) carryAlone(ctx context.Context, list []*wanted) error {
 		}
 		return nil
 	})
-	return g.wait()
+	return g.Wait()
 }
 
 // The ends of an attempt to carry a revision over that call for another.

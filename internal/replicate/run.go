@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/sectional/sectional/internal/dberr"
 )
 
@@ -229,9 +231,9 @@ func (r *run) readLogs(ctx context.Context) (err error) {
 // work reads the feed and carries its batches over, with a checkpoint now and
 // then, until the feed has ended and everything is carried over.
 func (r *run) work(ctx context.Context) error {
-	g := newGroup(ctx)
+	g, ctx := errgroup.WithContext(ctx)
 	pieces, batches, ended := make(chan []row), make(chan *batch), make(chan struct{})
-	g.start(func(ctx context.Context) error {
+	g.Go(func() error {
 		defer close(pieces)
 		f := &feed{task: r.task, peer: r.source, since: r.start, ended: r.feedEnded, give: func(rows []row) error {
 			select {
@@ -243,11 +245,11 @@ func (r *run) work(ctx context.Context) error {
 		}}
 		return f.run(ctx)
 	})
-	g.start(func(ctx context.Context) error { return gather(ctx, pieces, batches, r.task.batch(), r.order) })
+	g.Go(func() error { return gather(ctx, pieces, batches, r.task.batch(), r.order) })
 	var working sync.WaitGroup
 	for range r.task.workers() {
 		working.Add(1)
-		g.start(func(ctx context.Context) error {
+		g.Go(func() error {
 			defer working.Done()
 			for b := range batches {
 				if err := r.carry(ctx, b); err != nil {
@@ -259,13 +261,13 @@ func (r *run) work(ctx context.Context) error {
 			return nil
 		})
 	}
-	g.start(func(context.Context) error {
+	g.Go(func() error {
 		working.Wait()
 		close(ended)
 		return nil
 	})
-	g.start(func(ctx context.Context) error { return r.checkpoints(ctx, ended) })
-	err := g.wait()
+	g.Go(func() error { return r.checkpoints(ctx, ended) })
+	err := g.Wait()
 	r.whole = err == nil
 	return err
 }
@@ -291,33 +293,4 @@ func (r *run) result() *Result {
 		}
 	}
 	return result
-}
-
-// group runs goroutines of which the first error ends the others.
-type group struct {
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	done   sync.WaitGroup
-}
-
-func newGroup(ctx context.Context) *group {
-	g := &group{}
-	g.ctx, g.cancel = context.WithCancelCause(ctx)
-	return g
-}
-
-func (g *group) start(f func(context.Context) error) {
-	g.done.Go(func() {
-		if err := f(g.ctx); err != nil {
-			g.cancel(err)
-		}
-	})
-}
-
-// wait waits for all of them and gives the first error.
-func (g *group) wait() error {
-	g.done.Wait()
-	err := context.Cause(g.ctx)
-	g.cancel(nil)
-	return err
 }
