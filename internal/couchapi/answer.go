@@ -39,8 +39,9 @@ func (r *request) etagOf(rev document.Rev) {
 	r.set("Etag", string(append(rev.AppendText(b), '"')))
 }
 
-// location sets the Location header to the address of a path below the server.
-func (r *request) location(parts ...string) { r.set("Location", r.url(parts...)) }
+// location sets the Location header to the address of what lies below the
+// request's door.
+func (r *request) location(parts ...string) { r.set("Location", r.place(parts...)) }
 
 // unmodified answers 304 if the request's If-None-Match names the ETag that
 // etag gave last.

@@ -106,7 +106,7 @@ func createDatabase(r *request) error {
 	if _, err := r.api.store.Create(r.ctx(), name, c.Creation); err != nil {
 		return err
 	}
-	r.location(name)
+	r.location()
 	return r.ok(http.StatusCreated)
 }
 

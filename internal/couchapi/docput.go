@@ -202,9 +202,9 @@ func (r *request) answerWritten(id document.ID, rev document.Rev, w written) err
 		r.etagOf(rev)
 	}
 	if w.location && w.name != "" {
-		r.set("Location", r.place(string(id), w.name))
+		r.location(string(id), w.name)
 	} else if w.location {
-		r.set("Location", r.place(string(id)))
+		r.location(string(id))
 	}
 	return r.build(w.status, func(b []byte) []byte { return r.appendWritten(b, id, rev, r.wrote) })
 }

@@ -83,7 +83,7 @@ func (p *path) splitDoor() {
 
 // below is how many segments of the path lead to the door.
 func (r *request) below() int {
-	if r.node.at&inside != 0 {
+	if r.atDoor() {
 		return 3
 	}
 	return 1

@@ -157,7 +157,7 @@ func (r *request) partitionOfPath() document.Partition {
 }
 
 // atDoor tells whether the path leads through a partition's door.
-func (r *request) atDoor() bool { return r.node.at&^atDatabase != 0 }
+func (r *request) atDoor() bool { return r.node.at&inside != 0 }
 
 // security gives the _security of the request's database, parsed.
 func (r *request) security() (*auth.Security, error) { return r.api.rules.Security(r.db) }

@@ -74,12 +74,3 @@ func (r *request) host() string {
 	}
 	return scheme + "://" + r.http.Host
 }
-
-// url gives the absolute address of a path below the server.
-func (r *request) url(parts ...string) string {
-	b := append(make([]byte, 0, 96), r.host()...)
-	for _, p := range parts {
-		b = appendQuotedPath(append(b, '/'), p)
-	}
-	return string(b)
-}

@@ -63,7 +63,7 @@ func makeSubscription(r *request, s *subscribe.Service) error {
 	if err != nil {
 		return err
 	}
-	r.locateSubscription(id)
+	r.location("_subscriptions", id)
 	return r.build(http.StatusCreated, func(b []byte) []byte {
 		return append(appendString(append(b, `{"ok":true,"id":`...), id), '}')
 	})
@@ -82,12 +82,9 @@ func putSubscription(r *request, s *subscribe.Service) error {
 	if !created {
 		return r.ok(http.StatusOK)
 	}
-	r.locateSubscription(id)
+	r.location("_subscriptions", id)
 	return r.ok(http.StatusCreated)
 }
-
-// locateSubscription tells where a new subscription is.
-func (r *request) locateSubscription(id string) { r.set("Location", r.place("_subscriptions", id)) }
 
 func deleteSubscription(r *request, s *subscribe.Service) error {
 	if err := s.Delete(r.ctx(), r.scope, r.arg("subscription")); err != nil {
