@@ -103,34 +103,8 @@ func (w *replicationWrite) own() error {
 	if !w.caller.Anonymous() {
 		name = js.AppendQuoted(nil, w.caller.Name)
 	}
-	w.edit.Body = withMember(w.edit.Body, "owner", name)
+	w.edit.Body = js.With(w.edit.Body, "owner", name)
 	return nil
-}
-
-// withMember gives an object in which a member has a value: in its place if it
-// is there, else at the end.
-func withMember(object []byte, name string, value []byte) []byte {
-	out, found := []byte{'{'}, false
-	add := func(quoted, v []byte) {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, quoted...), ':'), v...)
-	}
-	for m := js.MembersOf(object); ; {
-		quoted, v, ok := m.Next()
-		if !ok {
-			break
-		}
-		if js.NameIs(quoted, name) {
-			v, found = value, true
-		}
-		add(quoted, v)
-	}
-	if !found {
-		add(js.AppendQuoted(nil, name), value)
-	}
-	return append(out, '}')
 }
 
 // isOwner tells whether a document is the caller's. What nobody owns is

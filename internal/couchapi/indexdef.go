@@ -186,7 +186,7 @@ func (d *indexDefinition) view() []byte {
 
 // newDesign is a design document with this index alone.
 func (d *indexDefinition) newDesign() []byte {
-	b := append([]byte(`{"language":"query","views":`), withMember([]byte("{}"), d.name, d.view())...)
+	b := append([]byte(`{"language":"query","views":`), jsonscan.With([]byte("{}"), d.name, d.view())...)
 	if d.partitioned != "" {
 		b = append(append(append(b, `,"options":{"partitioned":`...), d.partitioned...), '}')
 	}
@@ -220,27 +220,5 @@ func (d *indexDefinition) into(id string, body []byte) (_ []byte, exists bool, e
 	if old, ok := jsonscan.Member(views, d.name); ok && bytes.Equal(old, d.view()) {
 		return nil, true, nil
 	}
-	return withMember(body, "views", withMember(views, d.name, d.view())), false, nil
-}
-
-// withMember gives a compact object with a member set, in its place if it was
-// there; without it if value is nil.
-func withMember(object []byte, name string, value []byte) []byte {
-	b := []byte{'{'}
-	for it := jsonscan.MembersOf(object); ; {
-		n, v, ok := it.Next()
-		if !ok {
-			break
-		}
-		if jsonscan.NameIs(n, name) {
-			if v, value = value, nil; v == nil {
-				continue
-			}
-		}
-		b = append(appendMember(b, string(jsonscan.Text(nil, n))), v...)
-	}
-	if value != nil {
-		b = append(appendMember(b, name), value...)
-	}
-	return append(b, '}')
+	return jsonscan.With(body, "views", jsonscan.With(views, d.name, d.view())), false, nil
 }

@@ -60,10 +60,10 @@ func (r *request) removeIndex(id document.ID, name string) error {
 	if _, ok := jsonscan.Member(views, name); jsonscan.KindOf(views) != jsonscan.Object || !ok {
 		return errNoIndex
 	}
-	if views = withMember(views, name, nil); string(views) == "{}" {
+	if views = jsonscan.With(views, name, nil); string(views) == "{}" {
 		return r.writeDesign(deletion(old))
 	}
-	return r.writeDesign(&document.Edit{ID: id, Parent: old.Rev, Body: withMember(old.Body, "views", views), Attachments: stubs(old.Attachments)})
+	return r.writeDesign(&document.Edit{ID: id, Parent: old.Rev, Body: jsonscan.With(old.Body, "views", views), Attachments: stubs(old.Attachments)})
 }
 
 func deletion(rev *store.Revision) *document.Edit {

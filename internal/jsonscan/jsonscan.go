@@ -266,6 +266,38 @@ func Member(object []byte, name string) (value []byte, ok bool) {
 	}
 }
 
+// With gives an object in which a member has a value: in its place if it is there,
+// else at the end. Without a value, nil, the member is left out.
+func With(object []byte, name string, value []byte) []byte {
+	out := append(make([]byte, 0, len(object)+len(name)+len(value)+4), '{')
+	for m := MembersOf(object); ; {
+		quoted, v, ok := m.Next()
+		if !ok {
+			break
+		}
+		if NameIs(quoted, name) {
+			v, value = value, nil
+		}
+		if v != nil {
+			out = AppendMember(out, quoted, v)
+		}
+	}
+	if value != nil {
+		out = AppendMember(out, AppendQuoted(nil, name), value)
+	}
+	return append(out, '}')
+}
+
+// AppendMember appends a member to an object that has been begun; quoted is its
+// name with the quotes.
+func AppendMember(dst, quoted, value []byte) []byte {
+	if dst[len(dst)-1] != '{' {
+		dst = append(dst, ',')
+	}
+	dst = append(append(dst, quoted...), ':')
+	return append(dst, value...)
+}
+
 // NameIs reports whether the quoted string stands for name.
 func NameIs(quoted []byte, name string) bool {
 	if len(quoted) == len(name)+2 && string(quoted[1:len(quoted)-1]) == name {

@@ -98,6 +98,26 @@ func TestMemberAndElement(t *testing.T) {
 	}
 }
 
+func TestWith(t *testing.T) {
+	for _, c := range []struct{ object, name, value, want string }{
+		{`{}`, "a", `1`, `{"a":1}`},
+		{`{"b":[1]}`, "a\"", `{}`, `{"b":[1],"a\"":{}}`},
+		{`{"b":1,"\u0061":2,"c":3}`, "a", `4`, `{"b":1,"\u0061":4,"c":3}`},
+		{`{"b":1,"a":2,"c":3}`, "b", "", `{"a":2,"c":3}`},
+		{`{"a":1}`, "a", "", `{}`},
+		{`{"a":1}`, "b", "", `{"a":1}`},
+		{`{"a":1,"a":2}`, "a", `3`, `{"a":3}`},
+	} {
+		var value []byte
+		if c.value != "" {
+			value = []byte(c.value)
+		}
+		if got := string(With([]byte(c.object), c.name, value)); got != c.want {
+			t.Errorf("%s with %s = %s: %s, want %s", c.object, c.name, c.value, got, c.want)
+		}
+	}
+}
+
 func TestTokens(t *testing.T) {
 	in := []byte(` {"a":[1, -2.5e3,{}],"\"b":null} `)
 	var got []string
