@@ -354,16 +354,8 @@ func (row *DocRow) fromBody(body []byte) bool {
 
 // statsWithoutStart takes the time of the start out of a document's figures.
 func statsWithoutStart(stats []byte, row *DocRow) json.RawMessage {
-	out := []byte{'{'}
-	for m := js.MembersOf(stats); ; {
-		name, v, ok := m.Next()
-		if !ok {
-			return append(out, '}')
-		}
-		if js.NameIs(name, "start_time") {
-			row.StartTime = orNull(string(js.Text(nil, v)))
-		} else {
-			out = add(out, name, v)
-		}
+	if start, ok := js.Member(stats, "start_time"); ok {
+		row.StartTime = orNull(string(js.Text(nil, start)))
 	}
+	return js.With(stats, "start_time", nil)
 }

@@ -42,24 +42,7 @@ func finalStats(s replicate.Stats) []byte {
 	if err != nil {
 		return []byte("{}") // a sequence that is no JSON
 	}
-	out := []byte{'{'}
-	for m := js.MembersOf(raw); ; {
-		name, v, ok := m.Next()
-		if !ok {
-			return append(out, '}')
-		}
-		if !js.NameIs(name, "source_seq") && !js.NameIs(name, "through_seq") {
-			out = add(out, name, v)
-		}
-	}
-}
-
-// add adds a member to an object that is being built.
-func add(dst, quoted, value []byte) []byte {
-	if len(dst) > 1 {
-		dst = append(dst, ',')
-	}
-	return append(append(append(dst, quoted...), ':'), value...)
+	return js.With(js.With(raw, "source_seq", nil), "through_seq", nil)
 }
 
 // writeState writes what became of a replication into its document, if that is
@@ -97,35 +80,14 @@ var errMoved = dberr.New(dberr.Conflict, "", "the document has moved on")
 // withState gives a document's body with the state in it. Members that were there
 // keep their places.
 func withState(body []byte, f final, now time.Time) []byte {
-	set := map[string][]byte{
-		"_replication_state":        js.AppendQuoted(nil, f.state),
-		"_replication_state_time":   js.AppendQuoted(nil, stamp(now)),
-		"_replication_state_reason": nil,
-		"_replication_stats":        nil,
-	}
+	var reason, stats []byte
 	if f.state == failed {
-		set["_replication_state_reason"] = js.AppendQuoted(nil, f.reason)
+		reason = js.AppendQuoted(nil, f.reason)
 	} else {
-		set["_replication_stats"] = f.stats
+		stats = f.stats
 	}
-	out := []byte{'{'}
-	for m := js.MembersOf(body); ; {
-		quoted, v, ok := m.Next()
-		if !ok {
-			break
-		}
-		if value, known := set[string(js.Text(nil, quoted))]; known {
-			delete(set, string(js.Text(nil, quoted)))
-			v = value
-		}
-		if v != nil {
-			out = add(out, quoted, v)
-		}
-	}
-	for _, name := range []string{"_replication_state", "_replication_state_time", "_replication_state_reason", "_replication_stats"} {
-		if v := set[name]; v != nil {
-			out = add(out, js.AppendQuoted(nil, name), v)
-		}
-	}
-	return append(out, '}')
+	body = js.With(body, "_replication_state", js.AppendQuoted(nil, f.state))
+	body = js.With(body, "_replication_state_time", js.AppendQuoted(nil, stamp(now)))
+	body = js.With(body, "_replication_state_reason", reason)
+	return js.With(body, "_replication_stats", stats)
 }

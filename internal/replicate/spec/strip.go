@@ -41,7 +41,7 @@ func Strip(body []byte) []byte {
 		case "source", "target", "proxy", "source_proxy", "target_proxy":
 			v = stripEndpoint(v)
 		}
-		out = appendMember(out, quoted, v)
+		out = js.AppendMember(out, quoted, v)
 	}
 }
 
@@ -64,16 +64,8 @@ func stripEndpoint(v []byte) []byte {
 		case "url":
 			member = stripEndpoint(member)
 		}
-		out = appendMember(out, quoted, member)
+		out = js.AppendMember(out, quoted, member)
 	}
-}
-
-func appendMember(dst, quoted, value []byte) []byte {
-	if dst[len(dst)-1] != '{' {
-		dst = append(dst, ',')
-	}
-	dst = append(append(dst, quoted...), ':')
-	return append(dst, value...)
 }
 
 // ShownEndpoint gives what Endpoint.Shown would for a document's member that may
