@@ -14,9 +14,6 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// UsersDB is the database whose documents are users.
-const UsersDB = "_users"
-
 // Options join the rules to the rest of the server.
 type Options struct {
 	Auth *auth.Authenticator
@@ -80,7 +77,7 @@ func (r *Rules) Admit(ctx context.Context, d *store.Database, e *document.Edit, 
 		return r.admitDesign(ctx, d, e)
 	case e.ID.Designs(d.Partitioned()):
 		return r.admitOwnerDesign(ctx, d, e)
-	case d.Name() == UsersDB:
+	case d.Name() == auth.UsersDB:
 		return r.admitUser(ctx, d, e, old)
 	case spec.IsReplicator(d.Name()):
 		return r.admitReplication(ctx, d, e, old)

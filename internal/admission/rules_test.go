@@ -34,7 +34,7 @@ func newWorld(t *testing.T) *world {
 	w.store, err = store.Open(context.Background(), e, store.Options{Admission: w.rules, Idle: true})
 	must(t, err)
 	w.users.Use(w.store)
-	for _, name := range []string{"db", UsersDB} {
+	for _, name := range []string{"db", auth.UsersDB} {
 		_, err = w.store.Create(context.Background(), name, store.Creation{Security: []byte(`{"admins":{"names":["bob"]}}`)})
 		must(t, err)
 	}
@@ -99,10 +99,10 @@ func TestDesignDocumentsAreForAdministrators(t *testing.T) {
 
 func TestPasswordsAreHashedAtTheDoor(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.write(nil, UsersDB, user("ann", "clear text")); err != nil {
+	if _, err := w.write(nil, auth.UsersDB, user("ann", "clear text")); err != nil {
 		t.Fatal(err)
 	}
-	d, err := w.store.Database(context.Background(), UsersDB)
+	d, err := w.store.Database(context.Background(), auth.UsersDB)
 	must(t, err)
 	must(t, d.Whole().View(context.Background(), func(r *store.Reader) error {
 		rev, err := r.Winner("org.couchdb.user:ann")
@@ -111,10 +111,10 @@ func TestPasswordsAreHashedAtTheDoor(t *testing.T) {
 		}
 		return err
 	}))
-	if _, err := w.write(nil, UsersDB, document.Edit{ID: "org.couchdb.user:bad", Body: []byte(`{"name":"bad"}`)}); !dberr.Is(err, dberr.Forbidden) {
+	if _, err := w.write(nil, auth.UsersDB, document.Edit{ID: "org.couchdb.user:bad", Body: []byte(`{"name":"bad"}`)}); !dberr.Is(err, dberr.Forbidden) {
 		t.Errorf("a bad user: %v", err)
 	}
-	if _, err := w.write(&auth.Caller{Name: "eve"}, UsersDB, user("ann", "stolen")); err == nil {
+	if _, err := w.write(&auth.Caller{Name: "eve"}, auth.UsersDB, user("ann", "stolen")); err == nil {
 		t.Errorf("somebody else's document was written")
 	}
 }
@@ -133,7 +133,7 @@ func TestUsersAreNeverOlderThanTheLastWrite(t *testing.T) {
 		e := user("ann", "pw")
 		e.Parent = rev
 		var err error
-		if rev, err = w.write(nil, UsersDB, e); err != nil {
+		if rev, err = w.write(nil, auth.UsersDB, e); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 { // read, and remembered
@@ -148,13 +148,13 @@ func TestUsersAreNeverOlderThanTheLastWrite(t *testing.T) {
 		u, _ := w.users.User(ctx, "ann")
 		last = u.Verifier
 	}
-	if _, err := w.write(nil, UsersDB, document.Edit{ID: "org.couchdb.user:ann", Parent: rev, Deleted: true, Body: []byte(`{}`)}); err != nil {
+	if _, err := w.write(nil, auth.UsersDB, document.Edit{ID: "org.couchdb.user:ann", Parent: rev, Deleted: true, Body: []byte(`{}`)}); err != nil {
 		t.Fatal(err)
 	}
 	if u, err := w.users.User(ctx, "ann"); u != nil || err != nil {
 		t.Errorf("after the deletion: %v %v", u, err)
 	}
-	must(t, w.store.Drop(ctx, UsersDB))
+	must(t, w.store.Drop(ctx, auth.UsersDB))
 	if u, err := w.users.User(ctx, "ann"); u != nil || err != nil {
 		t.Errorf("after the drop: %v %v", u, err)
 	}

@@ -50,7 +50,7 @@ func (u *Users) User(ctx context.Context, name string) (*auth.User, error) {
 	if u.store == nil {
 		return nil, nil
 	}
-	db, err := u.store.Database(ctx, UsersDB)
+	db, err := u.store.Database(ctx, auth.UsersDB)
 	if dberr.Is(err, dberr.NotFound) {
 		return nil, nil
 	}

@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 )
 
-// UserPrefix begins the ids of user documents.
-const UserPrefix = "org.couchdb.user:"
+// UsersDB is the database whose documents are users, UserPrefix begins their ids.
+const (
+	UsersDB    = "_users"
+	UserPrefix = "org.couchdb.user:"
+)
 
 // User is what authentication needs of a user document.
 type User struct {

@@ -115,7 +115,7 @@ func createDatabase(r *request) error {
 func isSystemName(name string) bool {
 	last := name[strings.LastIndexByte(name, '/')+1:]
 	switch name {
-	case "_users", "_replicator", "_global_changes", "_dbs", "_nodes":
+	case usersDB, replicatorDB, "_global_changes", "_dbs", "_nodes":
 		return true
 	}
 	return last != name && (last == usersDB || last == replicatorDB)

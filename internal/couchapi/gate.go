@@ -9,12 +9,13 @@ import (
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/replicate/spec"
 )
 
 // The databases with rules of their own.
 const (
-	usersDB      = "_users"
-	replicatorDB = "_replicator"
+	usersDB      = auth.UsersDB
+	replicatorDB = spec.DatabaseName
 )
 
 // authRequest gives auth its view of the request.

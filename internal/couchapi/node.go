@@ -6,17 +6,14 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 )
 
-// thisNode is the name of the one node, in CouchDB's form.
-const thisNode = "sectional@127.0.0.1"
-
-// NodeName is the same, for what is joined to the face.
-const NodeName = thisNode
+// NodeName is the name of the one node, in CouchDB's form.
+const NodeName = "sectional@127.0.0.1"
 
 // onNode makes an endpoint of a node's page: the node must be this one.
 func onNode(page endpoint) endpoint {
 	return func(r *request) error {
 		switch r.arg("node") {
-		case "_local", thisNode, "nonode@nohost", "couchdb@127.0.0.1":
+		case "_local", NodeName, "nonode@nohost", "couchdb@127.0.0.1":
 			return page(r)
 		}
 		return dberr.New(dberr.NotFound, "not_found", "no such node: "+r.arg("node"))
@@ -24,7 +21,7 @@ func onNode(page endpoint) endpoint {
 }
 
 // nodeName answers GET /_node/{node}.
-func nodeName(r *request) error { return r.json(http.StatusOK, []byte(`{"name":"`+thisNode+`"}`)) }
+func nodeName(r *request) error { return r.json(http.StatusOK, []byte(`{"name":"`+NodeName+`"}`)) }
 
 // nodeVersions answers GET /_node/{node}/_versions. There is no collation
 // library and no JavaScript engine to tell of yet.

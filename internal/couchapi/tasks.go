@@ -56,7 +56,7 @@ func (t *tasks) start(a *API, kind, database string, work func(context.Context) 
 	}
 	t.state.last++
 	now := a.now().Unix()
-	entry := &task{Type: kind, Node: thisNode, PID: fmt.Sprintf("<0.%d.0>", t.state.last), Database: database, Started: now, Updated: now}
+	entry := &task{Type: kind, Node: NodeName, PID: fmt.Sprintf("<0.%d.0>", t.state.last), Database: database, Started: now, Updated: now}
 	t.state.list = append(t.state.list, entry)
 	t.running.Add(1)
 	go func() {
@@ -139,7 +139,7 @@ func activeTasks(r *request) error {
 func (a *API) works(ctx context.Context) (list []task, err error) {
 	all, err := a.store.Working(ctx)
 	for i, w := range all {
-		t := task{Type: string(w.Kind), Node: thisNode, PID: fmt.Sprintf("<0.%d.2>", i+1), Database: w.Database,
+		t := task{Type: string(w.Kind), Node: NodeName, PID: fmt.Sprintf("<0.%d.2>", i+1), Database: w.Database,
 			Started: w.Began.Unix(), Updated: a.now().Unix()}
 		t.working = &working{Partition: string(w.Partition), Done: w.Done, Total: w.Total}
 		list = append(list, t)
@@ -151,7 +151,7 @@ func (a *API) works(ctx context.Context) (list []task, err error) {
 func (a *API) builds() (list []task) {
 	for i, b := range a.indexes.Active() {
 		p := b.Progress
-		t := task{Type: "indexer", Node: thisNode, PID: fmt.Sprintf("<0.%d.1>", i+1), Database: b.Database, Started: p.Started, Updated: p.Updated}
+		t := task{Type: "indexer", Node: NodeName, PID: fmt.Sprintf("<0.%d.1>", i+1), Database: b.Database, Started: p.Started, Updated: p.Updated}
 		t.building = &building{Design: string(b.Design), Done: p.Done, Total: p.Total}
 		if p.Total > 0 {
 			t.Progress = int(min(100, p.Done*100/p.Total))

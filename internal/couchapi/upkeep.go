@@ -67,7 +67,7 @@ func (r *request) emptyOrJSON() error {
 
 // shards answers GET /{db}/_shards: one range on one node.
 func shards(r *request) error {
-	return r.json(http.StatusOK, []byte(`{"shards":{"`+wholeRange+`":["`+thisNode+`"]}}`))
+	return r.json(http.StatusOK, []byte(`{"shards":{"`+wholeRange+`":["`+NodeName+`"]}}`))
 }
 
 // shardOf answers GET /{db}/_shards/{id}.
@@ -79,7 +79,7 @@ func shardOf(r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.json(http.StatusOK, []byte(`{"range":"`+wholeRange+`","nodes":["`+thisNode+`"]}`))
+	return r.json(http.StatusOK, []byte(`{"range":"`+wholeRange+`","nodes":["`+NodeName+`"]}`))
 }
 
 const wholeRange = "00000000-ffffffff"

@@ -41,7 +41,7 @@ func up(r *request) error {
 
 // membership answers GET /_membership: one node.
 func membership(r *request) error {
-	return r.json(http.StatusOK, []byte(`{"all_nodes":["`+thisNode+`"],"cluster_nodes":["`+thisNode+`"]}`))
+	return r.json(http.StatusOK, []byte(`{"all_nodes":["`+NodeName+`"],"cluster_nodes":["`+NodeName+`"]}`))
 }
 
 // favicon answers browsers, which ask on their own account.

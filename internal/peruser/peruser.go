@@ -24,7 +24,6 @@ import (
 )
 
 const (
-	usersDB = "_users"
 	section = "couch_peruser"
 	// The pauses after failures of the store.
 	leastPause = time.Second
@@ -153,7 +152,7 @@ func (k *Keeper) users(ctx context.Context) (*store.Database, error) {
 		if err != nil {
 			return nil, err
 		}
-		db, err := k.o.Store.Database(ctx, usersDB)
+		db, err := k.o.Store.Database(ctx, auth.UsersDB)
 		if !dberr.Is(err, dberr.NotFound) {
 			return db, err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
@@ -34,7 +35,7 @@ func newWorld(t *testing.T) *world {
 		must(t, s.Close())
 		must(t, e.Close())
 	})
-	_, err = s.Create(t.Context(), usersDB, store.Creation{})
+	_, err = s.Create(t.Context(), auth.UsersDB, store.Creation{})
 	must(t, err)
 	return &world{t: t, k: newKeeper(Options{Store: s, Config: c, Log: slog.New(slog.DiscardHandler)})}
 }
@@ -58,7 +59,7 @@ func (w *world) remove(id string) { w.write(document.Edit{ID: document.ID(id), D
 
 func (w *world) write(e document.Edit) {
 	w.t.Helper()
-	db, err := w.k.o.Store.Database(w.t.Context(), usersDB)
+	db, err := w.k.o.Store.Database(w.t.Context(), auth.UsersDB)
 	must(w.t, err)
 	must(w.t, db.Whole().View(w.t.Context(), func(r *store.Reader) error {
 		if rev, err := r.Winner(e.ID); err == nil {
@@ -75,7 +76,7 @@ func (w *world) write(e document.Edit) {
 // their _security.
 func (w *world) catchUp() string {
 	w.t.Helper()
-	db, err := w.k.o.Store.Database(w.t.Context(), usersDB)
+	db, err := w.k.o.Store.Database(w.t.Context(), auth.UsersDB)
 	must(w.t, err)
 	w.at, err = w.k.catchUp(w.t.Context(), w.k.settings.Value(), db, w.at)
 	must(w.t, err)
@@ -86,7 +87,7 @@ func (w *world) list() (out []string) {
 	w.t.Helper()
 	for name, err := range w.k.o.Store.Names(w.t.Context(), "", "", false) {
 		must(w.t, err)
-		if name != usersDB {
+		if name != auth.UsersDB {
 			db, err := w.k.o.Store.Database(w.t.Context(), name)
 			must(w.t, err)
 			out = append(out, fmt.Sprintf("%s %s", name, db.Security()))
