@@ -1,7 +1,7 @@
 // Package auth owns who a caller is and what the caller may: passwords as
 // CouchDB stores them, Basic, cookie, proxy and token authentication, the
-// lock-out, the rules of _security and of the _users database, sessions and
-// CORS.
+// lock-out, the rules of _security and of the _users database, the keys of
+// issuers of tokens, sessions and CORS.
 //
 // It promises that a credential is never accepted after the password changed,
 // that secrets are compared in constant time, and that a flood of wrong
@@ -9,8 +9,8 @@
 // as strings) nor the store (user documents come through Users). Errors carry
 // CouchDB's exact sentences.
 //
-// Begin reading at Authenticator.Authenticate; Security.Check and UsersRules
-// are the other two doors.
+// Begin reading at Authenticator.Authenticate; Security.Check,
+// Security.CheckPartition and Authenticator.BeforeUserWrite are the other doors.
 package auth
 
 import (

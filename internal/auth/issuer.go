@@ -100,16 +100,16 @@ func (i *issuer) caller(s *jwtSettings, t *token) (*Caller, error) {
 	if claimed == nil {
 		return nil, unauthorized("Token missing " + strings.Join(i.name, ".") + " claim.")
 	}
-	name, isText := claimed.(string)
-	at := s.roles(t.payload)
+	roles := s.roles(t.payload)
 	if i.roles != nil {
-		at = claimAt(t.payload, i.roles)
+		roles = claimAt(t.payload, i.roles)
 	}
-	theirs, ok := rolesOf(at)
-	if !isText || name == "" || !ok {
-		return nil, errMalformedToken
+	c, err := t.named(claimed, roles)
+	if err != nil {
+		return nil, err
 	}
-	return &Caller{Name: name, Roles: i.mapRoles(theirs), Handler: JWTHandler, Claims: t.payload}, nil
+	c.Roles = i.mapRoles(c.Roles)
+	return c, nil
 }
 
 // mapRoles gives the roles for those of a token. Whoever runs the provider

@@ -207,12 +207,17 @@ func (t *token) caller(s *jwtSettings) (*Caller, error) {
 	if !has {
 		return nil, unauthorized("Token missing sub claim.")
 	}
-	name, isText := sub.(string)
-	roles, ok := rolesOf(s.roles(t.payload))
-	if !isText || name == "" || !ok {
+	return t.named(sub, s.roles(t.payload))
+}
+
+// named gives the caller of a name and roles that the token claims.
+func (t *token) named(name, roles any) (*Caller, error) {
+	text, isText := name.(string)
+	list, ok := rolesOf(roles)
+	if !isText || text == "" || !ok {
 		return nil, errMalformedToken
 	}
-	return &Caller{Name: name, Roles: roles, Handler: JWTHandler, Claims: t.payload}, nil
+	return &Caller{Name: text, Roles: list, Handler: JWTHandler, Claims: t.payload}, nil
 }
 
 // rolesOf reads the claim with the roles: a list of strings, or one string with

@@ -30,9 +30,8 @@ func (s *Security) WithoutOwner(name string) *Security {
 		return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name })
 	})
 	if out.Public() {
-		o, _ := parseObject(out.text)
-		out.text = o.with("members", []byte(`{"roles":["_admin"]}`)).encode()
-		out.members.roles = []string{AdminRole}
+		o, _ := parseObject(out.text) // it was parsed before
+		return reparsed(o.with("members", []byte(`{"roles":["_admin"]}`)))
 	}
 	return out
 }
@@ -40,19 +39,18 @@ func (s *Security) WithoutOwner(name string) *Security {
 // regroup changes the names of both groups and leaves the rest as it was.
 func (s *Security) regroup(change func(names []string) []string) *Security {
 	o, _ := parseObject(s.text) // it was parsed before
-	out := *s
+	members := "members"
+	if !o.has(members) && o.has("readers") {
+		members = "readers"
+	}
 	for _, g := range []struct {
 		name string
-		of   *group
-	}{{"admins", &out.admins}, {"members", &out.members}} {
-		if g.of == &out.members && !o.has("members") && o.has("readers") {
-			g.name = "readers"
-		}
+		of   group
+	}{{"admins", s.admins}, {members, s.members}} {
 		names := change(g.of.names)
 		if slices.Equal(names, g.of.names) {
 			continue
 		}
-		g.of.names = names
 		was, _ := parseObject(o.get(g.name)) // nil if there is none
 		text, err := json.Marshal(names)
 		if err != nil {
@@ -60,6 +58,14 @@ func (s *Security) regroup(change func(names []string) []string) *Security {
 		}
 		o = o.with(g.name, was.with("names", text).encode())
 	}
-	out.text = o.encode()
-	return &out
+	return reparsed(o)
+}
+
+// reparsed gives what an object says of which a part was changed.
+func reparsed(o object) *Security {
+	s, err := ParseSecurity(o.encode())
+	if err != nil {
+		panic(err) // the rest was parsed before
+	}
+	return s
 }
