@@ -96,16 +96,20 @@ func deleteSubscription(r *request, s *subscribe.Service) error {
 // mostLetters is how many dead letters one answer lists at most.
 const mostLetters = 1000
 
+// lettersQuery is what _dead takes of a query string.
+type lettersQuery struct{ after, limit int }
+
+var lettersParams = params[lettersQuery]{
+	"after": countParam(func(q *lettersQuery) *int { return &q.after }),
+	"limit": countParam(func(q *lettersQuery) *int { return &q.limit }),
+}
+
 func listDeadLetters(r *request, s *subscribe.Service) error {
-	page := struct{ after, limit int }{limit: 100}
-	err := params[struct{ after, limit int }]{
-		"after": countParam(func(p *struct{ after, limit int }) *int { return &p.after }),
-		"limit": countParam(func(p *struct{ after, limit int }) *int { return &p.limit }),
-	}.read(r.query, &page)
-	if err != nil {
+	q := lettersQuery{limit: 100}
+	if err := lettersParams.read(r.query, &q); err != nil {
 		return err
 	}
-	b, err := s.Dead(r.ctx(), r.scope, r.arg("subscription"), uint64(page.after), min(page.limit, mostLetters))
+	b, err := s.Dead(r.ctx(), r.scope, r.arg("subscription"), uint64(q.after), min(q.limit, mostLetters))
 	if err != nil {
 		return err
 	}
