@@ -6,9 +6,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
+
+	"github.com/sectional/sectional/internal/outgoing"
 )
 
 // The waits between repetitions double from the shortest to the longest.
@@ -18,11 +19,9 @@ const (
 	longestHold  = 5 * time.Minute // whatever Retry-After says
 )
 
-// backoff gives the wait before the n-th repetition, n from 1 up: half of it is
-// chance, so that many tasks do not knock together.
+// backoff gives the wait before the n-th repetition, n from 1 up.
 func backoff(n int) time.Duration {
-	d := min(shortestWait<<min(n-1, 20), longestWait)
-	return d/2 + rand.N(d/2)
+	return outgoing.Backoff(n, shortestWait, longestWait, rand.Float64())
 }
 
 // patience counts how often a peer was asked for one thing.
@@ -43,21 +42,6 @@ func (n *patience) next(ctx context.Context, p *peer, e *PeerError) error {
 		return e
 	}
 	return sleep(ctx, backoff(n.attempts))
-}
-
-// retryAfter reads the header: seconds, or a date. 0: it says nothing. Only the
-// date depends on clocks, and only within the longest hold.
-func retryAfter(header string, now time.Time) time.Duration {
-	if header == "" {
-		return 0
-	}
-	if n, err := strconv.Atoi(header); err == nil {
-		return time.Duration(max(0, min(n, int(longestHold/time.Second)))) * time.Second
-	}
-	if at, err := http.ParseTime(header); err == nil {
-		return max(0, min(at.Sub(now), longestHold))
-	}
-	return 0
 }
 
 // sleep waits, by the monotonic clock.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/sectional/sectional/internal/outgoing"
 )
 
 const (
@@ -271,7 +273,8 @@ func (p *peer) refused(c *call, a *answer) error {
 		e.again = a.status >= 500 && a.status != http.StatusNotImplemented
 	}
 	if a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable {
-		e.wait = retryAfter(a.header.Get("Retry-After"), time.Now())
+		// Only a date depends on clocks, and only within the longest hold.
+		e.wait, _ = outgoing.RetryAfter(a.header.Get("Retry-After"), time.Now(), longestHold)
 	}
 	var told struct {
 		Error  string `json:"error"`

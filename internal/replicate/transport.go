@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"syscall"
 	"time"
 )
 
@@ -14,6 +15,8 @@ type TransportOptions struct {
 	TLS         *tls.Config   // nil: the system's authorities
 	Connections int           // to one peer at once; 0: 20
 	Timeout     time.Duration // to connect; 0: 30 s
+	// Control may refuse to dial an address, as that of net.Dialer; nil: none is refused.
+	Control func(network, address string, c syscall.RawConn) error
 }
 
 // NewTransport makes the http.RoundTripper to a peer on the network. Tasks may
@@ -26,7 +29,7 @@ func NewTransport(o TransportOptions) *http.Transport {
 		o.Timeout = defaultTimeout
 	}
 	t := &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: o.Timeout, KeepAlive: 15 * time.Second}).DialContext,
+		DialContext:         (&net.Dialer{Timeout: o.Timeout, KeepAlive: 15 * time.Second, Control: o.Control}).DialContext,
 		TLSClientConfig:     o.TLS,
 		TLSHandshakeTimeout: o.Timeout,
 		// One more than there are requests at once: the feed is not counted

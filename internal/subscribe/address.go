@@ -5,71 +5,11 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
-	"syscall"
+
+	"github.com/sectional/sectional/internal/outgoing"
 )
 
 var errPrivate = errors.New("subscribe: the address is a private one")
-
-// reserved are networks that are not for the public, beside those that netip
-// knows by name.
-var reserved = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"),
-	netip.MustParsePrefix("::/96"),         // an old way to write IPv4
-	netip.MustParsePrefix("100.64.0.0/10"), // shared by carriers
-	netip.MustParsePrefix("192.0.0.0/24"),
-	netip.MustParsePrefix("192.0.2.0/24"),
-	netip.MustParsePrefix("198.18.0.0/15"),
-	netip.MustParsePrefix("198.51.100.0/24"),
-	netip.MustParsePrefix("203.0.113.0/24"),
-	netip.MustParsePrefix("240.0.0.0/4"),
-	netip.MustParsePrefix("64:ff9b:1::/48"),
-	netip.MustParsePrefix("100::/64"),
-	netip.MustParsePrefix("2001::/23"), // Teredo among them
-	netip.MustParsePrefix("2001:db8::/32"),
-	netip.MustParsePrefix("fec0::/10"),
-}
-
-// These hold an IPv4 address, which is the one that counts.
-var (
-	nat64   = netip.MustParsePrefix("64:ff9b::/96")
-	sixToIV = netip.MustParsePrefix("2002::/16")
-)
-
-// public reports whether anybody's address may be meant.
-func public(a netip.Addr) bool {
-	a = a.WithZone("").Unmap()
-	if a.Is6() {
-		b := a.As16()
-		switch {
-		case nat64.Contains(a):
-			return public(netip.AddrFrom4([4]byte(b[12:16])))
-		case sixToIV.Contains(a):
-			return public(netip.AddrFrom4([4]byte(b[2:6])))
-		}
-	}
-	if !a.IsGlobalUnicast() || a.IsPrivate() {
-		return false
-	}
-	for _, p := range reserved {
-		if p.Contains(a) {
-			return false
-		}
-	}
-	return true
-}
-
-// guard refuses connections to addresses that allowed does not allow. It is
-// asked about the address itself, after names have been resolved, so that no
-// name and no redirect leads around it.
-func guard(allowed func(netip.Addr) bool) func(network, address string, c syscall.RawConn) error {
-	return func(_, address string, _ syscall.RawConn) error {
-		at, err := netip.ParseAddrPort(address)
-		if err != nil || !allowed(at.Addr()) {
-			return errPrivate
-		}
-		return nil
-	}
-}
 
 // parseURL reads where requests are to go. Credentials have a place in headers,
 // where they are not shown.
@@ -100,7 +40,7 @@ func refusePrivate(s string) error {
 	}
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	a, err := netip.ParseAddr(host)
-	if err == nil && !public(a) || host == "localhost" || strings.HasSuffix(host, ".localhost") {
+	if err == nil && !outgoing.Public(a) || host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return bad("`url` leads to a private address, which [subscriptions] allow_private must allow.")
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sectional/sectional/internal/outgoing"
 )
 
 // sender sends requests; it is made for one answer to the question which
@@ -20,7 +22,7 @@ type sender struct{ client http.Client }
 // newSender makes a sender. lookup resolves names in the place of the system's
 // resolver; nil for that.
 func newSender(allowed func(netip.Addr) bool, lookup func(ctx context.Context, host string) (netip.Addr, error)) *sender {
-	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: guard(allowed)}
+	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: outgoing.Guard(allowed, errPrivate)}
 	dial := dialer.DialContext
 	if lookup != nil {
 		dial = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -114,7 +116,7 @@ func unreachable(err error) string {
 // judge says what an answer means.
 func judge(status int, retryAfter string, now time.Time) outcome {
 	o := outcome{reason: "The receiver answered " + strconv.Itoa(status) + "."}
-	after, said := parseRetryAfter(retryAfter, now)
+	after, said := outgoing.RetryAfter(retryAfter, now, longestPause)
 	switch {
 	case status >= 200 && status < 300:
 		return outcome{verdict: taken}
@@ -126,21 +128,6 @@ func judge(status int, retryAfter string, now time.Time) outcome {
 		o.verdict = failed
 	}
 	return o
-}
-
-// parseRetryAfter reads seconds or a date.
-func parseRetryAfter(s string, now time.Time) (d time.Duration, ok bool) {
-	if s = strings.TrimSpace(s); s == "" {
-		return 0, false
-	}
-	if n, err := strconv.ParseUint(s, 10, 31); err == nil {
-		return min(time.Duration(n)*time.Second, longestPause), true
-	}
-	t, err := http.ParseTime(s)
-	if err != nil {
-		return 0, false
-	}
-	return min(max(0, t.Sub(now)), longestPause), true
 }
 
 // ours are headers that a definition can't set.

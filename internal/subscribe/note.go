@@ -47,17 +47,6 @@ const (
 	longestPause = 24 * time.Hour
 )
 
-// delay is how long to wait after failures in a row: between half of what the
-// doubling gives and all of it, so that many who failed together do not come
-// back together. random is from 0 to 1.
-func delay(failures int, random float64) time.Duration {
-	d := longestDelay
-	if n := max(failures, 1) - 1; n < 12 {
-		d = min(firstDelay<<n, longestDelay)
-	}
-	return d/2 + time.Duration(random*float64(d/2))
-}
-
 // letter is a dead letter: which changes it was that were not delivered, and
 // why. The changes themselves are read again when it is sent again.
 type letter struct {

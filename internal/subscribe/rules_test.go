@@ -169,23 +169,6 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-func TestPublicAddresses(t *testing.T) {
-	for a, want := range map[string]bool{
-		"8.8.8.8": true, "1.1.1.1": true, "2606:4700::1111": true, "64:ff9b::808:808": true, "2002:808:808::1": true,
-		"127.0.0.1": false, "127.9.9.9": false, "::1": false, "::": false, "0.0.0.0": false, "0.1.2.3": false,
-		"10.0.0.1": false, "172.16.0.1": false, "172.31.255.255": false, "172.32.0.1": true, "192.168.1.1": false,
-		"169.254.169.254": false, "fe80::1": false, "fe80::1%eth0": false, "fc00::1": false, "fd12::1": false, "fec0::1": false,
-		"100.64.0.1": false, "100.127.255.255": false, "100.128.0.1": true, "192.0.0.8": false, "198.18.0.1": false, "198.20.0.1": true,
-		"224.0.0.1": false, "ff02::1": false, "255.255.255.255": false, "240.0.0.1": false, "203.0.113.9": false, "2001:db8::1": false,
-		"::ffff:127.0.0.1": false, "::ffff:8.8.8.8": true, "64:ff9b::7f00:1": false, "64:ff9b::a9fe:a9fe": false, "2002:7f00:1::": false,
-		"2001:0:1::1": false, "64:ff9b:1::1": false, "100::1": false, "::127.0.0.1": false, "::a00:1": false,
-	} {
-		if got := public(netip.MustParseAddr(a)); got != want {
-			t.Errorf("%s: %v, want %v", a, got, want)
-		}
-	}
-}
-
 // TestSecretsAreNotShown looks for what must not be seen in everything that can
 // be, while deliveries work and fail.
 func TestSecretsAreNotShown(t *testing.T) {
@@ -247,11 +230,6 @@ func TestRetryAfter(t *testing.T) {
 	} {
 		if got := judge(row.status, row.after, now); got.verdict != row.want || got.after != row.d {
 			t.Errorf("%d %q: %+v", row.status, row.after, got)
-		}
-	}
-	for failures, most := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 12: 2048 * time.Second, 13: time.Hour, 500: time.Hour} {
-		if low, high := delay(failures, 0), delay(failures, 1); low != most/2 || high != most {
-			t.Errorf("after %d failures: %s to %s", failures, low, high)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/outgoing"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -71,7 +72,7 @@ func (o Options) withDefaults() Options {
 		o.Rand = rand.Reader
 	}
 	if o.Public == nil {
-		o.Public = public
+		o.Public = outgoing.Public
 	}
 	return o
 }
@@ -291,11 +292,12 @@ func (s *Service) random(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// fraction gives a random number from 0 to 1.
-func (s *Service) fraction() float64 {
+// delay is how long to wait after the failures in a row that n counts.
+func (s *Service) delay(n *note) time.Duration {
 	var b [8]byte
 	s.read(b[:])
-	return float64(binary.LittleEndian.Uint64(b[:])>>11) / (1 << 53)
+	random := float64(binary.LittleEndian.Uint64(b[:])>>11) / (1 << 53)
+	return outgoing.Backoff(n.Failures, firstDelay, longestDelay, random)
 }
 
 func (s *Service) read(b []byte) {

@@ -165,7 +165,7 @@ func (s *Service) settle(ctx context.Context, r *runner, b *batch, out outcome) 
 			n.Failures++
 			n.LastError = out.reason
 			if out.after = max(out.after, firstDelay); !out.said {
-				out.after = delay(n.Failures, s.fraction())
+				out.after = s.delay(&n)
 			}
 			n.RetryAt = n.LastAttempt + out.after.Milliseconds()
 		default:
@@ -204,7 +204,7 @@ func (n *note) taken(sub *store.Subscription, b *batch) (e store.SubscriptionEdi
 func (s *Service) failed(n *note, sub *store.Subscription, d *definition, b *batch, out outcome) (e store.SubscriptionEdit, err error) {
 	n.Failures++
 	n.LastError = out.reason
-	n.RetryAt = n.LastAttempt + delay(n.Failures, s.fraction()).Milliseconds()
+	n.RetryAt = n.LastAttempt + s.delay(n).Milliseconds()
 	if b.letter > 0 {
 		n.Retry = without(n.Retry, b.letter)
 		e.Rewrite, err = s.again(b, out, n.LastAttempt)

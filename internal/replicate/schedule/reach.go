@@ -1,18 +1,14 @@
 package schedule
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
 	"os"
-	"syscall"
-	"time"
 
+	"github.com/sectional/sectional/internal/outgoing"
 	"github.com/sectional/sectional/internal/replicate"
 	"github.com/sectional/sectional/internal/replicate/spec"
 )
@@ -25,13 +21,11 @@ func (s *Scheduler) transport(e *spec.Endpoint, r *spec.Replication, trusted boo
 	if err != nil {
 		return nil, err
 	}
-	t := replicate.NewTransport(replicate.TransportOptions{Proxy: e.Proxy, TLS: secure, Connections: r.Connections, Timeout: r.Timeout})
-	if v.private == "true" || v.private == "admins" && trusted {
-		return t, nil
+	o := replicate.TransportOptions{Proxy: e.Proxy, TLS: secure, Connections: r.Connections, Timeout: r.Timeout}
+	if v.private != "true" && (v.private != "admins" || !trusted) {
+		o.Control = outgoing.Guard(outgoing.Public, errPrivate)
 	}
-	d := &net.Dialer{Timeout: r.Timeout, KeepAlive: 30 * time.Second, ControlContext: publicOnly}
-	t.DialContext = d.DialContext
-	return t, nil
+	return replicate.NewTransport(o), nil
 }
 
 // tls reads the files that the configuration names.
@@ -58,39 +52,3 @@ func (v *settings) tls() (*tls.Config, error) {
 }
 
 var errPrivate = errors.New("the address is a private one, which [replicator] private_addresses forbids")
-
-// publicOnly refuses to connect to addresses that are not on the public network.
-// It sees the address that is dialled, so that no name can lead astray.
-func publicOnly(_ context.Context, _, address string, _ syscall.RawConn) error {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return errPrivate
-	}
-	if !isPublic(at.Addr()) {
-		return fmt.Errorf("%s: %w", at.Addr(), errPrivate)
-	}
-	return nil
-}
-
-// reserved are networks that netip knows no name for: this network, carriers' own,
-// protocol assignments and tests, documentation, benchmarks, future use, and those
-// that lead to IPv4 addresses by another name.
-var reserved = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
-	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"),
-	netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"),
-	netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("fec0::/10"),
-}
-
-func isPublic(a netip.Addr) bool {
-	a = a.Unmap().WithZone("")
-	if a.IsPrivate() || !a.IsGlobalUnicast() {
-		return false
-	}
-	for _, p := range reserved {
-		if p.Contains(a) {
-			return false
-		}
-	}
-	return true
-}
