@@ -184,9 +184,7 @@ func (c *changesRows) selectable(rev *store.Revision, tree *document.Tree, uses 
 		d.Rev = rev.Rev.String()
 	}
 	if len(rev.Attachments) > 0 && uses("_attachments") {
-		whole := couchwire.AppendDocument(nil, &couchwire.Revision{ID: rev.ID, Rev: rev.Rev, Attachments: rev.Attachments},
-			couchwire.Form{Encoding: c.form.encoding})
-		stubs, _ := jsonscan.Member(whole, "_attachments")
+		stubs := couchwire.AppendAttachments(nil, rev.Attachments, couchwire.Form{Encoding: c.form.encoding})
 		d.Meta = append(d.Meta, selector.Member{Name: "_attachments", Value: stubs})
 	}
 	if tree != nil && uses("_conflicts") {

@@ -43,14 +43,20 @@ type Form struct {
 func AppendDocument(dst []byte, r *Revision, f Form) []byte {
 	dst = appendHead(dst, r)
 	if len(r.Attachments) > 0 {
-		dst = append(dst, `,"_attachments":{`...)
-		for i := range r.Attachments {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendAttachment(dst, &r.Attachments[i], f)
+		dst = append(dst, `,"_attachments":`...)
+		dst = AppendAttachments(dst, r.Attachments, f)
+	}
+	return append(dst, '}')
+}
+
+// AppendAttachments appends the value of _attachments as AppendDocument has it.
+func AppendAttachments(dst []byte, atts []document.Attachment, f Form) []byte {
+	dst = append(dst, '{')
+	for i := range atts {
+		if i > 0 {
+			dst = append(dst, ',')
 		}
-		dst = append(dst, '}')
+		dst = appendAttachment(dst, &atts[i], f)
 	}
 	return append(dst, '}')
 }

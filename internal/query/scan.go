@@ -8,7 +8,6 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index/field"
-	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/selector"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -262,8 +261,7 @@ func (q *Query) match(rev *store.Revision) (bool, error) {
 		row.doc.Rev = rev.Rev.String()
 	}
 	if s.attachments && len(rev.Attachments) > 0 {
-		whole := couchwire.AppendDocument(nil, &couchwire.Revision{ID: rev.ID, Rev: rev.Rev, Attachments: rev.Attachments}, couchwire.Form{})
-		stubs, _ := jsonscan.Member(whole, "_attachments")
+		stubs := couchwire.AppendAttachments(nil, rev.Attachments, couchwire.Form{})
 		row.doc.Meta = append(row.doc.Meta, selector.Member{Name: "_attachments", Value: stubs})
 	}
 	if s.conflicts {

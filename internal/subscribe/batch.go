@@ -141,8 +141,7 @@ func selectable(rev *store.Revision, sel *selector.Selector) *selector.Doc {
 		d.Rev = rev.Rev.String()
 	}
 	if len(rev.Attachments) > 0 && sel.Uses("_attachments") {
-		whole := couchwire.AppendDocument(nil, &couchwire.Revision{ID: rev.ID, Rev: rev.Rev, Attachments: rev.Attachments}, couchwire.Form{})
-		stubs, _ := jsonscan.Member(whole, "_attachments")
+		stubs := couchwire.AppendAttachments(nil, rev.Attachments, couchwire.Form{})
 		d.Meta = []selector.Member{{Name: "_attachments", Value: stubs}}
 	}
 	return d
