@@ -119,6 +119,27 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
+// TestNoRoomForDeadLetters has a bound that leaves no room, however it is
+// written: the first message that would die stops the subscription.
+func TestNoRoomForDeadLetters(t *testing.T) {
+	for _, most := range []int{0, -1} {
+		o := allowed(true)
+		o.Bounds = func() Bounds { return Bounds{Workers: 1, Scope: 1, Dead: most} }
+		w := newWorld(t, o)
+		d := w.database("db", false)
+		r := newReceiver(t)
+		r.says(500)
+		w.subscribe(d.Whole(), "s", r, `,"attempts":1`)
+		w.put(d, "a", `{}`)
+		w.quiet()
+		w.clock.advance(time.Hour)
+		w.quiet()
+		if v := w.state(d.Whole(), "s").State; v.Status != "blocked" || v.Dead != 0 || v.Pending != 1 {
+			t.Errorf("max_dead %d: %+v", most, v)
+		}
+	}
+}
+
 // TestPrivateAddresses has a name resolve to one address when the subscription
 // is made and the first message goes out, and to a private one later. Here
 // 127.0.0.1 stands for a public address.

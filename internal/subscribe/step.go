@@ -80,8 +80,11 @@ func (s *Service) step(ctx context.Context, r *runner) (next, error) {
 // full reports whether a subscription stands still because its dead letters
 // have no room.
 func (s *Service) full(n *note, dead uint64) bool {
-	return n.Blocked && len(n.Retry) == 0 && dead >= uint64(s.o.Bounds().Dead)
+	return n.Blocked && len(n.Retry) == 0 && s.noRoom(dead)
 }
+
+// noRoom reports whether dead letters are as many as there may be.
+func (s *Service) noRoom(dead uint64) bool { return dead >= uint64(max(0, s.o.Bounds().Dead)) }
 
 // gather makes the batch that is due: a dead letter that somebody wants sent
 // again, or what comes next in the feed.
@@ -213,7 +216,7 @@ func (s *Service) failed(n *note, sub *store.Subscription, d *definition, b *bat
 	if n.Attempts++; n.Attempts < d.Attempts {
 		return e, nil
 	}
-	if sub.Dead >= uint64(s.o.Bounds().Dead) {
+	if s.noRoom(sub.Dead) {
 		n.Blocked, n.Attempts = true, d.Attempts
 		return e, nil
 	}
