@@ -25,10 +25,10 @@ const (
 // batch is what goes out in one request: changes of the feed, or those of a
 // dead letter.
 type batch struct {
-	letter uint64 // the number of the dead letter, 0 for none
-	old    letter // that letter
-	to     store.Seq
-	more   bool // the feed goes on behind to
+	letter uint64    // the number of the dead letter, 0 for none
+	old    letter    // that letter
+	to     store.Seq // of the feed: everything up to it has been looked at
+	more   bool      // the feed goes on behind to
 	rows   []letterRow
 	out    []byte // the rows as they are sent
 	ids    int    // bytes of the ids
@@ -81,13 +81,11 @@ func (b *batch) reread(ctx context.Context, scope store.Scope, d *definition, nu
 			if err != nil {
 				return err
 			}
-			leaves := doc.Tree.Leaves()
-			c := store.Change{Seq: doc.Seq, ID: row.ID, Deleted: leaves[0].Deleted}
-			c.Leaves = []document.Rev{leaves[0].Rev}
+			w := doc.Tree.Winner()
+			c := store.Change{Seq: doc.Seq, ID: row.ID, Deleted: w.Deleted, Leaves: []document.Rev{w.Rev}}
 			if err := b.add(r, d, nil, &c); err != nil {
 				return err
 			}
-			b.to = max(b.to, c.Seq)
 		}
 		return nil
 	})

@@ -78,13 +78,14 @@ func parse(raw []byte) (*wanted, error) {
 		return nil, bad("A subscription must be a JSON object.")
 	}
 	w := &wanted{definition: definition{Rows: defaultRows, Bytes: defaultBytes, Attempts: defaultAttempts, Timeout: defaultTimeout}}
+	table := members()
 	for ms := jsonscan.MembersOf(raw); ; {
 		quoted, value, more := ms.Next()
 		if !more {
 			break
 		}
 		name := string(jsonscan.Text(nil, quoted))
-		set := members()[name]
+		set := table[name]
 		if set == nil {
 			return nil, bad("A subscription has no member `%s`.", name)
 		}

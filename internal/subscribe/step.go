@@ -19,7 +19,7 @@ func decodeDefinition(raw []byte) (*definition, error) {
 	return d, json.Unmarshal(raw, d)
 }
 
-// load reads a subscription; d is nil when there is none.
+// loadOne reads a subscription; d is nil when there is none.
 func (s *Service) loadOne(ctx context.Context, scope store.Scope, id string) (sub store.Subscription, d *definition, n note, err error) {
 	err = scope.View(ctx, func(r *store.Reader) error {
 		sub, err = r.Subscription(id)
@@ -98,7 +98,6 @@ func (s *Service) gather(ctx context.Context, r *runner, d *definition, n *note,
 	if err == nil {
 		err = b.reread(ctx, r.scope, d, number, l)
 	}
-	b.letter, b.series = number, d.Series
 	return b, err
 }
 
@@ -210,7 +209,7 @@ func (s *Service) failed(n *note, sub *store.Subscription, d *definition, b *bat
 	n.RetryAt = n.LastAttempt + s.delay(n).Milliseconds()
 	if b.letter > 0 {
 		n.Retry = without(n.Retry, b.letter)
-		e.Rewrite, err = s.again(b, out, n.LastAttempt)
+		e.Rewrite, err = b.again(out, n.LastAttempt)
 		return e, err
 	}
 	if n.Attempts++; n.Attempts < d.Attempts {
@@ -231,7 +230,7 @@ func (s *Service) failed(n *note, sub *store.Subscription, d *definition, b *bat
 }
 
 // again gives a dead letter that failed again its new value.
-func (s *Service) again(b *batch, out outcome, now int64) ([]store.DeadLetter, error) {
+func (b *batch) again(out outcome, now int64) ([]store.DeadLetter, error) {
 	l := b.old
 	l.Attempts++
 	l.Reason, l.Last = out.reason, now
