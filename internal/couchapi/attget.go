@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/sectional/sectional/internal/couchwire"
@@ -83,7 +82,7 @@ func (r *request) findAttachment() (*document.Attachment, error) {
 // the client takes that, else unpacked. Ranges of it can't be had.
 func (r *request) sendEncoded(a *document.Attachment) error {
 	r.set("Accept-Ranges", "none")
-	if acceptsGzip(r.header("Accept-Encoding")) {
+	if couchwire.Accepts(r.header("Accept-Encoding"), couchwire.Gzip) {
 		r.set("Content-Encoding", couchwire.Gzip)
 		return r.sendBytes(http.StatusOK, a, span{0, a.Encoded})
 	}
@@ -98,22 +97,6 @@ func (r *request) sendEncoded(a *document.Attachment) error {
 	}
 	r.begin(http.StatusOK, -1)
 	return r.copy(unpacked)
-}
-
-// acceptsGzip reads an Accept-Encoding header.
-func acceptsGzip(header string) bool {
-	for part := range strings.SplitSeq(header, ",") {
-		name, params, _ := strings.Cut(part, ";")
-		if name = strings.TrimSpace(name); !strings.EqualFold(name, "gzip") && name != "*" {
-			continue
-		}
-		_, q, ok := strings.Cut(params, "q=")
-		if v, err := strconv.ParseFloat(strings.TrimSpace(q), 64); !ok || err == nil && v > 0 {
-			return true
-		}
-		return false
-	}
-	return false
 }
 
 // sendBytes answers with a run of an attachment's stored bytes.

@@ -8,12 +8,34 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math/bits"
+	"strconv"
+	"strings"
 
 	"github.com/sectional/sectional/internal/document"
 )
 
 // Gzip is the name of the one encoding in which attachments are stored.
 const Gzip = "gzip"
+
+// Accepts tells whether an Accept-Encoding header takes an encoding: by its
+// name, or else by the "*" that stands for those without a word of their own.
+func Accepts(header, encoding string) bool {
+	others := false
+	for part := range strings.SplitSeq(header, ",") {
+		name, params, _ := strings.Cut(part, ";")
+		name = strings.TrimSpace(name)
+		_, q, weighed := strings.Cut(params, "q=")
+		v, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
+		takes := !weighed || err == nil && v > 0
+		switch {
+		case strings.EqualFold(name, encoding):
+			return takes
+		case name == "*":
+			others = takes
+		}
+	}
+	return others
+}
 
 // MaxInline is the size up to which attachments that come in a part or request
 // of their own are better kept in memory and stored with SetData.

@@ -2,12 +2,12 @@ package snapshot
 
 import (
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/dberr"
 )
 
@@ -17,27 +17,17 @@ const ContentType = "application/vnd.sectional.snapshot"
 // The content encodings of snapshots, best first; "" is none.
 const (
 	Zstd = "zstd"
-	Gzip = "gzip"
+	Gzip = couchwire.Gzip
 )
 
 // Encoding chooses the encoding of an answer by an Accept-Encoding header.
 func Encoding(accept string) string {
-	best := ""
-	for part := range strings.SplitSeq(accept, ",") {
-		name, params, _ := strings.Cut(part, ";")
-		if _, q, ok := strings.Cut(params, "q="); ok {
-			if v, err := strconv.ParseFloat(strings.TrimSpace(q), 64); err != nil || v <= 0 {
-				continue
-			}
-		}
-		switch strings.ToLower(strings.TrimSpace(name)) {
-		case Zstd, "*":
-			return Zstd
-		case Gzip:
-			best = Gzip
+	for _, encoding := range []string{Zstd, Gzip} {
+		if couchwire.Accepts(accept, encoding) {
+			return encoding
 		}
 	}
-	return best
+	return ""
 }
 
 // Packer packs what is written to it. Flush passes on everything so far in a

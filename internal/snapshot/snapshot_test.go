@@ -483,6 +483,7 @@ func TestMarksOfOthers(t *testing.T) {
 func TestEncodings(t *testing.T) {
 	for accept, want := range map[string]string{
 		"": "", "identity": "", "gzip": Gzip, "gzip, zstd": Zstd, "zstd;q=0, gzip;q=0.5": Gzip, "br, *": Zstd, "gzip;q=0": "", "ZSTD": Zstd,
+		"zstd;q=0, *": Gzip, "*, zstd;q=0": Gzip, "*;q=0": "", "*;q=0, gzip": Gzip, "gzip;q=x": "",
 	} {
 		if got := Encoding(accept); got != want {
 			t.Errorf("%q chooses %q, want %q", accept, got, want)
