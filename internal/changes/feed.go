@@ -105,6 +105,8 @@ type End struct {
 // ends without an error when Done is closed, ctx is done while it waits, or the
 // database is dropped.
 func (f Feed) Run(ctx context.Context, src Source, sink Sink) (End, error) {
+	// Not a literal: that would be built on the stack first, and the stack of a
+	// feed that waits stays as large as it was at its largest (decision 0019).
 	u := new(run)
 	u.Feed, u.src, u.sink, u.at, u.left, u.upper = f, src, sink, f.Since, f.Limit, noUpper
 	u.descending, u.lookup = f.Descending, f.Design || f.IDs != nil && len(f.IDs) <= maxLookups
