@@ -260,13 +260,10 @@ func TestBuriedInOneCommit(t *testing.T) {
 	}
 }
 
-// TestSweepInPages: very many documents expire in bounded commits, and between
+// TestSweepInPages: what expires takes several rounds of bounded commits, and between
 // any two of them writers have their turn.
 func TestSweepInPages(t *testing.T) {
-	docs := 100_000
-	if testing.Short() {
-		docs = 5000
-	}
+	const docs = 5 * expireRound
 	w := newWorld(t, Options{})
 	d := w.create("db", true)
 	w.aging(d, "")
@@ -292,7 +289,7 @@ func TestSweepInPages(t *testing.T) {
 		}
 	}
 	l, err := d.Whole().Totals(ctx)
-	if err != nil || l.Deleted != uint64(docs) || l.Docs != uint64(writes) {
+	if err != nil || l.Deleted != docs || l.Docs != uint64(writes) {
 		t.Errorf("%d have expired, %d are there, want %d and %d (%v)", l.Deleted, l.Docs, docs, writes, err)
 	}
 	if writes < 3 { // the sweep takes many commits, and a writer gets in between
