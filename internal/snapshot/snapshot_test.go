@@ -437,7 +437,7 @@ func TestSharedBytesTravelOnce(t *testing.T) {
 func TestFailedWrites(t *testing.T) {
 	from := newWorld(t, store.Options{}).create("db", true).Whole()
 	for i := range 40 {
-		write(t, from, document.Edit{ID: document.ID(fmt.Sprintf("p:%02d", i)), Body: fmt.Appendf(nil, `{"n":"%0200000d"}`, i)})
+		write(t, from, document.Edit{ID: document.ID(fmt.Sprintf("p:%02d", i)), Body: fmt.Appendf(nil, `{"n":"%0800000d"}`, i)})
 	}
 	stream := send(t, from, "", 0)
 	w := newWorld(t, store.Options{Admission: failing("p:20")})

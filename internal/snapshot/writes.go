@@ -11,9 +11,9 @@ import (
 // A batch goes to the store at these bounds, and so many batches may be on
 // their way: while one is being synced others are applied and gathered.
 const (
-	batchEdits  = 2000
-	batchBytes  = 1 << 20
-	batchesOpen = 3
+	batchEdits  = 16_000
+	batchBytes  = 6 << 20
+	batchesOpen = 2
 )
 
 // batch is edits that are written together.
@@ -75,7 +75,7 @@ func (w *writes) add(b batch, mark string) bool {
 	w.last = ended
 	w.group.Go(func() {
 		defer close(ended)
-		results, err := w.scope.Write(w.ctx, b.edits, store.WriteOptions{})
+		results, err := w.scope.Write(w.ctx, b.edits, store.WriteOptions{Load: true})
 		<-w.open
 		<-before
 		w.settle(results, err, mark)

@@ -55,35 +55,35 @@ func (e *Engine) attempt(ctx context.Context, fn func(kv.Txn) error, applied fun
 	if err := fn(t); err != nil {
 		return e.refuse(t, err)
 	}
-	batch, err := t.batch()
+	w, err := t.prepare()
 	if err != nil {
 		return err
 	}
-	defer batch.Close()
+	defer w.close()
 	e.commit.Lock()
-	st, err := e.apply(t, batch)
+	st, err := e.apply(t, w)
 	e.commit.Unlock()
-	return e.finish(t, batch, st, err, applied)
+	return e.finish(t, w, st, err, applied)
 }
 
 // attemptAlone runs fn with the commit mutex held, so that nothing can conflict
 // with it.
 func (e *Engine) attemptAlone(ctx context.Context, fn func(kv.Txn) error, applied func()) error {
-	t, batch, st, err := e.applyAlone(ctx, fn)
+	t, w, st, err := e.applyAlone(ctx, fn)
 	if t == nil {
 		return err
 	}
 	defer t.end()
-	if batch == nil {
+	if w == nil {
 		return e.refuse(t, err)
 	}
-	defer batch.Close()
-	return e.finish(t, batch, st, err, applied)
+	defer w.close()
+	return e.finish(t, w, st, err, applied)
 }
 
-// applyAlone is the part of attemptAlone under the mutex. Without a batch err
-// is the closure's.
-func (e *Engine) applyAlone(ctx context.Context, fn func(kv.Txn) error) (t *txn, _ *pebble.Batch, _ *state, err error) {
+// applyAlone is the part of attemptAlone under the mutex. Without writes err is
+// the closure's.
+func (e *Engine) applyAlone(ctx context.Context, fn func(kv.Txn) error) (t *txn, _ *writes, _ *state, err error) {
 	e.commit.Lock()
 	defer e.commit.Unlock()
 	if t, err = e.begin(ctx); err != nil {
@@ -100,12 +100,12 @@ func (e *Engine) applyAlone(ctx context.Context, fn func(kv.Txn) error) (t *txn,
 	if err != nil {
 		return t, nil, nil, err
 	}
-	batch, err := t.batch()
+	w, err := t.prepare()
 	if err != nil {
 		return t, nil, nil, err
 	}
-	st, err := e.apply(t, batch)
-	return t, batch, st, err
+	st, err := e.apply(t, w)
+	return t, w, st, err
 }
 
 func (e *Engine) begin(ctx context.Context) (*txn, error) {
@@ -123,42 +123,82 @@ func (e *Engine) refuse(t *txn, err error) error {
 	return err
 }
 
-// batch gives the transaction's writes to Pebble's form. It is made before the
-// commit mutex is taken, since copying a large transaction takes a while.
-func (t *txn) batch() (*pebble.Batch, error) {
-	batch := t.e.db.NewBatchWithSize(t.own.bytes + 16*len(t.own.entries) + 64)
-	if err := t.own.appendTo(batch); err != nil {
-		return nil, errors.Join(dberr.Wrap("pebblekv.Update", err), batch.Close())
+// writes are a transaction's in the form in which Pebble takes them: a batch for
+// the log, or tables (bulk.go).
+type writes struct {
+	e      *Engine
+	own    *overlay
+	batch  *pebble.Batch // nil for tables
+	tables []string
+}
+
+// prepare gives the transaction's writes their form, before the commit mutex is
+// taken, since that takes a while for a large transaction.
+func (t *txn) prepare() (*writes, error) {
+	w := &writes{e: t.e, own: &t.own}
+	if t.own.bytes >= t.e.bulks.from && t.own.plain() {
+		var err error
+		if w.tables, err = t.e.bulks.write(&t.own); err == nil {
+			return w, nil
+		}
+		t.e.log.Warn("the tables of a large commit can't be written", "err", err)
 	}
-	return batch, nil
+	return w, w.toLog()
+}
+
+// toLog makes the batch for the log.
+func (w *writes) toLog() error {
+	w.batch = w.e.db.NewBatchWithSize(w.own.bytes + 16*len(w.own.entries) + 64)
+	if err := w.own.appendTo(w.batch); err != nil {
+		w.close()
+		return dberr.Wrap("pebblekv.Update", err)
+	}
+	return nil
+}
+
+// close releases what was not handed over. Pebble keeps a batch that was applied
+// as long as it needs it, and takes tables away.
+func (w *writes) close() {
+	if w.batch != nil {
+		_ = w.batch.Close() // a batch that has been built closes without an error
+	}
+	w.e.bulks.remove(w.tables)
 }
 
 // apply validates t and makes its writes the applied state, which it returns;
 // nil if there is nothing to write. The caller holds the commit mutex.
-func (e *Engine) apply(t *txn, batch *pebble.Batch) (*state, error) {
+func (e *Engine) apply(t *txn, w *writes) (*state, error) {
 	if err := t.age.check(); err != nil {
 		return nil, err
 	}
-	writes := t.writes()
+	keys := t.keys()
 	recent := &e.commit.recent
-	if recent.conflicts(t.state.n, t.locked) || recent.conflicts(t.state.n, writes) {
+	if recent.conflicts(t.state.n, t.locked) || recent.conflicts(t.state.n, keys) {
 		return nil, errConflict
 	}
-	if batch.Empty() {
+	if len(t.own.entries) == 0 {
 		return nil, nil
 	}
 	if err := e.stopped(); err != nil {
 		return nil, err
 	}
-	return e.applyBatch(batch, t.state.n, writes, func(n uint64) { e.commit.hot.wrote(t, n, writes) })
+	return e.hand(w, t.state.n, keys, func(n uint64) { e.commit.hot.wrote(t, n, keys) })
 }
 
-// applyBatch hands batch to Pebble and takes the state it leaves. own is where
-// the transaction began; applied is called with the commit's number before
-// others can begin on it. The caller holds the commit mutex.
-func (e *Engine) applyBatch(batch *pebble.Batch, own uint64, writes []uint64, applied func(n uint64)) (*state, error) {
-	if err := e.db.ApplyNoSyncWait(batch, pebble.Sync); err != nil {
-		return nil, dberr.Wrap("pebblekv.Update", err)
+// hand hands writes to Pebble and takes the state they leave. own is where the
+// transaction began, keys the hashes of what it wrote; applied is called with the
+// commit's number before others can begin on it. The caller holds the commit
+// mutex.
+func (e *Engine) hand(w *writes, own uint64, keys []uint64, applied func(n uint64)) (*state, error) {
+	if w.batch == nil {
+		if err := e.ingest(w); err != nil {
+			return nil, err
+		}
+	}
+	if w.batch != nil {
+		if err := e.db.ApplyNoSyncWait(w.batch, pebble.Sync); err != nil {
+			return nil, dberr.Wrap("pebblekv.Update", err)
+		}
 	}
 	st := newState(e.db.NewSnapshot(), e.states.last()+1)
 	applied(st.n)
@@ -168,12 +208,12 @@ func (e *Engine) applyBatch(batch *pebble.Batch, own uint64, writes []uint64, ap
 		return st, nil
 	}
 	e.commit.recent.forget(oldest)
-	e.commit.recent.add(st.n, writes)
+	e.commit.recent.add(st.n, keys)
 	return st, nil
 }
 
 // finish waits until the outcome of apply is on disk.
-func (e *Engine) finish(t *txn, batch *pebble.Batch, st *state, err error, applied func()) error {
+func (e *Engine) finish(t *txn, w *writes, st *state, err error, applied func()) error {
 	if err != nil {
 		return err
 	}
@@ -181,13 +221,15 @@ func (e *Engine) finish(t *txn, batch *pebble.Batch, st *state, err error, appli
 		return e.refuse(t, nil)
 	}
 	applied()
-	return e.sync(batch, st)
+	return e.sync(w, st)
 }
 
-// sync waits until the batch that led to st is on disk and publishes st.
-func (e *Engine) sync(batch *pebble.Batch, st *state) error {
-	if err := batch.SyncWait(); err != nil {
-		e.fail(err)
+// sync waits until the writes that led to st are on disk and publishes st.
+func (e *Engine) sync(w *writes, st *state) error {
+	if w.batch != nil {
+		if err := w.batch.SyncWait(); err != nil {
+			e.fail(err)
+		}
 	}
 	// The failing disk stops the engine before Pebble hears of a success.
 	if err := e.unknown(); err != nil {

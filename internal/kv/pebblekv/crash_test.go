@@ -35,11 +35,12 @@ type crash struct {
 // workload. What is found afterwards is the state after all the calls that had
 // returned, or after the one that was running as well.
 func TestCrashAtEachWrite(t *testing.T) {
-	for _, unsynced := range []int{0, 50} {
-		t.Run(fmt.Sprintf("unsynced=%d%%", unsynced), func(t *testing.T) {
+	const seldom, often = 100 << 10, 600 // bytes from which on a transaction becomes tables
+	for _, c := range []struct{ calls, unsynced, bulk int }{{60, 0, seldom}, {60, 50, seldom}, {25, 50, often}} {
+		t.Run(fmt.Sprintf("unsynced=%d%% bulk=%d", c.unsynced, c.bulk), func(t *testing.T) {
 			t.Parallel()
-			w := newWorkload(t, 60)
-			crashes := recordCrashes(t, w, unsynced)
+			w := newWorkload(t, c.calls)
+			crashes := recordCrashes(t, w, c.unsynced, c.bulk)
 			if len(crashes) < 100 {
 				t.Errorf("only %d moments to crash at", len(crashes))
 			}
@@ -52,7 +53,7 @@ func TestCrashAtEachWrite(t *testing.T) {
 
 // recordCrashes runs w and keeps what a crash at each write would have left.
 // Every third write is left out to save time.
-func recordCrashes(t *testing.T, w *workload, unsynced int) []crash {
+func recordCrashes(t *testing.T, w *workload, unsynced, bulk int) []crash {
 	mem := vfs.NewCrashableMem()
 	rng := rand.New(rand.NewPCG(1, uint64(unsynced)))
 	var acked atomic.Int64
@@ -74,7 +75,7 @@ func recordCrashes(t *testing.T, w *workload, unsynced int) []crash {
 		crashes = append(crashes, crash{acked: n, fs: clone})
 		return nil
 	})
-	e := open(t, Options{FS: errorfs.Wrap(mem, hook), tune: small})
+	e := open(t, Options{FS: errorfs.Wrap(mem, hook), tune: small, bulk: bulk})
 	recording.Store(true)
 	for i, call := range w.calls {
 		if err := call(context.Background(), e); err != nil {
@@ -87,6 +88,9 @@ func recordCrashes(t *testing.T, w *workload, unsynced int) []crash {
 			}
 		}
 	}
+	if e.bulks.taken.Load() == 0 {
+		t.Error("no transaction became tables")
+	}
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +101,7 @@ func recordCrashes(t *testing.T, w *workload, unsynced int) []crash {
 func verify(t *testing.T, w *workload, c crash, i int) {
 	t.Helper()
 	for opened := 0; opened == 0 || opened == 1 && i%8 == 0; opened++ {
-		e := open(t, Options{FS: c.fs, tune: small})
+		e := open(t, Options{FS: c.fs, tune: small, bulk: 600})
 		if stored := dump(t, e); !w.between(stored, c.acked, c.acked+1) {
 			t.Errorf("crash %d: after %d calls had returned, this is there:\n%s", i, c.acked, stored)
 		}
@@ -113,7 +117,7 @@ func verify(t *testing.T, w *workload, c crash, i int) {
 func TestCrashUnderLoad(t *testing.T) {
 	const workers, crashes = 8, 25
 	mem := vfs.NewCrashableMem()
-	e := open(t, Options{FS: mem, tune: small})
+	e := open(t, Options{FS: mem, tune: small, bulk: 600})
 	l := &loadRun{e: e}
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -128,7 +132,7 @@ func TestCrashUnderLoad(t *testing.T) {
 		l.until(t, int64(i+1)*20)
 		acked, seen := l.counters()
 		clone := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
-		r := open(t, Options{FS: clone, tune: small})
+		r := open(t, Options{FS: clone, tune: small, bulk: 600})
 		checkCrash(t, r, acked, seen)
 		if err := r.Close(); err != nil {
 			t.Error(err)

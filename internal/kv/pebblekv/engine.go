@@ -2,7 +2,8 @@
 // Pebble, on one directory of one machine.
 //
 // It owns what Pebble does not give: snapshot isolation for closures
-// (conflicts.go, txn.go), commits that share one fsync (commit.go), reads that
+// (conflicts.go, txn.go), commits that share one fsync (commit.go) or become
+// tables (bulk.go), reads that
 // never see a write a crash could take back (state.go), and a disk that fails
 // cleanly (failstop.go). Its settings are in options.go and the measurements
 // behind them in docs/decisions/0001-pebble-settings.md. It must not know what
@@ -60,6 +61,7 @@ type Engine struct {
 	close   sync.Once
 	states  states
 	failure failure
+	bulks   bulks
 
 	commit struct {
 		sync.Mutex
@@ -91,9 +93,13 @@ func Open(o Options) (*Engine, error) {
 	e.commit.hot.rows = make(map[string]hotRow)
 	disk := newFailStop(o.FS, e.fail)
 	e.open.Lock() // Pebble tells of changed files before there are states
-	e.db, err = openPebble(o.Dir, o.pebble(disk, lock, listener(o.Logger, &e.stats, e.filesChanged)))
+	settings := o.pebble(disk, lock, listener(o.Logger, &e.stats, e.filesChanged))
+	e.db, err = openPebble(o.Dir, settings)
 	if err != nil {
 		return nil, errors.Join(openError(o.Dir, err), lock.Close())
+	}
+	if err := e.bulks.init(disk, o.Dir, settings, e.db.TableFormat(), o.bulk); err != nil {
+		return nil, errors.Join(openError(o.Dir, err), e.db.Close(), lock.Close())
 	}
 	disk.arm()
 	e.states.init(e.db.NewSnapshot())

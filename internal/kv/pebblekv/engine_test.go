@@ -2,6 +2,7 @@ package pebblekv
 
 import (
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,21 @@ func TestConformance(t *testing.T) {
 	kvtest.Run(t, func(t *testing.T, now func() time.Time) kv.Engine {
 		return open(t, Options{FS: vfs.NewMem(), Now: now})
 	})
+}
+
+// TestConformanceOfTables has every transaction become tables that can.
+func TestConformanceOfTables(t *testing.T) {
+	var taken atomic.Int64
+	t.Run("suite", func(t *testing.T) {
+		kvtest.Run(t, func(t *testing.T, now func() time.Time) kv.Engine {
+			e := open(t, Options{FS: vfs.NewMem(), Now: now, bulk: 1})
+			t.Cleanup(func() { taken.Add(e.bulks.taken.Load()) })
+			return e
+		})
+	})
+	if n := taken.Load(); n < 100 {
+		t.Errorf("%d transactions became tables", n)
+	}
 }
 
 // open opens an engine in a memory file system or in a temporary directory.

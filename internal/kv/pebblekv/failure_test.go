@@ -55,7 +55,7 @@ func TestNoTableCanBeWritten(t *testing.T) {
 		}
 		return nil
 	})
-	e := open(t, Options{FS: errorfs.Wrap(mem, hook), tune: small})
+	e := open(t, Options{FS: errorfs.Wrap(mem, hook), tune: small, bulk: 100 << 10})
 	acked, unknown := runUntilFailure(t, w, e)
 	if !e.Metrics().Stopped {
 		t.Fatalf("the engine goes on after %d calls", acked)
@@ -81,7 +81,7 @@ func failWrite(t *testing.T, w *workload, n int64, lasting, all bool) bool {
 		}
 		return nil
 	})
-	e, err := Open(quiet(Options{Dir: "data", FS: errorfs.Wrap(mem, hook), tune: small}))
+	e, err := Open(quiet(Options{Dir: "data", FS: errorfs.Wrap(mem, hook), tune: small, bulk: 100 << 10}))
 	if err != nil {
 		if !errors.Is(err, errDisk) && !strings.Contains(err.Error(), errDisk.Error()) {
 			t.Errorf("write %d: Open: %v, want the disk's error", n, err)
@@ -130,7 +130,7 @@ func runUntilFailure(t *testing.T, w *workload, e *Engine) (acked, unknown int) 
 // reopen opens the directory on a healthy disk.
 func reopen(t *testing.T, w *workload, fs vfs.FS, acked, unknown int) {
 	t.Helper()
-	e := open(t, Options{FS: fs, tune: small})
+	e := open(t, Options{FS: fs, tune: small, bulk: 100 << 10})
 	defer e.Close()
 	if stored := dump(t, e); !w.between(stored, acked, acked+unknown) {
 		t.Errorf("after %d calls and %d left open this is there:\n%s", acked, unknown, stored)

@@ -40,6 +40,7 @@ type Options struct {
 	Logger        *slog.Logger     // nil: slog.Default
 
 	tune func(*pebble.Options) // for measurements: changes the settings
+	bulk int                   // for tests: bytes from which on a transaction becomes tables; 0: bulkBytes
 }
 
 // withDefaults fills in what was left zero.

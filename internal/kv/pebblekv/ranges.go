@@ -37,9 +37,9 @@ func (e *Engine) Discard(ctx context.Context, r kv.Range) error {
 	if !ok {
 		return nil
 	}
-	batch := e.db.NewBatch()
-	defer batch.Close()
-	if err := batch.DeleteRange(start, end, nil); err != nil {
+	w := &writes{e: e, batch: e.db.NewBatch()}
+	defer w.close()
+	if err := w.batch.DeleteRange(start, end, nil); err != nil {
 		return dberr.Wrap("pebblekv.Discard", err)
 	}
 	st, err := func() (*state, error) {
@@ -48,12 +48,12 @@ func (e *Engine) Discard(ctx context.Context, r kv.Range) error {
 		if err := e.stopped(); err != nil {
 			return nil, err
 		}
-		return e.applyBatch(batch, noTxn, nil, func(uint64) { e.commit.hot.forget() })
+		return e.hand(w, noTxn, nil, func(uint64) { e.commit.hot.forget() })
 	}()
 	if err != nil {
 		return err
 	}
-	return e.sync(batch, st)
+	return e.sync(w, st)
 }
 
 // DiskSize implements kv.Measurer. Rows that are only in memtables yet do not

@@ -106,8 +106,8 @@ func (t *txn) write(key []byte, apply func()) error {
 	return nil
 }
 
-// writes gives the hashes of the keys written.
-func (t *txn) writes() []uint64 {
+// keys gives the hashes of the keys written.
+func (t *txn) keys() []uint64 {
 	out := make([]uint64, len(t.own.entries))
 	for i := range t.own.entries {
 		out[i] = t.e.commit.recent.hash([]byte(t.own.entries[i].key))

@@ -1,0 +1,172 @@
+package pebblekv
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"golang.org/x/sync/errgroup"
+)
+
+// A transaction of bulkBytes and more goes to the disk as sorted tables that
+// become part of the store at once, not through the log and a memtable: its rows
+// are written and compressed one time less each for the log, the memtable's flush and,
+// where no stored rows lie between them, every compaction (decision 0029).
+//
+// It is for loads. A table that lies across others is as much work for
+// compactions as a flushed memtable, so the bound is well over what gathered
+// commits of ordinary writers reach.
+const (
+	bulkBytes = 4 << 20
+	bulkRuns  = 12 // of neighbouring rows, at most: each is a table and costs a sync
+)
+
+// bulks makes the tables of large transactions.
+type bulks struct {
+	fs     vfs.FS
+	dir    string // where they lie until they are part of the store
+	table  sstable.WriterOptions
+	from   int // bytes of a transaction from which on it becomes tables
+	number atomic.Uint64
+	taken  atomic.Int64 // transactions that became tables
+}
+
+// bulkDir is the directory below the data directory.
+const bulkDir = "bulk"
+
+// init removes what a crash has left behind and begins anew.
+func (b *bulks) init(fs vfs.FS, dir string, o *pebble.Options, format sstable.TableFormat, from int) error {
+	b.fs, b.dir, b.from = fs, fs.PathJoin(dir, bulkDir), cmp.Or(from, bulkBytes)
+	if err := fs.RemoveAll(b.dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	o.EnsureDefaults()
+	b.table = o.MakeWriterOptions(len(o.Levels)-1, format)
+	return fs.MkdirAll(b.dir, 0o750)
+}
+
+// plain reports whether each entry is one operation on a key, which is all that
+// a table to be taken in can hold.
+func (o *overlay) plain() bool {
+	for i := range o.entries {
+		if o.entries[i].put && o.entries[i].base != baseKept {
+			return false
+		}
+	}
+	return true
+}
+
+// write writes a transaction's tables, as many at once as there are processors;
+// they are on disk then, but not yet part of the store. After an error there are
+// none.
+func (b *bulks) write(o *overlay) (paths []string, err error) {
+	order := o.order()
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for from, to := range o.runs(order) {
+		path := b.fs.PathJoin(b.dir, fmt.Sprintf("%d.sst", b.number.Add(1)))
+		paths = append(paths, path)
+		g.Go(func() error { return b.writeTable(path, o, order[from:to]) })
+	}
+	if err := g.Wait(); err != nil {
+		b.remove(paths)
+		return nil, err
+	}
+	return paths, nil
+}
+
+// writeTable writes the entries of the indexes into a table.
+func (b *bulks) writeTable(path string, o *overlay, order []int) error {
+	file, err := b.fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	w := sstable.NewWriter(objstorageprovider.NewFileWritable(file), b.table) // Close syncs and closes the file
+	for _, i := range order {
+		switch e := &o.entries[i]; {
+		case e.put:
+			err = w.Set([]byte(e.key), e.value)
+		case e.base != baseKept:
+			err = w.Delete([]byte(e.key))
+		}
+		if err != nil {
+			break
+		}
+	}
+	return errors.Join(err, w.Close())
+}
+
+// remove removes tables that will not become part of the store.
+func (b *bulks) remove(paths []string) {
+	for _, path := range paths {
+		// What stays is removed when the engine is opened.
+		_ = b.fs.Remove(path)
+	}
+}
+
+// runs cuts the entries, in the order of their keys, where neighbours have least
+// in common, into at most bulkRuns pieces: rows of one kind then lie in a table of
+// their own, and most tables lie where the store has nothing yet. Long pieces are
+// cut into as many as there are processors to write them.
+func (o *overlay) runs(order []int) iter.Seq2[int, int] {
+	common := make([]int, len(order))
+	cuts := map[int]int{} // how often neighbours have so many bytes in common
+	for i := 1; i < len(order); i++ {
+		common[i] = commonPrefix(o.entries[order[i-1]].key, o.entries[order[i]].key)
+		cuts[common[i]]++
+	}
+	most, pieces := -1, 1
+	for n := 0; pieces+cuts[n] <= bulkRuns && n <= maxKey; n++ {
+		most, pieces = n, pieces+cuts[n]
+	}
+	long := max(o.bytes/runtime.GOMAXPROCS(0), bulkBytes/4)
+	return func(yield func(from, to int) bool) {
+		from, bytes := 0, 0
+		for i, at := range order {
+			if i > 0 && (common[i] <= most || bytes >= long) {
+				if !yield(from, i) {
+					return
+				}
+				from, bytes = i, 0
+			}
+			bytes += len(o.entries[at].key) + len(o.entries[at].value)
+		}
+		yield(from, len(order))
+	}
+}
+
+// commonPrefix gives how many bytes two keys have in common.
+func commonPrefix(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// ingest makes tables part of the store. They are durable with that, so what they
+// rest on is waited for first. Tables that the store can't take in go to the log
+// after all: nothing of them is there then. The caller holds the commit mutex.
+func (e *Engine) ingest(w *writes) error {
+	if err := e.states.waitDurable(e.states.last(), e.stopped); err != nil {
+		return err
+	}
+	if err := e.db.Ingest(context.Background(), w.tables); err != nil {
+		e.log.Warn("the tables of a large commit can't be taken in", "err", err)
+		return w.toLog()
+	}
+	w.tables = nil
+	e.bulks.taken.Add(1)
+	return nil
+}
