@@ -4,74 +4,134 @@ import (
 	"context"
 	"errors"
 
+	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/store"
 )
 
-// Bounds of one page of a build: few enough that the writers, who wait while a
-// page is written, do not notice.
+// Bounds of one page of a build of a Following kind: few enough that the writers,
+// who wait while a page is written, do not notice.
 const (
 	pageDocs  = 1000
 	pageBytes = 1 << 20
 )
 
+// Bounds of a page of a Kept kind, of which the rows alone are held: enough for
+// the engine to write them as sorted tables (decision 0029).
+const (
+	keptDocs  = 40_000
+	keptBytes = 6 << 20
+)
+
 // page is a run of documents of a build.
 type page struct {
 	begin string // the document behind which it begins
-	revs  []*store.Revision
-	docs  []Change // of revs, for Following kinds
-	after string   // the last document looked at
-	end   bool     // there are no more
+	after string // the last document looked at
+	end   bool   // there are no more
+	count uint64 // documents that it brings
 	mark  store.Mark
 	total uint64
+
+	docs []Change  // for Following kinds
+	rows []Row     // for Kept ones
+	ends []endRows // whose they are
+	size int       // bytes of them
 }
 
-// readPage reads the next documents behind p.After at a snapshot of its own.
-func (t *task) readPage(ctx context.Context, p *Progress) (g page, err error) {
-	designs, scope := t.ix.designs(), t.home.scope(t.d)
-	err = scope.View(ctx, func(r *store.Reader) error {
+// endRows tells where a document's rows in a page end.
+type endRows struct {
+	id  document.ID
+	end int
+}
+
+// readPage reads the next documents behind p.After at a snapshot of its own, at
+// most so many of them for a Kept kind.
+func (t *task) readPage(ctx context.Context, p *Progress, most int) (g page, err error) {
+	err = t.home.scope(t.d).View(ctx, func(r *store.Reader) error {
 		g = page{begin: p.After, after: p.After}
 		if g.mark, err = r.Mark(); err != nil {
 			return err
 		}
-		t, err := r.Totals()
+		totals, err := r.Totals()
 		if err != nil {
 			return err
 		}
-		g.total = t.Docs
-		bytes, seen := 0, 0
+		g.total = totals.Docs
 		sp := store.Span{}
 		if p.After != "" {
 			sp.From = p.After + "\x00"
 		}
-		for e, err := range r.Docs(sp, true) {
-			if err != nil {
-				return err
-			}
-			g.after = string(e.Doc.ID)
-			seen++
-			if e.Winner != nil && (designs || !scope.Designs(e.Doc.ID)) {
-				g.revs = append(g.revs, e.Winner)
-				g.docs = append(g.docs, changeOf(e.Doc, e.Winner))
-				bytes += len(e.Winner.Body)
-			}
-			if len(g.revs) >= pageDocs || bytes >= pageBytes || seen >= 4*pageDocs {
-				return nil
-			}
+		if k, ok := t.ix.Kind.(Kept); ok {
+			return t.readRows(k, r, sp, most, &g)
 		}
-		g.end = true
-		return nil
+		return t.readDocs(r, sp, &g)
 	})
 	return g, err
+}
+
+// holds tells whether the index may hold a document of this id.
+func (t *task) holds(r *store.Reader, id document.ID) bool { return t.ix.designs() || !r.Designs(id) }
+
+// readDocs fills a page with documents.
+func (t *task) readDocs(r *store.Reader, sp store.Span, g *page) error {
+	bytes, seen := 0, 0
+	for e, err := range r.Docs(sp, true) {
+		if err != nil {
+			return err
+		}
+		g.after = string(e.Doc.ID)
+		seen++
+		if e.Winner != nil && t.holds(r, e.Doc.ID) {
+			g.docs = append(g.docs, changeOf(e.Doc, e.Winner))
+			bytes += len(e.Winner.Body)
+		}
+		if len(g.docs) >= pageDocs || bytes >= pageBytes || seen >= 4*pageDocs {
+			g.count = uint64(len(g.docs))
+			return nil
+		}
+	}
+	g.end, g.count = true, uint64(len(g.docs))
+	return nil
+}
+
+// readRows fills a page with the rows of documents, which themselves are lent.
+func (t *task) readRows(k Kept, r *store.Reader, sp store.Span, most int, g *page) error {
+	rowsOf := k.Rows(t.d.Number(), t.ix)
+	seen := 0
+	for rev, err := range r.Winners(sp) {
+		if err != nil {
+			return err
+		}
+		g.after = string(rev.ID)
+		seen++
+		if !rev.Deleted && t.holds(r, rev.ID) {
+			g.count++
+			from := len(g.rows)
+			if g.rows, err = rowsOf(g.rows, rev); err != nil {
+				return err
+			}
+			for _, row := range g.rows[from:] {
+				g.size += len(row.Key) + len(row.Value)
+			}
+			if len(g.rows) > from {
+				g.ends = append(g.ends, endRows{rev.ID, len(g.rows)})
+			}
+		}
+		if seen >= most || len(g.rows) >= most || g.size >= keptBytes {
+			return nil
+		}
+	}
+	g.end = true
+	return nil
 }
 
 // readAhead begins to read the page that follows, while this one is written.
 func (t *task) readAhead(ctx context.Context, next Progress) {
 	t.ahead = make(chan ahead, 1)
-	go func(to chan<- ahead) {
-		g, err := t.readPage(ctx, &next)
+	go func(to chan<- ahead, most int) {
+		g, err := t.readPage(ctx, &next, most)
 		to <- ahead{g, err}
-	}(t.ahead)
+	}(t.ahead, t.most)
 }
 
 // dropAhead waits for a page that nobody will ask for.
@@ -97,7 +157,7 @@ func (t *task) page(ctx context.Context, p *Progress) (page, error) {
 			return a.page, nil
 		}
 	}
-	return t.readPage(ctx, p)
+	return t.readPage(ctx, p, t.most)
 }
 
 // next gives the progress after a page.
@@ -106,7 +166,7 @@ func (g *page) next(p Progress, now int64) Progress {
 		p.Begun, p.Mark, p.Total = true, g.mark, g.total
 	}
 	p.After, p.Updated = g.after, now
-	p.Done += uint64(len(g.revs))
+	p.Done += g.count
 	if g.end {
 		p.After, p.Phase = "", phaseFinish
 	}
@@ -116,12 +176,8 @@ func (g *page) next(p Progress, now int64) Progress {
 // buildKept adds one page of documents to an index of a kept kind. It writes
 // the rows of a document only if that has not changed since the page was read:
 // the writers, who keep the index too, have written newer ones then.
-func (t *task) buildKept(ctx context.Context, k Kept, p *Progress) error {
+func (t *task) buildKept(ctx context.Context, p *Progress) error {
 	g, err := t.page(ctx, p)
-	if err != nil {
-		return err
-	}
-	rows, ends, size, err := t.rowsOf(k, &g)
 	if err != nil {
 		return err
 	}
@@ -133,7 +189,7 @@ func (t *task) buildKept(ctx context.Context, k Kept, p *Progress) error {
 	}
 	var moved error
 	scope := t.home.scope(t.d)
-	err = t.d.Maintain(ctx, size, func(m store.Maintenance) error {
+	err = t.d.Maintain(ctx, g.size+256, func(m store.Maintenance) error {
 		// An error here fails writers: what concerns this task alone is kept apart.
 		if moved = move(m.Tx(), t.d.Number(), t.ix.Number, p, &next); moved != nil {
 			return other(moved)
@@ -147,13 +203,13 @@ func (t *task) buildKept(ctx context.Context, k Kept, p *Progress) error {
 			return putProgress(m.Tx(), t.d.Number(), t.ix.Number, p)
 		}
 		from := 0
-		for i, rev := range g.revs {
-			if !changed[scope.Stored(rev.ID)] {
-				if err := putAll(m.Tx(), rows[from:ends[i]]); err != nil {
+		for _, of := range g.ends {
+			if !changed[scope.Stored(of.id)] {
+				if err := putAll(m.Tx(), g.rows[from:of.end]); err != nil {
 					return err
 				}
 			}
-			from = ends[i]
+			from = of.end
 		}
 		if next.Phase == phaseFeed {
 			return t.x.settle(m, t.d, t.home, t.ix.Number, Readable, "")
@@ -164,10 +220,11 @@ func (t *task) buildKept(ctx context.Context, k Kept, p *Progress) error {
 		err = moved
 	}
 	if errors.Is(err, errAgain) {
+		t.most = max(t.most/2, 1)
 		return nil
 	}
 	if err == nil {
-		*p = next
+		*p, t.most = next, t.x.o.Page
 	}
 	return err
 }
@@ -183,21 +240,6 @@ func other(err error) error {
 		return nil
 	}
 	return err
-}
-
-// rowsOf makes the rows of a page; ends tells where each document's end.
-func (t *task) rowsOf(k Kept, g *page) (rows []Row, ends []int, size int, err error) {
-	ends = make([]int, len(g.revs))
-	for i, rev := range g.revs {
-		if rows, err = k.Rows(rows, t.d.Number(), t.ix, rev); err != nil {
-			return nil, nil, 0, err
-		}
-		ends[i] = len(rows)
-	}
-	for _, r := range rows {
-		size += len(r.Key) + len(r.Value)
-	}
-	return rows, ends, size + 256, nil
 }
 
 func putAll(tx kv.Txn, rows []Row) error {

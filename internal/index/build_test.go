@@ -30,11 +30,14 @@ type counting struct {
 	stop  func(built int64)
 }
 
-func (c *counting) Rows(dst []index.Row, db uint64, x *index.Index, rev *store.Revision) ([]index.Row, error) {
-	if n := c.built.Add(1); c.stop != nil {
-		c.stop(n)
+func (c *counting) Rows(db uint64, x *index.Index) index.RowsOf {
+	rowsOf := c.Kind.Rows(db, x)
+	return func(dst []index.Row, rev *store.Revision) ([]index.Row, error) {
+		if n := c.built.Add(1); c.stop != nil {
+			c.stop(n)
+		}
+		return rowsOf(dst, rev)
 	}
-	return c.Kind.Rows(dst, db, x, rev)
 }
 
 func openStore(t *testing.T, e kv.Engine, x *index.Indexes) *store.Store {
@@ -92,7 +95,7 @@ func named(t *testing.T, d *store.Database, name string) *index.Index {
 func TestBuildGoesOn(t *testing.T) {
 	e := openEngine(t)
 	k := &counting{}
-	x := index.New(index.Options{Kinds: []index.Kind{k}, Idle: true})
+	x := index.New(index.Options{Kinds: []index.Kind{k}, Idle: true, Page: 1000})
 	s := openStore(t, e, x)
 	d, err := s.Create(ctx, "db", store.Creation{})
 	if err != nil {
@@ -115,7 +118,7 @@ func TestBuildGoesOn(t *testing.T) {
 	x.Close()
 
 	k = &counting{}
-	x = index.New(index.Options{Kinds: []index.Kind{k}})
+	x = index.New(index.Options{Kinds: []index.Kind{k}, Page: 1000})
 	defer x.Close()
 	s = openStore(t, e, x)
 	defer s.Close()
@@ -143,7 +146,7 @@ func TestBuildGoesOn(t *testing.T) {
 // TestWritersBesideBuilds lets writers change documents while indexes are built
 // by the background: what they wrote last is in the index when it is readable.
 func TestWritersBesideBuilds(t *testing.T) {
-	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}})
+	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}, Page: 1000})
 	defer x.Close()
 	s := openStore(t, openEngine(t), x)
 	defer s.Close()
@@ -191,7 +194,7 @@ func TestWritersBesideBuilds(t *testing.T) {
 func TestDefinitions(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
-	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}, Clock: clock, Idle: true})
+	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}, Clock: clock, Idle: true, Page: 1000})
 	defer x.Close()
 	e := openEngine(t)
 	s, err := store.Open(ctx, e, store.Options{Indexer: x, Idle: true, Clock: clock})
@@ -251,7 +254,7 @@ func TestDefinitions(t *testing.T) {
 // the transactions of the writers, while it is being built and afterwards: no
 // note of a removal stays.
 func TestRemovalsAreForgotten(t *testing.T) {
-	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}, Idle: true})
+	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}, Idle: true, Page: 1000})
 	defer x.Close()
 	s := openStore(t, openEngine(t), x)
 	defer s.Close()

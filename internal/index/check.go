@@ -16,6 +16,7 @@ func checkKept(r *store.Reader, k Kept, ix *Index) (found []error, err error) {
 		found = append(found, fmt.Errorf("database %s: index %d: %s %s", r.Database().Name(), ix.Number, keyspace.Print(key), what))
 	}
 	want := map[string][32]byte{}
+	rowsOf := k.Rows(r.Database().Number(), ix)
 	var rows []Row
 	for e, err := range r.Docs(store.Span{}, true) {
 		if err != nil {
@@ -24,7 +25,7 @@ func checkKept(r *store.Reader, k Kept, ix *Index) (found []error, err error) {
 		if e.Winner == nil || r.Designs(e.Doc.ID) {
 			continue
 		}
-		if rows, err = k.Rows(rows[:0], r.Database().Number(), ix, e.Winner); err != nil {
+		if rows, err = rowsOf(rows[:0], e.Winner); err != nil {
 			return nil, err
 		}
 		for _, row := range rows {

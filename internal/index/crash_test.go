@@ -60,7 +60,7 @@ func open(t *testing.T, fs vfs.FS, fn func(*store.Store, *index.Indexes)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}, Idle: true})
+	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}, Idle: true, Page: 1000})
 	s, err := store.Open(ctx, e, store.Options{Indexer: x, Idle: true})
 	if err != nil {
 		t.Fatal(err)

@@ -54,8 +54,8 @@ type Kept interface {
 	Kind
 	// Keeper keeps all indexes of the kind that a database has.
 	Keeper(db uint64, indexes []*Index) Keeper
-	// Rows appends the rows of a document in one index, for its build.
-	Rows(dst []Row, db uint64, x *Index, rev *store.Revision) ([]Row, error)
+	// Rows gives the function that tells a document's rows in one index.
+	Rows(db uint64, x *Index) RowsOf
 	// Document gives the document that a row is of.
 	Document(key []byte) (document.ID, error)
 }
@@ -114,6 +114,10 @@ type Change struct {
 	// Conflicts and DeletedConflicts are the other leaves.
 	Conflicts, DeletedConflicts []document.Rev
 }
+
+// RowsOf appends the rows of a document. They hold nothing of rev, which may be
+// lent. It is for one goroutine.
+type RowsOf func(dst []Row, rev *store.Revision) ([]Row, error)
 
 // Row is a row of an index.
 type Row struct{ Key, Value []byte }

@@ -19,6 +19,9 @@ type Options struct {
 	Logger *slog.Logger     // default discards
 	// Idle switches background tasks off: tests run them by Run.
 	Idle bool
+	// Page is how many documents a build of a Kept kind takes at a time;
+	// default 40,000.
+	Page int
 }
 
 // Indexes keeps the indexes of all databases of a store. It is the store's
@@ -54,6 +57,9 @@ func New(o Options) *Indexes {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Page == 0 {
+		o.Page = keptDocs
 	}
 	x := &Indexes{kinds: o.Kinds, o: o, clock: o.Clock, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	x.ctx, x.stop = context.WithCancel(context.Background())

@@ -24,6 +24,7 @@ type task struct {
 
 	running chan struct{} // holds one token: whoever took it does the steps
 	ahead   chan ahead    // the next page of a build, if it is being read; belongs to the token's holder
+	most    int           // documents of the next page of a Kept kind; the holder's too
 	state   struct {
 		sync.Mutex
 		progress Progress
@@ -42,7 +43,7 @@ func (x *Indexes) task(d *store.Database, ix *Index) *task {
 	key := taskKey{d.Number(), ix.Number}
 	t := x.tasks.by[key]
 	if t == nil {
-		t = &task{x: x, d: d, ix: ix, home: ix.home(d), running: make(chan struct{}, 1)}
+		t = &task{x: x, d: d, ix: ix, home: ix.home(d), running: make(chan struct{}, 1), most: x.o.Page}
 		t.state.changed = make(chan struct{})
 		t.running <- struct{}{}
 		x.tasks.by[key] = t
@@ -179,7 +180,7 @@ func (t *task) advance(ctx context.Context, p *Progress) (reached store.Mark, er
 	switch k := t.ix.Kind.(type) {
 	case Kept:
 		if p.Phase == phaseDocuments {
-			err = t.buildKept(ctx, k, p)
+			err = t.buildKept(ctx, p)
 		}
 		return p.Mark, err
 	case Following:

@@ -251,14 +251,16 @@ func (e *extractor) value(vs values, cut bool) []byte {
 }
 
 // Rows is index.Kept's.
-func (Kind) Rows(dst []index.Row, db uint64, x *index.Index, rev *store.Revision) ([]index.Row, error) {
+func (Kind) Rows(db uint64, x *index.Index) index.RowsOf {
 	w := newWanted()
 	e := newExtractor(x, w)
-	vs, _ := w.take(nil, nil, rev)
-	if !e.holds(rev, vs) {
-		return dst, nil
+	var vs, tops values
+	return func(dst []index.Row, rev *store.Revision) ([]index.Row, error) {
+		if vs, tops = w.take(vs, tops, rev); !e.holds(rev, vs) {
+			return dst, nil
+		}
+		return e.rows(dst, db, rev.ID, vs)
 	}
-	return e.rows(dst, db, rev.ID, vs)
 }
 
 // Keeper is index.Kept's.

@@ -252,7 +252,7 @@ func Holds(x *index.Index, rev *store.Revision, spans []Span) (bool, error) {
 
 // tuplesOf gives the encoded values of a document's rows.
 func tuplesOf(x *index.Index, rev *store.Revision) ([][]byte, error) {
-	rows, err := Kind{}.Rows(nil, 0, x, rev)
+	rows, err := Kind{}.Rows(0, x)(nil, rev)
 	if err != nil {
 		return nil, err
 	}

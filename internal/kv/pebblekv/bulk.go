@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A transaction of bulkBytes and more goes to the disk as sorted tables that
+// A transaction of bulkBytes or bulkRows and more goes to the disk as sorted tables that
 // become part of the store at once, not through the log and a memtable: its rows
 // are written and compressed one time less each for the log, the memtable's flush and,
 // where no stored rows lie between them, every compaction (decision 0029).
@@ -27,6 +27,7 @@ import (
 // commits of ordinary writers reach.
 const (
 	bulkBytes = 4 << 20
+	bulkRows  = 32 << 10
 	bulkRuns  = 12 // of neighbouring rows, at most: each is a table and costs a sync
 )
 
@@ -53,6 +54,9 @@ func (b *bulks) init(fs vfs.FS, dir string, o *pebble.Options, format sstable.Ta
 	b.table = o.MakeWriterOptions(len(o.Levels)-1, format)
 	return fs.MkdirAll(b.dir, 0o750)
 }
+
+// large reports whether a transaction is so large that it had better become tables.
+func (b *bulks) large(o *overlay) bool { return o.bytes >= b.from || len(o.entries) >= bulkRows }
 
 // plain reports whether each entry is one operation on a key, which is all that
 // a table to be taken in can hold.

@@ -136,7 +136,7 @@ type writes struct {
 // taken, since that takes a while for a large transaction.
 func (t *txn) prepare() (*writes, error) {
 	w := &writes{e: t.e, own: &t.own}
-	if t.own.bytes >= t.e.bulks.from && t.own.plain() {
+	if t.e.bulks.large(&t.own) && t.own.plain() {
 		var err error
 		if w.tables, err = t.e.bulks.write(&t.own); err == nil {
 			return w, nil
