@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
@@ -9,33 +10,92 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// addFresh adds one page of documents to an index of a following kind that is
-// being built for the first time.
-func (t *task) addFresh(ctx context.Context, k Following, p *Progress) error {
-	g, err := t.page(ctx, p)
-	if err != nil {
+// Bounds of what a first build of a following kind writes at once: rows enough for
+// the engine to write them as sorted tables (decision 0029), unless the functions
+// are so slow that too much would be lost with the process.
+const (
+	freshRows  = 40_000
+	freshBytes = 8 << 20
+	freshFor   = time.Second
+)
+
+// addFresh adds all documents to an index of a following kind that is being built
+// for the first time. While some of their rows are being written, the next
+// documents are mapped.
+func (t *task) addFresh(ctx context.Context, k Following, p *Progress) (err error) {
+	var written chan error // of the write under way; nil if there is none
+	var to Progress        // what that leads to
+	wait := func() error {
+		if written == nil {
+			return nil
+		}
+		err := <-written
+		if written = nil; err == nil {
+			*p = to
+			t.note(to, to.Mark)
+		}
 		return err
 	}
-	next := g.next(*p, t.x.clock().Unix())
-	if !g.end {
-		t.readAhead(ctx, next)
+	defer func() {
+		if e := wait(); err == nil {
+			err = e
+		}
+	}()
+	for at := *p; at.Phase == phaseDocuments; at = to {
+		batches, next, failed := t.mapFresh(ctx, k, at)
+		if err := wait(); err != nil {
+			return err
+		}
+		if len(batches) > 0 {
+			from := at
+			to, written = next, make(chan error, 1)
+			go func() { written <- t.write(ctx, batches, &from, next) }()
+		}
+		if failed != nil {
+			return failed
+		}
 	}
-	return t.apply(ctx, k, g.docs, true, p, next)
+	return nil
 }
 
-// apply maps changed documents and commits their rows together with the
-// progress.
-func (t *task) apply(ctx context.Context, k Following, docs []Change, fresh bool, p *Progress, next Progress) error {
-	batch, err := k.Map(ctx, t.d, t.ix, docs, fresh)
-	if err != nil {
-		return err
+// mapFresh maps as many documents behind at as are written at once, and tells how
+// far that comes. What came before an error is there all the same.
+func (t *task) mapFresh(ctx context.Context, k Following, at Progress) (batches []Batch, next Progress, err error) {
+	next = at
+	began, rows, bytes := time.Now(), 0, 0
+	for next.Phase == phaseDocuments && rows < freshRows && bytes < freshBytes && time.Since(began) < freshFor {
+		g, err := t.page(ctx, &next)
+		if err != nil {
+			return batches, next, err
+		}
+		to := g.next(next, t.x.clock().Unix())
+		if !g.end {
+			t.readAhead(ctx, to)
+		}
+		b, err := k.Map(ctx, t.d, t.ix, g.docs, true)
+		if err != nil {
+			return batches, next, err
+		}
+		next, batches = to, append(batches, b)
+		next.Skipped += b.Skipped()
+		n, size := b.Size()
+		rows, bytes = rows+n, bytes+size
 	}
-	next.Skipped += batch.Skipped()
-	err = t.d.Commit(ctx, func(tx kv.Txn) error {
+	return batches, next, nil
+}
+
+// write commits what was mapped together with the progress.
+func (t *task) write(ctx context.Context, batches []Batch, p *Progress, next Progress) error {
+	err := t.d.Commit(ctx, func(tx kv.Txn) error {
 		if err := move(tx, t.d.Number(), t.ix.Number, p, &next); err != nil {
 			return err
 		}
-		return batch.Apply(tx)
+		for _, b := range batches {
+			if err := b.Apply(tx); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err == nil {
 		*p = next
@@ -52,7 +112,12 @@ func (t *task) follow(ctx context.Context, k Following, p *Progress) (reached st
 	}
 	next := *p
 	next.Mark, next.Done, next.Updated = to, p.Done+uint64(len(docs)), t.x.clock().Unix()
-	return to, end, t.apply(ctx, k, docs, false, p, next)
+	b, err := k.Map(ctx, t.d, t.ix, docs, false)
+	if err != nil {
+		return to, end, err
+	}
+	next.Skipped += b.Skipped()
+	return to, end, t.write(ctx, []Batch{b}, p, next)
 }
 
 // catchUpPage reads what changed since the progress's mark, as much as makes a

@@ -104,6 +104,8 @@ type Batch interface {
 	// Skipped is how many documents have no rows because a function threw
 	// for them or went over a limit.
 	Skipped() uint64
+	// Size is how many rows are put, and how many bytes they have.
+	Size() (rows, bytes int)
 }
 
 // Change is a document that changed: what its winner is now.

@@ -43,6 +43,14 @@ func (b *batch) Apply(tx kv.Txn) error {
 // Skipped is index.Batch's.
 func (b *batch) Skipped() uint64 { return b.skipped }
 
+// Size is index.Batch's.
+func (b *batch) Size() (rows, bytes int) {
+	for _, r := range b.puts {
+		bytes += len(r.Key) + len(r.Value)
+	}
+	return len(b.puts), bytes
+}
+
 func (b *batch) put(key, value []byte) { b.puts = append(b.puts, index.Row{Key: key, Value: value}) }
 
 // work is what is being done for one index.
