@@ -98,9 +98,9 @@ func (b *bulks) writeTable(path string, o *overlay, order []int) error {
 	for _, i := range order {
 		switch e := &o.entries[i]; {
 		case e.put:
-			err = w.Set([]byte(e.key), e.value)
+			err = w.Set(e.key, e.value)
 		case e.base != baseKept:
-			err = w.Delete([]byte(e.key))
+			err = w.Delete(e.key)
 		}
 		if err != nil {
 			break
@@ -149,7 +149,7 @@ func (o *overlay) runs(order []int) iter.Seq2[int, int] {
 }
 
 // commonPrefix gives how many bytes two keys have in common.
-func commonPrefix(a, b string) int {
+func commonPrefix(a, b []byte) int {
 	n := min(len(a), len(b))
 	for i := range n {
 		if a[i] != b[i] {

@@ -11,9 +11,8 @@ const maxRecent = 1 << 20
 //
 // Keys are kept as 64-bit hashes under a random seed. Two keys with one hash
 // make a conflict that is none, which costs a rerun and nothing else. The
-// caller holds the commit mutex for every method but hash.
+// caller holds the commit mutex for every method.
 type recent struct {
-	seed    maphash.Seed
 	max     int
 	last    map[uint64]uint64 // hash of a key → the last commit that wrote it
 	commits []written         // oldest first
@@ -28,10 +27,13 @@ type written struct {
 }
 
 func newRecent(maxHashes int) recent {
-	return recent{seed: maphash.MakeSeed(), max: maxHashes, last: make(map[uint64]uint64)}
+	return recent{max: maxHashes, last: make(map[uint64]uint64)}
 }
 
-func (r *recent) hash(key []byte) uint64 { return maphash.Bytes(r.seed, key) }
+var seed = maphash.MakeSeed()
+
+// hashOf gives the hash by which commits remember a key.
+func hashOf(key []byte) uint64 { return maphash.Bytes(seed, key) }
 
 // conflicts reports whether one of the keys was written after commit start.
 func (r *recent) conflicts(start uint64, hashes []uint64) bool {

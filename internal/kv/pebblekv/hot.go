@@ -1,6 +1,9 @@
 package pebblekv
 
-import "sync"
+import (
+	"bytes"
+	"sync"
+)
 
 // hot remembers rows that commits read for update and wrote: the counters and
 // queues that every commit of a database moves, and documents that change again
@@ -47,18 +50,18 @@ func (h *hot) wrote(t *txn, n uint64, hashes []uint64) {
 	defer h.Unlock()
 	for i := range t.own.entries {
 		e := &t.own.entries[i]
-		_, known := h.rows[e.key]
+		_, known := h.rows[string(e.key)]
 		if !known && !t.there[hashes[i]] {
 			continue
 		}
 		if !e.put || len(e.key)+len(e.value) > maxHotBytes {
-			delete(h.rows, e.key)
+			delete(h.rows, string(e.key))
 			continue
 		}
 		if !known && len(h.rows) >= maxHotRows {
 			clear(h.rows)
 		}
-		h.rows[e.key] = hotRow{value: e.value, n: n}
+		h.rows[string(e.key)] = hotRow{value: bytes.Clone(e.value), n: n} // a transaction's own is a part of much else
 	}
 }
 

@@ -1,6 +1,7 @@
 package pebblekv
 
 import (
+	"bytes"
 	"sort"
 
 	"github.com/sectional/sectional/internal/kv"
@@ -42,10 +43,10 @@ func newMerged(base *iterator, own *overlay, r kv.Range, reverse bool) kv.Iterat
 // within gives copies of the entries with keys in r, in ascending order.
 func (o *overlay) within(r kv.Range) []entry {
 	order := o.order()
-	from := sort.Search(len(order), func(i int) bool { return o.entries[order[i]].key >= string(r.Start) })
+	from := sort.Search(len(order), func(i int) bool { return bytes.Compare(o.entries[order[i]].key, r.Start) >= 0 })
 	to := len(order)
 	if r.End != nil {
-		to = sort.Search(len(order), func(i int) bool { return o.entries[order[i]].key >= string(r.End) })
+		to = sort.Search(len(order), func(i int) bool { return bytes.Compare(o.entries[order[i]].key, r.End) >= 0 })
 	}
 	if from >= to {
 		return nil
@@ -87,9 +88,9 @@ func (m *merged) Seek(key []byte) bool {
 	m.baseOK = m.base.Seek(key)
 	m.next = sort.Search(len(m.entries), func(i int) bool {
 		if m.base.reverse {
-			return m.entries[i].key <= string(key)
+			return bytes.Compare(m.entries[i].key, key) <= 0
 		}
-		return m.entries[i].key >= string(key)
+		return bytes.Compare(m.entries[i].key, key) >= 0
 	})
 	return m.settle()
 }
@@ -126,12 +127,7 @@ func (m *merged) compare() int {
 	case !own:
 		return 1
 	}
-	c := 0
-	if k := m.entries[m.next].key; k < string(m.base.Key()) {
-		c = -1
-	} else if k > string(m.base.Key()) {
-		c = 1
-	}
+	c := bytes.Compare(m.entries[m.next].key, m.base.Key())
 	if m.base.reverse {
 		c = -c
 	}
@@ -141,7 +137,7 @@ func (m *merged) compare() int {
 // Key implements kv.Iterator.
 func (m *merged) Key() []byte {
 	if m.onOwn {
-		return []byte(m.entries[m.next].key)
+		return m.entries[m.next].key
 	}
 	return m.base.Key()
 }

@@ -1,8 +1,8 @@
 package pebblekv
 
 import (
+	"bytes"
 	"slices"
-	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -17,16 +17,18 @@ import (
 // after that.
 type overlay struct {
 	entries []entry
-	byKey   map[string]int // index in entries
+	byHash  map[uint64]int // of a key: the index of the last entry with that hash
 	sorted  []int          // indexes of entries in the order of keys; lags behind
 	bytes   int            // keys and values, as Limits.Txn counts them
+	room    []byte         // for copies of keys and values; what is in it stays as it is
 }
 
 type entry struct {
-	key   string
-	value []byte
-	put   bool // the key exists after this transaction
-	base  base
+	key, value []byte
+	hash       uint64 // of the key
+	other      int    // the index of another entry with that hash, -1 for none
+	put        bool   // the key exists after this transaction
+	base       base
 }
 
 // base says how the stored row of a key is removed.
@@ -38,26 +40,62 @@ const (
 	baseOnce                // by a single delete
 )
 
-// entry gives the entry of key, with a new one if there is none.
-func (o *overlay) entry(key []byte) *entry {
-	if i, ok := o.byKey[string(key)]; ok {
-		return &o.entries[i]
+// find gives the index of key's entry, -1 for none.
+func (o *overlay) find(key []byte, hash uint64) int {
+	i, ok := o.byHash[hash]
+	if !ok {
+		return -1
 	}
-	if o.byKey == nil {
-		o.byKey = make(map[string]int)
+	for ; i >= 0 && !bytes.Equal(o.entries[i].key, key); i = o.entries[i].other {
 	}
-	k := string(key)
-	o.byKey[k] = len(o.entries)
-	o.entries = append(o.entries, entry{key: k})
-	o.bytes += len(k)
-	return &o.entries[len(o.entries)-1]
+	return i
+}
+
+// entry gives the entry of key, with a new one if there is none; known tells
+// whether there was.
+func (o *overlay) entry(key []byte) (e *entry, known bool) {
+	hash := hashOf(key)
+	if i := o.find(key, hash); i >= 0 {
+		return &o.entries[i], true
+	}
+	if o.byHash == nil {
+		o.byHash = make(map[uint64]int)
+	}
+	other, ok := o.byHash[hash]
+	if !ok {
+		other = -1
+	}
+	o.byHash[hash] = len(o.entries)
+	o.entries = append(o.entries, entry{key: o.keep(key), hash: hash, other: other})
+	o.bytes += len(key)
+	return &o.entries[len(o.entries)-1], false
+}
+
+// Room is made in pieces of roomBytes; what is larger than a part of that has its
+// own.
+const (
+	firstRoom = 1 << 10
+	roomBytes = 64 << 10
+)
+
+// keep copies b.
+func (o *overlay) keep(b []byte) []byte {
+	if len(b) > roomBytes/8 {
+		return bytes.Clone(b)
+	}
+	if cap(o.room)-len(o.room) < len(b) {
+		o.room = make([]byte, 0, max(len(b), min(max(firstRoom, 4*cap(o.room)), roomBytes)))
+	}
+	at := len(o.room)
+	o.room = append(o.room, b...)
+	return o.room[at:len(o.room):len(o.room)]
 }
 
 // get gives the value that the transaction put under key; written reports
 // whether it wrote key at all, exists whether the key is there after that.
 func (o *overlay) get(key []byte) (value []byte, exists, written bool) {
-	i, ok := o.byKey[string(key)]
-	if !ok {
+	i := o.find(key, hashOf(key))
+	if i < 0 {
 		return nil, false, false
 	}
 	e := &o.entries[i]
@@ -65,24 +103,20 @@ func (o *overlay) get(key []byte) (value []byte, exists, written bool) {
 }
 
 func (o *overlay) put(key, value []byte) {
-	e := o.entry(key)
+	e, _ := o.entry(key)
 	o.bytes += len(value) - len(e.value)
-	e.value = append([]byte(nil), value...)
+	e.value = o.keep(value)
 	e.put = true
 }
 
 func (o *overlay) delete(key []byte) {
-	e := o.entry(key)
+	e, _ := o.entry(key)
 	o.clear(e)
 	e.base = baseDeleted
 }
 
 func (o *overlay) deleteOnce(key []byte) {
-	known := o.byKey != nil
-	if known {
-		_, known = o.byKey[string(key)]
-	}
-	e := o.entry(key)
+	e, known := o.entry(key)
 	if !known {
 		e.base = baseOnce
 	}
@@ -103,7 +137,7 @@ func (o *overlay) order() []int {
 	if old == len(o.entries) {
 		return o.sorted
 	}
-	byKey := func(a, b int) int { return strings.Compare(o.entries[a].key, o.entries[b].key) }
+	byKey := func(a, b int) int { return bytes.Compare(o.entries[a].key, o.entries[b].key) }
 	fresh := make([]int, 0, len(o.entries)-old)
 	for i := old; i < len(o.entries); i++ {
 		fresh = append(fresh, i)
@@ -140,7 +174,7 @@ func (o *overlay) appendTo(batch *pebble.Batch) error {
 }
 
 func (e *entry) appendTo(batch *pebble.Batch) (err error) {
-	key := []byte(e.key)
+	key := e.key
 	switch e.base {
 	case baseDeleted:
 		err = batch.Delete(key, nil)

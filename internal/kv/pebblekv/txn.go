@@ -34,7 +34,7 @@ func (t *txn) Get(key []byte) ([]byte, error) {
 
 // GetForUpdate implements kv.Txn.
 func (t *txn) GetForUpdate(key []byte) ([]byte, error) {
-	hash := t.e.commit.recent.hash(key)
+	hash := hashOf(key)
 	t.locked = append(t.locked, hash)
 	if _, _, written := t.own.get(key); written {
 		return t.Get(key)
@@ -110,7 +110,7 @@ func (t *txn) write(key []byte, apply func()) error {
 func (t *txn) keys() []uint64 {
 	out := make([]uint64, len(t.own.entries))
 	for i := range t.own.entries {
-		out[i] = t.e.commit.recent.hash([]byte(t.own.entries[i].key))
+		out[i] = t.own.entries[i].hash
 	}
 	return out
 }
