@@ -66,22 +66,28 @@ func main() {
 }
 
 func steps() []step {
-	// The race detector makes the large tests of the built server many times slower, so they run without it; the
-	// recorded scenarios run with it, in the server too.
 	packages := []string{"./cmd/...", "./internal/...", "./test/all", "./test/couch", "./test/process"}
-	name := "packages and recorded scenarios, without the race detector: it needs a C compiler"
-	if hasCompiler() {
-		name = "packages and recorded scenarios, with the race detector"
-		packages = append([]string{"-race"}, packages...)
-	}
 	return []step{
 		{"format", format},
 		{"vet", tool("go", "vet", "./...")},
 		{"staticcheck", tool("go", "tool", "staticcheck", "./...")},
-		{name, goTests(packages...)},
+		{"packages and recorded scenarios", goTests(packages...)},
+		{"the same under the race detector", raceTests(packages)},
 		{"the built server, and the benchmark", goTests("-p", "1", "./test/system", "./bench/...")},
 		{"clients in Node", node},
 		{"fuzzing, a few seconds each", fuzz},
+	}
+}
+
+// raceTests runs tests under the race detector, which makes everything some five times slower: random histories and
+// injected faults are fewer there (-short). The recorded scenarios ask a server that is built with it too.
+func raceTests(packages []string) func(context.Context, *tally) error {
+	return func(ctx context.Context, t *tally) error {
+		if !hasCompiler() {
+			fmt.Println("left out: the race detector needs a C compiler")
+			return nil
+		}
+		return goTests(append([]string{"-race", "-short"}, packages...)...)(ctx, t)
 	}
 }
 
@@ -135,7 +141,8 @@ func node(ctx context.Context, t *tally) error {
 	if err := install.Run(); err != nil {
 		return fmt.Errorf("npm ci: %w", err)
 	}
-	tests := command(ctx, os.Stdout, "node", "--test",
+	// One file after the other: some start their server again on the port that it had, which another file's could take.
+	tests := command(ctx, os.Stdout, "node", "--test", "--test-concurrency=1",
 		"--test-reporter=spec", "--test-reporter-destination=stdout",
 		"--test-reporter=tap", "--test-reporter-destination="+counts)
 	tests.Dir = install.Dir
