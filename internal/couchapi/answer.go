@@ -97,7 +97,7 @@ func (r *request) begin(status, length int) {
 		h["Cache-Control"] = mustRevalidate
 	}
 	if r.wrote > 0 && status < http.StatusBadRequest {
-		r.set(seqHeader, r.db.FormatSeq(r.wrote))
+		r.set(seqHeader, r.scope.FormatSeq(r.wrote))
 	}
 	h["X-Couchdb-Body-Time"] = noTime
 	if r.bodyTime > 0 {

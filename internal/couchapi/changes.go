@@ -178,7 +178,7 @@ func (r *request) runChanges(q *changesQuery, rows *changesRows) error {
 	end, err := q.Run(r.ctx(), changes.Of(r.scope), rows)
 	if err == nil {
 		rows.wake()
-		rows.Buf = rows.layout.end(rows.Buf, r.db, end)
+		rows.Buf = rows.layout.end(rows.Buf, r.scope, end)
 		err = rows.End()
 	}
 	if err != nil && r.ctx().Err() != nil && q.Mode != changes.Once {
@@ -199,7 +199,7 @@ func (r *request) changesSince(q *changesQuery) (err error) {
 	case q.since == "":
 		err = badChanges("Malformed sequence supplied in 'since' parameter.")
 	default:
-		q.Since, err = r.db.ParseSeq(sequenceText(q.since))
+		q.Since, err = r.scope.ParseSeq(sequenceText(q.since))
 	}
 	return err
 }
@@ -241,7 +241,7 @@ func (r *request) changesTag() (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	r.etag(r.db.FormatSeq(t.Seq) + "-" + strconv.FormatUint(t.PurgeSeq, 10))
+	r.etag(r.scope.FormatSeq(t.Seq) + "-" + strconv.FormatUint(t.PurgeSeq, 10))
 	return r.unmodified(), nil
 }
 

@@ -19,25 +19,25 @@ type changesLayout struct {
 	after     string // each row
 	ids       bool   // each row is followed by its sequence as the id of an event
 	heartbeat string
-	end       func(b []byte, db *store.Database, e changes.End) []byte
+	end       func(b []byte, s store.Scope, e changes.End) []byte
 }
 
 var (
 	objectLayout = &changesLayout{
 		begin: "{\"results\":[\n", between: ",\n", heartbeat: "\n",
-		end: func(b []byte, db *store.Database, e changes.End) []byte {
-			return appendChangesEnd(append(b, "\n],\n"...), db, e)
+		end: func(b []byte, s store.Scope, e changes.End) []byte {
+			return appendChangesEnd(append(b, "\n],\n"...), s, e)
 		},
 	}
 	lineLayout = &changesLayout{
 		after: "\n", heartbeat: "\n",
-		end: func(b []byte, db *store.Database, e changes.End) []byte {
-			return appendChangesEnd(append(b, '{'), db, e)
+		end: func(b []byte, s store.Scope, e changes.End) []byte {
+			return appendChangesEnd(append(b, '{'), s, e)
 		},
 	}
 	eventLayout = &changesLayout{
 		before: "data: ", after: "\n", ids: true, heartbeat: "event: heartbeat\ndata: \n\n",
-		end: func(b []byte, _ *store.Database, e changes.End) []byte {
+		end: func(b []byte, _ store.Scope, e changes.End) []byte {
 			if e.Limited {
 				b = append(b, '\n')
 			}
@@ -46,9 +46,9 @@ var (
 	}
 )
 
-func appendChangesEnd(b []byte, db *store.Database, e changes.End) []byte {
+func appendChangesEnd(b []byte, s store.Scope, e changes.End) []byte {
 	b = append(b, `"last_seq":"`...)
-	b = db.AppendSeq(b, e.Seq)
+	b = s.AppendSeq(b, e.Seq)
 	b = append(b, `","pending":`...)
 	return append(strconv.AppendUint(b, e.Pending, 10), "}\n"...)
 }
@@ -89,7 +89,7 @@ func (c *changesRows) Row(v changes.Reader, row *changes.Row) (full bool, err er
 	c.rows++
 	if told {
 		b = append(b, '"')
-		b = append(c.r.db.AppendSeq(b, row.Seq), '"')
+		b = append(c.r.scope.AppendSeq(b, row.Seq), '"')
 	} else {
 		b = append(b, "null"...)
 	}
@@ -125,7 +125,7 @@ func (c *changesRows) eventID(q store.Seq, told bool) string {
 	if !told {
 		return "\n"
 	}
-	return `id: "` + c.r.db.FormatSeq(q) + "\"\n\n"
+	return `id: "` + c.r.scope.FormatSeq(q) + "\"\n\n"
 }
 
 // doc appends the winner of a row's document.

@@ -35,7 +35,7 @@ func (r *request) appendInfo(b []byte, s store.Scope) ([]byte, error) {
 	b = append(b, `,"purge_seq":"`...)
 	b = strconv.AppendUint(b, t.PurgeSeq, 10)
 	b = append(b, `","update_seq":`...)
-	b = appendString(b, db.FormatSeq(t.Seq))
+	b = appendString(b, s.FormatSeq(t.Seq))
 	b = appendCount(b, `,"sizes":{"file":`, t.File)
 	b = appendCount(b, `,"external":`, t.External)
 	b = appendCount(b, `,"active":`, t.Active)

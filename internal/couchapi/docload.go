@@ -59,7 +59,7 @@ func (l *loader) winner() (*found, error) {
 			f.Conflicts = append(f.Conflicts, leaf.Rev)
 		}
 	}
-	if l.o.localSeq {
+	if l.o.localSeq && !l.r.scope.Sealed() { // a number of the database's
 		f.LocalSeq = uint64(l.doc.Seq)
 	}
 	if l.o.revsInfo {

@@ -137,7 +137,7 @@ func (r *request) checkDatabase(row *route) error {
 	if err := s.CheckPartition(r.caller, p, need); err != nil {
 		return err
 	}
-	r.guest, r.scope = true, r.db.Within(p) // narrow makes it the owner's at that door
+	r.scope = r.db.Within(p).Seal() // narrow makes it the owner's at that door
 	return nil
 }
 
@@ -175,8 +175,11 @@ func (r *request) narrow() error {
 	if !r.db.Partitioned() {
 		return dberr.New(dberr.Invalid, "bad_request", "database is not partitioned")
 	}
-	if r.scope = r.db.Within(p); r.node.at == atOwner {
-		r.scope = r.db.OwnedBy(p)
+	if !r.scope.Sealed() { // a guest has the partition's already
+		r.scope = r.db.Within(p)
+	}
+	if r.node.at == atOwner {
+		r.scope = r.scope.Owned()
 	}
 	return nil
 }

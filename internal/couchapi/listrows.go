@@ -22,7 +22,7 @@ func (l *lister) head() {
 	}
 	if l.q.updateSeq && !l.kind.local {
 		b = append(b, `"update_seq":"`...)
-		b = l.r.db.AppendSeq(b, l.seq)
+		b = l.r.scope.AppendSeq(b, l.seq)
 		b = append(b, `",`...)
 	}
 	l.Buf = append(b, `"rows":[`...)

@@ -23,7 +23,7 @@ func (r *request) awaitSeq() error {
 	if !given || r.db == nil {
 		return nil
 	}
-	least, ok := r.db.OwnSeq(sequenceText(text))
+	least, ok := r.scope.OwnSeq(sequenceText(text))
 	if !ok || text == "" {
 		return badRequest("The `min_seq` parameter must be a sequence of this database.")
 	}
@@ -66,5 +66,5 @@ func (r *request) appendSeq(b []byte, q store.Seq) []byte {
 		return b
 	}
 	b = append(b, `,"seq":"`...)
-	return append(r.db.AppendSeq(b, q), '"')
+	return append(r.scope.AppendSeq(b, q), '"')
 }

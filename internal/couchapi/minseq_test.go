@@ -128,7 +128,7 @@ func (a *testAPI) nextSeq(name string) string {
 	must(a.t, err)
 	totals, err := db.Whole().Totals(context.Background())
 	must(a.t, err)
-	return db.FormatSeq(totals.Seq + 1)
+	return db.Whole().FormatSeq(totals.Seq + 1)
 }
 
 // TestMinSeqWaits reads ahead of the writer: the answer has what was written.

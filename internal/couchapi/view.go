@@ -227,7 +227,7 @@ var errNotPartitionedView = queryError("`partition` parameter is not supported i
 // whose rows the index holds still, and none for guests: it would change whenever
 // somebody writes to another partition.
 func (l *viewLister) tag() error {
-	if l.req.guest {
+	if l.req.scope.Sealed() {
 		return nil
 	}
 	h, hidden := fnv.New64a(), false

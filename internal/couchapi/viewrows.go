@@ -122,7 +122,7 @@ func (l *viewLister) begin(rd *store.Reader, v *view.Reader, gone bool) (err err
 			l.seq = max(l.seq, l.mark.Seq)
 		}
 	}
-	if l.q.updateSeq && l.req.guest {
+	if l.q.updateSeq && l.req.scope.Sealed() {
 		if err := l.ownSeq(rd); err != nil {
 			return err
 		}
@@ -184,12 +184,12 @@ func (l *viewLister) place(v *view.Reader) error {
 	return nil
 }
 
-// ownSeq makes the sequence of the answer one of the partition's own.
-func (l *viewLister) ownSeq(rd *store.Reader) error {
+// ownSeq makes the sequence of the answer one of the partition's own, which
+// stays the same whatever is written elsewhere.
+func (l *viewLister) ownSeq(rd *store.Reader) (err error) {
 	own := *rd
 	own.Scope = l.req.scope
-	last, err := own.LastSeq()
-	l.seq = min(l.seq, last)
+	l.seq, err = own.SeqUpTo(l.seq)
 	return err
 }
 
@@ -203,7 +203,7 @@ func (l *viewLister) head() {
 	}
 	if l.q.updateSeq {
 		l.Buf = append(l.Buf, `"update_seq":"`...)
-		l.Buf = l.req.db.AppendSeq(l.Buf, l.seq)
+		l.Buf = l.req.scope.AppendSeq(l.Buf, l.seq)
 		l.Buf = append(l.Buf, `",`...)
 	}
 	l.Buf = append(l.Buf, `"rows":[`...)

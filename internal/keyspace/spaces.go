@@ -12,7 +12,7 @@ const (
 var (
 	Meta = Space{Name: "meta", Code: 'a', System: true, Version: 1,
 		Columns: []Column{{"name", Text}},
-		Doc:     "one value of the whole store: its format, its UUID, the last database number"}
+		Doc:     "one value of the whole store: its format, its UUID, its secret, the last database number"}
 	Catalogue = Space{Name: "catalogue", Code: 'b', System: true, Version: 1,
 		Columns: []Column{{"database", Text}},
 		Doc:     "a database by name: its number, its kind, when it was made"}

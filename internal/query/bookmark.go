@@ -12,7 +12,7 @@ import (
 // noBookmark stands where an answer has none.
 const noBookmark = "nil"
 
-const bookmarkVersion = 2
+const bookmarkVersion = 3
 
 // place is a place in a plan: behind a row of a range of a branch, or before
 // all of them.
@@ -25,8 +25,8 @@ type place struct {
 func (p *Plan) bookmark(at place) string {
 	b := binary.BigEndian.AppendUint64([]byte{bookmarkVersion}, p.fingerprint())
 	b = binary.AppendUvarint(b, uint64(len(p.choices)))
-	for _, number := range p.choices {
-		b = binary.AppendUvarint(b, number)
+	for _, choice := range p.choices {
+		b = binary.AppendUvarint(b, choice)
 	}
 	b = binary.AppendUvarint(b, uint64(at.branch))
 	b = binary.AppendUvarint(b, uint64(at.span))

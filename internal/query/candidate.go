@@ -2,6 +2,8 @@ package query
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 	"strings"
 
@@ -41,12 +43,15 @@ func (b *Branch) Index() *index.Index {
 	return b.named.Index
 }
 
-// number tells indexes apart; 0 for the list of all documents.
-func (b *Branch) number() uint64 {
+// choice tells indexes apart; 0 for the list of all documents. It stands in
+// bookmarks, so it is made of the index's definition: its number would tell how
+// many indexes others have made.
+func (b *Branch) choice() uint64 {
 	if b.named == nil {
 		return 0
 	}
-	return b.named.Index.Number
+	h := sha256.Sum256([]byte(b.named.Index.Signature))
+	return binary.BigEndian.Uint64(h[:8])
 }
 
 // label names the index.

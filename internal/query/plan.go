@@ -20,8 +20,8 @@ type Plan struct {
 	// await is an index that is still being built and that the query can't
 	// do without.
 	await *Branch
-	// choices are the numbers of the indexes that split found for each
-	// conjunct, 0 for the list of all documents; nil if there is one branch.
+	// choices are the indexes that split found for each conjunct, see
+	// Branch.choice; nil if there is one branch.
 	choices []uint64
 	// considered are all indexes that were looked at, for _explain.
 	considered []*Branch
@@ -143,7 +143,7 @@ func (p *planner) split(plan *Plan, again []uint64) error {
 			return err
 		}
 		b, err := p.best(slices.DeleteFunc(bs, func(b *Branch) bool {
-			return b.reason != "" || again != nil && b.number() != again[i]
+			return b.reason != "" || again != nil && b.choice() != again[i]
 		}))
 		if err != nil {
 			return err
@@ -155,7 +155,7 @@ func (p *planner) split(plan *Plan, again []uint64) error {
 			order = append(order, b)
 		}
 		parts[b.label()] = append(parts[b.label()], p.conjuncts[i])
-		choices = append(choices, b.number())
+		choices = append(choices, b.choice())
 	}
 	for _, b := range order {
 		b.covering = false // whether another branch has the document is not in the row

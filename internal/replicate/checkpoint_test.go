@@ -65,7 +65,7 @@ func TestSequences(t *testing.T) {
 	for _, c := range []struct {
 		from, to string
 		want     bool
-	}{{"", "0-a", false}, {"", "1-a", true}, {"5-a", "5-b", false}, {"5-a", "6-a", true}, {"x", "y", true}, {"x", "x", false}} {
+	}{{"", "0-a", false}, {"", "1-a", true}, {"5-a", "5-b", true}, {"5-a", "5-a", false}, {"", "0", false}, {"5-a", "6-a", true}, {"x", "y", true}, {"x", "x", false}} {
 		if got := moved(seqOf(c.from), seqOf(c.to)); got != c.want {
 			t.Errorf("from %q to %q: %v", c.from, c.to, got)
 		}

@@ -21,7 +21,7 @@ const markVersion = 1
 // text gives the form that clients see.
 func (m mark) text(s store.Scope) string {
 	b := []byte{markVersion}
-	b = appendText(b, s.Database().FormatSeq(m.seq))
+	b = appendText(b, s.FormatSeq(m.seq))
 	b = appendText(b, string(s.Partition()))
 	b = appendText(b, string(m.last))
 	return base64.RawURLEncoding.EncodeToString(b)
@@ -41,8 +41,8 @@ func parseMark(s store.Scope, text string) (mark, error) {
 	if !p.done() || partition != string(s.Partition()) {
 		return mark{}, errMark
 	}
-	q, err := s.Database().ParseSeq(seq)
-	if err != nil || s.Database().FormatSeq(q) != seq {
+	q, own := s.OwnSeq(seq)
+	if !own {
 		return mark{}, errMark
 	}
 	return mark{seq: q, last: document.ID(last)}, nil

@@ -46,7 +46,7 @@ func Open(ctx context.Context, s store.Scope, uuid, after string) (*Source, erro
 		})
 	}
 	src.header = Header{UUID: uuid, Database: s.Database().Name(), Partitioned: s.Database().Partitioned(),
-		Partition: s.Partition(), Seq: s.Database().FormatSeq(src.begin.seq), After: after}
+		Partition: s.Partition(), Seq: s.FormatSeq(src.begin.seq), After: after}
 	return src, err
 }
 

@@ -225,7 +225,7 @@ func load(t testing.TB, s store.Scope, stream []byte) Progress {
 // paths, as the protocol of replication does.
 func follow(t testing.TB, from, to store.Scope, since string) {
 	t.Helper()
-	q, err := from.Database().ParseSeq(since)
+	q, err := from.ParseSeq(since)
 	must(t, err)
 	var edits []document.Edit
 	must(t, from.View(ctx, func(r *store.Reader) error {

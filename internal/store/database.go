@@ -2,16 +2,12 @@ package store
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/binary"
 	"errors"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 )
@@ -187,63 +183,4 @@ func (d *Database) set(ctx context.Context, name string, value []byte) error {
 		g.stale = true
 		return nil
 	})
-}
-
-// Seq is a place in a database's feed: 0 is before everything.
-type Seq uint64
-
-// FormatSeq gives the form that clients see: "N-opaque", where N is the
-// number and opaque holds the database's incarnation and the number again.
-func (d *Database) FormatSeq(q Seq) string { return string(d.AppendSeq(make([]byte, 0, 48), q)) }
-
-// AppendSeq appends FormatSeq's text to dst.
-func (d *Database) AppendSeq(dst []byte, q Seq) []byte {
-	dst = strconv.AppendUint(dst, uint64(q), 10)
-	dst = append(dst, '-')
-	var b [2 * binary.MaxVarintLen64]byte
-	n := binary.PutUvarint(b[:], d.incarnation)
-	n += binary.PutUvarint(b[n:], uint64(q))
-	return base64.RawURLEncoding.AppendEncode(dst, b[:n])
-}
-
-var errSeq = dberr.New(dberr.Invalid, "bad_request", "Malformed sequence supplied in 'since' parameter.")
-
-// ParseSeq reads a sequence that FormatSeq gave; "0" and "" are 0. A sequence
-// of another incarnation is 0: the reader begins again. Invalid for what can't
-// be a sequence.
-func (d *Database) ParseSeq(s string) (Seq, error) {
-	q, own, err := d.parseSeq(s)
-	if !own {
-		q = 0
-	}
-	return q, err
-}
-
-// OwnSeq reads a sequence of this incarnation, and reports whether it is one:
-// what another names will never be seen here.
-func (d *Database) OwnSeq(s string) (Seq, bool) {
-	q, own, _ := d.parseSeq(s)
-	return q, own
-}
-
-// parseSeq reads a sequence and tells whether it is of this incarnation.
-func (d *Database) parseSeq(s string) (q Seq, own bool, err error) {
-	if s == "" || s == "0" {
-		return 0, true, nil
-	}
-	number, opaque, _ := strings.Cut(s, "-")
-	n, err := strconv.ParseUint(number, 10, 64)
-	if err != nil {
-		return 0, false, errSeq
-	}
-	b, err := base64.RawURLEncoding.DecodeString(opaque)
-	if err != nil || len(b) == 0 {
-		return 0, false, errSeq
-	}
-	u := unpacker{b: b}
-	incarnation, again := u.uint(), u.uint()
-	if u.done() != nil {
-		return 0, false, errSeq
-	}
-	return Seq(n), incarnation == d.incarnation && again == n, nil
 }

@@ -24,6 +24,7 @@ type Scope struct {
 	db        *Database
 	partition document.Partition // "" for the whole
 	owner     bool               // ids are those of the partition's owner
+	seal      *seal              // of sequences; nil for whoever may see the database
 }
 
 // Whole is the scope of the entire database.
@@ -33,8 +34,12 @@ func (d *Database) Whole() Scope { return Scope{db: d} }
 func (d *Database) Within(p document.Partition) Scope { return Scope{db: d, partition: p} }
 
 // OwnedBy is the partition p of a partitioned database as its owner sees it.
-func (d *Database) OwnedBy(p document.Partition) Scope {
-	return Scope{db: d, partition: p, owner: true}
+func (d *Database) OwnedBy(p document.Partition) Scope { return d.Within(p).Owned() }
+
+// Owned is the scope of a partition as the partition's owner sees it.
+func (s Scope) Owned() Scope {
+	s.owner = true
+	return s
 }
 
 // Database is the database the scope belongs to.
@@ -238,6 +243,26 @@ func (r *Reader) partitionTotals(p document.Partition) (Totals, error) {
 func (r *Reader) LastSeq() (Seq, error) {
 	t, err := r.Totals()
 	return t.Seq, err
+}
+
+// SeqUpTo is the last sequence of the scope's feed that is not above q.
+func (r *Reader) SeqUpTo(q Seq) (Seq, error) {
+	last, err := r.LastSeq()
+	if err != nil || last <= q {
+		return last, err
+	}
+	span := r.feedRange(0)
+	span.End = r.feedRange(q).Start
+	it, err := r.v.Iterate(span, kv.IterOptions{Reverse: true})
+	if err != nil {
+		return 0, err
+	}
+	defer it.Close()
+	if !it.Next() {
+		return 0, it.Err()
+	}
+	found, _, err := r.feedSeq(it.Key(), nil)
+	return found, err
 }
 
 // readPartition decodes what a read of a partition row gave; an absent one is

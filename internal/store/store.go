@@ -82,6 +82,7 @@ type Store struct {
 	engine kv.Engine
 	o      Options
 	uuid   string
+	secret []byte // of seals
 
 	open struct {
 		sync.RWMutex
@@ -137,18 +138,20 @@ func (s *Store) UUID() string { return s.uuid }
 func (s *Store) begin(ctx context.Context) error {
 	return s.engine.Update(ctx, func(tx kv.Txn) error {
 		value, err := tx.GetForUpdate(metaKey("store"))
-		if errors.Is(err, kv.ErrNotFound) {
-			return s.found(tx)
+		switch {
+		case errors.Is(err, kv.ErrNotFound):
+			err = s.found(tx)
+		case err == nil:
+			u := open(value, storeFormat)
+			s.uuid = u.text()
+			if u.done() != nil {
+				return dberr.New(dberr.Unavailable, "", "the data directory was written by another version")
+			}
 		}
 		if err != nil {
 			return err
 		}
-		u := open(value, storeFormat)
-		s.uuid = u.text()
-		if err := u.done(); err != nil {
-			return dberr.New(dberr.Unavailable, "", "the data directory was written by another version")
-		}
-		return nil
+		return s.readSecret(tx)
 	})
 }
 

@@ -116,7 +116,7 @@ func (b *batch) add(r *store.Reader, d *definition, sel *selector.Selector, c *s
 		b.out = append(b.out, ',')
 	}
 	b.out = append(b.out, "\n{\"seq\":\""...)
-	b.out = append(r.Database().AppendSeq(b.out, c.Seq), '"')
+	b.out = append(r.AppendSeq(b.out, c.Seq), '"')
 	b.out = couchwire.AppendChange(b.out, c.ID, c.Leaves[:1], c.Deleted)
 	if d.Docs && rev != nil {
 		b.out = append(b.out, `,"doc":`...)
@@ -174,7 +174,7 @@ func (b *batch) body(scope store.Scope, id string) []byte {
 	out = append(out, "\n]"...)
 	if b.letter == 0 {
 		out = append(out, `,"last_seq":"`...)
-		out = scope.Database().AppendSeq(out, b.to)
+		out = scope.AppendSeq(out, b.to)
 		out = append(out, `","pending":`...)
 		out = strconv.AppendUint(out, b.pend, 10)
 	}

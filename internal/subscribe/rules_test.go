@@ -32,7 +32,7 @@ func TestRefusals(t *testing.T) {
 	w := newWorld(t, allowed(false))
 	d := w.database("db", true)
 	other := w.database("other", true)
-	foreign := other.FormatSeq(1)
+	foreign := other.Whole().FormatSeq(1)
 	const ok = `"url":"https://example.com/hook"`
 	for _, row := range [][2]string{
 		{`{`, "invalid UTF-8 JSON"},

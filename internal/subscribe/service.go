@@ -243,7 +243,7 @@ func renewed(sub *store.Subscription) error {
 func (s *Service) begin(ctx context.Context, scope store.Scope, id string, w *wanted) (q store.Seq, err error) {
 	if w.since != "" && w.since != "now" {
 		var ok bool
-		if q, ok = scope.Database().OwnSeq(w.since); !ok {
+		if q, ok = scope.OwnSeq(w.since); !ok {
 			return 0, bad("`since` is no sequence of this database.")
 		}
 	}

@@ -116,7 +116,7 @@ func (s *Service) show(r *store.Reader, id string) ([]byte, error) {
 		}
 		v.Headers[h.Name] = masked
 	}
-	v.State = shownState{Seq: r.Database().FormatSeq(sub.At), Delivered: n.Delivered, Dead: sub.Dead, Retrying: len(n.Retry), Attempts: n.Attempts,
+	v.State = shownState{Seq: r.FormatSeq(sub.At), Delivered: n.Delivered, Dead: sub.Dead, Retrying: len(n.Retry), Attempts: n.Attempts,
 		LastError: orNil(n.LastError), LastAttempt: moment(n.LastAttempt), LastSuccess: moment(n.LastSuccess), RetryAt: moment(n.RetryAt)}
 	v.State.Status, v.State.Reason = s.status(d, &n, sub.Dead)
 	if v.State.Pending, err = r.Pending(sub.At); err != nil {
@@ -180,7 +180,7 @@ func (s *Service) Dead(ctx context.Context, scope store.Scope, id string, after 
 			}
 			v := shownLetter{Number: dead.Number, Reason: l.Reason, Attempts: l.Attempts, First: moment(l.First), Last: moment(l.Last), Changes: []shownRow{}}
 			for _, row := range l.Rows {
-				v.Changes = append(v.Changes, shownRow{r.Database().FormatSeq(row.Seq), row.ID})
+				v.Changes = append(v.Changes, shownRow{r.FormatSeq(row.Seq), row.ID})
 			}
 			page.Rows = append(page.Rows, v)
 		}

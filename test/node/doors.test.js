@@ -12,15 +12,23 @@ PouchDB.plugin(memory)
 let server
 let count = 0
 
-before(async () => { server = await Server.start() })
+before(async () => {
+  server = await Server.start()
+  for (const name of ['gus', 'rea']) {
+    const user = { name, type: 'user', password: 'pw', roles: [] }
+    assert.equal((await server.request('PUT', `/_users/org.couchdb.user:${name}`, user)).status, 201)
+  }
+})
 after(() => server.remove())
 
 const local = () => new PouchDB(`door-${count++}`, { adapter: 'memory' })
 
-// shared makes a partitioned database in which other people write, too.
+// shared makes a partitioned database in which other people write, too. Rules let gus write to alice, and rea read it.
 async function shared () {
   const name = `shared${count++}`
   assert.equal((await server.request('PUT', `/${name}?partitioned=true`)).status, 201)
+  const partitions = ['gus', 'rea'].map((who) => ({ who: { names: [who] }, partition: 'alice', access: who === 'gus' ? 'write' : 'read' }))
+  assert.equal((await server.request('PUT', `/${name}/_security`, { partitions })).status, 200)
   const others = Array.from({ length: 50 }, (_, n) => ({ _id: `bob:note:${n}`, secret: true }))
   assert.equal((await server.request('POST', `/${name}/_bulk_docs`, { docs: others })).status, 201)
   return name
@@ -34,6 +42,11 @@ const doors = [
   { path: (db) => `${db}%2F_owner%2Falice`, prefix: '' }
 ]
 
+// as opens a path of the server for somebody: the administrator, or a guest, who is let in by a rule.
+const as = (who, path) => who === 'adm'
+  ? new PouchDB(`${server.url}/${path}`)
+  : new PouchDB(`${server.host}/${path}`, { auth: { username: who, password: 'pw' } })
+
 const everything = async (db) => {
   const { rows } = await db.allDocs({ include_docs: true, conflicts: true, attachments: true })
   return rows.map(({ doc: { _attachments = {}, ...doc } }) => ({
@@ -42,13 +55,13 @@ const everything = async (db) => {
   }))
 }
 
-for (const door of doors) {
-  const where = door.path('db')
+for (const [door, who] of doors.flatMap((door) => [[door, 'adm'], [door, 'gus']])) {
+  const where = `${door.path('db')} as ${who}`
   const id = (name) => door.prefix + name
 
   test(`sync both ways with conflicts and attachments: ${where}`, async () => {
     const name = await shared()
-    const far = new PouchDB(`${server.url}/${door.path(name)}`)
+    const far = as(who, door.path(name))
     const [here, there] = [local(), local()]
     await here.bulkDocs(Array.from({ length: 250 }, (_, n) => ({ _id: id(`note:${String(n).padStart(4, '0')}`), n })))
     await here.putAttachment(id('note:0001'), 'photo.jpg', (await here.get(id('note:0001')))._rev, Buffer.alloc(200_000, 'photo'), 'image/jpeg')
@@ -58,10 +71,10 @@ for (const door of doors) {
     assert.deepEqual(await everything(there), await everything(here))
     assert.deepEqual(await everything(far), await everything(here))
 
-    for (const [db, who] of [[here, 'here'], [there, 'there']]) {
+    for (const [db, side] of [[here, 'here'], [there, 'there']]) {
       const doc = await db.get(id('note:0002'))
-      await db.put({ ...doc, who })
-      await db.put({ _id: id(`note:${who}`), who })
+      await db.put({ ...doc, side })
+      await db.put({ _id: id(`note:${side}`), side })
     }
     await there.remove(await there.get(id('note:0003')))
     for (const db of [here, there, here]) await db.sync(far)
@@ -84,7 +97,7 @@ for (const door of doors) {
 
   test(`live sync: ${where}`, async () => {
     const name = await shared()
-    const far = new PouchDB(`${server.url}/${door.path(name)}`)
+    const far = as(who, door.path(name))
     const here = local()
     const failures = []
     const sync = here.sync(far, { live: true, retry: true, back_off_function: () => 50 })

@@ -1,0 +1,139 @@
+package store
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// seal gives the sequences of one partition of one incarnation of a database a
+// form that tells a guest nothing of other partitions: not how much was written
+// there between two of them, nor which comes first.
+//
+// A sequence and eight zero bytes are one block of AES-256, under a key that only
+// this partition has (decision 0026). Equal sequences give equal texts, so a
+// checkpoint holds from request to request. What nobody sealed opens to eight
+// zero bytes once in 2^64 times: that is how a forged or damaged text, and one
+// sealed for another partition, is told.
+//
+// The text has the form of other sequences, "N-opaque", since clients read N to
+// show how far they have come; it is always the same. The place before everything
+// is "0", which every client knows.
+type seal struct {
+	db        *Database
+	partition document.Partition
+
+	made   sync.Once // when the first sequence is sealed or opened: many requests tell none
+	cipher cipher.Block
+}
+
+const (
+	sealedNumber = 1
+	sealedPrefix = "1-"
+	// sealedSize is the size of the opaque part. Other sequences with the number 1
+	// have at most 11 bytes.
+	sealedSize = aes.BlockSize
+	sealedText = (sealedSize*8 + 5) / 6
+)
+
+// block gives the cipher. Its key is a keyed hash over what the seal is bound to.
+func (k *seal) block() cipher.Block {
+	k.made.Do(func() {
+		mac := hmac.New(sha256.New, k.db.store.secret)
+		mac.Write(binary.BigEndian.AppendUint64(nil, k.db.incarnation))
+		mac.Write([]byte(k.partition))
+		block, err := aes.NewCipher(mac.Sum(nil))
+		if err != nil {
+			panic(err) // 32 bytes are a key
+		}
+		k.cipher = block
+	})
+	return k.cipher
+}
+
+// append appends the sealed form of a sequence.
+func (k *seal) append(dst []byte, q Seq) []byte {
+	if q == 0 {
+		return append(dst, '0')
+	}
+	dst = append(dst, sealedPrefix...)
+	// The block is made behind the place of the text, where it costs no memory of
+	// its own.
+	text, end := len(dst), len(dst)+sealedText
+	dst = slices.Grow(dst, sealedText+sealedSize)[:end+sealedSize]
+	b := dst[end:]
+	binary.BigEndian.PutUint64(b, uint64(q))
+	clear(b[8:])
+	k.block().Encrypt(b, b)
+	base64.RawURLEncoding.Encode(dst[text:end], b)
+	return dst[:end]
+}
+
+// open gives the sequence of a block, and reports whether it was sealed here.
+// The block is overwritten.
+func (k *seal) open(b []byte) (Seq, bool) {
+	k.block().Decrypt(b, b)
+	return Seq(binary.BigEndian.Uint64(b)), binary.BigEndian.Uint64(b[8:]) == 0
+}
+
+// Seal is the scope of a partition for a guest: somebody who may see nothing of
+// the database but this partition. Its sequences do not tell how much is written
+// elsewhere, nor does anything else that is counted in sequences.
+func (s Scope) Seal() Scope {
+	s.seal = s.opener()
+	return s
+}
+
+// Sealed tells whether the scope is a guest's.
+func (s Scope) Sealed() bool { return s.seal != nil }
+
+// opener gives the seal that sequences of the scope have or would have.
+func (s Scope) opener() *seal {
+	if s.seal != nil {
+		return s.seal
+	}
+	return &seal{db: s.db, partition: s.partition}
+}
+
+const (
+	metaSecret = "secret"
+	secretSize = 32
+)
+
+// readSecret reads the secret of the store's seals. A store that has none yet
+// gets one.
+func (s *Store) readSecret(tx kv.Txn) error {
+	value, err := tx.GetForUpdate(metaKey(metaSecret))
+	if errors.Is(err, kv.ErrNotFound) {
+		s.secret = make([]byte, secretSize)
+		if _, err := io.ReadFull(s.o.Rand, s.secret); err != nil {
+			return err
+		}
+		p := packer{}
+		p.byte(rowVersion)
+		p.bytes(s.secret)
+		return tx.Put(metaKey(metaSecret), p.b)
+	}
+	if err != nil {
+		return err
+	}
+	u := open(value, rowVersion)
+	s.secret = slices.Clone(u.bytes())
+	if err := u.done(); err != nil {
+		return err
+	}
+	if len(s.secret) != secretSize {
+		return errFormat
+	}
+	return nil
+}
