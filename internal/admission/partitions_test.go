@@ -52,21 +52,24 @@ func TestGuestsWriteTheirPartition(t *testing.T) {
 	}
 	d, err := w.store.Database(ctx, "parts")
 	must(t, err)
-	for _, c := range []struct{ caller, partition, want string }{
-		{"", "alice", notAuthorized}, {"sue", "alice", notAllowed}, {"rita", "alice", ""}, {"will", "alice", ""}, {"will", "bob", notAllowed},
-		{"will", "", notAllowed}, {"rita", "", notAllowed}, {"mia", "", ""}, {"mia", "bob", ""},
+	whole, alice, bob := d.Whole(), d.Within("alice"), d.Within("bob")
+	for _, c := range []struct {
+		caller string
+		scope  store.Scope
+		want   string
+	}{
+		{"", alice, notAuthorized}, {"sue", alice, notAllowed}, {"rita", alice, notWriter}, {"will", alice, ""}, {"will", bob, notAllowed},
+		{"will", whole, notAllowed}, {"rita", whole, notAllowed}, {"mia", whole, ""}, {"mia", bob, ""},
+		{"rita", alice.Owned(), notWriter}, {"will", alice.Owned(), ""},
+		{"rita", alice.ReadBy("rita"), ""}, {"rita", alice.Owned().ReadBy("rita"), ""}, {"sue", alice.ReadBy("sue"), notAllowed}, {"rita", bob.ReadBy("rita"), notAllowed},
 	} {
-		scope := d.Whole()
-		if c.partition != "" {
-			scope = d.Within(document.Partition(c.partition))
-		}
 		ctx := WithCaller(ctx, &auth.Caller{Name: c.caller})
-		_, err := scope.PutLocal(ctx, "_local/x", 0, []byte(`{}`))
+		_, err := c.scope.PutLocal(ctx, "_local/x", 0, []byte(`{}`))
 		if got := reason(err); got != c.want {
-			t.Errorf("%q writes a local document of %q: %q, want %q", c.caller, c.partition, got, c.want)
+			t.Errorf("%q writes a local document of %v: %q, want %q", c.caller, c.scope, got, c.want)
 		}
-		if err := scope.DeleteLocal(ctx, "_local/x"); reason(err) != c.want {
-			t.Errorf("%q removes a local document of %q: %v, want %q", c.caller, c.partition, err, c.want)
+		if err := c.scope.DeleteLocal(ctx, "_local/x"); reason(err) != c.want {
+			t.Errorf("%q removes a local document of %v: %v, want %q", c.caller, c.scope, err, c.want)
 		}
 	}
 }

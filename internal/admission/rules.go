@@ -106,9 +106,9 @@ func (r *Rules) admitCaller(ctx context.Context, d *store.Database, id document.
 	return s.CheckWrite(c)
 }
 
-// AdmitLocal lets members write local documents, and others those of a
-// partition that a rule lets them read: they are the checkpoints of whoever
-// replicates from it.
+// AdmitLocal lets members write local documents, and others those of a partition
+// that a rule lets them write to. Where a rule lets them read alone they have
+// their own, for the checkpoints of whoever replicates from it.
 func (r *Rules) AdmitLocal(ctx context.Context, scope store.Scope) error {
 	c := Caller(ctx)
 	if c == nil || c.IsAdmin() {
@@ -122,7 +122,11 @@ func (r *Rules) AdmitLocal(ctx context.Context, scope store.Scope) error {
 	case p == "":
 		return s.CheckCheckpoints(c)
 	}
-	return s.CheckPartition(c, p, auth.ReadAccess)
+	need := auth.WriteAccess
+	if scope.OwnLocals() || s.IsMember(c) {
+		need = auth.ReadAccess
+	}
+	return s.CheckPartition(c, p, need)
 }
 
 // admitDesign lets database administrators write design documents that are

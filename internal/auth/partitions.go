@@ -189,6 +189,12 @@ func (s *Security) CheckPartition(c *Caller, p document.Partition, need Access) 
 	return forbidden("You are not allowed to write to this partition.")
 }
 
+// MayWriteTo reports whether the caller may write to a partition: by a rule, or
+// because he may write to the database.
+func (s *Security) MayWriteTo(c *Caller, p document.Partition) bool {
+	return s.access(c, p) >= WriteAccess || s.MayWrite(c)
+}
+
 func (r *rule) lets(c *Caller, p string) bool {
 	switch r.partition.of {
 	case ofName:

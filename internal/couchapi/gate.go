@@ -138,6 +138,9 @@ func (r *request) checkDatabase(row *route) error {
 		return err
 	}
 	r.scope = r.db.Within(p).Seal() // narrow makes it the owner's at that door
+	if need == auth.ReadAccess && !s.MayWriteTo(r.caller, p) {
+		r.scope = r.scope.ReadBy(r.caller.Name)
+	}
 	return nil
 }
 

@@ -64,7 +64,7 @@ var (
 		Doc:     "the sequence up to which the rankings are made, and when"}
 	Local = Space{Name: "local", Code: 0x30, Version: 1,
 		Columns: []Column{{"scope", Text}, {"id", Text}},
-		Doc:     "a local document; scope: the door it belongs to, empty for the database, with a colon for a partition as its owner sees it"}
+		Doc:     "a local document; scope: the door it belongs to, empty for the database, with a colon for a partition as its owner sees it; and :reader:NAME behind that for a reader's own"}
 	Blob = Space{Name: "blob", Code: 0x40, Version: 1,
 		Columns: []Column{{"blob", Uint}},
 		Doc:     "an attachment's bytes: references, sizes, digests, partition"}

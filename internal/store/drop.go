@@ -310,7 +310,7 @@ func (g *group) dropRest(p document.Partition) (more bool, err error) {
 	for _, r := range []kv.Range{
 		g.db.span(&keyspace.Grave, Span{}, string(p)),
 		kv.Prefix(keyspace.Local.Key(g.db.number, g.db.Within(p).door())),
-		kv.Prefix(keyspace.Local.Key(g.db.number, g.db.OwnedBy(p).door())),
+		g.db.span(&keyspace.Local, Span{}, string(p)), // the owner's, readers'
 		kv.Prefix(keyspace.DeadLetter.Key(g.db.number, keyspace.T(string(p)))),
 		kv.Prefix(keyspace.Subscription.Key(g.db.number, keyspace.T(string(p)))),
 	} {

@@ -12,7 +12,8 @@ import (
 )
 
 // Local is a local document: it belongs to one door (the database, a partition, or
-// what its owner takes for a database), has no tree and is not replicated.
+// what its owner takes for a database), and there to all who may write or to one
+// reader (Scope.ReadBy); it has no tree and is not replicated.
 type Local struct {
 	ID   document.ID // "_local/…"
 	Rev  uint64      // N of "0-N"
@@ -37,13 +38,19 @@ func (s Scope) localKey(id document.ID) []byte {
 	return keyspace.Local.Key(s.db.number, s.door(), keyspace.T(string(id)))
 }
 
-// door names the scope in the keys of its local documents. No partition has a
-// colon in its name.
+// door names the scope in the keys of its local documents: p, p: for the owner's
+// door, and either with :reader:NAME behind it for what is one reader's own. No
+// partition has a colon in its name, so none of these is another; and NAME is all
+// the rest, so whatever stands in it reaches nobody else's.
 func (s Scope) door() keyspace.Part {
+	door := string(s.partition)
 	if s.owner {
-		return keyspace.T(string(s.partition) + ":")
+		door += ":"
 	}
-	return keyspace.T(string(s.partition))
+	if s.reader != "" {
+		door += ":reader:" + s.reader
+	}
+	return keyspace.T(door)
 }
 
 // Local reads a local document of the scope; NotFound "missing".

@@ -25,6 +25,7 @@ type Scope struct {
 	partition document.Partition // "" for the whole
 	owner     bool               // ids are those of the partition's owner
 	seal      *seal              // of sequences; nil for whoever may see the database
+	reader    string             // local documents are those of this reader; "" for the shared ones
 }
 
 // Whole is the scope of the entire database.
@@ -41,6 +42,17 @@ func (s Scope) Owned() Scope {
 	s.owner = true
 	return s
 }
+
+// ReadBy is the scope of a partition for a guest, of this name, who may write
+// nothing in it but local documents. They are his own: he neither sees nor
+// reaches those of others.
+func (s Scope) ReadBy(name string) Scope {
+	s.reader = name
+	return s
+}
+
+// OwnLocals tells whether the local documents of the scope are one reader's own.
+func (s Scope) OwnLocals() bool { return s.reader != "" }
 
 // Database is the database the scope belongs to.
 func (s Scope) Database() *Database { return s.db }

@@ -135,6 +135,29 @@ test('what a partition may not have is denied by itself', async () => {
   assert.equal((await server.request('GET', `/${name}/bob:note:1`)).body.forged, undefined)
 })
 
+for (const door of doors) {
+  test(`readers keep their own checkpoints: ${door.path('db')}`, async () => {
+    const name = await shared()
+    const [writer, reader, here, there] = [as('gus', door.path(name)), as('rea', door.path(name)), local(), local()]
+    const id = (key) => door.prefix + key
+    const read = async (from, to) => (await to.replicate.from(from)).docs_read
+    await writer.bulkDocs([{ _id: id('1') }, { _id: id('2') }])
+    assert.equal(await read(writer, here), 2)
+    assert.equal(await read(reader, there), 2)
+    await server.request('PUT', `/${name}/bob:more`, {})
+    await writer.put({ _id: id('3') })
+    assert.equal(await read(reader, there), 1)
+    assert.equal(await read(reader, there), 0)
+    const locals = async (db) => (await (await db.fetch('_local_docs')).json()).rows.map((row) => row.id)
+    const [mine, others] = [await locals(reader), await locals(writer)]
+    assert.equal(mine.length, 1)
+    assert.equal(others.length, 1)
+    assert.equal((await reader.fetch(others[0], { method: 'DELETE' })).status, 404)
+    assert.equal(await read(writer, here), 1)
+    assert.deepEqual(await everything(there), await everything(here))
+  })
+}
+
 test('equally named partitions of two databases keep checkpoints apart', async () => {
   const [one, two] = [await shared(), await shared()]
   const here = local()
