@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/kv"
 )
 
 func TestSequencesComeBack(t *testing.T) {
@@ -106,11 +107,27 @@ func TestForeignSeals(t *testing.T) {
 	foreign("made anew", w.create("db", true).Within("p").Seal(), p.FormatSeq(5))
 }
 
-// TestSecrets compares the seals of two stores.
+// TestSecrets compares the seals of two stores, and opens one that was written
+// before there were any.
 func TestSecrets(t *testing.T) {
 	a, b := newWorld(t, Options{}), newWorld(t, Options{})
 	if len(a.secret) != secretSize || string(a.secret) == string(b.secret) {
 		t.Errorf("the secrets of two stores: %x, %x", a.secret, b.secret)
+	}
+	if err := a.engine.Update(ctx, func(tx kv.Txn) error { return tx.Delete(metaKey(metaSecret)) }); err != nil {
+		t.Fatal(err)
+	}
+	var secrets []string
+	for range 2 {
+		s, err := Open(ctx, a.engine, Options{Idle: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		secrets = append(secrets, string(s.secret))
+		s.Close()
+	}
+	if len(secrets[0]) != secretSize || secrets[0] != secrets[1] || secrets[0] == string(a.secret) {
+		t.Errorf("the old store had %x, and has %x, then %x", a.secret, secrets[0], secrets[1])
 	}
 }
 
