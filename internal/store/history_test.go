@@ -233,6 +233,12 @@ func (x *runner) write(atomic bool, ops ...op) error {
 		}
 		return nil
 	}
+	if slices.Contains(want, "unavailable") {
+		if !dberr.Is(err, dberr.Unavailable) {
+			return fmt.Errorf("a replicated edit to a partition being dropped: %v", err)
+		}
+		return nil
+	}
 	if err != nil {
 		return err
 	}

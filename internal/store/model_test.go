@@ -165,7 +165,7 @@ type modelEdit struct {
 // write applies an edit; the kind of refusal is "" when there is none.
 func (m *model) write(e modelEdit) (rev document.Rev, refused string) {
 	if m.drops[m.partition(e.id)] != nil {
-		return rev, "conflict"
+		return rev, map[bool]string{true: "unavailable", false: "conflict"}[e.path != nil]
 	}
 	d := m.docs[e.id]
 	if d == nil {

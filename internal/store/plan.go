@@ -58,7 +58,13 @@ func (g *group) plan(e *pendingEdit) (*plan, error) {
 	return p, err
 }
 
-var errDropping = dberr.New(dberr.Conflict, "conflict", "The partition is being dropped.")
+var (
+	errDropping = dberr.New(dberr.Conflict, "conflict", "The partition is being dropped.")
+	// errDroppingNow is what a replicated edit is told. It is no conflict, which a
+	// replicator takes for the last word on a revision: it would go on, and never
+	// bring it again.
+	errDroppingNow = dberr.New(dberr.Unavailable, "", "The partition is being dropped.")
+)
 
 // open refuses writes to a partition that is being dropped.
 func (g *group) open(name document.Partition) error {

@@ -36,7 +36,9 @@ var errMoved = errors.New("store: the document or a definition changed since the
 // document can have fails the whole call with Invalid, and nothing is stored;
 // one of another partition is refused by itself), has it admitted, and commits;
 // results stand in the order of edits. When it returns, what
-// succeeded is on disk. With Atomic, if any edit is refused, nothing is stored:
+// succeeded is on disk. A replicated edit to a partition that is being dropped
+// fails the whole call with Unavailable, whatever else is stored by then: it can
+// be done again later. With Atomic, if any edit is refused, nothing is stored:
 // the refused ones say why, the others have no error and no revision.
 func (s Scope) Write(ctx context.Context, edits []document.Edit, o WriteOptions) ([]Result, error) {
 	if s.owner {
@@ -67,6 +69,11 @@ func (s Scope) Write(ctx context.Context, edits []document.Edit, o WriteOptions)
 			return nil, err
 		}
 		again = w.moved()
+	}
+	for _, e := range w.edits {
+		if e.Path != nil && errors.Is(e.err, errDropping) {
+			return nil, errDroppingNow
+		}
 	}
 	return w.results(), nil
 }
