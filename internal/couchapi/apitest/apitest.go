@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,6 +52,7 @@ type Server struct {
 	Store  *store.Store
 	Config *config.Config
 	t      testing.TB
+	later  *atomic.Int64
 }
 
 // New makes a server with the given settings. It ends with the test.
@@ -77,7 +79,9 @@ func On(t testing.TB, e kv.Engine, settings ...config.Setting) *Server {
 	rules := admission.New(admission.Options{Auth: who, Functions: scripts, Cloudant: func() bool { return false }})
 	views := view.New(viewjs.New(scripts))
 	indexes := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, views}})
-	s, err := store.Open(context.Background(), e, store.Options{Admission: rules, Indexer: indexes, Idle: true})
+	later := &atomic.Int64{}
+	clock := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	s, err := store.Open(context.Background(), e, store.Options{Admission: rules, Indexer: indexes, Clock: clock, Idle: true})
 	must(t, err)
 	must(t, indexes.Start(context.Background(), s))
 	users.Use(s)
@@ -98,8 +102,12 @@ func On(t testing.TB, e kv.Engine, settings ...config.Setting) *Server {
 		must(t, scripts.Close())
 		must(t, e.Close())
 	})
-	return &Server{API: a, Store: s, Config: c, t: t}
+	return &Server{API: a, Store: s, Config: c, t: t, later: later}
 }
+
+// Later moves the store's clock ahead. Nothing expires by it before somebody
+// calls Store.Sweep.
+func (s *Server) Later(d time.Duration) { s.later.Add(int64(d)) }
 
 func must(t testing.TB, err error) {
 	t.Helper()
