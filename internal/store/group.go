@@ -42,8 +42,8 @@ type docState struct {
 	head
 	edits  uint64    // how many edits changed it
 	seq    Seq       // given at the last of them
-	before *Revision // the live winner as stored, if indexes asked for it
-	latest *Revision // the revision that the last edit brought, nil if unknown
+	before *Revision // the live winner as stored, if it was read for the indexes
+	latest *Revision // a revision as the group stored it, the last one; nil for none
 	grave  *grave    // the document is not there, and tree is that of its grave
 	buried *grave    // what it leaves behind when it is removed
 }

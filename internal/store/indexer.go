@@ -259,8 +259,11 @@ func (g *group) remember(s *docState) error {
 func (g *group) keep(s *docState) error {
 	p := s.id.Partition()
 	owned, err := g.ownedKeeper(p)
-	if err != nil || g.keeper == nil && owned == nil || s.id.Designs(g.db.partitioned) || sameWinner(&s.stored.tree, &s.tree) {
+	if err != nil || g.keeper == nil && owned == nil || s.id.Designs(g.db.partitioned) {
 		return err
+	}
+	if s.before == nil && sameWinner(&s.stored.tree, &s.tree) {
+		return nil // if it was read, it was purged, and may be back with another body
 	}
 	if err := g.remember(s); err != nil {
 		return err

@@ -26,7 +26,9 @@ func (g *group) put(p *plan) error {
 	if err := errors.Join(g.raise(s, &p.tree), g.putTree(s, p.tree, p.fell)); err != nil {
 		return err
 	}
-	s.latest = &Revision{ID: s.id, Rev: p.rev, Body: p.edit.Body, Attachments: p.attachments}
+	if p.body { // else the revision keeps the body that it has, whatever the edit brought
+		s.latest = &Revision{ID: s.id, Rev: p.rev, Body: p.edit.Body, Attachments: p.attachments}
+	}
 	g.moved(s)
 	if err := g.redefine(s); err != nil {
 		return err

@@ -19,7 +19,6 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
-	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/store"
@@ -213,7 +212,22 @@ func (w *world) conflict(id document.ID) {
 	}
 	e := document.Edit{ID: id, Path: path, Body: w.newBody(), Deleted: w.r.IntN(4) == 0}
 	w.say("conflict %s %v %s deleted=%v", id, path[0], e.Body, e.Deleted)
-	w.edit(e)
+	if w.r.IntN(3) > 0 {
+		w.edit(e)
+		return
+	}
+	// The same revision comes again in the same commit, each time with a body
+	// and a history of another length; what came first is what it is.
+	edits := []document.Edit{e}
+	for range 2 {
+		e.Path, e.Body = path[:1+w.r.IntN(len(path))], w.newBody()
+		w.say("and again with %d revisions %s", len(e.Path), e.Body)
+		edits = append(edits, e)
+	}
+	edits[0].Path = path[:1]
+	if _, err := w.db.Whole().Write(ctx, edits, store.WriteOptions{}); err != nil {
+		w.Fatal(err)
+	}
 }
 
 func (w *world) purge(id document.ID) {
@@ -340,68 +354,4 @@ func (w *world) body(id document.ID) (body []byte) {
 		w.Fatal(err)
 	}
 	return body
-}
-
-// dump gives the rows of all indexes by design document and name.
-func (w *world) dump() map[string]string {
-	all := map[string]string{}
-	err := w.db.Whole().View(ctx, func(r *store.Reader) error {
-		s, err := index.Of(r)
-		if err != nil {
-			return err
-		}
-		owners, err := index.Owners(r)
-		if err = errors.Join(err, w.dumpSet(r, s, "", all)); err != nil {
-			return err
-		}
-		for _, p := range owners {
-			s, err := index.OfOwner(r, p)
-			if err = errors.Join(err, w.dumpSet(r, s, string(p)+":", all)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		w.Fatal(err)
-	}
-	return all
-}
-
-// dumpSet adds the rows of some indexes, under names with a prefix.
-func (w *world) dumpSet(r *store.Reader, s *index.Set, owner string, all map[string]string) error {
-	for _, n := range s.Named {
-		rows := ""
-		for _, prefix := range n.Index.Kind.Prefixes(w.db.Number(), n.Index.Number) {
-			var err error
-			if rows, err = dumpRange(r, rows, prefix); err != nil {
-				return err
-			}
-		}
-		if n.Index.State != index.Readable {
-			rows += string(n.Index.State) + "\n"
-		}
-		all[owner+string(n.Design)+" "+n.Name] = rows
-	}
-	return nil
-}
-
-// dumpRange appends the rows behind a prefix, without the index's number.
-func dumpRange(r *store.Reader, rows string, prefix []byte) (string, error) {
-	it, err := r.Snapshot().Iterate(kv.Prefix(prefix), kv.IterOptions{})
-	if err != nil {
-		return "", err
-	}
-	defer it.Close()
-	for it.Next() {
-		value, err := it.Value()
-		if err != nil {
-			return "", err
-		}
-		printed := keyspace.Print(it.Key())
-		_, printed, _ = strings.Cut(printed, " ") // the space's name
-		_, printed, _ = strings.Cut(printed, " ") // the number
-		rows += fmt.Sprintf("%s %q\n", printed, value)
-	}
-	return rows, it.Err()
 }
