@@ -179,7 +179,7 @@ func (x *Indexes) forgetRemovals(d *store.Database, s *Set, mark store.Mark) {
 			return
 		}
 	}
-	if err := d.SweepGone(x.ctx, mark.Gone); err != nil && x.ctx.Err() == nil && !gone(err) {
+	if err := d.Whole().SweepGone(x.ctx, mark.Gone); err != nil && x.ctx.Err() == nil && !gone(err) {
 		x.o.Logger.Error("forgetting removed documents failed and will be tried again", "database", d.Name(), "error", err)
 	}
 }
@@ -218,7 +218,7 @@ func (x *Indexes) Run(ctx context.Context, d *store.Database) error {
 	if s, _, err = x.now(ctx, d); err == nil {
 		x.forgetRemovals(d, s, mark)
 	}
-	return err
+	return errors.Join(err, x.forgetAllOwned(ctx, d))
 }
 
 // Await waits until an index that is being built is readable, or ctx ends.
@@ -234,7 +234,15 @@ func (x *Indexes) Await(ctx context.Context, d *store.Database, ix *Index) error
 // CatchUp brings an index of a following kind that has been built up to a mark.
 // ErrGone when it is dropped meanwhile.
 func (x *Indexes) CatchUp(ctx context.Context, d *store.Database, ix *Index, m store.Mark) error {
-	return x.task(d, ix).run(ctx, upTo(m))
+	t := x.task(d, ix)
+	if upTo(m)(t) {
+		return nil
+	}
+	err := t.run(ctx, upTo(m))
+	if err == nil && ix.Owner != "" {
+		err = x.forgetOwned(ctx, d, ix.Owner)
+	}
+	return err
 }
 
 // Active is a build under way, or an index that is behind.

@@ -194,7 +194,7 @@ func (t *task) buildKept(ctx context.Context, p *Progress) error {
 		if moved = move(m.Tx(), t.d.Number(), t.ix.Number, p, &next); moved != nil {
 			return other(moved)
 		}
-		changed, more, err := m.Changed(g.mark, maxChanged)
+		changed, more, err := m.Changed(scope, g.mark, maxChanged)
 		if err != nil {
 			return err
 		}
@@ -204,7 +204,7 @@ func (t *task) buildKept(ctx context.Context, p *Progress) error {
 		}
 		from := 0
 		for _, of := range g.ends {
-			if !changed[scope.Stored(of.id)] {
+			if !changed[of.id] {
 				if err := putAll(m.Tx(), g.rows[from:of.end]); err != nil {
 					return err
 				}

@@ -152,10 +152,8 @@ func (t *task) catchUpPage(ctx context.Context, p *Progress) (docs []Change, to 
 				return nil
 			}
 		}
-		if t.home.owner == "" { // an owner's index begins anew instead (Indexes.Renew)
-			if docs, end, err = removals(r, docs, p, &to); err != nil || !end {
-				return err
-			}
+		if docs, end, err = removals(r, docs, p, &to); err != nil || !end {
+			return err
 		}
 		to, end = now, true
 		return nil
@@ -170,7 +168,9 @@ func removals(r *store.Reader, docs []Change, p *Progress, to *store.Mark) (_ []
 		if err != nil {
 			return docs, false, err
 		}
-		to.Gone = step.Place
+		if to.Gone = step.Place; step.ID == "" {
+			continue // an index that had not passed what was forgotten began anew then
+		}
 		change, err := nowIs(r, step.ID)
 		if err != nil {
 			return docs, false, err

@@ -3,6 +3,8 @@ package index
 import (
 	"bytes"
 	"context"
+	"errors"
+	"math"
 	"slices"
 
 	"github.com/sectional/sectional/internal/document"
@@ -69,6 +71,62 @@ func (x *Indexes) withOwned(ctx context.Context, d *store.Database, s *Set) ([]*
 // Owners lists the partitions whose owners have indexes, at a reader's snapshot.
 func Owners(r *store.Reader) ([]document.Partition, error) {
 	return owners(r.Snapshot(), r.Database().Number())
+}
+
+// forgetAllOwned is forgetOwned for all owners.
+func (x *Indexes) forgetAllOwned(ctx context.Context, d *store.Database) (err error) {
+	var ps []document.Partition
+	err = d.Whole().View(ctx, func(r *store.Reader) error {
+		ps, err = Owners(r)
+		return err
+	})
+	for _, p := range ps {
+		err = errors.Join(err, x.forgetOwned(ctx, d, p))
+	}
+	return err
+}
+
+// forgetOwned forgets the removals that all following indexes of an owner have
+// behind them, unless one is being built. An index that nobody asks for keeps
+// what it has not seen; there is a bound to that.
+func (x *Indexes) forgetOwned(ctx context.Context, d *store.Database, p document.Partition) error {
+	upTo := uint64(0)
+	err := d.OwnedBy(p).View(ctx, func(r *store.Reader) error {
+		upTo = 0
+		for _, err := range r.Gone(0) {
+			if err != nil {
+				return err
+			}
+			upTo = math.MaxUint64
+			break
+		}
+		if upTo == 0 {
+			return nil
+		}
+		s, err := OfOwner(r, p)
+		if err != nil {
+			return err
+		}
+		for _, ix := range s.Indexes {
+			if ix.State == Building {
+				upTo = 0
+				return nil
+			}
+			if _, follows := ix.Kind.(Following); !follows {
+				continue
+			}
+			at, err := ix.Progress(r.Snapshot(), d.Number())
+			if err != nil {
+				return err
+			}
+			upTo = min(upTo, at.Mark.Gone)
+		}
+		return nil
+	})
+	if err != nil || upTo == 0 {
+		return err
+	}
+	return d.OwnedBy(p).SweepGone(ctx, upTo)
 }
 
 // Renew is store.Indexer's: each following index of an owner gets a new number and

@@ -148,3 +148,43 @@ func TestOwnersRemembered(t *testing.T) {
 		}
 	}
 }
+
+// TestPurgeBesideOwnersBuild purges documents between the reading and the writing
+// of a page of an owner's build: they do not come into the index. What others
+// write meanwhile, however much, does not concern it.
+func TestPurgeBesideOwnersBuild(t *testing.T) {
+	k := &counting{}
+	x := index.New(index.Options{Kinds: []index.Kind{k}, Idle: true})
+	s := openStore(t, openEngine(t), x)
+	defer s.Close()
+	d, err := s.Create(ctx, "db", store.Creation{Partitioned: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const documents = 1200
+	var ps []store.Purging
+	for n := range documents {
+		id := fmt.Sprintf("alice:%04d", n)
+		ps = append(ps, store.Purging{ID: document.ID(id), Revs: []document.Rev{put(t, d, id, `{"n":1}`)}})
+	}
+	put(t, d, "alice:_design/d", design)
+	k.stop = func(built int64) {
+		switch built {
+		case 1:
+			_, err = d.Purge(ctx, ps[:3])
+		case 2: // more than are noted
+			_, err = d.Purge(ctx, ps[3:1100])
+		case 3:
+			put(t, d, "alice:1100x", `{"n":2}`)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if err := errors.Join(x.Run(ctx, d), s.Check(ctx)); err != nil {
+		t.Error(err)
+	}
+	if n := len(rowsOf(t, d, "alice")); n != documents-1100+1 {
+		t.Errorf("the index has %d rows", n)
+	}
+}

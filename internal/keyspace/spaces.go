@@ -140,6 +140,9 @@ var (
 	OwnerUse = Space{Name: "owner-use", Code: 0x92, Version: 1,
 		Columns: []Column{{"partition", Text}, {"design document", Text}},
 		Doc:     "the indexes that an owner's design document defines, by name; as index-use"}
+	OwnerGone = Space{Name: "owner-gone", Code: 0x93, Version: 1,
+		Columns: []Column{{"partition", Text}, {"serial", Uint}},
+		Doc:     "a document of a partition that went without a trace in the feed, for the indexes of its owner; with no id: so many went that they began anew"}
 )
 
 // Spaces is the table of all kinds of row, in key order.
@@ -149,7 +152,7 @@ var Spaces = []*Space{
 	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Beaten, &Purge, &Gone, &Grave, &Due,
 	&Subscription, &DeadLetter,
 	&Index, &IndexSignature, &IndexUse, &IndexProgress, &FieldRow, &ViewRow, &ViewBack, &ViewNode,
-	&OwnerIndex, &OwnerSignature, &OwnerUse,
+	&OwnerIndex, &OwnerSignature, &OwnerUse, &OwnerGone,
 }
 
 // BodyTail is the tail of a body row: the generation in four bytes, so that

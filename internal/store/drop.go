@@ -304,13 +304,14 @@ func (g *group) endDrop(p document.Partition, s *partitionState, j job) (more bo
 	return false, g.tx.Delete(g.db.partitionKey(p))
 }
 
-// dropRest removes a page of what a partition has besides documents: graves and
-// the local documents of its doors.
+// dropRest removes a page of what a partition has besides documents: graves,
+// the local documents of its doors, notes for its owner's indexes, subscriptions.
 func (g *group) dropRest(p document.Partition) (more bool, err error) {
 	for _, r := range []kv.Range{
 		g.db.span(&keyspace.Grave, Span{}, string(p)),
 		kv.Prefix(keyspace.Local.Key(g.db.number, g.db.Within(p).door())),
 		g.db.span(&keyspace.Local, Span{}, string(p)), // the owner's, readers'
+		kv.Prefix(g.db.OwnedBy(p).goneKey()),
 		kv.Prefix(keyspace.DeadLetter.Key(g.db.number, keyspace.T(string(p)))),
 		kv.Prefix(keyspace.Subscription.Key(g.db.number, keyspace.T(string(p)))),
 	} {

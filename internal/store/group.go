@@ -52,9 +52,12 @@ type docState struct {
 type partitionState struct {
 	partition
 	changed bool
-	before  uint64 // designs before the request at hand, if that changed it
-	grown   int64  // bytes that the group's edits added so far, if sizes are limited
-	rerank  bool   // its counters changed without a trace in the feed
+	before  uint64   // designs before the request at hand, if that changed it
+	grown   int64    // bytes that the group's edits added so far, if sizes are limited
+	rerank  bool     // its counters changed without a trace in the feed
+	gone    [][]byte // keys of the removals that are noted for its owner's indexes
+	// goneKnown tells that gone was read.
+	goneKnown bool
 }
 
 type beatenRev struct {
@@ -222,10 +225,7 @@ func (g *group) finishDoc(s *docState) error {
 		if p != nil {
 			p.rerank = true
 		}
-		if err := errors.Join(g.putGone(s.id), g.putGrave(s)); err != nil {
-			return err
-		}
-		if err := g.renewOwned(s.id.Partition()); err != nil {
+		if err := errors.Join(g.gone(s.id), g.putGrave(s)); err != nil {
 			return err
 		}
 		return g.tx.Delete(g.db.headKey(s.id))

@@ -2,12 +2,9 @@ package store
 
 import (
 	"context"
-	"iter"
-	"math"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
-	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 )
 
@@ -26,7 +23,8 @@ type Indexer interface {
 	// for none. They know the partition's documents by the owner's ids.
 	LoadOwned(v kv.Snapshot, d *Database, p document.Partition) (Keeper, error)
 	// Renew makes the owner's indexes that follow the feed begin anew, in the
-	// transaction of a removal that leaves no trace there.
+	// transaction of a removal that leaves no trace there and is one too many to
+	// be noted (Reader.Gone).
 	Renew(tx kv.Txn, d *Database, p document.Partition) error
 	// Defined is called when a commit that changed d's indexes is durable, or
 	// those of the owner of p, if that is not "". It must not block.
@@ -105,55 +103,6 @@ func (r *Reader) Mark() (Mark, error) {
 	return Mark{Seq: l.seq, Gone: l.serial}, nil
 }
 
-// Gone walks the documents that were removed without a tombstone after a mark:
-// purged ones and those of dropped partitions. They may have come back.
-func (r *Reader) Gone(since uint64) iter.Seq2[Removal, error] { return gone(r.v, r.db.number, since) }
-
-// Removal is a step of Gone.
-type Removal struct {
-	ID    document.ID
-	Place uint64 // the Mark.Gone at which it happened
-}
-
-func gone(v kv.Snapshot, db, since uint64) iter.Seq2[Removal, error] {
-	return func(yield func(Removal, error) bool) {
-		if since == math.MaxUint64 {
-			return
-		}
-		rg := kv.Prefix(keyspace.Gone.Key(db))
-		rg.Start = keyspace.Gone.Key(db, keyspace.U(since+1))
-		it, err := v.Iterate(rg, kv.IterOptions{})
-		if err != nil {
-			yield(Removal{}, err)
-			return
-		}
-		defer it.Close()
-		for it.Next() {
-			step, err := removal(it)
-			if !yield(step, err) || err != nil {
-				return
-			}
-		}
-		if err := it.Err(); err != nil {
-			yield(Removal{}, err)
-		}
-	}
-}
-
-func removal(it kv.Iterator) (Removal, error) {
-	_, parts, err := keyspace.Gone.Decode(it.Key())
-	if err != nil {
-		return Removal{}, err
-	}
-	value, err := it.Value()
-	if err != nil {
-		return Removal{}, err
-	}
-	u := open(value, rowVersion)
-	id := document.ID(u.text())
-	return Removal{ID: id, Place: parts[0].Num()}, u.done()
-}
-
 // Measure estimates what the rows whose keys begin with prefix take on disk; 0
 // where the engine can't tell.
 func (d *Database) Measure(prefix []byte) (uint64, error) {
@@ -194,14 +143,17 @@ func (m Maintenance) Redefine() {
 	m.g.stale, m.g.redefined = true, true
 }
 
-// Changed gives the documents that changed or went since a mark that a reader
-// gave, as many as most; then more is true.
-func (m Maintenance) Changed(since Mark, most int) (ids map[document.ID]bool, more bool, err error) {
+// Changed gives the documents of a scope that changed or went since a mark that a
+// reader gave, as many as most; then, or if it is not known any more which went,
+// more is true.
+func (m Maintenance) Changed(sc Scope, since Mark, most int) (ids map[document.ID]bool, more bool, err error) {
 	ids = map[document.ID]bool{}
 	for _, s := range m.g.order {
-		ids[s.id] = true
+		if sc.contains(s.id) {
+			ids[sc.shown(s.id)] = true
+		}
 	}
-	r := Reader{Scope: m.g.db.Whole(), v: m.g.tx}
+	r := Reader{Scope: sc, v: m.g.tx}
 	for c, err := range r.Changes(since.Seq, false) {
 		if err != nil {
 			return nil, false, err
@@ -210,11 +162,11 @@ func (m Maintenance) Changed(since Mark, most int) (ids map[document.ID]bool, mo
 			return ids, true, nil
 		}
 	}
-	for step, err := range gone(m.g.tx, m.g.db.number, since.Gone) {
+	for step, err := range r.Gone(since.Gone) {
 		if err != nil {
 			return nil, false, err
 		}
-		if ids[step.ID] = true; len(ids) >= most {
+		if ids[step.ID] = true; len(ids) >= most || step.ID == "" {
 			return ids, true, nil
 		}
 	}
@@ -299,20 +251,6 @@ func sameWinner(a, b *document.Tree) bool {
 	return a.Winner().Rev == b.Winner().Rev
 }
 
-// putGone notes a removal that leaves no trace in the feed, for the indexes
-// that follow it.
-func (g *group) putGone(id document.ID) error {
-	if g.keeper == nil || !g.keeper.Follows() {
-		return nil
-	}
-	p := packer{}
-	p.byte(rowVersion)
-	p.text(string(id))
-	key := keyspace.Gone.Key(g.db.number, keyspace.U(g.lane.serial))
-	g.lane.serial++ // each row has a number of its own
-	return g.tx.Put(key, p.b)
-}
-
 // redesign tells the indexer about the design documents that the group changed,
 // before the documents: an index that comes into being in this commit has this
 // commit's documents.
@@ -349,40 +287,3 @@ func (g *group) redesign() error {
 	g.keeper, err = ix.Load(g.tx, g.db)
 	return err
 }
-
-// SweepGone forgets removals up to a place that every follower has passed.
-func (d *Database) SweepGone(ctx context.Context, upTo uint64) error {
-	for {
-		var keys [][]byte
-		err := d.Whole().View(ctx, func(r *Reader) error {
-			keys = keys[:0]
-			for step, err := range r.Gone(0) {
-				if err != nil {
-					return err
-				}
-				if step.Place > upTo || len(keys) == sweepGonePage {
-					return nil
-				}
-				keys = append(keys, keyspace.Gone.Key(d.number, keyspace.U(step.Place)))
-			}
-			return nil
-		})
-		if err != nil || len(keys) == 0 {
-			return err
-		}
-		err = d.Commit(ctx, func(tx kv.Txn) error {
-			for _, key := range keys {
-				if err := tx.Delete(key); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// sweepGonePage is how many removals one transaction forgets.
-const sweepGonePage = 1000

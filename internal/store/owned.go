@@ -191,12 +191,8 @@ func (w *write) underOwner(ctx context.Context, e *pendingEdit) (err error) {
 // changed.
 func (m Maintenance) RedefineOwned(p document.Partition) error { return m.g.redefineOwned(p) }
 
-// renewOwned lets the indexes of an owner begin anew that would not learn of a
-// document that goes without a trace in the feed.
+// renewOwned lets the indexes of an owner begin anew that would not learn of all
+// documents that went without a trace in the feed.
 func (g *group) renewOwned(p document.Partition) error {
-	s, err := g.partition(p)
-	if err != nil || s == nil || s.designs == 0 || s.state != partitionLive {
-		return err
-	}
 	return errors.Join(g.db.store.o.Indexer.Renew(g.tx, g.db, p), g.redefineOwned(p))
 }

@@ -1,0 +1,183 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// A document that is purged, or buried for its age, or goes with its partition,
+// leaves no trace in the feed. For the indexes that follow the feed there is a row
+// that says so: one for those of the database, and one for those of the owner of the
+// document's partition, which stand apart so that an owner's index never reads what
+// others removed.
+//
+// Rows go when all indexes have passed them. A database's indexes are never far
+// behind; an owner's may not be asked for months. So there are at most
+// maxOwnedGone rows for an owner: where more would be, the indexes begin anew,
+// under new numbers, and one row without an id says that the others are lost.
+
+// maxOwnedGone is how many removals are noted for an owner's indexes.
+const maxOwnedGone = 1000
+
+// Removal is a step of Gone.
+type Removal struct {
+	ID    document.ID // as the scope shows it; "": many went, nobody knows which
+	Place uint64      // the Mark.Gone at which it happened
+}
+
+// Gone walks the documents that were removed without a tombstone after a mark:
+// purged and buried ones and those of dropped partitions. They may have come back.
+// Scopes are the whole database, and a partition as its owner sees it.
+func (r *Reader) Gone(since uint64) iter.Seq2[Removal, error] {
+	return func(yield func(Removal, error) bool) {
+		if since == math.MaxUint64 {
+			return
+		}
+		rg := kv.Prefix(r.goneKey())
+		rg.Start = r.goneKey(keyspace.U(since + 1))
+		it, err := r.v.Iterate(rg, kv.IterOptions{})
+		if err != nil {
+			yield(Removal{}, err)
+			return
+		}
+		defer it.Close()
+		for it.Next() {
+			step, err := r.removal(it)
+			if !yield(step, err) || err != nil {
+				return
+			}
+		}
+		if err := it.Err(); err != nil {
+			yield(Removal{}, err)
+		}
+	}
+}
+
+func (s Scope) removal(it kv.Iterator) (Removal, error) {
+	space := &keyspace.Gone
+	if s.owner {
+		space = &keyspace.OwnerGone
+	}
+	_, parts, err := space.Decode(it.Key())
+	if err != nil {
+		return Removal{}, err
+	}
+	value, err := it.Value()
+	if err != nil {
+		return Removal{}, err
+	}
+	u := open(value, rowVersion)
+	id := document.ID(u.text())
+	if id != "" && u.ok() == nil {
+		id = s.shown(id)
+	}
+	return Removal{ID: id, Place: parts[len(parts)-1].Num()}, u.done()
+}
+
+// goneKey gives the key of a removal, or what the keys of all begin with.
+func (s Scope) goneKey(serial ...keyspace.Part) []byte {
+	if s.owner {
+		return keyspace.OwnerGone.Key(s.db.number, append([]keyspace.Part{keyspace.T(string(s.partition))}, serial...)...)
+	}
+	return keyspace.Gone.Key(s.db.number, serial...)
+}
+
+// gone notes a removal that leaves no trace in the feed, for the indexes that
+// follow it.
+func (g *group) gone(id document.ID) error {
+	if g.keeper != nil && g.keeper.Follows() {
+		if err := g.putGone(g.db.Whole(), id); err != nil {
+			return err
+		}
+	}
+	p := id.Partition()
+	s, err := g.partition(p)
+	if err != nil || s == nil || s.designs == 0 || s.state != partitionLive {
+		return err
+	}
+	k, err := g.ownedKeeper(p)
+	if err != nil || k == nil || !k.Follows() {
+		return err
+	}
+	if !s.goneKnown {
+		if s.gone, err = g.goneKeys(p); err != nil {
+			return err
+		}
+		s.goneKnown = true
+	}
+	if len(s.gone) < maxOwnedGone {
+		s.gone = append(s.gone, g.db.OwnedBy(p).goneKey(keyspace.U(g.lane.serial)))
+		return g.putGone(g.db.OwnedBy(p), id)
+	}
+	for _, key := range s.gone {
+		if err := g.tx.Delete(key); err != nil {
+			return err
+		}
+	}
+	s.gone = [][]byte{g.db.OwnedBy(p).goneKey(keyspace.U(g.lane.serial))}
+	return errors.Join(g.putGone(g.db.OwnedBy(p), ""), g.renewOwned(p))
+}
+
+// goneKeys gives the keys of the removals that are noted for an owner. (It reads a
+// range, but rows come only where the lane head changes; those that go meanwhile
+// are counted too many.)
+func (g *group) goneKeys(p document.Partition) (keys [][]byte, err error) {
+	err = kv.Each(g.tx, kv.Prefix(g.db.OwnedBy(p).goneKey()), func(key, _ []byte) error {
+		keys = append(keys, append([]byte(nil), key...))
+		return nil
+	})
+	return keys, err
+}
+
+func (g *group) putGone(s Scope, id document.ID) error {
+	p := packer{}
+	p.byte(rowVersion)
+	p.text(string(id))
+	key := s.goneKey(keyspace.U(g.lane.serial))
+	g.lane.serial++ // each row has a number of its own
+	return g.tx.Put(key, p.b)
+}
+
+// SweepGone forgets the scope's removals up to a place that every follower has
+// passed.
+func (s Scope) SweepGone(ctx context.Context, upTo uint64) error {
+	for {
+		var keys [][]byte
+		err := s.View(ctx, func(r *Reader) error {
+			keys = keys[:0]
+			for step, err := range r.Gone(0) {
+				if err != nil {
+					return err
+				}
+				if step.Place > upTo || len(keys) == sweepGonePage {
+					return nil
+				}
+				keys = append(keys, s.goneKey(keyspace.U(step.Place)))
+			}
+			return nil
+		})
+		if err != nil || len(keys) == 0 {
+			return err
+		}
+		err = s.db.Commit(ctx, func(tx kv.Txn) error {
+			for _, key := range keys {
+				if err := tx.Delete(key); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// sweepGonePage is how many removals one transaction forgets.
+const sweepGonePage = 1000
