@@ -273,7 +273,8 @@ func (b *buryPageOf) read(r *Reader, before time.Time) error {
 	if b.from == b.to {
 		return nil
 	}
-	// What is hidden is looked at too: it must not be passed over for good.
+	// What is hidden is looked at too: it must not be passed over for good if its
+	// partition gets tombstones.
 	all := Reader{Scope: r.Scope, v: r.v}
 	looked := 0
 	for c, err := range all.Changes(b.from, false) {
@@ -300,18 +301,16 @@ type burial uint8
 
 const (
 	buryDone  burial = iota
-	buryMoved        // it has changed since
-	buryLater        // its partition is being dropped, or it has more bodies than there is room for
+	buryMoved        // it has changed since, or goes with its partition
+	buryLater        // it has more bodies than there is room for
 )
 
 // buryOld removes a document that is a tombstone and leaves a grave. As long as
 // it has too many beaten bodies for one commit, it removes some of them.
 func (g *group) buryOld(doc dated, room *int) (burial, error) {
-	if err := g.open(doc.id.Partition()); err != nil {
-		if refusal(err) {
-			err = nil
-		}
-		return buryLater, err
+	p, err := g.partition(doc.id.Partition())
+	if err != nil || p != nil && p.state == partitionDropping {
+		return buryMoved, err
 	}
 	s, err := g.doc(doc.id)
 	if err != nil || s.edits > 0 || s.head.seq != doc.seq {
@@ -325,10 +324,27 @@ func (g *group) buryOld(doc dated, room *int) (burial, error) {
 		return buryMoved, nil
 	}
 	s.buried = graveOf(&s.tree)
+	if p != nil && p.state == partitionBurying {
+		if err := g.uncount(s); err != nil {
+			return buryLater, err
+		}
+	}
 	if err := g.remove(s); err != nil {
 		return buryLater, err
 	}
 	return buryDone, g.finishNow(s)
+}
+
+// uncount takes a document of a partition that gets tombstones for one that counts
+// for nothing, unless the job has come to it: the counters forgot the partition
+// when the drop began, and the job counts what it has handled.
+func (g *group) uncount(s *docState) error {
+	j := job{kind: jobBury, number: g.db.number, subject: string(s.id.Partition())}
+	j, err := j.lock(g.tx)
+	if err == nil && string(s.id) > j.checkpoint {
+		s.counted = counts{}
+	}
+	return err
 }
 
 // remove takes a document away without a trace in the feed.

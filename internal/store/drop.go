@@ -279,6 +279,7 @@ func (g *group) buryDoc(s *docState) error {
 	}
 	p.changed = true
 	p.add(counts{}, s.counts())
+	s.counted = s.counts()
 	return nil
 }
 

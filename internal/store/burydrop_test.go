@@ -1,0 +1,121 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sectional/sectional/internal/document"
+)
+
+// TestBurialBesideDrops buries old tombstones while partitions are being dropped:
+// those of a partition whose documents go are left to the drop, those of one that
+// gets tombstones are buried whether the drop has come to them or not, and nobody
+// else's wait.
+func TestBurialBesideDrops(t *testing.T) {
+	w := newWorld(t, Options{})
+	d := w.create("db", true)
+	w.aging(d, "1_hour")
+	const old = dropPage + 50
+	var edits []document.Edit
+	for _, p := range []string{"gone", "dead", "live"} {
+		for n := range old {
+			edits = append(edits, document.Edit{ID: document.ID(fmt.Sprintf("%s:%03d", p, n)), Path: []document.Rev{rev(t, "1-aa")}, Deleted: true})
+		}
+		edits = append(edits, document.Edit{ID: document.ID(p + ":x"), Body: []byte("{}")})
+	}
+	if _, err := d.Whole().Write(ctx, edits, WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.now = w.now.Add(time.Hour)
+	if err := d.markTime(ctx, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	w.now = w.now.Add(2 * time.Hour)
+	for p, tombstones := range map[document.Partition]bool{"gone": false, "dead": true} {
+		if err := d.DropPartition(ctx, p, tombstones); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step := func(kind, p string) {
+		t.Helper()
+		if more, err := d.dropStep(ctx, job{kind: kind, number: d.number, subject: p}); !more || err != nil {
+			t.Fatalf("%s of %s: there is more: %v, %v", kind, p, more, err)
+		}
+	}
+	step(jobBury, "dead")
+	step(jobPartition, "gone")
+	n, more, err := d.bury(ctx, time.Hour)
+	if err != nil || more || n != 2*old {
+		t.Errorf("%d tombstones were buried beside the drops, want %d; more: %v, %v", n, 2*old, more, err)
+	}
+	w.check()
+	w.sweep()
+	w.check()
+	totals, err := d.Whole().Totals(ctx)
+	if err != nil || totals.Docs != 1 || totals.Deleted != 1 {
+		t.Errorf("%d documents and %d tombstones are left (%v)", totals.Docs, totals.Deleted, err)
+	}
+	for id, want := range map[string]string{"gone:000": "1-zz {}", "dead:000": "not_found: missing", "dead:149": "not_found: missing", "live:000": "not_found: missing"} {
+		e := replicated(t, id, "{}", "1-zz")
+		if id != "gone:000" {
+			e = replicated(t, id, "{}", "1-aa") // the buried revision, as an old replica has it
+		}
+		w.mustWrite(d, e)
+		if got := w.get(d, id); got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+}
+
+// TestBuriedWithTheStep buries a tombstone in the very commit in which the drop of
+// its partition has come to it, behind it and before it.
+func TestBuriedWithTheStep(t *testing.T) {
+	for _, first := range []bool{false, true} {
+		w := newWorld(t, Options{})
+		d := w.create("db", true)
+		w.aging(d, "1_hour")
+		w.mustWrite(d, document.Edit{ID: "p:a", Path: []document.Rev{rev(t, "1-aa")}, Deleted: true})
+		if err := d.markTime(ctx, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		w.now = w.now.Add(time.Hour)
+		if err := d.DropPartition(ctx, "p", true); err != nil {
+			t.Fatal(err)
+		}
+		bury := func(g *group) error {
+			room := dropBodyRows
+			s, err := g.doc("p:a")
+			if err == nil {
+				_, err = g.buryOld(dated{id: "p:a", seq: s.head.seq}, &room)
+			}
+			return err
+		}
+		j := job{kind: jobBury, number: d.number, subject: "p"}
+		drop := func(g *group) error {
+			ids, err := g.nextDocs("p", "")
+			if err == nil {
+				err = g.dropDocs(ids, &j)
+			}
+			if err == nil {
+				err = d.store.saveJob(g.tx, j)
+			}
+			return err
+		}
+		fns := []func(*group) error{drop, bury}
+		if first {
+			fns = []func(*group) error{bury, drop}
+		}
+		for _, err := range together(d, fns...) {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		w.check()
+		w.sweep()
+		w.check()
+		if totals, err := d.Whole().Totals(ctx); err != nil || totals.Docs+totals.Deleted > 0 {
+			t.Errorf("buried first: %v: %+v (%v)", first, totals, err)
+		}
+	}
+}
