@@ -226,3 +226,41 @@ func TestOwnersViews(t *testing.T) {
 		{"ann", "GET" + alice + view, 404, ""},
 	})
 }
+
+// TestQueriesFindNoOwnersDesigns asks every door for documents that an owner's
+// design document matches too: none shows it, with an index or without, and lists
+// go on showing it where it is a document.
+func TestQueriesFindNoOwnersDesigns(t *testing.T) {
+	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "owner_design_docs", Value: "members"})
+	a.fitnessDB()
+	const alice, partition = "/fit/_owner/alice", "/fit/_partition/alice"
+	a.do("PUT", alice+"/_design/d", `{"n":1,"views":{"v":{"map":"function(doc){ emit(doc._id) }"}}}`).want(201, "")
+	a.do("PUT", "/fit/alice:3", `{"n":1}`).want(201, "")
+	questions := func() {
+		t.Helper()
+		a.ask([]asked{
+			{"", "POST /fit/_find" + ` {"selector":{"n":1},"fields":["_id"]}`, 200, `^{"docs":\[\n{"_id":"alice:1"},\n{"_id":"alice:3"}\n\]`},
+			{"", "POST /fit/_find" + ` {"selector":{"n":1},"count":true}`, 200, `"count":2`},
+			{"", "POST /fit/_find" + ` {"selector":{"n":1},"group":{"by":["n"],"compute":{"all":{"$count":true}}}}`, 200, `"all":2`},
+			{"", "POST /fit/_find" + ` {"selector":{"_id":"alice:_design/d"}}`, 200, `^{"docs":\[\n\]`},
+			{"", "POST /fit/_find" + ` {"selector":{"_id":{"$gt":"alice:3"}},"fields":["_id"]}`, 200, `^{"docs":\[\n{"_id":"bob:secret"}\n\]`},
+			{"ann", "POST " + partition + `/_find {"selector":{"n":1},"fields":["_id"]}`, 200, `^{"docs":\[\n{"_id":"alice:1"},\n{"_id":"alice:3"}\n\]`},
+			{"ann", "POST " + partition + `/_find {"selector":{"n":1},"count":true}`, 200, `"count":2`},
+			{"ann", "POST " + partition + `/_find {"selector":{"_id":{"$in":["alice:1","alice:_design/d"]}},"fields":["_id"]}`, 200, `^{"docs":\[\n{"_id":"alice:1"}\n\]`},
+			{"ann", "POST " + alice + `/_find {"selector":{"n":1},"fields":["_id"]}`, 200, `^{"docs":\[\n{"_id":"1"},\n{"_id":"3"}\n\]`},
+			{"ann", "POST " + alice + `/_find {"selector":{"n":1},"count":true}`, 200, `"count":2`},
+			{"ann", "POST " + alice + `/_find {"selector":{"_id":"_design/d"}}`, 200, `^{"docs":\[\n\]`},
+			{"", "GET /fit/_all_docs", 200, `"alice:_design/d"`},
+			{"ann", "GET " + partition + "/_all_docs", 200, `"alice:_design/d"`},
+			{"ann", "GET " + alice + "/_design_docs", 200, `"_design/d"`},
+		})
+	}
+	questions()
+	for _, door := range []string{"/fit", alice} {
+		a.do("POST", door+"/_index", `{"index":{"fields":["n"]},"ddoc":"m"}`).want(200, "")
+	}
+	questions()
+	a.ask([]asked{ // the stats tell what was read of documents
+		{"", "POST /fit/_find" + ` {"selector":{"_id":{"$gte":"alice:3","$lte":"alice:~"}},"execution_stats":true}`, 200, `"total_keys_examined":1,"total_docs_examined":1,`},
+	})
+}

@@ -185,7 +185,8 @@ func (q *Query) readRow(b *Branch, e *field.Entry, winner func() (*store.Revisio
 	return q.foundOnce(rev, sink)
 }
 
-// readIDs reads documents by id.
+// readIDs reads documents by id. An owner's design documents lie among the
+// documents of the partition and are passed over: no index holds them either.
 func (q *Query) readIDs(b *Branch, sp store.Span, sink Sink) (stop bool, err error) {
 	s := &q.scan
 	sp.Descending = b.descending
@@ -208,7 +209,7 @@ func (q *Query) readIDs(b *Branch, sp store.Span, sink Sink) (stop bool, err err
 		}
 		s.budget--
 		q.stand(nil, rev.ID)
-		if !rev.Deleted {
+		if !rev.Deleted && !q.scope.Designs(rev.ID) {
 			q.stats.Keys++
 			if stop, err := q.readDoc(rev, sink); stop || err != nil {
 				return true, err
@@ -225,7 +226,7 @@ func (q *Query) readIDs(b *Branch, sp store.Span, sink Sink) (stop bool, err err
 func (q *Query) readID(id document.ID, sink Sink) (stop bool, err error) {
 	q.stand(nil, id)
 	q.scan.budget--
-	if !q.scan.reader.Sees(id) {
+	if !q.scan.reader.Sees(id) || q.scope.Designs(id) {
 		return false, nil
 	}
 	rev, err := q.scan.reader.Winner(id)
@@ -313,7 +314,7 @@ func (b *Branch) count(r *store.Reader, bound int) (n int, err error) {
 			if err != nil {
 				return n, err
 			}
-			if d.Doc.Tree.Winner().Deleted {
+			if d.Doc.Tree.Winner().Deleted || r.Designs(d.Doc.ID) {
 				continue
 			}
 			if n++; n >= bound {
