@@ -97,10 +97,13 @@ func TestReplicationsHaveTheirOwnersRights(t *testing.T) {
 	a.do("PUT", "/x%2F_replicator", "").want(201, "")
 	a.do("POST", "/_replicate", `{"source":"closed","target":"open"}`, ann...).want(200, "")
 	a.do("GET", "/open/secret", "").want(200, "")
-	if got := a.do("POST", "/_replicate", `{"source":"open","target":"new","create_target":true}`, ann...); got.Status < 400 {
-		t.Errorf("a user makes a database: %s", got.Body)
-	}
+	a.do("POST", "/_replicate", `{"source":"open","target":"new","create_target":true}`, ann...).want(401, `{"error":"unauthorized","reason":"unauthorized to access or create database new/"}`)
+	a.do("PUT", "/x%2F_replicator/new", `{"source":"open","target":"new","create_target":true}`, ann...).want(201, "")
+	a.eventually("/_scheduler/docs/x%2F_replicator/new", `"info":{"error":"unauthorized: unauthorized to access or create database new/"}`)
 	a.do("GET", "/new", "").want(404, "")
+	// One that is there need not be made.
+	a.hold("there")
+	a.do("POST", "/_replicate", `{"source":"open","target":"there","create_target":true}`, ann...).want(200, "")
 	a.do("PUT", "/closed/_security", `{"members":{"roles":["others"]}}`).want(200, "")
 	a.do("POST", "/_replicate", `{"source":"closed","target":"open"}`, ann...).want(401, `{"error":"unauthorized","reason":"unauthorized to access or create database closed/"}`)
 	a.do("PUT", "/x%2F_replicator/d", `{"source":"closed","target":"open"}`, ann...).want(201, "")

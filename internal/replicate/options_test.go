@@ -139,7 +139,7 @@ func TestEndpoints(t *testing.T) {
 		"no source":      {func(t *replicate.Task) { t.Source = w.at("none") }, dberr.NotFound, "db_not_found: could not open http://sectional.test/none/"},
 		"no target":      {func(t *replicate.Task) { t.Target = w.at("none/") }, dberr.NotFound, "db_not_found: could not open http://sectional.test/none/"},
 		"no credentials": {func(t *replicate.Task) { t.Source = w.at("closed"); t.Source.User = "" }, dberr.Unauthorized, "unauthorized: unauthorized to access or create database http://sectional.test/closed/"},
-		"may not create": {func(t *replicate.Task) { t.Target = w.at("new"); t.Target.User, t.CreateTarget = "", true }, dberr.NotFound, "db_not_found: could not open http://sectional.test/new/"},
+		"may not create": {func(t *replicate.Task) { t.Target = w.at("new"); t.Target.User, t.CreateTarget = "", true }, dberr.Unauthorized, "unauthorized: unauthorized to access or create database http://sectional.test/new/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			task := w.task(&record{})

@@ -166,19 +166,16 @@ func (r *run) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var refused error
 	if r.task.CreateTarget {
-		c := &call{method: http.MethodPut, path: query("", r.task.CreateParams)}
-		err := r.target.ask(ctx, c, taken)
-		var e *PeerError
-		if err != nil && (!errors.As(err, &e) || e.Status < 400 || e.again) {
+		if refused, err = r.create(ctx); err != nil {
 			return err
 		}
-		if err != nil && e.Status != http.StatusPreconditionFailed && e.Status != http.StatusUnauthorized && e.Status != http.StatusForbidden {
-			return err
-		}
-		// Who may not make it may still write to it, if it is there.
 	}
 	target, err := r.info(ctx, r.target)
+	if refused != nil && dberr.Is(err, dberr.NotFound) {
+		return notLetIn(r.target, refused)
+	}
 	if err != nil {
 		return err
 	}
@@ -186,6 +183,30 @@ func (r *run) open(ctx context.Context) error {
 	r.partitioned = target.Props.Partitioned
 	r.count(func(s *Stats) { s.SourceSeq = source.UpdateSeq })
 	return nil
+}
+
+// create makes the target. That it is there already is fine; refused says that
+// the target does not let us make it: who may not, may still write to one that is
+// there.
+func (r *run) create(ctx context.Context) (refused, err error) {
+	err = r.target.ask(ctx, &call{method: http.MethodPut, path: query("", r.task.CreateParams)}, taken)
+	var e *PeerError
+	if !errors.As(err, &e) {
+		return nil, err
+	}
+	switch e.Status {
+	case http.StatusPreconditionFailed:
+		return nil, nil
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return err, nil
+	}
+	return nil, err
+}
+
+// notLetIn is the error of a peer that answered 401 or 403.
+func notLetIn(p *peer, cause error) error {
+	return &dberr.Error{Kind: dberr.Unauthorized, Code: "unauthorized",
+		Reason: "unauthorized to access or create database " + p.shown(), Cause: cause}
 }
 
 func (r *run) info(ctx context.Context, p *peer) (*info, error) {
@@ -199,8 +220,7 @@ func (r *run) info(ctx context.Context, p *peer) (*info, error) {
 	case http.StatusNotFound:
 		return nil, &dberr.Error{Kind: dberr.NotFound, Code: "db_not_found", Reason: "could not open " + p.shown(), Cause: err}
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return nil, &dberr.Error{Kind: dberr.Unauthorized, Code: "unauthorized",
-			Reason: "unauthorized to access or create database " + p.shown(), Cause: err}
+		return nil, notLetIn(p, err)
 	}
 	return nil, err
 }
