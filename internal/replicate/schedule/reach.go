@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/outgoing"
 	"github.com/sectional/sectional/internal/replicate"
 	"github.com/sectional/sectional/internal/replicate/spec"
@@ -28,27 +29,32 @@ func (s *Scheduler) transport(e *spec.Endpoint, r *spec.Replication, trusted boo
 	return replicate.NewTransport(o), nil
 }
 
-// tls reads the files that the configuration names.
+// tls reads the files that the configuration names. Errors say which setting is
+// of no use; why goes to the log, since the replication may be anybody's.
 func (v *settings) tls() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: !v.verify}
 	if v.caFile != "" {
 		pem, err := os.ReadFile(v.caFile)
 		if err != nil {
-			return nil, err
+			return nil, useless("ssl_trusted_certificates_file", err)
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("[replicator] ssl_trusted_certificates_file %s holds no certificate", v.caFile)
+			return nil, useless("ssl_trusted_certificates_file", fmt.Errorf("%s holds no certificate", v.caFile))
 		}
 	}
 	if v.certFile != "" && v.keyFile != "" {
 		pair, err := tls.LoadX509KeyPair(v.certFile, v.keyFile)
 		if err != nil {
-			return nil, err
+			return nil, useless("cert_file or key_file", err)
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}
 	return c, nil
+}
+
+func useless(setting string, cause error) error {
+	return &dberr.Error{Kind: dberr.Internal, Code: "replication_failed", Reason: "[replicator] " + setting + " can't be used", Cause: cause}
 }
 
 var errPrivate = errors.New("the address is a private one, which [replicator] private_addresses forbids")
