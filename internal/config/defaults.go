@@ -3,8 +3,9 @@ package config
 import "maps"
 
 // defaults gives a fresh layer of the built-in values, under CouchDB's names
-// where CouchDB has the setting. What CouchDB leaves unset is unset here, since
-// _config shows it.
+// where CouchDB has the setting. _config shows them, so everything that counts
+// unless somebody says otherwise stands here; what means something only when it
+// is given does not.
 func defaults() layer {
 	l := layer{
 		"admins": {},
@@ -37,10 +38,6 @@ func defaults() layer {
 			"single_node":                "true",
 			"users_db_security_editable": "false",
 		},
-		"jwt_auth": {
-			"required_claims":  "exp",
-			"roles_claim_name": "_couchdb.roles",
-		},
 		"log": {
 			"level":  "info",
 			"writer": "stderr",
@@ -48,9 +45,6 @@ func defaults() layer {
 		"purge": {
 			"max_document_id_number": "100",
 			"max_revisions_number":   "1000",
-		},
-		"replicator": {
-			"private_addresses": "admins",
 		},
 		"sectional": {
 			"keep_beaten":       "600",
@@ -77,6 +71,7 @@ func defaults() layer {
 	}
 	maps.Copy(l, callerDefaults())
 	maps.Copy(l, functionDefaults())
+	maps.Copy(l, replicationDefaults())
 	return l
 }
 
@@ -108,6 +103,18 @@ func callerDefaults() layer {
 			"credentials": "false",
 			"max_age":     "600",
 		},
+		"couch_peruser": {
+			"database_prefix": "userdb-",
+			"delete_dbs":      "false",
+			"enable":          "false",
+		},
+		"jwt_auth": {
+			"jwks_keep":        "86400",
+			"jwks_refresh":     "3600",
+			"jwks_retry":       "30",
+			"required_claims":  "exp",
+			"roles_claim_name": "_couchdb.roles",
+		},
 	}
 }
 
@@ -120,6 +127,33 @@ func functionDefaults() layer {
 		},
 		"quickjs": {
 			"memory_limit_bytes": "268435456",
+		},
+	}
+}
+
+// replicationDefaults are those of the replicator.
+func replicationDefaults() layer {
+	return layer{
+		"replicator": {
+			"checkpoint_interval":      "30000",
+			"connection_timeout":       "30000",
+			"health_threshold":         "120",
+			"http_connections":         "20",
+			"interval":                 "60000",
+			"max_churn":                "20",
+			"max_history":              "20",
+			"max_jobs":                 "500",
+			"priority_coeff":           "0.98",
+			"private_addresses":        "admins",
+			"retries_per_request":      "5",
+			"usage_coeff":              "0.5",
+			"use_bulk_get":             "true",
+			"use_checkpoints":          "true",
+			"valid_endpoint_protocols": "http, https",
+			"valid_proxy_protocols":    "http, https, socks5",
+			"verify_ssl_certificates":  "true",
+			"worker_batch_size":        "500",
+			"worker_processes":         "4",
 		},
 	}
 }

@@ -69,7 +69,7 @@ func TestDatabasePerUser(t *testing.T) {
 	const bobs, anns = "userdb-626f62", "userdb-616e6e"
 	check(r.do("root", "PUT", "/_users/org.couchdb.user:bob", user("bob")), `"ok":true`)
 	check(r.do("root", "GET", "/_all_dbs", ""), `["_replicator","_users"]`)
-	check(r.do("root", "PUT", "/_node/_local/_config/couch_peruser/enable", `"true"`), `""`)
+	check(r.do("root", "PUT", "/_node/_local/_config/couch_peruser/enable", `"true"`), `"false"`)
 	r.await(bobs, "created")
 	check(r.do("root", "GET", "/"+bobs+"/_security", ""), `{"members":{"roles":["_admin"],"names":["bob"]},"admins":{"roles":["_admin"],"names":["bob"]}}`)
 
@@ -85,7 +85,7 @@ func TestDatabasePerUser(t *testing.T) {
 	}
 	r = start(t, Options{Data: data, Config: file, User: "root", Password: "secret"})
 	check(r.do("ann", "GET", "/"+anns+"/doc", ""), `"_id":"doc"`)
-	check(r.do("root", "PUT", "/_node/_local/_config/couch_peruser/delete_dbs", `"true"`), `""`)
+	check(r.do("root", "PUT", "/_node/_local/_config/couch_peruser/delete_dbs", `"true"`), `"false"`)
 	bob := r.do("root", "GET", "/_users/org.couchdb.user:bob", "")
 	_, rest, _ := strings.Cut(bob, `"_rev":"`)
 	rev, _, _ := strings.Cut(rest, `"`)
