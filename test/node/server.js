@@ -34,8 +34,10 @@ async function freePort () {
 
 // A Server can be killed and started again on the same port and data.
 export class Server {
-  static async start () {
+  // start makes one; flags are further ones of "serve".
+  static async start (...flags) {
     const server = new Server()
+    server.flags = flags
     server.directory = mkdtempSync(join(tmpdir(), 'sectional-node-'))
     server.binary = process.env.SECTIONAL_BINARY
     if (!server.binary) {
@@ -53,7 +55,7 @@ export class Server {
   // resume starts the process and returns when it answers.
   async resume () {
     this.output = ''
-    this.child = spawn(this.binary, ['serve', '--data', join(this.directory, 'data'), '--listen', `127.0.0.1:${this.port}`],
+    this.child = spawn(this.binary, ['serve', '--data', join(this.directory, 'data'), '--listen', `127.0.0.1:${this.port}`, ...this.flags],
       { env: { ...process.env, COUCHDB_USER: user, COUCHDB_PASSWORD: password } })
     this.ended = once(this.child, 'exit')
     for (const stream of [this.child.stdout, this.child.stderr]) {
