@@ -52,3 +52,11 @@ func TestCountTAP(t *testing.T) {
 		t.Error("a report without counts is taken")
 	}
 }
+
+func TestFuzzTests(t *testing.T) {
+	got := fuzzTests("./a/x_test.go:func FuzzOne(f *testing.F) {\n./a/y_test.go:func FuzzTwo(f *testing.F) {\n./b/c/z_test.go:func FuzzOne(f *testing.F) {\n")
+	want := map[string][]string{"./a": {"FuzzOne", "FuzzTwo"}, "./b/c": {"FuzzOne"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
