@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"fmt"
 	"io"
 	"runtime"
 	"testing"
@@ -56,28 +57,28 @@ func (w *watched) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// TestLargeAttachmentsStream carries 100 MB over, packed, and watches the memory
-// of both sides. The stores are on the disk, where their files do not count.
-func TestLargeAttachmentsStream(t *testing.T) {
-	const size = 100 << 20
+// onDisk is a world whose files do not count as memory, with two databases.
+func onDisk(t *testing.T) (from, to store.Scope) {
 	e, err := pebblekv.Open(pebblekv.Options{Dir: t.TempDir(), CacheBytes: 8 << 20})
 	must(t, err)
 	s, err := store.Open(ctx, e, store.Options{Idle: true})
 	must(t, err)
-	defer func() {
+	t.Cleanup(func() {
 		must(t, s.Check(ctx))
 		s.Close()
 		e.Close()
-	}()
+	})
 	d, err := s.Create(ctx, "db", store.Creation{})
 	must(t, err)
-	from := d.Whole()
-	up, err := from.Upload(ctx, "d", &noise{size, 1}, store.Upload{})
-	must(t, err)
-	up.Name, up.ContentType = "big", "image/png"
-	write(t, from, document.Edit{ID: "d", Body: []byte(`{}`), Attachments: []document.Attachment{up}})
 	copied, err := s.Create(ctx, "copy", store.Creation{})
 	must(t, err)
+	return d.Whole(), copied.Whole()
+}
+
+// carry brings a database over, packed, and holds the memory of both sides below
+// a bound.
+func carry(t *testing.T, from, to store.Scope) (Progress, int64) {
+	t.Helper()
 	before := live()
 	pipe, out := io.Pipe()
 	sent := make(chan error, 1)
@@ -99,20 +100,57 @@ func TestLargeAttachmentsStream(t *testing.T) {
 	in, err := NewUnpacker(Zstd, w)
 	must(t, err)
 	defer in.Close()
-	p, err := Load(ctx, copied.Whole(), in, LoadOptions{})
+	p, err := Load(ctx, to, in, LoadOptions{})
 	must(t, err)
 	must(t, <-sent)
-	if !p.Whole || p.Bytes != size || w.read < size {
-		t.Errorf("%+v, %d bytes read", p, w.read)
-	}
 	if most := before + 64<<20; w.peak > most {
 		t.Errorf("%d MB in memory, %d before", w.peak>>20, before>>20)
 	}
-	must(t, copied.Whole().View(ctx, func(r *store.Reader) error {
+	return p, w.read
+}
+
+// TestLargeAttachmentsStream carries 100 MB over and watches the memory of both
+// sides.
+func TestLargeAttachmentsStream(t *testing.T) {
+	const size = 100 << 20
+	from, to := onDisk(t)
+	up, err := from.Upload(ctx, "d", &noise{size, 1}, store.Upload{})
+	must(t, err)
+	up.Name, up.ContentType = "big", "image/png"
+	write(t, from, document.Edit{ID: "d", Body: []byte(`{}`), Attachments: []document.Attachment{up}})
+	if p, read := carry(t, from, to); !p.Whole || p.Bytes != size || read < size {
+		t.Errorf("%+v, %d bytes read", p, read)
+	}
+	must(t, to.View(ctx, func(r *store.Reader) error {
 		rev, err := r.Winner("d")
 		if err == nil && rev.Attachments[0].Digest != up.Digest {
 			t.Error("other bytes arrived")
 		}
 		return err
 	}))
+}
+
+// TestManyLargeLeavesStream carries a document of a hundred conflicts of a
+// megabyte each over, between two small ones.
+func TestManyLargeLeavesStream(t *testing.T) {
+	const leaves = 100
+	from, to := onDisk(t)
+	raw := make([]byte, 1<<20-16)
+	for i := range leaves {
+		_, err := io.ReadFull(&noise{1 << 20, uint64(i + 1)}, raw)
+		must(t, err)
+		for j, b := range raw {
+			raw[j] = 'a' + b&15
+		}
+		rev, err := document.ParseRev(fmt.Sprintf("1-%032x", i+1))
+		must(t, err)
+		write(t, from, document.Edit{ID: "d", Path: []document.Rev{rev}, Body: fmt.Appendf(nil, `{"x":"%s"}`, raw)})
+	}
+	write(t, from, document.Edit{ID: "c", Body: []byte(`{}`)}, document.Edit{ID: "e", Body: []byte(`{}`)})
+	if p, _ := carry(t, from, to); !p.Whole || p.Documents != 3 || p.Leaves != leaves+2 {
+		t.Errorf("%+v", p)
+	}
+	if image(t, from) != image(t, to) {
+		t.Error("the copy is another one")
+	}
 }

@@ -4,14 +4,16 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
+	"slices"
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/store"
 )
 
 // A page is what one snapshot of the store gives to a stream. It ends at these
-// bounds; attachments count, though they are read later, so that a stream that
-// is cut has not to be repeated from far back.
+// bounds, between two leaves of a document if need be; attachments count, though
+// they are read later, so that a stream that is cut has not to be repeated from
+// far back.
 const (
 	pageDocs  = 1000
 	pageBytes = 512 << 10
@@ -89,7 +91,10 @@ type page struct {
 	extra  int64 // bytes of attachments
 	more   bool  // there are documents after it
 	last   document.ID
+	rest   []document.Node // leaves of the last document that are still to be read
 }
+
+func (p *page) full() bool { return int64(len(p.data))+p.extra >= pageBytes }
 
 // step is a frame with the blobs that go before it.
 type step struct {
@@ -140,7 +145,7 @@ func (s *sender) read(r *store.Reader) error {
 		if err != nil {
 			return err
 		}
-		if p.docs >= s.docs || int64(len(p.data))+p.extra >= pageBytes {
+		if p.docs >= s.docs || p.full() {
 			p.more = true
 			return nil
 		}
@@ -149,13 +154,13 @@ func (s *sender) read(r *store.Reader) error {
 		}
 		p.last = d.ID
 		p.docs++
-		p.leaves += int64(len(d.Leaves))
 	}
 	return nil
 }
 
-// document adds a document to the page. The first leaf lies in the document's
-// frame unless it has attachments, whose bytes go between the two.
+// document adds a document to the page, with as many of its leaves as there is
+// room for. The first leaf lies in the document's frame unless it has
+// attachments, whose bytes go between the two.
 func (s *sender) document(r *store.Reader, d *store.Replica) error {
 	if of := d.ID.Partition(); s.header.Partitioned && of != s.of {
 		s.of = of
@@ -165,19 +170,50 @@ func (s *sender) document(r *store.Reader, d *store.Replica) error {
 	p.data = appendDocument(p.data, d.ID, &d.Tree)
 	kind := byte(kindDocument)
 	for i := range d.Leaves {
-		l := &d.Leaves[i]
+		if i > 0 && p.full() {
+			p.rest = slices.Clone(d.Leaves[i:])
+			return nil
+		}
+		l, err := d.Leaf(i)
+		if err != nil {
+			return err
+		}
 		if i == 0 && len(l.Attachments) > 0 {
 			p.steps = append(p.steps, step{kind: kindDocument, end: len(p.data)})
 			kind = kindLeaf
 		}
-		blobs, err := s.leaf(r, l)
-		if err != nil {
+		if err := s.add(r, kind, l); err != nil {
 			return err
 		}
-		p.steps = append(p.steps, step{kind: kind, end: len(p.data), blobs: blobs})
 		kind = kindLeaf
 	}
 	return nil
+}
+
+// readRest fills the page, which has been sent, with more leaves of its last
+// document. The snapshot is another one: a leaf may have been edited since and be
+// gone, or the document. Then the stream is cut, and whoever goes on after the
+// last mark gets the document as it is.
+func (s *sender) readRest(r *store.Reader) error {
+	p := &s.page
+	p.data, p.steps, p.extra = p.data[:0], p.steps[:0], 0
+	d, err := r.Doc(p.last)
+	for err == nil && len(p.rest) > 0 && !p.full() {
+		var l *store.Revision
+		if l, err = r.Revision(d, p.rest[0].Rev); err == nil {
+			err = s.add(r, kindLeaf, l)
+		}
+		p.rest = p.rest[1:]
+	}
+	return err
+}
+
+// add adds the frame of a leaf to the page.
+func (s *sender) add(r *store.Reader, kind byte, l *store.Revision) error {
+	blobs, err := s.leaf(r, l)
+	s.page.steps = append(s.page.steps, step{kind: kind, end: len(s.page.data), blobs: blobs})
+	s.page.leaves++
+	return err
 }
 
 // leaf appends a leaf to the page's data and gives the blobs that have to be
@@ -209,8 +245,35 @@ func (s *sender) leaf(r *store.Reader, l *store.Revision) (blobs []pending, err 
 	return blobs, nil
 }
 
-// sendPage sends what read has found, and the mark behind it.
+// sendPage sends what read has found, what else belongs to its last document, and
+// the mark behind it.
 func (s *sender) sendPage() error {
+	if err := s.sendSteps(); err != nil {
+		return err
+	}
+	for len(s.page.rest) > 0 {
+		if err := s.scope.View(s.ctx, s.readRest); err != nil {
+			return err
+		}
+		if err := s.sendSteps(); err != nil {
+			return err
+		}
+	}
+	s.Documents += int64(s.page.docs)
+	s.Leaves += s.page.leaves
+	if s.page.docs == 0 {
+		return nil
+	}
+	s.last = s.page.last
+	s.payload = appendText(s.payload[:0], mark{s.begin.seq, s.last}.text(s.scope))
+	if err := s.frames.put(kindMark, s.payload); err != nil {
+		return err
+	}
+	return s.flush()
+}
+
+// sendSteps sends the frames of the page, and the blobs that go before them.
+func (s *sender) sendSteps() error {
 	from := 0
 	for i := range s.page.steps {
 		st := &s.page.steps[i]
@@ -224,17 +287,7 @@ func (s *sender) sendPage() error {
 		}
 		from = st.end
 	}
-	s.Documents += int64(s.page.docs)
-	s.Leaves += s.page.leaves
-	if s.page.docs == 0 {
-		return nil
-	}
-	s.last = s.page.last
-	s.payload = appendText(s.payload[:0], mark{s.begin.seq, s.last}.text(s.scope))
-	if err := s.frames.put(kindMark, s.payload); err != nil {
-		return err
-	}
-	return s.flush()
+	return nil
 }
 
 // chunkSize is how many bytes of a blob one frame holds.

@@ -534,3 +534,61 @@ func TestEncodings(t *testing.T) {
 		t.Errorf("br: %v", err)
 	}
 }
+
+// afterFirst calls a function when the first bytes have been written.
+type afterFirst struct {
+	bytes.Buffer
+	then func()
+}
+
+func (w *afterFirst) Write(b []byte) (int, error) {
+	if w.then != nil {
+		w.then()
+		w.then = nil
+	}
+	return w.Buffer.Write(b)
+}
+
+// TestLeavesThatAreGone has a document of several pages change between two of
+// them: an edit changes nothing, and when what is to be sent is gone the stream
+// is cut, and the next one is whole.
+func TestLeavesThatAreGone(t *testing.T) {
+	w := newWorld(t, store.Options{})
+	d := w.create("db", false)
+	from := d.Whole()
+	var revs []document.Rev
+	for _, hash := range "abcd" {
+		rev, err := document.ParseRev("1-" + strings.Repeat(string(hash), 32))
+		must(t, err)
+		write(t, from, document.Edit{ID: "x", Path: []document.Rev{rev}, Body: fmt.Appendf(nil, `{"x":%q}`, strings.Repeat("x", pageBytes*3/4))})
+		revs = append(revs, rev)
+	}
+	try := func(then func()) (*afterFirst, error) {
+		src, err := Open(ctx, from, "u", "")
+		must(t, err)
+		out := &afterFirst{then: then}
+		_, err = src.Send(ctx, out, 0)
+		return out, err
+	}
+	out, err := try(func() { write(t, from, document.Edit{ID: "x", Parent: revs[0], Body: []byte(`{}`)}) })
+	must(t, err)
+	if p := load(t, w.create("edited", false).Whole(), out.Bytes()); p.Leaves != 4 {
+		t.Errorf("%+v", p)
+	}
+	out, err = try(func() {
+		_, err := d.Purge(ctx, []store.Purging{{ID: "x", Revs: revs[1:2]}})
+		must(t, err)
+	})
+	if !dberr.Is(err, dberr.NotFound) {
+		t.Errorf("a leaf is gone: %v", err)
+	}
+	if p, err := Load(ctx, w.create("cut", false).Whole(), bytes.NewReader(out.Bytes()), LoadOptions{}); !dberr.Is(err, dberr.Invalid) || p.Whole {
+		t.Errorf("half a document: %+v %v", p, err)
+	}
+	out, err = try(nil)
+	must(t, err)
+	copied := w.create("copy", false).Whole()
+	if load(t, copied, out.Bytes()); image(t, copied) != image(t, from) {
+		t.Error("the next stream is not whole")
+	}
+}

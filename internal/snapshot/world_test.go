@@ -178,7 +178,11 @@ func image(t testing.TB, s store.Scope) string {
 				return err
 			}
 			fmt.Fprintf(&b, "%q tree %x\n", d.ID, sum(d.Tree.AppendBinary(nil)))
-			for _, l := range d.Leaves {
+			for i := range d.Leaves {
+				l, err := d.Leaf(i)
+				if err != nil {
+					return err
+				}
 				fmt.Fprintf(&b, "  %s deleted %v body %x\n", l.Rev, l.Deleted, sum(l.Body))
 				for _, a := range l.Attachments {
 					fmt.Fprintf(&b, "    %q %q revpos %d md5 %x length %d stored %d %q bytes #%d#\n", a.Name, a.ContentType, a.RevPos,

@@ -89,7 +89,19 @@ var readings = []struct {
 		defer b.Release()
 		return b.Read(r, []document.ID{r.shown("p:later"), r.shown("p:hot"), r.shown("p:before")})
 	}},
-	{"replicas", 3*6 + defaultRevsLimit/32 + 3, func(r *Reader) error { return drain(r.Replicas(Span{})) }},
+	{"replicas", 3*6 + defaultRevsLimit/32 + 3, func(r *Reader) error {
+		for d, err := range r.Replicas(Span{}) {
+			if err != nil {
+				return err
+			}
+			for i := range d.Leaves {
+				if _, err := d.Leaf(i); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}},
 	{"ids", 3 * 6, func(r *Reader) error { return drain(r.Docs(Span{}, false)) }},
 	{"totals", 1, func(r *Reader) error { _, err := r.Totals(); return err }},
 	{"last sequence", 1, func(r *Reader) error { _, err := r.LastSeq(); return err }},

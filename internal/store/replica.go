@@ -10,17 +10,21 @@ import (
 )
 
 // Replica is a document as a replica needs it: the tree with nothing left in
-// chunks, and every leaf with its body and attachments.
+// chunks, and every leaf with its body and attachments, read when it is asked for.
 type Replica struct {
 	ID     document.ID
 	Tree   document.Tree
-	Leaves []Revision // in the order of Tree.Leaves
+	Leaves []document.Node // of Tree
+
+	r      *Reader
+	doc    *Doc
+	winner *Revision // read with the head; nil: not yet
 }
 
 // Replicas walks the documents of the span in byte order of their ids, as
 // replicas need them; Descending is overlooked. Of a partition that is being
-// buried it shows what the feed shows: the tombstones that stay. The Replica and
-// its Leaves are reused between steps.
+// buried it shows what the feed shows: the tombstones that stay. The Replica is
+// reused between steps.
 func (r *Reader) Replicas(sp Span) iter.Seq2[*Replica, error] {
 	return func(yield func(*Replica, error) bool) {
 		rg := r.docRange(sp)
@@ -34,11 +38,11 @@ func (r *Reader) Replicas(sp Span) iter.Seq2[*Replica, error] {
 		}
 		defer it.Close()
 		w := walk{r: r, it: it, bodies: true, buried: true}
-		var d Replica
+		d := Replica{r: r}
 		for {
 			e, err := w.forward()
 			if err == nil && e.Doc != nil {
-				err = d.fill(r, e)
+				err = d.fill(e)
 			}
 			if err != nil {
 				yield(nil, dberr.Wrap("store.Replicas", err))
@@ -52,23 +56,24 @@ func (r *Reader) Replicas(sp Span) iter.Seq2[*Replica, error] {
 }
 
 // fill makes d the document of a walk's step.
-func (d *Replica) fill(r *Reader, e Entry) error {
-	if err := r.Load(e.Doc); err != nil {
+func (d *Replica) fill(e Entry) error {
+	if err := d.r.Load(e.Doc); err != nil {
 		return err
 	}
-	d.ID, d.Tree, d.Leaves = e.Doc.ID, e.Doc.Tree, d.Leaves[:0]
-	for _, l := range d.Tree.Leaves() {
-		if e.Winner != nil && e.Winner.Rev == l.Rev {
-			d.Leaves = append(d.Leaves, *e.Winner)
-			continue
-		}
-		rev, err := r.Revision(e.Doc, l.Rev)
-		if err != nil {
-			return dberr.Wrap("store.Replicas", err)
-		}
-		d.Leaves = append(d.Leaves, *rev)
-	}
+	d.ID, d.Tree, d.doc, d.winner = e.Doc.ID, e.Doc.Tree, e.Doc, e.Winner
+	d.Leaves = d.Tree.Leaves()
 	return nil
+}
+
+// Leaf reads the i-th of the Leaves. The winner is lent until the walk's next
+// step.
+func (d *Replica) Leaf(i int) (*Revision, error) {
+	rev := d.Leaves[i].Rev
+	if d.winner != nil && d.winner.Rev == rev {
+		return d.winner, nil
+	}
+	l, err := d.r.Revision(d.doc, rev)
+	return l, dberr.Wrap("store.Replicas", err)
 }
 
 // Shared tells whether more than one revision has the attachment's bytes.

@@ -19,7 +19,11 @@ func (w *world) replicas(s Scope) (lines []string) {
 				return err
 			}
 			line := fmt.Sprintf("%s unloaded %d", d.ID, d.Tree.Unloaded())
-			for _, l := range d.Leaves {
+			for i := range d.Leaves {
+				l, err := d.Leaf(i)
+				if err != nil {
+					return err
+				}
 				line += fmt.Sprintf(" %d %v %s", l.Rev.Gen, l.Deleted, l.Body)
 			}
 			lines = append(lines, line)
@@ -100,7 +104,11 @@ func TestReplicatedTombstones(t *testing.T) {
 					return err
 				}
 				text = string(d.Tree.AppendBinary(nil))
-				e.ID, e.Body = d.ID, d.Leaves[0].Body
+				leaf, err := d.Leaf(0)
+				if err != nil {
+					return err
+				}
+				e.ID, e.Body = d.ID, leaf.Body
 				e.Path, _ = d.Tree.Path(d.Leaves[0].Rev)
 				e.Tombstones = d.Tree.Buried(e.Path)
 			}
