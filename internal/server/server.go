@@ -66,7 +66,7 @@ type assembly struct {
 // Run serves until ctx ends, then lets what is in flight come to its end and
 // takes everything down. It returns nil after such an end.
 func Run(ctx context.Context, o Options) (err error) {
-	tuneMemory(os.Getenv)
+	defer tuneMemory(os.Getenv)()
 	a := &assembly{o: o, done: make(chan struct{})}
 	defer func() { err = errors.Join(err, a.close()) }()
 	if err := a.open(ctx); err != nil {
