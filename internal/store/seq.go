@@ -18,13 +18,23 @@ type Seq uint64
 // FormatSeq gives the form that clients see: "N-opaque", where N is the number
 // and opaque holds the database's incarnation and the number again; in a sealed
 // scope see seal.
-func (s Scope) FormatSeq(q Seq) string { return string(s.AppendSeq(make([]byte, 0, 48), q)) }
+func (s Scope) FormatSeq(q Seq) string {
+	if s.seal != nil {
+		return string(s.seal.append(nil, q))
+	}
+	return string(s.appendPlain(make([]byte, 0, 48), q))
+}
 
 // AppendSeq appends FormatSeq's text to dst.
 func (s Scope) AppendSeq(dst []byte, q Seq) []byte {
 	if s.seal != nil {
 		return s.seal.append(dst, q)
 	}
+	return s.appendPlain(dst, q)
+}
+
+// appendPlain appends the form for those who may see the database.
+func (s Scope) appendPlain(dst []byte, q Seq) []byte {
 	dst = strconv.AppendUint(dst, uint64(q), 10)
 	dst = append(dst, '-')
 	var b [2 * binary.MaxVarintLen64]byte
