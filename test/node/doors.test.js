@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { after, before, test } from 'node:test'
 import PouchDB from 'pouchdb'
 import memory from 'pouchdb-adapter-memory'
-import { Server, until } from './server.js'
+import { Server, pauses, until } from './server.js'
 
 PouchDB.plugin(memory)
 
@@ -102,6 +102,7 @@ for (const [door, who] of doors.flatMap((door) => [[door, 'adm'], [door, 'gus']]
     const failures = []
     const sync = here.sync(far, { live: true, retry: true, back_off_function: () => 50 })
     sync.on('error', (err) => failures.push(err)).on('denied', (err) => failures.push(err))
+    const idle = pauses(sync)
     const there = async (key) => (await server.request('GET', `/${name}/alice:${key}`)).status === 200
     const arrived = (key) => here.get(id(key)).then(() => true, () => false)
     await here.put({ _id: id('up') })
@@ -109,6 +110,7 @@ for (const [door, who] of doors.flatMap((door) => [[door, 'adm'], [door, 'gus']]
     await server.request('PUT', `/${name}/bob:other`, {})
     await server.request('PUT', `/${name}/alice:down`, {})
     await until('the write comes down', () => arrived('down'))
+    await idle()
     if (who === 'adm') await server.kill()
     await here.put({ _id: id('meanwhile') })
     if (who === 'adm') await server.resume()

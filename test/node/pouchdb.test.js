@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { after, before, test } from 'node:test'
 import PouchDB from 'pouchdb'
 import memory from 'pouchdb-adapter-memory'
-import { Server, until } from './server.js'
+import { Server, pauses, until } from './server.js'
 
 PouchDB.plugin(memory)
 
@@ -75,6 +75,7 @@ test('live sync goes on after the server was killed and restarted', async () => 
   const sync = here.sync(far, { live: true, retry: true, back_off_function: () => 50 })
   const failures = []
   sync.on('error', (err) => failures.push(err)).on('denied', (err) => failures.push(err))
+  const idle = pauses(sync)
   const there = async (id) => (await server.request('GET', `/live/${id}`)).status === 200
   const arrived = (id) => here.get(id).then(() => true, () => false)
 
@@ -83,6 +84,7 @@ test('live sync goes on after the server was killed and restarted', async () => 
   await server.request('PUT', '/live/before:there', {})
   await until('the write comes down', () => arrived('before:there'))
 
+  await idle()
   await server.kill()
   await here.put({ _id: 'meanwhile:here' })
   await server.resume()

@@ -23,6 +23,15 @@ export async function until (what, ask, limit = 30_000) {
   }
 }
 
+// pauses gives a function that waits until a live sync has nothing under way. A server that is killed before that meets
+// a request of PouchDB's whose failure PouchDB does not handle (it asks for the other side's size, for its progress),
+// and that fails whatever test is running.
+export function pauses (sync) {
+  let paused = false
+  sync.on('paused', () => { paused = true }).on('active', () => { paused = false })
+  return () => until('the sync pauses', () => paused)
+}
+
 async function freePort () {
   const probe = createServer().listen(0, '127.0.0.1')
   await once(probe, 'listening')
