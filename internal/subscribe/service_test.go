@@ -36,7 +36,9 @@ func TestDelivers(t *testing.T) {
 	w.tells(p, "p:old")
 	rev := w.put(d, "p:a", `{"n":1}`)
 	w.tells(p, "p:old, p:a")
+	w.tells(whole, "p:a")
 	w.put(d, "q:a", `{"n":1}`)
+	w.tells(whole, "p:a, q:a")
 	w.put(d, "p:a", "")
 	w.tells(p, "p:old, p:a, p:a!")
 	w.tells(whole, "p:a, q:a, p:a!")
@@ -49,6 +51,7 @@ func TestDelivers(t *testing.T) {
 	if m := whole.got()[0]; strings.Contains(m.raw, `"doc"`) || strings.Contains(m.raw, `"partition"`) {
 		t.Errorf("the message is %s", m.raw)
 	}
+	w.quiet() // what was told is noted as told
 	w.Service.Close()
 	w.put(d, "q:b", `{}`)
 	w.restart()
