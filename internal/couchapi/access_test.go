@@ -272,6 +272,10 @@ func TestAccess(t *testing.T) {
 	table := accessTable(t)
 	seen := map[string]bool{}
 	w := newAccessWorld(t)
+	asked, oneOf := 0, 1
+	if testing.Short() {
+		oneOf = 8 // there is nothing concurrent in it, nor random
+	}
 	for _, row := range openDoors(allRoutes()) {
 		for m := range strings.SplitSeq(row.methods, ",") {
 			key := m + " " + row.pattern
@@ -288,6 +292,9 @@ func TestAccess(t *testing.T) {
 				methods = append(methods, "HEAD")
 			}
 			for _, method := range methods {
+				if asked++; asked%oneOf > 0 {
+					continue
+				}
 				w.checkCells(cell{method: method, pattern: row.pattern, words: words})
 			}
 		}

@@ -124,9 +124,9 @@ func TestCutAnywhere(t *testing.T) {
 	ends := boundaries(t, stream)
 	before := 0
 	resumed := 0
-	for _, e := range ends {
+	for i, e := range ends {
 		for _, cut := range []int{(before + e) / 2, e} {
-			if cut == len(stream) {
+			if cut == len(stream) || testing.Short() && i%5 != 0 {
 				continue
 			}
 			to := newWorld(t, store.Options{}).create("copy", true).Whole()

@@ -60,3 +60,17 @@ func TestFuzzTests(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestOutOfTime(t *testing.T) {
+	const elapsed = "fuzz: elapsed: 4s, execs: 93606 (30696/sec), new interesting: 8 (total: 129)\n"
+	for said, want := range map[string]bool{
+		elapsed + "PASS\nok \tp\t4.1s\n": false,
+		elapsed + "--- FAIL: FuzzX (4.13s)\n    context deadline exceeded\nFAIL\nexit status 1\n":                                                                  true,
+		elapsed + "--- FAIL: FuzzX (0.05s)\n    --- FAIL: FuzzX (0.00s)\n        x_test.go:5: wrong\n\n    Failing input written to testdata/fuzz/FuzzX/1\nFAIL\n": false,
+		elapsed + "--- FAIL: FuzzX (4.13s)\n    context deadline exceeded\n    Failing input written to testdata/fuzz/FuzzX/1\nFAIL\n":                             false,
+	} {
+		if got := outOfTime(said); got != want {
+			t.Errorf("%v for %q", got, said)
+		}
+	}
+}
