@@ -78,6 +78,7 @@ func FuzzUserRules(f *testing.F) {
 // encoding says the same.
 func FuzzObject(f *testing.F) {
 	f.Add([]byte(`{"a":1.0,"b":{"c":[]},"é<":null}`))
+	f.Add([]byte("{}\f")) // not JSON's white space
 	f.Fuzz(func(t *testing.T, text []byte) {
 		o, ok := parseObject(text)
 		if !ok {

@@ -45,7 +45,7 @@ func parseObject(text []byte) (o object, ok bool) {
 	if _, err := d.Token(); err != nil {
 		return nil, false
 	}
-	return o, len(bytes.TrimSpace(text[d.InputOffset():])) == 0
+	return o, len(bytes.Trim(text[d.InputOffset():], " \t\r\n")) == 0
 }
 
 func (o object) has(name string) bool { return o.get(name) != nil }
