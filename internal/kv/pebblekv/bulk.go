@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A transaction of bulkBytes or bulkRows and more goes to the disk as sorted tables that
-// become part of the store at once, not through the log and a memtable: its rows
-// are written and compressed one time less each for the log, the memtable's flush and,
-// where no stored rows lie between them, every compaction (decision 0029).
+// A transaction of bulkBytes or bulkRows and more goes to the disk as sorted
+// tables that become part of the store at once. That spares its rows the log, the
+// memtable and its flush and, where no stored rows lie between them, compactions
+// (decision 0029).
 //
 // It is for loads. A table that lies across others is as much work for
 // compactions as a flushed memtable, so the bound is well over what gathered
