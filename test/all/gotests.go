@@ -117,43 +117,43 @@ func (c *counting) packageEnd(e event, name string) {
 	}
 }
 
-// fuzzTime is how long each fuzz test looks for new inputs, beyond those that are kept.
-const fuzzTime = "4s"
-
 // fuzzMinimize is how often an input that is new is tried in shorter forms. By default that goes on for a minute, in
 // which nothing else is tried: a fuzz test with large inputs would do nothing else.
 const fuzzMinimize = "100x"
 
-// fuzz runs each fuzz test of the repository for a moment.
-func fuzz(ctx context.Context, t *tally) error {
-	var list strings.Builder
-	if err := command(ctx, &list, "grep", "-rE", "--include=*_test.go", "--exclude-dir=node_modules", `^func Fuzz`, ".").Run(); err != nil {
-		return fmt.Errorf("looking for fuzz tests: %w", err)
-	}
-	written := fuzzTests(list.String())
-	var failures error
-	for _, directory := range slices.Sorted(maps.Keys(written)) {
-		for _, name := range written[directory] {
-			said, err := runFuzz(ctx, name, directory)
-			for again := 0; again < 2 && err != nil && outOfTime(said); again++ {
-				said, err = runFuzz(ctx, name, directory)
-			}
-			t.add(err == nil)
-			failures = errors.Join(failures, err)
+// fuzz is a step that has each fuzz test of the repository look for new inputs, beyond those that are kept, for so long.
+func fuzz(each string) func(context.Context, *tally) error {
+	return func(ctx context.Context, t *tally) error {
+		var list strings.Builder
+		if err := command(ctx, &list, "grep", "-rE", "--include=*_test.go", "--exclude-dir=node_modules", `^func Fuzz`, ".").Run(); err != nil {
+			return fmt.Errorf("looking for fuzz tests: %w", err)
 		}
+		written := fuzzTests(list.String())
+		var failures error
+		for _, directory := range slices.Sorted(maps.Keys(written)) {
+			for _, name := range written[directory] {
+				err := runFuzz(ctx, name, directory, each)
+				t.add(err == nil)
+				failures = errors.Join(failures, err)
+			}
+		}
+		return failures
 	}
-	return failures
 }
 
-// runFuzz runs one fuzz test, and gives what it said.
-func runFuzz(ctx context.Context, name, directory string) (string, error) {
-	var said strings.Builder
-	err := command(ctx, io.MultiWriter(os.Stdout, &said),
-		"go", "test", "-run=^$", "-fuzz=^"+name+"$", "-fuzztime="+fuzzTime, "-fuzzminimizetime="+fuzzMinimize, directory).Run()
-	if err == nil && !strings.Contains(said.String(), "fuzz: elapsed") {
-		err = fmt.Errorf("%s of %s did not run", name, directory) // it is not built, and go test passes
+// runFuzz runs one fuzz test, again if it fails by the end of its time alone.
+func runFuzz(ctx context.Context, name, directory, each string) error {
+	for attempt := 1; ; attempt++ {
+		var said strings.Builder
+		err := command(ctx, io.MultiWriter(os.Stdout, &said),
+			"go", "test", "-run=^$", "-fuzz=^"+name+"$", "-fuzztime="+each, "-fuzzminimizetime="+fuzzMinimize, directory).Run()
+		switch {
+		case err == nil && !strings.Contains(said.String(), "fuzz: elapsed"):
+			return fmt.Errorf("%s of %s did not run", name, directory) // it is not built, and go test passes
+		case err == nil || attempt == 3 || !outOfTime(said.String()):
+			return err
+		}
 	}
-	return said.String(), err
 }
 
 // outOfTime tells whether a run failed by the end of its time alone. Go takes that for a failure now and then, before

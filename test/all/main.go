@@ -1,10 +1,12 @@
 // Command all runs every check and test of the repository and ends with one line of counts. It owns the order of the
 // steps and the counting; it knows nothing of what is tested. Each step runs even if one before it failed, so that
-// one run tells everything. Begin reading at main.
+// one run tells everything. With --long it runs what takes too long for every change instead: everything under the
+// race detector, tests of large data, and half a minute of each fuzz test. Begin reading at main.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -45,10 +47,16 @@ func (t tally) String() string {
 }
 
 func main() {
+	long := flag.Bool("long", false, "run what takes too long for every change")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var total tally
-	for _, s := range steps() {
+	todo := steps()
+	if *long {
+		todo = longSteps()
+	}
+	for _, s := range todo {
 		fmt.Printf("== %s\n", s.name)
 		start, before := time.Now(), total
 		if err := s.run(ctx, &total); err != nil {
@@ -65,29 +73,59 @@ func main() {
 	}
 }
 
+// packages are those whose tests run in this process's own time; the others start the built server.
+var packages = []string{"./cmd/...", "./internal/...", "./test/all", "./test/couch", "./test/process"}
+
+// concurrent are the packages in which goroutines meet. The others' tests hold nothing that the race detector could
+// find, or ask the server for what is tested below.
+var concurrent = []string{
+	"./cmd/...", "./internal/admission/...", "./internal/auth/...", "./internal/changes/...", "./internal/config/...", "./internal/couchapi/...",
+	"./internal/index/...", "./internal/keyspace", "./internal/kv/...", "./internal/outgoing/...", "./internal/peruser/...", "./internal/replicate/...",
+	"./internal/script", "./internal/selector", "./internal/server/...", "./internal/snapshot/...", "./internal/store/...", "./internal/subscribe/...",
+}
+
 func steps() []step {
-	packages := []string{"./cmd/...", "./internal/...", "./test/all", "./test/couch", "./test/process"}
 	return []step{
 		{"format", format},
 		{"vet", tool("go", "vet", "./...")},
 		{"staticcheck", tool("go", "tool", "staticcheck", "./...")},
 		{"packages and recorded scenarios", goTests(packages...)},
-		{"the same under the race detector", raceTests(packages)},
+		{"concurrent packages under the race detector", raceTests(append([]string{"-short"}, concurrent...))},
 		{"the built server, and the benchmark", goTests("-p", "1", "./test/system", "./bench/...")},
 		{"clients in Node", node},
-		{"fuzzing, a few seconds each", fuzz},
+		{"fuzzing, a second each", fuzz("1s")},
+	}
+}
+
+// longSteps run for an hour or two.
+func longSteps() []step {
+	return []step{
+		{"large tests", longTests(goTests(append([]string{"-p", "1"}, append(packages, "./test/system")...)...))},
+		{"everything under the race detector", raceTests(packages)},
+		{"fuzzing, half a minute each", fuzz("30s")},
+	}
+}
+
+// longTests runs a step with the tests that only run when asked for.
+func longTests(run func(context.Context, *tally) error) func(context.Context, *tally) error {
+	return func(ctx context.Context, t *tally) error {
+		if err := os.Setenv("SECTIONAL_LONG", "1"); err != nil {
+			return err
+		}
+		defer os.Unsetenv("SECTIONAL_LONG") // can't fail for a name that was set
+		return run(ctx, t)
 	}
 }
 
 // raceTests runs tests under the race detector, which makes everything some five times slower: random histories and
-// injected faults are fewer there (-short). The recorded scenarios ask a server that is built with it too.
-func raceTests(packages []string) func(context.Context, *tally) error {
+// injected faults are fewer there with -short among the arguments.
+func raceTests(arguments []string) func(context.Context, *tally) error {
 	return func(ctx context.Context, t *tally) error {
 		if !hasCompiler() {
 			fmt.Println("left out: the race detector needs a C compiler")
 			return nil
 		}
-		return goTests(append([]string{"-race", "-short"}, packages...)...)(ctx, t)
+		return goTests(append([]string{"-race"}, arguments...)...)(ctx, t)
 	}
 }
 
