@@ -5,7 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dberr"
@@ -114,7 +116,20 @@ func (r *request) fail(err error) {
 	if status == http.StatusUnauthorized {
 		status = r.challenge(reason)
 	}
+	if wait := retryAfter(err); wait > 0 {
+		r.set("Retry-After", strconv.Itoa(wait))
+	}
 	_ = r.json(status, appendFailure(nil, err)) // nobody is left to tell
+}
+
+// retryAfter gives the seconds after which the client should ask again, at
+// least one; 0: the error does not say.
+func retryAfter(err error) int {
+	var e *dberr.Error
+	if !errors.As(err, &e) || e.RetryAfter <= 0 {
+		return 0
+	}
+	return int((e.RetryAfter + time.Second - 1) / time.Second)
 }
 
 // challenge sets the headers that go with a 401, which may make a redirection

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -156,6 +157,18 @@ func TestWords(t *testing.T) {
 	} {
 		if status, word, reason := words(c.err); status != c.status || word != c.word || reason != c.reason {
 			t.Errorf("%v: %d %s %q", c.err, status, word, reason)
+		}
+	}
+}
+
+func TestErrorsSayWhenToAskAgain(t *testing.T) {
+	busy := dberr.New(dberr.Unavailable, "", "busy")
+	for want, err := range map[string]error{
+		"": busy, "1": busy.After(time.Millisecond), "2": dberr.Wrap("x", busy.After(1001*time.Millisecond)), "300": replicationFailed(busy.After(5 * time.Minute)),
+	} {
+		w := probe(t, func(r *request) error { return err }, httptest.NewRequest("GET", "/probe", nil))
+		if got := w.Header().Get("Retry-After"); got != want || w.Code != 503 {
+			t.Errorf("%v: %d, %q, want %q", err, w.Code, got, want)
 		}
 	}
 }

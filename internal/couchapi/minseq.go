@@ -10,8 +10,7 @@ import (
 // seqHeader tells the sequence that a write was given, the highest of several.
 const seqHeader = "X-Sectional-Seq"
 
-// errNotSeen has a Retry-After beside it.
-var errNotSeen = dberr.New(dberr.Unavailable, "min_seq_not_seen", "The sequence in `min_seq` has not been seen here yet.")
+var errNotSeen = dberr.New(dberr.Unavailable, "min_seq_not_seen", "The sequence in `min_seq` has not been seen here yet.").After(time.Second)
 
 // awaitSeq lets a request that names a sequence in min_seq wait until the
 // database shows everything up to it. The database's sequences count, also in
@@ -48,9 +47,6 @@ func (r *request) awaitSeq() error {
 		leave()
 		if err == nil {
 			seen, err = lastSeq(r.ctx(), whole)
-		}
-		if err == errNotSeen {
-			r.set("Retry-After", "1")
 		}
 		if err != nil {
 			return err

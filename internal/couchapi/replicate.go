@@ -70,7 +70,7 @@ func replicationFailed(err error) error {
 	case errors.As(err, &e) && (e.Code == "db_not_found" || e.Kind == dberr.Exists):
 		return &dberr.Error{Kind: dberr.Internal, Code: e.Code, Reason: schedule.Plain(e.Reason), Cause: err}
 	case errors.As(err, &e):
-		return &dberr.Error{Kind: e.Kind, Code: e.Code, Reason: schedule.Plain(e.Reason), Cause: err}
+		return &dberr.Error{Kind: e.Kind, Code: e.Code, Reason: schedule.Plain(e.Reason), RetryAfter: e.RetryAfter, Cause: err}
 	case errors.As(err, &peer):
 		code := peer.Code
 		if code == "" {

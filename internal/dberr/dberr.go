@@ -9,6 +9,7 @@ package dberr
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Kind says what sort of failure an error is. The list is closed: a face has
@@ -44,6 +45,9 @@ type Error struct {
 	Code   string // the API's word, such as "illegal_docid"; empty: the face's word for the kind
 	Reason string // a sentence for the caller
 	Cause  error  // for the log; may be nil
+	// RetryAfter is how long the caller should wait before asking again; 0: it
+	// is not said.
+	RetryAfter time.Duration
 }
 
 // Error gives the text for a log line: operation, code, reason, cause.
@@ -73,15 +77,22 @@ func New(k Kind, code, reason string, args ...any) *Error {
 	return &Error{Kind: k, Code: code, Reason: reason}
 }
 
-// Wrap says that op failed because of cause. It keeps the kind, code and
-// reason of a *Error within cause; any other cause becomes Internal.
+// After gives a copy of e that asks the caller to wait before asking again.
+func (e *Error) After(wait time.Duration) *Error {
+	later := *e
+	later.RetryAfter = wait
+	return &later
+}
+
+// Wrap says that op failed because of cause. It keeps the kind, code, reason
+// and wait of a *Error within cause; any other cause becomes Internal.
 func Wrap(op string, cause error) error {
 	if cause == nil {
 		return nil
 	}
 	var e *Error
 	if errors.As(cause, &e) {
-		return &Error{Op: op, Kind: e.Kind, Code: e.Code, Reason: e.Reason, Cause: cause}
+		return &Error{Op: op, Kind: e.Kind, Code: e.Code, Reason: e.Reason, RetryAfter: e.RetryAfter, Cause: cause}
 	}
 	return &Error{Op: op, Kind: Internal, Reason: "internal error", Cause: cause}
 }
