@@ -245,7 +245,7 @@ func Check(ctx context.Context, data string, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, e.Close()) }()
 	indexes := index.New(index.Options{Kinds: kinds(view.New(nil)), Logger: log, Idle: true})
 	defer indexes.Close()
-	s, err := store.Open(ctx, e, store.Options{Logger: log, Idle: true, Indexer: indexes})
+	s, err := store.Open(ctx, e, store.Options{Logger: log, Idle: true, Indexer: indexes, KeepFormat: true})
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,9 @@ type Options struct {
 	Indexer Indexer
 	// Idle switches background work off: tests run it by Sweep.
 	Idle bool
+	// KeepFormat makes Open refuse data of an older format whose rows would have
+	// to be rewritten, and change nothing in data of one whose rows need not be.
+	KeepFormat bool
 }
 
 // Admission is asked about every edit that goes through the door, whatever
@@ -83,6 +86,7 @@ type Store struct {
 	o      Options
 	uuid   string
 	secret []byte // of seals
+	steps  []formatStep
 
 	open struct {
 		sync.RWMutex
@@ -99,15 +103,18 @@ type Store struct {
 	work     sync.WaitGroup // background work and running lanes
 }
 
-// storeFormat is the version of everything the store writes.
-const storeFormat = 1
-
 // Open opens the store in e, writing its first rows if e is empty, and starts
 // its background work: removing what dropped databases and partitions left,
 // beaten bodies, orphaned blobs and old commit tokens, and ranking partitions.
-// Errors: Unavailable when e holds data of another format.
+// Data of an older format is brought up to date first (format.go).
+// Errors: Unavailable when e holds data of a newer format.
 func Open(ctx context.Context, e kv.Engine, o Options) (*Store, error) {
-	s := &Store{engine: e, o: o.withDefaults(), kicked: make(chan struct{}, 1)}
+	return openWith(ctx, e, o, formatSteps)
+}
+
+// openWith is Open with the steps that lead to the newest format.
+func openWith(ctx context.Context, e kv.Engine, o Options, steps []formatStep) (*Store, error) {
+	s := &Store{engine: e, o: o.withDefaults(), steps: steps, kicked: make(chan struct{}, 1)}
 	s.opened = s.o.Clock()
 	s.runs.New = newRun
 	s.open.databases = map[string]*Database{}
@@ -134,25 +141,37 @@ func (s *Store) Close() error {
 // hexadecimal digits.
 func (s *Store) UUID() string { return s.uuid }
 
-// begin reads the store's meta rows, or writes them into an empty engine.
+// begin reads the store's meta rows, or writes them into an empty engine, and
+// brings older data up to date.
 func (s *Store) begin(ctx context.Context) error {
-	return s.engine.Update(ctx, func(tx kv.Txn) error {
+	err := s.engine.Update(ctx, func(tx kv.Txn) error {
 		value, err := tx.GetForUpdate(metaKey("store"))
 		switch {
 		case errors.Is(err, kv.ErrNotFound):
 			err = s.found(tx)
 		case err == nil:
-			u := open(value, storeFormat)
-			s.uuid = u.text()
-			if u.done() != nil {
-				return dberr.New(dberr.Unavailable, "", "the data directory was written by another version")
-			}
+			err = s.readMeta(value)
 		}
 		if err != nil {
 			return err
 		}
 		return s.readSecret(tx)
 	})
+	if err != nil {
+		return err
+	}
+	return s.upgrade(ctx)
+}
+
+// readMeta reads the format and the UUID. What stands behind the format may be
+// another in a newer one.
+func (s *Store) readMeta(value []byte) error {
+	u := unpacker{b: value}
+	if err := s.checkFormat(u.byte()); err != nil {
+		return err
+	}
+	s.uuid = u.text()
+	return u.done()
 }
 
 // found writes the rows of a new store.
@@ -163,7 +182,7 @@ func (s *Store) found(tx kv.Txn) error {
 	}
 	s.uuid = hex.EncodeToString(id)
 	p := packer{}
-	p.byte(storeFormat)
+	p.byte(currentFormat(s.steps))
 	p.text(s.uuid)
 	return tx.Put(metaKey("store"), p.b)
 }

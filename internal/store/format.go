@@ -1,0 +1,177 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// The store's format is one number for everything that it writes. It stands in
+// the row meta "store", and a build that does not know it refuses the data, so
+// that an older build never misreads rows of a newer one. Each change of a row's
+// format is a step here that raises it by one.
+//
+// Opening older data takes the steps that it lacks. The number is raised first,
+// in a transaction that also notes the work to be done; then the step's rows are
+// rewritten page by page, each page in one transaction with the place to go on.
+// A process that is killed in between goes on there, and no build that does not
+// know the new rows opens the half of them.
+
+// formatStep is one rise of the format.
+//
+// To change what the store writes: give the kind of row its new version in
+// keyspace/spaces.go, append a step with the next number to formatSteps, and its
+// line to docs/formats/versions.md. Tests hold that all three say the same.
+type formatStep struct {
+	version byte   // the format from this step on
+	what    string // what changed, in a few words
+	// rows are the kinds of row that it changes or adds, by the version that
+	// their values have now; as in keyspace.
+	rows map[string]byte
+	// migrate rewrites rows of the former format: about a thousand, from the
+	// checkpoint from on (nil at first), in tx. It gives the checkpoint to go on
+	// from, or done. It must not rely on anything in memory. nil: the reader of
+	// the rows knows both versions, and they are rewritten when documents are.
+	migrate func(tx kv.Txn, from []byte) (next []byte, done bool, err error)
+}
+
+// formatSteps are all rises of the format since the first, in their order.
+var formatSteps = []formatStep{}
+
+// firstFormat is the format before any step.
+const firstFormat = 1
+
+// currentFormat is the format that a list of steps leads to.
+func currentFormat(steps []formatStep) byte {
+	if len(steps) == 0 {
+		return firstFormat
+	}
+	return steps[len(steps)-1].version
+}
+
+// metaUpgrade names the row that holds the step under way and its checkpoint.
+const metaUpgrade = "upgrade"
+
+// Errors of data in another format.
+const (
+	reasonNewer = "The data directory was written by a newer version of Sectional (format %d, and this one knows those up to %d). Nothing in it was changed; start the newer version."
+	reasonOlder = "The data directory was written by an older version of Sectional (format %d, this one writes %d). Start the server on it once, which brings it up to date."
+)
+
+// checkFormat refuses a format that cannot be opened.
+func (s *Store) checkFormat(found byte) error {
+	newest := currentFormat(s.steps)
+	switch {
+	case found == 0:
+		return errFormat
+	case found > newest:
+		return dberr.New(dberr.Unavailable, "", reasonNewer, found, newest)
+	case s.o.KeepFormat && s.needsRewriting(found):
+		return dberr.New(dberr.Unavailable, "", reasonOlder, found, newest)
+	}
+	return nil
+}
+
+// needsRewriting reports whether a step after the format found rewrites rows.
+func (s *Store) needsRewriting(found byte) bool {
+	for _, step := range s.steps {
+		if step.version > found && step.migrate != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// upgrade takes the steps that the store lacks, after finishing the one that was
+// under way when the process ended.
+func (s *Store) upgrade(ctx context.Context) error {
+	for _, step := range s.steps {
+		if err := s.take(ctx, step); err != nil {
+			return fmt.Errorf("raising the format to %d: %w", step.version, err)
+		}
+	}
+	return nil
+}
+
+// take takes one step, or what is left of it.
+func (s *Store) take(ctx context.Context, step formatStep) error {
+	if s.o.KeepFormat {
+		return s.underWay(ctx, step)
+	}
+	err := s.engine.Update(ctx, func(tx kv.Txn) error { return s.raise(tx, step) })
+	for more := step.migrate != nil; more && err == nil; {
+		err = s.engine.Update(ctx, func(tx kv.Txn) (err error) {
+			more, err = migratePage(tx, step)
+			return err
+		})
+	}
+	return err
+}
+
+// underWay refuses data in the middle of a step.
+func (s *Store) underWay(ctx context.Context, step formatStep) error {
+	return s.engine.View(ctx, func(v kv.Snapshot) error {
+		value, err := v.Get(metaKey(metaUpgrade))
+		if errors.Is(err, kv.ErrNotFound) {
+			return nil
+		}
+		if err == nil && len(value) > 1 && value[1] == step.version {
+			err = dberr.New(dberr.Unavailable, "", reasonOlder, step.version-1, currentFormat(s.steps))
+		}
+		return err
+	})
+}
+
+// raise writes a step's number if it is the next, and the work that it leaves.
+func (s *Store) raise(tx kv.Txn, step formatStep) error {
+	value, err := tx.GetForUpdate(metaKey("store"))
+	if err != nil || len(value) == 0 || value[0] >= step.version {
+		return err
+	}
+	s.o.Logger.Info("the data is brought to a new format", "format", step.version, "what", step.what)
+	value[0] = step.version
+	if err := tx.Put(metaKey("store"), value); err != nil || step.migrate == nil {
+		return err
+	}
+	return saveUpgrade(tx, step, nil)
+}
+
+// migratePage rewrites one page of a step's rows; more reports whether there is
+// another.
+func migratePage(tx kv.Txn, step formatStep) (more bool, err error) {
+	value, err := tx.GetForUpdate(metaKey(metaUpgrade))
+	if errors.Is(err, kv.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	u := open(value, rowVersion)
+	version, from := u.byte(), u.bytes()
+	if err := u.done(); err != nil || version != step.version {
+		return false, err
+	}
+	if len(from) == 0 {
+		from = nil
+	}
+	next, done, err := step.migrate(tx, from)
+	if err != nil {
+		return false, err
+	}
+	if done {
+		return false, tx.Delete(metaKey(metaUpgrade))
+	}
+	return true, saveUpgrade(tx, step, next)
+}
+
+// saveUpgrade notes how far a step has come.
+func saveUpgrade(tx kv.Txn, step formatStep, checkpoint []byte) error {
+	p := packer{}
+	p.byte(rowVersion)
+	p.byte(step.version)
+	p.bytes(checkpoint)
+	return tx.Put(metaKey(metaUpgrade), p.b)
+}
