@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/sectional/sectional/internal/document"
@@ -19,8 +22,10 @@ import (
 
 var rankings = [...]Ranking{ByExternal, ByActive, ByDocs, ByWrites, ByLastWrite}
 
-// ranks gives the values by which a partition is ranked, in order of rankings.
-func (t *partition) ranks() (v [len(rankings)]uint64) {
+// ranks are the values by which a partition is ranked, in order of rankings.
+type ranks [len(rankings)]uint64
+
+func (t *partition) ranks() (v ranks) {
 	v[0], v[1], v[2] = t.external, t.active, t.docs
 	v[3] = writesRank(t)
 	v[4] = uint64(t.lastWrite.UnixMilli())
@@ -35,15 +40,17 @@ func writesRank(t *partition) uint64 {
 	return uint64(max(0, (math.Log(t.writes)+at)*1024))
 }
 
-// A pass takes changes up to these numbers: many changes, because those of one
-// partition are settled together, of a few partitions, because each costs a
-// dozen rows.
+// A pass takes changes up to these bounds: many changes, because those of one
+// partition are settled together, as long as the names of the partitions they
+// are in take little memory. What it found is written in several commits, since
+// each partition costs up to a dozen rows.
 const (
-	rankChanges    = 100_000
-	rankPartitions = 2000
+	rankChanges    = 200_000
+	rankBytes      = 4 << 20
+	rankPartitions = 2000 // in a commit
 )
 
-// rank makes the rankings follow the feed by one page; it tells whether there
+// rank makes the rankings follow the feed by one pass; it tells whether there
 // may be more.
 func (d *Database) rank(ctx context.Context) (more bool, err error) {
 	if !d.partitioned {
@@ -52,55 +59,87 @@ func (d *Database) rank(ctx context.Context) (more bool, err error) {
 	d.ranks.Lock()
 	defer d.ranks.Unlock()
 	now := d.store.o.Clock()
-	names, from, to, more, err := d.unranked(ctx)
-	if err == nil && to > from {
-		err = d.store.commit(ctx, func(tx kv.Txn) error {
-			for name := range names {
-				if err := d.rerank(tx, name); err != nil {
-					return err
-				}
-			}
-			return tx.Put(d.checkpointKey(), binary.AppendUvarint(nil, uint64(to)))
-		})
+	u, err := d.unranked(ctx)
+	for rest := u.names(); err == nil && u.to > u.from; {
+		page := rest[:min(rankPartitions, len(rest))]
+		rest = rest[len(page):]
+		if len(rest) == 0 {
+			u.from = u.to
+		}
+		err = d.rerankAll(ctx, page, u.from)
 	}
 	if err != nil {
 		return false, err
 	}
-	if !more {
+	if !u.more {
 		d.ranks.passed = now
 	}
-	return more, nil
+	return u.more, nil
 }
 
-// unranked gives the partitions that changed in the next page of the feed, the
-// checkpoint and the sequence that the page reaches.
-func (d *Database) unranked(ctx context.Context) (names map[document.Partition]bool, from, to Seq, more bool, err error) {
+// rerankAll ranks partitions anew and notes the sequence up to which the
+// rankings are made.
+func (d *Database) rerankAll(ctx context.Context, names []document.Partition, to Seq) error {
+	return d.store.commit(ctx, func(tx kv.Txn) error {
+		for _, name := range names {
+			if err := d.rerank(tx, name); err != nil {
+				return err
+			}
+		}
+		return tx.Put(d.checkpointKey(), binary.AppendUvarint(nil, uint64(to)))
+	})
+}
+
+// unranked is what a pass of the rankings has to do.
+type unranked struct {
+	partitions map[document.Partition]bool // that changed
+	bytes      int                         // about what they take
+	from, to   Seq                         // the changes looked at: after from, up to to
+	more       bool                        // there are later ones
+}
+
+// names gives the partitions in order.
+func (u *unranked) names() []document.Partition { return slices.Sorted(maps.Keys(u.partitions)) }
+
+// add takes a change in; false when there is no room for it.
+func (u *unranked) add(c *Change) bool {
+	const each = 64 // bytes that a name takes beside its own
+	p := c.ID.Partition()
+	if p != "" && !u.partitions[p] {
+		if u.bytes += len(p) + each; u.bytes > rankBytes {
+			return false
+		}
+		u.partitions[document.Partition(strings.Clone(string(p)))] = true
+	}
+	u.to = c.Seq
+	return true
+}
+
+// unranked looks at the changes since the checkpoint, as many as one pass takes.
+func (d *Database) unranked(ctx context.Context) (u unranked, err error) {
 	err = d.Whole().View(ctx, func(r *Reader) error {
-		names, more = map[document.Partition]bool{}, false
-		if from, err = d.ranked(r); err != nil {
+		u = unranked{partitions: map[document.Partition]bool{}}
+		if u.from, err = d.ranked(r); err != nil {
 			return err
 		}
 		l, err := r.lane()
 		if err != nil {
 			return err
 		}
-		to = l.seq
 		n := 0
-		for c, err := range r.Changes(from, false) {
+		for c, err := range r.Changes(u.from, false) {
 			if err != nil {
 				return err
 			}
-			if p := c.ID.Partition(); p != "" {
-				names[p] = true
+			if u.more = n == rankChanges || !u.add(c); u.more {
+				return nil
 			}
-			if n++; n == rankChanges || len(names) == rankPartitions {
-				to, more = c.Seq, true
-				break
-			}
+			n++
 		}
+		u.to = l.seq
 		return nil
 	})
-	return names, from, to, more, err
+	return u, err
 }
 
 // ranked reads the rankings' checkpoint.
@@ -131,45 +170,66 @@ func (d *Database) rankLag(r *Reader) (time.Duration, error) {
 	return max(time.Millisecond, d.store.o.Clock().Sub(d.ranks.passed)), nil
 }
 
-// rerank moves a partition to its places in the rankings, or out of them.
+// rerank moves a partition to its places in the rankings, or out of them. A place
+// that stays is not written.
 func (d *Database) rerank(tx kv.Txn, name document.Partition) error {
 	t, err := d.readPartition(tx.Get(d.partitionKey(name)))
 	if err != nil {
 		return err
 	}
 	rankedKey := keyspace.Ranked.Key(d.number, keyspace.T(string(name)))
-	old, err := tx.GetForUpdate(rankedKey)
-	switch {
-	case err == nil:
-		if err := d.unrank(tx, name, old); err != nil {
-			return err
-		}
-	case !errors.Is(err, kv.ErrNotFound):
+	before, err := decodeRanked(tx.GetForUpdate(rankedKey))
+	if err != nil {
 		return err
 	}
-	if t.state != partitionLive || t.empty() {
+	var after *ranks
+	if t.state == partitionLive && !t.empty() {
+		values := t.ranks()
+		after = &values
+	}
+	for i, by := range rankings {
+		if before != nil && after != nil && before[i] == after[i] {
+			continue
+		}
+		if before != nil {
+			err = tx.Delete(d.rankKey(by, before[i], name))
+		}
+		if err == nil && after != nil {
+			err = tx.Put(d.rankKey(by, after[i], name), nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if after == nil {
 		return tx.Delete(rankedKey)
 	}
-	p := packer{}
-	p.byte(rowVersion)
-	for i, v := range t.ranks() {
-		p.uint(v)
-		if err := tx.Put(d.rankKey(rankings[i], v, name), nil); err != nil {
-			return err
-		}
-	}
-	return tx.Put(rankedKey, p.b)
+	return tx.Put(rankedKey, after.encode())
 }
 
-// unrank removes the places that a Ranked row notes.
-func (d *Database) unrank(tx kv.Txn, name document.Partition, old []byte) error {
-	u := open(old, rowVersion)
-	for _, by := range rankings {
-		if err := tx.Delete(d.rankKey(by, u.uint(), name)); err != nil {
-			return err
-		}
+func (v *ranks) encode() []byte {
+	p := packer{}
+	p.byte(rowVersion)
+	for _, n := range v {
+		p.uint(n)
 	}
-	return u.done()
+	return p.b
+}
+
+// decodeRanked reads the values under which a partition stands; nil for none.
+func decodeRanked(b []byte, err error) (*ranks, error) {
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	u := open(b, rowVersion)
+	var v ranks
+	for i := range v {
+		v[i] = u.uint()
+	}
+	return &v, u.done()
 }
 
 func (d *Database) rankKey(by Ranking, v uint64, name document.Partition) []byte {

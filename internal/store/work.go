@@ -72,6 +72,7 @@ func (j *job) lock(tx kv.Txn) (job, error) {
 const (
 	tickEvery  = time.Second
 	rankEvery  = 4 * time.Second // a ranking may lag; the fewer passes, the more changes of a partition each settles
+	rankLatest = time.Minute     // how long a pass waits at most, however long the one before took
 	sweepEvery = 15 * time.Second
 	tokenKeep  = time.Hour
 )
@@ -87,6 +88,8 @@ func (s *Store) kick() {
 // chores is what the background work remembers between its rounds.
 type chores struct {
 	ranked, swept time.Time
+	rankRest      time.Duration   // how long after ranked the next pass is due at the earliest
+	rankAll       bool            // that pass looks at all databases
 	unranked      map[string]bool // databases that changed since ranked
 	cleaning      map[string]*cleaning
 }
@@ -142,20 +145,32 @@ func (s *Store) round(ctx context.Context, c *chores) (more bool, err error) {
 	more, err = s.runJobs(ctx)
 	err = errors.Join(s.noteChanges(ctx, changed), err)
 	sweep := now.Sub(c.swept) >= sweepEvery
-	if sweep || now.Sub(c.ranked) >= rankEvery {
-		rankErr := s.rankChanged(ctx, slices.Collect(maps.Keys(c.unranked)), sweep)
-		if rankErr == nil {
-			clear(c.unranked)
-		}
-		c.ranked = now
-		err = errors.Join(err, rankErr)
-	}
+	err = errors.Join(err, s.rankNow(ctx, c, now, sweep))
 	if sweep {
 		err = errors.Join(err, s.sweepDatabases(ctx), s.sweepTokens(ctx))
 		c.swept = now
 	}
 	err = errors.Join(err, s.clean(ctx, c, sweep))
 	return more || len(c.cleaning) > 0, err
+}
+
+// rankNow makes the rankings follow if it is time for it. While much is written
+// each pass moves most partitions, so the longer a pass takes, the longer the next
+// one waits: they take a tenth of the time.
+func (s *Store) rankNow(ctx context.Context, c *chores, now time.Time, sweep bool) error {
+	c.rankAll = c.rankAll || sweep
+	since := now.Sub(c.ranked)
+	if since >= 0 && (since < c.rankRest || since < rankEvery && !c.rankAll) {
+		return nil
+	}
+	if err := s.rankChanged(ctx, slices.Collect(maps.Keys(c.unranked)), c.rankAll); err != nil {
+		c.ranked = now
+		return err
+	}
+	clear(c.unranked)
+	c.ranked, c.rankAll = s.o.Clock(), false
+	c.rankRest = min(10*c.ranked.Sub(now), rankLatest)
+	return nil
 }
 
 // rankChanged makes the rankings of the changed databases follow; all of them
