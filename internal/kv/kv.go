@@ -140,6 +140,20 @@ type Measurer interface {
 	DiskSize(r Range) (uint64, error)
 }
 
+// Presser is implemented by engines that can fall behind the work that writes leave
+// them to do, until they have to make all writes wait.
+type Presser interface {
+	// Pressure tells how far behind the engine is: 0 when it keeps up, 1 when
+	// the next write may have to wait for seconds. It is cheap, and means the
+	// engine as a whole, not a database. Whoever has large writes waiting holds
+	// them back while it is high, before their transactions begin, so that small
+	// ones find room: from about a half on, one large write at a time, and
+	// longer pauses between them the higher it is. The engine itself gives way
+	// too, in the commits of large transactions, which those that wait behind
+	// them feel.
+	Pressure() float64
+}
+
 // Compacter is implemented by engines whose files can be compacted on demand.
 type Compacter interface {
 	// Compact rewrites r so that overwritten and deleted rows take no space.

@@ -60,6 +60,7 @@ func (e *Engine) attempt(ctx context.Context, fn func(kv.Txn) error, applied fun
 		return err
 	}
 	defer w.close()
+	e.giveWay(ctx, t.own.bytes)
 	e.commit.Lock()
 	st, err := e.apply(t, w)
 	e.commit.Unlock()

@@ -63,6 +63,9 @@ type Engine struct {
 	failure failure
 	bulks   bulks
 
+	pressing pressing
+	wait     func(context.Context, time.Duration) // pause, but in tests
+
 	commit struct {
 		sync.Mutex
 		recent recent // commits that running transactions may conflict with
@@ -74,6 +77,7 @@ var (
 	_ kv.Engine    = (*Engine)(nil)
 	_ kv.Measurer  = (*Engine)(nil)
 	_ kv.Compacter = (*Engine)(nil)
+	_ kv.Presser   = (*Engine)(nil)
 )
 
 // Open opens the database in o.Dir and creates it if there is none. A
@@ -88,7 +92,7 @@ func Open(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, lockError(o.Dir, err)
 	}
-	e := &Engine{lock: lock, log: o.Logger, limits: o.limits(), now: o.Now}
+	e := &Engine{lock: lock, log: o.Logger, limits: o.limits(), now: o.Now, wait: pause}
 	e.commit.recent = newRecent(maxRecent)
 	e.commit.hot.rows = make(map[string]hotRow)
 	disk := newFailStop(o.FS, e.fail)

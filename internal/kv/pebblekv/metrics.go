@@ -9,7 +9,7 @@ import (
 
 // counters are what the engine counts itself.
 type counters struct {
-	commits, conflicts, stalls, backgroundErrors, misuses atomic.Uint64
+	commits, conflicts, stalls, gaveWay, backgroundErrors, misuses atomic.Uint64
 }
 
 // listener counts and logs what an operator should know of, and calls
@@ -61,7 +61,8 @@ type Metrics struct {
 	CompactionsRunning       int64
 	CompactionBytesWritten   uint64
 	CompactionSeconds        float64
-	WriteStalls              uint64
+	WriteStalls              uint64 // times that all writes had to wait
+	GaveWay                  uint64 // times that a large commit waited so that it does not come to that
 	BackgroundErrors         uint64
 	SingleDeleteMisuses      uint64
 	Stopped                  bool // the engine takes no writes any more
@@ -100,6 +101,7 @@ func (e *Engine) Metrics() Metrics {
 		CompactionBytesWritten: total.TableBytesCompacted,
 		CompactionSeconds:      m.Compact.Duration.Seconds(),
 		WriteStalls:            e.stats.stalls.Load(),
+		GaveWay:                e.stats.gaveWay.Load(),
 		BackgroundErrors:       e.stats.backgroundErrors.Load(),
 		SingleDeleteMisuses:    e.stats.misuses.Load(),
 		Stopped:                e.stopped() != nil,

@@ -33,8 +33,8 @@ const (
 type Options struct {
 	Dir           string           // the data directory; made if it does not exist
 	FS            vfs.FS           // nil: the disk
-	CacheBytes    int64            // block cache; 0: 96 MiB (48 without cgo), filled as blocks are read
-	MemTableBytes int              // one memtable; 0: 7 MiB
+	CacheBytes    int64            // block cache; 0: 128 MiB (64 without cgo), filled as blocks are read
+	MemTableBytes int              // one memtable; 0: 32 MiB
 	Age           time.Duration    // limit for snapshots and transactions; 0: 5 minutes
 	Now           func() time.Time // clock for ages; nil: time.Now
 	Logger        *slog.Logger     // nil: slog.Default
@@ -42,6 +42,14 @@ type Options struct {
 	tune func(*pebble.Options) // for measurements: changes the settings
 	bulk int                   // for tests: bytes from which on a transaction becomes tables; 0: bulkBytes
 }
+
+// How many tables may lie over each other in level 0, and how many memtables there
+// may be, until Pebble makes all writes wait; and how many there are while it keeps
+// up with a load (pressure.go).
+const (
+	sublevelsCalm, sublevelsMost = 20, 40
+	memTablesCalm, memTablesMost = 2, 4
+)
 
 // withDefaults fills in what was left zero.
 func (o Options) withDefaults() Options {
@@ -52,7 +60,7 @@ func (o Options) withDefaults() Options {
 		o.CacheBytes = defaultCache
 	}
 	if o.MemTableBytes == 0 {
-		o.MemTableBytes = 7 << 20
+		o.MemTableBytes = 32 << 20
 	}
 	if o.Age == 0 {
 		o.Age = maxAge
@@ -78,13 +86,14 @@ func (o Options) pebble(fs vfs.FS, lock *pebble.Lock, listen *pebble.EventListen
 		Lock:                        lock,
 		Logger:                      logger{o.Logger},
 		EventListener:               listen,
+		Cleaner:                     cleaner{},
 		FormatMajorVersion:          pebble.FormatTableFormatV6,
 		CacheSize:                   o.CacheBytes,
 		MemTableSize:                uint64(o.MemTableBytes),
-		MemTableStopWritesThreshold: 3,
-		L0CompactionThreshold:       8,
-		L0StopWritesThreshold:       20,
-		LBaseMaxBytes:               128 << 20,
+		MemTableStopWritesThreshold: memTablesMost,
+		L0CompactionThreshold:       16, // of twice the tables that lie over each other
+		L0StopWritesThreshold:       sublevelsMost,
+		LBaseMaxBytes:               256 << 20,
 		MaxOpenFiles:                1000,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, max(1, runtime.GOMAXPROCS(0)/2) },
 		FlushDelayDeleteRange:       10 * time.Second,

@@ -1,0 +1,93 @@
+package pebblekv
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Writes leave work behind: memtables to be flushed, and the tables of flushes,
+// which lie over each other in level 0, to be merged into the levels below. When
+// writes come faster than that for long, Pebble makes all of them wait, for
+// seconds, until there is room. So the engine gives way before: the more there is
+// left to do, the longer each large commit waits. Small ones, on which somebody
+// waits, do not: they add little.
+
+// pressing remembers how far behind the engine was a moment ago.
+type pressing struct {
+	sync.Mutex
+	asked time.Time
+	value float64
+}
+
+// pressingFor is how long an answer of Pressure holds: asking Pebble costs some
+// tens of microseconds.
+const pressingFor = 50 * time.Millisecond
+
+// Pressure implements kv.Presser.
+func (e *Engine) Pressure() float64 {
+	if !e.open.TryRLock() {
+		return 0 // closed
+	}
+	defer e.open.RUnlock()
+	return e.pressure()
+}
+
+// pressure is Pressure for a call that has entered.
+func (e *Engine) pressure() float64 {
+	p := &e.pressing
+	p.Lock()
+	defer p.Unlock()
+	if now := time.Now(); now.Sub(p.asked) >= pressingFor {
+		m := e.db.Metrics()
+		p.asked, p.value = now, pressureOf(int(m.Levels[0].Sublevels), int(m.MemTable.Count))
+	}
+	return p.value
+}
+
+// pressureOf tells from how many tables of level 0 lie over each other, and from
+// the number of memtables, how near Pebble is to making all writes wait.
+func pressureOf(sublevels, memTables int) float64 {
+	part := func(n, calm, most int) float64 { return min(max(0, float64(n-calm)/float64(most-calm)), 1) }
+	return max(part(sublevels, sublevelsCalm, sublevelsMost), part(memTables, memTablesCalm, memTablesMost))
+}
+
+// A commit of largeCommit bytes gives way. One of wholeCommit waits for longestWay
+// when the engine has no room left; smaller ones wait less.
+const (
+	largeCommit = 128 << 10
+	wholeCommit = 2 << 20
+	longestWay  = 400 * time.Millisecond
+)
+
+// wayOf is how long a commit of so many bytes waits. The square keeps the wait
+// short while there is much room.
+func wayOf(pressure float64, bytes int) time.Duration {
+	if bytes < largeCommit {
+		return 0
+	}
+	size := min(float64(bytes)/wholeCommit, 1)
+	return time.Duration(pressure * pressure * size * float64(longestWay))
+}
+
+// giveWay lets a large commit wait while the engine is behind. It is called before
+// the commit mutex is taken.
+func (e *Engine) giveWay(ctx context.Context, bytes int) {
+	if bytes < largeCommit {
+		return
+	}
+	if way := wayOf(e.pressure(), bytes); way > 0 {
+		e.stats.gaveWay.Add(1)
+		e.wait(ctx, way)
+	}
+}
+
+// pause waits for a time, or until ctx is done.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,102 @@
+package pebblekv
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// TestPressure tells how far behind the engine is from what lies in it.
+func TestPressure(t *testing.T) {
+	for _, c := range []struct {
+		sublevels, memTables int
+		want                 float64
+	}{
+		{0, 1, 0},
+		{sublevelsCalm, memTablesCalm, 0},
+		{(sublevelsCalm + sublevelsMost) / 2, 1, 0.5},
+		{sublevelsMost, 1, 1},
+		{sublevelsMost + 10, 1, 1},
+		{0, memTablesMost, 1},
+		{(sublevelsCalm + sublevelsMost) / 2, memTablesMost, 1},
+	} {
+		if got := pressureOf(c.sublevels, c.memTables); got != c.want {
+			t.Errorf("%d tables over each other, %d memtables: %v, want %v", c.sublevels, c.memTables, got, c.want)
+		}
+	}
+}
+
+// TestWay has large commits wait the longer the further the engine is behind, and
+// small ones not at all.
+func TestWay(t *testing.T) {
+	for _, c := range []struct {
+		pressure float64
+		bytes    int
+		want     time.Duration
+	}{
+		{0, 64 << 20, 0},
+		{1, largeCommit - 1, 0},
+		{1, wholeCommit, longestWay},
+		{1, 10 * wholeCommit, longestWay},
+		{1, wholeCommit / 2, longestWay / 2},
+		{0.5, wholeCommit, longestWay / 4},
+	} {
+		if got := wayOf(c.pressure, c.bytes); got != c.want {
+			t.Errorf("at %v a commit of %d bytes waits %v, want %v", c.pressure, c.bytes, got, c.want)
+		}
+	}
+}
+
+// TestGivesWay lets tables pile up in an engine that compacts nothing: large
+// commits wait, small ones do not, and Pebble never has to stop writes.
+func TestGivesWay(t *testing.T) {
+	e := open(t, Options{FS: vfs.NewMem(), tune: func(p *pebble.Options) { p.DisableAutomaticCompactions = true }})
+	defer e.Close()
+	var waited time.Duration
+	e.wait = func(_ context.Context, d time.Duration) { waited += d }
+	put := func(bytes int) time.Duration {
+		t.Helper()
+		waited = 0
+		e.pressing.asked = time.Time{} // a moment has passed
+		err := e.Update(context.Background(), func(tx kv.Txn) error { return tx.Put([]byte("key"), make([]byte, bytes)) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return waited
+	}
+	var before float64
+	for n := range sublevelsMost - 1 {
+		if err := e.db.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		e.pressing.asked = time.Time{}
+		p := e.Pressure()
+		if p < before || p > 0 != (n > sublevelsCalm) {
+			t.Fatalf("%d tables over each other: %v after %v", n, p, before)
+		}
+		before = p
+		if w := put(wholeCommit); w > 0 != (p > 0) {
+			t.Fatalf("at %v a large commit waited %v", p, w)
+		}
+		if w := put(100); w > 0 {
+			t.Fatalf("at %v a small commit waited %v", p, w)
+		}
+	}
+	if m := e.Metrics(); m.GaveWay == 0 || m.WriteStalls > 0 {
+		t.Error(fmt.Sprintf("gave way %d times, stalled %d times", m.GaveWay, m.WriteStalls))
+	}
+}
+
+// TestPauseEnds has the wait end with the context of its caller.
+func TestPauseEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	pause(ctx, time.Hour)
+}
