@@ -85,6 +85,25 @@ func (r *Rules) Admit(ctx context.Context, d *store.Database, e *document.Edit, 
 	return nil
 }
 
+// AdmitID refuses what Admit would refuse whatever the edit of this stored id holds, so
+// that a caller need not send it.
+func (r *Rules) AdmitID(ctx context.Context, d *store.Database, id document.ID) error {
+	if err := r.admitCaller(ctx, d, id); err != nil {
+		return err
+	}
+	switch {
+	case id.IsDesign():
+		return r.requireAdmin(ctx, d)
+	case !id.Designs(d.Partitioned()) || r.o.OwnerDesigns() == Members:
+		return nil
+	}
+	err := r.requireAdmin(ctx, d) // who may delete them in any case
+	if err != nil && r.o.OwnerDesigns() != Admins {
+		return errNoOwnerDesigns
+	}
+	return err
+}
+
 // admitCaller lets members write everything, and others what a rule of
 // _security lets them: documents of a partition.
 func (r *Rules) admitCaller(ctx context.Context, d *store.Database, id document.ID) error {

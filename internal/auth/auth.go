@@ -91,6 +91,14 @@ func RequireServerAdmin(c *Caller) error {
 	return unauthorized("You are not a server admin.")
 }
 
+// RequireUser refuses callers who have not said who they are.
+func RequireUser(c *Caller) error {
+	if c.Anonymous() && !c.IsAdmin() {
+		return unauthorized("Authentication required.")
+	}
+	return nil
+}
+
 // RequireMetrics refuses callers who are neither server administrators nor
 // readers of metrics.
 func RequireMetrics(c *Caller) error {

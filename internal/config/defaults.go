@@ -50,6 +50,8 @@ func defaults() layer {
 			"keep_beaten":       "600",
 			"view_wait":         "5",
 			"min_seq_wait":      "5",
+			"max_attachments":   "10000",
+			"max_bodies_memory": "536870912",
 			"limits":            "couchdb",
 			"owner_design_docs": "none",
 			"render":            "true",

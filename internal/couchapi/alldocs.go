@@ -77,6 +77,10 @@ func (r *request) answerAll(n int, each func(i int, s *stream) error) error {
 	return s.End()
 }
 
+// queryMemory is what one of several queries in a body takes at most, its list of keys
+// apart.
+const queryMemory = 1 << 10
+
 // readQueries reads the member "queries" of a body.
 func (r *request) readQueries() ([]listQuery, error) {
 	members, err := r.bodyMembers()
@@ -98,6 +102,9 @@ func (r *request) readQueries() ([]listQuery, error) {
 		}
 		members, err := membersOf(e)
 		if err != nil {
+			return nil, err
+		}
+		if err := r.hold(queryMemory); err != nil {
 			return nil, err
 		}
 		q, err := readListQuery(members, nil)

@@ -92,6 +92,9 @@ func newTestAPIWith(t testing.TB, o store.Options, settings ...config.Setting) *
 	t.Cleanup(func() {
 		copies.Close()
 		a.Wait()
+		if held := a.bodies.held.Load(); held != 0 {
+			t.Errorf("%d bytes of bodies are still charged at the end", held)
+		}
 		told.Close()
 		users.Close()
 		indexes.Close()

@@ -35,6 +35,9 @@ func putAttachment(r *request) error {
 	if err != nil {
 		return err
 	}
+	if err := r.rules().CheckAttachments(withAttachment(slices.Clone(e.Attachments), a)); err != nil {
+		return err
+	}
 	if err := r.receive(&a, id); err != nil {
 		return err
 	}
@@ -127,7 +130,7 @@ func (r *request) receive(a *document.Attachment, id document.ID) error {
 	if rules.MaxAttachment > 0 && r.http.ContentLength > rules.MaxAttachment {
 		return dberr.New(dberr.TooLarge, "attachment_too_large", "%s", a.Name)
 	}
-	body := &bodyReader{r: r, from: r.http.Body, left: r.api.settings.Value().maxRequest}
+	body := r.rawReader(r.api.settings.Value().maxRequest)
 	told := couchwire.Told{Length: r.http.ContentLength}
 	var bad error
 	if header, trailer := r.header("Content-Md5"), hasTrailer(r.http, "Content-Md5"); header != "" || trailer {
@@ -143,7 +146,7 @@ func (r *request) receive(a *document.Attachment, id document.ID) error {
 			return [16]byte(raw)
 		}
 	}
-	if err := couchwire.Receive(a, body, told, rules, r.keeper(id)); err != nil {
+	if err := couchwire.Receive(a, body, told, rules, r.sink(id)); err != nil {
 		return err
 	}
 	return bad

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"mime"
+	"net/http"
 	"strings"
 	"time"
 
@@ -14,24 +15,33 @@ import (
 
 var errBodyTooLarge = dberr.New(dberr.TooLarge, "too_large", "the request entity is too large")
 
-// reader gives the request's body, unpacked if it came as gzip, with the limit
-// of [chttpd] max_http_request_size, which holds for the unpacked bytes too.
-func (r *request) reader() (io.Reader, error) {
+// reader gives the request's body, unpacked if it came as gzip. It ends with an error
+// after most bytes and after those of [chttpd] max_http_request_size: both hold for the
+// unpacked bytes, and the latter for the packed ones too.
+func (r *request) reader(most int64) (io.Reader, error) {
 	limit := r.api.settings.Value().maxRequest
 	if r.http.ContentLength > limit {
 		return nil, errBodyTooLarge
 	}
 	switch encoding := r.header("Content-Encoding"); strings.ToLower(encoding) {
 	case "", "identity":
-		return &bodyReader{r: r, from: r.http.Body, left: limit}, nil
+		if r.http.ContentLength > most {
+			return nil, errBodyTooLarge
+		}
+		return r.rawReader(min(limit, most)), nil
 	case "gzip":
-		zip, err := gzip.NewReader(&bodyReader{r: r, from: r.http.Body, left: limit})
+		zip, err := gzip.NewReader(r.rawReader(limit))
 		if err != nil {
 			return nil, badBody(err, "The request body is not gzip.")
 		}
-		return &bodyReader{r: r, from: zip, left: limit, packed: true}, nil
+		return &bodyReader{r: r, from: zip, left: min(limit, most), packed: true}, nil
 	}
 	return nil, dberr.New(dberr.Unsupported, "bad_ctype", "Unsupported Content-Encoding")
+}
+
+// rawReader gives the body as it comes over the line.
+func (r *request) rawReader(most int64) *bodyReader {
+	return &bodyReader{r: r, from: r.http.Body, left: most}
 }
 
 // bodyReader counts the bytes and the time of a body and ends it at the limit.
@@ -69,26 +79,53 @@ func badBody(err error, reason string) error {
 }
 
 // body reads the whole body.
-func (r *request) body() ([]byte, error) {
-	from, err := r.reader()
+func (r *request) body() ([]byte, error) { return r.readBody(nil) }
+
+// readBody reads the whole body into buf, as long as the row allows. The request is
+// charged for it as it comes.
+func (r *request) readBody(buf []byte) ([]byte, error) {
+	cost := r.route.bodyCost()
+	from, err := r.reader(cost.most)
 	if err != nil {
-		return nil, err
+		return buf, err
 	}
-	size := int(min(max(r.http.ContentLength, 0), 1<<20))
-	b := make([]byte, 0, size+512)
 	for {
-		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
+		if len(buf) == cap(buf) {
+			buf = r.grown(buf)
 		}
-		n, err := from.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
+		n, err := from.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if held := r.hold(cost.of(buf[len(buf)-n:])); held != nil {
+			return buf, held
+		}
 		if err == io.EOF {
-			return b, nil
+			return buf, nil
 		}
 		if err != nil {
-			return nil, err
+			return buf, err
 		}
 	}
+}
+
+// The room for a body begins small, whatever length is declared, and doubles as bytes
+// come; beyond wideBody it grows by halves.
+const (
+	leastBody = 512
+	firstBody = 64 << 10
+	wideBody  = 8 << 20
+)
+
+// grown gives buf more room.
+func (r *request) grown(buf []byte) []byte {
+	next := 2 * cap(buf)
+	if next > wideBody {
+		next = cap(buf) + cap(buf)/2
+	}
+	next = max(next, leastBody)
+	if declared := r.http.ContentLength; declared > 0 && r.http.Header["Content-Encoding"] == nil {
+		next = int(min(max(int64(next), firstBody), max(declared, int64(cap(buf)))+1))
+	}
+	return append(make([]byte, 0, next), buf...)
 }
 
 // requireJSON refuses bodies of another content type. What "curl -d" sends of
@@ -112,15 +149,11 @@ func (r *request) jsonBody() ([]byte, error) {
 // drain reads and forgets a body nobody looks at, so that the connection can
 // be used again.
 func (r *request) drain() error {
-	_, err := io.Copy(io.Discard, io.LimitReader(r.http.Body, 1<<20))
-	return badBodyOrNil(err)
-}
-
-func badBodyOrNil(err error) error {
-	if err == nil {
+	if r.http.Body == http.NoBody {
 		return nil
 	}
-	return badBody(err, "The request body ended too early.")
+	_, err := io.Copy(io.Discard, io.LimitReader(r.rawReader(2<<20), 1<<20))
+	return err
 }
 
 // accepts reports whether an Accept header admits a media type; without one

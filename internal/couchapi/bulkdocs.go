@@ -2,10 +2,8 @@ package couchapi
 
 import (
 	"net/http"
-	"strconv"
 
 	"github.com/sectional/sectional/internal/couchwire"
-	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -18,9 +16,6 @@ func bulkDocs(r *request) error {
 	bulk, err := r.parseBulk()
 	if err != nil {
 		return err
-	}
-	if limit := r.api.settings.Value().maxBulkDocs; limit > 0 && len(bulk.Docs) > limit {
-		return dberr.New(dberr.TooLarge, "max_bulk_docs_count_exceeded", "%s", strconv.Itoa(limit))
 	}
 	b := &batch{Bulk: bulk, results: make([]store.Result, len(bulk.Docs))}
 	if err := b.split(r); err != nil {

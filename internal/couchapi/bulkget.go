@@ -3,7 +3,6 @@ package couchapi
 import (
 	"crypto/rand"
 	"net/http"
-	"strconv"
 
 	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/dberr"
@@ -27,9 +26,6 @@ func bulkGet(r *request) error {
 	wanted, err := couchwire.ParseWanted(raw, r.rules())
 	if err != nil {
 		return err
-	}
-	if limit := r.api.settings.Value().maxBulkGet; limit > 0 && len(wanted) > limit {
-		return dberr.New(dberr.TooLarge, "max_bulk_get_count_exceeded", "%s", strconv.Itoa(limit))
 	}
 	var o readOptions
 	if err := bulkGetParams.read(r.query, &o); err != nil {

@@ -1,6 +1,7 @@
 package couchapi
 
 import (
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -31,11 +32,11 @@ func postForm(r *request) error {
 	if err := r.precheck(id); err != nil {
 		return err
 	}
-	body, err := r.reader()
+	body, err := r.reader(math.MaxInt64)
 	if err != nil {
 		return err
 	}
-	form, err := couchwire.ReadForm(body, boundary, maxJSON, r.rules(), r.keeper(id))
+	form, err := couchwire.ReadForm(body, boundary, r.route.bodyCost().most, r.rules(), r.sink(id))
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (r *request) formEdit(id document.ID, form *couchwire.Posted) (*document.Ed
 	for _, a := range form.Attachments {
 		e.Attachments = withAttachment(e.Attachments, a)
 	}
-	return &e, nil
+	return &e, r.rules().CheckAttachments(e.Attachments)
 }
 
 // withAttachment puts an attachment in its place, over one of the same name.

@@ -54,7 +54,18 @@ func (r *request) writeID() (document.ID, error) {
 	if err == nil {
 		err = r.scope.CheckID(id)
 	}
+	if err == nil {
+		err = r.mayWrite(id)
+	}
 	return id, err
+}
+
+// mayWrite refuses who may not write the document, before a body is read for it.
+func (r *request) mayWrite(id document.ID) error {
+	if id.IsLocal() {
+		return r.api.rules.AdmitLocal(r.ctx(), r.scope)
+	}
+	return r.api.rules.AdmitID(r.ctx(), r.db, r.scope.Stored(id))
 }
 
 // nameless answers /{db}/_local without a name.

@@ -60,6 +60,9 @@ func (r *request) patch(id document.ID) ([]byte, document.Rev, error) {
 	if err != nil {
 		return nil, none, err
 	}
+	if most := r.rules().MaxDocument; most > 0 && len(patch) > most {
+		return nil, none, dberr.New(dberr.TooLarge, "document_too_large", "%s", string(id))
+	}
 	for _, m := range special {
 		if m.Name != "_id" && m.Name != "_rev" {
 			return nil, none, dberr.New(dberr.Invalid, "doc_validation", "A patch can't change the member %s", m.Name)

@@ -2,6 +2,7 @@ package couchapi
 
 import (
 	"io"
+	"math"
 	"net/http"
 	"strings"
 
@@ -11,39 +12,8 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// maxJSON bounds JSON bodies that carry documents: they are held in memory.
-// Attachments may be larger, but not inline.
-const maxJSON = 256 << 20
-
 // rules are the settings for documents on their way in.
 func (r *request) rules() *couchwire.Rules { return &r.api.settings.Value().rules }
-
-// readBody reads the body of a request that carries documents into buf.
-func (r *request) readBody(buf []byte) ([]byte, error) {
-	from, err := r.reader()
-	if err != nil {
-		return buf, err
-	}
-	if n := r.http.ContentLength; n > maxJSON {
-		return buf, errBodyTooLarge
-	} else if int(n) >= cap(buf) {
-		buf = make([]byte, 0, n+1)
-	}
-	for len(buf) <= maxJSON {
-		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
-		}
-		n, err := from.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		if err == io.EOF {
-			return buf, nil
-		}
-		if err != nil {
-			return buf, err
-		}
-	}
-	return buf, errBodyTooLarge
-}
 
 // parseBody reads and parses a body that is one document.
 func (r *request) parseBody() (couchwire.Document, error) {
@@ -85,7 +55,7 @@ func putDocument(r *request) error {
 // bytes are stored as they come; if the document is refused then, nobody
 // refers to them and they expire.
 func (r *request) putRelated(id document.ID, boundary string) error {
-	body, err := r.reader()
+	body, err := r.reader(math.MaxInt64)
 	if err != nil {
 		return err
 	}
@@ -93,7 +63,7 @@ func (r *request) putRelated(id document.ID, boundary string) error {
 		d.ID = id
 		return r.precheck(id)
 	}
-	d, err := couchwire.ReadRelated(body, boundary, maxJSON, r.rules(), check, r.keeper(id))
+	d, err := couchwire.ReadRelated(body, boundary, r.route.bodyCost().most, r.rules(), check, r.sink(id))
 	if err != nil {
 		return err
 	}
@@ -111,10 +81,18 @@ func (r *request) precheck(id document.ID) error {
 	return r.scope.CheckID(id)
 }
 
+// sink takes attachments of id, and charges the request for what stays in memory.
+func (r *request) sink(id document.ID) couchwire.Sink {
+	cost := r.route.bodyCost()
+	return couchwire.Sink{Store: r.keeper(id), Hold: func(run []byte) error { return r.hold(cost.of(run)) }}
+}
+
 // keeper stores the bytes of attachments of id as they come.
 func (r *request) keeper(id document.ID) couchwire.Store {
 	return func(a *document.Attachment, from io.Reader, compress bool) error {
-		up, err := r.scope.Upload(r.ctx(), id, from, store.Upload{
+		buffered := &uploadReader{r: r, from: from}
+		defer buffered.end()
+		up, err := r.scope.Upload(r.ctx(), id, buffered, store.Upload{
 			Compress: compress,
 			Encoded:  a.Encoding != "",
 			Max:      r.rules().MaxAttachment,

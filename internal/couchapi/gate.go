@@ -85,6 +85,8 @@ func (r *request) checkServer(row *route) error {
 		return auth.RequireServerAdmin(r.caller)
 	case row.rights == metricsOnly:
 		return auth.RequireMetrics(r.caller)
+	case row.rights == user:
+		return auth.RequireUser(r.caller)
 	case row.rights == memberOrHead && isSystem(r.args[0]):
 		return auth.RequireServerAdmin(r.caller)
 	case r.namesDatabase() && strings.HasPrefix(r.args[0], "_") && !isSystem(r.args[0]):

@@ -1,12 +1,12 @@
 package couchapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"unicode/utf8"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/jsonscan"
 )
 
 // membersOf gives the members of a JSON object, in order, their values as they
@@ -16,23 +16,17 @@ func membersOf(raw []byte) ([]document.Member, error) {
 	if err := checkJSON(raw); err != nil {
 		return nil, err
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+	if raw = jsonscan.Trim(raw); jsonscan.KindOf(raw) != jsonscan.Object {
 		return nil, dberr.New(dberr.Invalid, "bad_request", "Request body must be a JSON object")
 	}
 	members := []document.Member{}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, errNotJSON
+	for it := jsonscan.MembersOf(raw); ; {
+		quoted, value, ok := it.Next()
+		if !ok {
+			return members, nil
 		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return nil, errNotJSON
-		}
-		members = append(members, document.Member{Name: name.(string), Value: value})
+		members = append(members, document.Member{Name: string(jsonscan.Text(nil, quoted)), Value: value})
 	}
-	return members, nil
 }
 
 // checkJSON refuses what is not JSON in UTF-8.

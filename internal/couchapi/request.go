@@ -36,6 +36,7 @@ type request struct {
 
 	began    time.Time
 	bodyTime time.Duration
+	held     int64 // bytes of memory that its body is charged for; see hold
 	status   int   // of the answer, 0 before it began
 	sent     int64 // bytes of the body
 	out      *stream

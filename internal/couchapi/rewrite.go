@@ -90,7 +90,7 @@ func (r *request) forward(to rewriteTarget) error {
 		h.Header.Del("Content-Encoding")
 	}
 	again := &request{api: r.api, http: h, w: r.w, caller: r.caller, context: r.context,
-		began: r.began, bodyTime: r.bodyTime, id: r.id, rewrites: r.rewrites + 1}
+		began: r.began, bodyTime: r.bodyTime, held: r.held, id: r.id, rewrites: r.rewrites + 1}
 	again.methodOf()
 	target, q := targetOf(h)
 	again.path, again.query = splitPath(target), parseQuery(q)

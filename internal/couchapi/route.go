@@ -13,6 +13,7 @@ const (
 	anyone       rights = iota
 	metricsOnly         // server administrators and readers of metrics
 	adminOnly           // server administrators; asked before the database is looked for
+	user                // whoever is logged in
 	member              // members of the database (anybody who may read it)
 	memberOrHead        // as reader, but of _users and _replicator server administrators only: lists and feeds
 	reader              // members, and whoever a rule lets read the partition that the path names
@@ -57,9 +58,10 @@ type route struct {
 	rights  rights
 	class   class
 	run     endpoint
-	bare    bool   // {db} is an argument like any other
-	allow   string // the Allow header of the pattern, if it is not the methods of its rows; first row only
-	missing string // instead of run: why this is not implemented
+	body    bodyKind // what its body is; zero: what is usual for its class
+	bare    bool     // {db} is an argument like any other
+	allow   string   // the Allow header of the pattern, if it is not the methods of its rows; first row only
+	missing string   // instead of run: why this is not implemented
 }
 
 // node is a step of the route trie.

@@ -40,7 +40,7 @@ func serverRoutes() []route {
 		{methods: "GET", pattern: "/_utils", missing: noDashboard},
 		{methods: "GET", pattern: "/_utils/{file...}", missing: noDashboard},
 		{methods: "GET", pattern: "/_replicate", run: replicateNothing, allow: "GET,POST"},
-		{methods: "POST", pattern: "/_replicate", run: replicateOnce, class: classAdmin},
+		{methods: "POST", pattern: "/_replicate", rights: user, body: queryBody, run: replicateOnce, class: classAdmin},
 		{methods: "GET", pattern: "/_scheduler/jobs", rights: adminOnly, run: schedulerJobs, allow: "GET,HEAD"},
 		{methods: "GET", pattern: "/_scheduler/jobs/{job}", rights: adminOnly, run: schedulerJob, allow: "GET,HEAD"},
 		{methods: "GET", pattern: "/_scheduler/jobs/{job}/failures", rights: adminOnly, run: schedulerFailures, allow: "GET,HEAD"},
@@ -154,7 +154,7 @@ func doorRoutes() []route {
 func sessionRoutes(pattern string, at door) []route {
 	return []route{
 		{methods: "GET", pattern: pattern, at: at, bare: true, run: session, allow: "GET,HEAD,POST,DELETE"},
-		{methods: "POST", pattern: pattern, at: at, bare: true, run: logIn},
+		{methods: "POST", pattern: pattern, at: at, bare: true, body: loginBody, run: logIn},
 		{methods: "DELETE", pattern: pattern, at: at, bare: true, run: logOut},
 	}
 }

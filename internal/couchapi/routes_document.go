@@ -33,7 +33,7 @@ func documentRoutes() []route {
 			route{methods: "PUT", pattern: doc, at: everyDoor, rights: writer, class: classWrite, run: putDocument},
 			route{methods: "DELETE", pattern: doc, at: everyDoor, rights: writer, class: classWrite, run: deleteDocument},
 			route{methods: "COPY", pattern: doc, at: everyDoor, rights: reader, class: classWrite, run: copyDocument},
-			route{methods: "PATCH", pattern: doc, at: everyDoor, rights: writer, class: classWrite, run: patchDocument},
+			route{methods: "PATCH", pattern: doc, at: everyDoor, rights: writer, class: classWrite, body: queryBody, run: patchDocument},
 			route{methods: "POST", pattern: doc, at: everyDoor, rights: writer, class: classWrite, run: postForm},
 			route{methods: "GET", pattern: doc + "/{attachment...}", at: everyDoor, rights: reader, class: classLookup, run: getAttachment, allow: attachmentMethods},
 			route{methods: "PUT", pattern: doc + "/{attachment...}", at: everyDoor, rights: writer, class: classWrite, run: putAttachment},

@@ -13,6 +13,10 @@ func readRules(s *config.Snapshot) couchwire.Rules {
 		MaxID:         finite(s.Int("couchdb", "max_document_id_length", 0)),
 		MaxDocument:   finite(s.Int("couchdb", "max_document_size", 8_000_000)),
 		MaxAttachment: s.Int("couchdb", "max_attachment_size", 1<<30),
+
+		MaxAttachments: finite(s.Int("sectional", "max_attachments", 10000)),
+		MaxBulkDocs:    finite(s.Int("couchdb", "max_bulk_docs_count", 10000)),
+		MaxBulkGet:     finite(s.Int("couchdb", "max_bulk_get_count", 10000)),
 	}
 	if s.Int("attachments", "compression_level", 8) > 0 {
 		types := s.String("attachments", "compressible_types", "text/*, application/javascript, application/json, application/xml")

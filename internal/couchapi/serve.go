@@ -72,6 +72,7 @@ type API struct {
 	uuids  uuidMaker
 	tasks  tasks
 	ids    atomic.Uint64 // of requests
+	bodies bodyBudget
 }
 
 var _ http.Handler = (*API)(nil)
@@ -125,6 +126,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 
 // finish counts the request, and logs it where everything is logged.
 func (a *API) finish(r *request) {
+	r.release(r.held)
 	a.stats.count(r)
 	if !a.log.Enabled(r.context, slog.LevelDebug) {
 		return

@@ -13,11 +13,10 @@ import (
 // once after each change of it.
 type settings struct {
 	maxRequest    int64 // bytes of a request body
+	maxBodies     int64 // bytes of memory for the bodies of all requests
 	maxDocument   int64
 	maxAttachment int64
 	maxID         int // bytes of a document id, 0 for no limit
-	maxBulkDocs   int
-	maxBulkGet    int
 	maxPurgeIDs   int
 	maxPurgeRevs  int
 	maxDBsInfo    int
@@ -40,11 +39,10 @@ type settings struct {
 func readSettings(s *config.Snapshot) *settings {
 	return &settings{
 		maxRequest:     s.Int("chttpd", "max_http_request_size", 4<<30),
+		maxBodies:      s.Int("sectional", "max_bodies_memory", 512<<20),
 		maxDocument:    s.Int("couchdb", "max_document_size", 8_000_000),
 		maxAttachment:  s.Int("couchdb", "max_attachment_size", 1<<30),
 		maxID:          finite(s.Int("couchdb", "max_document_id_length", 0)),
-		maxBulkDocs:    finite(s.Int("couchdb", "max_bulk_docs_count", 10000)),
-		maxBulkGet:     finite(s.Int("couchdb", "max_bulk_get_count", 10000)),
 		maxPurgeIDs:    finite(s.Int("purge", "max_document_id_number", 100)),
 		maxPurgeRevs:   finite(s.Int("purge", "max_revisions_number", 1000)),
 		maxDBsInfo:     finite(s.Int("chttpd", "max_db_number_for_dbs_info_req", 100)),

@@ -1,6 +1,7 @@
 package couchapi
 
 import (
+	"math"
 	"mime"
 	"net/http"
 	"strconv"
@@ -89,7 +90,7 @@ func postSnapshot(r *request) error {
 	if kind, _, _ := mime.ParseMediaType(r.header("Content-Type")); kind != snapshot.ContentType {
 		return dberr.New(dberr.Unsupported, "bad_content_type", "Content-Type must be "+snapshot.ContentType)
 	}
-	in, err := snapshot.NewUnpacker(r.header("Content-Encoding"), &bodyReader{r: r, from: r.http.Body, left: 1 << 62})
+	in, err := snapshot.NewUnpacker(r.header("Content-Encoding"), r.rawReader(math.MaxInt64))
 	if err != nil {
 		return err
 	}

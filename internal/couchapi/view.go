@@ -118,6 +118,9 @@ func (r *request) readViewQueries() (queries []viewQuery, err error) {
 		if !ok {
 			return queries, nil
 		}
+		if err := r.hold(queryMemory); err != nil {
+			return nil, err
+		}
 		q, err := readViewQuery(nil, r.query)
 		if err != nil {
 			return nil, err

@@ -43,6 +43,9 @@ func (d *Document) setAttachments(v []byte, r *Rules) error {
 		if jsonscan.KindOf(props) != jsonscan.Object {
 			continue // CouchDB overlooks them too
 		}
+		if err := r.checkCount(len(d.Attachments) + 1); err != nil {
+			return err
+		}
 		a, f, err := parseAttachment(name, props, r)
 		if err != nil {
 			return err
@@ -102,6 +105,17 @@ func parseAttachment(name string, props []byte, r *Rules) (document.Attachment, 
 	SetData(&a, data, r.Compressible != nil && r.Compressible(a.ContentType))
 	return a, nil, nil
 }
+
+// checkCount refuses more attachments than a document may have. Errors: TooLarge.
+func (r *Rules) checkCount(n int) error {
+	if r.MaxAttachments > 0 && n > r.MaxAttachments {
+		return dberr.New(dberr.TooLarge, "too_many_attachments", "A document can have %d attachments at most.", r.MaxAttachments)
+	}
+	return nil
+}
+
+// CheckAttachments refuses more attachments than a document may have. Errors: TooLarge.
+func (r *Rules) CheckAttachments(list []document.Attachment) error { return r.checkCount(len(list)) }
 
 func attachmentTooLarge(name string) error {
 	return dberr.New(dberr.TooLarge, "attachment_too_large", name)

@@ -3,6 +3,7 @@ package couchwire
 import (
 	"encoding/json"
 
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/jsonscan"
 )
 
@@ -63,6 +64,9 @@ func (p *bulkParser) member(name string, raw []byte, i int) (int, error) {
 }
 
 func (p *bulkParser) document(raw []byte, i int) (int, error) {
+	if most := p.rules.MaxBulkDocs; most > 0 && len(p.bulk.Docs) == most {
+		return i, dberr.New(dberr.TooLarge, "max_bulk_docs_count_exceeded", "%d", most)
+	}
 	end := documentEnd(raw, i)
 	if end <= i {
 		return i, invalidJSON()

@@ -1,6 +1,7 @@
 package couchwire
 
 import (
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jsonscan"
 )
@@ -42,6 +43,9 @@ func ParseWanted(raw []byte, r *Rules) ([]Wanted, error) {
 		v, ok := e.Next()
 		if !ok {
 			return ws, nil
+		}
+		if r.MaxBulkGet > 0 && len(ws) == r.MaxBulkGet {
+			return nil, dberr.New(dberr.TooLarge, "max_bulk_get_count_exceeded", "%d", r.MaxBulkGet)
 		}
 		ws = append(ws, parseWanted(v, r))
 	}

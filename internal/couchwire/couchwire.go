@@ -20,6 +20,10 @@ type Rules struct {
 	MaxID         int   // longest document id in bytes; 0 for no limit
 	MaxDocument   int   // longest stored body in bytes; 0 for no limit
 	MaxAttachment int64 // longest attachment in bytes; 0 for no limit
+	// MaxAttachments is how many a document may have; 0 for no limit.
+	MaxAttachments int
+	MaxBulkDocs    int // most documents of a _bulk_docs request; 0 for no limit
+	MaxBulkGet     int // most entries of a _bulk_get request; 0 for no limit
 	// Compressible tells whether attachments of a content type are stored
 	// with gzip; nil compresses none.
 	Compressible func(contentType string) bool

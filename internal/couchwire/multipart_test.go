@@ -2,7 +2,10 @@ package couchwire
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -60,7 +63,7 @@ func TestHeadersAreSafe(t *testing.T) {
 	if _, headers, _ := strings.Cut(b.String(), "\r\n--BND\r\n"); strings.Contains(headers, "\r\nX-Evil") {
 		t.Errorf("a header was smuggled in: %q", headers)
 	}
-	d, err := ReadRelated(&b, "BND", 1<<20, &testRules, whatever, memory)
+	d, err := ReadRelated(&b, "BND", 1<<20, &testRules, whatever, Sink{Store: memory})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +83,7 @@ func TestRelatedRoundTrip(t *testing.T) {
 	if err := WriteRelated(&b, "XYZ", &r, Form{}, fromData); err != nil {
 		t.Fatal(err)
 	}
-	d, err := ReadRelated(&b, "XYZ", 1<<20, &testRules, whatever, memory)
+	d, err := ReadRelated(&b, "XYZ", 1<<20, &testRules, whatever, Sink{Store: memory})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +113,7 @@ func TestReadRelatedRefuses(t *testing.T) {
 		one + "bytes\r\n--B--": "",
 		strings.Replace(one, `"length":5`, `"digest":"md5-SzpiGLs+OnMD6KFxpg/Pkg=="`, 1) + "bytes\r\n--B--": "",
 	} {
-		d, err := ReadRelated(strings.NewReader(body), "B", 1000, &testRules, whatever, memory)
+		d, err := ReadRelated(strings.NewReader(body), "B", 1000, &testRules, whatever, Sink{Store: memory})
 		if reason(err) != want {
 			t.Errorf("%q\n got %q\nwant %q", body, reason(err), want)
 		}
@@ -124,7 +127,7 @@ func TestReadRelatedRefuses(t *testing.T) {
 func TestNamedParts(t *testing.T) {
 	body := "--B\r\n\r\n" + `{"_attachments":{"a":{"follows":true},"b":{"follows":true}}}` +
 		"\r\n--B\r\nContent-Disposition: attachment; filename=\"b\"\r\n\r\nfor b\r\n--B\r\nContent-Disposition: attachment; filename=\"a\"\r\n\r\nfor a\r\n--B--"
-	d, err := ReadRelated(strings.NewReader(body), "B", 1000, &testRules, whatever, memory)
+	d, err := ReadRelated(strings.NewReader(body), "B", 1000, &testRules, whatever, Sink{Store: memory})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +140,7 @@ func TestReceiveLimit(t *testing.T) {
 	r := Rules{MaxAttachment: 20 << 10}
 	for n, want := range map[int]string{20 << 10: "", 20<<10 + 1: "attachment_too_large: a", 16 << 10: "", 1 << 20: "attachment_too_large: a"} {
 		a := document.Attachment{Name: "a"}
-		err := Receive(&a, strings.NewReader(strings.Repeat("x", n)), Told{Length: -1}, &r, memory)
+		err := Receive(&a, strings.NewReader(strings.Repeat("x", n)), Told{Length: -1}, &r, Sink{Store: memory})
 		if reason(err) != want {
 			t.Errorf("%d bytes: %q, want %q", n, reason(err), want)
 		}
@@ -152,7 +155,7 @@ func FuzzReadRelated(f *testing.F) {
 	f.Add([]byte("--B\r\nContent-Type: application/json\r\n\r\n{}\r\n--B--"))
 	f.Add([]byte("--B\r\nContent-Disposition: attachment; filename*=UTF-8''%ff\r\n\r\n{}"))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		d, err := ReadRelated(bytes.NewReader(body), "B", 1<<16, &testRules, whatever, memory)
+		d, err := ReadRelated(bytes.NewReader(body), "B", 1<<16, &testRules, whatever, Sink{Store: memory})
 		if err != nil {
 			if dberr.KindOf(err) == dberr.Internal {
 				t.Fatalf("internal error: %v", err)
@@ -172,7 +175,7 @@ func TestReadForm(t *testing.T) {
 	body := part + "\"_rev\"\r\n\r\n1-abc\r\n" + part + "\"other\"\r\n\r\nignored\r\n" +
 		part + "\"_attachments\"; filename=\"up.txt\"\r\nContent-Type: text/plain\r\n\r\nuploaded\r\n" +
 		part + "\"_attachments\"; filename=\"dir/a.bin\"\r\n\r\nbytes\r\n--F--\r\n"
-	p, err := ReadForm(strings.NewReader(body), "F", 1000, &testRules, memory)
+	p, err := ReadForm(strings.NewReader(body), "F", 1000, &testRules, Sink{Store: memory})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,11 +184,11 @@ func TestReadForm(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	twice := part + "\"_attachments\"; filename=\"a\"\r\n\r\n1\r\n" + part + "\"_attachments\"; filename=\"a\"\r\n\r\n2\r\n--F--"
-	if _, err := ReadForm(strings.NewReader(twice), "F", 1000, &testRules, memory); reason(err) != "bad_request: The form has two files of the name a." {
+	if _, err := ReadForm(strings.NewReader(twice), "F", 1000, &testRules, Sink{Store: memory}); reason(err) != "bad_request: The form has two files of the name a." {
 		t.Errorf("two files of one name: %v", err)
 	}
 	bad := part + "\"_attachments\"; filename=\"_a\"\r\n\r\n1\r\n--F--"
-	if _, err := ReadForm(strings.NewReader(bad), "F", 1000, &testRules, memory); reason(err) != "bad_request: Attachment name '_a' starts with prohibited character '_'" {
+	if _, err := ReadForm(strings.NewReader(bad), "F", 1000, &testRules, Sink{Store: memory}); reason(err) != "bad_request: Attachment name '_a' starts with prohibited character '_'" {
 		t.Errorf("bad name: %v", err)
 	}
 }
@@ -194,7 +197,7 @@ func FuzzReadForm(f *testing.F) {
 	f.Add([]byte("--B\r\nContent-Disposition: form-data; name=\"_doc\"\r\n\r\n{}\r\n--B--"))
 	f.Add([]byte("--B\r\nContent-Disposition: form-data; name=\"_attachments\"; filename=\"a\"\r\n\r\nx\r\n--B--"))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if _, err := ReadForm(bytes.NewReader(body), "B", 1<<16, &testRules, memory); err != nil && dberr.KindOf(err) == dberr.Internal {
+		if _, err := ReadForm(bytes.NewReader(body), "B", 1<<16, &testRules, Sink{Store: memory}); err != nil && dberr.KindOf(err) == dberr.Internal {
 			t.Fatalf("internal error: %v", err)
 		}
 	})
@@ -207,5 +210,90 @@ func TestBoundary(t *testing.T) {
 		if b, ok := Boundary(in, "related"); b != want || ok != (want != "") {
 			t.Errorf("Boundary(%q) = %q, %v", in, b, ok)
 		}
+	}
+}
+
+// TestAttachmentsAreCounted refuses a document with more attachments than it may have
+// before any of their bytes is read, wherever they come from.
+func TestAttachmentsAreCounted(t *testing.T) {
+	rules := Rules{MaxAttachments: 3}
+	related := func(n int) error {
+		var doc, parts strings.Builder
+		for i := range n {
+			fmt.Fprintf(&doc, `,"a%d":{"follows":true,"length":1}`, i)
+			parts.WriteString("\r\n--B\r\n\r\nx")
+		}
+		body := "--B\r\n\r\n{\"_attachments\":{" + strings.TrimPrefix(doc.String(), ",") + "}}" + parts.String() + "\r\n--B--"
+		_, err := ReadRelated(strings.NewReader(body), "B", 1<<20, &rules, whatever, Sink{Store: memory})
+		return err
+	}
+	form := func(n int) error {
+		var parts strings.Builder
+		for i := range n {
+			fmt.Fprintf(&parts, "--B\r\nContent-Disposition: form-data; name=\"_attachments\"; filename=\"a%d\"\r\n\r\nx\r\n", i)
+		}
+		_, err := ReadForm(strings.NewReader(parts.String()+"--B--"), "B", 1<<20, &rules, Sink{Store: memory})
+		return err
+	}
+	inline := func(n int) error {
+		var doc strings.Builder
+		for i := range n {
+			fmt.Fprintf(&doc, `,"a%d":{"data":""}`, i)
+		}
+		_, err := ParseDocument([]byte(`{"_attachments":{`+strings.TrimPrefix(doc.String(), ",")+`}}`), &rules)
+		return err
+	}
+	for name, send := range map[string]func(int) error{"related": related, "form": form, "inline": inline} {
+		if err := send(3); err != nil {
+			t.Errorf("%s: three: %v", name, err)
+		}
+		if err := send(4); reason(err) != "too_many_attachments: A document can have 3 attachments at most." {
+			t.Errorf("%s: four: %v", name, err)
+		}
+	}
+}
+
+// TestWhatStaysIsHeld tells the sink of all bytes that stay in memory, and of no others.
+func TestWhatStaysIsHeld(t *testing.T) {
+	large := strings.Repeat("x", MaxInline+1)
+	doc := `{"_attachments":{"a":{"follows":true},"b":{"follows":true}}}`
+	body := "--B\r\n\r\n" + doc + "\r\n--B\r\n\r\nsmall\r\n--B\r\n\r\n" + large + "\r\n--B--"
+	held := 0
+	sink := Sink{Store: memory, Hold: func(run []byte) error {
+		if held += len(run); held > 1000 {
+			return errors.New("full")
+		}
+		return nil
+	}}
+	if _, err := ReadRelated(strings.NewReader(body), "B", 1<<20, &testRules, whatever, sink); err != nil || held != len(doc)+len("small") {
+		t.Errorf("%d bytes are held, %v", held, err)
+	}
+	if _, err := ReadRelated(strings.NewReader("--B\r\n\r\n{"+strings.Repeat(" ", 1001)), "B", 1<<20, &testRules, whatever, sink); err == nil || err.Error() != "full" {
+		t.Errorf("more than may be held: %v", err)
+	}
+}
+
+// TestFollowingInAnyOrder finds the attachments of parts by name or by turn, each once.
+func TestFollowingInAnyOrder(t *testing.T) {
+	const most = 20000
+	d := &Document{}
+	for i := range most {
+		d.Attachments = append(d.Attachments, document.Attachment{Name: strconv.Itoa(i)})
+		d.Follows = append(d.Follows, Follow{Index: i})
+	}
+	left, seen := d.following(), make([]bool, most)
+	for i := most - 1; i >= 0; i-- {
+		name := strconv.Itoa(i)
+		if i%3 == 0 {
+			name = "" // by turn
+		}
+		f, ok := left.take(name)
+		if !ok || seen[f.Index] {
+			t.Fatalf("%d: %v %v", i, f, ok)
+		}
+		seen[f.Index] = true
+	}
+	if _, ok := left.take("1"); ok {
+		t.Error("there are more than there were")
 	}
 }

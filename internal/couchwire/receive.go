@@ -21,6 +21,43 @@ import (
 // compress asks to compress them.
 type Store func(a *document.Attachment, r io.Reader, compress bool) error
 
+// Sink takes what a body brings.
+type Sink struct {
+	Store Store
+	// Hold is told of bytes of the body that stay in memory, and may refuse
+	// them; nil takes any number.
+	Hold func(run []byte) error
+}
+
+func (s Sink) hold(run []byte) error {
+	if s.Hold == nil {
+		return nil
+	}
+	return s.Hold(run)
+}
+
+// readAll reads up to max bytes that stay in memory. Errors: TooLarge for more.
+func (s Sink) readAll(from io.Reader, max int64) ([]byte, error) {
+	b := make([]byte, 0, 512)
+	for int64(len(b)) <= max {
+		if len(b) == cap(b) {
+			b = slices.Grow(b, len(b))
+		}
+		n, err := from.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if held := s.hold(b[len(b)-n:]); held != nil {
+			return nil, held
+		}
+		if err == io.EOF {
+			return b, nil
+		}
+		if err != nil {
+			return nil, badMultipart(err)
+		}
+	}
+	return nil, dberr.New(dberr.TooLarge, "too_large", "the request entity is too large")
+}
+
 // Told is what a sender told of the bytes of an attachment.
 type Told struct {
 	Length int64           // -1 for nothing
@@ -30,7 +67,7 @@ type Told struct {
 // Receive reads the bytes of an attachment: a few are kept in a itself, more
 // go to store as they come. Errors: Invalid when the bytes are not what was
 // told, TooLarge when they are more than the rules allow.
-func Receive(a *document.Attachment, from io.Reader, told Told, r *Rules, store Store) error {
+func Receive(a *document.Attachment, from io.Reader, told Told, r *Rules, sink Sink) error {
 	c := &checked{from: from, name: a.Name, max: r.MaxAttachment, told: told.Length}
 	if told.Digest != nil {
 		c.sum = md5.New()
@@ -39,11 +76,16 @@ func Receive(a *document.Attachment, from io.Reader, told Told, r *Rules, store 
 	if err != nil {
 		return err
 	}
+	if len(head) <= MaxInline {
+		if err := sink.hold(head); err != nil {
+			return err
+		}
+	}
 	compress := a.Encoding == "" && r.Compressible != nil && r.Compressible(a.ContentType)
 	switch {
 	case len(head) > MaxInline:
 		length := a.Length
-		if err := store(a, io.MultiReader(bytes.NewReader(head), c), compress); err != nil {
+		if err := sink.Store(a, io.MultiReader(bytes.NewReader(head), c), compress); err != nil {
 			return err
 		}
 		if a.Encoding == Gzip && !compress {
@@ -108,18 +150,15 @@ func (c *checked) check(told Told) error {
 // document. doc is called with the document before any attachment is read;
 // maxJSON limits the document's text. Errors: Invalid, TooLarge, and what doc
 // and store give.
-func ReadRelated(body io.Reader, boundary string, maxJSON int64, r *Rules, doc func(*Document) error, store Store) (*Document, error) {
+func ReadRelated(body io.Reader, boundary string, maxJSON int64, r *Rules, doc func(*Document) error, sink Sink) (*Document, error) {
 	parts := multipart.NewReader(body, boundary)
 	first, err := parts.NextRawPart()
 	if err != nil {
 		return nil, badMultipart(err)
 	}
-	raw, err := io.ReadAll(io.LimitReader(first, maxJSON+1))
+	raw, err := sink.readAll(first, maxJSON)
 	if err != nil {
-		return nil, badMultipart(err)
-	}
-	if int64(len(raw)) > maxJSON {
-		return nil, dberr.New(dberr.TooLarge, "too_large", "the request entity is too large")
+		return nil, err
 	}
 	d, err := ParseDocument(raw, r)
 	if err != nil {
@@ -128,11 +167,11 @@ func ReadRelated(body io.Reader, boundary string, maxJSON int64, r *Rules, doc f
 	if err := doc(&d); err != nil {
 		return nil, err
 	}
-	return &d, d.readFollowing(parts, r, store)
+	return &d, d.readFollowing(parts, r, sink)
 }
 
-func (d *Document) readFollowing(parts *multipart.Reader, r *Rules, store Store) error {
-	left := slices.Clone(d.Follows)
+func (d *Document) readFollowing(parts *multipart.Reader, r *Rules, sink Sink) error {
+	left := d.following()
 	for {
 		part, err := parts.NextRawPart()
 		if err == io.EOF {
@@ -141,24 +180,53 @@ func (d *Document) readFollowing(parts *multipart.Reader, r *Rules, store Store)
 		if err != nil {
 			return badMultipart(err)
 		}
-		if len(left) == 0 {
+		_, name := disposition(part)
+		f, ok := left.take(name)
+		if !ok {
 			return badRequest("The body has more parts than the document has attachments that follow.")
 		}
-		_, name := disposition(part)
-		i := max(0, slices.IndexFunc(left, func(f Follow) bool {
-			return d.Attachments[f.Index].Name == name
-		}))
-		f := left[i]
-		left = slices.Delete(left, i, i+1)
 		told := Told{Length: f.Length, Digest: func() [16]byte { return f.Digest }}
-		if err := Receive(&d.Attachments[f.Index], partReader{part}, told, r, store); err != nil {
+		if err := Receive(&d.Attachments[f.Index], partReader{part}, told, r, sink); err != nil {
 			return err
 		}
 	}
-	if len(left) > 0 {
-		return missingBytes(d.Attachments[left[0].Index].Name)
+	if f, missing := left.take(""); missing {
+		return missingBytes(d.Attachments[f.Index].Name)
 	}
 	return nil
+}
+
+// following are the attachments whose bytes have not come yet: in the order of the
+// document, and by name.
+type following struct {
+	follows []Follow
+	taken   []bool
+	next    int // the first that may not be taken
+	byName  map[string]int
+}
+
+func (d *Document) following() *following {
+	l := &following{follows: d.Follows, taken: make([]bool, len(d.Follows)), byName: make(map[string]int, len(d.Follows))}
+	for i, f := range d.Follows {
+		l.byName[d.Attachments[f.Index].Name] = i
+	}
+	return l
+}
+
+// take gives the one of the name if it is left, else the first that is; !ok: none is.
+func (l *following) take(name string) (f Follow, ok bool) {
+	i, named := l.byName[name]
+	if !named || l.taken[i] {
+		for l.next < len(l.taken) && l.taken[l.next] {
+			l.next++
+		}
+		i = l.next
+	}
+	if i == len(l.follows) {
+		return f, false
+	}
+	l.taken[i] = true
+	return l.follows[i], true
 }
 
 // disposition gives the name of the form's field and of the file that a part's
@@ -209,7 +277,7 @@ type Posted struct {
 
 // ReadForm reads a multipart/form-data body with the fields _doc or _rev and
 // files called _attachments. Errors: as ReadRelated.
-func ReadForm(body io.Reader, boundary string, maxJSON int64, r *Rules, store Store) (*Posted, error) {
+func ReadForm(body io.Reader, boundary string, maxJSON int64, r *Rules, sink Sink) (*Posted, error) {
 	p := &Posted{}
 	for parts := multipart.NewReader(body, boundary); ; {
 		part, err := parts.NextRawPart()
@@ -219,26 +287,23 @@ func ReadForm(body io.Reader, boundary string, maxJSON int64, r *Rules, store St
 		if err != nil {
 			return nil, badMultipart(err)
 		}
-		if err := p.read(part, maxJSON, r, store); err != nil {
+		if err := p.read(part, maxJSON, r, sink); err != nil {
 			return nil, err
 		}
 	}
 }
 
-func (p *Posted) read(part *multipart.Part, maxJSON int64, r *Rules, store Store) error {
+func (p *Posted) read(part *multipart.Part, maxJSON int64, r *Rules, sink Sink) error {
 	name, file := disposition(part)
 	if name == "_attachments" && file != "" {
-		return p.readFile(part, file, r, store)
+		return p.readFile(part, file, r, sink)
 	}
 	if name != "_doc" && name != "_rev" {
 		return nil // other fields of the form are the browser's business
 	}
-	v, err := io.ReadAll(io.LimitReader(part, maxJSON+1))
+	v, err := sink.readAll(part, maxJSON)
 	if err != nil {
-		return badMultipart(err)
-	}
-	if int64(len(v)) > maxJSON {
-		return dberr.New(dberr.TooLarge, "too_large", "the request entity is too large")
+		return err
 	}
 	if name == "_doc" {
 		p.Doc = v
@@ -248,7 +313,7 @@ func (p *Posted) read(part *multipart.Part, maxJSON int64, r *Rules, store Store
 	return nil
 }
 
-func (p *Posted) readFile(part *multipart.Part, name string, r *Rules, store Store) error {
+func (p *Posted) readFile(part *multipart.Part, name string, r *Rules, sink Sink) error {
 	a := document.Attachment{Name: name, ContentType: part.Header.Get("Content-Type")}
 	if a.ContentType == "" {
 		a.ContentType = defaultType
@@ -256,7 +321,10 @@ func (p *Posted) readFile(part *multipart.Part, name string, r *Rules, store Sto
 	if err := CheckAttachmentName(a.Name); err != nil {
 		return err
 	}
-	if err := Receive(&a, partReader{part}, Told{Length: -1}, r, store); err != nil {
+	if err := r.checkCount(len(p.Attachments) + 1); err != nil {
+		return err
+	}
+	if err := Receive(&a, partReader{part}, Told{Length: -1}, r, sink); err != nil {
 		return err
 	}
 	i, found := slices.BinarySearchFunc(p.Attachments, a.Name, func(b document.Attachment, n string) int {
