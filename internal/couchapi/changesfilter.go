@@ -165,21 +165,13 @@ func (c *changesRows) matches(v changes.Reader, ch *store.Change, i int, leaf do
 	if err != nil {
 		return false, err
 	}
-	d, err := c.selectable(rev, nil, sel.Uses)
-	if err != nil {
-		return false, err
-	}
-	return sel.Match(d), nil
+	return sel.Match(c.selectable(rev, nil, sel.Uses)), nil
 }
 
 // selectable gives a revision the form that the selector language works on,
 // with those of its reserved members that are looked at.
-func (c *changesRows) selectable(rev *store.Revision, tree *document.Tree, uses func(name string) bool) (*selector.Doc, error) {
-	body, err := c.r.visible(rev)
-	if err != nil {
-		return nil, err
-	}
-	d := &selector.Doc{ID: string(rev.ID), Deleted: rev.Deleted, Body: body}
+func (c *changesRows) selectable(rev *store.Revision, tree *document.Tree, uses func(name string) bool) *selector.Doc {
+	d := &selector.Doc{ID: string(rev.ID), Deleted: rev.Deleted, Body: rev.Body}
 	if uses("_rev") {
 		d.Rev = rev.Rev.String()
 	}
@@ -192,5 +184,5 @@ func (c *changesRows) selectable(rev *store.Revision, tree *document.Tree, uses 
 			d.Meta = append(d.Meta, selector.Member{Name: "_conflicts", Value: couchwire.AppendRevs(nil, revs)})
 		}
 	}
-	return d, nil
+	return d
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/sectional/sectional/internal/admission"
 	"github.com/sectional/sectional/internal/changes"
-	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jsonscan"
@@ -81,11 +80,8 @@ func (j *judge) document(v changes.Reader, ch *store.Change, leaf document.Rev, 
 		kept.Body = bytes.Clone(rev.Body)
 		j.rows.kept[ch.Seq] = keptWinner{&d.Tree, &kept}
 	}
-	body, err := j.rows.r.visible(rev)
-	if err != nil {
-		return nil, err
-	}
-	return functionDocument(&couchwire.Revision{ID: rev.ID, Rev: rev.Rev, Deleted: rev.Deleted, Body: body, Attachments: rev.Attachments}, path), nil
+	out := outgoing(rev)
+	return functionDocument(&out, path), nil
 }
 
 // Verdicts implements changes.Judge.

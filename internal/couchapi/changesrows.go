@@ -139,14 +139,12 @@ func (c *changesRows) doc(v changes.Reader, row *changes.Row, tail string) error
 		return err
 	}
 	if c.fields != nil {
-		d, err := c.selectable(rev, c.winner.tree, c.fields.Uses)
-		if err != nil {
-			return err
-		}
+		d := c.selectable(rev, c.winner.tree, c.fields.Uses)
 		c.Buf = append(append(c.Buf, c.fields.Project(d)...), tail...)
 		return nil
 	}
-	return c.document(rev, c.winner.tree, tail)
+	c.document(rev, c.winner.tree, tail)
+	return nil
 }
 
 // read gives the winner of a row's document, and its tree if conflicts are to

@@ -86,8 +86,8 @@ func (r *request) copySource(id document.ID) (*store.Revision, error) {
 	return r.readVisible(id, rev)
 }
 
-// readVisible reads a revision, the winner if rev is zero, with the body that
-// the caller may see.
+// readVisible reads a revision, the winner if rev is zero, as far as the caller
+// may see it.
 func (r *request) readVisible(id document.ID, rev document.Rev) (found *store.Revision, err error) {
 	err = r.scope.View(r.ctx(), func(rd *store.Reader) error {
 		if rev.IsZero() {
@@ -97,9 +97,6 @@ func (r *request) readVisible(id document.ID, rev document.Rev) (found *store.Re
 			if doc, err = rd.Doc(id); err == nil {
 				found, err = rd.Revision(doc, rev)
 			}
-		}
-		if err == nil {
-			found.Body, err = r.visible(found)
 		}
 		return err
 	})

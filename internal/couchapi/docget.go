@@ -66,10 +66,7 @@ func (r *request) plain(id document.ID) error {
 		if err != nil {
 			return err
 		}
-		out, err := r.outgoing(rev)
-		if err != nil {
-			return err
-		}
+		out := outgoing(rev)
 		r.etagOf(rev.Rev)
 		*buf = couchwire.AppendDocument((*buf)[:0], &out, couchwire.Form{})
 		return nil

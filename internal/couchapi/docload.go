@@ -18,10 +18,9 @@ type found struct {
 	meta bool
 }
 
-// outgoing gives a stored revision the form in which the caller may see it.
-func (r *request) outgoing(rev *store.Revision) (couchwire.Revision, error) {
-	body, err := r.visible(rev)
-	return couchwire.Revision{ID: rev.ID, Rev: rev.Rev, Deleted: rev.Deleted, Body: body, Attachments: rev.Attachments}, err
+// outgoing gives a stored revision the form of answers.
+func outgoing(rev *store.Revision) couchwire.Revision {
+	return couchwire.Revision{ID: rev.ID, Rev: rev.Rev, Deleted: rev.Deleted, Body: rev.Body, Attachments: rev.Attachments}
 }
 
 // loader reads revisions of one document at one snapshot.
@@ -105,10 +104,7 @@ func (l *loader) revision(rev document.Rev) (*found, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &found{}
-	if f.Revision, err = l.r.outgoing(stored); err != nil {
-		return nil, err
-	}
+	f := &found{Revision: outgoing(stored)}
 	var path []document.Rev
 	if l.o.revs || l.o.since != nil {
 		if path, err = l.path(rev); err != nil {

@@ -104,8 +104,8 @@ func (r *request) patchBase(id document.ID, named document.Rev) (old *store.Revi
 		if old, err = rd.Winner(id); err != nil {
 			return err
 		}
-		if _, err = r.visible(old); err != nil || named.IsZero() || named == old.Rev {
-			return err
+		if named.IsZero() || named == old.Rev {
+			return nil
 		}
 		doc, err := rd.Doc(id)
 		if err != nil {

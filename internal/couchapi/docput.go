@@ -228,10 +228,7 @@ func deleteDocument(r *request) error {
 		return err
 	}
 	err = r.scope.View(r.ctx(), func(rd *store.Reader) error {
-		w, err := rd.Winner(id)
-		if err == nil {
-			_, err = r.visible(w)
-		}
+		_, err := rd.Winner(id)
 		return err
 	})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // find answers POST _find: documents of a selector, or what they amount to.
 func find(r *request) error {
-	if err := r.mayFind(); err != nil {
+	if err := r.mayQuery(); err != nil {
 		return err
 	}
 	req, scope, err := r.readFind()

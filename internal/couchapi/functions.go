@@ -39,7 +39,7 @@ func (r *request) designNamed(name string) (designFunctions, error) {
 		return designFunctions{}, err
 	}
 	var d designFunctions
-	err = r.scope.Home().View(r.ctx(), func(rd *store.Reader) error {
+	err = r.scope.Home().Unredacted().View(r.ctx(), func(rd *store.Reader) error { // whoever may call a function need not see it
 		rev, err := rd.Winner(id)
 		if err != nil {
 			return err

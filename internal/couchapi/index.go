@@ -161,7 +161,7 @@ func (r *request) writeIndex(id document.ID, def *indexDefinition) (result strin
 
 // design reads a design document, nil if there is none.
 func (r *request) design(id document.ID) (rev *store.Revision, err error) {
-	err = r.scope.Home().View(r.ctx(), func(rd *store.Reader) error {
+	err = r.scope.Home().Unredacted().View(r.ctx(), func(rd *store.Reader) error { // admission says who may write it
 		rev, err = rd.Winner(id)
 		return err
 	})

@@ -72,7 +72,8 @@ func (l *lister) row(e listed) error {
 		l.Buf = append(l.Buf, `,"doc":null`...)
 	default:
 		l.Buf = append(l.Buf, `,"doc":`...)
-		return l.document(e.body, &e.doc.Tree, "}")
+		l.document(e.body, &e.doc.Tree, "}")
+		return nil
 	}
 	l.Buf = append(l.Buf, '}')
 	return nil

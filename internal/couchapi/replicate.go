@@ -4,11 +4,9 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/replicate"
 	"github.com/sectional/sectional/internal/replicate/schedule"
-	"github.com/sectional/sectional/internal/replicate/spec"
 )
 
 // replicator gives the scheduler.
@@ -76,17 +74,4 @@ func replicationFailed(err error) error {
 		return &dberr.Error{Kind: dberr.Internal, Code: code, Reason: schedule.Reason(err), Cause: err}
 	}
 	return err
-}
-
-// mayFind refuses a search through replications by those who don't see all of
-// them: what a selector matches tells of what it can't see.
-func (r *request) mayFind() error {
-	if !spec.IsReplicator(r.db.Name()) || r.caller.IsAdmin() {
-		return nil
-	}
-	s, err := r.security()
-	if err != nil {
-		return err
-	}
-	return s.Check(r.caller, auth.DatabaseAdmin)
 }

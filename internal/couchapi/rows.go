@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"github.com/sectional/sectional/internal/couchwire"
-	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -40,29 +39,20 @@ type rowStream struct {
 // full reports whether the page must be sent before the next row.
 func (w *rowStream) full() bool { return w.held != nil || len(w.Buf) >= pageBytes }
 
-// document appends a document and tail, or null and tail if the caller may not
-// see it. tree is looked at for conflicts alone and may be nil without them.
-func (w *rowStream) document(rev *store.Revision, tree *document.Tree, tail string) error {
-	body, err := w.r.visible(rev)
-	if dberr.Is(err, dberr.NotFound) {
-		w.Buf = append(append(w.Buf, "null"...), tail...)
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	out := couchwire.Revision{ID: rev.ID, Rev: rev.Rev, Deleted: rev.Deleted, Body: body, Attachments: rev.Attachments}
+// document appends a document and tail. tree is looked at for conflicts alone and
+// may be nil without them.
+func (w *rowStream) document(rev *store.Revision, tree *document.Tree, tail string) {
+	out := outgoing(rev)
 	if w.form.conflicts && tree != nil {
 		out.Conflicts = conflictsOf(tree)
 	}
 	if w.form.data && len(rev.Attachments) > 0 {
-		out.Body = bytes.Clone(body) // the engine's bytes end with the snapshot
+		out.Body = bytes.Clone(out.Body) // the engine's bytes end with the snapshot
 		w.held, w.tail = &out, tail
-		return nil
+		return
 	}
 	w.Buf = couchwire.AppendDocument(w.Buf, &out, couchwire.Form{Encoding: w.form.encoding})
 	w.Buf = append(w.Buf, tail...)
-	return nil
 }
 
 // finish appends the document that is held, whose attachments stream from the

@@ -194,7 +194,11 @@ func (r *request) enter(row *route) error {
 	if err := r.checkDatabase(row); err != nil {
 		return err
 	}
-	return r.narrow()
+	if err := r.narrow(); err != nil {
+		return err
+	}
+	r.redact()
+	return nil
 }
 
 func (r *request) namesDatabase() bool {

@@ -28,25 +28,46 @@ func (a *API) makeDatabases(ctx context.Context, names []string, c store.Creatio
 	return nil
 }
 
-// visible gives the body of a revision as the caller may see it: whole, but
-// for documents of _users, which show others no more than their public fields,
-// and replications, whose credentials only their owners see.
-// Every door that lets a body out asks it.
-func (r *request) visible(rev *store.Revision) ([]byte, error) {
+// redact makes the scope of a database whose documents are not for everybody's eyes
+// one that shows the caller what he may see: of _users the public fields of others,
+// of replications no credentials but his own.
+func (r *request) redact() {
 	if r.caller.IsAdmin() {
-		return rev.Body, nil
+		return
 	}
+	if r.db.Name() == usersDB || spec.IsReplicator(r.db.Name()) {
+		r.scope = r.scope.RedactedBy((*callerView)(r))
+	}
+}
+
+// callerView is what the caller of a request may see of documents. It is the
+// store.Redactor of the request's scope.
+type callerView request
+
+// Redact implements store.Redactor.
+func (v *callerView) Redact(rev *store.Revision) ([]byte, error) {
+	r := (*request)(v)
 	if spec.IsReplicator(r.db.Name()) {
 		return r.api.rules.VisibleReplication(r.caller, r.db, rev)
-	}
-	if r.db.Name() != usersDB {
-		return rev.Body, nil
 	}
 	s, err := r.security()
 	if err != nil {
 		return nil, err
 	}
 	return r.api.auth.AfterUserRead(auth.UserRead{ID: string(rev.ID), Body: rev.Body, Caller: r.caller, Security: s})
+}
+
+// mayQuery refuses queries of indexes by those who do not see all of every document:
+// indexes hold what their functions and selectors saw, which is all of it.
+func (r *request) mayQuery() error {
+	if !r.scope.Redacted() {
+		return nil
+	}
+	s, err := r.security()
+	if err != nil {
+		return err
+	}
+	return s.Check(r.caller, auth.DatabaseAdmin)
 }
 
 // designID gives the id of the design document that an argument names.

@@ -23,6 +23,9 @@ var errNoView = dberr.New(dberr.NotFound, "not_found", "missing_named_view")
 // findView finds a view by its names, with the mark up to which its index has to
 // be brought for this request.
 func (r *request) findView(design, name string) (n *index.Named, m store.Mark, err error) {
+	if err := r.mayQuery(); err != nil {
+		return nil, m, err
+	}
 	err = r.scope.Home().View(r.ctx(), func(rd *store.Reader) error {
 		s, err := index.Of(rd)
 		if err == nil {

@@ -280,7 +280,8 @@ func (l *viewLister) row(rd *store.Reader, row *view.Row) error {
 		l.Buf = append(l.Buf, "null}"...)
 		return nil
 	}
-	return l.document(rev, tree, "}")
+	l.document(rev, tree, "}")
+	return nil
 }
 
 // linked reads the document of a row, or the one that the row's value names; nil

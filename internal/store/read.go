@@ -32,8 +32,8 @@ var (
 	errDeleted = dberr.New(dberr.NotFound, "not_found", "deleted")
 )
 
-// Doc reads a document's head. NotFound "missing" when it was never written or
-// lies outside the scope.
+// Doc reads a document's head. NotFound "missing" when it was never written,
+// lies outside the scope or is withheld from its caller.
 func (r *Reader) Doc(id document.ID) (*Doc, error) {
 	value, err := r.head(r.Stored(id))
 	if err != nil {
@@ -42,6 +42,11 @@ func (r *Reader) Doc(id document.ID) (*Doc, error) {
 	h, err := decodeHead(value)
 	if err != nil {
 		return nil, err
+	}
+	if w := h.tree.Winner(); r.redactor != nil {
+		if err := r.withheld(id, w.Rev, w.Deleted); err != nil {
+			return nil, err
+		}
 	}
 	return &Doc{ID: id, Tree: h.tree, Seq: h.seq}, nil
 }
@@ -109,7 +114,7 @@ func (r *Reader) Revision(d *Doc, rev document.Rev) (*Revision, error) {
 	if err != nil {
 		return nil, dberr.Wrap("store.Revision", err)
 	}
-	return &Revision{ID: d.ID, Rev: rev, Deleted: node.Deleted, Body: b.body, Attachments: b.attachments}, nil
+	return r.redact(&Revision{ID: d.ID, Rev: rev, Deleted: node.Deleted, Body: b.body, Attachments: b.attachments})
 }
 
 // Winner reads a document's winning revision, which takes two point reads and
@@ -129,11 +134,11 @@ func (r *Reader) Winner(id document.ID) (*Revision, error) {
 	if err != nil {
 		return nil, dberr.Wrap("store.Winner", err)
 	}
-	rev := &Revision{ID: id, Rev: h.winner, Deleted: h.dead, Body: b.body, Attachments: b.attachments}
-	if h.dead {
-		return rev, errDeleted
+	rev, err := r.redact(&Revision{ID: id, Rev: h.winner, Deleted: h.dead, Body: b.body, Attachments: b.attachments})
+	if err == nil && h.dead {
+		err = errDeleted
 	}
-	return rev, nil
+	return rev, err
 }
 
 // Changed reads the winner of a document that the reader's feed shows: rev is
@@ -147,7 +152,7 @@ func (r *Reader) Changed(id document.ID, rev document.Rev, deleted bool) (*Revis
 	if err != nil {
 		return nil, dberr.Wrap("store.Changed", err)
 	}
-	return &Revision{ID: id, Rev: rev, Deleted: deleted, Body: b.body, Attachments: b.attachments}, nil
+	return r.redact(&Revision{ID: id, Rev: rev, Deleted: deleted, Body: b.body, Attachments: b.attachments})
 }
 
 // Span is a run of document ids: From ≤ id ≤ To, or id < To when Before is
@@ -298,7 +303,11 @@ func (w *walk) forward() (Entry, error) {
 // shows tells whether the walk gives a document, whose head is value.
 func (w *walk) shows(id document.ID, value []byte) (bool, error) {
 	if !w.buried || w.r.state(id.Partition()) != partitionBurying {
-		return w.r.sees(id), nil
+		if !w.r.sees(id) {
+			return false, nil
+		}
+		left, err := w.r.passesOver(id, value)
+		return !left, err
 	}
 	h, _, err := decodeWinner(value)
 	return h.dead && w.r.contains(id), err
@@ -335,7 +344,9 @@ func (w *walk) entry(id document.ID, value []byte) (Entry, error) {
 	if err != nil {
 		return Entry{}, dberr.Wrap("store.Docs", err)
 	}
-	e.Winner = &Revision{ID: w.doc.ID, Rev: h.winner, Body: b.body, Attachments: b.attachments}
+	if e.Winner, err = w.r.redact(&Revision{ID: w.doc.ID, Rev: h.winner, Body: b.body, Attachments: b.attachments}); err != nil {
+		return Entry{}, err
+	}
 	return e, w.it.Err()
 }
 
@@ -374,6 +385,9 @@ func (w *walk) descend(id document.ID, key []byte) (Entry, error) {
 	}
 	value, err := w.r.v.Get(key)
 	if err != nil {
+		return Entry{}, err
+	}
+	if left, err := w.r.passesOver(id, value); left || err != nil {
 		return Entry{}, err
 	}
 	h, err := decodeHead(value)

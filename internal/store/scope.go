@@ -26,6 +26,7 @@ type Scope struct {
 	owner     bool               // ids are those of the partition's owner
 	seal      *seal              // of sequences; nil for whoever may see the database
 	reader    string             // local documents are those of this reader; "" for the shared ones
+	redactor  Redactor           // nil for whoever sees all of every document
 }
 
 // Whole is the scope of the entire database.
@@ -84,7 +85,7 @@ func (s Scope) Home() Scope {
 	if s.owner {
 		return s
 	}
-	return s.db.Whole()
+	return s.db.Whole().RedactedBy(s.redactor)
 }
 
 // Name is the name of the database that clients see: that of an owner has the

@@ -131,7 +131,11 @@ func (b *Several) Winner(i int) (*Revision, error) {
 	if err != nil {
 		return nil, dberr.Wrap("store.Several", err)
 	}
-	f.rev.Body, f.rev.Attachments, f.read = body.body, body.attachments, true
+	f.rev.Body, f.rev.Attachments = body.body, body.attachments
+	if _, err := b.r.redact(&f.rev); err != nil {
+		return nil, err
+	}
+	f.read = true
 	return &f.rev, nil
 }
 

@@ -21,8 +21,8 @@ func (r *Reader) Winners(sp Span) iter.Seq2[*Revision, error] {
 		if bytes.Compare(rg.Start, rg.End) >= 0 {
 			return
 		}
-		if sp.Descending {
-			r.winnersDown(sp, yield)
+		if sp.Descending || r.redactor != nil {
+			r.winnersByDocs(sp, yield)
 			return
 		}
 		it, err := r.v.Iterate(rg, kv.IterOptions{})
@@ -53,8 +53,8 @@ func (r *Reader) Winners(sp Span) iter.Seq2[*Revision, error] {
 	}
 }
 
-// winnersDown walks the other way, by way of Docs.
-func (r *Reader) winnersDown(sp Span, yield func(*Revision, error) bool) {
+// winnersByDocs walks by way of Docs: the other way, or what is redacted.
+func (r *Reader) winnersByDocs(sp Span, yield func(*Revision, error) bool) {
 	for e, err := range r.Docs(sp, true) {
 		if err != nil {
 			yield(nil, err)
