@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/store"
@@ -25,8 +26,12 @@ func (r *request) appendInfo(b []byte, s store.Scope) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	made, err := s.Made(r.ctx())
+	if err != nil {
+		return nil, err
+	}
 	db := s.Database()
-	b = appendStart(append(b, `{"instance_start_time":`...), db)
+	b = appendStart(append(b, `{"instance_start_time":`...), made)
 	b = append(b, `,"db_name":`...)
 	b = appendString(b, s.Name())
 	if p := s.Partition(); p != "" {
@@ -50,10 +55,10 @@ func (r *request) appendInfo(b []byte, s store.Scope) ([]byte, error) {
 	return append(b, `,"cluster":{"q":1,"n":1,"w":1,"r":1}}`...), nil
 }
 
-// appendStart appends the time when a database was made: a replicator that sees
-// it change knows that it no longer writes to the database it began with.
-func appendStart(b []byte, db *store.Database) []byte {
-	b = strconv.AppendInt(append(b, '"'), db.Created().UnixMilli(), 10)
+// appendStart appends the time since when there is what a scope shows: a replicator
+// that sees it change knows that it no longer writes to the database it began with.
+func appendStart(b []byte, made time.Time) []byte {
+	b = strconv.AppendInt(append(b, '"'), made.UnixMilli(), 10)
 	return append(b, '"')
 }
 

@@ -52,8 +52,12 @@ func fullCommit(r *request) error {
 	if err := r.emptyOrJSON(); err != nil {
 		return err
 	}
+	made, err := r.scope.Made(r.ctx())
+	if err != nil {
+		return err
+	}
 	return r.build(http.StatusCreated, func(b []byte) []byte {
-		return append(appendStart(append(b, `{"ok":true,"instance_start_time":`...), r.db), '}')
+		return append(appendStart(append(b, `{"ok":true,"instance_start_time":`...), made), '}')
 	})
 }
 

@@ -62,6 +62,9 @@ var (
 	RankCheckpoint = Space{Name: "rank-checkpoint", Code: 0x25, Version: 1,
 		Columns: []Column{{"lane", Uint}},
 		Doc:     "the sequence up to which the rankings are made, and when"}
+	PartitionDrop = Space{Name: "partition-drop", Code: 0x26, Version: 1,
+		Columns: []Column{{"partition", Text}},
+		Doc:     "when a partition was dropped last (Unix milliseconds); stays when the partition is gone"}
 	Local = Space{Name: "local", Code: 0x30, Version: 1,
 		Columns: []Column{{"scope", Text}, {"id", Text}},
 		Doc:     "a local document; scope: the door it belongs to, empty for the database, with a colon for a partition as its owner sees it; and :reader:NAME behind that for a reader's own"}
@@ -148,7 +151,7 @@ var (
 // Spaces is the table of all kinds of row, in key order.
 var Spaces = []*Space{
 	&Meta, &Catalogue, &Job, &Token, &UpdateFeed, &UpdateHead,
-	&LaneHead, &Setting, &Doc, &BodyChunk, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint,
+	&LaneHead, &Setting, &Doc, &BodyChunk, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint, &PartitionDrop,
 	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Beaten, &Purge, &Gone, &Grave, &Due,
 	&Subscription, &DeadLetter,
 	&Index, &IndexSignature, &IndexUse, &IndexProgress, &FieldRow, &ViewRow, &ViewBack, &ViewNode,

@@ -92,6 +92,8 @@ func (g *group) dropPartition(p document.Partition, s *partitionState, tombstone
 	kind := jobPartition
 	if tombstones {
 		s.state, kind = partitionBurying, jobBury
+	} else if err := g.stampDrop(p); err != nil {
+		return err
 	}
 	g.stale = true
 	return g.db.store.putJob(g.tx, kind, g.db.number, string(p), g.now)

@@ -39,7 +39,9 @@ type formatStep struct {
 }
 
 // formatSteps are all rises of the format since the first, in their order.
-var formatSteps = []formatStep{}
+var formatSteps = []formatStep{
+	{version: 2, what: "partitions' drops leave their time", rows: map[string]byte{"partition-drop": 1}},
+}
 
 // firstFormat is the format before any step.
 const firstFormat = 1

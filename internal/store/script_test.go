@@ -284,6 +284,7 @@ var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 		return fmt.Sprintf("state %d, seq %d, last write %s, writes %.2f, %s%s%s", t.state, t.seq, t.lastWrite.UTC().Format(time.TimeOnly), t.writes, showCounts(t.counts), own, showErr(err))
 	},
 	"rank":            func([]keyspace.Part, []byte) string { return "" },
+	"partition-drop":  func(_ []keyspace.Part, v []byte) string { return showNumbers(v[1:]) },
 	"ranked":          func(_ []keyspace.Part, v []byte) string { return showNumbers(v[1:]) },
 	"rank-checkpoint": func(_ []keyspace.Part, v []byte) string { return showNumbers(v) },
 	"blob": func(_ []keyspace.Part, v []byte) string {

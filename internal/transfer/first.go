@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/replicate"
 	"github.com/sectional/sectional/internal/snapshot"
 )
@@ -23,6 +24,9 @@ type place struct {
 	// Documents and Refused are the figures so far.
 	Documents int64 `json:"documents"`
 	Refused   int64 `json:"refused"`
+	// Target tells since when there is the target that all of it went to; "" for
+	// places of older versions, and where a server does not say.
+	Target string `json:"target,omitempty"`
 }
 
 func (r *run) placeID() string { return r.task.ID + ".snapshot" }
@@ -37,10 +41,18 @@ func (r *run) first(ctx context.Context) error {
 	if err != nil || !wanted {
 		return err
 	}
+	made, err := r.target.made(ctx)
+	if err != nil {
+		return err
+	}
 	var p place
 	if _, err := r.target.local(ctx, r.placeID(), &p); err != nil {
 		return err
 	}
+	if p.Target != "" && p.Target != made {
+		p = place{} // of what has gone since
+	}
+	p.Target = made
 	if p.After != "" {
 		r.say("snapshot: going on after %d documents", p.Documents)
 	}
@@ -52,10 +64,24 @@ func (r *run) first(ctx context.Context) error {
 		return err
 	}
 	r.Documents, r.Refused = p.Documents, p.Refused
+	if err := r.sameTarget(ctx, p.Target); err != nil {
+		return err
+	}
 	if err := r.checkpoint(ctx, &p); err != nil {
 		return err
 	}
 	return r.target.forget(ctx, r.placeID())
+}
+
+// sameTarget refuses to go on with a target that was dropped under way, or made
+// anew: no checkpoint may say that what went with it is there. The next run begins
+// with nothing, for the place is of the former target.
+func (r *run) sameTarget(ctx context.Context, made string) error {
+	now, err := r.target.made(ctx)
+	if err == nil && now != made {
+		err = dberr.New(dberr.Conflict, "restarted", "The target was dropped or made anew under way; begin again.")
+	}
+	return err
 }
 
 // createTarget makes the target, of the source's kind, if it is to be made.
@@ -137,7 +163,7 @@ func (r *run) carry(ctx context.Context, p *place) error {
 		case e.code == "invalid_bookmark" && p.After != "":
 			// The database was made anew: so is the snapshot.
 			r.say("snapshot: the source was made anew; beginning again")
-			if *p = (place{}); r.target.forget(ctx, r.placeID()) == nil {
+			if *p = (place{Target: p.Target}); r.target.forget(ctx, r.placeID()) == nil {
 				continue
 			}
 		case e.status == http.StatusNotFound && p.After == "", e.status == http.StatusMethodNotAllowed, e.status == http.StatusNotImplemented:
@@ -158,7 +184,7 @@ func (r *run) carry(ctx context.Context, p *place) error {
 
 // remember notes the place, so that a sync that is killed goes on there.
 func (r *run) remember(ctx context.Context, p *place) error {
-	return r.target.keep(ctx, r.placeID(), map[string]any{"after": p.After, "seq": p.Seq, "documents": p.Documents, "refused": p.Refused})
+	return r.target.keep(ctx, r.placeID(), map[string]any{"after": p.After, "seq": p.Seq, "documents": p.Documents, "refused": p.Refused, "target": p.Target})
 }
 
 // loaded is what the target answers.

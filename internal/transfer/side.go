@@ -157,6 +157,15 @@ func unlessRefused(err error) error {
 	return err
 }
 
+// made tells since when there is what the side names; "" where it does not say.
+func (s *side) made(ctx context.Context) (string, error) {
+	var info struct {
+		Made string `json:"instance_start_time"`
+	}
+	err := s.ask(ctx, http.MethodGet, s.URL, nil, &info)
+	return info.Made, unlessRefused(err)
+}
+
 // local reads a local document into to; false if there is none.
 func (s *side) local(ctx context.Context, id string, to any) (bool, error) {
 	err := s.ask(ctx, http.MethodGet, s.URL+"/_local/"+id, nil, to)

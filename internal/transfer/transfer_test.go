@@ -258,6 +258,36 @@ func TestCutLine(t *testing.T) {
 	}
 }
 
+// TestTargetDroppedUnderWay drops the partition that a first sync goes to, when a
+// part of the snapshot is there: no checkpoint says that the part is there.
+func TestTargetDroppedUnderWay(t *testing.T) {
+	p := newPair(t, "?partitioned=true")
+	for n := range 3 {
+		p.a.OK("PUT", fmt.Sprintf("/db/x:%d", n), "{}")
+	}
+	dropped := false
+	p.after = func(r *http.Request, _ *http.Response) {
+		if r.Method == "POST" && strings.HasSuffix(r.URL.Path, "/_snapshot") && !dropped {
+			dropped = true
+			p.b.OK("DELETE", "/copy/_partition/x", "")
+			if err := p.b.Store.Sweep(t.Context()); err != nil {
+				t.Error(err)
+			}
+			p.b.OK("PUT", "/copy/x:new", "{}")
+		}
+	}
+	s := p.sync("http://a/db/_partition/x", "http://b/copy/_partition/x")
+	if _, err := s.Run(context.Background()); !dberr.Is(err, dberr.Conflict) || !dropped {
+		t.Errorf("the sync whose target was dropped (%v) ended with %v", dropped, err)
+	}
+	if _, err := s.Run(context.Background()); err != nil {
+		t.Error(err)
+	}
+	for n := range 3 {
+		p.b.OK("GET", fmt.Sprintf("/copy/x:%d", n), "")
+	}
+}
+
 // TestStandardProtocol goes by the protocol alone where a side is no Sectional.
 func TestStandardProtocol(t *testing.T) {
 	p := newPair(t, "")
