@@ -45,6 +45,8 @@ type Caller struct {
 	// Claims are those of the token, numbers as json.Number; nil for other
 	// handlers.
 	Claims map[string]any
+	// Address is where the request came from; empty: from within the process.
+	Address string
 }
 
 // Anonymous reports whether nobody vouches for the caller.

@@ -48,7 +48,7 @@ func New(o Options) *Authenticator {
 		opts:      o,
 		settings:  config.Derive(o.Config, readSettings),
 		passwords: newPasswords(int(o.Config.Snapshot().Int(section, "auth_cache_size", 10000))),
-		lockout:   newLockout(),
+		lockout:   newLockout(int(o.Config.Snapshot().Int(lockoutSection, "max_objects", 10000)), o.Now()),
 		keyring:   newKeyring(&o),
 	}
 }
@@ -61,7 +61,7 @@ type Request struct {
 	Method string
 	Path   string                   // without the query, such as "/_session"
 	Header func(name string) string // first value, "" if there is none
-	Peer   string                   // address of the client without the port
+	Peer   string                   // address of the client without the port: see Client
 	Secure bool                     // came over TLS
 	Login  bool                     // it asks for a session, at whatever path the server has that
 }
@@ -87,13 +87,14 @@ func (a *Authenticator) Authenticate(ctx context.Context, r *Request) (Identity,
 	for _, h := range s.handlers {
 		id, found, err := a.try(ctx, h, s, r)
 		if err != nil || found {
+			id.Caller.Address = r.Peer
 			return id, err
 		}
 	}
 	if s.requireUser && !s.openTo(r) {
 		return Identity{}, unauthorized("Authentication required.")
 	}
-	return Identity{}, nil
+	return Identity{Caller: Caller{Address: r.Peer}}, nil
 }
 
 // try asks one handler.
@@ -161,12 +162,9 @@ func (a *Authenticator) byPassword(ctx context.Context, s *settings, r *Request)
 	if !ok || err != nil {
 		return nil, err
 	}
-	u, err := a.checkPassword(ctx, s, login{name: name, password: password, peer: r.Peer})
+	u, err := a.checkPassword(ctx, s, login{name: name, password: password, peer: r.Peer, basic: true})
 	if err != nil {
 		return nil, err
-	}
-	if u.totp != nil {
-		return nil, errWrongPassword()
 	}
 	return u.caller(BasicHandler), nil
 }
@@ -202,40 +200,4 @@ func (a *Authenticator) user(ctx context.Context, s *settings, name string) (*Us
 	named := *u // the id decides, whatever the body says
 	named.Name = name
 	return &named, nil
-}
-
-// login is an attempt to show that one knows a password.
-type login struct {
-	name, password, peer string
-}
-
-// checkPassword gives the user whose password is right, or why not.
-func (a *Authenticator) checkPassword(ctx context.Context, s *settings, l login) (*User, error) {
-	u, err := a.user(ctx, s, l.name)
-	if err != nil {
-		return nil, err
-	}
-	if u == nil {
-		u = &User{Name: l.name}
-	}
-	tried := attempt{peer: l.peer, name: l.name, salt: u.Verifier.Salt}
-	if a.lockout.reached(s.lockout, tried, a.opts.Now()) {
-		a.opts.Log.Warn("authentication failures reached the threshold", "user", l.name, "peer", l.peer)
-		if s.lockout.mode == "enforce" {
-			return nil, forbidden("Account is temporarily locked due to multiple authentication failures")
-		}
-	}
-	if err := s.hashing.check(u.Verifier); err != nil {
-		return nil, err
-	}
-	right, err := a.passwords.verify(ctx, u.Verifier, l.name, l.password)
-	if err != nil {
-		return nil, err
-	}
-	if !right {
-		a.lockout.failed(s.lockout, tried, a.opts.Now())
-		a.opts.Log.Warn("authentication failed", "user", l.name, "peer", l.peer)
-		return nil, errWrongPassword()
-	}
-	return u, nil
 }

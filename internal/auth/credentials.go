@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/singleflight"
@@ -23,47 +25,35 @@ import (
 // costs a tenth of a second. Wrong passwords are not remembered.
 //
 // Computations run one at a time per processor but one, so that a flood of
-// wrong passwords leaves a processor to everybody else; callers that ask for
-// the same computation share it, and beyond a queue the answer is Unavailable.
+// wrong passwords leaves a processor to everybody else, and in turn by where
+// they come from; callers from one place that ask for the same share it.
 type passwords struct {
-	key     [32]byte
-	flight  singleflight.Group
-	slots   chan struct{}
-	waiting chan struct{}
+	*turns
+	key    [32]byte
+	flight singleflight.Group
+	derive func(v Verifier, password string) (string, error)
 
-	known struct {
-		sync.RWMutex
-		young, old map[credential]struct{}
-		half       int // young entries at which old ones are dropped
-	}
+	known    memory // right passwords
+	familiar memory // the same, each with a place where it was right
 }
 
 type credential [sha256.Size]byte
 
-const queueLength = 256
-
 func newPasswords(size int) *passwords {
-	p := &passwords{
-		slots:   make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1)),
-		waiting: make(chan struct{}, queueLength),
-	}
+	p := &passwords{turns: newTurns(max(1, runtime.GOMAXPROCS(0)-1)), derive: Verifier.derive}
 	rand.Read(p.key[:]) // never fails
-	p.known.half = max(1, size/2)
-	p.known.young = map[credential]struct{}{}
+	p.known.half, p.familiar.half = max(1, size/2), max(1, size/2)
 	return p
 }
 
-// verify reports whether the password is the one v was made of.
-func (p *passwords) verify(ctx context.Context, v Verifier, name, password string) (bool, error) {
-	c := p.credential(v, name, password)
-	if p.remembered(c) {
-		return true, nil
-	}
+// verify reports whether a password is right, by check where that is not known
+// yet: once for all who ask for the same from the same place at once.
+func (p *passwords) verify(ctx context.Context, c credential, place string, check func() (bool, error)) (bool, error) {
 	for {
-		right, err, _ := p.flight.Do(string(c[:]), func() (any, error) { return p.compute(ctx, v, password) })
+		right, err, _ := p.flight.Do(string(c[:])+place, func() (any, error) { return check() })
 		if err == nil {
 			if right.(bool) {
-				p.remember(c)
+				p.remember(c, place)
 			}
 			return right.(bool), nil
 		}
@@ -79,53 +69,106 @@ func isContextError(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-func (p *passwords) compute(ctx context.Context, v Verifier, password string) (bool, error) {
-	select {
-	case p.waiting <- struct{}{}:
-		defer func() { <-p.waiting }()
-	default:
-		return false, dberr.New(dberr.Unavailable, "service_unavailable", "Too many passwords to check, try again.")
+// compute checks a password at full cost, when it is the place's turn. A wrong
+// one costs as much as the configuration says whatever v is, so that it tells
+// neither whether there is such a user nor how the password was hashed.
+func (p *passwords) compute(ctx context.Context, h hashing, v Verifier, password string, c credential, place string) (bool, error) {
+	done, err := p.take(ctx, place)
+	if err != nil {
+		return false, err
 	}
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	case <-ctx.Done():
-		return false, ctx.Err()
+	defer done()
+	if p.known.has(c) {
+		return true, nil // somebody elsewhere was first
 	}
-	return v.matches(password)
+	spent := 0
+	if v.usable() {
+		key, err := p.derive(v, password)
+		if err != nil || same(strings.ToLower(v.Key), key) {
+			return err == nil, err
+		}
+		spent = v.Iterations
+	}
+	if rest := h.iterations - spent; rest > 0 {
+		_, err = p.derive(Verifier{Scheme: schemePBKDF2, PRF: h.prf, Iterations: rest, Salt: "0123456789abcdef0123456789abcdef"}, password)
+	}
+	return false, err
 }
 
-// credential hashes the key and all that decides, each part with its length
-// before it. The hash never leaves the process, so nobody can extend it, which
-// is what an HMAC's second pass would prevent.
+// hash makes the verifier of a new password, when it is the place's turn.
+func (p *passwords) hash(ctx context.Context, h hashing, place, password, salt string) (Verifier, error) {
+	done, err := p.take(ctx, place)
+	if err != nil {
+		return Verifier{}, dberr.Wrap("auth.hash", err)
+	}
+	defer done()
+	v := h.verifier(salt)
+	v.Key, err = p.derive(v, password)
+	return v, dberr.Wrap("auth.hash", err)
+}
+
+// credential hashes all that decides whether a password is right.
 func (p *passwords) credential(v Verifier, name, password string) credential {
-	buf := append(make([]byte, 0, 320), p.key[:]...)
-	for _, part := range []string{name, password, v.Scheme, v.PRF, v.Salt, v.Key} {
+	return keyed(&p.key, name, password, v.Scheme, v.PRF, v.Salt, v.Key, strconv.Itoa(v.Iterations))
+}
+
+// remembered reports whether a password was right before, and whether it was
+// from this place.
+func (p *passwords) remembered(c credential, place string) (known, familiar bool) {
+	if !p.known.has(c) {
+		return false, false
+	}
+	return true, p.familiar.has(p.at(c, place))
+}
+
+func (p *passwords) remember(c credential, place string) {
+	p.known.add(c)
+	p.familiar.add(p.at(c, place))
+}
+
+func (p *passwords) at(c credential, place string) credential {
+	return keyed(&p.key, string(c[:]), place)
+}
+
+// keyed hashes parts, each with its length before it. The hash never leaves the
+// process, so nobody can extend it, which is what an HMAC's second pass would
+// prevent.
+func keyed(key *[32]byte, parts ...string) credential {
+	buf := append(make([]byte, 0, 320), key[:]...)
+	for _, part := range parts {
 		buf = binary.BigEndian.AppendUint32(buf, uint32(len(part)))
 		buf = append(buf, part...)
 	}
-	buf = binary.BigEndian.AppendUint64(buf, uint64(v.Iterations))
 	return sha256.Sum256(buf)
 }
 
-func (p *passwords) remembered(c credential) bool {
-	p.known.RLock()
-	_, young := p.known.young[c]
-	_, old := p.known.old[c]
-	p.known.RUnlock()
+// memory is a set of bounded size in which what is in use stays.
+type memory struct {
+	half  int // young entries at which old ones are dropped
+	state struct {
+		sync.RWMutex
+		young, old map[credential]struct{}
+	}
+}
+
+func (m *memory) has(c credential) bool {
+	m.state.RLock()
+	_, young := m.state.young[c]
+	_, old := m.state.old[c]
+	m.state.RUnlock()
 	if old && !young {
-		p.remember(c)
+		m.add(c)
 	}
 	return young || old
 }
 
-// remember keeps c among the young; when those are many, they become the old
-// ones and what was old is dropped. So what is in use stays.
-func (p *passwords) remember(c credential) {
-	p.known.Lock()
-	defer p.known.Unlock()
-	if len(p.known.young) >= p.known.half {
-		p.known.old, p.known.young = p.known.young, map[credential]struct{}{}
+// add keeps c among the young; when those are many, they become the old ones
+// and what was old is dropped.
+func (m *memory) add(c credential) {
+	m.state.Lock()
+	defer m.state.Unlock()
+	if m.state.young == nil || len(m.state.young) >= m.half {
+		m.state.old, m.state.young = m.state.young, map[credential]struct{}{}
 	}
-	p.known.young[c] = struct{}{}
+	m.state.young[c] = struct{}{}
 }

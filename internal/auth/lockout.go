@@ -1,9 +1,12 @@
 package auth
 
 import (
-	"container/list"
+	"crypto/rand"
+	"encoding/binary"
 	"sync"
+	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/sectional/sectional/internal/config"
 )
@@ -11,96 +14,196 @@ import (
 // lockoutSettings say what repeated failures lead to.
 type lockoutSettings struct {
 	mode      string // off, warn, enforce
-	threshold int
+	threshold int32
 	lifetime  time.Duration
-	objects   int
 }
 
 func readLockoutSettings(s *config.Snapshot) lockoutSettings {
-	const section = "chttpd_auth_lockout"
 	return lockoutSettings{
-		mode:      s.String(section, "mode", "off"),
-		threshold: int(s.Int(section, "threshold", 5)),
-		lifetime:  s.Duration(section, "max_lifetime", time.Millisecond, 5*time.Minute),
-		objects:   int(s.Int(section, "max_objects", 10000)),
+		mode:      s.String(lockoutSection, "mode", "enforce"),
+		threshold: int32(min(max(s.Int(lockoutSection, "threshold", 5), 1), 1<<20)),
+		lifetime:  s.Duration(lockoutSection, "max_lifetime", time.Millisecond, 5*time.Minute),
 	}
 }
 
-// attempt names what failures are counted by. The salt is part of it: a new
-// password ends the lock-out.
-type attempt struct {
-	peer, name, salt string
-}
-
-// lockout counts failed logins. A count lives from its first failure for the
-// configured time; of too many counts the one least recently used is dropped.
-type lockout struct {
-	state struct {
-		sync.Mutex
-		counts map[attempt]*list.Element
-		order  *list.List // of *failures, the most recently used first
-	}
-}
-
-type failures struct {
-	attempt attempt
-	count   int
-	since   time.Time
-}
-
-func newLockout() *lockout {
-	l := &lockout{}
-	l.state.counts = map[attempt]*list.Element{}
-	l.state.order = list.New()
-	return l
-}
-
-// reached reports whether the threshold is reached.
-func (l *lockout) reached(s lockoutSettings, a attempt, now time.Time) bool {
-	if !s.on() || a.peer == "" {
-		return false
-	}
-	l.state.Lock()
-	defer l.state.Unlock()
-	f := l.live(s, a, now)
-	return f != nil && f.count >= s.threshold
-}
-
-// failed counts one failure.
-func (l *lockout) failed(s lockoutSettings, a attempt, now time.Time) {
-	if !s.on() || a.peer == "" {
-		return
-	}
-	l.state.Lock()
-	defer l.state.Unlock()
-	if f := l.live(s, a, now); f != nil {
-		f.count++
-		return
-	}
-	l.state.counts[a] = l.state.order.PushFront(&failures{attempt: a, count: 1, since: now})
-	for len(l.state.counts) > max(1, s.objects) {
-		l.drop(l.state.order.Back())
-	}
-}
+const lockoutSection = "chttpd_auth_lockout"
 
 func (s lockoutSettings) on() bool { return s.mode == "warn" || s.mode == "enforce" }
 
-// live gives the count of a unless its time is over, with the lock held.
-func (l *lockout) live(s lockoutSettings, a attempt, now time.Time) *failures {
-	e := l.state.counts[a]
-	if e == nil {
-		return nil
+// familiarGuesses is how many different guesses may be refused before even a
+// password that is remembered from the same place is refused with them. Without
+// an end, to be let in by it would be a way to guess on.
+const familiarGuesses = 100
+
+// lockout counts guesses of passwords by place, name and salt: a new password
+// ends the lock-out. A guess is counted before it is checked, and taken back if
+// it was right, so that any number at once are no more than one after the other.
+// A count lives from its first guess for the configured time.
+//
+// The counts lie in a table of fixed size and are found by a keyed hash, so that
+// nobody's names take memory and nobody can aim at another one's count. A key
+// has the slots of one set to lie in. When all of them are in use, the lowest
+// count makes room, and the set notes how high it was: who comes to the set
+// while that would have lasted begins there. So nothing is forgotten, whatever
+// comes; under a flood of names some may begin with guesses of others. A place
+// reaches a part of the sets only, so that one address can't do that to all.
+type lockout struct {
+	key   [32]byte
+	began time.Time
+	until atomic.Int64 // when the last lock-out ends
+	state struct {
+		sync.Mutex
+		sets []guessSet
 	}
-	f := e.Value.(*failures)
-	if now.Sub(f.since) >= s.lifetime {
-		l.drop(e)
-		return nil
-	}
-	l.state.order.MoveToFront(e)
-	return f
 }
 
-// drop forgets a count, with the lock held.
-func (l *lockout) drop(e *list.Element) {
-	delete(l.state.counts, l.state.order.Remove(e).(*failures).attempt)
+const (
+	guessSlots = 8  // of a set
+	guessParts = 16 // of the table: a place reaches one of them
+)
+
+type guessSet struct {
+	slots [guessSlots]guessCount
+	// Whoever was dropped had no more than floor, which counts until its time.
+	floor int32
+	until int64 // in nanoseconds since the table began, as all times here
+}
+
+type guessCount struct {
+	tag     uint64
+	since   int64  // the first guess
+	count   int32  // 0: the slot is free
+	refused int32  // different guesses since the threshold was reached
+	last    uint32 // the mark of the last of them
+}
+
+// guess is an attempt to show that one knows a password, as it is counted.
+type guess struct {
+	tag  uint64
+	set  int
+	mark uint32 // tells one password from another
+}
+
+func newLockout(objects int, now time.Time) *lockout {
+	l := &lockout{began: now}
+	rand.Read(l.key[:]) // never fails
+	part := min(max(objects/(guessParts*guessSlots), 1), 1<<16)
+	l.state.sets = make([]guessSet, part*guessParts)
+	return l
+}
+
+// bytes gives the size of the table.
+func (l *lockout) bytes() int { return len(l.state.sets) * int(unsafe.Sizeof(guessSet{})) }
+
+// guess gives what is counted for a guess of what: a password's or a token's.
+func (l *lockout) guess(what, place, name, salt string, c credential) guess {
+	at := keyed(&l.key, place)
+	all := keyed(&l.key, what, place, name, salt)
+	part := len(l.state.sets) / guessParts
+	set := binary.BigEndian.Uint64(at[:])%guessParts*uint64(part) + binary.BigEndian.Uint64(all[8:])%uint64(part)
+	return guess{tag: binary.BigEndian.Uint64(all[:]), set: int(set), mark: binary.BigEndian.Uint32(c[:])}
+}
+
+// at gives a moment as the table has it: by the clock that nobody sets back.
+func (l *lockout) at(now time.Time) int64 { return int64(now.Sub(l.began)) }
+
+// quiet reports whether nobody is locked out.
+func (l *lockout) quiet(now time.Time) bool { return l.at(now) >= l.until.Load() }
+
+// begin counts a guess that is to be checked. Where the threshold is reached it
+// gives how long that lasts yet, and counts the guess as refused.
+func (l *lockout) begin(s lockoutSettings, g guess, now time.Time) (wait time.Duration) {
+	l.state.Lock()
+	defer l.state.Unlock()
+	set := &l.state.sets[g.set]
+	at := l.at(now)
+	slot := set.find(s, g, at)
+	if slot == nil {
+		if set.floorAt(at) >= s.threshold {
+			return time.Duration(set.until - at)
+		}
+		slot = set.add(s, g, at)
+	}
+	if slot.count < s.threshold {
+		if slot.count++; slot.count == s.threshold {
+			l.until.Store(max(l.until.Load(), slot.since+int64(s.lifetime)))
+		}
+		return 0
+	}
+	if slot.last != g.mark && slot.refused < familiarGuesses {
+		slot.refused++
+		slot.last = g.mark
+	}
+	return slot.left(s, at)
+}
+
+// takeBack ends the count of a guess that was right, or was not checked.
+func (l *lockout) takeBack(s lockoutSettings, g guess, now time.Time) {
+	l.state.Lock()
+	defer l.state.Unlock()
+	if slot := l.state.sets[g.set].find(s, g, l.at(now)); slot != nil {
+		slot.count--
+	}
+}
+
+// wait gives how long a password that is remembered is refused yet. One that is
+// remembered from this place is familiar.
+func (l *lockout) wait(s lockoutSettings, g guess, familiar bool, now time.Time) time.Duration {
+	l.state.Lock()
+	defer l.state.Unlock()
+	set := &l.state.sets[g.set]
+	at := l.at(now)
+	slot := set.find(s, g, at)
+	switch {
+	case slot == nil && !familiar && set.floorAt(at) >= s.threshold:
+		return time.Duration(set.until - at)
+	case slot == nil || slot.count < s.threshold || familiar && slot.refused < familiarGuesses:
+		return 0
+	}
+	return slot.left(s, at)
+}
+
+// find gives the slot of a key, nil if it has none. Slots whose time is over are
+// freed on the way.
+func (s *guessSet) find(c lockoutSettings, g guess, at int64) (found *guessCount) {
+	for i := range s.slots {
+		slot := &s.slots[i]
+		if slot.count > 0 && slot.left(c, at) <= 0 {
+			*slot = guessCount{}
+		}
+		if slot.count > 0 && slot.tag == g.tag {
+			found = slot
+		}
+	}
+	return found
+}
+
+// add gives a key a slot: a free one, or that with the lowest count, the oldest
+// of them.
+func (s *guessSet) add(c lockoutSettings, g guess, at int64) *guessCount {
+	least := &s.slots[0]
+	for i := range s.slots {
+		slot := &s.slots[i]
+		if slot.count < least.count || slot.count == least.count && slot.since < least.since {
+			least = slot
+		}
+	}
+	floor := s.floorAt(at)
+	if least.count > 0 {
+		s.floor, s.until = max(floor, least.count), max(s.until, least.since+int64(c.lifetime))
+	}
+	*least = guessCount{tag: g.tag, since: at, count: floor}
+	return least
+}
+
+func (s *guessSet) floorAt(at int64) int32 {
+	if at >= s.until {
+		s.floor = 0
+	}
+	return s.floor
+}
+
+// left gives how long a count lasts yet.
+func (g *guessCount) left(s lockoutSettings, at int64) time.Duration {
+	return s.lifetime - time.Duration(at-g.since)
 }

@@ -57,14 +57,15 @@ func readHashing(s *config.Snapshot) hashing {
 
 // hash makes the verifier of a new password.
 func (h hashing) hash(password string) (Verifier, error) {
-	return h.hashWith(password, newSalt())
-}
-
-func (h hashing) hashWith(password, salt string) (Verifier, error) {
-	v := Verifier{Scheme: schemePBKDF2, PRF: h.prf, Iterations: h.iterations, Salt: salt}
+	v := h.verifier(newSalt())
 	key, err := v.derive(password)
 	v.Key = key
 	return v, err
+}
+
+// verifier gives a verifier that wants its key.
+func (h hashing) verifier(salt string) Verifier {
+	return Verifier{Scheme: schemePBKDF2, PRF: h.prf, Iterations: h.iterations, Salt: salt}
 }
 
 // check refuses verifiers that this server does not compute: those of an
@@ -110,7 +111,7 @@ func (v Verifier) derive(password string) (string, error) {
 
 // matches reports whether a password is the right one, at full cost.
 func (v Verifier) matches(password string) (bool, error) {
-	if v.Scheme == "" || v.Key == "" {
+	if !v.usable() {
 		return false, nil
 	}
 	key, err := v.derive(password)
@@ -119,6 +120,9 @@ func (v Verifier) matches(password string) (bool, error) {
 	}
 	return same(strings.ToLower(v.Key), key), nil
 }
+
+// usable reports whether there is a password that v accepts.
+func (v Verifier) usable() bool { return v.Scheme != "" && v.Key != "" }
 
 // same compares in constant time.
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

@@ -116,14 +116,16 @@ func TestRememberedPasswordDoesNotSurviveItsChange(t *testing.T) {
 func TestRememberedPasswordsAreBounded(t *testing.T) {
 	p := newPasswords(10)
 	first := p.credential(Verifier{}, "first", "")
-	p.remember(first)
+	p.remember(first, "here")
 	for i := range 100 {
-		p.remember(p.credential(Verifier{Iterations: i}, "", ""))
-		if !p.remembered(first) {
+		p.remember(p.credential(Verifier{Iterations: i}, "", ""), "here")
+		if known, familiar := p.remembered(first, "here"); !known || !familiar {
 			t.Fatalf("what is in use was dropped after %d others", i)
 		}
-		if n := len(p.known.young) + len(p.known.old); n > 11 {
-			t.Fatalf("%d are kept", n)
+		for _, m := range []*memory{&p.known, &p.familiar} {
+			if n := len(m.state.young) + len(m.state.old); n > 11 {
+				t.Fatalf("%d are kept", n)
+			}
 		}
 	}
 }
@@ -153,51 +155,34 @@ func TestCredentialsDiffer(t *testing.T) {
 // given up by the first does not fail the others.
 func TestSharedComputation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPasswords(10)
-		v, err := hashing{prf: "sha256", iterations: 2}.hash("pw")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range cap(p.slots) {
-			p.slots <- struct{}{} // nobody computes yet
-		}
+		w := newWorld(t)
+		w.addUser(t, "jan", janDoc)
+		p := w.passwords
+		p.turns = newTurns(0) // nobody computes yet
 		gone, cancel := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		group.Go(func() {
-			if _, err := p.verify(gone, v, "jan", "pw"); err == nil {
+			if _, err := w.Authenticate(gone, basic("jan", "pw-jan")); err == nil {
 				t.Error("the one that went away got an answer")
 			}
 		})
 		synctest.Wait()
 		for range 5 {
 			group.Go(func() {
-				if ok, err := p.verify(t.Context(), v, "jan", "pw"); !ok || err != nil {
-					t.Errorf("got %v, %v", ok, err)
+				if _, err := w.Authenticate(t.Context(), basic("jan", "pw-jan")); err != nil {
+					t.Error(err)
 				}
 			})
 		}
 		synctest.Wait()
-		if n := len(p.waiting); n != 1 {
-			t.Errorf("%d computations wait for a slot", n)
+		if n := p.state.waiting; n != 1 {
+			t.Errorf("%d computations wait for a turn", n)
 		}
 		cancel()
 		synctest.Wait()
-		for range cap(p.slots) {
-			<-p.slots
-		}
+		p.pass()
 		group.Wait()
 	})
-}
-
-func TestQueueOfComputationsIsBounded(t *testing.T) {
-	p := newPasswords(10)
-	for range queueLength {
-		p.waiting <- struct{}{}
-	}
-	_, err := p.verify(t.Context(), Verifier{schemePBKDF2, "sha", 1, "s", "k"}, "jan", "pw")
-	if !strings.HasPrefix(refusal(err), "503: ") {
-		t.Errorf("got %v", err)
-	}
 }
 
 func TestIterationBounds(t *testing.T) {

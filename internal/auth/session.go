@@ -90,15 +90,15 @@ type Session struct {
 // After a refusal ClearCookie is to be sent along with the error.
 func (a *Authenticator) LogIn(ctx context.Context, l Login, r *Request) (Session, error) {
 	s := a.settings.Value()
-	u, err := a.checkPassword(ctx, s, login{name: l.Name, password: l.Password, peer: r.Peer})
+	try := login{name: l.Name, password: l.Password, peer: r.Peer}
+	u, err := a.checkPassword(ctx, s, try)
 	if err != nil {
 		return Session{}, err
 	}
-	now := a.opts.Now()
-	if u.totp != nil && !u.totp.matches(l.Token, now) {
-		a.lockout.failed(s.lockout, attempt{peer: r.Peer, name: l.Name, salt: u.Verifier.Salt}, now)
-		return Session{}, errWrongPassword()
+	if err := a.checkToken(s, u, try, l.Token); err != nil {
+		return Session{}, err
 	}
+	now := a.opts.Now()
 	if s.secret == "" {
 		return Session{}, &dberr.Error{Op: "auth.LogIn", Kind: dberr.Internal, Reason: "cookie auth secret is not set"}
 	}

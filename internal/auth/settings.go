@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"hash"
+	"net/netip"
 	"regexp"
 	"strings"
 	"time"
@@ -60,6 +61,7 @@ type settings struct {
 	redirect    string
 	challenge   string
 	proxy       proxySettings
+	proxies     []netip.Prefix // those whose X-Forwarded-For is believed
 	jwt         jwtSettings
 	lockout     lockoutSettings
 	hashing     hashing
@@ -88,6 +90,7 @@ func readSettings(s *config.Snapshot) *settings {
 		redirect:    s.String(section, "authentication_redirect", ""),
 		challenge:   s.String("chttpd", "WWW-Authenticate", ""),
 		proxy:       readProxySettings(s),
+		proxies:     readProxies(s),
 		jwt:         readJWTSettings(s),
 		lockout:     readLockoutSettings(s),
 		hashing:     readHashing(s),

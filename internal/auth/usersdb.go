@@ -56,7 +56,7 @@ func (a *Authenticator) BeforeUserWrite(ctx context.Context, w UserWrite) (json.
 	if err := checkUser(s, w, body, isAdmin); err != nil || !given {
 		return w.Body, err
 	}
-	v, err := a.passwords.hash(ctx, s.hashing, password, salt)
+	v, err := a.passwords.hash(ctx, s.hashing, placeOf(w.Caller.Address), password, salt)
 	if err != nil {
 		return nil, err
 	}
@@ -74,18 +74,6 @@ func newPassword(s *settings, body object) (password string, given bool, err err
 		return "", false, forbidden("Password value of '" + term(value) + "' is invalid.")
 	}
 	return password, true, s.policy.check(password)
-}
-
-// hash makes a verifier, in turn with the other computations.
-func (p *passwords) hash(ctx context.Context, h hashing, password, salt string) (Verifier, error) {
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	case <-ctx.Done():
-		return Verifier{}, dberr.Wrap("auth.hash", ctx.Err())
-	}
-	v, err := h.hashWith(password, salt)
-	return v, dberr.Wrap("auth.hash", err)
 }
 
 // fields gives the members of a user document, in CouchDB's order.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"unicode"
@@ -92,9 +93,32 @@ var values = map[Setting]string{
 // CheckValue refuses a value that a setting of our own can't have; a mistyped
 // limit must not look like one that is set.
 func CheckValue(s Setting) error {
+	if s.Section == "chttpd" && s.Key == "trusted_proxies" {
+		return checkNetworks(s)
+	}
 	allowed, ours := values[Setting{Section: s.Section, Key: s.Key}]
 	if !ours || slices.Contains(strings.Split(allowed, ", "), s.Value) {
 		return nil
 	}
 	return invalid("`" + s.Key + "` is one of: " + allowed + ".")
+}
+
+// checkNetworks refuses a list that has something else than networks.
+func checkNetworks(s Setting) error {
+	for part := range strings.SplitSeq(s.Value, ",") {
+		if _, err := ParseNetwork(part); err != nil && strings.TrimSpace(part) != "" {
+			return invalid("`" + s.Key + "` is a list of addresses and networks, such as 10.0.0.0/8.")
+		}
+	}
+	return nil
+}
+
+// ParseNetwork reads a network, such as 10.0.0.0/8, or a single address.
+func ParseNetwork(text string) (netip.Prefix, error) {
+	text = strings.TrimSpace(text)
+	if ip, err := netip.ParseAddr(text); err == nil {
+		return ip.Unmap().Prefix(ip.Unmap().BitLen())
+	}
+	p, err := netip.ParsePrefix(text)
+	return p.Masked(), err
 }

@@ -1,7 +1,6 @@
 package couchapi
 
 import (
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -104,14 +103,6 @@ func requestedPath(target string) (parts []string) {
 		}
 	}
 	return parts
-}
-
-func (r *request) peer() string {
-	host, _, err := net.SplitHostPort(r.http.RemoteAddr)
-	if err != nil {
-		return r.http.RemoteAddr
-	}
-	return host
 }
 
 // form gives the fields of a form that came as the body.

@@ -20,12 +20,18 @@ const (
 
 // authRequest gives auth its view of the request.
 func (r *request) authRequest() *auth.Request {
-	peer, _, err := net.SplitHostPort(r.http.RemoteAddr)
-	if err != nil {
-		peer = r.http.RemoteAddr
-	}
 	path, _ := targetOf(r.http)
-	return &auth.Request{Method: r.http.Method, Path: path, Header: r.http.Header.Get, Peer: peer, Secure: r.http.TLS != nil, Login: r.isLogin()}
+	return &auth.Request{Method: r.http.Method, Path: path, Header: r.http.Header.Get, Peer: r.peer(), Secure: r.http.TLS != nil, Login: r.isLogin()}
+}
+
+// peer gives the address of the client, without the port: whom the connection
+// comes from, or whom a trusted proxy speaks for.
+func (r *request) peer() string {
+	host, _, err := net.SplitHostPort(r.http.RemoteAddr)
+	if err != nil {
+		host = r.http.RemoteAddr
+	}
+	return r.api.auth.Client(host, r.http.Header["X-Forwarded-For"])
 }
 
 // isLogin reports whether the request asks for a session, at one of the places

@@ -137,7 +137,7 @@ func (a *API) finish(r *request) {
 	}
 	a.log.LogAttrs(r.context, slog.LevelDebug, "request", slog.String("method", r.http.Method), slog.String("path", r.http.URL.Path),
 		slog.Int("status", r.status), slog.Int64("bytes", r.sent), slog.Duration("took", a.now().Sub(r.began)),
-		slog.String("user", name), slog.String("peer", r.http.RemoteAddr), slog.String("request", string(r.id[:])))
+		slog.String("user", name), slog.String("peer", r.peer()), slog.String("request", string(r.id[:])))
 }
 
 // run authenticates the caller, finds the row and lets its endpoint answer.

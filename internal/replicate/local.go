@@ -34,7 +34,10 @@ func (l *Local) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	in := r.Clone(inner)
 	in.RequestURI = r.URL.RequestURI()
-	in.RemoteAddr = "127.0.0.1:0"
+	// An address that no client has: what a job tries counts apart from those
+	// on this machine, and it speaks for nobody else.
+	in.RemoteAddr = "0.0.0.0:0"
+	in.Header.Del("X-Forwarded-For")
 	in.Proto, in.ProtoMajor, in.ProtoMinor = "HTTP/1.1", 1, 1
 	if in.Host == "" {
 		in.Host = r.URL.Host

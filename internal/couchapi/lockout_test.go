@@ -1,0 +1,73 @@
+package couchapi
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sectional/sectional/internal/config"
+)
+
+// TestLockoutTellsWhen: a 403 says how long, in words and in Retry-After, for a
+// login, Basic credentials and whatever is asked with them.
+func TestLockoutTellsWhen(t *testing.T) {
+	a := newTestAPI(t)
+	ann := a.as("ann")
+	wrong := func(password string, more ...string) answer {
+		return a.do("GET", "/_session", "", append([]string{"Authorization", basic("ann", password)}, more...)...)
+	}
+	for i := range 5 {
+		wrong(fmt.Sprint("guess", i)).want(401, "")
+	}
+	for _, got := range []answer{
+		wrong("guess5"), a.do("PUT", "/ann", "", "Authorization", basic("ann", "guess6")),
+		a.do("POST", "/_session", `{"name":"ann","password":"guess7"}`, "Authorization", ""),
+	} {
+		if got.Status != 403 || got.Header.Get("Retry-After") != "300" ||
+			got.json()["reason"] != "Account is temporarily locked due to multiple authentication failures. Try again in 300 seconds." {
+			t.Errorf("%d %v %s", got.Status, got.Header, got.Body)
+		}
+	}
+	a.do("GET", "/_session", "", ann...).want(403, "") // it was never right from here
+	a.do("GET", "/_session", "").want(200, "")
+}
+
+// TestForwardedClients: behind a trusted proxy each client has its own count,
+// and nobody has another one's by saying so.
+func TestForwardedClients(t *testing.T) {
+	a := newTestAPI(t, config.Setting{Section: "chttpd", Key: "trusted_proxies", Value: "192.0.2.0/24"}) // where httptest's requests come from
+	ann := a.as("ann")
+	for i := range 6 {
+		a.do("GET", "/_session", "", "Authorization", basic("ann", fmt.Sprint("guess", i)), "X-Forwarded-For", fmt.Sprintf("6.6.6.%d, 10.0.0.1", i)).
+			want(map[bool]int{true: 401, false: 403}[i < 5], "")
+	}
+	a.do("GET", "/_session", "", append(ann, "X-Forwarded-For", "10.0.0.1")...).want(403, "")
+	a.do("GET", "/_session", "", append(ann, "X-Forwarded-For", "10.0.0.2")...).want(200, "")
+	a.do("PUT", "/_node/_local/_config/chttpd/trusted_proxies", `"10.0.0.0/8, proxy"`).
+		want(400, `{"error":"bad_request","reason":"`+"`trusted_proxies`"+` is a list of addresses and networks, such as 10.0.0.0/8."}`)
+	a.do("PUT", "/_node/_local/_config/chttpd/trusted_proxies", `"127.0.0.1, ::1, 10.0.0.0/8"`).want(200, "")
+}
+
+// TestJobsGuessNoPasswords: what a job tries on this server is counted, whatever
+// address it claims.
+func TestJobsGuessNoPasswords(t *testing.T) {
+	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "default_security", Value: "everyone"},
+		config.Setting{Section: "chttpd", Key: "trusted_proxies", Value: "0.0.0.0/0"})
+	ann := a.as("ann")
+	a.hold("a")
+	a.hold("b")
+	try := func(password string, i int) string {
+		return a.do("POST", "/_replicate", fmt.Sprintf(`{"source":{"url":"a","headers":{"X-Forwarded-For":"10.0.0.%d"},
+			"auth":{"basic":{"username":"adm","password":%q}}},"target":"b"}`, i, password), ann...).Body
+	}
+	for i := range 10 {
+		try(fmt.Sprint("guess", i), i)
+	}
+	if got := try("pass", 11); !strings.Contains(got, `"unauthorized"`) {
+		t.Errorf("the right one after ten: %s", got)
+	}
+	a.do("PUT", "/_node/_local/_config/chttpd_auth_lockout/mode", `"off"`).want(200, "") // and nobody else is kept out
+	if got := try("pass", 12); !strings.Contains(got, `"ok":true`) {
+		t.Errorf("with the lock-out off: %s", got)
+	}
+}
