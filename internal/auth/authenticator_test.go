@@ -150,7 +150,7 @@ func TestCookieRenewal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "; Version=1; Expires=Wed, 01 Jan 2025 00:10:00 GMT; Max-Age=600; Path=/; HttpOnly"
+	want := "; Version=1; Expires=Wed, 01 Jan 2025 00:10:00 GMT; Max-Age=600; Path=/; HttpOnly; SameSite=Lax"
 	value, rest, _ := strings.Cut(session.SetCookie, ";")
 	if diff := cmp.Diff(want, ";"+rest); diff != "" {
 		t.Error(diff)
@@ -175,6 +175,15 @@ func TestCookieAttributes(t *testing.T) {
 	const want = "AuthSession=; Version=1; Secure; Domain=example.com; Path=/; HttpOnly; SameSite=Strict"
 	if got := w.ClearCookie(r); got != want {
 		t.Errorf("got %s", got)
+	}
+}
+
+func TestSameSite(t *testing.T) {
+	for value, want := range map[string]string{"none": "; SameSite=None", "LAX": "; SameSite=Lax", "Strict": "; SameSite=Strict", "lacks": "; SameSite=Lax", "": ""} {
+		w := newWorld(t, config.Setting{Section: section, Key: "same_site", Value: value})
+		if _, got, _ := strings.Cut(w.ClearCookie(request()), "; HttpOnly"); got != want {
+			t.Errorf("%q: %q", value, got)
+		}
 	}
 }
 

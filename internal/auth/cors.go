@@ -155,6 +155,12 @@ func (c CORS) Decide(r CORSRequest) CORSAnswer {
 		[2]string{"Access-Control-Allow-Headers", r.RequestedHeaders})}
 }
 
+// Trusts reports whether pages of an origin may use what a browser keeps of its
+// user: cookies and passwords.
+func (c CORS) Trusts(origin string) bool {
+	return c.Enabled && c.Credentials && origin != "" && c.allows(origin)
+}
+
 func (c CORS) allows(origin string) bool {
 	return slices.ContainsFunc(c.Origins, func(o string) bool { return o == "*" || strings.EqualFold(o, origin) })
 }

@@ -124,12 +124,13 @@ func readDigests(names []string) []digest {
 	return out
 }
 
-// sameSite gives the attribute's value; what is none of the three is left out.
+// sameSite gives the attribute's value: Lax where it is none of the three, and
+// none where the setting is empty.
 func sameSite(s string) string {
-	for _, known := range []string{"None", "Lax", "Strict"} {
+	for _, known := range []string{"None", "Lax", "Strict", ""} {
 		if strings.EqualFold(s, known) {
 			return known
 		}
 	}
-	return ""
+	return "Lax"
 }

@@ -91,6 +91,7 @@ func callerDefaults() layer {
 			"min_iterations":           "1",
 			"pbkdf2_prf":               "sha256",
 			"proxy_use_secret":         "true",
+			"same_site":                "Lax",
 			"timeout":                  "600",
 			"x_auth_roles":             "X-Auth-CouchDB-Roles",
 			"x_auth_token":             "X-Auth-CouchDB-Token",

@@ -128,14 +128,17 @@ func (r *request) grown(buf []byte) []byte {
 	return append(make([]byte, 0, next), buf...)
 }
 
-// requireJSON refuses bodies of another content type. What "curl -d" sends of
-// itself counts as JSON.
-func (r *request) requireJSON() error {
-	switch kind, _, _ := mime.ParseMediaType(r.header("Content-Type")); kind {
-	case "application/json", "application/x-www-form-urlencoded":
+// requireJSON refuses bodies of another content type.
+func (r *request) requireJSON() error { return r.requireType("application/json") }
+
+// requireType refuses bodies that are neither of a type, nor JSON, nor a form
+// that counts as JSON.
+func (r *request) requireType(wanted string) error {
+	switch kind, _, _ := mime.ParseMediaType(r.header("Content-Type")); {
+	case kind == wanted, kind == "application/json", kind == "application/x-www-form-urlencoded" && r.formIsJSON():
 		return nil
 	}
-	return dberr.New(dberr.Unsupported, "bad_content_type", "Content-Type must be application/json")
+	return dberr.New(dberr.Unsupported, "bad_content_type", "Content-Type must be "+wanted)
 }
 
 // jsonBody reads a body that must be JSON by its content type.

@@ -1,7 +1,6 @@
 package couchapi
 
 import (
-	"mime"
 	"net/http"
 
 	"github.com/sectional/sectional/internal/couchwire"
@@ -47,10 +46,8 @@ func patchDocument(r *request) error {
 // the request names.
 func (r *request) patch(id document.ID) ([]byte, document.Rev, error) {
 	var none document.Rev
-	switch kind, _, _ := mime.ParseMediaType(r.header("Content-Type")); kind {
-	case "application/merge-patch+json", "application/json", "application/x-www-form-urlencoded":
-	default:
-		return nil, none, dberr.New(dberr.Unsupported, "bad_content_type", "Content-Type must be application/merge-patch+json")
+	if err := r.requireType("application/merge-patch+json"); err != nil {
+		return nil, none, err
 	}
 	raw, err := r.readBody(nil)
 	if err != nil {

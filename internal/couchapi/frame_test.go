@@ -242,25 +242,6 @@ func zipped(s string) io.Reader {
 	return &b
 }
 
-func TestContentTypes(t *testing.T) {
-	read := func(r *request) error {
-		if _, err := r.jsonBody(); err != nil {
-			return err
-		}
-		return r.ok(200)
-	}
-	for kind, status := range map[string]int{
-		"application/json": 200, "application/json; charset=utf-8": 200, "application/x-www-form-urlencoded": 200,
-		"text/plain": 415, "": 415, "application/vnd.api+json": 415,
-	} {
-		r := httptest.NewRequest("POST", "/probe", strings.NewReader("{}"))
-		r.Header.Set("Content-Type", kind)
-		if w := probe(t, read, r); w.Code != status {
-			t.Errorf("%q: %d, want %d", kind, w.Code, status)
-		}
-	}
-}
-
 func TestStreamFailsCleanlyBeforeItBegan(t *testing.T) {
 	w := probe(t, func(r *request) error {
 		s := r.stream(200, jsonContent)

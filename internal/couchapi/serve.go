@@ -153,6 +153,9 @@ func (r *request) run() error {
 	if r.route == nil {
 		return r.refuseMethod()
 	}
+	if err := r.checkOrigin(); err != nil {
+		return err
+	}
 	if err := r.enter(r.route); err != nil {
 		return err
 	}
