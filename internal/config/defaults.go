@@ -25,7 +25,6 @@ func defaults() layer {
 			"port":                             "5984",
 			"require_valid_user":               "false",
 			"require_valid_user_except_for_up": "false",
-			"trusted_proxies":                  "",
 		},
 		"couchdb": {
 			"default_security":           "admin_only",

@@ -17,7 +17,7 @@ import (
 // or, as those of cors, take the place of a list of the code's.
 var withoutDefault = []string{
 	"admins/admin", "cors/exposed_headers", "cors/headers", "cors/methods", "cors/origins",
-	"chttpd/WWW-Authenticate", "chttpd_auth/authentication_db", "chttpd_auth/cookie_domain", "chttpd_auth/password_regexp", "chttpd_auth/public_fields",
+	"chttpd/WWW-Authenticate", "chttpd/trusted_proxies", "chttpd_auth/authentication_db", "chttpd_auth/cookie_domain", "chttpd_auth/password_regexp", "chttpd_auth/public_fields",
 	"chttpd_auth/require_valid_user", "chttpd_auth/secret", "couch_auto_purge_plugin/deleted_document_ttl", "couchdb/maintenance_mode",
 	"jwt_auth/algorithms", "jwt_auth/roles_claim_path", "query_server_config/os_process_limit", "replicator/cert_file", "replicator/key_file",
 	"replicator/ssl_trusted_certificates_file", "sectional/generated_admin", "ssl/bind_address", "ssl/cert_file", "ssl/key_file", "uuids/format", "uuids/utc_id_suffix",
