@@ -4,11 +4,12 @@
 // run mean the same on every machine; rates do not.
 //
 // It must not know how the server stores anything: it sees requests, answers, the process's figures and, for the
-// ceiling, rows without meaning. Begin reading at run; the measurements are in workloads.go, resources.go,
-// indexes.go, replication.go and pouchdb.go.
+// ceiling, rows without meaning. Begin reading at run; the measurements are in workloads.go, loads.go,
+// resources.go, indexes.go, replication.go and pouchdb.go.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -29,11 +30,12 @@ func main() {
 	}
 	quick := flag.Bool("quick", false, "a run of seconds that shows whether everything works; its figures mean little")
 	dir := flag.String("dir", os.TempDir(), "where data directories are made; should be the disk that counts")
+	load := flag.Int("load", 0, "documents of the load that goes on, 0: 300,000; 3,000,000 take some ten minutes and 3 GB of disk")
 	only := flag.String("only", "", "measure the parts whose name contains this")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *dir, *only, *quick); err != nil {
+	if err := run(ctx, *dir, *only, *load, *quick); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -44,6 +46,7 @@ type scale struct {
 	documents   int           // of 1 KB in the database that is read
 	bulks       int           // requests of 500 documents in a bulk load
 	repetitions int           // of each measurement; the median counts
+	load, part  int           // documents of a load that goes on, and of one part of it
 	duration    time.Duration // of one repetition
 	few, many   int           // documents in other partitions
 	feeds       int           // that wait for changes
@@ -52,9 +55,9 @@ type scale struct {
 
 func scales(quick bool) scale {
 	if quick {
-		return scale{documents: 2000, bulks: 8, repetitions: 1, duration: 300 * time.Millisecond, few: 1000, many: 10_000, feeds: 500, wakes: 50}
+		return scale{documents: 2000, bulks: 8, repetitions: 1, load: 8000, part: 4000, duration: 300 * time.Millisecond, few: 1000, many: 10_000, feeds: 500, wakes: 50}
 	}
-	return scale{documents: 50_000, bulks: 100, repetitions: 3, duration: 4 * time.Second, few: 10_000, many: 1_000_000, feeds: 10_000, wakes: 200}
+	return scale{documents: 50_000, bulks: 100, repetitions: 3, load: 300_000, part: 50_000, duration: 4 * time.Second, few: 10_000, many: 1_000_000, feeds: 10_000, wakes: 200}
 }
 
 // bench is one run.
@@ -65,7 +68,7 @@ type bench struct {
 }
 
 // run measures everything and prints the table.
-func run(ctx context.Context, parent, only string, quick bool) (err error) {
+func run(ctx context.Context, parent, only string, load int, quick bool) (err error) {
 	dir, err := os.MkdirTemp(parent, "sectional-bench")
 	if err != nil {
 		return err
@@ -75,12 +78,14 @@ func run(ctx context.Context, parent, only string, quick bool) (err error) {
 		return err
 	}
 	b := &bench{scale: scales(quick), dir: dir}
+	b.load = cmp.Or(load, b.load)
 	for _, part := range []struct {
 		name    string
 		measure func(context.Context) error
 	}{
 		{"memory of an idle server", b.idle},
 		{"bulk loading", b.bulkLoad},
+		{"a load that goes on", b.growingLoad},
 		{"a snapshot", b.snapshot},
 		{"single documents", b.documentsAndFeed},
 		{"queries over indexes", b.indexes},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,12 +23,12 @@ func openRaw(dir string, readOnly bool) (*pebble.DB, error) {
 	o := &pebble.Options{
 		FormatMajorVersion:          pebble.FormatTableFormatV6,
 		CacheSize:                   128 << 20,
-		MemTableSize:                16 << 20,
+		MemTableSize:                32 << 20,
 		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       2,
-		L0StopWritesThreshold:       20,
-		LBaseMaxBytes:               64 << 20,
-		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		L0CompactionThreshold:       16,
+		L0StopWritesThreshold:       40,
+		LBaseMaxBytes:               256 << 20,
+		CompactionConcurrencyRange:  func() (int, int) { return 1, max(1, runtime.GOMAXPROCS(0)/2) },
 		WALBytesPerSync:             512 << 10,
 		Logger:                      silent{},
 		ReadOnly:                    readOnly,
@@ -37,6 +38,7 @@ func openRaw(dir string, readOnly bool) (*pebble.DB, error) {
 		o.Levels[i].IndexBlockSize = 64 << 10
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
+	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionBalanced })
 	return pebble.Open(dir, o)
 }
 

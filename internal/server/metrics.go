@@ -35,6 +35,8 @@ func gauges(e *pebblekv.Engine) func() []couchapi.Gauge {
 			count("storage_compactions_total", "Compactions finished.", float64(m.Compactions)),
 			count("storage_compaction_written_bytes_total", "Bytes written by compactions.", float64(m.CompactionBytesWritten)),
 			count("storage_stalls_total", "Times that writes waited for compaction.", float64(m.WriteStalls)),
+			count("storage_stall_seconds_total", "Seconds that writes waited for compaction.", m.StallSeconds),
+			level("storage_longest_stall_seconds", "The longest time that writes waited for compaction.", m.LongestStallSeconds),
 			count("storage_gave_way_total", "Times that a large commit waited for compaction before writes had to.", float64(m.GaveWay)),
 			level("storage_pressure", "How far compaction is behind: 1 when all writes are about to wait.", e.Pressure()),
 			count("storage_background_errors_total", "Failures in the engine's background.", float64(m.BackgroundErrors)),

@@ -230,6 +230,27 @@ func (s *Server) CPU() (time.Duration, error) {
 	return time.Duration(ticks) * 10 * time.Millisecond, nil
 }
 
+// Written gives how many bytes the process has sent to the disk since it began, as the kernel counts them: those that
+// it removed before they got there are left out.
+func (s *Server) Written() (int64, error) {
+	counts, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", s.PID))
+	if err != nil {
+		return 0, err
+	}
+	var written, cancelled int64
+	for line := range strings.Lines(string(counts)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		into := map[string]*int64{"write_bytes": &written, "cancelled_write_bytes": &cancelled}[name]
+		if into == nil {
+			continue
+		}
+		if *into, err = strconv.ParseInt(value, 10, 64); err != nil {
+			return 0, err
+		}
+	}
+	return written - cancelled, nil
+}
+
 // Memory reads one of the kernel's figures of the process in bytes: "VmRSS" for what it holds now, "VmHWM" for the
 // most it ever held.
 func (s *Server) Memory(figure string) (int64, error) {

@@ -3,6 +3,7 @@ package pebblekv
 import (
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -10,6 +11,7 @@ import (
 // counters are what the engine counts itself.
 type counters struct {
 	commits, conflicts, stalls, gaveWay, backgroundErrors, misuses atomic.Uint64
+	stalledAt, stalled, longestStall                               atomic.Int64 // nanoseconds: when the last one began, how long all took, and one
 }
 
 // listener counts and logs what an operator should know of, and calls
@@ -24,8 +26,9 @@ func listener(log *slog.Logger, c *counters, filesChanged func()) *pebble.EventL
 				log.Error("the storage engine failed in the background", "times", n, "err", err)
 			}
 		},
+		WriteStallEnd: c.stallEnded,
 		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
-			c.stalls.Add(1)
+			c.stallBegan()
 			log.Info("writes wait for compaction", "reason", info.Reason)
 		},
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
@@ -36,6 +39,20 @@ func listener(log *slog.Logger, c *counters, filesChanged func()) *pebble.EventL
 			log.Error("a key deleted once was not put exactly once", "info", info.String())
 		},
 	}
+}
+
+// stallBegan notes that all writes wait from now on. Pebble tells of one stall at a
+// time.
+func (c *counters) stallBegan() {
+	c.stalls.Add(1)
+	c.stalledAt.Store(time.Now().UnixNano())
+}
+
+// stallEnded notes how long they waited.
+func (c *counters) stallEnded() {
+	took := time.Now().UnixNano() - c.stalledAt.Load()
+	c.stalled.Add(took)
+	c.longestStall.Store(max(c.longestStall.Load(), took))
 }
 
 // Metrics are figures for monitoring. Counts and byte totals named after a verb
@@ -62,6 +79,8 @@ type Metrics struct {
 	CompactionBytesWritten   uint64
 	CompactionSeconds        float64
 	WriteStalls              uint64 // times that all writes had to wait
+	StallSeconds             float64
+	LongestStallSeconds      float64
 	GaveWay                  uint64 // times that a large commit waited so that it does not come to that
 	BackgroundErrors         uint64
 	SingleDeleteMisuses      uint64
@@ -101,6 +120,8 @@ func (e *Engine) Metrics() Metrics {
 		CompactionBytesWritten: total.TableBytesCompacted,
 		CompactionSeconds:      m.Compact.Duration.Seconds(),
 		WriteStalls:            e.stats.stalls.Load(),
+		StallSeconds:           time.Duration(e.stats.stalled.Load()).Seconds(),
+		LongestStallSeconds:    time.Duration(e.stats.longestStall.Load()).Seconds(),
 		GaveWay:                e.stats.gaveWay.Load(),
 		BackgroundErrors:       e.stats.backgroundErrors.Load(),
 		SingleDeleteMisuses:    e.stats.misuses.Load(),
