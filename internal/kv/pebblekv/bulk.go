@@ -22,9 +22,12 @@ import (
 // memtable and its flush and, where no stored rows lie between them, compactions
 // (decision 0029).
 //
-// It is for loads. A table that lies across others is as much work for
-// compactions as a flushed memtable, so the bound is well over what gathered
-// commits of ordinary writers reach.
+// It is for loads whose rows lie together. A table that lies across others is as
+// much work for compactions as a flushed memtable, which holds many commits. So the
+// bound is well over what gathered commits of ordinary writers reach, and when a
+// transaction's tables had to go into level 0, which is where tables lie across
+// others, as those of a build whose keys come in no order, the next ones go to the
+// log, until a memtable is full.
 const (
 	bulkBytes = 4 << 20
 	bulkRows  = 32 << 10
@@ -39,6 +42,7 @@ type bulks struct {
 	from   int // bytes of a transaction from which on it becomes tables
 	number atomic.Uint64
 	taken  atomic.Int64 // transactions that became tables
+	spared atomic.Int64 // bytes of large transactions that go to the log before tables are tried again
 }
 
 // bulkDir is the directory below the data directory.
@@ -55,8 +59,29 @@ func (b *bulks) init(fs vfs.FS, dir string, o *pebble.Options, format sstable.Ta
 	return fs.MkdirAll(b.dir, 0o750)
 }
 
+// spareFor is for how many transactions of the least size tables are not tried
+// again after some lay across others.
+const spareFor = 8
+
 // large reports whether a transaction is so large that it had better become tables.
-func (b *bulks) large(o *overlay) bool { return o.bytes >= b.from || len(o.entries) >= bulkRows }
+func (b *bulks) large(o *overlay) bool {
+	if o.bytes < b.from && len(o.entries) < bulkRows {
+		return false
+	}
+	if b.spared.Load() <= 0 {
+		return true
+	}
+	b.spared.Add(-int64(o.bytes))
+	return false
+}
+
+// learn takes notice of where tables went.
+func (b *bulks) learn(went pebble.IngestOperationStats) {
+	b.taken.Add(1)
+	if 2*went.ApproxIngestedIntoL0Bytes > went.Bytes {
+		b.spared.Store(int64(spareFor * b.from))
+	}
+}
 
 // plain reports whether each entry is one operation on a key, which is all that
 // a table to be taken in can hold.
@@ -166,11 +191,12 @@ func (e *Engine) ingest(w *writes) error {
 	if err := e.states.waitDurable(e.states.last(), e.stopped); err != nil {
 		return err
 	}
-	if err := e.db.Ingest(context.Background(), w.tables); err != nil {
+	went, err := e.db.IngestWithStats(context.Background(), w.tables)
+	if err != nil {
 		e.log.Warn("the tables of a large commit can't be taken in", "err", err)
 		return w.toLog()
 	}
 	w.tables = nil
-	e.bulks.taken.Add(1)
+	e.bulks.learn(went)
 	return nil
 }

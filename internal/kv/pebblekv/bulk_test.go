@@ -3,8 +3,10 @@ package pebblekv
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -77,6 +79,30 @@ func TestLoadsLieDeep(t *testing.T) {
 	}
 	if entries, err := e.bulks.fs.List("data/" + bulkDir); err != nil || len(entries) > 0 {
 		t.Errorf("left over: %v (%v)", entries, err)
+	}
+}
+
+// TestLoadsThatScatter has loads whose tables lie across those before: most go to
+// the log, so that level 0 does not fill up with them.
+func TestLoadsThatScatter(t *testing.T) {
+	e := open(t, Options{FS: vfs.NewMem(), bulk: 100 << 10})
+	defer e.Close()
+	const loads = 50
+	random := rand.New(rand.NewPCG(1, 2))
+	for range loads {
+		err := e.Update(context.Background(), func(t kv.Txn) error {
+			var err error
+			for range 1000 {
+				err = errors.Join(err, t.Put(binary.BigEndian.AppendUint64([]byte("index/"), random.Uint64()), make([]byte, 100)))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := e.bulks.taken.Load(); n == 0 || n > loads/5 {
+		t.Errorf("%d of %d loads became tables", n, loads)
 	}
 }
 
