@@ -138,7 +138,13 @@ func (f *failStop) Unwrap() vfs.FS { return f.FS }
 type vitalFile struct {
 	vfs.File
 	fs *failStop
+
+	written, reserved, most int64 // bytes: so far, reserved on the disk, and up to where Pebble wants them reserved
 }
+
+// reserveStep is how much of a log is reserved on the disk ahead of what is written.
+// Pebble wants a whole memtable's, which a small database never fills.
+const reserveStep = 2 << 20
 
 // do runs a writing operation unless the file system has stopped.
 func (v *vitalFile) do(op func() error) error {
@@ -154,6 +160,10 @@ func (v *vitalFile) do(op func() error) error {
 // Write implements vfs.File.
 func (v *vitalFile) Write(p []byte) (n int, err error) {
 	n = len(p)
+	v.written += int64(n)
+	if err := v.reserve(); err != nil {
+		return 0, err
+	}
 	err = v.do(func() (err error) { n, err = v.File.Write(p); return err })
 	if err == nil {
 		n = len(p)
@@ -171,9 +181,22 @@ func (v *vitalFile) WriteAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// Preallocate implements vfs.File.
+// Preallocate implements vfs.File: Write does it by and by.
 func (v *vitalFile) Preallocate(offset, length int64) error {
-	return v.do(func() error { return v.File.Preallocate(offset, length) })
+	v.most = offset + length
+	return v.reserve()
+}
+
+// reserve has at least a half step reserved behind what is written.
+func (v *vitalFile) reserve() error {
+	for v.reserved < min(v.written+reserveStep/2, v.most) {
+		step := min(reserveStep, v.most-v.reserved)
+		if err := v.do(func() error { return v.File.Preallocate(v.reserved, step) }); err != nil {
+			return err
+		}
+		v.reserved += step
+	}
+	return nil
 }
 
 // Sync implements vfs.File.
