@@ -4,13 +4,17 @@ import (
 	"context"
 
 	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/script"
 )
 
 type callerKey struct{}
 
 // WithCaller gives a context in which the caller of a request is known to
-// whoever admits its edits.
+// whoever admits its edits, and to whoever runs functions for it.
 func WithCaller(ctx context.Context, c *auth.Caller) context.Context {
+	if c != nil && !c.Anonymous() {
+		ctx = script.WithCaller(ctx, c.Name)
+	}
 	return context.WithValue(ctx, callerKey{}, c)
 }
 

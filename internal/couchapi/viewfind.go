@@ -37,8 +37,8 @@ func (r *request) findView(design, name string) (n *index.Named, m store.Mark, e
 	if err != nil || n == nil {
 		return nil, m, err
 	}
-	if n.Index.State == index.Failed {
-		return nil, m, &dberr.Error{Kind: dberr.Internal, Code: "view_failed", Reason: n.Index.Reason}
+	if err := n.Index.Failure(); err != nil {
+		return nil, m, err
 	}
 	return n, m, nil
 }

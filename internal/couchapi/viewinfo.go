@@ -21,6 +21,7 @@ type designState struct {
 	pending    uint64    // changes that are left
 	file       uint64    // bytes on disk
 	skipped    uint64    // times that a function threw for a document, or went over a limit
+	failed     string    // why a view is not kept any more; "" if all are
 	collations string
 }
 
@@ -54,6 +55,9 @@ func designInfo(r *request) error {
 		if s.skipped > 0 {
 			b = appendCount(b, `,"skipped":`, s.skipped)
 		}
+		if s.failed != "" {
+			b = appendString(append(b, `,"failed":`...), s.failed)
+		}
 		b = appendString(append(b, `,"signature":`...), s.signature)
 		b = appendString(append(b, `,"purge_seq":0,"language":`...), language)
 		b = appendString(append(b, `,"compact_running":false,"collator_versions":[`...), s.collations)
@@ -81,6 +85,9 @@ func (r *request) designState(design designFunctions) (s designState, err error)
 				continue
 			}
 			signatures.Write([]byte(n.Index.Signature))
+			if n.Index.State == index.Failed {
+				s.failed = n.Index.Reason
+			}
 			p, err := index.ReadProgress(rd.Snapshot(), r.db.Number(), n.Index.Number)
 			if err != nil {
 				return err

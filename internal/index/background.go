@@ -3,10 +3,12 @@ package index
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/seats"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -34,7 +36,7 @@ func (x *Indexes) Defined(d *store.Database, p document.Partition) {
 	}
 	follows := false
 	for _, ix := range s.Indexes {
-		if _, ok := ix.Kind.(Following); ok && !ix.Manual {
+		if _, ok := ix.Kind.(Following); ok && !ix.Manual && ix.State != Failed {
 			follows = true
 		}
 		if ix.State == Building && !ix.Manual {
@@ -71,9 +73,8 @@ func (x *Indexes) begin(d *store.Database, ix *Index) {
 }
 
 // persist runs a task until done, and again when it failed, as long as the
-// index is there. Functions that hang end the attempt with Timeout: a build is
-// tried again much later, and an index that follows, at the next change. It tells
-// whether nothing is left to do, for an index that is gone too.
+// index is there. What timed out is tried again much later if it is a build, and
+// at the next change if it is an index that follows. It tells whether nothing is left to do, for an index that is gone or broken too.
 func (x *Indexes) persist(d *store.Database, ix *Index, done func(*task) bool, build bool) bool {
 	for {
 		t := x.task(d, ix)
@@ -84,8 +85,13 @@ func (x *Indexes) persist(d *store.Database, ix *Index, done func(*task) bool, b
 		if x.ctx.Err() != nil {
 			return false
 		}
-		x.o.Logger.Error("work on an index failed and will be tried again", "database", d.Name(), "index", ix.Signature, "error", err)
+		if !errors.Is(err, errBroken) {
+			x.o.Logger.Error("work on an index failed and will be tried again", "database", d.Name(), "index", ix.Signature, "error", err)
+		}
 		t.fail(err)
+		if errors.Is(err, errBroken) {
+			return true
+		}
 		pause := retryAfter
 		if dberr.Is(err, dberr.Timeout) {
 			if !build {
@@ -101,10 +107,14 @@ func (x *Indexes) persist(d *store.Database, ix *Index, done func(*task) bool, b
 	}
 }
 
-// attempt runs a task once there is room for one more.
+// attempt runs a task once there is room for one more: a database that keeps many
+// builds busy, or whose functions hang, does not keep others from building.
 func (x *Indexes) attempt(t *task, done func(*task) bool) error {
-	x.slots <- struct{}{}
-	defer func() { <-x.slots }()
+	leave, err := x.seats.Take(x.ctx, 0, seats.Party{Kind: "database", Name: strconv.FormatUint(t.d.Number(), 10)})
+	if err != nil {
+		return err
+	}
+	defer leave()
 	return t.run(x.ctx, done)
 }
 
@@ -157,7 +167,7 @@ func (x *Indexes) pass(d *store.Database) (mark store.Mark, any bool) {
 	}
 	reached := true
 	for _, ix := range s.Indexes {
-		if _, follows := ix.Kind.(Following); follows && !ix.Manual {
+		if _, follows := ix.Kind.(Following); follows && !ix.Manual && ix.State != Failed {
 			any = true
 			if ix.State != Building && !x.persist(d, ix, upTo(mark), false) {
 				reached = false
@@ -175,7 +185,7 @@ func (x *Indexes) pass(d *store.Database) (mark store.Mark, any bool) {
 // these and none that is being built: they still need them.
 func (x *Indexes) forgetRemovals(d *store.Database, s *Set, mark store.Mark) {
 	for _, ix := range s.Indexes {
-		if _, follows := ix.Kind.(Following); ix.State == Building || follows && ix.Manual {
+		if _, follows := ix.Kind.(Following); ix.State == Building || follows && ix.Manual && ix.State != Failed {
 			return
 		}
 	}
@@ -207,11 +217,14 @@ func (x *Indexes) Run(ctx context.Context, d *store.Database) error {
 		return err
 	}
 	for _, ix := range all {
+		if ix.State == Failed {
+			continue
+		}
 		done := built
 		if _, follows := ix.Kind.(Following); follows {
 			done = upTo(mark)
 		}
-		if err := x.task(d, ix).run(ctx, done); err != nil && !gone(err) {
+		if err := x.task(d, ix).run(ctx, done); err != nil && !gone(err) && !errors.Is(err, errBroken) {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/script"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -32,7 +33,6 @@ func (t *task) addFresh(ctx context.Context, k Following, p *Progress) (err erro
 		err := <-written
 		if written = nil; err == nil {
 			*p = to
-			t.note(to, to.Mark)
 		}
 		return err
 	}
@@ -49,7 +49,13 @@ func (t *task) addFresh(ctx context.Context, k Following, p *Progress) (err erro
 		if len(batches) > 0 {
 			from := at
 			to, written = next, make(chan error, 1)
-			go func() { written <- t.write(ctx, batches, &from, next) }()
+			go func() {
+				err := t.write(ctx, batches, &from, next)
+				if err == nil {
+					t.note(next, next.Mark) // now: what is mapped meanwhile may take long
+				}
+				written <- err
+			}()
 		}
 		if failed != nil {
 			return failed
@@ -72,16 +78,30 @@ func (t *task) mapFresh(ctx context.Context, k Following, at Progress) (batches 
 		if !g.end {
 			t.readAhead(ctx, to)
 		}
-		b, err := k.Map(ctx, t.d, t.ix, g.docs, true)
+		b, err := t.derive(ctx, k, g.docs, true, &to)
 		if err != nil {
 			return batches, next, err
 		}
 		next, batches = to, append(batches, b)
-		next.Skipped += b.Skipped()
 		n, size := b.Size()
 		rows, bytes = rows+n, bytes+size
 	}
 	return batches, next, nil
+}
+
+// derive has the kind map documents, and counts in next what it could not map. Too
+// many for which the function had to be stopped break the index, whether they come
+// in one batch or one by one.
+func (t *task) derive(ctx context.Context, k Following, docs []Change, fresh bool, next *Progress) (Batch, error) {
+	b, err := k.Map(ctx, t.d, t.ix, docs, fresh)
+	if err != nil {
+		return nil, err
+	}
+	next.Skipped += b.Skipped()
+	if next.Stopped += b.Stopped(); next.Stopped >= script.Hopeless {
+		return nil, &Broken{}
+	}
+	return b, nil
 }
 
 // write commits what was mapped together with the progress.
@@ -112,11 +132,10 @@ func (t *task) follow(ctx context.Context, k Following, p *Progress) (reached st
 	}
 	next := *p
 	next.Mark, next.Done, next.Updated = to, p.Done+uint64(len(docs)), t.x.clock().Unix()
-	b, err := k.Map(ctx, t.d, t.ix, docs, false)
+	b, err := t.derive(ctx, k, docs, false, &next)
 	if err != nil {
 		return to, end, err
 	}
-	next.Skipped += b.Skipped()
 	return to, end, t.write(ctx, []Batch{b}, p, next)
 }
 

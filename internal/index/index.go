@@ -71,7 +71,7 @@ type Following interface {
 	// Map works out the new rows of changed documents, outside of any
 	// transaction: the slow part. fresh says that the index holds nothing
 	// yet of these documents, and that nodes over its rows are made at the
-	// end, by Finish.
+	// end, by Finish. A *Broken error makes the index Failed.
 	Map(ctx context.Context, d *store.Database, x *Index, docs []Change, fresh bool) (Batch, error)
 	// Finish makes what the first build left for its end. It is repeated
 	// from its beginning when it was interrupted.
@@ -104,6 +104,9 @@ type Batch interface {
 	// Skipped is how many documents have no rows because a function threw
 	// for them or went over a limit.
 	Skipped() uint64
+	// Stopped is for how many of these the function had to be stopped, which
+	// took its whole allowance.
+	Stopped() uint64
 	// Size is how many rows are put, and how many bytes they have.
 	Size() (rows, bytes int)
 }
@@ -166,7 +169,7 @@ type State string
 const (
 	Building State = "building" // documents from before its definition are being added
 	Readable State = "readable"
-	Failed   State = "failed" // its build met an error that will not go away
+	Failed   State = "failed" // it can't be kept: see Broken
 )
 
 // Index is an index of a database, at one version of its definitions.
@@ -232,7 +235,7 @@ func (s *Set) Keep(tx kv.Txn, before, after *store.Revision) error {
 // removals, and one that follows the feed.
 func (s *Set) Follows() bool {
 	for _, ix := range s.Indexes {
-		if _, follows := ix.Kind.(Following); follows || ix.State == Building {
+		if _, follows := ix.Kind.(Following); follows && ix.State != Failed || ix.State == Building {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"runtime"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/seats"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -33,7 +35,7 @@ type Indexes struct {
 	ctx    context.Context // of background tasks; ends at Close
 	stop   context.CancelFunc
 	work   sync.WaitGroup
-	slots  chan struct{} // one for each task that may run at a time
+	seats  *seats.Seats // one for each task of the background that may run at a time
 	opened struct {
 		sync.Mutex
 		by map[string]any // by kind and signature
@@ -49,6 +51,10 @@ type Indexes struct {
 	}
 }
 
+// overflow is how long a task of the background waits for one of as many seats as
+// there are processors, before it may have an extra one.
+const overflow = 200 * time.Millisecond
+
 // New makes the indexes of a store that is about to be opened with it as its
 // Indexer.
 func New(o Options) *Indexes {
@@ -61,7 +67,7 @@ func New(o Options) *Indexes {
 	if o.Page == 0 {
 		o.Page = keptDocs
 	}
-	x := &Indexes{kinds: o.Kinds, o: o, clock: o.Clock, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	x := &Indexes{kinds: o.Kinds, o: o, clock: o.Clock, seats: seats.New(1, runtime.GOMAXPROCS(0), overflow)}
 	x.ctx, x.stop = context.WithCancel(context.Background())
 	x.opened.by = map[string]any{}
 	x.tasks.by, x.tasks.building, x.tasks.databases = map[taskKey]*task{}, map[taskKey]bool{}, map[uint64]bool{}
@@ -78,7 +84,7 @@ func (x *Indexes) Start(ctx context.Context, s *store.Store) error {
 		}
 		d, err := s.Database(ctx, name)
 		if err == nil {
-			err = x.renew(ctx, d)
+			err = errors.Join(x.renew(ctx, d), x.revive(ctx, d))
 		}
 		if dberr.Is(err, dberr.NotFound) {
 			continue

@@ -112,7 +112,7 @@ func (x *Indexes) forgetOwned(ctx context.Context, d *store.Database, p document
 				upTo = 0
 				return nil
 			}
-			if _, follows := ix.Kind.(Following); !follows {
+			if _, follows := ix.Kind.(Following); !follows || ix.State == Failed {
 				continue
 			}
 			at, err := ix.Progress(r.Snapshot(), d.Number())
@@ -132,40 +132,10 @@ func (x *Indexes) forgetOwned(ctx context.Context, d *store.Database, p document
 // Renew is store.Indexer's: each following index of an owner gets a new number and
 // is built from nothing under it.
 func (x *Indexes) Renew(tx kv.Txn, d *store.Database, p document.Partition) error {
-	h := home{d.Number(), p}
-	c := change{x: x, tx: tx, d: d, home: h, records: map[uint64]*record{}}
-	renewed := map[uint64]uint64{}
-	err := h.eachIndex(tx, func(n uint64, rec *record) error {
-		if _, follows := x.kind(rec.Kind).(Following); follows {
-			renewed[n] = 0
-		}
-		return nil
+	return x.renewIndexes(tx, d, home{d.Number(), p}, func(rec *record) bool {
+		_, follows := x.kind(rec.Kind).(Following)
+		return follows
 	})
-	if err != nil {
-		return err
-	}
-	names := map[document.ID][]use{}
-	if err := h.eachUse(tx, func(design document.ID, us []use) error { names[design] = us; return nil }); err != nil {
-		return err
-	}
-	for n := range renewed {
-		if renewed[n], err = c.renew(n); err != nil {
-			return err
-		}
-	}
-	for design, us := range names {
-		for i := range us {
-			for _, at := range []*uint64{&us[i].Index, &us[i].Previous} {
-				if to, ok := renewed[*at]; ok {
-					*at = to
-				}
-			}
-		}
-		if err := c.save(design, us); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // renew moves the definition of index n to a new index, which it returns. All

@@ -26,10 +26,11 @@ type Progress struct {
 	// Begun says that Mark was taken: the feed is followed from there.
 	Begun   bool       `json:"begun,omitempty"`
 	Mark    store.Mark `json:"mark"`
-	Done    uint64     `json:"done"`    // changes handled
-	Total   uint64     `json:"total"`   // documents there were when the build began
-	Skipped uint64     `json:"skipped"` // documents that a function threw for, or that were over a limit
-	Started int64      `json:"started"` // Unix seconds
+	Done    uint64     `json:"done"`              // changes handled
+	Total   uint64     `json:"total"`             // documents there were when the build began
+	Skipped uint64     `json:"skipped"`           // documents that a function threw for, or that were over a limit
+	Stopped uint64     `json:"stopped,omitempty"` // of these, those for which the function had to be stopped
+	Started int64      `json:"started"`           // Unix seconds
 	Updated int64      `json:"updated"`
 }
 

@@ -32,7 +32,7 @@ type task struct {
 		gone     bool          // the index is no more
 		reached  store.Mark    // everything up to here is in the index
 		changed  chan struct{} // closed at the next step
-		failure  error         // why the last attempt of the background ended; nil after a step
+		failure  error         // why the last attempt ended, of the background or at breaking; nil after a step
 	}
 }
 
@@ -74,7 +74,7 @@ func (t *task) run(ctx context.Context, done func(*task) bool) error {
 			return ctx.Err()
 		case <-t.running:
 		}
-		var err error
+		err := t.broken()
 		for err == nil && !done(t) {
 			err = t.step(ctx)
 		}
@@ -87,8 +87,8 @@ func (t *task) run(ctx context.Context, done func(*task) bool) error {
 	return nil
 }
 
-// wait waits until others have done the task's steps until done says so. A
-// function that hangs ends the wait with Timeout. It looks first whether there is an index: nobody works for one that is gone.
+// wait waits until others have done the task's steps until done says so. An index that
+// fails ends the wait with its error, and so does Timeout. It looks first whether there is an index: nobody works for one that is gone.
 func (t *task) wait(ctx context.Context, done func(*task) bool) error {
 	t.state.Lock()
 	known := t.state.known
@@ -107,7 +107,7 @@ func (t *task) wait(ctx context.Context, done func(*task) bool) error {
 			return nil
 		case gone:
 			return ErrGone
-		case dberr.Is(failure, dberr.Timeout):
+		case dberr.Is(failure, dberr.Timeout), errors.Is(failure, errBroken):
 			return failure
 		}
 		select {
@@ -118,7 +118,17 @@ func (t *task) wait(ctx context.Context, done func(*task) bool) error {
 	}
 }
 
-// fail makes known that an attempt of the background failed.
+// broken gives the error of a task whose index failed; nil for any other.
+func (t *task) broken() error {
+	t.state.Lock()
+	defer t.state.Unlock()
+	if errors.Is(t.state.failure, errBroken) {
+		return t.state.failure
+	}
+	return nil
+}
+
+// fail makes known that an attempt failed.
 func (t *task) fail(err error) {
 	t.state.Lock()
 	defer t.state.Unlock()
@@ -145,6 +155,10 @@ func (t *task) step(ctx context.Context) error {
 		return t.read(ctx)
 	}
 	reached, err := t.advance(ctx, &p)
+	if broken := (*Broken)(nil); errors.As(err, &broken) {
+		err = t.breakOff(ctx, &p, broken)
+		t.fail(err)
+	}
 	if errors.Is(err, errMoved) {
 		return t.read(ctx) // another server does the same work; or the index is gone
 	}

@@ -45,6 +45,7 @@ func floors() map[string]int {
 		"internal/jsonscan":          0,
 		"internal/lint":              0,
 		"internal/outgoing":          0,
+		"internal/seats":             0,
 
 		"internal/replicate/schedule": 7,
 		"internal/replicate/spec":     4,

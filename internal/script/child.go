@@ -58,9 +58,9 @@ type child struct {
 		sync.Mutex
 		running  bool // a job is under way, or about to be
 		outcomes fields
-		units    int
-		deadline time.Time
-		waiting  bool // for rows: the clock stands
+		units    int // whose outcomes wait to be sent
+		passed   int // that have ended, of the job
+		clock    clock
 	}
 	logs []string
 }
@@ -145,25 +145,26 @@ func (c *child) addRealm(b content) error {
 
 // task is a job as the child sees it.
 type task struct {
-	op       op
-	careful  bool
-	function []string
-	index    int
-	width    int
-	first    int
-	shared   [][]byte
-	inputs   [][]byte
+	op        op
+	careful   bool
+	allowance time.Duration // of each unit
+	function  []string
+	index     int
+	width     int
+	first     int
+	shared    [][]byte
+	inputs    [][]byte
 }
 
 // run does the units of a job and reports.
 func (c *child) run(b content) error {
 	r := c.realms[b.number()]
-	t := task{op: op(b.number()), careful: b.flag(), function: b.texts(), index: int(b.number()), width: int(b.number()),
-		first: int(b.number()), shared: b.blobs(), inputs: b.blobs()}
+	t := task{op: op(b.number()), careful: b.flag(), allowance: time.Duration(b.number()), function: b.texts(), index: int(b.number()),
+		width: int(b.number()), first: int(b.number()), shared: b.blobs(), inputs: b.blobs()}
 	if b.bad || r == nil || t.width < 1 {
 		return errFrame
 	}
-	c.begin()
+	c.begin(t.allowance)
 	unwatch := c.watch(r)
 	stopped, err := c.units(r, t)
 	unwatch()
@@ -171,16 +172,27 @@ func (c *child) run(b content) error {
 	if err != nil {
 		return err
 	}
+	if stopped == limitTime && c.stray() {
+		stopped = limitBatch
+	}
 	return c.finish(stopped)
 }
 
-// begin resets the state for a job and sets its deadline.
-func (c *child) begin() {
+// begin resets the state for a job.
+func (c *child) begin(allowance time.Duration) {
 	c.work.Lock()
 	defer c.work.Unlock()
-	c.work.units, c.work.outcomes = 0, c.work.outcomes[:0]
-	c.work.deadline = time.Now().Add(c.limits.Time)
+	c.work.units, c.work.passed, c.work.outcomes = 0, 0, c.work.outcomes[:0]
+	c.work.clock = newClock(allowance)
 	c.logs = nil
+}
+
+// stray tells whether the interrupt was meant for a unit that ended at the same
+// moment, and hit the next one, which did nothing wrong.
+func (c *child) stray() bool {
+	c.work.Lock()
+	defer c.work.Unlock()
+	return c.work.passed > 0 && c.work.clock.interrupted != c.work.passed
 }
 
 // finish reports the end of a job.
@@ -188,7 +200,7 @@ func (c *child) finish(stopped limit) error {
 	c.work.Lock()
 	defer c.work.Unlock()
 	c.work.running = false
-	err := c.pipe.write(frameDone, reportFields(c.work.units, c.work.outcomes, stopped, c.logs))
+	err := c.pipe.write(frameDone, reportFields(c.work.units, c.work.outcomes, stopped, false, c.logs))
 	if int64(cap(c.work.outcomes)) > c.limits.Output/4 {
 		c.work.outcomes = nil
 	}
@@ -222,15 +234,16 @@ func (c *child) done(o outcome, careful bool) (full bool, err error) {
 	defer c.work.Unlock()
 	o.append(&c.work.outcomes)
 	c.work.units++
+	c.work.passed++
 	if careful {
-		err = c.pipe.write(frameUnits, reportFields(1, c.work.outcomes, limitNone, nil))
+		err = c.pipe.write(frameUnits, reportFields(1, c.work.outcomes, limitNone, false, nil))
 		c.work.units, c.work.outcomes = 0, c.work.outcomes[:0]
 	}
-	return int64(len(c.work.outcomes)) > c.limits.Output, err
+	return int64(len(c.work.outcomes)) > c.limits.Output || c.work.clock.old(c.limits.Time), err
 }
 
-// watch interrupts the realm at the deadline. If it does not stop soon after, or holds too much memory, the watch reports what
-// is done and ends the process. It gives the function that ends the watch.
+// watch interrupts the realm when a unit has used up its allowance. If it does not stop soon after, or holds too much memory, the
+// watch reports what is done and ends the process. It gives the function that ends the watch.
 func (c *child) watch(r *realm) (end func()) {
 	const between = 3 * time.Millisecond
 	done := make(chan struct{})
@@ -248,11 +261,8 @@ func (c *child) watch(r *realm) (end func()) {
 				if held := sample[0].Value.Uint64() - sample[1].Value.Uint64(); int64(held) > c.limits.Memory {
 					c.stop(limitMemory)
 				}
-				switch late := c.late(now); {
-				case late > c.limits.grace():
+				if c.late(now, r) {
 					c.stop(limitTime)
-				case late > 0:
-					r.interrupt()
 				}
 			}
 		}
@@ -263,20 +273,23 @@ func (c *child) watch(r *realm) (end func()) {
 	}
 }
 
-// late tells by how much the deadline has passed.
-func (c *child) late(now time.Time) time.Duration {
+// late interrupts the realm if the unit at hand is late, and tells whether it is so
+// late that interrupting did not help.
+func (c *child) late(now time.Time, r *realm) bool {
 	c.work.Lock()
 	defer c.work.Unlock()
-	if c.work.waiting {
-		return 0
+	late := c.work.clock.late(now, c.work.passed)
+	if late > 0 {
+		c.work.clock.interrupted = c.work.passed
+		r.interrupt()
 	}
-	return now.Sub(c.work.deadline)
+	return late > grace(c.work.clock.allowance)
 }
 
 // stop reports what is done of the job and ends the process. The function goes on meanwhile, but its results are not taken.
 func (c *child) stop(why limit) {
 	c.work.Lock()
-	_ = c.pipe.write(frameDone, reportFields(c.work.units, c.work.outcomes, why, nil)) // without it the pool knows no more than that the child died
+	_ = c.pipe.write(frameDone, reportFields(c.work.units, c.work.outcomes, why, true, nil)) // without it the pool knows no more than that the child died
 	os.Exit(1)
 }
 
@@ -305,9 +318,9 @@ func (c *child) put(out fields, wanting bool) (rows [][]byte, err error) {
 func (c *child) pause(began time.Time, stop bool) {
 	c.work.Lock()
 	defer c.work.Unlock()
-	c.work.waiting = stop
+	c.work.clock.waiting = stop
 	if !stop {
-		c.work.deadline = c.work.deadline.Add(time.Since(began))
+		c.work.clock.began = c.work.clock.began.Add(time.Since(began))
 	}
 }
 

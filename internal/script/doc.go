@@ -11,10 +11,10 @@
 // at 1970-01-01T00:00:00Z and Math.random gives a sequence that depends on the document's (or rows') bytes alone, so that an
 // index built anew equals the one kept up to date. In all other functions both are real.
 //
-// A call is a Job: units of work, each with an outcome of its own. A child runs them in order and tells at which one it had to
-// stop; the pool then goes on from there with the full allowance, and a unit that fails with a full allowance is the guilty
-// one. A child that dies without a word is asked again to tell after every unit. So one bad document never takes the others'
-// rows with it, and none is accused for the time that others took.
+// A call is a Job: units of work, each with an outcome and an allowance of time of its own. A child runs them in order and tells
+// at which one it had to stop; the pool then goes on behind it. A child that dies without a word is asked again to tell after
+// every unit. So one bad document never takes the others' rows with it, and none is accused for the time that others took. A function
+// that has to be stopped again and again is given up (see runner).
 //
 // The package knows nothing of indexes, HTTP or storage. Begin reading at Pool; the child's side begins at Child, a realm at
 // realm.build.

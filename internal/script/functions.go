@@ -40,7 +40,8 @@ type Write struct {
 }
 
 // Validate runs the realm's validate_doc_update over writes and gives an error for each that is refused: Forbidden or
-// Unauthorized with the function's reason, or what else it threw. A reason that is no string has *Thrown as its cause.
+// Unauthorized with the function's reason, or what else it threw. A reason that is no string has *Thrown as its cause. When the
+// function has to be stopped for a write, those behind it are refused for the same reason without being tried.
 func (p *Pool) Validate(ctx context.Context, realm Realm, writes []Write) ([]error, error) {
 	refusals := make([]error, len(writes))
 	if len(writes) == 0 {
@@ -50,7 +51,7 @@ func (p *Pool) Validate(ctx context.Context, realm Realm, writes []Write) ([]err
 	for _, w := range writes {
 		j.inputs = append(j.inputs, arguments(w.New, absent(w.Old), w.User, w.Security))
 	}
-	outcomes, err := p.run(ctx, j)
+	outcomes, _, err := p.run(ctx, j)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +136,7 @@ func (p *Pool) Check(ctx context.Context, sources []Source) error {
 		j.inputs = append(j.inputs, []byte(s.Code))
 		j.function = append(j.function, s.name())
 	}
-	outcomes, err := p.run(ctx, j)
+	outcomes, _, err := p.run(ctx, j)
 	if err != nil {
 		return err
 	}

@@ -56,6 +56,17 @@ type job struct {
 
 func (j *job) units() int { return len(j.inputs) * j.width }
 
+// hopeless is how many of the job's units may have to be stopped before the rest is
+// given the same failure without being tried. Whoever writes documents that a
+// validator hangs for waits for one of them only: nothing was stored, and the
+// others can be written without it.
+func (j *job) hopeless() int {
+	if j.op == opValidate {
+		return 1
+	}
+	return Hopeless
+}
+
 // limit is a limit that was met.
 type limit byte
 
@@ -68,6 +79,10 @@ const (
 	limitDeath // the child ended, and nobody knows why
 	limitBatch // no failure: the answer is large enough to be sent before more is done
 )
+
+// stops tells whether a limit ends the child's work. The others are met by the
+// function alone, at once, and count like something that it threw.
+func (l limit) stops() bool { return l == limitTime || l == limitMemory || l == limitDeath }
 
 // failure is how a unit failed: it met a limit, or threw.
 type failure struct {
@@ -104,20 +119,22 @@ func readOutcome(c *content) outcome {
 type report struct {
 	outcomes []outcome
 	stopped  limit // why it did not do the rest
+	ended    bool  // the child has ended itself
 	logs     []string
 }
 
 // reportFields writes a report whose outcomes are written already.
-func reportFields(units int, outcomes fields, stopped limit, logs []string) fields {
+func reportFields(units int, outcomes fields, stopped limit, ended bool, logs []string) fields {
 	f := make(fields, 0, len(outcomes)+64)
 	f.number(uint64(stopped))
+	f.flag(ended)
 	f.texts(logs)
 	f.number(uint64(units))
 	return append(f, outcomes...)
 }
 
 func readReport(c content) (report, error) {
-	r := report{stopped: limit(c.number()), logs: c.texts()}
+	r := report{stopped: limit(c.number()), ended: c.flag(), logs: c.texts()}
 	n := c.number()
 	if n > uint64(len(c.b)) {
 		return r, errFrame

@@ -1,6 +1,9 @@
 package script
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Row is what one call of emit gave: JSON each.
 type Row struct {
@@ -14,15 +17,19 @@ type Mapped struct {
 }
 
 // Map runs the realm's map functions over documents (JSON). It gives, for each document, what each function gave. A function
-// that fails for a document has no rows for it; everything else goes on. The rows share memory.
+// that fails for a document has no rows for it; everything else goes on. But when Hopeless documents had to be stopped, the call
+// ends with a *GivenUp. The rows share memory.
 func (p *Pool) Map(ctx context.Context, realm Realm, docs [][]byte) ([][]Mapped, error) {
 	width := len(realm.Functions)
 	if width == 0 || len(docs) == 0 {
 		return make([][]Mapped, len(docs)), nil
 	}
-	outcomes, err := p.run(ctx, &job{op: opMap, flavour: flavourMap, realm: realm, width: width, inputs: docs})
+	outcomes, hopeless, err := p.run(ctx, &job{op: opMap, flavour: flavourMap, realm: realm, width: width, inputs: docs})
 	if err != nil {
 		return nil, err
+	}
+	if hopeless {
+		return nil, givenUp(outcomes)
 	}
 	cells := make([]Mapped, len(outcomes))
 	results := make([][]Mapped, len(docs))
@@ -33,6 +40,22 @@ func (p *Pool) Map(ctx context.Context, realm Realm, docs [][]byte) ([][]Mapped,
 		results[i] = cells[i*width : (i+1)*width : (i+1)*width]
 	}
 	return results, nil
+}
+
+// GivenUp says that a map function had to be stopped for Hopeless documents, so that the others were not tried.
+type GivenUp struct {
+	Err error // the last of the failures, a *dberr.Error
+}
+
+// Error gives the failure's text.
+func (g *GivenUp) Error() string { return g.Err.Error() }
+
+// Unwrap gives the failure.
+func (g *GivenUp) Unwrap() error { return g.Err }
+
+// givenUp makes the error of a job that was given up: what comes last was not tried, and got the last failure.
+func givenUp(outcomes []outcome) *GivenUp {
+	return &GivenUp{outcomes[len(outcomes)-1].failure.err()}
 }
 
 func mapped(o outcome) Mapped {
@@ -90,7 +113,7 @@ func (p *Pool) reductions(ctx context.Context, j *job) ([]Reduction, error) {
 		return nil, nil
 	}
 	j.width = 1
-	outcomes, err := p.run(ctx, j)
+	outcomes, _, err := p.run(ctx, j)
 	if err != nil {
 		return nil, err
 	}
@@ -111,14 +134,22 @@ func (p *Pool) verdicts(ctx context.Context, j *job) ([]bool, error) {
 		return nil, nil
 	}
 	j.width, j.strict = 1, true
-	outcomes, err := p.run(ctx, j)
+	who := filterOf(ctx, j)
+	if err := p.spoilt.refused(who, time.Now()); err != nil {
+		return nil, err
+	}
+	outcomes, _, err := p.run(ctx, j)
 	if err != nil {
 		return nil, err
 	}
 	passed := make([]bool, len(outcomes))
 	for i, o := range outcomes {
 		if o.failure != nil {
-			return nil, o.failure.err()
+			err := o.failure.err()
+			if o.failure.limit.stops() {
+				p.spoilt.stopped(who, err, time.Now())
+			}
+			return nil, err
 		}
 		passed[i] = len(o.data) > 0
 	}

@@ -9,7 +9,7 @@ import (
 
 // Limits bounds one call into JavaScript. The zero value of a member means its default.
 type Limits struct {
-	Time   time.Duration // for a batch of units, and so for a single one; 5 s
+	Time   time.Duration // of the processor, for each unit; 5 s
 	Memory int64         // what a child may hold while it works; 256 MiB
 	Stack  int           // calls within calls; 10,000
 	Output int64         // what one unit may give back; 16 MiB
@@ -31,11 +31,17 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// grace is how long after the time limit a child has to stop by itself: to leave native code it can't, so it ends then.
-func (l Limits) grace() time.Duration { return 50*time.Millisecond + l.Time/20 }
+// grace is how long after its allowance a child has to stop by itself: to leave native code it can't, so it ends then.
+func grace(allowance time.Duration) time.Duration { return 50*time.Millisecond + allowance/20 }
 
-// patience is how long the pool waits for a word of the child before it kills it.
-func (l Limits) patience() time.Duration { return l.Time + 2*l.grace() + 200*time.Millisecond }
+// patience is how long the pool waits for a word of the child before it kills it: the child tells what is done after half the
+// limit, and a unit may begin just before that.
+func (l Limits) patience() time.Duration {
+	return mostStarved*l.Time + l.Time/2 + 2*grace(mostStarved*l.Time) + 200*time.Millisecond
+}
+
+// short is what a unit is allowed after another one of its job had to be stopped.
+func (l Limits) short() time.Duration { return l.Time / 20 }
 
 // Options says how a Pool works. The zero value works for a binary that runs Child when its first argument is "script-child".
 type Options struct {

@@ -5,24 +5,24 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/seats"
 )
 
 // Pool owns the children in which functions run. Its methods may be called at the same time. Each call takes a child for
 // itself: while as many work as may, a call waits, but not for long, since a child beyond that number is started for it
-// then, though one database gets only half of those (see crowd). So a function that hangs for its whole allowance holds up
+// then (see package seats). So a function that hangs for its whole allowance holds up
 // nobody else. Map, which builds indexes, has seats of its own, so that a validator need not wait for a build.
 type Pool struct {
-	o     Options
-	maps  chan struct{} // a seat for each Map that runs
-	slots chan struct{} // and one for each other call
-	extra chan struct{} // and one for each that waited too long
+	o      Options
+	seats  *seats.Seats
+	spoilt spoilt
+	tried  func(allowance time.Duration) // called for each part that a child is asked to do; for tests
 
 	mu struct {
 		sync.Mutex
 		closed bool
 		idle   []*process // the longest unused first
 		busy   map[*process]struct{}
-		crowds map[string]*crowd // by database
 	}
 	calls  sync.WaitGroup // running calls, and the reaper
 	closed chan struct{}
@@ -34,8 +34,9 @@ func New(o Options) (*Pool, error) {
 	if err != nil {
 		return nil, dberr.Wrap("script.New", err)
 	}
-	p := &Pool{o: o, maps: make(chan struct{}, o.Children), slots: make(chan struct{}, o.Children), extra: make(chan struct{}, 6*o.Children), closed: make(chan struct{})}
-	p.mu.busy, p.mu.crowds = map[*process]struct{}{}, map[string]*crowd{}
+	p := &Pool{o: o, tried: func(time.Duration) {}, closed: make(chan struct{})}
+	p.seats = seats.New(seatKinds, o.Children, o.Overflow)
+	p.mu.busy = map[*process]struct{}{}
 	p.calls.Go(p.reap)
 	return p, nil
 }
@@ -55,6 +56,7 @@ func (p *Pool) Close() error {
 	}
 	p.mu.Unlock()
 	close(p.closed)
+	p.seats.Close()
 	for _, c := range idle {
 		c.end()
 	}
@@ -65,16 +67,17 @@ func (p *Pool) Close() error {
 // errClosed is what calls on a closed pool get.
 var errClosed = dberr.New(dberr.Unavailable, "", "The server is shutting down.")
 
-// child gives an idle child, one that knows the realm if there is one, or starts one.
-func (p *Pool) child(name string) (*process, error) {
+// child gives an idle child, one that knows the realm if there is one, or starts one. Those that build indexes and those that
+// do anything else are not mixed: they differ in how much of the processor they get.
+func (p *Pool) child(name string, builds bool) (*process, error) {
 	p.mu.Lock()
 	if p.mu.closed {
 		p.mu.Unlock()
 		return nil, errClosed
 	}
-	at := len(p.mu.idle) - 1
+	at := -1
 	for i, c := range p.mu.idle {
-		if c.holds(name) {
+		if c.builds == builds && (at < 0 || c.holds(name) || !p.mu.idle[at].holds(name)) {
 			at = i
 		}
 	}
@@ -86,7 +89,7 @@ func (p *Pool) child(name string) (*process, error) {
 		return c, nil
 	}
 	p.mu.Unlock()
-	c, err := start(p.o)
+	c, err := start(p.o, builds)
 	if err != nil {
 		return nil, dberr.Wrap("script.start", err)
 	}
@@ -109,13 +112,13 @@ func (p *Pool) drop(c *process) {
 
 // keep takes back a child that did its work.
 func (p *Pool) keep(c *process) {
-	if c.killed.Load() != 0 || resident(c.cmd.Process.Pid) > p.o.Limits.Memory/2 {
-		p.drop(c) // a late kill hit it, or it has grown: that memory is not needed from now on
+	if c.killed.Load() != 0 || c.spent() || resident(c.cmd.Process.Pid) > p.o.Limits.Memory/2 {
+		p.drop(c) // a late kill hit it, it comes last, or it has grown: that memory is not needed from now on
 		return
 	}
 	c.idle = time.Now()
 	p.mu.Lock()
-	if p.mu.closed || len(p.mu.idle) >= 2*p.o.Children {
+	if p.mu.closed || p.idleLike(c) >= p.o.Children {
 		p.mu.Unlock()
 		p.drop(c)
 		return
@@ -123,6 +126,16 @@ func (p *Pool) keep(c *process) {
 	delete(p.mu.busy, c)
 	p.mu.idle = append(p.mu.idle, c)
 	p.mu.Unlock()
+}
+
+// idleLike counts the idle children that do what c does. p.mu is locked.
+func (p *Pool) idleLike(c *process) (n int) {
+	for _, other := range p.mu.idle {
+		if other.builds == c.builds {
+			n++
+		}
+	}
+	return n
 }
 
 // reap ends children that nobody has used for a while.

@@ -28,6 +28,8 @@ type process struct {
 	last   uint64 // number of the newest realm
 	idle   time.Time
 	killed atomic.Int32 // the limit for which it was killed
+	builds bool         // it builds indexes
+	behind atomic.Bool  // others get the processor first
 }
 
 // kept is a realm that the child holds.
@@ -39,10 +41,12 @@ type kept struct {
 // errDied says that a child is gone.
 var errDied = errors.New("script: the child died")
 
-func start(o Options) (*process, error) {
+// start starts a child. One that builds indexes comes behind others from the beginning.
+func start(o Options, builds bool) (*process, error) {
 	cmd := exec.Command(o.Command[0], o.Command[1:]...)
 	cmd.Env = []string{"TZ=UTC"}
-	p := &process{limits: o.Limits, most: o.Limits.Memory + o.Overhead, cmd: cmd, errors: &head{}}
+	p := &process{limits: o.Limits, most: o.Limits.Memory + o.Overhead, cmd: cmd, errors: &head{}, builds: builds}
+	ownGroup(cmd)
 	cmd.Stderr = p.errors
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -72,8 +76,26 @@ func start(o Options) (*process, error) {
 		p.end()
 		return nil, errors.Join(errDied, err, errors.New(p.errors.String()))
 	}
+	if builds {
+		p.giveWay()
+	}
 	return p, nil
 }
+
+// longCall is how long a call may take, before others get the processor first.
+const longCall = 250 * time.Millisecond
+
+// giveWay lets everything else have the processor first: a function that hangs
+// takes what is left. There is no way back for a process without rights.
+func (p *process) giveWay() {
+	if !p.behind.Swap(true) {
+		lower(p.cmd.Process.Pid)
+	}
+}
+
+// spent tells whether the child is behind others, and so of no use for calls that
+// somebody waits for.
+func (p *process) spent() bool { return p.behind.Load() && !p.builds }
 
 // kill ends the child at once. The first reason counts.
 func (p *process) kill(why limit) {
@@ -137,14 +159,24 @@ func (p *process) load(j *job) (uint64, error) {
 	return p.last, nil
 }
 
-// exchange has the child do the units of a job from first on, in inputs, and gives what it reports. With careful, it
-// reports after every unit, so that what a dying child had done is known. An error is errDied, the context's, or one
-// of the list's ends.
-func (p *process) exchange(ctx context.Context, j *job, inputs [][]byte, first int, careful bool) (report, error) {
+// part is what a child is asked to do of a job: the units from first on, in inputs, with an allowance for each. With
+// careful, it reports after every unit, so that what a dying child had done is known.
+type part struct {
+	inputs    [][]byte
+	first     int
+	careful   bool
+	allowance time.Duration
+}
+
+// exchange has the child do a part of a job and gives what it reports. An error is errDied, the context's, or one of
+// the list's ends.
+func (p *process) exchange(ctx context.Context, j *job, do part) (report, error) {
 	stop := context.AfterFunc(ctx, func() { p.kill(limitDeath) })
 	defer stop()
 	timer := time.AfterFunc(p.limits.patience(), func() { p.kill(limitTime) })
 	defer timer.Stop()
+	long := time.AfterFunc(longCall, p.giveWay)
+	defer long.Stop()
 	defer p.watch()()
 
 	number, err := p.load(j)
@@ -152,19 +184,20 @@ func (p *process) exchange(ctx context.Context, j *job, inputs [][]byte, first i
 		return report{}, err
 	}
 	size := 256
-	for _, b := range inputs {
+	for _, b := range do.inputs {
 		size += len(b) + 5
 	}
 	f := make(fields, 0, size)
 	f.number(number)
 	f.number(uint64(j.op))
-	f.flag(careful)
+	f.flag(do.careful)
+	f.number(uint64(do.allowance))
 	f.texts(j.function)
 	f.number(uint64(j.index))
 	f.number(uint64(j.width))
-	f.number(uint64(first))
+	f.number(uint64(do.first))
 	f.blobs(j.shared)
-	f.blobs(inputs)
+	f.blobs(do.inputs)
 	if err := p.pipe.write(frameJob, f); err != nil {
 		return report{}, errors.Join(errDied, err)
 	}
@@ -189,7 +222,7 @@ func (p *process) exchange(ctx context.Context, j *job, inputs [][]byte, first i
 		}
 		done.outcomes = append(done.outcomes, part.outcomes...)
 		done.logs = append(done.logs, part.logs...)
-		done.stopped = part.stopped
+		done.stopped, done.ended = part.stopped, part.ended
 		if kind == frameDone {
 			return done, nil
 		}

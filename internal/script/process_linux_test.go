@@ -1,9 +1,13 @@
 package script
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -108,7 +112,7 @@ func TestOrphan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := start(o)
+	c, err := start(o, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,6 +125,7 @@ func TestOrphan(t *testing.T) {
 	f.number(number)
 	f.number(uint64(opMap))
 	f.flag(true)
+	f.number(uint64(time.Hour))
 	f.texts(nil)
 	f.number(0)
 	f.number(1)
@@ -158,6 +163,63 @@ func TestSlowIsNotGuilty(t *testing.T) {
 		}
 	}
 	t.Logf("%s for a limit of %s", time.Since(began), limits.Time)
+}
+
+// TestHangsComeLast holds that a child whose call takes long gives way to others,
+// and is not used again then, and that a child that builds indexes always gives way.
+func TestHangsComeLast(t *testing.T) {
+	p := newPool(t, Options{Limits: Limits{Time: time.Hour}, Children: 1})
+	if _, err := p.Show(t.Context(), design(`{"shows":{"s":"function(){ return 'hi' }"}}`), "s", nil, []byte(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	idle, _ := pids(p)
+	if got := niceness(t, idle[0]); got[0] != niceValue() || len(got) != 1 {
+		t.Errorf("a child that does short calls has nice values %v", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, err := p.Show(ctx, design(`{"shows":{"s":"function(){ for (;;); }"}}`), "s", nil, []byte(`{}`))
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}()
+	for slices.Compare(niceness(t, idle[0]), []int{min(niceValue()+behindOthers, 19)}) != 0 {
+		runtime.Gosched()
+	}
+	cancel()
+	<-ended
+	if _, err := p.Map(t.Context(), mapping(`function(doc){ emit(1) }`), texts(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	idle, _ = pids(p)
+	if got := niceness(t, idle[0]); len(idle) != 1 || got[0] != min(niceValue()+behindOthers, 19) || len(got) != 1 {
+		t.Errorf("a child that builds has nice values %v", got)
+	}
+}
+
+// niceness gives the nice values of the threads of a process, each once.
+func niceness(t *testing.T, pid int) (values []int) {
+	t.Helper()
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		text, err := os.ReadFile(task)
+		if err != nil {
+			continue // the thread is gone
+		}
+		_, after, _ := strings.Cut(string(text), ") ")
+		n, err := strconv.Atoi(strings.Fields(after)[16])
+		if err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, n)
+	}
+	slices.Sort(values)
+	return slices.Compact(values)
 }
 
 // TestIdle holds that a child that nobody needs ends.

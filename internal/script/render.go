@@ -102,7 +102,7 @@ func (n *render) send(call goja.FunctionCall) goja.Value {
 func (n *render) add(chunk string) {
 	n.chunks = append(n.chunks, chunk)
 	if n.size += int64(len(chunk)); n.size > n.r.child.limits.Output {
-		n.r.throw(processError, limitErrors[limitOutput].reason)
+		n.r.throw(processError, limitErrors[limitOutput].Reason)
 	}
 }
 

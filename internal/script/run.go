@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
 )
@@ -34,59 +35,97 @@ func (p *Pool) enter() error {
 	return nil
 }
 
-// run does a job and gives an outcome for each unit, or, for a strict job, up to a failure. An error means that there are
+// run does a job and gives an outcome for each unit, or, for a strict job, up to a failure. hopeless says that so many
+// units had to be stopped that the rest was given the same failure. An error means that there are
 // no outcomes: the context ended, the pool was closed, children can't be started, or the caller's end of a list function
 // failed.
-func (p *Pool) run(ctx context.Context, j *job) ([]outcome, error) {
+func (p *Pool) run(ctx context.Context, j *job) (outcomes []outcome, hopeless bool, err error) {
 	if err := p.enter(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer p.calls.Done()
 	leave, err := p.seat(ctx, j)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer leave()
 	r := runner{pool: p, job: j, outcomes: make([]outcome, 0, j.units())}
 	defer r.leave()
 	for len(r.outcomes) < j.units() && !r.decided() {
 		if err := r.step(ctx); err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		r.giveUp()
+		if r.stopped >= j.hopeless() {
+			r.giveUp()
+			return r.outcomes, true, nil
+		}
 	}
-	return r.outcomes, nil
+	return r.outcomes, false, r.judge(ctx)
 }
 
-// Hopeless is how many units in a row may meet a limit before the rest of a call
-// is given the same failure without being tried: a function that hangs for every
-// document would take its whole allowance for each.
+// Hopeless is how many units of a call may have to be stopped (for their time, memory, or because the process died) before
+// the function is given up: one that hangs for every document would take its allowance for each.
 const Hopeless = 5
 
-// giveUp ends a job whose last units all met a limit.
+// giveUp ends a job whose function is given up.
 func (r *runner) giveUp() {
-	last := r.outcomes[max(0, len(r.outcomes)-Hopeless):]
-	ended := func(o outcome) bool { return o.failure == nil || o.failure.limit == limitNone }
-	if len(last) < Hopeless || slices.ContainsFunc(last, ended) {
-		return
-	}
+	last := r.outcomes[len(r.outcomes)-1]
 	for len(r.outcomes) < r.job.units() {
-		r.outcomes = append(r.outcomes, last[0])
+		r.outcomes = append(r.outcomes, last)
 	}
 }
 
 // runner is the way of one job through children: the one that works on it, and the outcomes so far.
 //
-// A child that meets a limit says at which unit. The unit may not be to blame: those before it had their share of the
-// time. So the rest is tried again, and only what fails as the first of a try, with the whole allowance for itself, is
-// given the failure. A child that dies without a word (a crash of the interpreter, a fatal lack of memory, or killed
+// Each unit has the whole allowance of time to itself, so a child that stops for time says which one is guilty. Memory is
+// shared: what is held at the limit may be of units before. So the rest is tried again, and only what fails as the first of a
+// try is given the failure. A child that dies without a word (a crash of the interpreter, a fatal lack of memory, or killed
 // because it did not answer) does not say where; then the next one is asked to report after each unit.
+//
+// After the first unit that had to be stopped, the others get a short allowance: a function that hangs for every document
+// is given up after little more than one. What the short one stopped is only suspected, and is judged by the whole allowance
+// when the others are done, so that no document's outcome depends on which ones it came with.
 type runner struct {
 	pool     *Pool
 	job      *job
 	child    *process
 	outcomes []outcome
+	stopped  int   // units that had to be stopped, suspects included
+	suspects []int // units that the short allowance stopped
 	careful  bool
+	only     bool // the next unit is the only one
+}
+
+// allowance is what the units that come next may take.
+func (r *runner) allowance() time.Duration {
+	if r.stopped > 0 {
+		return r.pool.o.Limits.short()
+	}
+	return r.pool.o.Limits.Time
+}
+
+// stop gives the next unit the failure that it had to be stopped.
+func (r *runner) stop(why limit) {
+	if r.stopped > 0 && why == limitTime {
+		r.suspects = append(r.suspects, len(r.outcomes))
+	}
+	r.stopped++
+	r.outcomes = append(r.outcomes, outcome{failure: &failure{limit: why}})
+	r.careful = false
+}
+
+// judge tries the suspects again, each by itself with the whole allowance.
+func (r *runner) judge(ctx context.Context) error {
+	for _, u := range r.suspects {
+		again := runner{pool: r.pool, job: r.job, child: r.child, only: true, outcomes: r.outcomes[:u:u]}
+		for len(again.outcomes) == u {
+			if err := again.step(ctx); err != nil {
+				return err
+			}
+		}
+		r.outcomes[u], r.child = again.outcomes[u], again.child
+	}
+	return nil
 }
 
 // decided tells whether what is left can't change the result.
@@ -105,14 +144,18 @@ func (r *runner) leave() {
 // step has a child go on with the job once.
 func (r *runner) step(ctx context.Context) (err error) {
 	if r.child == nil {
-		if r.child, err = r.pool.child(r.job.realm.name(r.job.flavour)); err != nil {
+		if r.child, err = r.pool.child(r.job.realm.name(r.job.flavour), r.job.op == opMap); err != nil {
 			return err
 		}
 	}
 	done := len(r.outcomes)
-	inputs := r.job.inputs[done/r.job.width:]
-	inputs = inputs[:batch(inputs)]
-	report, err := r.child.exchange(ctx, r.job, inputs, done%r.job.width, r.careful)
+	do := part{inputs: r.job.inputs[done/r.job.width:], first: done % r.job.width, careful: r.careful, allowance: r.allowance()}
+	do.inputs = do.inputs[:batch(do.inputs)]
+	if r.only {
+		do.inputs = do.inputs[:1]
+	}
+	r.pool.tried(do.allowance)
+	report, err := r.child.exchange(ctx, r.job, do)
 	r.outcomes = append(r.outcomes, report.outcomes...)
 	r.log(report.logs)
 	advanced := len(r.outcomes) > done
@@ -120,17 +163,16 @@ func (r *runner) step(ctx context.Context) (err error) {
 		r.careful = false
 		return nil
 	}
-	first := !advanced && (err == nil || r.careful)
+	guilty := err == nil && (report.stopped == limitTime || !advanced) || r.careful && !advanced
 	why := report.stopped
-	if err != nil || why != limitTime { // it interrupts functions that take too long; after any other limit it has ended
+	if err != nil || report.ended {
 		if why, err = r.bury(ctx, why, err); err != nil {
 			return err
 		}
 		r.careful = report.stopped == limitNone
 	}
-	if first {
-		r.outcomes = append(r.outcomes, outcome{failure: &failure{limit: why}})
-		r.careful = false
+	if guilty {
+		r.stop(why)
 	}
 	return nil
 }
@@ -169,7 +211,7 @@ func (r *runner) log(lines []string) {
 // one runs a job of one unit.
 func (p *Pool) one(ctx context.Context, j *job) ([]byte, error) {
 	j.width = 1
-	outcomes, err := p.run(ctx, j)
+	outcomes, _, err := p.run(ctx, j)
 	if err != nil {
 		return nil, err
 	}
@@ -203,21 +245,18 @@ var kinds = map[string]dberr.Kind{
 const processError = "os_process_error"
 
 // limitErrors are the errors for limits that were met.
-var limitErrors = map[limit]struct {
-	kind   dberr.Kind
-	reason string
-}{
-	limitTime:   {dberr.Timeout, "The function did not end in time."},
-	limitMemory: {dberr.Internal, "The function used more memory than it may."},
-	limitStack:  {dberr.Internal, "The function called itself too often."},
-	limitOutput: {dberr.Internal, "The function gave back more than it may."},
-	limitDeath:  {dberr.Internal, "The function ended its process."},
+var limitErrors = map[limit]*dberr.Error{
+	limitTime:   dberr.New(dberr.Timeout, processError, "The function did not end in time."),
+	limitMemory: dberr.New(dberr.Internal, processError, "The function used more memory than it may."),
+	limitStack:  dberr.New(dberr.Internal, processError, "The function called itself too often."),
+	limitOutput: dberr.New(dberr.Internal, processError, "The function gave back more than it may."),
+	limitDeath:  dberr.New(dberr.Internal, processError, "The function ended its process."),
 }
 
 // err gives the failure as an error for the caller.
 func (f *failure) err() *dberr.Error {
-	if l, ok := limitErrors[f.limit]; ok {
-		return dberr.New(l.kind, processError, l.reason)
+	if e, ok := limitErrors[f.limit]; ok {
+		return e
 	}
 	e := &dberr.Error{Kind: kinds[f.code], Code: f.code, Reason: string(f.reason)}
 	if text, ok := plain(f.reason); ok {
@@ -228,8 +267,13 @@ func (f *failure) err() *dberr.Error {
 	return e
 }
 
-// Exceeded tells whether an error of a function is a limit that it met, rather than something that it threw.
-func Exceeded(err error) bool {
-	var e *dberr.Error
-	return errors.As(err, &e) && e.Code == processError
+// Stopped tells whether an error of a function says that it had to be stopped: for its time, its memory, or because its
+// process died. What it threw, or a limit that it met at once, is none of these.
+func Stopped(err error) bool {
+	for l, e := range limitErrors {
+		if l.stops() && errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }

@@ -2,76 +2,50 @@ package script
 
 import (
 	"context"
-	"time"
+	"errors"
+
+	"github.com/sectional/sectional/internal/seats"
 )
 
-// crowd is the calls of one database that take extra seats or wait for one. Together they may have half of these seats:
-// then functions of one database that hang, however many are called, leave seats for the others.
-type crowd struct {
-	seats chan struct{}
-	calls int // guarded by the pool's mutex; without any, the crowd is forgotten
-}
+// The kinds of seats: those of Map, which builds indexes, and those of all other calls.
+const (
+	mapSeat = iota
+	callSeat
+	seatKinds
+)
 
-// join gives the crowd of a database.
-func (p *Pool) join(database string) *crowd {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	c := p.mu.crowds[database]
-	if c == nil {
-		c = &crowd{seats: make(chan struct{}, max(1, cap(p.extra)/2))}
-		p.mu.crowds[database] = c
-	}
-	c.calls++
-	return c
-}
-
-func (p *Pool) part(database string, c *crowd) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if c.calls--; c.calls == 0 {
-		delete(p.mu.crowds, database)
-	}
-}
-
-// seat takes a seat, waiting for one, and gives the function that returns it.
+// seat takes a seat for a job, waiting for one, and gives the function that returns it. Seats are counted by the
+// database, where an owner's functions have one of their own, and by the caller.
 func (p *Pool) seat(ctx context.Context, j *job) (leave func(), err error) {
-	seats := p.slots
+	kind := callSeat
 	if j.op == opMap {
-		seats = p.maps
+		kind = mapSeat
 	}
-	select {
-	case seats <- struct{}{}:
-		return func() { <-seats }, nil
-	default:
+	var parties []seats.Party
+	name := callerOf(ctx)
+	if name != "" {
+		parties = append(parties, seats.Party{Kind: "caller", Name: name})
 	}
-	c := p.join(j.realm.Database)
-	inCrowd := false
-	done := func() {
-		if inCrowd {
-			<-c.seats
-		}
-		p.part(j.realm.Database, c)
+	if j.op != opCheck || name == "" { // what is checked is of no database
+		parties = append(parties, seats.Party{Kind: "database", Name: j.realm.Database})
 	}
-	timer := time.NewTimer(p.o.Overflow)
-	defer timer.Stop()
-	var ours, extra chan struct{} // nil: not yet
-	for {
-		select {
-		case seats <- struct{}{}:
-			done()
-			return func() { <-seats }, nil
-		case <-timer.C:
-			ours = c.seats
-		case ours <- struct{}{}:
-			inCrowd, ours, extra = true, nil, p.extra
-		case extra <- struct{}{}:
-			return func() { <-p.extra; done() }, nil
-		case <-p.closed:
-			done()
-			return nil, errClosed
-		case <-ctx.Done():
-			done()
-			return nil, ctx.Err()
-		}
+	leave, err = p.seats.Take(ctx, kind, parties...)
+	if errors.Is(err, seats.ErrClosed) {
+		err = errClosed
 	}
+	return leave, err
+}
+
+type callerKey struct{}
+
+// WithCaller gives a context whose calls are made on behalf of somebody: a name
+// that tells callers apart. Seats are counted by it.
+func WithCaller(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, callerKey{}, name)
+}
+
+// callerOf gives the name that WithCaller put into ctx; "" for none.
+func callerOf(ctx context.Context) string {
+	name, _ := ctx.Value(callerKey{}).(string)
+	return name
 }

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"errors"
 	"strconv"
 	"testing"
 	"time"
@@ -48,37 +49,148 @@ func TestFilterStopsAtFailure(t *testing.T) {
 	}
 }
 
-// TestHopeless has a map that hangs for all documents from the fourth on: after
-// a few of them the rest is given up, and those before have their rows. One that
-// hangs now and then is asked about every document.
+// TestHopeless has maps that hang: after a few documents the function is given up,
+// and that takes little more than one allowance, wherever they stand. What hangs
+// for fewer documents is asked about every document.
 func TestHopeless(t *testing.T) {
+	p := newPool(t, Options{Limits: small(), Children: 1})
+	whole := 0 // allowances
+	p.tried = func(allowance time.Duration) {
+		if allowance == p.o.Limits.Time {
+			whole++
+		}
+	}
+	const good, bad = `{"good":true}`, `{}`
+	for name, hang := range map[string]string{"loop": "for (;;);", "native code": "for (;;) new Array(1e6).fill(0).sort()", "process": "eval('['.repeat(1e6))"} {
+		t.Run(name, func(t *testing.T) {
+			realm := mapping(`function(doc){ if (!doc.good) { ` + hang + ` } emit(1, 1); }`)
+			docs := []string{good, good, bad, good, bad, bad, good, bad, good, bad, good}
+			for range 40 {
+				docs = append(docs, bad)
+			}
+			whole = 0
+			mapped, err := p.Map(t.Context(), realm, texts(docs...))
+			var given *GivenUp
+			if !errors.As(err, &given) || !Stopped(err) {
+				t.Errorf("what hangs %d times: %v, %v", Hopeless, mapped, err)
+			}
+			if whole != 1 && name != "process" {
+				t.Errorf("it took %d whole allowances", whole)
+			}
+			docs = []string{good, good, bad, good, bad, bad, good, bad, good}
+			mapped, err = p.Map(t.Context(), realm, texts(docs...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, m := range mapped {
+				if ok := docs[i] == good; ok != (m[0].Err == nil) || !ok && !Stopped(m[0].Err) || ok && len(m[0].Rows) != 1 {
+					t.Errorf("document %d: %+v", i, m[0])
+				}
+			}
+		})
+	}
+}
+
+// TestSuspects has a document that takes longer than what is allowed after one that
+// hangs: it has its rows all the same.
+func TestSuspects(t *testing.T) {
 	limits := small()
+	limits.Time = slower * time.Second
 	p := newPool(t, Options{Limits: limits, Children: 1})
-	docs := make([]string, 40)
-	for i := range docs {
-		docs[i] = `{"good":` + strconv.FormatBool(i < 3) + `}`
+	realm := mapping(`function(doc){ if (doc.hangs) for (;;); for (var i = 0; i < doc.n; i++); emit(i, 1); }`)
+	n := 1000
+	for { // find out how long a unit has to count here
+		began := processorTimeOf(t, p, realm, n)
+		if began > limits.short()*2 {
+			break
+		}
+		n *= 2
 	}
+	mapped, err := p.Map(t.Context(), realm, texts(`{"hangs":true}`, `{"n":`+strconv.Itoa(n)+`}`, `{"n":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := written(mapped[1][0]) + written(mapped[2][0]); got != strconv.Itoa(n)+" 1\n1 1\n" || !Stopped(mapped[0][0].Err) {
+		t.Errorf("%s, %v", got, mapped[0][0].Err)
+	}
+}
+
+// processorTimeOf tells how long a document takes to be mapped.
+func processorTimeOf(t *testing.T, p *Pool, realm Realm, n int) time.Duration {
+	t.Helper()
 	began := time.Now()
-	mapped, err := p.Map(t.Context(), mapping(`function(doc){ if (!doc.good) for (;;); emit(1, 1); }`), texts(docs...))
+	rowsOf(t, p, realm, `{"n":`+strconv.Itoa(n)+`}`)
+	return time.Since(began)
+}
+
+// TestHangingValidator has a validator that hangs for some documents of a batch:
+// those before the first of them are judged, and the rest is refused with it.
+func TestHangingValidator(t *testing.T) {
+	p := newPool(t, Options{Limits: small(), Children: 1})
+	tries := 0
+	p.tried = func(time.Duration) { tries++ }
+	realm := design(`{"validate_doc_update":"function(n){ if (n.t == 'hang') for (;;); if (n.t == 'bad') throw {forbidden: 'no'} }"}`)
+	var writes []Write
+	for _, kind := range []string{"good", "bad", "good", "hang", "good", "hang", "hang", "bad"} {
+		writes = append(writes, Write{New: []byte(`{"t":"` + kind + `"}`), User: []byte(`{}`), Security: []byte(`{}`)})
+	}
+	refusals, err := p.Validate(t.Context(), realm, writes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, m := range mapped {
-		if good := i < 3; good != (m[0].Err == nil) || !good && !Exceeded(m[0].Err) || good && len(m[0].Rows) != 1 {
-			t.Errorf("document %d: %+v", i, m[0])
+	if refusals[0] != nil || !dberr.Is(refusals[1], dberr.Forbidden) || refusals[2] != nil {
+		t.Errorf("those before: %v", refusals[:3])
+	}
+	for i, err := range refusals[3:] {
+		if !Stopped(err) || !dberr.Is(err, dberr.Timeout) {
+			t.Errorf("write %d: %v", 3+i, err)
 		}
 	}
-	if took := time.Since(began); took > 4*Hopeless*limits.Time {
-		t.Errorf("it took %v, as if all %d documents had been tried", took, len(docs))
+	if tries != 1 {
+		t.Errorf("it took %d tries", tries)
 	}
-	mixed := []string{`{}`, `{"good":true}`, `{}`, `{"good":true}`, `{}`, `{"good":true}`, `{}`, `{"good":true}`, `{}`, `{}`, `{"good":true}`}
-	mapped, err = p.Map(t.Context(), mapping(`function(doc){ if (!doc.good) for (;;); emit(1, 1); }`), texts(mixed...))
-	if err != nil {
-		t.Fatal(err)
+	if refusals, err = p.Validate(t.Context(), realm, writes[:3]); err != nil || refusals[0] != nil || refusals[2] != nil {
+		t.Errorf("the next batch: %v, %v", refusals, err)
 	}
-	for i, m := range mapped {
-		if good := mixed[i] != `{}`; good != (m[0].Err == nil) {
-			t.Errorf("document %d, %s: %+v", i, mixed[i], m[0])
+}
+
+// TestSpoiltFilter holds that a filter that hung for one caller again and again is
+// refused to him at once, and to nobody else.
+func TestSpoiltFilter(t *testing.T) {
+	p := newPool(t, Options{Limits: small(), Children: 1})
+	tries := 0
+	p.tried = func(time.Duration) { tries++ }
+	hangs := design(`{"filters":{"f":"function(doc, req){ for (;req.hang;); return true }"}}`)
+	ask := func(caller, req string) error {
+		_, err := p.Filter(WithCaller(t.Context(), caller), hangs, "f", texts(`{}`), []byte(req))
+		return err
+	}
+	for range Hopeless + 3 {
+		if err := ask("mallory", `{"hang":true}`); !Stopped(err) {
+			t.Fatal(err)
 		}
+	}
+	if tries != Hopeless {
+		t.Errorf("it was tried %d times", tries)
+	}
+	if err := ask("mallory", `{}`); !Stopped(err) {
+		t.Error("he is not refused:", err)
+	}
+	if err := ask("alice", `{}`); err != nil {
+		t.Error("somebody else:", err)
+	}
+	var s spoilt
+	who, now := filterKey{caller: "x"}, time.Unix(1000, 0)
+	for range Hopeless {
+		if err := s.refused(who, now); err != nil {
+			t.Error(err)
+		}
+		s.stopped(who, limitErrors[limitTime], now)
+	}
+	if s.refused(who, now.Add(spoiltFor)) == nil || s.refused(who, now.Add(spoiltFor+1)) != nil {
+		t.Error("it is not tried again in time")
+	}
+	if s.stopped(who, limitErrors[limitTime], now.Add(2*spoiltFor)); s.refused(who, now.Add(2*spoiltFor)) == nil {
+		t.Error("one more is not enough")
 	}
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // Functions runs the functions of views. An error means that there are no
-// results at all: the context ended, or the machinery is down. What a single
+// results at all: the context ended, the machinery is down, or the function was
+// given up (*index.Broken). What a single
 // document or group of rows came to stands in its result.
 type Functions interface {
 	// Map runs the map function of s over documents (JSON).
@@ -43,6 +44,9 @@ type Emitted struct{ Key, Value []byte }
 type Mapped struct {
 	Rows []Emitted
 	Err  error // what the function threw, or the limit that it met
+	// Stopped says that it had to be stopped: documents for which it does
+	// are counted, and too many break the index.
+	Stopped bool
 }
 
 // Rows is a group of rows as a reduce function takes them.

@@ -22,8 +22,11 @@ const largestBatch = 12 << 20
 type batch struct {
 	puts    []index.Row
 	deletes [][]byte
-	skipped uint64
+	lost    lost
 }
+
+// lost counts documents that have no rows although they are there.
+type lost struct{ skipped, stopped uint64 }
 
 // Apply is index.Batch's.
 func (b *batch) Apply(tx kv.Txn) error {
@@ -41,7 +44,10 @@ func (b *batch) Apply(tx kv.Txn) error {
 }
 
 // Skipped is index.Batch's.
-func (b *batch) Skipped() uint64 { return b.skipped }
+func (b *batch) Skipped() uint64 { return b.lost.skipped }
+
+// Stopped is index.Batch's.
+func (b *batch) Stopped() uint64 { return b.lost.stopped }
 
 // Size is index.Batch's.
 func (b *batch) Size() (rows, bytes int) {
@@ -79,7 +85,7 @@ type mapped struct {
 // Map is index.Following's.
 func (k *Kind) Map(ctx context.Context, d *store.Database, x *index.Index, docs []index.Change, fresh bool) (index.Batch, error) {
 	w := k.work(d, x)
-	all, skipped, err := w.rows(ctx, docs)
+	all, lost, err := w.rows(ctx, docs)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +97,7 @@ func (k *Kind) Map(ctx context.Context, d *store.Database, x *index.Index, docs 
 			return nil, err
 		}
 		if len(all) == 0 {
-			b.skipped = skipped
+			b.lost = lost
 			return b, nil
 		}
 		// Too much for one transaction. What is written before the others is
@@ -117,7 +123,7 @@ func split(all []mapped) (part, rest []mapped) {
 }
 
 // rows maps documents, each once.
-func (w *work) rows(ctx context.Context, docs []index.Change) (all []mapped, skipped uint64, err error) {
+func (w *work) rows(ctx context.Context, docs []index.Change) (all []mapped, lost lost, err error) {
 	var texts [][]byte
 	var at []int
 	seen := make(map[document.ID]int, len(docs))
@@ -132,11 +138,11 @@ func (w *work) rows(ctx context.Context, docs []index.Change) (all []mapped, ski
 		all = append(all, mapped{id: c.ID})
 	}
 	if len(texts) == 0 {
-		return all, 0, nil
+		return all, lost, nil
 	}
 	results, err := w.functions.Map(ctx, w.Script, texts)
 	if err != nil {
-		return nil, 0, err
+		return nil, lost, err
 	}
 	for i, r := range results {
 		m := &all[at[i]]
@@ -148,10 +154,13 @@ func (w *work) rows(ctx context.Context, docs []index.Change) (all []mapped, ski
 			m.rows, ok = nil, false
 		}
 		if !ok {
-			skipped++
+			lost.skipped++
+		}
+		if r.Stopped {
+			lost.stopped++
 		}
 	}
-	return all, skipped, nil
+	return all, lost, nil
 }
 
 // document is a document as map functions are given it.

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/script"
 	"github.com/sectional/sectional/internal/script/compiled"
@@ -83,10 +84,10 @@ func (f *Functions) Map(ctx context.Context, s view.Script, docs [][]byte) ([]vi
 		return results, nil
 	}
 	mapped, err := f.pool.Map(ctx, realm(s, "m", s.Map), left)
-	if err != nil {
-		return nil, err
+	if given := (*script.GivenUp)(nil); errors.As(err, &given) {
+		return nil, &index.Broken{Err: given.Err}
 	}
-	if err := hopeless(mapped); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	for i, m := range mapped {
@@ -94,28 +95,12 @@ func (f *Functions) Map(ctx context.Context, s view.Script, docs [][]byte) ([]vi
 		if at != nil {
 			n = at[i]
 		}
-		results[n] = view.Mapped{Rows: make([]view.Emitted, len(m[0].Rows)), Err: m[0].Err}
+		results[n] = view.Mapped{Rows: make([]view.Emitted, len(m[0].Rows)), Err: m[0].Err, Stopped: script.Stopped(m[0].Err)}
 		for j, r := range m[0].Rows {
 			results[n].Rows[j] = view.Emitted(r)
 		}
 	}
 	return results, nil
-}
-
-// hopeless gives the error of a map function that met limits for so many
-// documents in a row that the rest was not tried: those are not known to have no
-// rows, so the whole run fails, and is tried again later.
-func hopeless(mapped [][]script.Mapped) error {
-	row := 0
-	for _, m := range mapped {
-		if row++; !script.Exceeded(m[0].Err) {
-			row = 0
-		}
-		if row == script.Hopeless {
-			return m[0].Err
-		}
-	}
-	return nil
 }
 
 // realm gives the world that a view's functions live in: one of its own for each

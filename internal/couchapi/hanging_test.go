@@ -1,0 +1,64 @@
+package couchapi
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/script"
+)
+
+// TestHangingViews asks for views whose functions hang, each in another way: they
+// fail, which _info tells, while other views of the database are as they should be.
+func TestHangingViews(t *testing.T) {
+	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "os_process_timeout", Value: "200"})
+	a.do("PUT", "/db", "").want(201, "")
+	for n := range script.Hopeless {
+		a.do("PUT", fmt.Sprintf("/db/d%d", n), fmt.Sprintf(`{"n":%d}`, n)).want(201, "")
+	}
+	bodies := map[string]string{
+		"loop": "for (;;);", "sort": "for (;;) new Array(1e6).fill(0).sort()", "pattern": `/^(a+)+\1$/.test('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab')`,
+		"process": "eval('['.repeat(1e6))",
+	}
+	for name, body := range bodies {
+		a.do("PUT", "/db/_design/"+name, viewDesign(map[string][2]string{"v": {"function(doc){ " + body + " }", ""}})).want(201, "")
+	}
+	for name := range bodies {
+		first := a.do("GET", "/db/_design/"+name+"/_view/v", "")
+		if first.Status != 500 || !strings.HasPrefix(first.Body, `{"error":"view_failed","reason":"The function had to be stopped for 5 documents and is not run any more.`) {
+			t.Errorf("%s: %d %s", name, first.Status, first.Body)
+		}
+		a.do("GET", "/db/_design/"+name+"/_view/v?update=false", "").want(500, first.Body)
+		info := a.do("GET", "/db/_design/"+name+"/_info", "").want(200, "").json()["view_index"].(map[string]any)
+		if reason, _ := info["failed"].(string); reason == "" || !strings.Contains(first.Body, reason) {
+			t.Errorf("%s: _info tells %v", name, info)
+		}
+	}
+	deep := viewDesign(map[string][2]string{"v": {"function f(doc){ return f(doc) }", ""}, "w": {"function(doc){ (function f(){ return 1 + f() })() }", ""}, "good": {"function(doc){ emit(doc.n) }", ""}})
+	deep = strings.Replace(deep, "function f(doc)", "(function f(doc)", 1)
+	deep = strings.Replace(deep, "return f(doc) }", "return f(doc) })", 1)
+	a.do("PUT", "/db/_design/deep", deep).want(201, "")
+	for name, want := range map[string]string{"v": "", "w": "", "good": "0=null 1=null 2=null 3=null 4=null"} {
+		if got := a.do("GET", "/db/_design/deep/_view/"+name, "").rows(); got != want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if info := a.do("GET", "/db/_design/deep/_info", "").want(200, "").json()["view_index"].(map[string]any); info["failed"] != nil {
+		t.Errorf("what calls itself too often throws, as in CouchDB: %v", info)
+	}
+}
+
+// TestHangingValidatorOfABatch has a validator that hangs for some documents of a
+// request: the rest of the request is refused with the first of them, and the next request is not.
+func TestHangingValidatorOfABatch(t *testing.T) {
+	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "os_process_timeout", Value: "300"})
+	a.do("PUT", "/db", "").want(201, "")
+	a.do("PUT", "/db/_design/v", design("validate_doc_update", `function(n){ if (n.hang) for (;;); }`)).want(201, "")
+	w := a.do("POST", "/db/_bulk_docs", `{"docs":[{"_id":"a"},{"_id":"b","hang":true},{"_id":"c"},{"_id":"d","hang":true},{"_id":"e","hang":true}]}`).want(201, "")
+	const refused = `"error":"os_process_error","reason":"The function did not end in time."`
+	if strings.Count(w.Body, refused) != 4 || !strings.HasPrefix(w.Body, `[{"ok":true,"id":"a"`) {
+		t.Error(w.Body)
+	}
+	a.do("PUT", "/db/c", `{}`).want(201, "")
+}

@@ -1,0 +1,48 @@
+package script
+
+import "time"
+
+// clock measures what the unit at hand has used of its allowance. Each unit has
+// the whole of it for itself, so the one at which the clock runs out is guilty
+// whatever came before it.
+//
+// What counts is the time of the processor: on a busy machine a function gets
+// little of it in a second, and that is not its fault. The collector's time is
+// the child's too and runs beside the function, so it is never more than the
+// time that has passed; and a unit that gets next to nothing ends after
+// mostStarved times its allowance all the same, for somebody waits.
+type clock struct {
+	allowance   time.Duration
+	start       time.Time     // of the job
+	unit        int           // how many units had ended when began was taken
+	began       time.Time     // of the unit
+	used        time.Duration // of the processor, by then
+	waiting     bool          // for rows: the clock stands
+	interrupted int           // the unit for which the realm was interrupted; -1 for none
+}
+
+// mostStarved is how many times its allowance a unit may take that does not get
+// the processor.
+const mostStarved = 6
+
+func newClock(allowance time.Duration) clock {
+	now := time.Now()
+	return clock{allowance: allowance, start: now, began: now, used: processorTime(), interrupted: -1}
+}
+
+// late tells by how much the unit is over its allowance; units is how many ended
+// before it. A unit that was not seen yet begins now.
+func (c *clock) late(now time.Time, units int) time.Duration {
+	if c.waiting {
+		return 0
+	}
+	if c.unit != units {
+		c.unit, c.began, c.used = units, now, processorTime()
+	}
+	passed := now.Sub(c.began)
+	return max(min(passed, processorTime()-c.used), passed/mostStarved) - c.allowance
+}
+
+// old tells whether the job has gone on for so long that whoever waits should
+// hear what is done.
+func (c *clock) old(limit time.Duration) bool { return time.Since(c.start) > limit/2 }
