@@ -179,16 +179,21 @@ func (u *User) caller(h Handler) *Caller {
 
 // user gives a user by name, nil if there is none. A server administrator is
 // known by the configuration; a user document of the same name adds roles and
-// nothing else.
+// nothing else, and nothing at all when it can't be read.
 func (a *Authenticator) user(ctx context.Context, s *settings, name string) (*User, error) {
 	if name == "" {
 		return nil, nil
 	}
 	u, err := a.opts.Users.User(ctx, name)
-	if err != nil {
+	admin := s.admins[name]
+	if err != nil && (admin == nil || ctx.Err() != nil) {
 		return nil, err
 	}
-	if admin := s.admins[name]; admin != nil {
+	if err != nil {
+		a.opts.Log.Warn("an administrator's user document can't be read", "cause", err)
+		return admin, nil
+	}
+	if admin != nil {
 		if u == nil {
 			return admin, nil
 		}

@@ -54,6 +54,9 @@ func FuzzSecurity(f *testing.F) {
 func FuzzUserRules(f *testing.F) {
 	f.Add([]byte(`{"name":"jan","type":"user","roles":[],"password":"pw"}`))
 	f.Add([]byte(`{"name":"jan","type":"user","roles":["a"],"password_scheme":"pbkdf2","iterations":1,"derived_key":""}`))
+	for members := range unusable {
+		f.Add([]byte(`{"name":"jan","type":"user","roles":[],` + members + `}`))
+	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		w := newWorld(t)
 		stored, err := w.BeforeUserWrite(t.Context(), UserWrite{ID: UserPrefix + "jan", Body: body,

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -215,16 +216,11 @@ func TestTOTPVectors(t *testing.T) {
 	}{
 		{sha, "", 59, "94287082"}, {sha, "sha", 1111111109, "07081804"}, {sha256, "sha256", 59, "46119246"},
 	} {
-		factor := rawTOTP{Key: c.key, Algorithm: c.algorithm, Length: 8}.parse()
+		factor := readTOTP(fmt.Appendf(nil, `{"key":%q,"algorithm":%q,"length":8}`, c.key, c.algorithm))
 		for shift, want := range map[int64]bool{-30: true, 0: true, 30: true, 90: false} {
 			if got := factor.matches(c.want, time.Unix(c.at+shift, 0)); got != want {
 				t.Errorf("%s, %d seconds later: %v", c.want, shift, got)
 			}
-		}
-	}
-	for _, r := range []rawTOTP{{Key: ""}, {Key: "1"}, {Key: sha, Algorithm: "md5"}, {Key: sha, Length: 1}} {
-		if r.parse().matches("", time.Unix(59, 0)) {
-			t.Errorf("%v accepts a token", r)
 		}
 	}
 }

@@ -1,8 +1,10 @@
 package auth
 
 import (
+	"cmp"
 	"encoding/base32"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -11,41 +13,29 @@ import (
 
 // totp is the second factor of a user: RFC 6238 with steps of 30 seconds.
 type totp struct {
-	key    []byte // nil: unusable, no token is right
+	key    []byte
 	digest digest
 	length int
 }
 
-type rawTOTP struct {
-	Key       string `json:"key"`
-	Algorithm string `json:"algorithm"`
-	Length    int    `json:"length"`
-}
-
-func (r rawTOTP) parse() *totp {
-	t := &totp{length: r.Length}
-	if t.length == 0 {
-		t.length = 6
-	}
-	name := r.Algorithm
-	if name == "" {
-		name = "sha"
-	}
+// readTOTP reads the member totp of a user document; nil: no token could be
+// right.
+func readTOTP(value json.RawMessage) *totp {
+	o, ok := parseObject(value)
+	r := memberReader{object: o}
+	t := &totp{length: cmp.Or(r.number("length"), 6)}
 	var known bool
-	t.digest, known = digestOf(name)
-	key, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(
-		strings.ToUpper(strings.TrimRight(r.Key, "=")))
-	if known && err == nil && len(key) > 0 && t.length >= 6 && t.length <= 9 {
-		t.key = key
+	t.digest, known = digestOf(cmp.Or(r.text("algorithm"), "sha"))
+	var err error
+	t.key, err = base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ToUpper(strings.TrimRight(r.text("key"), "=")))
+	if !ok || r.bad != "" || !known || err != nil || len(t.key) == 0 || t.length < 6 || t.length > 9 {
+		return nil
 	}
 	return t
 }
 
 // matches accepts the token of this step and of its neighbours.
 func (t *totp) matches(token string, now time.Time) bool {
-	if t.key == nil {
-		return false
-	}
 	ok := false
 	for _, shift := range []int64{-30, 0, 30} {
 		if same(t.token((now.Unix()+shift)/30), token) {

@@ -1,8 +1,10 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"math"
 )
 
 // UsersDB is the database whose documents are users, UserPrefix begins their ids.
@@ -31,50 +33,98 @@ type Users interface {
 var ErrUserConflicts = unauthorized(
 	"User document conflicts must be resolved before the document is used for authentication purposes.")
 
-// userFields are the members of a user document that are read here.
-type userFields struct {
-	Name        string   `json:"name"`
-	Roles       []any    `json:"roles"`
-	Scheme      string   `json:"password_scheme"`
-	PRF         string   `json:"pbkdf2_prf"`
-	Iterations  float64  `json:"iterations"`
-	Salt        string   `json:"salt"`
-	DerivedKey  string   `json:"derived_key"`
-	PasswordSHA string   `json:"password_sha"`
-	TOTP        *rawTOTP `json:"totp"`
-}
-
-// ParseUser reads the body of a user document. Documents were checked when
-// they were written; one that came by another way and is broken is an error.
+// ParseUser reads the body of a user document. Who writes one is refused what
+// can't be read here; one that came by another way and is broken is an error.
 func ParseUser(body []byte) (*User, error) {
-	var f userFields
-	if err := json.Unmarshal(body, &f); err != nil {
-		return nil, badRequest("The user document can't be used for authentication.")
-	}
-	u := &User{Name: f.Name, Verifier: f.verifier()}
-	for _, r := range f.Roles {
-		if s, ok := r.(string); ok {
-			u.Roles = append(u.Roles, s)
-		}
-	}
-	if f.TOTP != nil {
-		u.totp = f.TOTP.parse()
+	o, ok := parseObject(body)
+	u, bad := readUser(o)
+	if !ok || bad != "" {
+		return nil, errBrokenUser
 	}
 	return u, nil
 }
 
-// verifier applies CouchDB's defaults: no scheme is the simple one, no function
-// is SHA-1.
-func (f userFields) verifier() Verifier {
-	v := Verifier{Scheme: f.Scheme, Salt: f.Salt}
-	switch f.Scheme {
-	case schemePBKDF2:
-		v.Key, v.Iterations, v.PRF = f.DerivedKey, int(f.Iterations), f.PRF
-		if v.PRF == "" {
-			v.PRF = "sha"
+var errBrokenUser = badRequest("The user document can't be used for authentication.")
+
+// readUser reads what authentication needs of a user document; bad is the
+// member that can't be read. Members are found by their exact names.
+func readUser(o object) (u *User, bad string) {
+	r := memberReader{object: o}
+	u = &User{Name: r.text("name"), Roles: r.texts("roles"), Verifier: readVerifier(&r)}
+	if value := o.get("totp"); !isNull(value) {
+		if u.totp = readTOTP(value); u.totp == nil {
+			r.fail("totp")
 		}
+	}
+	return u, r.bad
+}
+
+// readVerifier applies CouchDB's defaults: no scheme is the simple one, no
+// function is SHA-1.
+func readVerifier(r *memberReader) Verifier {
+	key, sum, n, prf := r.text("derived_key"), r.text("password_sha"), r.number("iterations"), r.text("pbkdf2_prf")
+	v := Verifier{Scheme: r.text("password_scheme"), Salt: r.text("salt")}
+	switch v.Scheme {
+	case schemePBKDF2:
+		v.Key, v.Iterations, v.PRF = key, n, cmp.Or(prf, "sha")
 	case "", schemeSimple:
-		v.Scheme, v.Key = schemeSimple, f.PasswordSHA
+		v.Scheme, v.Key = schemeSimple, sum
 	}
 	return v
 }
+
+// memberReader reads members of an object that may be missing or null, and notes
+// the first that is of another kind.
+type memberReader struct {
+	object object
+	bad    string
+}
+
+func (r *memberReader) fail(name string) {
+	if r.bad == "" {
+		r.bad = name
+	}
+}
+
+func (r *memberReader) text(name string) string {
+	value := r.object.get(name)
+	if isNull(value) {
+		return ""
+	}
+	s, ok := textOf(value)
+	if !ok {
+		r.fail(name)
+	}
+	return s
+}
+
+// texts gives the strings of a list; what else is in it is overlooked.
+func (r *memberReader) texts(name string) (out []string) {
+	value := r.object.get(name)
+	var list []json.RawMessage
+	if !isNull(value) && json.Unmarshal(value, &list) != nil {
+		r.fail(name)
+	}
+	for _, v := range list {
+		if s, ok := textOf(v); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// number gives a whole number, at most one that no setting allows.
+func (r *memberReader) number(name string) int {
+	value := r.object.get(name)
+	if isNull(value) {
+		return 0
+	}
+	var f float64
+	if json.Unmarshal(value, &f) != nil || f != math.Trunc(f) {
+		r.fail(name)
+	}
+	return int(max(min(f, math.MaxInt32), math.MinInt32))
+}
+
+// isNull reports whether a member is missing or null.
+func isNull(value json.RawMessage) bool { return value == nil || string(value) == "null" }

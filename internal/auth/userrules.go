@@ -30,6 +30,9 @@ func checkUser(s *settings, w UserWrite, body object, isAdmin bool) error {
 	if err := checkVerifier(s, body); err != nil {
 		return err
 	}
+	if _, err := checkReadable(body); err != nil {
+		return err
+	}
 	if !isAdmin {
 		if err := checkOwnWrite(w, old, name, roles); err != nil {
 			return err
@@ -99,11 +102,21 @@ func checkVerifier(s *settings, body object) error {
 	if _, isText := body.text("derived_key"); !isText {
 		return forbidden("derived_key must be a string.")
 	}
-	u, err := ParseUser(body.encode())
+	u, err := checkReadable(body)
 	if err != nil {
 		return err
 	}
 	return s.hashing.check(u.Verifier)
+}
+
+// checkReadable refuses what authentication could not read, whoever writes it:
+// with it nobody of that name could log in.
+func checkReadable(body object) (*User, error) {
+	u, bad := readUser(body)
+	if bad != "" {
+		return nil, forbidden("`" + bad + "` can't be used for authentication.")
+	}
+	return u, nil
 }
 
 // checkOwnWrite checks the write of somebody who is no administrator.

@@ -71,3 +71,25 @@ func TestJobsGuessNoPasswords(t *testing.T) {
 		t.Errorf("with the lock-out off: %s", got)
 	}
 }
+
+// TestNobodyLocksTheAdministratorOut: with open sign-up, by every way that a
+// document is written.
+func TestNobodyLocksTheAdministratorOut(t *testing.T) {
+	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "users_db_security_editable", Value: "true"})
+	a.do("PUT", "/_users/_security", `{}`).want(200, "")
+	const broken = `{"_id":"org.couchdb.user:adm","name":"adm","type":"user","roles":[],"totp":5}`
+	replicated := strings.Replace(broken, `"name"`, `"_rev":"9-abc","name"`, 1)
+	for name, got := range map[string]answer{
+		"PUT":        a.do("PUT", "/_users/org.couchdb.user:adm", broken, "Authorization", ""),
+		"POST":       a.do("POST", "/_users", broken, "Authorization", ""),
+		"bulk":       a.do("POST", "/_users/_bulk_docs", `{"docs":[`+broken+`]}`, "Authorization", ""),
+		"replicated": a.do("POST", "/_users/_bulk_docs", `{"new_edits":false,"docs":[`+replicated+`]}`, "Authorization", ""),
+		"by himself": a.do("PUT", "/_users/org.couchdb.user:adm", broken),
+	} {
+		if !strings.Contains(got.Body, `"forbidden"`) || !strings.Contains(got.Body, "`totp`") {
+			t.Errorf("%s: %d %s", name, got.Status, got.Body)
+		}
+	}
+	a.do("GET", "/_users/org.couchdb.user:adm", "").want(404, "")
+	a.do("GET", "/_session", "").want(200, "")
+}
