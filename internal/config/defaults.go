@@ -55,6 +55,7 @@ func defaults() layer {
 			"limits":            "couchdb",
 			"owner_design_docs": "none",
 			"render":            "true",
+			"selector_steps":    "10000000000",
 		},
 		"subscriptions": {
 			"allow_private": "false",

@@ -119,7 +119,7 @@ func (f *filterRequest) bySelector() error {
 			f.rows.fields = &fields
 		}
 	}
-	f.q.Filter = f.rows.selectorFilter(sel)
+	f.q.Filter = f.rows.selectorFilter(sel, f.budget())
 	return nil
 }
 
@@ -133,13 +133,25 @@ func asBadRequest(err error) error {
 	return badChanges(e.Reason)
 }
 
+// budget gives the budget for each change: one for all of them, unless the feed
+// has no end.
+func (f *filterRequest) budget() func() *selector.Budget {
+	steps := f.api.settings.Value().selectorSteps
+	if f.q.Mode == changes.Endless {
+		return func() *selector.Budget { return selector.NewBudget(f.ctx(), steps) }
+	}
+	b := selector.NewBudget(f.ctx(), steps)
+	return func() *selector.Budget { return b }
+}
+
 // selectorFilter makes the filter of a selector: each leaf is tested by itself.
-func (c *changesRows) selectorFilter(sel *selector.Selector) changes.Filter {
+func (c *changesRows) selectorFilter(sel *selector.Selector, budget func() *selector.Budget) changes.Filter {
 	var passed []document.Rev
 	return func(v changes.Reader, ch *store.Change, revs []document.Rev) ([]document.Rev, error) {
 		passed = passed[:0]
+		b := budget()
 		for i, rev := range revs {
-			ok, err := c.matches(v, ch, i, rev, sel)
+			ok, err := c.matches(v, ch, i, rev, sel, b)
 			if err != nil {
 				return nil, err
 			}
@@ -151,7 +163,7 @@ func (c *changesRows) selectorFilter(sel *selector.Selector) changes.Filter {
 	}
 }
 
-func (c *changesRows) matches(v changes.Reader, ch *store.Change, i int, leaf document.Rev, sel *selector.Selector) (bool, error) {
+func (c *changesRows) matches(v changes.Reader, ch *store.Change, i int, leaf document.Rev, sel *selector.Selector, b *selector.Budget) (bool, error) {
 	rev, err := c.read(v, &changes.Row{Seq: ch.Seq, ID: ch.ID, Deleted: ch.Deleted, Winner: ch.Leaves[0]})
 	if i > 0 {
 		var d *store.Doc
@@ -165,7 +177,7 @@ func (c *changesRows) matches(v changes.Reader, ch *store.Change, i int, leaf do
 	if err != nil {
 		return false, err
 	}
-	return sel.Match(c.selectable(rev, nil, sel.Uses)), nil
+	return sel.Match(c.selectable(rev, nil, sel.Uses), b)
 }
 
 // selectable gives a revision the form that the selector language works on,

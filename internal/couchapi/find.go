@@ -75,6 +75,7 @@ func (r *request) readFind() (*mango.Request, store.Scope, error) {
 	if err != nil {
 		return nil, r.scope, err
 	}
+	req.Steps = r.api.settings.Value().selectorSteps
 	if p, ok := r.query.get("partition"); ok {
 		if r.scope, err = r.narrowed(&p); err != nil {
 			return nil, r.scope, err

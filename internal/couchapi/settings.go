@@ -29,6 +29,8 @@ type settings struct {
 	rules         couchwire.Rules // for documents on their way in
 	// changesTimeout is the longest silence of a feed.
 	changesTimeout time.Duration
+	// selectorSteps is what the matching of a request may cost.
+	selectorSteps int64
 	// viewWait is how long a query waits for the new index of a view while the
 	// old one still answers.
 	viewWait time.Duration
@@ -52,6 +54,7 @@ func readSettings(s *config.Snapshot) *settings {
 		cloudant:       s.String("sectional", "limits", "couchdb") == "cloudant",
 		viewWait:       s.Duration("sectional", "view_wait", time.Second, 5*time.Second),
 		seqWait:        s.Duration("sectional", "min_seq_wait", time.Second, 5*time.Second),
+		selectorSteps:  max(0, s.Int("sectional", "selector_steps", 10_000_000_000)),
 		render:         s.Bool("sectional", "render", true),
 		changesTimeout: milliseconds(int(s.Int("chttpd", "changes_timeout", 60_000))),
 		server:         []string{"Sectional"},

@@ -97,6 +97,18 @@ type Checked interface {
 	Check(r *store.Reader, x *Index) ([]error, error)
 }
 
+// Dated is a kind whose definitions came to mean something else: rows that were
+// made before are not those that would be made now.
+type Dated interface {
+	Kind
+	// Meaning is the number of the present meaning, which an index keeps from
+	// when it was defined. It is 0 for those that were defined before it counted.
+	Meaning() int
+	// Outdated says why an index, opened, that was defined under an earlier
+	// meaning can't be used; "" if it can.
+	Outdated(opened any, meaning int) string
+}
+
 // Batch is what a Following kind will write about a run of changes.
 type Batch interface {
 	// Apply replaces the documents' rows. It may run several times.

@@ -73,9 +73,18 @@ func (x *Indexes) loadIndexes(v kv.Snapshot, h home) (map[uint64]*Index, error) 
 			State: rec.State, Reason: rec.Reason, Manual: rec.Manual, Source: rec.Source}
 		if ix.Opened, err = x.open(k, rec); err != nil {
 			ix.State, ix.Reason = Failed, err.Error()
+		} else if reason := outdated(ix, rec.Meaning); reason != "" {
+			ix.State, ix.Reason = Failed, reason
 		}
 		indexes[ix.Number] = ix
 		return nil
 	})
 	return indexes, err
+}
+
+func outdated(ix *Index, meaning int) string {
+	if k, ok := ix.Kind.(Dated); ok && meaning < k.Meaning() {
+		return k.Outdated(ix.Opened, meaning)
+	}
+	return ""
 }

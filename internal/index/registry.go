@@ -26,6 +26,7 @@ type record struct {
 	Uses        uint64 `json:"uses"` // names that mean it, and names that meant it and still answer from it
 	Collation   int    `json:"collation"`
 	Source      []byte `json:"source"`
+	Meaning     int    `json:"meaning,omitempty"` // of the source, see Dated
 }
 
 // use is a name in the value of an index-use row.
@@ -149,8 +150,15 @@ func (c *change) index(def named) (uint64, error) {
 		return 0, err
 	}
 	c.records[n] = &record{Kind: def.kind.Name(), Signature: signature, Partitioned: def.Partitioned, State: Building,
-		Manual: def.Manual, Collation: keyspace.CollationVersion, Source: def.Source}
+		Manual: def.Manual, Collation: keyspace.CollationVersion, Source: def.Source, Meaning: meaning(def.kind)}
 	return n, c.begin(n, signature)
+}
+
+func meaning(k Kind) int {
+	if k, ok := k.(Dated); ok {
+		return k.Meaning()
+	}
+	return 0
 }
 
 // begin writes the rows of an index that is to be built, but its own.

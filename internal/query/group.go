@@ -97,7 +97,9 @@ func (g *Group) parseCompute(v []byte) error {
 		if err := c.setPath(arg); err != nil {
 			return err
 		}
-		g.Compute = append(g.Compute, c)
+		if g.Compute = append(g.Compute, c); len(g.Compute) > selector.MaxFields {
+			return badGroup("compute can't have more than %d members.", selector.MaxFields)
+		}
 	}
 }
 

@@ -1,10 +1,13 @@
 package query
 
 import (
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/sectional/sectional/internal/index/field"
 	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/selector"
 )
 
@@ -101,7 +104,7 @@ func ofKind(n *selector.Node, o order) constraint {
 // anyOf is $in: one of the operands, or an array that holds one of them. It is
 // exact for operands alone, since an array is never looked at whole.
 func anyOf(n *selector.Node, o order, id bool) constraint {
-	var points set
+	var values [][]byte
 	exact := true
 	for it := jsonscan.ElementsOf(n.Arg); ; {
 		v, ok := it.Next()
@@ -109,15 +112,42 @@ func anyOf(n *selector.Node, o order, id bool) constraint {
 			break
 		}
 		exact = exact && jsonscan.KindOf(v) != jsonscan.Array
-		points = append(points, only(v)...)
+		values = append(values, v)
 	}
-	points = o.tidy(points)
+	points := pointsOf(values, id)
 	c := constraint{whole: points, rows: points, byRows: true}
 	if len(points) > 0 && !id {
 		c.whole = o.union(points, arrays)
 	}
 	c.exact = exact && id
 	return c
+}
+
+// pointsOf makes a set of values. There may be a million, which are put into
+// order by their keys: comparing works one out at each comparison.
+func pointsOf(values [][]byte, id bool) set {
+	appendKey := keyspace.AppendCollated
+	if id {
+		appendKey = keyspace.AppendRaw
+	}
+	type keyed struct {
+		key string
+		of  []byte
+	}
+	all := make([]keyed, len(values))
+	var key []byte
+	for i, v := range values {
+		key, _ = appendKey(key[:0], v) // v is valid JSON
+		all[i] = keyed{string(key), v}
+	}
+	slices.SortStableFunc(all, func(x, y keyed) int { return strings.Compare(x.key, y.key) })
+	var points set
+	for i := range all {
+		if i == 0 || all[i].key != all[i-1].key {
+			points = append(points, only(all[i].of)...)
+		}
+	}
+	return points
 }
 
 // allOf is $all: an array that holds every operand, or equals the only one.

@@ -276,12 +276,12 @@ func (w *world) matching(q *Query, partition string) (ids []string) {
 				continue
 			}
 			doc := &selector.Doc{ID: string(d.Doc.ID), Body: d.Winner.Body}
-			ok := q.req.Selector.Match(doc)
+			ok := matches(w.t, q.req.Selector, doc)
 			for _, s := range q.req.Sort {
 				ok = ok && doc.Lookup(s.Path) != nil
 			}
 			if b := q.plan.Branches[0]; len(q.req.UseIndex) > 0 && b.def.Partial != nil {
-				ok = ok && b.def.Partial.Match(doc)
+				ok = ok && matches(w.t, b.def.Partial, doc)
 			}
 			if ok {
 				ids = append(ids, doc.ID)
@@ -351,4 +351,13 @@ func TestLongValues(t *testing.T) {
 			t.Errorf("%.60s: got %s, want %s", request, got, want)
 		}
 	}
+}
+
+func matches(t testing.TB, s *selector.Selector, d *selector.Doc) bool {
+	t.Helper()
+	ok, err := s.Match(d, selector.NewBudget(t.Context(), 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ok
 }

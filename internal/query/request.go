@@ -28,6 +28,7 @@ type Request struct {
 	AllowFallback bool   // another index than UseIndex will do
 	Count         bool   // only tell how many documents match
 	Group         *Group // only tell what documents amount to
+	Steps         int64  // what matching may cost (selector.NewBudget); 0 for no bound
 	// limited says that the request names a limit.
 	limited bool
 }
@@ -243,7 +244,9 @@ func ParseSort(v []byte) ([]SortField, error) {
 		if err != nil {
 			return nil, err
 		}
-		fields = append(fields, f)
+		if fields = append(fields, f); len(fields) > selector.MaxFields {
+			return nil, dberr.New(dberr.Invalid, "invalid_sort_json", "There can't be more than %d sort specs.", selector.MaxFields)
+		}
 	}
 }
 

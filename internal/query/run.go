@@ -10,6 +10,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/selector"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -57,6 +58,7 @@ type Query struct {
 	partitions map[document.Partition]bool
 	summary    *summary // of count and group
 	scan       scan
+	budget     *selector.Budget // what matching and picking fields may still cost
 }
 
 // pageKeys is how many rows are looked at in one snapshot.
@@ -79,6 +81,7 @@ func New(req *Request, scope store.Scope, w Waiter) *Query {
 // CouchDB's words before the first row, the store's and the sink's.
 func (q *Query) Run(ctx context.Context, sink Sink) error {
 	began := time.Now()
+	q.budget = selector.NewBudget(ctx, q.req.Steps)
 	defer func() { q.stats.Took = time.Since(began) }()
 	defer func() { q.scan.end() }()
 	for !q.over {
@@ -144,7 +147,7 @@ func (q *Query) prepare(r *store.Reader) (wait *index.Index, err error) {
 // plan may answer when an index went away.
 func (q *Query) restart() {
 	fresh := New(q.req, q.scope, q.waiter)
-	fresh.stats = q.stats // it was read all the same
+	fresh.stats, fresh.budget = q.stats, q.budget // it was read all the same
 	*q = *fresh
 }
 
@@ -170,6 +173,9 @@ func (q *Query) page(r *store.Reader, sink Sink) error {
 		b := q.plan.Branches[q.at.branch]
 		q.scan.enter(b)
 		for ; q.at.span < b.spans(); q.at.span, q.at.row = q.at.span+1, nil {
+			if q.scan.budget--; q.scan.budget < 0 { // there may be a million runs, and nothing in any of them
+				return nil
+			}
 			stop, err := q.readSpan(b, sink)
 			if stop || err != nil {
 				q.over = q.left == 0
@@ -201,6 +207,9 @@ func (q *Query) met(id document.ID, size int) {
 
 // found takes a document that matches. stop says that the page ends with it.
 func (q *Query) found(row *Row, sink Sink) (stop bool, err error) {
+	if err := q.budget.Spend(q.picking(&row.doc)); err != nil {
+		return true, err
+	}
 	if q.summary != nil {
 		return false, q.summary.add(&row.doc)
 	}
@@ -217,6 +226,14 @@ func (q *Query) found(row *Row, sink Sink) (stop bool, err error) {
 	q.stats.Results++
 	q.left--
 	return full || q.left == 0, nil
+}
+
+// picking is how many steps it takes to pick what is asked for out of a document.
+func (q *Query) picking(d *selector.Doc) int {
+	if q.summary != nil {
+		return q.summary.cost(d)
+	}
+	return q.req.Fields.Cost(d)
 }
 
 // Empty reports whether the selector contradicts itself, so that nothing was

@@ -162,8 +162,8 @@ func (q *Query) readRow(b *Branch, e *field.Entry, winner func() (*store.Revisio
 	}
 	if s.shape != nil && e.Whole {
 		s.row.cover(e, s.shape)
-		if !q.req.Selector.Match(&s.row.doc) {
-			return false, nil
+		if match, err := q.req.Selector.Match(&s.row.doc, q.budget); !match || err != nil {
+			return err != nil, err
 		}
 		return q.found(&s.row, sink)
 	}
@@ -178,6 +178,9 @@ func (q *Query) readRow(b *Branch, e *field.Entry, winner func() (*store.Revisio
 		return err != nil, err
 	}
 	if b.elements() {
+		if err := q.budget.Spend(len(s.spans)); err != nil {
+			return true, err
+		}
 		if first, err := field.First(b.Index(), rev, e.Tuple, s.spans, b.descending); !first || err != nil {
 			return err != nil, err
 		}
@@ -270,13 +273,16 @@ func (q *Query) match(rev *store.Revision) (bool, error) {
 			return false, err
 		}
 	}
-	return q.req.Selector.Match(&row.doc), nil
+	return q.req.Selector.Match(&row.doc, q.budget)
 }
 
 // foundOnce takes a document that matches, unless a branch before this one has
 // it too.
 func (q *Query) foundOnce(rev *store.Revision, sink Sink) (stop bool, err error) {
 	for _, b := range q.plan.Branches[:q.at.branch] {
+		if err := q.budget.Spend(b.spans()); err != nil {
+			return true, err
+		}
 		has := slices.ContainsFunc(b.ids, func(s store.Span) bool { return inSpan(s, string(rev.ID)) })
 		if b.named != nil {
 			if has, err = field.Holds(b.Index(), rev, spansOf(b.ranges)); err != nil {
@@ -297,9 +303,9 @@ func inSpan(s store.Span, id string) bool {
 // probe is how many rows are counted to choose between indexes.
 const probe = 100
 
-// count counts the rows of a branch up to a bound.
+// count counts the rows of a branch up to a bound, in as many of its runs.
 func (b *Branch) count(r *store.Reader, bound int) (n int, err error) {
-	for i := range b.ranges {
+	for i := range b.ranges[:min(len(b.ranges), bound)] {
 		for _, err := range field.Walk(r, b.Index(), b.ranges[i].Span, nil, false) {
 			if err != nil {
 				return n, err
@@ -309,7 +315,7 @@ func (b *Branch) count(r *store.Reader, bound int) (n int, err error) {
 			}
 		}
 	}
-	for _, s := range b.ids {
+	for _, s := range b.ids[:min(len(b.ids), bound)] {
 		for d, err := range r.Docs(s, false) {
 			if err != nil {
 				return n, err

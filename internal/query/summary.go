@@ -52,6 +52,14 @@ func newSummary(req *Request) *summary {
 	return &summary{req: req, groups: map[string]*group{}}
 }
 
+// cost is how many steps of a budget add takes.
+func (s *summary) cost(d *selector.Doc) int {
+	if s.req.Group == nil {
+		return 1
+	}
+	return (len(s.req.Group.By) + len(s.req.Group.Compute)) * (1 + len(d.Body)>>6)
+}
+
 // add counts a matching document.
 func (s *summary) add(d *selector.Doc) error {
 	s.count++
@@ -166,9 +174,11 @@ func (s *sum) add(v []byte) {
 			s.whole.Add(&s.whole, big.NewInt(n))
 			return
 		}
-		if n, ok := new(big.Int).SetString(string(v), 10); ok && len(v) <= 400 {
-			s.whole.Add(&s.whole, n)
-			return
+		if len(v) <= 400 { // reading more of them takes more than linear time
+			if n, ok := new(big.Int).SetString(string(v), 10); ok {
+				s.whole.Add(&s.whole, n)
+				return
+			}
 		}
 	}
 	f, _ := strconv.ParseFloat(string(v), 64) // out of range is infinite, and shown as null

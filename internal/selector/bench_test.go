@@ -39,8 +39,11 @@ func BenchmarkMatch(b *testing.B) {
 		b.Run(sel, func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(d.Body)))
+			budget := NewBudget(b.Context(), 0)
 			for b.Loop() {
-				s.Match(d)
+				if _, err := s.Match(d, budget); err != nil {
+					b.Fatal(err)
+				}
 			}
 		})
 	}

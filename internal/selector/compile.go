@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"math"
 	"math/big"
+	"math/bits"
+	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/keyspace"
@@ -45,6 +48,16 @@ func (o *operand) compare(v value) int {
 	return keyspace.CompareJSON(v.b, o.json)
 }
 
+// cost is how many steps a comparison with v takes. Collating a text takes more
+// than going through it.
+func (o *operand) cost(v value) int {
+	n := len(o.json) + len(v.b)
+	if o.kind == jsonscan.String {
+		return n >> 3
+	}
+	return n >> bytesPerStep
+}
+
 // equals is compare == 0 with a short cut for strings.
 func (o *operand) equals(v value) bool {
 	if o.kind != v.kind() {
@@ -68,14 +81,18 @@ type equalTest struct {
 	want bool
 }
 
-func (t *equalTest) match(v value) bool { return t.equals(v) == t.want }
+func (t *equalTest) match(v value, b *Budget) bool {
+	return b.spend(t.cost(v)) && t.equals(v) == t.want
+}
 
 type orderTest struct {
 	operand
 	holds func(int) bool
 }
 
-func (t *orderTest) match(v value) bool { return t.holds(t.compare(v)) }
+func (t *orderTest) match(v value, b *Budget) bool {
+	return b.spend(t.cost(v)) && t.holds(t.compare(v))
+}
 
 func compileEqual(want bool) func([]byte) (tester, error) {
 	return func(arg []byte) (tester, error) { return &equalTest{prepare(arg), want}, nil }
@@ -87,115 +104,151 @@ func compileOrder(holds func(int) bool) func([]byte) (tester, error) {
 
 // inTest looks for a value, or for any element of an array, among operands.
 type inTest struct {
-	operands []operand
-	// plain holds the operands that are printable ASCII and rest the others, so
-	// that a long list of such strings costs one look-up.
-	plain map[string]bool
-	rest  []operand
-	want  bool
+	operands
+	want bool
 }
 
 func compileIn(want bool) func([]byte) (tester, error) {
 	return func(arg []byte) (tester, error) {
-		t := &inTest{operands: prepareAll(arg), plain: map[string]bool{}, want: want}
-		for _, o := range t.operands {
-			if o.plain {
-				t.plain[string(o.text)] = true
-			} else {
-				t.rest = append(t.rest, o)
-			}
-		}
-		return t, nil
+		return &inTest{newOperands(arg), want}, nil
 	}
 }
 
-func prepareAll(arg []byte) (all []operand) {
-	for it := jsonscan.ElementsOf(arg); ; {
-		b, ok := it.Next()
-		if !ok {
-			return all
-		}
-		all = append(all, prepare(b))
-	}
-}
-
-func (t *inTest) match(v value) bool {
+func (t *inTest) match(v value, b *Budget) bool {
 	if v.kind() != jsonscan.Array {
-		return t.holds(v) == t.want
+		return t.hold(v, b) == t.want
 	}
 	for it := jsonscan.ElementsOf(v.b); ; {
-		b, ok := it.Next()
+		e, ok := it.Next()
 		if !ok {
 			return !t.want
 		}
-		if t.holds(value{b: b, raw: v.raw}) {
+		if t.hold(value{b: e, raw: v.raw}, b) || b.err != nil {
 			return t.want
 		}
 	}
 }
 
-func (t *inTest) holds(v value) bool {
-	operands := t.operands
-	if v.kind() == jsonscan.String {
-		if s := v.string(); keyspace.PlainText(s) {
-			if t.plain[string(s)] {
-				return true
-			}
-			operands = t.rest
-		}
-	}
-	for i := range operands {
-		if operands[i].equals(v) {
-			return true
-		}
-	}
-	return false
+// operands are several, among which a value is found in one look-up.
+type operands struct {
+	texts map[string]bool // the characters of all strings
+	// keys are the places in the order of collation of those that could be equal
+	// to a value that is written otherwise: all but strings of printable ASCII.
+	keys map[string]bool
+	odd  bool // there are strings among them
 }
+
+func newOperands(arg []byte) operands {
+	o := operands{texts: map[string]bool{}, keys: map[string]bool{}}
+	var key []byte
+	for it := jsonscan.ElementsOf(arg); ; {
+		b, ok := it.Next()
+		if !ok {
+			return o
+		}
+		p := prepare(b)
+		if p.kind == jsonscan.String {
+			o.texts[string(p.text)] = true
+		}
+		if !p.plain {
+			o.odd = o.odd || p.kind == jsonscan.String
+			key, _ = keyspace.AppendCollated(key[:0], b) // b is valid JSON
+			o.keys[string(key)] = true
+		}
+	}
+}
+
+// hold reports whether v is equal to one of the operands.
+func (o *operands) hold(v value, b *Budget) bool {
+	if v.kind() == jsonscan.String {
+		if known := o.texts[string(v.string())]; known || v.raw || !o.odd {
+			return known
+		}
+	}
+	if len(o.keys) == 0 || !b.spend(1+len(v.b)>>3) {
+		return false
+	}
+	buf := keyBuffers.Get().(*[]byte)
+	defer keyBuffers.Put(buf)
+	if *buf = v.appendKey((*buf)[:0]); len(*buf) > maxKeyBuffer {
+		defer func() { *buf = nil }()
+	}
+	return o.keys[string(*buf)]
+}
+
+// appendKey appends the value's place in the order of collation.
+func (v value) appendKey(dst []byte) []byte {
+	if v.text {
+		dst, _ = keyspace.AppendCollated(dst, jsonscan.AppendQuoted(nil, string(v.b)))
+		return dst
+	}
+	dst, _ = keyspace.AppendCollated(dst, v.b)
+	return dst
+}
+
+var keyBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxKeyBuffer bounds what a buffer carries from one value to the next.
+const maxKeyBuffer = 1 << 14
 
 // allTest is $all. Its values are the same only if their strings are, byte by
 // byte; CouchDB also tells 1 from 1.0 here, and here alone, which we don't.
-type allTest struct{ operands []operand }
+type allTest struct {
+	sorted []operand // without those that are the same
+	single bool      // there is one operand, which may be the whole array
+}
 
-func compileAll(arg []byte) (tester, error) { return &allTest{prepareAll(arg)}, nil }
+func compileAll(arg []byte) (tester, error) {
+	t := &allTest{}
+	for it := jsonscan.ElementsOf(arg); ; {
+		b, ok := it.Next()
+		if !ok {
+			break
+		}
+		t.sorted = append(t.sorted, prepare(b))
+	}
+	t.single = len(t.sorted) == 1
+	slices.SortFunc(t.sorted, func(x, y operand) int { return keyspace.CompareRawJSON(x.json, y.json) })
+	t.sorted = slices.CompactFunc(t.sorted, func(x, y operand) bool { return keyspace.CompareRawJSON(x.json, y.json) == 0 })
+	return t, nil
+}
 
-func (t *allTest) match(v value) bool {
-	if v.kind() != jsonscan.Array || len(t.operands) == 0 {
+func (t *allTest) match(v value, b *Budget) bool {
+	if v.kind() != jsonscan.Array || len(t.sorted) == 0 {
 		return false
 	}
-	if len(t.operands) == 1 && same(v.b, &t.operands[0]) {
+	if t.single && b.spend(t.sorted[0].cost(v)) && keyspace.CompareRawJSON(v.b, t.sorted[0].json) == 0 {
 		return true
 	}
-	for i := range t.operands {
-		if !holdsElement(v.b, &t.operands[i]) {
+	found := make([]bool, len(t.sorted))
+	missing := len(t.sorted)
+	for it := jsonscan.ElementsOf(v.b); missing > 0 && b.err == nil; {
+		e, ok := it.Next()
+		if !ok {
 			return false
 		}
-	}
-	return true
-}
-
-func holdsElement(array []byte, o *operand) bool {
-	for it := jsonscan.ElementsOf(array); ; {
-		b, ok := it.Next()
-		if !ok || same(b, o) {
-			return ok
+		b.spend(bits.Len(uint(len(t.sorted))) * (1 + len(e)>>bytesPerStep))
+		i, ok := slices.BinarySearchFunc(t.sorted, e, func(x operand, e []byte) int { return keyspace.CompareRawJSON(x.json, e) })
+		if ok && !found[i] {
+			found[i] = true
+			missing--
 		}
 	}
+	return missing == 0
 }
-
-func same(v []byte, o *operand) bool { return keyspace.CompareRawJSON(v, o.json) == 0 }
 
 type existsTest bool
 
 func compileExists(arg []byte) (tester, error) { return existsTest(string(arg) == "true"), nil }
 
 // A value that is there meets $exists: true only. Missing ones never come here.
-func (t existsTest) match(value) bool { return bool(t) }
+func (t existsTest) match(value, *Budget) bool { return bool(t) }
 
 type typeTest string
 
 func compileType(arg []byte) (tester, error) { return typeTest(jsonscan.Text(nil, arg)), nil }
 
-func (t typeTest) match(v value) bool {
+func (t typeTest) match(v value, _ *Budget) bool {
 	switch v.kind() {
 	case jsonscan.Null:
 		return t == "null"
@@ -223,23 +276,23 @@ func compileMod(arg []byte) (tester, error) {
 }
 
 // match divides as machines do: the remainder has the sign of the value.
-func (t *modTest) match(v value) bool {
-	if v.text || !isInteger(v.b) {
+func (t *modTest) match(v value, _ *Budget) bool {
+	if v.text || len(v.b) > maxInteger || !isInteger(v.b) {
 		return false
 	}
 	n, err := strconv.ParseInt(string(v.b), 10, 64)
 	if err == nil && t.divisor.IsInt64() && t.remainder.IsInt64() && n != math.MinInt64 {
 		return n%t.divisor.Int64() == t.remainder.Int64()
 	}
-	b, ok := new(big.Int).SetString(string(v.b), 10)
-	return ok && b.Rem(b, t.divisor).Cmp(t.remainder) == 0
+	long, ok := new(big.Int).SetString(string(v.b), 10)
+	return ok && long.Rem(long, t.divisor).Cmp(t.remainder) == 0
 }
 
 type prefixTest []byte
 
 func compileBeginsWith(arg []byte) (tester, error) { return prefixTest(jsonscan.Text(nil, arg)), nil }
 
-func (t prefixTest) match(v value) bool {
+func (t prefixTest) match(v value, _ *Budget) bool {
 	return v.kind() == jsonscan.String && bytes.HasPrefix(v.string(), t)
 }
 
@@ -254,6 +307,6 @@ func compileSize(arg []byte) (tester, error) {
 	return sizeTest(n), nil
 }
 
-func (t sizeTest) match(v value) bool {
+func (t sizeTest) match(v value, _ *Budget) bool {
 	return v.kind() == jsonscan.Array && jsonscan.Len(v.b) == int(t)
 }

@@ -29,36 +29,42 @@ func (v value) string() []byte {
 	return jsonscan.Text(nil, v.b)
 }
 
-// tester evaluates a leaf on a value that is there.
+// tester evaluates a leaf on a value that is there. What it does beyond going
+// through the value once it takes from the budget; when that is spent, what it
+// gives means nothing.
 type tester interface {
-	match(v value) bool
+	match(v value, b *Budget) bool
 }
 
 // evaluator runs one document at a time through a selector. It scans the body
 // once, for all members that the selector looks at, and decodes nothing that
 // is not compared.
 type evaluator struct {
-	sel   *Selector
-	doc   *Doc
-	slots []value
-	id    []byte // buffers behind the slots of _id and _rev
-	rev   []byte
-	whole []byte // the document as JSON, made when asked for
+	sel    *Selector
+	doc    *Doc
+	budget *Budget
+	slots  []value
+	id     []byte // buffers behind the slots of _id and _rev
+	rev    []byte
+	whole  []byte // the document as JSON, made when asked for
 }
 
-// Match reports whether the document matches. A body that is not valid JSON
-// matches or not, but does no harm.
-func (s *Selector) Match(d *Doc) bool {
+// Match reports whether the document matches, which costs steps of the budget;
+// an error says that there is no answer: the budget's (see NewBudget), or
+// Invalid too_many_steps for a pattern that finds no end. A body that is not
+// valid JSON matches or not, but does no harm.
+func (s *Selector) Match(d *Doc, b *Budget) (bool, error) {
 	if s.root == nil {
-		return true
+		return true, b.err
 	}
 	e := s.evaluators.Get().(*evaluator)
+	e.budget = b
 	e.load(d)
-	ok := e.eval(s.root, value{root: true})
-	e.doc = nil
+	ok := b.spend(1+len(d.Body)>>bytesPerStep) && e.eval(s.root, value{root: true})
+	e.doc, e.budget = nil, nil
 	clear(e.slots)
 	s.evaluators.Put(e)
-	return ok
+	return ok && b.err == nil, b.err
 }
 
 func (e *evaluator) load(d *Doc) {
@@ -91,8 +97,18 @@ func (e *evaluator) load(d *Doc) {
 	}
 }
 
+// fewNames is up to how many names are compared one by one.
+const fewNames = 16
+
 // find gives the slot of a body's member, -1 if nobody looks at it.
 func (e *evaluator) find(quoted []byte) int {
+	if len(e.sel.names) > fewNames {
+		name := jsonscan.Text(nil, quoted)
+		if i, ok := e.sel.slots[string(name)]; ok && !isReserved(string(name)) {
+			return i
+		}
+		return -1
+	}
 	for i, name := range e.sel.names {
 		if jsonscan.NameIs(quoted, name) && !isReserved(name) {
 			return i
@@ -104,6 +120,9 @@ func (e *evaluator) find(quoted []byte) int {
 // eval reports whether n holds for v: the document, or an element or name that
 // n's tree was applied to.
 func (e *evaluator) eval(n *Node, v value) bool {
+	if !e.budget.spend(1) {
+		return false
+	}
 	if n.Path != nil {
 		return e.evalField(n, v)
 	}
@@ -122,7 +141,7 @@ func (e *evaluator) eval(n *Node, v value) bool {
 
 func (e *evaluator) all(kids []*Node, v value) bool {
 	for _, k := range kids {
-		if !e.eval(k, v) {
+		if !e.eval(k, v) || e.budget.err != nil {
 			return false
 		}
 	}
@@ -131,7 +150,7 @@ func (e *evaluator) all(kids []*Node, v value) bool {
 
 func (e *evaluator) any(kids []*Node, v value) bool {
 	for _, k := range kids {
-		if e.eval(k, v) {
+		if e.eval(k, v) || e.budget.err != nil {
 			return true
 		}
 	}
@@ -161,6 +180,7 @@ func (e *evaluator) field(n *Node, v value) (_ value, badPath bool) {
 		v, segments = e.slots[n.slot], segments[1:]
 	}
 	for _, name := range segments {
+		e.budget.spend(len(v.b) >> bytesPerStep)
 		switch v.kind() {
 		case jsonscan.Object:
 			v.b, _ = jsonscan.Member(v.b, name)
@@ -206,7 +226,7 @@ func (e *evaluator) test(n *Node, v value) bool {
 	case KeyMapMatch:
 		return e.names(n.Kids[0], v)
 	}
-	return n.test.match(v)
+	return e.budget.spend(len(v.b)>>bytesPerStep) && n.test.match(v, e.budget)
 }
 
 // elements reports whether v is an array with an element for which n's
@@ -220,7 +240,7 @@ func (e *evaluator) elements(n *Node, v value, want bool) bool {
 		if !ok {
 			return !want
 		}
-		if e.eval(n, value{b: b, raw: v.raw}) == want {
+		if e.eval(n, value{b: b, raw: v.raw}) == want || e.budget.err != nil {
 			return want
 		}
 	}
@@ -245,7 +265,7 @@ func (e *evaluator) names(n *Node, v value) bool {
 		if !ok {
 			return false
 		}
-		if e.eval(n, value{b: name, raw: v.raw}) {
+		if e.eval(n, value{b: name, raw: v.raw}) || e.budget.err != nil {
 			return true
 		}
 	}

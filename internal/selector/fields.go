@@ -11,6 +11,9 @@ type Fields struct {
 	paths []*Path
 }
 
+// MaxFields is how many fields can be asked for.
+const MaxFields = 1000
+
 // ParseFields reads the member "fields" of a request: an array of field names;
 // an empty one asks for the whole document. Errors are dberr.Invalid with
 // CouchDB's words for _find.
@@ -20,7 +23,7 @@ func ParseFields(raw []byte) (Fields, error) {
 		return Fields{}, err
 	}
 	if !isArray(raw) {
-		return Fields{}, dberr.New(dberr.Invalid, "invalid_fields", "Fields must be an array of strings, not: %s", appendTerm(nil, raw))
+		return Fields{}, dberr.New(dberr.Invalid, "invalid_fields", "Fields must be an array of strings, not: %s", Term(raw))
 	}
 	var f Fields
 	for it := jsonscan.ElementsOf(raw); ; {
@@ -32,13 +35,15 @@ func ParseFields(raw []byte) (Fields, error) {
 		if err != nil {
 			return Fields{}, err
 		}
-		f.paths = append(f.paths, p)
+		if f.paths = append(f.paths, p); len(f.paths) > MaxFields {
+			return Fields{}, dberr.New(dberr.Invalid, "invalid_fields", "There can't be more than %d fields.", MaxFields)
+		}
 	}
 }
 
 func parseField(v []byte) (*Path, error) {
 	if !isString(v) {
-		return nil, dberr.New(dberr.Invalid, "invalid_field", "Invalid JSON for field spec: %s", appendTerm(nil, v))
+		return nil, dberr.New(dberr.Invalid, "invalid_field", "Invalid JSON for field spec: %s", Term(v))
 	}
 	text := string(jsonscan.Text(nil, v))
 	if text == "" {
@@ -62,6 +67,9 @@ func (f Fields) Uses(name string) bool {
 	}
 	return f.All()
 }
+
+// Cost is how many steps of a budget it takes to pick the fields of d.
+func (f Fields) Cost(d *Doc) int { return len(f.paths) * (1 + len(d.Body)>>bytesPerStep) }
 
 // Project gives the document with the fields asked for, in that order, as JSON.
 // Nested fields come nested in objects, array positions as names; fields that

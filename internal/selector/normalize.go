@@ -31,10 +31,26 @@ func compact(raw []byte) ([]byte, error) {
 	return v, nil
 }
 
+// reading counts what has been read of a selector.
+type reading struct{ nodes, patterns int }
+
+// count counts a condition, and a pattern's bytes.
+func (r *reading) count(op Op, arg []byte) error {
+	if r.nodes++; r.nodes > MaxNodes {
+		return errTooLarge("conditions", MaxNodes)
+	}
+	if op == Regex {
+		if r.patterns += len(arg); r.patterns > MaxPatterns {
+			return errTooLarge("bytes of patterns", MaxPatterns)
+		}
+	}
+	return nil
+}
+
 // operatorStep reads the condition v.
-func operatorStep(v []byte) (*Node, error) {
+func (r *reading) operatorStep(v []byte) (*Node, error) {
 	if !isObject(v) {
-		return leaf(Eq, nil, v)
+		return r.leaf(Eq, v)
 	}
 	var terms []*Node
 	for m := jsonscan.MembersOf(v); ; {
@@ -42,7 +58,7 @@ func operatorStep(v []byte) (*Node, error) {
 		if !ok {
 			break
 		}
-		n, err := readMember(string(jsonscan.Text(nil, name)), arg)
+		n, err := r.readMember(string(jsonscan.Text(nil, name)), arg)
 		if err != nil {
 			return nil, err
 		}
@@ -50,38 +66,49 @@ func operatorStep(v []byte) (*Node, error) {
 	}
 	switch len(terms) {
 	case 0:
-		return leaf(Eq, nil, v)
+		return r.leaf(Eq, v)
 	case 1:
 		return terms[0], nil
 	}
 	return &Node{Op: And, Kids: terms}, nil
 }
 
-func readMember(name string, arg []byte) (*Node, error) {
+// leaf counts a node that tests a value, and makes it.
+func (r *reading) leaf(op Op, arg []byte) (*Node, error) {
+	if err := r.count(op, arg); err != nil {
+		return nil, err
+	}
+	return leaf(op, nil, arg)
+}
+
+func (r *reading) readMember(name string, arg []byte) (*Node, error) {
 	switch {
 	case name == "$default":
 		return &Node{Op: Text, Arg: arg}, nil
 	case name == "" || name[0] != '$':
-		kid, err := operatorStep(arg)
+		kid, err := r.operatorStep(arg)
 		return &Node{Op: fieldOp, name: name, Kids: []*Node{kid}}, err
 	}
 	op, err := lookup(name, arg)
+	if err == nil && operators[op].compile == nil {
+		err = r.count(op, nil)
+	}
 	if err != nil {
 		return nil, err
 	}
 	n := &Node{Op: op}
 	switch {
 	case operators[op].list:
-		return n, n.readList(arg)
+		return n, r.readList(n, arg)
 	case op == Text:
 		n.Arg = append(append([]byte(`{"$text":`), arg...), '}')
 		return n, nil
 	case operators[op].compile == nil:
-		kid, err := operatorStep(arg)
+		kid, err := r.operatorStep(arg)
 		n.Kids = []*Node{kid}
 		return n, err
 	}
-	return leaf(op, nil, arg)
+	return r.leaf(op, arg)
 }
 
 // leaf makes a node that tests a value by itself.
@@ -90,14 +117,14 @@ func leaf(op Op, p *Path, arg []byte) (*Node, error) {
 	return &Node{Op: op, Path: p, Arg: arg, test: test}, err
 }
 
-func (n *Node) readList(arg []byte) error {
+func (r *reading) readList(n *Node, arg []byte) error {
 	n.Kids = []*Node{}
 	for e := jsonscan.ElementsOf(arg); ; {
 		v, ok := e.Next()
 		if !ok {
 			return nil
 		}
-		kid, err := operatorStep(v)
+		kid, err := r.operatorStep(v)
 		if err != nil {
 			return err
 		}
@@ -148,7 +175,7 @@ func isTextClause(arg []byte) bool {
 }
 
 func badField(n *Node) error {
-	return dberr.New(dberr.Invalid, "bad_field", "Invalid field normalization on selector: %s", appendTerm(nil, n.appendJSON(nil)))
+	return dberr.New(dberr.Invalid, "bad_field", "Invalid field normalization on selector: %s", Term(n.appendJSON(nil)))
 }
 
 // negationStep moves the negations within n down. Operands of ElemMatch and

@@ -72,7 +72,7 @@ func lookup(word string, arg []byte) (Op, error) {
 }
 
 func badArgument(word string, arg []byte) error {
-	return dberr.New(dberr.Invalid, "bad_arg", "Bad argument for operator %s: %s", word, appendTerm(nil, arg))
+	return dberr.New(dberr.Invalid, "bad_arg", "Bad argument for operator %s: %s", word, Term(arg))
 }
 
 func isArray(arg []byte) bool  { return jsonscan.KindOf(arg) == jsonscan.Array }
@@ -104,5 +104,9 @@ func isModArg(arg []byte) bool {
 	}
 	d, _ := jsonscan.Element(arg, 0)
 	r, _ := jsonscan.Element(arg, 1)
-	return isInteger(d) && isInteger(r) && string(d) != "0" && string(d) != "-0"
+	return isInteger(d) && isInteger(r) && string(d) != "0" && string(d) != "-0" && len(arg) <= 2*maxInteger
 }
+
+// maxInteger is how many digits a whole number may have that is computed with:
+// more than any number of a document has, which is within a double's range.
+const maxInteger = 400

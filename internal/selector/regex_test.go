@@ -1,110 +1,100 @@
 package selector
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/jsonscan"
 )
 
-func regexMatches(t *testing.T, pattern, subject string) (matches, accepted bool) {
-	t.Helper()
-	s, err := Parse(append(jsonscan.AppendQuoted([]byte(`{"f":{"$regex":`), pattern), "}}"...))
+// matches holds a document against a selector without a bound.
+func matches(tb testing.TB, s *Selector, d *Doc) bool {
+	tb.Helper()
+	ok, err := s.Match(d, NewBudget(tb.Context(), 0))
 	if err != nil {
-		return false, false
+		tb.Errorf("%s: %v", s.JSON(), err)
 	}
-	body := append(jsonscan.AppendQuoted([]byte(`{"f":`), subject), '}')
-	return s.Match(&Doc{Body: body}), true
+	return ok
 }
 
-// The syntax is PCRE's. What each line says was worked out from its manual;
-// what CouchDB itself answered stands in testdata/operators.txt.
-func TestRegexSyntax(t *testing.T) {
+func ofPattern(pattern string) (*Selector, error) {
+	return Parse(append(jsonscan.AppendQuoted([]byte(`{"f":{"$regex":`), pattern), "}}"...))
+}
+
+// Which patterns there are and what they mean is regex's; here: how they come there and back.
+func TestRegex(t *testing.T) {
 	for _, c := range []struct {
 		pattern, subject string
 		want             bool
-	}{
-		{`^[[:alpha:]_]+$`, "ab_C", true},
-		{`^[[:^digit:]]+$`, "a1", false},
-		{`^[^[:space:]]+$`, "a b", false},
-		{`^[[a]$`, "[", true},
-		{`^[a-z-[b]+$`, "b[", true}, // no subtraction of classes
-		{`^[]a]+$`, "]a", true},
-		{`^[^]a]$`, "b", true},
-		{`(?P<y>\d{4})-(?P=y)`, "2018-2018", true},
-		{`(?<y>a)(b)\1`, "aba", true}, // named groups count with the others
-		{`(?<y>a)(b)\1`, "abb", false},
-		{`(a)\g1`, "aa", true},
-		{`(a)(b)\g{2}`, "abb", true},
-		{`(?<n>a)\g{n}`, "ab", false},
-		{`a\Kb`, "ab", true},
-		{`^\h+$`, " \t", true},
-		{`^\H+$`, "a b", false},
-		{`^a\vb$`, "a\nb", true},
-		{`^\V+$`, "a\nb", false},
-		{`^\N+$`, "a\nb", false},
-		{`(?s)^.\R.$`, "a\r\nb", true},
-		{`^[\h]$`, "\t", true},
-		{`^\Qa.b\E.$`, "a.bc", true},
-		{`^\Qa.b`, "axb", false},
-		{`^\x{41}\x42$`, "AB", true},
-		{`^[\x{41}-\x{43}]+$`, "ABC", true},
-		{`^\o{101}$`, "A", true},
-		{`a{2,3}+a`, "aaa", false},
-		{`a*+a`, "aaa", false},
-		{`(?>a+)b`, "aab", true},
-		{`^(?!x)a`, "a", true},
-		{`^a$`, "a\n", true},
-		{`^a\z`, "a\n", false},
-		{`(?i)É`, "É", true},
-		{`^.$`, "é", false},
-		{`(*UTF8)^.$`, "é", true},
-		{`(*UTF8)(*UCP)^\w+$`, "naïve", true},
-		{`(*UTF)(?i)^é$`, "É", true},
-		{`(*UTF8)^\x{1F600}$`, "😀", true},
-		{`^(a)?(?(1)b|c)$`, "ab", true},
-		{`^(a)?(?(1)b|c)$`, "b", false},
+	}{{`^.$`, "é", false}, {`(*UTF8)^.$`, "é", true}, {`^a\x{22}b$`, `a"b`, true}, {`(a)\1`, "aa", true}, {`^(a|aa)+$`, strings.Repeat("a", 10_000) + "b", false}} {
+		s, err := ofPattern(c.pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := matches(t, s, &Doc{Body: append(jsonscan.AppendQuoted([]byte(`{"f":`), c.subject), '}')}); got != c.want {
+			t.Errorf("%s: %v", c.pattern, got)
+		}
+	}
+	for _, p := range []string{`(`, `(?R)`} {
+		if _, err := ofPattern(p); !dberr.Is(err, dberr.Invalid) {
+			t.Errorf("%s: %v", p, err)
+		}
+	}
+}
+
+// A pattern that finds no end is an error, whatever stands around it: neither a match nor none.
+func TestRegexWithoutEnd(t *testing.T) {
+	for _, sel := range []string{`{"f":%}`, `{"f":{"$not":%}}`, `{"$or":[{"f":%},{"g":1}]}`, `{"$nor":[{"f":%}]}`, `{"l":{"$elemMatch":%}}`, `{"l":{"$allMatch":{"$not":%}}}`} {
+		s, err := Parse([]byte(strings.ReplaceAll(sel, "%", `{"$regex":"^(a|aa)+\\1\\1b$"}`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		long := strings.Repeat("a", 60)
+		b := NewBudget(t.Context(), 0)
+		ok, err := s.Match(&Doc{Body: []byte(`{"f":"` + long + `","g":1,"l":["` + long + `","b"]}`)}, b)
+		if ok || !dberr.Is(err, dberr.Invalid) || !strings.Contains(err.Error(), "too_many_steps") {
+			t.Errorf("%s: %v, %v", sel, ok, err)
+		}
+		if ok, err := s.Match(&Doc{Body: []byte(`{"f":"x"}`)}, b); ok || err == nil {
+			t.Errorf("%s: a budget that is spent gave %v", sel, ok)
+		}
+	}
+}
+
+// leaving is a context that is done after it was asked some times.
+type leaving struct {
+	context.Context
+	asked int
+}
+
+func (l *leaving) Err() error {
+	if l.asked--; l.asked < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Who leaves while a document is being looked at ends that, whatever the operator.
+func TestLeavingWithinADocument(t *testing.T) {
+	many := strings.Repeat(`"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaé",`, 20_000)
+	body := []byte(`{"l":[` + many + `"x"],"n":[` + strings.Repeat(`0.11111111111111111111111111111111111112,`, 20_000) + `1]}`)
+	for _, sel := range []string{
+		`{"l":{"$elemMatch":{"$regex":"^(a+)+b$"}}}`, `{"l":{"$elemMatch":{"$regex":"(a)\\1b"}}}`, `{"l":{"$elemMatch":{"$eq":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaö"}}}`,
+		`{"l":{"$in":["ö"]}}`, `{"l":{"$nin":["ö",1]}}`, `{"l":{"$all":["ö",1]}}`, `{"n":{"$allMatch":{"$lt":0.12}}}`, `{"n":{"$elemMatch":{"$or":[{"a":1},{"b":2}]}}}`,
+		`{"l":{"$not":{"$elemMatch":{"$beginsWith":"b"}}}}`,
 	} {
-		got, ok := regexMatches(t, c.pattern, c.subject)
-		if !ok {
-			t.Errorf("%s is refused", c.pattern)
-		} else if got != c.want {
-			t.Errorf("%s on %q: %v, want %v", c.pattern, c.subject, got, c.want)
+		s, err := Parse([]byte(sel))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &leaving{t.Context(), 1}
+		if ok, err := s.Match(&Doc{Body: body}, NewBudget(l, 0)); ok || !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, %v", sel, ok, err)
+		} else if l.asked < -3 {
+			t.Errorf("%s: it went on", sel)
 		}
 	}
-}
-
-func TestRegexRefused(t *testing.T) {
-	for _, p := range []string{`(`, `[`, `a**`, `\`, `(?R)`, `(?1)`, `(?|a|b)`, `(?P>x)`, `(?&x)`, `\C`, `[[:foo:]]`, `\x{110000}`, `\x{`, `\g{-1}`, `(?<n>a`, `[z-a]`, `(*COMMIT)a`} {
-		if _, ok := regexMatches(t, p, "a"); ok {
-			t.Errorf("%s is taken", p)
-		}
-	}
-}
-
-// A pattern that backtracks without end must not hold a goroutine for ever: it
-// ends without a match. The test itself would run for longer than the universe.
-func TestRegexGivesUp(t *testing.T) {
-	for _, p := range []string{`^(a|aa)+$`, `^(\w+\s?)*!$`, `(x+x+)+y`} {
-		subject := strings.Repeat("a", 100) + "b"
-		if p[0] == '(' {
-			subject = strings.Repeat("x", 1000)
-		}
-		if got, ok := regexMatches(t, p, subject); got || !ok {
-			t.Errorf("%s: matched %v, taken %v", p, got, ok)
-		}
-	}
-}
-
-func FuzzTranslatePattern(f *testing.F) {
-	for _, l := range scriptArguments(f, "match ") {
-		f.Add(l)
-	}
-	for _, p := range []string{`[[:alpha:]-z]`, `\Qa\E[\Q]\E]`, `(?P<a>x)(?P=a)`, `\x{41}[\o{101}]`, `a++(?(1)b)`} {
-		f.Add(p)
-	}
-	f.Fuzz(func(t *testing.T, p string) {
-		// Must end, and what it takes the engine must take or refuse.
-		_, _ = compileRegex(jsonscan.AppendQuoted(nil, p))
-	})
 }

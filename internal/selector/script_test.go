@@ -79,7 +79,7 @@ func runCommand(t *testing.T, command string, docs []*Doc) string {
 		}
 		var ids []string
 		for _, d := range docs {
-			if s.Match(d) {
+			if matches(t, s, d) {
 				ids = append(ids, d.ID)
 			}
 		}

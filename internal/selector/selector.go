@@ -24,18 +24,30 @@ type Selector struct {
 	// names are the document's members that the tree looks at, in order of
 	// Node.slot.
 	names      []string
+	slots      map[string]int // places in names
 	evaluators sync.Pool
 }
 
+// Bounds of a selector.
+const (
+	MaxBytes    = 8 << 20
+	MaxNodes    = 10_000   // conditions
+	MaxPatterns = 64 << 10 // bytes of all patterns
+)
+
 // Parse reads a selector. Its errors are dberr.Invalid with CouchDB's code and
-// reason for _find: invalid_selector_json, bad_arg, invalid_operator and so on.
+// reason for _find: invalid_selector_json, bad_arg, invalid_operator and so on;
+// selector_too_large beyond one of the bounds.
 func Parse(raw []byte) (*Selector, error) {
+	if len(raw) > MaxBytes {
+		return nil, errTooLarge("bytes", MaxBytes)
+	}
 	raw, err := compact(raw)
 	if err != nil {
 		return nil, err
 	}
 	if !isObject(raw) {
-		return nil, dberr.New(dberr.Invalid, "invalid_selector_json", "Selector must be a JSON object, not: %s", appendTerm(nil, raw))
+		return nil, dberr.New(dberr.Invalid, "invalid_selector_json", "Selector must be a JSON object, not: %s", Term(raw))
 	}
 	s := new(Selector)
 	s.evaluators.New = func() any { return &evaluator{sel: s, slots: make([]value, len(s.names))} }
@@ -45,12 +57,17 @@ func Parse(raw []byte) (*Selector, error) {
 	if s.root, err = normalize(raw); err != nil {
 		return nil, err
 	}
+	s.slots = map[string]int{}
 	s.assignSlots(s.root)
 	return s, nil
 }
 
+func errTooLarge(of string, most int) error {
+	return dberr.New(dberr.Invalid, "selector_too_large", "The selector has more than %d %s.", most, of)
+}
+
 func normalize(raw []byte) (*Node, error) {
-	n, err := operatorStep(raw)
+	n, err := new(reading).operatorStep(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -80,16 +97,29 @@ func (s *Selector) assignSlots(n *Node) {
 }
 
 func (s *Selector) slotOf(name string) int {
-	if i := slices.Index(s.names, name); i >= 0 {
-		return i
+	i, ok := s.slots[name]
+	if !ok {
+		i = len(s.names)
+		s.names = append(s.names, name)
+		s.slots[name] = i
 	}
-	s.names = append(s.names, name)
-	return len(s.names) - 1
+	return i
 }
+
+// Linear reports whether matching takes time in proportion to the document's
+// size: it does unless a pattern goes back and forth.
+func (s *Selector) Linear() bool { return s.root == nil || s.root.linear() }
 
 // Root gives the normalized tree, nil for the empty selector, which matches
 // everything.
 func (s *Selector) Root() *Node { return s.root }
+
+// Has reports whether an operator stands anywhere in the selector.
+func (s *Selector) Has(op Op) bool { return s.root != nil && s.root.has(op) }
+
+func (n *Node) has(op Op) bool {
+	return n.Op == op || slices.ContainsFunc(n.Kids, func(k *Node) bool { return k.has(op) })
+}
 
 // Uses reports whether the selector looks at the document's member name, so
 // that a caller need not fill in what nobody asks for. A condition on the whole

@@ -1,6 +1,7 @@
 package selector
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -96,6 +97,14 @@ func orZero(s string) string {
 	return s
 }
 
+// maxTerm is the length up to which a value is printed in an error text.
+const maxTerm = 4096
+
 // Term gives a JSON value as CouchDB's error texts print it: as an Erlang term
-// with the bytes of strings as numbers.
-func Term(v []byte) string { return string(appendTerm(nil, v)) }
+// with the bytes of strings as numbers. Of a long one it tells the length.
+func Term(v []byte) string {
+	if len(v) > maxTerm {
+		return fmt.Sprintf("(%d bytes)", len(v))
+	}
+	return string(appendTerm(nil, v))
+}

@@ -53,8 +53,12 @@ func (b *batch) read(ctx context.Context, scope store.Scope, d *definition, sinc
 			if err != nil {
 				return err
 			}
-			if err := b.add(r, d, sel, c); err != nil {
+			passes, rev, err := d.look(ctx, r, sel, c)
+			if err != nil {
 				return err
+			}
+			if passes {
+				b.add(r, d, c, rev)
 			}
 			b.to = c.Seq
 			if n++; n == pageRows || len(b.rows) == d.Rows || len(b.out) >= d.Bytes || b.ids >= letterBytes {
@@ -83,9 +87,11 @@ func (b *batch) reread(ctx context.Context, scope store.Scope, d *definition, nu
 			}
 			w := doc.Tree.Winner()
 			c := store.Change{Seq: doc.Seq, ID: row.ID, Deleted: w.Deleted, Leaves: []document.Rev{w.Rev}}
-			if err := b.add(r, d, nil, &c); err != nil {
+			_, rev, err := d.look(ctx, r, nil, &c)
+			if err != nil {
 				return err
 			}
+			b.add(r, d, &c, rev)
 		}
 		return nil
 	})
@@ -98,18 +104,24 @@ func (d *definition) parseSelector() (*selector.Selector, error) {
 	return selector.Parse(d.Selector)
 }
 
-// add appends a change if it passes the selector; nil lets everything pass.
-func (b *batch) add(r *store.Reader, d *definition, sel *selector.Selector, c *store.Change) error {
-	var rev *store.Revision
-	if sel != nil || d.Docs {
-		var err error
-		if rev, err = r.Changed(c.ID, c.Leaves[0], c.Deleted); err != nil && !dberr.Is(err, dberr.NotFound) {
-			return err
-		}
-		if sel != nil && (rev == nil || !sel.Match(selectable(rev, sel))) {
-			return nil
-		}
+// look tells whether a change passes the selector (nil lets everything pass), and reads the
+// document if that or the message needs it; rev is nil if there is none.
+func (d *definition) look(ctx context.Context, r *store.Reader, sel *selector.Selector, c *store.Change) (passes bool, rev *store.Revision, err error) {
+	if sel == nil && !d.Docs {
+		return true, nil, nil
 	}
+	if rev, err = r.Changed(c.ID, c.Leaves[0], c.Deleted); err != nil && !dberr.Is(err, dberr.NotFound) {
+		return false, nil, err
+	}
+	if sel == nil || rev == nil {
+		return sel == nil, rev, nil
+	}
+	passes, err = sel.Match(selectable(rev, sel), selector.NewBudget(ctx, 0))
+	return passes, rev, err
+}
+
+// add appends a change; rev is its document, if that is sent.
+func (b *batch) add(r *store.Reader, d *definition, c *store.Change, rev *store.Revision) {
 	b.ids += len(c.ID)
 	b.rows = append(b.rows, letterRow{c.Seq, c.ID})
 	if len(b.out) > 0 {
@@ -125,7 +137,6 @@ func (b *batch) add(r *store.Reader, d *definition, sel *selector.Selector, c *s
 		b.out = append(b.out, `,"doc":null`...)
 	}
 	b.out = append(b.out, '}')
-	return nil
 }
 
 func sent(rev *store.Revision) *couchwire.Revision {

@@ -184,8 +184,12 @@ func (w *wanted) setHeaders(v []byte) error {
 }
 
 func (w *wanted) setSelector(v []byte) error {
-	if _, err := selector.Parse(v); err != nil {
+	sel, err := selector.Parse(v)
+	if err != nil {
 		return err
+	}
+	if !sel.Linear() { // nobody is there to be told that a match finds no end
+		return bad("A $regex of `selector` must be of the linear kind: no look-around, back reference, atomic group or possessive quantifier.")
 	}
 	w.Selector = slices.Clone(v)
 	return nil

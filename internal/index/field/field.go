@@ -15,6 +15,7 @@ package field
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -61,6 +62,18 @@ func (Kind) Prefixes(db, number uint64) [][]byte {
 // Open is index.Kind's: it gives a *Def.
 func (Kind) Open(source []byte) (any, error) { return Parse(source) }
 
+// Meaning is index.Dated's. Since 1 a pattern in a filter matches or does not; before
+// it gave up after a time, so that what an index held depended on the machine.
+func (Kind) Meaning() int { return 1 }
+
+// Outdated is index.Dated's.
+func (Kind) Outdated(opened any, _ int) string {
+	if d := opened.(*Def); d.Partial == nil || !d.Partial.Has(selector.Regex) {
+		return ""
+	}
+	return "The index was made when patterns gave up after a time, and documents may be missing. Delete it and make it again."
+}
+
 // Of gives the definition of a field index.
 func Of(x *index.Index) *Def { return x.Opened.(*Def) }
 
@@ -83,7 +96,8 @@ func (Kind) Defined(d index.Design) (defs []index.Definition) {
 			continue
 		}
 		source, _ := jsonscan.Member(view, "map")
-		if _, err := Parse(source); err != nil {
+		// One whose pattern is refused is an index that fails, and says why.
+		if _, err := Parse(source); err != nil && !errors.Is(err, errPattern) {
 			continue
 		}
 		defs = append(defs, index.Definition{Name: string(jsonscan.Text(nil, name)), Partitioned: d.Partitioned, Source: bytes.Clone(source)})
@@ -189,9 +203,16 @@ func (d *Def) parsePartial(source []byte) (err error) {
 		return nil
 	}
 	d.Filter = bytes.Clone(filter)
-	d.Partial, err = selector.Parse(filter)
+	if d.Partial, err = selector.Parse(filter); err == nil && !d.Partial.Linear() {
+		return errPattern
+	}
 	return err
 }
+
+// errPattern refuses a filter that could take for ever: whether a document is in
+// an index can't be left open, and nobody may wait for it.
+var errPattern = dberr.New(dberr.Invalid, "invalid_index", "A $regex of partial_filter_selector must be of the linear kind: "+
+	"no look-around, back reference, atomic group, possessive quantifier, \\R or \\X, and no repetition beyond 20000 characters.")
 
 func (d *Def) parseInclude(source []byte) error {
 	include, ok := jsonscan.Member(source, "include")

@@ -2,6 +2,7 @@ package field
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"slices"
 
@@ -121,16 +122,35 @@ func newExtractor(x *index.Index, w *wanted) extractor {
 }
 
 // holds tells whether a document with these values is in the index.
-func (e *extractor) holds(rev *store.Revision, vs values) bool {
+func (e *extractor) holds(rev *store.Revision, vs values) (bool, error) {
 	for _, i := range e.columns {
 		if vs[i] == nil {
-			return false
+			return false, nil
 		}
 	}
+	return e.passes(rev)
+}
+
+// passes tells whether a document passes the filter. That takes time in
+// proportion to its size (see Parse), and has no other bound: whether a row is
+// there must depend on nothing but the document.
+func (e *extractor) passes(rev *store.Revision) (bool, error) {
 	if e.Partial == nil {
-		return true
+		return true, nil
 	}
-	return e.Partial.Match(&selector.Doc{ID: string(rev.ID), Rev: rev.Rev.String(), Body: rev.Body})
+	d := selector.Doc{ID: string(rev.ID), Body: rev.Body}
+	if e.Partial.Uses("_rev") {
+		d.Rev = rev.Rev.String()
+	}
+	return e.Partial.Match(&d, selector.NewBudget(context.Background(), 0))
+}
+
+// heldBy is holds; nil is no document.
+func (e *extractor) heldBy(rev *store.Revision, vs values) (bool, error) {
+	if rev == nil {
+		return false, nil
+	}
+	return e.holds(rev, vs)
 }
 
 // same tells whether two documents that are in the index have the same rows.
@@ -256,8 +276,9 @@ func (Kind) Rows(db uint64, x *index.Index) index.RowsOf {
 	e := newExtractor(x, w)
 	var vs, tops values
 	return func(dst []index.Row, rev *store.Revision) ([]index.Row, error) {
-		if vs, tops = w.take(vs, tops, rev); !e.holds(rev, vs) {
-			return dst, nil
+		vs, tops = w.take(vs, tops, rev)
+		if in, err := e.holds(rev, vs); !in || err != nil {
+			return dst, err
 		}
 		return e.rows(dst, db, rev.ID, vs)
 	}
@@ -291,8 +312,14 @@ func (k *keeper) Keep(tx kv.Txn, before, after *store.Revision) error {
 	}
 	for i := range k.indexes {
 		e := &k.indexes[i]
-		was := before != nil && e.holds(before, old)
-		is := after != nil && e.holds(after, new)
+		was, err := e.heldBy(before, old)
+		if err != nil {
+			return err
+		}
+		is, err := e.heldBy(after, new)
+		if err != nil {
+			return err
+		}
 		if was && is && e.same(old, new) {
 			continue
 		}

@@ -1,28 +1,59 @@
-package selector
+package regex
 
 import (
 	"fmt"
 	"strings"
 )
 
-// translatePattern rewrites the parts of PCRE's syntax that the engine spells
-// differently or reads as something else; it is false for what the engine has
-// no like of (recursion, branch reset, callouts). The engine itself then
+// translation is a pattern as the parser spells it.
+type translation struct {
+	text string
+	// exact tells that the pattern holds what a linear program can't express and
+	// the parser's tree does not show: atomic groups, possessive loops, \R.
+	exact bool
+}
+
+// translate rewrites the parts of PCRE's syntax that the parser spells
+// differently or reads as something else; it refuses what the parser has
+// no like of (recursion, branch reset, callouts). The parser itself then
 // refuses what is broken.
-func translatePattern(p string) (string, bool) {
+func translate(p string) (translation, error) {
 	t := translator{in: p}
 	for t.i < len(t.in) {
 		if !t.step() {
-			return "", false
+			return translation{}, ErrSyntax
 		}
 	}
-	return t.out.String(), true
+	if t.deepest > maxNesting {
+		return translation{}, ErrTooLarge
+	}
+	return translation{t.out.String(), t.exact || hasComments(p) && strings.Contains(p, "+")}, nil
+}
+
+// hasComments tells that there may be comments, which could stand between a
+// quantifier and what makes it possessive.
+func hasComments(p string) bool {
+	for {
+		_, after, ok := strings.Cut(p, "(?")
+		if !ok {
+			return false
+		}
+		flags := after[:len(after)-len(strings.TrimLeft(after, "^-imnsxJU"))]
+		if strings.HasPrefix(after, "#") || strings.Contains(flags, "x") {
+			return true
+		}
+		p = after
+	}
 }
 
 type translator struct {
-	in  string
-	i   int
-	out strings.Builder
+	in      string
+	i       int
+	out     strings.Builder
+	exact   bool
+	loop    bool // what stands before i may be the end of a quantifier
+	nesting int
+	deepest int
 }
 
 // replacements are escapes outside of classes.
@@ -36,23 +67,30 @@ var replacements = map[byte]string{
 }
 
 // groups are the beginnings of groups that are spelt differently.
-var groups = [...]struct{ pcre, engine string }{
-	{"(?P<", "(?<"},
+var groups = [...]struct{ pcre, parser string }{
+	{"(?>", "(?>"}, {"(?P<", "(?<"},
 	{"(?P=", `\k<`},
 	{"(?|", ""}, {"(?R", ""}, {"(?&", ""}, {"(?P>", ""}, {"(?C", ""}, {"(?+", ""}, {"(*", ""},
 }
 
 func (t *translator) step() bool {
-	switch c := t.in[t.i]; c {
+	c := t.in[t.i]
+	t.exact = t.exact || c == '+' && t.loop
+	// White space may stand between in a pattern with (?x).
+	t.loop = strings.IndexByte("*+?}", c) >= 0 || t.loop && strings.IndexByte(" \t\n\r", c) >= 0
+	switch c {
 	case '\\':
 		return t.escape()
 	case '[':
 		return t.class()
 	case '(':
+		t.nesting++
+		t.deepest = max(t.deepest, t.nesting)
 		return t.group()
-	default:
-		t.copy(1)
+	case ')':
+		t.nesting--
 	}
+	t.copy(1)
 	return true
 }
 
@@ -73,13 +111,14 @@ func (t *translator) group() bool {
 		if !strings.HasPrefix(rest, g.pcre) {
 			continue
 		}
+		t.exact = t.exact || g.pcre == "(?>"
 		if g.pcre == "(?P=" {
 			name, _, ok := strings.Cut(rest[len(g.pcre):], ")")
 			t.replace(len(g.pcre)+len(name)+1, `\k<`+name+`>`)
 			return ok
 		}
-		t.replace(len(g.pcre), g.engine)
-		return g.engine != ""
+		t.replace(len(g.pcre), g.parser)
+		return g.parser != ""
 	}
 	if len(rest) > 2 && rest[1] == '?' && (rest[2] >= '0' && rest[2] <= '9') {
 		return false // a subroutine call
@@ -107,6 +146,8 @@ func (t *translator) escape() bool {
 		if strings.HasPrefix(t.in[t.i+2:], "{") {
 			return t.braced(c)
 		}
+	case 'R':
+		t.exact = true
 	case 'C':
 		return false
 	}
@@ -114,7 +155,7 @@ func (t *translator) escape() bool {
 	return true
 }
 
-// quoted copies what stands between \Q and \E, which the engine reads alike.
+// quoted copies what stands between \Q and \E, which the parser reads alike.
 func (t *translator) quoted() {
 	text, _, _ := strings.Cut(t.in[t.i+2:], `\E`)
 	t.copy(2 + len(text) + 2)
@@ -177,7 +218,7 @@ var posix = map[string]string{
 }
 
 // class copies a character class. A bracket within one is a character, for
-// the engine it would begin a subtraction.
+// the parser it would begin a subtraction.
 func (t *translator) class() bool {
 	t.copy(1)
 	if strings.HasPrefix(t.in[t.i:], "^") {
