@@ -22,11 +22,11 @@ import (
 func openRaw(dir string, readOnly bool) (*pebble.DB, error) {
 	o := &pebble.Options{
 		FormatMajorVersion:          pebble.FormatTableFormatV6,
-		CacheSize:                   128 << 20,
-		MemTableSize:                32 << 20,
+		CacheSize:                   96 << 20,
+		MemTableSize:                20 << 20,
 		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       16,
-		L0StopWritesThreshold:       40,
+		L0CompactionThreshold:       20,
+		L0StopWritesThreshold:       48,
 		LBaseMaxBytes:               256 << 20,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, max(1, runtime.GOMAXPROCS(0)/2) },
 		WALBytesPerSync:             512 << 10,

@@ -6,4 +6,4 @@ package pebblekv
 // where the collector counts them: they do in a build without cgo.
 const CacheOnHeap = false
 
-const defaultCache = 128 << 20
+const defaultCache = 96 << 20

@@ -8,4 +8,4 @@ const CacheOnHeap = true
 
 // defaultCache is smaller here, because the collector leaves as much again
 // beside it.
-const defaultCache = 64 << 20
+const defaultCache = 48 << 20

@@ -33,8 +33,8 @@ const (
 type Options struct {
 	Dir           string           // the data directory; made if it does not exist
 	FS            vfs.FS           // nil: the disk
-	CacheBytes    int64            // block cache; 0: 128 MiB (64 without cgo), filled as blocks are read
-	MemTableBytes int              // one memtable; 0: 32 MiB
+	CacheBytes    int64            // block cache; 0: 96 MiB (48 without cgo), filled as blocks are read
+	MemTableBytes int              // one memtable; 0: 20 MiB
 	Age           time.Duration    // limit for snapshots and transactions; 0: 5 minutes
 	Now           func() time.Time // clock for ages; nil: time.Now
 	Logger        *slog.Logger     // nil: slog.Default
@@ -47,7 +47,7 @@ type Options struct {
 // may be, until Pebble makes all writes wait; and how many there are while it keeps
 // up with a load (pressure.go).
 const (
-	sublevelsCalm, sublevelsMost = 20, 40
+	sublevelsCalm, sublevelsMost = 24, 48
 	memTablesCalm, memTablesMost = 2, 4
 )
 
@@ -60,7 +60,7 @@ func (o Options) withDefaults() Options {
 		o.CacheBytes = defaultCache
 	}
 	if o.MemTableBytes == 0 {
-		o.MemTableBytes = 32 << 20
+		o.MemTableBytes = 20 << 20
 	}
 	if o.Age == 0 {
 		o.Age = maxAge
@@ -91,7 +91,7 @@ func (o Options) pebble(fs vfs.FS, lock *pebble.Lock, listen *pebble.EventListen
 		CacheSize:                   o.CacheBytes,
 		MemTableSize:                uint64(o.MemTableBytes),
 		MemTableStopWritesThreshold: memTablesMost,
-		L0CompactionThreshold:       16, // of twice the tables that lie over each other
+		L0CompactionThreshold:       20, // of twice the tables that lie over each other
 		L0StopWritesThreshold:       sublevelsMost,
 		LBaseMaxBytes:               256 << 20,
 		MaxOpenFiles:                1000,
