@@ -6,7 +6,6 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -34,28 +33,25 @@ func (r *request) reader(most int64) (io.Reader, error) {
 		if err != nil {
 			return nil, badBody(err, "The request body is not gzip.")
 		}
-		return &bodyReader{r: r, from: zip, left: min(limit, most), packed: true}, nil
+		return &bodyReader{from: zip, left: min(limit, most), packed: true}, nil
 	}
 	return nil, dberr.New(dberr.Unsupported, "bad_ctype", "Unsupported Content-Encoding")
 }
 
 // rawReader gives the body as it comes over the line.
 func (r *request) rawReader(most int64) *bodyReader {
-	return &bodyReader{r: r, from: r.http.Body, left: most}
+	return &bodyReader{from: r.http.Body, left: most}
 }
 
-// bodyReader counts the bytes and the time of a body and ends it at the limit.
+// bodyReader counts the bytes of a body and ends it at the limit.
 type bodyReader struct {
-	r      *request
 	from   io.Reader
 	left   int64
 	packed bool
 }
 
 func (b *bodyReader) Read(p []byte) (int, error) {
-	began := time.Now()
 	n, err := b.from.Read(p)
-	b.r.bodyTime += time.Since(began)
 	if b.left -= int64(n); b.left < 0 {
 		return 0, errBodyTooLarge
 	}

@@ -98,6 +98,10 @@ func (q *changesQuery) setSince(v string) error {
 	return nil
 }
 
+// leastHeartbeat is the shortest time between the heartbeats of a feed: each wakes the
+// feed and the client for nothing.
+const leastHeartbeat = time.Second
+
 func (q *changesQuery) setHeartbeat(v string) error {
 	if v == "true" {
 		q.Heartbeat = time.Hour // cut to the longest silence allowed
@@ -110,7 +114,7 @@ func (q *changesQuery) setHeartbeat(v string) error {
 	if n <= 0 {
 		return badChanges("The heartbeat value should be a positive integer (in milliseconds).")
 	}
-	q.Heartbeat = milliseconds(n)
+	q.Heartbeat = max(milliseconds(n), leastHeartbeat)
 	return nil
 }
 

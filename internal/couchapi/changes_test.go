@@ -385,8 +385,8 @@ func TestLiveFeed(t *testing.T) {
 	a.fill("other", "x")
 	whole := a.listen(t, s, "/db/_changes?feed=continuous&heartbeat=60000&include_docs=true")
 	part := a.listen(t, s, "/db/_partition/p/_changes?feed=live&since=now")
-	other := a.listen(t, s, "/other/_changes?feed=continuous&since=now&heartbeat=20")
-	events := a.listen(t, s, "/other/_changes?feed=eventsource&since=now&heartbeat=20")
+	other := a.listen(t, s, "/other/_changes?feed=continuous&since=now&heartbeat=1000")
+	events := a.listen(t, s, "/other/_changes?feed=eventsource&since=now&heartbeat=1000")
 	whole.expect(`"id":"p:1"`)
 	whole.expect(`"id":"q:1"`)
 	for i := range 5 {
@@ -492,4 +492,22 @@ func jsonText(t *testing.T, v any) string {
 	b, err := json.Marshal(v)
 	must(t, err)
 	return string(b)
+}
+
+// TestHeartbeatsHaveAFloor raises heartbeats below a second to one, of both kinds of feed.
+func TestHeartbeatsHaveAFloor(t *testing.T) {
+	for text, want := range map[string]time.Duration{"1": time.Second, "999": time.Second, "1500": 1500 * time.Millisecond, "10000": 10 * time.Second} {
+		var of changesQuery
+		must(t, changesParams.read(query{{"heartbeat", text}}, &of))
+		var all updatesFeed
+		must(t, updatesParams.read(query{{"heartbeat", text}}, &all))
+		if of.Heartbeat != want || all.heartbeat != want {
+			t.Errorf("heartbeat=%s: %v of a database, %v of all, want %v", text, of.Heartbeat, all.heartbeat, want)
+		}
+	}
+	var none updatesFeed
+	must(t, updatesParams.read(query{{"heartbeat", "false"}}, &none))
+	if none.heartbeat != 0 {
+		t.Errorf("without heartbeats: %v", none.heartbeat)
+	}
 }

@@ -45,7 +45,9 @@ var updatesParams = params[updatesFeed]{
 			f.heartbeat = time.Minute
 		case "false":
 		default:
-			f.heartbeat, err = millis(v)
+			if f.heartbeat, err = millis(v); f.heartbeat > 0 {
+				f.heartbeat = max(f.heartbeat, leastHeartbeat)
+			}
 		}
 		return err
 	},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -159,6 +160,9 @@ func (r *request) challenge(reason string) int {
 func (r *request) logFailure(status int, err error) {
 	if status < 500 || status == http.StatusNotImplemented || errors.Is(err, context.Canceled) || errors.Is(err, errNotSeen) {
 		return
+	}
+	if line := (*net.OpError)(nil); r.status != 0 && errors.As(err, &line) {
+		return // the client left, or did not read
 	}
 	level := slog.LevelError
 	if e := (*dberr.Error)(nil); errors.As(err, &e) && (e.Kind == dberr.Internal || e.Kind == dberr.Timeout) && e.Code != "" {

@@ -108,6 +108,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 	r := new(request)
 	r.api, r.http, r.w, r.context, r.began = a, h, w, h.Context(), a.now()
 	defer a.finish(r)
+	r.watchBody()
 	r.identify()
 	r.methodOf()
 	target, q := targetOf(h)

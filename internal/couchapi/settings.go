@@ -27,6 +27,7 @@ type settings struct {
 	render        bool // show, list and rewrite functions run
 	server        []string
 	rules         couchwire.Rules // for documents on their way in
+	bodyTimeout   time.Duration   // in which bodyStride bytes of a body have to come
 	// changesTimeout is the longest silence of a feed.
 	changesTimeout time.Duration
 	// selectorSteps is what the matching of a request may cost.
@@ -56,6 +57,7 @@ func readSettings(s *config.Snapshot) *settings {
 		seqWait:        s.Duration("sectional", "min_seq_wait", time.Second, 5*time.Second),
 		selectorSteps:  max(0, s.Int("sectional", "selector_steps", 10_000_000_000)),
 		render:         s.Bool("sectional", "render", true),
+		bodyTimeout:    max(s.Duration("sectional", "body_timeout", time.Second, time.Minute), 100*time.Millisecond),
 		changesTimeout: milliseconds(int(s.Int("chttpd", "changes_timeout", 60_000))),
 		server:         []string{"Sectional"},
 		rules:          readRules(s),

@@ -17,6 +17,14 @@ import (
 // the first part of them.
 const graceForRequests = 4 * time.Second
 
+const (
+	// headerPatience is how long a client may take for the headers of a request.
+	headerPatience = 30 * time.Second
+	// maxHeader bounds the bytes of a request before its body, the query string among
+	// them.
+	maxHeader = 256 << 10
+)
+
 // listenOverrides turns the command line's address into settings.
 func listenOverrides(listen string) ([]config.Setting, error) {
 	if listen == "" {
@@ -64,13 +72,17 @@ func (a *assembly) addresses() []string {
 
 // listen opens the listeners.
 func (a *assembly) listen() ([]net.Listener, error) {
+	open := descriptors()
+	limits := config.Derive(a.config, func(s *config.Snapshot) connectionLimits { return readConnectionLimits(s, open) })
+	bound := newConnections(limits.Value)
 	plain, err := net.Listen("tcp", a.address())
 	if err != nil {
 		return nil, err
 	}
+	plain = bound.listen(plain)
 	ls := []net.Listener{plain}
 	if address := a.tlsAddress(); address != "" {
-		secured, err := a.listenTLS(address)
+		secured, err := a.listenTLS(address, bound)
 		if err != nil {
 			return nil, errors.Join(err, plain.Close())
 		}
@@ -79,24 +91,29 @@ func (a *assembly) listen() ([]net.Listener, error) {
 	return ls, nil
 }
 
-func (a *assembly) listenTLS(address string) (net.Listener, error) {
+func (a *assembly) listenTLS(address string, bound *connections) (net.Listener, error) {
 	s := a.config.Snapshot()
 	pair, err := tls.LoadX509KeyPair(s.String("ssl", "cert_file", ""), s.String("ssl", "key_file", ""))
 	if err != nil {
 		return nil, fmt.Errorf("the files of [ssl] cert_file and key_file can't be used: %w", err)
 	}
-	return tls.Listen("tcp", address, &tls.Config{
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return tls.NewListener(bound.listen(l), &tls.Config{
 		Certificates: []tls.Certificate{pair},
 		MinVersion:   tls.VersionTLS12,
 		NextProtos:   []string{"http/1.1"},
-	})
+	}), nil
 }
 
 // serve answers requests until ctx ends, and then those in flight.
 func (a *assembly) serve(ctx context.Context, ls []net.Listener) error {
 	srv := &http.Server{
 		Handler:           a.api,
-		ReadHeaderTimeout: time.Minute,
+		ReadHeaderTimeout: headerPatience,
+		MaxHeaderBytes:    maxHeader,
 		IdleTimeout:       5 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}

@@ -83,7 +83,7 @@ func Run(ctx context.Context, o Options) (err error) {
 // the directory, so that a second process changes nothing.
 func (a *assembly) open(ctx context.Context) (err error) {
 	a.log = slog.New(slog.NewTextHandler(a.o.Log, &slog.HandlerOptions{Level: slog.LevelInfo}))
-	if a.engine, err = pebblekv.Open(pebblekv.Options{Dir: a.o.Data, Logger: a.log}); err != nil {
+	if a.engine, err = pebblekv.Open(pebblekv.Options{Dir: a.o.Data, Logger: a.log, OpenFiles: storeFiles(descriptors())}); err != nil {
 		return err
 	}
 	if err = a.configure(); err != nil {

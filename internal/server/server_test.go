@@ -381,3 +381,22 @@ func freePort(t *testing.T) int {
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port
 }
+
+// TestHeadersAreBounded sends headers that are too long.
+func TestHeadersAreBounded(t *testing.T) {
+	r := start(t, Options{Data: t.TempDir()})
+	for length, want := range map[int]int{200 << 10: 200, 300 << 10: 431} {
+		q, err := http.NewRequest("GET", r.base+"/_up?x="+strings.Repeat("x", length), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = a.Body.Close()
+		if a.StatusCode != want {
+			t.Errorf("%d bytes: %d, want %d", length, a.StatusCode, want)
+		}
+	}
+}

@@ -37,6 +37,8 @@ type Options struct {
 	Env    []string // further variables of the environment, "NAME=value"
 	// Anonymous leaves COUCHDB_USER and COUCHDB_PASSWORD unset, so that the server makes an administrator itself.
 	Anonymous bool
+	// Descriptors is how many files and connections the process may have open; 0: as many as this one.
+	Descriptors int
 }
 
 // Server is a running process. Its methods may be called from several goroutines.
@@ -103,7 +105,12 @@ func Spawn(o Options) (*Server, error) {
 		o.Listen = address
 	}
 	s := &Server{Base: "http://" + o.Listen, Address: o.Listen, finished: make(chan struct{})}
-	s.cmd = exec.Command(o.Binary, append([]string{"serve", "--data", o.Dir, "--listen", o.Listen}, o.Args...)...)
+	arguments := append([]string{"serve", "--data", o.Dir, "--listen", o.Listen}, o.Args...)
+	s.cmd = exec.Command(o.Binary, arguments...)
+	if o.Descriptors > 0 {
+		limit := fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, o.Descriptors)
+		s.cmd = exec.Command("/bin/sh", append([]string{"-c", limit, o.Binary}, arguments...)...)
+	}
 	s.cmd.Env = environment(o)
 	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
 	if err := s.cmd.Start(); err != nil {

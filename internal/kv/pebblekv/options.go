@@ -35,6 +35,7 @@ type Options struct {
 	FS            vfs.FS           // nil: the disk
 	CacheBytes    int64            // block cache; 0: 96 MiB (48 without cgo), filled as blocks are read
 	MemTableBytes int              // one memtable; 0: 20 MiB
+	OpenFiles     int              // tables that are kept open; 0: 1000
 	Age           time.Duration    // limit for snapshots and transactions; 0: 5 minutes
 	Now           func() time.Time // clock for ages; nil: time.Now
 	Logger        *slog.Logger     // nil: slog.Default
@@ -61,6 +62,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MemTableBytes == 0 {
 		o.MemTableBytes = 20 << 20
+	}
+	if o.OpenFiles == 0 {
+		o.OpenFiles = 1000
 	}
 	if o.Age == 0 {
 		o.Age = maxAge
@@ -94,7 +98,7 @@ func (o Options) pebble(fs vfs.FS, lock *pebble.Lock, listen *pebble.EventListen
 		L0CompactionThreshold:       20, // of twice the tables that lie over each other
 		L0StopWritesThreshold:       sublevelsMost,
 		LBaseMaxBytes:               256 << 20,
-		MaxOpenFiles:                1000,
+		MaxOpenFiles:                o.OpenFiles,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, max(1, runtime.GOMAXPROCS(0)/2) },
 		FlushDelayDeleteRange:       10 * time.Second,
 		WALBytesPerSync:             512 << 10,

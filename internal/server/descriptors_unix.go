@@ -1,0 +1,14 @@
+//go:build unix
+
+package server
+
+import "syscall"
+
+// descriptors gives how many files and connections the process may have open.
+func descriptors() int {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return usualDescriptors
+	}
+	return int(min(uint64(limit.Cur), 1<<30))
+}
