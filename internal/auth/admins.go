@@ -59,6 +59,9 @@ func HashAdmins(c *config.Config) error {
 // SetAdmin makes name a server administrator with this password. Where that
 // is so already nothing is written, so that sessions survive a restart.
 func SetAdmin(c *config.Config, name, password string) (changed bool, err error) {
+	if err := CheckName(name); err != nil {
+		return false, err
+	}
 	line, _ := c.Get("admins", name)
 	if v, ok := parseAdminLine(line); ok {
 		right, err := v.matches(password)

@@ -110,6 +110,9 @@ func (a *Authenticator) try(ctx context.Context, h Handler, s *settings, r *Requ
 	case JWTHandler:
 		c, err = a.byToken(ctx, s, r)
 	}
+	if err == nil && c != nil {
+		err = CheckName(c.Name)
+	}
 	if c == nil || err != nil {
 		return Identity{}, false, err
 	}
@@ -183,6 +186,9 @@ func (u *User) caller(h Handler) *Caller {
 func (a *Authenticator) user(ctx context.Context, s *settings, name string) (*User, error) {
 	if name == "" {
 		return nil, nil
+	}
+	if err := CheckName(name); err != nil {
+		return nil, err
 	}
 	u, err := a.opts.Users.User(ctx, name)
 	admin := s.admins[name]

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -142,6 +143,9 @@ func checkNames(name string, roles []string) error {
 		if strings.HasPrefix(r, "_") && r != MetricsRole {
 			return forbidden("No system roles (starting with underscore) in users db.")
 		}
+	}
+	if CheckName(name) != nil {
+		return forbidden("Usernames can have " + strconv.Itoa(maxName) + " bytes at most.")
 	}
 	if strings.HasPrefix(name, "_") {
 		return forbidden("Username may not start with underscore.")

@@ -58,6 +58,11 @@ func configPut(r *request) error {
 	if err := config.CheckWritable(r.arg("section")); err != nil {
 		return err
 	}
+	if r.arg("section") == "admins" {
+		if err := auth.CheckName(r.arg("key")); err != nil {
+			return err
+		}
+	}
 	raw, err := r.body()
 	if err != nil {
 		return err

@@ -82,7 +82,7 @@ func Run(ctx context.Context, o Options) (err error) {
 // open puts the parts together. The engine comes first: it holds the lock on
 // the directory, so that a second process changes nothing.
 func (a *assembly) open(ctx context.Context) (err error) {
-	a.log = slog.New(slog.NewTextHandler(a.o.Log, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	a.log = newLog(a.o.Log, slog.LevelInfo)
 	if a.engine, err = pebblekv.Open(pebblekv.Options{Dir: a.o.Data, Logger: a.log, OpenFiles: storeFiles(descriptors())}); err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (a *assembly) setLogLevel() {
 	}
 	follow(a.config.Snapshot())
 	a.config.Subscribe(follow)
-	a.log = slog.New(slog.NewTextHandler(a.o.Log, &slog.HandlerOptions{Level: level}))
+	a.log = newLog(a.o.Log, level)
 }
 
 // close takes down what open put up, the other way round.
