@@ -60,6 +60,8 @@ func defaults() layer {
 			"owner_design_docs":           "none",
 			"render":                      "true",
 			"selector_steps":              "10000000000",
+			"min_free":                    "536870912",
+			"reserve":                     "67108864",
 		},
 		"subscriptions": {
 			"allow_private": "false",

@@ -43,6 +43,7 @@ var wires = map[dberr.Kind]wire{
 	dberr.Unavailable:    {http.StatusServiceUnavailable, "service_unavailable"},
 	dberr.SnapshotTooOld: {http.StatusInternalServerError, "timeout"},
 	dberr.UnknownOutcome: {http.StatusInternalServerError, "unknown_outcome"},
+	dberr.Full:           {http.StatusInsufficientStorage, "insufficient_storage"},
 }
 
 // errTempView brings the word "gone", for which words has a status of its own: no
@@ -158,7 +159,8 @@ func (r *request) challenge(reason string) int {
 // logFailure logs what the operator should know of: faults of ours, not the
 // client's, and not clients that went away.
 func (r *request) logFailure(status int, err error) {
-	if status < 500 || status == http.StatusNotImplemented || errors.Is(err, context.Canceled) || errors.Is(err, errNotSeen) {
+	if status < 500 || status == http.StatusNotImplemented || errors.Is(err, context.Canceled) || errors.Is(err, errNotSeen) ||
+		status == http.StatusInsufficientStorage { // the engine says when that begins and ends
 		return
 	}
 	if line := (*net.OpError)(nil); r.status != 0 && errors.As(err, &line) {

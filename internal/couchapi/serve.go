@@ -38,6 +38,9 @@ type Options struct {
 	Version    string           // of Sectional
 	// Done is closed when the server stops: feeds end then.
 	Done <-chan struct{}
+	// Health gives what `_up` says: "ok", "full" when the disk has no room for
+	// writes, "stopped" when the storage engine has. nil: "ok".
+	Health func() string
 	// Disk gives the numbers of the storage engine for the metrics; may be nil.
 	Disk func() []Gauge
 }
@@ -69,6 +72,7 @@ type API struct {
 
 	routes *node
 	stats  *metrics
+	health func() string
 	uuids  uuidMaker
 	tasks  tasks
 	ids    atomic.Uint64 // of requests
@@ -94,7 +98,7 @@ func New(o Options) *API {
 		settings: config.Derive(o.Config, readSettings),
 		routes:   buildRoutes(allRoutes()),
 	}
-	a.stats = newMetrics(a, o.Disk)
+	a.stats, a.health = newMetrics(a, o.Disk), o.Health
 	var seed [8]byte
 	rand.Read(seed[:]) // never fails
 	a.ids.Store(binary.LittleEndian.Uint64(seed[:]))

@@ -28,7 +28,8 @@ func welcome(r *request) error {
 	})
 }
 
-// up answers GET /_up, which balancers ask.
+// up answers GET /_up, which balancers ask. A server whose disk is full says so
+// and stays in the balance, for it answers reads and drops.
 func up(r *request) error {
 	switch mode, _ := r.api.config.Get("couchdb", "maintenance_mode"); mode {
 	case "true":
@@ -36,7 +37,15 @@ func up(r *request) error {
 	case "nolb":
 		return r.json(http.StatusNotFound, []byte(`{"status":"nolb"}`))
 	}
-	return r.json(http.StatusOK, []byte(`{"status":"ok","seeds":{}}`))
+	health := "ok"
+	if r.api.health != nil {
+		health = r.api.health()
+	}
+	status := http.StatusOK
+	if health == "stopped" {
+		status = http.StatusServiceUnavailable
+	}
+	return r.json(status, []byte(`{"status":"`+health+`","seeds":{}}`))
 }
 
 // membership answers GET /_membership: one node.

@@ -36,6 +36,7 @@ const (
 	Unavailable                // cannot be served at present
 	SnapshotTooOld             // a snapshot outlived the engine's age limit
 	UnknownOutcome             // a commit may or may not have happened
+	Full                       // no room on the disk (507)
 )
 
 // Error is the project's error.

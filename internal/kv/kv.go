@@ -46,6 +46,7 @@ type Engine interface {
 	// fn itself begins no Update. Errors: TooLarge for keys, values or
 	// transactions over the limits (from Put and Delete already);
 	// SnapshotTooOld when fn outlives Limits.Age;
+	// Full when the disk has no room for what ctx does not mark as Freeing;
 	// UnknownOutcome when the commit may or may not have happened (nothing
 	// but a row written in the same transaction can tell).
 	Update(ctx context.Context, fn func(Txn) error) error

@@ -15,9 +15,12 @@ func gauges(e *pebblekv.Engine) func() []couchapi.Gauge {
 		count := func(name, help string, v float64) couchapi.Gauge {
 			return couchapi.Gauge{Name: name, Help: help, Value: v, Counter: true}
 		}
-		stopped := 0.0
+		stopped, full := 0.0, 0.0
 		if m.Stopped {
 			stopped = 1
+		}
+		if m.Full {
+			full = 1
 		}
 		return []couchapi.Gauge{
 			count("storage_commits_total", "Transactions that wrote.", float64(m.Commits)),
@@ -40,6 +43,7 @@ func gauges(e *pebblekv.Engine) func() []couchapi.Gauge {
 			count("storage_gave_way_total", "Times that a large commit waited for compaction before writes had to.", float64(m.GaveWay)),
 			level("storage_pressure", "How far compaction is behind: 1 when all writes are about to wait.", e.Pressure()),
 			count("storage_background_errors_total", "Failures in the engine's background.", float64(m.BackgroundErrors)),
+			level("storage_full", "1 if the disk has no room and writes are refused.", full),
 			level("storage_stopped", "1 if the engine takes no writes any more.", stopped),
 		}
 	}

@@ -117,7 +117,7 @@ func (a *assembly) open(ctx context.Context) (err error) {
 	a.told = a.subscriptions(a.store)
 	a.api = couchapi.New(couchapi.Options{
 		Store: a.store, Auth: a.who, Rules: rules, Scripts: a.scripts, Config: a.config, Indexes: a.indexes, Views: views, Log: a.log, Replicator: a.copies,
-		Subscriptions: a.told, Version: a.o.Version, Done: a.done, Disk: gauges(a.engine),
+		Subscriptions: a.told, Version: a.o.Version, Done: a.done, Disk: gauges(a.engine), Health: a.health,
 	})
 	if err := a.api.MakeSystemDatabases(ctx); err != nil {
 		return err
@@ -168,10 +168,34 @@ func (a *assembly) configure() (err error) {
 		return err
 	}
 	a.setLogLevel()
+	a.keepFree()
 	if err := a.ensureAdmin(); err != nil {
 		return err
 	}
 	return auth.EnsureSecret(a.config)
+}
+
+// keepFree makes the engine follow the settings of what of the disk is left free.
+func (a *assembly) keepFree() {
+	follow := func(s *config.Snapshot) {
+		a.engine.KeepFree(pebblekv.Space{
+			MinFree: s.Int("sectional", "min_free", 512<<20),
+			Reserve: s.Int("sectional", "reserve", 64<<20),
+		})
+	}
+	follow(a.config.Snapshot())
+	a.config.Subscribe(follow)
+}
+
+// health gives what `_up` says of the engine.
+func (a *assembly) health() string {
+	switch {
+	case a.engine.Stopped():
+		return "stopped"
+	case a.engine.Room() != nil:
+		return "full"
+	}
+	return "ok"
 }
 
 // logLevels are CouchDB's names for how much is logged.
@@ -195,9 +219,16 @@ func (a *assembly) setLogLevel() {
 	a.log = newLog(a.o.Log, level)
 }
 
+// graceForDisk is how long writes under way may wait for the disk when the server
+// is taken down; what was acknowledged is on it.
+const graceForDisk = 2 * time.Second
+
 // close takes down what open put up, the other way round.
 func (a *assembly) close() error {
 	var errs []error
+	if a.engine != nil {
+		defer time.AfterFunc(graceForDisk, a.engine.Abandon).Stop()
+	}
 	if a.copies != nil {
 		a.copies.Close() // replications ask the API
 	}

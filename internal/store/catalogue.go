@@ -139,7 +139,7 @@ func catalogueKey(name string) []byte { return keyspace.Catalogue.Key(0, keyspac
 // cleaned up in the background. NotFound if it is not there.
 func (s *Store) Drop(ctx context.Context, name string) error {
 	var number uint64
-	err := s.commit(ctx, func(tx kv.Txn) error {
+	err := s.commit(kv.Freeing(ctx), func(tx kv.Txn) error {
 		key := catalogueKey(name)
 		value, err := tx.GetForUpdate(key)
 		if errors.Is(err, kv.ErrNotFound) {

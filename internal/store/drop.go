@@ -16,7 +16,7 @@ import (
 // work is done. NotFound when it holds nothing.
 func (d *Database) DropPartition(ctx context.Context, p document.Partition, tombstones bool) error {
 	var refused error
-	err := d.do(ctx, "store.DropPartition", func(g *group) error {
+	err := d.do(kv.Freeing(ctx), "store.DropPartition", func(g *group) error {
 		refused = nil
 		s, err := g.partition(p)
 		if err != nil {

@@ -27,7 +27,7 @@ func (d *Database) Purge(ctx context.Context, ps []Purging) ([]Purging, error) {
 	}
 	done := make([]Purging, len(ps))
 	var refused error
-	err := d.do(ctx, "store.Purge", func(g *group) error {
+	err := d.do(kv.Freeing(ctx), "store.Purge", func(g *group) error {
 		if refused = g.openAll(ps); refused != nil {
 			if refusal(refused) {
 				return nil

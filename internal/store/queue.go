@@ -30,7 +30,8 @@ type queue struct {
 // is an outcome that fn leaves.
 type request struct {
 	fn   func(*group) error
-	size int // bytes it will write, about
+	size int  // bytes it will write, about
+	free bool // it makes room: taken on a full disk too
 	done chan error
 }
 
@@ -51,7 +52,10 @@ func (d *Database) submit(ctx context.Context, op string, size int, fn func(*gro
 	if err := ctx.Err(); err != nil {
 		return dberr.Wrap(op, err)
 	}
-	r := &request{fn: fn, size: size, done: make(chan error, 1)}
+	r := &request{fn: fn, size: size, free: kv.IsFreeing(ctx), done: make(chan error, 1)}
+	if err := d.store.room(r.free); err != nil {
+		return dberr.Wrap(op, err)
+	}
 	q := &d.queue
 	q.pending.Lock()
 	q.pending.requests = append(q.pending.requests, r)
@@ -125,7 +129,7 @@ func (q *queue) take() []*request {
 // commit that answers first, so that effects become known in order.
 func (d *Database) commit(batch []*request, before <-chan struct{}, applied func()) {
 	var g *group
-	err := d.store.pipeline(context.WithoutCancel(d.store.ctx), func(tx kv.Txn) (err error) {
+	err := d.store.pipeline(groupContext(d.store.ctx, batch), func(tx kv.Txn) (err error) {
 		if g, err = d.newGroup(tx); err != nil {
 			return err
 		}
@@ -147,7 +151,42 @@ func (d *Database) commit(batch []*request, before <-chan struct{}, applied func
 		}
 		return
 	}
-	for _, r := range batch {
-		r.done <- err
+	if freeing := freeingOf(batch); dberr.Is(err, dberr.Full) && len(freeing) > 0 && len(freeing) < len(batch) {
+		d.commit(freeing, nil, func() {})
 	}
+	for _, r := range batch {
+		select {
+		case r.done <- err:
+		default: // it was among the freeing ones, and has its answer
+		}
+	}
+}
+
+// groupContext gives the context of a commit: it makes room if all of its
+// requests do.
+func groupContext(ctx context.Context, batch []*request) context.Context {
+	ctx = context.WithoutCancel(ctx)
+	if len(freeingOf(batch)) == len(batch) {
+		return kv.Freeing(ctx)
+	}
+	return ctx
+}
+
+// freeingOf gives the requests that make room.
+func freeingOf(batch []*request) (freeing []*request) {
+	for _, r := range batch {
+		if r.free {
+			freeing = append(freeing, r)
+		}
+	}
+	return freeing
+}
+
+// room gives the error with which the engine refuses writes at the moment, but
+// for those that make room.
+func (s *Store) room(freeing bool) error {
+	if e, ok := s.engine.(kv.Roomer); ok && !freeing {
+		return e.Room()
+	}
+	return nil
 }

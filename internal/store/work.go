@@ -140,6 +140,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 // whether there is more.
 func (s *Store) round(ctx context.Context, c *chores) (more bool, err error) {
 	now := s.o.Clock()
+	ctx = kv.Freeing(ctx)
 	changed := s.updates.take()
 	maps.Copy(c.unranked, changed)
 	more, err = s.runJobs(ctx)
@@ -208,7 +209,7 @@ func (s *Store) runJobs(ctx context.Context) (more bool, err error) {
 		due = due[:0]
 		return kv.Each(v, kv.Prefix(keyspace.Job.Key(0)), func(key, value []byte) error {
 			j, err := decodeJob(key, value)
-			if err == nil && !j.notBefore.After(s.o.Clock()) {
+			if err == nil && (!j.notBefore.After(s.o.Clock()) || j.kind == jobDatabase && s.room(false) != nil) {
 				due = append(due, j)
 			}
 			return err

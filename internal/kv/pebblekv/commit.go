@@ -3,6 +3,7 @@ package pebblekv
 import (
 	"context"
 	"errors"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -137,12 +138,20 @@ type writes struct {
 // taken, since that takes a while for a large transaction.
 func (t *txn) prepare() (*writes, error) {
 	w := &writes{e: t.e, own: &t.own}
+	if len(t.own.entries) > 0 {
+		if err := t.e.space.admit(t.own.bytes, kv.IsFreeing(t.ctx)); err != nil {
+			return nil, err
+		}
+	}
 	if t.e.bulks.large(&t.own) && t.own.plain() {
 		var err error
 		if w.tables, err = t.e.bulks.write(&t.own); err == nil {
 			return w, nil
 		}
 		t.e.log.Warn("the tables of a large commit can't be written", "err", err)
+		if errors.Is(err, syscall.ENOSPC) {
+			return nil, errFull
+		}
 	}
 	return w, w.toLog()
 }
@@ -183,6 +192,9 @@ func (e *Engine) apply(t *txn, w *writes) (*state, error) {
 	if err := e.stopped(); err != nil {
 		return nil, err
 	}
+	if e.space.full.Load() && !kv.IsFreeing(t.ctx) { // since it was admitted
+		return nil, errFull
+	}
 	return e.hand(w, t.state.n, keys, func(n uint64) { e.commit.hot.wrote(t, n, keys) })
 }
 
@@ -191,6 +203,7 @@ func (e *Engine) apply(t *txn, w *writes) (*state, error) {
 // commit's number before others can begin on it. The caller holds the commit
 // mutex.
 func (e *Engine) hand(w *writes, own uint64, keys []uint64, applied func(n uint64)) (*state, error) {
+	defer e.disk.handing()()
 	if w.batch == nil {
 		if err := e.ingest(w); err != nil {
 			return nil, err

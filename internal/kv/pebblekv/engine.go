@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
@@ -62,6 +63,8 @@ type Engine struct {
 	states  states
 	failure failure
 	bulks   bulks
+	disk    *failStop
+	space   *space
 
 	pressing pressing
 	wait     func(context.Context, time.Duration) // pause, but in tests
@@ -78,6 +81,7 @@ var (
 	_ kv.Measurer  = (*Engine)(nil)
 	_ kv.Compacter = (*Engine)(nil)
 	_ kv.Presser   = (*Engine)(nil)
+	_ kv.Roomer    = (*Engine)(nil)
 )
 
 // Open opens the database in o.Dir and creates it if there is none. A
@@ -88,6 +92,7 @@ func Open(o Options) (*Engine, error) {
 	if err := o.FS.MkdirAll(o.Dir, 0o750); err != nil {
 		return nil, openError(o.Dir, err)
 	}
+	o.fitDisk()
 	lock, err := pebble.LockDirectory(o.Dir, o.FS)
 	if err != nil {
 		return nil, lockError(o.Dir, err)
@@ -95,17 +100,23 @@ func Open(o Options) (*Engine, error) {
 	e := &Engine{lock: lock, log: o.Logger, limits: o.limits(), now: o.Now, wait: pause}
 	e.commit.recent = newRecent(maxRecent)
 	e.commit.hot.rows = make(map[string]hotRow)
-	disk := newFailStop(o.FS, e.fail)
+	e.space = newSpace(&o)
+	e.disk = newFailStop(vfs.OnDiskFull(o.FS, e.space.hit), e.space, &o, e.fail)
 	e.open.Lock() // Pebble tells of changed files before there are states
-	settings := o.pebble(disk, lock, listener(o.Logger, &e.stats, e.filesChanged))
+	settings := o.pebble(e.disk, lock, e.listener())
 	e.db, err = openPebble(o.Dir, settings)
 	if err != nil {
 		return nil, errors.Join(openError(o.Dir, err), lock.Close())
 	}
-	if err := e.bulks.init(disk, o.Dir, settings, e.db.TableFormat(), o.bulk); err != nil {
+	if err := e.bulks.init(e.disk, o.Dir, settings, e.db.TableFormat(), o.bulk); err != nil {
 		return nil, errors.Join(openError(o.Dir, err), e.db.Close(), lock.Close())
 	}
-	disk.arm()
+	if err := e.stopped(); err != nil {
+		e.open.Unlock()
+		return nil, errors.Join(noRoomError(o.Dir, err), e.db.Close(), lock.Close())
+	}
+	e.space.opened(e.unflushed, e.flushSoon)
+	e.disk.arm()
 	e.states.init(e.db.NewSnapshot())
 	e.open.Unlock()
 	return e, nil
@@ -131,6 +142,13 @@ func openPebble(dir string, o *pebble.Options) (db *pebble.DB, err error) {
 func openError(dir string, err error) error {
 	return &dberr.Error{Op: "pebblekv.Open", Kind: dberr.Internal,
 		Reason: "The data directory " + dir + " can't be opened.", Cause: err}
+}
+
+// noRoomError is the error of opening where not even the reserve gave enough room
+// to make tables of what the logs hold.
+func noRoomError(dir string, err error) error {
+	return &dberr.Error{Op: "pebblekv.Open", Kind: dberr.Full,
+		Reason: "There is no room on the disk to open the data directory " + dir + ". Nothing is lost; make some room and start again.", Cause: err}
 }
 
 // lockError tells a directory in use from one that can't be written to. Pebble
@@ -171,9 +189,18 @@ func (e *Engine) View(ctx context.Context, fn func(kv.Snapshot) error) error {
 	return fn(&viewed{snapshot{ctx: ctx, state: st, age: e.newAge()}})
 }
 
+// errAbandoned is why an abandoned engine stopped.
+var errAbandoned = errors.New("the engine was told not to wait for the disk any longer")
+
+// Abandon stops the engine as a failing disk would, so that a Close that waits
+// for a disk which takes nothing comes to its end. What was acknowledged is in
+// the log.
+func (e *Engine) Abandon() { e.disk.giveUp(errAbandoned) }
+
 // Close implements kv.Engine.
 func (e *Engine) Close() (err error) {
 	e.close.Do(func() {
+		e.disk.hurry()
 		e.open.Lock() // waits for running calls; kept, so that later ones fail
 		e.states.close()
 		err = errors.Join(e.db.Close(), e.lock.Close())

@@ -49,8 +49,18 @@ func open(t testing.TB, o Options) *Engine {
 	return e
 }
 
-// quiet takes the log away.
+// quiet takes the log away, and the time that the engine waits for a failing disk.
 func quiet(o Options) Options {
 	o.Logger = slog.New(slog.DiscardHandler)
+	if o.Now == nil {
+		o.Now, o.pause = leaping()
+	}
 	return o
+}
+
+// leaping gives a clock that a pause moves on at once.
+func leaping() (now func() time.Time, pause func(time.Duration, <-chan struct{})) {
+	var leaps atomic.Int64
+	return func() time.Time { return time.Now().Add(time.Duration(leaps.Load())) },
+		func(d time.Duration, _ <-chan struct{}) { leaps.Add(int64(d)) }
 }

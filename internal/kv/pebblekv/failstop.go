@@ -2,7 +2,9 @@ package pebblekv
 
 import (
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -28,10 +30,15 @@ type failStop struct {
 	stopped atomic.Bool
 	onStop  func(error)
 	tables  tables
+	space   *space
+	now     func() time.Time
+	pause   func(time.Duration, <-chan struct{})
+	closing chan struct{} // closed when nobody waits any more
+	hurried sync.Once
 }
 
-func newFailStop(inner vfs.FS, onStop func(error)) *failStop {
-	f := &failStop{FS: inner, onStop: onStop}
+func newFailStop(inner vfs.FS, space *space, o *Options, onStop func(error)) *failStop {
+	f := &failStop{FS: inner, space: space, now: o.Now, pause: o.pause, onStop: onStop, closing: make(chan struct{})}
 	f.tables.memory = vfs.NewMem()
 	return f
 }

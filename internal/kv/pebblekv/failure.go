@@ -19,6 +19,9 @@ func (e *Engine) fail(cause error) {
 	}
 }
 
+// Stopped reports whether the engine takes no writes any more, for good.
+func (e *Engine) Stopped() bool { return e.stopped() != nil }
+
 // stopped gives an Unavailable error if the engine was stopped.
 func (e *Engine) stopped() error {
 	if cause := e.failure.cause.Load(); cause != nil {

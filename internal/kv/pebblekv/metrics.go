@@ -1,7 +1,6 @@
 package pebblekv
 
 import (
-	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -14,16 +13,17 @@ type counters struct {
 	stalledAt, stalled, longestStall                               atomic.Int64 // nanoseconds: when the last one began, how long all took, and one
 }
 
-// listener counts and logs what an operator should know of, and calls
-// filesChanged when tables have taken the place of memtables or other tables.
-func listener(log *slog.Logger, c *counters, filesChanged func()) *pebble.EventListener {
+// listener counts and logs what an operator should know of, and hears when tables
+// have taken the place of memtables or other tables.
+func (e *Engine) listener() *pebble.EventListener {
+	log, c := e.log, &e.stats
 	return &pebble.EventListener{
-		FlushEnd:      func(pebble.FlushInfo) { filesChanged() },
-		CompactionEnd: func(pebble.CompactionInfo) { filesChanged() },
+		FlushEnd:      e.flushed,
+		CompactionEnd: e.compacted,
 		BackgroundError: func(err error) {
 			// Pebble tries again at once: log the 1st, 2nd, 4th, 8th …
 			if n := c.backgroundErrors.Add(1); n&(n-1) == 0 {
-				log.Error("the storage engine failed in the background", "times", n, "err", err)
+				log.Error("the storage engine failed in the background", "times", n, "err", err.Error())
 			}
 		},
 		WriteStallEnd: c.stallEnded,
@@ -85,6 +85,7 @@ type Metrics struct {
 	BackgroundErrors         uint64
 	SingleDeleteMisuses      uint64
 	Stopped                  bool // the engine takes no writes any more
+	Full                     bool // the disk is full: writes are refused for now
 }
 
 // Metrics gives the figures of this moment.
@@ -126,5 +127,6 @@ func (e *Engine) Metrics() Metrics {
 		BackgroundErrors:       e.stats.backgroundErrors.Load(),
 		SingleDeleteMisuses:    e.stats.misuses.Load(),
 		Stopped:                e.stopped() != nil,
+		Full:                   e.Room() != nil,
 	}
 }

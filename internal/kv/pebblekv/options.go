@@ -34,14 +34,15 @@ type Options struct {
 	Dir           string           // the data directory; made if it does not exist
 	FS            vfs.FS           // nil: the disk
 	CacheBytes    int64            // block cache; 0: 96 MiB (48 without cgo), filled as blocks are read
-	MemTableBytes int              // one memtable; 0: 20 MiB
+	MemTableBytes int              // one memtable; 0: 20 MiB, less on a disk under 1.3 GB
 	OpenFiles     int              // tables that are kept open; 0: 1000
 	Age           time.Duration    // limit for snapshots and transactions; 0: 5 minutes
 	Now           func() time.Time // clock for ages; nil: time.Now
 	Logger        *slog.Logger     // nil: slog.Default
 
-	tune func(*pebble.Options) // for measurements: changes the settings
-	bulk int                   // for tests: bytes from which on a transaction becomes tables; 0: bulkBytes
+	pause func(time.Duration, <-chan struct{}) // for tests: waits, or until the channel is closed
+	tune  func(*pebble.Options)                // for measurements: changes the settings
+	bulk  int                                  // for tests: bytes from which on a transaction becomes tables; 0: bulkBytes
 }
 
 // How many tables may lie over each other in level 0, and how many memtables there
@@ -60,9 +61,6 @@ func (o Options) withDefaults() Options {
 	if o.CacheBytes == 0 {
 		o.CacheBytes = defaultCache
 	}
-	if o.MemTableBytes == 0 {
-		o.MemTableBytes = 20 << 20
-	}
 	if o.OpenFiles == 0 {
 		o.OpenFiles = 1000
 	}
@@ -75,7 +73,32 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	if o.pause == nil {
+		o.pause = wait
+	}
 	return o
+}
+
+// fitDisk makes memtables small on a small disk: each has a log for which as much
+// room is taken at once, and becomes a table of that size. The directory is there.
+func (o *Options) fitDisk() {
+	if o.MemTableBytes != 0 {
+		return
+	}
+	o.MemTableBytes = 20 << 20
+	if usage, err := o.FS.GetDiskUsage(o.Dir); err == nil {
+		o.MemTableBytes = max(1<<20, min(o.MemTableBytes, int(usage.TotalBytes/64)))
+	}
+}
+
+// wait waits for a time, or until the channel is closed.
+func wait(d time.Duration, end <-chan struct{}) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-end:
+	}
 }
 
 func (o Options) limits() kv.Limits {

@@ -25,7 +25,7 @@ func TestLogsAreReservedInSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := &reserving{File: inner}
-	log := &vitalFile{File: file, fs: newFailStop(vfs.NewMem(), func(error) {})}
+	log := &vitalFile{File: file, fs: newFailStop(vfs.NewMem(), nil, &Options{}, func(error) {})}
 	const all = 35 << 20
 	if err := log.Preallocate(0, all); err != nil {
 		t.Fatal(err)
