@@ -22,11 +22,13 @@ import (
 const version = "0.1.0"
 
 type commands struct {
-	Serve   serve   `cmd:"" help:"Run the server."`
-	Check   check   `cmd:"" help:"Read all data and report what is wrong with it."`
-	Sync    syncing `cmd:"" name:"sync" help:"Bring one database to another, and keep it up to date."`
-	Version printer `cmd:"" help:"Print the version."`
-	Child   child   `cmd:"" name:"script-child" hidden:"" help:"Run design functions for a server, which starts this itself."`
+	Serve   serve     `cmd:"" help:"Run the server."`
+	Check   check     `cmd:"" help:"Read all data and report what is wrong with it."`
+	Backup  backing   `cmd:"" name:"backup" help:"Make a backup, while a server is running or not."`
+	Restore restoring `cmd:"" name:"restore" help:"Put a backup into an empty data directory."`
+	Sync    syncing   `cmd:"" name:"sync" help:"Bring one database to another, and keep it up to date."`
+	Version printer   `cmd:"" help:"Print the version."`
+	Child   child     `cmd:"" name:"script-child" hidden:"" help:"Run design functions for a server, which starts this itself."`
 }
 
 type serve struct {

@@ -37,6 +37,7 @@ func floors() map[string]int {
 		"internal/script":            2,
 		"internal/selector":          2,
 		"internal/config":            1,
+		"internal/backup":            1,
 		"internal/document":          1,
 		"internal/keyspace":          1,
 		"internal/kv":                1,

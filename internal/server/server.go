@@ -51,6 +51,8 @@ type assembly struct {
 	log     *slog.Logger
 	config  *config.Config
 	engine  *pebblekv.Engine
+	release func() error // the mark that the directory is in use
+	control *control
 	scripts *script.Pool
 	store   *store.Store
 	indexes *index.Indexes
@@ -83,9 +85,13 @@ func Run(ctx context.Context, o Options) (err error) {
 // the directory, so that a second process changes nothing.
 func (a *assembly) open(ctx context.Context) (err error) {
 	a.log = newLog(a.o.Log, slog.LevelInfo)
+	if err = wantOriginal(a.o.Data); err != nil {
+		return err
+	}
 	if a.engine, err = pebblekv.Open(pebblekv.Options{Dir: a.o.Data, Logger: a.log, OpenFiles: storeFiles(descriptors())}); err != nil {
 		return err
 	}
+	a.release = markInUse(a.o.Data, a.log)
 	if err = a.configure(); err != nil {
 		return err
 	}
@@ -123,6 +129,7 @@ func (a *assembly) open(ctx context.Context) (err error) {
 		return err
 	}
 	a.peruser = peruser.Start(peruser.Options{Store: a.store, Config: a.config, Log: a.log})
+	a.openControl()
 	return nil
 }
 
@@ -226,6 +233,9 @@ const graceForDisk = 2 * time.Second
 // close takes down what open put up, the other way round.
 func (a *assembly) close() error {
 	var errs []error
+	if a.control != nil {
+		errs = append(errs, a.control.close())
+	}
 	if a.engine != nil {
 		defer time.AfterFunc(graceForDisk, a.engine.Abandon).Stop()
 	}
@@ -259,6 +269,9 @@ func (a *assembly) close() error {
 	if a.engine != nil {
 		errs = append(errs, a.engine.Close())
 	}
+	if a.release != nil {
+		errs = append(errs, a.release())
+	}
 	return errors.Join(errs...)
 }
 
@@ -268,8 +281,21 @@ func Check(ctx context.Context, data string, out io.Writer) (err error) {
 	if _, err := os.Stat(data); err != nil {
 		return fmt.Errorf("there is no data directory %s", data)
 	}
+	if err := wantOriginal(data); err != nil {
+		return err
+	}
+	if err := checkData(ctx, data, false); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(out, "All data in", data, "is sound.")
+	return err
+}
+
+// checkData checks the data in a directory; with readOnly it leaves everything
+// there as it is.
+func checkData(ctx context.Context, data string, readOnly bool) (err error) {
 	log := slog.New(slog.DiscardHandler)
-	e, err := pebblekv.Open(pebblekv.Options{Dir: data, Logger: log, Age: 24 * time.Hour})
+	e, err := pebblekv.Open(pebblekv.Options{Dir: data, Logger: log, Age: 24 * time.Hour, ReadOnly: readOnly})
 	if err != nil {
 		return err
 	}
@@ -281,9 +307,5 @@ func Check(ctx context.Context, data string, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := s.Check(ctx); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(out, "All data in", data, "is sound.")
-	return err
+	return s.Check(ctx)
 }

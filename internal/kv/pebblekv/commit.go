@@ -139,6 +139,9 @@ type writes struct {
 func (t *txn) prepare() (*writes, error) {
 	w := &writes{e: t.e, own: &t.own}
 	if len(t.own.entries) > 0 {
+		if t.e.readOnly {
+			return nil, dberr.New(dberr.Unavailable, "", "The data was opened to be read only.")
+		}
 		if err := t.e.space.admit(t.own.bytes, kv.IsFreeing(t.ctx)); err != nil {
 			return nil, err
 		}

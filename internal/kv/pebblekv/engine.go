@@ -17,6 +17,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -58,13 +59,15 @@ type Engine struct {
 	now    func() time.Time
 	stats  counters
 
-	open    sync.RWMutex // read-held by every running call; Close takes it for good
-	close   sync.Once
-	states  states
-	failure failure
-	bulks   bulks
-	disk    *failStop
-	space   *space
+	open        sync.RWMutex // read-held by every running call; Close takes it for good
+	close       sync.Once
+	states      states
+	failure     failure
+	bulks       bulks
+	disk        *failStop
+	space       *space
+	checkpoints checkpoints
+	readOnly    bool
 
 	pressing pressing
 	wait     func(context.Context, time.Duration) // pause, but in tests
@@ -108,7 +111,7 @@ func Open(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, errors.Join(openError(o.Dir, err), lock.Close())
 	}
-	if err := e.bulks.init(e.disk, o.Dir, settings, e.db.TableFormat(), o.bulk); err != nil {
+	if err := e.tidy(&o, settings); err != nil {
 		return nil, errors.Join(openError(o.Dir, err), e.db.Close(), lock.Close())
 	}
 	if err := e.stopped(); err != nil {
@@ -120,6 +123,18 @@ func Open(o Options) (*Engine, error) {
 	e.states.init(e.db.NewSnapshot())
 	e.open.Unlock()
 	return e, nil
+}
+
+// tidy removes what a crash has left beside the database.
+func (e *Engine) tidy(o *Options, settings *pebble.Options) error {
+	if e.readOnly = o.ReadOnly; e.readOnly {
+		e.bulks.from = math.MaxInt // nothing is written
+		return nil
+	}
+	if err := e.disk.removeCheckpoints(); err != nil {
+		o.Logger.Warn("what is left of a backup can't be removed", "err", err)
+	}
+	return e.bulks.init(e.disk, o.Dir, settings, e.db.TableFormat(), o.bulk)
 }
 
 // openPebble is pebble.Open with an error where Pebble panics because the first

@@ -30,6 +30,7 @@ type failStop struct {
 	stopped atomic.Bool
 	onStop  func(error)
 	tables  tables
+	dir     string // of the data
 	space   *space
 	now     func() time.Time
 	pause   func(time.Duration, <-chan struct{})
@@ -38,7 +39,7 @@ type failStop struct {
 }
 
 func newFailStop(inner vfs.FS, space *space, o *Options, onStop func(error)) *failStop {
-	f := &failStop{FS: inner, space: space, now: o.Now, pause: o.pause, onStop: onStop, closing: make(chan struct{})}
+	f := &failStop{FS: inner, dir: o.Dir, space: space, now: o.Now, pause: o.pause, onStop: onStop, closing: make(chan struct{})}
 	f.tables.memory = vfs.NewMem()
 	return f
 }
@@ -60,6 +61,9 @@ func (f *failStop) caught(err error) bool {
 
 // vital reports whether Pebble can't survive a failure to write the file.
 func (f *failStop) vital(name string) bool {
+	if f.outside(name) {
+		return false
+	}
 	base := f.PathBase(name)
 	return strings.HasSuffix(base, ".log") || strings.HasPrefix(base, "MANIFEST-") ||
 		strings.HasPrefix(base, "marker.")
@@ -67,7 +71,7 @@ func (f *failStop) vital(name string) bool {
 
 // Create implements vfs.FS.
 func (f *failStop) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	if isTable(name) {
+	if isTable(name) && !f.outside(name) {
 		return f.createTable(name, c)
 	}
 	return f.openVital(name, func() (vfs.File, error) { return f.FS.Create(name, c) })
@@ -83,6 +87,9 @@ func (f *failStop) OpenDir(name string) (vfs.File, error) {
 	inner, err := f.FS.OpenDir(name)
 	if err != nil {
 		return nil, err
+	}
+	if f.outside(name) {
+		return inner, nil
 	}
 	return &vitalFile{File: inner, fs: f}, nil
 }

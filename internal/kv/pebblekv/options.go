@@ -39,6 +39,7 @@ type Options struct {
 	Age           time.Duration    // limit for snapshots and transactions; 0: 5 minutes
 	Now           func() time.Time // clock for ages; nil: time.Now
 	Logger        *slog.Logger     // nil: slog.Default
+	ReadOnly      bool             // change nothing in the directory; writes fail
 
 	pause func(time.Duration, <-chan struct{}) // for tests: waits, or until the channel is closed
 	tune  func(*pebble.Options)                // for measurements: changes the settings
@@ -114,6 +115,7 @@ func (o Options) pebble(fs vfs.FS, lock *pebble.Lock, listen *pebble.EventListen
 		Logger:                      logger{o.Logger},
 		EventListener:               listen,
 		Cleaner:                     cleaner{},
+		ReadOnly:                    o.ReadOnly,
 		FormatMajorVersion:          pebble.FormatTableFormatV6,
 		CacheSize:                   o.CacheBytes,
 		MemTableSize:                uint64(o.MemTableBytes),

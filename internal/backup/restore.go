@@ -1,0 +1,81 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Restoring is the name of the directory in which a restore gathers the data. A
+// data directory that has it is not whole.
+const Restoring = "restoring"
+
+// Restore copies a backup's data into the directory dir, which must be empty or
+// not exist. verify is called with the copied data before it takes its place.
+// After an error dir is as it was.
+func Restore(ctx context.Context, b *Backup, dir string, p Progress, verify func(data string) error) error {
+	if err := wantEmpty(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	stage := filepath.Join(dir, Restoring)
+	c := &copying{ctx: ctx, progress: p}
+	err := c.directory(b.Data(), stage, nil)
+	if err == nil && (c.files != b.Files || c.done != b.Bytes) {
+		err = fmt.Errorf("the backup has %d bytes in %d files and should have %d in %d", c.done, c.files, b.Bytes, b.Files)
+	}
+	if err == nil {
+		err = verify(stage)
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(stage))
+	}
+	return settle(stage, dir)
+}
+
+// wantEmpty refuses a directory in which there is anything. What a file system
+// itself puts into its root does not count.
+func wantEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() != "lost+found" {
+			return fmt.Errorf("%s is not empty (%s): a restore goes into an empty directory", dir, e.Name())
+		}
+	}
+	return nil
+}
+
+// settle moves the files from the stage to where they belong. The stage goes last:
+// as long as it is there nobody opens the directory.
+func settle(stage, dir string) error {
+	entries, err := os.ReadDir(stage)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() || e.Name() == lockName {
+			continue
+		}
+		if err := os.Rename(filepath.Join(stage, e.Name()), filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	if err := syncDirectory(dir); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(stage); err != nil {
+		return err
+	}
+	return syncDirectory(dir)
+}

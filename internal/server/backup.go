@@ -1,0 +1,147 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/sectional/sectional/internal/backup"
+	"github.com/sectional/sectional/internal/kv/pebblekv"
+)
+
+// BackupOptions say what to back up or to restore, and how.
+type BackupOptions struct {
+	Data     string    // the data directory
+	Backups  string    // the directory of backups; to restore, also one of them
+	NoVerify bool      // leave out the check of the copy
+	Version  string    // of this build
+	Out      io.Writer // for what came of it
+	Progress io.Writer // a terminal, for a line that changes; nil for none
+}
+
+// Backup makes a backup of everything in the data directory, whether a server runs
+// on it or not, and checks it.
+func Backup(ctx context.Context, o BackupOptions) error {
+	source, end, err := checkpointOf(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer end()
+	source.Beside = []string{filepath.Join(o.Data, localConfig)}
+	b, err := backup.Make(ctx, source, o.Backups, time.Now(), o.progress("copied"), o.verify(ctx))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(o.Out, "%s holds %d bytes in %d files, %d of them copied, the rest as in the backup before.%s\n", b.Path, b.Bytes, b.Files, b.Copied, o.verified())
+	return err
+}
+
+// Restore puts a backup, or the newest in a directory of them, into an empty data
+// directory, and checks it.
+func Restore(ctx context.Context, o BackupOptions) error {
+	b, err := backup.Latest(o.Backups)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.Backups, err)
+	}
+	if err := backup.Restore(ctx, b, o.Data, o.progress("restored"), o.verify(ctx)); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(o.Out, "%s is what %s holds, as of %s.%s\n", o.Data, b.Path, b.Made.Format(time.RFC3339), o.verified())
+	return err
+}
+
+// verified tells in the last line whether the copy was checked.
+func (o *BackupOptions) verified() string {
+	if o.NoVerify {
+		return " It was not checked."
+	}
+	return " All of it is sound."
+}
+
+// verify gives the function that checks copied data.
+func (o *BackupOptions) verify(ctx context.Context) func(string) error {
+	return func(dir string) error {
+		if o.NoVerify {
+			return nil
+		}
+		if o.Progress != nil {
+			fmt.Fprint(o.Progress, "\r\x1b[Kchecking")
+			defer fmt.Fprint(o.Progress, "\r\x1b[K")
+		}
+		return checkData(ctx, dir, true)
+	}
+}
+
+// progress gives the function that draws how far the copying has come.
+func (o *BackupOptions) progress(verb string) backup.Progress {
+	var last time.Time
+	return func(done, all int64) {
+		if o.Progress == nil || done < all && time.Since(last) < 100*time.Millisecond {
+			return
+		}
+		last = time.Now()
+		fmt.Fprintf(o.Progress, "\r\x1b[K%s %d of %d MB", verb, done>>20, all>>20)
+	}
+}
+
+// checkpointOf gets a checkpoint: from the server that runs on the directory, or
+// where none does, from the directory. end gives it back.
+func checkpointOf(ctx context.Context, o BackupOptions) (s backup.Source, end func(), err error) {
+	if _, err := os.Stat(o.Data); err != nil {
+		return s, nil, fmt.Errorf("there is no data directory %s", o.Data)
+	}
+	conn, err := net.Dial("unix", filepath.Join(o.Data, controlSocket))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED):
+		return checkpointAtRest(ctx, o)
+	case err != nil:
+		return s, nil, fmt.Errorf("the server on %s can't be asked: %w", o.Data, err)
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	end = func() { stop(); conn.Close() }
+	var answer checkpointAnswer
+	if _, err = io.WriteString(conn, "checkpoint\n"); err == nil {
+		var line []byte
+		if line, err = bufio.NewReader(conn).ReadBytes('\n'); err == nil {
+			err = json.Unmarshal(line, &answer)
+		}
+	}
+	if err == nil && answer.Error != "" {
+		err = errors.New(answer.Error)
+	}
+	if err != nil {
+		end()
+		return s, nil, fmt.Errorf("the server on %s makes no checkpoint: %w", o.Data, err)
+	}
+	// The server's directory may have another name for it than for us.
+	return backup.Source{Checkpoint: filepath.Join(o.Data, filepath.Base(answer.Dir)), Version: answer.Version}, end, nil
+}
+
+// checkpointAtRest opens the directory itself for the time of the backup.
+func checkpointAtRest(ctx context.Context, o BackupOptions) (s backup.Source, end func(), err error) {
+	if err := wantOriginal(o.Data); err != nil {
+		return s, nil, err
+	}
+	e, err := pebblekv.Open(pebblekv.Options{Dir: o.Data, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return s, nil, err
+	}
+	dir, err := e.Checkpoint(ctx)
+	if err != nil {
+		return s, nil, errors.Join(err, e.Close())
+	}
+	return backup.Source{Checkpoint: dir, Version: o.Version}, func() {
+		// What stays is removed when the directory is opened.
+		_ = errors.Join(e.RemoveCheckpoint(dir), e.Close())
+	}, nil
+}
