@@ -4,6 +4,7 @@ import (
 	_ "embed" // modules.js
 
 	"github.com/dop251/goja"
+	"github.com/dop251/goja/parser"
 
 	"github.com/sectional/sectional/internal/jsonscan"
 )
@@ -41,7 +42,12 @@ func (r *realm) globals(stringify goja.Value) error {
 			return err
 		}
 	}
-	if r.flavour == flavourReduce {
+	v, err := r.rt.RunString("(function () { return eval(arguments[0]) })")
+	if err != nil {
+		return err
+	}
+	r.builtins.evaluate, _ = goja.AssertFunction(v)
+	if r.builtins.forget = nil; r.flavour == flavourReduce {
 		return nil
 	}
 	return r.requirer()
@@ -78,7 +84,7 @@ func (r *realm) requirer() error {
 	if r.flavour == flavourMap {
 		document = library(document)
 	}
-	root, err := r.decode(document, thawed)
+	root, err := r.decode(document, frozen) // it is there for many documents
 	if err != nil {
 		return err
 	}
@@ -86,15 +92,34 @@ func (r *realm) requirer() error {
 		r.design = root
 	}
 	evaluate := func(call goja.FunctionCall) goja.Value {
-		// The line end is there for modules that end with a comment.
-		return r.must(r.rt.RunScript(call.Argument(1).String(), "(function (module, exports, require) { "+call.Argument(0).String()+"\n})"))
+		return r.must(r.module(call.Argument(1).String(), call.Argument(0).String()))
 	}
 	tell := func(call goja.FunctionCall) goja.Value { return r.rt.ToValue(r.source(call.Argument(0))) }
-	require, err := begin(goja.Undefined(), root, r.rt.ToValue(evaluate), r.rt.ToValue(tell))
+	made, err := begin(goja.Undefined(), root, r.rt.ToValue(evaluate), r.rt.ToValue(tell))
 	if err != nil {
 		return err
 	}
-	return r.rt.Set("require", require)
+	both := made.(*goja.Object)
+	r.builtins.forget, _ = goja.AssertFunction(both.Get("forget"))
+	return r.rt.Set("require", both.Get("require"))
+}
+
+// module gives the function of a module's code. It is compiled once for all realms of this code: units run it anew.
+func (r *realm) module(id, source string) (goja.Value, error) {
+	program := r.modules[id]
+	if program == nil {
+		// The line end is there for modules that end with a comment.
+		text := "(function (module, exports, require) { " + source + "\n})"
+		tree, err := goja.Parse(id, text, parser.WithDisableSourceMaps)
+		if err == nil {
+			program, err = goja.CompileAST(tree, false)
+		}
+		if err != nil {
+			return r.rt.RunScript(id, text) // which throws it
+		}
+		r.modules[id] = program
+	}
+	return r.rt.RunProgram(program)
 }
 
 // library gives the part of a design document that its map functions may require.

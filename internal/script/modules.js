@@ -1,9 +1,9 @@
-// Gives the function require of a realm. A module is a string in the design document; its id is the way to it.
+// Gives the function require of a realm, and one that forgets what was loaded: every unit loads its own modules. A module is a string in the design document; its id is the way to it.
 // A place is {current: what stands there, parent: the place above, id: the way}.
 (function (root, evaluate, tell) {
   "use strict";
   const top = { current: root, parent: undefined, id: "" };
-  const loaded = Object.create(null);
+  let loaded = Object.create(null);
   const own = Object.prototype.hasOwnProperty;
 
   function fail(reason) {
@@ -51,7 +51,12 @@
     return (loaded[place.id] = module.exports);
   }
 
-  return function require(name) {
-    return load(name, undefined);
+  return {
+    require: function require(name) {
+      return load(name, undefined);
+    },
+    forget: function () {
+      loaded = Object.create(null);
+    },
   };
 })

@@ -21,7 +21,7 @@ func local(flavour flavour, functions ...string) *realm {
 func mapWith(t *testing.T, source, document string, whole bool) string {
 	t.Helper()
 	r := local(flavourMap, source)
-	if err := r.build(); err != nil {
+	if err := r.build(false); err != nil {
 		t.Fatal(err)
 	}
 	if whole {
@@ -113,7 +113,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	r := local(flavourDesign)
-	if err := r.build(); err != nil {
+	if err := r.build(false); err != nil {
 		f.Fatal(err)
 	}
 	parse, ok := goja.AssertFunction(r.rt.GlobalObject().Get("JSON").(*goja.Object).Get("parse"))
@@ -143,7 +143,7 @@ func FuzzDecode(f *testing.F) {
 // TestDecodeRefuses holds that broken text is an error, not a crash.
 func TestDecodeRefuses(t *testing.T) {
 	r := local(flavourDesign)
-	if err := r.build(); err != nil {
+	if err := r.build(false); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{``, ` `, `{`, `[`, `"`, `"\`, `"\u12`, `"\x"`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{a:1}`, `[1`, `[1 2]`, `{"a":1 "b":2}`, `tru`, `nul`, `-`, `1 2`, `1x`, strings.Repeat("[", 10_000)} {

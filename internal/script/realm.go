@@ -23,16 +23,21 @@ type realm struct {
 
 	rt       *goja.Runtime
 	calls    map[string]*callee // by way in the design document, or by source
-	design   goja.Value         // the design document, `this` of its functions
-	only     projection         // what map functions read of documents
-	doc      goja.Value         // the document of the unit at hand, for map functions
-	rows     []emitted          // of the unit at hand
+	born     *birth             // what the globals were before any code ran
+	modules  map[string]*goja.Program
+	leftover bool       // code ran that may have left something behind
+	design   goja.Value // the design document, `this` of its functions
+	only     projection // what map functions read of documents
+	doc      goja.Value // the document of the unit at hand, for map functions
+	rows     []emitted  // of the unit at hand
 	render   *render
 	random   uint64 // state of the fixed sequence; 0: not begun for this unit
 	seed     []byte // what the sequence depends on
 	guarded  func() // what trampoline calls
 	yes, no  goja.Value
-	builtins struct{ trampoline, freeze, prevent, stringify goja.Callable } // as they were before any code ran
+	builtins struct { // as they were before any code ran
+		trampoline, freeze, prevent, stringify, extensible, evaluate, forget goja.Callable
+	}
 
 	mu struct {
 		sync.Mutex
@@ -47,16 +52,21 @@ type emitted struct {
 
 // callee is a compiled function, or why it is none.
 type callee struct {
-	call    goja.Callable
-	failure *failure
+	call      goja.Callable // nil: to be made again
+	failure   *failure
+	make      func() (goja.Value, error) // runs the source
+	forgetful bool                       // it leaves nothing behind, and is used for all units
 }
 
-// build makes the world.
-func (r *realm) build() error {
+// build makes the world. It is hardened unless only one unit will ever see it.
+func (r *realm) build(once bool) error {
 	rt := goja.New()
 	rt.SetParserOptions(parser.WithDisableSourceMaps) // which would be read from files
 	rt.SetMaxCallStackSize(r.child.limits.Stack)
-	r.calls, r.design, r.doc, r.render = map[string]*callee{}, nil, nil, newRender(r)
+	r.calls, r.design, r.doc, r.render, r.leftover = map[string]*callee{}, nil, nil, newRender(r), false
+	if r.modules == nil {
+		r.modules = map[string]*goja.Program{}
+	}
 	r.yes, r.no = rt.ToValue(true), rt.ToValue(false)
 	r.mu.Lock()
 	r.rt, r.mu.rt = rt, rt
@@ -64,6 +74,7 @@ func (r *realm) build() error {
 	object, json := rt.GlobalObject().Get("Object").(*goja.Object), rt.GlobalObject().Get("JSON").(*goja.Object)
 	r.builtins.freeze, _ = goja.AssertFunction(object.Get("freeze"))
 	r.builtins.prevent, _ = goja.AssertFunction(object.Get("preventExtensions"))
+	r.builtins.extensible, _ = goja.AssertFunction(object.Get("isExtensible"))
 	r.builtins.stringify, _ = goja.AssertFunction(json.Get("stringify"))
 	r.builtins.trampoline, _ = goja.AssertFunction(rt.ToValue(func(goja.FunctionCall) goja.Value {
 		r.guarded()
@@ -76,7 +87,10 @@ func (r *realm) build() error {
 		rt.SetTimeSource(func() time.Time { return time.Unix(0, 0) })
 		rt.SetRandSource(r.fixed)
 	}
-	return r.globals(json.Get("stringify"))
+	if err := r.globals(json.Get("stringify")); err != nil || once {
+		return err
+	}
+	return r.harden()
 }
 
 // fixed is Math.random of map and reduce functions: a sequence (splitmix64) that begins with a hash of the unit's input.
@@ -192,31 +206,68 @@ func (r *realm) parse(b []byte, how freezing) goja.Value {
 
 // compile gives the function that a source stands for. Name is for messages.
 func (r *realm) compile(source, name string) (*callee, error) {
-	if c := r.calls[name]; c != nil {
-		return c, nil
-	}
-	c := &callee{}
-	if source == "" {
-		c.failure = &failure{code: "not_found", reason: []byte(`"missing function"`)}
+	c := r.calls[name]
+	if c == nil {
+		c = r.plan(source, name)
 		r.calls[name] = c
+	}
+	r.leftover = r.leftover || !c.forgetful
+	if c.call != nil || c.failure != nil {
 		return c, nil
 	}
 	var v goja.Value
-	f, err := r.guard(func() { v = r.must(r.rt.RunScript(name, expression(source))) }, func(v goja.Value) *failure {
+	f, err := r.guard(func() { v = r.must(c.make()) }, func(v goja.Value) *failure {
 		return &failure{code: "compilation_error", reason: []byte(quoted(r.source(v) + " (" + source + ")"))}
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.failure = f
-	if f == nil {
-		var ok bool
-		if c.call, ok = goja.AssertFunction(v); !ok {
-			c.failure = &failure{code: "compilation_error", reason: []byte(quoted("Expression does not eval to a function. (" + source + ")"))}
+	if c.failure = f; f != nil {
+		return c, nil
+	}
+	var ok bool
+	if c.call, ok = goja.AssertFunction(v); !ok {
+		c.failure = &failure{code: "compilation_error", reason: []byte(quoted("Expression does not eval to a function. (" + source + ")"))}
+	} else if c.forgetful {
+		err = r.freezeFunction(v.(*goja.Object))
+	}
+	return c, err
+}
+
+// plan decides how a source is run: once, or again for each unit, whose variables are new ones then.
+func (r *realm) plan(source, name string) *callee {
+	if source == "" {
+		return &callee{failure: &failure{code: "not_found", reason: []byte(`"missing function"`)}, forgetful: true}
+	}
+	text := expression(source)
+	whole := func() (goja.Value, error) { return r.rt.RunScript(name, text) }
+	tree, err := goja.Parse(name, text, parser.WithDisableSourceMaps)
+	if err != nil {
+		return &callee{make: whole, forgetful: true}
+	}
+	if forgetful(tree) {
+		return &callee{make: whole, forgetful: true}
+	}
+	if expressionAlone(tree) {
+		program, err := goja.CompileAST(tree, false)
+		if err != nil {
+			return &callee{make: whole, forgetful: true}
+		}
+		return &callee{make: func() (goja.Value, error) { return r.rt.RunProgram(program) }}
+	}
+	// Declarations of a script can't be taken back. In a function's scope they are new each time.
+	return &callee{make: func() (goja.Value, error) { return r.builtins.evaluate(goja.Undefined(), r.rt.ToValue(text)) }}
+}
+
+// freezeFunction freezes a function that is used for many units, and what it would give to objects that it makes.
+func (r *realm) freezeFunction(f *goja.Object) error {
+	if o, ok := f.Get("prototype").(*goja.Object); ok {
+		if _, err := r.builtins.freeze(goja.Undefined(), o); err != nil {
+			return err
 		}
 	}
-	r.calls[name] = c
-	return c, nil
+	_, err := r.builtins.freeze(goja.Undefined(), f)
+	return err
 }
 
 // expression makes a script of a function's source, whose value is the function. As a statement a function must have a name

@@ -11,6 +11,7 @@ type render struct {
 	r     *realm
 	types map[string][]string // media types by the key of registerType
 	keys  map[string]string   // and back
+	more  bool                // registerType was called
 
 	chunks   []string
 	size     int64      // of chunks
@@ -32,7 +33,21 @@ type provision struct {
 }
 
 func newRender(r *realm) *render {
-	n := &render{r: r, types: map[string][]string{}, keys: map[string]string{}}
+	n := &render{r: r}
+	n.begin()
+	return n
+}
+
+// renew forgets the media types that the last unit registered.
+func (n *render) renew() {
+	if n.more {
+		n.begin()
+	}
+}
+
+// begin registers the media types that are known to everybody.
+func (n *render) begin() {
+	n.types, n.keys, n.more = map[string][]string{}, map[string]string{}, false
 	for _, t := range [][]string{
 		{"all", "*/*"},
 		{"text", "text/plain; charset=utf-8", "txt"},
@@ -52,7 +67,6 @@ func newRender(r *realm) *render {
 	} {
 		n.register(t[0], t[1:])
 	}
-	return n
 }
 
 // reset forgets what the last function did.
@@ -75,6 +89,7 @@ func (n *render) registerType(call goja.FunctionCall) goja.Value {
 		types = append(types, a.String())
 	}
 	n.register(call.Argument(0).String(), types)
+	n.more = true
 	return goja.Undefined()
 }
 

@@ -9,11 +9,13 @@ import (
 
 // unit does one unit of a task. It tells if the deadline came first.
 func (r *realm) unit(t task, u int) (o outcome, interrupted bool) {
-	if r.rt == nil || t.op == opCheck { // what is checked may be anybody's, so each gets a world of its own
-		if err := r.build(); err != nil {
+	once := t.op == opCheck // what is checked may be anybody's, so each gets a world of its own
+	if r.rt == nil || once || r.leftover && !r.forget() {
+		if err := r.build(once); err != nil {
 			return r.broken(err)
 		}
 	}
+	r.render.renew()
 	r.random, r.rows, r.seed = 0, r.rows[:0], t.inputs[u/t.width]
 	f, err := r.prepare(t, u)
 	if err != nil {
