@@ -3,6 +3,7 @@ package couchapi
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
@@ -61,4 +62,37 @@ func TestHangingValidatorOfABatch(t *testing.T) {
 		t.Error(w.Body)
 	}
 	a.do("PUT", "/db/c", `{}`).want(201, "")
+}
+
+// TestHangingFunctionsHoldNobody has six databases whose validators and maps hang,
+// called more often than there are processes: another database's writes are
+// validated and its views built.
+func TestHangingFunctionsHoldNobody(t *testing.T) {
+	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "os_process_timeout", Value: "600000"})
+	var hanging sync.WaitGroup
+	for i := range 6 {
+		db := fmt.Sprintf("/hangs%d", i)
+		a.do("PUT", db, "").want(201, "")
+		a.do("PUT", db+"/a", `{}`).want(201, "")
+		a.do("PUT", db+"/_design/d", viewDesign(map[string][2]string{"v": {"function(doc){ for (;;); }", ""}}, `"validate_doc_update":"function(){ for (;;); }"`)).want(201, "")
+		for k := range 4 {
+			hanging.Go(func() {
+				if w := a.do("PUT", fmt.Sprintf("%s/b%d", db, k), `{}`); w.Status < 500 {
+					t.Errorf("a write that hangs: %d %s", w.Status, w.Body)
+				}
+			})
+		}
+	}
+	a.do("PUT", "/good", "").want(201, "")
+	a.do("PUT", "/good/_design/d", viewDesign(map[string][2]string{"v": {"function(doc){ emit(/x+/.test(doc._id.trim()), eval('1')) }", ""}},
+		`"validate_doc_update":"function(n){ if (n.bad) throw {forbidden: 'no'} }"`)).want(201, "")
+	for n := range 10 {
+		a.do("PUT", fmt.Sprintf("/good/x%d", n), `{}`).want(201, "")
+	}
+	a.do("PUT", "/good/bad", `{"bad":true}`).want(403, "")
+	if got := a.do("GET", "/good/_design/d/_view/v", "").rows(); got != strings.TrimSpace(strings.Repeat("true=1 ", 10)) {
+		t.Error(got)
+	}
+	must(t, a.scripts.(*script.Pool).Close()) // which ends what hangs
+	hanging.Wait()
 }

@@ -189,6 +189,14 @@ func (r *request) listerOf(named *index.Named, mark store.Mark, q *viewQuery) (l
 			return nil, err
 		}
 	}
+	draft, at, err := r.draftView(named, l.partition, q.update)
+	if err != nil {
+		return nil, err
+	}
+	if draft != nil {
+		l.x, l.draft, l.mark = named.Index, draft, at
+		return l, nil
+	}
 	if l.x, err = r.readyView(named, mark, q.update); err != nil {
 		return nil, err
 	}
@@ -227,10 +235,10 @@ var errNotPartitionedView = queryError("`partition` parameter is not supported i
 
 // tag sets the ETag of the answer: what the index holds, and where documents come
 // along, what the database does. There is none while a partition is being dropped,
-// whose rows the index holds still, and none for guests: it would change whenever
-// somebody writes to another partition.
+// whose rows the index holds still, none for guests: it would change whenever
+// somebody writes to another partition, and none for a draft, of which the index tells nothing.
 func (l *viewLister) tag() error {
-	if l.req.scope.Sealed() {
+	if l.req.scope.Sealed() || l.draft != nil {
 		return nil
 	}
 	h, hidden := fnv.New64a(), false

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
@@ -63,7 +64,7 @@ func (d designFunctions) noView(name string) error {
 }
 
 // readyView brings the index of a view up to date as far as the query asks for it,
-// and gives the number of the index that answers.
+// and gives the index that answers.
 func (r *request) readyView(n *index.Named, m store.Mark, update viewUpdate) (*index.Index, error) {
 	x := n.Index
 	if update == updateFirst && x.State == index.Building {
@@ -105,6 +106,43 @@ func (r *request) awaitView(n *index.Named) (*index.Index, error) {
 		return n.Previous, nil
 	}
 	return n.Index, err
+}
+
+// Bounds of a partition that is answered from its documents while the index of
+// its view is being built for the first time, and how long the build may take before.
+const (
+	draftDocs     = 1000
+	draftBytes    = 4 << 20
+	draftPatience = 50 * time.Millisecond
+)
+
+// draftView makes a draft of a partition of a view whose index is being built, and
+// its mark: nobody waits for the documents of others. nil: the index answers, which was built meanwhile, is
+// not built by the background, or the partition is too large.
+func (r *request) draftView(n *index.Named, p document.Partition, update viewUpdate) (d *view.Draft, m store.Mark, err error) {
+	x := n.Index
+	if p == "" || update != updateFirst || x.State != index.Building || x.Manual || x.Owner != "" {
+		return nil, m, nil
+	}
+	ctx, cancel := context.WithTimeout(r.ctx(), draftPatience)
+	defer cancel()
+	err = r.api.indexes.Await(ctx, r.db, x)
+	if !errors.Is(err, context.DeadlineExceeded) || r.ctx().Err() != nil {
+		return nil, m, err
+	}
+	var docs []index.Change
+	var all bool
+	err = r.scope.Home().View(r.ctx(), func(rd *store.Reader) (err error) {
+		if docs, all, err = x.PartitionDocs(rd, p, draftDocs, draftBytes); err == nil {
+			m, err = rd.Mark()
+		}
+		return err
+	})
+	if err != nil || !all {
+		return nil, m, err
+	}
+	d, err = r.api.views.Draft(r.ctx(), r.db, x, p, docs)
+	return d, m, index.Told(err)
 }
 
 // viewAt gives an index as it is at a reader's snapshot. One that was dropped a

@@ -24,6 +24,7 @@ type viewLister struct {
 	q         *viewQuery
 	partition document.Partition
 	x         *index.Index // that answers
+	draft     *view.Draft  // of x, which is being built; nil: x answers itself
 	mark      store.Mark
 	until     time.Time // zero for no bound
 
@@ -80,14 +81,7 @@ func (l *viewLister) step() (over bool, err error) {
 		return false, errTimeout
 	}
 	err = l.req.scope.Home().View(l.req.ctx(), func(rd *store.Reader) (err error) {
-		var gone bool
-		if l.x, gone, err = viewAt(rd, l.x); err != nil {
-			return err
-		}
-		if gone && l.req.api.now().Sub(l.req.began) > goneRows {
-			return index.ErrGone
-		}
-		v, err := view.NewReader(rd, l.x, l.partition)
+		v, gone, err := l.reader(rd)
 		if err != nil {
 			return err
 		}
@@ -111,9 +105,25 @@ func (l *viewLister) step() (over bool, err error) {
 	return over, err
 }
 
+// reader gives what reads the index, or its draft. gone tells that the index was dropped.
+func (l *viewLister) reader(rd *store.Reader) (v *view.Reader, gone bool, err error) {
+	if l.draft != nil {
+		v, err = l.draft.Reader(rd)
+		return v, false, err
+	}
+	if l.x, gone, err = viewAt(rd, l.x); err != nil {
+		return nil, gone, err
+	}
+	if gone && l.req.api.now().Sub(l.req.began) > goneRows {
+		return nil, gone, index.ErrGone
+	}
+	v, err = view.NewReader(rd, l.x, l.partition)
+	return v, gone, err
+}
+
 // begin finds where the rows lie and what stands before them.
 func (l *viewLister) begin(rd *store.Reader, v *view.Reader, gone bool) (err error) {
-	if l.seq = l.mark.Seq; l.q.updateSeq && !gone {
+	if l.seq = l.mark.Seq; l.q.updateSeq && !gone && l.draft == nil {
 		p, err := l.x.Progress(rd.Snapshot(), l.req.db.Number())
 		if err != nil {
 			return err

@@ -45,6 +45,15 @@ func (x *Index) Failure() error {
 	return failure(x.Reason)
 }
 
+// Told gives an error as it is told to whoever asks: that of a Failed index where
+// err is a *Broken, else err itself.
+func Told(err error) error {
+	if broken := (*Broken)(nil); errors.As(err, &broken) {
+		return failure(broken.Error())
+	}
+	return err
+}
+
 func failure(reason string) error { return dberr.New(dberr.Internal, "view_failed", "%s", reason) }
 
 // breakOff makes the index of a task Failed, and gives the error for those who

@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/kv"
@@ -70,7 +71,34 @@ func (t *task) readPage(ctx context.Context, p *Progress, most int) (g page, err
 }
 
 // holds tells whether the index may hold a document of this id.
-func (t *task) holds(r *store.Reader, id document.ID) bool { return t.ix.designs() || !r.Designs(id) }
+func (t *task) holds(r *store.Reader, id document.ID) bool { return t.ix.holds(r, id) }
+
+func (x *Index) holds(r *store.Reader, id document.ID) bool { return x.designs() || !r.Designs(id) }
+
+// PartitionDocs reads the documents of a partition that the index holds, or will
+// when it is built, as they are at r's snapshot. all is false, and there are none, if they are more than
+// most, or their bodies more than so many bytes.
+func (x *Index) PartitionDocs(r *store.Reader, p document.Partition, most, bytes int) (docs []Change, all bool, err error) {
+	seen := 0
+	for e, err := range r.Docs(store.Span{From: string(p) + ":", To: string(p) + ";", Before: true}, true) {
+		if err != nil {
+			return nil, false, err
+		}
+		if seen++; seen > 4*most { // tombstones take time too
+			return nil, false, nil
+		}
+		if e.Winner == nil || !x.holds(r, e.Doc.ID) {
+			continue
+		}
+		c := changeOf(e.Doc, e.Winner)
+		c.Rev.Body = slices.Clone(c.Rev.Body) // the engine's end with the snapshot
+		docs = append(docs, c)
+		if bytes -= len(c.Rev.Body); bytes < 0 || len(docs) > most {
+			return nil, false, nil
+		}
+	}
+	return docs, true, nil
+}
 
 // readDocs fills a page with documents.
 func (t *task) readDocs(r *store.Reader, sp store.Span, g *page) error {

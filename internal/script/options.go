@@ -47,7 +47,7 @@ func (l Limits) short() time.Duration { return l.Time / 20 }
 type Options struct {
 	Limits   Limits
 	Overhead int64         // what a child's program takes besides what its functions hold; 64 MiB
-	Children int           // how many build indexes at once, and how many do anything else; GOMAXPROCS. A call that has waited for Overflow gets one more, up to six times as many
+	Children int           // how many build indexes at once, and how many do anything else; GOMAXPROCS. A call that has waited for Overflow gets one more, up to eight times as many, see package seats
 	Overflow time.Duration // 200 ms
 	Idle     time.Duration // an unused child ends after this; 1 min
 	Command  []string      // how to start a child; the running binary with "script-child"

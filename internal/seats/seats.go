@@ -5,9 +5,9 @@
 // There are ordinary seats of some kinds, and extra ones for whoever has waited too
 // long for one of his kind. Seats are counted by whom the work is for, its parties:
 // a database, say, and a caller. A seat that becomes free goes to the one who waits
-// whose parties have the fewest; an extra one only to whose parties have fewer than
-// are left. So the more databases keep their seats the fewer each of them can have,
-// and one that has none finds one.
+// whose parties have the fewest; an extra one only to whose parties have fewer of these than
+// a quarter of what is left, or none. So each database that keeps its seats leaves fewer to
+// the next, and one that has none finds one.
 package seats
 
 import (
@@ -25,13 +25,16 @@ type Seats struct {
 	mu      sync.Mutex
 	closed  bool
 	free    []int // by kind, the extra ones last
-	taken   map[Party]int
+	taken   map[Party]held
 	waiting []*waiter // the oldest first
 }
 
 // Party is one for whom seats are counted: a kind of party, such as "database", and
 // its name.
 type Party struct{ Kind, Name string }
+
+// held is how many seats a party has, and how many of them are extra ones.
+type held struct{ all, extra int }
 
 // waiter is one who wants a seat.
 type waiter struct {
@@ -41,21 +44,25 @@ type waiter struct {
 	given   chan int // takes a kind of seat without a reader
 }
 
-// extraSeats is how many extra seats there are for each ordinary one of a kind.
-const extraSeats = 6
+// extraSeats is how many extra seats there are for each ordinary one of a kind, and
+// fewestExtra how many at least: seven who keep all that they get leave one of so many.
+const (
+	extraSeats  = 8
+	fewestExtra = 16
+)
 
 // ErrClosed is what Take gives after Close.
 var ErrClosed = errors.New("seats: closed")
 
 // New makes so many ordinary seats of each of some kinds, which are numbered from 0, and
-// six times as many extra ones for all kinds together. Who has waited for overflow may have
+// eight times as many extra ones, sixteen at least, for all kinds together. Who has waited for overflow may have
 // one of these.
 func New(kinds, each int, overflow time.Duration) *Seats {
-	s := &Seats{overflow: overflow, taken: map[Party]int{}}
+	s := &Seats{overflow: overflow, taken: map[Party]held{}}
 	for range kinds {
 		s.free = append(s.free, each)
 	}
-	s.free = append(s.free, extraSeats*each)
+	s.free = append(s.free, max(extraSeats*each, fewestExtra))
 	return s
 }
 
@@ -121,13 +128,22 @@ func (s *Seats) withdraw(w *waiter) {
 func (s *Seats) leave(w *waiter, got int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.free[got]++
+	s.move(w, got, -1)
+	s.serve()
+}
+
+// move counts a seat that is taken, or given back with -1.
+func (s *Seats) move(w *waiter, kind, by int) {
+	s.free[kind] -= by
 	for _, p := range w.parties {
-		if s.taken[p]--; s.taken[p] == 0 {
+		h := s.taken[p]
+		if h.all += by; kind == len(s.free)-1 {
+			h.extra += by
+		}
+		if s.taken[p] = h; h.all == 0 {
 			delete(s.taken, p)
 		}
 	}
-	s.serve()
 }
 
 // serve gives away the seats that are free. s.mu is locked.
@@ -135,7 +151,7 @@ func (s *Seats) serve() {
 	for {
 		next, from := -1, 0
 		for i, w := range s.waiting {
-			if next >= 0 && s.held(w) >= s.held(s.waiting[next]) {
+			if next >= 0 && s.held(w).all >= s.held(s.waiting[next]).all {
 				continue
 			}
 			if kind, ok := s.seatFor(w); ok {
@@ -147,10 +163,7 @@ func (s *Seats) serve() {
 		}
 		w := s.waiting[next]
 		s.waiting = slices.Delete(s.waiting, next, next+1)
-		s.free[from]--
-		for _, p := range w.parties {
-			s.taken[p]++
-		}
+		s.move(w, from, 1)
 		w.given <- from
 	}
 }
@@ -161,7 +174,7 @@ func (s *Seats) seatFor(w *waiter) (kind int, ok bool) {
 	switch {
 	case s.free[w.kind] > 0:
 		return w.kind, true
-	case w.late && s.held(w) < s.free[extra]:
+	case w.late && s.free[extra] > 0 && s.held(w).extra < max(1, s.free[extra]/4):
 		return extra, true
 	}
 	return 0, false
@@ -169,9 +182,9 @@ func (s *Seats) seatFor(w *waiter) (kind int, ok bool) {
 
 // held is how many seats those whom the work is for have, the one of them that has
 // the most.
-func (s *Seats) held(w *waiter) (most int) {
+func (s *Seats) held(w *waiter) (most held) {
 	for _, p := range w.parties {
-		most = max(most, s.taken[p])
+		most.all, most.extra = max(most.all, s.taken[p].all), max(most.extra, s.taken[p].extra)
 	}
 	return most
 }

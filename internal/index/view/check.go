@@ -17,7 +17,7 @@ var _ index.Checked = (*Kind)(nil)
 // Check is index.Checked's: it holds back-rows, rows and nodes against each other.
 // Neither the map function nor a custom reduction is run.
 func (k *Kind) Check(r *store.Reader, x *index.Index) ([]error, error) {
-	c := &check{work: k.work(r.Database(), x), v: r.Snapshot()}
+	c := &check{work: k.work(r.Database(), x), name: r.Database().Name(), v: r.Snapshot()}
 	if err := c.checkRows(); err != nil || len(c.found) > 0 {
 		return c.found, err
 	}
@@ -32,12 +32,13 @@ func (k *Kind) Check(r *store.Reader, x *index.Index) ([]error, error) {
 // check is a Check under way.
 type check struct {
 	*work
+	name  string // of the database
 	v     kv.Snapshot
 	found []error
 }
 
 func (c *check) bad(key []byte, what string) {
-	c.found = append(c.found, fmt.Errorf("database %s: index %d: %s %s", c.d.Name(), c.index, keyspace.Print(key), what))
+	c.found = append(c.found, fmt.Errorf("database %s: index %d: %s %s", c.name, c.index, keyspace.Print(key), what))
 }
 
 // checkRows looks up every row that a back-row names, and counts the others.

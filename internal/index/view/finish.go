@@ -12,8 +12,13 @@ import (
 // Finish is index.Following's: it makes the nodes over the rows of a first
 // build, each level from the one beneath.
 func (k *Kind) Finish(ctx context.Context, d *store.Database, x *index.Index) error {
+	return k.work(d, x).finish(ctx)
+}
+
+// finish makes all nodes over the rows.
+func (w *work) finish(ctx context.Context) error {
 	for level := 1; ; level++ {
-		f := &levelBuild{work: k.work(d, x), level: level}
+		f := &levelBuild{work: w, level: level}
 		made, err := f.run(ctx)
 		if err != nil || !made {
 			return err
@@ -49,7 +54,7 @@ func (f *levelBuild) run(ctx context.Context) (made bool, err error) {
 			continue
 		}
 		made = true
-		if err := f.write(ctx); err != nil {
+		if err := f.writeClosed(ctx); err != nil {
 			return false, err
 		}
 	}
@@ -123,8 +128,8 @@ func (f *levelBuild) leave() {
 	f.open = nil
 }
 
-// write commits the spans that are whole.
-func (f *levelBuild) write(ctx context.Context) error {
+// writeClosed writes the spans that are whole.
+func (f *levelBuild) writeClosed(ctx context.Context) error {
 	groups := make([]*group, len(f.closed))
 	for i, m := range f.closed {
 		groups[i] = m.group
@@ -137,5 +142,5 @@ func (f *levelBuild) write(ctx context.Context) error {
 		b.put(f.key(f.level, m.place), m.group.end().pack())
 	}
 	f.closed = f.closed[:0]
-	return f.d.Commit(ctx, b.Apply)
+	return f.write(ctx, b)
 }

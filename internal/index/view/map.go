@@ -64,17 +64,29 @@ type work struct {
 	*Kind
 	layout
 	Script
-	d *store.Database
+	table
 }
 
 func (k *Kind) work(d *store.Database, x *index.Index) *work {
-	return &work{Kind: k, layout: layoutOf(d.Number(), x), Script: scriptOf(d.Number(), x), d: d}
+	return &work{Kind: k, layout: layoutOf(d.Number(), x), Script: scriptOf(d.Number(), x), table: onDisk{d}}
 }
 
-// view runs fn over a snapshot of the index.
-func (w *work) view(ctx context.Context, fn func(kv.Snapshot) error) error {
-	return w.d.Whole().View(ctx, func(r *store.Reader) error { return fn(r.Snapshot()) })
+// table is where the rows and nodes of an index lie.
+type table interface {
+	// view runs fn over a snapshot of it.
+	view(ctx context.Context, fn func(kv.Snapshot) error) error
+	// write applies a batch.
+	write(ctx context.Context, b *batch) error
 }
+
+// onDisk is the table of indexes of a database.
+type onDisk struct{ d *store.Database }
+
+func (t onDisk) view(ctx context.Context, fn func(kv.Snapshot) error) error {
+	return t.d.Whole().View(ctx, func(r *store.Reader) error { return fn(r.Snapshot()) })
+}
+
+func (t onDisk) write(ctx context.Context, b *batch) error { return t.d.Commit(ctx, b.Apply) }
 
 // mapped is a document with its new rows.
 type mapped struct {
@@ -102,7 +114,7 @@ func (k *Kind) Map(ctx context.Context, d *store.Database, x *index.Index, docs 
 		}
 		// Too much for one transaction. What is written before the others is
 		// written again if the work stops here, and then gives the same.
-		if err := d.Commit(ctx, b.Apply); err != nil {
+		if err := w.write(ctx, b); err != nil {
 			return nil, err
 		}
 	}

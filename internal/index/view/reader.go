@@ -73,8 +73,7 @@ func (v *Reader) iterator(level int) (kv.Iterator, error) {
 // NewReader reads index x at r's snapshot; p is "" for a global index. While the
 // index is being built, its nodes are not looked at.
 func NewReader(r *store.Reader, x *index.Index, p document.Partition) (*Reader, error) {
-	v := &Reader{layout: layoutOf(r.Database().Number(), x), Def: Of(x), r: r, v: r.Snapshot(), hide: r.Hides(), partition: p}
-	v.gone = v.hide && p != "" && !r.Sees(document.ID(p+":"))
+	v := newReader(r, x, p)
 	if x.State != index.Readable || v.hide && !x.Partitioned {
 		return v, nil
 	}
@@ -83,6 +82,12 @@ func NewReader(r *store.Reader, x *index.Index, p document.Partition) (*Reader, 
 		v.top = top.(int)
 	}
 	return v, err
+}
+
+func newReader(r *store.Reader, x *index.Index, p document.Partition) *Reader {
+	v := &Reader{layout: layoutOf(r.Database().Number(), x), Def: Of(x), r: r, v: r.Snapshot(), hide: r.Hides(), partition: p}
+	v.gone = v.hide && p != "" && !r.Sees(document.ID(p+":"))
+	return v
 }
 
 // highest finds the highest level with nodes.
