@@ -187,6 +187,13 @@ func (c *child) begin(allowance time.Duration) {
 	c.logs = nil
 }
 
+// restart begins the clock of the unit at hand anew.
+func (c *child) restart() {
+	c.work.Lock()
+	defer c.work.Unlock()
+	c.work.clock.restart(c.work.passed)
+}
+
 // stray tells whether the interrupt was meant for a unit that ended at the same
 // moment, and hit the next one, which did nothing wrong.
 func (c *child) stray() bool {

@@ -37,11 +37,14 @@ func (c *clock) late(now time.Time, units int) time.Duration {
 		return 0
 	}
 	if c.unit != units {
-		c.unit, c.began, c.used = units, now, processorTime()
+		c.restart(units)
 	}
 	passed := now.Sub(c.began)
 	return max(min(passed, processorTime()-c.used), passed/mostStarved) - c.allowance
 }
+
+// restart begins with a unit now.
+func (c *clock) restart(unit int) { c.unit, c.began, c.used = unit, time.Now(), processorTime() }
 
 // old tells whether the job has gone on for so long that whoever waits should
 // hear what is done.

@@ -40,8 +40,8 @@ func (l Limits) patience() time.Duration {
 	return mostStarved*l.Time + l.Time/2 + 2*grace(mostStarved*l.Time) + 200*time.Millisecond
 }
 
-// short is what a unit is allowed after another one of its job had to be stopped.
-func (l Limits) short() time.Duration { return l.Time / 20 }
+// short is what a unit is allowed after another one of its job had to be stopped: enough to compile it again.
+func (l Limits) short() time.Duration { return min(max(l.Time/20, 50*time.Millisecond), l.Time) }
 
 // Options says how a Pool works. The zero value works for a binary that runs Child when its first argument is "script-child".
 type Options struct {

@@ -14,6 +14,7 @@ func (r *realm) unit(t task, u int) (o outcome, interrupted bool) {
 		if err := r.build(once); err != nil {
 			return r.broken(err)
 		}
+		r.child.restart() // the world is not the unit's doing
 	}
 	r.render.renew()
 	r.random, r.rows, r.seed = 0, r.rows[:0], t.inputs[u/t.width]
