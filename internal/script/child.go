@@ -183,7 +183,7 @@ func (c *child) begin(allowance time.Duration) {
 	c.work.Lock()
 	defer c.work.Unlock()
 	c.work.units, c.work.passed, c.work.outcomes = 0, 0, c.work.outcomes[:0]
-	c.work.clock = newClock(allowance)
+	c.work.clock = newClock(allowance, c.limits.Time)
 	c.logs = nil
 }
 
@@ -246,7 +246,7 @@ func (c *child) done(o outcome, careful bool) (full bool, err error) {
 		err = c.pipe.write(frameUnits, reportFields(1, c.work.outcomes, limitNone, false, nil))
 		c.work.units, c.work.outcomes = 0, c.work.outcomes[:0]
 	}
-	return int64(len(c.work.outcomes)) > c.limits.Output || c.work.clock.old(c.limits.Time), err
+	return int64(len(c.work.outcomes)) > c.limits.Output || c.work.clock.old(), err
 }
 
 // watch interrupts the realm when a unit has used up its allowance. If it does not stop soon after, or holds too much memory, the

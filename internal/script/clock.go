@@ -10,9 +10,10 @@ import "time"
 // little of it in a second, and that is not its fault. The collector's time is
 // the child's too and runs beside the function, so it is never more than the
 // time that has passed; and a unit that gets next to nothing ends after
-// mostStarved times its allowance all the same, for somebody waits.
+// mostStarved times the whole allowance all the same, for somebody waits.
 type clock struct {
 	allowance   time.Duration
+	limit       time.Duration // the whole allowance, where this one is a short one
 	start       time.Time     // of the job
 	unit        int           // how many units had ended when began was taken
 	began       time.Time     // of the unit
@@ -25,9 +26,9 @@ type clock struct {
 // the processor.
 const mostStarved = 6
 
-func newClock(allowance time.Duration) clock {
+func newClock(allowance, limit time.Duration) clock {
 	now := time.Now()
-	return clock{allowance: allowance, start: now, began: now, used: processorTime(), interrupted: -1}
+	return clock{allowance: allowance, limit: limit, start: now, began: now, used: processorTime(), interrupted: -1}
 }
 
 // late tells by how much the unit is over its allowance; units is how many ended
@@ -40,7 +41,7 @@ func (c *clock) late(now time.Time, units int) time.Duration {
 		c.restart(units)
 	}
 	passed := now.Sub(c.began)
-	return max(min(passed, processorTime()-c.used), passed/mostStarved) - c.allowance
+	return max(min(passed, processorTime()-c.used)-c.allowance, passed-mostStarved*c.limit)
 }
 
 // restart begins with a unit now.
@@ -48,4 +49,4 @@ func (c *clock) restart(unit int) { c.unit, c.began, c.used = unit, time.Now(), 
 
 // old tells whether the job has gone on for so long that whoever waits should
 // hear what is done.
-func (c *clock) old(limit time.Duration) bool { return time.Since(c.start) > limit/2 }
+func (c *clock) old() bool { return time.Since(c.start) > c.limit/2 }

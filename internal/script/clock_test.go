@@ -9,7 +9,7 @@ import (
 // than has passed, and a part of that when it does not get the processor. Each unit begins at nothing.
 func TestClock(t *testing.T) {
 	const allowance = time.Hour
-	c := newClock(allowance)
+	c := newClock(allowance, allowance)
 	began := c.began
 	for _, step := range []struct {
 		passed, used time.Duration // since the beginning of the unit
@@ -18,7 +18,7 @@ func TestClock(t *testing.T) {
 		{10 * time.Minute, 10 * time.Minute, 10 * time.Minute},
 		{10 * time.Minute, 18 * time.Minute, 10 * time.Minute}, // with the collector
 		{30 * time.Minute, 10 * time.Minute, 10 * time.Minute}, // a busy machine
-		{6 * time.Hour, 0, time.Hour},                          // no processor at all
+		{7 * time.Hour, 0, 2 * time.Hour},                      // no processor at all
 	} {
 		c.used = processorTime() - step.used
 		got := c.late(began.Add(step.passed), 0) + allowance
@@ -29,6 +29,10 @@ func TestClock(t *testing.T) {
 	c.late(began.Add(6*time.Hour), 1)
 	if got := c.late(time.Now(), 1) + allowance; got > time.Minute {
 		t.Errorf("the next unit is charged %v", got)
+	}
+	c.allowance = time.Minute // a short one
+	if c.late(c.began.Add(5*time.Hour), 1) > 0 {
+		t.Error("a unit with a short allowance is late because it does not get the processor")
 	}
 	c.waiting = true
 	if got := c.late(began.Add(24*time.Hour), 1); got != 0 {
