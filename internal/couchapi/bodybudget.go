@@ -23,7 +23,7 @@ const (
 
 // bodyCost are the limit of a kind of bodies and what memory they take. A body that is
 // taken apart takes more than its bytes: lists of small things by what each of them is
-// made into, documents by their copies on the way into the store.
+// made into, documents by their copies on the way into the store, and all while their buffer grows.
 type bodyCost struct {
 	most    int64 // bytes of a body
 	weight  int64 // bytes of memory for a byte
@@ -33,7 +33,7 @@ type bodyCost struct {
 var bodyCosts = [...]bodyCost{
 	loginBody:     {64 << 10, 1, 128},
 	settingBody:   {1 << 20, 1, 128},
-	queryBody:     {64 << 20, 1, 128},
+	queryBody:     {32 << 20, 3, 128},
 	documentsBody: {256 << 20, 3, 16},
 }
 
