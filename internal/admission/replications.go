@@ -3,6 +3,7 @@ package admission
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -81,36 +82,94 @@ func (r *Rules) checkOwner(d *store.Database, w replicationWrite) error {
 	if w.edit.Deleted {
 		return nil
 	}
-	if owner, ok := js.Member(w.edit.Body, "owner"); ok && js.KindOf(owner) != js.Null && !isOwner(w.edit.Body, w.caller) {
+	if owner := w.owner(); owner != nil && !isName(owner, w.caller) {
 		return errOtherOwner
 	}
 	return w.own()
 }
 
-// own writes the caller's name into a document without an owner. A replicated
-// edit stays as it is: it has its revision already.
-func (w *replicationWrite) own() error {
+// owner gives the member of that name, nil for none and null.
+func (w *replicationWrite) owner() []byte {
 	owner, ok := js.Member(w.edit.Body, "owner")
-	switch {
-	case w.edit.Deleted || ok && js.KindOf(owner) != js.Null:
+	if !ok || js.KindOf(owner) == js.Null {
 		return nil
-	case w.edit.Path != nil && w.caller.IsAdmin():
-		return nil // it runs in nobody's name
+	}
+	return owner
+}
+
+// own writes the caller's name into a document without an owner, and how the
+// server knows the caller into what is the caller's. A replicated edit stays as it
+// is, since it has its revision already: what is not an administrator's must say
+// all of that itself.
+func (w *replicationWrite) own() error {
+	owner := w.owner()
+	context, _ := js.Member(w.edit.Body, spec.OwnerMember)
+	switch {
+	case w.edit.Deleted || w.edit.Path != nil && w.caller.IsAdmin():
+		return nil // without an owner it runs in nobody's name
 	case w.edit.Path != nil:
-		return errOtherOwner
+		if owner == nil || !bytes.Equal(context, ownerContext(w.caller)) {
+			return errOtherOwner
+		}
+		return nil
+	case owner == nil && w.caller.Anonymous():
+		w.edit.Body = js.With(w.edit.Body, "owner", []byte("null"))
+	case owner == nil:
+		w.edit.Body = js.With(w.edit.Body, "owner", js.AppendQuoted(nil, w.caller.Name))
+	case w.caller.IsAdmin() && !isName(owner, w.caller):
+		w.keepContext(owner)
+		return nil
 	}
-	name := []byte("null")
-	if !w.caller.Anonymous() {
-		name = js.AppendQuoted(nil, w.caller.Name)
+	if w.caller.IsAdmin() && w.caller.VouchedBy() == auth.ByPassword {
+		w.keepContext(owner)
+		return nil
 	}
-	w.edit.Body = js.With(w.edit.Body, "owner", name)
+	w.edit.Body = js.With(w.edit.Body, spec.OwnerMember, ownerContext(w.caller))
 	return nil
 }
 
-// isOwner tells whether a document is the caller's. What nobody owns is
-// nobody's.
+// keepContext leaves a document that an administrator changes its owner's, as the
+// server knew that one: else a token's name would become that of a user, or of an
+// administrator.
+func (w *replicationWrite) keepContext(owner []byte) {
+	was, _ := js.Member(w.before, "owner")
+	context, ok := js.Member(w.before, spec.OwnerMember)
+	if _, given := js.Member(w.edit.Body, spec.OwnerMember); ok && !given && owner != nil && bytes.Equal(was, owner) {
+		w.edit.Body = js.With(w.edit.Body, spec.OwnerMember, context)
+	}
+}
+
+// ownerContext gives how the server knows a caller, as a document says it; nil
+// for nobody, and for administrators by password: rights that no document tells of
+// are asked for at each moment.
+func ownerContext(c *auth.Caller) []byte {
+	if c.Anonymous() || c.IsAdmin() && c.VouchedBy() == auth.ByPassword {
+		return nil
+	}
+	text, err := json.Marshal(spec.OwnerContext{From: c.VouchedBy(), Roles: append([]string{}, c.Roles...)})
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	return text
+}
+
+// isOwner tells whether a document is the caller's: by the name, and by who
+// vouches for it. What nobody owns is nobody's.
 func isOwner(body []byte, c *auth.Caller) bool {
 	owner, _ := js.Member(body, "owner")
+	from := auth.ByPassword
+	if context, ok := js.Member(body, spec.OwnerMember); ok {
+		known, ok := spec.ReadOwnerContext(context)
+		if !ok {
+			return false
+		}
+		from = known.From
+	}
+	return isName(owner, c) && from == c.VouchedBy()
+}
+
+// isName reports whether an owner has the caller's name.
+func isName(owner []byte, c *auth.Caller) bool {
 	return !c.Anonymous() && js.KindOf(owner) == js.String && js.NameIs(owner, c.Name)
 }
 

@@ -16,9 +16,22 @@ func (a *Authenticator) Named(ctx context.Context, name string) (*Caller, error)
 	return u.caller(""), nil
 }
 
-// KnowsStrangers tells whether there may be users without a document: those that
-// a proxy or a token vouches for.
-func (a *Authenticator) KnowsStrangers() bool {
-	handlers := a.settings.Value().handlers
-	return slices.Contains(handlers, ProxyHandler) || slices.Contains(handlers, JWTHandler)
+// Accepts reports whether a way of authentication is configured.
+func (a *Authenticator) Accepts(h Handler) bool {
+	return slices.Contains(a.settings.Value().handlers, h)
+}
+
+// ByPassword is what VouchedBy gives for passwords of this server.
+const ByPassword = "password"
+
+// VouchedBy tells how the server knows a caller's name: by a password of its own,
+// with which sessions begin too, or by "jwt" or "proxy". Where something is
+// somebody's own, equal names of different ways are different people: whoever
+// issues tokens must not give away what belongs to users here.
+func (c *Caller) VouchedBy() string {
+	switch c.Handler {
+	case JWTHandler, ProxyHandler:
+		return string(c.Handler)
+	}
+	return ByPassword
 }

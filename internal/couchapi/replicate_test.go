@@ -1,6 +1,9 @@
 package couchapi
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"net/http/httptest"
 	"strings"
@@ -253,4 +256,42 @@ func TestPrivatePeersAreForAdministrators(t *testing.T) {
 		t.Errorf("%s", got.Body)
 	}
 	a.do("POST", "/_replicate", body).want(200, "")
+}
+
+// TestTokensOfAdministratorsNames: a token whose name is an administrator's makes
+// nobody one, in a request or in a job, and does not see or end what is theirs.
+func TestTokensOfAdministratorsNames(t *testing.T) {
+	a := newTestAPI(t, config.Setting{Section: "chttpd", Key: "authentication_handlers", Value: "{chttpd_auth, jwt_authentication_handler}, {chttpd_auth, default_authentication_handler}"},
+		config.Setting{Section: "jwt_keys", Key: "hmac:_default", Value: base64.StdEncoding.EncodeToString([]byte("secret"))},
+		config.Setting{Section: "couchdb", Key: "default_security", Value: "everyone"})
+	text := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." +
+		base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"adm","exp":32503680000,"_couchdb.roles":["writer"]}`))
+	mac := hmac.New(sha256.New, []byte("secret"))
+	mac.Write([]byte(text))
+	token := []string{"Authorization", "Bearer " + text + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))}
+	a.do("GET", "/_session", "", token...).want(200, `{"ok":true,"userCtx":{"name":"adm","roles":["writer"]},"info":{"authentication_handlers":["jwt","default"],"authenticated":"jwt"}}`)
+
+	a.hold("closed", "secret")
+	a.do("PUT", "/closed/_security", `{"members":{"roles":["_admin"]}}`).want(200, "")
+	a.hold("open")
+	a.do("PUT", "/x%2F_replicator", "").want(201, "")
+	const closed = `"info":{"error":"unauthorized: unauthorized to access or create database closed/"}`
+	a.do("PUT", "/x%2F_replicator/d", `{"source":"closed","target":"open"}`, token...).want(201, "")
+	a.eventually("/_scheduler/docs/x%2F_replicator/d", closed)
+	a.do("PUT", "/x%2F_replicator/forged", `{"source":"closed","target":"open","doc_ids":["secret"],"owner":"adm","owner_ctx":{"from":"password","roles":["_admin"]},"user_ctx":{"name":"adm"}}`, token...).want(201, "")
+	a.eventually("/_scheduler/docs/x%2F_replicator/forged", closed)
+	a.do("POST", "/x%2F_replicator/_bulk_docs", `{"new_edits":false,"docs":[{"_id":"r","_rev":"1-a","source":"closed","target":"open","owner":"adm"}]}`, token...)
+	a.do("GET", "/x%2F_replicator/r", "").want(404, "")
+	a.do("POST", "/_replicate", `{"source":"closed","target":"open","doc_ids":["secret","x"]}`, token...).want(401, "")
+	a.do("GET", "/open/secret", "").want(404, "")
+
+	// What is the administrator's stays so.
+	mine := a.do("PUT", "/x%2F_replicator/mine", `{"source":"http://u:SECRET@127.0.0.1:1/a","target":"open"}`).want(201, "").json()
+	a.do("PUT", "/x%2F_replicator/mine?rev="+mine["rev"].(string), `{"source":"closed","target":"open","owner":"adm"}`, token...).want(403, "")
+	if got := a.do("GET", "/x%2F_replicator/mine", "", token...).want(200, ""); strings.Contains(got.Body, "SECRET") {
+		t.Errorf("a token sees %s", got.Body)
+	}
+	job := a.do("POST", "/_replicate", `{"source":"closed","target":"open","continuous":true,"doc_ids":["y"]}`).want(202, "").json()
+	a.do("POST", "/_replicate", `{"cancel":true,"replication_id":"`+job["_local_id"].(string)+`"}`, token...).want(401, "")
+	a.do("POST", "/_replicate", `{"cancel":true,"replication_id":"`+job["_local_id"].(string)+`"}`).want(200, "")
 }

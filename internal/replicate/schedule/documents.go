@@ -172,7 +172,7 @@ func (s *Scheduler) schedule(key docKey, d *entry, code string) {
 		return
 	}
 	d.state, d.job, d.info, d.errors, d.updated = scheduled, id, nil, 0, now
-	s.add(&job{id: id, base: base, rep: d.rep, key: key, user: nameOf(d.rep), caller: s.callerOf(d.rep), began: d.began}, now)
+	s.add(&job{id: id, base: base, rep: d.rep, key: key, user: nameOf(d.rep), from: d.rep.OwnerFrom(), caller: s.callerOf(d.rep), began: d.began}, now)
 }
 
 // nameOf gives the name of the user whose rights a document's replication has.

@@ -17,6 +17,7 @@ type job struct {
 	rep      *spec.Replication
 	key      docKey // of the document; zero for one that a request asked for
 	user     string
+	from     string                             // who vouches for the user's name
 	caller   func(context.Context) *auth.Caller // whose rights count, asked at each local request
 	began    time.Time                          // when it was first asked for
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/sectional/sectional/internal/admission"
@@ -95,12 +96,12 @@ func closeIdle(a replicate.Address) {
 	}
 }
 
-// callerOf gives whose rights a document's replication has, as they are at each
-// moment: those of its owner, who is a user. An administrator may have it run with
+// callerOf gives whose rights a document's replication has: those of its owner.
+// An administrator may have it run with
 // another one's, or with fewer; anybody else with fewer roles.
 func (s *Scheduler) callerOf(r *spec.Replication) func(context.Context) *auth.Caller {
 	return func(ctx context.Context) *auth.Caller {
-		owner := s.named(ctx, r.Owner, r.UserContext)
+		owner := s.ownerOf(ctx, r)
 		u := r.UserContext
 		switch {
 		case u == nil:
@@ -118,8 +119,38 @@ func (s *Scheduler) callerOf(r *spec.Replication) func(context.Context) *auth.Ca
 	}
 }
 
-// named gives a user by name, nobody when there is none. Somebody whom a proxy or a
-// token vouched for when the document was written has the roles that it tells.
+// ownerOf gives the rights of a document's owner: of a user as they are at each
+// moment, of somebody whom a proxy or a token vouched for as they were when the
+// document was written, as long as that way of authentication is configured.
+func (s *Scheduler) ownerOf(ctx context.Context, r *spec.Replication) *auth.Caller {
+	switch o := r.OwnerContext; {
+	case o == nil:
+		return s.named(ctx, r.Owner, r.UserContext)
+	case o.From == auth.ByPassword:
+		return s.known(ctx, r.Owner, o.Roles)
+	case r.Owner == "" || !s.o.Users.Accepts(auth.Handler(o.From)):
+		return &auth.Caller{}
+	default:
+		return &auth.Caller{Name: r.Owner, Roles: slices.Clone(o.Roles), Handler: auth.Handler(o.From)}
+	}
+}
+
+// known gives a user by name, nobody when there is none. Who was no administrator
+// when the work was given does it as none, also if one of that name has come since.
+func (s *Scheduler) known(ctx context.Context, name string, roles []string) *auth.Caller {
+	c, err := s.o.Users.Named(ctx, name)
+	if err != nil || c == nil {
+		return &auth.Caller{}
+	}
+	if c.IsAdmin() && !slices.Contains(roles, auth.AdminRole) {
+		return withRoles(c, slices.DeleteFunc(slices.Clone(c.Roles), func(role string) bool { return role == auth.AdminRole }))
+	}
+	return c
+}
+
+// named gives a user by name as an administrator who wrote it meant it, nobody
+// when there is none. Somebody whom only a proxy or a token knows has the roles
+// that the document tells.
 func (s *Scheduler) named(ctx context.Context, name string, u *spec.UserContext) *auth.Caller {
 	if name == "" {
 		return &auth.Caller{}
@@ -128,7 +159,7 @@ func (s *Scheduler) named(ctx context.Context, name string, u *spec.UserContext)
 	switch {
 	case err == nil && c != nil:
 		return c
-	case err != nil || !s.o.Users.KnowsStrangers():
+	case err != nil || !s.o.Users.Accepts(auth.ProxyHandler) && !s.o.Users.Accepts(auth.JWTHandler):
 		return &auth.Caller{}
 	}
 	stranger := &auth.Caller{Name: name, Roles: []string{}}

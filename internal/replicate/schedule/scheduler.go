@@ -32,8 +32,9 @@ type Options struct {
 type Users interface {
 	// Named gives a user by name, nil if there is none.
 	Named(ctx context.Context, name string) (*auth.Caller, error)
-	// KnowsStrangers tells whether there may be users that Named does not know.
-	KnowsStrangers() bool
+	// Accepts reports whether a way of authentication is configured. By tokens and
+	// proxies there may be users that Named does not know.
+	Accepts(auth.Handler) bool
 }
 
 // Scheduler runs replications. Its methods may be called from several

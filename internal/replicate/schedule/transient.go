@@ -46,7 +46,7 @@ func (s *Scheduler) Replicate(ctx context.Context, c *auth.Caller, body []byte) 
 		return nil, err
 	}
 	base := rep.BaseID(spec.Subject{Server: s.o.Store.UUID(), Caller: c.Name, Code: code})
-	j := &job{id: rep.FullID(base), base: base, rep: rep, user: c.Name, caller: caller, began: s.o.Now()}
+	j := &job{id: rep.FullID(base), base: base, rep: rep, user: c.Name, from: c.VouchedBy(), caller: caller, began: s.o.Now()}
 	if rep.Cancel {
 		return s.cancel(c, j.id)
 	}
@@ -74,7 +74,7 @@ func (s *Scheduler) requester(c *auth.Caller) func(context.Context) *auth.Caller
 	if asked.Name == "" || asked.Handler == auth.ProxyHandler || asked.Handler == auth.JWTHandler {
 		return func(context.Context) *auth.Caller { return &asked }
 	}
-	return func(ctx context.Context) *auth.Caller { return s.named(ctx, asked.Name, nil) }
+	return func(ctx context.Context) *auth.Caller { return s.known(ctx, asked.Name, asked.Roles) }
 }
 
 // submit takes in a job that a request asked for and gives the channel on which
@@ -111,7 +111,7 @@ func (j *job) wait() <-chan outcome {
 
 // mayCancel tells whether a caller may end a job.
 func mayCancel(c *auth.Caller, j *job) bool {
-	return c.IsAdmin() || j.user != "" && j.user == c.Name
+	return c.IsAdmin() || j.user != "" && j.user == c.Name && j.from == c.VouchedBy()
 }
 
 // cancel ends a job that a request began.

@@ -231,24 +231,36 @@ func TestFailuresAreRemembered(t *testing.T) {
 }
 
 // TestWhoseRights: a document's replication has the rights of its owner, as they
-// are now, and never more.
+// are now, or as they were told by a token or proxy, and never more.
 func TestWhoseRights(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.users["ann"] = &auth.Caller{Name: "ann", Roles: []string{"a", "b"}}
+		w.accepts = map[auth.Handler]bool{auth.JWTHandler: true}
 		for body, want := range map[string]string{
 			`"owner":"ann"`:  "ann [a b]",
 			`"owner":"adm"`:  "adm [_admin]",
-			`"owner":"gone"`: " []",
+			`"owner":"gone"`: "gone []", // a token may vouch for such a one
 			`"owner":null`:   " []",
 			`"x":1`:          " []",
-			`"owner":"ann","user_ctx":{"name":"ann","roles":["a","z"]}`:    "ann [a]",
-			`"owner":"ann","user_ctx":{"name":"ann"}`:                      "ann [a b]",
-			`"owner":"ann","user_ctx":{"name":"adm","roles":["_admin"]}`:   " []",
-			`"owner":"gone","user_ctx":{"name":"gone","roles":["_admin"]}`: " []",
-			`"owner":"adm","user_ctx":{"name":"jan","roles":["x"]}`:        "jan [x]",
-			`"owner":"adm","user_ctx":{"name":"ann"}`:                      "ann [a b]",
-			`"owner":"adm","user_ctx":{"roles":["_admin"]}`:                " [_admin]",
-			`"owner":"adm","user_ctx":{}`:                                  " []",
+			`"owner":"ann","user_ctx":{"name":"ann","roles":["a","z"]}`:        "ann [a]",
+			`"owner":"ann","user_ctx":{"name":"ann"}`:                          "ann [a b]",
+			`"owner":"ann","user_ctx":{"name":"adm","roles":["_admin"]}`:       " []",
+			`"owner":"gone","user_ctx":{"name":"gone","roles":["_admin","x"]}`: "gone [x]",
+			`"owner":"adm","user_ctx":{"name":"jan","roles":["x"]}`:            "jan [x]",
+			`"owner":"adm","user_ctx":{"name":"ann"}`:                          "ann [a b]",
+			`"owner":"adm","user_ctx":{"roles":["_admin"]}`:                    " [_admin]",
+			`"owner":"adm","user_ctx":{}`:                                      " []",
+
+			`"owner":"ann","owner_ctx":{"from":"password","roles":[]}`:                                                "ann [a b]",
+			`"owner":"adm","owner_ctx":{"from":"password","roles":["a"]}`:                                             "adm []", // an administrator since then
+			`"owner":"adm","owner_ctx":{"from":"password","roles":["_admin"]}`:                                        "adm [_admin]",
+			`"owner":"gone","owner_ctx":{"from":"password","roles":["_admin"]}`:                                       " []",
+			`"owner":"adm","owner_ctx":{"from":"jwt","roles":["r"]}`:                                                  "adm [r]",
+			`"owner":"ann","owner_ctx":{"from":"jwt","roles":["r"]}`:                                                  "ann [r]",
+			`"owner":"adm","owner_ctx":{"from":"proxy","roles":["r"]}`:                                                " []", // no proxy is believed here
+			`"owner":null,"owner_ctx":{"from":"jwt","roles":["_admin"]}`:                                              " []",
+			`"owner":"adm","owner_ctx":{"from":"jwt","roles":["r"]},"user_ctx":{"name":"adm","roles":["r","_admin"]}`: "adm [r]",
+			`"owner":"adm","owner_ctx":{"from":"jwt","roles":["r"]},"user_ctx":{"roles":["_admin"]}`:                  " []",
 		} {
 			rep, err := parseDocument(w, `{"source":"a","target":"b",`+body+`}`)
 			must(t, err)

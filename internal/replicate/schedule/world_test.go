@@ -27,11 +27,12 @@ import (
 // bubble, where time passes only when nothing else happens.
 type world struct {
 	*Scheduler
-	t      *testing.T
-	store  *store.Store
-	config *config.Config
-	users  map[string]*auth.Caller
-	runs   struct {
+	t       *testing.T
+	store   *store.Store
+	config  *config.Config
+	users   map[string]*auth.Caller
+	accepts map[auth.Handler]bool
+	runs    struct {
 		sync.Mutex
 		open map[string]*run // that run, by the source's URL; the last one of them
 		ids  map[string]bool // of their checkpoints
@@ -94,7 +95,7 @@ func (w *world) restart() {
 func (w *world) Named(_ context.Context, name string) (*auth.Caller, error) {
 	return w.users[name], nil
 }
-func (w *world) KnowsStrangers() bool { return false }
+func (w *world) Accepts(h auth.Handler) bool { return w.accepts[h] }
 
 // run is what stands for replications.
 func (w *world) run(ctx context.Context, task *replicate.Task) (*replicate.Result, error) {

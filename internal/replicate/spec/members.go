@@ -50,6 +50,7 @@ var members = map[string]func(*parser, []byte) error{
 	"connection_timeout":   readSpan("connection_timeout", func(p *parser) *time.Duration { return &p.r.Timeout }),
 	"checkpoint_interval":  readSpan("checkpoint_interval", func(p *parser) *time.Duration { return &p.r.CheckpointEvery }),
 	"owner":                func(p *parser, v []byte) error { p.r.Owner, _ = text(v); return nil },
+	OwnerMember:            readOwnerContext,
 	"user_ctx":             readUserContext,
 }
 
@@ -235,6 +236,17 @@ func readSinceSeq(p *parser, v []byte) error {
 	default:
 		return invalid("parameter `since_seq` must be a sequence")
 	}
+	return nil
+}
+
+// readOwnerContext reads how a document's owner was known. What can't be read
+// must not count as nothing: that would be an administrator's.
+func readOwnerContext(p *parser, v []byte) error {
+	c, ok := ReadOwnerContext(v)
+	if !ok {
+		return invalid("The `%s` property is the replicator's own.", OwnerMember)
+	}
+	p.r.OwnerContext = c
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/url"
 	"reflect"
@@ -55,8 +56,39 @@ type Replication struct {
 
 	// Owner and UserContext stand in documents: who wrote it, and in whose name it
 	// runs.
-	Owner       string
-	UserContext *UserContext
+	Owner        string
+	OwnerContext *OwnerContext // nil: an administrator wrote it, by a password
+	UserContext  *UserContext
+}
+
+// OwnerMember is the member of a document that has its OwnerContext.
+const OwnerMember = "owner_ctx"
+
+// OwnerContext tells who vouched for the owner's name when the document was
+// written, and which roles the owner had.
+type OwnerContext struct {
+	From  string   `json:"from"` // as auth.Caller.VouchedBy gives it
+	Roles []string `json:"roles"`
+}
+
+// OwnerFrom tells who vouched for the owner's name.
+func (r *Replication) OwnerFrom() string {
+	if r.OwnerContext == nil {
+		return "password"
+	}
+	return r.OwnerContext.From
+}
+
+// ReadOwnerContext reads the member of that name; not ok for anything else than
+// an object as it is written.
+func ReadOwnerContext(v []byte) (c *OwnerContext, ok bool) {
+	d := json.NewDecoder(bytes.NewReader(v))
+	d.DisallowUnknownFields()
+	c = &OwnerContext{}
+	if js.KindOf(v) != js.Object || d.Decode(c) != nil || !slices.Contains([]string{"password", "jwt", "proxy"}, c.From) {
+		return nil, false
+	}
+	return c, true
 }
 
 // UserContext is the member user_ctx of a document.

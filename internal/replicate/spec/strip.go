@@ -28,8 +28,8 @@ func StripURL(s string) string {
 }
 
 // Strip gives the body of a replication document as those may see it who neither
-// own it nor administer its database: without passwords, headers and tokens. The
-// order of members stays.
+// own it nor administer its database: without passwords, headers and tokens, and
+// without the owner's roles. The order of members stays.
 func Strip(body []byte) []byte {
 	out := append(make([]byte, 0, len(body)), '{')
 	for m := js.MembersOf(body); ; {
@@ -38,6 +38,8 @@ func Strip(body []byte) []byte {
 			return append(out, '}')
 		}
 		switch string(js.Text(nil, quoted)) {
+		case OwnerMember:
+			continue
 		case "source", "target", "proxy", "source_proxy", "target_proxy":
 			v = stripEndpoint(v)
 		}
