@@ -58,7 +58,7 @@ func newTestAPIWith(t testing.TB, o store.Options, settings ...config.Setting) *
 	must(t, err)
 	// The cache is small because builds with the race detector keep it on the
 	// heap, where the streaming test counts it.
-	e, err := pebblekv.Open(pebblekv.Options{Dir: "data", FS: vfs.NewMem(), CacheBytes: 24 << 20})
+	e, err := pebblekv.Open(pebblekv.Options{Dir: "data", FS: vfs.NewMem(), CacheBytes: 24 << 20, MemTableBytes: 4 << 20})
 	must(t, err)
 	users := &admission.Users{}
 	who := auth.New(auth.Options{Config: c, Users: users})
