@@ -35,6 +35,10 @@ type question struct {
 // TestUpgrade opens what older builds wrote and asks what they were asked: the
 // answers must be the same. Then it writes, and everything is checked.
 func TestUpgrade(t *testing.T) {
+	if old := os.Getenv("SECTIONAL_OLD"); old != "" {
+		makeUpgradeData(t, old, os.Getenv("SECTIONAL_OLD_DATA"))
+		return
+	}
 	found, err := filepath.Glob("testdata/format*")
 	if err != nil || len(found) == 0 {
 		t.Fatalf("no data of older builds: %v", err)
@@ -142,13 +146,9 @@ func unpackFile(r io.Reader, path string) error {
 	return err
 }
 
-// TestMakeUpgradeData makes the data of a build, SECTIONAL_OLD, in the directory
-// SECTIONAL_OLD_DATA. It is not a test: it runs when both are given.
-func TestMakeUpgradeData(t *testing.T) {
-	binary, target := os.Getenv("SECTIONAL_OLD"), os.Getenv("SECTIONAL_OLD_DATA")
-	if binary == "" || target == "" {
-		t.Skip("makes data with the build SECTIONAL_OLD in SECTIONAL_OLD_DATA when both are given")
-	}
+// makeUpgradeData makes the data of a build in a directory.
+func makeUpgradeData(t *testing.T, binary, target string) {
+	t.Helper()
 	dir := t.TempDir()
 	o := process.Options{Binary: binary, Dir: dir}
 	s := launch(t, o)
