@@ -27,6 +27,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
@@ -60,9 +61,12 @@ type Kept interface {
 	Document(key []byte) (document.ID, error)
 }
 
-// Keeper keeps the rows of some indexes as store.Keeper says.
+// Keeper keeps the rows of some indexes as store.Keeper says. derived is what its
+// Derive gave for after; nil if it was not asked.
 type Keeper interface {
-	Keep(tx kv.Txn, before, after *store.Revision) error
+	Keep(tx kv.Txn, before, after *store.Revision, derived any) error
+	Slow() bool
+	Derive(ctx context.Context, rev *store.Revision) (any, error)
 }
 
 // Following is a kind that follows the feed behind the writers.
@@ -235,12 +239,35 @@ func (s *Set) Lookup(design document.ID, kind, name string) *Named {
 
 // Keep is store.Keeper's.
 func (s *Set) Keep(tx kv.Txn, before, after *store.Revision) error {
-	for _, k := range s.keepers {
-		if err := k.Keep(tx, before, after); err != nil {
+	var derived []any
+	if after != nil {
+		derived, _ = after.Derived(s).([]any)
+	}
+	for i, k := range s.keepers {
+		var of any
+		if derived != nil {
+			of = derived[i]
+		}
+		if err := k.Keep(tx, before, after, of); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Slow is store.Keeper's.
+func (s *Set) Slow() bool { return slices.ContainsFunc(s.keepers, Keeper.Slow) }
+
+// Derive is store.Keeper's: it gives what each keeper does.
+func (s *Set) Derive(ctx context.Context, rev *store.Revision) (any, error) {
+	all := make([]any, len(s.keepers))
+	for i, k := range s.keepers {
+		var err error
+		if all[i], err = k.Derive(ctx, rev); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // Follows is store.Keeper's: an index that is being built needs to hear of

@@ -121,6 +121,22 @@ func (n *Node) has(op Op) bool {
 	return n.Op == op || slices.ContainsFunc(n.Kids, func(k *Node) bool { return k.has(op) })
 }
 
+// Conditions is how many conditions the selector has.
+func (s *Selector) Conditions() int {
+	if s.root == nil {
+		return 0
+	}
+	return s.root.conditions()
+}
+
+func (n *Node) conditions() int {
+	sum := 1
+	for _, k := range n.Kids {
+		sum += k.conditions()
+	}
+	return sum
+}
+
 // Uses reports whether the selector looks at the document's member name, so
 // that a caller need not fill in what nobody asks for. A condition on the whole
 // document (reached by {"$and":[1]} and the like) uses every member.

@@ -44,6 +44,7 @@ type docState struct {
 	seq    Seq       // given at the last of them
 	before *Revision // the live winner as stored, if it was read for the indexes
 	latest *Revision // a revision as the group stored it, the last one; nil for none
+	other  *Revision // the winner where that is not the latest, with what was derived of it; nil for none
 	grave  *grave    // the document is not there, and tree is that of its grave
 	buried *grave    // what it leaves behind when it is removed
 }

@@ -39,8 +39,15 @@ type Indexer interface {
 type Keeper interface {
 	// Keep brings the rows of those indexes that are kept in the writers'
 	// transactions from a document's winner before to its winner after; nil
-	// is no document or a deleted one. Design documents are not told.
+	// is no document or a deleted one. Design documents are not told. It runs
+	// while all writers of the database wait: what takes long was derived
+	// beforehand (Revision.Derived of after).
 	Keep(tx kv.Txn, before, after *Revision) error
+	// Slow tells whether there is something for Derive to do.
+	Slow() bool
+	// Derive works out of a revision, which may not be stored yet and whose
+	// number may turn out another, what takes long, in the writer's own time.
+	Derive(ctx context.Context, rev *Revision) (any, error)
 	// Follows tells whether an index needs to hear of removals that leave no
 	// trace in the feed (Reader.Gone).
 	Follows() bool
@@ -225,6 +232,9 @@ func (g *group) keep(s *docState) error {
 		var err error
 		if after, err = g.winner(s.id, &s.tree); err != nil {
 			return err
+		}
+		if after != nil && s.other != nil && s.other.Rev == after.Rev {
+			after.Derivations = s.other.Derivations
 		}
 	} else if s.tree.Winner().Deleted {
 		after = nil

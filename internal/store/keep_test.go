@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -20,6 +21,8 @@ func (x *told) Renew(kv.Txn, *Database, document.Partition) error { return nil }
 func (x *told) Defined(*Database, document.Partition)             {}
 func (x *told) Check(*Reader) ([]error, error)                    { return nil, nil }
 func (x *told) Follows() bool                                     { return false }
+func (x *told) Slow() bool                                        { return false }
+func (x *told) Derive(context.Context, *Revision) (any, error)    { return nil, nil }
 
 func (x *told) Keep(_ kv.Txn, before, after *Revision) error {
 	line := ""

@@ -55,6 +55,12 @@ func (g *group) plan(e *pendingEdit) (*plan, error) {
 		p.beaten = append(p.beaten, beatenLeaves(&s.tree, &p.tree)...)
 		err = g.checkSpace(p, e)
 	}
+	if err == nil {
+		var lacks bool
+		if lacks, err = g.underived(p, e); lacks {
+			err = errMoved
+		}
+	}
 	return p, err
 }
 

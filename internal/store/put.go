@@ -27,7 +27,7 @@ func (g *group) put(p *plan) error {
 		return err
 	}
 	if p.body { // else the revision keeps the body that it has, whatever the edit brought
-		s.latest = &Revision{ID: s.id, Rev: p.rev, Body: p.edit.Body, Attachments: p.attachments}
+		s.latest = &Revision{ID: s.id, Rev: p.rev, Body: p.edit.Body, Attachments: p.attachments, Derivations: p.edit.derived}
 	}
 	g.moved(s)
 	if err := g.redefine(s); err != nil {

@@ -136,6 +136,10 @@ type pendingEdit struct {
 	owned    *owned // those of its partition's owner; nil for none
 	// validated tells that the validation functions were asked.
 	validated bool
+	derived   []Derivation // of the edit's own revision
+	wants     document.Rev // a stored revision that a commit found to be the winner; zero for none
+	other     *Revision    // that revision, with what was derived of it
+	tries     int          // how often the edit went back for that
 	rev       document.Rev
 	seq       Seq
 	err       error
@@ -167,6 +171,9 @@ func (w *write) admit(ctx context.Context) error {
 		}
 		if e.open = e.err == nil; e.open {
 			if err := w.scope.prepare(ctx, e); err != nil {
+				return err
+			}
+			if err := w.scope.derive(ctx, e, definitions.keeper); err != nil {
 				return err
 			}
 		}

@@ -21,6 +21,7 @@ func TestSuite(t *testing.T) {
 			`{"language":"query","views":{"a":{"map":{"fields":{"a":"asc"}}}}}`,
 			`{"language":"query","views":{"a":{"map":{"fields":{"a":"asc","b":"desc"},"include":["c"]}},"b":{"map":{"fields":{"b":"asc"}}}}}`,
 			`{"language":"query","views":{"a":{"map":{"fields":{"a":"asc"},"partial_filter_selector":{"b":{"$gt":2}}}}},"options":{"partitioned":false}}`,
+			`{"language":"query","views":{"r":{"map":{"fields":{"a":"asc"},"partial_filter_selector":{"$or":[{"c":{"$regex":"^(x|y)"}},{"b":2}]}}},"s":{"map":{"fields":{"tags.[]":"asc"},"partial_filter_selector":{"c":{"$regex":"x"}}}}}}`,
 			`{"language":"query","views":{"tags":{"map":{"fields":{"tags.[]":"asc","a":"asc"}}}}}`,
 			`{"language":"query","views":{"deep":{"map":{"fields":{"o.x":"desc","_id":"asc"}}}},"options":{"partitioned":false}}`,
 			`{"language":"javascript","views":{"other":{"map":"function(doc){}"}}}`,

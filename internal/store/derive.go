@@ -1,0 +1,137 @@
+package store
+
+import (
+	"context"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+)
+
+// What an index makes of a document may take long: a pattern over a long text. In
+// the commit all writers of the database would wait for it, so each writer has it
+// worked out beforehand, for the revision that it brings. A commit that finds that
+// another revision becomes the winner, or that the definitions are not those any
+// more, sends the edit back to its writer (errMoved), who derives what it lacks.
+
+// Derivation is what a keeper made of a revision.
+type Derivation struct {
+	By    Keeper
+	Value any
+}
+
+// Derived gives what a keeper derived of the revision beforehand; nil for nothing.
+func (r *Revision) Derived(by Keeper) any {
+	for _, d := range r.Derivations {
+		if d.By == by {
+			return d.Value
+		}
+	}
+	return nil
+}
+
+// derive has the keepers do what takes long about an edit: its own revision, and
+// the one that a commit found to be the winner instead.
+func (s Scope) derive(ctx context.Context, e *pendingEdit, k Keeper) error {
+	e.derived = nil
+	if e.ID.Designs(s.db.partitioned) {
+		return nil
+	}
+	var err error
+	if !e.Deleted {
+		rev := &Revision{ID: e.ID, Rev: e.prepared.rev, Body: e.Body, Attachments: e.Attachments}
+		if e.derived, err = s.db.deriveAll(ctx, rev, e.keepers(k)); err != nil {
+			return err
+		}
+	}
+	if e.wants.IsZero() || e.other != nil && e.other.Rev == e.wants {
+		return nil
+	}
+	e.other, err = s.db.deriveStored(ctx, e.ID, e.wants, e.keepers(k))
+	return err
+}
+
+// keepers are the indexes of a database and of the owner of an edit's document.
+func (e *pendingEdit) keepers(of Keeper) [2]Keeper {
+	ks := [2]Keeper{of}
+	if e.owned != nil {
+		ks[1] = e.owned.keeper
+	}
+	return ks
+}
+
+func isSlow(k Keeper) bool { return k != nil && k.Slow() }
+
+func (d *Database) deriveAll(ctx context.Context, rev *Revision, by [2]Keeper) (all []Derivation, err error) {
+	for i, k := range by {
+		if !isSlow(k) {
+			continue
+		}
+		shown := rev
+		if i == 1 {
+			shown = d.OwnedBy(rev.ID.Partition()).Shows(rev)
+		}
+		v, err := k.Derive(ctx, shown)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Derivation{k, v})
+	}
+	return all, nil
+}
+
+// deriveStored derives of a stored revision; nil if it is not there any more.
+func (d *Database) deriveStored(ctx context.Context, id document.ID, rev document.Rev, by [2]Keeper) (r *Revision, err error) {
+	err = d.Whole().View(ctx, func(v *Reader) error {
+		doc, err := v.Doc(id)
+		if err == nil {
+			r, err = v.Revision(doc, rev)
+		}
+		if dberr.Is(err, dberr.NotFound) {
+			return nil
+		}
+		return err
+	})
+	if err == nil && r != nil {
+		r.Derivations, err = d.deriveAll(ctx, r, by)
+	}
+	return r, err
+}
+
+// mostTries is how often an edit goes back to its writer because the commit found
+// yet another winner; then the commit derives by itself.
+const mostTries = 5
+
+// underived tells whether the commit would have to derive rows for what a plan
+// makes of a document, and has the edit want what it lacks.
+func (g *group) underived(p *plan, e *pendingEdit) (bool, error) {
+	s := p.doc
+	if !p.moves || p.tree.Empty() || p.tree.Winner().Deleted || e.ID.Designs(g.db.partitioned) || e.tries >= mostTries {
+		return false, nil
+	}
+	owned, err := g.ownedKeeper(e.ID.Partition())
+	if err != nil {
+		return false, err
+	}
+	w := p.tree.Winner().Rev
+	from := e.derived
+	switch {
+	case p.body && w == p.rev:
+	case s.before == nil && sameWinner(&s.stored.tree, &p.tree):
+		return false, nil // nothing to be kept
+	case s.latest != nil && s.latest.Rev == w:
+		s.other, from = s.latest, s.latest.Derivations // the next edit's will be the latest
+	case s.other != nil && s.other.Rev == w:
+		from = s.other.Derivations
+	case e.other != nil && e.other.Rev == w:
+		s.other, from = e.other, e.other.Derivations
+	default:
+		from, e.wants = nil, w
+	}
+	for _, k := range [...]Keeper{g.keeper, owned} {
+		if isSlow(k) && (&Revision{Derivations: from}).Derived(k) == nil {
+			e.tries++
+			return true, nil
+		}
+	}
+	return false, nil
+}
