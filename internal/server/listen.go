@@ -13,10 +13,6 @@ import (
 	"github.com/sectional/sectional/internal/config"
 )
 
-// The server ends within 5 seconds of being told to: requests in flight get
-// the first part of them.
-const graceForRequests = 4 * time.Second
-
 const (
 	// headerPatience is how long a client may take for the headers of a request.
 	headerPatience = 30 * time.Second
@@ -110,7 +106,10 @@ func (a *assembly) listenTLS(address string, bound *connections) (net.Listener, 
 
 // serve answers requests until ctx ends, and then those in flight.
 func (a *assembly) serve(ctx context.Context, ls []net.Listener) error {
+	work, cut := context.WithCancel(context.Background())
+	defer cut()
 	srv := &http.Server{
+		BaseContext:       func(net.Listener) context.Context { return work },
 		Handler:           a.api,
 		ReadHeaderTimeout: headerPatience,
 		MaxHeaderBytes:    maxHeader,
@@ -132,20 +131,5 @@ func (a *assembly) serve(ctx context.Context, ls []net.Listener) error {
 		}
 	}
 	close(a.done)
-	demo()
-	a.copies.Close() // while their peers, which may be here, still answer
-	return errors.Join(err, a.shutDown(srv))
-}
-
-// shutDown waits for requests in flight, for as long as there is time, and
-// then cuts them.
-func (a *assembly) shutDown(srv *http.Server) error {
-	ctx, cancel := context.WithTimeout(context.Background(), graceForRequests)
-	defer cancel()
-	err := srv.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		a.log.Warn("some requests took too long and were cut")
-		err = srv.Close()
-	}
-	return err
+	return errors.Join(err, a.shutDown(srv, demo, cut))
 }

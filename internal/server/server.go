@@ -63,14 +63,17 @@ type assembly struct {
 	api     *couchapi.API
 	peruser *peruser.Keeper
 	done    chan struct{} // closed when the server stops: feeds end
+	until   time.Time     // when all must have ended; zero as long as it serves
 }
 
-// Run serves until ctx ends, then lets what is in flight come to its end and
-// takes everything down. It returns nil after such an end.
+// Run serves until ctx ends, then lets what is in flight come to its end, cuts
+// what takes too long, and takes everything down, in less than 5 seconds. It
+// returns nil after such an end, and an error if something did not end: then the
+// process has to.
 func Run(ctx context.Context, o Options) (err error) {
 	defer tuneMemory(os.Getenv)()
 	a := &assembly{o: o, done: make(chan struct{})}
-	defer func() { err = errors.Join(err, a.close()) }()
+	defer func() { err = errors.Join(err, a.closeInTime()) }()
 	if err := a.open(ctx); err != nil {
 		return err
 	}

@@ -1,0 +1,159 @@
+package field
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/selector"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// Keeper is index.Kept's.
+func (Kind) Keeper(db uint64, indexes []*index.Index) index.Keeper {
+	k := &keeper{db: db, wanted: newWanted()}
+	for _, x := range indexes {
+		k.indexes = append(k.indexes, newExtractor(x, k.wanted))
+	}
+	return k
+}
+
+// keeper keeps all field indexes of a database: a document is read once for all
+// of them.
+type keeper struct {
+	db      uint64
+	wanted  *wanted
+	indexes []extractor
+}
+
+// manyConditions is beyond how many conditions a filter is slow.
+const manyConditions = 20
+
+// slow tells whether to hold a document against the filter may take long, so that
+// no commit should have to wait for it. What looks at the revision's number can't
+// be worked out before that is known.
+func (e *extractor) slow() bool {
+	return e.Partial != nil && !e.Partial.Uses("_rev") && (e.Partial.Has(selector.Regex) || e.Partial.Conditions() > manyConditions)
+}
+
+// Slow is index.Keeper's.
+func (k *keeper) Slow() bool {
+	return slices.ContainsFunc(k.indexes, func(e extractor) bool { return e.slow() })
+}
+
+// Derive is index.Keeper's: it tells for each index with a slow filter whether the
+// document passes it.
+func (k *keeper) Derive(ctx context.Context, rev *store.Revision) (any, error) {
+	vs, _ := k.wanted.take(nil, nil, rev)
+	passed := make([]bool, len(k.indexes))
+	for i := range k.indexes {
+		e := &k.indexes[i]
+		if !e.slow() {
+			continue
+		}
+		var err error
+		if passed[i], err = e.holds(ctx, rev, vs); err != nil {
+			return nil, err
+		}
+	}
+	return passed, nil
+}
+
+// Keep is index.Keeper's. Rows that stay as they are are not written, but those
+// of an index with a slow filter: whether the document passed it before would have
+// to be worked out.
+func (k *keeper) Keep(tx kv.Txn, before, after *store.Revision, derived any) error {
+	var old, new, tops values
+	if before != nil {
+		old, tops = k.wanted.take(nil, tops, before)
+	}
+	if after != nil {
+		new, _ = k.wanted.take(nil, tops, after)
+	}
+	passed, _ := derived.([]bool)
+	for i := range k.indexes {
+		e := &k.indexes[i]
+		if e.slow() {
+			if err := k.replace(tx, e, before, after, old, new, passed, i); err != nil {
+				return err
+			}
+			continue
+		}
+		was, err := e.heldBy(before, old)
+		if err != nil {
+			return err
+		}
+		is, err := e.heldBy(after, new)
+		if err != nil {
+			return err
+		}
+		if was && is && e.same(old, new) {
+			continue
+		}
+		if err := k.change(tx, e, rowChange{was, is, false}, before, after, old, new); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// heldBy is holds; nil is no document.
+func (e *extractor) heldBy(rev *store.Revision, vs values) (bool, error) {
+	if rev == nil {
+		return false, nil
+	}
+	return e.holds(context.Background(), rev, vs)
+}
+
+// replace takes a document's rows out of an index with a slow filter, if there are
+// any, and puts in those that it has now. passed says whether it passes the
+// filters; nil if nobody has found out.
+func (k *keeper) replace(tx kv.Txn, e *extractor, before, after *store.Revision, old, new values, passed []bool, i int) (err error) {
+	is := passed != nil && passed[i]
+	if passed == nil {
+		if is, err = e.heldBy(after, new); err != nil {
+			return err
+		}
+	}
+	return k.change(tx, e, rowChange{before != nil && e.has(old), is, true}, before, after, old, new)
+}
+
+// rowChange says what becomes of a document in an index.
+type rowChange struct {
+	was, is bool // in the index
+	maybe   bool // was is not sure
+}
+
+// change replaces a document's rows in one index.
+func (k *keeper) change(tx kv.Txn, e *extractor, c rowChange, before, after *store.Revision, old, new values) (err error) {
+	var gone, come []index.Row
+	if c.was {
+		if gone, err = e.rows(nil, k.db, before.ID, old); err != nil {
+			return err
+		}
+	}
+	if c.is {
+		if come, err = e.rows(nil, k.db, after.ID, new); err != nil {
+			return err
+		}
+	}
+	for _, r := range gone {
+		if !slices.ContainsFunc(come, func(x index.Row) bool { return bytes.Equal(x.Key, r.Key) }) {
+			if err := tx.Delete(r.Key); err != nil {
+				return err
+			}
+		}
+	}
+	for _, r := range come {
+		i := slices.IndexFunc(gone, func(g index.Row) bool { return bytes.Equal(g.Key, r.Key) })
+		if i >= 0 && !c.maybe && bytes.Equal(gone[i].Value, r.Value) {
+			continue
+		}
+		if err := tx.Put(r.Key, r.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
