@@ -49,6 +49,14 @@ func TestWorkHasAnEnd(t *testing.T) {
 		}
 	}
 	a.do("POST", "/db/_find", `{"selector":{"n":1},"fields":["n"]}`).want(200, "")
+	fields := `"fields":[` + strings.Repeat(`"l.1",`, 999) + `"n"]`
+	for _, target := range []string{"/db/_find", "/db/_changes?filter=_selector&include_docs=true"} {
+		if w := a.do("POST", target, `{"selector":{"n":1},`+fields+`}`); w.Status != 400 || !strings.Contains(w.Body, "selector_steps") {
+			t.Errorf("%s with many fields: %d %.200s", target, w.Status, w.Body)
+		}
+	}
+	paths := strings.ReplaceAll(fields, `"fields"`, `"by"`)
+	a.do("POST", "/db/_find", `{"selector":{"n":1},"group":{`+paths+`}}`).want(400, "")
 }
 
 // TestNobodyWaitsForWork takes the client away while a document is being looked at.

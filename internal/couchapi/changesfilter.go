@@ -177,7 +177,14 @@ func (c *changesRows) matches(v changes.Reader, ch *store.Change, i int, leaf do
 	if err != nil {
 		return false, err
 	}
-	return sel.Match(c.selectable(rev, nil, sel.Uses), b)
+	d := c.selectable(rev, nil, sel.Uses)
+	if ok, err := sel.Match(d, b); !ok || err != nil {
+		return false, err
+	}
+	if c.fields != nil { // the row will pick them
+		return true, b.Spend(c.fields.Cost(d))
+	}
+	return true, nil
 }
 
 // selectable gives a revision the form that the selector language works on,

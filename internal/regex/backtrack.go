@@ -6,8 +6,11 @@ import (
 	"github.com/dlclark/regexp2/v2/syntax"
 )
 
-// maxEntries bounds the memory of one match, which is a number of ways that are still to be tried.
-const maxEntries = 1 << 20
+// maxEntries bounds the memory of one match, which is a number of ways that are still to be tried: 8 MB.
+const maxEntries = 1 << 18
+
+// keptEntries bounds what a backtracker carries from one match to the next.
+const keptEntries = 1 << 12
 
 // backtracker runs any program by trying one way after the other.
 type backtracker struct {
@@ -41,7 +44,11 @@ const (
 func (b *backtracker) match(p *program, subject []byte, m Meter) (bool, error) {
 	b.p, b.subject, b.meter = p, subject, m
 	b.steps, b.told, b.err = 0, 0, nil
-	defer func() { b.subject, b.meter = nil, nil }()
+	defer func() {
+		if b.subject, b.meter = nil, nil; cap(b.stack) > keptEntries {
+			b.stack = nil
+		}
+	}()
 	b.stack = b.stack[:0]
 	for i := range b.slots {
 		b.slots[i] = -1
