@@ -25,6 +25,7 @@ type memory struct {
 	changed chan struct{}
 	dropped bool
 	views   int
+	read    int  // changes that were walked over
 	open    bool // a snapshot is
 	onView  func(n int)
 }
@@ -94,7 +95,7 @@ func (m *memory) View(ctx context.Context, fn func(Reader) error) error {
 	m.Lock()
 	m.views++
 	n, hook := m.views, m.onView
-	v := &snapshot{rows: slices.Clone(m.rows), last: m.last}
+	v := &snapshot{rows: slices.Clone(m.rows), last: m.last, read: &m.read}
 	dropped := m.dropped
 	m.open = true
 	m.Unlock()
@@ -123,17 +124,27 @@ type snapshot struct {
 	Reader // what the tests do not use
 	rows   []store.Change
 	last   store.Seq
+	read   *int
 }
 
 func (v *snapshot) Changes(since store.Seq, descending bool) iter.Seq2[*store.Change, error] {
+	return v.changes(since, noUpper, descending)
+}
+
+func (v *snapshot) ChangesBefore(since, before store.Seq) iter.Seq2[*store.Change, error] {
+	return v.changes(since, before, true)
+}
+
+func (v *snapshot) changes(since, before store.Seq, descending bool) iter.Seq2[*store.Change, error] {
 	return func(yield func(*store.Change, error) bool) {
-		rows := slices.Clone(v.rows)
+		rows := slices.DeleteFunc(slices.Clone(v.rows), func(c store.Change) bool { return c.Seq <= since || c.Seq >= before })
 		if descending {
 			slices.Reverse(rows)
 		}
 		var c store.Change // reused, as the store does
 		for i := range rows {
-			if c = rows[i]; c.Seq > since && !yield(&c, nil) {
+			*v.read++
+			if c = rows[i]; !yield(&c, nil) {
 				return
 			}
 		}

@@ -2,6 +2,7 @@ package changes
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -38,7 +39,13 @@ type Feed struct {
 	Heartbeat time.Duration
 	Timeout   time.Duration
 	Done      <-chan struct{} // closed when feeds are to end; may be nil
+	// Until is when a feed ends that waits, whatever comes; zero for never.
+	Until time.Time
 }
+
+// ErrOver is what a Sink's Send or Heartbeat gives to end the feed: what was taken
+// since the last Send has not gone out, and the feed's end is where it was before.
+var ErrOver = errors.New("changes: the reader may not go on")
 
 // Filter gives those of the leaves revs of a change that pass; the row is left
 // out if none does. It must not keep c or revs.
@@ -76,6 +83,7 @@ type Source interface {
 // Reader is the part of a store.Reader that feeds, filters and sinks use.
 type Reader interface {
 	Changes(since store.Seq, descending bool) iter.Seq2[*store.Change, error]
+	ChangesBefore(since, before store.Seq) iter.Seq2[*store.Change, error]
 	Pending(q store.Seq) (uint64, error)
 	LastSeq() (store.Seq, error)
 	Docs(sp store.Span, bodies bool) iter.Seq2[store.Entry, error]
@@ -109,12 +117,16 @@ func (f Feed) Run(ctx context.Context, src Source, sink Sink) (End, error) {
 	// feed that waits stays as large as it was at its largest (decision 0019).
 	u := new(run)
 	u.Feed, u.src, u.sink, u.at, u.left, u.upper = f, src, sink, f.Since, f.Limit, noUpper
+	u.sentTo = f.Since
 	u.descending, u.lookup = f.Descending, f.Design || f.IDs != nil && len(f.IDs) <= maxLookups
 	u.sent = time.Now()
 	u.shown = u.sent
 	for {
 		if err := u.read(ctx); err != nil {
-			if u.begun && u.Mode != Once && dberr.Is(err, dberr.NotFound) {
+			switch {
+			case errors.Is(err, ErrOver):
+				return End{Seq: u.sentTo}, nil
+			case u.begun && u.Mode != Once && dberr.Is(err, dberr.NotFound):
 				return u.end, nil
 			}
 			return End{}, err
@@ -123,7 +135,11 @@ func (f Feed) Run(ctx context.Context, src Source, sink Sink) (End, error) {
 			return u.end, nil
 		}
 		u.end.Seq = u.at
-		if more, err := u.wait(ctx); err != nil || !more {
+		more, err := u.wait(ctx)
+		if errors.Is(err, ErrOver) {
+			err = nil
+		}
+		if err != nil || !more {
 			return u.end, err
 		}
 	}

@@ -133,7 +133,11 @@ func TestPages(t *testing.T) {
 		if m.views != 3 {
 			t.Errorf("%d snapshots, want 3", m.views)
 		}
+		m.read = 0
 		expect(t, m.run(t, t.Context(), Feed{Limit: -1, Descending: true}), append(down, "end 1 pending 0")...)
+		if m.read != len(ids) {
+			t.Errorf("%d changes were read going backwards, want %d", m.read, len(ids))
+		}
 		small := newMemory("a", "b", "c")
 		for _, f := range []Feed{{}, {IDs: []document.ID{"a", "b", "c"}}} {
 			f.Limit = -1
@@ -326,4 +330,46 @@ func TestSinkErrors(t *testing.T) {
 			t.Errorf("%v, want the filter's error", err)
 		}
 	})
+}
+
+// revoked is a sink whose reader may have no more after so many pages.
+type revoked struct {
+	script
+	pages int
+}
+
+func (r *revoked) Send() error {
+	if r.pages--; r.pages < 0 {
+		r.lines = r.lines[:0]
+		return ErrOver
+	}
+	return r.script.Send()
+}
+
+// TestOver: a feed whose reader may have no more ends behind what went out.
+func TestOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for pages, want := range []string{"end 0 pending 0", "end 1 pending 0", "end 2 pending 0"} {
+			m := newMemory("a", "b", "c")
+			r := &revoked{script{m: m, began: time.Now(), full: 1}, pages}
+			end, err := Feed{Mode: Endless, Limit: -1, Timeout: time.Minute}.Run(t.Context(), m, r)
+			if got := fmt.Sprintf("end %d pending %d", end.Seq, end.Pending); got != want || err != nil {
+				t.Errorf("after %d pages: %s, %v", pages, got, err)
+			}
+		}
+	})
+}
+
+// TestUntil: a feed that waits ends at its time, with heartbeats and without.
+func TestUntil(t *testing.T) {
+	for _, f := range []Feed{{Timeout: time.Hour}, {Heartbeat: 7 * time.Second}, {Heartbeat: time.Hour}} {
+		synctest.Test(t, func(t *testing.T) {
+			m, began := newMemory("a"), time.Now()
+			f.Mode, f.Limit, f.Until = Endless, -1, began.Add(20*time.Second)
+			end, err := f.Run(t.Context(), m, &script{m: m, began: began})
+			if took := time.Since(began); took != 20*time.Second || end.Seq != 1 || err != nil {
+				t.Errorf("the feed ended after %v at %d, %v", took, end.Seq, err)
+			}
+		})
+	}
 }

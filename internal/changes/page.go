@@ -54,6 +54,7 @@ type run struct {
 	visited uint64
 
 	end    End
+	sentTo store.Seq // where to go on from after what has gone out
 	begun  bool      // something has been read and sent
 	sent   time.Time // when bytes last went out
 	shown  time.Time // when the last row was shown
@@ -73,6 +74,9 @@ func (u *run) read(ctx context.Context) error {
 			return err
 		}
 		u.begun = true
+		if !u.descending {
+			u.sentTo = u.at
+		}
 		if over {
 			u.descending, u.lookup, u.opened = false, false, false
 			return nil
@@ -252,17 +256,8 @@ func (u *run) candidates(r Reader) iter.Seq2[*store.Change, error] {
 	if u.lookup {
 		return u.lookups(r)
 	}
-	if !u.descending || u.upper == noUpper {
-		return r.Changes(u.at, u.descending)
+	if u.descending {
+		return r.ChangesBefore(u.at, u.upper)
 	}
-	return func(yield func(*store.Change, error) bool) {
-		for c, err := range r.Changes(u.at, true) {
-			if err == nil && c.Seq >= u.upper {
-				continue
-			}
-			if !yield(c, err) {
-				return
-			}
-		}
-	}
+	return r.Changes(u.at, false)
 }

@@ -26,7 +26,7 @@ func (u *run) wait(ctx context.Context) (more bool, err error) {
 			return false, nil
 		case <-timer.C:
 		}
-		if u.Heartbeat == 0 {
+		if u.Heartbeat == 0 || u.expired() {
 			return false, nil
 		}
 		if err := u.beat(); err != nil {
@@ -38,11 +38,18 @@ func (u *run) wait(ctx context.Context) (more bool, err error) {
 
 // patience is how long the feed may be silent from now on.
 func (u *run) patience() time.Duration {
-	if u.Heartbeat > 0 {
-		return u.Heartbeat
+	most := u.Heartbeat
+	if most == 0 {
+		most = max(0, u.Timeout-time.Since(u.shown))
 	}
-	return max(0, u.Timeout-time.Since(u.shown))
+	if !u.Until.IsZero() {
+		most = min(most, max(0, time.Until(u.Until)))
+	}
+	return most
 }
+
+// expired reports whether the feed's time is over.
+func (u *run) expired() bool { return !u.Until.IsZero() && !time.Now().Before(u.Until) }
 
 func (u *run) beat() error {
 	u.sent = time.Now()

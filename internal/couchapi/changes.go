@@ -178,6 +178,12 @@ func (r *request) runChanges(q *changesQuery, rows *changesRows) error {
 	if q.Mode != changes.Once {
 		defer r.api.stats.feedOpened()()
 	}
+	if err := r.stay(); err != nil {
+		return err
+	}
+	if r.grant != nil {
+		q.Until = r.grant.Until()
+	}
 	rows.Buf = append(rows.Buf, rows.layout.begin...)
 	end, err := q.Run(r.ctx(), changes.Of(r.scope), rows)
 	if err == nil {

@@ -61,6 +61,7 @@ type changesRows struct {
 	layout *changesLayout
 	fields *selector.Fields // nil: the whole document
 	rows   int
+	passed int // bytes of Buf that were read while the caller had the right to them
 
 	winner struct {
 		seq  store.Seq
@@ -175,15 +176,35 @@ func (c *changesRows) read(v changes.Reader, row *changes.Row) (*store.Revision,
 }
 
 // Send implements changes.Sink.
-func (c *changesRows) Send() error {
+func (c *changesRows) Send() (err error) {
 	c.winner.rev, c.winner.tree = nil, nil
+	if err := c.pass(); err != nil {
+		return err
+	}
 	if err := c.finish(); err != nil {
 		return err
 	}
 	if c.q.Mode == changes.Endless && len(c.Buf) > 0 {
-		return c.Flush()
+		err = c.Flush()
+	} else {
+		err = c.Spill()
 	}
-	return c.Spill()
+	c.passed = len(c.Buf)
+	return err
+}
+
+// pass asks whether the caller may still have what was read since it was asked last.
+// If not, that is forgotten, and the feed ends: with the refusal where nothing was
+// sent yet or the client takes the answer for complete, else as feeds do that time
+// out, whereupon the client comes again and is told.
+func (c *changesRows) pass() error {
+	err := c.r.mayStay()
+	if err == nil || !c.begun || c.q.Mode == changes.Once {
+		return err
+	}
+	c.wake()
+	c.Buf, c.held = c.Buf[:min(c.passed, len(c.Buf))], nil
+	return changes.ErrOver
 }
 
 // Wait implements changes.Sink. The buffer goes back to the pool: an idle feed
@@ -193,6 +214,7 @@ func (c *changesRows) Wait() error {
 		return err
 	}
 	c.release()
+	c.passed = 0
 	c.stream.Buf, c.stream.pooled = nil, new([]byte)
 	return nil
 }
@@ -207,6 +229,10 @@ func (c *changesRows) wake() {
 
 // Heartbeat implements changes.Sink.
 func (c *changesRows) Heartbeat() error {
+	if err := c.pass(); err != nil {
+		return err
+	}
 	c.Buf = append(c.Buf, c.layout.heartbeat...)
+	c.passed = 0
 	return c.Flush()
 }

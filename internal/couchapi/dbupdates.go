@@ -85,6 +85,9 @@ func dbUpdates(r *request) error {
 	if err := updatesParams.read(r.query, &f); err != nil {
 		return err
 	}
+	if err := r.stay(); err != nil {
+		return err
+	}
 	if f.now {
 		_, last, _, err := r.api.store.Updates(r.ctx(), 1<<63-1)
 		if err != nil {
@@ -170,10 +173,15 @@ func (r *request) endUpdates(s *stream, last uint64, err error) error {
 // set and there are none it waits for one: until the timeout, or with a
 // heartbeat for as long as the client listens.
 func (r *request) nextUpdates(f *updatesFeed, s *stream, wait bool) ([]store.Update, uint64, error) {
-	deadline := time.NewTimer(f.timeout)
+	deadline := time.NewTimer(r.atMost(f.timeout))
 	defer deadline.Stop()
 	for {
 		us, last, more, err := r.api.store.Updates(r.ctx(), f.since)
+		if err == nil {
+			if err = r.mayStay(); err != nil && s.begun {
+				return nil, f.since, nil // the client comes again, and is told
+			}
+		}
 		if err != nil || len(us) > 0 || !wait {
 			return f.cut(us), last, err
 		}

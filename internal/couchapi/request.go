@@ -23,6 +23,7 @@ type request struct {
 	path   path
 	query  query
 	caller *auth.Caller
+	grant  *auth.Grant // what let the caller in, for long answers; see stay
 	// context is the request's with the caller in it. It is kept here, against
 	// the habit, because http.Request can only take one by being copied.
 	context context.Context

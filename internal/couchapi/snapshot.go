@@ -37,6 +37,9 @@ func getSnapshot(r *request) error {
 	if err != nil {
 		return err
 	}
+	if err := r.stay(); err != nil {
+		return err
+	}
 	encoding := snapshot.Encoding(r.header("Accept-Encoding"))
 	packer, err := snapshot.NewPacker(encoding, snapshotBody{r})
 	if err != nil {
@@ -59,11 +62,17 @@ func getSnapshot(r *request) error {
 	return packer.Close()
 }
 
-// snapshotBody is the body of an answer as a writer.
+// snapshotBody is the body of an answer as a writer, as long as the caller may have
+// it.
 type snapshotBody struct{ r *request }
 
 // Write implements io.Writer.
-func (b snapshotBody) Write(p []byte) (int, error) { return len(p), b.r.write(p) }
+func (b snapshotBody) Write(p []byte) (int, error) {
+	if err := b.r.mayStay(); err != nil {
+		return 0, err
+	}
+	return len(p), b.r.write(p)
+}
 
 // snapshotOut packs a snapshot; a flush reaches the client.
 type snapshotOut struct {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -198,4 +199,38 @@ func ofPartition(key []byte, p document.Partition) bool {
 		}
 	}
 	return false
+}
+
+// TestFeedBackwardsInPages reads feeds from their end in pages: each entry is
+// touched once.
+func TestFeedBackwardsInPages(t *testing.T) {
+	w, e, d := countedWorld(t)
+	for n := range 300 {
+		w.put(d, fmt.Sprintf("p:%03d", n), "", `{}`)
+	}
+	for _, s := range []Scope{d.Whole(), d.Within("p"), d.OwnedBy("p")} {
+		const page = 20
+		before, rows, touched := Seq(math.MaxUint64), 0, 0
+		for more := true; more; {
+			more = false
+			touched += len(e.reads(t, s, func(r *Reader) error {
+				n := 0
+				for c, err := range r.ChangesBefore(0, before) {
+					if err != nil || c.Seq >= before {
+						return fmt.Errorf("%d after %d: %w", c.Seq, before, err)
+					}
+					before = c.Seq
+					rows++
+					if n++; n == page {
+						more = true
+						return nil
+					}
+				}
+				return nil
+			}))
+		}
+		if rows != 302 || touched > rows+rows/page {
+			t.Errorf("%q: %d entries, %d rows touched", s.partition, rows, touched)
+		}
+	}
 }

@@ -159,7 +159,11 @@ func (d *Database) PurgedInfosLimit() int { return d.settings.Load().purgedInfos
 
 // SetSecurity replaces the _security object by raw, compact JSON.
 func (d *Database) SetSecurity(ctx context.Context, raw []byte) error {
-	return d.set(ctx, settingSecurity, raw)
+	if err := d.set(ctx, settingSecurity, raw); err != nil {
+		return err
+	}
+	d.watch.wakeAll() // feeds ask whether they may go on
+	return nil
 }
 
 // SetRevsLimit sets RevsLimit; n is at least 1.

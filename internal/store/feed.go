@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"iter"
 
 	"github.com/sectional/sectional/internal/document"
@@ -50,11 +51,27 @@ func (s Scope) feedSeq(key []byte, parts []keyspace.Part) (Seq, []keyspace.Part,
 // Changes walks the scope's feed after since, or, descending, from the end
 // down to just above since. The Change is reused between steps.
 func (r *Reader) Changes(since Seq, descending bool) iter.Seq2[*Change, error] {
+	return r.changes(r.feedRange(since), descending)
+}
+
+// ChangesBefore walks the scope's feed from just below before down to just above
+// since; a walk in pages goes on where the page before ended. The Change is reused
+// between steps.
+func (r *Reader) ChangesBefore(since, before Seq) iter.Seq2[*Change, error] {
+	span := r.feedRange(since)
+	if end := r.feedRange(before - 1).Start; before > 0 && bytes.Compare(end, span.End) < 0 {
+		span.End = end
+	}
+	return r.changes(span, true)
+}
+
+// changes walks a range of the scope's feed.
+func (r *Reader) changes(span kv.Range, descending bool) iter.Seq2[*Change, error] {
 	return func(yield func(*Change, error) bool) {
-		if r.partition != "" && r.state(r.partition) == partitionDropping {
+		if r.partition != "" && r.state(r.partition) == partitionDropping || bytes.Compare(span.Start, span.End) >= 0 {
 			return
 		}
-		it, err := r.v.Iterate(r.feedRange(since), kv.IterOptions{Reverse: descending})
+		it, err := r.v.Iterate(span, kv.IterOptions{Reverse: descending})
 		if err != nil {
 			yield(nil, err)
 			return

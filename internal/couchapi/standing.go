@@ -1,0 +1,55 @@
+package couchapi
+
+import (
+	"time"
+
+	"github.com/sectional/sectional/internal/admission"
+	"github.com/sectional/sectional/internal/dberr"
+)
+
+// stay is called by endpoints whose answer may go on for long. Before they send more
+// they ask mayStay: what let the caller in (a password, a session, a token, a role,
+// a rule) may be gone by then.
+func (r *request) stay() (err error) {
+	if r.grant == nil && admission.Caller(r.http.Context()) == nil {
+		r.grant, err = r.api.auth.Grant(r.ctx(), r.authRequest(), r.caller)
+	}
+	return err
+}
+
+// mayStay gives the error with which the request would be refused if it came now.
+// What was read before it is asked may be sent, for the rights still held when it
+// was read.
+func (r *request) mayStay() error {
+	if r.grant != nil {
+		c, err := r.grant.Check(r.ctx())
+		if err != nil {
+			return err
+		}
+		r.caller = c
+	}
+	if err := r.checkServer(r.route); err != nil || r.db == nil {
+		return err
+	}
+	before := r.scope
+	defer func() { r.scope = before }()
+	r.scope = r.db.Whole()
+	if err := r.checkDatabase(r.route); err != nil {
+		return err
+	}
+	// Whoever sees less from now on asks again, and gets what he may see.
+	if r.scope.Sealed() != before.Sealed() || r.scope.OwnLocals() != before.OwnLocals() {
+		return errRightsChanged
+	}
+	return nil
+}
+
+var errRightsChanged = dberr.New(dberr.Unauthorized, "unauthorized", "Your rights have changed; ask again.")
+
+// atMost shortens a wait to the end of what let the caller in.
+func (r *request) atMost(d time.Duration) time.Duration {
+	if r.grant == nil || r.grant.Until().IsZero() {
+		return d
+	}
+	return min(d, max(0, r.grant.Until().Sub(r.api.now())))
+}
