@@ -183,6 +183,7 @@ func (s *Store) forget(name string, number uint64) {
 		return
 	}
 	delete(s.open.databases, name)
+	delete(s.open.numbers, d.number)
 	s.open.Unlock()
 	d.dropped.Store(true)
 	d.watch.wakeAll()
@@ -221,11 +222,15 @@ func (s *Store) Database(ctx context.Context, name string) (*Database, error) {
 // database was dropped since it was read.
 func (s *Store) remember(ctx context.Context, name string, d *Database) (*Database, error) {
 	s.open.Lock()
-	if first := s.open.databases[name]; first != nil && first.number >= d.number {
+	first := s.open.databases[name]
+	if first != nil && first.number >= d.number {
 		s.open.Unlock()
 		return first, nil
 	}
-	s.open.databases[name] = d
+	if first != nil {
+		delete(s.open.numbers, first.number)
+	}
+	s.open.databases[name], s.open.numbers[d.number] = d, d
 	s.open.Unlock()
 	there, err := s.exists(ctx, keyspace.LaneHead.Key(d.number, keyspace.U(0)))
 	if err == nil && !there {

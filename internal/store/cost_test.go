@@ -234,3 +234,56 @@ func TestFeedBackwardsInPages(t *testing.T) {
 		}
 	}
 }
+
+// TestJobsFindTheirDatabase drops partitions of one of many databases: the work
+// opens no other, and reads the catalogue once after a start, else never.
+func TestJobsFindTheirDatabase(t *testing.T) {
+	const others, drops = 50, 30
+	w, e, d := countedWorld(t)
+	for n := range others {
+		w.create(fmt.Sprintf("other%03d", n), true)
+	}
+	for _, restarted := range []bool{true, false} {
+		for n := range drops {
+			p := document.Partition(fmt.Sprintf("q%d", n))
+			w.put(d, string(p)+":1", "", `{}`)
+			if err := d.DropPartition(ctx, p, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		bound := 0
+		if restarted {
+			clear(w.open.databases)
+			clear(w.open.numbers)
+			bound = others + 2 // the walk, and the entry of the one that is opened
+		}
+		e.touched = nil
+		for more := true; more; {
+			var err error
+			if more, err = w.runJobs(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.Working(ctx); err != nil {
+			t.Fatal(err)
+		}
+		catalogue := 0
+		for _, key := range e.touched {
+			if bytes.HasPrefix(key, keyspace.Catalogue.Key(0)) {
+				catalogue++
+			}
+		}
+		if restarted && len(w.open.databases) != 1 || catalogue > bound {
+			t.Errorf("after a start %v: %d databases are open, %d rows of the catalogue were read; bound %d", restarted, len(w.open.databases), catalogue, bound)
+		}
+		d = w.open.databases["db"]
+		for n := range drops {
+			if _, err := d.Within(document.Partition(fmt.Sprintf("q%d", n))).Totals(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if list, err := w.Working(ctx); err != nil || len(list) > 0 {
+		t.Errorf("left: %v %v", list, err)
+	}
+}

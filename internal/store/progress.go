@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -75,13 +74,14 @@ func (s *Store) Working(ctx context.Context) (list []Work, err error) {
 			return err
 		})
 	})
+	if err != nil {
+		return nil, err
+	}
+	dbs, err := s.numbered(ctx, jobs)
 	for _, j := range jobs {
-		d, dErr := s.numbered(ctx, j.number)
-		if dberr.Is(dErr, dberr.NotFound) {
+		d := dbs[j.number]
+		if d == nil {
 			continue
-		}
-		if err = errors.Join(err, dErr); err != nil {
-			return nil, err
 		}
 		w := Work{Kind: workKinds[j.kind], Database: d.name, Partition: document.Partition(j.subject), Began: j.notBefore, Done: s.progress.of(&j)}
 		if j.kind == jobExpiry {

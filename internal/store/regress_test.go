@@ -543,7 +543,7 @@ func TestDropStepTellsOfItsError(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.refuse = true
-	if _, err := w.runJob(ctx, job{kind: jobPartition, number: d.number, subject: "p"}); !dberr.Is(err, dberr.Unavailable) || e.refused != 1 {
+	if _, err := w.runJob(ctx, job{kind: jobPartition, number: d.number, subject: "p"}, d); !dberr.Is(err, dberr.Unavailable) || e.refused != 1 {
 		t.Errorf("%v after %d tries", err, e.refused)
 	}
 	e.refuse = false

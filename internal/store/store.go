@@ -91,6 +91,7 @@ type Store struct {
 	open struct {
 		sync.RWMutex
 		databases map[string]*Database
+		numbers   map[uint64]*Database // the same ones
 	}
 	updates  updates
 	calm     calm
@@ -117,7 +118,7 @@ func openWith(ctx context.Context, e kv.Engine, o Options, steps []formatStep) (
 	s := &Store{engine: e, o: o.withDefaults(), steps: steps, kicked: make(chan struct{}, 1)}
 	s.opened = s.o.Clock()
 	s.runs.New = newRun
-	s.open.databases = map[string]*Database{}
+	s.open.databases, s.open.numbers = map[string]*Database{}, map[uint64]*Database{}
 	s.updates.init()
 	if err := s.begin(ctx); err != nil {
 		return nil, dberr.Wrap("store.Open", err)

@@ -215,8 +215,15 @@ func (s *Store) runJobs(ctx context.Context) (more bool, err error) {
 			return err
 		})
 	})
+	if err != nil {
+		return false, err
+	}
+	dbs, err := s.numbered(ctx, due)
+	if err != nil {
+		return false, err
+	}
 	for _, j := range due {
-		rest, jobErr := s.runJob(ctx, j)
+		rest, jobErr := s.runJob(ctx, j, dbs[j.number])
 		more = more || rest
 		err = errors.Join(err, jobErr)
 	}
@@ -227,7 +234,8 @@ func (s *Store) runJobs(ctx context.Context) (more bool, err error) {
 // has its turn.
 const jobSteps = 50
 
-func (s *Store) runJob(ctx context.Context, j job) (more bool, err error) {
+// runJob does a job, or some steps of it; d is its database, nil for one that went.
+func (s *Store) runJob(ctx context.Context, j job, d *Database) (more bool, err error) {
 	switch j.kind {
 	case jobDatabase:
 		return false, s.removeDatabase(ctx, j)
@@ -237,12 +245,8 @@ func (s *Store) runJob(ctx context.Context, j job) (more bool, err error) {
 		}
 		return false, s.endJob(ctx, j)
 	}
-	d, err := s.numbered(ctx, j.number)
-	if dberr.Is(err, dberr.NotFound) { // the database went too
+	if d == nil { // the database went too
 		return false, s.endJob(ctx, j)
-	}
-	if err != nil {
-		return false, err
 	}
 	step := d.dropStep
 	if j.kind == jobExpiry {
@@ -291,21 +295,56 @@ func (s *Store) removeDatabase(ctx context.Context, j job) error {
 	return s.endJob(ctx, j)
 }
 
-// numbered opens the database with a number.
-func (s *Store) numbered(ctx context.Context, number uint64) (*Database, error) {
-	for name, err := range s.Names(ctx, "", "", false) {
-		if err != nil {
-			return nil, err
+// numbered opens the databases with the numbers of jobs; those that went are left
+// out. An open one is found at once. For the rest, which are there after a start,
+// the catalogue is read once, and no other database is opened.
+func (s *Store) numbered(ctx context.Context, jobs []job) (map[uint64]*Database, error) {
+	found, missing := map[uint64]*Database{}, map[uint64]bool{}
+	s.open.RLock()
+	for _, j := range jobs {
+		if d := s.open.numbers[j.number]; d != nil {
+			found[j.number] = d
+		} else if workKinds[j.kind] != "" {
+			missing[j.number] = true
 		}
+	}
+	s.open.RUnlock()
+	if len(missing) == 0 {
+		return found, nil
+	}
+	names, err := s.namesOf(ctx, missing)
+	if err != nil {
+		return nil, err
+	}
+	for number, name := range names {
 		d, err := s.Database(ctx, name)
 		if err != nil && !dberr.Is(err, dberr.NotFound) {
 			return nil, err
 		}
 		if err == nil && d.number == number {
-			return d, nil
+			found[number] = d
 		}
 	}
-	return nil, errNoDatabase
+	return found, nil
+}
+
+// namesOf looks the databases of some numbers up in the catalogue.
+func (s *Store) namesOf(ctx context.Context, numbers map[uint64]bool) (names map[uint64]string, err error) {
+	err = s.engine.View(ctx, func(v kv.Snapshot) error {
+		names = map[uint64]string{}
+		return kv.Each(v, kv.Prefix(keyspace.Catalogue.Key(0)), func(key, value []byte) error {
+			e, err := decodeEntry(value)
+			if err != nil || !numbers[e.number] {
+				return err
+			}
+			_, parts, err := keyspace.Catalogue.Decode(key)
+			if err == nil {
+				names[e.number] = parts[0].String()
+			}
+			return err
+		})
+	})
+	return names, err
 }
 
 // sweepDatabases removes old beaten bodies and orphaned blobs everywhere.
