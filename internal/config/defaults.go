@@ -109,6 +109,12 @@ func callerDefaults() layer {
 			"mode":         "enforce",
 			"threshold":    "5",
 		},
+		"csp": {
+			"attachments_enable":       "true",
+			"attachments_header_value": "sandbox",
+			"showlist_enable":          "true",
+			"showlist_header_value":    "sandbox",
+		},
 		"cors": {
 			"credentials": "false",
 			"max_age":     "600",

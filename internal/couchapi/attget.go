@@ -32,7 +32,9 @@ func getAttachment(r *request) error {
 		return nil
 	}
 	// What an attachment holds is not to run as a page of this server.
-	r.set("Content-Security-Policy", "sandbox")
+	if policy := r.api.settings.Value().attachmentPolicy; policy != "" {
+		r.set(policyHeader, policy)
+	}
 	if a.Encoding != "" {
 		return r.sendEncoded(a)
 	}

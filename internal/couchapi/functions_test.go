@@ -216,3 +216,38 @@ func TestRenderIsSwitchedOff(t *testing.T) {
 	}
 	a.do("POST", "/db/_design/d/_update/u", "").want(200, "")
 }
+
+// TestFunctionsAreSandboxed: what functions and attachments give does not run as a
+// page of the server, whatever the function says itself, unless a setting lets it.
+func TestFunctionsAreSandboxed(t *testing.T) {
+	const own = `{"headers":{"Content-Type":"text/html","Content-Security-Policy":"default-src *"},"body":"<script>1</script>"}`
+	a := functionsAPI(t, `{"shows":{"s":"function(){ return '<script>1</script>'; }","own":"function(){ return `+strings.ReplaceAll(own, `"`, `'`)+`; }"},
+		"updates":{"u":"function(){ return [null, '<script>1</script>']; }"},"views":{"v":{"map":"function(doc){ emit(1); }"}},
+		"lists":{"l":"function(){ start({headers: {'Content-Type': 'text/html'}}); send('<script>1</script>'); }"},
+		"rewrites":[{"from":"/r","to":"_show/s"}]}`)
+	a.do("PUT", "/db/x/page.html", "<script>1</script>", "Content-Type", "text/html").want(201, "")
+	pages := []leakProbe{{"GET", "/db/_design/d/_show/s", ""}, {"GET", "/db/_design/d/_show/s/x", ""}, {"POST", "/db/_design/d/_show/own", "{}"}, {"GET", "/db/_design/d/_list/l/v", ""},
+		{"POST", "/db/_design/d/_update/u", "{}"}, {"PUT", "/db/_design/d/_update/u/x", "{}"}, {"GET", "/db/_design/d/_rewrite/r", ""}, {"HEAD", "/db/_design/d/_show/s", ""}, {"GET", "/db/x/page.html", ""}}
+	for _, c := range []struct{ key, value, functions, attachments string }{
+		{"showlist_enable", "true", "sandbox", "sandbox"},
+		{"showlist_header_value", "sandbox allow-scripts", "sandbox allow-scripts", "sandbox"},
+		{"attachments_header_value", "default-src 'none'", "sandbox allow-scripts", "default-src 'none'"},
+		{"showlist_enable", "false", "", "default-src 'none'"},
+		{"attachments_enable", "false", "", ""},
+	} {
+		_, err := a.config.Set(config.Setting{Section: "csp", Key: c.key, Value: c.value}, false)
+		must(t, err)
+		for _, p := range pages {
+			want := c.functions
+			if strings.HasSuffix(p.path, ".html") {
+				want = c.attachments
+			}
+			if strings.HasSuffix(p.path, "/own") {
+				want = strings.TrimPrefix(want+" | default-src *", " | ")
+			}
+			if got := strings.Join(a.do(p.method, p.path, p.body).Header.Values(policyHeader), " | "); got != want {
+				t.Errorf("%s=%s: %s %s has %q, want %q", c.key, c.value, p.method, p.path, got, want)
+			}
+		}
+	}
+}

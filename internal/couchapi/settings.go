@@ -28,6 +28,9 @@ type settings struct {
 	server        []string
 	rules         couchwire.Rules // for documents on their way in
 	bodyTimeout   time.Duration   // in which bodyStride bytes of a body have to come
+	// What browsers may do with attachments and with what functions make: policies
+	// of content security, "" for none.
+	attachmentPolicy, functionPolicy string
 	// changesTimeout is the longest silence of a feed.
 	changesTimeout time.Duration
 	// selectorSteps is what the matching of a request may cost.
@@ -60,8 +63,20 @@ func readSettings(s *config.Snapshot) *settings {
 		bodyTimeout:    max(s.Duration("sectional", "body_timeout", time.Second, time.Minute), 100*time.Millisecond),
 		changesTimeout: milliseconds(int(s.Int("chttpd", "changes_timeout", 60_000))),
 		server:         []string{"Sectional"},
-		rules:          readRules(s),
+
+		attachmentPolicy: policyIf(s.Bool("csp", "attachments_enable", true), s.String("csp", "attachments_header_value", "sandbox")),
+		functionPolicy:   policyIf(s.Bool("csp", "showlist_enable", true), s.String("csp", "showlist_header_value", "sandbox")),
+
+		rules: readRules(s),
 	}
+}
+
+// policyIf gives a policy that is switched on.
+func policyIf(enabled bool, policy string) string {
+	if !enabled {
+		return ""
+	}
+	return policy
 }
 
 // finite gives 0, which is no limit, for numbers that are none in practice.

@@ -133,7 +133,23 @@ func (r *request) functionHead(a *script.Response, status int) (int, error) {
 			r.set(name, h.Value)
 		}
 	}
+	r.limitFunction()
 	return status, nil
+}
+
+// policyHeader tells browsers what the content of an answer may do.
+const policyHeader = "Content-Security-Policy"
+
+// limitFunction keeps what a function makes from running as a page of this server:
+// else whoever writes a design document could act as everybody who looks at it. A
+// policy of the function's own comes second, which can but restrict it further.
+func (r *request) limitFunction() {
+	policy := r.api.settings.Value().functionPolicy
+	if policy == "" {
+		return
+	}
+	h := r.w.Header()
+	h[policyHeader] = append([]string{policy}, h[policyHeader]...)
 }
 
 // answerFunction answers with what a function gave.
