@@ -418,3 +418,15 @@ func TestRequirements(t *testing.T) {
 		}
 	}
 }
+
+// TestNoHandlers: a list of handlers that names none leaves nobody out who could
+// log in by default.
+func TestNoHandlers(t *testing.T) {
+	for _, list := range []string{"", "nonsense", "{chttpd_auth, no_such_handler}"} {
+		w := newWorld(t, config.Setting{Section: "chttpd", Key: "authentication_handlers", Value: list})
+		w.addAdmin(t, "adm", "pass")
+		if got := w.who(t, basic("adm", "pass")); got != "default adm _admin" {
+			t.Errorf("%q: %s", list, got)
+		}
+	}
+}

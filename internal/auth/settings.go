@@ -101,11 +101,15 @@ func readSettings(s *config.Snapshot) *settings {
 	return out
 }
 
-// readHandlers reads CouchDB's list of Erlang tuples; only the names matter.
+// readHandlers reads CouchDB's list of Erlang tuples; only the names matter. A list
+// that names none counts as the default: else nobody could log in to mend it.
 func readHandlers(list string) []Handler {
 	var out []Handler
 	for _, m := range handlerName.FindAllStringSubmatch(list, -1) {
 		out = append(out, Handler(m[1]))
+	}
+	if len(out) == 0 {
+		return []Handler{CookieHandler, BasicHandler}
 	}
 	return out
 }

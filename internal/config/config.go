@@ -83,8 +83,10 @@ func (c *Config) Set(s Setting, persist bool) (old string, err error) {
 	return c.change(s, persist)
 }
 
-// Delete removes a value and gives the old one; a value that is not set is an
-// error of kind NotFound.
+// Delete removes a value and gives the old one; where there is a built-in default,
+// that takes its place, whatever a file says, for no part of the server is to be
+// left without what it can't do without. A value that is not set is an error of kind
+// NotFound.
 func (c *Config) Delete(section, key string, persist bool) (old string, err error) {
 	s, err := checked(Setting{Section: section, Key: key})
 	if err != nil {
@@ -93,6 +95,7 @@ func (c *Config) Delete(section, key string, persist bool) (old string, err erro
 	if _, ok := c.Get(section, key); !ok {
 		return "", ErrUnknown
 	}
+	s.Value = defaults()[section][key]
 	return c.change(s, persist)
 }
 

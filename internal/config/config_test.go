@@ -119,15 +119,58 @@ func TestLayers(t *testing.T) {
 func TestDelete(t *testing.T) {
 	local := filepath.Join(t.TempDir(), "local.ini")
 	c := open(t, Options{Local: local})
-	if old, err := c.Delete("uuids", "max_count", true); old != "1000" || err != nil {
+	if _, err := c.Set(Setting{"mine", "key", "1000"}, true); err != nil {
+		t.Fatal(err)
+	}
+	if old, err := c.Delete("mine", "key", true); old != "1000" || err != nil {
 		t.Fatalf("got %q, %v", old, err)
 	}
-	if _, err := c.Delete("uuids", "max_count", true); !dberr.Is(err, dberr.NotFound) {
+	if _, err := c.Delete("mine", "key", true); !dberr.Is(err, dberr.NotFound) {
 		t.Errorf("a second deletion gives %v", err)
 	}
 	again := open(t, Options{Local: local})
-	if got, ok := again.Get("uuids", "max_count"); ok {
+	if got, ok := again.Get("mine", "key"); ok {
 		t.Errorf("after a restart the deleted value is %q", got)
+	}
+}
+
+// TestDefaultsComeBack deletes every setting that has a default, wherever its value
+// came from: then the default holds, now and after a restart.
+func TestDefaultsComeBack(t *testing.T) {
+	dir := t.TempDir()
+	for section, keys := range defaults() {
+		for key, want := range keys {
+			for _, from := range []string{"default", "file", "local", "memory", "override"} {
+				o := Options{Local: filepath.Join(dir, section+key+from+".ini")}
+				switch from {
+				case "file":
+					o.File = filepath.Join(dir, section+key+"file")
+					if err := os.WriteFile(o.File, []byte("["+section+"]\n"+key+" = other\n"), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				case "override":
+					o.Overrides = []Setting{{section, key, "other"}}
+				}
+				c := open(t, o)
+				if from == "local" || from == "memory" {
+					if _, err := c.Set(Setting{section, key, "other"}, from == "local"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if _, err := c.Delete(section, key, from != "memory"); err != nil {
+					t.Fatal(err)
+				}
+				if got, _ := c.Get(section, key); got != want {
+					t.Errorf("%s/%s from %s is %q after it was deleted, want %q", section, key, from, got, want)
+				}
+				if from == "override" {
+					continue // which holds again after a restart
+				}
+				if got, _ := open(t, o).Get(section, key); got != want {
+					t.Errorf("%s/%s from %s is %q after a restart, want %q", section, key, from, got, want)
+				}
+			}
+		}
 	}
 }
 
