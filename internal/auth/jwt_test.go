@@ -224,3 +224,19 @@ func TestTokenOfTheStandard(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// TestTokenCrit: a token that must be understood in ways that are not is refused.
+func TestTokenCrit(t *testing.T) {
+	w := newJWTWorld(t)
+	for _, crit := range []any{[]string{"exp"}, []string{"http://example.com/policy"}, []string{}, nil, "b64"} {
+		token := jwt.NewWithClaims(jwt.SigningMethodHS256, w.claims())
+		token.Header["crit"] = crit
+		text, err := token.SignedString([]byte("hello"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := w.who(t, bearer(text)); got != "400: Unknown crit header parameter" {
+			t.Errorf("crit %v: %q", crit, got)
+		}
+	}
+}

@@ -87,6 +87,11 @@ func (c claim) accepts(value any) bool {
 
 // checkHeader checks the required parameters of the header.
 func (s *jwtSettings) checkHeader(header map[string]any) error {
+	// It lists what must be understood for the token to mean what it seems to, and
+	// nothing of the kind is understood here (RFC 7515, section 4.1.11).
+	if _, has := header["crit"]; has {
+		return badRequest("Unknown crit header parameter")
+	}
 	for _, c := range s.required {
 		switch value, has := header[c.name]; c.name {
 		case "typ":
