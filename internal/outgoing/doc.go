@@ -4,7 +4,8 @@
 //
 // It promises that an address is judged when it is dialled, whatever name led
 // to it, and that no peer's Retry-After is heeded for longer than the caller
-// bears. It makes no request itself: clients are their packages' own.
+// bears; and that what proves who asks goes nowhere but where it was given for
+// (Redirected). It makes no request itself: clients are their packages' own.
 //
 // Begin reading at Guard and Backoff.
 package outgoing

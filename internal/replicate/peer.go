@@ -41,7 +41,7 @@ func newPeer(a *Address) *peer {
 	if p.header == nil {
 		p.header = http.Header{}
 	}
-	p.client.Transport = a.Transport
+	p.client.Transport, p.client.CheckRedirect = a.Transport, outgoing.Redirected
 	if a.User != "" && p.header.Get("Authorization") == "" {
 		r := http.Request{Header: p.header}
 		r.SetBasicAuth(a.User, a.Password)

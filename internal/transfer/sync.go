@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/outgoing"
 	"github.com/sectional/sectional/internal/replicate"
 )
 
@@ -138,7 +139,7 @@ func newSide(s Side) (*side, error) {
 	return &side{
 		Address: replicate.Address{URL: strings.TrimRight(u.String(), "/"), User: s.User, Password: s.Password, Transport: s.Transport},
 		root:    root.String(),
-		client:  http.Client{Transport: s.Transport},
+		client:  http.Client{Transport: s.Transport, CheckRedirect: outgoing.Redirected},
 	}, nil
 }
 
