@@ -91,6 +91,9 @@ func (a *assembly) open(ctx context.Context) (err error) {
 	if err = wantOriginal(a.o.Data); err != nil {
 		return err
 	}
+	if err = keepPrivate(a.o.Data, a.log); err != nil {
+		return err
+	}
 	if a.engine, err = pebblekv.Open(pebblekv.Options{Dir: a.o.Data, Logger: a.log, OpenFiles: storeFiles(descriptors())}); err != nil {
 		return err
 	}
@@ -297,6 +300,7 @@ func Check(ctx context.Context, data string, out io.Writer) (err error) {
 // checkData checks the data in a directory; with readOnly it leaves everything
 // there as it is.
 func checkData(ctx context.Context, data string, readOnly bool) (err error) {
+	maskOthers()
 	log := slog.New(slog.DiscardHandler)
 	e, err := pebblekv.Open(pebblekv.Options{Dir: data, Logger: log, Age: 24 * time.Hour, ReadOnly: readOnly})
 	if err != nil {

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package server
+
+// maskOthers does nothing where files have no modes.
+func maskOthers() {}
