@@ -108,7 +108,7 @@ func checkpointOf(ctx context.Context, o BackupOptions) (s backup.Source, end fu
 		return s, nil, fmt.Errorf("the server on %s can't be asked: %w", o.Data, err)
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	end = func() { stop(); conn.Close() }
+	end = func() { giveBack(conn); stop(); conn.Close() }
 	var answer checkpointAnswer
 	if _, err = io.WriteString(conn, "checkpoint\n"); err == nil {
 		var line []byte
@@ -125,6 +125,15 @@ func checkpointOf(ctx context.Context, o BackupOptions) (s backup.Source, end fu
 	}
 	// The server's directory may have another name for it than for us.
 	return backup.Source{Checkpoint: filepath.Join(o.Data, filepath.Base(answer.Dir)), Version: answer.Version}, end, nil
+}
+
+// giveBack tells the server that its checkpoint is not needed any more, and waits a
+// moment until it is gone, so that the next command finds none.
+func giveBack(conn net.Conn) {
+	if c, ok := conn.(*net.UnixConn); ok && c.CloseWrite() == nil {
+		_ = conn.SetReadDeadline(time.Now().Add(commandWithin))
+		_, _ = io.Copy(io.Discard, conn) // until the server closes
+	}
 }
 
 // checkpointAtRest opens the directory itself for the time of the backup.

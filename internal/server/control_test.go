@@ -1,0 +1,60 @@
+package server
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// TestBackupsInTurn makes one backup right after the other: the server has let go
+// of the first one's checkpoint when its command ends. And the socket is for its
+// user alone.
+func TestBackupsInTurn(t *testing.T) {
+	dir, backups, log := t.TempDir(), t.TempDir(), slog.New(slog.DiscardHandler)
+	e, err := pebblekv.Open(pebblekv.Options{Dir: dir, Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	s, err := store.Open(context.Background(), e, store.Options{Idle: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	a := &assembly{o: Options{Data: dir}, engine: e, log: log}
+	a.openControl()
+	if a.control == nil {
+		t.Fatal("there is no socket")
+	}
+	info, err := os.Stat(filepath.Join(dir, controlSocket))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket: %v %v", info.Mode(), err)
+	}
+	for range 30 {
+		if err := Backup(context.Background(), BackupOptions{Data: dir, Backups: backups, NoVerify: true, Out: io.Discard}); err != nil {
+			t.Fatal(err)
+		}
+		left, err := filepath.Glob(filepath.Join(dir, "checkpoint-*"))
+		if err != nil || len(left) > 0 {
+			t.Fatalf("%q is left %v", left, err)
+		}
+	}
+	_, end, err := checkpointOf(context.Background(), BackupOptions{Data: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Backup(context.Background(), BackupOptions{Data: dir, Backups: backups, NoVerify: true, Out: io.Discard}); err == nil || !strings.Contains(err.Error(), "another backup") {
+		t.Errorf("beside another: %v", err)
+	}
+	end()
+	if err := a.control.close(); err != nil {
+		t.Error(err)
+	}
+}
