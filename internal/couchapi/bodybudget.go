@@ -107,16 +107,21 @@ func (r *request) release(n int64) {
 // the state of the packer.
 const uploadBuffer = 2 << 20
 
-// uploadReader charges the request for the buffers of an upload as its bytes come.
+// snapshotBuffer is what the loading of a snapshot holds: the window of the unpacker and
+// a page of documents.
+const snapshotBuffer = 24 << 20
+
+// uploadReader charges the request for the buffers of a stream as its bytes come.
 type uploadReader struct {
 	r    *request
 	from io.Reader
+	most int64 // what the buffers come to
 	held int64
 }
 
 func (u *uploadReader) Read(p []byte) (int, error) {
 	n, err := u.from.Read(p)
-	if more := min(int64(n), uploadBuffer-u.held); more > 0 {
+	if more := min(int64(n), u.most-u.held); more > 0 {
 		if held := u.r.hold(more); held != nil {
 			return 0, held
 		}

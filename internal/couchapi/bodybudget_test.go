@@ -160,3 +160,16 @@ func TestRightsComeBeforeBodies(t *testing.T) {
 		}
 	}
 }
+
+// TestLoadedSnapshotsAreCharged loads a snapshot that needs more than bodies may have.
+func TestLoadedSnapshotsAreCharged(t *testing.T) {
+	from := newTestAPI(t)
+	from.do("PUT", "/db", "").want(201, "")
+	from.do("PUT", "/db/doc", `{"x":"`+strings.Repeat("x", 300<<10)+`"}`).want(201, "")
+	text := from.do("GET", "/db/_snapshot", "", "Accept-Encoding", "identity").want(200, "")
+	for budget, want := range map[int]int{128 << 10: 413, 1 << 20: 201} {
+		to := newTestAPI(t, config.Setting{Section: "sectional", Key: "max_bodies_memory", Value: strconv.Itoa(budget)})
+		to.do("PUT", "/db", "").want(201, "")
+		to.do("POST", "/db/_snapshot", text.Body, "Content-Type", text.Header.Get("Content-Type")).want(want, "")
+	}
+}

@@ -90,7 +90,7 @@ func (r *request) sink(id document.ID) couchwire.Sink {
 // keeper stores the bytes of attachments of id as they come.
 func (r *request) keeper(id document.ID) couchwire.Store {
 	return func(a *document.Attachment, from io.Reader, compress bool) error {
-		buffered := &uploadReader{r: r, from: from}
+		buffered := &uploadReader{r: r, from: from, most: uploadBuffer}
 		defer buffered.end()
 		up, err := r.scope.Upload(r.ctx(), id, buffered, store.Upload{
 			Compress: compress,

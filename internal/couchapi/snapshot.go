@@ -99,7 +99,9 @@ func postSnapshot(r *request) error {
 	if kind, _, _ := mime.ParseMediaType(r.header("Content-Type")); kind != snapshot.ContentType {
 		return dberr.New(dberr.Unsupported, "bad_content_type", "Content-Type must be "+snapshot.ContentType)
 	}
-	in, err := snapshot.NewUnpacker(r.header("Content-Encoding"), r.rawReader(math.MaxInt64))
+	body := &uploadReader{r: r, from: r.rawReader(math.MaxInt64), most: snapshotBuffer}
+	defer body.end()
+	in, err := snapshot.NewUnpacker(r.header("Content-Encoding"), body)
 	if err != nil {
 		return err
 	}
