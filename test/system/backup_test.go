@@ -272,6 +272,7 @@ func serveGuide(t *testing.T, work, line string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended, but in a test that failed
 	c := &client{base: "http://" + address, user: process.User, password: process.Password, http: http.DefaultClient}
 	within(t, time.Minute, "the restored server answers", func() bool {
 		status, _, err := c.do("GET", "/db", nil)
