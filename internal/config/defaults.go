@@ -62,6 +62,8 @@ func defaults() layer {
 			"selector_steps":              "10000000000",
 			"min_free":                    "536870912",
 			"reserve":                     "67108864",
+			"max_conflicts":               "10000",
+			"max_queued_writes":           "134217728",
 		},
 		"subscriptions": {
 			"allow_private": "false",

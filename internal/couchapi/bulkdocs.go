@@ -60,6 +60,10 @@ func (b *batch) split(r *request) error {
 		if d.ID == "" {
 			d.ID = document.ID(newID(r.scope, r.api.newUUID()))
 		}
+		if d.Refused != nil {
+			b.results[i] = store.Result{ID: d.ID, Rev: d.Rev(), Err: d.Refused}
+			continue
+		}
 		if d.ID.IsLocal() {
 			b.local = append(b.local, i)
 			continue
@@ -86,6 +90,9 @@ func (b *batch) split(r *request) error {
 func (b *batch) write(r *request) error {
 	r.api.stats.bulk.Add(1)
 	r.api.stats.docWrites.Add(uint64(len(b.edits)))
+	if b.Atomic && b.refused() {
+		return nil
+	}
 	if len(b.edits) > 0 {
 		results, err := r.scope.Write(r.ctx(), b.edits, store.WriteOptions{Atomic: b.Atomic})
 		if err != nil {

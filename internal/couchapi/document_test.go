@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/store"
 )
 
 // newDB makes a database "db" with the query given.
@@ -155,8 +156,6 @@ func TestDocumentLimits(t *testing.T) {
 	big := `{"text":"0123456789012345"}`
 	a.do("PUT", "/db/big", big).want(413, `{"error":"document_too_large","reason":"big"}`)
 	a.do("POST", "/db", `{"_id":"big","text":"0123456789012345"}`).want(413, `{"error":"document_too_large","reason":"big"}`)
-	a.do("POST", "/db/_bulk_docs", `{"docs":[{"_id":"fine"},{"_id":"big","text":"0123456789012345"}]}`).want(413, `{"error":"document_too_large","reason":"big"}`)
-	a.do("GET", "/db/fine", "").want(404, "")
 	a.do("PUT", "/db/longer", `{}`).want(400, `{"error":"illegal_docid","reason":"Document id is too long"}`)
 	a.do("POST", "/db/_bulk_docs", `{"docs":[{},{},{}]}`).want(413, `{"error":"max_bulk_docs_count_exceeded","reason":"2"}`)
 	a.do("POST", "/db/_bulk_get", `{"docs":[{"id":"a"},{"id":"b"}]}`).want(413, `{"error":"max_bulk_get_count_exceeded","reason":"1"}`)
@@ -283,5 +282,70 @@ func TestJSONBodyLimit(t *testing.T) {
 		w := httptest.NewRecorder()
 		a.ServeHTTP(w, r)
 		answer{t, w.Code, w.Header(), w.Body.String()}.want(413, `{"error":"too_large","reason":"the request entity is too large"}`)
+	}
+}
+
+// TestMaxConflicts shows what a replicator sees of a document with too many
+// conflicts: a row that says so, at each request again, and nothing else.
+func TestMaxConflicts(t *testing.T) { // difference 280
+	a := newTestAPIWith(t, store.Options{MaxConflicts: func() int { return 2 }})
+	a.do("PUT", "/db", "").want(201, "")
+	bulk := func(revs ...string) answer {
+		var docs []string
+		for _, rev := range revs {
+			docs = append(docs, fmt.Sprintf(`{"_id":"d","_rev":%q}`, rev))
+		}
+		return a.do("POST", "/db/_bulk_docs", `{"new_edits":false,"docs":[`+strings.Join(docs, ",")+`,{"_id":"other","_rev":"1-o"}]}`)
+	}
+	refused := `[{"id":"d","rev":"1-d","error":"too_many_conflicts","reason":"The document has 2 conflicts already, which is the most that it may have."}]`
+	bulk("1-a", "1-b", "1-c", "1-d").want(201, refused)
+	bulk("1-a", "1-d").want(201, refused)
+	a.do("GET", "/db/other", "").want(200, "")
+	a.do("PUT", "/db/d?new_edits=false", `{"_rev":"1-e"}`).want(413, `{"error":"too_many_conflicts","reason":"The document has 2 conflicts already, which is the most that it may have."}`)
+	a.do("POST", "/db/_revs_diff", `{"d":["1-a","1-d"]}`).want(200, `{"d":{"missing":["1-d"]}}`)
+	a.do("PUT", "/db/d?rev=1-a", `{"resolved":true}`).want(201, "")
+	a.do("POST", "/db/_bulk_docs", `{"new_edits":false,"docs":[{"_id":"d","_deleted":true,"_revisions":{"start":2,"ids":["f","b"]}}]}`).want(201, `[]`)
+	bulk("1-d").want(201, refused)
+	a.do("POST", "/db/_purge", `{"d":["2-f"]}`).want(201, "")
+	bulk("1-d").want(201, "[]")
+}
+
+// TestBulkDocsRefusesOneByOne sends documents that are too large, each in a way of
+// its own, beside others: they alone are refused. What is malformed still refuses
+// the request, and nothing of it is stored.
+func TestBulkDocsRefusesOneByOne(t *testing.T) { // difference 281
+	a := newDB(t, "", config.Setting{Section: "couchdb", Key: "max_document_size", Value: "20"},
+		config.Setting{Section: "couchdb", Key: "max_attachment_size", Value: "3"})
+	for _, c := range []struct{ name, doc, row string }{
+		{"document", `{"_id":"bad","text":"0123456789012345"}`, `{"id":"bad","error":"document_too_large","reason":"bad"}`},
+		{"document, id last", `{"text":"0123456789012345","_id":"bad"}`, `{"id":"bad","error":"document_too_large","reason":"bad"}`},
+		{"attachment", `{"_attachments":{"a":{"data":"YWJjZGVm"}},"_id":"bad"}`, `{"id":"bad","error":"attachment_too_large","reason":"a"}`},
+		{"local document", `{"_id":"_local/bad","text":"0123456789012345"}`, `{"id":"_local/bad","error":"document_too_large","reason":"_local/bad"}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := a.do("POST", "/db/_bulk_docs", `{"docs":[{"_id":"a `+c.name+`"},`+c.doc+`,{"_id":"z `+c.name+`"}]}`)
+			w.want(201, "")
+			var rows []json.RawMessage
+			if err := json.Unmarshal([]byte(w.Body), &rows); err != nil || len(rows) != 3 || string(rows[1]) != c.row {
+				t.Fatalf("%s, %v", w.Body, err)
+			}
+			for _, id := range []string{"a%20", "z%20"} {
+				a.do("GET", "/db/"+id+strings.ReplaceAll(c.name, " ", "%20"), "").want(200, "")
+			}
+			a.do("GET", "/db/bad", "").want(404, "")
+			w = a.do("POST", "/db/_bulk_docs", `{"atomic":true,"docs":[{"_id":"whole"},`+c.doc+`]}`)
+			if a.do("GET", "/db/whole", "").want(404, ""); !strings.Contains(w.Body, c.row) && !strings.Contains(w.Body, "Local documents") {
+				t.Errorf("an atomic batch: %s", w.Body)
+			}
+		})
+	}
+	a.do("POST", "/db/_bulk_docs", `{"new_edits":false,"docs":[{"_id":"bad","_rev":"3-c","text":"0123456789012345"},{"_id":"r","_rev":"1-a"}]}`).
+		want(201, `[{"id":"bad","rev":"3-c","error":"document_too_large","reason":"bad"}]`)
+	for _, bad := range []string{`{"_id":5}`, `{"_id":"_x"}`, `{"_id":"x","_rev":5}`, `{"_id":"x","_unknown":1}`, `5`, `{"_id":"x","n":}`, `{"_id":"x","_attachments":{"no":{"stub":true}}}`} {
+		w := a.do("POST", "/db/_bulk_docs", `{"docs":[{"_id":"never"},{"_id":"bad","text":"0123456789012345"},`+bad+`]}`)
+		if w.Status != 400 && w.Status != 412 {
+			t.Errorf("%s: %d %s", bad, w.Status, w.Body)
+		}
+		a.do("GET", "/db/never", "").want(404, "")
 	}
 }

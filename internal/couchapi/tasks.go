@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+
+	"github.com/sectional/sectional/internal/dberr"
 )
 
 // tasks is the background work that requests have started, for _active_tasks.
@@ -64,7 +66,7 @@ func (t *tasks) start(a *API, kind, database string, work func(context.Context) 
 		defer t.finish(entry)
 		ctx, cancel := untilDone(a.done)
 		defer cancel()
-		if err := work(ctx); err != nil && ctx.Err() == nil {
+		if err := dberr.Guard(a.log, "couchapi.task", func() error { return work(ctx) }); err != nil && ctx.Err() == nil {
 			a.log.Error("background task failed", "type", kind, "database", database, "cause", err)
 		}
 	}()

@@ -17,7 +17,8 @@ type Bulk struct {
 // ParseBulk reads the body of a _bulk_docs request. The documents are found by
 // their brackets and then each read once, by ParseDocument, which checks every
 // byte of them: the list costs one quick look over its bytes and no second
-// parse. Errors: Invalid, TooLarge.
+// parse. A document that is too large is refused by itself (Document.Refused).
+// Errors: Invalid for anything that is malformed, and TooLarge for too many.
 func ParseBulk(raw []byte, r *Rules) (*Bulk, error) {
 	p := bulkParser{rules: r, seen: map[string]bool{}}
 	p.bulk.NewEdits = true
@@ -75,7 +76,9 @@ func (p *bulkParser) document(raw []byte, i int) (int, error) {
 	if err == nil {
 		err = d.CheckSize(p.rules)
 	}
-	if err == nil {
+	if dberr.Is(err, dberr.TooLarge) {
+		d.Refused, d.Body, d.Attachments, err = err, nil, nil, nil
+	} else if err == nil {
 		err = d.CheckComplete()
 	}
 	p.bulk.Docs = append(p.bulk.Docs, d)

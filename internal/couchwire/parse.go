@@ -1,6 +1,7 @@
 package couchwire
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -24,6 +25,9 @@ type Document struct {
 	// Follows names the attachments whose bytes come in parts of their own,
 	// in the order in which the body lists them.
 	Follows []Follow
+	// Refused says of a document of a list that it is well formed and too
+	// large: it is refused by itself. nil for others.
+	Refused error
 }
 
 // Follow is an attachment whose bytes follow the document.
@@ -34,19 +38,25 @@ type Follow struct {
 }
 
 // ParseDocument reads a JSON document and checks all of it but the size of its
-// body. Errors: Invalid, and TooLarge for an attachment.
+// body. Errors: Invalid, and TooLarge for an attachment; then the document has
+// its id and revisions all the same.
 func ParseDocument(raw []byte, r *Rules) (Document, error) {
 	body, special, err := document.Split(raw, document.BodyLimits{})
 	if err != nil {
 		return Document{}, err
 	}
 	d := Document{Body: body}
+	var large error
 	for i := range special {
-		if err := d.member(&special[i], r); err != nil {
+		err := d.member(&special[i], r)
+		if dberr.Is(err, dberr.TooLarge) {
+			large, err = cmp.Or(large, err), nil
+		}
+		if err != nil {
 			return Document{}, err
 		}
 	}
-	return d, nil
+	return d, large
 }
 
 // CheckSize refuses a document that is longer than the rules allow. It is a

@@ -30,6 +30,7 @@ func (t *Tree) Spill() []Chunk {
 	if len(t.nodes) <= chunkMargin {
 		return nil
 	}
+	t.settle()
 	var chunks []Chunk
 	from, trunk := 0, t.trunk()
 	for {
@@ -69,6 +70,9 @@ func (t *Tree) drop(k int) {
 		if t.nodes[i].parent != noParent {
 			t.nodes[i].parent -= int32(k)
 		}
+	}
+	if t.loose != nil {
+		t.loosen()
 	}
 }
 
@@ -119,8 +123,12 @@ func (t *Tree) Load(chunks []Chunk) error {
 		}
 		nodes = append(nodes, run...)
 	}
+	t.settle()
 	t.nodes = prepend(nodes, t.nodes)
 	t.unloaded = 0
+	if t.loose != nil {
+		t.loosen()
+	}
 	return nil
 }
 

@@ -24,6 +24,7 @@ const (
 // AppendBinary encodes the head part of the tree: everything but the trunk
 // chunks. Equal trees that were spilled have equal encodings.
 func (t *Tree) AppendBinary(dst []byte) []byte {
+	t.settle()
 	dst = append(dst, treeVersion)
 	dst = binary.AppendUvarint(dst, uint64(len(t.nodes)))
 	dst = binary.AppendUvarint(dst, uint64(t.unloaded))

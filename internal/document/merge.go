@@ -1,7 +1,5 @@
 package document
 
-import "slices"
-
 // Outcome says what a merge did.
 type Outcome uint8
 
@@ -40,13 +38,16 @@ func (t *Tree) Merge(path []Rev, n Node) Outcome {
 	}
 	isNew := g.at[0] < 0
 	learnt := g.insert()
-	leaf := &t.nodes[g.at[0]]
-	if isNew {
-		*leaf = newLeaf(n, noParent)
+	if leaf := &t.nodes[g.at[0]]; isNew {
+		t.grow(g.at[0], n, noParent)
 	} else if n.Deleted && !leaf.deleted && !leaf.leaf {
 		leaf.deleted, learnt = true, true
 	}
 	joined, beaten := g.link()
+	if isNew || joined {
+		g.measure()
+	}
+	t.tighten()
 	switch {
 	case isNew && beaten:
 		return Extended
@@ -147,55 +148,22 @@ func (g *graft) tooDeep(r Rev) bool {
 }
 
 // insert makes nodes for the revisions that the tree lacks, without parents,
-// and reports whether there were any. Nodes and path are both sorted, so they
-// are merged from the back.
-func (g *graft) insert() bool {
-	missing := 0
-	for _, at := range g.at {
-		if at < 0 {
-			missing++
+// and reports whether there were any.
+func (g *graft) insert() (any bool) {
+	for i := len(g.path) - 1; i >= 0; i-- { // the oldest first, as nodes are in order
+		if g.at[i] < 0 {
+			g.at[i], any = g.t.append(g.path[i]), true
 		}
 	}
-	if missing == 0 {
-		return false
-	}
-	t := g.t
-	old := len(t.nodes)
-	moved := make([]int32, old)
-	t.nodes = slices.Grow(t.nodes, missing)[:old+missing]
-	e, to := old-1, len(t.nodes)-1
-	for i, r := range g.path {
-		if g.at[i] >= 0 {
-			continue
-		}
-		for ; e >= 0 && t.nodes[e].compare(r) > 0; e, to = e-1, to-1 {
-			t.nodes[to], moved[e] = t.nodes[e], int32(to)
-		}
-		t.nodes[to] = node{hash: r.Hash, gen: r.Gen, parent: noParent}
-		g.at[i] = int32(to) + int32(len(t.nodes)) // marked as final
-		to--
-	}
-	for ; e >= 0; e-- {
-		moved[e] = int32(e)
-	}
-	g.renumber(moved)
-	return true
+	return any
 }
 
-// renumber follows the nodes that insert has moved, in parents and in g.at.
-func (g *graft) renumber(moved []int32) {
-	nodes := g.t.nodes
-	for _, to := range moved {
-		if p := nodes[to].parent; p != noParent {
-			nodes[to].parent = moved[p]
-		}
-	}
-	for i, at := range g.at {
-		if at >= int32(len(nodes)) {
-			g.at[i] = at - int32(len(nodes))
-		} else {
-			g.at[i] = moved[at]
-		}
+// measure notes how long the path has become.
+func (g *graft) measure() {
+	if g.t.nodes[g.at[0]].leaf {
+		g.t.lengthened(g.at[0])
+	} else if g.t.loose != nil {
+		g.t.loose.stemmed = 0 // the leaves above were not looked for
 	}
 }
 
@@ -204,13 +172,12 @@ func (g *graft) renumber(moved []int32) {
 func (g *graft) link() (joined, beaten bool) {
 	nodes := g.t.nodes
 	for i := 1; i < len(g.at); i++ {
-		child, parent := &nodes[g.at[i-1]], &nodes[g.at[i]]
-		if child.parent == noParent {
+		if child := &nodes[g.at[i-1]]; child.parent == noParent {
 			child.parent = g.at[i]
 			joined = true
 		}
-		if parent.leaf {
-			parent.cover()
+		if nodes[g.at[i]].leaf {
+			g.t.cover(g.at[i])
 			beaten = true
 		}
 	}

@@ -57,12 +57,15 @@ func (t *Tree) Add(parent Rev, n Node) {
 	if !ok || !t.nodes[i].leaf || n.Rev.Gen != parent.Gen+1 {
 		panic("document: Add to a revision that is no leaf, or of a wrong generation")
 	}
-	if t.nodes[len(t.nodes)-1].compare(n.Rev) >= 0 {
+	if _, known := t.search(n.Rev); known {
 		t.addByMerge([]Rev{n.Rev, parent}, n)
 		return
 	}
-	t.nodes[i].cover()
-	t.nodes = append(t.nodes, newLeaf(n, int32(i)))
+	at := t.append(n.Rev)
+	t.grow(at, n, int32(i))
+	t.cover(int32(i))
+	t.lengthened(at)
+	t.tighten()
 }
 
 func (t *Tree) addByMerge(path []Rev, n Node) {
@@ -70,9 +73,6 @@ func (t *Tree) addByMerge(path []Rev, n Node) {
 		panic("document: Add of a root to a partly loaded tree")
 	}
 }
-
-// cover makes n an inner node.
-func (n *node) cover() { n.leaf, n.external, n.active = false, 0, 0 }
 
 func newLeaf(n Node, parent int32) node {
 	return node{

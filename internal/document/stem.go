@@ -9,6 +9,11 @@ package document
 // leaves ChunkGens when the last of its revisions has.
 func (t *Tree) Stem(limit int) (gone []Rev) {
 	depth := uint32(min(max(limit, 1), maxGen))
+	if l := t.loose; l != nil && l.stemmed == depth {
+		return nil
+	}
+	t.settle()
+	defer t.stemmedTo(depth)
 	if t.Empty() || t.nodes[len(t.nodes)-1].gen-t.floor() < depth {
 		return nil
 	}
@@ -22,6 +27,24 @@ func (t *Tree) Stem(limit int) (gone []Rev) {
 		}
 	}
 	return t.remove(func(i int) bool { return nearest[i]-t.nodes[i].gen < depth })
+}
+
+// StemSoon is Stem after each of many edits of a tree. A large one, where looking
+// for what is to be forgotten takes longer than the edit, is left as it is until
+// it has grown to twice its size; then later is true, and Stem ends the edits.
+func (t *Tree) StemSoon(limit int) (later bool) {
+	if l := t.loose; l != nil && len(t.nodes) <= 2*l.begun {
+		return true
+	}
+	t.Stem(limit)
+	return false
+}
+
+// stemmedTo notes that a large tree is stemmed.
+func (t *Tree) stemmedTo(depth uint32) {
+	if t.loose != nil {
+		t.loose.stemmed = depth
+	}
 }
 
 // nearestLeaves gives for each node the lowest generation among the leaves
@@ -47,6 +70,7 @@ func (t *Tree) nearestLeaves(dst []uint32) []uint32 {
 // those removed, in that order, each once. It works on partly loaded trees:
 // when no leaf of the trunk is left, the chunks have fallen off as well.
 func (t *Tree) Purge(revs []Rev) (purged []Rev) {
+	t.settle()
 	needed := make([]bool, len(t.nodes))
 	for i := range t.nodes {
 		needed[i] = t.nodes[i].leaf
@@ -73,7 +97,7 @@ func (t *Tree) Purge(revs []Rev) (purged []Rev) {
 }
 
 // remove keeps the nodes that keep names, and gives the revisions of the
-// others. Children of removed nodes become roots.
+// others. Children of removed nodes become roots. The nodes are in order.
 func (t *Tree) remove(keep func(int) bool) (gone []Rev) {
 	var room [64]int32
 	moved := room[:0]
@@ -93,5 +117,9 @@ func (t *Tree) remove(keep func(int) bool) (gone []Rev) {
 	}
 	clear(t.nodes[len(kept):])
 	t.nodes = kept
+	if t.loose != nil {
+		t.loosen()
+		t.loose.stemmed = 0 // ancestors may be further from their next leaf now
+	}
 	return gone
 }

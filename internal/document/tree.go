@@ -36,12 +36,14 @@ type Node struct {
 //     rewriting it; the head counts what is still alive.
 //
 // Nodes lie in one slice in the order of Rev.Compare: parents before children,
-// the trunk first, and equal trees in equal order. When some ancestors are not
+// the trunk first, and equal trees in equal order; a large tree that is being
+// changed has new ones behind them (see loose). When some ancestors are not
 // loaded, nodes[0] is the trunk's oldest loaded revision and its parent lies in
 // the last chunk.
 type Tree struct {
 	nodes    []node
 	unloaded uint32 // trunk revisions that lie in chunks
+	loose    *loose // of a large tree that is being changed
 }
 
 type node struct {
@@ -117,10 +119,16 @@ func (t *Tree) Winner() Node {
 }
 
 func (t *Tree) winner() *node {
+	if l := t.loose; l != nil && l.best != noParent {
+		return &t.nodes[l.best]
+	}
 	var w *node
 	for i := len(t.nodes) - 1; i >= 0; i-- {
 		if n := &t.nodes[i]; n.leaf && (w == nil || n.beats(w)) {
 			w = n
+			if t.loose != nil {
+				t.loose.best = int32(i)
+			}
 		}
 	}
 	return w
@@ -136,13 +144,20 @@ func (t *Tree) Node(r Rev) (n Node, leaf, ok bool) {
 	return t.nodes[i].public(), t.nodes[i].leaf, true
 }
 
-// search gives the place of r in the order of nodes, and whether it is there.
+// search gives the place of r, and whether it is there.
 func (t *Tree) search(r Rev) (int, bool) {
+	n := len(t.nodes)
+	if l := t.loose; l != nil {
+		if at, ok := l.late[r]; ok {
+			return int(at), true
+		}
+		n = l.sorted
+	}
 	// Most searches are for the newest revision.
-	if n := len(t.nodes); n == 0 || t.nodes[n-1].compare(r) < 0 {
+	if n == 0 || t.nodes[n-1].compare(r) < 0 {
 		return n, false
 	}
-	lo, hi := 0, len(t.nodes)
+	lo, hi := 0, n
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
 		if t.nodes[mid].compare(r) < 0 {
@@ -175,6 +190,7 @@ func (t *Tree) Path(r Rev) (path []Rev, complete bool) {
 // empty when r is not among the loaded revisions; every leaf of the trunk's
 // part of the tree descends from an unloaded one.
 func (t *Tree) LeavesFrom(r Rev) []Node {
+	t.settle()
 	i, ok := t.search(r)
 	if !ok {
 		return nil
@@ -196,4 +212,9 @@ func (t *Tree) LeavesFrom(r Rev) []Node {
 func (t *Tree) Oldest() uint32 { return t.floor() }
 
 // floor is the oldest generation of the trunk that is kept, loaded or not.
-func (t *Tree) floor() uint32 { return t.nodes[0].gen - t.unloaded }
+func (t *Tree) floor() uint32 {
+	if t.unloaded == 0 {
+		t.settle() // else nothing comes before the first node
+	}
+	return t.nodes[0].gen - t.unloaded
+}

@@ -115,7 +115,7 @@ func (x *Indexes) attempt(t *task, done func(*task) bool) error {
 		return err
 	}
 	defer leave()
-	return t.run(x.ctx, done)
+	return dberr.Guard(x.o.Logger, "index.attempt", func() error { return t.run(x.ctx, done) })
 }
 
 // How long a task that failed waits before it is tried again: for whatever went

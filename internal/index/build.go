@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/store"
@@ -157,7 +158,11 @@ func (t *task) readRows(k Kept, r *store.Reader, sp store.Span, most int, g *pag
 func (t *task) readAhead(ctx context.Context, next Progress) {
 	t.ahead = make(chan ahead, 1)
 	go func(to chan<- ahead, most int) {
-		g, err := t.readPage(ctx, &next, most)
+		var g page
+		err := dberr.Guard(t.x.o.Logger, "index.readAhead", func() (err error) {
+			g, err = t.readPage(ctx, &next, most)
+			return err
+		})
 		to <- ahead{g, err}
 	}(t.ahead, t.most)
 }

@@ -50,7 +50,7 @@ func (t *task) addFresh(ctx context.Context, k Following, p *Progress) (err erro
 			from := at
 			to, written = next, make(chan error, 1)
 			go func() {
-				err := t.write(ctx, batches, &from, next)
+				err := dberr.Guard(t.x.o.Logger, "index.write", func() error { return t.write(ctx, batches, &from, next) })
 				if err == nil {
 					t.note(next, next.Mark) // now: what is mapped meanwhile may take long
 				}

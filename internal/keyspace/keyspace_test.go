@@ -298,7 +298,7 @@ The values are drawn in [formats/rows.md](formats/rows.md).
 			}
 		}
 	}
-	fmt.Fprintf(&b, "\nThe rows of one document lie together, by their `sub`: %d is its head, %d a chunk of\nold revisions (tail: its first generation in four bytes), %d a body (tail: the\ngeneration in four bytes and the hash).\n", SubHead, SubChunk, SubBody)
+	fmt.Fprintf(&b, "\nThe rows of one document lie together, by their `sub`: %d is its head, %d a chunk of\nold revisions (tail: its first generation in four bytes), %d a body (tail: the\ngeneration in four bytes and the hash), %d a piece of a tree that is too large for\nthe head (tail: its number in four bytes).\n", SubHead, SubChunk, SubBody, SubTree)
 	return b.String()
 }
 

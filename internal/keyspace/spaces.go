@@ -6,6 +6,7 @@ const (
 	SubHead  = 1 // the document head
 	SubChunk = 2 // a chunk of old trunk revisions; tail: first generation, 4 bytes
 	SubBody  = 3 // the body of a revision; tail: generation, 4 bytes, and hash
+	SubTree  = 4 // a piece of a tree that is too large for the head; tail: its number, 4 bytes
 )
 
 // The kinds of row outside databases.
@@ -38,16 +39,16 @@ var (
 	Setting = Space{Name: "setting", Code: 0x02, Version: 1,
 		Columns: []Column{{"name", Text}},
 		Doc:     "a setting of the database: security, revs_limit, purged_infos_limit, expiry, deleted_document_ttl; graves: how far old tombstones were dropped"}
-	Doc = Space{Name: "doc", Code: 0x10, Version: 2,
+	Doc = Space{Name: "doc", Code: 0x10, Version: 3,
 		Columns: []Column{{"id", Text}, {"sub", Uint}, {"tail", Tail}},
-		Doc:     "a document: its head (tree, feed sequence), trunk chunks and bodies by revision"}
+		Doc:     "a document: its head (tree, feed sequence), trunk chunks, bodies by revision, pieces of a large tree"}
 	BodyChunk = Space{Name: "body-chunk", Code: 0x11, Version: 1,
 		Columns: []Column{{"id", Text}, {"generation", Uint}, {"hash", Text}, {"chunk", Uint}},
 		Doc:     "64 KB of a large body, out of the way of scans"}
-	Feed = Space{Name: "feed", Code: 0x20, Version: 1,
+	Feed = Space{Name: "feed", Code: 0x20, Version: 2,
 		Columns: []Column{{"lane", Uint}, {"sequence", Uint}},
 		Doc:     "the document that got the sequence last, its leaves; or that something is gone"}
-	PartitionFeed = Space{Name: "partition-feed", Code: 0x21, Version: 1,
+	PartitionFeed = Space{Name: "partition-feed", Code: 0x21, Version: 2,
 		Columns: []Column{{"partition", Text}, {"sequence", Uint}},
 		Doc:     "the same for one partition"}
 	Partition = Space{Name: "partition", Code: 0x22, Version: 2,

@@ -94,7 +94,7 @@ func (k *Keeper) Close() {
 // run follows until ctx ends, and begins anew after a failure.
 func (k *Keeper) run(ctx context.Context) {
 	for pause := leastPause; ctx.Err() == nil; pause = min(2*pause, mostPause) {
-		err := k.follow(ctx)
+		err := dberr.Guard(k.o.Log, "peruser.follow", func() error { return k.follow(ctx) })
 		if err == nil || ctx.Err() != nil {
 			pause = leastPause / 2
 			continue

@@ -38,7 +38,7 @@ func (r *run) carryAlone(ctx context.Context, list []*wanted) error {
 	for range min(len(units), atOnce) {
 		g.Go(func() error {
 			for u := range todo {
-				if err := r.alone(ctx, u); err != nil {
+				if err := r.guard("replicate.alone", func() error { return r.alone(ctx, u) }); err != nil {
 					return err
 				}
 			}

@@ -130,7 +130,11 @@ func (b *bulk) send(ctx context.Context) error {
 	p := b.now
 	b.now = b.r.newPiece()
 	b.wait.Go(func() {
-		redo, err := b.r.write(ctx, p)
+		var redo []unit
+		err := b.r.guard("replicate.write", func() (err error) {
+			redo, err = b.r.write(ctx, p)
+			return err
+		})
 		if err == nil {
 			b.r.freePiece(p)
 		}

@@ -263,7 +263,7 @@ func (r *run) work(ctx context.Context) error {
 				return context.Cause(ctx)
 			}
 		}}
-		return f.run(ctx)
+		return r.guard("replicate.feed", func() error { return f.run(ctx) })
 	})
 	g.Go(func() error { return gather(ctx, pieces, batches, r.task.batch(), r.order) })
 	var working sync.WaitGroup
@@ -272,7 +272,7 @@ func (r *run) work(ctx context.Context) error {
 		g.Go(func() error {
 			defer working.Done()
 			for b := range batches {
-				if err := r.carry(ctx, b); err != nil {
+				if err := r.guard("replicate.carry", func() error { return r.carry(ctx, b) }); err != nil {
 					return err
 				}
 				r.order.finish(b)
@@ -291,6 +291,10 @@ func (r *run) work(ctx context.Context) error {
 	r.whole = err == nil
 	return err
 }
+
+// guard runs fn, which works with what a peer sent: a panic in it fails this
+// replication alone.
+func (r *run) guard(op string, fn func() error) error { return dberr.Guard(r.log, op, fn) }
 
 // feedEnded notes the end of the feed.
 func (r *run) feedEnded(at Seq) {

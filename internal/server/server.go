@@ -116,6 +116,8 @@ func (a *assembly) open(ctx context.Context) (err error) {
 		Indexer:      a.indexes,
 		KeepBeaten:   a.config.Snapshot().Duration("sectional", "keep_beaten", time.Second, 10*time.Minute),
 		MaxPartition: maxPartition(a.config),
+		MaxConflicts: maxConflicts(a.config),
+		MaxQueued:    maxQueued(a.config),
 		DeletedTTL:   deletedTTL(a.config, a.log),
 	})
 	if err != nil {
@@ -148,6 +150,18 @@ func maxPartition(c *config.Config) func() uint64 {
 		return uint64(max(0, s.Int("couchdb", "max_partition_size", 0)))
 	})
 	return size.Value
+}
+
+// maxConflicts gives how many conflicts a document may have, 0 for no limit.
+func maxConflicts(c *config.Config) func() int {
+	most := config.Derive(c, func(s *config.Snapshot) int { return int(max(0, s.Int("sectional", "max_conflicts", 10000))) })
+	return most.Value
+}
+
+// maxQueued gives how many bytes of writes may wait, 0 for no limit.
+func maxQueued(c *config.Config) func() int64 {
+	most := config.Derive(c, func(s *config.Snapshot) int64 { return max(0, s.Int("sectional", "max_queued_writes", 128<<20)) })
+	return most.Value
 }
 
 // deletedTTL gives the age at which tombstones are dropped where a database does

@@ -438,12 +438,12 @@ func TestRowsOfBefore(t *testing.T) {
 	h.tree.Merge(nil, document.Node{Rev: rev(t, "1-a")})
 	for _, due := range []uint64{0, 1, 1 << 40} {
 		h.due = due
-		b := h.encode()
-		if got, err := decodeHead(b); err != nil || got.due != due || got.seq != 3 || (b[0] == rowVersion) != (due == 0) {
+		b, _ := h.encode()
+		if got, err := decodeHead(b, nil); err != nil || got.due != due || got.seq != 3 || (b[0] == rowVersion) != (due == 0) {
 			t.Errorf("%+v: %v", got, err)
 		}
 	}
-	if _, err := decodeHead([]byte{3, 0, 1}); err == nil {
+	if _, err := decodeHead([]byte{4, 0, 1}, nil); err == nil {
 		t.Error("a version that nobody knows was read")
 	}
 }

@@ -38,7 +38,9 @@ func (w *winnerWalk) ahead(yield func(*Revision, error) bool) {
 	go func() {
 		defer close(ready)
 		for b := range free {
-			b.fill(w)
+			if err := w.r.db.store.guard("store.Winners", func() error { b.fill(w); return nil }); err != nil {
+				b.revs, b.err, b.end = b.revs[:0], err, true
+			}
 			ready <- b
 			if b.end {
 				return

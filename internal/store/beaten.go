@@ -17,7 +17,7 @@ func (d *Database) sweepBeaten(ctx context.Context, before time.Time) (more bool
 	if err != nil || len(keys) == 0 {
 		return false, err
 	}
-	return true, d.do(ctx, "store.sweepBeaten", func(g *group) error {
+	return true, d.submit(ctx, "store.sweepBeaten", 256*len(revs), func(g *group) error {
 		for _, b := range revs {
 			if err := g.sweepRev(b); err != nil {
 				return err
@@ -75,7 +75,8 @@ func (d *Database) dueBeaten(ctx context.Context, before time.Time) (keys [][]by
 // errEnough ends a walk over rows early.
 var errEnough = errors.New("store: enough")
 
-// Compact removes all beaten bodies and orphaned blobs now, and makes the
+// Compact removes all beaten bodies, orphaned blobs and chunks of blobs that are not
+// there now, and makes the
 // engine give back the space of what was overwritten and removed, if it can.
 func (d *Database) Compact(ctx context.Context) error {
 	for more := true; more; {
@@ -83,6 +84,9 @@ func (d *Database) Compact(ctx context.Context) error {
 		if more, err = d.sweepBeaten(ctx, d.store.o.Clock().Add(time.Millisecond)); err != nil {
 			return err
 		}
+	}
+	if err := d.condemnLost(ctx); err != nil {
+		return err
 	}
 	for more := true; more; {
 		var err error

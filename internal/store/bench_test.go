@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math/rand"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
@@ -161,4 +164,69 @@ func BenchmarkChangesWithDocs(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "rows/s")
+}
+
+// BenchmarkPutBesideLoad writes single documents while eight clients load the
+// database, and tells how long they take.
+func BenchmarkPutBesideLoad(b *testing.B) {
+	d := benchDatabase(b)
+	var n atomic.Int64
+	ctx, stop := context.WithCancel(context.Background())
+	var loads sync.WaitGroup
+	for client := range 8 {
+		loads.Go(func() {
+			r := rand.New(rand.NewSource(int64(client)))
+			body := benchBody(r)
+			for ctx.Err() == nil {
+				edits := make([]document.Edit, 500)
+				for i := range edits {
+					k := n.Add(1)
+					edits[i] = document.Edit{ID: document.ID(fmt.Sprintf("p%05d:%08d", k%2000, k)), Body: body}
+				}
+				if _, err := d.Whole().Write(context.Background(), edits, WriteOptions{}); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for n.Load() < 20000 {
+		time.Sleep(time.Millisecond) // until the load is under way
+	}
+	from, began := n.Load(), time.Now()
+	var took []time.Duration
+	i := 0
+	for b.Loop() {
+		i++
+		at := time.Now()
+		rs, err := d.Whole().Write(ctx, []document.Edit{{ID: document.ID(fmt.Sprintf("q:%08d", i)), Body: []byte(`{"a":1}`)}}, WriteOptions{})
+		if err != nil || rs[0].Err != nil {
+			b.Fatal(err, rs)
+		}
+		took = append(took, time.Since(at))
+	}
+	rate := float64(n.Load()-from) / time.Since(began).Seconds()
+	stop()
+	loads.Wait()
+	slices.Sort(took)
+	b.ReportMetric(rate, "docs/s")
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+	b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "max-ms")
+}
+
+// BenchmarkConflicts8000 writes 8,000 conflicts of one document in one request.
+func BenchmarkConflicts8000(b *testing.B) {
+	d := benchDatabase(b)
+	edits := make([]document.Edit, 8000)
+	n := 0
+	for b.Loop() {
+		n++
+		for i := range edits {
+			edits[i] = document.Edit{ID: document.ID(fmt.Sprintf("p:%d", n)), Path: []document.Rev{numbered(1, i)}, Body: []byte(`{"a":1}`)}
+		}
+		if _, err := d.Whole().Write(context.Background(), edits, WriteOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -82,7 +82,7 @@ func (d *Database) upload(ctx context.Context, id document.ID, r io.Reader, u Up
 	if err != nil {
 		return document.Attachment{}, err
 	}
-	w := &blobWriter{ctx: ctx, db: d, number: n, md5: md5.New(), sha: sha256.New()}
+	w := &blobWriter{ctx: ctx, db: d, number: n, deadline: deadline, md5: md5.New(), sha: sha256.New()}
 	a := document.Attachment{Blob: n}
 	in := &limited{r: r, max: u.Max}
 	if u.Compress {
@@ -109,12 +109,18 @@ func (d *Database) upload(ctx context.Context, id document.ID, r io.Reader, u Up
 	b := blob{length: w.length, partition: d.sharing(id)}
 	w.sha.Sum(b.sha[:0])
 	return a, dberr.Wrap("store.Upload", d.store.commit(ctx, func(tx kv.Txn) error {
-		// Without this row the sweeper has taken the chunks for an orphan's.
-		if _, err := tx.GetForUpdate(d.pendingKey(deadline, n)); err != nil {
-			return expired(err)
+		if err := d.stillPending(tx, deadline, n); err != nil {
+			return err
 		}
 		return tx.Put(d.blobKey(n), b.encode())
 	}))
+}
+
+// stillPending fails an upload whose pending row the sweep has taken away: what
+// it wrote so far is removed, and what it would write nobody would remove.
+func (d *Database) stillPending(tx kv.Txn, deadline, n uint64) error {
+	_, err := tx.GetForUpdate(d.pendingKey(deadline, n))
+	return expired(err)
 }
 
 // expired makes the absence of an upload's pending row a timeout.
@@ -178,14 +184,15 @@ func (l *limited) Read(p []byte) (int, error) {
 
 // blobWriter cuts a stream into chunk rows, a page of them a transaction.
 type blobWriter struct {
-	ctx    context.Context
-	db     *Database
-	number uint64
-	buf    []byte
-	next   uint64 // chunk
-	length uint64
-	md5    hash.Hash
-	sha    hash.Hash
+	ctx      context.Context
+	db       *Database
+	number   uint64
+	deadline uint64
+	buf      []byte
+	next     uint64 // chunk
+	length   uint64
+	md5      hash.Hash
+	sha      hash.Hash
 }
 
 func (w *blobWriter) Write(p []byte) (int, error) {
@@ -213,6 +220,9 @@ func (w *blobWriter) flush() error {
 		// The rows of a dropped database go when no transaction that saw it
 		// alive can be running any more.
 		if _, err := w.db.readLane(tx.Get(laneKey(w.db.number))); err != nil {
+			return err
+		}
+		if err := w.db.stillPending(tx, w.deadline, w.number); err != nil {
 			return err
 		}
 		for i := 0; i*chunkSize < len(w.buf); i++ {
@@ -332,8 +342,11 @@ func (g *group) releaseBlob(n uint64) error {
 // forgets the deadlines of those that a document names; it tells whether there
 // may be more.
 func (d *Database) sweepBlobs(ctx context.Context) (more bool, err error) {
-	now := uint64(d.store.o.Clock().Unix())
-	due, err := d.dueBlobs(ctx, now)
+	now, err := d.store.believed(ctx)
+	if err != nil {
+		return false, err
+	}
+	due, err := d.dueBlobs(ctx, uint64(max(0, now.Unix())))
 	if err != nil || len(due) == 0 {
 		return false, err
 	}
@@ -367,54 +380,4 @@ func (d *Database) dueBlobs(ctx context.Context, now uint64) (due []pendingBlob,
 		return it.Err()
 	})
 	return due, err
-}
-
-// sweepBlob settles one due blob. Its head goes first, in a transaction that
-// every writer who might name the blob would collide with; the chunks of a
-// large one, which nobody can find any more, follow.
-func (d *Database) sweepBlob(ctx context.Context, deadline, n uint64) error {
-	var large bool
-	err := d.do(ctx, "store.sweepBlob", func(g *group) error {
-		large = false
-		value, err := g.tx.GetForUpdate(d.blobKey(n))
-		if errors.Is(err, kv.ErrNotFound) { // not finished, or swept but for its chunks
-			large = true
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		b, err := decodeBlob(value)
-		if err != nil {
-			return err
-		}
-		if b.references > 0 {
-			return g.tx.Delete(d.pendingKey(deadline, n))
-		}
-		if large = b.length > uploadPage; !large {
-			if err := g.dropChunks(n, b.length); err != nil {
-				return err
-			}
-			if err := g.tx.Delete(d.pendingKey(deadline, n)); err != nil {
-				return err
-			}
-		}
-		return g.tx.Delete(d.blobKey(n))
-	})
-	if err != nil || !large {
-		return err
-	}
-	if err := d.store.engine.Discard(ctx, kv.Prefix(keyspace.BlobChunk.Key(d.number, keyspace.U(n)))); err != nil {
-		return err
-	}
-	return d.do(ctx, "store.sweepBlob", func(g *group) error { return g.tx.Delete(d.pendingKey(deadline, n)) })
-}
-
-func (g *group) dropChunks(n, length uint64) error {
-	for i := range (length + chunkSize - 1) / chunkSize {
-		if err := g.tx.Delete(g.db.blobChunkKey(n, i)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -352,9 +352,7 @@ func (g *group) remove(s *docState) error {
 	if err := g.dropBodies(s.id); err != nil {
 		return err
 	}
-	if err := g.putTree(s, document.Tree{}, s.tree.ChunkGens()); err != nil {
-		return err
-	}
+	s.setTree(&document.Tree{})
 	g.moved(s)
 	return nil
 }

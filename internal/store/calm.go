@@ -39,20 +39,8 @@ func (s *Store) trusts(ctx context.Context, now time.Time) (bool, error) {
 	c := &s.calm
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.known {
-		var seconds uint64
-		err := s.engine.View(ctx, func(v kv.Snapshot) (err error) {
-			seconds, err = counter(v.Get(metaKey(metaClock)))
-			return err
-		})
-		if err != nil {
-			return false, err
-		}
-		if seconds > 0 {
-			c.last = time.Unix(int64(seconds), 0)
-			c.saved = c.last
-		}
-		c.known = true
+	if err := s.recall(ctx); err != nil {
+		return false, err
 	}
 	switch {
 	case c.last.IsZero() || ahead(c.last, now) <= clockLeap:
@@ -69,6 +57,44 @@ func (s *Store) trusts(ctx context.Context, now time.Time) (bool, error) {
 	s.o.Logger.Info("the clock has stayed ahead and is believed", "ahead", ahead(c.last, now))
 	c.held = time.Time{}
 	return true, nil
+}
+
+// believed is the time for work that removes what is old: the clock's, or while
+// that is not believed the time when it last was.
+func (s *Store) believed(ctx context.Context) (time.Time, error) {
+	now := s.o.Clock()
+	c := &s.calm
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := s.recall(ctx); err != nil {
+		return now, err
+	}
+	if c.last.IsZero() || ahead(c.last, now) <= clockLeap {
+		return now, nil
+	}
+	return c.last, nil
+}
+
+// recall reads the time of the last round once. c.mu is locked.
+func (s *Store) recall(ctx context.Context) error {
+	c := &s.calm
+	if c.known {
+		return nil
+	}
+	var seconds uint64
+	err := s.engine.View(ctx, func(v kv.Snapshot) (err error) {
+		seconds, err = counter(v.Get(metaKey(metaClock)))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if seconds > 0 {
+		c.last = time.Unix(int64(seconds), 0)
+		c.saved = c.last
+	}
+	c.known = true
+	return nil
 }
 
 // ahead is how far the wall clock has moved between two readings; the

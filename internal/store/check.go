@@ -138,13 +138,16 @@ func (c *checker) documents() error {
 		id := document.ID(parts[0].String())
 		if id != doc.id {
 			c.endDoc(&doc)
-			doc = checkedDoc{id: id, leaves: map[document.Rev]bool{}, chunks: map[uint32]bool{}}
+			doc = checkedDoc{id: id, leaves: map[document.Rev]bool{}, chunks: map[uint32]bool{}, pieces: map[uint32]bool{}}
 		}
 		switch parts[1].Num() {
 		case keyspace.SubHead:
 			return c.head(&doc, value)
 		case keyspace.SubChunk:
 			doc.chunks[bodyRev(parts[2].String()).Gen] = true
+			return nil
+		case keyspace.SubTree:
+			doc.pieces[bodyRev(parts[2].String()).Gen] = true
 			return nil
 		}
 		return c.body(&doc, bodyRev(parts[2].String()), value)
@@ -159,11 +162,12 @@ type checkedDoc struct {
 	head   head
 	leaves map[document.Rev]bool // whether the body was met
 	chunks map[uint32]bool
+	pieces map[uint32]bool
 }
 
 func (c *checker) head(doc *checkedDoc, value []byte) error {
 	var err error
-	if doc.head, err = decodeHead(value); err != nil {
+	if doc.head, err = c.d.readHead(c.v, doc.id, value); err != nil {
 		return err
 	}
 	w := doc.head.tree.Winner()
@@ -221,9 +225,14 @@ func (c *checker) endDoc(doc *checkedDoc) {
 	if doc.id == "" {
 		return
 	}
-	if doc.head.seq == 0 && len(doc.leaves) == 0 && len(doc.chunks) > 0 {
-		c.bad("document %q has chunks and no head", doc.id)
+	if doc.head.seq == 0 && len(doc.leaves) == 0 && len(doc.chunks)+len(doc.pieces) > 0 {
+		c.bad("document %q has parts of a tree and no head", doc.id)
 		return
+	}
+	for n := range doc.pieces {
+		if int(n) >= len(doc.head.pieces) {
+			c.bad("document %q: piece %d is not the tree's", doc.id, n)
+		}
 	}
 	for rev, met := range doc.leaves {
 		if !met {
@@ -260,7 +269,7 @@ func (c *checker) feed() error {
 
 func (c *checker) feedEntry(q Seq, value []byte) error {
 	var ch Change
-	if err := decodeFeed(value, &ch); err != nil {
+	if _, err := decodeFeed(value, &ch); err != nil {
 		return err
 	}
 	if id := c.feeds[q]; id != ch.ID {
@@ -271,7 +280,7 @@ func (c *checker) feedEntry(q Seq, value []byte) error {
 	if err != nil {
 		return err
 	}
-	h, err := decodeHead(headValue)
+	h, err := c.d.readHead(c.v, ch.ID, headValue)
 	if err != nil {
 		return err
 	}
@@ -337,9 +346,14 @@ func (c *checker) counters() error {
 	return err
 }
 
-// blobs holds the blobs' references against the bodies.
+// blobs holds the blobs' references against the bodies, and looks for chunks that
+// belong to none.
 func (c *checker) blobs() error {
-	err := kv.Each(c.v, kv.Prefix(keyspace.Blob.Key(c.d.number)), func(key, value []byte) error {
+	pending, err := c.d.pendingBlobs(c.v)
+	if err != nil {
+		return err
+	}
+	err = kv.Each(c.v, kv.Prefix(keyspace.Blob.Key(c.d.number)), func(key, value []byte) error {
 		_, parts, err := keyspace.Blob.Decode(key)
 		if err != nil {
 			return err
@@ -354,10 +368,19 @@ func (c *checker) blobs() error {
 		}
 		if b.references > 0 {
 			err = c.blobWhole(n, &b)
+		} else if !pending[n] {
+			c.bad("blob %d is named by nothing and nobody will remove it", n)
 		}
 		delete(c.references, n)
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	lost, err := c.d.lostBlobs(c.v)
+	for _, n := range lost {
+		c.bad("there are chunks of blob %d, which is lost; compacting the database removes them", n)
+	}
 	for n := range c.references {
 		c.bad("a document names blob %d, which is not there", n)
 	}

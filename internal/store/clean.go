@@ -34,7 +34,11 @@ func (s *Store) clean(ctx context.Context, c *chores, all bool) error {
 	}
 	any := false
 	for _, name := range names {
-		aging, cleanErr := s.cleanDatabase(ctx, c, name, now)
+		aging := true // unless it is told that nothing gets old there
+		cleanErr := s.guard("store.clean", func() (err error) {
+			aging, err = s.cleanDatabase(ctx, c, name, now)
+			return err
+		})
 		if cleanErr != nil && !dberr.Is(cleanErr, dberr.NotFound) {
 			err = errors.Join(err, cleanErr)
 		}

@@ -116,7 +116,7 @@ func (g *group) underived(p *plan, e *pendingEdit) (bool, error) {
 	from := e.derived
 	switch {
 	case p.body && w == p.rev:
-	case s.before == nil && sameWinner(&s.stored.tree, &p.tree):
+	case s.before == nil && sameWinner(&s.stored.tree, p.tree):
 		return false, nil // nothing to be kept
 	case s.latest != nil && s.latest.Rev == w:
 		s.other, from = s.latest, s.latest.Derivations // the next edit's will be the latest

@@ -137,7 +137,7 @@ const dropPage = 100
 func (d *Database) dropStep(ctx context.Context, j job) (more bool, err error) {
 	p := document.Partition(j.subject)
 	var handled uint64
-	err = d.do(ctx, "store.dropStep", func(g *group) error {
+	err = d.submit(ctx, "store.dropStep", 512*dropPage, func(g *group) error {
 		more, handled = false, 0
 		j, err := j.lock(g.tx)
 		if errors.Is(err, kv.ErrNotFound) {

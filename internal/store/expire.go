@@ -103,7 +103,7 @@ func (p *duePage) look(r *Reader, id document.ID, fields *fields, since, now uin
 	if err != nil {
 		return err
 	}
-	h, err := decodeHead(value)
+	h, err := p.d.readHead(r.v, id, value)
 	if err != nil {
 		return err
 	}
@@ -181,12 +181,11 @@ func (g *group) expireDoc(doc dated) (expired bool, err error) {
 func (g *group) tombstone(s *docState, leaf document.Rev) error {
 	e := &pendingEdit{Edit: document.Edit{ID: s.id, Parent: leaf, Deleted: true, Body: []byte("{}")}}
 	e.prepared.value, e.prepared.chunks = bodyValue(e.Body, nil)
-	p := &plan{doc: s, edit: e, tree: s.tree.Clone(), fell: s.tree.ChunkGens(), body: true, moves: true}
+	p := g.newPlan(s, e)
 	if err := g.planEdit(p, e); err != nil {
 		return err
 	}
-	p.tree.Stem(g.db.RevsLimit())
-	p.beaten = beatenLeaves(&s.tree, &p.tree)
+	g.settle(p)
 	return g.put(p)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"iter"
 
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
@@ -114,7 +115,29 @@ func (r *Reader) change(it kv.Iterator, c *Change, parts []keyspace.Part) ([]key
 		return parts, err
 	}
 	c.Seq = q
-	return parts, decodeFeed(value, c)
+	more, err := decodeFeed(value, c)
+	if err == nil && more {
+		err = r.allLeaves(c)
+	}
+	return parts, err
+}
+
+// allLeaves fills in the leaves of an entry that does not name all of them. At the
+// reader's snapshot the entry is what the document's head says.
+func (r *Reader) allLeaves(c *Change) error {
+	value, err := r.v.Get(r.db.headKey(c.ID))
+	if err != nil {
+		return dberr.Wrap("store.Changes", err)
+	}
+	h, err := r.db.readHead(r.v, c.ID, value)
+	if err != nil {
+		return err
+	}
+	c.Leaves = c.Leaves[:0]
+	for _, l := range h.tree.Leaves() {
+		c.Leaves = append(c.Leaves, l.Rev)
+	}
+	return nil
 }
 
 // counts tells whether the entry that it stands on may be shown.

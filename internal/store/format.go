@@ -41,6 +41,7 @@ type formatStep struct {
 // formatSteps are all rises of the format since the first, in their order.
 var formatSteps = []formatStep{
 	{version: 2, what: "partitions' drops leave their time", rows: map[string]byte{"partition-drop": 1}},
+	{version: 3, what: "large trees lie in rows of their own", rows: map[string]byte{"doc": 3, "feed": 2, "partition-feed": 2}},
 }
 
 // firstFormat is the format before any step.

@@ -159,7 +159,7 @@ func TestUpgradeGoesOn(t *testing.T) {
 		if format, marked := formatOf(t, e); format != 3 || marked != 8*(run+1) {
 			t.Errorf("run %d: format %d, %d rows rewritten", run, format, marked)
 		}
-		if _, err := Open(ctx, e, Options{Idle: true}); !dberr.Is(err, dberr.Unavailable) || !strings.Contains(err.Error(), "newer version") {
+		if _, err := openWith(ctx, e, Options{Idle: true}, testSteps(never)[:1]); !dberr.Is(err, dberr.Unavailable) || !strings.Contains(err.Error(), "newer version") {
 			t.Errorf("a build that does not know the format opens the half of it: %v", err)
 		}
 		if _, err := openWith(ctx, e, Options{Idle: true, KeepFormat: true}, testSteps(never)); !dberr.Is(err, dberr.Unavailable) {

@@ -38,11 +38,20 @@ func FuzzRows(f *testing.F) {
 // they do not take.
 var decoders = map[string]func([]byte) func() []byte{
 	"head": func(b []byte) func() []byte {
-		h, err := decodeHead(b)
+		var pieces [][]byte // for heads whose tree lies elsewhere
+		h, err := decodeHead(b, func(n int) ([]byte, error) {
+			if pieces == nil {
+				pieces = manyLeaves().pieces
+			}
+			if n >= len(pieces) {
+				return nil, errFormat
+			}
+			return pieces[n], nil
+		})
 		if _, _, werr := decodeWinner(b); err != nil || werr != nil {
 			return nil
 		}
-		return h.encode
+		return func() []byte { v, _ := h.encode(); return v }
 	},
 	"body": func(b []byte) func() []byte {
 		s, err := decodeBody(b)
@@ -57,10 +66,11 @@ var decoders = map[string]func([]byte) func() []byte{
 	},
 	"feed": func(b []byte) func() []byte {
 		var c Change
-		if decodeFeed(b, &c) != nil {
+		more, err := decodeFeed(b, &c)
+		if err != nil {
 			return nil
 		}
-		return func() []byte { return encodeChange(&c) }
+		return func() []byte { return encodeChange(&c, more) }
 	},
 	"lane":      func(b []byte) func() []byte { l, err := decodeLane(b); return taken(l.encode, err) },
 	"partition": func(b []byte) func() []byte { p, err := decodePartition(b); return taken(p.encode, err) },
@@ -98,9 +108,13 @@ func taken(encode func() []byte, err error) func() []byte {
 }
 
 // encodeChange writes an entry from what was read of one.
-func encodeChange(c *Change) []byte {
+func encodeChange(c *Change, more bool) []byte {
 	p := packer{}
-	p.byte(rowVersion)
+	if more {
+		p.byte(feedOfSome)
+	} else {
+		p.byte(rowVersion)
+	}
 	p.byte(feedDocument)
 	p.byte(flag(c.Deleted))
 	p.text(string(c.ID))
@@ -109,6 +123,16 @@ func encodeChange(c *Change) []byte {
 		p.rev(r)
 	}
 	return p.b
+}
+
+// manyLeaves is the head of a document with a large tree.
+func manyLeaves() *head {
+	h := &head{seq: 9}
+	for i := range 2000 {
+		h.tree.Merge(nil, document.Node{Rev: numbered(1, i), External: 7, Active: 7})
+	}
+	_, h.pieces = h.encode()
+	return h
 }
 
 // someRows are values as the store writes them.
@@ -125,7 +149,10 @@ func someRows() (values [][]byte) {
 	e := entry{number: 3, partitioned: true, incarnation: 77, created: p.lastWrite}
 	lo := Local{Rev: 2, Body: []byte(`{}`)}
 	sub := Subscription{Definition: []byte(`{}`), Version: 300, At: 70_000, Dead: 2, Serial: 300, Note: []byte(`{}`)}
-	return [][]byte{sub.encodeDefinition(), sub.encodeState(), h.encode(), body, large, encodeFeed("p:a", &h), l.encode(), p.encode(), b.encode(), e.encode(), lo.encode(), {1, 5, 1, 'a'}}
+	small, _ := h.encode()
+	many := manyLeaves()
+	wide, _ := many.encode()
+	return [][]byte{sub.encodeDefinition(), sub.encodeState(), small, wide, encodeFeed("p:m", many), body, large, encodeFeed("p:a", &h), l.encode(), p.encode(), b.encode(), e.encode(), lo.encode(), {1, 5, 1, 'a'}}
 }
 
 // FuzzFromClients gives any text where clients hand back what they were given.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"time"
@@ -27,6 +28,8 @@ type group struct {
 	keeper     Keeper                        // the indexes that the commit keeps; nil for none
 	keepers    map[document.Partition]Keeper // of owners, as read
 	owners     map[document.Partition]bool   // whose definitions changed
+	apart      bool                          // edits are planned on copies: it is not sure yet that they will be carried out
+	careful    bool                          // a panic in the planning of an edit is that edit's outcome
 	version    uint64                        // of the definitions when the request at hand began
 	began      uint64                        // the serial when it did
 	stale      bool                          // settings, hidden partitions or indexes changed
@@ -40,13 +43,16 @@ type docState struct {
 	stored  head
 	counted counts // as stored
 	head
-	edits  uint64    // how many edits changed it
-	seq    Seq       // given at the last of them
-	before *Revision // the live winner as stored, if it was read for the indexes
-	latest *Revision // a revision as the group stored it, the last one; nil for none
-	other  *Revision // the winner where that is not the latest, with what was derived of it; nil for none
-	grave  *grave    // the document is not there, and tree is that of its grave
-	buried *grave    // what it leaves behind when it is removed
+	own bool // tree belongs to the group alone: it is changed in place
+	// unstemmed tells that edits left ancestors in the tree that are to be forgotten.
+	unstemmed bool
+	edits     uint64    // how many edits changed it
+	seq       Seq       // given at the last of them
+	before    *Revision // the live winner as stored, if it was read for the indexes
+	latest    *Revision // a revision as the group stored it, the last one; nil for none
+	other     *Revision // the winner where that is not the latest, with what was derived of it; nil for none
+	grave     *grave    // the document is not there, and tree is that of its grave
+	buried    *grave    // what it leaves behind when it is removed
 }
 
 // partitionState is a partition in a group.
@@ -100,7 +106,7 @@ func (g *group) doc(id document.ID) (*docState, error) {
 	case err != nil:
 		return nil, err
 	default:
-		if s.stored, err = decodeHead(value); err != nil {
+		if s.stored, err = g.db.readHead(g.tx, id, value); err != nil {
 			return nil, err
 		}
 		s.counted = s.stored.counts()
@@ -206,6 +212,9 @@ func (g *group) finishDoc(s *docState) error {
 			return err
 		}
 	}
+	if err := g.putChunks(s); err != nil {
+		return err
+	}
 	if err := g.keep(s); err != nil {
 		return err
 	}
@@ -229,7 +238,7 @@ func (g *group) finishDoc(s *docState) error {
 		if err := errors.Join(g.gone(s.id), g.putGrave(s)); err != nil {
 			return err
 		}
-		return g.tx.Delete(g.db.headKey(s.id))
+		return errors.Join(g.putPieces(s, nil), g.tx.Delete(g.db.headKey(s.id)))
 	}
 	s.head.seq = s.seq
 	entry := encodeFeed(s.id, &s.head)
@@ -241,7 +250,36 @@ func (g *group) finishDoc(s *docState) error {
 			return err
 		}
 	}
-	return g.tx.Put(g.db.headKey(s.id), s.head.encode())
+	return g.putHead(s)
+}
+
+// putHead writes a document's head, and the pieces of a large tree.
+func (g *group) putHead(s *docState) error {
+	value, pieces := s.head.encode()
+	if err := g.putPieces(s, pieces); err != nil {
+		return err
+	}
+	return g.tx.Put(g.db.headKey(s.id), value)
+}
+
+// putPieces writes those pieces of a document's tree that are others than stored,
+// and removes those that it has no more.
+func (g *group) putPieces(s *docState, pieces [][]byte) error {
+	old := s.stored.pieces
+	s.stored.pieces = pieces
+	for n := range max(len(old), len(pieces)) {
+		var err error
+		switch {
+		case n >= len(pieces):
+			err = g.tx.Delete(g.db.pieceKey(s.id, n))
+		case n >= len(old) || !bytes.Equal(old[n], pieces[n]):
+			err = g.tx.Put(g.db.pieceKey(s.id, n), pieces[n])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unfeed takes a document's entry out of the feeds. An entry's key is written

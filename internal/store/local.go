@@ -112,7 +112,12 @@ func (s Scope) PutLocal(ctx context.Context, id document.ID, rev uint64, body []
 	var refused error
 	l := Local{Rev: rev + 1, Body: body}
 	value := l.encode()
-	err := s.db.submit(ctx, "store.PutLocal", len(body)+128, func(g *group) error {
+	release, err := s.db.store.hold(len(body) + 128)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	err = s.db.submit(ctx, "store.PutLocal", len(body)+128, func(g *group) error {
 		if refused = g.open(s.partition); refused != nil {
 			if refusal(refused) {
 				return nil

@@ -14,15 +14,16 @@ import (
 type plan struct {
 	doc         *docState
 	edit        *pendingEdit
-	tree        document.Tree
+	tree        *document.Tree // as it will be: the document's own when the edit is sure to be carried out
 	rev         document.Rev
 	body        bool // a body row is to be written
 	moves       bool // the tree changes: the document moves in the feed
 	attachments []document.Attachment
-	beaten      []document.Rev  // leaves that the edit put behind others
-	fell        []uint32        // chunks of the tree as it was
+	unstemmed   bool            // the tree is yet to be stemmed
+	covers      []document.Rev  // leaves that the edit may put behind others
+	beaten      []document.Rev  // revisions that are no leaves, and whose bodies are stored
 	fills       *partitionState // whose size grows, if sizes are limited
-	grows       int64
+	before      uint64          // the external size of the document as it is then
 }
 
 // plan applies an edit to the document as the group has it and gives what is
@@ -41,19 +42,17 @@ func (g *group) plan(e *pendingEdit) (*plan, error) {
 	if e.version != g.version || e.pinned != nil && (s.edits > 0 || *e.pinned != s.head.seq) {
 		return nil, errMoved
 	}
-	p := &plan{doc: s, edit: e, tree: s.tree.Clone(), fell: s.tree.ChunkGens(), body: true, moves: true}
+	p := g.newPlan(s, e)
+	if err := g.measure(p); err != nil {
+		return nil, err
+	}
 	if e.Path != nil {
 		err = g.planReplicated(p, e)
 	} else {
 		err = g.planEdit(p, e)
 	}
-	if err != nil {
-		return p, err
-	}
-	if p.moves {
-		p.tree.Stem(g.db.RevsLimit())
-		p.beaten = append(p.beaten, beatenLeaves(&s.tree, &p.tree)...)
-		err = g.checkSpace(p, e)
+	if err == nil && p.moves {
+		g.settle(p)
 	}
 	if err == nil {
 		var lacks bool
@@ -62,6 +61,47 @@ func (g *group) plan(e *pendingEdit) (*plan, error) {
 		}
 	}
 	return p, err
+}
+
+// newPlan begins the plan of an edit. The tree is a copy, since nothing may be
+// left of an edit that is refused; but of a document that the group has changed
+// already it is the tree itself. Copying that for each of thousands of edits
+// would take a time that grows with their square. So whatever changes the tree
+// comes after whatever may refuse the edit.
+func (g *group) newPlan(s *docState, e *pendingEdit) *plan {
+	p := &plan{doc: s, edit: e, tree: &s.tree, body: true, moves: true}
+	if !s.own || g.apart || g.careful || g.mayGoBack(s.id) {
+		c := s.tree.Clone()
+		p.tree = &c
+	}
+	return p
+}
+
+// mayGoBack tells whether an edit may go back to its writer after its tree was
+// changed, for what is to be derived of the winner (underived).
+func (g *group) mayGoBack(id document.ID) bool {
+	owned, err := g.ownedKeeper(id.Partition())
+	return err != nil || isSlow(g.keeper) || isSlow(owned)
+}
+
+// settle ends the plan of an edit that changes the tree: old ancestors are
+// forgotten, and leaves that stopped being any are to be swept.
+func (g *group) settle(p *plan) {
+	p.unstemmed = p.tree.StemSoon(g.depth(p.tree))
+	for _, rev := range p.covers {
+		if _, leaf, _ := p.tree.Node(rev); !leaf {
+			p.beaten = append(p.beaten, rev)
+		}
+	}
+}
+
+// cover notes which of revs are leaves.
+func (p *plan) cover(revs ...document.Rev) {
+	for _, rev := range revs {
+		if _, leaf, _ := p.tree.Node(rev); leaf {
+			p.covers = append(p.covers, rev)
+		}
+	}
 }
 
 var (
@@ -87,7 +127,7 @@ func (g *group) planEdit(p *plan, e *pendingEdit) error {
 	if err != nil {
 		return err
 	}
-	if p.attachments, err = g.db.resolve(g.tx, &p.tree, e, parent); err != nil {
+	if p.attachments, err = g.db.resolve(g.tx, p.tree, e, parent); err != nil {
 		return err
 	}
 	p.rev = e.prepared.rev
@@ -99,8 +139,15 @@ func (g *group) planEdit(p *plan, e *pendingEdit) error {
 			a.RevPos = p.rev.Gen
 		}
 	}
+	n := p.node(e)
 	_, _, known := p.tree.Node(p.rev)
-	p.tree.Add(parent, p.node(e))
+	if !known {
+		if err := g.checkSpace(p, parent, n); err != nil {
+			return err
+		}
+	}
+	p.cover(parent)
+	p.tree.Add(parent, n)
 	if known { // a replica brought it as a root of its own
 		return g.planBody(p, e)
 	}
@@ -115,18 +162,22 @@ func (g *group) planReplicated(p *plan, e *pendingEdit) error {
 		p.moves, p.body = false, false
 		return err
 	}
-	if p.attachments, err = g.db.resolve(g.tx, &p.tree, e, document.Rev{}); err != nil {
+	if p.attachments, err = g.db.resolve(g.tx, p.tree, e, document.Rev{}); err != nil {
+		return err
+	}
+	if err := g.checkConflicts(p, e); err != nil {
 		return err
 	}
 	n := p.node(e)
+	p.cover(e.Path[1:]...)
 	if len(e.Tombstones) > 0 { // some of which may lie in chunks
-		if err := g.db.loadTree(g.tx, e.ID, &p.tree); err != nil {
+		if err := g.db.loadTree(g.tx, e.ID, p.tree); err != nil {
 			return err
 		}
 	}
 	outcome := p.tree.Merge(e.Path, n)
 	if outcome == document.Older {
-		if err := g.db.loadTree(g.tx, e.ID, &p.tree); err != nil {
+		if err := g.db.loadTree(g.tx, e.ID, p.tree); err != nil {
 			return err
 		}
 		outcome = p.tree.Merge(e.Path, n)
@@ -169,113 +220,30 @@ func (p *plan) node(e *pendingEdit) document.Node {
 	return n
 }
 
-// beatenLeaves gives the leaves of before that are no leaves of after.
-func beatenLeaves(before, after *document.Tree) (beaten []document.Rev) {
-	for _, l := range before.Leaves() {
-		if _, leaf, ok := after.Node(l.Rev); !ok || !leaf {
-			beaten = append(beaten, l.Rev)
-		}
-	}
-	return beaten
-}
-
-// checkSpace refuses an ordinary edit that makes a full partition fuller.
-func (g *group) checkSpace(p *plan, e *pendingEdit) error {
-	limit := g.db.store.o.MaxPartition()
-	if limit == 0 {
+// measure notes which partition an edit fills and how large its document is, if
+// partitions may only become so large.
+func (g *group) measure(p *plan) (err error) {
+	if g.db.store.o.MaxPartition() == 0 {
 		return nil
 	}
-	t, err := g.partition(e.ID.Partition())
-	if err != nil || t == nil {
-		return err
-	}
-	next := head{tree: p.tree}
-	p.fills, p.grows = t, int64(next.counts().external-p.doc.counts().external)
-	if e.Path == nil && !e.Deleted && p.grows > 0 && t.external+uint64(t.grown) >= limit {
-		return dberr.New(dberr.Forbidden, "partition_overflow", "Partition limit exceeded due to update on '%s'", string(e.shown))
-	}
-	return nil
-}
-
-// resolve gives an edit's attachments with stubs replaced by what they stand
-// for: an attachment of that name of the parent or, for a replicated edit, of
-// the nearest of its ancestors, or of any leaf, whose body is stored.
-// Errors: Precondition missing_stub, also for an upload that has expired.
-func (d *Database) resolve(s kv.Snapshot, t *document.Tree, e *pendingEdit, parent document.Rev) ([]document.Attachment, error) {
-	if len(e.Attachments) == 0 {
-		return nil, nil
-	}
-	atts := append([]document.Attachment(nil), e.Attachments...)
-	var sources []document.Rev
-	for i := range atts {
-		if !atts[i].Stub {
-			if err := d.checkUpload(s, &atts[i]); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if sources == nil {
-			sources = stubSources(t, e, parent)
-		}
-		found, err := d.findStub(s, e.ID, &atts[i], sources)
-		if err != nil {
-			return nil, err
-		}
-		if found == nil {
-			return nil, dberr.New(dberr.Precondition, "missing_stub", "Invalid attachment stub in %s for %s", string(e.shown), atts[i].Name)
-		}
-		atts[i] = *found
-	}
-	return atts, nil
-}
-
-// checkUpload looks for the blob that was uploaded for an attachment.
-func (d *Database) checkUpload(s kv.Snapshot, a *document.Attachment) error {
-	if a.Blob == 0 {
-		return nil
-	}
-	_, err := s.Get(d.blobKey(a.Blob))
-	if errors.Is(err, kv.ErrNotFound) {
-		return dberr.New(dberr.Precondition, "missing_stub", "The upload of attachment %s has expired.", a.Name)
+	if p.fills, err = g.partition(p.doc.id.Partition()); p.fills != nil {
+		p.before = p.tree.Sums().External
 	}
 	return err
 }
 
-// stubSources lists the revisions whose attachments a stub may mean.
-func stubSources(t *document.Tree, e *pendingEdit, parent document.Rev) []document.Rev {
-	if e.Path == nil {
-		if parent.IsZero() {
-			return []document.Rev{}
-		}
-		return []document.Rev{parent}
-	}
-	sources := append([]document.Rev{}, e.Path...)
-	for _, l := range t.Leaves() {
-		sources = append(sources, l.Rev)
-	}
-	return sources
-}
+// grows tells by how much the document becomes larger, once the tree is changed.
+func (p *plan) grows() int64 { return int64(p.tree.Sums().External - p.before) }
 
-// findStub looks for the attachment that a stub names.
-func (d *Database) findStub(s kv.Snapshot, id document.ID, stub *document.Attachment, sources []document.Rev) (*document.Attachment, error) {
-	for _, rev := range sources {
-		value, err := s.Get(d.bodyKey(id, rev))
-		if errors.Is(err, kv.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		b, err := decodeBody(value)
-		if err != nil {
-			return nil, err
-		}
-		for i := range b.attachments {
-			a := &b.attachments[i]
-			if a.Name == stub.Name && (stub.RevPos == 0 || stub.RevPos == a.RevPos) {
-				return a, nil
-			}
-		}
+// checkSpace refuses an ordinary edit that makes a full partition fuller: n will
+// stand in the place of parent.
+func (g *group) checkSpace(p *plan, parent document.Rev, n document.Node) error {
+	limit := g.db.store.o.MaxPartition()
+	if limit == 0 || p.fills == nil || n.Deleted || p.fills.external+uint64(p.fills.grown) < limit {
+		return nil
 	}
-	return nil, nil
+	if before, _, _ := p.tree.Node(parent); n.External <= before.External {
+		return nil
+	}
+	return dberr.New(dberr.Forbidden, "partition_overflow", "Partition limit exceeded due to update on '%s'", string(p.edit.shown))
 }

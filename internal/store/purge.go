@@ -27,7 +27,7 @@ func (d *Database) Purge(ctx context.Context, ps []Purging) ([]Purging, error) {
 	}
 	done := make([]Purging, len(ps))
 	var refused error
-	err := d.do(kv.Freeing(ctx), "store.Purge", func(g *group) error {
+	err := d.submit(kv.Freeing(ctx), "store.Purge", purgeSize(ps), func(g *group) error {
 		if refused = g.openAll(ps); refused != nil {
 			if refusal(refused) {
 				return nil
@@ -47,6 +47,14 @@ func (d *Database) Purge(ctx context.Context, ps []Purging) ([]Purging, error) {
 		err = refused
 	}
 	return done, err
+}
+
+// purgeSize is about what a purge writes, in bytes.
+func purgeSize(ps []Purging) (n int) {
+	for i := range ps {
+		n += 512 * (1 + len(ps[i].Revs))
+	}
+	return n
 }
 
 // openAll refuses a purge that meets a partition being dropped.
@@ -70,7 +78,7 @@ func (g *group) purge(p Purging) ([]document.Rev, error) {
 	if err := g.remember(s); err != nil {
 		return nil, err
 	}
-	before := s.tree.ChunkGens()
+	g.stem(s)
 	tree := s.tree.Clone()
 	if err := g.db.loadTree(g.tx, p.ID, &tree); err != nil {
 		return nil, err
@@ -91,9 +99,10 @@ func (g *group) purge(p Purging) ([]document.Rev, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(g.putTree(s, tree, before), g.forgetBuried(p.ID, purged)); err != nil {
+	if err := g.forgetBuried(p.ID, purged); err != nil {
 		return nil, err
 	}
+	s.setTree(&tree)
 	g.moved(s)
 	if err := g.redefine(s); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
@@ -23,42 +24,55 @@ func (g *group) put(p *plan) error {
 	if !p.moves {
 		return nil
 	}
-	if err := errors.Join(g.raise(s, &p.tree), g.putTree(s, p.tree, p.fell)); err != nil {
+	if err := g.raise(s, p.tree); err != nil {
 		return err
 	}
+	if p.fills != nil {
+		p.fills.grown += p.grows()
+	}
+	s.setTree(p.tree)
+	s.unstemmed = p.unstemmed
 	if p.body { // else the revision keeps the body that it has, whatever the edit brought
 		s.latest = &Revision{ID: s.id, Rev: p.rev, Body: p.edit.Body, Attachments: p.attachments, Derivations: p.edit.derived}
 	}
 	g.moved(s)
-	if err := g.redefine(s); err != nil {
-		return err
-	}
-	if p.fills != nil {
-		p.fills.grown += p.grows
-	}
-	return nil
+	return g.redefine(s)
 }
 
-// putTree makes t the document's tree, with the chunks that it now has in rows
-// of their own.
-func (g *group) putTree(s *docState, t document.Tree, before []uint32) error {
-	for _, c := range t.Spill() {
+// setTree makes t the document's tree, which the group changes in place from now
+// on. finish writes it.
+func (s *docState) setTree(t *document.Tree) {
+	if t != &s.tree {
+		s.tree = *t
+	}
+	s.own = true
+}
+
+// stem forgets the ancestors that the edits of a large tree left.
+func (g *group) stem(s *docState) {
+	if s.unstemmed {
+		s.tree.Stem(g.depth(&s.tree))
+		s.unstemmed = false
+	}
+}
+
+// putChunks ends the changes of a document's tree. It writes the chunks that the
+// tree has now and removes those that it had.
+func (g *group) putChunks(s *docState) error {
+	g.stem(s)
+	for _, c := range s.tree.Spill() {
 		if err := g.tx.Put(g.db.chunkKey(s.id, c.Gen), c.Data); err != nil {
 			return err
 		}
 	}
-	keep := map[uint32]bool{}
-	for _, gen := range t.ChunkGens() {
-		keep[gen] = true
-	}
-	for _, gen := range before {
-		if !keep[gen] {
+	now := s.tree.ChunkGens()
+	for _, gen := range s.stored.tree.ChunkGens() {
+		if _, kept := slices.BinarySearch(now, gen); !kept {
 			if err := g.tx.Delete(g.db.chunkKey(s.id, gen)); err != nil {
 				return err
 			}
 		}
 	}
-	s.tree = t
 	return nil
 }
 

@@ -13,13 +13,20 @@ import (
 // and for all others on the lane head that each of them writes. Instead the
 // first writer starts a goroutine that commits whatever has come together
 // while the commits before were on their way; it ends when nothing is left. Writes
-// are applied in the order they came, over one overlay (see group), each with
-// an outcome of its own.
+// are applied over one overlay (see group), each with an outcome of its own.
+//
+// There are two lines, for somebody who writes one document shall not wait for
+// the thousands that others are loading: small requests go first, all that are
+// there, and beside them only little of the large ones, twice as much with each
+// commit that had no small ones: whoever wrote something will, as a rule, write
+// something more. But something of the large ones goes into every commit, so that
+// they come on however many small ones there are. Within a line requests are applied in the order they came.
 type queue struct {
 	pending struct {
 		sync.Mutex
-		requests []*request
-		running  bool
+		small, large line
+		room         int // bytes of large requests that the next group takes
+		running      bool
 	}
 	last chan struct{} // closed when the commit begun last has answered; nil before the first
 }
@@ -40,7 +47,30 @@ type request struct {
 const (
 	groupBytes    = 2 << 20
 	groupRequests = 1024
+	smallBytes    = 32 << 10  // a request up to this is a small one
+	besideBytes   = 128 << 10 // of large requests beside small ones
 )
+
+// line is requests in the order they came.
+type line []*request
+
+// take takes requests from the front: as many as have room, and one if must is
+// set and there is any.
+func (l *line) take(requests, bytes int, must bool) (taken []*request, size int) {
+	n := 0
+	for n < len(*l) && n < requests {
+		if size+(*l)[n].size > bytes && !(must && n == 0) {
+			break
+		}
+		size += (*l)[n].size
+		n++
+	}
+	taken = (*l)[:n:n]
+	if *l = (*l)[n:]; len(*l) == 0 {
+		*l = nil
+	}
+	return taken, size
+}
 
 // do runs fn in the database's next commit and waits until that is durable.
 func (d *Database) do(ctx context.Context, op string, fn func(*group) error) error {
@@ -49,29 +79,46 @@ func (d *Database) do(ctx context.Context, op string, fn func(*group) error) err
 
 // submit is do for a request that will write about size bytes.
 func (d *Database) submit(ctx context.Context, op string, size int, fn func(*group) error) error {
+	r, err := d.begin(ctx, size, size <= smallBytes, fn)
+	if err == nil {
+		err = r.wait()
+	}
+	return dberr.Wrap(op, err)
+}
+
+// begin puts a request into the queue, among the small ones or the large ones.
+// Whoever does must wait for it. The parts of what has to keep its order go into
+// one line.
+func (d *Database) begin(ctx context.Context, size int, small bool, fn func(*group) error) (*request, error) {
 	if err := ctx.Err(); err != nil {
-		return dberr.Wrap(op, err)
+		return nil, err
 	}
 	r := &request{fn: fn, size: size, free: kv.IsFreeing(ctx), done: make(chan error, 1)}
 	if err := d.store.room(r.free); err != nil {
-		return dberr.Wrap(op, err)
+		return nil, err
 	}
 	q := &d.queue
 	q.pending.Lock()
-	q.pending.requests = append(q.pending.requests, r)
+	if q.pending.room == 0 {
+		q.pending.room = groupBytes
+	}
+	if small {
+		q.pending.small = append(q.pending.small, r)
+	} else {
+		q.pending.large = append(q.pending.large, r)
+	}
 	start := !q.pending.running
 	q.pending.running = true
 	q.pending.Unlock()
 	if start {
 		d.store.work.Go(d.drain)
 	}
-	// A write under way is waited for whatever becomes of its caller: what it
-	// answers must be the truth.
-	if err := <-r.done; err != nil {
-		return dberr.Wrap(op, err)
-	}
-	return nil
+	return r, nil
 }
+
+// wait waits for a request's outcome. One that is under way is waited for whatever
+// becomes of its caller: what that answers must be the truth.
+func (r *request) wait() error { return <-r.done }
 
 // drain commits group after group until the queue is empty. A group begins when
 // the one before is applied, and while that is being synced; a third waits and
@@ -107,45 +154,34 @@ func wait(commit <-chan struct{}) {
 func (q *queue) take() []*request {
 	q.pending.Lock()
 	defer q.pending.Unlock()
-	size, n := 0, 0
-	for n < len(q.pending.requests) && n < groupRequests {
-		size += q.pending.requests[n].size
-		if n > 0 && size > groupBytes {
-			break
-		}
-		n++
+	small, size := q.pending.small.take(groupRequests, groupBytes, true)
+	if len(small) > 0 {
+		q.pending.room = besideBytes
 	}
-	if n == 0 {
-		q.pending.requests, q.pending.running = nil, false
+	large, _ := q.pending.large.take(groupRequests, min(q.pending.room, groupBytes-size), true)
+	q.pending.room = min(2*q.pending.room, groupBytes)
+	if len(small)+len(large) == 0 {
+		q.pending.running = false
 		return nil
 	}
-	batch := q.pending.requests[:n:n]
-	q.pending.requests = q.pending.requests[n:]
-	return batch
+	return append(small, large...)
 }
 
 // commit applies a batch of requests in one transaction, calls applied when the
 // next one may begin, and tells each request that it is durable; before is the
 // commit that answers first, so that effects become known in order.
 func (d *Database) commit(batch []*request, before <-chan struct{}, applied func()) {
-	var g *group
-	err := d.store.pipeline(groupContext(d.store.ctx, batch), func(tx kv.Txn) (err error) {
-		if g, err = d.newGroup(tx); err != nil {
-			return err
-		}
-		for _, r := range batch {
-			if err := r.fn(g); err != nil {
-				return err
-			}
-		}
-		return g.finish()
-	}, applied)
+	g, err := d.run(batch, applied, false)
+	if dberr.Panicked(err) {
+		g, err = d.run(batch, applied, true)
+	}
 	wait(before)
 	if err == nil {
 		g.published()
 	}
-	if dberr.Is(err, dberr.TooLarge) && len(batch) > 1 {
-		// Together they are over the engine's limit; alone they need not be.
+	if len(batch) > 1 && (dberr.Is(err, dberr.TooLarge) || dberr.Panicked(err)) {
+		// Together they are over the engine's limit, or one of them meets a
+		// mistake of ours; alone they need not.
 		for _, r := range batch {
 			d.commit([]*request{r}, nil, func() {})
 		}
@@ -190,3 +226,29 @@ func (s *Store) room(freeing bool) error {
 	}
 	return nil
 }
+
+// run applies a batch of requests in one transaction. A panic of what works out
+// the rows ends the transaction, of which nothing is left then, and is the error;
+// where it comes from is in the log. With careful, one in the planning of an edit
+// is the outcome of that edit alone.
+func (d *Database) run(batch []*request, applied func(), careful bool) (g *group, err error) {
+	err = d.store.pipeline(groupContext(d.store.ctx, batch), func(tx kv.Txn) error {
+		return d.store.guard("store.commit", func() (err error) {
+			if g, err = d.newGroup(tx); err != nil {
+				return err
+			}
+			g.careful = careful
+			for _, r := range batch {
+				if err := r.fn(g); err != nil {
+					return err
+				}
+			}
+			return g.finish()
+		})
+	}, applied)
+	return g, err
+}
+
+// guard runs fn, which works with what others sent. A panic in it is an Internal
+// error, and logged with its stack.
+func (s *Store) guard(op string, fn func() error) error { return dberr.Guard(s.o.Logger, op, fn) }

@@ -217,7 +217,7 @@ func TestRefusedPurgeIsAloneWithIt(t *testing.T) {
 	}()
 	for queued := 0; queued < 2; {
 		d.queue.pending.Lock()
-		queued = len(d.queue.pending.requests)
+		queued = len(d.queue.pending.small)
 		d.queue.pending.Unlock()
 	}
 	close(release)

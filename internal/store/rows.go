@@ -2,17 +2,23 @@ package store
 
 import (
 	"math"
+	"slices"
 	"time"
 
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
 )
 
 const rowVersion = 1
 
-// Rows of version 2 have a member more. They are written where that says
+// Rows of a version above 1 have a member more. They are written where that says
 // something; others stay as version 1 has them.
 const (
 	headWithDue         = 2
+	headWithPieces      = 3
+	feedOfSome          = 2
 	partitionWithExpiry = 2
 )
 
@@ -130,30 +136,45 @@ func decodePartition(b []byte) (t partition, err error) {
 
 // head is the value of a document head: where the document stands in the feed,
 // its winner, so that a point read need not decode the tree, when it expires,
-// and the tree.
+// and the tree, or how long it is if it lies in pieces beside the head.
 type head struct {
 	seq    Seq
 	winner document.Rev
 	dead   bool   // the winner is a tombstone
 	due    uint64 // the time of its row in the queue of what expires; 0 for none
 	tree   document.Tree
+	pieces [][]byte // as stored; nil of a tree that lies in the head
 }
 
-func (h *head) encode() []byte {
-	p := packer{b: make([]byte, 0, 128)}
+// treePiece is the longest tree that lies in the head, and the length of a piece
+// of one that does not. A point read takes the head along, and a scan over many
+// documents passes them all; few documents have so many conflicts.
+const treePiece = 32 << 10
+
+// encode gives the head's value and the pieces of a tree that is too large for it.
+func (h *head) encode() (value []byte, pieces [][]byte) {
+	tree := h.tree.AppendBinary(make([]byte, 0, 128))
 	version := byte(rowVersion)
-	if h.due != 0 {
+	switch {
+	case len(tree) > treePiece:
+		version = headWithPieces
+	case h.due != 0:
 		version = headWithDue
 	}
+	p := packer{b: make([]byte, 0, 64+min(len(tree), treePiece))}
 	p.byte(version)
 	w := h.tree.Winner()
 	p.byte(flag(w.Deleted))
 	p.uint(uint64(h.seq))
 	p.rev(w.Rev)
-	if h.due != 0 {
+	if version >= headWithDue {
 		p.uint(h.due)
 	}
-	return h.tree.AppendBinary(p.b)
+	if version < headWithPieces {
+		return append(p.b, tree...), nil
+	}
+	p.uint(uint64(len(tree)))
+	return p.b, slices.Collect(slices.Chunk(tree, treePiece))
 }
 
 // lentHead is what a head says before its tree. The hash is part of the row.
@@ -163,12 +184,14 @@ type lentHead struct {
 	gen  uint32 // of the winner
 	hash []byte
 	due  uint64
+	// length is that of a tree that lies in pieces; 0 for one that follows.
+	length uint64
 }
 
 // lendWinner reads what stands before the tree and returns the rest. It is the
 // one reader of heads: walks over many documents make no text of the hash.
 func lendWinner(b []byte) (h lentHead, rest []byte, err error) {
-	u, version := openUpTo(b, headWithDue)
+	u, version := openUpTo(b, headWithPieces)
 	h.dead = u.byte() == 1
 	h.seq = Seq(u.uint())
 	gen := u.uint()
@@ -176,8 +199,12 @@ func lendWinner(b []byte) (h lentHead, rest []byte, err error) {
 		u.bad = true
 	}
 	h.gen, h.hash = uint32(gen), u.bytes()
-	if version == headWithDue {
+	if version >= headWithDue {
 		h.due = u.uint()
+	}
+	if version == headWithPieces {
+		h.length = u.uint()
+		u.bad = u.bad || h.length <= treePiece || len(u.b) > 0
 	}
 	return h, u.b, u.ok()
 }
@@ -188,34 +215,50 @@ func decodeWinner(b []byte) (h head, rest []byte, err error) {
 	return head{dead: l.dead, seq: l.seq, winner: document.Rev{Gen: l.gen, Hash: string(l.hash)}, due: l.due}, rest, err
 }
 
-func decodeHead(b []byte) (head, error) {
-	h, rest, err := decodeWinner(b)
+// readHead reads a head, whose value is b, and its tree, wherever that lies.
+func (d *Database) readHead(v kv.Snapshot, id document.ID, b []byte) (head, error) {
+	return decodeHead(b, func(n int) ([]byte, error) { return v.Get(d.pieceKey(id, n)) })
+}
+
+// pieceKey is the key of a piece of a document's tree.
+func (d *Database) pieceKey(id document.ID, n int) []byte {
+	return keyspace.Doc.Key(d.number, keyspace.T(string(id)), keyspace.U(keyspace.SubTree), keyspace.B(keyspace.ChunkTail(uint32(n))))
+}
+
+// decodeHead is readHead with the pieces of the tree from elsewhere.
+func decodeHead(b []byte, piece func(n int) ([]byte, error)) (head, error) {
+	l, rest, err := lendWinner(b)
 	if err != nil {
 		return head{}, err
 	}
-	tree, rest, err := document.DecodeTree(rest)
-	if err == nil && len(rest) > 0 {
+	h := head{dead: l.dead, seq: l.seq, winner: document.Rev{Gen: l.gen, Hash: string(l.hash)}, due: l.due}
+	for n := 0; uint64(len(rest)) < l.length; n++ {
+		part, err := piece(n)
+		if err != nil {
+			return head{}, dberr.Wrap("store.decodeHead", err)
+		}
+		if uint64(len(part)) != min(treePiece, l.length-uint64(len(rest))) {
+			return head{}, errFormat
+		}
+		h.pieces = append(h.pieces, part)
+		rest = append(rest, part...)
+	}
+	if h.tree, rest, err = document.DecodeTree(rest); err == nil && len(rest) > 0 {
 		err = errFormat
 	}
-	h.tree = tree
 	return h, err
 }
 
 // counts tells what the document adds to its database and partition.
 func (h *head) counts() (c counts) {
-	leaves := h.tree.Leaves()
-	if len(leaves) == 0 {
-		return c
-	}
-	if leaves[0].Deleted {
-		c.deleted = 1
-	} else {
+	sums := h.tree.Sums()
+	switch {
+	case sums.Live > 0:
 		c.docs = 1
+	case sums.Leaves > 0:
+		c.deleted = 1
 	}
-	for _, l := range leaves {
-		c.active += l.Active
-		c.external += l.External
-	}
+	c.active, c.external = sums.Active, sums.External
 	return c
 }
 
@@ -223,12 +266,20 @@ func (h *head) counts() (c counts) {
 // know what is gone; those entries get kinds of their own beside this one.
 const feedDocument = 0
 
+// feedLeaves is how many leaves a feed entry names. A reader of one that names so
+// many finds the others at the document.
+const feedLeaves = 500
+
 func encodeFeed(id document.ID, h *head) []byte {
 	leaves := h.tree.Leaves()
+	deleted, version := leaves[0].Deleted, byte(rowVersion)
+	if len(leaves) > feedLeaves {
+		leaves, version = leaves[:feedLeaves], feedOfSome
+	}
 	p := packer{b: make([]byte, 0, 8+len(id)+20*len(leaves))}
-	p.byte(rowVersion)
+	p.byte(version)
 	p.byte(feedDocument)
-	p.byte(flag(leaves[0].Deleted))
+	p.byte(flag(deleted))
 	p.text(string(id))
 	p.uint(uint64(len(leaves)))
 	for _, l := range leaves {
@@ -237,11 +288,12 @@ func encodeFeed(id document.ID, h *head) []byte {
 	return p.b
 }
 
-// decodeFeed reads an entry into c, reusing its memory.
-func decodeFeed(b []byte, c *Change) error {
-	u := open(b, rowVersion)
+// decodeFeed reads an entry into c, reusing its memory; more tells that there are
+// leaves that it does not name.
+func decodeFeed(b []byte, c *Change) (more bool, err error) {
+	u, version := openUpTo(b, feedOfSome)
 	if u.byte() != feedDocument {
-		return errFormat
+		return false, errFormat
 	}
 	c.Deleted = u.byte() == 1
 	c.ID = document.ID(u.text())
@@ -250,7 +302,7 @@ func decodeFeed(b []byte, c *Change) error {
 	for i := uint64(0); i < n && !u.bad; i++ {
 		c.Leaves = append(c.Leaves, u.rev())
 	}
-	return u.done()
+	return version == feedOfSome, u.done()
 }
 
 func flag(b bool) byte {

@@ -267,12 +267,12 @@ var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 	"doc": showDocRow,
 	"feed": func(_ []keyspace.Part, v []byte) string {
 		var c Change
-		err := decodeFeed(v, &c)
+		_, err := decodeFeed(v, &c)
 		return fmt.Sprintf("%s%s%s%s", c.ID, map[bool]string{true: " deleted"}[c.Deleted], showRevs(c.Leaves), showErr(err))
 	},
 	"partition-feed": func(p []keyspace.Part, v []byte) string {
 		var c Change
-		err := decodeFeed(v, &c)
+		_, err := decodeFeed(v, &c)
 		return fmt.Sprintf("%s%s%s%s", c.ID, map[bool]string{true: " deleted"}[c.Deleted], showRevs(c.Leaves), showErr(err))
 	},
 	"partition": func(_ []keyspace.Part, v []byte) string {
@@ -335,7 +335,7 @@ var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 func showDocRow(parts []keyspace.Part, v []byte) string {
 	switch parts[1].Num() {
 	case keyspace.SubHead:
-		h, err := decodeHead(v)
+		h, err := decodeHead(v, nil)
 		var b bytes.Buffer
 		fmt.Fprintf(&b, "seq %d, winner %s, dead %v, %d unloaded", h.seq, showRev(h.winner), h.dead, h.tree.Unloaded())
 		if h.due != 0 {

@@ -26,6 +26,13 @@ type Options struct {
 	// MaxPartition gives the external size in bytes at which a partition is
 	// full, 0 for no limit; asked at each write. Default no limit.
 	MaxPartition func() uint64
+	// MaxConflicts gives how many leaves a document may have beside its winner,
+	// tombstones among them, 0 for no limit; asked at each replicated write.
+	// Default 10,000.
+	MaxConflicts func() int
+	// MaxQueued gives how many bytes of writes may wait for their commits, 0 for
+	// no limit; asked at each write. Default 128 MiB.
+	MaxQueued func() int64
 	// DeletedTTL gives the age at which tombstones are dropped in databases
 	// that have no setting of their own, 0 for never. Default never.
 	DeletedTTL func() time.Duration
@@ -74,6 +81,12 @@ func (o Options) withDefaults() Options {
 	if o.MaxPartition == nil {
 		o.MaxPartition = func() uint64 { return 0 }
 	}
+	if o.MaxQueued == nil {
+		o.MaxQueued = func() int64 { return defaultQueued }
+	}
+	if o.MaxConflicts == nil {
+		o.MaxConflicts = func() int { return defaultConflicts }
+	}
 	if o.DeletedTTL == nil {
 		o.DeletedTTL = func() time.Duration { return 0 }
 	}
@@ -96,6 +109,7 @@ type Store struct {
 	updates  updates
 	calm     calm
 	progress progress
+	busy     busy
 	runs     sync.Pool // of *run
 	opened   time.Time
 	kicked   chan struct{}
@@ -115,7 +129,7 @@ func Open(ctx context.Context, e kv.Engine, o Options) (*Store, error) {
 
 // openWith is Open with the steps that lead to the newest format.
 func openWith(ctx context.Context, e kv.Engine, o Options, steps []formatStep) (*Store, error) {
-	s := &Store{engine: e, o: o.withDefaults(), steps: steps, kicked: make(chan struct{}, 1)}
+	s := &Store{engine: e, o: o.withDefaults(), steps: steps, kicked: make(chan struct{}, 1), busy: newBusy()}
 	s.opened = s.o.Clock()
 	s.runs.New = newRun
 	s.open.databases, s.open.numbers = map[string]*Database{}, map[uint64]*Database{}

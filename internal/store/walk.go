@@ -73,7 +73,7 @@ func (g *group) redue(f dated) error {
 	if err := g.setDue(s, f.due); err != nil {
 		return err
 	}
-	return g.tx.Put(g.db.headKey(f.id), s.head.encode())
+	return g.putHead(s)
 }
 
 // walker is a page of a walk, read in one snapshot.
@@ -154,7 +154,7 @@ func (w *walker) walk(r *Reader, rg kv.Range, fields *fields) error {
 // look holds a document's place in the queue against the setting; it tells how
 // many bytes its live leaves have, if it had to read them.
 func (w *walker) look(r *Reader, id document.ID, value []byte, fields *fields, since uint64) (size uint64, err error) {
-	h, err := decodeHead(value)
+	h, err := w.d.readHead(r.v, id, value)
 	if err != nil {
 		return 0, err
 	}

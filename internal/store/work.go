@@ -110,7 +110,11 @@ func (s *Store) background() {
 	defer tick.Stop()
 	c := newChores()
 	for {
-		more, err := s.round(s.ctx, c)
+		var more bool
+		err := s.guard("store.round", func() (err error) {
+			more, err = s.round(s.ctx, c)
+			return err
+		})
 		if err != nil && s.ctx.Err() == nil {
 			s.o.Logger.Error("background work failed and will be tried again", "error", err)
 		} else if more {
@@ -147,11 +151,11 @@ func (s *Store) round(ctx context.Context, c *chores) (more bool, err error) {
 	err = errors.Join(s.noteChanges(ctx, changed), err)
 	sweep := now.Sub(c.swept) >= sweepEvery
 	err = errors.Join(err, s.rankNow(ctx, c, now, sweep))
+	err = errors.Join(err, s.clean(ctx, c, sweep)) // first, for it finds out whether the clock is believed
 	if sweep {
 		err = errors.Join(err, s.sweepDatabases(ctx), s.sweepTokens(ctx))
 		c.swept = now
 	}
-	err = errors.Join(err, s.clean(ctx, c, sweep))
 	return more || len(c.cleaning) > 0, err
 }
 
@@ -186,19 +190,32 @@ func (s *Store) rankChanged(ctx context.Context, changed []string, all bool) err
 			changed = append(changed, name)
 		}
 	}
+	var failed error
 	for _, name := range changed {
-		d, err := s.Database(ctx, name)
-		if dberr.Is(err, dberr.NotFound) {
-			continue
-		}
-		for more := true; more && err == nil; {
-			more, err = d.rank(ctx)
-		}
-		if err != nil && !dberr.Is(err, dberr.NotFound) {
+		failed = errors.Join(failed, s.each(ctx, "store.rank", name, func(d *Database) (err error) {
+			for more := true; more && err == nil; {
+				more, err = d.rank(ctx)
+			}
 			return err
-		}
+		}))
 	}
-	return nil
+	return failed
+}
+
+// each runs background work on a database, which may be gone. What fails there,
+// or panics, keeps nobody from the work on others.
+func (s *Store) each(ctx context.Context, op, name string, work func(*Database) error) error {
+	err := s.guard(op, func() error {
+		d, err := s.Database(ctx, name)
+		if err == nil {
+			err = work(d)
+		}
+		return err
+	})
+	if dberr.Is(err, dberr.NotFound) {
+		return nil
+	}
+	return err
 }
 
 // runJobs does the jobs that are due, a number of steps of each; it tells
@@ -223,9 +240,11 @@ func (s *Store) runJobs(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	for _, j := range due {
-		rest, jobErr := s.runJob(ctx, j, dbs[j.number])
-		more = more || rest
-		err = errors.Join(err, jobErr)
+		err = errors.Join(err, s.guard("store.runJob", func() error {
+			rest, err := s.runJob(ctx, j, dbs[j.number])
+			more = more || rest
+			return err
+		}))
 	}
 	return more, err
 }
@@ -349,20 +368,18 @@ func (s *Store) namesOf(ctx context.Context, numbers map[uint64]bool) (names map
 
 // sweepDatabases removes old beaten bodies and orphaned blobs everywhere.
 func (s *Store) sweepDatabases(ctx context.Context) error {
-	before := s.o.Clock().Add(-s.o.KeepBeaten)
+	now, failed := s.believed(ctx)
+	if failed != nil {
+		return failed
+	}
+	before := now.Add(-s.o.KeepBeaten)
 	for name, err := range s.Names(ctx, "", "", false) {
 		if err != nil {
-			return err
+			return errors.Join(failed, err)
 		}
-		d, err := s.Database(ctx, name)
-		if err == nil {
-			err = d.sweep(ctx, before)
-		}
-		if err != nil && !dberr.Is(err, dberr.NotFound) {
-			return err
-		}
+		failed = errors.Join(failed, s.each(ctx, "store.sweep", name, func(d *Database) error { return d.sweep(ctx, before) }))
 	}
-	return nil
+	return failed
 }
 
 func (d *Database) sweep(ctx context.Context, before time.Time) error {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -38,7 +39,8 @@ var errMoved = errors.New("store: the document or a definition changed since the
 // results stand in the order of edits. When it returns, what
 // succeeded is on disk. A replicated edit to a partition that is being dropped
 // fails the whole call with Unavailable, whatever else is stored by then: it can
-// be done again later. With Atomic, if any edit is refused, nothing is stored:
+// be done again later. Unavailable, with a time to wait and before anything is
+// stored, also when too many writes wait. With Atomic, if any edit is refused, nothing is stored:
 // the refused ones say why, the others have no error and no revision.
 func (s Scope) Write(ctx context.Context, edits []document.Edit, o WriteOptions) ([]Result, error) {
 	if s.owner {
@@ -61,6 +63,11 @@ func (s Scope) Write(ctx context.Context, edits []document.Edit, o WriteOptions)
 	for i := range edits {
 		w.edits[i] = &pendingEdit{Edit: edits[i], original: &edits[i], shown: s.shown(edits[i].ID)}
 	}
+	release, err := s.db.store.hold(size(w.edits))
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	for again := true; again; {
 		if err := w.admit(ctx); err != nil {
 			return nil, err
@@ -118,7 +125,8 @@ func (s Scope) checkAtomic(edits []document.Edit) error {
 type write struct {
 	scope  Scope
 	atomic bool
-	most   int // bytes that one commit is to take
+	began  bool // some of it was queued: it can't be refused as a whole any more
+	most   int  // bytes that one commit is to take
 	edits  []*pendingEdit
 }
 
@@ -170,7 +178,9 @@ func (w *write) admit(ctx context.Context) error {
 			return e.err
 		}
 		if e.open = e.err == nil; e.open {
-			if err := w.scope.prepare(ctx, e); err != nil {
+			if err := w.scope.prepare(ctx, e); dberr.Is(err, dberr.TooLarge) {
+				e.open, e.err = false, err
+			} else if err != nil {
 				return err
 			}
 			if err := w.scope.derive(ctx, e, definitions.keeper); err != nil {
@@ -211,14 +221,21 @@ func (s Scope) pin(ctx context.Context, e *pendingEdit) (rev *Revision, err erro
 	return rev, err
 }
 
-// commit submits the open edits: an atomic batch as a whole, others in runs
-// that fit into a commit. When it fails in between, the runs before are stored,
-// and the caller, who gets the error, must take the outcome as unknown.
+// commit submits the open edits: an atomic batch as a whole, others in runs, of
+// which small requests of others need not wait for all. When one fails, others may
+// be stored, and the caller, who gets the error, must take the outcome as unknown.
 func (w *write) commit(ctx context.Context) error {
+	store := w.scope.db.store
 	if w.atomic {
+		if err := store.giveWay(ctx, size(w.edits), true); err != nil {
+			return err
+		}
 		return w.scope.db.submit(ctx, "store.Write", size(w.edits), w.applyAtomic)
 	}
-	for rest := byID(w.edits); len(rest) > 0; {
+	var runs []writeRun
+	var err error
+	small := size(w.edits) <= smallBytes
+	for rest := byID(w.edits); len(rest) > 0 && err == nil; {
 		n, bytes := 0, 0
 		for n < len(rest) && (n == 0 || bytes+rest[n].size() <= w.most) {
 			bytes += rest[n].size()
@@ -226,11 +243,19 @@ func (w *write) commit(ctx context.Context) error {
 		}
 		run := rest[:n]
 		rest = rest[n:]
-		if err := w.scope.db.submit(ctx, "store.Write", bytes, func(g *group) error { return apply(g, run) }); err != nil {
-			return err
+		if err = store.giveWay(ctx, bytes, !w.began); err != nil {
+			break
+		}
+		w.began = true
+		var r *request
+		if r, err = w.scope.db.begin(ctx, bytes, small, func(g *group) error { return apply(g, run) }); err == nil {
+			runs = append(runs, writeRun{r, run})
 		}
 	}
-	return nil
+	for _, r := range runs {
+		err = cmp.Or(w.scope.db.settle(r), err)
+	}
+	return dberr.Wrap("store.Write", err)
 }
 
 // loadBytes is how much a commit of a load takes: enough for an engine to write
@@ -241,7 +266,7 @@ const loadBytes = 8 << 20
 // runBytes is how many bytes of edits go into one commit.
 func (d *Database) runBytes(o WriteOptions) int {
 	if !o.Load {
-		return groupBytes
+		return besideBytes
 	}
 	return max(groupBytes, min(loadBytes, d.store.engine.Limits().Txn/4))
 }
@@ -280,7 +305,19 @@ func apply(g *group, edits []*pendingEdit) error {
 // error is a fault of the storage.
 func (e *pendingEdit) plan(g *group) (*plan, error) {
 	e.err, e.rev, e.seq = nil, document.Rev{}, 0 // what an earlier run of the closure left
-	p, err := g.plan(e)
+	var p *plan
+	plan := func() (err error) {
+		p, err = g.plan(e)
+		return err
+	}
+	var err error
+	if g.careful {
+		if err = g.db.store.guard("store.plan", plan); dberr.Panicked(err) {
+			e.err, err = err, nil
+		}
+	} else {
+		err = plan()
+	}
 	if p != nil {
 		e.rev = p.rev
 	}
@@ -306,6 +343,8 @@ func (w *write) applyAtomic(g *group) error {
 	refused := false
 	seen := map[document.ID]bool{}
 	plans := make([]*plan, 0, len(w.edits))
+	g.apart = true
+	defer func() { g.apart = false }()
 	for _, e := range w.edits {
 		if e.open {
 			p, err := e.plan(g)

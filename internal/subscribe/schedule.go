@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -175,7 +176,11 @@ func (s *Service) run(r *runner, lame bool) {
 	if disarm != nil {
 		disarm()
 	}
-	n, err := s.step(s.ctx, r)
+	var n next
+	err := dberr.Guard(s.o.Logger, "subscribe.step", func() (err error) {
+		n, err = s.step(s.ctx, r)
+		return err
+	})
 	if err != nil && s.ctx.Err() == nil {
 		s.o.Logger.Error("a subscription could not go on and will be tried again", "database", r.scope.Database().Name(), "subscription", r.id, "error", err)
 		n = next{kind: until, pause: stumble}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/replicate"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -213,7 +214,11 @@ func (s *Scheduler) start(j *job, now time.Time) {
 		if after != nil {
 			<-after
 		}
-		result, err := s.run(ctx, j)
+		var result *replicate.Result
+		err := dberr.Guard(s.o.Log, "schedule.run", func() (err error) {
+			result, err = s.run(ctx, j)
+			return err
+		})
 		s.finished(ctx, j, outcome{result, err})
 	})
 }

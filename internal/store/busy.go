@@ -1,0 +1,93 @@
+package store
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// busy holds back what the engine has no room for: the writes that wait are
+// bounded in bytes, and large ones give way while the engine is behind with what
+// was written. The naive way is to queue everything. Then a disk that is slow, or
+// full, or behind with compaction, shows as requests that are silent for a minute,
+// and as memory that grows until the server is killed. A client that is told at
+// once to come again loses less.
+type busy struct {
+	waiting atomic.Int64  // bytes of writes whose outcome is open
+	turn    chan struct{} // holds the one large write that gives way
+}
+
+const (
+	defaultQueued = 128 << 20
+	// smallShare is how much more may wait of small writes: one eighth.
+	smallShare = 8
+	// highPressure is when large writes begin to go one at a time.
+	highPressure = 0.5
+	// wholeWait is how long one of wholeWrite bytes waits when the engine has no
+	// room left.
+	wholeWait  = 400 * time.Millisecond
+	wholeWrite = 2 << 20
+	// turnWait is how long a write waits for its turn before it is refused.
+	turnWait = 10 * time.Second
+)
+
+func newBusy() busy { return busy{turn: make(chan struct{}, 1)} }
+
+// errBusy is what a write is told of which nothing is stored.
+func errBusy(wait time.Duration) error {
+	return dberr.New(dberr.Unavailable, "", "The server has as many writes waiting as it can hold. Try again later.").After(wait)
+}
+
+// hold counts a write of so many bytes among those that wait, until release is
+// called. Unavailable, with a time to wait, when that would be too many; one that
+// is alone is never too large.
+func (s *Store) hold(size int) (release func(), err error) {
+	n, most := int64(size), s.o.MaxQueued()
+	if size <= smallBytes {
+		most += most / smallShare
+	}
+	if waiting := s.busy.waiting.Add(n); most > 0 && waiting > most && waiting > n {
+		s.busy.waiting.Add(-n)
+		return nil, errBusy(time.Second)
+	}
+	return func() { s.busy.waiting.Add(-n) }, nil
+}
+
+// giveWay lets a large write wait before it is queued while the engine is behind,
+// one at a time and the longer the further it is behind. With refusable it gives
+// up after a while: Unavailable, with a time to wait.
+func (s *Store) giveWay(ctx context.Context, size int, refusable bool) error {
+	p, ok := s.engine.(kv.Presser)
+	if !ok || size <= smallBytes || p.Pressure() < highPressure {
+		return nil
+	}
+	patience := (<-chan time.Time)(nil)
+	if refusable {
+		t := time.NewTimer(turnWait)
+		defer t.Stop()
+		patience = t.C
+	}
+	select {
+	case s.busy.turn <- struct{}{}:
+	case <-patience:
+		return errBusy(5 * time.Second)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-s.busy.turn }()
+	pressure := p.Pressure() // it may have passed while others had their turn
+	if pressure < highPressure {
+		return nil
+	}
+	t := time.NewTimer(time.Duration(pressure * pressure * min(float64(size)/wholeWrite, 1) * float64(wholeWait)))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,72 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// Chunks of a blob are there only beside its row or, while it is uploaded or
+// removed, beside a pending row. Check reports others, and Compact removes them.
+
+// lostBlobs gives the numbers of blobs of which there are chunks and no other row.
+func (d *Database) lostBlobs(v kv.Snapshot) (lost []uint64, err error) {
+	pending, err := d.pendingBlobs(v)
+	if err != nil {
+		return nil, err
+	}
+	it, err := v.Iterate(kv.Prefix(keyspace.BlobChunk.Key(d.number)), kv.IterOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	for ok := it.Next(); ok; {
+		_, parts, err := keyspace.BlobChunk.Decode(it.Key())
+		if err != nil {
+			return nil, err
+		}
+		n := parts[0].Num()
+		if _, err := v.Get(d.blobKey(n)); errors.Is(err, kv.ErrNotFound) && !pending[n] {
+			lost = append(lost, n)
+		} else if err != nil && !errors.Is(err, kv.ErrNotFound) {
+			return nil, err
+		}
+		ok = it.Seek(kv.PrefixEnd(keyspace.BlobChunk.Key(d.number, keyspace.U(n))))
+	}
+	return lost, it.Err()
+}
+
+// pendingBlobs gives the numbers of the blobs that have a pending row.
+func (d *Database) pendingBlobs(v kv.Snapshot) (map[uint64]bool, error) {
+	pending := map[uint64]bool{}
+	err := kv.Each(v, kv.Prefix(keyspace.BlobPending.Key(d.number)), func(key, _ []byte) error {
+		_, parts, err := keyspace.BlobPending.Decode(key)
+		if err == nil {
+			pending[parts[1].Num()] = true
+		}
+		return err
+	})
+	return pending, err
+}
+
+// condemnLost leaves the chunks that belong to nothing to the sweep.
+func (d *Database) condemnLost(ctx context.Context) (err error) {
+	var lost []uint64
+	err = d.store.engine.View(ctx, func(v kv.Snapshot) error {
+		lost, err = d.lostBlobs(v)
+		return err
+	})
+	if err != nil || len(lost) == 0 {
+		return err
+	}
+	return d.submit(ctx, "store.condemnLost", 64*len(lost), func(g *group) error {
+		for _, n := range lost {
+			if err := g.tx.Put(d.pendingKey(0, n), []byte{rowVersion}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,203 @@
+package store
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/kv/kvtest"
+)
+
+// sizes gives the sizes of requests.
+func sizes(rs []*request) (sizes []int) {
+	for _, r := range rs {
+		sizes = append(sizes, r.size)
+	}
+	return sizes
+}
+
+// TestSmallGoFirst holds what a commit takes of small and large requests.
+func TestSmallGoFirst(t *testing.T) {
+	const small, run = 300, besideBytes
+	var q queue
+	put := func(n, size int) {
+		for range n {
+			l := &q.pending.large
+			if size <= smallBytes {
+				l = &q.pending.small
+			}
+			*l = append(*l, &request{size: size})
+		}
+	}
+	want := func(what string, groups ...[]int) {
+		t.Helper()
+		for i, group := range groups {
+			if got := sizes(q.take()); !slices.Equal(got, group) {
+				t.Fatalf("%s, group %d has %d requests %v, want %v", what, i, len(got), got, group)
+			}
+		}
+	}
+	q.pending.room = groupBytes
+	put(20, run)
+	want("large ones alone", slices.Repeat([]int{run}, 16))
+	put(2, small)
+	want("small ones that came later", []int{small, small, run})
+	want("what is left", []int{run, run}, []int{run}, nil)
+	put(1, small)
+	want("nothing large", []int{small}, nil)
+	put(40, run)
+	put(1, small)
+	want("room grows again", []int{small, run}, []int{run, run}, slices.Repeat([]int{run}, 4), slices.Repeat([]int{run}, 8), slices.Repeat([]int{run}, 16), slices.Repeat([]int{run}, 9), nil)
+	put(1, 10*groupBytes) // an atomic batch
+	put(2, small)
+	want("one that is larger than a group", []int{small, small, 10 * groupBytes}, nil)
+	for range 50 { // small ones without an end
+		put(groupRequests, small)
+		put(1, run)
+		if got := sizes(q.take()); len(got) != groupRequests+1 || got[groupRequests] != run {
+			t.Fatalf("a large request starves: %d requests", len(got))
+		}
+	}
+}
+
+// TestLargeWritesAreDivided shows that small writes come between the parts of a
+// large one.
+func TestLargeWritesAreDivided(t *testing.T) {
+	w := newWorld(t, Options{})
+	d := w.create("db", true)
+	entered, release := make(chan bool), make(chan bool)
+	go d.do(ctx, "test", func(*group) error { entered <- true; <-release; return nil })
+	<-entered
+	body := []byte(`{"text":"` + strings.Repeat("x", 20000) + `"}`)
+	var edits []document.Edit
+	for i := range 40 {
+		edits = append(edits, document.Edit{ID: document.ID("p:" + string(rune('a'+i))), Body: body})
+	}
+	results := make(chan []Result)
+	go func() {
+		rs, err := d.Whole().Write(ctx, edits, WriteOptions{})
+		if err != nil {
+			t.Error(err)
+		}
+		results <- rs
+	}()
+	for queued := 0; queued < 40*len(body)/besideBytes; {
+		d.queue.pending.Lock()
+		queued = len(d.queue.pending.large)
+		d.queue.pending.Unlock()
+	}
+	single := make(chan Seq)
+	go func() { single <- w.write(d, edit(t, "p:A", "", `{}`)).Seq }()
+	for queued := 0; queued == 0; {
+		d.queue.pending.Lock()
+		queued = len(d.queue.pending.small)
+		d.queue.pending.Unlock()
+	}
+	close(release)
+	seq, rs := <-single, <-results
+	for i := range rs[1:] {
+		if rs[i].Seq >= rs[i+1].Seq {
+			t.Errorf("the parts of a request changed places: %d is before %d", rs[i].Seq, rs[i+1].Seq)
+		}
+	}
+	if last := rs[len(rs)-1]; last.Err != nil || seq >= last.Seq {
+		t.Errorf("the small write has sequence %d, the last of the large one %d, %v", seq, last.Seq, last.Err)
+	}
+}
+
+// TestTooManyWritesWaiting fills the room for writes that wait: who comes then is
+// told when to come again, and nothing of his is stored.
+func TestTooManyWritesWaiting(t *testing.T) {
+	w := newWorld(t, Options{MaxQueued: func() int64 { return 100 << 10 }})
+	d := w.create("db", true)
+	entered, release := make(chan bool), make(chan bool)
+	go d.do(ctx, "test", func(*group) error { entered <- true; <-release; return nil })
+	<-entered
+	large := document.Edit{ID: "p:large", Body: []byte(`{"text":"` + strings.Repeat("x", 90<<10) + `"}`)}
+	done := make(chan error)
+	go func() {
+		_, err := d.Whole().Write(ctx, []document.Edit{large}, WriteOptions{})
+		done <- err
+	}()
+	for w.busy.waiting.Load() == 0 {
+	}
+	again := large
+	again.ID = "p:again"
+	for _, o := range []WriteOptions{{}, {Atomic: true}, {Load: true}} {
+		_, err := d.Whole().Write(ctx, []document.Edit{again}, o)
+		if e := (*dberr.Error)(nil); !errors.As(err, &e) || e.Kind != dberr.Unavailable || e.RetryAfter == 0 {
+			t.Fatalf("%+v: %v", o, err)
+		}
+	}
+	if _, err := d.Whole().PutLocal(ctx, "_local/x", 0, large.Body); !dberr.Is(err, dberr.Unavailable) {
+		t.Fatalf("a local document: %v", err)
+	}
+	small := make(chan Result)
+	go func() { small <- w.write(d, edit(t, "p:small", "", `{}`)) }() // there is an eighth more for small ones
+	for queued := 0; queued == 0; {
+		d.queue.pending.Lock()
+		queued = len(d.queue.pending.small)
+		d.queue.pending.Unlock()
+	}
+	close(release)
+	if err, res := <-done, <-small; err != nil || res.Err != nil {
+		t.Fatal(err, res.Err)
+	}
+	if got := w.get(d, "p:again"); !strings.Contains(got, "missing") {
+		t.Errorf("the refused write is stored: %s", got)
+	}
+	w.mustWrite(d, again)
+	again.ID, again.Body = "p:alone", []byte(`{"text":"`+strings.Repeat("x", 200<<10)+`"}`)
+	w.mustWrite(d, again) // larger than all room, but alone
+	if n := w.busy.waiting.Load(); n != 0 {
+		t.Errorf("%d bytes are still counted", n)
+	}
+}
+
+// behind is an engine that is behind with its work.
+type behind struct {
+	*kvtest.Model
+	pressure float64
+}
+
+func (e *behind) Pressure() float64 { return e.pressure }
+
+// TestLargeWritesGiveWay lets an engine be behind: small writes go on at once,
+// large ones one at a time, and who waits too long is refused.
+func TestLargeWritesGiveWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &behind{Model: kvtest.NewModel(kvtest.ModelOptions{}), pressure: 1}
+		w := openWorld(t, e, Options{})
+		defer w.closeAll()
+		d := w.create("db", true)
+		began := time.Now()
+		w.mustWrite(d, edit(t, "p:small", "", `{}`))
+		if took := time.Since(began); took > 0 {
+			t.Errorf("a small write waited %v", took)
+		}
+		var edits []document.Edit
+		for i := range 8 {
+			edits = append(edits, document.Edit{ID: document.ID("p:" + string(rune('a'+i))), Body: []byte(`{"text":"` + strings.Repeat("x", 64<<10) + `"}`)})
+		}
+		w.mustWriteAll(d, edits)
+		if took := time.Since(began); took < 50*time.Millisecond || took > time.Second {
+			t.Errorf("half a megabyte waited %v", took)
+		}
+		w.busy.turn <- struct{}{} // somebody has the turn and does not end
+		began = time.Now()
+		_, err := d.Whole().Write(ctx, edits, WriteOptions{})
+		if e := (*dberr.Error)(nil); !errors.As(err, &e) || e.Kind != dberr.Unavailable || e.RetryAfter == 0 || time.Since(began) != turnWait {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		e.pressure = 0
+		began = time.Now()
+		if _, err := d.Whole().Write(ctx, edits, WriteOptions{}); err != nil || time.Since(began) > 0 {
+			t.Errorf("without pressure: %v, %v", time.Since(began), err)
+		}
+	})
+}
