@@ -45,6 +45,7 @@ func (l *Local) RoundTrip(r *http.Request) (*http.Response, error) {
 	if in.Body == nil {
 		in.Body = http.NoBody
 	}
+	body := in.Body // the handler may put another one in its place
 	a := &localAnswer{request: r, body: newPipe(localBuffer), headed: make(chan struct{}), done: make(chan struct{}), cancel: cancel}
 	a.header = http.Header{}
 	go a.serve(l.Handler, in)
@@ -55,7 +56,7 @@ func (l *Local) RoundTrip(r *http.Request) (*http.Response, error) {
 	case <-ctx.Done():
 		// The handler sees the end of the context; an answer that came at the
 		// same moment is of no use to anybody.
-		_ = in.Body.Close()
+		_ = body.Close()
 		<-a.done
 	}
 	defer cancel()

@@ -2,13 +2,11 @@ package pebblekv
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/sectional/sectional/internal/kv"
 )
@@ -90,7 +88,7 @@ func TestGivesWay(t *testing.T) {
 		}
 	}
 	if m := e.Metrics(); m.GaveWay == 0 || m.WriteStalls > 0 {
-		t.Error(fmt.Sprintf("gave way %d times, stalled %d times", m.GaveWay, m.WriteStalls))
+		t.Errorf("gave way %d times, stalled %d times", m.GaveWay, m.WriteStalls)
 	}
 }
 
