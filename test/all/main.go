@@ -1,7 +1,7 @@
 // Command all runs every check and test of the repository and ends with one line of counts. It owns the order of the
 // steps and the counting; it knows nothing of what is tested. Each step runs even if one before it failed, so that
 // one run tells everything. With --long it runs what takes too long for every change instead: everything under the
-// race detector, tests of large data, and half a minute of each fuzz test. Begin reading at main.
+// race detector, and half a minute of each fuzz test. Begin reading at main.
 package main
 
 import (
@@ -100,20 +100,8 @@ func steps() []step {
 // longSteps run for an hour or two.
 func longSteps() []step {
 	return []step{
-		{"large tests", longTests(goTests(append([]string{"-p", "1"}, append(packages, "./test/system")...)...))},
 		{"everything under the race detector", raceTests(packages)},
 		{"fuzzing, half a minute each", fuzz("30s")},
-	}
-}
-
-// longTests runs a step with the tests that only run when asked for.
-func longTests(run func(context.Context, *tally) error) func(context.Context, *tally) error {
-	return func(ctx context.Context, t *tally) error {
-		if err := os.Setenv("SECTIONAL_LONG", "1"); err != nil {
-			return err
-		}
-		defer os.Unsetenv("SECTIONAL_LONG") // can't fail for a name that was set
-		return run(ctx, t)
 	}
 }
 
