@@ -30,6 +30,8 @@ const (
 	// room left.
 	wholeWait  = 400 * time.Millisecond
 	wholeWrite = 2 << 20
+	// roomStep is how often a write that waits looks whether there is room.
+	roomStep = 10 * time.Millisecond
 	// turnWait is how long a write waits for its turn before it is refused.
 	turnWait = 10 * time.Second
 )
@@ -78,16 +80,24 @@ func (s *Store) giveWay(ctx context.Context, size int, refusable bool) error {
 		return ctx.Err()
 	}
 	defer func() { <-s.busy.turn }()
-	pressure := p.Pressure() // it may have passed while others had their turn
-	if pressure < highPressure {
-		return nil
-	}
-	t := time.NewTimer(time.Duration(pressure * pressure * min(float64(size)/wholeWrite, 1) * float64(wholeWait)))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	return untilRoom(ctx, p, size)
+}
+
+// untilRoom waits while the engine is behind, the longer the further it is, but no
+// longer than a write of that size has to.
+func untilRoom(ctx context.Context, p kv.Presser, size int) error {
+	look := time.NewTicker(roomStep)
+	defer look.Stop()
+	for waited := time.Duration(0); ; waited += roomStep {
+		pressure := p.Pressure()
+		most := time.Duration(pressure * pressure * min(float64(size)/wholeWrite, 1) * float64(wholeWait))
+		if pressure < highPressure || waited >= most {
+			return nil
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }

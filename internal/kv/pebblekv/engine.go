@@ -69,6 +69,7 @@ type Engine struct {
 	checkpoints checkpoints
 	readOnly    bool
 
+	memTable int // bytes of one memtable
 	pressing pressing
 	wait     func(context.Context, time.Duration) // pause, but in tests
 
@@ -100,7 +101,7 @@ func Open(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, lockError(o.Dir, err)
 	}
-	e := &Engine{lock: lock, log: o.Logger, limits: o.limits(), now: o.Now, wait: pause}
+	e := &Engine{lock: lock, log: o.Logger, limits: o.limits(), now: o.Now, wait: pause, memTable: o.MemTableBytes}
 	e.commit.recent = newRecent(maxRecent)
 	e.commit.hot.rows = make(map[string]hotRow)
 	e.space = newSpace(&o)

@@ -51,7 +51,7 @@ type Options struct {
 // up with a load (pressure.go).
 const (
 	sublevelsCalm, sublevelsMost = 24, 48
-	memTablesCalm, memTablesMost = 2, 4
+	memTablesCalm, memTablesMost = 3, 4
 )
 
 // withDefaults fills in what was left zero.

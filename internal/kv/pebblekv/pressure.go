@@ -22,7 +22,7 @@ type pressing struct {
 
 // pressingFor is how long an answer of Pressure holds: asking Pebble costs some
 // tens of microseconds.
-const pressingFor = 50 * time.Millisecond
+const pressingFor = 10 * time.Millisecond
 
 // Pressure implements kv.Presser.
 func (e *Engine) Pressure() float64 {
@@ -40,16 +40,18 @@ func (e *Engine) pressure() float64 {
 	defer p.Unlock()
 	if now := time.Now(); now.Sub(p.asked) >= pressingFor {
 		m := e.db.Metrics()
-		p.asked, p.value = now, pressureOf(int(m.Levels[0].Sublevels), int(m.MemTable.Count))
+		p.asked, p.value = now, pressureOf(int(m.Levels[0].Sublevels), float64(m.MemTable.Size)/float64(e.memTable))
 	}
 	return p.value
 }
 
 // pressureOf tells from how many tables of level 0 lie over each other, and from
-// the number of memtables, how near Pebble is to making all writes wait.
-func pressureOf(sublevels, memTables int) float64 {
-	part := func(n, calm, most int) float64 { return min(max(0, float64(n-calm)/float64(most-calm)), 1) }
-	return max(part(sublevels, sublevelsCalm, sublevelsMost), part(memTables, memTablesCalm, memTablesMost))
+// how many memtables what is not flushed would fill, how near Pebble is to making
+// all writes wait. Their number would tell nothing: they begin small, and a large
+// batch is one by itself.
+func pressureOf(sublevels int, memTables float64) float64 {
+	part := func(n, calm, most float64) float64 { return min(max(0, (n-calm)/(most-calm)), 1) }
+	return max(part(float64(sublevels), sublevelsCalm, sublevelsMost), part(memTables, memTablesCalm, memTablesMost))
 }
 
 // A commit of largeCommit bytes gives way. One of wholeCommit waits for longestWay
@@ -70,15 +72,20 @@ func wayOf(pressure float64, bytes int) time.Duration {
 	return time.Duration(pressure * pressure * size * float64(longestWay))
 }
 
+// giveWayStep is how often a commit that waits looks whether there is room again:
+// a flush takes a tenth of a second, and a load that slept past its end would fall
+// to half of what the disk takes.
+const giveWayStep = 10 * time.Millisecond
+
 // giveWay lets a large commit wait while the engine is behind. It is called before
 // the commit mutex is taken.
 func (e *Engine) giveWay(ctx context.Context, bytes int) {
-	if bytes < largeCommit {
+	if bytes < largeCommit || wayOf(e.pressure(), bytes) == 0 {
 		return
 	}
-	if way := wayOf(e.pressure(), bytes); way > 0 {
-		e.stats.gaveWay.Add(1)
-		e.wait(ctx, way)
+	e.stats.gaveWay.Add(1)
+	for waited := time.Duration(0); waited < wayOf(e.pressure(), bytes) && ctx.Err() == nil; waited += giveWayStep {
+		e.wait(ctx, giveWayStep)
 	}
 }
 

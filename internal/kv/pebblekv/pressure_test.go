@@ -14,8 +14,8 @@ import (
 // TestPressure tells how far behind the engine is from what lies in it.
 func TestPressure(t *testing.T) {
 	for _, c := range []struct {
-		sublevels, memTables int
-		want                 float64
+		sublevels       int
+		memTables, want float64
 	}{
 		{0, 1, 0},
 		{sublevelsCalm, memTablesCalm, 0},
@@ -26,7 +26,7 @@ func TestPressure(t *testing.T) {
 		{(sublevelsCalm + sublevelsMost) / 2, memTablesMost, 1},
 	} {
 		if got := pressureOf(c.sublevels, c.memTables); got != c.want {
-			t.Errorf("%d tables over each other, %d memtables: %v, want %v", c.sublevels, c.memTables, got, c.want)
+			t.Errorf("%d tables over each other, %v memtables: %v, want %v", c.sublevels, c.memTables, got, c.want)
 		}
 	}
 }
