@@ -43,6 +43,9 @@ type tables struct {
 	// since when each kind has failed, Unix nanoseconds; 0: the last one succeeded
 	flushFails, compactionFails atomic.Int64
 	handed                      atomic.Int64 // since when a writer is inside Pebble; 0: none is
+	// a range was discarded while the disk was tight: its rows leave the disk with
+	// the next compactions
+	discarded atomic.Bool
 }
 
 // ended notes how a flush or a compaction went.
@@ -79,12 +82,17 @@ func (f *failStop) createTable(name string, c vfs.DiskWriteCategory) (vfs.File, 
 }
 
 // beginTable makes the file, unless it is a compaction's and the disk has no room
-// for more than what flushes and drops need.
+// for more than what flushes and drops need. After a drop compactions make room, so
+// they are let in until there is some, or they meet the end of the disk.
 func (f *failStop) beginTable(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	if c != writeFlush && c != writeOwn && f.armed.Load() {
 		f.space.refresh()
-		if f.space.tight.Load() {
+		tight := f.space.tight.Load()
+		if tight && !f.tables.discarded.Load() {
 			return nil, syscall.ENOSPC
+		}
+		if !tight {
+			f.tables.discarded.Store(false)
 		}
 	}
 	return f.FS.Create(name, c)
@@ -107,6 +115,8 @@ func (f *failStop) tableFailed(err error, c vfs.DiskWriteCategory) bool {
 	fails, pause := &f.tables.compactionFails, compactionPause
 	if c == writeFlush {
 		fails, pause = &f.tables.flushFails, flushPause
+	} else {
+		f.tables.discarded.Store(false)
 	}
 	now := f.now().UnixNano()
 	fails.CompareAndSwap(0, now)

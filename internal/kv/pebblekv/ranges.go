@@ -3,6 +3,8 @@ package pebblekv
 import (
 	"bytes"
 	"context"
+	"errors"
+	"syscall"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
@@ -53,6 +55,7 @@ func (e *Engine) Discard(ctx context.Context, r kv.Range) error {
 	if err != nil {
 		return err
 	}
+	e.disk.tables.discarded.Store(true)
 	return e.sync(w, st)
 }
 
@@ -81,5 +84,9 @@ func (e *Engine) Compact(ctx context.Context, r kv.Range) error {
 	if !ok {
 		return nil
 	}
-	return dberr.Wrap("pebblekv.Compact", e.db.Compact(ctx, start, end, true))
+	err := e.db.Compact(ctx, start, end, true)
+	if errors.Is(err, syscall.ENOSPC) { // what it would write needs room beside what it replaces
+		return errFull
+	}
+	return dberr.Wrap("pebblekv.Compact", err)
 }
