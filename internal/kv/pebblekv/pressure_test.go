@@ -2,6 +2,7 @@ package pebblekv
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -27,6 +28,23 @@ func TestPressure(t *testing.T) {
 	} {
 		if got := pressureOf(c.sublevels, c.memTables); got != c.want {
 			t.Errorf("%d tables over each other, %v memtables: %v, want %v", c.sublevels, c.memTables, got, c.want)
+		}
+	}
+}
+
+// TestPressureOfNew loads a new engine, whose memtables begin small: that there are
+// many of them is no reason to wait.
+func TestPressureOfNew(t *testing.T) {
+	e := open(t, Options{FS: vfs.NewMem()})
+	defer e.Close()
+	for n := range 8 {
+		err := e.Update(context.Background(), func(tx kv.Txn) error { return tx.Put(fmt.Append(nil, n), make([]byte, 1<<20)) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.pressing.asked = time.Time{}
+		if p := e.Pressure(); p > 0 {
+			t.Errorf("after %d MB: %v", n+1, p)
 		}
 	}
 }
