@@ -9,8 +9,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -180,24 +178,7 @@ func (b *bench) readOrders(s *process.Server, documents int) (float64, error) {
 // rawOrders writes the rows of one part into raw Pebble, in synced batches from as many goroutines as the server has
 // clients.
 func rawOrders(db *pebble.DB, from, documents int) (result, error) {
-	batches := documents / loadBulk
-	var next atomic.Int64
-	failures := make([]error, connections)
-	var group sync.WaitGroup
-	start := time.Now()
-	for worker := range connections {
-		group.Go(func() {
-			for failures[worker] == nil {
-				n := int(next.Add(1)) - 1
-				if n >= batches {
-					return
-				}
-				failures[worker] = rawOrderBatch(db, from+n*loadBulk)
-			}
-		})
-	}
-	group.Wait()
-	return result{int64(batches), time.Since(start)}, errors.Join(failures...)
+	return atOnce(documents/loadBulk, func(n int) error { return rawOrderBatch(db, from+n*loadBulk) })
 }
 
 func rawOrderBatch(db *pebble.DB, from int) error {

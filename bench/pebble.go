@@ -87,6 +87,11 @@ func rawBulk(dir string, rows []row, batches int) (r result, err error) {
 		return result{}, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	return atOnce(batches, func(n int) error { return rawBatch(db, spaces, n, batches) })
+}
+
+// atOnce commits so many batches from as many goroutines as the server has clients, and tells how long they took.
+func atOnce(batches int, commit func(n int) error) (result, error) {
 	var next atomic.Int64
 	failures := make([]error, connections)
 	var group sync.WaitGroup
@@ -98,7 +103,7 @@ func rawBulk(dir string, rows []row, batches int) (r result, err error) {
 				if n >= batches {
 					return
 				}
-				failures[worker] = rawBatch(db, spaces, n, batches)
+				failures[worker] = commit(n)
 			}
 		})
 	}
