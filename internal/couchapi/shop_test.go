@@ -39,7 +39,7 @@ type record struct {
 	Active   bool
 	Verified bool `json:"email_verified"`
 	Default  bool
-	Stock    int
+	Price    float64
 }
 
 // all reads a list of documents and keeps some.
@@ -96,17 +96,17 @@ func TestQuestionsToTheShop(t *testing.T) {
 func (a *testAPI) asksPartitions() {
 	const category = "/products/_partition/Home%23Kitchen%23Small%20Appliances"
 	a.asks(category, `{"selector":{"type":"product"},"limit":1000}`, a.all(category, func(r record) bool { return r.Type == "product" }))
-	a.do("POST", "/products/_index", `{"index":{"fields":["stock"]},"ddoc":"stock","name":"stock"}`).want(200, "")
-	byStock := a.all(category, func(r record) bool { return r.Stock > 10 })
-	slices.SortStableFunc(byStock, func(x, y record) int {
-		return cmp.Or(cmp.Compare(y.Stock, x.Stock), cmp.Compare(y.ID, x.ID))
+	a.do("POST", "/products/_index", `{"index":{"fields":["price"]},"ddoc":"price","name":"price"}`).want(200, "")
+	byPrice := a.all(category, func(r record) bool { return r.Price > 10 })
+	slices.SortStableFunc(byPrice, func(x, y record) int {
+		return cmp.Or(cmp.Compare(y.Price, x.Price), cmp.Compare(y.ID, x.ID))
 	})
-	a.asks(category, `{"selector":{"stock":{"$gt":10}},"sort":[{"stock":"desc"}],"use_index":"stock","limit":1000}`, byStock)
-	a.asks("/orders/_partition/order000007", `{"selector":{"type":"item"},"limit":100}`,
-		a.all("/orders/_partition/order000007", func(r record) bool { return r.Type == "item" }))
-	a.asks("/users/_partition/user00007", `{"selector":{"type":"address","default":true}}`,
-		a.all("/users/_partition/user00007", func(r record) bool { return r.Type == "address" && r.Default }))
-	a.asks("/users/_partition/user00007", `{"selector":{"type":"address","default":"true"}}`, nil)
+	a.asks(category, `{"selector":{"price":{"$gt":10}},"sort":[{"price":"desc"}],"use_index":"price","limit":1000}`, byPrice)
+	a.asks("/orders/_partition/order555", `{"selector":{"type":"orderlineitem"},"limit":100}`,
+		a.all("/orders/_partition/order555", func(r record) bool { return r.Type == "orderlineitem" }))
+	a.asks("/users/_partition/user00000007", `{"selector":{"type":"userdelivery","default":true}}`,
+		a.all("/users/_partition/user00000007", func(r record) bool { return r.Type == "userdelivery" && r.Default }))
+	a.asks("/users/_partition/user00000007", `{"selector":{"type":"userdelivery","default":"true"}}`, nil)
 }
 
 func (a *testAPI) asksEverywhere() {

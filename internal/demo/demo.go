@@ -1,5 +1,7 @@
 // Package demo owns the data that a newcomer finds in a server started with --demo: a shop in three partitioned
-// databases, sensor readings, a fitness log in an ordinary database, and the cities of the world.
+// databases, sensor readings, a fitness log in an ordinary database and one in which each user has a partition,
+// organisations with their projects, and the cities of the world. All but the cities follow the articles that
+// docs/articles tells of: their models, sample documents, indexes and views.
 //
 // It promises that the same size always gives the same documents, byte for byte, and that loading twice, or again
 // after an interrupted load, leaves each document there once. It speaks to the server through one function that
@@ -31,28 +33,56 @@ const marker = "/_local/demo"
 // Do sends one request to the CouchDB API with an administrator's rights and gives back status and body.
 type Do func(ctx context.Context, method, path string, body []byte) (status int, answer []byte, err error)
 
-// database is one part of the demo: its documents come in order, as many as size asks for.
+// database is one part of the demo.
 type database struct {
 	name        string
 	partitioned bool
-	documents   func(size int) iter.Seq2[[]byte, error]
+	security    string                                  // the _security it begins with, "" for that of any database
+	design      []request                               // its indexes and design documents
+	views       []string                                // paths of views, which are brought up to date after a load
+	samples     func() []any                            // the articles' own documents, whatever the size; may be nil
+	generated   func(size int) iter.Seq2[[]byte, error] // documents in order, as many as size asks for; may be nil
 }
+
+// request is one request below a database.
+type request struct{ method, path, body string }
 
 // databases lists the parts in the order in which they are loaded.
 func databases() []database {
 	return []database{
-		{"products", true, products},
-		{"users", true, users},
-		{"orders", true, orders},
-		{"readings", true, readings},
-		{"fitness", false, fitness},
-		{"cities", true, cities},
+		productsDatabase(), usersDatabase(), ordersDatabase(),
+		readingsDatabase(),
+		fitnessDatabase(), sharedFitnessDatabase(),
+		organisationsDatabase(), projectsDatabase(),
+		{name: "cities", partitioned: true, generated: cities},
+	}
+}
+
+// documents gives the samples and what is generated; without the latter where those of another shape are there.
+func (d *database) documents(size int, generated bool) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		if d.samples != nil {
+			for _, sample := range d.samples() {
+				if row, err := encode(sample); !yield(row, err) || err != nil {
+					return
+				}
+			}
+		}
+		if d.generated == nil || !generated {
+			return
+		}
+		for row, err := range d.generated(size) {
+			if !yield(row, err) {
+				return
+			}
+		}
 	}
 }
 
 // Load makes the demo's databases and loads what they lack, telling progress as it goes. A complete database carries
 // a marker with its size and is passed over; an incomplete one is sent again from the start, and documents that are
-// already there are left as they are.
+// already there are left as they are. A database that an earlier release generated in another shape keeps its
+// documents, and gets the samples, indexes and views alone.
 func Load(ctx context.Context, do Do, size int, progress io.Writer) error {
 	if size < 1 {
 		return fmt.Errorf("demo: the size must be positive, got %d", size)
@@ -78,7 +108,7 @@ func Hints(base, credentials string) []string {
 	}
 	return []string{
 		curl("/products/_partition/Home%23Kitchen%23Small%20Appliances/_all_docs?include_docs=true&limit=3"),
-		curl("/orders/_partition/order000007/_all_docs?include_docs=true"),
+		curl("/orders/_partition/order555/_all_docs?include_docs=true"),
 		curl("/cities/_partitions?sort=docs&descending=true&limit=5"),
 	}
 }
@@ -93,21 +123,34 @@ type loader struct {
 
 func (l *loader) run(ctx context.Context) error {
 	path := "/" + l.database.name
-	create := path
-	if l.database.partitioned {
-		create += "?partitioned=true"
-	}
-	if _, err := l.send(ctx, "PUT", create, nil, 201, 202, 412); err != nil {
+	theirs, err := l.create(ctx, path)
+	if err != nil || theirs {
 		return err
 	}
-	revision, done, err := l.loaded(ctx)
-	if err != nil || done {
+	m, err := l.marker(ctx)
+	if err != nil || m.covers(l.size) {
 		return err
 	}
-	if err := l.documents(ctx); err != nil {
+	if m.Size == 0 {
+		m.Shape = shape
+	}
+	for _, r := range l.database.design {
+		if _, err := l.send(ctx, r.method, path+r.path, []byte(r.body), 200, 201, 202, 409); err != nil {
+			return err
+		}
+	}
+	if err := l.documents(ctx, m.Shape == shape); err != nil {
 		return err
 	}
-	body, err := json.Marshal(markerBody{Rev: revision, Size: l.size})
+	for _, view := range l.database.views {
+		if _, err := l.send(ctx, "GET", path+view+"?limit=1", nil, 200); err != nil {
+			return err
+		}
+	}
+	if m.Samples = shape; m.Shape == shape {
+		m.Size = l.size
+	}
+	body, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
@@ -115,29 +158,72 @@ func (l *loader) run(ctx context.Context) error {
 	return err
 }
 
-// markerBody is the marker's content: the size up to which its database is complete.
-type markerBody struct {
-	Rev  string `json:"_rev,omitempty"`
-	Size int    `json:"size"`
+// create makes the database. It reports whether one of another kind has the name: that is not the demo's.
+func (l *loader) create(ctx context.Context, path string) (theirs bool, err error) {
+	create := path
+	if l.database.partitioned {
+		create += "?partitioned=true"
+	}
+	status, _, err := l.answer(ctx, "PUT", create, nil, 201, 202, 412)
+	if err != nil {
+		return false, err
+	}
+	if status == 412 {
+		return l.otherKind(ctx, path)
+	}
+	if l.database.security != "" {
+		_, err = l.send(ctx, "PUT", path+"/_security", []byte(l.database.security), 200)
+	}
+	return false, err
 }
 
-// loaded tells whether the marker says that the database holds at least the wanted size, and the marker's revision.
-func (l *loader) loaded(ctx context.Context) (revision string, done bool, err error) {
+// otherKind reports whether the database that is there is not partitioned as the demo's is.
+func (l *loader) otherKind(ctx context.Context, path string) (bool, error) {
+	answer, err := l.send(ctx, "GET", path, nil, 200)
+	if err != nil {
+		return false, err
+	}
+	var info struct {
+		Props struct{ Partitioned bool }
+	}
+	if err := json.Unmarshal(answer, &info); err != nil {
+		return false, fmt.Errorf("the database's information is not JSON: %w", err)
+	}
+	return info.Props.Partitioned != l.database.partitioned, nil
+}
+
+// shape is the version of the documents' members. The first release had 0, with names of its own.
+const shape = 1
+
+// markerBody is the marker's content.
+type markerBody struct {
+	Rev     string `json:"_rev,omitempty"`
+	Size    int    `json:"size"`              // the size up to which the database is complete
+	Shape   int    `json:"shape,omitempty"`   // of the generated documents
+	Samples int    `json:"samples,omitempty"` // the shape of the samples, indexes and views
+}
+
+// covers reports whether nothing is missing for a size.
+func (m *markerBody) covers(size int) bool {
+	return m.Samples == shape && (m.Size >= size || m.Shape != shape)
+}
+
+// marker reads the database's marker, the zero value where there is none.
+func (l *loader) marker(ctx context.Context) (m markerBody, err error) {
 	answer, err := l.send(ctx, "GET", "/"+l.database.name+marker, nil, 200, 404)
 	if err != nil {
-		return "", false, err
+		return m, err
 	}
-	var m markerBody
 	if err := json.Unmarshal(answer, &m); err != nil {
-		return "", false, fmt.Errorf("the marker is not JSON: %w", err)
+		return m, fmt.Errorf("the marker is not JSON: %w", err)
 	}
-	return m.Rev, m.Size >= l.size, nil
+	return m, nil
 }
 
-// documents sends every document of the database in batches.
-func (l *loader) documents(ctx context.Context) error {
+// documents sends the documents of the database in batches.
+func (l *loader) documents(ctx context.Context, generated bool) error {
 	total := 0
-	for _, err := range l.database.documents(l.size) {
+	for _, err := range l.database.documents(l.size, generated) {
 		if err != nil {
 			return err
 		}
@@ -153,7 +239,7 @@ func (l *loader) documents(ctx context.Context) error {
 		l.bar.show(sent, total)
 		return nil
 	}
-	for row, err := range l.database.documents(l.size) {
+	for row, err := range l.database.documents(l.size, generated) {
 		if err != nil {
 			return err
 		}
@@ -196,12 +282,18 @@ func (l *loader) bulk(ctx context.Context, rows [][]byte) error {
 
 // send makes one request and fails on a status that the caller did not name.
 func (l *loader) send(ctx context.Context, method, path string, body []byte, want ...int) ([]byte, error) {
+	_, answer, err := l.answer(ctx, method, path, body, want...)
+	return answer, err
+}
+
+// answer is send for callers who ask which of the statuses it was.
+func (l *loader) answer(ctx context.Context, method, path string, body []byte, want ...int) (int, []byte, error) {
 	status, answer, err := l.do(ctx, method, path, body)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	if !slices.Contains(want, status) {
-		return nil, errors.New(method + " " + path + " answered " + fmt.Sprint(status) + ": " + string(answer))
+		return 0, nil, errors.New(method + " " + path + " answered " + fmt.Sprint(status) + ": " + string(answer))
 	}
-	return answer, nil
+	return status, answer, nil
 }

@@ -6,83 +6,160 @@ import (
 	"time"
 )
 
+// ofOrder is what the documents of an order begin with.
+type ofOrder struct {
+	ID      string `json:"_id"`
+	Type    string `json:"type"`
+	OrderID string `json:"orderid"`
+	UserID  string `json:"userid"`
+}
+
 type order struct {
-	ID     string `json:"_id"`
-	Type   string `json:"type"`
-	Order  string `json:"order_id"`
-	UserID string `json:"userid"`
-	Date   string `json:"date"`
-	Status string `json:"status"`
-	Items  int    `json:"items"`
-	Total  cents  `json:"total"`
+	ofOrder
+	User     string   `json:"user"`
+	Basket   []string `json:"basket"`
+	Total    cents    `json:"total"`
+	Delivery string   `json:"deliveryAddress"`
+	Date     string   `json:"date"`
 }
 
-type orderItem struct {
-	ID       string `json:"_id"`
-	Type     string `json:"type"`
-	Order    string `json:"order_id"`
-	Product  string `json:"product_id"`
-	Title    string `json:"title"`
-	Quantity int    `json:"quantity"`
-	Price    cents  `json:"price"`
-	Total    cents  `json:"total"`
+type orderLineItem struct {
+	ofOrder
+	ProductID string `json:"productid"`
+	Name      string `json:"name"`
+	Quantity  int    `json:"quantity"`
+	UnitPrice cents  `json:"unitPrice"`
+	Delivery  int    `json:"delivery"`
 }
 
-// orderStep is what happens to an order after it was placed: payment, dispatch, delivery.
-type orderStep struct {
-	ID       string `json:"_id"`
-	Type     string `json:"type"`
-	Order    string `json:"order_id"`
-	UserID   string `json:"userid"`
-	Date     string `json:"date"`
-	Amount   *cents `json:"amount,omitempty"`
-	Provider string `json:"provider,omitempty"`
-	Courier  string `json:"courier,omitempty"`
-	Address  string `json:"address,omitempty"`
+type orderPayment struct {
+	ofOrder
+	Paid      bool   `json:"paid"`
+	Provider  string `json:"provider"`
+	Reference string `json:"provider_ref"`
+	Date      string `json:"date"`
+	Total     cents  `json:"total"`
 }
 
-// OrderCount tells how many orders the demo of a size holds.
-func OrderCount(size int) int { return size }
+type orderDispatch struct {
+	ofOrder
+	Dispatched bool   `json:"dispatched"`
+	Date       string `json:"date"`
+	Courier    string `json:"courier"`
+	CourierID  string `json:"courierid"`
+}
 
-// ordersBegin is the first day of the three years in which the shop's orders were placed.
-func ordersBegin() time.Time { return time.Date(2016, 1, 1, 0, 0, 0, 0, time.UTC) }
+type orderDelivery struct {
+	ofOrder
+	Delivered bool   `json:"delivered"`
+	Courier   string `json:"courier"`
+	CourierID string `json:"courierid"`
+}
+
+// salesMap is the articles' report: what was sold on each day.
+const salesMap = `function (doc) { if (doc.type == "order") { var date = new Date(doc.date); ` +
+	`var year = date.getFullYear(); var month = date.getMonth() + 1; var day = date.getDate(); emit([year, month, day], doc.total); } }`
+
+func ordersDatabase() database {
+	index := func(ddoc, fields string) request {
+		return request{"POST", "/_index", `{"index":{"partial_filter_selector":{"type":"order"},"fields":` + fields + `},"ddoc":"` + ddoc + `","type":"json","partitioned":false}`}
+	}
+	return database{
+		name: "orders", partitioned: true, samples: sampleOrder, generated: orders,
+		design: []request{
+			index("orders-by-customer-index", `["userid","date"]`),
+			index("orders-by-date", `["date"]`),
+			{"PUT", "/_design/sales-report", `{"options":{"partitioned":false},"views":{"by-date":{"map":` + quoted(salesMap) + `,"reduce":"_sum"}}}`},
+		},
+		views: []string{"/_design/sales-report/_view/by-date"},
+	}
+}
+
+// OrderCount tells how many orders the demo of a size holds, the sample among them.
+func OrderCount(size int) int {
+	if size < sampleNumber {
+		return size + 1
+	}
+	return size
+}
+
+// sampleNumber is the number of the order that the articles show: none is generated under it.
+const sampleNumber = 555
+
+// placed is an order that documents are made of.
+type placed struct {
+	id, user, name, address   string
+	at, paid, sent            string
+	items                     []placedItem
+	provider, reference       string
+	courier, courierReference string
+}
+
+type placedItem struct {
+	product, name string
+	quantity      int
+	price         cents
+	delivery      int
+}
+
+func sampleOrder() []any {
+	return (&placed{
+		id: "order555", user: sampleUser, name: "Bob Smith", address: "19 Front Street, Darlington, DL5 1TY",
+		at: "2019-01-28T10:44:22.000Z", paid: "2019-01-28T10:45:27.000Z", sent: "2019-01-28T16:02:00.000Z",
+		items: []placedItem{
+			{"1000042", "Salter - Digital Kitchen Scales", 1, 1499, 0},
+			{"88752", "Kenwood - Stand Mixer", 1, 19999, 0},
+		},
+		provider: "PayPal", reference: "PayPal16161641", courier: "UPS", courierReference: "15125425151261289",
+	}).documents()
+}
 
 func orders(size int) iter.Seq2[[]byte, error] {
-	return each(OrderCount(size), orderDocuments)
+	return each(size, func(n int) []any {
+		if n == sampleNumber {
+			return nil
+		}
+		return generatedOrder(n).documents()
+	})
 }
 
-// orderDocuments gives the whole partition of one order; its total is the sum of its items.
-func orderDocuments(n int) []any {
-	r, id := random("order", n), fmt.Sprintf("order%06d", n)
+// generatedOrder gives the n-th order.
+func generatedOrder(n int) *placed {
+	r := random("order", n)
 	// A user or product that a small demo lacks would leave dangling references, so both stay in the smallest range.
-	user := userID(1 + r.IntN(10))
+	user := 1 + r.IntN(10)
 	if n > 50 {
-		user = userID(1 + r.IntN(userCount(n)))
+		user = 1 + r.IntN(userCount(n))
 	}
-	placed := moment(r, ordersBegin(), 3*365)
-	items, total := orderItems(n, id, 1+r.IntN(4))
-	step := func(kind string, after time.Duration) orderStep {
-		return orderStep{ID: id + ":" + kind, Type: kind, Order: id, UserID: user, Date: iso(placed.Add(after))}
+	at := moment(r, ordersBegin(), 3*365-1)
+	p := &placed{
+		id: fmt.Sprintf("order%d", n), user: userID(user), name: userName(user), address: address(user, 1),
+		at: iso(at), paid: iso(at.Add(time.Minute)), sent: iso(at.Add(5 * time.Hour)),
+		provider: pick(r, []string{"PayPal", "Visa", "Mastercard"}), courier: pick(r, []string{"UPS", "DHL", "Post"}),
 	}
-	payment, dispatch, arrival := step("payment", time.Minute), step("dispatch", 26*time.Hour), step("delivery", 71*time.Hour)
-	payment.Amount, payment.Provider = &total, pick(r, []string{"Visa", "Mastercard", "Transfer"})
-	dispatch.Courier = pick(r, []string{"UPS", "DHL", "Post"})
-	arrival.Address = user + ":delivery1"
-	rows := []any{order{ID: id + ":order", Type: "order", Order: id, UserID: user, Date: iso(placed), Status: "delivered", Items: len(items), Total: total}}
-	rows = append(rows, items...)
-	return append(rows, payment, dispatch, arrival)
-}
-
-func orderItems(n int, id string, count int) (items []any, total cents) {
-	for i := 1; i <= count; i++ {
+	p.reference, p.courierReference = fmt.Sprint(p.provider, 10000000+r.IntN(90000000)), fmt.Sprint(100000000000+r.IntN(900000000000))
+	for i := range 1 + r.IntN(4) {
 		r := random("item", n*10+i)
 		product := 1 + r.IntN(productCount(n))
-		price, quantity := productPrice(product), 1+r.IntN(3)
-		items = append(items, orderItem{
-			ID: fmt.Sprintf("%s:item%02d", id, i), Type: "item", Order: id, Product: productCode(product),
-			Title: productName(product), Quantity: quantity, Price: price, Total: price * cents(quantity),
-		})
-		total += price * cents(quantity)
+		p.items = append(p.items, placedItem{productID(product), productName(product), 1 + r.IntN(3), productPrice(product), 0})
 	}
-	return items, total
+	return p
+}
+
+// documents gives the whole partition of an order; its total is the sum of its items.
+func (p *placed) documents() []any {
+	of := func(key, kind string) ofOrder {
+		return ofOrder{ID: p.id + ":" + key, Type: kind, OrderID: p.id, UserID: p.user}
+	}
+	o := order{ofOrder: of("order", "order"), User: p.name, Delivery: p.address, Date: p.at}
+	rows := []any{&o}
+	for i, item := range p.items {
+		o.Basket = append(o.Basket, item.name)
+		o.Total += item.price * cents(item.quantity)
+		rows = append(rows, orderLineItem{of(fmt.Sprint("item", i+1), "orderlineitem"), item.product, item.name, item.quantity, item.price, item.delivery})
+	}
+	return append(rows,
+		orderPayment{of("payment", "orderpayment"), true, p.provider, p.reference, p.paid, o.Total},
+		orderDispatch{of("dispatch", "orderdispatch"), true, p.sent, p.courier, p.courierReference},
+		orderDelivery{of("delivery", "orderdelivery"), true, p.courier, p.courierReference})
 }

@@ -41,6 +41,19 @@ func (c cents) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, "%d.%02d", c/100, c%100), nil
 }
 
+// digits gives 32 hexadecimal digits that look like a hash.
+func digits(kind, of string) string {
+	h := fnv.New128a()
+	_, _ = h.Write([]byte(kind + " " + of))
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+// quoted writes text as a JSON string, for the source of a function. A string can always be encoded.
+func quoted(text string) string {
+	b, _ := encode(text)
+	return string(b)
+}
+
 // encode writes one document without escaping &, < and >, which would only make the demo harder to read.
 func encode(document any) ([]byte, error) {
 	var b bytes.Buffer
