@@ -93,6 +93,7 @@ func steps() []step {
 		{"concurrent packages under the race detector", raceTests(append([]string{"-short"}, concurrent...))},
 		{"the built server, and the benchmark", goTests("-p", "1", "./test/system", "./bench/...")},
 		{"clients in Node", node},
+		{"the commands of the documentation", goTests("./test/docs")},
 		{"fuzzing, a second each", fuzz("1s")},
 	}
 }

@@ -7,10 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -218,70 +216,5 @@ func copyDirectory(t *testing.T, from, to string) {
 	t.Helper()
 	if out, err := exec.Command("sh", "-c", `mkdir -p "$2" && cd "$1" && for f in *; do [ -S "$f" ] || cp -r "$f" "$2"; done`, "sh", from, to).CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
-	}
-}
-
-// TestBackupGuide runs the commands of docs/backup.md as they stand there.
-func TestBackupGuide(t *testing.T) {
-	root, err := process.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(root, "docs", "backup.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	work, bin := t.TempDir(), t.TempDir()
-	if err := os.Symlink(process.Binary(), filepath.Join(bin, "sectional")); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	s := process.Start(t, process.Options{Dir: filepath.Join(work, "data")})
-	ask(s).must(t, 201, "PUT", "/db", "", nil)
-	commands := 0
-	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllSubmatch(text, -1) {
-		line := strings.TrimSpace(string(block[1]))
-		commands++
-		if strings.HasPrefix(line, "sectional serve") {
-			serveGuide(t, work, line)
-			continue
-		}
-		if out, err := shell(work, line); err != nil {
-			t.Errorf("%s: %v\n%s", line, err, out)
-		}
-	}
-	if commands < 4 {
-		t.Errorf("only %d commands are in the guide", commands)
-	}
-	if made, _ := filepath.Glob(filepath.Join(work, "backups", "*Z")); len(made) != 2 {
-		t.Errorf("backups: %q", made)
-	}
-}
-
-// serveGuide runs the guide's command for a server on a free port, and ends it when it answers.
-func serveGuide(t *testing.T, work, line string) {
-	t.Helper()
-	address, err := process.FreeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("sh", "-c", "exec "+line+" --listen "+address)
-	cmd.Dir, cmd.Env = work, append(os.Environ(), "COUCHDB_USER="+process.User, "COUCHDB_PASSWORD="+process.Password)
-	var out process.Output
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended, but in a test that failed
-	c := &client{base: "http://" + address, user: process.User, password: process.Password, http: http.DefaultClient}
-	within(t, time.Minute, "the restored server answers", func() bool {
-		status, _, err := c.do("GET", "/db", nil)
-		return err == nil && status == http.StatusOK
-	})
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Error(err)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("%v\n%s", err, out.String())
 	}
 }
