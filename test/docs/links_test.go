@@ -1,0 +1,98 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sectional/sectional/test/process"
+)
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#{1,6} (.*)$`)
+	fences  = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+)
+
+// anchors gives the places of a page that links may lead to, by the rule of GitHub.
+func anchors(text string) (names []string) {
+	for _, m := range heading.FindAllStringSubmatch(fences.ReplaceAllString(text, ""), -1) {
+		title := regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(m[1], "$1")
+		title = regexp.MustCompile("[^\\p{L}\\p{N}_ -]").ReplaceAllString(strings.ToLower(title), "")
+		names = append(names, strings.ReplaceAll(title, " ", "-"))
+	}
+	return names
+}
+
+// TestLinks holds that links between pages lead somewhere.
+func TestLinks(t *testing.T) {
+	root, err := process.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, p := range pages(t) {
+		text := read(t, root, p.name)
+		for _, m := range link.FindAllStringSubmatch(fences.ReplaceAllString(text, ""), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			found++
+			file, anchor, _ := strings.Cut(m[1], "#")
+			target := p.name
+			if file != "" {
+				target = filepath.Join(filepath.Dir(p.name), file)
+			}
+			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
+				t.Errorf("%s links to %s: %v", p.name, m[1], err)
+			} else if anchor != "" && !slices.Contains(anchors(read(t, root, target)), anchor) {
+				t.Errorf("%s links to %s, and there is no such heading", p.name, m[1])
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("only %d links were found", found)
+	}
+}
+
+// TestContents holds that the table of contents of api.md names every heading.
+func TestContents(t *testing.T) {
+	root, err := process.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := read(t, root, "docs/api.md")
+	for _, name := range anchors(text)[1:] {
+		if !strings.Contains(text, "](#"+name+")") {
+			t.Errorf("the contents of api.md lack #%s", name)
+		}
+	}
+}
+
+// TestIndex holds that docs/README.md names every page.
+func TestIndex(t *testing.T) {
+	root, err := process.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := read(t, root, "docs/README.md")
+	for _, p := range pages(t) {
+		name := strings.TrimPrefix(p.name, "docs/")
+		if name != "README.md" && !strings.HasPrefix(name, "formats/") && !strings.Contains(index, "("+name+")") {
+			t.Errorf("docs/README.md does not name %s", name)
+		}
+	}
+}
+
+// read gives the text of a page.
+func read(t *testing.T, root, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
