@@ -40,6 +40,10 @@ func (l Limits) patience() time.Duration {
 	return mostStarved*l.Time + l.Time/2 + 2*grace(mostStarved*l.Time) + 200*time.Millisecond
 }
 
+// first is what a unit is allowed where others can be asked before it gets the rest: with what the others then take, and what it
+// takes to stop them all, a function that hangs for each is given up within the whole.
+func (l Limits) first() time.Duration { return l.Time * 3 / 5 }
+
 // short is what a unit is allowed after another one of its job had to be stopped: enough to compile it again.
 func (l Limits) short() time.Duration { return min(max(l.Time/20, 50*time.Millisecond), l.Time) }
 

@@ -82,31 +82,37 @@ func (r *runner) giveUp() {
 // try is given the failure. A child that dies without a word (a crash of the interpreter, a fatal lack of memory, or killed
 // because it did not answer) does not say where; then the next one is asked to report after each unit.
 //
-// After the first unit that had to be stopped, the others get a short allowance: a function that hangs for every document
-// is given up after little more than one. What the short one stopped is only suspected, and is judged by the whole allowance
-// when the others are done, so that no document's outcome depends on which ones it came with.
+// In a job of which so many units may fail that it is given up, the units get the greater part of the allowance, and a short one
+// after the first that had to be stopped: a function that hangs for every document is given up within one whole allowance. What
+// less than that stopped is only suspected, and is judged by the whole allowance when the others are done, so that no document's
+// outcome depends on which ones it came with.
 type runner struct {
 	pool     *Pool
 	job      *job
 	child    *process
 	outcomes []outcome
 	stopped  int   // units that had to be stopped, suspects included
-	suspects []int // units that the short allowance stopped
+	suspects []int // units that less than the whole allowance stopped
 	careful  bool
 	only     bool // the next unit is the only one
 }
 
 // allowance is what the units that come next may take.
 func (r *runner) allowance() time.Duration {
-	if r.stopped > 0 {
+	switch {
+	case r.only:
+		return r.pool.o.Limits.Time
+	case r.stopped > 0:
 		return r.pool.o.Limits.short()
+	case r.job.units() >= r.job.hopeless() && r.job.hopeless() > 1:
+		return r.pool.o.Limits.first()
 	}
 	return r.pool.o.Limits.Time
 }
 
 // stop gives the next unit the failure that it had to be stopped.
 func (r *runner) stop(why limit) {
-	if r.stopped > 0 && why == limitTime {
+	if r.allowance() < r.pool.o.Limits.Time && why == limitTime {
 		r.suspects = append(r.suspects, len(r.outcomes))
 	}
 	r.stopped++
