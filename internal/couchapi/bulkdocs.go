@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/sectional/sectional/internal/couchwire"
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -20,6 +21,9 @@ func bulkDocs(r *request) error {
 	b := &batch{Bulk: bulk, results: make([]store.Result, len(bulk.Docs))}
 	if err := b.split(r); err != nil {
 		return err
+	}
+	if bulk.AllOrNothing && bulk.NewEdits {
+		return r.build(http.StatusExpectationFailed, b.appendNotSupported)
 	}
 	if err := b.write(r); err != nil {
 		return err
@@ -141,6 +145,22 @@ func (b *batch) appendResults(dst []byte, r *request) []byte {
 			rev = res.Rev
 		}
 		dst = appendFailed(dst, res.ID, rev, res.Err)
+	}
+	return append(dst, ']')
+}
+
+// errAllOrNothing is CouchDB's answer to all_or_nothing.
+var errAllOrNothing = dberr.New(dberr.NotImplemented, "", "all_or_nothing is not supported")
+
+// appendNotSupported appends the answer to all_or_nothing: each document is
+// refused.
+func (b *batch) appendNotSupported(dst []byte) []byte {
+	dst = append(dst, '[')
+	for i := range b.Docs {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendFailed(dst, b.Docs[i].ID, b.Docs[i].Rev(), errAllOrNothing)
 	}
 	return append(dst, ']')
 }

@@ -112,7 +112,9 @@ func (l *loader) revision(rev document.Rev) (*found, error) {
 		}
 	}
 	if l.o.revs {
-		f.Path = path
+		if f.Path, err = l.shown(path); err != nil {
+			return nil, err
+		}
 	}
 	f.form = l.o.form(path)
 	return f, nil
@@ -131,8 +133,18 @@ func (l *loader) path(rev document.Rev) ([]document.Rev, error) {
 	return path, nil
 }
 
+// shown cuts a history to what the database remembers by its setting: a lower
+// limit holds at once, while the rows of a document are cut by its next edit.
+func (l *loader) shown(path []document.Rev) ([]document.Rev, error) {
+	limit, err := l.rd.RevsLimit()
+	return path[:min(len(path), limit)], err
+}
+
 func (l *loader) revsInfo(rev document.Rev) ([]couchwire.RevStatus, error) {
 	path, err := l.path(rev)
+	if err == nil {
+		path, err = l.shown(path)
+	}
 	if err != nil {
 		return nil, err
 	}

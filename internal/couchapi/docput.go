@@ -129,7 +129,11 @@ func (r *request) writeDocument(d *couchwire.Document, put bool) error {
 	} else {
 		e = d.Edit(rev) // which makes the attachments new ones
 	}
-	return r.answerWrite(&e, written{etag: put, location: true})
+	w := written{etag: put, location: true}
+	if !put {
+		w.status = http.StatusCreated // CouchDB's answer to POST, also for a deletion
+	}
+	return r.answerWrite(&e, w)
 }
 
 // written tells how a write is answered.

@@ -132,6 +132,89 @@ func TestLocalDocuments(t *testing.T) {
 	a.do("GET", "/db/_local/b/x", "").want(400, `{"error":"bad_request","reason":"_local documents do not accept attachments."}`)
 }
 
+// TestLocalRevisions writes local documents as they are read with revs=true.
+func TestLocalRevisions(t *testing.T) {
+	a := newDB(t, "")
+	a.do("PUT", "/db/_local/a", `{"_revisions":{"start":0,"ids":["3"]},"n":1}`).want(201, `{"ok":true,"id":"_local/a","rev":"0-4"}`)
+	read := a.do("GET", "/db/_local/a?revs=true", "").want(200, `{"_id":"_local/a","_rev":"0-4","n":1,"_revisions":{"start":0,"ids":["4"]}}`).Body
+	a.do("PUT", "/db/_local/a", read).want(201, `{"ok":true,"id":"_local/a","rev":"0-5"}`)
+	a.do("POST", "/db", read).want(201, `{"ok":true,"id":"_local/a","rev":"0-5"}`)
+	a.do("POST", "/db/_bulk_docs", `{"docs":[`+read+`]}`).want(201, `[{"ok":true,"id":"_local/a","rev":"0-5"}]`)
+	a.do("POST", "/db/_bulk_docs", `{"new_edits":false,"docs":[`+read+`]}`).want(201, `[]`)
+	for _, revisions := range []string{`{"start":0,"ids":["a"]}`, `{"start":0,"ids":["2","1"]}`, `{"start":1,"ids":["1"]}`, `{"start":0,"ids":[""]}`} {
+		a.do("PUT", "/db/_local/a", `{"_revisions":`+revisions+`}`).want(400, `{"error":"bad_request","reason":"Invalid rev format"}`)
+	}
+	a.do("PUT", "/db/d", `{"_revisions":{"start":0,"ids":["1"]}}`).want(409, "")
+	a.do("PUT", "/db/d?new_edits=false", `{"_revisions":{"start":0,"ids":["1"]}}`).want(400, "")
+	a.do("POST", "/db", `{"_id":"_local/a","_deleted":true}`).want(201, `{"ok":true,"id":"_local/a","rev":"0-0"}`)
+}
+
+// TestPostOfADeletion has CouchDB's 201 for a deletion that is posted, and 200
+// for one that is put.
+func TestPostOfADeletion(t *testing.T) {
+	a := newDB(t, "")
+	for _, path := range []string{"/db", "/db?batch=none"} {
+		rev := a.do("PUT", "/db/d", `{}`).want(201, "").json()["rev"].(string)
+		a.do("POST", path, `{"_id":"d","_rev":"`+rev+`","_deleted":true}`).want(201, "")
+		a.do("GET", "/db/d", "").want(404, `{"error":"not_found","reason":"deleted"}`)
+	}
+	rev := a.do("PUT", "/db/d", `{}`).want(201, "").json()["rev"].(string)
+	a.do("PUT", "/db/d", `{"_rev":"`+rev+`","_deleted":true}`).want(200, "")
+}
+
+// TestAllOrNothing shows CouchDB's refusal of what version 1 had: nothing is
+// stored.
+func TestAllOrNothing(t *testing.T) {
+	a := newDB(t, "")
+	a.do("POST", "/db/_bulk_docs", `{"all_or_nothing":true,"docs":[{"_id":"a"},{"_id":"_local/l"},{"_id":"b","_rev":"1-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}]}`).
+		want(417, `[{"id":"a","error":"not_implemented","reason":"all_or_nothing is not supported"},{"id":"_local/l","error":"not_implemented","reason":"all_or_nothing is not supported"},`+
+			`{"id":"b","rev":"1-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","error":"not_implemented","reason":"all_or_nothing is not supported"}]`)
+	a.do("POST", "/db/_bulk_docs", `{"all_or_nothing":true,"docs":[]}`).want(417, `[]`)
+	if docs := a.do("GET", "/db", "").json()["doc_count"]; fmt.Sprint(docs) != "0" {
+		t.Errorf("%v documents", docs)
+	}
+	a.do("GET", "/db/_local/l", "").want(404, "")
+	for _, off := range []string{"false", `"true"`, "1"} {
+		a.do("POST", "/db/_bulk_docs", `{"docs":[],"all_or_nothing":`+off+`}`).want(201, `[]`)
+	}
+	a.do("POST", "/db/_bulk_docs", `{"all_or_nothing":true,"new_edits":false,"docs":[]}`).want(201, `[]`)
+}
+
+// TestLowerRevsLimit shows that a lower limit cuts histories at once, and a
+// higher one shows again what is still stored.
+func TestLowerRevsLimit(t *testing.T) {
+	a := newDB(t, "")
+	rev := ""
+	for range 40 {
+		rev = a.put("/db/d"+rev, `{}`)
+		rev = "?rev=" + rev
+	}
+	histories := func(want int) {
+		t.Helper()
+		ids := a.do("GET", "/db/d?revs=true", "").want(200, "").json()["_revisions"].(map[string]any)["ids"].([]any)
+		info := a.do("GET", "/db/d?revs_info=true", "").want(200, "").json()["_revs_info"].([]any)
+		opened := a.do("GET", "/db/d?open_revs=all&revs=true", "", "Accept", "application/json").want(200, "").Body
+		got := a.do("POST", "/db/_bulk_get?revs=true", `{"docs":[{"id":"d"}]}`).want(200, "").Body
+		if len(ids) != want || len(info) != want || !strings.Contains(opened, fmt.Sprintf(`"ids":[%s]`, elements(ids))) || !strings.Contains(got, fmt.Sprintf(`"ids":[%s]`, elements(ids))) {
+			t.Errorf("%d and %d revisions, want %d; %s %s", len(ids), len(info), want, opened, got)
+		}
+	}
+	histories(40)
+	a.do("PUT", "/db/_revs_limit", "5").want(200, "")
+	histories(5)
+	a.do("PUT", "/db/_revs_limit", "39").want(200, "")
+	histories(39)
+	a.do("PUT", "/db/_revs_limit", "3").want(200, "")
+	a.put("/db/d"+rev, `{}`)
+	a.do("PUT", "/db/_revs_limit", "39").want(200, "")
+	histories(3) // the edit has cut what is stored
+}
+
+func elements(list []any) string {
+	b, _ := json.Marshal(list)
+	return string(b[1 : len(b)-1])
+}
+
 // TestBulkDocsOverNothing is the numbered difference that a revision of a
 // document that is not there is a conflict in a batch too.
 func TestBulkDocsOverNothing(t *testing.T) {

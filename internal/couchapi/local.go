@@ -91,7 +91,7 @@ func (r *request) writeLocal(d *couchwire.Document) error {
 		return err
 	}
 	status := http.StatusCreated
-	if d.Deleted {
+	if d.Deleted && r.method != http.MethodPost {
 		status = http.StatusOK
 	}
 	return r.answerWritten(d.ID, localRev(n), written{etag: true, location: true, status: status})

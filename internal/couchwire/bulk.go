@@ -12,6 +12,9 @@ type Bulk struct {
 	Docs     []Document
 	NewEdits bool // default true
 	Atomic   bool // all documents or none: ours
+	// AllOrNothing asks for what CouchDB 1 had: all documents are stored, as
+	// conflicts if need be.
+	AllOrNothing bool
 }
 
 // ParseBulk reads the body of a _bulk_docs request. The documents are found by
@@ -60,6 +63,8 @@ func (p *bulkParser) member(name string, raw []byte, i int) (int, error) {
 		return end, setBool(&p.bulk.NewEdits, name, v)
 	case "atomic":
 		return end, setBool(&p.bulk.Atomic, name, v)
+	case "all_or_nothing":
+		p.bulk.AllOrNothing = string(v) == "true"
 	}
 	return end, nil
 }

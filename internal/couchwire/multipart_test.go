@@ -123,6 +123,46 @@ func TestReadRelatedRefuses(t *testing.T) {
 	}
 }
 
+// TestEpilogues has bodies with everything that may stand behind the closing
+// delimiter, and read in pieces of any size.
+func TestEpilogues(t *testing.T) {
+	const body = "--B\r\n\r\n" + `{"_attachments":{"a":{"follows":true}}}` + "\r\n--B\r\n\r\nx--B--\n--B--\r\nbytes\r\n--B--"
+	const data = "x--B--\n--B--\r\nbytes"
+	form := strings.Replace(body, "--B\r\n\r\nx--B--", "--B\r\nContent-Disposition: form-data; name=\"_attachments\"; filename=\"a\"\r\n\r\nx--B--", 1)
+	for _, tail := range []string{"", "\r\n", "\n", " ", "  \r\n\r\n", "epilogue", "\r\nepilogue", "\r\n--B", "\r\n--B\r\n\r\nno part\r\n--B--", "--", strings.Repeat("x", 10000)} {
+		for _, piece := range []int{1, 2, 5, 7, 1 << 20} {
+			d, err := ReadRelated(&inPieces{body + tail, piece}, "B", 1000, &testRules, whatever, Sink{Store: memory})
+			if err != nil || string(d.Attachments[0].Data) != data {
+				t.Errorf("%.20q in pieces of %d: %+v, %v", tail, piece, d, err)
+			}
+			p, err := ReadForm(&inPieces{form + tail, piece}, "B", 1000, &testRules, Sink{Store: memory})
+			if err != nil || len(p.Attachments) != 1 || string(p.Attachments[0].Data) != data {
+				t.Errorf("form, %.20q in pieces of %d: %+v, %v", tail, piece, p, err)
+			}
+		}
+	}
+	for _, none := range []string{"--B--", "--B--epilogue"} {
+		if _, err := PartsOf(strings.NewReader(none), "B").NextRawPart(); err != io.EOF {
+			t.Errorf("%q: %v", none, err)
+		}
+	}
+}
+
+// inPieces gives a text in reads of a size.
+type inPieces struct {
+	text string
+	size int
+}
+
+func (p *inPieces) Read(b []byte) (int, error) {
+	if p.text == "" {
+		return 0, io.EOF
+	}
+	n := copy(b, p.text[:min(len(p.text), p.size)])
+	p.text = p.text[n:]
+	return n, nil
+}
+
 // TestNamedParts shows that a part goes to the attachment it names.
 func TestNamedParts(t *testing.T) {
 	body := "--B\r\n\r\n" + `{"_attachments":{"a":{"follows":true},"b":{"follows":true}}}` +

@@ -168,9 +168,22 @@ func (d *Document) setRevisions(v []byte) error {
 	if len(hashes) == 0 {
 		return nil
 	}
+	if start == 0 && len(hashes) == 1 {
+		return d.setOnlyRev(hashes[0])
+	}
 	path, err := document.ParsePath(uint64(start), hashes)
 	if err == nil {
 		d.Path = path
+	}
+	return err
+}
+
+// setOnlyRev sets the revision of a local document, which has no ancestors:
+// 0-N. Other documents have none of that form.
+func (d *Document) setOnlyRev(hash string) error {
+	rev, err := document.ParseRev("0-" + hash)
+	if err == nil {
+		d.Path = []document.Rev{rev}
 	}
 	return err
 }

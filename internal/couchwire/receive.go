@@ -151,7 +151,7 @@ func (c *checked) check(told Told) error {
 // maxJSON limits the document's text. Errors: Invalid, TooLarge, and what doc
 // and store give.
 func ReadRelated(body io.Reader, boundary string, maxJSON int64, r *Rules, doc func(*Document) error, sink Sink) (*Document, error) {
-	parts := multipart.NewReader(body, boundary)
+	parts := PartsOf(body, boundary)
 	first, err := parts.NextRawPart()
 	if err != nil {
 		return nil, badMultipart(err)
@@ -279,7 +279,7 @@ type Posted struct {
 // files called _attachments. Errors: as ReadRelated.
 func ReadForm(body io.Reader, boundary string, maxJSON int64, r *Rules, sink Sink) (*Posted, error) {
 	p := &Posted{}
-	for parts := multipart.NewReader(body, boundary); ; {
+	for parts := PartsOf(body, boundary); ; {
 		part, err := parts.NextRawPart()
 		if err == io.EOF {
 			return p, nil

@@ -117,7 +117,7 @@ func (r *run) aloneOnce(ctx context.Context, u unit, since []string, inline bool
 	err := r.source.ask(ctx, c, func(a *answer) error {
 		kind, params, err := mime.ParseMediaType(a.header.Get("Content-Type"))
 		if err == nil && kind == "multipart/mixed" && params["boundary"] != "" {
-			return r.mixed(ctx, multipart.NewReader(a.body, params["boundary"]), one)
+			return r.mixed(ctx, couchwire.PartsOf(a.body, params["boundary"]), one)
 		}
 		return newValues(a.body).array(func(entry []byte) error {
 			if doc, ok := jsonscan.Member(entry, "ok"); ok && json.Valid(entry) {
@@ -182,7 +182,7 @@ func (r *run) mixed(ctx context.Context, parts *multipart.Reader, w *wanted) err
 		}
 		kind, params, err := mime.ParseMediaType(part.Header.Get("Content-Type"))
 		if err == nil && kind == "multipart/related" && params["boundary"] != "" {
-			err = r.related(ctx, multipart.NewReader(part, params["boundary"]), w)
+			err = r.related(ctx, couchwire.PartsOf(part, params["boundary"]), w)
 		} else {
 			err = r.plain(ctx, part, params["error"] == "true", w)
 		}

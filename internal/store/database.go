@@ -154,6 +154,21 @@ func (d *Database) Security() []byte { return d.settings.Load().security }
 // RevsLimit is how many revisions of each branch are remembered.
 func (d *Database) RevsLimit() int { return d.settings.Load().revsLimit }
 
+// RevsLimit is the database's limit as of the snapshot.
+func (r *Reader) RevsLimit() (int, error) {
+	l, err := r.lane()
+	if err != nil {
+		return 0, err
+	}
+	set := r.db.settings.Load()
+	if set.version != l.version {
+		if set, err = r.db.loadSettings(r.v, l.version); err != nil {
+			return 0, err
+		}
+	}
+	return set.revsLimit, nil
+}
+
 // PurgedInfosLimit is how many purges are remembered.
 func (d *Database) PurgedInfosLimit() int { return d.settings.Load().purgedInfosLimit }
 
