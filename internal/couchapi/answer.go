@@ -2,6 +2,7 @@ package couchapi
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/sectional/sectional/internal/document"
@@ -37,6 +38,12 @@ func (r *request) etag(value string) { r.set("Etag", `"`+value+`"`) }
 func (r *request) etagOf(rev document.Rev) {
 	b := append(make([]byte, 0, 64), '"')
 	r.set("Etag", string(append(rev.AppendText(b), '"')))
+}
+
+// vary adds a header of requests to those on which the answer depends.
+func (r *request) vary(name string) {
+	h := r.w.Header()
+	h["Vary"] = append(slices.Clip(h["Vary"]), name)
 }
 
 // location sets the Location header to the address of what lies below the

@@ -160,6 +160,15 @@ func (w answer) want(status int, body string) answer {
 	return w
 }
 
+// wantText checks status and the body's bytes.
+func (w answer) wantText(status int, body string) answer {
+	w.t.Helper()
+	if w.Status != status || w.Body != body {
+		w.t.Fatalf("status %d, want %d: %.300s, want %s", w.Status, status, w.Body, body)
+	}
+	return w
+}
+
 // json gives the body.
 func (w answer) json() map[string]any {
 	w.t.Helper()

@@ -22,7 +22,7 @@ func bulkDocs(r *request) error {
 	if err := b.split(r); err != nil {
 		return err
 	}
-	if bulk.AllOrNothing && bulk.NewEdits {
+	if bulk.AllOrNothing && bulk.NewEdits && len(bulk.Docs) > 0 {
 		return r.build(http.StatusExpectationFailed, b.appendNotSupported)
 	}
 	if err := b.write(r); err != nil {

@@ -149,6 +149,123 @@ func TestListOfManyRows(t *testing.T) {
 	a.do("GET", "/db/_design/d/_list/two/v?startkey=5&endkey=1", "").want(400, "")
 }
 
+// TestListOfAllDocs has a list function write the list of all documents, in
+// pages, and of a partition; and not for those who may not list them.
+func TestListOfAllDocs(t *testing.T) {
+	const design = `{"options":{"partitioned":false},"lists":{"l":"function(head, req){ var row, ids = []; while (row = getRow()) ids.push(row.id || row.key + '?'); return toJSON([head, ids.length, ids.slice(0, 3), req.path.length]); }",
+		"docs":"function(){ var row; while (row = getRow()) if (row.doc && row.doc.n) send(row.doc.n + ' '); }"}}`
+	a := functionsAPI(t, design, config.Setting{Section: "couchdb", Key: "users_db_security_editable", Value: "true"})
+	var docs []string
+	for i := range 1200 {
+		docs = append(docs, fmt.Sprintf(`{"_id":"%04d","n":%d}`, i, i))
+	}
+	a.do("POST", "/db/_bulk_docs", `{"docs":[`+strings.Join(docs, ",")+`]}`).want(201, "")
+	a.do("PUT", "/db/_design/none", `{}`).want(201, "")
+	for query, want := range map[string]string{
+		"l/_all_docs": `[{"total_rows":1202,"offset":0},1202,["0000","0001","0002"],6]`,
+		"l/_all_docs?startkey=%220700%22&skip=1100":                                        `[{"total_rows":1202,"offset":1202},0,[],6]`,
+		"l/_all_docs?skip=700&limit=2":                                                     `[{"total_rows":1202,"offset":700},2,["0700","0701"],6]`,
+		"l/_all_docs?keys=%5B%220003%22,%22x%22%5D":                                        `[{"total_rows":1202,"offset":null},2,["0003","x?"],6]`,
+		"l/none/_all_docs?endkey=%220001%22":                                               `[{"total_rows":1202,"offset":0},2,["0000","0001"],7]`,
+		"docs/_all_docs?include_docs=true&limit=4":                                         "1 2 3 ",
+		"docs/_all_docs?include_docs=true&attachments=true&descending=true&skip=2&limit=2": "1199 1198 ",
+	} {
+		a.do("GET", "/db/_design/d/_list/"+query, "").wantText(200, want)
+		a.do("OPTIONS", "/db/_design/d/_list/"+query, "").wantText(200, want)
+	}
+	a.do("POST", "/db/_design/d/_list/l/_all_docs", `{"keys":["0003"]}`).wantText(200, `[{"total_rows":1202,"offset":null},1,["0003"],6]`)
+	a.do("GET", "/db/_design/d/_list/l/_all_docs?limit=-1", "").want(400, "")
+	a.do("GET", "/db/_design/d/_list/l/missing/_all_docs", "").want(404, `{"error":"not_found","reason":"missing"}`)
+	a.do("PUT", "/p?partitioned=true", "").want(201, "")
+	a.do("PUT", "/p/_design/d", design).want(201, "")
+	a.do("PUT", "/p/a:1", `{}`).want(201, "")
+	a.do("PUT", "/p/b:1", `{}`).want(201, "")
+	a.do("GET", "/p/_partition/b/_design/d/_list/l/_all_docs", "").wantText(200, `[{"total_rows":1,"offset":0},1,["b:1"],8]`)
+	for _, db := range []string{"_users", "_replicator"} {
+		a.do("PUT", "/"+db+"/_security", `{}`).want(200, "")
+		a.do("PUT", "/"+db+"/_design/d", design).want(201, "")
+		if w := a.do("GET", "/"+db+"/_design/d/_list/l/_all_docs", "", "Authorization", ""); w.Status != 401 {
+			t.Errorf("%s: %d %s", db, w.Status, w.Body)
+		}
+		a.do("GET", "/"+db+"/_design/d/_list/l/_all_docs", "").want(200, "")
+	}
+}
+
+// TestListETag shows that the answer to a list has an ETag that depends on the
+// rows, the function and the request.
+func TestListETag(t *testing.T) {
+	const design = `"views":{"v":{"map":"function(doc){ emit(doc.n); }"}},"lists":{"l":"function(head, req){ start({headers: {Vary: 'X-Other'}}); return toJSON(head) + req.query.q; }"}}`
+	a := functionsAPI(t, "{"+design)
+	read := func(path, tag string, status int) string {
+		t.Helper()
+		w := a.do("GET", "/db/_design/d/_list/l/"+path, "", "If-None-Match", tag).want(status, "")
+		if w.Header.Get("Vary") != "Accept" {
+			t.Errorf("%s: %v", path, w.Header)
+		}
+		return w.Header.Get("Etag")
+	}
+	tag := read("v?q=1", "", 200)
+	if got := read("v?q=1", tag, 304); got != tag {
+		t.Errorf("304 has the ETag %s, want %s", got, tag)
+	}
+	read("v?q=2", tag, 200)
+	a.do("PUT", "/db/x", `{"n":1}`).want(201, "")
+	next := read("v?q=1", tag, 200)
+	a.do("PUT", "/db/_design/d?rev="+a.do("GET", "/db/_design/d", "").json()["_rev"].(string), `{"x":1,`+design).want(201, "")
+	read("v?q=1", next, 200)
+	if w := a.do("GET", "/db/_design/d/_list/l/_all_docs", "").want(200, ""); w.Header.Get("Etag") != "" {
+		t.Error(w.Header)
+	}
+}
+
+// TestShowHeaders shows what a show can't change, and what 304 tells.
+func TestShowHeaders(t *testing.T) {
+	a := functionsAPI(t, `{"shows":{"s":"function(doc, req){ return {headers: {Etag: 'skipped', Vary: 'X-Y', 'X-Mine': 'yes'}, body: 'b'}; }",
+		"list":"function(doc, req){ start({code: 202, headers: {'X-Mine': 'yes'}}); send('Hey'); }","fail":"function(doc){ return doc._id; }"}}`)
+	for _, method := range []string{"GET", "OPTIONS", "POST", "PUT"} {
+		w := a.do(method, "/db/_design/d/_show/s", "").want(200, "")
+		tag := w.Header.Get("Etag")
+		if tag == "" || tag == "skipped" || strings.Join(w.Header.Values("Vary"), " ") != "Accept" || w.Header.Get("X-Mine") != "yes" || w.Body != "b" {
+			t.Errorf("%s: %v %s", method, w.Header, w.Body)
+		}
+		w = a.do(method, "/db/_design/d/_show/s", "", "If-None-Match", tag).want(304, "")
+		if w.Header.Get("Etag") != tag || w.Header.Get("Vary") != "Accept" || w.Header.Get("Cache-Control") != "must-revalidate" || w.Header.Get("Server") == "" {
+			t.Errorf("%s: 304 has %v", method, w.Header)
+		}
+	}
+	if w := a.do("GET", "/db/_design/d/_show/list/none", ""); w.Status != 202 || w.Body != "Hey" || w.Header.Get("X-Mine") != "yes" {
+		t.Errorf("%d %s %v", w.Status, w.Body, w.Header)
+	}
+	a.do("GET", "/db/_design/d/_show/fail/none", "").want(404, `{"error":"not_found","reason":"document not found"}`)
+	a.do("GET", "/db/_design/d/_show/fail", "").want(500, "")
+	a.do("PUT", "/db/none", `{}`).want(201, "")
+	a.do("GET", "/db/_design/d/_show/fail/none", "").wantText(200, "none")
+}
+
+// TestNotModifiedHasItsHeaders shows that a 304 tells what the 200 would have
+// told, of what caches go by.
+func TestNotModifiedHasItsHeaders(t *testing.T) {
+	a := functionsAPI(t, `{"views":{"v":{"map":"function(doc){ emit(doc.n); }"}},"shows":{"s":"function(){ return 's' }"},"lists":{"l":"function(){ return 'l' }"}}`)
+	rev := a.do("PUT", "/db/x", `{}`).want(201, "").json()["rev"].(string)
+	a.do("PUT", "/db/x/a?rev="+rev, "text", "Content-Type", "text/plain").want(201, "")
+	a.do("PUT", "/db/_local/x", `{}`).want(201, "")
+	for _, path := range []string{"/db/x", "/db/x?revs=true", "/db/x/a", "/db/_local/x", "/db/_design/d", "/db/_design/d/_view/v", "/db/_design/d/_show/s", "/db/_design/d/_list/l/v"} {
+		for _, method := range []string{"GET", "HEAD"} {
+			full := a.do(method, path, "").want(200, "")
+			tag := full.Header.Get("Etag")
+			w := a.do(method, path, "", "If-None-Match", tag)
+			if w.Status != 304 || tag == "" || w.Body != "" {
+				t.Errorf("%s %s: %d %q", method, path, w.Status, w.Body)
+			}
+			for _, name := range []string{"Etag", "Cache-Control", "Vary", "Server"} {
+				if got, want := w.Header.Get(name), full.Header.Get(name); got != want {
+					t.Errorf("%s %s: %s is %q, want %q", method, path, name, got, want)
+				}
+			}
+		}
+	}
+}
+
 func TestListThatAnswersWithAStatus(t *testing.T) {
 	a := functionsAPI(t, `{"views":{"v":{"map":"function(doc){ emit(1); }"}},"lists":{"l":"function(){ start({code: 302, headers: {Location: '/'}}); }"}}`)
 	if w := a.do("GET", "/db/_design/d/_list/l/v", "").want(302, ""); w.Header.Get("Location") != "/" {

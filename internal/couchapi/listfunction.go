@@ -5,13 +5,18 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/script"
 )
 
-// listFunction answers _list: the rows of a view, as the function writes them.
+// allDocsName stands for the list of all documents where a view is named.
+const allDocsName = "_all_docs"
+
+// listFunction answers _list: the rows of a view, or of all documents, as the
+// function writes them.
 func listFunction(r *request) error {
 	names := strings.Split(r.arg("path"), "/")
 	if len(names) < 2 || len(names) > 3 {
@@ -38,13 +43,17 @@ func listFunction(r *request) error {
 	if keys := memberOf(members, "keys"); keys != nil && jsonscan.KindOf(keys) != jsonscan.Array {
 		return queryError("`keys` must be an array of strings.")
 	}
-	q, err := readViewQuery(members, r.query)
+	var l pages
+	if name := names[len(names)-1]; name == allDocsName {
+		l, err = r.allDocsPages(members)
+	} else {
+		l, err = r.viewPages(&c, design, of, name, members)
+	}
 	if err != nil {
 		return err
 	}
-	l, err := r.viewListerOf(design, of, names[len(names)-1], &q)
-	if err != nil {
-		return err
+	if r.method == http.MethodGet && r.unmodified() {
+		return nil
 	}
 	req, err := r.functionJSON(functionRequest{body: raw})
 	if err != nil {
@@ -53,8 +62,45 @@ func listFunction(r *request) error {
 	return r.runList(&c, l, req)
 }
 
-// runList runs a list function over the rows of a view.
-func (r *request) runList(c *called, l *viewLister, req []byte) error {
+// viewPages gives the rows of a view to a list function. The answer to a GET has
+// an ETag where that of the view has one: what the function sees besides is the
+// request and its caller.
+func (r *request) viewPages(c *called, design designFunctions, of, name string, members []document.Member) (pages, error) {
+	q, err := readViewQuery(members, r.query)
+	if err != nil {
+		return nil, err
+	}
+	l, err := r.viewListerOf(design, of, name, &q)
+	if err != nil || r.method != http.MethodGet {
+		return l, err
+	}
+	r.vary("Accept")
+	if err := l.tag(); err != nil {
+		return nil, err
+	}
+	if tag := r.w.Header()["Etag"]; tag != nil {
+		r.renderedTag(c.realm.Version, tag[0])
+	}
+	return l, nil
+}
+
+// allDocsPages gives the rows of all documents to a list function; to those who
+// may list them.
+func (r *request) allDocsPages(members []document.Member) (pages, error) {
+	if isSystem(r.args[0]) {
+		if err := auth.RequireServerAdmin(r.caller); err != nil {
+			return nil, err
+		}
+	}
+	q, err := readListQuery(members, r.query)
+	if err != nil {
+		return nil, err
+	}
+	return r.lister(allDocsKind, &q)
+}
+
+// runList runs a list function over rows.
+func (r *request) runList(c *called, l pages, req []byte) error {
 	rows := newRowFeed(r, l)
 	defer rows.close()
 	head, err := rows.head()
@@ -82,34 +128,39 @@ func (r *request) runList(c *called, l *viewLister, req []byte) error {
 	return out.End()
 }
 
-// rowFeed gives the rows of a view one page after the other. The lister writes
-// them into a stream that goes nowhere, from where they are taken.
+// rowFeed gives rows one page after the other. The lister writes them into a
+// stream that goes nowhere, from where they are taken.
 type rowFeed struct {
-	l     *viewLister
+	l     pages
+	aside *stream
 	first [][]byte // what was read with the head
 	over  bool
 }
 
-func newRowFeed(r *request, l *viewLister) *rowFeed {
-	l.stream = &stream{r: r, pooled: takeBuffer(), aside: true}
-	l.Buf = (*l.pooled)[:0]
-	return &rowFeed{l: l}
+func newRowFeed(r *request, l pages) *rowFeed {
+	s := &stream{r: r, pooled: takeBuffer(), aside: true}
+	s.Buf = (*s.pooled)[:0]
+	l.to(s)
+	return &rowFeed{l: l, aside: s}
 }
 
-func (f *rowFeed) close() { f.l.release() }
+func (f *rowFeed) close() { f.aside.release() }
 
 // rowsBegin is what the lister writes between its head and its rows.
 var rowsBegin = []byte(`"rows":[`)
 
 // head gives what stands before the rows, as list functions see it.
 func (f *rowFeed) head() ([]byte, error) {
-	rows, err := f.page()
-	if err != nil {
-		return nil, err
+	for {
+		rows, err := f.page()
+		if err != nil {
+			return nil, err
+		}
+		if head, rest, ok := bytes.Cut(rows, rowsBegin); ok {
+			f.first = rowsIn(rest)
+			return append(bytes.TrimSuffix(bytes.Clone(head), []byte{','}), '}'), nil
+		}
 	}
-	head, rest, _ := bytes.Cut(rows, rowsBegin)
-	f.first = rowsIn(rest)
-	return append(bytes.TrimSuffix(bytes.Clone(head), []byte{','}), '}'), nil
 }
 
 // next gives the next rows, none at the end.
@@ -129,8 +180,8 @@ func (f *rowFeed) next() ([][]byte, error) {
 // page takes what the lister writes next.
 func (f *rowFeed) page() (text []byte, err error) {
 	f.over, err = f.l.step()
-	text = bytes.Clone(f.l.Buf)
-	f.l.Buf = f.l.Buf[:0]
+	text = bytes.Clone(f.aside.Buf)
+	f.aside.Buf = f.aside.Buf[:0]
 	return text, err
 }
 

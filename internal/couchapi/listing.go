@@ -37,6 +37,7 @@ type lister struct {
 	offset  uint64
 	counted bool // offset is known
 	seq     store.Seq
+	begun   bool // total and seq are known
 	headed  bool
 	rows    int
 	next    int       // the next key
@@ -45,44 +46,51 @@ type lister struct {
 
 // list appends the whole list to the stream.
 func (l *lister) list() error {
-	l.sp, l.empty = l.kind.span(l.q)
-	page := l.walk
-	if l.q.keys != nil {
-		page = l.lookUp
-	}
-	begun, over := false, false
-	for !over {
-		if !l.until.IsZero() && l.r.api.now().After(l.until) {
-			l.r.api.stats.partitionTimeouts.Add(1)
-			return errTimeout
+	for over := false; !over; {
+		var err error
+		if over, err = l.step(); err == nil {
+			err = l.Spill()
 		}
-		err := l.scope.View(l.r.ctx(), func(r *store.Reader) (err error) {
-			if !begun {
-				if err := l.begin(r); err != nil {
-					return err
-				}
-				begun = true
-			}
-			over, err = page(r)
-			return err
-		})
 		if err != nil {
 			return err
 		}
-		if err := l.finish(); err != nil {
-			return err
-		}
-		if err := l.Spill(); err != nil {
-			return err
-		}
 	}
-	l.head()
 	l.Buf = append(l.Buf, "\r\n]}"...)
 	return nil
 }
 
-// begin reads what stands before the rows.
+// step appends the next page. The head comes with the first row, or at the end.
+func (l *lister) step() (over bool, err error) {
+	if !l.until.IsZero() && l.r.api.now().After(l.until) {
+		l.r.api.stats.partitionTimeouts.Add(1)
+		return false, errTimeout
+	}
+	page := l.walk
+	if l.q.keys != nil {
+		page = l.lookUp
+	}
+	err = l.scope.View(l.r.ctx(), func(r *store.Reader) (err error) {
+		if !l.begun {
+			if err := l.begin(r); err != nil {
+				return err
+			}
+		}
+		over, err = page(r)
+		return err
+	})
+	if err == nil {
+		err = l.finish()
+	}
+	if err == nil && over {
+		l.head()
+	}
+	return over, err
+}
+
+// begin finds where the rows lie and reads what stands before them.
 func (l *lister) begin(r *store.Reader) (err error) {
+	l.begun = true
+	l.sp, l.empty = l.kind.span(l.q)
 	t, err := r.Totals()
 	if err != nil || l.kind.local {
 		return err

@@ -8,8 +8,8 @@ func functionRoutes() []route {
 		{methods: "*", pattern: ddoc + "/_update/{path...}", at: everyDoor, rights: writer, class: classWrite, run: updateFunction},
 		{methods: "*", pattern: ddoc + "/_show", at: everyDoor, rights: reader, class: classQuery, run: rendered(invalidPath("show_error"))},
 		{methods: "*", pattern: ddoc + "/_show/{path...}", at: everyDoor, rights: reader, class: classQuery, run: rendered(showFunction)},
-		{methods: "GET,POST", pattern: ddoc + "/_list", at: everyDoor, rights: reader, class: classQuery, run: rendered(invalidPath("list_error")), allow: "GET,POST,HEAD"},
-		{methods: "GET,POST", pattern: ddoc + "/_list/{path...}", at: everyDoor, rights: reader, class: classQuery, run: rendered(listFunction), allow: "GET,POST,HEAD"},
+		{methods: "GET,POST,OPTIONS", pattern: ddoc + "/_list", at: everyDoor, rights: reader, class: classQuery, run: rendered(invalidPath("list_error")), allow: "GET,POST,HEAD"},
+		{methods: "GET,POST,OPTIONS", pattern: ddoc + "/_list/{path...}", at: everyDoor, rights: reader, class: classQuery, run: rendered(listFunction), allow: "GET,POST,HEAD"},
 		{methods: "*", pattern: ddoc + "/_rewrite", at: everyDoor, rights: reader, class: classQuery, run: rendered(rewriteRequest)},
 		{methods: "*", pattern: ddoc + "/_rewrite/{path...}", at: everyDoor, rights: reader, class: classQuery, run: rendered(rewriteRequest)},
 	}

@@ -36,6 +36,16 @@ type rowStream struct {
 	tail string // what stands behind held
 }
 
+// pages is a list that is written page by page.
+type pages interface {
+	// step appends the next page; over: it was the last one.
+	step() (over bool, err error)
+	// to makes the stream to which pages are appended.
+	to(s *stream)
+}
+
+func (w *rowStream) to(s *stream) { w.stream = s }
+
 // full reports whether the page must be sent before the next row.
 func (w *rowStream) full() bool { return w.held != nil || len(w.Buf) >= pageBytes }
 

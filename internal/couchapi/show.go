@@ -4,8 +4,10 @@ import (
 	"crypto/md5"
 	"encoding/base64"
 	"net/http"
+	"slices"
 
 	"github.com/sectional/sectional/internal/admission"
+	"github.com/sectional/sectional/internal/script"
 )
 
 // rendered makes the endpoint of a function that renders, which a setting may
@@ -34,6 +36,7 @@ func showFunction(r *request) error {
 	if err != nil {
 		return err
 	}
+	r.vary("Accept")
 	r.renderedTag(c.realm.Version, doc.rev, string(text))
 	if r.unmodified() {
 		return nil
@@ -46,6 +49,10 @@ func showFunction(r *request) error {
 	if err != nil {
 		return err
 	}
+	answer.Headers = slices.DeleteFunc(answer.Headers, func(h script.Header) bool {
+		name := http.CanonicalHeaderKey(h.Name)
+		return name == "Etag" || name == "Vary" // which were given before it was asked
+	})
 	return r.answerFunction(&answer, http.StatusOK)
 }
 

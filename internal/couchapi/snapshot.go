@@ -46,7 +46,7 @@ func getSnapshot(r *request) error {
 		return dberr.Wrap("couchapi.getSnapshot", err)
 	}
 	r.set("Content-Type", snapshot.ContentType)
-	r.set("Vary", "Accept-Encoding")
+	r.vary("Accept-Encoding")
 	if encoding != "" {
 		r.set("Content-Encoding", encoding)
 	}

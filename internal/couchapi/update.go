@@ -129,7 +129,10 @@ func (r *request) functionHead(a *script.Response, status int) (int, error) {
 		return 0, dberr.New(dberr.Internal, "external_response_error", "%s", "A function can't answer with that status.")
 	}
 	for _, h := range a.Headers {
-		if name := http.CanonicalHeaderKey(h.Name); !unsettable[name] {
+		switch name := http.CanonicalHeaderKey(h.Name); {
+		case name == "Vary":
+			r.vary(h.Value)
+		case !unsettable[name]:
 			r.set(name, h.Value)
 		}
 	}

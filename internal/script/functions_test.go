@@ -57,6 +57,11 @@ func TestShow(t *testing.T) {
 		{"function(){ throw {forbidden: 'no'}; }", `error render_error: function raised error: ({forbidden:"no"}) ` + "\nstacktrace: undefined"},
 		{"function(){ throw {a: [1, 'x', {b: null}], c: undefined}; }", `error render_error: function raised error: ({a:[1, "x", {b:null}], c:(void 0)}) ` + "\nstacktrace: undefined"},
 		{"function(){ start({code: 201, headers: {'X-A': 'b'}}); send('a'); send(1); return 'c' }", "201 text/html; charset=utf-8 [{X-A b}] a1c"},
+		{"function(){ start({'X-A': 'b', 'X-C': 1}); send('a'); }", "0 text/html; charset=utf-8 [{X-A b} {X-C 1}] a"},
+		{"function(){ start({'X-A': 'b'}); send('a'); return {headers: {'X-A': 'no', 'X-D': 'e'}, body: 'f'} }", "0 text/html; charset=utf-8 [{X-A b} {X-D e}] af"},
+		{"function(){ start({code: 302, headers: {Location: 'there'}}); }", "302 application/json [{Location there}] "},
+		{"function(){ start('nothing'); send('a') }", "0 text/html; charset=utf-8 [] a"},
+		{"function(){ provides('text', function(){ send('4'); send('5'); return '6' }); send('1'); send('2'); return '3' }", "0 text/plain; charset=utf-8 [] 123456"},
 		{"function(){ return require('lib/m').f('hi') + require('lib/n').g + this.extra; }", "0 text/html; charset=utf-8 [] hi!n!E"},
 		{"function(){ return require('lib/n').k; }", "0 text/html; charset=utf-8 [] current,exports,id,parent"},
 		{"function(){ return require('lib/none').x; }", "error invalid_require_path: *"},
@@ -75,6 +80,24 @@ func TestShow(t *testing.T) {
 	realm := document(t, map[string]any{"shows": map[string]any{"x": "function(doc){ return String(doc) }"}})
 	if got := answered(p.Show(t.Context(), realm, "x", nil, []byte(req))); got != "0 text/html; charset=utf-8 [] null" {
 		t.Error(got)
+	}
+	const missing = `{"id":"none","path":["db","_design","d","_show","x","none"],"query":{},"headers":{}}`
+	for source, want := range map[string]string{
+		"function(doc){ return doc._id }":                           "error not_found: document not found",
+		"function(doc){ throw ['error', 'mine', 'because'] }":       "error not_found: document not found",
+		"function(doc){ return 5 }":                                 "error not_found: document not found",
+		"function(doc, req){ return {code: 404, body: req.id} }":    "404 text/html; charset=utf-8 [] none",
+		"function(doc, req){ start({code: 404}); send('no such') }": "404 text/html; charset=utf-8 [] no such",
+		"function(": "error compilation_error: *",
+	} {
+		realm := document(t, map[string]any{"shows": map[string]any{"x": source}})
+		if got := answered(p.Show(t.Context(), realm, "x", nil, []byte(missing))); !matches(got, want) {
+			t.Errorf("%s\ngot  %s\nwant %s", source, got, want)
+		}
+		nobody := strings.Replace(missing, `"id":"none"`, `"id":null`, 1)
+		if got := answered(p.Show(t.Context(), realm, "x", nil, []byte(nobody))); strings.Contains(got, "not_found") {
+			t.Errorf("%s without an id: %s", source, got)
+		}
 	}
 	for name, r := range map[string]Realm{"none": realm, "shows": design(`{}`)} {
 		if _, err := p.Show(t.Context(), r, "none", nil, []byte(req)); !dberr.Is(err, dberr.NotFound) || err.Error() != "missing json key: "+name {

@@ -14,7 +14,9 @@ type List struct {
 	Start func(Response) error     // takes code and headers, once, before any output
 	Send  func(chunk []byte) error // takes output
 
-	begun bool
+	heard bool     // the function has put out or asked for something, so it can't begin again
+	head  Response // of the last start, until begun
+	begun bool     // Start was called
 }
 
 // List runs a list function. Output comes while it runs; an error after Start leaves it cut off.
@@ -27,19 +29,31 @@ func (p *Pool) List(ctx context.Context, realm Realm, l *List) error {
 	if err != nil {
 		return err
 	}
-	return l.take(content{b: out})
+	if err := l.take(content{b: out}); err != nil {
+		return err
+	}
+	return l.begin()
 }
 
-// take passes on what the function put out.
-func (l *List) take(c content) error {
+// begin passes on code and headers, once.
+func (l *List) begin() error {
+	if l.begun {
+		return nil
+	}
+	l.begun = true
+	return l.Start(l.head)
+}
+
+// take passes on what the function put out. A head counts until something of the body has gone out: functions may look at
+// rows before they decide.
+func (l *List) take(c content) (err error) {
+	l.heard = true
 	if c.flag() {
-		response, err := parseResponse(c.bytes())
-		if err != nil {
-			return err
-		}
-		l.begun = true
-		if err := l.Start(response); err != nil {
-			return err
+		response := c.bytes()
+		if !l.begun {
+			if l.head, err = parseResponse(response); err != nil {
+				return err
+			}
 		}
 	}
 	chunks := c.blobs()
@@ -49,6 +63,9 @@ func (l *List) take(c content) error {
 	for _, chunk := range chunks {
 		if len(chunk) == 0 {
 			continue
+		}
+		if err := l.begin(); err != nil {
+			return err
 		}
 		if err := l.Send(chunk); err != nil {
 			return err

@@ -16,6 +16,7 @@ type render struct {
 	chunks   []string
 	size     int64      // of chunks
 	response goja.Value // of start; nil: none
+	restart  bool       // start was called since the last output
 	provided []provision
 	used     bool   // provides was called
 	media    string // the media type that provides settled on
@@ -71,7 +72,7 @@ func (n *render) begin() {
 
 // reset forgets what the last function did.
 func (n *render) reset() {
-	n.chunks, n.response, n.provided, n.used, n.media = nil, nil, nil, false, ""
+	n.chunks, n.response, n.restart, n.provided, n.used, n.media = nil, nil, false, nil, false, ""
 	n.size = 0
 	n.list, n.began, n.rows, n.drained = false, false, nil, false
 }
@@ -104,7 +105,7 @@ func (n *render) provides(call goja.FunctionCall) goja.Value {
 }
 
 func (n *render) start(call goja.FunctionCall) goja.Value {
-	n.response = call.Argument(0)
+	n.response, n.restart = call.Argument(0), true
 	return goja.Undefined()
 }
 
@@ -134,8 +135,7 @@ func (n *render) getRow(goja.FunctionCall) goja.Value {
 	return n.r.parse(row, thawed)
 }
 
-// flush gets more rows if there are none at hand, and sends what was put out before; also if that is a lot. With the first
-// rows goes the head.
+// flush gets more rows if there are none at hand, and sends what was put out before; also if that is a lot.
 func (n *render) flush() {
 	wanting := len(n.rows) == 0 && !n.drained
 	if !wanting && n.size < n.r.child.limits.Output/4 {
@@ -150,14 +150,15 @@ func (n *render) flush() {
 	}
 }
 
-// output takes what was put out: the head, the first time, and the chunks.
+// output takes what was put out: the head, the first time and when start was called since, and the chunks.
 func (n *render) output() fields {
 	var f fields
-	f.flag(!n.began)
-	if !n.began {
+	head := !n.began || n.restart
+	f.flag(head)
+	if head {
 		f.bytes(n.r.json(n.typed(n.response)))
 	}
-	n.began = true
+	n.began, n.restart = true, false
 	f.texts(n.chunks)
 	n.chunks, n.size = nil, 0
 	return f
@@ -251,12 +252,8 @@ func (n *render) show(f goja.Callable, doc, req goja.Value) []byte {
 	if !ok {
 		r.throw("render_error", "undefined response from show function")
 	}
+	n.started(response)
 	if len(n.chunks) > 0 {
-		if head, ok := n.response.(*goja.Object); ok {
-			for _, k := range head.Keys() {
-				n.set(response, k, head.Get(k))
-			}
-		}
 		n.set(response, "body", r.rt.ToValue(strings.Join(n.chunks, "")+text(response.Get("body"))))
 		n.chunks = nil
 	}
@@ -270,6 +267,38 @@ func (n *render) show(f goja.Callable, doc, req goja.Value) []byte {
 		n.typed(response)
 	}
 	return r.json(response)
+}
+
+// started puts what a show gave to start into its response: the code, and headers, as a list function gives them or, as in
+// CouchDB, one by one.
+func (n *render) started(response *goja.Object) {
+	head, ok := n.response.(*goja.Object)
+	if !ok {
+		return
+	}
+	headers, ok := response.Get("headers").(*goja.Object)
+	if !ok {
+		headers = n.r.rt.NewObject()
+		n.set(response, "headers", headers)
+	}
+	for _, name := range head.Keys() {
+		switch v := head.Get(name); several := v.(type) {
+		case *goja.Object:
+			if name == "headers" {
+				for _, name := range several.Keys() {
+					n.set(headers, name, several.Get(name))
+				}
+				continue
+			}
+			n.set(headers, name, v)
+		default:
+			if name == "code" {
+				n.set(response, name, v)
+			} else {
+				n.set(headers, name, v)
+			}
+		}
+	}
 }
 
 // wrapped makes an object of a response: a string is its body.

@@ -199,7 +199,7 @@ func (r *runner) bury(ctx context.Context, why limit, err error) (limit, error) 
 		return why, errClosed
 	case err != nil && !errors.Is(err, errDied):
 		return why, err // of the list's ends
-	case r.job.list != nil && r.job.list.begun:
+	case r.job.list != nil && r.job.list.heard:
 		return why, (&failure{limit: why}).err() // its output is out, so it can't begin again
 	}
 	r.pool.o.Logger.LogAttrs(ctx, slog.LevelWarn, "a child for functions ended", slog.String("database", r.job.realm.Database),

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/dop251/goja"
+
+	"github.com/sectional/sectional/internal/jsonscan"
 )
 
 // unit does one unit of a task. It tells if the deadline came first.
@@ -36,6 +38,9 @@ func (r *realm) unit(t task, u int) (o outcome, interrupted bool) {
 	})
 	if err != nil {
 		return r.broken(err)
+	}
+	if failed != nil && t.op == opShow && failed.limit == limitNone && failed.code != processError && showsNothing(t.inputs[u]) {
+		failed = &failure{code: "not_found", reason: []byte(`"document not found"`)}
 	}
 	o.failure = failed
 	return o, false
@@ -82,6 +87,15 @@ func (r *realm) prepare(t task, u int) (*callee, error) {
 // functionName gives the name of a function by its place, for messages.
 func functionName(i int) string {
 	return "function " + string(rune('A'+i%26)) + strings.Repeat("'", i/26)
+}
+
+// showsNothing reports whether the path of a show names a document that is not there: then whatever the function throws is
+// because of that.
+func showsNothing(input []byte) bool {
+	c := content{b: input}
+	document, req := c.bytes(), c.bytes()
+	id, ok := jsonscan.Member(req, "id")
+	return string(document) == "null" && ok && jsonscan.KindOf(id) == jsonscan.String
 }
 
 // doings are what each kind of task does with a unit. They may throw.
