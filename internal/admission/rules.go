@@ -77,7 +77,7 @@ func (r *Rules) Admit(ctx context.Context, d *store.Database, e *document.Edit, 
 		return r.admitDesign(ctx, d, e)
 	case e.ID.Designs(d.Partitioned()):
 		return r.admitOwnerDesign(ctx, d, e)
-	case d.Name() == auth.UsersDB:
+	case r.o.Auth.IsUsersDB(d.Name()):
 		return r.admitUser(ctx, d, e, old)
 	case spec.IsReplicator(d.Name()):
 		return r.admitReplication(ctx, d, e, old)
@@ -215,13 +215,15 @@ func (r *Rules) admitOwnerDesign(ctx context.Context, d *store.Database, e *docu
 	return r.checkFunctions(ctx, e.Body)
 }
 
-// admitUser applies the rules of _users.
+// admitUser applies the rules for user documents. That an edit is a conflict is told
+// before what its rules say, as in CouchDB: somebody who signs up is told that the
+// name is taken.
 func (r *Rules) admitUser(ctx context.Context, d *store.Database, e *document.Edit, old func() (*store.Revision, error)) error {
 	s, err := r.Security(d)
 	if err != nil {
 		return err
 	}
-	w := auth.UserWrite{ID: string(e.ID), Body: e.Body, Deleted: e.Deleted, Security: s, Caller: Caller(ctx)}
+	w := auth.UserWrite{DB: d.Name(), ID: string(e.ID), Body: e.Body, Deleted: e.Deleted, Security: s, Caller: Caller(ctx)}
 	if w.Caller == nil {
 		w.Caller = &auth.Caller{Roles: []string{auth.AdminRole}}
 	}
@@ -232,12 +234,35 @@ func (r *Rules) admitUser(ctx context.Context, d *store.Database, e *document.Ed
 	if before != nil && !before.Deleted {
 		w.Old = before.Body
 	}
+	if w.Conflict, err = conflict(ctx, d, e); err != nil {
+		return err
+	}
 	body, err := r.o.Auth.BeforeUserWrite(ctx, w)
 	if err != nil {
 		return err
 	}
 	e.Body = body
 	return nil
+}
+
+// conflict gives the refusal that an ordinary edit meets as its document stands, nil
+// for none.
+func conflict(ctx context.Context, d *store.Database, e *document.Edit) (refusal, err error) {
+	if e.Path != nil {
+		return nil, nil
+	}
+	err = d.Whole().View(ctx, func(r *store.Reader) error {
+		refusal = nil
+		doc, err := r.Doc(e.ID)
+		if dberr.Is(err, dberr.NotFound) {
+			doc, err = &store.Doc{}, nil
+		}
+		if err == nil {
+			_, refusal = doc.Tree.Parent(e.Parent, e.Deleted)
+		}
+		return err
+	})
+	return refusal, err
 }
 
 // parsedSecurity is a _security object and the text that it was read from.

@@ -124,7 +124,7 @@ func TestPasswordsAreHashedAtTheDoor(t *testing.T) {
 func TestUsersAreNeverOlderThanTheLastWrite(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
-	if u, err := w.users.User(ctx, "ann"); u != nil || err != nil {
+	if u, err := w.users.User(ctx, auth.UsersDB, "ann"); u != nil || err != nil {
 		t.Fatalf("before: %v %v", u, err)
 	}
 	last := auth.Verifier{}
@@ -137,25 +137,25 @@ func TestUsersAreNeverOlderThanTheLastWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 { // read, and remembered
-			u, err := w.users.User(ctx, "ann")
+			u, err := w.users.User(ctx, auth.UsersDB, "ann")
 			if err != nil || u == nil || u.Verifier == last {
 				t.Fatalf("write %d: got %v %v", n, u, err)
 			}
-			if _, ok := w.users.remembered("ann"); !ok {
+			if _, ok := w.users.remembered(auth.UsersDB, "ann"); !ok {
 				t.Fatalf("write %d: not remembered", n)
 			}
 		}
-		u, _ := w.users.User(ctx, "ann")
+		u, _ := w.users.User(ctx, auth.UsersDB, "ann")
 		last = u.Verifier
 	}
 	if _, err := w.write(nil, auth.UsersDB, document.Edit{ID: "org.couchdb.user:ann", Parent: rev, Deleted: true, Body: []byte(`{}`)}); err != nil {
 		t.Fatal(err)
 	}
-	if u, err := w.users.User(ctx, "ann"); u != nil || err != nil {
+	if u, err := w.users.User(ctx, auth.UsersDB, "ann"); u != nil || err != nil {
 		t.Errorf("after the deletion: %v %v", u, err)
 	}
 	must(t, w.store.Drop(ctx, auth.UsersDB))
-	if u, err := w.users.User(ctx, "ann"); u != nil || err != nil {
+	if u, err := w.users.User(ctx, auth.UsersDB, "ann"); u != nil || err != nil {
 		t.Errorf("after the drop: %v %v", u, err)
 	}
 }

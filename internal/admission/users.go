@@ -13,13 +13,14 @@ import (
 // Users reads user documents for authentication. It implements auth.Users.
 //
 // Authentication asks at each request, so what was read is remembered. It
-// counts while nothing has changed in _users: the store closes a watch's
+// counts while nothing has changed in their database: the store closes a watch's
 // channel before it acknowledges the write, so an answer is never older than
 // the last acknowledged write. The zero Users knows nobody until Use.
 type Users struct {
 	store *store.Store
 	state struct {
 		sync.RWMutex
+		db      *store.Database       // where they were read
 		known   map[string]*auth.User // nil values: there is no such user
 		changed <-chan struct{}       // closed: known is out of date
 		release func()
@@ -42,20 +43,24 @@ func (u *Users) Close() {
 	u.forget()
 }
 
-// User gives a user by name, nil if there is none.
-func (u *Users) User(ctx context.Context, name string) (*auth.User, error) {
-	if user, ok := u.remembered(name); ok {
+// User gives a user of a database by name, nil if there is none. In a partitioned
+// database there are none: its rules would let others into a part of them.
+func (u *Users) User(ctx context.Context, in, name string) (*auth.User, error) {
+	if user, ok := u.remembered(in, name); ok {
 		return user, nil
 	}
 	if u.store == nil {
 		return nil, nil
 	}
-	db, err := u.store.Database(ctx, auth.UsersDB)
+	db, err := u.store.Database(ctx, in)
 	if dberr.Is(err, dberr.NotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
+	}
+	if db.Partitioned() {
+		return nil, nil
 	}
 	changed, err := u.follow(ctx, db)
 	if err != nil {
@@ -69,9 +74,12 @@ func (u *Users) User(ctx context.Context, name string) (*auth.User, error) {
 	return user, nil
 }
 
-func (u *Users) remembered(name string) (*auth.User, bool) {
+func (u *Users) remembered(in, name string) (*auth.User, bool) {
 	u.state.RLock()
 	defer u.state.RUnlock()
+	if u.state.db == nil || u.state.db.Name() != in {
+		return nil, false
+	}
 	select {
 	case <-u.state.changed:
 		return nil, false
@@ -85,12 +93,12 @@ func (u *Users) remembered(name string) (*auth.User, bool) {
 // document is read, so that a change in between is not missed.
 func (u *Users) follow(ctx context.Context, db *store.Database) (<-chan struct{}, error) {
 	u.state.RLock()
-	changed := u.state.changed
+	changed, followed := u.state.changed, u.state.db == db
 	u.state.RUnlock()
 	select {
 	case <-changed:
 	default:
-		if changed != nil {
+		if changed != nil && followed {
 			return changed, nil
 		}
 	}
@@ -102,7 +110,7 @@ func (u *Users) follow(ctx context.Context, db *store.Database) (<-chan struct{}
 	u.state.Lock()
 	defer u.state.Unlock()
 	u.forget()
-	u.state.changed, u.state.release = changed, release
+	u.state.db, u.state.changed, u.state.release = db, changed, release
 	return changed, nil
 }
 
@@ -111,7 +119,7 @@ func (u *Users) forget() {
 	if u.state.release != nil {
 		u.state.release()
 	}
-	u.state.known, u.state.changed, u.state.release = nil, nil, nil
+	u.state.db, u.state.known, u.state.changed, u.state.release = nil, nil, nil, nil
 }
 
 func (u *Users) remember(name string, user *auth.User, changed <-chan struct{}) {
@@ -133,15 +141,33 @@ func read(ctx context.Context, db *store.Database, name string) (*auth.User, err
 	}
 	var user *auth.User
 	err = db.Whole().View(ctx, func(r *store.Reader) error {
-		rev, err := r.Winner(id)
+		user = nil
+		d, err := r.Doc(id)
 		if dberr.Is(err, dberr.NotFound) {
 			return nil
 		}
+		if err != nil || d.Tree.Winner().Deleted {
+			return err
+		}
+		rev, err := r.Revision(d, d.Tree.Winner().Rev)
 		if err != nil {
 			return err
 		}
-		user, err = auth.ParseUser(rev.Body)
+		if user, err = auth.ParseUser(rev.Body); err == nil {
+			user.Conflicts = conflicted(&d.Tree)
+		}
 		return err
 	})
 	return user, err
+}
+
+// conflicted reports whether more than one revision of a document is current.
+func conflicted(t *document.Tree) bool {
+	current := 0
+	for _, l := range t.Leaves() {
+		if !l.Deleted {
+			current++
+		}
+	}
+	return current > 1
 }

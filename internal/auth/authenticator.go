@@ -190,7 +190,7 @@ func (a *Authenticator) user(ctx context.Context, s *settings, name string) (*Us
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	u, err := a.opts.Users.User(ctx, name)
+	u, err := a.opts.Users.User(ctx, s.usersDB, name)
 	admin := s.admins[name]
 	if err != nil && (admin == nil || ctx.Err() != nil) {
 		return nil, err
@@ -204,6 +204,9 @@ func (a *Authenticator) user(ctx context.Context, s *settings, name string) (*Us
 			return admin, nil
 		}
 		return &User{Name: name, Roles: slices.Concat(admin.Roles, u.Roles), Verifier: admin.Verifier}, nil
+	}
+	if u != nil && u.Conflicts && !s.conflicted {
+		return nil, errUserConflicts
 	}
 	if u == nil || u.Name == name {
 		return u, nil

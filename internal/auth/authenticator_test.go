@@ -75,15 +75,15 @@ func TestUserDocumentAddsRolesToAdministrator(t *testing.T) {
 func TestFailingUserLookupIsNoRefusal(t *testing.T) {
 	w := newWorld(t)
 	broken := errors.New("disk")
-	w.opts.Users = usersFunc(func(context.Context, string) (*User, error) { return nil, broken })
+	w.opts.Users = usersFunc(func(context.Context, string, string) (*User, error) { return nil, broken })
 	if _, err := w.Authenticate(t.Context(), basic("jan", "x")); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
 }
 
-type usersFunc func(context.Context, string) (*User, error)
+type usersFunc func(context.Context, string, string) (*User, error)
 
-func (f usersFunc) User(ctx context.Context, name string) (*User, error) { return f(ctx, name) }
+func (f usersFunc) User(ctx context.Context, db, name string) (*User, error) { return f(ctx, db, name) }
 
 // The vectors were computed by another program.
 func TestCookieVectors(t *testing.T) {

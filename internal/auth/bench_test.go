@@ -13,7 +13,7 @@ func BenchmarkBasic(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	w.opts.Users = usersFunc(func(context.Context, string) (*User, error) { return u, nil })
+	w.opts.Users = usersFunc(func(context.Context, string, string) (*User, error) { return u, nil })
 	r := basic("jan", "password")
 	b.ReportAllocs()
 	for b.Loop() {

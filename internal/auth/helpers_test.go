@@ -27,7 +27,7 @@ type world struct {
 // userMap holds the bodies of user documents by name.
 type userMap map[string]string
 
-func (u userMap) User(_ context.Context, name string) (*User, error) {
+func (u userMap) User(_ context.Context, _, name string) (*User, error) {
 	body, ok := u[name]
 	if !ok {
 		return nil, nil

@@ -17,7 +17,7 @@ import (
 // askedUsers fails when it is asked for a long name.
 type askedUsers struct{ t *testing.T }
 
-func (u askedUsers) User(_ context.Context, name string) (*User, error) {
+func (u askedUsers) User(_ context.Context, _, name string) (*User, error) {
 	if len(name) > maxName {
 		u.t.Error("a long name was looked up")
 	}

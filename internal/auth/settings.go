@@ -58,6 +58,8 @@ type settings struct {
 	domain      string
 	sameSite    string
 	authDB      string // only if configured: _session shows it
+	usersDB     string
+	conflicted  bool // users whose documents have conflicts may log in
 	redirect    string
 	challenge   string
 	proxy       proxySettings
@@ -87,6 +89,8 @@ func readSettings(s *config.Snapshot) *settings {
 		domain:      s.String(section, "cookie_domain", ""),
 		sameSite:    sameSite(s.String(section, "same_site", "")),
 		authDB:      s.String(section, "authentication_db", ""),
+		usersDB:     ReadUsersDB(s),
+		conflicted:  s.Bool(section, "allow_conflicted_user_docs", false),
 		redirect:    s.String(section, "authentication_redirect", ""),
 		challenge:   s.String("chttpd", "WWW-Authenticate", ""),
 		proxy:       readProxySettings(s),

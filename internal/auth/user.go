@@ -5,32 +5,58 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"strings"
+
+	"github.com/sectional/sectional/internal/config"
 )
 
-// UsersDB is the database whose documents are users, UserPrefix begins their ids.
+// UsersDB is the database whose documents are users, unless the setting
+// authentication_db names another; UserPrefix begins their ids.
 const (
 	UsersDB    = "_users"
 	UserPrefix = "org.couchdb.user:"
 )
+
+// ReadUsersDB gives the name of the database in which logins look users up.
+func ReadUsersDB(s *config.Snapshot) string {
+	return cmp.Or(s.String(section, "authentication_db", ""), UsersDB)
+}
+
+// UsersDB gives the name of the database in which logins look users up now.
+func (a *Authenticator) UsersDB() string { return a.settings.Value().usersDB }
+
+// IsUsersDB reports whether the documents of a database are users: of the one that
+// logins look into, and of all that have the system's name for it. What such a
+// database holds is not shown, also while logins look elsewhere.
+func (a *Authenticator) IsUsersDB(name string) bool {
+	return isNamedUsers(name) || name == a.UsersDB()
+}
+
+// isNamedUsers reports whether a name is the system's for databases of users.
+func isNamedUsers(name string) bool {
+	return name == UsersDB || strings.HasSuffix(name, "/"+UsersDB)
+}
 
 // User is what authentication needs of a user document.
 type User struct {
 	Name     string
 	Roles    []string
 	Verifier Verifier
-	totp     *totp
+	// Conflicts tells that the document has conflicts: which of the passwords is
+	// the right one is not for the server to guess.
+	Conflicts bool
+	totp      *totp
 }
 
-// Users gives user documents by name: nil without an error if there is none.
-// It is asked at each authenticated request, and what it gives must not be
+// Users gives user documents of a database by name: nil without an error if there
+// is none. It is asked at each authenticated request, and what it gives must not be
 // older than the last acknowledged write; so a cache goes by revision.
 type Users interface {
-	User(ctx context.Context, name string) (*User, error)
+	User(ctx context.Context, db, name string) (*User, error)
 }
 
-// ErrUserConflicts is what Users gives for a document with conflicts: which of
-// the passwords is the right one is not for the server to guess.
-var ErrUserConflicts = unauthorized(
+// errUserConflicts is CouchDB's sentence for a user whose document has conflicts.
+var errUserConflicts = unauthorized(
 	"User document conflicts must be resolved before the document is used for authentication purposes.")
 
 // ParseUser reads the body of a user document. Who writes one is refused what

@@ -19,7 +19,7 @@ func checkUser(s *settings, w UserWrite, body object, isAdmin bool) error {
 	if w.Deleted {
 		return checkUserDeletion(w, old)
 	}
-	name, roles, err := checkUserForm(w.ID, body)
+	name, roles, err := checkUserForm(w, body)
 	if err != nil {
 		return err
 	}
@@ -52,8 +52,8 @@ func checkUserDeletion(w UserWrite, old object) error {
 	return forbidden("Only admins may delete other user docs.")
 }
 
-func checkUserForm(id string, body object) (name string, roles []string, err error) {
-	if kind, _ := body.text("type"); kind != "user" {
+func checkUserForm(w UserWrite, body object) (name string, roles []string, err error) {
+	if kind, _ := body.text("type"); kind != "user" && !w.needsNoType(body) {
 		return "", nil, forbidden("doc.type must be user")
 	}
 	name, isText := body.text("name")
@@ -67,11 +67,18 @@ func checkUserForm(id string, body object) (name string, roles []string, err err
 		return "", nil, forbidden("doc.roles must be an array")
 	case !ok:
 		return "", nil, forbidden("doc.roles can only contain strings")
-	case id != UserPrefix+name:
+	case w.ID != UserPrefix+name:
 		return "", nil, forbidden("Doc ID must be of the form org.couchdb.user:name")
 	default:
 		return name, roles, nil
 	}
+}
+
+// needsNoType reports whether a document without a type is a user all the same: one
+// that a server administrator writes into a database which only the setting makes one
+// of users. CouchDB validates nothing there before its next start.
+func (w *UserWrite) needsNoType(body object) bool {
+	return body.get("type") == nil && w.Caller.IsAdmin() && !isNamedUsers(w.DB)
 }
 
 // checkVerifier checks the verifier that a document brings itself, as a

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -9,16 +10,20 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 )
 
-// UserWrite is a write to the _users database.
+// UserWrite is a write to a database of users.
 type UserWrite struct {
+	DB      string // the database's name
 	ID      string
 	Body    json.RawMessage // without the members that begin with "_"
 	Deleted bool
 	// Old is the body of the revision that is replaced; nil if there is none or
 	// it is deleted.
-	Old      json.RawMessage
+	Old json.RawMessage
+	// Conflict refuses the write as the document stands; nil if nothing is in
+	// its way.
+	Conflict error
 	Caller   *Caller
-	Security *Security // of the _users database
+	Security *Security // of the database
 }
 
 // passwordFields are written by the server when a new password is given.
@@ -43,7 +48,7 @@ func (a *Authenticator) BeforeUserWrite(ctx context.Context, w UserWrite) (json.
 	}
 	s := a.settings.Value()
 	password, given, err := newPassword(s, body)
-	if err != nil {
+	if err = cmp.Or(err, w.Conflict); err != nil {
 		return nil, err
 	}
 	salt := newSalt()
@@ -87,7 +92,7 @@ func (v Verifier) fields() object {
 	}
 }
 
-// UserRead is a document of the _users database on its way to a reader.
+// UserRead is a document of a database of users on its way to a reader.
 type UserRead struct {
 	ID       string
 	Body     json.RawMessage // without the members that begin with "_"
@@ -123,12 +128,8 @@ func (a *Authenticator) AfterUserRead(r UserRead) (json.RawMessage, error) {
 	return public.encode(), nil
 }
 
-// RequireUsersList refuses callers who may not list or follow the _users
-// database: lists and feeds would show what single reads hide.
-func RequireUsersList(c *Caller) error { return RequireServerAdmin(c) }
-
-// CheckUsersSecurity refuses changes of the _security of _users unless the
-// configuration allows them.
+// CheckUsersSecurity refuses changes of the _security of databases of users unless
+// the configuration allows them.
 func (a *Authenticator) CheckUsersSecurity() error {
 	if a.settings.Value().usersOpen {
 		return nil

@@ -43,7 +43,7 @@ func makeAPIKey(r *request) error {
 	if err != nil {
 		return err
 	}
-	db, err := r.api.store.Database(r.ctx(), usersDB)
+	db, err := r.api.store.Database(r.ctx(), r.api.auth.UsersDB())
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func createDatabase(r *request) error {
 	if err := store.ParseName(name); err != nil {
 		return err
 	}
-	if c.Partitioned && isSystemName(name) {
+	if c.Partitioned && r.api.isSystemName(name) {
 		return dberr.New(dberr.Invalid, "bad_request", "Cannot partition a system database")
 	}
 	c.Security = r.api.settings.Value().defaultAccess.JSON()
@@ -116,14 +116,14 @@ func createDatabase(r *request) error {
 }
 
 // isSystemName reports whether a database is one of the system's, which is
-// never partitioned: by its whole name or by its last part.
-func isSystemName(name string) bool {
+// never partitioned: one of users, or by its whole name or its last part.
+func (a *API) isSystemName(name string) bool {
 	last := name[strings.LastIndexByte(name, '/')+1:]
 	switch name {
-	case usersDB, replicatorDB, "_global_changes", "_dbs", "_nodes":
+	case replicatorDB, "_global_changes", "_dbs", "_nodes":
 		return true
 	}
-	return last != name && (last == usersDB || last == replicatorDB)
+	return a.auth.IsUsersDB(name) || last != name && last == replicatorDB
 }
 
 // deleteDatabase answers DELETE /{db}.

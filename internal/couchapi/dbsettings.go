@@ -15,7 +15,7 @@ func getSecurity(r *request) error { return r.json(http.StatusOK, bytes.Clone(r.
 
 // putSecurity answers PUT /{db}/_security.
 func putSecurity(r *request) error {
-	if r.db.Name() == usersDB {
+	if r.api.auth.IsUsersDB(r.db.Name()) {
 		if err := r.api.auth.CheckUsersSecurity(); err != nil {
 			return err
 		}

@@ -12,11 +12,8 @@ import (
 	"github.com/sectional/sectional/internal/replicate/spec"
 )
 
-// The databases with rules of their own.
-const (
-	usersDB      = auth.UsersDB
-	replicatorDB = spec.DatabaseName
-)
+// replicatorDB is the database of replications that the server makes itself.
+const replicatorDB = spec.DatabaseName
 
 // authRequest gives auth its view of the request.
 func (r *request) authRequest() *auth.Request {
@@ -93,17 +90,19 @@ func (r *request) checkServer(row *route) error {
 		return auth.RequireMetrics(r.caller)
 	case row.rights == user:
 		return auth.RequireUser(r.caller)
-	case row.rights == memberOrHead && isSystem(r.args[0]):
+	case row.rights == memberOrHead && r.isSystem():
 		return auth.RequireServerAdmin(r.caller)
-	case r.namesDatabase() && strings.HasPrefix(r.args[0], "_") && !isSystem(r.args[0]):
+	case r.namesDatabase() && strings.HasPrefix(r.args[0], "_") && !r.isSystem():
 		return auth.RequireServerAdmin(r.caller) // a page of the server, if there were one
 	}
 	return nil
 }
 
-// isSystem reports whether a database's lists and feeds are for server
-// administrators only.
-func isSystem(name string) bool { return name == usersDB || name == replicatorDB }
+// isSystem reports whether the lists and feeds of the database that the path names
+// are for server administrators only.
+func (r *request) isSystem() bool {
+	return r.args[0] == replicatorDB || r.api.auth.IsUsersDB(r.args[0])
+}
 
 // checkDatabase checks the rights that the database's _security gives. Whoever
 // is let in by a rule for a partition sees no more than that partition from here

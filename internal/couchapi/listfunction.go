@@ -87,7 +87,7 @@ func (r *request) viewPages(c *called, design designFunctions, of, name string, 
 // allDocsPages gives the rows of all documents to a list function; to those who
 // may list them.
 func (r *request) allDocsPages(members []document.Member) (pages, error) {
-	if isSystem(r.args[0]) {
+	if r.isSystem() {
 		if err := auth.RequireServerAdmin(r.caller); err != nil {
 			return nil, err
 		}

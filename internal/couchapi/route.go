@@ -15,7 +15,7 @@ const (
 	adminOnly           // server administrators; asked before the database is looked for
 	user                // whoever is logged in
 	member              // members of the database (anybody who may read it)
-	memberOrHead        // as reader, but of _users and _replicator server administrators only: lists and feeds
+	memberOrHead        // as reader, but of users and of _replicator server administrators only: lists and feeds
 	reader              // members, and whoever a rule lets read the partition that the path names
 	writer              // members, and whoever a rule lets write to the partition that the path names
 	dbAdmin             // administrators of the database: "You are not a server or db admin."

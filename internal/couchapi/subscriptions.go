@@ -31,7 +31,7 @@ func subscriptionRoutes() []route {
 // the server.
 func subscribed(run func(r *request, s *subscribe.Service) error) endpoint {
 	return func(r *request) error {
-		if isSystemName(r.db.Name()) {
+		if r.api.isSystemName(r.db.Name()) {
 			return dberr.New(dberr.Forbidden, "forbidden", "A database of the system can't have subscriptions.")
 		}
 		return run(r, r.api.told)

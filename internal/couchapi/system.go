@@ -10,11 +10,15 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// MakeSystemDatabases makes _users and _replicator where they are missing, for
-// administrators only. The server calls it when it starts.
+// MakeSystemDatabases makes the databases of users and replications where they are
+// missing, for administrators only. The server calls it when it starts.
 func (a *API) MakeSystemDatabases(ctx context.Context) error {
 	c := store.Creation{Security: auth.DefaultSecurity("admin_only").JSON()}
-	return a.makeDatabases(ctx, []string{usersDB, replicatorDB}, c)
+	names := []string{replicatorDB}
+	if users := a.auth.UsersDB(); store.ParseName(users) == nil { // else nobody but administrators logs in
+		names = append(names, users)
+	}
+	return a.makeDatabases(ctx, names, c)
 }
 
 // makeDatabases makes those of the databases that are missing.
@@ -29,13 +33,13 @@ func (a *API) makeDatabases(ctx context.Context, names []string, c store.Creatio
 }
 
 // redact makes the scope of a database whose documents are not for everybody's eyes
-// one that shows the caller what he may see: of _users the public fields of others,
+// one that shows the caller what he may see: of users the public fields of others,
 // of replications no credentials but his own.
 func (r *request) redact() {
 	if r.caller.IsAdmin() {
 		return
 	}
-	if r.db.Name() == usersDB || spec.IsReplicator(r.db.Name()) {
+	if r.api.auth.IsUsersDB(r.db.Name()) || spec.IsReplicator(r.db.Name()) {
 		r.scope = r.scope.RedactedBy((*callerView)(r))
 	}
 }

@@ -1,8 +1,8 @@
 // Package peruser owns databases of users: while [couch_peruser] enable is on,
-// each user of _users has one, named by the hexadecimal digits of the name, and
+// each user has one, named by the hexadecimal digits of the name, and
 // is its administrator and member.
 //
-// It follows the feed of _users beside the requests, from its beginning after
+// It follows the feed of the users' database beside the requests, from its beginning after
 // each start, as CouchDB does: what it does for a user a second time changes
 // nothing. It must not know how users log in.
 //
@@ -30,7 +30,7 @@ const (
 	mostPause  = time.Minute
 )
 
-// pageSize is how many users are read at one state of _users.
+// pageSize is how many users are read at one state of their database.
 const pageSize = 200
 
 // Options say what to work with; all must be given.
@@ -46,6 +46,7 @@ type settings struct {
 	enable bool
 	drop   bool   // databases of users who are deleted
 	prefix string // of the databases' names
+	users  string // the database of users
 }
 
 func readSettings(s *config.Snapshot) settings {
@@ -53,6 +54,7 @@ func readSettings(s *config.Snapshot) settings {
 		enable: s.Bool(section, "enable", false),
 		drop:   s.Bool(section, "delete_dbs", false),
 		prefix: s.String(section, "database_prefix", "userdb-"),
+		users:  auth.ReadUsersDB(s),
 	}
 }
 
@@ -107,7 +109,7 @@ func (k *Keeper) run(ctx context.Context) {
 	}
 }
 
-// follow keeps up with _users until the settings change or the database is
+// follow keeps up with the users until the settings change or the database is
 // dropped. It fails if the store does.
 func (k *Keeper) follow(ctx context.Context) error {
 	s := k.settings.Value()
@@ -152,7 +154,7 @@ func (k *Keeper) users(ctx context.Context) (*store.Database, error) {
 		if err != nil {
 			return nil, err
 		}
-		db, err := k.o.Store.Database(ctx, auth.UsersDB)
+		db, err := k.o.Store.Database(ctx, k.settings.Value().users)
 		if !dberr.Is(err, dberr.NotFound) {
 			return db, err
 		}
