@@ -28,6 +28,9 @@ type Options struct {
 	// OwnerDesigns tells who may write design documents of partitions; nil:
 	// nobody.
 	OwnerDesigns func() Writers
+	// OwnerDesignSize gives how many bytes such a document may have, 0 for no
+	// limit; nil: no limit.
+	OwnerDesignSize func() int
 }
 
 // Writers says who may write the design documents that belong to partitions.
@@ -37,6 +40,7 @@ type Writers string
 const (
 	Nobody  Writers = "none"
 	Admins  Writers = "admins"  // administrators of the database
+	Views   Writers = "views"   // whoever may write to the partition, but only administrators of the database other functions than those of views
 	Members Writers = "members" // whoever may write to the partition
 )
 
@@ -55,6 +59,9 @@ var (
 func New(o Options) *Rules {
 	if o.Cloudant == nil {
 		o.Cloudant = func() bool { return false }
+	}
+	if o.OwnerDesignSize == nil {
+		o.OwnerDesignSize = func() int { return 0 }
 	}
 	if o.OwnerDesigns == nil {
 		o.OwnerDesigns = func() Writers { return Nobody }
@@ -76,7 +83,7 @@ func (r *Rules) Admit(ctx context.Context, d *store.Database, e *document.Edit, 
 	case e.ID.IsDesign():
 		return r.admitDesign(ctx, d, e)
 	case e.ID.Designs(d.Partitioned()):
-		return r.admitOwnerDesign(ctx, d, e)
+		return r.admitOwnerDesign(ctx, d, e, old)
 	case r.o.Auth.IsUsersDB(d.Name()):
 		return r.admitUser(ctx, d, e, old)
 	case spec.IsReplicator(d.Name()):
@@ -94,7 +101,7 @@ func (r *Rules) AdmitID(ctx context.Context, d *store.Database, id document.ID) 
 	switch {
 	case id.IsDesign():
 		return r.requireAdmin(ctx, d)
-	case !id.Designs(d.Partitioned()) || r.o.OwnerDesigns() == Members:
+	case !id.Designs(d.Partitioned()) || r.o.OwnerDesigns() == Members || r.o.OwnerDesigns() == Views:
 		return nil
 	}
 	err := r.requireAdmin(ctx, d) // who may delete them in any case
@@ -185,35 +192,6 @@ func (r *Rules) requireAdmin(ctx context.Context, d *store.Database) error {
 }
 
 var errNotAdmin = dberr.New(dberr.Forbidden, "forbidden", "You are not a db or server admin.")
-
-// errNoOwnerDesigns is what those get who write a design document of a partition
-// where there are to be none.
-var errNoOwnerDesigns = dberr.New(dberr.Forbidden, "forbidden", "Design documents of partitions are switched off.")
-
-// admitOwnerDesign lets those write design documents of partitions whom the
-// setting names. Administrators of the database may delete them whatever it says:
-// what was written while it said something else still holds.
-//
-// They are checked like those of an ordinary database, which a partition is to its
-// owner. Cloudant's limits are for partitioned design documents only.
-func (r *Rules) admitOwnerDesign(ctx context.Context, d *store.Database, e *document.Edit) error {
-	switch w := r.o.OwnerDesigns(); {
-	case w == Members || Caller(ctx) == nil:
-	case w == Admins || e.Deleted:
-		if err := r.requireAdmin(ctx, d); err != nil {
-			return err
-		}
-	default:
-		return errNoOwnerDesigns
-	}
-	if e.Deleted {
-		return nil
-	}
-	if err := checkDesign(e.Body, false); err != nil {
-		return err
-	}
-	return r.checkFunctions(ctx, e.Body)
-}
 
 // admitUser applies the rules for user documents. That an edit is a conflict is told
 // before what its rules say, as in CouchDB: somebody who signs up is told that the

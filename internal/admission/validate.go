@@ -46,6 +46,7 @@ func Realm(s store.Scope, design *store.Revision) (script.Realm, error) {
 	whole := couchwire.Revision{ID: design.ID, Rev: design.Rev, Body: design.Body, Attachments: design.Attachments}
 	return script.Realm{
 		Database: database,
+		Owned:    s.Owner() != "",
 		Design:   string(design.ID),
 		Version:  design.Rev.String(),
 		Document: couchwire.AppendDocument(nil, &whole, couchwire.Form{}),

@@ -87,7 +87,7 @@ var values = map[Setting]string{
 	{Section: "replicator", Key: "private_addresses"}: "true, admins, false",
 
 	{Section: "sectional", Key: "limits"}:            "couchdb, cloudant",
-	{Section: "sectional", Key: "owner_design_docs"}: "none, admins, members",
+	{Section: "sectional", Key: "owner_design_docs"}: "none, admins, views, members",
 }
 
 // CheckValue refuses a value that a setting of our own can't have; a mistyped

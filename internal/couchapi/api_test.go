@@ -70,11 +70,15 @@ func newTestAPIWith(t testing.TB, o store.Options, settings ...config.Setting) *
 	}, OwnerDesigns: func() admission.Writers {
 		who, _ := c.Get("sectional", "owner_design_docs")
 		return admission.Writers(who)
-	}})
+	}, OwnerDesignSize: func() int { return int(c.Snapshot().Int("sectional", "owner_max_design_size", 0)) }})
 	views := view.New(viewjs.New(scripts))
 	indexes := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, views}})
 	a := &testAPI{t: t, config: c}
 	o.Admission, o.Indexer, o.Idle = rules, indexes, true
+	o.DesignLimits = func() store.DesignLimits {
+		s := c.Snapshot()
+		return store.DesignLimits{Documents: int(s.Int("sectional", "owner_max_design_docs", 0)), Indexes: int(s.Int("sectional", "owner_max_indexes", 0))}
+	}
 	if o.Clock == nil {
 		o.Clock = func() time.Time { return time.Now().Add(time.Duration(a.later.Load())) }
 	}

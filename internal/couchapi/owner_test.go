@@ -28,11 +28,12 @@ func TestWhoWritesOwnerDesigns(t *testing.T) {
 		{"", `PUT /fit/alice:_design%2Fx/a hello`, 201, ""},
 		{"", `PUT /fit/bob:_design%2Fx {}`, 201, ""},
 	}
-	const off, noAdmin = "Design documents of partitions are switched off.", "You are not a db or server admin."
+	const off, noAdmin = "Design documents of partitions are switched off: `\\[sectional\\] owner_design_docs`", "You are not a db or server admin."
 	for _, c := range []struct{ setting, who, refusal string }{
 		{"none", "", off}, {"none", "boss", off}, {"none", "ann", off}, {"mistyped", "", off},
 		{"admins", "", ""}, {"admins", "boss", ""}, {"admins", "ann", noAdmin},
 		{"members", "", ""}, {"members", "boss", ""}, {"members", "ann", ""},
+		{"views", "", ""}, {"views", "boss", ""}, {"views", "ann", ""},
 	} {
 		_, err := a.config.Set(config.Setting{Section: "sectional", Key: "owner_design_docs", Value: c.setting}, false)
 		must(t, err)
@@ -76,7 +77,7 @@ func TestOwnerDesignsAreChecked(t *testing.T) {
 		{"ann", `PUT /fit/bob:bad {"bad":true}`, 201, ``},
 		// What was stored before the setting was switched off goes on working, and
 		// administrators can delete it.
-		{"", `PUT /_node/_local/_config/sectional/owner_design_docs "some"`, 400, "`owner_design_docs` is one of: none, admins, members."},
+		{"", `PUT /_node/_local/_config/sectional/owner_design_docs "some"`, 400, "`owner_design_docs` is one of: none, admins, views, members."},
 		{"", `PUT /_node/_local/_config/sectional/owner_design_docs "none"`, 200, ``},
 		{"ann", `PUT /fit/alice:bad {"bad":true}`, 403, `"reason":"bad"`},
 		{"ann", `DELETE /fit/alice:_design%2Fx?rev=«rev»`, 403, `not a db or server admin`},
@@ -262,5 +263,130 @@ func TestQueriesFindNoOwnersDesigns(t *testing.T) {
 	questions()
 	a.ask([]asked{ // the stats tell what was read of documents
 		{"", "POST /fit/_find" + ` {"selector":{"_id":{"$gte":"alice:3","$lte":"alice:~"}},"execution_stats":true}`, 200, `"total_keys_examined":1,"total_docs_examined":1,`},
+	})
+}
+
+// TestOwnersDefineViewsByDefault writes design documents of a partition where no
+// setting says anything: everybody who may write there may define views and indexes,
+// and who wants more is told which setting allows it, for that document alone.
+func TestOwnersDefineViewsByDefault(t *testing.T) {
+	a := newTestAPI(t)
+	a.fitnessDB()
+	a.do("PUT", "/fit/_security", `{"admins":{"names":["boss"]},"partitions":[{"who":{"names":["ann"]},"partition":"alice","access":"write"},{"who":{"names":["vic"]},"partition":"alice","access":"read"}]}`).want(200, "")
+	a.users("vic")
+	const alice = " /fit/_owner/alice"
+	refused := func(name string) string {
+		return `"error":"forbidden","reason":"[^"]*` + "`" + name + "`: `\\[sectional\\] owner_design_docs = views`[^\"]*`members`"
+	}
+	a.ask([]asked{
+		{"ann", "PUT" + alice + `/_design/lifts {"views":{"lifts":{"map":"function(doc){ emit(doc.n) }","reduce":"function(k, v, again){ return again ? sum(v) : v.length }"}},"filters":{},"rewrites":[]}`, 201, `"rev":"(?P<rev>[^"]*)"`},
+		{"ann", "GET" + alice + `/_design/lifts/_view/lifts?reduce=false`, 200, `"total_rows":2`},
+		{"vic", "GET" + alice + `/_design/lifts/_view/lifts`, 200, `"value":2`},
+		{"vic", "PUT" + alice + `/_design/mine {}`, 403, `not allowed to write to this partition`},
+		{"", "PUT" + alice + `/_design/anonymous {}`, 201, ``}, // the administrator
+		{"-", "PUT" + alice + `/_design/mine {}`, 401, ``},
+		{"ann", "POST" + alice + `/_index {"index":{"fields":["n"]},"ddoc":"m"}`, 200, `"created"`},
+		{"ann", "PUT" + alice + `/_design/f {"filters":{"f":"function(){}"}}`, 403, refused("filters")},
+		{"ann", "PUT" + alice + `/_design/f {"validate_doc_update":"function(){}"}`, 403, refused("validate_doc_update")},
+		{"ann", "PUT" + alice + `/_design/f?new_edits=false {"_rev":"1-a","validate_doc_update":"function(){}"}`, 403, refused("validate_doc_update")},
+		{"ann", "PUT" + alice + `/_design/f {"updates":{"f":"function(){}"}}`, 403, refused("updates")},
+		{"ann", "PUT" + alice + `/_design/f {"shows":{"f":"function(){}"}}`, 403, refused("shows")},
+		{"ann", "PUT" + alice + `/_design/f {"lists":{"f":"function(){}"}}`, 403, refused("lists")},
+		{"ann", "PUT" + alice + `/_design/f {"rewrites":"function(){}"}`, 403, refused("rewrites")},
+		{"ann", "PUT" + alice + `/_design/lifts {"_rev":"«rev»","shows":{"s":"function(){}"}}`, 403, refused("shows")},
+		{"ann", "POST" + alice + `/_bulk_docs {"new_edits":false,"docs":[{"_id":"_design/f","_rev":"1-a","shows":{"s":"function(){}"}},{"_id":"_design/g","_rev":"1-a","views":{"v":{"map":"function(doc){}"}}},{"_id":"9","_rev":"1-a"}]}`, 201,
+			`^\[{"id":"_design/f",("rev":"1-a",)?"error":"forbidden"[^}]*}\]`},
+		{"ann", "GET" + alice + `/9`, 200, ``},
+		{"ann", "GET" + alice + `/_design/g/_view/v`, 200, `"total_rows":0`},
+		// What an administrator put there is his to take away.
+		{"boss", "PUT" + alice + `/_design/h {"validate_doc_update":"function(n){ if (n.bad) throw {forbidden: 'bad'} }"}`, 201, `"rev":"(?P<h>[^"]*)"`},
+		{"ann", "PUT" + alice + `/x {"bad":true}`, 403, `"bad"`},
+		{"ann", "PUT" + alice + `/_design/h {"_rev":"«h»","views":{}}`, 403, refused("validate_doc_update")},
+		{"ann", "DELETE" + alice + `/_design/h?rev=«h»`, 403, refused("validate_doc_update")},
+		{"ann", "PUT" + alice + `/_design/h/att?rev=«h» x`, 403, refused("validate_doc_update")},
+		{"boss", "DELETE" + alice + `/_design/h?rev=«h»`, 200, ``},
+		{"ann", "DELETE" + alice + `/_design/lifts?rev=«rev»`, 200, ``},
+	})
+}
+
+// TestOwnersDesignsAreBounded writes more design documents of a partition than it
+// may have, one by one, in one request and as a replication does.
+func TestOwnersDesignsAreBounded(t *testing.T) {
+	set := func(key, value string) config.Setting {
+		return config.Setting{Section: "sectional", Key: key, Value: value}
+	}
+	a := newTestAPI(t, set("owner_max_design_docs", "3"), set("owner_max_indexes", "4"), set("owner_max_design_size", "300"))
+	a.fitnessDB()
+	const alice = " /fit/_owner/alice"
+	const view = `"views":{"v":{"map":"function(doc){ emit(1) }"},"lib":{"x":"exports.a = 1"}}`
+	const two = `"views":{"v":{"map":"function(doc){ emit(1) }"},"w":{"map":"function(doc){ emit(2) }"}}`
+	docs := func(n int, rest string) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(`{"_id":"_design/n%d"%s}`, i, rest))
+		}
+		return strings.Join(all, ",")
+	}
+	const tooMany, tooManyIndexes = "can have 3 design documents: `\\[sectional\\] owner_max_design_docs`", "can have 4 views and indexes in all: `\\[sectional\\] owner_max_indexes`"
+	a.ask([]asked{
+		{"ann", "PUT" + alice + `/_design/a {"x":"` + strings.Repeat("x", 300) + `"}`, 403, "can have 300 bytes: `\\[sectional\\] owner_max_design_size`"},
+		{"ann", "POST" + alice + `/_bulk_docs {"docs":[` + docs(5, `,`+view) + `]}`, 201, `^(\[|,)({"ok":true,[^}]*},){3}({"id":"_design/n\d","error":"forbidden","reason":"[^}]*` + tooMany + `."},?){2}\]`},
+		{"ann", "GET" + alice + `/_design_docs`, 200, `"total_rows":3`},
+		{"ann", "POST" + alice + `/_bulk_docs {"new_edits":false,"docs":[{"_id":"_design/z","_rev":"1-a"},{"_id":"z","_rev":"1-a"}]}`, 201, `^\[{"id":"_design/z",[^}]*` + tooMany},
+		{"ann", "POST" + alice + `/_bulk_docs {"atomic":true,"docs":[{"_id":"_design/z"},{"_id":"y"}]}`, 409, tooMany},
+		{"ann", "GET" + alice + `/y`, 404, ``},
+		{"ann", "POST" + alice + `/_index {"index":{"fields":["n"]}}`, 403, tooMany},
+		{"ann", "GET" + alice + `/_design/n0`, 200, `"_rev":"(?P<r0>[^"]*)"`},
+		{"ann", "GET" + alice + `/_design/n1`, 200, `"_rev":"(?P<r1>[^"]*)"`},
+		{"ann", "GET" + alice + `/_design/n2`, 200, `"_rev":"(?P<r2>[^"]*)"`},
+		{"ann", "PUT" + alice + `/_design/n0 {"_rev":"«r0»",` + two + `}`, 201, `"rev":"(?P<r0>[^"]*)"`},
+		{"ann", "PUT" + alice + `/_design/n1 {"_rev":"«r1»",` + two + `}`, 403, tooManyIndexes},
+		// A refused atomic batch leaves room as it was, and so does the deletion of one.
+		{"ann", "POST" + alice + `/_bulk_docs {"atomic":true,"docs":[{"_id":"_design/n2","_rev":"«r2»","_deleted":true},{"_id":"_design/z"},{"_id":"1"}]}`, 409, ``},
+		{"ann", "PUT" + alice + `/_design/z {}`, 403, tooMany},
+		{"ann", "POST" + alice + `/_bulk_docs {"docs":[{"_id":"_design/n2","_rev":"«r2»","_deleted":true},{"_id":"_design/z"},{"_id":"_design/zz"}]}`, 201, `_design/z","rev.*_design/zz","error":"forbidden"`},
+		{"ann", "PUT" + alice + `/_design/n1 {"_rev":"«r1»",` + two + `}`, 201, ``},
+		// Another owner has room of his own, and the database none of these limits.
+		{"ann", "PUT /fit/_owner/bob/_design/z {}", 201, ``},
+		{"", "POST /fit/_bulk_docs {\"docs\":[" + docs(9, "") + "]}", 201, `^\[({"ok":true,[^}]*},?){9}\]`},
+	})
+	// Ids that were used are kept, and have a bound too.
+	for i := range 40 {
+		w := a.do("PUT", fmt.Sprint("/fit/_owner/alice/_design/once", i, "?new_edits=false"), `{"_rev":"1-a","_deleted":true}`, "Authorization", basic("ann", "pw"))
+		if want := map[bool]int{true: 200, false: 403}[i < 26]; w.Status != want {
+			t.Fatalf("deletion %d: %d %s", i, w.Status, w.Body)
+		}
+	}
+}
+
+// TestOwnersViewsAreBounded has maps of an owner emit more than his documents are
+// worth, ask for what others write, and never end: those rows, or that view, are not
+// there, and everything else is.
+func TestOwnersViewsAreBounded(t *testing.T) {
+	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "os_process_timeout", Value: "200"})
+	a.fitnessDB()
+	const alice = " /fit/_owner/alice"
+	design := func(name, fn string) asked {
+		return asked{"ann", "PUT" + alice + "/_design/" + name + ` {"options":{"local_seq":true},"views":{"v":{"map":"` + fn + `"}}}`, 201, ``}
+	}
+	view := func(name, want string) asked {
+		return asked{"ann", "GET" + alice + "/_design/" + name + "/_view/v", 200, want}
+	}
+	var more []string
+	for i := range 10 {
+		more = append(more, fmt.Sprintf(`{"_id":"m%d","big":"%s"}`, i, strings.Repeat("x", 30_000)))
+	}
+	a.ask([]asked{
+		design("many", "function(doc){ for (var i = 0; i < (doc._id == '1' ? 5000 : 2); i++) emit(i, doc._id) }"), view("many", `"total_rows":2,`),
+		design("large", "function(doc){ emit(doc._id); if (doc._id == '2') emit('x'.repeat(1 << 20)) }"), view("large", `"total_rows":1,`),
+		design("endless", "function(doc){ emit(doc._id); while (doc._id == '2') emit('xxxxxxxxxxxxxxxx') }"), view("endless", `"total_rows":1,`),
+		design("seq", "function(doc){ emit(doc._local_seq === undefined) }"), view("seq", `"key":true,.*"key":true,`),
+		design("copies", "function(doc){ if (doc.big) { emit(doc._id, doc); emit(doc._id, doc) } }"),
+		{"ann", "POST" + alice + "/_bulk_docs {\"docs\":[" + strings.Join(more, ",") + "]}", 201, ``},
+		view("copies", `"total_rows":20,`),
+		design("hangs", "function(doc){ if (doc.big) for (;;); }"),
+		{"ann", "GET" + alice + "/_design/hangs/_view/v", 500, `"view_failed","reason":"The function had to be stopped`},
+		{"ann", "GET" + alice + "/_design/many/_view/v?key=1", 200, `"rows":\[\r\n{"id":"2".*"m9"`},
+		{"", `POST /fit/_find {"selector":{"n":1}}`, 200, `"_id":"alice:1"`},
 	})
 }

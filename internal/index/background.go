@@ -52,20 +52,25 @@ func (x *Indexes) Defined(d *store.Database, p document.Partition) {
 // begin starts the build of an index unless it is under way. x.tasks is locked.
 func (x *Indexes) begin(d *store.Database, ix *Index) {
 	key := taskKey{d.Number(), ix.Number}
-	if x.tasks.building[key] {
+	if x.tasks.building[key] || ix.Owner != "" && x.tasks.owners >= mostOwnerBuilds {
 		return
 	}
-	x.tasks.building[key] = true
+	if x.tasks.building[key] = true; ix.Owner != "" {
+		x.tasks.owners++
+	}
 	x.work.Go(func() {
 		defer func() {
 			x.tasks.Lock()
-			delete(x.tasks.building, key)
+			if delete(x.tasks.building, key); ix.Owner != "" {
+				x.tasks.owners--
+			}
 			x.tasks.Unlock()
 		}()
-		x.persist(d, ix, built, true)
 		if ix.Owner != "" {
+			x.buildOwned(d, ix)
 			return
 		}
+		x.persist(d, ix, built, true)
 		if s, mark, err := x.now(x.ctx, d); err == nil && !s.Follows() {
 			x.forgetRemovals(d, s, mark)
 		}
@@ -79,6 +84,7 @@ func (x *Indexes) persist(d *store.Database, ix *Index, done func(*task) bool, b
 	for {
 		t := x.task(d, ix)
 		err := x.attempt(t, done)
+		x.release(t)
 		if err == nil || gone(err) {
 			return true
 		}
@@ -110,7 +116,11 @@ func (x *Indexes) persist(d *store.Database, ix *Index, done func(*task) bool, b
 // attempt runs a task once there is room for one more: a database that keeps many
 // builds busy, or whose functions hang, does not keep others from building.
 func (x *Indexes) attempt(t *task, done func(*task) bool) error {
-	leave, err := x.seats.Take(x.ctx, 0, seats.Party{Kind: "database", Name: strconv.FormatUint(t.d.Number(), 10)})
+	all, party := x.seats, seats.Party{Kind: "database", Name: strconv.FormatUint(t.d.Number(), 10)}
+	if p := t.ix.Owner; p != "" {
+		all, party = x.ownerSeats, seats.Party{Kind: "owner", Name: party.Name + "/" + string(p)}
+	}
+	leave, err := all.Take(x.ctx, 0, party)
 	if err != nil {
 		return err
 	}
@@ -224,7 +234,10 @@ func (x *Indexes) Run(ctx context.Context, d *store.Database) error {
 		if _, follows := ix.Kind.(Following); follows {
 			done = upTo(mark)
 		}
-		if err := x.task(d, ix).run(ctx, done); err != nil && !gone(err) && !errors.Is(err, errBroken) {
+		t := x.task(d, ix)
+		err := t.run(ctx, done)
+		x.release(t)
+		if err != nil && !gone(err) && !errors.Is(err, errBroken) {
 			return err
 		}
 	}
@@ -238,6 +251,7 @@ func (x *Indexes) Run(ctx context.Context, d *store.Database) error {
 // ErrGone when it is dropped meanwhile.
 func (x *Indexes) Await(ctx context.Context, d *store.Database, ix *Index) error {
 	t := x.task(d, ix)
+	defer x.release(t)
 	if x.o.Idle || ix.Manual || ix.Owner != "" {
 		return t.run(ctx, built)
 	}
@@ -248,6 +262,7 @@ func (x *Indexes) Await(ctx context.Context, d *store.Database, ix *Index) error
 // ErrGone when it is dropped meanwhile.
 func (x *Indexes) CatchUp(ctx context.Context, d *store.Database, ix *Index, m store.Mark) error {
 	t := x.task(d, ix)
+	defer x.release(t)
 	if upTo(m)(t) {
 		return nil
 	}

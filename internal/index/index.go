@@ -281,6 +281,14 @@ func (s *Set) Follows() bool {
 	return false
 }
 
+// Size is about how many bytes the definitions take in memory.
+func (s *Set) Size() (n int) {
+	for _, ix := range s.Indexes {
+		n += 512 + 2*len(ix.Source) // as stored, and as opened
+	}
+	return n + 256*len(s.Named)
+}
+
 // OfOwner gives the indexes of the owner of a partition at a reader's snapshot;
 // never nil.
 func OfOwner(r *store.Reader, p document.Partition) (*Set, error) {

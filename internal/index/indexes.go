@@ -29,21 +29,26 @@ type Options struct {
 // Indexes keeps the indexes of all databases of a store. It is the store's
 // Indexer.
 type Indexes struct {
-	kinds  []Kind
-	o      Options
-	clock  func() time.Time
-	ctx    context.Context // of background tasks; ends at Close
-	stop   context.CancelFunc
-	work   sync.WaitGroup
-	seats  *seats.Seats // one for each task of the background that may run at a time
-	opened struct {
+	kinds []Kind
+	o     Options
+	clock func() time.Time
+	ctx   context.Context // of background tasks; ends at Close
+	stop  context.CancelFunc
+	work  sync.WaitGroup
+	seats *seats.Seats // one for each task of the background that may run at a time
+	// ownerSeats are those of tasks for indexes of owners: however many owners there
+	// are, and whatever they build, the databases' own builds find their seats free.
+	ownerSeats *seats.Seats
+	opened     struct {
 		sync.Mutex
-		by map[string]any // by kind and signature
+		by    map[string]any // by kind and signature
+		bytes int            // of their sources
 	}
 	tasks struct {
 		sync.Mutex
 		by        map[taskKey]*task
 		building  map[taskKey]bool // by a goroutine of ours
+		owners    int              // how many of these are of owners
 		databases map[uint64]bool  // whose feed is followed
 		waiting   []*store.Database
 		started   bool
@@ -67,7 +72,7 @@ func New(o Options) *Indexes {
 	if o.Page == 0 {
 		o.Page = keptDocs
 	}
-	x := &Indexes{kinds: o.Kinds, o: o, clock: o.Clock, seats: seats.New(1, runtime.GOMAXPROCS(0), overflow)}
+	x := &Indexes{kinds: o.Kinds, o: o, clock: o.Clock, seats: seats.New(1, runtime.GOMAXPROCS(0), overflow), ownerSeats: seats.New(1, 1, overflow)}
 	x.ctx, x.stop = context.WithCancel(context.Background())
 	x.opened.by = map[string]any{}
 	x.tasks.by, x.tasks.building, x.tasks.databases = map[taskKey]*task{}, map[taskKey]bool{}, map[uint64]bool{}
@@ -177,7 +182,8 @@ func (x *Indexes) kind(name string) Kind {
 	return nil
 }
 
-// open makes a definition usable, once per definition.
+// open makes a definition usable, once for equal definitions that come soon after
+// each other.
 func (x *Indexes) open(k Kind, r *record) (any, error) {
 	x.opened.Lock()
 	defer x.opened.Unlock()
@@ -186,8 +192,17 @@ func (x *Indexes) open(k Kind, r *record) (any, error) {
 		return v, nil
 	}
 	v, err := k.Open(r.Source)
-	if err == nil {
-		x.opened.by[key] = v
+	if err != nil {
+		return nil, err
 	}
-	return v, err
+	if x.opened.bytes += len(key) + len(r.Source); x.opened.bytes > openedBytes {
+		clear(x.opened.by) // those in use are held by their indexes
+		x.opened.bytes = len(key) + len(r.Source)
+	}
+	x.opened.by[key] = v
+	return v, nil
 }
+
+// openedBytes bounds the definitions that are remembered so that equal ones are
+// opened once.
+const openedBytes = 4 << 20

@@ -17,11 +17,15 @@ import (
 // of which there may be thousands. They are built when they are defined, and
 // brought up to date by the queries that read them.
 
+// mostOwnerBuilds is how many indexes of owners are built by the background, or wait
+// for it, at a time. Others are built by the first query that needs them.
+const mostOwnerBuilds = 64
+
 // definedOwned begins the builds that the indexes of an owner need. One that is
 // interrupted goes on with the first query.
 func (x *Indexes) definedOwned(d *store.Database, p document.Partition) {
 	x.tasks.Lock()
-	ready := x.tasks.started && !x.tasks.closed && !x.o.Idle
+	ready := x.tasks.started && !x.tasks.closed && !x.o.Idle && x.tasks.owners < mostOwnerBuilds
 	x.tasks.Unlock()
 	if !ready {
 		return
@@ -39,6 +43,16 @@ func (x *Indexes) definedOwned(d *store.Database, p document.Partition) {
 			}
 		}
 	})
+}
+
+// buildOwned builds an index of an owner. What fails is left to the first query,
+// which can say so.
+func (x *Indexes) buildOwned(d *store.Database, ix *Index) {
+	t := x.task(d, ix)
+	defer x.release(t)
+	if err := x.attempt(t, built); err != nil && !gone(err) && x.ctx.Err() == nil {
+		t.fail(err)
+	}
 }
 
 // setOf reads the indexes of an owner.

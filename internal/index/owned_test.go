@@ -188,3 +188,48 @@ func TestPurgeBesideOwnersBuild(t *testing.T) {
 		t.Errorf("the index has %d rows", n)
 	}
 }
+
+// TestOwnersTasksAreLetGo defines an index for each of many owners and asks for it:
+// nothing of an owner's index stays in memory that nobody uses, and at no time do
+// more than a few builds wait.
+func TestOwnersTasksAreLetGo(t *testing.T) {
+	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}})
+	s := openStore(t, openEngine(t), x)
+	defer s.Close()
+	defer x.Close()
+	if err := x.Start(ctx, s); err != nil {
+		t.Fatal(err)
+	}
+	d, err := s.Create(ctx, "db", store.Creation{Partitioned: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const owners = 300
+	for i := range owners {
+		put(t, d, fmt.Sprintf("p%d:1", i), `{"n":1}`)
+		put(t, d, fmt.Sprintf("p%d:_design/d", i), design)
+		if _, building := x.Tasks(); building > 64 {
+			t.Fatalf("%d builds are under way", building)
+		}
+	}
+	for i := range owners {
+		p := document.Partition(fmt.Sprint("p", i))
+		err := d.Whole().View(ctx, func(r *store.Reader) error {
+			set, err := index.OfOwner(r, p)
+			if err == nil {
+				err = x.Await(ctx, d, set.Lookup("_design/d", field.KindName, "byN").Index)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows := rowsOf(t, d, p); len(rows) != 1 {
+			t.Fatalf("%s has the rows %q", p, rows)
+		}
+	}
+	x.Close() // waits for the builds under way
+	if remembered, building := x.Tasks(); remembered != 0 || building != 0 {
+		t.Errorf("%d tasks are remembered, %d builds under way", remembered, building)
+	}
+}

@@ -22,6 +22,7 @@ type task struct {
 	ix   *Index
 	home home
 
+	users   int           // who holds an owner's task; guarded by Indexes.tasks
 	running chan struct{} // holds one token: whoever took it does the steps
 	ahead   chan ahead    // the next page of a build, if it is being read; belongs to the token's holder
 	most    int           // documents of the next page of a Kept kind; the holder's too
@@ -48,7 +49,20 @@ func (x *Indexes) task(d *store.Database, ix *Index) *task {
 		t.running <- struct{}{}
 		x.tasks.by[key] = t
 	}
+	t.users++
 	return t
+}
+
+// release lets a task go that its user needs no more. Those of owners' indexes, of
+// which there may be many thousands, are forgotten when nobody uses them: what they
+// know can be read again.
+func (x *Indexes) release(t *task) {
+	x.tasks.Lock()
+	defer x.tasks.Unlock()
+	key := taskKey{t.d.Number(), t.ix.Number}
+	if t.users--; t.users == 0 && t.ix.Owner != "" && x.tasks.by[key] == t {
+		delete(x.tasks.by, key)
+	}
 }
 
 // forget drops a task whose index is gone, and tells those who wait.

@@ -281,3 +281,31 @@ func TestBatches(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnersApart has the maps of owners of partitions hang on every seat that there
+// is for them: a database's map, and its other functions, have theirs at once.
+func TestOwnersApart(t *testing.T) {
+	p := newPool(t, Options{Limits: Limits{Time: time.Hour}, Children: 1, Overflow: time.Hour})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wait sync.WaitGroup
+	for i := range 4 {
+		r := mapping(`function(doc){ for(;;); }`)
+		r.Database, r.Owned = fmt.Sprint("db1/owner", i), true
+		wait.Go(func() {
+			if _, err := p.Map(ctx, r, texts(`{}`)); !errors.Is(err, context.Canceled) {
+				t.Error("a cancelled call:", err)
+			}
+		})
+	}
+	for working(p) < 1 {
+		runtime.Gosched()
+	}
+	if got := rowsOf(t, p, mapping(`function(doc){ emit(1) }`), `{}`); got != "1 null\n" {
+		t.Error(got)
+	}
+	if err := p.Check(t.Context(), []Source{{View: "v", Kind: "map", Code: "function(doc){}"}}); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	wait.Wait()
+}

@@ -15,6 +15,7 @@ import (
 type Pool struct {
 	o      Options
 	seats  *seats.Seats
+	owners *seats.Seats // for functions of owners of partitions: their share, whatever their number
 	spoilt spoilt
 	tried  func(allowance time.Duration) // called for each part that a child is asked to do; for tests
 
@@ -36,6 +37,7 @@ func New(o Options) (*Pool, error) {
 	}
 	p := &Pool{o: o, tried: func(time.Duration) {}, closed: make(chan struct{})}
 	p.seats = seats.New(seatKinds, o.Children, o.Overflow)
+	p.owners = seats.New(seatKinds, max(1, o.Children/2), o.Overflow)
 	p.mu.busy = map[*process]struct{}{}
 	p.calls.Go(p.reap)
 	return p, nil
@@ -57,6 +59,7 @@ func (p *Pool) Close() error {
 	p.mu.Unlock()
 	close(p.closed)
 	p.seats.Close()
+	p.owners.Close()
 	for _, c := range idle {
 		c.end()
 	}
@@ -69,7 +72,7 @@ var errClosed = dberr.New(dberr.Unavailable, "", "The server is shutting down.")
 
 // child gives an idle child, one that knows the realm if there is one, or starts one. Those that build indexes and those that
 // do anything else are not mixed: they differ in how much of the processor they get.
-func (p *Pool) child(name string, builds bool) (*process, error) {
+func (p *Pool) child(name string, d duty) (*process, error) {
 	p.mu.Lock()
 	if p.mu.closed {
 		p.mu.Unlock()
@@ -77,7 +80,7 @@ func (p *Pool) child(name string, builds bool) (*process, error) {
 	}
 	at := -1
 	for i, c := range p.mu.idle {
-		if c.builds == builds && (at < 0 || c.holds(name) || !p.mu.idle[at].holds(name)) {
+		if c.duty == d && (at < 0 || c.holds(name) || !p.mu.idle[at].holds(name)) {
 			at = i
 		}
 	}
@@ -89,7 +92,7 @@ func (p *Pool) child(name string, builds bool) (*process, error) {
 		return c, nil
 	}
 	p.mu.Unlock()
-	c, err := start(p.o, builds)
+	c, err := start(p.o, d)
 	if err != nil {
 		return nil, dberr.Wrap("script.start", err)
 	}
@@ -131,7 +134,7 @@ func (p *Pool) keep(c *process) {
 // idleLike counts the idle children that do what c does. p.mu is locked.
 func (p *Pool) idleLike(c *process) (n int) {
 	for _, other := range p.mu.idle {
-		if other.builds == c.builds {
+		if other.duty == c.duty {
 			n++
 		}
 	}

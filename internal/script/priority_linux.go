@@ -9,6 +9,9 @@ import (
 // the server: they get a tenth of what it gets of a busy processor.
 const behindOthers = 10
 
+// behindBuilds is the same for those that come behind the builds of databases too.
+const behindBuilds = 19
+
 // niceValue gives the nice value of this process.
 func niceValue() int {
 	n, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0)
@@ -23,6 +26,6 @@ func niceValue() int {
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // lower puts a process that began in a group of its own behind others.
-func lower(pid int) {
-	_ = syscall.Setpriority(syscall.PRIO_PGRP, pid, min(niceValue()+behindOthers, 19)) // it may have ended
+func lower(pid, by int) {
+	_ = syscall.Setpriority(syscall.PRIO_PGRP, pid, min(niceValue()+by, 19)) // it may have ended
 }

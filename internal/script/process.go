@@ -28,7 +28,7 @@ type process struct {
 	last   uint64 // number of the newest realm
 	idle   time.Time
 	killed atomic.Int32 // the limit for which it was killed
-	builds bool         // it builds indexes
+	duty   duty         // what it is kept for
 	behind atomic.Bool  // others get the processor first
 }
 
@@ -41,11 +41,40 @@ type kept struct {
 // errDied says that a child is gone.
 var errDied = errors.New("script: the child died")
 
+// duty is what a child is kept for. Children of different duties are not mixed:
+// they differ in how much of the processor they get.
+type duty byte
+
+const (
+	calling        duty = iota // whatever somebody waits for
+	building                   // indexes
+	buildingOwners             // indexes of owners of partitions
+)
+
+// dutyOf gives the duty of the child that does a job.
+func dutyOf(j *job) duty {
+	switch {
+	case j.op != opMap:
+		return calling
+	case j.realm.Owned:
+		return buildingOwners
+	}
+	return building
+}
+
+// behind gives how much higher the nice value is of a child that gives way.
+func (d duty) behind() int {
+	if d == buildingOwners {
+		return behindBuilds
+	}
+	return behindOthers
+}
+
 // start starts a child. One that builds indexes comes behind others from the beginning.
-func start(o Options, builds bool) (*process, error) {
+func start(o Options, d duty) (*process, error) {
 	cmd := exec.Command(o.Command[0], o.Command[1:]...)
 	cmd.Env = []string{"TZ=UTC"}
-	p := &process{limits: o.Limits, most: o.Limits.Memory + o.Overhead, cmd: cmd, errors: &head{}, builds: builds}
+	p := &process{limits: o.Limits, most: o.Limits.Memory + o.Overhead, cmd: cmd, errors: &head{}, duty: d}
 	ownGroup(cmd)
 	cmd.Stderr = p.errors
 	stdin, err := cmd.StdinPipe()
@@ -76,7 +105,7 @@ func start(o Options, builds bool) (*process, error) {
 		p.end()
 		return nil, errors.Join(errDied, err, errors.New(p.errors.String()))
 	}
-	if builds {
+	if d != calling {
 		p.giveWay()
 	}
 	return p, nil
@@ -89,13 +118,13 @@ const longCall = 250 * time.Millisecond
 // takes what is left. There is no way back for a process without rights.
 func (p *process) giveWay() {
 	if !p.behind.Swap(true) {
-		lower(p.cmd.Process.Pid)
+		lower(p.cmd.Process.Pid, p.duty.behind())
 	}
 }
 
 // spent tells whether the child is behind others, and so of no use for calls that
 // somebody waits for.
-func (p *process) spent() bool { return p.behind.Load() && !p.builds }
+func (p *process) spent() bool { return p.behind.Load() && p.duty == calling }
 
 // kill ends the child at once. The first reason counts.
 func (p *process) kill(why limit) {

@@ -112,7 +112,7 @@ func TestOrphan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := start(o, false)
+	c, err := start(o, calling)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,6 +196,15 @@ func TestHangsComeLast(t *testing.T) {
 	idle, _ = pids(p)
 	if got := niceness(t, idle[0]); len(idle) != 1 || got[0] != min(niceValue()+behindOthers, 19) || len(got) != 1 {
 		t.Errorf("a child that builds has nice values %v", got)
+	}
+	owned := mapping(`function(doc){ emit(1) }`)
+	owned.Owned = true
+	if _, err := p.Map(t.Context(), owned, texts(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	idle, _ = pids(p)
+	if got := niceness(t, idle[len(idle)-1]); len(idle) != 2 || got[0] != 19 || len(got) != 1 {
+		t.Errorf("a child that builds for owners has nice values %v", got)
 	}
 }
 

@@ -150,7 +150,7 @@ func (r *runner) leave() {
 // step has a child go on with the job once.
 func (r *runner) step(ctx context.Context) (err error) {
 	if r.child == nil {
-		if r.child, err = r.pool.child(r.job.realm.name(r.job.flavour), r.job.op == opMap); err != nil {
+		if r.child, err = r.pool.child(r.job.realm.name(r.job.flavour), dutyOf(r.job)); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,8 @@ const (
 )
 
 // seat takes a seat for a job, waiting for one, and gives the function that returns it. Seats are counted by the
-// database, where an owner's functions have one of their own, and by the caller.
+// database and by the caller. The functions of partitions' owners, each of whom counts as a database, have seats of their
+// own: whatever they do, and however many they are, those of databases find theirs.
 func (p *Pool) seat(ctx context.Context, j *job) (leave func(), err error) {
 	kind := callSeat
 	if j.op == opMap {
@@ -29,7 +30,11 @@ func (p *Pool) seat(ctx context.Context, j *job) (leave func(), err error) {
 	if j.op != opCheck || name == "" { // what is checked is of no database
 		parties = append(parties, seats.Party{Kind: "database", Name: j.realm.Database})
 	}
-	leave, err = p.seats.Take(ctx, kind, parties...)
+	all := p.seats
+	if j.realm.Owned {
+		all = p.owners
+	}
+	leave, err = all.Take(ctx, kind, parties...)
 	if errors.Is(err, seats.ErrClosed) {
 		err = errClosed
 	}

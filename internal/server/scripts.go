@@ -7,6 +7,7 @@ import (
 	"github.com/sectional/sectional/internal/admission"
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/script"
+	"github.com/sectional/sectional/internal/store"
 )
 
 // openScripts makes the pool in which design functions run, with the limits
@@ -34,6 +35,22 @@ func cloudantLimits(c *config.Config) func() bool {
 // of partitions; a word that is none of its values lets nobody.
 func ownerDesigns(c *config.Config) func() admission.Writers {
 	return config.Derive(c, func(s *config.Snapshot) admission.Writers {
-		return admission.Writers(s.String("sectional", "owner_design_docs", "none"))
+		return admission.Writers(s.String("sectional", "owner_design_docs", "views"))
+	}).Value
+}
+
+// ownerDesignSize gives how many bytes a design document of a partition may have, 0
+// for no limit.
+func ownerDesignSize(c *config.Config) func() int {
+	return config.Derive(c, func(s *config.Snapshot) int { return int(max(0, s.Int("sectional", "owner_max_design_size", 65536))) }).Value
+}
+
+// designLimits gives how many design documents and indexes a partition may have.
+func designLimits(c *config.Config) func() store.DesignLimits {
+	return config.Derive(c, func(s *config.Snapshot) store.DesignLimits {
+		return store.DesignLimits{
+			Documents: int(max(0, s.Int("sectional", "owner_max_design_docs", 50))),
+			Indexes:   int(max(0, s.Int("sectional", "owner_max_indexes", 50))),
+		}
 	}).Value
 }

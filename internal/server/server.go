@@ -107,7 +107,7 @@ func (a *assembly) open(ctx context.Context) (err error) {
 	a.users = &admission.Users{}
 	a.who = auth.New(auth.Options{Config: a.config, Users: a.users, Log: a.log, Fetcher: newFetcher(nil)})
 	rules := admission.New(admission.Options{Auth: a.who, Functions: a.scripts, Cloudant: cloudantLimits(a.config),
-		OwnerDesigns: ownerDesigns(a.config), Replications: config.Derive(a.config, spec.ReadSettings).Value})
+		OwnerDesigns: ownerDesigns(a.config), OwnerDesignSize: ownerDesignSize(a.config), Replications: config.Derive(a.config, spec.ReadSettings).Value})
 	views := view.New(viewjs.New(a.scripts))
 	a.indexes = index.New(index.Options{Kinds: kinds(views), Logger: a.log})
 	a.store, err = store.Open(ctx, a.engine, store.Options{
@@ -117,6 +117,7 @@ func (a *assembly) open(ctx context.Context) (err error) {
 		KeepBeaten:   a.config.Snapshot().Duration("sectional", "keep_beaten", time.Second, 10*time.Minute),
 		MaxPartition: maxPartition(a.config),
 		MaxConflicts: maxConflicts(a.config),
+		DesignLimits: designLimits(a.config),
 		MaxQueued:    maxQueued(a.config),
 		DeletedTTL:   deletedTTL(a.config, a.log),
 	})

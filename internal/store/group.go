@@ -62,6 +62,7 @@ type partitionState struct {
 	before  uint64   // designs before the request at hand, if that changed it
 	grown   int64    // bytes that the group's edits added so far, if sizes are limited
 	rerank  bool     // its counters changed without a trace in the feed
+	room    *designs // its owner's design documents, if they were counted
 	gone    [][]byte // keys of the removals that are noted for its owner's indexes
 	// goneKnown tells that gone was read.
 	goneKnown bool

@@ -21,11 +21,30 @@ type owned struct {
 // it remembers is durable.
 type owners struct {
 	sync.Mutex
-	by map[document.Partition]*owned
+	by    map[document.Partition]*owned
+	bytes int // of all of them, about
 }
 
-// rememberedOwners is how many owners' definitions stay in memory.
-const rememberedOwners = 1000
+// rememberedOwners is how many owners' definitions of a database stay in memory,
+// and rememberedBytes how much they take together.
+const (
+	rememberedOwners = 1000
+	rememberedBytes  = 16 << 20
+)
+
+// sized is a Keeper that tells about how many bytes it takes.
+type sized interface{ Size() int }
+
+// bytes is about what the definitions take in memory.
+func (o *owned) bytes() (n int) {
+	if s, ok := o.keeper.(sized); ok {
+		n = s.Size()
+	}
+	for _, v := range o.validators {
+		n += len(v.Body)
+	}
+	return n
+}
 
 // get gives what is remembered of an owner; nil for nothing.
 func (o *owners) get(p document.Partition) *owned {
@@ -38,20 +57,29 @@ func (o *owners) get(p document.Partition) *owned {
 func (o *owners) put(p document.Partition, d *owned) {
 	o.Lock()
 	defer o.Unlock()
+	o.forget(p)
 	if d == nil {
-		delete(o.by, p)
 		return
 	}
 	if o.by == nil {
 		o.by = map[document.Partition]*owned{}
 	}
+	o.bytes += d.bytes()
 	for old := range o.by { // any will do: it can be read again
-		if len(o.by) < rememberedOwners {
+		if len(o.by) < rememberedOwners && o.bytes <= rememberedBytes {
 			break
 		}
-		delete(o.by, old)
+		o.forget(old)
 	}
 	o.by[p] = d
+}
+
+// forget lets the definitions of an owner go. The owners are locked.
+func (o *owners) forget(p document.Partition) {
+	if d := o.by[p]; d != nil {
+		o.bytes -= d.bytes()
+		delete(o.by, p)
+	}
 }
 
 // owned reads the definitions of a partition's owner at the snapshot; nil for none.
@@ -73,8 +101,7 @@ func (r *Reader) owned(p document.Partition) (*owned, error) {
 			return nil, err
 		}
 	}
-	prefix := string(p) + ":_design"
-	if o.validators, err = r.db.loadValidators(r.v, Span{From: prefix + "/", To: prefix + "0", Before: true}); err != nil {
+	if o.validators, err = r.db.loadValidators(r.v, designsOf(p)); err != nil {
 		return nil, err
 	}
 	return o, nil

@@ -24,6 +24,7 @@ type plan struct {
 	beaten      []document.Rev  // revisions that are no leaves, and whose bodies are stored
 	fills       *partitionState // whose size grows, if sizes are limited
 	before      uint64          // the external size of the document as it is then
+	uncount     func()          // takes back what was counted of a partition's design documents; nil for nothing
 }
 
 // plan applies an edit to the document as the group has it and gives what is
@@ -42,6 +43,9 @@ func (g *group) plan(e *pendingEdit) (*plan, error) {
 	if e.version != g.version || e.pinned != nil && (s.edits > 0 || *e.pinned != s.head.seq) {
 		return nil, errMoved
 	}
+	if err := g.checkDesigns(e); err != nil {
+		return nil, err
+	}
 	p := g.newPlan(s, e)
 	if err := g.measure(p); err != nil {
 		return nil, err
@@ -59,6 +63,9 @@ func (g *group) plan(e *pendingEdit) (*plan, error) {
 		if lacks, err = g.underived(p, e); lacks {
 			err = errMoved
 		}
+	}
+	if err == nil && p.moves {
+		p.uncount = g.countDesign(e)
 	}
 	return p, err
 }

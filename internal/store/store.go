@@ -26,6 +26,9 @@ type Options struct {
 	// MaxPartition gives the external size in bytes at which a partition is
 	// full, 0 for no limit; asked at each write. Default no limit.
 	MaxPartition func() uint64
+	// DesignLimits gives the limits for design documents of a partition; asked
+	// at each write of one. Default no limits.
+	DesignLimits func() DesignLimits
 	// MaxConflicts gives how many leaves a document may have beside its winner,
 	// tombstones among them, 0 for no limit; asked at each replicated write.
 	// Default 10,000.
@@ -80,6 +83,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxPartition == nil {
 		o.MaxPartition = func() uint64 { return 0 }
+	}
+	if o.DesignLimits == nil {
+		o.DesignLimits = func() DesignLimits { return DesignLimits{} }
 	}
 	if o.MaxQueued == nil {
 		o.MaxQueued = func() int64 { return defaultQueued }

@@ -363,6 +363,11 @@ func (w *write) applyAtomic(g *group) error {
 		for _, e := range w.edits {
 			e.rev = document.Rev{}
 		}
+		for _, p := range slices.Backward(plans) {
+			if p != nil && p.uncount != nil {
+				p.uncount()
+			}
+		}
 		return nil
 	}
 	for _, p := range plans {

@@ -24,6 +24,7 @@ type Functions interface {
 type Script struct {
 	*Def
 	Database  uint64 // its number, which is never used again
+	Owner     string // the partition whose owner's view it is; "" for the database's
 	Signature string // of the index, and whose it is: the same for equal sources of one owner only
 }
 
@@ -33,7 +34,7 @@ func scriptOf(db uint64, x *index.Index) Script {
 	if x.Owner != "" {
 		world += "/" + string(x.Owner) // owners with equal views share no state
 	}
-	return Script{Of(x), db, world}
+	return Script{Of(x), db, string(x.Owner), world}
 }
 
 // Emitted is what one call of emit gave: compact JSON.

@@ -106,8 +106,12 @@ func (f *Functions) Map(ctx context.Context, s view.Script, docs [][]byte) ([]vi
 // realm gives the world that a view's functions live in: one of its own for each
 // definition, so that no function sees what another left behind.
 func realm(s view.Script, role, function string) script.Realm {
+	database := strconv.FormatUint(s.Database, 10)
+	if s.Owner != "" {
+		database += "/" + s.Owner
+	}
 	return script.Realm{
-		Database: strconv.FormatUint(s.Database, 10), Design: "_view", Version: role + s.Signature,
+		Database: database, Owned: s.Owner != "", Design: "_view", Version: role + s.Signature,
 		Document: document(s), Functions: []string{function},
 	}
 }
