@@ -88,7 +88,7 @@ func createIndex(r *request) error {
 	if err != nil {
 		return err
 	}
-	id, err := document.ParseID(def.design, r.api.settings.Value().maxID)
+	id, err := r.indexDesign(def)
 	if err != nil {
 		return err
 	}
@@ -111,6 +111,23 @@ func createIndex(r *request) error {
 		b = appendString(append(b, `,"name":`...), def.name)
 		return append(b, '}')
 	})
+}
+
+// indexDesign gives the id of the design document for an index: the one that has it
+// already, if it was made when the name of an index did not count for that.
+func (r *request) indexDesign(def *indexDefinition) (document.ID, error) {
+	if def.former != "" {
+		old, err := r.design(document.ID(def.former))
+		if err != nil {
+			return "", err
+		}
+		if old != nil {
+			if _, exists, err := def.into(def.former, old.Body); exists && err == nil {
+				return document.ID(def.former), nil
+			}
+		}
+	}
+	return document.ParseID(def.design, r.api.settings.Value().maxID)
 }
 
 // indexPatience is how long the answer to a new index waits for its build. For a

@@ -19,8 +19,12 @@ import (
 // indexDefinition is an index that POST _index asks for.
 type indexDefinition struct {
 	design      string // id of its design document
+	former      string // id that it would have had before the name counted; "" for none
 	name        string
 	source      []byte // the view's map
+	plain       []byte // the map without the option sparse: what CouchDB makes of the definition
+	several     bool   // there are several fields
+	said        bool   // and the request says whether the index is sparse
 	asked       []byte // the definition as it came, compact
 	partitioned string // "true", "false", or "" for the database's default
 }
@@ -121,18 +125,59 @@ func (d *indexDefinition) read(def []byte) error {
 	if err := d.makeSource(); err != nil {
 		return err
 	}
-	if err := onlyMembers(def, []string{"fields", "partial_filter_selector", "include"}); err != nil {
+	if err := onlyMembers(def, []string{"fields", "partial_filter_selector", "include", "sparse"}); err != nil {
+		return err
+	}
+	if err := d.setSparse(); err != nil {
 		return err
 	}
 	if _, err := field.Parse(d.source); err != nil {
 		return err
 	}
-	h := sha1.Sum(append([]byte(d.partitioned), d.source...))
-	hash := hex.EncodeToString(h[:])
-	if d.name == "" {
-		d.name = hash
+	d.setNames()
+	return nil
+}
+
+// setNames fills in the names that the request leaves open. They follow from the
+// definition, and the design document's from the index's name too, so that equal
+// definitions with different names lie apart. What was not said does not count, or
+// an index that is there would not be found again.
+func (d *indexDefinition) setNames() {
+	base := d.partitioned + string(d.plain)
+	if d.said && bytes.Equal(d.plain, d.source) {
+		base += "\x00sparse"
 	}
-	d.design = inDesigns(cmp.Or(d.design, hash))
+	hash := func(of string) string {
+		h := sha1.Sum([]byte(of))
+		return hex.EncodeToString(h[:])
+	}
+	unnamed := hash(base)
+	switch {
+	case d.design != "":
+		d.design = inDesigns(d.design)
+	case d.name != "":
+		d.design, d.former = inDesigns(hash(base+"\x00name:"+d.name)), inDesigns(unnamed)
+	default:
+		d.design = inDesigns(unnamed)
+	}
+	d.name = cmp.Or(d.name, unnamed)
+}
+
+// setSparse puts the option sparse into the map, where it means something: in an
+// index of several fields. One that is not sparse is the default here, and sparse
+// is what a map means that does not say.
+func (d *indexDefinition) setSparse() error {
+	d.plain = d.source
+	sparse := false
+	if v, ok := jsonscan.Member(d.asked, "sparse"); ok {
+		d.said = d.several
+		if err := mango.Truth(&sparse, v); err != nil {
+			return err
+		}
+	}
+	if d.several && !sparse {
+		d.source = jsonscan.With(d.source, "sparse", []byte("false"))
+	}
 	return nil
 }
 
@@ -160,6 +205,7 @@ func (d *indexDefinition) makeSource() error {
 			b = append(b, `"asc"`...)
 		}
 	}
+	d.several = len(seen) > 1
 	b = append(b, `},"partial_filter_selector":`...)
 	filter := []byte("{}")
 	if raw, ok := jsonscan.Member(d.asked, "partial_filter_selector"); ok {
@@ -178,8 +224,10 @@ func (d *indexDefinition) makeSource() error {
 }
 
 // view is the index as a view of its design document.
-func (d *indexDefinition) view() []byte {
-	b := append([]byte(`{"map":`), d.source...)
+func (d *indexDefinition) view() []byte { return d.viewOf(d.source) }
+
+func (d *indexDefinition) viewOf(source []byte) []byte {
+	b := append([]byte(`{"map":`), source...)
 	b = append(b, `,"reduce":"_count","options":{"def":`...)
 	return append(append(b, d.asked...), "}}"...)
 }
@@ -217,8 +265,16 @@ func (d *indexDefinition) into(id string, body []byte) (_ []byte, exists bool, e
 	if !ok {
 		views = []byte("{}")
 	}
-	if old, ok := jsonscan.Member(views, d.name); ok && bytes.Equal(old, d.view()) {
+	if d.isView(views) {
 		return nil, true, nil
 	}
 	return jsonscan.With(body, "views", jsonscan.With(views, d.name, d.view())), false, nil
+}
+
+// isView reports whether views hold this very index. One that CouchDB made, or
+// this server before it knew the option sparse, stays as it is if the request does
+// not say how it wants it.
+func (d *indexDefinition) isView(views []byte) bool {
+	old, ok := jsonscan.Member(views, d.name)
+	return ok && (bytes.Equal(old, d.view()) || !d.said && bytes.Equal(old, d.viewOf(d.plain)))
 }

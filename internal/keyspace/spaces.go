@@ -119,7 +119,7 @@ var (
 	IndexProgress = Space{Name: "index-progress", Code: 0x83, Version: 1,
 		Columns: []Column{{"index", Uint}},
 		Doc:     "how far the build of an index or an index that follows the feed has come"}
-	FieldRow = Space{Name: "field-row", Code: 0x84, Version: 1,
+	FieldRow = Space{Name: "field-row", Code: 0x84, Version: 2,
 		Columns: []Column{{"index", Uint}, {"partition", Text}, {"values", Text}, {"id", Text}},
 		Doc:     "a document in a field index; partition: empty in a global one, values: collated"}
 	ViewRow = Space{Name: "view-row", Code: 0x88, Version: 1,

@@ -22,7 +22,7 @@ func (p *planner) covers(d *field.Def) bool {
 
 func coversNode(d *field.Def, n *selector.Node) bool {
 	if n.Path != nil {
-		return holds(d, n.Path)
+		return holds(d, n.Path) && !(n.Op == selector.Exists && string(n.Arg) == "false" && nested(d, n.Path))
 	}
 	return !slices.ContainsFunc(n.Kids, func(k *selector.Node) bool { return !coversNode(d, k) })
 }
@@ -36,6 +36,16 @@ func holds(d *field.Def, p *selector.Path) bool {
 	return slices.ContainsFunc(columnsOf(d), func(c *selector.Path) bool {
 		have := c.Segments()
 		return len(have) <= len(want) && slices.Equal(have, want[:len(have)])
+	})
+}
+
+// nested reports whether a field is read from a column that lies within another
+// field. A row that lacks it does not tell whether that is an object: where it is
+// none, the field counts neither as there nor as missing.
+func nested(d *field.Def, p *selector.Path) bool {
+	return slices.ContainsFunc(columnsOf(d), func(c *selector.Path) bool {
+		have := c.Segments()
+		return len(have) > 1 && len(have) <= len(p.Segments()) && slices.Equal(have, p.Segments()[:len(have)])
 	})
 }
 

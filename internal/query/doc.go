@@ -11,9 +11,10 @@
 // (run.go). So a range may be too wide, never too narrow, and a wrong ranking
 // costs time only.
 //
-// An index holds a document only if it has all of the index's fields. That is
-// why an index serves a query only if the selector, or the sort, demands each
-// of them.
+// A sparse index holds a document only if it has all of the index's fields. That
+// is why it serves a query only if the selector, or the sort, demands each of
+// them. Any other index holds it if it has the first, so that is all that has to
+// be demanded (decision 0042).
 //
 // The package must not know about HTTP or how indexes are kept. Begin reading
 // at Request, Plan and Query.Run.

@@ -201,7 +201,7 @@ func direction(desc bool) string {
 }
 
 // AppendIndex appends an index as _index lists it; nil is the list of all
-// documents.
+// documents. What def shows is what POST _index takes to make the same index.
 func AppendIndex(dst []byte, n *index.Named) []byte {
 	if n == nil {
 		return append(dst, `{"ddoc":null,"name":"_all_docs","type":"special","def":{"fields":[{"_id":"asc"}]}}`...)
@@ -221,6 +221,16 @@ func AppendIndex(dst []byte, n *index.Named) []byte {
 	dst = append(dst, ']')
 	if d.Partial != nil {
 		dst = append(append(dst, `,"partial_filter_selector":`...), d.Partial.JSON()...)
+	}
+	for i, p := range d.Include {
+		dst = append(dst, []string{`,"include":[`, `,`}[bit(i > 0)]...)
+		dst = jsonscan.AppendQuoted(dst, p.String())
+	}
+	if len(d.Include) > 0 {
+		dst = append(dst, ']')
+	}
+	if d.Sparse && len(d.Columns) > 1 {
+		dst = append(dst, `,"sparse":true`...)
 	}
 	return append(dst, "}}"...)
 }

@@ -64,7 +64,7 @@ func (p *planner) plan(partitioned bool) (*Plan, error) {
 		plan.await = waited
 		return plan, nil
 	case b == nil:
-		return plan, noSort(partitioned, p.partition)
+		return plan, p.noSort(partitioned, all)
 	case waited != nil && compare(waited, b) < 0:
 		plan.Warnings = append(plan.Warnings, waited.label()+" was not used because it is still being built.")
 	}
@@ -79,7 +79,7 @@ func (p *planner) plan(partitioned bool) (*Plan, error) {
 			return plan, dberr.New(dberr.Invalid, "invalid_index", "You must specify an index with the `use_index` parameter.")
 		}
 		if !b.empty() {
-			plan.Warnings = append(plan.Warnings, warnNoIndex)
+			plan.warn(warnNoIndex, p.hint(all))
 		}
 	}
 	return plan, nil
@@ -116,15 +116,28 @@ func (p *planner) useNamed(plan *Plan, usable, building []*Branch) (done bool, e
 	return false, nil
 }
 
-func noSort(partitioned, partition bool) error {
+// warn adds warnings, "" being none.
+func (p *Plan) warn(texts ...string) {
+	for _, t := range texts {
+		if t != "" {
+			p.Warnings = append(p.Warnings, t)
+		}
+	}
+}
+
+func (p *planner) noSort(partitioned bool, all []*Branch) error {
 	kind := ""
 	switch {
-	case partition:
+	case p.partition:
 		kind = "partitioned "
 	case partitioned:
 		kind = "global "
 	}
-	return dberr.New(dberr.Invalid, "no_usable_index", "No %sindex exists for this sort, try indexing by the sort fields.", kind)
+	hint := p.hint(all)
+	if hint != "" {
+		hint = " " + hint
+	}
+	return dberr.New(dberr.Invalid, "no_usable_index", "No %sindex exists for this sort, try indexing by the sort fields.%s", kind, hint)
 }
 
 // split looks for an index for each of several alternatives, where no one index

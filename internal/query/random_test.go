@@ -107,7 +107,10 @@ func (g *generator) indexes(w *world, partitioned bool) (names []string) {
 			def += `,"partial_filter_selector":` + g.selector(1)
 		}
 		if g.IntN(3) == 0 {
-			def += `,"include":["c","b"]`
+			def += `,"include":` + pick(g, `["c","b"]`, `["a.x","c"]`)
+		}
+		if g.IntN(2) == 0 {
+			def += `,"sparse":` + pick(g, "false", "false", "true")
 		}
 		name := fmt.Sprint("i", i)
 		w.index(name, def+"}", partitioned && g.IntN(2) == 0)

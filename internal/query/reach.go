@@ -46,14 +46,14 @@ const allPoints = 1000
 func reachOf(d *field.Def, all []conjunct, sort []SortField) (reach, bool, error) {
 	total := reach{equal: len(d.Columns), ranged: true}
 	for i := range all {
-		sets, ok := columnSets(d, &all[i], sort)
+		columns, ok := columnsFor(d, &all[i], sort)
 		if !ok {
 			return reach{}, false, nil
 		}
-		if slices.ContainsFunc(sets, func(s set) bool { return len(s) == 0 }) {
+		if slices.ContainsFunc(columns, func(c column) bool { return len(c.set) == 0 }) {
 			continue // nothing matches
 		}
-		if err := total.add(d, sets); err != nil {
+		if err := total.add(d, columns); err != nil {
 			return reach{}, false, err
 		}
 	}
@@ -62,7 +62,10 @@ func reachOf(d *field.Def, all []conjunct, sort []SortField) (reach, bool, error
 	}
 	total.ranges = mergeRanges(total.ranges)
 	one := project(all)
-	total.sets, _ = columnSets(d, &one, sort)
+	columns, _ := columnsFor(d, &one, sort)
+	for i := range columns {
+		total.sets = append(total.sets, columns[i].set)
+	}
 	if total.equal == 0 && len(total.sets) > 0 && !total.sets[0].restricts() {
 		total.ranged = false // the alternatives leave nothing out together
 	}
@@ -74,38 +77,62 @@ func (t *reach) empty() bool {
 	return slices.ContainsFunc(t.sets, func(s set) bool { return len(s) == 0 })
 }
 
-// columnSets gives the values that each column may have.
-func columnSets(d *field.Def, c *conjunct, sort []SortField) ([]set, bool) {
-	sets := make([]set, len(d.Columns))
+// column is what a conjunct says of a column of an index.
+type column struct {
+	set           // the values that it may have
+	optional bool // or none: then set is everything
+	absent   bool // it has none; set means nothing then
+}
+
+// columnsFor gives what a conjunct says of each column; false if documents that it
+// means may be missing from the index.
+func columnsFor(d *field.Def, c *conjunct, sort []SortField) ([]column, bool) {
+	columns := make([]column, len(d.Columns))
 	for i := range d.Columns {
-		col := &d.Columns[i]
-		path := col.Path.String()
-		x := c.demands(path)
-		switch {
-		case x == nil && !col.Elements && (path == "_id" || path == "_rev"),
-			x == nil && !col.Elements && slices.ContainsFunc(sort, func(s SortField) bool { return s.Path.String() == path }):
-			sets[i] = everything()
-		case x == nil:
+		var ok bool
+		if columns[i], ok = columnFor(d, i, c, sort); !ok {
 			return nil, false
-		case col.Elements:
-			rows, ok := x.elements(orderOf(path))
-			if !ok {
-				return nil, false
-			}
-			sets[i] = rows
-		default:
-			sets[i] = x.whole
 		}
 	}
-	return sets, true
+	return columns, true
+}
+
+func columnFor(d *field.Def, i int, c *conjunct, sort []SortField) (column, bool) {
+	col := &d.Columns[i]
+	path := col.Path.String()
+	x := c.demands(path)
+	switch {
+	case x != nil && !col.Elements:
+		return column{set: x.whole}, true
+	case x != nil:
+		if rows, ok := x.elements(orderOf(path)); ok {
+			return column{set: rows}, true
+		}
+	case !col.Elements && (path == "_id" || path == "_rev" || sorts(sort, path)):
+		return column{set: everything()}, true
+	case c.by[path] != nil && d.Optional(i):
+		return column{set: everything(), absent: true}, true
+	}
+	return column{set: everything(), optional: true}, d.Optional(i)
+}
+
+// sorts reports whether a sort names a field.
+func sorts(sort []SortField, path string) bool {
+	return slices.ContainsFunc(sort, func(s SortField) bool { return s.Path.String() == path })
 }
 
 // add adds the ranges of one conjunct.
-func (t *reach) add(d *field.Def, sets []set) (err error) {
+func (t *reach) add(d *field.Def, columns []column) (err error) {
 	prefixes := []prefix{{}}
 	equal := 0
-	for ; equal < len(sets); equal++ {
-		points, kinds, ok := sets[equal].split(orderOf(d.Columns[equal].Path.String()))
+	for ; equal < len(columns); equal++ {
+		if columns[equal].absent {
+			if prefixes, err = extend(d, prefixes, equal, [][]byte{nil}); err != nil {
+				return err
+			}
+			continue
+		}
+		points, kinds, ok := columns[equal].split(orderOf(d.Columns[equal].Path.String()))
 		if !ok || len(points)*len(prefixes) > maxRanges {
 			break
 		}
@@ -118,18 +145,19 @@ func (t *reach) add(d *field.Def, sets []set) (err error) {
 			return err
 		}
 	}
-	ranged := equal < len(sets) && sets[equal].restricts()
+	ranged := equal < len(columns) && columns[equal].restricts()
 	if equal < t.equal {
 		t.equal, t.ranged = equal, ranged
 	} else if equal == t.equal {
 		t.ranged = t.ranged && ranged
 	}
 	for _, p := range prefixes {
-		if equal == len(sets) || sets[equal].everything() {
+		// Where documents may lack the column, those that have it are a range.
+		if equal == len(columns) || columns[equal].everything() && (columns[equal].optional || !d.Optional(equal)) {
 			t.ranges = append(t.ranges, Range{field.Equal(p.tuple), []origin{{values: p.values}}})
 			continue
 		}
-		if err := t.addIntervals(d, p, equal, sets[equal]); err != nil {
+		if err := t.addIntervals(d, p, equal, columns[equal].set); err != nil {
 			return err
 		}
 	}
@@ -218,6 +246,9 @@ func (o *origin) String() string {
 	}
 	var parts []string
 	for _, v := range o.values {
+		if v == nil {
+			v = []byte("missing")
+		}
 		parts = append(parts, string(v))
 	}
 	if o.last != nil {

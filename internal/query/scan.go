@@ -165,6 +165,9 @@ func (q *Query) readRow(b *Branch, e *field.Entry, winner func() (*store.Revisio
 		if match, err := q.req.Selector.Match(&s.row.doc, q.budget); !match || err != nil {
 			return err != nil, err
 		}
+		if q.unsorted(b) {
+			return false, nil
+		}
 		return q.found(&s.row, sink)
 	}
 	rev, err := winner()
@@ -176,6 +179,9 @@ func (q *Query) readRow(b *Branch, e *field.Entry, winner func() (*store.Revisio
 	}
 	if match, err := q.match(rev); !match || err != nil {
 		return err != nil, err
+	}
+	if q.unsorted(b) {
+		return false, nil
 	}
 	if b.elements() {
 		if err := q.budget.Spend(len(s.spans)); err != nil {
@@ -274,6 +280,19 @@ func (q *Query) match(rev *store.Revision) (bool, error) {
 		}
 	}
 	return q.req.Selector.Match(&row.doc, q.budget)
+}
+
+// unsorted reports whether the document at hand lacks a field of the sort. Whatever
+// index answers, such documents are not found: the ranges leave them out, but for
+// rows that were cut.
+func (q *Query) unsorted(b *Branch) bool {
+	for i := range b.def.Columns {
+		path := b.def.Columns[i].Path
+		if b.def.Optional(i) && sorts(q.req.Sort, path.String()) && q.scan.row.doc.Lookup(path) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // foundOnce takes a document that matches, unless a branch before this one has

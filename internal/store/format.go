@@ -42,6 +42,7 @@ type formatStep struct {
 var formatSteps = []formatStep{
 	{version: 2, what: "partitions' drops leave their time", rows: map[string]byte{"partition-drop": 1}},
 	{version: 3, what: "large trees lie in rows of their own", rows: map[string]byte{"doc": 3, "feed": 2, "partition-feed": 2}},
+	{version: 4, what: "documents that lack a field of an index have rows in it", rows: map[string]byte{"field-row": 2}},
 }
 
 // firstFormat is the format before any step.

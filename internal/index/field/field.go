@@ -4,10 +4,12 @@
 // is the order of the definition. Rows are kept in the transactions of the
 // writers, so a query that begins after a write was answered sees it.
 //
-// A document is in the index if every indexed field has a value (null is one)
-// and the partial filter, if there is one, matches. The row's value holds the
-// fields as JSON, because collated values can't be read back, so that a query
-// for nothing else need not read the document.
+// A document is in the index if it has the first indexed field (null is a value)
+// and the partial filter, if there is one, matches; in a sparse index, which is
+// CouchDB's kind, only if it has every indexed field. A field that it lacks comes
+// before null in its row. The row's value holds the fields as JSON, because
+// collated values can't be read back, so that a query for nothing else need not
+// read the document.
 //
 // Begin reading at Def; rows.go makes rows, scan.go turns bounds into ranges and
 // rows back into entries. The package does not know how a query is planned.
@@ -40,7 +42,17 @@ type Def struct {
 	Partial *selector.Selector // only documents that match are in the index; nil for all
 	Include []*selector.Path   // further fields that rows carry
 	Filter  []byte             // Partial as it was written, compact JSON; nil for none
+	Sparse  bool               // only documents that have every column are in the index
 }
+
+// Optional reports whether documents of the index may lack a column. They never
+// lack the first one: without it no range of the index could be meant.
+func (d *Def) Optional(column int) bool {
+	return !d.Sparse && column > 0 && !alwaysThere(d.Columns[column].Name)
+}
+
+// alwaysThere reports whether every document has a field.
+func alwaysThere(name string) bool { return name == "_id" || name == "_rev" }
 
 // elementsSuffix marks a field that is indexed by the elements of its array.
 const elementsSuffix = ".[]"
@@ -109,9 +121,10 @@ func isText(v []byte, text string) bool {
 }
 
 // Parse reads a definition in the form that design documents keep it in: the
-// object {"fields": …, "partial_filter_selector": {…}, "include": [names]}.
-// fields is an object {name: "asc" or "desc"} or an array of names and of
-// objects with one member. Errors: Invalid invalid_index and the selector's.
+// object {"fields": …, "partial_filter_selector": {…}, "include": [names],
+// "sparse": false}. fields is an object {name: "asc" or "desc"} or an array of
+// names and of objects with one member. Without sparse an index is sparse, since
+// CouchDB's are. Errors: Invalid invalid_index and the selector's.
 func Parse(source []byte) (*Def, error) {
 	if jsonscan.KindOf(source) != jsonscan.Object {
 		return nil, errDefinition
@@ -135,6 +148,9 @@ func Parse(source []byte) (*Def, error) {
 	}
 	if err == nil {
 		err = d.parseInclude(source)
+	}
+	if err == nil {
+		err = d.parseSparse(source)
 	}
 	if err != nil {
 		return nil, err
@@ -222,6 +238,18 @@ func (d *Def) parseInclude(source []byte) error {
 	f, err := selector.ParseFields(include)
 	d.Include = f.Paths()
 	return err
+}
+
+var errSparse = dberr.New(dberr.Invalid, "invalid_index", "sparse must be true or false.")
+
+func (d *Def) parseSparse(source []byte) error {
+	switch v, ok := jsonscan.Member(source, "sparse"); {
+	case !ok || jsonscan.KindOf(v) == jsonscan.True:
+		d.Sparse = true
+	case jsonscan.KindOf(v) != jsonscan.False:
+		return errSparse
+	}
+	return nil
 }
 
 // Elements tells which column is indexed by the elements of its array, -1 if

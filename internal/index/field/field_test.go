@@ -24,6 +24,8 @@ func TestSuite(t *testing.T) {
 			`{"language":"query","views":{"r":{"map":{"fields":{"a":"asc"},"partial_filter_selector":{"$or":[{"c":{"$regex":"^(x|y)"}},{"b":2}]}}},"s":{"map":{"fields":{"tags.[]":"asc"},"partial_filter_selector":{"c":{"$regex":"x"}}}}}}`,
 			`{"language":"query","views":{"tags":{"map":{"fields":{"tags.[]":"asc","a":"asc"}}}}}`,
 			`{"language":"query","views":{"deep":{"map":{"fields":{"o.x":"desc","_id":"asc"}}}},"options":{"partitioned":false}}`,
+			`{"language":"query","views":{"a":{"map":{"fields":{"a":"asc","b":"desc","c":"asc"},"sparse":false}},"r":{"map":{"fields":{"a":"desc","o.x":"asc"},"include":["b"],"sparse":false,"partial_filter_selector":{"c":{"$regex":"^(x|y)"}}}}}}`,
+			`{"language":"query","views":{"tags":{"map":{"fields":{"a":"asc","tags.[]":"desc"},"sparse":false}},"b":{"map":{"fields":{"tags.[]":"asc","b":"asc"},"sparse":false}}}}`,
 			`{"language":"javascript","views":{"other":{"map":"function(doc){}"}}}`,
 		},
 		Body: body,

@@ -27,9 +27,13 @@ const maxElements = 1000
 // value begins with it.
 const overflow = 0xff
 
-// Flags of a row's value.
+// missing is the encoding of a column that the document lacks: below all values.
+const missing = 0x01
+
+// The first two bytes of a row's value: its version and its flags.
 const (
 	rowVersion   = 1
+	rowLacking   = 2      // the version of a row whose document lacks a column
 	flagPartial  = 1 << 0 // the values are not the document's: an element, or cut
 	flagOverflow = 1 << 1
 )
@@ -128,9 +132,27 @@ func (e *extractor) holds(ctx context.Context, rev *store.Revision, vs values) (
 	return e.passes(ctx, rev)
 }
 
-// has tells whether every column has a value.
+// has tells whether a document with these values has the columns that it must have.
 func (e *extractor) has(vs values) bool {
-	return !slices.ContainsFunc(e.columns, func(i int) bool { return vs[i] == nil })
+	for column, i := range e.columns {
+		if vs[i] == nil && !e.Optional(column) {
+			return false
+		}
+	}
+	return true
+}
+
+// lacks tells whether the document lacks a column.
+func (e *extractor) lacks(vs values) bool {
+	return slices.ContainsFunc(e.columns, func(i int) bool { return vs[i] == nil })
+}
+
+// version is the version of the document's rows.
+func (e *extractor) version(vs values) byte {
+	if e.lacks(vs) {
+		return rowLacking
+	}
+	return rowVersion
 }
 
 // passes tells whether a document passes the filter. That takes time in
@@ -163,11 +185,15 @@ func (e *extractor) same(a, b values) bool {
 func (e *extractor) rows(dst []index.Row, db uint64, id document.ID, vs values) ([]index.Row, error) {
 	at := e.Elements()
 	if at < 0 || jsonscan.KindOf(vs[e.columns[at]]) != jsonscan.Array {
-		tuple, cut, err := e.tuple(vs, at, nil)
+		tuple, cut, err := e.tuple(vs, -1, nil)
 		if err != nil {
 			return dst, err
 		}
 		return append(dst, index.Row{Key: e.key(db, id, tuple), Value: e.value(vs, cut)}), nil
+	}
+	if e.Optional(at) && jsonscan.Len(vs[e.columns[at]]) == 0 {
+		tuple, _, err := e.tuple(vs, at, nil) // as if the array were not there
+		return append(dst, index.Row{Key: e.key(db, id, tuple), Value: []byte{rowLacking, flagPartial}}), err
 	}
 	seen := map[string]bool{}
 	for it := jsonscan.ElementsOf(vs[e.columns[at]]); ; {
@@ -184,19 +210,20 @@ func (e *extractor) rows(dst []index.Row, db uint64, id document.ID, vs values) 
 		}
 		if len(seen) == maxElements {
 			dst = dst[:len(dst)-len(seen)]
-			return append(dst, index.Row{Key: e.key(db, id, []byte{overflow}), Value: []byte{rowVersion, flagPartial | flagOverflow}}), nil
+			return append(dst, index.Row{Key: e.key(db, id, []byte{overflow}), Value: []byte{e.version(vs), flagPartial | flagOverflow}}), nil
 		}
 		seen[string(tuple)] = true
-		dst = append(dst, index.Row{Key: e.key(db, id, tuple), Value: []byte{rowVersion, flagPartial}})
+		dst = append(dst, index.Row{Key: e.key(db, id, tuple), Value: []byte{e.version(vs), flagPartial}})
 	}
 }
 
-// tuple encodes the columns' values, with element in the place of column at.
+// tuple encodes the columns' values, with element in the place of column at; -1
+// is none.
 func (e *extractor) tuple(vs values, at int, element []byte) (tuple []byte, cut bool, err error) {
 	tuple = make([]byte, 0, 64)
 	for i := range e.Columns {
 		v := vs[e.columns[i]]
-		if i == at && element != nil {
+		if i == at {
 			v = element
 		}
 		if tuple, err = e.AppendValue(tuple, i, v); err != nil {
@@ -209,14 +236,16 @@ func (e *extractor) tuple(vs values, at int, element []byte) (tuple []byte, cut 
 	return tuple, false, nil
 }
 
-// AppendValue appends the encoding of a value of a column: byte order is the
-// order of the column, and no encoding is the beginning of another.
+// AppendValue appends the encoding of a value of a column, nil for none: byte
+// order is the order of the column, and no encoding is the beginning of another.
 func (d *Def) AppendValue(dst []byte, column int, v []byte) (_ []byte, err error) {
 	at := len(dst)
-	c := &d.Columns[column]
-	if c.id {
+	switch c := &d.Columns[column]; {
+	case v == nil:
+		dst = append(dst, missing)
+	case c.id:
 		dst, err = keyspace.AppendRaw(dst, v)
-	} else {
+	default:
 		dst, err = keyspace.AppendCollated(dst, v)
 	}
 	if d.inverted(column) {
@@ -247,7 +276,7 @@ func (e *extractor) value(vs values, cut bool) []byte {
 			n += len(vs[i]) + 2
 		}
 	}
-	b := append(make([]byte, 0, n), rowVersion, 0)
+	b := append(make([]byte, 0, n), e.version(vs), 0)
 	if cut {
 		b[1] = flagPartial
 	}

@@ -23,10 +23,16 @@ type Bound struct {
 	Exclusive bool   // Value itself lies outside
 }
 
+// null is the least value that a field may have.
+var null = []byte("null")
+
 // Span gives the tuples that begin with prefix (encoded values of the columns
-// before) and whose value of the column lies between low and high. It may be a
-// little wider than that, never narrower.
+// before) and whose value of the column is there and lies between low and high. It
+// may be a little wider than that, never narrower.
 func (d *Def) Span(prefix []byte, column int, low, high Bound) (Span, error) {
+	if low.Value == nil && d.Optional(column) {
+		low = Bound{Value: null}
+	}
 	if d.inverted(column) {
 		low, high = high, low
 	}
@@ -129,7 +135,7 @@ func (d *Def) Decode(key, value []byte) (Entry, error) {
 // entry makes the entry of a row; values is the memory of its Values.
 func (d *Def) entry(parts []keyspace.Part, value []byte, values [][]byte) (Entry, error) {
 	e := Entry{ID: document.ID(parts[3].String()), Tuple: []byte(parts[2].String())}
-	if len(value) < 2 || value[0] != rowVersion {
+	if len(value) < 2 || value[0] != rowVersion && value[0] != rowLacking {
 		return e, errRow
 	}
 	if e.Whole = value[1]&flagPartial == 0; !e.Whole {

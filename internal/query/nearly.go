@@ -1,0 +1,94 @@
+package query
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/jsonscan"
+)
+
+// near is a sparse index that would serve the query if the selector demanded more.
+type near struct {
+	*Branch
+	leading int      // columns in front that the selector demands
+	lacking []string // fields that it does not
+}
+
+// maxHint bounds the text of a hint: the names in it are as long as somebody made
+// them.
+const maxHint = 500
+
+// hint names the index that nearly serves the query, and what to add to the
+// selector; "" if there is none. It is meant for queries that no index serves.
+func (p *planner) hint(considered []*Branch) string {
+	var best *near
+	for _, b := range considered {
+		if n := p.near(b); n != nil && (best == nil || n.compare(best) < 0) {
+			best = n
+		}
+	}
+	if best == nil {
+		return ""
+	}
+	text := best.text()
+	if len(text) > maxHint {
+		return ""
+	}
+	return text
+}
+
+// near tells what an index lacks to serve the query; nil if it could not serve it
+// with further conditions alone.
+func (p *planner) near(b *Branch) *near {
+	if b.reason != fieldMismatch || b.def == nil || !b.def.Sparse || b.named.Index.State != index.Readable || len(p.conjuncts) == 0 {
+		return nil
+	}
+	n := &near{Branch: b}
+	for i := range b.def.Columns {
+		path := b.def.Columns[i].Path.String()
+		switch demanded := p.demands(b, i); {
+		case !demanded && (i == 0 || p.excludes(path)):
+			return nil
+		case !demanded:
+			n.lacking = append(n.lacking, path)
+		case len(n.lacking) == 0:
+			n.leading++
+		}
+	}
+	if _, ok := p.direction(b.def, p.conjuncts); !ok || len(n.lacking) == 0 {
+		return nil
+	}
+	return n
+}
+
+// demands reports whether every conjunct demands a column of a sparse index.
+func (p *planner) demands(b *Branch, i int) bool {
+	return !slices.ContainsFunc(p.conjuncts, func(c conjunct) bool {
+		_, ok := columnFor(b.def, i, &c, p.req.Sort)
+		return !ok
+	})
+}
+
+// excludes reports whether a conjunct wants a field to be missing.
+func (p *planner) excludes(path string) bool {
+	return slices.ContainsFunc(p.conjuncts, func(c conjunct) bool { return c.by[path] != nil && c.by[path].absent })
+}
+
+func (n *near) compare(o *near) int {
+	return cmp.Or(cmp.Compare(o.leading, n.leading), cmp.Compare(len(n.lacking), len(o.lacking)), compareNames(n.Branch, o.Branch))
+}
+
+func (n *near) text() string {
+	var fields, conditions []string
+	for _, c := range n.def.Columns {
+		fields = append(fields, c.Name)
+	}
+	for _, path := range n.lacking {
+		conditions = append(conditions, string(jsonscan.AppendQuoted(nil, path))+`: {"$exists": true}`)
+	}
+	return fmt.Sprintf(`Index %s on %s leaves out documents without %s. It would serve if the selector had %s, or if it were made with "sparse": false.`,
+		n.label(), strings.Join(fields, ", "), strings.Join(n.lacking, " or "), strings.Join(conditions, ", "))
+}
