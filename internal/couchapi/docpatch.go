@@ -1,6 +1,7 @@
 package couchapi
 
 import (
+	"mime"
 	"net/http"
 
 	"github.com/sectional/sectional/internal/couchwire"
@@ -14,9 +15,9 @@ import (
 const patchTries = 64
 
 // patchDocument answers PATCH, which CouchDB does not have: the body is a JSON
-// merge patch (RFC 7396) of the document's own members. With a revision, named
-// as in PUT, the patch goes over that revision or is a conflict; without one
-// it goes over whatever the document is by then.
+// merge patch (RFC 7396) of the document's own members, with operators beside
+// it. With a revision, named as in PUT, the patch goes over that revision or is
+// a conflict; without one it goes over whatever the document is by then.
 func patchDocument(r *request) error {
 	id, err := r.writeID()
 	if err != nil {
@@ -26,68 +27,108 @@ func patchDocument(r *request) error {
 		r.set("Allow", localMethods)
 		return notAllowed(localMethods)
 	}
-	patch, named, err := r.patch(id)
+	p, err := r.patch(id)
 	if err != nil {
 		return err
 	}
-	for try := 1; ; try++ {
-		rev, err := r.applyPatch(id, named, patch)
-		if dberr.Is(err, dberr.Conflict) && named.IsZero() && try < patchTries && r.ctx().Err() == nil {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		return r.answerWritten(id, rev, written{etag: true, location: true, status: http.StatusCreated})
+	rev, err := p.store(r)
+	if err != nil {
+		return err
 	}
+	return r.answerWritten(id, rev, written{etag: true, location: true, status: http.StatusCreated})
+}
+
+// patching is a patch on its way.
+type patching struct {
+	id     document.ID
+	named  document.Rev // zero: whatever the document is
+	patch  *document.Patch
+	upsert bool // it makes the document where there is none
+}
+
+// store patches the document, and without a revision does so again when others
+// have written it meanwhile. Such patches of one document take turns: else of a
+// hundred that come at once each would be tried up to a hundred times.
+func (p *patching) store(r *request) (rev document.Rev, err error) {
+	if !p.named.IsZero() {
+		return p.apply(r)
+	}
+	leave, err := r.api.patches.take(r.ctx(), r.db.Name()+"/"+string(r.scope.Stored(p.id)))
+	if err != nil {
+		return rev, err
+	}
+	defer leave()
+	for range patchTries {
+		rev, err = p.apply(r)
+		if !dberr.Is(err, dberr.Conflict) || r.ctx().Err() != nil {
+			break
+		}
+	}
+	return rev, err
 }
 
 // patch reads the body: the patch of ordinary members, and the revision that
 // the request names.
-func (r *request) patch(id document.ID) ([]byte, document.Rev, error) {
-	var none document.Rev
-	if err := r.requireType("application/merge-patch+json"); err != nil {
-		return nil, none, err
+func (r *request) patch(id document.ID) (*patching, error) {
+	const merge = "application/merge-patch+json"
+	if err := r.requireType(merge); err != nil {
+		return nil, err
 	}
 	raw, err := r.readBody(nil)
 	if err != nil {
-		return nil, none, err
+		return nil, err
 	}
-	patch, special, err := document.Split(raw, document.BodyLimits{})
+	body, special, err := document.Split(raw, document.BodyLimits{})
 	if err != nil {
-		return nil, none, err
+		return nil, err
 	}
-	if most := r.rules().MaxDocument; most > 0 && len(patch) > most {
-		return nil, none, dberr.New(dberr.TooLarge, "document_too_large", "%s", string(id))
+	if most := r.rules().MaxDocument; most > 0 && len(body) > most {
+		return nil, dberr.New(dberr.TooLarge, "document_too_large", "%s", string(id))
 	}
 	for _, m := range special {
 		if m.Name != "_id" && m.Name != "_rev" {
-			return nil, none, dberr.New(dberr.Invalid, "doc_validation", "A patch can't change the member %s", m.Name)
+			return nil, dberr.New(dberr.Invalid, "doc_validation", "A patch can't change the member %s", m.Name)
 		}
 	}
 	d, err := couchwire.ParseDocument(raw, r.rules())
 	if err != nil {
-		return nil, none, err
+		return nil, err
 	}
 	if d.ID != "" && d.ID != id {
-		return nil, none, badRequest("The patch is of another document")
+		return nil, badRequest("The patch is of another document")
 	}
-	rev, err := r.namedRev(d.Rev())
-	return patch, rev, err
+	p := &patching{id: id}
+	if p.named, err = r.namedRev(d.Rev()); err != nil {
+		return nil, err
+	}
+	kind, _, _ := mime.ParseMediaType(r.header("Content-Type"))
+	if p.patch, err = document.ParsePatch(body, kind != merge); err != nil {
+		return nil, err
+	}
+	value, _ := r.query.get("upsert")
+	if p.upsert = value == "true"; !p.upsert && !p.patch.Uses() {
+		return p, nil
+	}
+	// What an operator meets, and whether a document is there, shows in the answer.
+	return p, r.requireReader()
 }
 
-// applyPatch patches the named revision, or the winner, once.
-func (r *request) applyPatch(id document.ID, named document.Rev, patch []byte) (document.Rev, error) {
-	old, err := r.patchBase(id, named)
-	if err != nil {
-		return document.Rev{}, err
+// apply patches the named revision, or the winner, once.
+func (p *patching) apply(r *request) (rev document.Rev, err error) {
+	old, err := r.patchBase(p.id, p.named)
+	d := couchwire.Document{ID: p.id}
+	switch {
+	case err == nil:
+		d.Body, err = p.patch.Apply(old.Body)
+	case p.upsert && dberr.Is(err, dberr.NotFound) && p.named.IsZero():
+		old = &store.Revision{}
+		d.Body, err = p.patch.Insert()
 	}
-	d := couchwire.Document{ID: id}
-	if d.Body, err = document.MergePatch(old.Body, patch); err != nil {
-		return document.Rev{}, err
+	if err != nil {
+		return rev, err
 	}
 	if err := d.CheckSize(r.rules()); err != nil {
-		return document.Rev{}, err
+		return rev, err
 	}
 	d.Attachments = stubs(old.Attachments)
 	e := d.Edit(old.Rev)

@@ -70,13 +70,14 @@ type API struct {
 	done     <-chan struct{}
 	began    time.Time
 
-	routes *node
-	stats  *metrics
-	health func() string
-	uuids  uuidMaker
-	tasks  tasks
-	ids    atomic.Uint64 // of requests
-	bodies bodyBudget
+	routes  *node
+	stats   *metrics
+	health  func() string
+	uuids   uuidMaker
+	tasks   tasks
+	ids     atomic.Uint64 // of requests
+	bodies  bodyBudget
+	patches turns
 }
 
 var _ http.Handler = (*API)(nil)

@@ -125,7 +125,7 @@ func BenchmarkMergePatch(b *testing.B) {
 	body, patch := []byte(benchBodies["flat"]), []byte(`{"member3":"x","n4":null,"new":{"a":1}}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := MergePatch(body, patch); err != nil {
+		if _, err := mergePatch(body, patch, false); err != nil {
 			b.Fatal(err)
 		}
 	}
