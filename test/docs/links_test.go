@@ -58,16 +58,18 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestContents holds that the table of contents of api.md names every heading.
+// TestContents holds that the tables of contents of long pages name every heading: api.md has those of its parts too.
 func TestContents(t *testing.T) {
 	root, err := process.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := read(t, root, "docs/api.md")
-	for _, name := range anchors(text)[1:] {
-		if !strings.Contains(text, "](#"+name+")") {
-			t.Errorf("the contents of api.md lack #%s", name)
+	for _, page := range []string{"docs/api.md", "docs/access.md"} {
+		text := read(t, root, page)
+		for _, name := range anchors(text)[1:] {
+			if !strings.Contains(text, "](#"+name+")") {
+				t.Errorf("the contents of %s lack #%s", page, name)
+			}
 		}
 	}
 }

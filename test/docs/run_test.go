@@ -221,6 +221,9 @@ func (r *reader) shell(text string) (string, error) {
 	script := fmt.Sprintf("[ ! -e %[1]q ] || . %[1]q\nset -ea\n%[2]s\nset +ea\nexport -p >%[1]q\n", variables, text)
 	cmd := exec.CommandContext(ctx, "sh", "-c", script)
 	cmd.Dir, cmd.Env = r.work, r.env
+	// What hangs ends with all that it has started.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	var out, errors process.Output
 	cmd.Stdout, cmd.Stderr = &out, &errors
 	// Servers in the background hold these files no longer than they need to redirect their own.
