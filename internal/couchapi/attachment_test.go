@@ -12,6 +12,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -181,11 +182,44 @@ func TestEncodedAttachments(t *testing.T) {
 			t.Errorf("%s with gzip refused: %d bytes", path, len(w.Body))
 		}
 	}
+	// The length is told where it is known: what the client packed has told none.
+	for _, c := range []struct{ path, accept, length string }{
+		{"/db/d/gz", "identity", ""}, {"/db/d/gz", "gzip", strconv.Itoa(packed.Len())}, {"/db/e/big", "identity", strconv.Itoa(len(text))},
+	} {
+		for _, method := range []string{"GET", "HEAD"} {
+			w := a.do(method, c.path, "", "Accept-Encoding", c.accept).want(200, "")
+			if w.Header.Get("Content-Length") != c.length || w.Header.Get("Vary") != "Accept-Encoding" {
+				t.Errorf("%s %s with %s: %v", method, c.path, c.accept, w.Header)
+			}
+		}
+	}
 	if doc := a.do("GET", "/db/e?attachments=true", "", "Accept", "application/json").json(); doc["_attachments"].(map[string]any)["big"].(map[string]any)["data"] !=
 		base64.StdEncoding.EncodeToString([]byte(text)) {
 		t.Error("the data in the document are other bytes")
 	}
 	a.do("PUT", "/db/f/x", "x", "Content-Encoding", "br").want(415, `{"error":"bad_content_type","reason":"Only gzip and identity content-encodings are supported"}`)
+}
+
+// TestCompressedDigestsAreZlibs has attachments of every way in: a large one that
+// streams, the same beside a document, in it and in a form, all with the digest
+// that zlib gives, whose bytes a test of its own compares.
+func TestCompressedDigestsAreZlibs(t *testing.T) {
+	a := newDB(t, "")
+	const digest = "md5-IyWPHOXKUDxEXSD19cXruQ=="
+	text := strings.Repeat("the same line again and again, which repeats itself\n", 2000)
+	a.do("PUT", "/db/alone/t", text, "Content-Type", "text/plain").want(201, "")
+	a.do("PUT", "/db/inline", `{"_attachments":{"t":{"content_type":"text/plain","data":"`+base64.StdEncoding.EncodeToString([]byte(text))+`"}}}`).want(201, "")
+	a.do("PUT", "/db/beside", "--B\r\n\r\n"+`{"_attachments":{"t":{"follows":true,"content_type":"text/plain"}}}`+"\r\n--B\r\n\r\n"+text+"\r\n--B--epilogue",
+		"Content-Type", "multipart/related; boundary=B").want(201, "")
+	for _, doc := range []string{"alone", "inline", "beside"} {
+		att := a.do("GET", "/db/"+doc, "").json()["_attachments"].(map[string]any)["t"].(map[string]any)
+		if att["digest"] != digest || fmt.Sprint(att["length"]) != strconv.Itoa(len(text)) {
+			t.Errorf("%s: %v", doc, att)
+		}
+		if w := a.do("GET", "/db/"+doc+"/t", ""); w.Body != text {
+			t.Errorf("%s: %d bytes", doc, len(w.Body))
+		}
+	}
 }
 
 // TestBrokenUploadStoresNothing ends a body early.

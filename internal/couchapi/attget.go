@@ -28,6 +28,9 @@ func getAttachment(r *request) error {
 	}
 	r.api.stats.docReads.Add(1)
 	r.etag(base64.StdEncoding.EncodeToString(a.Digest[:]))
+	if a.Encoding != "" {
+		r.vary("Accept-Encoding")
+	}
 	if r.notModified() {
 		return nil
 	}
@@ -89,15 +92,19 @@ func (r *request) sendEncoded(a *document.Attachment) error {
 		return r.sendBytes(http.StatusOK, a, span{0, a.Encoded})
 	}
 	r.set("Content-Type", a.ContentType)
+	length := -1
+	if a.Length != a.Encoded { // else nobody has told what unpacking gives
+		length = int(a.Length)
+	}
 	if r.head {
-		r.begin(http.StatusOK, -1)
+		r.begin(http.StatusOK, length)
 		return nil
 	}
 	unpacked, err := couchwire.Decoded(a, r.open(a))
 	if err != nil {
 		return dberr.Wrap("couchapi.sendEncoded", err)
 	}
-	r.begin(http.StatusOK, -1)
+	r.begin(http.StatusOK, length)
 	return r.copy(unpacked)
 }
 

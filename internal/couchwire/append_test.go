@@ -69,12 +69,13 @@ func TestAppendDocument(t *testing.T) {
 }
 
 // TestCompressedDigests has digests that CouchDB 3.5 gives attachments it
-// compresses: a short text without repetitions gets the same here.
+// compresses.
 func TestCompressedDigests(t *testing.T) {
 	for text, want := range map[string]string{
 		"hello note": "8mnorekn1Plsyr60I0ntAg==", "first": "e8PonaGug2+bvUVQJoN+rw==", "third": "wSmRubyTxLOTKleWIWo+Ag==",
 		"file of a": "KbccRXlZRHZBOE9hy66aPw==", "A": "j23jtx07lsoHEZx2eZtGsg==", "<p>hi</p>": "Or3WWvxxUT4H4GxuMJG8/Q==",
 		"new content": "X7ZOin4B3iOMGOZsyX6z1A==", "333": "M2g/J6ySwSVYVJq8tamfzw==",
+		strings.Repeat("y", 300): "+yF/rYuCpaM49cE0TXpDSg==", strings.Repeat("z", 300): "u3+1PbgKV2XEsi4F3wB/iA==",
 	} {
 		a := attachment("a", "text/plain", text)
 		if got := base64.StdEncoding.EncodeToString(a.Digest[:]); got != want {

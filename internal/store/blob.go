@@ -9,9 +9,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
-
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/deflate"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
@@ -87,7 +86,7 @@ func (d *Database) upload(ctx context.Context, id document.ID, r io.Reader, u Up
 	in := &limited{r: r, max: u.Max}
 	if u.Compress {
 		a.Encoding = "gzip"
-		z := gzip.NewWriter(w)
+		z := deflate.NewWriter(w)
 		if a.Length, err = io.Copy(z, in); err == nil {
 			err = z.Close()
 		}
