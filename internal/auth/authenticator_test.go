@@ -237,6 +237,10 @@ func TestRequireValidUser(t *testing.T) {
 	if got := w.who(t, at("GET", "/_up")); got != "" {
 		t.Errorf("/_up: %q", got)
 	}
+	w.set(t, config.Setting{Section: "chttpd", Key: "require_valid_user", Value: "false"})
+	if got := w.who(t, at("GET", "/")); got != refused {
+		t.Errorf("with require_valid_user_except_for_up alone: %q", got)
+	}
 }
 
 func TestLockout(t *testing.T) {

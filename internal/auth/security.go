@@ -96,10 +96,11 @@ func textsOrNone(value json.RawMessage) ([]string, bool) {
 }
 
 // DefaultSecurity gives the _security of a new database, for the value of
-// [couchdb] default_security: "everyone" opens it, anything else is for server
-// administrators only.
+// [couchdb] default_security: "everyone" opens it, and so does "admin_local", which
+// in CouchDB closes what only its port for single nodes shows. Anything else is for
+// server administrators only.
 func DefaultSecurity(setting string) *Security {
-	if setting == "everyone" {
+	if setting == "everyone" || setting == "admin_local" {
 		return &Security{text: json.RawMessage(`{}`)}
 	}
 	admin := group{roles: []string{AdminRole}}

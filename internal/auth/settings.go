@@ -102,6 +102,7 @@ func readSettings(s *config.Snapshot) *settings {
 		public:      s.List(section, "public_fields"),
 		usersOpen:   s.Bool("couchdb", "users_db_security_editable", false),
 	}
+	out.requireUser = out.requireUser || out.exceptForUp
 	return out
 }
 

@@ -49,7 +49,7 @@ type Config struct {
 
 	state struct {
 		sync.Mutex
-		base        layer // built-in and operator's file
+		file        layer // the operator's
 		local       *document
 		memory      layer
 		subscribers map[int]func(*Snapshot)
@@ -80,7 +80,7 @@ func (c *Config) Set(s Setting, persist bool) (old string, err error) {
 	if s, err = checked(s); err != nil {
 		return "", err
 	}
-	return c.change(s, persist)
+	return c.change(s, persist, func(s Setting) *document { return c.state.local.with(s) })
 }
 
 // Delete removes a value and gives the old one; where there is a built-in default,
@@ -96,7 +96,17 @@ func (c *Config) Delete(section, key string, persist bool) (old string, err erro
 		return "", ErrUnknown
 	}
 	s.Value = defaults()[section][key]
-	return c.change(s, persist)
+	return c.change(s, persist, c.reset)
+}
+
+// reset gives the local file without a setting; with its default in it, where the
+// operator's file says something else.
+func (c *Config) reset(s Setting) *document {
+	next := c.state.local.without(s)
+	if (&Snapshot{values: c.given(next.layer()).settle()}).is(s) {
+		return next
+	}
+	return next.with(s)
 }
 
 // ErrUnknown says that no such value is set.
@@ -106,8 +116,8 @@ var ErrUnknown error = dberr.New(dberr.NotFound, "not_found", "unknown_config_va
 // When a file can't be read the configuration stays as it was.
 func (c *Config) Reload() error {
 	c.state.Lock()
-	base := defaults()
-	if err := base.readFile(c.opts.File, true); err != nil {
+	file := layer{}
+	if err := file.readFile(c.opts.File, true); err != nil {
 		c.state.Unlock()
 		return err
 	}
@@ -116,7 +126,7 @@ func (c *Config) Reload() error {
 		c.state.Unlock()
 		return err
 	}
-	c.state.base, c.state.local, c.state.memory = base, local, layer{}
+	c.state.file, c.state.local, c.state.memory = file, local, layer{}
 	c.publishAndUnlock()
 	return nil
 }
@@ -136,12 +146,13 @@ func (c *Config) Subscribe(f func(*Snapshot)) (cancel func()) {
 	}
 }
 
-// change stores s, an empty value meaning a deletion.
-func (c *Config) change(s Setting, persist bool) (string, error) {
+// change stores s, an empty value meaning a deletion. local gives the local file
+// with the change.
+func (c *Config) change(s Setting, persist bool, local func(Setting) *document) (string, error) {
 	c.state.Lock()
 	old, _ := c.now.Load().Get(s.Section, s.Key)
 	if persist {
-		next := c.state.local.with(s)
+		next := local(s)
 		if err := next.write(c.opts.Local); err != nil {
 			c.state.Unlock()
 			return "", dberr.Wrap("config.Set", err)
@@ -164,11 +175,17 @@ func (c *Config) overridden(s Setting) bool {
 	})
 }
 
+// given gives what the operator's file and a layer above it say.
+func (c *Config) given(above layer) layer {
+	m := c.state.file.clone()
+	m.merge(above)
+	return m
+}
+
 // publishAndUnlock merges the layers, makes the result current, unlocks the
 // state and tells the subscribers.
 func (c *Config) publishAndUnlock() {
-	m := c.state.base.clone()
-	m.merge(c.state.local.layer())
+	m := c.given(c.state.local.layer())
 	for _, o := range c.opts.Overrides {
 		m.apply(o)
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -115,6 +116,18 @@ func (d *document) with(s Setting) *document {
 		out.lines = append(out.lines, "["+s.Section+"]", line)
 	}
 	return out
+}
+
+// without gives the document without the lines that hold s.
+func (d *document) without(s Setting) *document {
+	out := &document{lines: slices.Clone(d.lines)}
+	for {
+		found, _ := out.place(s)
+		if found < 0 {
+			return out
+		}
+		out.lines = slices.Delete(out.lines, found, found+1)
+	}
 }
 
 // place gives the line that holds s, and the line after the last line of its

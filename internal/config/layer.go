@@ -12,8 +12,8 @@ type layer map[string]map[string]string
 // aliases are sections of old CouchDB versions whose keys are still read when
 // the section that replaced them is silent.
 var aliases = []alias{
-	{"httpd", "chttpd", []string{"enable_cors", "WWW-Authenticate", "max_http_request_size",
-		"changes_timeout", "enable_xframe_options", "secure_rewrites"}},
+	{"httpd", "chttpd", []string{"allow_jsonp", "changes_timeout", "config_whitelist", "enable_cors", "enable_xframe_options",
+		"max_http_request_size", "rewrite_limit", "secure_rewrites", "WWW-Authenticate", "x_forwarded_host", "x_forwarded_proto", "x_forwarded_ssl"}},
 	{"couch_httpd_auth", "chttpd_auth", nil},
 }
 
@@ -59,12 +59,14 @@ func (l layer) readFile(name string, must bool) error {
 	return nil
 }
 
-// settle gives what readers see: old section names applied, hidden keys and
-// empty sections gone.
+// settle gives what readers see of the settings that are given: old section names
+// applied, defaults below, hidden keys and empty sections gone.
 func (l layer) settle() map[string]map[string]string {
 	l.applyAliases()
-	out := make(map[string]map[string]string, len(l))
-	for section, keys := range l {
+	all := defaults()
+	all.merge(l)
+	out := make(map[string]map[string]string, len(all))
+	for section, keys := range all {
 		for key, value := range keys {
 			if value == "" {
 				continue
@@ -78,16 +80,12 @@ func (l layer) settle() map[string]map[string]string {
 	return out
 }
 
-// applyAliases copies values of old sections to the new ones where those still
-// have the built-in value.
+// applyAliases copies values of old sections to the new ones where nobody says
+// anything.
 func (l layer) applyAliases() {
-	builtin := defaults()
 	for _, a := range aliases {
 		for key, value := range l[a.old] {
-			if value == "" || !a.covers(key) {
-				continue
-			}
-			if l[a.new][key] == builtin[a.new][key] {
+			if _, said := l[a.new][key]; value != "" && !said && a.covers(key) {
 				l.apply(Setting{a.new, key, value})
 			}
 		}

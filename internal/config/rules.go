@@ -82,25 +82,24 @@ func printable(s string) bool {
 	})
 }
 
-// values are what settings of our own can have.
-var values = map[Setting]string{
-	{Section: "replicator", Key: "private_addresses"}: "true, admins, false",
-
-	{Section: "sectional", Key: "limits"}:            "couchdb, cloudant",
-	{Section: "sectional", Key: "owner_design_docs"}: "none, admins, views, members",
+// CheckValue refuses a word that a setting of our own can't have; a mistyped
+// limit must not look like one that is set. Of CouchDB's settings Warning tells.
+func CheckValue(s Setting) error {
+	k, known := find(s.Section, s.Key)
+	switch {
+	case !known:
+		return nil
+	case k.Kind == networks:
+		return checkNetworks(s)
+	case k.ours() && k.Kind != boolean && strings.Contains(string(k.Kind), ", ") && !k.takes(s.Value):
+		return invalid("`" + s.Key + "` is one of: " + string(k.Kind) + ".")
+	}
+	return nil
 }
 
-// CheckValue refuses a value that a setting of our own can't have; a mistyped
-// limit must not look like one that is set.
-func CheckValue(s Setting) error {
-	if s.Section == "chttpd" && s.Key == "trusted_proxies" {
-		return checkNetworks(s)
-	}
-	allowed, ours := values[Setting{Section: s.Section, Key: s.Key}]
-	if !ours || slices.Contains(strings.Split(allowed, ", "), s.Value) {
-		return nil
-	}
-	return invalid("`" + s.Key + "` is one of: " + allowed + ".")
+// ours reports whether CouchDB does not have the setting.
+func (k Known) ours() bool {
+	return k.Section == "sectional" || k.Section == "subscriptions" || k.Key == "private_addresses"
 }
 
 // checkNetworks refuses a list that has something else than networks.

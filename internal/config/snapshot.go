@@ -22,6 +22,12 @@ func (s *Snapshot) Get(section, key string) (string, bool) {
 	return v, ok
 }
 
+// is reports whether a setting has a value, "" standing for none.
+func (s *Snapshot) is(want Setting) bool {
+	v, _ := s.Get(want.Section, want.Key)
+	return v == want.Value
+}
+
 // String gives a value, or or when it is not set.
 func (s *Snapshot) String(section, key, or string) string {
 	if v, ok := s.Get(section, key); ok {

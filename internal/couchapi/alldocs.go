@@ -2,6 +2,7 @@ package couchapi
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
@@ -141,18 +142,38 @@ func (r *request) lister(kind *listKind, q *listQuery) (*lister, error) {
 		scope = r.scope.Home() // whose design documents are seen through every partition
 	}
 	l := &lister{kind: kind, q: q, scope: scope, rowStream: rowStream{form: q.form}}
-	if scope.Partition() == "" {
-		return l, nil
+	if scope.Partition() != "" {
+		r.api.stats.partitionLists.Add(1)
+		l.until = r.partitionEnd()
 	}
-	r.api.stats.partitionLists.Add(1)
-	if r.api.settings.Value().cloudant {
-		if q.limit > partitionRows && q.limited() {
-			return nil, queryError("Limit is too large, must not exceed %d", partitionRows)
+	q.limit, err = r.boundRows(q.limit, q.limited(), scope.Partition())
+	return l, err
+}
+
+// partitionEnd gives when a query of a partition has to be answered, zero for no
+// bound.
+func (r *request) partitionEnd() time.Time {
+	if !r.api.settings.Value().cloudant {
+		return time.Time{}
+	}
+	return r.began.Add(partitionTime)
+}
+
+// boundRows gives the most rows of a query of a view or of a list of documents: what
+// was asked for, as far as the configuration lets it.
+func (r *request) boundRows(limit int, given bool, p document.Partition) (int, error) {
+	s := r.api.settings.Value()
+	most := s.queryRows
+	if p != "" {
+		most = s.partitionRows
+		if s.cloudant {
+			most = min(most, partitionRows)
 		}
-		q.limit = min(q.limit, partitionRows)
-		l.until = r.began.Add(partitionTime)
 	}
-	return l, nil
+	if given && limit > most {
+		return 0, queryError("Limit is too large, must not exceed %d", most)
+	}
+	return min(limit, most), nil
 }
 
 // narrowed gives the scope of the request, within the partition that a

@@ -59,7 +59,7 @@ func (r *request) destination() (document.ID, document.Rev, error) {
 			return "", rev, err
 		}
 	}
-	id, err := document.ParseID(unquote(name), r.rules().MaxID)
+	id, err := document.ParseID(unquote(name, r.plus()), r.rules().MaxID)
 	if err == nil {
 		err = r.scope.CheckID(id)
 	}

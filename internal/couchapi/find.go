@@ -23,8 +23,8 @@ func find(r *request) error {
 	r.setRequestClass(scope)
 	q := mango.New(req, scope, r.api.indexes)
 	s := &findSink{stream: r.stream(http.StatusOK, jsonContent)}
-	if scope.Partition() != "" && r.api.settings.Value().cloudant {
-		s.until = r.began.Add(partitionTime)
+	if scope.Partition() != "" {
+		s.until = r.partitionEnd()
 	}
 	s.Buf = append(s.Buf, '{')
 	if !req.Summarizes() {

@@ -18,6 +18,12 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 )
 
+// splitPath splits the path of a request target.
+func splitPath(target string) (p path) {
+	p.split(target, plusIsSpace)
+	return p
+}
+
 func TestSplitPath(t *testing.T) {
 	for target, want := range map[string][]string{
 		"/":                             nil,
@@ -54,7 +60,7 @@ func TestTargetOfAbsoluteForm(t *testing.T) {
 func TestQuotedPathComesBack(t *testing.T) {
 	for _, s := range []string{"plain", "a b", "a/b", "ä", "100%", "\x00\xff", "p:x", "$()"} {
 		quoted := string(appendQuotedPath(nil, s))
-		if got := unquote(quoted); got != s || strings.ContainsAny(quoted, "/ %%%"[:2]) {
+		if got := unquote(quoted, plusIsSpace); got != s || strings.ContainsAny(quoted, "/ %%%"[:2]) {
 			t.Errorf("%q became %q and then %q", s, quoted, got)
 		}
 	}

@@ -35,7 +35,7 @@ func (r *request) functionJSON(f functionRequest) ([]byte, error) {
 		b = appendString(b, string(f.id))
 	}
 	b = appendString(append(b, `,"method":`...), r.shownMethod())
-	b = appendTexts(append(b, `,"requested_path":`...), r.oneName(requestedPath(r.target())))
+	b = appendTexts(append(b, `,"requested_path":`...), r.oneName(requestedPath(r.target(), r.plus())))
 	b = appendTexts(append(b, `,"path":`...), r.oneName(r.path.parts[:r.path.n]))
 	b = appendString(append(b, `,"raw_path":`...), valid(r.target()))
 	b = appendPairs(append(b, `,"query":`...), r.query)
@@ -95,11 +95,11 @@ func (r *request) target() string {
 }
 
 // requestedPath splits a target, its query too, as CouchDB does.
-func requestedPath(target string) (parts []string) {
+func requestedPath(target string, plus plusMeans) (parts []string) {
 	parts = []string{}
 	for part := range strings.SplitSeq(target, "/") {
 		if part != "" {
-			parts = append(parts, unquote(part))
+			parts = append(parts, unquote(part, plus))
 		}
 	}
 	return parts

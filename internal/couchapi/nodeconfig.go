@@ -86,6 +86,7 @@ func configPut(r *request) error {
 	if err != nil {
 		return err
 	}
+	r.warn(config.Warning(r.setting(value)))
 	return r.text(config.Shown(r.setting(old)))
 }
 
@@ -109,5 +110,22 @@ func configReload(r *request) error {
 	if err := r.api.config.Reload(); err != nil {
 		return err
 	}
+	warnings := r.api.config.Snapshot().Warnings()
+	for _, w := range warnings[:min(len(warnings), mostWarnings)] {
+		r.warn(w)
+	}
 	return r.ok(http.StatusOK)
+}
+
+// warningHeader tells of a setting that has no effect.
+const warningHeader = "X-Sectional-Warning"
+
+// mostWarnings is how many warnings an answer tells; the log has them all.
+const mostWarnings = 10
+
+// warn puts a warning beside the answer.
+func (r *request) warn(warning string) {
+	if warning != "" {
+		r.w.Header().Add(warningHeader, warning)
+	}
 }

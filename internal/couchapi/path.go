@@ -17,14 +17,8 @@ type path struct {
 	n     int
 }
 
-// splitPath splits the path of a request target.
-func splitPath(target string) (p path) {
-	p.split(target)
-	return p
-}
-
 // split makes p, which is empty, the path of a request target.
-func (p *path) split(target string) {
+func (p *path) split(target string, plus plusMeans) {
 	for target != "" && p.n < maxParts {
 		var part string
 		if p.n == maxParts-1 {
@@ -35,7 +29,7 @@ func (p *path) split(target string) {
 		if part == "" {
 			continue
 		}
-		p.parts[p.n] = unquote(part)
+		p.parts[p.n] = unquote(part, plus)
 		if p.n++; p.n == 1 && len(p.parts[0]) != len(part) {
 			p.splitDoor()
 		}
@@ -61,9 +55,17 @@ func targetOf(r *http.Request) (path, query string) {
 	return r.URL.EscapedPath(), r.URL.RawQuery
 }
 
-// unquote decodes %XX, and "+" as a space: CouchDB does so in paths too. An
-// escape that is none stays as it is.
-func unquote(s string) string {
+// plusMeans says what "+" stands for in escaped text: a space, or itself.
+type plusMeans byte
+
+const (
+	plusIsSpace plusMeans = ' '
+	plusIsPlus  plusMeans = '+'
+)
+
+// unquote decodes %XX, and "+" as it is meant: CouchDB takes it for a space in paths
+// too, unless it is told otherwise. An escape that is none stays as it is.
+func unquote(s string, plus plusMeans) string {
 	if strings.IndexByte(s, '%') < 0 && strings.IndexByte(s, '+') < 0 {
 		return s
 	}
@@ -71,7 +73,7 @@ func unquote(s string) string {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case c == '+':
-			b = append(b, ' ')
+			b = append(b, byte(plus))
 		case c == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]):
 			b = append(b, unhex(s[i+1])<<4|unhex(s[i+2]))
 			i += 2

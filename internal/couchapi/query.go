@@ -31,7 +31,7 @@ func parseQuery(s string) query {
 			continue
 		}
 		name, value, _ := strings.Cut(part, "=")
-		q = append(q, pair{unquote(name), unquote(value)})
+		q = append(q, pair{unquote(name, plusIsSpace), unquote(value, plusIsSpace)})
 	}
 	return q
 }

@@ -66,12 +66,27 @@ func (r *request) header(name string) string { return r.http.Header.Get(name) }
 
 // host gives scheme and host as the client wrote them, for Location.
 func (r *request) host() string {
-	scheme := "http"
-	if p := r.header("X-Forwarded-Proto"); p == "https" || r.http.TLS != nil {
-		scheme = "https"
+	s := r.api.settings.Value()
+	if h := r.header(s.forwardedHost); h != "" {
+		return r.scheme() + "://" + h
 	}
-	if h := r.header("X-Forwarded-Host"); h != "" {
-		return scheme + "://" + h
-	}
-	return scheme + "://" + r.http.Host
+	return r.scheme() + "://" + r.http.Host
 }
+
+// scheme is the client's, which a proxy may tell.
+func (r *request) scheme() string {
+	s := r.api.settings.Value()
+	if r.header(s.forwardedSSL) == "on" {
+		return "https"
+	}
+	if p := r.header(s.forwardedProto); p == "https" || p == "http" {
+		return p
+	}
+	if r.http.TLS != nil {
+		return "https"
+	}
+	return "http"
+}
+
+// plus says what "+" stands for in a path.
+func (r *request) plus() plusMeans { return r.api.settings.Value().plus }

@@ -12,9 +12,6 @@ import (
 	"github.com/sectional/sectional/internal/jsonscan"
 )
 
-// mostRewrites is how often one request may be rewritten.
-const mostRewrites = 100
-
 var errRewrites = dberr.New(dberr.Invalid, "bad_request", "Exceeded rewrite recursion limit")
 
 // rewriteTarget is where a rewritten request goes.
@@ -29,7 +26,7 @@ type rewriteTarget struct {
 // rewriteRequest answers _rewrite: the design document's rules, or its
 // function, say which request this one stands for, and that is answered.
 func rewriteRequest(r *request) error {
-	if r.rewrites >= mostRewrites {
+	if r.rewrites >= r.api.settings.Value().mostRewrites {
 		return errRewrites
 	}
 	d, err := r.designNamed(r.arg("ddoc"))
@@ -43,7 +40,7 @@ func rewriteRequest(r *request) error {
 	if jsonscan.KindOf(rewrites) == jsonscan.String {
 		return r.rewriteByFunction(d)
 	}
-	to, err := matchRewrite(rewrites, r.method, r.rewritten(), r.query)
+	to, err := r.matchRewrite(rewrites)
 	if err != nil {
 		return err
 	}
@@ -93,7 +90,8 @@ func (r *request) forward(to rewriteTarget) error {
 		began: r.began, bodyTime: r.bodyTime, held: r.held, id: r.id, rewrites: r.rewrites + 1}
 	again.methodOf()
 	target, q := targetOf(h)
-	again.path, again.query = splitPath(target), parseQuery(q)
+	again.path.split(target, r.plus())
+	again.query = parseQuery(q)
 	*r = *again
 	return r.run()
 }

@@ -34,9 +34,12 @@ const every = "*"
 // keyNames are the parameters whose values are JSON.
 var keyNames = map[string]bool{"key": true, "startkey": true, "start_key": true, "endkey": true, "end_key": true, "keys": true}
 
-// matchRewrite finds the first rule that fits a request, and where it leads.
-func matchRewrite(rules []byte, method string, parts []string, q query) (rewriteTarget, error) {
-	given, err := queryBindings(q)
+// mostUpwards is how many steps up from a design document are within its database.
+const mostUpwards = 2
+
+// matchRewrite finds the first rule that fits the request, and where it leads.
+func (r *request) matchRewrite(rules []byte) (rewriteTarget, error) {
+	given, err := queryBindings(r.query)
 	if err != nil {
 		return rewriteTarget{}, err
 	}
@@ -46,17 +49,17 @@ func matchRewrite(rules []byte, method string, parts []string, q query) (rewrite
 			return rewriteTarget{}, errMissing
 		}
 		o := rewriteObject(rule)
-		if m := o.text("method"); m != "" && m != every && m != method {
+		if m := o.text("method"); m != "" && m != every && m != r.method {
 			continue
 		}
 		to := o.text("to")
 		if _, has := jsonscan.Member(rule, "to"); !has {
 			return rewriteTarget{}, dberr.New(dberr.Internal, "invalid_rewrite_target", "")
 		}
-		if upwards(to) > 2 {
+		if upwards(to) > mostUpwards && r.api.settings.Value().secureRewrites {
 			return rewriteTarget{}, dberr.New(dberr.Internal, "insecure_rewrite_rule", "too many ../.. segments")
 		}
-		bound, rest, fits := bindPath(segments(o.text("from")), parts)
+		bound, rest, fits := bindPath(segments(o.text("from")), r.rewritten())
 		if !fits {
 			continue
 		}

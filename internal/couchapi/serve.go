@@ -117,7 +117,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 	r.identify()
 	r.methodOf()
 	target, q := targetOf(h)
-	r.path.split(target)
+	r.path.split(target, r.plus())
 	r.query = parseQuery(q)
 	if done, err := r.answerCORS(); done || err != nil {
 		if err != nil {

@@ -27,7 +27,17 @@ type settings struct {
 	render        bool // show, list and rewrite functions run
 	server        []string
 	rules         couchwire.Rules // for documents on their way in
-	bodyTimeout   time.Duration   // in which bodyStride bytes of a body have to come
+
+	// Headers in which proxies tell how they were asked.
+	forwardedHost, forwardedProto, forwardedSSL string
+
+	plus           plusMeans // what "+" stands for in paths
+	mostRewrites   int       // of one request
+	secureRewrites bool      // rules lead within their database
+	// The most rows of a query, and of one of a partition.
+	queryRows, partitionRows int
+
+	bodyTimeout time.Duration // in which bodyStride bytes of a body have to come
 	// What browsers may do with attachments and with what functions make: policies
 	// of content security, "" for none.
 	attachmentPolicy, functionPolicy string
@@ -67,8 +77,24 @@ func readSettings(s *config.Snapshot) *settings {
 		attachmentPolicy: policyIf(s.Bool("csp", "attachments_enable", true), s.String("csp", "attachments_header_value", "sandbox")),
 		functionPolicy:   policyIf(s.Bool("csp", "showlist_enable", true), s.String("csp", "showlist_header_value", "sandbox")),
 
+		forwardedHost:  s.String("chttpd", "x_forwarded_host", "X-Forwarded-Host"),
+		forwardedProto: s.String("chttpd", "x_forwarded_proto", "X-Forwarded-Proto"),
+		forwardedSSL:   s.String("chttpd", "x_forwarded_ssl", "X-Forwarded-Ssl"),
+		plus:           plusOf(s.Bool("chttpd", "decode_plus_to_space", true)),
+		mostRewrites:   int(max(0, s.Int("chttpd", "rewrite_limit", 100))),
+		secureRewrites: s.Bool("chttpd", "secure_rewrites", true),
+		queryRows:      int(max(0, s.Int("query_server_config", "query_limit", math.MaxInt))),
+		partitionRows:  int(max(0, s.Int("query_server_config", "partition_query_limit", math.MaxInt))),
+
 		rules: readRules(s),
 	}
+}
+
+func plusOf(space bool) plusMeans {
+	if space {
+		return plusIsSpace
+	}
+	return plusIsPlus
 }
 
 // policyIf gives a policy that is switched on.

@@ -184,10 +184,8 @@ func (r *request) listerOf(named *index.Named, mark store.Mark, q *viewQuery) (l
 	if err := q.checkRange(view.Of(named.Index)); err != nil {
 		return nil, err
 	}
-	if l.partition != "" {
-		if err := l.bound(r); err != nil {
-			return nil, err
-		}
+	if err := l.bound(r); err != nil {
+		return nil, err
 	}
 	draft, at, err := r.draftView(named, l.partition, q.update)
 	if err != nil {
@@ -251,7 +249,7 @@ func (l *viewLister) tag() error {
 		if err != nil {
 			return err
 		}
-		numbers := []uint64{uint64(p.Mark.Seq), p.Mark.Gone, p.Done}
+		numbers := []uint64{uint64(p.Mark.Seq), p.Mark.Gone, p.Done, uint64(l.q.limit)} // the limit may be the configuration's
 		if l.q.form.include || l.q.updateSeq {
 			m, err := rd.Mark()
 			if err != nil {

@@ -41,18 +41,14 @@ type viewLister struct {
 // goneRows is how long the rows of a dropped index are sure to be there.
 const goneRows = time.Minute
 
-// bound sets the limits for queries of a partition.
-func (l *viewLister) bound(r *request) error {
-	r.api.stats.partitionViews.Add(1)
-	if !r.api.settings.Value().cloudant {
-		return nil
+// bound sets the limits that the configuration has for queries.
+func (l *viewLister) bound(r *request) (err error) {
+	if l.partition != "" {
+		r.api.stats.partitionViews.Add(1)
+		l.until = r.partitionEnd()
 	}
-	if l.q.limited && l.q.limit > partitionRows {
-		return queryError("Limit is too large, must not exceed %d", partitionRows)
-	}
-	l.q.limit = min(l.q.limit, partitionRows)
-	l.until = r.began.Add(partitionTime)
-	return nil
+	l.q.limit, err = r.boundRows(l.q.limit, l.q.limited, l.partition)
+	return err
 }
 
 // list appends the whole answer to the stream.

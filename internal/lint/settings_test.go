@@ -13,27 +13,41 @@ import (
 	"github.com/sectional/sectional/internal/config"
 )
 
-// withoutDefault are settings that mean something only when somebody gives them,
-// or, as those of cors, take the place of a list of the code's.
-var withoutDefault = []string{
-	"admins/admin", "cors/exposed_headers", "cors/headers", "cors/methods", "cors/origins",
-	"chttpd/WWW-Authenticate", "chttpd/trusted_proxies", "chttpd_auth/authentication_db", "chttpd_auth/cookie_domain", "chttpd_auth/password_regexp", "chttpd_auth/public_fields",
-	"chttpd_auth/require_valid_user", "chttpd_auth/secret", "couch_auto_purge_plugin/deleted_document_ttl", "couchdb/maintenance_mode",
-	"jwt_auth/algorithms", "jwt_auth/roles_claim_path", "query_server_config/os_process_limit", "replicator/cert_file", "replicator/key_file",
-	"replicator/ssl_trusted_certificates_file", "sectional/generated_admin", "ssl/bind_address", "ssl/cert_file", "ssl/key_file", "uuids/format", "uuids/utc_id_suffix",
-}
-
-// notRead are defaults that are shown because programs look at them.
+// notRead are settings that are shown because programs look at them.
 var notRead = []string{"couchdb/single_node", "log/writer"}
 
-// TestSettingsAreShown holds the settings that the code reads against the
-// defaults, so that _config shows each that counts.
-func TestSettingsAreShown(t *testing.T) {
-	c, err := config.Open(config.Options{})
-	if err != nil {
-		t.Fatal(err)
+// TestSettingsAreInTheTable holds the settings that the code reads against the table
+// of config, both ways, so that the defaults, the warnings and the reference are
+// complete.
+func TestSettingsAreInTheTable(t *testing.T) {
+	table := map[string]bool{}
+	for _, k := range config.Table() {
+		table[k.Section+"/"+k.Key] = true
 	}
-	read := map[string]string{} // section/key: where
+	read := settingsRead(t)
+	if len(read) < 80 {
+		t.Fatalf("only %d settings are read: the search is broken", len(read))
+	}
+	for name, where := range read {
+		if section, _, _ := strings.Cut(name, "/"); !table[name] && !table[section+"/NAME"] {
+			t.Errorf("%s reads %s, which is not in the table of config", where, name)
+		}
+	}
+	for name := range table {
+		section, key, _ := strings.Cut(name, "/")
+		if strings.HasPrefix(key, "NAME") {
+			name = section + "/"
+		}
+		if (read[name] == "") != slices.Contains(notRead, name) {
+			t.Errorf("%s is in the table of config, and is read at %q", name, read[name])
+		}
+	}
+}
+
+// settingsRead gives the settings that the code reads, and where: section/key, or
+// section/ for all keys of one.
+func settingsRead(t *testing.T) map[string]string {
+	read := map[string]string{}
 	var files []*reads
 	consts := map[string]map[string]string{} // of packages
 	for _, s := range sources(t) {
@@ -55,27 +69,7 @@ func TestSettingsAreShown(t *testing.T) {
 			f.look(d)
 		}
 	}
-	if len(read) < 80 {
-		t.Fatalf("only %d settings are read: the search is broken", len(read))
-	}
-	for name, where := range read {
-		section, key, _ := strings.Cut(name, "/")
-		if _, shown := c.Get(section, key); shown == slices.Contains(withoutDefault, name) {
-			t.Errorf("%s reads %s; shown by _config: %v", where, name, shown)
-		}
-	}
-	for _, name := range withoutDefault {
-		if read[name] == "" {
-			t.Errorf("nothing reads %s", name)
-		}
-	}
-	for _, section := range c.Snapshot().Sections() {
-		for key := range c.Snapshot().Section(section) {
-			if name := section + "/" + key; (read[name] == "") != slices.Contains(notRead, name) {
-				t.Errorf("%s has a default, and is read at %q", name, read[name])
-			}
-		}
-	}
+	return read
 }
 
 // reads finds what a file reads of the configuration: calls of the methods of
@@ -136,6 +130,11 @@ func (f *reads) call(consts, wrappers map[string]string, call *ast.CallExpr) {
 			f.into[section+"/"+key] = where
 		} else {
 			f.t.Errorf("%s: the name of a setting can't be told", where)
+		}
+	}
+	if fn, ok := call.Fun.(*ast.SelectorExpr); ok && fn.Sel.Name == "Section" && len(call.Args) == 1 {
+		if section := constant(consts, call.Args[0]); section != "" {
+			f.into[section+"/"] = where
 		}
 	}
 	if !isRead(call) {

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+
+	"github.com/sectional/sectional/internal/config"
 )
 
 // TestLogValuesAreCut logs long values of all kinds: no line is longer than some values.
@@ -31,4 +33,42 @@ func TestLogValuesAreCut(t *testing.T) {
 	if line := out.String(); !strings.Contains(line, "user=jan cause=none") {
 		t.Error(line)
 	}
+}
+
+// TestSettingsThatHaveNoEffectAreLogged looks for the warnings of a file when the
+// server starts, and of changes, each once.
+func TestSettingsThatHaveNoEffectAreLogged(t *testing.T) {
+	var log bytes.Buffer
+	a := &assembly{o: Options{Log: &log, Config: configured(t, "[mine]\nkey = 1\n[log]\nfile = x\n[smoosh.x]\ncapacity = 1\n[couchdb]\nmax_document_size = 8MB\n[httpd]\nenable_cors = true\n"), Data: t.TempDir()}}
+	c, err := config.Open(config.Options{File: a.o.Config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.config, a.log = c, newLog(&log, slog.LevelWarn)
+	a.logWarnings()
+	told := func(want int) {
+		t.Helper()
+		if n := strings.Count(log.String(), "level=WARN"); n != want {
+			t.Errorf("%d warnings, want %d:\n%s", n, want, log.String())
+		}
+	}
+	told(4)
+	for _, w := range []string{"[mine] key is not known", "[log] file has no effect here", "[smoosh.x] capacity has no effect here", "[couchdb] max_document_size takes"} {
+		if !strings.Contains(log.String(), w) {
+			t.Errorf("not in the log: %s", w)
+		}
+	}
+	for _, s := range []struct {
+		value string
+		want  int
+	}{{"2", 4}, {"", 4}, {"3", 5}} { // no change; gone; it is back
+		if _, err := c.Set(config.Setting{Section: "mine", Key: "key", Value: s.value}, false); err != nil {
+			t.Fatal(err)
+		}
+		told(s.want)
+	}
+	if _, err := c.Set(config.Setting{Section: "log", Key: "level", Value: "debug"}, false); err != nil {
+		t.Fatal(err)
+	}
+	told(5)
 }

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/sectional/sectional/internal/admission"
@@ -196,11 +198,34 @@ func (a *assembly) configure() (err error) {
 		return err
 	}
 	a.setLogLevel()
+	a.logWarnings()
 	a.keepFree()
 	if err := a.ensureAdmin(); err != nil {
 		return err
 	}
 	return auth.EnsureSecret(a.config)
+}
+
+// logWarnings logs which settings have no effect: now, and those that come with a
+// change.
+func (a *assembly) logWarnings() {
+	var told sync.Map
+	follow := func(s *config.Snapshot) {
+		now := s.Warnings()
+		for _, w := range now {
+			if _, before := told.LoadOrStore(w, true); !before {
+				a.log.Warn(w)
+			}
+		}
+		told.Range(func(w, _ any) bool {
+			if !slices.Contains(now, w.(string)) {
+				told.Delete(w)
+			}
+			return true
+		})
+	}
+	follow(a.config.Snapshot())
+	a.config.Subscribe(follow)
 }
 
 // keepFree makes the engine follow the settings of what of the disk is left free.

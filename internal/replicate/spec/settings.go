@@ -26,7 +26,8 @@ func ReadSettings(s *config.Snapshot) *Settings {
 	const section = "replicator"
 	read := func(name string, l limit, or int64) int { return l.clip(s.Int(section, name, or)) }
 	span := func(name string, or int64) time.Duration {
-		return time.Duration(milliseconds.clip(s.Int(section, name, or))) * time.Millisecond
+		d := s.Duration(section, name, time.Millisecond, time.Duration(or)*time.Millisecond)
+		return time.Duration(milliseconds.clip(d.Milliseconds())) * time.Millisecond
 	}
 	list := func(name string, or ...string) []string {
 		if l := s.List(section, name); l != nil {

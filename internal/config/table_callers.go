@@ -1,0 +1,58 @@
+package config
+
+// callerTable has the settings of who may call.
+var callerTable = []Known{
+	{"admins", anyName, "", text, atOnce, "Password of the server administrator of that name. A password in the clear is replaced by its hash, in a file when the server starts, over HTTP at once."},
+
+	{"chttpd", "authentication_handlers", "{chttpd_auth, cookie_authentication_handler}, {chttpd_auth, default_authentication_handler}", list, atOnce,
+		"Ways to say who one is: `cookie_authentication_handler`, `default_authentication_handler` (a name and a password), `proxy_authentication_handler`, `jwt_authentication_handler`. A list that names none counts as the default."},
+	{"chttpd", "require_valid_user", "false", boolean, atOnce, "Whether everybody must be logged in, for all but the login itself."},
+	{"chttpd", "require_valid_user_except_for_up", "false", boolean, atOnce, "The same, with `_up` for everybody."},
+	{"chttpd", "WWW-Authenticate", "", text, atOnce, "`WWW-Authenticate` of a 401, which makes browsers ask for a password."},
+
+	{"chttpd_auth", "secret", "", text, atOnce, "Secret that signs session cookies; made at the first start. A new one ends all sessions. It is not shown."},
+	{"chttpd_auth", "timeout", "600", seconds, atOnce, "How long a session lasts without a request."},
+	{"chttpd_auth", "allow_persistent_cookies", "true", boolean, atOnce, "Whether a session outlives the browser."},
+	{"chttpd_auth", "cookie_domain", "", text, atOnce, "`Domain` of session cookies."},
+	{"chttpd_auth", "same_site", "Lax", text, atOnce, "`SameSite` of session cookies: `None`, `Lax` or `Strict`; empty leaves it out."},
+	{"chttpd_auth", "hash_algorithms", "sha256, sha", list, atOnce, "How session cookies are signed: by the first, and accepted by all."},
+	{"chttpd_auth", "iterations", "600000", count, atOnce, "Steps of the hash of a password that is set from now on."},
+	{"chttpd_auth", "min_iterations", "1", count, atOnce, "Fewest steps that a user document may have; others can't log in."},
+	{"chttpd_auth", "max_iterations", "10000000", count, atOnce, "Most steps."},
+	{"chttpd_auth", "pbkdf2_prf", "sha256", "sha, sha224, sha256, sha384, sha512", atOnce, "Function of the hash of a password that is set from now on."},
+	{"chttpd_auth", "password_regexp", "", text, atOnce, "Patterns that passwords of users must match, with a reason for each, as in CouchDB: `[{\"^.{10,}$\", \"ten characters\"}]`."},
+	{"chttpd_auth", "public_fields", "", list, atOnce, "Members of user documents that everybody may read."},
+	{"chttpd_auth", "auth_cache_size", "10000", count, atStart, "How many passwords that were right are remembered, as keyed hashes, so that they are not computed for each request."},
+	{"chttpd_auth", "authentication_db", "", text, atOnce, "Database of users; `_users` without it."},
+	{"chttpd_auth", "allow_conflicted_user_docs", "false", boolean, atOnce, "Whether a user whose document has conflicts may log in, by its winner."},
+	{"chttpd_auth", "authentication_redirect", "/_utils/session.html", text, atOnce, "Where a browser is sent that must log in."},
+	{"chttpd_auth", "require_valid_user", "false", boolean, atOnce, "As in `[chttpd]`."},
+	{"chttpd_auth", "proxy_use_secret", "true", boolean, atOnce, "Whether the proxy's headers must be signed by `secret`."},
+	{"chttpd_auth", "x_auth_username", "X-Auth-CouchDB-UserName", text, atOnce, "The proxy's header for the user's name."},
+	{"chttpd_auth", "x_auth_roles", "X-Auth-CouchDB-Roles", text, atOnce, "The proxy's header for the user's roles."},
+	{"chttpd_auth", "x_auth_token", "X-Auth-CouchDB-Token", text, atOnce, "The proxy's header for the signature of the name."},
+
+	{"chttpd_auth_lockout", "mode", "enforce", "enforce, warn, off", atOnce, "What becomes of guesses at passwords: refused, only logged, or nothing; see access.md."},
+	{"chttpd_auth_lockout", "threshold", "5", count, atOnce, "Guesses at one name from one address that are checked."},
+	{"chttpd_auth_lockout", "max_lifetime", "300000", milliseconds, atOnce, "How long guesses count, from the first."},
+	{"chttpd_auth_lockout", "max_objects", "10000", count, atStart, "Names and addresses that are counted at once."},
+
+	{"jwt_auth", "required_claims", "exp", list, atOnce, "Claims that a token must have: names, or `{iss, \"https://login.example\"}` for one with a value."},
+	{"jwt_auth", "algorithms", "", list, atOnce, "Algorithms of tokens that are accepted; without it all that the server knows."},
+	{"jwt_auth", "roles_claim_name", "_couchdb.roles", text, atOnce, "Claim with the roles."},
+	{"jwt_auth", "roles_claim_path", "", text, atOnce, "Way to the claim with the roles, with dots between the names; it goes before `roles_claim_name`."},
+	{"jwt_auth", "jwks_refresh", "3600", seconds, atOnce, "Age at which the keys of an issuer are fetched again."},
+	{"jwt_auth", "jwks_keep", "86400", seconds, atOnce, "How long they count when the issuer does not answer."},
+	{"jwt_auth", "jwks_retry", "30", seconds, atOnce, "Shortest time between two attempts to fetch them."},
+	{"jwt_keys", anyName, "", text, atOnce, "Key of tokens, under its kind and id: `hmac:ID` (in base64), `rsa:ID`, `ec:ID` (as PEM, with `\\n` for line ends). The id `_default` is for tokens without one."},
+	{"jwt_issuers", anyName, "", text, atOnce, "URL of an issuer of tokens, whose keys are fetched; see access.md."},
+	{"jwt_issuers", anyName + ".audience", "", list, atOnce, "Audiences, of which its tokens must have one."},
+	{"jwt_issuers", anyName + ".jwks", "", text, atOnce, "URL of its keys; without it, it is asked."},
+	{"jwt_issuers", anyName + ".name", "", text, atOnce, "Way to the claim with the user's name; `sub` without it."},
+	{"jwt_issuers", anyName + ".roles", "", text, atOnce, "Way to the claim with the roles."},
+	{"jwt_issuers", anyName + ".role_map", "", list, atOnce, "`THEIRS:OURS`: which of its roles count, and as what."},
+
+	{"couch_peruser", "enable", "false", boolean, atOnce, "Whether each user of `_users` has a database."},
+	{"couch_peruser", "delete_dbs", "false", boolean, atOnce, "Whether it is deleted with the user."},
+	{"couch_peruser", "database_prefix", "userdb-", text, atOnce, "Beginning of its name; the user's name in hexadecimal digits follows."},
+}

@@ -1,0 +1,58 @@
+package config
+
+// ownTable has the settings that CouchDB does not have.
+var ownTable = []Known{
+	{"sectional", "owner_design_docs", "views", "none, admins, views, members", atOnce, "Who may write which design documents of partitions; see api.md."},
+	{"sectional", "owner_max_design_docs", "50", count, atOnce, "Most design documents of a partition."},
+	{"sectional", "owner_max_indexes", "50", count, atOnce, "Most views and Mango indexes in all of them."},
+	{"sectional", "owner_max_design_size", "65536", byteSize, atOnce, "Longest of them."},
+	{"sectional", "render", "true", boolean, atOnce, "Whether shows, lists and rewrites run; else they answer 501."},
+	{"sectional", "limits", "couchdb", "couchdb, cloudant", atOnce, "`cloudant` bounds queries of a partition as Cloudant does; see api.md."},
+	{"sectional", "selector_steps", "10000000000", count, atOnce, "Steps that matching the selectors of one request may take, 0 for no bound."},
+	{"sectional", "view_wait", "5", seconds, atOnce, "How long a query waits for the new index of a view that was changed, before the old one answers."},
+	{"sectional", "min_seq_wait", "5", seconds, atOnce, "How long a request waits for the sequence in `min_seq`."},
+	{"sectional", "keep_beaten", "600", seconds, atStart, "How long bodies of revisions that are no leaves any more can be read."},
+	{"sectional", "max_conflicts", "10000", count, atOnce, "Most revisions of a document in conflict with its winner, 0 for no limit."},
+	{"sectional", "max_attachments", "10000", count, atOnce, "Most attachments of a document."},
+	{"sectional", "max_queued_writes", "134217728", byteSize, atOnce, "Writes that may wait for the disk, 0 for no limit; beyond it they are told to come again (503)."},
+	{"sectional", "max_bodies_memory", "536870912", byteSize, atOnce, "Memory for the bodies of all requests together."},
+	{"sectional", "body_timeout", "60", seconds, atOnce, "How long 1 KB of a body may take to come."},
+	{"sectional", "write_timeout", "60", seconds, atOnce, "How long a client may take nothing of its answer."},
+	{"sectional", "max_connections", "0", count, atOnce, "Most connections, 0 for what the system's limit of open files allows."},
+	{"sectional", "max_connections_per_address", "0", count, atOnce, "Most connections from one address, 0 for three quarters of all."},
+	{"sectional", "min_free", "536870912", byteSize, atOnce, "Room on the disk below which writes are refused (507)."},
+	{"sectional", "reserve", "67108864", byteSize, atOnce, "Room that is kept in two files, to be given up on a full disk so that drops can be written."},
+	{"sectional", "generated_admin", "", text, atStart, "Written by the server: the mark of an administrator whose password it made up."},
+
+	{"subscriptions", "workers", "64", count, atOnce, "Deliveries that are made at once."},
+	{"subscriptions", "max_per_scope", "100", count, atOnce, "Most subscriptions of a database or a partition."},
+	{"subscriptions", "max_dead", "1000", count, atOnce, "Most deliveries that failed for good which are kept of a subscription, up to 10000."},
+	{"subscriptions", "allow_private", "false", boolean, atOnce, "Whether deliveries may go to private addresses."},
+}
+
+// replicatorTable has the settings of replications.
+var replicatorTable = []Known{
+	{"replicator", "max_jobs", "500", count, atOnce, "Replications that run at once; the others take turns."},
+	{"replicator", "interval", "60000", milliseconds, atOnce, "How often turns change."},
+	{"replicator", "max_churn", "20", count, atOnce, "Most replications that are stopped, and started, at one change of turns."},
+	{"replicator", "max_history", "20", count, atOnce, "Events that `_scheduler` remembers of a replication."},
+	{"replicator", "health_threshold", "120", seconds, atOnce, "How long a replication must run for its failures to be forgotten."},
+	{"replicator", "usage_coeff", "0.5", fraction, atOnce, "How fast a replication's use of its turns is forgotten."},
+	{"replicator", "priority_coeff", "0.98", fraction, atOnce, "How fast a replication's use of turns stops counting against it."},
+	{"replicator.shares", anyName, "", count, atOnce, "Share of the turns of replications from the replicator database of that name: 1 to 1000, 100 without it."},
+	{"replicator", "private_addresses", "admins", "true, admins, false", atOnce, "Whose replications may reach private addresses: everybody's, server administrators', nobody's."},
+	{"replicator", "valid_endpoint_protocols", "http, https", list, atOnce, "Protocols of sources and targets."},
+	{"replicator", "valid_proxy_protocols", "http, https, socks5", list, atOnce, "Protocols of proxies."},
+	{"replicator", "verify_ssl_certificates", "true", boolean, atOnce, "Whether certificates of peers are checked."},
+	{"replicator", "ssl_trusted_certificates_file", "", text, atOnce, "File with the roots of peers' certificates, as PEM; without it the system's."},
+	{"replicator", "cert_file", "", text, atOnce, "File with a certificate that is shown to peers, as PEM."},
+	{"replicator", "key_file", "", text, atOnce, "File with its key, as PEM, without a password."},
+	{"replicator", "worker_processes", "4", count, atOnce, "Batches of a replication that are under way at once; 1 to 32."},
+	{"replicator", "worker_batch_size", "500", count, atOnce, "Documents of a batch; 1 to 5000."},
+	{"replicator", "http_connections", "20", count, atOnce, "Most connections of a replication; 1 to 200."},
+	{"replicator", "connection_timeout", "30000", milliseconds, atOnce, "How long a request of a replication may go without an answer; 100 to 3600000."},
+	{"replicator", "retries_per_request", "5", count, atOnce, "How often a request is made again; 0 to 100."},
+	{"replicator", "use_checkpoints", "true", boolean, atOnce, "Whether it is noted how far a replication came."},
+	{"replicator", "checkpoint_interval", "30000", milliseconds, atOnce, "How often it is noted; 100 to 3600000."},
+	{"replicator", "use_bulk_get", "true", boolean, atOnce, "Whether documents are asked for many at once."},
+}

@@ -1,0 +1,75 @@
+package config
+
+// serverTable has the settings of the server as a whole.
+var serverTable = []Known{
+	{"chttpd", "bind_address", "127.0.0.1", text, atStart, "Address to listen on; `any` and `0.0.0.0` are all of this machine. `--listen` goes before it."},
+	{"chttpd", "port", "5984", count, atStart, "Port for HTTP; 0 takes a free one."},
+	{"chttpd", "max_http_request_size", "4294967296", byteSize, atOnce, "Longest body of a request."},
+	{"chttpd", "changes_timeout", "60000", milliseconds, atOnce, "Longest silence of a `_changes` feed, and longest `timeout` and `heartbeat` of a request."},
+	{"chttpd", "max_db_number_for_dbs_info_req", "100", count, atOnce, "Most databases in one `POST /_dbs_info`."},
+	{"chttpd", "admin_only_all_dbs", "true", boolean, atOnce, "Whether `_all_dbs` and `_dbs_info` are for server administrators only."},
+	{"chttpd", "enable_cors", "false", boolean, atOnce, "Whether pages of other origins are answered as `[cors]` says."},
+	{"chttpd", "decode_plus_to_space", "true", boolean, atOnce, "Whether `+` in a path stands for a space; `false` takes it as it is. In query strings it always does."},
+	{"chttpd", "secure_rewrites", "true", boolean, atOnce, "Whether a rewrite rule may lead up to its database only; with `false` it may lead to any path of the server, still with the caller's rights."},
+	{"chttpd", "rewrite_limit", "100", count, atOnce, "How often one request may be rewritten."},
+	{"chttpd", "x_forwarded_host", "X-Forwarded-Host", text, atOnce, "Header in which a proxy tells the host that was asked for."},
+	{"chttpd", "x_forwarded_proto", "X-Forwarded-Proto", text, atOnce, "Header in which a proxy tells `https` or `http`."},
+	{"chttpd", "x_forwarded_ssl", "X-Forwarded-Ssl", text, atOnce, "Header in which a proxy tells `on` for HTTPS; it goes before `x_forwarded_proto`."},
+	{"chttpd", "trusted_proxies", "", networks, atOnce, "Proxies whose `X-Forwarded-For` is believed, such as `10.0.0.0/8, ::1`; see access.md."},
+
+	{"ssl", "enable", "false", boolean, atStart, "Whether to listen for HTTPS, too."},
+	{"ssl", "port", "6984", count, atStart, "Port for HTTPS."},
+	{"ssl", "bind_address", "", text, atStart, "Address for HTTPS; without it that of `[chttpd]`."},
+	{"ssl", "cert_file", "", text, atStart, "File with the certificate and those between it and its root, as PEM."},
+	{"ssl", "key_file", "", text, atStart, "File with the key of the certificate, as PEM, without a password."},
+
+	{"cors", "origins", "", list, atOnce, "Origins whose pages may ask, such as `https://app.example`; `*` is all. A section `[cors:HOST]` has rules for one name of the server; what it leaves out is taken from `[cors]`."},
+	{"cors", "credentials", "false", boolean, atOnce, "Whether they may use cookies and passwords."},
+	{"cors", "methods", "", list, atOnce, "Methods that they may use; without it those of the API."},
+	{"cors", "headers", "", list, atOnce, "Headers that they may send; without it those that clients use."},
+	{"cors", "exposed_headers", "", list, atOnce, "Headers of answers that they may read; without it those that clients use."},
+	{"cors", "max_age", "600", seconds, atOnce, "How long a browser may remember what it was told."},
+
+	{"csp", "attachments_enable", "true", boolean, atOnce, "Whether attachments have a `Content-Security-Policy`."},
+	{"csp", "attachments_header_value", "sandbox", text, atOnce, "That policy."},
+	{"csp", "showlist_enable", "true", boolean, atOnce, "Whether answers of shows, lists and updates have a `Content-Security-Policy`."},
+	{"csp", "showlist_header_value", "sandbox", text, atOnce, "That policy; one that the function sets goes before it."},
+
+	{"log", "level", "info", "debug, info, notice, warning, warn, error, err, critical, crit, alert, emergency, emerg, none", atOnce, "How much is logged, to standard error. CouchDB's names count as the nearest of debug, info, warning, error."},
+	{"log", "writer", "stderr", "stderr", atStart, "Shown for programs that look at it: the log always goes to standard error."},
+
+	{"uuids", "algorithm", "sequential", "sequential, random, utc_random, utc_id, uuid_v7", atOnce, "How ids are made for documents without one and for `_uuids`."},
+	{"uuids", "utc_id_suffix", "", text, atOnce, "End of ids of the algorithm `utc_id`."},
+	{"uuids", "format", "", "base_16, rfc9562", atOnce, "`rfc9562` writes ids of `uuid_v7` with dashes."},
+	{"uuids", "max_count", "1000", count, atOnce, "Most ids in one answer of `_uuids`."},
+
+	{"couchdb", "single_node", "true", boolean, atStart, "Shown for programs that look at it: the server is always a single node."},
+	{"couchdb", "maintenance_mode", "", "true, false, nolb", atOnce, "With `true` or `nolb`, `_up` answers 404, so that a balancer sends nothing here. Requests are answered all the same."},
+}
+
+// documentTable has the settings of databases, documents and what is computed
+// from them.
+var documentTable = []Known{
+	{"couchdb", "default_security", "admin_only", "admin_only, admin_local, everyone", atOnce, "Who may use a database that is made from now on: server administrators, or with `everyone` everybody. `admin_local` is `everyone` here as on CouchDB's main port."},
+	{"couchdb", "users_db_security_editable", "false", boolean, atOnce, "Whether `_security` of `_users` may be changed."},
+	{"couchdb", "max_document_size", "8000000", byteSize, atOnce, "Longest document, without its attachments."},
+	{"couchdb", "max_document_id_length", "infinity", byteSize, atOnce, "Longest id of a document."},
+	{"couchdb", "max_attachment_size", "1073741824", byteSize, atOnce, "Longest attachment."},
+	{"couchdb", "max_bulk_docs_count", "10000", count, atOnce, "Most documents in one `_bulk_docs`."},
+	{"couchdb", "max_bulk_get_count", "10000", count, atOnce, "Most documents in one `_bulk_get`."},
+	{"couchdb", "max_partition_size", "0", byteSize, atOnce, "Largest partition, 0 for no limit; writes beyond it are refused with 403."},
+
+	{"attachments", "compression_level", "8", count, atOnce, "0 stores attachments as they come; with any other number those of `compressible_types` are compressed."},
+	{"attachments", "compressible_types", "text/*, application/javascript, application/json, application/xml", list, atOnce, "Media types of attachments that are compressed; `*` stands for anything."},
+
+	{"purge", "max_document_id_number", "100", count, atOnce, "Most documents in one `_purge`."},
+	{"purge", "max_revisions_number", "1000", count, atOnce, "Most revisions in one `_purge`."},
+	{"couch_auto_purge_plugin", "deleted_document_ttl", "", period, atOnce, "Age at which deletion markers are dropped, of databases that do not say themselves; without it they are kept."},
+
+	{"couchdb", "os_process_timeout", "5000", milliseconds, atStart, "Processor time that a function of a design document may take for one document, and six times as much by the clock."},
+	{"quickjs", "memory_limit_bytes", "268435456", byteSize, atStart, "Memory that a process with functions of design documents may take."},
+	{"query_server_config", "os_process_limit", "", count, atStart, "Most processes with such functions at once; without it by the number of processors."},
+	{"query_server_config", "os_process_idle_limit", "300", seconds, atStart, "How long such a process waits for work before it ends."},
+	{"query_server_config", "query_limit", "infinity", count, atOnce, "Most rows of one query of a view or of `_all_docs`: what asks for more is a 400, what asks for no limit gets that many."},
+	{"query_server_config", "partition_query_limit", "infinity", count, atOnce, "The same for queries of one partition."},
+}

@@ -1,0 +1,243 @@
+package config
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write docs/settings.md anew")
+
+// TestTable looks for rows that can't be: twice the same, defaults that the code
+// would not understand, known settings among those that have no effect.
+func TestTable(t *testing.T) {
+	seen := map[string]bool{}
+	for _, k := range Table() {
+		name := "[" + k.Section + "] " + k.Key
+		if seen[name] {
+			t.Errorf("%s is there twice", name)
+		}
+		seen[name] = true
+		if k.Default != "" && !k.takes(k.Default) {
+			t.Errorf("the default of %s is no %s", name, k.Kind)
+		}
+		if !strings.HasSuffix(k.Meaning, ".") && !strings.HasSuffix(k.Meaning, "`.") {
+			t.Errorf("the meaning of %s is no sentence: %s", name, k.Meaning)
+		}
+		for _, i := range InertSettings() {
+			if i.Keys != nil && i.has(k.Section, k.Key) {
+				t.Errorf("%s is read, and is said to have no effect", name)
+			}
+		}
+	}
+	for n, i := range InertSettings() {
+		if i.Why == "" {
+			t.Errorf("[%s] does not say why", i.Section)
+		}
+		for _, j := range InertSettings()[:n] {
+			for _, key := range i.Keys {
+				if j.Keys != nil && j.has(i.Section, key) {
+					t.Errorf("[%s] %s is there twice", i.Section, key)
+				}
+			}
+		}
+	}
+}
+
+func TestWarning(t *testing.T) {
+	for _, c := range []struct{ section, key, value, want string }{
+		{"chttpd", "port", "5984", ""},
+		{"log", "level", "debug", ""},
+		{"httpd", "enable_cors", "true", ""},
+		{"couch_httpd_auth", "timeout", "5", ""},
+		{"cors:app.example", "origins", "*", ""},
+		{"admins", "anybody.at.all", "x", ""},
+		{"jwt_keys", "hmac:_default", "aGVsbG8=", ""},
+		{"jwt_issuers", "corp", "https://login.example", ""},
+		{"jwt_issuers", "corp.audience", "app", ""},
+		{"jwt_issuers", "corp.audiense", "app", "[jwt_issuers] corp.audiense is not known and has no effect"},
+		{"replicator.shares", "_replicator", "50", ""},
+		{"replicator.shares", "_replicator", "half", "[replicator.shares] _replicator takes a whole number: what it is set to has no effect"},
+		{"sectional", "view_wait", "500ms", ""},
+		{"sectional", "view_wait", "long", "[sectional] view_wait takes a whole number of seconds: what it is set to has no effect"},
+		{"couchdb", "max_document_size", "8MB", "[couchdb] max_document_size takes a whole number of bytes: what it is set to has no effect"},
+		{"couchdb", "max_document_id_length", "infinity", ""},
+		{"couchdb", "default_security", "nobody", "[couchdb] default_security takes one of admin_only, admin_local, everyone: what it is set to has no effect"},
+		{"chttpd", "enable_cors", "yes", "[chttpd] enable_cors takes one of true, false: what it is set to has no effect"},
+		{"chttpd", "allow_jsonp", "true", "[chttpd] allow_jsonp has no effect here: JSONP lets any page read what its visitor may read; `[cors]` says which pages may"},
+		{"httpd", "allow_jsonp", "true", "[httpd] allow_jsonp has no effect here: JSONP lets any page read what its visitor may read; `[cors]` says which pages may"},
+		{"smoosh.ratio_dbs", "min_priority", "2.0", "[smoosh.ratio_dbs] min_priority has no effect here: compaction needs no settings"},
+		{"couchdb", "port", "1", "[couchdb] port is not known and has no effect; [chttpd] port is"},
+		{"chttpd", "prot", "1", "[chttpd] prot is not known and has no effect"},
+		{"chttpd", "prot", "", ""}, // deletes
+		{"mine", "k\u00e9y\n", "1", `[mine] k\u00e9y\n is not known and has no effect`},
+		{strings.Repeat("a", 500), "k", "1", "[" + strings.Repeat("a", 100) + "...] k is not known and has no effect"},
+	} {
+		if got := Warning(Setting{c.section, c.key, c.value}); got != c.want {
+			t.Errorf("[%s] %s = %s: %q, want %q", c.section, c.key, c.value, got, c.want)
+		}
+	}
+}
+
+// TestDefaultsHaveNoWarnings holds the defaults and the files of an ordinary server
+// free of warnings.
+func TestDefaultsHaveNoWarnings(t *testing.T) {
+	c := open(t, Options{})
+	if w := c.Snapshot().Warnings(); len(w) > 0 {
+		t.Errorf("without a file: %q", w)
+	}
+	set(t, c, Setting{"nothing", "known", "1"}, false)
+	set(t, c, Setting{"smoosh", "db_channels", "x"}, false)
+	want := []string{"[nothing] known is not known and has no effect", "[smoosh] db_channels has no effect here: compaction needs no settings"}
+	if d := cmp.Diff(want, c.Snapshot().Warnings()); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestOldSections holds what settings of CouchDB's old sections count for: where the
+// new section is silent, and no longer when the new one's is deleted.
+func TestOldSections(t *testing.T) {
+	dir := t.TempDir()
+	file, local := filepath.Join(dir, "my.ini"), filepath.Join(dir, "local.ini")
+	write(t, file, "[httpd]\nenable_cors = true\nmax_http_request_size = 7\n[chttpd]\nmax_http_request_size = 4294967296\n[couch_httpd_auth]\nsecret = s\n")
+	c := open(t, Options{File: file, Local: local})
+	check := func(key Setting) {
+		t.Helper()
+		if !c.Snapshot().is(key) {
+			got, _ := c.Get(key.Section, key.Key)
+			t.Errorf("[%s] %s is %q, want %q", key.Section, key.Key, got, key.Value)
+		}
+	}
+	check(Setting{"chttpd", "enable_cors", "true"})
+	check(Setting{"chttpd", "max_http_request_size", "4294967296"}) // given, though it is the default
+	check(Setting{"chttpd_auth", "secret", "s"})
+	for _, s := range []Setting{{"chttpd", "enable_cors", "false"}, {"chttpd_auth", "secret", ""}} {
+		if _, err := c.Delete(s.Section, s.Key, true); err != nil {
+			t.Fatal(err)
+		}
+		check(s)
+	}
+	c = open(t, Options{File: file, Local: local})
+	check(Setting{"chttpd", "enable_cors", "false"})
+	check(Setting{"chttpd_auth", "secret", ""})
+}
+
+// TestDeleteLeavesNoLine holds that what is deleted leaves no line in the local file,
+// unless the operator's file would count then.
+func TestDeleteLeavesNoLine(t *testing.T) {
+	dir := t.TempDir()
+	file, local := filepath.Join(dir, "my.ini"), filepath.Join(dir, "local.ini")
+	write(t, file, "[log]\nlevel = debug\n")
+	write(t, local, "; mine\n[log]\nlevel = error\n[uuids]\nmax_count = 5\nmax_count = 6\n[mine]\nkey = 1\n")
+	c := open(t, Options{File: file, Local: local})
+	for _, s := range []Setting{{"log", "level", "error"}, {"uuids", "max_count", "6"}, {"mine", "key", "1"}} {
+		if old, err := c.Delete(s.Section, s.Key, true); err != nil || old != s.Value {
+			t.Errorf("[%s] %s: %q, %v", s.Section, s.Key, old, err)
+		}
+	}
+	got, err := os.ReadFile(local)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff("; mine\n[log]\nlevel = info\n[uuids]\n[mine]\n", string(got)); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestSettingsPage checks that docs/settings.md is what the tables say; -update
+// writes it.
+func TestSettingsPage(t *testing.T) {
+	const path = "../../docs/settings.md"
+	want := settingsPage()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, string(got)); d != "" {
+		t.Errorf("docs/settings.md is not as declared (go test ./internal/config -update writes it):\n%s", d)
+	}
+}
+
+func settingsPage() string {
+	var b strings.Builder
+	b.WriteString(`<!-- test: server -->
+# Settings
+
+Made from the tables in internal/config by their test; change them there.
+
+Settings stand in files of CouchDB's form, ` + "`[section]`, then lines `key = value`" + `; a line that begins with ` + "`;`" + ` is a comment. There are two files:
+
+* the file that ` + "`sectional serve --config FILE`" + ` names. It is read and never written;
+* ` + "`local.ini`" + ` in the data directory, in which the server keeps what is set over HTTP. It goes before the first.
+
+` + "```sh\n" + `curl -X PUT http://admin:PASSWORD@127.0.0.1:5984/_node/_local/_config/log/level -d '"debug"'
+` + "```\n\n```json\n\"info\"\n```\n\n```sh\n" + `curl http://admin:PASSWORD@127.0.0.1:5984/_node/_local/_config/log
+` + "```\n\n```json\n" + `{"level":"debug","writer":"stderr"}
+` + "```\n\n```sh\n" + `curl -X DELETE http://admin:PASSWORD@127.0.0.1:5984/_node/_local/_config/log/level
+` + "```\n\n```json\n\"debug\"\n```\n\n```sh\n" + `curl -X POST -H 'Content-Type: application/json' http://admin:PASSWORD@127.0.0.1:5984/_node/_local/_config/_reload
+` + "```" + `
+
+` + "`PUT` and `DELETE` answer with the value before, `\"\"` if there was none. `DELETE` brings the default back; a setting that is not set, and has no default, is a 404. With the header `X-Couch-Persist: false` a change lasts until the\n" +
+		"files are read again, by `_reload` or a start. All of it is for server administrators; secrets are shown as `****`." + `
+
+A setting that nothing reads, or whose value has no effect, is kept, and told: by a warning in the log when the server starts or the setting is changed, and by the header ` + "`X-Sectional-Warning`" + ` of the answer to ` + "`PUT` and `_reload`" + ` (one for each, ten at most).
+A file of CouchDB's works as it is; what of it has no effect here stands in the log.
+
+"At once" settings count from the next request on. The others are read when the server starts. Spans of time are numbers of the unit that stands in the table, or have one of their own, such as ` + "`90s`, `500ms`" + `.
+Numbers may be ` + "`infinity`" + `. Settings of the sections ` + "`[couch_httpd_auth]`" + ` and, as far as CouchDB takes them from there, ` + "`[httpd]`" + ` count where ` + "`[chttpd_auth]` and `[chttpd]`" + ` are silent.
+`)
+	var sections []string
+	rows := map[string][]Known{}
+	for _, k := range Table() {
+		if rows[k.Section] == nil {
+			sections = append(sections, k.Section)
+		}
+		rows[k.Section] = append(rows[k.Section], k)
+	}
+	for _, section := range sections {
+		fmt.Fprintf(&b, "\n## [%s]\n\n| key | default | values | from when | meaning |\n|---|---|---|---|---|\n", section)
+		for _, k := range rows[section] {
+			value, when := "", "at once"
+			if k.Default != "" {
+				value = "`" + k.Default + "`"
+			}
+			if k.AtStart {
+				when = "start"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", k.Key, value, k.Kind.shown(), when, k.Meaning)
+		}
+	}
+	b.WriteString("\n## Settings of CouchDB that have no effect\n\n| section | keys | why |\n|---|---|---|\n")
+	for _, i := range InertSettings() {
+		keys := "all"
+		if i.Keys != nil {
+			keys = "`" + strings.Join(i.Keys, "`, `") + "`"
+		} else if len(rows[i.Section]) > 0 {
+			keys = "all others"
+		}
+		fmt.Fprintf(&b, "| `[%s]` | %s | %s |\n", i.Section, keys, i.Why)
+	}
+	return b.String()
+}
+
+// shown gives a kind as the page has it: words as code.
+func (k Kind) shown() string {
+	switch k {
+	case fraction, period:
+		return string(k)
+	}
+	if !strings.Contains(string(k), ", ") && k != "stderr" {
+		return string(k)
+	}
+	return "`" + strings.ReplaceAll(string(k), ", ", "`, `") + "`"
+}

@@ -1,0 +1,121 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// mostNamed is how much of a name or a value a warning shows.
+const mostNamed = 100
+
+// Warning tells what is to be said of a setting that somebody gives: that nothing
+// reads it, or that its value has no effect. It is "" for one that does what it says.
+func Warning(s Setting) string {
+	name := "[" + shortened(s.Section) + "] " + shortened(s.Key)
+	if s.Value == "" {
+		return ""
+	}
+	section := s.Section
+	if to, old := renamed(s.Section, s.Key); old {
+		section = to
+	}
+	if k, ok := find(section, s.Key); ok {
+		if k.takes(s.Value) {
+			return ""
+		}
+		return name + " takes " + k.Kind.expected() + ": what it is set to has no effect"
+	}
+	for _, i := range inert {
+		if i.has(section, s.Key) {
+			return name + " has no effect here: " + i.Why
+		}
+	}
+	if other := sectionWith(s.Key); other != "" {
+		return name + " is not known and has no effect; [" + other + "] " + s.Key + " is"
+	}
+	return name + " is not known and has no effect"
+}
+
+// Warnings tells what is to be said of all settings, in their order.
+func (s *Snapshot) Warnings() []string {
+	var out []string
+	for _, section := range s.Sections() {
+		values := s.values[section]
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			if w := Warning(Setting{section, key, values[key]}); w != "" {
+				out = append(out, w)
+			}
+		}
+	}
+	return out
+}
+
+// shortened gives a name in printable ASCII, cut where it is too long.
+func shortened(name string) string {
+	quoted := strconv.QuoteToASCII(name[:min(len(name), mostNamed)])
+	if quoted = quoted[1 : len(quoted)-1]; len(name) > mostNamed {
+		quoted += "..."
+	}
+	return quoted
+}
+
+// renamed gives the section that replaced one of old versions of CouchDB.
+func renamed(section, key string) (to string, old bool) {
+	for _, a := range aliases {
+		if a.old == section && a.covers(key) {
+			return a.new, true
+		}
+	}
+	return "", false
+}
+
+// sectionWith gives a section that has a key, "" if none does or its keys are free.
+func sectionWith(key string) string {
+	for _, k := range Table() {
+		if k.Key == key {
+			return k.Section
+		}
+	}
+	return ""
+}
+
+// expected says which values there are.
+func (k Kind) expected() string {
+	switch {
+	case k == count:
+		return "a whole number"
+	case k == byteSize, k == seconds, k == milliseconds:
+		return "a whole number of " + string(k)
+	case k == fraction:
+		return "a number from " + string(k)
+	case strings.Contains(string(k), ", "):
+		return "one of " + string(k)
+	}
+	return string(k)
+}
+
+// takes reports whether a value is one that the code behind the setting
+// understands.
+func (k Known) takes(value string) bool {
+	switch k.Kind {
+	case text, list, networks, period:
+		return true
+	case count, byteSize, seconds, milliseconds:
+		_, err := strconv.ParseInt(value, 10, 64)
+		return err == nil || value == "infinity" || k.Kind.isSpan() && isSpan(value)
+	case fraction:
+		_, err := strconv.ParseFloat(value, 64)
+		return err == nil
+	}
+	return slices.Contains(strings.Split(string(k.Kind), ", "), value)
+}
+
+func (k Kind) isSpan() bool { return k == seconds || k == milliseconds }
+
+func isSpan(value string) bool {
+	_, err := time.ParseDuration(value)
+	return err == nil
+}
