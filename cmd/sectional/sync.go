@@ -18,7 +18,7 @@ const exitRefused = 3
 var errRefused = errors.New("some documents were not carried over; they are named above")
 
 type syncing struct {
-	Source       string `arg:"" help:"URL of the database, partition or owner's door to read: http://[user:password@]host:5984/db[/_partition/p]."`
+	Source       string `arg:"" help:"URL of the database to read, or of a partition of one: http://[user:password@]host:5984/db[/_partition/p]."`
 	Target       string `arg:"" help:"URL of the one to write."`
 	Continuous   bool   `help:"Go on until told to end."`
 	CreateTarget bool   `help:"Make the target if it is not there, of the source's kind."`
