@@ -100,9 +100,11 @@ func (i *issuer) caller(s *jwtSettings, t *token) (*Caller, error) {
 	if claimed == nil {
 		return nil, unauthorized("Token missing " + strings.Join(i.name, ".") + " claim.")
 	}
-	roles := s.roles(t.payload)
-	if i.roles != nil {
-		roles = claimAt(t.payload, i.roles)
+	roles, err := claimAt(t.payload, i.roles), error(nil)
+	if i.roles == nil {
+		if roles, err = s.roles(t.payload); err != nil {
+			return nil, err
+		}
 	}
 	c, err := t.named(claimed, roles)
 	if err != nil {

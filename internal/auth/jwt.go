@@ -3,6 +3,7 @@ package auth
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
 	"encoding/base64"
 	"encoding/json"
 	"slices"
@@ -128,10 +129,18 @@ func (t *token) verify(ctx context.Context, s *jwtSettings, i *issuer, ring *key
 	if err != nil {
 		return err
 	}
-	if algorithm.method.Verify(t.signed, t.signature, key) != nil {
+	if !onCurve(algorithm.method, key) || algorithm.method.Verify(t.signed, t.signature, key) != nil {
 		return badRequest("Bad signature in authentication token")
 	}
 	return nil
+}
+
+// onCurve reports whether a key is on the curve that belongs to the algorithm, if that
+// has one (RFC 7518, section 3.4). The library only counts the signature's bytes.
+func onCurve(method jwt.SigningMethod, key any) bool {
+	m, isEC := method.(*jwt.SigningMethodECDSA)
+	k, hasCurve := key.(*ecdsa.PublicKey)
+	return !isEC || hasCurve && k.Curve.Params().BitSize == m.CurveBits
 }
 
 // key finds the key that verifies the token.
@@ -207,7 +216,11 @@ func (t *token) caller(s *jwtSettings) (*Caller, error) {
 	if !has {
 		return nil, unauthorized("Token missing sub claim.")
 	}
-	return t.named(sub, s.roles(t.payload))
+	roles, err := s.roles(t.payload)
+	if err != nil {
+		return nil, err
+	}
+	return t.named(sub, roles)
 }
 
 // named gives the caller of a name and roles that the token claims.

@@ -7,6 +7,7 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"strings"
 	"testing"
@@ -200,7 +201,39 @@ func TestTokenClaims(t *testing.T) {
 	check("but counts if it is there", "401: exp not in future", "exp", 1)
 	w.set(t, config.Setting{Section: "jwt_auth", Key: "roles_claim_path", Value: `realm\.x.roles`})
 	check("path", "jwt jan deep", "realm.x", map[string]any{"roles": []string{"deep"}})
-	check("path that leads nowhere", "jwt jan", "realm.x", 5)
+	check("path through what is no object", "404: json_mismatch", "realm.x", 5)
+	check("path that leads nowhere", "404: missing json key: realm.x")
+	check("path that ends early", "404: missing json key: roles", "realm.x", map[string]any{"other": 1})
+	for _, path := range []string{`<<realm\.x.roles`, `realm\.x.roles>>`, "123456", "realm..roles", ".", "realm."} {
+		w.set(t, config.Setting{Section: "jwt_auth", Key: "roles_claim_path", Value: path})
+		if got := w.who(t, bearer(w.sign(t, "HS256", "", []byte("hello"), w.claims("realm.x", map[string]any{"roles": []string{"deep"}})))); !strings.HasPrefix(got, "404: missing json key: ") {
+			t.Errorf("path %s: %q", path, got)
+		}
+	}
+}
+
+// TestCurveOfTheAlgorithm: a key on another curve than the algorithm's verifies
+// nothing, also where the signature is as long as it should be.
+func TestCurveOfTheAlgorithm(t *testing.T) {
+	w := newJWTWorld(t)
+	for _, c := range []struct{ alg, key string }{{"ES384", "ES256"}, {"ES512", "ES256"}, {"ES256", "ES384"}, {"ES512", "ES384"}} {
+		text := w.sign(t, "HS256", c.key, []byte("x"), w.claims())
+		header, _ := json.Marshal(map[string]string{"alg": c.alg, "typ": "JWT", "kid": c.key})
+		signed := base64.RawURLEncoding.EncodeToString(header) + "." + strings.Split(text, ".")[1]
+		h := jwt.GetSigningMethod(c.alg).(*jwt.SigningMethodECDSA)
+		sum := h.Hash.New()
+		sum.Write([]byte(signed))
+		r, s, err := ecdsa.Sign(rand.Reader, w.ec[c.key], sum.Sum(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := max(h.KeySize, (w.ec[c.key].Curve.Params().BitSize+7)/8)
+		signature := append(r.FillBytes(make([]byte, size)), s.FillBytes(make([]byte, size))...)
+		got := w.who(t, bearer(signed+"."+base64.RawURLEncoding.EncodeToString(signature)))
+		if got != "400: Bad signature in authentication token" {
+			t.Errorf("%s with a key for %s: %q", c.alg, c.key, got)
+		}
+	}
 }
 
 func TestTokenClaimsStayWithTheCaller(t *testing.T) {

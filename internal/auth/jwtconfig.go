@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/dberr"
 )
 
 // jwtSettings say which tokens are accepted.
@@ -192,10 +193,21 @@ func splitPath(path string) []string {
 	return parts
 }
 
-// roles gives the claim with the roles, nil if there is none.
-func (s *jwtSettings) roles(payload map[string]any) any {
+// roles gives the claim with the roles, nil if there is none. A path that leads to no
+// claim refuses the token, as in CouchDB: who wrote a wrong path is told.
+func (s *jwtSettings) roles(payload map[string]any) (any, error) {
 	if s.rolesPath == nil {
-		return payload[s.rolesName]
+		return payload[s.rolesName], nil
 	}
-	return claimAt(payload, s.rolesPath)
+	var at any = payload
+	for _, part := range s.rolesPath {
+		m, ok := at.(map[string]any)
+		if !ok {
+			return nil, dberr.New(dberr.NotFound, "not_found", "json_mismatch")
+		}
+		if at, ok = m[part]; !ok {
+			return nil, dberr.New(dberr.NotFound, "not_found", "%s", "missing json key: "+part)
+		}
+	}
+	return at, nil
 }

@@ -100,6 +100,10 @@ type UserRead struct {
 	Security *Security
 }
 
+// ErrHiddenDesigns is what those get who are no administrators of a database of users
+// and ask for its design documents, or what these make of its users.
+var ErrHiddenDesigns = forbidden("Only administrators can view design docs in the users database.")
+
 // AfterUserRead gives what the reader may see of a user document: all of it for
 // administrators and its owner, the public fields for others. A document of
 // which nothing is left is missing.
@@ -108,7 +112,7 @@ func (a *Authenticator) AfterUserRead(r UserRead) (json.RawMessage, error) {
 	case r.Security.IsAdmin(r.Caller):
 		return r.Body, nil
 	case strings.HasPrefix(r.ID, "_design/"):
-		return nil, forbidden("Only administrators can view design docs in the users database.")
+		return nil, ErrHiddenDesigns
 	case !r.Caller.Anonymous() && r.ID == UserPrefix+r.Caller.Name:
 		return r.Body, nil
 	}

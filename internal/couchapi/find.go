@@ -53,6 +53,9 @@ func find(r *request) error {
 
 // explain answers POST _explain: how a _find would be answered.
 func explain(r *request) error {
+	if err := r.mayQuery(); err != nil { // it tells how many documents are in a range
+		return err
+	}
 	req, scope, err := r.readFind()
 	if err != nil {
 		return err

@@ -36,6 +36,9 @@ var indexListParams = params[indexList]{
 
 // listIndexes answers GET _index.
 func listIndexes(r *request) error {
+	if err := r.maySeeDesigns(); err != nil {
+		return err
+	}
 	l := indexList{limit: -1}
 	if err := indexListParams.read(r.query, &l); err != nil {
 		return err

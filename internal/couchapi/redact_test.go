@@ -69,6 +69,7 @@ GET ~/_design/d/_view/r?group=true
 GET ~/_design/d/_list/l/v
 GET ~/_design/d/_list/l/d/v?include_docs=true
 GET ~/_design/d/_list/l/r
+GET ~/_design/d/_list/l/_all_docs?include_docs=true
 GET ~/_design/d/_show/s/@
 GET ~/_design/d/_show/s
 POST ~/_design/d/_update/u/@ {"x":1}

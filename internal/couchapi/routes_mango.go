@@ -6,7 +6,7 @@ package couchapi
 // there needs no more than reading.
 func mangoRoutes() []route {
 	return []route{
-		{methods: "POST", pattern: "/{db}/_find", at: everyDoor, rights: memberOrHead, class: classQuery, run: find},
+		{methods: "POST", pattern: "/{db}/_find", at: everyDoor, rights: reader, class: classQuery, run: find},
 		{methods: "POST", pattern: "/{db}/_explain", at: everyDoor, rights: reader, class: classQuery, run: explain},
 		{methods: "GET", pattern: "/{db}/_index", at: everyDoor, rights: reader, class: classQuery, run: listIndexes, allow: "GET,POST"},
 		{methods: "POST", pattern: "/{db}/_index", at: everyDoor, rights: reader, class: classAdmin, run: createIndex},

@@ -71,7 +71,19 @@ func (r *request) mayQuery() error {
 	if err != nil {
 		return err
 	}
-	return s.Check(r.caller, auth.DatabaseAdmin)
+	err = s.Check(r.caller, auth.DatabaseAdmin)
+	if err != nil && r.api.auth.IsUsersDB(r.db.Name()) {
+		return auth.ErrHiddenDesigns
+	}
+	return err
+}
+
+// maySeeDesigns refuses to tell of design documents where they are hidden.
+func (r *request) maySeeDesigns() error {
+	if r.api.auth.IsUsersDB(r.db.Name()) {
+		return r.mayQuery()
+	}
+	return nil
 }
 
 // designID gives the id of the design document that an argument names.

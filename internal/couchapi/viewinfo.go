@@ -27,6 +27,9 @@ type designState struct {
 
 // designInfo answers GET …/_design/{ddoc}/_info.
 func designInfo(r *request) error {
+	if err := r.maySeeDesigns(); err != nil {
+		return err
+	}
 	design, err := r.designNamed(r.arg("ddoc"))
 	if err != nil {
 		return err
