@@ -20,11 +20,11 @@
 //	json            elsewhere: must be JSON
 //	ini             a server must start with it, without a warning
 //	js              must be JavaScript
-//	any of these, or nginx, caddyfile, html, whose first line is a comment of a file's name (`// sync.mjs`, `; local.ini`):
+//	any of these, or nginx, caddyfile, yaml, html, whose first line is a comment of a file's name (`// sync.mjs`, `; local.ini`):
 //	                is that file in the page's directory, from there on
 //
 // `sectional serve` in a page starts a server in the background and returns when it answers; what it printed by then
-// is its output. It takes the place of the one at the same address, as when a reader ends that first. Programs of Node find the packages of
-// test/node. What a reader does not see stands in comments: `<!-- run: stop -->` ends the server, as Ctrl-C does, and
+// is its output. It takes the place of the one at the same address, as when a reader ends that first. Programs of Node
+// find the packages of test/node. What a reader does not see stands in comments: `<!-- run: stop -->` ends the server, as Ctrl-C does, and
 // other commands prepare what a page takes as given.
 package docs
