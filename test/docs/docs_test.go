@@ -116,6 +116,7 @@ func TestProblems(t *testing.T) {
 		"```sh", "node missing.mjs", "```", "and",
 		"```json", "{a}", "```",
 		"```js", "const = 1", "```",
+		"```ini", "[chttpd]", "prot = 5984", "```", "and",
 		"```ini", "[ssl]", "enable = true", "cert_file = missing.pem", "```",
 		"```sh sometimes", "true", "```",
 		"<!-- run: false -->",

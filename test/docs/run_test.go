@@ -303,13 +303,19 @@ func (r *reader) execute(b block) {
 	}
 }
 
-// try sends the requests that the server suggests.
+// try sends the requests that the server suggests. One of them asks for a ranking, which comes a few seconds after the
+// documents.
 func (r *reader) try(b block, suggested string) {
 	for line := range strings.Lines(suggested) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, "curl ") {
-			if out, err := r.shell(line); err != nil || showsNothing.MatchString(out) {
-				r.problem(b, "%s: %v\n%s", line, err, out)
-			}
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "curl ") {
+			continue
+		}
+		out, err := r.shell(line)
+		for end := time.Now().Add(patience); err == nil && showsNothing.MatchString(out) && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			out, err = r.shell(line)
+		}
+		if err != nil || showsNothing.MatchString(out) {
+			r.problem(b, "%s: %v\n%s", line, err, out)
 		}
 	}
 }
