@@ -273,6 +273,18 @@ POST ~/_find {"selector":{"p":"bob"},"execution_stats":true}
 POST ~/_explain {"selector":{"p":"alice"}}
 POST ~/_compact {}
 POST ~/_view_cleanup {}
+GET ~/_design/shared
+GET ~/_design/shared/_info
+GET ~/_design/shared/_view/v
+GET ~/_design/shared/_view/v?include_docs=true&update_seq=true
+GET ~/_design/shared/_view/v?partition=bob
+GET ~/_design/shared/_view/v?startkey=1&startkey_docid=bob:1&skip=1&limit=5&descending=true
+GET ~/_design/shared/_view/r?group=true
+POST ~/_design/shared/_view/r/queries {"queries":[{},{"group_level":1},{"reduce":false,"keys":[1,7]}]}
+GET ~/_design/shared/_list/l/v
+POST ~/_find {"selector":{"n":{"$gt":0},"p":{"$gt":""}},"use_index":"sharedm","limit":2,"execution_stats":true}
+POST ~/_find {"selector":{"n":{"$gt":0},"p":"bob"},"use_index":"sharedm","count":true}
+POST ~/_explain {"selector":{"n":{"$gt":0},"p":{"$gt":""}},"use_index":"sharedm","execution_stats":true}
 `
 
 // send sends a probe as somebody. COPY has its destination behind a ">".

@@ -139,7 +139,7 @@ var ownerRequests = []string{
 func TestOwnerSeesNobodyElse(t *testing.T) {
 	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "owner_design_docs", Value: "members"})
 	a.fitnessDB()
-	a.do("PUT", "/fit/_design/v", `{"_rev":"`+a.do("GET", "/fit/_design/v", "").json()["_rev"].(string)+`","views":{"v":{"map":"function(doc){ emit('dbsecret') }"}},"filters":{"f":"dbsecret"}}`).want(201, "")
+	a.do("PUT", "/fit/_design/v", `{"_rev":"`+a.do("GET", "/fit/_design/v", "").json()["_rev"].(string)+`","views":{"v":{"map":"function(doc){ var dbsecret; emit(doc.n) }"}},"filters":{"f":"dbsecret"}}`).want(201, "")
 	a.do("PUT", "/fit/bob:hidden", `{"link":"hushhush","n":1}`).want(201, "")
 	a.do("PUT", "/fit/bob:_design%2Fd", `{"views":{"v":{"map":"function(doc){ emit('hushhush') }"}}}`).want(201, "")
 	a.do("PUT", "/fit/alice:1?rev="+a.do("GET", "/fit/alice:1", "").json()["_rev"].(string), `{"link":"bob:hidden"}`).want(201, "")
@@ -388,5 +388,62 @@ func TestOwnersViewsAreBounded(t *testing.T) {
 		{"ann", "GET" + alice + "/_design/hangs/_view/v", 500, `"view_failed","reason":"The function had to be stopped`},
 		{"ann", "GET" + alice + "/_design/many/_view/v?key=1", 200, `"rows":\[\r\n{"id":"2".*"m9"`},
 		{"", `POST /fit/_find {"selector":{"n":1}}`, 200, `"_id":"alice:1"`},
+	})
+}
+
+// TestOwnersQueryTheDatabasesViews asks an owner's endpoint for the database's
+// partitioned views and Mango indexes: their rows of the one partition, under the
+// owner's ids. The owner's own design documents come first, those of the database stay
+// unseen, and its global views are not there.
+func TestOwnersQueryTheDatabasesViews(t *testing.T) {
+	a := newTestAPI(t)
+	a.fitnessDB()
+	a.users("vic")
+	a.do("PUT", "/fit/_security", `{"admins":{"names":["boss"]},"partitions":[{"who":{"names":["ann"]},"partition":"alice","access":"write"},{"who":{"names":["vic"]},"partition":"alice","access":"read"}]}`).want(200, "")
+	a.do("PUT", "/fit/_design/all", `{"options":{"partitioned":false},"views":{"v":{"map":"function(doc){ emit(doc.n) }"}}}`).want(201, "")
+	a.do("PUT", "/fit/_design/d", `{"views":{"byN":{"map":"function(doc){ emit(doc.n, doc.to ? {_id: doc.to} : null) }","reduce":"_count"},"byID":{"map":"function(doc){ emit(doc._id) }"}},"lists":{"l":"function(){ return 'list' }"},"secret":"dbsecret"}`).want(201, "")
+	a.do("POST", "/fit/_bulk_docs", `{"docs":[{"_id":"alice:x","n":7,"to":"alice:2"},{"_id":"alice:y","n":7,"to":"bob:secret"},{"_id":"alice:z","n":8,"to":"2"},{"_id":"bob:other","n":7},{"_id":"alice:w","n":9,"to":"_design/d"}]}`).want(201, "")
+	const alice, view = " /fit/_owner/alice", `/_design/d/_view/byN`
+	row := func(id, key string) string { return `{"id":"` + id + `","key":` + key + `,` }
+	a.ask([]asked{
+		{"ann", "GET" + alice + view + `?reduce=false&startkey=7`, 200, `"total_rows":6,"offset":\d,"rows":\[\r\n` + row("x", "7") + `[^\n]*\n` + row("y", "7") + `[^\n]*\n` + row("z", "8") + `[^\n]*\n` + row("w", "9") + `[^\n]*\n\]`},
+		{"vic", "GET" + alice + view, 200, `^{"rows":\[\r\n{"key":null,"value":6}`},
+		{"vic", "POST" + alice + view + `/queries {"queries":[{"key":7},{"reduce":false,"limit":1,"skip":2}]}`, 200, `"value":2}.*` + row("x", "7")},
+		{"vic", "GET" + alice + view + `?reduce=false&key=7&startkey_docid=y`, 200, `"rows":\[\r\n` + row("y", "7") + `[^\n]*\n\]`},
+		{"vic", "GET" + alice + view + `?reduce=false&key=7&descending=true&startkey_docid=x`, 200, `"rows":\[\r\n` + row("x", "7") + `[^\n]*\n\]`},
+		{"vic", "GET" + alice + view + `?reduce=false&startkey=7&include_docs=true`, 200, row("x", "7") + `[^\n]*"doc":{"_id":"2",[^\n]*\n` + row("y", "7") + `[^\n]*"doc":null},\r\n` + row("z", "8") + `[^\n]*"doc":null},\r\n` + row("w", "9") + `[^\n]*"doc":null}`},
+		{"vic", "GET" + alice + view + `?partition="alice"`, 400, "`partition` parameter is not supported"},
+		{"vic", "GET" + alice + `/_design/d/_view/none`, 404, `"missing_named_view"`},
+		{"vic", "GET" + alice + `/_design/all/_view/v`, 404, `"missing"`},
+		{"vic", "GET" + alice + `/_design/d`, 404, `"missing"`},
+		{"vic", "GET" + alice + `/_design/d/_list/l/byN`, 404, `"missing"`},
+		{"vic", "GET" + alice + `/_design_docs`, 200, `"total_rows":0`},
+		{"-", "GET" + alice + view, 401, ``},
+		{"vic", "GET /fit/_owner/bob" + view, 403, ``},
+
+		// Mango indexes.
+		{"boss", `POST /fit/_index {"index":{"fields":["n"]},"ddoc":"m","name":"byN"}`, 200, ``},
+		{"boss", `POST /fit/_index {"index":{"fields":["n","_id"]},"ddoc":"mid","name":"byID"}`, 200, ``},
+		{"boss", `POST /fit/_index {"index":{"fields":["to"]},"ddoc":"global","partitioned":false}`, 200, ``},
+		{"vic", "GET" + alice + `/_index`, 200, `"total_rows":1,`},
+		{"vic", "POST" + alice + `/_explain {"selector":{"n":{"$gt":6}}}`, 200, `"dbname":"fit/_owner/alice","index":{"ddoc":"_design/m","name":"byN"`},
+		{"vic", "POST" + alice + `/_explain {"selector":{"to":{"$gt":""}}}`, 200, `"index":{"ddoc":null,"name":"_all_docs"`},
+		{"vic", "POST" + alice + `/_find {"selector":{"n":{"$gt":6}},"sort":["n"],"use_index":"m","limit":2,"execution_stats":true}`, 200, `^{"docs":\[\n{"_id":"x",[^\n]*\n{"_id":"y",[^\n]*\n\],\n"bookmark":"(?P<b>[^"]*)",.*"total_keys_examined":2`},
+		{"vic", "POST" + alice + `/_find {"selector":{"n":{"$gt":6}},"sort":["n"],"use_index":"m","limit":2,"bookmark":"«b»"}`, 200, `^{"docs":\[\n{"_id":"z",[^\n]*\n{"_id":"w",`},
+		{"vic", "POST" + alice + `/_find {"selector":{"n":{"$gt":6}},"sort":[{"n":"desc"}],"fields":["_id","n"]}`, 200, `^{"docs":\[\n{"_id":"w","n":9},\n{"_id":"z","n":8},\n{"_id":"y","n":7},\n{"_id":"x","n":7}\n\]`},
+		{"vic", "POST" + alice + `/_find {"selector":{"n":7},"count":true}`, 200, `"count":2`},
+		{"vic", "POST" + alice + `/_find {"selector":{"n":7,"_id":{"$gt":"x"}},"fields":["_id"]}`, 200, `^{"docs":\[\n{"_id":"y"}\n\]`},
+
+		// The owner's own come first, also when they have no such view, until they are gone.
+		{"ann", "PUT" + alice + `/_design/d {"views":{"other":{"map":"function(doc){ emit('mine') }"}}}`, 201, `"rev":"(?P<d>[^"]*)"`},
+		{"ann", "GET" + alice + `/_design/d/_view/other`, 200, `"key":"mine"`},
+		{"ann", "GET" + alice + view, 404, `"missing_named_view"`},
+		{"ann", "GET" + alice + `/_design/d`, 200, `'mine'`},
+		{"ann", "DELETE" + alice + `/_design/d?rev=«d»`, 200, ``},
+		{"ann", "GET" + alice + view, 200, `"value":6`},
+		{"ann", "PUT" + alice + `/_design/m {"views":{"other":{"map":"function(doc){ emit('mine') }"}}}`, 201, ``},
+		{"ann", "POST" + alice + `/_explain {"selector":{"n":{"$gt":6}}}`, 200, `"index":{"ddoc":null,"name":"_all_docs"`},
+		{"boss", "DELETE /fit/_partition/alice", 202, ``},
+		{"vic", "GET" + alice + view, 200, `"value":0|"rows":\[\r\n\]`},
 	})
 }

@@ -24,7 +24,7 @@ func queryView(r *request) error {
 	}
 	var design designFunctions
 	if named == nil {
-		if design, err = r.designNamed(r.arg("ddoc")); err != nil {
+		if design, err = r.designOfViews(r.arg("ddoc")); err != nil {
 			return err
 		}
 	}
@@ -70,7 +70,7 @@ func queryView(r *request) error {
 // viewQueries answers POST …/_design/{ddoc}/_view/{view}/queries. All queries are
 // checked before the first is answered.
 func viewQueries(r *request) error {
-	design, err := r.designNamed(r.arg("ddoc"))
+	design, err := r.designOfViews(r.arg("ddoc"))
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (r *request) listerOf(named *index.Named, mark store.Mark, q *viewQuery) (l
 		return nil, err
 	}
 	l = &viewLister{rowStream: rowStream{form: q.form}, q: q, req: r, mark: mark}
-	if l.partition, err = r.viewPartition(named.Index.Partitioned, q); err != nil {
+	if l.partition, err = r.viewPartition(named.Index, q); err != nil {
 		return nil, err
 	}
 	if err := q.checkRange(view.Of(named.Index)); err != nil {
@@ -209,8 +209,14 @@ func (r *request) listerOf(named *index.Named, mark store.Mark, q *viewQuery) (l
 }
 
 // viewPartition gives the partition that a query is about, "" for a global view.
-func (r *request) viewPartition(partitioned bool, q *viewQuery) (document.Partition, error) {
-	p := r.scope.Partition()
+func (r *request) viewPartition(x *index.Index, q *viewQuery) (document.Partition, error) {
+	if r.isShared(x) {
+		if q.partition != nil {
+			return "", errNotPartitionedView
+		}
+		return r.scope.Owner(), nil
+	}
+	p, partitioned := r.scope.Partition(), x.Partitioned
 	if q.partition != nil {
 		if p != "" && string(p) != *q.partition {
 			return "", dberr.New(dberr.Invalid, "bad_request", "Conflicting value for `partition` in query string")
@@ -240,7 +246,7 @@ func (l *viewLister) tag() error {
 		return nil
 	}
 	h, hidden := fnv.New64a(), false
-	err := l.req.scope.Home().View(l.req.ctx(), func(rd *store.Reader) error {
+	err := l.req.homeOf(l.x).View(l.req.ctx(), func(rd *store.Reader) error {
 		x, gone, err := viewAt(rd, l.x)
 		if hidden = gone || rd.Hides(); hidden || err != nil {
 			return err

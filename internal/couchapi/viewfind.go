@@ -22,7 +22,8 @@ const previousHeader = "X-Sectional-View"
 var errNoView = dberr.New(dberr.NotFound, "not_found", "missing_named_view")
 
 // findView finds a view by its names, with the mark up to which its index has to
-// be brought for this request.
+// be brought for this request. To the owner of a partition the database's partitioned
+// views are there too, but for those of design documents whose names his own have.
 func (r *request) findView(design, name string) (n *index.Named, m store.Mark, err error) {
 	if err := r.mayQuery(); err != nil {
 		return nil, m, err
@@ -33,6 +34,9 @@ func (r *request) findView(design, name string) (n *index.Named, m store.Mark, e
 			n = s.Lookup(document.ID("_design/"+design), view.KindName, name)
 			m, err = rd.Mark()
 		}
+		if err == nil && n == nil {
+			n, err = index.LookupShared(rd, document.ID("_design/"+design), view.KindName, name)
+		}
 		return err
 	})
 	if err != nil || n == nil {
@@ -42,6 +46,34 @@ func (r *request) findView(design, name string) (n *index.Named, m store.Mark, e
 		return nil, m, err
 	}
 	return n, m, nil
+}
+
+// isShared tells whether an index that answers the request is one of the database's,
+// of which an owner sees the rows of his partition.
+func (r *request) isShared(x *index.Index) bool { return r.scope.Owner() != "" && x.Owner == "" }
+
+// homeOf gives the scope in which an index that answers the request is defined.
+func (r *request) homeOf(x *index.Index) store.Scope {
+	if r.isShared(x) {
+		return r.scope.DatabaseHome()
+	}
+	return r.scope.Home()
+}
+
+// designOfViews reads the design document that a request names for its views: one
+// that designNamed finds, or one of the database's whose views an owner can query.
+func (r *request) designOfViews(name string) (designFunctions, error) {
+	d, err := r.designNamed(name)
+	if r.scope.Owner() == "" || !dberr.Is(err, dberr.NotFound) {
+		return d, err
+	}
+	whole := *r
+	whole.scope = r.scope.DatabaseHome()
+	shared, sharedErr := whole.designNamed(name)
+	if sharedErr == nil && index.PartitionedDesign(r.db, shared.Body) {
+		return shared, nil
+	}
+	return d, err
 }
 
 // noView tells why there is no such view.
@@ -132,7 +164,7 @@ func (r *request) draftView(n *index.Named, p document.Partition, update viewUpd
 	}
 	var docs []index.Change
 	var all bool
-	err = r.scope.Home().View(r.ctx(), func(rd *store.Reader) (err error) {
+	err = r.homeOf(x).View(r.ctx(), func(rd *store.Reader) (err error) {
 		if docs, all, err = x.PartitionDocs(rd, p, draftDocs, draftBytes); err == nil {
 			m, err = rd.Mark()
 		}

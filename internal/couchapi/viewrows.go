@@ -1,6 +1,7 @@
 package couchapi
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"time"
@@ -76,7 +77,7 @@ func (l *viewLister) step() (over bool, err error) {
 		l.req.api.stats.partitionViewTimeouts.Add(1)
 		return false, errTimeout
 	}
-	err = l.req.scope.Home().View(l.req.ctx(), func(rd *store.Reader) (err error) {
+	err = l.req.homeOf(l.x).View(l.req.ctx(), func(rd *store.Reader) (err error) {
 		v, gone, err := l.reader(rd)
 		if err != nil {
 			return err
@@ -146,7 +147,7 @@ func (l *viewLister) begin(rd *store.Reader, v *view.Reader, gone bool) (err err
 		}
 	}
 	for _, one := range ranges {
-		s, err := v.Span(one)
+		s, err := v.Span(l.stored(one))
 		if err != nil {
 			return err
 		}
@@ -235,6 +236,9 @@ func (l *viewLister) rowPage(rd *store.Reader, v *view.Reader) (over bool, err e
 				return false, err
 			}
 			n++
+			if row.ID, err = l.shown(row.ID); err != nil {
+				return false, err
+			}
 			l.queue = append(l.queue, row)
 			if row.At == nil {
 				continue // more that belong together follow
@@ -290,6 +294,40 @@ func (l *viewLister) row(rd *store.Reader, row *view.Row) error {
 	return nil
 }
 
+// shown gives the id of a row as the request's scope has it: rows of the database's
+// views hold stored ids.
+func (l *viewLister) shown(id document.ID) (document.ID, error) {
+	if !l.req.isShared(l.x) {
+		return id, nil
+	}
+	own, ok := l.req.scope.Shown(id)
+	if !ok {
+		return "", errors.New("couchapi: a row of another partition") // its reader gives none
+	}
+	return own, nil
+}
+
+// named gives the id that a row's value names as the request's scope has it; false
+// if that is none of the scope's. Functions of the database name stored ids.
+func (l *viewLister) named(id document.ID) (document.ID, bool) {
+	if !l.req.isShared(l.x) {
+		return id, true
+	}
+	return l.req.scope.Shown(id)
+}
+
+// stored gives a range of rows with the ids at its ends as the index has them.
+func (l *viewLister) stored(r view.Range) view.Range {
+	if l.req.isShared(l.x) {
+		for _, b := range []*view.Bound{&r.Start, &r.End} {
+			if b.ByID {
+				b.ID = l.req.scope.Stored(b.ID)
+			}
+		}
+	}
+	return r
+}
+
 // linked reads the document of a row, or the one that the row's value names; nil
 // if there is none.
 func (l *viewLister) linked(rd *store.Reader, row *view.Row) (*store.Revision, *document.Tree, error) {
@@ -299,7 +337,9 @@ func (l *viewLister) linked(rd *store.Reader, row *view.Row) (*store.Revision, *
 			if jsonscan.KindOf(other) != jsonscan.String {
 				return nil, nil, nil
 			}
-			id = document.ID(jsonscan.Text(nil, other))
+			if id, ok = l.named(document.ID(jsonscan.Text(nil, other))); !ok {
+				return nil, nil, nil
+			}
 		}
 		if wanted, ok := jsonscan.Member(row.Value, "_rev"); ok {
 			var err error
@@ -310,6 +350,9 @@ func (l *viewLister) linked(rd *store.Reader, row *view.Row) (*store.Revision, *
 	}
 	if id == "" || id.IsLocal() || l.req.scope.CheckID(id) != nil {
 		return nil, nil, nil
+	}
+	if l.req.isShared(l.x) {
+		rd = rd.As(l.req.scope)
 	}
 	doc, err := rd.Doc(id)
 	if err == nil && rev == (document.Rev{}) {

@@ -29,6 +29,7 @@ import (
 	"encoding/hex"
 	"slices"
 
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
@@ -297,6 +298,65 @@ func OfOwner(r *store.Reader, p document.Partition) (*Set, error) {
 		return &Set{}, err
 	}
 	return k.(*Set), nil
+}
+
+// Shared gives the database's partitioned indexes that the owner of a partition can
+// query, at a reader's snapshot: nil for a reader who is no owner, and without those
+// of design documents whose names the owner's have.
+func Shared(r *store.Reader) (named []Named, err error) {
+	if r.Owner() == "" {
+		return nil, nil
+	}
+	s, err := Of(r.As(r.DatabaseHome()))
+	if err != nil {
+		return nil, err
+	}
+	own := map[document.ID]bool{}
+	for _, n := range s.Named {
+		if !n.Index.Partitioned {
+			continue
+		}
+		hidden, known := own[n.Design]
+		if !known {
+			if hidden, err = defines(r, n.Design); err != nil {
+				return nil, err
+			}
+			own[n.Design] = hidden
+		}
+		if !hidden {
+			named = append(named, n)
+		}
+	}
+	return named, nil
+}
+
+// LookupShared finds one of Shared; nil if there is none.
+func LookupShared(r *store.Reader, design document.ID, kind, name string) (*Named, error) {
+	if r.Owner() == "" {
+		return nil, nil
+	}
+	s, err := Of(r.As(r.DatabaseHome()))
+	if err != nil {
+		return nil, err
+	}
+	n := s.Lookup(design, kind, name)
+	if n == nil || !n.Index.Partitioned {
+		return nil, nil
+	}
+	hidden, err := defines(r, design)
+	if hidden || err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// defines tells whether the reader's scope has a design document of this id.
+func defines(r *store.Reader, design document.ID) (bool, error) {
+	d, err := r.Doc(design)
+	if dberr.Is(err, dberr.NotFound) {
+		return false, nil
+	}
+	return err == nil && !d.Tree.Winner().Deleted, err
 }
 
 // Of gives the indexes of a reader's database at its snapshot, those of the owner

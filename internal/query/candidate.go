@@ -70,6 +70,8 @@ type planner struct {
 	req       *Request
 	conjuncts []conjunct
 	set       *index.Set
+	// shared are indexes of the database that an owner can read, beside set.
+	shared []index.Named
 	// partition says that the query is one of a partition.
 	partition bool
 	// asked are the fields that an answer needs; nil for whole documents.
@@ -95,18 +97,12 @@ func newPlanner(req *Request, set *index.Set, partition bool) *planner {
 // branches looks at every index, and at the list of all documents, which comes
 // last.
 func (p *planner) branches(all []conjunct) (bs []*Branch, err error) {
-	if p.set != nil {
-		for i := range p.set.Named {
-			n := &p.set.Named[i]
-			if n.Kind != field.KindName {
-				continue
-			}
-			b := &Branch{named: n, def: field.Of(n.Index)}
-			if b.reason, err = p.examine(b, all); err != nil {
-				return nil, err
-			}
-			bs = append(bs, b)
+	for _, n := range p.indexes() {
+		b := &Branch{named: n, def: field.Of(n.Index)}
+		if b.reason, err = p.examine(b, all); err != nil {
+			return nil, err
 		}
+		bs = append(bs, b)
 	}
 	list := &Branch{reach: idReach(all)}
 	if s := p.req.Sort; len(s) > 0 {
@@ -117,12 +113,39 @@ func (p *planner) branches(all []conjunct) (bs []*Branch, err error) {
 	return append(bs, list), nil
 }
 
+// indexes gives the field indexes that may be looked at.
+func (p *planner) indexes() (all []*index.Named) {
+	add := func(named []index.Named) {
+		for i := range named {
+			if named[i].Kind == field.KindName {
+				all = append(all, &named[i])
+			}
+		}
+	}
+	if p.set != nil {
+		add(p.set.Named)
+	}
+	add(p.shared)
+	return all
+}
+
+// reaches tells whether an index holds the documents that the query is about: those
+// of the database, of a partition, or, among indexes of the database, of the
+// partition that an owner takes for a database. The latter must not depend on ids,
+// which the owner has other ones of.
+func (p *planner) reaches(b *Branch) bool {
+	if slices.ContainsFunc(p.shared, func(n index.Named) bool { return n.Index == b.named.Index }) {
+		return !b.def.Uses("_id")
+	}
+	return b.named.Index.Partitioned == p.partition
+}
+
 // examine works out how an index would be read, and why it can't be.
 func (p *planner) examine(b *Branch, all []conjunct) (reason, error) {
 	if b.def.Partial != nil && !p.chosen(b) && !implied(all, b.def.Partial.Root()) {
 		return isPartial, nil
 	}
-	if b.named.Index.Partitioned != p.partition {
+	if !p.reaches(b) {
 		return scopeMismatch, nil
 	}
 	if len(all) == 0 {

@@ -111,6 +111,9 @@ func Explain(ctx context.Context, req *Request, scope store.Scope) (answer []byt
 			return err
 		}
 		p := newPlanner(req, set, scope.Partition() != "")
+		if p.shared, err = index.Shared(r); err != nil {
+			return err
+		}
 		p.estimate = func(b *Branch) (int, error) { return b.count(r, probe) }
 		plan, err := p.plan(scope.Partitioned())
 		var refused *dberr.Error

@@ -128,6 +128,9 @@ func (q *Query) prepare(r *store.Reader) (wait *index.Index, err error) {
 		return nil, err
 	}
 	p := newPlanner(q.req, q.set, q.scope.Partition() != "")
+	if p.shared, err = index.Shared(r); err != nil {
+		return nil, err
+	}
 	p.estimate = func(b *Branch) (int, error) { return b.count(r, probe) }
 	plan, err := p.plan(q.scope.Partitioned())
 	if err != nil {
@@ -154,16 +157,29 @@ func (q *Query) restart() {
 // check reports whether the plan's indexes are still there.
 func (q *Query) check(r *store.Reader) error {
 	set, err := index.Of(r)
-	if err != nil || set == q.set {
+	if err != nil {
 		return err
 	}
-	for _, b := range q.plan.Branches {
-		if b.named != nil && !slices.ContainsFunc(set.Indexes, func(x *index.Index) bool { return x.Number == b.Index().Number }) {
-			return index.ErrGone
-		}
+	if set != q.set && !q.among(set, func(x *index.Index) bool { return x.Owner == r.Owner() }) {
+		return index.ErrGone
 	}
 	q.set = set
-	return nil
+	if r.Owner() == "" {
+		return nil
+	}
+	whole, err := index.Of(r.As(r.DatabaseHome()))
+	if err == nil && !q.among(whole, func(x *index.Index) bool { return x.Owner == "" }) {
+		err = index.ErrGone
+	}
+	return err
+}
+
+// among reports whether a set has all indexes of the plan that are meant.
+func (q *Query) among(set *index.Set, meant func(*index.Index) bool) bool {
+	return !slices.ContainsFunc(q.plan.Branches, func(b *Branch) bool {
+		return b.named != nil && meant(b.Index()) &&
+			!slices.ContainsFunc(set.Indexes, func(x *index.Index) bool { return x.Number == b.Index().Number })
+	})
 }
 
 // page reads the next rows.

@@ -85,7 +85,20 @@ func (s Scope) Home() Scope {
 	if s.owner {
 		return s
 	}
-	return s.db.Whole().RedactedBy(s.redactor)
+	return s.DatabaseHome()
+}
+
+// DatabaseHome is the scope in which the database's own design documents lie, whose
+// partitioned views and indexes an owner can query too.
+func (s Scope) DatabaseHome() Scope { return s.db.Whole().RedactedBy(s.redactor) }
+
+// Shown gives a stored id as the scope shows it; false for that of a document that
+// does not lie in the scope.
+func (s Scope) Shown(id document.ID) (document.ID, bool) {
+	if !s.contains(id) {
+		return "", false
+	}
+	return s.shown(id), true
 }
 
 // Name is the name of the database that clients see: that of an owner has the
@@ -190,6 +203,14 @@ type Reader struct {
 	// partition whose removal ended in between may still lie in it.
 	before, hidden *hiding
 	loaded         *lane
+}
+
+// As reads another scope of the database at the same snapshot. It lives as long as
+// the reader.
+func (r *Reader) As(s Scope) *Reader {
+	other := *r
+	other.Scope = s
+	return &other
 }
 
 // sees tells whether the reader may show the document of a stored id: it lies in

@@ -18,6 +18,7 @@ package field
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -53,6 +54,14 @@ func (d *Def) Optional(column int) bool {
 
 // alwaysThere reports whether every document has a field.
 func alwaysThere(name string) bool { return name == "_id" || name == "_rev" }
+
+// Uses tells whether the rows of the index depend on a member at the top of
+// documents, or on whole documents.
+func (d *Def) Uses(name string) bool {
+	at := func(p *selector.Path) bool { return len(p.Segments()) == 0 || p.Segments()[0] == name }
+	return slices.ContainsFunc(d.Columns, func(c Column) bool { return at(c.Path) }) || slices.ContainsFunc(d.Include, at) ||
+		d.Partial != nil && d.Partial.Uses(name)
+}
 
 // elementsSuffix marks a field that is indexed by the elements of its array.
 const elementsSuffix = ".[]"

@@ -165,14 +165,27 @@ type Place struct {
 }
 
 // Walk gives the rows of a span in an index, in the partition of the reader's
-// scope or in a global index, from small to large or, descending, the other way
+// scope (that which an owner takes for a database, if the index is the database's)
+// or in a global index, from small to large or, descending, the other way
 // round; those behind a place if one is given. Documents that the reader may
 // not show are among them.
 func Walk(r *store.Reader, x *index.Index, s Span, after *Place, descending bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		partition := document.Partition("")
+		partition, shown := document.Partition(""), yield
 		if x.Partitioned {
 			partition = r.Partition()
+		}
+		if p := r.Owner(); p != "" && x.Partitioned {
+			partition = p
+			if after != nil {
+				after = &Place{after.Tuple, r.Stored(after.ID)}
+			}
+			shown = func(e Entry, err error) bool {
+				if err == nil {
+					e.ID, _ = r.Shown(e.ID)
+				}
+				return yield(e, err)
+			}
 		}
 		db := r.Database().Number()
 		rg := s.Range(db, x, partition)
@@ -187,7 +200,7 @@ func Walk(r *store.Reader, x *index.Index, s Span, after *Place, descending bool
 		if bytes.Compare(rg.Start, rg.End) >= 0 {
 			return
 		}
-		if err := walk(r, Of(x), rg, descending, yield); err != nil {
+		if err := walk(r, Of(x), rg, descending, shown); err != nil {
 			yield(Entry{}, err)
 		}
 	}
