@@ -14,11 +14,19 @@ func (u *run) wait(ctx context.Context) (more bool, err error) {
 	u.sent = time.Now()
 	changed, leave := u.src.Watch(u.at)
 	defer leave()
+	var doubt <-chan struct{}
+	if u.Doubt != nil {
+		var forget func()
+		doubt, forget = u.Doubt()
+		defer forget()
+	}
 	timer := time.NewTimer(u.patience())
 	defer timer.Stop()
 	for {
 		select {
 		case <-changed:
+			return true, nil
+		case <-doubt:
 			return true, nil
 		case <-u.Done:
 			return false, nil

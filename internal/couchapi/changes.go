@@ -182,7 +182,7 @@ func (r *request) runChanges(q *changesQuery, rows *changesRows) error {
 		return err
 	}
 	if r.grant != nil {
-		q.Until = r.grant.Until()
+		q.Until, q.Doubt = r.grant.Until(), r.doubt
 	}
 	rows.Buf = append(rows.Buf, rows.layout.begin...)
 	end, err := q.Run(r.ctx(), changes.Of(r.scope), rows)

@@ -185,26 +185,35 @@ func (r *request) nextUpdates(f *updatesFeed, s *stream, wait bool) ([]store.Upd
 		if err != nil || len(us) > 0 || !wait {
 			return f.cut(us), last, err
 		}
-		var beat <-chan time.Time
-		expired := deadline.C
-		if f.heartbeat > 0 {
-			beat, expired = time.After(f.heartbeat), nil
-		}
-		select {
-		case <-more:
-		case <-beat:
-			s.Buf = append(s.Buf, '\n')
-			if err := s.Flush(); err != nil {
-				return nil, last, err
-			}
-		case <-expired:
-			return nil, last, nil
-		case <-r.api.done:
-			return nil, last, nil
-		case <-r.ctx().Done():
-			return nil, last, r.ctx().Err()
+		if over, err := r.awaitUpdate(f, s, more, deadline.C); over || err != nil {
+			return nil, last, err
 		}
 	}
+}
+
+// awaitUpdate waits until there may be another entry, or the caller may have lost his
+// right to it. over tells that the feed's time is up.
+func (r *request) awaitUpdate(f *updatesFeed, s *stream, more <-chan struct{}, expired <-chan time.Time) (over bool, err error) {
+	doubt, forget := r.doubt()
+	defer forget()
+	var beat <-chan time.Time
+	if f.heartbeat > 0 {
+		beat, expired = time.After(f.heartbeat), nil
+	}
+	select {
+	case <-more:
+	case <-doubt:
+	case <-beat:
+		s.Buf = append(s.Buf, '\n')
+		return false, s.Flush()
+	case <-expired:
+		return true, nil
+	case <-r.api.done:
+		return true, nil
+	case <-r.ctx().Done():
+		return true, r.ctx().Err()
+	}
+	return false, nil
 }
 
 // cut applies order and limit.

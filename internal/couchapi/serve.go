@@ -99,6 +99,7 @@ func New(o Options) *API {
 		settings: config.Derive(o.Config, readSettings),
 		routes:   buildRoutes(allRoutes()),
 	}
+	o.Config.Subscribe(func(*config.Snapshot) { o.Store.WakeDocWatches() }) // feeds ask whether they may go on
 	a.stats, a.health = newMetrics(a, o.Disk), o.Health
 	var seed [8]byte
 	rand.Read(seed[:]) // never fails

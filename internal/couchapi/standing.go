@@ -4,7 +4,9 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/admission"
+	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
 )
 
 // stay is called by endpoints whose answer may go on for long. Before they send more
@@ -42,6 +44,28 @@ func (r *request) mayStay() error {
 		return errRightsChanged
 	}
 	return nil
+}
+
+// doubt gives a channel that is closed when something changes after the call that the
+// caller's right may rest on and no feed tells of: his document among the users, or the
+// settings. It is closed at once where the right is gone by then. The function is to be
+// called when nobody waits for it any more.
+func (r *request) doubt() (<-chan struct{}, func()) {
+	if r.grant == nil {
+		return nil, func() {}
+	}
+	users, err := r.api.store.Database(r.ctx(), r.api.auth.UsersDB())
+	if err != nil {
+		return nil, func() {} // nobody's right rests on users that are not there
+	}
+	lost, leave := users.WatchDoc(document.ID(auth.UserPrefix + r.caller.Name))
+	if r.mayStay() != nil {
+		leave()
+		gone := make(chan struct{})
+		close(gone)
+		return gone, func() {}
+	}
+	return lost, leave
 }
 
 var errRightsChanged = dberr.New(dberr.Unauthorized, "unauthorized", "Your rights have changed; ask again.")

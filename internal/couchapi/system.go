@@ -14,9 +14,9 @@ import (
 // missing, for administrators only. The server calls it when it starts.
 func (a *API) MakeSystemDatabases(ctx context.Context) error {
 	c := store.Creation{Security: auth.DefaultSecurity("admin_only").JSON()}
-	names := []string{replicatorDB}
-	if users := a.auth.UsersDB(); store.ParseName(users) == nil { // else nobody but administrators logs in
-		names = append(names, users)
+	names := []string{a.auth.UsersDB(), replicatorDB}
+	if store.ParseName(names[0]) != nil {
+		names = names[1:] // nobody but administrators logs in
 	}
 	return a.makeDatabases(ctx, names, c)
 }

@@ -331,7 +331,7 @@ func (g *group) published() {
 		}
 	}
 	if len(g.order) > 0 {
-		d.watch.wake(g.partitions)
+		d.watch.wake(g.partitions, g.order)
 		d.store.updates.touched(d.name)
 	}
 }

@@ -124,7 +124,7 @@ func (s *Store) noteChanges(ctx context.Context, names map[string]bool) error {
 // that is closed when there may be more. Changes of documents show within a
 // second or two.
 func (s *Store) Updates(ctx context.Context, since uint64) (us []Update, last uint64, wait <-chan struct{}, err error) {
-	wait, _ = s.updates.watch.join("")
+	wait, _ = s.updates.watch.join(watched{})
 	r := kv.Prefix(keyspace.UpdateFeed.Key(0))
 	r.Start = keyspace.UpdateFeed.Key(0, keyspace.U(since+1))
 	err = s.engine.View(ctx, func(v kv.Snapshot) error {

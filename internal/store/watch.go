@@ -6,14 +6,21 @@ import (
 	"github.com/sectional/sectional/internal/document"
 )
 
-// watch wakes those who wait for changes of a database or of one of its
-// partitions. Waiters of one scope share a channel, so an idle feed costs an
+// watch wakes those who wait for changes of a database, of one of its partitions or
+// of one document. Waiters of one of these share a channel, so an idle feed costs an
 // entry per scope and a write to a partition wakes only those concerned.
 type watch struct {
 	waiting struct {
 		sync.Mutex
-		channels map[document.Partition]*waiters // "" for the whole database
+		channels map[watched]*waiters
+		docs     int // how many of them are documents'
 	}
+}
+
+// watched is what somebody waits for; zero for the whole database.
+type watched struct {
+	partition document.Partition
+	doc       document.ID
 }
 
 type waiters struct {
@@ -22,10 +29,10 @@ type waiters struct {
 	calls map[*func()]bool
 }
 
-func (w *watch) init() { w.waiting.channels = map[document.Partition]*waiters{} }
+func (w *watch) init() { w.waiting.channels = map[watched]*waiters{} }
 
 // join gives the channel that the next change of p closes, and its release.
-func (w *watch) join(p document.Partition) (<-chan struct{}, func()) {
+func (w *watch) join(p watched) (<-chan struct{}, func()) {
 	w.waiting.Lock()
 	defer w.waiting.Unlock()
 	s := w.of(p)
@@ -33,11 +40,14 @@ func (w *watch) join(p document.Partition) (<-chan struct{}, func()) {
 }
 
 // of counts a waiter more for p. The caller holds the lock.
-func (w *watch) of(p document.Partition) *waiters {
+func (w *watch) of(p watched) *waiters {
 	s := w.waiting.channels[p]
 	if s == nil {
 		s = &waiters{ch: make(chan struct{})}
 		w.waiting.channels[p] = s
+		if p.doc != "" {
+			w.waiting.docs++
+		}
 	}
 	s.n++
 	return s
@@ -45,7 +55,7 @@ func (w *watch) of(p document.Partition) *waiters {
 
 // call has f called by the next change of p. The release reports whether it
 // came before that.
-func (w *watch) call(p document.Partition, f func()) (release func() bool) {
+func (w *watch) call(p watched, f func()) (release func() bool) {
 	w.waiting.Lock()
 	defer w.waiting.Unlock()
 	s := w.of(p)
@@ -57,7 +67,7 @@ func (w *watch) call(p document.Partition, f func()) (release func() bool) {
 }
 
 // leave takes a waiter out; it reports whether f was still to be called.
-func (w *watch) leave(p document.Partition, s *waiters, f *func()) bool {
+func (w *watch) leave(p watched, s *waiters, f *func()) bool {
 	w.waiting.Lock()
 	defer w.waiting.Unlock()
 	due := s.calls[f]
@@ -67,18 +77,40 @@ func (w *watch) leave(p document.Partition, s *waiters, f *func()) bool {
 	}
 	s.n--
 	if s.n == 0 && w.waiting.channels[p] == s {
-		delete(w.waiting.channels, p)
+		w.remove(p)
 	}
 	return due
 }
 
-// wake tells those who wait for the whole database or for one of ps.
-func (w *watch) wake(ps map[document.Partition]*partitionState) {
+// remove takes a channel out. The caller holds the lock.
+func (w *watch) remove(p watched) {
+	delete(w.waiting.channels, p)
+	if p.doc != "" {
+		w.waiting.docs--
+	}
+}
+
+// wake tells those who wait for the whole database, for one of ps or for one of docs.
+func (w *watch) wake(ps map[document.Partition]*partitionState, docs []*docState) {
 	w.waiting.Lock()
 	defer w.waiting.Unlock()
-	w.close("")
+	w.close(watched{})
 	for p, s := range ps {
 		if s.changed {
+			w.close(watched{partition: p})
+		}
+	}
+	for i := 0; i < len(docs) && w.waiting.docs > 0; i++ {
+		w.close(watched{doc: docs[i].id})
+	}
+}
+
+// wakeDocs tells those who wait for documents.
+func (w *watch) wakeDocs() {
+	w.waiting.Lock()
+	defer w.waiting.Unlock()
+	for p := range w.waiting.channels {
+		if p.doc != "" {
 			w.close(p)
 		}
 	}
@@ -92,14 +124,14 @@ func (w *watch) wakeAll() {
 	}
 }
 
-func (w *watch) close(p document.Partition) {
+func (w *watch) close(p watched) {
 	if s := w.waiting.channels[p]; s != nil {
 		close(s.ch)
 		for f := range s.calls {
 			(*f)()
 		}
 		clear(s.calls)
-		delete(w.waiting.channels, p)
+		w.remove(p)
 	}
 }
 
@@ -107,7 +139,7 @@ func (w *watch) close(p document.Partition) {
 // readable, or the database is dropped (at once if so already), and a function
 // to be called when the caller no longer waits.
 func (s Scope) Watch(q Seq) (<-chan struct{}, func()) {
-	ch, leave := s.db.watch.join(s.partition)
+	ch, leave := s.db.watch.join(watched{partition: s.partition})
 	if last, err := s.lastSeq(); err != nil || last > q {
 		leave()
 		closed := make(chan struct{})
@@ -117,12 +149,30 @@ func (s Scope) Watch(q Seq) (<-chan struct{}, func()) {
 	return ch, leave
 }
 
+// WatchDoc gives a channel that is closed when a document changes after the call, by
+// its stored id, or the database is dropped, and a function to be called when the caller no longer
+// waits. The change is readable then. A document that nobody watches costs writers
+// nothing.
+func (d *Database) WatchDoc(id document.ID) (<-chan struct{}, func()) {
+	return d.watch.join(watched{doc: id})
+}
+
+// WakeDocWatches closes the channels of WatchDoc of all databases: something that is
+// no document changed for those who wait with them.
+func (s *Store) WakeDocWatches() {
+	s.open.RLock()
+	defer s.open.RUnlock()
+	for _, d := range s.open.databases {
+		d.watch.wakeDocs()
+	}
+}
+
 // Notify is Watch for those who have no goroutine to wait with: f is called
 // once, at what would close the channel. It is called under a lock of the
 // database, so it must not block or call anything here. cancel takes the order
 // back; nothing happens if f has been called.
 func (s Scope) Notify(q Seq, f func()) (cancel func()) {
-	release := s.db.watch.call(s.partition, f)
+	release := s.db.watch.call(watched{partition: s.partition}, f)
 	if last, err := s.lastSeq(); (err != nil || last > q) && release() {
 		f()
 	}
