@@ -43,13 +43,13 @@ func (t *Tree) Merge(path []Rev, n Node) Outcome {
 	} else if n.Deleted && !leaf.deleted && !leaf.leaf {
 		leaf.deleted, learnt = true, true
 	}
-	joined, beaten := g.link()
+	joined, superseded := g.link()
 	if isNew || joined {
 		g.measure()
 	}
 	t.tighten()
 	switch {
-	case isNew && beaten:
+	case isNew && superseded:
 		return Extended
 	case isNew:
 		return Branched
@@ -169,7 +169,7 @@ func (g *graft) measure() {
 
 // link makes every revision of the path the parent of the one before. It
 // reports whether a parent was set, and whether a leaf stopped being one.
-func (g *graft) link() (joined, beaten bool) {
+func (g *graft) link() (joined, superseded bool) {
 	nodes := g.t.nodes
 	for i := 1; i < len(g.at); i++ {
 		if child := &nodes[g.at[i-1]]; child.parent == noParent {
@@ -178,8 +178,8 @@ func (g *graft) link() (joined, beaten bool) {
 		}
 		if nodes[g.at[i]].leaf {
 			g.t.cover(g.at[i])
-			beaten = true
+			superseded = true
 		}
 	}
-	return joined, beaten
+	return joined, superseded
 }

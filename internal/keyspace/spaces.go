@@ -81,9 +81,9 @@ var (
 	BlobPending = Space{Name: "blob-pending", Code: 0x43, Version: 1,
 		Columns: []Column{{"deadline", Uint}, {"blob", Uint}},
 		Doc:     "a blob that no document names yet and that goes after the deadline (Unix seconds)"}
-	Beaten = Space{Name: "beaten", Code: 0x50, Version: 1,
+	Superseded = Space{Name: "superseded", Code: 0x50, Version: 1,
 		Columns: []Column{{"time", Uint}, {"commit", Uint}},
-		Doc:     "revisions beaten at a time (Unix milliseconds) whose bodies are still stored"}
+		Doc:     "revisions superseded at a time (Unix milliseconds) whose bodies are still stored"}
 	Gone = Space{Name: "gone", Code: 0x52, Version: 1,
 		Columns: []Column{{"serial", Uint}},
 		Doc:     "a document that went without a trace in the feed, for the indexes that follow it"}
@@ -153,7 +153,7 @@ var (
 var Spaces = []*Space{
 	&Meta, &Catalogue, &Job, &Token, &UpdateFeed, &UpdateHead,
 	&LaneHead, &Setting, &Doc, &BodyChunk, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint, &PartitionDrop,
-	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Beaten, &Purge, &Gone, &Grave, &Due,
+	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Superseded, &Purge, &Gone, &Grave, &Due,
 	&Subscription, &DeadLetter,
 	&Index, &IndexSignature, &IndexUse, &IndexProgress, &FieldRow, &ViewRow, &ViewBack, &ViewNode,
 	&OwnerIndex, &OwnerSignature, &OwnerUse, &OwnerGone,

@@ -113,15 +113,15 @@ func (a *assembly) open(ctx context.Context) (err error) {
 	views := view.New(viewjs.New(a.scripts))
 	a.indexes = index.New(index.Options{Kinds: kinds(views), Logger: a.log})
 	a.store, err = store.Open(ctx, a.engine, store.Options{
-		Logger:       a.log,
-		Admission:    rules,
-		Indexer:      a.indexes,
-		KeepBeaten:   a.config.Snapshot().Duration("sectional", "keep_beaten", time.Second, 10*time.Minute),
-		MaxPartition: maxPartition(a.config),
-		MaxConflicts: maxConflicts(a.config),
-		DesignLimits: designLimits(a.config),
-		MaxQueued:    maxQueued(a.config),
-		DeletedTTL:   deletedTTL(a.config, a.log),
+		Logger:         a.log,
+		Admission:      rules,
+		Indexer:        a.indexes,
+		KeepSuperseded: a.config.Snapshot().Duration("sectional", "keep_beaten", time.Second, 10*time.Minute),
+		MaxPartition:   maxPartition(a.config),
+		MaxConflicts:   maxConflicts(a.config),
+		DesignLimits:   designLimits(a.config),
+		MaxQueued:      maxQueued(a.config),
+		DeletedTTL:     deletedTTL(a.config, a.log),
 	})
 	if err != nil {
 		return err

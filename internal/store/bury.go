@@ -306,7 +306,7 @@ const (
 )
 
 // buryOld removes a document that is a tombstone and leaves a grave. As long as
-// it has too many beaten bodies for one commit, it removes some of them.
+// it has too many superseded bodies for one commit, it removes some of them.
 func (g *group) buryOld(doc dated, room *int) (burial, error) {
 	p, err := g.partition(doc.id.Partition())
 	if err != nil || p != nil && p.state == partitionDropping {

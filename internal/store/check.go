@@ -15,7 +15,7 @@ import (
 // is sound. It compares, database by database:
 //
 //   - every document's head with its bodies: each leaf has one, no other rows
-//     than beaten bodies that the sweeper knows, trunk chunks that the tree names;
+//     than superseded bodies that the sweeper knows, trunk chunks that the tree names;
 //   - the feed and the partitions' feeds with the heads: one entry each, at the
 //     head's sequence, with its leaves;
 //   - the counters of the database and its partitions with sums over the heads;
@@ -70,14 +70,14 @@ type checker struct {
 	partitions map[document.Partition]counts
 	feeds      map[Seq]document.ID
 	references map[uint64]uint64
-	beaten     map[beatenRev]bool
+	superseded map[supersededRev]bool
 	dropping   map[document.Partition]bool
 	aging      aging
 }
 
 func newChecker(d *Database, v kv.Snapshot) *checker {
 	return &checker{d: d, v: v, partitions: map[document.Partition]counts{}, feeds: map[Seq]document.ID{},
-		references: map[uint64]uint64{}, beaten: map[beatenRev]bool{}, dropping: map[document.Partition]bool{}}
+		references: map[uint64]uint64{}, superseded: map[supersededRev]bool{}, dropping: map[document.Partition]bool{}}
 }
 
 func (c *checker) bad(format string, args ...any) {
@@ -89,7 +89,7 @@ func (c *checker) run() error {
 	if c.lane, err = c.d.readLane(c.v.Get(laneKey(c.d.number))); err != nil {
 		return err
 	}
-	for _, step := range []func() error{c.readBeaten, c.readDropping, c.readAging, c.documents, c.feed,
+	for _, step := range []func() error{c.readSuperseded, c.readDropping, c.readAging, c.documents, c.feed,
 		c.partitionFeeds, c.counters, c.blobs, c.chunks, c.queue, c.graves, c.subscriptions} {
 		if err := step(); err != nil {
 			return err
@@ -101,11 +101,11 @@ func (c *checker) run() error {
 	return nil
 }
 
-func (c *checker) readBeaten() error {
-	return kv.Each(c.v, kv.Prefix(keyspace.Beaten.Key(c.d.number)), func(_, value []byte) error {
+func (c *checker) readSuperseded() error {
+	return kv.Each(c.v, kv.Prefix(keyspace.Superseded.Key(c.d.number)), func(_, value []byte) error {
 		u := open(value, rowVersion)
 		for n := u.uint(); n > 0 && !u.bad; n-- {
-			c.beaten[beatenRev{document.ID(u.text()), u.rev()}] = true
+			c.superseded[supersededRev{document.ID(u.text()), u.rev()}] = true
 		}
 		return u.done()
 	})
@@ -215,7 +215,7 @@ func (c *checker) body(doc *checkedDoc, rev document.Rev, value []byte) error {
 	}
 	if _, leaf := doc.leaves[rev]; leaf {
 		doc.leaves[rev] = true
-	} else if !c.beaten[beatenRev{doc.id, rev}] {
+	} else if !c.superseded[supersededRev{doc.id, rev}] {
 		c.bad("document %q: the body of %s belongs to no leaf and nobody will remove it", doc.id, rev)
 	}
 	return nil

@@ -364,13 +364,13 @@ func (w *world) holds(d *Database, told *facts) {
 	}
 }
 
-// nothingPending checks that no job, orphan or beaten body is left.
+// nothingPending checks that no job, orphan or superseded body is left.
 func (w *world) nothingPending(d *Database) {
 	w.t.Helper()
 	for _, r := range []kv.Range{
 		kv.Prefix(keyspace.Job.Key(0)),
 		kv.Prefix(keyspace.BlobPending.Key(d.number)),
-		kv.Prefix(keyspace.Beaten.Key(d.number)),
+		kv.Prefix(keyspace.Superseded.Key(d.number)),
 	} {
 		if left := rows(w.t, w.engine, r, showKey); left != "" {
 			w.t.Errorf("left after a sweep:\n%s", left)

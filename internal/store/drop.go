@@ -192,7 +192,7 @@ func (g *group) dropDocs(ids []document.ID, j *job) error {
 	return nil
 }
 
-// thin removes beaten bodies of a document that has more of them than there is
+// thin removes superseded bodies of a document that has more of them than there is
 // room for in the commit; it tells whether it did. One that was edited without
 // a pause may have hundreds of thousands.
 func (g *group) thin(id document.ID, room *int) (left bool, err error) {

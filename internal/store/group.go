@@ -24,7 +24,7 @@ type group struct {
 	docs       map[document.ID]*docState
 	order      []*docState // changed documents by last change
 	partitions map[document.Partition]*partitionState
-	beaten     []beatenRev
+	superseded []supersededRev
 	keeper     Keeper                        // the indexes that the commit keeps; nil for none
 	keepers    map[document.Partition]Keeper // of owners, as read
 	owners     map[document.Partition]bool   // whose definitions changed
@@ -68,7 +68,7 @@ type partitionState struct {
 	goneKnown bool
 }
 
-type beatenRev struct {
+type supersededRev struct {
 	id  document.ID
 	rev document.Rev
 }
@@ -147,7 +147,7 @@ func (g *group) moved(s *docState) {
 }
 
 // finish writes what the group changed: heads, feed entries, partitions, the
-// beaten revisions and the lane head.
+// superseded revisions and the lane head.
 func (g *group) finish() error {
 	if err := g.redesign(); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (g *group) finish() error {
 			return err
 		}
 	}
-	if err := g.putBeaten(); err != nil {
+	if err := g.putSuperseded(); err != nil {
 		return err
 	}
 	if g.stale {
@@ -292,9 +292,9 @@ func (g *group) unfeed(id document.ID, q Seq, partitioned bool) error {
 	return g.tx.DeleteOnce(g.db.partitionFeedKey(id.Partition(), q))
 }
 
-// putBeaten notes which bodies became unnecessary, for the sweeper.
-func (g *group) putBeaten() error {
-	for revs := range slices.Chunk(g.beaten, beatenPage) {
+// putSuperseded notes which bodies became unnecessary, for the sweeper.
+func (g *group) putSuperseded() error {
+	for revs := range slices.Chunk(g.superseded, supersededPage) {
 		p := packer{}
 		p.byte(rowVersion)
 		p.uint(uint64(len(revs)))
@@ -302,7 +302,7 @@ func (g *group) putBeaten() error {
 			p.text(string(b.id))
 			p.rev(b.rev)
 		}
-		key := keyspace.Beaten.Key(g.db.number, keyspace.U(uint64(g.now.UnixMilli())), keyspace.U(g.lane.serial))
+		key := keyspace.Superseded.Key(g.db.number, keyspace.U(uint64(g.now.UnixMilli())), keyspace.U(g.lane.serial))
 		if err := g.tx.Put(key, p.b); err != nil {
 			return err
 		}
@@ -311,9 +311,9 @@ func (g *group) putBeaten() error {
 	return nil
 }
 
-// beatenPage is how many revisions one row of them names: with ids of 1 KB it
+// supersededPage is how many revisions one row of them names: with ids of 1 KB it
 // stays under every engine's limit.
-const beatenPage = 100
+const supersededPage = 100
 
 // published makes the committed group's effects known in this process: new
 // settings, hidden partitions, waiting feeds.

@@ -21,7 +21,7 @@ type plan struct {
 	attachments []document.Attachment
 	unstemmed   bool            // the tree is yet to be stemmed
 	covers      []document.Rev  // leaves that the edit may put behind others
-	beaten      []document.Rev  // revisions that are no leaves, and whose bodies are stored
+	superseded  []document.Rev  // revisions that are no leaves, and whose bodies are stored
 	fills       *partitionState // whose size grows, if sizes are limited
 	before      uint64          // the external size of the document as it is then
 	uncount     func()          // takes back what was counted of a partition's design documents; nil for nothing
@@ -97,7 +97,7 @@ func (g *group) settle(p *plan) {
 	p.unstemmed = p.tree.StemSoon(g.depth(p.tree))
 	for _, rev := range p.covers {
 		if _, leaf, _ := p.tree.Node(rev); !leaf {
-			p.beaten = append(p.beaten, rev)
+			p.superseded = append(p.superseded, rev)
 		}
 	}
 }
@@ -204,12 +204,12 @@ func (g *group) planReplicated(p *plan, e *pendingEdit) error {
 
 // planBody plans the body of a revision that the tree has already:
 // that of an inner one that was never seen here becomes readable for a while,
-// as a beaten one.
+// as a superseded one.
 func (g *group) planBody(p *plan, e *pendingEdit) error {
 	_, leaf, _ := p.tree.Node(p.rev)
 	_, err := g.tx.Get(g.db.bodyKey(e.ID, p.rev))
 	if p.body = errors.Is(err, kv.ErrNotFound) && !leaf; p.body {
-		p.beaten = []document.Rev{p.rev}
+		p.superseded = []document.Rev{p.rev}
 	}
 	if errors.Is(err, kv.ErrNotFound) {
 		err = nil

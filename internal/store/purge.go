@@ -110,7 +110,7 @@ func (g *group) purge(p Purging) ([]document.Rev, error) {
 	return purged, g.putPurge(p.ID, purged)
 }
 
-// dropBodies removes every body of a document, leaves' and beaten ones: the
+// dropBodies removes every body of a document, leaves' and superseded ones: the
 // head, which all writers of bodies write, was read for update.
 func (g *group) dropBodies(id document.ID) error {
 	revs, err := g.bodies(id, math.MaxInt)

@@ -18,8 +18,8 @@ func (g *group) put(p *plan) error {
 			return err
 		}
 	}
-	for _, rev := range p.beaten {
-		g.beaten = append(g.beaten, beatenRev{s.id, rev})
+	for _, rev := range p.superseded {
+		g.superseded = append(g.superseded, supersededRev{s.id, rev})
 	}
 	if !p.moves {
 		return nil

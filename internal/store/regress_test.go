@@ -339,7 +339,7 @@ func TestNothingFailsAfterTheCommit(t *testing.T) {
 	w.sweep()
 }
 
-func TestManyBeatenInOneWrite(t *testing.T) {
+func TestManySupersededInOneWrite(t *testing.T) {
 	w, _ := newModelWorld(t, Options{})
 	d := w.create("db", true)
 	var edits []document.Edit

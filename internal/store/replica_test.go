@@ -37,7 +37,7 @@ func (w *world) replicas(s Scope) (lines []string) {
 }
 
 // TestReplicas shows documents with long histories, conflicts, tombstones with
-// bodies and beaten bodies beside them, and of partitions that are being dropped
+// bodies and superseded bodies beside them, and of partitions that are being dropped
 // what their feeds show.
 func TestReplicas(t *testing.T) {
 	w := newWorld(t, Options{})

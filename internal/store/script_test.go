@@ -299,7 +299,7 @@ var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 		l, err := decodeLocal(document.ID(p[1].String()), v)
 		return fmt.Sprintf("0-%d %s%s", l.Rev, l.Body, showErr(err))
 	},
-	"beaten": func(_ []keyspace.Part, v []byte) string {
+	"superseded": func(_ []keyspace.Part, v []byte) string {
 		u := open(v, rowVersion)
 		var b bytes.Buffer
 		for n := u.uint(); n > 0; n-- {

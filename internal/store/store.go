@@ -19,10 +19,10 @@ import (
 
 // Options configure a store; the zero value works.
 type Options struct {
-	Clock      func() time.Time // default time.Now
-	Rand       io.Reader        // default crypto/rand
-	Logger     *slog.Logger     // default discards
-	KeepBeaten time.Duration    // how long beaten bodies stay readable; default 10 minutes
+	Clock          func() time.Time // default time.Now
+	Rand           io.Reader        // default crypto/rand
+	Logger         *slog.Logger     // default discards
+	KeepSuperseded time.Duration    // how long superseded bodies stay readable; default 10 minutes
 	// MaxPartition gives the external size in bytes at which a partition is
 	// full, 0 for no limit; asked at each write. Default no limit.
 	MaxPartition func() uint64
@@ -78,8 +78,8 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.KeepBeaten == 0 {
-		o.KeepBeaten = 10 * time.Minute
+	if o.KeepSuperseded == 0 {
+		o.KeepSuperseded = 10 * time.Minute
 	}
 	if o.MaxPartition == nil {
 		o.MaxPartition = func() uint64 { return 0 }
@@ -126,7 +126,7 @@ type Store struct {
 
 // Open opens the store in e, writing its first rows if e is empty, and starts
 // its background work: removing what dropped databases and partitions left,
-// beaten bodies, orphaned blobs and old commit tokens, and ranking partitions.
+// superseded bodies, orphaned blobs and old commit tokens, and ranking partitions.
 // Data of an older format is brought up to date first (format.go).
 // Errors: Unavailable when e holds data of a newer format.
 func Open(ctx context.Context, e kv.Engine, o Options) (*Store, error) {

@@ -211,7 +211,7 @@ func TestAttachments(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := io.ReadAll(d.Whole().Download(ctx, first, 0, first.Encoded)); !dberr.Is(err, dberr.NotFound) {
-		t.Errorf("the beaten revision's attachment is still there: %d bytes, %v", len(got), err)
+		t.Errorf("the superseded revision's attachment is still there: %d bytes, %v", len(got), err)
 	}
 }
 

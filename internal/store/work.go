@@ -366,13 +366,13 @@ func (s *Store) namesOf(ctx context.Context, numbers map[uint64]bool) (names map
 	return names, err
 }
 
-// sweepDatabases removes old beaten bodies and orphaned blobs everywhere.
+// sweepDatabases removes old superseded bodies and orphaned blobs everywhere.
 func (s *Store) sweepDatabases(ctx context.Context) error {
 	now, failed := s.believed(ctx)
 	if failed != nil {
 		return failed
 	}
-	before := now.Add(-s.o.KeepBeaten)
+	before := now.Add(-s.o.KeepSuperseded)
 	for name, err := range s.Names(ctx, "", "", false) {
 		if err != nil {
 			return errors.Join(failed, err)
@@ -384,7 +384,7 @@ func (s *Store) sweepDatabases(ctx context.Context) error {
 
 func (d *Database) sweep(ctx context.Context, before time.Time) error {
 	for more := true; more; {
-		beaten, err := d.sweepBeaten(ctx, before)
+		superseded, err := d.sweepSuperseded(ctx, before)
 		if err != nil {
 			return err
 		}
@@ -392,7 +392,7 @@ func (d *Database) sweep(ctx context.Context, before time.Time) error {
 		if err != nil {
 			return err
 		}
-		more = beaten || blobs
+		more = superseded || blobs
 	}
 	return nil
 }

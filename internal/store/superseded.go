@@ -10,14 +10,14 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// sweepBeaten removes the bodies of a few commits' beaten revisions that were
-// beaten before the given time; it tells whether there may be more.
-func (d *Database) sweepBeaten(ctx context.Context, before time.Time) (more bool, err error) {
-	keys, revs, err := d.dueBeaten(ctx, before)
+// sweepSuperseded removes the bodies of a few commits' superseded revisions that were
+// superseded before the given time; it tells whether there may be more.
+func (d *Database) sweepSuperseded(ctx context.Context, before time.Time) (more bool, err error) {
+	keys, revs, err := d.dueSuperseded(ctx, before)
 	if err != nil || len(keys) == 0 {
 		return false, err
 	}
-	return true, d.submit(ctx, "store.sweepBeaten", 256*len(revs), func(g *group) error {
+	return true, d.submit(ctx, "store.sweepSuperseded", 256*len(revs), func(g *group) error {
 		for _, b := range revs {
 			if err := g.sweepRev(b); err != nil {
 				return err
@@ -32,9 +32,9 @@ func (d *Database) sweepBeaten(ctx context.Context, before time.Time) (more bool
 	})
 }
 
-// sweepRev removes a beaten revision's body, unless it is a leaf again (a
+// sweepRev removes a superseded revision's body, unless it is a leaf again (a
 // stemmed revision may come back by replication).
-func (g *group) sweepRev(b beatenRev) error {
+func (g *group) sweepRev(b supersededRev) error {
 	s, err := g.doc(b.id)
 	if err != nil {
 		return err
@@ -45,12 +45,12 @@ func (g *group) sweepRev(b beatenRev) error {
 	return g.dropBody(b.id, b.rev)
 }
 
-// sweepPage is about how many beaten revisions one commit removes.
+// sweepPage is about how many superseded revisions one commit removes.
 const sweepPage = 500
 
-func (d *Database) dueBeaten(ctx context.Context, before time.Time) (keys [][]byte, revs []beatenRev, err error) {
-	r := kv.Prefix(keyspace.Beaten.Key(d.number))
-	r.End = keyspace.Beaten.Key(d.number, keyspace.U(uint64(before.UnixMilli())))
+func (d *Database) dueSuperseded(ctx context.Context, before time.Time) (keys [][]byte, revs []supersededRev, err error) {
+	r := kv.Prefix(keyspace.Superseded.Key(d.number))
+	r.End = keyspace.Superseded.Key(d.number, keyspace.U(uint64(before.UnixMilli())))
 	err = d.store.engine.View(ctx, func(v kv.Snapshot) error {
 		keys, revs = nil, nil
 		err := kv.Each(v, r, func(key, value []byte) error {
@@ -60,7 +60,7 @@ func (d *Database) dueBeaten(ctx context.Context, before time.Time) (keys [][]by
 			keys = append(keys, append([]byte(nil), key...))
 			u := open(value, rowVersion)
 			for n := u.uint(); n > 0 && !u.bad; n-- {
-				revs = append(revs, beatenRev{document.ID(u.text()), u.rev()})
+				revs = append(revs, supersededRev{document.ID(u.text()), u.rev()})
 			}
 			return u.done()
 		})
@@ -75,13 +75,13 @@ func (d *Database) dueBeaten(ctx context.Context, before time.Time) (keys [][]by
 // errEnough ends a walk over rows early.
 var errEnough = errors.New("store: enough")
 
-// Compact removes all beaten bodies, orphaned blobs and chunks of blobs that are not
+// Compact removes all superseded bodies, orphaned blobs and chunks of blobs that are not
 // there now, and makes the
 // engine give back the space of what was overwritten and removed, if it can.
 func (d *Database) Compact(ctx context.Context) error {
 	for more := true; more; {
 		var err error
-		if more, err = d.sweepBeaten(ctx, d.store.o.Clock().Add(time.Millisecond)); err != nil {
+		if more, err = d.sweepSuperseded(ctx, d.store.o.Clock().Add(time.Millisecond)); err != nil {
 			return err
 		}
 	}
