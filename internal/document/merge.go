@@ -59,11 +59,11 @@ func (t *Tree) Merge(path []Rev, n Node) Outcome {
 	return Known
 }
 
-// Bury notes of revisions that have descendants that they are tombstones, and
+// NoteTombstones notes of revisions that have descendants that they are tombstones, and
 // reports whether the tree changed; those that it does not have loaded, and
 // leaves, are left alone. As part of a merge it keeps that commutative and
 // idempotent: nothing ever takes the mark away again.
-func (t *Tree) Bury(revs []Rev) (changed bool) {
+func (t *Tree) NoteTombstones(revs []Rev) (changed bool) {
 	for _, r := range revs {
 		if i, ok := t.search(r); ok && !t.nodes[i].leaf && !t.nodes[i].deleted {
 			t.nodes[i].deleted, changed = true, true
@@ -72,15 +72,15 @@ func (t *Tree) Bury(revs []Rev) (changed bool) {
 	return changed
 }
 
-// Buried gives those of revs that the tree has loaded as tombstones with
-// descendants: what Bury of an equal tree has to be told.
-func (t *Tree) Buried(revs []Rev) (buried []Rev) {
+// InnerTombstones returns those of revs that the tree has loaded as tombstones with
+// descendants: what NoteTombstones of an equal tree has to be told.
+func (t *Tree) InnerTombstones(revs []Rev) (tombstones []Rev) {
 	for _, r := range revs {
 		if i, ok := t.search(r); ok && !t.nodes[i].leaf && t.nodes[i].deleted {
-			buried = append(buried, r)
+			tombstones = append(tombstones, r)
 		}
 	}
-	return buried
+	return tombstones
 }
 
 // descending gives the beginning of path in which generations fall by one.

@@ -90,7 +90,7 @@ var (
 	Purge = Space{Name: "purge", Code: 0x51, Version: 1,
 		Columns: []Column{{"purge sequence", Uint}},
 		Doc:     "a purge of one document: its revisions"}
-	Grave = Space{Name: "grave", Code: 0x53, Version: 1,
+	Marker = Space{Name: "deletion-marker", Code: 0x53, Version: 1,
 		Columns: []Column{{"id", Text}},
 		Doc:     "the revisions of tombstones that were dropped by age, so that old replicas do not bring the document back"}
 	Due = Space{Name: "due", Code: 0x54, Version: 1,
@@ -153,7 +153,7 @@ var (
 var Spaces = []*Space{
 	&Meta, &Catalogue, &Job, &Token, &UpdateFeed, &UpdateHead,
 	&LaneHead, &Setting, &Doc, &BodyChunk, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint, &PartitionDrop,
-	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Superseded, &Purge, &Gone, &Grave, &Due,
+	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Superseded, &Purge, &Gone, &Marker, &Due,
 	&Subscription, &DeadLetter,
 	&Index, &IndexSignature, &IndexUse, &IndexProgress, &FieldRow, &ViewRow, &ViewBack, &ViewNode,
 	&OwnerIndex, &OwnerSignature, &OwnerUse, &OwnerGone,

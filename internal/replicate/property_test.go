@@ -42,7 +42,7 @@ type theme struct {
 var (
 	edits     = []string{"edit", "edit", "edit", "edit", "branch", "delete", "attach", "attach more", "replicate", "replicate", "replicate alone", "replicate broken"}
 	expiry    = slices.Concat(edits, []string{"edit expiring", "edit expiring", "edit expiring", "expiry on", "expiry off", "time", "sweep", "sweep"})
-	drops     = slices.Concat(edits, []string{"drop", "bury", "bury", "remake", "sweep", "replicate", "replicate"})
+	drops     = slices.Concat(edits, []string{"drop", "tombstones", "tombstones", "remake", "sweep", "replicate", "replicate"})
 	allOfIt   = slices.Concat(expiry, drops)
 	withAging = []string{"edit", "edit", "edit", "edit expiring", "delete", "delete", "attach", "replicate", "replicate", "replicate", "replicate broken",
 		"age", "time", "sweep"}
@@ -173,7 +173,7 @@ func (g *group) allExpire(turn int) {
 func (g *group) play(o op) {
 	m := g.members[o.on]
 	switch o.kind {
-	case "drop", "bury", "remake":
+	case "drop", "tombstones", "remake":
 		g.drop(o)
 	case "expiry on", "expiry off":
 		g.expires(m, o.kind == "expiry on")
@@ -259,7 +259,7 @@ func (g *group) wrote(o op, doc string, made, over *writing, answer interface {
 // checkpoints do not know.
 func (g *group) drop(o op) {
 	m := g.members[o.on]
-	if o.kind == "remake" != (m.door == "" && o.kind != "bury") || o.kind == "bury" && m.partition == "" {
+	if o.kind == "remake" != (m.door == "" && o.kind != "tombstones") || o.kind == "tombstones" && m.partition == "" {
 		return
 	}
 	if o.kind == "remake" || o.kind == "drop" && !g.dropping[m.place] {
@@ -278,7 +278,7 @@ func (g *group) drop(o op) {
 		delete(g.dropping, m.place)
 		g.make(m)
 		return
-	case "bury":
+	case "tombstones":
 		if answer := w.Do("DELETE", m.below()+"?tombstones=true", ""); answer.Code != http.StatusAccepted {
 			if answer.Code != http.StatusNotFound {
 				g.t.Fatalf("%s: %d %s", o, answer.Code, answer.Body)

@@ -172,7 +172,7 @@ func (r *runner) step(ctx context.Context) (err error) {
 	guilty := err == nil && (report.stopped == limitTime || !advanced) || r.careful && !advanced
 	why := report.stopped
 	if err != nil || report.ended {
-		if why, err = r.bury(ctx, why, err); err != nil {
+		if why, err = r.end(ctx, why, err); err != nil {
 			return err
 		}
 		r.careful = report.stopped == limitNone
@@ -183,8 +183,8 @@ func (r *runner) step(ctx context.Context) (err error) {
 	return nil
 }
 
-// bury ends the child, and tells why it had to end or what error that is for the call.
-func (r *runner) bury(ctx context.Context, why limit, err error) (limit, error) {
+// end ends the child, and returns why it had to end or what error that is for the call.
+func (r *runner) end(ctx context.Context, why limit, err error) (limit, error) {
 	c, text := r.child, ""
 	r.child = nil
 	if why == limitNone {

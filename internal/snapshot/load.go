@@ -185,7 +185,7 @@ func (l *loader) leaf(payload []byte) error {
 	path, _ := l.current.tree.Path(n.Rev)
 	e := document.Edit{ID: document.ID(l.current.id), Path: path, Deleted: n.Deleted, Body: body}
 	if len(path) > 1 {
-		e.Tombstones = l.current.tree.Buried(path)
+		e.Tombstones = l.current.tree.InnerTombstones(path)
 	}
 	refused := l.current.refused
 	if most := l.o.Rules.MaxDocument; refused == nil && most > 0 && len(body) > most {

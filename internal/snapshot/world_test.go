@@ -250,7 +250,7 @@ func follow(t testing.TB, from, to store.Scope, since string) {
 					return err
 				}
 				path, _ := d.Tree.Path(l.Rev)
-				edits = append(edits, document.Edit{ID: c.ID, Path: path, Tombstones: d.Tree.Buried(path), Deleted: l.Deleted,
+				edits = append(edits, document.Edit{ID: c.ID, Path: path, Tombstones: d.Tree.InnerTombstones(path), Deleted: l.Deleted,
 					Body: rev.Body, Attachments: rev.Attachments})
 			}
 		}

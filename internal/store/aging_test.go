@@ -155,7 +155,7 @@ func TestReplicasExpireAlike(t *testing.T) {
 	}
 }
 
-// TestOldReplica: what was deleted and buried does not come back from a replica
+// TestOldReplica: what was deleted and collected does not come back from a replica
 // that was away; what was written since does, whoever writes it.
 func TestOldReplica(t *testing.T) {
 	w := newWorld(t, Options{})
@@ -204,7 +204,7 @@ func TestOldReplica(t *testing.T) {
 	// Written anew here, it has the revision that it has where the tombstone is.
 	here, there := w.put(a, "gone", "", `{"new":1}`), w.put(edited, "gone", "", `{"new":1}`)
 	if here != there {
-		t.Errorf("%s over the grave, %s over the tombstone", here, there)
+		t.Errorf("%s over the deletion marker, %s over the tombstone", here, there)
 	}
 	w.replicate(old, a)
 	if got := w.leaves(a); strings.Contains(strings.Join(got, "\n"), "false 2-") {
@@ -217,15 +217,15 @@ func TestOldReplica(t *testing.T) {
 	}
 }
 
-// TestBuriedInOneCommit: an old revision that comes in the very commit of the
-// burial, behind it or before it.
-func TestBuriedInOneCommit(t *testing.T) {
+// TestCollectedInOneCommit: an old revision that comes in the very commit of the
+// collection, after it or before it.
+func TestCollectedInOneCommit(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		w := newWorld(t, Options{})
 		d := w.create("db", true)
 		w.aging(d, "1_day")
 		w.mustWrite(d, document.Edit{ID: "p:a", Parent: rev(t, w.put(d, "p:a", "", `{}`)), Deleted: true})
-		page := buryPageOf{d: d}
+		page := tombstonePage{d: d}
 		w.now = w.now.Add(time.Hour)
 		if err := d.markTime(ctx, time.Hour); err != nil {
 			t.Fatal(err)
@@ -234,15 +234,15 @@ func TestBuriedInOneCommit(t *testing.T) {
 		if err := d.Whole().View(ctx, func(r *Reader) error { return page.read(r, w.now.Add(-time.Hour)) }); err != nil || len(page.docs) != 1 {
 			t.Fatal(err, page)
 		}
-		bury := func(g *group) error {
+		collect := func(g *group) error {
 			room := dropBodyRows
-			_, err := g.buryOld(page.docs[0], &room)
+			_, err := g.collect(page.docs[0], &room)
 			return err
 		}
 		_, write := writing(t, d, replicated(t, "p:a", `{}`, "1-zz"))
-		fns := []func(*group) error{bury, write}
+		fns := []func(*group) error{collect, write}
 		if first {
-			fns = []func(*group) error{write, bury}
+			fns = []func(*group) error{write, collect}
 		}
 		for _, err := range together(d, fns...) {
 			if err != nil {
@@ -297,7 +297,7 @@ func TestSweepInPages(t *testing.T) {
 	}
 }
 
-// TestCrashInSweeps cuts the disk off in the midst of sweeps that expire, bury
+// TestCrashInSweeps cuts the disk off in the midst of sweeps that expire, collect
 // and drop, and of walks.
 func TestCrashInSweeps(t *testing.T) {
 	rounds := 10
@@ -378,7 +378,7 @@ func (w *world) finishes(fs vfs.FS) {
 	}
 	for _, line := range again.leaves(d) {
 		if strings.HasPrefix(line, "p:") {
-			w.t.Errorf("not buried: %s", line)
+			w.t.Errorf("not collected: %s", line)
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 //     head's sequence, with its leaves;
 //   - the counters of the database and its partitions with sums over the heads;
 //   - the queue of what expires with the heads, and these with the leaves' bodies
-//     and the settings; the graves with what can have been buried;
+//     and the settings; the deletion markers with what can have been collected;
 //   - the rows of indexes, if there is an Indexer, with what the documents give;
 //   - the blobs' reference counts with the body rows that name them;
 //   - the rows of subscriptions and their dead letters with each other.
@@ -90,7 +90,7 @@ func (c *checker) run() error {
 		return err
 	}
 	for _, step := range []func() error{c.readSuperseded, c.readDropping, c.readAging, c.documents, c.feed,
-		c.partitionFeeds, c.counters, c.blobs, c.chunks, c.queue, c.graves, c.subscriptions} {
+		c.partitionFeeds, c.counters, c.blobs, c.chunks, c.queue, c.markers, c.subscriptions} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (c *checker) readSuperseded() error {
 }
 
 func (c *checker) readDropping() error {
-	for _, kind := range []string{jobPartition, jobBury} {
+	for _, kind := range []string{jobPartition, jobTombstones} {
 		err := kv.Each(c.v, kv.Prefix(keyspace.Job.Key(0, keyspace.T(kind), keyspace.U(c.d.number))), func(key, _ []byte) error {
 			_, parts, err := keyspace.Job.Decode(key)
 			if err == nil {
@@ -190,7 +190,7 @@ func (c *checker) head(doc *checkedDoc, value []byte) error {
 	p := doc.id.Partition()
 	if c.d.partitioned && p != "" {
 		if c.dropping[p] {
-			return nil // its counters stand at zero, or grow as it is buried
+			return nil // its counters stand at zero, or grow as it gets tombstones
 		}
 		sum := c.partitions[p]
 		sum.add(counts{}, doc.head.counts())
@@ -331,7 +331,7 @@ func (c *checker) counters() error {
 		}
 		p := document.Partition(parts[0].String())
 		if t.state != partitionLive {
-			c.total.add(counts{}, t.counts) // what a burial has counted again
+			c.total.add(counts{}, t.counts) // what a drop with tombstones has counted again
 			return nil
 		}
 		if want := c.partitions[p]; t.counts != want {

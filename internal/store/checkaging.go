@@ -8,7 +8,7 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// aging is what a checker holds the queue of what expires and the graves
+// aging is what a checker holds the queue of what expires and the deletion markers
 // against.
 type aging struct {
 	fields  *fields
@@ -86,10 +86,10 @@ func (c *checker) queue() error {
 	return err
 }
 
-// graves looks for graves that nobody could have dug: in a database that never
+// markers looks for deletion markers that nobody could have dug: in a database that never
 // dropped tombstones, of design documents, in partitions that are not there.
-func (c *checker) graves() error {
-	p, there, err := c.d.passing(c.v)
+func (c *checker) markers() error {
+	p, there, err := c.d.collection(c.v)
 	if err != nil {
 		return err
 	}
@@ -103,36 +103,36 @@ func (c *checker) graves() error {
 		}
 		last = m
 	}
-	return kv.Each(c.v, kv.Prefix(keyspace.Grave.Key(c.d.number)), func(key, value []byte) error {
-		_, parts, err := keyspace.Grave.Decode(key)
+	return kv.Each(c.v, kv.Prefix(keyspace.Marker.Key(c.d.number)), func(key, value []byte) error {
+		_, parts, err := keyspace.Marker.Decode(key)
 		if err != nil {
 			return err
 		}
 		id := document.ID(parts[0].String())
-		g, err := decodeGrave(value)
+		g, err := decodeMarker(value)
 		if err != nil {
 			return err
 		}
 		for i, r := range g.revs {
 			if i > 0 && r.Compare(g.revs[i-1]) >= 0 {
-				c.bad("the grave of %q is out of order at %s", id, r)
+				c.bad("the deletion marker of %q is out of order at %s", id, r)
 			}
 		}
-		if !there || id.Designs(c.d.partitioned) || len(g.revs) > maxGrave {
-			c.bad("%q can have no such grave", id)
+		if !there || id.Designs(c.d.partitioned) || len(g.revs) > maxMarker {
+			c.bad("%q can have no such deletion marker", id)
 		}
-		return c.graveWithin(id)
+		return c.markerWithin(id)
 	})
 }
 
-func (c *checker) graveWithin(id document.ID) error {
+func (c *checker) markerWithin(id document.ID) error {
 	p := id.Partition()
 	if !c.d.partitioned || p == "" {
 		return nil
 	}
 	_, err := c.v.Get(c.d.partitionKey(p))
 	if errors.Is(err, kv.ErrNotFound) {
-		c.bad("the grave of %q lies in a partition that is not there", id)
+		c.bad("the deletion marker of %q lies in a partition that is not there", id)
 		return nil
 	}
 	return err

@@ -77,7 +77,7 @@ func (s *Store) cleanDatabase(ctx context.Context, c *chores, name string, now t
 		}
 	}
 	if age > 0 {
-		n, more, err := d.bury(ctx, age)
+		n, more, err := d.collectTombstones(ctx, age)
 		if n > 0 {
 			s.o.Logger.Info("old tombstones were dropped", "database", name, "documents", n)
 		}

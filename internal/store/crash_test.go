@@ -306,7 +306,7 @@ func recovered(t *testing.T, fs vfs.FS, told *facts) {
 	w.holds(d, told)
 	w.now = w.now.Add(30 * time.Hour)
 	w.sweep()
-	w.now = w.now.Add(time.Hour) // a burial beats revisions once more
+	w.now = w.now.Add(time.Hour) // the drop supersedes revisions once more
 	w.sweep()
 	w.check()
 	w.nothingPending(d)

@@ -44,7 +44,7 @@ type settings struct {
 	purgedInfosLimit int
 	expiry           Expiry
 	deletedTTL       Period
-	graves           bool        // tombstones have been dropped by age, or may soon be
+	markers          bool        // tombstones have been dropped by age, or may soon be
 	keeper           Keeper      // nil for no indexes
 	validators       []*Revision // design documents with a validation function; nil for none
 }

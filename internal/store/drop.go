@@ -30,11 +30,11 @@ func (d *Database) DropPartition(ctx context.Context, p document.Partition, tomb
 			return nil // under way already
 		}
 		if s.empty() && !g.touches(p) {
-			buried, err := g.hasGraves(p)
+			marked, err := g.hasMarkers(p)
 			if err != nil {
 				return err
 			}
-			if tombstones || !buried {
+			if tombstones || !marked {
 				refused = errEmptyPartition
 				return nil
 			}
@@ -52,10 +52,10 @@ func (d *Database) DropPartition(ctx context.Context, p document.Partition, tomb
 
 var errEmptyPartition = dberr.New(dberr.NotFound, "not_found", "The partition holds no documents.")
 
-// hasGraves tells whether a partition has graves. (It reads a range, but they
+// hasMarkers tells whether a partition has deletion markers. (It reads a range, but they
 // change only where the lane head does.)
-func (g *group) hasGraves(p document.Partition) (any bool, err error) {
-	it, err := g.tx.Iterate(g.db.span(&keyspace.Grave, Span{}, string(p)), kv.IterOptions{})
+func (g *group) hasMarkers(p document.Partition) (any bool, err error) {
+	it, err := g.tx.Iterate(g.db.span(&keyspace.Marker, Span{}, string(p)), kv.IterOptions{})
 	if err != nil {
 		return false, err
 	}
@@ -91,7 +91,7 @@ func (g *group) dropPartition(p document.Partition, s *partitionState, tombstone
 	s.state = partitionDropping
 	kind := jobPartition
 	if tombstones {
-		s.state, kind = partitionBurying, jobBury
+		s.state, kind = partitionTombstones, jobTombstones
 	} else if err := g.stampDrop(p); err != nil {
 		return err
 	}
@@ -100,14 +100,14 @@ func (g *group) dropPartition(p document.Partition, s *partitionState, tombstone
 }
 
 // hiding tells which partitions are being dropped, and how: their states. The
-// tombstones of a burial are shown as they are written: a reader of the feed
+// tombstones of a drop are shown as they are written: a reader of the feed
 // who went past them unseen would never come back for them.
 type hiding map[document.Partition]byte
 
 // loadHidden reads which partitions are being dropped; nil for none.
 func (d *Database) loadHidden(v kv.Snapshot) (*hiding, error) {
 	hidden := hiding{}
-	for kind, state := range map[string]byte{jobPartition: partitionDropping, jobBury: partitionBurying} {
+	for kind, state := range map[string]byte{jobPartition: partitionDropping, jobTombstones: partitionTombstones} {
 		err := kv.Each(v, kv.Prefix(keyspace.Job.Key(0, keyspace.T(kind), keyspace.U(d.number))), func(key, _ []byte) error {
 			_, parts, err := keyspace.Job.Decode(key)
 			if err != nil {
@@ -129,7 +129,7 @@ func (d *Database) loadHidden(v kv.Snapshot) (*hiding, error) {
 // dropPage is how many documents one commit of a partition's removal handles.
 const dropPage = 100
 
-// dropStep does the next page of a partition's removal or burial; it tells
+// dropStep does the next page of a partition's removal, or of its tombstones; it tells
 // whether there is more. The page, the place to go on from and the end are one
 // transaction each, so a crash repeats nothing. The job's row is read for
 // update there: whoever has an old one in hand, and comes when the partition
@@ -184,7 +184,7 @@ func (g *group) dropDocs(ids []document.ID, j *job) error {
 				return err
 			}
 		}
-		if err := g.dropDoc(id, j.kind == jobBury); err != nil {
+		if err := g.dropDoc(id, j.kind == jobTombstones); err != nil {
 			return err
 		}
 		j.checkpoint = string(id)
@@ -237,18 +237,18 @@ func (g *group) nextDocs(p document.Partition, after string) (ids []document.ID,
 	return ids, it.Err()
 }
 
-// dropDoc removes a document of a partition that is being dropped, or buries
-// it. The counters forgot the document when the drop began.
-func (g *group) dropDoc(id document.ID, bury bool) error {
+// dropDoc removes a document of a partition that is being dropped, or writes
+// tombstones over it. The counters forgot the document when the drop began.
+func (g *group) dropDoc(id document.ID, tombstones bool) error {
 	s, err := g.doc(id)
 	if err != nil {
 		return err
 	}
 	s.counted = counts{}
-	if bury {
+	if tombstones {
 		// A leaf of the highest generation there is can have no tombstone over
 		// it: then the document goes like one of a partition that is removed.
-		if err := g.buryDoc(s); err == nil || !refusal(err) {
+		if err := g.writeTombstones(s); err == nil || !refusal(err) {
 			return err
 		}
 	}
@@ -261,8 +261,8 @@ func (g *group) dropDoc(id document.ID, bury bool) error {
 	return g.redefine(s)
 }
 
-// buryDoc writes tombstones over a document's live leaves and counts it again.
-func (g *group) buryDoc(s *docState) error {
+// writeTombstones writes tombstones over a document's live leaves and counts it again.
+func (g *group) writeTombstones(s *docState) error {
 	for _, l := range s.tree.Leaves() {
 		if l.Deleted {
 			continue
@@ -298,7 +298,7 @@ func (g *group) endDrop(p document.Partition, s *partitionState, j job) (more bo
 	if err := g.tx.Delete(j.key()); err != nil {
 		return false, err
 	}
-	if j.kind == jobBury {
+	if j.kind == jobTombstones {
 		s.state, s.changed, s.rerank = partitionLive, true, true
 		return false, nil
 	}
@@ -307,11 +307,11 @@ func (g *group) endDrop(p document.Partition, s *partitionState, j job) (more bo
 	return false, g.tx.Delete(g.db.partitionKey(p))
 }
 
-// dropRest removes a page of what a partition has besides documents: graves,
+// dropRest removes a page of what a partition has besides documents: deletion markers,
 // the local documents of its doors, notes for its owner's indexes, subscriptions.
 func (g *group) dropRest(p document.Partition) (more bool, err error) {
 	for _, r := range []kv.Range{
-		g.db.span(&keyspace.Grave, Span{}, string(p)),
+		g.db.span(&keyspace.Marker, Span{}, string(p)),
 		kv.Prefix(keyspace.Local.Key(g.db.number, g.db.Within(p).door())),
 		g.db.span(&keyspace.Local, Span{}, string(p)), // the owner's, readers'
 		kv.Prefix(g.db.OwnedBy(p).goneKey()),

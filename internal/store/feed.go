@@ -102,7 +102,7 @@ func (r *Reader) changes(span kv.Range, descending bool) iter.Seq2[*Change, erro
 // only if it is a tombstone that stays.
 func (r *Reader) shows(c *Change) bool {
 	state := r.state(c.ID.Partition())
-	return state == partitionLive || state == partitionBurying && c.Deleted
+	return state == partitionLive || state == partitionTombstones && c.Deleted
 }
 
 func (r *Reader) change(it kv.Iterator, c *Change, parts []keyspace.Part) ([]keyspace.Part, error) {

@@ -88,7 +88,7 @@ var decoders = map[string]func([]byte) func() []byte{
 		return taken(s.encodeState, err)
 	},
 	"job": func(b []byte) func() []byte {
-		j := job{kind: jobBury, number: 1, subject: "p"}
+		j := job{kind: jobTombstones, number: 1, subject: "p"}
 		j, err := decodeJob(j.key(), b)
 		return taken(func() []byte {
 			p := packer{}

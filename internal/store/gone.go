@@ -11,7 +11,7 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// A document that is purged, or buried for its age, or goes with its partition,
+// A document that is purged, or collected for its age, or goes with its partition,
 // leaves no trace in the feed. For the indexes that follow the feed there is a row
 // that says so: one for those of the database, and one for those of the owner of the
 // document's partition, which stand apart so that an owner's index never reads what
@@ -32,7 +32,7 @@ type Removal struct {
 }
 
 // Gone walks the documents that were removed without a tombstone after a mark:
-// purged and buried ones and those of dropped partitions. They may have come back.
+// purged and collected ones and those of dropped partitions. They may have come back.
 // Scopes are the whole database, and a partition as its owner sees it.
 func (r *Reader) Gone(since uint64) iter.Seq2[Removal, error] {
 	return func(yield func(Removal, error) bool) {

@@ -51,8 +51,8 @@ type docState struct {
 	before    *Revision // the live winner as stored, if it was read for the indexes
 	latest    *Revision // a revision as the group stored it, the last one; nil for none
 	other     *Revision // the winner where that is not the latest, with what was derived of it; nil for none
-	grave     *grave    // the document is not there, and tree is that of its grave
-	buried    *grave    // what it leaves behind when it is removed
+	marker    *marker   // the document is not there, and tree is that of its deletion marker
+	leaves    *marker   // what it leaves behind when it is removed
 }
 
 // partitionState is a partition in a group.
@@ -98,11 +98,11 @@ func (g *group) doc(id document.ID) (*docState, error) {
 	value, err := g.tx.GetForUpdate(g.db.headKey(id))
 	switch {
 	case errors.Is(err, kv.ErrNotFound):
-		if s.grave, err = g.grave(id); err != nil {
+		if s.marker, err = g.marker(id); err != nil {
 			return nil, err
 		}
-		if s.grave != nil {
-			s.tree = s.grave.tree()
+		if s.marker != nil {
+			s.tree = s.marker.tree()
 		}
 	case err != nil:
 		return nil, err
@@ -227,7 +227,7 @@ func (g *group) finishDoc(s *docState) error {
 	if p != nil {
 		p.changed = true
 		p.seq = max(p.seq, s.seq)
-		if s.buried == nil {
+		if s.leaves == nil {
 			p.wrote(g.now, float64(s.edits))
 		}
 		p.add(s.counted, after)
@@ -236,7 +236,7 @@ func (g *group) finishDoc(s *docState) error {
 		if p != nil {
 			p.rerank = true
 		}
-		if err := errors.Join(g.gone(s.id), g.putGrave(s)); err != nil {
+		if err := errors.Join(g.gone(s.id), g.putMarker(s)); err != nil {
 			return err
 		}
 		return errors.Join(g.putPieces(s, nil), g.tx.Delete(g.db.headKey(s.id)))

@@ -89,7 +89,7 @@ var historyIDs = []string{"p:a", "p:b", "p:a\x00c", "q:a", "q:é", "r:a", "p0:a"
 
 // kinds of steps, each as often as it is named.
 var opKinds = strings.Fields("edit edit edit edit edit edit replicate replicate replicate replicate extend extend " +
-	"bulk bulk atomic attach attach big purge purge local local drop step step sweep advance limit compact reopen compare expiry expiry bury bury")
+	"bulk bulk atomic attach attach big purge purge local local drop step step sweep advance limit compact reopen compare expiry expiry collect collect")
 
 func makeHistory(seed uint64, n int) []op {
 	r := kvtest.NewRand(seed)
@@ -184,8 +184,8 @@ func (x *runner) step(o op) error {
 		return x.swept()
 	case "expiry":
 		return x.expiry(o)
-	case "bury":
-		return x.bury()
+	case "collect":
+		return x.collect()
 	case "limit":
 		x.m.revsLimit = 1 + o.a%5 + o.b%2*60
 		return x.d.SetRevsLimit(ctx, x.m.revsLimit)
@@ -401,7 +401,7 @@ func (x *runner) purge(o op) error {
 	if d := x.m.docs[o.id]; d != nil {
 		leaves := d.leaves()
 		revs = leaves[:1+o.a%len(leaves)]
-	} else if g := x.m.graves[o.id]; len(g) > 0 {
+	} else if g := x.m.markers[o.id]; len(g) > 0 {
 		revs = slices.Clone(g[:1+o.a%len(g)])
 	}
 	revs = append(revs, document.Rev{Gen: 1, Hash: "unknown"})
@@ -469,7 +469,7 @@ func (x *runner) dropStep() error {
 	p := running[0]
 	drop, kind := x.m.drops[p], jobPartition
 	if drop.tombstones {
-		kind = jobBury
+		kind = jobTombstones
 	}
 	more, err := x.d.dropStep(ctx, job{kind: kind, number: x.d.number, subject: string(p)})
 	if err == nil && more == drop.emptied {

@@ -70,8 +70,8 @@ func (x *runner) expiry(o op) error {
 	return err
 }
 
-// bury drops all tombstones that there are.
-func (x *runner) bury() error {
+// collect drops all tombstones that there are.
+func (x *runner) collect() error {
 	if err := x.d.SetDeletedTTL(ctx, Period{Text: "1_min"}); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (x *runner) bury() error {
 	if err := x.swept(); err != nil {
 		return err
 	}
-	x.m.bury(old)
+	x.m.collect(old)
 	return x.d.SetDeletedTTL(ctx, Period{})
 }
 
@@ -98,7 +98,7 @@ func (x *runner) compareMissing(r *Reader) error {
 		for n := range 30 {
 			revs = append(revs, replicatedEdit(op{id: id, a: n}).path...)
 		}
-		revs = append(revs, x.m.graves[id]...)
+		revs = append(revs, x.m.markers[id]...)
 		if d := x.m.docs[id]; d != nil {
 			for rev := range d.revs {
 				revs = append(revs, rev)

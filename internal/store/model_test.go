@@ -22,7 +22,7 @@ type model struct {
 	purges      int
 	clock       int                           // of changes
 	expiry      map[document.Partition]Expiry // "" for the database's
-	graves      map[string][]document.Rev
+	markers     map[string][]document.Rev
 }
 
 type modelDoc struct {
@@ -45,13 +45,13 @@ type modelAtt struct {
 // modelDrop is a partition that is being dropped.
 type modelDrop struct {
 	tombstones bool
-	emptied    bool // the documents are gone, or buried
+	emptied    bool // the documents are gone, or collected
 }
 
 func newModel(partitioned bool) *model {
 	return &model{partitioned: partitioned, docs: map[string]*modelDoc{}, locals: map[string]string{},
 		drops: map[document.Partition]*modelDrop{}, revsLimit: defaultRevsLimit,
-		expiry: map[document.Partition]Expiry{}, graves: map[string][]document.Rev{}}
+		expiry: map[document.Partition]Expiry{}, markers: map[string][]document.Rev{}}
 }
 
 // clone is a copy whose documents can be changed.
@@ -176,7 +176,7 @@ func (m *model) write(e modelEdit) (rev document.Rev, refused string) {
 		return e.path[0], ""
 	}
 	if m.docs[e.id] == nil {
-		for _, r := range m.graves[e.id] {
+		for _, r := range m.markers[e.id] {
 			d.revs[r] = &modelRev{deleted: true, body: "{}"}
 		}
 	}
@@ -271,7 +271,7 @@ func toAttachments(atts []modelAtt) (out []document.Attachment) {
 func (m *model) purge(id string, revs []document.Rev) (purged []document.Rev) {
 	d := m.docs[id]
 	if d == nil {
-		if purged = m.purgeGrave(id, revs); len(purged) > 0 {
+		if purged = m.purgeMarker(id, revs); len(purged) > 0 {
 			m.purges++
 		}
 		return purged
@@ -287,13 +287,13 @@ func (m *model) purge(id string, revs []document.Rev) (purged []document.Rev) {
 		return nil
 	}
 	m.purges++
-	m.purgeGrave(id, purged)
+	m.purgeMarker(id, purged)
 	d.keep(leaves, 1<<30)
 	m.clock++
 	d.changed = m.clock
 	if len(d.revs) == 0 {
 		delete(m.docs, id)
-		delete(m.graves, id)
+		delete(m.markers, id)
 	}
 	return purged
 }
@@ -322,7 +322,7 @@ func (m *model) drop(p document.Partition, tombstones bool) bool {
 	if m.drops[p] != nil {
 		return true
 	}
-	if !m.partitioned || p == "" || len(m.in(p)) == 0 && (tombstones || !m.buriedIn(p)) {
+	if !m.partitioned || p == "" || len(m.in(p)) == 0 && (tombstones || !m.collectedIn(p)) {
 		return false
 	}
 	m.drops[p] = &modelDrop{tombstones: tombstones}
@@ -330,7 +330,7 @@ func (m *model) drop(p document.Partition, tombstones bool) bool {
 }
 
 // dropped gives the partitions that are being dropped, in the order in which a
-// sweep handles them: burials first.
+// sweep handles them: collections first.
 func (m *model) dropped() []document.Partition {
 	ps := slices.Collect(maps.Keys(m.drops))
 	slices.SortFunc(ps, func(a, b document.Partition) int {
@@ -349,7 +349,7 @@ func (m *model) step(p document.Partition) {
 		delete(m.drops, p)
 		if !drop.tombstones {
 			delete(m.expiry, p)
-			maps.DeleteFunc(m.graves, func(id string, _ []document.Rev) bool { return m.partition(id) == p })
+			maps.DeleteFunc(m.markers, func(id string, _ []document.Rev) bool { return m.partition(id) == p })
 			maps.DeleteFunc(m.locals, func(key, _ string) bool { return strings.HasPrefix(key, string(p)+" ") })
 		}
 		return
@@ -389,7 +389,7 @@ func (m *model) feed(p document.Partition) []string {
 }
 
 // counts adds up a partition, or everything; what is being dropped counts again
-// once it is buried.
+// once it is collected.
 func (m *model) counts(p document.Partition) (c counts) {
 	for _, id := range m.in(p) {
 		if drop := m.drops[m.partition(id)]; drop != nil && (p != "" || !drop.emptied) {

@@ -9,7 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 )
 
-// What the model knows of expiry and of graves.
+// What the model knows of expiry and of deletion markers.
 
 // field gives the member by which a document expires.
 func (m *model) field(id string) string {
@@ -62,7 +62,7 @@ func (m *model) expire(now int64) {
 	}
 }
 
-// tombstones gives the documents that may be buried.
+// tombstones gives the documents that may be collected.
 func (m *model) tombstones() (ids []string) {
 	for id, d := range m.docs {
 		if d.winner().deleted && !strings.HasPrefix(id, "_design/") {
@@ -72,16 +72,16 @@ func (m *model) tombstones() (ids []string) {
 	return ids
 }
 
-func (m *model) bury(ids []string) {
+func (m *model) collect(ids []string) {
 	for _, id := range ids {
 		leaves := m.docs[id].leaves()
-		m.graves[id] = leaves[:min(len(leaves), maxGrave)]
+		m.markers[id] = leaves[:min(len(leaves), maxMarker)]
 		delete(m.docs, id)
 	}
 }
 
-func (m *model) buriedIn(p document.Partition) bool {
-	for id := range m.graves {
+func (m *model) collectedIn(p document.Partition) bool {
+	for id := range m.markers {
 		if m.partition(id) == p {
 			return true
 		}
@@ -89,21 +89,21 @@ func (m *model) buriedIn(p document.Partition) bool {
 	return false
 }
 
-func (m *model) purgeGrave(id string, revs []document.Rev) (purged []document.Rev) {
-	left := slices.DeleteFunc(slices.Clone(m.graves[id]), func(r document.Rev) bool {
+func (m *model) purgeMarker(id string, revs []document.Rev) (purged []document.Rev) {
+	left := slices.DeleteFunc(slices.Clone(m.markers[id]), func(r document.Rev) bool {
 		if slices.Contains(revs, r) {
 			purged = append(purged, r)
 			return true
 		}
 		return false
 	})
-	if m.graves[id] = left; len(left) == 0 {
-		delete(m.graves, id)
+	if m.markers[id] = left; len(left) == 0 {
+		delete(m.markers, id)
 	}
 	return purged
 }
 
-// knows tells whether a revision is one that a grave speaks for: a buried one,
+// knows tells whether a revision is one that a deletion marker speaks for: a collected one,
 // or one that might be an ancestor of it, for all that the document tells.
 func (m *model) knows(id string, path []document.Rev) bool {
 	var revs map[document.Rev]*modelRev
@@ -115,17 +115,17 @@ func (m *model) knows(id string, path []document.Rev) bool {
 		return false
 	}
 	for i, r := range path {
-		if slices.Contains(m.graves[id], r) {
+		if slices.Contains(m.markers[id], r) {
 			return i == 0
 		}
 	}
-	for _, buried := range m.graves[id] {
-		if buried.Gen <= path[0].Gen {
+	for _, collected := range m.markers[id] {
+		if collected.Gen <= path[0].Gen {
 			continue
 		}
 		told := false
-		if revs[buried] != nil {
-			for _, a := range d.path(buried) {
+		if revs[collected] != nil {
+			for _, a := range d.path(collected) {
 				told = told || a.Gen == path[0].Gen
 			}
 		}

@@ -189,7 +189,7 @@ func (g *group) planReplicated(p *plan, e *pendingEdit) error {
 		}
 		outcome = p.tree.Merge(e.Path, n)
 	}
-	if p.tree.Bury(e.Tombstones) && outcome == document.Known {
+	if p.tree.NoteTombstones(e.Tombstones) && outcome == document.Known {
 		outcome = document.Filled
 	}
 	switch outcome {

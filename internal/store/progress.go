@@ -54,12 +54,12 @@ type WorkKind string
 
 // The kinds of work.
 const (
-	WorkDrop   WorkKind = "partition_drop" // a partition's documents are removed
-	WorkBury   WorkKind = "partition_bury" // tombstones are written over them
-	WorkExpiry WorkKind = "expiry_scan"    // documents are looked at, because a setting of expiry changed
+	WorkDrop       WorkKind = "partition_drop"      // a partition's documents are removed
+	WorkTombstones WorkKind = "partition_tombstone" // tombstones are written over them
+	WorkExpiry     WorkKind = "expiry_scan"         // documents are looked at, because a setting of expiry changed
 )
 
-var workKinds = map[string]WorkKind{jobPartition: WorkDrop, jobBury: WorkBury, jobExpiry: WorkExpiry}
+var workKinds = map[string]WorkKind{jobPartition: WorkDrop, jobTombstones: WorkTombstones, jobExpiry: WorkExpiry}
 
 // Working lists the background work on documents that is under way.
 func (s *Store) Working(ctx context.Context) (list []Work, err error) {

@@ -72,8 +72,8 @@ func (g *group) purge(p Purging) ([]document.Rev, error) {
 	if err != nil || s.tree.Empty() {
 		return nil, err
 	}
-	if s.grave != nil {
-		return g.purgeBuried(s, p.Revs)
+	if s.marker != nil {
+		return g.purgeMarked(s, p.Revs)
 	}
 	if err := g.remember(s); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (g *group) purge(p Purging) ([]document.Rev, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := g.forgetBuried(p.ID, purged); err != nil {
+	if err := g.forgetMarked(p.ID, purged); err != nil {
 		return nil, err
 	}
 	s.setTree(&tree)

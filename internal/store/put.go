@@ -24,7 +24,7 @@ func (g *group) put(p *plan) error {
 	if !p.moves {
 		return nil
 	}
-	if err := g.raise(s, p.tree); err != nil {
+	if err := g.restore(s, p.tree); err != nil {
 		return err
 	}
 	if p.fills != nil {

@@ -62,7 +62,7 @@ func (r *Reader) head(id document.ID) ([]byte, error) {
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, errMissing
 	}
-	if err == nil && state == partitionBurying {
+	if err == nil && state == partitionTombstones {
 		// A replica that met the tombstone in the feed asks for it.
 		h, _, err := decodeWinner(value)
 		if err != nil || !h.dead {
@@ -253,13 +253,13 @@ func (r *Reader) Docs(sp Span, bodies bool) iter.Seq2[Entry, error] {
 // walk steps over the rows of documents. A document's head is the first of its
 // rows, its bodies the last, oldest first; most documents have one of each.
 type walk struct {
-	r      *Reader
-	it     kv.Iterator
-	bodies bool
-	buried bool // forward shows the tombstones of a partition that is being buried
-	placed bool // the iterator stands on a row that has not been looked at
-	doc    Doc
-	parts  []keyspace.Part
+	r          *Reader
+	it         kv.Iterator
+	bodies     bool
+	tombstones bool // forward shows the tombstones of a partition whose drop writes them
+	placed     bool // the iterator stands on a row that has not been looked at
+	doc        Doc
+	parts      []keyspace.Part
 }
 
 // row decodes the key the iterator stands on; its id is the stored one.
@@ -303,7 +303,7 @@ func (w *walk) forward() (Entry, error) {
 
 // shows tells whether the walk gives a document, whose head is value.
 func (w *walk) shows(id document.ID, value []byte) (bool, error) {
-	if !w.buried || w.r.state(id.Partition()) != partitionBurying {
+	if !w.tombstones || w.r.state(id.Partition()) != partitionTombstones {
 		if !w.r.sees(id) {
 			return false, nil
 		}

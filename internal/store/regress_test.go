@@ -53,7 +53,7 @@ func TestStaleDropStepDoesNothing(t *testing.T) {
 		if err := d.DropPartition(ctx, "p", tombstones); err != nil {
 			t.Fatal(err)
 		}
-		kind := map[bool]string{false: jobPartition, true: jobBury}[tombstones]
+		kind := map[bool]string{false: jobPartition, true: jobTombstones}[tombstones]
 		old := job{kind: kind, number: d.number, subject: "p"}
 		w.sweep()
 		w.put(d, "p:b", "", `{"n":1}`)
@@ -77,7 +77,7 @@ func TestBurialReachesReaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The sweeper stands between writing the tombstones and the end.
-	j := job{kind: jobBury, number: d.number, subject: "p"}
+	j := job{kind: jobTombstones, number: d.number, subject: "p"}
 	if more, err := d.dropStep(ctx, j); err != nil || !more {
 		t.Fatal(more, err)
 	}
@@ -101,7 +101,7 @@ func TestBurialReachesReaders(t *testing.T) {
 		}
 	}
 	if got := w.get(d, "p:a"); !strings.Contains(got, "deleted") {
-		t.Errorf("after the burial: %s", got)
+		t.Errorf("after the drop: %s", got)
 	}
 }
 
@@ -114,14 +114,14 @@ func TestTombstonesOfBurialAreReadable(t *testing.T) {
 	if err := d.DropPartition(ctx, "p", true); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.dropStep(ctx, job{kind: jobBury, number: d.number, subject: "p"}); err != nil {
+	if _, err := d.dropStep(ctx, job{kind: jobTombstones, number: d.number, subject: "p"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.get(d, "p:000"); !strings.Contains(got, "deleted") {
 		t.Errorf("a tombstone that the feed shows: %s", got)
 	}
 	if got := w.get(d, fmt.Sprintf("p:%03d", dropPage)); !strings.Contains(got, "missing") {
-		t.Errorf("a document that is still to be buried: %s", got)
+		t.Errorf("a document that is still to get its tombstone: %s", got)
 	}
 	w.sweep()
 }
@@ -505,7 +505,7 @@ func TestBurialOfHighestGeneration(t *testing.T) {
 	}
 	w.sweep()
 	if got := w.feed(d.Within("p"), 0); len(got) != 1 || !strings.HasSuffix(got[0], "p:b true") {
-		t.Errorf("after the burial: %v", got)
+		t.Errorf("after the drop: %v", got)
 	}
 	w.put(d, "p:c", "", `{}`)
 }

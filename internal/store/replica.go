@@ -23,7 +23,7 @@ type Replica struct {
 
 // Replicas walks the documents of the span in byte order of their ids, as
 // replicas need them; Descending is overlooked. Of a partition that is being
-// buried it shows what the feed shows: the tombstones that stay. The Replica is
+// collected it shows what the feed shows: the tombstones that stay. The Replica is
 // reused between steps.
 func (r *Reader) Replicas(sp Span) iter.Seq2[*Replica, error] {
 	return func(yield func(*Replica, error) bool) {
@@ -37,7 +37,7 @@ func (r *Reader) Replicas(sp Span) iter.Seq2[*Replica, error] {
 			return
 		}
 		defer it.Close()
-		w := walk{r: r, it: it, bodies: true, buried: true}
+		w := walk{r: r, it: it, bodies: true, tombstones: true}
 		d := Replica{r: r}
 		for {
 			e, err := w.forward()

@@ -70,7 +70,7 @@ func TestReplicas(t *testing.T) {
 	}
 	want = append(want, `q:dead unloaded 0 2 true {"why":"no more"}`)
 	if diff := cmp.Diff(want, w.replicas(d.Whole())); diff != "" {
-		t.Errorf("while q is being buried and r dropped (-want +got):\n%s", diff)
+		t.Errorf("while q gets tombstones and r dropped (-want +got):\n%s", diff)
 	}
 	w.sweep()
 	got := w.replicas(d.Whole())
@@ -110,7 +110,7 @@ func TestReplicatedTombstones(t *testing.T) {
 				}
 				e.ID, e.Body = d.ID, leaf.Body
 				e.Path, _ = d.Tree.Path(d.Leaves[0].Rev)
-				e.Tombstones = d.Tree.Buried(e.Path)
+				e.Tombstones = d.Tree.InnerTombstones(e.Path)
 			}
 			return nil
 		}); err != nil {

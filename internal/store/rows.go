@@ -92,9 +92,9 @@ type partition struct {
 }
 
 const (
-	partitionLive     = 0
-	partitionDropping = 1 // rows are being removed
-	partitionBurying  = 2 // tombstones are being written
+	partitionLive       = 0
+	partitionDropping   = 1 // rows are being removed
+	partitionTombstones = 2 // tombstones are being written
 )
 
 func (t *partition) encode() []byte {

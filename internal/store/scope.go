@@ -267,7 +267,7 @@ func (r *Reader) partitionTotals(p document.Partition) (Totals, error) {
 	if err != nil {
 		return Totals{}, err
 	}
-	if state == partitionBurying {
+	if state == partitionTombstones {
 		return Totals{Seq: t.seq}, nil // its feed shows the tombstones
 	}
 	return t.totals(r.db.store.o.Clock()), nil

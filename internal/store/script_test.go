@@ -151,7 +151,7 @@ var scriptCommands = map[string]struct {
 	}},
 	// step PARTITION: one transaction of its drop
 	"step": {2, func(s *script, a []string) {
-		kind := map[bool]string{false: jobPartition, true: jobBury}[a[1] == "tombstones"]
+		kind := map[bool]string{false: jobPartition, true: jobTombstones}[a[1] == "tombstones"]
 		more, err := s.d.dropStep(ctx, job{kind: kind, number: s.d.number, subject: a[0]})
 		s.done(err)
 		s.printf("more: %v", more)
@@ -308,8 +308,8 @@ var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 		return b.String()
 	},
 	"due": func(_ []keyspace.Part, v []byte) string { return string(v) },
-	"grave": func(_ []keyspace.Part, v []byte) string {
-		g, err := decodeGrave(v)
+	"deletion-marker": func(_ []keyspace.Part, v []byte) string {
+		g, err := decodeMarker(v)
 		if err != nil {
 			return showErr(err)
 		}
@@ -324,8 +324,8 @@ var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 		switch p[0].String() {
 		case settingSecurity, settingExpiry, settingDeletedTTL:
 			return string(v)
-		case settingGraves:
-			p, err := decodePassing(v)
+		case settingCollection:
+			p, err := decodeCollection(v)
 			return fmt.Sprintf("up to %d, %d marks%s", p.upTo, len(p.marks), showErr(err))
 		}
 		return showNumbers(v)

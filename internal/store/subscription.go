@@ -33,8 +33,8 @@ type DeadLetter struct {
 // SubscriptionEdit says what is to be done beside storing the subscription.
 type SubscriptionEdit struct {
 	Remove  bool         // the subscription and its dead letters go
-	Bury    [][]byte     // new dead letters, numbered from Serial+1 on
-	Raise   []uint64     // dead letters that go; unknown ones are overlooked
+	Dead    [][]byte     // new dead letters, numbered from Serial+1 on
+	Discard []uint64     // dead letters that go; unknown ones are overlooked
 	Rewrite []DeadLetter // dead letters with another value; unknown ones are overlooked
 }
 

@@ -67,11 +67,11 @@ func TestSubscriptionRows(t *testing.T) {
 	w.editSubscription(p, "s", define("two"))
 	w.editSubscription(p, "s", define("three"))
 	w.editSubscription(p, "none", func(*Subscription) SubscriptionEdit {
-		return SubscriptionEdit{Bury: [][]byte{[]byte("lost")}}
+		return SubscriptionEdit{Dead: [][]byte{[]byte("lost")}}
 	})
 	w.editSubscription(p, "s", func(sub *Subscription) SubscriptionEdit {
 		sub.At, sub.Note = 1, []byte("n")
-		return SubscriptionEdit{Bury: [][]byte{[]byte("x"), []byte("y"), []byte("z")}, Raise: []uint64{2, 2, 9}, Rewrite: []DeadLetter{{3, []byte("zz")}, {8, []byte("no")}}}
+		return SubscriptionEdit{Dead: [][]byte{[]byte("x"), []byte("y"), []byte("z")}, Discard: []uint64{2, 2, 9}, Rewrite: []DeadLetter{{3, []byte("zz")}, {8, []byte("no")}}}
 	})
 	for s, want := range map[Scope]string{whole: "s v1 one@0 ", p: "s v2 three@1 n 1=x 3=zz"} {
 		if got := w.subscribed(s); got != want {
@@ -96,28 +96,28 @@ func TestSubscriptionRows(t *testing.T) {
 // TestSubscriptionsGoWithThePartition drops partitions that have more
 // subscriptions and dead letters than one step of the removal takes.
 func TestSubscriptionsGoWithThePartition(t *testing.T) {
-	for _, bury := range []bool{false, true} {
+	for _, tombstones := range []bool{false, true} {
 		w, _ := newModelWorld(t, Options{})
 		d := w.create("db", true)
 		for _, name := range []document.Partition{"p", "q"} {
 			w.put(d, string(name)+":a", "", `{}`)
 			w.editSubscription(d.Within(name), "s", func(sub *Subscription) SubscriptionEdit {
 				sub.Definition = []byte("d")
-				return SubscriptionEdit{Bury: make([][]byte, dropBodyRows+5)}
+				return SubscriptionEdit{Dead: make([][]byte, dropBodyRows+5)}
 			})
 		}
 		before := w.subscribed(d.Within("q"))
-		if err := d.DropPartition(ctx, "p", bury); err != nil {
+		if err := d.DropPartition(ctx, "p", tombstones); err != nil {
 			t.Fatal(err)
 		}
 		err := d.Within("p").EditSubscription(ctx, "s", func(*Subscription) (SubscriptionEdit, error) { return SubscriptionEdit{}, nil })
-		if got := w.subscribed(d.Within("p")); (got != "") != bury || dberr.Is(err, dberr.Conflict) == bury {
-			t.Errorf("bury %v, while it is dropped: %.40q, %v", bury, got, err)
+		if got := w.subscribed(d.Within("p")); (got != "") != tombstones || dberr.Is(err, dberr.Conflict) == tombstones {
+			t.Errorf("tombstones %v, while it is dropped: %.40q, %v", tombstones, got, err)
 		}
 		w.check()
 		w.sweep()
-		if got := w.subscribed(d.Within("p")); (got == before) != bury || (got == "") == bury {
-			t.Errorf("bury %v, after the drop: %.40q", bury, got)
+		if got := w.subscribed(d.Within("p")); (got == before) != tombstones || (got == "") == tombstones {
+			t.Errorf("tombstones %v, after the drop: %.40q", tombstones, got)
 		}
 		if got := w.subscribed(d.Within("q")); got != before {
 			t.Errorf("the neighbour has %.40q", got)
@@ -141,7 +141,7 @@ func TestCheckSubscriptions(t *testing.T) {
 		d := w.create("db", true)
 		w.editSubscription(d.Within("p"), "s", func(sub *Subscription) SubscriptionEdit {
 			sub.Definition = []byte("d")
-			return SubscriptionEdit{Bury: [][]byte{[]byte("x")}}
+			return SubscriptionEdit{Dead: [][]byte{[]byte("x")}}
 		})
 		w.check()
 		if err := engine.Update(ctx, func(tx kv.Txn) error { return hurt(d.Within("p"), tx) }); err != nil {

@@ -25,14 +25,14 @@ func (g *group) putSubscription(s Scope, before, sub Subscription, e Subscriptio
 		}
 	}
 	sub.Dead, sub.Serial = before.Dead, before.Serial
-	for _, value := range e.Bury {
+	for _, value := range e.Dead {
 		sub.Dead++
 		sub.Serial++
 		if err := g.putDeadLetter(s, sub.ID, DeadLetter{sub.Serial, value}); err != nil {
 			return err
 		}
 	}
-	for _, n := range e.Raise {
+	for _, n := range e.Discard {
 		there, err := g.hasDeadLetter(s, sub.ID, n)
 		if err == nil && there {
 			sub.Dead--

@@ -14,11 +14,11 @@ import (
 
 // Kinds of job: durable background work that some transaction asked for.
 const (
-	jobDatabase  = "database"  // remove the rows of a dropped database
-	jobPartition = "partition" // remove the rows of a dropped partition
-	jobBury      = "bury"      // write tombstones over a dropped partition
-	jobDiscard   = "discard"   // remove the rows below a key prefix, the subject
-	jobExpiry    = "expiry"    // look at all documents of a database or partition, whose setting of expiry changed
+	jobDatabase   = "database"  // remove the rows of a dropped database
+	jobPartition  = "partition" // remove the rows of a dropped partition
+	jobTombstones = "bury"      // write tombstones over a dropped partition; the word is in stored rows
+	jobDiscard    = "discard"   // remove the rows below a key prefix, the subject
+	jobExpiry     = "expiry"    // look at all documents of a database or partition, whose setting of expiry changed
 )
 
 // job is a job row.

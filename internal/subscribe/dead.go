@@ -50,7 +50,7 @@ func (s *Service) Forget(ctx context.Context, scope store.Scope, id string, numb
 		for _, g := range gone {
 			n.Retry = without(n.Retry, g)
 		}
-		return store.SubscriptionEdit{Raise: gone}
+		return store.SubscriptionEdit{Discard: gone}
 	})
 	return len(gone), err
 }

@@ -186,7 +186,7 @@ func (s *Service) settle(ctx context.Context, r *runner, b *batch, out outcome) 
 // taken moves a subscription on behind what was delivered.
 func (n *note) taken(sub *store.Subscription, b *batch) (e store.SubscriptionEdit) {
 	if b.letter > 0 {
-		e.Raise = []uint64{b.letter}
+		e.Discard = []uint64{b.letter}
 		n.Retry = without(n.Retry, b.letter)
 	} else {
 		sub.At = max(sub.At, b.to)
@@ -223,7 +223,7 @@ func (s *Service) failed(n *note, sub *store.Subscription, d *definition, b *bat
 	if err != nil {
 		return e, err
 	}
-	e.Bury = [][]byte{value}
+	e.Dead = [][]byte{value}
 	sub.At = max(sub.At, b.to)
 	n.Attempts, n.RetryAt, n.Blocked = 0, 0, false
 	return e, nil

@@ -145,7 +145,7 @@ type shownLetter struct {
 	Number   uint64     `json:"entry"`
 	Reason   string     `json:"reason"`
 	Attempts int        `json:"attempts"`
-	First    *string    `json:"buried"`
+	First    *string    `json:"dead_lettered_at"`
 	Last     *string    `json:"last_attempt"`
 	Changes  []shownRow `json:"changes"`
 }

@@ -151,7 +151,7 @@ func (w *world) id() document.ID {
 }
 
 // newBody makes a body, of which one in eight expires before the next comparison;
-// what has expired is buried after it.
+// what has expired is collected after it.
 func (w *world) newBody() []byte {
 	body := w.Body(w.r)
 	if w.r.IntN(8) > 0 {
@@ -259,9 +259,9 @@ func (w *world) drop() {
 		return
 	}
 	p := w.id().Partition()
-	bury := w.r.IntN(2) == 0
-	w.say("drop %s tombstones=%v", p, bury)
-	if err := w.db.DropPartition(ctx, p, bury); err != nil && !dberr.Is(err, dberr.NotFound) {
+	tombstones := w.r.IntN(2) == 0
+	w.say("drop %s tombstones=%v", p, tombstones)
+	if err := w.db.DropPartition(ctx, p, tombstones); err != nil && !dberr.Is(err, dberr.NotFound) {
 		w.Fatal(err)
 	}
 	if err := w.store.Sweep(ctx); err != nil {

@@ -11,35 +11,35 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// A grave is what is left of a document whose tombstones were dropped by age:
+// A deletion marker is what is left of a document whose tombstones were dropped by age:
 // their revisions. The naive way is to leave nothing. Then a replica that was
 // away while the document was deleted, and still has it, brings it back. So a
-// grave speaks for the tombstones, and as their ancestors are not known any
+// deletion marker speaks for the tombstones, and as their ancestors are not known any
 // more, also for every revision that could be one:
 //
-//   - A revision that is a buried one, or of a lower generation than the
+//   - A revision that is a collected one, or of a lower generation than the
 //     highest of them, is known, and is dropped when it comes in. An edit that
 //     was made on an old replica and is of a lower generation is lost with it:
 //     that is the price of forgetting, and why the age should be longer than
 //     replicas are away.
-//   - A revision that descends from a buried one, or whose generation is not
+//   - A revision that descends from a collected one, or whose generation is not
 //     lower, is no ancestor of it. It comes in.
-//   - An edit without a history, made here, goes over the buried tombstone as
+//   - An edit without a history, made here, goes over the collected tombstone as
 //     it would over one that is still there. So it has the revision that it has
-//     on a replica without graves, and comes in there, and everywhere.
+//     on a replica without deletion markers, and comes in there, and everywhere.
 //
-// What comes in finds the buried revisions as tombstones without bodies of
+// What comes in finds the collected revisions as tombstones without bodies of
 // their own, so the leaves, and with them the winner, are those of a replica
-// that kept them. The grave stays beside the document: its tree does not have
+// that kept them. The deletion marker stays beside the document: its tree does not have
 // the ancestors. It goes when the document is purged or its partition dropped,
-// and when it is buried again it is written anew.
-type grave struct{ revs []document.Rev } // highest first; at least one
+// and when it is collected again it is written anew.
+type marker struct{ revs []document.Rev } // highest first; at least one
 
-// maxGrave is how many revisions a grave names; lower ones go. With one
-// revision, as most have, a grave takes its id and 20 bytes.
-const maxGrave = 8
+// maxMarker is how many revisions a deletion marker names; lower ones go. With one
+// revision, as most have, a deletion marker takes its id and 20 bytes.
+const maxMarker = 8
 
-func (g *grave) encode() []byte {
+func (g *marker) encode() []byte {
 	p := packer{}
 	p.byte(rowVersion)
 	p.uint(uint64(len(g.revs)))
@@ -49,9 +49,9 @@ func (g *grave) encode() []byte {
 	return p.b
 }
 
-func decodeGrave(b []byte) (*grave, error) {
+func decodeMarker(b []byte) (*marker, error) {
 	u := open(b, rowVersion)
-	g := &grave{}
+	g := &marker{}
 	for n := u.uint(); n > 0 && !u.bad; n-- {
 		g.revs = append(g.revs, u.rev())
 	}
@@ -61,18 +61,18 @@ func decodeGrave(b []byte) (*grave, error) {
 	return g, u.done()
 }
 
-// graveOf gives the grave of a document all of whose leaves are tombstones.
-func graveOf(t *document.Tree) *grave {
-	g := &grave{}
+// markerOf gives the deletion marker of a document all of whose leaves are tombstones.
+func markerOf(t *document.Tree) *marker {
+	g := &marker{}
 	for _, l := range t.Leaves() {
 		g.revs = append(g.revs, l.Rev)
 	}
-	g.revs = g.revs[:min(len(g.revs), maxGrave)]
+	g.revs = g.revs[:min(len(g.revs), maxMarker)]
 	return g
 }
 
-// tree is the tree of the buried revisions: what an edit goes over.
-func (g *grave) tree() (t document.Tree) {
+// tree is the tree of the collected revisions: what an edit goes over.
+func (g *marker) tree() (t document.Tree) {
 	for _, r := range g.revs {
 		t.Merge(nil, document.Node{Rev: r, Deleted: true, External: uint64(len(noBody)), Active: uint64(len(noBody))})
 	}
@@ -83,11 +83,11 @@ func (g *grave) tree() (t document.Tree) {
 const noBody = "{}"
 
 // knows tells whether a revision that comes in, with its ancestors, newest
-// first, as far as they are given, is one that the grave speaks for. t is the
+// first, as far as they are given, is one that the deletion marker speaks for. t is the
 // tree of the document beside it, empty if there is none. A document that came
-// out of its grave with the history of a buried revision tells itself what is
+// out of its deletion marker with the history of a collected revision tells itself what is
 // an ancestor of that.
-func (g *grave) knows(t *document.Tree, path []document.Rev) bool {
+func (g *marker) knows(t *document.Tree, path []document.Rev) bool {
 	r := path[0]
 	if _, _, ok := t.Node(r); g == nil || ok {
 		return false
@@ -114,114 +114,114 @@ func oldest(t *document.Tree, r document.Rev) uint32 {
 	return path[len(path)-1].Gen
 }
 
-func (d *Database) graveKey(id document.ID) []byte {
-	return keyspace.Grave.Key(d.number, keyspace.T(string(id)))
+func (d *Database) markerKey(id document.ID) []byte {
+	return keyspace.Marker.Key(d.number, keyspace.T(string(id)))
 }
 
-// readGrave decodes what a read of a grave gave; nil for none.
-func readGrave(value []byte, err error) (*grave, error) {
+// readMarker decodes what a read of a deletion marker gave; nil for none.
+func readMarker(value []byte, err error) (*marker, error) {
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return decodeGrave(value)
+	return decodeMarker(value)
 }
 
-// grave reads a document's grave for update; nil for none. Databases that never
+// marker reads a document's deletion marker for update; nil for none. Databases that never
 // dropped tombstones have none.
-func (g *group) grave(id document.ID) (*grave, error) {
-	if !g.db.settings.Load().graves {
+func (g *group) marker(id document.ID) (*marker, error) {
+	if !g.db.settings.Load().markers {
 		return nil, nil
 	}
-	return readGrave(g.tx.GetForUpdate(g.db.graveKey(id)))
+	return readMarker(g.tx.GetForUpdate(g.db.markerKey(id)))
 }
 
-// grave reads a document's grave; nil for none, and outside the scope.
-func (r *Reader) grave(id document.ID) (*grave, error) {
-	if id = r.Stored(id); !r.sees(id) || !r.db.settings.Load().graves {
+// marker reads a document's deletion marker; nil for none, and outside the scope.
+func (r *Reader) marker(id document.ID) (*marker, error) {
+	if id = r.Stored(id); !r.sees(id) || !r.db.settings.Load().markers {
 		return nil, nil
 	}
-	return readGrave(r.v.Get(r.db.graveKey(id)))
+	return readMarker(r.v.Get(r.db.markerKey(id)))
 }
 
-// dropped tells whether a replicated edit brings what a grave speaks for: it
+// dropped tells whether a replicated edit brings what a deletion marker speaks for: it
 // changes nothing then.
 func (g *group) dropped(s *docState, e *pendingEdit) (bool, error) {
-	if s.grave != nil {
-		return s.grave.knows(&document.Tree{}, e.Path), nil
+	if s.marker != nil {
+		return s.marker.knows(&document.Tree{}, e.Path), nil
 	}
 	if _, _, ok := s.tree.Node(e.Path[0]); ok || s.tree.Empty() {
 		return false, nil
 	}
-	at, err := g.grave(s.id)
+	at, err := g.marker(s.id)
 	return at.knows(&s.tree, e.Path), err
 }
 
 // standing reads a document as an edit will meet it: where there is only a
-// grave, with the tree of that. at is set then.
-func (r *Reader) standing(id document.ID) (d *Doc, at *grave, err error) {
+// deletion marker, with the tree of that. at is set then.
+func (r *Reader) standing(id document.ID) (d *Doc, at *marker, err error) {
 	d, err = r.Doc(id)
 	if !dberr.Is(err, dberr.NotFound) {
 		return d, nil, err
 	}
 	d = &Doc{ID: id}
-	if at, err = r.grave(id); at != nil {
+	if at, err = r.marker(id); at != nil {
 		d.Tree = at.tree()
 	}
 	return d, at, err
 }
 
 // dropped is the same before the commit, about what standing gave.
-func (r *Reader) dropped(d *Doc, at *grave, e *pendingEdit) (bool, error) {
+func (r *Reader) dropped(d *Doc, at *marker, e *pendingEdit) (bool, error) {
 	switch {
 	case e.Path == nil:
 		return false, nil
 	case at != nil:
 		return at.knows(&document.Tree{}, e.Path), nil
 	}
-	at, err := r.grave(d.ID)
+	at, err := r.marker(d.ID)
 	return at.knows(&d.Tree, e.Path), err
 }
 
-// raise writes what a document lacks that comes out of its grave: bodies for
+// restore writes what a document lacks that comes out of its deletion marker: bodies for
 // the tombstones that are leaves again.
-func (g *group) raise(s *docState, t *document.Tree) error {
-	if s.grave == nil {
+func (g *group) restore(s *docState, t *document.Tree) error {
+	if s.marker == nil {
 		return nil
 	}
 	value, _ := bodyValue([]byte(noBody), nil)
-	for _, rev := range s.grave.revs {
+	for _, rev := range s.marker.revs {
 		if _, leaf, _ := t.Node(rev); leaf {
 			if err := g.tx.Put(g.db.bodyKey(s.id, rev), value); err != nil {
 				return err
 			}
 		}
 	}
-	s.grave = nil
+	s.marker = nil
 	return nil
 }
 
-// putGrave writes the grave of a document that is being buried, and removes
+// putMarker writes the deletion marker of a document that gets tombstones, and removes
 // that of one that goes without a trace.
-func (g *group) putGrave(s *docState) error {
-	if s.buried != nil {
-		return g.tx.Put(g.db.graveKey(s.id), s.buried.encode())
+func (g *group) putMarker(s *docState) error {
+	if s.leaves != nil {
+		return g.tx.Put(g.db.markerKey(s.id), s.leaves.encode())
 	}
-	at, err := g.grave(s.id)
+	at, err := g.marker(s.id)
 	if err != nil || at == nil {
 		return err
 	}
-	return g.tx.Delete(g.db.graveKey(s.id))
+	return g.tx.Delete(g.db.markerKey(s.id))
 }
 
-// purgeGrave takes revisions out of a grave and gives those that were in it.
-func (g *group) purgeGrave(id document.ID, at *grave, revs []document.Rev) (purged []document.Rev, err error) {
+// purgeMarker takes revisions out of a deletion marker and gives those that were in it.
+func (g *group) purgeMarker(id document.ID, at *marker, revs []document.Rev) (purged []document.Rev, err error) {
 	if at == nil {
 		return nil, nil
 	}
-	left := &grave{}
+	left := &marker{}
 	for _, r := range at.revs {
 		if slices.Contains(revs, r) {
 			purged = append(purged, r)
@@ -232,16 +232,16 @@ func (g *group) purgeGrave(id document.ID, at *grave, revs []document.Rev) (purg
 	switch {
 	case len(purged) == 0:
 	case len(left.revs) == 0:
-		err = g.tx.Delete(g.db.graveKey(id))
+		err = g.tx.Delete(g.db.markerKey(id))
 	default:
-		err = g.tx.Put(g.db.graveKey(id), left.encode())
+		err = g.tx.Put(g.db.markerKey(id), left.encode())
 	}
 	return purged, err
 }
 
-// purgeBuried purges revisions of a document of which there is only a grave.
-func (g *group) purgeBuried(s *docState, revs []document.Rev) ([]document.Rev, error) {
-	purged, err := g.purgeGrave(s.id, s.grave, revs)
+// purgeMarked purges revisions of a document of which there is only a deletion marker.
+func (g *group) purgeMarked(s *docState, revs []document.Rev) ([]document.Rev, error) {
+	purged, err := g.purgeMarker(s.id, s.marker, revs)
 	delete(g.docs, s.id) // to be read again
 	if err != nil || len(purged) == 0 {
 		return nil, err
@@ -249,17 +249,17 @@ func (g *group) purgeBuried(s *docState, revs []document.Rev) ([]document.Rev, e
 	return purged, g.putPurge(s.id, purged)
 }
 
-// forgetBuried takes what was purged of a document out of the grave beside it.
-func (g *group) forgetBuried(id document.ID, revs []document.Rev) error {
-	at, err := g.grave(id)
+// forgetMarked takes what was purged of a document out of the deletion marker beside it.
+func (g *group) forgetMarked(id document.ID, revs []document.Rev) error {
+	at, err := g.marker(id)
 	if err == nil {
-		_, err = g.purgeGrave(id, at, revs)
+		_, err = g.purgeMarker(id, at, revs)
 	}
 	return err
 }
 
 // Missing tells which of revs the scope lacks, in order and each once, and
-// which leaves may be ancestors of them, as _revs_diff answers. What was buried
+// which leaves may be ancestors of them, as _revs_diff answers. What was collected
 // is not lacking.
 func (r *Reader) Missing(id document.ID, revs []document.Rev) (missing, ancestors []document.Rev, err error) {
 	d, err := r.Doc(id)
@@ -282,7 +282,7 @@ func (r *Reader) Missing(id document.ID, revs []document.Rev) (missing, ancestor
 	if len(missing) == 0 {
 		return nil, nil, nil
 	}
-	at, err := r.grave(id)
+	at, err := r.marker(id)
 	if at == nil || err != nil {
 		return missing, ancestors, err
 	}

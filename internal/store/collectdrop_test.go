@@ -8,11 +8,11 @@ import (
 	"github.com/sectional/sectional/internal/document"
 )
 
-// TestBurialBesideDrops buries old tombstones while partitions are being dropped:
+// TestCollectionBesideDrops collects old tombstones while partitions are being dropped:
 // those of a partition whose documents go are left to the drop, those of one that
-// gets tombstones are buried whether the drop has come to them or not, and nobody
+// gets tombstones are collected whether the drop has come to them or not, and nobody
 // else's wait.
-func TestBurialBesideDrops(t *testing.T) {
+func TestCollectionBesideDrops(t *testing.T) {
 	w := newWorld(t, Options{})
 	d := w.create("db", true)
 	w.aging(d, "1_hour")
@@ -43,11 +43,11 @@ func TestBurialBesideDrops(t *testing.T) {
 			t.Fatalf("%s of %s: there is more: %v, %v", kind, p, more, err)
 		}
 	}
-	step(jobBury, "dead")
+	step(jobTombstones, "dead")
 	step(jobPartition, "gone")
-	n, more, err := d.bury(ctx, time.Hour)
+	n, more, err := d.collectTombstones(ctx, time.Hour)
 	if err != nil || more || n != 2*old {
-		t.Errorf("%d tombstones were buried beside the drops, want %d; more: %v, %v", n, 2*old, more, err)
+		t.Errorf("%d tombstones were collected beside the drops, want %d; more: %v, %v", n, 2*old, more, err)
 	}
 	w.check()
 	w.sweep()
@@ -59,7 +59,7 @@ func TestBurialBesideDrops(t *testing.T) {
 	for id, want := range map[string]string{"gone:000": "1-zz {}", "dead:000": "not_found: missing", "dead:149": "not_found: missing", "live:000": "not_found: missing"} {
 		e := replicated(t, id, "{}", "1-zz")
 		if id != "gone:000" {
-			e = replicated(t, id, "{}", "1-aa") // the buried revision, as an old replica has it
+			e = replicated(t, id, "{}", "1-aa") // the collected revision, as an old replica has it
 		}
 		w.mustWrite(d, e)
 		if got := w.get(d, id); got != want {
@@ -68,9 +68,9 @@ func TestBurialBesideDrops(t *testing.T) {
 	}
 }
 
-// TestBuriedWithTheStep buries a tombstone in the very commit in which the drop of
+// TestCollectedWithTheStep collects a tombstone in the very commit in which the drop of
 // its partition has come to it, behind it and before it.
-func TestBuriedWithTheStep(t *testing.T) {
+func TestCollectedWithTheStep(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		w := newWorld(t, Options{})
 		d := w.create("db", true)
@@ -83,15 +83,15 @@ func TestBuriedWithTheStep(t *testing.T) {
 		if err := d.DropPartition(ctx, "p", true); err != nil {
 			t.Fatal(err)
 		}
-		bury := func(g *group) error {
+		collect := func(g *group) error {
 			room := dropBodyRows
 			s, err := g.doc("p:a")
 			if err == nil {
-				_, err = g.buryOld(dated{id: "p:a", seq: s.head.seq}, &room)
+				_, err = g.collect(dated{id: "p:a", seq: s.head.seq}, &room)
 			}
 			return err
 		}
-		j := job{kind: jobBury, number: d.number, subject: "p"}
+		j := job{kind: jobTombstones, number: d.number, subject: "p"}
 		drop := func(g *group) error {
 			ids, err := g.nextDocs("p", "")
 			if err == nil {
@@ -102,9 +102,9 @@ func TestBuriedWithTheStep(t *testing.T) {
 			}
 			return err
 		}
-		fns := []func(*group) error{drop, bury}
+		fns := []func(*group) error{drop, collect}
 		if first {
-			fns = []func(*group) error{bury, drop}
+			fns = []func(*group) error{collect, drop}
 		}
 		for _, err := range together(d, fns...) {
 			if err != nil {
@@ -115,7 +115,7 @@ func TestBuriedWithTheStep(t *testing.T) {
 		w.sweep()
 		w.check()
 		if totals, err := d.Whole().Totals(ctx); err != nil || totals.Docs+totals.Deleted > 0 {
-			t.Errorf("buried first: %v: %+v (%v)", first, totals, err)
+			t.Errorf("collected first: %v: %+v (%v)", first, totals, err)
 		}
 	}
 }

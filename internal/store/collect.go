@@ -23,12 +23,12 @@ import (
 
 const (
 	settingDeletedTTL = "deleted_document_ttl"
-	settingGraves     = "graves"
+	settingCollection = "graves"
 )
 
-// passing is the value of the setting row graves: how far tombstones were
+// collection is the value of the setting row "graves": how far tombstones were
 // dropped, and which sequences were when.
-type passing struct {
+type collection struct {
 	upTo  Seq
 	marks []mark
 }
@@ -45,7 +45,7 @@ const (
 	markParts = 64
 )
 
-func (p *passing) encode() []byte {
+func (p *collection) encode() []byte {
 	w := packer{}
 	w.byte(rowVersion)
 	w.uint(uint64(p.upTo))
@@ -57,7 +57,7 @@ func (p *passing) encode() []byte {
 	return w.b
 }
 
-func decodePassing(b []byte) (p passing, err error) {
+func decodeCollection(b []byte) (p collection, err error) {
 	u := open(b, rowVersion)
 	p.upTo = Seq(u.uint())
 	for n := u.uint(); n > 0 && !u.bad; n-- {
@@ -68,7 +68,7 @@ func decodePassing(b []byte) (p passing, err error) {
 
 // mark notes the last sequence at a time, if the last mark is so old that it is
 // worth it. It tells whether it did.
-func (p *passing) mark(now time.Time, last Seq, age time.Duration) bool {
+func (p *collection) mark(now time.Time, last Seq, age time.Duration) bool {
 	now = now.Truncate(time.Second)
 	for i := range p.marks {
 		if p.marks[i].at.After(now) {
@@ -89,7 +89,7 @@ func (p *passing) mark(now time.Time, last Seq, age time.Duration) bool {
 }
 
 // old gives the sequence up to which everything was written before a time.
-func (p *passing) old(before time.Time) (q Seq) {
+func (p *collection) old(before time.Time) (q Seq) {
 	for _, m := range p.marks {
 		if !m.at.After(before) {
 			q = max(q, m.seq)
@@ -99,7 +99,7 @@ func (p *passing) old(before time.Time) (q Seq) {
 }
 
 // forget drops the marks that say nothing any more.
-func (p *passing) forget() {
+func (p *collection) forget() {
 	p.marks = slices.DeleteFunc(p.marks, func(m mark) bool { return m.seq <= p.upTo })
 }
 
@@ -114,8 +114,8 @@ func (d *Database) loadDeletedTTL(v kv.Snapshot, set *settings) error {
 	if err != nil {
 		return err
 	}
-	_, err = v.Get(settingKey(d.number, settingGraves))
-	set.graves = err == nil
+	_, err = v.Get(settingKey(d.number, settingCollection))
+	set.markers = err == nil
 	if errors.Is(err, kv.ErrNotFound) {
 		err = nil
 	}
@@ -146,24 +146,24 @@ func (d *Database) tombstoneAge() time.Duration {
 	return d.store.o.DeletedTTL()
 }
 
-// Bounds of one step of a burial: how many entries of the feed are looked at in
-// a snapshot, how many documents are buried in a commit, and about how many in
+// Bounds of one step of a collection: how many entries of the feed are looked at in
+// a snapshot, how many documents are collected in a commit, and about how many in
 // one round of the background work.
 const (
-	buryLook  = 2000
-	buryPage  = 100
-	buryRound = 2000
+	collectLook  = 2000
+	collectPage  = 100
+	collectRound = 2000
 )
 
-// bury drops tombstones that are older than age, page by page; it tells how
+// collectTombstones drops those that are older than age, page by page; it tells how
 // many, and whether there may be more.
-func (d *Database) bury(ctx context.Context, age time.Duration) (n int, more bool, err error) {
+func (d *Database) collectTombstones(ctx context.Context, age time.Duration) (n int, more bool, err error) {
 	if err := d.markTime(ctx, age); err != nil {
 		return 0, false, err
 	}
-	for more = true; more && n < buryRound; {
+	for more = true; more && n < collectRound; {
 		var done int
-		done, more, err = d.buryStep(ctx, age)
+		done, more, err = d.collectStep(ctx, age)
 		if n += done; err != nil {
 			return n, false, err
 		}
@@ -172,25 +172,25 @@ func (d *Database) bury(ctx context.Context, age time.Duration) (n int, more boo
 	return n, more, nil
 }
 
-// passing reads how far the burial has come.
-func (d *Database) passing(v kv.Snapshot) (p passing, there bool, err error) {
-	value, err := v.Get(settingKey(d.number, settingGraves))
+// collection reads how far the collection has come.
+func (d *Database) collection(v kv.Snapshot) (p collection, there bool, err error) {
+	value, err := v.Get(settingKey(d.number, settingCollection))
 	if errors.Is(err, kv.ErrNotFound) {
 		return p, false, nil
 	}
 	if err == nil {
-		p, err = decodePassing(value)
+		p, err = decodeCollection(value)
 	}
 	return p, true, err
 }
 
 // markTime makes a mark, if it is time for one. The first one tells writers
-// that there will be graves.
+// that there will be deletion markers.
 func (d *Database) markTime(ctx context.Context, age time.Duration) error {
 	now := d.store.o.Clock()
 	due := false
 	err := d.Whole().View(ctx, func(r *Reader) error {
-		p, there, err := d.passing(r.v)
+		p, there, err := d.collection(r.v)
 		if err != nil {
 			return err
 		}
@@ -202,7 +202,7 @@ func (d *Database) markTime(ctx context.Context, age time.Duration) error {
 		return err
 	}
 	return d.do(ctx, "store.markTime", func(g *group) error {
-		p, there, err := d.passing(g.tx)
+		p, there, err := d.collection(g.tx)
 		if err != nil {
 			return err
 		}
@@ -211,21 +211,21 @@ func (d *Database) markTime(ctx context.Context, age time.Duration) error {
 			g.lane.version++
 			g.stale = true
 		}
-		return g.tx.Put(settingKey(d.number, settingGraves), p.encode())
+		return g.tx.Put(settingKey(d.number, settingCollection), p.encode())
 	})
 }
 
-// buryStep buries a page of tombstones. The checkpoint moves in the same
+// collectStep collects a page of tombstones. The checkpoint moves in the same
 // transaction, from the place where the page began.
-func (d *Database) buryStep(ctx context.Context, age time.Duration) (n int, more bool, err error) {
-	page := buryPageOf{d: d}
+func (d *Database) collectStep(ctx context.Context, age time.Duration) (n int, more bool, err error) {
+	page := tombstonePage{d: d}
 	before := d.store.o.Clock().Add(-age)
 	if err := d.Whole().View(ctx, func(r *Reader) error { return page.read(r, before) }); err != nil || page.to == page.from {
 		return 0, false, err
 	}
-	err = d.submit(ctx, "store.bury", 512*(1+len(page.docs)), func(g *group) error {
+	err = d.submit(ctx, "store.collect", 512*(1+len(page.docs)), func(g *group) error {
 		n, more = 0, page.more
-		p, _, err := d.passing(g.tx)
+		p, _, err := d.collection(g.tx)
 		if err != nil {
 			return err
 		}
@@ -236,36 +236,36 @@ func (d *Database) buryStep(ctx context.Context, age time.Duration) (n int, more
 		room := dropBodyRows
 		p.upTo = page.to
 		for _, doc := range page.docs {
-			done, err := g.buryOld(doc, &room)
+			done, err := g.collect(doc, &room)
 			if err != nil {
 				return err
 			}
-			if done == buryLater {
+			if done == collectedLater {
 				p.upTo = doc.seq - 1
 				more = room == 0
 				break
 			}
-			if done == buryDone {
+			if done == collectedDone {
 				n++
 			}
 		}
 		p.forget()
-		return g.tx.Put(settingKey(d.number, settingGraves), p.encode())
+		return g.tx.Put(settingKey(d.number, settingCollection), p.encode())
 	})
 	return n, more, err
 }
 
-// buryPageOf is a run of the feed with the tombstones in it.
-type buryPageOf struct {
+// tombstonePage is a run of the feed with the tombstones in it.
+type tombstonePage struct {
 	d        *Database
 	from, to Seq
 	more     bool
 	docs     []dated
 }
 
-func (b *buryPageOf) read(r *Reader, before time.Time) error {
-	*b = buryPageOf{d: b.d}
-	p, there, err := b.d.passing(r.v)
+func (b *tombstonePage) read(r *Reader, before time.Time) error {
+	*b = tombstonePage{d: b.d}
+	p, there, err := b.d.collection(r.v)
 	if err != nil || !there {
 		return err
 	}
@@ -287,7 +287,7 @@ func (b *buryPageOf) read(r *Reader, before time.Time) error {
 		if c.Deleted && !c.ID.Designs(b.d.partitioned) {
 			b.docs = append(b.docs, dated{id: c.ID, seq: c.Seq})
 		}
-		if looked++; looked == buryLook || len(b.docs) == buryPage {
+		if looked++; looked == collectLook || len(b.docs) == collectPage {
 			b.more = c.Seq < b.to
 			b.to = c.Seq
 			return nil
@@ -296,50 +296,50 @@ func (b *buryPageOf) read(r *Reader, before time.Time) error {
 	return nil
 }
 
-// What became of a document that was to be buried.
-type burial uint8
+// What became of a document that was to be collected.
+type collected uint8
 
 const (
-	buryDone  burial = iota
-	buryMoved        // it has changed since, or goes with its partition
-	buryLater        // it has more bodies than there is room for
+	collectedDone  collected = iota
+	collectedMoved           // it has changed since, or goes with its partition
+	collectedLater           // it has more bodies than there is room for
 )
 
-// buryOld removes a document that is a tombstone and leaves a grave. As long as
+// collect removes a document that is a tombstone and leaves a deletion marker. As long as
 // it has too many superseded bodies for one commit, it removes some of them.
-func (g *group) buryOld(doc dated, room *int) (burial, error) {
+func (g *group) collect(doc dated, room *int) (collected, error) {
 	p, err := g.partition(doc.id.Partition())
 	if err != nil || p != nil && p.state == partitionDropping {
-		return buryMoved, err
+		return collectedMoved, err
 	}
 	s, err := g.doc(doc.id)
 	if err != nil || s.edits > 0 || s.head.seq != doc.seq {
-		return buryMoved, err
+		return collectedMoved, err
 	}
 	left, err := g.thin(doc.id, room)
 	if err != nil || left {
-		return buryLater, err
+		return collectedLater, err
 	}
 	if !s.tree.Winner().Deleted {
-		return buryMoved, nil
+		return collectedMoved, nil
 	}
-	s.buried = graveOf(&s.tree)
-	if p != nil && p.state == partitionBurying {
+	s.leaves = markerOf(&s.tree)
+	if p != nil && p.state == partitionTombstones {
 		if err := g.uncount(s); err != nil {
-			return buryLater, err
+			return collectedLater, err
 		}
 	}
 	if err := g.remove(s); err != nil {
-		return buryLater, err
+		return collectedLater, err
 	}
-	return buryDone, g.finishNow(s)
+	return collectedDone, g.finishNow(s)
 }
 
 // uncount takes a document of a partition that gets tombstones for one that counts
 // for nothing, unless the job has come to it: the counters forgot the partition
 // when the drop began, and the job counts what it has handled.
 func (g *group) uncount(s *docState) error {
-	j := job{kind: jobBury, number: g.db.number, subject: string(s.id.Partition())}
+	j := job{kind: jobTombstones, number: g.db.number, subject: string(s.id.Partition())}
 	j, err := j.lock(g.tx)
 	if err == nil && string(s.id) > j.checkpoint {
 		s.counted = counts{}
