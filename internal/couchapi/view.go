@@ -255,13 +255,13 @@ func (l *viewLister) tag() error {
 		if err != nil {
 			return err
 		}
-		numbers := []uint64{uint64(p.Mark.Seq), p.Mark.Gone, p.Done, uint64(l.q.limit)} // the limit may be the configuration's
+		numbers := []uint64{uint64(p.Mark.Seq), p.Mark.Removals, p.Done, uint64(l.q.limit)} // the limit may be the configuration's
 		if l.q.form.include || l.q.updateSeq {
 			m, err := rd.Mark()
 			if err != nil {
 				return err
 			}
-			numbers = append(numbers, uint64(m.Seq), m.Gone)
+			numbers = append(numbers, uint64(m.Seq), m.Removals)
 		}
 		h.Write([]byte(x.Signature))
 		var b []byte

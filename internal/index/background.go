@@ -199,7 +199,7 @@ func (x *Indexes) forgetRemovals(d *store.Database, s *Set, mark store.Mark) {
 			return
 		}
 	}
-	if err := d.Whole().SweepGone(x.ctx, mark.Gone); err != nil && x.ctx.Err() == nil && !gone(err) {
+	if err := d.Whole().SweepRemovals(x.ctx, mark.Removals); err != nil && x.ctx.Err() == nil && !gone(err) {
 		x.o.Logger.Error("forgetting removed documents failed and will be tried again", "database", d.Name(), "error", err)
 	}
 }

@@ -123,7 +123,7 @@ func (t *task) readDocs(r *store.Reader, sp store.Span, g *page) error {
 	return nil
 }
 
-// readRows fills a page with the rows of documents, which themselves are lent.
+// readRows fills a page with the rows of documents, which are themselves borrowed.
 func (t *task) readRows(k Kept, r *store.Reader, sp store.Span, most int, g *page) error {
 	rowsOf := k.Rows(t.d.Number(), t.ix)
 	seen := 0
@@ -154,38 +154,38 @@ func (t *task) readRows(k Kept, r *store.Reader, sp store.Span, most int, g *pag
 	return nil
 }
 
-// readAhead begins to read the page that follows, while this one is written.
-func (t *task) readAhead(ctx context.Context, next Progress) {
-	t.ahead = make(chan ahead, 1)
-	go func(to chan<- ahead, most int) {
+// prefetchNext begins to read the page that follows, while this one is written.
+func (t *task) prefetchNext(ctx context.Context, next Progress) {
+	t.prefetch = make(chan prefetched, 1)
+	go func(to chan<- prefetched, most int) {
 		var g page
-		err := dberr.Guard(t.x.o.Logger, "index.readAhead", func() (err error) {
+		err := dberr.Guard(t.x.o.Logger, "index.prefetchNext", func() (err error) {
 			g, err = t.readPage(ctx, &next, most)
 			return err
 		})
-		to <- ahead{g, err}
-	}(t.ahead, t.most)
+		to <- prefetched{g, err}
+	}(t.prefetch, t.most)
 }
 
-// dropAhead waits for a page that nobody will ask for.
-func (t *task) dropAhead() {
-	if t.ahead != nil {
-		<-t.ahead
-		t.ahead = nil
+// dropPrefetched waits for a page that nobody will ask for.
+func (t *task) dropPrefetched() {
+	if t.prefetch != nil {
+		<-t.prefetch
+		t.prefetch = nil
 	}
 }
 
-// ahead is a page that was read before it was asked for.
-type ahead struct {
+// prefetched is a page that was read before it was asked for.
+type prefetched struct {
 	page
 	err error
 }
 
-// page gives the next page of a build, the one that was read ahead if it is it.
+// page gives the next page of a build, the one that was prefetched if it is it.
 func (t *task) page(ctx context.Context, p *Progress) (page, error) {
-	if t.ahead != nil {
-		a := <-t.ahead
-		t.ahead = nil
+	if t.prefetch != nil {
+		a := <-t.prefetch
+		t.prefetch = nil
 		if a.err == nil && a.begin == p.After {
 			return a.page, nil
 		}
@@ -218,7 +218,7 @@ func (t *task) buildKept(ctx context.Context, p *Progress) error {
 	if next.Phase == phaseFinish {
 		next.Phase = phaseFeed
 	} else {
-		t.readAhead(ctx, next)
+		t.prefetchNext(ctx, next)
 	}
 	var moved error
 	scope := t.home.scope(t.d)

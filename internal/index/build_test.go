@@ -280,7 +280,7 @@ func TestRemovalsAreForgotten(t *testing.T) {
 func removals(t *testing.T, d *store.Database) (n int) {
 	t.Helper()
 	err := d.Whole().View(ctx, func(r *store.Reader) error {
-		for _, err := range r.Gone(0) {
+		for _, err := range r.Removals(0) {
 			if err != nil {
 				return err
 			}

@@ -76,7 +76,7 @@ func (t *task) mapFresh(ctx context.Context, k Following, at Progress) (batches 
 		}
 		to := g.next(next, t.x.clock().Unix())
 		if !g.end {
-			t.readAhead(ctx, to)
+			t.prefetchNext(ctx, to)
 		}
 		b, err := t.derive(ctx, k, g.docs, true, &to)
 		if err != nil {
@@ -149,7 +149,7 @@ func (t *task) catchUpPage(ctx context.Context, p *Progress) (docs []Change, to 
 		if err != nil {
 			return err
 		}
-		to = store.Mark{Seq: p.Mark.Seq, Gone: p.Mark.Gone}
+		to = store.Mark{Seq: p.Mark.Seq, Removals: p.Mark.Removals}
 		bytes := 0
 		for c, err := range r.Changes(p.Mark.Seq, false) {
 			if err != nil {
@@ -183,11 +183,11 @@ func (t *task) catchUpPage(ctx context.Context, p *Progress) (docs []Change, to 
 // removals adds the documents that went without a trace in the feed; end is false
 // when there are more than go into a batch.
 func removals(r *store.Reader, docs []Change, p *Progress, to *store.Mark) (_ []Change, end bool, err error) {
-	for step, err := range r.Gone(p.Mark.Gone) {
+	for step, err := range r.Removals(p.Mark.Removals) {
 		if err != nil {
 			return docs, false, err
 		}
-		if to.Gone = step.Place; step.ID == "" {
+		if to.Removals = step.Seq; step.ID == "" {
 			continue // an index that had not passed what was forgotten began anew then
 		}
 		change, err := nowIs(r, step.ID)

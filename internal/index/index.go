@@ -138,7 +138,7 @@ type Change struct {
 }
 
 // RowsOf appends the rows of a document. They hold nothing of rev, which may be
-// lent. It is for one goroutine.
+// borrowed. It is for one goroutine.
 type RowsOf func(dst []Row, rev *store.Revision) ([]Row, error)
 
 // Row is a row of an index.

@@ -107,7 +107,7 @@ func (x *Indexes) forgetOwned(ctx context.Context, d *store.Database, p document
 	upTo := uint64(0)
 	err := d.OwnedBy(p).View(ctx, func(r *store.Reader) error {
 		upTo = 0
-		for _, err := range r.Gone(0) {
+		for _, err := range r.Removals(0) {
 			if err != nil {
 				return err
 			}
@@ -133,14 +133,14 @@ func (x *Indexes) forgetOwned(ctx context.Context, d *store.Database, p document
 			if err != nil {
 				return err
 			}
-			upTo = min(upTo, at.Mark.Gone)
+			upTo = min(upTo, at.Mark.Removals)
 		}
 		return nil
 	})
 	if err != nil || upTo == 0 {
 		return err
 	}
-	return d.OwnedBy(p).SweepGone(ctx, upTo)
+	return d.OwnedBy(p).SweepRemovals(ctx, upTo)
 }
 
 // Renew is store.Indexer's: each following index of an owner gets a new number and

@@ -22,11 +22,11 @@ type task struct {
 	ix   *Index
 	home home
 
-	users   int           // who holds an owner's task; guarded by Indexes.tasks
-	running chan struct{} // holds one token: whoever took it does the steps
-	ahead   chan ahead    // the next page of a build, if it is being read; belongs to the token's holder
-	most    int           // documents of the next page of a Kept kind; the holder's too
-	state   struct {
+	users    int             // who holds an owner's task; guarded by Indexes.tasks
+	running  chan struct{}   // holds one token: whoever took it does the steps
+	prefetch chan prefetched // the next page of a build, if it is being read; belongs to the token's holder
+	most     int             // documents of the next page of a Kept kind; the holder's too
+	state    struct {
 		sync.Mutex
 		progress Progress
 		known    bool          // progress was read
@@ -92,7 +92,7 @@ func (t *task) run(ctx context.Context, done func(*task) bool) error {
 		for err == nil && !done(t) {
 			err = t.step(ctx)
 		}
-		t.dropAhead()
+		t.dropPrefetched()
 		t.running <- struct{}{}
 		if err != nil {
 			return err
@@ -282,6 +282,6 @@ func upTo(m store.Mark) func(*task) bool {
 		t.state.Lock()
 		defer t.state.Unlock()
 		at := t.state.reached
-		return t.state.known && t.state.progress.Phase == phaseFeed && at.Seq >= m.Seq && at.Gone >= m.Gone
+		return t.state.known && t.state.progress.Phase == phaseFeed && at.Seq >= m.Seq && at.Removals >= m.Removals
 	}
 }

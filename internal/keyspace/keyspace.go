@@ -287,9 +287,9 @@ func appendText(dst []byte, s string) []byte {
 	return append(escapeText(dst, s), 0x00, 0x01)
 }
 
-// LendText gives the text that a Text part at the beginning of src holds, and
+// BorrowText gives the text that a Text part at the beginning of src holds, and
 // what stands behind the part. Both are parts of src, unless the text holds a NUL.
-func LendText(src []byte) (text, rest []byte, err error) {
+func BorrowText(src []byte) (text, rest []byte, err error) {
 	i := bytes.IndexByte(src, 0)
 	if i >= 0 && i+1 < len(src) && src[i+1] == 0x01 {
 		return src[:i:i], src[i+2:], nil

@@ -311,18 +311,18 @@ func columns(s *Space) string {
 	return strings.Join(parts, ", ")
 }
 
-// TestLendText holds LendText to Decode.
-func TestLendText(t *testing.T) {
+// TestBorrowText holds BorrowText to Decode.
+func TestBorrowText(t *testing.T) {
 	prefix := len(Doc.Key(7))
 	for _, id := range []string{"", "a", "p:a", "a\x00", "\x00", "a\x00b\x00\x01", "é\xff\x01"} {
 		key := Doc.Key(7, T(id), U(SubBody), B("tail"))
-		text, rest, err := LendText(key[prefix:])
+		text, rest, err := BorrowText(key[prefix:])
 		if err != nil || string(text) != id || string(rest) != "\x01\x03tail" {
 			t.Errorf("%q is read as %q with %q behind it, %v", id, text, rest, err)
 		}
 	}
 	for _, broken := range []string{"", "a", "a\x00", "a\x00\x02", "\x00\xff"} {
-		if _, _, err := LendText([]byte(broken)); err == nil {
+		if _, _, err := BorrowText([]byte(broken)); err == nil {
 			t.Errorf("%q is taken for a text", broken)
 		}
 	}

@@ -84,7 +84,7 @@ var (
 	Superseded = Space{Name: "superseded", Code: 0x50, Version: 1,
 		Columns: []Column{{"time", Uint}, {"commit", Uint}},
 		Doc:     "revisions superseded at a time (Unix milliseconds) whose bodies are still stored"}
-	Gone = Space{Name: "gone", Code: 0x52, Version: 1,
+	Removal = Space{Name: "removal", Code: 0x52, Version: 1,
 		Columns: []Column{{"serial", Uint}},
 		Doc:     "a document that went without a trace in the feed, for the indexes that follow it"}
 	Purge = Space{Name: "purge", Code: 0x51, Version: 1,
@@ -144,7 +144,7 @@ var (
 	OwnerUse = Space{Name: "owner-use", Code: 0x92, Version: 1,
 		Columns: []Column{{"partition", Text}, {"design document", Text}},
 		Doc:     "the indexes that an owner's design document defines, by name; as index-use"}
-	OwnerGone = Space{Name: "owner-gone", Code: 0x93, Version: 1,
+	TenantRemoval = Space{Name: "tenant-removal", Code: 0x93, Version: 1,
 		Columns: []Column{{"partition", Text}, {"serial", Uint}},
 		Doc:     "a document of a partition that went without a trace in the feed, for the indexes of its owner; with no id: so many went that they began anew"}
 )
@@ -153,10 +153,10 @@ var (
 var Spaces = []*Space{
 	&Meta, &Catalogue, &Job, &Token, &UpdateFeed, &UpdateHead,
 	&LaneHead, &Setting, &Doc, &BodyChunk, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint, &PartitionDrop,
-	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Superseded, &Purge, &Gone, &Marker, &Due,
+	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Superseded, &Purge, &Removal, &Marker, &Due,
 	&Subscription, &DeadLetter,
 	&Index, &IndexSignature, &IndexUse, &IndexProgress, &FieldRow, &ViewRow, &ViewBack, &ViewNode,
-	&OwnerIndex, &OwnerSignature, &OwnerUse, &OwnerGone,
+	&OwnerIndex, &OwnerSignature, &OwnerUse, &TenantRemoval,
 }
 
 // BodyTail is the tail of a body row: the generation in four bytes, so that

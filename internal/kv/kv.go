@@ -108,9 +108,9 @@ type Iterator interface {
 	Seek(key []byte) bool
 	Key() []byte
 	Value() ([]byte, error)
-	// Lend is Value without the copy: the bytes are the iterator's, valid
+	// Borrow is Value without the copy: the bytes are the iterator's, valid
 	// until its next move or Close, and not changed.
-	Lend() ([]byte, error)
+	Borrow() ([]byte, error)
 	// Err tells why the last move reported false; nil at the end of the range.
 	// Engines look at the age of the snapshot only now and then while
 	// walking, at least every thousand rows.

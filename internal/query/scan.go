@@ -27,7 +27,7 @@ type scan struct {
 	// Rows of an index whose documents are read together.
 	entries []field.Entry
 	ids     []document.ID
-	docs    *store.Several // nil until it is needed
+	docs    *store.BatchReader // nil until it is needed
 }
 
 // together is how many documents are read at a time.
@@ -92,11 +92,11 @@ func (q *Query) readSpan(b *Branch, sink Sink) (stop bool, err error) {
 			return true, err
 		}
 		if s.shape == nil {
-			e.Values = nil // they are lent until the next step
+			e.Values = nil // they are borrowed until the next step
 		}
 		s.entries = append(s.entries, e)
 		s.budget--
-		if len(s.entries) < q.ahead() && s.budget > 0 {
+		if len(s.entries) < q.gathered() && s.budget > 0 {
 			continue
 		}
 		if stop, err := q.readRows(b, sink); stop || err != nil {
@@ -109,9 +109,9 @@ func (q *Query) readSpan(b *Branch, sink Sink) (stop bool, err error) {
 	return q.readRows(b, sink)
 }
 
-// ahead is how many rows are gathered before their documents are read: as many
+// gathered is how many rows are gathered before their documents are read: as many
 // as will be returned if all of them match, so that none is read in vain.
-func (q *Query) ahead() int {
+func (q *Query) gathered() int {
 	switch {
 	case q.scan.shape != nil: // the rows will do
 		return 1
@@ -131,7 +131,7 @@ func (q *Query) readRows(b *Branch, sink Sink) (stop bool, err error) {
 			s.ids = append(s.ids, s.entries[i].ID)
 		}
 		if s.docs == nil {
-			s.docs = store.NewSeveral()
+			s.docs = store.NewBatchReader()
 		}
 		if err := s.docs.Read(s.reader, s.ids); err != nil {
 			return true, err
@@ -254,7 +254,7 @@ func (q *Query) readDoc(rev *store.Revision, sink Sink) (stop bool, err error) {
 	if match, err := q.match(rev); !match || err != nil {
 		return err != nil, err
 	}
-	rev.Body = bytes.Clone(rev.Body) // it was lent
+	rev.Body = bytes.Clone(rev.Body) // it was borrowed
 	q.scan.row.doc.Body = rev.Body
 	return q.foundOnce(rev, sink)
 }

@@ -106,11 +106,11 @@ func (c *control) serve(conn net.Conn) {
 		return
 	}
 	defer c.one.Unlock()
-	c.lend(conn)
+	c.pin(conn)
 }
 
-// lend makes a checkpoint, and keeps it until the connection ends.
-func (c *control) lend(conn net.Conn) {
+// pin makes a checkpoint, and keeps it until the connection ends.
+func (c *control) pin(conn net.Conn) {
 	dir, err := c.engine.Checkpoint(c.ctx)
 	if err != nil {
 		c.answer(conn, checkpointAnswer{Error: err.Error()})

@@ -460,7 +460,7 @@ func TestWaysToDocumentsThatExpire(t *testing.T) {
 		if err := sameWinners(r, Span{}); err != nil {
 			return err
 		}
-		b := NewSeveral()
+		b := NewBatchReader()
 		defer b.Release()
 		ids := []document.ID{"p:plain", "p:due"}
 		if err := b.Read(r, ids); err != nil {

@@ -86,7 +86,7 @@ var readings = []struct {
 	{"documents from the end", 3 * 6, func(r *Reader) error { return drain(r.Docs(Span{Descending: true}, true)) }},
 	{"winners", 3 * 6, func(r *Reader) error { return drain(r.Winners(Span{})) }},
 	{"several", 2 * 3, func(r *Reader) error {
-		b := NewSeveral()
+		b := NewBatchReader()
 		defer b.Release()
 		return b.Read(r, []document.ID{r.shown("p:later"), r.shown("p:hot"), r.shown("p:before")})
 	}},

@@ -314,7 +314,7 @@ func (g *group) dropRest(p document.Partition) (more bool, err error) {
 		g.db.span(&keyspace.Marker, Span{}, string(p)),
 		kv.Prefix(keyspace.Local.Key(g.db.number, g.db.Within(p).door())),
 		g.db.span(&keyspace.Local, Span{}, string(p)), // the owner's, readers'
-		kv.Prefix(g.db.OwnedBy(p).goneKey()),
+		kv.Prefix(g.db.OwnedBy(p).removalKey()),
 		kv.Prefix(keyspace.DeadLetter.Key(g.db.number, keyspace.T(string(p)))),
 		kv.Prefix(keyspace.Subscription.Key(g.db.number, keyspace.T(string(p)))),
 	} {

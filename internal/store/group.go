@@ -58,14 +58,14 @@ type docState struct {
 // partitionState is a partition in a group.
 type partitionState struct {
 	partition
-	changed bool
-	before  uint64   // designs before the request at hand, if that changed it
-	grown   int64    // bytes that the group's edits added so far, if sizes are limited
-	rerank  bool     // its counters changed without a trace in the feed
-	room    *designs // its owner's design documents, if they were counted
-	gone    [][]byte // keys of the removals that are noted for its owner's indexes
-	// goneKnown tells that gone was read.
-	goneKnown bool
+	changed  bool
+	before   uint64   // designs before the request at hand, if that changed it
+	grown    int64    // bytes that the group's edits added so far, if sizes are limited
+	rerank   bool     // its counters changed without a trace in the feed
+	room     *designs // its owner's design documents, if they were counted
+	removals [][]byte // keys of the removals that are noted for its owner's indexes
+	// removalsKnown reports whether removals was read.
+	removalsKnown bool
 }
 
 type supersededRev struct {
@@ -236,7 +236,7 @@ func (g *group) finishDoc(s *docState) error {
 		if p != nil {
 			p.rerank = true
 		}
-		if err := errors.Join(g.gone(s.id), g.putMarker(s)); err != nil {
+		if err := errors.Join(g.noteRemoval(s.id), g.putMarker(s)); err != nil {
 			return err
 		}
 		return errors.Join(g.putPieces(s, nil), g.tx.Delete(g.db.headKey(s.id)))

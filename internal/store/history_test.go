@@ -672,17 +672,17 @@ func (x *runner) compareSpans(r *Reader) error {
 		if err := differ(fmt.Sprintf("span %+v", sp), got, want); err != nil {
 			return err
 		}
-		if err := errors.Join(sameWinners(r, sp), x.sameSeveral(r)); err != nil {
+		if err := errors.Join(sameWinners(r, sp), x.sameBatch(r)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sameSeveral holds Several to Winner, for ids in any order, some of them twice
+// sameBatch holds BatchReader to Winner, for ids in any order, some of them twice
 // and some of no document.
-func (x *runner) sameSeveral(r *Reader) error {
-	b := NewSeveral()
+func (x *runner) sameBatch(r *Reader) error {
+	b := NewBatchReader()
 	defer b.Release()
 	for range 2 { // the second time with what the first has left
 		ids := make([]document.ID, x.r.IntN(12))

@@ -24,7 +24,7 @@ type Indexer interface {
 	LoadOwned(v kv.Snapshot, d *Database, p document.Partition) (Keeper, error)
 	// Renew makes the owner's indexes that follow the feed begin anew, in the
 	// transaction of a removal that leaves no trace there and is one too many to
-	// be noted (Reader.Gone).
+	// be noted (Reader.Removals).
 	Renew(tx kv.Txn, d *Database, p document.Partition) error
 	// Defined is called when a commit that changed d's indexes is durable, or
 	// those of the owner of p, if that is not "". It must not block.
@@ -49,7 +49,7 @@ type Keeper interface {
 	// number may turn out another, what takes long, in the writer's own time.
 	Derive(ctx context.Context, rev *Revision) (any, error)
 	// Follows tells whether an index needs to hear of removals that leave no
-	// trace in the feed (Reader.Gone).
+	// trace in the feed (Reader.Removals).
 	Follows() bool
 }
 
@@ -95,10 +95,10 @@ func (r *Reader) Keeper() (Keeper, error) {
 }
 
 // Mark is a place in the history of a database: the last sequence, and the
-// last removal without a trace in the feed (Reader.Gone).
+// last removal without a trace in the feed (Reader.Removals).
 type Mark struct {
-	Seq  Seq
-	Gone uint64
+	Seq      Seq
+	Removals uint64 `json:"Gone"` // the name is in stored rows
 }
 
 // Mark is the reader's place in the history.
@@ -107,7 +107,7 @@ func (r *Reader) Mark() (Mark, error) {
 	if err != nil {
 		return Mark{}, err
 	}
-	return Mark{Seq: l.seq, Gone: l.serial}, nil
+	return Mark{Seq: l.seq, Removals: l.serial}, nil
 }
 
 // Measure estimates what the rows whose keys begin with prefix take on disk; 0
@@ -169,7 +169,7 @@ func (m Maintenance) Changed(sc Scope, since Mark, most int) (ids map[document.I
 			return ids, true, nil
 		}
 	}
-	for step, err := range r.Gone(since.Gone) {
+	for step, err := range r.Removals(since.Removals) {
 		if err != nil {
 			return nil, false, err
 		}

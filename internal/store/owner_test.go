@@ -150,7 +150,7 @@ func describe(t *testing.T, s Scope, spans []Span) (lines []string) {
 			}
 		}
 		ids := []document.ID{"workout:1", "p:a", "a", "none", "_design/x", "a"}
-		several := NewSeveral()
+		several := NewBatchReader()
 		defer several.Release()
 		if err := several.Read(r, ids); err != nil {
 			return err

@@ -65,7 +65,7 @@ func (d *Replica) fill(e Entry) error {
 	return nil
 }
 
-// Leaf reads the i-th of the Leaves. The winner is lent until the walk's next
+// Leaf reads the i-th of the Leaves. The winner is borrowed until the walk's next
 // step.
 func (d *Replica) Leaf(i int) (*Revision, error) {
 	rev := d.Leaves[i].Rev

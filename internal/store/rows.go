@@ -177,8 +177,8 @@ func (h *head) encode() (value []byte, pieces [][]byte) {
 	return p.b, slices.Collect(slices.Chunk(tree, treePiece))
 }
 
-// lentHead is what a head says before its tree. The hash is part of the row.
-type lentHead struct {
+// borrowedHead is what a head says before its tree. The hash is part of the row.
+type borrowedHead struct {
 	dead bool
 	seq  Seq
 	gen  uint32 // of the winner
@@ -188,9 +188,9 @@ type lentHead struct {
 	length uint64
 }
 
-// lendWinner reads what stands before the tree and returns the rest. It is the
+// borrowWinner reads what stands before the tree and returns the rest. It is the
 // one reader of heads: walks over many documents make no text of the hash.
-func lendWinner(b []byte) (h lentHead, rest []byte, err error) {
+func borrowWinner(b []byte) (h borrowedHead, rest []byte, err error) {
 	u, version := openUpTo(b, headWithPieces)
 	h.dead = u.byte() == 1
 	h.seq = Seq(u.uint())
@@ -209,9 +209,9 @@ func lendWinner(b []byte) (h lentHead, rest []byte, err error) {
 	return h, u.b, u.ok()
 }
 
-// decodeWinner is lendWinner for who keeps the head.
+// decodeWinner is borrowWinner for who keeps the head.
 func decodeWinner(b []byte) (h head, rest []byte, err error) {
-	l, rest, err := lendWinner(b)
+	l, rest, err := borrowWinner(b)
 	return head{dead: l.dead, seq: l.seq, winner: document.Rev{Gen: l.gen, Hash: string(l.hash)}, due: l.due}, rest, err
 }
 
@@ -227,7 +227,7 @@ func (d *Database) pieceKey(id document.ID, n int) []byte {
 
 // decodeHead is readHead with the pieces of the tree from elsewhere.
 func decodeHead(b []byte, piece func(n int) ([]byte, error)) (head, error) {
-	l, rest, err := lendWinner(b)
+	l, rest, err := borrowWinner(b)
 	if err != nil {
 		return head{}, err
 	}

@@ -137,7 +137,7 @@ func Open(ctx context.Context, e kv.Engine, o Options) (*Store, error) {
 func openWith(ctx context.Context, e kv.Engine, o Options, steps []formatStep) (*Store, error) {
 	s := &Store{engine: e, o: o.withDefaults(), steps: steps, kicked: make(chan struct{}, 1), busy: newBusy()}
 	s.opened = s.o.Clock()
-	s.runs.New = newRun
+	s.runs.New = newPrefetched
 	s.open.databases, s.open.numbers = map[string]*Database{}, map[uint64]*Database{}
 	s.updates.init()
 	if err := s.begin(ctx); err != nil {

@@ -35,7 +35,7 @@ func (r *Reader) Winners(sp Span) iter.Seq2[*Revision, error] {
 		if r.owner {
 			w.cut = len(r.partition) + 1
 		}
-		for range aheadAfter {
+		for range prefetchAfter {
 			found, err := w.next()
 			if err != nil {
 				yield(nil, dberr.Wrap("store.Winners", err))
@@ -49,7 +49,7 @@ func (r *Reader) Winners(sp Span) iter.Seq2[*Revision, error] {
 				return
 			}
 		}
-		w.ahead(yield)
+		w.prefetch(yield)
 	}
 }
 
@@ -98,7 +98,7 @@ func (w *winnerWalk) next() (found bool, err error) {
 		w.placed = false
 		w.key = append(w.key[:0], w.it.Key()...)
 		var sub []byte
-		if w.id, sub, err = keyspace.LendText(w.key[w.prefix:]); err != nil {
+		if w.id, sub, err = keyspace.BorrowText(w.key[w.prefix:]); err != nil {
 			return false, err
 		}
 		if len(sub) != 2 || sub[1] != keyspace.SubHead { // another body: jump over the rest
@@ -111,11 +111,11 @@ func (w *winnerWalk) next() (found bool, err error) {
 		if !w.all && !w.r.sees(document.ID(w.id)) {
 			continue
 		}
-		value, err := w.it.Lend()
+		value, err := w.it.Borrow()
 		if err != nil {
 			return false, err
 		}
-		h, _, err := lendWinner(value)
+		h, _, err := borrowWinner(value)
 		if err != nil {
 			return false, err
 		}
@@ -140,7 +140,7 @@ func (w *winnerWalk) readBody() (err error) {
 		return err
 	}
 	w.placed = false
-	value, err := w.it.Lend()
+	value, err := w.it.Borrow()
 	if err != nil {
 		return err
 	}

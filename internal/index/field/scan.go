@@ -115,7 +115,7 @@ type Entry struct {
 	Tuple []byte // the encoded values
 	// Values are the columns' values and behind them the included fields, as
 	// JSON; nil where the document has none. They are missing altogether
-	// unless Whole. Those of an entry that Walk gave are lent until its next step.
+	// unless Whole. Those of an entry that Walk gave are borrowed until its next step.
 	Values [][]byte
 	Whole  bool
 	Size   int // bytes of key and value
@@ -218,7 +218,7 @@ func walk(r *store.Reader, d *Def, rg kv.Range, descending bool, yield func(Entr
 		if _, parts, err = keyspace.FieldRow.DecodeInto(parts[:0], it.Key()); err != nil {
 			return err
 		}
-		value, err := it.Lend()
+		value, err := it.Borrow()
 		if err != nil {
 			return err
 		}

@@ -118,8 +118,8 @@ func (it *memoryIterator) Seek(key []byte) bool {
 	return it.stands()
 }
 
-func (it *memoryIterator) Key() []byte            { return it.rows[it.i].Key }
-func (it *memoryIterator) Value() ([]byte, error) { return bytes.Clone(it.rows[it.i].Value), nil }
-func (it *memoryIterator) Lend() ([]byte, error)  { return it.rows[it.i].Value, nil }
-func (it *memoryIterator) Err() error             { return nil }
-func (it *memoryIterator) Close() error           { return nil }
+func (it *memoryIterator) Key() []byte             { return it.rows[it.i].Key }
+func (it *memoryIterator) Value() ([]byte, error)  { return bytes.Clone(it.rows[it.i].Value), nil }
+func (it *memoryIterator) Borrow() ([]byte, error) { return it.rows[it.i].Value, nil }
+func (it *memoryIterator) Err() error              { return nil }
+func (it *memoryIterator) Close() error            { return nil }

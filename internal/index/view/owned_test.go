@@ -55,7 +55,7 @@ func (w *world) ownersView(p document.Partition) (x *index.Index, rows, removals
 			return err
 		}
 		x = s.Lookup("_design/d", KindName, "v").Index
-		for _, err := range r.Gone(0) {
+		for _, err := range r.Removals(0) {
 			if err != nil {
 				return err
 			}

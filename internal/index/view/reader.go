@@ -30,17 +30,17 @@ type Reader struct {
 // chunkBytes is how much memory own takes at a time.
 const chunkBytes = 4 << 10
 
-// own copies a value that an iterator lent: reductions keep some of them. The
+// own copies a value borrowed from an iterator: reductions keep some of them. The
 // copies lie side by side, for most are a few bytes.
-func (v *Reader) own(lent []byte, err error) ([]byte, error) {
-	if err != nil || len(lent) > chunkBytes/4 {
-		return bytes.Clone(lent), err
+func (v *Reader) own(borrowed []byte, err error) ([]byte, error) {
+	if err != nil || len(borrowed) > chunkBytes/4 {
+		return bytes.Clone(borrowed), err
 	}
-	if len(v.chunk)+len(lent) > cap(v.chunk) {
+	if len(v.chunk)+len(borrowed) > cap(v.chunk) {
 		v.chunk = make([]byte, 0, chunkBytes)
 	}
 	at := len(v.chunk)
-	v.chunk = append(v.chunk, lent...)
+	v.chunk = append(v.chunk, borrowed...)
 	return v.chunk[at:len(v.chunk):len(v.chunk)], nil
 }
 
@@ -164,7 +164,7 @@ func (v *Reader) coverLevel(level int, a, b []byte, to visitor) (more bool, err 
 			return more, err
 		}
 		v.Read.Nodes++
-		value, err := v.own(it.Lend())
+		value, err := v.own(it.Borrow())
 		if err != nil {
 			return false, err
 		}
@@ -198,7 +198,7 @@ func (v *Reader) coverRows(a, b []byte, to visitor) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	value := func() ([]byte, error) { return v.own(it.Lend()) }
+	value := func() ([]byte, error) { return v.own(it.Borrow()) }
 	for ok := it.Seek(v.key(0, a)); ok; ok = it.Next() {
 		place := it.Key()[len(v.rows):]
 		if bytes.Compare(place, b) >= 0 {

@@ -127,15 +127,15 @@ func (c *checked) kinds(op string, err error, allowed ...dberr.Kind) {
 	c.t.Errorf("kv: %s returned an error of kind %d: %v", op, dberr.KindOf(err), err)
 }
 
-// scribble overwrites bytes that were lent for one call.
+// scribble overwrites bytes that were borrowed for one call.
 func scribble(b []byte) {
 	for i := range b {
 		b[i] = 0xdb
 	}
 }
 
-// lent gives copies of slices and a function that overwrites them.
-func lent(slices ...[]byte) ([][]byte, func()) {
+// borrowed gives copies of slices and a function that overwrites them.
+func borrowed(slices ...[]byte) ([][]byte, func()) {
 	out := make([][]byte, len(slices))
 	for i, s := range slices {
 		out[i] = bytes.Clone(s)
@@ -181,7 +181,7 @@ func (s *checkedSnapshot) end() {
 
 func (s *checkedSnapshot) get(op string, key []byte, get func([]byte) ([]byte, error)) ([]byte, error) {
 	defer s.enter(op)()
-	args, scribble := lent(key)
+	args, scribble := borrowed(key)
 	defer scribble()
 	value, err := get(args[0])
 	if err == nil && value == nil {
@@ -197,7 +197,7 @@ func (s *checkedSnapshot) Get(key []byte) ([]byte, error) { return s.get("Get", 
 // Iterate implements kv.Snapshot.
 func (s *checkedSnapshot) Iterate(r kv.Range, o kv.IterOptions) (kv.Iterator, error) {
 	defer s.enter("Iterate")()
-	args, scribble := lent(r.Start, r.End)
+	args, scribble := borrowed(r.Start, r.End)
 	defer scribble()
 	it, err := s.s.Iterate(kv.Range{Start: args[0], End: args[1]}, o)
 	s.c.kinds("Iterate", err, dberr.SnapshotTooOld, dberr.Unavailable, dberr.Internal)
@@ -221,7 +221,7 @@ func (t *checkedTxn) GetForUpdate(key []byte) ([]byte, error) {
 
 func (t *checkedTxn) write(op string, key, value []byte, write func(key, value []byte) error) error {
 	defer t.enter(op)()
-	args, scribble := lent(key, value)
+	args, scribble := borrowed(key, value)
 	defer scribble()
 	err := write(args[0], args[1])
 	t.c.kinds(op, err, dberr.TooLarge, dberr.SnapshotTooOld, dberr.Unavailable, dberr.Internal)

@@ -41,11 +41,11 @@ func TestCheckedReports(t *testing.T) {
 		{"closed iterator", func(s kv.Snapshot) { it := iterate(s); it.Close(); it.Next() }},
 		{"Key of an iterator that stands on no row", func(s kv.Snapshot) { it := iterate(s); it.Key(); it.Close() }},
 		{"Value of an iterator that stands on no row", func(s kv.Snapshot) { it := iterate(s); _, _ = it.Value(); it.Close() }},
-		{"Lend of an iterator that stands on no row", func(s kv.Snapshot) { it := iterate(s); _, _ = it.Lend(); it.Close() }},
-		{"lent at \"a\" was changed", func(s kv.Snapshot) {
+		{"Borrow of an iterator that stands on no row", func(s kv.Snapshot) { it := iterate(s); _, _ = it.Borrow(); it.Close() }},
+		{"borrowed at \"a\" was changed", func(s kv.Snapshot) {
 			it := iterate(s)
 			it.Next()
-			v, _ := it.Lend()
+			v, _ := it.Borrow()
 			v[0] = 'X'
 			it.Next()
 			it.Close()

@@ -7,22 +7,22 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// checkedIterator watches an iterator's moves and lends out its keys and values.
+// checkedIterator watches an iterator's moves and hands out its keys and values.
 type checkedIterator struct {
-	s       *checkedSnapshot
-	it      kv.Iterator
-	r       kv.Range
-	reverse bool
-	on      bool // it stands on a row
-	closed  bool
-	key     []byte // the row's key
-	out     []byte // the copy of key that the caller holds, if any
-	value   []byte // the row's value, if it was lent
-	lent    []byte // the copy of value that the caller holds, if any
-	last    []byte // the key before, nil after a Seek
+	s        *checkedSnapshot
+	it       kv.Iterator
+	r        kv.Range
+	reverse  bool
+	on       bool // it stands on a row
+	closed   bool
+	key      []byte // the row's key
+	out      []byte // the copy of key that the caller holds, if any
+	value    []byte // the row's value, if it was borrowed
+	borrowed []byte // the copy of value that the caller holds, if any
+	last     []byte // the key before, nil after a Seek
 }
 
-// move ends the life of the key lent out and notes where the iterator went.
+// move ends the life of the key borrowed out and notes where the iterator went.
 func (it *checkedIterator) move(op string, move func() bool) bool {
 	defer it.s.enter(op)()
 	if it.closed {
@@ -41,18 +41,18 @@ func (it *checkedIterator) move(op string, move func() bool) bool {
 	return true
 }
 
-// recall takes back the key and the value lent out: whoever kept one finds it
+// recall takes back the key and the value borrowed out: whoever kept one finds it
 // overwritten.
 func (it *checkedIterator) recall() {
 	if it.out != nil && !bytes.Equal(it.out, it.key) {
 		it.s.c.t.Errorf("kv: the key %q of an iterator was changed to %q", it.key, it.out)
 	}
-	if it.lent != nil && !bytes.Equal(it.lent, it.value) {
-		it.s.c.t.Errorf("kv: the value %q lent at %q was changed to %q", it.value, it.key, it.lent)
+	if it.borrowed != nil && !bytes.Equal(it.borrowed, it.value) {
+		it.s.c.t.Errorf("kv: the value %q borrowed at %q was changed to %q", it.value, it.key, it.borrowed)
 	}
 	scribble(it.out)
-	scribble(it.lent)
-	it.out, it.lent = nil, nil
+	scribble(it.borrowed)
+	it.out, it.borrowed = nil, nil
 }
 
 // inside checks that the key lies in the range and beyond the one before.
@@ -74,7 +74,7 @@ func (it *checkedIterator) Next() bool { return it.move("Next", it.it.Next) }
 // Seek implements kv.Iterator.
 func (it *checkedIterator) Seek(key []byte) bool {
 	it.last = nil
-	args, scribble := lent(key)
+	args, scribble := borrowed(key)
 	defer scribble()
 	return it.move("Seek", func() bool { return it.it.Seek(args[0]) })
 }
@@ -103,23 +103,23 @@ func (it *checkedIterator) Value() ([]byte, error) {
 	return value, err
 }
 
-// Lend implements kv.Iterator.
-func (it *checkedIterator) Lend() ([]byte, error) {
-	defer it.s.enter("Lend")()
+// Borrow implements kv.Iterator.
+func (it *checkedIterator) Borrow() ([]byte, error) {
+	defer it.s.enter("Borrow")()
 	if !it.on || it.closed {
-		it.s.c.t.Error("kv: Lend of an iterator that stands on no row")
+		it.s.c.t.Error("kv: Borrow of an iterator that stands on no row")
 	}
-	if it.lent != nil {
-		return it.lent, nil
+	if it.borrowed != nil {
+		return it.borrowed, nil
 	}
-	value, err := it.it.Lend()
-	it.s.c.kinds("Lend", err, dberr.SnapshotTooOld, dberr.Unavailable, dberr.Internal)
+	value, err := it.it.Borrow()
+	it.s.c.kinds("Borrow", err, dberr.SnapshotTooOld, dberr.Unavailable, dberr.Internal)
 	if err != nil {
 		return nil, err
 	}
 	it.value = bytes.Clone(value)
-	it.lent = bytes.Clone(value)
-	return it.lent, nil
+	it.borrowed = bytes.Clone(value)
+	return it.borrowed, nil
 }
 
 // Err implements kv.Iterator.

@@ -169,12 +169,12 @@ func walkMove(it kv.Iterator, move string) (rows []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		lent, err := it.Lend()
+		borrowed, err := it.Borrow()
 		if err != nil {
 			return nil, err
 		}
-		if !bytes.Equal(lent, value) {
-			return nil, fmt.Errorf("at %s Value gives %q and Lend %q", it.Key(), value, lent)
+		if !bytes.Equal(borrowed, value) {
+			return nil, fmt.Errorf("at %s Value gives %q and Borrow %q", it.Key(), value, borrowed)
 		}
 		rows = append(rows, fmt.Sprintf("%s=%s", it.Key(), value))
 		if move != "next*" {

@@ -269,12 +269,12 @@ func (it *faultyIterator) Value() ([]byte, error) {
 	return it.Iterator.Value()
 }
 
-// Lend implements kv.Iterator.
-func (it *faultyIterator) Lend() ([]byte, error) {
+// Borrow implements kv.Iterator.
+func (it *faultyIterator) Borrow() ([]byte, error) {
 	if err := it.s.read(); err != nil {
 		return nil, err
 	}
-	return it.Iterator.Lend()
+	return it.Iterator.Borrow()
 }
 
 // Err implements kv.Iterator.

@@ -84,7 +84,7 @@ func TestFailEachRead(t *testing.T) {
 	before := f.Reads()
 	v.wantKind(work(), none)
 	reads := f.Reads() - before
-	if want := 12; reads != want { // Get, Iterate, three Next, two Value and Lend, Seek and a Value and Lend
+	if want := 12; reads != want { // Get, Iterate, three Next, two Value and Borrow, Seek and a Value and Borrow
 		t.Errorf("%d reads were counted, want %d", reads, want)
 	}
 	for n := 1; n <= reads; n++ {

@@ -174,8 +174,8 @@ func (it *modelIterator) Key() []byte { return []byte(it.cur.key) }
 // Value implements kv.Iterator.
 func (it *modelIterator) Value() ([]byte, error) { return append([]byte{}, it.cur.value...), nil }
 
-// Lend implements kv.Iterator.
-func (it *modelIterator) Lend() ([]byte, error) { return []byte(it.cur.value), nil }
+// Borrow implements kv.Iterator.
+func (it *modelIterator) Borrow() ([]byte, error) { return []byte(it.cur.value), nil }
 
 // Err implements kv.Iterator.
 func (it *modelIterator) Err() error { return it.err }

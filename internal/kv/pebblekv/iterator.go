@@ -81,10 +81,10 @@ func (it *iterator) Value() ([]byte, error) {
 	return out, nil
 }
 
-// Lend implements kv.Iterator.
-func (it *iterator) Lend() ([]byte, error) {
+// Borrow implements kv.Iterator.
+func (it *iterator) Borrow() ([]byte, error) {
 	v, err := it.p.ValueAndErr()
-	return v, dberr.Wrap("pebblekv.Lend", err)
+	return v, dberr.Wrap("pebblekv.Borrow", err)
 }
 
 // Err implements kv.Iterator.

@@ -150,12 +150,12 @@ func (m *merged) Value() ([]byte, error) {
 	return m.base.Value()
 }
 
-// Lend implements kv.Iterator.
-func (m *merged) Lend() ([]byte, error) {
+// Borrow implements kv.Iterator.
+func (m *merged) Borrow() ([]byte, error) {
 	if m.onOwn {
 		return m.entries[m.next].value, nil
 	}
-	return m.base.Lend()
+	return m.base.Borrow()
 }
 
 // Err implements kv.Iterator.

@@ -19,28 +19,28 @@ import (
 //
 // Rows go when all indexes have passed them. A database's indexes are never far
 // behind; an owner's may not be asked for months. So there are at most
-// maxOwnedGone rows for an owner: where more would be, the indexes begin anew,
+// maxTenantRemovals rows for an owner: where more would be, the indexes begin anew,
 // under new numbers, and one row without an id says that the others are lost.
 
-// maxOwnedGone is how many removals are noted for an owner's indexes.
-const maxOwnedGone = 1000
+// maxTenantRemovals is how many removals are noted for an owner's indexes.
+const maxTenantRemovals = 1000
 
-// Removal is a step of Gone.
+// Removal is a document that was removed.
 type Removal struct {
-	ID    document.ID // as the scope shows it; "": many went, nobody knows which
-	Place uint64      // the Mark.Gone at which it happened
+	ID  document.ID // as the scope shows it; "": many went, nobody knows which
+	Seq uint64      // the Mark.Removals at which it happened
 }
 
-// Gone walks the documents that were removed without a tombstone after a mark:
+// Removals walks the documents that were removed without a tombstone after a mark:
 // purged and collected ones and those of dropped partitions. They may have come back.
 // Scopes are the whole database, and a partition as its owner sees it.
-func (r *Reader) Gone(since uint64) iter.Seq2[Removal, error] {
+func (r *Reader) Removals(since uint64) iter.Seq2[Removal, error] {
 	return func(yield func(Removal, error) bool) {
 		if since == math.MaxUint64 {
 			return
 		}
-		rg := kv.Prefix(r.goneKey())
-		rg.Start = r.goneKey(keyspace.U(since + 1))
+		rg := kv.Prefix(r.removalKey())
+		rg.Start = r.removalKey(keyspace.U(since + 1))
 		it, err := r.v.Iterate(rg, kv.IterOptions{})
 		if err != nil {
 			yield(Removal{}, err)
@@ -60,9 +60,9 @@ func (r *Reader) Gone(since uint64) iter.Seq2[Removal, error] {
 }
 
 func (s Scope) removal(it kv.Iterator) (Removal, error) {
-	space := &keyspace.Gone
+	space := &keyspace.Removal
 	if s.owner {
-		space = &keyspace.OwnerGone
+		space = &keyspace.TenantRemoval
 	}
 	_, parts, err := space.Decode(it.Key())
 	if err != nil {
@@ -77,22 +77,22 @@ func (s Scope) removal(it kv.Iterator) (Removal, error) {
 	if id != "" && u.ok() == nil {
 		id = s.shown(id)
 	}
-	return Removal{ID: id, Place: parts[len(parts)-1].Num()}, u.done()
+	return Removal{ID: id, Seq: parts[len(parts)-1].Num()}, u.done()
 }
 
-// goneKey gives the key of a removal, or what the keys of all begin with.
-func (s Scope) goneKey(serial ...keyspace.Part) []byte {
+// removalKey gives the key of a removal, or what the keys of all begin with.
+func (s Scope) removalKey(serial ...keyspace.Part) []byte {
 	if s.owner {
-		return keyspace.OwnerGone.Key(s.db.number, append([]keyspace.Part{keyspace.T(string(s.partition))}, serial...)...)
+		return keyspace.TenantRemoval.Key(s.db.number, append([]keyspace.Part{keyspace.T(string(s.partition))}, serial...)...)
 	}
-	return keyspace.Gone.Key(s.db.number, serial...)
+	return keyspace.Removal.Key(s.db.number, serial...)
 }
 
-// gone notes a removal that leaves no trace in the feed, for the indexes that
+// noteRemoval notes a removal that leaves no trace in the feed, for the indexes that
 // follow it.
-func (g *group) gone(id document.ID) error {
+func (g *group) noteRemoval(id document.ID) error {
 	if g.keeper != nil && g.keeper.Follows() {
-		if err := g.putGone(g.db.Whole(), id); err != nil {
+		if err := g.putRemoval(g.db.Whole(), id); err != nil {
 			return err
 		}
 	}
@@ -105,60 +105,60 @@ func (g *group) gone(id document.ID) error {
 	if err != nil || k == nil || !k.Follows() {
 		return err
 	}
-	if !s.goneKnown {
-		if s.gone, err = g.goneKeys(p); err != nil {
+	if !s.removalsKnown {
+		if s.removals, err = g.removalKeys(p); err != nil {
 			return err
 		}
-		s.goneKnown = true
+		s.removalsKnown = true
 	}
-	if len(s.gone) < maxOwnedGone {
-		s.gone = append(s.gone, g.db.OwnedBy(p).goneKey(keyspace.U(g.lane.serial)))
-		return g.putGone(g.db.OwnedBy(p), id)
+	if len(s.removals) < maxTenantRemovals {
+		s.removals = append(s.removals, g.db.OwnedBy(p).removalKey(keyspace.U(g.lane.serial)))
+		return g.putRemoval(g.db.OwnedBy(p), id)
 	}
-	for _, key := range s.gone {
+	for _, key := range s.removals {
 		if err := g.tx.Delete(key); err != nil {
 			return err
 		}
 	}
-	s.gone = [][]byte{g.db.OwnedBy(p).goneKey(keyspace.U(g.lane.serial))}
-	return errors.Join(g.putGone(g.db.OwnedBy(p), ""), g.renewOwned(p))
+	s.removals = [][]byte{g.db.OwnedBy(p).removalKey(keyspace.U(g.lane.serial))}
+	return errors.Join(g.putRemoval(g.db.OwnedBy(p), ""), g.renewOwned(p))
 }
 
-// goneKeys gives the keys of the removals that are noted for an owner. (It reads a
+// removalKeys gives the keys of the removals that are noted for an owner. (It reads a
 // range, but rows come only where the lane head changes; those that go meanwhile
 // are counted too many.)
-func (g *group) goneKeys(p document.Partition) (keys [][]byte, err error) {
-	err = kv.Each(g.tx, kv.Prefix(g.db.OwnedBy(p).goneKey()), func(key, _ []byte) error {
+func (g *group) removalKeys(p document.Partition) (keys [][]byte, err error) {
+	err = kv.Each(g.tx, kv.Prefix(g.db.OwnedBy(p).removalKey()), func(key, _ []byte) error {
 		keys = append(keys, append([]byte(nil), key...))
 		return nil
 	})
 	return keys, err
 }
 
-func (g *group) putGone(s Scope, id document.ID) error {
+func (g *group) putRemoval(s Scope, id document.ID) error {
 	p := packer{}
 	p.byte(rowVersion)
 	p.text(string(id))
-	key := s.goneKey(keyspace.U(g.lane.serial))
+	key := s.removalKey(keyspace.U(g.lane.serial))
 	g.lane.serial++ // each row has a number of its own
 	return g.tx.Put(key, p.b)
 }
 
-// SweepGone forgets the scope's removals up to a place that every follower has
+// SweepRemovals forgets the scope's removals up to a place that every follower has
 // passed.
-func (s Scope) SweepGone(ctx context.Context, upTo uint64) error {
+func (s Scope) SweepRemovals(ctx context.Context, upTo uint64) error {
 	for {
 		var keys [][]byte
 		err := s.View(ctx, func(r *Reader) error {
 			keys = keys[:0]
-			for step, err := range r.Gone(0) {
+			for step, err := range r.Removals(0) {
 				if err != nil {
 					return err
 				}
-				if step.Place > upTo || len(keys) == sweepGonePage {
+				if step.Seq > upTo || len(keys) == sweepRemovalsPage {
 					return nil
 				}
-				keys = append(keys, s.goneKey(keyspace.U(step.Place)))
+				keys = append(keys, s.removalKey(keyspace.U(step.Seq)))
 			}
 			return nil
 		})
@@ -179,5 +179,5 @@ func (s Scope) SweepGone(ctx context.Context, upTo uint64) error {
 	}
 }
 
-// sweepGonePage is how many removals one transaction forgets.
-const sweepGonePage = 1000
+// sweepRemovalsPage is how many removals one transaction forgets.
+const sweepRemovalsPage = 1000

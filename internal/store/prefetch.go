@@ -7,17 +7,17 @@ import (
 	"github.com/sectional/sectional/internal/document"
 )
 
-// A long walk over winners reads ahead: while the caller looks at one run of
+// A long walk over winners prefetches: while the caller looks at one batch of
 // documents, a goroutine reads the next, so that a scan uses two processors.
 // Short walks, which are most, do without.
 const (
-	aheadAfter = 256       // documents that are read one by one
-	aheadDocs  = 256       // documents in a run
-	aheadBytes = 256 << 10 // of their bodies, about
+	prefetchAfter = 256       // documents that are read one by one
+	prefetchDocs  = 256       // documents in a batch
+	prefetchBytes = 256 << 10 // of their bodies, about
 )
 
-// run is documents read ahead.
-type run struct {
+// prefetched is documents that were read before they are asked for.
+type prefetched struct {
 	revs []Revision
 	data []byte // the bodies
 	text []byte // ids and hashes, of which one text is made
@@ -26,12 +26,12 @@ type run struct {
 	end  bool // there are no more
 }
 
-// ahead walks the rest. The goroutine has the iterator to itself until ahead
+// prefetch walks the rest. The goroutine has the iterator to itself until prefetch
 // returns, which is not before it has ended.
-func (w *winnerWalk) ahead(yield func(*Revision, error) bool) {
-	free, ready := make(chan *run, 2), make(chan *run, 2)
+func (w *winnerWalk) prefetch(yield func(*Revision, error) bool) {
+	free, ready := make(chan *prefetched, 2), make(chan *prefetched, 2)
 	for range cap(free) {
-		b := w.r.db.store.runs.Get().(*run)
+		b := w.r.db.store.runs.Get().(*prefetched)
 		defer w.r.db.store.runs.Put(b)
 		free <- b
 	}
@@ -59,7 +59,7 @@ func (w *winnerWalk) ahead(yield func(*Revision, error) bool) {
 }
 
 // each yields the run's documents; false when the caller has enough.
-func (b *run) each(yield func(*Revision, error) bool) bool {
+func (b *prefetched) each(yield func(*Revision, error) bool) bool {
 	for i := range b.revs {
 		if !yield(&b.revs[i], nil) {
 			return false
@@ -68,15 +68,15 @@ func (b *run) each(yield func(*Revision, error) bool) bool {
 	return b.err == nil || yield(nil, dberr.Wrap("store.Winners", b.err))
 }
 
-// newRun makes a run with room for as much as it holds, as a rule.
-func newRun() any {
-	return &run{revs: make([]Revision, 0, aheadDocs), data: make([]byte, 0, aheadBytes+aheadBytes/4)}
+// newPrefetched makes a run with room for as much as it holds, as a rule.
+func newPrefetched() any {
+	return &prefetched{revs: make([]Revision, 0, prefetchDocs), data: make([]byte, 0, prefetchBytes+prefetchBytes/4)}
 }
 
 // fill reads the next run.
-func (b *run) fill(w *winnerWalk) {
+func (b *prefetched) fill(w *winnerWalk) {
 	b.revs, b.data, b.text, b.ends, b.err, b.end = b.revs[:0], b.data[:0], b.text[:0], b.ends[:0], nil, false
-	for len(b.revs) < aheadDocs && len(b.data) < aheadBytes {
+	for len(b.revs) < prefetchDocs && len(b.data) < prefetchBytes {
 		found, err := w.next()
 		if err != nil || !found {
 			b.err, b.end = err, true

@@ -13,52 +13,52 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// Several reads the winners of several documents, whichever order their ids are
+// BatchReader reads the winners of several documents, whichever order their ids are
 // given in. One iterator goes from document to document in the order of ids:
 // from a head it is one step to the body, where Winner looks for both.
-type Several struct {
+type BatchReader struct {
 	r     *Reader
 	order []int
-	found []several
+	found []batchRow
 	data  []byte // values of body rows
 	key   []byte
 }
 
-// several is what was found of one document.
-type several struct {
+// batchRow is what was found of one document.
+type batchRow struct {
 	rev  Revision
 	row  []byte // the value of the body's row
 	gone bool   // there is no live document, or the reader may not show it
 	read bool   // rev is complete
 }
 
-// severals are those that were released, with their memory.
-var severals = sync.Pool{New: func() any { return &Several{data: make([]byte, 0, 32<<10)} }}
+// batchReaders are those that were released, with their memory.
+var batchReaders = sync.Pool{New: func() any { return &BatchReader{data: make([]byte, 0, 32<<10)} }}
 
 // mostReleased is how much memory for bodies is kept for the next user.
 const mostReleased = 256 << 10
 
-// NewSeveral gives one to be released.
-func NewSeveral() *Several { return severals.Get().(*Several) }
+// NewBatchReader gives one to be released.
+func NewBatchReader() *BatchReader { return batchReaders.Get().(*BatchReader) }
 
 // Release gives the memory to the next user: what Winner gave must not be used
 // any more.
-func (b *Several) Release() {
+func (b *BatchReader) Release() {
 	clear(b.found)
 	b.r = nil
 	if cap(b.data) <= mostReleased {
-		severals.Put(b)
+		batchReaders.Put(b)
 	}
 }
 
 // Read reads the winners of ids at r, which Winner then gives. They may be there
 // several times. Large bodies are left for Winner to read.
-func (b *Several) Read(r *Reader, ids []document.ID) error {
+func (b *BatchReader) Read(r *Reader, ids []document.ID) error {
 	b.r, b.data = r, b.data[:0]
 	b.found = slices.Grow(b.found[:0], len(ids))[:len(ids)]
 	b.order = b.order[:0]
 	for i, id := range ids {
-		b.found[i] = several{rev: Revision{ID: id}, gone: true}
+		b.found[i] = batchRow{rev: Revision{ID: id}, gone: true}
 		if r.Sees(id) {
 			b.order = append(b.order, i)
 		}
@@ -75,20 +75,20 @@ func (b *Several) Read(r *Reader, ids []document.ID) error {
 			continue
 		}
 		if err := b.find(it, &b.found[i]); err != nil {
-			return dberr.Wrap("store.Several", err)
+			return dberr.Wrap("store.BatchReader", err)
 		}
 	}
 	return nil
 }
 
 // find reads one document's head and the row of its winner's body.
-func (b *Several) find(it kv.Iterator, f *several) error {
+func (b *BatchReader) find(it kv.Iterator, f *batchRow) error {
 	db, id := b.r.db, b.r.Stored(f.rev.ID)
 	b.key = keyspace.Doc.AppendKey(b.key[:0], db.number, keyspace.T(string(id)), keyspace.U(keyspace.SubHead))
 	if !it.Seek(b.key) || !bytes.Equal(it.Key(), b.key) {
 		return it.Err()
 	}
-	value, err := it.Lend()
+	value, err := it.Borrow()
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (b *Several) find(it kv.Iterator, f *several) error {
 	if !it.Next() || !bytes.Equal(it.Key(), b.key) {
 		return it.Err() // bodies of other revisions are before it
 	}
-	if value, err = it.Lend(); err != nil {
+	if value, err = it.Borrow(); err != nil {
 		return err
 	}
 	at := len(b.data)
@@ -112,8 +112,8 @@ func (b *Several) find(it kv.Iterator, f *several) error {
 
 // Winner gives the winner of the i-th of the ids, as Reader.Winner does, but for
 // a deleted one, of which there is only the error. The bytes of its body and
-// attachments are lent until the next Read.
-func (b *Several) Winner(i int) (*Revision, error) {
+// attachments are borrowed until the next Read.
+func (b *BatchReader) Winner(i int) (*Revision, error) {
 	f := &b.found[i]
 	switch {
 	case f.gone:
@@ -129,7 +129,7 @@ func (b *Several) Winner(i int) (*Revision, error) {
 		body, err = b.r.db.readBody(b.r.v, b.r.Stored(f.rev.ID), f.rev.Rev)
 	}
 	if err != nil {
-		return nil, dberr.Wrap("store.Several", err)
+		return nil, dberr.Wrap("store.BatchReader", err)
 	}
 	f.rev.Body, f.rev.Attachments = body.body, body.attachments
 	if _, err := b.r.redact(&f.rev); err != nil {
