@@ -60,7 +60,7 @@ func failure(reason string) error { return dberr.New(dberr.Internal, "view_faile
 // wait for it.
 func (t *task) breakOff(ctx context.Context, p *Progress, why *Broken) error {
 	var moved error
-	err := t.d.Maintain(ctx, 1<<10, func(m store.Maintenance) error {
+	err := t.d.UpdateLane(ctx, 1<<10, func(m store.LaneTxn) error {
 		if moved = move(m.Tx(), t.d.Number(), t.ix.Number, p, p); moved != nil {
 			return other(moved)
 		}
@@ -84,7 +84,7 @@ func (x *Indexes) revive(ctx context.Context, d *store.Database) error {
 		return err
 	}
 	for _, h := range homes {
-		err := d.Maintain(ctx, 1<<10, func(m store.Maintenance) error {
+		err := d.UpdateLane(ctx, 1<<10, func(m store.LaneTxn) error {
 			if err := x.renewIndexes(m.Tx(), d, h, func(rec *record) bool { return rec.State == Failed }); err != nil {
 				return err
 			}

@@ -222,7 +222,7 @@ func (t *task) buildKept(ctx context.Context, p *Progress) error {
 	}
 	var moved error
 	scope := t.home.scope(t.d)
-	err = t.d.Maintain(ctx, g.size+256, func(m store.Maintenance) error {
+	err = t.d.UpdateLane(ctx, g.size+256, func(m store.LaneTxn) error {
 		// An error here fails writers: what concerns this task alone is kept apart.
 		if moved = move(m.Tx(), t.d.Number(), t.ix.Number, p, &next); moved != nil {
 			return other(moved)

@@ -36,7 +36,7 @@ func (h home) scope(d *store.Database) store.Scope {
 }
 
 // redefine says that definitions of the home changed.
-func (h home) redefine(m store.Maintenance) error {
+func (h home) redefine(m store.LaneTxn) error {
 	if h.owner == "" {
 		m.Redefine()
 		return nil

@@ -148,7 +148,7 @@ func (x *Indexes) renew(ctx context.Context, d *store.Database) error {
 			return err
 		})
 		if err == nil {
-			err = d.Maintain(ctx, 1<<10, func(m store.Maintenance) error {
+			err = d.UpdateLane(ctx, 1<<10, func(m store.LaneTxn) error {
 				changed, err := x.Define(m.Tx(), d, id, body)
 				if changed && err == nil {
 					h, _ := homeOf(d, id)

@@ -224,7 +224,7 @@ func (c *change) record(n uint64) (*record, error) {
 
 // settle records how the build of an index ended. An index that became readable
 // answers for its names from then on: what answered before is let go.
-func (x *Indexes) settle(m store.Maintenance, d *store.Database, h home, n uint64, s State, reason string) error {
+func (x *Indexes) settle(m store.LaneTxn, d *store.Database, h home, n uint64, s State, reason string) error {
 	c := change{x: x, tx: m.Tx(), d: d, home: h, records: map[uint64]*record{}}
 	r, err := c.record(n)
 	if err != nil {

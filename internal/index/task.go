@@ -254,7 +254,7 @@ func (t *task) publish(ctx context.Context, k Following, p *Progress) error {
 	next := *p
 	next.Phase = phaseFeed
 	var moved error
-	err := t.d.Maintain(ctx, 1<<10, func(m store.Maintenance) error {
+	err := t.d.UpdateLane(ctx, 1<<10, func(m store.LaneTxn) error {
 		if moved = move(m.Tx(), t.d.Number(), t.ix.Number, p, &next); moved != nil {
 			return other(moved)
 		}

@@ -23,7 +23,7 @@ const atOnce = 5
 // carryAlone carries over what is left of the documents, revision by revision:
 // design documents, documents with attachments, and what a _bulk_get did not
 // give.
-func (r *run) carryAlone(ctx context.Context, list []*wanted) error {
+func (r *run) carryAlone(ctx context.Context, list []*missingRevs) error {
 	var units []unit
 	for _, w := range list {
 		for _, rev := range w.left {
@@ -74,7 +74,7 @@ func (e targetError) Unwrap() error { return e.PeerError }
 func (r *run) alone(ctx context.Context, u unit) error {
 	since := u.w.ancestors
 	inline := false
-	for n := (patience{}); ; {
+	for n := (retries{}); ; {
 		err := r.aloneOnce(ctx, u, since, inline)
 		var of targetError
 		switch {
@@ -113,7 +113,7 @@ func (r *run) aloneOnce(ctx context.Context, u unit, since []string, inline bool
 		accept = "application/json"
 	}
 	c := &call{method: http.MethodGet, path: query("/"+escape(u.w.id), v), accept: accept}
-	one := &wanted{id: u.w.id, text: u.w.text, revs: []string{u.rev}, ancestors: since}
+	one := &missingRevs{id: u.w.id, text: u.w.text, revs: []string{u.rev}, ancestors: since}
 	err := r.source.ask(ctx, c, func(a *answer) error {
 		kind, params, err := mime.ParseMediaType(a.header.Get("Content-Type"))
 		if err == nil && kind == "multipart/mixed" && params["boundary"] != "" {
@@ -153,7 +153,7 @@ func listOf(revs []string) string {
 
 // absent takes an entry that is no document: a revision that the source no
 // longer has is a failure of reading.
-func (r *run) absent(entry []byte, w *wanted) error {
+func (r *run) absent(entry []byte, w *missingRevs) error {
 	if !json.Valid(entry) || jsonscan.KindOf(entry) != jsonscan.Object {
 		return errNotJSON
 	}
@@ -171,7 +171,7 @@ func (r *run) absent(entry []byte, w *wanted) error {
 }
 
 // mixed takes an answer to open_revs: a part for each revision.
-func (r *run) mixed(ctx context.Context, parts *multipart.Reader, w *wanted) error {
+func (r *run) mixed(ctx context.Context, parts *multipart.Reader, w *missingRevs) error {
 	for {
 		part, err := parts.NextRawPart()
 		if err == io.EOF {
@@ -193,7 +193,7 @@ func (r *run) mixed(ctx context.Context, parts *multipart.Reader, w *wanted) err
 }
 
 // plain takes a part that is JSON.
-func (r *run) plain(ctx context.Context, part io.Reader, failed bool, w *wanted) error {
+func (r *run) plain(ctx context.Context, part io.Reader, failed bool, w *missingRevs) error {
 	raw, err := io.ReadAll(io.LimitReader(part, largestValue))
 	if err != nil {
 		return err
@@ -209,10 +209,10 @@ func (r *run) plain(ctx context.Context, part io.Reader, failed bool, w *wanted)
 
 // document writes a document whose attachments are stubs or in it. whole tells
 // that there is no more to be had of them.
-func (r *run) document(ctx context.Context, raw []byte, w *wanted, whole bool) error {
+func (r *run) document(ctx context.Context, raw []byte, w *missingRevs, whole bool) error {
 	v, err := inspect(raw, w)
 	if err != nil {
-		r.lied(w, err)
+		r.invalid(w, err)
 		return nil
 	}
 	if !whole && v.attachments != nil && !v.onTarget(w.ancestors) {
@@ -226,7 +226,7 @@ func (r *run) document(ctx context.Context, raw []byte, w *wanted, whole bool) e
 func taken(*answer) error { return nil }
 
 // related takes a document whose attachments follow it.
-func (r *run) related(ctx context.Context, parts *multipart.Reader, w *wanted) error {
+func (r *run) related(ctx context.Context, parts *multipart.Reader, w *missingRevs) error {
 	first, err := parts.NextRawPart()
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
@@ -240,12 +240,12 @@ func (r *run) related(ctx context.Context, parts *multipart.Reader, w *wanted) e
 	}
 	d, err := couchwire.ParseDocument(raw, &couchwire.Rules{})
 	if err != nil {
-		r.lied(w, err)
+		r.invalid(w, err)
 		return nil
 	}
 	v, err := inspect(raw, w)
 	if err != nil {
-		r.lied(w, err)
+		r.invalid(w, err)
 		return nil
 	}
 	body, err := newRelated(raw, &d, parts)
@@ -259,14 +259,14 @@ func (r *run) related(ctx context.Context, parts *multipart.Reader, w *wanted) e
 	case body.broken != nil:
 		return body.broken // the source is asked again
 	case body.wrong != nil:
-		r.lied(w, body.wrong)
+		r.invalid(w, body.wrong)
 		return nil
 	}
 	return r.wrote(ctx, w, v.rev, err)
 }
 
 // wrote tells what became of a revision that was written alone.
-func (r *run) wrote(ctx context.Context, w *wanted, rev string, err error) error {
+func (r *run) wrote(ctx context.Context, w *missingRevs, rev string, err error) error {
 	var e *PeerError
 	switch {
 	case err == nil:
@@ -293,8 +293,8 @@ func (r *run) wrote(ctx context.Context, w *wanted, rev string, err error) error
 	return nil
 }
 
-// lied tells of a document that is not what was asked for, or not what it says
+// invalid tells of a document that is not what was asked for, or not what it says
 // it is. It is not written.
-func (r *run) lied(w *wanted, err error) {
+func (r *run) invalid(w *missingRevs, err error) {
 	r.fail(Failure{ID: w.id, Rev: w.revs[0], Reading: true, Code: "bad_document", Reason: err.Error()})
 }

@@ -12,7 +12,7 @@ import (
 
 // unit is one revision of a document on its way to the target.
 type unit struct {
-	w   *wanted
+	w   *missingRevs
 	rev string
 }
 
@@ -166,7 +166,7 @@ func (b *bulk) end(ctx context.Context) ([]unit, error) {
 // write stores a piece. Documents that the target refuses for good are
 // failures; what it could not do at the moment is asked of it again.
 func (r *run) write(ctx context.Context, p *piece) (redo []unit, err error) {
-	for n := (patience{}); ; {
+	for n := (retries{}); ; {
 		refused, err := r.bulkDocs(ctx, p)
 		var e *PeerError
 		if errors.As(err, &e) && perDocument(e) {

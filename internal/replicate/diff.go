@@ -12,8 +12,8 @@ import (
 	"github.com/sectional/sectional/internal/jsonscan"
 )
 
-// wanted is a document of which the target lacks revisions.
-type wanted struct {
+// missingRevs is a document of which the target lacks revisions.
+type missingRevs struct {
 	id        string
 	text      []byte   // the id as JSON
 	revs      []string // what it lacks
@@ -22,13 +22,13 @@ type wanted struct {
 }
 
 // got tells that a revision of the document is accounted for.
-func (w *wanted) got(rev string) {
+func (w *missingRevs) got(rev string) {
 	w.left = slices.DeleteFunc(w.left, func(r string) bool { return r == rev })
 }
 
 // diff asks the target which revisions of the rows it lacks.
-func (r *run) diff(ctx context.Context, rows []row) ([]*wanted, error) {
-	var missing []*wanted
+func (r *run) diff(ctx context.Context, rows []row) ([]*missingRevs, error) {
+	var missing []*missingRevs
 	for len(rows) > 0 {
 		part := rows[:min(len(rows), r.perDiff.get())]
 		list, err := r.diffPart(ctx, part)
@@ -55,7 +55,7 @@ func tooMuch(e *PeerError) bool {
 // diffPart compares the rows in one request. A document that makes the target
 // refuse all of them (it may have an id that the target can't have) is found by
 // halving, and is a failure.
-func (r *run) diffPart(ctx context.Context, rows []row) ([]*wanted, error) {
+func (r *run) diffPart(ctx context.Context, rows []row) ([]*missingRevs, error) {
 	asked, fit := 0, make([]row, 0, len(rows))
 	for i := range rows {
 		asked += len(rows[i].revs)
@@ -91,7 +91,7 @@ func (r *run) unfit(id string) string {
 	return ""
 }
 
-func (r *run) askDiff(ctx context.Context, rows []row) (list []*wanted, err error) {
+func (r *run) askDiff(ctx context.Context, rows []row) (list []*missingRevs, err error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
@@ -137,7 +137,7 @@ func (r *run) askDiff(ctx context.Context, rows []row) (list []*wanted, err erro
 
 // parseDiff reads what the target lacks of the rows. What was not asked is
 // overlooked: nothing is fetched because a peer says so.
-func parseDiff(raw []byte, rows []row) ([]*wanted, error) {
+func parseDiff(raw []byte, rows []row) ([]*missingRevs, error) {
 	if !json.Valid(raw) || jsonscan.KindOf(raw) != jsonscan.Object {
 		return nil, errNotJSON
 	}
@@ -145,7 +145,7 @@ func parseDiff(raw []byte, rows []row) ([]*wanted, error) {
 	for i := range rows {
 		asked[rows[i].id] = &rows[i]
 	}
-	list := make([]*wanted, 0, len(rows))
+	list := make([]*missingRevs, 0, len(rows))
 	var scratch [64]byte
 	for m := jsonscan.MembersOf(raw); ; {
 		name, value, ok := m.Next()
@@ -161,7 +161,7 @@ func parseDiff(raw []byte, rows []row) ([]*wanted, error) {
 		if !ok {
 			return nil, errNotJSON
 		}
-		w := &wanted{id: of.id, text: of.text}
+		w := &missingRevs{id: of.id, text: of.text}
 		for _, rev := range stringsOf(lacks) {
 			if slices.Contains(of.revs, rev) {
 				w.revs = append(w.revs, rev)

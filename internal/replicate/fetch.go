@@ -16,7 +16,7 @@ func (r *run) carry(ctx context.Context, b *batch) error {
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	var alone []*wanted
+	var alone []*missingRevs
 	for _, w := range missing {
 		if r.noBulkGet.Load() || strings.HasPrefix(w.id, "_design/") {
 			alone = append(alone, w)
@@ -35,8 +35,8 @@ func (r *run) carry(ctx context.Context, b *batch) error {
 // fetch carries documents over many at a time, and gives those of which
 // something is left to be carried over alone: revisions with attachments that
 // the target lacks, and those that the source did not give.
-func (r *run) fetch(ctx context.Context, missing []*wanted) (alone []*wanted, err error) {
-	list := make([]*wanted, 0, len(missing))
+func (r *run) fetch(ctx context.Context, missing []*missingRevs) (alone []*missingRevs, err error) {
+	list := make([]*missingRevs, 0, len(missing))
 	for _, w := range missing {
 		if !strings.HasPrefix(w.id, "_design/") {
 			list = append(list, w)
@@ -91,8 +91,8 @@ func unknownRequest(e *PeerError) bool {
 
 // bulkGet asks for the revisions of many documents and hands them on, as the
 // bytes they came in, while the answer is still being read.
-func (r *run) bulkGet(ctx context.Context, list []*wanted, out *bulk) error {
-	byID := make(map[string]*wanted, len(list))
+func (r *run) bulkGet(ctx context.Context, list []*missingRevs, out *bulk) error {
+	byID := make(map[string]*missingRevs, len(list))
 	asked := 0
 	for _, w := range list {
 		byID[w.id] = w
@@ -115,7 +115,7 @@ func (r *run) bulkGet(ctx context.Context, list []*wanted, out *bulk) error {
 }
 
 // askFor makes the body of a _bulk_get for what is left of the documents.
-func askFor(list []*wanted) []byte {
+func askFor(list []*missingRevs) []byte {
 	body := append(make([]byte, 0, 100*len(list)), `{"docs":[`...)
 	first := true
 	for _, w := range list {
@@ -134,7 +134,7 @@ func askFor(list []*wanted) []byte {
 
 // entry takes one entry of an answer to _bulk_get: how many documents were in
 // it. What can't be used of it is left, and asked for once more alone.
-func (r *run) entry(ctx context.Context, raw []byte, byID map[string]*wanted, out *bulk) (n int, err error) {
+func (r *run) entry(ctx context.Context, raw []byte, byID map[string]*missingRevs, out *bulk) (n int, err error) {
 	if jsonscan.KindOf(raw) != jsonscan.Object {
 		return 0, errNotJSON
 	}

@@ -130,7 +130,7 @@ func (s stop) Unwrap() error { return s.error }
 // taken for a broken answer, and the peer is asked again, unless it is a stop.
 // Errors: *PeerError, what stop held, the context's.
 func (p *peer) ask(ctx context.Context, c *call, read func(*answer) error) error {
-	var n patience
+	var n retries
 	for {
 		a := &answer{}
 		err := p.once(ctx, c, a, read)
@@ -146,7 +146,7 @@ func (p *peer) ask(ctx context.Context, c *call, read func(*answer) error) error
 			return err
 		}
 		if a.progress {
-			n = patience{}
+			n = retries{}
 		}
 		if err := n.next(ctx, p, broken); err != nil {
 			return err

@@ -125,7 +125,7 @@ func (b *related) next() {
 		b.wrong = fmt.Errorf("the source sent other bytes in place of attachment %q", b.doc.Attachments[f.Index].Name)
 		return
 	}
-	b.now = &proved{of: b, from: part, told: f, name: b.doc.Attachments[f.Index].Name, sum: md5.New()}
+	b.now = &verifyingReader{of: b, from: part, told: f, name: b.doc.Attachments[f.Index].Name, sum: md5.New()}
 }
 
 // ended checks that no parts are left.
@@ -157,9 +157,9 @@ func (b *related) misplaced(part *multipart.Part, index int) bool {
 	return false
 }
 
-// proved passes on the bytes of an attachment and gives their end only if they
+// verifyingReader passes on the bytes of an attachment and gives their end only if they
 // are what the document says.
-type proved struct {
+type verifyingReader struct {
 	of   *related
 	from io.Reader
 	told couchwire.Follow
@@ -168,7 +168,7 @@ type proved struct {
 	sum  hash.Hash
 }
 
-func (a *proved) Read(p []byte) (int, error) {
+func (a *verifyingReader) Read(p []byte) (int, error) {
 	n, err := a.from.Read(p)
 	a.n += int64(n)
 	a.sum.Write(p[:n])

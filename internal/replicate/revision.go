@@ -43,7 +43,7 @@ const (
 // checks that it is: a document is stored under the id, the revision and the
 // history that it names, so these have to be right before it goes on. The rest
 // of it is the target's to check.
-func inspect(doc []byte, w *wanted) (*revision, error) {
+func inspect(doc []byte, w *missingRevs) (*revision, error) {
 	if jsonscan.KindOf(doc) != jsonscan.Object {
 		return nil, errNoObject
 	}

@@ -12,7 +12,7 @@ import (
 
 // clean removes what is too old from the databases: all of them, or those in
 // which a round left work behind.
-func (s *Store) clean(ctx context.Context, c *chores, all bool) error {
+func (s *Store) clean(ctx context.Context, c *maintenance, all bool) error {
 	now := s.o.Clock()
 	trusts, err := s.trusts(ctx, now)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Store) clean(ctx context.Context, c *chores, all bool) error {
 
 // cleanDatabase does a round's worth in one database. It tells whether there is
 // anything that gets old in it.
-func (s *Store) cleanDatabase(ctx context.Context, c *chores, name string, now time.Time) (aging bool, err error) {
+func (s *Store) cleanDatabase(ctx context.Context, c *maintenance, name string, now time.Time) (aging bool, err error) {
 	last := c.cleaning[name]
 	delete(c.cleaning, name)
 	if last == nil {

@@ -45,7 +45,7 @@ func (d *Database) DropPartition(ctx context.Context, p document.Partition, tomb
 		err = refused
 	}
 	if err == nil {
-		d.store.kick()
+		d.store.wake()
 	}
 	return err
 }

@@ -89,7 +89,7 @@ func (s Scope) SetExpiry(ctx context.Context, e Expiry) error {
 		err = refused
 	}
 	if err == nil {
-		s.db.store.kick()
+		s.db.store.wake()
 	}
 	return err
 }

@@ -34,7 +34,7 @@ func (x *runner) swept() error {
 	if err := x.Sweep(ctx); err != nil {
 		return err
 	}
-	if !x.calm.held.IsZero() {
+	if !x.clock.held.IsZero() {
 		x.now = x.now.Add(clockHold)
 		if err := x.Sweep(ctx); err != nil {
 			return err

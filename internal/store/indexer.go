@@ -129,23 +129,23 @@ func (d *Database) Commit(ctx context.Context, fn func(kv.Txn) error) error {
 	return d.store.commit(ctx, fn)
 }
 
-// Maintenance is a transaction in line with the database's writers: none of
+// LaneTxn is a transaction in line with the database's writers: none of
 // them writes between what it reads and its commit.
-type Maintenance struct{ g *group }
+type LaneTxn struct{ g *group }
 
-// Maintain runs fn in the database's next commit, and returns when that is
+// UpdateLane runs fn in the database's next commit, and returns when that is
 // durable. fn writes about size bytes and may run several times; its error
 // fails the writers that share the commit, so it is for faults of the storage.
-func (d *Database) Maintain(ctx context.Context, size int, fn func(Maintenance) error) error {
-	return d.submit(ctx, "store.Maintain", size, func(g *group) error { return fn(Maintenance{g}) })
+func (d *Database) UpdateLane(ctx context.Context, size int, fn func(LaneTxn) error) error {
+	return d.submit(ctx, "store.UpdateLane", size, func(g *group) error { return fn(LaneTxn{g}) })
 }
 
 // Tx is the transaction.
-func (m Maintenance) Tx() kv.Txn { return m.g.tx }
+func (m LaneTxn) Tx() kv.Txn { return m.g.tx }
 
 // Redefine says that the rows of definitions changed: from this commit on
 // writers keep what they say now.
-func (m Maintenance) Redefine() {
+func (m LaneTxn) Redefine() {
 	m.g.lane.version++
 	m.g.stale, m.g.redefined = true, true
 }
@@ -153,7 +153,7 @@ func (m Maintenance) Redefine() {
 // Changed gives the documents of a scope that changed or went since a mark that a
 // reader gave, as many as most; then, or if it is not known any more which went,
 // more is true.
-func (m Maintenance) Changed(sc Scope, since Mark, most int) (ids map[document.ID]bool, more bool, err error) {
+func (m LaneTxn) Changed(sc Scope, since Mark, most int) (ids map[document.ID]bool, more bool, err error) {
 	ids = map[document.ID]bool{}
 	for _, s := range m.g.order {
 		if sc.contains(s.id) {
@@ -286,7 +286,7 @@ func (g *group) redesign() error {
 			return err
 		}
 		if changed && s.id.IsDesign() && !g.redefined {
-			Maintenance{g}.Redefine()
+			LaneTxn{g}.Redefine()
 		}
 		delete(g.keepers, s.id.Partition())
 	}

@@ -216,7 +216,7 @@ func (w *write) underOwner(ctx context.Context, e *pendingEdit) (err error) {
 
 // RedefineOwned says that the rows of the definitions of a partition's owner
 // changed.
-func (m Maintenance) RedefineOwned(p document.Partition) error { return m.g.redefineOwned(p) }
+func (m LaneTxn) RedefineOwned(p document.Partition) error { return m.g.redefineOwned(p) }
 
 // renewOwned lets the indexes of an owner begin anew that would not learn of all
 // documents that went without a trace in the feed.

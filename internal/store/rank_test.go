@@ -84,7 +84,7 @@ func TestRankPassesRest(t *testing.T) {
 	t.Cleanup(w.closeAll)
 	d := w.create("db", true)
 	e.view = func() { w.now = w.now.Add(took) }
-	c := newChores()
+	c := newMaintenance()
 	passed := func(after time.Duration) bool {
 		t.Helper()
 		w.put(d, fmt.Sprintf("p:%d", w.now.UnixNano()), "", `{}`)

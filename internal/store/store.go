@@ -113,12 +113,12 @@ type Store struct {
 		numbers   map[uint64]*Database // the same ones
 	}
 	updates  updates
-	calm     calm
+	clock    clockGuard
 	progress progress
 	busy     busy
 	runs     sync.Pool // of *run
 	opened   time.Time
-	kicked   chan struct{}
+	woken    chan struct{}
 	ctx      context.Context // of background work; ends at Close
 	stop     context.CancelFunc
 	work     sync.WaitGroup // background work and running lanes
@@ -135,7 +135,7 @@ func Open(ctx context.Context, e kv.Engine, o Options) (*Store, error) {
 
 // openWith is Open with the steps that lead to the newest format.
 func openWith(ctx context.Context, e kv.Engine, o Options, steps []formatStep) (*Store, error) {
-	s := &Store{engine: e, o: o.withDefaults(), steps: steps, kicked: make(chan struct{}, 1), busy: newBusy()}
+	s := &Store{engine: e, o: o.withDefaults(), steps: steps, woken: make(chan struct{}, 1), busy: newBusy()}
 	s.opened = s.o.Clock()
 	s.runs.New = newPrefetched
 	s.open.databases, s.open.numbers = map[string]*Database{}, map[uint64]*Database{}

@@ -77,16 +77,16 @@ const (
 	tokenKeep  = time.Hour
 )
 
-// kick makes the background work look for jobs now.
-func (s *Store) kick() {
+// wake makes the background work look for jobs now.
+func (s *Store) wake() {
 	select {
-	case s.kicked <- struct{}{}:
+	case s.woken <- struct{}{}:
 	default:
 	}
 }
 
-// chores is what the background work remembers between its rounds.
-type chores struct {
+// maintenance is what the background work remembers between its rounds.
+type maintenance struct {
 	ranked, swept time.Time
 	rankRest      time.Duration   // how long after ranked the next pass is due at the earliest
 	rankAll       bool            // that pass looks at all databases
@@ -94,8 +94,8 @@ type chores struct {
 	cleaning      map[string]*cleaning
 }
 
-func newChores() *chores {
-	return &chores{unranked: map[string]bool{}, cleaning: map[string]*cleaning{}}
+func newMaintenance() *maintenance {
+	return &maintenance{unranked: map[string]bool{}, cleaning: map[string]*cleaning{}}
 }
 
 // cleaning is a database in which a round left work behind: more than it may do
@@ -108,7 +108,7 @@ type cleaning struct {
 func (s *Store) background() {
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
-	c := newChores()
+	c := newMaintenance()
 	for {
 		var more bool
 		err := s.guard("store.round", func() (err error) {
@@ -118,13 +118,13 @@ func (s *Store) background() {
 		if err != nil && s.ctx.Err() == nil {
 			s.o.Logger.Error("background work failed and will be tried again", "error", err)
 		} else if more {
-			s.kick()
+			s.wake()
 		}
 		select {
 		case <-s.ctx.Done():
 			return
 		case <-tick.C:
-		case <-s.kicked:
+		case <-s.woken:
 		}
 	}
 }
@@ -132,7 +132,7 @@ func (s *Store) background() {
 // Sweep does all background work that is due now, for tests and for servers
 // that run it themselves (Options.Idle).
 func (s *Store) Sweep(ctx context.Context) error {
-	c := newChores()
+	c := newMaintenance()
 	for {
 		if more, err := s.round(ctx, c); !more || err != nil {
 			return err
@@ -142,7 +142,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 
 // round does what is due, up to an amount of each kind of work; it tells
 // whether there is more.
-func (s *Store) round(ctx context.Context, c *chores) (more bool, err error) {
+func (s *Store) round(ctx context.Context, c *maintenance) (more bool, err error) {
 	now := s.o.Clock()
 	ctx = kv.Freeing(ctx)
 	changed := s.updates.take()
@@ -162,7 +162,7 @@ func (s *Store) round(ctx context.Context, c *chores) (more bool, err error) {
 // rankNow makes the rankings follow if it is time for it. While much is written
 // each pass moves most partitions, so the longer a pass takes, the longer the next
 // one waits: they take a tenth of the time.
-func (s *Store) rankNow(ctx context.Context, c *chores, now time.Time, sweep bool) error {
+func (s *Store) rankNow(ctx context.Context, c *maintenance, now time.Time, sweep bool) error {
 	c.rankAll = c.rankAll || sweep
 	since := now.Sub(c.ranked)
 	if since >= 0 && (since < c.rankRest || since < rankEvery && !c.rankAll) {

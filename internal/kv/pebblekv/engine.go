@@ -216,7 +216,7 @@ func (e *Engine) Abandon() { e.disk.giveUp(errAbandoned) }
 // Close implements kv.Engine.
 func (e *Engine) Close() (err error) {
 	e.close.Do(func() {
-		e.disk.hurry()
+		e.disk.endPauses()
 		e.open.Lock() // waits for running calls; kept, so that later ones fail
 		e.states.close()
 		err = errors.Join(e.db.Close(), e.lock.Close())

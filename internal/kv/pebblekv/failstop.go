@@ -35,7 +35,7 @@ type failStop struct {
 	now     func() time.Time
 	pause   func(time.Duration, <-chan struct{})
 	closing chan struct{} // closed when nobody waits any more
-	hurried sync.Once
+	closed  sync.Once
 }
 
 func newFailStop(inner vfs.FS, space *space, o *Options, onStop func(error)) *failStop {

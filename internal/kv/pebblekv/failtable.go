@@ -142,11 +142,11 @@ func (f *failStop) giveUp(err error) {
 	f.armed.Store(true)
 	f.caught(err)
 	f.tables.broken.Store(true)
-	f.hurry()
+	f.endPauses()
 }
 
-// hurry ends the pauses.
-func (f *failStop) hurry() { f.hurried.Do(func() { close(f.closing) }) }
+// endPauses ends the pauses.
+func (f *failStop) endPauses() { f.closed.Do(func() { close(f.closing) }) }
 
 // Open implements vfs.FS.
 func (f *failStop) Open(name string, o ...vfs.OpenOption) (vfs.File, error) {

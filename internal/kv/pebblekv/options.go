@@ -50,8 +50,8 @@ type Options struct {
 // may be, until Pebble makes all writes wait; and how many there are while it keeps
 // up with a load (pressure.go).
 const (
-	sublevelsCalm, sublevelsMost = 24, 48
-	memTablesCalm, memTablesMost = 3, 4
+	sublevelsLow, sublevelsMost = 24, 48
+	memTablesLow, memTablesMost = 3, 4
 )
 
 // withDefaults fills in what was left zero.

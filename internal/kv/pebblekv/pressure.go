@@ -50,8 +50,8 @@ func (e *Engine) pressure() float64 {
 // all writes wait. Their number would tell nothing: they begin small, and a large
 // batch is one by itself.
 func pressureOf(sublevels int, memTables float64) float64 {
-	part := func(n, calm, most float64) float64 { return min(max(0, (n-calm)/(most-calm)), 1) }
-	return max(part(float64(sublevels), sublevelsCalm, sublevelsMost), part(memTables, memTablesCalm, memTablesMost))
+	part := func(n, low, most float64) float64 { return min(max(0, (n-low)/(most-low)), 1) }
+	return max(part(float64(sublevels), sublevelsLow, sublevelsMost), part(memTables, memTablesLow, memTablesMost))
 }
 
 // A commit of largeCommit bytes gives way. One of wholeCommit waits for longestWay

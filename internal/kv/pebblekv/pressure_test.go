@@ -19,12 +19,12 @@ func TestPressure(t *testing.T) {
 		memTables, want float64
 	}{
 		{0, 1, 0},
-		{sublevelsCalm, memTablesCalm, 0},
-		{(sublevelsCalm + sublevelsMost) / 2, 1, 0.5},
+		{sublevelsLow, memTablesLow, 0},
+		{(sublevelsLow + sublevelsMost) / 2, 1, 0.5},
 		{sublevelsMost, 1, 1},
 		{sublevelsMost + 10, 1, 1},
 		{0, memTablesMost, 1},
-		{(sublevelsCalm + sublevelsMost) / 2, memTablesMost, 1},
+		{(sublevelsLow + sublevelsMost) / 2, memTablesMost, 1},
 	} {
 		if got := pressureOf(c.sublevels, c.memTables); got != c.want {
 			t.Errorf("%d tables over each other, %v memtables: %v, want %v", c.sublevels, c.memTables, got, c.want)
@@ -94,7 +94,7 @@ func TestGivesWay(t *testing.T) {
 		}
 		e.pressing.asked = time.Time{}
 		p := e.Pressure()
-		if p < before || p > 0 != (n > sublevelsCalm) {
+		if p < before || p > 0 != (n > sublevelsLow) {
 			t.Fatalf("%d tables over each other: %v after %v", n, p, before)
 		}
 		before = p

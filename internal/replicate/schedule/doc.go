@@ -10,7 +10,7 @@
 // restart. It must not know how a replication is carried out (package replicate),
 // nor HTTP's answers.
 //
-// Begin reading at Scheduler. roster.go decides who runs, without a clock or a
+// Begin reading at Scheduler. queue.go decides who runs, without a clock or a
 // goroutine of its own; documents.go and databases.go follow the databases, and
 // transient.go answers requests.
 package schedule

@@ -94,7 +94,7 @@ func (s *Scheduler) forget(key docKey) {
 
 // jobOf gives a document's job, nil if it has none. The lock is held.
 func (s *Scheduler) jobOf(key docKey, d *entry) *job {
-	if j := s.state.roster.jobs[d.job]; j != nil && j.key == key {
+	if j := s.state.queue.jobs[d.job]; j != nil && j.key == key {
 		return j
 	}
 	return nil
@@ -121,11 +121,11 @@ func (s *Scheduler) prepare(key docKey, d *entry) {
 		}
 		if err != nil {
 			s.hinder(d, Reason(err))
-			s.hurry()
+			s.wake()
 			return
 		}
 		s.schedule(key, d, code)
-		s.hurry()
+		s.wake()
 	})
 }
 
@@ -161,7 +161,7 @@ func (s *Scheduler) schedule(key docKey, d *entry, code string) {
 		}
 		s.remove(j, ErrCancelled)
 	}
-	if other := s.state.roster.jobs[id]; other != nil {
+	if other := s.state.queue.jobs[id]; other != nil {
 		if other.transient() {
 			s.hinder(d, "Replication `"+id+"` specified by document `"+string(key.id)+
 				"` already running as a transient replication, started via `_replicate` API endpoint")

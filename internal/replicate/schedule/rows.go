@@ -102,8 +102,8 @@ func raw(v any) json.RawMessage {
 func (s *Scheduler) Jobs() []JobRow {
 	s.state.Lock()
 	defer s.state.Unlock()
-	rows := make([]JobRow, 0, len(s.state.roster.jobs))
-	for _, j := range s.state.roster.jobs {
+	rows := make([]JobRow, 0, len(s.state.queue.jobs))
+	for _, j := range s.state.queue.jobs {
 		rows = append(rows, s.jobRow(j))
 	}
 	slices.SortFunc(rows, func(a, b JobRow) int { return strings.Compare(a.ID, b.ID) })
@@ -114,7 +114,7 @@ func (s *Scheduler) Jobs() []JobRow {
 func (s *Scheduler) Job(id string) (JobRow, error) {
 	s.state.Lock()
 	defer s.state.Unlock()
-	if j := s.state.roster.jobs[spec.NormalizeID(id)]; j != nil {
+	if j := s.state.queue.jobs[spec.NormalizeID(id)]; j != nil {
 		return s.jobRow(j), nil
 	}
 	return JobRow{}, errNoJob
@@ -145,7 +145,7 @@ func (s *Scheduler) Failures(id string) (FailureRows, error) {
 	s.state.Lock()
 	defer s.state.Unlock()
 	id = spec.NormalizeID(id)
-	j := s.state.roster.jobs[id]
+	j := s.state.queue.jobs[id]
 	if j == nil {
 		j = s.state.ended.byID[id]
 	}
@@ -166,7 +166,7 @@ func (s *Scheduler) DocFailures(database string, id document.ID) (FailureRows, e
 	s.state.Lock()
 	defer s.state.Unlock()
 	key := docKey{database, id}
-	for _, j := range s.state.roster.jobs {
+	for _, j := range s.state.queue.jobs {
 		if j.key == key {
 			return j.failed(), nil
 		}
@@ -183,7 +183,7 @@ func (s *Scheduler) DocFailures(database string, id document.ID) (FailureRows, e
 func (s *Scheduler) Tasks() (rows []TaskRow) {
 	s.state.Lock()
 	defer s.state.Unlock()
-	for _, j := range s.state.roster.jobs {
+	for _, j := range s.state.queue.jobs {
 		if !j.running {
 			continue
 		}

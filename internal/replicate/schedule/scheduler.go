@@ -50,14 +50,14 @@ type Scheduler struct {
 	settings *config.Derived[*settings]
 	handler  http.Handler // answers requests to local endpoints
 
-	ctx  context.Context
-	end  context.CancelFunc
-	work sync.WaitGroup
-	wake chan struct{} // holds one when the time at which something is due changed
+	ctx   context.Context
+	end   context.CancelFunc
+	work  sync.WaitGroup
+	woken chan struct{} // holds one when the time at which something is due changed
 
 	state struct {
 		sync.Mutex
-		roster    *roster
+		queue     *runQueue
 		documents map[docKey]*entry
 		followers map[string]*follower
 		ended     ended
@@ -81,10 +81,10 @@ func New(o Options) *Scheduler {
 	if o.Random == nil {
 		o.Random = rand.Float64
 	}
-	s := &Scheduler{o: o, settings: config.Derive(o.Config, readSettings), wake: make(chan struct{}, 1)}
+	s := &Scheduler{o: o, settings: config.Derive(o.Config, readSettings), woken: make(chan struct{}, 1)}
 	s.ctx, s.end = context.WithCancel(context.Background())
-	s.state.roster = newRoster()
-	s.state.roster.limits = s.settings.Value()
+	s.state.queue = newRunQueue()
+	s.state.queue.limits = s.settings.Value()
 	s.state.documents = map[docKey]*entry{}
 	s.state.ending = map[string]chan struct{}{}
 	s.state.followers = map[string]*follower{}
@@ -131,7 +131,7 @@ func (s *Scheduler) keepTime() {
 		interval := s.settings.Value().interval
 		if now.Sub(last) >= interval {
 			last = now
-			s.turn(now)
+			s.reschedule(now)
 			s.findPurged()
 		}
 		next := s.doDue(now)
@@ -141,27 +141,27 @@ func (s *Scheduler) keepTime() {
 		timer.Reset(max(0, next.Sub(s.o.Now())))
 		select {
 		case <-timer.C:
-		case <-s.wake:
+		case <-s.woken:
 		case <-s.ctx.Done():
 			return
 		}
 	}
 }
 
-// hurry makes keepTime look again.
-func (s *Scheduler) hurry() {
+// wake makes keepTime look again.
+func (s *Scheduler) wake() {
 	select {
-	case s.wake <- struct{}{}:
+	case s.woken <- struct{}{}:
 	default:
 	}
 }
 
-// turn lets jobs that ran long make room for those that wait.
-func (s *Scheduler) turn(now time.Time) {
+// reschedule lets jobs that ran long make room for those that wait.
+func (s *Scheduler) reschedule(now time.Time) {
 	s.state.Lock()
 	defer s.state.Unlock()
-	s.state.roster.limits = s.settings.Value()
-	for _, j := range s.state.roster.turn(now) {
+	s.state.queue.limits = s.settings.Value()
+	for _, j := range s.state.queue.reschedule(now) {
 		j.stopping = true
 		j.stop()
 	}
@@ -174,7 +174,7 @@ func (s *Scheduler) doDue(now time.Time) time.Time {
 	s.state.Lock()
 	defer s.state.Unlock()
 	s.fill(now)
-	next := s.state.roster.next(now)
+	next := s.state.queue.next(now)
 	for key, d := range s.state.documents {
 		if d.due.IsZero() {
 			continue
@@ -194,8 +194,8 @@ func (s *Scheduler) fill(now time.Time) {
 	if s.state.closed {
 		return
 	}
-	s.state.roster.limits = s.settings.Value()
-	for _, j := range s.state.roster.room(now) {
+	s.state.queue.limits = s.settings.Value()
+	for _, j := range s.state.queue.room(now) {
 		s.start(j, now)
 	}
 }
@@ -206,7 +206,7 @@ func (s *Scheduler) start(j *job, now time.Time) {
 	s.state.pids++
 	j.running, j.stopping, j.stop, j.ended, j.pid = true, false, stop, make(chan struct{}), s.state.pids
 	j.before = j.stats
-	j.note(event{kind: started, when: now}, s.state.roster.limits.maxHistory)
+	j.note(event{kind: started, when: now}, s.state.queue.limits.maxHistory)
 	after := j.after
 	j.after = nil
 	s.work.Go(func() {
@@ -230,16 +230,16 @@ func (s *Scheduler) add(j *job, now time.Time) {
 		j.after = ended // two runs would write the same checkpoints
 	}
 	j.note(event{kind: added, when: now}, 1)
-	s.state.roster.limits = s.settings.Value()
-	s.state.roster.add(j)
+	s.state.queue.limits = s.settings.Value()
+	s.state.queue.add(j)
 	s.fill(now)
-	s.hurry()
+	s.wake()
 }
 
 // remove lets a job go, stops it, and tells those who wait for it why. The lock
 // is held.
 func (s *Scheduler) remove(j *job, why error) {
-	s.state.roster.remove(j)
+	s.state.queue.remove(j)
 	if j.running {
 		j.stop()
 		s.state.ending[j.id] = j.ended
@@ -264,8 +264,8 @@ func (s *Scheduler) finished(ctx context.Context, j *job, o outcome) {
 	close(j.ended)
 	most := s.settings.Value().maxHistory
 	switch {
-	case !s.state.roster.has(j):
-		s.state.roster.leaving--
+	case !s.state.queue.has(j):
+		s.state.queue.leaving--
 		if s.state.ending[j.id] == j.ended {
 			delete(s.state.ending, j.id)
 		}
@@ -282,13 +282,13 @@ func (s *Scheduler) finished(ctx context.Context, j *job, o outcome) {
 		s.crash(j, o.err, now)
 	}
 	s.fill(now)
-	s.hurry()
+	s.wake()
 }
 
-// drop takes a job that ended out of the roster. The lock is held.
+// drop takes a job that ended out of the run queue. The lock is held.
 func (s *Scheduler) drop(j *job) {
 	j.running = false
-	s.state.roster.remove(j)
+	s.state.queue.remove(j)
 	s.state.ended.keep(j)
 }
 

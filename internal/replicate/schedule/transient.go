@@ -86,7 +86,7 @@ func (s *Scheduler) submit(c *auth.Caller, j *job) (<-chan outcome, error) {
 	if s.state.closed {
 		return nil, errStopping
 	}
-	if old := s.state.roster.jobs[j.id]; old != nil {
+	if old := s.state.queue.jobs[j.id]; old != nil {
 		switch {
 		case !old.transient():
 			return nil, dberr.New(dberr.Conflict, "conflict", "Replication `%s` already started, triggered by document `%s` from db `%s`", j.id, old.key.id, old.key.database)
@@ -118,7 +118,7 @@ func mayCancel(c *auth.Caller, j *job) bool {
 func (s *Scheduler) cancel(c *auth.Caller, id string) (*Answer, error) {
 	s.state.Lock()
 	defer s.state.Unlock()
-	j := s.state.roster.jobs[id]
+	j := s.state.queue.jobs[id]
 	switch {
 	case j == nil:
 		return nil, errNoJob

@@ -14,11 +14,11 @@ import (
 	"github.com/sectional/sectional/internal/replicate/spec"
 )
 
-// bench is a roster whose jobs run when they are told to and end only when they
+// bench is a run queue whose jobs run when they are told to and end only when they
 // are stopped, under a clock that stands still.
 type bench struct {
 	t *testing.T
-	*roster
+	*runQueue
 	now time.Time
 	ran map[string]int // how often each job was started
 }
@@ -33,7 +33,7 @@ func newBench(t *testing.T, overrides ...config.Setting) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t, roster: newRoster(), now: time.Unix(1_000_000, 0), ran: map[string]int{}}
+	b := &bench{t: t, runQueue: newRunQueue(), now: time.Unix(1_000_000, 0), ran: map[string]int{}}
 	b.limits = readSettings(c.Snapshot())
 	return b
 }
@@ -62,7 +62,7 @@ func (b *bench) start() {
 // step lets an interval pass.
 func (b *bench) step() (stop []*job) {
 	b.now = b.now.Add(b.limits.interval)
-	stop = b.turn(b.now)
+	stop = b.reschedule(b.now)
 	for _, j := range stop {
 		j.running = false
 		j.note(event{kind: stopped, when: b.now}, b.limits.maxHistory)
@@ -247,9 +247,9 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestRandomRosters: whatever comes and goes, no more run than may, and whoever
+// TestRandomRunQueues: whatever comes and goes, no more run than may, and whoever
 // could run does when there is room.
-func TestRandomRosters(t *testing.T) {
+func TestRandomRunQueues(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		b := newBench(t, config.Setting{Key: "max_jobs", Value: fmt.Sprint(1 + r.IntN(5))}, config.Setting{Key: "max_churn", Value: fmt.Sprint(r.IntN(4))})

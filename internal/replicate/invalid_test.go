@@ -21,7 +21,7 @@ import (
 type liar struct {
 	next            http.RoundTripper
 	where, old, new string
-	lied            int
+	invalid         int
 }
 
 func (l *liar) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -36,7 +36,7 @@ func (l *liar) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	changed := bytes.ReplaceAll(raw, []byte(l.old), []byte(l.new))
 	if !bytes.Equal(raw, changed) {
-		l.lied++
+		l.invalid++
 	}
 	response.Header.Del("Content-Length")
 	response.ContentLength = -1
@@ -117,7 +117,7 @@ func TestAttachmentsThatAreNotAsToldAreNotStored(t *testing.T) {
 				l := &liar{next: task.Source.Transport, old: lie.old, new: lie.new, where: "victim"}
 				task.Source.Transport = l
 				w.run(task)
-				if l.lied == 0 {
+				if l.invalid == 0 {
 					t.Fatal("the lie was not told")
 				}
 				if len(r.failures) != 1 || !strings.Contains(r.told(), lie.want) {
@@ -140,8 +140,8 @@ func TestTargetsLies(t *testing.T) {
 	l := &liar{next: task.Target.Transport, where: "_revs_diff", old: `"missing":[`, new: `"missing":["7-abc",`}
 	task.Target.Transport = &liar{next: l, where: "_revs_diff", old: "doc000001", new: "doc000009"}
 	w.run(task)
-	if got := w.tree("b"); l.lied != 1 || len(got) != 1 || got["doc000000"] == nil || len(r.failures) > 0 {
-		t.Errorf("lied %d times, stored %v, failures %s", l.lied, got, r.told())
+	if got := w.tree("b"); l.invalid != 1 || len(got) != 1 || got["doc000000"] == nil || len(r.failures) > 0 {
+		t.Errorf("invalid %d times, stored %v, failures %s", l.invalid, got, r.told())
 	}
 }
 

@@ -24,12 +24,12 @@ func backoff(n int) time.Duration {
 	return outgoing.Backoff(n, shortestWait, longestWait, rand.Float64())
 }
 
-// patience counts how often a peer was asked for one thing.
-type patience struct{ attempts, waits int }
+// retries counts how often a peer was asked for one thing.
+type retries struct{ attempts, waits int }
 
 // next waits before the peer is asked again after e. It gives e itself when the
 // peer was asked often enough, and else the context's error.
-func (n *patience) next(ctx context.Context, p *peer, e *PeerError) error {
+func (n *retries) next(ctx context.Context, p *peer, e *PeerError) error {
 	if e.Status == http.StatusTooManyRequests || e.wait > 0 {
 		// A peer that says so is well, only busy: it may say so more often.
 		if n.waits++; n.waits > 4*max(p.retries, 1) {

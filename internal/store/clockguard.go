@@ -9,14 +9,14 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// calm judges the clock for the work that removes what is old. The naive way
+// clockGuard judges the clock for the work that removes what is old. The naive way
 // is to believe it: a machine that wakes up with a clock years ahead then
 // removes everything that says when it expires before anybody looks. So the
 // time of the last round is remembered, also over restarts; a clock that is
 // more than clockLeap ahead of it (a server that was down looks the same) has
 // to stay so for clockHold until it is believed. Meanwhile nothing expires and
 // the log says why. A clock that goes back makes things expire later, no more.
-type calm struct {
+type clockGuard struct {
 	mu    sync.Mutex
 	known bool      // last has been read
 	last  time.Time // of the last round whose clock was believed; zero for none
@@ -36,7 +36,7 @@ const metaClock = "clock"
 
 // trusts tells whether what is old at now may be removed.
 func (s *Store) trusts(ctx context.Context, now time.Time) (bool, error) {
-	c := &s.calm
+	c := &s.clock
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := s.recall(ctx); err != nil {
@@ -63,7 +63,7 @@ func (s *Store) trusts(ctx context.Context, now time.Time) (bool, error) {
 // that is not believed the time when it last was.
 func (s *Store) believed(ctx context.Context) (time.Time, error) {
 	now := s.o.Clock()
-	c := &s.calm
+	c := &s.clock
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := s.recall(ctx); err != nil {
@@ -77,7 +77,7 @@ func (s *Store) believed(ctx context.Context) (time.Time, error) {
 
 // recall reads the time of the last round once. c.mu is locked.
 func (s *Store) recall(ctx context.Context) error {
-	c := &s.calm
+	c := &s.clock
 	if c.known {
 		return nil
 	}
@@ -104,7 +104,7 @@ func ahead(from, to time.Time) time.Duration { return to.Round(0).Sub(from.Round
 // trusted remembers the time of a round whose clock was believed, also over a
 // restart if anything gets old, or did before.
 func (s *Store) trusted(ctx context.Context, now time.Time, aging bool) error {
-	c := &s.calm
+	c := &s.clock
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last = now

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// roster decides which jobs run. It has no clock, lock or goroutine: whoever
+// runQueue decides which jobs run. It has no clock, lock or goroutine: whoever
 // calls it says what time it is and does what it decides. A job that is told to
 // stop keeps its place until it has ended.
 //
@@ -15,19 +15,19 @@ import (
 // unless there are more than may run; continuous ones give way to those that
 // wait, the longest running first, a few in each turn. Those that wait are
 // started in the order of their shares, then of when they last ran.
-type roster struct {
+type runQueue struct {
 	jobs    map[string]*job
 	leaving int // jobs that were removed and have not ended yet
 	shares  shares
 	limits  *settings
 }
 
-func newRoster() *roster {
-	return &roster{jobs: map[string]*job{}, shares: newShares()}
+func newRunQueue() *runQueue {
+	return &runQueue{jobs: map[string]*job{}, shares: newShares()}
 }
 
 // busy counts the places that are taken.
-func (r *roster) busy() (n int) {
+func (r *runQueue) busy() (n int) {
 	n = r.leaving
 	for _, j := range r.jobs {
 		if j.running {
@@ -37,16 +37,16 @@ func (r *roster) busy() (n int) {
 	return n
 }
 
-// turn is made once in every interval: it brings the shares up to date, and says
+// reschedule is made once in every interval: it brings the shares up to date, and says
 // who is to stop for those that wait. room tells who may start then.
-func (r *roster) turn(now time.Time) (stop []*job) {
+func (r *runQueue) reschedule(now time.Time) (stop []*job) {
 	var running []*job
 	for _, j := range r.jobs {
 		if j.running && !j.stopping {
 			running = append(running, j)
 		}
 	}
-	r.shares.turn(r.limits, running, now)
+	r.shares.reschedule(r.limits, running, now)
 	slices.SortFunc(running, func(a, b *job) int {
 		return cmp.Or(a.lastStarted().Compare(b.lastStarted()), cmp.Compare(a.id, b.id))
 	})
@@ -69,7 +69,7 @@ func (r *roster) turn(now time.Time) (stop []*job) {
 }
 
 // waiting lists the jobs that could run now.
-func (r *roster) waiting(now time.Time) (list []*job) {
+func (r *runQueue) waiting(now time.Time) (list []*job) {
 	for _, j := range r.jobs {
 		if !j.running && !j.due.After(now) {
 			list = append(list, j)
@@ -79,7 +79,7 @@ func (r *roster) waiting(now time.Time) (list []*job) {
 }
 
 // room says who is to start in the places that are free.
-func (r *roster) room(now time.Time) []*job {
+func (r *runQueue) room(now time.Time) []*job {
 	free := r.limits.maxJobs - r.busy()
 	if free <= 0 {
 		return nil
@@ -97,7 +97,7 @@ func (r *roster) room(now time.Time) []*job {
 
 // next tells when a job that waits after a crash may start, the earliest of them;
 // the zero time if none waits for a time alone.
-func (r *roster) next(now time.Time) (next time.Time) {
+func (r *runQueue) next(now time.Time) (next time.Time) {
 	if r.busy() >= r.limits.maxJobs {
 		return next
 	}
@@ -110,14 +110,14 @@ func (r *roster) next(now time.Time) (next time.Time) {
 }
 
 // add takes a job in.
-func (r *roster) add(j *job) {
+func (r *runQueue) add(j *job) {
 	r.jobs[j.id] = j
 	r.shares.added(r.limits, j)
 }
 
 // remove lets a job go. One that still runs keeps its place: whoever settles its
 // end takes it from leaving.
-func (r *roster) remove(j *job) {
+func (r *runQueue) remove(j *job) {
 	delete(r.jobs, j.id)
 	r.shares.removed(j)
 	if j.running {
@@ -125,9 +125,9 @@ func (r *roster) remove(j *job) {
 	}
 }
 
-// has tells whether the job is one of the roster's, and not another one of the
+// has tells whether the job is one of the run queue's, and not another one of the
 // same id.
-func (r *roster) has(j *job) bool { return r.jobs[j.id] == j }
+func (r *runQueue) has(j *job) bool { return r.jobs[j.id] == j }
 
 // shares are CouchDB's: whoever's jobs ran much lately comes later, the more so
 // the more jobs they have and the fewer shares. A group is a _replicator database
@@ -156,8 +156,8 @@ func (s *shares) removed(j *job) {
 	}
 }
 
-// turn charges the jobs that ran in the interval that ends now.
-func (s *shares) turn(limits *settings, running []*job, now time.Time) {
+// reschedule charges the jobs that ran in the interval that ends now.
+func (s *shares) reschedule(limits *settings, running []*job, now time.Time) {
 	for g := range s.usage {
 		if s.usage[g] *= limits.usageCoeff; s.usage[g] < 1e-6 {
 			delete(s.usage, g)
