@@ -21,7 +21,7 @@ var (
 func anchors(text string) (names []string) {
 	for _, m := range heading.FindAllStringSubmatch(fences.ReplaceAllString(text, ""), -1) {
 		title := regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(m[1], "$1")
-		title = regexp.MustCompile("[^\\p{L}\\p{N}_ -]").ReplaceAllString(strings.ToLower(title), "")
+		title = regexp.MustCompile(`[^\p{L}\p{N}_ -]`).ReplaceAllString(strings.ToLower(title), "")
 		names = append(names, strings.ReplaceAll(title, " ", "-"))
 	}
 	return names
