@@ -3,6 +3,8 @@ package auth
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/sectional/sectional/internal/document"
 )
 
 // Right is what a caller wants to do with a database.
@@ -41,7 +43,7 @@ type group struct {
 // ParseSecurity reads a _security object. Members it does not know are kept.
 func ParseSecurity(text []byte) (*Security, error) {
 	if !validJSON(text) {
-		return nil, badRequest("invalid UTF-8 JSON")
+		return nil, document.ErrNotJSON
 	}
 	o, ok := parseObject(text)
 	if !ok {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
 )
 
 // Login is what a client sends to _session to get a cookie.
@@ -57,7 +58,7 @@ func formFields(body []byte) (map[string]string, error) {
 
 func jsonFields(body []byte) (map[string]string, error) {
 	if !validJSON(body) {
-		return nil, badRequest("invalid UTF-8 JSON")
+		return nil, document.ErrNotJSON
 	}
 	o, ok := parseObject(body)
 	if !ok {

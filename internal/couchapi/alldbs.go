@@ -60,7 +60,7 @@ func nameParam(v string) (string, error) {
 	return s, nil
 }
 
-var errNotJSON = dberr.New(dberr.Invalid, "bad_request", "invalid UTF-8 JSON")
+var errNotJSON = document.ErrNotJSON
 
 // dbNames reads the parameters and gives the names that they select.
 func (r *request) dbNames() (iter.Seq2[string, error], error) {

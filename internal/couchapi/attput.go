@@ -128,7 +128,7 @@ func (r *request) newDocument(id document.ID) (*document.Edit, error) {
 func (r *request) receive(a *document.Attachment, id document.ID) error {
 	rules := r.rules()
 	if rules.MaxAttachment > 0 && r.http.ContentLength > rules.MaxAttachment {
-		return dberr.New(dberr.TooLarge, "attachment_too_large", "%s", a.Name)
+		return rules.AttachmentTooLarge(a.Name)
 	}
 	body := r.rawReader(r.api.settings.Value().maxRequest)
 	told := couchwire.Told{Length: r.http.ContentLength}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -20,12 +21,12 @@ var errBodyTooLarge = dberr.New(dberr.TooLarge, "too_large", "the request entity
 func (r *request) reader(most int64) (io.Reader, error) {
 	limit := r.api.settings.Value().maxRequest
 	if r.http.ContentLength > limit {
-		return nil, errBodyTooLarge
+		return nil, r.bodyTooLarge(limit)
 	}
 	switch encoding := r.header("Content-Encoding"); strings.ToLower(encoding) {
 	case "", "identity":
 		if r.http.ContentLength > most {
-			return nil, errBodyTooLarge
+			return nil, r.bodyTooLarge(most)
 		}
 		return r.rawReader(min(limit, most)), nil
 	case "gzip":
@@ -33,19 +34,32 @@ func (r *request) reader(most int64) (io.Reader, error) {
 		if err != nil {
 			return nil, badBody(err, "The request body is not gzip.")
 		}
-		return &bodyReader{from: zip, left: min(limit, most), packed: true}, nil
+		return &bodyReader{r: r, from: zip, most: min(limit, most), left: min(limit, most), packed: true}, nil
 	}
 	return nil, dberr.New(dberr.Unsupported, "bad_ctype", "Unsupported Content-Encoding")
 }
 
 // rawReader gives the body as it comes over the line.
 func (r *request) rawReader(most int64) *bodyReader {
-	return &bodyReader{from: r.http.Body, left: most}
+	return &bodyReader{r: r, from: r.http.Body, most: most, left: most}
+}
+
+// bodyTooLarge refuses a body of more than most bytes, and says which limit that is.
+func (r *request) bodyTooLarge(most int64) error {
+	which := "the limit is " + strconv.FormatInt(most, 10) + " bytes"
+	if most == r.api.settings.Value().maxRequest {
+		which += ": [chttpd] max_http_request_size"
+	} else {
+		which += " for what this path takes"
+	}
+	return dberr.Locate(errBodyTooLarge, which)
 }
 
 // bodyReader counts the bytes of a body and ends it at the limit.
 type bodyReader struct {
+	r      *request
 	from   io.Reader
+	most   int64
 	left   int64
 	packed bool
 }
@@ -53,7 +67,7 @@ type bodyReader struct {
 func (b *bodyReader) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, errBodyTooLarge
+		return 0, b.r.bodyTooLarge(b.most)
 	}
 	if err != nil && err != io.EOF {
 		if b.packed {
@@ -95,6 +109,7 @@ func (r *request) readBody(buf []byte) ([]byte, error) {
 			return buf, held
 		}
 		if err == io.EOF {
+			r.raw = buf
 			return buf, nil
 		}
 		if err != nil {

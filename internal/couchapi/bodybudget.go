@@ -3,6 +3,7 @@ package couchapi
 import (
 	"bytes"
 	"io"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -84,7 +85,7 @@ func (r *request) hold(n int64) error {
 	}
 	if before+more > most {
 		r.held -= n
-		return errBodyTooLarge
+		return dberr.Locate(errBodyTooLarge, "the limit is "+strconv.FormatInt(most, 10)+" bytes of memory: [sectional] max_bodies_memory")
 	}
 	if r.api.bodies.held.Add(more) > most {
 		r.api.bodies.held.Add(-more)

@@ -68,7 +68,7 @@ func TestBodiesShareABudget(t *testing.T) {
 		t.Errorf("the one that waited: %d %s", got.Status, got.Body)
 	}
 	a.do("PUT", "/db/other", "{"+run+"}").want(201, "")
-	a.do("PUT", "/db/never", "{"+run+run+"}").want(413, `{"error":"too_large","reason":"the request entity is too large"}`)
+	a.do("PUT", "/db/never", "{"+run+run+"}").want(413, `{"error":"too_large","reason":"the request entity is too large (the limit is 1048576 bytes of memory: [sectional] max_bodies_memory)"}`)
 	find := `{"selector":{}` + run[:200<<10] + `}`
 	a.do("POST", "/db/_find", find).want(200, "")
 	a.do("POST", "/db/_find", find, "Authorization", "").want(413, "") // half is for nobody

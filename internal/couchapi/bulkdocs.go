@@ -42,7 +42,10 @@ func (r *request) parseBulk() (*couchwire.Bulk, error) {
 	if err != nil {
 		return nil, err
 	}
-	return couchwire.ParseBulk(raw, r.rules())
+	bulk, err := couchwire.ParseBulk(raw, r.rules())
+	err = r.located(err)
+	r.raw = nil // it is lent
+	return bulk, err
 }
 
 // batch is a _bulk_docs request on its way: its documents, divided into those
@@ -72,13 +75,11 @@ func (b *batch) split(r *request) error {
 			b.local = append(b.local, i)
 			continue
 		}
-		if b.NewEdits {
-			b.edits = append(b.edits, d.Edit(d.Rev()))
-		} else if e, err := d.Replicated(); err == nil {
-			b.edits = append(b.edits, e)
-		} else {
-			return err
+		e, err := b.edit(r, d)
+		if err != nil {
+			return couchwire.Nth(err, i, appendString(nil, string(d.ID)))
 		}
+		b.edits = append(b.edits, e)
 		b.at = append(b.at, i)
 	}
 	if b.Atomic && !b.NewEdits {
@@ -88,6 +89,17 @@ func (b *batch) split(r *request) error {
 		return badRequest("Local documents can't be part of an atomic batch.")
 	}
 	return nil
+}
+
+// edit makes the edit of one document, whose id the store takes.
+func (b *batch) edit(r *request, d *couchwire.Document) (document.Edit, error) {
+	if err := r.precheck(d.ID); err != nil {
+		return document.Edit{}, err
+	}
+	if b.NewEdits {
+		return d.Edit(d.Rev()), nil
+	}
+	return d.Replicated()
 }
 
 // write stores the edits, then the local documents.

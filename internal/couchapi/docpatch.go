@@ -83,7 +83,7 @@ func (r *request) patch(id document.ID) (*patching, error) {
 		return nil, err
 	}
 	if most := r.rules().MaxDocument; most > 0 && len(body) > most {
-		return nil, dberr.New(dberr.TooLarge, "document_too_large", "%s", string(id))
+		return nil, r.rules().DocumentTooLarge(id)
 	}
 	for _, m := range special {
 		if m.Name != "_id" && m.Name != "_rev" {

@@ -28,6 +28,8 @@ func (r *request) parseBody() (couchwire.Document, error) {
 	if err == nil {
 		err = d.CheckComplete()
 	}
+	err = r.located(err)
+	r.raw = nil // it is lent
 	return d, err
 }
 
@@ -98,7 +100,7 @@ func (r *request) keeper(id document.ID) couchwire.Store {
 			Max:      r.rules().MaxAttachment,
 		})
 		if dberr.Is(err, dberr.TooLarge) {
-			return dberr.New(dberr.TooLarge, "attachment_too_large", "%s", a.Name)
+			return r.rules().AttachmentTooLarge(a.Name)
 		}
 		a.Digest, a.Length, a.Encoded, a.Encoding, a.Blob = up.Digest, up.Length, up.Encoded, up.Encoding, up.Blob
 		return err

@@ -215,6 +215,61 @@ func elements(list []any) string {
 	return string(b[1 : len(b)-1])
 }
 
+// TestReasonsTellWhere shows which document of a batch is meant, where a text stops
+// being JSON, and which limit was met; and that passwords are not shown.
+func TestReasonsTellWhere(t *testing.T) {
+	a := newDB(t, "", config.Setting{Section: "couchdb", Key: "max_document_size", Value: "100"}, config.Setting{Section: "chttpd", Key: "max_http_request_size", Value: "1000"})
+	a.do("PUT", "/p?partitioned=true", "").want(201, "")
+	const broken = "invalid UTF-8 JSON ("
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		reason             string
+	}{
+		{"POST", "/db/_bulk_docs", `{"docs":[{},{"_id":"_x"}]}`, 400, `Only reserved document ids may start with underscore. (docs[1], _id "_x")`},
+		{"POST", "/db/_bulk_docs", `{"docs":[{"_id":"x","_foo":1}]}`, 400, `Bad special document member: _foo (docs[0], _id "x")`},
+		{"POST", "/db/_bulk_docs", `{"docs":[{"_id":"x","_attachments":{"a":{"data":"#"}}}]}`, 400, `Invalid attachment data for a (docs[0], _id "x")`},
+		{"POST", "/db/_bulk_docs", `{"docs":[{},{"_id":7}]}`, 400, `Document id must be a string (docs[1], _id 7)`},
+		{"POST", "/db/_bulk_docs", `{"docs":[{},[1]]}`, 400, `Document must be a JSON object (docs[1])`},
+		{"POST", "/db/_bulk_docs", `{"new_edits":false,"docs":[{"_id":"x"}]}`, 400, "When `new_edits: false`, the document needs `_rev` or `_revisions` specified (docs[0], _id \"x\")"},
+		{"POST", "/p/_bulk_docs", `{"docs":[{"_id":"a:b"},{"_id":"none"}]}`, 400, `Doc id must be of form partition:id (docs[1], _id "none")`},
+		{"POST", "/db/_bulk_docs", "{\"docs\":[{},\n{\"a\": bad}]}", 400, broken + "line 2, column 7, byte 20: bad}]})"},
+		{"PUT", "/db/x", `{"a":}`, 400, broken + `line 1, column 6, byte 6: })`},
+		{"PUT", "/db/x", ``, 400, broken + `line 1, column 1, byte 1: the text ends there)`},
+		{"POST", "/db", `{"a"`, 400, broken + `line 1, column 5, byte 5: the text ends there)`},
+		{"PATCH", "/db/x", `{a}`, 400, broken + `line 1, column 2, byte 2: a})`},
+		{"PUT", "/db/_local/x", `{a}`, 400, broken + `line 1, column 2, byte 2: a})`},
+		{"PUT", "/db/_security", `{a}`, 400, broken + `line 1, column 2, byte 2: a})`},
+		{"PUT", "/db/_revs_limit", `1x`, 400, broken + `line 1, column 2, byte 2: x)`},
+		{"POST", "/db/_find", `{"selector":{},}`, 400, broken + `line 1, column 16, byte 16: })`},
+		{"POST", "/db/_index", `{a}`, 400, broken + `line 1, column 2, byte 2: a})`},
+		{"POST", "/db/_changes", `{a}`, 400, broken + `line 1, column 2, byte 2: a})`},
+		{"POST", "/db/_all_docs", `{a}`, 400, broken + `line 1, column 2, byte 2: a})`},
+		{"POST", "/db/_bulk_get", `{a}`, 400, broken + `line 1, column 2, byte 2: a})`},
+		{"POST", "/db/_revs_diff", `{a}`, 400, broken + `line 1, column 2, byte 2: a})`},
+		{"POST", "/db/_purge", `{a}`, 400, broken + `line 1, column 2, byte 2: a})`},
+		{"POST", "/_session", `{"name":"a","password":secret}`, 400, broken + `line 1, column 24, byte 24)`},
+		{"PUT", "/_users/org.couchdb.user:u", `{"password":secret}`, 400, broken + `line 1, column 13, byte 13)`},
+		{"PUT", "/_node/_local/_config/admins/u", `secret`, 400, broken + `line 1, column 1, byte 1)`},
+		{"GET", "/db/_all_docs?startkey=abc", "", 400, broken + "parameter startkey: abc)"},
+		{"GET", "/db/_all_docs?limit=2&keys=[abc]", "", 400, broken + "parameter keys: [abc])"},
+		{"GET", "/db/x?open_revs=%5B", "", 400, broken + "parameter open_revs: [)"},
+		{"POST", "/db/_all_docs?key=%7B", "{}", 400, broken + "parameter key: {)"},
+		{"PUT", "/db/x", `{"a":"` + strings.Repeat("a", 100) + `"}`, 413, "x (the limit is 100 bytes: [couchdb] max_document_size)"},
+		{"PUT", "/db/x", `{"a":"` + strings.Repeat("a", 1000) + `"}`, 413, "the request entity is too large (the limit is 1000 bytes: [chttpd] max_http_request_size)"},
+		{"GET", "/p/_partition/a/_temp_view", "", 410, "Temporary views are not supported in CouchDB"},
+		{"POST", "/p/_owner/a/_temp_view", "{}", 410, "Temporary views are not supported in CouchDB"},
+	} {
+		if w := a.do(c.method, c.path, c.body).want(c.status, "").json(); w["reason"] != c.reason {
+			t.Errorf("%s %s %.60s\n got %s\nwant %s", c.method, c.path, c.body, w["reason"], c.reason)
+		}
+	}
+	a.do("PUT", "/db/x", "--B\r\n\r\n{\r\n--B--", "Content-Type", "multipart/related; boundary=B").want(400, `{"error":"bad_request","reason":"invalid UTF-8 JSON (line 1, column 2, byte 2: the text ends there)"}`)
+	if docs := a.do("GET", "/db", "").json()["doc_count"]; fmt.Sprint(docs) != "0" {
+		t.Errorf("%v documents are stored", docs)
+	}
+}
+
 // TestBulkDocsOverNothing is the numbered difference that a revision of a
 // document that is not there is a conflict in a batch too.
 func TestBulkDocsOverNothing(t *testing.T) {
@@ -237,13 +292,13 @@ func TestDocumentLimits(t *testing.T) {
 		config.Setting{Section: "couchdb", Key: "max_bulk_docs_count", Value: "2"},
 		config.Setting{Section: "couchdb", Key: "max_bulk_get_count", Value: "1"})
 	big := `{"text":"0123456789012345"}`
-	a.do("PUT", "/db/big", big).want(413, `{"error":"document_too_large","reason":"big"}`)
-	a.do("POST", "/db", `{"_id":"big","text":"0123456789012345"}`).want(413, `{"error":"document_too_large","reason":"big"}`)
+	a.do("PUT", "/db/big", big).want(413, `{"error":"document_too_large","reason":"big (the limit is 20 bytes: [couchdb] max_document_size)"}`)
+	a.do("POST", "/db", `{"_id":"big","text":"0123456789012345"}`).want(413, `{"error":"document_too_large","reason":"big (the limit is 20 bytes: [couchdb] max_document_size)"}`)
 	a.do("PUT", "/db/longer", `{}`).want(400, `{"error":"illegal_docid","reason":"Document id is too long"}`)
-	a.do("POST", "/db/_bulk_docs", `{"docs":[{},{},{}]}`).want(413, `{"error":"max_bulk_docs_count_exceeded","reason":"2"}`)
-	a.do("POST", "/db/_bulk_get", `{"docs":[{"id":"a"},{"id":"b"}]}`).want(413, `{"error":"max_bulk_get_count_exceeded","reason":"1"}`)
+	a.do("POST", "/db/_bulk_docs", `{"docs":[{},{},{}]}`).want(413, `{"error":"max_bulk_docs_count_exceeded","reason":"2 (the limit: [couchdb] max_bulk_docs_count)"}`)
+	a.do("POST", "/db/_bulk_get", `{"docs":[{"id":"a"},{"id":"b"}]}`).want(413, `{"error":"max_bulk_get_count_exceeded","reason":"1 (the limit: [couchdb] max_bulk_get_count)"}`)
 	a.do("PUT", "/db/d", `{"n":1}`).want(201, "")
-	a.do("PATCH", "/db/d", big).want(413, `{"error":"document_too_large","reason":"d"}`)
+	a.do("PATCH", "/db/d", big).want(413, `{"error":"document_too_large","reason":"d (the limit is 20 bytes: [couchdb] max_document_size)"}`)
 }
 
 func TestPurgeLimits(t *testing.T) {
@@ -400,10 +455,10 @@ func TestBulkDocsRefusesOneByOne(t *testing.T) { // difference 281
 	a := newDB(t, "", config.Setting{Section: "couchdb", Key: "max_document_size", Value: "20"},
 		config.Setting{Section: "couchdb", Key: "max_attachment_size", Value: "3"})
 	for _, c := range []struct{ name, doc, row string }{
-		{"document", `{"_id":"bad","text":"0123456789012345"}`, `{"id":"bad","error":"document_too_large","reason":"bad"}`},
-		{"document, id last", `{"text":"0123456789012345","_id":"bad"}`, `{"id":"bad","error":"document_too_large","reason":"bad"}`},
-		{"attachment", `{"_attachments":{"a":{"data":"YWJjZGVm"}},"_id":"bad"}`, `{"id":"bad","error":"attachment_too_large","reason":"a"}`},
-		{"local document", `{"_id":"_local/bad","text":"0123456789012345"}`, `{"id":"_local/bad","error":"document_too_large","reason":"_local/bad"}`},
+		{"document", `{"_id":"bad","text":"0123456789012345"}`, `{"id":"bad","error":"document_too_large","reason":"bad (the limit is 20 bytes: [couchdb] max_document_size)"}`},
+		{"document, id last", `{"text":"0123456789012345","_id":"bad"}`, `{"id":"bad","error":"document_too_large","reason":"bad (the limit is 20 bytes: [couchdb] max_document_size)"}`},
+		{"attachment", `{"_attachments":{"a":{"data":"YWJjZGVm"}},"_id":"bad"}`, `{"id":"bad","error":"attachment_too_large","reason":"a (the limit is 3 bytes: [couchdb] max_attachment_size)"}`},
+		{"local document", `{"_id":"_local/bad","text":"0123456789012345"}`, `{"id":"_local/bad","error":"document_too_large","reason":"_local/bad (the limit is 20 bytes: [couchdb] max_document_size)"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := a.do("POST", "/db/_bulk_docs", `{"docs":[{"_id":"a `+c.name+`"},`+c.doc+`,{"_id":"z `+c.name+`"}]}`)
@@ -423,7 +478,7 @@ func TestBulkDocsRefusesOneByOne(t *testing.T) { // difference 281
 		})
 	}
 	a.do("POST", "/db/_bulk_docs", `{"new_edits":false,"docs":[{"_id":"bad","_rev":"3-c","text":"0123456789012345"},{"_id":"r","_rev":"1-a"}]}`).
-		want(201, `[{"id":"bad","rev":"3-c","error":"document_too_large","reason":"bad"}]`)
+		want(201, `[{"id":"bad","rev":"3-c","error":"document_too_large","reason":"bad (the limit is 20 bytes: [couchdb] max_document_size)"}]`)
 	for _, bad := range []string{`{"_id":5}`, `{"_id":"_x"}`, `{"_id":"x","_rev":5}`, `{"_id":"x","_unknown":1}`, `5`, `{"_id":"x","n":}`, `{"_id":"x","_attachments":{"no":{"stub":true}}}`} {
 		w := a.do("POST", "/db/_bulk_docs", `{"docs":[{"_id":"never"},{"_id":"bad","text":"0123456789012345"},`+bad+`]}`)
 		if w.Status != 400 && w.Status != 412 {

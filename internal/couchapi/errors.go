@@ -12,6 +12,7 @@ import (
 
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/script"
 )
 
@@ -99,6 +100,7 @@ func appendError(dst []byte, word, reason string) []byte {
 // out yet, else as a last line, after which the connection is cut, so that
 // nobody takes the half for the whole.
 func (r *request) fail(err error) {
+	err = r.located(err)
 	status, _, reason := words(err)
 	r.logFailure(status, err)
 	if r.out != nil && !r.out.abandon() || r.out == nil && r.status != 0 {
@@ -122,6 +124,43 @@ func (r *request) fail(err error) {
 		r.set("Retry-After", strconv.Itoa(wait))
 	}
 	_ = r.json(status, appendFailure(nil, err)) // nobody is left to tell
+}
+
+// jsonParams are the parameters whose values are JSON.
+var jsonParams = map[string]bool{
+	"key": true, "keys": true, "startkey": true, "start_key": true, "endkey": true, "end_key": true,
+	"open_revs": true, "atts_since": true, "doc_ids": true,
+}
+
+// located gives an error that something is not JSON its place: in the body, or in
+// a parameter. What may hold a password is not shown.
+func (r *request) located(err error) error {
+	if !errors.Is(err, document.ErrNotJSON) {
+		return err
+	}
+	show := r.db != nil && !r.api.isSystemName(r.db.Name()) && !r.scope.Redacted()
+	if r.raw != nil || r.http.ContentLength == 0 && r.method != http.MethodGet {
+		if found := document.Locate(err, r.raw, show); found != err {
+			return found
+		}
+	}
+	for _, p := range r.query {
+		if jsonParams[p.name] {
+			if found := document.Locate(err, []byte(p.value), true); found != err {
+				return dberr.Locate(err, "parameter "+p.name+": "+shortened(p.value))
+			}
+		}
+	}
+	return err
+}
+
+// shortened gives the beginning of a text that the client sent.
+func shortened(s string) string {
+	const most = 40
+	if len(s) <= most {
+		return valid(s)
+	}
+	return valid(s[:most]) + "…"
 }
 
 // retryAfter gives the seconds after which the client should ask again, at

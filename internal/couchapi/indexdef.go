@@ -61,7 +61,7 @@ func readIndexDefinition(body []byte) (*indexDefinition, error) {
 			}
 		case "partitioned":
 			if d.partitioned = string(v); d.partitioned != "true" && d.partitioned != "false" {
-				err = dberr.New(dberr.Invalid, "invalid_partitioned_value", "Invalid value for partitioned: %s", selector.Term(v))
+				err = dberr.New(dberr.Invalid, "invalid_partitioned_value", "Invalid value for partitioned: %s", selector.Shown(v))
 			}
 		}
 		if err != nil {
@@ -171,8 +171,8 @@ func (d *indexDefinition) setSparse() error {
 	sparse := false
 	if v, ok := jsonscan.Member(d.asked, "sparse"); ok {
 		d.said = d.several
-		if err := mango.Truth(&sparse, v); err != nil {
-			return err
+		if mango.Truth(&sparse, v) != nil {
+			return dberr.New(dberr.Invalid, "invalid_boolean", "sparse must be true or false, not: %s", selector.Shown(v))
 		}
 	}
 	if d.several && !sparse {

@@ -77,6 +77,7 @@ func TestIndexRefusals(t *testing.T) {
 		{`{"index":{"fields":[]}}`, "invalid_index"},
 		{`{"index":{"fields":["a.[]","b.[]"]}}`, "invalid_index"},
 		{`{"index":{"fields":["a"],"include":"b"}}`, "invalid_fields"},
+		{`{"index":{"fields":["a"],"include":[["b"]]}}`, "invalid_fields"},
 		{`{"index":{"fields":["a"]},"partitioned":true}`, "invalid_design_doc"},
 		{`{"index":{"fields":["a"]},"partitioned":"x"}`, "invalid_partitioned_value"},
 	} {
@@ -87,6 +88,26 @@ func TestIndexRefusals(t *testing.T) {
 	a.do("GET", "/db/_index?limit=0", "").want(400, "")
 	for _, bookmark := range []string{"1", "[]", "{}"} {
 		a.do("POST", "/db/_find", `{"selector":{},"bookmark":`+bookmark+`}`).want(400, "")
+	}
+}
+
+// TestOwnRefusalsShowJSON shows that members which CouchDB does not know are refused
+// by name and with what they hold as it was sent.
+func TestOwnRefusalsShowJSON(t *testing.T) {
+	a := newTestAPI(t)
+	a.do("PUT", "/db", "").want(201, "")
+	for _, c := range []struct{ path, body, reason string }{
+		{"_find", `{"selector":{},"group":{"by":"town"}}`, `by must be an array of field names, not: "town"`},
+		{"_find", `{"selector":{},"group":{"by":[["town"]]}}`, `by must be an array of field names, not: [["town"]]`},
+		{"_find", `{"selector":{},"count":"yes"}`, `count must be true or false, not: "yes"`},
+		{"_find", `{"selector":{},"bookmark":{"a":1}}`, `Invalid bookmark value: {"a":1}`},
+		{"_index", `{"index":{"fields":["a"],"include":"b"}}`, `include must be an array of field names, not: "b"`},
+		{"_index", `{"index":{"fields":["a","b"],"sparse":"no"}}`, `sparse must be true or false, not: "no"`},
+		{"_index", `{"index":{"fields":["a"]},"partitioned":"x"}`, `Invalid value for partitioned: "x"`},
+	} {
+		if got := a.do("POST", "/db/"+c.path, c.body).want(400, "").json()["reason"]; got != c.reason {
+			t.Errorf("%s: %v, want %s", c.body, got, c.reason)
+		}
 	}
 }
 

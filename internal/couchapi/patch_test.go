@@ -39,7 +39,7 @@ func TestPatchOperators(t *testing.T) {
 	long := `{"$append":{"long":["` + strings.Repeat("x", 400) + `"]}}`
 	a.do("PATCH", "/db/p:e?upsert=true", long).want(201, "")
 	a.do("PATCH", "/db/p:e", long).want(201, "")
-	a.do("PATCH", "/db/p:e", long).want(413, `{"error":"document_too_large","reason":"p:e"}`)
+	a.do("PATCH", "/db/p:e", long).want(413, `{"error":"document_too_large","reason":"p:e (the limit is 1000 bytes: [couchdb] max_document_size)"}`)
 }
 
 func TestPatchUpserts(t *testing.T) {

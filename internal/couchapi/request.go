@@ -37,9 +37,10 @@ type request struct {
 
 	began    time.Time
 	bodyTime time.Duration
-	held     int64 // bytes of memory that its body is charged for; see hold
-	status   int   // of the answer, 0 before it began
-	sent     int64 // bytes of the body
+	raw      []byte // the body, where errors may point into it; nil for none
+	held     int64  // bytes of memory that its body is charged for; see hold
+	status   int    // of the answer, 0 before it began
+	sent     int64  // bytes of the body
 	out      *stream
 	rewrites int       // how often it was rewritten
 	wrote    store.Seq // the last sequence that the request's writes were given, 0 for none

@@ -102,7 +102,7 @@ func databaseRoutes() []route {
 		{methods: "GET", pattern: "/{db}/_auto_purge", rights: member, run: getAutoPurge, class: classAdmin},
 		{methods: "PUT", pattern: "/{db}/_auto_purge", rights: dbAdmin, run: putAutoPurge, class: classAdmin},
 		{methods: "GET,DELETE", pattern: "/{db}/_time_seq", rights: member, missing: noTimeSeq},
-		{methods: "*", pattern: "/{db}/_temp_view", rights: member, run: tempView, class: classQuery},
+		{methods: "*", pattern: "/{db}/_temp_view", at: everyDoor, rights: reader, run: tempView, class: classQuery},
 	}
 }
 

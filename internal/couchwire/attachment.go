@@ -91,7 +91,7 @@ func parseAttachment(name string, props []byte, r *Rules) (document.Attachment, 
 	if isTrue(props, "follows") {
 		f := parseFollow(&a, props)
 		if r.MaxAttachment > 0 && f.Length > r.MaxAttachment {
-			return a, nil, attachmentTooLarge(name)
+			return a, nil, r.AttachmentTooLarge(name)
 		}
 		return a, f, nil
 	}
@@ -100,7 +100,7 @@ func parseAttachment(name string, props []byte, r *Rules) (document.Attachment, 
 		return a, nil, err
 	}
 	if r.MaxAttachment > 0 && int64(len(data)) > r.MaxAttachment {
-		return a, nil, attachmentTooLarge(name)
+		return a, nil, r.AttachmentTooLarge(name)
 	}
 	SetData(&a, data, r.Compressible != nil && r.Compressible(a.ContentType))
 	return a, nil, nil
@@ -109,17 +109,13 @@ func parseAttachment(name string, props []byte, r *Rules) (document.Attachment, 
 // checkCount refuses more attachments than a document may have. Errors: TooLarge.
 func (r *Rules) checkCount(n int) error {
 	if r.MaxAttachments > 0 && n > r.MaxAttachments {
-		return dberr.New(dberr.TooLarge, "too_many_attachments", "A document can have %d attachments at most.", r.MaxAttachments)
+		return dberr.New(dberr.TooLarge, "too_many_attachments", "A document can have %d attachments at most ([sectional] max_attachments).", r.MaxAttachments)
 	}
 	return nil
 }
 
 // CheckAttachments refuses more attachments than a document may have. Errors: TooLarge.
 func (r *Rules) CheckAttachments(list []document.Attachment) error { return r.checkCount(len(list)) }
-
-func attachmentTooLarge(name string) error {
-	return dberr.New(dberr.TooLarge, "attachment_too_large", name)
-}
 
 // text gives a string member of an object.
 func text(object []byte, name, otherwise string) string {

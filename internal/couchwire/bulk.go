@@ -2,8 +2,11 @@ package couchwire
 
 import (
 	"encoding/json"
+	"errors"
+	"strconv"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jsonscan"
 )
 
@@ -71,7 +74,7 @@ func (p *bulkParser) member(name string, raw []byte, i int) (int, error) {
 
 func (p *bulkParser) document(raw []byte, i int) (int, error) {
 	if most := p.rules.MaxBulkDocs; most > 0 && len(p.bulk.Docs) == most {
-		return i, dberr.New(dberr.TooLarge, "max_bulk_docs_count_exceeded", "%d", most)
+		return i, dberr.New(dberr.TooLarge, "max_bulk_docs_count_exceeded", "%d (the limit: [couchdb] max_bulk_docs_count)", most)
 	}
 	end := documentEnd(raw, i)
 	if end <= i {
@@ -86,8 +89,42 @@ func (p *bulkParser) document(raw []byte, i int) (int, error) {
 	} else if err == nil {
 		err = d.CheckComplete()
 	}
+	if err != nil {
+		return end, Nth(err, len(p.bulk.Docs), idOf(raw[i:end]))
+	}
 	p.bulk.Docs = append(p.bulk.Docs, d)
-	return end, err
+	return end, nil
+}
+
+// idOf gives the id of a document that was refused, as JSON; nil for none.
+func idOf(raw []byte) []byte {
+	var d struct {
+		ID json.RawMessage `json:"_id"`
+	}
+	if json.Unmarshal(raw, &d) != nil { // it checks what nobody has checked yet
+		return nil
+	}
+	return d.ID
+}
+
+// longestShown is the length up to which an error shows an id.
+const longestShown = 200
+
+// Nth gives an error that is about one document of a list its place: its index,
+// from 0, and its id as JSON, if it has one. A text that is not JSON has a place of
+// another kind.
+func Nth(err error, n int, id []byte) error {
+	if errors.Is(err, document.ErrNotJSON) {
+		return err
+	}
+	where := "docs[" + strconv.Itoa(n) + "]"
+	switch {
+	case len(id) > longestShown:
+		where += ", an _id of " + strconv.Itoa(len(id)) + " bytes"
+	case len(id) > 0:
+		where += ", _id " + string(id)
+	}
+	return dberr.Locate(err, where)
 }
 
 // documentEnd gives the index behind the value that begins at b[i]. It does for

@@ -17,7 +17,7 @@ func TestParseBulk(t *testing.T) {
 		noObj   = "bad_request: Request body must be a JSON object"
 		noArray = "bad_request: `docs` parameter must be an array."
 		noBool  = "bad_request: `new_edits` parameter must be a boolean."
-		noDoc   = "bad_request: Document must be a JSON object"
+		noDoc   = "bad_request: Document must be a JSON object (docs[0])"
 	)
 	for raw, want := range map[string]string{
 		`{}`:         "bad_request: POST body must include `docs` parameter.",
@@ -29,8 +29,8 @@ func TestParseBulk(t *testing.T) {
 		`{"docs":[{}],}`: notJSON, `{"docs":[{},]}`: notJSON, `{"docs":[{} {}]}`: notJSON, `{"docs":[{}]} x`: notJSON, `{docs:[]}`: notJSON,
 		`{"docs" []}`: notJSON, `{"docs":}`: notJSON, `{"docs":[{"a":1]]}`: notJSON, `{"docs":[],"x":[}`: notJSON,
 		`{"docs":[],"docs":[]}`:                              "bad_request: The member `docs` stands twice in the body.",
-		`{"docs":[{"_id":"fine"},{"_id":"_bad"}]}`:           "illegal_docid: Only reserved document ids may start with underscore.",
-		`{"docs":[{"_attachments":{"a":{"follows":true}}}]}`: "bad_request: The bytes of attachment a are missing.",
+		`{"docs":[{"_id":"fine"},{"_id":"_bad"}]}`:           "illegal_docid: Only reserved document ids may start with underscore. (docs[1], _id \"_bad\")",
+		`{"docs":[{"_attachments":{"a":{"follows":true}}}]}`: "bad_request: The bytes of attachment a are missing. (docs[0])",
 	} {
 		if _, err := ParseBulk([]byte(raw), &testRules); reason(err) != want {
 			t.Errorf("%s\n got %q\nwant %q", raw, reason(err), want)

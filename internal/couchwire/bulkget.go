@@ -45,7 +45,7 @@ func ParseWanted(raw []byte, r *Rules) ([]Wanted, error) {
 			return ws, nil
 		}
 		if r.MaxBulkGet > 0 && len(ws) == r.MaxBulkGet {
-			return nil, dberr.New(dberr.TooLarge, "max_bulk_get_count_exceeded", "%d", r.MaxBulkGet)
+			return nil, dberr.New(dberr.TooLarge, "max_bulk_get_count_exceeded", "%d (the limit: [couchdb] max_bulk_get_count)", r.MaxBulkGet)
 		}
 		ws = append(ws, parseWanted(v, r))
 	}

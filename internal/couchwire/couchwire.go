@@ -12,7 +12,12 @@
 // Begin reading at ParseDocument (in) and AppendDocument (out).
 package couchwire
 
-import "github.com/sectional/sectional/internal/dberr"
+import (
+	"strconv"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+)
 
 // Rules are the limits and settings that hold for documents on their way in.
 // The zero value limits nothing and compresses nothing.
@@ -41,4 +46,19 @@ func badMember(name string) error {
 	return invalidDoc("Bad special document member: %s", name)
 }
 
-func invalidJSON() error { return badRequest("invalid UTF-8 JSON") }
+func invalidJSON() error { return document.ErrNotJSON }
+
+// DocumentTooLarge refuses a document for its length: CouchDB's reason is the id,
+// and ours says which limit it is.
+func (r *Rules) DocumentTooLarge(id document.ID) error {
+	return tooLarge("document_too_large", string(id), int64(r.MaxDocument), "max_document_size")
+}
+
+// AttachmentTooLarge refuses an attachment for its length.
+func (r *Rules) AttachmentTooLarge(name string) error {
+	return tooLarge("attachment_too_large", name, r.MaxAttachment, "max_attachment_size")
+}
+
+func tooLarge(code, what string, most int64, setting string) error {
+	return dberr.Locate(&dberr.Error{Kind: dberr.TooLarge, Code: code, Reason: what}, "the limit is "+strconv.FormatInt(most, 10)+" bytes: [couchdb] "+setting)
+}

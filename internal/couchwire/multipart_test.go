@@ -102,14 +102,14 @@ func TestReadRelatedRefuses(t *testing.T) {
 		"":                                   "bad_request: The multipart body is not well-formed.",
 		"--B":                                "bad_request: The multipart body is not well-formed.",
 		head + `{"n":`:                       "bad_request: The multipart body is not well-formed.",
-		head + "{]\r\n--B--":                 "bad_request: invalid UTF-8 JSON",
+		head + "{]\r\n--B--":                 "bad_request: invalid UTF-8 JSON (line 1, column 2, byte 2)",
 		head + "{}\r\n--B\r\n\r\nx\r\n--B--": "bad_request: The body has more parts than the document has attachments that follow.",
 		one + "byte\r\n--B--":                "bad_request: Attachment a is not as long as its length says",
 		one + "bytes!\r\n--B--":              "bad_request: Attachment a is not as long as its length says",
 		one + "bytes":                        "bad_request: The multipart body is not well-formed.",
 		strings.TrimSuffix(one, "--B\r\n\r\n") + "--B--":                                                    "bad_request: The bytes of attachment a are missing.",
 		strings.Replace(one, `"length":5`, `"digest":"md5-eV8yArF8trw9S3cdjGyerw=="`, 1) + "bytes\r\n--B--": "content_md5_mismatch: Possible message corruption.",
-		head + `{"x":"` + strings.Repeat("x", 2000) + `"}` + "\r\n--B--":                                    "too_large: the request entity is too large",
+		head + `{"x":"` + strings.Repeat("x", 2000) + `"}` + "\r\n--B--":                                    "too_large: the request entity is too large (the limit of a document in a part is 1000 bytes)",
 		one + "bytes\r\n--B--": "",
 		strings.Replace(one, `"length":5`, `"digest":"md5-SzpiGLs+OnMD6KFxpg/Pkg=="`, 1) + "bytes\r\n--B--": "",
 	} {
@@ -178,7 +178,7 @@ func TestNamedParts(t *testing.T) {
 
 func TestReceiveLimit(t *testing.T) {
 	r := Rules{MaxAttachment: 20 << 10}
-	for n, want := range map[int]string{20 << 10: "", 20<<10 + 1: "attachment_too_large: a", 16 << 10: "", 1 << 20: "attachment_too_large: a"} {
+	for n, want := range map[int]string{20 << 10: "", 20<<10 + 1: "attachment_too_large: a (the limit is 20480 bytes: [couchdb] max_attachment_size)", 16 << 10: "", 1 << 20: "attachment_too_large: a (the limit is 20480 bytes: [couchdb] max_attachment_size)"} {
 		a := document.Attachment{Name: "a"}
 		err := Receive(&a, strings.NewReader(strings.Repeat("x", n)), Told{Length: -1}, &r, Sink{Store: memory})
 		if reason(err) != want {
@@ -287,7 +287,7 @@ func TestAttachmentsAreCounted(t *testing.T) {
 		if err := send(3); err != nil {
 			t.Errorf("%s: three: %v", name, err)
 		}
-		if err := send(4); reason(err) != "too_many_attachments: A document can have 3 attachments at most." {
+		if err := send(4); reason(err) != "too_many_attachments: A document can have 3 attachments at most ([sectional] max_attachments)." {
 			t.Errorf("%s: four: %v", name, err)
 		}
 	}

@@ -64,7 +64,7 @@ func ParseDocument(raw []byte, r *Rules) (Document, error) {
 // elsewhere. Errors: TooLarge.
 func (d *Document) CheckSize(r *Rules) error {
 	if r.MaxDocument > 0 && len(d.Body) > r.MaxDocument {
-		return dberr.New(dberr.TooLarge, "document_too_large", string(d.ID))
+		return r.DocumentTooLarge(d.ID)
 	}
 	return nil
 }

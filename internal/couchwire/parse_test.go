@@ -166,9 +166,9 @@ func TestLimits(t *testing.T) {
 	r := Rules{MaxID: 3, MaxDocument: 10, MaxAttachment: 4}
 	for raw, want := range map[string]string{
 		`{"_id":"abcd"}`: "illegal_docid: Document id is too long",
-		`{"_attachments":{"a":{"data":"YWJjZGU="}}}`:               "attachment_too_large: a",
-		`{"_attachments":{"a":{"follows":true,"length":5}}}`:       "attachment_too_large: a",
-		`{"_id":"big","text":"0123456789"}`:                        "document_too_large: big",
+		`{"_attachments":{"a":{"data":"YWJjZGU="}}}`:               "attachment_too_large: a (the limit is 4 bytes: [couchdb] max_attachment_size)",
+		`{"_attachments":{"a":{"follows":true,"length":5}}}`:       "attachment_too_large: a (the limit is 4 bytes: [couchdb] max_attachment_size)",
+		`{"_id":"big","text":"0123456789"}`:                        "document_too_large: big (the limit is 10 bytes: [couchdb] max_document_size)",
 		`{"_id":"abc","n":1,"_attachments":{"a":{"data":"YWJj"}}}`: "",
 	} {
 		d, err := ParseDocument([]byte(raw), &r)

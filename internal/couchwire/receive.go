@@ -55,7 +55,7 @@ func (s Sink) readAll(from io.Reader, max int64) ([]byte, error) {
 			return nil, badMultipart(err)
 		}
 	}
-	return nil, dberr.New(dberr.TooLarge, "too_large", "the request entity is too large")
+	return nil, dberr.New(dberr.TooLarge, "too_large", "the request entity is too large (the limit of a document in a part is %d bytes)", max)
 }
 
 // Told is what a sender told of the bytes of an attachment.
@@ -68,7 +68,7 @@ type Told struct {
 // go to store as they come. Errors: Invalid when the bytes are not what was
 // told, TooLarge when they are more than the rules allow.
 func Receive(a *document.Attachment, from io.Reader, told Told, r *Rules, sink Sink) error {
-	c := &checked{from: from, name: a.Name, max: r.MaxAttachment, told: told.Length}
+	c := &checked{from: from, name: a.Name, rules: r, told: told.Length}
 	if told.Digest != nil {
 		c.sum = md5.New()
 	}
@@ -104,19 +104,19 @@ func Receive(a *document.Attachment, from io.Reader, told Told, r *Rules, sink S
 
 // checked counts, limits and sums up what it passes on.
 type checked struct {
-	from io.Reader
-	name string
-	max  int64
-	told int64
-	n    int64
-	sum  hash.Hash
+	from  io.Reader
+	name  string
+	rules *Rules
+	told  int64
+	n     int64
+	sum   hash.Hash
 }
 
 func (c *checked) Read(p []byte) (int, error) {
 	n, err := c.from.Read(p)
 	c.n += int64(n)
-	if c.max > 0 && c.n > c.max {
-		return 0, attachmentTooLarge(c.name)
+	if c.rules.MaxAttachment > 0 && c.n > c.rules.MaxAttachment {
+		return 0, c.rules.AttachmentTooLarge(c.name)
 	}
 	if c.told >= 0 && c.n > c.told {
 		return 0, c.wrongLength()
@@ -162,7 +162,7 @@ func ReadRelated(body io.Reader, boundary string, maxJSON int64, r *Rules, doc f
 	}
 	d, err := ParseDocument(raw, r)
 	if err != nil {
-		return nil, err
+		return nil, document.Locate(err, raw, false)
 	}
 	if err := doc(&d); err != nil {
 		return nil, err

@@ -98,6 +98,19 @@ func Wrap(op string, cause error) error {
 	return &Error{Op: op, Kind: Internal, Reason: "internal error", Cause: cause}
 }
 
+// Locate gives a copy of the *Error in err whose reason goes on with where, in
+// parentheses: which of many things is meant, or where in a text. Other errors
+// stay.
+func Locate(err error, where string) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	located := *e
+	located.Reason += " (" + where + ")"
+	return &located
+}
+
 // KindOf gives the kind of the outermost *Error in err's chain, Internal if
 // there is none.
 func KindOf(err error) Kind {

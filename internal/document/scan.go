@@ -24,6 +24,7 @@ type scanner struct {
 	names   []nameRef // of the open objects
 	odd     []byte    // names that do not lie in src, see nameRef
 	err     error
+	wrong   int // where err was met
 }
 
 func newScanner(src []byte, l BodyLimits) scanner {
@@ -35,7 +36,7 @@ func newScanner(src []byte, l BodyLimits) scanner {
 
 func (s *scanner) fail(err error) {
 	if s.err == nil {
-		s.err = err
+		s.err, s.wrong = err, s.at
 	}
 	s.at, s.pending = len(s.src), len(s.src)
 }

@@ -65,6 +65,9 @@ func (s *scanner) plain() {
 // stop ends a run of plain characters at i.
 func (s *scanner) stop(i int, seen uint64) {
 	if seen&highs != 0 && !utf8.Valid(s.src[s.at:i]) {
+		for r, n := utf8.DecodeRune(s.src[s.at:]); r != utf8.RuneError || n > 1; r, n = utf8.DecodeRune(s.src[s.at:]) {
+			s.at += n
+		}
 		s.fail(invalidJSON())
 		return
 	}

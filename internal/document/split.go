@@ -66,9 +66,10 @@ func Compact(raw []byte, l BodyLimits) ([]byte, error) {
 	return s.out, nil
 }
 
-func invalidJSON() error {
-	return dberr.New(dberr.Invalid, "bad_request", "invalid UTF-8 JSON")
-}
+// ErrNotJSON refuses a text that is not JSON in UTF-8, in CouchDB's words.
+var ErrNotJSON = dberr.New(dberr.Invalid, "bad_request", "invalid UTF-8 JSON")
+
+func invalidJSON() error { return ErrNotJSON }
 
 func notObject() error {
 	return dberr.New(dberr.Invalid, "bad_request", "Document must be a JSON object")

@@ -55,7 +55,7 @@ func parseGroup(v []byte) (*Group, error) {
 		switch string(jsonscan.Text(nil, name)) {
 		case "by":
 			var f selector.Fields
-			f, err = selector.ParseFields(value)
+			f, err = selector.ParseList("by", value)
 			g.By = f.Paths()
 		case "compute":
 			err = g.parseCompute(value)

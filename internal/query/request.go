@@ -83,7 +83,7 @@ func members() []member {
 		{"stable", false, func(r *Request, v []byte) error { return Truth(&r.Stable, v) }},
 		{"execution_stats", false, func(r *Request, v []byte) error { return Truth(&r.Stats, v) }},
 		{"allow_fallback", false, func(r *Request, v []byte) error { return Truth(&r.AllowFallback, v) }},
-		{"count", false, func(r *Request, v []byte) error { return Truth(&r.Count, v) }},
+		{"count", false, func(r *Request, v []byte) error { return ownTruth("count", &r.Count, v) }},
 		{"group", false, func(r *Request, v []byte) (err error) {
 			r.Group, err = parseGroup(v)
 			return err
@@ -166,7 +166,7 @@ func (r *Request) setBookmark(v []byte) error {
 		r.Bookmark = string(jsonscan.Text(nil, v))
 		return nil
 	}
-	return dberr.New(dberr.Invalid, "invalid_bookmark", "Invalid bookmark value: %s", selector.Term(v))
+	return dberr.New(dberr.Invalid, "invalid_bookmark", "Invalid bookmark value: %s", selector.Shown(v))
 }
 
 func (r *Request) setPartition(v []byte) error {
@@ -205,6 +205,14 @@ func BadPositive(v []byte) error {
 
 func isWhole(v []byte) bool {
 	return jsonscan.KindOf(v) == jsonscan.Number && !strings.ContainsAny(string(v), ".eE")
+}
+
+// ownTruth is Truth for a member that CouchDB does not know.
+func ownTruth(member string, dst *bool, v []byte) error {
+	if Truth(dst, v) != nil {
+		return dberr.New(dberr.Invalid, "invalid_boolean", "%s must be true or false, not: %s", member, selector.Shown(v))
+	}
+	return nil
 }
 
 // Truth reads a truth value into dst.

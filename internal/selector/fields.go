@@ -41,6 +41,21 @@ func ParseFields(raw []byte) (Fields, error) {
 	}
 }
 
+// ParseList is ParseFields for a member that CouchDB does not know: its errors name
+// the member, and show what it holds as JSON.
+func ParseList(member string, raw []byte) (Fields, error) {
+	raw = jsonscan.Trim(raw)
+	strings := isArray(raw)
+	for it := jsonscan.ElementsOf(raw); strings; {
+		v, ok := it.Next()
+		if !ok {
+			return ParseFields(raw)
+		}
+		strings = isString(v)
+	}
+	return Fields{}, dberr.New(dberr.Invalid, "invalid_fields", "%s must be an array of field names, not: %s", member, Shown(raw))
+}
+
 func parseField(v []byte) (*Path, error) {
 	if !isString(v) {
 		return nil, dberr.New(dberr.Invalid, "invalid_field", "Invalid JSON for field spec: %s", Term(v))

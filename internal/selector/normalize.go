@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jsonscan"
 )
 
@@ -23,7 +24,7 @@ const maxNesting = 200
 func compact(raw []byte) ([]byte, error) {
 	v := jsontext.Value(bytes.Clone(raw))
 	if err := v.Compact(jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true)); err != nil {
-		return nil, &dberr.Error{Op: "selector.Parse", Kind: dberr.Invalid, Code: "bad_request", Reason: "invalid UTF-8 JSON", Cause: err}
+		return nil, document.ErrNotJSON
 	}
 	if jsonscan.Depth(v) > maxNesting {
 		return nil, dberr.New(dberr.Invalid, "bad_request", "The selector is nested too deeply.")

@@ -102,7 +102,7 @@ func (l *loader) attachment(named *leafAttachment, wanted bool) (document.Attach
 		return document.Attachment{}, nil
 	}
 	if b.refused != nil {
-		return document.Attachment{}, dberr.New(dberr.TooLarge, "attachment_too_large", "%s", named.name)
+		return document.Attachment{}, l.o.Rules.AttachmentTooLarge(named.name)
 	}
 	if !named.zipped && named.length != uint64(b.Encoded) {
 		return document.Attachment{}, l.unreadable()

@@ -189,7 +189,7 @@ func (l *loader) leaf(payload []byte) error {
 	}
 	refused := l.current.refused
 	if most := l.o.Rules.MaxDocument; refused == nil && most > 0 && len(body) > most {
-		refused = dberr.New(dberr.TooLarge, "document_too_large", "%s", l.current.id)
+		refused = l.o.Rules.DocumentTooLarge(document.ID(l.current.id))
 	}
 	for i := range atts {
 		a, err := l.attachment(&atts[i], refused == nil)

@@ -52,5 +52,5 @@ func (g *group) checkConflicts(p *plan, e *pendingEdit) error {
 			break
 		}
 	}
-	return dberr.New(dberr.TooLarge, "too_many_conflicts", "The document has %d conflicts already, which is the most that it may have.", most)
+	return dberr.New(dberr.TooLarge, "too_many_conflicts", "The document has %d conflicts already, which is the most that it may have ([sectional] max_conflicts).", most)
 }

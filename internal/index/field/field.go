@@ -244,7 +244,7 @@ func (d *Def) parseInclude(source []byte) error {
 	if !ok {
 		return nil
 	}
-	f, err := selector.ParseFields(include)
+	f, err := selector.ParseList("include", include)
 	d.Include = f.Paths()
 	return err
 }

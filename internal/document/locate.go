@@ -1,0 +1,47 @@
+package document
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/sectional/sectional/internal/dberr"
+)
+
+// mostShown is how much of a text an error shows.
+const mostShown = 20
+
+// Locate gives an error that a text is not JSON the place where it stops being
+// JSON: line, column and byte, from 1, and with show what stands there. Other
+// errors stay, and so does the error if the text is JSON: it is about another one.
+func Locate(err error, text []byte, show bool) error {
+	if !errors.Is(err, ErrNotJSON) {
+		return err
+	}
+	s := newScanner(text, BodyLimits{})
+	s.space()
+	s.value()
+	if !errors.Is(s.end(), ErrNotJSON) {
+		return err
+	}
+	return dberr.Locate(err, place(text, min(s.wrong, len(text)), show))
+}
+
+// place tells of the byte at.
+func place(text []byte, at int, show bool) string {
+	before := text[:at]
+	line := bytes.LastIndexByte(before, '\n') + 1
+	where := "line " + strconv.Itoa(bytes.Count(before, []byte{'\n'})+1) + ", column " + strconv.Itoa(at-line+1) + ", byte " + strconv.Itoa(at+1)
+	switch {
+	case at == len(text):
+		return where + ": the text ends there"
+	case !show:
+		return where
+	}
+	rest, more := text[at:], ""
+	if len(rest) > mostShown {
+		rest, more = rest[:mostShown], "…"
+	}
+	return where + ": " + strings.ToValidUTF8(string(rest), "\ufffd") + more
+}
