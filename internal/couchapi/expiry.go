@@ -11,31 +11,64 @@ import (
 )
 
 // getExpiry answers GET /{db}/_expiry and /{db}/_partition/{partition}/_expiry:
-// by which member documents expire, and whether those from before the setting
-// have been looked at.
+// by what documents expire, whether those from before the setting have been
+// looked at, and of how many nobody can read when they do.
 func getExpiry(r *request) error {
 	e, err := r.scope.Expiry(r.ctx())
 	if err != nil {
 		return err
 	}
 	return r.build(http.StatusOK, func(b []byte) []byte {
-		b = append(b, `{"field":`...)
-		if e.Field == "" {
-			b = append(b, "null"...)
-		} else {
-			b = appendString(b, e.Field)
-		}
+		b = appendExpiry(append(b, '{'), e.Holds)
 		if r.scope.Partition() != "" {
 			b = append(b, `,"inherited":`...)
 			b = strconv.AppendBool(b, !e.Own)
 		}
 		b = append(b, `,"ready":`...)
-		return append(strconv.AppendBool(b, e.Ready), '}')
+		b = strconv.AppendBool(b, e.Ready)
+		return append(appendUnreadable(b, e), '}')
 	})
 }
 
-// putExpiry answers PUT of the same paths: {"field": name}, or null in place of
-// the name or of everything for no expiry.
+func appendExpiry(b []byte, e store.Expiry) []byte {
+	b = append(b, `"field":`...)
+	if e.Field == "" {
+		b = append(b, "null"...)
+	} else {
+		b = appendString(b, e.Field)
+	}
+	if e.TTLField != "" {
+		b = append(b, `,"ttl_field":`...)
+		b = appendString(b, e.TTLField)
+	}
+	if e.TTL > 0 {
+		b = append(b, `,"ttl":`...)
+		b = strconv.AppendUint(b, e.TTL, 10)
+	}
+	if e.Seconds {
+		b = append(b, `,"seconds_only":true`...)
+	}
+	return b
+}
+
+func appendUnreadable(b []byte, e store.ExpiryState) []byte {
+	if e.Unreadable == 0 {
+		return b
+	}
+	b = append(b, `,"unreadable":`...)
+	b = strconv.AppendInt(b, int64(e.Unreadable), 10)
+	b = append(b, `,"examples":[`...)
+	for i, id := range e.Examples {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(b, string(id))
+	}
+	return append(b, ']')
+}
+
+// putExpiry answers PUT of the same paths: an object with field, ttl_field and
+// ttl, or some of them; null in place of each or of everything for none.
 func putExpiry(r *request) error {
 	raw, err := r.jsonBody()
 	if err != nil {
@@ -62,14 +95,51 @@ func deleteExpiry(r *request) error {
 
 func parseExpiry(raw []byte) (store.Expiry, error) {
 	e := store.Expiry{Own: true}
-	value, err := onlyMember(raw, "field")
-	if err != nil || value == nil {
+	if isNull(raw) {
+		return e, nil
+	}
+	members, err := membersOf(raw)
+	if err != nil {
 		return e, err
 	}
-	if json.Unmarshal(value, &e.Field) != nil || e.Field == "" {
-		return e, badRequest("`field` must be the name of a member, or null.")
+	seen := map[string]bool{}
+	for _, m := range members {
+		if seen[m.Name] {
+			return e, badExpiry()
+		}
+		seen[m.Name] = true
+		if err := setExpiryMember(&e, m.Name, m.Value); err != nil {
+			return e, err
+		}
+	}
+	if len(members) == 0 {
+		return e, badExpiry()
 	}
 	return e, nil
+}
+
+func badExpiry() error {
+	return badRequest("The body must be null, or an object with `field`, `ttl_field` and `ttl`, or some of them.")
+}
+
+// setExpiryMember reads one member of a setting.
+func setExpiryMember(e *store.Expiry, name string, value []byte) error {
+	text := map[string]*string{"field": &e.Field, "ttl_field": &e.TTLField}[name]
+	switch {
+	case text == nil && name != "ttl":
+		return badExpiry()
+	case isNull(value):
+		return nil
+	case text != nil:
+		if json.Unmarshal(value, text) != nil || *text == "" {
+			return badRequest("`%s` must be the name of a member, or null.", name)
+		}
+		return nil
+	}
+	if json.Unmarshal(value, &e.TTL) != nil || e.TTL == 0 {
+		return badRequest("`ttl` must be a number of seconds from 1 to %d, or null.", uint64(store.MaxTTL))
+	}
+	return nil
 }
 
 func isNull(raw []byte) bool { return string(bytes.TrimSpace(raw)) == "null" }

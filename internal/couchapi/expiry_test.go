@@ -40,7 +40,8 @@ func TestExpirySettings(t *testing.T) {
 			a.do(method, path, `{"field":"expires"}`, "Authorization", "").want(401, "")
 		}
 		for _, bad := range []string{``, `{`, `5`, `"expires"`, `[]`, `{}`, `{"field":5}`, `{"field":""}`, `{"field":"_id"}`,
-			`{"field":"expires","else":1}`, `{"else":1}`, `{"field":"` + strings.Repeat("x", 256) + `"}`, `{"field":"a","field":"b"}`} {
+			`{"field":"expires","else":1}`, `{"else":1}`, `{"field":"` + strings.Repeat("x", 256) + `"}`, `{"field":"a","field":"b"}`,
+			`{"ttl":0}`, `{"ttl":-1}`, `{"ttl":1.5}`, `{"ttl":"60"}`, `{"ttl":10000000001}`, `{"ttl":99999999999999999999}`, `{"ttl_field":""}`, `{"ttl_field":"_x"}`, `{"ttl_field":5}`, `{"field":"a","ttl_field":"a"}`} {
 			if w := a.do("PUT", path, bad); w.Status != 400 || w.json()["error"] != "bad_request" {
 				t.Errorf("%s %s: %d %s", path, bad, w.Status, w.Body)
 			}
@@ -51,7 +52,10 @@ func TestExpirySettings(t *testing.T) {
 		a.pass(time.Second)
 		a.do("GET", path, "").want(200, `{"field":"expires",`+own+`"ready":true}`)
 		a.do("POST", path, `{}`).want(405, `{"error":"method_not_allowed","reason":"Only GET,PUT,DELETE allowed"}`)
-		for _, off := range []string{`null`, `{"field":null}`} {
+		a.do("PUT", path, `{"ttl":3600,"ttl_field":"ttl"}`).want(200, `{"ok":true}`)
+		a.pass(time.Second)
+		a.do("GET", path, "").want(200, `{"field":null,"ttl_field":"ttl","ttl":3600,`+own+`"ready":true}`)
+		for _, off := range []string{`null`, `{"field":null}`, `{"field":null,"ttl_field":null,"ttl":null}`} {
 			a.do("PUT", path, off).want(200, `{"ok":true}`)
 			a.do("GET", path, "").want(200, `{"field":null,`+own+`"ready":false}`)
 			a.pass(time.Second)
@@ -112,6 +116,54 @@ func TestExpiry(t *testing.T) {
 	if changes := a.do("GET", "/db/_partition/p/_changes", "").want(200, "").Body; strings.Count(changes, `"deleted":true`) != 5 {
 		t.Errorf("changes: %s", changes)
 	}
+}
+
+// TestExpiryForms: times in each form that is read, relative ones, and what
+// nobody can read, which is counted for the database, the partition and the
+// owner who may see it.
+func TestExpiryForms(t *testing.T) {
+	a := newTestAPI(t)
+	alice := a.user("alice")
+	a.do("PUT", "/db?partitioned=true", "").want(201, "")
+	a.do("PUT", "/db/_security", `{"members":{"names":["nobody"]},"partitions":[{"who":"*","partition":"{name}","access":"write"}]}`).want(200, "")
+	a.do("PUT", "/db/_expiry", `{"field":"expires","ttl_field":"ttl"}`).want(200, "")
+	at := time.Unix(a.soon(10*time.Minute), 0).UTC()
+	bodies := []string{
+		fmt.Sprintf(`{"expires":%d}`, at.Unix()), fmt.Sprintf(`{"expires":%d}`, at.UnixMilli()), `{"expires":"` + at.Format(time.RFC3339) + `"}`,
+		`{"expires":"` + at.Format("2006-01-02T15:04:05.000Z") + `"}`, `{"ttl":600}`,
+	}
+	for i, body := range bodies {
+		a.do("PUT", fmt.Sprintf("/db/alice:%d", i), body).want(201, "")
+	}
+	a.do("PUT", "/db/alice:stays", `{"ttl":-1}`).want(201, "")
+	a.do("PUT", "/db/alice:wrong", `{"expires":"soon"}`).want(201, "")
+	a.do("PUT", "/db/bob:wrong", `{"ttl":"600"}`).want(201, "")
+	a.do("GET", "/db/_expiry", "").want(200, `{"field":"expires","ttl_field":"ttl","ready":false,"unreadable":2,"examples":["alice:wrong","bob:wrong"]}`)
+	a.pass(time.Second)
+	const own = `{"field":"expires","ttl_field":"ttl","inherited":true,"ready":true,"unreadable":1,"examples":["alice:wrong"]}`
+	a.do("GET", "/db/_partition/alice/_expiry", "", "Authorization", alice).want(200, own)
+	for _, path := range []string{"/db/_expiry", "/db/_partition/bob/_expiry"} {
+		a.do("GET", path, "", "Authorization", alice).want(403, "")
+	}
+	metrics := a.do("GET", "/_node/_local/_prometheus", "").want(200, "").Body
+	if !strings.Contains(metrics, "sectional_documents_expiry_unreadable_total 2\n") {
+		t.Errorf("what could not be read is not counted")
+	}
+	a.pass(11 * time.Minute)
+	for i, body := range bodies {
+		if w := a.do("GET", fmt.Sprintf("/db/alice:%d", i), ""); w.Status != 404 {
+			t.Errorf("%s: %d %s", body, w.Status, w.Body)
+		}
+	}
+	a.do("GET", "/db/alice:stays", "").want(200, "")
+	if metrics := a.do("GET", "/_node/_local/_prometheus", "").Body; !strings.Contains(metrics, "sectional_documents_expired_total 5\n") {
+		t.Errorf("what expired is not counted")
+	}
+	a.do("DELETE", "/db/_partition/bob", "").want(202, "")
+	a.do("GET", "/db/_expiry", "").want(200, `{"field":"expires","ttl_field":"ttl","ready":true,"unreadable":1,"examples":["alice:wrong"]}`)
+	rev := a.do("GET", "/db/alice:wrong", "").json()["_rev"].(string)
+	a.do("PUT", "/db/alice:wrong?rev="+rev, `{"ttl":null}`).want(201, "")
+	a.do("GET", "/db/_expiry", "").want(200, `{"field":"expires","ttl_field":"ttl","ready":true}`)
 }
 
 func TestAutoPurgeSettings(t *testing.T) {

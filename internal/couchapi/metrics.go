@@ -100,15 +100,25 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 		m.classes[class].collect(m, class, ch)
 	}
 	ch <- prometheus.MustNewConstMetric(m.open, prometheus.GaugeValue, float64(m.feeds.Load()))
-	if m.disk == nil {
-		return
+	gauges := m.expiry()
+	if m.disk != nil {
+		gauges = append(gauges, m.disk()...)
 	}
-	for _, g := range m.disk() {
+	for _, g := range gauges {
 		kind := prometheus.GaugeValue
 		if g.Counter {
 			kind = prometheus.CounterValue
 		}
 		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc("sectional_"+g.Name, g.Help, nil, nil), kind, g.Value)
+	}
+}
+
+// expiry gives what has become of documents that say when they expire.
+func (m *metrics) expiry() []Gauge {
+	expired, unreadable := m.api.store.ExpiryCounts()
+	return []Gauge{
+		{Name: "documents_expired_total", Help: "Documents over which an expiry wrote a deletion marker.", Value: float64(expired), Counter: true},
+		{Name: "documents_expiry_unreadable_total", Help: "Writes of documents of which nobody can read when they expire.", Value: float64(unreadable), Counter: true},
 	}
 }
 

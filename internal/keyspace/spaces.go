@@ -93,9 +93,9 @@ var (
 	Marker = Space{Name: "deletion-marker", Code: 0x53, Version: 1,
 		Columns: []Column{{"id", Text}},
 		Doc:     "the revisions of tombstones that were dropped by age, so that old replicas do not bring the document back"}
-	Due = Space{Name: "due", Code: 0x54, Version: 1,
+	Due = Space{Name: "due", Code: 0x54, Version: 2,
 		Columns: []Column{{"time", Uint}, {"id", Text}},
-		Doc:     "a document that expires at a time (Unix seconds; empty value)"}
+		Doc:     "a document that expires at a time (Unix seconds, 2^53+1 where nobody can read it), and when it was last written, if it counts from there"}
 	Subscription = Space{Name: "subscription", Code: 0x56, Version: 1,
 		Columns: []Column{{"partition", Text}, {"id", Text}, {"sub", Uint}},
 		Doc:     "who follows a feed from outside: the definition (sub 1), how far it has come (2); partition: empty for the database"}

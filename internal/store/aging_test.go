@@ -427,7 +427,8 @@ func TestClockLeaps(t *testing.T) {
 // could say when they expire.
 func TestRowsOfBefore(t *testing.T) {
 	p := partition{seq: 7, lastWrite: time.UnixMilli(5), writes: 1, counts: counts{docs: 3}}
-	for _, own := range []Expiry{{}, {Own: true}, {Own: true, Field: "until"}} {
+	for _, own := range []Expiry{{}, {Own: true}, {Own: true, Field: "until"}, {Own: true, Field: "until", Seconds: true},
+		{Own: true, TTL: 5}, {Own: true, Field: "until", TTLField: "ttl", TTL: 1 << 33}} {
 		p.expiry = own
 		b := p.encode()
 		if got, err := decodePartition(b); err != nil || got != p || (b[0] == rowVersion) == own.Own {
@@ -483,5 +484,101 @@ func TestWaysToDocumentsThatExpire(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestRelativeTimesOfReplicas: each server counts from when a revision came to
+// it. The first tombstone is the one that the others would make, so they agree
+// with it, whether they wait for it or not.
+func TestRelativeTimesOfReplicas(t *testing.T) {
+	w := newWorld(t, Options{})
+	a, b, c := w.create("a", false), w.create("b", false), w.create("c", false)
+	for _, d := range []*Database{a, b} {
+		if err := d.Whole().SetExpiry(ctx, Expiry{Own: true, TTL: 3600}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.sweep()
+	w.put(a, "one", "", `{}`)
+	w.put(a, "two", "", `{}`)
+	w.pass(30 * time.Minute)
+	w.replicate(a, b)
+	w.replicate(a, c)
+	w.replicate(a, b) // again: nothing is written, and the time goes on
+	w.pass(31 * time.Minute)
+	if w.get(a, "one") != "not_found: deleted" || !strings.HasPrefix(w.get(b, "one"), "1-") {
+		t.Fatalf("after an hour a has %s, b %s", w.get(a, "one"), w.get(b, "one"))
+	}
+	w.replicate(a, c) // without a setting, by the tombstone
+	if diff := cmp.Diff(w.leaves(a), w.leaves(c)); diff != "" {
+		t.Error(diff)
+	}
+	w.pass(30 * time.Minute)
+	if diff := cmp.Diff(w.leaves(a), w.leaves(b)); diff != "" {
+		t.Error(diff)
+	}
+	if sent := w.replicate(a, b) + w.replicate(b, a); sent != 0 {
+		t.Errorf("%d revisions were sent between replicas that agree", sent)
+	}
+	w.check()
+}
+
+// TestALeafExpiresAndOthersGoOn: a tombstone over one leaf is no write that the
+// others' relative times would count from.
+func TestALeafExpiresAndOthersGoOn(t *testing.T) {
+	w := newWorld(t, Options{})
+	d := w.create("db", false)
+	if err := d.Whole().SetExpiry(ctx, Expiry{Own: true, Field: "expires", TTL: 3600}); err != nil {
+		t.Fatal(err)
+	}
+	w.sweep()
+	w.mustWrite(d, document.Edit{ID: "x", Path: []document.Rev{rev(t, "1-a")}, Body: []byte(`{}`)})
+	w.mustWrite(d, document.Edit{ID: "x", Path: []document.Rev{rev(t, "1-b")}, Body: []byte(w.expiresIn(30*time.Minute, ""))})
+	w.pass(31 * time.Minute)
+	if got := w.get(d, "x"); !strings.HasPrefix(got, "1-a") {
+		t.Fatalf("after half an hour: %s", got)
+	}
+	w.check()
+	w.pass(28 * time.Minute)
+	if got := w.get(d, "x"); !strings.HasPrefix(got, "1-a") {
+		t.Fatalf("before the hour: %s", got)
+	}
+	w.pass(2 * time.Minute)
+	if got := w.get(d, "x"); got != "not_found: deleted" {
+		t.Fatalf("after the hour: %s", got)
+	}
+	w.check()
+}
+
+// TestSettingsOfBefore: a setting that was made when seconds alone counted keeps
+// that meaning over an upgrade, until it is made anew.
+func TestSettingsOfBefore(t *testing.T) {
+	w := newWorld(t, Options{})
+	d := w.create("db", false)
+	old := Expiry{Own: true, Field: "expires", Seconds: true}
+	if err := d.Whole().SetExpiry(ctx, old); err != nil {
+		t.Fatal(err)
+	}
+	w.sweep()
+	w.put(d, "seconds", "", w.expiresIn(time.Minute, ""))
+	w.put(d, "date", "", `{"expires":"2026-01-01"}`)
+	w.put(d, "millis", "", fmt.Sprintf(`{"expires":%d}`, w.now.UnixMilli()))
+	w.put(d, "text", "", `{"expires":"soon"}`)
+	w.pass(2 * time.Minute)
+	w.check()
+	if got := w.get(d, "seconds") + w.get(d, "date") + w.get(d, "millis"); !strings.HasPrefix(got, "not_found: deleted1-") {
+		t.Errorf("by the old setting: %s", got)
+	}
+	if got, err := d.Whole().Expiry(ctx); err != nil || got.Holds != old || got.Unreadable != 0 {
+		t.Errorf("the old setting is %+v, %v", got, err)
+	}
+	w.aging(d, "")
+	w.sweep()
+	w.check()
+	if got := w.get(d, "date") + w.get(d, "millis"); got != "not_found: deletednot_found: deleted" {
+		t.Errorf("by the new setting: %s", got)
+	}
+	if got, err := d.Whole().Expiry(ctx); err != nil || got.Unreadable != 1 || len(got.Examples) != 1 || got.Examples[0] != "text" {
+		t.Errorf("the new setting is %+v, %v", got, err)
 	}
 }

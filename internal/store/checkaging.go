@@ -41,23 +41,37 @@ func (c *checker) expires(id document.ID, h *head) error {
 	if c.aging.walking[""] || c.aging.walking[string(id.Partition())] {
 		return nil
 	}
-	field, err := c.aging.fields.of(id)
+	setting, err := c.aging.fields.of(id)
 	if err != nil {
 		return err
 	}
-	leaves, err := c.d.dueLeaves(c.v, id, &h.tree, field, 1)
+	written, err := c.d.written(c.v, id, h.due)
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil // a row that is missing is told of by queue
+	}
+	if err != nil {
+		return err
+	}
+	all, err := c.d.dueOf(c.v, id, &h.tree, asked{setting: setting, written: written, since: 1})
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil // a leaf without a body is told of elsewhere
 	}
 	if err != nil {
 		return err
 	}
-	found, since := h.due == 0, dueSince(c.d.store.o.Clock().Unix())
-	for _, l := range leaves {
-		found = found || l.time == h.due
+	if all.relative && written == 0 || !all.relative && written != 0 {
+		c.bad("document %q is queued for %d, with %d as the time of its last write", id, h.due, written)
+		return nil
+	}
+	found, since := h.due == 0 || h.due == dueUnreadable && all.unreadable, dueSince(c.d.store.o.Clock().Unix())
+	for _, l := range all.leaves {
+		found = found || l.time == h.due || h.due == dueUnreadable && l.time < since && !setting.Seconds
 		if (h.due == 0 || l.time < h.due) && l.time >= since {
 			c.bad("document %q: the leaf %s expires at %d, the document is queued for %d", id, l.rev, l.time, h.due)
 		}
+	}
+	if h.due == 0 && all.unreadable {
+		c.bad("document %q has a time that nobody can read, and is not queued for that", id)
 	}
 	if !found {
 		c.bad("document %q is queued for %d, and no leaf expires then", id, h.due)
@@ -73,7 +87,10 @@ func (c *checker) queue() error {
 			return err
 		}
 		time, id := parts[0].Num(), document.ID(parts[1].String())
-		if due := c.aging.due[id]; due != time || len(value) > 0 {
+		if _, err := decodeDue(value); err != nil {
+			return err
+		}
+		if due := c.aging.due[id]; due != time {
 			c.bad("the queue of what expires has %q at %d, its head says %d", id, time, due)
 			return nil
 		}

@@ -66,6 +66,7 @@ func (s *Store) cleanDatabase(ctx context.Context, c *maintenance, name string, 
 	age := d.tombstoneAge()
 	if queued {
 		next, n, err := d.expire(ctx, last.due)
+		s.expiry.expired.Add(uint64(n))
 		if n > 0 {
 			s.o.Logger.Info("documents have expired", "database", name, "documents", n)
 		}

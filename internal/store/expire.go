@@ -86,7 +86,15 @@ func (p *duePage) read(r *Reader, after []byte) error {
 		if err != nil {
 			return err
 		}
-		if err := p.look(r, document.ID(parts[1].String()), fields, since, uint64(now)); err != nil {
+		a := asked{since: since}
+		value, err := it.Value()
+		if err == nil {
+			a.written, err = decodeDue(value)
+		}
+		if err == nil {
+			err = p.look(r, document.ID(parts[1].String()), fields, a, uint64(now))
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -95,7 +103,7 @@ func (p *duePage) read(r *Reader, after []byte) error {
 
 // look adds a document that is queued to the page if one of its leaves has
 // expired, and it can be seen.
-func (p *duePage) look(r *Reader, id document.ID, fields *fields, since, now uint64) error {
+func (p *duePage) look(r *Reader, id document.ID, fields *fields, a asked, now uint64) error {
 	if !r.sees(id) {
 		return nil // its partition is being dropped
 	}
@@ -107,16 +115,15 @@ func (p *duePage) look(r *Reader, id document.ID, fields *fields, since, now uin
 	if err != nil {
 		return err
 	}
-	field, err := fields.of(id)
-	if err != nil {
+	if a.setting, err = fields.of(id); err != nil {
 		return err
 	}
-	due, err := p.d.dueLeaves(r.v, id, &h.tree, field, since)
+	found, err := p.d.dueOf(r.v, id, &h.tree, a)
 	if err != nil {
 		return err
 	}
 	doc := dated{id: id, seq: h.seq}
-	for _, l := range due {
+	for _, l := range found.leaves {
 		if l.time <= now {
 			doc.old = append(doc.old, l.rev)
 		}
@@ -172,6 +179,7 @@ func (g *group) expireDoc(doc dated) (expired bool, err error) {
 			return false, err
 		}
 	}
+	s.swept = s.edits
 	return true, nil
 }
 

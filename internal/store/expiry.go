@@ -3,31 +3,41 @@ package store
 import (
 	"context"
 	"errors"
-	"math"
-	"strconv"
 	"strings"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
-	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// Expiry says which member of a body tells when the revision expires, in Unix
-// seconds. The zero value is no setting: nothing expires in a database, and in
-// a partition what the setting of the database says.
+// Expiry says when revisions expire: by members of their bodies, or some time
+// after they were written. The zero value is no setting: nothing expires in a
+// database, and in a partition what the setting of the database says.
 type Expiry struct {
-	Own   bool   // there is a setting
-	Field string // the member's name; "" for a partition whose documents do not expire
+	Own      bool   // there is a setting
+	Field    string // the member that has the time, "" for none
+	TTLField string // the member that has the seconds from the document's last write here on, "" for none
+	TTL      uint64 // the seconds for documents that have neither, 0 for never
+	// Seconds is set for a setting that was made when Field was read as seconds
+	// alone and all else was overlooked. It keeps that meaning until somebody
+	// makes it anew: nothing expires because a server was upgraded.
+	Seconds bool
 }
+
+// off reports whether nothing expires by it.
+func (e Expiry) off() bool { return e.Field == "" && e.TTLField == "" && e.TTL == 0 }
 
 // ExpiryState is an Expiry with what has become of it.
 type ExpiryState struct {
 	Expiry        // the scope's own
-	Field  string // what holds in the scope: its own, or that of the database
+	Holds  Expiry // what holds in the scope: its own, or that of the database
 	// Ready is false as long as the documents that were there before the
 	// setting are being looked at.
 	Ready bool
+	// Unreadable is how many documents do not expire because nobody can read
+	// their members, counted up to MaxUnreadable; Examples names some.
+	Unreadable int
+	Examples   []document.ID
 }
 
 const settingExpiry = "expiry"
@@ -43,17 +53,49 @@ func (d *Database) loadExpiry(v kv.Snapshot, set *settings) error {
 	if err != nil {
 		return err
 	}
-	set.expiry = Expiry{Own: true, Field: string(value)}
-	return nil
+	set.expiry, err = parseExpiry(string(value))
+	return err
 }
 
-// check refuses names that no member of a body has.
+// text is the setting as rows have it: an underscore, with which no member's
+// name begins, and its parts; of one from before there were parts the name
+// alone; empty where nothing expires.
+func (e Expiry) text() string {
+	if e.Seconds || e.off() {
+		return e.Field
+	}
+	p := packer{b: []byte{'_'}}
+	p.text(e.Field)
+	p.text(e.TTLField)
+	p.uint(e.TTL)
+	return string(p.b)
+}
+
+func parseExpiry(text string) (Expiry, error) {
+	e := Expiry{Own: true}
+	if !strings.HasPrefix(text, "_") {
+		e.Field, e.Seconds = text, text != ""
+		return e, nil
+	}
+	u := unpacker{b: []byte(text[1:])}
+	e.Field, e.TTLField, e.TTL = u.text(), u.text(), u.uint()
+	return e, u.done()
+}
+
+// check refuses names that no member of a body has, and times that are too long.
 func (e Expiry) check(d *Database) error {
+	for member, name := range map[string]string{"field": e.Field, "ttl_field": e.TTLField} {
+		if strings.HasPrefix(name, "_") || len(name) > maxExpiryField {
+			return dberr.New(dberr.Invalid, "bad_request", "`%s` must be the name of a member, which does not begin with an underscore and has 255 bytes at most.", member)
+		}
+	}
 	switch {
-	case e.Field == "":
+	case e.off():
 		return nil
-	case strings.HasPrefix(e.Field, "_") || len(e.Field) > maxExpiryField:
-		return dberr.New(dberr.Invalid, "bad_request", "`field` must be the name of a member, which does not begin with an underscore and has 255 bytes at most.")
+	case e.Field == e.TTLField && e.Field != "":
+		return dberr.New(dberr.Invalid, "bad_request", "`field` and `ttl_field` must be different members.")
+	case e.TTL > MaxTTL:
+		return dberr.New(dberr.Invalid, "bad_request", "`ttl` must be a number of seconds from 1 to %d.", uint64(MaxTTL))
 	case systemName.MatchString(d.name):
 		return dberr.New(dberr.Invalid, "bad_request", "The documents of system databases do not expire.")
 	}
@@ -61,14 +103,14 @@ func (e Expiry) check(d *Database) error {
 }
 
 // SetExpiry gives the scope a setting, or takes it away (the zero Expiry; for a
-// database a setting without a field is none). Documents that are there already
+// database a setting by which nothing expires is none). Documents that are there already
 // are looked at in the background. Errors: Invalid bad_request for a name that
 // can't be; Conflict for a partition that is being dropped.
 func (s Scope) SetExpiry(ctx context.Context, e Expiry) error {
 	if err := e.check(s.db); err != nil {
 		return err
 	}
-	if s.partition == "" && e.Field == "" || !e.Own {
+	if s.partition == "" && e.off() || !e.Own {
 		e = Expiry{}
 	}
 	var refused error
@@ -113,12 +155,12 @@ func (g *group) setExpiry(p document.Partition, e Expiry) (same bool, err error)
 		return false, err
 	}
 	switch {
-	case string(old) == e.Field:
+	case string(old) == e.text():
 		return true, nil
-	case e.Field == "":
+	case e.off():
 		return false, g.tx.Delete(key)
 	}
-	return false, g.tx.Put(key, []byte(e.Field))
+	return false, g.tx.Put(key, []byte(e.text()))
 }
 
 // Expiry reads the scope's setting.
@@ -128,7 +170,7 @@ func (s Scope) Expiry(ctx context.Context) (state ExpiryState, err error) {
 		if err := s.db.loadExpiry(r.v, &set); err != nil {
 			return err
 		}
-		state = ExpiryState{Expiry: set.expiry, Field: set.expiry.Field, Ready: true}
+		state = ExpiryState{Expiry: set.expiry, Holds: set.expiry, Ready: true}
 		subjects := []string{""}
 		if s.partition != "" {
 			t, err := s.db.readPartition(r.v.Get(s.db.partitionKey(s.partition)))
@@ -137,7 +179,7 @@ func (s Scope) Expiry(ctx context.Context) (state ExpiryState, err error) {
 			}
 			state.Expiry = t.expiry
 			if t.expiry.Own {
-				state.Field = t.expiry.Field
+				state.Holds = t.expiry
 			}
 			subjects = append(subjects, string(s.partition))
 		}
@@ -149,42 +191,16 @@ func (s Scope) Expiry(ctx context.Context) (state ExpiryState, err error) {
 				return err
 			}
 		}
-		return nil
+		return r.unreadable(&state)
 	})
 	return state, dberr.Wrap("store.Expiry", err)
 }
 
-// expiryField gives the member that says when documents of a partition expire
-// (nil: of none, as in an ordinary database), "" for none.
-func (s *settings) expiryField(p *partition) string {
+// expiryOf gives the setting that holds for documents of a partition (nil: of
+// none, as in an ordinary database).
+func (s *settings) expiryOf(p *partition) Expiry {
 	if p != nil && p.expiry.Own {
-		return p.expiry.Field
+		return p.expiry
 	}
-	return s.expiry.Field
+	return s.expiry
 }
-
-// dueTime reads from a body when it expires, in Unix seconds rounded up. 0 is
-// never: there is no such member, or it is no number above 0 (DynamoDB, whose
-// rule this is, overlooks numbers in strings too), or a time that nobody means.
-func dueTime(body []byte, field string) uint64 {
-	value, ok := jsonscan.Member(body, field)
-	if !ok || jsonscan.KindOf(value) != jsonscan.Number {
-		return 0
-	}
-	f, err := strconv.ParseFloat(string(value), 64)
-	if err != nil || f <= 0 || f > maxDue {
-		return 0
-	}
-	return uint64(math.Ceil(f))
-}
-
-// maxDue is the last second that counts: up to it a float64 is exact.
-const maxDue = 1 << 53
-
-// dueAge is how long ago a time may be to count, in seconds: what should have
-// expired more than five years ago (again DynamoDB's rule) is taken for a
-// number that means something else, such as 0 or a year.
-const dueAge = 5 * 365 * 24 * 3600
-
-// dueSince is the earliest time that counts at a time.
-func dueSince(now int64) uint64 { return uint64(max(1, now-dueAge)) }

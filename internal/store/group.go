@@ -47,6 +47,7 @@ type docState struct {
 	// unstemmed tells that edits left ancestors in the tree that are to be forgotten.
 	unstemmed bool
 	edits     uint64    // how many edits changed it
+	swept     uint64    // edits if all of them are tombstones over what has expired
 	seq       Seq       // given at the last of them
 	before    *Revision // the live winner as stored, if it was read for the indexes
 	latest    *Revision // a revision as the group stored it, the last one; nil for none

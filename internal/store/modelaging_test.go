@@ -28,8 +28,9 @@ func (m *model) due(id string, now int64) (revs []document.Rev, first uint64) {
 	}
 	for _, l := range d.leaves() {
 		n := d.revs[l]
-		at := dueTime([]byte(n.body), field)
-		if n.deleted || at == 0 || at > uint64(now) || at < uint64(now-dueAge) {
+		when := Expiry{Field: field}.moment([]byte(n.body))
+		at := when.at
+		if n.deleted || when.kind != momentAt || at > uint64(now) || at < uint64(now-dueAge) {
 			continue
 		}
 		revs = append(revs, l)

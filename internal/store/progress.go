@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -37,6 +38,16 @@ func (p *progress) of(j *job) uint64 {
 	p.Lock()
 	defer p.Unlock()
 	return p.done[string(j.key())]
+}
+
+// expiryCounts counts what has become of documents that say when they expire,
+// since the server started.
+type expiryCounts struct{ expired, unreadable atomic.Uint64 }
+
+// ExpiryCounts tells how many documents have expired since the server started,
+// and how often a document was written of which nobody can read when it does.
+func (s *Store) ExpiryCounts() (expired, unreadable uint64) {
+	return s.expiry.expired.Load(), s.expiry.unreadable.Load()
 }
 
 // Work is background work on documents that is under way.

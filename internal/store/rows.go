@@ -20,6 +20,7 @@ const (
 	headWithPieces      = 3
 	feedOfSome          = 2
 	partitionWithExpiry = 2
+	dueWithWrite        = 2
 )
 
 // lane is the value of a lane head: every write transaction of a database
@@ -111,7 +112,7 @@ func (t *partition) encode() []byte {
 	t.counts.pack(&p)
 	if t.expiry.Own {
 		p.uint(t.designs)
-		p.text(t.expiry.Field)
+		p.text(t.expiry.text())
 	} else if t.designs > 0 {
 		p.uint(t.designs)
 	}
@@ -129,7 +130,9 @@ func decodePartition(b []byte) (t partition, err error) {
 		t.designs = u.uint()
 	}
 	if version == partitionWithExpiry {
-		t.expiry = Expiry{Own: true, Field: u.text()}
+		if t.expiry, err = parseExpiry(u.text()); err != nil {
+			return t, err
+		}
 	}
 	return t, u.done()
 }

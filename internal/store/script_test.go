@@ -156,11 +156,15 @@ var scriptCommands = map[string]struct {
 		s.done(err)
 		s.printf("more: %v", more)
 	}},
-	// expiry PARTITION|- FIELD|none|off
+	// expiry PARTITION|- FIELD[,TTLFIELD,TTL]|none|off
 	"expiry": {2, func(s *script, a []string) {
 		e := Expiry{Own: a[1] != "none", Field: a[1]}
 		if a[1] == "none" || a[1] == "off" {
 			e.Field = ""
+		}
+		if parts := strings.Split(e.Field, ","); len(parts) == 3 {
+			e.Field, e.TTLField = parts[0], parts[1]
+			e.TTL, _ = strconv.ParseUint(parts[2], 10, 64)
 		}
 		s.done(Scope{db: s.d, partition: document.Partition(strings.Trim(a[0], "-"))}.SetExpiry(ctx, e))
 	}},
@@ -279,7 +283,7 @@ var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 		t, err := decodePartition(v)
 		own := ""
 		if t.expiry.Own {
-			own = fmt.Sprintf(", expires by %q", t.expiry.Field)
+			own = fmt.Sprintf(", expires by %q", showExpiry(t.expiry))
 		}
 		return fmt.Sprintf("state %d, seq %d, last write %s, writes %.2f, %s%s%s", t.state, t.seq, t.lastWrite.UTC().Format(time.TimeOnly), t.writes, showCounts(t.counts), own, showErr(err))
 	},
@@ -307,7 +311,12 @@ var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 		}
 		return b.String()
 	},
-	"due": func(_ []keyspace.Part, v []byte) string { return string(v) },
+	"due": func(_ []keyspace.Part, v []byte) string {
+		if written, err := decodeDue(v); written != 0 || err != nil {
+			return fmt.Sprintf("written %d%s", written, showErr(err))
+		}
+		return ""
+	},
 	"deletion-marker": func(_ []keyspace.Part, v []byte) string {
 		g, err := decodeMarker(v)
 		if err != nil {
@@ -322,14 +331,28 @@ var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 	},
 	"setting": func(p []keyspace.Part, v []byte) string {
 		switch p[0].String() {
-		case settingSecurity, settingExpiry, settingDeletedTTL:
+		case settingSecurity, settingDeletedTTL:
 			return string(v)
+		case settingExpiry:
+			e, err := parseExpiry(string(v))
+			return showExpiry(e) + showErr(err)
 		case settingCollection:
 			p, err := decodeCollection(v)
 			return fmt.Sprintf("up to %d, %d marks%s", p.upTo, len(p.marks), showErr(err))
 		}
 		return showNumbers(v)
 	},
+}
+
+func showExpiry(e Expiry) string {
+	text := e.Field
+	if e.TTLField != "" || e.TTL > 0 {
+		text = fmt.Sprintf("%s,%s,%d", e.Field, e.TTLField, e.TTL)
+	}
+	if e.Seconds {
+		text += ", as seconds"
+	}
+	return text
 }
 
 func showDocRow(parts []keyspace.Part, v []byte) string {

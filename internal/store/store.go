@@ -115,6 +115,7 @@ type Store struct {
 	updates  updates
 	clock    clockGuard
 	progress progress
+	expiry   expiryCounts
 	busy     busy
 	runs     sync.Pool // of *run
 	opened   time.Time

@@ -15,8 +15,10 @@ import (
 type dated struct {
 	id  document.ID
 	seq Seq
-	due uint64         // its row in the queue, as it should be
-	old []document.Rev // its leaves that have expired
+	due uint64 // its row in the queue, as it should be
+	// written is when it was last written, where that has to be known.
+	written uint64
+	old     []document.Rev // its leaves that have expired
 }
 
 // walkPage is how many documents a step of a walk looks at, and walkBytes how
@@ -70,7 +72,7 @@ func (g *group) redue(f dated) error {
 	if err != nil || s.edits > 0 || s.head.seq != f.seq {
 		return err
 	}
-	if err := g.setDue(s, f.due); err != nil {
+	if err := g.setDue(s, f.due, f.written); err != nil {
 		return err
 	}
 	return g.putHead(s)
@@ -121,7 +123,7 @@ func (w *walker) walk(r *Reader, rg kv.Range, fields *fields) error {
 		return err
 	}
 	defer it.Close()
-	since := dueSince(w.d.store.o.Clock().Unix())
+	now := w.d.store.o.Clock().Unix()
 	bytes := uint64(0)
 	for ok := it.Next(); ok; {
 		_, parts, err := keyspace.Doc.Decode(it.Key())
@@ -137,7 +139,7 @@ func (w *walker) walk(r *Reader, rg kv.Range, fields *fields) error {
 			if err != nil {
 				return err
 			}
-			size, err := w.look(r, id, value, fields, since)
+			size, err := w.look(r, id, value, fields, now)
 			if err != nil {
 				return err
 			}
@@ -153,26 +155,46 @@ func (w *walker) walk(r *Reader, rg kv.Range, fields *fields) error {
 
 // look holds a document's place in the queue against the setting; it tells how
 // many bytes its live leaves have, if it had to read them.
-func (w *walker) look(r *Reader, id document.ID, value []byte, fields *fields, since uint64) (size uint64, err error) {
+func (w *walker) look(r *Reader, id document.ID, value []byte, fields *fields, now int64) (size uint64, err error) {
 	h, err := w.d.readHead(r.v, id, value)
 	if err != nil {
 		return 0, err
 	}
-	field, err := fields.of(id)
+	before, err := w.d.written(r.v, id, h.due)
 	if err != nil {
 		return 0, err
 	}
-	due, err := w.d.dueLeaves(r.v, id, &h.tree, field, since)
+	a := asked{written: before, since: dueSince(now)}
+	if a.setting, err = fields.of(id); err != nil {
+		return 0, err
+	}
+	if before == 0 {
+		a.written = uint64(max(now, 1)) // one from before the setting counts from now on
+	}
+	found, err := w.d.dueOf(r.v, id, &h.tree, a)
 	if err != nil {
 		return 0, err
 	}
-	if t := first(due); t != h.due {
-		w.found = append(w.found, dated{id: id, seq: h.seq, due: t})
+	if t, written := found.row(a.written); t != h.due || written != before {
+		w.found = append(w.found, dated{id: id, seq: h.seq, due: t, written: written})
 	}
-	if field == "" {
+	if a.setting.off() {
 		return 0, nil
 	}
 	return h.counts().active, nil
+}
+
+// written reads from a document's row in the queue when it was last written, 0
+// if that is not known.
+func (d *Database) written(v kv.Snapshot, id document.ID, due uint64) (uint64, error) {
+	if due == 0 {
+		return 0, nil
+	}
+	value, err := v.Get(d.dueKey(due, id))
+	if err != nil {
+		return 0, err
+	}
+	return decodeDue(value)
 }
 
 // fields are the settings of expiry at one snapshot.
@@ -188,22 +210,22 @@ func (r *Reader) fields() (*fields, error) {
 	return f, r.db.loadExpiry(r.v, &f.set)
 }
 
-// of gives the member that says when a document expires, "" for none.
-func (f *fields) of(id document.ID) (string, error) {
+// of gives the setting by which a document expires.
+func (f *fields) of(id document.ID) (Expiry, error) {
 	p := id.Partition()
 	if !f.d.partitioned || p == "" {
-		return f.set.expiryField(nil), nil
+		return f.set.expiryOf(nil), nil
 	}
 	t := f.partitions[p]
 	if t == nil {
 		read, err := f.d.readPartition(f.v.Get(f.d.partitionKey(p)))
 		if err != nil {
-			return "", err
+			return Expiry{}, err
 		}
 		t = &read
 		f.partitions[p] = t
 	}
-	return f.set.expiryField(t), nil
+	return f.set.expiryOf(t), nil
 }
 
 // errPage says that a page that was read in a snapshot is out of date.
