@@ -2,24 +2,27 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/sectional/sectional/internal/dberr"
-	"github.com/sectional/sectional/internal/script"
-	"github.com/sectional/sectional/internal/server"
 )
 
 // version is that of the release; a build of the sources between releases adds
 // the commit it was made of.
 const version = "0.1.0"
+
+// The exit codes. A sync may also end with exitRefused.
+const (
+	exitDone   = 0
+	exitFailed = 1 // of the work
+	exitUsage  = 2 // of the command line: nothing was done
+)
 
 type commands struct {
 	Serve   serve     `cmd:"" help:"Run the server."`
@@ -31,48 +34,61 @@ type commands struct {
 	Child   child     `cmd:"" name:"script-child" hidden:"" help:"Run design functions for a server, which starts this itself."`
 }
 
-type serve struct {
-	Listen   string `help:"Address to listen on (default: 127.0.0.1:5984, or what the configuration says)." placeholder:"HOST:PORT"`
-	Data     string `help:"Directory for all data." default:"./data" type:"path"`
-	Config   string `help:"Configuration file in CouchDB's ini dialect." placeholder:"FILE" type:"existingfile"`
-	Demo     bool   `help:"Load databases to play with."`
-	DemoSize int    `help:"How many orders the demo has; the rest goes with it." placeholder:"N"`
+// console is what a command reads and writes.
+type console struct {
+	in       io.Reader
+	out, err *os.File
 }
 
-// Run serves until the process is told to end.
-func (s *serve) Run() error {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	return server.Run(ctx, server.Options{
-		Data: s.Data, Config: s.Config, Listen: s.Listen,
-		User: os.Getenv("COUCHDB_USER"), Password: os.Getenv("COUCHDB_PASSWORD"),
-		Demo: s.Demo, DemoSize: s.DemoSize,
-		Version: built(), Out: os.Stdout, Log: os.Stderr,
-	})
+func main() { os.Exit(run(os.Args[1:], &console{os.Stdin, os.Stdout, os.Stderr})) }
+
+// run runs a command line and gives its exit code.
+func run(args []string, c *console) int {
+	var line commands
+	helped := false
+	parser, err := kong.New(&line, kong.Name("sectional"), kong.Description("A partitioned JSON document database that speaks CouchDB's API."),
+		kong.Writers(c.out, c.err), kong.Exit(func(int) { helped = true }), kong.Bind(c))
+	if err != nil {
+		return c.fail(err) // the command line is not declared as it should be
+	}
+	k, err := parser.Parse(args)
+	switch {
+	case helped:
+		return exitDone
+	case err != nil:
+		return c.refuse(err)
+	}
+	if err := k.Run(); err != nil {
+		return c.fail(err)
+	}
+	return exitDone
 }
 
-type check struct {
-	Data string `help:"Directory of the data." default:"./data" type:"path"`
+// refuse tells what is wrong with a command line.
+func (c *console) refuse(err error) int {
+	of := ""
+	if p := (*kong.ParseError)(nil); errors.As(err, &p) && p.Context != nil && p.Context.Selected() != nil {
+		of = " " + p.Context.Selected().Name
+	}
+	fmt.Fprintf(c.err, "sectional: %v\nSee: sectional%s --help\n", err, of)
+	return exitUsage
 }
 
-// Run checks a data directory on which no server runs.
-func (c *check) Run() error {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	return server.Check(ctx, c.Data, os.Stdout)
+// fail tells why a command failed.
+func (c *console) fail(err error) int {
+	fmt.Fprintln(c.err, "sectional:", explain(err))
+	if errors.Is(err, errRefused) {
+		return exitRefused
+	}
+	return exitFailed
 }
-
-type child struct{}
-
-// Run runs design functions until the server that started it is gone.
-func (child) Run() error { return script.Child(os.Stdin, os.Stdout) }
 
 type printer struct{}
 
 // Run prints the version.
-func (printer) Run() error {
-	fmt.Println(built())
-	return nil
+func (printer) Run(c *console) error {
+	_, err := fmt.Fprintln(c.out, built())
+	return err
 }
 
 // built gives the version with the commit, where the build knows it.
@@ -87,19 +103,6 @@ func built() string {
 		}
 	}
 	return version
-}
-
-func main() {
-	var c commands
-	k := kong.Parse(&c, kong.Name("sectional"), kong.Description("A partitioned JSON document database that speaks CouchDB's API."),
-		kong.UsageOnError())
-	if err := k.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "sectional:", explain(err))
-		if errors.Is(err, errRefused) {
-			os.Exit(exitRefused)
-		}
-		os.Exit(1)
-	}
 }
 
 // explain gives what an operator needs to read: the sentence for the public,

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
+	"github.com/sectional/sectional/internal/progress"
 	"github.com/sectional/sectional/internal/transfer"
 )
 
@@ -26,17 +24,32 @@ type syncing struct {
 	TargetUser   string `help:"User of the target, if the URL has none. The password is taken from SECTIONAL_TARGET_PASSWORD." env:"SECTIONAL_TARGET_USER" placeholder:"NAME"`
 }
 
+// Validate looks at what the values say.
+func (s *syncing) Validate() error {
+	for _, side := range []struct{ name, url string }{{"SOURCE", s.Source}, {"TARGET", s.Target}} {
+		if side.url == "" {
+			return nil // which is told by others
+		}
+		if err := transfer.CheckURL(side.url); err != nil {
+			return errors.New(side.name + ": " + explain(err))
+		}
+	}
+	return nil
+}
+
 // Run carries the source over. It can be ended at any time: the next run goes on
 // where this one came to.
-func (s *syncing) Run() error {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+func (s *syncing) Run(c *console) error {
+	ctx, stop := untilTold()
 	defer stop()
+	line := progress.On(c.err)
 	task := transfer.Sync{
 		Source:     transfer.Side{URL: s.Source, User: s.SourceUser, Password: os.Getenv("SECTIONAL_SOURCE_PASSWORD")},
 		Target:     transfer.Side{URL: s.Target, User: s.TargetUser, Password: os.Getenv("SECTIONAL_TARGET_PASSWORD")},
-		Continuous: s.Continuous, CreateTarget: s.CreateTarget, Out: os.Stderr,
+		Continuous: s.Continuous, CreateTarget: s.CreateTarget, Out: line.Above(c.err), Line: line,
 	}
 	o, err := task.Run(ctx)
+	line.Clear()
 	switch {
 	case err != nil && ctx.Err() != nil && s.Continuous:
 		err = nil // it was told to end
@@ -45,7 +58,7 @@ func (s *syncing) Run() error {
 	case err != nil:
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "done: %d documents by a snapshot, %d revisions by changes, %d refused\n", o.Documents, o.Written, o.Refused)
+	fmt.Fprintf(c.err, "done: %d documents by a snapshot, %d revisions by changes, %d refused\n", o.Documents, o.Written, o.Refused)
 	if o.Refused > 0 {
 		return errRefused
 	}

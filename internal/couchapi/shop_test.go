@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"io"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ func newShop(t *testing.T) *testAPI {
 		a.ServeHTTP(w, r)
 		return w.Code, w.Body.Bytes(), nil
 	}
-	must(t, demo.Load(context.Background(), do, 200, io.Discard))
+	must(t, demo.Load(context.Background(), do, 200, nil))
 	return a
 }
 

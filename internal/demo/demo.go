@@ -14,10 +14,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/sectional/sectional/internal/progress"
 )
 
 // DefaultSize is the number of orders where nobody asks for another; users, readings and workouts follow from it.
@@ -79,20 +80,21 @@ func (d *database) documents(size int, generated bool) iter.Seq2[[]byte, error] 
 	}
 }
 
-// Load makes the demo's databases and loads what they lack, telling progress as it goes. A complete database carries
+// Load makes the demo's databases and loads what they lack, showing on the line how far it came. A complete database carries
 // a marker with its size and is passed over; an incomplete one is sent again from the start, and documents that are
 // already there are left as they are. A database that an earlier release generated in another shape keeps its
 // documents, and gets the samples, indexes and views alone.
-func Load(ctx context.Context, do Do, size int, progress io.Writer) error {
+func Load(ctx context.Context, do Do, size int, line *progress.Line) error {
 	if size < 1 {
 		return fmt.Errorf("demo: the size must be positive, got %d", size)
 	}
-	return loadAll(ctx, do, size, progress, databases())
+	return loadAll(ctx, do, size, line, databases())
 }
 
-func loadAll(ctx context.Context, do Do, size int, progress io.Writer, list []database) error {
+func loadAll(ctx context.Context, do Do, size int, line *progress.Line, list []database) error {
+	defer line.Clear()
 	for _, d := range list {
-		l := loader{do: do, database: d, size: size, bar: bar{out: progress, name: d.name}}
+		l := loader{do: do, database: d, size: size, line: line}
 		if err := l.run(ctx); err != nil {
 			return fmt.Errorf("demo: loading %s: %w", d.name, err)
 		}
@@ -118,7 +120,7 @@ type loader struct {
 	do       Do
 	database database
 	size     int
-	bar      bar
+	line     *progress.Line
 }
 
 func (l *loader) run(ctx context.Context) error {
@@ -236,7 +238,7 @@ func (l *loader) documents(ctx context.Context, generated bool) error {
 		}
 		sent += len(rows)
 		rows = rows[:0]
-		l.bar.show(sent, total)
+		l.show(sent, total)
 		return nil
 	}
 	for row, err := range l.database.documents(l.size, generated) {
@@ -252,7 +254,7 @@ func (l *loader) documents(ctx context.Context, generated bool) error {
 	if err := flush(); err != nil {
 		return err
 	}
-	return l.bar.end()
+	return nil
 }
 
 // bulk stores documents; one that is there already answers with a conflict, which is what a second load wants.

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sectional/sectional/internal/progress"
 )
 
 // server is the smallest server that Load can speak to: databases of documents by id, and a count of requests. What is
@@ -358,13 +360,10 @@ func TestCitiesByCountry(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	var out bytes.Buffer
-	b := bar{out: &out, name: "orders"}
-	b.show(500, 1000)
-	b.show(1000, 1000)
-	if err := b.end(); err != nil {
-		t.Fatal(err)
-	}
-	want := "\rorders    [###############...............] 500/1000\rorders    [##############################] 1000/1000\n"
+	l := loader{database: database{name: "orders"}, line: progress.New(&out)}
+	l.show(500, 1000)
+	l.line.Clear()
+	want := "\r\x1b[Korders    [###############...............] 500/1000\r\x1b[K"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}

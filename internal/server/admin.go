@@ -26,7 +26,7 @@ const (
 var errHalfAdmin = errors.New("set COUCHDB_USER and COUCHDB_PASSWORD together, or neither")
 
 // ensureAdmin makes sure that there is an administrator: the one that the
-// environment names, else one that was set before, else one made up now. A
+// environment names, else one that was set before, else makeUpAdmin makes one up. A
 // server whose password was made up is for this machine alone.
 func (a *assembly) ensureAdmin() error {
 	if (a.o.User == "") != (a.o.Password == "") {
@@ -40,20 +40,20 @@ func (a *assembly) ensureAdmin() error {
 	if err := auth.HashAdmins(a.config); err != nil {
 		return err
 	}
-	if len(a.config.Snapshot().Section("admins")) == 0 {
-		if err := a.refuseBeyondLoopback(); err != nil {
-			return err
-		}
-		return a.makeUpAdmin()
-	}
-	if a.onlyMadeUp() {
+	if a.noAdmin() || a.onlyMadeUp() {
 		return a.refuseBeyondLoopback()
 	}
 	return nil
 }
 
-// makeUpAdmin makes an administrator and prints the password, once.
+func (a *assembly) noAdmin() bool { return len(a.config.Snapshot().Section("admins")) == 0 }
+
+// makeUpAdmin makes an administrator where there is none, and prints the password,
+// once: when the server is sure to come up, since its address is taken.
 func (a *assembly) makeUpAdmin() error {
+	if !a.noAdmin() {
+		return nil
+	}
 	var b [15]byte
 	rand.Read(b[:]) // never fails
 	password := hex.EncodeToString(b[:])

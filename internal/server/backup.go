@@ -17,21 +17,23 @@ import (
 
 	"github.com/sectional/sectional/internal/backup"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/progress"
 )
 
 // BackupOptions say what to back up or to restore, and how.
 type BackupOptions struct {
-	Data     string    // the data directory
-	Backups  string    // the directory of backups; to restore, also one of them
-	NoVerify bool      // leave out the check of the copy
-	Version  string    // of this build
-	Out      io.Writer // for what came of it
-	Progress io.Writer // a terminal, for a line that changes; nil for none
+	Data     string         // the data directory
+	Backups  string         // the directory of backups; to restore, also one of them
+	NoVerify bool           // leave out the check of the copy
+	Version  string         // of this build
+	Out      io.Writer      // for what came of it
+	Progress *progress.Line // shows how far it came
 }
 
 // Backup makes a backup of everything in the data directory, whether a server runs
 // on it or not, and checks it.
 func Backup(ctx context.Context, o BackupOptions) error {
+	defer o.Progress.Clear()
 	source, end, err := checkpointOf(ctx, o)
 	if err != nil {
 		return err
@@ -42,13 +44,14 @@ func Backup(ctx context.Context, o BackupOptions) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.Out, "%s holds %d bytes in %d files, %d of them copied, the rest as in the backup before.%s\n", b.Path, b.Bytes, b.Files, b.Copied, o.verified())
+	_, err = fmt.Fprintf(o.Progress.Above(o.Out), "%s holds %d bytes in %d files, %d of them copied, the rest as in the backup before.%s\n", b.Path, b.Bytes, b.Files, b.Copied, o.verified())
 	return err
 }
 
 // Restore puts a backup, or the newest in a directory of them, into an empty data
 // directory, and checks it.
 func Restore(ctx context.Context, o BackupOptions) error {
+	defer o.Progress.Clear()
 	b, err := backup.Latest(o.Backups)
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.Backups, err)
@@ -56,7 +59,7 @@ func Restore(ctx context.Context, o BackupOptions) error {
 	if err := backup.Restore(ctx, b, o.Data, o.progress("restored"), o.verify(ctx)); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.Out, "%s is what %s holds, as of %s.%s\n", o.Data, b.Path, b.Made.Format(time.RFC3339), o.verified())
+	_, err = fmt.Fprintf(o.Progress.Above(o.Out), "%s is what %s holds, as of %s.%s\n", o.Data, b.Path, b.Made.Format(time.RFC3339), o.verified())
 	return err
 }
 
@@ -74,24 +77,13 @@ func (o *BackupOptions) verify(ctx context.Context) func(string) error {
 		if o.NoVerify {
 			return nil
 		}
-		if o.Progress != nil {
-			fmt.Fprint(o.Progress, "\r\x1b[Kchecking")
-			defer fmt.Fprint(o.Progress, "\r\x1b[K")
-		}
-		return checkData(ctx, dir, true)
+		return checkData(ctx, dir, true, o.Progress)
 	}
 }
 
 // progress gives the function that draws how far the copying has come.
 func (o *BackupOptions) progress(verb string) backup.Progress {
-	var last time.Time
-	return func(done, all int64) {
-		if o.Progress == nil || done < all && time.Since(last) < 100*time.Millisecond {
-			return
-		}
-		last = time.Now()
-		fmt.Fprintf(o.Progress, "\r\x1b[K%s %d of %d MB", verb, done>>20, all>>20)
-	}
+	return func(done, all int64) { o.Progress.Show("%s %d of %d MB", verb, done>>20, all>>20) }
 }
 
 // checkpointOf gets a checkpoint: from the server that runs on the directory, or

@@ -37,7 +37,7 @@ func (a *assembly) loadDemo(ctx context.Context, base string) error {
 	if size == 0 {
 		size = demo.DefaultSize
 	}
-	if err := demo.Load(ctx, a.do, size, a.o.Out); err != nil {
+	if err := demo.Load(ctx, a.do, size, a.o.Progress); err != nil {
 		return err
 	}
 	credentials := madeUpName + ":PASSWORD"

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/sectional/sectional/internal/config"
@@ -21,6 +22,13 @@ const (
 	maxHeader = 256 << 10
 )
 
+// CheckListen refuses what is no address to listen on; "" leaves it to the
+// configuration.
+func CheckListen(listen string) error {
+	_, err := listenOverrides(listen)
+	return err
+}
+
 // listenOverrides turns the command line's address into settings.
 func listenOverrides(listen string) ([]config.Setting, error) {
 	if listen == "" {
@@ -29,6 +37,9 @@ func listenOverrides(listen string) ([]config.Setting, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		return nil, fmt.Errorf("--listen %s: %w", listen, err)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return nil, fmt.Errorf("--listen %s: %q is no port", listen, port)
 	}
 	if host == "" {
 		host = "0.0.0.0"

@@ -22,6 +22,7 @@ import (
 	"github.com/sectional/sectional/internal/index/view/viewjs"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/peruser"
+	"github.com/sectional/sectional/internal/progress"
 	"github.com/sectional/sectional/internal/replicate/schedule"
 	"github.com/sectional/sectional/internal/replicate/spec"
 	"github.com/sectional/sectional/internal/script"
@@ -39,8 +40,9 @@ type Options struct {
 	Demo     bool   // load the demo's databases
 	DemoSize int    // 0: the default
 	Version  string
-	Out      io.Writer // for people: the address, the password, the demo's progress
-	Log      io.Writer // for the log
+	Out      io.Writer      // for people: the address, the password, what to try
+	Log      io.Writer      // for the log
+	Progress *progress.Line // shows how far the demo came
 }
 
 // localConfig is the file in the data directory that holds what is changed
@@ -74,6 +76,7 @@ type assembly struct {
 // process has to.
 func Run(ctx context.Context, o Options) (err error) {
 	defer tuneMemory(os.Getenv)()
+	o.Out, o.Log = o.Progress.Above(o.Out), o.Progress.Above(o.Log)
 	a := &assembly{o: o, done: make(chan struct{})}
 	defer func() { err = errors.Join(err, a.closeInTime()) }()
 	if err := a.open(ctx); err != nil {
@@ -81,6 +84,12 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	ls, err := a.listen()
 	if err != nil {
+		return err
+	}
+	if err := a.makeUpAdmin(); err != nil {
+		for _, l := range ls {
+			err = errors.Join(err, l.Close())
+		}
 		return err
 	}
 	return a.serve(ctx, ls)
@@ -321,16 +330,16 @@ func (a *assembly) close() error {
 	return errors.Join(errs...)
 }
 
-// Check reads all data in a directory and reports what is wrong with it. No
-// server may be running on it.
-func Check(ctx context.Context, data string, out io.Writer) (err error) {
+// Check reads all data in a directory and reports what is wrong with it, showing on
+// the line how far it came. No server may be running on it.
+func Check(ctx context.Context, data string, out io.Writer, line *progress.Line) (err error) {
 	if _, err := os.Stat(data); err != nil {
 		return fmt.Errorf("there is no data directory %s", data)
 	}
 	if err := wantOriginal(data); err != nil {
 		return err
 	}
-	if err := checkData(ctx, data, false); err != nil {
+	if err := checkData(ctx, data, false, line); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(out, "All data in", data, "is sound.")
@@ -339,7 +348,8 @@ func Check(ctx context.Context, data string, out io.Writer) (err error) {
 
 // checkData checks the data in a directory; with readOnly it leaves everything
 // there as it is.
-func checkData(ctx context.Context, data string, readOnly bool) (err error) {
+func checkData(ctx context.Context, data string, readOnly bool, line *progress.Line) (err error) {
+	defer line.Clear()
 	maskOthers()
 	log := slog.New(slog.DiscardHandler)
 	e, err := pebblekv.Open(pebblekv.Options{Dir: data, Logger: log, Age: 24 * time.Hour, ReadOnly: readOnly})
@@ -349,10 +359,21 @@ func checkData(ctx context.Context, data string, readOnly bool) (err error) {
 	defer func() { err = errors.Join(err, e.Close()) }()
 	indexes := index.New(index.Options{Kinds: kinds(view.New(nil)), Logger: log, Idle: true})
 	defer indexes.Close()
-	s, err := store.Open(ctx, e, store.Options{Logger: log, Idle: true, Indexer: indexes, KeepFormat: true})
+	s, err := store.Open(ctx, e, store.Options{Logger: log, Idle: true, Indexer: indexes, KeepFormat: true, Checking: showCheck(line)})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	return s.Check(ctx)
+}
+
+// showCheck shows on the line how far a check has come.
+func showCheck(line *progress.Line) func(string, store.Checked) {
+	return func(database string, c store.Checked) {
+		if c.Indexes {
+			line.Show("checking the indexes of %s", database)
+			return
+		}
+		line.Show("checking %s: %d of %d documents", database, c.Documents, c.Of)
+	}
 }

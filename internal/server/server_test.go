@@ -28,6 +28,7 @@ import (
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/progress"
 )
 
 // running is a server under test.
@@ -167,6 +168,26 @@ func TestMadeUpAdministrator(t *testing.T) {
 	}
 }
 
+// TestNoPasswordWithoutAnAddress holds that a server that can't listen makes up no
+// administrator, so that the password is shown when one is needed.
+func TestNoPasswordWithoutAnAddress(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	o := Options{Data: t.TempDir(), Listen: taken.Addr().String(), Config: configured(t, ""), Log: io.Discard}
+	var out bytes.Buffer
+	o.Out = &out
+	if err := Run(t.Context(), o); err == nil || out.Len() > 0 {
+		t.Errorf("error %v, printed %q", err, out.String())
+	}
+	r := start(t, Options{Data: o.Data})
+	if !strings.Contains(r.said, "password: ") {
+		t.Errorf("the start that succeeds says %q", r.said)
+	}
+}
+
 func TestNeverBeyondThisMachineWithoutAPassword(t *testing.T) {
 	for _, listen := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0"} {
 		if err := refuses(t, Options{Data: t.TempDir(), Listen: listen}); !strings.Contains(err.Error(), "refusing to listen") {
@@ -204,7 +225,7 @@ func TestSecondServerOnTheData(t *testing.T) {
 	if !dberr.Is(err, dberr.Unavailable) || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("got %v", err)
 	}
-	if err := Check(context.Background(), data, io.Discard); !dberr.Is(err, dberr.Unavailable) {
+	if err := Check(context.Background(), data, io.Discard, nil); !dberr.Is(err, dberr.Unavailable) {
 		t.Errorf("Check beside a server: %v", err)
 	}
 }
@@ -215,11 +236,14 @@ func TestCheck(t *testing.T) {
 	if err := r.stop(); err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
-	if err := Check(context.Background(), data, &out); err != nil || !strings.Contains(out.String(), "sound") {
+	var out, shown bytes.Buffer
+	if err := Check(context.Background(), data, &out, progress.New(&shown)); err != nil || !strings.Contains(out.String(), "sound") {
 		t.Errorf("%v %q", err, out.String())
 	}
-	if err := Check(context.Background(), filepath.Join(data, "none"), io.Discard); err == nil {
+	if !strings.Contains(shown.String(), "checking the indexes of _") || !strings.HasSuffix(shown.String(), "\r\x1b[K") || strings.Contains(shown.String(), "\n") {
+		t.Errorf("progress: %q", shown.String())
+	}
+	if err := Check(context.Background(), filepath.Join(data, "none"), io.Discard, nil); err == nil {
 		t.Errorf("a directory that is not there was checked")
 	}
 }
@@ -252,11 +276,11 @@ func TestCheckLooksAtIndexes(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	if err := Check(ctx, data, io.Discard); err != nil {
+	if err := Check(ctx, data, io.Discard, nil); err != nil {
 		t.Fatal(err)
 	}
 	removeRow(t, data)
-	if err := Check(ctx, data, io.Discard); err == nil {
+	if err := Check(ctx, data, io.Discard, nil); err == nil {
 		t.Error("an index without the row of a document is sound")
 	}
 }
@@ -304,7 +328,7 @@ func TestStopEndsFeeds(t *testing.T) {
 	}
 	defer w.Body.Close()
 	lines := bufio.NewScanner(w.Body)
-	if !lines.Scan() || !strings.Contains(lines.Text(), "_users") {
+	if !lines.Scan() || !strings.Contains(lines.Text(), `"type":"created"`) {
 		t.Fatalf("first line %q", lines.Text())
 	}
 	if err := r.stop(); err != nil {

@@ -37,21 +37,8 @@ func (s *Store) Check(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = s.engine.View(ctx, func(v kv.Snapshot) error {
-			c := newChecker(d, v)
-			if err := c.run(); err != nil {
-				return err
-			}
-			found = append(found, c.found...)
-			return nil
-		})
-		if err == nil && s.o.Indexer != nil {
-			err = d.Whole().View(ctx, func(r *Reader) error {
-				bad, err := s.o.Indexer.Check(r)
-				found = append(found, bad...)
-				return err
-			})
-		}
+		bad, err := s.checkDatabase(ctx, d)
+		found = append(found, bad...)
 		if err != nil {
 			return err
 		}
@@ -73,6 +60,8 @@ type checker struct {
 	superseded map[supersededRev]bool
 	dropping   map[document.Partition]bool
 	aging      aging
+	read       uint64 // documents
+	told       func(database string, c Checked)
 }
 
 func newChecker(d *Database, v kv.Snapshot) *checker {
@@ -138,6 +127,7 @@ func (c *checker) documents() error {
 		id := document.ID(parts[0].String())
 		if id != doc.id {
 			c.endDoc(&doc)
+			c.tell()
 			doc = checkedDoc{id: id, leaves: map[document.Rev]bool{}, chunks: map[uint32]bool{}, pieces: map[uint32]bool{}}
 		}
 		switch parts[1].Num() {

@@ -47,6 +47,8 @@ type Options struct {
 	Indexer Indexer
 	// Idle switches background work off: tests run it by Sweep.
 	Idle bool
+	// Checking is told how far Check has come; nil: nobody is.
+	Checking func(database string, c Checked)
 	// KeepFormat makes Open refuse data of an older format whose rows would have
 	// to be rewritten, and change nothing in data of one whose rows need not be.
 	KeepFormat bool

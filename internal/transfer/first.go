@@ -146,7 +146,7 @@ func (r *run) carry(ctx context.Context, p *place) error {
 			if err := r.remember(ctx, p); err != nil {
 				return err
 			}
-			r.say("snapshot: %d documents, %d refused", p.Documents, p.Refused)
+			r.Line.Show("snapshot: %d documents, %d refused", p.Documents, p.Refused)
 		}
 		if err == nil {
 			if more = answer.More; more && p.After == before {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/outgoing"
+	"github.com/sectional/sectional/internal/progress"
 	"github.com/sectional/sectional/internal/replicate"
 )
 
@@ -31,8 +32,10 @@ type Sync struct {
 	Source, Target Side
 	Continuous     bool // go on until the context ends
 	CreateTarget   bool // of the source's kind; that it is there already is fine
-	// Out is told the progress, a line at a time; nil: nobody.
+	// Out is told what happened, a line at a time; nil: nobody.
 	Out io.Writer
+	// Line shows how far it came.
+	Line *progress.Line
 
 	partBytes int64                                      // of the snapshot in one answer, before packing; 0: 32 MB
 	wait      func(context.Context, time.Duration) error // nil: sleeps
@@ -77,7 +80,6 @@ type run struct {
 	Outcome
 	source, target *side
 	task           *replicate.Task
-	told           time.Time // when the last line of changes was written
 }
 
 func (s *Sync) newRun() (*run, error) {
@@ -117,12 +119,26 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// newSide takes the credentials out of a URL.
-func newSide(s Side) (*side, error) {
-	u, err := url.Parse(s.URL)
+// CheckURL refuses what is no URL of a database, with an error of kind Invalid.
+func CheckURL(text string) error {
+	_, err := parseURL(text)
+	return err
+}
+
+func parseURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") == "" || u.RawQuery != "" {
 		// The parser's error would show the password.
 		return nil, dberr.New(dberr.Invalid, "bad_request", "A database is named by a URL such as http://localhost:5984/db or http://localhost:5984/db/_partition/p.")
+	}
+	return u, nil
+}
+
+// newSide takes the credentials out of a URL.
+func newSide(s Side) (*side, error) {
+	u, err := parseURL(s.URL)
+	if err != nil {
+		return nil, err
 	}
 	if u.User != nil {
 		s.User = u.User.Username()
@@ -143,25 +159,23 @@ func newSide(s Side) (*side, error) {
 	}, nil
 }
 
-// say writes a line of progress.
+// say tells what happened.
 func (r *run) say(format string, args ...any) {
 	if r.Out != nil {
 		_, _ = fmt.Fprintf(r.Out, format+"\n", args...) // nobody is left to tell
 	}
 }
 
-// report tells the figures of the protocol, at most once a second.
+// report shows the figures of the protocol.
 func (r *run) report(s replicate.Stats) {
-	now := r.now()
-	if now.Sub(r.told) < time.Second || s.RevisionsChecked == 0 {
+	if s.RevisionsChecked == 0 {
 		return
 	}
-	r.told = now
 	pending := ""
 	if s.ChangesPending != nil {
 		pending = fmt.Sprintf(", %d pending", *s.ChangesPending)
 	}
-	r.say("changes: %d checked, %d written, %d refused%s", s.RevisionsChecked, s.DocsWritten, s.DocWriteFailures, pending)
+	r.Line.Show("changes: %d checked, %d written, %d refused%s", s.RevisionsChecked, s.DocsWritten, s.DocWriteFailures, pending)
 }
 
 func (r *run) failed(f replicate.Failure) {
