@@ -2,6 +2,7 @@ package couchapi
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -78,7 +79,7 @@ func TestSparseIndexes(t *testing.T) {
 	create(`,"sparse":true`, "created")
 	shows(`,"sparse":true`)
 	create(`,"sparse":true`, "exists")
-	a.do("POST", "/db/_index", `{"index":{"fields":["age","rank"],"sparse":1}}`).want(400, `{"error":"invalid_boolean","reason":"Invalid boolean value: 1"}`)
+	a.do("POST", "/db/_index", `{"index":{"fields":["age","rank"],"sparse":1}}`).want(400, `{"error":"invalid_boolean","reason":"sparse must be true or false, not: 1"}`)
 }
 
 // A design document goes to another database and comes back as it is, and means the same there.
@@ -170,4 +171,98 @@ func TestListedIndexesTellTheirDefinition(t *testing.T) {
 			t.Errorf("%s is shown in %s", def, got)
 		}
 	}
+}
+
+// A query finds the same documents with an index on a member with an underscore as without; where that can't be, there
+// is no such index.
+func TestIndexesOfReservedMembers(t *testing.T) {
+	a := newTestAPI(t)
+	fill := func(db string) {
+		a.do("PUT", "/"+db, "").want(201, "")
+		a.do("POST", "/"+db+"/_bulk_docs", `{"docs":[{"_id":"a","n":1},{"_id":"b","n":1},
+			{"_id":"c","n":1,"_attachments":{"f":{"data":"aGk=","content_type":"text/plain"}}},{"_id":"d"},{"_id":"e","_deleted":true}]}`).want(201, "")
+		a.do("POST", "/"+db+"/_bulk_docs", `{"new_edits":false,"docs":[{"_id":"b","_rev":"1-00000000000000000000000000000000","n":1},
+			{"_id":"a","_rev":"2-00000000000000000000000000000000","_deleted":true}]}`).want(201, "")
+	}
+	fill("scan")
+	a.finds("/scan", `{"selector":{"_conflicts":{"$exists":true}},"conflicts":true}`, "b")
+	a.finds("/scan", `{"selector":{"_attachments":{"$exists":true}}}`, "c")
+	refused := `{"error":"invalid_index","reason":"Of the members that begin with an underscore an index knows _id and _rev alone; its partial_filter_selector can't look at _attachments or _conflicts."}`
+	for i, c := range []struct {
+		member, def string
+		taken       bool
+	}{
+		{"_id", `{"fields":["_id"]}`, true},
+		{"_id", `{"fields":["n","_id"]}`, true},
+		{"_rev", `{"fields":["_rev"]}`, true},
+		{"_rev", `{"fields":["n","_rev"],"include":["_rev"]}`, true},
+		{"_rev", `{"fields":["n"],"partial_filter_selector":{"_rev":{"$exists":true}}}`, true},
+		{"_deleted", `{"fields":["n"],"partial_filter_selector":{"_deleted":{"$exists":false}}}`, true},
+		{"_conflicts", `{"fields":["_conflicts"]}`, false},
+		{"_conflicts", `{"fields":["n","_conflicts"]}`, false},
+		{"_conflicts", `{"fields":["_conflicts.0"]}`, false},
+		{"_conflicts", `{"fields":["_conflicts.[]"]}`, false},
+		{"_conflicts", `{"fields":["n"],"partial_filter_selector":{"$or":[{"n":2},{"_conflicts":{"$exists":true}}]}}`, false},
+		{"_conflicts", `{"fields":["n"],"include":["_conflicts"]}`, false},
+		{"_attachments", `{"fields":["_attachments"]}`, false},
+		{"_attachments", `{"fields":["n"],"partial_filter_selector":{"_attachments":{"$exists":true}}}`, false},
+		{"_attachments", `{"fields":["n","_attachments.f.length"]}`, false},
+		{"_deleted", `{"fields":["_deleted"]}`, false},
+		{"_deleted_conflicts", `{"fields":["n","_deleted_conflicts"]}`, false},
+		{"_revs_info", `{"fields":["_revs_info"]}`, false},
+		{"_revisions", `{"fields":["_revisions"]}`, false},
+		{"_local_seq", `{"fields":["_local_seq"]}`, false},
+	} {
+		for _, how := range []string{"post", "design"} {
+			db := fmt.Sprint("db", i, how)
+			fill(db)
+			if how == "post" {
+				if answer := a.do("POST", "/"+db+"/_index", `{"ddoc":"i","name":"i","index":`+c.def+`}`); c.taken {
+					answer.want(200, "")
+				} else {
+					answer.want(400, refused)
+					a.do("GET", "/"+db+"/_design/i", "").want(404, "")
+				}
+			} else { // as it arrives from a CouchDB
+				a.do("PUT", "/"+db+"/_design/i", `{"language":"query","views":{"i":{"map":`+c.def+`,"reduce":"_count","options":{}}}}`).want(201, "")
+			}
+			for _, condition := range []string{`"n":1`, `"n":1,"M":{"$exists":true}`, `"M":{"$exists":true}`, `"M":{"$gt":null}`, `"M":{"$exists":false}`, `"n":1,"M":{"$exists":false}`} {
+				for _, conflicts := range []string{"true", "false"} {
+					request := `{"selector":{` + strings.ReplaceAll(condition, "M", c.member) + `},"conflicts":` + conflicts + `,"use_index":"i"}`
+					want, _ := a.find("/scan", request)
+					if got, _ := a.find("/"+db, request); sorted(got) != sorted(want) {
+						t.Errorf("with %s, made by %s, %s finds %q, and without it %q", c.def, how, request, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A design document whose index is refused stops no query, and is listed.
+func TestRefusedIndexesStopNothing(t *testing.T) {
+	a := newTestAPI(t)
+	a.people("db")
+	for i, def := range []string{
+		`{"fields":{"age":"asc"},"partial_filter_selector":{"land":{"$regex":"(?=u)us"}}}`, `{"fields":{"_conflicts":"asc"}}`, `{"fields":["age"],"sparse":1}`, `{"fields":7}`,
+	} {
+		a.do("PUT", fmt.Sprint("/db/_design/d", i), `{"language":"query","views":{"i":{"map":`+def+`,"reduce":"_count","options":{}}}}`).want(201, "")
+	}
+	a.finds("/db", `{"selector":{"age":{"$gt":20},"land":"us"}}`, "dan")
+	a.finds("/db", `{"selector":{"age":{"$gt":20},"land":"us"},"use_index":"d0"}`, "dan")
+	list := a.do("GET", "/db/_index", "").want(200, "").Body
+	for _, want := range []string{`"total_rows":3`, `{"ddoc":"_design/d0","name":"i","type":"json","partitioned":false,"def":{"fields":[{"age":"asc"}],"partial_filter_selector":{"land":{"$regex":"(?=u)us"}}}}`, `"def":{"fields":[{"_conflicts":"asc"}]}`} {
+		if !strings.Contains(list, want) {
+			t.Errorf("%s is not in %s", want, list)
+		}
+	}
+	a.do("POST", "/db/_explain", `{"selector":{"age":{"$gt":20}}}`).want(200, "")
+	a.do("PUT", "/db/ada2", `{"age":1}`).want(201, "")
+}
+
+// sorted gives words in alphabetical order.
+func sorted(words string) string {
+	all := strings.Fields(words)
+	slices.Sort(all)
+	return strings.Join(all, " ")
 }

@@ -124,7 +124,7 @@ var ownerRequests = []string{
 	`POST /_index {"index":{"fields":["link"]},"ddoc":"m","name":"m"}`, `GET /_index`, `POST /_explain {"selector":{"link":{"$gt":null}},"execution_stats":true}`, `POST /_explain {"selector":{"_id":"a"}}`,
 	`POST /_find {"selector":{"link":{"$gt":null}},"limit":1,"execution_stats":true}`, `POST /_find {"selector":{"_id":{"$gte":"a"}},"sort":["_id"],"fields":["_id","n"]}`, `POST /_find {"selector":{"secret":{"$exists":true}}}`,
 	`POST /_find {"selector":{},"count":true}`, `POST /_find {"selector":{"n":{"$gt":0}},"use_index":"v"}`, `POST /_find?partition=bob {"selector":{}}`,
-	`POST /_index/_bulk_delete {"docids":["_design/m","_design/v"]}`, `DELETE /_index/_design/m/json/m`, `DELETE /_index/m/json/m`, `GET /_index/x`,
+	`POST /_index/_bulk_delete {"docids":["_design/m","_design/v"]}`, `DELETE /_index/_design/m/json/m`, `DELETE /_index/m/json/m`, `DELETE /_index/x`,
 	`GET /_design/d/_info`, `GET /_design/d/_view/v?reduce=false&include_docs=true&update_seq=true`, `POST /_design/d/_view/v {"keys":["a","alice:1"],"reduce":false}`, `GET /_design/d/_view/v?reduce=true&group=true`,
 	`GET /_design/d/_view/v?reduce=false&startkey=%22a%22&startkey_docid=a&limit=2&skip=1&descending=true`,
 	`POST /_design/d/_view/v/queries {"queries":[{"reduce":false},{"reduce":true}]}`, `GET /_design/d/_view`, `GET /_design/d/_view/v/w`, `GET /_design/v/_view/v`, `GET /_design/d/_view/none`,

@@ -13,6 +13,6 @@ func mangoRoutes() []route {
 		{methods: "POST", pattern: "/{db}/_index/_bulk_delete", at: everyDoor, rights: reader, class: classAdmin, run: bulkDeleteIndexes},
 		{methods: "DELETE", pattern: "/{db}/_index/{ddoc}/{type}/{name}", at: everyDoor, rights: reader, class: classAdmin, run: deleteIndex},
 		{methods: "DELETE", pattern: "/{db}/_index/_design/{ddoc}/{type}/{name}", at: everyDoor, rights: reader, class: classAdmin, run: deleteIndex},
-		{methods: "*", pattern: "/{db}/_index/{path...}", at: everyDoor, rights: reader, class: classAdmin, run: noIndexPage},
+		{methods: "DELETE", pattern: "/{db}/_index/{path...}", at: everyDoor, rights: reader, class: classAdmin, run: noIndexPage},
 	}
 }

@@ -44,7 +44,8 @@ type Kind interface {
 	// Defined finds the indexes of this kind in a design document. What is
 	// broken defines nothing.
 	Defined(d Design) []Definition
-	// Open makes a stored definition usable: what Index.Opened will hold.
+	// Open makes a stored definition usable: what Index.Opened will hold. With an
+	// error the index has failed.
 	Open(source []byte) (any, error)
 	// Prefixes gives the prefixes of the keys of all rows of index number of
 	// database db.

@@ -193,7 +193,7 @@ func (x *Indexes) open(k Kind, r *record) (any, error) {
 	}
 	v, err := k.Open(r.Source)
 	if err != nil {
-		return nil, err
+		return v, err
 	}
 	if x.opened.bytes += len(key) + len(r.Source); x.opened.bytes > openedBytes {
 		clear(x.opened.by) // those in use are held by their indexes

@@ -20,7 +20,7 @@ import (
 const maxNesting = 200
 
 // compact checks raw and gives a copy without white space. Duplicate names pass:
-// they are several conditions.
+// the last of them counts.
 func compact(raw []byte) ([]byte, error) {
 	v := jsontext.Value(bytes.Clone(raw))
 	if err := v.Compact(jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true)); err != nil {
@@ -54,12 +54,8 @@ func (r *reading) operatorStep(v []byte) (*Node, error) {
 		return r.leaf(Eq, v)
 	}
 	var terms []*Node
-	for m := jsonscan.MembersOf(v); ; {
-		name, arg, ok := m.Next()
-		if !ok {
-			break
-		}
-		n, err := r.readMember(string(jsonscan.Text(nil, name)), arg)
+	for _, m := range lastMembers(v) {
+		n, err := r.readMember(m.Name, m.Value)
 		if err != nil {
 			return nil, err
 		}
@@ -72,6 +68,32 @@ func (r *reading) operatorStep(v []byte) (*Node, error) {
 		return terms[0], nil
 	}
 	return &Node{Op: And, Kids: terms}, nil
+}
+
+// lastMembers gives the members of an object: of those with one name the last, as
+// CouchDB reads them.
+func lastMembers(object []byte) []Member {
+	var all []Member
+	place := map[string]int{}
+	for m := jsonscan.MembersOf(object); ; {
+		quoted, value, ok := m.Next()
+		if !ok {
+			break
+		}
+		name := string(jsonscan.Text(nil, quoted))
+		place[name] = len(all)
+		all = append(all, Member{name, value})
+	}
+	if len(place) == len(all) {
+		return all
+	}
+	kept := all[:0]
+	for i, m := range all {
+		if place[m.Name] == i {
+			kept = append(kept, m)
+		}
+	}
+	return kept
 }
 
 // leaf counts a node that tests a value, and makes it.

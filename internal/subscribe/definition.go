@@ -184,6 +184,9 @@ func (w *wanted) setHeaders(v []byte) error {
 }
 
 func (w *wanted) setSelector(v []byte) error {
+	if jsonscan.KindOf(v) != jsonscan.Object {
+		return bad("`selector` must be a JSON object.")
+	}
 	sel, err := selector.Parse(v)
 	if err != nil {
 		return err

@@ -80,7 +80,7 @@ func (Kind) Prefixes(db, number uint64) [][]byte {
 	return [][]byte{keyspace.FieldRow.Key(db, keyspace.U(number))}
 }
 
-// Open is index.Kind's: it gives a *Def.
+// Open is index.Kind's: it gives a *Def, also with an error that refuses it.
 func (Kind) Open(source []byte) (any, error) { return Parse(source) }
 
 // Meaning is index.Dated's. Since 1 a pattern in a filter matches or does not; before
@@ -95,7 +95,7 @@ func (Kind) Outdated(opened any, _ int) string {
 	return "The index was made when patterns gave up after a time, and documents may be missing. Delete it and make it again."
 }
 
-// Of gives the definition of a field index.
+// Of gives the definition of a field index, whatever its state.
 func Of(x *index.Index) *Def { return x.Opened.(*Def) }
 
 // Defined is index.Kind's: the views of a design document in the language query,
@@ -117,8 +117,8 @@ func (Kind) Defined(d index.Design) (defs []index.Definition) {
 			continue
 		}
 		source, _ := jsonscan.Member(view, "map")
-		// One whose pattern is refused is an index that fails, and says why.
-		if _, err := Parse(source); err != nil && !errors.Is(err, errPattern) {
+		// What CouchDB takes and this package refuses is an index that fails, and says why.
+		if _, err := Parse(source); err != nil && !refused(err) {
 			continue
 		}
 		defs = append(defs, index.Definition{Name: string(jsonscan.Text(nil, name)), Partitioned: d.Partitioned, Source: bytes.Clone(source)})
@@ -133,7 +133,9 @@ func isText(v []byte, text string) bool {
 // object {"fields": …, "partial_filter_selector": {…}, "include": [names],
 // "sparse": false}. fields is an object {name: "asc" or "desc"} or an array of
 // names and of objects with one member. Without sparse an index is sparse, since
-// CouchDB's are. Errors: Invalid invalid_index and the selector's.
+// CouchDB's are. Errors: Invalid invalid_index and the selector's. With one that
+// refuses what CouchDB takes comes the definition, which is to be shown and not to
+// be used.
 func Parse(source []byte) (*Def, error) {
 	if jsonscan.KindOf(source) != jsonscan.Object {
 		return nil, errDefinition
@@ -164,8 +166,22 @@ func Parse(source []byte) (*Def, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d, nil
+	return d, d.refuse()
 }
+
+// refuse says why a definition can't be used that CouchDB would take.
+func (d *Def) refuse() error {
+	switch {
+	case d.Partial != nil && !d.Partial.Linear():
+		return errPattern
+	case d.looksBeside():
+		return errReserved
+	}
+	return nil
+}
+
+// refused reports whether an error is one of refuse.
+func refused(err error) bool { return errors.Is(err, errPattern) || errors.Is(err, errReserved) }
 
 var errDefinition = dberr.New(dberr.Invalid, "invalid_index", "Index is missing its definition.")
 
@@ -228,9 +244,7 @@ func (d *Def) parsePartial(source []byte) (err error) {
 		return nil
 	}
 	d.Filter = bytes.Clone(filter)
-	if d.Partial, err = selector.Parse(filter); err == nil && !d.Partial.Linear() {
-		return errPattern
-	}
+	d.Partial, err = selector.Parse(filter)
 	return err
 }
 
@@ -247,6 +261,22 @@ func (d *Def) parseInclude(source []byte) error {
 	f, err := selector.ParseList("include", include)
 	d.Include = f.Paths()
 	return err
+}
+
+// errReserved refuses what a row can't follow: conflicts come and go without a
+// change of the winner, and attachments are not in the body.
+var errReserved = dberr.New(dberr.Invalid, "invalid_index", "Of the members that begin with an underscore an index knows _id and _rev alone; "+
+	"its partial_filter_selector can't look at _attachments or _conflicts.")
+
+// looksBeside reports whether the definition looks at members that are not in the
+// body.
+func (d *Def) looksBeside() bool {
+	beside := func(p *selector.Path) bool {
+		name := p.Segments()[0]
+		return strings.HasPrefix(name, "_") && !alwaysThere(name)
+	}
+	return slices.ContainsFunc(d.Columns, func(c Column) bool { return beside(c.Path) }) || slices.ContainsFunc(d.Include, beside) ||
+		d.Partial != nil && (d.Partial.Uses("_attachments") || d.Partial.Uses("_conflicts"))
 }
 
 var errSparse = dberr.New(dberr.Invalid, "invalid_index", "sparse must be true or false.")
