@@ -54,21 +54,21 @@ type Gauge struct {
 
 // API is the handler of all requests.
 type API struct {
-	store    *store.Store
-	auth     *auth.Authenticator
-	rules    *admission.Rules
-	scripts  Scripts
-	config   *config.Config
-	indexes  *index.Indexes
-	views    *view.Kind
-	replicas *schedule.Scheduler
-	told     *subscribe.Service
-	settings *config.Derived[*settings]
-	log      *slog.Logger
-	now      func() time.Time
-	version  string
-	done     <-chan struct{}
-	began    time.Time
+	store         *store.Store
+	auth          *auth.Authenticator
+	rules         *admission.Rules
+	scripts       Scripts
+	config        *config.Config
+	indexes       *index.Indexes
+	views         *view.Kind
+	replicas      *schedule.Scheduler
+	subscriptions *subscribe.Service
+	settings      *config.Derived[*settings]
+	log           *slog.Logger
+	now           func() time.Time
+	version       string
+	done          <-chan struct{}
+	began         time.Time
 
 	routes  *node
 	stats   *metrics
@@ -95,7 +95,7 @@ func New(o Options) *API {
 	}
 	a := &API{
 		store: o.Store, auth: o.Auth, rules: o.Rules, scripts: o.Scripts, config: o.Config, indexes: o.Indexes, views: o.Views, replicas: o.Replicator, log: o.Log, now: o.Now,
-		told: o.Subscriptions, version: o.Version, done: o.Done, began: o.Now(),
+		subscriptions: o.Subscriptions, version: o.Version, done: o.Done, began: o.Now(),
 		settings: config.Derive(o.Config, readSettings),
 		routes:   buildRoutes(allRoutes()),
 	}

@@ -34,7 +34,7 @@ func subscribed(run func(r *request, s *subscribe.Service) error) endpoint {
 		if r.api.isSystemName(r.db.Name()) {
 			return dberr.New(dberr.Forbidden, "forbidden", "A database of the system can't have subscriptions.")
 		}
-		return run(r, r.api.told)
+		return run(r, r.api.subscriptions)
 	}
 }
 

@@ -134,7 +134,7 @@ func (a *assembly) serve(ctx context.Context, ls []net.Listener) error {
 	fmt.Fprintf(a.o.Out, "Sectional %s listens on http://%s with its data in %s\n", a.o.Version, ls[0].Addr(), a.o.Data)
 	demo := a.startDemo(ctx, "http://"+ls[0].Addr().String())
 	// Replications may have addresses of this server: it answers by now.
-	err := a.copies.Start(a.api)
+	err := a.replicator.Start(a.api)
 	if err == nil {
 		select {
 		case <-ctx.Done():

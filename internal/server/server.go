@@ -51,23 +51,23 @@ const localConfig = "local.ini"
 
 // assembly is a server put together, from the bottom up.
 type assembly struct {
-	o       Options
-	log     *slog.Logger
-	config  *config.Config
-	engine  *pebblekv.Engine
-	release func() error // the mark that the directory is in use
-	control *control
-	scripts *script.Pool
-	store   *store.Store
-	indexes *index.Indexes
-	users   *admission.Users
-	copies  *schedule.Scheduler
-	told    *subscribe.Service
-	who     *auth.Authenticator
-	api     *couchapi.API
-	peruser *peruser.Keeper
-	done    chan struct{} // closed when the server stops: feeds end
-	until   time.Time     // when all must have ended; zero as long as it serves
+	o             Options
+	log           *slog.Logger
+	config        *config.Config
+	engine        *pebblekv.Engine
+	release       func() error // the mark that the directory is in use
+	control       *control
+	scripts       *script.Pool
+	store         *store.Store
+	indexes       *index.Indexes
+	users         *admission.Users
+	replicator    *schedule.Scheduler
+	subscriptions *subscribe.Service
+	auth          *auth.Authenticator
+	api           *couchapi.API
+	peruser       *peruser.Keeper
+	done          chan struct{} // closed when the server stops: feeds end
+	until         time.Time     // when all must have ended; zero as long as it serves
 }
 
 // Run serves until ctx ends, then lets what is in flight come to its end, cuts
@@ -116,8 +116,8 @@ func (a *assembly) open(ctx context.Context) (err error) {
 		return err
 	}
 	a.users = &admission.Users{}
-	a.who = auth.New(auth.Options{Config: a.config, Users: a.users, Log: a.log, Fetcher: newFetcher(nil)})
-	rules := admission.New(admission.Options{Auth: a.who, Functions: a.scripts, Cloudant: cloudantLimits(a.config),
+	a.auth = auth.New(auth.Options{Config: a.config, Users: a.users, Log: a.log, Fetcher: newFetcher(nil)})
+	rules := admission.New(admission.Options{Auth: a.auth, Functions: a.scripts, Cloudant: cloudantLimits(a.config),
 		OwnerDesigns: ownerDesigns(a.config), OwnerDesignSize: ownerDesignSize(a.config), Replications: config.Derive(a.config, spec.ReadSettings).Value})
 	views := view.New(viewjs.New(a.scripts))
 	a.indexes = index.New(index.Options{Kinds: kinds(views), Logger: a.log})
@@ -139,11 +139,11 @@ func (a *assembly) open(ctx context.Context) (err error) {
 		return err
 	}
 	a.users.Use(a.store)
-	a.copies = schedule.New(schedule.Options{Store: a.store, Users: a.who, Config: a.config, Node: couchapi.NodeName, Log: a.log})
-	a.told = a.subscriptions(a.store)
+	a.replicator = schedule.New(schedule.Options{Store: a.store, Users: a.auth, Config: a.config, Node: couchapi.NodeName, Log: a.log})
+	a.subscriptions = a.startSubscriptions(a.store)
 	a.api = couchapi.New(couchapi.Options{
-		Store: a.store, Auth: a.who, Rules: rules, Scripts: a.scripts, Config: a.config, Indexes: a.indexes, Views: views, Log: a.log, Replicator: a.copies,
-		Subscriptions: a.told, Version: a.o.Version, Done: a.done, Disk: gauges(a.engine), Health: a.health,
+		Store: a.store, Auth: a.auth, Rules: rules, Scripts: a.scripts, Config: a.config, Indexes: a.indexes, Views: views, Log: a.log, Replicator: a.replicator,
+		Subscriptions: a.subscriptions, Version: a.o.Version, Done: a.done, Disk: gauges(a.engine), Health: a.health,
 	})
 	if err := a.api.MakeSystemDatabases(ctx); err != nil {
 		return err
@@ -294,20 +294,20 @@ func (a *assembly) close() error {
 	if a.engine != nil {
 		defer time.AfterFunc(graceForDisk, a.engine.Abandon).Stop()
 	}
-	if a.copies != nil {
-		a.copies.Close() // replications ask the API
+	if a.replicator != nil {
+		a.replicator.Close() // replications ask the API
 	}
 	if a.api != nil {
 		a.api.Wait()
 	}
-	if a.told != nil {
-		a.told.Close()
+	if a.subscriptions != nil {
+		a.subscriptions.Close()
 	}
 	if a.peruser != nil {
 		a.peruser.Close()
 	}
-	if a.who != nil {
-		a.who.Close()
+	if a.auth != nil {
+		a.auth.Close()
 	}
 	if a.users != nil {
 		a.users.Close()

@@ -30,7 +30,7 @@ func (a *assembly) shutDown(srv *http.Server, demo, cut func()) error {
 	a.until = time.Now().Add(graceForAll)
 	within(graceForCopies, func() {
 		demo()
-		a.copies.Close() // while their peers, which may be here, still answer
+		a.replicator.Close() // while their peers, which may be here, still answer
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), graceForRequests)
 	defer cancel()

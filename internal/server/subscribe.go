@@ -11,7 +11,7 @@ import (
 const mostDead = 10_000
 
 // subscriptions begins deliveries, as [subscriptions] says.
-func (a *assembly) subscriptions(s *store.Store) *subscribe.Service {
+func (a *assembly) startSubscriptions(s *store.Store) *subscribe.Service {
 	private := config.Derive(a.config, func(s *config.Snapshot) bool { return s.Bool("subscriptions", "allow_private", false) })
 	bounds := config.Derive(a.config, func(s *config.Snapshot) subscribe.Bounds {
 		or := subscribe.DefaultBounds()

@@ -37,7 +37,7 @@ func (b *blob) encode() []byte {
 }
 
 func decodeBlob(value []byte) (b blob, err error) {
-	u := open(value, rowVersion)
+	u := newUnpacker(value, rowVersion)
 	b.references, b.length = u.uint(), u.uint()
 	copy(b.sha[:], u.take(sha256.Size))
 	b.partition = document.Partition(u.text())

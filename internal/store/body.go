@@ -71,7 +71,7 @@ type stored struct {
 }
 
 func decodeBody(b []byte) (s stored, err error) {
-	u := open(b, rowVersion)
+	u := newUnpacker(b, rowVersion)
 	large := u.byte() == bodyChunked
 	n := u.uint()
 	for i := uint64(0); i < n && !u.bad; i++ {

@@ -38,7 +38,7 @@ func (e *entry) encode() []byte {
 }
 
 func decodeEntry(b []byte) (e entry, err error) {
-	u := open(b, rowVersion)
+	u := newUnpacker(b, rowVersion)
 	e.partitioned = u.byte() == 1
 	e.number, e.incarnation = u.uint(), u.uint()
 	e.created = time.UnixMilli(int64(u.uint()))

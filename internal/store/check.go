@@ -92,7 +92,7 @@ func (c *checker) run() error {
 
 func (c *checker) readSuperseded() error {
 	return kv.Each(c.v, kv.Prefix(keyspace.Superseded.Key(c.d.number)), func(_, value []byte) error {
-		u := open(value, rowVersion)
+		u := newUnpacker(value, rowVersion)
 		for n := u.uint(); n > 0 && !u.bad; n-- {
 			c.superseded[supersededRev{document.ID(u.text()), u.rev()}] = true
 		}

@@ -30,8 +30,8 @@ type unpacker struct {
 	bad bool
 }
 
-// open starts reading a value whose first byte is its version.
-func open(b []byte, version byte) unpacker {
+// newUnpacker starts reading a value whose first byte is its version.
+func newUnpacker(b []byte, version byte) unpacker {
 	u := unpacker{b: b}
 	if u.byte() != version {
 		u.bad = true
@@ -39,9 +39,9 @@ func open(b []byte, version byte) unpacker {
 	return u
 }
 
-// openUpTo starts reading a value of any version from 1 to newest, and tells
+// newUnpackerUpTo starts reading a value of any version from 1 to newest, and tells
 // which it is.
-func openUpTo(b []byte, newest byte) (u unpacker, version byte) {
+func newUnpackerUpTo(b []byte, newest byte) (u unpacker, version byte) {
 	u = unpacker{b: b}
 	version = u.byte()
 	u.bad = u.bad || version == 0 || version > newest

@@ -58,7 +58,7 @@ func (p *collection) encode() []byte {
 }
 
 func decodeCollection(b []byte) (p collection, err error) {
-	u := open(b, rowVersion)
+	u := newUnpacker(b, rowVersion)
 	p.upTo = Seq(u.uint())
 	for n := u.uint(); n > 0 && !u.bad; n-- {
 		p.marks = append(p.marks, mark{time.Unix(int64(u.uint()), 0), Seq(u.uint())})

@@ -164,7 +164,7 @@ func (d *Database) expireDocs(ctx context.Context, p *duePage) (n int, err error
 }
 
 func (g *group) expireDoc(doc dated) (expired bool, err error) {
-	if err := g.open(doc.id.Partition()); err != nil {
+	if err := g.requireLive(doc.id.Partition()); err != nil {
 		if refusal(err) {
 			err = nil
 		}

@@ -139,7 +139,7 @@ func (s Scope) SetExpiry(ctx context.Context, e Expiry) error {
 // setExpiry writes a setting; it tells whether that is the one there was.
 func (g *group) setExpiry(p document.Partition, e Expiry) (same bool, err error) {
 	if p != "" {
-		if err := g.open(p); err != nil {
+		if err := g.requireLive(p); err != nil {
 			return false, err
 		}
 		t, err := g.partition(p)

@@ -154,7 +154,7 @@ func migratePage(tx kv.Txn, step formatStep) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	u := open(value, rowVersion)
+	u := newUnpacker(value, rowVersion)
 	version, from := u.byte(), u.bytes()
 	if err := u.done(); err != nil || version != step.version {
 		return false, err

@@ -29,7 +29,7 @@ func (l *Local) encode() []byte {
 }
 
 func decodeLocal(id document.ID, value []byte) (*Local, error) {
-	u := open(value, rowVersion)
+	u := newUnpacker(value, rowVersion)
 	l := &Local{ID: id, Rev: u.uint(), Body: u.b}
 	return l, u.ok()
 }
@@ -118,7 +118,7 @@ func (s Scope) PutLocal(ctx context.Context, id document.ID, rev uint64, body []
 	}
 	defer release()
 	err = s.db.submit(ctx, "store.PutLocal", len(body)+128, func(g *group) error {
-		if refused = g.open(s.partition); refused != nil {
+		if refused = g.requireLive(s.partition); refused != nil {
 			if refusal(refused) {
 				return nil
 			}

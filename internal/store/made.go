@@ -42,7 +42,7 @@ func (d *Database) droppedAt(value []byte, err error) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	u := open(value, rowVersion)
+	u := newUnpacker(value, rowVersion)
 	at := time.UnixMilli(int64(u.uint()))
 	return at, u.done()
 }

@@ -50,7 +50,7 @@ func (g *marker) encode() []byte {
 }
 
 func decodeMarker(b []byte) (*marker, error) {
-	u := open(b, rowVersion)
+	u := newUnpacker(b, rowVersion)
 	g := &marker{}
 	for n := u.uint(); n > 0 && !u.bad; n-- {
 		g.revs = append(g.revs, u.rev())

@@ -101,7 +101,7 @@ func (l *list) place(d *Database, bookmark string) error {
 	if err != nil {
 		return errBookmark
 	}
-	u := open(b, rowVersion)
+	u := newUnpacker(b, rowVersion)
 	by, descending, incarnation, key := u.text(), u.byte() == 1, u.uint(), u.bytes()
 	if u.done() != nil || Ranking(by) != l.by || descending != l.descending || incarnation != d.incarnation ||
 		bytes.Compare(key, l.r.Start) < 0 || bytes.Compare(key, l.r.End) >= 0 {

@@ -34,7 +34,7 @@ func (g *group) plan(e *pendingEdit) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := g.open(e.ID.Partition()); err != nil {
+	if err := g.requireLive(e.ID.Partition()); err != nil {
 		return nil, err // before it is asked whether the document moved: while it is hidden, admission does not see it
 	}
 	if moved, err := g.movedOwned(e); err != nil || moved {
@@ -119,8 +119,8 @@ var (
 	errDroppingNow = dberr.New(dberr.Unavailable, "", "The partition is being dropped.")
 )
 
-// open refuses writes to a partition that is being dropped.
-func (g *group) open(name document.Partition) error {
+// requireLive refuses writes to a partition that is being dropped.
+func (g *group) requireLive(name document.Partition) error {
 	p, err := g.partition(name)
 	if err == nil && p != nil && p.state != partitionLive {
 		err = errDropping

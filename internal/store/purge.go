@@ -60,7 +60,7 @@ func purgeSize(ps []Purging) (n int) {
 // openAll refuses a purge that meets a partition being dropped.
 func (g *group) openAll(ps []Purging) error {
 	for i := range ps {
-		if err := g.open(ps[i].ID.Partition()); err != nil {
+		if err := g.requireLive(ps[i].ID.Partition()); err != nil {
 			return err
 		}
 	}
@@ -180,7 +180,7 @@ func (d *Database) Purged(ctx context.Context) (ps []Purging, err error) {
 	err = d.Whole().View(ctx, func(r *Reader) error {
 		ps = ps[:0]
 		return kv.Each(r.v, kv.Prefix(keyspace.Purge.Key(d.number)), func(_, value []byte) error {
-			u := open(value, rowVersion)
+			u := newUnpacker(value, rowVersion)
 			p := Purging{ID: document.ID(u.text())}
 			for n := u.uint(); n > 0 && !u.bad; n-- {
 				p.Revs = append(p.Revs, u.rev())

@@ -224,7 +224,7 @@ func decodeRanked(b []byte, err error) (*ranks, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := open(b, rowVersion)
+	u := newUnpacker(b, rowVersion)
 	var v ranks
 	for i := range v {
 		v[i] = u.uint()

@@ -72,7 +72,7 @@ func (s Scope) removal(it kv.Iterator) (Removal, error) {
 	if err != nil {
 		return Removal{}, err
 	}
-	u := open(value, rowVersion)
+	u := newUnpacker(value, rowVersion)
 	id := document.ID(u.text())
 	if id != "" && u.ok() == nil {
 		id = s.shown(id)

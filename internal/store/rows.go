@@ -74,7 +74,7 @@ func (l *lane) encode() []byte {
 }
 
 func decodeLane(b []byte) (l lane, err error) {
-	u := open(b, rowVersion)
+	u := newUnpacker(b, rowVersion)
 	l.seq, l.version, l.serial, l.nextBlob = Seq(u.uint()), u.uint(), u.uint(), u.uint()
 	l.purgeSeq, l.purged = u.uint(), u.uint()
 	l.counts.unpack(&u)
@@ -120,7 +120,7 @@ func (t *partition) encode() []byte {
 }
 
 func decodePartition(b []byte) (t partition, err error) {
-	u, version := openUpTo(b, partitionWithExpiry)
+	u, version := newUnpackerUpTo(b, partitionWithExpiry)
 	t.state = u.byte()
 	t.seq = Seq(u.uint())
 	t.lastWrite = time.UnixMilli(int64(u.uint()))
@@ -194,7 +194,7 @@ type borrowedHead struct {
 // borrowWinner reads what stands before the tree and returns the rest. It is the
 // one reader of heads: walks over many documents make no text of the hash.
 func borrowWinner(b []byte) (h borrowedHead, rest []byte, err error) {
-	u, version := openUpTo(b, headWithPieces)
+	u, version := newUnpackerUpTo(b, headWithPieces)
 	h.dead = u.byte() == 1
 	h.seq = Seq(u.uint())
 	gen := u.uint()
@@ -294,7 +294,7 @@ func encodeFeed(id document.ID, h *head) []byte {
 // decodeFeed reads an entry into c, reusing its memory; more tells that there are
 // leaves that it does not name.
 func decodeFeed(b []byte, c *Change) (more bool, err error) {
-	u, version := openUpTo(b, feedOfSome)
+	u, version := newUnpackerUpTo(b, feedOfSome)
 	if u.byte() != feedDocument {
 		return false, errFormat
 	}

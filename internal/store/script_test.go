@@ -261,7 +261,7 @@ func showRow(key, value []byte, only []string) string {
 // they are.
 var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 	"job": func(p []keyspace.Part, v []byte) string {
-		u := open(v, rowVersion)
+		u := newUnpacker(v, rowVersion)
 		return fmt.Sprintf("not before %s, done up to %q", time.UnixMilli(int64(u.uint())).UTC().Format(time.TimeOnly), u.text())
 	},
 	"lane": func(_ []keyspace.Part, v []byte) string {
@@ -304,7 +304,7 @@ var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 		return fmt.Sprintf("0-%d %s%s", l.Rev, l.Body, showErr(err))
 	},
 	"superseded": func(_ []keyspace.Part, v []byte) string {
-		u := open(v, rowVersion)
+		u := newUnpacker(v, rowVersion)
 		var b bytes.Buffer
 		for n := u.uint(); n > 0; n-- {
 			fmt.Fprintf(&b, "%s %s; ", u.text(), showRev(u.rev()))
@@ -325,7 +325,7 @@ var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 		return fmt.Sprintf("%s in %d bytes", showRevs(g.revs), len(v))
 	},
 	"purge": func(_ []keyspace.Part, v []byte) string {
-		u := open(v, rowVersion)
+		u := newUnpacker(v, rowVersion)
 		id, n := u.text(), u.uint()
 		return fmt.Sprintf("%s, %d: %s", id, n, showRev(u.rev()))
 	},

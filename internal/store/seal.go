@@ -127,7 +127,7 @@ func (s *Store) readSecret(tx kv.Txn) error {
 	if err != nil {
 		return err
 	}
-	u := open(value, rowVersion)
+	u := newUnpacker(value, rowVersion)
 	s.secret = slices.Clone(u.bytes())
 	if err := u.done(); err != nil {
 		return err

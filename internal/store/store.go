@@ -172,7 +172,7 @@ func (s *Store) begin(ctx context.Context) error {
 		value, err := tx.GetForUpdate(metaKey("store"))
 		switch {
 		case errors.Is(err, kv.ErrNotFound):
-			err = s.found(tx)
+			err = s.initialize(tx)
 		case err == nil:
 			err = s.readMeta(value)
 		}
@@ -198,8 +198,8 @@ func (s *Store) readMeta(value []byte) error {
 	return u.done()
 }
 
-// found writes the rows of a new store.
-func (s *Store) found(tx kv.Txn) error {
+// initialize writes the rows of a new store.
+func (s *Store) initialize(tx kv.Txn) error {
 	id := make([]byte, 16)
 	if _, err := io.ReadFull(s.o.Rand, id); err != nil {
 		return err

@@ -61,7 +61,7 @@ func (sub *Subscription) encodeDefinition() []byte {
 }
 
 func (sub *Subscription) decodeDefinition(value []byte) error {
-	u := open(value, rowVersion)
+	u := newUnpacker(value, rowVersion)
 	sub.Version = u.uint()
 	sub.Definition = u.b
 	return u.ok()
@@ -78,14 +78,14 @@ func (sub *Subscription) encodeState() []byte {
 }
 
 func (sub *Subscription) decodeState(value []byte) error {
-	u := open(value, rowVersion)
+	u := newUnpacker(value, rowVersion)
 	sub.At, sub.Dead, sub.Serial = Seq(u.uint()), u.uint(), u.uint()
 	sub.Note = u.b
 	return u.ok()
 }
 
 func decodeDeadLetter(value []byte) ([]byte, error) {
-	u := open(value, rowVersion)
+	u := newUnpacker(value, rowVersion)
 	return u.b, u.ok()
 }
 

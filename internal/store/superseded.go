@@ -58,7 +58,7 @@ func (d *Database) dueSuperseded(ctx context.Context, before time.Time) (keys []
 				return errEnough
 			}
 			keys = append(keys, append([]byte(nil), key...))
-			u := open(value, rowVersion)
+			u := newUnpacker(value, rowVersion)
 			for n := u.uint(); n > 0 && !u.bad; n-- {
 				revs = append(revs, supersededRev{document.ID(u.text()), u.rev()})
 			}

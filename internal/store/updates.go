@@ -146,7 +146,7 @@ func decodeUpdate(key, value []byte) (Update, error) {
 	if err != nil {
 		return Update{}, err
 	}
-	u := open(value, rowVersion)
+	u := newUnpacker(value, rowVersion)
 	kind := u.byte()
 	up := Update{Name: u.text(), Seq: parts[0].Num()}
 	if err := u.done(); err != nil || kind > updateDeleted {

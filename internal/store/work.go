@@ -51,7 +51,7 @@ func decodeJob(key, value []byte) (j job, err error) {
 	if err != nil {
 		return j, err
 	}
-	u := open(value, rowVersion)
+	u := newUnpacker(value, rowVersion)
 	j.kind, j.number, j.subject = parts[0].String(), parts[1].Num(), parts[2].String()
 	j.notBefore = time.UnixMilli(int64(u.uint()))
 	j.checkpoint = u.text()
