@@ -11,9 +11,9 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// TestGuestsWriteTheirPartition writes through the store's door, as callers
+// TestRestrictedReadersWriteTheirPartition writes through the store's door, as callers
 // whom rules let into a partition and who come by a way that looked at nothing.
-func TestGuestsWriteTheirPartition(t *testing.T) {
+func TestRestrictedReadersWriteTheirPartition(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
 	const rules = `{"members":{"names":["mia"]},"partitions":[

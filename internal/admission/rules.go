@@ -186,7 +186,7 @@ func (r *Rules) requireAdmin(ctx context.Context, d *store.Database) error {
 		return nil
 	}
 	if s.HasRules() && !s.IsMember(c) {
-		return errNotAdmin // a guest, who may write other documents
+		return errNotAdmin // a restricted reader, who may write other documents
 	}
 	return s.Check(c, auth.DatabaseAdmin)
 }

@@ -58,7 +58,7 @@ func (l *loader) winner() (*found, error) {
 			f.Conflicts = append(f.Conflicts, leaf.Rev)
 		}
 	}
-	if l.o.localSeq && !l.r.scope.Sealed() { // a number of the database's
+	if l.o.localSeq && !l.r.scope.Restricted() { // a number of the database's
 		f.LocalSeq = uint64(l.doc.Seq)
 	}
 	if l.o.revsInfo {

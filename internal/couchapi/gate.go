@@ -144,7 +144,7 @@ func (r *request) checkDatabase(row *route) error {
 	if err := s.CheckPartition(r.caller, p, need); err != nil {
 		return err
 	}
-	r.scope = r.db.Within(p).Seal() // narrow makes it the owner's at that door
+	r.scope = r.db.Within(p).Restrict() // narrow makes it the owner's at that door
 	if need == auth.ReadAccess && !s.MayWriteTo(r.caller, p) {
 		r.scope = r.scope.ReadBy(r.caller.Name)
 	}
@@ -185,7 +185,7 @@ func (r *request) narrow() error {
 	if !r.db.Partitioned() {
 		return dberr.New(dberr.Invalid, "bad_request", "database is not partitioned")
 	}
-	if !r.scope.Sealed() { // a guest has the partition's already
+	if !r.scope.Restricted() { // a restricted reader has the partition's already
 		r.scope = r.db.Within(p)
 	}
 	if r.node.at == atOwner {

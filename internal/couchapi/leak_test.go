@@ -40,7 +40,7 @@ func leakDocs(partition string, many int) string {
 	return strings.ReplaceAll(`{"new_edits":false,"docs":[`+strings.Join(docs, ",")+`]}`, "P", partition)
 }
 
-// leakWorld is a server that guests are asked about: what they were told of
+// leakWorld is a server that restricted readers are asked about: what they were told of
 // sequences has names, in the order in which they came to know them.
 type leakWorld struct {
 	*testAPI
@@ -109,7 +109,7 @@ func (w *leakWorld) name(text string) string {
 		if len(q) < len(found) {
 			behind = "-0"
 		}
-		if !sealedForm.MatchString(q) {
+		if !opaqueForm.MatchString(q) {
 			return found // a revision
 		}
 		if w.seqs[q] == "" {

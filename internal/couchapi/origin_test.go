@@ -166,7 +166,7 @@ func TestOwnPagesAndTrustedOrigins(t *testing.T) {
 		a.do("POST", "/db/_bulk_docs", `{"docs":[]}`, append(with, "Cookie", cookie, "Content-Type", "application/json")...).want(201, "")
 	}
 	a.do("PUT", "/db/_security", `{"members":{"names":[],"roles":[]}}`).want(200, "")
-	a.do("POST", "/db/_design/d/_update/u", "x=1", "Authorization", "", "Origin", "https://evil.example", "Content-Type", form).want(201, "") // a guest book
+	a.do("POST", "/db/_design/d/_update/u", "x=1", "Authorization", "", "Origin", "https://evil.example", "Content-Type", form).want(201, "") // a restricted reader book
 	a.do("PUT", "/_node/_local/_config/cors/credentials", `"false"`).want(200, "")
 	a.do("POST", "/_session", "name=adm&password=pass", "Authorization", "", "Origin", "https://app.example", "Content-Type", form).want(http.StatusForbidden, "")
 }

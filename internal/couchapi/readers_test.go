@@ -10,7 +10,7 @@ import (
 // theirs alone, the others share.
 func TestReadersCheckpointsAreTheirOwn(t *testing.T) {
 	for _, door := range []string{"/parts/_partition/alice", "/parts/_owner/alice"} {
-		w := newSealWorld(t)
+		w := newOpaqueWorld(t)
 		w.do("PUT", "/_users/org.couchdb.user:"+stranger, fmt.Sprintf(`{"name":%q,"password":%q,"roles":[],"type":"user"}`, stranger, stranger)).want(201, "")
 		w.do("PUT", "/parts/_security", `{"members":{"names":["mia"]},"partitions":[{"who":{"names":["rita","sue"]},"partition":"alice","access":"read"},
 			{"who":{"names":["will"]},"partition":"alice","access":"write"}]}`).want(200, "")

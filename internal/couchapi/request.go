@@ -33,7 +33,7 @@ type request struct {
 	args  [maxArgs]string
 
 	db    *store.Database // nil when the route has no {db} or is bare
-	scope store.Scope     // of the database, or of its {partition}; sealed where only a rule lets the caller into that
+	scope store.Scope     // of the database, or of its {partition}; restricted where only a rule lets the caller into that
 
 	began    time.Time
 	bodyTime time.Duration

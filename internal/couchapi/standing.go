@@ -40,7 +40,7 @@ func (r *request) mayStay() error {
 		return err
 	}
 	// Whoever sees less from now on asks again, and gets what he may see.
-	if r.scope.Sealed() != before.Sealed() || r.scope.OwnLocals() != before.OwnLocals() {
+	if r.scope.Restricted() != before.Restricted() || r.scope.OwnLocals() != before.OwnLocals() {
 		return errRightsChanged
 	}
 	return nil

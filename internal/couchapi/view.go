@@ -239,10 +239,10 @@ var errNotPartitionedView = queryError("`partition` parameter is not supported i
 
 // tag sets the ETag of the answer: what the index holds, and where documents come
 // along, what the database does. There is none while a partition is being dropped,
-// whose rows the index holds still, none for guests: it would change whenever
+// whose rows the index holds still, none for restricted readers: it would change whenever
 // somebody writes to another partition, and none for a draft, of which the index tells nothing.
 func (l *viewLister) tag() error {
-	if l.req.scope.Sealed() || l.draft != nil {
+	if l.req.scope.Restricted() || l.draft != nil {
 		return nil
 	}
 	h, hidden := fnv.New64a(), false

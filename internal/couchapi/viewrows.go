@@ -128,7 +128,7 @@ func (l *viewLister) begin(rd *store.Reader, v *view.Reader, gone bool) (err err
 			l.seq = max(l.seq, l.mark.Seq)
 		}
 	}
-	if l.q.updateSeq && l.req.scope.Sealed() {
+	if l.q.updateSeq && l.req.scope.Restricted() {
 		if err := l.ownSeq(rd); err != nil {
 			return err
 		}

@@ -84,7 +84,7 @@ func seqOf(text string) Seq {
 }
 
 // moved tells whether a feed has gone on from one sequence to another. Different
-// texts with an equal number may be different places: a Sectional gives guests
+// texts with an equal number may be different places: a Sectional gives restricted readers
 // sequences whose numbers tell nothing. Where they are one place, which nodes of
 // a cluster write differently, a checkpoint is written that need not have been.
 func moved(from, to Seq) bool {

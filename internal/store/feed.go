@@ -155,7 +155,7 @@ const pendingExact = 1000
 
 // Pending counts the entries after q: exactly up to a bound, an estimate above
 // it (a feed has one entry for each document and tombstone, at most one for
-// each sequence after q, which a guest is not to count), 0 exactly at the end.
+// each sequence after q, which a restricted reader is not to count), 0 exactly at the end.
 func (r *Reader) Pending(q Seq) (uint64, error) {
 	t, err := r.Totals()
 	if err != nil || q >= t.Seq {
@@ -181,7 +181,7 @@ func (r *Reader) Pending(q Seq) (uint64, error) {
 	if err := it.Err(); err != nil || n <= pendingExact {
 		return n, err
 	}
-	if r.Sealed() {
+	if r.Restricted() {
 		return max(all, n), nil // the other bound counts what is written elsewhere
 	}
 	return max(min(all, uint64(t.Seq-q)), n), nil

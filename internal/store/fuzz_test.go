@@ -166,12 +166,12 @@ func FuzzFromClients(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, s := range []string{"", "0", "5", "-", "1-", "1-AA", "18446744073709551616-AA", d.Whole().FormatSeq(2), d.Within("p").Seal().FormatSeq(2), bookmark,
+	for _, s := range []string{"", "0", "5", "-", "1-", "1-AA", "18446744073709551616-AA", d.Whole().FormatSeq(2), d.Within("p").Restrict().FormatSeq(2), bookmark,
 		base64.RawURLEncoding.EncodeToString([]byte{1, 0, 0})} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, scope := range []Scope{d.Whole(), d.Within("p"), d.Within("p").Seal()} {
+		for _, scope := range []Scope{d.Whole(), d.Within("p"), d.Within("p").Restrict()} {
 			q, err := scope.ParseSeq(s)
 			if own, ok := scope.OwnSeq(s); ok && (own != q || err != nil) || !ok && q != 0 {
 				t.Errorf("the sequence %q: %d, %v, own %d, %v", s, q, err, own, ok)

@@ -17,7 +17,7 @@ func TestReadersHaveLocalsOfTheirOwn(t *testing.T) {
 	var scopes []Scope
 	for _, p := range []document.Partition{"p", "pp", "p;", "reader"} {
 		w.put(d, string(p)+":1", "", `{}`)
-		for _, s := range []Scope{d.Within(p).Seal(), d.OwnedBy(p).Seal()} {
+		for _, s := range []Scope{d.Within(p).Restrict(), d.OwnedBy(p).Restrict()} {
 			scopes = append(scopes, s)
 			for _, name := range []string{"p", "ann", "ann:", "ann:reader:ann", ":reader:ann", "p:reader:ann", "reader:ann", "\x00", "\xff", "ann\x00", "_local/x", "é", ";"} {
 				scopes = append(scopes, s.ReadBy(name))

@@ -24,7 +24,7 @@ type Scope struct {
 	db        *Database
 	partition document.Partition // "" for the whole
 	owner     bool               // ids are those of the partition's owner
-	seal      *seal              // of sequences; nil for whoever may see the database
+	opaque    *opaqueSeq         // of sequences; nil for whoever may see the database
 	reader    string             // local documents are those of this reader; "" for the shared ones
 	redactor  Redactor           // nil for whoever sees all of every document
 }
@@ -44,7 +44,7 @@ func (s Scope) Owned() Scope {
 	return s
 }
 
-// ReadBy is the scope of a partition for a guest, of this name, who may write
+// ReadBy is the scope of a partition for a restricted reader, of this name, who may write
 // nothing in it but local documents. They are his own: he neither sees nor
 // reaches those of others.
 func (s Scope) ReadBy(name string) Scope {

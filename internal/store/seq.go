@@ -12,23 +12,23 @@ import (
 // Seq is a place in a database's feed: 0 is before everything.
 //
 // Its text is for the scope to give, since who sees the scope decides what the
-// text may tell: that of a sealed scope tells nothing but whether two are equal.
+// text may tell: that of a restricted scope tells nothing but whether two are equal.
 type Seq uint64
 
 // FormatSeq gives the form that clients see: "N-opaque", where N is the number
-// and opaque holds the database's incarnation and the number again; in a sealed
+// and opaque holds the database's incarnation and the number again; in a restricted
 // scope see seal.
 func (s Scope) FormatSeq(q Seq) string {
-	if s.seal != nil {
-		return string(s.seal.append(nil, q))
+	if s.opaque != nil {
+		return string(s.opaque.append(nil, q))
 	}
 	return string(s.appendPlain(make([]byte, 0, 48), q))
 }
 
 // AppendSeq appends FormatSeq's text to dst.
 func (s Scope) AppendSeq(dst []byte, q Seq) []byte {
-	if s.seal != nil {
-		return s.seal.append(dst, q)
+	if s.opaque != nil {
+		return s.opaque.append(dst, q)
 	}
 	return s.appendPlain(dst, q)
 }
@@ -58,8 +58,8 @@ func (s Scope) ParseSeq(text string) (Seq, error) {
 
 // OwnSeq reads a sequence of this scope, and reports whether it is one: what
 // another names will never be seen here. Of this scope are sequences of this
-// incarnation of the database, and those that were sealed for this partition of
-// it; in a sealed scope these only, for the others can be guessed.
+// incarnation of the database, and those that were made opaque for this partition of
+// it; in a restricted scope these only, for the others can be guessed.
 func (s Scope) OwnSeq(text string) (Seq, bool) {
 	q, own, _ := s.parseSeq(text)
 	return q, own
@@ -79,7 +79,7 @@ func (s Scope) parseSeq(text string) (q Seq, own bool, err error) {
 	if err != nil || len(b) == 0 {
 		return 0, false, errSeq
 	}
-	if n == sealedNumber && len(b) == sealedSize {
+	if n == opaqueNumber && len(b) == opaqueSize {
 		q, own = s.opener().open(b)
 		return q, own, nil
 	}
@@ -88,5 +88,5 @@ func (s Scope) parseSeq(text string) (q Seq, own bool, err error) {
 	if u.done() != nil {
 		return 0, false, errSeq
 	}
-	return Seq(n), s.seal == nil && incarnation == s.db.incarnation && again == n, nil
+	return Seq(n), s.opaque == nil && incarnation == s.db.incarnation && again == n, nil
 }

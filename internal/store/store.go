@@ -106,7 +106,7 @@ type Store struct {
 	engine kv.Engine
 	o      Options
 	uuid   string
-	secret []byte // of seals
+	secret []byte // of opaque sequences
 	steps  []formatStep
 
 	open struct {

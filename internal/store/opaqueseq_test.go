@@ -24,26 +24,26 @@ func TestSequencesComeBack(t *testing.T) {
 	}
 }
 
-// sealedSeqs are sequences that a guest may be shown.
-var sealedSeqs = []Seq{1, 2, 127, 128, 255, 256, 1 << 40, 1<<64 - 1}
+// opaqueSeqs are sequences that a restricted reader may be shown.
+var opaqueSeqs = []Seq{1, 2, 127, 128, 255, 256, 1 << 40, 1<<64 - 1}
 
-// TestSealedSequences reads what a guest's scope gave wherever it may be read: at
+// TestOpaqueSequences reads what a restricted reader's scope gave wherever it may be read: at
 // either door, by a member too, and when the store was opened again.
-func TestSealedSequences(t *testing.T) {
+func TestOpaqueSequences(t *testing.T) {
 	w := newWorld(t, Options{})
 	d := w.create("db", true)
 	texts := map[string]Seq{}
-	for _, q := range sealedSeqs {
-		text := d.Within("p").Seal().FormatSeq(q)
-		if n, opaque, _ := strings.Cut(text, "-"); n != "1" || len(opaque) != sealedText {
+	for _, q := range opaqueSeqs {
+		text := d.Within("p").Restrict().FormatSeq(q)
+		if n, opaque, _ := strings.Cut(text, "-"); n != "1" || len(opaque) != opaqueText {
 			t.Errorf("%d has the form %q", q, text)
 		}
-		if _, twice := texts[text]; twice || text != d.OwnedBy("p").Seal().FormatSeq(q) {
-			t.Errorf("%d is %q, and %q to the owner", q, text, d.OwnedBy("p").Seal().FormatSeq(q))
+		if _, twice := texts[text]; twice || text != d.OwnedBy("p").Restrict().FormatSeq(q) {
+			t.Errorf("%d is %q, and %q to the owner", q, text, d.OwnedBy("p").Restrict().FormatSeq(q))
 		}
 		texts[text] = q
 	}
-	if text := d.Within("p").Seal().FormatSeq(0); text != "0" {
+	if text := d.Within("p").Restrict().FormatSeq(0); text != "0" {
 		t.Errorf("the beginning is %q", text)
 	}
 	s, err := Open(ctx, w.engine, Options{Idle: true})
@@ -55,7 +55,7 @@ func TestSealedSequences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []Scope{d.Within("p"), d.OwnedBy("p"), d.Within("p").Seal(), d.OwnedBy("p").Seal(), again.Within("p").Seal()} {
+	for _, s := range []Scope{d.Within("p"), d.OwnedBy("p"), d.Within("p").Restrict(), d.OwnedBy("p").Restrict(), again.Within("p").Restrict()} {
 		for text, q := range texts {
 			if got, own := s.OwnSeq(text); !own || got != q {
 				t.Errorf("%d became %d, own: %v", q, got, own)
@@ -67,9 +67,9 @@ func TestSealedSequences(t *testing.T) {
 	}
 }
 
-// TestForeignSeals gives scopes what was sealed for others, what was changed on
-// the way, and guests the sequences of the database: all of it means nothing.
-func TestForeignSeals(t *testing.T) {
+// TestForeignOpaqueSequences gives scopes what was made opaque for others, what was changed on
+// the way, and restricted readers the sequences of the database: all of it means nothing.
+func TestForeignOpaqueSequences(t *testing.T) {
 	w := newWorld(t, Options{})
 	d, other := w.create("db", true), w.create("other", true)
 	foreign := func(what string, s Scope, text string) {
@@ -81,33 +81,33 @@ func TestForeignSeals(t *testing.T) {
 			t.Errorf("%s: %q is %d, %v", what, text, got, err)
 		}
 	}
-	p := d.Within("p").Seal()
-	for _, q := range sealedSeqs {
+	p := d.Within("p").Restrict()
+	for _, q := range opaqueSeqs {
 		text := p.FormatSeq(q)
-		for _, s := range []Scope{d.Within("q"), d.Within("pp").Seal(), d.Whole(), other.Within("p").Seal(), other.Within("p")} {
-			foreign("sealed for another", s, text)
+		for _, s := range []Scope{d.Within("q"), d.Within("pp").Restrict(), d.Whole(), other.Within("p").Restrict(), other.Within("p")} {
+			foreign("made for another", s, text)
 		}
 		for _, s := range []Scope{d.Whole(), d.Within("p"), d.OwnedBy("p")} {
-			foreign("not sealed", p, s.FormatSeq(q))
+			foreign("not opaque", p, s.FormatSeq(q))
 		}
-		raw, err := base64.RawURLEncoding.DecodeString(text[len(sealedPrefix):])
+		raw, err := base64.RawURLEncoding.DecodeString(text[len(opaquePrefix):])
 		if err != nil {
 			t.Fatal(err)
 		}
 		for bit := range 8 * len(raw) {
 			raw[bit/8] ^= 1 << (bit % 8)
-			foreign("damaged", p, sealedPrefix+base64.RawURLEncoding.EncodeToString(raw))
+			foreign("damaged", p, opaquePrefix+base64.RawURLEncoding.EncodeToString(raw))
 			raw[bit/8] ^= 1 << (bit % 8)
 		}
 	}
-	foreign("not sealed", p, d.Whole().FormatSeq(0))
+	foreign("not opaque", p, d.Whole().FormatSeq(0))
 	if err := w.Drop(ctx, "db"); err != nil {
 		t.Fatal(err)
 	}
-	foreign("made anew", w.create("db", true).Within("p").Seal(), p.FormatSeq(5))
+	foreign("made anew", w.create("db", true).Within("p").Restrict(), p.FormatSeq(5))
 }
 
-// TestSecrets compares the seals of two stores, and opens one that was written
+// TestSecrets compares the opaque sequences of two stores, and opens one that was written
 // before there were any.
 func TestSecrets(t *testing.T) {
 	a, b := newWorld(t, Options{}), newWorld(t, Options{})
@@ -131,9 +131,9 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestGuestsCountNothing asks as a guest for numbers that sequences are counted
+// TestRestrictedReadersCountNothing asks as a restricted reader for numbers that sequences are counted
 // in, before and after others write.
-func TestGuestsCountNothing(t *testing.T) {
+func TestRestrictedReadersCountNothing(t *testing.T) {
 	w := newWorld(t, Options{})
 	d := w.create("db", true)
 	var edits []document.Edit
@@ -152,7 +152,7 @@ func TestGuestsCountNothing(t *testing.T) {
 	}
 	write(edits[:20]...)
 	ask := func() (pending uint64, upTo, last Seq) {
-		if err := d.Within("p").Seal().View(ctx, func(r *Reader) (err error) {
+		if err := d.Within("p").Restrict().View(ctx, func(r *Reader) (err error) {
 			if pending, err = r.Pending(10); err != nil {
 				return err
 			}
@@ -186,7 +186,7 @@ func TestGuestsCountNothing(t *testing.T) {
 // BenchmarkAppendSeq gives sequences their text, as a feed does.
 func BenchmarkAppendSeq(b *testing.B) {
 	d := newWorld(b, Options{}).create("db", true)
-	for name, s := range map[string]Scope{"plain": d.Within("p"), "sealed": d.Within("p").Seal()} {
+	for name, s := range map[string]Scope{"plain": d.Within("p"), "opaque": d.Within("p").Restrict()} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			var dst []byte
@@ -199,7 +199,7 @@ func BenchmarkAppendSeq(b *testing.B) {
 		b.ReportAllocs()
 		var dst []byte
 		for range b.N {
-			dst = d.Within("p").Seal().AppendSeq(dst[:0], 5)
+			dst = d.Within("p").Restrict().AppendSeq(dst[:0], 5)
 		}
 	})
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/sectional/sectional/internal/snapshot"
 )
 
-// sealedForm is the form of all sequences that a guest is shown.
-var sealedForm = regexp.MustCompile(`^(0|1-[A-Za-z0-9_-]{22})$`)
+// opaqueForm is the form of all sequences that a restricted reader is shown.
+var opaqueForm = regexp.MustCompile(`^(0|1-[A-Za-z0-9_-]{22})$`)
 
-// anySeq finds the texts that may be sequences, sealed or not.
+// anySeq finds the texts that may be sequences, opaque or not.
 var anySeq = regexp.MustCompile(`[0-9]+-[A-Za-z0-9_-]{11,}`)
 
-// newSealWorld is a server with the users of accessRules and their database
+// newOpaqueWorld is a server with the users of accessRules and their database
 // parts, in which alice and bob have a document each.
-func newSealWorld(t *testing.T) *accessWorld {
+func newOpaqueWorld(t *testing.T) *accessWorld {
 	w := &accessWorld{testAPI: newTestAPI(t, config.Setting{Section: "sectional", Key: "min_seq_wait", Value: "1ms"})}
 	for _, name := range []string{readsOne, writesTo, isMember} {
 		w.do("PUT", "/_users/org.couchdb.user:"+name, fmt.Sprintf(`{"name":%q,"password":%q,"roles":[],"type":"user"}`, name, name)).want(201, "")
@@ -43,10 +43,10 @@ func rowsOf(body string) []string {
 	return ids
 }
 
-// TestGuestsSeeSealedSequences looks at every place where an answer tells a
-// sequence: a guest is told one that says nothing, a member that of the database.
-func TestGuestsSeeSealedSequences(t *testing.T) {
-	w := newSealWorld(t)
+// TestRestrictedReadersSeeOpaqueSequences looks at every place where an answer tells a
+// sequence: a restricted reader is told one that says nothing, a member that of the database.
+func TestRestrictedReadersSeeOpaqueSequences(t *testing.T) {
+	w := newOpaqueWorld(t)
 	const door = "/parts/_partition/alice"
 	for i, p := range []struct{ method, path, body string }{
 		{"GET", door, ""}, {"GET", door + "/_changes", ""}, {"GET", door + "/_changes?since=now", ""}, {"GET", door + "/_changes?descending=true&limit=1", ""},
@@ -69,36 +69,36 @@ func TestGuestsSeeSealedSequences(t *testing.T) {
 			}
 			return slices.DeleteFunc(list, func(s string) bool { return regexp.MustCompile(`^[0-9]+-[0-9a-f]{32}$`).MatchString(s) }) // an ETag
 		}
-		sealed := seqs(writesTo)
-		if len(sealed) == 0 {
+		opaque := seqs(writesTo)
+		if len(opaque) == 0 {
 			t.Errorf("%s %s tells no sequence", p.method, p.path)
 		}
-		for _, q := range sealed {
-			if !sealedForm.MatchString(q) {
-				t.Errorf("%s %s tells the guest %s", p.method, p.path, q)
+		for _, q := range opaque {
+			if !opaqueForm.MatchString(q) {
+				t.Errorf("%s %s tells the restricted reader %s", p.method, p.path, q)
 			}
 		}
 		if p.method == "GET" {
 			for _, q := range seqs(isMember) {
-				if sealedForm.MatchString(q) {
+				if opaqueForm.MatchString(q) {
 					t.Errorf("%s %s tells the member %s", p.method, p.path, q)
 				}
 			}
 		}
 	}
 	if got := w.as(readsOne, "GET", door+"/alice:1?local_seq=true", "").want(200, ""); strings.Contains(got.Body, "_local_seq") {
-		t.Errorf("a guest is told %s", got.Body)
+		t.Errorf("a restricted reader is told %s", got.Body)
 	}
 	if got := w.as(isMember, "GET", door+"/alice:1?local_seq=true", "").want(200, ""); !strings.Contains(got.Body, "_local_seq") {
 		t.Errorf("a member is told %s", got.Body)
 	}
 }
 
-// TestSnapshotsOfGuests takes a snapshot in streams of a page each, as a guest and
+// TestSnapshotsOfRestrictedReaders takes a snapshot in streams of a page each, as a restricted reader and
 // then as a member: the marks of the one hold for the other, and what the first
 // says completes it.
-func TestSnapshotsOfGuests(t *testing.T) {
-	w := newSealWorld(t)
+func TestSnapshotsOfRestrictedReaders(t *testing.T) {
+	w := newOpaqueWorld(t)
 	for _, id := range []string{"2", "3", "4"} { // each is a page
 		w.do("PUT", "/parts/alice:"+id, `{"text":"`+strings.Repeat("x", 600<<10)+`"}`).want(201, "")
 	}
@@ -114,7 +114,7 @@ func TestSnapshotsOfGuests(t *testing.T) {
 		if i == 0 {
 			seq = p["seq"].(string)
 		}
-		if p["seq"] != seq && caller == readsOne || sealedForm.MatchString(p["seq"].(string)) != (caller == readsOne) {
+		if p["seq"] != seq && caller == readsOne || opaqueForm.MatchString(p["seq"].(string)) != (caller == readsOne) {
 			t.Errorf("the sequence as %s is %v, it was %s", caller, p["seq"], seq)
 		}
 	}
@@ -127,10 +127,10 @@ func TestSnapshotsOfGuests(t *testing.T) {
 	w.as(readsOne, "GET", "/parts"+path+"?after="+mark, "").want(400, "")
 }
 
-// TestFeedsGoOnFromSealedSequences reads a feed to its end, writes, and reads on
-// from what it told: in all feeds, at both doors, as the guest and as a member.
-func TestFeedsGoOnFromSealedSequences(t *testing.T) {
-	w := newSealWorld(t)
+// TestFeedsGoOnFromOpaqueSequences reads a feed to its end, writes, and reads on
+// from what it told: in all feeds, at both doors, as the restricted reader and as a member.
+func TestFeedsGoOnFromOpaqueSequences(t *testing.T) {
+	w := newOpaqueWorld(t)
 	const door = "/parts/_partition/alice"
 	info := w.as(readsOne, "GET", door, "").json()["update_seq"].(string)
 	at := w.as(readsOne, "GET", door+"/_changes", "").json()["last_seq"].(string)
@@ -169,11 +169,11 @@ func TestFeedsGoOnFromSealedSequences(t *testing.T) {
 	w.as(readsOne, "GET", door+"/_changes", "", "If-None-Match", tag).want(200, "")
 }
 
-// TestGuestsCannotGuessSequences gives a guest what a member would be told, and
-// what was sealed for another partition, database or life of the database: a feed
+// TestRestrictedReadersCannotGuessSequences gives a restricted reader what a member would be told, and
+// what was made opaque for another partition, database or life of the database: a feed
 // begins anew, and nothing waits for it.
-func TestGuestsCannotGuessSequences(t *testing.T) {
-	w := newSealWorld(t)
+func TestRestrictedReadersCannotGuessSequences(t *testing.T) {
+	w := newOpaqueWorld(t)
 	const door, rules = "/parts/_partition/alice", `{"members":{"names":["mia"]},"partitions":[{"who":{"names":["rita","will"]},"partition":"alice","access":"write"},
 		{"who":{"names":["rita"]},"partition":"bob","access":"read"}]}`
 	w.do("PUT", "/parts/_security", rules).want(200, "")
@@ -217,10 +217,10 @@ func TestGuestsCannotGuessSequences(t *testing.T) {
 	}
 }
 
-// TestViewsTellGuestsTheirOwnSequence lets a view lag behind and catch up with
-// what others write: a guest is told a sequence of his own partition.
-func TestViewsTellGuestsTheirOwnSequence(t *testing.T) {
-	w := newSealWorld(t)
+// TestViewsShowRestrictedReadersTheirOwnSequence lets a view lag behind and catch up with
+// what others write: a restricted reader is told a sequence of his own partition.
+func TestViewsShowRestrictedReadersTheirOwnSequence(t *testing.T) {
+	w := newOpaqueWorld(t)
 	const view = "/parts/_partition/alice/_design/d/_view/v?update_seq=true"
 	seq := func(more string) string {
 		return w.as(readsOne, "GET", view+more, "").want(200, "").json()["update_seq"].(string)
@@ -240,14 +240,14 @@ func TestViewsTellGuestsTheirOwnSequence(t *testing.T) {
 	}
 }
 
-// TestGuestsReplicate lets guests carry a partition to a database of theirs, again
+// TestRestrictedReadersReplicate lets restricted readers carry a partition to a database of theirs, again
 // and again: each time only what is new is read, though all sequences have one
 // number.
-func TestGuestsReplicate(t *testing.T) {
+func TestRestrictedReadersReplicate(t *testing.T) {
 	for _, door := range []string{"_partition", "_owner"} {
 		for _, caller := range []string{readsOne, writesTo} {
 			t.Run(door+" "+caller, func(t *testing.T) {
-				w := newSealWorld(t)
+				w := newOpaqueWorld(t)
 				w.do("PUT", "/mine", "").want(201, "")
 				w.do("PUT", "/mine/_security", `{"members":{"names":["`+caller+`"]}}`).want(200, "")
 				carry := func() map[string]any {
@@ -257,7 +257,7 @@ func TestGuestsReplicate(t *testing.T) {
 				for n := range 3 {
 					told := carry()
 					last := told["history"].([]any)[0].(map[string]any)
-					if got := fmt.Sprint(last["docs_read"], " ", last["missing_checked"]); got != "1 1" || !sealedForm.MatchString(told["source_last_seq"].(string)) {
+					if got := fmt.Sprint(last["docs_read"], " ", last["missing_checked"]); got != "1 1" || !opaqueForm.MatchString(told["source_last_seq"].(string)) {
 						t.Errorf("run %d read %s: %v", n, got, told)
 					}
 					if again := carry(); again["no_changes"] != true {

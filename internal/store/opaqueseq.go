@@ -16,38 +16,38 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// seal gives the sequences of one partition of one incarnation of a database a
-// form that tells a guest nothing of other partitions: not how much was written
+// opaqueSeq gives the sequences of one partition of one incarnation of a database a
+// form that tells a restricted reader nothing of other partitions: not how much was written
 // there between two of them, nor which comes first.
 //
 // A sequence and eight zero bytes are one block of AES-256, under a key that only
 // this partition has (decision 0026). Equal sequences give equal texts, so a
-// checkpoint holds from request to request. What nobody sealed opens to eight
+// checkpoint holds from request to request. What nobody made opaque opens to eight
 // zero bytes once in 2^64 times: that is how a forged or damaged text, and one
-// sealed for another partition, is told.
+// made for another partition, is told.
 //
 // The text has the form of other sequences, "N-opaque", since clients read N to
 // show how far they have come; it is always the same. The place before everything
 // is "0", which every client knows.
-type seal struct {
+type opaqueSeq struct {
 	db        *Database
 	partition document.Partition
 
-	made   sync.Once // when the first sequence is sealed or opened: many requests tell none
+	made   sync.Once // when the first sequence is made opaque or opened: many requests tell none
 	cipher cipher.Block
 }
 
 const (
-	sealedNumber = 1
-	sealedPrefix = "1-"
-	// sealedSize is the size of the opaque part. Other sequences with the number 1
+	opaqueNumber = 1
+	opaquePrefix = "1-"
+	// opaqueSize is the size of the opaque part. Other sequences with the number 1
 	// have at most 11 bytes.
-	sealedSize = aes.BlockSize
-	sealedText = (sealedSize*8 + 5) / 6
+	opaqueSize = aes.BlockSize
+	opaqueText = (opaqueSize*8 + 5) / 6
 )
 
-// block gives the cipher. Its key is a keyed hash over what the seal is bound to.
-func (k *seal) block() cipher.Block {
+// block gives the cipher. Its key is a keyed hash over what the key is bound to.
+func (k *opaqueSeq) block() cipher.Block {
 	k.made.Do(func() {
 		mac := hmac.New(sha256.New, k.db.store.secret)
 		mac.Write(binary.BigEndian.AppendUint64(nil, k.db.incarnation))
@@ -61,16 +61,16 @@ func (k *seal) block() cipher.Block {
 	return k.cipher
 }
 
-// append appends the sealed form of a sequence.
-func (k *seal) append(dst []byte, q Seq) []byte {
+// append appends the opaque form of a sequence.
+func (k *opaqueSeq) append(dst []byte, q Seq) []byte {
 	if q == 0 {
 		return append(dst, '0')
 	}
-	dst = append(dst, sealedPrefix...)
+	dst = append(dst, opaquePrefix...)
 	// The block is made behind the place of the text, where it costs no memory of
 	// its own.
-	text, end := len(dst), len(dst)+sealedText
-	dst = slices.Grow(dst, sealedText+sealedSize)[:end+sealedSize]
+	text, end := len(dst), len(dst)+opaqueText
+	dst = slices.Grow(dst, opaqueText+opaqueSize)[:end+opaqueSize]
 	b := dst[end:]
 	binary.BigEndian.PutUint64(b, uint64(q))
 	clear(b[8:])
@@ -79,30 +79,30 @@ func (k *seal) append(dst []byte, q Seq) []byte {
 	return dst[:end]
 }
 
-// open gives the sequence of a block, and reports whether it was sealed here.
+// open gives the sequence of a block, and reports whether it was made opaque here.
 // The block is overwritten.
-func (k *seal) open(b []byte) (Seq, bool) {
+func (k *opaqueSeq) open(b []byte) (Seq, bool) {
 	k.block().Decrypt(b, b)
 	return Seq(binary.BigEndian.Uint64(b)), binary.BigEndian.Uint64(b[8:]) == 0
 }
 
-// Seal is the scope of a partition for a guest: somebody who may see nothing of
+// Restrict is the scope of a partition for a restricted reader: somebody who may see nothing of
 // the database but this partition. Its sequences do not tell how much is written
 // elsewhere, nor does anything else that is counted in sequences.
-func (s Scope) Seal() Scope {
-	s.seal = s.opener()
+func (s Scope) Restrict() Scope {
+	s.opaque = s.opener()
 	return s
 }
 
-// Sealed tells whether the scope is a guest's.
-func (s Scope) Sealed() bool { return s.seal != nil }
+// Restricted reports whether the scope is a restricted reader's.
+func (s Scope) Restricted() bool { return s.opaque != nil }
 
-// opener gives the seal that sequences of the scope have or would have.
-func (s Scope) opener() *seal {
-	if s.seal != nil {
-		return s.seal
+// opener gives the form that sequences of the scope have or would have.
+func (s Scope) opener() *opaqueSeq {
+	if s.opaque != nil {
+		return s.opaque
 	}
-	return &seal{db: s.db, partition: s.partition}
+	return &opaqueSeq{db: s.db, partition: s.partition}
 }
 
 const (
@@ -110,7 +110,7 @@ const (
 	secretSize = 32
 )
 
-// readSecret reads the secret of the store's seals. A store that has none yet
+// readSecret reads the secret of the store's opaque sequences. A store that has none yet
 // gets one.
 func (s *Store) readSecret(tx kv.Txn) error {
 	value, err := tx.GetForUpdate(metaKey(metaSecret))
