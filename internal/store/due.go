@@ -180,7 +180,7 @@ func decodeDue(value []byte) (written uint64, err error) {
 	if len(value) == 0 {
 		return 0, nil
 	}
-	u := open(value, dueWithWrite)
+	u := newUnpacker(value, dueWithWrite)
 	written = u.uint()
 	return written, u.done()
 }
