@@ -50,8 +50,8 @@ func (p *planner) near(b *Branch) *near {
 	for i := range b.def.Columns {
 		path := b.def.Columns[i].Path.String()
 		switch demanded := p.demands(b, i); {
-		case !demanded && (i == 0 || p.excludes(path)):
-			return nil
+		case !demanded && (i == 0 || b.def.Columns[i].Elements || p.excludes(path)):
+			return nil // to be there is not enough for an array, which may be empty
 		case !demanded:
 			n.lacking = append(n.lacking, path)
 		case len(n.lacking) == 0:
