@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"runtime/debug"
 
 	"github.com/alecthomas/kong"
@@ -70,9 +71,12 @@ func (c *console) refuse(err error) int {
 	if p := (*kong.ParseError)(nil); errors.As(err, &p) && p.Context != nil && p.Context.Selected() != nil {
 		of = " " + p.Context.Selected().Name
 	}
-	fmt.Fprintf(c.err, "sectional: %v\nSee: sectional%s --help\n", err, of)
+	fmt.Fprintf(c.err, "sectional: %s\nSee: sectional%s --help\n", credentials.ReplaceAllString(err.Error(), "://…@"), of)
 	return exitUsage
 }
+
+// credentials are those in a URL.
+var credentials = regexp.MustCompile(`://\S*@`)
 
 // fail tells why a command failed.
 func (c *console) fail(err error) int {

@@ -84,6 +84,96 @@ func TestWarning(t *testing.T) {
 	}
 }
 
+// couchSettings are sections and keys of CouchDB 3.5's default.ini and manual.
+const couchSettings = `
+vendor: name
+couchdb: uuid database_dir view_index_dir util_driver_dir plugin_dir os_process_timeout max_dbs_open file_compression attachment_stream_buffer_size default_security btree_chunk_size maintenance_mode
+couchdb: stem_interactive_updates uri_file changes_doc_ids_optimization_threshold max_database_name_length max_document_id_length max_document_size max_bulk_docs_count max_bulk_get_count max_attachment_size
+couchdb: update_lru_on_read default_engine enable_database_recovery max_partition_size single_node users_db_security_editable users_db_suffix js_engine write_xxhash_checksums cfile_skip_ioq
+bt_engine_cache: max_size leave_percent
+purge: max_document_id_number max_revisions_number index_lag_warn_seconds
+couchdb_engines: couch
+process_priority: couch_server
+cluster: q n placement seedlist reconnect_interval_sec
+chttpd: port bind_address backlog docroot socket_options server_options require_valid_user require_valid_user_except_for_up prefer_minimal max_db_number_for_dbs_info_req buffer_response
+chttpd: authentication_handlers admin_only_all_dbs server_header_versions disconnect_check_msec disconnect_check_jitter_msec secure_rewrites allow_jsonp enable_cors enable_xframe_options max_uri_length changes_timeout
+chttpd: config_whitelist rewrite_limit x_forwarded_host x_forwarded_proto x_forwarded_ssl max_http_request_size decode_plus_to_space bulk_get_use_batches
+disk_monitor: enable background_view_indexing_threshold interactive_database_writes_threshold interactive_view_indexing_threshold
+jwt_auth: required_claims roles_claim_name roles_claim_path
+jwt_keys: hmac:_default rsa:foo ec:bar
+couch_peruser: enable delete_dbs q database_prefix
+httpd: port bind_address authentication_handlers server_options socket_options enable_cors
+httpd_design_handlers: _view
+ioq: concurrency ratio
+ioq.bypass: os_process read write view_update shard_sync compaction
+ssl: enable port bind_address cacert_file cert_file key_file password ssl_certificate_max_depth verify_fun verify_ssl_certificates fail_if_no_peer_cert secure_renegotiate ciphers tls_versions
+chttpd_auth: authentication_db authentication_redirect timeout auth_cache_size allow_persistent_cookies iterations min_iterations max_iterations password_scheme pbkdf2_prf proxy_use_secret public_fields secret
+chttpd_auth: users_db_public cookie_domain same_site hash_algorithms upgrade_hash_on_auth password_regexp x_auth_roles x_auth_token x_auth_username
+chttpd_auth_cache: max_lifetime max_objects max_size
+chttpd_auth_lockout: mode threshold max_objects max_lifetime
+mem3: nodes_db shard_cache_size shards_db sync_concurrency
+fabric: all_docs_concurrency changes_duration shard_timeout_factor shard_timeout_min_msec uuid_prefix_len request_timeout all_docs_timeout attachments_timeout view_timeout partition_view_timeout
+rexi: buffer_count server_per_node stream_limit
+global_changes: max_event_delay max_write_delay update_db
+view_updater: min_writer_items min_writer_size
+csp: utils_enable utils_header_value attachments_enable attachments_header_value showlist_enable showlist_header_value
+cors: credentials origins headers methods max_age
+cors:http://example.com: credentials origins headers methods
+ddoc_cache: max_size refresh_timeout
+x_frame_options: same_origin hosts
+native_query_servers: enable_erlang_query_server
+query_server_config: commit_freq reduce_limit reduce_limit_threshold reduce_limit_ratio os_process_limit os_process_idle_limit os_process_soft_limit group_info_timeout query_limit partition_query_limit
+mango: index_all_disabled default_limit index_scan_warning_threshold
+indexers: couch_mrview
+uuids: algorithm utc_id_suffix max_count format
+attachments: compression_level compressible_types
+replicator: startup_jitter max_jobs interval max_churn max_history update_docs worker_processes worker_batch_size http_connections connection_timeout request_timeout retries_per_request use_checkpoints use_bulk_get
+replicator: checkpoint_interval socket_options valid_socket_options valid_endpoint_protocols valid_proxy_protocols cert_file key_file password verify_ssl_certificates ssl_trusted_certificates_file
+replicator: ssl_certificate_max_depth auth_plugins max_document_id_length usage_coeff priority_coeff
+replicator.shares: _replicator
+log: level max_message_size include report_level writer file write_buffer write_delay syslog_host syslog_port syslog_appid syslog_facility syslog_enterprise_number
+stats: interval
+smoosh: db_channels view_channels cleanup_channels staleness wait_secs
+smoosh.ratio_dbs: priority min_priority capacity concurrency from to strict_window
+ken: batch_channels incremental_channels max_incremental_updates
+ken.ignore: db
+dreyfus: name retry_limit limit limit_partitions max_limit max_limit_partitions
+nouveau: enable url
+reshard: max_jobs max_history max_retries retry_interval_sec delete_source update_shard_map_timeout_sec source_close_timeout_sec require_node_param require_range_param
+prometheus: additional_port bind_address port
+couch_scanner: interval_sec min_penalty_sec max_penalty_sec heal_threshold_sec db_rate_limit shard_rate_limit doc_rate_limit doc_write_rate_limit ddoc_batch_size
+couch_scanner_plugins: couch_scanner_plugin_find
+couch_scanner_plugin_ddoc_features: updates shows rewrites filters reduce validate_doc_update run_on_first_node ddoc_report
+couch_scanner_plugin_find.regexes: regex1
+couch_quickjs_scanner_plugin: max_ddocs max_shards max_docs max_step max_batch_items max_batch_size after repeat
+couch_quickjs_scanner_plugin.skip_dbs: regex1
+couch_auto_purge_plugin: deleted_document_ttl after repeat
+quickjs: memory_limit_bytes
+csrt: enable enable_init_p enable_reporting enable_rpc_reporting should_truncate_reports query_limit query_cardinality_limit
+csrt_logger.matchers_enabled: docs_read
+csrt_logger.matchers_threshold: docs_read
+vhosts: couchdb.local:5984
+feature_flags: partitioned||*
+admins: admin`
+
+// TestSettingsOfCouchDBAreKnown holds that none of CouchDB's settings is taken for a
+// misspelled one.
+func TestSettingsOfCouchDBAreKnown(t *testing.T) {
+	n := 0
+	for line := range strings.Lines(strings.TrimSpace(couchSettings)) {
+		section, keys, _ := strings.Cut(line, ": ")
+		for _, key := range strings.Fields(keys) {
+			if w := Warning(Setting{section, key, "1"}); strings.Contains(w, "not known") {
+				t.Error(w)
+			}
+			n++
+		}
+	}
+	if n < 250 {
+		t.Errorf("only %d settings", n)
+	}
+}
+
 // TestDefaultsHaveNoWarnings holds the defaults and the files of an ordinary server
 // free of warnings.
 func TestDefaultsHaveNoWarnings(t *testing.T) {
