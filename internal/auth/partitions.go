@@ -3,8 +3,10 @@ package auth
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/sectional/sectional/internal/document"
 )
@@ -35,22 +37,51 @@ type who struct {
 	all   bool // everybody who is logged in
 	group      // names and roles
 	claim string
+	role  *rolePattern // nil for none
 }
 
-// pattern names partitions: those of the caller's name, of the values of a
-// claim of his, or one for all.
+// rolePattern names roles by how they begin and end. Without a star there is one.
+type rolePattern struct {
+	before, after string
+	star          bool
+}
+
+// capture gives what stands for the star in a role; false if the role is another
+// one. Roles of the server's own, which begin with an underscore, never fit.
+func (p *rolePattern) capture(role string) (string, bool) {
+	if strings.HasPrefix(role, "_") {
+		return "", false
+	}
+	if !p.star {
+		return "", role == p.before
+	}
+	rest, ok := strings.CutPrefix(role, p.before)
+	if ok {
+		rest, ok = strings.CutSuffix(rest, p.after)
+	}
+	return rest, ok && rest != ""
+}
+
+// pattern names partitions: by values that a caller has, between two texts, or one
+// for all.
 type pattern struct {
-	of      patternKind
-	literal string
+	of            source
+	before, after string // before is the whole name if of is literal
 }
 
-type patternKind uint8
+// source is where the values come from that a pattern stands for.
+type source uint8
 
 const (
-	ofLiteral patternKind = iota
-	ofName
-	ofClaim
+	literal source = iota
+	ofName         // the caller's name
+	ofClaim        // values of the claim that who names
+	ofRole         // roles of the caller, those that who names
+	ofStar         // what stands for the star of who's role
 )
+
+// placeholders are how patterns write their sources.
+var placeholders = map[string]source{"{name}": ofName, "{claim}": ofClaim, "{role}": ofRole, "{*}": ofStar}
 
 // ruleError says which rule it is about, so that one finds it in a long list.
 func ruleError(i int, reason string) error {
@@ -95,8 +126,8 @@ func parseRule(text json.RawMessage) (r rule, wrong string) {
 	if r.partition, wrong = parsePattern(o.get("partition")); wrong != "" {
 		return r, wrong
 	}
-	if r.partition.of == ofClaim && r.who.claim == "" {
-		return r, "partition can be {claim} only where who names a claim"
+	if wrong = r.partition.unfit(&r.who); wrong != "" {
+		return r, wrong
 	}
 	switch access, _ := o.text("access"); access {
 	case ReadAccess.String():
@@ -110,7 +141,7 @@ func parseRule(text json.RawMessage) (r rule, wrong string) {
 }
 
 func parseWho(value json.RawMessage) (w who, wrong string) {
-	const form = `who must be "*" or an object with names, roles or claim`
+	const form = `who must be "*" or an object with names, roles, role or claim`
 	if s, ok := textOf(value); ok && s == "*" {
 		return who{all: true}, ""
 	}
@@ -118,7 +149,7 @@ func parseWho(value json.RawMessage) (w who, wrong string) {
 	if !ok || len(o) == 0 {
 		return w, form
 	}
-	if rest := o.without("names", "roles", "claim"); len(rest) > 0 {
+	if rest := o.without("names", "roles", "role", "claim"); len(rest) > 0 {
 		return w, "who has no member " + string(quote(rest[0].name))
 	}
 	if w.names, ok = textsOrNone(o.get("names")); !ok {
@@ -132,7 +163,22 @@ func parseWho(value json.RawMessage) (w who, wrong string) {
 			return w, "claim must be the name of a claim"
 		}
 	}
+	if o.has("role") {
+		if w.role, ok = parseRolePattern(o.get("role")); !ok {
+			return w, "role must be a role, in which one * may stand, and can't begin with an underscore"
+		}
+	}
 	return w, ""
+}
+
+func parseRolePattern(value json.RawMessage) (*rolePattern, bool) {
+	s, ok := textOf(value)
+	if !ok || s == "" || s[0] == '_' || strings.Count(s, "*") > 1 {
+		return nil, false
+	}
+	p := &rolePattern{}
+	p.before, p.after, p.star = strings.Cut(s, "*")
+	return p, true
 }
 
 func parsePattern(value json.RawMessage) (p pattern, wrong string) {
@@ -140,24 +186,43 @@ func parsePattern(value json.RawMessage) (p pattern, wrong string) {
 	if !ok {
 		return p, "partition must be a string"
 	}
-	switch s {
-	case "{name}":
-		return pattern{of: ofName}, ""
-	case "{claim}":
-		return pattern{of: ofClaim}, ""
+	p.before = s
+	if begin, end := strings.IndexByte(s, '{'), strings.IndexByte(s, '}'); begin >= 0 && end > begin {
+		if p.of, ok = placeholders[s[begin:end+1]]; !ok {
+			return p, badPlaceholder
+		}
+		p.before, p.after = s[:begin], s[end+1:]
 	}
-	if braces.MatchString(s) {
-		return p, "partition must be {name}, {claim} or the name of a partition without braces"
+	if strings.ContainsAny(p.before+p.after, "{}") {
+		return p, badPlaceholder
 	}
-	if _, err := document.ParsePartition(s); err != nil {
+	sample := p.before + p.after
+	if p.of != literal {
+		sample = p.before + "x" + p.after
+	}
+	if _, err := document.ParsePartition(sample); err != nil {
 		return p, "partition can't be the name of a partition: it is empty, begins with an underscore or has a colon"
 	}
-	return pattern{literal: s}, ""
+	return p, ""
 }
 
-// braces are left for patterns to come; as part of a name they would be a
-// misspelled pattern more often than a name.
-var braces = regexp.MustCompile(`[{}]`)
+// badPlaceholder refuses other braces, which as part of a name would be a misspelled
+// pattern more often than a name, and two patterns in one name: of the values a-b and
+// c, and a and b-c, the same partition would come.
+const badPlaceholder = "partition must be the name of a partition, in which one of {name}, {role}, {*} and {claim} may stand"
+
+// unfit tells why a pattern has no values to stand for with this who; "" if it has.
+func (p pattern) unfit(w *who) string {
+	switch {
+	case p.of == ofClaim && w.claim == "":
+		return "partition can be {claim} only where who names a claim"
+	case p.of == ofStar && (w.role == nil || !w.role.star):
+		return "partition can be {*} only where who has a role with a *"
+	case p.of == ofRole && !w.all && w.role == nil && len(w.roles) == 0:
+		return `partition can be {role} only where who is "*" or names roles`
+	}
+	return ""
+}
 
 // access gives what the rules let a caller do in a partition. Nobody gets
 // anything of them who is not logged in.
@@ -195,18 +260,89 @@ func (s *Security) MayWriteTo(c *Caller, p document.Partition) bool {
 	return s.access(c, p) >= WriteAccess || s.MayWrite(c)
 }
 
+// lets tells whether a rule is about a caller and a partition.
 func (r *rule) lets(c *Caller, p string) bool {
+	if r.partition.of == literal {
+		return r.partition.before == p && r.who.has(c)
+	}
+	value, ok := strings.CutPrefix(p, r.partition.before)
+	if ok {
+		value, ok = strings.CutSuffix(value, r.partition.after)
+	}
+	return ok && namesPartition(value) && r.who.has(c) && slices.Contains(r.values(c), value)
+}
+
+// namesPartition tells whether a value can stand in a pattern: only what could be the
+// name of a partition by itself, so that nothing is made a name by what stands
+// around it.
+func namesPartition(value string) bool {
+	_, err := document.ParsePartition(value)
+	return err == nil
+}
+
+// values gives what the rule's pattern stands for, of a caller whom it is about.
+func (r *rule) values(c *Caller) (values []string) {
 	switch r.partition.of {
 	case ofName:
-		return c.Name == p && r.who.has(c)
+		return []string{c.Name}
 	case ofClaim:
-		return slices.Contains(claimTexts(c.Claims[r.who.claim]), p) && r.who.has(c)
+		return claimTexts(c.Claims[r.who.claim])
 	}
-	return r.partition.literal == p && r.who.has(c)
+	for _, role := range c.Roles {
+		captured, fits := "", false
+		if r.who.role != nil {
+			captured, fits = r.who.role.capture(role)
+		}
+		switch {
+		case r.partition.of == ofStar && fits:
+			values = append(values, captured)
+		case r.partition.of == ofRole && (fits || r.who.all || slices.Contains(r.who.roles, role)):
+			values = append(values, role)
+		}
+	}
+	return values
+}
+
+// Rules reports whether rules let a caller into any partition, whether it exists or
+// not.
+func (s *Security) Rules(c *Caller) bool {
+	return !c.Anonymous() && slices.ContainsFunc(s.rules, func(r rule) bool {
+		return r.who.has(c) && (r.partition.of == literal || slices.ContainsFunc(r.values(c), namesPartition))
+	})
+}
+
+// Partitions gives the partitions that rules let a caller read, by name, whether they
+// exist or not.
+func (s *Security) Partitions(c *Caller) []document.Partition {
+	if c.Anonymous() {
+		return nil
+	}
+	found := map[document.Partition]bool{}
+	for i := range s.rules {
+		r := &s.rules[i]
+		switch {
+		case !r.who.has(c):
+		case r.partition.of == literal:
+			found[document.Partition(r.partition.before)] = true
+		default:
+			for _, value := range r.values(c) {
+				if namesPartition(value) {
+					found[document.Partition(r.partition.before+value+r.partition.after)] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 func (w *who) has(c *Caller) bool {
-	return w.all || w.group.has(c) || w.claim != "" && claims(c.Claims[w.claim])
+	return w.all || w.group.has(c) || w.claim != "" && claims(c.Claims[w.claim]) || w.role != nil && slices.ContainsFunc(c.Roles, w.role.fits)
+}
+
+// fits tells whether the pattern names a role.
+func (p *rolePattern) fits(role string) bool {
+	_, ok := p.capture(role)
+	return ok
 }
 
 // claims tells whether a token claims something by a value: true, or what

@@ -1,13 +1,16 @@
 package auth
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sectional/sectional/internal/document"
 )
 
 func TestRulesRefuse(t *testing.T) {
-	const whoForm = `who must be "*" or an object with names, roles or claim`
+	const roleForm = "role must be a role, in which one * may stand, and can't begin with an underscore"
+	const whoForm = `who must be "*" or an object with names, roles, role or claim`
 	for rule, want := range map[string]string{
 		`5`:   "a rule must be a JSON object",
 		`[]`:  "a rule must be a JSON object",
@@ -31,8 +34,23 @@ func TestRulesRefuse(t *testing.T) {
 		`{"who":"*","partition":"","access":"read"}`:                                 "partition can't be the name of a partition: it is empty, begins with an underscore or has a colon",
 		`{"who":"*","partition":"_p","access":"read"}`:                               "partition can't be the name of a partition: it is empty, begins with an underscore or has a colon",
 		`{"who":"*","partition":"a:b","access":"read"}`:                              "partition can't be the name of a partition: it is empty, begins with an underscore or has a colon",
-		`{"who":"*","partition":"{team}","access":"read"}`:                           "partition must be {name}, {claim} or the name of a partition without braces",
-		`{"who":"*","partition":"team-{name}","access":"read"}`:                      "partition must be {name}, {claim} or the name of a partition without braces",
+		`{"who":"*","partition":"{team}","access":"read"}`:                           badPlaceholder,
+		`{"who":"*","partition":"{name}-{role}","access":"read"}`:                    badPlaceholder,
+		`{"who":"*","partition":"{name","access":"read"}`:                            badPlaceholder,
+		`{"who":"*","partition":"}{name}","access":"read"}`:                          badPlaceholder,
+		`{"who":"*","partition":"{{name}}","access":"read"}`:                         badPlaceholder,
+		`{"who":"*","partition":"{Role}","access":"read"}`:                           badPlaceholder,
+		`{"who":"*","partition":"{}","access":"read"}`:                               badPlaceholder,
+		`{"who":"*","partition":"_{name}","access":"read"}`:                          "partition can't be the name of a partition: it is empty, begins with an underscore or has a colon",
+		`{"who":"*","partition":"{name}:x","access":"read"}`:                         "partition can't be the name of a partition: it is empty, begins with an underscore or has a colon",
+		`{"who":{"names":["a"]},"partition":"{role}","access":"read"}`:               `partition can be {role} only where who is "*" or names roles`,
+		`{"who":"*","partition":"{*}","access":"read"}`:                              "partition can be {*} only where who has a role with a *",
+		`{"who":{"role":"team"},"partition":"{*}","access":"read"}`:                  "partition can be {*} only where who has a role with a *",
+		`{"who":{"roles":["team-*"]},"partition":"{*}","access":"read"}`:             "partition can be {*} only where who has a role with a *",
+		`{"who":{"role":"a*b*"},"partition":"p","access":"read"}`:                    roleForm,
+		`{"who":{"role":""},"partition":"p","access":"read"}`:                        roleForm,
+		`{"who":{"role":"_admin"},"partition":"p","access":"read"}`:                  roleForm,
+		`{"who":{"role":["x"]},"partition":"p","access":"read"}`:                     roleForm,
 		`{"who":"*","partition":"{claim}","access":"read"}`:                          "partition can be {claim} only where who names a claim",
 		`{"who":{"names":["a"]},"partition":"{claim}","access":"read"}`:              "partition can be {claim} only where who names a claim",
 		`{"who":"*","partition":"p","access":"admin"}`:                               `access must be "read" or "write"`,
@@ -174,6 +192,60 @@ func TestCheckPartition(t *testing.T) {
 	} {
 		if parsed(t, text).Public() != public {
 			t.Errorf("%s: public is %v", text, !public)
+		}
+	}
+}
+
+// TestRolesNamePartitions has one rule open the partitions of many tenants: those that
+// the caller's roles name, and no other, whatever a role or a name holds.
+func TestRolesNamePartitions(t *testing.T) {
+	security := func(rules string) *Security {
+		return parsed(t, `{"members":{"names":["mem"]},"partitions":[`+rules+`]}`)
+	}
+	rule := func(who, partition string) string {
+		return `{"who":` + who + `,"partition":"` + partition + `","access":"write"}`
+	}
+	odd := []string{"_metrics", "a:b", "", "x\xff", "acme", "team-red", "team-", "team-a:b", "team-_x", "lead-team-blue"}
+	for _, c := range []struct {
+		rules string
+		roles []string
+		want  string // the partitions, by name
+	}{
+		{rule(`"*"`, "{role}"), odd, "acme lead-team-blue team- team-_x team-red"},
+		{rule(`"*"`, "{role}"), nil, ""},
+		{rule(`"*"`, "tenant-{role}"), odd, "tenant-acme tenant-lead-team-blue tenant-team- tenant-team-_x tenant-team-red"},
+		{rule(`"*"`, "{role}.eu"), []string{"acme", "acme.eu"}, "acme.eu acme.eu.eu"},
+		{rule(`{"roles":["acme","other","_metrics"]}`, "{role}"), odd, "acme"},
+		{rule(`{"roles":["acme"],"names":["kim"]}`, "{role}"), []string{"b"}, ""},
+		{rule(`{"role":"team-*"}`, "{role}"), odd, "team-_x team-red"},
+		{rule(`{"role":"team-*"}`, "{*}"), odd, "red"},
+		{rule(`{"role":"team-*"}`, "t-{*}-data"), odd, "t-red-data"},
+		{rule(`{"role":"*"}`, "{*}"), odd, "acme lead-team-blue team- team-_x team-red"},
+		{rule(`{"role":"lead-*-blue"}`, "{*}"), odd, "team"},
+		{rule(`{"role":"aba*ba"}`, "{*}"), []string{"aba", "ababa", "abaXba"}, "X"},
+		{rule(`{"role":"team-*"}`, "teams"), odd, "teams"},
+		{rule(`{"role":"team-*"}`, "teams"), []string{"team-", "_team-x", "Team-x"}, ""},
+		{rule(`{"role":"acme"}`, "{role}"), odd, "acme"},
+		{rule(`"*"`, "{name}-private"), odd, "kim-private"},
+		{rule(`"*"`, "my-{name}") + "," + rule(`"*"`, "{role}"), []string{"a"}, "a my-kim"},
+		{rule(`{"names":["tim"]}`, "x") + "," + rule(`{"names":["kim"]}`, "y"), nil, "y"},
+	} {
+		s, caller := security(c.rules), &Caller{Name: "kim", Roles: c.roles}
+		var names []string
+		for _, p := range s.Partitions(caller) {
+			names = append(names, string(p))
+		}
+		if got := strings.Join(names, " "); got != c.want || s.Rules(caller) != (got != "") {
+			t.Errorf("%s for %q: %q (%t), want %q", c.rules, c.roles, got, s.Rules(caller), c.want)
+		}
+		// What is listed is what is let in, and nothing else is.
+		for _, p := range append(odd, "acme", "red", "_x", "team", "tenant-acme", "tenant-", "tenant-_metrics", "kim", "kim-private", "-private", "my-kim", "x", "y", "teams", "acme.eu", "acme.eu.eu", "a:b", "t-red-data", "{role}", "X", "a") {
+			if let := s.CheckPartition(caller, document.Partition(p), WriteAccess) == nil; let != slices.Contains(names, p) {
+				t.Errorf("%s for %q: let into %q is %t", c.rules, c.roles, p, let)
+			}
+		}
+		if got := s.Partitions(&Caller{Roles: c.roles}); got != nil || s.Rules(&Caller{Roles: c.roles}) {
+			t.Errorf("%s: who is not logged in has %v", c.rules, got)
 		}
 	}
 }

@@ -54,6 +54,8 @@ func verdict(words, caller, partition string) string {
 	member := slices.Contains([]string{isMember, isOwner, isAdmin}, caller)
 	lets := member || partition == "alice" && (caller == writesTo || caller == readsOne)
 	switch {
+	case words == "own partitions" && (caller == readsOne || caller == writesTo):
+		return ""
 	case words == "anyone" || caller == isAdmin || words == "user" && caller != nobody:
 		return ""
 	case words == "user":
@@ -70,7 +72,7 @@ func verdict(words, caller, partition string) string {
 		return notWriter
 	case words == "database admin" && caller == isMember:
 		return notAdmin
-	case words == "database admin, 401" && caller == isMember:
+	case (words == "database admin, 401" || words == "own partitions") && caller == isMember:
 		return notMaintainer
 	}
 	return ""

@@ -117,6 +117,12 @@ func (r *request) checkDatabase(row *route) error {
 	}
 	need := auth.ReadAccess
 	switch row.rights {
+	case partitionLister:
+		if !s.IsAdmin(r.caller) && s.Rules(r.caller) {
+			r.ruled = s // the endpoint lists what these let the caller see
+			return nil
+		}
+		return s.Check(r.caller, auth.Maintainer)
 	case dbAdmin:
 		return s.Check(r.caller, auth.Maintainer)
 	case dbOwner:

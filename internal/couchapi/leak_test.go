@@ -95,7 +95,7 @@ func newLeakWorld(t *testing.T, designs string, others ...string) *leakWorld {
 }
 
 var (
-	leakTimes = regexp.MustCompile(`"(execution_time_ms|instance_start_time)":"?[0-9.]+"?`)
+	leakTimes = regexp.MustCompile(`"(execution_time_ms|instance_start_time|writes_per_hour|last_write)":"?[0-9.TZ:-]+"?`)
 	leakSeqs  = regexp.MustCompile(`\b1-[A-Za-z0-9_-]{22,}`)
 	leakMark  = regexp.MustCompile(`"after":"([A-Za-z0-9_-]+)"`)
 	leakPlain = regexp.MustCompile(`«plain-([0-9]+)»`)

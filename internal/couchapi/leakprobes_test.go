@@ -152,6 +152,9 @@ GET /parts/_partition/alice%00/_all_docs
 GET /parts/_all_docs?partition=alice
 GET /parts/_changes
 GET /parts/_partitions
+GET /parts/_partitions?limit=1&descending=true
+GET /parts/_partitions?sort=docs&limit=1
+GET /parts/_partitions?bookmark=Ym9i
 GET /parts
 GET /parts/_local_docs
 GET /parts/_design/d/_view/v?partition=alice

@@ -83,7 +83,7 @@ func listPartitions(r *request) error {
 	if q.limit == 0 {
 		return queryError("`limit` must be a positive integer.")
 	}
-	rows, next, lag, err := r.db.Partitions(r.ctx(), q.sort, q.descending, q.limit, q.bookmark)
+	rows, next, lag, err := r.partitions(&q)
 	if err != nil {
 		return err
 	}
@@ -100,6 +100,16 @@ func listPartitions(r *request) error {
 		b = append(b, `,"lag_ms":`...)
 		return append(strconv.AppendInt(b, lag.Milliseconds(), 10), '}')
 	})
+}
+
+// partitions lists those of the database, or those that rules let the caller see.
+func (r *request) partitions(q *partitionsQuery) (rows []store.PartitionTotals, next string, lag time.Duration, err error) {
+	if r.ruled == nil {
+		return r.db.Partitions(r.ctx(), q.sort, q.descending, q.limit, q.bookmark)
+	}
+	l := store.OwnList{Of: r.ruled.Partitions(r.caller), By: q.sort, Descending: q.descending, Limit: q.limit}
+	rows, next, err = r.db.OwnPartitions(r.ctx(), l, q.bookmark)
+	return rows, next, 0, err
 }
 
 func appendPartitionRow(b []byte, p *store.PartitionTotals) []byte {

@@ -35,6 +35,8 @@ type request struct {
 	db    *store.Database // nil when the route has no {db} or is bare
 	scope store.Scope     // of the database, or of its {partition}; restricted where only a rule lets the caller into that
 
+	ruled *auth.Security // what lets the caller into partitions, where he sees a list of his own; nil elsewhere
+
 	began    time.Time
 	bodyTime time.Duration
 	raw      []byte // the body, where errors may point into it; nil for none

@@ -10,17 +10,18 @@ import (
 type rights uint8
 
 const (
-	anyone       rights = iota
-	metricsOnly         // server administrators and readers of metrics
-	adminOnly           // server administrators; asked before the database is looked for
-	user                // whoever is logged in
-	member              // members of the database (anybody who may read it)
-	memberOrHead        // as reader, but of users and of _replicator server administrators only: lists and feeds
-	reader              // members, and whoever a rule lets read the partition that the path names
-	writer              // members, and whoever a rule lets write to the partition that the path names
-	dbAdmin             // administrators of the database: "You are not a server or db admin."
-	securer             // administrators of the database, and whom `cloudant` lets write _security
-	dbOwner             // administrators of the database, in the words of _security: "You are not a db or server admin."
+	anyone          rights = iota
+	metricsOnly            // server administrators and readers of metrics
+	adminOnly              // server administrators; asked before the database is looked for
+	user                   // whoever is logged in
+	member                 // members of the database (anybody who may read it)
+	memberOrHead           // as reader, but of users and of _replicator server administrators only: lists and feeds
+	reader                 // members, and whoever a rule lets read the partition that the path names
+	writer                 // members, and whoever a rule lets write to the partition that the path names
+	partitionLister        // administrators of the database, and, of their own partitions, whom rules let in
+	dbAdmin                // administrators of the database: "You are not a server or db admin."
+	securer                // administrators of the database, and whom `cloudant` lets write _security
+	dbOwner                // administrators of the database, in the words of _security: "You are not a db or server admin."
 )
 
 // class groups routes in the metrics.

@@ -140,7 +140,7 @@ func doorRoutes() []route {
 		// Owners may ask for what is done without asking.
 		{methods: "POST", pattern: "/{db}/_compact", at: atOwner, rights: reader, run: cleanUp, class: classAdmin},
 		{methods: "POST", pattern: "/{db}/_view_cleanup", at: atOwner, rights: reader, run: cleanUp, class: classAdmin},
-		{methods: "GET", pattern: "/{db}/_partitions", rights: dbAdmin, class: classQuery, run: listPartitions},
+		{methods: "GET", pattern: "/{db}/_partitions", rights: partitionLister, class: classQuery, run: listPartitions},
 	}
 	for _, name := range doorNames() {
 		rows = append(rows, route{methods: "*", pattern: "/{db}/" + name, rights: member, class: classQuery, run: partitionForgotten})

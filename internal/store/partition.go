@@ -132,14 +132,14 @@ func (l *list) read(r *Reader) (rows []PartitionTotals, err error) {
 			return nil, err
 		}
 		name := document.Partition(parts[len(parts)-1].String())
-		t, err := r.db.readPartition(r.v.Get(r.db.partitionKey(name)))
+		row, there, err := r.listed(name)
 		if err != nil {
 			return nil, err
 		}
-		if t.state != partitionLive || t.empty() {
+		if !there {
 			continue
 		}
-		rows = append(rows, PartitionTotals{name, t.totals(r.db.store.o.Clock())})
+		rows = append(rows, row)
 		if len(rows) == l.limit {
 			l.next = l.bookmark(r.db, it.Key())
 			return rows, nil
