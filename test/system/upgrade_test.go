@@ -63,6 +63,9 @@ func upgrade(t *testing.T, from string) {
 	}
 	for _, q := range questions {
 		got := put(t, c, q)
+		if changed, ok := changedAnswers[q.Method+" "+q.Path]; ok {
+			q.Answer = changed
+		}
 		if got.Status != q.Status || got.Answer != q.Answer {
 			t.Errorf("%s %s %s\n was %d %s\n now %d %s", q.Method, q.Path, q.Body, q.Status, q.Answer, got.Status, got.Answer)
 		}
@@ -74,6 +77,11 @@ func upgrade(t *testing.T, from string) {
 		t.Fatal(err)
 	}
 	check(t, dir)
+}
+
+// changedAnswers are those that a later build gives on purpose in another form.
+var changedAnswers = map[string]string{
+	"GET /shop/_expiry": `{"field":"expires","seconds_only":true,"ready":true}` + "\n", // made when there were no other forms
 }
 
 // afterUpgrade are writes that touch the old rows once more.
