@@ -30,13 +30,13 @@ func (x *Indexes) Defined(d *store.Database, p document.Partition) {
 		x.tasks.waiting = append(x.tasks.waiting, d)
 		return
 	}
-	s, _ := d.Keeper().(*Set)
+	s, _ := d.Indexes().(*Set)
 	if s == nil {
 		return
 	}
 	follows := false
 	for _, ix := range s.Indexes {
-		if _, ok := ix.Kind.(Following); ok && !ix.Manual && ix.State != Failed {
+		if _, ok := ix.Kind.(Asynchronous); ok && !ix.Manual && ix.State != Failed {
 			follows = true
 		}
 		if ix.State == Building && !ix.Manual {
@@ -177,7 +177,7 @@ func (x *Indexes) pass(d *store.Database) (mark store.Mark, any bool) {
 	}
 	reached := true
 	for _, ix := range s.Indexes {
-		if _, follows := ix.Kind.(Following); follows && !ix.Manual && ix.State != Failed {
+		if _, follows := ix.Kind.(Asynchronous); follows && !ix.Manual && ix.State != Failed {
 			any = true
 			if ix.State != Building && !x.persist(d, ix, upTo(mark), false) {
 				reached = false
@@ -195,7 +195,7 @@ func (x *Indexes) pass(d *store.Database) (mark store.Mark, any bool) {
 // these and none that is being built: they still need them.
 func (x *Indexes) forgetRemovals(d *store.Database, s *Set, mark store.Mark) {
 	for _, ix := range s.Indexes {
-		if _, follows := ix.Kind.(Following); ix.State == Building || follows && ix.Manual && ix.State != Failed {
+		if _, follows := ix.Kind.(Asynchronous); ix.State == Building || follows && ix.Manual && ix.State != Failed {
 			return
 		}
 	}
@@ -231,7 +231,7 @@ func (x *Indexes) Run(ctx context.Context, d *store.Database) error {
 			continue
 		}
 		done := built
-		if _, follows := ix.Kind.(Following); follows {
+		if _, follows := ix.Kind.(Asynchronous); follows {
 			done = upTo(mark)
 		}
 		t := x.task(d, ix)
@@ -295,7 +295,7 @@ func (x *Indexes) Active() (all []Active) {
 		t.state.Lock()
 		a := Active{Database: t.d.Name(), Kind: t.ix.Kind.Name(), Progress: t.state.progress}
 		t.state.Unlock()
-		if s, _ := t.d.Keeper().(*Set); s != nil {
+		if s, _ := t.d.Indexes().(*Set); s != nil {
 			for _, n := range s.Named {
 				if n.Index.Number == t.ix.Number {
 					a.Design = n.Design
@@ -348,8 +348,8 @@ func checkSet(r *store.Reader, s *Set) (found []error, err error) {
 		}
 		var bad []error
 		switch k := ix.Kind.(type) {
-		case Kept:
-			bad, err = checkKept(r, k, ix)
+		case Transactional:
+			bad, err = checkTransactional(r, k, ix)
 		case Checked:
 			bad, err = k.Check(r, ix)
 		}

@@ -11,18 +11,18 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// Bounds of one page of a build of a Following kind: few enough that the writers,
+// Bounds of one page of a build of an asynchronous kind: few enough that the writers,
 // who wait while a page is written, do not notice.
 const (
 	pageDocs  = 1000
 	pageBytes = 1 << 20
 )
 
-// Bounds of a page of a Kept kind, of which the rows alone are held: enough for
+// Bounds of a page of a transactional kind, of which the rows alone are held: enough for
 // the engine to write them as sorted tables (decision 0029).
 const (
-	keptDocs  = 40_000
-	keptBytes = 6 << 20
+	transactionalDocs  = 40_000
+	transactionalBytes = 6 << 20
 )
 
 // page is a run of documents of a build.
@@ -34,8 +34,8 @@ type page struct {
 	mark  store.Mark
 	total uint64
 
-	docs []Change  // for Following kinds
-	rows []Row     // for Kept ones
+	docs []Change  // for asynchronous kinds
+	rows []Row     // for transactional ones
 	ends []endRows // whose they are
 	size int       // bytes of them
 }
@@ -47,7 +47,7 @@ type endRows struct {
 }
 
 // readPage reads the next documents behind p.After at a snapshot of its own, at
-// most so many of them for a Kept kind.
+// most so many of them for a transactional kind.
 func (t *task) readPage(ctx context.Context, p *Progress, most int) (g page, err error) {
 	err = t.home.scope(t.d).View(ctx, func(r *store.Reader) error {
 		g = page{begin: p.After, after: p.After}
@@ -63,7 +63,7 @@ func (t *task) readPage(ctx context.Context, p *Progress, most int) (g page, err
 		if p.After != "" {
 			sp.From = p.After + "\x00"
 		}
-		if k, ok := t.ix.Kind.(Kept); ok {
+		if k, ok := t.ix.Kind.(Transactional); ok {
 			return t.readRows(k, r, sp, most, &g)
 		}
 		return t.readDocs(r, sp, &g)
@@ -124,7 +124,7 @@ func (t *task) readDocs(r *store.Reader, sp store.Span, g *page) error {
 }
 
 // readRows fills a page with the rows of documents, which are themselves borrowed.
-func (t *task) readRows(k Kept, r *store.Reader, sp store.Span, most int, g *page) error {
+func (t *task) readRows(k Transactional, r *store.Reader, sp store.Span, most int, g *page) error {
 	rowsOf := k.Rows(t.d.Number(), t.ix)
 	seen := 0
 	for rev, err := range r.Winners(sp) {
@@ -146,7 +146,7 @@ func (t *task) readRows(k Kept, r *store.Reader, sp store.Span, most int, g *pag
 				g.ends = append(g.ends, endRows{rev.ID, len(g.rows)})
 			}
 		}
-		if seen >= most || len(g.rows) >= most || g.size >= keptBytes {
+		if seen >= most || len(g.rows) >= most || g.size >= transactionalBytes {
 			return nil
 		}
 	}
@@ -206,10 +206,10 @@ func (g *page) next(p Progress, now int64) Progress {
 	return p
 }
 
-// buildKept adds one page of documents to an index of a kept kind. It writes
+// buildTransactional adds one page of documents to an index of a transactional kind. It writes
 // the rows of a document only if that has not changed since the page was read:
 // the writers, who keep the index too, have written newer ones then.
-func (t *task) buildKept(ctx context.Context, p *Progress) error {
+func (t *task) buildTransactional(ctx context.Context, p *Progress) error {
 	g, err := t.page(ctx, p)
 	if err != nil {
 		return err

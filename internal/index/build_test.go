@@ -82,7 +82,7 @@ func define(t *testing.T, d *store.Database, body string) {
 // named gives the index that design documents call name.
 func named(t *testing.T, d *store.Database, name string) *index.Index {
 	t.Helper()
-	s, _ := d.Keeper().(*index.Set)
+	s, _ := d.Indexes().(*index.Set)
 	n := s.Lookup("_design/d", field.KindName, name)
 	if n == nil {
 		t.Fatalf("there is no index %s", name)
@@ -221,7 +221,7 @@ func TestDefinitions(t *testing.T) {
 		return rs[0].Rev.String()
 	}
 	numbers := func() (ns []uint64) {
-		if set, _ := d.Keeper().(*index.Set); set != nil {
+		if set, _ := d.Indexes().(*index.Set); set != nil {
 			for _, ix := range set.Indexes {
 				ns = append(ns, ix.Number)
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// checkKept compares the rows of an index with those that its documents give.
-func checkKept(r *store.Reader, k Kept, ix *Index) (found []error, err error) {
+// checkTransactional compares the rows of an index with those that its documents give.
+func checkTransactional(r *store.Reader, k Transactional, ix *Index) (found []error, err error) {
 	bad := func(key []byte, what string) {
 		found = append(found, fmt.Errorf("database %s: index %d: %s %s", r.Database().Name(), ix.Number, keyspace.Print(key), what))
 	}

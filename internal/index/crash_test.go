@@ -39,7 +39,7 @@ func TestCrashWhileBuilding(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d: going on: %v", seed, err)
 			}
-			if set, _ := d.Keeper().(*index.Set); set != nil {
+			if set, _ := d.Indexes().(*index.Set); set != nil {
 				for _, ix := range set.Indexes {
 					if ix.State != index.Readable {
 						t.Errorf("seed %d: the index is %s", seed, ix.State)

@@ -23,7 +23,7 @@ const (
 // addFresh adds all documents to an index of a following kind that is being built
 // for the first time. While some of their rows are being written, the next
 // documents are mapped.
-func (t *task) addFresh(ctx context.Context, k Following, p *Progress) (err error) {
+func (t *task) addFresh(ctx context.Context, k Asynchronous, p *Progress) (err error) {
 	var written chan error // of the write under way; nil if there is none
 	var to Progress        // what that leads to
 	wait := func() error {
@@ -66,7 +66,7 @@ func (t *task) addFresh(ctx context.Context, k Following, p *Progress) (err erro
 
 // mapFresh maps as many documents behind at as are written at once, and tells how
 // far that comes. What came before an error is there all the same.
-func (t *task) mapFresh(ctx context.Context, k Following, at Progress) (batches []Batch, next Progress, err error) {
+func (t *task) mapFresh(ctx context.Context, k Asynchronous, at Progress) (batches []Batch, next Progress, err error) {
 	next = at
 	began, rows, bytes := time.Now(), 0, 0
 	for next.Phase == phaseDocuments && rows < freshRows && bytes < freshBytes && time.Since(began) < freshFor {
@@ -92,7 +92,7 @@ func (t *task) mapFresh(ctx context.Context, k Following, at Progress) (batches 
 // derive has the kind map documents, and counts in next what it could not map. Too
 // many for which the function had to be stopped break the index, whether they come
 // in one batch or one by one.
-func (t *task) derive(ctx context.Context, k Following, docs []Change, fresh bool, next *Progress) (Batch, error) {
+func (t *task) derive(ctx context.Context, k Asynchronous, docs []Change, fresh bool, next *Progress) (Batch, error) {
 	b, err := k.Map(ctx, t.d, t.ix, docs, fresh)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (t *task) write(ctx context.Context, batches []Batch, p *Progress, next Pro
 
 // follow brings an index of a following kind up to a snapshot taken now, or
 // does one batch on the way there; it tells what it has reached.
-func (t *task) follow(ctx context.Context, k Following, p *Progress) (reached store.Mark, end bool, err error) {
+func (t *task) follow(ctx context.Context, k Asynchronous, p *Progress) (reached store.Mark, end bool, err error) {
 	docs, to, end, err := t.catchUpPage(ctx, p)
 	if err != nil || len(docs) == 0 {
 		return to, end, err

@@ -7,13 +7,13 @@
 // store's one door (Indexes.Define) it changes the rows that say which indexes
 // there are, in the transaction of the write itself.
 //
-// A kind of index is a Kind, in a package of its own beneath this one. Kept
+// A kind of index is a Kind, in a package of its own beneath this one. Transactional
 // kinds (Mango's) are maintained in the transactions of the writers and never
-// lag; Following kinds (views) read the feed behind them, and queries wait for
+// lag; asynchronous kinds (views) read the feed behind them, and queries wait for
 // what is left (Indexes.CatchUp).
 //
 // States: an index is Building from the transaction that defines it. From then
-// on writers keep it, if it is of a kept kind, and a background task adds the
+// on writers keep it, if it is of a transactional kind, and a background task adds the
 // documents that were there before, page by page in order of id. Then it is
 // Readable. Each step is a transaction that moves the progress row from what
 // the task expects, so a task that was stopped goes on where it was, and one
@@ -36,7 +36,7 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// Kind is one way of keeping an index: a Kept or a Following one. A kind is
+// Kind is one way of keeping an index: a transactional or an asynchronous one. A kind is
 // stateless and may be used by many goroutines.
 type Kind interface {
 	// Name is the kind's word in stored rows, such as "field".
@@ -52,27 +52,27 @@ type Kind interface {
 	Prefixes(db, number uint64) [][]byte
 }
 
-// Kept is a kind whose rows are kept in the transactions of the writers.
-type Kept interface {
+// Transactional is a kind whose rows are kept in the transactions of the writers.
+type Transactional interface {
 	Kind
-	// Keeper keeps all indexes of the kind that a database has.
-	Keeper(db uint64, indexes []*Index) Keeper
+	// Applier keeps all indexes of the kind that a database has.
+	Applier(db uint64, indexes []*Index) Applier
 	// Rows gives the function that tells a document's rows in one index.
 	Rows(db uint64, x *Index) RowsOf
 	// Document gives the document that a row is of.
 	Document(key []byte) (document.ID, error)
 }
 
-// Keeper keeps the rows of some indexes as store.Keeper says. derived is what its
+// Applier keeps the rows of some indexes as store.IndexSet says. derived is what its
 // Derive gave for after; nil if it was not asked.
-type Keeper interface {
-	Keep(tx kv.Txn, before, after *store.Revision, derived any) error
+type Applier interface {
+	Apply(tx kv.Txn, before, after *store.Revision, derived any) error
 	Slow() bool
 	Derive(ctx context.Context, rev *store.Revision) (any, error)
 }
 
-// Following is a kind that follows the feed behind the writers.
-type Following interface {
+// Asynchronous is a kind that follows the feed behind the writers.
+type Asynchronous interface {
 	Kind
 	// Map works out the new rows of changed documents, outside of any
 	// transaction: the slow part. fresh says that the index holds nothing
@@ -84,9 +84,9 @@ type Following interface {
 	Finish(ctx context.Context, d *store.Database, x *Index) error
 }
 
-// Designed is a Following kind of which some indexes hold design documents too.
+// Designed is an asynchronous kind of which some indexes hold design documents too.
 type Designed interface {
-	Following
+	Asynchronous
 	Designs(x *Index) bool
 }
 
@@ -115,7 +115,7 @@ type Dated interface {
 	Outdated(opened any, meaning int) string
 }
 
-// Batch is what a Following kind will write about a run of changes.
+// Batch is what an asynchronous kind will write about a run of changes.
 type Batch interface {
 	// Apply replaces the documents' rows. It may run several times.
 	Apply(tx kv.Txn) error
@@ -219,10 +219,10 @@ type Named struct {
 
 // Set is the indexes of a database at one version of its definitions.
 type Set struct {
-	Indexes []*Index
-	Named   []Named // by design document and name
-	keepers []Keeper
-	byName  map[nameKey]*Named
+	Indexes  []*Index
+	Named    []Named // by design document and name
+	appliers []Applier
+	byName   map[nameKey]*Named
 }
 
 type nameKey struct {
@@ -239,31 +239,31 @@ func (s *Set) Lookup(design document.ID, kind, name string) *Named {
 	return s.byName[nameKey{design, kind, name}]
 }
 
-// Keep is store.Keeper's.
-func (s *Set) Keep(tx kv.Txn, before, after *store.Revision) error {
+// Apply is store.IndexSet's.
+func (s *Set) Apply(tx kv.Txn, before, after *store.Revision) error {
 	var derived []any
 	if after != nil {
 		derived, _ = after.Derived(s).([]any)
 	}
-	for i, k := range s.keepers {
+	for i, k := range s.appliers {
 		var of any
 		if derived != nil {
 			of = derived[i]
 		}
-		if err := k.Keep(tx, before, after, of); err != nil {
+		if err := k.Apply(tx, before, after, of); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Slow is store.Keeper's.
-func (s *Set) Slow() bool { return slices.ContainsFunc(s.keepers, Keeper.Slow) }
+// Slow is store.IndexSet's.
+func (s *Set) Slow() bool { return slices.ContainsFunc(s.appliers, Applier.Slow) }
 
-// Derive is store.Keeper's: it gives what each keeper does.
+// Derive is store.IndexSet's: it gives what each applier does.
 func (s *Set) Derive(ctx context.Context, rev *store.Revision) (any, error) {
-	all := make([]any, len(s.keepers))
-	for i, k := range s.keepers {
+	all := make([]any, len(s.appliers))
+	for i, k := range s.appliers {
 		var err error
 		if all[i], err = k.Derive(ctx, rev); err != nil {
 			return nil, err
@@ -272,11 +272,11 @@ func (s *Set) Derive(ctx context.Context, rev *store.Revision) (any, error) {
 	return all, nil
 }
 
-// Follows is store.Keeper's: an index that is being built needs to hear of
+// Follows is store.IndexSet's: an index that is being built needs to hear of
 // removals, and one that follows the feed.
 func (s *Set) Follows() bool {
 	for _, ix := range s.Indexes {
-		if _, follows := ix.Kind.(Following); follows && ix.State != Failed || ix.State == Building {
+		if _, follows := ix.Kind.(Asynchronous); follows && ix.State != Failed || ix.State == Building {
 			return true
 		}
 	}
@@ -294,7 +294,7 @@ func (s *Set) Size() (n int) {
 // OfOwner gives the indexes of the owner of a partition at a reader's snapshot;
 // never nil.
 func OfOwner(r *store.Reader, p document.Partition) (*Set, error) {
-	k, err := r.OwnedKeeper(p)
+	k, err := r.OwnedIndexes(p)
 	if err != nil || k == nil {
 		return &Set{}, err
 	}
@@ -366,7 +366,7 @@ func Of(r *store.Reader) (*Set, error) {
 	if p := r.Owner(); p != "" {
 		return OfOwner(r, p)
 	}
-	k, err := r.Keeper()
+	k, err := r.Indexes()
 	if err != nil || k == nil {
 		return &Set{}, err
 	}

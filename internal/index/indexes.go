@@ -21,7 +21,7 @@ type Options struct {
 	Logger *slog.Logger     // default discards
 	// Idle switches background tasks off: tests run them by Run.
 	Idle bool
-	// Page is how many documents a build of a Kept kind takes at a time;
+	// Page is how many documents a build of a transactional kind takes at a time;
 	// default 40,000.
 	Page int
 }
@@ -70,7 +70,7 @@ func New(o Options) *Indexes {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Page == 0 {
-		o.Page = keptDocs
+		o.Page = transactionalDocs
 	}
 	x := &Indexes{kinds: o.Kinds, o: o, clock: o.Clock, seats: seats.New(1, runtime.GOMAXPROCS(0), overflow), ownerSeats: seats.New(1, 1, overflow)}
 	x.ctx, x.stop = context.WithCancel(context.Background())
@@ -121,7 +121,7 @@ func (x *Indexes) renew(ctx context.Context, d *store.Database) error {
 			}
 		}
 	}
-	if k := d.Keeper(); k != nil {
+	if k := d.Indexes(); k != nil {
 		aged(k.(*Set), home{})
 	}
 	err := d.Whole().View(ctx, func(r *store.Reader) error {

@@ -9,16 +9,16 @@ import (
 )
 
 // Load is store.Indexer's.
-func (x *Indexes) Load(v kv.Snapshot, d *store.Database) (store.Keeper, error) {
+func (x *Indexes) Load(v kv.Snapshot, d *store.Database) (store.IndexSet, error) {
 	return x.load(v, home{db: d.Number()})
 }
 
 // LoadOwned is store.Indexer's.
-func (x *Indexes) LoadOwned(v kv.Snapshot, d *store.Database, p document.Partition) (store.Keeper, error) {
+func (x *Indexes) LoadOwned(v kv.Snapshot, d *store.Database, p document.Partition) (store.IndexSet, error) {
 	return x.load(v, home{d.Number(), p})
 }
 
-func (x *Indexes) load(v kv.Snapshot, h home) (store.Keeper, error) {
+func (x *Indexes) load(v kv.Snapshot, h home) (store.IndexSet, error) {
 	indexes, err := x.loadIndexes(v, h)
 	if err != nil || len(indexes) == 0 {
 		return nil, err
@@ -40,13 +40,13 @@ func (x *Indexes) load(v kv.Snapshot, h home) (store.Keeper, error) {
 		n := &s.Named[i]
 		s.byName[nameKey{n.Design, n.Kind, n.Name}] = n
 	}
-	x.addKeepers(s, h.db)
+	x.addAppliers(s, h.db)
 	return s, err
 }
 
-func (x *Indexes) addKeepers(s *Set, db uint64) {
+func (x *Indexes) addAppliers(s *Set, db uint64) {
 	for _, k := range x.kinds {
-		kept, ok := k.(Kept)
+		kept, ok := k.(Transactional)
 		if !ok {
 			continue
 		}
@@ -57,7 +57,7 @@ func (x *Indexes) addKeepers(s *Set, db uint64) {
 			}
 		}
 		if len(mine) > 0 {
-			s.keepers = append(s.keepers, kept.Keeper(db, mine))
+			s.appliers = append(s.appliers, kept.Applier(db, mine))
 		}
 	}
 }

@@ -126,7 +126,7 @@ func (x *Indexes) forgetOwned(ctx context.Context, d *store.Database, p document
 				upTo = 0
 				return nil
 			}
-			if _, follows := ix.Kind.(Following); !follows || ix.State == Failed {
+			if _, follows := ix.Kind.(Asynchronous); !follows || ix.State == Failed {
 				continue
 			}
 			at, err := ix.Progress(r.Snapshot(), d.Number())
@@ -147,7 +147,7 @@ func (x *Indexes) forgetOwned(ctx context.Context, d *store.Database, p document
 // is built from nothing under it.
 func (x *Indexes) Renew(tx kv.Txn, d *store.Database, p document.Partition) error {
 	return x.renewIndexes(tx, d, home{d.Number(), p}, func(rec *record) bool {
-		_, follows := x.kind(rec.Kind).(Following)
+		_, follows := x.kind(rec.Kind).(Asynchronous)
 		return follows
 	})
 }

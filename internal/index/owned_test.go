@@ -80,7 +80,7 @@ func TestOwnersIndexes(t *testing.T) {
 	put(t, d, "bob:4", `{"n":4}`)
 	want("alice", "1", "workout:3")
 	want("bob")
-	if d.Keeper() != nil {
+	if d.Indexes() != nil {
 		t.Error("the database has indexes of its own")
 	}
 	put(t, d, "bob:_design/d", design)

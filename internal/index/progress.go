@@ -13,7 +13,7 @@ type phase string
 
 const (
 	phaseDocuments phase = "documents" // documents from before the definition are being added, in order of id
-	phaseFinish    phase = "finish"    // a Following kind makes what it left for the end
+	phaseFinish    phase = "finish"    // an asynchronous kind makes what it left for the end
 	phasePublish   phase = "publish"   // it catches up for the first time
 	phaseFeed      phase = "feed"      // all that is left is to follow the feed
 )

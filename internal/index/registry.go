@@ -185,7 +185,7 @@ func (c *change) nextNumber() (uint64, error) {
 // previous tells which index goes on answering for a name until the new one is
 // built: what the name meant, or what answered for that.
 func (c *change) previous(u use, before []use, k Kind) (uint64, error) {
-	if _, follows := k.(Following); !follows {
+	if _, follows := k.(Asynchronous); !follows {
 		return 0, nil
 	}
 	for _, b := range before {

@@ -25,7 +25,7 @@ type task struct {
 	users    int             // who holds an owner's task; guarded by Indexes.tasks
 	running  chan struct{}   // holds one token: whoever took it does the steps
 	prefetch chan prefetched // the next page of a build, if it is being read; belongs to the token's holder
-	most     int             // documents of the next page of a Kept kind; the holder's too
+	most     int             // documents of the next page of a transactional kind; the holder's too
 	state    struct {
 		sync.Mutex
 		progress Progress
@@ -206,12 +206,12 @@ func (t *task) read(ctx context.Context) error {
 // advance does the next piece of work.
 func (t *task) advance(ctx context.Context, p *Progress) (reached store.Mark, err error) {
 	switch k := t.ix.Kind.(type) {
-	case Kept:
+	case Transactional:
 		if p.Phase == phaseDocuments {
-			err = t.buildKept(ctx, p)
+			err = t.buildTransactional(ctx, p)
 		}
 		return p.Mark, err
-	case Following:
+	case Asynchronous:
 		switch p.Phase {
 		case phaseDocuments:
 			return p.Mark, t.addFresh(ctx, k, p)
@@ -227,7 +227,7 @@ func (t *task) advance(ctx context.Context, p *Progress) (reached store.Mark, er
 }
 
 // finish lets the kind make what it left for the end of the first build.
-func (t *task) finish(ctx context.Context, k Following, p *Progress) error {
+func (t *task) finish(ctx context.Context, k Asynchronous, p *Progress) error {
 	if err := k.Finish(ctx, t.d, t.ix); err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (t *task) finish(ctx context.Context, k Following, p *Progress) error {
 
 // publish catches up with what happened during the build and makes the index
 // readable.
-func (t *task) publish(ctx context.Context, k Following, p *Progress) error {
+func (t *task) publish(ctx context.Context, k Asynchronous, p *Progress) error {
 	for end := false; !end; {
 		var err error
 		if _, end, err = t.follow(ctx, k, p); err != nil {

@@ -6,7 +6,7 @@
 // each start, as CouchDB does: what it does for a user a second time changes
 // nothing. It must not know how users log in.
 //
-// Begin reading at Keeper.follow.
+// Begin reading at Service.follow.
 package peruser
 
 import (
@@ -58,8 +58,8 @@ func readSettings(s *config.Snapshot) settings {
 	}
 }
 
-// Keeper keeps the databases.
-type Keeper struct {
+// Service makes and removes the databases.
+type Service struct {
 	o        Options
 	settings *config.Derived[settings]
 	changed  chan struct{} // has a value when the configuration may have changed
@@ -68,8 +68,8 @@ type Keeper struct {
 }
 
 // Start begins to follow the users, now or when the configuration asks for it.
-func Start(o Options) *Keeper {
-	k := newKeeper(o)
+func Start(o Options) *Service {
+	k := newService(o)
 	ctx, cancel := context.WithCancel(context.Background())
 	unsubscribe := o.Config.Subscribe(func(*config.Snapshot) {
 		select {
@@ -82,19 +82,19 @@ func Start(o Options) *Keeper {
 	return k
 }
 
-func newKeeper(o Options) *Keeper {
-	return &Keeper{o: o, settings: config.Derive(o.Config, readSettings), changed: make(chan struct{}, 1)}
+func newService(o Options) *Service {
+	return &Service{o: o, settings: config.Derive(o.Config, readSettings), changed: make(chan struct{}, 1)}
 }
 
 // Close ends the following; what is under way for a user is finished or not
 // begun.
-func (k *Keeper) Close() {
+func (k *Service) Close() {
 	k.stop()
 	k.running.Wait()
 }
 
 // run follows until ctx ends, and begins anew after a failure.
-func (k *Keeper) run(ctx context.Context) {
+func (k *Service) run(ctx context.Context) {
 	for pause := leastPause; ctx.Err() == nil; pause = min(2*pause, mostPause) {
 		err := dberr.Guard(k.o.Log, "peruser.follow", func() error { return k.follow(ctx) })
 		if err == nil || ctx.Err() != nil {
@@ -111,7 +111,7 @@ func (k *Keeper) run(ctx context.Context) {
 
 // follow keeps up with the users until the settings change or the database is
 // dropped. It fails if the store does.
-func (k *Keeper) follow(ctx context.Context) error {
+func (k *Service) follow(ctx context.Context) error {
 	s := k.settings.Value()
 	if s.enable && store.ParseName(s.databaseOf("x")) != nil {
 		k.o.Log.Warn("[couch_peruser] database_prefix can't begin the name of a database; no databases of users are made", slog.String("prefix", s.prefix))
@@ -148,7 +148,7 @@ func (k *Keeper) follow(ctx context.Context) error {
 
 // users waits for the database of users; nil if ctx ended or the configuration
 // changed before there was one.
-func (k *Keeper) users(ctx context.Context) (*store.Database, error) {
+func (k *Service) users(ctx context.Context) (*store.Database, error) {
 	for last := uint64(0); ; {
 		_, to, made, err := k.o.Store.Updates(ctx, last)
 		if err != nil {
@@ -177,14 +177,14 @@ type user struct {
 
 // catchUp does what the feed after a place asks for, and gives the feed's end.
 // It stops early where the settings change.
-func (k *Keeper) catchUp(ctx context.Context, s settings, db *store.Database, at store.Seq) (store.Seq, error) {
+func (k *Service) catchUp(ctx context.Context, s settings, db *store.Database, at store.Seq) (store.Seq, error) {
 	for k.settings.Value() == s {
 		users, next, over, err := page(ctx, db, at)
 		if err != nil {
 			return at, err
 		}
 		for _, u := range users {
-			if err := k.keep(ctx, s, u); err != nil {
+			if err := k.ensure(ctx, s, u); err != nil {
 				return at, err
 			}
 		}
@@ -222,9 +222,9 @@ func page(ctx context.Context, db *store.Database, at store.Seq) (users []user, 
 // databaseOf names the database of a user.
 func (s settings) databaseOf(name string) string { return s.prefix + hex.EncodeToString([]byte(name)) }
 
-// keep makes sure that a user has a database and is in its _security; of one
+// ensure makes sure that a user has a database and is in its _security; of one
 // who was deleted, that there is none, or that it names him no more.
-func (k *Keeper) keep(ctx context.Context, s settings, u user) error {
+func (k *Service) ensure(ctx context.Context, s settings, u user) error {
 	name := s.databaseOf(u.name)
 	if err := store.ParseName(name); err != nil {
 		k.o.Log.Warn("a user can't have a database", slog.String("user", u.name), slog.Any("cause", err))

@@ -16,10 +16,10 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// world is a Keeper that does nothing by itself.
+// world is a Service that does nothing by itself.
 type world struct {
 	t  *testing.T
-	k  *Keeper
+	k  *Service
 	at store.Seq
 }
 
@@ -37,7 +37,7 @@ func newWorld(t *testing.T) *world {
 	})
 	_, err = s.Create(t.Context(), auth.UsersDB, store.Creation{})
 	must(t, err)
-	return &world{t: t, k: newKeeper(Options{Store: s, Config: c, Log: slog.New(slog.DiscardHandler)})}
+	return &world{t: t, k: newService(Options{Store: s, Config: c, Log: slog.New(slog.DiscardHandler)})}
 }
 
 func must(t *testing.T, err error) {
@@ -72,7 +72,7 @@ func (w *world) write(e document.Edit) {
 	must(w.t, results[0].Err)
 }
 
-// catchUp lets the Keeper do what there is to do and gives the databases with
+// catchUp lets the Service do what there is to do and gives the databases with
 // their _security.
 func (w *world) catchUp() string {
 	w.t.Helper()

@@ -65,7 +65,7 @@ type assembly struct {
 	subscriptions *subscribe.Service
 	auth          *auth.Authenticator
 	api           *couchapi.API
-	peruser       *peruser.Keeper
+	peruser       *peruser.Service
 	done          chan struct{} // closed when the server stops: feeds end
 	until         time.Time     // when all must have ended; zero as long as it serves
 }

@@ -45,7 +45,7 @@ type settings struct {
 	expiry           Expiry
 	deletedTTL       Period
 	markers          bool        // tombstones have been dropped by age, or may soon be
-	keeper           Keeper      // nil for no indexes
+	indexes          IndexSet    // nil for no indexes
 	validators       []*Revision // design documents with a validation function; nil for none
 }
 
@@ -92,7 +92,7 @@ func (d *Database) loadDefinitions(v kv.Snapshot, version uint64) (f definitions
 		return f, err
 	}
 	if ix := d.store.o.Indexer; ix != nil {
-		if f.settings.keeper, err = ix.Load(v, d); err != nil {
+		if f.settings.indexes, err = ix.Load(v, d); err != nil {
 			return f, err
 		}
 	}

@@ -13,14 +13,14 @@ import (
 // another revision becomes the winner, or that the definitions are not those any
 // more, sends the edit back to its writer (errMoved), who derives what it lacks.
 
-// Derivation is what a keeper made of a revision.
+// Derivation is what a set of indexes made of a revision.
 type Derivation struct {
-	By    Keeper
+	By    IndexSet
 	Value any
 }
 
-// Derived gives what a keeper derived of the revision beforehand; nil for nothing.
-func (r *Revision) Derived(by Keeper) any {
+// Derived gives what a set of indexes derived of the revision beforehand; nil for nothing.
+func (r *Revision) Derived(by IndexSet) any {
 	for _, d := range r.Derivations {
 		if d.By == by {
 			return d.Value
@@ -31,7 +31,7 @@ func (r *Revision) Derived(by Keeper) any {
 
 // derive has the keepers do what takes long about an edit: its own revision, and
 // the one that a commit found to be the winner instead.
-func (s Scope) derive(ctx context.Context, e *pendingEdit, k Keeper) error {
+func (s Scope) derive(ctx context.Context, e *pendingEdit, k IndexSet) error {
 	e.derived = nil
 	if e.ID.Designs(s.db.partitioned) {
 		return nil
@@ -39,29 +39,29 @@ func (s Scope) derive(ctx context.Context, e *pendingEdit, k Keeper) error {
 	var err error
 	if !e.Deleted {
 		rev := &Revision{ID: e.ID, Rev: e.prepared.rev, Body: e.Body, Attachments: e.Attachments}
-		if e.derived, err = s.db.deriveAll(ctx, rev, e.keepers(k)); err != nil {
+		if e.derived, err = s.db.deriveAll(ctx, rev, e.indexSets(k)); err != nil {
 			return err
 		}
 	}
 	if e.wants.IsZero() || e.other != nil && e.other.Rev == e.wants {
 		return nil
 	}
-	e.other, err = s.db.deriveStored(ctx, e.ID, e.wants, e.keepers(k))
+	e.other, err = s.db.deriveStored(ctx, e.ID, e.wants, e.indexSets(k))
 	return err
 }
 
-// keepers are the indexes of a database and of the owner of an edit's document.
-func (e *pendingEdit) keepers(of Keeper) [2]Keeper {
-	ks := [2]Keeper{of}
+// indexSets are the indexes of a database and of the owner of an edit's document.
+func (e *pendingEdit) indexSets(of IndexSet) [2]IndexSet {
+	ks := [2]IndexSet{of}
 	if e.owned != nil {
-		ks[1] = e.owned.keeper
+		ks[1] = e.owned.indexes
 	}
 	return ks
 }
 
-func isSlow(k Keeper) bool { return k != nil && k.Slow() }
+func isSlow(k IndexSet) bool { return k != nil && k.Slow() }
 
-func (d *Database) deriveAll(ctx context.Context, rev *Revision, by [2]Keeper) (all []Derivation, err error) {
+func (d *Database) deriveAll(ctx context.Context, rev *Revision, by [2]IndexSet) (all []Derivation, err error) {
 	for i, k := range by {
 		if !isSlow(k) {
 			continue
@@ -80,7 +80,7 @@ func (d *Database) deriveAll(ctx context.Context, rev *Revision, by [2]Keeper) (
 }
 
 // deriveStored derives of a stored revision; nil if it is not there any more.
-func (d *Database) deriveStored(ctx context.Context, id document.ID, rev document.Rev, by [2]Keeper) (r *Revision, err error) {
+func (d *Database) deriveStored(ctx context.Context, id document.ID, rev document.Rev, by [2]IndexSet) (r *Revision, err error) {
 	err = d.Whole().View(ctx, func(v *Reader) error {
 		doc, err := v.Doc(id)
 		if err == nil {
@@ -108,7 +108,7 @@ func (g *group) underived(p *plan, e *pendingEdit) (bool, error) {
 	if !p.moves || p.tree.Empty() || p.tree.Winner().Deleted || e.ID.Designs(g.db.partitioned) || e.tries >= mostTries {
 		return false, nil
 	}
-	owned, err := g.ownedKeeper(e.ID.Partition())
+	owned, err := g.ownedIndexes(e.ID.Partition())
 	if err != nil {
 		return false, err
 	}
@@ -127,7 +127,7 @@ func (g *group) underived(p *plan, e *pendingEdit) (bool, error) {
 	default:
 		from, e.wants = nil, w
 	}
-	for _, k := range [...]Keeper{g.keeper, owned} {
+	for _, k := range [...]IndexSet{g.indexes, owned} {
 		if isSlow(k) && (&Revision{Derivations: from}).Derived(k) == nil {
 			e.tries++
 			return true, nil

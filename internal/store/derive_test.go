@@ -20,8 +20,8 @@ type slow struct {
 	derived map[string]int
 }
 
-func (x *slow) Load(kv.Snapshot, *Database) (Keeper, error) { return x, nil }
-func (x *slow) Slow() bool                                  { return true }
+func (x *slow) Load(kv.Snapshot, *Database) (IndexSet, error) { return x, nil }
+func (x *slow) Slow() bool                                    { return true }
 
 func (x *slow) Derive(ctx context.Context, rev *Revision) (any, error) {
 	x.mu.Lock()
@@ -38,13 +38,13 @@ func (x *slow) Derive(ctx context.Context, rev *Revision) (any, error) {
 	return "of " + string(rev.Body), nil
 }
 
-func (x *slow) Keep(tx kv.Txn, before, after *Revision) error {
+func (x *slow) Apply(tx kv.Txn, before, after *Revision) error {
 	if after != nil {
 		if want := "of " + string(after.Body); after.Derived(x) != want {
 			x.t.Errorf("the commit got %v for %s", after.Derived(x), after.Body)
 		}
 	}
-	return x.told.Keep(tx, before, after)
+	return x.told.Apply(tx, before, after)
 }
 
 func newSlow(t *testing.T) (*slow, *world) {

@@ -25,16 +25,16 @@ type group struct {
 	order      []*docState // changed documents by last change
 	partitions map[document.Partition]*partitionState
 	superseded []supersededRev
-	keeper     Keeper                        // the indexes that the commit keeps; nil for none
-	keepers    map[document.Partition]Keeper // of owners, as read
-	owners     map[document.Partition]bool   // whose definitions changed
-	apart      bool                          // edits are planned on copies: it is not sure yet that they will be carried out
-	careful    bool                          // a panic in the planning of an edit is that edit's outcome
-	version    uint64                        // of the definitions when the request at hand began
-	began      uint64                        // the serial when it did
-	stale      bool                          // settings, hidden partitions or indexes changed
-	redefined  bool                          // indexes did
-	defined    definitions                   // what they are now, if stale
+	indexes    IndexSet                        // the indexes that the commit keeps; nil for none
+	indexSets  map[document.Partition]IndexSet // of owners, as read
+	owners     map[document.Partition]bool     // whose definitions changed
+	apart      bool                            // edits are planned on copies: it is not sure yet that they will be carried out
+	careful    bool                            // a panic in the planning of an edit is that edit's outcome
+	version    uint64                          // of the definitions when the request at hand began
+	began      uint64                          // the serial when it did
+	stale      bool                            // settings, hidden partitions or indexes changed
+	redefined  bool                            // indexes did
+	defined    definitions                     // what they are now, if stale
 }
 
 // docState is a document in a group: as stored, and as the edits so far left it.
@@ -86,7 +86,7 @@ func (d *Database) newGroup(tx kv.Txn) (*group, error) {
 			d.define(f)
 		}
 	}
-	g.keeper = d.settings.Load().keeper
+	g.indexes = d.settings.Load().indexes
 	return g, err
 }
 

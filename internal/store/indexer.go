@@ -18,10 +18,10 @@ type Indexer interface {
 	// up to date, and tells whether any of them changed.
 	Define(tx kv.Txn, d *Database, id document.ID, body []byte) (changed bool, err error)
 	// Load reads which indexes d has at v; nil for none.
-	Load(v kv.Snapshot, d *Database) (Keeper, error)
+	Load(v kv.Snapshot, d *Database) (IndexSet, error)
 	// LoadOwned reads which indexes the owner of a partition has at v; nil
 	// for none. They know the partition's documents by the owner's ids.
-	LoadOwned(v kv.Snapshot, d *Database, p document.Partition) (Keeper, error)
+	LoadOwned(v kv.Snapshot, d *Database, p document.Partition) (IndexSet, error)
 	// Renew makes the owner's indexes that follow the feed begin anew, in the
 	// transaction of a removal that leaves no trace there and is one too many to
 	// be noted (Reader.Removals).
@@ -34,15 +34,15 @@ type Indexer interface {
 	Check(r *Reader) ([]error, error)
 }
 
-// Keeper is the set of indexes of a database at one version of its
+// IndexSet is the set of indexes of a database at one version of its
 // definitions. It is not changed once Load has given it.
-type Keeper interface {
-	// Keep brings the rows of those indexes that are kept in the writers'
+type IndexSet interface {
+	// Apply brings the rows of those indexes that are kept in the writers'
 	// transactions from a document's winner before to its winner after; nil
 	// is no document or a deleted one. Design documents are not told. It runs
 	// while all writers of the database wait: what takes long was derived
 	// beforehand (Revision.Derived of after).
-	Keep(tx kv.Txn, before, after *Revision) error
+	Apply(tx kv.Txn, before, after *Revision) error
 	// Slow tells whether there is something for Derive to do.
 	Slow() bool
 	// Derive works out of a revision, which may not be stored yet and whose
@@ -59,9 +59,9 @@ func (d *Database) Number() uint64 { return d.number }
 // Dropped tells whether the database is gone.
 func (d *Database) Dropped() bool { return d.dropped.Load() }
 
-// Keeper gives the indexes as this process knows them, nil for none. A reader
-// that begins later finds what they say, or newer (see Reader.Keeper).
-func (d *Database) Keeper() Keeper { return d.settings.Load().keeper }
+// Indexes gives the indexes as this process knows them, nil for none. A reader
+// that begins later finds what they say, or newer (see Reader.Indexes).
+func (d *Database) Indexes() IndexSet { return d.settings.Load().indexes }
 
 // Snapshot is the reader's snapshot, for readers of index rows. What they find
 // there they may show only if Sees says so.
@@ -82,14 +82,14 @@ func (r *Reader) Hides() bool {
 	return r.hidden != nil && len(*r.hidden) > 0 || r.before != nil && len(*r.before) > 0
 }
 
-// Keeper gives the database's indexes at this snapshot, nil for none.
-func (r *Reader) Keeper() (Keeper, error) {
+// Indexes gives the database's indexes at this snapshot, nil for none.
+func (r *Reader) Indexes() (IndexSet, error) {
 	l, err := r.lane()
 	if err != nil || r.db.store.o.Indexer == nil {
 		return nil, err
 	}
 	if known := r.db.settings.Load(); known.version == l.version {
-		return known.keeper, nil
+		return known.indexes, nil
 	}
 	return r.db.store.o.Indexer.Load(r.v, r.db)
 }
@@ -206,8 +206,8 @@ func (g *group) winner(id document.ID, t *document.Tree) (*Revision, error) {
 // remember reads a document's winner as stored, for the indexes, before an
 // edit removes its body.
 func (g *group) remember(s *docState) error {
-	owned, err := g.ownedKeeper(s.id.Partition())
-	if err != nil || g.keeper == nil && owned == nil || s.before != nil || s.stored.tree.Empty() || s.id.Designs(g.db.partitioned) {
+	owned, err := g.ownedIndexes(s.id.Partition())
+	if err != nil || g.indexes == nil && owned == nil || s.before != nil || s.stored.tree.Empty() || s.id.Designs(g.db.partitioned) {
 		return err
 	}
 	s.before, err = g.winner(s.id, &s.stored.tree)
@@ -217,8 +217,8 @@ func (g *group) remember(s *docState) error {
 // keep brings the indexes' rows of a changed document up to date.
 func (g *group) keep(s *docState) error {
 	p := s.id.Partition()
-	owned, err := g.ownedKeeper(p)
-	if err != nil || g.keeper == nil && owned == nil || s.id.Designs(g.db.partitioned) {
+	owned, err := g.ownedIndexes(p)
+	if err != nil || g.indexes == nil && owned == nil || s.id.Designs(g.db.partitioned) {
 		return err
 	}
 	if s.before == nil && sameWinner(&s.stored.tree, &s.tree) {
@@ -242,14 +242,14 @@ func (g *group) keep(s *docState) error {
 	if s.before == nil && after == nil {
 		return nil
 	}
-	if g.keeper != nil {
-		if err := g.keeper.Keep(g.tx, s.before, after); err != nil {
+	if g.indexes != nil {
+		if err := g.indexes.Apply(g.tx, s.before, after); err != nil {
 			return err
 		}
 	}
 	if owned != nil {
 		as := g.db.OwnedBy(p)
-		return owned.Keep(g.tx, as.Shows(s.before), as.Shows(after))
+		return owned.Apply(g.tx, as.Shows(s.before), as.Shows(after))
 	}
 	return nil
 }
@@ -288,12 +288,12 @@ func (g *group) redesign() error {
 		if changed && s.id.IsDesign() && !g.redefined {
 			LaneTxn{g}.Redefine()
 		}
-		delete(g.keepers, s.id.Partition())
+		delete(g.indexSets, s.id.Partition())
 	}
 	if !g.redefined {
 		return nil
 	}
 	var err error
-	g.keeper, err = ix.Load(g.tx, g.db)
+	g.indexes, err = ix.Load(g.tx, g.db)
 	return err
 }

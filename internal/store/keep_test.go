@@ -13,8 +13,8 @@ import (
 type told struct{ lines []string }
 
 func (x *told) Define(kv.Txn, *Database, document.ID, []byte) (bool, error) { return false, nil }
-func (x *told) Load(kv.Snapshot, *Database) (Keeper, error)                 { return x, nil }
-func (x *told) LoadOwned(kv.Snapshot, *Database, document.Partition) (Keeper, error) {
+func (x *told) Load(kv.Snapshot, *Database) (IndexSet, error)               { return x, nil }
+func (x *told) LoadOwned(kv.Snapshot, *Database, document.Partition) (IndexSet, error) {
 	return nil, nil
 }
 func (x *told) Renew(kv.Txn, *Database, document.Partition) error { return nil }
@@ -24,7 +24,7 @@ func (x *told) Follows() bool                                     { return false
 func (x *told) Slow() bool                                        { return false }
 func (x *told) Derive(context.Context, *Revision) (any, error)    { return nil, nil }
 
-func (x *told) Keep(_ kv.Txn, before, after *Revision) error {
+func (x *told) Apply(_ kv.Txn, before, after *Revision) error {
 	line := ""
 	for _, r := range []*Revision{before, after} {
 		if r == nil {

@@ -13,7 +13,7 @@ import (
 // row. It is read when it is asked for: a database may have thousands of owners.
 type owned struct {
 	version    uint64
-	keeper     Keeper // nil for no indexes
+	indexes    IndexSet // nil for no indexes
 	validators []*Revision
 }
 
@@ -32,12 +32,12 @@ const (
 	rememberedBytes  = 16 << 20
 )
 
-// sized is a Keeper that tells about how many bytes it takes.
+// sized is an IndexSet that tells about how many bytes it takes.
 type sized interface{ Size() int }
 
 // bytes is about what the definitions take in memory.
 func (o *owned) bytes() (n int) {
-	if s, ok := o.keeper.(sized); ok {
+	if s, ok := o.indexes.(sized); ok {
 		n = s.Size()
 	}
 	for _, v := range o.validators {
@@ -97,7 +97,7 @@ func (r *Reader) owned(p document.Partition) (*owned, error) {
 	}
 	o := &owned{version: t.designs}
 	if ix := r.db.store.o.Indexer; ix != nil {
-		if o.keeper, err = ix.LoadOwned(r.v, r.db, p); err != nil {
+		if o.indexes, err = ix.LoadOwned(r.v, r.db, p); err != nil {
 			return nil, err
 		}
 	}
@@ -107,14 +107,14 @@ func (r *Reader) owned(p document.Partition) (*owned, error) {
 	return o, nil
 }
 
-// OwnedKeeper gives the indexes of a partition's owner at this snapshot, nil for
+// OwnedIndexes gives the indexes of a partition's owner at this snapshot, nil for
 // none.
-func (r *Reader) OwnedKeeper(p document.Partition) (Keeper, error) {
+func (r *Reader) OwnedIndexes(p document.Partition) (IndexSet, error) {
 	o, err := r.owned(p)
 	if err != nil || o == nil {
 		return nil, err
 	}
-	return o.keeper, nil
+	return o.indexes, nil
 }
 
 // definitionsOf reads what the owner of a partition has defined now, and remembers
@@ -130,28 +130,28 @@ func (d *Database) definitionsOf(ctx context.Context, p document.Partition) (o *
 	return o, err
 }
 
-// ownedKeeper gives the indexes of the owner of a document's partition as the
+// ownedIndexes gives the indexes of the owner of a document's partition as the
 // group leaves them; nil for none.
-func (g *group) ownedKeeper(p document.Partition) (Keeper, error) {
+func (g *group) ownedIndexes(p document.Partition) (IndexSet, error) {
 	s, err := g.partition(p)
 	if err != nil || s == nil || s.designs == 0 {
 		return nil, err
 	}
-	if k, ok := g.keepers[p]; ok {
+	if k, ok := g.indexSets[p]; ok {
 		return k, nil
 	}
-	var k Keeper
+	var k IndexSet
 	if o := g.db.owners.get(p); o != nil && o.version == s.designs {
-		k = o.keeper
+		k = o.indexes
 	} else if ix := g.db.store.o.Indexer; ix != nil {
 		if k, err = ix.LoadOwned(g.tx, g.db, p); err != nil {
 			return nil, err
 		}
 	}
-	if g.keepers == nil {
-		g.keepers = map[document.Partition]Keeper{}
+	if g.indexSets == nil {
+		g.indexSets = map[document.Partition]IndexSet{}
 	}
-	g.keepers[p] = k
+	g.indexSets[p] = k
 	return k, nil
 }
 
@@ -168,7 +168,7 @@ func (g *group) redefineOwned(p document.Partition) error {
 	}
 	s.designs, s.changed = g.lane.serial, true
 	g.lane.serial++
-	delete(g.keepers, p)
+	delete(g.indexSets, p)
 	if g.owners == nil {
 		g.owners = map[document.Partition]bool{}
 	}

@@ -162,15 +162,15 @@ func TestPanicOfAnIndex(t *testing.T) {
 type panickyIndexer struct{}
 
 func (panickyIndexer) Define(kv.Txn, *Database, document.ID, []byte) (bool, error) { return false, nil }
-func (x panickyIndexer) Load(kv.Snapshot, *Database) (Keeper, error)               { return x, nil }
-func (panickyIndexer) LoadOwned(kv.Snapshot, *Database, document.Partition) (Keeper, error) {
+func (x panickyIndexer) Load(kv.Snapshot, *Database) (IndexSet, error)             { return x, nil }
+func (panickyIndexer) LoadOwned(kv.Snapshot, *Database, document.Partition) (IndexSet, error) {
 	return nil, nil
 }
 func (panickyIndexer) Renew(kv.Txn, *Database, document.Partition) error { return nil }
 func (panickyIndexer) Defined(*Database, document.Partition)             {}
 func (panickyIndexer) Check(*Reader) ([]error, error)                    { return nil, nil }
 func (panickyIndexer) Follows() bool                                     { return false }
-func (panickyIndexer) Keep(_ kv.Txn, _, after *Revision) error {
+func (panickyIndexer) Apply(_ kv.Txn, _, after *Revision) error {
 	if after != nil && after.ID == "p:bad" {
 		panic("a document that the index does not like")
 	}

@@ -87,8 +87,8 @@ func (g *group) newPlan(s *docState, e *pendingEdit) *plan {
 // mayGoBack tells whether an edit may go back to its writer after its tree was
 // changed, for what is to be derived of the winner (underived).
 func (g *group) mayGoBack(id document.ID) bool {
-	owned, err := g.ownedKeeper(id.Partition())
-	return err != nil || isSlow(g.keeper) || isSlow(owned)
+	owned, err := g.ownedIndexes(id.Partition())
+	return err != nil || isSlow(g.indexes) || isSlow(owned)
 }
 
 // settle ends the plan of an edit that changes the tree: old ancestors are

@@ -18,7 +18,7 @@ type Revision struct {
 	Deleted     bool
 	Body        []byte // compact JSON object without reserved members
 	Attachments []document.Attachment
-	Derivations []Derivation // what keepers made of it before the commit that stores it; nil elsewhere
+	Derivations []Derivation // what the index sets made of it before the commit that stores it; nil elsewhere
 }
 
 // Doc is a document's head: its tree and its place in the feed.

@@ -91,7 +91,7 @@ func (s Scope) removalKey(serial ...keyspace.Part) []byte {
 // noteRemoval notes a removal that leaves no trace in the feed, for the indexes that
 // follow it.
 func (g *group) noteRemoval(id document.ID) error {
-	if g.keeper != nil && g.keeper.Follows() {
+	if g.indexes != nil && g.indexes.Follows() {
 		if err := g.putRemoval(g.db.Whole(), id); err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func (g *group) noteRemoval(id document.ID) error {
 	if err != nil || s == nil || s.designs == 0 || s.state != partitionLive {
 		return err
 	}
-	k, err := g.ownedKeeper(p)
+	k, err := g.ownedIndexes(p)
 	if err != nil || k == nil || !k.Follows() {
 		return err
 	}

@@ -183,7 +183,7 @@ func (w *write) admit(ctx context.Context) error {
 			} else if err != nil {
 				return err
 			}
-			if err := w.scope.derive(ctx, e, definitions.keeper); err != nil {
+			if err := w.scope.derive(ctx, e, definitions.indexes); err != nil {
 				return err
 			}
 		}

@@ -293,7 +293,7 @@ func (e *extractor) value(vs values, cut bool) []byte {
 	return b
 }
 
-// Rows is index.Kept's.
+// Rows is index.Transactional's.
 func (Kind) Rows(db uint64, x *index.Index) index.RowsOf {
 	w := newWanted()
 	e := newExtractor(x, w)
@@ -307,7 +307,7 @@ func (Kind) Rows(db uint64, x *index.Index) index.RowsOf {
 	}
 }
 
-// Document is index.Kept's.
+// Document is index.Transactional's.
 func (Kind) Document(key []byte) (document.ID, error) {
 	_, parts, err := keyspace.FieldRow.Decode(key)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// Finish is index.Following's: it makes the nodes over the rows of a first
+// Finish is index.Asynchronous's: it makes the nodes over the rows of a first
 // build, each level from the one beneath.
 func (k *Kind) Finish(ctx context.Context, d *store.Database, x *index.Index) error {
 	return k.work(d, x).finish(ctx)

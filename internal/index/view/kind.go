@@ -2,7 +2,7 @@
 // document, in the order of their keys, and the nodes over them that make
 // reductions, counts and positions cheap.
 //
-// A view is a row index that follows the feed of its database (index.Following).
+// A view is a row index that follows the feed of its database (index.Asynchronous).
 // Beside each document's rows lies one back-row with their places, so that old
 // rows go without the old body.
 //
@@ -45,8 +45,8 @@ type Kind struct {
 }
 
 var (
-	_ index.Following = (*Kind)(nil)
-	_ index.Designed  = (*Kind)(nil)
+	_ index.Asynchronous = (*Kind)(nil)
+	_ index.Designed     = (*Kind)(nil)
 )
 
 // New makes the kind; its functions run by f.

@@ -94,7 +94,7 @@ type mapped struct {
 	rows []stored
 }
 
-// Map is index.Following's.
+// Map is index.Asynchronous's.
 func (k *Kind) Map(ctx context.Context, d *store.Database, x *index.Index, docs []index.Change, fresh bool) (index.Batch, error) {
 	w := k.work(d, x)
 	all, lost, err := w.rows(ctx, docs)

@@ -11,18 +11,18 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// Keeper is index.Kept's.
-func (Kind) Keeper(db uint64, indexes []*index.Index) index.Keeper {
-	k := &keeper{db: db, wanted: newWanted()}
+// Applier is index.Transactional's.
+func (Kind) Applier(db uint64, indexes []*index.Index) index.Applier {
+	k := &applier{db: db, wanted: newWanted()}
 	for _, x := range indexes {
 		k.indexes = append(k.indexes, newExtractor(x, k.wanted))
 	}
 	return k
 }
 
-// keeper keeps all field indexes of a database: a document is read once for all
+// applier keeps all field indexes of a database: a document is read once for all
 // of them.
-type keeper struct {
+type applier struct {
 	db      uint64
 	wanted  *wanted
 	indexes []extractor
@@ -38,14 +38,14 @@ func (e *extractor) slow() bool {
 	return e.Partial != nil && !e.Partial.Uses("_rev") && (e.Partial.Has(selector.Regex) || e.Partial.Conditions() > manyConditions)
 }
 
-// Slow is index.Keeper's.
-func (k *keeper) Slow() bool {
+// Slow is index.Applier's.
+func (k *applier) Slow() bool {
 	return slices.ContainsFunc(k.indexes, func(e extractor) bool { return e.slow() })
 }
 
-// Derive is index.Keeper's: it tells for each index with a slow filter whether the
+// Derive is index.Applier's: it tells for each index with a slow filter whether the
 // document passes it.
-func (k *keeper) Derive(ctx context.Context, rev *store.Revision) (any, error) {
+func (k *applier) Derive(ctx context.Context, rev *store.Revision) (any, error) {
 	vs, _ := k.wanted.take(nil, nil, rev)
 	passed := make([]bool, len(k.indexes))
 	for i := range k.indexes {
@@ -61,10 +61,10 @@ func (k *keeper) Derive(ctx context.Context, rev *store.Revision) (any, error) {
 	return passed, nil
 }
 
-// Keep is index.Keeper's. Rows that stay as they are are not written, but those
+// Apply is index.Applier's. Rows that stay as they are are not written, but those
 // of an index with a slow filter: whether the document passed it before would have
 // to be worked out.
-func (k *keeper) Keep(tx kv.Txn, before, after *store.Revision, derived any) error {
+func (k *applier) Apply(tx kv.Txn, before, after *store.Revision, derived any) error {
 	var old, new, tops values
 	if before != nil {
 		old, tops = k.wanted.take(nil, tops, before)
@@ -110,7 +110,7 @@ func (e *extractor) heldBy(rev *store.Revision, vs values) (bool, error) {
 // replace takes a document's rows out of an index with a slow filter, if there are
 // any, and puts in those that it has now. passed says whether it passes the
 // filters; nil if nobody has found out.
-func (k *keeper) replace(tx kv.Txn, e *extractor, before, after *store.Revision, old, new values, passed []bool, i int) (err error) {
+func (k *applier) replace(tx kv.Txn, e *extractor, before, after *store.Revision, old, new values, passed []bool, i int) (err error) {
 	is := passed != nil && passed[i]
 	if passed == nil {
 		if is, err = e.heldBy(after, new); err != nil {
@@ -127,7 +127,7 @@ type rowChange struct {
 }
 
 // change replaces a document's rows in one index.
-func (k *keeper) change(tx kv.Txn, e *extractor, c rowChange, before, after *store.Revision, old, new values) (err error) {
+func (k *applier) change(tx kv.Txn, e *extractor, c rowChange, before, after *store.Revision, old, new values) (err error) {
 	var gone, come []index.Row
 	if c.was {
 		if gone, err = e.rows(nil, k.db, before.ID, old); err != nil {
