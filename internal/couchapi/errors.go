@@ -183,6 +183,7 @@ func (r *request) challenge(reason string) int {
 		Wanted:      r.header("X-Couchdb-Www-Authenticate"),
 		AcceptsJSON: accepts(accept, "application/json"),
 		AcceptsHTML: accepts(accept, "text/html"),
+		Navigates:   r.navigates(),
 	})
 	if c.WWWAuthenticate != "" {
 		r.set("Www-Authenticate", c.WWWAuthenticate)

@@ -16,7 +16,6 @@ const (
 	noGeo         = "Geo queries are not implemented."
 	noRender      = "Show, list and rewrite functions are switched off."
 	noReshard     = "Databases have no shards that could be split."
-	noDashboard   = "The dashboard is not built in."
 	noTimeSeq     = "Sequences by time are not implemented."
 	noRestart     = "The server is not restarted over HTTP."
 	noQueryServer = "There are no query servers that could be reloaded."
@@ -37,8 +36,8 @@ func serverRoutes() []route {
 		{methods: "POST", pattern: "/_cluster_setup", rights: adminOnly, run: clusterSetup},
 		{methods: "GET", pattern: "/_uuids", run: uuids},
 		{methods: "GET", pattern: "/favicon.ico", run: favicon},
-		{methods: "GET", pattern: "/_utils", missing: noDashboard},
-		{methods: "GET", pattern: "/_utils/{file...}", missing: noDashboard},
+		{methods: "GET", pattern: "/_utils", run: utils, allow: "GET,HEAD"},
+		{methods: "GET", pattern: "/_utils/{file...}", run: utils, allow: "GET,HEAD"},
 		{methods: "GET", pattern: "/_replicate", run: replicateNothing, allow: "GET,POST"},
 		{methods: "POST", pattern: "/_replicate", rights: user, body: queryBody, run: replicateOnce, class: classAdmin},
 		{methods: "GET", pattern: "/_scheduler/jobs", rights: adminOnly, run: schedulerJobs, allow: "GET,HEAD"},

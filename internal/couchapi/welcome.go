@@ -13,8 +13,12 @@ const compatible = "3.5.2"
 // and documents may hold the _access member.
 var features = []string{"access-ready", "partitioned"}
 
-// welcome answers GET /.
+// welcome answers GET /: programs with JSON, whoever looks at it in a browser with a
+// page.
 func welcome(r *request) error {
+	if r.vary("Accept"); r.wantsPage() {
+		return browserPage(r)
+	}
 	return r.build(http.StatusOK, func(b []byte) []byte {
 		b = append(b, `{"couchdb":"Welcome","version":"`+compatible+`","git_sha":`...)
 		b = appendString(b, r.api.version)

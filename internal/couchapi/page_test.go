@@ -1,0 +1,118 @@
+package couchapi
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// browser is what browsers send when somebody goes to an address.
+const browserAccept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+// TestBrowsersSeeAPage looks at the server with a browser: a page that needs nothing
+// else and tells nobody more than the server's welcome does. Programs see JSON.
+func TestBrowsersSeeAPage(t *testing.T) {
+	a := newTestAPI(t)
+	a.users("ann")
+	a.do("PUT", "/secret-db", "").want(201, "")
+	for _, path := range []string{"/", "/_utils/", "/_utils/index.html", "/_utils/session.html"} {
+		w := a.do("GET", path, "", "Accept", browserAccept, "Authorization", "")
+		if w.Status != 200 || w.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(w.Body, "This database server runs: version test") {
+			t.Errorf("%s: %d %v %s", path, w.Status, w.Header, w.Body)
+		}
+		policy := w.Header.Get("Content-Security-Policy")
+		for _, want := range []string{"default-src 'none'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"} {
+			if !strings.Contains(policy, want) || strings.Contains(policy, "unsafe") {
+				t.Errorf("%s has the policy %s", path, policy)
+			}
+		}
+		for _, tag := range []string{"<script", "<img", "<link", "<iframe", "src=", " on"} {
+			if strings.Contains(regexp.MustCompile(`(?s)<p>.*?</p>`).ReplaceAllString(w.Body, ""), tag) {
+				t.Errorf("%s holds %s", path, tag)
+			}
+		}
+		if strings.Contains(w.Body, a.store.UUID()) || strings.Contains(w.Body, "secret-db") || strings.Contains(w.Body, "adm") && !strings.Contains(w.Body, "administrators") {
+			t.Errorf("%s tells too much: %s", path, w.Body)
+		}
+		if head := a.do("HEAD", path, "", "Accept", browserAccept); head.Status != 200 || head.Body != "" || head.Header.Get("Content-Type") != "text/html; charset=utf-8" {
+			t.Errorf("HEAD %s: %d %v %q", path, head.Status, head.Header, head.Body)
+		}
+	}
+	for _, accept := range []string{"", "*/*", "application/json", "application/json, text/html", "text/plain"} {
+		w := a.do("GET", "/", "", "Accept", accept, "Authorization", "")
+		if w.Status != 200 || !strings.HasPrefix(w.Body, `{"couchdb":"Welcome"`) || w.Header.Get("Vary") != "Accept" {
+			t.Errorf("Accept %q: %d %v %s", accept, w.Status, w.Header, w.Body)
+		}
+	}
+	if w := a.do("GET", "/_utils?x=1", "", "Authorization", ""); w.Status != 301 || w.Header.Get("Location") != "http://example.com/_utils/?x=1" {
+		t.Errorf("/_utils: %d %v", w.Status, w.Header)
+	}
+	a.do("GET", "/_utils/fauxton.js", "", "Authorization", "").want(404, `{"error":"not_found","reason":"missing"}`)
+	a.do("POST", "/_utils/", "{}").want(405, "")
+	if w := a.do("GET", "/_utils/", "", "Accept", browserAccept, "Authorization", basic("ann", "pw")); !strings.Contains(w.Body, "logged in as <strong>ann</strong>") {
+		t.Error(w.Body)
+	}
+}
+
+// TestLoginPage follows a browser to the page where it logs in: the login leads back,
+// and nowhere else, whatever the address says.
+func TestLoginPage(t *testing.T) {
+	a := newTestAPI(t)
+	a.users("ann")
+	for target, want := range map[string]string{
+		"?return=%2Fdb%2F_all_docs%3Fa%3D1%26b%3D2&reason=You%20%3Cb%3Eshall%3C%2Fb%3E%20not": `action="/_session\?next=%2fdb%2f_all_docs%3fa%3d1%26b%3d2"`,
+		"?return=https%3A%2F%2Fevil.example&reason=evil":                                      `action="/_session\?next=%2f_utils%2f"`,
+		"?return=%2F%2Fevil.example&reason=evil":                                              `action="/_session\?next=%2f_utils%2f"`,
+		`?return=%2F%22%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E`:                                `action="/_session\?next=%2f%22%3e%3cscript%3ealert`,
+		"": `action="/_session\?next=%2f_utils%2f"`,
+	} {
+		w := a.do("GET", "/_utils/session.html"+target, "", "Accept", browserAccept, "Authorization", "")
+		if w.Status != 200 || !regexp.MustCompile(want).MatchString(w.Body) || strings.Contains(w.Body, "<b>") || strings.Contains(w.Body, "<script>") || strings.Contains(w.Body, "evil") {
+			t.Errorf("%s: %d %s", target, w.Status, w.Body)
+		}
+	}
+	w := a.do("POST", "/_session?next=/db/_all_docs", "name=ann&password=pw", "Content-Type", "application/x-www-form-urlencoded", "Authorization", "",
+		"Accept", browserAccept, "Sec-Fetch-Site", "same-origin", "Origin", "http://example.com")
+	if w.Status != 302 || w.Header.Get("Location") != "http://example.com/db/_all_docs" || w.Header.Get("Set-Cookie") == "" {
+		t.Errorf("logging in: %d %v %s", w.Status, w.Header, w.Body)
+	}
+}
+
+// TestWhoIsAskedForAPassword holds when a 401 makes a browser ask for a name and a
+// password: where somebody went to the address, as CouchDB says otherwise, and never
+// for what a page asks in the background.
+func TestWhoIsAskedForAPassword(t *testing.T) {
+	a := newTestAPI(t)
+	a.do("PUT", "/db", "").want(201, "")
+	a.do("PUT", "/db/_security", `{"members":{"names":["ann"]}}`).want(200, "")
+	navigates := []string{"Accept", browserAccept, "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}
+	const asked = `Basic realm="server"`
+	for _, c := range []struct {
+		what, path string
+		headers    []string
+		want       string
+	}{
+		{"a person", "/db", navigates, asked},
+		{"a person", "/_all_dbs", navigates, asked},
+		{"a person without rights", "/db", append([]string{"Authorization", basic("sue", "wrong")}, navigates...), asked},
+		{"an old browser", "/db", []string{"Accept", browserAccept}, ""},
+		{"fetch", "/db", []string{"Accept", "*/*", "Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "empty"}, ""},
+		{"PouchDB", "/db", []string{"Accept", "application/json", "Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "empty"}, ""},
+		{"an image", "/db", []string{"Accept", "image/*,*/*;q=0.8", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "image"}, ""},
+		{"a frame", "/db", []string{"Accept", browserAccept, "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, ""},
+		{"curl", "/db", []string{"Accept", "*/*"}, ""},
+		{"Fauxton", "/db", append([]string{"X-CouchDB-WWW-Authenticate", "Cookie"}, navigates...), "Cookie"},
+	} {
+		w := a.do("GET", c.path, "", append([]string{"Authorization", ""}, c.headers...)...)
+		if w.Status != 401 || w.Header.Get("Www-Authenticate") != c.want {
+			t.Errorf("%s, %s: %d with %q, want %q", c.what, c.path, w.Status, w.Header.Get("Www-Authenticate"), c.want)
+		}
+	}
+	w := a.do("POST", "/_session", "name=ann&password=wrong", append([]string{"Content-Type", "application/x-www-form-urlencoded", "Authorization", "", "Sec-Fetch-Site", "same-origin"}, navigates...)...)
+	if w.Status != 401 || w.Header.Get("Www-Authenticate") != "" {
+		t.Errorf("a wrong password in a form: %d %v", w.Status, w.Header)
+	}
+	if w := a.do("GET", "/db", "", "Authorization", "", "Accept", "text/html"); w.Status != 302 || !strings.HasPrefix(w.Header.Get("Location"), "http://example.com/_utils/session.html?return=%2Fdb&reason=") {
+		t.Errorf("who takes nothing but HTML: %d %v", w.Status, w.Header)
+	}
+}
