@@ -54,11 +54,12 @@ func (r *request) doubt() (<-chan struct{}, func()) {
 	if r.grant == nil {
 		return nil, func() {}
 	}
+	var lost <-chan struct{}
+	leave := func() {}
 	users, err := r.api.store.Database(r.ctx(), r.api.auth.UsersDB())
-	if err != nil {
-		return nil, func() {} // nobody's right rests on users that are not there
+	if err == nil { // else nobody's right rests on a document
+		lost, leave = users.WatchDoc(document.ID(auth.UserPrefix + r.caller.Name))
 	}
-	lost, leave := users.WatchDoc(document.ID(auth.UserPrefix + r.caller.Name))
 	if r.mayStay() != nil {
 		leave()
 		gone := make(chan struct{})

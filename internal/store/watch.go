@@ -142,8 +142,6 @@ func (s Scope) Watch(q Seq) (<-chan struct{}, func()) {
 	ch, leave := s.db.watch.join(watched{partition: s.partition})
 	if last, err := s.lastSeq(); err != nil || last > q {
 		leave()
-		closed := make(chan struct{})
-		close(closed)
 		return closed, func() {}
 	}
 	return ch, leave
@@ -154,8 +152,20 @@ func (s Scope) Watch(q Seq) (<-chan struct{}, func()) {
 // waits. The change is readable then. A document that nobody watches costs writers
 // nothing.
 func (d *Database) WatchDoc(id document.ID) (<-chan struct{}, func()) {
-	return d.watch.join(watched{doc: id})
+	ch, leave := d.watch.join(watched{doc: id})
+	if d.Dropped() { // who woke the others may have come before
+		leave()
+		return closed, func() {}
+	}
+	return ch, leave
 }
+
+// closed is a channel that is closed.
+var closed = func() <-chan struct{} {
+	ch := make(chan struct{})
+	close(ch)
+	return ch
+}()
 
 // WakeDocWatches closes the channels of WatchDoc of all databases: something that is
 // no document changed for those who wait with them.

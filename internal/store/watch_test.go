@@ -52,19 +52,24 @@ func TestWatchDoc(t *testing.T) {
 	if !woken(b) {
 		t.Error("WakeDocWatches did not wake")
 	}
-	b, leaveB = d.WatchDoc("b")
+	_, leave := d.WatchDoc("b")
 	if n := d.watch.waiting.docs; n != 1 {
 		t.Errorf("%d documents are watched", n)
 	}
-	leaveB()
+	leave()
 	if n := d.watch.waiting.docs; n != 0 || len(d.watch.waiting.channels) != 0 {
 		t.Errorf("%d documents are watched by nobody", n)
 	}
-	b, leaveB = d.WatchDoc("b")
+	b, leave = d.WatchDoc("b")
+	defer leave()
 	if err := w.Drop(t.Context(), "db"); err != nil {
 		t.Fatal(err)
 	}
 	if !woken(b) {
 		t.Error("dropping the database did not wake")
+	}
+	late, _ := d.WatchDoc("b")
+	if !woken(late) {
+		t.Error("a database that is gone is waited for")
 	}
 }
