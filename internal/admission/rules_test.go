@@ -172,3 +172,29 @@ func TestSecurityFollowsChanges(t *testing.T) {
 		}
 	}
 }
+
+// TestTheDesignOfUsersIsNotRun: what the design document of users says is checked once.
+// Here nothing can run functions, so whoever asked it would refuse the write.
+func TestTheDesignOfUsersIsNotRun(t *testing.T) {
+	w := newWorld(t)
+	for db, kind := range map[string]dberr.Kind{auth.UsersDB: 0, "db": dberr.Unavailable} {
+		if _, err := w.write(nil, db, document.Edit{ID: auth.DesignID, Body: auth.Design()}); err != nil {
+			t.Fatal(err)
+		}
+		d, err := w.store.Database(context.Background(), db)
+		must(t, err)
+		_, err = d.Whole().Write(context.Background(), []document.Edit{user("ann", "pw")}, store.WriteOptions{})
+		if kind == 0 && err != nil || kind != 0 && !dberr.Is(err, kind) {
+			t.Errorf("%s: %v", db, err)
+		}
+	}
+	other := document.Edit{ID: "_design/other", Body: auth.Design()}
+	if _, err := w.write(nil, auth.UsersDB, other); err != nil {
+		t.Fatal(err)
+	}
+	d, err := w.store.Database(context.Background(), auth.UsersDB)
+	must(t, err)
+	if _, err := d.Whole().Write(context.Background(), []document.Edit{user("eve", "pw")}, store.WriteOptions{}); !dberr.Is(err, dberr.Unavailable) {
+		t.Errorf("another design document is not asked: %v", err)
+	}
+}

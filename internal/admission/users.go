@@ -27,7 +27,10 @@ type Users struct {
 	}
 }
 
-var _ auth.Users = (*Users)(nil)
+var (
+	_ auth.Users    = (*Users)(nil)
+	_ auth.Upgrader = (*Users)(nil)
+)
 
 // mostKnown bounds the memory; beyond it everything is read anew.
 const mostKnown = 10000
@@ -159,6 +162,48 @@ func read(ctx context.Context, db *store.Database, name string) (*auth.User, err
 		return err
 	})
 	return user, err
+}
+
+// Upgrade stores a verifier of the same password in place of another. It implements
+// auth.Upgrader.
+func (u *Users) Upgrade(ctx context.Context, in, name string, was, now auth.Verifier) error {
+	ctx = WithCaller(ctx, nil) // the server itself
+	db, err := u.store.Database(ctx, in)
+	if err != nil {
+		return err
+	}
+	e := document.Edit{ID: document.ID(auth.UserPrefix + name)}
+	current := false
+	err = db.Whole().View(ctx, func(r *store.Reader) error {
+		rev, err := r.Winner(e.ID)
+		if err != nil {
+			return err
+		}
+		user, err := auth.ParseUser(rev.Body)
+		if err != nil {
+			return err
+		}
+		current, e.Parent, e.Attachments = user.Verifier == was, rev.Rev, kept(rev.Attachments)
+		e.Body, err = auth.WithVerifier(rev.Body, now)
+		return err
+	})
+	if err != nil || !current {
+		return err
+	}
+	got, err := db.Whole().Write(ctx, []document.Edit{e}, store.WriteOptions{})
+	if err == nil {
+		err = got[0].Err
+	}
+	return err
+}
+
+// kept names attachments that an edit leaves as they are.
+func kept(all []document.Attachment) []document.Attachment {
+	out := make([]document.Attachment, len(all))
+	for i, a := range all {
+		out[i] = document.Attachment{Name: a.Name, RevPos: a.RevPos, Stub: true}
+	}
+	return out
 }
 
 // conflicted reports whether more than one revision of a document is current.

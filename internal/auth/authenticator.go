@@ -32,6 +32,7 @@ type Authenticator struct {
 	opts      Options
 	settings  *config.Derived[*settings]
 	passwords *passwords
+	upgrades  memory // verifiers that were tried to be brought up to date
 	lockout   *lockout
 	keyring   *keyring
 }
@@ -44,13 +45,15 @@ func New(o Options) *Authenticator {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Authenticator{
+	a := &Authenticator{
 		opts:      o,
 		settings:  config.Derive(o.Config, readSettings),
 		passwords: newPasswords(int(o.Config.Snapshot().Int(section, "auth_cache_size", 10000))),
 		lockout:   newLockout(int(o.Config.Snapshot().Int(lockoutSection, "max_objects", 10000)), o.Now()),
 		keyring:   newKeyring(&o),
 	}
+	a.upgrades.half = a.passwords.known.half
+	return a
 }
 
 // Close ends what goes on in the background. No request may come after it.
@@ -165,11 +168,12 @@ func (a *Authenticator) byPassword(ctx context.Context, s *settings, r *Request)
 	if !ok || err != nil {
 		return nil, err
 	}
-	u, err := a.checkPassword(ctx, s, login{name: name, password: password, peer: r.Peer, basic: true})
+	l := login{name: name, password: password, peer: r.Peer, basic: true}
+	u, err := a.checkPassword(ctx, s, l)
 	if err != nil {
 		return nil, err
 	}
-	return u.caller(BasicHandler), nil
+	return a.upgraded(ctx, s, u, l).caller(BasicHandler), nil
 }
 
 func (u *User) caller(h Handler) *Caller {

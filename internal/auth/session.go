@@ -99,6 +99,7 @@ func (a *Authenticator) LogIn(ctx context.Context, l Login, r *Request) (Session
 	if err := a.checkToken(s, u, try, l.Token); err != nil {
 		return Session{}, err
 	}
+	u = a.upgraded(ctx, s, u, try)
 	now := a.opts.Now()
 	if s.secret == "" {
 		return Session{}, &dberr.Error{Op: "auth.LogIn", Kind: dberr.Internal, Reason: "cookie auth secret is not set"}

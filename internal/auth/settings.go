@@ -60,6 +60,7 @@ type settings struct {
 	authDB      string // only if configured: _session shows it
 	usersDB     string
 	conflicted  bool // users whose documents have conflicts may log in
+	upgrades    bool // a login brings its user's hash up to date
 	redirect    string
 	challenge   string
 	proxy       proxySettings
@@ -91,6 +92,7 @@ func readSettings(s *config.Snapshot) *settings {
 		authDB:      s.String(section, "authentication_db", ""),
 		usersDB:     ReadUsersDB(s),
 		conflicted:  s.Bool(section, "allow_conflicted_user_docs", false),
+		upgrades:    s.Bool(section, "upgrade_hash_on_auth", true),
 		redirect:    s.String(section, "authentication_redirect", ""),
 		challenge:   s.String("chttpd", "WWW-Authenticate", ""),
 		proxy:       readProxySettings(s),

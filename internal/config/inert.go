@@ -32,7 +32,6 @@ var inert = []Inert{
 	{"ssl", words("cacert_file password ssl_certificate_max_depth verify_fun verify_ssl_certificates fail_if_no_peer_cert secure_renegotiate ciphers tls_versions " +
 		"signature_algs ecc_curves"), "HTTPS is that of TLS 1.2 and later, without certificates of clients, by a key without a password"},
 	{"chttpd_auth", words("users_db_public"), "`_users` is never public; `public_fields` says what of it everybody may read"},
-	{"chttpd_auth", words("upgrade_hash_on_auth"), "the hash of a password stays as it is until the password is set again"},
 	{"chttpd_auth", words("password_scheme"), "passwords are hashed by PBKDF2"},
 	{"chttpd_auth_cache", nil, "`[chttpd_auth] auth_cache_size` bounds what is remembered of logins"},
 	{"couch_peruser", words("q n"), "databases have no shards"},

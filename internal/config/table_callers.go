@@ -17,6 +17,7 @@ var callerTable = []Known{
 	{"chttpd_auth", "same_site", "Lax", text, atOnce, "`SameSite` of session cookies: `None`, `Lax` or `Strict`; empty leaves it out."},
 	{"chttpd_auth", "hash_algorithms", "sha256, sha", list, atOnce, "How session cookies are signed: by the first, and accepted by all."},
 	{"chttpd_auth", "iterations", "600000", count, atOnce, "Steps of the hash of a password that is set from now on."},
+	{"chttpd_auth", "upgrade_hash_on_auth", "true", boolean, atOnce, "Whether a login hashes its password anew where that was done with another function or another number of steps."},
 	{"chttpd_auth", "min_iterations", "1", count, atOnce, "Fewest steps that a user document may have; others can't log in."},
 	{"chttpd_auth", "max_iterations", "10000000", count, atOnce, "Most steps."},
 	{"chttpd_auth", "pbkdf2_prf", "sha256", "sha, sha224, sha256, sha384, sha512", atOnce, "Function of the hash of a password that is set from now on."},

@@ -152,7 +152,7 @@ func TestRightsComeBeforeBodies(t *testing.T) {
 		{"POST", "/_replicate", "", 401}, {"POST", "/_cluster_setup", jan, 401}, {"PUT", "/_node/_local/_config/a/b", jan, 401},
 		{"POST", "/db/_find", "", 401}, {"POST", "/db/_bulk_docs", "", 401}, {"PUT", "/db/doc", "", 401}, {"PUT", "/db/_local/x", "", 401},
 		{"PUT", "/db/_design/x", jan, 403}, {"PATCH", "/db/_design/x", jan, 403}, {"PUT", "/db/_design/x/att", jan, 403},
-		{"PUT", "/db/_security", jan, 403}, {"POST", "/_users/_find", jan, 401},
+		{"PUT", "/db/_security", jan, 403}, {"POST", "/_users/_find", jan, 403},
 	} {
 		s := a.sendSlowly(ask.method, ask.target, "Authorization", ask.as)
 		if got := <-s.answer; got.Status != ask.status {

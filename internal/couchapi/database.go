@@ -111,6 +111,11 @@ func createDatabase(r *request) error {
 	if _, err := r.api.store.Create(r.ctx(), name, c.Creation); err != nil {
 		return err
 	}
+	if name == r.api.auth.UsersDB() {
+		if err := r.api.makeAuthDesign(r.ctx()); err != nil {
+			return err
+		}
+	}
 	r.location()
 	return r.ok(http.StatusCreated)
 }

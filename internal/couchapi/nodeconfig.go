@@ -87,6 +87,17 @@ func configPut(r *request) error {
 		return err
 	}
 	r.warn(config.Warning(r.setting(value)))
+	return r.changed(old)
+}
+
+// changed answers a change of a setting with the old value. A database that is named
+// the users' gets its design document.
+func (r *request) changed(old string) error {
+	if r.arg("key") == "authentication_db" {
+		if err := r.api.makeAuthDesign(r.ctx()); err != nil {
+			return err
+		}
+	}
 	return r.text(config.Shown(r.setting(old)))
 }
 
@@ -99,7 +110,7 @@ func configDelete(r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.text(config.Shown(r.setting(old)))
+	return r.changed(old)
 }
 
 // configReload answers POST …/_config/_reload.
@@ -108,6 +119,9 @@ func configReload(r *request) error {
 		return err
 	}
 	if err := r.api.config.Reload(); err != nil {
+		return err
+	}
+	if err := r.api.makeAuthDesign(r.ctx()); err != nil {
 		return err
 	}
 	warnings := r.api.config.Snapshot().Warnings()

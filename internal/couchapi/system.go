@@ -3,6 +3,7 @@ package couchapi
 import (
 	"context"
 
+	"github.com/sectional/sectional/internal/admission"
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
@@ -18,7 +19,35 @@ func (a *API) MakeSystemDatabases(ctx context.Context) error {
 	if store.ParseName(names[0]) != nil {
 		names = names[1:] // nobody but administrators logs in
 	}
-	return a.makeDatabases(ctx, names, c)
+	if err := a.makeDatabases(ctx, names, c); err != nil {
+		return err
+	}
+	return a.makeAuthDesign(ctx)
+}
+
+// makeAuthDesign writes the design document of the users' database, if there is the
+// database and not the document.
+func (a *API) makeAuthDesign(ctx context.Context) error {
+	ctx = admission.WithCaller(ctx, nil) // the server itself
+	db, err := a.store.Database(ctx, a.auth.UsersDB())
+	if dberr.Is(err, dberr.NotFound) || err == nil && db.Partitioned() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = db.Whole().View(ctx, func(r *store.Reader) error {
+		_, err := r.Winner(auth.DesignID)
+		return err
+	})
+	if !dberr.Is(err, dberr.NotFound) {
+		return err
+	}
+	got, err := db.Whole().Write(ctx, []document.Edit{{ID: auth.DesignID, Body: auth.Design()}}, store.WriteOptions{})
+	if err != nil || dberr.Is(got[0].Err, dberr.Conflict) { // somebody else was first
+		return err
+	}
+	return got[0].Err
 }
 
 // makeDatabases makes those of the databases that are missing.
