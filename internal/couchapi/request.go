@@ -44,6 +44,7 @@ type request struct {
 	status   int    // of the answer, 0 before it began
 	sent     int64  // bytes of the body
 	out      *stream
+	after    func()    // what is begun once the request is answered; nil for nothing
 	rewrites int       // how often it was rewritten
 	wrote    store.Seq // the last sequence that the request's writes were given, 0 for none
 	id       [10]byte

@@ -128,6 +128,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 	}
 	if err := r.run(); err != nil {
 		r.fail(err)
+	} else if r.after != nil {
+		r.after()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -30,6 +31,7 @@ type task struct {
 	Updated  int64   `json:"updated_on"`
 	*building
 	*working
+	about string // what it works on besides the database
 }
 
 // working is what a task says besides that changes documents in the background.
@@ -47,18 +49,31 @@ type building struct {
 	Progress int    `json:"progress"` // in per cent
 }
 
+// job names background work: of each there is one at a time.
+type job struct {
+	kind, database string
+	about          string // what it works on besides, such as an index; "" for nothing
+	design         string // the design document it is for; "" for none
+}
+
+// is reports whether a task does the job.
+func (j job) is(t *task) bool {
+	return t.Type == j.kind && t.Database == j.database && t.about == j.about
+}
+
 // start runs work for a database, unless the same is running already.
-func (t *tasks) start(a *API, kind, database string, work func(context.Context) error) {
+func (t *tasks) start(a *API, j job, work func(context.Context) error) {
 	t.state.Lock()
 	defer t.state.Unlock()
-	for _, other := range t.state.list {
-		if other.Type == kind && other.Database == database {
-			return
-		}
+	if slices.ContainsFunc(t.state.list, j.is) {
+		return
 	}
 	t.state.last++
 	now := a.now().Unix()
-	entry := &task{Type: kind, Node: NodeName, PID: fmt.Sprintf("<0.%d.0>", t.state.last), Database: database, Started: now, Updated: now}
+	entry := &task{Type: j.kind, Node: NodeName, PID: fmt.Sprintf("<0.%d.0>", t.state.last), Database: j.database, Started: now, Updated: now, about: j.about}
+	if j.design != "" {
+		entry.building = &building{Design: j.design}
+	}
 	t.state.list = append(t.state.list, entry)
 	t.running.Add(1)
 	go func() {
@@ -67,7 +82,7 @@ func (t *tasks) start(a *API, kind, database string, work func(context.Context) 
 		ctx, cancel := untilDone(a.done)
 		defer cancel()
 		if err := dberr.Guard(a.log, "couchapi.task", func() error { return work(ctx) }); err != nil && ctx.Err() == nil {
-			a.log.Error("background task failed", "type", kind, "database", database, "cause", err)
+			a.log.Error("background task failed", "type", j.kind, "database", j.database, "cause", err)
 		}
 	}()
 }
@@ -98,15 +113,22 @@ func (t *tasks) finish(entry *task) {
 
 // compacting reports whether a database is being compacted on request.
 func (t *tasks) compacting(database string) bool {
+	return t.runs(job{kind: databaseCompaction, database: database})
+}
+
+// runs reports whether a job is being done.
+func (t *tasks) runs(j job) bool {
 	t.state.Lock()
 	defer t.state.Unlock()
-	for _, entry := range t.state.list {
-		if entry.Type == "database_compaction" && entry.Database == database {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.state.list, j.is)
 }
+
+// Kinds of tasks.
+const (
+	databaseCompaction = "database_compaction"
+	viewCompaction     = "view_compaction"
+	indexerTask        = "indexer"
+)
 
 // Wait waits for the background work that requests have started.
 func (a *API) Wait() { a.tasks.running.Wait() }
@@ -153,7 +175,7 @@ func (a *API) works(ctx context.Context) (list []task, err error) {
 func (a *API) builds() (list []task) {
 	for i, b := range a.indexes.Active() {
 		p := b.Progress
-		t := task{Type: "indexer", Node: NodeName, PID: fmt.Sprintf("<0.%d.1>", i+1), Database: b.Database, Started: p.Started, Updated: p.Updated}
+		t := task{Type: indexerTask, Node: NodeName, PID: fmt.Sprintf("<0.%d.1>", i+1), Database: b.Database, Started: p.Started, Updated: p.Updated}
 		t.building = &building{Design: string(b.Design), Done: p.Done, Total: p.Total}
 		if p.Total > 0 {
 			t.Progress = int(min(100, p.Done*100/p.Total))

@@ -1,6 +1,8 @@
 package couchapi
 
 import (
+	"crypto/md5"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -36,4 +38,88 @@ func TestActiveTasksShowBuilds(t *testing.T) {
 		}
 	}
 	a.do("DELETE", "/db/_design/slow?rev="+a.do("GET", "/db/_design/slow", "").json()["_rev"].(string), "").want(200, "")
+}
+
+// TestSizesCompare shows that the sizes of a database are such as tools compare: the
+// file is there from the beginning and larger than what is live in it.
+func TestSizesCompare(t *testing.T) {
+	a := newDB(t, "")
+	check := func(when string) {
+		t.Helper()
+		sizes := a.do("GET", "/db", "").want(200, "").json()["sizes"].(map[string]any)
+		file, active := number(t, sizes["file"]), number(t, sizes["active"])
+		if file <= 0 || active >= file || active > number(t, sizes["external"]) {
+			t.Errorf("%s: %v", when, sizes)
+		}
+	}
+	check("empty")
+	line := strings.Repeat("the same again ", 1000)
+	for i := range 200 {
+		a.do("PUT", fmt.Sprintf("/db/%d", i), `{"text":"`+line+`"}`).want(201, "")
+	}
+	check("written")
+	a.do("POST", "/db/_compact", "").want(202, "")
+	a.Wait()
+	check("compacted")
+}
+
+func number(t *testing.T, v any) int64 {
+	t.Helper()
+	n, err := v.(json.Number).Int64()
+	must(t, err)
+	return n
+}
+
+// TestViewCompaction shows that views give back what deleted documents took.
+func TestViewCompaction(t *testing.T) {
+	a := functionsAPI(t, `{"views":{"v":{"map":"function(doc){ for (var i = 0; i < 20; i++) emit([doc.text, i], doc.text); }"}}}`)
+	size := func() (file, active int64) {
+		t.Helper()
+		a.do("GET", "/db/_design/d/_view/v?limit=0", "").want(200, "")
+		a.do("POST", "/db/_compact/d", "").want(202, "")
+		a.Wait()
+		info := a.do("GET", "/db/_design/d/_info", "").want(200, "").json()["view_index"].(map[string]any)
+		if info["compact_running"] != false {
+			t.Error("the compaction is said to run")
+		}
+		sizes := info["sizes"].(map[string]any)
+		return number(t, sizes["file"]), number(t, sizes["active"])
+	}
+	var docs, gone []string
+	for i := range 500 {
+		text := strings.ReplaceAll(fmt.Sprintf("%x", md5.Sum([]byte{byte(i), byte(i >> 8)})), "0", "x")
+		docs = append(docs, fmt.Sprintf(`{"_id":"%d","text":"%s"}`, i, text))
+	}
+	for i, row := range a.do("POST", "/db/_bulk_docs", `{"docs":[`+strings.Join(docs, ",")+`]}`).want(201, "").list() {
+		gone = append(gone, fmt.Sprintf(`{"_id":"%d","_rev":"%s","_deleted":true}`, i, row["rev"]))
+	}
+	before, live := size()
+	if live <= 0 || live >= before {
+		t.Errorf("%d of %d bytes are live", live, before)
+	}
+	a.do("POST", "/db/_bulk_docs", `{"docs":[`+strings.Join(gone, ",")+`]}`).want(201, "")
+	if after, _ := size(); after*2 > before {
+		t.Errorf("%d bytes before, %d after", before, after)
+	}
+	a.do("POST", "/db/_compact/none", "").want(404, `{"error":"not_found","reason":"missing"}`)
+}
+
+// TestLazyUpdateBeginsAtOnce shows that the index is brought up to date when a query
+// that does not wait for it is answered.
+func TestLazyUpdateBeginsAtOnce(t *testing.T) {
+	a := functionsAPI(t, `{"views":{"v":{"map":"function(doc){ emit(doc.n); }"}}}`)
+	for i, query := range []string{"update=lazy", "stale=update_after"} {
+		a.do("GET", "/db/_design/d/_view/v", "").want(200, "")
+		a.do("PUT", fmt.Sprintf("/db/%d", i), `{}`).want(201, "")
+		a.do("GET", "/db/_design/d/_view/v?"+query, "").want(200, "")
+		a.Wait()
+		info := a.do("GET", "/db/_design/d/_info", "").want(200, "").json()["view_index"].(map[string]any)
+		if left := info["updates_pending"].(map[string]any)["total"]; fmt.Sprint(left) != "0" || info["updater_running"] != false {
+			t.Errorf("%s: %v", query, info)
+		}
+		rows := a.do("GET", "/db/_design/d/_view/v?update=false", "").want(200, "").json()["rows"].([]any)
+		if len(rows) != i+1 {
+			t.Errorf("%s: %d rows", query, len(rows))
+		}
+	}
 }

@@ -14,28 +14,39 @@ func compact(r *request) error {
 		return err
 	}
 	db := r.db
-	r.api.tasks.start(r.api, "database_compaction", db.Name(), func(ctx context.Context) error { return db.Compact(ctx) })
+	r.api.tasks.start(r.api, job{kind: databaseCompaction, database: db.Name()}, func(ctx context.Context) error { return db.Compact(ctx) })
 	return r.ok(http.StatusAccepted)
 }
 
-// compactViews answers POST /{db}/_compact/{ddoc}: there are no views to
-// compact, but the design document must be there.
+// compactViews answers POST /{db}/_compact/{ddoc}: the engine gives back the space of
+// what the rows of its views were, in the background.
 func compactViews(r *request) error {
 	if err := r.emptyOrJSON(); err != nil {
 		return err
 	}
-	id, err := r.designID("ddoc")
+	design, err := r.designNamed(r.arg("ddoc"))
 	if err != nil {
 		return err
 	}
-	err = r.scope.View(r.ctx(), func(s *store.Reader) error {
-		_, err := s.Winner(id)
+	s, err := r.designState(design)
+	if err != nil {
 		return err
+	}
+	db := r.db
+	r.api.tasks.start(r.api, viewCompactionOf(db, design), func(ctx context.Context) error {
+		for _, rows := range s.rows {
+			if err := db.CompactRows(ctx, rows); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
-	if err != nil {
-		return err
-	}
 	return r.ok(http.StatusAccepted)
+}
+
+// viewCompactionOf is the compaction of a design document's views.
+func viewCompactionOf(db *store.Database, design designFunctions) job {
+	return job{kind: viewCompaction, database: db.Name(), about: string(design.ID), design: string(design.ID)}
 }
 
 // cleanUp answers POST /{db}/_view_cleanup and its kin: nothing is orphaned.

@@ -114,15 +114,22 @@ func (r *request) readyView(n *index.Named, m store.Mark, update viewUpdate) (*i
 	case updateFirst:
 		return x, r.api.indexes.CatchUp(r.ctx(), r.db, x, m)
 	case updateLater:
-		if !n.Index.Manual && n.Index.Owner == "" {
-			return x, nil // the background follows by itself
+		a, db := r.api, r.db
+		r.after = func() {
+			a.tasks.start(a, indexerOf(db, n), func(ctx context.Context) error {
+				if err := a.indexes.CatchUp(ctx, db, n.Index, m); !errors.Is(err, index.ErrGone) {
+					return err
+				}
+				return nil // there is nothing left to bring up to date
+			})
 		}
-		db, last := r.db, n.Index
-		r.api.tasks.start(r.api, "indexer "+last.Signature, db.Name(), func(ctx context.Context) error {
-			return r.api.indexes.CatchUp(ctx, db, last, m)
-		})
 	}
 	return x, nil
+}
+
+// indexerOf is the work of bringing the index of a view up to date.
+func indexerOf(db *store.Database, n *index.Named) job {
+	return job{kind: indexerTask, database: db.Name(), about: n.Index.Signature, design: string(n.Design)}
 }
 
 // awaitView waits for an index that is being built. Where another index still

@@ -20,6 +20,7 @@ type designState struct {
 	seq        store.Seq // that all of them have reached
 	pending    uint64    // changes that are left
 	file       uint64    // bytes on disk
+	rows       [][]byte  // what the keys of the rows begin with
 	skipped    uint64    // times that a function threw for a document, or went over a limit
 	failed     string    // why a view is not kept any more; "" if all are
 	collations string
@@ -51,7 +52,7 @@ func designInfo(r *request) error {
 		b = append(b, `},"waiting_commit":false,"waiting_clients":0,"updater_running":`...)
 		b = strconv.AppendBool(b, s.updating)
 		b = appendCount(b, `,"update_seq":`, uint64(s.seq))
-		b = appendCount(b, `,"sizes":{"file":`, s.file)
+		b = appendCount(b, `,"sizes":{"file":`, s.file+leastIndex)
 		b = appendCount(b, `,"external":`, s.file)
 		b = appendCount(b, `,"active":`, s.file)
 		b = append(b, '}')
@@ -63,16 +64,20 @@ func designInfo(r *request) error {
 		}
 		b = appendString(append(b, `,"signature":`...), s.signature)
 		b = appendString(append(b, `,"purge_seq":0,"language":`...), language)
-		b = appendString(append(b, `,"compact_running":false,"collator_versions":[`...), s.collations)
+		b = strconv.AppendBool(append(b, `,"compact_running":`...), r.api.tasks.runs(viewCompactionOf(r.db, design)))
+		b = appendString(append(b, `,"collator_versions":[`...), s.collations)
 		return append(b, "]}}"...)
 	})
 }
+
+// leastIndex is what an index has on disk besides its rows: its definition, and how
+// far it is.
+const leastIndex = 1 << 10
 
 // designState reads how far the views of a design document are.
 func (r *request) designState(design designFunctions) (s designState, err error) {
 	s.collations = strconv.Itoa(keyspace.CollationVersion)
 	signatures := sha256.New()
-	var prefixes [][]byte
 	err = r.scope.Home().View(r.ctx(), func(rd *store.Reader) error {
 		m, err := rd.Mark()
 		if err != nil {
@@ -102,12 +107,12 @@ func (r *request) designState(design designFunctions) (s designState, err error)
 				return err
 			}
 			s.pending = max(s.pending, pending)
-			s.updating = s.updating || n.Index.State == index.Building && !n.Index.Manual
-			prefixes = append(prefixes, n.Index.Kind.Prefixes(r.db.Number(), n.Index.Number)...)
+			s.updating = s.updating || n.Index.State == index.Building && !n.Index.Manual || r.api.tasks.runs(indexerOf(r.db, &n))
+			s.rows = append(s.rows, n.Index.Kind.Prefixes(r.db.Number(), n.Index.Number)...)
 		}
 		return nil
 	})
-	for _, p := range prefixes {
+	for _, p := range s.rows {
 		size, measureErr := r.db.Measure(p)
 		if measureErr != nil {
 			return s, measureErr

@@ -120,6 +120,16 @@ func (d *Database) Measure(prefix []byte) (uint64, error) {
 	return m.DiskSize(kv.Prefix(prefix))
 }
 
+// CompactRows makes the engine give back the space of rows that were overwritten or
+// removed, among those whose keys begin with prefix, if it can.
+func (d *Database) CompactRows(ctx context.Context, prefix []byte) error {
+	c, ok := d.store.engine.(kv.Compacter)
+	if !ok || d.dropped.Load() {
+		return nil
+	}
+	return c.Compact(ctx, kv.Prefix(prefix))
+}
+
 // Commit runs fn in a transaction of its own, beside the writers: what it reads
 // for update and writes must be rows that writers do not write.
 func (d *Database) Commit(ctx context.Context, fn func(kv.Txn) error) error {

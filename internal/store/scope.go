@@ -161,9 +161,9 @@ func (s Scope) contains(id document.ID) bool {
 type Totals struct {
 	Docs      uint64    // documents with a live winner; for a database design documents count too
 	Deleted   uint64    // documents whose winner is a tombstone
-	Active    uint64    // bytes of leaf bodies and attachments as stored
+	Active    uint64    // bytes of leaf bodies and attachments as stored; with File, no more than it
 	External  uint64    // bytes of leaf bodies and attachments before encoding
-	File      uint64    // bytes on disk, estimated; databases only
+	File      uint64    // bytes on disk, estimated; by Scope.Totals only
 	Seq       Seq       // the last sequence
 	PurgeSeq  uint64    // purges so far; databases only
 	Writes    float64   // decaying rate of writes per hour; partitions only
@@ -179,7 +179,28 @@ func (s Scope) Totals(ctx context.Context) (t Totals, err error) {
 	if m, ok := s.db.store.engine.(kv.Measurer); ok && err == nil && s.partition == "" {
 		t.File, err = m.DiskSize(kv.Prefix(keyspace.Database(s.db.number)))
 	}
+	t.settleSizes()
 	return t, dberr.Wrap("store.Totals", err)
+}
+
+// What is on disk besides what the engine tells of its files.
+const (
+	// leastFile is what a database has in any case: its settings, heads and feed.
+	leastFile = 4 << 10
+	// mostLogged is how much may lie in the engine's log alone, in no file yet.
+	mostLogged = 64 << 20
+)
+
+// settleSizes makes the sizes such that tools can compare them: the file is larger
+// than what is live in it. What the engine's files do not have yet lies in its log, which is
+// on disk, too; what is more than that must be compressed.
+func (t *Totals) settleSizes() {
+	files := t.File
+	if files < t.Active {
+		t.File = min(t.Active, files+mostLogged)
+	}
+	t.Active = min(t.Active, t.File)
+	t.File += leastFile
 }
 
 // View runs fn over one snapshot of the scope. Pages of long answers are read
