@@ -49,6 +49,7 @@ func Realm(s store.Scope, design *store.Revision) (script.Realm, error) {
 		Database: database,
 		Owned:    s.Owner() != "",
 		Design:   string(design.ID),
+		Named:    script.Named{Database: s.Database().Name(), Design: string(s.Stored(design.ID))},
 		Version:  design.Rev.String(),
 		Document: couchwire.AppendDocument(nil, &whole, couchwire.Form{}),
 	}, nil

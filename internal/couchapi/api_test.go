@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,6 +40,25 @@ type testAPI struct {
 	config *config.Config
 	stop   func()       // ends feeds
 	later  atomic.Int64 // how far the store's clock is ahead
+	logged *text        // by functions
+}
+
+// text is what was written so far.
+type text struct {
+	sync.Mutex
+	b strings.Builder
+}
+
+func (w *text) Write(p []byte) (int, error) {
+	w.Lock()
+	defer w.Unlock()
+	return w.b.Write(p)
+}
+
+func (w *text) String() string {
+	w.Lock()
+	defer w.Unlock()
+	return w.b.String()
 }
 
 func newTestAPI(t testing.TB, settings ...config.Setting) *testAPI {
@@ -62,7 +83,8 @@ func newTestAPIWith(t testing.TB, o store.Options, settings ...config.Setting) *
 	must(t, err)
 	users := &admission.Users{}
 	who := auth.New(auth.Options{Config: c, Users: users})
-	scripts, err := script.New(script.Options{Limits: script.Limits{Time: c.Snapshot().Duration("couchdb", "os_process_timeout", time.Millisecond, 5*time.Second)}})
+	logged := &text{}
+	scripts, err := script.New(script.Options{Logger: slog.New(slog.NewTextHandler(logged, nil)), Limits: script.Limits{Time: c.Snapshot().Duration("couchdb", "os_process_timeout", time.Millisecond, 5*time.Second)}})
 	must(t, err)
 	rules := admission.New(admission.Options{Auth: who, Functions: scripts, Cloudant: func() bool {
 		limits, _ := c.Get("sectional", "limits")
@@ -73,7 +95,7 @@ func newTestAPIWith(t testing.TB, o store.Options, settings ...config.Setting) *
 	}, OwnerDesignSize: func() int { return int(c.Snapshot().Int("sectional", "owner_max_design_size", 0)) }})
 	views := view.New(viewjs.New(scripts))
 	indexes := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, views}})
-	a := &testAPI{t: t, config: c}
+	a := &testAPI{t: t, config: c, logged: logged}
 	o.Admission, o.Indexer, o.Idle = rules, indexes, true
 	o.DesignLimits = func() store.DesignLimits {
 		s := c.Snapshot()

@@ -218,6 +218,26 @@ func TestListETag(t *testing.T) {
 	}
 }
 
+// TestLogNamesDatabaseAndDesign shows that what functions log comes with the names
+// of their database and design document, of whatever kind they are.
+func TestLogNamesDatabaseAndDesign(t *testing.T) {
+	a := functionsAPI(t, `{"views":{"v":{"map":"function(doc){ log('map'); emit(1, 1); }","reduce":"function(){ log('reduce'); return 1; }"}},
+		"shows":{"f":"function(){ log('show'); }"},"lists":{"f":"function(){ log('list'); }"},"updates":{"f":"function(){ log('update'); return [null, '']; }"},
+		"filters":{"f":"function(){ log('filter'); return true; }"},"validate_doc_update":"function(){ log('validation'); }","rewrites":"function(){ log('rewrite'); return '_show/f'; }"}`)
+	a.do("PUT", "/db/x", `{}`).want(201, "")
+	for _, path := range []string{"_view/v", "_show/f", "_list/f/v", "_rewrite/x"} {
+		a.do("GET", "/db/_design/d/"+path, "").want(200, "")
+	}
+	a.do("POST", "/db/_design/d/_update/f", "").want(200, "")
+	a.do("GET", "/db/_changes?filter=d/f", "").want(200, "")
+	logged := a.logged.String()
+	for _, kind := range []string{"map", "reduce", "show", "list", "update", "filter", "validation", "rewrite"} {
+		if line := `database=db design=_design/d text=` + kind + "\n"; !strings.Contains(logged, line) {
+			t.Errorf("there is no line %q:\n%s", line, logged)
+		}
+	}
+}
+
 // TestShowHeaders shows what a show can't change, and what 304 tells.
 func TestShowHeaders(t *testing.T) {
 	a := functionsAPI(t, `{"shows":{"s":"function(doc, req){ return {headers: {Etag: 'skipped', Vary: 'X-Y', 'X-Mine': 'yes'}, body: 'b'}; }",

@@ -295,17 +295,23 @@ func (x *Indexes) Active() (all []Active) {
 		t.state.Lock()
 		a := Active{Database: t.d.Name(), Kind: t.ix.Kind.Name(), Progress: t.state.progress}
 		t.state.Unlock()
-		if s, _ := t.d.Indexes().(*Set); s != nil {
-			for _, n := range s.Named {
-				if n.Index.Number == t.ix.Number {
-					a.Design = n.Design
-					break
-				}
-			}
-		}
+		a.Design = t.ix.DesignIn(t.d)
 		all = append(all, a)
 	}
 	return all
+}
+
+// DesignIn gives the first design document of a database that defines the index; ""
+// for none, as for an owner's.
+func (x *Index) DesignIn(d *store.Database) document.ID {
+	if s, _ := d.Indexes().(*Set); s != nil {
+		for _, n := range s.Named {
+			if n.Index.Number == x.Number {
+				return n.Design
+			}
+		}
+	}
+	return ""
 }
 
 // Check is store.Indexer's: it holds the rows of kept indexes that are readable

@@ -1,5 +1,7 @@
 package script
 
+import "cmp"
+
 // Realm names one JavaScript world and carries the code in it.
 type Realm struct {
 	Database  string   // whose documents it sees: a name that is never used again
@@ -7,7 +9,16 @@ type Realm struct {
 	Design    string   // the design document's id
 	Version   string   // a revision or signature: the same for the same Document and Functions, and for no others
 	Document  []byte   // the design document as JSON: what require reads, and `this` of functions other than map and reduce
+	Named     Named    // for the log
 	Functions []string // the sources of the map functions for Map and ViewFilter, of the reduce functions for Reduce and Rereduce
+}
+
+// Named is what people call a realm's database and design document.
+type Named struct{ Database, Design string }
+
+// named gives the names by which the log tells of the realm.
+func (r Realm) named() Named {
+	return Named{cmp.Or(r.Named.Database, r.Database), cmp.Or(r.Named.Design, r.Design)}
 }
 
 // flavour says what a realm holds: a design document's map functions live in another one than its filters.

@@ -202,15 +202,16 @@ func (r *runner) end(ctx context.Context, why limit, err error) (limit, error) {
 	case r.job.list != nil && r.job.list.heard:
 		return why, (&failure{limit: why}).err() // its output is out, so it can't begin again
 	}
-	r.pool.o.Logger.LogAttrs(ctx, slog.LevelWarn, "a child for functions ended", slog.String("database", r.job.realm.Database),
-		slog.String("design", r.job.realm.Design), slog.String("reason", (&failure{limit: why}).err().Reason), slog.String("output", text))
+	r.pool.o.Logger.LogAttrs(ctx, slog.LevelWarn, "a child for functions ended", slog.String("database", r.job.realm.named().Database),
+		slog.String("design", r.job.realm.named().Design), slog.String("reason", (&failure{limit: why}).err().Reason), slog.String("output", text))
 	return why, nil
 }
 
 // log passes on what functions logged.
 func (r *runner) log(lines []string) {
+	names := r.job.realm.named()
 	for _, line := range lines {
-		r.pool.o.Logger.Info("log of a design function", "database", r.job.realm.Database, "design", r.job.realm.Design, "text", line)
+		r.pool.o.Logger.Info("log of a design function", "database", names.Database, "design", names.Design, "text", line)
 	}
 }
 

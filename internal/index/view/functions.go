@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/store"
 )
 
 // Functions runs the functions of views. An error means that there are no
@@ -25,16 +26,18 @@ type Script struct {
 	*Def
 	Database  uint64 // its number, which is never used again
 	Owner     string // the partition whose owner's view it is; "" for the database's
+	Name      string // of the database, for the log
+	Design    string // the first design document that has the view, for the log
 	Signature string // of the index, and whose it is: the same for equal sources of one owner only
 }
 
 // scriptOf gives the script of an index.
-func scriptOf(db uint64, x *index.Index) Script {
+func scriptOf(d *store.Database, x *index.Index) Script {
 	world := x.Signature
 	if x.Owner != "" {
 		world += "/" + string(x.Owner) // owners with equal views share no state
 	}
-	return Script{Of(x), db, string(x.Owner), world}
+	return Script{Def: Of(x), Database: d.Number(), Owner: string(x.Owner), Name: d.Name(), Design: string(x.DesignIn(d)), Signature: world}
 }
 
 // Emitted is what one call of emit gave: compact JSON.

@@ -223,7 +223,7 @@ func (k *Kind) Values(ctx context.Context, d *store.Database, x *index.Index, gr
 	for i := range groups {
 		made[i] = groups[i].made
 	}
-	if err := k.settle(ctx, scriptOf(d.Number(), x), made, true); err != nil {
+	if err := k.settle(ctx, scriptOf(d, x), made, true); err != nil {
 		return err
 	}
 	for i, g := range made {

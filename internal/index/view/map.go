@@ -68,7 +68,7 @@ type work struct {
 }
 
 func (k *Kind) work(d *store.Database, x *index.Index) *work {
-	return &work{Kind: k, layout: layoutOf(d.Number(), x), Script: scriptOf(d.Number(), x), table: onDisk{d}}
+	return &work{Kind: k, layout: layoutOf(d.Number(), x), Script: scriptOf(d, x), table: onDisk{d}}
 }
 
 // table is where the rows and nodes of an index lie.

@@ -112,6 +112,7 @@ func realm(s view.Script, role, function string) script.Realm {
 	}
 	return script.Realm{
 		Database: database, Owned: s.Owner != "", Design: "_view", Version: role + s.Signature,
+		Named:    script.Named{Database: s.Name, Design: s.Design},
 		Document: document(s), Functions: []string{function},
 	}
 }
