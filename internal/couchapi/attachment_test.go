@@ -147,8 +147,8 @@ func TestContentMD5Trailer(t *testing.T) {
 func TestAttachmentLimit(t *testing.T) {
 	a := newDB(t, "", config.Setting{Section: "couchdb", Key: "max_attachment_size", Value: "20000"})
 	big := strings.Repeat("x", 20_001)
-	a.do("PUT", "/db/d/big", big, "Content-Type", "image/png").want(413, `{"error":"attachment_too_large","reason":"big"}`)
-	if status, text := a.chunkedPut("/db/d/big", strings.NewReader(big), func() string { return "" }); status != 413 || !strings.Contains(text, `"attachment_too_large","reason":"big"`) {
+	a.do("PUT", "/db/d/big", big, "Content-Type", "image/png").want(413, `{"error":"attachment_too_large","reason":"big (the limit is 20000 bytes: [couchdb] max_attachment_size)"}`)
+	if status, text := a.chunkedPut("/db/d/big", strings.NewReader(big), func() string { return "" }); status != 413 || !strings.Contains(text, `"attachment_too_large","reason":"big (the limit is`) {
 		t.Errorf("chunked: %d %s", status, text)
 	}
 	a.do("PUT", "/db/d", `{"_attachments":{"big":{"data":"`+base64.StdEncoding.EncodeToString([]byte(big))+`"}}}`).want(413, "")

@@ -91,10 +91,13 @@ func (b *batch) split(r *request) error {
 	return nil
 }
 
-// edit makes the edit of one document, whose id the store takes.
+// edit makes the edit of one document. An id that the database can't have refuses
+// the request; one of another partition is refused by itself.
 func (b *batch) edit(r *request, d *couchwire.Document) (document.Edit, error) {
-	if err := r.precheck(d.ID); err != nil {
-		return document.Edit{}, err
+	if r.scope.Partitioned() {
+		if err := d.ID.CheckPartitioned(); err != nil {
+			return document.Edit{}, err
+		}
 	}
 	if b.NewEdits {
 		return d.Edit(d.Rev()), nil

@@ -231,7 +231,7 @@ func TestBadChanges(t *testing.T) {
 		{"filter=_doc_ids", "", noIDs},
 		{"filter=_doc_ids", `{"doc_ids":[1]}`, noIDs},
 		{"filter=_doc_ids", `{"doc_ids":"a"}`, noIDs},
-		{"filter=_doc_ids&doc_ids=a", "", "invalid UTF-8 JSON"},
+		{"filter=_doc_ids&doc_ids=a", "", "invalid UTF-8 JSON (parameter doc_ids: a)"},
 		{"filter=_selector", "", "Selector must be specified in POST payload"},
 		{"filter=_selector", `{}`, "Selector error: expected a JSON object"},
 		{"filter=_selector", `{"selector":"n"}`, "Selector error: expected a JSON object"},
@@ -244,7 +244,7 @@ func TestBadChanges(t *testing.T) {
 		{"filter=_view", "", "`view` filter parameter is not provided."},
 		{"filter=_view&view=x", "", "`view` must be of the form `designname/viewname`"},
 		{"", `[1]`, "Request body must be a JSON object"},
-		{"", `{nope`, "invalid UTF-8 JSON"},
+		{"", `{nope`, "invalid UTF-8 JSON (line 1, column 2, byte 2: nope)"},
 	} {
 		method := "GET"
 		if row[1] != "" {

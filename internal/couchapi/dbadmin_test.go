@@ -166,7 +166,7 @@ func TestDBsInfo(t *testing.T) {
 	}
 	for body, reason := range map[string]string{
 		`{}`: "`keys` member must exist.", `{"keys":5}`: "`keys` member must be an array.", `[]`: "Request body must be a JSON object",
-		`{"keys":[1]}`: "`keys` member must be an array of strings.", `{`: "invalid UTF-8 JSON",
+		`{"keys":[1]}`: "`keys` member must be an array of strings.", `{`: "invalid UTF-8 JSON (line 1, column 2, byte 2: the text ends there)",
 	} {
 		a.do("POST", "/_dbs_info", body).want(400, `{"error":"bad_request","reason":"`+reason+`"}`)
 	}

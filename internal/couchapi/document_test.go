@@ -419,7 +419,7 @@ func TestJSONBodyLimit(t *testing.T) {
 		r.ContentLength = bodyCosts[documentsBody].most + 1
 		w := httptest.NewRecorder()
 		a.ServeHTTP(w, r)
-		answer{t, w.Code, w.Header(), w.Body.String()}.want(413, `{"error":"too_large","reason":"the request entity is too large"}`)
+		answer{t, w.Code, w.Header(), w.Body.String()}.want(413, `{"error":"too_large","reason":"the request entity is too large (the limit is 268435456 bytes for what this path takes)"}`)
 	}
 }
 
@@ -435,11 +435,11 @@ func TestMaxConflicts(t *testing.T) { // difference 280
 		}
 		return a.do("POST", "/db/_bulk_docs", `{"new_edits":false,"docs":[`+strings.Join(docs, ",")+`,{"_id":"other","_rev":"1-o"}]}`)
 	}
-	refused := `[{"id":"d","rev":"1-d","error":"too_many_conflicts","reason":"The document has 2 conflicts already, which is the most that it may have."}]`
+	refused := `[{"id":"d","rev":"1-d","error":"too_many_conflicts","reason":"The document has 2 conflicts already, which is the most that it may have ([sectional] max_conflicts)."}]`
 	bulk("1-a", "1-b", "1-c", "1-d").want(201, refused)
 	bulk("1-a", "1-d").want(201, refused)
 	a.do("GET", "/db/other", "").want(200, "")
-	a.do("PUT", "/db/d?new_edits=false", `{"_rev":"1-e"}`).want(413, `{"error":"too_many_conflicts","reason":"The document has 2 conflicts already, which is the most that it may have."}`)
+	a.do("PUT", "/db/d?new_edits=false", `{"_rev":"1-e"}`).want(413, `{"error":"too_many_conflicts","reason":"The document has 2 conflicts already, which is the most that it may have ([sectional] max_conflicts)."}`)
 	a.do("POST", "/db/_revs_diff", `{"d":["1-a","1-d"]}`).want(200, `{"d":{"missing":["1-d"]}}`)
 	a.do("PUT", "/db/d?rev=1-a", `{"resolved":true}`).want(201, "")
 	a.do("POST", "/db/_bulk_docs", `{"new_edits":false,"docs":[{"_id":"d","_deleted":true,"_revisions":{"start":2,"ids":["f","b"]}}]}`).want(201, `[]`)

@@ -197,7 +197,9 @@ func TestBadListParameters(t *testing.T) {
 		b, _ := json.Marshal(map[string]string{"error": "query_parse_error", "reason": reason})
 		return string(b)
 	}
-	const notJSON = `{"error":"bad_request","reason":"invalid UTF-8 JSON"}`
+	notJSON := func(where string) string {
+		return `{"error":"bad_request","reason":"invalid UTF-8 JSON (` + where + `)"}`
+	}
 	for query, want := range map[string]string{
 		"limit=-1":              parse(`Invalid value for positive integer: "-1"`),
 		"limit=":                parse(`Invalid value for integer: []`),
@@ -207,8 +209,8 @@ func TestBadListParameters(t *testing.T) {
 		"stale=x":               parse("Invalid value for `stale`."),
 		"update=x":              parse("Invalid value for `update`."),
 		"stable=x":              parse("Invalid value for `stable`."),
-		"startkey=a":            notJSON,
-		"key=%22%ff%22":         notJSON,
+		"startkey=a":            notJSON("parameter startkey: a"),
+		"key=%22%ff%22":         notJSON(`parameter key: \"�\"`),
 		"keys=5":                parse("`keys` must be an array of strings."),
 		"keys=[]&key=1":         parse("`keys` is incompatible with `key`, `start_key` and `end_key`"),
 		"keys=[]&endkey=1":      parse("`keys` is incompatible with `key`, `start_key` and `end_key`"),
@@ -216,7 +218,7 @@ func TestBadListParameters(t *testing.T) {
 		"group=true":            parse("Invalid use of grouping on a map view."),
 		"group_level=1":         parse("Invalid use of grouping on a map view."),
 		"limit=x&startkey=nope": parse(`Invalid value for integer: "x"`), // the first bad one is told of
-		"startkey=nope&limit=x": notJSON,
+		"startkey=nope&limit=x": notJSON("parameter startkey: nope"),
 	} {
 		a.do("GET", "/db/_all_docs?"+query, "").want(400, want)
 	}
@@ -228,7 +230,7 @@ func TestBadListParameters(t *testing.T) {
 		`{"partition":"p"}`: parse("`partition` parameter is not supported on this db"),
 		`{"keys":null}`:     `{"error":"bad_request","reason":"` + "`keys` body member must be an array." + `"}`,
 		`[]`:                `{"error":"bad_request","reason":"Request body must be a JSON object"}`,
-		`{`:                 notJSON,
+		`{`:                 notJSON("line 1, column 2, byte 2: the text ends there"),
 	} {
 		a.do("POST", "/db/_all_docs", body).want(400, want)
 	}

@@ -128,7 +128,7 @@ var ownerRequests = []string{
 	`GET /_design/d/_info`, `GET /_design/d/_view/v?reduce=false&include_docs=true&update_seq=true`, `POST /_design/d/_view/v {"keys":["a","alice:1"],"reduce":false}`, `GET /_design/d/_view/v?reduce=true&group=true`,
 	`GET /_design/d/_view/v?reduce=false&startkey=%22a%22&startkey_docid=a&limit=2&skip=1&descending=true`,
 	`POST /_design/d/_view/v/queries {"queries":[{"reduce":false},{"reduce":true}]}`, `GET /_design/d/_view`, `GET /_design/d/_view/v/w`, `GET /_design/v/_view/v`, `GET /_design/d/_view/none`,
-	`GET /_design/d/_show/s/a?x=1`, `GET /_design/d/_show`, `GET /_design/d/_list/l/v?reduce=false&include_docs=true`, `GET /_design/d/_list`, `POST /_design/d/_update/u/a {}`, `POST /_design/d/_update/u {}`, `POST /_design/d/_update`,
+	`GET /_design/d/_show/s/a?x=1`, `GET /_design/d/_show`, `GET /_design/d/_list/l/v?reduce=false&include_docs=true`, `GET /_design/d/_list`, `GET /_design/d/_list/l/_all_docs?include_docs=true`, `OPTIONS /_design/d/_list/l/v/_all_docs`, `POST /_design/d/_update/u/a {}`, `POST /_design/d/_update/u {}`, `POST /_design/d/_update`,
 	`GET /_design/d/_rewrite/all`, `GET /_design/d/_rewrite`, `GET /_design/d/_geo/g`, `GET /_design/d/_geo_info/g`, `GET /_design/d/_nouveau/g`, `GET /_design/d/_nouveau_info/g`, `GET /_design/d/_search/g`, `GET /_design/d/_search_info/g`, `GET /_design/d/_search_disk_size/g`,
 	`POST /_temp_view {}`, `GET /_purge`, `GET /_revs_limit`, `GET /_shards`, `GET /_partition/bob`, `GET /_partitions`, `DELETE /d?rev=9-z`, `DELETE `,
 }

@@ -61,7 +61,7 @@ func TestPartitionRules(t *testing.T) {
 		{"POST /p1 {}", 400, colonless},
 		{`POST /p1 {"_id":"p:3"}`, 201, ""},
 		{"GET /p1/x", 400, colonless},
-		{`POST /p1/_bulk_docs {"docs":[{"_id":"p:4"},{"_id":"x"}]}`, 400, colonless},
+		{`POST /p1/_bulk_docs {"docs":[{"_id":"p:4"},{"_id":"x"}]}`, 400, colonless + ` (docs[1], _id "x")`},
 		{"GET /p1/p:4", 404, missing},
 		{`POST /p1/_revs_diff {"x":["1-a"]}`, 400, colonless},
 		{`POST /p1/_missing_revs {"x":["1-a"]}`, 400, colonless},

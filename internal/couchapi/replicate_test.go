@@ -72,7 +72,7 @@ func TestReplicateRefusals(t *testing.T) {
 	a.hold("a")
 	for body, want := range map[string]string{
 		`[]`:                         `{"error":"bad_request","reason":"Request body must be a JSON object"}`,
-		`{`:                          `{"error":"bad_request","reason":"invalid UTF-8 JSON"}`,
+		`{`:                          `{"error":"bad_request","reason":"invalid UTF-8 JSON (line 1, column 2, byte 2: the text ends there)"}`,
 		`{}`:                         `{"error":"bad_request","reason":"Missing replicator database"}`,
 		`{"source":"a"}`:             `{"error":"bad_request","reason":"Missing replicator database"}`,
 		`{"source":{},"target":"a"}`: `{"error":"bad_request","reason":"endpoint has an invalid url"}`,

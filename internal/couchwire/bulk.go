@@ -110,11 +110,11 @@ func idOf(raw []byte) []byte {
 // longestShown is the length up to which an error shows an id.
 const longestShown = 200
 
-// Nth gives an error that is about one document of a list its place: its index,
-// from 0, and its id as JSON, if it has one. A text that is not JSON has a place of
-// another kind.
+// Nth gives an Invalid error that is about one document of a list its place: its
+// index, from 0, and its id as JSON, if it has one. A text that is not JSON has a place
+// of another kind.
 func Nth(err error, n int, id []byte) error {
-	if errors.Is(err, document.ErrNotJSON) {
+	if !dberr.Is(err, dberr.Invalid) || errors.Is(err, document.ErrNotJSON) {
 		return err
 	}
 	where := "docs[" + strconv.Itoa(n) + "]"
