@@ -114,8 +114,3 @@ func (r *request) maySeeDesigns() error {
 	}
 	return nil
 }
-
-// designID gives the id of the design document that an argument names.
-func (r *request) designID(arg string) (document.ID, error) {
-	return document.ParseID("_design/"+r.arg(arg), r.api.settings.Value().maxID)
-}
