@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
@@ -9,20 +10,25 @@ import (
 // what lies below.
 type layer map[string]map[string]string
 
-// aliases are sections of old CouchDB versions whose keys are still read when
-// the section that replaced them is silent.
+// aliases are names of old versions, of CouchDB's and of ours, that are still read when
+// what replaced them is not given.
 var aliases = []alias{
 	{"httpd", "chttpd", []string{"allow_jsonp", "changes_timeout", "config_whitelist", "enable_cors", "enable_xframe_options",
-		"max_http_request_size", "rewrite_limit", "secure_rewrites", "WWW-Authenticate", "x_forwarded_host", "x_forwarded_proto", "x_forwarded_ssl"}},
-	{"couch_httpd_auth", "chttpd_auth", nil},
+		"max_http_request_size", "rewrite_limit", "secure_rewrites", "WWW-Authenticate", "x_forwarded_host", "x_forwarded_proto", "x_forwarded_ssl"}, ""},
+	{"couch_httpd_auth", "chttpd_auth", nil, ""},
+	{"sectional", "sectional", []string{"keep_beaten"}, "keep_superseded"},
 }
 
 type alias struct {
-	old, new string
+	old, new string   // sections
 	keys     []string // none: all
+	key      string   // the new name of a key; "" where it stays
 }
 
 func (a alias) covers(key string) bool { return len(a.keys) == 0 || slices.Contains(a.keys, key) }
+
+// renames gives the name that a key has now.
+func (a alias) renames(key string) string { return cmp.Or(a.key, key) }
 
 func (l layer) apply(s Setting) {
 	if l[s.Section] == nil {
@@ -85,8 +91,8 @@ func (l layer) settle() map[string]map[string]string {
 func (l layer) applyAliases() {
 	for _, a := range aliases {
 		for key, value := range l[a.old] {
-			if _, said := l[a.new][key]; value != "" && !said && a.covers(key) {
-				l.apply(Setting{a.new, key, value})
+			if _, said := l[a.new][a.renames(key)]; value != "" && !said && a.covers(key) {
+				l.apply(Setting{a.new, a.renames(key), value})
 			}
 		}
 	}

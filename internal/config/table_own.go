@@ -11,7 +11,7 @@ var ownTable = []Known{
 	{"sectional", "selector_steps", "10000000000", count, atOnce, "Steps that matching the selectors of one request may take, 0 for no bound."},
 	{"sectional", "view_wait", "5", seconds, atOnce, "How long a query waits for the new index of a view that was changed, before the old one answers."},
 	{"sectional", "min_seq_wait", "5", seconds, atOnce, "How long a request waits for the sequence in `min_seq`."},
-	{"sectional", "keep_beaten", "600", seconds, atStart, "How long bodies of revisions that are no leaves any more can be read."},
+	{"sectional", "keep_superseded", "600", seconds, atStart, "How long bodies of revisions that are no leaves any more can be read."},
 	{"sectional", "max_conflicts", "10000", count, atOnce, "Most revisions of a document in conflict with its winner, 0 for no limit."},
 	{"sectional", "max_attachments", "10000", count, atOnce, "Most attachments of a document."},
 	{"sectional", "max_queued_writes", "134217728", byteSize, atOnce, "Writes that may wait for the disk, 0 for no limit; beyond it they are told to come again (503)."},

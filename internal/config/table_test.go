@@ -194,7 +194,7 @@ func TestDefaultsHaveNoWarnings(t *testing.T) {
 func TestOldSections(t *testing.T) {
 	dir := t.TempDir()
 	file, local := filepath.Join(dir, "my.ini"), filepath.Join(dir, "local.ini")
-	write(t, file, "[httpd]\nenable_cors = true\nmax_http_request_size = 7\n[chttpd]\nmax_http_request_size = 4294967296\n[couch_httpd_auth]\nsecret = s\n")
+	write(t, file, "[httpd]\nenable_cors = true\nmax_http_request_size = 7\n[chttpd]\nmax_http_request_size = 4294967296\n[couch_httpd_auth]\nsecret = s\n[sectional]\nkeep_beaten = 7\n")
 	c := open(t, Options{File: file, Local: local})
 	check := func(key Setting) {
 		t.Helper()
@@ -206,6 +206,10 @@ func TestOldSections(t *testing.T) {
 	check(Setting{"chttpd", "enable_cors", "true"})
 	check(Setting{"chttpd", "max_http_request_size", "4294967296"}) // given, though it is the default
 	check(Setting{"chttpd_auth", "secret", "s"})
+	check(Setting{"sectional", "keep_superseded", "7"}) // by its former name
+	if w := Warning(Setting{"sectional", "keep_beaten", "7"}); w != "" {
+		t.Error(w)
+	}
 	for _, s := range []Setting{{"chttpd", "enable_cors", "false"}, {"chttpd_auth", "secret", ""}} {
 		if _, err := c.Delete(s.Section, s.Key, true); err != nil {
 			t.Fatal(err)

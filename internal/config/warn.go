@@ -18,18 +18,15 @@ func Warning(s Setting) string {
 	if s.Value == "" {
 		return ""
 	}
-	section := s.Section
-	if to, old := renamed(s.Section, s.Key); old {
-		section = to
-	}
-	if k, ok := find(section, s.Key); ok {
+	section, key := renamed(s.Section, s.Key)
+	if k, ok := find(section, key); ok {
 		if k.takes(s.Value) {
 			return ""
 		}
 		return name + " takes " + k.Kind.expected() + ": what it is set to has no effect"
 	}
 	for _, i := range inert {
-		if i.has(section, s.Key) {
+		if i.has(section, key) {
 			return name + " has no effect here: " + i.Why
 		}
 	}
@@ -62,14 +59,14 @@ func shortened(name string) string {
 	return quoted
 }
 
-// renamed gives the section that replaced one of old versions of CouchDB.
-func renamed(section, key string) (to string, old bool) {
+// renamed gives the names that a setting has now.
+func renamed(section, key string) (string, string) {
 	for _, a := range aliases {
 		if a.old == section && a.covers(key) {
-			return a.new, true
+			return a.new, a.renames(key)
 		}
 	}
-	return "", false
+	return section, key
 }
 
 // sectionWith gives a section that has a key, "" if none does or its keys are free.

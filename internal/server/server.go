@@ -125,7 +125,7 @@ func (a *assembly) open(ctx context.Context) (err error) {
 		Logger:         a.log,
 		Admission:      rules,
 		Indexer:        a.indexes,
-		KeepSuperseded: a.config.Snapshot().Duration("sectional", "keep_beaten", time.Second, 10*time.Minute),
+		KeepSuperseded: a.config.Snapshot().Duration("sectional", "keep_superseded", time.Second, 10*time.Minute),
 		MaxPartition:   maxPartition(a.config),
 		MaxConflicts:   maxConflicts(a.config),
 		DesignLimits:   designLimits(a.config),
