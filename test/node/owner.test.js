@@ -6,20 +6,33 @@ import Nano from 'nano'
 import PouchDB from 'pouchdb'
 import find from 'pouchdb-find'
 import memory from 'pouchdb-adapter-memory'
-import { Server, until } from './server.js'
+import { Server } from './server.js'
 
 PouchDB.plugin(memory).plugin(find)
 
 let server
-let log // the documents of the demo's fitness database, as its generator made them
+let log // the documents of a user's fitness log, by id
 let count = 0
 
+// fitnessLog makes exercises, workouts of a winter, and their lifts.
+function fitnessLog () {
+  const names = ['squat', 'bench press', 'deadlift', 'overhead press', 'row', 'dips', 'curl', 'lunge']
+  const docs = names.map((name, number) => ({ _id: `exercise:${number}`, number, name }))
+  for (let day = 0; day < 60; day += 2) {
+    const createdAt = new Date(Date.UTC(2016, 11, 1 + day, 17)).toISOString()
+    const workoutId = `workout:${createdAt.slice(0, 10)}`
+    docs.push({ _id: workoutId, createdAt })
+    for (const exercise of [day / 2 % 8, (day / 2 + 3) % 8, (day / 2 + 5) % 8]) {
+      docs.push({ _id: `lift:${exercise}:${createdAt.slice(0, 10)}`, workoutId, exercise, createdAt, weight: 40 + 5 * exercise + day / 10, reps: Array(3 + exercise % 3).fill(5) })
+    }
+  }
+  return docs.sort((a, b) => (a._id < b._id ? -1 : 1))
+}
+
 before(async () => {
-  server = await Server.start('--demo', '--demo-size', '400')
+  server = await Server.start()
   assert.equal((await server.request('PUT', '/_node/_local/_config/sectional/owner_design_docs', 'members')).status, 200)
-  await until('the fitness demo is loaded', async () => (await server.request('GET', '/fitness/_local/demo')).status === 200)
-  const { body: { rows } } = await server.request('GET', '/fitness/_all_docs?include_docs=true')
-  log = rows.map(({ doc: { _rev, ...doc } }) => doc)
+  log = fitnessLog()
   for (const kind of ['exercise', 'workout', 'lift']) assert.ok(of(kind).length > 5, `${kind}: ${of(kind).length}`)
 })
 after(() => server.remove())
