@@ -12,7 +12,7 @@ import (
 // errNoOwnerDesigns is what those get who write a design document of a partition
 // where there are to be none.
 var errNoOwnerDesigns = dberr.New(dberr.Forbidden, "forbidden",
-	"Design documents of partitions are switched off: `[sectional] owner_design_docs` in the server's configuration is none of `views`, `members` and `admins`.")
+	"Design documents of partitions are switched off: `[sectional] owner_design_docs = none` in the server's configuration. It can be `views`, `members` or `admins`.")
 
 // admitOwnerDesign lets those write design documents of partitions whom the
 // setting names. Administrators of the database may delete them whatever it says:

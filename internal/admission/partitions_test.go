@@ -27,7 +27,7 @@ func TestRestrictedReadersWriteTheirPartition(t *testing.T) {
 		notAuthorized = "You are not authorized to access this db."
 		notAllowed    = "You are not allowed to access this db."
 		notWriter     = "You are not allowed to write to this partition."
-		noDesigns     = "Design documents of partitions are switched off."
+		noDesigns     = "Design documents of partitions are switched off: `[sectional] owner_design_docs = none` in the server's configuration. It can be `views`, `members` or `admins`."
 		notAdmin      = "You are not a db or server admin."
 	)
 	for _, c := range []struct{ caller, db, id, want string }{

@@ -28,7 +28,7 @@ func TestWhoWritesOwnerDesigns(t *testing.T) {
 		{"", `PUT /fit/alice:_design%2Fx/a hello`, 201, ""},
 		{"", `PUT /fit/bob:_design%2Fx {}`, 201, ""},
 	}
-	const off, noAdmin = "Design documents of partitions are switched off: `\\[sectional\\] owner_design_docs`", "You are not a db or server admin."
+	const off, noAdmin = "Design documents of partitions are switched off: `\\[sectional\\] owner_design_docs = none`", "You are not a db or server admin."
 	for _, c := range []struct{ setting, who, refusal string }{
 		{"none", "", off}, {"none", "boss", off}, {"none", "ann", off}, {"mistyped", "", off},
 		{"admins", "", ""}, {"admins", "boss", ""}, {"admins", "ann", noAdmin},
