@@ -21,7 +21,8 @@ type Patch struct {
 type change struct {
 	op    *operator // nil for an object that is patched
 	arg   []byte    // the operator's argument
-	path  string    // of the member, as an error names it
+	name  string    // of the member
+	above *change   // the object that the member is in, nil for the document
 	parts []part    // of an object, in the patch's order
 	index map[string]int
 	// replaces says that a merge patch has an object here: whatever stands in
@@ -50,7 +51,7 @@ func ParsePatch(raw []byte, operators bool) (*Patch, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Patch{always: newObject(""), fresh: newObject("")}
+	p := &Patch{always: newObject("", nil), fresh: newObject("", nil)}
 	var used []rawMember
 	merged := raw
 	if operators {
@@ -84,7 +85,9 @@ func withoutOperators(object []byte) (rest []byte, operators []rawMember) {
 	return append(o.dst, '}'), operators
 }
 
-func newObject(path string) *change { return &change{path: path, index: map[string]int{}} }
+func newObject(name string, above *change) *change {
+	return &change{name: name, above: above, index: map[string]int{}}
+}
 
 // part gives the change of a member; nil if there is none.
 func (c *change) part(name []byte) *change {
@@ -102,17 +105,17 @@ func (c *change) add(name []byte, to *change) {
 // merge makes the changes of a merge patch.
 func (c *change) merge(patch []byte) {
 	for _, m := range members(patch) {
-		path := c.below(unquote(m.name[1 : len(m.name)-1]))
+		name := unquote(m.name[1 : len(m.name)-1])
 		switch m.value[0] {
 		case 'n': // null
-			c.add(m.name, &change{op: removing(), path: path})
+			c.add(m.name, &change{op: removing(), name: name, above: c})
 		case '{':
-			inner := newObject(path)
+			inner := newObject(name, c)
 			inner.replaces = true
 			inner.merge(m.value)
 			c.add(m.name, inner)
 		default:
-			c.add(m.name, &change{op: setting("="), arg: m.value, path: path})
+			c.add(m.name, &change{op: setting("="), arg: m.value, name: name, above: c})
 		}
 	}
 }
@@ -167,7 +170,7 @@ func (c *change) append(dst, target []byte) ([]byte, error) {
 			}
 		}
 	case !c.replaces:
-		return nil, badPatch("`%s` is %s, not an object.", c.path, kindOf(target))
+		return nil, badPatch("`%s` is %s, not an object.", c.path(), kindOf(target))
 	}
 	for i, p := range c.parts {
 		if met[i] {
@@ -217,7 +220,7 @@ func (o *objectWriter) change(p part, old []byte) (err error) {
 	}
 	value, err := p.change.op.apply(old, p.change.arg)
 	if err != nil {
-		return badPatch("%s of `%s`: %s.", p.change.op.name, p.change.path, err)
+		return badPatch("%s of `%s`: %s.", p.change.op.name, p.change.path(), err)
 	}
 	if value != nil {
 		o.member(p.name)

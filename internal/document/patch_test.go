@@ -3,7 +3,10 @@ package document
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
+	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -98,4 +101,32 @@ func FuzzMergePatch(f *testing.F) {
 			t.Fatalf("%q is not compact", got)
 		}
 	})
+}
+
+// A patch takes memory in proportion to its length, however long the names are
+// that stand above its members.
+func TestPatchMemory(t *testing.T) {
+	long := strings.Repeat("a", 100_000)
+	var members, paths strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&members, `,"m%d":1`, i)
+	}
+	paths.WriteString(long)
+	for i := range 99 {
+		fmt.Fprintf(&paths, ".%d%s", i, long[:1000])
+	}
+	for name, patch := range map[string]string{
+		"members below a long name": `{"` + long + `":{` + members.String()[1:] + `}}`,
+		"a path of many names":      `{"$inc":{"` + paths.String() + `":1}}`,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := ParsePatch([]byte(patch), true); err != nil {
+			t.Fatal(name, err)
+		}
+		runtime.ReadMemStats(&after)
+		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(30*len(patch)); got > most {
+			t.Errorf("%s: %d bytes for a patch of %d, more than %d", name, got, len(patch), most)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package document
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/sectional/sectional/internal/jsonscan"
@@ -52,7 +53,7 @@ func (p *Patch) add(op *operator, path string, arg []byte) error {
 		roots = append(roots, p.always)
 	}
 	for _, root := range roots {
-		if err := root.place(names, &change{op: op, arg: arg, path: path}); err != nil {
+		if err := root.place(names, &change{op: op, arg: arg}); err != nil {
 			return err
 		}
 	}
@@ -67,26 +68,30 @@ func (c *change) place(names []string, leaf *change) error {
 		next := c.part(quoted)
 		switch last := i == len(names)-1; {
 		case next == nil && last:
+			leaf.name, leaf.above = name, c
 			c.add(quoted, leaf)
 			return nil
 		case next == nil:
-			next = newObject(c.below(name))
+			next = newObject(name, c)
 			c.add(quoted, next)
 		case last || next.op != nil:
-			return badPatch("Two changes of the patch meet at `%s`.", next.path)
+			return badPatch("Two changes of the patch meet at `%s`.", next.path())
 		}
 		c = next
 	}
 	return nil
 }
 
-// below gives the path of a member, as it would be written.
-func (c *change) below(name string) string {
-	name = strings.NewReplacer(`\`, `\\`, `.`, `\.`).Replace(name)
-	if c.path == "" {
-		return name
+// path gives the path of a member, as it would be written. It is made where an
+// error names it: kept with each member, the path of a long name above many
+// members would take the memory of all of them.
+func (c *change) path() string {
+	var names []string
+	for ; c.above != nil; c = c.above {
+		names = append(names, strings.NewReplacer(`\`, `\\`, `.`, `\.`).Replace(c.name))
 	}
-	return c.path + "." + name
+	slices.Reverse(names)
+	return strings.Join(names, ".")
 }
 
 // splitPath splits a path at its dots; \. is a dot in a name, \\ a backslash.
