@@ -24,12 +24,12 @@ func listDocs(kind *listKind) endpoint {
 		if err != nil {
 			return err
 		}
-		if r.head {
-			q.limit = 0
-		}
 		l, err := r.lister(kind, &q)
 		if err != nil {
 			return err
+		}
+		if r.head { // now that the query is judged
+			q.limit = 0
 		}
 		l.stream = r.stream(http.StatusOK, jsonContent)
 		if err := l.list(); err != nil {

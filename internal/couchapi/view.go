@@ -41,9 +41,6 @@ func queryView(r *request) error {
 	if err != nil {
 		return err
 	}
-	if r.head {
-		q.limit, q.limited = 0, true
-	}
 	if named == nil {
 		return design.noView(r.arg("view"))
 	}
@@ -58,6 +55,9 @@ func queryView(r *request) error {
 		if r.unmodified() {
 			return nil
 		}
+	}
+	if r.head { // now that the query is judged, and has the ETag of a GET
+		q.limit = 0
 	}
 	l.stream = r.stream(http.StatusOK, jsonContent)
 	if err := l.list(); err != nil {

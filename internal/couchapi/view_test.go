@@ -97,6 +97,24 @@ func TestViewETag(t *testing.T) {
 	}
 }
 
+// TestHeadIsAGetWithoutItsBody shows that HEAD tells of lists what GET tells, the ETag and the
+// refusals among it.
+func TestHeadIsAGetWithoutItsBody(t *testing.T) {
+	a := newTestAPI(t)
+	a.do("PUT", "/db", "").want(201, "")
+	a.do("PUT", "/db/a", `{"n":1}`).want(201, "")
+	a.do("PUT", "/db/_design/d", viewDesign(map[string][2]string{"v": {"function(doc){ emit(doc.n); }", "_count"}})).want(201, "")
+	a.do("PUT", "/_node/_local/_config/query_server_config/query_limit", `"3"`).want(200, "")
+	for _, path := range []string{"/db/_all_docs", "/db/_design_docs", "/db/_design/d/_view/v"} {
+		for _, query := range []string{"", "?limit=1", "?limit=4", "?include_docs=true", "?skip=5", "?reduce=false", "?limit=x"} {
+			get, head := a.do("GET", path+query, ""), a.do("HEAD", path+query, "")
+			if head.Status != get.Status || head.Header.Get("Etag") != get.Header.Get("Etag") || head.Body != "" {
+				t.Errorf("%s: GET %d %s, HEAD %d %s %q", path+query, get.Status, get.Header.Get("Etag"), head.Status, head.Header.Get("Etag"), head.Body)
+			}
+		}
+	}
+}
+
 // TestViewErrorOrder: of several faults the one is told that CouchDB looks for
 // first.
 func TestViewErrorOrder(t *testing.T) {
