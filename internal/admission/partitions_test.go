@@ -11,7 +11,7 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// TestRestrictedReadersWriteTheirPartition writes through the store's door, as callers
+// TestRestrictedReadersWriteTheirPartition writes through the store's entry point, as callers
 // whom rules let into a partition and who come by a way that looked at nothing.
 func TestRestrictedReadersWriteTheirPartition(t *testing.T) {
 	w := newWorld(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// world is a store with these rules at its door.
+// world is a store with these rules at its entry point.
 type world struct {
 	t     *testing.T
 	store *store.Store
@@ -97,7 +97,7 @@ func TestDesignDocumentsAreForAdministrators(t *testing.T) {
 	}
 }
 
-func TestPasswordsAreHashedAtTheDoor(t *testing.T) {
+func TestPasswordsAreHashedOnEntry(t *testing.T) {
 	w := newWorld(t)
 	if _, err := w.write(nil, auth.UsersDB, user("ann", "clear text")); err != nil {
 		t.Fatal(err)

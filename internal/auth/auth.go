@@ -10,7 +10,7 @@
 // CouchDB's exact sentences.
 //
 // Begin reading at Authenticator.Authenticate; Security.Check,
-// Security.CheckPartition and Authenticator.BeforeUserWrite are the other doors.
+// Security.CheckPartition and Authenticator.BeforeUserWrite are the other endpoints.
 package auth
 
 import (

@@ -172,7 +172,7 @@ func (w answer) told(method string) string {
 	return fmt.Sprint(w.Status, " ", w.json()["reason"])
 }
 
-// accessPrefix is what ids of a partition begin with at the door of a pattern.
+// accessPrefix is what ids of a partition begin with at the endpoint of a pattern.
 func accessPrefix(pattern, partition string) string {
 	if strings.HasPrefix(pattern, "/{db}/_owner/") {
 		return ""
@@ -190,7 +190,7 @@ func accessPath(pattern, partition string) string {
 }
 
 // accessBodies are bodies that make the requests good ones, by the end of the
-// path below a door.
+// path below an endpoint.
 var accessBodies = map[string]string{
 	"POST /_bulk_docs": `{"docs":[{"_id":"%snew"}]}`, "POST /_bulk_get": `{"docs":[{"id":"%s1"}]}`, "POST /_find": `{"selector":{}}`,
 	"POST /_explain": `{"selector":{}}`, "POST /_index": `{"index":{"fields":["other"]}}`, "POST /_index/_bulk_delete": `{"docids":["_design/m"]}`,
@@ -278,7 +278,7 @@ func TestAccess(t *testing.T) {
 	if testing.Short() {
 		oneOf = 8 // there is nothing concurrent in it, nor random
 	}
-	for _, row := range openDoors(allRoutes()) {
+	for _, row := range expandRoutes(allRoutes()) {
 		for m := range strings.SplitSeq(row.methods, ",") {
 			key := m + " " + row.pattern
 			words, ok := table[key]

@@ -10,8 +10,8 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// listDocs makes the endpoint of a list of documents, by GET and POST.
-func listDocs(kind *listKind) endpoint {
+// listDocs makes the handler of a list of documents, by GET and POST.
+func listDocs(kind *listKind) handler {
 	return func(r *request) error {
 		var members []document.Member
 		if r.method == http.MethodPost {
@@ -40,9 +40,9 @@ func listDocs(kind *listKind) endpoint {
 	}
 }
 
-// listQueries makes the endpoint that answers several queries of a list. All
+// listQueries makes the handler that answers several queries of a list. All
 // are checked before the first is answered.
-func listQueries(kind *listKind) endpoint {
+func listQueries(kind *listKind) handler {
 	return func(r *request) error {
 		queries, err := r.readQueries()
 		if err != nil {

@@ -47,7 +47,7 @@ func (r *request) vary(name string) {
 }
 
 // location sets the Location header to the address of what lies below the
-// request's door.
+// request's endpoint.
 func (r *request) location(parts ...string) { r.set("Location", r.place(parts...)) }
 
 // unmodified answers 304 if the request's If-None-Match names the ETag that

@@ -31,6 +31,6 @@ func (a *testAPI) bench(b *testing.B, method, target string) {
 	}
 }
 
-// BenchmarkFrame measures what every request costs before its endpoint does
+// BenchmarkFrame measures what every request costs before its handler does
 // anything.
 func BenchmarkFrame(b *testing.B) { newTestAPI(b).bench(b, "GET", "/_up") }

@@ -113,7 +113,7 @@ func TestSystemDatabases(t *testing.T) {
 }
 
 // TestUsersAreHidden opens _users to all, as some installations do, and looks
-// for a door through which somebody else's document shows.
+// for an endpoint through which somebody else's document shows.
 func TestUsersAreHidden(t *testing.T) {
 	a := newTestAPI(t)
 	ann, ben := a.user("ann"), a.user("ben")

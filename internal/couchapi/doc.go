@@ -2,11 +2,11 @@
 // who may send it, and how answers and errors look on the wire.
 //
 // The surface is a table (the *Routes functions): each row has methods, a
-// pattern, the doors of a database at which it is served (door.go), the right it
-// asks for, a class for the metrics and the endpoint, or the reason why there is
-// none. Each endpoint is a file. A request runs so (serve.go): path and query are
+// pattern, the endpoints of a database at which it is served (endpoint.go), the right it
+// asks for, a class for the metrics and the handler, or the reason why there is
+// none. Each handler is a file. A request runs so (serve.go): path and query are
 // split, the row is found, the caller is authenticated (gate.go), the database is
-// opened, rights are checked, the scope becomes that of the door, the endpoint
+// opened, rights are checked, the scope becomes that of the endpoint, the handler
 // runs and answers by the methods of request (answer.go, stream.go,
 // body.go); whatever error it returns is rendered by one function (errors.go).
 //

@@ -30,7 +30,7 @@ func (r *request) docID() string {
 
 // readID gives the id of a document to be read. An id that no document can
 // have is missing, except that a partitioned database refuses one that names
-// no partition: no client meant that. At the door of a partition those of
+// no partition: no client meant that. At the endpoint of a partition those of
 // others are refused, whether they exist or not.
 func (r *request) readID() (document.ID, error) {
 	return r.findID(r.docID())

@@ -96,7 +96,7 @@ func appendError(dst []byte, word, reason string) []byte {
 	return append(appendString(dst, reason), '}')
 }
 
-// fail renders the error of an endpoint: as the whole answer if nothing went
+// fail renders the error of a handler: as the whole answer if nothing went
 // out yet, else as a last line, after which the connection is cut, so that
 // nobody takes the half for the whole.
 func (r *request) fail(err error) {

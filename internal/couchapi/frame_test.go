@@ -187,8 +187,8 @@ func TestEveryKindHasAStatus(t *testing.T) {
 	}
 }
 
-// probe answers a request by an endpoint of the test's own.
-func probe(t *testing.T, run endpoint, r *http.Request, settings ...config.Setting) *httptest.ResponseRecorder {
+// probe answers a request by a handler of the test's own.
+func probe(t *testing.T, run handler, r *http.Request, settings ...config.Setting) *httptest.ResponseRecorder {
 	t.Helper()
 	a := newTestAPI(t, settings...)
 	a.routes = buildRoutes([]route{{methods: "GET,PUT,POST", pattern: "/probe", run: run}})

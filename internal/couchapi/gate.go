@@ -38,7 +38,7 @@ func (r *request) isLogin() bool {
 }
 
 // authenticate finds out who sends the request. A session that is running out
-// is renewed, unless the endpoint sets a cookie of its own.
+// is renewed, unless the handler sets a cookie of its own.
 //
 // A context that names a caller already comes from within the process.
 func (r *request) authenticate() error {
@@ -106,7 +106,7 @@ func (r *request) isSystem() bool {
 
 // checkDatabase checks the rights that the database's _security gives. Whoever
 // is let in by a rule for a partition sees no more than that partition from here
-// on, whatever the endpoint does.
+// on, whatever the handler does.
 func (r *request) checkDatabase(row *route) error {
 	if row.rights == anyone || row.rights == adminOnly || r.caller.IsAdmin() {
 		return nil
@@ -119,7 +119,7 @@ func (r *request) checkDatabase(row *route) error {
 	switch row.rights {
 	case partitionLister:
 		if !s.IsAdmin(r.caller) && s.Rules(r.caller) {
-			r.ruled = s // the endpoint lists what these let the caller see
+			r.ruled = s // the handler lists what these let the caller see
 			return nil
 		}
 		return s.Check(r.caller, auth.Maintainer)
@@ -136,7 +136,7 @@ func (r *request) checkDatabase(row *route) error {
 		return s.Check(r.caller, auth.DatabaseAdmin)
 	case writer:
 		if s.MayWrite(r.caller) || s.MayDesign(r.caller) {
-			return nil // the store's door tells the two apart, document by document
+			return nil // the store's entry point tells the two apart, document by document
 		}
 		need = auth.WriteAccess
 	}
@@ -150,20 +150,20 @@ func (r *request) checkDatabase(row *route) error {
 	if err := s.CheckPartition(r.caller, p, need); err != nil {
 		return err
 	}
-	r.scope = r.db.Within(p).Restrict() // narrow makes it the owner's at that door
+	r.scope = r.db.Within(p).Restrict() // narrow makes it the owner's at that endpoint
 	if need == auth.ReadAccess && !s.MayWriteTo(r.caller, p) {
 		r.scope = r.scope.ReadBy(r.caller.Name)
 	}
 	return nil
 }
 
-// partitionOfPath gives the partition that the path is about: that of its door,
+// partitionOfPath gives the partition that the path is about: that of its endpoint,
 // or that of the document it names; "" if it names none. It goes by the same
-// segments as the endpoints.
+// segments as the handlers.
 func (r *request) partitionOfPath() document.Partition {
 	switch {
 	case !r.db.Partitioned():
-	case r.atDoor():
+	case r.inPartition():
 		if p, err := document.ParsePartition(r.args[1]); err == nil {
 			return p
 		}
@@ -173,15 +173,15 @@ func (r *request) partitionOfPath() document.Partition {
 	return ""
 }
 
-// atDoor tells whether the path leads through a partition's door.
-func (r *request) atDoor() bool { return r.node.at&inside != 0 }
+// inPartition tells whether the path leads through a partition's endpoint.
+func (r *request) inPartition() bool { return r.node.at&inside != 0 }
 
 // security gives the _security of the request's database, parsed.
 func (r *request) security() (*auth.Security, error) { return r.api.rules.Security(r.db) }
 
 // narrow makes the scope that of the partition, if the path names one.
 func (r *request) narrow() error {
-	if !r.atDoor() {
+	if !r.inPartition() {
 		return nil
 	}
 	p, err := document.ParsePartition(r.args[1])

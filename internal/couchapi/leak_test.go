@@ -70,8 +70,8 @@ func newLeakWorld(t *testing.T, designs string, others ...string) *leakWorld {
 		}
 		w.do("POST", "/parts/_bulk_docs", strings.ReplaceAll(leakDocs("bob", 40), "1-e", "1-"+when)).want(201, "")
 		owns("bob", "_design/bobs"+when)
-		for _, door := range []string{"/parts", "/parts/_partition/bob", "/parts/_owner/bob"} {
-			w.do("PUT", door+"/_local/"+when, `{}`).want(201, "")
+		for _, endpoint := range []string{"/parts", "/parts/_partition/bob", "/parts/_owner/bob"} {
+			w.do("PUT", endpoint+"/_local/"+when, `{}`).want(201, "")
 		}
 		w.do("PUT", "/parts/_partition/bob/_expiry", `{"field":"expires"}`).want(200, "")
 		w.do("PUT", "/parts/_partition/bob/_subscriptions/s", `{"url":"https://example.com","secret":"0123456789abcdef","paused":true}`)

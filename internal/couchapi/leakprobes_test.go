@@ -8,17 +8,17 @@ import (
 // leakProbe is a request that might tell of somebody else's documents.
 type leakProbe struct{ method, path, body string }
 
-// The doors at which leakProbes ask.
+// The endpoints at which leakProbes ask.
 const (
-	aliceDoor  = "/parts/_partition/alice"
-	aliceOwner = "/parts/_owner/alice"
+	aliceEndpoint = "/parts/_partition/alice"
+	aliceOwner    = "/parts/_owner/alice"
 )
 
-// leakProbes ask for bob's documents at alice's doors, in every way there is.
+// leakProbes ask for bob's documents at alice's endpoints, in every way there is.
 func leakProbes() (probes []leakProbe) {
 	lines := strings.Split(strings.TrimSpace(leakLines), "\n")
 	for _, line := range lines {
-		probes = append(probes, probeOf(strings.ReplaceAll(line, "~", aliceDoor)))
+		probes = append(probes, probeOf(strings.ReplaceAll(line, "~", aliceEndpoint)))
 	}
 	for _, line := range append(strings.Split(strings.TrimSpace(ownerLines), "\n"), lines...) {
 		if strings.Contains(line, "~") {
@@ -33,7 +33,7 @@ func probeOf(line string) leakProbe {
 	return leakProbe{method: parts[0], path: parts[1], body: parts[2]}
 }
 
-// In leakLines, ~ is a door of alice; at the owner's, ids have no alice: before them.
+// In leakLines, ~ is an endpoint of alice; at the owner's, ids have no alice: before them.
 // «last» is the last sequence that the caller was told, «plain-N» the sequence N as
 // the database has it. How far a view has come that is not brought up to date
 // (update=false) is a matter of time, and not asked.
@@ -252,7 +252,7 @@ GET ~
 DELETE ~
 `
 
-// ownerLines are asked at the owner's door alone, where bob's ids could be alice's.
+// ownerLines are asked at the owner's endpoint alone, where bob's ids could be alice's.
 const ownerLines = `
 GET ~/bob:1
 GET ~/alice:1

@@ -106,7 +106,7 @@ func (r *request) storeLocal(d *couchwire.Document, rev document.Rev) (n uint64,
 			return 0, err
 		}
 	}
-	if r.scope.Restricted() && !r.atDoor() {
+	if r.scope.Restricted() && !r.inPartition() {
 		return 0, errNoLocals
 	}
 	if d.Deleted {

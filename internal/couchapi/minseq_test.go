@@ -9,7 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/config"
 )
 
-// lastSeqOf gives the last sequence of a door, as clients see it.
+// lastSeqOf gives the last sequence of an endpoint, as clients see it.
 func (a *testAPI) lastSeqOf(path string) string {
 	a.t.Helper()
 	return a.do("GET", path+"/_changes?since=now", "").want(200, "").json()["last_seq"].(string)
@@ -138,8 +138,8 @@ func TestMinSeqWaits(t *testing.T) {
 	for _, path := range []string{"/db/q:1", "/db/q:2", "/db/q:3"} {
 		answers := make(chan answer)
 		next := a.nextSeq("db")
-		for _, door := range []string{path + "?", "/db/_partition/q/_all_docs?"} {
-			go func() { answers <- a.do("GET", door+"min_seq="+next, "") }()
+		for _, endpoint := range []string{path + "?", "/db/_partition/q/_all_docs?"} {
+			go func() { answers <- a.do("GET", endpoint+"min_seq="+next, "") }()
 		}
 		a.do("PUT", path, `{}`).want(201, "")
 		for range 2 {

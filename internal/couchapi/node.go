@@ -9,8 +9,8 @@ import (
 // NodeName is the name of the one node, in CouchDB's form.
 const NodeName = "sectional@127.0.0.1"
 
-// onNode makes an endpoint of a node's page: the node must be this one.
-func onNode(page endpoint) endpoint {
+// onNode makes a handler of a node's page: the node must be this one.
+func onNode(page handler) handler {
 	return func(r *request) error {
 		switch r.arg("node") {
 		case "_local", NodeName, "nonode@nohost", "couchdb@127.0.0.1":

@@ -47,14 +47,14 @@ func rowsOf(body string) []string {
 // sequence: a restricted reader is told one that says nothing, a member that of the database.
 func TestRestrictedReadersSeeOpaqueSequences(t *testing.T) {
 	w := newOpaqueWorld(t)
-	const door = "/parts/_partition/alice"
+	const endpoint = "/parts/_partition/alice"
 	for i, p := range []struct{ method, path, body string }{
-		{"GET", door, ""}, {"GET", door + "/_changes", ""}, {"GET", door + "/_changes?since=now", ""}, {"GET", door + "/_changes?descending=true&limit=1", ""},
-		{"GET", door + "/_changes?feed=continuous&timeout=1", ""}, {"GET", door + "/_changes?feed=eventsource&timeout=1", ""}, {"GET", door + "/_changes?filter=_design", ""},
-		{"GET", door + "/_all_docs?update_seq=true", ""}, {"GET", door + "/_design_docs?update_seq=true", ""}, {"POST", door + "/_all_docs/queries", `{"queries":[{"update_seq":true}]}`},
-		{"GET", door + "/_design/d/_view/v?update_seq=true", ""}, {"GET", door + "/_design/d/_show/s", ""}, {"GET", "/parts/_owner/alice", ""}, {"GET", "/parts/_owner/alice/_changes", ""},
-		{"PUT", door + "/alice:%d?seq=true", `{}`}, {"PUT", "/parts/alice:%d?seq=true", `{}`}, {"PUT", "/parts/_owner/alice/%d?seq=true", `{}`}, {"POST", door + "?seq=true", `{"_id":"alice:%d"}`},
-		{"POST", door + "/_bulk_docs?seq=true", `{"docs":[{"_id":"alice:%d"},{"_id":"alice:x%d"}]}`}, {"POST", door + "/_design/d/_update/u", `{}`},
+		{"GET", endpoint, ""}, {"GET", endpoint + "/_changes", ""}, {"GET", endpoint + "/_changes?since=now", ""}, {"GET", endpoint + "/_changes?descending=true&limit=1", ""},
+		{"GET", endpoint + "/_changes?feed=continuous&timeout=1", ""}, {"GET", endpoint + "/_changes?feed=eventsource&timeout=1", ""}, {"GET", endpoint + "/_changes?filter=_design", ""},
+		{"GET", endpoint + "/_all_docs?update_seq=true", ""}, {"GET", endpoint + "/_design_docs?update_seq=true", ""}, {"POST", endpoint + "/_all_docs/queries", `{"queries":[{"update_seq":true}]}`},
+		{"GET", endpoint + "/_design/d/_view/v?update_seq=true", ""}, {"GET", endpoint + "/_design/d/_show/s", ""}, {"GET", "/parts/_owner/alice", ""}, {"GET", "/parts/_owner/alice/_changes", ""},
+		{"PUT", endpoint + "/alice:%d?seq=true", `{}`}, {"PUT", "/parts/alice:%d?seq=true", `{}`}, {"PUT", "/parts/_owner/alice/%d?seq=true", `{}`}, {"POST", endpoint + "?seq=true", `{"_id":"alice:%d"}`},
+		{"POST", endpoint + "/_bulk_docs?seq=true", `{"docs":[{"_id":"alice:%d"},{"_id":"alice:x%d"}]}`}, {"POST", endpoint + "/_design/d/_update/u", `{}`},
 	} {
 		p.path, p.body = strings.ReplaceAll(p.path, "%d", fmt.Sprint(i)), strings.ReplaceAll(p.body, "%d", fmt.Sprint(i))
 		seqs := func(caller string) (list []string) {
@@ -86,10 +86,10 @@ func TestRestrictedReadersSeeOpaqueSequences(t *testing.T) {
 			}
 		}
 	}
-	if got := w.as(readsOne, "GET", door+"/alice:1?local_seq=true", "").want(200, ""); strings.Contains(got.Body, "_local_seq") {
+	if got := w.as(readsOne, "GET", endpoint+"/alice:1?local_seq=true", "").want(200, ""); strings.Contains(got.Body, "_local_seq") {
 		t.Errorf("a restricted reader is told %s", got.Body)
 	}
-	if got := w.as(isMember, "GET", door+"/alice:1?local_seq=true", "").want(200, ""); !strings.Contains(got.Body, "_local_seq") {
+	if got := w.as(isMember, "GET", endpoint+"/alice:1?local_seq=true", "").want(200, ""); !strings.Contains(got.Body, "_local_seq") {
 		t.Errorf("a member is told %s", got.Body)
 	}
 }
@@ -128,17 +128,17 @@ func TestSnapshotsOfRestrictedReaders(t *testing.T) {
 }
 
 // TestFeedsGoOnFromOpaqueSequences reads a feed to its end, writes, and reads on
-// from what it told: in all feeds, at both doors, as the restricted reader and as a member.
+// from what it told: in all feeds, at both endpoints, as the restricted reader and as a member.
 func TestFeedsGoOnFromOpaqueSequences(t *testing.T) {
 	w := newOpaqueWorld(t)
-	const door = "/parts/_partition/alice"
-	info := w.as(readsOne, "GET", door, "").json()["update_seq"].(string)
-	at := w.as(readsOne, "GET", door+"/_changes", "").json()["last_seq"].(string)
+	const endpoint = "/parts/_partition/alice"
+	info := w.as(readsOne, "GET", endpoint, "").json()["update_seq"].(string)
+	at := w.as(readsOne, "GET", endpoint+"/_changes", "").json()["last_seq"].(string)
 	if at != info || at != w.as(readsOne, "GET", "/parts/_owner/alice/_changes?since=now", "").json()["last_seq"] {
 		t.Errorf("the feed ends at %s, the information says %s", at, info)
 	}
 	w.do("PUT", "/parts/bob:2", `{}`).want(201, "")
-	if got := w.as(readsOne, "GET", door, "").json()["update_seq"]; got != info {
+	if got := w.as(readsOne, "GET", endpoint, "").json()["update_seq"]; got != info {
 		t.Errorf("update_seq was %s, and is %s since somebody else wrote", info, got)
 	}
 	w.as(writesTo, "PUT", "/parts/alice:2", `{}`).want(201, "")
@@ -151,22 +151,22 @@ func TestFeedsGoOnFromOpaqueSequences(t *testing.T) {
 				if feed == "&descending=true" {
 					want = []string{"alice:2", "alice:1"} // as in CouchDB, which reads all of it backwards
 				}
-				path := door + "/_changes?" + strings.ReplaceAll(since, `"`, "%22") + feed
+				path := endpoint + "/_changes?" + strings.ReplaceAll(since, `"`, "%22") + feed
 				if got := rowsOf(w.as(caller, "GET", path, "").want(200, "").Body); !slices.Equal(got, want) {
 					t.Errorf("GET %s as %s: %q, want %q", path, caller, got, want)
 				}
 			}
 		}
-		events := w.as(caller, "GET", door+"/_changes?feed=eventsource&timeout=1", "", "Last-Event-Id", string(quoted)).want(200, "")
+		events := w.as(caller, "GET", endpoint+"/_changes?feed=eventsource&timeout=1", "", "Last-Event-Id", string(quoted)).want(200, "")
 		if got := rowsOf(events.Body); !slices.Equal(got, []string{"alice:2"}) {
 			t.Errorf("events as %s: %q", caller, got)
 		}
 	}
-	tag := w.as(readsOne, "GET", door+"/_changes", "").Header.Get("Etag")
+	tag := w.as(readsOne, "GET", endpoint+"/_changes", "").Header.Get("Etag")
 	w.do("PUT", "/parts/bob:3", `{}`).want(201, "")
-	w.as(readsOne, "GET", door+"/_changes", "", "If-None-Match", tag).want(304, "")
+	w.as(readsOne, "GET", endpoint+"/_changes", "", "If-None-Match", tag).want(304, "")
 	w.as(writesTo, "PUT", "/parts/alice:3", `{}`).want(201, "")
-	w.as(readsOne, "GET", door+"/_changes", "", "If-None-Match", tag).want(200, "")
+	w.as(readsOne, "GET", endpoint+"/_changes", "", "If-None-Match", tag).want(200, "")
 }
 
 // TestRestrictedReadersCannotGuessSequences gives a restricted reader what a member would be told, and
@@ -174,13 +174,13 @@ func TestFeedsGoOnFromOpaqueSequences(t *testing.T) {
 // begins anew, and nothing waits for it.
 func TestRestrictedReadersCannotGuessSequences(t *testing.T) {
 	w := newOpaqueWorld(t)
-	const door, rules = "/parts/_partition/alice", `{"members":{"names":["mia"]},"partitions":[{"who":{"names":["rita","will"]},"partition":"alice","access":"write"},
+	const endpoint, rules = "/parts/_partition/alice", `{"members":{"names":["mia"]},"partitions":[{"who":{"names":["rita","will"]},"partition":"alice","access":"write"},
 		{"who":{"names":["rita"]},"partition":"bob","access":"read"}]}`
 	w.do("PUT", "/parts/_security", rules).want(200, "")
 	w.do("PUT", "/other?partitioned=true", "").want(201, "")
 	w.do("PUT", "/other/_security", rules).want(200, "")
 	own := w.as(readsOne, "PUT", "/parts/alice:2", `{}`).want(201, "").Header.Get(seqHeader)
-	plain := w.do("GET", door, "").json()["update_seq"].(string)
+	plain := w.do("GET", endpoint, "").json()["update_seq"].(string)
 	elsewhere := w.as(readsOne, "PUT", "/other/alice:2", `{}`).want(201, "").Header.Get(seqHeader)
 	bobs := w.as(readsOne, "GET", "/parts/_partition/bob", "").want(200, "").json()["update_seq"].(string)
 	damaged := own[:2] + own[3:] + own[2:3]
@@ -192,10 +192,10 @@ func TestRestrictedReadersCannotGuessSequences(t *testing.T) {
 		{readsOne, own, 0, 200}, {isMember, own, 0, 200}, {isMember, plain, 0, 200}, {readsOne, "0", 2, 200},
 		{readsOne, plain, 2, 400}, {readsOne, elsewhere, 2, 400}, {isMember, elsewhere, 2, 400}, {readsOne, bobs, 2, 400}, {isMember, bobs, 2, 400}, {readsOne, damaged, 2, 400},
 	} {
-		if got := rowsOf(w.as(c.caller, "GET", door+"/_changes?since="+c.seq, "").want(200, "").Body); len(got) != c.rows {
+		if got := rowsOf(w.as(c.caller, "GET", endpoint+"/_changes?since="+c.seq, "").want(200, "").Body); len(got) != c.rows {
 			t.Errorf("since %s as %s: %q", c.seq, c.caller, got)
 		}
-		for _, path := range []string{door, door + "/_all_docs", "/parts/_owner/alice/_changes"} {
+		for _, path := range []string{endpoint, endpoint + "/_all_docs", "/parts/_owner/alice/_changes"} {
 			if got := w.as(c.caller, "GET", path+"?min_seq="+c.seq, ""); got.Status != c.status {
 				t.Errorf("GET %s?min_seq=%s as %s: %d %s", path, c.seq, c.caller, got.Status, got.Body)
 			}
@@ -204,7 +204,7 @@ func TestRestrictedReadersCannotGuessSequences(t *testing.T) {
 	w.as(readsOne, "GET", "/parts/alice:2?min_seq="+own, "").want(200, "")
 	// Whoever becomes a member goes on where he was; whoever was one begins anew.
 	w.do("PUT", "/parts/_security", `{"members":{"names":["rita"]},"partitions":[]}`).want(200, "")
-	if got := rowsOf(w.as(readsOne, "GET", door+"/_changes?since="+own, "").want(200, "").Body); len(got) != 0 {
+	if got := rowsOf(w.as(readsOne, "GET", endpoint+"/_changes?since="+own, "").want(200, "").Body); len(got) != 0 {
 		t.Errorf("as a member: %q", got)
 	}
 	// The same numbers in a database of the same name.
@@ -212,7 +212,7 @@ func TestRestrictedReadersCannotGuessSequences(t *testing.T) {
 	w.do("PUT", "/parts?partitioned=true", "").want(201, "")
 	w.do("PUT", "/parts/_security", rules).want(200, "")
 	w.do("PUT", "/parts/alice:1", `{}`).want(201, "")
-	if got := rowsOf(w.as(readsOne, "GET", door+"/_changes?since="+own, "").want(200, "").Body); len(got) != 1 {
+	if got := rowsOf(w.as(readsOne, "GET", endpoint+"/_changes?since="+own, "").want(200, "").Body); len(got) != 1 {
 		t.Errorf("of a database that was made anew: %q", got)
 	}
 }
@@ -244,15 +244,15 @@ func TestViewsShowRestrictedReadersTheirOwnSequence(t *testing.T) {
 // and again: each time only what is new is read, though all sequences have one
 // number.
 func TestRestrictedReadersReplicate(t *testing.T) {
-	for _, door := range []string{"_partition", "_owner"} {
+	for _, endpoint := range []string{"_partition", "_owner"} {
 		for _, caller := range []string{readsOne, writesTo} {
-			t.Run(door+" "+caller, func(t *testing.T) {
+			t.Run(endpoint+" "+caller, func(t *testing.T) {
 				w := newOpaqueWorld(t)
 				w.do("PUT", "/mine", "").want(201, "")
 				w.do("PUT", "/mine/_security", `{"members":{"names":["`+caller+`"]}}`).want(200, "")
 				carry := func() map[string]any {
 					t.Helper()
-					return w.as(caller, "POST", "/_replicate", `{"source":"parts/`+door+`/alice","target":"mine"}`).want(200, "").json()
+					return w.as(caller, "POST", "/_replicate", `{"source":"parts/`+endpoint+`/alice","target":"mine"}`).want(200, "").json()
 				}
 				for n := range 3 {
 					told := carry()

@@ -29,7 +29,7 @@ func (a *testAPI) session() string {
 
 // postRoutes are the routes that a POST reaches.
 func postRoutes() []route {
-	return slices.DeleteFunc(openDoors(allRoutes()), func(row route) bool { return row.methods != "*" && !hasMethod(row.methods, "POST") })
+	return slices.DeleteFunc(expandRoutes(allRoutes()), func(row route) bool { return row.methods != "*" && !hasMethod(row.methods, "POST") })
 }
 
 // TestOtherOrigins: no page of another origin makes an administrator's browser
@@ -91,7 +91,7 @@ func TestCookiesNeedJSON(t *testing.T) {
 // is not told that it may.
 func TestBrowsersAskFirst(t *testing.T) {
 	w := newAccessWorld(t)
-	for _, row := range openDoors(allRoutes()) {
+	for _, row := range expandRoutes(allRoutes()) {
 		for method := range strings.SplitSeq(row.methods, ",") {
 			got := w.do("OPTIONS", accessPath(row.pattern, "alice"), "", "Authorization", "", "Origin", "https://evil.example",
 				"Access-Control-Request-Method", method, "Access-Control-Request-Headers", "content-type")

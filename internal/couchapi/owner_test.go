@@ -97,7 +97,7 @@ const ownersDesign = `{"views":{"v":{"map":"function(doc){ emit(doc._id, doc); e
 	"rewrites":[{"from":"/all","to":"../../_all_docs","query":{"include_docs":"true"}}],
 	"validate_doc_update":"function(n, o, u, s){ if (n.show) throw {forbidden: JSON.stringify([n, o, u, s])}; }"}`
 
-// ownerRequests ask an owner's door everything that it answers: method, path, body,
+// ownerRequests ask an owner's endpoint everything that it answers: method, path, body,
 // and headers behind "|".
 var ownerRequests = []string{
 	`GET `, `PUT `, `POST  {"a":1}`, `GET /_session`, `POST /_session {"name":"ann","password":"pw"}`, `DELETE /_session`, `GET /_security`,
@@ -133,7 +133,7 @@ var ownerRequests = []string{
 	`POST /_temp_view {}`, `GET /_purge`, `GET /_revs_limit`, `GET /_shards`, `GET /_partition/bob`, `GET /_partitions`, `DELETE /d?rev=9-z`, `DELETE `,
 }
 
-// TestOwnerSeesNobodyElse fills two partitions and asks one owner's door everything:
+// TestOwnerSeesNobodyElse fills two partitions and asks one owner's endpoint everything:
 // no byte of an answer has the name of a document as it is stored, or anything of
 // another owner, of the database's design documents, or of who may see what.
 func TestOwnerSeesNobodyElse(t *testing.T) {
@@ -181,7 +181,7 @@ func TestOwnerSeesNobodyElse(t *testing.T) {
 			}
 		}
 	}
-	for _, row := range openDoors(allRoutes()) {
+	for _, row := range expandRoutes(allRoutes()) {
 		if row.at == atOwner && !slices.ContainsFunc(slices.Collect(maps.Keys(hit)), func(h *route) bool { return h != nil && h.pattern == row.pattern && h.methods == row.methods }) {
 			t.Errorf("nothing asks %s %s", row.methods, row.pattern)
 		}
@@ -228,7 +228,7 @@ func TestOwnersViews(t *testing.T) {
 	})
 }
 
-// TestQueriesFindNoOwnersDesigns asks every door for documents that an owner's
+// TestQueriesFindNoOwnersDesigns asks every endpoint for documents that an owner's
 // design document matches too: none shows it, with an index or without, and lists
 // go on showing it where it is a document.
 func TestQueriesFindNoOwnersDesigns(t *testing.T) {
@@ -257,8 +257,8 @@ func TestQueriesFindNoOwnersDesigns(t *testing.T) {
 		})
 	}
 	questions()
-	for _, door := range []string{"/fit", alice} {
-		a.do("POST", door+"/_index", `{"index":{"fields":["n"]},"ddoc":"m"}`).want(200, "")
+	for _, endpoint := range []string{"/fit", alice} {
+		a.do("POST", endpoint+"/_index", `{"index":{"fields":["n"]},"ddoc":"m"}`).want(200, "")
 	}
 	questions()
 	a.ask([]asked{ // the stats tell what was read of documents

@@ -24,7 +24,7 @@ func appendPartitionSizes(b []byte, t store.Totals) []byte {
 }
 
 // dropPartition answers DELETE /{db}/_partition/{partition}: the partition is
-// gone from every door when the answer comes, its rows are removed in the
+// gone from every endpoint when the answer comes, its rows are removed in the
 // background.
 func dropPartition(r *request) error {
 	tombstones := false

@@ -31,7 +31,7 @@ func (p *path) split(target string, plus plusMeans) {
 		}
 		p.parts[p.n] = unquote(part, plus)
 		if p.n++; p.n == 1 && len(p.parts[0]) != len(part) {
-			p.splitDoor()
+			p.splitEndpoint()
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (q query) is(name string) bool {
 	return v == "true"
 }
 
-// params is a table of the parameters that an endpoint knows: each sets its
+// params is a table of the parameters that a handler knows: each sets its
 // field of T. Parameters that are not in the table are ignored, as CouchDB does.
 type params[T any] map[string]func(dst *T, value string) error
 

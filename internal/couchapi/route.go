@@ -42,23 +42,23 @@ func (c class) String() string {
 	return [classCount]string{"server", "lookup", "write", "query", "feed", "admin"}[c]
 }
 
-// endpoint answers one request. It writes an answer by r's methods or returns
+// handler answers one request. It writes an answer by r's methods or returns
 // an error, which the frame renders.
-type endpoint func(r *request) error
+type handler func(r *request) error
 
 // route is one row of the surface.
 //
 // A pattern is made of segments: a literal, {name} for any one segment, or at
 // the end {name...} for one or more. Literals go before {name} and {name...}, segment
 // by segment. {db} opens that database, unless the row is bare. It stands for the
-// root of every door at which the row is served: see door.
+// root of every endpoint at which the row is served: see endpoint.
 type route struct {
 	methods string // "GET" or "GET,POST"; GET serves HEAD too, "*" is every method
 	pattern string
-	at      door // where a pattern that begins with {db} is served; zero: atDatabase
+	at      endpoint // where a pattern that begins with {db} is served; zero: atDatabase
 	rights  rights
 	class   class
-	run     endpoint
+	run     handler
 	body    bodyKind // what its body is; zero: what is usual for its class
 	bare    bool     // {db} is an argument like any other
 	allow   string   // the Allow header of the pattern, if it is not the methods of its rows; first row only
@@ -73,13 +73,13 @@ type node struct {
 	rows     []*route
 	allow    string
 	names    []string // of the {…} on the way, for the rows of this node
-	at       door     // the door of its rows, zero for pages of the server
+	at       endpoint // the endpoint of its rows, zero for pages of the server
 }
 
 // buildRoutes makes the trie. It panics on a table that contradicts itself.
 func buildRoutes(table []route) *node {
 	root := &node{}
-	for _, row := range openDoors(table) {
+	for _, row := range expandRoutes(table) {
 		root.add(&row)
 	}
 	return root

@@ -4,7 +4,7 @@ import "slices"
 
 // allRoutes is the whole surface.
 func allRoutes() []route {
-	return slices.Concat(serverRoutes(), sessionRoutes("/_session", 0), nodeRoutes(), databaseRoutes(), expiryRoutes(), doorRoutes(), designRoutes(), functionRoutes(), viewRoutes(), mangoRoutes(), documentRoutes(), listingRoutes(),
+	return slices.Concat(serverRoutes(), sessionRoutes("/_session", 0), nodeRoutes(), databaseRoutes(), expiryRoutes(), endpointRoutes(), designRoutes(), functionRoutes(), viewRoutes(), mangoRoutes(), documentRoutes(), listingRoutes(),
 		subscriptionRoutes(), cloudantRoutes())
 }
 
@@ -79,7 +79,7 @@ func nodeRoutes() []route {
 // databaseRoutes are databases as such and their settings.
 func databaseRoutes() []route {
 	return []route{
-		{methods: "GET", pattern: "/{db}", at: everyDoor, rights: reader, run: databaseInfo, class: classAdmin, allow: "DELETE,GET,HEAD,POST"},
+		{methods: "GET", pattern: "/{db}", at: everyEndpoint, rights: reader, run: databaseInfo, class: classAdmin, allow: "DELETE,GET,HEAD,POST"},
 		{methods: "PUT", pattern: "/{db}", rights: adminOnly, bare: true, run: createDatabase, class: classAdmin},
 		{methods: "DELETE", pattern: "/{db}", rights: adminOnly, bare: true, run: deleteDatabase, class: classAdmin},
 		{methods: "PUT", pattern: "/{db}/_security", rights: securer, run: putSecurity, class: classAdmin, allow: "PUT,GET"},
@@ -94,14 +94,14 @@ func databaseRoutes() []route {
 		{methods: "POST", pattern: "/{db}/_search_cleanup", rights: dbAdmin, run: cleanUp, class: classAdmin},
 		{methods: "POST", pattern: "/{db}/_nouveau_cleanup", rights: dbAdmin, run: cleanUp, class: classAdmin},
 		{methods: "POST", pattern: "/{db}/_geo_cleanup", rights: dbAdmin, run: cleanUp, class: classAdmin},
-		{methods: "POST", pattern: "/{db}/_ensure_full_commit", at: everyDoor, rights: reader, run: fullCommit, class: classAdmin},
+		{methods: "POST", pattern: "/{db}/_ensure_full_commit", at: everyEndpoint, rights: reader, run: fullCommit, class: classAdmin},
 		{methods: "GET", pattern: "/{db}/_shards", rights: member, run: shards, class: classAdmin},
 		{methods: "GET", pattern: "/{db}/_shards/{id...}", rights: member, run: shardOf, class: classAdmin},
 		{methods: "POST", pattern: "/{db}/_sync_shards", rights: adminOnly, run: syncShards, class: classAdmin},
 		{methods: "GET", pattern: "/{db}/_auto_purge", rights: member, run: getAutoPurge, class: classAdmin},
 		{methods: "PUT", pattern: "/{db}/_auto_purge", rights: dbAdmin, run: putAutoPurge, class: classAdmin},
 		{methods: "GET,DELETE", pattern: "/{db}/_time_seq", rights: member, missing: noTimeSeq},
-		{methods: "*", pattern: "/{db}/_temp_view", at: everyDoor, rights: reader, run: tempView, class: classQuery},
+		{methods: "*", pattern: "/{db}/_temp_view", at: everyEndpoint, rights: reader, run: tempView, class: classQuery},
 	}
 }
 
@@ -117,21 +117,21 @@ func expiryRoutes() []route {
 // designRoutes are what design documents serve, and the queries over indexes.
 func designRoutes() []route {
 	return []route{
-		{methods: "GET,POST", pattern: "/{db}/_design/{ddoc}/_search/{index}", at: everyDoor, rights: reader, class: classQuery, missing: noSearch},
-		{methods: "GET", pattern: "/{db}/_design/{ddoc}/_search_info/{index}", at: everyDoor, rights: member, class: classQuery, missing: noSearch},
-		{methods: "GET", pattern: "/{db}/_design/{ddoc}/_search_disk_size/{index}", at: everyDoor, rights: member, class: classQuery, missing: noSearch},
-		{methods: "GET,POST", pattern: "/{db}/_design/{ddoc}/_nouveau/{index}", at: everyDoor, rights: reader, class: classQuery, missing: noNouveau},
-		{methods: "GET", pattern: "/{db}/_design/{ddoc}/_nouveau_info/{index}", at: everyDoor, rights: member, class: classQuery, missing: noNouveau},
-		{methods: "GET,POST", pattern: "/{db}/_design/{ddoc}/_geo/{index}", at: everyDoor, rights: reader, class: classQuery, missing: noGeo},
-		{methods: "GET", pattern: "/{db}/_design/{ddoc}/_geo_info/{index}", at: everyDoor, rights: member, class: classQuery, missing: noGeo},
+		{methods: "GET,POST", pattern: "/{db}/_design/{ddoc}/_search/{index}", at: everyEndpoint, rights: reader, class: classQuery, missing: noSearch},
+		{methods: "GET", pattern: "/{db}/_design/{ddoc}/_search_info/{index}", at: everyEndpoint, rights: member, class: classQuery, missing: noSearch},
+		{methods: "GET", pattern: "/{db}/_design/{ddoc}/_search_disk_size/{index}", at: everyEndpoint, rights: member, class: classQuery, missing: noSearch},
+		{methods: "GET,POST", pattern: "/{db}/_design/{ddoc}/_nouveau/{index}", at: everyEndpoint, rights: reader, class: classQuery, missing: noNouveau},
+		{methods: "GET", pattern: "/{db}/_design/{ddoc}/_nouveau_info/{index}", at: everyEndpoint, rights: member, class: classQuery, missing: noNouveau},
+		{methods: "GET,POST", pattern: "/{db}/_design/{ddoc}/_geo/{index}", at: everyEndpoint, rights: reader, class: classQuery, missing: noGeo},
+		{methods: "GET", pattern: "/{db}/_design/{ddoc}/_geo_info/{index}", at: everyEndpoint, rights: member, class: classQuery, missing: noGeo},
 	}
 }
 
-// doorRoutes are what a partition has in the place of a database's pages, and
+// endpointRoutes are what a partition has in the place of a database's pages, and
 // the paths around it at which clients look for what belongs to a server.
-func doorRoutes() []route {
+func endpointRoutes() []route {
 	rows := []route{
-		{methods: "PUT", pattern: "/{db}", at: inside, rights: reader, run: doorExists, class: classAdmin},
+		{methods: "PUT", pattern: "/{db}", at: inside, rights: reader, run: endpointExists, class: classAdmin},
 		{methods: "DELETE", pattern: "/{db}", at: inside, rights: dbAdmin, run: dropPartition, class: classAdmin},
 		// Who may see one partition need not know who may see others.
 		{methods: "GET", pattern: "/{db}/_security", at: atPartition, rights: dbAdmin, run: getSecurity, class: classAdmin},
@@ -141,7 +141,7 @@ func doorRoutes() []route {
 		{methods: "POST", pattern: "/{db}/_view_cleanup", at: atOwner, rights: reader, run: cleanUp, class: classAdmin},
 		{methods: "GET", pattern: "/{db}/_partitions", rights: partitionLister, class: classQuery, run: listPartitions},
 	}
-	for _, name := range doorNames() {
+	for _, name := range endpointNames() {
 		rows = append(rows, route{methods: "*", pattern: "/{db}/" + name, rights: member, class: classQuery, run: partitionForgotten})
 		rows = append(rows, sessionRoutes("/{db}/"+name+"/_session", atDatabase)...)
 	}
@@ -150,7 +150,7 @@ func doorRoutes() []route {
 
 // sessionRoutes are the session of the caller at one of its places. Whoever
 // keeps users beside a database looks for it there.
-func sessionRoutes(pattern string, at door) []route {
+func sessionRoutes(pattern string, at endpoint) []route {
 	return []route{
 		{methods: "GET", pattern: pattern, at: at, bare: true, run: session, allow: "GET,HEAD,POST,DELETE"},
 		{methods: "POST", pattern: pattern, at: at, bare: true, body: loginBody, run: logIn},

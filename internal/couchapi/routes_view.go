@@ -5,10 +5,10 @@ func viewRoutes() []route {
 	const allow = "GET,POST,HEAD"
 	const ddoc = "/{db}/_design/{ddoc}"
 	return []route{
-		{methods: "GET,POST", pattern: ddoc + "/_view/{view}", at: everyDoor, rights: reader, class: classQuery, run: queryView, allow: allow},
-		{methods: "POST", pattern: ddoc + "/_view/{view}/queries", at: everyDoor, rights: reader, class: classQuery, run: viewQueries},
-		{methods: "*", pattern: ddoc + "/_view", at: everyDoor, rights: reader, class: classQuery, run: noViewName, allow: allow},
-		{methods: "*", pattern: ddoc + "/_view/{path...}", at: everyDoor, rights: reader, class: classQuery, run: noViewName, allow: allow},
-		{methods: "GET", pattern: ddoc + "/_info", at: everyDoor, rights: member, class: classQuery, run: designInfo},
+		{methods: "GET,POST", pattern: ddoc + "/_view/{view}", at: everyEndpoint, rights: reader, class: classQuery, run: queryView, allow: allow},
+		{methods: "POST", pattern: ddoc + "/_view/{view}/queries", at: everyEndpoint, rights: reader, class: classQuery, run: viewQueries},
+		{methods: "*", pattern: ddoc + "/_view", at: everyEndpoint, rights: reader, class: classQuery, run: noViewName, allow: allow},
+		{methods: "*", pattern: ddoc + "/_view/{path...}", at: everyEndpoint, rights: reader, class: classQuery, run: noViewName, allow: allow},
+		{methods: "GET", pattern: ddoc + "/_info", at: everyEndpoint, rights: member, class: classQuery, run: designInfo},
 	}
 }

@@ -149,7 +149,7 @@ func (a *API) finish(r *request) {
 		slog.String("user", name), slog.String("peer", r.peer()), slog.String("request", string(r.id[:])))
 }
 
-// run authenticates the caller, finds the row and lets its endpoint answer.
+// run authenticates the caller, finds the row and lets its handler answer.
 func (r *request) run() error {
 	r.node = r.api.routes.find(&r.path, 0, &r.args, 0)
 	if err := r.authenticate(); err != nil {

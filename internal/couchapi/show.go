@@ -10,9 +10,9 @@ import (
 	"github.com/sectional/sectional/internal/script"
 )
 
-// rendered makes the endpoint of a function that renders, which a setting may
+// rendered makes the handler of a function that renders, which a setting may
 // switch off.
-func rendered(run endpoint) endpoint {
+func rendered(run handler) handler {
 	return func(r *request) error {
 		if !r.api.settings.Value().render {
 			return notImplemented(noRender)
@@ -57,7 +57,7 @@ func showFunction(r *request) error {
 }
 
 // renderedTag sets an ETag that depends on what a function sees: the request,
-// the caller and the parts that the endpoint knows.
+// the caller and the parts that the handler knows.
 func (r *request) renderedTag(parts ...string) {
 	h := md5.New()
 	seen := append([]string{r.method, r.target(), r.header("Accept"), string(admission.UserContext(r.caller, r.scope.Name()))}, parts...)

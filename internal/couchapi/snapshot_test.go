@@ -64,7 +64,7 @@ func TestSnapshot(t *testing.T) {
 		t.Errorf("%v", part)
 	}
 	a.do("HEAD", "/db/_snapshot", "").want(200, "")
-	// A partition, through the doors of one.
+	// A partition, through the endpoints of one.
 	b.do("PUT", "/one?partitioned=true", "").want(201, "")
 	w := a.do("GET", "/db/_partition/p1/_snapshot", "").want(200, "")
 	one := b.post("/one/_partition/p1/_snapshot", w.Body).want(201, "").json()

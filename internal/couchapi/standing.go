@@ -9,7 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 )
 
-// stay is called by endpoints whose answer may go on for long. Before they send more
+// stay is called by handlers whose answer may go on for long. Before they send more
 // they ask mayStay: what let the caller in (a password, a session, a token, a role,
 // a rule) may be gone by then.
 func (r *request) stay() (err error) {

@@ -40,9 +40,9 @@ func (a *testAPI) follow(s *httptest.Server, target, authorization string) io.Re
 func TestFeedsEndWithTheirRights(t *testing.T) {
 	rule := `{"members":{"names":["mia"],"roles":["clerk"]},"partitions":[{"who":{"names":["ann"]},"partition":"p","access":"read"}]}`
 	losses := []struct {
-		what, security, door string
-		roles                []string
-		lose                 func(a *testAPI)
+		what, security, endpoint string
+		roles                    []string
+		lose                     func(a *testAPI)
 	}{
 		{"rule", rule, "/db/_partition/p", nil, func(a *testAPI) { a.do("PUT", "/db/_security", `{"members":{"names":["mia"]}}`).want(200, "") }},
 		{"rule, owner", rule, "/db/_owner/p", nil, func(a *testAPI) { a.do("PUT", "/db/_security", `{"members":{"names":["mia"]}}`).want(200, "") }},
@@ -79,7 +79,7 @@ func TestFeedsEndWithTheirRights(t *testing.T) {
 				ann := a.user("ann", l.roles...)
 				db, err := a.store.Database(t.Context(), "db")
 				must(t, err)
-				body := a.follow(s, l.door+"/_changes?heartbeat=60000&since=now&feed="+feed, ann)
+				body := a.follow(s, l.endpoint+"/_changes?heartbeat=60000&since=now&feed="+feed, ann)
 				l.lose(a)
 				if change {
 					_, err = db.Whole().Write(t.Context(), []document.Edit{{ID: "p:secret", Body: []byte("{}")}}, store.WriteOptions{}) // as the server, whatever became of its handlers
@@ -92,7 +92,7 @@ func TestFeedsEndWithTheirRights(t *testing.T) {
 				if feed != "eventsource" && !strings.Contains(string(text), `"last_seq":"`) {
 					t.Errorf("no end: %q", text)
 				}
-				if again := a.do("GET", l.door+"/_changes?feed="+feed+"&timeout=1", "", "Authorization", ann); l.what != "role, a rule stays" && again.Status != 401 && again.Status != 403 {
+				if again := a.do("GET", l.endpoint+"/_changes?feed="+feed+"&timeout=1", "", "Authorization", ann); l.what != "role, a rule stays" && again.Status != 401 && again.Status != 403 {
 					t.Errorf("asking again: %d %s", again.Status, again.Body)
 				}
 			})

@@ -63,7 +63,7 @@ type stream struct {
 // jsonContent is the content type of streams that hold JSON.
 const jsonContent = "application/json"
 
-// stream begins an answer of unknown length. The frame ends it if the endpoint
+// stream begins an answer of unknown length. The frame ends it if the handler
 // returns an error.
 func (r *request) stream(status int, contentType string) *stream {
 	if contentType == jsonContent {

@@ -26,10 +26,10 @@ func subscriptionRoutes() []route {
 	}
 }
 
-// subscribed makes an endpoint of one that works on subscriptions. Databases of
+// subscribed makes a handler of one that works on subscriptions. Databases of
 // the system have none: their documents hold credentials, which must not leave
 // the server.
-func subscribed(run func(r *request, s *subscribe.Service) error) endpoint {
+func subscribed(run func(r *request, s *subscribe.Service) error) handler {
 	return func(r *request) error {
 		if r.api.isSystemName(r.db.Name()) {
 			return dberr.New(dberr.Forbidden, "forbidden", "A database of the system can't have subscriptions.")

@@ -12,7 +12,7 @@ import (
 )
 
 // invalidPath refuses the path of a design function that names none.
-func invalidPath(word string) endpoint {
+func invalidPath(word string) handler {
 	return func(*request) error { return dberr.New(dberr.NotFound, word, "Invalid path.") }
 }
 

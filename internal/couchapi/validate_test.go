@@ -23,9 +23,9 @@ func design(member, code string) string {
 	return `{"` + member + `":` + string(appendString(nil, code)) + `}`
 }
 
-// TestEveryDoorIsValidated tries to write what the validator refuses in every
+// TestEveryEndpointIsValidated tries to write what the validator refuses in every
 // way there is.
-func TestEveryDoorIsValidated(t *testing.T) {
+func TestEveryEndpointIsValidated(t *testing.T) {
 	a := newTestAPI(t)
 	a.do("PUT", "/db", "").want(201, "")
 	source := a.do("PUT", "/db/source", `{"bad":true}`).want(201, "").json()["rev"].(string)

@@ -4,7 +4,7 @@
 // following the feed; and cleaning up.
 //
 // An index IS its design document. However that came to be written, through the
-// store's one door (Indexes.Define) it changes the rows that say which indexes
+// store's one entry point (Indexes.Define) it changes the rows that say which indexes
 // there are, in the transaction of the write itself.
 //
 // A kind of index is a Kind, in a package of its own beneath this one. Transactional

@@ -68,7 +68,7 @@ var (
 		Doc:     "when a partition was dropped last (Unix milliseconds); stays when the partition is gone"}
 	Local = Space{Name: "local", Code: 0x30, Version: 1,
 		Columns: []Column{{"scope", Text}, {"id", Text}},
-		Doc:     "a local document; scope: the door it belongs to, empty for the database, with a colon for a partition as its owner sees it; and :reader:NAME behind that for a reader's own"}
+		Doc:     "a local document; scope: the endpoint it belongs to, empty for the database, with a colon for a partition as its owner sees it; and :reader:NAME behind that for a reader's own"}
 	Blob = Space{Name: "blob", Code: 0x40, Version: 1,
 		Columns: []Column{{"blob", Uint}},
 		Doc:     "an attachment's bytes: references, sizes, digests, partition"}

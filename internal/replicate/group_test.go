@@ -12,7 +12,7 @@ import (
 	"github.com/sectional/sectional/internal/replicate"
 )
 
-// place is where documents lie: a database, or a partition of it. Two doors may
+// place is where documents lie: a database, or a partition of it. Two endpoints may
 // lead to one place.
 type place struct {
 	server    int
@@ -21,12 +21,12 @@ type place struct {
 }
 
 // member is one of those who replicate with each other: a place by one of its
-// doors.
+// endpoints.
 type member struct {
 	place
-	door string // "", "_partition" or "_owner"
-	ids  string // what its ids begin with
-	old  bool   // it takes no part when everybody meets, and nobody edits there
+	endpoint string // "", "_partition" or "_owner"
+	ids      string // what its ids begin with
+	old      bool   // it takes no part when everybody meets, and nobody edits there
 }
 
 // ordinary is a database whose ids begin with ids.
@@ -39,22 +39,22 @@ func whole(server int, name, partition string) member {
 	return member{place: place{server, name, partition}, ids: partition + ":"}
 }
 
-// part is a partition at its door.
+// part is a partition at its endpoint.
 func part(server int, database, partition string) member {
-	return member{place: place{server, database, partition}, door: "_partition", ids: partition + ":"}
+	return member{place: place{server, database, partition}, endpoint: "_partition", ids: partition + ":"}
 }
 
 // owned is a partition as its owner sees it.
 func owned(server int, database, partition string) member {
-	return member{place: place{server, database, partition}, door: "_owner"}
+	return member{place: place{server, database, partition}, endpoint: "_owner"}
 }
 
 // path is that of the member's database, as its clients have it.
 func (m member) path() string {
-	if m.door == "" {
+	if m.endpoint == "" {
 		return m.database
 	}
-	return m.database + "/" + m.door + "/" + m.partition
+	return m.database + "/" + m.endpoint + "/" + m.partition
 }
 
 // below is the path below which the place has settings of its own.
@@ -118,7 +118,7 @@ func (g *group) make(m member) {
 	if w.Do("PUT", target, "").Code == http.StatusPreconditionFailed {
 		return
 	}
-	if m.door != "" {
+	if m.endpoint != "" {
 		w.OK("PUT", "/"+m.database+"/other:doc1", `{"foreign":true}`)
 	}
 	if g.aging && m.server < 2 {

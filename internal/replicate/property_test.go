@@ -53,7 +53,7 @@ var themes = []theme{
 	{name: "a partition", kinds: edits, members: []member{ordinary(0, "a", "p:"), part(0, "p", "p"), ordinary(0, "c", "p:")}},
 	{name: "partitions", kinds: edits, members: []member{part(0, "p", "p"), whole(0, "w", "p"), part(0, "q", "p")}},
 	{name: "owners", kinds: edits, members: []member{owned(0, "p", "x"), owned(0, "p", "y"), ordinary(0, "b", "")}},
-	{name: "both doors", kinds: allOfIt, members: []member{ordinary(0, "a", ""), owned(0, "p", "x"), part(0, "p", "x"), ordinary(1, "c", "x:")}},
+	{name: "both endpoints", kinds: allOfIt, members: []member{ordinary(0, "a", ""), owned(0, "p", "x"), part(0, "p", "x"), ordinary(1, "c", "x:")}},
 	{name: "expiry", kinds: expiry, members: []member{ordinary(0, "a", "p:"), part(1, "p", "p"), whole(0, "w", "p")}},
 	{name: "owners' expiry", kinds: expiry, members: []member{owned(0, "p", "x"), ordinary(1, "b", ""), owned(0, "p", "y")}},
 	{name: "drops", kinds: drops, members: []member{part(0, "p", "p"), ordinary(0, "a", "p:"), whole(0, "w", "p")}},
@@ -255,11 +255,11 @@ func (g *group) wrote(o op, doc string, made, over *writing, answer interface {
 // drop drops a partition, with tombstones or without, or a database and makes it
 // again. What only the member knew is lost without tombstones; all else comes
 // back from the others. But of a partition that was dropped within a database
-// nothing comes back by the door of the whole: that is a purge, of which its
+// nothing comes back at the endpoint of the whole: that is a purge, of which its
 // checkpoints do not know.
 func (g *group) drop(o op) {
 	m := g.members[o.on]
-	if o.kind == "remake" != (m.door == "" && o.kind != "tombstones") || o.kind == "tombstones" && m.partition == "" {
+	if o.kind == "remake" != (m.endpoint == "" && o.kind != "tombstones") || o.kind == "tombstones" && m.partition == "" {
 		return
 	}
 	if o.kind == "remake" || o.kind == "drop" && !g.dropping[m.place] {
@@ -381,7 +381,7 @@ func (th *theme) histories() int {
 }
 
 // TestEverybodyComesToTheSame replicates among databases, partitions and owners'
-// doors in any order, under random edits, with runs that break off, with
+// endpoints in any order, under random edits, with runs that break off, with
 // documents that expire, with partitions and databases that are dropped and made
 // again, and with tombstones that get old.
 func TestEverybodyComesToTheSame(t *testing.T) {

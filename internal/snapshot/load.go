@@ -35,7 +35,7 @@ type Progress struct {
 	More    bool   // and the snapshot goes on after Mark
 }
 
-// Load stores what a stream brings through the scope's door, as replicated
+// Load stores what a stream brings through the scope's entry point, as replicated
 // revisions: rules and validation hold for each, those that are there already
 // change nothing, and one that is refused stops no other. It may be repeated, as
 // a whole or from Mark on. Errors: Invalid bad_snapshot for a stream that is

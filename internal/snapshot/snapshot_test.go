@@ -389,7 +389,7 @@ func TestRefusedDocuments(t *testing.T) {
 	if diff := cmp.Diff(wanted, image(t, to)); diff != "" {
 		t.Errorf("stored (-want +got):\n%s", diff)
 	}
-	// A partition's door takes that partition's documents alone.
+	// A partition's endpoint takes that partition's documents alone.
 	other := newWorld(t, store.Options{}).create("copy", true)
 	p, err = Load(ctx, other.Within("q"), bytes.NewReader(send(t, from, "", 0)), LoadOptions{})
 	if err != nil || p.Refused != 6 || !strings.HasPrefix(image(t, other.Whole()), `"q:1"`) {

@@ -135,7 +135,7 @@ func (s *Store) random() (uint64, error) {
 
 func catalogueKey(name string) []byte { return keyspace.Catalogue.Key(0, keyspace.T(name)) }
 
-// Drop removes a database at once: no door finds it any more. Its rows are
+// Drop removes a database at once: no request finds it any more. Its rows are
 // cleaned up in the background. NotFound if it is not there.
 func (s *Store) Drop(ctx context.Context, name string) error {
 	var number uint64

@@ -1,7 +1,7 @@
 // Package store owns databases, documents, revisions, partitions and
 // attachments, and how they lie in an engine's keys.
 //
-// There is one door for writes of documents, Scope.Write, and one for reads,
+// There is one entry point for writes of documents, Scope.Write, and one for reads,
 // Scope.View: a Scope is a database or one partition of it. A write goes
 // through four stations: checks and admission (write.go), what can be prepared
 // without others waiting (prepare.go), a plan that says which rows change
@@ -12,6 +12,6 @@
 // It promises: what was acknowledged is on disk; sequences are given in commit
 // order, so a reader of a feed never sees a gap fill up behind it; counters,
 // feeds and documents change in one transaction and always agree (Check); and a
-// document of a partition that is being dropped is seen through no door. It
+// document of a partition that is being dropped is seen at no endpoint. It
 // knows nothing of HTTP, users or design documents: Admission brings those in.
 package store

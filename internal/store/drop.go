@@ -10,7 +10,7 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// DropPartition hides a partition from every door at once and removes its rows
+// DropPartition hides a partition at every endpoint at once and removes its rows
 // in the background; with tombstones it writes a tombstone over each document
 // instead, so that replicas delete too. Writes to it get Conflict until the
 // work is done. NotFound when it holds nothing.
@@ -308,11 +308,11 @@ func (g *group) endDrop(p document.Partition, s *partitionState, j job) (more bo
 }
 
 // dropRest removes a page of what a partition has besides documents: deletion markers,
-// the local documents of its doors, notes for its owner's indexes, subscriptions.
+// the local documents of its endpoints, notes for its owner's indexes, subscriptions.
 func (g *group) dropRest(p document.Partition) (more bool, err error) {
 	for _, r := range []kv.Range{
 		g.db.span(&keyspace.Marker, Span{}, string(p)),
-		kv.Prefix(keyspace.Local.Key(g.db.number, g.db.Within(p).door())),
+		kv.Prefix(keyspace.Local.Key(g.db.number, g.db.Within(p).endpoint())),
 		g.db.span(&keyspace.Local, Span{}, string(p)), // the owner's, readers'
 		kv.Prefix(g.db.OwnedBy(p).removalKey()),
 		kv.Prefix(keyspace.DeadLetter.Key(g.db.number, keyspace.T(string(p)))),

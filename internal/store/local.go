@@ -11,7 +11,7 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// Local is a local document: it belongs to one door (the database, a partition, or
+// Local is a local document: it belongs to one endpoint (the database, a partition, or
 // what its owner takes for a database), and there to all who may write or to one
 // reader (Scope.ReadBy); it has no tree and is not replicated.
 type Local struct {
@@ -35,22 +35,22 @@ func decodeLocal(id document.ID, value []byte) (*Local, error) {
 }
 
 func (s Scope) localKey(id document.ID) []byte {
-	return keyspace.Local.Key(s.db.number, s.door(), keyspace.T(string(id)))
+	return keyspace.Local.Key(s.db.number, s.endpoint(), keyspace.T(string(id)))
 }
 
-// door names the scope in the keys of its local documents: p, p: for the owner's
-// door, and either with :reader:NAME behind it for what is one reader's own. No
+// endpoint names the scope in the keys of its local documents: p, p: for the owner's
+// endpoint, and either with :reader:NAME behind it for what is one reader's own. No
 // partition has a colon in its name, so none of these is another; and NAME is all
 // the rest, so whatever stands in it reaches nobody else's.
-func (s Scope) door() keyspace.Part {
-	door := string(s.partition)
+func (s Scope) endpoint() keyspace.Part {
+	endpoint := string(s.partition)
 	if s.owner {
-		door += ":"
+		endpoint += ":"
 	}
 	if s.reader != "" {
-		door += ":reader:" + s.reader
+		endpoint += ":reader:" + s.reader
 	}
-	return keyspace.T(door)
+	return keyspace.T(endpoint)
 }
 
 // Local reads a local document of the scope; NotFound "missing".
@@ -68,7 +68,7 @@ func (r *Reader) Local(id document.ID) (*Local, error) {
 // Locals walks the scope's local documents in the order of their ids.
 func (r *Reader) Locals(sp Span) iter.Seq2[*Local, error] {
 	return func(yield func(*Local, error) bool) {
-		rg := r.db.span(&keyspace.Local, sp, "", r.door())
+		rg := r.db.span(&keyspace.Local, sp, "", r.endpoint())
 		if bytes.Compare(rg.Start, rg.End) >= 0 {
 			return
 		}
@@ -157,7 +157,7 @@ func (s Scope) DeleteLocal(ctx context.Context, id document.ID) error {
 }
 
 // admitLocal asks admission whether the caller may write local documents of
-// this door.
+// this endpoint.
 func (s Scope) admitLocal(ctx context.Context) error {
 	if a, ok := s.db.store.o.Admission.(LocalAdmission); ok {
 		return a.AdmitLocal(ctx, s)

@@ -28,7 +28,7 @@ func TestSequencesComeBack(t *testing.T) {
 var opaqueSeqs = []Seq{1, 2, 127, 128, 255, 256, 1 << 40, 1<<64 - 1}
 
 // TestOpaqueSequences reads what a restricted reader's scope gave wherever it may be read: at
-// either door, by a member too, and when the store was opened again.
+// either endpoint, by a member too, and when the store was opened again.
 func TestOpaqueSequences(t *testing.T) {
 	w := newWorld(t, Options{})
 	d := w.create("db", true)

@@ -54,7 +54,7 @@ type Options struct {
 	KeepFormat bool
 }
 
-// Admission is asked about every edit that goes through the door, whatever
+// Admission is asked about every edit that goes through the entry point, whatever
 // face it came from: it checks design documents, users, access and validation
 // functions. It may replace members of e. The caller is taken from ctx by
 // whoever implements it. It may be a Validation too. old reads the document as it is before the edit (nil
@@ -65,7 +65,7 @@ type Admission interface {
 }
 
 // LocalAdmission is an Admission that is asked about local documents too, by
-// the door that they belong to. The error refuses the write.
+// the endpoint that they belong to. The error refuses the write.
 type LocalAdmission interface {
 	AdmitLocal(ctx context.Context, s Scope) error
 }

@@ -33,7 +33,7 @@ type Result struct {
 // admission looked at them.
 var errMoved = errors.New("store: the document or a definition changed since the edit was admitted")
 
-// Write is the one door for documents. It checks every edit's id (one that no
+// Write is the one entry point for documents. It checks every edit's id (one that no
 // document can have fails the whole call with Invalid, and nothing is stored;
 // one of another partition is refused by itself), has it admitted, and commits;
 // results stand in the order of edits. When it returns, what

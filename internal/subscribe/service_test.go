@@ -264,7 +264,7 @@ func TestDeadLetters(t *testing.T) {
 		t.Errorf("Forget: %d, %v", n, err)
 	}
 	if _, err := w.Retry(ctx, d.Whole(), "s", nil); !dberr.Is(err, dberr.NotFound) {
-		t.Errorf("Retry through another door: %v", err)
+		t.Errorf("Retry at another endpoint: %v", err)
 	}
 }
 

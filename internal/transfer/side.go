@@ -138,7 +138,7 @@ func (s *side) once(ctx context.Context, method, url string, raw []byte, to any)
 }
 
 // isSectional tells whether the server says that it is one, and serves snapshots
-// at this door. Errors: there was no answer.
+// at this endpoint. Errors: there was no answer.
 func (s *side) isSectional(ctx context.Context) (bool, error) {
 	var welcome struct{ Vendor struct{ Name string } }
 	if err := s.ask(ctx, http.MethodGet, s.root, nil, &welcome); err != nil || welcome.Vendor.Name != "Sectional" {

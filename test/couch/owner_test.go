@@ -10,9 +10,9 @@ import (
 	"github.com/sectional/sectional/test/process"
 )
 
-// TestOwnerDoor replays what CouchDB was asked of databases at the doors of owners: to its owner a partition answers as
+// TestOwnerEndpoint replays what CouchDB was asked of databases at the endpoints of owners: to its owner a partition answers as
 // a database of its own does. What differs stands in owner.json, beside what differs in Sectional's databases too.
-func TestOwnerDoor(t *testing.T) {
+func TestOwnerEndpoint(t *testing.T) {
 	files, err := recordings()
 	if err != nil {
 		t.Fatal(err)
@@ -74,20 +74,20 @@ func (r replayer) configure(t *testing.T, section, key, value string) {
 	}
 }
 
-// ownerDoor leads from a database to the partition that stands for one.
-const ownerDoor = "/_owner/alice"
+// ownerEndpoint leads from a database to the partition that stands for one.
+const ownerEndpoint = "/_owner/alice"
 
-func (r replayer) door() string {
+func (r replayer) endpoint() string {
 	if r.owner {
-		return ownerDoor
+		return ownerEndpoint
 	}
 	return ""
 }
 
-// database gives the name of the database behind a door.
-func (r replayer) database(door string) string { return strings.TrimSuffix(door, r.door()) }
+// database gives the name of the database behind an endpoint.
+func (r replayer) database(endpoint string) string { return strings.TrimSuffix(endpoint, r.endpoint()) }
 
-// manage makes and drops the databases behind owners' doors, which owners can't. done says that it was such a step.
+// manage makes and drops the databases behind owners' endpoints, which owners can't. done says that it was such a step.
 func (r replayer) manage(s step, bound bindings) (got answer, done bool, err error) {
 	name := regexp.MustCompile(`^/(«db\d?»)/?(\?.*)?$`).FindStringSubmatch(s.Request.Path)
 	makes, drops := s.Request.Method == "PUT" && s.Response.Status == 201, s.Request.Method == "DELETE" && s.Response.Status == 200

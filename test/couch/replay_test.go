@@ -25,7 +25,7 @@ const answerLimit = 30 * time.Second
 // replayer sends the scenarios of recordings to one server.
 type replayer struct {
 	address string // host:port
-	// owner puts an owner's door of a fresh partition in the place of every database.
+	// owner puts an owner's endpoint of a fresh partition in the place of every database.
 	owner bool
 }
 
@@ -53,7 +53,7 @@ func (r replayer) replay(s scenario, listed departures) (err error) {
 	_, _ = rand.Read(run)
 	bound := bindings{"host": r.address}
 	for n := range 10 {
-		bound[fmt.Sprintf("db%d", n)] = fmt.Sprintf("t%s%d", hex.EncodeToString(run), n) + r.door()
+		bound[fmt.Sprintf("db%d", n)] = fmt.Sprintf("t%s%d", hex.EncodeToString(run), n) + r.endpoint()
 	}
 	bound["db"] = bound["db0"]
 	defer func() { err = errors.Join(err, r.remove(s, bound)) }()

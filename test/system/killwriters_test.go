@@ -428,7 +428,7 @@ func (p *partitionDrops) verify(c *client) error {
 	return nil
 }
 
-// gone holds a dropped partition to being seen through no door.
+// gone holds a dropped partition to being seen through no endpoint.
 func (p *partitionDrops) gone(c *client, name string) error {
 	answer, err := c.sent("GET", "/divided/_partition/"+name, nil, 200)
 	if err != nil {

@@ -62,7 +62,7 @@ func TestTerminationEndsWhateverRuns(t *testing.T) {
 	if err := s.Interrupt(); err != nil {
 		t.Fatal(err)
 	}
-	for { // goes on until the door is shut
+	for { // goes on until the endpoint is shut
 		status, _, err := c.do("PUT", fmt.Sprintf("/db/doc%d", acknowledged), []byte(`{}`))
 		if err != nil || status != 201 {
 			break

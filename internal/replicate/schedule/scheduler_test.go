@@ -224,7 +224,7 @@ func TestDuplicates(t *testing.T) {
 	})
 }
 
-// TestBadDocuments: what came in by another way than the door, or under other
+// TestBadDocuments: what came in by another way than the entry point, or under other
 // settings, and can't be done is told in the document.
 func TestBadDocuments(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {

@@ -14,7 +14,7 @@ import (
 // Endpoint is a source or target: something of this server, or a URL.
 type Endpoint struct {
 	// Local is the name of a database of this server, of a partition
-	// ("db/_partition/p") or an owner's door ("db/_owner/p"); "" for a URL.
+	// ("db/_partition/p") or an owner's endpoint ("db/_owner/p"); "" for a URL.
 	Local string
 	// Path is that of Local below the server, escaped.
 	Path string
@@ -110,15 +110,15 @@ func (e *Endpoint) locate(where string, s *Settings) error {
 // locateHere reads the name of something on this server. A database's name may
 // hold slashes, escaped or not.
 func (e *Endpoint) locateHere(name string) error {
-	for _, door := range []string{"/_partition/", "/_owner/"} {
-		if database, rest, ok := strings.Cut(name, door); ok {
-			return e.hereAt(database, door, rest)
+	for _, endpoint := range []string{"/_partition/", "/_owner/"} {
+		if database, rest, ok := strings.Cut(name, endpoint); ok {
+			return e.hereAt(database, endpoint, rest)
 		}
 	}
 	return e.hereAt(name, "", "")
 }
 
-func (e *Endpoint) hereAt(database, door, rest string) error {
+func (e *Endpoint) hereAt(database, endpoint, rest string) error {
 	database, err := url.PathUnescape(database)
 	if err != nil {
 		return errURL
@@ -127,15 +127,15 @@ func (e *Endpoint) hereAt(database, door, rest string) error {
 		return err
 	}
 	e.Local, e.Path = database, "/"+url.PathEscape(database)
-	if door == "" {
+	if endpoint == "" {
 		return nil
 	}
 	partition, err := url.PathUnescape(rest)
 	if err != nil || partition == "" {
 		return errURL
 	}
-	e.Local += door + partition
-	e.Path += door + url.PathEscape(partition)
+	e.Local += endpoint + partition
+	e.Path += endpoint + url.PathEscape(partition)
 	return nil
 }
 

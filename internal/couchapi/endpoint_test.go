@@ -12,14 +12,14 @@ import (
 	"github.com/sectional/sectional/internal/config"
 )
 
-var update = stdflag.Bool("update", false, "write testdata/doors.txt anew")
+var update = stdflag.Bool("update", false, "write testdata/endpoints.txt anew")
 
-// TestDoorTable shows which rows of the route table are served at which doors,
-// and asks each of them at each door that serves it.
-func TestDoorTable(t *testing.T) {
+// TestEndpointTable shows which rows of the route table are served at which endpoints,
+// and asks each of them at each endpoint that serves it.
+func TestEndpointTable(t *testing.T) {
 	root := buildRoutes(allRoutes())
-	served := map[string]map[door]bool{} // by methods and pattern below {db}
-	for _, row := range openDoors(allRoutes()) {
+	served := map[string]map[endpoint]bool{} // by methods and pattern below {db}
+	for _, row := range expandRoutes(allRoutes()) {
 		for method := range strings.SplitSeq(row.methods, ",") {
 			p := splitPath(concrete(strings.Replace(row.pattern, "{path...}", "{path}/more", 1)))
 			var args [maxArgs]string
@@ -28,23 +28,23 @@ func TestDoorTable(t *testing.T) {
 				t.Errorf("%s %s is not what answers %s", method, row.pattern, concrete(row.pattern))
 			}
 		}
-		for _, e := range entrances() {
-			if row.at == e.door {
+		for _, e := range endpointRoots() {
+			if row.at == e.at {
 				key := strings.TrimPrefix(row.pattern, e.root) + " " + row.methods
 				if served[key] == nil {
-					served[key] = map[door]bool{}
+					served[key] = map[endpoint]bool{}
 				}
-				served[key][e.door] = true
+				served[key][e.at] = true
 			}
 		}
 	}
 	var lines []string
-	for key, doors := range served {
+	for key, endpoints := range served {
 		below, methods, _ := strings.Cut(key, " ")
 		line := fmt.Sprintf("%-50s %-9s", below, methods)
-		for _, e := range entrances() {
+		for _, e := range endpointRoots() {
 			mark := "."
-			if doors[e.door] {
+			if endpoints[e.at] {
 				mark = strings.Trim(strings.TrimPrefix(strings.TrimPrefix(e.root, "/{db}"), "/_")+"/", "/")
 				if mark, _, _ = strings.Cut(mark, "/"); mark == "" {
 					mark = "database"
@@ -56,7 +56,7 @@ func TestDoorTable(t *testing.T) {
 	}
 	slices.Sort(lines)
 	text := strings.Join(lines, "\n") + "\n"
-	const file = "testdata/doors.txt"
+	const file = "testdata/endpoints.txt"
 	if *update {
 		must(t, os.MkdirAll("testdata", 0o755))
 		must(t, os.WriteFile(file, []byte(text), 0o644))
@@ -68,8 +68,8 @@ func TestDoorTable(t *testing.T) {
 	}
 }
 
-// TestDoorPaths splits the ways in which clients write the path of a door.
-func TestDoorPaths(t *testing.T) {
+// TestEndpointPaths splits the ways in which clients write the path of an endpoint.
+func TestEndpointPaths(t *testing.T) {
 	for target, want := range map[string]string{
 		"/fitness/_partition/alice":                  "fitness _partition alice",
 		"/fitness%2F_partition%2Falice":              "fitness _partition alice",
@@ -151,7 +151,7 @@ func (a *testAPI) fitnessDB() {
 	a.do("PUT", "/fit/_security", `{"members":{"names":["ann"]},"admins":{"names":["boss"]}}`).want(200, "")
 }
 
-// TestPartitionIsADatabase asks the door of a partition for everything that
+// TestPartitionIsADatabase asks the endpoint of a partition for everything that
 // clients ask of a database.
 func TestPartitionIsADatabase(t *testing.T) {
 	a := newTestAPI(t)
@@ -296,9 +296,9 @@ func TestLinkedDocumentsOfOthers(t *testing.T) {
 		`"bob:secret"},"doc":null}.*"doc":{"_id":"alice:1",.*"doc":{"_id":"_design/v",`}})
 }
 
-// TestSessionBelowADoor logs in where pouchdb-authentication looks for the
-// session: beside the database, which is at the door's parent, and in it.
-func TestSessionBelowADoor(t *testing.T) {
+// TestSessionBelowAnEndpoint logs in where pouchdb-authentication looks for the
+// session: beside the database, which is at the endpoint's parent, and in it.
+func TestSessionBelowAnEndpoint(t *testing.T) {
 	a := newTestAPI(t, config.Setting{Section: "chttpd", Key: "require_valid_user", Value: "true"})
 	a.fitnessDB()
 	for _, at := range []string{"/fit/_partition/_session", "/fit/_partition/alice/_session", "/fit%2F_partition%2Falice/_session", "/none/_partition/alice/_session"} {
@@ -315,12 +315,12 @@ func TestSessionBelowADoor(t *testing.T) {
 	a.do("POST", "/fit/_partition/alice/_design/v/_update/_session", "{}", "Authorization", "").want(401, "")
 }
 
-// TestDoorHasNoUUID asks what PouchDB takes for the server of a partition: it
+// TestEndpointHasNoUUID asks what PouchDB takes for the server of a partition: it
 // must not tell the server's uuid.
-func TestDoorHasNoUUID(t *testing.T) {
+func TestEndpointHasNoUUID(t *testing.T) {
 	a := newTestAPI(t)
 	a.fitnessDB()
-	for _, name := range doorNames() {
+	for _, name := range endpointNames() {
 		a.do("GET", "/fit/"+name+"/", "").want(400, `{"error":"bad_request","reason":"invalid_partition_req"}`)
 	}
 }

@@ -1,4 +1,4 @@
-// A partition in the place of a database: PouchDB is given the address of a door.
+// A partition in the place of a database: PouchDB is given the address of a endpoint.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -21,7 +21,7 @@ before(async () => {
 })
 after(() => server.remove())
 
-const local = () => new PouchDB(`door-${count++}`, { adapter: 'memory' })
+const local = () => new PouchDB(`endpoint-${count++}`, { adapter: 'memory' })
 
 // shared makes a partitioned database in which other people write, too. Rules let gus write to alice, and rea read it.
 async function shared () {
@@ -34,8 +34,8 @@ async function shared () {
   return name
 }
 
-// The ways to write the address of a door, and what ids of documents begin with there.
-const doors = [
+// The ways to write the address of a endpoint, and what ids of documents begin with there.
+const endpoints = [
   { path: (db) => `${db}/_partition/alice`, prefix: 'alice:' },
   { path: (db) => `${db}%2F_partition%2Falice`, prefix: 'alice:' },
   { path: (db) => `${db}/_owner/alice`, prefix: '' },
@@ -55,13 +55,13 @@ const everything = async (db) => {
   }))
 }
 
-for (const [door, who] of doors.flatMap((door) => [[door, 'adm'], [door, 'gus']])) {
-  const where = `${door.path('db')} as ${who}`
-  const id = (name) => door.prefix + name
+for (const [endpoint, who] of endpoints.flatMap((endpoint) => [[endpoint, 'adm'], [endpoint, 'gus']])) {
+  const where = `${endpoint.path('db')} as ${who}`
+  const id = (name) => endpoint.prefix + name
 
   test(`sync both ways with conflicts and attachments: ${where}`, async () => {
     const name = await shared()
-    const far = as(who, door.path(name))
+    const far = as(who, endpoint.path(name))
     const [here, there] = [local(), local()]
     await here.bulkDocs(Array.from({ length: 250 }, (_, n) => ({ _id: id(`note:${String(n).padStart(4, '0')}`), n })))
     await here.putAttachment(id('note:0001'), 'photo.jpg', (await here.get(id('note:0001')))._rev, Buffer.alloc(200_000, 'photo'), 'image/jpeg')
@@ -97,7 +97,7 @@ for (const [door, who] of doors.flatMap((door) => [[door, 'adm'], [door, 'gus']]
 
   test(`live sync: ${where}`, async () => {
     const name = await shared()
-    const far = as(who, door.path(name))
+    const far = as(who, endpoint.path(name))
     const here = local()
     const failures = []
     const sync = here.sync(far, { live: true, retry: true, back_off_function: () => 50 })
@@ -137,11 +137,11 @@ test('what a partition may not have is denied by itself', async () => {
   assert.equal((await server.request('GET', `/${name}/bob:note:1`)).body.forged, undefined)
 })
 
-for (const door of doors) {
-  test(`readers keep their own checkpoints: ${door.path('db')}`, async () => {
+for (const endpoint of endpoints) {
+  test(`readers keep their own checkpoints: ${endpoint.path('db')}`, async () => {
     const name = await shared()
-    const [writer, reader, here, there] = [as('gus', door.path(name)), as('rea', door.path(name)), local(), local()]
-    const id = (key) => door.prefix + key
+    const [writer, reader, here, there] = [as('gus', endpoint.path(name)), as('rea', endpoint.path(name)), local(), local()]
+    const id = (key) => endpoint.prefix + key
     const read = async (from, to) => (await to.replicate.from(from)).docs_read
     await writer.bulkDocs([{ _id: id('1') }, { _id: id('2') }])
     assert.equal(await read(writer, here), 2)
