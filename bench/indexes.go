@@ -50,7 +50,7 @@ func (b *bench) indexes(ctx context.Context) (err error) {
 	return b.following(ctx, s)
 }
 
-// rawScan gives how many documents a second raw Pebble reads: the rows between the first and the last that hold an
+// rawScan returns how many documents a second raw Pebble reads: the rows between the first and the last that hold an
 // order, as a stopped server has left them.
 func (b *bench) rawScan(data string) (rate float64, err error) {
 	stored, err := pebbleDirectory(data)
@@ -264,7 +264,7 @@ func (b *bench) indexedWrites(ctx context.Context) error {
 	return nil
 }
 
-// writesOnce gives how many orders a second a fresh server takes in, new ones and changed ones.
+// writesOnce returns how many orders a second a fresh server takes in, new ones and changed ones.
 func (b *bench) writesOnce(ctx context.Context, indexed bool) (rates [2]float64, err error) {
 	s, _, err := b.start(ctx)
 	if err != nil {

@@ -54,7 +54,7 @@ func (b *bench) pouchdb(ctx context.Context) (err error) {
 	return nil
 }
 
-// nodeScripts gives the directory of the scripts for Node, with what they need installed.
+// nodeScripts returns the directory of the scripts for Node, with what they need installed.
 func nodeScripts(ctx context.Context) (string, error) {
 	root, err := process.Root()
 	if err != nil {

@@ -93,7 +93,7 @@ func (b *bench) replicateOnce(ctx context.Context, source, target *process.Serve
 	return float64(b.documents) / elapsed.Seconds(), used, err
 }
 
-// replicationCPU gives the processor time of the source, the target and this process so far.
+// replicationCPU returns the processor time of the source, the target and this process so far.
 func replicationCPU(source, target *process.Server) (used [3]time.Duration, err error) {
 	for i, s := range []*process.Server{source, target, {PID: os.Getpid()}} {
 		if used[i], err = s.CPU(); err != nil {

@@ -95,7 +95,7 @@ func (printer) Run(c *console) error {
 	return err
 }
 
-// built gives the version with the commit, where the build knows it.
+// built returns the version with the commit, where the build knows it.
 func built() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -109,7 +109,7 @@ func built() string {
 	return version
 }
 
-// explain gives what an operator needs to read: the sentence for the public,
+// explain returns what an operator needs to read: the sentence for the public,
 // and the cause where there is one.
 func explain(err error) string {
 	var e *dberr.Error

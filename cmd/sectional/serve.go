@@ -47,7 +47,7 @@ func (s *serve) Run(c *console) error {
 	return server.Run(ctx, o)
 }
 
-// untilTold gives the context of a command: it ends when the process is told to.
+// untilTold returns the context of a command: it ends when the process is told to.
 func untilTold() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 }

@@ -9,7 +9,7 @@ import (
 
 type callerKey struct{}
 
-// WithCaller gives a context in which the caller of a request is known to
+// WithCaller returns a context in which the caller of a request is known to
 // whoever admits its edits, and to whoever runs functions for it: these share what
 // they have by callers, but for server administrators, who work for many.
 func WithCaller(ctx context.Context, c *auth.Caller) context.Context {
@@ -19,7 +19,7 @@ func WithCaller(ctx context.Context, c *auth.Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// Caller gives the caller that WithCaller put into ctx. nil: the server itself
+// Caller returns the caller that WithCaller put into ctx. nil: the server itself
 // writes, and no right is asked for.
 func Caller(ctx context.Context) *auth.Caller {
 	c, _ := ctx.Value(callerKey{}).(*auth.Caller)

@@ -27,7 +27,7 @@ func (r *Rules) checkFunctions(ctx context.Context, body []byte) error {
 	return r.o.Functions.Check(ctx, sources)
 }
 
-// viewSources gives the functions of a design document's views that are code.
+// viewSources returns the functions of a design document's views that are code.
 func viewSources(body []byte) (sources []script.Source) {
 	eachView(body, func(name string, view []byte) {
 		for _, kind := range []string{"map", "reduce"} {
@@ -99,7 +99,7 @@ func notPartitioned(member string) error {
 	return invalidDesign("`" + member + "` cannot be used in a partitioned design doc")
 }
 
-// isPartitioned tells whether a design document of a partitioned database is.
+// isPartitioned reports whether a design document of a partitioned database is.
 func isPartitioned(body []byte) bool {
 	options, _ := js.Member(body, "options")
 	v, ok := js.Member(options, "partitioned")

@@ -89,7 +89,7 @@ func furtherFunction(body []byte) string {
 	return ""
 }
 
-// empty tells whether a value is an object or list without members: tools write
+// empty reports whether a value is an object or list without members: tools write
 // those where there is nothing.
 func empty(value []byte) bool {
 	switch js.KindOf(value) {

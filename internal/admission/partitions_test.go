@@ -74,7 +74,7 @@ func TestRestrictedReadersWriteTheirPartition(t *testing.T) {
 	}
 }
 
-// reason gives the sentence of an error.
+// reason returns the sentence of an error.
 func reason(err error) string {
 	if e := (*dberr.Error)(nil); errors.As(err, &e) {
 		return e.Reason

@@ -88,7 +88,7 @@ func (r *Rules) checkOwner(d *store.Database, w replicationWrite) error {
 	return w.own()
 }
 
-// owner gives the member of that name, nil for none and null.
+// owner returns the member of that name, nil for none and null.
 func (w *replicationWrite) owner() []byte {
 	owner, ok := js.Member(w.edit.Body, "owner")
 	if !ok || js.KindOf(owner) == js.Null {
@@ -139,7 +139,7 @@ func (w *replicationWrite) keepContext(owner []byte) {
 	}
 }
 
-// ownerContext gives how the server knows a caller, as a document says it; nil
+// ownerContext returns how the server knows a caller, as a document says it; nil
 // for nobody, and for administrators by password: rights that no document tells of
 // are asked for at each moment.
 func ownerContext(c *auth.Caller) []byte {
@@ -153,7 +153,7 @@ func ownerContext(c *auth.Caller) []byte {
 	return text
 }
 
-// isOwner tells whether a document is the caller's: by the name, and by who
+// isOwner reports whether a document is the caller's: by the name, and by who
 // vouches for it. What nobody owns is nobody's.
 func isOwner(body []byte, c *auth.Caller) bool {
 	owner, _ := js.Member(body, "owner")
@@ -173,7 +173,7 @@ func isName(owner []byte, c *auth.Caller) bool {
 	return !c.Anonymous() && js.KindOf(owner) == js.String && js.NameIs(owner, c.Name)
 }
 
-// keepsState tells whether the document's _replication_… members are those that
+// keepsState reports whether the document's _replication_… members are those that
 // it had, or fewer.
 func (w *replicationWrite) keepsState() bool {
 	if w.caller.IsAdmin() {
@@ -210,7 +210,7 @@ func checkUserContext(c *auth.Caller, u *spec.UserContext) error {
 	return nil
 }
 
-// VisibleReplication gives what a caller may see of a replication document: its
+// VisibleReplication returns what a caller may see of a replication document: its
 // owner and the administrators of its database see all of it, others no
 // credentials.
 func (r *Rules) VisibleReplication(c *auth.Caller, d *store.Database, rev *store.Revision) ([]byte, error) {

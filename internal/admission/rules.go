@@ -20,15 +20,15 @@ type Options struct {
 	// Functions runs design functions; without it nothing passes that they
 	// would have to see.
 	Functions Functions
-	// Replications gives the settings of [replicator]; nil: CouchDB's.
+	// Replications returns the settings of [replicator]; nil: CouchDB's.
 	Replications func() *spec.Settings
-	// Cloudant tells whether Cloudant's limits hold for design documents; nil:
+	// Cloudant reports whether Cloudant's limits hold for design documents; nil:
 	// they do not.
 	Cloudant func() bool
 	// OwnerDesigns tells who may write design documents of partitions; nil:
 	// nobody.
 	OwnerDesigns func() Writers
-	// OwnerDesignSize gives how many bytes such a document may have, 0 for no
+	// OwnerDesignSize returns how many bytes such a document may have, 0 for no
 	// limit; nil: no limit.
 	OwnerDesignSize func() int
 }
@@ -223,7 +223,7 @@ func (r *Rules) admitUser(ctx context.Context, d *store.Database, e *document.Ed
 	return nil
 }
 
-// conflict gives the refusal that an ordinary edit meets as its document stands, nil
+// conflict returns the refusal that an ordinary edit meets as its document stands, nil
 // for none.
 func conflict(ctx context.Context, d *store.Database, e *document.Edit) (refusal, err error) {
 	if e.Path != nil {
@@ -249,7 +249,7 @@ type parsedSecurity struct {
 	parsed *auth.Security
 }
 
-// Security gives the _security of a database, parsed. What it remembers counts
+// Security returns the _security of a database, parsed. What it remembers counts
 // only while the stored text is the same, so nothing has to be forgotten when
 // the object changes.
 func (r *Rules) Security(d *store.Database) (*auth.Security, error) {

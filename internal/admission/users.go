@@ -46,7 +46,7 @@ func (u *Users) Close() {
 	u.forget()
 }
 
-// User gives a user of a database by name, nil if there is none. In a partitioned
+// User returns a user of a database by name, nil if there is none. In a partitioned
 // database there are none: its rules would let others into a part of them.
 func (u *Users) User(ctx context.Context, in, name string) (*auth.User, error) {
 	if user, ok := u.remembered(in, name); ok {
@@ -92,7 +92,7 @@ func (u *Users) remembered(in, name string) (*auth.User, bool) {
 	return user, ok
 }
 
-// follow gives the channel that the next change closes. It is got before the
+// follow returns the channel that the next change closes. It is got before the
 // document is read, so that a change in between is not missed.
 func (u *Users) follow(ctx context.Context, db *store.Database) (<-chan struct{}, error) {
 	u.state.RLock()

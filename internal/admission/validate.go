@@ -33,7 +33,7 @@ const ShownRevisions = 20
 // nothing can run functions: none passes unseen.
 var errNoFunctions = dberr.New(dberr.Unavailable, "", "Design functions can't be run at present.")
 
-// Realm gives the JavaScript world of the functions other than map and reduce of a
+// Realm returns the JavaScript world of the functions other than map and reduce of a
 // design document that was read in a scope: each database has worlds of its own,
 // and each owner. An error says that its language is not known.
 func Realm(s store.Scope, design *store.Revision) (script.Realm, error) {
@@ -55,7 +55,7 @@ func Realm(s store.Scope, design *store.Revision) (script.Realm, error) {
 	}, nil
 }
 
-// SecurityObject gives the JSON that functions of a scope see as secObj. It names
+// SecurityObject returns the JSON that functions of a scope see as secObj. It names
 // other people; an owner's functions, who may be anybody's, see an empty one.
 func SecurityObject(s store.Scope) json.RawMessage {
 	if s.Owner() != "" {
@@ -64,7 +64,7 @@ func SecurityObject(s store.Scope) json.RawMessage {
 	return s.Database().Security()
 }
 
-// UserContext gives the JSON that functions see as userCtx; the server itself,
+// UserContext returns the JSON that functions see as userCtx; the server itself,
 // nil, has an administrator's rights and no name.
 func UserContext(c *auth.Caller, db string) json.RawMessage {
 	if c == nil {
@@ -114,7 +114,7 @@ func (r *Rules) Validate(ctx context.Context, d *store.Database, by []*store.Rev
 	return refusals, nil
 }
 
-// judging gives those of some design documents that have to be asked: not the one of a
+// judging returns those of some design documents that have to be asked: not the one of a
 // database of users that says what Admit has checked.
 func (r *Rules) judging(d *store.Database, by []*store.Revision) []*store.Revision {
 	if !r.o.Auth.IsUsersDB(d.Name()) {
@@ -139,11 +139,11 @@ func (r *Rules) validateBy(ctx context.Context, s store.Scope, design *store.Rev
 	return refusals, nil
 }
 
-// newDocument gives the JSON of what is to be written. A new document has no
+// newDocument returns the JSON of what is to be written. A new document has no
 // revision; another one has the revision that it goes over.
 func newDocument(p *store.Proposal) []byte { return documentJSON(&p.New, p.NewPath) }
 
-// oldDocument gives the JSON of what is replaced, nil for nothing.
+// oldDocument returns the JSON of what is replaced, nil for nothing.
 func oldDocument(p *store.Proposal) []byte {
 	if p.Old == nil {
 		return nil

@@ -20,7 +20,7 @@ func readProxies(s *config.Snapshot) []netip.Prefix {
 	return out
 }
 
-// Client gives the address of a request's client: peer, which the connection
+// Client returns the address of a request's client: peer, which the connection
 // came from, or, where that is one of [chttpd] trusted_proxies, whom it and the
 // trusted ones before it say they were asked by. forwarded are the values of the
 // X-Forwarded-For headers in their order; each proxy adds at the end, so what a
@@ -61,7 +61,7 @@ func parseHop(text string) (address string, ok bool) {
 	return p.Addr().String(), err == nil
 }
 
-// placeOf gives what guesses and turns are counted by: the address, or of IPv6
+// placeOf returns what guesses and turns are counted by: the address, or of IPv6
 // its network of 64 bits, all of which belongs to whoever has one address.
 func placeOf(address string) string {
 	ip, err := netip.ParseAddr(address)

@@ -25,7 +25,7 @@ func IsHashed(line string) bool {
 	return ok
 }
 
-// HashAdmin gives the line of [admins] for a clear password, hashed as the
+// HashAdmin returns the line of [admins] for a clear password, hashed as the
 // configuration says. A line that is hashed already is given back as it is.
 func HashAdmin(s *config.Snapshot, password string) (string, error) {
 	if IsHashed(password) {

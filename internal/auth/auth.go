@@ -76,7 +76,7 @@ func (c *Caller) context(db string) userContext {
 	return u
 }
 
-// UserContext gives the JSON object that validation functions get as userCtx.
+// UserContext returns the JSON object that validation functions get as userCtx.
 func (c *Caller) UserContext(db string) json.RawMessage {
 	b, err := json.Marshal(c.context(db))
 	if err != nil {

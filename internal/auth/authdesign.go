@@ -17,7 +17,7 @@ const DesignID = "_design/_auth"
 //go:embed authdesign.js
 var authFunction string
 
-// Design gives the body of the design document, as programs of CouchDB's look for it.
+// Design returns the body of the design document, as programs of CouchDB's look for it.
 func Design() []byte {
 	return object{
 		{"language", quote("javascript")},

@@ -184,7 +184,7 @@ func (u *User) caller(h Handler) *Caller {
 	return c
 }
 
-// user gives a user by name, nil if there is none. A server administrator is
+// user returns a user by name, nil if there is none. A server administrator is
 // known by the configuration; a user document of the same name adds roles and
 // nothing else, and nothing at all when it can't be read.
 func (a *Authenticator) user(ctx context.Context, s *settings, name string) (*User, error) {

@@ -15,7 +15,7 @@ import (
 
 const janDoc = `{"name":"jan","type":"user","roles":["clerk","night shift"],"password":"pw-jan"}`
 
-// who gives "handler name roles" of the caller, or the refusal.
+// who returns "handler name roles" of the caller, or the refusal.
 func (w *world) who(t *testing.T, r *Request) string {
 	t.Helper()
 	id, err := w.Authenticate(t.Context(), r)

@@ -38,7 +38,7 @@ func parseCookie(value string) (cookie, error) {
 	}, nil
 }
 
-// cookieOf gives the session cookie among those of a Cookie header.
+// cookieOf returns the session cookie among those of a Cookie header.
 func cookieOf(header string) string {
 	for part := range strings.SplitSeq(header, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
@@ -64,19 +64,19 @@ func (c cookie) authentic(s *settings, salt string) bool {
 	return ok
 }
 
-// left gives how long the session lasts yet.
+// left returns how long the session lasts yet.
 func (c cookie) left(s *settings, now time.Time) time.Duration {
 	return c.issued.Add(s.timeout).Sub(now)
 }
 
-// newCookie gives the value of a cookie for a user with this salt.
+// newCookie returns the value of a cookie for a user with this salt.
 func (s *settings) newCookie(name, salt string, now time.Time) string {
 	signed := name + ":" + strings.ToUpper(strconv.FormatInt(now.Unix(), 16))
 	signature := s.digests[0].sign(s.secret+salt, signed)
 	return base64.RawURLEncoding.EncodeToString(append([]byte(signed+":"), signature...))
 }
 
-// setCookie gives the Set-Cookie header for a value; an empty value clears the
+// setCookie returns the Set-Cookie header for a value; an empty value clears the
 // cookie in the browser.
 func (s *settings) setCookie(value string, secure bool, now time.Time) string {
 	var b strings.Builder

@@ -51,7 +51,7 @@ func ReadCORS(s *config.Snapshot) CORSPolicies {
 	return p
 }
 
-// For gives the rules for a Host header.
+// For returns the rules for a Host header.
 func (p CORSPolicies) For(host string) CORS {
 	if len(p.hosts) == 0 {
 		return p.other
@@ -62,7 +62,7 @@ func (p CORSPolicies) For(host string) CORS {
 	return p.other
 }
 
-// hostOf gives the host alone, without scheme and port.
+// hostOf returns the host alone, without scheme and port.
 func hostOf(s string) string {
 	if _, rest, ok := strings.Cut(s, "://"); ok {
 		s = rest
@@ -133,7 +133,7 @@ type CORSAnswer struct {
 	Headers   [][2]string
 }
 
-// Decide gives what to tell the browser; nothing if the origin is not one of
+// Decide returns what to tell the browser; nothing if the origin is not one of
 // those allowed.
 func (c CORS) Decide(r CORSRequest) CORSAnswer {
 	if !c.Enabled || r.Origin == "" || !c.allows(r.Origin) {

@@ -9,7 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/config"
 )
 
-// flat gives an answer as one line.
+// flat returns an answer as one line.
 func flat(a CORSAnswer) string {
 	var parts []string
 	if a.Preflight {

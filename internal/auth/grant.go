@@ -18,7 +18,7 @@ type Grant struct {
 	until    time.Time
 }
 
-// Grant gives what let c in, whom Authenticate found for r; c is nobody's without
+// Grant returns what let c in, whom Authenticate found for r; c is nobody's without
 // credentials. Errors: as of Check.
 func (a *Authenticator) Grant(ctx context.Context, r *Request, c *Caller) (*Grant, error) {
 	g := &Grant{a: a, request: r, caller: c, settings: a.settings.Value()}
@@ -67,7 +67,7 @@ func (g *Grant) rememberSession(ctx context.Context) error {
 	return nil
 }
 
-// tokenEnd gives the time when a bearer token, which was found valid, ends; zero
+// tokenEnd returns the time when a bearer token, which was found valid, ends; zero
 // for never.
 func tokenEnd(r *Request) time.Time {
 	_, text, _ := strings.Cut(r.header("Authorization"), " ")
@@ -88,7 +88,7 @@ func (g *Grant) Until() time.Time { return g.until }
 // errNoLonger is what those get whose credentials have ended.
 var errNoLonger = unauthorized("The credentials of this request are no longer valid.")
 
-// Check gives the caller as he is now: roles may have changed. Unauthorized when the
+// Check returns the caller as he is now: roles may have changed. Unauthorized when the
 // session or token has ended, the password was changed, or the user is gone.
 func (g *Grant) Check(ctx context.Context) (*Caller, error) {
 	if !g.until.IsZero() && !g.a.opts.Now().Before(g.until) {

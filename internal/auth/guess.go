@@ -15,7 +15,7 @@ type login struct {
 	basic          bool   // there is no second factor with it
 }
 
-// checkPassword gives the user whose password is right, or why not.
+// checkPassword returns the user whose password is right, or why not.
 //
 // A password that is remembered passes without being counted, also while others
 // are guessing: see lockout.

@@ -96,7 +96,7 @@ func basic(name, password string) *Request {
 	return request("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(name+":"+password)))
 }
 
-// refusal gives "kind: reason" of an error, "" for none.
+// refusal returns "kind: reason" of an error, "" for none.
 func refusal(err error) string {
 	var e *dberr.Error
 	switch {

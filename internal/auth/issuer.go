@@ -17,7 +17,7 @@ type issuer struct {
 	audience []string
 	name     []string // way to the claim with the caller's name
 	roles    []string // way to the claim with the roles; nil: as for other tokens
-	// roleMap gives the roles that names of roles in tokens stand for; nil: those
+	// roleMap returns the roles that names of roles in tokens stand for; nil: those
 	// names themselves, but none of the system's.
 	roleMap map[string]string
 	broken  bool
@@ -65,7 +65,7 @@ func readIssuers(s *config.Snapshot) map[string]*issuer {
 	return out
 }
 
-// Fetchable tells whether keys may be fetched from an address: nobody may be able
+// Fetchable reports whether keys may be fetched from an address: nobody may be able
 // to change them on the way, so it is one of https, or of this machine.
 func Fetchable(address string) bool {
 	u, err := url.Parse(address)
@@ -94,7 +94,7 @@ func (i *issuer) checkClaims(t *token) error {
 	return badRequest("Invalid aud claim")
 }
 
-// caller gives the caller that a token of the issuer names.
+// caller returns the caller that a token of the issuer names.
 func (i *issuer) caller(s *jwtSettings, t *token) (*Caller, error) {
 	claimed := claimAt(t.payload, i.name)
 	if claimed == nil {
@@ -114,7 +114,7 @@ func (i *issuer) caller(s *jwtSettings, t *token) (*Caller, error) {
 	return c, nil
 }
 
-// mapRoles gives the roles for those of a token. Whoever runs the provider
+// mapRoles returns the roles for those of a token. Whoever runs the provider
 // makes no administrators here, unless the configuration says which of its roles
 // are.
 func (i *issuer) mapRoles(theirs []string) []string {

@@ -44,7 +44,7 @@ func (p *provider) Fetch(_ context.Context, url string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// takeAsked gives how often it was asked since the last time.
+// takeAsked returns how often it was asked since the last time.
 func (p *provider) takeAsked() int {
 	p.state.Lock()
 	defer p.state.Unlock()

@@ -58,7 +58,7 @@ func parseKeySet(text []byte) ([]publishedKey, error) {
 	return keys, nil
 }
 
-// public gives the key, nil if it is none that can be used. A shared secret never
+// public returns the key, nil if it is none that can be used. A shared secret never
 // is: what is published is no secret.
 func (k *jwk) public() any {
 	switch k.Kty {
@@ -96,7 +96,7 @@ func unsigned(text string) *big.Int {
 	return new(big.Int).SetBytes(b)
 }
 
-// fits tells whether the key may verify signatures of an algorithm.
+// fits reports whether the key may verify signatures of an algorithm.
 func (k *publishedKey) fits(name string, method jwt.SigningMethod) bool {
 	if k.alg != "" && k.alg != name {
 		return false
@@ -112,7 +112,7 @@ func (k *publishedKey) fits(name string, method jwt.SigningMethod) bool {
 	return false
 }
 
-// pick gives the key that a token names; of a token that names none, the only
+// pick returns the key that a token names; of a token that names none, the only
 // one that fits.
 func pick(keys []publishedKey, alg string, kid any) any {
 	method := algorithms[alg].method

@@ -187,7 +187,7 @@ func (t *token) checkClaims(s *jwtSettings, now time.Time) error {
 	return nil
 }
 
-// cmpError gives err, or a refusal where there is none.
+// cmpError returns err, or a refusal where there is none.
 func cmpError(err error, reason string) error {
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func cmpError(err error, reason string) error {
 	return unauthorized(reason)
 }
 
-// seconds gives a claim that is a time.
+// seconds returns a claim that is a time.
 func (t *token) seconds(claim string) (at float64, has bool, err error) {
 	value, has := t.payload[claim]
 	if !has {
@@ -223,7 +223,7 @@ func (t *token) caller(s *jwtSettings) (*Caller, error) {
 	return t.named(sub, roles)
 }
 
-// named gives the caller of a name and roles that the token claims.
+// named returns the caller of a name and roles that the token claims.
 func (t *token) named(name, roles any) (*Caller, error) {
 	text, isText := name.(string)
 	list, ok := rolesOf(roles)

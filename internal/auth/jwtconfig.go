@@ -111,7 +111,7 @@ func (s *jwtSettings) checkHeader(header map[string]any) error {
 	return nil
 }
 
-// key gives the key of a kind with the id a token names, "_default" if none.
+// key returns the key of a kind with the id a token names, "_default" if none.
 func (s *jwtSettings) key(kind string, kid any) (any, error) {
 	id := "_default"
 	if kid != nil {
@@ -153,7 +153,7 @@ func parseKey(name, value string) jwtKey {
 	return jwtKey{err: badRequest("not an " + strings.ToUpper(kind) + " public key")}
 }
 
-// publicKey gives the key of a PEM block, nil if there is none.
+// publicKey returns the key of a PEM block, nil if there is none.
 func publicKey(text string) any {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
@@ -193,7 +193,7 @@ func splitPath(path string) []string {
 	return parts
 }
 
-// roles gives the claim with the roles, nil if there is none. A path that leads to no
+// roles returns the claim with the roles, nil if there is none. A path that leads to no
 // claim refuses the token, as in CouchDB: who wrote a wrong path is told.
 func (s *jwtSettings) roles(payload map[string]any) (any, error) {
 	if s.rolesPath == nil {

@@ -93,7 +93,7 @@ func (k *keyring) set(i *issuer) *keySet {
 
 var errNoIssuerKeys = dberr.New(dberr.Unavailable, "", "The keys of the token's issuer can't be fetched at present.")
 
-// key gives the issuer's key for an algorithm with the id that a token names.
+// key returns the issuer's key for an algorithm with the id that a token names.
 // Errors: Invalid "Unknown kid"; Unavailable while there are no keys.
 func (k *keyring) key(ctx context.Context, s keySettings, i *issuer, alg string, kid any) (any, error) {
 	if k.fetcher == nil {

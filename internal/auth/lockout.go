@@ -92,10 +92,10 @@ func newLockout(objects int, now time.Time) *lockout {
 	return l
 }
 
-// bytes gives the size of the table.
+// bytes returns the size of the table.
 func (l *lockout) bytes() int { return len(l.state.sets) * int(unsafe.Sizeof(guessSet{})) }
 
-// guess gives what is counted for a guess of what: a password's or a token's.
+// guess returns what is counted for a guess of what: a password's or a token's.
 func (l *lockout) guess(what, place, name, salt string, c credential) guess {
 	at := keyed(&l.key, place)
 	all := keyed(&l.key, what, place, name, salt)
@@ -104,7 +104,7 @@ func (l *lockout) guess(what, place, name, salt string, c credential) guess {
 	return guess{tag: binary.BigEndian.Uint64(all[:]), set: int(set), mark: binary.BigEndian.Uint32(c[:])}
 }
 
-// at gives a moment as the table has it: by the clock that nobody sets back.
+// at returns a moment as the table has it: by the clock that nobody sets back.
 func (l *lockout) at(now time.Time) int64 { return int64(now.Sub(l.began)) }
 
 // quiet reports whether nobody is locked out.
@@ -146,7 +146,7 @@ func (l *lockout) takeBack(s lockoutSettings, g guess, now time.Time) {
 	}
 }
 
-// wait gives how long a password that is remembered is refused yet. One that is
+// wait returns how long a password that is remembered is refused yet. One that is
 // remembered from this place is familiar.
 func (l *lockout) wait(s lockoutSettings, g guess, familiar bool, now time.Time) time.Duration {
 	l.state.Lock()
@@ -163,7 +163,7 @@ func (l *lockout) wait(s lockoutSettings, g guess, familiar bool, now time.Time)
 	return slot.left(s, at)
 }
 
-// find gives the slot of a key, nil if it has none. Slots whose time is over are
+// find returns the slot of a key, nil if it has none. Slots whose time is over are
 // freed on the way.
 func (s *guessSet) find(c lockoutSettings, g guess, at int64) (found *guessCount) {
 	for i := range s.slots {
@@ -203,7 +203,7 @@ func (s *guessSet) floorAt(at int64) int32 {
 	return s.floor
 }
 
-// left gives how long a count lasts yet.
+// left returns how long a count lasts yet.
 func (g *guessCount) left(s lockoutSettings, at int64) time.Duration {
 	return s.lifetime - time.Duration(at-g.since)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 )
 
-// told gives the status of a request: 200, 401, 403 or what else it is told.
+// told returns the status of a request: 200, 401, 403 or what else it is told.
 func (w *world) told(t *testing.T, r *Request) string {
 	t.Helper()
 	_, err := w.Authenticate(t.Context(), r)
@@ -22,7 +22,7 @@ func (w *world) told(t *testing.T, r *Request) string {
 	return refusal(err)[:3]
 }
 
-// wait gives how long an error asks to wait.
+// wait returns how long an error asks to wait.
 func wait(err error) time.Duration {
 	var e *dberr.Error
 	if !errors.As(err, &e) {

@@ -50,7 +50,7 @@ func parseObject(text []byte) (o object, ok bool) {
 
 func (o object) has(name string) bool { return o.get(name) != nil }
 
-// get gives the value of a member, nil if there is none.
+// get returns the value of a member, nil if there is none.
 func (o object) get(name string) json.RawMessage {
 	for _, m := range o {
 		if m.name == name {
@@ -60,10 +60,10 @@ func (o object) get(name string) json.RawMessage {
 	return nil
 }
 
-// text gives a member that is a string.
+// text returns a member that is a string.
 func (o object) text(name string) (s string, ok bool) { return textOf(o.get(name)) }
 
-// textOf gives the string that a JSON value is.
+// textOf returns the string that a JSON value is.
 func textOf(value json.RawMessage) (s string, ok bool) {
 	if len(value) == 0 || value[0] != '"' {
 		return "", false
@@ -71,7 +71,7 @@ func textOf(value json.RawMessage) (s string, ok bool) {
 	return s, json.Unmarshal(value, &s) == nil
 }
 
-// texts gives the list of strings that a JSON value is.
+// texts returns the list of strings that a JSON value is.
 func texts(value json.RawMessage) ([]string, bool) {
 	var raw []json.RawMessage
 	if len(value) == 0 || value[0] != '[' || json.Unmarshal(value, &raw) != nil {
@@ -88,12 +88,12 @@ func texts(value json.RawMessage) ([]string, bool) {
 	return out, true
 }
 
-// without gives the object less the named members.
+// without returns the object less the named members.
 func (o object) without(names ...string) object {
 	return slices.DeleteFunc(slices.Clone(o), func(m member) bool { return slices.Contains(names, m.name) })
 }
 
-// with gives the object with a member of this value, in its old place if there
+// with returns the object with a member of this value, in its old place if there
 // was one.
 func (o object) with(name string, value json.RawMessage) object {
 	o = slices.Clone(o)
@@ -117,7 +117,7 @@ func falsy(value json.RawMessage) bool {
 	return (value[0] == '-' || value[0] == '0') && json.Unmarshal(value, &n) == nil && n == 0
 }
 
-// encode gives the object as compact JSON, the values as they were.
+// encode returns the object as compact JSON, the values as they were.
 func (o object) encode() json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -133,7 +133,7 @@ func (o object) encode() json.RawMessage {
 	return b.Bytes()
 }
 
-// quote gives a JSON string that escapes no more than it must.
+// quote returns a JSON string that escapes no more than it must.
 func quote(s string) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

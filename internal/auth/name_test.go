@@ -24,7 +24,7 @@ func (u askedUsers) User(_ context.Context, _, name string) (*User, error) {
 	return nil, nil
 }
 
-// TestLongNames gives names of 64 KB by all the ways by which a name can come in. Each is
+// TestLongNames returns names of 64 KB by all the ways by which a name can come in. Each is
 // refused before it is looked up, remembered or logged.
 func TestLongNames(t *testing.T) {
 	w := newOpenWorld(t)

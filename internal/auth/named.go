@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Named gives a user as a session would know it, for work that is done in
+// Named returns a user as a session would know it, for work that is done in
 // somebody's name without a request. nil: no administrator and no user document
 // has that name.
 func (a *Authenticator) Named(ctx context.Context, name string) (*Caller, error) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// WithOwner gives the object with a user named among administrators and
+// WithOwner returns the object with a user named among administrators and
 // members; the same one if both name him already.
 func (s *Security) WithOwner(name string) *Security {
 	if slices.Contains(s.admins.names, name) && slices.Contains(s.members.names, name) {
@@ -19,7 +19,7 @@ func (s *Security) WithOwner(name string) *Security {
 	})
 }
 
-// WithoutOwner gives the object with a user named neither among administrators
+// WithoutOwner returns the object with a user named neither among administrators
 // nor among members; the same one if neither names him. Of a database that would
 // become everybody's by that, server administrators are the members.
 func (s *Security) WithoutOwner(name string) *Security {
@@ -61,7 +61,7 @@ func (s *Security) regroup(change func(names []string) []string) *Security {
 	return reparsed(o)
 }
 
-// reparsed gives what an object says of which a part was changed.
+// reparsed returns what an object says of which a part was changed.
 func reparsed(o object) *Security {
 	s, err := ParseSecurity(o.encode())
 	if err != nil {

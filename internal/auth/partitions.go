@@ -21,7 +21,7 @@ const (
 	WriteAccess
 )
 
-// String gives the word that rules have for it.
+// String returns the word that rules have for it.
 func (a Access) String() string { return [...]string{"none", "read", "write"}[a] }
 
 // rule is an element of the member "partitions" of _security: it lets somebody
@@ -46,7 +46,7 @@ type rolePattern struct {
 	star          bool
 }
 
-// capture gives what stands for the star in a role; false if the role is another
+// capture returns what stands for the star in a role; false if the role is another
 // one. Roles of the server's own, which begin with an underscore, never fit.
 func (p *rolePattern) capture(role string) (string, bool) {
 	if strings.HasPrefix(role, "_") {
@@ -224,7 +224,7 @@ func (p pattern) unfit(w *who) string {
 	return ""
 }
 
-// access gives what the rules let a caller do in a partition. Nobody gets
+// access returns what the rules let a caller do in a partition. Nobody gets
 // anything of them who is not logged in.
 func (s *Security) access(c *Caller, p document.Partition) Access {
 	if _, err := document.ParsePartition(string(p)); err != nil || c.Anonymous() {
@@ -240,7 +240,7 @@ func (s *Security) access(c *Caller, p document.Partition) Access {
 }
 
 // CheckPartition refuses a caller without the access to a partition: what the
-// database gives its members, and others what the rules say. Whether
+// database returns its members, and others what the rules say. Whether
 // there is such a partition plays no part, so nothing can be learnt of it.
 func (s *Security) CheckPartition(c *Caller, p document.Partition, need Access) error {
 	switch have := s.access(c, p); {
@@ -260,7 +260,7 @@ func (s *Security) MayWriteTo(c *Caller, p document.Partition) bool {
 	return s.access(c, p) >= WriteAccess || s.MayWrite(c)
 }
 
-// lets tells whether a rule is about a caller and a partition.
+// lets reports whether a rule is about a caller and a partition.
 func (r *rule) lets(c *Caller, p string) bool {
 	if r.partition.of == literal {
 		return r.partition.before == p && r.who.has(c)
@@ -272,7 +272,7 @@ func (r *rule) lets(c *Caller, p string) bool {
 	return ok && namesPartition(value) && r.who.has(c) && slices.Contains(r.values(c), value)
 }
 
-// namesPartition tells whether a value can stand in a pattern: only what could be the
+// namesPartition reports whether a value can stand in a pattern: only what could be the
 // name of a partition by itself, so that nothing is made a name by what stands
 // around it.
 func namesPartition(value string) bool {
@@ -280,7 +280,7 @@ func namesPartition(value string) bool {
 	return err == nil
 }
 
-// values gives what the rule's pattern stands for, of a caller whom it is about.
+// values returns what the rule's pattern stands for, of a caller whom it is about.
 func (r *rule) values(c *Caller) (values []string) {
 	switch r.partition.of {
 	case ofName:
@@ -311,7 +311,7 @@ func (s *Security) Rules(c *Caller) bool {
 	})
 }
 
-// Partitions gives the partitions that rules let a caller read, by name, whether they
+// Partitions returns the partitions that rules let a caller read, by name, whether they
 // exist or not.
 func (s *Security) Partitions(c *Caller) []document.Partition {
 	if c.Anonymous() {
@@ -339,13 +339,13 @@ func (w *who) has(c *Caller) bool {
 	return w.all || w.group.has(c) || w.claim != "" && claims(c.Claims[w.claim]) || w.role != nil && slices.ContainsFunc(c.Roles, w.role.fits)
 }
 
-// fits tells whether the pattern names a role.
+// fits reports whether the pattern names a role.
 func (p *rolePattern) fits(role string) bool {
 	_, ok := p.capture(role)
 	return ok
 }
 
-// claims tells whether a token claims something by a value: true, or what
+// claims reports whether a token claims something by a value: true, or what
 // names something.
 func claims(value any) bool { return value == true || len(claimTexts(value)) > 0 }
 
@@ -353,7 +353,7 @@ func claims(value any) bool { return value == true || len(claimTexts(value)) > 0
 // could stand for one.
 var wholeNumber = regexp.MustCompile(`^(?:0|-?[1-9][0-9]*)$`)
 
-// claimTexts gives the values of a claim that can name something: a text that
+// claimTexts returns the values of a claim that can name something: a text that
 // is not empty, a whole number in digits, and those in a list.
 func claimTexts(value any) (texts []string) {
 	switch v := value.(type) {

@@ -73,7 +73,7 @@ func TestRulesRefuse(t *testing.T) {
 	}
 }
 
-// claimsOf gives claims as authentication reads them from a token.
+// claimsOf returns claims as authentication reads them from a token.
 func claimsOf(t *testing.T, text string) map[string]any {
 	t.Helper()
 	claims, err := decodePart(b64(text))

@@ -63,7 +63,7 @@ func (h hashing) hash(password string) (Verifier, error) {
 	return v, err
 }
 
-// verifier gives a verifier that wants its key.
+// verifier returns a verifier that wants its key.
 func (h hashing) verifier(salt string) Verifier {
 	return Verifier{Scheme: schemePBKDF2, PRF: h.prf, Iterations: h.iterations, Salt: salt}
 }
@@ -85,7 +85,7 @@ func (h hashing) check(v Verifier) error {
 	return nil
 }
 
-// newSalt gives 128 random bits in hexadecimal.
+// newSalt returns 128 random bits in hexadecimal.
 func newSalt() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails
@@ -127,7 +127,7 @@ func (v Verifier) usable() bool { return v.Scheme != "" && v.Key != "" }
 // same compares in constant time.
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// adminLine gives the verifier as it stands in the section [admins].
+// adminLine returns the verifier as it stands in the section [admins].
 func (v Verifier) adminLine() string {
 	return "-pbkdf2:" + v.PRF + "-" + v.Key + "," + v.Salt + "," + strconv.Itoa(v.Iterations)
 }

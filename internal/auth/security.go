@@ -97,7 +97,7 @@ func textsOrNone(value json.RawMessage) ([]string, bool) {
 	return texts(value)
 }
 
-// DefaultSecurity gives the _security of a new database, for the value of
+// DefaultSecurity returns the _security of a new database, for the value of
 // [couchdb] default_security: "everyone" opens it, and so does "admin_local", which
 // in CouchDB closes what only its port for single nodes shows. Anything else is for
 // server administrators only.
@@ -113,7 +113,7 @@ func DefaultSecurity(setting string) *Security {
 	}
 }
 
-// JSON gives the object as it was put, compact at its top level.
+// JSON returns the object as it was put, compact at its top level.
 func (s *Security) JSON() json.RawMessage { return s.text }
 
 // Public reports whether everybody is a member: nobody is named as one, and

@@ -113,7 +113,7 @@ func (a *Authenticator) LogIn(ctx context.Context, l Login, r *Request) (Session
 	}, nil
 }
 
-// ClearCookie gives the Set-Cookie header that ends a session in the browser.
+// ClearCookie returns the Set-Cookie header that ends a session in the browser.
 // The cookie itself stays valid until its time is over, as in CouchDB.
 func (a *Authenticator) ClearCookie(r *Request) string {
 	return a.settings.Value().setCookie("", r.Secure, a.opts.Now())

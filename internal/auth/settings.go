@@ -135,7 +135,7 @@ func readDigests(names []string) []digest {
 	return out
 }
 
-// sameSite gives the attribute's value: Lax where it is none of the three, and
+// sameSite returns the attribute's value: Lax where it is none of the three, and
 // none where the setting is empty.
 func sameSite(s string) string {
 	for _, known := range []string{"None", "Lax", "Strict", ""} {

@@ -63,7 +63,7 @@ func (t *turns) take(ctx context.Context, place string) (done func(), err error)
 	return t.pass, nil
 }
 
-// enter gives w its turn if there is one, or puts it in line. When all may not
+// enter returns w its turn if there is one, or puts it in line. When all may not
 // wait the last of the longest line goes, so that who has many waiting can't
 // keep others from asking.
 func (t *turns) enter(place string, w *waiter) {
@@ -97,7 +97,7 @@ func (t *turns) enter(place string, w *waiter) {
 	t.state.waiting++
 }
 
-// line gives the line of a place, nil if nobody waits there; the state is locked.
+// line returns the line of a place, nil if nobody waits there; the state is locked.
 func (t *turns) line(place string) *line {
 	for _, l := range t.state.lines {
 		if l.place == place {
@@ -130,7 +130,7 @@ func (t *turns) leave(w *waiter) bool {
 	return false
 }
 
-// pass gives a turn on to the first of the line whose turn it is; that line
+// pass returns a turn on to the first of the line whose turn it is; that line
 // goes to the end.
 func (t *turns) pass() {
 	t.state.Lock()

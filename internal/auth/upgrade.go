@@ -22,7 +22,7 @@ func (h hashing) outdated(v Verifier) bool {
 	return v.usable() && (v.Scheme != schemePBKDF2 || v.PRF != h.prf || v.Iterations != h.iterations)
 }
 
-// upgraded gives the user of a login that succeeded, his password hashed as the
+// upgraded returns the user of a login that succeeded, his password hashed as the
 // configuration says now. It is tried once for a verifier: what fails stays as it is,
 // and the login holds.
 //
@@ -58,7 +58,7 @@ func (a *Authenticator) upgraded(ctx context.Context, s *settings, u *User, l lo
 	return &now
 }
 
-// WithVerifier gives the body of a user document with another verifier.
+// WithVerifier returns the body of a user document with another verifier.
 func WithVerifier(body []byte, v Verifier) (json.RawMessage, error) {
 	o, ok := parseObject(body)
 	if !ok {

@@ -17,12 +17,12 @@ const (
 	UserPrefix = "org.couchdb.user:"
 )
 
-// ReadUsersDB gives the name of the database in which logins look users up.
+// ReadUsersDB returns the name of the database in which logins look users up.
 func ReadUsersDB(s *config.Snapshot) string {
 	return cmp.Or(s.String(section, "authentication_db", ""), UsersDB)
 }
 
-// UsersDB gives the name of the database in which logins look users up now.
+// UsersDB returns the name of the database in which logins look users up now.
 func (a *Authenticator) UsersDB() string { return a.settings.Value().usersDB }
 
 // IsUsersDB reports whether the documents of a database are users: of the one that
@@ -48,7 +48,7 @@ type User struct {
 	totp      *totp
 }
 
-// Users gives user documents of a database by name: nil without an error if there
+// Users returns user documents of a database by name: nil without an error if there
 // is none. It is asked at each authenticated request, and what it gives must not be
 // older than the last acknowledged write; so a cache goes by revision.
 type Users interface {
@@ -124,7 +124,7 @@ func (r *memberReader) text(name string) string {
 	return s
 }
 
-// texts gives the strings of a list; what else is in it is overlooked.
+// texts returns the strings of a list; what else is in it is overlooked.
 func (r *memberReader) texts(name string) (out []string) {
 	value := r.object.get(name)
 	var list []json.RawMessage
@@ -139,7 +139,7 @@ func (r *memberReader) texts(name string) (out []string) {
 	return out
 }
 
-// number gives a whole number, at most one that no setting allows.
+// number returns a whole number, at most one that no setting allows.
 func (r *memberReader) number(name string) int {
 	value := r.object.get(name)
 	if isNull(value) {

@@ -68,7 +68,7 @@ func (a *Authenticator) BeforeUserWrite(ctx context.Context, w UserWrite) (json.
 	return append(v.fields(), body...).encode(), nil
 }
 
-// newPassword gives the clear password of a document, if it has one.
+// newPassword returns the clear password of a document, if it has one.
 func newPassword(s *settings, body object) (password string, given bool, err error) {
 	value := body.get("password")
 	if value == nil || string(value) == "null" {
@@ -81,7 +81,7 @@ func newPassword(s *settings, body object) (password string, given bool, err err
 	return password, true, s.policy.check(password)
 }
 
-// fields gives the members of a user document, in CouchDB's order.
+// fields returns the members of a user document, in CouchDB's order.
 func (v Verifier) fields() object {
 	return object{
 		{"password_scheme", quote(v.Scheme)},
@@ -104,7 +104,7 @@ type UserRead struct {
 // and ask for its design documents, or what these make of its users.
 var ErrHiddenDesigns = forbidden("Only administrators can view design docs in the users database.")
 
-// AfterUserRead gives what the reader may see of a user document: all of it for
+// AfterUserRead returns what the reader may see of a user document: all of it for
 // administrators and its owner, the public fields for others. A document of
 // which nothing is left is missing.
 func (a *Authenticator) AfterUserRead(r UserRead) (json.RawMessage, error) {

@@ -109,7 +109,7 @@ func (b *Backup) fill(ctx context.Context, s Source, before *Backup, p Progress,
 // ErrNone is the error of a directory in which there is no finished backup.
 var ErrNone = errors.New("there is no finished backup here")
 
-// Latest gives the newest finished backup below a directory, or the backup that
+// Latest returns the newest finished backup below a directory, or the backup that
 // the directory itself is.
 func Latest(dir string) (*Backup, error) {
 	if b, err := read(dir); err == nil {

@@ -45,7 +45,7 @@ func (c *copying) directory(from, to string, beside []string) error {
 // lockName is the file that a check of the data leaves; it holds nothing.
 const lockName = "LOCK"
 
-// list gives the paths of all files to copy, and adds up their sizes.
+// list returns the paths of all files to copy, and adds up their sizes.
 func (c *copying) list(from string, beside []string) (paths []string, err error) {
 	entries, err := os.ReadDir(from)
 	if err != nil {

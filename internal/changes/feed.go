@@ -41,7 +41,7 @@ type Feed struct {
 	Done      <-chan struct{} // closed when feeds are to end; may be nil
 	// Until is when a feed ends that waits, whatever comes; zero for never.
 	Until time.Time
-	// Doubt gives a channel that is closed when the reader may have lost the right to
+	// Doubt returns a channel that is closed when the reader may have lost the right to
 	// the feed since the call, and its release; nil where that can't be. The feed then
 	// sends what there is, so that the Sink asks.
 	Doubt func() (<-chan struct{}, func())
@@ -51,7 +51,7 @@ type Feed struct {
 // since the last Send has not gone out, and the feed's end is where it was before.
 var ErrOver = errors.New("changes: the reader may not go on")
 
-// Filter gives those of the leaves revs of a change that pass; the row is left
+// Filter returns those of the leaves revs of a change that pass; the row is left
 // out if none does. It must not keep c or revs.
 type Filter func(r Reader, c *store.Change, revs []document.Rev) ([]document.Rev, error)
 
@@ -113,7 +113,7 @@ type End struct {
 	Limited bool      // by the limit
 }
 
-// Run gives the feed's rows to sink until it ends. A feed that was under way
+// Run returns the feed's rows to sink until it ends. A feed that was under way
 // ends without an error when Done is closed, ctx is done while it waits, or the
 // database is dropped.
 func (f Feed) Run(ctx context.Context, src Source, sink Sink) (End, error) {

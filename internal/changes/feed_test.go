@@ -99,7 +99,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// many gives more ids than are looked up one by one.
+// many returns more ids than are looked up one by one.
 func many(ids ...document.ID) []document.ID {
 	for i := range maxLookups {
 		ids = append(ids, document.ID(fmt.Sprintf("x%d", i)))

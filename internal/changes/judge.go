@@ -14,7 +14,7 @@ type Judge interface {
 	// Take notes the leaves revs of a change. It must not keep c or revs. full
 	// says that the changes taken are enough for one decision.
 	Take(r Reader, c *store.Change, revs []document.Rev) (full bool, err error)
-	// Verdicts gives, for each call of Take since the last call of Verdicts
+	// Verdicts returns, for each call of Take since the last call of Verdicts
 	// and in their order, the leaves that pass.
 	Verdicts(ctx context.Context) ([][]document.Rev, error)
 }
@@ -74,7 +74,7 @@ func (u *run) judged(ctx context.Context) (over bool, err error) {
 	return over, nil
 }
 
-// take gives a change to the judge.
+// take returns a change to the judge.
 func (u *run) take(r Reader, c *store.Change, revs []document.Rev) (full bool, err error) {
 	if full, err = u.Judge.Take(r, c, revs); err != nil {
 		return false, err

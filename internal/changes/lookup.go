@@ -18,7 +18,7 @@ type found struct {
 	leaves  []document.Rev
 }
 
-// lookups gives the changes of the pass by looking at documents instead of the
+// lookups returns the changes of the pass by looking at documents instead of the
 // feed.
 func (u *run) lookups(r Reader) iter.Seq2[*store.Change, error] {
 	return func(yield func(*store.Change, error) bool) {

@@ -63,7 +63,7 @@ type run struct {
 	taken  []awaiting // by the judge, of the page at hand
 }
 
-// read gives the sink everything there is at present, or up to the limit.
+// read returns the sink everything there is at present, or up to the limit.
 func (u *run) read(ctx context.Context) error {
 	for {
 		over, err := u.step(ctx)
@@ -202,11 +202,11 @@ func (u *run) close(r Reader, q store.Seq, limited bool) (err error) {
 	return err
 }
 
-// countdown gives what CouchDB tells as pending where a feed is not walked
+// countdown returns what CouchDB tells as pending where a feed is not walked
 // forwards: the changes less those looked at.
 func (u *run) countdown() uint64 { return u.total - min(u.total, u.visited) }
 
-// show gives a change to the sink if it passes the filters.
+// show returns a change to the sink if it passes the filters.
 func (u *run) show(r Reader, c *store.Change) (full bool, err error) {
 	if !u.wants(c.ID) {
 		return false, nil
@@ -226,7 +226,7 @@ func (u *run) show(r Reader, c *store.Change) (full bool, err error) {
 	return u.tell(r, c, revs)
 }
 
-// tell gives a change that passed to the sink.
+// tell returns a change that passed to the sink.
 func (u *run) tell(r Reader, c *store.Change, revs []document.Rev) (full bool, err error) {
 	u.rows++
 	u.left--
@@ -251,7 +251,7 @@ func (u *run) wants(id document.ID) bool {
 	return u.wanted[id]
 }
 
-// candidates gives the changes of the pass that have not been looked at.
+// candidates returns the changes of the pass that have not been looked at.
 func (u *run) candidates(r Reader) iter.Seq2[*store.Change, error] {
 	if u.lookup {
 		return u.lookups(r)

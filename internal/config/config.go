@@ -67,7 +67,7 @@ func Open(o Options) (*Config, error) {
 	return c, nil
 }
 
-// Snapshot gives the values as they are now.
+// Snapshot returns the values as they are now.
 func (c *Config) Snapshot() *Snapshot { return c.now.Load() }
 
 // Get is Snapshot().Get.
@@ -99,7 +99,7 @@ func (c *Config) Delete(section, key string, persist bool) (old string, err erro
 	return c.change(s, persist, c.reset)
 }
 
-// reset gives the local file without a setting; with its default in it, where the
+// reset returns the local file without a setting; with its default in it, where the
 // operator's file says something else.
 func (c *Config) reset(s Setting) *document {
 	next := c.state.local.without(s)
@@ -175,7 +175,7 @@ func (c *Config) overridden(s Setting) bool {
 	})
 }
 
-// given gives what the operator's file and a layer above it say.
+// given returns what the operator's file and a layer above it say.
 func (c *Config) given(above layer) layer {
 	m := c.state.file.clone()
 	m.merge(above)

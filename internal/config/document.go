@@ -47,7 +47,7 @@ func parse(text string) *document {
 	return &document{lines: strings.Split(text, "\n")}
 }
 
-// layer gives the settings; of two with the same name the later wins.
+// layer returns the settings; of two with the same name the later wins.
 func (d *document) layer() layer {
 	out := layer{}
 	section := ""
@@ -82,7 +82,7 @@ func settingOf(line string) (key, value string, ok bool) {
 	return key, strings.TrimSpace(value), ok && key != ""
 }
 
-// stripComment gives the line without its comment and the space around it.
+// stripComment returns the line without its comment and the space around it.
 func stripComment(line string) string {
 	line = strings.TrimSpace(line)
 	if strings.HasPrefix(line, ";") || strings.HasPrefix(line, "#") {
@@ -96,7 +96,7 @@ func stripComment(line string) string {
 	return line
 }
 
-// with gives the document with s set: in the place of the last setting of that
+// with returns the document with s set: in the place of the last setting of that
 // name, else at the end of its section, else in a new section at the end.
 func (d *document) with(s Setting) *document {
 	found, end := d.place(s)
@@ -118,7 +118,7 @@ func (d *document) with(s Setting) *document {
 	return out
 }
 
-// without gives the document without the lines that hold s.
+// without returns the document without the lines that hold s.
 func (d *document) without(s Setting) *document {
 	out := &document{lines: slices.Clone(d.lines)}
 	for {
@@ -130,7 +130,7 @@ func (d *document) without(s Setting) *document {
 	}
 }
 
-// place gives the line that holds s, and the line after the last line of its
+// place returns the line that holds s, and the line after the last line of its
 // section that is not blank; -1 where there is none.
 func (d *document) place(s Setting) (found, end int) {
 	found, end = -1, -1

@@ -110,7 +110,7 @@ var inert = []Inert{
 
 func words(s string) []string { return strings.Fields(s) }
 
-// InertSettings gives the settings of CouchDB that have no effect here.
+// InertSettings returns the settings of CouchDB that have no effect here.
 func InertSettings() []Inert { return inert }
 
 // has reports whether a setting is one of the row's.

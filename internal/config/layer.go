@@ -27,7 +27,7 @@ type alias struct {
 
 func (a alias) covers(key string) bool { return len(a.keys) == 0 || slices.Contains(a.keys, key) }
 
-// renames gives the name that a key has now.
+// renames returns the name that a key has now.
 func (a alias) renames(key string) string { return cmp.Or(a.key, key) }
 
 func (l layer) apply(s Setting) {
@@ -65,7 +65,7 @@ func (l layer) readFile(name string, must bool) error {
 	return nil
 }
 
-// settle gives what readers see of the settings that are given: old section names
+// settle returns what readers see of the settings that are given: old section names
 // applied, defaults below, hidden keys and empty sections gone.
 func (l layer) settle() map[string]map[string]string {
 	l.applyAliases()

@@ -43,7 +43,7 @@ func Sensitive(section, key string) bool {
 		section == "jwt_keys" && strings.HasPrefix(key, "hmac:")
 }
 
-// Shown gives a value as server administrators may see it over HTTP: secrets
+// Shown returns a value as server administrators may see it over HTTP: secrets
 // redacted, administrators' passwords as their hashes.
 func Shown(s Setting) string {
 	switch {
@@ -55,7 +55,7 @@ func Shown(s Setting) string {
 	return Redacted
 }
 
-// checked gives s trimmed, or an error when the dialect could not give it back.
+// checked returns s trimmed, or an error when the dialect could not give it back.
 func checked(s Setting) (Setting, error) {
 	s.Value = strings.TrimSpace(s.Value)
 	switch {

@@ -16,7 +16,7 @@ type Snapshot struct {
 	values map[string]map[string]string
 }
 
-// Get gives a value and whether it is set.
+// Get returns a value and whether it is set.
 func (s *Snapshot) Get(section, key string) (string, bool) {
 	v, ok := s.values[section][key]
 	return v, ok
@@ -28,7 +28,7 @@ func (s *Snapshot) is(want Setting) bool {
 	return v == want.Value
 }
 
-// String gives a value, or or when it is not set.
+// String returns a value, or or when it is not set.
 func (s *Snapshot) String(section, key, or string) string {
 	if v, ok := s.Get(section, key); ok {
 		return v
@@ -36,7 +36,7 @@ func (s *Snapshot) String(section, key, or string) string {
 	return or
 }
 
-// Int gives a whole number, or or when it is not set or not a number.
+// Int returns a whole number, or or when it is not set or not a number.
 // "infinity" is the largest number there is.
 func (s *Snapshot) Int(section, key string, or int64) int64 {
 	v, ok := s.Get(section, key)
@@ -53,7 +53,7 @@ func (s *Snapshot) Int(section, key string, or int64) int64 {
 	return n
 }
 
-// Bool gives a truth value, or or when it is set to neither true nor false.
+// Bool returns a truth value, or or when it is set to neither true nor false.
 func (s *Snapshot) Bool(section, key string, or bool) bool {
 	switch v, _ := s.Get(section, key); v {
 	case "true":
@@ -64,7 +64,7 @@ func (s *Snapshot) Bool(section, key string, or bool) bool {
 	return or
 }
 
-// Duration gives a span of time: a number of units, or a number with a unit of
+// Duration returns a span of time: a number of units, or a number with a unit of
 // its own such as "90s". It gives or when the value is neither; a span too long
 // for the type is the longest there is.
 func (s *Snapshot) Duration(section, key string, unit, or time.Duration) time.Duration {
@@ -84,7 +84,7 @@ func (s *Snapshot) Duration(section, key string, unit, or time.Duration) time.Du
 	return or
 }
 
-// List gives the parts of a value between commas, without the space around
+// List returns the parts of a value between commas, without the space around
 // them and without empty parts.
 func (s *Snapshot) List(section, key string) []string {
 	v, _ := s.Get(section, key)
@@ -97,10 +97,10 @@ func (s *Snapshot) List(section, key string) []string {
 	return out
 }
 
-// Sections gives the names of all sections with a value, sorted.
+// Sections returns the names of all sections with a value, sorted.
 func (s *Snapshot) Sections() []string { return slices.Sorted(maps.Keys(s.values)) }
 
-// Section gives a copy of the values of one section.
+// Section returns a copy of the values of one section.
 func (s *Snapshot) Section(name string) map[string]string {
 	if keys := s.values[name]; keys != nil {
 		return maps.Clone(keys)
@@ -126,7 +126,7 @@ func Derive[T any](c *Config, f func(*Snapshot) T) *Derived[T] {
 	return &Derived[T]{config: c, derive: f}
 }
 
-// Value gives f of the current snapshot. Two goroutines that are the first to
+// Value returns f of the current snapshot. Two goroutines that are the first to
 // ask after a change may both compute it.
 func (d *Derived[T]) Value() T {
 	now := d.config.Snapshot()

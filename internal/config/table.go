@@ -46,13 +46,13 @@ const (
 // anyName stands for what the operator chooses, at the beginning of a key.
 const anyName = "NAME"
 
-// Table gives all settings that the server reads, by section, in the order of
+// Table returns all settings that the server reads, by section, in the order of
 // the reference.
 func Table() []Known {
 	return slices.Concat(serverTable, callerTable, documentTable, ownTable, replicatorTable)
 }
 
-// find gives the row of a setting.
+// find returns the row of a setting.
 func find(section, key string) (Known, bool) {
 	if strings.HasPrefix(section, "cors:") { // rules for one of the server's names
 		section = "cors"
@@ -78,7 +78,7 @@ func (k Known) names(key string) bool {
 	return k.Section != "jwt_issuers" || !strings.Contains(key, ".")
 }
 
-// defaults gives a fresh layer of the built-in values. _config shows them, so
+// defaults returns a fresh layer of the built-in values. _config shows them, so
 // everything that counts unless somebody says otherwise has one in the table; what
 // means something only when it is given has none.
 func defaults() layer {

@@ -324,7 +324,7 @@ Numbers may be ` + "`infinity`" + `. Settings of the sections ` + "`[couch_httpd
 	return b.String()
 }
 
-// shown gives a kind as the page has it: words as code.
+// shown returns a kind as the page has it: words as code.
 func (k Kind) shown() string {
 	switch k {
 	case fraction, period:

@@ -50,7 +50,7 @@ func (s *Snapshot) Warnings() []string {
 	return out
 }
 
-// shortened gives a name in printable ASCII, cut where it is too long.
+// shortened returns a name in printable ASCII, cut where it is too long.
 func shortened(name string) string {
 	quoted := strconv.QuoteToASCII(name[:min(len(name), mostNamed)])
 	if quoted = quoted[1 : len(quoted)-1]; len(name) > mostNamed {
@@ -59,7 +59,7 @@ func shortened(name string) string {
 	return quoted
 }
 
-// renamed gives the names that a setting has now.
+// renamed returns the names that a setting has now.
 func renamed(section, key string) (string, string) {
 	for _, a := range aliases {
 		if a.old == section && a.covers(key) {
@@ -69,7 +69,7 @@ func renamed(section, key string) (string, string) {
 	return section, key
 }
 
-// sectionWith gives a section that has a key, "" if none does or its keys are free.
+// sectionWith returns a section that has a key, "" if none does or its keys are free.
 func sectionWith(key string) string {
 	for _, k := range Table() {
 		if k.Key == key {

@@ -42,7 +42,7 @@ const (
 	notMetrics    = "401 You are not a server admin or read-only metrics user"
 )
 
-// verdict gives what somebody is told who asks something of partition, for the
+// verdict returns what somebody is told who asks something of partition, for the
 // words of docs/access.md; "" if he is let in.
 func verdict(words, caller, partition string) string {
 	if first, changes := strings.CutSuffix(words, ", then database admin"); changes {
@@ -161,7 +161,7 @@ func (w *accessWorld) as(caller, method, target, body string, header ...string) 
 	return w.do(method, target, body, append([]string{"Authorization", authorization}, header...)...)
 }
 
-// told gives status and reason of a refusal, "" for an answer of another kind.
+// told returns status and reason of a refusal, "" for an answer of another kind.
 func (w answer) told(method string) string {
 	if w.Status != http.StatusUnauthorized && w.Status != http.StatusForbidden {
 		return ""

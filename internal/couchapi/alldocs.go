@@ -116,7 +116,7 @@ func (r *request) readQueries() ([]listQuery, error) {
 	}
 }
 
-// bodyMembers gives the members of a body that is a JSON object or nothing.
+// bodyMembers returns the members of a body that is a JSON object or nothing.
 func (r *request) bodyMembers() ([]document.Member, error) {
 	_, members, err := r.rawMembers()
 	return members, err
@@ -150,7 +150,7 @@ func (r *request) lister(kind *listKind, q *listQuery) (*lister, error) {
 	return l, err
 }
 
-// partitionEnd gives when a query of a partition has to be answered, zero for no
+// partitionEnd returns when a query of a partition has to be answered, zero for no
 // bound.
 func (r *request) partitionEnd() time.Time {
 	if !r.api.settings.Value().cloudant {
@@ -159,7 +159,7 @@ func (r *request) partitionEnd() time.Time {
 	return r.began.Add(partitionTime)
 }
 
-// boundRows gives the most rows of a query of a view or of a list of documents: what
+// boundRows returns the most rows of a query of a view or of a list of documents: what
 // was asked for, as far as the configuration lets it.
 func (r *request) boundRows(limit int, given bool, p document.Partition) (int, error) {
 	s := r.api.settings.Value()
@@ -176,7 +176,7 @@ func (r *request) boundRows(limit int, given bool, p document.Partition) (int, e
 	return min(limit, most), nil
 }
 
-// narrowed gives the scope of the request, within the partition that a
+// narrowed returns the scope of the request, within the partition that a
 // parameter names.
 func (r *request) narrowed(partition *string) (store.Scope, error) {
 	if partition == nil {

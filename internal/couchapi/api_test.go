@@ -195,7 +195,7 @@ func (w answer) wantText(status int, body string) answer {
 	return w
 }
 
-// json gives the body.
+// json returns the body.
 func (w answer) json() map[string]any {
 	w.t.Helper()
 	m, ok := fromJSON(w.t, w.Body).(map[string]any)
@@ -205,7 +205,7 @@ func (w answer) json() map[string]any {
 	return m
 }
 
-// list gives the body's objects.
+// list returns the body's objects.
 func (w answer) list() (list []map[string]any) {
 	w.t.Helper()
 	elements, ok := fromJSON(w.t, w.Body).([]any)

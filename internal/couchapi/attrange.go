@@ -18,12 +18,12 @@ var errRange = dberr.New(dberr.Range, "requested_range_not_satisfiable", "Reques
 // span is a run of bytes: from, and up to but without to.
 type span struct{ from, to int64 }
 
-// header gives the value of Content-Range.
+// header returns the value of Content-Range.
 func (s span) header(length int64) string {
 	return fmt.Sprintf("bytes %d-%d/%d", s.from, s.to-1, length)
 }
 
-// ranges gives the runs of a that the request asks for, nil for all of it.
+// ranges returns the runs of a that the request asks for, nil for all of it.
 // Errors: Range.
 func (r *request) ranges(a *document.Attachment) ([]span, error) {
 	header, ok := strings.CutPrefix(r.header("Range"), "bytes=")

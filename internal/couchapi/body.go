@@ -15,7 +15,7 @@ import (
 
 var errBodyTooLarge = dberr.New(dberr.TooLarge, "too_large", "the request entity is too large")
 
-// reader gives the request's body, unpacked if it came as gzip. It ends with an error
+// reader returns the request's body, unpacked if it came as gzip. It ends with an error
 // after most bytes and after those of [chttpd] max_http_request_size: both hold for the
 // unpacked bytes, and the latter for the packed ones too.
 func (r *request) reader(most int64) (io.Reader, error) {
@@ -39,7 +39,7 @@ func (r *request) reader(most int64) (io.Reader, error) {
 	return nil, dberr.New(dberr.Unsupported, "bad_ctype", "Unsupported Content-Encoding")
 }
 
-// rawReader gives the body as it comes over the line.
+// rawReader returns the body as it comes over the line.
 func (r *request) rawReader(most int64) *bodyReader {
 	return &bodyReader{r: r, from: r.http.Body, most: most, left: most}
 }
@@ -126,7 +126,7 @@ const (
 	wideBody  = 8 << 20
 )
 
-// grown gives buf more room.
+// grown returns buf more room.
 func (r *request) grown(buf []byte) []byte {
 	next := 2 * cap(buf)
 	if next > wideBody {

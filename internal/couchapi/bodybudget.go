@@ -43,7 +43,7 @@ var classBodies = [classCount]bodyKind{
 	classServer: settingBody, classAdmin: settingBody, classLookup: queryBody, classQuery: queryBody, classFeed: queryBody, classWrite: documentsBody,
 }
 
-// bodyCost gives the limit and cost of the row's bodies.
+// bodyCost returns the limit and cost of the row's bodies.
 func (row *route) bodyCost() bodyCost {
 	if row.body == bodyOfClass {
 		return bodyCosts[classBodies[row.class]]
@@ -51,7 +51,7 @@ func (row *route) bodyCost() bodyCost {
 	return bodyCosts[row.body]
 }
 
-// of gives what a run of a body costs.
+// of returns what a run of a body costs.
 func (c bodyCost) of(run []byte) int64 {
 	return c.weight*int64(len(run)) + c.element*int64(bytes.Count(run, comma))
 }

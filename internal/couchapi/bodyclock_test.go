@@ -43,7 +43,7 @@ func (m *meted) Read(p []byte) (int, error) {
 
 func (m *meted) Close() error { return nil }
 
-// TestBodyClock gives a client time anew for each kilobyte, and none for less.
+// TestBodyClock returns a client time anew for each kilobyte, and none for less.
 func TestBodyClock(t *testing.T) {
 	a := newTestAPI(t)
 	start := time.Now()

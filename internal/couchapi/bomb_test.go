@@ -31,7 +31,7 @@ func bomb(t *testing.T, head, element string) []byte {
 	return b.Bytes()
 }
 
-// allocated gives how many bytes the process has ever allocated on its heap.
+// allocated returns how many bytes the process has ever allocated on its heap.
 func allocated() int64 {
 	s := []runtimemetrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	runtimemetrics.Read(s)

@@ -214,7 +214,7 @@ func (r *request) changesSince(q *changesQuery) (err error) {
 	return err
 }
 
-// lastSeq gives the newest sequence of a scope.
+// lastSeq returns the newest sequence of a scope.
 func lastSeq(ctx context.Context, s store.Scope) (q store.Seq, err error) {
 	err = s.View(ctx, func(v *store.Reader) error {
 		q, err = v.LastSeq()
@@ -255,7 +255,7 @@ func (r *request) changesTag() (done bool, err error) {
 	return r.unmodified(), nil
 }
 
-// stringsOf gives the elements of a JSON array of strings.
+// stringsOf returns the elements of a JSON array of strings.
 func stringsOf(raw []byte) (list []string, ok bool) {
 	if jsonscan.KindOf(raw) != jsonscan.Array {
 		return nil, false

@@ -18,7 +18,7 @@ import (
 	"github.com/sectional/sectional/internal/config"
 )
 
-// feedOf gives a feed's answer in short: ids with "!" for deletions, then "|"
+// feedOf returns a feed's answer in short: ids with "!" for deletions, then "|"
 // and pending.
 func feedOf(v map[string]any) string {
 	var ids []string
@@ -356,7 +356,7 @@ func (a *testAPI) listen(t *testing.T, s *httptest.Server, target string) *liste
 	return &listener{t, w.Body, bufio.NewScanner(w.Body)}
 }
 
-// next gives the next line that is not blank; "" at a proper end.
+// next returns the next line that is not blank; "" at a proper end.
 func (l *listener) next() string {
 	l.t.Helper()
 	for l.lines.Scan() {
@@ -468,7 +468,7 @@ func TestThousandFeeds(t *testing.T) {
 	open.Wait()
 }
 
-// memoryInUse gives the bytes of heap and stacks.
+// memoryInUse returns the bytes of heap and stacks.
 func memoryInUse() int {
 	runtime.GC()
 	runtime.GC()

@@ -123,7 +123,7 @@ func (f *filterRequest) bySelector() error {
 	return nil
 }
 
-// asBadRequest gives an error of the selector language the word that _changes
+// asBadRequest returns an error of the selector language the word that _changes
 // has for all of them.
 func asBadRequest(err error) error {
 	var e *dberr.Error
@@ -133,7 +133,7 @@ func asBadRequest(err error) error {
 	return badChanges(e.Reason)
 }
 
-// budget gives the budget for each change: one for all of them, unless the feed
+// budget returns the budget for each change: one for all of them, unless the feed
 // has no end.
 func (f *filterRequest) budget() func() *selector.Budget {
 	steps := f.api.settings.Value().selectorSteps

@@ -121,7 +121,7 @@ func (c *changesRows) told() bool {
 	return (left-c.rows)%c.q.interval == 0
 }
 
-// eventID gives the end of an event: its id, if it tells one, and a blank line.
+// eventID returns the end of an event: its id, if it tells one, and a blank line.
 func (c *changesRows) eventID(q store.Seq, told bool) string {
 	if !told {
 		return "\n"
@@ -148,7 +148,7 @@ func (c *changesRows) doc(v changes.Reader, row *changes.Row, tail string) error
 	return nil
 }
 
-// read gives the winner of a row's document, and its tree if conflicts are to
+// read returns the winner of a row's document, and its tree if conflicts are to
 // be told.
 func (c *changesRows) read(v changes.Reader, row *changes.Row) (*store.Revision, error) {
 	if c.winner.rev != nil && c.winner.seq == row.Seq {

@@ -98,7 +98,7 @@ func finishCluster(r *request, s setup) error {
 	return r.setUp(names)
 }
 
-// databases gives the names in ensure_dbs_exist, every one of them legal.
+// databases returns the names in ensure_dbs_exist, every one of them legal.
 func (s setup) databases() ([]string, error) {
 	if s.Databases == nil {
 		return nil, nil

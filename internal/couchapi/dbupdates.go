@@ -169,7 +169,7 @@ func (r *request) endUpdates(s *stream, last uint64, err error) error {
 	return s.End()
 }
 
-// nextUpdates gives the entries after f.since, cut to the limit. If wait is
+// nextUpdates returns the entries after f.since, cut to the limit. If wait is
 // set and there are none it waits for one: until the timeout, or with a
 // heartbeat for as long as the client listens.
 func (r *request) nextUpdates(f *updatesFeed, s *stream, wait bool) ([]store.Update, uint64, error) {

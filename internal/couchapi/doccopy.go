@@ -103,7 +103,7 @@ func (r *request) readVisible(id document.ID, rev document.Rev) (found *store.Re
 	return found, err
 }
 
-// copyAttachments gives the attachments for a copy: the same blobs, or copies
+// copyAttachments returns the attachments for a copy: the same blobs, or copies
 // of them where documents may not share them, in two partitions.
 func (r *request) copyAttachments(from, to document.ID, atts []document.Attachment) ([]document.Attachment, error) {
 	out := make([]document.Attachment, len(atts))

@@ -138,7 +138,7 @@ func (r *request) sendFound(f *found) error {
 	return s.End()
 }
 
-// open gives the stored bytes of an attachment.
+// open returns the stored bytes of an attachment.
 func (r *request) open(a *document.Attachment) io.Reader {
 	return r.scope.Download(r.ctx(), *a, 0, a.Encoded)
 }

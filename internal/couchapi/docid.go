@@ -19,7 +19,7 @@ func badRequest(reason string, args ...any) error {
 	return dberr.New(dberr.Invalid, "bad_request", reason, args...)
 }
 
-// docID gives the id that the path names, unchecked.
+// docID returns the id that the path names, unchecked.
 func (r *request) docID() string {
 	id, at := r.arg("id"), r.below()
 	if r.path.n > at+1 && (r.path.parts[at] == "_design" || r.path.parts[at] == "_local") {
@@ -28,7 +28,7 @@ func (r *request) docID() string {
 	return id
 }
 
-// readID gives the id of a document to be read. An id that no document can
+// readID returns the id of a document to be read. An id that no document can
 // have is missing, except that a partitioned database refuses one that names
 // no partition: no client meant that. At the endpoint of a partition those of
 // others are refused, whether they exist or not.
@@ -47,7 +47,7 @@ func (r *request) findID(s string) (document.ID, error) {
 	return id, r.scope.CheckID(id)
 }
 
-// writeID gives the id of a document to be written. The store checks what
+// writeID returns the id of a document to be written. The store checks what
 // partitioned databases ask beyond.
 func (r *request) writeID() (document.ID, error) {
 	id, err := document.ParseID(r.docID(), r.rules().MaxID)

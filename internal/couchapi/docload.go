@@ -18,7 +18,7 @@ type found struct {
 	meta bool
 }
 
-// outgoing gives a stored revision the form of answers.
+// outgoing returns a stored revision the form of answers.
 func outgoing(rev *store.Revision) couchwire.Revision {
 	return couchwire.Revision{ID: rev.ID, Rev: rev.Rev, Deleted: rev.Deleted, Body: rev.Body, Attachments: rev.Attachments}
 }
@@ -88,7 +88,7 @@ func (l *loader) named() (*found, error) {
 	return l.revision(rev)
 }
 
-// leavesFrom gives the leaves that grew from rev, itself if it is one.
+// leavesFrom returns the leaves that grew from rev, itself if it is one.
 func (l *loader) leavesFrom(rev document.Rev) ([]document.Node, error) {
 	if !l.doc.Tree.Covers([]document.Rev{rev}) {
 		if err := l.rd.Load(l.doc); err != nil {
@@ -120,7 +120,7 @@ func (l *loader) revision(rev document.Rev) (*found, error) {
 	return f, nil
 }
 
-// path gives the whole known history of rev.
+// path returns the whole known history of rev.
 func (l *loader) path(rev document.Rev) ([]document.Rev, error) {
 	path, complete := l.doc.Tree.Path(rev)
 	if complete {

@@ -74,12 +74,12 @@ func readSince(o *readOptions, value string) (err error) {
 	return err
 }
 
-// form gives how attachments are written into a revision with this history.
+// form returns how attachments are written into a revision with this history.
 func (o *readOptions) form(path []document.Rev) couchwire.Form {
 	return couchwire.Form{Data: o.attachments, Encoding: o.encoding, Since: sinceGen(path, o.since)}
 }
 
-// sinceGen gives the generation of the newest revision of path that a reader
+// sinceGen returns the generation of the newest revision of path that a reader
 // has, 0 for none: it has the attachments up to there.
 func sinceGen(path, has []document.Rev) uint32 {
 	for _, p := range path {

@@ -6,7 +6,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 )
 
-// namedRev gives the revision that a write names: in its body, as rev= or as
+// namedRev returns the revision that a write names: in its body, as rev= or as
 // If-Match. Those that are given must agree. Zero for none.
 func (r *request) namedRev(body document.Rev) (document.Rev, error) {
 	rev := body

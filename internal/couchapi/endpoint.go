@@ -36,7 +36,7 @@ func endpointRoots() []endpointRoot {
 	return []endpointRoot{{atDatabase, "/{db}"}, {atPartition, "/{db}/_partition/{partition}"}, {atOwner, "/{db}/_owner/{partition}"}}
 }
 
-// expandRoutes gives each row of the table as often as there are endpoints for it, with
+// expandRoutes returns each row of the table as often as there are endpoints for it, with
 // the pattern that it has there.
 func expandRoutes(table []route) []route {
 	var rows []route
@@ -101,7 +101,7 @@ func (r *request) appendPlace(dst []byte, parts ...string) []byte {
 	return dst
 }
 
-// place gives the absolute address of what lies below the request's endpoint.
+// place returns the absolute address of what lies below the request's endpoint.
 func (r *request) place(parts ...string) string {
 	return string(r.appendPlace(append(make([]byte, 0, 96), r.host()...), parts...))
 }
@@ -116,7 +116,7 @@ func endpointExists(*request) error {
 // expect an object.
 func ownerSecurity(r *request) error { return r.json(http.StatusOK, []byte("{}")) }
 
-// newID gives an id for a document that came without one.
+// newID returns an id for a document that came without one.
 func newID(s store.Scope, uuid string) string {
 	if p := s.Partition(); p != "" {
 		return string(p) + ":" + uuid

@@ -51,7 +51,7 @@ var wires = map[dberr.Kind]wire{
 // kind stands for it.
 var errTempView = dberr.New(dberr.NotFound, "gone", "Temporary views are not supported in CouchDB")
 
-// words gives status, word and reason of an error, as they go to the client:
+// words returns status, word and reason of an error, as they go to the client:
 // for whole answers and for the items of _bulk_docs and _bulk_get alike. An
 // internal error tells nothing of its cause.
 func words(err error) (status int, word, reason string) {
@@ -75,7 +75,7 @@ func words(err error) (status int, word, reason string) {
 }
 
 // appendFailure appends {"error":…,"reason":…} for an error. The reason is as
-// words gives it, but for a design function that gave none in words: then it is
+// words returns it, but for a design function that gave none in words: then it is
 // the JSON that the function gave.
 func appendFailure(dst []byte, err error) []byte {
 	_, word, reason := words(err)
@@ -132,7 +132,7 @@ var jsonParams = map[string]bool{
 	"open_revs": true, "atts_since": true, "doc_ids": true,
 }
 
-// located gives an error that something is not JSON its place: in the body, or in
+// located returns an error that something is not JSON its place: in the body, or in
 // a parameter. What may hold a password is not shown.
 func (r *request) located(err error) error {
 	if !errors.Is(err, document.ErrNotJSON) {
@@ -154,7 +154,7 @@ func (r *request) located(err error) error {
 	return err
 }
 
-// shortened gives the beginning of a text that the client sent.
+// shortened returns the beginning of a text that the client sent.
 func shortened(s string) string {
 	const most = 40
 	if len(s) <= most {
@@ -163,7 +163,7 @@ func shortened(s string) string {
 	return valid(s[:most]) + "…"
 }
 
-// retryAfter gives the seconds after which the client should ask again, at
+// retryAfter returns the seconds after which the client should ask again, at
 // least one; 0: the error does not say.
 func retryAfter(err error) int {
 	var e *dberr.Error

@@ -20,7 +20,7 @@ type functionRequest struct {
 // noBody is how a request without a body shows its body.
 const noBody = "undefined"
 
-// functionJSON gives req as CouchDB gives it.
+// functionJSON returns req as CouchDB gives it.
 func (r *request) functionJSON(f functionRequest) ([]byte, error) {
 	b := append(make([]byte, 0, 1<<10), `{"info":`...)
 	b, err := r.appendInfo(b, r.scope)
@@ -69,7 +69,7 @@ func (r *request) functionBody() ([]byte, error) {
 	return b, nil
 }
 
-// oneName gives the segments of a path as functions see them. An owner's functions
+// oneName returns the segments of a path as functions see them. An owner's functions
 // find the name of what they take for a database in the first, as everywhere.
 func (r *request) oneName(parts []string) []string {
 	if r.scope.Owner() == "" || len(parts) < r.below() || parts[1] != r.path.parts[1] {
@@ -85,7 +85,7 @@ func (r *request) shownMethod() string {
 	return r.method
 }
 
-// target gives the request's target as it came on the wire.
+// target returns the request's target as it came on the wire.
 func (r *request) target() string {
 	path, query := targetOf(r.http)
 	if query != "" {
@@ -105,7 +105,7 @@ func requestedPath(target string, plus plusMeans) (parts []string) {
 	return parts
 }
 
-// form gives the fields of a form that came as the body.
+// form returns the fields of a form that came as the body.
 func (r *request) form(text []byte) query {
 	if !strings.HasPrefix(r.header("Content-Type"), "application/x-www-form-urlencoded") {
 		return nil

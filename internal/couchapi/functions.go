@@ -72,7 +72,7 @@ func missingKey(name string) error {
 	return dberr.New(dberr.NotFound, "not_found", "missing json key: %s", name)
 }
 
-// realm gives the JavaScript world of the document's functions.
+// realm returns the JavaScript world of the document's functions.
 func (r *request) realm(d designFunctions) (script.Realm, error) {
 	if r.api.scripts == nil {
 		return script.Realm{}, errNoScripts
@@ -80,7 +80,7 @@ func (r *request) realm(d designFunctions) (script.Realm, error) {
 	return admission.Realm(r.scope.Home(), d.Revision)
 }
 
-// functionDocument gives a revision as functions see it, with as much of its
+// functionDocument returns a revision as functions see it, with as much of its
 // history as CouchDB shows them.
 func functionDocument(rev *couchwire.Revision, path []document.Rev) []byte {
 	rev.Path = path[:min(len(path), admission.ShownRevisions)]

@@ -15,13 +15,13 @@ import (
 // replicatorDB is the database of replications that the server makes itself.
 const replicatorDB = spec.DatabaseName
 
-// authRequest gives auth its view of the request.
+// authRequest returns auth its view of the request.
 func (r *request) authRequest() *auth.Request {
 	path, _ := targetOf(r.http)
 	return &auth.Request{Method: r.http.Method, Path: path, Header: r.http.Header.Get, Peer: r.peer(), Secure: r.http.TLS != nil, Login: r.isLogin()}
 }
 
-// peer gives the address of the client, without the port: whom the connection
+// peer returns the address of the client, without the port: whom the connection
 // comes from, or whom a trusted proxy speaks for.
 func (r *request) peer() string {
 	host, _, err := net.SplitHostPort(r.http.RemoteAddr)
@@ -157,7 +157,7 @@ func (r *request) checkDatabase(row *route) error {
 	return nil
 }
 
-// partitionOfPath gives the partition that the path is about: that of its endpoint,
+// partitionOfPath returns the partition that the path is about: that of its endpoint,
 // or that of the document it names; "" if it names none. It goes by the same
 // segments as the handlers.
 func (r *request) partitionOfPath() document.Partition {
@@ -173,10 +173,10 @@ func (r *request) partitionOfPath() document.Partition {
 	return ""
 }
 
-// inPartition tells whether the path leads through a partition's endpoint.
+// inPartition reports whether the path leads through a partition's endpoint.
 func (r *request) inPartition() bool { return r.node.at&inside != 0 }
 
-// security gives the _security of the request's database, parsed.
+// security returns the _security of the request's database, parsed.
 func (r *request) security() (*auth.Security, error) { return r.api.rules.Security(r.db) }
 
 // narrow makes the scope that of the partition, if the path names one.

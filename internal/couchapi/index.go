@@ -116,7 +116,7 @@ func createIndex(r *request) error {
 	})
 }
 
-// indexDesign gives the id of the design document for an index: the one that has it
+// indexDesign returns the id of the design document for an index: the one that has it
 // already, if it was made when the name of an index did not count for that.
 func (r *request) indexDesign(def *indexDefinition) (document.ID, error) {
 	if def.former != "" {
@@ -159,7 +159,7 @@ func (r *request) awaitIndex(id document.ID, name string) error {
 	return err
 }
 
-// writeIndex puts an index into its design document and tells whether it was
+// writeIndex puts an index into its design document and reports whether it was
 // there.
 func (r *request) writeIndex(id document.ID, def *indexDefinition) (result string, err error) {
 	old, err := r.design(id)

@@ -241,7 +241,7 @@ func (d *indexDefinition) newDesign() []byte {
 	return append(b, '}')
 }
 
-// into gives a design document with this index added; exists is true if it
+// into returns a design document with this index added; exists is true if it
 // holds the very same already.
 func (d *indexDefinition) into(id string, body []byte) (_ []byte, exists bool, err error) {
 	if language, ok := jsonscan.Member(body, "language"); !ok || !jsonscan.NameIs(language, "query") {

@@ -42,7 +42,7 @@ func deleteIndex(r *request) error {
 	return r.ok(http.StatusOK)
 }
 
-// inDesigns gives the id of a design document that is named with or without
+// inDesigns returns the id of a design document that is named with or without
 // the prefix.
 func inDesigns(name string) string {
 	if strings.HasPrefix(name, "_design/") {

@@ -101,7 +101,7 @@ var (
 	leakPlain = regexp.MustCompile(`«plain-([0-9]+)»`)
 )
 
-// name gives what a text has in the places of sequences names: a world's k-th
+// name returns what a text has in the places of sequences names: a world's k-th
 // sequence is "seq k", wherever it is met again.
 func (w *leakWorld) name(text string) string {
 	return leakSeqs.ReplaceAllStringFunc(text, func(found string) string {

@@ -62,7 +62,7 @@ func listFunction(r *request) error {
 	return r.runList(&c, l, req)
 }
 
-// viewPages gives the rows of a view to a list function. The answer to a GET has
+// viewPages returns the rows of a view to a list function. The answer to a GET has
 // an ETag where that of the view has one: what the function sees besides is the
 // request and its caller.
 func (r *request) viewPages(c *called, design designFunctions, of, name string, members []document.Member) (pages, error) {
@@ -84,7 +84,7 @@ func (r *request) viewPages(c *called, design designFunctions, of, name string, 
 	return l, nil
 }
 
-// allDocsPages gives the rows of all documents to a list function; to those who
+// allDocsPages returns the rows of all documents to a list function; to those who
 // may list them.
 func (r *request) allDocsPages(members []document.Member) (pages, error) {
 	if r.isSystem() {
@@ -128,7 +128,7 @@ func (r *request) runList(c *called, l pages, req []byte) error {
 	return out.End()
 }
 
-// rowFeed gives rows one page after the other. The lister writes them into a
+// rowFeed returns rows one page after the other. The lister writes them into a
 // stream that goes nowhere, from where they are taken.
 type rowFeed struct {
 	l     pages
@@ -149,7 +149,7 @@ func (f *rowFeed) close() { f.aside.release() }
 // rowsBegin is what the lister writes between its head and its rows.
 var rowsBegin = []byte(`"rows":[`)
 
-// head gives what stands before the rows, as list functions see it.
+// head returns what stands before the rows, as list functions see it.
 func (f *rowFeed) head() ([]byte, error) {
 	for {
 		rows, err := f.page()
@@ -163,7 +163,7 @@ func (f *rowFeed) head() ([]byte, error) {
 	}
 }
 
-// next gives the next rows, none at the end.
+// next returns the next rows, none at the end.
 func (f *rowFeed) next() ([][]byte, error) {
 	rows := f.first
 	f.first = nil

@@ -29,7 +29,7 @@ func (k *listKind) has(id string) bool {
 // all is the span of the whole list.
 func (k *listKind) all() store.Span { return store.Span{From: k.from, To: k.to, Before: k.to != ""} }
 
-// span gives the ids that a query asks for. empty is true if none can match.
+// span returns the ids that a query asks for. empty is true if none can match.
 func (k *listKind) span(q *listQuery) (sp store.Span, empty bool) {
 	low, high := q.start, q.end
 	if q.descending {
@@ -55,7 +55,7 @@ func (k *listKind) span(q *listQuery) (sp store.Span, empty bool) {
 	return sp, sp.From > sp.To
 }
 
-// before gives the span of the rows that stand before the first one asked for;
+// before returns the span of the rows that stand before the first one asked for;
 // some is false if there are none for certain.
 func (k *listKind) before(q *listQuery) (sp store.Span, some bool) {
 	sp = k.all()

@@ -41,7 +41,7 @@ type listValue struct {
 	raw  []byte
 }
 
-// json gives the value of a parameter that is JSON in both places.
+// json returns the value of a parameter that is JSON in both places.
 func (v listValue) json() ([]byte, error) {
 	if v.raw != nil {
 		return v.raw, nil
@@ -50,7 +50,7 @@ func (v listValue) json() ([]byte, error) {
 	return raw, checkJSON(raw)
 }
 
-// word gives the value of a parameter that is a word in the query string, and
+// word returns the value of a parameter that is a word in the query string, and
 // a string or another plain value in a body.
 func (v listValue) word() string {
 	switch jsonscan.KindOf(v.raw) {
@@ -62,7 +62,7 @@ func (v listValue) word() string {
 	return string(v.raw)
 }
 
-// quoted gives the value as CouchDB names it in errors.
+// quoted returns the value as CouchDB names it in errors.
 func (v listValue) quoted() string {
 	switch {
 	case v.raw == nil && v.text == "":

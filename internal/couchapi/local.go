@@ -9,7 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// localRev gives the revision of a local document the form of others: "0-N".
+// localRev returns the revision of a local document the form of others: "0-N".
 func localRev(n uint64) document.Rev {
 	return document.Rev{Hash: strconv.FormatUint(n, 10)}
 }

@@ -260,7 +260,7 @@ func TestRefusedIndexesStopNothing(t *testing.T) {
 	a.do("PUT", "/db/ada2", `{"age":1}`).want(201, "")
 }
 
-// sorted gives words in alphabetical order.
+// sorted returns words in alphabetical order.
 func sorted(words string) string {
 	all := strings.Fields(words)
 	slices.Sort(all)

@@ -33,7 +33,7 @@ func (a *testAPI) index(db, name, definition string) {
 	must(a.t, a.API.indexes.Run(context.Background(), d))
 }
 
-// find gives the ids that a request finds, in order, and the whole answer.
+// find returns the ids that a request finds, in order, and the whole answer.
 func (a *testAPI) find(path, request string) (ids string, m map[string]any) {
 	a.t.Helper()
 	m = a.do("POST", path+"/_find", request).want(200, "").json()

@@ -113,7 +113,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// expiry gives what has become of documents that say when they expire.
+// expiry returns what has become of documents that say when they expire.
 func (m *metrics) expiry() []Gauge {
 	expired, unreadable := m.api.store.ExpiryCounts()
 	return []Gauge{

@@ -9,7 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/config"
 )
 
-// lastSeqOf gives the last sequence of an endpoint, as clients see it.
+// lastSeqOf returns the last sequence of an endpoint, as clients see it.
 func (a *testAPI) lastSeqOf(path string) string {
 	a.t.Helper()
 	return a.do("GET", path+"/_changes?since=now", "").want(200, "").json()["last_seq"].(string)
@@ -122,7 +122,7 @@ func TestMinSeq(t *testing.T) {
 	a.do("GET", "/db/p:a?min_seq="+later, "", "Authorization", "").want(401, "")
 }
 
-// nextSeq gives the sequence that the next write to a database will have.
+// nextSeq returns the sequence that the next write to a database will have.
 func (a *testAPI) nextSeq(name string) string {
 	db, err := a.store.Database(context.Background(), name)
 	must(a.t, err)

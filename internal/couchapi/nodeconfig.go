@@ -48,7 +48,7 @@ func (r *request) setting(value string) config.Setting {
 // text answers with a JSON string.
 func (r *request) text(s string) error { return r.json(http.StatusOK, appendString(nil, s)) }
 
-// persists tells whether a change is to be written to the file: unless the
+// persists reports whether a change is to be written to the file: unless the
 // header says otherwise, as in CouchDB.
 func (r *request) persists() bool { return r.header("X-Couch-Persist") != "false" }
 

@@ -23,7 +23,7 @@ type metric struct {
 // branch is an inner node of the tree.
 type branch map[string]any
 
-// statsTree gives the numbers under CouchDB's names.
+// statsTree returns the numbers under CouchDB's names.
 func (m *metrics) statsTree() branch {
 	statuses, methods := branch{}, branch{}
 	requests := uint64(0)

@@ -9,7 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/jsonscan"
 )
 
-// membersOf gives the members of a JSON object, in order, their values as they
+// membersOf returns the members of a JSON object, in order, their values as they
 // came. It is for small bodies of settings and lists; documents go through
 // document.Split.
 func membersOf(raw []byte) ([]document.Member, error) {
@@ -37,7 +37,7 @@ func checkJSON(raw []byte) error {
 	return nil
 }
 
-// memberOf gives the value of a member, nil if there is none.
+// memberOf returns the value of a member, nil if there is none.
 func memberOf(members []document.Member, name string) []byte {
 	for _, m := range members {
 		if m.Name == name {

@@ -34,7 +34,7 @@ func newOpaqueWorld(t *testing.T) *accessWorld {
 	return w
 }
 
-// rowsOf gives the ids of a feed's rows, in any of its forms.
+// rowsOf returns the ids of a feed's rows, in any of its forms.
 func rowsOf(body string) []string {
 	var ids []string
 	for _, m := range regexp.MustCompile(`"id":"([^"]*)"`).FindAllStringSubmatch(body, -1) {
@@ -169,7 +169,7 @@ func TestFeedsGoOnFromOpaqueSequences(t *testing.T) {
 	w.as(readsOne, "GET", endpoint+"/_changes", "", "If-None-Match", tag).want(200, "")
 }
 
-// TestRestrictedReadersCannotGuessSequences gives a restricted reader what a member would be told, and
+// TestRestrictedReadersCannotGuessSequences returns a restricted reader what a member would be told, and
 // what was made opaque for another partition, database or life of the database: a feed
 // begins anew, and nothing waits for it.
 func TestRestrictedReadersCannotGuessSequences(t *testing.T) {

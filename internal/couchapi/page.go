@@ -10,7 +10,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 )
 
-// wantsPage tells whether somebody looks at the answer in a browser: it asks for
+// wantsPage reports whether somebody looks at the answer in a browser: it asks for
 // HTML by that name, and not for JSON. Programs ask for JSON, or for anything.
 func (r *request) wantsPage() bool {
 	accept := strings.ToLower(r.header("Accept"))
@@ -94,7 +94,7 @@ func utils(r *request) error {
 	return dberr.New(dberr.NotFound, "not_found", "missing")
 }
 
-// navigates tells whether somebody went to the request's address with a browser, so
+// navigates reports whether somebody went to the request's address with a browser, so
 // that the answer fills its window. What pages and frames ask is not that, and
 // neither is a login by a form, which asks for the password itself.
 func (r *request) navigates() bool {

@@ -44,7 +44,7 @@ func (p *path) rest(i int) string {
 	return strings.Join(p.parts[i:p.n], "/")
 }
 
-// targetOf gives the escaped path and the query of a request as they came on
+// targetOf returns the escaped path and the query of a request as they came on
 // the wire. Request.URL is not used for them: it has lost the difference
 // between "/" and "%2F" for some paths and costs an allocation to restore.
 func targetOf(r *http.Request) (path, query string) {

@@ -36,7 +36,7 @@ func parseQuery(s string) query {
 	return q
 }
 
-// get gives the first value of a parameter.
+// get returns the first value of a parameter.
 func (q query) get(name string) (string, bool) {
 	for i := range q {
 		if q[i].name == name {

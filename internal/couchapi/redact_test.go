@@ -91,7 +91,7 @@ func nosyProbes(db, id, rev string) (probes []leakProbe) {
 	return probes
 }
 
-// sees gives all that somebody is answered.
+// sees returns all that somebody is answered.
 func (a *testAPI) sees(p leakProbe, who []string, accept string) answer {
 	header := append([]string{"Destination", "copied"}, who...)
 	if accept != "" {
@@ -200,7 +200,7 @@ func plain(s string) string {
 	return leakTimes.ReplaceAllString(strings.Join(lines, "\r\n"), "")
 }
 
-// attachmentsOf gives the stubs of a user's attachments, as JSON.
+// attachmentsOf returns the stubs of a user's attachments, as JSON.
 func attachmentsOf(a *testAPI, id string) string {
 	a.t.Helper()
 	_, rest, _ := strings.Cut(a.do("GET", "/_users/"+id, "").want(200, "").Body, `"_attachments":`)

@@ -9,7 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/replicate/schedule"
 )
 
-// replicator gives the scheduler.
+// replicator returns the scheduler.
 func (r *request) replicator() (*schedule.Scheduler, error) {
 	if r.api.replicas == nil {
 		return nil, dberr.New(dberr.Unavailable, "", "Replications can't be run at present.")
@@ -56,7 +56,7 @@ func replicateOnce(r *request) error {
 	})
 }
 
-// replicationFailed gives the error of a replication the status that CouchDB
+// replicationFailed returns the error of a replication the status that CouchDB
 // answers with: what went wrong elsewhere is a 500, with the reason.
 func replicationFailed(err error) error {
 	var peer *replicate.PeerError

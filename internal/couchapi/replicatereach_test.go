@@ -51,7 +51,7 @@ func newProxy(t testing.TB, begin func(*httptest.Server)) *onTheWay {
 	return p
 }
 
-// at gives the proxy's URL with credentials.
+// at returns the proxy's URL with credentials.
 func (p *onTheWay) at(password string) string {
 	u, err := url.Parse(p.URL)
 	must(p.t, err)
@@ -95,7 +95,7 @@ func join(from, to net.Conn, sent io.Reader) {
 	_ = from.Close()
 }
 
-// took gives what came by and forgets it.
+// took returns what came by and forgets it.
 func (p *onTheWay) took() []string {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -188,7 +188,7 @@ func newPair(t testing.TB) (pool *x509.CertPool, certFile, keyFile string) {
 	return pool, pemFile(t, "CERTIFICATE", der), pemFile(t, "PRIVATE KEY", keyDER)
 }
 
-// peerAt gives the URL of a database of a peer, with credentials.
+// peerAt returns the URL of a database of a peer, with credentials.
 func peerAt(s *httptest.Server, db string) string {
 	scheme, host, _ := strings.Cut(s.URL, "://")
 	return scheme + "://adm:pass@" + host + "/" + db
@@ -369,7 +369,7 @@ func TestCredentialsGoWithEachRequest(t *testing.T) {
 	got.want(400, "{\"error\":\"bad_request\",\"reason\":\"`auth` knows `basic` with `username` and `password` only\"}")
 }
 
-// TestReplicationsIgnoreSettings gives those settings of CouchDB that are not
+// TestReplicationsIgnoreSettings returns those settings of CouchDB that are not
 // looked at values that would show.
 func TestReplicationsIgnoreSettings(t *testing.T) {
 	a := newTestAPI(t)

@@ -55,7 +55,7 @@ type request struct {
 // ctx is the context of the request; the caller is in it.
 func (r *request) ctx() context.Context { return r.context }
 
-// arg gives the decoded segment that stands at {name} in the route's pattern.
+// arg returns the decoded segment that stands at {name} in the route's pattern.
 func (r *request) arg(name string) string {
 	for i, n := range r.node.names {
 		if n == name {
@@ -65,10 +65,10 @@ func (r *request) arg(name string) string {
 	return ""
 }
 
-// header gives a request header.
+// header returns a request header.
 func (r *request) header(name string) string { return r.http.Header.Get(name) }
 
-// host gives scheme and host as the client wrote them, for Location.
+// host returns scheme and host as the client wrote them, for Location.
 func (r *request) host() string {
 	s := r.api.settings.Value()
 	if h := r.header(s.forwardedHost); h != "" {

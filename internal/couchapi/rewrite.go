@@ -47,7 +47,7 @@ func rewriteRequest(r *request) error {
 	return r.forward(to)
 }
 
-// rewritten gives the segments behind _rewrite.
+// rewritten returns the segments behind _rewrite.
 func (r *request) rewritten() []string {
 	for i, part := range r.path.parts[:r.path.n] {
 		if i > r.below()+1 && part == "_rewrite" {
@@ -96,7 +96,7 @@ func (r *request) forward(to rewriteTarget) error {
 	return r.run()
 }
 
-// escapedDesign gives the path of the design document, escaped.
+// escapedDesign returns the path of the design document, escaped.
 func (r *request) escapedDesign() string {
 	return string(r.appendPlace(nil, "_design", r.arg("ddoc")))
 }
@@ -128,7 +128,7 @@ func (r *request) rewriteByFunction(d designFunctions) error {
 	return dberr.New(dberr.NotFound, "rewrite_error", "Invalid path.")
 }
 
-// orEmpty gives the body that was read for the request that stands for this
+// orEmpty returns the body that was read for the request that stands for this
 // one.
 func orEmpty(text []byte) []byte {
 	if text == nil {
@@ -162,13 +162,13 @@ func (r *request) rewriteByObject(given, text []byte) error {
 // rewriteObject is what a rewrites function gave.
 type rewriteObject []byte
 
-// text gives a member as a text: "" if it is none.
+// text returns a member as a text: "" if it is none.
 func (o rewriteObject) text(name string) string {
 	v, _ := jsonscan.Member(o, name)
 	return textOf(v)
 }
 
-// pairs gives the members of an object in it.
+// pairs returns the members of an object in it.
 func (o rewriteObject) pairs(name string) (q query) {
 	object, _ := jsonscan.Member(o, name)
 	for m := jsonscan.MembersOf(object); ; {
@@ -180,7 +180,7 @@ func (o rewriteObject) pairs(name string) (q query) {
 	}
 }
 
-// textOf gives the text of a JSON string, and any other value as it is written.
+// textOf returns the text of a JSON string, and any other value as it is written.
 func textOf(v []byte) string {
 	if jsonscan.KindOf(v) == jsonscan.String {
 		return string(jsonscan.Text(nil, v))

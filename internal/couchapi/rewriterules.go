@@ -156,7 +156,7 @@ func escapedPart(s string) string {
 	return string(appendQuotedPath(nil, s))
 }
 
-// ruleQuery gives the parameters of a rule, the last one first, with what was
+// ruleQuery returns the parameters of a rule, the last one first, with what was
 // bound in the place of names.
 func ruleQuery(rule []byte, bound bindings) (args bindings) {
 	object, _ := jsonscan.Member(rule, "query")
@@ -201,7 +201,7 @@ func replaced(value []byte, bound bindings, formats []byte) []byte {
 	return value
 }
 
-// formatted gives what a name is bound to, as a number or truth value where
+// formatted returns what a name is bound to, as a number or truth value where
 // the rule says so and the text is one.
 func formatted(name string, otherwise []byte, bound bindings, formats []byte) []byte {
 	value, ok := bound.get(name)
@@ -222,7 +222,7 @@ func isInteger(s string) bool {
 	return digits != "" && strings.Trim(digits, "0123456789") == "" && (digits == "0" || digits[0] != '0')
 }
 
-// flat gives a value as it stands in a path or query: texts as they are, lists
+// flat returns a value as it stands in a path or query: texts as they are, lists
 // as the texts one after the other.
 func flat(value []byte) string {
 	if jsonscan.KindOf(value) != jsonscan.Array {

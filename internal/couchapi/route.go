@@ -120,7 +120,7 @@ func orNew(n *node) *node {
 	return n
 }
 
-// find gives the node for segments i and on of p, nil if there is none.
+// find returns the node for segments i and on of p, nil if there is none.
 // Arguments are stored in args on the way out.
 func (n *node) find(p *path, i int, args *[maxArgs]string, depth int) *node {
 	if i == p.n {
@@ -147,7 +147,7 @@ func (n *node) find(p *path, i int, args *[maxArgs]string, depth int) *node {
 	return nil
 }
 
-// row gives the row of the node for a method.
+// row returns the row of the node for a method.
 func (n *node) row(method string) *route {
 	if method == "HEAD" {
 		method = "GET"
@@ -171,7 +171,7 @@ func hasMethod(list, method string) bool {
 	return false
 }
 
-// allowed gives the methods of the node as the Allow header has them.
+// allowed returns the methods of the node as the Allow header has them.
 func (n *node) allowed() string {
 	if n.allow != "" {
 		return n.allow

@@ -78,7 +78,7 @@ func (w *rowStream) finish() error {
 	return err
 }
 
-// conflictsOf gives the leaves of a document that are neither its winner nor
+// conflictsOf returns the leaves of a document that are neither its winner nor
 // deleted.
 func conflictsOf(t *document.Tree) (revs []document.Rev) {
 	for _, n := range t.Leaves()[1:] {

@@ -38,10 +38,10 @@ type Options struct {
 	Version    string           // of Sectional
 	// Done is closed when the server stops: feeds end then.
 	Done <-chan struct{}
-	// Health gives what `_up` says: "ok", "full" when the disk has no room for
+	// Health returns what `_up` says: "ok", "full" when the disk has no room for
 	// writes, "stopped" when the storage engine has. nil: "ok".
 	Health func() string
-	// Disk gives the numbers of the storage engine for the metrics; may be nil.
+	// Disk returns the numbers of the storage engine for the metrics; may be nil.
 	Disk func() []Gauge
 }
 

@@ -97,7 +97,7 @@ func plusOf(space bool) plusMeans {
 	return plusIsPlus
 }
 
-// policyIf gives a policy that is switched on.
+// policyIf returns a policy that is switched on.
 func policyIf(enabled bool, policy string) string {
 	if !enabled {
 		return ""
@@ -105,7 +105,7 @@ func policyIf(enabled bool, policy string) string {
 	return policy
 }
 
-// finite gives 0, which is no limit, for numbers that are none in practice.
+// finite returns 0, which is no limit, for numbers that are none in practice.
 func finite(n int64) int {
 	if n >= math.MaxInt32 || n < 0 {
 		return 0

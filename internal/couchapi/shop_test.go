@@ -12,7 +12,7 @@ import (
 	"github.com/sectional/sectional/internal/demo"
 )
 
-// newShop gives the face with the demo's data.
+// newShop returns the face with the demo's data.
 func newShop(t *testing.T) *testAPI {
 	t.Helper()
 	a := newTestAPI(t)

@@ -19,7 +19,7 @@ func (r *request) stay() (err error) {
 	return err
 }
 
-// mayStay gives the error with which the request would be refused if it came now.
+// mayStay returns the error with which the request would be refused if it came now.
 // What was read before it is asked may be sent, for the rights still held when it
 // was read.
 func (r *request) mayStay() error {
@@ -46,7 +46,7 @@ func (r *request) mayStay() error {
 	return nil
 }
 
-// doubt gives a channel that is closed when something changes after the call that the
+// doubt returns a channel that is closed when something changes after the call that the
 // caller's right may rest on and no feed tells of: his document among the users, or the
 // settings. It is closed at once where the right is gone by then. The function is to be
 // called when nobody waits for it any more.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// concrete gives an address that a pattern matches.
+// concrete returns an address that a pattern matches.
 func concrete(pattern string) string {
 	p := strings.NewReplacer("{db}", "plain", "{node}", "_local", "{partition}", "p", "...", "").Replace(pattern)
 	if strings.Contains(pattern, "{partition}") {

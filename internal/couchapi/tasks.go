@@ -87,7 +87,7 @@ func (t *tasks) start(a *API, j job, work func(context.Context) error) {
 	}()
 }
 
-// untilDone gives a context that ends with done.
+// untilDone returns a context that ends with done.
 func untilDone(done <-chan struct{}) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {

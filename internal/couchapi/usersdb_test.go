@@ -20,7 +20,7 @@ func (a *testAPI) set(section, key, value string) {
 
 func userID(name string) string { return "org.couchdb.user:" + name }
 
-// newUser gives the document of a user with the password pw.
+// newUser returns the document of a user with the password pw.
 func newUser(name string) string {
 	return fmt.Sprintf(`{"_id":%q,"name":%q,"type":"user","roles":["clerk"],"password":"pw"}`, userID(name), name)
 }

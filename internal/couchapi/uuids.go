@@ -56,7 +56,7 @@ func randomBytes(n int) []byte {
 	return b
 }
 
-// sequence gives ids that rise by small random steps behind a random prefix:
+// sequence returns ids that rise by small random steps behind a random prefix:
 // documents written one after the other lie beside each other.
 func (m *uuidMaker) sequence() string {
 	m.sequential.Lock()
@@ -70,7 +70,7 @@ func (m *uuidMaker) sequence() string {
 	return fmt.Sprintf("%x%06x", s.prefix, s.next)
 }
 
-// utc gives 14 hexadecimal digits of microseconds since 1970, rising always.
+// utc returns 14 hexadecimal digits of microseconds since 1970, rising always.
 func (m *uuidMaker) utc(now time.Time) string {
 	m.clock.Lock()
 	defer m.clock.Unlock()
@@ -78,7 +78,7 @@ func (m *uuidMaker) utc(now time.Time) string {
 	return fmt.Sprintf("%014x", m.clock.last)
 }
 
-// version7 gives a UUID of version 7 (RFC 9562), with dashes or without as
+// version7 returns a UUID of version 7 (RFC 9562), with dashes or without as
 // [uuids] format says.
 func version7(a *API) string {
 	b := randomBytes(16)

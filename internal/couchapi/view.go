@@ -90,7 +90,7 @@ func viewQueries(r *request) error {
 	})
 }
 
-// viewBody gives the members of a body that must be a JSON object.
+// viewBody returns the members of a body that must be a JSON object.
 func (r *request) viewBody() ([]document.Member, error) {
 	raw, err := r.jsonBody()
 	if err != nil {
@@ -208,7 +208,7 @@ func (r *request) listerOf(named *index.Named, mark store.Mark, q *viewQuery) (l
 	return l, nil
 }
 
-// viewPartition gives the partition that a query is about, "" for a global view.
+// viewPartition returns the partition that a query is about, "" for a global view.
 func (r *request) viewPartition(x *index.Index, q *viewQuery) (document.Partition, error) {
 	if r.isShared(x) {
 		if q.partition != nil {

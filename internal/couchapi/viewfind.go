@@ -48,11 +48,11 @@ func (r *request) findView(design, name string) (n *index.Named, m store.Mark, e
 	return n, m, nil
 }
 
-// isShared tells whether an index that answers the request is one of the database's,
+// isShared reports whether an index that answers the request is one of the database's,
 // of which an owner sees the rows of his partition.
 func (r *request) isShared(x *index.Index) bool { return r.scope.Owner() != "" && x.Owner == "" }
 
-// homeOf gives the scope in which an index that answers the request is defined.
+// homeOf returns the scope in which an index that answers the request is defined.
 func (r *request) homeOf(x *index.Index) store.Scope {
 	if r.isShared(x) {
 		return r.scope.DatabaseHome()
@@ -96,7 +96,7 @@ func (d designFunctions) noView(name string) error {
 }
 
 // readyView brings the index of a view up to date as far as the query asks for it,
-// and gives the index that answers.
+// and returns the index that answers.
 func (r *request) readyView(n *index.Named, m store.Mark, update viewUpdate) (*index.Index, error) {
 	x := n.Index
 	if update == updateFirst && x.State == index.Building {
@@ -184,7 +184,7 @@ func (r *request) draftView(n *index.Named, p document.Partition, update viewUpd
 	return d, m, index.Told(err)
 }
 
-// viewAt gives an index as it is at a reader's snapshot. One that was dropped a
+// viewAt returns an index as it is at a reader's snapshot. One that was dropped a
 // moment ago still has its rows: who reads it already may go on.
 func viewAt(rd *store.Reader, x *index.Index) (now *index.Index, gone bool, err error) {
 	s, err := index.Of(rd)

@@ -101,7 +101,7 @@ func (l *viewLister) step() (over bool, err error) {
 	return over, err
 }
 
-// reader gives what reads the index, or its draft. gone tells that the index was dropped.
+// reader returns what reads the index, or its draft. gone tells that the index was dropped.
 func (l *viewLister) reader(rd *store.Reader) (v *view.Reader, gone bool, err error) {
 	if l.draft != nil {
 		v, err = l.draft.Reader(rd)
@@ -254,7 +254,7 @@ func (l *viewLister) rowPage(rd *store.Reader, v *view.Reader) (over bool, err e
 	return true, nil
 }
 
-// drain appends the rows that were read, and tells whether the page or the answer
+// drain appends the rows that were read, and reports whether the page or the answer
 // ends with them.
 func (l *viewLister) drain(rd *store.Reader) (end bool, err error) {
 	for i := range l.queue {
@@ -293,7 +293,7 @@ func (l *viewLister) row(rd *store.Reader, row *view.Row) error {
 	return nil
 }
 
-// shown gives the id of a row as the request's scope has it: rows of the database's
+// shown returns the id of a row as the request's scope has it: rows of the database's
 // views hold stored ids.
 func (l *viewLister) shown(id document.ID) (document.ID, error) {
 	if !l.req.isShared(l.x) {
@@ -306,7 +306,7 @@ func (l *viewLister) shown(id document.ID) (document.ID, error) {
 	return own, nil
 }
 
-// named gives the id that a row's value names as the request's scope has it; false
+// named returns the id that a row's value names as the request's scope has it; false
 // if that is none of the scope's. Functions of the database name stored ids.
 func (l *viewLister) named(id document.ID) (document.ID, bool) {
 	if !l.req.isShared(l.x) {
@@ -315,7 +315,7 @@ func (l *viewLister) named(id document.ID) (document.ID, bool) {
 	return l.req.scope.Shown(id)
 }
 
-// stored gives a range of rows with the ids at its ends as the index has them.
+// stored returns a range of rows with the ids at its ends as the index has them.
 func (l *viewLister) stored(r view.Range) view.Range {
 	if l.req.isShared(l.x) {
 		for _, b := range []*view.Bound{&r.Start, &r.End} {

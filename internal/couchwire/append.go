@@ -151,7 +151,7 @@ func AppendRevs(dst []byte, revs []document.Rev) []byte {
 	return append(dst, ']')
 }
 
-// wanted tells whether the bytes of a go out, here or in a part.
+// wanted reports whether the bytes of a go out, here or in a part.
 func (f *Form) wanted(a *document.Attachment) bool {
 	return (f.Data || f.Follows) && (f.Since == 0 || a.RevPos > f.Since)
 }

@@ -117,7 +117,7 @@ func (r *Rules) checkCount(n int) error {
 // CheckAttachments refuses more attachments than a document may have. Errors: TooLarge.
 func (r *Rules) CheckAttachments(list []document.Attachment) error { return r.checkCount(len(list)) }
 
-// text gives a string member of an object.
+// text returns a string member of an object.
 func text(object []byte, name, otherwise string) string {
 	v, ok := jsonscan.Member(object, name)
 	if !ok || jsonscan.KindOf(v) != jsonscan.String {

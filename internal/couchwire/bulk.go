@@ -96,7 +96,7 @@ func (p *bulkParser) document(raw []byte, i int) (int, error) {
 	return end, nil
 }
 
-// idOf gives the id of a document that was refused, as JSON; nil for none.
+// idOf returns the id of a document that was refused, as JSON; nil for none.
 func idOf(raw []byte) []byte {
 	var d struct {
 		ID json.RawMessage `json:"_id"`
@@ -110,7 +110,7 @@ func idOf(raw []byte) []byte {
 // longestShown is the length up to which an error shows an id.
 const longestShown = 200
 
-// Nth gives an Invalid error that is about one document of a list its place: its
+// Nth returns an Invalid error that is about one document of a list its place: its
 // index, from 0, and its id as JSON, if it has one. A text that is not JSON has a place
 // of another kind.
 func Nth(err error, n int, id []byte) error {
@@ -127,7 +127,7 @@ func Nth(err error, n int, id []byte) error {
 	return dberr.Locate(err, where)
 }
 
-// documentEnd gives the index behind the value that begins at b[i]. It does for
+// documentEnd returns the index behind the value that begins at b[i]. It does for
 // objects what jsonscan.End does for any value: documents are full of short
 // strings, for which plain loops are twice as fast as searches.
 func documentEnd(b []byte, i int) int {
@@ -210,7 +210,7 @@ func eachMember(raw []byte, value func(name string, raw []byte, i int) (int, err
 
 // walk calls item at the beginning of each item of the object or array that
 // begins at raw[i]; item gives the index behind it. walk checks the separators
-// and gives the index behind the closing bracket.
+// and returns the index behind the closing bracket.
 func walk(raw []byte, i int, closing byte, item func(raw []byte, i int) (int, error)) (int, error) {
 	i = skipSpace(raw, i+1)
 	if i < len(raw) && raw[i] == closing {

@@ -36,7 +36,7 @@ func (c *closing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end gives the index in p behind the closing delimiter, -1 if it does not end in p.
+// end returns the index in p behind the closing delimiter, -1 if it does not end in p.
 func (c *closing) end(p []byte) int {
 	joint := min(len(p), len(c.delimiter)-1)
 	across := append(c.tail, p[:joint]...)

@@ -29,7 +29,7 @@ type Rules struct {
 	MaxAttachments int
 	MaxBulkDocs    int // most documents of a _bulk_docs request; 0 for no limit
 	MaxBulkGet     int // most entries of a _bulk_get request; 0 for no limit
-	// Compressible tells whether attachments of a content type are stored
+	// Compressible reports whether attachments of a content type are stored
 	// with gzip; nil compresses none.
 	Compressible func(contentType string) bool
 }

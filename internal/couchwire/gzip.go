@@ -13,7 +13,7 @@ import (
 // Gzip is the name of the one encoding in which attachments are stored.
 const Gzip = "gzip"
 
-// Accepts tells whether an Accept-Encoding header takes an encoding: by its
+// Accepts reports whether an Accept-Encoding header takes an encoding: by its
 // name, or else by the "*" that stands for those without a word of their own.
 func Accepts(header, encoding string) bool {
 	others := false

@@ -107,7 +107,7 @@ func WriteRelated(w io.Writer, boundary string, r *Revision, f Form, open Open) 
 	return p.Close()
 }
 
-// AttachmentHeaders gives the headers of the part with the bytes of a: names and
+// AttachmentHeaders returns the headers of the part with the bytes of a: names and
 // values in turn. An encoded length below 0 is one that is not known.
 func AttachmentHeaders(a *document.Attachment) []string {
 	h := []string{
@@ -123,7 +123,7 @@ func AttachmentHeaders(a *document.Attachment) []string {
 	return h
 }
 
-// fileName gives the parameter that names an attachment: quoted, or escaped
+// fileName returns the parameter that names an attachment: quoted, or escaped
 // when it holds what a quoted string can't.
 func fileName(name string) string {
 	if strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) {
@@ -137,7 +137,7 @@ func fileName(name string) string {
 	return `filename="` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name) + `"`
 }
 
-// HasBytes tells whether a revision written in this form carries bytes of any
+// HasBytes reports whether a revision written in this form carries bytes of any
 // attachment.
 func (f Form) HasBytes(r *Revision) bool {
 	for i := range r.Attachments {

@@ -148,7 +148,7 @@ func TestEpilogues(t *testing.T) {
 	}
 }
 
-// inPieces gives a text in reads of a size.
+// inPieces returns a text in reads of a size.
 type inPieces struct {
 	text string
 	size int

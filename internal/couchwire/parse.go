@@ -198,7 +198,7 @@ func integer(object []byte, name string) (int64, bool) {
 	return n, err == nil
 }
 
-// isTrue tells whether a member of an object is true.
+// isTrue reports whether a member of an object is true.
 func isTrue(object []byte, name string) bool {
 	v, ok := jsonscan.Member(object, name)
 	return ok && jsonscan.KindOf(v) == jsonscan.True
@@ -217,7 +217,7 @@ func missingBytes(name string) error {
 	return badRequest("The bytes of attachment %s are missing.", name)
 }
 
-// Rev gives the revision that the body names, zero for none.
+// Rev returns the revision that the body names, zero for none.
 func (d *Document) Rev() document.Rev {
 	if len(d.Path) == 0 {
 		return document.Rev{}

@@ -213,7 +213,7 @@ func (d *Document) following() *following {
 	return l
 }
 
-// take gives the one of the name if it is left, else the first that is; !ok: none is.
+// take returns the one of the name if it is left, else the first that is; !ok: none is.
 func (l *following) take(name string) (f Follow, ok bool) {
 	i, named := l.byName[name]
 	if !named || l.taken[i] {
@@ -229,7 +229,7 @@ func (l *following) take(name string) (f Follow, ok bool) {
 	return l.follows[i], true
 }
 
-// disposition gives the name of the form's field and of the file that a part's
+// disposition returns the name of the form's field and of the file that a part's
 // Content-Disposition tells. (Part.FileName would cut a name at its slashes.)
 func disposition(part *multipart.Part) (field, file string) {
 	_, params, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
@@ -239,7 +239,7 @@ func disposition(part *multipart.Part) (field, file string) {
 	return params["name"], params["filename"]
 }
 
-// partReader gives errors of the multipart form in words for the client.
+// partReader returns errors of the multipart form in words for the client.
 type partReader struct{ part *multipart.Part }
 
 func (p partReader) Read(b []byte) (int, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 )
 
-// Open gives the stored bytes of an attachment, in the encoding it names.
+// Open returns the stored bytes of an attachment, in the encoding it names.
 type Open func(a *document.Attachment) io.Reader
 
 // WriteDocument writes r as JSON with the attachments' bytes in it, which
@@ -55,7 +55,7 @@ func writeBase64(w io.Writer, a *document.Attachment, open Open) error {
 	return enc.Close()
 }
 
-// Decoded gives the bytes of a before encoding, out of its stored bytes.
+// Decoded returns the bytes of a before encoding, out of its stored bytes.
 func Decoded(a *document.Attachment, stored io.Reader) (io.Reader, error) {
 	if a.Encoding != Gzip {
 		return stored, nil

@@ -51,7 +51,7 @@ type Error struct {
 	RetryAfter time.Duration
 }
 
-// Error gives the text for a log line: operation, code, reason, cause.
+// Error returns the text for a log line: operation, code, reason, cause.
 func (e *Error) Error() string {
 	s := e.Reason
 	if e.Code != "" {
@@ -66,7 +66,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
 // New makes an error of kind k with the API word code and a public reason,
@@ -78,7 +78,7 @@ func New(k Kind, code, reason string, args ...any) *Error {
 	return &Error{Kind: k, Code: code, Reason: reason}
 }
 
-// After gives a copy of e that asks the caller to wait before asking again.
+// After returns a copy of e that asks the caller to wait before asking again.
 func (e *Error) After(wait time.Duration) *Error {
 	later := *e
 	later.RetryAfter = wait
@@ -98,7 +98,7 @@ func Wrap(op string, cause error) error {
 	return &Error{Op: op, Kind: Internal, Reason: "internal error", Cause: cause}
 }
 
-// Locate gives a copy of the *Error in err whose reason goes on with where, in
+// Locate returns a copy of the *Error in err whose reason goes on with where, in
 // parentheses: which of many things is meant, or where in a text. Other errors
 // stay.
 func Locate(err error, where string) error {
@@ -111,7 +111,7 @@ func Locate(err error, where string) error {
 	return &located
 }
 
-// KindOf gives the kind of the outermost *Error in err's chain, Internal if
+// KindOf returns the kind of the outermost *Error in err's chain, Internal if
 // there is none.
 func KindOf(err error) Kind {
 	var e *Error

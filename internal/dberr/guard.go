@@ -13,7 +13,7 @@ type Panic struct {
 	Stack []byte // of the goroutine, as text
 }
 
-// Error gives the value; the stack is for whoever logs it.
+// Error returns the value; the stack is for whoever logs it.
 func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 
 // Guard runs fn and gives its error. A panic in it becomes an Internal error with

@@ -147,7 +147,7 @@ func (m *matcher) insert() (candidate int) {
 	return int(newest)
 }
 
-// longest gives the length of the longest match at the position that is longer
+// longest returns the length of the longest match at the position that is longer
 // than best, and sets matched to where it begins; best if there is none.
 func (m *matcher) longest(candidate, best int) int {
 	ahead := m.end - m.at
@@ -190,7 +190,7 @@ func (m *matcher) pay(steps int) {
 	}
 }
 
-// common gives how many bytes a and b share at their beginnings.
+// common returns how many bytes a and b share at their beginnings.
 func common(a, b []byte) int {
 	a = a[:len(b)]
 	for i := range b {

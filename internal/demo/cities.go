@@ -22,7 +22,7 @@ const CityCount = 171_075
 // CityPartitions is the number of countries, each a partition of cities.
 const CityPartitions = 246
 
-// Cities gives the real cities of the world, each as a document with an id of country and number.
+// Cities returns the real cities of the world, each as a document with an id of country and number.
 func Cities() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		r, err := gzip.NewReader(bytes.NewReader(citiesData))

@@ -59,7 +59,7 @@ func databases() []database {
 	}
 }
 
-// documents gives the samples and what is generated; without the latter where those of another shape are there.
+// documents returns the samples and what is generated; without the latter where those of another shape are there.
 func (d *database) documents(size int, generated bool) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if d.samples != nil {
@@ -102,7 +102,7 @@ func loadAll(ctx context.Context, do Do, size int, line *progress.Line, list []d
 	return nil
 }
 
-// Hints gives three command lines worth trying. base is the server's address with its scheme, credentials are
+// Hints returns three command lines worth trying. base is the server's address with its scheme, credentials are
 // "user:password".
 func Hints(base, credentials string) []string {
 	curl := func(path string) string {

@@ -128,12 +128,12 @@ func sharedFitness() (rows []any) {
 // maxWorkouts is thirteen years of training: earlier ones would be odd.
 const maxWorkouts = 5000
 
-// fitness gives a workout of two or three lifts for every ten units of size.
+// fitness returns a workout of two or three lifts for every ten units of size.
 func fitness(size int) iter.Seq2[[]byte, error] {
 	return each(min(max(5, size/10), maxWorkouts), generatedWorkout)
 }
 
-// generatedWorkout gives the n-th workout before the articles' ones and its lifts; there is one each day.
+// generatedWorkout returns the n-th workout before the articles' ones and its lifts; there is one each day.
 func generatedWorkout(n int) []any {
 	r := random("workout", n)
 	start := time.Date(2016, 12, 11, 5, 52, 1, 0, time.UTC).AddDate(0, 0, -n)

@@ -123,7 +123,7 @@ func orders(size int) iter.Seq2[[]byte, error] {
 	})
 }
 
-// generatedOrder gives the n-th order.
+// generatedOrder returns the n-th order.
 func generatedOrder(n int) *placed {
 	r := random("order", n)
 	// A user or product that a small demo lacks would leave dangling references, so both stay in the smallest range.
@@ -146,7 +146,7 @@ func generatedOrder(n int) *placed {
 	return p
 }
 
-// documents gives the whole partition of an order; its total is the sum of its items.
+// documents returns the whole partition of an order; its total is the sum of its items.
 func (p *placed) documents() []any {
 	of := func(key, kind string) ofOrder {
 		return ofOrder{ID: p.id + ":" + key, Type: kind, OrderID: p.id, UserID: p.user}

@@ -13,7 +13,7 @@ import (
 // seed is fixed for ever: a changed seed would leave a half-loaded database with two generations of documents.
 const seed = 20161212
 
-// random gives the numbers for one thing of the demo. Each thing has a source of its own, so that a larger size adds
+// random returns the numbers for one thing of the demo. Each thing has a source of its own, so that a larger size adds
 // things and changes none.
 func random(kind string, number int) *rand.Rand {
 	h := fnv.New64a()
@@ -25,7 +25,7 @@ func random(kind string, number int) *rand.Rand {
 // pick chooses one of the values.
 func pick[T any](r *rand.Rand, values []T) T { return values[r.IntN(len(values))] }
 
-// moment gives a time in the days after start, to the second.
+// moment returns a time in the days after start, to the second.
 func moment(r *rand.Rand, start time.Time, days int) time.Time {
 	return start.Add(time.Duration(r.IntN(days*24*3600)) * time.Second)
 }
@@ -41,7 +41,7 @@ func (c cents) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, "%d.%02d", c/100, c%100), nil
 }
 
-// digits gives 32 hexadecimal digits that look like a hash.
+// digits returns 32 hexadecimal digits that look like a hash.
 func digits(kind, of string) string {
 	h := fnv.New128a()
 	_, _ = h.Write([]byte(kind + " " + of))

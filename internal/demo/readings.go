@@ -67,7 +67,7 @@ func sampleReadings() []any {
 	return rows
 }
 
-// readings gives 10 readings for each unit of size, taken in turn by the devices of four bridges in December 2018.
+// readings returns 10 readings for each unit of size, taken in turn by the devices of four bridges in December 2018.
 func readings(size int) iter.Seq2[[]byte, error] {
 	return each(10*size, func(n int) []any {
 		// One round of all devices takes a quarter of an hour. The first reading of all is the sample.

@@ -150,7 +150,7 @@ func prepend(run, nodes []node) []node {
 	return all
 }
 
-// readChunk gives the revisions of c from generation from on: older ones were
+// readChunk returns the revisions of c from generation from on: older ones were
 // stemmed since it was written.
 func readChunk(c Chunk, from uint32) ([]node, bool) {
 	r := reader{src: c.Data}

@@ -10,7 +10,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 )
 
-// line gives a straight history from generation 1 to n, newest first.
+// line returns a straight history from generation 1 to n, newest first.
 func line(n int) []Rev {
 	var path []Rev
 	for g := n; g > 0; g-- {
@@ -19,7 +19,7 @@ func line(n int) []Rev {
 	return path
 }
 
-// shelved gives a spilled straight history of n revisions.
+// shelved returns a spilled straight history of n revisions.
 func shelved(t *testing.T, n int) *shelf {
 	s := newShelf(t)
 	path := line(n)

@@ -2,7 +2,7 @@ package document
 
 import "slices"
 
-// Clone gives a tree of its own with the same revisions, so that one of the two
+// Clone returns a tree of its own with the same revisions, so that one of the two
 // can be changed; a large one is ready for many changes.
 func (t *Tree) Clone() Tree {
 	t.settle()

@@ -37,7 +37,7 @@ func parseDecimal(text []byte) (d decimal, err error) {
 	return d, nil
 }
 
-// align gives the digits of two numbers at the lower of their exponents.
+// align returns the digits of two numbers at the lower of their exponents.
 func align(a, b decimal) (x, y *big.Int, exponent int, err error) {
 	exponent = min(a.exponent, b.exponent)
 	if max(a.exponent, b.exponent)-exponent > 2*maxDigits {
@@ -46,7 +46,7 @@ func align(a, b decimal) (x, y *big.Int, exponent int, err error) {
 	return a.scaled(exponent), b.scaled(exponent), exponent, nil
 }
 
-// scaled gives the digits at an exponent that is not above the number's own.
+// scaled returns the digits at an exponent that is not above the number's own.
 func (d decimal) scaled(exponent int) *big.Int {
 	if d.exponent == exponent {
 		return d.digits

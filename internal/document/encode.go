@@ -55,7 +55,7 @@ func (n *node) append(dst []byte, at int32) []byte {
 	return dst
 }
 
-// hashFlags gives the flags that head and chunks have in common.
+// hashFlags returns the flags that head and chunks have in common.
 func (n *node) hashFlags() byte {
 	flags := flag(n.deleted) * flagDeleted
 	if len(n.hash) != hashSize {

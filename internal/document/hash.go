@@ -11,7 +11,7 @@ import (
 // disagree about the revision of equal edits (which costs a conflict, no data).
 const hashVersion = 1
 
-// NewRev gives the deterministic revision of an edit: generation parent.Gen+1,
+// NewRev returns the deterministic revision of an edit: generation parent.Gen+1,
 // hash over parent, deletion, stored body bytes and the attachments in order of
 // name. The document id is no part of it.
 //

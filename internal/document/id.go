@@ -86,7 +86,7 @@ func (id ID) CheckPartitioned() error {
 	return err
 }
 
-// Partition gives the part before the first colon, "" for design and local
+// Partition returns the part before the first colon, "" for design and local
 // documents and for ids without a colon.
 func (id ID) Partition() Partition {
 	if id == "" || id[0] == '_' {

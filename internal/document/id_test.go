@@ -9,7 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 )
 
-// refusal gives code and reason of a refused thing, "" for none.
+// refusal returns code and reason of a refused thing, "" for none.
 func refusal(err error) string {
 	var e *dberr.Error
 	if !errors.As(err, &e) {

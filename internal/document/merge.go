@@ -83,7 +83,7 @@ func (t *Tree) InnerTombstones(revs []Rev) (tombstones []Rev) {
 	return tombstones
 }
 
-// descending gives the beginning of path in which generations fall by one.
+// descending returns the beginning of path in which generations fall by one.
 func descending(path []Rev, newest Rev) []Rev {
 	if len(path) == 0 {
 		return []Rev{newest}

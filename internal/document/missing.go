@@ -2,7 +2,7 @@ package document
 
 import "slices"
 
-// Missing gives the revisions of revs that the tree does not have, in order and
+// Missing returns the revisions of revs that the tree does not have, in order and
 // each once, and for _revs_diff the leaves that may be ancestors of a missing
 // one (generation below the highest missing one), in the order of Leaves.
 //

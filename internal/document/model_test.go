@@ -186,7 +186,7 @@ func (s *shelf) merge(path []Rev, n Node) Outcome {
 	return o
 }
 
-// canonical gives head and chunks as they are after everything was loaded.
+// canonical returns head and chunks as they are after everything was loaded.
 func (s *shelf) canonical() string {
 	tree := s.whole()
 	var b strings.Builder
@@ -239,7 +239,7 @@ func (h *history) grow(parent Rev) modelNode {
 	return n
 }
 
-// path gives a revision and some or all of its ancestors.
+// path returns a revision and some or all of its ancestors.
 func (h *history) path(n modelNode) []Rev {
 	var path []Rev
 	for r := n.Rev; !r.IsZero(); r = h.nodes[h.index[r]].parent {

@@ -89,7 +89,7 @@ func newObject(name string, above *change) *change {
 	return &change{name: name, above: above, index: map[string]int{}}
 }
 
-// part gives the change of a member; nil if there is none.
+// part returns the change of a member; nil if there is none.
 func (c *change) part(name []byte) *change {
 	if i, ok := c.index[string(name)]; ok {
 		return c.parts[i].change

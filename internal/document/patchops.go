@@ -29,7 +29,7 @@ func setting(name string) *operator {
 // setOnInsert names the operator that does nothing to a document that is there.
 const setOnInsert = "$setOnInsert"
 
-// operatorNamed gives an operator that a patch may name, nil for another name.
+// operatorNamed returns an operator that a patch may name, nil for another name.
 func operatorNamed(name string) *operator {
 	switch name {
 	case "$set", setOnInsert:
@@ -99,7 +99,7 @@ func increment(old, arg []byte) ([]byte, error) {
 	return text, nil
 }
 
-// extreme gives the greater of two values, or with sign -1 the lesser: of two
+// extreme returns the greater of two values, or with sign -1 the lesser: of two
 // numbers, or of two strings by their bytes, which is right for ISO dates.
 func extreme(old, arg []byte, sign int) ([]byte, error) {
 	if old == nil {

@@ -82,7 +82,7 @@ func (c *change) place(names []string, leaf *change) error {
 	return nil
 }
 
-// path gives the path of a member, as it would be written. It is made where an
+// path returns the path of a member, as it would be written. It is made where an
 // error names it: kept with each member, the path of a long name above many
 // members would take the memory of all of them.
 func (c *change) path() string {

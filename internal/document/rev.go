@@ -100,7 +100,7 @@ func parseHash(s string) (string, bool) {
 	return s, true
 }
 
-// String gives the text form, "3-0123…", in lower-case digits.
+// String returns the text form, "3-0123…", in lower-case digits.
 func (r Rev) String() string {
 	return string(r.AppendText(make([]byte, 0, len("2147483647-")+2*max(hashSize, len(r.Hash)))))
 }

@@ -51,7 +51,7 @@ func (s *scanner) end() error {
 	return s.err
 }
 
-// peek gives the next byte, 0 at the end.
+// peek returns the next byte, 0 at the end.
 func (s *scanner) peek() byte {
 	if s.at < len(s.src) {
 		return s.src[s.at]

@@ -47,7 +47,7 @@ func (t *Tree) stemmedTo(depth uint32) {
 	}
 }
 
-// nearestLeaves gives for each node the lowest generation among the leaves
+// nearestLeaves returns for each node the lowest generation among the leaves
 // above it.
 func (t *Tree) nearestLeaves(dst []uint32) []uint32 {
 	for range t.nodes {

@@ -91,7 +91,7 @@ func (t *Tree) Empty() bool { return len(t.nodes) == 0 }
 // Unloaded counts the ancestors that lie in chunks.
 func (t *Tree) Unloaded() int { return int(t.unloaded) }
 
-// Leaves gives the leaves, the winner first and then by the same order: live
+// Leaves returns the leaves, the winner first and then by the same order: live
 // before deleted, then generation, then hash, descending. Leaves are always
 // loaded.
 func (t *Tree) Leaves() []Node {
@@ -110,7 +110,7 @@ func (t *Tree) Leaves() []Node {
 	return leaves
 }
 
-// Winner gives the first of Leaves, the zero Node when the tree is empty.
+// Winner returns the first of Leaves, the zero Node when the tree is empty.
 func (t *Tree) Winner() Node {
 	if w := t.winner(); w != nil {
 		return w.public()
@@ -134,7 +134,7 @@ func (t *Tree) winner() *node {
 	return w
 }
 
-// Node finds a revision among those that are loaded and tells whether it is a
+// Node finds a revision among those that are loaded and reports whether it is a
 // leaf.
 func (t *Tree) Node(r Rev) (n Node, leaf, ok bool) {
 	i, ok := t.search(r)
@@ -144,7 +144,7 @@ func (t *Tree) Node(r Rev) (n Node, leaf, ok bool) {
 	return t.nodes[i].public(), t.nodes[i].leaf, true
 }
 
-// search gives the place of r, and whether it is there.
+// search returns the place of r, and whether it is there.
 func (t *Tree) search(r Rev) (int, bool) {
 	n := len(t.nodes)
 	if l := t.loose; l != nil {
@@ -169,7 +169,7 @@ func (t *Tree) search(r Rev) (int, bool) {
 	return lo, t.nodes[lo].compare(r) == 0
 }
 
-// Path gives the revision and its ancestors, newest first, as far as loaded;
+// Path returns the revision and its ancestors, newest first, as far as loaded;
 // complete is false when older ones lie in chunks. When r is not among the
 // loaded revisions it is empty, and complete if r can't lie in a chunk either.
 func (t *Tree) Path(r Rev) (path []Rev, complete bool) {
@@ -185,7 +185,7 @@ func (t *Tree) Path(r Rev) (path []Rev, complete bool) {
 	return path, last != 0 || t.unloaded == 0
 }
 
-// LeavesFrom gives the leaves that descend from r, r itself when it is one, in
+// LeavesFrom returns the leaves that descend from r, r itself when it is one, in
 // the order of Leaves: what a reader who wants the latest of r is given. It is
 // empty when r is not among the loaded revisions; every leaf of the trunk's
 // part of the tree descends from an unloaded one.

@@ -189,7 +189,7 @@ func (r *modelRun) check() {
 	}
 }
 
-// rebuilt gives the bytes of an equal tree that was merged from its leaves.
+// rebuilt returns the bytes of an equal tree that was merged from its leaves.
 func (r *modelRun) rebuilt() string {
 	s := newShelf(r.t)
 	var tree Tree

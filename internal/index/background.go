@@ -79,7 +79,7 @@ func (x *Indexes) begin(d *store.Database, ix *Index) {
 
 // persist runs a task until done, and again when it failed, as long as the
 // index is there. What timed out is tried again much later if it is a build, and
-// at the next change if it is an index that follows. It tells whether nothing is left to do, for an index that is gone or broken too.
+// at the next change if it is an index that follows. It reports whether nothing is left to do, for an index that is gone or broken too.
 func (x *Indexes) persist(d *store.Database, ix *Index, done func(*task) bool, build bool) bool {
 	for {
 		t := x.task(d, ix)
@@ -135,7 +135,7 @@ const (
 	hangingAfter = time.Minute
 )
 
-// gone tells whether an error means that the index or the database is gone.
+// gone reports whether an error means that the index or the database is gone.
 func gone(err error) bool { return errors.Is(err, ErrGone) || dberr.Is(err, dberr.NotFound) }
 
 // gather is how long changes come together before the indexes of a database
@@ -301,7 +301,7 @@ func (x *Indexes) Active() (all []Active) {
 	return all
 }
 
-// DesignIn gives the first design document of a database that defines the index; ""
+// DesignIn returns the first design document of a database that defines the index; ""
 // for none, as for an owner's.
 func (x *Index) DesignIn(d *store.Database) document.ID {
 	if s, _ := d.Indexes().(*Set); s != nil {

@@ -33,7 +33,7 @@ func (b *Broken) Error() string {
 	return text
 }
 
-// Unwrap gives what the last document met.
+// Unwrap returns what the last document met.
 func (b *Broken) Unwrap() error { return b.Err }
 
 // Failure is the error of whoever asks for an index that is Failed; nil for any
@@ -45,7 +45,7 @@ func (x *Index) Failure() error {
 	return failure(x.Reason)
 }
 
-// Told gives an error as it is told to whoever asks: that of a Failed index where
+// Told returns an error as it is told to whoever asks: that of a Failed index where
 // err is a *Broken, else err itself.
 func Told(err error) error {
 	if broken := (*Broken)(nil); errors.As(err, &broken) {
@@ -123,7 +123,7 @@ func (x *Indexes) failedHomes(ctx context.Context, d *store.Database) (homes []h
 	return homes, err
 }
 
-// renewIndexes gives the indexes of a home that are meant a new number, under which each is
+// renewIndexes returns the indexes of a home that are meant a new number, under which each is
 // built from nothing.
 func (x *Indexes) renewIndexes(tx kv.Txn, d *store.Database, h home, meant func(*record) bool) error {
 	c := change{x: x, tx: tx, d: d, home: h, records: map[uint64]*record{}}

@@ -71,7 +71,7 @@ func (t *task) readPage(ctx context.Context, p *Progress, most int) (g page, err
 	return g, err
 }
 
-// holds tells whether the index may hold a document of this id.
+// holds reports whether the index may hold a document of this id.
 func (t *task) holds(r *store.Reader, id document.ID) bool { return t.ix.holds(r, id) }
 
 func (x *Index) holds(r *store.Reader, id document.ID) bool { return x.designs() || !r.Designs(id) }
@@ -181,7 +181,7 @@ type prefetched struct {
 	err error
 }
 
-// page gives the next page of a build, the one that was prefetched if it is it.
+// page returns the next page of a build, the one that was prefetched if it is it.
 func (t *task) page(ctx context.Context, p *Progress) (page, error) {
 	if t.prefetch != nil {
 		a := <-t.prefetch
@@ -193,7 +193,7 @@ func (t *task) page(ctx context.Context, p *Progress) (page, error) {
 	return t.readPage(ctx, p, t.most)
 }
 
-// next gives the progress after a page.
+// next returns the progress after a page.
 func (g *page) next(p Progress, now int64) Progress {
 	if !p.Begun {
 		p.Begun, p.Mark, p.Total = true, g.mark, g.total

@@ -79,7 +79,7 @@ func define(t *testing.T, d *store.Database, body string) {
 	}
 }
 
-// named gives the index that design documents call name.
+// named returns the index that design documents call name.
 func named(t *testing.T, d *store.Database, name string) *index.Index {
 	t.Helper()
 	s, _ := d.Indexes().(*index.Set)

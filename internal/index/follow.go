@@ -229,7 +229,7 @@ func nowIs(r *store.Reader, id document.ID) (Change, error) {
 	return changeOf(doc, rev), nil
 }
 
-// changeOf gives a document with its winner as a change.
+// changeOf returns a document with its winner as a change.
 func changeOf(doc *store.Doc, winner *store.Revision) Change {
 	c := Change{ID: doc.ID, Seq: doc.Seq, Rev: winner}
 	for _, leaf := range doc.Tree.Leaves()[1:] {

@@ -53,7 +53,7 @@ var (
 	useRows       = rows{&keyspace.IndexUse, &keyspace.OwnerUse}
 )
 
-// key gives the key of a row of the home, or what the keys of all begin with.
+// key returns the key of a row of the home, or what the keys of all begin with.
 func (k rows) key(h home, parts ...keyspace.Part) []byte {
 	if h.owner == "" {
 		return k.whole.Key(h.db, parts...)

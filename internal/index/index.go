@@ -47,7 +47,7 @@ type Kind interface {
 	// Open makes a stored definition usable: what Index.Opened will hold. With an
 	// error the index has failed.
 	Open(source []byte) (any, error)
-	// Prefixes gives the prefixes of the keys of all rows of index number of
+	// Prefixes returns the prefixes of the keys of all rows of index number of
 	// database db.
 	Prefixes(db, number uint64) [][]byte
 }
@@ -57,9 +57,9 @@ type Transactional interface {
 	Kind
 	// Applier keeps all indexes of the kind that a database has.
 	Applier(db uint64, indexes []*Index) Applier
-	// Rows gives the function that tells a document's rows in one index.
+	// Rows returns the function that tells a document's rows in one index.
 	Rows(db uint64, x *Index) RowsOf
-	// Document gives the document that a row is of.
+	// Document returns the document that a row is of.
 	Document(key []byte) (document.ID, error)
 }
 
@@ -90,7 +90,7 @@ type Designed interface {
 	Designs(x *Index) bool
 }
 
-// designs tells whether an index holds design documents too.
+// designs reports whether an index holds design documents too.
 func (x *Index) designs() bool {
 	k, ok := x.Kind.(Designed)
 	return ok && k.Designs(x)
@@ -291,7 +291,7 @@ func (s *Set) Size() (n int) {
 	return n + 256*len(s.Named)
 }
 
-// OfOwner gives the indexes of the owner of a partition at a reader's snapshot;
+// OfOwner returns the indexes of the owner of a partition at a reader's snapshot;
 // never nil.
 func OfOwner(r *store.Reader, p document.Partition) (*Set, error) {
 	k, err := r.OwnedIndexes(p)
@@ -301,7 +301,7 @@ func OfOwner(r *store.Reader, p document.Partition) (*Set, error) {
 	return k.(*Set), nil
 }
 
-// Shared gives the database's partitioned indexes that the owner of a partition can
+// Shared returns the database's partitioned indexes that the owner of a partition can
 // query, at a reader's snapshot: nil for a reader who is no owner, and without those
 // of design documents whose names the owner's have.
 func Shared(r *store.Reader) (named []Named, err error) {
@@ -351,7 +351,7 @@ func LookupShared(r *store.Reader, design document.ID, kind, name string) (*Name
 	return n, nil
 }
 
-// defines tells whether the reader's scope has a design document of this id.
+// defines reports whether the reader's scope has a design document of this id.
 func defines(r *store.Reader, design document.ID) (bool, error) {
 	d, err := r.Doc(design)
 	if dberr.Is(err, dberr.NotFound) {
@@ -360,7 +360,7 @@ func defines(r *store.Reader, design document.ID) (bool, error) {
 	return err == nil && !d.Tree.Winner().Deleted, err
 }
 
-// Of gives the indexes of a reader's database at its snapshot, those of the owner
+// Of returns the indexes of a reader's database at its snapshot, those of the owner
 // of what the owner takes for a database; never nil.
 func Of(r *store.Reader) (*Set, error) {
 	if p := r.Owner(); p != "" {

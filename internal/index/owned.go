@@ -64,7 +64,7 @@ func (x *Indexes) setOf(ctx context.Context, d *store.Database, p document.Parti
 	return s, err
 }
 
-// withOwned gives the indexes of s and of all owners.
+// withOwned returns the indexes of s and of all owners.
 func (x *Indexes) withOwned(ctx context.Context, d *store.Database, s *Set) ([]*Index, error) {
 	all := s.Indexes
 	err := d.Whole().View(ctx, func(r *store.Reader) error {

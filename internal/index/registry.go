@@ -84,7 +84,7 @@ func (x *Indexes) defined(d *store.Database, h home, id document.ID, body []byte
 	return all
 }
 
-// PartitionedDesign tells whether the indexes of a design document are
+// PartitionedDesign reports whether the indexes of a design document are
 // partitioned: what options.partitioned says, else as the database is.
 func PartitionedDesign(d *store.Database, body []byte) bool {
 	options, _ := jsonscan.Member(body, "options")
@@ -182,7 +182,7 @@ func (c *change) nextNumber() (uint64, error) {
 	return n, c.tx.Put(key, binary.AppendUvarint(nil, n))
 }
 
-// previous tells which index goes on answering for a name until the new one is
+// previous returns which index goes on answering for a name until the new one is
 // built: what the name meant, or what answered for that.
 func (c *change) previous(u use, before []use, k Kind) (uint64, error) {
 	if _, follows := k.(Asynchronous); !follows {
@@ -257,7 +257,7 @@ func (x *Indexes) settle(m store.LaneTxn, d *store.Database, h home, n uint64, s
 	return c.tx.Put(h.indexKey(n), encode(r))
 }
 
-// designsOf gives the names of the design documents that use index n. The lane
+// designsOf returns the names of the design documents that use index n. The lane
 // head fences it: every change of definitions writes that.
 func (c *change) designsOf(n uint64) (map[document.ID][]use, error) {
 	designs := map[document.ID][]use{}

@@ -37,7 +37,7 @@ type task struct {
 	}
 }
 
-// task gives the task of an index.
+// task returns the task of an index.
 func (x *Indexes) task(d *store.Database, ix *Index) *task {
 	x.tasks.Lock()
 	defer x.tasks.Unlock()
@@ -132,7 +132,7 @@ func (t *task) wait(ctx context.Context, done func(*task) bool) error {
 	}
 }
 
-// broken gives the error of a task whose index failed; nil for any other.
+// broken returns the error of a task whose index failed; nil for any other.
 func (t *task) broken() error {
 	t.state.Lock()
 	defer t.state.Unlock()
@@ -269,14 +269,14 @@ func (t *task) publish(ctx context.Context, k Asynchronous, p *Progress) error {
 	return err
 }
 
-// built tells whether the first build of the task's index has ended.
+// built reports whether the first build of the task's index has ended.
 func built(t *task) bool {
 	t.state.Lock()
 	defer t.state.Unlock()
 	return t.state.known && t.state.progress.Phase == phaseFeed
 }
 
-// upTo tells whether the index holds everything up to m.
+// upTo reports whether the index holds everything up to m.
 func upTo(m store.Mark) func(*task) bool {
 	return func(t *task) bool {
 		t.state.Lock()

@@ -60,7 +60,7 @@ func Trim(v []byte) []byte {
 	return v
 }
 
-// End gives the index behind the value that begins at b[i].
+// End returns the index behind the value that begins at b[i].
 func End(b []byte, i int) int {
 	if i >= len(b) {
 		return len(b)
@@ -81,7 +81,7 @@ func End(b []byte, i int) int {
 	return i
 }
 
-// Token gives the next token of b from i on: a scalar or name, the opening of
+// Token returns the next token of b from i on: a scalar or name, the opening of
 // an array or object, or, with kind Invalid, a closing bracket or the end of b.
 // White space, commas and colons are passed over. A walk over tokens takes time
 // in proportion to the text, however deep it is nested.
@@ -120,7 +120,7 @@ func Depth(b []byte) int {
 	return deepest
 }
 
-// stringEnd gives the index behind the string whose opening quote is b[i]. It
+// stringEnd returns the index behind the string whose opening quote is b[i]. It
 // looks for quotes with the fast search and counts backslashes only where it
 // finds one.
 func stringEnd(b []byte, i int) int {
@@ -172,7 +172,7 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// skipTo gives the index of the next value or name: behind white space and at
+// skipTo returns the index of the next value or name: behind white space and at
 // most one comma or colon.
 func skipTo(b []byte, i int, sep byte) int {
 	i = skipSpace(b, i)
@@ -193,7 +193,7 @@ func MembersOf(object []byte) Members {
 	return Members{b: object, i: skipTo(object, 0, '{')}
 }
 
-// Next gives the next member: its name with the quotes, its value.
+// Next returns the next member: its name with the quotes, its value.
 func (m *Members) Next() (name, value []byte, ok bool) {
 	b := m.b
 	i := skipTo(b, m.i, ',')
@@ -218,7 +218,7 @@ func ElementsOf(array []byte) Elements {
 	return Elements{b: array, i: skipTo(array, 0, '[')}
 }
 
-// Next gives the next element.
+// Next returns the next element.
 func (e *Elements) Next() (value []byte, ok bool) {
 	i := skipTo(e.b, e.i, ',')
 	if i >= len(e.b) || e.b[i] == ']' {
@@ -242,7 +242,7 @@ func Len(array []byte) int {
 	}
 }
 
-// Element gives the element at position n of an array.
+// Element returns the element at position n of an array.
 func Element(array []byte, n int) (value []byte, ok bool) {
 	e := ElementsOf(array)
 	for ; n >= 0; n-- {
@@ -253,7 +253,7 @@ func Element(array []byte, n int) (value []byte, ok bool) {
 	return value, ok
 }
 
-// Member gives the value of the first member called name.
+// Member returns the value of the first member called name.
 func Member(object []byte, name string) (value []byte, ok bool) {
 	for m := MembersOf(object); ; {
 		n, v, ok := m.Next()
@@ -266,7 +266,7 @@ func Member(object []byte, name string) (value []byte, ok bool) {
 	}
 }
 
-// With gives an object in which a member has a value: in its place if it is there,
+// With returns an object in which a member has a value: in its place if it is there,
 // else at the end. Without a value, nil, the member is left out.
 func With(object []byte, name string, value []byte) []byte {
 	out := append(make([]byte, 0, len(object)+len(name)+len(value)+4), '{')

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Text gives the characters that a quoted string stands for: a part of quoted
+// Text returns the characters that a quoted string stands for: a part of quoted
 // itself when nothing in it is escaped, else appended to buf[:0].
 func Text(buf, quoted []byte) []byte {
 	if len(quoted) < 2 {

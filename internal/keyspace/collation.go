@@ -119,7 +119,7 @@ func (o *order) appendToken(dst []byte, kind jsonscan.Kind, token []byte) []byte
 	return dst
 }
 
-// SkipCollated gives what lies behind the value that b begins with, one made by
+// SkipCollated returns what lies behind the value that b begins with, one made by
 // AppendCollated or AppendRaw; false if b does not begin with a whole value.
 func SkipCollated(b []byte) (rest []byte, ok bool) {
 	depth := 0

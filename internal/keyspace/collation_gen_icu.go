@@ -93,7 +93,7 @@ type weights struct {
 	secondary, tertiary uint16
 }
 
-// elements gives the elements of a text without those that are ignored
+// elements returns the elements of a text without those that are ignored
 // altogether. ICU's interface gives each in one or two parts; the second one has
 // two bits set that no first one has.
 func (u *icu) elements(text ...rune) (all []weights) {
@@ -117,7 +117,7 @@ func (u *icu) elements(text ...rune) (all []weights) {
 	return all
 }
 
-// contractions gives the texts of several characters with elements of their
+// contractions returns the texts of several characters with elements of their
 // own; with prefixes also pairs whose second character has others than alone.
 func (u *icu) contractions(prefixes bool) (all []string) {
 	with := C.int(0)
@@ -140,13 +140,13 @@ func (u *icu) contractions(prefixes bool) (all []string) {
 	return all
 }
 
-// classes gives the combining classes of the first and the last character of
+// classes returns the combining classes of the first and the last character of
 // a character's decomposition.
 func (u *icu) classes(c rune) [2]int {
 	return [2]int{int(C.lead_class(C.int(c))), int(C.trail_class(C.int(c)))}
 }
 
-// assigned tells whether a character is, and not for private use.
+// assigned reports whether a character is, and not for private use.
 func (u *icu) assigned(c rune) bool {
 	n := C.category(C.int(c))
 	return n != C.U_UNASSIGNED && n != C.U_PRIVATE_USE_CHAR && n != C.U_SURROGATE

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// number gives all weights their places, and stops where they are not as the
+// number returns all weights their places, and stops where they are not as the
 // runtime takes for granted.
 func (t *tables) number() {
 	t.primaries, t.secondaries = map[uint32]int{}, map[uint16]int{}

@@ -168,7 +168,7 @@ func TestPlainTextDiffers(t *testing.T) {
 	}
 }
 
-// modelWeights gives the three levels of a text's weights in the plain way:
+// modelWeights returns the three levels of a text's weights in the plain way:
 // numbers in a row, those of a level that a character lacks left out.
 func modelWeights(s []byte) (levels [3][]uint32) {
 	t := root()

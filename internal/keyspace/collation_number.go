@@ -79,7 +79,7 @@ func (d *decimal) stripTrailing() {
 	}
 }
 
-// digit gives the value of the i-th digit of D, 0 behind its end.
+// digit returns the value of the i-th digit of D, 0 behind its end.
 func (d *decimal) digit(i int) byte {
 	if i < len(d.head) {
 		return d.head[i] - '0'
@@ -179,7 +179,7 @@ func appendExponent(dst []byte, e int64) []byte {
 	return dst
 }
 
-// skipNumber gives what lies behind the exponent and digits of a number.
+// skipNumber returns what lies behind the exponent and digits of a number.
 func skipNumber(b []byte, negative bool) ([]byte, bool) {
 	var flip byte
 	if negative {

@@ -138,7 +138,7 @@ func (t *rootTable) readCharacters(r *tableReader, e *elementReader) {
 	}
 }
 
-// place gives the place of a character's entry, on a page of its own if need be.
+// place returns the place of a character's entry, on a page of its own if need be.
 func (t *rootTable) place(c rune) *entry {
 	page := &t.pages[c/pageSize]
 	if *page == 0 {

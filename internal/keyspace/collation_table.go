@@ -15,7 +15,7 @@ import (
 //go:embed collation/root.bin
 var rootData []byte
 
-// root gives the table, which is read when it is first needed.
+// root returns the table, which is read when it is first needed.
 var root = sync.OnceValue(loadRoot)
 
 // loadRoot takes ten milliseconds. The table has about a megabyte.
@@ -27,7 +27,7 @@ func loadRoot() *rootTable {
 	return readRootTable(plain)
 }
 
-// rootTable gives the weights of any text. A character without an entry of its
+// rootTable returns the weights of any text. A character without an entry of its
 // own (unassigned, for private use) has a primary made of its number.
 //
 // Weights are numbered anew here: secondary ones from 1 in their order, tertiary
@@ -119,7 +119,7 @@ const trails = 0x100 - firstTrail
 
 func trail(n uint32) uint32 { return firstTrail + n%trails }
 
-// match gives the entry of the longest contraction that text[i] begins, or of
+// match returns the entry of the longest contraction that text[i] begins, or of
 // text[i] alone, and where the text goes on.
 func (t *rootTable) match(text []rune, i int) (e entry, next int) {
 	e = t.entryOf(text[i])

@@ -53,7 +53,7 @@ func appendCollatedString(dst, s []byte) []byte {
 	return dst
 }
 
-// skipKey gives what lies behind the sort key that b begins with.
+// skipKey returns what lies behind the sort key that b begins with.
 func skipKey(b []byte) ([]byte, bool) {
 	i := bytes.IndexByte(b, markEnd)
 	if i < 0 {
@@ -272,7 +272,7 @@ func appendEscaped(dst, s []byte) []byte {
 	}
 }
 
-// skipEscaped gives what lies behind bytes that appendEscaped wrote.
+// skipEscaped returns what lies behind bytes that appendEscaped wrote.
 func skipEscaped(b []byte) ([]byte, bool) {
 	for {
 		i := bytes.IndexByte(b, 0)

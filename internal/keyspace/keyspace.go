@@ -87,7 +87,7 @@ const (
 	databasePrefix = 0x02
 )
 
-// Key gives the key of the row of database db (0 for a system space) with the
+// Key returns the key of the row of database db (0 for a system space) with the
 // parts given. Fewer parts than declared give a prefix.
 func (s *Space) Key(db uint64, parts ...Part) []byte {
 	return s.AppendKey(make([]byte, 0, 64), db, parts...)
@@ -120,7 +120,7 @@ func (s *Space) AppendKey(dst []byte, db uint64, parts ...Part) []byte {
 	return dst
 }
 
-// TextPrefix gives the prefix of all keys whose part behind parts is a Text
+// TextPrefix returns the prefix of all keys whose part behind parts is a Text
 // that begins with prefix.
 func (s *Space) TextPrefix(db uint64, prefix string, parts ...Part) []byte {
 	k := s.AppendKey(make([]byte, 0, 64), db, parts...)
@@ -162,10 +162,10 @@ func (s *Space) DecodeInto(parts []Part, key []byte) (db uint64, _ []Part, err e
 	return db, parts, nil
 }
 
-// Database gives the prefix of all rows of database db.
+// Database returns the prefix of all rows of database db.
 func Database(db uint64) []byte { return appendUint([]byte{databasePrefix}, db) }
 
-// Print gives a key in readable form, such as
+// Print returns a key in readable form, such as
 // `3/body "p:k" 2 "\x12…"`; unknown keys are printed as hexadecimal.
 func Print(key []byte) string {
 	db, code, _, err := head(key)
@@ -287,7 +287,7 @@ func appendText(dst []byte, s string) []byte {
 	return append(escapeText(dst, s), 0x00, 0x01)
 }
 
-// BorrowText gives the text that a Text part at the beginning of src holds, and
+// BorrowText returns the text that a Text part at the beginning of src holds, and
 // what stands behind the part. Both are parts of src, unless the text holds a NUL.
 func BorrowText(src []byte) (text, rest []byte, err error) {
 	i := bytes.IndexByte(src, 0)

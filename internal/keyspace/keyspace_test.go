@@ -226,7 +226,7 @@ func TestPrint(t *testing.T) {
 	}
 }
 
-// FuzzDecode gives any bytes as keys: what is taken is exactly what the encoder
+// FuzzDecode returns any bytes as keys: what is taken is exactly what the encoder
 // makes, so no two keys mean the same row.
 func FuzzDecode(f *testing.F) {
 	r := rand.New(rand.NewPCG(9, 9))

@@ -70,7 +70,7 @@ type Snapshot interface {
 	// Get returns the value of key, which the caller owns. ErrNotFound if
 	// there is none.
 	Get(key []byte) ([]byte, error)
-	// Iterate gives an iterator over r, placed before its first key in the
+	// Iterate returns an iterator over r, placed before its first key in the
 	// direction of travel. The caller closes it before the closure returns.
 	// In a Txn it walks what the transaction sees at this moment, whatever
 	// it writes during the walk.

@@ -14,7 +14,7 @@ type memoized[T any] struct {
 	value   T
 }
 
-// Get gives what make makes of s: what it made before, if that was of the same
+// Get returns what make makes of s: what it made before, if that was of the same
 // state. The value is shared and must not be changed. Errors are make's, and are
 // not remembered.
 func (m *Memo[T]) Get(s Snapshot, make func() (T, error)) (T, error) {

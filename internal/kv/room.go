@@ -17,7 +17,7 @@ func IsFreeing(ctx context.Context) bool { return ctx.Value(freeingKey{}) != nil
 
 // Roomer is implemented by engines that watch the room on their disk.
 type Roomer interface {
-	// Room gives nil, or the error of kind Full with which ordinary writes are
+	// Room returns nil, or the error of kind Full with which ordinary writes are
 	// refused at the moment. It costs next to nothing.
 	Room() error
 }

@@ -44,7 +44,7 @@ func TestSettingsAreInTheTable(t *testing.T) {
 	}
 }
 
-// settingsRead gives the settings that the code reads, and where: section/key, or
+// settingsRead returns the settings that the code reads, and where: section/key, or
 // section/ for all keys of one.
 func settingsRead(t *testing.T) map[string]string {
 	read := map[string]string{}
@@ -149,7 +149,7 @@ func (f *reads) call(consts, wrappers map[string]string, call *ast.CallExpr) {
 	}
 }
 
-// isRead tells whether a call reads a setting: by its shape, section and key
+// isRead reports whether a call reads a setting: by its shape, section and key
 // first, and by what it is called on.
 func isRead(call *ast.CallExpr) bool {
 	fn, ok := call.Fun.(*ast.SelectorExpr)
@@ -176,7 +176,7 @@ func addConsts(consts map[string]string, d ast.Decl) {
 	}
 }
 
-// constant gives the text of an expression, "" for none.
+// constant returns the text of an expression, "" for none.
 func constant(consts map[string]string, e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:

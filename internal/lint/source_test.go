@@ -26,10 +26,10 @@ type source struct {
 // directory is the package's place in the repository.
 func (s source) directory() string { return filepath.ToSlash(filepath.Dir(s.path)) }
 
-// test tells whether the file is one of tests.
+// test reports whether the file is one of tests.
 func (s source) test() bool { return strings.HasSuffix(s.path, "_test.go") }
 
-// line gives the line of a position.
+// line returns the line of a position.
 func (s source) line(p token.Pos) int { return s.set.Position(p).Line }
 
 // imports lists the file's imports.

@@ -76,7 +76,7 @@ func TestExportedNamesHaveComments(t *testing.T) {
 	}
 }
 
-// exportedReceiver tells whether a function is seen outside: it has no receiver, or one of an exported type.
+// exportedReceiver reports whether a function is seen outside: it has no receiver, or one of an exported type.
 func exportedReceiver(f *ast.FuncDecl) bool {
 	if f.Recv == nil {
 		return true

@@ -38,7 +38,7 @@ func sameOrigin(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b)
 }
 
-// portOf gives the port that a URL is of, though it may not say so.
+// portOf returns the port that a URL is of, though it may not say so.
 func portOf(u *url.URL) string {
 	switch p := u.Port(); {
 	case p != "":

@@ -32,10 +32,10 @@ type Line struct {
 	}
 }
 
-// New gives the line of what is known to be a terminal.
+// New returns the line of what is known to be a terminal.
 func New(out io.Writer) *Line { return &Line{out: out, now: time.Now} }
 
-// On gives the line of a terminal, and nil for a file that is none.
+// On returns the line of a terminal, and nil for a file that is none.
 func On(f *os.File) *Line {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 || os.Getenv("TERM") == "dumb" {
@@ -76,7 +76,7 @@ func (l *Line) clear() {
 	}
 }
 
-// Above gives a writer of whole lines to the same terminal: they stand above this one.
+// Above returns a writer of whole lines to the same terminal: they stand above this one.
 func (l *Line) Above(w io.Writer) io.Writer {
 	if l == nil {
 		return w

@@ -92,7 +92,7 @@ func BenchmarkFindInPartition(b *testing.B) {
 	w.benchFind(b, "p0100", `{"selector":{"user":"u003"},"sort":["user","date"],"limit":25}`, 3)
 }
 
-// BenchmarkFindByIndex gives 25 documents out of the whole database.
+// BenchmarkFindByIndex returns 25 documents out of the whole database.
 func BenchmarkFindByIndex(b *testing.B) {
 	w := benchWorld(b, benchOrders)
 	w.benchFind(b, "", `{"selector":{"date":{"$gt":"2026-06"}},"sort":["date"],"limit":25}`, 25)

@@ -21,7 +21,7 @@ type place struct {
 	row          *field.Place
 }
 
-// bookmark gives the text of a place.
+// bookmark returns the text of a place.
 func (p *Plan) bookmark(at place) string {
 	b := binary.BigEndian.AppendUint64([]byte{bookmarkVersion}, p.fingerprint())
 	b = binary.AppendUvarint(b, uint64(len(p.choices)))

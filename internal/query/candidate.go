@@ -113,7 +113,7 @@ func (p *planner) branches(all []conjunct) (bs []*Branch, err error) {
 	return append(bs, list), nil
 }
 
-// indexes gives the field indexes that may be looked at.
+// indexes returns the field indexes that may be looked at.
 func (p *planner) indexes() (all []*index.Named) {
 	add := func(named []index.Named) {
 		for i := range named {
@@ -129,7 +129,7 @@ func (p *planner) indexes() (all []*index.Named) {
 	return all
 }
 
-// reaches tells whether an index holds the documents that the query is about: those
+// reaches reports whether an index holds the documents that the query is about: those
 // of the database, of a partition, or, among indexes of the database, of the
 // partition that an owner takes for a database. The latter must not depend on ids,
 // which the owner has other ones of.
@@ -259,7 +259,7 @@ func compareNames(a, b *Branch) int {
 	return cmp.Or(cmp.Compare(columns(a), columns(b)), cmp.Compare(a.label(), b.label()))
 }
 
-// best gives the best of the branches that can be used, nil if there is none.
+// best returns the best of the branches that can be used, nil if there is none.
 func (p *planner) best(bs []*Branch) (*Branch, error) {
 	var top []*Branch
 	for _, b := range bs {

@@ -159,7 +159,7 @@ func sumOf(all []conjunct, path string) *constraint {
 	return sum
 }
 
-// elements gives values of which every document that is meant has a row in an
+// elements returns values of which every document that is meant has a row in an
 // index by the elements of the field. Only an empty array has no row at all.
 func (c *constraint) elements(o order) (set, bool) {
 	if len(o.intersect(c.whole, arrays)) == 0 {

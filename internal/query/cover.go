@@ -49,7 +49,7 @@ func nested(d *field.Def, p *selector.Path) bool {
 	})
 }
 
-// columnsOf gives the fields of an index's rows in their order.
+// columnsOf returns the fields of an index's rows in their order.
 func columnsOf(d *field.Def) []*selector.Path {
 	var all []*selector.Path
 	for _, c := range d.Columns {

@@ -102,7 +102,7 @@ type step struct {
 // counted is up to how many rows _explain counts to tell how many there are.
 const counted = 10_000
 
-// Explain gives the answer of _explain: how the request would be answered. With
+// Explain returns the answer of _explain: how the request would be answered. With
 // execution_stats it tells the plan and counts its rows.
 func Explain(ctx context.Context, req *Request, scope store.Scope) (answer []byte, err error) {
 	err = scope.View(ctx, func(r *store.Reader) error {
@@ -238,7 +238,7 @@ func AppendIndex(dst []byte, n *index.Named) []byte {
 	return append(dst, "}}"...)
 }
 
-// keys gives the range of a branch as CouchDB tells it: one start and one end.
+// keys returns the range of a branch as CouchDB tells it: one start and one end.
 func (b *Branch) keys() (start, end json.RawMessage) {
 	if b.empty() {
 		return json.RawMessage("null"), json.RawMessage("null")
@@ -338,7 +338,7 @@ func (p *planner) reasonAgainst(b *Branch, plan *Plan) (why reason, stage int) {
 	return "alphabetically_comes_after", 0
 }
 
-// hints tells which fields of the selector an index can help with.
+// hints returns which fields of the selector an index can help with.
 func (p *planner) hints() []hint {
 	h := hint{Type: "json", Indexable: []string{}, Unindexable: []string{}}
 	one := project(p.conjuncts)

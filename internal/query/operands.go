@@ -43,7 +43,7 @@ var (
 	kindSets = map[string]set{"null": nulls, "boolean": booleans, "number": numbers, "string": texts, "array": arrays, "object": objects}
 )
 
-// ofLeaf gives the constraint of a node that looks at a field. Operators that
+// ofLeaf returns the constraint of a node that looks at a field. Operators that
 // are not here can be met by any value that is there.
 func ofLeaf(n *selector.Node) constraint {
 	id := n.Path.String() == "_id"

@@ -185,7 +185,7 @@ func (p *planner) split(plan *Plan, again []uint64) error {
 	return nil
 }
 
-// resume gives the plan that a bookmark is of: it must not change between the
+// resume returns the plan that a bookmark is of: it must not change between the
 // pages because an index has come or rows have.
 func (p *planner) resume(chosen *Plan, fingerprint uint64, choices []uint64) (*Plan, error) {
 	if chosen.fingerprint() == fingerprint {
@@ -231,7 +231,7 @@ func (p *Plan) fingerprint() uint64 {
 	return binary.BigEndian.Uint64(h.Sum(nil))
 }
 
-// String gives the plan as text, for tests and people.
+// String returns the plan as text, for tests and people.
 func (p *Plan) String() string {
 	var b strings.Builder
 	for _, x := range p.Branches {

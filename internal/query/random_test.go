@@ -53,7 +53,7 @@ func (g *generator) partition(partitioned bool) string {
 	return ""
 }
 
-// scalar gives a value that may stand in a field.
+// scalar returns a value that may stand in a field.
 func (g *generator) scalar() string {
 	return pick(g, "null", "false", "true", "0", "1", "1.0", "2", "-3", "2.5", "1e2", `""`, `"a"`, `"A"`, `"ab"`, `"b"`, `"ä"`, `"a\u0308"`, `"é"`, `"x"`, `"xy"`, `"Xy"`, `"สวัส"`, `"中文"`)
 }
@@ -119,7 +119,7 @@ func (g *generator) indexes(w *world, partitioned bool) (names []string) {
 	return names
 }
 
-// condition gives what a field is held against.
+// condition returns what a field is held against.
 func (g *generator) condition() string {
 	v := g.value()
 	switch g.IntN(20) {
@@ -267,7 +267,7 @@ func (w *world) holdCovered(g *generator, request, partition string, all *collec
 	}
 }
 
-// matching gives the ids of the documents that a query is right to find.
+// matching returns the ids of the documents that a query is right to find.
 func (w *world) matching(q *Query, partition string) (ids []string) {
 	w.t.Helper()
 	must(w.t, w.scope(partition).View(ctx, func(r *store.Reader) error {

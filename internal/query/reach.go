@@ -41,7 +41,7 @@ const maxRanges = 1000
 // allPoints ranks a look-up of documents by id before every index.
 const allPoints = 1000
 
-// reachOf gives the rows of an index that the conjuncts ask for; false if
+// reachOf returns the rows of an index that the conjuncts ask for; false if
 // documents may be missing from the index. Fields of sort count as demanded.
 func reachOf(d *field.Def, all []conjunct, sort []SortField) (reach, bool, error) {
 	total := reach{equal: len(d.Columns), ranged: true}
@@ -84,7 +84,7 @@ type column struct {
 	absent   bool // it has none; set means nothing then
 }
 
-// columnsFor gives what a conjunct says of each column; false if documents that it
+// columnsFor returns what a conjunct says of each column; false if documents that it
 // means may be missing from the index.
 func columnsFor(d *field.Def, c *conjunct, sort []SortField) ([]column, bool) {
 	columns := make([]column, len(d.Columns))
@@ -221,7 +221,7 @@ func mergeRanges(all []Range) []Range {
 	return out
 }
 
-// spansOf gives the spans of ranges.
+// spansOf returns the spans of ranges.
 func spansOf(ranges []Range) []field.Span {
 	spans := make([]field.Span, len(ranges))
 	for i := range ranges {
@@ -230,7 +230,7 @@ func spansOf(ranges []Range) []field.Span {
 	return spans
 }
 
-// String gives the range in values, such as "us" (3, 7].
+// String returns the range in values, such as "us" (3, 7].
 func (r *Range) String() string {
 	parts := make([]string, len(r.from))
 	for i, o := range r.from {
@@ -239,7 +239,7 @@ func (r *Range) String() string {
 	return strings.Join(parts, " | ")
 }
 
-// String gives one origin of a range.
+// String returns one origin of a range.
 func (o *origin) String() string {
 	if o.overflow {
 		return "arrays with too many elements"
@@ -259,7 +259,7 @@ func (o *origin) String() string {
 	return strings.Join(parts, " ")
 }
 
-// String gives an interval as it is written in mathematics.
+// String returns an interval as it is written in mathematics.
 func (i *interval) String() string {
 	text := "["
 	if i.low.Exclusive || i.low.Value == nil {
@@ -272,7 +272,7 @@ func (i *interval) String() string {
 	return text + "]"
 }
 
-// idReach gives the documents that the conjuncts ask for by id.
+// idReach returns the documents that the conjuncts ask for by id.
 func idReach(all []conjunct) reach {
 	var ids set
 	o := orderOf("_id")
@@ -303,7 +303,7 @@ const (
 	designsEnd   = "_design0"
 )
 
-// idSpans gives the spans of ids in an interval, without design documents. Ids
+// idSpans returns the spans of ids in an interval, without design documents. Ids
 // are text, and all other values lie below.
 func idSpans(i *interval) []store.Span {
 	var s store.Span

@@ -276,7 +276,7 @@ func parseSortField(v []byte) (f SortField, err error) {
 	return f, err
 }
 
-// prettyTerm gives a JSON value as selector.Term does, but with the characters
+// prettyTerm returns a JSON value as selector.Term does, but with the characters
 // of strings: CouchDB prints what it is asked to sort by so.
 func prettyTerm(v []byte) string {
 	switch jsonscan.KindOf(v) {

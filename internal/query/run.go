@@ -256,7 +256,7 @@ func (q *Query) picking(d *selector.Doc) int {
 // looked for.
 func (q *Query) Empty() bool { return len(q.plan.Branches) == 1 && q.plan.Branches[0].empty() }
 
-// Plan gives the plan, nil before it was made.
+// Plan returns the plan, nil before it was made.
 func (q *Query) Plan() *Plan { return q.plan }
 
 // Stats tells what the query cost so far.
@@ -266,7 +266,7 @@ func (q *Query) Stats() Stats {
 	return s
 }
 
-// Bookmark gives the place behind the last row: "nil" if there is none.
+// Bookmark returns the place behind the last row: "nil" if there is none.
 func (q *Query) Bookmark() string {
 	switch {
 	case q.last.row != nil:
@@ -281,7 +281,7 @@ func (q *Query) Bookmark() string {
 // answer warns.
 const ratio = 10
 
-// Warning gives the warnings of an answer, "" for none.
+// Warning returns the warnings of an answer, "" for none.
 func (q *Query) Warning() string {
 	all := q.plan.Warnings
 	if q.stats.Docs > ratio*max(q.stats.Results, 1) && q.summary == nil {

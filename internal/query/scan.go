@@ -70,7 +70,7 @@ func (s *scan) enter(b *Branch) {
 // spans is how many runs of rows a branch has.
 func (b *Branch) spans() int { return len(b.ranges) + len(b.ids) }
 
-// span gives the place of the n-th run in the order of reading.
+// span returns the place of the n-th run in the order of reading.
 func (b *Branch) span(n int) int {
 	if b.descending {
 		return b.spans() - 1 - n

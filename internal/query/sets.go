@@ -21,7 +21,7 @@ type set []interval
 // order compares values: keyspace's two orders.
 type order func(a, b []byte) int
 
-// orderOf gives the order of a field's values: ids compare by bytes.
+// orderOf returns the order of a field's values: ids compare by bytes.
 func orderOf(path string) order {
 	if path == "_id" {
 		return keyspace.CompareRawJSON
@@ -39,7 +39,7 @@ func (s set) everything() bool {
 	return len(s) == 1 && s[0].low.Value == nil && s[0].high.Value == nil
 }
 
-// point gives the one value of an interval.
+// point returns the one value of an interval.
 func (i *interval) point(o order) (v []byte, ok bool) {
 	if i.low.Value == nil || i.high.Value == nil || i.low.Exclusive || i.high.Exclusive {
 		return nil, false
@@ -47,7 +47,7 @@ func (i *interval) point(o order) (v []byte, ok bool) {
 	return i.low.Value, o(i.low.Value, i.high.Value) == 0
 }
 
-// points gives the values of a set that is made of single ones.
+// points returns the values of a set that is made of single ones.
 func (s set) points(o order) (vs [][]byte, ok bool) {
 	for i := range s {
 		v, ok := s[i].point(o)
@@ -59,7 +59,7 @@ func (s set) points(o order) (vs [][]byte, ok bool) {
 	return vs, true
 }
 
-// split gives the single values of a set that is made of such and of whole kinds
+// split returns the single values of a set that is made of such and of whole kinds
 // of values beside them, as $in makes it.
 func (s set) split(o order) (points [][]byte, kinds set, ok bool) {
 	for i := range s {
@@ -127,7 +127,7 @@ func (o order) apart(high, low field.Bound, touching bool) bool {
 	return high.Exclusive || low.Exclusive
 }
 
-// intersect gives the values that lie in both sets.
+// intersect returns the values that lie in both sets.
 func (o order) intersect(a, b set) set {
 	var out set
 	for i, j := 0, 0; i < len(a) && j < len(b); {
@@ -153,7 +153,7 @@ func (o order) intersect(a, b set) set {
 	return out
 }
 
-// union gives the values that lie in one of the sets.
+// union returns the values that lie in one of the sets.
 func (o order) union(a, b set) set { return o.tidy(slices.Concat(a, b)) }
 
 // tidy sorts intervals and joins those that meet.
@@ -176,7 +176,7 @@ func (o order) tidy(all set) set {
 	return out
 }
 
-// without gives the values other than v.
+// without returns the values other than v.
 func (o order) without(v []byte) set {
 	return set{{high: field.Bound{Value: v, Exclusive: true}}, {low: field.Bound{Value: v, Exclusive: true}}}
 }

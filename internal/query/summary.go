@@ -192,7 +192,7 @@ func (s *sum) add(v []byte) {
 	s.float = t
 }
 
-// total gives the sum as a double.
+// total returns the sum as a double.
 func (s *sum) total() float64 {
 	whole, _ := new(big.Float).SetInt(&s.whole).Float64()
 	if math.IsInf(s.float, 0) || math.IsNaN(s.correction) {

@@ -20,7 +20,7 @@ type compiler struct {
 	broken error
 }
 
-// needsBacktracking tells whether a tree holds what a linear program can't express. Atomic groups
+// needsBacktracking reports whether a tree holds what a linear program can't express. Atomic groups
 // are none of it here: the parser makes some of its own, so that the writer's are found in the text.
 func needsBacktracking(n *syntax.RegexNode) bool {
 	switch n.T {
@@ -63,7 +63,7 @@ func (c *compiler) slot(n int) int {
 	return c.slots - n
 }
 
-// group gives the first of the three slots of a group: its span, and where it began when it is open.
+// group returns the first of the three slots of a group: its span, and where it began when it is open.
 func (c *compiler) group(number int) int {
 	at, ok := c.groups[number]
 	if !ok {
@@ -149,7 +149,7 @@ func (c *compiler) emitSpecial(n *syntax.RegexNode) {
 
 func backward(n *syntax.RegexNode) bool { return n.Options&syntax.RightToLeft != 0 }
 
-// setOf gives the place of a node's set.
+// setOf returns the place of a node's set.
 func (c *compiler) setOf(n *syntax.RegexNode) int {
 	if at, ok := c.ofNode[n]; ok {
 		return at
@@ -163,7 +163,7 @@ func (c *compiler) setOf(n *syntax.RegexNode) int {
 	return len(c.sets) - 1
 }
 
-// only gives the place of the set of one character.
+// only returns the place of the set of one character.
 func (c *compiler) only(r rune) int {
 	at, ok := c.ofRune[r]
 	if !ok {

@@ -59,7 +59,7 @@ func (t *threads) match(p *program, subject []byte, m Meter) (bool, error) {
 	}
 }
 
-// skip gives the next place at which a match can begin, -1 if there is none.
+// skip returns the next place at which a match can begin, -1 if there is none.
 func (p *program) skip(subject []byte, at int) int {
 	if p.begins && at > 0 {
 		return -1

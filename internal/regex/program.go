@@ -99,7 +99,7 @@ func setOfOne(one rune, not bool) set {
 	return s
 }
 
-// next gives the character at a place and the place behind it.
+// next returns the character at a place and the place behind it.
 func (p *program) next(subject []byte, at int) (rune, int) {
 	c := subject[at]
 	if !p.utf || c < utf8.RuneSelf {
@@ -109,7 +109,7 @@ func (p *program) next(subject []byte, at int) (rune, int) {
 	return r, at + n
 }
 
-// previous gives the character before a place and where it begins.
+// previous returns the character before a place and where it begins.
 func (p *program) previous(subject []byte, at int) (rune, int) {
 	c := subject[at-1]
 	if !p.utf || c < utf8.RuneSelf {
@@ -119,7 +119,7 @@ func (p *program) previous(subject []byte, at int) (rune, int) {
 	return r, at - n
 }
 
-// holds tells whether a place is of a kind.
+// holds reports whether a place is of a kind.
 func (p *program) holds(kind int, subject []byte, at int) bool {
 	switch kind {
 	case atBeginning:

@@ -97,7 +97,7 @@ func newOrder(start Seq, open int) *order {
 	return o
 }
 
-// begin gives the next batch its number, from 1 up; it waits while too many are
+// begin returns the next batch its number, from 1 up; it waits while too many are
 // open, so that the work beyond a slow one is bounded.
 func (o *order) begin(ctx context.Context) (int, error) {
 	select {
@@ -131,7 +131,7 @@ func (o *order) finish(b *batch) {
 	}
 }
 
-// through gives the sequence up to which the target is complete.
+// through returns the sequence up to which the target is complete.
 func (o *order) through() Seq {
 	o.mu.Lock()
 	defer o.mu.Unlock()

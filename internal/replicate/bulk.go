@@ -37,7 +37,7 @@ func (p *piece) add(u unit, doc []byte) {
 	p.ends = append(p.ends, len(p.buf))
 }
 
-// doc gives the i-th document.
+// doc returns the i-th document.
 func (p *piece) doc(i int) []byte {
 	from := len(pieceHead)
 	if i > 0 {
@@ -82,7 +82,7 @@ func (r *run) newBulk() *bulk {
 	return &bulk{r: r, now: r.newPiece(), room: make(chan struct{}, writing)}
 }
 
-// newPiece gives an empty piece, with the memory of one that is done.
+// newPiece returns an empty piece, with the memory of one that is done.
 func (r *run) newPiece() *piece {
 	select {
 	case p := <-r.pieces:
@@ -93,7 +93,7 @@ func (r *run) newPiece() *piece {
 	}
 }
 
-// freePiece gives the memory of a piece back that went out once and was
+// freePiece returns the memory of a piece back that went out once and was
 // answered: of a request that failed, the transport may still hold the body.
 func (r *run) freePiece(p *piece) {
 	if cap(p.buf) > 2*pieceBytes || p.sent > 1 {
@@ -188,7 +188,7 @@ func (r *run) write(ctx context.Context, p *piece) (redo []unit, err error) {
 	}
 }
 
-// perDocument tells whether a refusal of a whole request may be the fault of
+// perDocument reports whether a refusal of a whole request may be the fault of
 // one document in it.
 func perDocument(e *PeerError) bool {
 	switch e.Status {
@@ -308,7 +308,7 @@ func (r *run) settle(p *piece, refused []refusal, repeated bool) (again *repetit
 	return again, redo
 }
 
-// passing tells whether an error of a single document is the target's and may
+// passing reports whether an error of a single document is the target's and may
 // pass. All others are for good: a validation function may call them what it
 // likes. What CouchDB has no word for may be either, and gets one more chance.
 func passing(code string, repeated bool) bool {

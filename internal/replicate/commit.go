@@ -11,7 +11,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 )
 
-// httpTime gives the time as checkpoints tell it.
+// httpTime returns the time as checkpoints tell it.
 func httpTime() string { return time.Now().UTC().Format(http.TimeFormat) }
 
 // checkpoints writes one now and then, until ended is closed.
@@ -53,7 +53,7 @@ func (r *run) pending(ctx context.Context) {
 	r.count(func(s *Stats) { s.ChangesPending = n })
 }
 
-// reached gives the sequence up to which the target is complete. When all work
+// reached returns the sequence up to which the target is complete. When all work
 // is done it is the feed's end, which may lie behind its last row.
 func (r *run) reached() Seq {
 	if r.whole && r.end != nil {

@@ -47,7 +47,7 @@ func (r *run) diff(ctx context.Context, rows []row) ([]*missingRevs, error) {
 	return missing, nil
 }
 
-// tooMuch tells whether a request may succeed with less in it.
+// tooMuch reports whether a request may succeed with less in it.
 func tooMuch(e *PeerError) bool {
 	return e.Status == http.StatusRequestEntityTooLarge || errors.Is(e.Cause, errSilence)
 }
@@ -176,7 +176,7 @@ func parseDiff(raw []byte, rows []row) ([]*missingRevs, error) {
 	}
 }
 
-// stringsOf gives the strings in an array of JSON that has been checked.
+// stringsOf returns the strings in an array of JSON that has been checked.
 func stringsOf(array []byte) (list []string) {
 	for e := jsonscan.ElementsOf(array); ; {
 		v, ok := e.Next()

@@ -79,7 +79,7 @@ func (r *run) fetch(ctx context.Context, missing []*missingRevs) (alone []*missi
 	return alone, err
 }
 
-// unknownRequest tells whether a peer does not have the endpoint that was
+// unknownRequest reports whether a peer does not have the endpoint that was
 // asked.
 func unknownRequest(e *PeerError) bool {
 	switch e.Status {

@@ -65,7 +65,7 @@ func (m member) below() string {
 	return "/" + m.database + "/_partition/" + m.partition
 }
 
-// links tells which members may replicate with which: from and to, for all whose
+// links returns which members may replicate with which: from and to, for all whose
 // ids are the same.
 func links(members []member) (all [][2]int) {
 	for i, m := range members {
@@ -246,7 +246,7 @@ func (g *group) tree(i int) map[string]any {
 	return all
 }
 
-// leavesOf gives the leaves of a document of a tree.
+// leavesOf returns the leaves of a document of a tree.
 func leavesOf(doc any) (leaves []map[string]any) {
 	for _, leaf := range doc.([]any)[0].([]any) {
 		if ok, found := leaf.(map[string]any)["ok"].(map[string]any); found {
@@ -256,7 +256,7 @@ func leavesOf(doc any) (leaves []map[string]any) {
 	return leaves
 }
 
-// pathOf gives a leaf and its ancestors, newest first.
+// pathOf returns a leaf and its ancestors, newest first.
 func pathOf(leaf map[string]any) (revs []string) {
 	history := leaf["_revisions"].(map[string]any)
 	for i, hash := range history["ids"].([]any) {
@@ -265,7 +265,7 @@ func pathOf(leaf map[string]any) (revs []string) {
 	return revs
 }
 
-// known gives all revisions of a tree as "id rev".
+// known returns all revisions of a tree as "id rev".
 func known(tree map[string]any) map[string]bool {
 	all := map[string]bool{}
 	for id, doc := range tree {
@@ -278,7 +278,7 @@ func known(tree map[string]any) map[string]bool {
 	return all
 }
 
-// live gives the documents that are there, without their histories, which
+// live returns the documents that are there, without their histories, which
 // members that dropped old tombstones do not have.
 func live(tree map[string]any) map[string]any {
 	all := map[string]any{}

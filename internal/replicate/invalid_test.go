@@ -168,7 +168,7 @@ func TestBadFeed(t *testing.T) {
 	}
 }
 
-// answering gives a body for a path, and lets other requests pass.
+// answering returns a body for a path, and lets other requests pass.
 func answering(next http.RoundTripper, path, body string) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		if !strings.HasSuffix(r.URL.Path, path) {

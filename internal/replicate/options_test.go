@@ -66,7 +66,7 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// lastSeq gives the sequence of the n-th row of a feed.
+// lastSeq returns the sequence of the n-th row of a feed.
 func lastSeq(w *world, path string, n int) string {
 	var feed struct {
 		LastSeq string `json:"last_seq"`

@@ -117,7 +117,7 @@ func (e *PeerError) Error() string {
 	return s + e.Reason
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *PeerError) Unwrap() error { return e.Cause }
 
 // stop is an error of whoever uses an answer: the peer is not asked again for
@@ -291,7 +291,7 @@ func (p *peer) refused(c *call, a *answer) error {
 	return e
 }
 
-// textOf gives a reason as a sentence: a design function may have given any
+// textOf returns a reason as a sentence: a design function may have given any
 // JSON.
 func textOf(v any) string {
 	switch v := v.(type) {

@@ -142,7 +142,7 @@ func (b *related) ended() bool {
 	return false
 }
 
-// misplaced tells whether a part names another of the document's attachments
+// misplaced reports whether a part names another of the document's attachments
 // than the one whose turn it is: the order decides at a CouchDB.
 func (b *related) misplaced(part *multipart.Part, index int) bool {
 	_, params, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))

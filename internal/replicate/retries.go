@@ -19,7 +19,7 @@ const (
 	longestHold  = 5 * time.Minute // whatever Retry-After says
 )
 
-// backoff gives the wait before the n-th repetition, n from 1 up.
+// backoff returns the wait before the n-th repetition, n from 1 up.
 func backoff(n int) time.Duration {
 	return outgoing.Backoff(n, shortestWait, longestWait, rand.Float64())
 }

@@ -116,20 +116,20 @@ func (v *revision) history(revisions []byte) error {
 	return nil
 }
 
-// names tells whether the i-th revision of the history, from the newest, is rev.
+// names reports whether the i-th revision of the history, from the newest, is rev.
 func (v *revision) names(rev string, i int) bool {
 	gen, hash, ok := cutRev(rev)
 	return ok && gen == v.start-int64(i) && string(jsonscan.Text(nil, v.ids[i])) == hash
 }
 
-// has tells whether rev stands in the history.
+// has reports whether rev stands in the history.
 func (v *revision) has(rev string) bool {
 	gen, _, ok := cutRev(rev)
 	i := v.start - gen
 	return ok && i >= 0 && i < int64(len(v.ids)) && v.names(rev, int(i))
 }
 
-// answers tells whether the revision is one of those that were asked for or has
+// answers reports whether the revision is one of those that were asked for or has
 // grown from one of them. Of an asked revision that is older than all that the
 // history still knows nothing can be said: it may have.
 func (v *revision) answers(asked []string) bool {
@@ -142,7 +142,7 @@ func (v *revision) answers(asked []string) bool {
 	})
 }
 
-// onTarget tells whether the target has the bytes of all attachments, since it
+// onTarget reports whether the target has the bytes of all attachments, since it
 // has an ancestor that is not older than any of them.
 func (v *revision) onTarget(ancestors []string) bool {
 	newest := int64(-1)

@@ -14,7 +14,7 @@ import (
 // not interpreted. nil: the beginning.
 type Seq json.RawMessage
 
-// MarshalJSON gives the sequence as it came, 0 for the beginning.
+// MarshalJSON returns the sequence as it came, 0 for the beginning.
 func (s Seq) MarshalJSON() ([]byte, error) {
 	if len(s) == 0 {
 		return []byte("0"), nil
@@ -36,7 +36,7 @@ func (s *Seq) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// beginning tells whether nothing lies before the sequence.
+// beginning reports whether nothing lies before the sequence.
 func (s Seq) beginning() bool {
 	return len(s) == 0 || string(s) == "0" || string(s) == `""` || string(s) == `"0"`
 }
@@ -83,7 +83,7 @@ func seqOf(text string) Seq {
 	return Seq(jsonscan.AppendQuoted(nil, text))
 }
 
-// moved tells whether a feed has gone on from one sequence to another. Different
+// moved reports whether a feed has gone on from one sequence to another. Different
 // texts with an equal number may be different places: a Sectional gives restricted readers
 // sequences whose numbers tell nothing. Where they are one place, which nodes of
 // a cluster write differently, a checkpoint is written that need not have been.

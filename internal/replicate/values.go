@@ -60,7 +60,7 @@ func (v *values) fill() error {
 	return io.ErrNoProgress
 }
 
-// peek gives the next byte that is not white space without taking it.
+// peek returns the next byte that is not white space without taking it.
 func (v *values) peek() (byte, error) {
 	for {
 		for v.r < v.w {
@@ -113,7 +113,7 @@ func (v *values) value() ([]byte, error) {
 	}
 }
 
-// waiting tells whether nothing more has been read than what stands between
+// waiting reports whether nothing more has been read than what stands between
 // values, so that the next one would have to be waited for.
 func (v *values) waiting() bool {
 	for i := v.r; i < v.w; i++ {

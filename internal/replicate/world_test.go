@@ -50,7 +50,7 @@ type record struct {
 	failures []replicate.Failure
 }
 
-// told gives the failures as lines, without times.
+// told returns the failures as lines, without times.
 func (r *record) told() string {
 	var b strings.Builder
 	for _, f := range r.failures {

@@ -31,7 +31,7 @@ func parseRange(s string) mediaRange {
 	return m
 }
 
-// bestType gives the supported media type that suits an Accept header best: the one that is named most precisely, of
+// bestType returns the supported media type that suits an Accept header best: the one that is named most precisely, of
 // those the one with the highest quality, of those the last. "" if none is accepted.
 func bestType(supported []string, accept string) string {
 	var ranges []mediaRange

@@ -55,7 +55,7 @@ func BenchmarkMap(b *testing.B) {
 	}
 }
 
-// cpu gives the processor time of this process and a child.
+// cpu returns the processor time of this process and a child.
 func cpu(b *testing.B, pid int) time.Duration {
 	var own syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {

@@ -194,7 +194,7 @@ func (c *child) restart() {
 	c.work.clock.restart(c.work.passed)
 }
 
-// stray tells whether the interrupt was meant for a unit that ended at the same
+// stray reports whether the interrupt was meant for a unit that ended at the same
 // moment, and hit the next one, which did nothing wrong.
 func (c *child) stray() bool {
 	c.work.Lock()
@@ -235,7 +235,7 @@ func (c *child) units(r *realm, t task) (stopped limit, err error) {
 	return limitNone, nil
 }
 
-// done keeps the outcome of a unit, or in careful tasks sends it at once. It tells whether that is enough for one answer.
+// done keeps the outcome of a unit, or in careful tasks sends it at once. It reports whether that is enough for one answer.
 func (c *child) done(o outcome, careful bool) (full bool, err error) {
 	c.work.Lock()
 	defer c.work.Unlock()
@@ -280,7 +280,7 @@ func (c *child) watch(r *realm) (end func()) {
 	}
 }
 
-// late interrupts the realm if the unit at hand is late, and tells whether it is so
+// late interrupts the realm if the unit at hand is late, and reports whether it is so
 // late that interrupting did not help.
 func (c *child) late(now time.Time, r *realm) bool {
 	c.work.Lock()

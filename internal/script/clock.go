@@ -47,6 +47,6 @@ func (c *clock) late(now time.Time, units int) time.Duration {
 // restart begins with a unit now.
 func (c *clock) restart(unit int) { c.unit, c.began, c.used = unit, time.Now(), processorTime() }
 
-// old tells whether the job has gone on for so long that whoever waits should
+// old reports whether the job has gone on for so long that whoever waits should
 // hear what is done.
 func (c *clock) old() bool { return time.Since(c.start) > c.limit/2 }

@@ -4,7 +4,7 @@ package script
 
 import "time"
 
-// processorTime gives the time since the process began, where the processor's
+// processorTime returns the time since the process began, where the processor's
 // can't be known.
 func processorTime() time.Duration { return time.Since(processBegan) }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processorTime gives the time of the processor that this process has used.
+// processorTime returns the time of the processor that this process has used.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

@@ -67,7 +67,7 @@ func closeInherited() error {
 	return nil
 }
 
-// ofRuntime tells whether a descriptor is one with which Go's runtime waits, or watches how many processors it has.
+// ofRuntime reports whether a descriptor is one with which Go's runtime waits, or watches how many processors it has.
 func ofRuntime(target string) bool {
 	return strings.HasPrefix(target, "anon_inode:") || strings.HasPrefix(target, "/sys/fs/cgroup/")
 }

@@ -66,7 +66,7 @@ func (d *decoder) space() {
 	}
 }
 
-// next gives the next byte that is no white space; 0 at the end.
+// next returns the next byte that is no white space; 0 at the end.
 func (d *decoder) next() byte {
 	d.space()
 	if d.i == len(d.text) {
@@ -133,7 +133,7 @@ end:
 	return d.r.rt.ToValue(f), nil
 }
 
-// raw gives the text between the quotes of the string at hand, and whether there are escapes in it.
+// raw returns the text between the quotes of the string at hand, and whether there are escapes in it.
 func (d *decoder) raw() (text string, escaped bool, err error) {
 	start := d.i + 1
 	for i := start; i < len(d.text); i++ {
@@ -176,7 +176,7 @@ func (d *decoder) name() (string, error) {
 	return string(utf16.Decode(units)), err
 }
 
-// unescape gives the UTF-16 of a string with escapes, which may name halves of surrogate pairs.
+// unescape returns the UTF-16 of a string with escapes, which may name halves of surrogate pairs.
 func unescape(text string) (units []uint16, err error) {
 	const plain, meant = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
 	for i := 0; i < len(text); {

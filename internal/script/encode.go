@@ -8,7 +8,7 @@ import (
 	"github.com/dop251/goja"
 )
 
-// json gives a value as JSON text, as JSON.stringify would; what has no JSON form is null, and halves of surrogate pairs
+// json returns a value as JSON text, as JSON.stringify would; what has no JSON form is null, and halves of surrogate pairs
 // become U+FFFD. It may throw.
 func (r *realm) json(v goja.Value) []byte {
 	switch {

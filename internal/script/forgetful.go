@@ -7,7 +7,7 @@ import (
 	"github.com/dop251/goja/token"
 )
 
-// forgetful tells whether it can be seen from a function's source that it leaves nothing behind: that it is a bare function,
+// forgetful reports whether it can be seen from a function's source that it leaves nothing behind: that it is a bare function,
 // outside of which there is nothing that it could change but the globals, and that it changes none of these. What a realm
 // is born with is frozen (harden.js), and the function will be. Anything that is not understood counts as
 // remembering, which costs a little time and no more.
@@ -16,7 +16,7 @@ func forgetful(program *ast.Program) bool {
 	return f != nil && (&scope{}).closed(f)
 }
 
-// bare gives the function that a program is, nil if there is anything besides.
+// bare returns the function that a program is, nil if there is anything besides.
 func bare(program *ast.Program) ast.Expression {
 	if len(program.Body) == 0 {
 		return nil
@@ -43,7 +43,7 @@ func bare(program *ast.Program) ast.Expression {
 	return nil
 }
 
-// expressionAlone tells whether a program is an expression and nothing else.
+// expressionAlone reports whether a program is an expression and nothing else.
 func expressionAlone(program *ast.Program) bool {
 	for i, s := range program.Body {
 		switch s.(type) {
@@ -98,7 +98,7 @@ func (s *scope) declareAll(list []*ast.Binding) bool {
 	return true
 }
 
-// function tells whether a function changes variables of functions around it and its own alone.
+// function reports whether a function changes variables of functions around it and its own alone.
 func (s *scope) function(parameters *ast.ParameterList, variables []*ast.VariableDeclaration, body any) bool {
 	in := s.inner()
 	if parameters.Rest != nil || !in.declareAll(parameters.List) {
@@ -123,7 +123,7 @@ func (s *scope) closed(n any) bool {
 	return false
 }
 
-// walk tells whether code changes variables of the scope alone.
+// walk reports whether code changes variables of the scope alone.
 func (s *scope) walk(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Interface, reflect.Pointer:
@@ -248,7 +248,7 @@ func (s *scope) cases(n *ast.SwitchStatement) bool {
 	return s.walk(reflect.ValueOf(n.Discriminant)) && s.block(all)
 }
 
-// assigns tells whether a target may be assigned to: a variable of the scope, or a member of whatever it is, which is the
+// assigns reports whether a target may be assigned to: a variable of the scope, or a member of whatever it is, which is the
 // function's own or frozen.
 func (s *scope) assigns(target ast.Expression) bool {
 	switch t := target.(type) {
@@ -260,7 +260,7 @@ func (s *scope) assigns(target ast.Expression) bool {
 	return false
 }
 
-// plainCallee tells whether a call names what it calls: it is not a member by a computed name, nor what another call gave,
+// plainCallee reports whether a call names what it calls: it is not a member by a computed name, nor what another call gave,
 // which might be the constructor of functions.
 func plainCallee(callee ast.Expression) bool {
 	switch c := callee.(type) {

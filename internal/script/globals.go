@@ -104,7 +104,7 @@ func (r *realm) requirer() error {
 	return r.rt.Set("require", both.Get("require"))
 }
 
-// module gives the function of a module's code. It is compiled once for all realms of this code: units run it anew.
+// module returns the function of a module's code. It is compiled once for all realms of this code: units run it anew.
 func (r *realm) module(id, source string) (goja.Value, error) {
 	program := r.modules[id]
 	if program == nil {
@@ -122,7 +122,7 @@ func (r *realm) module(id, source string) (goja.Value, error) {
 	return r.rt.RunProgram(program)
 }
 
-// library gives the part of a design document that its map functions may require.
+// library returns the part of a design document that its map functions may require.
 func library(document []byte) []byte {
 	lib, ok := member(document, "views", "lib")
 	if !ok {

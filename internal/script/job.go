@@ -16,7 +16,7 @@ type Realm struct {
 // Named is what people call a realm's database and design document.
 type Named struct{ Database, Design string }
 
-// named gives the names by which the log tells of the realm.
+// named returns the names by which the log tells of the realm.
 func (r Realm) named() Named {
 	return Named{cmp.Or(r.Named.Database, r.Database), cmp.Or(r.Named.Design, r.Design)}
 }
@@ -92,7 +92,7 @@ const (
 	limitBatch // no failure: the answer is large enough to be sent before more is done
 )
 
-// stops tells whether a limit ends the child's work. The others are met by the
+// stops reports whether a limit ends the child's work. The others are met by the
 // function alone, at once, and count like something that it threw.
 func (l limit) stops() bool { return l == limitTime || l == limitMemory || l == limitDeath }
 

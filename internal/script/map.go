@@ -47,10 +47,10 @@ type GivenUp struct {
 	Err error // the last of the failures, a *dberr.Error
 }
 
-// Error gives the failure's text.
+// Error returns the failure's text.
 func (g *GivenUp) Error() string { return g.Err.Error() }
 
-// Unwrap gives the failure.
+// Unwrap returns the failure.
 func (g *GivenUp) Unwrap() error { return g.Err }
 
 // givenUp makes the error of a job that was given up: what comes last was not tried, and got the last failure.

@@ -70,7 +70,7 @@ func (p *Pool) Close() error {
 // errClosed is what calls on a closed pool get.
 var errClosed = dberr.New(dberr.Unavailable, "", "The server is shutting down.")
 
-// child gives an idle child, one that knows the realm if there is one, or starts one. Those that build indexes and those that
+// child returns an idle child, one that knows the realm if there is one, or starts one. Those that build indexes and those that
 // do anything else are not mixed: they differ in how much of the processor they get.
 func (p *Pool) child(name string, d duty) (*process, error) {
 	p.mu.Lock()
@@ -157,7 +157,7 @@ func (p *Pool) reap() {
 	}
 }
 
-// isClosed tells whether Close was called.
+// isClosed reports whether Close was called.
 func (p *Pool) isClosed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

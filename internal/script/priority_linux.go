@@ -12,7 +12,7 @@ const behindOthers = 10
 // behindBuilds is the same for those that come behind the builds of databases too.
 const behindBuilds = 19
 
-// niceValue gives the nice value of this process.
+// niceValue returns the nice value of this process.
 func niceValue() int {
 	n, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0)
 	if err != nil {

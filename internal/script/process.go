@@ -51,7 +51,7 @@ const (
 	buildingOwners             // indexes of owners of partitions
 )
 
-// dutyOf gives the duty of the child that does a job.
+// dutyOf returns the duty of the child that does a job.
 func dutyOf(j *job) duty {
 	switch {
 	case j.op != opMap:
@@ -62,7 +62,7 @@ func dutyOf(j *job) duty {
 	return building
 }
 
-// behind gives how much higher the nice value is of a child that gives way.
+// behind returns how much higher the nice value is of a child that gives way.
 func (d duty) behind() int {
 	if d == buildingOwners {
 		return behindBuilds
@@ -122,7 +122,7 @@ func (p *process) giveWay() {
 	}
 }
 
-// spent tells whether the child is behind others, and so of no use for calls that
+// spent reports whether the child is behind others, and so of no use for calls that
 // somebody waits for.
 func (p *process) spent() bool { return p.behind.Load() && p.duty == calling }
 
@@ -147,7 +147,7 @@ func (p *process) died() limit {
 	return limitDeath
 }
 
-// holds tells whether the child has the realm.
+// holds reports whether the child has the realm.
 func (p *process) holds(name string) bool {
 	for _, k := range p.realms {
 		if k.name == name {
@@ -301,7 +301,7 @@ func (h *head) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String gives what was kept.
+// String returns what was kept.
 func (h *head) String() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

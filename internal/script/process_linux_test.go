@@ -25,7 +25,7 @@ func proc(t *testing.T, pid int, name string) string {
 	return string(b)
 }
 
-// pids gives the children that wait and those that work.
+// pids returns the children that wait and those that work.
 func pids(p *Pool) (idle, busy []int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,7 +77,7 @@ func TestHygiene(t *testing.T) {
 	}
 }
 
-// busyFor gives a map function that works for a while, and does not hang.
+// busyFor returns a map function that works for a while, and does not hang.
 func busyFor() string {
 	return fmt.Sprintf(`function(doc){ for (var i = 0; i < %d; i++); emit(doc.n) }`, 2_000_000/fewer)
 }
@@ -208,7 +208,7 @@ func TestHangsComeLast(t *testing.T) {
 	}
 }
 
-// niceness gives the nice values of the threads of a process, each once.
+// niceness returns the nice values of the threads of a process, each once.
 func niceness(t *testing.T, pid int) (values []int) {
 	t.Helper()
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))

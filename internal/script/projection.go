@@ -142,13 +142,13 @@ func (r *reading) node(n any) (done, ok bool) {
 	return false, true
 }
 
-// is tells whether an expression is the parameter.
+// is reports whether an expression is the parameter.
 func (r *reading) is(e ast.Expression) bool {
 	id, ok := e.(*ast.Identifier)
 	return ok && id.Name.String() == r.parameter
 }
 
-// gives tells whether calling the expression gives the parameter away, as `this`.
+// gives reports whether calling the expression gives the parameter away, as `this`.
 func (r *reading) gives(callee ast.Expression) bool {
 	switch c := callee.(type) {
 	case *ast.DotExpression:
@@ -159,7 +159,7 @@ func (r *reading) gives(callee ast.Expression) bool {
 	return false
 }
 
-// harmless tells whether a name is neither the parameter nor another way to it.
+// harmless reports whether a name is neither the parameter nor another way to it.
 func (r *reading) harmless(id *ast.Identifier) bool {
 	name := id.Name.String()
 	return name != r.parameter && name != "arguments" && name != "eval"

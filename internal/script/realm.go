@@ -183,7 +183,7 @@ func (r *realm) must(v goja.Value, err error) goja.Value {
 	}
 }
 
-// uncatchable tells whether an error ends all code.
+// uncatchable reports whether an error ends all code.
 func uncatchable(err error) bool {
 	var deep *goja.StackOverflowError
 	var stopped *goja.InterruptedError
@@ -204,7 +204,7 @@ func (r *realm) parse(b []byte, how freezing) goja.Value {
 	return r.must(v, err)
 }
 
-// compile gives the function that a source stands for. Name is for messages.
+// compile returns the function that a source stands for. Name is for messages.
 func (r *realm) compile(source, name string) (*callee, error) {
 	c := r.calls[name]
 	if c == nil {
@@ -287,7 +287,7 @@ func expression(source string) string {
 	return "0," + source
 }
 
-// blank gives how much of the beginning is white space and comments.
+// blank returns how much of the beginning is white space and comments.
 func blank(s string) int {
 	const space = " \t\r\n\v\f\u00a0\ufeff\u2028\u2029"
 	for rest := s; ; {

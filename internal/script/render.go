@@ -164,7 +164,7 @@ func (n *render) output() fields {
 	return f
 }
 
-// typed gives a response with the media type that provides settled on, unless it has one.
+// typed returns a response with the media type that provides settled on, unless it has one.
 func (n *render) typed(response goja.Value) goja.Value {
 	o, ok := response.(*goja.Object)
 	if !ok {
@@ -232,7 +232,7 @@ func (n *render) best(req *goja.Object) goja.Value {
 	return nil
 }
 
-// first gives the first media type of a key.
+// first returns the first media type of a key.
 func (n *render) first(key string) string {
 	if types := n.types[key]; len(types) > 0 {
 		return types[0]

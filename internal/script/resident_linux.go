@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// resident gives the bytes of memory that a process holds; 0 if that can't be known.
+// resident returns the bytes of memory that a process holds; 0 if that can't be known.
 func resident(pid int) int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {

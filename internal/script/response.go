@@ -119,7 +119,7 @@ func erlang(value []byte) string {
 	return string(value)
 }
 
-// plain gives the text of a JSON string.
+// plain returns the text of a JSON string.
 func plain(b []byte) (string, bool) {
 	if len(b) == 0 {
 		return "", true

@@ -13,7 +13,7 @@ import (
 // largestBatch bounds the inputs that go to a child at once.
 const largestBatch = 4 << 20
 
-// batch gives how many of the inputs go in the next message: at least one.
+// batch returns how many of the inputs go in the next message: at least one.
 func batch(inputs [][]byte) int {
 	size := 0
 	for i, b := range inputs {
@@ -110,7 +110,7 @@ func (r *runner) allowance() time.Duration {
 	return r.pool.o.Limits.Time
 }
 
-// stop gives the next unit the failure that it had to be stopped.
+// stop returns the next unit the failure that it had to be stopped.
 func (r *runner) stop(why limit) {
 	if r.allowance() < r.pool.o.Limits.Time && why == limitTime {
 		r.suspects = append(r.suspects, len(r.outcomes))
@@ -134,13 +134,13 @@ func (r *runner) judge(ctx context.Context) error {
 	return nil
 }
 
-// decided tells whether what is left can't change the result.
+// decided reports whether what is left can't change the result.
 func (r *runner) decided() bool {
 	failed := func(o outcome) bool { return o.failure != nil }
 	return r.job.strict && slices.ContainsFunc(r.outcomes, failed)
 }
 
-// leave gives the child back.
+// leave returns the child back.
 func (r *runner) leave() {
 	if r.child != nil {
 		r.pool.keep(r.child)
@@ -234,7 +234,7 @@ type Thrown struct {
 	Reason []byte // JSON
 }
 
-// Error gives the JSON.
+// Error returns the JSON.
 func (t *Thrown) Error() string { return string(t.Reason) }
 
 // kinds are the codes that functions may raise and that have a kind of their own.
@@ -260,7 +260,7 @@ var limitErrors = map[limit]*dberr.Error{
 	limitDeath:  dberr.New(dberr.Internal, processError, "The function ended its process."),
 }
 
-// err gives the failure as an error for the caller.
+// err returns the failure as an error for the caller.
 func (f *failure) err() *dberr.Error {
 	if e, ok := limitErrors[f.limit]; ok {
 		return e
@@ -274,7 +274,7 @@ func (f *failure) err() *dberr.Error {
 	return e
 }
 
-// Stopped tells whether an error of a function says that it had to be stopped: for its time, its memory, or because its
+// Stopped reports whether an error of a function says that it had to be stopped: for its time, its memory, or because its
 // process died. What it threw, or a limit that it met at once, is none of these.
 func Stopped(err error) bool {
 	for l, e := range limitErrors {

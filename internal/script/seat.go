@@ -43,13 +43,13 @@ func (p *Pool) seat(ctx context.Context, j *job) (leave func(), err error) {
 
 type callerKey struct{}
 
-// WithCaller gives a context whose calls are made on behalf of somebody: a name
+// WithCaller returns a context whose calls are made on behalf of somebody: a name
 // that tells callers apart. Seats are counted by it.
 func WithCaller(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, callerKey{}, name)
 }
 
-// callerOf gives the name that WithCaller put into ctx; "" for none.
+// callerOf returns the name that WithCaller put into ctx; "" for none.
 func callerOf(ctx context.Context) string {
 	name, _ := ctx.Value(callerKey{}).(string)
 	return name

@@ -8,7 +8,7 @@ import (
 	"github.com/sectional/sectional/internal/jsonscan"
 )
 
-// source gives a thrown value in the form in which CouchDB names it in errors: an expression that would make the value.
+// source returns a thrown value in the form in which CouchDB names it in errors: an expression that would make the value.
 func (r *realm) source(v goja.Value) string {
 	return r.sourceOf(v, 0)
 }
@@ -67,7 +67,7 @@ func literal(v goja.Value) string {
 
 func quoted(s string) string { return string(jsonscan.AppendQuoted(nil, s)) }
 
-// text gives a value as a string; "" for none.
+// text returns a value as a string; "" for none.
 func text(v goja.Value) string {
 	if v == nil || goja.IsUndefined(v) || goja.IsNull(v) {
 		return ""

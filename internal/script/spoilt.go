@@ -41,7 +41,7 @@ func filterOf(ctx context.Context, j *job) filterKey {
 	return filterKey{j.realm.name(j.flavour), function, callerOf(ctx)}
 }
 
-// refused gives the error for a call that need not be tried; nil: try it.
+// refused returns the error for a call that need not be tried; nil: try it.
 func (s *spoilt) refused(who filterKey, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -84,7 +84,7 @@ func (r *realm) prepare(t task, u int) (*callee, error) {
 	return r.compile(r.functions[i], functionName(i))
 }
 
-// functionName gives the name of a function by its place, for messages.
+// functionName returns the name of a function by its place, for messages.
 func functionName(i int) string {
 	return "function " + string(rune('A'+i%26)) + strings.Repeat("'", i/26)
 }
@@ -140,7 +140,7 @@ var doings = map[op]func(r *realm, f goja.Callable, t task, u int) []byte{
 	},
 }
 
-// read gives the document of a unit. The functions of a realm get the same one: none can change it.
+// read returns the document of a unit. The functions of a realm get the same one: none can change it.
 func (r *realm) read(t task, u int) goja.Value {
 	if u%t.width == 0 || u == t.first || r.doc == nil {
 		r.doc = nil
@@ -171,7 +171,7 @@ func (r *realm) values(input []byte) (values []goja.Value) {
 	return values
 }
 
-// emitted gives the rows of a map function. They are written when the function has ended: what it changes in a value after
+// emitted returns the rows of a map function. They are written when the function has ended: what it changes in a value after
 // emitting it is in the row, as in CouchDB.
 func (r *realm) emitted() []byte {
 	var f fields

@@ -124,7 +124,7 @@ func (s *Seats) withdraw(w *waiter) {
 	}
 }
 
-// leave gives a seat back.
+// leave returns a seat back.
 func (s *Seats) leave(w *waiter, got int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

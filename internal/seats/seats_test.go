@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// of gives the parties of a database's call by a caller, "" for nobody in particular.
+// of returns the parties of a database's call by a caller, "" for nobody in particular.
 func of(database, caller string) []Party {
 	ps := []Party{{"database", database}}
 	if caller != "" {

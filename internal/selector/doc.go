@@ -23,7 +23,7 @@ type Member struct {
 	Value []byte
 }
 
-// reserved gives a member that begins with an underscore. Ids and revisions
+// reserved returns a member that begins with an underscore. Ids and revisions
 // come as text, without quotes, appended to buf.
 func (d *Doc) reserved(buf []byte, name string) value {
 	switch name {

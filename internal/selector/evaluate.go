@@ -21,7 +21,7 @@ func (v value) kind() jsonscan.Kind {
 	return jsonscan.KindOf(v.b)
 }
 
-// string gives the characters of a value of kind String.
+// string returns the characters of a value of kind String.
 func (v value) string() []byte {
 	if v.text {
 		return v.b
@@ -100,7 +100,7 @@ func (e *evaluator) load(d *Doc) {
 // fewNames is up to how many names are compared one by one.
 const fewNames = 16
 
-// find gives the slot of a body's member, -1 if nobody looks at it.
+// find returns the slot of a body's member, -1 if nobody looks at it.
 func (e *evaluator) find(quoted []byte) int {
 	if len(e.sel.names) > fewNames {
 		name := jsonscan.Text(nil, quoted)
@@ -169,7 +169,7 @@ func (e *evaluator) evalField(n *Node, v value) bool {
 	return e.test(n, f)
 }
 
-// field gives the value at n's path from v; none and badPath if the path leads
+// field returns the value at n's path from v; none and badPath if the path leads
 // through a scalar or an array without such a position.
 func (e *evaluator) field(n *Node, v value) (_ value, badPath bool) {
 	segments := n.Path.segments
@@ -195,7 +195,7 @@ func (e *evaluator) field(n *Node, v value) (_ value, badPath bool) {
 	return v, false
 }
 
-// element gives the element whose position name is, nil if there is none.
+// element returns the element whose position name is, nil if there is none.
 func element(array []byte, name string) []byte {
 	i, err := strconv.Atoi(name)
 	if err != nil || i < 0 {

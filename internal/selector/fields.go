@@ -70,7 +70,7 @@ func parseField(v []byte) (*Path, error) {
 // All reports whether the whole document is asked for.
 func (f Fields) All() bool { return len(f.paths) == 0 }
 
-// Paths gives the fields in the order of the request.
+// Paths returns the fields in the order of the request.
 func (f Fields) Paths() []*Path { return f.paths }
 
 // Uses reports whether the document's member name is asked for.
@@ -86,7 +86,7 @@ func (f Fields) Uses(name string) bool {
 // Cost is how many steps of a budget it takes to pick the fields of d.
 func (f Fields) Cost(d *Doc) int { return len(f.paths) * (1 + len(d.Body)>>bytesPerStep) }
 
-// Project gives the document with the fields asked for, in that order, as JSON.
+// Project returns the document with the fields asked for, in that order, as JSON.
 // Nested fields come nested in objects, array positions as names; fields that
 // are not there are left out.
 func (f Fields) Project(d *Doc) []byte {
@@ -102,7 +102,7 @@ func (f Fields) Project(d *Doc) []byte {
 	return root.appendJSON(nil)
 }
 
-// Lookup gives the JSON value at p, nil if there is none.
+// Lookup returns the JSON value at p, nil if there is none.
 func (d *Doc) Lookup(p *Path) []byte {
 	name := p.segments[0]
 	var v []byte
@@ -117,7 +117,7 @@ func (d *Doc) Lookup(p *Path) []byte {
 	return Descend(v, p.segments[1:])
 }
 
-// Descend gives the JSON value at a path of names and array positions below v,
+// Descend returns the JSON value at a path of names and array positions below v,
 // nil if there is none.
 func Descend(v []byte, names []string) []byte {
 	for _, name := range names {

@@ -107,7 +107,7 @@ func reference(t *testing.T, sel, v json.RawMessage, raw bool) bool {
 	return reference(t, arg, v, raw || name == "_id")
 }
 
-// descend gives a member or element; not found, next is nil only if v has no
+// descend returns a member or element; not found, next is nil only if v has no
 // place for it.
 func descend(v json.RawMessage, name string) (next json.RawMessage, found bool) {
 	if members := decodeObject(v); members != nil {
@@ -271,7 +271,7 @@ func decodeString(v json.RawMessage) (s string) {
 	return s
 }
 
-// scriptLines gives the lines of the scripts that begin with prefix.
+// scriptLines returns the lines of the scripts that begin with prefix.
 func scriptLines(tb testing.TB, prefix string) (lines []string) {
 	tb.Helper()
 	files, _ := filepath.Glob("testdata/*.txt")

@@ -41,7 +41,7 @@ const (
 	fieldOp // a field name over a condition; gone once names are pushed down
 )
 
-// String gives the operator's word, such as "$gte".
+// String returns the operator's word, such as "$gte".
 func (op Op) String() string { return operators[op].word }
 
 // Node is a part of a normalized selector. A node is not changed once Parse
@@ -100,10 +100,10 @@ func rawParts(text string) []string {
 	return append(parts, text[from:])
 }
 
-// String gives the path as it was written, with its backslashes.
+// String returns the path as it was written, with its backslashes.
 func (p *Path) String() string { return p.text }
 
-// Segments gives the names from the outermost to the innermost; none for the
+// Segments returns the names from the outermost to the innermost; none for the
 // value itself.
 func (p *Path) Segments() []string { return p.segments }
 

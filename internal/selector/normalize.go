@@ -70,7 +70,7 @@ func (r *reading) operatorStep(v []byte) (*Node, error) {
 	return &Node{Op: And, Kids: terms}, nil
 }
 
-// lastMembers gives the members of an object: of those with one name the last, as
+// lastMembers returns the members of an object: of those with one name the last, as
 // CouchDB reads them.
 func lastMembers(object []byte) []Member {
 	var all []Member
@@ -155,7 +155,7 @@ func (r *reading) readList(n *Node, arg []byte) error {
 	}
 }
 
-// fieldStep gives the node with the field name path moved down.
+// fieldStep returns the node with the field name path moved down.
 func fieldStep(n *Node, path string) (_ *Node, err error) {
 	switch n.Op {
 	case fieldOp:
@@ -215,7 +215,7 @@ func negationStep(n *Node) (*Node, error) {
 	return n, nil
 }
 
-// negate gives the opposite of n by De Morgan's laws. Since a missing field
+// negate returns the opposite of n by De Morgan's laws. Since a missing field
 // fails every operator but $exists, n and its opposite may both be false.
 func negate(n *Node) (*Node, error) {
 	switch n.Op {

@@ -40,7 +40,7 @@ func (t *regexTest) match(v value, b *Budget) bool {
 	return ok
 }
 
-// shortened gives what an error text shows of a pattern.
+// shortened returns what an error text shows of a pattern.
 func shortened(arg []byte) []byte {
 	const most = 100
 	if len(arg) <= most {
@@ -49,7 +49,7 @@ func shortened(arg []byte) []byte {
 	return append(append([]byte(nil), arg[:most]...), "..."...)
 }
 
-// linear tells whether all patterns within n are of the linear kind.
+// linear reports whether all patterns within n are of the linear kind.
 func (n *Node) linear() bool {
 	if t, ok := n.test.(*regexTest); ok {
 		return t.pattern.Linear()

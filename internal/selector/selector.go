@@ -110,7 +110,7 @@ func (s *Selector) slotOf(name string) int {
 // size: it does unless a pattern goes back and forth.
 func (s *Selector) Linear() bool { return s.root == nil || s.root.linear() }
 
-// Root gives the normalized tree, nil for the empty selector, which matches
+// Root returns the normalized tree, nil for the empty selector, which matches
 // everything.
 func (s *Selector) Root() *Node { return s.root }
 
@@ -151,7 +151,7 @@ func (n *Node) usesWhole() bool {
 	return slices.ContainsFunc(n.Kids, (*Node).usesWhole)
 }
 
-// JSON gives the normalized selector as _explain prints it.
+// JSON returns the normalized selector as _explain prints it.
 func (s *Selector) JSON() []byte {
 	if s.root == nil {
 		return []byte("{}")

@@ -100,7 +100,7 @@ func orZero(s string) string {
 // maxTerm is the length up to which a value is printed in an error text.
 const maxTerm = 4096
 
-// Shown gives a JSON value as error texts of our own print it: as JSON. Of a long one
+// Shown returns a JSON value as error texts of our own print it: as JSON. Of a long one
 // it tells the length.
 func Shown(v []byte) string {
 	if len(v) > maxTerm {
@@ -109,7 +109,7 @@ func Shown(v []byte) string {
 	return string(v)
 }
 
-// Term gives a JSON value as CouchDB's error texts print it: as an Erlang term
+// Term returns a JSON value as CouchDB's error texts print it: as an Erlang term
 // with the bytes of strings as numbers. Of a long one it tells the length.
 func Term(v []byte) string {
 	if len(v) > maxTerm {

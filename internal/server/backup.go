@@ -71,7 +71,7 @@ func (o *BackupOptions) verified() string {
 	return " All of it is sound."
 }
 
-// verify gives the function that checks copied data.
+// verify returns the function that checks copied data.
 func (o *BackupOptions) verify(ctx context.Context) func(string) error {
 	return func(dir string) error {
 		if o.NoVerify {
@@ -81,7 +81,7 @@ func (o *BackupOptions) verify(ctx context.Context) func(string) error {
 	}
 }
 
-// progress gives the function that draws how far the copying has come.
+// progress returns the function that draws how far the copying has come.
 func (o *BackupOptions) progress(verb string) backup.Progress {
 	return func(done, all int64) { o.Progress.Show("%s %d of %d MB", verb, done>>20, all>>20) }
 }

@@ -179,7 +179,7 @@ func (cs *connections) closed(c *conn) {
 	}
 }
 
-// addressOf gives the client's address. Of IPv6 it is the network of a site: nobody has
+// addressOf returns the client's address. Of IPv6 it is the network of a site: nobody has
 // but one address there.
 func addressOf(c net.Conn) netip.Addr {
 	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
@@ -208,7 +208,7 @@ type conn struct {
 	once    sync.Once
 }
 
-// waiting gives since when the client is waited for, 0: it is not.
+// waiting returns since when the client is waited for, 0: it is not.
 func (c *conn) waiting() int64 {
 	if w := c.writing.Load(); w != 0 {
 		return w

@@ -55,7 +55,7 @@ func newBoundWorld(t *testing.T, limits connectionLimits) *boundWorld {
 // pass lets time go by.
 func (w *boundWorld) pass(d time.Duration) { w.clock.Add(int64(d)) }
 
-// connect gives both ends of a new connection.
+// connect returns both ends of a new connection.
 func (w *boundWorld) connect(address string) (server, client net.Conn) {
 	w.t.Helper()
 	near, far := net.Pipe()

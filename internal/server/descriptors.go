@@ -14,11 +14,11 @@ const (
 	mostConnections = 20000 // unless the configuration says otherwise
 )
 
-// storeFiles gives how many files the store may keep open: a third, or as many as it has
+// storeFiles returns how many files the store may keep open: a third, or as many as it has
 // use for.
 func storeFiles(descriptors int) int { return min(descriptors/3, mostFiles) }
 
-// roomForConnections gives how many connections there may be beside the store's files. A
+// roomForConnections returns how many connections there may be beside the store's files. A
 // fifth is left for logs, children and requests to others.
 func roomForConnections(descriptors int) int {
 	return max(min(descriptors-storeFiles(descriptors)-descriptors/5, mostConnections), 8)

@@ -2,5 +2,5 @@
 
 package server
 
-// descriptors gives how many files and connections the process may have open.
+// descriptors returns how many files and connections the process may have open.
 func descriptors() int { return usualDescriptors }

@@ -72,7 +72,7 @@ func writeMark(path string) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// fileNumber gives a file's number in its file system.
+// fileNumber returns a file's number in its file system.
 func fileNumber(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

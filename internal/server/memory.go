@@ -66,7 +66,7 @@ func followMemory(ctx context.Context) {
 	}
 }
 
-// memoryLimit gives the limit for so many bytes in use.
+// memoryLimit returns the limit for so many bytes in use.
 func memoryLimit(used uint64) int64 {
 	return max(leastLimit, int64(used+used/2+limitStep-1)/limitStep*limitStep)
 }
@@ -83,7 +83,7 @@ func useSamples() []metrics.Sample {
 	}
 }
 
-// inUse gives what a collection would leave of the memory that the limit is
+// inUse returns what a collection would leave of the memory that the limit is
 // about: all that the runtime holds, but of the heap only what the last one found
 // alive.
 func inUse(s []metrics.Sample) uint64 {

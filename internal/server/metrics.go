@@ -5,7 +5,7 @@ import (
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 )
 
-// gauges gives the engine's figures as the face shows them.
+// gauges returns the engine's figures as the face shows them.
 func gauges(e *pebblekv.Engine) func() []couchapi.Gauge {
 	return func() []couchapi.Gauge {
 		m := e.Metrics()

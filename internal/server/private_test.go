@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// othersMay gives what others may use below a directory.
+// othersMay returns what others may use below a directory.
 func othersMay(t *testing.T, dir string) (found []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -24,7 +24,7 @@ func openScripts(s *config.Snapshot, log *slog.Logger) (*script.Pool, error) {
 	})
 }
 
-// cloudantLimits tells whether [sectional] limits asks for Cloudant's.
+// cloudantLimits reports whether [sectional] limits asks for Cloudant's.
 func cloudantLimits(c *config.Config) func() bool {
 	return config.Derive(c, func(s *config.Snapshot) bool {
 		return s.String("sectional", "limits", "couchdb") == "cloudant"
@@ -39,13 +39,13 @@ func ownerDesigns(c *config.Config) func() admission.Writers {
 	}).Value
 }
 
-// ownerDesignSize gives how many bytes a design document of a partition may have, 0
+// ownerDesignSize returns how many bytes a design document of a partition may have, 0
 // for no limit.
 func ownerDesignSize(c *config.Config) func() int {
 	return config.Derive(c, func(s *config.Snapshot) int { return int(max(0, s.Int("sectional", "owner_max_design_size", 65536))) }).Value
 }
 
-// designLimits gives how many design documents and indexes a partition may have.
+// designLimits returns how many design documents and indexes a partition may have.
 func designLimits(c *config.Config) func() store.DesignLimits {
 	return config.Derive(c, func(s *config.Snapshot) store.DesignLimits {
 		return store.DesignLimits{

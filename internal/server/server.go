@@ -156,7 +156,7 @@ func (a *assembly) open(ctx context.Context) (err error) {
 // kinds are the kinds of index that there are.
 func kinds(views *view.Kind) []index.Kind { return []index.Kind{field.Kind{}, views} }
 
-// maxPartition gives the setting of that name as the store asks for it.
+// maxPartition returns the setting of that name as the store asks for it.
 func maxPartition(c *config.Config) func() uint64 {
 	size := config.Derive(c, func(s *config.Snapshot) uint64 {
 		return uint64(max(0, s.Int("couchdb", "max_partition_size", 0)))
@@ -164,19 +164,19 @@ func maxPartition(c *config.Config) func() uint64 {
 	return size.Value
 }
 
-// maxConflicts gives how many conflicts a document may have, 0 for no limit.
+// maxConflicts returns how many conflicts a document may have, 0 for no limit.
 func maxConflicts(c *config.Config) func() int {
 	most := config.Derive(c, func(s *config.Snapshot) int { return int(max(0, s.Int("sectional", "max_conflicts", 10000))) })
 	return most.Value
 }
 
-// maxQueued gives how many bytes of writes may wait, 0 for no limit.
+// maxQueued returns how many bytes of writes may wait, 0 for no limit.
 func maxQueued(c *config.Config) func() int64 {
 	most := config.Derive(c, func(s *config.Snapshot) int64 { return max(0, s.Int("sectional", "max_queued_writes", 128<<20)) })
 	return most.Value
 }
 
-// deletedTTL gives the age at which tombstones are dropped where a database does
+// deletedTTL returns the age at which tombstones are dropped where a database does
 // not say. What is no period counts as none.
 func deletedTTL(c *config.Config, log *slog.Logger) func() time.Duration {
 	age := config.Derive(c, func(s *config.Snapshot) time.Duration {
@@ -249,7 +249,7 @@ func (a *assembly) keepFree() {
 	a.config.Subscribe(follow)
 }
 
-// health gives what `_up` says of the engine.
+// health returns what `_up` says of the engine.
 func (a *assembly) health() string {
 	switch {
 	case a.engine.Stopped():

@@ -43,7 +43,7 @@ type running struct {
 // tested here.
 const quick = "[chttpd_auth]\niterations = 1000\n"
 
-// configured gives the name of an ini file with this text and quick.
+// configured returns the name of an ini file with this text and quick.
 func configured(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "sectional.ini")

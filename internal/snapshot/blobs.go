@@ -115,7 +115,7 @@ func (l *loader) attachment(named *leafAttachment, wanted bool) (document.Attach
 	return a, l.move(b, &a)
 }
 
-// move gives the attachment bytes of its own if those that came belong to
+// move returns the attachment bytes of its own if those that came belong to
 // another partition: the source may have none, and share over all of it.
 func (l *loader) move(b *held, a *document.Attachment) error {
 	id := document.ID(l.current.id)

@@ -58,7 +58,7 @@ func (unpacked) Flush() error { return nil }
 // Close implements Packer.
 func (unpacked) Close() error { return nil }
 
-// NewUnpacker gives what was packed with an encoding, by its name in a
+// NewUnpacker returns what was packed with an encoding, by its name in a
 // Content-Encoding header. Memory is bounded whatever comes. What can't be
 // unpacked is Invalid bad_snapshot, other encodings are Unsupported.
 func NewUnpacker(encoding string, r io.Reader) (io.ReadCloser, error) {
@@ -96,7 +96,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// explain gives the reason why unpacking failed.
+// explain returns the reason why unpacking failed.
 func (s *source) explain(err error) error {
 	switch {
 	case s.err != nil && s.err != io.EOF:
@@ -107,7 +107,7 @@ func (s *source) explain(err error) error {
 	return &dberr.Error{Kind: dberr.Invalid, Code: "bad_snapshot", Reason: "The snapshot can't be unpacked.", Cause: err}
 }
 
-// unpacker gives unpacked bytes.
+// unpacker returns unpacked bytes.
 type unpacker struct {
 	from  io.Reader
 	in    *source

@@ -82,7 +82,7 @@ func readDocument(payload []byte) (id string, t document.Tree, rest []byte, ok b
 	return id, t, p.b, err == nil && len(left) == 0 && t.Unloaded() == 0 && !t.Empty() && goodRevs(&t)
 }
 
-// goodRevs tells whether all revisions are such as a client could have sent.
+// goodRevs reports whether all revisions are such as a client could have sent.
 func goodRevs(t *document.Tree) bool {
 	for _, l := range t.Leaves() {
 		path, _ := t.Path(l.Rev)

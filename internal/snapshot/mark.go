@@ -18,7 +18,7 @@ type mark struct {
 
 const markVersion = 1
 
-// text gives the form that clients see.
+// text returns the form that clients see.
 func (m mark) text(s store.Scope) string {
 	b := []byte{markVersion}
 	b = appendText(b, s.FormatSeq(m.seq))

@@ -23,7 +23,7 @@ const (
 // Further ones are sent again each time.
 const maxShared = 100_000
 
-// Source gives snapshots of a scope.
+// Source returns snapshots of a scope.
 type Source struct {
 	scope  store.Scope
 	begin  mark

@@ -95,7 +95,7 @@ func TestEqualTreesUnderWriters(t *testing.T) {
 	}
 }
 
-// boundaries gives where each frame of a stream ends.
+// boundaries returns where each frame of a stream ends.
 func boundaries(t *testing.T, stream []byte) (ends []int) {
 	t.Helper()
 	at := len(magic)

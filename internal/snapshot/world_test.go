@@ -83,7 +83,7 @@ func newAuthor(t testing.TB, s store.Scope, seed uint64) *author {
 	return &author{rand.New(rand.NewPCG(seed, 7)), t, s}
 }
 
-// id gives one of a few ids.
+// id returns one of a few ids.
 func (a *author) id() document.ID {
 	if a.IntN(20) == 0 && a.s.Partition() == "" {
 		return "_design/d"
@@ -131,7 +131,7 @@ func (a *author) step() {
 	must(a.t, err)
 }
 
-// branch gives a path that leaves the history of r, or has none in common.
+// branch returns a path that leaves the history of r, or has none in common.
 func (a *author) branch(r document.Rev) (path []document.Rev) {
 	gen := r.Gen + uint32(a.IntN(40))
 	for range a.IntN(50) + 1 {
@@ -150,7 +150,7 @@ func (a *author) branch(r document.Rev) (path []document.Rev) {
 	return path
 }
 
-// attachment gives one of a few contents, so that some are shared.
+// attachment returns one of a few contents, so that some are shared.
 func (a *author) attachment(name string) document.Attachment {
 	size := []int{0, 10, 1000, 70_000, 200_000}[a.IntN(5)]
 	data := bytes.Repeat([]byte{byte('a' + a.IntN(3))}, size)
@@ -202,7 +202,7 @@ func image(t testing.TB, s store.Scope) string {
 	return text
 }
 
-// send gives the stream of a source.
+// send returns the stream of a source.
 func send(t testing.TB, s store.Scope, after string, most int64) []byte {
 	t.Helper()
 	src, err := Open(ctx, s, "the source", after)

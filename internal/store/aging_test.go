@@ -22,7 +22,7 @@ func (w *world) expiresIn(d time.Duration, more string) string {
 	return fmt.Sprintf(`{"expires":%d%s}`, w.now.Add(d).Unix(), more)
 }
 
-// aging gives a database of a world a setting of expiry, and one of the age
+// aging returns a database of a world a setting of expiry, and one of the age
 // of tombstones.
 func (w *world) aging(d *Database, ttl string) {
 	w.t.Helper()
@@ -45,7 +45,7 @@ func (w *world) pass(d time.Duration) {
 	}
 }
 
-// leaves gives all documents with their leaves and whether these are deleted.
+// leaves returns all documents with their leaves and whether these are deleted.
 func (w *world) leaves(d *Database) (out []string) {
 	w.t.Helper()
 	err := d.Whole().View(ctx, func(r *Reader) error {

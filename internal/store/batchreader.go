@@ -38,10 +38,10 @@ var batchReaders = sync.Pool{New: func() any { return &BatchReader{data: make([]
 // mostReleased is how much memory for bodies is kept for the next user.
 const mostReleased = 256 << 10
 
-// NewBatchReader gives one to be released.
+// NewBatchReader returns one to be released.
 func NewBatchReader() *BatchReader { return batchReaders.Get().(*BatchReader) }
 
-// Release gives the memory to the next user: what Winner gave must not be used
+// Release returns the memory to the next user: what Winner gave must not be used
 // any more.
 func (b *BatchReader) Release() {
 	clear(b.found)
@@ -110,7 +110,7 @@ func (b *BatchReader) find(it kv.Iterator, f *batchRow) error {
 	return nil
 }
 
-// Winner gives the winner of the i-th of the ids, as Reader.Winner does, but for
+// Winner returns the winner of the i-th of the ids, as Reader.Winner does, but for
 // a deleted one, of which there is only the error. The bytes of its body and
 // attachments are borrowed until the next Read.
 func (b *BatchReader) Winner(i int) (*Revision, error) {

@@ -241,7 +241,7 @@ func (w *blobWriter) flush() error {
 	return err
 }
 
-// takeBlobs gives every attachment of a revision a blob that holds its bytes
+// takeBlobs returns every attachment of a revision a blob that holds its bytes
 // and counts the reference: the blob uploaded for it, one with the same bytes
 // that the partition has already, or a new one for inline data.
 func (g *group) takeBlobs(id document.ID, atts []document.Attachment) error {
@@ -277,7 +277,7 @@ func (g *group) inlineBlob(id document.ID, a *document.Attachment) error {
 	return g.tx.Put(g.db.blobKey(a.Blob), b.encode())
 }
 
-// sameBlob gives the number of the partition's blob with the same bytes, 0 if
+// sameBlob returns the number of the partition's blob with the same bytes, 0 if
 // there is none.
 func (g *group) sameBlob(b *blob) (uint64, error) {
 	return counter(g.tx.GetForUpdate(g.db.digestKey(b)))
@@ -338,7 +338,7 @@ func (g *group) releaseBlob(n uint64) error {
 }
 
 // sweepBlobs removes up to a few pending blobs whose deadline has passed and
-// forgets the deadlines of those that a document names; it tells whether there
+// forgets the deadlines of those that a document names; it reports whether there
 // may be more.
 func (d *Database) sweepBlobs(ctx context.Context) (more bool, err error) {
 	now, err := d.store.believed(ctx)

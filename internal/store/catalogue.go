@@ -120,7 +120,7 @@ func (s *Store) create(tx kv.Txn, name string, e *entry, c Creation) error {
 	return note(tx, name, updateCreated)
 }
 
-// random gives an incarnation: 47 bits, so that it stays short in sequences.
+// random returns an incarnation: 47 bits, so that it stays short in sequences.
 func (s *Store) random() (uint64, error) {
 	b := make([]byte, 6)
 	if _, err := io.ReadFull(s.o.Rand, b); err != nil {

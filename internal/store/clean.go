@@ -47,7 +47,7 @@ func (s *Store) clean(ctx context.Context, c *maintenance, all bool) error {
 	return errors.Join(err, s.trusted(ctx, now, any))
 }
 
-// cleanDatabase does a round's worth in one database. It tells whether there is
+// cleanDatabase does a round's worth in one database. It reports whether there is
 // anything that gets old in it.
 func (s *Store) cleanDatabase(ctx context.Context, c *maintenance, name string, now time.Time) (aging bool, err error) {
 	last := c.cleaning[name]

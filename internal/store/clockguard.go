@@ -34,7 +34,7 @@ const (
 // metaClock is the meta row that holds the time of the last round.
 const metaClock = "clock"
 
-// trusts tells whether what is old at now may be removed.
+// trusts reports whether what is old at now may be removed.
 func (s *Store) trusts(ctx context.Context, now time.Time) (bool, error) {
 	c := &s.clock
 	c.mu.Lock()

@@ -68,7 +68,7 @@ func (u *unpacker) uint() uint64 {
 	return n
 }
 
-// take gives the next n bytes, sharing the value's memory.
+// take returns the next n bytes, sharing the value's memory.
 func (u *unpacker) take(n uint64) []byte {
 	if u.bad || n > uint64(len(u.b)) {
 		u.bad = true
@@ -98,7 +98,7 @@ func (u *unpacker) rev() document.Rev {
 	return document.Rev{Gen: uint32(gen), Hash: u.text()}
 }
 
-// done tells whether the whole value was read well.
+// done reports whether the whole value was read well.
 func (u *unpacker) done() error {
 	if u.bad || len(u.b) > 0 {
 		return errFormat
@@ -106,7 +106,7 @@ func (u *unpacker) done() error {
 	return nil
 }
 
-// ok tells whether everything so far was read well.
+// ok reports whether everything so far was read well.
 func (u *unpacker) ok() error {
 	if u.bad {
 		return errFormat

@@ -67,7 +67,7 @@ func decodeCollection(b []byte) (p collection, err error) {
 }
 
 // mark notes the last sequence at a time, if the last mark is so old that it is
-// worth it. It tells whether it did.
+// worth it. It reports whether it did.
 func (p *collection) mark(now time.Time, last Seq, age time.Duration) bool {
 	now = now.Truncate(time.Second)
 	for i := range p.marks {
@@ -88,7 +88,7 @@ func (p *collection) mark(now time.Time, last Seq, age time.Duration) bool {
 	return true
 }
 
-// old gives the sequence up to which everything was written before a time.
+// old returns the sequence up to which everything was written before a time.
 func (p *collection) old(before time.Time) (q Seq) {
 	for _, m := range p.marks {
 		if !m.at.After(before) {

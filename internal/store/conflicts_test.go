@@ -15,7 +15,7 @@ import (
 	"github.com/sectional/sectional/internal/kv/kvtest"
 )
 
-// numbered gives the n-th of a row of revisions of a generation whose hashes are
+// numbered returns the n-th of a row of revisions of a generation whose hashes are
 // in no order.
 func numbered(gen uint32, n int) document.Rev {
 	h := md5.Sum(fmt.Appendf(nil, "%d-%d", gen, n))
@@ -160,7 +160,7 @@ func TestMaxConflicts(t *testing.T) {
 	}
 }
 
-// leafSet gives a document's leaves, none if it is not there.
+// leafSet returns a document's leaves, none if it is not there.
 func leafSet(t *testing.T, d *Database, id document.ID) map[document.Rev]bool {
 	t.Helper()
 	leaves := map[document.Rev]bool{}
@@ -179,7 +179,7 @@ func leafSet(t *testing.T, d *Database, id document.ID) map[document.Rev]bool {
 	return leaves
 }
 
-// TestManyConflictsShortenBranches gives a document many long branches: together
+// TestManyConflictsShortenBranches returns a document many long branches: together
 // they stay within the bound, and each keeps what a replica needs.
 func TestManyConflictsShortenBranches(t *testing.T) {
 	w := newWorld(t, Options{})
@@ -218,7 +218,7 @@ func TestManyConflictsShortenBranches(t *testing.T) {
 	}
 }
 
-// TestHeadsStaySmall gives a document as many conflicts as it may have: its head
+// TestHeadsStaySmall returns a document as many conflicts as it may have: its head
 // and its entries in the feeds stay small, everything about it is read as before,
 // and nothing is left when it goes.
 func TestHeadsStaySmall(t *testing.T) {

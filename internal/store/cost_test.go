@@ -62,7 +62,7 @@ func (it *countedIterator) Seek(key []byte) bool {
 	return ok
 }
 
-// reads gives the rows that fn reads in a scope.
+// reads returns the rows that fn reads in a scope.
 func (e *counted) reads(t *testing.T, s Scope, fn func(*Reader) error) [][]byte {
 	t.Helper()
 	e.touched = nil
@@ -188,7 +188,7 @@ func TestPartitionReadsTouchItsRowsAlone(t *testing.T) {
 	}
 }
 
-// ofPartition tells whether a row belongs to a partition.
+// ofPartition reports whether a row belongs to a partition.
 func ofPartition(key []byte, p document.Partition) bool {
 	if _, parts, err := keyspace.Doc.Decode(key); err == nil {
 		return document.ID(parts[0].String()).Partition() == p

@@ -47,7 +47,7 @@ func (f *facts) note(fn func()) {
 	}
 }
 
-// frozen gives the facts of this moment.
+// frozen returns the facts of this moment.
 func (f *facts) frozen() *facts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -445,7 +445,7 @@ func failAt(t *testing.T, fs *vfs.MemFS, n int) (failed bool, err error) {
 	return failed, nil
 }
 
-// limited gives facts that share f's maps and call cancel after n notes.
+// limited returns facts that share f's maps and call cancel after n notes.
 func (f *facts) limited(n int, cancel func()) *facts {
 	l := newFacts(n, cancel)
 	l.mu.written, l.mu.gone, l.mu.seen = f.mu.written, f.mu.gone, f.mu.seen

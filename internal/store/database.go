@@ -61,7 +61,7 @@ const (
 func settingKey(db uint64, name string) []byte { return keyspace.Setting.Key(db, keyspace.T(name)) }
 func laneKey(db uint64) []byte                 { return keyspace.LaneHead.Key(db, keyspace.U(0)) }
 
-// Created gives the time when the database was made, to the millisecond.
+// Created returns the time when the database was made, to the millisecond.
 func (d *Database) Created() time.Time { return d.created }
 
 // load makes the Database of a catalogue entry.

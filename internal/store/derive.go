@@ -19,7 +19,7 @@ type Derivation struct {
 	Value any
 }
 
-// Derived gives what a set of indexes derived of the revision beforehand; nil for nothing.
+// Derived returns what a set of indexes derived of the revision beforehand; nil for nothing.
 func (r *Revision) Derived(by IndexSet) any {
 	for _, d := range r.Derivations {
 		if d.By == by {
@@ -101,7 +101,7 @@ func (d *Database) deriveStored(ctx context.Context, id document.ID, rev documen
 // yet another winner; then the commit derives by itself.
 const mostTries = 5
 
-// underived tells whether the commit would have to derive rows for what a plan
+// underived reports whether the commit would have to derive rows for what a plan
 // makes of a document, and has the edit want what it lacks.
 func (g *group) underived(p *plan, e *pendingEdit) (bool, error) {
 	s := p.doc

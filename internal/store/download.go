@@ -9,7 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// Download gives the stored (encoded) bytes [from, to) of an attachment. It
+// Download returns the stored (encoded) bytes [from, to) of an attachment. It
 // reads page by page, so that no snapshot stays open while a slow client
 // reads; a blob's bytes never change. Errors while reading: NotFound when the
 // blob was removed meanwhile.

@@ -52,7 +52,7 @@ func (d *Database) DropPartition(ctx context.Context, p document.Partition, tomb
 
 var errEmptyPartition = dberr.New(dberr.NotFound, "not_found", "The partition holds no documents.")
 
-// hasMarkers tells whether a partition has deletion markers. (It reads a range, but they
+// hasMarkers reports whether a partition has deletion markers. (It reads a range, but they
 // change only where the lane head does.)
 func (g *group) hasMarkers(p document.Partition) (any bool, err error) {
 	it, err := g.tx.Iterate(g.db.span(&keyspace.Marker, Span{}, string(p)), kv.IterOptions{})
@@ -64,7 +64,7 @@ func (g *group) hasMarkers(p document.Partition) (any bool, err error) {
 	return any, it.Err()
 }
 
-// touches tells whether the group has changed documents of the partition, which
+// touches reports whether the group has changed documents of the partition, which
 // its counters do not show yet.
 func (g *group) touches(p document.Partition) bool {
 	for _, s := range g.order {
@@ -99,7 +99,7 @@ func (g *group) dropPartition(p document.Partition, s *partitionState, tombstone
 	return g.db.store.putJob(g.tx, kind, g.db.number, string(p), g.now)
 }
 
-// hiding tells which partitions are being dropped, and how: their states. The
+// hiding returns which partitions are being dropped, and how: their states. The
 // tombstones of a drop are shown as they are written: a reader of the feed
 // who went past them unseen would never come back for them.
 type hiding map[document.Partition]byte
@@ -129,7 +129,7 @@ func (d *Database) loadHidden(v kv.Snapshot) (*hiding, error) {
 // dropPage is how many documents one commit of a partition's removal handles.
 const dropPage = 100
 
-// dropStep does the next page of a partition's removal, or of its tombstones; it tells
+// dropStep does the next page of a partition's removal, or of its tombstones; it reports
 // whether there is more. The page, the place to go on from and the end are one
 // transaction each, so a crash repeats nothing. The job's row is read for
 // update there: whoever has an old one in hand, and comes when the partition
@@ -193,7 +193,7 @@ func (g *group) dropDocs(ids []document.ID, j *job) error {
 }
 
 // thin removes superseded bodies of a document that has more of them than there is
-// room for in the commit; it tells whether it did. One that was edited without
+// room for in the commit; it reports whether it did. One that was edited without
 // a pause may have hundreds of thousands.
 func (g *group) thin(id document.ID, room *int) (left bool, err error) {
 	revs, err := g.bodies(id, *room+1)
@@ -214,7 +214,7 @@ func (g *group) thin(id document.ID, room *int) (left bool, err error) {
 	return left, err
 }
 
-// nextDocs gives the ids of the next page of the partition's documents.
+// nextDocs returns the ids of the next page of the partition's documents.
 func (g *group) nextDocs(p document.Partition, after string) (ids []document.ID, err error) {
 	r := g.db.span(&keyspace.Doc, Span{}, string(p))
 	if after != "" {
@@ -285,8 +285,8 @@ func (g *group) writeTombstones(s *docState) error {
 	return nil
 }
 
-// endDrop gives the partition free again, once all that is left of it besides
-// documents is gone; it tells whether there is more of that.
+// endDrop returns the partition free again, once all that is left of it besides
+// documents is gone; it reports whether there is more of that.
 func (g *group) endDrop(p document.Partition, s *partitionState, j job) (more bool, err error) {
 	if j.kind == jobPartition {
 		if more, err = g.dropRest(p); more || err != nil {
@@ -325,7 +325,7 @@ func (g *group) dropRest(p document.Partition) (more bool, err error) {
 	return false, nil
 }
 
-// dropRange removes a page of rows; it tells whether it met any more of them.
+// dropRange removes a page of rows; it reports whether it met any more of them.
 func (g *group) dropRange(r kv.Range) (more bool, err error) {
 	var keys [][]byte
 	err = kv.Each(g.tx, r, func(key, _ []byte) error {

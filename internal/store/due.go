@@ -105,7 +105,7 @@ func (f *due) leaf(rev document.Rev, m moment, a asked) {
 	}
 }
 
-// row gives the document's row in the queue: its time, 0 for none, and the time
+// row returns the document's row in the queue: its time, 0 for none, and the time
 // of the last write, if that has to be known.
 func (f *due) row(written uint64) (time, value uint64) {
 	for _, l := range f.leaves {

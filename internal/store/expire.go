@@ -197,7 +197,7 @@ func (g *group) tombstone(s *docState, leaf document.Rev) error {
 	return g.put(p)
 }
 
-// queued tells whether anything is in the queue of what expires.
+// queued reports whether anything is in the queue of what expires.
 func (d *Database) queued(ctx context.Context) (any bool, err error) {
 	err = d.Whole().View(ctx, func(r *Reader) error {
 		it, err := r.v.Iterate(kv.Prefix(keyspace.Due.Key(d.number)), kv.IterOptions{})

@@ -136,7 +136,7 @@ func (s Scope) SetExpiry(ctx context.Context, e Expiry) error {
 	return err
 }
 
-// setExpiry writes a setting; it tells whether that is the one there was.
+// setExpiry writes a setting; it reports whether that is the one there was.
 func (g *group) setExpiry(p document.Partition, e Expiry) (same bool, err error) {
 	if p != "" {
 		if err := g.requireLive(p); err != nil {
@@ -196,7 +196,7 @@ func (s Scope) Expiry(ctx context.Context) (state ExpiryState, err error) {
 	return state, dberr.Wrap("store.Expiry", err)
 }
 
-// expiryOf gives the setting that holds for documents of a partition (nil: of
+// expiryOf returns the setting that holds for documents of a partition (nil: of
 // none, as in an ordinary database).
 func (s *settings) expiryOf(p *partition) Expiry {
 	if p != nil && p.expiry.Own {

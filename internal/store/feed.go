@@ -98,7 +98,7 @@ func (r *Reader) changes(span kv.Range, descending bool) iter.Seq2[*Change, erro
 	}
 }
 
-// shows tells whether an entry may be shown: that of a partition being dropped
+// shows reports whether an entry may be shown: that of a partition being dropped
 // only if it is a tombstone that stays.
 func (r *Reader) shows(c *Change) bool {
 	state := r.state(c.ID.Partition())
@@ -140,7 +140,7 @@ func (r *Reader) allLeaves(c *Change) error {
 	return nil
 }
 
-// counts tells whether the entry that it stands on may be shown.
+// counts reports whether the entry that it stands on may be shown.
 func (r *Reader) counts(it kv.Iterator) (bool, error) {
 	if r.hidden == nil && r.before == nil {
 		return true, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 )
 
-// FuzzRows gives any bytes to every decoder of a row's value: none may panic,
+// FuzzRows returns any bytes to every decoder of a row's value: none may panic,
 // and what a decoder takes, the encoder writes again (to something that is
 // taken as the same).
 func FuzzRows(f *testing.F) {
@@ -155,7 +155,7 @@ func someRows() (values [][]byte) {
 	return [][]byte{sub.encodeDefinition(), sub.encodeState(), small, wide, encodeFeed("p:m", many), body, large, encodeFeed("p:a", &h), l.encode(), p.encode(), b.encode(), e.encode(), lo.encode(), {1, 5, 1, 'a'}}
 }
 
-// FuzzFromClients gives any text where clients hand back what they were given.
+// FuzzFromClients returns any text where clients hand back what they were given.
 func FuzzFromClients(f *testing.F) {
 	w := newWorld(f, Options{})
 	d := w.create("db", true)

@@ -44,7 +44,7 @@ func (x *runner) swept() error {
 	return nil
 }
 
-// expiry gives the database or a partition a setting.
+// expiry returns the database or a partition a setting.
 func (x *runner) expiry(o op) error {
 	s := x.d.Whole()
 	if p := document.ID(o.id).Partition(); x.m.partitioned && o.a%2 == 0 {

@@ -15,7 +15,7 @@ type Indexer interface {
 	// Define is called in the transaction that changes a design document.
 	// body is what the document's winner now holds, nil when there is none
 	// or it is deleted. It brings the rows that say which indexes there are
-	// up to date, and tells whether any of them changed.
+	// up to date, and reports whether any of them changed.
 	Define(tx kv.Txn, d *Database, id document.ID, body []byte) (changed bool, err error)
 	// Load reads which indexes d has at v; nil for none.
 	Load(v kv.Snapshot, d *Database) (IndexSet, error)
@@ -43,12 +43,12 @@ type IndexSet interface {
 	// while all writers of the database wait: what takes long was derived
 	// beforehand (Revision.Derived of after).
 	Apply(tx kv.Txn, before, after *Revision) error
-	// Slow tells whether there is something for Derive to do.
+	// Slow reports whether there is something for Derive to do.
 	Slow() bool
 	// Derive works out of a revision, which may not be stored yet and whose
 	// number may turn out another, what takes long, in the writer's own time.
 	Derive(ctx context.Context, rev *Revision) (any, error)
-	// Follows tells whether an index needs to hear of removals that leave no
+	// Follows reports whether an index needs to hear of removals that leave no
 	// trace in the feed (Reader.Removals).
 	Follows() bool
 }
@@ -56,10 +56,10 @@ type IndexSet interface {
 // Number is the database's number, the first part of its keys.
 func (d *Database) Number() uint64 { return d.number }
 
-// Dropped tells whether the database is gone.
+// Dropped reports whether the database is gone.
 func (d *Database) Dropped() bool { return d.dropped.Load() }
 
-// Indexes gives the indexes as this process knows them, nil for none. A reader
+// Indexes returns the indexes as this process knows them, nil for none. A reader
 // that begins later finds what they say, or newer (see Reader.Indexes).
 func (d *Database) Indexes() IndexSet { return d.settings.Load().indexes }
 
@@ -67,7 +67,7 @@ func (d *Database) Indexes() IndexSet { return d.settings.Load().indexes }
 // there they may show only if Sees says so.
 func (r *Reader) Snapshot() kv.Snapshot { return r.v }
 
-// Sees tells whether the reader may show a document: it lies in the scope and
+// Sees reports whether the reader may show a document: it lies in the scope and
 // its partition is not being dropped.
 func (r *Reader) Sees(id document.ID) bool {
 	if r.owner {
@@ -76,13 +76,13 @@ func (r *Reader) Sees(id document.ID) bool {
 	return r.sees(id)
 }
 
-// Hides tells whether there are documents that the reader may not show though they
+// Hides reports whether there are documents that the reader may not show though they
 // lie in its snapshot: those of partitions that are being dropped.
 func (r *Reader) Hides() bool {
 	return r.hidden != nil && len(*r.hidden) > 0 || r.before != nil && len(*r.before) > 0
 }
 
-// Indexes gives the database's indexes at this snapshot, nil for none.
+// Indexes returns the database's indexes at this snapshot, nil for none.
 func (r *Reader) Indexes() (IndexSet, error) {
 	l, err := r.lane()
 	if err != nil || r.db.store.o.Indexer == nil {
@@ -160,7 +160,7 @@ func (m LaneTxn) Redefine() {
 	m.g.stale, m.g.redefined = true, true
 }
 
-// Changed gives the documents of a scope that changed or went since a mark that a
+// Changed returns the documents of a scope that changed or went since a mark that a
 // reader gave, as many as most; then, or if it is not known any more which went,
 // more is true.
 func (m LaneTxn) Changed(sc Scope, since Mark, most int) (ids map[document.ID]bool, more bool, err error) {

@@ -11,7 +11,7 @@ import (
 // Chunks of a blob are there only beside its row or, while it is uploaded or
 // removed, beside a pending row. Check reports others, and Compact removes them.
 
-// lostBlobs gives the numbers of blobs of which there are chunks and no other row.
+// lostBlobs returns the numbers of blobs of which there are chunks and no other row.
 func (d *Database) lostBlobs(v kv.Snapshot) (lost []uint64, err error) {
 	pending, err := d.pendingBlobs(v)
 	if err != nil {
@@ -38,7 +38,7 @@ func (d *Database) lostBlobs(v kv.Snapshot) (lost []uint64, err error) {
 	return lost, it.Err()
 }
 
-// pendingBlobs gives the numbers of the blobs that have a pending row.
+// pendingBlobs returns the numbers of the blobs that have a pending row.
 func (d *Database) pendingBlobs(v kv.Snapshot) (map[uint64]bool, error) {
 	pending := map[uint64]bool{}
 	err := kv.Each(v, kv.Prefix(keyspace.BlobPending.Key(d.number)), func(key, _ []byte) error {

@@ -61,7 +61,7 @@ func decodeMarker(b []byte) (*marker, error) {
 	return g, u.done()
 }
 
-// markerOf gives the deletion marker of a document all of whose leaves are tombstones.
+// markerOf returns the deletion marker of a document all of whose leaves are tombstones.
 func markerOf(t *document.Tree) *marker {
 	g := &marker{}
 	for _, l := range t.Leaves() {
@@ -82,7 +82,7 @@ func (g *marker) tree() (t document.Tree) {
 // noBody is the body of tombstones that have none of their own.
 const noBody = "{}"
 
-// knows tells whether a revision that comes in, with its ancestors, newest
+// knows reports whether a revision that comes in, with its ancestors, newest
 // first, as far as they are given, is one that the deletion marker speaks for. t is the
 // tree of the document beside it, empty if there is none. A document that came
 // out of its deletion marker with the history of a collected revision tells itself what is
@@ -146,7 +146,7 @@ func (r *Reader) marker(id document.ID) (*marker, error) {
 	return readMarker(r.v.Get(r.db.markerKey(id)))
 }
 
-// dropped tells whether a replicated edit brings what a deletion marker speaks for: it
+// dropped reports whether a replicated edit brings what a deletion marker speaks for: it
 // changes nothing then.
 func (g *group) dropped(s *docState, e *pendingEdit) (bool, error) {
 	if s.marker != nil {
@@ -258,7 +258,7 @@ func (g *group) forgetMarked(id document.ID, revs []document.Rev) error {
 	return err
 }
 
-// Missing tells which of revs the scope lacks, in order and each once, and
+// Missing returns which of revs the scope lacks, in order and each once, and
 // which leaves may be ancestors of them, as _revs_diff answers. What was collected
 // is not lacking.
 func (r *Reader) Missing(id document.ID, revs []document.Rev) (missing, ancestors []document.Rev, err error) {

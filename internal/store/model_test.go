@@ -73,7 +73,7 @@ func (d *modelDoc) clone() *modelDoc {
 	return c
 }
 
-// leaves gives the leaves, the winner first.
+// leaves returns the leaves, the winner first.
 func (d *modelDoc) leaves() (leaves []document.Rev) {
 	inner := map[document.Rev]bool{}
 	for _, n := range d.revs {
@@ -129,7 +129,7 @@ func (d *modelDoc) shape() string {
 	return strings.Join(lines, "\n")
 }
 
-// merge adds a path, newest first, whose newest revision is n; it tells whether
+// merge adds a path, newest first, whose newest revision is n; it reports whether
 // the tree changed.
 func (d *modelDoc) merge(path []document.Rev, n modelRev) bool {
 	before := d.shape()
@@ -226,7 +226,7 @@ func (d *modelDoc) parent(e modelEdit) (document.Rev, bool) {
 	return e.parent, slices.Contains(leaves, e.parent)
 }
 
-// attachments gives what an ordinary edit leaves, in order of name.
+// attachments returns what an ordinary edit leaves, in order of name.
 func (d *modelDoc) attachments(e modelEdit, parent document.Rev) ([]modelAtt, bool) {
 	all := slices.Clone(e.atts)
 	if e.stubs {
@@ -250,7 +250,7 @@ func (d *modelDoc) attachments(e modelEdit, parent document.Rev) ([]modelAtt, bo
 
 var attNames = []string{"a", "b"}
 
-// at gives attachments with the generation of those that are new.
+// at returns attachments with the generation of those that are new.
 func at(atts []modelAtt, gen uint32) []modelAtt {
 	atts = slices.Clone(atts)
 	for i := range atts {
@@ -306,7 +306,7 @@ func (m *model) partition(id string) document.Partition {
 	return document.ID(id).Partition()
 }
 
-// in gives the documents of a partition, of all for "", in order.
+// in returns the documents of a partition, of all for "", in order.
 func (m *model) in(p document.Partition) (ids []string) {
 	for id := range m.docs {
 		if p == "" || m.partition(id) == p {
@@ -329,7 +329,7 @@ func (m *model) drop(p document.Partition, tombstones bool) bool {
 	return true
 }
 
-// dropped gives the partitions that are being dropped, in the order in which a
+// dropped returns the partitions that are being dropped, in the order in which a
 // sweep handles them: collections first.
 func (m *model) dropped() []document.Partition {
 	ps := slices.Collect(maps.Keys(m.drops))
@@ -375,10 +375,10 @@ func (m *model) step(p document.Partition) {
 	}
 }
 
-// hidden tells whether a document is hidden by a drop.
+// hidden reports whether a document is hidden by a drop.
 func (m *model) hidden(id string) bool { return m.drops[m.partition(id)] != nil }
 
-// feed gives the ids of a feed in order.
+// feed returns the ids of a feed in order.
 func (m *model) feed(p document.Partition) []string {
 	ids := slices.DeleteFunc(m.in(p), func(id string) bool {
 		drop := m.drops[m.partition(id)]

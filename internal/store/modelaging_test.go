@@ -11,7 +11,7 @@ import (
 
 // What the model knows of expiry and of deletion markers.
 
-// field gives the member by which a document expires.
+// field returns the member by which a document expires.
 func (m *model) field(id string) string {
 	if own := m.expiry[m.partition(id)]; own.Own {
 		return own.Field
@@ -19,7 +19,7 @@ func (m *model) field(id string) string {
 	return m.expiry[""].Field
 }
 
-// due gives the live leaves of a document that have expired at a time, and when
+// due returns the live leaves of a document that have expired at a time, and when
 // the first of them did.
 func (m *model) due(id string, now int64) (revs []document.Rev, first uint64) {
 	d, field := m.docs[id], m.field(id)
@@ -63,7 +63,7 @@ func (m *model) expire(now int64) {
 	}
 }
 
-// tombstones gives the documents that may be collected.
+// tombstones returns the documents that may be collected.
 func (m *model) tombstones() (ids []string) {
 	for id, d := range m.docs {
 		if d.winner().deleted && !strings.HasPrefix(id, "_design/") {
@@ -104,7 +104,7 @@ func (m *model) purgeMarker(id string, revs []document.Rev) (purged []document.R
 	return purged
 }
 
-// knows tells whether a revision is one that a deletion marker speaks for: a collected one,
+// knows reports whether a revision is one that a deletion marker speaks for: a collected one,
 // or one that might be an ancestor of it, for all that the document tells.
 func (m *model) knows(id string, path []document.Rev) bool {
 	var revs map[document.Rev]*modelRev
@@ -137,7 +137,7 @@ func (m *model) knows(id string, path []document.Rev) bool {
 	return false
 }
 
-// missing gives those of revs that a replica would be asked for.
+// missing returns those of revs that a replica would be asked for.
 func (m *model) missing(id string, revs []document.Rev) (missing []document.Rev) {
 	d := m.docs[id]
 	for _, r := range revs {

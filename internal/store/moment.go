@@ -45,7 +45,7 @@ func (e Expiry) moment(body []byte) moment {
 	return moment{}
 }
 
-// said gives the value of a member that is there and not null.
+// said returns the value of a member that is there and not null.
 func said(body []byte, field string) (value []byte, ok bool) {
 	if field == "" {
 		return nil, false

@@ -16,7 +16,7 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// opaqueSeq gives the sequences of one partition of one incarnation of a database a
+// opaqueSeq returns the sequences of one partition of one incarnation of a database a
 // form that tells a restricted reader nothing of other partitions: not how much was written
 // there between two of them, nor which comes first.
 //
@@ -46,7 +46,7 @@ const (
 	opaqueText = (opaqueSize*8 + 5) / 6
 )
 
-// block gives the cipher. Its key is a keyed hash over what the key is bound to.
+// block returns the cipher. Its key is a keyed hash over what the key is bound to.
 func (k *opaqueSeq) block() cipher.Block {
 	k.made.Do(func() {
 		mac := hmac.New(sha256.New, k.db.store.secret)
@@ -79,7 +79,7 @@ func (k *opaqueSeq) append(dst []byte, q Seq) []byte {
 	return dst[:end]
 }
 
-// open gives the sequence of a block, and reports whether it was made opaque here.
+// open returns the sequence of a block, and reports whether it was made opaque here.
 // The block is overwritten.
 func (k *opaqueSeq) open(b []byte) (Seq, bool) {
 	k.block().Decrypt(b, b)
@@ -97,7 +97,7 @@ func (s Scope) Restrict() Scope {
 // Restricted reports whether the scope is a restricted reader's.
 func (s Scope) Restricted() bool { return s.opaque != nil }
 
-// opener gives the form that sequences of the scope have or would have.
+// opener returns the form that sequences of the scope have or would have.
 func (s Scope) opener() *opaqueSeq {
 	if s.opaque != nil {
 		return s.opaque

@@ -67,7 +67,7 @@ func TestOpaqueSequences(t *testing.T) {
 	}
 }
 
-// TestForeignOpaqueSequences gives scopes what was made opaque for others, what was changed on
+// TestForeignOpaqueSequences returns scopes what was made opaque for others, what was changed on
 // the way, and restricted readers the sequences of the database: all of it means nothing.
 func TestForeignOpaqueSequences(t *testing.T) {
 	w := newWorld(t, Options{})
@@ -183,7 +183,7 @@ func TestRestrictedReadersCountNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkAppendSeq gives sequences their text, as a feed does.
+// BenchmarkAppendSeq returns sequences their text, as a feed does.
 func BenchmarkAppendSeq(b *testing.B) {
 	d := newWorld(b, Options{}).create("db", true)
 	for name, s := range map[string]Scope{"plain": d.Within("p"), "opaque": d.Within("p").Restrict()} {

@@ -40,5 +40,5 @@ func (d *Database) settle(r writeRun) error {
 	return nil
 }
 
-// ofTheEdit tells whether a commit failed by what is in an edit.
+// ofTheEdit reports whether a commit failed by what is in an edit.
 func ofTheEdit(err error) bool { return dberr.Is(err, dberr.TooLarge) || dberr.Panicked(err) }

@@ -46,7 +46,7 @@ func (o *owned) bytes() (n int) {
 	return n
 }
 
-// get gives what is remembered of an owner; nil for nothing.
+// get returns what is remembered of an owner; nil for nothing.
 func (o *owners) get(p document.Partition) *owned {
 	o.Lock()
 	defer o.Unlock()
@@ -107,7 +107,7 @@ func (r *Reader) owned(p document.Partition) (*owned, error) {
 	return o, nil
 }
 
-// OwnedIndexes gives the indexes of a partition's owner at this snapshot, nil for
+// OwnedIndexes returns the indexes of a partition's owner at this snapshot, nil for
 // none.
 func (r *Reader) OwnedIndexes(p document.Partition) (IndexSet, error) {
 	o, err := r.owned(p)
@@ -130,7 +130,7 @@ func (d *Database) definitionsOf(ctx context.Context, p document.Partition) (o *
 	return o, err
 }
 
-// ownedIndexes gives the indexes of the owner of a document's partition as the
+// ownedIndexes returns the indexes of the owner of a document's partition as the
 // group leaves them; nil for none.
 func (g *group) ownedIndexes(p document.Partition) (IndexSet, error) {
 	s, err := g.partition(p)
@@ -155,7 +155,7 @@ func (g *group) ownedIndexes(p document.Partition) (IndexSet, error) {
 	return k, nil
 }
 
-// redefineOwned gives the definitions of a partition's owner a new version. It is
+// redefineOwned returns the definitions of a partition's owner a new version. It is
 // the commit's number, so that one from an earlier life of the partition is never
 // met again.
 func (g *group) redefineOwned(p document.Partition) error {
@@ -176,7 +176,7 @@ func (g *group) redefineOwned(p document.Partition) error {
 	return nil
 }
 
-// movedOwned tells whether the definitions of the owner of an edit's partition are
+// movedOwned reports whether the definitions of the owner of an edit's partition are
 // others than when it was admitted. Those that the request itself changed do not
 // count, as with a database's.
 func (g *group) movedOwned(e *pendingEdit) (bool, error) {

@@ -84,7 +84,7 @@ func (g *group) newPlan(s *docState, e *pendingEdit) *plan {
 	return p
 }
 
-// mayGoBack tells whether an edit may go back to its writer after its tree was
+// mayGoBack reports whether an edit may go back to its writer after its tree was
 // changed, for what is to be derived of the winner (underived).
 func (g *group) mayGoBack(id document.ID) bool {
 	owned, err := g.ownedIndexes(id.Partition())

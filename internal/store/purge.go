@@ -122,7 +122,7 @@ func (g *group) dropBodies(id document.ID) error {
 	return err
 }
 
-// bodies gives up to most revisions whose bodies are stored, oldest first.
+// bodies returns up to most revisions whose bodies are stored, oldest first.
 func (g *group) bodies(id document.ID, most int) (revs []document.Rev, err error) {
 	r := kv.Prefix(keyspace.Doc.Key(g.db.number, keyspace.T(string(id)), keyspace.U(keyspace.SubBody)))
 	err = kv.Each(g.tx, r, func(key, _ []byte) error {

@@ -150,7 +150,7 @@ func wait(commit <-chan struct{}) {
 	}
 }
 
-// take gives the next group of requests; nil ends the draining.
+// take returns the next group of requests; nil ends the draining.
 func (q *queue) take() []*request {
 	q.pending.Lock()
 	defer q.pending.Unlock()
@@ -198,7 +198,7 @@ func (d *Database) commit(batch []*request, before <-chan struct{}, applied func
 	}
 }
 
-// groupContext gives the context of a commit: it makes room if all of its
+// groupContext returns the context of a commit: it makes room if all of its
 // requests do.
 func groupContext(ctx context.Context, batch []*request) context.Context {
 	ctx = context.WithoutCancel(ctx)
@@ -208,7 +208,7 @@ func groupContext(ctx context.Context, batch []*request) context.Context {
 	return ctx
 }
 
-// freeingOf gives the requests that make room.
+// freeingOf returns the requests that make room.
 func freeingOf(batch []*request) (freeing []*request) {
 	for _, r := range batch {
 		if r.free {
@@ -218,7 +218,7 @@ func freeingOf(batch []*request) (freeing []*request) {
 	return freeing
 }
 
-// room gives the error with which the engine refuses writes at the moment, but
+// room returns the error with which the engine refuses writes at the moment, but
 // for those that make room.
 func (s *Store) room(freeing bool) error {
 	if e, ok := s.engine.(kv.Roomer); ok && !freeing {

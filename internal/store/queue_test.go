@@ -13,7 +13,7 @@ import (
 	"github.com/sectional/sectional/internal/kv/kvtest"
 )
 
-// sizes gives the sizes of requests.
+// sizes returns the sizes of requests.
 func sizes(rs []*request) (sizes []int) {
 	for _, r := range rs {
 		sizes = append(sizes, r.size)

@@ -50,7 +50,7 @@ const (
 	rankPartitions = 2000 // in a commit
 )
 
-// rank makes the rankings follow the feed by one pass; it tells whether there
+// rank makes the rankings follow the feed by one pass; it reports whether there
 // may be more.
 func (d *Database) rank(ctx context.Context) (more bool, err error) {
 	if !d.partitioned {
@@ -98,7 +98,7 @@ type unranked struct {
 	more       bool                        // there are later ones
 }
 
-// names gives the partitions in order.
+// names returns the partitions in order.
 func (u *unranked) names() []document.Partition { return slices.Sorted(maps.Keys(u.partitions)) }
 
 // add takes a change in; false when there is no room for it.

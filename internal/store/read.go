@@ -271,7 +271,7 @@ func (w *walk) row() (id document.ID, sub uint64, err error) {
 	return document.ID(w.parts[0].String()), w.parts[1].Num(), nil
 }
 
-// forward gives the next document in ascending order; no Doc at the end.
+// forward returns the next document in ascending order; no Doc at the end.
 func (w *walk) forward() (Entry, error) {
 	for {
 		if !w.placed && !w.it.Next() {
@@ -301,7 +301,7 @@ func (w *walk) forward() (Entry, error) {
 	}
 }
 
-// shows tells whether the walk gives a document, whose head is value.
+// shows reports whether the walk gives a document, whose head is value.
 func (w *walk) shows(id document.ID, value []byte) (bool, error) {
 	if !w.tombstones || w.r.state(id.Partition()) != partitionTombstones {
 		if !w.r.sees(id) {
@@ -351,7 +351,7 @@ func (w *walk) entry(id document.ID, value []byte) (Entry, error) {
 	return e, w.it.Err()
 }
 
-// backward gives the next document in descending order.
+// backward returns the next document in descending order.
 func (w *walk) backward() (Entry, error) {
 	for {
 		if !w.placed && !w.it.Next() {

@@ -8,7 +8,7 @@ import (
 // Redactor says what a caller may see of the documents of a scope. It is a
 // pointer, for scopes are compared.
 type Redactor interface {
-	// Redact gives the body of a revision as the caller may see it; it may be that
+	// Redact returns the body of a revision as the caller may see it; it may be that
 	// of rev, and does not change it. Errors: NotFound for a document that looks as
 	// though it were not there, Forbidden for one that may not be read.
 	Redact(rev *Revision) (body []byte, err error)
@@ -26,7 +26,7 @@ func (s Scope) RedactedBy(by Redactor) Scope {
 	return s
 }
 
-// Redacted tells whether readers of the scope may not give all there is.
+// Redacted reports whether readers of the scope may not give all there is.
 func (s Scope) Redacted() bool { return s.redactor != nil }
 
 // Unredacted is the scope for what the server reads to act by, and shows nobody:
@@ -49,7 +49,7 @@ func (r *Reader) redact(rev *Revision) (*Revision, error) {
 	return rev, nil
 }
 
-// withheld gives the error of a document that is not to be shown, judged by its
+// withheld returns the error of a document that is not to be shown, judged by its
 // winner; nil for all others.
 func (r *Reader) withheld(id document.ID, winner document.Rev, deleted bool) error {
 	if r.redactor == nil {
@@ -63,7 +63,7 @@ func (r *Reader) withheld(id document.ID, winner document.Rev, deleted bool) err
 	return err
 }
 
-// passesOver tells whether a walk leaves out the document of a stored id, whose
+// passesOver reports whether a walk leaves out the document of a stored id, whose
 // head is value, because it is withheld.
 func (r *Reader) passesOver(id document.ID, value []byte) (bool, error) {
 	if r.redactor == nil {

@@ -80,7 +80,7 @@ func (s Scope) removal(it kv.Iterator) (Removal, error) {
 	return Removal{ID: id, Seq: parts[len(parts)-1].Num()}, u.done()
 }
 
-// removalKey gives the key of a removal, or what the keys of all begin with.
+// removalKey returns the key of a removal, or what the keys of all begin with.
 func (s Scope) removalKey(serial ...keyspace.Part) []byte {
 	if s.owner {
 		return keyspace.TenantRemoval.Key(s.db.number, append([]keyspace.Part{keyspace.T(string(s.partition))}, serial...)...)
@@ -124,7 +124,7 @@ func (g *group) noteRemoval(id document.ID) error {
 	return errors.Join(g.putRemoval(g.db.OwnedBy(p), ""), g.renewOwned(p))
 }
 
-// removalKeys gives the keys of the removals that are noted for an owner. (It reads a
+// removalKeys returns the keys of the removals that are noted for an owner. (It reads a
 // range, but rows come only where the lane head changes; those that go meanwhile
 // are counted too many.)
 func (g *group) removalKeys(p document.Partition) (keys [][]byte, err error) {

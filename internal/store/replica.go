@@ -76,7 +76,7 @@ func (d *Replica) Leaf(i int) (*Revision, error) {
 	return l, dberr.Wrap("store.Replicas", err)
 }
 
-// Shared tells whether more than one revision has the attachment's bytes.
+// Shared reports whether more than one revision has the attachment's bytes.
 func (r *Reader) Shared(a *document.Attachment) (bool, error) {
 	value, err := r.v.Get(r.db.blobKey(a.Blob))
 	if err != nil {

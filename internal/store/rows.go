@@ -154,7 +154,7 @@ type head struct {
 // documents passes them all; few documents have so many conflicts.
 const treePiece = 32 << 10
 
-// encode gives the head's value and the pieces of a tree that is too large for it.
+// encode returns the head's value and the pieces of a tree that is too large for it.
 func (h *head) encode() (value []byte, pieces [][]byte) {
 	tree := h.tree.AppendBinary(make([]byte, 0, 128))
 	version := byte(rowVersion)

@@ -52,7 +52,7 @@ func (s Scope) ReadBy(name string) Scope {
 	return s
 }
 
-// OwnLocals tells whether the local documents of the scope are one reader's own.
+// OwnLocals reports whether the local documents of the scope are one reader's own.
 func (s Scope) OwnLocals() bool { return s.reader != "" }
 
 // Database is the database the scope belongs to.
@@ -76,7 +76,7 @@ func (s Scope) Owner() document.Partition {
 	return ""
 }
 
-// Partitioned tells whether the ids of the scope name partitions.
+// Partitioned reports whether the ids of the scope name partitions.
 func (s Scope) Partitioned() bool { return s.db.partitioned && !s.owner }
 
 // Home is the scope in which the design documents lie that apply here: the whole
@@ -92,7 +92,7 @@ func (s Scope) Home() Scope {
 // partitioned views and indexes an owner can query too.
 func (s Scope) DatabaseHome() Scope { return s.db.Whole().RedactedBy(s.redactor) }
 
-// Shown gives a stored id as the scope shows it; false for that of a document that
+// Shown returns a stored id as the scope shows it; false for that of a document that
 // does not lie in the scope.
 func (s Scope) Shown(id document.ID) (document.ID, bool) {
 	if !s.contains(id) {
@@ -110,11 +110,11 @@ func (s Scope) Name() string {
 	return s.db.name
 }
 
-// Designs tells whether id is that of a design document, which indexes do not
+// Designs reports whether id is that of a design document, which indexes do not
 // hold.
 func (s Scope) Designs(id document.ID) bool { return id.Designs(s.Partitioned()) }
 
-// Stored gives the id under which a document of the scope is stored.
+// Stored returns the id under which a document of the scope is stored.
 func (s Scope) Stored(id document.ID) document.ID {
 	if s.owner {
 		return document.ID(s.partition) + ":" + id
@@ -122,7 +122,7 @@ func (s Scope) Stored(id document.ID) document.ID {
 	return id
 }
 
-// shown gives a stored id as the scope shows it.
+// shown returns a stored id as the scope shows it.
 func (s Scope) shown(id document.ID) document.ID {
 	if s.owner {
 		return id[len(s.partition)+1:]
@@ -130,7 +130,7 @@ func (s Scope) shown(id document.ID) document.ID {
 	return id
 }
 
-// Shows gives a revision that was read elsewhere, nil or of a document of the
+// Shows returns a revision that was read elsewhere, nil or of a document of the
 // scope, as the scope shows it.
 func (s Scope) Shows(r *Revision) *Revision {
 	if r == nil || !s.owner {
@@ -152,7 +152,7 @@ func (s Scope) CheckID(id document.ID) error {
 	return dberr.New(dberr.Forbidden, "forbidden", "The document '%s' is not in this partition.", string(id))
 }
 
-// contains tells whether a document of this stored id lies in the scope.
+// contains reports whether a document of this stored id lies in the scope.
 func (s Scope) contains(id document.ID) bool {
 	return s.partition == "" || id.Partition() == s.partition
 }
@@ -234,16 +234,16 @@ func (r *Reader) As(s Scope) *Reader {
 	return &other
 }
 
-// sees tells whether the reader may show the document of a stored id: it lies in
+// sees reports whether the reader may show the document of a stored id: it lies in
 // the scope and its partition is not being dropped.
 func (r *Reader) sees(id document.ID) bool {
 	return r.contains(id) && r.state(id.Partition()) == partitionLive
 }
 
-// seesAll tells whether the reader may show whatever lies in the database.
+// seesAll reports whether the reader may show whatever lies in the database.
 func (r *Reader) seesAll() bool { return r.Scope == r.db.Whole() && !r.Hides() }
 
-// state tells whether a partition is being dropped.
+// state reports whether a partition is being dropped.
 func (r *Reader) state(p document.Partition) byte {
 	if r.hidden != nil && (*r.hidden)[p] != partitionLive {
 		return (*r.hidden)[p]

@@ -15,7 +15,7 @@ import (
 // text may tell: that of a restricted scope tells nothing but whether two are equal.
 type Seq uint64
 
-// FormatSeq gives the form that clients see: "N-opaque", where N is the number
+// FormatSeq returns the form that clients see: "N-opaque", where N is the number
 // and opaque holds the database's incarnation and the number again; in a restricted
 // scope see seal.
 func (s Scope) FormatSeq(q Seq) string {
@@ -65,7 +65,7 @@ func (s Scope) OwnSeq(text string) (Seq, bool) {
 	return q, own
 }
 
-// parseSeq reads a sequence and tells whether it is of this scope.
+// parseSeq reads a sequence and reports whether it is of this scope.
 func (s Scope) parseSeq(text string) (q Seq, own bool, err error) {
 	if text == "" || text == "0" {
 		return 0, true, nil

@@ -23,20 +23,20 @@ type Options struct {
 	Rand           io.Reader        // default crypto/rand
 	Logger         *slog.Logger     // default discards
 	KeepSuperseded time.Duration    // how long superseded bodies stay readable; default 10 minutes
-	// MaxPartition gives the external size in bytes at which a partition is
+	// MaxPartition returns the external size in bytes at which a partition is
 	// full, 0 for no limit; asked at each write. Default no limit.
 	MaxPartition func() uint64
-	// DesignLimits gives the limits for design documents of a partition; asked
+	// DesignLimits returns the limits for design documents of a partition; asked
 	// at each write of one. Default no limits.
 	DesignLimits func() DesignLimits
-	// MaxConflicts gives how many leaves a document may have beside its winner,
+	// MaxConflicts returns how many leaves a document may have beside its winner,
 	// tombstones among them, 0 for no limit; asked at each replicated write.
 	// Default 10,000.
 	MaxConflicts func() int
-	// MaxQueued gives how many bytes of writes may wait for their commits, 0 for
+	// MaxQueued returns how many bytes of writes may wait for their commits, 0 for
 	// no limit; asked at each write. Default 128 MiB.
 	MaxQueued func() int64
-	// DeletedTTL gives the age at which tombstones are dropped in databases
+	// DeletedTTL returns the age at which tombstones are dropped in databases
 	// that have no setting of their own, 0 for never. Default never.
 	DeletedTTL func() time.Duration
 	// Admission checks and may change every edit before it is stored; nil
@@ -213,7 +213,7 @@ func (s *Store) initialize(tx kv.Txn) error {
 
 func metaKey(name string) []byte { return keyspace.Meta.Key(0, keyspace.T(name)) }
 
-// next gives the next number of the counter in the meta row name, from 1 up.
+// next returns the next number of the counter in the meta row name, from 1 up.
 func next(tx kv.Txn, name string) (uint64, error) {
 	n, err := counter(tx.GetForUpdate(metaKey(name)))
 	if err != nil {

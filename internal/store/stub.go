@@ -9,7 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// resolve gives an edit's attachments with stubs replaced by what they stand
+// resolve returns an edit's attachments with stubs replaced by what they stand
 // for: an attachment of that name of the parent or, for a replicated edit, of
 // the nearest of its ancestors, or of a leaf, whose body is stored.
 // Errors: Precondition missing_stub, also for an upload that has expired.

@@ -12,7 +12,7 @@ import (
 	"github.com/sectional/sectional/internal/kv/kvtest"
 )
 
-// subscribed gives the subscriptions of a scope in short: id, version, place,
+// subscribed returns the subscriptions of a scope in short: id, version, place,
 // dead letters, and what is remembered.
 func (w *world) subscribed(s Scope) string {
 	w.t.Helper()

@@ -82,7 +82,7 @@ func (g *group) dropSubscription(s Scope, id string) error {
 	return nil
 }
 
-// keysBelow gives the first keys that begin with prefix, most at most; below 0
+// keysBelow returns the first keys that begin with prefix, most at most; below 0
 // all of them.
 func (g *group) keysBelow(prefix []byte, most int) (keys [][]byte, err error) {
 	it, err := g.tx.Iterate(kv.Prefix(prefix), kv.IterOptions{})

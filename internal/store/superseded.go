@@ -11,7 +11,7 @@ import (
 )
 
 // sweepSuperseded removes the bodies of a few commits' superseded revisions that were
-// superseded before the given time; it tells whether there may be more.
+// superseded before the given time; it reports whether there may be more.
 func (d *Database) sweepSuperseded(ctx context.Context, before time.Time) (more bool, err error) {
 	keys, revs, err := d.dueSuperseded(ctx, before)
 	if err != nil || len(keys) == 0 {

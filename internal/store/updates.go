@@ -54,7 +54,7 @@ func (u *updates) touched(names ...string) {
 	}
 }
 
-// take gives the databases that changed since the last call; nil for none.
+// take returns the databases that changed since the last call; nil for none.
 func (u *updates) take() map[string]bool {
 	u.changed.Lock()
 	defer u.changed.Unlock()
@@ -119,7 +119,7 @@ func (s *Store) noteChanges(ctx context.Context, names map[string]bool) error {
 	return err
 }
 
-// Updates gives the databases created, changed or dropped after since, in the
+// Updates returns the databases created, changed or dropped after since, in the
 // order of their last such event, the sequence to go on from, and a channel
 // that is closed when there may be more. Changes of documents show within a
 // second or two.

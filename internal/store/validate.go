@@ -174,7 +174,7 @@ func (w *write) refusedBy(ctx context.Context, p document.Partition, asked []*pe
 	return nil
 }
 
-// seenBy gives a proposal as a scope shows it.
+// seenBy returns a proposal as a scope shows it.
 func (p *Proposal) seenBy(s Scope) Proposal {
 	seen := *p
 	seen.New, seen.Old = *s.Shows(&p.New), s.Shows(p.Old)

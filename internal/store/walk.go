@@ -210,7 +210,7 @@ func (r *Reader) fields() (*fields, error) {
 	return f, r.db.loadExpiry(r.v, &f.set)
 }
 
-// of gives the setting by which a document expires.
+// of returns the setting by which a document expires.
 func (f *fields) of(id document.ID) (Expiry, error) {
 	p := id.Partition()
 	if !f.d.partitioned || p == "" {

@@ -31,7 +31,7 @@ type waiters struct {
 
 func (w *watch) init() { w.waiting.channels = map[watched]*waiters{} }
 
-// join gives the channel that the next change of p closes, and its release.
+// join returns the channel that the next change of p closes, and its release.
 func (w *watch) join(p watched) (<-chan struct{}, func()) {
 	w.waiting.Lock()
 	defer w.waiting.Unlock()
@@ -135,7 +135,7 @@ func (w *watch) close(p watched) {
 	}
 }
 
-// Watch gives a channel that is closed when a change of the scope after q is
+// Watch returns a channel that is closed when a change of the scope after q is
 // readable, or the database is dropped (at once if so already), and a function
 // to be called when the caller no longer waits.
 func (s Scope) Watch(q Seq) (<-chan struct{}, func()) {
@@ -147,7 +147,7 @@ func (s Scope) Watch(q Seq) (<-chan struct{}, func()) {
 	return ch, leave
 }
 
-// WatchDoc gives a channel that is closed when a document changes after the call, by
+// WatchDoc returns a channel that is closed when a document changes after the call, by
 // its stored id, or the database is dropped, and a function to be called when the caller no longer
 // waits. The change is readable then. A document that nobody watches costs writers
 // nothing.

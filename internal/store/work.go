@@ -140,7 +140,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 	}
 }
 
-// round does what is due, up to an amount of each kind of work; it tells
+// round does what is due, up to an amount of each kind of work; it reports
 // whether there is more.
 func (s *Store) round(ctx context.Context, c *maintenance) (more bool, err error) {
 	now := s.o.Clock()
@@ -218,7 +218,7 @@ func (s *Store) each(ctx context.Context, op, name string, work func(*Database) 
 	return err
 }
 
-// runJobs does the jobs that are due, a number of steps of each; it tells
+// runJobs does the jobs that are due, a number of steps of each; it reports
 // whether there is more.
 func (s *Store) runJobs(ctx context.Context) (more bool, err error) {
 	var due []job

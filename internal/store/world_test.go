@@ -97,7 +97,7 @@ func together(d *Database, fns ...func(*group) error) (errs []error) {
 	return errs
 }
 
-// writing gives the request of a prepared write of edits.
+// writing returns the request of a prepared write of edits.
 func writing(t testing.TB, d *Database, edits ...document.Edit) (*write, func(*group) error) {
 	t.Helper()
 	w := &write{scope: d.Whole(), edits: make([]*pendingEdit, len(edits))}
@@ -110,7 +110,7 @@ func writing(t testing.TB, d *Database, edits ...document.Edit) (*write, func(*g
 	return w, func(g *group) error { return apply(g, w.edits) }
 }
 
-// dump gives all rows of an engine, keys printed, values as render shows them.
+// dump returns all rows of an engine, keys printed, values as render shows them.
 func rows(t testing.TB, e kv.Engine, r kv.Range, show func(key, value []byte) string) string {
 	t.Helper()
 	var b strings.Builder

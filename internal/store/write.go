@@ -85,7 +85,7 @@ func (s Scope) Write(ctx context.Context, edits []document.Edit, o WriteOptions)
 	return w.results(), nil
 }
 
-// storedEdits gives an owner's edits the ids under which they are stored.
+// storedEdits returns an owner's edits the ids under which they are stored.
 func (s Scope) storedEdits(edits []document.Edit) ([]document.Edit, error) {
 	edits = slices.Clone(edits)
 	for i := range edits {
@@ -378,7 +378,7 @@ func (w *write) applyAtomic(g *group) error {
 	return nil
 }
 
-// moved tells whether edits have to be admitted again, and reopens those. What
+// moved reports whether edits have to be admitted again, and reopens those. What
 // is settled stays so, except in an atomic batch, which runs as a whole.
 func (w *write) moved() bool {
 	again := false

@@ -104,7 +104,7 @@ func (d *definition) parseSelector() (*selector.Selector, error) {
 	return selector.Parse(d.Selector)
 }
 
-// look tells whether a change passes the selector (nil lets everything pass), and reads the
+// look reports whether a change passes the selector (nil lets everything pass), and reads the
 // document if that or the message needs it; rev is nil if there is none.
 func (d *definition) look(ctx context.Context, r *store.Reader, sel *selector.Selector, c *store.Change) (passes bool, rev *store.Revision, err error) {
 	if sel == nil && !d.Docs {
@@ -165,7 +165,7 @@ func (b *batch) id() string {
 	return "msg_" + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:18])
 }
 
-// body gives the message.
+// body returns the message.
 func (b *batch) body(scope store.Scope, id string) []byte {
 	out := make([]byte, 0, len(b.out)+256)
 	out = append(out, `{"type":"changes","subscription":`...)

@@ -55,7 +55,7 @@ func (s *Service) Forget(ctx context.Context, scope store.Scope, id string, numb
 	return len(gone), err
 }
 
-// pick gives those of numbers that are there, all of them for nil.
+// pick returns those of numbers that are there, all of them for nil.
 func pick(there, numbers []uint64) (picked []uint64) {
 	if numbers == nil {
 		return there

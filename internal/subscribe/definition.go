@@ -233,7 +233,7 @@ func (w *wanted) setBatch(v []byte) error {
 	}
 }
 
-// text gives the value of a JSON string.
+// text returns the value of a JSON string.
 func text(v []byte) (string, bool) {
 	if jsonscan.KindOf(v) != jsonscan.String {
 		return "", false

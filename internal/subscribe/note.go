@@ -64,7 +64,7 @@ type letterRow struct {
 
 func decodeLetter(raw []byte) (l letter, err error) { return l, json.Unmarshal(raw, &l) }
 
-// without gives list without n.
+// without returns list without n.
 func without(list []uint64, n uint64) []uint64 {
 	return slices.DeleteFunc(slices.Clone(list), func(m uint64) bool { return m == n })
 }

@@ -51,7 +51,7 @@ type schedule struct {
 	resting []chan struct{}
 }
 
-// rested gives a channel that is closed when nothing is under way or in line.
+// rested returns a channel that is closed when nothing is under way or in line.
 func (q *schedule) rested() <-chan struct{} {
 	q.Lock()
 	defer q.Unlock()

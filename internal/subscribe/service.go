@@ -19,10 +19,10 @@ import (
 // Options join the service to the rest of the server; Store must be given.
 type Options struct {
 	Store *store.Store
-	// AllowPrivate tells whether private addresses are allowed, asked at each
+	// AllowPrivate reports whether private addresses are allowed, asked at each
 	// request; nil: never.
 	AllowPrivate func() bool
-	// Bounds gives the bounds of subscriptions, asked when they are needed;
+	// Bounds returns the bounds of subscriptions, asked when they are needed;
 	// nil: those of DefaultBounds.
 	Bounds  func() Bounds
 	Logger  *slog.Logger // nil: no log
@@ -238,7 +238,7 @@ func renewed(sub *store.Subscription) error {
 	return err
 }
 
-// begin gives the place where a new subscription begins, and counts those
+// begin returns the place where a new subscription begins, and counts those
 // that there are.
 func (s *Service) begin(ctx context.Context, scope store.Scope, id string, w *wanted) (q store.Seq, err error) {
 	if w.since != "" && w.since != "now" {
@@ -285,7 +285,7 @@ func (s *Service) Delete(ctx context.Context, scope store.Scope, id string) erro
 	return err
 }
 
-// random gives n random bytes in hexadecimal digits.
+// random returns n random bytes in hexadecimal digits.
 func (s *Service) random(n int) string {
 	b := make([]byte, n)
 	s.read(b)

@@ -183,7 +183,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// letters gives a subscription's dead letters as "number:ids".
+// letters returns a subscription's dead letters as "number:ids".
 func (w *world) letters(s store.Scope, id string) string {
 	w.t.Helper()
 	numbers, err := w.numbers(ctx, s, id)

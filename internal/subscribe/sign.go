@@ -10,7 +10,7 @@ import (
 // prefix marks a secret whose bytes are written in base64.
 const prefix = "whsec_"
 
-// keyOf gives the key that a secret stands for.
+// keyOf returns the key that a secret stands for.
 func keyOf(secret string) ([]byte, error) {
 	if encoded, ok := strings.CutPrefix(secret, prefix); ok {
 		return base64.StdEncoding.DecodeString(encoded)
@@ -18,7 +18,7 @@ func keyOf(secret string) ([]byte, error) {
 	return []byte(secret), nil
 }
 
-// sign gives the value of webhook-signature, in the form of Standard Webhooks:
+// sign returns the value of webhook-signature, in the form of Standard Webhooks:
 // for each secret "v1," and HMAC-SHA256 of "id.timestamp.body" in base64.
 func sign(secrets []string, id, timestamp string, body []byte) string {
 	var signatures []string

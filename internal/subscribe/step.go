@@ -229,7 +229,7 @@ func (s *Service) failed(n *note, sub *store.Subscription, d *definition, b *bat
 	return e, nil
 }
 
-// again gives a dead letter that failed again its new value.
+// again returns a dead letter that failed again its new value.
 func (b *batch) again(out outcome, now int64) ([]store.DeadLetter, error) {
 	l := b.old
 	l.Attempts++

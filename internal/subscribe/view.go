@@ -43,7 +43,7 @@ type shownState struct {
 	RetryAt     *string `json:"retry_at"`
 }
 
-// moment gives a time as clients see it, nil for never.
+// moment returns a time as clients see it, nil for never.
 func moment(ms int64) *string {
 	if ms == 0 {
 		return nil
@@ -59,7 +59,7 @@ func orNil(s string) *string {
 	return &s
 }
 
-// Get gives a subscription of a scope, with its state, as JSON; NotFound.
+// Get returns a subscription of a scope, with its state, as JSON; NotFound.
 func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (raw []byte, err error) {
 	err = scope.View(ctx, func(r *store.Reader) error {
 		raw, err = s.show(r, id)
@@ -68,7 +68,7 @@ func (s *Service) Get(ctx context.Context, scope store.Scope, id string) (raw []
 	return raw, err
 }
 
-// List gives the subscriptions of a scope as a JSON object, in the order of
+// List returns the subscriptions of a scope as a JSON object, in the order of
 // their ids.
 func (s *Service) List(ctx context.Context, scope store.Scope) ([]byte, error) {
 	var ids []string
@@ -155,7 +155,7 @@ type shownRow struct {
 	ID  document.ID `json:"id"`
 }
 
-// Dead gives a subscription's dead letters above a number, limit at most, as a
+// Dead returns a subscription's dead letters above a number, limit at most, as a
 // JSON object; NotFound.
 func (s *Service) Dead(ctx context.Context, scope store.Scope, id string, after uint64, limit int) (raw []byte, err error) {
 	err = scope.View(ctx, func(r *store.Reader) error {

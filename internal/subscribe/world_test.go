@@ -153,7 +153,7 @@ func (w *world) database(name string, partitioned bool) *store.Database {
 	return d
 }
 
-// again gives a database after a restart.
+// again returns a database after a restart.
 func (w *world) again(name string) *store.Database {
 	w.t.Helper()
 	d, err := w.store.Database(ctx, name)
@@ -189,7 +189,7 @@ func (w *world) subscribe(s store.Scope, id string, to *receiver, more string) {
 	must(w.t, err)
 }
 
-// state gives a subscription as clients see it.
+// state returns a subscription as clients see it.
 func (w *world) state(s store.Scope, id string) (v shown) {
 	w.t.Helper()
 	raw, err := w.Get(ctx, s, id)
@@ -237,7 +237,7 @@ type message struct {
 	}
 }
 
-// ids gives a message's documents, with "!" for deleted ones.
+// ids returns a message's documents, with "!" for deleted ones.
 func (m *message) ids() string {
 	var ids []string
 	for _, row := range m.body.Results {
@@ -314,7 +314,7 @@ func (w *statusWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// got gives the messages so far.
+// got returns the messages so far.
 func (r *receiver) got() []*message {
 	r.in.Lock()
 	defer r.in.Unlock()

@@ -105,7 +105,7 @@ func (r *run) createTarget(ctx context.Context) error {
 	}
 }
 
-// wantsSnapshot tells whether both are Sectionals that have not met yet.
+// wantsSnapshot reports whether both are Sectionals that have not met yet.
 func (r *run) wantsSnapshot(ctx context.Context) (bool, error) {
 	for _, s := range []*side{r.source, r.target} {
 		if able, err := s.isSectional(ctx); !able {

@@ -50,13 +50,13 @@ func (e *refused) Error() string {
 	return fmt.Sprintf("%s %s: %d %s: %s", e.method, e.url, e.status, e.code, e.reason)
 }
 
-// lasting tells whether asking again would change nothing.
+// lasting reports whether asking again would change nothing.
 func (e *refused) lasting() bool {
 	return e.status >= 400 && e.status < 500 && e.status != http.StatusTooManyRequests && e.status != http.StatusRequestTimeout ||
 		e.status == http.StatusNotImplemented
 }
 
-// statusOf gives the status of an answer that refused, 0 for other errors.
+// statusOf returns the status of an answer that refused, 0 for other errors.
 func statusOf(err error) int {
 	var e *refused
 	if errors.As(err, &e) {
@@ -106,7 +106,7 @@ func (s *side) ask(ctx context.Context, method, url string, body, to any) error 
 	}
 }
 
-// settled tells whether asking again would change nothing.
+// settled reports whether asking again would change nothing.
 func settled(err error) bool {
 	var e *refused
 	var syntax *json.SyntaxError
@@ -137,7 +137,7 @@ func (s *side) once(ctx context.Context, method, url string, raw []byte, to any)
 	return json.NewDecoder(io.LimitReader(a.Body, most)).Decode(to)
 }
 
-// isSectional tells whether the server says that it is one, and serves snapshots
+// isSectional reports whether the server says that it is one, and serves snapshots
 // at this endpoint. Errors: there was no answer.
 func (s *side) isSectional(ctx context.Context) (bool, error) {
 	var welcome struct{ Vendor struct{ Name string } }

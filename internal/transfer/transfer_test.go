@@ -87,7 +87,7 @@ func (p *pair) run() Outcome {
 	return o
 }
 
-// count gives how many requests had this beginning.
+// count returns how many requests had this beginning.
 func (p *pair) count(beginning string) (n int) {
 	for _, a := range p.asked {
 		if strings.HasPrefix(a, beginning) {

@@ -156,7 +156,7 @@ func runFuzz(ctx context.Context, name, directory, each string) error {
 	}
 }
 
-// outOfTime tells whether a run failed by the end of its time alone. Go takes that for a failure now and then, before
+// outOfTime reports whether a run failed by the end of its time alone. Go takes that for a failure now and then, before
 // version 1.27 (https://go.dev/issue/75804); an input that fails is named.
 func outOfTime(said string) bool {
 	_, failure, _ := strings.Cut(said, "--- FAIL: ")
@@ -164,7 +164,7 @@ func outOfTime(said string) bool {
 	return len(lines) > 2 && strings.TrimSpace(lines[1]) == "context deadline exceeded" && !strings.Contains(failure, "Failing input")
 }
 
-// fuzzTests gives the names of the fuzz tests of each package, of lines as grep prints them.
+// fuzzTests returns the names of the fuzz tests of each package, of lines as grep prints them.
 func fuzzTests(found string) map[string][]string {
 	written := map[string][]string{}
 	for line := range strings.Lines(found) {

@@ -118,7 +118,7 @@ func raceTests(arguments []string) func(context.Context, *tally) error {
 	}
 }
 
-// hasCompiler tells whether this machine can build with cgo, as the race
+// hasCompiler reports whether this machine can build with cgo, as the race
 // detector has to be.
 func hasCompiler() bool {
 	out, err := exec.Command("go", "env", "CGO_ENABLED").Output()

@@ -28,7 +28,7 @@ type departure struct {
 	Shows  string
 }
 
-// deviations gives the entries by scenario.
+// deviations returns the entries by scenario.
 func deviations() (map[string]departures, error) { return readDeviations("testdata/differences.json") }
 
 func readDeviations(file string) (map[string]departures, error) {
@@ -74,7 +74,7 @@ func (d departures) judge(step int, outcome error) error {
 	return nil
 }
 
-// paragraphs gives the numbers of the differences in docs/DIFFERENCES.md, each at the start of a heading, list item or
+// paragraphs returns the numbers of the differences in docs/DIFFERENCES.md, each at the start of a heading, list item or
 // table row.
 func paragraphs() (map[int]bool, error) {
 	text, err := os.ReadFile("../../docs/DIFFERENCES.md")

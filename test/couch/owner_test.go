@@ -54,7 +54,7 @@ func TestOwnerEndpoint(t *testing.T) {
 	}
 }
 
-// partitioned tells whether the scenario is about partitions.
+// partitioned reports whether the scenario is about partitions.
 func (s scenario) partitioned() bool {
 	for _, step := range s.Steps {
 		if strings.Contains(step.Request.Path, "partitioned=true") || strings.Contains(step.Request.Path, "/_partition/") {
@@ -84,7 +84,7 @@ func (r replayer) endpoint() string {
 	return ""
 }
 
-// database gives the name of the database behind an endpoint.
+// database returns the name of the database behind an endpoint.
 func (r replayer) database(endpoint string) string { return strings.TrimSuffix(endpoint, r.endpoint()) }
 
 // manage makes and drops the databases behind owners' endpoints, which owners can't. done says that it was such a step.

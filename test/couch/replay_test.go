@@ -42,7 +42,7 @@ type mismatch struct {
 	err  error
 }
 
-// Error gives step and difference.
+// Error returns step and difference.
 func (m *mismatch) Error() string { return fmt.Sprintf("step %d %s", m.step, m.err) }
 
 // replay runs a scenario on fresh databases and removes them. The first answer that is neither the recorded one nor

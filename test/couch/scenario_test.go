@@ -47,14 +47,14 @@ type response struct {
 	Text    *string
 }
 
-// uses tells whether the scenario names the placeholder in one of its paths.
+// uses reports whether the scenario names the placeholder in one of its paths.
 func (s scenario) uses(placeholder string) bool {
 	return slices.ContainsFunc(s.Steps, func(s step) bool {
 		return strings.Contains(s.Request.Path, "«"+placeholder+"»")
 	})
 }
 
-// read gives the scenarios of one file in testdata.
+// read returns the scenarios of one file in testdata.
 func read(path string) (list []scenario, err error) {
 	f, err := os.Open(path)
 	if err != nil {

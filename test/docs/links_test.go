@@ -17,7 +17,7 @@ var (
 	fences  = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
 )
 
-// anchors gives the places of a page that links may lead to, by the rule of GitHub.
+// anchors returns the places of a page that links may lead to, by the rule of GitHub.
 func anchors(text string) (names []string) {
 	for _, m := range heading.FindAllStringSubmatch(fences.ReplaceAllString(text, ""), -1) {
 		title := regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(m[1], "$1")
@@ -89,7 +89,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// read gives the text of a page.
+// read returns the text of a page.
 func read(t *testing.T, root, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, name))

@@ -12,7 +12,7 @@ import (
 // anything stands in an output for what differs from run to run.
 const anything = "…"
 
-// matches tells whether an output is what the page shows.
+// matches reports whether an output is what the page shows.
 func matches(shown, printed string) bool {
 	if want, ok := values(strict(shown)); ok {
 		got, ok := values(printed)
@@ -89,7 +89,7 @@ func strict(text string) string {
 	return out.String()
 }
 
-// escaped tells whether what follows a text within a string has a backslash in front.
+// escaped reports whether what follows a text within a string has a backslash in front.
 func escaped(before string) bool {
 	return (len(before)-len(strings.TrimRight(before, `\`)))%2 == 1
 }

@@ -95,12 +95,12 @@ func (p *page) add(b block, fresh bool) error {
 	return nil
 }
 
-// executes tells whether the page has commands.
+// executes reports whether the page has commands.
 func (p page) executes() bool {
 	return slices.ContainsFunc(p.steps, func(b block) bool { return b.language == "sh" })
 }
 
-// usesNode tells whether the page has commands of Node or its packages.
+// usesNode reports whether the page has commands of Node or its packages.
 func (p page) usesNode() bool {
 	return slices.ContainsFunc(p.steps, func(b block) bool {
 		return b.language == "sh" && regexp.MustCompile(`(?m)^(node|npx|couchbackup|couchrestore)\b|\| (node|couchrestore)\b`).MatchString(b.text)

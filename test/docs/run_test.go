@@ -173,7 +173,7 @@ func (r *reader) end() {
 // local finds addresses of this machine in pages, and ports in configurations.
 var local = regexp.MustCompile(`(?:127\.0\.0\.1|localhost):(59\d\d|6984)|(?m:^(port = )(59\d\d|6984)$)`)
 
-// place gives the address that stands for one of a page, which is a free one.
+// place returns the address that stands for one of a page, which is a free one.
 func (r *reader) place(address string) string {
 	if r.address[address] == "" {
 		free, err := process.FreeAddress()

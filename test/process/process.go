@@ -65,14 +65,14 @@ func (o *Output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// String gives what was printed so far.
+// String returns what was printed so far.
 func (o *Output) String() string {
 	o.Lock()
 	defer o.Unlock()
 	return o.text.String()
 }
 
-// FreeAddress gives an address of the loopback interface on which nothing listens at the moment.
+// FreeAddress returns an address of the loopback interface on which nothing listens at the moment.
 func FreeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -174,7 +174,7 @@ func up(ctx context.Context, base string) bool {
 	return answer.StatusCode == http.StatusOK
 }
 
-// Output gives what the process has printed so far.
+// Output returns what the process has printed so far.
 func (s *Server) Output() string { return s.output.String() }
 
 // Finished is closed when the process has ended.
@@ -193,7 +193,7 @@ func (s *Server) Kill() error {
 // Interrupt sends SIGTERM and does not wait.
 func (s *Server) Interrupt() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
 
-// Wait gives the exit code, or an error when the process does not end in time.
+// Wait returns the exit code, or an error when the process does not end in time.
 func (s *Server) Wait(limit time.Duration) (int, error) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -217,7 +217,7 @@ func (s *Server) Stop() error {
 	return err
 }
 
-// CPU gives the processor time that the process has used so far, all its threads together.
+// CPU returns the processor time that the process has used so far, all its threads together.
 func (s *Server) CPU() (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.PID))
 	if err != nil {
@@ -237,7 +237,7 @@ func (s *Server) CPU() (time.Duration, error) {
 	return time.Duration(ticks) * 10 * time.Millisecond, nil
 }
 
-// Written gives how many bytes the process has sent to the disk since it began, as the kernel counts them: those that
+// Written returns how many bytes the process has sent to the disk since it began, as the kernel counts them: those that
 // it removed before they got there are left out.
 func (s *Server) Written() (int64, error) {
 	counts, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", s.PID))

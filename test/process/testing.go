@@ -50,7 +50,7 @@ func Build(path string, flags ...string) error {
 	return os.Setenv(binaryVariable, path)
 }
 
-// Root gives the top of the repository: the nearest directory above that holds go.mod.
+// Root returns the top of the repository: the nearest directory above that holds go.mod.
 func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -67,7 +67,7 @@ func Root() (string, error) {
 	}
 }
 
-// Binary gives the path of the server that Main built.
+// Binary returns the path of the server that Main built.
 func Binary() string { return os.Getenv(binaryVariable) }
 
 // Start runs a server for the length of a test. Without a directory it gets one of its own. When the test fails, what

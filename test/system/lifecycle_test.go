@@ -148,7 +148,7 @@ func TestGeneratedPassword(t *testing.T) {
 	}
 }
 
-// fileWith gives a file below dir that holds the text, or "".
+// fileWith returns a file below dir that holds the text, or "".
 func fileWith(t *testing.T, dir, text string) (found string) {
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

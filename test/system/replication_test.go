@@ -14,7 +14,7 @@ import (
 	"github.com/sectional/sectional/test/process"
 )
 
-// leaves gives the leaves of every document of a database, by id.
+// leaves returns the leaves of every document of a database, by id.
 func leaves(t *testing.T, c *client, db string) map[string][]string {
 	t.Helper()
 	var feed struct{ Results []changesRow }
@@ -105,7 +105,7 @@ func TestReplicationSurvivesKills(t *testing.T) {
 	check(t, dir)
 }
 
-// count gives how many documents a database has, 0 if it is not there.
+// count returns how many documents a database has, 0 if it is not there.
 func count(c *client, db string) int {
 	var info struct {
 		Docs int `json:"doc_count"`

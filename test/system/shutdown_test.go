@@ -87,7 +87,7 @@ func TestTerminationEndsWhateverRuns(t *testing.T) {
 	}
 }
 
-// childrenOf gives the processes that a process has started, of which there must be some.
+// childrenOf returns the processes that a process has started, of which there must be some.
 func childrenOf(t *testing.T, pid int) (children []int) {
 	t.Helper()
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))

@@ -31,7 +31,7 @@ type applier struct {
 // manyConditions is beyond how many conditions a filter is slow.
 const manyConditions = 20
 
-// slow tells whether to hold a document against the filter may take long, so that
+// slow reports whether to hold a document against the filter may take long, so that
 // no commit should have to wait for it. What looks at the revision's number can't
 // be worked out before that is known.
 func (e *extractor) slow() bool {

@@ -55,7 +55,7 @@ func (d *Def) Optional(column int) bool {
 // alwaysThere reports whether every document has a field.
 func alwaysThere(name string) bool { return name == "_id" || name == "_rev" }
 
-// Uses tells whether the rows of the index depend on a member at the top of
+// Uses reports whether the rows of the index depend on a member at the top of
 // documents, or on whole documents.
 func (d *Def) Uses(name string) bool {
 	at := func(p *selector.Path) bool { return len(p.Segments()) == 0 || p.Segments()[0] == name }
@@ -95,7 +95,7 @@ func (Kind) Outdated(opened any, _ int) string {
 	return "The index was made when patterns gave up after a time, and documents may be missing. Delete it and make it again."
 }
 
-// Of gives the definition of a field index, whatever its state.
+// Of returns the definition of a field index, whatever its state.
 func Of(x *index.Index) *Def { return x.Opened.(*Def) }
 
 // Defined is index.Kind's: the views of a design document in the language query,
@@ -291,7 +291,7 @@ func (d *Def) parseSparse(source []byte) error {
 	return nil
 }
 
-// Elements tells which column is indexed by the elements of its array, -1 if
+// Elements returns which column is indexed by the elements of its array, -1 if
 // none is.
 func (d *Def) Elements() int {
 	for i := range d.Columns {

@@ -98,7 +98,7 @@ func (w *wanted) take(dst, tops values, rev *store.Revision) (values, values) {
 	return dst, tops
 }
 
-// reserved gives a member that is not in the body.
+// reserved returns a member that is not in the body.
 func reserved(rev *store.Revision, p *selector.Path) []byte {
 	doc := selector.Doc{ID: string(rev.ID), Rev: rev.Rev.String(), Body: rev.Body}
 	return doc.Lookup(p)
@@ -124,7 +124,7 @@ func newExtractor(x *index.Index, w *wanted) extractor {
 	return e
 }
 
-// holds tells whether a document with these values is in the index.
+// holds reports whether a document with these values is in the index.
 func (e *extractor) holds(ctx context.Context, rev *store.Revision, vs values) (bool, error) {
 	if !e.has(vs) {
 		return false, nil
@@ -132,7 +132,7 @@ func (e *extractor) holds(ctx context.Context, rev *store.Revision, vs values) (
 	return e.passes(ctx, rev)
 }
 
-// has tells whether a document with these values has the columns that it must have.
+// has reports whether a document with these values has the columns that it must have.
 func (e *extractor) has(vs values) bool {
 	for column, i := range e.columns {
 		if vs[i] == nil && !e.Optional(column) {
@@ -142,7 +142,7 @@ func (e *extractor) has(vs values) bool {
 	return true
 }
 
-// lacks tells whether the document lacks a column.
+// lacks reports whether the document lacks a column.
 func (e *extractor) lacks(vs values) bool {
 	return slices.ContainsFunc(e.columns, func(i int) bool { return vs[i] == nil })
 }
@@ -155,7 +155,7 @@ func (e *extractor) version(vs values) byte {
 	return rowVersion
 }
 
-// passes tells whether a document passes the filter. That takes time in
+// passes reports whether a document passes the filter. That takes time in
 // proportion to its size (see Parse), and has no other bound: whether a row is
 // there must depend on nothing but the document.
 func (e *extractor) passes(ctx context.Context, rev *store.Revision) (bool, error) {
@@ -169,7 +169,7 @@ func (e *extractor) passes(ctx context.Context, rev *store.Revision) (bool, erro
 	return e.Partial.Match(&d, selector.NewBudget(ctx, 0))
 }
 
-// same tells whether two documents that are in the index have the same rows.
+// same reports whether two documents that are in the index have the same rows.
 func (e *extractor) same(a, b values) bool {
 	for _, places := range [][]int{e.columns, e.include} {
 		for _, i := range places {
@@ -256,7 +256,7 @@ func (d *Def) AppendValue(dst []byte, column int, v []byte) (_ []byte, err error
 	return dst, err
 }
 
-// inverted tells whether a column runs against the first one: an index whose
+// inverted reports whether a column runs against the first one: an index whose
 // columns all descend is one that ascends, read backward.
 func (d *Def) inverted(column int) bool { return d.Columns[column].Desc != d.Columns[0].Desc }
 

@@ -26,7 +26,7 @@ type Bound struct {
 // null is the least value that a field may have.
 var null = []byte("null")
 
-// Span gives the tuples that begin with prefix (encoded values of the columns
+// Span returns the tuples that begin with prefix (encoded values of the columns
 // before) and whose value of the column is there and lies between low and high. It
 // may be a little wider than that, never narrower.
 func (d *Def) Span(prefix []byte, column int, low, high Bound) (Span, error) {
@@ -70,7 +70,7 @@ func (d *Def) edge(prefix []byte, column int, b Bound, behind bool) ([]byte, err
 	return t, nil
 }
 
-// Equal gives the tuples that begin with the encoded values prefix.
+// Equal returns the tuples that begin with the encoded values prefix.
 func Equal(prefix []byte) Span {
 	return Span{From: prefix, To: kv.PrefixEnd(prefix)}.widened()
 }
@@ -86,10 +86,10 @@ func (s Span) widened() Span {
 	return s
 }
 
-// Empty tells whether no tuple lies in the span.
+// Empty reports whether no tuple lies in the span.
 func (s Span) Empty() bool { return s.To != nil && bytes.Compare(s.From, s.To) >= 0 }
 
-// Contains tells whether a tuple lies in the span.
+// Contains reports whether a tuple lies in the span.
 func (s Span) Contains(tuple []byte) bool {
 	return bytes.Compare(tuple, s.From) >= 0 && (s.To == nil || bytes.Compare(tuple, s.To) < 0)
 }
@@ -98,7 +98,7 @@ func (s Span) Contains(tuple []byte) bool {
 // their own. A query over elements reads it besides its own spans.
 func Overflow() Span { return Span{From: []byte{overflow}} }
 
-// Range gives the rows of a span in an index; partition is "" for a global one.
+// Range returns the rows of a span in an index; partition is "" for a global one.
 func (s Span) Range(db uint64, x *index.Index, partition document.Partition) kv.Range {
 	parts := []keyspace.Part{keyspace.U(x.Number), keyspace.T(string(partition))}
 	within := kv.Prefix(keyspace.FieldRow.Key(db, parts...))
@@ -164,7 +164,7 @@ type Place struct {
 	ID    document.ID
 }
 
-// Walk gives the rows of a span in an index, in the partition of the reader's
+// Walk returns the rows of a span in an index, in the partition of the reader's
 // scope (that which an owner takes for a database, if the index is the database's)
 // or in a global index, from small to large or, descending, the other way
 // round; those behind a place if one is given. Documents that the reader may
@@ -235,7 +235,7 @@ func walk(r *store.Reader, d *Def, rg kv.Range, descending bool, yield func(Entr
 	return it.Err()
 }
 
-// First tells whether a row is the one that stands for its document in a query
+// First reports whether a row is the one that stands for its document in a query
 // over several rows of a document: the first of the document's rows that lie in
 // the query's spans, in the order in which the query reads them. Spans are in
 // that order; descending says that each is read from its end.
@@ -258,7 +258,7 @@ func First(x *index.Index, rev *store.Revision, tuple []byte, spans []Span, desc
 	return false, nil
 }
 
-// Holds tells whether one of a document's rows lies in the spans.
+// Holds reports whether one of a document's rows lies in the spans.
 func Holds(x *index.Index, rev *store.Revision, spans []Span) (bool, error) {
 	tuples, err := tuplesOf(x, rev)
 	for _, s := range spans {
@@ -269,7 +269,7 @@ func Holds(x *index.Index, rev *store.Revision, spans []Span) (bool, error) {
 	return false, err
 }
 
-// tuplesOf gives the encoded values of a document's rows.
+// tuplesOf returns the encoded values of a document's rows.
 func tuplesOf(x *index.Index, rev *store.Revision) ([][]byte, error) {
 	rows, err := Kind{}.Rows(0, x)(nil, rev)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// dump gives the rows of all indexes by design document and name.
+// dump returns the rows of all indexes by design document and name.
 func (w *world) dump() map[string]string {
 	all := map[string]string{}
 	err := w.db.Whole().View(ctx, func(r *store.Reader) error {

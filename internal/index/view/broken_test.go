@@ -39,7 +39,7 @@ func (f hanging) Map(ctx context.Context, s Script, docs [][]byte) ([]Mapped, er
 	return all, nil
 }
 
-// hangs gives documents that functions hang for: id and body in turn.
+// hangs returns documents that functions hang for: id and body in turn.
 func hangs(from, to int) (pairs []string) {
 	for n := from; n < to; n++ {
 		pairs = append(pairs, fmt.Sprintf("h%02d", n), `{"hang":true}`)

@@ -19,7 +19,7 @@ type edit struct {
 
 func byPlace(a, b edit) int { return bytes.Compare(a.place, b.place) }
 
-// search gives the position of the first edit at or behind a place.
+// search returns the position of the first edit at or behind a place.
 func search(edits []edit, place []byte) int {
 	i, _ := slices.BinarySearchFunc(edits, place, func(e edit, p []byte) int { return bytes.Compare(e.place, p) })
 	return i
@@ -53,7 +53,7 @@ func (c *cursor) seek(place []byte) {
 	c.i = search(c.edits, place)
 }
 
-// next gives the place of the next entry, nil at the end. It is valid until the
+// next returns the place of the next entry, nil at the end. It is valid until the
 // cursor moves.
 func (c *cursor) next() (place []byte, err error) {
 	for {
@@ -88,7 +88,7 @@ func (c *cursor) next() (place []byte, err error) {
 	}
 }
 
-// value gives the value of the entry that next gave.
+// value returns the value of the entry that next gave.
 func (c *cursor) value() ([]byte, error) {
 	if c.here != nil {
 		return c.here.value, nil
@@ -139,7 +139,7 @@ func (l *layout) open(d *Def, place, value []byte) (r Row, err error) {
 	return r, err
 }
 
-// idOf gives the document of a place.
+// idOf returns the document of a place.
 func (l *layout) idOf(place []byte) (document.ID, error) {
 	_, parts, err := keyspace.ViewRow.Decode(l.key(0, place))
 	if err != nil {

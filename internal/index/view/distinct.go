@@ -84,7 +84,7 @@ func (d *distinct) end() []byte {
 	return b
 }
 
-// estimate gives how many different keys the registers speak of. Where few are
+// estimate returns how many different keys the registers speak of. Where few are
 // used, how many are not tells more exactly.
 func (d *distinct) estimate() int64 {
 	const m = float64(registers)

@@ -31,7 +31,7 @@ type Script struct {
 	Signature string // of the index, and whose it is: the same for equal sources of one owner only
 }
 
-// scriptOf gives the script of an index.
+// scriptOf returns the script of an index.
 func scriptOf(d *store.Database, x *index.Index) Script {
 	world := x.Signature
 	if x.Owner != "" {

@@ -47,7 +47,7 @@ const (
 	afterGroup = 4
 )
 
-// Groups gives the reductions of the groups of a span in its direction, at most
+// Groups returns the reductions of the groups of a span in its direction, at most
 // so many, and what is left of the span behind them. Their values are made by
 // Kind.Values, which needs no snapshot.
 func (v *Reader) Groups(s Span, level, most int) (groups []Group, rest Span, err error) {
@@ -145,7 +145,7 @@ func (g *gathering) add(s Span, place []byte, value func() ([]byte, error)) erro
 	return nil
 }
 
-// end gives the group and begins another.
+// end returns the group and begins another.
 func (g *gathering) end() Group {
 	for i := len(g.rows) - 1; i >= 0; i-- {
 		g.made.row(&g.rows[i])
@@ -155,7 +155,7 @@ func (g *gathering) end() Group {
 	return done
 }
 
-// groupSpan gives the rows of s that are in one group with the row at a place.
+// groupSpan returns the rows of s that are in one group with the row at a place.
 func (v *Reader) groupSpan(s Span, place, key []byte, level int) (Span, error) {
 	parts, err := v.parts(place)
 	if err != nil {
@@ -182,7 +182,7 @@ func (v *Reader) groupSpan(s Span, place, key []byte, level int) (Span, error) {
 	return within, nil
 }
 
-// groupKey gives the key of the group that a key belongs to.
+// groupKey returns the key of the group that a key belongs to.
 func groupKey(key []byte, level int) []byte {
 	if level == Exact || jsonscan.KindOf(key) != jsonscan.Array || jsonscan.Len(key) <= level {
 		return key

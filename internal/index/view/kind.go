@@ -83,7 +83,7 @@ type Def struct {
 	first, further          uint // bits of a hash that begin a span of level 1, and of each level above
 }
 
-// Custom tells whether the reduce function is one in JavaScript.
+// Custom reports whether the reduce function is one in JavaScript.
 func (d *Def) Custom() bool { return d.Reduce != "" && d.Reduce[0] != '_' }
 
 // Open is index.Kind's: it gives a *Def.
@@ -104,7 +104,7 @@ func (k *Kind) Open(stored []byte) (any, error) {
 	return d, nil
 }
 
-// Of gives the definition of a view index.
+// Of returns the definition of a view index.
 func Of(x *index.Index) *Def { return x.Opened.(*Def) }
 
 // Designs is index.Designed's: whether design documents are mapped too.
@@ -188,7 +188,7 @@ func viewSource(common source, v []byte) (s source, ok bool) {
 	return s, true
 }
 
-// builtin gives the name of a built-in reduce without what may stand behind it.
+// builtin returns the name of a built-in reduce without what may stand behind it.
 func builtin(name string) (string, bool) {
 	for _, known := range []string{"_sum", "_count", "_stats", "_approx_count_distinct", "_first", "_last"} {
 		if strings.HasPrefix(name, known) {
@@ -216,7 +216,7 @@ func isTrue(object []byte, name string) bool {
 	return jsonscan.KindOf(v) == jsonscan.True
 }
 
-// textOf gives the text of a JSON string, "" for anything else.
+// textOf returns the text of a JSON string, "" for anything else.
 func textOf(v []byte) string {
 	if jsonscan.KindOf(v) != jsonscan.String {
 		return ""

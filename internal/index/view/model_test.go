@@ -44,7 +44,7 @@ func (m *model) sort() {
 	})
 }
 
-// within tells whether a row lies in a range.
+// within reports whether a row lies in a range.
 func (m *model) within(r modelRow, q Range) bool {
 	side := func(b Bound) int { // of the row to the bound, in the order of rows
 		if c := m.compare(r.key, string(b.Key)); c != 0 || !b.ByID {
@@ -66,7 +66,7 @@ func (m *model) within(r modelRow, q Range) bool {
 	return c < 0 || c == 0 && !q.Exclusive
 }
 
-// in gives the rows of a range as they are read: backward, but for the equal keys
+// in returns the rows of a range as they are read: backward, but for the equal keys
 // of one document.
 func (m *model) in(q Range) (rows []modelRow) {
 	for _, r := range m.rows {
@@ -95,7 +95,7 @@ func (m *model) text(rows []modelRow) (text string) {
 	return text
 }
 
-// groups gives sum groups as text.
+// groups returns sum groups as text.
 func (m *model) groups(rows []modelRow, level int) (text string) {
 	cut := func(key string) string {
 		var list []json.RawMessage

@@ -103,7 +103,7 @@ func (n number) append(dst []byte) []byte {
 	return dst
 }
 
-// finite tells whether the number can be written.
+// finite reports whether the number can be written.
 func (n number) finite() bool {
 	return n.kind != floatNumber || !math.IsInf(n.float, 0) && !math.IsNaN(n.float)
 }

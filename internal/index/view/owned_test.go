@@ -45,7 +45,7 @@ func (w *world) purge(p document.Partition, first, last int) {
 	must(w, err)
 }
 
-// ownersView gives an owner's index, how many rows it has, and how many removals
+// ownersView returns an owner's index, how many rows it has, and how many removals
 // are noted for the owner.
 func (w *world) ownersView(p document.Partition) (x *index.Index, rows, removals int) {
 	w.Helper()

@@ -46,7 +46,7 @@ func layoutOf(db uint64, x *index.Index) layout {
 	}
 }
 
-// place gives the place of a row.
+// place returns the place of a row.
 func (l *layout) place(p document.Partition, key []byte, id document.ID, number uint64) []byte {
 	return keyspace.ViewRow.Key(l.db, keyspace.U(l.index), keyspace.T(string(p)), keyspace.T(string(key)),
 		keyspace.T(string(id)), keyspace.U(number))[len(l.rows):]
@@ -87,7 +87,7 @@ func (l *layout) prefix(level int) []byte {
 	return keyspace.ViewNode.Key(l.db, keyspace.U(l.index), keyspace.U(0), keyspace.U(uint64(level)))
 }
 
-// key gives the key of a place on a level.
+// key returns the key of a place on a level.
 func (l *layout) key(level int, place []byte) []byte {
 	prefix := l.prefix(level)
 	return append(append(make([]byte, 0, len(prefix)+len(place)), prefix...), place...)
@@ -104,7 +104,7 @@ func (l *layout) height(place []byte) int {
 	return 1 + int((zeros-l.first)/l.further)
 }
 
-// partition gives the partition whose head a document's places begin with.
+// partition returns the partition whose head a document's places begin with.
 func (l *layout) partition(id document.ID) document.Partition {
 	if l.partitioned {
 		return id.Partition()
@@ -112,7 +112,7 @@ func (l *layout) partition(id document.ID) document.Partition {
 	return ""
 }
 
-// headOf gives the head of the partition that a place lies in: a text part of a
+// headOf returns the head of the partition that a place lies in: a text part of a
 // key ends with these bytes, and holds them nowhere else.
 func headOf(place []byte) []byte {
 	end := bytes.Index(place, []byte{0, 1}) + 2

@@ -54,7 +54,7 @@ func (v *Reader) Close() {
 	v.iterators = nil
 }
 
-// iterator gives the iterator over a level. Whoever walks a level has it to
+// iterator returns the iterator over a level. Whoever walks a level has it to
 // himself: a walk leaves it only for levels beneath.
 func (v *Reader) iterator(level int) (kv.Iterator, error) {
 	for len(v.iterators) <= level {
@@ -107,7 +107,7 @@ func (v *Reader) highest() (int, error) {
 	return int(parts[2].Num()), nil
 }
 
-// sees tells whether the row at a place may be shown.
+// sees reports whether the row at a place may be shown.
 func (v *Reader) sees(place []byte) (bool, error) {
 	if !v.hide {
 		return true, nil
@@ -260,7 +260,7 @@ func (f *finding) row(place []byte, _ func() ([]byte, error)) (bool, error) {
 	return true, nil
 }
 
-// Skip gives what is left of a span behind its first n rows.
+// Skip returns what is left of a span behind its first n rows.
 func (v *Reader) Skip(s Span, n uint64) (Span, error) {
 	if n == 0 || s.Empty() {
 		return s, nil

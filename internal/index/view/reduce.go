@@ -11,7 +11,7 @@ import (
 type reducer interface {
 	// begin begins a reduction of nothing.
 	begin() fold
-	// value gives the value of a state that is no failure, as JSON.
+	// value returns the value of a state that is no failure, as JSON.
 	value(count uint64, state []byte) []byte
 }
 
@@ -21,7 +21,7 @@ type fold interface {
 	row(r *Row) // which is the caller's; what its members refer to is not
 	// state adds the reduction of a span: a state that is no failure.
 	state(s []byte)
-	// end gives the state of all so far.
+	// end returns the state of all so far.
 	end() []byte
 }
 
@@ -37,10 +37,10 @@ func failure(tag byte, code, reason string) []byte {
 	return append(append(append([]byte{tag}, code...), 0), reason...)
 }
 
-// failed tells whether a state is a failure.
+// failed reports whether a state is a failure.
 func failed(state []byte) bool { return len(state) > 0 && state[0] != tagValue }
 
-// failureOf gives the error that a failure stands for.
+// failureOf returns the error that a failure stands for.
 func failureOf(state []byte) *dberr.Error {
 	code, reason, _ := bytes.Cut(state[1:], []byte{0})
 	return &dberr.Error{Op: "view.reduce", Kind: dberr.Internal, Code: string(code), Reason: string(reason)}
@@ -54,7 +54,7 @@ const (
 	wideBits   = 8 // one in 256, where states are large
 )
 
-// reducerOf gives the reducer of a definition, and how many bits of a hash begin
+// reducerOf returns the reducer of a definition, and how many bits of a hash begin
 // a span of level 1: one row in 16, in 256 where states are large. A view without a
 // reduce function has a reducer that keeps nothing: nodes count rows in any case.
 func reducerOf(d *Def) (r reducer, first uint, ok bool) {
@@ -116,7 +116,7 @@ func (g *group) node(n node) {
 	}
 }
 
-// end gives the node of all rows so far.
+// end returns the node of all rows so far.
 func (g *group) end() node {
 	n := node{count: g.count, state: g.bad}
 	if g.bad == nil && g.count > 0 {

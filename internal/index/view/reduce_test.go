@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// reducerNamed gives the reducer of a built-in.
+// reducerNamed returns the reducer of a built-in.
 func reducerNamed(t *testing.T, name string) reducer {
 	r, _, ok := reducerOf(&Def{Reduce: name})
 	if !ok {
@@ -20,7 +20,7 @@ func reducerNamed(t *testing.T, name string) reducer {
 	return r
 }
 
-// reduce gives the value of a reduction of rows, whose keys are their positions.
+// reduce returns the value of a reduction of rows, whose keys are their positions.
 func reduce(t *testing.T, name string, values ...string) string {
 	t.Helper()
 	r := reducerNamed(t, name)

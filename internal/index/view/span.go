@@ -23,7 +23,7 @@ type Range struct {
 	Descending bool
 }
 
-// Inverted tells whether no row can lie in the range because its ends are in the
+// Inverted reports whether no row can lie in the range because its ends are in the
 // wrong order.
 func (r *Range) Inverted(d *Def) bool {
 	if r.Start.Key == nil || r.End.Key == nil {
@@ -54,7 +54,7 @@ func (v *Reader) Whole() Span {
 	return s
 }
 
-// Span gives the rows of a range.
+// Span returns the rows of a range.
 func (v *Reader) Span(r Range) (Span, error) {
 	s := v.Whole()
 	s.descending = r.Descending
@@ -76,7 +76,7 @@ func (v *Reader) Span(r Range) (Span, error) {
 	return s, nil
 }
 
-// bound gives the first place of the rows at a bound, or behind them.
+// bound returns the first place of the rows at a bound, or behind them.
 func (v *Reader) bound(b Bound, behind bool) ([]byte, error) {
 	key, err := v.collate(nil, b.Key)
 	if err != nil {
@@ -92,7 +92,7 @@ func (v *Reader) bound(b Bound, behind bool) ([]byte, error) {
 	return place, nil
 }
 
-// Empty tells whether no row lies in the span.
+// Empty reports whether no row lies in the span.
 func (s *Span) Empty() bool { return bytes.Compare(s.from, s.to) >= 0 }
 
 // Behind is what is left of the span behind a row that gave At.

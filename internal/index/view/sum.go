@@ -134,7 +134,7 @@ func (t *term) append(dst []byte) []byte {
 	return append(dst, t.raw...)
 }
 
-// finite tells whether all numbers of the term can be written.
+// finite reports whether all numbers of the term can be written.
 func (t *term) finite() bool {
 	return t.number.finite() && !slices.ContainsFunc(t.list, func(e term) bool { return !e.finite() }) &&
 		!slices.ContainsFunc(t.members, func(m member) bool { return !m.value.finite() })

@@ -59,10 +59,10 @@ type madeNode struct {
 	group  *group
 }
 
-// isHead tells whether a place is the beginning of a partition.
+// isHead reports whether a place is the beginning of a partition.
 func isHead(place []byte) bool { return len(headOf(place)) == len(place) }
 
-// begins tells whether a span of the level begins at a place because of its row.
+// begins reports whether a span of the level begins at a place because of its row.
 func (u *levelUpdate) begins(place []byte) bool {
 	return !isHead(place) && u.height(place) >= u.level
 }
@@ -218,7 +218,7 @@ func (u *levelUpdate) gather(v kv.Snapshot) error {
 	return nil
 }
 
-// span gives the value of the node at a place as it is stored, and where its span
+// span returns the value of the node at a place as it is stored, and where its span
 // ends.
 func span(nodes *cursor, place []byte) (before, end []byte, err error) {
 	nodes.seek(place)

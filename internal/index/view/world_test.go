@@ -179,7 +179,7 @@ func (w *world) follow() {
 	must(w, w.indexes.Run(ctx, w.db))
 }
 
-// index gives the index of view v of a design document.
+// index returns the index of view v of a design document.
 func (w *world) index(id string) (x *index.Index) {
 	w.Helper()
 	must(w, w.db.Whole().View(ctx, func(r *store.Reader) error {
@@ -209,7 +209,7 @@ func (w *world) read(id string, p document.Partition, fn func(*Reader) error) {
 	}))
 }
 
-// rows gives the rows of a range as text, with offset and total.
+// rows returns the rows of a range as text, with offset and total.
 func (w *world) rows(id string, p document.Partition, q Range, skip uint64) (text string) {
 	w.Helper()
 	w.read(id, p, func(v *Reader) error {
@@ -231,7 +231,7 @@ func (w *world) rows(id string, p document.Partition, q Range, skip uint64) (tex
 	return text
 }
 
-// groups gives the groups of a range as text.
+// groups returns the groups of a range as text.
 func (w *world) groups(id string, p document.Partition, q Range, level, page int) (text string) {
 	w.Helper()
 	var rest Span

@@ -134,7 +134,7 @@ func scribble(b []byte) {
 	}
 }
 
-// borrowed gives copies of slices and a function that overwrites them.
+// borrowed returns copies of slices and a function that overwrites them.
 func borrowed(slices ...[]byte) ([][]byte, func()) {
 	out := make([][]byte, len(slices))
 	for i, s := range slices {

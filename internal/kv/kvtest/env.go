@@ -57,7 +57,7 @@ func (v env) put(t kv.Txn, rows string) {
 	}
 }
 
-// get gives the value of key, "-" if there is none.
+// get returns the value of key, "-" if there is none.
 func (v env) get(s kv.Snapshot, key string) string {
 	v.Helper()
 	return v.value(s.Get([]byte(key)))
@@ -101,7 +101,7 @@ func (v env) want(got, want string) {
 	}
 }
 
-// span gives the range from start to end, both empty for none.
+// span returns the range from start to end, both empty for none.
 func span(start, end string) kv.Range {
 	r := kv.Range{}
 	if start != "" {
@@ -118,7 +118,7 @@ var (
 	backward = kv.IterOptions{Reverse: true}
 )
 
-// rows gives the rows of a range as "key=value", separated by spaces.
+// rows returns the rows of a range as "key=value", separated by spaces.
 func (v env) rows(s kv.Snapshot, r kv.Range, o kv.IterOptions) string {
 	v.Helper()
 	return v.walk(s, r, o, "next*")
@@ -183,7 +183,7 @@ func walkMove(it kv.Iterator, move string) (rows []string, err error) {
 	}
 }
 
-// all gives every row that a new view sees.
+// all returns every row that a new view sees.
 func (v env) all() string {
 	v.Helper()
 	var out string

@@ -69,14 +69,14 @@ func (f *Faults) Randomly(seed uint64, rates Rates) {
 	f.mu.rand, f.mu.rates = NewRand(seed), rates
 }
 
-// Calls gives the number of calls so far.
+// Calls returns the number of calls so far.
 func (f *Faults) Calls() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.calls
 }
 
-// Reads gives the number of reads so far.
+// Reads returns the number of reads so far.
 func (f *Faults) Reads() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -23,14 +23,14 @@ type Clock struct {
 	}
 }
 
-// NewClock gives a clock that shows some moment.
+// NewClock returns a clock that shows some moment.
 func NewClock() *Clock {
 	c := &Clock{}
 	c.mu.now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	return c
 }
 
-// Now gives the time shown.
+// Now returns the time shown.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -168,7 +168,7 @@ func (m *Model) Close() error {
 	return nil
 }
 
-// text gives key as a string, nil for nil.
+// text returns key as a string, nil for nil.
 func text(key []byte) *string {
 	if key == nil {
 		return nil

@@ -5,10 +5,10 @@ import "math/rand/v2"
 // Rand is a source of repeatable choices.
 type Rand struct{ *rand.Rand }
 
-// NewRand gives the source of a seed.
+// NewRand returns the source of a seed.
 func NewRand(seed uint64) Rand { return Rand{rand.New(rand.NewPCG(seed, 0x5ec710))} }
 
-// Bytes gives n random bytes.
+// Bytes returns n random bytes.
 func (r Rand) Bytes(n int) []byte {
 	out := make([]byte, n)
 	for i := range out {

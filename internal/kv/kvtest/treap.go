@@ -26,7 +26,7 @@ func newTree(r row) *tree {
 	return &tree{row: r, priority: h.Sum64()}
 }
 
-// get gives the row of key.
+// get returns the row of key.
 func (t *tree) get(key string) (row, bool) {
 	for t != nil {
 		switch {
@@ -41,14 +41,14 @@ func (t *tree) get(key string) (row, bool) {
 	return row{}, false
 }
 
-// with gives the tree with r in it.
+// with returns the tree with r in it.
 func (t *tree) with(r row) *tree {
 	below, rest := t.split(r.key)
 	_, above := rest.split(r.key + "\x00")
 	return join(join(below, newTree(r)), above)
 }
 
-// without gives the tree without the keys from start to before end; a nil end
+// without returns the tree without the keys from start to before end; a nil end
 // means no bound.
 func (t *tree) without(start string, end *string) *tree {
 	below, rest := t.split(start)
@@ -59,7 +59,7 @@ func (t *tree) without(start string, end *string) *tree {
 	return join(below, above)
 }
 
-// split gives the trees of the keys before key and of those from it on.
+// split returns the trees of the keys before key and of those from it on.
 func (t *tree) split(key string) (below, above *tree) {
 	if t == nil {
 		return nil, nil
@@ -73,7 +73,7 @@ func (t *tree) split(key string) (below, above *tree) {
 	return below, &n
 }
 
-// join gives the tree of both; every key of a is smaller than every key of b.
+// join returns the tree of both; every key of a is smaller than every key of b.
 func join(a, b *tree) *tree {
 	switch {
 	case a == nil:
@@ -90,7 +90,7 @@ func join(a, b *tree) *tree {
 	return &n
 }
 
-// ceil gives the first row at or after key.
+// ceil returns the first row at or after key.
 func (t *tree) ceil(key string) (found row, ok bool) {
 	for t != nil {
 		if t.key < key {
@@ -103,7 +103,7 @@ func (t *tree) ceil(key string) (found row, ok bool) {
 	return found, ok
 }
 
-// before gives the last row before key; a nil key gives the last of all.
+// before returns the last row before key; a nil key gives the last of all.
 func (t *tree) before(key *string) (found row, ok bool) {
 	for t != nil {
 		if key != nil && t.key >= *key {

@@ -21,7 +21,7 @@ func feedKey(i int) []byte {
 	return binary.BigEndian.AppendUint64([]byte("\x01\x00\x00\x00\x00\x07s\x00\x00\x00\x00"), uint64(i))
 }
 
-// body gives a JSON document of about 1 KB that compresses as documents do.
+// body returns a JSON document of about 1 KB that compresses as documents do.
 func body(i int) []byte {
 	r := kvtest.NewRand(uint64(i))
 	var w strings.Builder
@@ -50,7 +50,7 @@ func putDoc(t kv.Txn, i int, text []byte) error {
 	return nil
 }
 
-// cpuSeconds gives the processor time of the process, background work included:
+// cpuSeconds returns the processor time of the process, background work included:
 // it tells more than the clock on a machine that does other things too.
 func cpuSeconds(b *testing.B) float64 {
 	var u syscall.Rusage
@@ -61,7 +61,7 @@ func cpuSeconds(b *testing.B) float64 {
 	return seconds(u.Utime) + seconds(u.Stime)
 }
 
-// residentMB gives the resident size of the process, 0 where that is unknown.
+// residentMB returns the resident size of the process, 0 where that is unknown.
 func residentMB(b *testing.B) float64 {
 	runtime.GC()
 	text, err := os.ReadFile("/proc/self/status")

@@ -173,7 +173,7 @@ func (o *overlay) runs(order []int) iter.Seq2[int, int] {
 	}
 }
 
-// commonPrefix gives how many bytes two keys have in common.
+// commonPrefix returns how many bytes two keys have in common.
 func commonPrefix(a, b []byte) int {
 	n := min(len(a), len(b))
 	for i := range n {

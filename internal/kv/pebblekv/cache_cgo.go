@@ -2,7 +2,7 @@
 
 package pebblekv
 
-// CacheOnHeap tells whether the block cache and the memtables lie on Go's heap,
+// CacheOnHeap reports whether the block cache and the memtables lie on Go's heap,
 // where the collector counts them: they do in a build without cgo.
 const CacheOnHeap = false
 

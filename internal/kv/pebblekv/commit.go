@@ -134,7 +134,7 @@ type writes struct {
 	tables []string
 }
 
-// prepare gives the transaction's writes their form, before the commit mutex is
+// prepare returns the transaction's writes their form, before the commit mutex is
 // taken, since that takes a while for a large transaction.
 func (t *txn) prepare() (*writes, error) {
 	w := &writes{e: t.e, own: &t.own}

@@ -32,7 +32,7 @@ func newRecent(maxHashes int) recent {
 
 var seed = maphash.MakeSeed()
 
-// hashOf gives the hash by which commits remember a key.
+// hashOf returns the hash by which commits remember a key.
 func hashOf(key []byte) uint64 { return maphash.Bytes(seed, key) }
 
 // conflicts reports whether one of the keys was written after commit start.

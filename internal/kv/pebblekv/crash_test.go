@@ -230,7 +230,7 @@ func (l *loadRun) read(t *testing.T, stop <-chan struct{}) {
 	}
 }
 
-// count gives the number a value begins with.
+// count returns the number a value begins with.
 func count(value []byte) int64 {
 	text, _, _ := strings.Cut(string(value), " ")
 	n, _ := strconv.ParseInt(text, 10, 64) // an absent value counts 0

@@ -58,7 +58,7 @@ func quiet(o Options) Options {
 	return o
 }
 
-// leaping gives a clock that a pause moves on at once.
+// leaping returns a clock that a pause moves on at once.
 func leaping() (now func() time.Time, pause func(time.Duration, <-chan struct{})) {
 	var leaps atomic.Int64
 	return func() time.Time { return time.Now().Add(time.Duration(leaps.Load())) },

@@ -111,7 +111,7 @@ func (f *failStop) openVital(name string, open func() (vfs.File, error)) (vfs.Fi
 	return &vitalFile{File: inner, fs: f}, nil
 }
 
-// void gives a file that is nowhere, in place of one not made any more.
+// void returns a file that is nowhere, in place of one not made any more.
 func (f *failStop) void() (vfs.File, error) {
 	inner, err := vfs.NewMem().Create("void", vfs.WriteCategoryUnspecified)
 	return &vitalFile{File: inner, fs: f}, err

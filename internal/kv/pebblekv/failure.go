@@ -22,7 +22,7 @@ func (e *Engine) fail(cause error) {
 // Stopped reports whether the engine takes no writes any more, for good.
 func (e *Engine) Stopped() bool { return e.stopped() != nil }
 
-// stopped gives an Unavailable error if the engine was stopped.
+// stopped returns an Unavailable error if the engine was stopped.
 func (e *Engine) stopped() error {
 	if cause := e.failure.cause.Load(); cause != nil {
 		return &dberr.Error{Op: "pebblekv.Update", Kind: dberr.Unavailable,
@@ -31,7 +31,7 @@ func (e *Engine) stopped() error {
 	return nil
 }
 
-// unknown gives an UnknownOutcome error if the engine was stopped: the commit
+// unknown returns an UnknownOutcome error if the engine was stopped: the commit
 // had been handed to the log, and whether it arrived only a restart shows.
 func (e *Engine) unknown() error {
 	if cause := e.failure.cause.Load(); cause != nil {

@@ -107,7 +107,7 @@ func failWrite(t *testing.T, w *workload, n int64, lasting, all bool) bool {
 	return writes.Load() >= n
 }
 
-// runUntilFailure gives the number of calls acknowledged, and of those whose
+// runUntilFailure returns the number of calls acknowledged, and of those whose
 // outcome is unknown.
 func runUntilFailure(t *testing.T, w *workload, e *Engine) (acked, unknown int) {
 	t.Helper()

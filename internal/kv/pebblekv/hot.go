@@ -30,7 +30,7 @@ const (
 	maxHotBytes = 1 << 10 // key and value of one
 )
 
-// get gives the value of key in the state that commit n left, if it is
+// get returns the value of key in the state that commit n left, if it is
 // remembered. The caller must not change it.
 func (h *hot) get(key []byte, n uint64) (value []byte, ok bool) {
 	h.Lock()

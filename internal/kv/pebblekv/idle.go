@@ -65,7 +65,7 @@ func (s *state) find(key []byte, use func(value []byte)) (found bool, err error)
 	return found, s.giveBack(it)
 }
 
-// walk gives an iterator over a range, whose start is not after its end.
+// walk returns an iterator over a range, whose start is not after its end.
 func (s *state) walk(start, end []byte) (taken, error) {
 	it, err := s.take(walks)
 	if err == nil {

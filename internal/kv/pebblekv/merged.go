@@ -40,7 +40,7 @@ func newMerged(base *iterator, own *overlay, r kv.Range, reverse bool) kv.Iterat
 	return &merged{base: base, entries: entries}
 }
 
-// within gives copies of the entries with keys in r, in ascending order.
+// within returns copies of the entries with keys in r, in ascending order.
 func (o *overlay) within(r kv.Range) []entry {
 	order := o.order()
 	from := sort.Search(len(order), func(i int) bool { return bytes.Compare(o.entries[order[i]].key, r.Start) >= 0 })

@@ -88,7 +88,7 @@ type Metrics struct {
 	Full                     bool // the disk is full: writes are refused for now
 }
 
-// Metrics gives the figures of this moment.
+// Metrics returns the figures of this moment.
 func (e *Engine) Metrics() Metrics {
 	m := e.db.Metrics()
 	total := m.Total()

@@ -106,7 +106,7 @@ func (o Options) limits() kv.Limits {
 	return kv.Limits{Key: maxKey, Value: maxValue, Txn: maxTxn, Age: o.Age}
 }
 
-// pebble gives the settings. The reasons and figures are in
+// pebble returns the settings. The reasons and figures are in
 // docs/decisions/0001-pebble-settings.md.
 func (o Options) pebble(fs vfs.FS, lock *pebble.Lock, listen *pebble.EventListener) *pebble.Options {
 	p := &pebble.Options{

@@ -40,7 +40,7 @@ const (
 	baseOnce                // by a single delete
 )
 
-// find gives the index of key's entry, -1 for none.
+// find returns the index of key's entry, -1 for none.
 func (o *overlay) find(key []byte, hash uint64) int {
 	i, ok := o.byHash[hash]
 	if !ok {
@@ -51,7 +51,7 @@ func (o *overlay) find(key []byte, hash uint64) int {
 	return i
 }
 
-// entry gives the entry of key, with a new one if there is none; known tells
+// entry returns the entry of key, with a new one if there is none; known tells
 // whether there was.
 func (o *overlay) entry(key []byte) (e *entry, known bool) {
 	hash := hashOf(key)
@@ -91,7 +91,7 @@ func (o *overlay) keep(b []byte) []byte {
 	return o.room[at:len(o.room):len(o.room)]
 }
 
-// get gives the value that the transaction put under key; written reports
+// get returns the value that the transaction put under key; written reports
 // whether it wrote key at all, exists whether the key is there after that.
 func (o *overlay) get(key []byte) (value []byte, exists, written bool) {
 	i := o.find(key, hashOf(key))
@@ -130,7 +130,7 @@ func (o *overlay) clear(e *entry) {
 	e.value, e.put = nil, false
 }
 
-// order gives the indexes of all entries in the order of their keys. The slice
+// order returns the indexes of all entries in the order of their keys. The slice
 // is replaced, not changed, when keys are added.
 func (o *overlay) order() []int {
 	old := len(o.sorted)

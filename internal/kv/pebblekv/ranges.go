@@ -13,7 +13,7 @@ import (
 // beyond is greater than every key that can be written.
 var beyond = bytes.Repeat([]byte{0xff}, maxKey+1)
 
-// bounds gives r with both ends; ok is false if r holds no key. The start is
+// bounds returns r with both ends; ok is false if r holds no key. The start is
 // never the empty key, which no row has: Pebble mishandles range tombstones that
 // begin there (rows came back in builds with its invariant checks).
 func bounds(r kv.Range) (start, end []byte, ok bool) {

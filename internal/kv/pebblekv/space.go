@@ -54,7 +54,7 @@ type space struct {
 	dir string
 	log *slog.Logger
 	now func() time.Time
-	// unflushed gives the bytes in logs, which become tables before the logs go;
+	// unflushed returns the bytes in logs, which become tables before the logs go;
 	// flush begins that. Both are nil until the engine is open.
 	unflushed func() int64
 	flush     func()
@@ -214,7 +214,7 @@ func (s *space) hit() {
 	}
 }
 
-// release gives a file of the reserve up. The caller holds the lock.
+// release returns a file of the reserve up. The caller holds the lock.
 func (s *space) release(i int, why string) {
 	if !s.state.reserved[i] {
 		return
@@ -251,7 +251,7 @@ func (s *space) preallocate(path string, size int64) error {
 // Until it is called writes are refused only once the disk is full.
 func (e *Engine) KeepFree(s Space) { e.space.keep(s) }
 
-// unflushed gives the bytes of the logs that are in no table yet.
+// unflushed returns the bytes of the logs that are in no table yet.
 func (e *Engine) unflushed() int64 { return int64(e.db.Metrics().WAL.Size) }
 
 // flushSoon makes tables of what is in memory, so that its logs go, unless there

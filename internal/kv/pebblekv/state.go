@@ -72,7 +72,7 @@ func (s *states) init(snap *pebble.Snapshot) {
 	s.horizon.L = &s.horizon.Mutex
 }
 
-// acquireDurable gives the state that views read; the caller releases it.
+// acquireDurable returns the state that views read; the caller releases it.
 func (s *states) acquireDurable() *state {
 	for {
 		if st := s.durable.Load(); st.tryAcquire() {
@@ -81,7 +81,7 @@ func (s *states) acquireDurable() *state {
 	}
 }
 
-// begin gives the newest applied state to a transaction; the caller ends it
+// begin returns the newest applied state to a transaction; the caller ends it
 // with end.
 func (s *states) begin() *state {
 	s.mu.Lock()
@@ -106,7 +106,7 @@ func (s *states) forget() {
 	}
 }
 
-// last gives the number of the applied state. The caller holds the commit
+// last returns the number of the applied state. The caller holds the commit
 // mutex.
 func (s *states) last() uint64 {
 	s.mu.Lock()
@@ -208,7 +208,7 @@ func (r *running) remove(n uint64) {
 	}
 }
 
-// oldest gives the smallest number, leaving out one transaction at own.
+// oldest returns the smallest number, leaving out one transaction at own.
 func (r *running) oldest(own uint64) (n uint64, ok bool) {
 	for _, s := range r.starts {
 		if s.n != own || s.count > 1 {

@@ -106,7 +106,7 @@ func (t *txn) write(key []byte, apply func()) error {
 	return nil
 }
 
-// keys gives the hashes of the keys written.
+// keys returns the hashes of the keys written.
 func (t *txn) keys() []uint64 {
 	out := make([]uint64, len(t.own.entries))
 	for i := range t.own.entries {

@@ -72,7 +72,7 @@ func (s *Scheduler) changed(db *store.Database, id document.ID, rev *store.Revis
 	s.prepare(key, d)
 }
 
-// over tells whether a document says that its replication has ended. Other states
+// over reports whether a document says that its replication has ended. Other states
 // are those that older servers wrote: nothing is made of them.
 func over(body []byte) bool {
 	state, _ := js.Member(body, "_replication_state")
@@ -92,7 +92,7 @@ func (s *Scheduler) forget(key docKey) {
 	s.fill(s.o.Now())
 }
 
-// jobOf gives a document's job, nil if it has none. The lock is held.
+// jobOf returns a document's job, nil if it has none. The lock is held.
 func (s *Scheduler) jobOf(key docKey, d *entry) *job {
 	if j := s.state.queue.jobs[d.job]; j != nil && j.key == key {
 		return j
@@ -175,7 +175,7 @@ func (s *Scheduler) schedule(key docKey, d *entry, code string) {
 	s.add(&job{id: id, base: base, rep: d.rep, key: key, user: nameOf(d.rep), from: d.rep.OwnerFrom(), caller: s.callerOf(d.rep), began: d.began}, now)
 }
 
-// nameOf gives the name of the user whose rights a document's replication has.
+// nameOf returns the name of the user whose rights a document's replication has.
 func nameOf(r *spec.Replication) string {
 	if r.UserContext != nil && r.UserContext.Name != "" {
 		return r.UserContext.Name

@@ -14,7 +14,7 @@ import (
 	"github.com/sectional/sectional/internal/replicate/spec"
 )
 
-// hasFunction tells whether a replication is filtered by a function, whose text
+// hasFunction reports whether a replication is filtered by a function, whose text
 // is a part of its id.
 func hasFunction(r *spec.Replication) bool {
 	return r.Filter != "" && !strings.HasPrefix(r.Filter, "_")

@@ -110,7 +110,7 @@ func backoff(crashes int, random float64) time.Duration {
 	return d*3/4 + time.Duration(random*float64(d)/2)
 }
 
-// state gives the job's state and, of a crashing one, the reason.
+// state returns the job's state and, of a crashing one, the reason.
 func (j *job) state(healthy time.Duration) (name, reason string) {
 	switch {
 	case j.running && !j.stopping:

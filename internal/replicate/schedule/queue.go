@@ -125,7 +125,7 @@ func (r *runQueue) remove(j *job) {
 	}
 }
 
-// has tells whether the job is one of the run queue's, and not another one of the
+// has reports whether the job is one of the run queue's, and not another one of the
 // same id.
 func (r *runQueue) has(j *job) bool { return r.jobs[j.id] == j }
 

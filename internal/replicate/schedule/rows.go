@@ -81,7 +81,7 @@ type TaskRow struct {
 	ThroughSeq         json.RawMessage `json:"through_seq"`
 }
 
-// orNull gives nil for the empty string.
+// orNull returns nil for the empty string.
 func orNull(s string) *string {
 	if s == "" {
 		return nil
@@ -89,7 +89,7 @@ func orNull(s string) *string {
 	return &s
 }
 
-// raw gives a value as JSON, null for what is none.
+// raw returns a value as JSON, null for what is none.
 func raw(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *Scheduler) Jobs() []JobRow {
 	return rows
 }
 
-// Job gives a job by its id. NotFound if there is none.
+// Job returns a job by its id. NotFound if there is none.
 func (s *Scheduler) Job(id string) (JobRow, error) {
 	s.state.Lock()
 	defer s.state.Unlock()
@@ -131,7 +131,7 @@ func (s *Scheduler) jobRow(j *job) JobRow {
 	return row
 }
 
-// info gives the figures of a job, null before there are any.
+// info returns the figures of a job, null before there are any.
 func (j *job) info() json.RawMessage {
 	if !j.told {
 		return json.RawMessage("null")
@@ -205,7 +205,7 @@ func (s *Scheduler) Tasks() (rows []TaskRow) {
 	return rows
 }
 
-// Doc gives a document's row. NotFound if it is not there, or says nothing.
+// Doc returns a document's row. NotFound if it is not there, or says nothing.
 func (s *Scheduler) Doc(ctx context.Context, db *store.Database, id document.ID) (row DocRow, err error) {
 	err = db.Whole().View(ctx, func(r *store.Reader) error {
 		rev, err := r.Winner(id)
@@ -289,7 +289,7 @@ func (s *Scheduler) take(out *DocRows, q *DocsQuery, db *store.Database, rev *st
 	}
 }
 
-// docRow gives what is known of a document: from its job, from what stands in its
+// docRow returns what is known of a document: from its job, from what stands in its
 // way, or from itself.
 func (s *Scheduler) docRow(db *store.Database, rev *store.Revision) (DocRow, bool) {
 	s.state.Lock()

@@ -96,7 +96,7 @@ func closeIdle(a replicate.Address) {
 	}
 }
 
-// callerOf gives whose rights a document's replication has: those of its owner.
+// callerOf returns whose rights a document's replication has: those of its owner.
 // An administrator may have it run with
 // another one's, or with fewer; anybody else with fewer roles.
 func (s *Scheduler) callerOf(r *spec.Replication) func(context.Context) *auth.Caller {
@@ -119,7 +119,7 @@ func (s *Scheduler) callerOf(r *spec.Replication) func(context.Context) *auth.Ca
 	}
 }
 
-// ownerOf gives the rights of a document's owner: of a user as they are at each
+// ownerOf returns the rights of a document's owner: of a user as they are at each
 // moment, of somebody whom a proxy or a token vouched for as they were when the
 // document was written, as long as that way of authentication is configured.
 func (s *Scheduler) ownerOf(ctx context.Context, r *spec.Replication) *auth.Caller {
@@ -135,7 +135,7 @@ func (s *Scheduler) ownerOf(ctx context.Context, r *spec.Replication) *auth.Call
 	}
 }
 
-// known gives a user by name, nobody when there is none. Who was no administrator
+// known returns a user by name, nobody when there is none. Who was no administrator
 // when the work was given does it as none, also if one of that name has come since.
 func (s *Scheduler) known(ctx context.Context, name string, roles []string) *auth.Caller {
 	c, err := s.o.Users.Named(ctx, name)
@@ -148,7 +148,7 @@ func (s *Scheduler) known(ctx context.Context, name string, roles []string) *aut
 	return c
 }
 
-// named gives a user by name as an administrator who wrote it meant it, nobody
+// named returns a user by name as an administrator who wrote it meant it, nobody
 // when there is none. Somebody whom only a proxy or a token knows has the roles
 // that the document tells.
 func (s *Scheduler) named(ctx context.Context, name string, u *spec.UserContext) *auth.Caller {
@@ -173,7 +173,7 @@ func (s *Scheduler) named(ctx context.Context, name string, u *spec.UserContext)
 	return stranger
 }
 
-// withRoles gives a caller with those roles of theirs that are listed.
+// withRoles returns a caller with those roles of theirs that are listed.
 func withRoles(c *auth.Caller, roles []string) *auth.Caller {
 	fewer := &auth.Caller{Name: c.Name, Roles: []string{}, Handler: c.Handler, Claims: c.Claims}
 	for _, role := range roles {
@@ -201,5 +201,5 @@ func Reason(err error) string {
 	return Plain(text)
 }
 
-// Plain gives a text of an error with endpoints of this server by their names.
+// Plain returns a text of an error with endpoints of this server by their names.
 func Plain(text string) string { return strings.ReplaceAll(text, here+"/", "") }

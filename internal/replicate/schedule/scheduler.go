@@ -31,7 +31,7 @@ type Options struct {
 
 // Users tells who somebody is in whose name a replication runs.
 type Users interface {
-	// Named gives a user by name, nil if there is none.
+	// Named returns a user by name, nil if there is none.
 	Named(ctx context.Context, name string) (*auth.Caller, error)
 	// Accepts reports whether a way of authentication is configured. By tokens and
 	// proxies there may be users that Named does not know.
@@ -248,7 +248,7 @@ func (s *Scheduler) remove(j *job, why error) {
 	j.tell(outcome{err: why})
 }
 
-// tell gives those who wait for the job its outcome.
+// tell returns those who wait for the job its outcome.
 func (j *job) tell(o outcome) {
 	for _, w := range j.waiters {
 		w <- o

@@ -59,7 +59,7 @@ func readSettings(s *config.Snapshot) *settings {
 	}
 }
 
-// sharesOf gives how many shares a group has.
+// sharesOf returns how many shares a group has.
 func (s *settings) sharesOf(group string) float64 {
 	n, err := strconv.Atoi(s.shares[group])
 	if err != nil {

@@ -35,7 +35,7 @@ func errorInfo(reason string) []byte {
 	return append(js.AppendQuoted([]byte(`{"error":`), reason), '}')
 }
 
-// finalStats gives the figures of a run that ended: what it saw of the feed while
+// finalStats returns the figures of a run that ended: what it saw of the feed while
 // it ran is left out, as in CouchDB.
 func finalStats(s replicate.Stats) []byte {
 	raw, err := json.Marshal(s)
@@ -77,7 +77,7 @@ func (s *Scheduler) writeState(db *store.Database, id document.ID, rev document.
 
 var errMoved = dberr.New(dberr.Conflict, "", "the document has moved on")
 
-// withState gives a document's body with the state in it. Members that were there
+// withState returns a document's body with the state in it. Members that were there
 // keep their places.
 func withState(body []byte, f final, now time.Time) []byte {
 	var reason, stats []byte

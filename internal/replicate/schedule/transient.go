@@ -67,7 +67,7 @@ func (s *Scheduler) Replicate(ctx context.Context, c *auth.Caller, body []byte) 
 	}
 }
 
-// requester gives the rights of whoever sent a request, as they are at each
+// requester returns the rights of whoever sent a request, as they are at each
 // moment while the replication runs.
 func (s *Scheduler) requester(c *auth.Caller) func(context.Context) *auth.Caller {
 	asked := *c
@@ -102,14 +102,14 @@ func (s *Scheduler) submit(c *auth.Caller, j *job) (<-chan outcome, error) {
 	return wait, nil
 }
 
-// wait gives a channel on which the job's outcome will come.
+// wait returns a channel on which the job's outcome will come.
 func (j *job) wait() <-chan outcome {
 	w := make(chan outcome, 1)
 	j.waiters = append(j.waiters, w)
 	return w
 }
 
-// mayCancel tells whether a caller may end a job.
+// mayCancel reports whether a caller may end a job.
 func mayCancel(c *auth.Caller, j *job) bool {
 	return c.IsAdmin() || j.user != "" && j.user == c.Name && j.from == c.VouchedBy()
 }

@@ -44,7 +44,7 @@ func (w *world) ask(who, body string) *asked {
 	return a
 }
 
-// failed gives the code and reason of the error that the request comes to.
+// failed returns the code and reason of the error that the request comes to.
 func (a *asked) failed() string {
 	a.w.t.Helper()
 	got := <-a.answer
@@ -294,7 +294,7 @@ func parseDocument(w *world, body string) (*spec.Replication, error) {
 	return spec.ParseDocument([]byte(body), w.settings.Value().each)
 }
 
-// forbids tells whether a dialler refuses this machine's own address.
+// forbids reports whether a dialler refuses this machine's own address.
 func forbids(dial func(context.Context, string, string) (net.Conn, error)) bool {
 	_, err := dial(context.Background(), "tcp", "127.0.0.1:1")
 	return errors.Is(err, errPrivate)

@@ -123,7 +123,7 @@ func (w *world) run(ctx context.Context, task *replicate.Task) (*replicate.Resul
 	}
 }
 
-// running gives the run of a source, nil if there is none.
+// running returns the run of a source, nil if there is none.
 func (w *world) running(source string) *run {
 	synctest.Wait()
 	w.runs.Lock()
@@ -198,7 +198,7 @@ func (w *world) get(db, id string) (rev document.Rev, body string) {
 	return rev, body
 }
 
-// doc gives a document's row in short: state, errors, info.
+// doc returns a document's row in short: state, errors, info.
 func (w *world) doc(db, id string) string {
 	w.t.Helper()
 	synctest.Wait()

@@ -28,7 +28,7 @@ type Endpoint struct {
 	Proxy *url.URL
 }
 
-// Shown gives the endpoint as anybody may see it who may see the replication.
+// Shown returns the endpoint as anybody may see it who may see the replication.
 func (e *Endpoint) Shown() string {
 	if e.Local != "" {
 		return e.Local
@@ -36,7 +36,7 @@ func (e *Endpoint) Shown() string {
 	return e.URL + "/"
 }
 
-// ShownProxy gives the proxy without its credentials, "" for none.
+// ShownProxy returns the proxy without its credentials, "" for none.
 func (e *Endpoint) ShownProxy() string {
 	if e.Proxy == nil {
 		return ""
@@ -44,7 +44,7 @@ func (e *Endpoint) ShownProxy() string {
 	return StripURL(e.Proxy.String())
 }
 
-// HasCredentials tells whether the endpoint brings its own.
+// HasCredentials reports whether the endpoint brings its own.
 func (e *Endpoint) HasCredentials() bool { return e.User != "" || e.Header["Authorization"] != "" }
 
 var errURL = invalid("endpoint has an invalid url")
@@ -162,7 +162,7 @@ func (e *Endpoint) readHeaders(raw []byte) error {
 	}
 }
 
-// token tells whether a header may have that name.
+// token reports whether a header may have that name.
 func token(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r)

@@ -21,7 +21,7 @@ type Subject struct {
 	Code   string // of the filter function, so that a changed one begins anew
 }
 
-// BaseID gives the id of the checkpoints: equal for what carries the same
+// BaseID returns the id of the checkpoints: equal for what carries the same
 // documents between the same endpoints, whatever the password.
 func (r *Replication) BaseID(s Subject) string {
 	parts := []any{s.Server, r.Source.identity(s.Caller), r.Target.identity(s.Caller)}
@@ -47,7 +47,7 @@ func (r *Replication) BaseID(s Subject) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// FullID gives the id that people see for the id of checkpoints: it tells how
+// FullID returns the id that people see for the id of checkpoints: it tells how
 // the replication runs, too.
 func (r *Replication) FullID(base string) string {
 	if r.Continuous {
@@ -59,7 +59,7 @@ func (r *Replication) FullID(base string) string {
 	return base
 }
 
-// NormalizeID gives an id as FullID writes it, of one whose plus was not escaped
+// NormalizeID returns an id as FullID writes it, of one whose plus was not escaped
 // in a URL.
 func NormalizeID(id string) string { return strings.ReplaceAll(id, " ", "+") }
 

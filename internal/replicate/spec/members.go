@@ -54,7 +54,7 @@ var members = map[string]func(*parser, []byte) error{
 	"user_ctx":             readUserContext,
 }
 
-// text gives the characters of a JSON string.
+// text returns the characters of a JSON string.
 func text(v []byte) (string, bool) {
 	if js.KindOf(v) != js.String {
 		return "", false

@@ -16,7 +16,7 @@ import (
 // DatabaseName is the name of the database whose documents are replications.
 const DatabaseName = "_replicator"
 
-// IsReplicator tells whether the documents of a database are replications: by
+// IsReplicator reports whether the documents of a database are replications: by
 // its name or the last part of it.
 func IsReplicator(database string) bool {
 	return database == DatabaseName || strings.HasSuffix(database, "/"+DatabaseName)
@@ -172,7 +172,7 @@ func (p *parser) finish() (*Replication, error) {
 	return p.r, nil
 }
 
-// Equal tells whether two replications are the same in every respect, also in
+// Equal reports whether two replications are the same in every respect, also in
 // their credentials.
 func (r *Replication) Equal(o *Replication) bool { return reflect.DeepEqual(r, o) }
 

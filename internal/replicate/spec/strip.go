@@ -27,7 +27,7 @@ func StripURL(s string) string {
 	return scheme + "://" + rest[strings.LastIndex(rest, "@")+1:]
 }
 
-// Strip gives the body of a replication document as those may see it who neither
+// Strip returns the body of a replication document as those may see it who neither
 // own it nor administer its database: without passwords, headers and tokens, and
 // without the owner's roles. The order of members stays.
 func Strip(body []byte) []byte {
@@ -70,7 +70,7 @@ func stripEndpoint(v []byte) []byte {
 	}
 }
 
-// ShownEndpoint gives what Endpoint.Shown would for a document's member that may
+// ShownEndpoint returns what Endpoint.Shown would for a document's member that may
 // not be parsed, "" if it is none.
 func ShownEndpoint(v []byte) string {
 	if js.KindOf(v) == js.Object {

@@ -46,7 +46,7 @@ func (c *compiler) callWithin(v *variable, arguments []ast.Expression) expressio
 	}
 }
 
-// initialized gives a test whether a variable that holds a function does so
+// initialized returns a test whether a variable that holds a function does so
 // already; false is a failure.
 func (c *compiler) initialized(v *variable) func(m *Machine) bool {
 	if v.slot < 0 {
@@ -207,7 +207,7 @@ func (c *compiler) arrayWriter(e *ast.ArrayLiteral) writer {
 	}
 }
 
-// objectWriter gives nil for a literal that must be put in order first.
+// objectWriter returns nil for a literal that must be put in order first.
 func (c *compiler) objectWriter(e *ast.ObjectLiteral) writer {
 	list := c.members(e)
 	for i, one := range list {

@@ -107,7 +107,7 @@ func (m *Machine) writeObject(c *composite, depth int) bool {
 	return true
 }
 
-// order gives the members of an object as JavaScript walks them: integer-like
+// order returns the members of an object as JavaScript walks them: integer-like
 // names first, in ascending order.
 func (c *composite) order() []int {
 	list := make([]int, len(c.names))
@@ -133,7 +133,7 @@ func compareIndex(a, b int64) int {
 	return 1
 }
 
-// indexOf gives the array index that a name stands for, -1 if it is none.
+// indexOf returns the array index that a name stands for, -1 if it is none.
 func indexOf(name []byte) int64 {
 	if len(name) == 0 || len(name) > 10 || name[0] == '0' && len(name) > 1 {
 		return -1

@@ -235,7 +235,7 @@ func TestNoGarbage(t *testing.T) {
 	}
 }
 
-// TestNestedSources gives the parser sources that go deep.
+// TestNestedSources returns the parser sources that go deep.
 func TestNestedSources(t *testing.T) {
 	for _, one := range []string{"(", "[", "!", "- ", "{a:", "a=>", "(a=>", "({a:", "`${", "(a=", "if(1)", "for(;;)", "1+", "function a(){", "a?"} {
 		m, why := Compile(("function(doc){" + strings.Repeat(one, sourceLimit))[:sourceLimit])

@@ -75,7 +75,7 @@ func listConcat(m *Machine, this value, arguments []value) value {
 	return out
 }
 
-// find gives the index of the first element from the second argument on that
+// find returns the index of the first element from the second argument on that
 // equals the first one.
 func (m *Machine) find(this value, arguments []value, equals func(a, b value) bool) (at int, ok bool) {
 	length, ok := m.length(this)

@@ -17,7 +17,7 @@ type list struct {
 
 func (l *lists) clear() { l.used, l.next = 0, 0 }
 
-// elements gives the elements of the JSON array raw; ok is false when the
+// elements returns the elements of the JSON array raw; ok is false when the
 // budget is spent.
 func (m *Machine) elements(raw []byte) (elements [][]byte, ok bool) {
 	l := &m.lists

@@ -95,7 +95,7 @@ func (c *compiler) doWhile(s *ast.DoWhileStatement) statement {
 	}
 }
 
-// target gives the variable that a for-of or for-in loop sets.
+// target returns the variable that a for-of or for-in loop sets.
 func (c *compiler) target(into ast.ForInto) (slot int, ok bool) {
 	var name *ast.Identifier
 	switch into := into.(type) {

@@ -16,7 +16,7 @@ type Exception struct {
 	Message string
 }
 
-// Error gives name and message as JavaScript does.
+// Error returns name and message as JavaScript does.
 func (e *Exception) Error() string {
 	if e.Name == "" {
 		return e.Message
@@ -118,7 +118,7 @@ func (m *Machine) begin(doc []byte) {
 // whole is the document as a value.
 func (m *Machine) whole() value { return value{k: rawObject, s: m.doc} }
 
-// interpret gives the document up to the interpreter.
+// interpret returns the document up to the interpreter.
 func (m *Machine) interpret() value {
 	m.err = ErrInterpret
 	return value{}
@@ -139,7 +139,7 @@ func (m *Machine) spend(n int) bool {
 	return true
 }
 
-// composite gives an empty array or object.
+// composite returns an empty array or object.
 func (m *Machine) composite() *composite {
 	if m.used == len(m.pool) {
 		m.pool = append(m.pool, &composite{})
@@ -189,7 +189,7 @@ func (m *Machine) join(a, b []byte) value {
 	return textOf(m.text[start:len(m.text):len(m.text)])
 }
 
-// made gives the string that was appended to m.text from start on.
+// made returns the string that was appended to m.text from start on.
 func (m *Machine) made(start int) value {
 	if !m.room(0) {
 		return value{}

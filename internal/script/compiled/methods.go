@@ -9,7 +9,7 @@ import (
 // that were written, all of them values.
 type native func(m *Machine, this value, arguments []value) value
 
-// argument gives the i-th argument, undefined if it was not written.
+// argument returns the i-th argument, undefined if it was not written.
 func argument(arguments []value, i int) value {
 	if i < len(arguments) {
 		return arguments[i]

@@ -37,7 +37,7 @@ func newOracle() *oracle {
 	return o
 }
 
-// compile gives the function that source stands for.
+// compile returns the function that source stands for.
 func (o *oracle) compile(source string) (goja.Callable, error) {
 	o.vm.ClearInterrupt()
 	v, err := o.vm.RunString("(" + source + "\n)")
@@ -55,7 +55,7 @@ func (o *oracle) compile(source string) (goja.Callable, error) {
 // "text"["-"]. There is nothing to compare with then.
 var errBroken = errors.New("the interpreter broke")
 
-// run gives the rows in order, or that the function threw.
+// run returns the rows in order, or that the function threw.
 func (o *oracle) run(f goja.Callable, doc string) (rows []string, threw error) {
 	defer func() {
 		if broken := recover(); broken != nil {

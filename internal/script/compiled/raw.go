@@ -14,7 +14,7 @@ type names struct {
 	longer   []int
 }
 
-// place gives the index of name, which it adds if need be.
+// place returns the index of name, which it adds if need be.
 func (n *names) place(name string) int {
 	for i, have := range n.list {
 		if have == name {
@@ -31,7 +31,7 @@ func (n *names) place(name string) int {
 	return i
 }
 
-// find gives the index of name, -1 if the function does not name it.
+// find returns the index of name, -1 if the function does not name it.
 func (n *names) find(name []byte) int {
 	list := n.longer
 	if len(name) < len(n.byLength) {
@@ -104,7 +104,7 @@ func skipSeparators(b []byte, i int) int {
 	return i
 }
 
-// nameAt gives the name that begins with the quote b[i], nil if it has escapes,
+// nameAt returns the name that begins with the quote b[i], nil if it has escapes,
 // and the index behind its closing quote.
 func nameAt(b []byte, i int) (name []byte, end int) {
 	for j := i + 1; j < len(b); j++ {

@@ -299,7 +299,7 @@ func (c *compiler) switchStatement(s *ast.SwitchStatement) statement {
 	}
 }
 
-// matching gives the index of the first test that equals v, -1 for none.
+// matching returns the index of the first test that equals v, -1 for none.
 func (m *Machine) matching(v value, tests []expression) (at int, ok bool) {
 	if v.stops() {
 		return 0, false

@@ -20,7 +20,7 @@ func units(s []byte) int {
 	return n
 }
 
-// offset gives the byte where code unit n of s begins; ok is false within a
+// offset returns the byte where code unit n of s begins; ok is false within a
 // surrogate pair.
 func offset(s []byte, n int) (at int, ok bool) {
 	for i := 0; i < len(s); {
@@ -46,7 +46,7 @@ func offset(s []byte, n int) (at int, ok bool) {
 	return len(s), n == 0
 }
 
-// cut gives the code units of s from one to another.
+// cut returns the code units of s from one to another.
 func (m *Machine) cut(s []byte, from, to int) value {
 	if from >= to {
 		return textOf(nil)
@@ -89,7 +89,7 @@ func (m *Machine) within(s, part []byte, from int) int {
 	return units(s[:n])
 }
 
-// charAt gives one code unit as a string; ok is false outside of s.
+// charAt returns one code unit as a string; ok is false outside of s.
 func (m *Machine) charAt(s []byte, n int) (v value, ok bool) {
 	if !m.spend(len(s) / 8) {
 		return value{}, true
@@ -100,7 +100,7 @@ func (m *Machine) charAt(s []byte, n int) (v value, ok bool) {
 	return m.cut(s, n, n+1), true
 }
 
-// codeUnit gives the code unit at n, which lies within s.
+// codeUnit returns the code unit at n, which lies within s.
 func codeUnit(s []byte, n int) (unit rune, ok bool) {
 	at, ok := offset(s, n)
 	if !ok {

@@ -3,7 +3,7 @@ package compiled
 import "github.com/dop251/goja/ast"
 
 // walk is a method of arrays that calls a function for the elements: with what
-// the function gave for one it tells whether to go on, and in the end its own
+// the function gave for one it reports whether to go on, and in the end its own
 // result.
 type walk struct {
 	initial value

@@ -41,7 +41,7 @@ func New(pool *script.Pool) *Functions {
 // forgotten: more than design documents in use ever have.
 const manyMaps = 1000
 
-// compiled gives a map function compiled, nil if it can't be.
+// compiled returns a map function compiled, nil if it can't be.
 func (f *Functions) compiled(source string) *compiled.Map {
 	f.known.Lock()
 	defer f.known.Unlock()
@@ -103,7 +103,7 @@ func (f *Functions) Map(ctx context.Context, s view.Script, docs [][]byte) ([]vi
 	return results, nil
 }
 
-// realm gives the world that a view's functions live in: one of its own for each
+// realm returns the world that a view's functions live in: one of its own for each
 // definition, so that no function sees what another left behind.
 func realm(s view.Script, role, function string) script.Realm {
 	database := strconv.FormatUint(s.Database, 10)
@@ -147,7 +147,7 @@ func reductions(rs []script.Reduction, err error) ([]view.Reduction, error) {
 	return all, err
 }
 
-// isLimit tells whether a function met a limit, rather than to throw something.
+// isLimit reports whether a function met a limit, rather than to throw something.
 func isLimit(err error) bool {
 	var e *dberr.Error
 	return errors.As(err, &e) && e.Code == "os_process_error" && e.Cause == nil

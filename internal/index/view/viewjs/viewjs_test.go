@@ -36,7 +36,7 @@ func newFunctions(t *testing.T) *Functions {
 
 var ctx = context.Background()
 
-// shown gives results as text: rows, or that there are none because of an error.
+// shown returns results as text: rows, or that there are none because of an error.
 func shown(all []view.Mapped) (text []string) {
 	for _, m := range all {
 		s := ""
