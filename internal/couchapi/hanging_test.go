@@ -13,7 +13,7 @@ import (
 // TestHangingViews asks for views whose functions hang, each in another way: they
 // fail, which _info tells, while other views of the database are as they should be.
 func TestHangingViews(t *testing.T) {
-	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "os_process_timeout", Value: "200"})
+	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "os_process_timeout", Value: "1000"})
 	a.do("PUT", "/db", "").want(201, "")
 	for n := range script.Hopeless {
 		a.do("PUT", fmt.Sprintf("/db/d%d", n), fmt.Sprintf(`{"n":%d}`, n)).want(201, "")

@@ -363,7 +363,7 @@ func TestOwnersDesignsAreBounded(t *testing.T) {
 // worth, ask for what others write, and never end: those rows, or that view, are not
 // there, and everything else is.
 func TestOwnersViewsAreBounded(t *testing.T) {
-	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "os_process_timeout", Value: "200"})
+	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "os_process_timeout", Value: "1000"})
 	a.fitnessDB()
 	const alice = " /fit/_owner/alice"
 	design := func(name, fn string) asked {
