@@ -185,23 +185,34 @@ func (e *extractor) same(a, b values) bool {
 func (e *extractor) rows(dst []index.Row, db uint64, id document.ID, vs values) ([]index.Row, error) {
 	at := e.Elements()
 	if at < 0 || jsonscan.KindOf(vs[e.columns[at]]) != jsonscan.Array {
-		tuple, cut, err := e.tuple(vs, -1, nil)
+		tuple, err := e.encode(vs, 0, len(e.Columns))
 		if err != nil {
 			return dst, err
 		}
-		return append(dst, index.Row{Key: e.key(db, id, tuple), Value: e.value(vs, cut)}), nil
+		whole := cutTuple(tuple)
+		return append(dst, index.Row{Key: e.key(db, id, whole), Value: e.value(vs, len(whole) < len(tuple))}), nil
 	}
-	if e.Optional(at) && jsonscan.Len(vs[e.columns[at]]) == 0 {
-		tuple, _, err := e.tuple(vs, at, nil) // as if the array were not there
+	array := vs[e.columns[at]]
+	s, err := e.surround(vs, at)
+	if err != nil {
+		return dst, err
+	}
+	if e.Optional(at) && jsonscan.Len(array) == 0 {
+		tuple, err := s.tuple(e.Def, nil) // as if the array were not there
 		return append(dst, index.Row{Key: e.key(db, id, tuple), Value: []byte{rowLacking, flagPartial}}), err
 	}
+	return e.elementRows(dst, db, id, vs, s)
+}
+
+// elementRows appends a row for each different element of an array.
+func (e *extractor) elementRows(dst []index.Row, db uint64, id document.ID, vs values, s surrounded) ([]index.Row, error) {
 	seen := map[string]bool{}
-	for it := jsonscan.ElementsOf(vs[e.columns[at]]); ; {
+	for it := jsonscan.ElementsOf(vs[e.columns[s.at]]); ; {
 		element, ok := it.Next()
 		if !ok {
 			return dst, nil
 		}
-		tuple, _, err := e.tuple(vs, at, element)
+		tuple, err := s.tuple(e.Def, element)
 		if err != nil {
 			return dst, err
 		}
@@ -217,24 +228,43 @@ func (e *extractor) rows(dst []index.Row, db uint64, id document.ID, vs values) 
 	}
 }
 
-// tuple encodes the columns' values, with element in the place of column at; -1
-// is none.
-func (e *extractor) tuple(vs values, at int, element []byte) (tuple []byte, cut bool, err error) {
-	tuple = make([]byte, 0, 64)
-	for i := range e.Columns {
-		v := vs[e.columns[i]]
-		if i == at {
-			v = element
-		}
-		if tuple, err = e.AppendValue(tuple, i, v); err != nil {
-			return nil, false, err
-		}
-		if len(tuple) > maxTuple {
-			return tuple[:maxTuple], true, nil
-		}
-	}
-	return tuple, false, nil
+// surrounded is what stands around the elements of one column in their tuples. It
+// is encoded once: for each element it would make a write take the product of an
+// array's length and the length of the values beside it.
+type surrounded struct {
+	at            int // the column
+	before, after []byte
 }
+
+func (e *extractor) surround(vs values, at int) (s surrounded, err error) {
+	s.at = at
+	if s.before, err = e.encode(vs, 0, at); err != nil {
+		return s, err
+	}
+	s.after, err = e.encode(vs, at+1, len(e.Columns))
+	s.before, s.after = cutTuple(s.before), cutTuple(s.after)
+	return s, err
+}
+
+// tuple encodes the columns' values with an element, or nil for none, in its place.
+func (s *surrounded) tuple(d *Def, element []byte) ([]byte, error) {
+	tuple := append(make([]byte, 0, len(s.before)+len(s.after)+64), s.before...)
+	tuple, err := d.AppendValue(tuple, s.at, element)
+	if err != nil {
+		return nil, err
+	}
+	return cutTuple(append(tuple, s.after...)), nil
+}
+
+// encode encodes the values of columns, up to the one that makes a tuple too long.
+func (e *extractor) encode(vs values, from, to int) (tuple []byte, err error) {
+	for i := from; i < to && len(tuple) <= maxTuple && err == nil; i++ {
+		tuple, err = e.AppendValue(tuple, i, vs[e.columns[i]])
+	}
+	return tuple, err
+}
+
+func cutTuple(tuple []byte) []byte { return tuple[:min(len(tuple), maxTuple)] }
 
 // AppendValue appends the encoding of a value of a column, nil for none: byte
 // order is the order of the column, and no encoding is the beginning of another.
