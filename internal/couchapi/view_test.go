@@ -231,6 +231,21 @@ func TestViewInfo(t *testing.T) {
 	}
 }
 
+// TestViewsOfADesignDocumentAreIndexesOfTheirOwn: a query waits for its view alone,
+// and _info tells of the one that is furthest behind.
+func TestViewsOfADesignDocumentAreIndexesOfTheirOwn(t *testing.T) {
+	a := newTestAPI(t)
+	a.fill("db", "a", "b")
+	a.do("PUT", "/db/_design/d", viewDesign(map[string][2]string{"v": {"function(doc){ emit(doc.n); }", ""}, "w": {"function(doc){ emit(doc.n, 1); }", ""}}, `"autoupdate":false`)).want(201, "")
+	for _, c := range []struct{ view, pending string }{{"v", "2"}, {"w", "0"}} {
+		a.do("GET", "/db/_design/d/_view/"+c.view, "").want(200, "")
+		info := a.do("GET", "/db/_design/d/_info", "").want(200, "").json()["view_index"].(map[string]any)
+		if n := info["updates_pending"].(map[string]any)["total"]; fmt.Sprint(n) != c.pending {
+			t.Errorf("after a query of %s %v changes are left, want %s", c.view, n, c.pending)
+		}
+	}
+}
+
 // TestViewQuestions asks the demo's data what people ask of views.
 func TestViewQuestions(t *testing.T) {
 	a := newShop(t)
