@@ -71,6 +71,7 @@ type Engine struct {
 
 	memTable int // bytes of one memtable
 	pressing pressing
+	pace     pace
 	wait     func(context.Context, time.Duration) // pause, but in tests
 
 	commit struct {
@@ -120,6 +121,7 @@ func Open(o Options) (*Engine, error) {
 		return nil, errors.Join(noRoomError(o.Dir, err), e.db.Close(), lock.Close())
 	}
 	e.space.opened(e.unflushed, e.flushSoon)
+	e.disk.rest = e.rest
 	e.disk.arm()
 	e.states.init(e.db.NewSnapshot())
 	e.open.Unlock()
@@ -200,6 +202,7 @@ func (e *Engine) View(ctx context.Context, fn func(kv.Snapshot) error) error {
 		return err
 	}
 	defer e.open.RUnlock()
+	e.pace.views.Add(1)
 	st := e.states.acquireDurable()
 	defer st.release()
 	return fn(&viewed{snapshot{ctx: ctx, state: st, age: e.newAge()}})

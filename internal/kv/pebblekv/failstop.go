@@ -36,6 +36,7 @@ type failStop struct {
 	pause   func(time.Duration, <-chan struct{})
 	closing chan struct{} // closed when nobody waits any more
 	closed  sync.Once
+	rest    func(*paced, time.Time) time.Duration // how long a compaction rests after a write (pace.go); set before armed
 }
 
 func newFailStop(inner vfs.FS, space *space, o *Options, onStop func(error)) *failStop {

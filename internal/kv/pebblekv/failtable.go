@@ -32,8 +32,9 @@ const (
 
 // Pebble's names for what a table is written for.
 const (
-	writeFlush vfs.DiskWriteCategory = "pebble-memtable-flush"
-	writeOwn   vfs.DiskWriteCategory = vfs.WriteCategoryUnspecified // bulk.go, checkpoints
+	writeFlush      vfs.DiskWriteCategory = "pebble-memtable-flush"
+	writeCompaction vfs.DiskWriteCategory = "pebble-compaction"
+	writeOwn        vfs.DiskWriteCategory = vfs.WriteCategoryUnspecified // bulk.go, checkpoints
 )
 
 // tables is what failStop knows of the tables.
@@ -173,13 +174,26 @@ type tableFile struct {
 	vfs.File
 	fs       *failStop
 	category vfs.DiskWriteCategory
+	pace     paced
 }
 
 // Write implements vfs.File.
 func (t *tableFile) Write(p []byte) (int, error) {
 	n, err := t.File.Write(p)
 	t.fs.tableFailed(err, t.category)
+	t.rest()
 	return n, err
+}
+
+// rest lets a compaction wait while others need the processors more.
+func (t *tableFile) rest() {
+	if t.category != writeCompaction || !t.fs.armed.Load() {
+		return
+	}
+	if d := t.fs.rest(&t.pace, t.fs.now()); d > 0 {
+		t.fs.pause(d, t.fs.closing)
+		t.pace.since = t.fs.now()
+	}
 }
 
 // Sync implements vfs.File.

@@ -16,8 +16,9 @@ import (
 // pressing remembers how far behind the engine was a moment ago.
 type pressing struct {
 	sync.Mutex
-	asked time.Time
-	value float64
+	asked     time.Time
+	value     float64
+	sublevels int // of level 0
 }
 
 // pressingFor is how long an answer of Pressure holds: asking Pebble costs some
@@ -35,14 +36,21 @@ func (e *Engine) Pressure() float64 {
 
 // pressure is Pressure for a call that has entered.
 func (e *Engine) pressure() float64 {
+	value, _ := e.backlog()
+	return value
+}
+
+// backlog returns the pressure, and how many tables lie over each other in level 0.
+func (e *Engine) backlog() (pressure float64, sublevels int) {
 	p := &e.pressing
 	p.Lock()
 	defer p.Unlock()
 	if now := time.Now(); now.Sub(p.asked) >= pressingFor {
 		m := e.db.Metrics()
-		p.asked, p.value = now, pressureOf(int(m.Levels[0].Sublevels), float64(m.MemTable.Size)/float64(e.memTable))
+		p.asked, p.sublevels = now, int(m.Levels[0].Sublevels)
+		p.value = pressureOf(p.sublevels, float64(m.MemTable.Size)/float64(e.memTable))
 	}
-	return p.value
+	return p.value, p.sublevels
 }
 
 // pressureOf tells from how many tables of level 0 lie over each other, and from
