@@ -113,7 +113,7 @@ func (r *request) designState(design designFunctions) (s designState, err error)
 		return nil
 	})
 	for _, p := range s.rows {
-		size, measureErr := r.db.Measure(p)
+		size, measureErr := r.db.Measure(r.ctx(), p)
 		if measureErr != nil {
 			return s, measureErr
 		}
