@@ -311,11 +311,15 @@ func (s *Security) Rules(c *Caller) bool {
 	})
 }
 
+// mostPartitions is how many partitions are listed of those that rules let a caller
+// read. There may be as many as rules times roles.
+const mostPartitions = 100_000
+
 // Partitions returns the partitions that rules let a caller read, by name, whether they
-// exist or not.
-func (s *Security) Partitions(c *Caller) []document.Partition {
+// exist or not. Errors: Invalid if there are too many.
+func (s *Security) Partitions(c *Caller) ([]document.Partition, error) {
 	if c.Anonymous() {
-		return nil
+		return nil, nil
 	}
 	found := map[document.Partition]bool{}
 	for i := range s.rules {
@@ -331,8 +335,11 @@ func (s *Security) Partitions(c *Caller) []document.Partition {
 				}
 			}
 		}
+		if len(found) > mostPartitions {
+			return nil, badRequest(fmt.Sprintf("Rules let you into more than %d partitions, which can't be listed.", mostPartitions))
+		}
 	}
-	return slices.Sorted(maps.Keys(found))
+	return slices.Sorted(maps.Keys(found)), nil
 }
 
 func (w *who) has(c *Caller) bool {

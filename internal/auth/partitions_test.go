@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -232,7 +233,11 @@ func TestRolesNamePartitions(t *testing.T) {
 	} {
 		s, caller := security(c.rules), &Caller{Name: "kim", Roles: c.roles}
 		var names []string
-		for _, p := range s.Partitions(caller) {
+		listed, err := s.Partitions(caller)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, p := range listed {
 			names = append(names, string(p))
 		}
 		if got := strings.Join(names, " "); got != c.want || s.Rules(caller) != (got != "") {
@@ -244,8 +249,31 @@ func TestRolesNamePartitions(t *testing.T) {
 				t.Errorf("%s for %q: let into %q is %t", c.rules, c.roles, p, let)
 			}
 		}
-		if got := s.Partitions(&Caller{Roles: c.roles}); got != nil || s.Rules(&Caller{Roles: c.roles}) {
+		if got, _ := s.Partitions(&Caller{Roles: c.roles}); got != nil || s.Rules(&Caller{Roles: c.roles}) {
 			t.Errorf("%s: who is not logged in has %v", c.rules, got)
 		}
+	}
+}
+
+// TestPartitionsAreBounded refuses to list what many rules make of many roles.
+func TestPartitionsAreBounded(t *testing.T) {
+	var rules []string
+	for i := range 50 {
+		rules = append(rules, fmt.Sprintf(`{"who":{"role":"r*"},"partition":"p%d-{*}","access":"read"}`, i))
+	}
+	s, err := ParseSecurity([]byte(`{"partitions":[` + strings.Join(rules, ",") + `]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Caller{Name: "ada"}
+	for i := range 2000 {
+		c.Roles = append(c.Roles, fmt.Sprint("r", i))
+	}
+	if got, err := s.Partitions(c); err != nil || len(got) != 100_000 {
+		t.Error(len(got), err)
+	}
+	c.Roles = append(c.Roles, "r-one-more")
+	if got, err := s.Partitions(c); refusal(err) != "400: Rules let you into more than 100000 partitions, which can't be listed." || got != nil {
+		t.Error(len(got), err)
 	}
 }

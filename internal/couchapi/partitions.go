@@ -107,7 +107,11 @@ func (r *request) partitions(q *partitionsQuery) (rows []store.PartitionTotals, 
 	if r.ruled == nil {
 		return r.db.Partitions(r.ctx(), q.sort, q.descending, q.limit, q.bookmark)
 	}
-	l := store.OwnList{Of: r.ruled.Partitions(r.caller), By: q.sort, Descending: q.descending, Limit: q.limit}
+	own, err := r.ruled.Partitions(r.caller)
+	if err != nil {
+		return nil, "", 0, err
+	}
+	l := store.OwnList{Of: own, By: q.sort, Descending: q.descending, Limit: q.limit}
 	rows, next, err = r.db.OwnPartitions(r.ctx(), l, q.bookmark)
 	return rows, next, 0, err
 }
