@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/sectional/sectional/internal/config"
@@ -76,7 +77,7 @@ var errBrokenUser = badRequest("The user document can't be used for authenticati
 // member that can't be read. Members are found by their exact names.
 func readUser(o object) (u *User, bad string) {
 	r := memberReader{object: o}
-	u = &User{Name: r.text("name"), Roles: r.texts("roles"), Verifier: readVerifier(&r)}
+	u = &User{Name: r.text("name"), Roles: slices.DeleteFunc(r.texts("roles"), isSystemRole), Verifier: readVerifier(&r)}
 	if value := o.get("totp"); !isNull(value) {
 		if u.totp = readTOTP(value); u.totp == nil {
 			r.fail("totp")
@@ -84,6 +85,11 @@ func readUser(o object) (u *User, bad string) {
 	}
 	return u, r.bad
 }
+
+// isSystemRole reports whether a role is one that only the server gives, such as
+// _admin. A user document can't be written with one, but it may be older than the
+// setting that made its database the one of users.
+func isSystemRole(role string) bool { return strings.HasPrefix(role, "_") && role != MetricsRole }
 
 // readVerifier applies CouchDB's defaults: no scheme is the simple one, no
 // function is SHA-1.

@@ -52,6 +52,17 @@ func TestSpellingOfMembersCounts(t *testing.T) {
 	}
 }
 
+// TestSystemRolesOfDocumentsCountForNothing: a document may have come into the
+// database before it was the one of users, when nobody looked at its roles.
+func TestSystemRolesOfDocumentsCountForNothing(t *testing.T) {
+	w := newWorld(t)
+	w.addUser(t, "jan", `{"name":"jan","type":"user","roles":["a"],"password":"pw"}`)
+	w.users["jan"] = strings.Replace(w.users["jan"], `["a"]`, `["_admin","a","_reader","_metrics"]`, 1)
+	if got := w.who(t, basic("jan", "pw")); got != "default jan a,_metrics" {
+		t.Errorf("got %s", got)
+	}
+}
+
 // TestAdministratorsDoNotDependOnUsers: whatever stands in _users, and whether it
 // can be read, a configured administrator gets in.
 func TestAdministratorsDoNotDependOnUsers(t *testing.T) {

@@ -147,7 +147,7 @@ func checkOwnWrite(w UserWrite, old object, name string, roles []string) error {
 
 func checkNames(name string, roles []string) error {
 	for _, r := range roles {
-		if strings.HasPrefix(r, "_") && r != MetricsRole {
+		if isSystemRole(r) {
 			return forbidden("No system roles (starting with underscore) in users db.")
 		}
 	}
