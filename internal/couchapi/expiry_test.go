@@ -246,7 +246,7 @@ func TestAutoPurge(t *testing.T) {
 	}
 }
 
-// TestPurgeOfAPartition: documents, graves and local documents of a partition go
+// TestPurgeOfAPartition: documents, deletion markers and local documents of a partition go
 // without a trace, and the indexes lose their rows.
 func TestPurgeOfAPartition(t *testing.T) {
 	a := newTestAPI(t)

@@ -52,9 +52,6 @@ func Open(ctx context.Context, s store.Scope, uuid, after string) (*Source, erro
 	return src, err
 }
 
-// Header is the header of the stream that Send writes.
-func (s *Source) Header() Header { return s.header }
-
 // Send writes the stream: all documents, or, if most is above 0, about as many as
 // take up so many bytes, attachments included, and at least one. Where a page
 // ends the writer is flushed if it can be (Flush() error). Errors: those of w

@@ -177,9 +177,6 @@ func up(ctx context.Context, base string) bool {
 // Output returns what the process has printed so far.
 func (s *Server) Output() string { return s.output.String() }
 
-// Finished is closed when the process has ended.
-func (s *Server) Finished() <-chan struct{} { return s.finished }
-
 // Kill ends the process at once, as a power cut would, and waits until it is gone. A process that has ended already
 // is no error.
 func (s *Server) Kill() error {
