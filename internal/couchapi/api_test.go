@@ -69,6 +69,12 @@ func newTestAPI(t testing.TB, settings ...config.Setting) *testAPI {
 // newTestAPIWith is newTestAPI with options of the store.
 func newTestAPIWith(t testing.TB, o store.Options, settings ...config.Setting) *testAPI {
 	t.Helper()
+	return newTestAPIOn(t, pebblekv.Options{Dir: "data", FS: vfs.NewMem(), CacheBytes: 24 << 20, MemTableBytes: 4 << 20}, o, settings...)
+}
+
+// newTestAPIOn is newTestAPIWith over an engine with options of its own.
+func newTestAPIOn(t testing.TB, engine pebblekv.Options, o store.Options, settings ...config.Setting) *testAPI {
+	t.Helper()
 	settings = append([]config.Setting{
 		{Section: "chttpd_auth", Key: "iterations", Value: "1"},
 		{Section: "chttpd_auth", Key: "secret", Value: "tell nobody"},
@@ -77,9 +83,7 @@ func newTestAPIWith(t testing.TB, o store.Options, settings ...config.Setting) *
 	must(t, err)
 	_, err = auth.SetAdmin(c, "adm", "pass")
 	must(t, err)
-	// The cache is small because builds with the race detector keep it on the
-	// heap, where the streaming test counts it.
-	e, err := pebblekv.Open(pebblekv.Options{Dir: "data", FS: vfs.NewMem(), CacheBytes: 24 << 20, MemTableBytes: 4 << 20})
+	e, err := pebblekv.Open(engine)
 	must(t, err)
 	users := &admission.Users{}
 	who := auth.New(auth.Options{Config: c, Users: users})
