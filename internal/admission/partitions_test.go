@@ -60,8 +60,8 @@ func TestRestrictedReadersWriteTheirPartition(t *testing.T) {
 	}{
 		{"", alice, notAuthorized}, {"sue", alice, notAllowed}, {"rita", alice, notWriter}, {"will", alice, ""}, {"will", bob, notAllowed},
 		{"will", whole, notAllowed}, {"rita", whole, notAllowed}, {"mia", whole, ""}, {"mia", bob, ""},
-		{"rita", alice.Owned(), notWriter}, {"will", alice.Owned(), ""},
-		{"rita", alice.ReadBy("rita"), ""}, {"rita", alice.Owned().ReadBy("rita"), ""}, {"sue", alice.ReadBy("sue"), notAllowed}, {"rita", bob.ReadBy("rita"), notAllowed},
+		{"rita", alice.AsTenant(), notWriter}, {"will", alice.AsTenant(), ""},
+		{"rita", alice.ReadBy("rita"), ""}, {"rita", alice.AsTenant().ReadBy("rita"), ""}, {"sue", alice.ReadBy("sue"), notAllowed}, {"rita", bob.ReadBy("rita"), notAllowed},
 	} {
 		ctx := WithCaller(ctx, &auth.Caller{Name: c.caller})
 		_, err := c.scope.PutLocal(ctx, "_local/x", 0, []byte(`{}`))

@@ -25,12 +25,12 @@ type Options struct {
 	// Cloudant reports whether Cloudant's limits hold for design documents; nil:
 	// they do not.
 	Cloudant func() bool
-	// OwnerDesigns tells who may write design documents of partitions; nil:
+	// TenantDesigns tells who may write design documents of partitions; nil:
 	// nobody.
-	OwnerDesigns func() Writers
-	// OwnerDesignSize returns how many bytes such a document may have, 0 for no
+	TenantDesigns func() Writers
+	// TenantDesignSize returns how many bytes such a document may have, 0 for no
 	// limit; nil: no limit.
-	OwnerDesignSize func() int
+	TenantDesignSize func() int
 }
 
 // Writers says who may write the design documents that belong to partitions.
@@ -60,11 +60,11 @@ func New(o Options) *Rules {
 	if o.Cloudant == nil {
 		o.Cloudant = func() bool { return false }
 	}
-	if o.OwnerDesignSize == nil {
-		o.OwnerDesignSize = func() int { return 0 }
+	if o.TenantDesignSize == nil {
+		o.TenantDesignSize = func() int { return 0 }
 	}
-	if o.OwnerDesigns == nil {
-		o.OwnerDesigns = func() Writers { return Nobody }
+	if o.TenantDesigns == nil {
+		o.TenantDesigns = func() Writers { return Nobody }
 	}
 	if o.Replications == nil {
 		settings := spec.ReadSettings(&config.Snapshot{})
@@ -83,7 +83,7 @@ func (r *Rules) Admit(ctx context.Context, d *store.Database, e *document.Edit, 
 	case e.ID.IsDesign():
 		return r.admitDesign(ctx, d, e)
 	case e.ID.Designs(d.Partitioned()):
-		return r.admitOwnerDesign(ctx, d, e, old)
+		return r.admitTenantDesign(ctx, d, e, old)
 	case r.o.Auth.IsUsersDB(d.Name()):
 		return r.admitUser(ctx, d, e, old)
 	case spec.IsReplicator(d.Name()):
@@ -101,12 +101,12 @@ func (r *Rules) AdmitID(ctx context.Context, d *store.Database, id document.ID) 
 	switch {
 	case id.IsDesign():
 		return r.requireAdmin(ctx, d)
-	case !id.Designs(d.Partitioned()) || r.o.OwnerDesigns() == Members || r.o.OwnerDesigns() == Views:
+	case !id.Designs(d.Partitioned()) || r.o.TenantDesigns() == Members || r.o.TenantDesigns() == Views:
 		return nil
 	}
 	err := r.requireAdmin(ctx, d) // who may delete them in any case
-	if err != nil && r.o.OwnerDesigns() != Admins {
-		return errNoOwnerDesigns
+	if err != nil && r.o.TenantDesigns() != Admins {
+		return errNoTenantDesigns
 	}
 	return err
 }
@@ -141,7 +141,7 @@ func (r *Rules) AdmitLocal(ctx context.Context, scope store.Scope) error {
 		return nil
 	}
 	s, err := r.Security(scope.Database())
-	p := cmp.Or(scope.Partition(), scope.Owner())
+	p := cmp.Or(scope.Partition(), scope.Tenant())
 	switch {
 	case err != nil:
 		return err

@@ -35,19 +35,19 @@ var errNoFunctions = dberr.New(dberr.Unavailable, "", "Design functions can't be
 
 // Realm returns the JavaScript world of the functions other than map and reduce of a
 // design document that was read in a scope: each database has worlds of its own,
-// and each owner. An error says that its language is not known.
+// and each tenant. An error says that its language is not known.
 func Realm(s store.Scope, design *store.Revision) (script.Realm, error) {
 	if language, ok := js.Member(design.Body, "language"); ok && !js.NameIs(language, "javascript") {
 		return script.Realm{}, dberr.New(dberr.Internal, "unknown_query_language", "%s", string(js.Text(nil, language)))
 	}
 	database := strconv.FormatUint(s.Database().Number(), 10)
-	if p := s.Owner(); p != "" {
+	if p := s.Tenant(); p != "" {
 		database += "/" + string(p)
 	}
 	whole := couchwire.Revision{ID: design.ID, Rev: design.Rev, Body: design.Body, Attachments: design.Attachments}
 	return script.Realm{
 		Database: database,
-		Owned:    s.Owner() != "",
+		Tenant:   s.Tenant() != "",
 		Design:   string(design.ID),
 		Named:    script.Named{Database: s.Database().Name(), Design: string(s.Stored(design.ID))},
 		Version:  design.Rev.String(),
@@ -56,9 +56,9 @@ func Realm(s store.Scope, design *store.Revision) (script.Realm, error) {
 }
 
 // SecurityObject returns the JSON that functions of a scope see as secObj. It names
-// other people; an owner's functions, who may be anybody's, see an empty one.
+// other people; a tenant's functions, who may be anybody's, see an empty one.
 func SecurityObject(s store.Scope) json.RawMessage {
-	if s.Owner() != "" {
+	if s.Tenant() != "" {
 		return json.RawMessage("{}")
 	}
 	return s.Database().Security()
@@ -86,8 +86,8 @@ func (r *Rules) Validate(ctx context.Context, d *store.Database, by []*store.Rev
 		return nil, errNoFunctions
 	}
 	s := d.Whole()
-	if p, _, owned := by[0].ID.OwnerDesign(); owned {
-		s = d.OwnedBy(p) // all of by are
+	if p, _, theirs := by[0].ID.TenantDesign(); theirs {
+		s = d.Tenant(p) // all of by are
 	}
 	user, security := UserContext(Caller(ctx), s.Name()), SecurityObject(s)
 	refusals := make([]error, len(proposals))

@@ -254,7 +254,7 @@ func (w *accessWorld) state() string {
 	totals, err := db.Whole().Totals(w.t.Context())
 	must(w.t, err)
 	state := fmt.Sprintf("%d %s %d", totals.Seq, db.Security(), db.RevsLimit())
-	for _, scope := range []store.Scope{db.Whole(), db.Within("alice"), db.Within("bob"), db.OwnedBy("alice"), db.OwnedBy("bob")} {
+	for _, scope := range []store.Scope{db.Whole(), db.Within("alice"), db.Within("bob"), db.Tenant("alice"), db.Tenant("bob")} {
 		must(w.t, scope.View(w.t.Context(), func(r *store.Reader) error {
 			for local, err := range r.Locals(store.Span{}) {
 				must(w.t, err)

@@ -139,7 +139,7 @@ func (r *request) lister(kind *listKind, q *listQuery) (*lister, error) {
 		return nil, err
 	}
 	if kind == designDocsKind && q.partition == nil {
-		scope = r.scope.Home() // whose design documents are seen through every partition
+		scope = r.scope.Namespace() // whose design documents are seen through every partition
 	}
 	l := &lister{kind: kind, q: q, scope: scope, rowStream: rowStream{form: q.form}}
 	if scope.Partition() != "" {

@@ -93,10 +93,10 @@ func newTestAPIOn(t testing.TB, engine pebblekv.Options, o store.Options, settin
 	rules := admission.New(admission.Options{Auth: who, Functions: scripts, Cloudant: func() bool {
 		limits, _ := c.Get("sectional", "limits")
 		return limits == "cloudant"
-	}, OwnerDesigns: func() admission.Writers {
+	}, TenantDesigns: func() admission.Writers {
 		who, _ := c.Get("sectional", "owner_design_docs")
 		return admission.Writers(who)
-	}, OwnerDesignSize: func() int { return int(c.Snapshot().Int("sectional", "owner_max_design_size", 0)) }})
+	}, TenantDesignSize: func() int { return int(c.Snapshot().Int("sectional", "owner_max_design_size", 0)) }})
 	views := view.New(viewjs.New(scripts))
 	indexes := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, views}})
 	a := &testAPI{t: t, config: c, logged: logged}

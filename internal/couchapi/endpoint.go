@@ -17,9 +17,9 @@ type endpoint uint8
 const (
 	atDatabase  endpoint = 1 << iota // all of a database
 	atPartition                      // one partition
-	atOwner                          // one partition, as its owner sees it
+	atTenant                         // one partition, as its tenant sees it
 
-	inside        = atPartition | atOwner // the endpoints of a partition
+	inside        = atPartition | atTenant // the endpoints of a partition
 	everyEndpoint = atDatabase | inside
 	// withPrefixes are the endpoints at which ids are the stored ones.
 	withPrefixes = atDatabase | atPartition
@@ -33,7 +33,7 @@ type endpointRoot struct {
 
 // endpointRoots are those of all endpoints.
 func endpointRoots() []endpointRoot {
-	return []endpointRoot{{atDatabase, "/{db}"}, {atPartition, "/{db}/_partition/{partition}"}, {atOwner, "/{db}/_owner/{partition}"}}
+	return []endpointRoot{{atDatabase, "/{db}"}, {atPartition, "/{db}/_partition/{partition}"}, {atTenant, "/{db}/_owner/{partition}"}}
 }
 
 // expandRoutes returns each row of the table as often as there are endpoints for it, with
@@ -111,10 +111,10 @@ func endpointExists(*request) error {
 	return dberr.New(dberr.Exists, "file_exists", "The database could not be created, the file already exists.")
 }
 
-// ownerSecurity answers GET of _security to an owner. Who may come in at this endpoint
+// tenantSecurity answers GET of _security to a tenant. Who may come in at this endpoint
 // is the database's to say, and names others; clients of a database of their own
 // expect an object.
-func ownerSecurity(r *request) error { return r.json(http.StatusOK, []byte("{}")) }
+func tenantSecurity(r *request) error { return r.json(http.StatusOK, []byte("{}")) }
 
 // newID returns an id for a document that came without one.
 func newID(s store.Scope, uuid string) string {

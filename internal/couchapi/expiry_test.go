@@ -120,7 +120,7 @@ func TestExpiry(t *testing.T) {
 
 // TestExpiryForms: times in each form that is read, relative ones, and what
 // nobody can read, which is counted for the database, the partition and the
-// owner who may see it.
+// tenant who may see it.
 func TestExpiryForms(t *testing.T) {
 	a := newTestAPI(t)
 	alice := a.user("alice")

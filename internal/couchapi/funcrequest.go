@@ -69,10 +69,10 @@ func (r *request) functionBody() ([]byte, error) {
 	return b, nil
 }
 
-// oneName returns the segments of a path as functions see them. An owner's functions
+// oneName returns the segments of a path as functions see them. A tenant's functions
 // find the name of what they take for a database in the first, as everywhere.
 func (r *request) oneName(parts []string) []string {
-	if r.scope.Owner() == "" || len(parts) < r.below() || parts[1] != r.path.parts[1] {
+	if r.scope.Tenant() == "" || len(parts) < r.below() || parts[1] != r.path.parts[1] {
 		return parts
 	}
 	return append([]string{r.scope.Name()}, parts[r.below():]...)

@@ -39,7 +39,7 @@ func (r *request) designNamed(name string) (designFunctions, error) {
 		return designFunctions{}, err
 	}
 	var d designFunctions
-	err = r.scope.Home().Unredacted().View(r.ctx(), func(rd *store.Reader) error { // whoever may call a function need not see it
+	err = r.scope.Namespace().Unredacted().View(r.ctx(), func(rd *store.Reader) error { // whoever may call a function need not see it
 		rev, err := rd.Winner(id)
 		if err != nil {
 			return err
@@ -77,7 +77,7 @@ func (r *request) realm(d designFunctions) (script.Realm, error) {
 	if r.api.scripts == nil {
 		return script.Realm{}, errNoScripts
 	}
-	return admission.Realm(r.scope.Home(), d.Revision)
+	return admission.Realm(r.scope.Namespace(), d.Revision)
 }
 
 // functionDocument returns a revision as functions see it, with as much of its

@@ -150,7 +150,7 @@ func (r *request) checkDatabase(row *route) error {
 	if err := s.CheckPartition(r.caller, p, need); err != nil {
 		return err
 	}
-	r.scope = r.db.Within(p).Restrict() // narrow makes it the owner's at that endpoint
+	r.scope = r.db.Within(p).Restrict() // narrow makes it the tenant's at that endpoint
 	if need == auth.ReadAccess && !s.MayWriteTo(r.caller, p) {
 		r.scope = r.scope.ReadBy(r.caller.Name)
 	}
@@ -194,8 +194,8 @@ func (r *request) narrow() error {
 	if !r.scope.Restricted() { // a restricted reader has the partition's already
 		r.scope = r.db.Within(p)
 	}
-	if r.node.at == atOwner {
-		r.scope = r.scope.Owned()
+	if r.node.at == atTenant {
+		r.scope = r.scope.AsTenant()
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func listIndexes(r *request) error {
 		return err
 	}
 	all := []*index.Named{nil}
-	err := r.scope.Home().View(r.ctx(), func(rd *store.Reader) error {
+	err := r.scope.Namespace().View(r.ctx(), func(rd *store.Reader) error {
 		set, err := index.Of(rd)
 		if err != nil {
 			return err
@@ -140,7 +140,7 @@ const indexPatience = time.Second
 // awaitIndex waits a little for an index that is being built.
 func (r *request) awaitIndex(id document.ID, name string) error {
 	var x *index.Index
-	err := r.scope.Home().View(r.ctx(), func(rd *store.Reader) error {
+	err := r.scope.Namespace().View(r.ctx(), func(rd *store.Reader) error {
 		set, err := index.Of(rd)
 		if n := set.Lookup(id, field.KindName, name); n != nil && n.Index.State == index.Building {
 			x = n.Index
@@ -181,7 +181,7 @@ func (r *request) writeIndex(id document.ID, def *indexDefinition) (result strin
 
 // design reads a design document, nil if there is none.
 func (r *request) design(id document.ID) (rev *store.Revision, err error) {
-	err = r.scope.Home().Unredacted().View(r.ctx(), func(rd *store.Reader) error { // admission says who may write it
+	err = r.scope.Namespace().Unredacted().View(r.ctx(), func(rd *store.Reader) error { // admission says who may write it
 		rev, err = rd.Winner(id)
 		return err
 	})
@@ -195,7 +195,7 @@ func (r *request) design(id document.ID) (rev *store.Revision, err error) {
 // scope.
 func (r *request) writeDesign(e *document.Edit) error {
 	r.api.stats.docWrites.Add(1)
-	results, err := r.scope.Home().Write(r.ctx(), []document.Edit{*e}, store.WriteOptions{})
+	results, err := r.scope.Namespace().Write(r.ctx(), []document.Edit{*e}, store.WriteOptions{})
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ type leakWorld struct {
 }
 
 // newLeakWorld is a server whose database has the partition alice, and bob's
-// documents written where others says. Owners may write design documents as
+// documents written where others says. Tenants may write design documents as
 // designs says, once they have some.
 func newLeakWorld(t *testing.T, designs string, others ...string) *leakWorld {
 	w := &leakWorld{testAPI: newTestAPIWith(t, store.Options{Rand: &lockedRand{from: rand.NewChaCha8([32]byte{})}}, // equal histories have equal sequences
@@ -58,11 +58,11 @@ func newLeakWorld(t *testing.T, designs string, others ...string) *leakWorld {
 		w.do("PUT", "/_users/org.couchdb.user:"+name, fmt.Sprintf(`{"name":%q,"password":%q,"roles":[],"type":"user"}`, name, name)).want(201, "")
 	}
 	owns := func(name, design string) {
-		owner := "/parts/_owner/" + name
-		w.do("POST", owner+"/_bulk_docs", `{"docs":[`+leakDesign+`,`+strings.ReplaceAll(leakDesign, "_design/d", design)+`]}`).want(201, "")
-		w.do("POST", owner+"/_index", `{"index":{"fields":["n"]},"name":"byn","ddoc":"m"}`).want(200, "")
-		w.do("POST", owner+"/_index", `{"index":{"fields":["p"]},"name":"byp","ddoc":"g"}`).want(200, "")
-		w.do("GET", owner+"/_design/d/_view/v", "").want(200, "")
+		tenant := "/parts/_owner/" + name
+		w.do("POST", tenant+"/_bulk_docs", `{"docs":[`+leakDesign+`,`+strings.ReplaceAll(leakDesign, "_design/d", design)+`]}`).want(201, "")
+		w.do("POST", tenant+"/_index", `{"index":{"fields":["n"]},"name":"byn","ddoc":"m"}`).want(200, "")
+		w.do("POST", tenant+"/_index", `{"index":{"fields":["p"]},"name":"byp","ddoc":"g"}`).want(200, "")
+		w.do("GET", tenant+"/_design/d/_view/v", "").want(200, "")
 	}
 	bob := func(when string) {
 		if !slices.Contains(others, when) {

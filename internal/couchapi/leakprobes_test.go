@@ -11,7 +11,7 @@ type leakProbe struct{ method, path, body string }
 // The endpoints at which leakProbes ask.
 const (
 	aliceEndpoint = "/parts/_partition/alice"
-	aliceOwner    = "/parts/_owner/alice"
+	aliceTenant   = "/parts/_owner/alice"
 )
 
 // leakProbes ask for bob's documents at alice's endpoints, in every way there is.
@@ -20,9 +20,9 @@ func leakProbes() (probes []leakProbe) {
 	for _, line := range lines {
 		probes = append(probes, probeOf(strings.ReplaceAll(line, "~", aliceEndpoint)))
 	}
-	for _, line := range append(strings.Split(strings.TrimSpace(ownerLines), "\n"), lines...) {
+	for _, line := range append(strings.Split(strings.TrimSpace(tenantLines), "\n"), lines...) {
 		if strings.Contains(line, "~") {
-			probes = append(probes, probeOf(strings.ReplaceAll(strings.ReplaceAll(line, "alice:", ""), "~", aliceOwner)))
+			probes = append(probes, probeOf(strings.ReplaceAll(strings.ReplaceAll(line, "alice:", ""), "~", aliceTenant)))
 		}
 	}
 	return probes
@@ -33,7 +33,7 @@ func probeOf(line string) leakProbe {
 	return leakProbe{method: parts[0], path: parts[1], body: parts[2]}
 }
 
-// In leakLines, ~ is an endpoint of alice; at the owner's, ids have no alice: before them.
+// In leakLines, ~ is an endpoint of alice; at the tenant's, ids have no alice: before them.
 // «last» is the last sequence that the caller was told, «plain-N» the sequence N as
 // the database has it. How far a view has come that is not brought up to date
 // (update=false) is a matter of time, and not asked.
@@ -252,8 +252,8 @@ GET ~
 DELETE ~
 `
 
-// ownerLines are asked at the owner's endpoint alone, where bob's ids could be alice's.
-const ownerLines = `
+// tenantLines are asked at the tenant's endpoint alone, where bob's ids could be alice's.
+const tenantLines = `
 GET ~/bob:1
 GET ~/alice:1
 GET ~/_design_docs?include_docs=true

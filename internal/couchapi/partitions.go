@@ -34,7 +34,7 @@ func dropPartition(r *request) error {
 			return err
 		}
 	}
-	if err := r.db.DropPartition(r.ctx(), cmp.Or(r.scope.Partition(), r.scope.Owner()), tombstones); err != nil {
+	if err := r.db.DropPartition(r.ctx(), cmp.Or(r.scope.Partition(), r.scope.Tenant()), tombstones); err != nil {
 		return err
 	}
 	return r.ok(http.StatusAccepted)

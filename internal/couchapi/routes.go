@@ -135,10 +135,10 @@ func endpointRoutes() []route {
 		{methods: "DELETE", pattern: "/{db}", at: inside, rights: dbAdmin, run: dropPartition, class: classAdmin},
 		// Who may see one partition need not know who may see others.
 		{methods: "GET", pattern: "/{db}/_security", at: atPartition, rights: dbAdmin, run: getSecurity, class: classAdmin},
-		{methods: "GET", pattern: "/{db}/_security", at: atOwner, rights: reader, run: ownerSecurity, class: classAdmin},
-		// Owners may ask for what is done without asking.
-		{methods: "POST", pattern: "/{db}/_compact", at: atOwner, rights: reader, run: cleanUp, class: classAdmin},
-		{methods: "POST", pattern: "/{db}/_view_cleanup", at: atOwner, rights: reader, run: cleanUp, class: classAdmin},
+		{methods: "GET", pattern: "/{db}/_security", at: atTenant, rights: reader, run: tenantSecurity, class: classAdmin},
+		// Tenants may ask for what is done without asking.
+		{methods: "POST", pattern: "/{db}/_compact", at: atTenant, rights: reader, run: cleanUp, class: classAdmin},
+		{methods: "POST", pattern: "/{db}/_view_cleanup", at: atTenant, rights: reader, run: cleanUp, class: classAdmin},
 		{methods: "GET", pattern: "/{db}/_partitions", rights: partitionLister, class: classQuery, run: listPartitions},
 	}
 	for _, name := range endpointNames() {

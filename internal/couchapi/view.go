@@ -214,7 +214,7 @@ func (r *request) viewPartition(x *index.Index, q *viewQuery) (document.Partitio
 		if q.partition != nil {
 			return "", errNotPartitionedView
 		}
-		return r.scope.Owner(), nil
+		return r.scope.Tenant(), nil
 	}
 	p, partitioned := r.scope.Partition(), x.Partitioned
 	if q.partition != nil {
@@ -246,7 +246,7 @@ func (l *viewLister) tag() error {
 		return nil
 	}
 	h, hidden := fnv.New64a(), false
-	err := l.req.homeOf(l.x).View(l.req.ctx(), func(rd *store.Reader) error {
+	err := l.req.namespaceOf(l.x).View(l.req.ctx(), func(rd *store.Reader) error {
 		x, gone, err := viewAt(rd, l.x)
 		if hidden = gone || rd.Hides(); hidden || err != nil {
 			return err

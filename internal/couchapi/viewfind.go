@@ -22,13 +22,13 @@ const previousHeader = "X-Sectional-View"
 var errNoView = dberr.New(dberr.NotFound, "not_found", "missing_named_view")
 
 // findView finds a view by its names, with the mark up to which its index has to
-// be brought for this request. To the owner of a partition the database's partitioned
+// be brought for this request. To a tenant the database's partitioned
 // views are there too, but for those of design documents whose names his own have.
 func (r *request) findView(design, name string) (n *index.Named, m store.Mark, err error) {
 	if err := r.mayQuery(); err != nil {
 		return nil, m, err
 	}
-	err = r.scope.Home().View(r.ctx(), func(rd *store.Reader) error {
+	err = r.scope.Namespace().View(r.ctx(), func(rd *store.Reader) error {
 		s, err := index.Of(rd)
 		if err == nil {
 			n = s.Lookup(document.ID("_design/"+design), view.KindName, name)
@@ -49,26 +49,26 @@ func (r *request) findView(design, name string) (n *index.Named, m store.Mark, e
 }
 
 // isShared reports whether an index that answers the request is one of the database's,
-// of which an owner sees the rows of his partition.
-func (r *request) isShared(x *index.Index) bool { return r.scope.Owner() != "" && x.Owner == "" }
+// of which a tenant sees the rows of his partition.
+func (r *request) isShared(x *index.Index) bool { return r.scope.Tenant() != "" && x.Tenant == "" }
 
-// homeOf returns the scope in which an index that answers the request is defined.
-func (r *request) homeOf(x *index.Index) store.Scope {
+// namespaceOf returns the scope in which an index that answers the request is defined.
+func (r *request) namespaceOf(x *index.Index) store.Scope {
 	if r.isShared(x) {
-		return r.scope.DatabaseHome()
+		return r.scope.DatabaseNamespace()
 	}
-	return r.scope.Home()
+	return r.scope.Namespace()
 }
 
 // designOfViews reads the design document that a request names for its views: one
-// that designNamed finds, or one of the database's whose views an owner can query.
+// that designNamed finds, or one of the database's whose views a tenant can query.
 func (r *request) designOfViews(name string) (designFunctions, error) {
 	d, err := r.designNamed(name)
-	if r.scope.Owner() == "" || !dberr.Is(err, dberr.NotFound) {
+	if r.scope.Tenant() == "" || !dberr.Is(err, dberr.NotFound) {
 		return d, err
 	}
 	whole := *r
-	whole.scope = r.scope.DatabaseHome()
+	whole.scope = r.scope.DatabaseNamespace()
 	shared, sharedErr := whole.designNamed(name)
 	if sharedErr == nil && index.PartitionedDesign(r.db, shared.Body) {
 		return shared, nil
@@ -160,7 +160,7 @@ const (
 // not built by the background, or the partition is too large.
 func (r *request) draftView(n *index.Named, p document.Partition, update viewUpdate) (d *view.Draft, m store.Mark, err error) {
 	x := n.Index
-	if p == "" || update != updateFirst || x.State != index.Building || x.Manual || x.Owner != "" {
+	if p == "" || update != updateFirst || x.State != index.Building || x.Manual || x.Tenant != "" {
 		return nil, m, nil
 	}
 	ctx, cancel := context.WithTimeout(r.ctx(), draftPatience)
@@ -171,7 +171,7 @@ func (r *request) draftView(n *index.Named, p document.Partition, update viewUpd
 	}
 	var docs []index.Change
 	var all bool
-	err = r.homeOf(x).View(r.ctx(), func(rd *store.Reader) (err error) {
+	err = r.namespaceOf(x).View(r.ctx(), func(rd *store.Reader) (err error) {
 		if docs, all, err = x.PartitionDocs(rd, p, draftDocs, draftBytes); err == nil {
 			m, err = rd.Mark()
 		}

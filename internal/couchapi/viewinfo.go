@@ -78,7 +78,7 @@ const leastIndex = 1 << 10
 func (r *request) designState(design designFunctions) (s designState, err error) {
 	s.collations = strconv.Itoa(keyspace.CollationVersion)
 	signatures := sha256.New()
-	err = r.scope.Home().View(r.ctx(), func(rd *store.Reader) error {
+	err = r.scope.Namespace().View(r.ctx(), func(rd *store.Reader) error {
 		m, err := rd.Mark()
 		if err != nil {
 			return err

@@ -76,7 +76,7 @@ func (l *viewLister) step() (over bool, err error) {
 		l.req.api.stats.partitionViewTimeouts.Add(1)
 		return false, errTimeout
 	}
-	err = l.req.homeOf(l.x).View(l.req.ctx(), func(rd *store.Reader) (err error) {
+	err = l.req.namespaceOf(l.x).View(l.req.ctx(), func(rd *store.Reader) (err error) {
 		v, gone, err := l.reader(rd)
 		if err != nil {
 			return err

@@ -103,10 +103,10 @@ func (id ID) Partition() Partition {
 // "_design/".
 func (id ID) IsDesign() bool { return strings.HasPrefix(string(id), designPrefix) }
 
-// OwnerDesign takes the id of an owner's design document apart, "p:_design/x": the
-// partition it lies in and belongs to, and its id for the owner. ok is false for
+// TenantDesign takes the id of a tenant's design document apart, "p:_design/x": the
+// partition it lies in and belongs to, and its id for the tenant. ok is false for
 // any other id.
-func (id ID) OwnerDesign() (p Partition, own ID, ok bool) {
+func (id ID) TenantDesign() (p Partition, own ID, ok bool) {
 	part, key, cut := strings.Cut(string(id), ":")
 	if own = ID(key); !cut || part == "" || id[0] == '_' || !own.IsDesign() {
 		return "", "", false
@@ -115,13 +115,13 @@ func (id ID) OwnerDesign() (p Partition, own ID, ok bool) {
 }
 
 // Designs reports whether id is that of a design document, the database's or, in
-// a partitioned database, an owner's: indexes do not hold those.
+// a partitioned database, a tenant's: indexes do not hold those.
 func (id ID) Designs(partitioned bool) bool {
 	if id.IsDesign() {
 		return true
 	}
-	_, _, owned := id.OwnerDesign()
-	return partitioned && owned
+	_, _, theirs := id.TenantDesign()
+	return partitioned && theirs
 }
 
 // IsLocal reports whether id is that of a local document: it begins with

@@ -15,7 +15,7 @@ import (
 // Defined is store.Indexer's: it begins the builds that a database needs.
 func (x *Indexes) Defined(d *store.Database, p document.Partition) {
 	if p != "" {
-		x.definedOwned(d, p)
+		x.definedTenant(d, p)
 		return
 	}
 	if x.o.Idle {
@@ -52,22 +52,22 @@ func (x *Indexes) Defined(d *store.Database, p document.Partition) {
 // begin starts the build of an index unless it is under way. x.tasks is locked.
 func (x *Indexes) begin(d *store.Database, ix *Index) {
 	key := taskKey{d.Number(), ix.Number}
-	if x.tasks.building[key] || ix.Owner != "" && x.tasks.owners >= mostOwnerBuilds {
+	if x.tasks.building[key] || ix.Tenant != "" && x.tasks.tenants >= mostTenantBuilds {
 		return
 	}
-	if x.tasks.building[key] = true; ix.Owner != "" {
-		x.tasks.owners++
+	if x.tasks.building[key] = true; ix.Tenant != "" {
+		x.tasks.tenants++
 	}
 	x.work.Go(func() {
 		defer func() {
 			x.tasks.Lock()
-			if delete(x.tasks.building, key); ix.Owner != "" {
-				x.tasks.owners--
+			if delete(x.tasks.building, key); ix.Tenant != "" {
+				x.tasks.tenants--
 			}
 			x.tasks.Unlock()
 		}()
-		if ix.Owner != "" {
-			x.buildOwned(d, ix)
+		if ix.Tenant != "" {
+			x.buildTenant(d, ix)
 			return
 		}
 		x.persist(d, ix, built, true)
@@ -117,8 +117,8 @@ func (x *Indexes) persist(d *store.Database, ix *Index, done func(*task) bool, b
 // builds busy, or whose functions hang, does not keep others from building.
 func (x *Indexes) attempt(t *task, done func(*task) bool) error {
 	all, party := x.seats, seats.Party{Kind: "database", Name: strconv.FormatUint(t.d.Number(), 10)}
-	if p := t.ix.Owner; p != "" {
-		all, party = x.ownerSeats, seats.Party{Kind: "owner", Name: party.Name + "/" + string(p)}
+	if p := t.ix.Tenant; p != "" {
+		all, party = x.tenantSeats, seats.Party{Kind: "tenant", Name: party.Name + "/" + string(p)}
 	}
 	leave, err := all.Take(x.ctx, 0, party)
 	if err != nil {
@@ -215,14 +215,14 @@ func (x *Indexes) now(ctx context.Context, d *store.Database) (s *Set, m store.M
 	return s, m, err
 }
 
-// Run builds all indexes of a database and its owners and lets them follow its
+// Run builds all indexes of a database and its tenants and lets them follow its
 // feed to the end, in the caller's goroutine.
 func (x *Indexes) Run(ctx context.Context, d *store.Database) error {
 	s, mark, err := x.now(ctx, d)
 	if err != nil {
 		return err
 	}
-	all, err := x.withOwned(ctx, d, s)
+	all, err := x.withTenants(ctx, d, s)
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (x *Indexes) Run(ctx context.Context, d *store.Database) error {
 	if s, _, err = x.now(ctx, d); err == nil {
 		x.forgetRemovals(d, s, mark)
 	}
-	return errors.Join(err, x.forgetAllOwned(ctx, d))
+	return errors.Join(err, x.forgetTenants(ctx, d))
 }
 
 // Await waits until an index that is being built is readable, or ctx ends.
@@ -252,7 +252,7 @@ func (x *Indexes) Run(ctx context.Context, d *store.Database) error {
 func (x *Indexes) Await(ctx context.Context, d *store.Database, ix *Index) error {
 	t := x.task(d, ix)
 	defer x.release(t)
-	if x.o.Idle || ix.Manual || ix.Owner != "" {
+	if x.o.Idle || ix.Manual || ix.Tenant != "" {
 		return t.run(ctx, built)
 	}
 	return t.wait(ctx, built)
@@ -267,8 +267,8 @@ func (x *Indexes) CatchUp(ctx context.Context, d *store.Database, ix *Index, m s
 		return nil
 	}
 	err := t.run(ctx, upTo(m))
-	if err == nil && ix.Owner != "" {
-		err = x.forgetOwned(ctx, d, ix.Owner)
+	if err == nil && ix.Tenant != "" {
+		err = x.forgetTenant(ctx, d, ix.Tenant)
 	}
 	return err
 }
@@ -302,7 +302,7 @@ func (x *Indexes) Active() (all []Active) {
 }
 
 // DesignIn returns the first design document of a database that defines the index; ""
-// for none, as for an owner's.
+// for none, as for a tenant's.
 func (x *Index) DesignIn(d *store.Database) document.ID {
 	if s, _ := d.Indexes().(*Set); s != nil {
 		for _, n := range s.Named {
@@ -325,16 +325,16 @@ func (x *Indexes) Check(r *store.Reader) ([]error, error) {
 	if err != nil {
 		return nil, err
 	}
-	ps, err := owners(r.Snapshot(), r.Database().Number())
+	ps, err := tenants(r.Snapshot(), r.Database().Number())
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range ps {
-		s, err := OfOwner(r, p)
+		s, err := OfTenant(r, p)
 		if err != nil {
 			return nil, err
 		}
-		err = r.Database().OwnedBy(p).View(context.Background(), func(r *store.Reader) error {
+		err = r.Database().Tenant(p).View(context.Background(), func(r *store.Reader) error {
 			bad, err := checkSet(r, s)
 			found = append(found, bad...)
 			return err
@@ -346,7 +346,7 @@ func (x *Indexes) Check(r *store.Reader) ([]error, error) {
 	return found, nil
 }
 
-// checkSet is Check for one home.
+// checkSet is Check for one namespace.
 func checkSet(r *store.Reader, s *Set) (found []error, err error) {
 	for _, ix := range s.Indexes {
 		if ix.State != Readable {

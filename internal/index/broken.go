@@ -64,7 +64,7 @@ func (t *task) breakOff(ctx context.Context, p *Progress, why *Broken) error {
 		if moved = move(m.Tx(), t.d.Number(), t.ix.Number, p, p); moved != nil {
 			return other(moved)
 		}
-		return t.x.settle(m, t.d, t.home, t.ix.Number, Failed, why.Error())
+		return t.x.settle(m, t.d, t.namespace, t.ix.Number, Failed, why.Error())
 	})
 	if err = errors.Join(err, moved); err != nil {
 		return err
@@ -76,14 +76,14 @@ func (t *task) breakOff(ctx context.Context, p *Progress, why *Broken) error {
 // errBroken is the cause of the error that ends a task whose index failed.
 var errBroken = errors.New("index: it is not kept any more")
 
-// revive makes the indexes of a database and its owners anew that failed before
+// revive makes the indexes of a database and its tenants anew that failed before
 // the server was started.
 func (x *Indexes) revive(ctx context.Context, d *store.Database) error {
-	homes, err := x.failedHomes(ctx, d)
+	namespaces, err := x.failedNamespaces(ctx, d)
 	if err != nil {
 		return err
 	}
-	for _, h := range homes {
+	for _, h := range namespaces {
 		err := d.UpdateLane(ctx, 1<<10, func(m store.LaneTxn) error {
 			if err := x.renewIndexes(m.Tx(), d, h, func(rec *record) bool { return rec.State == Failed }); err != nil {
 				return err
@@ -97,16 +97,16 @@ func (x *Indexes) revive(ctx context.Context, d *store.Database) error {
 	return nil
 }
 
-// failedHomes finds where there are indexes that failed.
-func (x *Indexes) failedHomes(ctx context.Context, d *store.Database) (homes []home, err error) {
+// failedNamespaces finds where there are indexes that failed.
+func (x *Indexes) failedNamespaces(ctx context.Context, d *store.Database) (namespaces []namespace, err error) {
 	err = d.Whole().View(ctx, func(r *store.Reader) error {
-		homes = nil
-		ps, err := owners(r.Snapshot(), d.Number())
+		namespaces = nil
+		ps, err := tenants(r.Snapshot(), d.Number())
 		if err != nil {
 			return err
 		}
 		for _, p := range append([]document.Partition{""}, ps...) {
-			h, failed := home{d.Number(), p}, false
+			h, failed := namespace{d.Number(), p}, false
 			err := h.eachIndex(r.Snapshot(), func(_ uint64, rec *record) error {
 				failed = failed || rec.State == Failed
 				return nil
@@ -115,18 +115,18 @@ func (x *Indexes) failedHomes(ctx context.Context, d *store.Database) (homes []h
 				return err
 			}
 			if failed {
-				homes = append(homes, h)
+				namespaces = append(namespaces, h)
 			}
 		}
 		return nil
 	})
-	return homes, err
+	return namespaces, err
 }
 
-// renewIndexes returns the indexes of a home that are meant a new number, under which each is
+// renewIndexes returns the indexes of a namespace that are meant a new number, under which each is
 // built from nothing.
-func (x *Indexes) renewIndexes(tx kv.Txn, d *store.Database, h home, meant func(*record) bool) error {
-	c := change{x: x, tx: tx, d: d, home: h, records: map[uint64]*record{}}
+func (x *Indexes) renewIndexes(tx kv.Txn, d *store.Database, h namespace, meant func(*record) bool) error {
+	c := change{x: x, tx: tx, d: d, namespace: h, records: map[uint64]*record{}}
 	renewed := map[uint64]uint64{}
 	err := h.eachIndex(tx, func(n uint64, rec *record) error {
 		if meant(rec) {

@@ -196,7 +196,7 @@ type Index struct {
 	Kind        Kind
 	Signature   string // 32 hexadecimal digits
 	Partitioned bool
-	Owner       document.Partition // whose it is and whose documents it holds, under the owner's ids; "" for a database's
+	Tenant      document.Partition // whose it is and whose documents it holds, under the tenant's ids; "" for a database's
 	State       State
 	Reason      string // why it failed
 	Manual      bool
@@ -291,24 +291,24 @@ func (s *Set) Size() (n int) {
 	return n + 256*len(s.Named)
 }
 
-// OfOwner returns the indexes of the owner of a partition at a reader's snapshot;
+// OfTenant returns the indexes of a tenant at a reader's snapshot;
 // never nil.
-func OfOwner(r *store.Reader, p document.Partition) (*Set, error) {
-	k, err := r.OwnedIndexes(p)
+func OfTenant(r *store.Reader, p document.Partition) (*Set, error) {
+	k, err := r.TenantIndexes(p)
 	if err != nil || k == nil {
 		return &Set{}, err
 	}
 	return k.(*Set), nil
 }
 
-// Shared returns the database's partitioned indexes that the owner of a partition can
-// query, at a reader's snapshot: nil for a reader who is no owner, and without those
-// of design documents whose names the owner's have.
+// Shared returns the database's partitioned indexes that a tenant can
+// query, at a reader's snapshot: nil for a reader who is no tenant, and without those
+// of design documents whose names the tenant's have.
 func Shared(r *store.Reader) (named []Named, err error) {
-	if r.Owner() == "" {
+	if r.Tenant() == "" {
 		return nil, nil
 	}
-	s, err := Of(r.As(r.DatabaseHome()))
+	s, err := Of(r.As(r.DatabaseNamespace()))
 	if err != nil {
 		return nil, err
 	}
@@ -333,10 +333,10 @@ func Shared(r *store.Reader) (named []Named, err error) {
 
 // LookupShared finds one of Shared; nil if there is none.
 func LookupShared(r *store.Reader, design document.ID, kind, name string) (*Named, error) {
-	if r.Owner() == "" {
+	if r.Tenant() == "" {
 		return nil, nil
 	}
-	s, err := Of(r.As(r.DatabaseHome()))
+	s, err := Of(r.As(r.DatabaseNamespace()))
 	if err != nil {
 		return nil, err
 	}
@@ -360,11 +360,11 @@ func defines(r *store.Reader, design document.ID) (bool, error) {
 	return err == nil && !d.Tree.Winner().Deleted, err
 }
 
-// Of returns the indexes of a reader's database at its snapshot, those of the owner
-// of what the owner takes for a database; never nil.
+// Of returns the indexes of a reader's database at its snapshot, those of the tenant
+// of what the tenant takes for a database; never nil.
 func Of(r *store.Reader) (*Set, error) {
-	if p := r.Owner(); p != "" {
-		return OfOwner(r, p)
+	if p := r.Tenant(); p != "" {
+		return OfTenant(r, p)
 	}
 	k, err := r.Indexes()
 	if err != nil || k == nil {

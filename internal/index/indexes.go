@@ -36,10 +36,10 @@ type Indexes struct {
 	stop  context.CancelFunc
 	work  sync.WaitGroup
 	seats *seats.Seats // one for each task of the background that may run at a time
-	// ownerSeats are those of tasks for indexes of owners: however many owners there
+	// tenantSeats are those of tasks for indexes of tenants: however many tenants there
 	// are, and whatever they build, the databases' own builds find their seats free.
-	ownerSeats *seats.Seats
-	opened     struct {
+	tenantSeats *seats.Seats
+	opened      struct {
 		sync.Mutex
 		by    map[string]any // by kind and signature
 		bytes int            // of their sources
@@ -48,7 +48,7 @@ type Indexes struct {
 		sync.Mutex
 		by        map[taskKey]*task
 		building  map[taskKey]bool // by a goroutine of ours
-		owners    int              // how many of these are of owners
+		tenants   int              // how many of these are of tenants
 		databases map[uint64]bool  // whose feed is followed
 		waiting   []*store.Database
 		started   bool
@@ -72,7 +72,7 @@ func New(o Options) *Indexes {
 	if o.Page == 0 {
 		o.Page = transactionalDocs
 	}
-	x := &Indexes{kinds: o.Kinds, o: o, clock: o.Clock, seats: seats.New(1, runtime.GOMAXPROCS(0), overflow), ownerSeats: seats.New(1, 1, overflow)}
+	x := &Indexes{kinds: o.Kinds, o: o, clock: o.Clock, seats: seats.New(1, runtime.GOMAXPROCS(0), overflow), tenantSeats: seats.New(1, 1, overflow)}
 	x.ctx, x.stop = context.WithCancel(context.Background())
 	x.opened.by = map[string]any{}
 	x.tasks.by, x.tasks.building, x.tasks.databases = map[taskKey]*task{}, map[taskKey]bool{}, map[uint64]bool{}
@@ -114,7 +114,7 @@ func (x *Indexes) Start(ctx context.Context, s *store.Store) error {
 // order of values.
 func (x *Indexes) renew(ctx context.Context, d *store.Database) error {
 	old := map[document.ID]bool{}
-	aged := func(s *Set, h home) {
+	aged := func(s *Set, h namespace) {
 		for _, n := range s.Named {
 			if def := (Definition{Partitioned: n.Index.Partitioned, Source: n.Index.Source}); def.signature(n.Kind) != n.Index.Signature {
 				old[h.scope(d).Stored(n.Design)] = true
@@ -122,16 +122,16 @@ func (x *Indexes) renew(ctx context.Context, d *store.Database) error {
 		}
 	}
 	if k := d.Indexes(); k != nil {
-		aged(k.(*Set), home{})
+		aged(k.(*Set), namespace{})
 	}
 	err := d.Whole().View(ctx, func(r *store.Reader) error {
-		ps, err := owners(r.Snapshot(), d.Number())
+		ps, err := tenants(r.Snapshot(), d.Number())
 		for _, p := range ps {
-			s, err := OfOwner(r, p)
+			s, err := OfTenant(r, p)
 			if err != nil {
 				return err
 			}
-			aged(s, home{owner: p})
+			aged(s, namespace{tenant: p})
 		}
 		return err
 	})
@@ -151,7 +151,7 @@ func (x *Indexes) renew(ctx context.Context, d *store.Database) error {
 			err = d.UpdateLane(ctx, 1<<10, func(m store.LaneTxn) error {
 				changed, err := x.Define(m.Tx(), d, id, body)
 				if changed && err == nil {
-					h, _ := homeOf(d, id)
+					h, _ := namespaceOf(d, id)
 					err = h.redefine(m)
 				}
 				return err

@@ -10,15 +10,15 @@ import (
 
 // Load is store.Indexer's.
 func (x *Indexes) Load(v kv.Snapshot, d *store.Database) (store.IndexSet, error) {
-	return x.load(v, home{db: d.Number()})
+	return x.load(v, namespace{db: d.Number()})
 }
 
-// LoadOwned is store.Indexer's.
-func (x *Indexes) LoadOwned(v kv.Snapshot, d *store.Database, p document.Partition) (store.IndexSet, error) {
-	return x.load(v, home{d.Number(), p})
+// LoadTenant is store.Indexer's.
+func (x *Indexes) LoadTenant(v kv.Snapshot, d *store.Database, p document.Partition) (store.IndexSet, error) {
+	return x.load(v, namespace{d.Number(), p})
 }
 
-func (x *Indexes) load(v kv.Snapshot, h home) (store.IndexSet, error) {
+func (x *Indexes) load(v kv.Snapshot, h namespace) (store.IndexSet, error) {
 	indexes, err := x.loadIndexes(v, h)
 	if err != nil || len(indexes) == 0 {
 		return nil, err
@@ -62,14 +62,14 @@ func (x *Indexes) addAppliers(s *Set, db uint64) {
 	}
 }
 
-func (x *Indexes) loadIndexes(v kv.Snapshot, h home) (map[uint64]*Index, error) {
+func (x *Indexes) loadIndexes(v kv.Snapshot, h namespace) (map[uint64]*Index, error) {
 	indexes := map[uint64]*Index{}
 	err := h.eachIndex(v, func(n uint64, rec *record) (err error) {
 		k := x.kind(rec.Kind)
 		if k == nil {
 			return nil // of a newer version; its rows are left alone
 		}
-		ix := &Index{Number: n, Kind: k, Signature: rec.Signature, Partitioned: rec.Partitioned, Owner: h.owner,
+		ix := &Index{Number: n, Kind: k, Signature: rec.Signature, Partitioned: rec.Partitioned, Tenant: h.tenant,
 			State: rec.State, Reason: rec.Reason, Manual: rec.Manual, Source: rec.Source}
 		if ix.Opened, err = x.open(k, rec); err != nil {
 			ix.State, ix.Reason = Failed, err.Error()

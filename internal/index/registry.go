@@ -39,8 +39,8 @@ type use struct {
 
 // Define is store.Indexer's.
 func (x *Indexes) Define(tx kv.Txn, d *store.Database, id document.ID, body []byte) (bool, error) {
-	h, id := homeOf(d, id)
-	c := change{x: x, tx: tx, d: d, home: h, records: map[uint64]*record{}}
+	h, id := namespaceOf(d, id)
+	c := change{x: x, tx: tx, d: d, namespace: h, records: map[uint64]*record{}}
 	before, err := c.uses(id)
 	if err != nil {
 		return false, err
@@ -71,11 +71,11 @@ type named struct {
 }
 
 // defined asks each kind what it finds in a design document.
-func (x *Indexes) defined(d *store.Database, h home, id document.ID, body []byte) (all []named) {
+func (x *Indexes) defined(d *store.Database, h namespace, id document.ID, body []byte) (all []named) {
 	if body == nil {
 		return nil
 	}
-	design := Design{ID: id, Body: body, Partitioned: h.owner == "" && PartitionedDesign(d, body)}
+	design := Design{ID: id, Body: body, Partitioned: h.tenant == "" && PartitionedDesign(d, body)}
 	for _, k := range x.kinds {
 		for _, def := range k.Defined(design) {
 			all = append(all, named{def, k})
@@ -101,15 +101,15 @@ func PartitionedDesign(d *store.Database, body []byte) bool {
 
 // change is one design document's change under way.
 type change struct {
-	x       *Indexes
-	tx      kv.Txn
-	d       *store.Database
-	home    home
-	records map[uint64]*record
+	x         *Indexes
+	tx        kv.Txn
+	d         *store.Database
+	namespace namespace
+	records   map[uint64]*record
 }
 
 func (c *change) uses(id document.ID) (us []use, err error) {
-	value, err := c.tx.GetForUpdate(c.home.useKey(id))
+	value, err := c.tx.GetForUpdate(c.namespace.useKey(id))
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, nil
 	}
@@ -137,7 +137,7 @@ func (c *change) resolve(defs []named, before []use) (us []use, err error) {
 // index finds or makes the index of a definition.
 func (c *change) index(def named) (uint64, error) {
 	signature := def.signature(def.kind.Name())
-	value, err := c.tx.GetForUpdate(c.home.signatureKey(signature))
+	value, err := c.tx.GetForUpdate(c.namespace.signatureKey(signature))
 	if err == nil {
 		n, _ := binary.Uvarint(value)
 		return n, nil
@@ -166,7 +166,7 @@ func (c *change) begin(n uint64, signature string) error {
 	if err := putProgress(c.tx, c.d.Number(), n, &Progress{Phase: phaseDocuments, Started: c.x.clock().Unix()}); err != nil {
 		return err
 	}
-	return c.tx.Put(c.home.signatureKey(signature), binary.AppendUvarint(nil, n))
+	return c.tx.Put(c.namespace.signatureKey(signature), binary.AppendUvarint(nil, n))
 }
 
 // nextNumber numbers an index; numbers are never used again. The counter is the
@@ -214,7 +214,7 @@ func (c *change) record(n uint64) (*record, error) {
 		return r, nil
 	}
 	r := &record{}
-	value, err := c.tx.GetForUpdate(c.home.indexKey(n))
+	value, err := c.tx.GetForUpdate(c.namespace.indexKey(n))
 	if err == nil {
 		err = decode(value, r)
 	}
@@ -224,8 +224,8 @@ func (c *change) record(n uint64) (*record, error) {
 
 // settle records how the build of an index ended. An index that became readable
 // answers for its names from then on: what answered before is let go.
-func (x *Indexes) settle(m store.LaneTxn, d *store.Database, h home, n uint64, s State, reason string) error {
-	c := change{x: x, tx: m.Tx(), d: d, home: h, records: map[uint64]*record{}}
+func (x *Indexes) settle(m store.LaneTxn, d *store.Database, h namespace, n uint64, s State, reason string) error {
+	c := change{x: x, tx: m.Tx(), d: d, namespace: h, records: map[uint64]*record{}}
 	r, err := c.record(n)
 	if err != nil {
 		return err
@@ -261,7 +261,7 @@ func (x *Indexes) settle(m store.LaneTxn, d *store.Database, h home, n uint64, s
 // head fences it: every change of definitions writes that.
 func (c *change) designsOf(n uint64) (map[document.ID][]use, error) {
 	designs := map[document.ID][]use{}
-	err := c.home.eachUse(c.tx, func(id document.ID, us []use) error {
+	err := c.namespace.eachUse(c.tx, func(id document.ID, us []use) error {
 		if slices.ContainsFunc(us, func(u use) bool { return u.Index == n }) {
 			designs[id] = us
 		}
@@ -288,7 +288,7 @@ func (c *change) count(u use, by int64) error {
 // save writes the names of a design document and the indexes that changed; an
 // index that no name means is gone.
 func (c *change) save(id document.ID, us []use) error {
-	key := c.home.useKey(id)
+	key := c.namespace.useKey(id)
 	if len(us) == 0 {
 		if err := c.tx.Delete(key); err != nil {
 			return err
@@ -301,7 +301,7 @@ func (c *change) save(id document.ID, us []use) error {
 			if err := c.drop(n, r); err != nil {
 				return err
 			}
-		} else if err := c.tx.Put(c.home.indexKey(n), encode(r)); err != nil {
+		} else if err := c.tx.Put(c.namespace.indexKey(n), encode(r)); err != nil {
 			return err
 		}
 	}
@@ -311,7 +311,7 @@ func (c *change) save(id document.ID, us []use) error {
 // drop forgets an index; its rows go in the background.
 func (c *change) drop(n uint64, r *record) error {
 	db := c.d.Number()
-	for _, key := range [][]byte{c.home.indexKey(n), progressKey(db, n), c.home.signatureKey(r.Signature)} {
+	for _, key := range [][]byte{c.namespace.indexKey(n), progressKey(db, n), c.namespace.signatureKey(r.Signature)} {
 		if err := c.tx.Delete(key); err != nil {
 			return err
 		}

@@ -17,12 +17,12 @@ type taskKey struct{ db, index uint64 }
 // kind, keeping up with the feed. One goroutine at a time does its steps: ours,
 // or a query that does not want to wait for ours; the others wait for the steps.
 type task struct {
-	x    *Indexes
-	d    *store.Database
-	ix   *Index
-	home home
+	x         *Indexes
+	d         *store.Database
+	ix        *Index
+	namespace namespace
 
-	users    int             // who holds an owner's task; guarded by Indexes.tasks
+	users    int             // who holds a tenant's task; guarded by Indexes.tasks
 	running  chan struct{}   // holds one token: whoever took it does the steps
 	prefetch chan prefetched // the next page of a build, if it is being read; belongs to the token's holder
 	most     int             // documents of the next page of a transactional kind; the holder's too
@@ -44,7 +44,7 @@ func (x *Indexes) task(d *store.Database, ix *Index) *task {
 	key := taskKey{d.Number(), ix.Number}
 	t := x.tasks.by[key]
 	if t == nil {
-		t = &task{x: x, d: d, ix: ix, home: ix.home(d), running: make(chan struct{}, 1), most: x.o.Page}
+		t = &task{x: x, d: d, ix: ix, namespace: ix.namespace(d), running: make(chan struct{}, 1), most: x.o.Page}
 		t.state.changed = make(chan struct{})
 		t.running <- struct{}{}
 		x.tasks.by[key] = t
@@ -53,14 +53,14 @@ func (x *Indexes) task(d *store.Database, ix *Index) *task {
 	return t
 }
 
-// release lets a task go that its user needs no more. Those of owners' indexes, of
+// release lets a task go that its user needs no more. Those of tenants' indexes, of
 // which there may be many thousands, are forgotten when nobody uses them: what they
 // know can be read again.
 func (x *Indexes) release(t *task) {
 	x.tasks.Lock()
 	defer x.tasks.Unlock()
 	key := taskKey{t.d.Number(), t.ix.Number}
-	if t.users--; t.users == 0 && t.ix.Owner != "" && x.tasks.by[key] == t {
+	if t.users--; t.users == 0 && t.ix.Tenant != "" && x.tasks.by[key] == t {
 		delete(x.tasks.by, key)
 	}
 }
@@ -258,7 +258,7 @@ func (t *task) publish(ctx context.Context, k Asynchronous, p *Progress) error {
 		if moved = move(m.Tx(), t.d.Number(), t.ix.Number, p, &next); moved != nil {
 			return other(moved)
 		}
-		return t.x.settle(m, t.d, t.home, t.ix.Number, Readable, "")
+		return t.x.settle(m, t.d, t.namespace, t.ix.Number, Readable, "")
 	})
 	if err == nil {
 		err = moved

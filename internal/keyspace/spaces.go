@@ -68,7 +68,7 @@ var (
 		Doc:     "when a partition was dropped last (Unix milliseconds); stays when the partition is gone"}
 	Local = Space{Name: "local", Code: 0x30, Version: 1,
 		Columns: []Column{{"scope", Text}, {"id", Text}},
-		Doc:     "a local document; scope: the endpoint it belongs to, empty for the database, with a colon for a partition as its owner sees it; and :reader:NAME behind that for a reader's own"}
+		Doc:     "a local document; scope: the endpoint it belongs to, empty for the database, with a colon for a tenant; and :reader:NAME behind that for a reader's own"}
 	Blob = Space{Name: "blob", Code: 0x40, Version: 1,
 		Columns: []Column{{"blob", Uint}},
 		Doc:     "an attachment's bytes: references, sizes, digests, partition"}
@@ -133,20 +133,20 @@ var (
 		Doc:     "the count and the reduction of a span of a view's rows"}
 )
 
-// The definitions of owners: of indexes that hold one partition alone.
+// The definitions of tenants: of indexes that hold one partition alone.
 var (
-	OwnerIndex = Space{Name: "owner-index", Code: 0x90, Version: 1,
+	TenantIndex = Space{Name: "tenant-index", Code: 0x90, Version: 1,
 		Columns: []Column{{"partition", Text}, {"index", Uint}},
-		Doc:     "an index of one partition, defined by its owner; as index"}
-	OwnerSignature = Space{Name: "owner-signature", Code: 0x91, Version: 1,
+		Doc:     "an index of one partition, defined by its tenant; as index"}
+	TenantSignature = Space{Name: "tenant-signature", Code: 0x91, Version: 1,
 		Columns: []Column{{"partition", Text}, {"signature", Text}},
-		Doc:     "the number of the owner's index with this definition"}
-	OwnerUse = Space{Name: "owner-use", Code: 0x92, Version: 1,
+		Doc:     "the number of the tenant's index with this definition"}
+	TenantUse = Space{Name: "tenant-use", Code: 0x92, Version: 1,
 		Columns: []Column{{"partition", Text}, {"design document", Text}},
-		Doc:     "the indexes that an owner's design document defines, by name; as index-use"}
+		Doc:     "the indexes that a tenant's design document defines, by name; as index-use"}
 	TenantRemoval = Space{Name: "tenant-removal", Code: 0x93, Version: 1,
 		Columns: []Column{{"partition", Text}, {"serial", Uint}},
-		Doc:     "a document of a partition that went without a trace in the feed, for the indexes of its owner; with no id: so many went that they began anew"}
+		Doc:     "a document of a partition that went without a trace in the feed, for the indexes of its tenant; with no id: so many went that they began anew"}
 )
 
 // Spaces is the table of all kinds of row, in key order.
@@ -156,7 +156,7 @@ var Spaces = []*Space{
 	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Superseded, &Purge, &Removal, &Marker, &Due,
 	&Subscription, &DeadLetter,
 	&Index, &IndexSignature, &IndexUse, &IndexProgress, &FieldRow, &ViewRow, &ViewBack, &ViewNode,
-	&OwnerIndex, &OwnerSignature, &OwnerUse, &TenantRemoval,
+	&TenantIndex, &TenantSignature, &TenantUse, &TenantRemoval,
 }
 
 // BodyTail is the tail of a body row: the generation in four bytes, so that

@@ -70,7 +70,7 @@ type planner struct {
 	req       *Request
 	conjuncts []conjunct
 	set       *index.Set
-	// shared are indexes of the database that an owner can read, beside set.
+	// shared are indexes of the database that a tenant can read, beside set.
 	shared []index.Named
 	// partition says that the query is one of a partition.
 	partition bool
@@ -131,8 +131,8 @@ func (p *planner) indexes() (all []*index.Named) {
 
 // reaches reports whether an index holds the documents that the query is about: those
 // of the database, of a partition, or, among indexes of the database, of the
-// partition that an owner takes for a database. The latter must not depend on ids,
-// which the owner has other ones of.
+// partition that a tenant takes for a database. The latter must not depend on ids,
+// which the tenant has other ones of.
 func (p *planner) reaches(b *Branch) bool {
 	if slices.ContainsFunc(p.shared, func(n index.Named) bool { return n.Index == b.named.Index }) {
 		return !b.def.Uses("_id")

@@ -160,15 +160,15 @@ func (q *Query) check(r *store.Reader) error {
 	if err != nil {
 		return err
 	}
-	if set != q.set && !q.among(set, func(x *index.Index) bool { return x.Owner == r.Owner() }) {
+	if set != q.set && !q.among(set, func(x *index.Index) bool { return x.Tenant == r.Tenant() }) {
 		return index.ErrGone
 	}
 	q.set = set
-	if r.Owner() == "" {
+	if r.Tenant() == "" {
 		return nil
 	}
-	whole, err := index.Of(r.As(r.DatabaseHome()))
-	if err == nil && !q.among(whole, func(x *index.Index) bool { return x.Owner == "" }) {
+	whole, err := index.Of(r.As(r.DatabaseNamespace()))
+	if err == nil && !q.among(whole, func(x *index.Index) bool { return x.Tenant == "" }) {
 		err = index.ErrGone
 	}
 	return err

@@ -194,7 +194,7 @@ func (q *Query) readRow(b *Branch, e *field.Entry, winner func() (*store.Revisio
 	return q.foundOnce(rev, sink)
 }
 
-// readIDs reads documents by id. An owner's design documents lie among the
+// readIDs reads documents by id. A tenant's design documents lie among the
 // documents of the partition and are passed over: no index holds them either.
 func (q *Query) readIDs(b *Branch, sp store.Span, sink Sink) (stop bool, err error) {
 	s := &q.scan

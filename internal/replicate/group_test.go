@@ -44,8 +44,8 @@ func part(server int, database, partition string) member {
 	return member{place: place{server, database, partition}, endpoint: "_partition", ids: partition + ":"}
 }
 
-// owned is a partition as its owner sees it.
-func owned(server int, database, partition string) member {
+// tenant is a partition as a database of its own.
+func tenant(server int, database, partition string) member {
 	return member{place: place{server, database, partition}, endpoint: "_owner"}
 }
 

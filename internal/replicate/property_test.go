@@ -52,13 +52,13 @@ var themes = []theme{
 	{name: "databases", kinds: edits, members: []member{ordinary(0, "a", "p:"), ordinary(0, "b", "p:"), ordinary(0, "c", "p:")}},
 	{name: "a partition", kinds: edits, members: []member{ordinary(0, "a", "p:"), part(0, "p", "p"), ordinary(0, "c", "p:")}},
 	{name: "partitions", kinds: edits, members: []member{part(0, "p", "p"), whole(0, "w", "p"), part(0, "q", "p")}},
-	{name: "owners", kinds: edits, members: []member{owned(0, "p", "x"), owned(0, "p", "y"), ordinary(0, "b", "")}},
-	{name: "both endpoints", kinds: allOfIt, members: []member{ordinary(0, "a", ""), owned(0, "p", "x"), part(0, "p", "x"), ordinary(1, "c", "x:")}},
+	{name: "tenants", kinds: edits, members: []member{tenant(0, "p", "x"), tenant(0, "p", "y"), ordinary(0, "b", "")}},
+	{name: "both endpoints", kinds: allOfIt, members: []member{ordinary(0, "a", ""), tenant(0, "p", "x"), part(0, "p", "x"), ordinary(1, "c", "x:")}},
 	{name: "expiry", kinds: expiry, members: []member{ordinary(0, "a", "p:"), part(1, "p", "p"), whole(0, "w", "p")}},
-	{name: "owners' expiry", kinds: expiry, members: []member{owned(0, "p", "x"), ordinary(1, "b", ""), owned(0, "p", "y")}},
+	{name: "tenants' expiry", kinds: expiry, members: []member{tenant(0, "p", "x"), ordinary(1, "b", ""), tenant(0, "p", "y")}},
 	{name: "drops", kinds: drops, members: []member{part(0, "p", "p"), ordinary(0, "a", "p:"), whole(0, "w", "p")}},
-	{name: "owners' drops", kinds: allOfIt, members: []member{owned(0, "p", "x"), owned(0, "p", "y"), ordinary(0, "b", "")}},
-	{name: "aging", kinds: withAging, aging: true, members: []member{ordinary(0, "a", ""), owned(1, "p", "x"), ordinary(2, "c", ""),
+	{name: "tenants' drops", kinds: allOfIt, members: []member{tenant(0, "p", "x"), tenant(0, "p", "y"), ordinary(0, "b", "")}},
+	{name: "aging", kinds: withAging, aging: true, members: []member{ordinary(0, "a", ""), tenant(1, "p", "x"), ordinary(2, "c", ""),
 		{place: place{2, "old", ""}, old: true}}},
 }
 
@@ -380,7 +380,7 @@ func (th *theme) histories() int {
 	return 5
 }
 
-// TestEverybodyComesToTheSame replicates among databases, partitions and owners'
+// TestEverybodyComesToTheSame replicates among databases, partitions and tenants'
 // endpoints in any order, under random edits, with runs that break off, with
 // documents that expire, with partitions and databases that are dropped and made
 // again, and with tombstones that get old.

@@ -1,7 +1,7 @@
 // Package replicate owns one replication: it carries the revisions that a
 // target lacks from a source to it, by CouchDB's HTTP API on both sides, so that
 // a CouchDB is as good a peer as another Sectional. A database of this server, a
-// partition or an owner's endpoint is reached by the same requests: Local hands them
+// partition or a tenant's endpoint is reached by the same requests: Local hands them
 // to the server's own handler, with the caller in the context, so that access
 // rules, validation and endpoints hold without being written a second time.
 //
@@ -60,7 +60,7 @@ type Task struct {
 
 // Address is where an endpoint is and how to get in.
 type Address struct {
-	// URL is that of the database, the partition or the owner's endpoint, without
+	// URL is that of the database, the partition or the tenant's endpoint, without
 	// credentials. It is told in errors.
 	URL string
 	// Header is sent with every request.

@@ -5,7 +5,7 @@ import "cmp"
 // Realm names one JavaScript world and carries the code in it.
 type Realm struct {
 	Database  string   // whose documents it sees: a name that is never used again
-	Owned     bool     // Database is a partition that its owner takes for one
+	Tenant    bool     // Database is a partition that its tenant takes for one
 	Design    string   // the design document's id
 	Version   string   // a revision or signature: the same for the same Document and Functions, and for no others
 	Document  []byte   // the design document as JSON: what require reads, and `this` of functions other than map and reduce

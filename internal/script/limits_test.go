@@ -282,15 +282,15 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestOwnersApart has the maps of owners of partitions hang on every seat that there
+// TestTenantsApart has the maps of tenants hang on every seat that there
 // is for them: a database's map, and its other functions, have theirs at once.
-func TestOwnersApart(t *testing.T) {
+func TestTenantsApart(t *testing.T) {
 	p := newPool(t, Options{Limits: Limits{Time: time.Hour}, Children: 1, Overflow: time.Hour})
 	ctx, cancel := context.WithCancel(t.Context())
 	var wait sync.WaitGroup
 	for i := range 4 {
 		r := mapping(`function(doc){ for(;;); }`)
-		r.Database, r.Owned = fmt.Sprint("db1/owner", i), true
+		r.Database, r.Tenant = fmt.Sprint("db1/owner", i), true
 		wait.Go(func() {
 			if _, err := p.Map(ctx, r, texts(`{}`)); !errors.Is(err, context.Canceled) {
 				t.Error("a cancelled call:", err)

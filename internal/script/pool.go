@@ -13,11 +13,11 @@ import (
 // then (see package seats). So a function that hangs for its whole allowance holds up
 // nobody else. Map, which builds indexes, has seats of its own, so that a validator need not wait for a build.
 type Pool struct {
-	o      Options
-	seats  *seats.Seats
-	owners *seats.Seats // for functions of owners of partitions: their share, whatever their number
-	spoilt spoilt
-	tried  func(allowance time.Duration) // called for each part that a child is asked to do; for tests
+	o       Options
+	seats   *seats.Seats
+	tenants *seats.Seats // for functions of tenants: their share, whatever their number
+	spoilt  spoilt
+	tried   func(allowance time.Duration) // called for each part that a child is asked to do; for tests
 
 	mu struct {
 		sync.Mutex
@@ -37,7 +37,7 @@ func New(o Options) (*Pool, error) {
 	}
 	p := &Pool{o: o, tried: func(time.Duration) {}, closed: make(chan struct{})}
 	p.seats = seats.New(seatKinds, o.Children, o.Overflow)
-	p.owners = seats.New(seatKinds, max(1, o.Children/2), o.Overflow)
+	p.tenants = seats.New(seatKinds, max(1, o.Children/2), o.Overflow)
 	p.mu.busy = map[*process]struct{}{}
 	p.calls.Go(p.reap)
 	return p, nil
@@ -59,7 +59,7 @@ func (p *Pool) Close() error {
 	p.mu.Unlock()
 	close(p.closed)
 	p.seats.Close()
-	p.owners.Close()
+	p.tenants.Close()
 	for _, c := range idle {
 		c.end()
 	}

@@ -46,9 +46,9 @@ var errDied = errors.New("script: the child died")
 type duty byte
 
 const (
-	calling        duty = iota // whatever somebody waits for
-	building                   // indexes
-	buildingOwners             // indexes of owners of partitions
+	calling         duty = iota // whatever somebody waits for
+	building                    // indexes
+	buildingTenants             // indexes of tenants
 )
 
 // dutyOf returns the duty of the child that does a job.
@@ -56,15 +56,15 @@ func dutyOf(j *job) duty {
 	switch {
 	case j.op != opMap:
 		return calling
-	case j.realm.Owned:
-		return buildingOwners
+	case j.realm.Tenant:
+		return buildingTenants
 	}
 	return building
 }
 
 // behind returns how much higher the nice value is of a child that gives way.
 func (d duty) behind() int {
-	if d == buildingOwners {
+	if d == buildingTenants {
 		return behindBuilds
 	}
 	return behindOthers

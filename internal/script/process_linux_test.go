@@ -197,14 +197,14 @@ func TestHangsComeLast(t *testing.T) {
 	if got := niceness(t, idle[0]); len(idle) != 1 || got[0] != min(niceValue()+behindOthers, 19) || len(got) != 1 {
 		t.Errorf("a child that builds has nice values %v", got)
 	}
-	owned := mapping(`function(doc){ emit(1) }`)
-	owned.Owned = true
-	if _, err := p.Map(t.Context(), owned, texts(`{}`)); err != nil {
+	building := mapping(`function(doc){ emit(1) }`)
+	building.Tenant = true
+	if _, err := p.Map(t.Context(), building, texts(`{}`)); err != nil {
 		t.Fatal(err)
 	}
 	idle, _ = pids(p)
 	if got := niceness(t, idle[len(idle)-1]); len(idle) != 2 || got[0] != 19 || len(got) != 1 {
-		t.Errorf("a child that builds for owners has nice values %v", got)
+		t.Errorf("a child that builds for tenants has nice values %v", got)
 	}
 }
 

@@ -15,7 +15,7 @@ const (
 )
 
 // seat takes a seat for a job, waiting for one, and gives the function that returns it. Seats are counted by the
-// database and by the caller. The functions of partitions' owners, each of whom counts as a database, have seats of their
+// database and by the caller. The functions of tenants, each of whom counts as a database, have seats of their
 // own: whatever they do, and however many they are, those of databases find theirs.
 func (p *Pool) seat(ctx context.Context, j *job) (leave func(), err error) {
 	kind := callSeat
@@ -31,8 +31,8 @@ func (p *Pool) seat(ctx context.Context, j *job) (leave func(), err error) {
 		parties = append(parties, seats.Party{Kind: "database", Name: j.realm.Database})
 	}
 	all := p.seats
-	if j.realm.Owned {
-		all = p.owners
+	if j.realm.Tenant {
+		all = p.tenants
 	}
 	leave, err = all.Take(ctx, kind, parties...)
 	if errors.Is(err, seats.ErrClosed) {

@@ -31,17 +31,17 @@ func cloudantLimits(c *config.Config) func() bool {
 	}).Value
 }
 
-// ownerDesigns tells whom [sectional] owner_design_docs lets write design documents
+// tenantDesigns tells whom [sectional] owner_design_docs lets write design documents
 // of partitions; a word that is none of its values lets nobody.
-func ownerDesigns(c *config.Config) func() admission.Writers {
+func tenantDesigns(c *config.Config) func() admission.Writers {
 	return config.Derive(c, func(s *config.Snapshot) admission.Writers {
 		return admission.Writers(s.String("sectional", "owner_design_docs", "views"))
 	}).Value
 }
 
-// ownerDesignSize returns how many bytes a design document of a partition may have, 0
+// tenantDesignSize returns how many bytes a design document of a partition may have, 0
 // for no limit.
-func ownerDesignSize(c *config.Config) func() int {
+func tenantDesignSize(c *config.Config) func() int {
 	return config.Derive(c, func(s *config.Snapshot) int { return int(max(0, s.Int("sectional", "owner_max_design_size", 65536))) }).Value
 }
 

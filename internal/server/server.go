@@ -118,7 +118,7 @@ func (a *assembly) open(ctx context.Context) (err error) {
 	a.users = &admission.Users{}
 	a.auth = auth.New(auth.Options{Config: a.config, Users: a.users, Log: a.log, Fetcher: newFetcher(nil)})
 	rules := admission.New(admission.Options{Auth: a.auth, Functions: a.scripts, Cloudant: cloudantLimits(a.config),
-		OwnerDesigns: ownerDesigns(a.config), OwnerDesignSize: ownerDesignSize(a.config), Replications: config.Derive(a.config, spec.ReadSettings).Value})
+		TenantDesigns: tenantDesigns(a.config), TenantDesignSize: tenantDesignSize(a.config), Replications: config.Derive(a.config, spec.ReadSettings).Value})
 	views := view.New(viewjs.New(a.scripts))
 	a.indexes = index.New(index.Options{Kinds: kinds(views), Logger: a.log})
 	a.store, err = store.Open(ctx, a.engine, store.Options{

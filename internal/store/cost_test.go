@@ -144,7 +144,7 @@ func TestManyUpdatesLeaveNothingBehind(t *testing.T) {
 	}
 	w.now = w.now.Add(time.Hour)
 	w.sweep()
-	for _, s := range []Scope{d.Whole(), d.Within("p"), d.OwnedBy("p")} {
+	for _, s := range []Scope{d.Whole(), d.Within("p"), d.Tenant("p")} {
 		for _, r := range readings {
 			if n := len(e.reads(t, s, r.read)); n > r.bound {
 				t.Errorf("%s of %q touches %d rows after %d updates; bound %d", r.name, s.partition, n, updates, r.bound)
@@ -173,7 +173,7 @@ func TestPartitionReadsTouchItsRowsAlone(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range []Scope{d.Within("p"), d.OwnedBy("p")} {
+	for _, s := range []Scope{d.Within("p"), d.Tenant("p")} {
 		for _, r := range readings {
 			touched := e.reads(t, s, r.read)
 			if len(touched) > r.bound {
@@ -208,7 +208,7 @@ func TestFeedBackwardsInPages(t *testing.T) {
 	for n := range 300 {
 		w.put(d, fmt.Sprintf("p:%03d", n), "", `{}`)
 	}
-	for _, s := range []Scope{d.Whole(), d.Within("p"), d.OwnedBy("p")} {
+	for _, s := range []Scope{d.Whole(), d.Within("p"), d.Tenant("p")} {
 		const page = 20
 		before, rows, touched := Seq(math.MaxUint64), 0, 0
 		for more := true; more; {

@@ -26,11 +26,11 @@ type Database struct {
 	settings atomic.Pointer[settings]
 	lanes    kv.Memo[lane]
 	// hidden are the partitions that are being dropped; nil for none.
-	hidden atomic.Pointer[hiding]
-	owners owners
-	queue  queue
-	watch  watch
-	ranks  struct {
+	hidden  atomic.Pointer[hiding]
+	tenants tenants
+	queue   queue
+	watch   watch
+	ranks   struct {
 		sync.Mutex           // one ranking pass at a time
 		passed     time.Time // when the last pass met the end of the feed
 	}

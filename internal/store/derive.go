@@ -50,11 +50,11 @@ func (s Scope) derive(ctx context.Context, e *pendingEdit, k IndexSet) error {
 	return err
 }
 
-// indexSets are the indexes of a database and of the owner of an edit's document.
+// indexSets are the indexes of a database and of the tenant of an edit.
 func (e *pendingEdit) indexSets(of IndexSet) [2]IndexSet {
 	ks := [2]IndexSet{of}
-	if e.owned != nil {
-		ks[1] = e.owned.indexes
+	if e.tenant != nil {
+		ks[1] = e.tenant.indexes
 	}
 	return ks
 }
@@ -68,7 +68,7 @@ func (d *Database) deriveAll(ctx context.Context, rev *Revision, by [2]IndexSet)
 		}
 		shown := rev
 		if i == 1 {
-			shown = d.OwnedBy(rev.ID.Partition()).Shows(rev)
+			shown = d.Tenant(rev.ID.Partition()).Shows(rev)
 		}
 		v, err := k.Derive(ctx, shown)
 		if err != nil {
@@ -108,7 +108,7 @@ func (g *group) underived(p *plan, e *pendingEdit) (bool, error) {
 	if !p.moves || p.tree.Empty() || p.tree.Winner().Deleted || e.ID.Designs(g.db.partitioned) || e.tries >= mostTries {
 		return false, nil
 	}
-	owned, err := g.ownedIndexes(e.ID.Partition())
+	own, err := g.tenantIndexes(e.ID.Partition())
 	if err != nil {
 		return false, err
 	}
@@ -127,7 +127,7 @@ func (g *group) underived(p *plan, e *pendingEdit) (bool, error) {
 	default:
 		from, e.wants = nil, w
 	}
-	for _, k := range [...]IndexSet{g.indexes, owned} {
+	for _, k := range [...]IndexSet{g.indexes, own} {
 		if isSlow(k) && (&Revision{Derivations: from}).Derived(k) == nil {
 			e.tries++
 			return true, nil

@@ -81,7 +81,7 @@ func countIndexes(body []byte) (n int) {
 // checkDesigns refuses the edit of a partition's design document that goes beyond
 // the limits. What only makes less of them is never refused.
 func (g *group) checkDesigns(e *pendingEdit) error {
-	p, _, ok := e.ID.OwnerDesign()
+	p, _, ok := e.ID.TenantDesign()
 	if limits := g.db.store.o.DesignLimits(); !ok || !g.db.partitioned || limits == (DesignLimits{}) {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (d *designs) check(e *pendingEdit, limits DesignLimits) error {
 // countDesign counts a planned edit of a partition's design document. It gives the
 // function that takes that back.
 func (g *group) countDesign(e *pendingEdit) (undo func()) {
-	p, _, ok := e.ID.OwnerDesign()
+	p, _, ok := e.ID.TenantDesign()
 	s := g.partitions[p]
 	if !ok || s == nil || s.room == nil {
 		return nil

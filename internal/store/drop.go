@@ -308,13 +308,13 @@ func (g *group) endDrop(p document.Partition, s *partitionState, j job) (more bo
 }
 
 // dropRest removes a page of what a partition has besides documents: deletion markers,
-// the local documents of its endpoints, notes for its owner's indexes, subscriptions.
+// the local documents of its endpoints, notes for its tenant's indexes, subscriptions.
 func (g *group) dropRest(p document.Partition) (more bool, err error) {
 	for _, r := range []kv.Range{
 		g.db.span(&keyspace.Marker, Span{}, string(p)),
 		kv.Prefix(keyspace.Local.Key(g.db.number, g.db.Within(p).endpoint())),
-		g.db.span(&keyspace.Local, Span{}, string(p)), // the owner's, readers'
-		kv.Prefix(g.db.OwnedBy(p).removalKey()),
+		g.db.span(&keyspace.Local, Span{}, string(p)), // the tenant's, readers'
+		kv.Prefix(g.db.Tenant(p).removalKey()),
 		kv.Prefix(keyspace.DeadLetter.Key(g.db.number, keyspace.T(string(p)))),
 		kv.Prefix(keyspace.Subscription.Key(g.db.number, keyspace.T(string(p)))),
 	} {

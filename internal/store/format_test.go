@@ -24,7 +24,7 @@ var firstVersions = map[string]byte{
 	"feed": 1, "partition-feed": 1, "partition": 2, "rank": 1, "ranked": 1, "rank-checkpoint": 1, "local": 1, "blob": 1, "blob-chunk": 1,
 	"blob-digest": 1, "blob-pending": 1, "superseded": 1, "purge": 1, "removal": 1, "deletion-marker": 1, "due": 1, "subscription": 1, "dead-letter": 1,
 	"index": 1, "index-signature": 1, "index-use": 1, "index-progress": 1, "field-row": 1, "view-row": 1, "view-back": 1, "view-node": 1,
-	"owner-index": 1, "owner-signature": 1, "owner-use": 1, "tenant-removal": 1,
+	"tenant-index": 1, "tenant-signature": 1, "tenant-use": 1, "tenant-removal": 1,
 }
 
 // TestFormatSteps holds that each change of a row's version raised the store's

@@ -26,8 +26,8 @@ type group struct {
 	partitions map[document.Partition]*partitionState
 	superseded []supersededRev
 	indexes    IndexSet                        // the indexes that the commit keeps; nil for none
-	indexSets  map[document.Partition]IndexSet // of owners, as read
-	owners     map[document.Partition]bool     // whose definitions changed
+	indexSets  map[document.Partition]IndexSet // of tenants, as read
+	tenants    map[document.Partition]bool     // whose definitions changed
 	apart      bool                            // edits are planned on copies: it is not sure yet that they will be carried out
 	careful    bool                            // a panic in the planning of an edit is that edit's outcome
 	version    uint64                          // of the definitions when the request at hand began
@@ -63,8 +63,8 @@ type partitionState struct {
 	before   uint64   // designs before the request at hand, if that changed it
 	grown    int64    // bytes that the group's edits added so far, if sizes are limited
 	rerank   bool     // its counters changed without a trace in the feed
-	room     *designs // its owner's design documents, if they were counted
-	removals [][]byte // keys of the removals that are noted for its owner's indexes
+	room     *designs // its tenant's design documents, if they were counted
+	removals [][]byte // keys of the removals that are noted for its tenant's indexes
 	// removalsKnown reports whether removals was read.
 	removalsKnown bool
 }
@@ -326,7 +326,7 @@ func (g *group) published() {
 	if g.redefined {
 		d.store.o.Indexer.Defined(d, "")
 	}
-	for p := range g.owners {
+	for p := range g.tenants {
 		if ix := d.store.o.Indexer; ix != nil {
 			ix.Defined(d, p)
 		}

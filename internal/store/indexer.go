@@ -19,15 +19,15 @@ type Indexer interface {
 	Define(tx kv.Txn, d *Database, id document.ID, body []byte) (changed bool, err error)
 	// Load reads which indexes d has at v; nil for none.
 	Load(v kv.Snapshot, d *Database) (IndexSet, error)
-	// LoadOwned reads which indexes the owner of a partition has at v; nil
-	// for none. They know the partition's documents by the owner's ids.
-	LoadOwned(v kv.Snapshot, d *Database, p document.Partition) (IndexSet, error)
-	// Renew makes the owner's indexes that follow the feed begin anew, in the
+	// LoadTenant reads which indexes a tenant has at v; nil
+	// for none. They know the partition's documents by the tenant's ids.
+	LoadTenant(v kv.Snapshot, d *Database, p document.Partition) (IndexSet, error)
+	// Renew makes the tenant's indexes that follow the feed begin anew, in the
 	// transaction of a removal that leaves no trace there and is one too many to
 	// be noted (Reader.Removals).
 	Renew(tx kv.Txn, d *Database, p document.Partition) error
 	// Defined is called when a commit that changed d's indexes is durable, or
-	// those of the owner of p, if that is not "". It must not block.
+	// those of the tenant of p, if that is not "". It must not block.
 	Defined(d *Database, p document.Partition)
 	// Check holds the rows of d's indexes against its documents and gives
 	// what is wrong.
@@ -70,7 +70,7 @@ func (r *Reader) Snapshot() kv.Snapshot { return r.v }
 // Sees reports whether the reader may show a document: it lies in the scope and
 // its partition is not being dropped.
 func (r *Reader) Sees(id document.ID) bool {
-	if r.owner {
+	if r.tenant {
 		return r.state(r.partition) == partitionLive
 	}
 	return r.sees(id)
@@ -255,8 +255,8 @@ func (g *group) winner(id document.ID, t *document.Tree) (*Revision, error) {
 // remember reads a document's winner as stored, for the indexes, before an
 // edit removes its body.
 func (g *group) remember(s *docState) error {
-	owned, err := g.ownedIndexes(s.id.Partition())
-	if err != nil || g.indexes == nil && owned == nil || s.before != nil || s.stored.tree.Empty() || s.id.Designs(g.db.partitioned) {
+	own, err := g.tenantIndexes(s.id.Partition())
+	if err != nil || g.indexes == nil && own == nil || s.before != nil || s.stored.tree.Empty() || s.id.Designs(g.db.partitioned) {
 		return err
 	}
 	s.before, err = g.winner(s.id, &s.stored.tree)
@@ -266,8 +266,8 @@ func (g *group) remember(s *docState) error {
 // keep brings the indexes' rows of a changed document up to date.
 func (g *group) keep(s *docState) error {
 	p := s.id.Partition()
-	owned, err := g.ownedIndexes(p)
-	if err != nil || g.indexes == nil && owned == nil || s.id.Designs(g.db.partitioned) {
+	own, err := g.tenantIndexes(p)
+	if err != nil || g.indexes == nil && own == nil || s.id.Designs(g.db.partitioned) {
 		return err
 	}
 	if s.before == nil && sameWinner(&s.stored.tree, &s.tree) {
@@ -296,9 +296,9 @@ func (g *group) keep(s *docState) error {
 			return err
 		}
 	}
-	if owned != nil {
-		as := g.db.OwnedBy(p)
-		return owned.Apply(g.tx, as.Shows(s.before), as.Shows(after))
+	if own != nil {
+		as := g.db.Tenant(p)
+		return own.Apply(g.tx, as.Shows(s.before), as.Shows(after))
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ type told struct{ lines []string }
 
 func (x *told) Define(kv.Txn, *Database, document.ID, []byte) (bool, error) { return false, nil }
 func (x *told) Load(kv.Snapshot, *Database) (IndexSet, error)               { return x, nil }
-func (x *told) LoadOwned(kv.Snapshot, *Database, document.Partition) (IndexSet, error) {
+func (x *told) LoadTenant(kv.Snapshot, *Database, document.Partition) (IndexSet, error) {
 	return nil, nil
 }
 func (x *told) Renew(kv.Txn, *Database, document.Partition) error { return nil }

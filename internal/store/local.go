@@ -12,7 +12,7 @@ import (
 )
 
 // Local is a local document: it belongs to one endpoint (the database, a partition, or
-// what its owner takes for a database), and there to all who may write or to one
+// what its tenant takes for a database), and there to all who may write or to one
 // reader (Scope.ReadBy); it has no tree and is not replicated.
 type Local struct {
 	ID   document.ID // "_local/…"
@@ -38,13 +38,13 @@ func (s Scope) localKey(id document.ID) []byte {
 	return keyspace.Local.Key(s.db.number, s.endpoint(), keyspace.T(string(id)))
 }
 
-// endpoint names the scope in the keys of its local documents: p, p: for the owner's
+// endpoint names the scope in the keys of its local documents: p, p: for the tenant's
 // endpoint, and either with :reader:NAME behind it for what is one reader's own. No
 // partition has a colon in its name, so none of these is another; and NAME is all
 // the rest, so whatever stands in it reaches nobody else's.
 func (s Scope) endpoint() keyspace.Part {
 	endpoint := string(s.partition)
-	if s.owner {
+	if s.tenant {
 		endpoint += ":"
 	}
 	if s.reader != "" {

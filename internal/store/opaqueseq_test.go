@@ -38,8 +38,8 @@ func TestOpaqueSequences(t *testing.T) {
 		if n, opaque, _ := strings.Cut(text, "-"); n != "1" || len(opaque) != opaqueText {
 			t.Errorf("%d has the form %q", q, text)
 		}
-		if _, twice := texts[text]; twice || text != d.OwnedBy("p").Restrict().FormatSeq(q) {
-			t.Errorf("%d is %q, and %q to the owner", q, text, d.OwnedBy("p").Restrict().FormatSeq(q))
+		if _, twice := texts[text]; twice || text != d.Tenant("p").Restrict().FormatSeq(q) {
+			t.Errorf("%d is %q, and %q to the tenant", q, text, d.Tenant("p").Restrict().FormatSeq(q))
 		}
 		texts[text] = q
 	}
@@ -55,7 +55,7 @@ func TestOpaqueSequences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []Scope{d.Within("p"), d.OwnedBy("p"), d.Within("p").Restrict(), d.OwnedBy("p").Restrict(), again.Within("p").Restrict()} {
+	for _, s := range []Scope{d.Within("p"), d.Tenant("p"), d.Within("p").Restrict(), d.Tenant("p").Restrict(), again.Within("p").Restrict()} {
 		for text, q := range texts {
 			if got, own := s.OwnSeq(text); !own || got != q {
 				t.Errorf("%d became %d, own: %v", q, got, own)
@@ -87,7 +87,7 @@ func TestForeignOpaqueSequences(t *testing.T) {
 		for _, s := range []Scope{d.Within("q"), d.Within("pp").Restrict(), d.Whole(), other.Within("p").Restrict(), other.Within("p")} {
 			foreign("made for another", s, text)
 		}
-		for _, s := range []Scope{d.Whole(), d.Within("p"), d.OwnedBy("p")} {
+		for _, s := range []Scope{d.Whole(), d.Within("p"), d.Tenant("p")} {
 			foreign("not opaque", p, s.FormatSeq(q))
 		}
 		raw, err := base64.RawURLEncoding.DecodeString(text[len(opaquePrefix):])

@@ -163,7 +163,7 @@ type panickyIndexer struct{}
 
 func (panickyIndexer) Define(kv.Txn, *Database, document.ID, []byte) (bool, error) { return false, nil }
 func (x panickyIndexer) Load(kv.Snapshot, *Database) (IndexSet, error)             { return x, nil }
-func (panickyIndexer) LoadOwned(kv.Snapshot, *Database, document.Partition) (IndexSet, error) {
+func (panickyIndexer) LoadTenant(kv.Snapshot, *Database, document.Partition) (IndexSet, error) {
 	return nil, nil
 }
 func (panickyIndexer) Renew(kv.Txn, *Database, document.Partition) error { return nil }

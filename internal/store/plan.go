@@ -37,7 +37,7 @@ func (g *group) plan(e *pendingEdit) (*plan, error) {
 	if err := g.requireLive(e.ID.Partition()); err != nil {
 		return nil, err // before it is asked whether the document moved: while it is hidden, admission does not see it
 	}
-	if moved, err := g.movedOwned(e); err != nil || moved {
+	if moved, err := g.tenantMoved(e); err != nil || moved {
 		return nil, cmp.Or(err, errMoved)
 	}
 	if e.version != g.version || e.pinned != nil && (s.edits > 0 || *e.pinned != s.head.seq) {
@@ -87,8 +87,8 @@ func (g *group) newPlan(s *docState, e *pendingEdit) *plan {
 // mayGoBack reports whether an edit may go back to its writer after its tree was
 // changed, for what is to be derived of the winner (underived).
 func (g *group) mayGoBack(id document.ID) bool {
-	owned, err := g.ownedIndexes(id.Partition())
-	return err != nil || isSlow(g.indexes) || isSlow(owned)
+	own, err := g.tenantIndexes(id.Partition())
+	return err != nil || isSlow(g.indexes) || isSlow(own)
 }
 
 // settle ends the plan of an edit that changes the tree: old ancestors are

@@ -166,10 +166,10 @@ type Span struct {
 
 // docRange is the range of rows of the span's documents in the scope.
 func (r *Reader) docRange(sp Span) kv.Range {
-	if r.owner && sp.From != "" {
+	if r.tenant && sp.From != "" {
 		sp.From = string(r.Stored(document.ID(sp.From)))
 	}
-	if r.owner && sp.To != "" {
+	if r.tenant && sp.To != "" {
 		sp.To = string(r.Stored(document.ID(sp.To)))
 	}
 	return r.db.span(&keyspace.Doc, sp, string(r.partition))

@@ -17,7 +17,7 @@ func TestReadersHaveLocalsOfTheirOwn(t *testing.T) {
 	var scopes []Scope
 	for _, p := range []document.Partition{"p", "pp", "p;", "reader"} {
 		w.put(d, string(p)+":1", "", `{}`)
-		for _, s := range []Scope{d.Within(p).Restrict(), d.OwnedBy(p).Restrict()} {
+		for _, s := range []Scope{d.Within(p).Restrict(), d.Tenant(p).Restrict()} {
 			scopes = append(scopes, s)
 			for _, name := range []string{"p", "ann", "ann:", "ann:reader:ann", ":reader:ann", "p:reader:ann", "reader:ann", "\x00", "\xff", "ann\x00", "_local/x", "é", ";"} {
 				scopes = append(scopes, s.ReadBy(name))
@@ -63,7 +63,7 @@ func TestReadersHaveLocalsOfTheirOwn(t *testing.T) {
 				want = []string{fmt.Sprintf(`_local/x 0-%d {"n":%d}`, i+1, i)}
 			}
 			if got := locals(s); !slices.Equal(got, want) {
-				t.Errorf("partition %q, owner %v, reader %q: %q, want %q", s.partition, s.owner, s.reader, got, want)
+				t.Errorf("partition %q, tenant %v, reader %q: %q, want %q", s.partition, s.tenant, s.reader, got, want)
 			}
 		}
 	}

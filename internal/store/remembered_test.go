@@ -7,19 +7,19 @@ import (
 	"github.com/sectional/sectional/internal/document"
 )
 
-// TestRememberedOwnersAreBounded remembers the definitions of many owners, small and
+// TestRememberedTenantsAreBounded remembers the definitions of many tenants, small and
 // large: neither their number nor what they take goes beyond its bound, and the last
 // one is there.
-func TestRememberedOwnersAreBounded(t *testing.T) {
-	var o owners
-	for i := range 5 * rememberedOwners {
-		p := document.Partition(fmt.Sprint("p", i%(2*rememberedOwners)))
-		d := &owned{version: uint64(i + 1), validators: []*Revision{{Body: make([]byte, i%7*(64<<10))}}}
+func TestRememberedTenantsAreBounded(t *testing.T) {
+	var o tenants
+	for i := range 5 * rememberedTenants {
+		p := document.Partition(fmt.Sprint("p", i%(2*rememberedTenants)))
+		d := &tenantDefinitions{version: uint64(i + 1), validators: []*Revision{{Body: make([]byte, i%7*(64<<10))}}}
 		if o.put(p, d); o.get(p) != d {
 			t.Fatalf("the definitions of %s are not remembered", p)
 		}
-		if len(o.by) > rememberedOwners || o.bytes > rememberedBytes {
-			t.Fatalf("%d owners are remembered, with %d bytes", len(o.by), o.bytes)
+		if len(o.by) > rememberedTenants || o.bytes > rememberedBytes {
+			t.Fatalf("%d tenants are remembered, with %d bytes", len(o.by), o.bytes)
 		}
 	}
 	for p := range o.by {

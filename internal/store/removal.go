@@ -13,16 +13,16 @@ import (
 
 // A document that is purged, or collected for its age, or goes with its partition,
 // leaves no trace in the feed. For the indexes that follow the feed there is a row
-// that says so: one for those of the database, and one for those of the owner of the
-// document's partition, which stand apart so that an owner's index never reads what
+// that says so: one for those of the database, and one for those of the tenant of the
+// document's partition, which stand apart so that a tenant's index never reads what
 // others removed.
 //
 // Rows go when all indexes have passed them. A database's indexes are never far
-// behind; an owner's may not be asked for months. So there are at most
-// maxTenantRemovals rows for an owner: where more would be, the indexes begin anew,
+// behind; a tenant's may not be asked for months. So there are at most
+// maxTenantRemovals rows for a tenant: where more would be, the indexes begin anew,
 // under new numbers, and one row without an id says that the others are lost.
 
-// maxTenantRemovals is how many removals are noted for an owner's indexes.
+// maxTenantRemovals is how many removals are noted for a tenant's indexes.
 const maxTenantRemovals = 1000
 
 // Removal is a document that was removed.
@@ -33,7 +33,7 @@ type Removal struct {
 
 // Removals walks the documents that were removed without a tombstone after a mark:
 // purged and collected ones and those of dropped partitions. They may have come back.
-// Scopes are the whole database, and a partition as its owner sees it.
+// Scopes are the whole database, and a tenant.
 func (r *Reader) Removals(since uint64) iter.Seq2[Removal, error] {
 	return func(yield func(Removal, error) bool) {
 		if since == math.MaxUint64 {
@@ -61,7 +61,7 @@ func (r *Reader) Removals(since uint64) iter.Seq2[Removal, error] {
 
 func (s Scope) removal(it kv.Iterator) (Removal, error) {
 	space := &keyspace.Removal
-	if s.owner {
+	if s.tenant {
 		space = &keyspace.TenantRemoval
 	}
 	_, parts, err := space.Decode(it.Key())
@@ -82,7 +82,7 @@ func (s Scope) removal(it kv.Iterator) (Removal, error) {
 
 // removalKey returns the key of a removal, or what the keys of all begin with.
 func (s Scope) removalKey(serial ...keyspace.Part) []byte {
-	if s.owner {
+	if s.tenant {
 		return keyspace.TenantRemoval.Key(s.db.number, append([]keyspace.Part{keyspace.T(string(s.partition))}, serial...)...)
 	}
 	return keyspace.Removal.Key(s.db.number, serial...)
@@ -101,7 +101,7 @@ func (g *group) noteRemoval(id document.ID) error {
 	if err != nil || s == nil || s.designs == 0 || s.state != partitionLive {
 		return err
 	}
-	k, err := g.ownedIndexes(p)
+	k, err := g.tenantIndexes(p)
 	if err != nil || k == nil || !k.Follows() {
 		return err
 	}
@@ -112,23 +112,23 @@ func (g *group) noteRemoval(id document.ID) error {
 		s.removalsKnown = true
 	}
 	if len(s.removals) < maxTenantRemovals {
-		s.removals = append(s.removals, g.db.OwnedBy(p).removalKey(keyspace.U(g.lane.serial)))
-		return g.putRemoval(g.db.OwnedBy(p), id)
+		s.removals = append(s.removals, g.db.Tenant(p).removalKey(keyspace.U(g.lane.serial)))
+		return g.putRemoval(g.db.Tenant(p), id)
 	}
 	for _, key := range s.removals {
 		if err := g.tx.Delete(key); err != nil {
 			return err
 		}
 	}
-	s.removals = [][]byte{g.db.OwnedBy(p).removalKey(keyspace.U(g.lane.serial))}
-	return errors.Join(g.putRemoval(g.db.OwnedBy(p), ""), g.renewOwned(p))
+	s.removals = [][]byte{g.db.Tenant(p).removalKey(keyspace.U(g.lane.serial))}
+	return errors.Join(g.putRemoval(g.db.Tenant(p), ""), g.renewTenant(p))
 }
 
-// removalKeys returns the keys of the removals that are noted for an owner. (It reads a
+// removalKeys returns the keys of the removals that are noted for a tenant. (It reads a
 // range, but rows come only where the lane head changes; those that go meanwhile
 // are counted too many.)
 func (g *group) removalKeys(p document.Partition) (keys [][]byte, err error) {
-	err = kv.Each(g.tx, kv.Prefix(g.db.OwnedBy(p).removalKey()), func(key, _ []byte) error {
+	err = kv.Each(g.tx, kv.Prefix(g.db.Tenant(p).removalKey()), func(key, _ []byte) error {
 		keys = append(keys, append([]byte(nil), key...))
 		return nil
 	})

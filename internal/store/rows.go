@@ -88,7 +88,7 @@ type partition struct {
 	lastWrite time.Time
 	writes    float64 // decayed number of writes at lastWrite; see decay
 	counts
-	designs uint64 // version of the owner's definitions; 0: there were never any
+	designs uint64 // version of the tenant's definitions; 0: there were never any
 	expiry  Expiry // its own setting
 }
 

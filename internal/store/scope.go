@@ -12,18 +12,18 @@ import (
 )
 
 // Scope is the part of a database that a request may see: all of it, one
-// partition, or one partition as its owner sees it. All reads and writes of
+// partition, or one partition as a database of its own, a tenant. All reads and writes of
 // documents go through a scope.
 //
-// To its owner a partition is an ordinary database: ids have no "p:" before them,
+// To a tenant its partition is an ordinary database: ids have no "p:" before them,
 // and nobody behind the scope can tell that there is more. Ids are changed at the
 // boundary of the store, here and nowhere else: what a Scope or its Reader takes is
-// made a stored id (Stored), and what it gives is made the owner's (shown). Within
+// made a stored id (Stored), and what it gives is made the tenant's (shown). Within
 // the store, and in what it tells admission, ids are the stored ones.
 type Scope struct {
 	db        *Database
 	partition document.Partition // "" for the whole
-	owner     bool               // ids are those of the partition's owner
+	tenant    bool               // ids are those of the tenant
 	opaque    *opaqueSeq         // of sequences; nil for whoever may see the database
 	reader    string             // local documents are those of this reader; "" for the shared ones
 	redactor  Redactor           // nil for whoever sees all of every document
@@ -35,12 +35,12 @@ func (d *Database) Whole() Scope { return Scope{db: d} }
 // Within is the scope of the partition p of a partitioned database.
 func (d *Database) Within(p document.Partition) Scope { return Scope{db: d, partition: p} }
 
-// OwnedBy is the partition p of a partitioned database as its owner sees it.
-func (d *Database) OwnedBy(p document.Partition) Scope { return d.Within(p).Owned() }
+// Tenant is the partition p of a partitioned database as a database of its own.
+func (d *Database) Tenant(p document.Partition) Scope { return d.Within(p).AsTenant() }
 
-// Owned is the scope of a partition as the partition's owner sees it.
-func (s Scope) Owned() Scope {
-	s.owner = true
+// AsTenant is the scope of a partition as a database of its own.
+func (s Scope) AsTenant() Scope {
+	s.tenant = true
 	return s
 }
 
@@ -59,38 +59,38 @@ func (s Scope) OwnLocals() bool { return s.reader != "" }
 func (s Scope) Database() *Database { return s.db }
 
 // Partition is the scope's partition, "" for the whole database and for what its
-// owner takes for one.
+// tenant takes for one.
 func (s Scope) Partition() document.Partition {
-	if s.owner {
+	if s.tenant {
 		return ""
 	}
 	return s.partition
 }
 
-// Owner is the partition that the scope shows as its owner sees it; "" for other
+// Tenant is the partition that the scope shows as its tenant sees it; "" for other
 // scopes.
-func (s Scope) Owner() document.Partition {
-	if s.owner {
+func (s Scope) Tenant() document.Partition {
+	if s.tenant {
 		return s.partition
 	}
 	return ""
 }
 
 // Partitioned reports whether the ids of the scope name partitions.
-func (s Scope) Partitioned() bool { return s.db.partitioned && !s.owner }
+func (s Scope) Partitioned() bool { return s.db.partitioned && !s.tenant }
 
-// Home is the scope in which the design documents lie that apply here: the whole
-// database, or what an owner takes for one.
-func (s Scope) Home() Scope {
-	if s.owner {
+// Namespace is the scope in which the design documents lie that apply here: the whole
+// database, or what a tenant takes for one.
+func (s Scope) Namespace() Scope {
+	if s.tenant {
 		return s
 	}
-	return s.DatabaseHome()
+	return s.DatabaseNamespace()
 }
 
-// DatabaseHome is the scope in which the database's own design documents lie, whose
-// partitioned views and indexes an owner can query too.
-func (s Scope) DatabaseHome() Scope { return s.db.Whole().RedactedBy(s.redactor) }
+// DatabaseNamespace is the scope in which the database's own design documents lie, whose
+// partitioned views and indexes a tenant can query too.
+func (s Scope) DatabaseNamespace() Scope { return s.db.Whole().RedactedBy(s.redactor) }
 
 // Shown returns a stored id as the scope shows it; false for that of a document that
 // does not lie in the scope.
@@ -101,10 +101,10 @@ func (s Scope) Shown(id document.ID) (document.ID, bool) {
 	return s.shown(id), true
 }
 
-// Name is the name of the database that clients see: that of an owner has the
+// Name is the name of the database that clients see: that of a tenant has the
 // path to the partition in it.
 func (s Scope) Name() string {
-	if s.owner {
+	if s.tenant {
 		return s.db.name + "/_owner/" + string(s.partition)
 	}
 	return s.db.name
@@ -116,7 +116,7 @@ func (s Scope) Designs(id document.ID) bool { return id.Designs(s.Partitioned())
 
 // Stored returns the id under which a document of the scope is stored.
 func (s Scope) Stored(id document.ID) document.ID {
-	if s.owner {
+	if s.tenant {
 		return document.ID(s.partition) + ":" + id
 	}
 	return id
@@ -124,7 +124,7 @@ func (s Scope) Stored(id document.ID) document.ID {
 
 // shown returns a stored id as the scope shows it.
 func (s Scope) shown(id document.ID) document.ID {
-	if s.owner {
+	if s.tenant {
 		return id[len(s.partition)+1:]
 	}
 	return id
@@ -133,7 +133,7 @@ func (s Scope) shown(id document.ID) document.ID {
 // Shows returns a revision that was read elsewhere, nil or of a document of the
 // scope, as the scope shows it.
 func (s Scope) Shows(r *Revision) *Revision {
-	if r == nil || !s.owner {
+	if r == nil || !s.tenant {
 		return r
 	}
 	shown := *r
@@ -144,9 +144,9 @@ func (s Scope) Shows(r *Revision) *Revision {
 // CheckID refuses the id of a document of another partition with Forbidden, and
 // does not tell whether there is such a document. Design documents are the
 // database's, and can be read through a partition; who may write them is for
-// admission to say. To an owner there are no other partitions.
+// admission to say. To a tenant there are no other partitions.
 func (s Scope) CheckID(id document.ID) error {
-	if p := id.Partition(); s.owner || s.partition == "" || p == "" || p == s.partition {
+	if p := id.Partition(); s.tenant || s.partition == "" || p == "" || p == s.partition {
 		return nil
 	}
 	return dberr.New(dberr.Forbidden, "forbidden", "The document '%s' is not in this partition.", string(id))

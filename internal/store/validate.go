@@ -76,26 +76,26 @@ func (g *group) redefine(s *docState) error {
 		g.lane.version++
 		g.stale = true
 	}
-	if p, _, ok := s.id.OwnerDesign(); ok {
-		return g.redefineOwned(p)
+	if p, _, ok := s.id.TenantDesign(); ok {
+		return g.redefineTenant(p)
 	}
 	return nil
 }
 
 // validate asks the validation functions about the edits that are open and
-// not validated yet: the database's, and those of their partitions' owners.
+// not validated yet: the database's, and those of their tenants.
 func (w *write) validate(ctx context.Context, by []*Revision) error {
 	v, ok := w.scope.db.store.o.Admission.(Validation)
 	if !ok {
 		return nil
 	}
-	var owners map[document.Partition][]*Revision
+	var tenants map[document.Partition][]*Revision
 	for _, e := range w.edits {
-		if e.owned != nil && len(e.owned.validators) > 0 {
-			if owners == nil {
-				owners = map[document.Partition][]*Revision{}
+		if e.tenant != nil && len(e.tenant.validators) > 0 {
+			if tenants == nil {
+				tenants = map[document.Partition][]*Revision{}
 			}
-			owners[e.ID.Partition()] = e.owned.validators
+			tenants[e.ID.Partition()] = e.tenant.validators
 		}
 	}
 	if len(by) > 0 {
@@ -103,7 +103,7 @@ func (w *write) validate(ctx context.Context, by []*Revision) error {
 			return err
 		}
 	}
-	for p, by := range owners {
+	for p, by := range tenants {
 		if err := w.validateBy(ctx, v, by, p); err != nil {
 			return err
 		}
@@ -114,15 +114,15 @@ func (w *write) validate(ctx context.Context, by []*Revision) error {
 	return nil
 }
 
-// validateBy asks design documents about the edits: the owner's about those of the
-// partition p, the database's, where p is "", about all. Owners' functions see the
-// documents as the owner does.
+// validateBy asks design documents about the edits: the tenant's about those of the
+// partition p, the database's, where p is "", about all. Tenants' functions see the
+// documents as the tenant does.
 func (w *write) validateBy(ctx context.Context, v Validation, by []*Revision, p document.Partition) error {
 	var asked []*pendingEdit
 	var proposals []Proposal
 	seen := w.scope.db.Whole()
 	if p != "" {
-		seen = w.scope.db.OwnedBy(p)
+		seen = w.scope.db.Tenant(p)
 	}
 	err := w.scope.db.Whole().View(ctx, func(r *Reader) error {
 		asked, proposals = nil, nil
@@ -158,7 +158,7 @@ func (w *write) validateBy(ctx context.Context, v Validation, by []*Revision, p 
 	return nil
 }
 
-// refusedBy looks whether the owner's functions that refused edits are those of
+// refusedBy looks whether the tenant's functions that refused edits are those of
 // now, which no commit will tell of a refused edit: what was asked may have been
 // remembered from before. If not, the edits are admitted again.
 func (w *write) refusedBy(ctx context.Context, p document.Partition, asked []*pendingEdit) error {
@@ -167,7 +167,7 @@ func (w *write) refusedBy(ctx context.Context, p document.Partition, asked []*pe
 		return err
 	}
 	for _, e := range asked {
-		if e.err != nil && e.owned.at() != now.at() {
+		if e.err != nil && e.tenant.at() != now.at() {
 			e.err = errMoved
 		}
 	}

@@ -32,7 +32,7 @@ func (r *Reader) Winners(sp Span) iter.Seq2[*Revision, error] {
 		}
 		defer it.Close()
 		w := winnerWalk{r: r, it: it, prefix: len(keyspace.Doc.Key(r.db.number)), all: r.seesAll()}
-		if r.owner {
+		if r.tenant {
 			w.cut = len(r.partition) + 1
 		}
 		for range prefetchAfter {

@@ -43,7 +43,7 @@ var errMoved = errors.New("store: the document or a definition changed since the
 // stored, also when too many writes wait. With Atomic, if any edit is refused, nothing is stored:
 // the refused ones say why, the others have no error and no revision.
 func (s Scope) Write(ctx context.Context, edits []document.Edit, o WriteOptions) ([]Result, error) {
-	if s.owner {
+	if s.tenant {
 		var err error
 		if edits, err = s.storedEdits(edits); err != nil {
 			return nil, err
@@ -85,7 +85,7 @@ func (s Scope) Write(ctx context.Context, edits []document.Edit, o WriteOptions)
 	return w.results(), nil
 }
 
-// storedEdits returns an owner's edits the ids under which they are stored.
+// storedEdits returns a tenant's edits the ids under which they are stored.
 func (s Scope) storedEdits(edits []document.Edit) ([]document.Edit, error) {
 	edits = slices.Clone(edits)
 	for i := range edits {
@@ -137,11 +137,11 @@ type pendingEdit struct {
 	shown    document.ID // as the scope shows it, for texts
 	prepared prepared
 	admitted bool
-	open     bool   // admitted, prepared and not yet settled by a commit
-	pinned   *Seq   // the document's sequence when admission read it
-	again    bool   // it was admitted before, and something moved
-	version  uint64 // of the definitions that it was admitted under
-	owned    *owned // those of its partition's owner; nil for none
+	open     bool               // admitted, prepared and not yet settled by a commit
+	pinned   *Seq               // the document's sequence when admission read it
+	again    bool               // it was admitted before, and something moved
+	version  uint64             // of the definitions that it was admitted under
+	tenant   *tenantDefinitions // those of its tenant; nil for none
 	// validated tells that the validation functions were asked.
 	validated bool
 	derived   []Derivation // of the edit's own revision
@@ -168,7 +168,7 @@ func (w *write) admit(ctx context.Context) error {
 			e.open = false
 			continue
 		}
-		if err := w.underOwner(ctx, e); err != nil {
+		if err := w.underTenant(ctx, e); err != nil {
 			return err
 		}
 		if a := w.scope.db.store.o.Admission; a != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/sectional/sectional/internal/replicate"
 )
 
-// Side is one of the two databases, partitions or owners' endpoints.
+// Side is one of the two databases, partitions or tenants' endpoints.
 type Side struct {
 	URL            string // with user:password@ perhaps
 	User, Password string // count where the URL has none

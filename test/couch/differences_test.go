@@ -95,7 +95,7 @@ func paragraphs() (map[int]bool, error) {
 	return numbers, nil
 }
 
-// TestDifferencesAreDocumented holds differences.json and owner.json to docs/DIFFERENCES.md and to the recordings.
+// TestDifferencesAreDocumented holds differences.json and tenant.json to docs/DIFFERENCES.md and to the recordings.
 func TestDifferencesAreDocumented(t *testing.T) {
 	listed, err := deviations()
 	if err != nil {
@@ -115,7 +115,7 @@ func TestDifferencesAreDocumented(t *testing.T) {
 			steps[f.subject+": "+s.Name] = len(s.Steps)
 		}
 	}
-	besides, err := readDeviations("testdata/owner.json")
+	besides, err := readDeviations("testdata/tenant.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,8 +25,8 @@ const answerLimit = 30 * time.Second
 // replayer sends the scenarios of recordings to one server.
 type replayer struct {
 	address string // host:port
-	// owner puts an owner's endpoint of a fresh partition in the place of every database.
-	owner bool
+	// tenant puts a tenant's endpoint of a fresh partition in the place of every database.
+	tenant bool
 }
 
 // answer is what came back.

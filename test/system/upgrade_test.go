@@ -82,7 +82,7 @@ func upgrade(t *testing.T, from string) {
 // changedAnswers are those that a later build gives on purpose in another form.
 var changedAnswers = map[string]string{
 	"GET /shop/_expiry": `{"field":"expires","seconds_only":true,"ready":true}` + "\n", // made when there were no other forms
-	// Of two indexes that serve alike, one is the database's, which owners could not read before.
+	// Of two indexes that serve alike, one is the database's, which tenants could not read before.
 	"POST /shop/_owner/ann/_find": "{\"docs\":[\n{\"_id\":\"o1\"},\n{\"_id\":\"o2\"}\n],\n\"bookmark\":\"AxP8xgnYgP-zAAAABSKCFTMAbzI\"}\n",
 }
 

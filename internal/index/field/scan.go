@@ -165,7 +165,7 @@ type Place struct {
 }
 
 // Walk returns the rows of a span in an index, in the partition of the reader's
-// scope (that which an owner takes for a database, if the index is the database's)
+// scope (that which a tenant takes for a database, if the index is the database's)
 // or in a global index, from small to large or, descending, the other way
 // round; those behind a place if one is given. Documents that the reader may
 // not show are among them.
@@ -175,7 +175,7 @@ func Walk(r *store.Reader, x *index.Index, s Span, after *Place, descending bool
 		if x.Partitioned {
 			partition = r.Partition()
 		}
-		if p := r.Owner(); p != "" && x.Partitioned {
+		if p := r.Tenant(); p != "" && x.Partitioned {
 			partition = p
 			if after != nil {
 				after = &Place{after.Tuple, r.Stored(after.ID)}

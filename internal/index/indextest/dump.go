@@ -19,12 +19,12 @@ func (w *world) dump() map[string]string {
 		if err != nil {
 			return err
 		}
-		owners, err := index.Owners(r)
+		tenants, err := index.Tenants(r)
 		if err = errors.Join(err, w.dumpSet(r, s, "", all)); err != nil {
 			return err
 		}
-		for _, p := range owners {
-			s, err := index.OfOwner(r, p)
+		for _, p := range tenants {
+			s, err := index.OfTenant(r, p)
 			if err = errors.Join(err, w.dumpSet(r, s, string(p)+":", all)); err != nil {
 				return err
 			}
@@ -38,7 +38,7 @@ func (w *world) dump() map[string]string {
 }
 
 // dumpSet adds the rows of some indexes, under names with a prefix.
-func (w *world) dumpSet(r *store.Reader, s *index.Set, owner string, all map[string]string) error {
+func (w *world) dumpSet(r *store.Reader, s *index.Set, tenant string, all map[string]string) error {
 	for _, n := range s.Named {
 		rows := ""
 		for _, prefix := range n.Index.Kind.Prefixes(w.db.Number(), n.Index.Number) {
@@ -50,7 +50,7 @@ func (w *world) dumpSet(r *store.Reader, s *index.Set, owner string, all map[str
 		if n.Index.State != index.Readable {
 			rows += string(n.Index.State) + "\n"
 		}
-		all[owner+string(n.Design)+" "+n.Name] = rows
+		all[tenant+string(n.Design)+" "+n.Name] = rows
 	}
 	return nil
 }

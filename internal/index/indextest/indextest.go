@@ -273,7 +273,7 @@ func (w *world) drop() {
 func (w *world) define() {
 	id := document.ID(fmt.Sprintf("_design/d%d", w.r.IntN(2)))
 	if w.db.Partitioned() && w.r.IntN(2) == 0 {
-		id = document.ID(w.id().Partition()) + ":" + id // an owner's
+		id = document.ID(w.id().Partition()) + ":" + id // a tenant's
 	}
 	if w.r.IntN(5) == 0 {
 		w.say("delete %s", id)

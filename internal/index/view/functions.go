@@ -25,19 +25,19 @@ type Functions interface {
 type Script struct {
 	*Def
 	Database  uint64 // its number, which is never used again
-	Owner     string // the partition whose owner's view it is; "" for the database's
+	Tenant    string // the tenant whose view it is; "" for the database's
 	Name      string // of the database, for the log
 	Design    string // the first design document that has the view, for the log
-	Signature string // of the index, and whose it is: the same for equal sources of one owner only
+	Signature string // of the index, and whose it is: the same for equal sources of one tenant only
 }
 
 // scriptOf returns the script of an index.
 func scriptOf(d *store.Database, x *index.Index) Script {
 	world := x.Signature
-	if x.Owner != "" {
-		world += "/" + string(x.Owner) // owners with equal views share no state
+	if x.Tenant != "" {
+		world += "/" + string(x.Tenant) // tenants with equal views share no state
 	}
-	return Script{Def: Of(x), Database: d.Number(), Owner: string(x.Owner), Name: d.Name(), Design: string(x.DesignIn(d)), Signature: world}
+	return Script{Def: Of(x), Database: d.Number(), Tenant: string(x.Tenant), Name: d.Name(), Design: string(x.DesignIn(d)), Signature: world}
 }
 
 // Emitted is what one call of emit gave: compact JSON.

@@ -162,7 +162,7 @@ func (w *work) rows(ctx context.Context, docs []index.Change) (all []mapped, los
 		if ok {
 			m.rows, ok = w.rowsOf(w.Def, m.id, r.Rows)
 		}
-		if ok && (len(packBack(m.rows)) > maxRow || w.Owner != "" && sizeOf(m.rows) > ownerBytes(len(texts[i]))) {
+		if ok && (len(packBack(m.rows)) > maxRow || w.Tenant != "" && sizeOf(m.rows) > tenantBytes(len(texts[i]))) {
 			m.rows, ok = nil, false
 		}
 		if !ok {
@@ -175,11 +175,11 @@ func (w *work) rows(ctx context.Context, docs []index.Change) (all []mapped, los
 	return all, lost, nil
 }
 
-// ownerBytes is how many bytes the rows may have that an owner's view makes of a
+// tenantBytes is how many bytes the rows may have that a tenant's view makes of a
 // document of so many bytes. Anybody may own a partition, and what he may store must
 // not become a multiple of that on disk without an end. It follows from the document
 // alone, so that rows never depend on when they were made.
-func ownerBytes(document int) int { return 64<<10 + 8*document }
+func tenantBytes(document int) int { return 64<<10 + 8*document }
 
 // sizeOf is about how many bytes rows take.
 func sizeOf(rows []stored) (n int) {
@@ -189,12 +189,12 @@ func sizeOf(rows []stored) (n int) {
 	return n
 }
 
-// document is a document as map functions are given it. An owner's see no sequence:
+// document is a document as map functions are given it. A tenant's see no sequence:
 // it would tell how much others write.
 func (w *work) document(c index.Change) []byte {
 	r := couchwire.Revision{ID: c.Rev.ID, Rev: c.Rev.Rev, Body: c.Rev.Body, Attachments: c.Rev.Attachments,
 		Conflicts: c.Conflicts, DeletedConflicts: c.DeletedConflicts}
-	if w.localSeq && w.Owner == "" {
+	if w.localSeq && w.Tenant == "" {
 		r.LocalSeq = uint64(c.Seq)
 	}
 	return couchwire.AppendDocument(make([]byte, 0, len(r.Body)+96), &r, couchwire.Form{})

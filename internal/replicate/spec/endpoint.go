@@ -14,7 +14,7 @@ import (
 // Endpoint is a source or target: something of this server, or a URL.
 type Endpoint struct {
 	// Local is the name of a database of this server, of a partition
-	// ("db/_partition/p") or an owner's endpoint ("db/_owner/p"); "" for a URL.
+	// ("db/_partition/p") or a tenant's endpoint ("db/_owner/p"); "" for a URL.
 	Local string
 	// Path is that of Local below the server, escaped.
 	Path string

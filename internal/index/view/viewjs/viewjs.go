@@ -107,11 +107,11 @@ func (f *Functions) Map(ctx context.Context, s view.Script, docs [][]byte) ([]vi
 // definition, so that no function sees what another left behind.
 func realm(s view.Script, role, function string) script.Realm {
 	database := strconv.FormatUint(s.Database, 10)
-	if s.Owner != "" {
-		database += "/" + s.Owner
+	if s.Tenant != "" {
+		database += "/" + s.Tenant
 	}
 	return script.Realm{
-		Database: database, Owned: s.Owner != "", Design: "_view", Version: role + s.Signature,
+		Database: database, Tenant: s.Tenant != "", Design: "_view", Version: role + s.Signature,
 		Named:    script.Named{Database: s.Name, Design: s.Design},
 		Document: document(s), Functions: []string{function},
 	}

@@ -23,11 +23,11 @@ func put(t *testing.T, d *store.Database, id, body string) document.Rev {
 	return rs[0].Rev
 }
 
-// rowsOf prints the rows of an owner's index byN.
+// rowsOf prints the rows of a tenant's index byN.
 func rowsOf(t *testing.T, d *store.Database, p document.Partition) (rows []string) {
 	t.Helper()
 	err := d.Whole().View(ctx, func(r *store.Reader) error {
-		s, err := index.OfOwner(r, p)
+		s, err := index.OfTenant(r, p)
 		if err != nil {
 			return err
 		}
@@ -35,8 +35,8 @@ func rowsOf(t *testing.T, d *store.Database, p document.Partition) (rows []strin
 		if n == nil {
 			return nil
 		}
-		if n.Index.State != index.Readable || n.Index.Owner != p {
-			t.Errorf("the index of %s is %s and of %q", p, n.Index.State, n.Index.Owner)
+		if n.Index.State != index.Readable || n.Index.Tenant != p {
+			t.Errorf("the index of %s is %s and of %q", p, n.Index.State, n.Index.Tenant)
 		}
 		for _, prefix := range n.Index.Kind.Prefixes(d.Number(), n.Index.Number) {
 			err = kv.Each(r.Snapshot(), kv.Prefix(prefix), func(key, _ []byte) error {
@@ -53,10 +53,10 @@ func rowsOf(t *testing.T, d *store.Database, p document.Partition) (rows []strin
 	return rows
 }
 
-// TestOwnersIndexes holds an owner's index to its partition: what it has before
+// TestTenantsIndexes holds a tenant's index to its partition: what it has before
 // and after its build, what others' documents and indexes are to it, and that it
 // goes with its design document and with its partition.
-func TestOwnersIndexes(t *testing.T) {
+func TestTenantsIndexes(t *testing.T) {
 	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}, Idle: true})
 	s := openStore(t, openEngine(t), x)
 	defer s.Close()
@@ -87,8 +87,8 @@ func TestOwnersIndexes(t *testing.T) {
 	put(t, d, "_design/d", design)
 	want("bob", "2", "4")
 	want("alice", "1", "workout:3")
-	if n := named(t, d, "byN"); n.Owner != "" {
-		t.Errorf("the database's index is %s's", n.Owner)
+	if n := named(t, d, "byN"); n.Tenant != "" {
+		t.Errorf("the database's index is %s's", n.Tenant)
 	}
 	put(t, d, "alice:_design/other", `{}`)
 	if err := d.DropPartition(ctx, "alice", false); err != nil {
@@ -102,19 +102,19 @@ func TestOwnersIndexes(t *testing.T) {
 	want("bob", "2", "4")
 	put(t, d, "alice:_design/d", design)
 	want("alice", "5")
-	var owners []document.Partition
+	var tenants []document.Partition
 	err = d.Whole().View(ctx, func(r *store.Reader) (err error) {
-		owners, err = index.Owners(r)
+		tenants, err = index.Tenants(r)
 		return err
 	})
-	if got := fmt.Sprint(owners); err != nil || got != "[alice bob]" {
-		t.Errorf("the owners are %s (%v)", got, err)
+	if got := fmt.Sprint(tenants); err != nil || got != "[alice bob]" {
+		t.Errorf("the tenants are %s (%v)", got, err)
 	}
 }
 
-// TestOwnersRemembered asks many owners' definitions, more than are remembered:
+// TestTenantsRemembered asks many tenants' definitions, more than are remembered:
 // writes to each go on keeping its index.
-func TestOwnersRemembered(t *testing.T) {
+func TestTenantsRemembered(t *testing.T) {
 	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}, Idle: true})
 	s := openStore(t, openEngine(t), x)
 	defer s.Close()
@@ -122,9 +122,9 @@ func TestOwnersRemembered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const owners = 1500
+	const tenants = 1500
 	for _, id := range []string{"_design/d", "1", "2"} {
-		edits := make([]document.Edit, owners)
+		edits := make([]document.Edit, tenants)
 		for i := range edits {
 			edits[i] = document.Edit{ID: document.ID(fmt.Sprintf("p%d:%s", i, id)), Body: []byte(`{"n":1}`)}
 			if id == "_design/d" {
@@ -149,10 +149,10 @@ func TestOwnersRemembered(t *testing.T) {
 	}
 }
 
-// TestPurgeBesideOwnersBuild purges documents between the reading and the writing
-// of a page of an owner's build: they do not come into the index. What others
+// TestPurgeBesideTenantsBuild purges documents between the reading and the writing
+// of a page of a tenant's build: they do not come into the index. What others
 // write meanwhile, however much, does not concern it.
-func TestPurgeBesideOwnersBuild(t *testing.T) {
+func TestPurgeBesideTenantsBuild(t *testing.T) {
 	k := &counting{}
 	x := index.New(index.Options{Kinds: []index.Kind{k}, Idle: true})
 	s := openStore(t, openEngine(t), x)
@@ -189,10 +189,10 @@ func TestPurgeBesideOwnersBuild(t *testing.T) {
 	}
 }
 
-// TestOwnersTasksAreLetGo defines an index for each of many owners and asks for it:
-// nothing of an owner's index stays in memory that nobody uses, and at no time do
+// TestTenantsTasksAreLetGo defines an index for each of many tenants and asks for it:
+// nothing of a tenant's index stays in memory that nobody uses, and at no time do
 // more than a few builds wait.
-func TestOwnersTasksAreLetGo(t *testing.T) {
+func TestTenantsTasksAreLetGo(t *testing.T) {
 	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}})
 	s := openStore(t, openEngine(t), x)
 	defer s.Close()
@@ -204,18 +204,18 @@ func TestOwnersTasksAreLetGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const owners = 300
-	for i := range owners {
+	const tenants = 300
+	for i := range tenants {
 		put(t, d, fmt.Sprintf("p%d:1", i), `{"n":1}`)
 		put(t, d, fmt.Sprintf("p%d:_design/d", i), design)
 		if _, building := x.Tasks(); building > 64 {
 			t.Fatalf("%d builds are under way", building)
 		}
 	}
-	for i := range owners {
+	for i := range tenants {
 		p := document.Partition(fmt.Sprint("p", i))
 		err := d.Whole().View(ctx, func(r *store.Reader) error {
-			set, err := index.OfOwner(r, p)
+			set, err := index.OfTenant(r, p)
 			if err == nil {
 				err = x.Await(ctx, d, set.Lookup("_design/d", field.KindName, "byN").Index)
 			}

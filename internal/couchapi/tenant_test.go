@@ -12,10 +12,10 @@ import (
 	"github.com/sectional/sectional/internal/config"
 )
 
-// TestWhoWritesOwnerDesigns writes a design document of a partition in every way
+// TestWhoWritesTenantDesigns writes a design document of a partition in every way
 // that a document's name can be given, under each setting and by each caller: who
 // may not is refused for that document alone.
-func TestWhoWritesOwnerDesigns(t *testing.T) {
+func TestWhoWritesTenantDesigns(t *testing.T) {
 	a := newTestAPI(t)
 	a.fitnessDB()
 	ways := []asked{
@@ -59,9 +59,9 @@ func TestWhoWritesOwnerDesigns(t *testing.T) {
 	}
 }
 
-// TestOwnerDesignsAreChecked holds design documents of partitions against the same
+// TestTenantDesignsAreChecked holds design documents of partitions against the same
 // rules as those of an ordinary database.
-func TestOwnerDesignsAreChecked(t *testing.T) {
+func TestTenantDesignsAreChecked(t *testing.T) {
 	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "owner_design_docs", Value: "members"},
 		config.Setting{Section: "sectional", Key: "limits", Value: "cloudant"})
 	a.fitnessDB()
@@ -88,8 +88,8 @@ func TestOwnerDesignsAreChecked(t *testing.T) {
 	})
 }
 
-// ownersDesign is a design document whose functions tell all that they see.
-const ownersDesign = `{"views":{"v":{"map":"function(doc){ emit(doc._id, doc); emit('link', {_id: doc.link}); }","reduce":"_count"}},
+// tenantsDesign is a design document whose functions tell all that they see.
+const tenantsDesign = `{"views":{"v":{"map":"function(doc){ emit(doc._id, doc); emit('link', {_id: doc.link}); }","reduce":"_count"}},
 	"filters":{"f":"function(doc, req){ return doc._id.indexOf('alice:') < 0 && JSON.stringify(req.secObj) == '{}'; }"},
 	"shows":{"s":"function(doc, req){ return JSON.stringify([doc, req]); }"},
 	"lists":{"l":"function(head, req){ send(JSON.stringify([head, req])); var r; while (r = getRow()) send(JSON.stringify(r)); }"},
@@ -97,12 +97,12 @@ const ownersDesign = `{"views":{"v":{"map":"function(doc){ emit(doc._id, doc); e
 	"rewrites":[{"from":"/all","to":"../../_all_docs","query":{"include_docs":"true"}}],
 	"validate_doc_update":"function(n, o, u, s){ if (n.show) throw {forbidden: JSON.stringify([n, o, u, s])}; }"}`
 
-// ownerRequests ask an owner's endpoint everything that it answers: method, path, body,
+// tenantRequests ask a tenant's endpoint everything that it answers: method, path, body,
 // and headers behind "|".
-var ownerRequests = []string{
+var tenantRequests = []string{
 	`GET `, `PUT `, `POST  {"a":1}`, `GET /_session`, `POST /_session {"name":"ann","password":"pw"}`, `DELETE /_session`, `GET /_security`,
 	`POST /_compact {}`, `POST /_view_cleanup {}`, `POST /_ensure_full_commit {}`,
-	`PUT /_design/d ` + ownersDesign, `GET /_design/d`, `GET /_design%2Fd`, `POST /_design/d x`, `PATCH /_design/d {"x":1}`, `COPY /_design/d |Destination: _design/e`,
+	`PUT /_design/d ` + tenantsDesign, `GET /_design/d`, `GET /_design%2Fd`, `POST /_design/d x`, `PATCH /_design/d {"x":1}`, `COPY /_design/d |Destination: _design/e`,
 	`PUT /_design/e/att?rev=«_design/e» x`, `GET /_design/e/att`, `DELETE /_design/e/att?rev=«_design/e»`, `DELETE /_design/e?rev=«_design/e»`,
 	`PUT /a {"link":"bob:secret"}`, `PUT /b {"link":"a","_attachments":{"t":{"data":"eHg="}}}`, `PUT /b {"n":1}`, `PUT /c {"show":true}`, `PUT /a?rev=«a» {"show":true}`,
 	`PUT /_x {}`, `PUT /alice:z {}`, `GET /alice:1`, `GET /bob:secret`, `GET /nobody`, `GET /1`, `GET /b?attachments=true&revs=true&revs_info=true&local_seq=true&conflicts=true`,
@@ -133,10 +133,10 @@ var ownerRequests = []string{
 	`POST /_temp_view {}`, `GET /_purge`, `GET /_revs_limit`, `GET /_shards`, `GET /_partition/bob`, `GET /_partitions`, `DELETE /d?rev=9-z`, `DELETE `,
 }
 
-// TestOwnerSeesNobodyElse fills two partitions and asks one owner's endpoint everything:
+// TestTenantSeesNobodyElse fills two partitions and asks one tenant's endpoint everything:
 // no byte of an answer has the name of a document as it is stored, or anything of
-// another owner, of the database's design documents, or of who may see what.
-func TestOwnerSeesNobodyElse(t *testing.T) {
+// another tenant, of the database's design documents, or of who may see what.
+func TestTenantSeesNobodyElse(t *testing.T) {
 	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "owner_design_docs", Value: "members"})
 	a.fitnessDB()
 	a.do("PUT", "/fit/_design/v", `{"_rev":"`+a.do("GET", "/fit/_design/v", "").json()["_rev"].(string)+`","views":{"v":{"map":"function(doc){ var dbsecret; emit(doc.n) }"}},"filters":{"f":"dbsecret"}}`).want(201, "")
@@ -145,7 +145,7 @@ func TestOwnerSeesNobodyElse(t *testing.T) {
 	a.do("PUT", "/fit/alice:1?rev="+a.do("GET", "/fit/alice:1", "").json()["_rev"].(string), `{"link":"bob:hidden"}`).want(201, "")
 	root, hit := buildRoutes(allRoutes()), map[*route]bool{}
 	secrets := []string{"alice:1", "alice:2", "alice:a", "alice:b", "alice:_", "alice:n", "hushhush", "dbsecret", "boss", `"partition":"a`, `"partitioned":true`}
-	for _, q := range ownerRequests {
+	for _, q := range tenantRequests {
 		q, header, _ := strings.Cut(q, " |")
 		q = regexp.MustCompile(`«(.*?)»`).ReplaceAllStringFunc(q, func(id string) string {
 			rev, _ := a.do("GET", "/fit/_owner/alice/"+strings.Trim(id, "«»"), "").json()["_rev"].(string)
@@ -182,15 +182,15 @@ func TestOwnerSeesNobodyElse(t *testing.T) {
 		}
 	}
 	for _, row := range expandRoutes(allRoutes()) {
-		if row.at == atOwner && !slices.ContainsFunc(slices.Collect(maps.Keys(hit)), func(h *route) bool { return h != nil && h.pattern == row.pattern && h.methods == row.methods }) {
+		if row.at == atTenant && !slices.ContainsFunc(slices.Collect(maps.Keys(hit)), func(h *route) bool { return h != nil && h.pattern == row.pattern && h.methods == row.methods }) {
 			t.Errorf("nothing asks %s %s", row.methods, row.pattern)
 		}
 	}
 }
 
-// TestOwnersViews has the queries bring an owner's views up to date, whatever they
-// ask for, and holds them apart from those of another owner.
-func TestOwnersViews(t *testing.T) {
+// TestTenantsViews has the queries bring a tenant's views up to date, whatever they
+// ask for, and holds them apart from those of another tenant.
+func TestTenantsViews(t *testing.T) {
 	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "owner_design_docs", Value: "members"})
 	a.fitnessDB()
 	const alice, bob = " /fit/_owner/alice", " /fit/_owner/bob"
@@ -211,7 +211,7 @@ func TestOwnersViews(t *testing.T) {
 		{"ann", "GET" + alice + view + `?startkey="workout"`, 200, `"total_rows":4`},
 		{"ann", "DELETE" + alice + `/workout:2?rev=«r2»`, 200, ""},
 		{"ann", "GET" + alice + view, 200, `"total_rows":3`},
-		// A Mango index of the owner's.
+		// A Mango index of the tenant's.
 		{"ann", "POST" + alice + `/_index {"index":{"fields":["n"]},"ddoc":"m","name":"byN"}`, 200, `"result":"created","id":"_design/m"`},
 		{"ann", "POST" + alice + `/_find {"selector":{"n":{"$gt":0}},"sort":["n"]}`, 200, `{"_id":"1".*{"_id":"workout:1".*{"_id":"2"`},
 		{"ann", "POST" + alice + `/_explain {"selector":{"n":{"$gt":0}}}`, 200, `"dbname":"fit/_owner/alice",.*"ddoc":"_design/m","name":"byN"`},
@@ -228,10 +228,10 @@ func TestOwnersViews(t *testing.T) {
 	})
 }
 
-// TestQueriesFindNoOwnersDesigns asks every endpoint for documents that an owner's
+// TestQueriesFindNoTenantsDesigns asks every endpoint for documents that a tenant's
 // design document matches too: none shows it, with an index or without, and lists
 // go on showing it where it is a document.
-func TestQueriesFindNoOwnersDesigns(t *testing.T) {
+func TestQueriesFindNoTenantsDesigns(t *testing.T) {
 	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "owner_design_docs", Value: "members"})
 	a.fitnessDB()
 	const alice, partition = "/fit/_owner/alice", "/fit/_partition/alice"
@@ -266,10 +266,10 @@ func TestQueriesFindNoOwnersDesigns(t *testing.T) {
 	})
 }
 
-// TestOwnersDefineViewsByDefault writes design documents of a partition where no
+// TestTenantsDefineViewsByDefault writes design documents of a partition where no
 // setting says anything: everybody who may write there may define views and indexes,
 // and who wants more is told which setting allows it, for that document alone.
-func TestOwnersDefineViewsByDefault(t *testing.T) {
+func TestTenantsDefineViewsByDefault(t *testing.T) {
 	a := newTestAPI(t)
 	a.fitnessDB()
 	a.do("PUT", "/fit/_security", `{"admins":{"names":["boss"]},"partitions":[{"who":{"names":["ann"]},"partition":"alice","access":"write"},{"who":{"names":["vic"]},"partition":"alice","access":"read"}]}`).want(200, "")
@@ -309,9 +309,9 @@ func TestOwnersDefineViewsByDefault(t *testing.T) {
 	})
 }
 
-// TestOwnersDesignsAreBounded writes more design documents of a partition than it
+// TestTenantsDesignsAreBounded writes more design documents of a partition than it
 // may have, one by one, in one request and as a replication does.
-func TestOwnersDesignsAreBounded(t *testing.T) {
+func TestTenantsDesignsAreBounded(t *testing.T) {
 	set := func(key, value string) config.Setting {
 		return config.Setting{Section: "sectional", Key: key, Value: value}
 	}
@@ -346,7 +346,7 @@ func TestOwnersDesignsAreBounded(t *testing.T) {
 		{"ann", "PUT" + alice + `/_design/z {}`, 403, tooMany},
 		{"ann", "POST" + alice + `/_bulk_docs {"docs":[{"_id":"_design/n2","_rev":"«r2»","_deleted":true},{"_id":"_design/z"},{"_id":"_design/zz"}]}`, 201, `_design/z","rev.*_design/zz","error":"forbidden"`},
 		{"ann", "PUT" + alice + `/_design/n1 {"_rev":"«r1»",` + two + `}`, 201, ``},
-		// Another owner has room of his own, and the database none of these limits.
+		// Another tenant has room of his own, and the database none of these limits.
 		{"ann", "PUT /fit/_owner/bob/_design/z {}", 201, ``},
 		{"", "POST /fit/_bulk_docs {\"docs\":[" + docs(9, "") + "]}", 201, `^\[({"ok":true,[^}]*},?){9}\]`},
 	})
@@ -359,10 +359,10 @@ func TestOwnersDesignsAreBounded(t *testing.T) {
 	}
 }
 
-// TestOwnersViewsAreBounded has maps of an owner emit more than his documents are
+// TestTenantsViewsAreBounded has maps of a tenant emit more than his documents are
 // worth, ask for what others write, and never end: those rows, or that view, are not
 // there, and everything else is.
-func TestOwnersViewsAreBounded(t *testing.T) {
+func TestTenantsViewsAreBounded(t *testing.T) {
 	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "os_process_timeout", Value: "1000"})
 	a.fitnessDB()
 	const alice = " /fit/_owner/alice"
@@ -391,11 +391,11 @@ func TestOwnersViewsAreBounded(t *testing.T) {
 	})
 }
 
-// TestOwnersQueryTheDatabasesViews asks an owner's endpoint for the database's
+// TestTenantsQueryTheDatabasesViews asks a tenant's endpoint for the database's
 // partitioned views and Mango indexes: their rows of the one partition, under the
-// owner's ids. The owner's own design documents come first, those of the database stay
+// tenant's ids. The tenant's own design documents come first, those of the database stay
 // unseen, and its global views are not there.
-func TestOwnersQueryTheDatabasesViews(t *testing.T) {
+func TestTenantsQueryTheDatabasesViews(t *testing.T) {
 	a := newTestAPI(t)
 	a.fitnessDB()
 	a.users("vic")
@@ -434,7 +434,7 @@ func TestOwnersQueryTheDatabasesViews(t *testing.T) {
 		{"vic", "POST" + alice + `/_find {"selector":{"n":7},"count":true}`, 200, `"count":2`},
 		{"vic", "POST" + alice + `/_find {"selector":{"n":7,"_id":{"$gt":"x"}},"fields":["_id"]}`, 200, `^{"docs":\[\n{"_id":"y"}\n\]`},
 
-		// The owner's own come first, also when they have no such view, until they are gone.
+		// The tenant's own come first, also when they have no such view, until they are gone.
 		{"ann", "PUT" + alice + `/_design/d {"views":{"other":{"map":"function(doc){ emit('mine') }"}}}`, 201, `"rev":"(?P<d>[^"]*)"`},
 		{"ann", "GET" + alice + `/_design/d/_view/other`, 200, `"key":"mine"`},
 		{"ann", "GET" + alice + view, 404, `"missing_named_view"`},

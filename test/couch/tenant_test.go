@@ -10,9 +10,9 @@ import (
 	"github.com/sectional/sectional/test/process"
 )
 
-// TestOwnerEndpoint replays what CouchDB was asked of databases at the endpoints of owners: to its owner a partition answers as
-// a database of its own does. What differs stands in owner.json, beside what differs in Sectional's databases too.
-func TestOwnerEndpoint(t *testing.T) {
+// TestTenantEndpoint replays what CouchDB was asked of databases at the endpoints of tenants: to a tenant a partition answers as
+// a database of its own does. What differs stands in tenant.json, beside what differs in Sectional's databases too.
+func TestTenantEndpoint(t *testing.T) {
 	files, err := recordings()
 	if err != nil {
 		t.Fatal(err)
@@ -21,7 +21,7 @@ func TestOwnerEndpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	besides, err := readDeviations("testdata/owner.json")
+	besides, err := readDeviations("testdata/tenant.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestOwnerEndpoint(t *testing.T) {
 		}
 		t.Run(f.subject, func(t *testing.T) {
 			t.Parallel()
-			r := replayer{address: process.Start(t, process.Options{}).Address, owner: true}
+			r := replayer{address: process.Start(t, process.Options{}).Address, tenant: true}
 			r.configure(t, "sectional", "owner_design_docs", "members")
 			for i, s := range f.scenarios {
 				if s.partitioned() || testing.Short() && i%4 > 0 { // all of them are replayed at databases anyway
@@ -74,12 +74,12 @@ func (r replayer) configure(t *testing.T, section, key, value string) {
 	}
 }
 
-// ownerEndpoint leads from a database to the partition that stands for one.
-const ownerEndpoint = "/_owner/alice"
+// tenantEndpoint leads from a database to the partition that stands for one.
+const tenantEndpoint = "/_owner/alice"
 
 func (r replayer) endpoint() string {
-	if r.owner {
-		return ownerEndpoint
+	if r.tenant {
+		return tenantEndpoint
 	}
 	return ""
 }
@@ -87,11 +87,11 @@ func (r replayer) endpoint() string {
 // database returns the name of the database behind an endpoint.
 func (r replayer) database(endpoint string) string { return strings.TrimSuffix(endpoint, r.endpoint()) }
 
-// manage makes and drops the databases behind owners' endpoints, which owners can't. done says that it was such a step.
+// manage makes and drops the databases behind tenants' endpoints, which tenants can't. done says that it was such a step.
 func (r replayer) manage(s step, bound bindings) (got answer, done bool, err error) {
 	name := regexp.MustCompile(`^/(«db\d?»)/?(\?.*)?$`).FindStringSubmatch(s.Request.Path)
 	makes, drops := s.Request.Method == "PUT" && s.Response.Status == 201, s.Request.Method == "DELETE" && s.Response.Status == 200
-	if !r.owner || name == nil || !makes && !drops {
+	if !r.tenant || name == nil || !makes && !drops {
 		return got, false, nil
 	}
 	q := s.Request

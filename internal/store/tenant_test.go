@@ -10,9 +10,9 @@ import (
 	"github.com/sectional/sectional/internal/document"
 )
 
-// TestOwnersValidation has the validation functions of an owner judge the
-// documents of the partition alone, under the ids that the owner sees.
-func TestOwnersValidation(t *testing.T) {
+// TestTenantsValidation has the validation functions of a tenant judge the
+// documents of the partition alone, under the ids that the tenant sees.
+func TestTenantsValidation(t *testing.T) {
 	m := &marking{}
 	w := newWorld(t, Options{Admission: m})
 	d := w.create("db", true)

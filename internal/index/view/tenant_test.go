@@ -10,8 +10,8 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// owners makes two owners with a view each and some documents.
-func owners(t *testing.T, documents int) *world {
+// tenants makes two tenants with a view each and some documents.
+func tenants(t *testing.T, documents int) *world {
 	w := newWorld(t, &Kind{functions: goFunctions{}}, true)
 	for _, p := range []string{"alice", "bob"} {
 		w.put(p+":_design/d", `{"views":{"v":{"map":"function(doc){ emit(doc.n); }"}}}`)
@@ -27,11 +27,11 @@ func owners(t *testing.T, documents int) *world {
 	return w
 }
 
-// purge purges an owner's documents from first up to last.
+// purge purges a tenant's documents from first up to last.
 func (w *world) purge(p document.Partition, first, last int) {
 	w.Helper()
 	var ps []store.Purging
-	must(w, w.db.OwnedBy(p).View(ctx, func(r *store.Reader) error {
+	must(w, w.db.Tenant(p).View(ctx, func(r *store.Reader) error {
 		for n := first; n < last; n++ {
 			doc, err := r.Doc(document.ID(fmt.Sprint(n)))
 			if err != nil {
@@ -45,12 +45,12 @@ func (w *world) purge(p document.Partition, first, last int) {
 	must(w, err)
 }
 
-// ownersView returns an owner's index, how many rows it has, and how many removals
-// are noted for the owner.
-func (w *world) ownersView(p document.Partition) (x *index.Index, rows, removals int) {
+// tenantsView returns a tenant's index, how many rows it has, and how many removals
+// are noted for the tenant.
+func (w *world) tenantsView(p document.Partition) (x *index.Index, rows, removals int) {
 	w.Helper()
-	must(w, w.db.OwnedBy(p).View(ctx, func(r *store.Reader) error {
-		s, err := index.OfOwner(r, p)
+	must(w, w.db.Tenant(p).View(ctx, func(r *store.Reader) error {
+		s, err := index.OfTenant(r, p)
 		if err != nil {
 			return err
 		}
@@ -69,56 +69,56 @@ func (w *world) ownersView(p document.Partition) (x *index.Index, rows, removals
 	return x, rows, removals
 }
 
-// TestOwnersViewsLearnOfRemovals purges documents of owners: their views go on
+// TestTenantsViewsLearnOfRemovals purges documents of tenants: their views go on
 // where they were, read what was removed of their own partition alone, and forget
 // it.
-func TestOwnersViewsLearnOfRemovals(t *testing.T) {
-	w := owners(t, 20)
-	before, _, _ := w.ownersView("alice")
+func TestTenantsViewsLearnOfRemovals(t *testing.T) {
+	w := tenants(t, 20)
+	before, _, _ := w.tenantsView("alice")
 	w.purge("alice", 3, 8)
 	w.purge("bob", 0, 2)
 	w.put("alice:3", `{"n":3}`) // one is back
-	if _, _, n := w.ownersView("alice"); n != 5 {
+	if _, _, n := w.tenantsView("alice"); n != 5 {
 		t.Errorf("%d removals are noted for alice, want 5", n)
 	}
 	var mark store.Mark
-	must(t, w.db.OwnedBy("alice").View(ctx, func(r *store.Reader) (err error) {
+	must(t, w.db.Tenant("alice").View(ctx, func(r *store.Reader) (err error) {
 		mark, err = r.Mark()
 		return err
 	}))
 	must(t, w.indexes.CatchUp(ctx, w.db, before, mark))
-	if x, rows, n := w.ownersView("alice"); x.Number != before.Number || rows != 16 || n != 0 {
+	if x, rows, n := w.tenantsView("alice"); x.Number != before.Number || rows != 16 || n != 0 {
 		t.Errorf("alice has index %d with %d rows, was %d, and %d removals", x.Number, rows, before.Number, n)
 	}
-	if _, rows, n := w.ownersView("bob"); rows != 20 || n != 2 {
+	if _, rows, n := w.tenantsView("bob"); rows != 20 || n != 2 {
 		t.Errorf("bob, who has not asked, has %d rows and %d removals", rows, n)
 	}
 	w.follow()
-	if _, rows, n := w.ownersView("bob"); rows != 18 || n != 0 {
+	if _, rows, n := w.tenantsView("bob"); rows != 18 || n != 0 {
 		t.Errorf("bob has %d rows and %d removals", rows, n)
 	}
 	must(t, w.store.Check(ctx))
 }
 
-// TestManyRemovals purges more of an owner's documents than are noted for a view
+// TestManyRemovals purges more of a tenant's documents than are noted for a view
 // that nobody asks: it begins anew.
 func TestManyRemovals(t *testing.T) {
-	w := owners(t, 2500)
-	before, _, _ := w.ownersView("alice")
+	w := tenants(t, 2500)
+	before, _, _ := w.tenantsView("alice")
 	for first := 0; first < 2400; first += 600 {
 		w.purge("alice", first, first+600)
-		if _, _, n := w.ownersView("alice"); n > 1000 {
+		if _, _, n := w.tenantsView("alice"); n > 1000 {
 			t.Errorf("%d removals are noted", n)
 		}
 	}
-	if x, _, _ := w.ownersView("alice"); x.Number == before.Number {
+	if x, _, _ := w.tenantsView("alice"); x.Number == before.Number {
 		t.Error("alice's view does not begin anew")
 	}
-	if x, _, n := w.ownersView("bob"); x.Number != before.Number+1 || n != 0 {
+	if x, _, n := w.tenantsView("bob"); x.Number != before.Number+1 || n != 0 {
 		t.Errorf("bob has index %d and %d removals", x.Number, n)
 	}
 	w.follow()
-	if _, rows, n := w.ownersView("alice"); rows != 100 || n != 0 {
+	if _, rows, n := w.tenantsView("alice"); rows != 100 || n != 0 {
 		t.Errorf("alice has %d rows and %d removals", rows, n)
 	}
 	must(t, w.store.Check(ctx))

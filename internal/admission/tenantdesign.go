@@ -9,22 +9,22 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// errNoOwnerDesigns is what those get who write a design document of a partition
+// errNoTenantDesigns is what those get who write a design document of a partition
 // where there are to be none.
-var errNoOwnerDesigns = dberr.New(dberr.Forbidden, "forbidden",
+var errNoTenantDesigns = dberr.New(dberr.Forbidden, "forbidden",
 	"Design documents of partitions are switched off: `[sectional] owner_design_docs = none` in the server's configuration. It can be `views`, `members` or `admins`.")
 
-// admitOwnerDesign lets those write design documents of partitions whom the
+// admitTenantDesign lets those write design documents of partitions whom the
 // setting names. Administrators of the database may delete them whatever it says:
 // what was written while it said something else still holds.
 //
 // They are checked like those of an ordinary database, which a partition is to its
-// owner. Cloudant's limits are for partitioned design documents only.
-func (r *Rules) admitOwnerDesign(ctx context.Context, d *store.Database, e *document.Edit, old func() (*store.Revision, error)) error {
+// tenant. Cloudant's limits are for partitioned design documents only.
+func (r *Rules) admitTenantDesign(ctx context.Context, d *store.Database, e *document.Edit, old func() (*store.Revision, error)) error {
 	if err := r.admitDesigner(ctx, d, e, old); err != nil || e.Deleted {
 		return err
 	}
-	if most := r.o.OwnerDesignSize(); most > 0 && len(e.Body) > most {
+	if most := r.o.TenantDesignSize(); most > 0 && len(e.Body) > most {
 		return dberr.New(dberr.Forbidden, "forbidden",
 			"A design document of a partition can have %d bytes: `[sectional] owner_max_design_size`.", most)
 	}
@@ -37,7 +37,7 @@ func (r *Rules) admitOwnerDesign(ctx context.Context, d *store.Database, e *docu
 // admitDesigner refuses callers whom the setting does not let write this design
 // document of a partition.
 func (r *Rules) admitDesigner(ctx context.Context, d *store.Database, e *document.Edit, old func() (*store.Revision, error)) error {
-	switch w := r.o.OwnerDesigns(); {
+	switch w := r.o.TenantDesigns(); {
 	case w == Members || Caller(ctx) == nil:
 		return nil
 	case w == Views:
@@ -45,7 +45,7 @@ func (r *Rules) admitDesigner(ctx context.Context, d *store.Database, e *documen
 	case w == Admins || e.Deleted:
 		return r.requireAdmin(ctx, d)
 	}
-	return errNoOwnerDesigns
+	return errNoTenantDesigns
 }
 
 // admitViews lets everybody who may write to the partition define views and indexes.

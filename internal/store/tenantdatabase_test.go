@@ -12,16 +12,16 @@ import (
 	"github.com/sectional/sectional/internal/document"
 )
 
-// TestOwnerIsADatabase makes the same random edits in an ordinary database and in a
-// partition as its owner sees it, while others write beside it: every answer, every
+// TestTenantIsADatabase makes the same random edits in an ordinary database and in a
+// partition as its tenant sees it, while others write beside it: every answer, every
 // revision, every tree and every walk must be the same.
-func TestOwnerIsADatabase(t *testing.T) {
+func TestTenantIsADatabase(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := newWorld(t, Options{})
 			random := rand.New(rand.NewPCG(seed, 1))
 			shared := w.create("shared", true)
-			twins := [2]Scope{w.create("plain", false).Whole(), shared.OwnedBy("p")}
+			twins := [2]Scope{w.create("plain", false).Whole(), shared.Tenant("p")}
 			for range 150 {
 				edits := randomEdits(random, twins[0])
 				atomic := random.IntN(4) == 0 && !slices.ContainsFunc(edits, func(e document.Edit) bool { return e.Path != nil })
@@ -29,12 +29,12 @@ func TestOwnerIsADatabase(t *testing.T) {
 				for i, s := range twins {
 					rs, err := s.Write(ctx, edits, WriteOptions{Atomic: atomic})
 					for n := range rs {
-						rs[n].Seq = 0 // others write between those of the owner
+						rs[n].Seq = 0 // others write between those of the tenant
 					}
 					answers[i] = fmt.Sprint(rs, err)
 				}
 				if answers[0] != answers[1] {
-					t.Fatalf("plain %s\n owner %s", answers[0], answers[1])
+					t.Fatalf("plain %s\n tenant %s", answers[0], answers[1])
 				}
 				w.mustWrite(shared, document.Edit{ID: document.ID(fmt.Sprintf("%s:%d", []string{"o", "p0", "pp", "q"}[random.IntN(4)], random.Int64()))})
 				local := document.ID(fmt.Sprintf("_local/%d", random.IntN(5)))
@@ -51,7 +51,7 @@ func TestOwnerIsADatabase(t *testing.T) {
 				spans = append(spans, Span{From: ids[0], To: ids[1], Before: random.IntN(2) == 0, Descending: random.IntN(2) == 0})
 			}
 			if diff := cmp.Diff(describe(t, twins[0], spans), describe(t, twins[1], spans)); diff != "" {
-				t.Error("plain and owner:", diff)
+				t.Error("plain and tenant:", diff)
 			}
 			w.check()
 		})

@@ -1,4 +1,4 @@
-// An application that was written for a database per user, at the door of an owner in a database that all share.
+// An application that was written for a database per user, at the endpoint of a tenant in a database that all share.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -130,11 +130,11 @@ test('an application of a database per user runs unchanged in a shared one', asy
 test('revisions are the same through either door', async () => {
   const name = `shared${count++}`
   await server.request('PUT', `/${name}?partitioned=true`)
-  const [owner, partition] = ['_owner', '_partition'].map((door) => new PouchDB(`${server.url}/${name}/${door}/alice`))
-  const { rev } = await owner.put({ _id: 'workout:1', n: 1 })
+  const [tenant, partition] = ['_owner', '_partition'].map((door) => new PouchDB(`${server.url}/${name}/${door}/alice`))
+  const { rev } = await tenant.put({ _id: 'workout:1', n: 1 })
   assert.equal((await partition.get('alice:workout:1'))._rev, rev)
   await partition.put({ _id: 'alice:workout:1', _rev: rev, n: 2 })
-  assert.equal((await owner.get('workout:1')).n, 2)
-  await owner.put({ _id: '_local/x', door: 'owner' })
+  assert.equal((await tenant.get('workout:1')).n, 2)
+  await tenant.put({ _id: '_local/x', door: 'tenant' })
   await assert.rejects(partition.get('_local/x'), { status: 404 })
 })

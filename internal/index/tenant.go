@@ -13,19 +13,19 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// What an owner's indexes need besides: nothing follows them in the background,
+// What a tenant's indexes need besides: nothing follows them in the background,
 // of which there may be thousands. They are built when they are defined, and
 // brought up to date by the queries that read them.
 
-// mostOwnerBuilds is how many indexes of owners are built by the background, or wait
+// mostTenantBuilds is how many indexes of tenants are built by the background, or wait
 // for it, at a time. Others are built by the first query that needs them.
-const mostOwnerBuilds = 64
+const mostTenantBuilds = 64
 
-// definedOwned begins the builds that the indexes of an owner need. One that is
+// definedTenant begins the builds that the indexes of a tenant need. One that is
 // interrupted goes on with the first query.
-func (x *Indexes) definedOwned(d *store.Database, p document.Partition) {
+func (x *Indexes) definedTenant(d *store.Database, p document.Partition) {
 	x.tasks.Lock()
-	ready := x.tasks.started && !x.tasks.closed && !x.o.Idle && x.tasks.owners < mostOwnerBuilds
+	ready := x.tasks.started && !x.tasks.closed && !x.o.Idle && x.tasks.tenants < mostTenantBuilds
 	x.tasks.Unlock()
 	if !ready {
 		return
@@ -45,9 +45,9 @@ func (x *Indexes) definedOwned(d *store.Database, p document.Partition) {
 	})
 }
 
-// buildOwned builds an index of an owner. What fails is left to the first query,
+// buildTenant builds an index of a tenant. What fails is left to the first query,
 // which can say so.
-func (x *Indexes) buildOwned(d *store.Database, ix *Index) {
+func (x *Indexes) buildTenant(d *store.Database, ix *Index) {
 	t := x.task(d, ix)
 	defer x.release(t)
 	if err := x.attempt(t, built); err != nil && !gone(err) && x.ctx.Err() == nil {
@@ -55,23 +55,23 @@ func (x *Indexes) buildOwned(d *store.Database, ix *Index) {
 	}
 }
 
-// setOf reads the indexes of an owner.
+// setOf reads the indexes of a tenant.
 func (x *Indexes) setOf(ctx context.Context, d *store.Database, p document.Partition) (s *Set, err error) {
 	err = d.Whole().View(ctx, func(r *store.Reader) error {
-		s, err = OfOwner(r, p)
+		s, err = OfTenant(r, p)
 		return err
 	})
 	return s, err
 }
 
-// withOwned returns the indexes of s and of all owners.
-func (x *Indexes) withOwned(ctx context.Context, d *store.Database, s *Set) ([]*Index, error) {
+// withTenants returns the indexes of s and of all tenants.
+func (x *Indexes) withTenants(ctx context.Context, d *store.Database, s *Set) ([]*Index, error) {
 	all := s.Indexes
 	err := d.Whole().View(ctx, func(r *store.Reader) error {
 		all = slices.Clip(s.Indexes)
-		ps, err := owners(r.Snapshot(), d.Number())
+		ps, err := tenants(r.Snapshot(), d.Number())
 		for _, p := range ps {
-			o, err := OfOwner(r, p)
+			o, err := OfTenant(r, p)
 			if err != nil {
 				return err
 			}
@@ -82,30 +82,30 @@ func (x *Indexes) withOwned(ctx context.Context, d *store.Database, s *Set) ([]*
 	return all, err
 }
 
-// Owners lists the partitions whose owners have indexes, at a reader's snapshot.
-func Owners(r *store.Reader) ([]document.Partition, error) {
-	return owners(r.Snapshot(), r.Database().Number())
+// Tenants lists the tenants that have indexes, at a reader's snapshot.
+func Tenants(r *store.Reader) ([]document.Partition, error) {
+	return tenants(r.Snapshot(), r.Database().Number())
 }
 
-// forgetAllOwned is forgetOwned for all owners.
-func (x *Indexes) forgetAllOwned(ctx context.Context, d *store.Database) (err error) {
+// forgetTenants is forgetTenant for all tenants.
+func (x *Indexes) forgetTenants(ctx context.Context, d *store.Database) (err error) {
 	var ps []document.Partition
 	err = d.Whole().View(ctx, func(r *store.Reader) error {
-		ps, err = Owners(r)
+		ps, err = Tenants(r)
 		return err
 	})
 	for _, p := range ps {
-		err = errors.Join(err, x.forgetOwned(ctx, d, p))
+		err = errors.Join(err, x.forgetTenant(ctx, d, p))
 	}
 	return err
 }
 
-// forgetOwned forgets the removals that all following indexes of an owner have
+// forgetTenant forgets the removals that all following indexes of a tenant have
 // behind them, unless one is being built. An index that nobody asks for keeps
 // what it has not seen; there is a bound to that.
-func (x *Indexes) forgetOwned(ctx context.Context, d *store.Database, p document.Partition) error {
+func (x *Indexes) forgetTenant(ctx context.Context, d *store.Database, p document.Partition) error {
 	upTo := uint64(0)
-	err := d.OwnedBy(p).View(ctx, func(r *store.Reader) error {
+	err := d.Tenant(p).View(ctx, func(r *store.Reader) error {
 		upTo = 0
 		for _, err := range r.Removals(0) {
 			if err != nil {
@@ -117,7 +117,7 @@ func (x *Indexes) forgetOwned(ctx context.Context, d *store.Database, p document
 		if upTo == 0 {
 			return nil
 		}
-		s, err := OfOwner(r, p)
+		s, err := OfTenant(r, p)
 		if err != nil {
 			return err
 		}
@@ -140,13 +140,13 @@ func (x *Indexes) forgetOwned(ctx context.Context, d *store.Database, p document
 	if err != nil || upTo == 0 {
 		return err
 	}
-	return d.OwnedBy(p).SweepRemovals(ctx, upTo)
+	return d.Tenant(p).SweepRemovals(ctx, upTo)
 }
 
-// Renew is store.Indexer's: each following index of an owner gets a new number and
+// Renew is store.Indexer's: each following index of a tenant gets a new number and
 // is built from nothing under it.
 func (x *Indexes) Renew(tx kv.Txn, d *store.Database, p document.Partition) error {
-	return x.renewIndexes(tx, d, home{d.Number(), p}, func(rec *record) bool {
+	return x.renewIndexes(tx, d, namespace{d.Number(), p}, func(rec *record) bool {
 		_, follows := x.kind(rec.Kind).(Asynchronous)
 		return follows
 	})
@@ -173,9 +173,9 @@ func (c *change) renew(n uint64) (uint64, error) {
 	return to, c.begin(to, fresh.Signature)
 }
 
-// owners lists the partitions whose owners have indexes.
-func owners(v kv.Snapshot, db uint64) (ps []document.Partition, err error) {
-	r := kv.Prefix(keyspace.OwnerIndex.Key(db))
+// tenants lists the tenants that have indexes.
+func tenants(v kv.Snapshot, db uint64) (ps []document.Partition, err error) {
+	r := kv.Prefix(keyspace.TenantIndex.Key(db))
 	for bytes.Compare(r.Start, r.End) < 0 {
 		it, err := v.Iterate(r, kv.IterOptions{})
 		if err != nil {
@@ -186,13 +186,13 @@ func owners(v kv.Snapshot, db uint64) (ps []document.Partition, err error) {
 			it.Close()
 			return ps, err
 		}
-		_, parts, err := keyspace.OwnerIndex.Decode(it.Key())
+		_, parts, err := keyspace.TenantIndex.Decode(it.Key())
 		it.Close()
 		if err != nil {
 			return nil, err
 		}
 		ps = append(ps, document.Partition(parts[0].String()))
-		r.Start = kv.PrefixEnd(keyspace.OwnerIndex.Key(db, parts[0]))
+		r.Start = kv.PrefixEnd(keyspace.TenantIndex.Key(db, parts[0]))
 	}
 	return ps, nil
 }
