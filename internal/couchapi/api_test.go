@@ -61,6 +61,15 @@ func (w *text) String() string {
 	return w.b.String()
 }
 
+// sequential skips a long test where the race detector wants short ones: one caller asks after the other, and there is
+// nothing that it could find.
+func sequential(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("one caller asks after the other")
+	}
+}
+
 func newTestAPI(t testing.TB, settings ...config.Setting) *testAPI {
 	t.Helper()
 	return newTestAPIWith(t, store.Options{}, settings...)

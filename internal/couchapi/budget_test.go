@@ -85,6 +85,7 @@ func TestNobodyWaitsForWork(t *testing.T) {
 
 // TestSelectorsAreBounded holds the bounds of what a selector may be made of, wherever one is taken.
 func TestSelectorsAreBounded(t *testing.T) {
+	sequential(t)
 	a := newDB(t, "")
 	many := strings.TrimSuffix(strings.Repeat(`{"a":1},`, 10_001), ",")
 	for name, sel := range map[string]string{

@@ -15,6 +15,7 @@ import (
 // newShop returns the face with the demo's data.
 func newShop(t *testing.T) *testAPI {
 	t.Helper()
+	sequential(t)
 	a := newTestAPI(t)
 	do := func(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
 		r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(string(body)))
@@ -84,9 +85,6 @@ func (a *testAPI) asks(path, request string, want []record) {
 }
 
 func TestQuestionsToTheShop(t *testing.T) {
-	if testing.Short() {
-		t.Skip("one caller asks after the other: nothing that the race detector could find")
-	}
 	a := newShop(t)
 	a.asksPartitions()
 	a.asksEverywhere()

@@ -72,6 +72,7 @@ func number(t *testing.T, v any) int64 {
 
 // TestViewCompaction shows that views give back what deleted documents took.
 func TestViewCompaction(t *testing.T) {
+	sequential(t)
 	a := functionsAPI(t, `{"views":{"v":{"map":"function(doc){ for (var i = 0; i < 20; i++) emit([doc.text, i], doc.text); }"}}}`)
 	size := func(compact bool) (file, active int64) {
 		t.Helper()

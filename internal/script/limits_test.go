@@ -44,6 +44,7 @@ func attacks() []struct{ name, source, want string } {
 
 // TestAttacks has one bad document among good ones: it alone has no rows, and says why.
 func TestAttacks(t *testing.T) {
+	sequential(t)
 	quick := newPool(t, Options{Limits: small(), Children: 2})
 	limits := small()
 	limits.Time = 20 * time.Second // memory is what ends these
