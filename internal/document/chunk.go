@@ -1,6 +1,6 @@
 package document
 
-import "encoding/binary"
+import "github.com/sectional/sectional/internal/packed"
 
 const (
 	// chunkSize is how many generations a chunk covers: those from a multiple
@@ -77,12 +77,12 @@ func (t *Tree) drop(k int) {
 }
 
 func newChunk(run []node) Chunk {
-	data := make([]byte, 0, 8+len(run)*(1+hashSize))
-	data = append(data, chunkVersion)
-	data = binary.AppendUvarint(data, uint64(run[0].gen))
+	data := make(packed.Writer, 0, 8+len(run)*(1+hashSize))
+	data.Byte(chunkVersion)
+	data.Uint(uint64(run[0].gen))
 	for i := range run {
-		data = append(data, run[i].hashFlags())
-		data = run[i].appendHash(data)
+		data.Byte(run[i].hashFlags())
+		run[i].appendHash(&data)
 	}
 	return Chunk{Gen: run[0].gen - run[0].gen%chunkSize, Data: data}
 }
@@ -153,25 +153,22 @@ func prepend(run, nodes []node) []node {
 // readChunk returns the revisions of c from generation from on: older ones were
 // stemmed since it was written.
 func readChunk(c Chunk, from uint32) ([]node, bool) {
-	r := reader{src: c.Data}
-	if r.byte() != chunkVersion {
-		return nil, false
-	}
-	gen := uint32(r.uvarint(maxGen))
-	if r.bad || gen < c.Gen || gen > from || gen-gen%chunkSize != c.Gen {
+	r := reader{Reader: packed.ReadVersion(c.Data, chunkVersion)}
+	gen := uint32(r.UpTo(maxGen))
+	if r.Failed() || gen < c.Gen || gen > from || gen-gen%chunkSize != c.Gen {
 		return nil, false
 	}
 	skip := int(from - gen)
 	run := make([]node, c.Gen+chunkSize-gen)
 	r.hashes.Grow(len(run) * hashSize)
 	for i := range run {
-		flags := r.byte()
+		flags := r.Byte()
 		if flags&^(flagDeleted|flagText) != 0 {
 			return nil, false
 		}
 		run[i] = node{gen: gen + uint32(i), deleted: flags&flagDeleted != 0, hash: r.hash(flags)}
 	}
-	if r.bad || len(r.src) > 0 {
+	if r.Done() != nil {
 		return nil, false
 	}
 	return run[skip:], true

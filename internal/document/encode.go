@@ -1,10 +1,10 @@
 package document
 
 import (
-	"encoding/binary"
 	"strings"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // treeVersion is the first byte of an encoded head.
@@ -25,34 +25,36 @@ const (
 // chunks. Equal trees that were spilled have equal encodings.
 func (t *Tree) AppendBinary(dst []byte) []byte {
 	t.settle()
-	dst = append(dst, treeVersion)
-	dst = binary.AppendUvarint(dst, uint64(len(t.nodes)))
-	dst = binary.AppendUvarint(dst, uint64(t.unloaded))
+	w := packed.Writer(dst)
+	w.Byte(treeVersion)
+	w.Uint(uint64(len(t.nodes)))
+	w.Uint(uint64(t.unloaded))
 	for i := range t.nodes {
-		dst = t.nodes[i].append(dst, int32(i))
+		t.nodes[i].append(&w, int32(i))
 	}
-	return dst
+	return w
 }
 
-func (n *node) append(dst []byte, at int32) []byte {
+func (n *node) append(w *packed.Writer, at int32) {
 	flags := n.hashFlags()
 	if n.leaf {
 		flags |= flagLeaf
 	}
 	switch n.parent {
 	case noParent:
-		dst = binary.AppendUvarint(append(dst, flags|flagRoot), uint64(n.gen))
+		w.Byte(flags | flagRoot)
+		w.Uint(uint64(n.gen))
 	case at - 1:
-		dst = append(dst, flags)
+		w.Byte(flags)
 	default:
-		dst = binary.AppendUvarint(append(dst, flags|flagBranch), uint64(at-n.parent))
+		w.Byte(flags | flagBranch)
+		w.Uint(uint64(at - n.parent))
 	}
-	dst = n.appendHash(dst)
+	n.appendHash(w)
 	if n.leaf {
-		dst = binary.AppendUvarint(dst, n.external)
-		dst = binary.AppendUvarint(dst, n.active)
+		w.Uint(n.external)
+		w.Uint(n.active)
 	}
-	return dst
 }
 
 // hashFlags returns the flags that head and chunks have in common.
@@ -64,39 +66,39 @@ func (n *node) hashFlags() byte {
 	return flags
 }
 
-func (n *node) appendHash(dst []byte) []byte {
+func (n *node) appendHash(w *packed.Writer) {
 	if len(n.hash) != hashSize {
-		dst = binary.AppendUvarint(dst, uint64(len(n.hash)))
+		w.Uint(uint64(len(n.hash)))
 	}
-	return append(dst, n.hash...)
+	*w = append(*w, n.hash...)
 }
 
 // DecodeTree reads what AppendBinary wrote back as a partly loaded tree, and
 // returns the bytes behind it. It keeps no part of src. Bytes that AppendBinary
 // would not have written are an Internal error.
 func DecodeTree(src []byte) (t Tree, rest []byte, err error) {
-	r := reader{src: src}
-	if r.byte() != treeVersion {
-		r.fail()
+	r := reader{Reader: packed.Read(src)}
+	if r.Byte() != treeVersion {
+		r.Fail()
 	}
-	count, unloaded := r.uvarint(maxGen), r.uvarint(maxGen)
-	if count > uint64(len(r.src)/2) { // flags and an empty hash at least
-		r.fail()
+	count, unloaded := r.UpTo(maxGen), r.UpTo(maxGen)
+	if count > uint64(len(r.Rest())/2) { // flags and an empty hash at least
+		r.Fail()
 	}
-	if r.bad {
+	if r.Failed() {
 		return Tree{}, nil, damaged("DecodeTree")
 	}
 	t.unloaded = uint32(unloaded)
 	t.nodes = make([]node, count, count+1) // an edit adds one
 	r.hashes.Grow(int(count) * hashSize)
 	covered := 0
-	for i := 0; i < len(t.nodes) && !r.bad; i++ {
+	for i := 0; i < len(t.nodes) && !r.Failed(); i++ {
 		covered += r.node(t.nodes, i)
 	}
-	if r.bad || covered != t.inner() || !t.chunked() {
+	if r.Failed() || covered != t.inner() || !t.chunked() {
 		return Tree{}, nil, damaged("DecodeTree")
 	}
-	return t, r.src, nil
+	return t, r.Rest(), nil
 }
 
 func damaged(op string) error {
@@ -127,72 +129,42 @@ func (t *Tree) chunked() bool {
 	return first%chunkSize == 0 && t.unloaded <= first && t.trunk() >= chunkMargin
 }
 
-// reader reads encoded nodes. After the first mistake bad is set and what it
-// returns means nothing.
+// reader reads encoded nodes.
 type reader struct {
-	src    []byte
+	packed.Reader
 	hashes strings.Builder // one allocation for all hashes
-	bad    bool
-}
-
-func (r *reader) fail() { r.bad, r.src = true, nil }
-
-func (r *reader) byte() byte {
-	if len(r.src) == 0 {
-		r.fail()
-		return 0
-	}
-	b := r.src[0]
-	r.src = r.src[1:]
-	return b
-}
-
-// uvarint reads a number up to limit in its shortest form.
-func (r *reader) uvarint(limit uint64) uint64 {
-	v, n := binary.Uvarint(r.src)
-	if n <= 0 || v > limit || n > 1 && r.src[n-1] == 0 {
-		r.fail()
-		return 0
-	}
-	r.src = r.src[n:]
-	return v
 }
 
 func (r *reader) hash(flags byte) string {
 	size := hashSize
 	if flags&flagText != 0 {
-		if size = int(r.uvarint(maxHash)); size == hashSize {
-			r.fail()
+		if size = int(r.UpTo(maxHash)); size == hashSize {
+			r.Fail()
 		}
 	}
-	if size > len(r.src) {
-		r.fail()
-		return ""
-	}
-	r.hashes.Write(r.src[:size])
-	r.src = r.src[size:]
-	all := r.hashes.String()
-	return all[len(all)-size:]
+	at := r.hashes.Len()
+	r.hashes.Write(r.Take(uint64(size)))
+	return r.hashes.String()[at:]
 }
 
 // node reads nodes[at], whose predecessors are there already. It returns 1 when
 // the node is its parent's first child, else 0.
 func (r *reader) node(nodes []node, at int) int {
-	flags := r.byte()
+	flags := r.Byte()
 	n := &nodes[at]
 	n.deleted, n.leaf = flags&flagDeleted != 0, flags&flagLeaf != 0
 	n.parent = r.parent(flags, at)
 	if n.parent == noParent {
-		n.gen = uint32(r.uvarint(maxGen))
+		n.gen = uint32(r.UpTo(maxGen))
 	} else {
 		n.gen = nodes[n.parent].gen + 1
 	}
 	n.hash = r.hash(flags)
 	if n.leaf {
-		n.external, n.active = r.uvarint(^uint64(0)), r.uvarint(^uint64(0))
+		n.external, n.active = r.Uint(), r.Uint()
 	}
 	if flags >= flagsEnd || n.gen > maxGen || at > 0 && nodes[at-1].compare(n.rev()) >= 0 {
-		r.fail()
+		r.Fail()
 	}
 	return r.cover(nodes, n.parent)
 }
@@ -203,7 +175,7 @@ func (r *reader) parent(flags byte, at int) int32 {
 	case flagRoot:
 		return noParent
 	case flagBranch:
-		if distance := int(r.uvarint(maxGen)); distance > 1 && distance <= at {
+		if distance := int(r.UpTo(maxGen)); distance > 1 && distance <= at {
 			return int32(at - distance)
 		}
 	case 0:
@@ -211,7 +183,7 @@ func (r *reader) parent(flags byte, at int) int32 {
 			return int32(at - 1)
 		}
 	}
-	r.fail()
+	r.Fail()
 	return noParent
 }
 
@@ -223,7 +195,7 @@ func (r *reader) cover(nodes []node, parent int32) int {
 	}
 	p := &nodes[parent]
 	if p.leaf {
-		r.fail()
+		r.Fail()
 	}
 	if p.covered {
 		return 0

@@ -2,8 +2,9 @@ package document
 
 import (
 	"crypto/md5"
-	"encoding/binary"
 	"hash"
+
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // hashVersion is the first byte of everything that is hashed. Another way of
@@ -25,16 +26,16 @@ const hashVersion = 1
 func NewRev(parent Rev, deleted bool, body []byte, atts []Attachment) Rev {
 	f := framer{h: md5.New()}
 	f.buf = append(f.scratch[:0], hashVersion, flag(deleted))
-	f.buf = binary.AppendUvarint(f.buf, uint64(parent.Gen))
-	f.text(parent.Hash)
+	f.buf.Uint(uint64(parent.Gen))
+	f.buf.Text(parent.Hash)
 	f.bytes(body)
-	f.buf = binary.AppendUvarint(f.buf, uint64(len(atts)))
+	f.buf.Uint(uint64(len(atts)))
 	for i := range atts {
 		a := &atts[i]
-		f.text(a.Name)
-		f.text(a.ContentType)
-		f.text(a.Encoding)
-		f.buf = append(f.buf, a.Digest[:]...)
+		f.buf.Text(a.Name)
+		f.buf.Text(a.ContentType)
+		f.buf.Text(a.Encoding)
+		f.buf.Raw(a.Digest[:])
 	}
 	return Rev{Gen: parent.Gen + 1, Hash: f.sum()}
 }
@@ -50,17 +51,12 @@ func flag(b bool) byte {
 // fields give the same bytes.
 type framer struct {
 	h       hash.Hash
-	buf     []byte // not yet written to h
+	buf     packed.Writer // not yet written to h
 	scratch [128]byte
 }
 
-func (f *framer) text(s string) {
-	f.buf = binary.AppendUvarint(f.buf, uint64(len(s)))
-	f.buf = append(f.buf, s...)
-}
-
 func (f *framer) bytes(b []byte) {
-	f.buf = binary.AppendUvarint(f.buf, uint64(len(b)))
+	f.buf.Uint(uint64(len(b)))
 	f.h.Write(f.buf)
 	f.h.Write(b)
 	f.buf = f.buf[:0]

@@ -2,7 +2,6 @@ package index
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -139,8 +139,7 @@ func (c *change) index(def named) (uint64, error) {
 	signature := def.signature(def.kind.Name())
 	value, err := c.tx.GetForUpdate(c.namespace.signatureKey(signature))
 	if err == nil {
-		n, _ := binary.Uvarint(value)
-		return n, nil
+		return packed.ReadNumber(value)
 	}
 	if !errors.Is(err, kv.ErrNotFound) {
 		return 0, err
@@ -166,20 +165,23 @@ func (c *change) begin(n uint64, signature string) error {
 	if err := putProgress(c.tx, c.d.Number(), n, &Progress{Phase: phaseDocuments, Started: c.x.clock().Unix()}); err != nil {
 		return err
 	}
-	return c.tx.Put(c.namespace.signatureKey(signature), binary.AppendUvarint(nil, n))
+	return c.tx.Put(c.namespace.signatureKey(signature), packed.Number(n))
 }
 
 // nextNumber numbers an index; numbers are never used again. The counter is the
 // row of index 0.
 func (c *change) nextNumber() (uint64, error) {
 	key := keyspace.Index.Key(c.d.Number(), keyspace.U(0))
+	var n uint64
 	value, err := c.tx.GetForUpdate(key)
+	if err == nil {
+		n, err = packed.ReadNumber(value)
+	}
 	if err != nil && !errors.Is(err, kv.ErrNotFound) {
 		return 0, err
 	}
-	n, _ := binary.Uvarint(value)
 	n++
-	return n, c.tx.Put(key, binary.AppendUvarint(nil, n))
+	return n, c.tx.Put(key, packed.Number(n))
 }
 
 // previous returns which index goes on answering for a name until the new one is

@@ -1,6 +1,6 @@
 package keyspace
 
-import "encoding/binary"
+import "github.com/sectional/sectional/internal/packed"
 
 // The data are columns, each its length in bytes and then numbers as uvarints:
 // the version (bytes), primaries, characters, contractions, combining classes.
@@ -10,14 +10,13 @@ import "encoding/binary"
 
 // tableReader reads data that the generator wrote and a test has read: what is
 // wrong in them would be wrong in the program.
-type tableReader struct{ rest []byte }
+type tableReader struct{ packed.Reader }
 
 func (r *tableReader) number() int {
-	n, size := binary.Uvarint(r.rest)
-	if size <= 0 {
+	n := r.Uint()
+	if r.Failed() {
 		panic("keyspace: the collation data end too early")
 	}
-	r.rest = r.rest[size:]
 	return int(n)
 }
 
@@ -27,16 +26,11 @@ func (r *tableReader) signed() int {
 }
 
 // column cuts off the next column.
-func (r *tableReader) column() *tableReader {
-	n := r.number()
-	c := &tableReader{r.rest[:n:n]}
-	r.rest = r.rest[n:]
-	return c
-}
+func (r *tableReader) column() *tableReader { return &tableReader{packed.Read(r.Bytes())} }
 
 func readRootTable(data []byte) *rootTable {
-	r := &tableReader{data}
-	t := &rootTable{version: string(r.column().rest)}
+	r := &tableReader{packed.Read(data)}
+	t := &rootTable{version: string(r.column().Rest())}
 	primaries := r.column()
 	e := &elementReader{table: t, afterPrimary: primaries.number(), codes: t.readCodes(primaries)}
 	characters, contractions, combining := r.column(), r.column(), r.column()
@@ -60,7 +54,7 @@ func readRootTable(data []byte) *rootTable {
 // two lengths. A length of 4 stands for the made primaries.
 func (t *rootTable) readCodes(r *tableReader) []uint32 {
 	codes := []uint32{0}
-	for lead := uint32(firstLead); len(r.rest) > 0; lead++ {
+	for lead := uint32(firstLead); len(r.Rest()) > 0; lead++ {
 		length, count := r.number(), r.number()
 		perLead := 1
 		for range length - 1 {
@@ -129,7 +123,7 @@ func (e *elementReader) element() element {
 // one, and so on.
 func (t *rootTable) readCharacters(r *tableReader, e *elementReader) {
 	t.entries = make([]entry, pageSize)
-	for c := 0; len(r.rest) > 0; {
+	for c := 0; len(r.Rest()) > 0; {
 		c += r.number()
 		for range r.number() {
 			*t.place(rune(c)) = e.entry()
@@ -152,7 +146,7 @@ func (t *rootTable) place(c rune) *entry {
 // two characters, of which the first changes the second's entry.
 func (t *rootTable) readContractions(r *tableReader, e *elementReader) {
 	t.prefixed = map[[2]rune]entry{}
-	for len(r.rest) > 0 {
+	for len(r.Rest()) > 0 {
 		length := r.number()
 		if length == 0 {
 			before, c := rune(r.number()), rune(r.number())
@@ -190,7 +184,7 @@ func (t *rootTable) nextNode(n int32, c rune) int32 {
 // readClasses reads runs of characters: how many have no combining class, how
 // many then have one, and which. The count begins at firstMark.
 func (t *rootTable) readClasses(r *tableReader) {
-	for len(r.rest) > 0 {
+	for len(r.Rest()) > 0 {
 		t.combining = append(t.combining, make([]classes, r.number())...)
 		n, x := r.number(), classes{uint8(r.number()), uint8(r.number())}
 		for range n {

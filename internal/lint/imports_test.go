@@ -44,6 +44,7 @@ func floors() map[string]int {
 		"internal/script/compiled":   1,
 		"internal/dberr":             0,
 		"internal/jsonscan":          0,
+		"internal/packed":            0,
 		"internal/deflate":           0,
 		"internal/lint":              0,
 		"internal/outgoing":          0,

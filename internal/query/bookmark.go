@@ -7,6 +7,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // noBookmark stands where an answer has none.
@@ -23,16 +24,16 @@ type place struct {
 
 // bookmark returns the text of a place.
 func (p *Plan) bookmark(at place) string {
-	b := binary.BigEndian.AppendUint64([]byte{bookmarkVersion}, p.fingerprint())
-	b = binary.AppendUvarint(b, uint64(len(p.choices)))
+	w := packed.Writer(binary.BigEndian.AppendUint64([]byte{bookmarkVersion}, p.fingerprint()))
+	w.Uint(uint64(len(p.choices)))
 	for _, choice := range p.choices {
-		b = binary.AppendUvarint(b, choice)
+		w.Uint(choice)
 	}
-	b = binary.AppendUvarint(b, uint64(at.branch))
-	b = binary.AppendUvarint(b, uint64(at.span))
-	b = binary.AppendUvarint(b, uint64(len(at.row.Tuple)))
-	b = append(append(b, at.row.Tuple...), at.row.ID...)
-	return base64.RawURLEncoding.EncodeToString(b)
+	w.Uint(uint64(at.branch))
+	w.Uint(uint64(at.span))
+	w.Bytes(at.row.Tuple)
+	w.Raw([]byte(at.row.ID))
+	return base64.RawURLEncoding.EncodeToString(w)
 }
 
 // mark is a bookmark taken apart.
@@ -45,33 +46,20 @@ type mark struct {
 // readBookmark reads what bookmark wrote. Whether the place exists is for the
 // plan to say.
 func readBookmark(text string) (m mark, err error) {
-	bad := badBookmark(text)
 	b, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || len(b) < 9 || b[0] != bookmarkVersion {
-		return m, bad
+	r := packed.ReadVersion(b, bookmarkVersion)
+	if at := r.Take(8); at != nil {
+		m.fingerprint = binary.BigEndian.Uint64(at)
 	}
-	m.fingerprint, b = binary.BigEndian.Uint64(b[1:]), b[9:]
-	number := func() (n uint64) {
-		n, w := binary.Uvarint(b)
-		if w <= 0 {
-			err, w = bad, len(b)
-		}
-		b = b[w:]
-		return n
+	for range r.UpTo(maxConjuncts) {
+		m.choices = append(m.choices, r.Uint())
 	}
-	n := number()
-	if n > maxConjuncts {
-		return m, bad
+	m.at.branch, m.at.span = int(r.UpTo(maxConjuncts)), int(r.UpTo(1<<30))
+	row := &field.Place{Tuple: r.Bytes(), ID: document.ID(r.Rest())}
+	if err != nil || r.Failed() {
+		return m, badBookmark(text)
 	}
-	for range n {
-		m.choices = append(m.choices, number())
-	}
-	branch, span, tuple := number(), number(), number()
-	if err != nil || branch > maxConjuncts || span > 1<<30 || tuple > uint64(len(b)) {
-		return m, bad
-	}
-	m.at.branch, m.at.span = int(branch), int(span)
-	m.at.row = &field.Place{Tuple: b[:tuple], ID: document.ID(b[tuple:])}
+	m.at.row = row
 	return m, nil
 }
 

@@ -10,6 +10,8 @@ import (
 	"runtime/metrics"
 	"sync"
 	"time"
+
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // Child is the whole life of a child: it takes jobs from in and answers on out until in ends, which it does when the server
@@ -44,7 +46,7 @@ func utc() { time.Local = time.UTC }
 // frame is one message from the pool.
 type frame struct {
 	kind byte
-	body content
+	body packed.Reader
 }
 
 // child is the state of a child.
@@ -57,7 +59,7 @@ type child struct {
 	work struct {
 		sync.Mutex
 		running  bool // a job is under way, or about to be
-		outcomes fields
+		outcomes packed.Writer
 		units    int // whose outcomes wait to be sent
 		passed   int // that have ended, of the job
 		clock    clock
@@ -71,9 +73,9 @@ func (c *child) hello() error {
 	if err != nil {
 		return err
 	}
-	c.limits = Limits{Time: time.Duration(body.number()), Memory: int64(body.number()), Stack: int(body.number()), Output: int64(body.number())}
-	overhead := int64(body.number())
-	if kind != frameHello || body.bad {
+	c.limits = Limits{Time: time.Duration(body.Uint()), Memory: int64(body.Uint()), Stack: int(body.Uint()), Output: int64(body.Uint())}
+	overhead := int64(body.Uint())
+	if kind != frameHello || body.Failed() {
 		return errFrame
 	}
 	runtime.GOMAXPROCS(2) // one for the function, one for the watch and the collector
@@ -116,7 +118,7 @@ func (c *child) busy() bool {
 func (c *child) take(f frame) error {
 	switch f.kind {
 	case frameForget:
-		delete(c.realms, f.body.number())
+		delete(c.realms, f.body.Uint())
 		return nil
 	case frameRealm:
 		return c.addRealm(f.body)
@@ -126,17 +128,17 @@ func (c *child) take(f frame) error {
 	return errFrame
 }
 
-func (c *child) addRealm(b content) error {
-	number := b.number()
+func (c *child) addRealm(b packed.Reader) error {
+	number := b.Uint()
 	r := &realm{child: c, flavour: flavourDesign}
-	if b.flag() {
+	if b.Flag() {
 		r.flavour = flavourMap
 	}
-	if b.flag() {
+	if b.Flag() {
 		r.flavour = flavourReduce
 	}
-	r.document, r.functions = b.bytes(), b.texts()
-	if b.bad {
+	r.document, r.functions = b.Bytes(), b.Texts()
+	if b.Failed() {
 		return errFrame
 	}
 	c.realms[number] = r
@@ -157,11 +159,11 @@ type task struct {
 }
 
 // run does the units of a job and reports.
-func (c *child) run(b content) error {
-	r := c.realms[b.number()]
-	t := task{op: op(b.number()), careful: b.flag(), allowance: time.Duration(b.number()), function: b.texts(), index: int(b.number()),
-		width: int(b.number()), first: int(b.number()), shared: b.blobs(), inputs: b.blobs()}
-	if b.bad || r == nil || t.width < 1 {
+func (c *child) run(b packed.Reader) error {
+	r := c.realms[b.Uint()]
+	t := task{op: op(b.Uint()), careful: b.Flag(), allowance: time.Duration(b.Uint()), function: b.Texts(), index: int(b.Uint()),
+		width: int(b.Uint()), first: int(b.Uint()), shared: b.List(), inputs: b.List()}
+	if b.Failed() || r == nil || t.width < 1 {
 		return errFrame
 	}
 	c.begin(t.allowance)
@@ -302,7 +304,7 @@ func (c *child) stop(why limit) {
 
 // put sends what a list function has put out, and with wanting waits for rows. Meanwhile the clock stands: how fast the
 // output goes and the rows come is not the function's doing.
-func (c *child) put(out fields, wanting bool) (rows [][]byte, err error) {
+func (c *child) put(out packed.Writer, wanting bool) (rows [][]byte, err error) {
 	kind := byte(frameOutput)
 	if wanting {
 		kind = frameWanting
@@ -314,8 +316,8 @@ func (c *child) put(out fields, wanting bool) (rows [][]byte, err error) {
 		return nil, err
 	}
 	f := <-c.frames
-	rows = f.body.blobs()
-	if f.kind != frameRows || f.body.bad {
+	rows = f.body.List()
+	if f.kind != frameRows || f.body.Failed() {
 		return nil, errFrame
 	}
 	return rows, nil

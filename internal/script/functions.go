@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // absent stands for a document that is not there.
@@ -15,9 +16,9 @@ func absent(doc []byte) []byte {
 }
 
 func arguments(values ...[]byte) []byte {
-	var f fields
+	var f packed.Writer
 	for _, v := range values {
-		f.bytes(v)
+		f.Bytes(v)
 	}
 	return f
 }
@@ -82,8 +83,8 @@ func (p *Pool) Update(ctx context.Context, realm Realm, name string, doc, req []
 	if err != nil {
 		return nil, answer, err
 	}
-	c := content{b: out}
-	written, response := c.bytes(), c.bytes()
+	c := packed.Read(out)
+	written, response := c.Bytes(), c.Bytes()
 	if len(written) == 0 || written[0] != '{' {
 		written = nil
 	}

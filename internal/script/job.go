@@ -1,6 +1,10 @@
 package script
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/sectional/sectional/internal/packed"
+)
 
 // Realm names one JavaScript world and carries the code in it.
 type Realm struct {
@@ -109,22 +113,22 @@ type outcome struct {
 	failure *failure
 }
 
-func (o outcome) append(f *fields) {
-	f.flag(o.failure != nil)
+func (o outcome) append(f *packed.Writer) {
+	f.Flag(o.failure != nil)
 	if o.failure == nil {
-		f.bytes(o.data)
+		f.Bytes(o.data)
 		return
 	}
-	f.number(uint64(o.failure.limit))
-	f.text(o.failure.code)
-	f.bytes(o.failure.reason)
+	f.Uint(uint64(o.failure.limit))
+	f.Text(o.failure.code)
+	f.Bytes(o.failure.reason)
 }
 
-func readOutcome(c *content) outcome {
-	if !c.flag() {
-		return outcome{data: c.bytes()}
+func readOutcome(c *packed.Reader) outcome {
+	if !c.Flag() {
+		return outcome{data: c.Bytes()}
 	}
-	return outcome{failure: &failure{limit(c.number()), c.text(), c.bytes()}}
+	return outcome{failure: &failure{limit(c.Uint()), c.Text(), c.Bytes()}}
 }
 
 // report is what a child says of a job, or of a part of it.
@@ -136,26 +140,26 @@ type report struct {
 }
 
 // reportFields writes a report whose outcomes are written already.
-func reportFields(units int, outcomes fields, stopped limit, ended bool, logs []string) fields {
-	f := make(fields, 0, len(outcomes)+64)
-	f.number(uint64(stopped))
-	f.flag(ended)
-	f.texts(logs)
-	f.number(uint64(units))
+func reportFields(units int, outcomes packed.Writer, stopped limit, ended bool, logs []string) packed.Writer {
+	f := make(packed.Writer, 0, len(outcomes)+64)
+	f.Uint(uint64(stopped))
+	f.Flag(ended)
+	f.Texts(logs)
+	f.Uint(uint64(units))
 	return append(f, outcomes...)
 }
 
-func readReport(c content) (report, error) {
-	r := report{stopped: limit(c.number()), ended: c.flag(), logs: c.texts()}
-	n := c.number()
-	if n > uint64(len(c.b)) {
+func readReport(c packed.Reader) (report, error) {
+	r := report{stopped: limit(c.Uint()), ended: c.Flag(), logs: c.Texts()}
+	n := c.Uint()
+	if n > uint64(len(c.Rest())) {
 		return r, errFrame
 	}
 	r.outcomes = make([]outcome, 0, n)
 	for ; n > 0; n-- {
 		r.outcomes = append(r.outcomes, readOutcome(&c))
 	}
-	if c.bad {
+	if c.Failed() {
 		return r, errFrame
 	}
 	return r, nil

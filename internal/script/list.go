@@ -3,6 +3,8 @@ package script
 import (
 	"context"
 	"errors"
+
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // List is a run of a list function.
@@ -29,7 +31,7 @@ func (p *Pool) List(ctx context.Context, realm Realm, l *List) error {
 	if err != nil {
 		return err
 	}
-	if err := l.take(content{b: out}); err != nil {
+	if err := l.take(packed.Read(out)); err != nil {
 		return err
 	}
 	return l.begin()
@@ -46,18 +48,18 @@ func (l *List) begin() error {
 
 // take passes on what the function put out. A head counts until something of the body has gone out: functions may look at
 // rows before they decide.
-func (l *List) take(c content) (err error) {
+func (l *List) take(c packed.Reader) (err error) {
 	l.heard = true
-	if c.flag() {
-		response := c.bytes()
+	if c.Flag() {
+		response := c.Bytes()
 		if !l.begun {
 			if l.head, err = parseResponse(response); err != nil {
 				return err
 			}
 		}
 	}
-	chunks := c.blobs()
-	if c.bad {
+	chunks := c.List()
+	if c.Failed() {
 		return errFrame
 	}
 	for _, chunk := range chunks {
@@ -75,7 +77,7 @@ func (l *List) take(c content) (err error) {
 }
 
 // feed passes on output and gives the child the next rows, if it wants some.
-func (p *process) feed(l *List, c content, wanting bool) error {
+func (p *process) feed(l *List, c packed.Reader, wanting bool) error {
 	if l == nil {
 		return errDied
 	}
@@ -86,8 +88,8 @@ func (p *process) feed(l *List, c content, wanting bool) error {
 	if err != nil {
 		return err
 	}
-	var f fields
-	f.blobs(rows)
+	var f packed.Writer
+	f.List(rows)
 	if err := p.pipe.write(frameRows, f); err != nil {
 		return errors.Join(errDied, err)
 	}

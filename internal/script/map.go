@@ -3,6 +3,8 @@ package script
 import (
 	"context"
 	"time"
+
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // Row is what one call of emit gave: JSON each.
@@ -62,14 +64,14 @@ func mapped(o outcome) Mapped {
 	if o.failure != nil {
 		return Mapped{Err: o.failure.err()}
 	}
-	c := content{b: o.data}
-	n := c.number()
+	c := packed.Read(o.data)
+	n := c.Uint()
 	if n == 0 {
 		return Mapped{}
 	}
 	rows := make([]Row, 0, min(n, uint64(len(o.data))))
-	for ; n > 0 && !c.bad; n-- {
-		rows = append(rows, Row{c.bytes(), c.bytes()})
+	for ; n > 0 && !c.Failed(); n-- {
+		rows = append(rows, Row{c.Bytes(), c.Bytes()})
 	}
 	return Mapped{Rows: rows}
 }
@@ -95,9 +97,9 @@ type Group struct {
 func (p *Pool) Reduce(ctx context.Context, realm Realm, function int, groups []Group) ([]Reduction, error) {
 	inputs := make([][]byte, len(groups))
 	for i, g := range groups {
-		f := make(fields, 0, len(g.Keys)+len(g.Values)+16)
-		f.bytes(g.Keys)
-		f.bytes(g.Values)
+		f := make(packed.Writer, 0, len(g.Keys)+len(g.Values)+16)
+		f.Bytes(g.Keys)
+		f.Bytes(g.Values)
 		inputs[i] = f
 	}
 	return p.reductions(ctx, &job{op: opReduce, flavour: flavourReduce, realm: realm, index: function, inputs: inputs})

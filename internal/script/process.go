@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // startTime is how long a child may take to come up.
@@ -91,12 +93,12 @@ func start(o Options, d duty) (*process, error) {
 	p.stdin, p.pipe = stdin, newPipe(stdout, stdin)
 	timer := time.AfterFunc(startTime, func() { p.kill(limitTime) })
 	defer timer.Stop()
-	var f fields
-	f.number(uint64(o.Limits.Time))
-	f.number(uint64(o.Limits.Memory))
-	f.number(uint64(o.Limits.Stack))
-	f.number(uint64(o.Limits.Output))
-	f.number(uint64(o.Overhead))
+	var f packed.Writer
+	f.Uint(uint64(o.Limits.Time))
+	f.Uint(uint64(o.Limits.Memory))
+	f.Uint(uint64(o.Limits.Stack))
+	f.Uint(uint64(o.Limits.Output))
+	f.Uint(uint64(o.Overhead))
 	if err := p.pipe.write(frameHello, f); err != nil {
 		p.end()
 		return nil, err
@@ -167,8 +169,8 @@ func (p *process) load(j *job) (uint64, error) {
 		}
 	}
 	if len(p.realms) == keptRealms {
-		var f fields
-		f.number(p.realms[0].number)
+		var f packed.Writer
+		f.Uint(p.realms[0].number)
 		if err := p.pipe.write(frameForget, f); err != nil {
 			return 0, errors.Join(errDied, err)
 		}
@@ -176,12 +178,12 @@ func (p *process) load(j *job) (uint64, error) {
 	}
 	p.last++
 	p.realms = append(p.realms, kept{name, p.last})
-	var f fields
-	f.number(p.last)
-	f.flag(j.flavour == flavourMap)
-	f.flag(j.flavour == flavourReduce)
-	f.bytes(j.realm.Document)
-	f.texts(j.realm.Functions)
+	var f packed.Writer
+	f.Uint(p.last)
+	f.Flag(j.flavour == flavourMap)
+	f.Flag(j.flavour == flavourReduce)
+	f.Bytes(j.realm.Document)
+	f.Texts(j.realm.Functions)
 	if err := p.pipe.write(frameRealm, f); err != nil {
 		return 0, errors.Join(errDied, err)
 	}
@@ -216,17 +218,17 @@ func (p *process) exchange(ctx context.Context, j *job, do part) (report, error)
 	for _, b := range do.inputs {
 		size += len(b) + 5
 	}
-	f := make(fields, 0, size)
-	f.number(number)
-	f.number(uint64(j.op))
-	f.flag(do.careful)
-	f.number(uint64(do.allowance))
-	f.texts(j.function)
-	f.number(uint64(j.index))
-	f.number(uint64(j.width))
-	f.number(uint64(do.first))
-	f.blobs(j.shared)
-	f.blobs(do.inputs)
+	f := make(packed.Writer, 0, size)
+	f.Uint(number)
+	f.Uint(uint64(j.op))
+	f.Flag(do.careful)
+	f.Uint(uint64(do.allowance))
+	f.Texts(j.function)
+	f.Uint(uint64(j.index))
+	f.Uint(uint64(j.width))
+	f.Uint(uint64(do.first))
+	f.List(j.shared)
+	f.List(do.inputs)
 	if err := p.pipe.write(frameJob, f); err != nil {
 		return report{}, errors.Join(errDied, err)
 	}

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // proc reads a file of /proc about a child.
@@ -121,17 +123,17 @@ func TestOrphan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var f fields
-	f.number(number)
-	f.number(uint64(opMap))
-	f.flag(true)
-	f.number(uint64(time.Hour))
-	f.texts(nil)
-	f.number(0)
-	f.number(1)
-	f.number(0)
-	f.blobs(nil)
-	f.blobs(texts(`{}`))
+	var f packed.Writer
+	f.Uint(number)
+	f.Uint(uint64(opMap))
+	f.Flag(true)
+	f.Uint(uint64(time.Hour))
+	f.Texts(nil)
+	f.Uint(0)
+	f.Uint(1)
+	f.Uint(0)
+	f.List(nil)
+	f.List(texts(`{}`))
 	if err := c.pipe.write(frameJob, f); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/dop251/goja"
+
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // render is the state of a show, list or update function that runs: what it has put out and what it promised.
@@ -151,15 +153,15 @@ func (n *render) flush() {
 }
 
 // output takes what was put out: the head, the first time and when start was called since, and the chunks.
-func (n *render) output() fields {
-	var f fields
+func (n *render) output() packed.Writer {
+	var f packed.Writer
 	head := !n.began || n.restart
-	f.flag(head)
+	f.Flag(head)
 	if head {
-		f.bytes(n.r.json(n.typed(n.response)))
+		f.Bytes(n.r.json(n.typed(n.response)))
 	}
 	n.began, n.restart = true, false
-	f.texts(n.chunks)
+	f.Texts(n.chunks)
 	n.chunks, n.size = nil, 0
 	return f
 }
@@ -329,9 +331,9 @@ func (n *render) update(f goja.Callable, doc, req goja.Value) []byte {
 	if !ok {
 		r.throw("render_error", "undefined response from update function")
 	}
-	var out fields
-	out.bytes(r.json(written))
-	out.bytes(r.json(response))
+	var out packed.Writer
+	out.Bytes(r.json(written))
+	out.Bytes(r.json(response))
 	return out
 }
 

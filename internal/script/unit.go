@@ -7,6 +7,7 @@ import (
 	"github.com/dop251/goja"
 
 	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // unit does one unit of a task. It tells if the deadline came first.
@@ -92,8 +93,8 @@ func functionName(i int) string {
 // showsNothing reports whether the path of a show names a document that is not there: then whatever the function throws is
 // because of that.
 func showsNothing(input []byte) bool {
-	c := content{b: input}
-	document, req := c.bytes(), c.bytes()
+	c := packed.Read(input)
+	document, req := c.Bytes(), c.Bytes()
 	id, ok := jsonscan.Member(req, "id")
 	return string(document) == "null" && ok && jsonscan.KindOf(id) == jsonscan.String
 }
@@ -109,8 +110,8 @@ var doings = map[op]func(r *realm, f goja.Callable, t task, u int) []byte{
 		return verdict(len(r.rows) > 0)
 	},
 	opReduce: func(r *realm, f goja.Callable, t task, u int) []byte {
-		c := content{b: t.inputs[u]}
-		keys, values := c.bytes(), c.bytes()
+		c := packed.Read(t.inputs[u])
+		keys, values := c.Bytes(), c.Bytes()
 		return r.json(r.must(f(goja.Undefined(), r.parse(keys, thawed), r.parse(values, thawed), r.no)))
 	},
 	opRereduce: func(r *realm, f goja.Callable, t task, u int) []byte {
@@ -164,9 +165,9 @@ func verdict(pass bool) []byte {
 
 // values reads the arguments of a call.
 func (r *realm) values(input []byte) (values []goja.Value) {
-	c := content{b: input}
-	for len(c.b) > 0 {
-		values = append(values, r.parse(c.bytes(), thawed))
+	c := packed.Read(input)
+	for len(c.Rest()) > 0 {
+		values = append(values, r.parse(c.Bytes(), thawed))
 	}
 	return values
 }
@@ -174,15 +175,15 @@ func (r *realm) values(input []byte) (values []goja.Value) {
 // emitted returns the rows of a map function. They are written when the function has ended: what it changes in a value after
 // emitting it is in the row, as in CouchDB.
 func (r *realm) emitted() []byte {
-	var f fields
-	f.number(uint64(len(r.rows)))
+	var f packed.Writer
+	f.Uint(uint64(len(r.rows)))
 	for _, row := range r.rows {
-		f.bytes(r.json(row.key))
+		f.Bytes(r.json(row.key))
 		if o, ok := row.value.(*goja.Object); ok && o.ClassName() == "Error" {
-			f.bytes([]byte(`{"error":` + quoted(text(o.Get("name"))) + `,"message":` + quoted(text(o.Get("message"))) + `}`))
+			f.Bytes([]byte(`{"error":` + quoted(text(o.Get("name"))) + `,"message":` + quoted(text(o.Get("message"))) + `}`))
 			continue
 		}
-		f.bytes(r.json(row.value))
+		f.Bytes(r.json(row.value))
 	}
 	return f
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/packed"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -222,8 +223,8 @@ func (l *loader) leaf(payload []byte) error {
 }
 
 func (l *loader) mark(payload []byte) error {
-	p := parser{b: payload}
-	if l.at = p.text(); !p.done() {
+	p := packed.Read(payload)
+	if l.at = p.Text(); p.Done() != nil {
 		return l.unreadable()
 	}
 	return nil

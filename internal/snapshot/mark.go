@@ -5,6 +5,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/packed"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -20,11 +21,11 @@ const markVersion = 1
 
 // text returns the form that clients see.
 func (m mark) text(s store.Scope) string {
-	b := []byte{markVersion}
-	b = appendText(b, s.FormatSeq(m.seq))
-	b = appendText(b, string(s.Partition()))
-	b = appendText(b, string(m.last))
-	return base64.RawURLEncoding.EncodeToString(b)
+	w := packed.Writer{markVersion}
+	w.Text(s.FormatSeq(m.seq))
+	w.Text(string(s.Partition()))
+	w.Text(string(m.last))
+	return base64.RawURLEncoding.EncodeToString(w)
 }
 
 var errMark = dberr.New(dberr.Invalid, "invalid_bookmark", "The mark does not belong to a snapshot of this database or partition: begin again without it.")
@@ -33,12 +34,9 @@ var errMark = dberr.New(dberr.Invalid, "invalid_bookmark", "The mark does not be
 // invalid_bookmark for any other, also when the database was made anew.
 func parseMark(s store.Scope, text string) (mark, error) {
 	b, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || len(b) == 0 || b[0] != markVersion {
-		return mark{}, errMark
-	}
-	p := parser{b: b[1:]}
-	seq, partition, last := p.text(), p.text(), p.text()
-	if !p.done() || partition != string(s.Partition()) {
+	p := packed.ReadVersion(b, markVersion)
+	seq, partition, last := p.Text(), p.Text(), p.Text()
+	if err != nil || p.Done() != nil || partition != string(s.Partition()) {
 		return mark{}, errMark
 	}
 	q, own := s.OwnSeq(seq)

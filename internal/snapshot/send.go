@@ -2,11 +2,11 @@ package snapshot
 
 import (
 	"context"
-	"encoding/binary"
 	"io"
 	"slices"
 
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/packed"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -75,13 +75,13 @@ type sender struct {
 	named   uint64            // blobs that have a number in the stream
 	shared  map[uint64]uint64 // of the blobs that may be named again, by the store's number
 	of      document.Partition
-	payload []byte
+	payload packed.Writer
 	chunk   []byte
 }
 
 // page is frames that wait for the snapshot that they were read from to close.
 type page struct {
-	data   []byte // their payloads, one after the other
+	data   packed.Writer // their payloads, one after the other
 	steps  []step
 	docs   int
 	leaves int64
@@ -217,7 +217,7 @@ func (s *sender) add(r *store.Reader, kind byte, l *store.Revision) error {
 // sent before it.
 func (s *sender) leaf(r *store.Reader, l *store.Revision) (blobs []pending, err error) {
 	p := &s.page
-	p.data = binary.AppendUvarint(p.data, uint64(len(l.Attachments)))
+	p.data.Uint(uint64(len(l.Attachments)))
 	for i := range l.Attachments {
 		a := &l.Attachments[i]
 		n, known := s.shared[a.Blob]
@@ -238,7 +238,7 @@ func (s *sender) leaf(r *store.Reader, l *store.Revision) (blobs []pending, err 
 			zipped: a.Encoding != "", length: uint64(a.Length), blob: n}
 		p.data = sent.append(p.data)
 	}
-	p.data = append(p.data, l.Body...)
+	p.data.Raw(l.Body)
 	return blobs, nil
 }
 
@@ -262,7 +262,8 @@ func (s *sender) sendPage() error {
 		return nil
 	}
 	s.last = s.page.last
-	s.payload = appendText(s.payload[:0], mark{s.begin.seq, s.last}.text(s.scope))
+	s.payload = s.payload[:0]
+	s.payload.Text(mark{s.begin.seq, s.last}.text(s.scope))
 	if err := s.frames.put(kindMark, s.payload); err != nil {
 		return err
 	}

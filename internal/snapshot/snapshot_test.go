@@ -17,6 +17,7 @@ import (
 	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/packed"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -264,7 +265,7 @@ func TestMalformedStreamsAreRefused(t *testing.T) {
 		"local id":            func(f *frames) { f.put(kindDocument, doc("_local/x", "\x00{}", plain)) },
 		"reserved id":         func(f *frames) { f.put(kindDocument, doc("_x", "\x00{}", plain)) },
 		"id that is no UTF-8": func(f *frames) { f.put(kindDocument, doc("\xff", "\x00{}", plain)) },
-		"no tree":             func(f *frames) { f.put(kindDocument, appendText(nil, "x")) },
+		"no tree":             func(f *frames) { f.put(kindDocument, packedText("x")) },
 		"empty tree":          func(f *frames) { f.put(kindDocument, doc("x", "\x00{}", &document.Tree{})) },
 		"generation 0":        func(f *frames) { f.put(kindDocument, doc("x", "\x00{}", tree(false, document.Rev{Hash: "x"}))) },
 		"revision with a quote": func(f *frames) {
@@ -278,7 +279,7 @@ func TestMalformedStreamsAreRefused(t *testing.T) {
 		"chunk without a blob":    func(f *frames) { f.put(kindChunk, []byte("x")) },
 		"mark for want of a leaf": func(f *frames) {
 			f.put(kindDocument, doc("x", "", plain))
-			f.put(kindMark, appendText(nil, "m"))
+			f.put(kindMark, packedText("m"))
 		},
 		"blob that is not there": func(f *frames) {
 			f.put(kindDocument, doc("x", "", plain))
@@ -591,4 +592,10 @@ func TestLeavesThatAreGone(t *testing.T) {
 	if load(t, copied, out.Bytes()); image(t, copied) != image(t, from) {
 		t.Error("the next stream is not whole")
 	}
+}
+
+func packedText(s string) []byte {
+	var w packed.Writer
+	w.Text(s)
+	return w
 }

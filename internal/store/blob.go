@@ -14,6 +14,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // blob is the value of a blob row. Every body row that names the blob is one
@@ -27,21 +28,21 @@ type blob struct {
 }
 
 func (b *blob) encode() []byte {
-	p := packer{}
-	p.byte(rowVersion)
-	p.uint(b.references)
-	p.uint(b.length)
-	p.b = append(p.b, b.sha[:]...)
-	p.text(string(b.partition))
-	return p.b
+	p := packed.Writer{}
+	p.Byte(rowVersion)
+	p.Uint(b.references)
+	p.Uint(b.length)
+	p.Raw(b.sha[:])
+	p.Text(string(b.partition))
+	return p
 }
 
 func decodeBlob(value []byte) (b blob, err error) {
-	u := newUnpacker(value, rowVersion)
-	b.references, b.length = u.uint(), u.uint()
-	copy(b.sha[:], u.take(sha256.Size))
-	b.partition = document.Partition(u.text())
-	return b, u.done()
+	u := packed.ReadVersion(value, rowVersion)
+	b.references, b.length = u.Uint(), u.Uint()
+	copy(b.sha[:], u.Take(sha256.Size))
+	b.partition = document.Partition(u.Text())
+	return b, u.Done()
 }
 
 // pendingFor is how long a blob may lie without a document that names it: an
@@ -304,9 +305,7 @@ func (g *group) takeBlob(a *document.Attachment) error {
 			a.Blob = first
 			return g.takeBlob(a)
 		}
-		p := packer{}
-		p.uint(a.Blob)
-		if err := g.tx.Put(g.db.digestKey(&b), p.b); err != nil {
+		if err := g.tx.Put(g.db.digestKey(&b), packed.Number(a.Blob)); err != nil {
 			return err
 		}
 	}

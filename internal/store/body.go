@@ -4,6 +4,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // chunkSize is how much of a large body or of a blob one row holds.
@@ -19,47 +20,47 @@ const (
 // bodyValue encodes a revision's body row; chunks are the rows to be written
 // beside it, none for most bodies.
 func bodyValue(body []byte, atts []document.Attachment) (value []byte, chunks [][]byte) {
-	p := packer{b: make([]byte, 0, 16+len(body)+64*len(atts))}
-	p.byte(rowVersion)
+	p := make(packed.Writer, 0, 16+len(body)+64*len(atts))
+	p.Byte(rowVersion)
 	large := len(body) > chunkSize
-	p.byte(flag(large))
-	p.uint(uint64(len(atts)))
+	p.Flag(large)
+	p.Uint(uint64(len(atts)))
 	for i := range atts {
 		packAttachment(&p, &atts[i])
 	}
 	if !large {
-		p.b = append(p.b, body...)
-		return p.b, nil
+		p.Raw(body)
+		return p, nil
 	}
-	p.uint(uint64(len(body)))
+	p.Uint(uint64(len(body)))
 	for len(body) > 0 {
 		n := min(chunkSize, len(body))
 		chunks = append(chunks, body[:n])
 		body = body[n:]
 	}
-	return p.b, chunks
+	return p, chunks
 }
 
-func packAttachment(p *packer, a *document.Attachment) {
-	p.text(a.Name)
-	p.text(a.ContentType)
-	p.uint(uint64(a.RevPos))
-	p.b = append(p.b, a.Digest[:]...)
-	p.uint(uint64(a.Length))
-	p.uint(uint64(a.Encoded))
-	p.text(a.Encoding)
-	p.uint(a.Blob)
+func packAttachment(p *packed.Writer, a *document.Attachment) {
+	p.Text(a.Name)
+	p.Text(a.ContentType)
+	p.Uint(uint64(a.RevPos))
+	p.Raw(a.Digest[:])
+	p.Uint(uint64(a.Length))
+	p.Uint(uint64(a.Encoded))
+	p.Text(a.Encoding)
+	p.Uint(a.Blob)
 }
 
-func unpackAttachment(u *unpacker) (a document.Attachment) {
-	a.Name = u.text()
-	a.ContentType = u.text()
-	a.RevPos = uint32(u.uint())
-	copy(a.Digest[:], u.take(16))
-	a.Length = int64(u.uint())
-	a.Encoded = int64(u.uint())
-	a.Encoding = u.text()
-	a.Blob = u.uint()
+func unpackAttachment(u *packed.Reader) (a document.Attachment) {
+	a.Name = u.Text()
+	a.ContentType = u.Text()
+	a.RevPos = uint32(u.Uint())
+	copy(a.Digest[:], u.Take(16))
+	a.Length = int64(u.Uint())
+	a.Encoded = int64(u.Uint())
+	a.Encoding = u.Text()
+	a.Blob = u.Uint()
 	return a
 }
 
@@ -71,18 +72,18 @@ type stored struct {
 }
 
 func decodeBody(b []byte) (s stored, err error) {
-	u := newUnpacker(b, rowVersion)
-	large := u.byte() == bodyChunked
-	n := u.uint()
-	for i := uint64(0); i < n && !u.bad; i++ {
+	u := packed.ReadVersion(b, rowVersion)
+	large := u.Byte() == bodyChunked
+	n := u.Uint()
+	for i := uint64(0); i < n && !u.Failed(); i++ {
 		s.attachments = append(s.attachments, unpackAttachment(&u))
 	}
 	if large {
-		s.length = u.uint()
-		return s, u.done()
+		s.length = u.Uint()
+		return s, u.Done()
 	}
-	s.body = u.b
-	return s, u.ok()
+	s.body = u.Rest()
+	return s, u.Err()
 }
 
 func (d *Database) bodyKey(id document.ID, r document.Rev) []byte {
@@ -119,7 +120,7 @@ func (d *Database) openBody(s kv.Snapshot, id document.ID, r document.Rev, value
 		return nil
 	})
 	if err == nil && uint64(len(b.body)) != b.length {
-		err = errFormat
+		err = packed.ErrFormat
 	}
 	return b, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // Creation tells how to make a database.
@@ -28,21 +29,21 @@ type entry struct {
 }
 
 func (e *entry) encode() []byte {
-	p := packer{}
-	p.byte(rowVersion)
-	p.byte(flag(e.partitioned))
-	p.uint(e.number)
-	p.uint(e.incarnation)
-	p.uint(uint64(e.created.UnixMilli()))
-	return p.b
+	p := packed.Writer{}
+	p.Byte(rowVersion)
+	p.Flag(e.partitioned)
+	p.Uint(e.number)
+	p.Uint(e.incarnation)
+	p.Uint(uint64(e.created.UnixMilli()))
+	return p
 }
 
 func decodeEntry(b []byte) (e entry, err error) {
-	u := newUnpacker(b, rowVersion)
-	e.partitioned = u.byte() == 1
-	e.number, e.incarnation = u.uint(), u.uint()
-	e.created = time.UnixMilli(int64(u.uint()))
-	return e, u.done()
+	u := packed.ReadVersion(b, rowVersion)
+	e.partitioned = u.Byte() == 1
+	e.number, e.incarnation = u.Uint(), u.Uint()
+	e.created = time.UnixMilli(int64(u.Uint()))
+	return e, u.Done()
 }
 
 var validName = regexp.MustCompile(`^[a-z][a-z0-9_$()+/-]*$`)

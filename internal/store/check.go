@@ -9,6 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // Check reads everything and reports each broken invariant; nil when the store
@@ -92,11 +93,11 @@ func (c *checker) run() error {
 
 func (c *checker) readSuperseded() error {
 	return kv.Each(c.v, kv.Prefix(keyspace.Superseded.Key(c.d.number)), func(_, value []byte) error {
-		u := newUnpacker(value, rowVersion)
-		for n := u.uint(); n > 0 && !u.bad; n-- {
-			c.superseded[supersededRev{document.ID(u.text()), u.rev()}] = true
+		u := packed.ReadVersion(value, rowVersion)
+		for n := u.Uint(); n > 0 && !u.Failed(); n-- {
+			c.superseded[supersededRev{document.ID(u.Text()), readRev(&u)}] = true
 		}
-		return u.done()
+		return u.Done()
 	})
 }
 

@@ -2,11 +2,11 @@ package store
 
 import (
 	"context"
-	"encoding/binary"
 	"sync"
 	"time"
 
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // clockGuard judges the clock for the work that removes what is old. The naive way
@@ -113,7 +113,7 @@ func (s *Store) trusted(ctx context.Context, now time.Time, aging bool) error {
 		return nil
 	}
 	err := s.commit(ctx, func(tx kv.Txn) error {
-		return tx.Put(metaKey(metaClock), binary.AppendUvarint(nil, uint64(max(now.Unix(), 0))))
+		return tx.Put(metaKey(metaClock), packed.Number(uint64(max(now.Unix(), 0))))
 	})
 	if err == nil {
 		c.saved = now

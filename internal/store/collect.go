@@ -8,6 +8,7 @@ import (
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // Tombstones are dropped when they are older than a setting says. How old one
@@ -46,24 +47,24 @@ const (
 )
 
 func (p *collection) encode() []byte {
-	w := packer{}
-	w.byte(rowVersion)
-	w.uint(uint64(p.upTo))
-	w.uint(uint64(len(p.marks)))
+	w := packed.Writer{}
+	w.Byte(rowVersion)
+	w.Uint(uint64(p.upTo))
+	w.Uint(uint64(len(p.marks)))
 	for _, m := range p.marks {
-		w.uint(uint64(m.at.Unix()))
-		w.uint(uint64(m.seq))
+		w.Uint(uint64(m.at.Unix()))
+		w.Uint(uint64(m.seq))
 	}
-	return w.b
+	return w
 }
 
 func decodeCollection(b []byte) (p collection, err error) {
-	u := newUnpacker(b, rowVersion)
-	p.upTo = Seq(u.uint())
-	for n := u.uint(); n > 0 && !u.bad; n-- {
-		p.marks = append(p.marks, mark{time.Unix(int64(u.uint()), 0), Seq(u.uint())})
+	u := packed.ReadVersion(b, rowVersion)
+	p.upTo = Seq(u.Uint())
+	for n := u.Uint(); n > 0 && !u.Failed(); n-- {
+		p.marks = append(p.marks, mark{time.Unix(int64(u.Uint()), 0), Seq(u.Uint())})
 	}
-	return p, u.done()
+	return p, u.Done()
 }
 
 // mark notes the last sequence at a time, if the last mark is so old that it is

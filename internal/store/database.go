@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // Database is an open database. It stays valid when the database is dropped:
@@ -130,14 +130,11 @@ func (d *Database) loadSettings(v kv.Snapshot, version uint64) (*settings, error
 		if errors.Is(err, kv.ErrNotFound) {
 			continue
 		}
+		n, err := counter(value, err)
 		if err != nil {
 			return nil, err
 		}
-		u := unpacker{b: value}
-		*to = int(u.uint())
-		if err := u.done(); err != nil {
-			return nil, err
-		}
+		*to = int(n)
 	}
 	return set, errors.Join(d.loadExpiry(v, set), d.loadDeletedTTL(v, set))
 }
@@ -183,12 +180,12 @@ func (d *Database) SetSecurity(ctx context.Context, raw []byte) error {
 
 // SetRevsLimit sets RevsLimit; n is at least 1.
 func (d *Database) SetRevsLimit(ctx context.Context, n int) error {
-	return d.set(ctx, settingRevsLimit, binary.AppendUvarint(nil, uint64(n)))
+	return d.set(ctx, settingRevsLimit, packed.Number(uint64(n)))
 }
 
 // SetPurgedInfosLimit sets PurgedInfosLimit; n is at least 1.
 func (d *Database) SetPurgedInfosLimit(ctx context.Context, n int) error {
-	return d.set(ctx, settingPurgedInfos, binary.AppendUvarint(nil, uint64(n)))
+	return d.set(ctx, settingPurgedInfos, packed.Number(uint64(n)))
 }
 
 // set writes a setting and moves the version of definitions, so that writers

@@ -4,6 +4,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // The queue of what expires has a row (time, document) for each document of
@@ -171,18 +172,18 @@ func encodeDue(written uint64) []byte {
 	if written == 0 {
 		return nil
 	}
-	p := packer{b: []byte{dueWithWrite}}
-	p.uint(written)
-	return p.b
+	p := packed.Writer{dueWithWrite}
+	p.Uint(written)
+	return p
 }
 
 func decodeDue(value []byte) (written uint64, err error) {
 	if len(value) == 0 {
 		return 0, nil
 	}
-	u := newUnpacker(value, dueWithWrite)
-	written = u.uint()
-	return written, u.done()
+	u := packed.ReadVersion(value, dueWithWrite)
+	written = u.Uint()
+	return written, u.Done()
 }
 
 // unreadable counts the documents of the scope of which nobody can read when

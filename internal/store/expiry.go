@@ -8,6 +8,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // Expiry says when revisions expire: by members of their bodies, or some time
@@ -64,11 +65,11 @@ func (e Expiry) text() string {
 	if e.Seconds || e.off() {
 		return e.Field
 	}
-	p := packer{b: []byte{'_'}}
-	p.text(e.Field)
-	p.text(e.TTLField)
-	p.uint(e.TTL)
-	return string(p.b)
+	p := packed.Writer{'_'}
+	p.Text(e.Field)
+	p.Text(e.TTLField)
+	p.Uint(e.TTL)
+	return string(p)
 }
 
 func parseExpiry(text string) (Expiry, error) {
@@ -77,9 +78,9 @@ func parseExpiry(text string) (Expiry, error) {
 		e.Field, e.Seconds = text, text != ""
 		return e, nil
 	}
-	u := unpacker{b: []byte(text[1:])}
-	e.Field, e.TTLField, e.TTL = u.text(), u.text(), u.uint()
-	return e, u.done()
+	u := packed.Read([]byte(text[1:]))
+	e.Field, e.TTLField, e.TTL = u.Text(), u.Text(), u.Uint()
+	return e, u.Done()
 }
 
 // check refuses names that no member of a body has, and times that are too long.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // The store's format is one number for everything that it writes. It stands in
@@ -71,7 +72,7 @@ func (s *Store) checkFormat(found byte) error {
 	newest := currentFormat(s.steps)
 	switch {
 	case found == 0:
-		return errFormat
+		return packed.ErrFormat
 	case found > newest:
 		return dberr.New(dberr.Unavailable, "", reasonNewer, found, newest)
 	case s.o.KeepFormat && s.needsRewriting(found):
@@ -154,9 +155,9 @@ func migratePage(tx kv.Txn, step formatStep) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	u := newUnpacker(value, rowVersion)
-	version, from := u.byte(), u.bytes()
-	if err := u.done(); err != nil || version != step.version {
+	u := packed.ReadVersion(value, rowVersion)
+	version, from := u.Byte(), u.Bytes()
+	if err := u.Done(); err != nil || version != step.version {
 		return false, err
 	}
 	if len(from) == 0 {
@@ -174,9 +175,9 @@ func migratePage(tx kv.Txn, step formatStep) (more bool, err error) {
 
 // saveUpgrade notes how far a step has come.
 func saveUpgrade(tx kv.Txn, step formatStep, checkpoint []byte) error {
-	p := packer{}
-	p.byte(rowVersion)
-	p.byte(step.version)
-	p.bytes(checkpoint)
-	return tx.Put(metaKey(metaUpgrade), p.b)
+	p := packed.Writer{}
+	p.Byte(rowVersion)
+	p.Byte(step.version)
+	p.Bytes(checkpoint)
+	return tx.Put(metaKey(metaUpgrade), p)
 }

@@ -2,11 +2,16 @@ package store
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // FuzzRows returns any bytes to every decoder of a row's value: none may panic,
@@ -34,6 +39,29 @@ func FuzzRows(f *testing.F) {
 	})
 }
 
+// TestRowBytes holds the bytes of rows as stores have them: a row that is written
+// otherwise is a format of its own.
+func TestRowBytes(t *testing.T) {
+	var b strings.Builder
+	for _, value := range someRows() {
+		if len(value) > 200 {
+			fmt.Fprintf(&b, "%d bytes, sha256 %x\n", len(value), sha256.Sum256(value))
+			continue
+		}
+		fmt.Fprintf(&b, "%x\n", value)
+	}
+	const file = "testdata/rows.hex"
+	if *update {
+		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || b.String() != string(want) {
+		t.Errorf("%v: the rows are\n%s", err, b.String())
+	}
+}
+
 // decoders try to read a value; they give what encodes it again, nil for what
 // they do not take.
 var decoders = map[string]func([]byte) func() []byte{
@@ -44,7 +72,7 @@ var decoders = map[string]func([]byte) func() []byte{
 				pieces = manyLeaves().pieces
 			}
 			if n >= len(pieces) {
-				return nil, errFormat
+				return nil, packed.ErrFormat
 			}
 			return pieces[n], nil
 		})
@@ -91,11 +119,11 @@ var decoders = map[string]func([]byte) func() []byte{
 		j := job{kind: jobTombstones, number: 1, subject: "p"}
 		j, err := decodeJob(j.key(), b)
 		return taken(func() []byte {
-			p := packer{}
-			p.byte(rowVersion)
-			p.uint(uint64(j.notBefore.UnixMilli()))
-			p.text(j.checkpoint)
-			return p.b
+			p := packed.Writer{}
+			p.Byte(rowVersion)
+			p.Uint(uint64(j.notBefore.UnixMilli()))
+			p.Text(j.checkpoint)
+			return p
 		}, err)
 	},
 }
@@ -109,20 +137,20 @@ func taken(encode func() []byte, err error) func() []byte {
 
 // encodeChange writes an entry from what was read of one.
 func encodeChange(c *Change, more bool) []byte {
-	p := packer{}
+	p := packed.Writer{}
 	if more {
-		p.byte(feedOfSome)
+		p.Byte(feedOfSome)
 	} else {
-		p.byte(rowVersion)
+		p.Byte(rowVersion)
 	}
-	p.byte(feedDocument)
-	p.byte(flag(c.Deleted))
-	p.text(string(c.ID))
-	p.uint(uint64(len(c.Leaves)))
+	p.Byte(feedDocument)
+	p.Flag(c.Deleted)
+	p.Text(string(c.ID))
+	p.Uint(uint64(len(c.Leaves)))
 	for _, r := range c.Leaves {
-		p.rev(r)
+		writeRev(&p, r)
 	}
-	return p.b
+	return p
 }
 
 // manyLeaves is the head of a document with a large tree.
@@ -152,7 +180,10 @@ func someRows() (values [][]byte) {
 	small, _ := h.encode()
 	many := manyLeaves()
 	wide, _ := many.encode()
-	return [][]byte{sub.encodeDefinition(), sub.encodeState(), small, wide, encodeFeed("p:m", many), body, large, encodeFeed("p:a", &h), l.encode(), p.encode(), b.encode(), e.encode(), lo.encode(), {1, 5, 1, 'a'}}
+	marked := marker{revs: []document.Rev{{Gen: 2, Hash: "0123456789abcdef"}, {Gen: 300, Hash: "text"}}}
+	collected := collection{upTo: 300, marks: []mark{{at: time.Unix(1_795_000_000, 0), seq: 300}}}
+	expiring := partition{seq: 1, lastWrite: p.lastWrite, designs: 300, expiry: Expiry{Own: true, Field: "e", TTLField: "t", TTL: 3600}}
+	return [][]byte{marked.encode(), collected.encode(), encodeDue(300), expiring.encode(), sub.encodeDefinition(), sub.encodeState(), small, wide, encodeFeed("p:m", many), body, large, encodeFeed("p:a", &h), l.encode(), p.encode(), b.encode(), e.encode(), lo.encode(), {1, 5, 1, 'a'}}
 }
 
 // FuzzFromClients returns any text where clients hand back what they were given.

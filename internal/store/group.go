@@ -9,6 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // group is one run of a commit: what its requests have read and changed so
@@ -296,15 +297,15 @@ func (g *group) unfeed(id document.ID, q Seq, partitioned bool) error {
 // putSuperseded notes which bodies became unnecessary, for the sweeper.
 func (g *group) putSuperseded() error {
 	for revs := range slices.Chunk(g.superseded, supersededPage) {
-		p := packer{}
-		p.byte(rowVersion)
-		p.uint(uint64(len(revs)))
+		p := packed.Writer{}
+		p.Byte(rowVersion)
+		p.Uint(uint64(len(revs)))
 		for _, b := range revs {
-			p.text(string(b.id))
-			p.rev(b.rev)
+			p.Text(string(b.id))
+			writeRev(&p, b.rev)
 		}
 		key := keyspace.Superseded.Key(g.db.number, keyspace.U(uint64(g.now.UnixMilli())), keyspace.U(g.lane.serial))
-		if err := g.tx.Put(key, p.b); err != nil {
+		if err := g.tx.Put(key, p); err != nil {
 			return err
 		}
 		g.lane.serial++ // each row has a number of its own

@@ -9,6 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // Local is a local document: it belongs to one endpoint (the database, a partition, or
@@ -21,17 +22,17 @@ type Local struct {
 }
 
 func (l *Local) encode() []byte {
-	p := packer{b: make([]byte, 0, 12+len(l.Body))}
-	p.byte(rowVersion)
-	p.uint(l.Rev)
-	p.b = append(p.b, l.Body...)
-	return p.b
+	p := make(packed.Writer, 0, 12+len(l.Body))
+	p.Byte(rowVersion)
+	p.Uint(l.Rev)
+	p.Raw(l.Body)
+	return p
 }
 
 func decodeLocal(id document.ID, value []byte) (*Local, error) {
-	u := newUnpacker(value, rowVersion)
-	l := &Local{ID: id, Rev: u.uint(), Body: u.b}
-	return l, u.ok()
+	u := packed.ReadVersion(value, rowVersion)
+	l := &Local{ID: id, Rev: u.Uint(), Body: u.Rest()}
+	return l, u.Err()
 }
 
 func (s Scope) localKey(id document.ID) []byte {

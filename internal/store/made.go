@@ -8,6 +8,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // Made tells since when there is what the scope shows: since the database was
@@ -42,9 +43,9 @@ func (d *Database) droppedAt(value []byte, err error) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	u := newUnpacker(value, rowVersion)
-	at := time.UnixMilli(int64(u.uint()))
-	return at, u.done()
+	u := packed.ReadVersion(value, rowVersion)
+	at := time.UnixMilli(int64(u.Uint()))
+	return at, u.Done()
 }
 
 // stampDrop notes that a partition is dropped, at a time that no drop before had.
@@ -54,8 +55,8 @@ func (g *group) stampDrop(p document.Partition) error {
 	if err != nil {
 		return err
 	}
-	b := packer{}
-	b.byte(rowVersion)
-	b.uint(uint64(max(g.now.UnixMilli(), before.UnixMilli()+1)))
-	return g.tx.Put(key, b.b)
+	b := packed.Writer{}
+	b.Byte(rowVersion)
+	b.Uint(uint64(max(g.now.UnixMilli(), before.UnixMilli()+1)))
+	return g.tx.Put(key, b)
 }

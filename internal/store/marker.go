@@ -9,6 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // A deletion marker is what is left of a document whose tombstones were dropped by age:
@@ -40,25 +41,25 @@ type marker struct{ revs []document.Rev } // highest first; at least one
 const maxMarker = 8
 
 func (g *marker) encode() []byte {
-	p := packer{}
-	p.byte(rowVersion)
-	p.uint(uint64(len(g.revs)))
+	p := packed.Writer{}
+	p.Byte(rowVersion)
+	p.Uint(uint64(len(g.revs)))
 	for _, r := range g.revs {
-		p.rev(r)
+		writeRev(&p, r)
 	}
-	return p.b
+	return p
 }
 
 func decodeMarker(b []byte) (*marker, error) {
-	u := newUnpacker(b, rowVersion)
+	u := packed.ReadVersion(b, rowVersion)
 	g := &marker{}
-	for n := u.uint(); n > 0 && !u.bad; n-- {
-		g.revs = append(g.revs, u.rev())
+	for n := u.Uint(); n > 0 && !u.Failed(); n-- {
+		g.revs = append(g.revs, readRev(&u))
 	}
 	if len(g.revs) == 0 {
-		u.bad = true
+		u.Fail()
 	}
-	return g, u.done()
+	return g, u.Done()
 }
 
 // markerOf returns the deletion marker of a document all of whose leaves are tombstones.

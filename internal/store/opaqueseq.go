@@ -14,6 +14,7 @@ import (
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // opaqueSeq returns the sequences of one partition of one incarnation of a database a
@@ -119,21 +120,21 @@ func (s *Store) readSecret(tx kv.Txn) error {
 		if _, err := io.ReadFull(s.o.Rand, s.secret); err != nil {
 			return err
 		}
-		p := packer{}
-		p.byte(rowVersion)
-		p.bytes(s.secret)
-		return tx.Put(metaKey(metaSecret), p.b)
+		p := packed.Writer{}
+		p.Byte(rowVersion)
+		p.Bytes(s.secret)
+		return tx.Put(metaKey(metaSecret), p)
 	}
 	if err != nil {
 		return err
 	}
-	u := newUnpacker(value, rowVersion)
-	s.secret = slices.Clone(u.bytes())
-	if err := u.done(); err != nil {
+	u := packed.ReadVersion(value, rowVersion)
+	s.secret = slices.Clone(u.Bytes())
+	if err := u.Done(); err != nil {
 		return err
 	}
 	if len(s.secret) != secretSize {
-		return errFormat
+		return packed.ErrFormat
 	}
 	return nil
 }

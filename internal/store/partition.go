@@ -11,6 +11,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // writesDecay is the time in which a partition's count of writes falls to 1/e;
@@ -101,9 +102,9 @@ func (l *list) place(d *Database, bookmark string) error {
 	if err != nil {
 		return errBookmark
 	}
-	u := newUnpacker(b, rowVersion)
-	by, descending, incarnation, key := u.text(), u.byte() == 1, u.uint(), u.bytes()
-	if u.done() != nil || Ranking(by) != l.by || descending != l.descending || incarnation != d.incarnation ||
+	u := packed.ReadVersion(b, rowVersion)
+	by, descending, incarnation, key := u.Text(), u.Byte() == 1, u.Uint(), u.Bytes()
+	if u.Done() != nil || Ranking(by) != l.by || descending != l.descending || incarnation != d.incarnation ||
 		bytes.Compare(key, l.r.Start) < 0 || bytes.Compare(key, l.r.End) >= 0 {
 		return errBookmark
 	}
@@ -149,11 +150,11 @@ func (l *list) read(r *Reader) (rows []PartitionTotals, err error) {
 }
 
 func (l *list) bookmark(d *Database, key []byte) string {
-	p := packer{}
-	p.byte(rowVersion)
-	p.text(string(l.by))
-	p.byte(flag(l.descending))
-	p.uint(d.incarnation)
-	p.bytes(key)
-	return base64.RawURLEncoding.EncodeToString(p.b)
+	p := packed.Writer{}
+	p.Byte(rowVersion)
+	p.Text(string(l.by))
+	p.Flag(l.descending)
+	p.Uint(d.incarnation)
+	p.Bytes(key)
+	return base64.RawURLEncoding.EncodeToString(p)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // Purging is one document's part of a purge, and its outcome.
@@ -155,14 +156,14 @@ func (g *group) putPurge(id document.ID, revs []document.Rev) error {
 	l := &g.lane
 	l.purgeSeq++
 	l.purged++
-	p := packer{}
-	p.byte(rowVersion)
-	p.text(string(id))
-	p.uint(uint64(len(revs)))
+	p := packed.Writer{}
+	p.Byte(rowVersion)
+	p.Text(string(id))
+	p.Uint(uint64(len(revs)))
 	for _, r := range revs {
-		p.rev(r)
+		writeRev(&p, r)
 	}
-	if err := g.tx.Put(g.db.purgeKey(l.purgeSeq), p.b); err != nil {
+	if err := g.tx.Put(g.db.purgeKey(l.purgeSeq), p); err != nil {
 		return err
 	}
 	for ; l.purged > uint64(g.db.PurgedInfosLimit()); l.purged-- {
@@ -180,13 +181,13 @@ func (d *Database) Purged(ctx context.Context) (ps []Purging, err error) {
 	err = d.Whole().View(ctx, func(r *Reader) error {
 		ps = ps[:0]
 		return kv.Each(r.v, kv.Prefix(keyspace.Purge.Key(d.number)), func(_, value []byte) error {
-			u := newUnpacker(value, rowVersion)
-			p := Purging{ID: document.ID(u.text())}
-			for n := u.uint(); n > 0 && !u.bad; n-- {
-				p.Revs = append(p.Revs, u.rev())
+			u := packed.ReadVersion(value, rowVersion)
+			p := Purging{ID: document.ID(u.Text())}
+			for n := u.Uint(); n > 0 && !u.Failed(); n-- {
+				p.Revs = append(p.Revs, readRev(&u))
 			}
 			ps = append(ps, p)
-			return u.done()
+			return u.Done()
 		})
 	})
 	return ps, err

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"maps"
 	"math"
@@ -13,6 +12,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // The rankings of partitions follow the feed: a pass takes the changes since
@@ -86,7 +86,7 @@ func (d *Database) rerankAll(ctx context.Context, names []document.Partition, to
 				return err
 			}
 		}
-		return tx.Put(d.checkpointKey(), binary.AppendUvarint(nil, uint64(to)))
+		return tx.Put(d.checkpointKey(), packed.Number(uint64(to)))
 	})
 }
 
@@ -208,12 +208,12 @@ func (d *Database) rerank(tx kv.Txn, name document.Partition) error {
 }
 
 func (v *ranks) encode() []byte {
-	p := packer{}
-	p.byte(rowVersion)
+	p := packed.Writer{}
+	p.Byte(rowVersion)
 	for _, n := range v {
-		p.uint(n)
+		p.Uint(n)
 	}
-	return p.b
+	return p
 }
 
 // decodeRanked reads the values under which a partition stands; nil for none.
@@ -224,12 +224,12 @@ func decodeRanked(b []byte, err error) (*ranks, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := newUnpacker(b, rowVersion)
+	u := packed.ReadVersion(b, rowVersion)
 	var v ranks
 	for i := range v {
-		v[i] = u.uint()
+		v[i] = u.Uint()
 	}
-	return &v, u.done()
+	return &v, u.Done()
 }
 
 func (d *Database) rankKey(by Ranking, v uint64, name document.Partition) []byte {

@@ -14,6 +14,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // Each test here is a bug that was there once.
@@ -406,13 +407,13 @@ func TestForeignBookmark(t *testing.T) {
 	w.put(d, "p:a", "", `{}`)
 	for _, descending := range []bool{false, true} {
 		for _, key := range [][]byte{nil, {0}, metaKey("store"), other.partitionKey("a"), {0xff}} {
-			p := packer{}
-			p.byte(rowVersion)
-			p.text("")
-			p.byte(flag(descending))
-			p.uint(d.incarnation)
-			p.bytes(key)
-			_, _, _, err := d.Partitions(ctx, ByName, descending, 10, base64.RawURLEncoding.EncodeToString(p.b))
+			p := packed.Writer{}
+			p.Byte(rowVersion)
+			p.Text("")
+			p.Flag(descending)
+			p.Uint(d.incarnation)
+			p.Bytes(key)
+			_, _, _, err := d.Partitions(ctx, ByName, descending, 10, base64.RawURLEncoding.EncodeToString(p))
 			if !dberr.Is(err, dberr.Invalid) {
 				t.Errorf("a bookmark at %x: %v", key, err)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // A document that is purged, or collected for its age, or goes with its partition,
@@ -72,12 +73,12 @@ func (s Scope) removal(it kv.Iterator) (Removal, error) {
 	if err != nil {
 		return Removal{}, err
 	}
-	u := newUnpacker(value, rowVersion)
-	id := document.ID(u.text())
-	if id != "" && u.ok() == nil {
+	u := packed.ReadVersion(value, rowVersion)
+	id := document.ID(u.Text())
+	if id != "" && u.Err() == nil {
 		id = s.shown(id)
 	}
-	return Removal{ID: id, Seq: parts[len(parts)-1].Num()}, u.done()
+	return Removal{ID: id, Seq: parts[len(parts)-1].Num()}, u.Done()
 }
 
 // removalKey returns the key of a removal, or what the keys of all begin with.
@@ -136,12 +137,12 @@ func (g *group) removalKeys(p document.Partition) (keys [][]byte, err error) {
 }
 
 func (g *group) putRemoval(s Scope, id document.ID) error {
-	p := packer{}
-	p.byte(rowVersion)
-	p.text(string(id))
+	p := packed.Writer{}
+	p.Byte(rowVersion)
+	p.Text(string(id))
 	key := s.removalKey(keyspace.U(g.lane.serial))
 	g.lane.serial++ // each row has a number of its own
-	return g.tx.Put(key, p.b)
+	return g.tx.Put(key, p)
 }
 
 // SweepRemovals forgets the scope's removals up to a place that every follower has

@@ -9,6 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 const rowVersion = 1
@@ -49,36 +50,36 @@ func (c *counts) add(before, after counts) {
 	c.external += after.external - before.external
 }
 
-func (c *counts) pack(p *packer) {
-	p.uint(c.docs)
-	p.uint(c.deleted)
-	p.uint(c.active)
-	p.uint(c.external)
+func (c *counts) pack(p *packed.Writer) {
+	p.Uint(c.docs)
+	p.Uint(c.deleted)
+	p.Uint(c.active)
+	p.Uint(c.external)
 }
 
-func (c *counts) unpack(u *unpacker) {
-	c.docs, c.deleted, c.active, c.external = u.uint(), u.uint(), u.uint(), u.uint()
+func (c *counts) unpack(u *packed.Reader) {
+	c.docs, c.deleted, c.active, c.external = u.Uint(), u.Uint(), u.Uint(), u.Uint()
 }
 
 func (l *lane) encode() []byte {
-	p := packer{b: make([]byte, 0, 64)}
-	p.byte(rowVersion)
-	p.uint(uint64(l.seq))
-	p.uint(l.version)
-	p.uint(l.serial)
-	p.uint(l.nextBlob)
-	p.uint(l.purgeSeq)
-	p.uint(l.purged)
+	p := make(packed.Writer, 0, 64)
+	p.Byte(rowVersion)
+	p.Uint(uint64(l.seq))
+	p.Uint(l.version)
+	p.Uint(l.serial)
+	p.Uint(l.nextBlob)
+	p.Uint(l.purgeSeq)
+	p.Uint(l.purged)
 	l.counts.pack(&p)
-	return p.b
+	return p
 }
 
 func decodeLane(b []byte) (l lane, err error) {
-	u := newUnpacker(b, rowVersion)
-	l.seq, l.version, l.serial, l.nextBlob = Seq(u.uint()), u.uint(), u.uint(), u.uint()
-	l.purgeSeq, l.purged = u.uint(), u.uint()
+	u := packed.ReadVersion(b, rowVersion)
+	l.seq, l.version, l.serial, l.nextBlob = Seq(u.Uint()), u.Uint(), u.Uint(), u.Uint()
+	l.purgeSeq, l.purged = u.Uint(), u.Uint()
 	l.counts.unpack(&u)
-	return l, u.done()
+	return l, u.Done()
 }
 
 // partition is the value of a partition row.
@@ -99,42 +100,42 @@ const (
 )
 
 func (t *partition) encode() []byte {
-	p := packer{b: make([]byte, 0, 48)}
+	p := make(packed.Writer, 0, 48)
 	if t.expiry.Own {
-		p.byte(partitionWithExpiry)
+		p.Byte(partitionWithExpiry)
 	} else {
-		p.byte(rowVersion)
+		p.Byte(rowVersion)
 	}
-	p.byte(t.state)
-	p.uint(uint64(t.seq))
-	p.uint(uint64(t.lastWrite.UnixMilli()))
-	p.float(t.writes)
+	p.Byte(t.state)
+	p.Uint(uint64(t.seq))
+	p.Uint(uint64(t.lastWrite.UnixMilli()))
+	p.Float(t.writes)
 	t.counts.pack(&p)
 	if t.expiry.Own {
-		p.uint(t.designs)
-		p.text(t.expiry.text())
+		p.Uint(t.designs)
+		p.Text(t.expiry.text())
 	} else if t.designs > 0 {
-		p.uint(t.designs)
+		p.Uint(t.designs)
 	}
-	return p.b
+	return p
 }
 
 func decodePartition(b []byte) (t partition, err error) {
-	u, version := newUnpackerUpTo(b, partitionWithExpiry)
-	t.state = u.byte()
-	t.seq = Seq(u.uint())
-	t.lastWrite = time.UnixMilli(int64(u.uint()))
-	t.writes = u.float()
+	u, version := packed.ReadUpTo(b, partitionWithExpiry)
+	t.state = u.Byte()
+	t.seq = Seq(u.Uint())
+	t.lastWrite = time.UnixMilli(int64(u.Uint()))
+	t.writes = u.Float()
 	t.counts.unpack(&u)
-	if len(u.b) > 0 {
-		t.designs = u.uint()
+	if len(u.Rest()) > 0 {
+		t.designs = u.Uint()
 	}
 	if version == partitionWithExpiry {
-		if t.expiry, err = parseExpiry(u.text()); err != nil {
+		if t.expiry, err = parseExpiry(u.Text()); err != nil {
 			return t, err
 		}
 	}
-	return t, u.done()
+	return t, u.Done()
 }
 
 // head is the value of a document head: where the document stands in the feed,
@@ -164,20 +165,20 @@ func (h *head) encode() (value []byte, pieces [][]byte) {
 	case h.due != 0:
 		version = headWithDue
 	}
-	p := packer{b: make([]byte, 0, 64+min(len(tree), treePiece))}
-	p.byte(version)
+	p := make(packed.Writer, 0, 64+min(len(tree), treePiece))
+	p.Byte(version)
 	w := h.tree.Winner()
-	p.byte(flag(w.Deleted))
-	p.uint(uint64(h.seq))
-	p.rev(w.Rev)
+	p.Flag(w.Deleted)
+	p.Uint(uint64(h.seq))
+	writeRev(&p, w.Rev)
 	if version >= headWithDue {
-		p.uint(h.due)
+		p.Uint(h.due)
 	}
 	if version < headWithPieces {
-		return append(p.b, tree...), nil
+		return append(p, tree...), nil
 	}
-	p.uint(uint64(len(tree)))
-	return p.b, slices.Collect(slices.Chunk(tree, treePiece))
+	p.Uint(uint64(len(tree)))
+	return p, slices.Collect(slices.Chunk(tree, treePiece))
 }
 
 // borrowedHead is what a head says before its tree. The hash is part of the row.
@@ -194,22 +195,20 @@ type borrowedHead struct {
 // borrowWinner reads what stands before the tree and returns the rest. It is the
 // one reader of heads: walks over many documents make no text of the hash.
 func borrowWinner(b []byte) (h borrowedHead, rest []byte, err error) {
-	u, version := newUnpackerUpTo(b, headWithPieces)
-	h.dead = u.byte() == 1
-	h.seq = Seq(u.uint())
-	gen := u.uint()
-	if gen > math.MaxUint32 {
-		u.bad = true
-	}
-	h.gen, h.hash = uint32(gen), u.bytes()
+	u, version := packed.ReadUpTo(b, headWithPieces)
+	h.dead = u.Byte() == 1
+	h.seq = Seq(u.Uint())
+	h.gen, h.hash = uint32(u.UpTo(math.MaxUint32)), u.Bytes()
 	if version >= headWithDue {
-		h.due = u.uint()
+		h.due = u.Uint()
 	}
 	if version == headWithPieces {
-		h.length = u.uint()
-		u.bad = u.bad || h.length <= treePiece || len(u.b) > 0
+		h.length = u.Uint()
+		if h.length <= treePiece || len(u.Rest()) > 0 {
+			u.Fail()
+		}
 	}
-	return h, u.b, u.ok()
+	return h, u.Rest(), u.Err()
 }
 
 // decodeWinner is borrowWinner for who keeps the head.
@@ -241,13 +240,13 @@ func decodeHead(b []byte, piece func(n int) ([]byte, error)) (head, error) {
 			return head{}, dberr.Wrap("store.decodeHead", err)
 		}
 		if uint64(len(part)) != min(treePiece, l.length-uint64(len(rest))) {
-			return head{}, errFormat
+			return head{}, packed.ErrFormat
 		}
 		h.pieces = append(h.pieces, part)
 		rest = append(rest, part...)
 	}
 	if h.tree, rest, err = document.DecodeTree(rest); err == nil && len(rest) > 0 {
-		err = errFormat
+		err = packed.ErrFormat
 	}
 	return h, err
 }
@@ -279,38 +278,31 @@ func encodeFeed(id document.ID, h *head) []byte {
 	if len(leaves) > feedLeaves {
 		leaves, version = leaves[:feedLeaves], feedOfSome
 	}
-	p := packer{b: make([]byte, 0, 8+len(id)+20*len(leaves))}
-	p.byte(version)
-	p.byte(feedDocument)
-	p.byte(flag(deleted))
-	p.text(string(id))
-	p.uint(uint64(len(leaves)))
+	p := make(packed.Writer, 0, 8+len(id)+20*len(leaves))
+	p.Byte(version)
+	p.Byte(feedDocument)
+	p.Flag(deleted)
+	p.Text(string(id))
+	p.Uint(uint64(len(leaves)))
 	for _, l := range leaves {
-		p.rev(l.Rev)
+		writeRev(&p, l.Rev)
 	}
-	return p.b
+	return p
 }
 
 // decodeFeed reads an entry into c, reusing its memory; more tells that there are
 // leaves that it does not name.
 func decodeFeed(b []byte, c *Change) (more bool, err error) {
-	u, version := newUnpackerUpTo(b, feedOfSome)
-	if u.byte() != feedDocument {
-		return false, errFormat
+	u, version := packed.ReadUpTo(b, feedOfSome)
+	if u.Byte() != feedDocument {
+		return false, packed.ErrFormat
 	}
-	c.Deleted = u.byte() == 1
-	c.ID = document.ID(u.text())
-	n := u.uint()
+	c.Deleted = u.Byte() == 1
+	c.ID = document.ID(u.Text())
+	n := u.Uint()
 	c.Leaves = c.Leaves[:0]
-	for i := uint64(0); i < n && !u.bad; i++ {
-		c.Leaves = append(c.Leaves, u.rev())
+	for i := uint64(0); i < n && !u.Failed(); i++ {
+		c.Leaves = append(c.Leaves, readRev(&u))
 	}
-	return version == feedOfSome, u.done()
-}
-
-func flag(b bool) byte {
-	if b {
-		return 1
-	}
-	return 0
+	return version == feedOfSome, u.Done()
 }

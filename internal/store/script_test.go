@@ -17,6 +17,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 var update = stdflag.Bool("update", false, "write the outputs in testdata anew")
@@ -261,8 +262,8 @@ func showRow(key, value []byte, only []string) string {
 // they are.
 var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 	"job": func(p []keyspace.Part, v []byte) string {
-		u := newUnpacker(v, rowVersion)
-		return fmt.Sprintf("not before %s, done up to %q", time.UnixMilli(int64(u.uint())).UTC().Format(time.TimeOnly), u.text())
+		u := packed.ReadVersion(v, rowVersion)
+		return fmt.Sprintf("not before %s, done up to %q", time.UnixMilli(int64(u.Uint())).UTC().Format(time.TimeOnly), u.Text())
 	},
 	"lane": func(_ []keyspace.Part, v []byte) string {
 		l, err := decodeLane(v)
@@ -304,10 +305,10 @@ var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 		return fmt.Sprintf("0-%d %s%s", l.Rev, l.Body, showErr(err))
 	},
 	"superseded": func(_ []keyspace.Part, v []byte) string {
-		u := newUnpacker(v, rowVersion)
+		u := packed.ReadVersion(v, rowVersion)
 		var b bytes.Buffer
-		for n := u.uint(); n > 0; n-- {
-			fmt.Fprintf(&b, "%s %s; ", u.text(), showRev(u.rev()))
+		for n := u.Uint(); n > 0; n-- {
+			fmt.Fprintf(&b, "%s %s; ", u.Text(), showRev(readRev(&u)))
 		}
 		return b.String()
 	},
@@ -325,9 +326,9 @@ var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 		return fmt.Sprintf("%s in %d bytes", showRevs(g.revs), len(v))
 	},
 	"purge": func(_ []keyspace.Part, v []byte) string {
-		u := newUnpacker(v, rowVersion)
-		id, n := u.text(), u.uint()
-		return fmt.Sprintf("%s, %d: %s", id, n, showRev(u.rev()))
+		u := packed.ReadVersion(v, rowVersion)
+		id, n := u.Text(), u.Uint()
+		return fmt.Sprintf("%s, %d: %s", id, n, showRev(readRev(&u)))
 	},
 	"setting": func(p []keyspace.Part, v []byte) string {
 		switch p[0].String() {
@@ -419,8 +420,8 @@ func showBytes(v []byte) string { return fmt.Sprintf("%d bytes", len(v)) }
 
 func showNumbers(v []byte) string {
 	var ns []string
-	for u := (unpacker{b: v}); len(u.b) > 0 && !u.bad; {
-		ns = append(ns, strconv.FormatUint(u.uint(), 10))
+	for u := packed.Read(v); len(u.Rest()) > 0 && !u.Failed(); {
+		ns = append(ns, strconv.FormatUint(u.Uint(), 10))
 	}
 	return strings.Join(ns, " ")
 }

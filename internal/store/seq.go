@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // Seq is a place in a database's feed: 0 is before everything.
@@ -83,9 +84,9 @@ func (s Scope) parseSeq(text string) (q Seq, own bool, err error) {
 		q, own = s.opener().open(b)
 		return q, own, nil
 	}
-	u := unpacker{b: b}
-	incarnation, again := u.uint(), u.uint()
-	if u.done() != nil {
+	u := packed.Read(b)
+	incarnation, again := u.Uint(), u.Uint()
+	if u.Done() != nil {
 		return 0, false, errSeq
 	}
 	return Seq(n), s.opaque == nil && incarnation == s.db.incarnation && again == n, nil

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"crypto/rand"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // Options configure a store; the zero value works.
@@ -190,12 +190,12 @@ func (s *Store) begin(ctx context.Context) error {
 // readMeta reads the format and the UUID. What stands behind the format may be
 // another in a newer one.
 func (s *Store) readMeta(value []byte) error {
-	u := unpacker{b: value}
-	if err := s.checkFormat(u.byte()); err != nil {
+	u := packed.Read(value)
+	if err := s.checkFormat(u.Byte()); err != nil {
 		return err
 	}
-	s.uuid = u.text()
-	return u.done()
+	s.uuid = u.Text()
+	return u.Done()
 }
 
 // initialize writes the rows of a new store.
@@ -205,10 +205,10 @@ func (s *Store) initialize(tx kv.Txn) error {
 		return err
 	}
 	s.uuid = hex.EncodeToString(id)
-	p := packer{}
-	p.byte(currentFormat(s.steps))
-	p.text(s.uuid)
-	return tx.Put(metaKey("store"), p.b)
+	p := packed.Writer{}
+	p.Byte(currentFormat(s.steps))
+	p.Text(s.uuid)
+	return tx.Put(metaKey("store"), p)
 }
 
 func metaKey(name string) []byte { return keyspace.Meta.Key(0, keyspace.T(name)) }
@@ -220,7 +220,7 @@ func next(tx kv.Txn, name string) (uint64, error) {
 		return 0, err
 	}
 	n++
-	return n, tx.Put(metaKey(name), binary.AppendUvarint(nil, n))
+	return n, tx.Put(metaKey(name), packed.Number(n))
 }
 
 // counter reads a counter's value; absent counters are 0.
@@ -231,9 +231,7 @@ func counter(value []byte, err error) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	u := unpacker{b: value}
-	n := u.uint()
-	return n, u.done()
+	return packed.ReadNumber(value)
 }
 
 // commit runs fn in a transaction together with a token row, and settles an

@@ -8,6 +8,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // Subscription is somebody outside who follows the feed of a scope. The store
@@ -53,40 +54,40 @@ func (s Scope) deadLetterKey(id string, n uint64) []byte {
 }
 
 func (sub *Subscription) encodeDefinition() []byte {
-	p := packer{b: make([]byte, 0, 16+len(sub.Definition))}
-	p.byte(rowVersion)
-	p.uint(sub.Version)
-	p.b = append(p.b, sub.Definition...)
-	return p.b
+	p := make(packed.Writer, 0, 16+len(sub.Definition))
+	p.Byte(rowVersion)
+	p.Uint(sub.Version)
+	p.Raw(sub.Definition)
+	return p
 }
 
 func (sub *Subscription) decodeDefinition(value []byte) error {
-	u := newUnpacker(value, rowVersion)
-	sub.Version = u.uint()
-	sub.Definition = u.b
-	return u.ok()
+	u := packed.ReadVersion(value, rowVersion)
+	sub.Version = u.Uint()
+	sub.Definition = u.Rest()
+	return u.Err()
 }
 
 func (sub *Subscription) encodeState() []byte {
-	p := packer{b: make([]byte, 0, 32+len(sub.Note))}
-	p.byte(rowVersion)
-	p.uint(uint64(sub.At))
-	p.uint(sub.Dead)
-	p.uint(sub.Serial)
-	p.b = append(p.b, sub.Note...)
-	return p.b
+	p := make(packed.Writer, 0, 32+len(sub.Note))
+	p.Byte(rowVersion)
+	p.Uint(uint64(sub.At))
+	p.Uint(sub.Dead)
+	p.Uint(sub.Serial)
+	p.Raw(sub.Note)
+	return p
 }
 
 func (sub *Subscription) decodeState(value []byte) error {
-	u := newUnpacker(value, rowVersion)
-	sub.At, sub.Dead, sub.Serial = Seq(u.uint()), u.uint(), u.uint()
-	sub.Note = u.b
-	return u.ok()
+	u := packed.ReadVersion(value, rowVersion)
+	sub.At, sub.Dead, sub.Serial = Seq(u.Uint()), u.Uint(), u.Uint()
+	sub.Note = u.Rest()
+	return u.Err()
 }
 
 func decodeDeadLetter(value []byte) ([]byte, error) {
-	u := newUnpacker(value, rowVersion)
-	return u.b, u.ok()
+	u := packed.ReadVersion(value, rowVersion)
+	return u.Rest(), u.Err()
 }
 
 // readSubscription reads a subscription by get, whose absence is a Definition

@@ -8,6 +8,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // sweepSuperseded removes the bodies of a few commits' superseded revisions that were
@@ -58,11 +59,11 @@ func (d *Database) dueSuperseded(ctx context.Context, before time.Time) (keys []
 				return errEnough
 			}
 			keys = append(keys, append([]byte(nil), key...))
-			u := newUnpacker(value, rowVersion)
-			for n := u.uint(); n > 0 && !u.bad; n-- {
-				revs = append(revs, supersededRev{document.ID(u.text()), u.rev()})
+			u := packed.ReadVersion(value, rowVersion)
+			for n := u.Uint(); n > 0 && !u.Failed(); n-- {
+				revs = append(revs, supersededRev{document.ID(u.Text()), readRev(&u)})
 			}
-			return u.done()
+			return u.Done()
 		})
 		if errors.Is(err, errEnough) {
 			return nil

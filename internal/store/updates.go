@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"maps"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // Update is one entry of the feed of databases.
@@ -82,14 +82,14 @@ func note(tx kv.Txn, name string, kind byte) error {
 	if err != nil {
 		return err
 	}
-	p := packer{}
-	p.byte(rowVersion)
-	p.byte(kind)
-	p.text(name)
-	if err := tx.Put(keyspace.UpdateFeed.Key(0, keyspace.U(seq)), p.b); err != nil {
+	p := packed.Writer{}
+	p.Byte(rowVersion)
+	p.Byte(kind)
+	p.Text(name)
+	if err := tx.Put(keyspace.UpdateFeed.Key(0, keyspace.U(seq)), p); err != nil {
 		return err
 	}
-	return tx.Put(headKey, binary.AppendUvarint(nil, seq))
+	return tx.Put(headKey, packed.Number(seq))
 }
 
 // noteChanges moves the entries of the databases that changed.
@@ -146,11 +146,11 @@ func decodeUpdate(key, value []byte) (Update, error) {
 	if err != nil {
 		return Update{}, err
 	}
-	u := newUnpacker(value, rowVersion)
-	kind := u.byte()
-	up := Update{Name: u.text(), Seq: parts[0].Num()}
-	if err := u.done(); err != nil || kind > updateDeleted {
-		return Update{}, errFormat
+	u := packed.ReadVersion(value, rowVersion)
+	kind := u.Byte()
+	up := Update{Name: u.Text(), Seq: parts[0].Num()}
+	if err := u.Done(); err != nil || kind > updateDeleted {
+		return Update{}, packed.ErrFormat
 	}
 	up.Type = [...]string{"created", "updated", "deleted"}[kind]
 	return up, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // Kinds of job: durable background work that some transaction asked for.
@@ -39,11 +40,11 @@ func (s *Store) putJob(tx kv.Txn, kind string, number uint64, subject string, no
 }
 
 func (s *Store) saveJob(tx kv.Txn, j job) error {
-	p := packer{}
-	p.byte(rowVersion)
-	p.uint(uint64(j.notBefore.UnixMilli()))
-	p.text(j.checkpoint)
-	return tx.Put(j.key(), p.b)
+	p := packed.Writer{}
+	p.Byte(rowVersion)
+	p.Uint(uint64(j.notBefore.UnixMilli()))
+	p.Text(j.checkpoint)
+	return tx.Put(j.key(), p)
 }
 
 func decodeJob(key, value []byte) (j job, err error) {
@@ -51,11 +52,11 @@ func decodeJob(key, value []byte) (j job, err error) {
 	if err != nil {
 		return j, err
 	}
-	u := newUnpacker(value, rowVersion)
+	u := packed.ReadVersion(value, rowVersion)
 	j.kind, j.number, j.subject = parts[0].String(), parts[1].Num(), parts[2].String()
-	j.notBefore = time.UnixMilli(int64(u.uint()))
-	j.checkpoint = u.text()
-	return j, u.done()
+	j.notBefore = time.UnixMilli(int64(u.Uint()))
+	j.checkpoint = u.Text()
+	return j, u.Done()
 }
 
 // lock reads a job's row for update: its checkpoint may have moved, and then j

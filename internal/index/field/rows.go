@@ -3,13 +3,13 @@ package field
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"slices"
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/packed"
 	"github.com/sectional/sectional/internal/selector"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -306,21 +306,16 @@ func (e *extractor) value(vs values, cut bool) []byte {
 			n += len(vs[i]) + 2
 		}
 	}
-	b := append(make([]byte, 0, n), e.version(vs), 0)
+	w := append(make(packed.Writer, 0, n), e.version(vs), 0)
 	if cut {
-		b[1] = flagPartial
+		w[1] = flagPartial
 	}
 	for _, places := range [][]int{e.columns, e.include} {
 		for _, i := range places {
-			if vs[i] == nil {
-				b = binary.AppendUvarint(b, 0)
-				continue
-			}
-			b = binary.AppendUvarint(b, uint64(len(vs[i])))
-			b = append(b, vs[i]...)
+			w.Bytes(vs[i])
 		}
 	}
-	return b
+	return w
 }
 
 // Rows is index.Transactional's.

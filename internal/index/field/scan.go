@@ -2,8 +2,6 @@ package field
 
 import (
 	"bytes"
-	"encoding/binary"
-	"errors"
 	"iter"
 	"slices"
 
@@ -11,6 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -121,8 +120,6 @@ type Entry struct {
 	Size   int // bytes of key and value
 }
 
-var errRow = errors.New("field: a row that can't be read")
-
 // Decode reads a row. The entry refers to value.
 func (d *Def) Decode(key, value []byte) (Entry, error) {
 	_, parts, err := keyspace.FieldRow.Decode(key)
@@ -135,27 +132,19 @@ func (d *Def) Decode(key, value []byte) (Entry, error) {
 // entry makes the entry of a row; values is the memory of its Values.
 func (d *Def) entry(parts []keyspace.Part, value []byte, values [][]byte) (Entry, error) {
 	e := Entry{ID: document.ID(parts[3].String()), Tuple: []byte(parts[2].String())}
-	if len(value) < 2 || value[0] != rowVersion && value[0] != rowLacking {
-		return e, errRow
+	r, _ := packed.ReadUpTo(value, rowLacking)
+	if e.Whole = r.Byte()&flagPartial == 0; !e.Whole {
+		return e, r.Err()
 	}
-	if e.Whole = value[1]&flagPartial == 0; !e.Whole {
-		return e, nil
-	}
-	rest := value[2:]
 	e.Values = slices.Grow(values[:0], len(d.Columns)+len(d.Include))
 	for range len(d.Columns) + len(d.Include) {
-		n, w := binary.Uvarint(rest)
-		if w <= 0 || uint64(len(rest)-w) < n {
-			return e, errRow
-		}
-		var v []byte
-		if n > 0 {
-			v = rest[w : w+int(n)]
+		v := r.Bytes()
+		if len(v) == 0 {
+			v = nil
 		}
 		e.Values = append(e.Values, v)
-		rest = rest[w+int(n):]
 	}
-	return e, nil
+	return e, r.Err()
 }
 
 // Place is a place in an index: that of a row.

@@ -3,18 +3,15 @@ package view
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
-	"errors"
 	"slices"
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/packed"
 )
 
 // rowVersion is the format of this package's values.
 const rowVersion = 1
-
-var errRow = errors.New("view: a row that can't be read")
 
 // Row is a row of a view.
 type Row struct {
@@ -36,22 +33,17 @@ type stored struct {
 
 // packRow makes the value of a row.
 func packRow(key, value []byte) []byte {
-	b := append(make([]byte, 0, len(key)+len(value)+6), rowVersion)
-	b = binary.AppendUvarint(b, uint64(len(key)))
-	return append(append(b, key...), value...)
+	w := append(make(packed.Writer, 0, len(key)+len(value)+6), rowVersion)
+	w.Bytes(key)
+	w.Raw(value)
+	return w
 }
 
 // unpackRow is the reverse of packRow. It refers to b.
 func unpackRow(b []byte) (key, value []byte, err error) {
-	if len(b) == 0 || b[0] != rowVersion {
-		return nil, nil, errRow
-	}
-	n, w := binary.Uvarint(b[1:])
-	if w <= 0 || uint64(len(b)-1-w) < n {
-		return nil, nil, errRow
-	}
-	b = b[1+w:]
-	return b[:n:n], b[n:], nil
+	r := packed.ReadVersion(b, rowVersion)
+	key = r.Bytes()
+	return key, r.Rest(), r.Err()
 }
 
 // rowsOf makes the rows of a document out of what a map function emitted for it.
@@ -108,15 +100,14 @@ func markOf(value []byte) (m mark) {
 // packBack makes the value of a document's back-row: what is needed to know its
 // rows' places, and their marks.
 func packBack(rows []stored) []byte {
-	b := []byte{rowVersion}
+	w := packed.Writer{rowVersion}
 	for _, r := range rows {
-		b = binary.AppendUvarint(b, uint64(len(r.key)))
-		b = append(b, r.key...)
-		b = binary.AppendUvarint(b, r.number)
+		w.Bytes(r.key)
+		w.Uint(r.number)
 		m := markOf(r.value)
-		b = append(b, m[:]...)
+		w.Raw(m[:])
 	}
-	return b
+	return w
 }
 
 // old is a row as a back-row tells of it.
@@ -127,26 +118,14 @@ type old struct {
 
 // unpackBack is the reverse of packBack.
 func (l *layout) unpackBack(id document.ID, b []byte) (olds []old, err error) {
-	if len(b) == 0 || b[0] != rowVersion {
-		return nil, errRow
-	}
-	for b = b[1:]; len(b) > 0; {
-		n, w := binary.Uvarint(b)
-		if w <= 0 || n > uint64(len(b)-w) {
-			return nil, errRow
-		}
-		key := b[w : w+int(n)]
-		b = b[w+int(n):]
-		number, w := binary.Uvarint(b)
-		if w <= 0 || len(b)-w < len(mark{}) {
-			return nil, errRow
-		}
+	r := packed.ReadVersion(b, rowVersion)
+	for len(r.Rest()) > 0 {
+		key, number := r.Bytes(), r.Uint()
 		o := old{place: l.place(l.partition(id), key, id, number)}
-		copy(o.mark[:], b[w:])
-		b = b[w+len(o.mark):]
+		copy(o.mark[:], r.Take(uint64(len(o.mark))))
 		olds = append(olds, o)
 	}
-	return olds, nil
+	return olds, r.Done()
 }
 
 // node is the value of a node.
@@ -156,17 +135,15 @@ type node struct {
 }
 
 func (n node) pack() []byte {
-	b := append(make([]byte, 0, len(n.state)+11), rowVersion)
-	return append(binary.AppendUvarint(b, n.count), n.state...)
+	w := append(make(packed.Writer, 0, len(n.state)+11), rowVersion)
+	w.Uint(n.count)
+	w.Raw(n.state)
+	return w
 }
 
 func unpackNode(b []byte) (n node, err error) {
-	if len(b) == 0 || b[0] != rowVersion {
-		return n, errRow
-	}
-	count, w := binary.Uvarint(b[1:])
-	if w <= 0 {
-		return n, errRow
-	}
-	return node{count, b[1+w:]}, nil
+	r := packed.ReadVersion(b, rowVersion)
+	n.count = r.Uint()
+	n.state = r.Rest()
+	return n, r.Err()
 }
