@@ -1,6 +1,10 @@
 package kv
 
-import "github.com/sectional/sectional/internal/dberr"
+import (
+	"errors"
+
+	"github.com/sectional/sectional/internal/dberr"
+)
 
 // ErrNotFound is what reads of an absent key return.
 var ErrNotFound error = dberr.New(dberr.NotFound, "", "no such key")
@@ -39,4 +43,17 @@ func Each(s Snapshot, r Range, fn func(key, value []byte) error) error {
 		}
 	}
 	return it.Err()
+}
+
+// GetEach is GetMany for those that gain nothing by it: get is called for one key
+// after the other.
+func GetEach(keys [][]byte, get func(key []byte) ([]byte, error)) ([][]byte, error) {
+	values := make([][]byte, len(keys))
+	for i, key := range keys {
+		var err error
+		if values[i], err = get(key); err != nil && !errors.Is(err, ErrNotFound) {
+			return nil, err
+		}
+	}
+	return values, nil
 }

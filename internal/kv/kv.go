@@ -70,6 +70,12 @@ type Snapshot interface {
 	// Get returns the value of key, which the caller owns. ErrNotFound if
 	// there is none.
 	Get(key []byte) ([]byte, error)
+	// GetMany returns the values of keys in the order of keys, nil for each key that
+	// is absent (an empty value is not nil). Keys may be in any order and may
+	// repeat; the caller owns the values, which may share memory. To an engine
+	// across a network it is one round trip where as many Gets are one each, so
+	// whoever knows several keys asks for them together.
+	GetMany(keys [][]byte) ([][]byte, error)
 	// Iterate returns an iterator over r, placed before its first key in the
 	// direction of travel. The caller closes it before the closure returns.
 	// In a Txn it walks what the transaction sees at this moment, whatever
@@ -84,6 +90,9 @@ type Txn interface {
 	// GetForUpdate is Get, and makes the commit fail and rerun if another
 	// transaction wrote key since the snapshot, also when key is absent.
 	GetForUpdate(key []byte) ([]byte, error)
+	// GetManyForUpdate is GetMany, and makes the commit depend on each of the keys
+	// as GetForUpdate does.
+	GetManyForUpdate(keys [][]byte) ([][]byte, error)
 	// Put sets key to value. Empty values are allowed, empty keys are not.
 	Put(key, value []byte) error
 	// Delete removes key, which need not exist.

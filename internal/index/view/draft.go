@@ -79,6 +79,9 @@ func (m *memory) Get(key []byte) ([]byte, error) {
 	return nil, kv.ErrNotFound
 }
 
+// GetMany is kv.Snapshot's.
+func (m *memory) GetMany(keys [][]byte) ([][]byte, error) { return kv.GetEach(keys, m.Get) }
+
 // Iterate is kv.Snapshot's.
 func (m *memory) Iterate(r kv.Range, o kv.IterOptions) (kv.Iterator, error) {
 	from, to := m.at(r.Start), len(m.rows)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -18,6 +19,8 @@ func isolationCases() []testCase {
 		{"write skew is prevented by reading for update", noWriteSkew},
 		{"phantoms commit", phantoms},
 		{"absent keys are read for update", absentForUpdate},
+		{"many are read for update", manyForUpdate},
+		{"many are read plainly", manyPlain},
 		{"reads for update without writes", lockOnly},
 		{"deleted and put again is a conflict", abaConflict},
 		{"reruns leave no trace", rerunTrace},
@@ -66,6 +69,32 @@ func writeSkew(v env) {
 	runs := v.contend(
 		func(t kv.Txn) { v.put(t, "x=from_y"+v.get(t, "y")) },
 		func(t kv.Txn) { v.put(t, "y=from_x"+v.get(t, "x")) })
+	v.wantRuns(runs, 1)
+	v.want(v.all(), "x=from_y1 y=from_x1")
+}
+
+// manyForUpdate: each of the keys counts, the absent ones too.
+func manyForUpdate(v env) {
+	for _, other := range []string{"x=2", "y=2", "z=2"} {
+		v.update(func(t kv.Txn) {
+			v.put(t, "x=1 y=1")
+			v.wantKind(t.Delete([]byte("z")), none)
+		})
+		runs := v.contend(
+			func(t kv.Txn) {
+				v.put(t, "saw="+strings.ReplaceAll(v.getMany("z y x y", t.GetManyForUpdate), " ", ","))
+			},
+			func(t kv.Txn) { v.put(t, other) })
+		v.wantRuns(runs, 2)
+	}
+	v.want(v.all(), "saw=2,1,1,1 x=1 y=1 z=2")
+}
+
+func manyPlain(v env) {
+	v.load("x=1 y=1")
+	runs := v.contend(
+		func(t kv.Txn) { v.put(t, "x=from_y"+v.getMany("y", t.GetMany)) },
+		func(t kv.Txn) { v.put(t, "y=from_x"+v.getMany("x", t.GetMany)) })
 	v.wantRuns(runs, 1)
 	v.want(v.all(), "x=from_y1 y=from_x1")
 }

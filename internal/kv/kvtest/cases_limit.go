@@ -37,6 +37,10 @@ func keyLimit(v env) {
 		if _, err := s.Get(append(longest, 0)); !dberr.Is(err, dberr.NotFound) {
 			v.Errorf("Get of a key over the limit: %v", err)
 		}
+		values, err := s.GetMany([][]byte{append(longest, 0), longest})
+		if err != nil || values[0] != nil || string(values[1]) != "x" {
+			v.Errorf("GetMany of a key over the limit beside one within: %q, %v", values, err)
+		}
 	})
 	for _, write := range []func(kv.Txn, []byte) error{
 		func(t kv.Txn, key []byte) error { return t.Put(key, nil) },

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
@@ -13,6 +15,10 @@ func readCases() []testCase {
 	return []testCase{
 		{"get", getRows},
 		{"values are copies", valuesAreCopies},
+		{"many at once", getManyRows},
+		{"many at once as the transaction sees them", getManyOwn},
+		{"many values are copies", manyAreCopies},
+		{"more than a transaction may write at once", getManyLarge},
 		{"view returns the closure's error", viewError},
 		{"cancelled context", cancelled},
 		{"closed engine", closed},
@@ -35,6 +41,79 @@ func getRows(v env) {
 		_, err := s.Get([]byte("zz"))
 		if !errors.Is(err, kv.ErrNotFound) {
 			v.Errorf("Get of an absent key: %v, want ErrNotFound", err)
+		}
+	})
+}
+
+func getManyRows(v env) {
+	v.load("a=1 b= c=3 d=4")
+	v.view(func(s kv.Snapshot) {
+		v.want(v.getMany("c a bb b a zz d c", s.GetMany), "3 1 -  1 - 4 3")
+		v.want(v.getMany("", s.GetMany), "")
+		values, err := s.GetMany([][]byte{[]byte("b"), []byte("bb")})
+		v.wantKind(err, none)
+		if values[0] == nil || values[1] != nil {
+			v.Errorf("an empty and an absent value are %#v", values)
+		}
+	})
+}
+
+func getManyOwn(v env) {
+	v.load("a=1 b=2 c=3 d=4")
+	v.update(func(t kv.Txn) {
+		v.put(t, "b=own e= f=gone")
+		v.wantKind(t.Delete([]byte("c")), none)
+		v.wantKind(t.Delete([]byte("f")), none)
+		for _, get := range []func([][]byte) ([][]byte, error){t.GetMany, t.GetManyForUpdate} {
+			v.want(v.getMany("f e d c b a x b", get), "-  4 - own 1 - own")
+		}
+		v.put(t, "c=again")
+		v.want(v.getMany("c a", t.GetManyForUpdate), "again 1")
+	})
+	v.want(v.all(), "a=1 b=own c=again d=4 e=")
+}
+
+func manyAreCopies(v env) {
+	v.load("a=1 b=2")
+	v.update(func(t kv.Txn) {
+		v.put(t, "c=3")
+		for _, get := range []func([][]byte) ([][]byte, error){t.GetMany, t.GetManyForUpdate} {
+			values, err := get([][]byte{[]byte("c"), []byte("a"), []byte("a")})
+			v.wantKind(err, none)
+			for i := range values {
+				values[i] = append(values[i][:0], 'X', 'Y')
+			}
+			v.want(v.getMany("a b c", get), "1 2 3")
+		}
+	})
+	v.want(v.all(), "a=1 b=2 c=3")
+}
+
+// getManyLarge reads more rows, and more bytes of them, than an engine may want to
+// take in one piece.
+func getManyLarge(v env) {
+	const rows = 3000
+	value := strings.Repeat("v", 4<<10)
+	var keys [][]byte
+	for i := range rows {
+		keys = append(keys, fmt.Appendf(nil, "%06d", (i*7)%rows))
+	}
+	for page := range slices.Chunk(keys, 500) {
+		v.update(func(t kv.Txn) {
+			for _, key := range page {
+				v.wantKind(t.Put(key, append([]byte(value), key...)), none)
+			}
+		})
+	}
+	v.update(func(t kv.Txn) {
+		for _, get := range []func([][]byte) ([][]byte, error){t.GetMany, t.GetManyForUpdate} {
+			values, err := get(keys)
+			v.wantKind(err, none)
+			for i, key := range keys {
+				if got := string(values[i]); got != value+string(key) {
+					v.Fatalf("the value of %s is of another key: %s", key, got[len(got)-10:])
+				}
+			}
 		}
 	})
 }
@@ -164,6 +243,8 @@ func snapshotAge(v env) {
 		v.want(v.get(s, "a"), "1")
 		v.clock.Advance(1)
 		_, err = s.Get([]byte("a"))
+		v.wantKind(err, dberr.SnapshotTooOld)
+		_, err = s.GetMany([][]byte{[]byte("a"), []byte("b")})
 		v.wantKind(err, dberr.SnapshotTooOld)
 		_, err = s.Iterate(kv.Range{}, forward)
 		v.wantKind(err, dberr.SnapshotTooOld)

@@ -194,6 +194,23 @@ func (s *checkedSnapshot) get(op string, key []byte, get func([]byte) ([]byte, e
 // Get implements kv.Snapshot.
 func (s *checkedSnapshot) Get(key []byte) ([]byte, error) { return s.get("Get", key, s.s.Get) }
 
+func (s *checkedSnapshot) getMany(op string, keys [][]byte, get func([][]byte) ([][]byte, error)) ([][]byte, error) {
+	defer s.enter(op)()
+	args, scribble := borrowed(keys...)
+	defer scribble()
+	values, err := get(args)
+	if err == nil && len(values) != len(keys) {
+		s.c.t.Errorf("kv: %s returned %d values of %d keys", op, len(values), len(keys))
+	}
+	s.c.kinds(op, err, dberr.SnapshotTooOld, dberr.Unavailable, dberr.Internal)
+	return values, err
+}
+
+// GetMany implements kv.Snapshot.
+func (s *checkedSnapshot) GetMany(keys [][]byte) ([][]byte, error) {
+	return s.getMany("GetMany", keys, s.s.GetMany)
+}
+
 // Iterate implements kv.Snapshot.
 func (s *checkedSnapshot) Iterate(r kv.Range, o kv.IterOptions) (kv.Iterator, error) {
 	defer s.enter("Iterate")()
@@ -217,6 +234,11 @@ type checkedTxn struct {
 // GetForUpdate implements kv.Txn.
 func (t *checkedTxn) GetForUpdate(key []byte) ([]byte, error) {
 	return t.get("GetForUpdate", key, t.t.GetForUpdate)
+}
+
+// GetManyForUpdate implements kv.Txn.
+func (t *checkedTxn) GetManyForUpdate(keys [][]byte) ([][]byte, error) {
+	return t.getMany("GetManyForUpdate", keys, t.t.GetManyForUpdate)
 }
 
 func (t *checkedTxn) write(op string, key, value []byte, write func(key, value []byte) error) error {

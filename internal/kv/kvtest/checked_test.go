@@ -52,6 +52,7 @@ func TestCheckedReports(t *testing.T) {
 		}},
 		{"was changed", func(s kv.Snapshot) { it := iterate(s); it.Next(); it.Key()[0] = 'X'; it.Next(); it.Close() }},
 		{"", func(s kv.Snapshot) { _, _ = s.Get([]byte("a")) }},
+		{"", func(s kv.Snapshot) { _, _ = s.GetMany([][]byte{[]byte("a"), []byte("c")}) }},
 	} {
 		r := &reports{TB: t}
 		model := NewModel(ModelOptions{})

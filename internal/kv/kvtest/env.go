@@ -69,6 +69,28 @@ func (v env) lock(t kv.Txn, key string) string {
 	return v.value(t.GetForUpdate([]byte(key)))
 }
 
+// getMany returns the values of keys, separated by spaces, which get reads
+// together.
+func (v env) getMany(keys string, get func([][]byte) ([][]byte, error)) string {
+	v.Helper()
+	values, err := getMany(keys, get)
+	v.wantKind(err, none)
+	return values
+}
+
+// getMany is what env.getMany shows, "-" for an absent key.
+func getMany(keys string, get func([][]byte) ([][]byte, error)) (string, error) {
+	values, err := get(bytes.Fields([]byte(keys)))
+	var out []string
+	for _, value := range values {
+		if value == nil {
+			value = []byte("-")
+		}
+		out = append(out, string(value))
+	}
+	return strings.Join(out, " "), err
+}
+
 func (v env) value(value []byte, err error) string {
 	v.Helper()
 	if dberr.Is(err, dberr.NotFound) {

@@ -25,8 +25,8 @@ const (
 type Rates map[Fault]int
 
 // Faults is an engine whose calls fail on command. Calls of View, Update and
-// Discard are counted from 1 on, and so are reads (Get, GetForUpdate, Iterate,
-// moves and Value) within closures. A fault that can't befall a call (Rerun of
+// Discard are counted from 1 on, and so are reads (Get, GetMany, the two for
+// update, Iterate, moves and Value) within closures. A fault that can't befall a call (Rerun of
 // a View, a lost commit of a Discard) leaves it alone.
 type Faults struct {
 	kv.Engine
@@ -204,6 +204,14 @@ func (s *faultySnapshot) Get(key []byte) ([]byte, error) {
 	return s.s.Get(key)
 }
 
+// GetMany implements kv.Snapshot.
+func (s *faultySnapshot) GetMany(keys [][]byte) ([][]byte, error) {
+	if err := s.read(); err != nil {
+		return nil, err
+	}
+	return s.s.GetMany(keys)
+}
+
 // Iterate implements kv.Snapshot.
 func (s *faultySnapshot) Iterate(r kv.Range, o kv.IterOptions) (kv.Iterator, error) {
 	if err := s.read(); err != nil {
@@ -228,6 +236,14 @@ func (t *faultyTxn) GetForUpdate(key []byte) ([]byte, error) {
 		return nil, err
 	}
 	return t.t.GetForUpdate(key)
+}
+
+// GetManyForUpdate implements kv.Txn.
+func (t *faultyTxn) GetManyForUpdate(keys [][]byte) ([][]byte, error) {
+	if err := t.read(); err != nil {
+		return nil, err
+	}
+	return t.t.GetManyForUpdate(keys)
 }
 
 // Put implements kv.Txn.

@@ -77,6 +77,9 @@ func TestFailEachRead(t *testing.T) {
 			if _, err := s.Get([]byte("a")); err != nil {
 				return err
 			}
+			if _, err := s.GetMany([][]byte{[]byte("a"), []byte("b")}); err != nil {
+				return err
+			}
 			_, err := walk(s, kv.Range{}, forward, []string{"next*", "a"})
 			return err
 		})
@@ -84,7 +87,7 @@ func TestFailEachRead(t *testing.T) {
 	before := f.Reads()
 	v.wantKind(work(), none)
 	reads := f.Reads() - before
-	if want := 12; reads != want { // Get, Iterate, three Next, two Value and Borrow, Seek and a Value and Borrow
+	if want := 13; reads != want { // Get, GetMany, Iterate, three Next, two Value and Borrow, Seek and a Value and Borrow
 		t.Errorf("%d reads were counted, want %d", reads, want)
 	}
 	for n := 1; n <= reads; n++ {

@@ -4,7 +4,7 @@
 // Run is the conformance suite; each engine's tests call it. NewModel is the
 // contract as a small engine in memory. NewChecked wraps an engine and reports
 // misuse of it, NewFaults wraps one and injects failures, lost answers and
-// reruns. Only tests import this package; it must not know any engine.
+// reruns, NewTrips wraps one and counts the round trips it would take. Only tests import this package; it must not know any engine.
 package kvtest
 
 import (

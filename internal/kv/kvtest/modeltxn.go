@@ -36,6 +36,9 @@ func (s *modelSnapshot) Get(key []byte) ([]byte, error) {
 	return append([]byte{}, r.value...), nil
 }
 
+// GetMany implements kv.Snapshot.
+func (s *modelSnapshot) GetMany(keys [][]byte) ([][]byte, error) { return kv.GetEach(keys, s.Get) }
+
 // Iterate implements kv.Snapshot.
 func (s *modelSnapshot) Iterate(r kv.Range, o kv.IterOptions) (kv.Iterator, error) {
 	if err := s.check(); err != nil {
@@ -60,6 +63,11 @@ var _ kv.Txn = (*modelTxn)(nil)
 func (t *modelTxn) GetForUpdate(key []byte) ([]byte, error) {
 	t.locked[string(key)] = true
 	return t.Get(key)
+}
+
+// GetManyForUpdate implements kv.Txn.
+func (t *modelTxn) GetManyForUpdate(keys [][]byte) ([][]byte, error) {
+	return kv.GetEach(keys, t.GetForUpdate)
 }
 
 // Put implements kv.Txn.

@@ -70,10 +70,14 @@ func newScript(r Rand, n, depth int) []*step {
 
 // newStep makes an operation of a closure.
 func newStep(r Rand) *step {
-	s := &step{op: pick(r, "get", "lock", "put", "put", "delete", "once", "once", "walk", "walk"), key: randomKey(r)}
+	s := &step{op: pick(r, "get", "lock", "get many", "lock many", "put", "put", "delete", "once", "once", "walk", "walk"), key: randomKey(r)}
 	switch s.op {
 	case "put":
 		s.value = strings.Repeat(string('a'+rune(r.IntN(26))), 1+r.IntN(20))
+	case "get many", "lock many":
+		for range r.IntN(8) {
+			s.key += " " + randomKey(r)
+		}
 	case "walk":
 		s.r, s.o.Reverse = randomRange(r), r.Chance(2)
 		for range 1 + r.IntN(6) {
@@ -154,6 +158,8 @@ func (p *player) do(snap kv.Snapshot, s *step) string {
 	switch s.op {
 	case "get":
 		return told(s, snap.Get)
+	case "get many":
+		return toldMany(s, snap.GetMany)
 	case "walk":
 		rows, err := walk(snap, s.r, s.o, s.moves)
 		return fmt.Sprintf("walk %s-%s %v %v: %s %v", s.r.Start, s.r.End, s.o.Reverse, s.moves, rows, err)
@@ -164,6 +170,8 @@ func (p *player) do(snap kv.Snapshot, s *step) string {
 	switch s.op {
 	case "lock":
 		return told(s, t.GetForUpdate)
+	case "lock many":
+		return toldMany(s, t.GetManyForUpdate)
 	case "put":
 		return fmt.Sprintf("put %s=%s %v", s.key, s.value, t.Put([]byte(s.key), []byte(s.value)))
 	}
@@ -176,6 +184,11 @@ func told(s *step, get func([]byte) ([]byte, error)) string {
 		return s.op + " " + s.key + " absent"
 	}
 	return fmt.Sprintf("%s %s=%s %v", s.op, s.key, value, err)
+}
+
+func toldMany(s *step, get func([][]byte) ([][]byte, error)) string {
+	values, err := getMany(s.key, get)
+	return fmt.Sprintf("%s %s=%s %v", s.op, s.key, values, err)
 }
 
 // delete deletes a key, once if that may be done. Only the model knows whether

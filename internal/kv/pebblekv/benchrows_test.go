@@ -1,10 +1,13 @@
 package pebblekv
 
 import (
+	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -75,4 +78,93 @@ func residentMB(b *testing.B) float64 {
 		}
 	}
 	return 0
+}
+
+// BenchmarkMany reads heads and bodies of documents that lie anywhere: one by one,
+// by an iterator that goes from head to body, and each kind together.
+func BenchmarkMany(b *testing.B) {
+	const docs = 50_000
+	e := open(b, Options{})
+	ctx := context.Background()
+	for at := 0; at < docs; at += 1000 {
+		err := e.Update(ctx, func(t kv.Txn) error {
+			for i := at; i < at+1000; i++ {
+				if err := putDoc(t, i, body(i)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := e.Compact(ctx, kv.Range{}); err != nil {
+		b.Fatal(err)
+	}
+	for _, n := range []int{2, 25, 100, 500} {
+		for _, way := range []struct {
+			name string
+			read func(s kv.Snapshot, heads, bodies [][]byte) error
+		}{{"gets", readByGets}, {"iterator", readByIterator}, {"many", readByMany}} {
+			b.Run(fmt.Sprintf("%d/%s", n, way.name), func(b *testing.B) {
+				r := kvtest.NewRand(1)
+				b.ReportAllocs()
+				begun := cpuSeconds(b)
+				for b.Loop() {
+					var heads, bodies [][]byte
+					for range n {
+						i := r.IntN(docs)
+						heads, bodies = append(heads, headKey(i)), append(bodies, bodyKey(i))
+					}
+					if err := e.View(ctx, func(s kv.Snapshot) error { return way.read(s, heads, bodies) }); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric((cpuSeconds(b)-begun)*1e9/float64(b.N*n), "cpu-ns/document")
+			})
+		}
+	}
+}
+
+func readByGets(s kv.Snapshot, heads, bodies [][]byte) error {
+	for i := range heads {
+		if _, err := s.Get(heads[i]); err != nil {
+			return err
+		}
+		if _, err := s.Get(bodies[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readByIterator(s kv.Snapshot, heads, bodies [][]byte) error {
+	heads = slices.Clone(heads)
+	slices.SortFunc(heads, bytes.Compare)
+	it, err := s.Iterate(kv.Prefix([]byte("\x01\x00\x00\x00\x00\x07d")), kv.IterOptions{})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for _, key := range heads {
+		for ok := it.Seek(key); ok; ok = false {
+			if _, err := it.Borrow(); err != nil {
+				return err
+			}
+			it.Next()
+			if _, err := it.Value(); err != nil {
+				return err
+			}
+		}
+	}
+	return it.Err()
+}
+
+func readByMany(s kv.Snapshot, heads, bodies [][]byte) error {
+	if _, err := s.GetMany(heads); err != nil {
+		return err
+	}
+	_, err := s.GetMany(bodies)
+	return err
 }

@@ -45,24 +45,43 @@ type taken struct {
 // reports whether there is one.
 func (s *state) find(key []byte, use func(value []byte)) (found bool, err error) {
 	it, err := s.take(points)
-	if err != nil {
-		return false, err
-	}
-	if it.SeekPrefixGE(key) { // the prefix is the whole key
-		var value []byte
-		if value, err = it.ValueAndErr(); err == nil {
-			use(value)
-			found = true
-		}
-	}
 	if err == nil {
-		err = it.Error()
+		found, err = it.find(key, use)
 	}
-	if err != nil {
+	return found, s.found(it, err)
+}
+
+// findEach is find for the keys at the given indexes; use is called for those that
+// are there.
+func (s *state) findEach(keys [][]byte, at []int, use func(i int, value []byte)) error {
+	it, err := s.take(points)
+	for n := 0; err == nil && n < len(at); n++ {
+		_, err = it.find(keys[at[n]], func(value []byte) { use(at[n], value) })
+	}
+	return s.found(it, err)
+}
+
+// find is state.find by one iterator.
+func (t *taken) find(key []byte, use func(value []byte)) (bool, error) {
+	if !t.SeekPrefixGE(key) { // the prefix is the whole key
+		return false, t.Error()
+	}
+	value, err := t.ValueAndErr()
+	if err == nil {
+		use(value)
+	}
+	return err == nil, err
+}
+
+// found ends searches, of which the last one ended with err.
+func (s *state) found(it taken, err error) error {
+	if err == nil {
+		return s.giveBack(it)
+	}
+	if it.Iterator != nil {
 		_ = it.Close() // says the same
-		return false, err
 	}
-	return found, s.giveBack(it)
+	return err
 }
 
 // walk returns an iterator over a range, whose start is not after its end.

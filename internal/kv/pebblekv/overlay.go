@@ -20,7 +20,7 @@ type overlay struct {
 	byHash  map[uint64]int // of a key: the index of the last entry with that hash
 	sorted  []int          // indexes of entries in the order of keys; lags behind
 	bytes   int            // keys and values, as Limits.Txn counts them
-	room    []byte         // for copies of keys and values; what is in it stays as it is
+	room    room           // holds copies of keys and values
 }
 
 type entry struct {
@@ -66,29 +66,9 @@ func (o *overlay) entry(key []byte) (e *entry, known bool) {
 		other = -1
 	}
 	o.byHash[hash] = len(o.entries)
-	o.entries = append(o.entries, entry{key: o.keep(key), hash: hash, other: other})
+	o.entries = append(o.entries, entry{key: o.room.keep(key), hash: hash, other: other})
 	o.bytes += len(key)
 	return &o.entries[len(o.entries)-1], false
-}
-
-// Room is made in pieces of roomBytes; what is larger than a part of that has its
-// own.
-const (
-	firstRoom = 1 << 10
-	roomBytes = 64 << 10
-)
-
-// keep copies b.
-func (o *overlay) keep(b []byte) []byte {
-	if len(b) > roomBytes/8 {
-		return bytes.Clone(b)
-	}
-	if cap(o.room)-len(o.room) < len(b) {
-		o.room = make([]byte, 0, max(len(b), min(max(firstRoom, 4*cap(o.room)), roomBytes)))
-	}
-	at := len(o.room)
-	o.room = append(o.room, b...)
-	return o.room[at:len(o.room):len(o.room)]
 }
 
 // get returns the value that the transaction put under key; written reports
@@ -105,7 +85,7 @@ func (o *overlay) get(key []byte) (value []byte, exists, written bool) {
 func (o *overlay) put(key, value []byte) {
 	e, _ := o.entry(key)
 	o.bytes += len(value) - len(e.value)
-	e.value = o.keep(value)
+	e.value = o.room.keep(value)
 	e.put = true
 }
 

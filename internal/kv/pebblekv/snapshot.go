@@ -3,6 +3,7 @@ package pebblekv
 import (
 	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -56,6 +57,40 @@ func (s *snapshot) Get(key []byte) ([]byte, error) {
 		return nil, kv.ErrNotFound
 	}
 	return out, dberr.Wrap("pebblekv.Get", err)
+}
+
+// GetMany implements kv.Snapshot. To go through the keys in their order would cost
+// more than it saves.
+func (s *snapshot) GetMany(keys [][]byte) ([][]byte, error) {
+	values := make([][]byte, len(keys))
+	return values, s.fill(values, keys, all(len(keys)))
+}
+
+// all returns the indexes below n.
+func all(n int) []int {
+	at := make([]int, n)
+	for i := range at {
+		at[i] = i
+	}
+	return at
+}
+
+// fill puts the stored values of the keys at the given indexes into values.
+func (s *snapshot) fill(values, keys [][]byte, at []int) error {
+	var room room
+	for page := range slices.Chunk(at, checkEvery) {
+		if err := s.age.check(); err != nil {
+			return err
+		}
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		err := s.state.findEach(keys, page, func(i int, value []byte) { values[i] = room.keep(value) })
+		if err != nil {
+			return dberr.Wrap("pebblekv.GetMany", err)
+		}
+	}
+	return nil
 }
 
 // Iterate implements kv.Snapshot.

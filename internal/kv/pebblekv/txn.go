@@ -1,6 +1,8 @@
 package pebblekv
 
 import (
+	"slices"
+
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
 )
@@ -32,6 +34,27 @@ func (t *txn) Get(key []byte) ([]byte, error) {
 	return append([]byte{}, value...), nil
 }
 
+// GetMany implements kv.Snapshot.
+func (t *txn) GetMany(keys [][]byte) ([][]byte, error) {
+	values := make([][]byte, len(keys))
+	stored := slices.DeleteFunc(all(len(keys)), func(i int) bool {
+		value, written := t.written(keys[i])
+		values[i] = value
+		return written
+	})
+	return values, t.fill(values, keys, stored)
+}
+
+// written returns a copy of what the transaction put under key, nil for nothing,
+// and reports whether it wrote the key.
+func (t *txn) written(key []byte) (value []byte, ok bool) {
+	value, exists, ok := t.own.get(key)
+	if !exists {
+		return nil, ok
+	}
+	return append([]byte{}, value...), ok
+}
+
 // GetForUpdate implements kv.Txn.
 func (t *txn) GetForUpdate(key []byte) ([]byte, error) {
 	hash := hashOf(key)
@@ -39,23 +62,60 @@ func (t *txn) GetForUpdate(key []byte) ([]byte, error) {
 	if _, _, written := t.own.get(key); written {
 		return t.Get(key)
 	}
-	value, ok := t.e.commit.hot.get(key, t.state.n)
-	if ok {
+	value := t.remembered(key)
+	if value != nil {
 		if err := t.age.check(); err != nil {
 			return nil, err
 		}
-		value = append([]byte{}, value...)
 	} else {
 		var err error
 		if value, err = t.snapshot.Get(key); err != nil {
 			return nil, err
 		}
 	}
+	t.exists(hash)
+	return value, nil
+}
+
+// remembered returns a copy of key's value as an earlier commit left it, nil if it
+// is not remembered.
+func (t *txn) remembered(key []byte) []byte {
+	value, ok := t.e.commit.hot.get(key, t.state.n)
+	if !ok {
+		return nil
+	}
+	return append([]byte{}, value...)
+}
+
+// exists notes that a key read for update is there.
+func (t *txn) exists(hash uint64) {
 	if t.there == nil {
 		t.there = make(map[uint64]bool)
 	}
 	t.there[hash] = true
-	return value, nil
+}
+
+// GetManyForUpdate implements kv.Txn.
+func (t *txn) GetManyForUpdate(keys [][]byte) ([][]byte, error) {
+	values := make([][]byte, len(keys))
+	first := len(t.locked)
+	for _, key := range keys {
+		t.locked = append(t.locked, hashOf(key))
+	}
+	hashes := t.locked[first:]
+	stored := slices.DeleteFunc(all(len(keys)), func(i int) (known bool) {
+		if values[i], known = t.written(keys[i]); !known {
+			values[i] = t.remembered(keys[i])
+		}
+		return known || values[i] != nil
+	})
+	err := t.fill(values, keys, stored)
+	for i, hash := range hashes {
+		if values[i] != nil {
+			t.exists(hash)
+		}
+	}
+	return values, err
 }
 
 // end releases what the transaction reads from.
