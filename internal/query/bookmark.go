@@ -76,7 +76,7 @@ func (q *Query) restore(p *planner) error {
 	if q.plan, err = p.resume(q.plan, m.fingerprint, m.choices); err != nil {
 		return badBookmark(q.req.Bookmark)
 	}
-	if m.at.branch >= len(q.plan.Branches) || m.at.span >= q.plan.Branches[m.at.branch].spans() {
+	if m.at.branch >= len(q.plan.Branches) || m.at.span >= len(q.plan.Branches[m.at.branch].ranges) {
 		return badBookmark(q.req.Bookmark)
 	}
 	q.at = m.at

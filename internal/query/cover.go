@@ -8,16 +8,14 @@ import (
 	"github.com/sectional/sectional/internal/selector"
 )
 
-// covers reports whether an index's rows hold every field that the selector
-// and the answer look at, so that documents need not be read.
-func (p *planner) covers(d *field.Def) bool {
-	if p.asked == nil || p.req.Conflicts || d.Elements() >= 0 || !apart(columnsOf(d)) {
-		return false
+// covers implements accessPath. A row of several that a document has holds only one
+// element of an array.
+func (p *fieldPath) covers(sel *selector.Selector, asked []*selector.Path) *shape {
+	if p.def.Elements() >= 0 || !apart(columnsOf(p.def)) || sel.Root() != nil && !coversNode(p.def, sel.Root()) ||
+		slices.ContainsFunc(asked, func(path *selector.Path) bool { return !holds(p.def, path) }) {
+		return nil
 	}
-	if root := p.req.Selector.Root(); root != nil && !coversNode(d, root) {
-		return false
-	}
-	return !slices.ContainsFunc(p.asked, func(path *selector.Path) bool { return !holds(d, path) })
+	return shapeOf(p.def)
 }
 
 func coversNode(d *field.Def, n *selector.Node) bool {

@@ -1,15 +1,19 @@
 // Package query owns Mango queries: reading a _find request, planning it over
-// the field indexes of a database, running the plan, and telling how it would
+// the indexes of a database, running the plan, and telling how it would
 // run (_explain).
 //
 // A query goes in four steps. Parse reads the request (request.go). The selector
 // becomes a list of conjuncts, one of which every matching document meets, each
 // saying which values a field may have (conditions.go, sets.go). The planner, a
-// pure function, turns them into ranges of each index and ranks the indexes
-// (candidate.go, plan.go). The run reads the plan's ranges in pages, each at a
+// pure function, asks each access path what it would read for them, and ranks the
+// paths (candidate.go, plan.go). The run reads the plan's ranges in pages, each at a
 // snapshot of its own, and holds every document against the selector again
 // (run.go). So a range may be too wide, never too narrow, and a wrong ranking
 // costs time only.
+//
+// What can be read is an accessPath (access.go): a field index (fieldpath.go,
+// reach.go), or the list of all documents (listpath.go). Another kind of index is
+// another one, and pathsOf the place where it is added.
 //
 // A sparse index holds a document only if it has all of the index's fields. That
 // is why it serves a query only if the selector, or the sort, demands each of
@@ -17,5 +21,5 @@
 // be demanded (decision 0042).
 //
 // The package must not know about HTTP or how indexes are kept. Begin reading
-// at Request, Plan and Query.Run.
+// at Request, accessPath, Plan and Query.Run.
 package query

@@ -223,7 +223,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if _, err := newPlanner(req, nil, false).plan(false); err != nil && !dberr.Is(err, dberr.Invalid) {
+		if _, err := newPlanner(req, pathsOf(nil, nil, false), false).plan(false); err != nil && !dberr.Is(err, dberr.Invalid) {
 			t.Error(err)
 		}
 	})

@@ -110,11 +110,12 @@ func Explain(ctx context.Context, req *Request, scope store.Scope) (answer []byt
 		if err != nil {
 			return err
 		}
-		p := newPlanner(req, set, scope.Partition() != "")
-		if p.shared, err = index.Shared(r); err != nil {
+		shared, err := index.Shared(r)
+		if err != nil {
 			return err
 		}
-		p.estimate = func(b *Branch) (int, error) { return b.count(r, probe) }
+		p := newPlanner(req, pathsOf(set, shared, scope.Partition() != ""), scope.Partition() != "")
+		p.estimate = func(b *Branch) (int, error) { return b.path.estimate(r, b.ranges, probe) }
 		plan, err := p.plan(scope.Partitioned())
 		var refused *dberr.Error
 		if errors.As(err, &refused) && refused.Code == "no_usable_index" {
@@ -157,8 +158,8 @@ func (p *planner) explain(plan *Plan, scope store.Scope) *explained {
 		return e
 	}
 	b := plan.Branches[0]
-	covering := b.covering
-	e.Index, e.Covering = AppendIndex(nil, b.named), &covering
+	covering := b.covering()
+	e.Index, e.Covering = AppendIndex(nil, b.path.index()), &covering
 	e.MRArgs = &mrArgs{
 		IncludeDocs: !covering && req.R == "1", ViewType: "map", Direction: "fwd", Stable: req.Stable, Update: req.Update, Conflicts: "undefined",
 	}
@@ -244,7 +245,7 @@ func (b *Branch) keys() (start, end json.RawMessage) {
 		return json.RawMessage("null"), json.RawMessage("null")
 	}
 	const most = `"<MAX>"`
-	if b.named == nil {
+	if b.Index() == nil {
 		start, end = json.RawMessage("null"), json.RawMessage(most)
 		if s := b.sets[0]; len(s) == 1 {
 			if v := s[0].low.Value; v != nil {
@@ -277,15 +278,16 @@ func (b *Branch) keys() (start, end json.RawMessage) {
 // judge says of every index that was not chosen why it was not.
 func (p *planner) judge(plan *Plan) []judged {
 	all := []judged{}
-	if p.set == nil || len(plan.considered) == 1 && len(plan.Branches) > 0 {
+	if len(plan.considered) == 1 && len(plan.Branches) > 0 {
 		return all
 	}
 	list := slices.Clone(plan.considered)
 	slices.SortStableFunc(list, func(a, b *Branch) int {
-		if a.named == nil || b.named == nil {
-			return bit(a.named == nil) - bit(b.named == nil)
+		x, y := a.path.index(), b.path.index()
+		if x == nil || y == nil {
+			return bit(x == nil) - bit(y == nil)
 		}
-		return cmp.Or(cmp.Compare(b.named.Design, a.named.Design), cmp.Compare(b.named.Name, a.named.Name))
+		return cmp.Or(cmp.Compare(y.Design, x.Design), cmp.Compare(y.Name, x.Name))
 	})
 	stages := map[int]bool{}
 	for _, b := range list {
@@ -294,11 +296,11 @@ func (p *planner) judge(plan *Plan) []judged {
 		}
 		why, stage := p.reasonAgainst(b, plan)
 		a := analysis{Usable: b.reason == "", Reasons: []named{{why}}, stage: stage}
-		if b.named != nil {
-			a.Covering = &b.covering
+		if covering := b.covering(); b.Index() != nil {
+			a.Covering = &covering
 		}
 		stages[stage] = true
-		all = append(all, judged{AppendIndex(nil, b.named), a})
+		all = append(all, judged{AppendIndex(nil, b.path.index()), a})
 	}
 	for i := range all {
 		a := &all[i].Analysis
@@ -328,11 +330,11 @@ func (p *planner) reasonAgainst(b *Branch, plan *Plan) (why reason, stage int) {
 	switch {
 	case p.chosen(chosen):
 		return "excluded_by_user", 1
-	case b.named == nil:
+	case b.Index() == nil:
 		return "unfavored_type", 1
-	case b.equal < chosen.equal || b.equal == chosen.equal && !b.ranged && chosen.ranged || chosen.named == nil:
+	case b.equal < chosen.equal || b.equal == chosen.equal && !b.ranged && chosen.ranged || chosen.Index() == nil:
 		return "less_overlap", 0
-	case len(b.def.Columns) > len(chosen.def.Columns):
+	case b.width > chosen.width:
 		return "too_many_fields", 0
 	}
 	return "alphabetically_comes_after", 0
@@ -364,17 +366,14 @@ func (p *planner) hints() []hint {
 // steps tells the plan and how many rows it reads.
 func steps(plan *Plan, r *store.Reader) (all []step, err error) {
 	for _, b := range plan.Branches {
-		s := step{Index: b.label(), Direction: "fwd", Covering: b.covering, Ranges: []string{}}
+		s := step{Index: b.label(), Direction: "fwd", Covering: b.covering(), Ranges: []string{}}
 		if b.descending {
 			s.Direction = "rev"
 		}
 		for i := range b.ranges[:min(len(b.ranges), 100)] {
 			s.Ranges = append(s.Ranges, b.ranges[i].String())
 		}
-		for _, sp := range b.ids[:min(len(b.ids), 100)] {
-			s.Ranges = append(s.Ranges, idText(sp))
-		}
-		if s.Rows, err = b.count(r, counted+1); err != nil {
+		if s.Rows, err = b.path.estimate(r, b.ranges, counted+1); err != nil {
 			return nil, err
 		}
 		s.Exact = s.Rows <= counted

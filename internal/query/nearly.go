@@ -7,12 +7,14 @@ import (
 	"strings"
 
 	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/field"
 	"github.com/sectional/sectional/internal/jsonscan"
 )
 
 // near is a sparse index that would serve the query if the selector demanded more.
 type near struct {
 	*Branch
+	def     *field.Def
 	leading int      // columns in front that the selector demands
 	lacking []string // fields that it does not
 }
@@ -43,31 +45,32 @@ func (p *planner) hint(considered []*Branch) string {
 // near tells what an index lacks to serve the query; nil if it could not serve it
 // with further conditions alone.
 func (p *planner) near(b *Branch) *near {
-	if b.reason != fieldMismatch || b.def == nil || !b.def.Sparse || b.named.Index.State != index.Readable || len(p.conjuncts) == 0 {
+	path, ok := b.path.(*fieldPath)
+	if !ok || b.reason != fieldMismatch || !path.def.Sparse || b.Index().State != index.Readable || len(p.conjuncts) == 0 {
 		return nil
 	}
-	n := &near{Branch: b}
-	for i := range b.def.Columns {
-		path := b.def.Columns[i].Path.String()
-		switch demanded := p.demands(b, i); {
-		case !demanded && (i == 0 || b.def.Columns[i].Elements || p.excludes(path)):
+	n := &near{Branch: b, def: path.def}
+	for i := range n.def.Columns {
+		name := n.def.Columns[i].Path.String()
+		switch demanded := p.demands(n.def, i); {
+		case !demanded && (i == 0 || n.def.Columns[i].Elements || p.excludes(name)):
 			return nil // to be there is not enough for an array, which may be empty
 		case !demanded:
-			n.lacking = append(n.lacking, path)
+			n.lacking = append(n.lacking, name)
 		case len(n.lacking) == 0:
 			n.leading++
 		}
 	}
-	if _, ok := p.direction(b.def, p.conjuncts); !ok || len(n.lacking) == 0 {
+	if _, ok := path.order(p.req.Sort, p.conjuncts); !ok || len(n.lacking) == 0 {
 		return nil
 	}
 	return n
 }
 
 // demands reports whether every conjunct demands a column of a sparse index.
-func (p *planner) demands(b *Branch, i int) bool {
+func (p *planner) demands(d *field.Def, i int) bool {
 	return !slices.ContainsFunc(p.conjuncts, func(c conjunct) bool {
-		_, ok := columnFor(b.def, i, &c, p.req.Sort)
+		_, ok := columnFor(d, i, &c, p.req.Sort)
 		return !ok
 	})
 }
@@ -78,7 +81,7 @@ func (p *planner) excludes(path string) bool {
 }
 
 func (n *near) compare(o *near) int {
-	return cmp.Or(cmp.Compare(o.leading, n.leading), cmp.Compare(len(n.lacking), len(o.lacking)), compareNames(n.Branch, o.Branch))
+	return cmp.Or(cmp.Compare(o.leading, n.leading), cmp.Compare(len(n.lacking), len(o.lacking)), cmp.Compare(len(n.def.Columns), len(o.def.Columns)), cmp.Compare(n.label(), o.label()))
 }
 
 func (n *near) text() string {

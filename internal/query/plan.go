@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/sectional/sectional/internal/dberr"
-	"github.com/sectional/sectional/internal/store"
 )
 
 // Plan says how a query is answered: which indexes are read, where and in which
@@ -69,12 +68,12 @@ func (p *planner) plan(partitioned bool) (*Plan, error) {
 		plan.Warnings = append(plan.Warnings, waited.label()+" was not used because it is still being built.")
 	}
 	plan.Branches = []*Branch{b}
-	if b.equal == 0 && !b.ranged {
+	if !b.narrows() {
 		if err := p.split(plan, nil); err != nil {
 			return nil, err
 		}
 	}
-	if len(plan.Branches) == 1 && plan.Branches[0].named == nil {
+	if len(plan.Branches) == 1 && plan.Branches[0].Index() == nil {
 		if !p.req.AllowFallback && len(p.req.UseIndex) == 0 {
 			return plan, dberr.New(dberr.Invalid, "invalid_index", "You must specify an index with the `use_index` parameter.")
 		}
@@ -161,7 +160,7 @@ func (p *planner) split(plan *Plan, again []uint64) error {
 		if err != nil {
 			return err
 		}
-		if b == nil || b.equal == 0 && !b.ranged {
+		if b == nil || !b.narrows() {
 			return nil
 		}
 		if parts[b.label()] == nil {
@@ -171,13 +170,9 @@ func (p *planner) split(plan *Plan, again []uint64) error {
 		choices = append(choices, b.choice())
 	}
 	for _, b := range order {
-		b.covering = false // whether another branch has the document is not in the row
-		if b.named == nil {
-			b.reach = idReach(parts[b.label()])
-			continue
-		}
+		b.shape = nil // whether another branch has the document is not in the row
 		var err error
-		if b.reach, _, err = reachOf(b.def, parts[b.label()], nil); err != nil {
+		if b.reach, _, err = b.path.reach(p.req, parts[b.label()]); err != nil {
 			return err
 		}
 	}
@@ -215,17 +210,20 @@ func (p *Plan) fingerprint() uint64 {
 		h.Write(b)
 	}
 	for _, b := range p.Branches {
-		name := "all"
-		if b.named != nil {
-			name = b.named.Index.Signature
+		x := b.Index()
+		if x == nil {
+			part(fmt.Append(nil, "all", b.descending, 0, len(b.ranges)))
+		} else {
+			part(fmt.Append(nil, x.Signature, b.descending, len(b.ranges), 0))
 		}
-		part(fmt.Append(nil, name, b.descending, len(b.ranges), len(b.ids)))
 		for _, r := range b.ranges {
+			if x == nil {
+				s := idsOf(r.Span)
+				part(fmt.Appendf(nil, "%q %q %t", s.From, s.To, s.Before))
+				continue
+			}
 			part(r.From)
 			part(r.To)
-		}
-		for _, s := range b.ids {
-			part(fmt.Appendf(nil, "%q %q %t", s.From, s.To, s.Before))
 		}
 	}
 	return binary.BigEndian.Uint64(h.Sum(nil))
@@ -239,17 +237,14 @@ func (p *Plan) String() string {
 		if x.descending {
 			b.WriteString(" descending")
 		}
-		if x.covering {
+		if x.covering() {
 			b.WriteString(" covering")
 		}
 		b.WriteByte('\n')
 		for i := range x.ranges {
 			fmt.Fprintf(&b, "  %s\n", &x.ranges[i])
 		}
-		for _, s := range x.ids {
-			fmt.Fprintf(&b, "  %s\n", idText(s))
-		}
-		if len(x.ranges)+len(x.ids) == 0 {
+		if len(x.ranges) == 0 {
 			b.WriteString("  nothing\n")
 		}
 	}
@@ -257,15 +252,4 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "warning: %s\n", w)
 	}
 	return b.String()
-}
-
-func idText(s store.Span) string {
-	if s.From != "" && s.From == s.To {
-		return fmt.Sprintf("%q", s.From)
-	}
-	end := "]"
-	if s.Before || s.To == "" {
-		end = ")"
-	}
-	return fmt.Sprintf("[%q, %q%s", s.From, s.To, end)
 }

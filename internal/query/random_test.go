@@ -283,8 +283,8 @@ func (w *world) matching(q *Query, partition string) (ids []string) {
 			for _, s := range q.req.Sort {
 				ok = ok && doc.Lookup(s.Path) != nil
 			}
-			if b := q.plan.Branches[0]; len(q.req.UseIndex) > 0 && b.def.Partial != nil {
-				ok = ok && matches(w.t, b.def.Partial, doc)
+			if x, is := q.plan.Branches[0].path.(*fieldPath); is && len(q.req.UseIndex) > 0 && x.def.Partial != nil {
+				ok = ok && matches(w.t, x.def.Partial, doc)
 			}
 			if ok {
 				ids = append(ids, doc.ID)

@@ -2,19 +2,12 @@ package query
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/sectional/sectional/internal/index/field"
-	"github.com/sectional/sectional/internal/jsonscan"
-	"github.com/sectional/sectional/internal/store"
 )
-
-// Range is a run of rows of an index that a plan reads.
-type Range struct {
-	field.Span
-	from []origin // what it was made of, for people
-}
 
 // origin is a range in values: those of the columns in front, and an interval
 // of the next one.
@@ -24,27 +17,13 @@ type origin struct {
 	overflow bool
 }
 
-// reach is what a selector makes of an index: which rows have to be read.
-type reach struct {
-	ranges []Range      // of a field index
-	ids    []store.Span // of all documents
-	equal  int          // leading columns that have single values
-	ranged bool         // the next column has bounds
-	// sets are those of the columns over all alternatives: _explain shows them
-	// as CouchDB shows its range.
-	sets []set
-}
-
 // maxRanges bounds the product of the values of several columns.
 const maxRanges = 1000
-
-// allPoints ranks a look-up of documents by id before every index.
-const allPoints = 1000
 
 // reachOf returns the rows of an index that the conjuncts ask for; false if
 // documents may be missing from the index. Fields of sort count as demanded.
 func reachOf(d *field.Def, all []conjunct, sort []SortField) (reach, bool, error) {
-	total := reach{equal: len(d.Columns), ranged: true}
+	total := reach{equal: len(d.Columns), ranged: true, width: len(d.Columns), partial: d.Partial != nil, repeats: d.Elements() >= 0}
 	for i := range all {
 		columns, ok := columnsFor(d, &all[i], sort)
 		if !ok {
@@ -57,8 +36,8 @@ func reachOf(d *field.Def, all []conjunct, sort []SortField) (reach, bool, error
 			return reach{}, false, err
 		}
 	}
-	if d.Elements() >= 0 && len(total.ranges) > 0 {
-		total.ranges = append(total.ranges, Range{field.Overflow(), []origin{{overflow: true}}})
+	if total.repeats && len(total.ranges) > 0 {
+		total.ranges = append(total.ranges, Range{field.Overflow(), []fmt.Stringer{&origin{overflow: true}}})
 	}
 	total.ranges = mergeRanges(total.ranges)
 	one := project(all)
@@ -70,11 +49,6 @@ func reachOf(d *field.Def, all []conjunct, sort []SortField) (reach, bool, error
 		total.ranged = false // the alternatives leave nothing out together
 	}
 	return total, true, nil
-}
-
-// empty reports whether the selector contradicts itself: nothing can match.
-func (t *reach) empty() bool {
-	return slices.ContainsFunc(t.sets, func(s set) bool { return len(s) == 0 })
 }
 
 // column is what a conjunct says of a column of an index.
@@ -154,7 +128,7 @@ func (t *reach) add(d *field.Def, columns []column) (err error) {
 	for _, p := range prefixes {
 		// Where documents may lack the column, those that have it are a range.
 		if equal == len(columns) || columns[equal].everything() && (columns[equal].optional || !d.Optional(equal)) {
-			t.ranges = append(t.ranges, Range{field.Equal(p.tuple), []origin{{values: p.values}}})
+			t.ranges = append(t.ranges, Range{field.Equal(p.tuple), []fmt.Stringer{&origin{values: p.values}}})
 			continue
 		}
 		if err := t.addIntervals(d, p, equal, columns[equal].set); err != nil {
@@ -195,7 +169,7 @@ func (t *reach) addIntervals(d *field.Def, p prefix, column int, s set) error {
 			return err
 		}
 		if !span.Empty() {
-			t.ranges = append(t.ranges, Range{span, []origin{{values: p.values, last: &s[i]}}})
+			t.ranges = append(t.ranges, Range{span, []fmt.Stringer{&origin{values: p.values, last: &s[i]}}})
 		}
 	}
 	return nil
@@ -230,15 +204,6 @@ func spansOf(ranges []Range) []field.Span {
 	return spans
 }
 
-// String returns the range in values, such as "us" (3, 7].
-func (r *Range) String() string {
-	parts := make([]string, len(r.from))
-	for i, o := range r.from {
-		parts[i] = o.String()
-	}
-	return strings.Join(parts, " | ")
-}
-
 // String returns one origin of a range.
 func (o *origin) String() string {
 	if o.overflow {
@@ -270,71 +235,4 @@ func (i *interval) String() string {
 		return text + ")"
 	}
 	return text + "]"
-}
-
-// idReach returns the documents that the conjuncts ask for by id.
-func idReach(all []conjunct) reach {
-	var ids set
-	o := orderOf("_id")
-	for i := range all {
-		x := all[i].demands("_id")
-		if x == nil {
-			ids = everything()
-			break
-		}
-		ids = o.union(ids, x.whole)
-	}
-	r := reach{sets: []set{ids}}
-	if _, ok := ids.points(o); ok {
-		r.equal = allPoints
-	}
-	for i := range ids {
-		r.ids = append(r.ids, idSpans(&ids[i])...)
-	}
-	r.ranged = !slices.ContainsFunc(ids, func(i interval) bool { return !isID(i.low.Value) && !isID(i.high.Value) })
-	return r
-}
-
-func isID(v []byte) bool { return jsonscan.KindOf(v) == jsonscan.String && len(v) > 2 }
-
-// The ids of design documents, which a query never finds.
-const (
-	designsBegin = "_design/"
-	designsEnd   = "_design0"
-)
-
-// idSpans returns the spans of ids in an interval, without design documents. Ids
-// are text, and all other values lie below.
-func idSpans(i *interval) []store.Span {
-	var s store.Span
-	switch jsonscan.KindOf(i.low.Value) {
-	case jsonscan.String:
-		s.From = string(jsonscan.Text(nil, i.low.Value))
-		if i.low.Exclusive {
-			s.From += "\x00"
-		}
-	}
-	switch kind := jsonscan.KindOf(i.high.Value); {
-	case kind == jsonscan.String:
-		s.To, s.Before = string(jsonscan.Text(nil, i.high.Value)), i.high.Exclusive
-		if s.To == "" {
-			return nil
-		}
-	case kind != jsonscan.Invalid:
-		return nil
-	}
-	before, behind := s, s
-	if s.To == "" || s.To >= designsBegin {
-		before.To, before.Before = designsBegin, true
-	}
-	behind.From = max(s.From, designsEnd)
-	var out []store.Span
-	for _, x := range []store.Span{before, behind} {
-		if x.To == "" || x.From < x.To || x.From == x.To && !x.Before {
-			if !slices.Contains(out, x) {
-				out = append(out, x)
-			}
-		}
-	}
-	return out
 }

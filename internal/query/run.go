@@ -42,6 +42,7 @@ type Query struct {
 	req    *Request
 	scope  store.Scope
 	waiter Waiter
+	paths  func(set *index.Set, shared []index.Named, partition bool) []accessPath
 
 	plan    *Plan
 	set     *index.Set
@@ -66,7 +67,7 @@ const pageKeys = 10_000
 
 // New makes a query over a scope.
 func New(req *Request, scope store.Scope, w Waiter) *Query {
-	q := &Query{req: req, scope: scope, waiter: w, skip: req.Skip, left: req.Limit}
+	q := &Query{req: req, scope: scope, waiter: w, paths: pathsOf, skip: req.Skip, left: req.Limit}
 	if req.Count || req.Group != nil {
 		q.skip, q.left, q.summary = 0, -1, newSummary(req)
 	}
@@ -127,11 +128,12 @@ func (q *Query) prepare(r *store.Reader) (wait *index.Index, err error) {
 	if q.set, err = index.Of(r); err != nil {
 		return nil, err
 	}
-	p := newPlanner(q.req, q.set, q.scope.Partition() != "")
-	if p.shared, err = index.Shared(r); err != nil {
+	shared, err := index.Shared(r)
+	if err != nil {
 		return nil, err
 	}
-	p.estimate = func(b *Branch) (int, error) { return b.count(r, probe) }
+	p := newPlanner(q.req, q.paths(q.set, shared, q.scope.Partition() != ""), q.scope.Partition() != "")
+	p.estimate = func(b *Branch) (int, error) { return b.path.estimate(r, b.ranges, probe) }
 	plan, err := p.plan(q.scope.Partitioned())
 	if err != nil {
 		return nil, err
@@ -150,7 +152,7 @@ func (q *Query) prepare(r *store.Reader) (wait *index.Index, err error) {
 // plan may answer when an index went away.
 func (q *Query) restart() {
 	fresh := New(q.req, q.scope, q.waiter)
-	fresh.stats, fresh.budget = q.stats, q.budget // it was read all the same
+	fresh.stats, fresh.budget, fresh.paths = q.stats, q.budget, q.paths // it was read all the same
 	*q = *fresh
 }
 
@@ -177,7 +179,7 @@ func (q *Query) check(r *store.Reader) error {
 // among reports whether a set has all indexes of the plan that are meant.
 func (q *Query) among(set *index.Set, meant func(*index.Index) bool) bool {
 	return !slices.ContainsFunc(q.plan.Branches, func(b *Branch) bool {
-		return b.named != nil && meant(b.Index()) &&
+		return b.Index() != nil && meant(b.Index()) &&
 			!slices.ContainsFunc(set.Indexes, func(x *index.Index) bool { return x.Number == b.Index().Number })
 	})
 }
@@ -188,11 +190,11 @@ func (q *Query) page(r *store.Reader, sink Sink) error {
 	for ; q.at.branch < len(q.plan.Branches) && q.left != 0; q.at = (place{branch: q.at.branch + 1}) {
 		b := q.plan.Branches[q.at.branch]
 		q.scan.enter(b)
-		for ; q.at.span < b.spans(); q.at.span, q.at.row = q.at.span+1, nil {
+		for ; q.at.span < len(b.ranges); q.at.span, q.at.row = q.at.span+1, nil {
 			if q.scan.budget--; q.scan.budget < 0 { // there may be a million runs, and nothing in any of them
 				return nil
 			}
-			stop, err := q.readSpan(b, sink)
+			stop, err := q.readRun(b, sink)
 			if stop || err != nil {
 				q.over = q.left == 0
 				return err

@@ -19,15 +19,14 @@ type scan struct {
 	rev, attachments, conflicts bool
 
 	reader *store.Reader
-	budget int // rows that may still be looked at in this page
-	spans  []field.Span
-	shape  *shape
+	budget int          // rows that may still be looked at in this page
+	spans  []field.Span // of a branch whose documents may have several rows
 	row    Row
 
-	// Rows of an index whose documents are read together.
-	entries []field.Entry
-	ids     []document.ID
-	docs    *store.BatchReader // nil until it is needed
+	// Rows whose documents are read together.
+	hits []hit
+	ids  []document.ID
+	docs *store.BatchReader // nil until it is needed
 }
 
 // together is how many documents are read at a time.
@@ -55,48 +54,37 @@ func (s *scan) end() {
 
 // enter makes ready for the rows of a branch.
 func (s *scan) enter(b *Branch) {
-	s.spans, s.shape = nil, nil
-	if b.elements() {
+	if s.spans = nil; b.repeats {
 		s.spans = spansOf(b.ranges)
 		if b.descending {
 			slices.Reverse(s.spans)
 		}
 	}
-	if b.covering {
-		s.shape = shapeOf(b.def)
-	}
 }
 
-// spans is how many runs of rows a branch has.
-func (b *Branch) spans() int { return len(b.ranges) + len(b.ids) }
-
-// span returns the place of the n-th run in the order of reading.
-func (b *Branch) span(n int) int {
+// run returns the n-th run of rows in the order of reading.
+func (b *Branch) run(n int) field.Span {
 	if b.descending {
-		return b.spans() - 1 - n
+		n = len(b.ranges) - 1 - n
 	}
-	return n
+	return b.ranges[n].Span
 }
 
-// readSpan reads the run of rows at q.at, from q.at on. stop says that the page
+// readRun reads the run of rows at q.at, from q.at on. stop says that the page
 // is at its end.
-func (q *Query) readSpan(b *Branch, sink Sink) (stop bool, err error) {
-	n := b.span(q.at.span)
-	if b.named == nil {
-		return q.readIDs(b, b.ids[n], sink)
-	}
+func (q *Query) readRun(b *Branch, sink Sink) (stop bool, err error) {
 	s := &q.scan
-	s.entries = s.entries[:0]
-	for e, err := range field.Walk(s.reader, b.Index(), b.ranges[n].Span, q.at.row, b.descending) {
+	s.hits = s.hits[:0]
+	for h, err := range b.path.scan(s.reader, b.run(q.at.span), q.at.row, b.descending) {
 		if err != nil {
 			return true, err
 		}
-		if s.shape == nil {
-			e.Values = nil // they are borrowed until the next step
+		if b.shape == nil {
+			h.Values = nil // they are borrowed until the next step
 		}
-		s.entries = append(s.entries, e)
+		s.hits = append(s.hits, h)
 		s.budget--
-		if len(s.entries) < q.gathered() && s.budget > 0 {
+		if !h.passed && h.rev == nil && len(s.hits) < q.gathered(b) && s.budget > 0 {
 			continue
 		}
 		if stop, err := q.readRows(b, sink); stop || err != nil {
@@ -111,9 +99,9 @@ func (q *Query) readSpan(b *Branch, sink Sink) (stop bool, err error) {
 
 // gathered is how many rows are gathered before their documents are read: as many
 // as will be returned if all of them match, so that none is read in vain.
-func (q *Query) gathered() int {
+func (q *Query) gathered(b *Branch) int {
 	switch {
-	case q.scan.shape != nil: // the rows will do
+	case b.shape != nil: // the rows will do
 		return 1
 	case q.left < 0:
 		return together
@@ -124,11 +112,11 @@ func (q *Query) gathered() int {
 // readRows looks at the rows gathered.
 func (q *Query) readRows(b *Branch, sink Sink) (stop bool, err error) {
 	s := &q.scan
-	several := len(s.entries) > 1
+	several := len(s.hits) > 1
 	if several {
 		s.ids = s.ids[:0]
-		for i := range s.entries {
-			s.ids = append(s.ids, s.entries[i].ID)
+		for i := range s.hits {
+			s.ids = append(s.ids, s.hits[i].ID)
 		}
 		if s.docs == nil {
 			s.docs = store.NewBatchReader()
@@ -137,125 +125,67 @@ func (q *Query) readRows(b *Branch, sink Sink) (stop bool, err error) {
 			return true, err
 		}
 	}
-	for i := range s.entries {
-		e := &s.entries[i]
-		q.stand(e.Tuple, e.ID)
+	for i := range s.hits {
+		h := &s.hits[i]
+		q.stand(h.Tuple, h.ID)
+		if h.passed {
+			continue
+		}
 		q.stats.Keys++
-		q.met(e.ID, e.Size)
-		winner := func() (*store.Revision, error) { return s.reader.Winner(e.ID) }
+		q.met(h.ID, h.Size)
+		winner := func() (*store.Revision, error) { return s.reader.Winner(h.ID) }
 		if several {
 			winner = func() (*store.Revision, error) { return s.docs.Winner(i) }
 		}
-		if stop, err := q.readRow(b, e, winner, sink); stop || err != nil {
+		if stop, err := q.readRow(b, h, winner, sink); stop || err != nil {
 			return true, err
 		}
 	}
-	s.entries = s.entries[:0]
+	s.hits = s.hits[:0]
 	return false, nil
 }
 
-// readRow looks at one row of an index, whose document winner reads.
-func (q *Query) readRow(b *Branch, e *field.Entry, winner func() (*store.Revision, error), sink Sink) (stop bool, err error) {
+// readRow looks at one row, whose document winner reads.
+func (q *Query) readRow(b *Branch, h *hit, winner func() (*store.Revision, error), sink Sink) (stop bool, err error) {
 	s := &q.scan
-	if !s.reader.Sees(e.ID) {
-		return false, nil
-	}
-	if s.shape != nil && e.Whole {
-		s.row.cover(e, s.shape)
-		if match, err := q.req.Selector.Match(&s.row.doc, q.budget); !match || err != nil {
-			return err != nil, err
+	rev := h.rev
+	match := false
+	switch {
+	case rev != nil:
+		if match, err = q.match(rev); match {
+			rev.Body = bytes.Clone(rev.Body) // it was borrowed
+			s.row.doc.Body = rev.Body
 		}
-		if q.unsorted(b) {
+	case !s.reader.Sees(h.ID):
+	case b.shape != nil && h.Whole:
+		s.row.cover(&h.Entry, b.shape)
+		match, err = q.req.Selector.Match(&s.row.doc, q.budget)
+	default:
+		if rev, err = winner(); dberr.Is(err, dberr.NotFound) {
 			return false, nil
 		}
-		return q.found(&s.row, sink)
+		if err == nil {
+			match, err = q.match(rev)
+		}
 	}
-	rev, err := winner()
-	if dberr.Is(err, dberr.NotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return true, err
-	}
-	if match, err := q.match(rev); !match || err != nil {
+	if !match || err != nil {
 		return err != nil, err
 	}
-	if q.unsorted(b) {
+	lacks := func(p *selector.Path) bool { return s.row.doc.Lookup(p) == nil }
+	if slices.ContainsFunc(b.lacking, lacks) {
 		return false, nil
 	}
-	if b.elements() {
+	if rev == nil { // of a plan with one branch, whose documents have one row
+		return q.found(&s.row, sink)
+	}
+	if b.repeats {
 		if err := q.budget.Spend(len(s.spans)); err != nil {
 			return true, err
 		}
-		if first, err := field.First(b.Index(), rev, e.Tuple, s.spans, b.descending); !first || err != nil {
+		if first, err := b.path.(repeater).first(rev, h.Tuple, s.spans, b.descending); !first || err != nil {
 			return err != nil, err
 		}
 	}
-	return q.foundOnce(rev, sink)
-}
-
-// readIDs reads documents by id. A tenant's design documents lie among the
-// documents of the partition and are passed over: no index holds them either.
-func (q *Query) readIDs(b *Branch, sp store.Span, sink Sink) (stop bool, err error) {
-	s := &q.scan
-	sp.Descending = b.descending
-	if q.at.row != nil {
-		if b.descending {
-			sp.To, sp.Before = string(q.at.row.ID), true
-		} else {
-			sp.From = string(q.at.row.ID) + "\x00"
-		}
-		if sp.To != "" && sp.From > sp.To {
-			return false, nil
-		}
-	}
-	if sp.From != "" && sp.From == sp.To && !sp.Before {
-		return q.readID(document.ID(sp.From), sink)
-	}
-	for rev, err := range s.reader.Winners(sp) {
-		if err != nil {
-			return true, err
-		}
-		s.budget--
-		q.stand(nil, rev.ID)
-		if !rev.Deleted && !q.scope.Designs(rev.ID) {
-			q.stats.Keys++
-			if stop, err := q.readDoc(rev, sink); stop || err != nil {
-				return true, err
-			}
-		}
-		if s.budget <= 0 {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// readID reads one document by id.
-func (q *Query) readID(id document.ID, sink Sink) (stop bool, err error) {
-	q.stand(nil, id)
-	q.scan.budget--
-	if !q.scan.reader.Sees(id) || q.scope.Designs(id) {
-		return false, nil
-	}
-	rev, err := q.scan.reader.Winner(id)
-	if dberr.Is(err, dberr.NotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return true, err
-	}
-	q.stats.Keys++
-	return q.readDoc(rev, sink)
-}
-
-// readDoc looks at one document of the list of all.
-func (q *Query) readDoc(rev *store.Revision, sink Sink) (stop bool, err error) {
-	if match, err := q.match(rev); !match || err != nil {
-		return err != nil, err
-	}
-	rev.Body = bytes.Clone(rev.Body) // it was borrowed
-	q.scan.row.doc.Body = rev.Body
 	return q.foundOnce(rev, sink)
 }
 
@@ -282,31 +212,16 @@ func (q *Query) match(rev *store.Revision) (bool, error) {
 	return q.req.Selector.Match(&row.doc, q.budget)
 }
 
-// unsorted reports whether the document at hand lacks a field of the sort. Whatever
-// index answers, such documents are not found: the ranges leave them out, but for
-// rows that were cut.
-func (q *Query) unsorted(b *Branch) bool {
-	for i := range b.def.Columns {
-		path := b.def.Columns[i].Path
-		if b.def.Optional(i) && sorts(q.req.Sort, path.String()) && q.scan.row.doc.Lookup(path) == nil {
-			return true
-		}
-	}
-	return false
-}
-
 // foundOnce takes a document that matches, unless a branch before this one has
 // it too.
 func (q *Query) foundOnce(rev *store.Revision, sink Sink) (stop bool, err error) {
 	for _, b := range q.plan.Branches[:q.at.branch] {
-		if err := q.budget.Spend(b.spans()); err != nil {
+		if err := q.budget.Spend(len(b.ranges)); err != nil {
 			return true, err
 		}
-		has := slices.ContainsFunc(b.ids, func(s store.Span) bool { return inSpan(s, string(rev.ID)) })
-		if b.named != nil {
-			if has, err = field.Holds(b.Index(), rev, spansOf(b.ranges)); err != nil {
-				return true, err
-			}
+		has, err := b.path.holds(q.scan.reader, rev, b.ranges)
+		if err != nil {
+			return true, err
 		}
 		if has {
 			return false, nil
@@ -315,37 +230,5 @@ func (q *Query) foundOnce(rev *store.Revision, sink Sink) (stop bool, err error)
 	return q.found(&q.scan.row, sink)
 }
 
-func inSpan(s store.Span, id string) bool {
-	return id >= s.From && (s.To == "" || id < s.To || id == s.To && !s.Before)
-}
-
 // probe is how many rows are counted to choose between indexes.
 const probe = 100
-
-// count counts the rows of a branch up to a bound, in as many of its runs.
-func (b *Branch) count(r *store.Reader, bound int) (n int, err error) {
-	for i := range b.ranges[:min(len(b.ranges), bound)] {
-		for _, err := range field.Walk(r, b.Index(), b.ranges[i].Span, nil, false) {
-			if err != nil {
-				return n, err
-			}
-			if n++; n >= bound {
-				return n, nil
-			}
-		}
-	}
-	for _, s := range b.ids[:min(len(b.ids), bound)] {
-		for d, err := range r.Docs(s, false) {
-			if err != nil {
-				return n, err
-			}
-			if d.Doc.Tree.Winner().Deleted || r.Designs(d.Doc.ID) {
-				continue
-			}
-			if n++; n >= bound {
-				return n, nil
-			}
-		}
-	}
-	return n, nil
-}

@@ -114,8 +114,8 @@ func (w *world) planText(partition string, req *Request) (text string, err error
 		if err != nil {
 			return err
 		}
-		p := newPlanner(req, set, partition != "")
-		p.estimate = func(b *Branch) (int, error) { return b.count(r, probe) }
+		p := newPlanner(req, pathsOf(set, nil, partition != ""), partition != "")
+		p.estimate = func(b *Branch) (int, error) { return b.path.estimate(r, b.ranges, probe) }
 		plan, err := p.plan(w.db.Partitioned())
 		if err != nil {
 			return err
