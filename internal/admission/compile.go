@@ -10,10 +10,16 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// checkFunctions refuses a design document with a view function that does not
-// compile. Other functions are compiled when they are called, as in CouchDB,
-// and so is everything in a language that is not JavaScript.
-func (r *Rules) checkFunctions(ctx context.Context, body []byte) error {
+var _ store.Compilation = (*Rules)(nil)
+
+// Compile refuses a design document with a view function that does not compile.
+// Other functions are compiled when they are called, as in CouchDB, and so is
+// everything in a language that is not JavaScript.
+func (r *Rules) Compile(ctx context.Context, d *store.Database, e *document.Edit) error {
+	if e.Deleted || !e.ID.Designs(d.Partitioned()) {
+		return nil
+	}
+	body := e.Body
 	if language, ok := js.Member(body, "language"); ok && !js.NameIs(language, "javascript") {
 		return nil
 	}
@@ -24,7 +30,7 @@ func (r *Rules) checkFunctions(ctx context.Context, body []byte) error {
 	case r.o.Functions == nil:
 		return errNoFunctions
 	}
-	return r.o.Functions.Check(ctx, sources)
+	return r.o.Functions.Check(ctx, !e.ID.IsDesign(), sources)
 }
 
 // viewSources returns the functions of a design document's views that are code.

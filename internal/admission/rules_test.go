@@ -20,7 +20,9 @@ type world struct {
 	t     *testing.T
 	store *store.Store
 	users *Users
-	rules *Rules
+	// limits are for design documents of partitions.
+	limits store.DesignLimits
+	rules  *Rules
 }
 
 func newWorld(t *testing.T) *world {
@@ -31,7 +33,7 @@ func newWorld(t *testing.T) *world {
 	must(t, err)
 	w := &world{t: t, users: &Users{}}
 	w.rules = New(Options{Auth: auth.New(auth.Options{Config: c, Users: w.users})})
-	w.store, err = store.Open(context.Background(), e, store.Options{Admission: w.rules, Idle: true})
+	w.store, err = store.Open(context.Background(), e, store.Options{Admission: w.rules, Idle: true, DesignLimits: func() store.DesignLimits { return w.limits }})
 	must(t, err)
 	w.users.Use(w.store)
 	for _, name := range []string{"db", auth.UsersDB} {

@@ -28,10 +28,7 @@ func (r *Rules) admitTenantDesign(ctx context.Context, d *store.Database, e *doc
 		return dberr.New(dberr.Forbidden, "forbidden",
 			"A design document of a partition can have %d bytes: `[sectional] owner_max_design_size`.", most)
 	}
-	if err := checkDesign(e.Body, false); err != nil {
-		return err
-	}
-	return r.checkFunctions(ctx, e.Body)
+	return checkDesign(e.Body, false)
 }
 
 // admitDesigner refuses callers whom the setting does not let write this design

@@ -20,9 +20,9 @@ type Functions interface {
 	// Validate runs a design document's validate_doc_update over writes and
 	// gives an error for each that it refuses.
 	Validate(ctx context.Context, realm script.Realm, writes []script.Write) ([]error, error)
-	// Check compiles functions and gives an error for the first that does not
-	// compile.
-	Check(ctx context.Context, sources []script.Source) error
+	// Check compiles functions, those of a tenant or a database, and gives an error
+	// for the first that does not compile.
+	Check(ctx context.Context, tenant bool, sources []script.Source) error
 }
 
 // ShownRevisions is how many revisions of a document's history functions see,

@@ -33,7 +33,7 @@ func (n *noting) Validate(_ context.Context, realm script.Realm, writes []script
 	return refusals, nil
 }
 
-func (n *noting) Check(_ context.Context, sources []script.Source) error {
+func (n *noting) Check(_ context.Context, _ bool, sources []script.Source) error {
 	n.checked = append(n.checked, sources...)
 	return nil
 }

@@ -127,12 +127,12 @@ func (s Source) name() string {
 	return "the function " + s.Kind
 }
 
-// Check compiles the functions of a design document. The first that does not compile is an Invalid error.
-func (p *Pool) Check(ctx context.Context, sources []Source) error {
+// Check compiles the functions of a design document, in a seat of tenants for a tenant's. The first that does not compile is an Invalid error.
+func (p *Pool) Check(ctx context.Context, tenant bool, sources []Source) error {
 	if len(sources) == 0 {
 		return nil
 	}
-	j := &job{op: opCheck, flavour: flavourMap, realm: Realm{Database: "\x00", Document: []byte("{}")}, width: 1}
+	j := &job{op: opCheck, flavour: flavourMap, realm: Realm{Database: "\x00", Tenant: tenant, Document: []byte("{}")}, width: 1}
 	for _, s := range sources {
 		j.inputs = append(j.inputs, []byte(s.Code))
 		j.function = append(j.function, s.name())

@@ -140,7 +140,7 @@ func TestBuildsApart(t *testing.T) {
 	for working(p) < 1 {
 		runtime.Gosched()
 	}
-	if err := p.Check(t.Context(), []Source{{View: "v", Kind: "map", Code: "function(doc){}"}}); err != nil {
+	if err := p.Check(t.Context(), false, []Source{{View: "v", Kind: "map", Code: "function(doc){}"}}); err != nil {
 		t.Error(err)
 	}
 	cancel()
@@ -191,10 +191,10 @@ func TestRealms(t *testing.T) {
 	if got := rowsOf(t, p, mapping(tamper), `{"a":[1,{"b":2}]}`); got != "" {
 		t.Error("after what it did to itself:", got)
 	}
-	if err := p.Check(t.Context(), []Source{{View: "v", Kind: "map", Code: `(Object.prototype.evil = 1, function(){})`}}); err != nil {
+	if err := p.Check(t.Context(), false, []Source{{View: "v", Kind: "map", Code: `(Object.prototype.evil = 1, function(){})`}}); err != nil {
 		t.Error(err)
 	}
-	if err := p.Check(t.Context(), []Source{{View: "v", Kind: "map", Code: `({}).evil ? 1 : function(){}`}}); err != nil {
+	if err := p.Check(t.Context(), false, []Source{{View: "v", Kind: "map", Code: `({}).evil ? 1 : function(){}`}}); err != nil {
 		t.Error("a check sees another:", err)
 	}
 }
@@ -283,12 +283,20 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestTenantsApart has the maps of tenants hang on every seat that there
-// is for them: a database's map, and its other functions, have theirs at once.
+// TestTenantsApart has the maps of tenants, and functions of theirs that are compiled,
+// hang on every seat that there is for them: a database's map, and its other
+// functions, have their seats at once.
 func TestTenantsApart(t *testing.T) {
 	p := newPool(t, Options{Limits: Limits{Time: time.Hour}, Children: 1, Overflow: time.Hour})
 	ctx, cancel := context.WithCancel(t.Context())
 	var wait sync.WaitGroup
+	for range 2 {
+		wait.Go(func() {
+			if err := p.Check(ctx, true, []Source{{View: "v", Kind: "map", Code: `(function(){ for(;;); })()`}}); !errors.Is(err, context.Canceled) {
+				t.Error("a cancelled call:", err)
+			}
+		})
+	}
 	for i := range 4 {
 		r := mapping(`function(doc){ for(;;); }`)
 		r.Database, r.Tenant = fmt.Sprint("db1/owner", i), true
@@ -298,13 +306,13 @@ func TestTenantsApart(t *testing.T) {
 			}
 		})
 	}
-	for working(p) < 1 {
+	for working(p) < 2 {
 		runtime.Gosched()
 	}
 	if got := rowsOf(t, p, mapping(`function(doc){ emit(1) }`), `{}`); got != "1 null\n" {
 		t.Error(got)
 	}
-	if err := p.Check(t.Context(), []Source{{View: "v", Kind: "map", Code: "function(doc){}"}}); err != nil {
+	if err := p.Check(t.Context(), false, []Source{{View: "v", Kind: "map", Code: "function(doc){}"}}); err != nil {
 		t.Error(err)
 	}
 	cancel()

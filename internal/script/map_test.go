@@ -126,7 +126,7 @@ func TestForms(t *testing.T) {
 		{"// nothing but this", no + "*"},
 		{"function", no + "*"},
 	} {
-		err := p.Check(t.Context(), []Source{{View: "v", Kind: "map", Code: c.source}})
+		err := p.Check(t.Context(), false, []Source{{View: "v", Kind: "map", Code: c.source}})
 		got := ""
 		if err != nil {
 			if !dberr.Is(err, dberr.Invalid) {
@@ -138,10 +138,10 @@ func TestForms(t *testing.T) {
 			t.Errorf("%s\ngot  %s\nwant %s", c.source, got, c.want)
 		}
 	}
-	if err := p.Check(t.Context(), []Source{{View: "v", Kind: "reduce"}}); !dberr.Is(err, dberr.NotFound) || err.Error() != "not_found: missing function" {
+	if err := p.Check(t.Context(), false, []Source{{View: "v", Kind: "reduce"}}); !dberr.Is(err, dberr.NotFound) || err.Error() != "not_found: missing function" {
 		t.Error("an empty function:", err)
 	}
-	err := p.Check(t.Context(), []Source{{View: "a", Kind: "map", Code: "function(){}"}, {Kind: "filters.f", Code: "function("}})
+	err := p.Check(t.Context(), false, []Source{{View: "a", Kind: "map", Code: "function(){}"}, {Kind: "filters.f", Code: "function("}})
 	if err == nil || !strings.HasPrefix(err.Error(), "compilation_error: Compilation of the function filters.f failed: ") {
 		t.Error(err)
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"context"
 	"math"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -34,8 +35,14 @@ func (g *group) designs(p document.Partition) (*designs, error) {
 	if err != nil || s == nil || s.room != nil {
 		return roomOf(s), err
 	}
-	d := &designs{indexes: map[document.ID]int{}, known: map[document.ID]bool{}}
 	r := Reader{Scope: g.db.Whole(), v: g.tx}
+	s.room, err = r.designs(p)
+	return s.room, err
+}
+
+// designs reads the design documents of a partition.
+func (r *Reader) designs(p document.Partition) (*designs, error) {
+	d := &designs{indexes: map[document.ID]int{}, known: map[document.ID]bool{}}
 	for e, err := range r.Docs(designsOf(p), true) {
 		if err != nil {
 			return nil, err
@@ -44,8 +51,43 @@ func (g *group) designs(p document.Partition) (*designs, error) {
 			d.indexes[e.Doc.ID] = countIndexes(e.Winner.Body)
 		}
 	}
-	s.room = d
 	return d, nil
+}
+
+// precheckDesigns refuses an edit of a tenant's design document that goes beyond the
+// limits together with those before it in the request, as they are at a snapshot:
+// before anything is compiled for what the commit would refuse. What the request
+// deletes counts as gone, wherever in it that stands.
+func (w *write) precheckDesigns(ctx context.Context, e *pendingEdit) (err error) {
+	db := w.scope.db
+	p, _, ok := e.ID.TenantDesign()
+	limits := db.store.o.DesignLimits()
+	if !ok || !db.partitioned || limits == (DesignLimits{}) {
+		return nil
+	}
+	d := w.designs[p]
+	if d == nil {
+		err := db.Whole().View(ctx, func(r *Reader) error {
+			d, err = r.designs(p)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, e := range w.edits {
+			if e.Deleted && e.Path == nil {
+				delete(d.indexes, e.ID)
+			}
+		}
+		if w.designs == nil {
+			w.designs = map[document.Partition]*designs{}
+		}
+		w.designs[p] = d
+	}
+	if err = d.check(e, limits); err == nil {
+		d.count(e)
+	}
+	return err
 }
 
 func roomOf(s *partitionState) *designs {
@@ -127,7 +169,11 @@ func (g *group) countDesign(e *pendingEdit) (undo func()) {
 	if !ok || s == nil || s.room == nil {
 		return nil
 	}
-	d := s.room
+	return s.room.count(e)
+}
+
+// count counts an edit, and gives the function that takes that back.
+func (d *designs) count(e *pendingEdit) (undo func()) {
 	n, live := d.indexes[e.ID]
 	known := d.known[e.ID]
 	d.known[e.ID] = true

@@ -26,6 +26,13 @@ type Validation interface {
 	Validate(ctx context.Context, d *Database, by []*Revision, proposals []Proposal) ([]error, error)
 }
 
+// Compilation is a power that an Admission may have: it compiles the functions of
+// design documents, which takes long, once it is known that the limits leave room.
+type Compilation interface {
+	// Compile refuses an edit, admitted already, with functions that do not compile.
+	Compile(ctx context.Context, d *Database, e *document.Edit) error
+}
+
 // Proposal is an edit as validation functions see it.
 type Proposal struct {
 	// New is what is to be written. Its Rev is the revision that an ordinary

@@ -128,6 +128,8 @@ type write struct {
 	began  bool // some of it was queued: it can't be refused as a whole any more
 	most   int  // bytes that one commit is to take
 	edits  []*pendingEdit
+	// designs are those of tenants as the request leaves them, for precheckDesigns.
+	designs map[document.Partition]*designs
 }
 
 // pendingEdit is an edit with what was prepared for it and its outcome.
@@ -158,6 +160,7 @@ type pendingEdit struct {
 // are asked last, about all edits at once.
 func (w *write) admit(ctx context.Context) error {
 	definitions := w.scope.db.settings.Load()
+	w.designs = nil
 	for _, e := range w.edits {
 		if e.admitted {
 			continue
@@ -173,6 +176,11 @@ func (w *write) admit(ctx context.Context) error {
 		}
 		if a := w.scope.db.store.o.Admission; a != nil {
 			e.err = a.Admit(ctx, w.scope.db, &e.Edit, func() (*Revision, error) { return w.scope.pin(ctx, e) })
+			if c, ok := a.(Compilation); ok && e.err == nil {
+				if e.err = w.precheckDesigns(ctx, e); e.err == nil {
+					e.err = c.Compile(ctx, w.scope.db, &e.Edit)
+				}
+			}
 		}
 		if e.err != nil && !refusal(e.err) {
 			return e.err
