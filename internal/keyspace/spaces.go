@@ -62,7 +62,7 @@ var (
 		Doc:     "the values under which a partition stands in the rankings"}
 	RankCheckpoint = Space{Name: "rank-checkpoint", Code: 0x25, Version: 1,
 		Columns: []Column{{"lane", Uint}},
-		Doc:     "the sequence up to which the rankings are made, and when"}
+		Doc:     "the sequence up to which the rankings are made; none where nobody asked for one"}
 	PartitionDrop = Space{Name: "partition-drop", Code: 0x26, Version: 1,
 		Columns: []Column{{"partition", Text}},
 		Doc:     "when a partition was dropped last (Unix milliseconds); stays when the partition is gone"}

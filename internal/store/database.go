@@ -30,10 +30,7 @@ type Database struct {
 	tenants tenants
 	queue   queue
 	watch   watch
-	ranks   struct {
-		sync.Mutex           // one ranking pass at a time
-		passed     time.Time // when the last pass met the end of the feed
-	}
+	ranking sync.Mutex // the rankings are brought up to date by one at a time
 }
 
 // settings are a database's setting rows as of a version of the lane head.

@@ -200,7 +200,7 @@ func (g *group) finishPartition(p document.Partition, s *partitionState) error {
 	if err := g.tx.Put(g.db.partitionKey(p), s.encode()); err != nil || !s.rerank {
 		return err
 	}
-	return g.db.rerank(g.tx, p)
+	return g.rerank(p)
 }
 
 // finishDoc writes a changed document's head and moves its feed entries, or

@@ -769,13 +769,10 @@ func (x *runner) compareLocals(r *Reader) error {
 }
 
 // comparePartitions lists the partitions, a page of two at a time, by name and
-// by a ranking that was brought up to date.
+// by a ranking.
 func (x *runner) comparePartitions() error {
 	if !x.m.partitioned {
 		return nil
-	}
-	if _, err := x.d.rank(ctx); err != nil {
-		return err
 	}
 	for _, by := range []Ranking{ByName, ByDocs} {
 		got := map[document.Partition]counts{}

@@ -61,23 +61,45 @@ type PartitionTotals struct {
 var errBookmark = dberr.New(dberr.Invalid, "invalid_bookmark", "The bookmark does not belong to this list.")
 
 // Partitions lists up to limit partitions in the order by, going on after the
-// opaque bookmark that an earlier call gave as next ("" at the end). It costs
-// what it lists. A ranking may be behind the counters it shows: lag tells how
-// far, 0 when it is not (by name it never is). Invalid for a bookmark of
-// another list.
+// opaque bookmark that an earlier call gave as next ("" at the end). By name it costs
+// what it lists; a ranking is brought up to date first, which costs in proportion to
+// what changed since it was read last, and at most to the number of partitions.
+// lag tells how far the ranking may be behind the counters it shows, for what is
+// written meanwhile: 0 when nothing was (by name it never is behind). Invalid for a
+// bookmark of another list.
 func (d *Database) Partitions(ctx context.Context, by Ranking, descending bool, limit int, bookmark string) (rows []PartitionTotals, next string, lag time.Duration, err error) {
 	l := list{by: by, descending: descending, limit: limit}
 	if err := l.place(d, bookmark); err != nil {
 		return nil, "", 0, err
 	}
+	asked := d.store.o.Clock()
+	if by != ByName {
+		if err := d.rank(kv.Freeing(ctx)); err != nil {
+			return nil, "", 0, dberr.Wrap("store.Partitions", err)
+		}
+	}
+	behind := false
 	err = d.Whole().View(ctx, func(r *Reader) error {
 		if rows, err = l.read(r); err != nil || by == ByName {
 			return err
 		}
-		lag, err = d.rankLag(r)
+		behind, err = r.unranked()
 		return err
 	})
+	if behind {
+		lag = max(time.Millisecond, d.store.o.Clock().Sub(asked))
+	}
 	return rows, l.next, lag, dberr.Wrap("store.Partitions", err)
+}
+
+// unranked reports whether there are changes that the rankings do not know.
+func (r *Reader) unranked() (bool, error) {
+	l, err := r.lane()
+	if err != nil || !r.db.partitioned {
+		return false, err
+	}
+	to, err := r.db.ranked(r.v)
+	return to < l.seq, err
 }
 
 // list is a call of Partitions.

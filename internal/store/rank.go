@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
@@ -15,10 +14,12 @@ import (
 	"github.com/sectional/sectional/internal/packed"
 )
 
-// The rankings of partitions follow the feed: a pass takes the changes since
-// its checkpoint, and moves the partitions they are in to where their counters
-// put them now. Writers pay nothing for it; purges and drops, which leave no
-// trace in the feed, move their partition themselves.
+// The rankings of partitions are made when somebody asks for one, and so are right
+// whenever they are read: the partitions that the feed names since the checkpoint
+// move to where their counters put them now. Where too much has changed, or there
+// were no rankings yet, all partitions are looked at instead. Writers pay nothing for
+// it, and a database whose rankings nobody asks for has none. Purges and drops, which
+// leave no trace in the feed, move their partition themselves if there are rankings.
 
 var rankings = [...]Ranking{ByExternal, ByActive, ByDocs, ByWrites, ByLastWrite}
 
@@ -40,111 +41,156 @@ func writesRank(t *partition) uint64 {
 	return uint64(max(0, (math.Log(t.writes)+at)*1024))
 }
 
-// A pass takes changes up to these bounds: many changes, because those of one
-// partition are settled together, as long as the names of the partitions they
-// are in take little memory. What it found is written in several commits, since
-// each partition costs up to a dozen rows.
 const (
-	rankChanges    = 200_000
-	rankBytes      = 4 << 20
-	rankPartitions = 2000 // in a commit
+	rankChanges    = 50_000 // of the feed; above that all partitions are looked at
+	rankPartitions = 2000   // in a commit
 )
 
-// rank makes the rankings follow the feed by one pass; it reports whether there
-// may be more.
-func (d *Database) rank(ctx context.Context) (more bool, err error) {
+// rank brings the rankings up to the end of the feed.
+func (d *Database) rank(ctx context.Context) error {
 	if !d.partitioned {
-		return false, nil
+		return nil
 	}
-	d.ranks.Lock()
-	defer d.ranks.Unlock()
-	now := d.store.o.Clock()
-	u, err := d.unranked(ctx)
-	for rest := u.names(); err == nil && u.to > u.from; {
-		page := rest[:min(rankPartitions, len(rest))]
-		rest = rest[len(page):]
-		if len(rest) == 0 {
-			u.from = u.to
+	d.ranking.Lock()
+	defer d.ranking.Unlock()
+	for {
+		u, err := d.unranked(ctx)
+		if err == nil && u.to > u.from {
+			err = d.rankPages(ctx, &u)
 		}
-		err = d.rerankAll(ctx, page, u.from)
+		if !errors.Is(err, errPage) {
+			return err
+		}
 	}
-	if err != nil {
-		return false, err
-	}
-	if !u.more {
-		d.ranks.passed = now
-	}
-	return u.more, nil
 }
 
-// rerankAll ranks partitions anew and notes the sequence up to which the
-// rankings are made.
-func (d *Database) rerankAll(ctx context.Context, names []document.Partition, to Seq) error {
-	return d.store.commit(ctx, func(tx kv.Txn) error {
-		for _, name := range names {
-			if err := d.rerank(tx, name); err != nil {
-				return err
-			}
-		}
-		return tx.Put(d.checkpointKey(), packed.Number(uint64(to)))
-	})
-}
-
-// unranked is what a pass of the rankings has to do.
+// unranked is what has to be ranked anew.
 type unranked struct {
-	partitions map[document.Partition]bool // that changed
-	bytes      int                         // about what they take
-	from, to   Seq                         // the changes looked at: after from, up to to
-	more       bool                        // there are later ones
+	from, to Seq                         // the rankings' checkpoint, as it is and as it is to be
+	changed  map[document.Partition]bool // nil: all that changed after from have to be found
 }
 
-// names returns the partitions in order.
-func (u *unranked) names() []document.Partition { return slices.Sorted(maps.Keys(u.partitions)) }
-
-// add takes a change in; false when there is no room for it.
-func (u *unranked) add(c *Change) bool {
-	const each = 64 // bytes that a name takes beside its own
-	p := c.ID.Partition()
-	if p != "" && !u.partitions[p] {
-		if u.bytes += len(p) + each; u.bytes > rankBytes {
-			return false
-		}
-		u.partitions[document.Partition(strings.Clone(string(p)))] = true
-	}
-	u.to = c.Seq
-	return true
-}
-
-// unranked looks at the changes since the checkpoint, as many as one pass takes.
+// unranked looks at the changes since the checkpoint.
 func (d *Database) unranked(ctx context.Context) (u unranked, err error) {
 	err = d.Whole().View(ctx, func(r *Reader) error {
-		u = unranked{partitions: map[document.Partition]bool{}}
-		if u.from, err = d.ranked(r); err != nil {
+		u = unranked{changed: map[document.Partition]bool{}}
+		if u.from, err = d.ranked(r.v); err != nil {
 			return err
 		}
 		l, err := r.lane()
-		if err != nil {
+		if u.to = l.seq; err != nil || u.from == u.to {
 			return err
+		}
+		if u.from == 0 {
+			u.changed = nil
+			return nil
 		}
 		n := 0
 		for c, err := range r.Changes(u.from, false) {
 			if err != nil {
 				return err
 			}
-			if u.more = n == rankChanges || !u.add(c); u.more {
+			if n++; n > rankChanges {
+				u.changed = nil
 				return nil
 			}
-			n++
+			if p := c.ID.Partition(); p != "" && !u.changed[p] {
+				u.changed[document.Partition(strings.Clone(string(p)))] = true
+			}
 		}
-		u.to = l.seq
 		return nil
 	})
 	return u, err
 }
 
+// rankPages ranks what changed, a page of partitions in each commit. The checkpoint
+// moves with the last; the first of all is written before anything is ranked, so that
+// purges and drops from then on move their partitions. errPage when somebody else has
+// moved it.
+func (d *Database) rankPages(ctx context.Context, u *unranked) error {
+	if u.from == 0 {
+		if err := d.rankPage(ctx, nil, u.from, u.from); err != nil {
+			return err
+		}
+	}
+	if u.changed != nil {
+		names := slices.Sorted(maps.Keys(u.changed))
+		for ; len(names) > rankPartitions; names = names[rankPartitions:] {
+			if err := d.rankPage(ctx, names[:rankPartitions], u.from, u.from); err != nil {
+				return err
+			}
+		}
+		return d.rankPage(ctx, names, u.from, u.to)
+	}
+	for after, more := "", true; more; {
+		names, last, err := d.changedAfter(ctx, after, u.from)
+		if err != nil {
+			return err
+		}
+		to := u.from
+		if more = last != ""; !more {
+			to = u.to
+		}
+		if err := d.rankPage(ctx, names, u.from, to); err != nil {
+			return err
+		}
+		after = last
+	}
+	return nil
+}
+
+// changedAfter returns the next partitions by name that changed after a sequence, and
+// where to go on, "" at the end.
+func (d *Database) changedAfter(ctx context.Context, after string, from Seq) (names []document.Partition, last string, err error) {
+	rg := kv.Prefix(keyspace.Partition.Key(d.number))
+	if after != "" {
+		rg.Start = kv.PrefixEnd(d.partitionKey(document.Partition(after)))
+	}
+	err = d.store.engine.View(ctx, func(v kv.Snapshot) error {
+		names, last = names[:0], ""
+		err := kv.Each(v, rg, func(key, value []byte) error {
+			_, parts, err := keyspace.Partition.Decode(key)
+			if err != nil {
+				return err
+			}
+			t, err := d.readPartition(value, nil)
+			if err != nil || t.seq <= from {
+				return err
+			}
+			if names = append(names, document.Partition(parts[0].String())); len(names) == rankPartitions {
+				last = string(names[len(names)-1])
+				return errEnough
+			}
+			return nil
+		})
+		if errors.Is(err, errEnough) {
+			err = nil
+		}
+		return err
+	})
+	return names, last, err
+}
+
+// rankPage ranks partitions anew and moves the checkpoint of the rankings.
+func (d *Database) rankPage(ctx context.Context, names []document.Partition, from, to Seq) error {
+	return d.store.commit(ctx, func(tx kv.Txn) error {
+		n, err := counter(tx.GetForUpdate(d.checkpointKey()))
+		if err == nil && Seq(n) != from {
+			err = errPage
+		}
+		for i := 0; i < len(names) && err == nil; i++ {
+			err = d.rerank(tx, names[i])
+		}
+		if err != nil {
+			return err
+		}
+		return tx.Put(d.checkpointKey(), packed.Number(uint64(to)))
+	})
+}
+
 // ranked reads the rankings' checkpoint.
-func (d *Database) ranked(r *Reader) (Seq, error) {
-	n, err := counter(r.v.Get(d.checkpointKey()))
+func (d *Database) ranked(v kv.Snapshot) (Seq, error) {
+	n, err := counter(v.Get(d.checkpointKey()))
 	return Seq(n), err
 }
 
@@ -152,22 +198,17 @@ func (d *Database) checkpointKey() []byte {
 	return keyspace.RankCheckpoint.Key(d.number, keyspace.U(0))
 }
 
-// rankLag tells how far the rankings are behind the reader's snapshot.
-func (d *Database) rankLag(r *Reader) (time.Duration, error) {
-	from, err := d.ranked(r)
+// rerank moves a partition whose counters changed without a trace in the feed to its
+// places in the rankings, if there are any.
+func (g *group) rerank(p document.Partition) error {
+	_, err := g.tx.GetForUpdate(g.db.checkpointKey())
+	if errors.Is(err, kv.ErrNotFound) {
+		return nil
+	}
 	if err != nil {
-		return 0, err
+		return err
 	}
-	l, err := r.lane()
-	if err != nil || from >= l.seq {
-		return 0, err
-	}
-	d.ranks.Lock()
-	defer d.ranks.Unlock()
-	if d.ranks.passed.IsZero() {
-		d.ranks.passed = d.store.opened
-	}
-	return max(time.Millisecond, d.store.o.Clock().Sub(d.ranks.passed)), nil
+	return g.db.rerank(g.tx, p)
 }
 
 // rerank moves a partition to its places in the rankings, or out of them. A place

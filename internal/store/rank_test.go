@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/kvtest"
 )
@@ -57,8 +57,8 @@ func TestRankSettlesChangesTogether(t *testing.T) {
 	rank := func() int {
 		t.Helper()
 		e.rows = 0
-		if more, err := d.rank(ctx); more || err != nil {
-			t.Fatalf("more %v, %v", more, err)
+		if err := d.rank(ctx); err != nil {
+			t.Fatal(err)
 		}
 		return e.rows
 	}
@@ -75,60 +75,65 @@ func TestRankSettlesChangesTogether(t *testing.T) {
 	w.check()
 }
 
-// TestRankPassesRest has passes that take long: the next one waits in proportion,
-// up to a bound.
-func TestRankPassesRest(t *testing.T) {
-	took := time.Duration(0)
-	e := &slowed{Engine: kvtest.NewModel(kvtest.ModelOptions{})}
+// TestRankingsAreMadeWhenAskedFor looks for rows of rankings before somebody asks for
+// one; whoever asks is told what is so.
+func TestRankingsAreMadeWhenAskedFor(t *testing.T) {
+	e := kvtest.NewModel(kvtest.ModelOptions{})
 	w := openWorld(t, e, Options{})
 	t.Cleanup(w.closeAll)
 	d := w.create("db", true)
-	e.view = func() { w.now = w.now.Add(took) }
-	c := newMaintenance()
-	passed := func(after time.Duration) bool {
+	rows := func() (n int) {
 		t.Helper()
-		w.put(d, fmt.Sprintf("p:%d", w.now.UnixNano()), "", `{}`)
-		w.now = w.now.Add(after)
-		c.unranked["db"] = true
-		before := c.ranked
-		e.on = true
-		err := w.rankNow(ctx, c, w.now, false)
-		e.on = false
+		err := e.View(ctx, func(v kv.Snapshot) error {
+			for _, space := range []keyspace.Space{keyspace.Rank, keyspace.Ranked, keyspace.RankCheckpoint} {
+				if err := kv.Each(v, kv.Prefix(space.Key(d.number)), func(_, _ []byte) error { n++; return nil }); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c.ranked != before
+		return n
 	}
-	for _, step := range []struct {
-		after, took time.Duration
-		want        bool
-	}{
-		{rankEvery, 0, true},
-		{rankEvery - time.Second, 0, false},
-		{time.Second, time.Second, true}, // which takes more than a second
-		{rankEvery + time.Second, 0, false},
-		{rankLatest, time.Hour, true},
-		{rankLatest - time.Second, 0, false},
-		{time.Second, 0, true},
-		{-time.Hour, 0, true}, // the clock was set back
-	} {
-		took = step.took
-		if got := passed(step.after); got != step.want {
-			t.Errorf("%v later: passed %v, want %v", step.after, got, step.want)
+	largest := func(want string) {
+		t.Helper()
+		rows, _, lag, err := d.Partitions(ctx, ByDocs, true, 2, "")
+		if err != nil || lag != 0 {
+			t.Fatalf("lag %v, %v", lag, err)
+		}
+		got := ""
+		for _, row := range rows {
+			got += fmt.Sprintf(" %s=%d", row.Partition, row.Docs)
+		}
+		if got != want {
+			t.Errorf("the largest are%s, want%s", got, want)
 		}
 	}
-}
-
-// slowed is an engine that calls view at each View while it is on.
-type slowed struct {
-	kv.Engine
-	on   bool
-	view func()
-}
-
-func (e *slowed) View(ctx context.Context, fn func(kv.Snapshot) error) error {
-	if e.on {
-		e.view()
+	w.put(d, "a:1", "", `{}`)
+	w.put(d, "a:2", "", `{}`)
+	first := w.put(d, "b:1", "", `{}`)
+	w.put(d, "c:1", "", `{}`)
+	if err := d.DropPartition(ctx, "c", false); err != nil {
+		t.Fatal(err)
 	}
-	return e.Engine.View(ctx, fn)
+	w.sweep()
+	if n := rows(); n != 0 {
+		t.Errorf("%d rows of rankings that nobody asked for", n)
+	}
+	largest(" a=2 b=1")
+	second := w.put(d, "b:2", "", `{}`)
+	w.put(d, "b:3", "", `{}`)
+	largest(" b=3 a=2")
+	if _, err := d.Purge(ctx, []Purging{{ID: "b:1", Revs: []document.Rev{rev(t, first)}}, {ID: "b:2", Revs: []document.Rev{rev(t, second)}}}); err != nil {
+		t.Fatal(err)
+	}
+	largest(" a=2 b=1")
+	if err := d.DropPartition(ctx, "a", false); err != nil {
+		t.Fatal(err)
+	}
+	largest(" b=1")
+	w.sweep()
+	largest(" b=1")
 }

@@ -565,7 +565,7 @@ func TestRankTellsOfItsError(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.refuse = true
-	if err := w.rankChanged(ctx, []string{"db"}, false); !dberr.Is(err, dberr.Unavailable) || e.refused != 1 {
+	if err := d.rank(ctx); !dberr.Is(err, dberr.Unavailable) || e.refused != 1 {
 		t.Errorf("%v after %d tries", err, e.refused)
 	}
 }

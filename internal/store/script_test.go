@@ -187,6 +187,14 @@ var scriptCommands = map[string]struct {
 			return err
 		}))
 	}},
+	// rank ORDER: lists the partitions in that order
+	"rank": {1, func(s *script, a []string) {
+		rows, _, lag, err := s.d.Partitions(ctx, Ranking(a[0]), false, 10, "")
+		s.done(err)
+		for _, row := range rows {
+			s.printf("%s %d %v", row.Partition, row.Docs, lag)
+		}
+	}},
 	"sweep": {1, func(s *script, _ []string) { s.done(s.Sweep(ctx)); s.done(s.Check(ctx)) }},
 	"advance": {1, func(s *script, a []string) {
 		d, err := time.ParseDuration(a[0])

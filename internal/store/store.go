@@ -120,7 +120,6 @@ type Store struct {
 	expiry   expiryCounts
 	busy     busy
 	runs     sync.Pool // of *run
-	opened   time.Time
 	woken    chan struct{}
 	ctx      context.Context // of background work; ends at Close
 	stop     context.CancelFunc
@@ -129,7 +128,7 @@ type Store struct {
 
 // Open opens the store in e, writing its first rows if e is empty, and starts
 // its background work: removing what dropped databases and partitions left,
-// superseded bodies, orphaned blobs and old commit tokens, and ranking partitions.
+// superseded bodies, orphaned blobs and old commit tokens.
 // Data of an older format is brought up to date first (format.go).
 // Errors: Unavailable when e holds data of a newer format.
 func Open(ctx context.Context, e kv.Engine, o Options) (*Store, error) {
@@ -139,7 +138,6 @@ func Open(ctx context.Context, e kv.Engine, o Options) (*Store, error) {
 // openWith is Open with the steps that lead to the newest format.
 func openWith(ctx context.Context, e kv.Engine, o Options, steps []formatStep) (*Store, error) {
 	s := &Store{engine: e, o: o.withDefaults(), steps: steps, woken: make(chan struct{}, 1), busy: newBusy()}
-	s.opened = s.o.Clock()
 	s.runs.New = newPrefetched
 	s.open.databases, s.open.numbers = map[string]*Database{}, map[uint64]*Database{}
 	s.updates.init()

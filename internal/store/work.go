@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -72,8 +70,6 @@ func (j *job) lock(tx kv.Txn) (job, error) {
 // Intervals of background work.
 const (
 	tickEvery  = time.Second
-	rankEvery  = 4 * time.Second // a ranking may lag; the fewer passes, the more changes of a partition each settles
-	rankLatest = time.Minute     // how long a pass waits at most, however long the one before took
 	sweepEvery = 15 * time.Second
 	tokenKeep  = time.Hour
 )
@@ -88,15 +84,12 @@ func (s *Store) wake() {
 
 // maintenance is what the background work remembers between its rounds.
 type maintenance struct {
-	ranked, swept time.Time
-	rankRest      time.Duration   // how long after ranked the next pass is due at the earliest
-	rankAll       bool            // that pass looks at all databases
-	unranked      map[string]bool // databases that changed since ranked
-	cleaning      map[string]*cleaning
+	swept    time.Time
+	cleaning map[string]*cleaning
 }
 
 func newMaintenance() *maintenance {
-	return &maintenance{unranked: map[string]bool{}, cleaning: map[string]*cleaning{}}
+	return &maintenance{cleaning: map[string]*cleaning{}}
 }
 
 // cleaning is a database in which a round left work behind: more than it may do
@@ -146,61 +139,15 @@ func (s *Store) Sweep(ctx context.Context) error {
 func (s *Store) round(ctx context.Context, c *maintenance) (more bool, err error) {
 	now := s.o.Clock()
 	ctx = kv.Freeing(ctx)
-	changed := s.updates.take()
-	maps.Copy(c.unranked, changed)
 	more, err = s.runJobs(ctx)
-	err = errors.Join(s.noteChanges(ctx, changed), err)
+	err = errors.Join(s.noteChanges(ctx, s.updates.take()), err)
 	sweep := now.Sub(c.swept) >= sweepEvery
-	err = errors.Join(err, s.rankNow(ctx, c, now, sweep))
 	err = errors.Join(err, s.clean(ctx, c, sweep)) // first, for it finds out whether the clock is believed
 	if sweep {
 		err = errors.Join(err, s.sweepDatabases(ctx), s.sweepTokens(ctx))
 		c.swept = now
 	}
 	return more || len(c.cleaning) > 0, err
-}
-
-// rankNow makes the rankings follow if it is time for it. While much is written
-// each pass moves most partitions, so the longer a pass takes, the longer the next
-// one waits: they take a tenth of the time.
-func (s *Store) rankNow(ctx context.Context, c *maintenance, now time.Time, sweep bool) error {
-	c.rankAll = c.rankAll || sweep
-	since := now.Sub(c.ranked)
-	if since >= 0 && (since < c.rankRest || since < rankEvery && !c.rankAll) {
-		return nil
-	}
-	if err := s.rankChanged(ctx, slices.Collect(maps.Keys(c.unranked)), c.rankAll); err != nil {
-		c.ranked = now
-		return err
-	}
-	clear(c.unranked)
-	c.ranked, c.rankAll = s.o.Clock(), false
-	c.rankRest = min(10*c.ranked.Sub(now), rankLatest)
-	return nil
-}
-
-// rankChanged makes the rankings of the changed databases follow; all of them
-// now and then, for what was left when the server stopped.
-func (s *Store) rankChanged(ctx context.Context, changed []string, all bool) error {
-	if all {
-		changed = changed[:0]
-		for name, err := range s.Names(ctx, "", "", false) {
-			if err != nil {
-				return err
-			}
-			changed = append(changed, name)
-		}
-	}
-	var failed error
-	for _, name := range changed {
-		failed = errors.Join(failed, s.each(ctx, "store.rank", name, func(d *Database) (err error) {
-			for more := true; more && err == nil; {
-				more, err = d.rank(ctx)
-			}
-			return err
-		}))
-	}
-	return failed
 }
 
 // each runs background work on a database, which may be gone. What fails there,
