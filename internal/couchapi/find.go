@@ -1,13 +1,17 @@
 package couchapi
 
 import (
+	"bytes"
 	"net/http"
 	"strconv"
 	"time"
 
+	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jsonscan"
 	mango "github.com/sectional/sectional/internal/query"
+	"github.com/sectional/sectional/internal/selector"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -22,7 +26,7 @@ func find(r *request) error {
 	}
 	r.setRequestClass(scope)
 	q := mango.New(req, scope, r.api.indexes)
-	s := &findSink{stream: r.stream(http.StatusOK, jsonContent)}
+	s := &findSink{stream: r.stream(http.StatusOK, jsonContent), fields: req.Fields}
 	if scope.Partition() != "" {
 		s.until = r.partitionEnd()
 	}
@@ -34,8 +38,10 @@ func find(r *request) error {
 		return err
 	}
 	switch {
-	case req.Summarizes():
-		s.Buf = q.AppendSummary(s.Buf)
+	case req.Count:
+		s.Buf = strconv.AppendInt(append(s.Buf, `"count":`...), int64(q.Count()), 10)
+	case req.Group != nil:
+		s.Buf = appendGroups(s.Buf, req.Group, q)
 	case q.Empty(): // nothing was looked for, so there is no place to go on from: CouchDB tells none
 		s.Buf = append(s.Buf, ']')
 	default:
@@ -51,22 +57,6 @@ func find(r *request) error {
 	return s.End()
 }
 
-// explain answers POST _explain: how a _find would be answered.
-func explain(r *request) error {
-	if err := r.mayQuery(); err != nil { // it tells how many documents are in a range
-		return err
-	}
-	req, scope, err := r.readFind()
-	if err != nil {
-		return err
-	}
-	answer, err := mango.Explain(r.ctx(), req, scope)
-	if err != nil {
-		return err
-	}
-	return r.json(http.StatusOK, answer)
-}
-
 // readFind reads the request of _find and _explain, and the scope it is about:
 // that of the path, narrowed by a parameter or a member.
 func (r *request) readFind() (*mango.Request, store.Scope, error) {
@@ -78,7 +68,7 @@ func (r *request) readFind() (*mango.Request, store.Scope, error) {
 	if err != nil {
 		return nil, r.scope, err
 	}
-	req.Steps = r.api.settings.Value().selectorSteps
+	req.Steps, req.Beside = r.api.settings.Value().selectorSteps, beside
 	if p, ok := r.query.get("partition"); ok {
 		if r.scope, err = r.narrowed(&p); err != nil {
 			return nil, r.scope, err
@@ -117,8 +107,9 @@ func (r *request) setRequestClass(scope store.Scope) {
 // out between two.
 type findSink struct {
 	*stream
-	rows  int
-	until time.Time // zero for no bound
+	fields selector.Fields
+	rows   int
+	until  time.Time // zero for no bound
 }
 
 // Row implements query.Sink.
@@ -126,7 +117,13 @@ func (s *findSink) Row(row *mango.Row) (full bool, err error) {
 	if s.rows++; s.rows > 1 {
 		s.Buf = append(s.Buf, ',')
 	}
-	s.Buf = row.AppendJSON(append(s.Buf, '\n'))
+	if s.Buf = append(s.Buf, '\n'); row.Rev == nil || !s.fields.All() {
+		s.Buf = append(s.Buf, s.fields.Project(&row.Doc)...)
+	} else {
+		s.Buf = couchwire.AppendDocument(s.Buf, &couchwire.Revision{
+			ID: row.Rev.ID, Rev: row.Rev.Rev, Body: row.Rev.Body, Attachments: row.Rev.Attachments, Conflicts: row.Conflicts,
+		}, couchwire.Form{})
+	}
 	return len(s.Buf) >= pageBytes, nil
 }
 
@@ -137,6 +134,39 @@ func (s *findSink) Page() error {
 		return errTimeout
 	}
 	return s.Spill()
+}
+
+// beside is query.Request's Beside: the members as CouchDB shows them.
+func beside(rev *store.Revision, conflicts []document.Rev) (all []selector.Member) {
+	if len(rev.Attachments) > 0 {
+		all = append(all, selector.Member{Name: "_attachments", Value: couchwire.AppendAttachments(nil, rev.Attachments, couchwire.Form{})})
+	}
+	if len(conflicts) > 0 {
+		all = append(all, selector.Member{Name: "_conflicts", Value: couchwire.AppendRevs(nil, conflicts)})
+	}
+	return all
+}
+
+// appendGroups appends what the documents of each group amount to.
+func appendGroups(b []byte, of *mango.Group, q *mango.Query) []byte {
+	b = append(b, `"groups":[`...)
+	first := true
+	for key, values := range q.Groups() {
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = append(append(b, "\n{\"key\":["...), bytes.Join(key, []byte{','})...)
+		b = append(b, `],"value":{`...)
+		for i, c := range of.Compute {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(append(jsonscan.AppendQuoted(b, c.Name), ':'), values[i]...)
+		}
+		b = append(b, "}}"...)
+	}
+	return append(b, "\n]"...)
 }
 
 func appendFindStats(b []byte, s mango.Stats) []byte {

@@ -10,7 +10,6 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
-	mango "github.com/sectional/sectional/internal/query"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -70,7 +69,7 @@ func listIndexes(r *request) error {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = mango.AppendIndex(b, n)
+			b = appendIndex(b, n)
 		}
 		return append(b, "]}"...)
 	})

@@ -105,6 +105,9 @@ type repeater interface {
 	first(rev *store.Revision, tuple []byte, runs []field.Span, descending bool) (bool, error)
 }
 
+// pathsFunc makes the access paths of a scope: pathsOf.
+type pathsFunc func(set *index.Set, shared []index.Named, partition bool) []accessPath
+
 // pathsOf returns the ways to the documents of a scope: the indexes of its set and those
 // of the database that a tenant can read, and last the list of all documents.
 func pathsOf(set *index.Set, shared []index.Named, partition bool) (paths []accessPath) {

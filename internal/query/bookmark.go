@@ -10,8 +10,8 @@ import (
 	"github.com/sectional/sectional/internal/packed"
 )
 
-// noBookmark stands where an answer has none.
-const noBookmark = "nil"
+// NoBookmark stands where an answer has none.
+const NoBookmark = "nil"
 
 const bookmarkVersion = 3
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/selector"
+	"github.com/sectional/sectional/internal/store"
 )
 
 // reason says why an index does not serve a query, in CouchDB's words for
@@ -35,7 +36,7 @@ type Branch struct {
 
 // Index is the index that is read, nil for the list of all documents.
 func (b *Branch) Index() *index.Index {
-	if n := b.path.index(); n != nil {
+	if n := b.Named(); n != nil {
 		return n.Index
 	}
 	return nil
@@ -55,15 +56,21 @@ func (b *Branch) choice() uint64 {
 
 // label names the path.
 func (b *Branch) label() string {
-	n := b.path.index()
+	n := b.Named()
 	if n == nil {
 		return "_all_docs"
 	}
 	return string(n.Design) + "/" + n.Name
 }
 
-// covering reports whether documents need not be read.
-func (b *Branch) covering() bool { return b.shape != nil }
+// Named is the index that is read, nil for the list of all documents.
+func (b *Branch) Named() *index.Named { return b.path.index() }
+
+// Covering reports whether documents need not be read.
+func (b *Branch) Covering() bool { return b.shape != nil }
+
+// Descending reports whether rows are read from the end.
+func (b *Branch) Descending() bool { return b.descending }
 
 // planner holds what a plan is made from.
 type planner struct {
@@ -90,6 +97,19 @@ func newPlanner(req *Request, paths []accessPath, partition bool) *planner {
 		p.asked = req.Fields.Paths()
 	}
 	return p
+}
+
+// plannerAt makes the planner of a request at a snapshot: over the paths that a set of
+// indexes makes, and those that a tenant shares with the database.
+func plannerAt(r *store.Reader, req *Request, set *index.Set, paths pathsFunc) (*planner, error) {
+	shared, err := index.Shared(r)
+	if err != nil {
+		return nil, err
+	}
+	partition := r.Partition() != ""
+	p := newPlanner(req, paths(set, shared, partition), partition)
+	p.estimate = func(b *Branch) (int, error) { return b.path.estimate(r, b.ranges, probe) }
+	return p, nil
 }
 
 // branches looks at every path.
@@ -142,7 +162,7 @@ func (r *Request) chose(n *index.Named) bool {
 }
 
 // chosen reports whether the request names the index of a branch.
-func (p *planner) chosen(b *Branch) bool { return p.req.chose(b.path.index()) }
+func (p *planner) chosen(b *Branch) bool { return p.req.chose(b.Named()) }
 
 // constant reports whether all matching documents have one value of a field.
 func constant(all []conjunct, path string) bool {
@@ -171,7 +191,7 @@ func compare(a, b *Branch) int {
 		better(bit(a.ranged), bit(b.ranged)),
 		better(bit(a.Index() != nil), bit(b.Index() != nil)),
 		better(bit(a.partial), bit(b.partial)),
-		better(bit(a.covering()), bit(b.covering())),
+		better(bit(a.Covering()), bit(b.Covering())),
 		better(bit(!a.repeats), bit(!b.repeats)),
 	)
 }

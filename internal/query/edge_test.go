@@ -166,8 +166,8 @@ func TestTooManyGroups(t *testing.T) {
 	s := newSummary(req)
 	for i := range maxGroups + 1 {
 		row := Row{}
-		row.doc.Body = fmt.Appendf(nil, `{"a":%d}`, i)
-		if err = s.add(&row.doc); err != nil {
+		row.Doc.Body = fmt.Appendf(nil, `{"a":%d}`, i)
+		if err = s.add(&row.Doc); err != nil {
 			break
 		}
 	}

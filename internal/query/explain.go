@@ -1,121 +1,60 @@
 package query
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
-	"strconv"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/index"
-	"github.com/sectional/sectional/internal/index/field"
-	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/store"
 )
 
-// explained is the answer of _explain, member by member in CouchDB's order.
-type explained struct {
-	DBName      string          `json:"dbname"`
-	Index       json.RawMessage `json:"index"`
-	Partitioned bool            `json:"partitioned"`
-	Selector    json.RawMessage `json:"selector"`
-	Opts        options         `json:"opts"`
-	Limit       int             `json:"limit"`
-	Skip        int             `json:"skip"`
-	Fields      []string        `json:"fields"`
-	Candidates  []judged        `json:"index_candidates"`
-	Hints       []hint          `json:"selector_hints"`
-	MRArgs      *mrArgs         `json:"mrargs,omitempty"`
-	Covering    *bool           `json:"covering,omitempty"`
-	Plan        []step          `json:"plan,omitempty"`
+// Explanation is how a request would be answered.
+type Explanation struct {
+	Chosen     *Branch // what is read first of all; nil if nothing answers
+	Candidates []Candidate
+	// Indexable and Unindexable are fields of the selector that an index can help
+	// with, and those that none can.
+	Indexable, Unindexable []string
+	Steps                  []Step // of a request with execution_stats
 }
 
-// options are the request as it was understood.
-type options struct {
-	UseIndex      []string        `json:"use_index"`
-	Bookmark      string          `json:"bookmark"`
-	Limit         int             `json:"limit"`
-	Skip          int             `json:"skip"`
-	Sort          json.RawMessage `json:"sort"`
-	Fields        []string        `json:"fields"`
-	Partition     string          `json:"partition"`
-	R             json.Number     `json:"r"`
-	Conflicts     bool            `json:"conflicts"`
-	Stale         json.RawMessage `json:"stale"`
-	Update        bool            `json:"update"`
-	Stable        bool            `json:"stable"`
-	Stats         bool            `json:"execution_stats"`
-	AllowFallback bool            `json:"allow_fallback"`
-}
-
-// mrArgs is the plan as CouchDB asks its views.
-type mrArgs struct {
-	IncludeDocs bool            `json:"include_docs"`
-	ViewType    string          `json:"view_type"`
-	Reduce      bool            `json:"reduce"`
-	Partition   *string         `json:"partition"`
-	StartKey    json.RawMessage `json:"start_key"`
-	EndKey      json.RawMessage `json:"end_key"`
-	Direction   string          `json:"direction"`
-	Stable      bool            `json:"stable"`
-	Update      bool            `json:"update"`
-	Conflicts   any             `json:"conflicts"`
-}
-
-// judged is an index that was not chosen.
-type judged struct {
-	Index    json.RawMessage `json:"index"`
-	Analysis analysis        `json:"analysis"`
-}
-
-type analysis struct {
-	Usable   bool    `json:"usable"`
-	Reasons  []named `json:"reasons"`
-	Ranking  int     `json:"ranking"`
-	Covering *bool   `json:"covering"`
+// Candidate is an index that was not chosen.
+type Candidate struct {
+	Index    *index.Named // nil for the list of all documents
+	Usable   bool
+	Covering bool
+	Reason   string // in CouchDB's words
+	Ranking  int
 	stage    int
 }
 
-type named struct {
-	Name reason `json:"name"`
-}
-
-type hint struct {
-	Type        string   `json:"type"`
-	Indexable   []string `json:"indexable_fields"`
-	Unindexable []string `json:"unindexable_fields"`
-}
-
-// step is a branch of the plan. It is ours.
-type step struct {
-	Index     string   `json:"index"`
-	Direction string   `json:"direction"`
-	Covering  bool     `json:"covering"`
-	Ranges    []string `json:"ranges"`
-	Rows      int      `json:"rows"`
-	Exact     bool     `json:"exact"`
+// Step is a branch of the plan.
+type Step struct {
+	Index                string
+	Descending, Covering bool
+	Ranges               []string // at most 100
+	Rows                 int
+	Exact                bool // or there are more
 }
 
 // counted is up to how many rows _explain counts to tell how many there are.
 const counted = 10_000
 
-// Explain returns the answer of _explain: how the request would be answered. With
-// execution_stats it tells the plan and counts its rows.
-func Explain(ctx context.Context, req *Request, scope store.Scope) (answer []byte, err error) {
+// Explain tells how the request would be answered. With execution_stats it tells the
+// plan and counts its rows.
+func Explain(ctx context.Context, req *Request, scope store.Scope) (e *Explanation, err error) {
 	err = scope.View(ctx, func(r *store.Reader) error {
 		set, err := index.Of(r)
 		if err != nil {
 			return err
 		}
-		shared, err := index.Shared(r)
+		p, err := plannerAt(r, req, set, pathsOf)
 		if err != nil {
 			return err
 		}
-		p := newPlanner(req, pathsOf(set, shared, scope.Partition() != ""), scope.Partition() != "")
-		p.estimate = func(b *Branch) (int, error) { return b.path.estimate(r, b.ranges, probe) }
 		plan, err := p.plan(scope.Partitioned())
 		var refused *dberr.Error
 		if errors.As(err, &refused) && refused.Code == "no_usable_index" {
@@ -127,163 +66,42 @@ func Explain(ctx context.Context, req *Request, scope store.Scope) (answer []byt
 		if plan.await != nil {
 			plan.Branches = []*Branch{plan.await}
 		}
-		e := p.explain(plan, scope)
-		if req.Stats {
-			if e.Plan, err = steps(plan, r); err != nil {
-				return err
-			}
+		e = &Explanation{Candidates: p.judge(plan)}
+		e.Indexable, e.Unindexable = p.fields()
+		if len(plan.Branches) > 0 {
+			e.Chosen = plan.Branches[0]
 		}
-		var b bytes.Buffer
-		w := json.NewEncoder(&b)
-		w.SetEscapeHTML(false)
-		err = w.Encode(e)
-		answer = b.Bytes()
+		if req.Stats {
+			e.Steps, err = steps(plan, r)
+		}
 		return err
 	})
-	return bytes.TrimSpace(answer), err
+	return e, err
 }
 
-func (p *planner) explain(plan *Plan, scope store.Scope) *explained {
-	req := p.req
-	e := &explained{
-		DBName: scope.Name(), Index: json.RawMessage("null"), Partitioned: scope.Partitioned(),
-		Selector: req.Selector.JSON(), Limit: req.Limit, Skip: req.Skip, Fields: fieldNames(req), Candidates: p.judge(plan), Hints: p.hints(),
-	}
-	e.Opts = options{
-		UseIndex: append([]string{}, req.UseIndex...), Bookmark: cmp.Or(req.Bookmark, noBookmark), Limit: req.Limit, Skip: req.Skip, Sort: sortJSON(req.Sort),
-		Fields: e.Fields, Partition: string(scope.Partition()), R: json.Number(req.R), Conflicts: req.Conflicts, Stale: json.RawMessage(req.Stale),
-		Update: req.Update, Stable: req.Stable, Stats: req.Stats, AllowFallback: req.AllowFallback,
-	}
-	if len(plan.Branches) == 0 {
-		return e
-	}
-	b := plan.Branches[0]
-	covering := b.covering()
-	e.Index, e.Covering = AppendIndex(nil, b.path.index()), &covering
-	e.MRArgs = &mrArgs{
-		IncludeDocs: !covering && req.R == "1", ViewType: "map", Direction: "fwd", Stable: req.Stable, Update: req.Update, Conflicts: "undefined",
-	}
-	if req.Conflicts {
-		e.MRArgs.Conflicts = true
-	}
-	if part := string(scope.Partition()); part != "" {
-		e.MRArgs.Partition = &part
-	}
-	e.MRArgs.StartKey, e.MRArgs.EndKey = b.keys()
-	if b.descending {
-		e.MRArgs.Direction = "rev"
-		e.MRArgs.StartKey, e.MRArgs.EndKey = e.MRArgs.EndKey, e.MRArgs.StartKey
-	}
-	return e
-}
-
-func fieldNames(req *Request) []string {
-	names := []string{}
-	for _, p := range req.Fields.Paths() {
-		names = append(names, p.String())
-	}
-	return names
-}
-
-func sortJSON(fields []SortField) []byte {
-	dst := []byte{'{'}
-	for i, f := range fields {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(jsonscan.AppendQuoted(dst, f.Path.String()), ':')
-		dst = append(dst, direction(f.Desc)...)
-	}
-	return append(dst, '}')
-}
-
-func direction(desc bool) string {
-	if desc {
-		return `"desc"`
-	}
-	return `"asc"`
-}
-
-// AppendIndex appends an index as _index lists it; nil is the list of all
-// documents. What def shows is what POST _index takes to make the same index.
-func AppendIndex(dst []byte, n *index.Named) []byte {
-	if n == nil {
-		return append(dst, `{"ddoc":null,"name":"_all_docs","type":"special","def":{"fields":[{"_id":"asc"}]}}`...)
-	}
-	d := field.Of(n.Index)
-	dst = jsonscan.AppendQuoted(append(dst, `{"ddoc":`...), string(n.Design))
-	dst = jsonscan.AppendQuoted(append(dst, `,"name":`...), n.Name)
-	dst = strconv.AppendBool(append(dst, `,"type":"json","partitioned":`...), n.Index.Partitioned)
-	dst = append(dst, `,"def":{"fields":[`...)
-	for i, c := range d.Columns {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(jsonscan.AppendQuoted(append(dst, '{'), c.Name), ':')
-		dst = append(append(dst, direction(c.Desc)...), '}')
-	}
-	dst = append(dst, ']')
-	if d.Partial != nil {
-		dst = append(append(dst, `,"partial_filter_selector":`...), d.Partial.JSON()...)
-	}
-	for i, p := range d.Include {
-		dst = append(dst, []string{`,"include":[`, `,`}[bit(i > 0)]...)
-		dst = jsonscan.AppendQuoted(dst, p.String())
-	}
-	if len(d.Include) > 0 {
-		dst = append(dst, ']')
-	}
-	if d.Sparse && len(d.Columns) > 1 {
-		dst = append(dst, `,"sparse":true`...)
-	}
-	return append(dst, "}}"...)
-}
-
-// keys returns the range of a branch as CouchDB tells it: one start and one end.
-func (b *Branch) keys() (start, end json.RawMessage) {
-	if b.empty() {
-		return json.RawMessage("null"), json.RawMessage("null")
-	}
-	const most = `"<MAX>"`
-	if b.Index() == nil {
-		start, end = json.RawMessage("null"), json.RawMessage(most)
-		if s := b.sets[0]; len(s) == 1 {
-			if v := s[0].low.Value; v != nil {
-				start = v
-			}
-			if v := s[0].high.Value; v != nil {
-				end = v
-			}
-		}
-		return start, end
-	}
-	side := func(of func(interval) []byte) []byte {
-		dst := []byte{'['}
+// Bounds returns the least and the greatest values of the columns as far as the
+// selector names them, as JSON; false if nothing can match.
+func (b *Branch) Bounds() (low, high [][]byte, ok bool) {
+	side := func(of func(interval) []byte) (values [][]byte) {
 		for _, s := range b.sets {
 			if len(s) != 1 || s[0].kind || of(s[0]) == nil {
 				break
 			}
-			dst = append(append(dst, of(s[0])...), ',')
+			values = append(values, of(s[0]))
 		}
-		return dst
+		return values
 	}
-	start = side(func(i interval) []byte { return i.low.Value })
-	if len(start) > 1 {
-		start = start[:len(start)-1]
-	}
-	end = append(side(func(i interval) []byte { return i.high.Value }), most...)
-	return append(start, ']'), append(end, ']')
+	return side(func(i interval) []byte { return i.low.Value }), side(func(i interval) []byte { return i.high.Value }), !b.empty()
 }
 
 // judge says of every index that was not chosen why it was not.
-func (p *planner) judge(plan *Plan) []judged {
-	all := []judged{}
+func (p *planner) judge(plan *Plan) (all []Candidate) {
 	if len(plan.considered) == 1 && len(plan.Branches) > 0 {
-		return all
+		return nil
 	}
 	list := slices.Clone(plan.considered)
 	slices.SortStableFunc(list, func(a, b *Branch) int {
-		x, y := a.path.index(), b.path.index()
+		x, y := a.Named(), b.Named()
 		if x == nil || y == nil {
 			return bit(x == nil) - bit(y == nil)
 		}
@@ -295,17 +113,12 @@ func (p *planner) judge(plan *Plan) []judged {
 			continue
 		}
 		why, stage := p.reasonAgainst(b, plan)
-		a := analysis{Usable: b.reason == "", Reasons: []named{{why}}, stage: stage}
-		if covering := b.covering(); b.Index() != nil {
-			a.Covering = &covering
-		}
 		stages[stage] = true
-		all = append(all, judged{AppendIndex(nil, b.path.index()), a})
+		all = append(all, Candidate{b.Named(), b.reason == "", b.Covering(), string(why), 0, stage})
 	}
 	for i := range all {
-		a := &all[i].Analysis
 		for s := range stages {
-			a.Ranking += bit(s <= a.stage)
+			all[i].Ranking += bit(s <= all[i].stage)
 		}
 	}
 	return all
@@ -340,44 +153,40 @@ func (p *planner) reasonAgainst(b *Branch, plan *Plan) (why reason, stage int) {
 	return "alphabetically_comes_after", 0
 }
 
-// hints returns which fields of the selector an index can help with.
-func (p *planner) hints() []hint {
-	h := hint{Type: "json", Indexable: []string{}, Unindexable: []string{}}
+// fields returns the fields of the selector that an index can help with, and the
+// others.
+func (p *planner) fields() (indexable, unindexable []string) {
 	one := project(p.conjuncts)
-	seen := map[string]bool{}
+	seen := map[string]bool{"": true}
 	for i := range p.conjuncts {
 		for path := range p.conjuncts[i].by {
-			if path == "" || seen[path] {
-				continue
+			switch {
+			case seen[path]:
+			case one.demands(path) != nil:
+				indexable = append(indexable, path)
+			default:
+				unindexable = append(unindexable, path)
 			}
 			seen[path] = true
-			if one.demands(path) != nil {
-				h.Indexable = append(h.Indexable, path)
-			} else {
-				h.Unindexable = append(h.Unindexable, path)
-			}
 		}
 	}
-	slices.Sort(h.Indexable)
-	slices.Sort(h.Unindexable)
-	return []hint{h}
+	slices.Sort(indexable)
+	slices.Sort(unindexable)
+	return indexable, unindexable
 }
 
 // steps tells the plan and how many rows it reads.
-func steps(plan *Plan, r *store.Reader) (all []step, err error) {
+func steps(plan *Plan, r *store.Reader) (all []Step, err error) {
 	for _, b := range plan.Branches {
-		s := step{Index: b.label(), Direction: "fwd", Covering: b.covering(), Ranges: []string{}}
-		if b.descending {
-			s.Direction = "rev"
-		}
+		s := Step{Index: b.label(), Descending: b.descending, Covering: b.Covering()}
 		for i := range b.ranges[:min(len(b.ranges), 100)] {
 			s.Ranges = append(s.Ranges, b.ranges[i].String())
 		}
-		if s.Rows, err = b.path.estimate(r, b.ranges, counted+1); err != nil {
+		n, err := b.path.estimate(r, b.ranges, counted+1)
+		if err != nil {
 			return nil, err
 		}
-		s.Exact = s.Rows <= counted
-		s.Rows = min(s.Rows, counted)
+		s.Rows, s.Exact = min(n, counted), n <= counted
 		all = append(all, s)
 	}
 	return all, nil

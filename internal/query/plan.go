@@ -237,7 +237,7 @@ func (p *Plan) String() string {
 		if x.descending {
 			b.WriteString(" descending")
 		}
-		if x.covering() {
+		if x.Covering() {
 			b.WriteString(" covering")
 		}
 		b.WriteByte('\n')

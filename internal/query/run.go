@@ -42,7 +42,7 @@ type Query struct {
 	req    *Request
 	scope  store.Scope
 	waiter Waiter
-	paths  func(set *index.Set, shared []index.Named, partition bool) []accessPath
+	paths  pathsFunc
 
 	plan    *Plan
 	set     *index.Set
@@ -128,12 +128,10 @@ func (q *Query) prepare(r *store.Reader) (wait *index.Index, err error) {
 	if q.set, err = index.Of(r); err != nil {
 		return nil, err
 	}
-	shared, err := index.Shared(r)
+	p, err := plannerAt(r, q.req, q.set, q.paths)
 	if err != nil {
 		return nil, err
 	}
-	p := newPlanner(q.req, q.paths(q.set, shared, q.scope.Partition() != ""), q.scope.Partition() != "")
-	p.estimate = func(b *Branch) (int, error) { return b.path.estimate(r, b.ranges, probe) }
 	plan, err := p.plan(q.scope.Partitioned())
 	if err != nil {
 		return nil, err
@@ -225,11 +223,11 @@ func (q *Query) met(id document.ID, size int) {
 
 // found takes a document that matches. stop says that the page ends with it.
 func (q *Query) found(row *Row, sink Sink) (stop bool, err error) {
-	if err := q.budget.Spend(q.picking(&row.doc)); err != nil {
+	if err := q.budget.Spend(q.picking(&row.Doc)); err != nil {
 		return true, err
 	}
 	if q.summary != nil {
-		return false, q.summary.add(&row.doc)
+		return false, q.summary.add(&row.Doc)
 	}
 	if q.skip > 0 {
 		q.skip--
@@ -276,7 +274,7 @@ func (q *Query) Bookmark() string {
 	case q.req.Bookmark != "":
 		return q.req.Bookmark
 	}
-	return noBookmark
+	return NoBookmark
 }
 
 // ratio is how many documents may be read for each that is returned before the

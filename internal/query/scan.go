@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index/field"
@@ -39,7 +38,6 @@ func (s *scan) init(req *Request) {
 	}
 	s.rev, s.attachments = uses("_rev"), uses("_attachments")
 	s.conflicts = req.Conflicts
-	s.row.fields = req.Fields
 }
 
 func (s *scan) begin(r *store.Reader, budget int) { s.reader, s.budget = r, budget }
@@ -154,12 +152,12 @@ func (q *Query) readRow(b *Branch, h *hit, winner func() (*store.Revision, error
 	case rev != nil:
 		if match, err = q.match(rev); match {
 			rev.Body = bytes.Clone(rev.Body) // it was borrowed
-			s.row.doc.Body = rev.Body
+			s.row.Doc.Body = rev.Body
 		}
 	case !s.reader.Sees(h.ID):
 	case b.shape != nil && h.Whole:
 		s.row.cover(&h.Entry, b.shape)
-		match, err = q.req.Selector.Match(&s.row.doc, q.budget)
+		match, err = q.req.Selector.Match(&s.row.Doc, q.budget)
 	default:
 		if rev, err = winner(); dberr.Is(err, dberr.NotFound) {
 			return false, nil
@@ -171,7 +169,7 @@ func (q *Query) readRow(b *Branch, h *hit, winner func() (*store.Revision, error
 	if !match || err != nil {
 		return err != nil, err
 	}
-	lacks := func(p *selector.Path) bool { return s.row.doc.Lookup(p) == nil }
+	lacks := func(p *selector.Path) bool { return s.row.Doc.Lookup(p) == nil }
 	if slices.ContainsFunc(b.lacking, lacks) {
 		return false, nil
 	}
@@ -195,21 +193,20 @@ func (q *Query) match(rev *store.Revision) (bool, error) {
 	q.stats.Docs++
 	q.met(rev.ID, len(rev.Body))
 	row := &s.row
-	row.rev, row.conflicts = rev, nil
-	row.doc = selector.Doc{ID: string(rev.ID), Body: rev.Body, Meta: row.doc.Meta[:0]}
+	row.Rev, row.Conflicts = rev, nil
+	row.Doc = selector.Doc{ID: string(rev.ID), Body: rev.Body}
 	if s.rev {
-		row.doc.Rev = rev.Rev.String()
-	}
-	if s.attachments && len(rev.Attachments) > 0 {
-		stubs := couchwire.AppendAttachments(nil, rev.Attachments, couchwire.Form{})
-		row.doc.Meta = append(row.doc.Meta, selector.Member{Name: "_attachments", Value: stubs})
+		row.Doc.Rev = rev.Rev.String()
 	}
 	if s.conflicts {
 		if err := row.addConflicts(s.reader); err != nil {
 			return false, err
 		}
 	}
-	return q.req.Selector.Match(&row.doc, q.budget)
+	if q.req.Beside != nil && (s.attachments && len(rev.Attachments) > 0 || len(row.Conflicts) > 0) {
+		row.Doc.Meta = q.req.Beside(rev, row.Conflicts)
+	}
+	return q.req.Selector.Match(&row.Doc, q.budget)
 }
 
 // foundOnce takes a document that matches, unless a branch before this one has

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -28,9 +29,8 @@ var update = flag.Bool("update", false, "rewrite the outputs in testdata")
 //	building NAME DEFINITION    an index that is not built yet
 //	plan REQUEST                the plan, or the error
 //	find REQUEST                the documents, bookmark left out, what they cost and the warnings
-//	explain REQUEST             the answer of _explain
 //
-// The last three take a partition before the request, as in "plan @p {…}", and
+// The last two take a partition before the request, as in "plan @p {…}", and
 // have their output behind "----".
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -91,10 +91,6 @@ func (w *world) command(command string) (out string, ok bool) {
 			out, err = w.planText(partition, req)
 		case "find":
 			out, err = w.findText(partition, arg)
-		case "explain":
-			var answer []byte
-			answer, err = Explain(ctx, req, w.scope(partition))
-			out = string(answer)
 		default:
 			w.t.Fatalf("unknown command %q", verb)
 		}
@@ -114,8 +110,10 @@ func (w *world) planText(partition string, req *Request) (text string, err error
 		if err != nil {
 			return err
 		}
-		p := newPlanner(req, pathsOf(set, nil, partition != ""), partition != "")
-		p.estimate = func(b *Branch) (int, error) { return b.path.estimate(r, b.ranges, probe) }
+		p, err := plannerAt(r, req, set, pathsOf)
+		if err != nil {
+			return err
+		}
 		plan, err := p.plan(w.db.Partitioned())
 		if err != nil {
 			return err
@@ -135,8 +133,7 @@ func (w *world) findText(partition, request string) (string, error) {
 	}
 	var b strings.Builder
 	if q.req.Summarizes() {
-		b.Write(q.AppendSummary(nil))
-		b.WriteByte('\n')
+		w.summaryText(&b, q)
 	}
 	for _, d := range c.docs {
 		fmt.Fprintln(&b, d)
@@ -147,4 +144,20 @@ func (w *world) findText(partition, request string) (string, error) {
 		fmt.Fprintln(&b, warning)
 	}
 	return b.String(), nil
+}
+
+// summaryText shows what count and group found, in the form of the answers of _find.
+func (w *world) summaryText(b *strings.Builder, q *Query) {
+	if q.req.Count {
+		fmt.Fprintf(b, "\"count\":%d\n", q.Count())
+		return
+	}
+	var groups []string
+	for key, values := range q.Groups() {
+		for i, c := range q.req.Group.Compute {
+			values[i] = fmt.Appendf(nil, "%q:%s", c.Name, values[i])
+		}
+		groups = append(groups, fmt.Sprintf("\n{\"key\":[%s],\"value\":{%s}}", bytes.Join(key, []byte(",")), bytes.Join(values, []byte(","))))
+	}
+	fmt.Fprintf(b, "\"groups\":[%s\n]\n", strings.Join(groups, ","))
 }

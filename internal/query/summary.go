@@ -2,6 +2,7 @@ package query
 
 import (
 	"bytes"
+	"iter"
 	"maps"
 	"math"
 	"math/big"
@@ -104,48 +105,35 @@ func (s *summary) add(d *selector.Doc) error {
 	return nil
 }
 
-// AppendSummary appends the members that answer count or group.
-func (q *Query) AppendSummary(dst []byte) []byte {
-	s := q.summary
-	if s.req.Count {
-		return strconv.AppendInt(append(dst, `"count":`...), int64(s.count), 10)
-	}
-	keys := slices.Sorted(maps.Keys(s.groups))
-	keys = keys[min(s.req.Skip, len(keys)):]
-	if s.req.limited {
-		keys = keys[:min(s.req.Limit, len(keys))]
-	}
-	dst = append(dst, `"groups":[`...)
-	for i, k := range keys {
-		if i > 0 {
-			dst = append(dst, ',')
+// Count returns how many documents matched, for a request that asks for that.
+func (q *Query) Count() int { return q.summary.count }
+
+// Groups returns what the documents amount to, for a request that asks for that, in
+// the order of their keys: the values of the fields of by and those of compute, in
+// their order and as JSON.
+func (q *Query) Groups() iter.Seq2[[][]byte, [][]byte] {
+	return func(yield func(key, values [][]byte) bool) {
+		s := q.summary
+		keys := slices.Sorted(maps.Keys(s.groups))
+		keys = keys[min(s.req.Skip, len(keys)):]
+		if s.req.limited {
+			keys = keys[:min(s.req.Limit, len(keys))]
 		}
-		dst = s.groups[k].appendJSON(append(dst, '\n'), s.req.Group)
+		for _, k := range keys {
+			g := s.groups[k]
+			values := make([][]byte, len(g.values))
+			for i, v := range g.values {
+				values[i] = v.appendJSON(nil)
+			}
+			if !yield(g.key, values) {
+				return
+			}
+		}
 	}
-	return append(dst, "\n]"...)
 }
 
 // Summarizes reports whether the answer is a count or groups, not documents.
 func (r *Request) Summarizes() bool { return r.Count || r.Group != nil }
-
-func (g *group) appendJSON(dst []byte, of *Group) []byte {
-	dst = append(dst, `{"key":[`...)
-	for i, v := range g.key {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, v...)
-	}
-	dst = append(dst, `],"value":{`...)
-	for i, c := range of.Compute {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(jsonscan.AppendQuoted(dst, c.Name), ':')
-		dst = g.values[i].appendJSON(dst)
-	}
-	return append(dst, "}}"...)
-}
 
 // tally is $count.
 type tally int64

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
@@ -100,15 +101,24 @@ func (w *world) scope(partition string) store.Scope {
 type collected struct {
 	ids  []string
 	docs []string
+	req  *Request
 	page int // rows after which a page is full; 0 for no bound
 	rows int
 }
 
 func (c *collected) Row(row *Row) (bool, error) {
-	c.ids = append(c.ids, row.doc.ID)
-	c.docs = append(c.docs, string(row.AppendJSON(nil)))
+	c.ids = append(c.ids, row.Doc.ID)
+	c.docs = append(c.docs, c.text(row))
 	c.rows++
 	return c.rows == c.page, nil
+}
+
+// text returns a row in the form of the answers of _find.
+func (c *collected) text(row *Row) string {
+	if row.Rev == nil || c.req != nil && !c.req.Fields.All() {
+		return string(c.req.Fields.Project(&row.Doc))
+	}
+	return string(couchwire.AppendDocument(nil, &couchwire.Revision{ID: row.Rev.ID, Rev: row.Rev.Rev, Body: row.Rev.Body}, couchwire.Form{}))
 }
 
 func (c *collected) Page() error {
@@ -123,6 +133,6 @@ func (w *world) find(partition, request string) (*Query, *collected, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	q, c := New(req, w.scope(partition), w.indexes), &collected{}
+	q, c := New(req, w.scope(partition), w.indexes), &collected{req: req}
 	return q, c, q.Run(ctx, c)
 }

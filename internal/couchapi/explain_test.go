@@ -1,0 +1,60 @@
+package couchapi
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestExplainScripts runs the files of testdata/explain, each over a database of its
+// own. A file is made of blocks parted by empty lines: docs and a document on each
+// following line; index NAME DEFINITION; explain REQUEST, with the answer of _explain
+// after "----".
+func TestExplainScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/explain/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	for _, file := range files {
+		in, err := os.ReadFile(file)
+		must(t, err)
+		a := newTestAPI(t)
+		a.do("PUT", "/db", "").want(201, "")
+		blocks := strings.Split(strings.TrimRight(string(in), "\n"), "\n\n")
+		for i, block := range blocks {
+			command, _, _ := strings.Cut(block, "\n----")
+			if out := a.explainBlock(command); out != "" {
+				blocks[i] = command + "\n----\n" + out
+			}
+		}
+		got := strings.Join(blocks, "\n\n") + "\n"
+		if *update {
+			must(t, os.WriteFile(file, []byte(got), 0o666))
+		} else if diff := cmp.Diff(strings.Split(string(in), "\n"), strings.Split(got, "\n")); diff != "" {
+			t.Errorf("%s (-file +got):\n%s", file, diff)
+		}
+	}
+}
+
+// explainBlock runs one block and returns its output, "" for none.
+func (a *testAPI) explainBlock(command string) string {
+	a.t.Helper()
+	verb, arg, _ := strings.Cut(command, " ")
+	if docs, is := strings.CutPrefix(command, "docs\n"); is {
+		a.do("POST", "/db/_bulk_docs", `{"docs":[`+strings.ReplaceAll(docs, "\n", ",")+`]}`).want(201, "")
+		return ""
+	}
+	if verb == "explain" {
+		return strings.TrimSpace(a.do("POST", "/db/_explain", arg).want(200, "").Body)
+	}
+	name, definition, _ := strings.Cut(arg, " ")
+	a.do("PUT", "/db/_design/"+name, fmt.Sprintf(`{"language":"query","views":{%q:{"map":%s}},"options":{"partitioned":false}}`, name, definition)).want(201, "")
+	d, err := a.store.Database(a.t.Context(), "db")
+	must(a.t, err)
+	must(a.t, a.API.indexes.Run(a.t.Context(), d))
+	return ""
+}
