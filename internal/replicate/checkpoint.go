@@ -3,7 +3,6 @@ package replicate
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 )
@@ -151,41 +150,50 @@ func (t *Task) localPath() string { return "/_local/" + escape(t.ID) }
 func (t *Task) readLog(ctx context.Context, p *peer) (*log, error) {
 	l := &log{}
 	err := p.json(ctx, &call{method: http.MethodGet, path: t.localPath()}, l)
-	var e *PeerError
-	if errors.As(err, &e) && e.Status == http.StatusNotFound {
+	if statusOf(err) == http.StatusNotFound {
 		return &log{}, nil
 	}
 	return l, err
 }
 
-// writeLog writes one side's checkpoint over the revision that l knows. Another
-// revision that is stored by now is gone over: the session in it is lost to the
-// history, not to safety.
+// writeLog writes one side's checkpoint over the revision that l knows.
 func (t *Task) writeLog(ctx context.Context, p *peer, l *log, c *Checkpoint) error {
-	for attempt := 0; ; attempt++ {
-		body, err := json.Marshal(struct {
+	err := p.putLocal(ctx, t.localPath(), &l.rev, func() any {
+		return struct {
 			ID  string `json:"_id"`
 			Rev string `json:"_rev,omitempty"`
 			*Checkpoint
-		}{"_local/" + t.ID, l.rev, c})
+		}{"_local/" + t.ID, l.rev, c}
+	})
+	l.found = l.found || err == nil
+	return err
+}
+
+// putLocal writes a local document, which doc makes with the revision that rev
+// knows. Another revision that is stored by now is gone over: what is in it is
+// lost to the history, not to safety.
+func (p *peer) putLocal(ctx context.Context, path string, rev *string, doc func() any) error {
+	for attempt := 0; ; attempt++ {
+		body, err := json.Marshal(doc())
 		if err != nil {
 			return err
 		}
 		var answer struct{ Rev string }
-		err = p.json(ctx, &call{method: http.MethodPut, path: t.localPath(), body: func() []byte { return body }}, &answer)
+		err = p.json(ctx, &call{method: http.MethodPut, path: path, body: func() []byte { return body }}, &answer)
 		if err == nil {
-			l.found, l.rev = true, answer.Rev
+			*rev = answer.Rev
 			return nil
 		}
-		var e *PeerError
-		if !errors.As(err, &e) || e.Status != http.StatusConflict || attempt >= 3 {
+		if statusOf(err) != http.StatusConflict || attempt >= 3 {
 			return err
 		}
-		now, err := t.readLog(ctx, p)
-		if err != nil {
+		var now struct {
+			Rev string `json:"_rev"`
+		}
+		if err := p.json(ctx, &call{method: http.MethodGet, path: path}, &now); err != nil && statusOf(err) != http.StatusNotFound {
 			return err
 		}
-		l.rev = now.rev
+		*rev = now.Rev
 	}
 }
 

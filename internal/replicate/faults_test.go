@@ -136,78 +136,90 @@ func (w *world) fill(path string) {
 	w.OK("PUT", "/"+path+"/file2/t.txt", strings.Repeat("some text ", 3000), "Content-Type", "text/plain")
 }
 
+// ways are how a run may go about its work: by the protocol, or by a snapshot first.
+var ways = map[string]int64{"": 0, " by a snapshot": 1}
+
 // TestEachRequestMayFail lets each request of a run in turn meet each fault,
 // and the run has to end as if nothing had been.
 func TestEachRequestMayFail(t *testing.T) {
 	for name, fault := range faults {
 		for _, side := range []string{"source", "target"} {
-			t.Run(name+" at the "+side, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					w := newWorld(t)
-					w.fill("a")
-					for n := int64(1); ; n++ {
-						target := fmt.Sprintf("to%d", n)
-						w.OK("PUT", "/"+target, "")
-						var r record
-						task := w.task(&r)
-						task.ID, task.Target, task.Batch = target, w.at(target), 5
-						f := &faulty{fault: fault, at: n}
-						broken := &task.Source
-						if side == "target" {
-							broken = &task.Target
-						}
-						f.next, broken.Transport = broken.Transport, f
-						w.run(task)
-						if len(r.failures) > 0 {
-							t.Fatalf("request %d: failures:\n%s", n, r.told())
-						}
-						w.same("a", target)
-						if f.count.Load() < n {
-							t.Logf("%d requests", n-1)
-							return
-						}
-					}
+			for way, from := range ways {
+				t.Run(name+" at the "+side+way, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { eachMayFail(t, fault, side, from) })
 				})
-			})
+			}
 		}
 	}
+}
+
+func eachMayFail(t *testing.T, fault fault, side string, from int64) {
+	w := newWorld(t)
+	w.fill("a")
+	for n := int64(1); ; n++ {
+		var r record
+		target := fmt.Sprintf("to%d", n)
+		task, f := w.faulty(&r, target, side, from, &faulty{fault: fault, at: n})
+		result := w.run(task)
+		if len(r.failures) > 0 {
+			t.Fatalf("request %d: failures:\n%s", n, r.told())
+		}
+		if (result.Stats.Snapshot.Documents > 0) != (from == 1) {
+			t.Fatalf("request %d: %+v", n, result.Stats)
+		}
+		w.same("a", target)
+		if f.count.Load() < n {
+			t.Logf("%d requests", n-1)
+			return
+		}
+	}
+}
+
+// faulty makes a task from a to a new database, one side of which has a fault.
+func (w *world) faulty(r *record, target, side string, from int64, f *faulty) (*replicate.Task, *faulty) {
+	w.OK("PUT", "/"+target, "")
+	task := w.task(r)
+	task.ID, task.Target, task.Batch, task.SnapshotFrom = target, w.at(target), 5, from
+	broken := &task.Source
+	if side == "target" {
+		broken = &task.Target
+	}
+	f.next, broken.Transport = broken.Transport, f
+	return task, f
 }
 
 // TestEachRequestMayBeTheLast lets a peer die at each request in turn: the run
 // fails, and the next one finishes what it began.
 func TestEachRequestMayBeTheLast(t *testing.T) {
 	for _, side := range []string{"source", "target"} {
-		t.Run(side, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
-				w.fill("a")
-				for n := int64(1); ; n++ {
-					target := fmt.Sprintf("to%d", n)
-					w.OK("PUT", "/"+target, "")
-					var r record
-					task := w.task(&r)
-					task.ID, task.Target, task.Batch = target, w.at(target), 5
-					whole := *task
-					f := &faulty{fault: lost, at: n, ever: true}
-					broken := &task.Source
-					if side == "target" {
-						broken = &task.Target
-					}
-					f.next, broken.Transport = broken.Transport, f
-					_, err := task.Run(context.Background())
-					if f.count.Load() < n {
-						must(t, err)
-						return
-					}
-					var peer *replicate.PeerError
-					if !errors.As(err, &peer) {
-						t.Fatalf("request %d: %v", n, err)
-					}
-					w.run(&whole)
-					w.same("a", target)
-				}
+		for way, from := range ways {
+			t.Run(side+way, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { eachMayBeTheLast(t, side, from) })
 			})
-		})
+		}
+	}
+}
+
+func eachMayBeTheLast(t *testing.T, side string, from int64) {
+	w := newWorld(t)
+	w.fill("a")
+	for n := int64(1); ; n++ {
+		var r record
+		target := fmt.Sprintf("to%d", n)
+		task, f := w.faulty(&r, target, side, from, &faulty{fault: lost, at: n, ever: true})
+		_, err := task.Run(context.Background())
+		if f.count.Load() < n {
+			must(t, err)
+			return
+		}
+		var peer *replicate.PeerError
+		if !errors.As(err, &peer) {
+			t.Fatalf("request %d: %v", n, err)
+		}
+		whole := *task
+		whole.Source, whole.Target = w.at("a"), w.at(target)
+		w.run(&whole)
+		w.same("a", target)
 	}
 }
 

@@ -150,6 +150,7 @@ func (g *group) at(i int) replicate.Address {
 func (g *group) meet(from, to int, o op) {
 	task := &replicate.Task{ID: fmt.Sprintf("from%dto%d", from, to), Source: g.at(from), Target: g.at(to), Batch: 1 + o.n%3}
 	task.NoBulkGet = o.kind == "replicate alone"
+	task.SnapshotFrom, task.SnapshotBytes = int64(1+o.n%2*1000), 1
 	if o.kind == "replicate broken" {
 		// Whatever does not get through now gets through later.
 		task.Source.Retries, task.Target.Retries = -1, -1

@@ -2,6 +2,7 @@ package replicate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -79,7 +80,8 @@ type call struct {
 	length      int64
 	contentType string
 
-	endless bool // the call is a feed: it is not counted among the requests at once
+	silence time.Duration // of the peer that is borne; 0: the peer's timeout
+	endless bool          // the call is a feed: it is not counted among the requests at once
 }
 
 // answer is what came back.
@@ -101,6 +103,7 @@ type PeerError struct {
 	Reason      string // its sentence, or ours
 	Cause       error  // when there was no whole answer
 
+	told  []byte        // the whole answer, if it was JSON
 	again bool          // asking once more may help
 	wait  time.Duration // how long the peer asked to be left alone
 }
@@ -119,6 +122,16 @@ func (e *PeerError) Error() string {
 
 // Unwrap returns the cause.
 func (e *PeerError) Unwrap() error { return e.Cause }
+
+// statusOf returns the status of an answer that was none of success, 0 for other
+// errors.
+func statusOf(err error) int {
+	var e *PeerError
+	if errors.As(err, &e) {
+		return e.Status
+	}
+	return 0
+}
 
 // stop is an error of whoever uses an answer: the peer is not asked again for
 // it.
@@ -169,7 +182,7 @@ func (p *peer) once(ctx context.Context, c *call, a *answer, read func(*answer) 
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := newWatch(p.timeout, func() { cancel(errSilence) })
+	w := newWatch(cmp.Or(c.silence, p.timeout), func() { cancel(errSilence) })
 	defer w.rest()
 	r, err := p.request(inner, c, w)
 	if err != nil {
@@ -263,6 +276,9 @@ func (p *peer) unanswered(outer, inner context.Context, c *call, err error) erro
 	return e
 }
 
+// largestRefusal is how much of an answer that is none of success is read.
+const largestRefusal = 1 << 20
+
 // refused makes the error of an answer that is none of success.
 func (p *peer) refused(c *call, a *answer) error {
 	e := p.failed(c, a.status)
@@ -280,8 +296,9 @@ func (p *peer) refused(c *call, a *answer) error {
 		Error  string `json:"error"`
 		Reason any    `json:"reason"`
 	}
-	raw, err := io.ReadAll(io.LimitReader(a.body, 64<<10))
+	raw, err := io.ReadAll(io.LimitReader(a.body, largestRefusal))
 	if err == nil && json.Unmarshal(raw, &told) == nil {
+		e.told = raw
 		e.Code = told.Error
 		e.Reason = textOf(told.Reason)
 	}

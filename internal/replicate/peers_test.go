@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -159,6 +160,7 @@ func TestTooLarge(t *testing.T) {
 	w.OK("PUT", "/a/large", `{"text":"`+strings.Repeat("x", 50_000)+`"}`)
 	var r record
 	task := w.task(&r)
+	task.SnapshotFrom = math.MaxInt64
 	get := &tight{next: task.Source.Transport, path: "_bulk_get", most: 10_000}
 	diff := &tight{next: task.Target.Transport, path: "_revs_diff", most: 10_000}
 	write := &tight{next: diff, path: "_bulk_docs", most: 40_000}

@@ -5,6 +5,10 @@
 // to the server's own handler, with the caller in the context, so that access
 // rules, validation and endpoints hold without being written a second time.
 //
+// The first run between two Sectionals is a snapshot (first.go): the source's
+// stream goes to the target as it comes, and the feed is read from where the
+// snapshot began.
+//
 // It promises that a checkpoint never passes a change whose revisions are not
 // on the target's disk (or refused by it, and told), that a revision is written
 // under the id and the history that its source told for it or not at all, and
@@ -32,6 +36,7 @@ type Task struct {
 
 	Continuous   bool       // go on until the context ends
 	CreateTarget bool       // PUT the target first; that it is there already is fine
+	CreateAlike  bool       // partitioned if the source is, whatever CreateParams say
 	CreateParams url.Values // of that PUT: q, n, partitioned
 
 	// At most one of DocIDs (not nil), Selector and Filter chooses documents.
@@ -49,13 +54,20 @@ type Task struct {
 	Workers   int  // batches at once; 0: 4
 	NoBulkGet bool // fetch document by document
 
+	// SnapshotFrom is how many documents and tombstones a source has at least for
+	// a snapshot to be worth its requests; 0: 1000.
+	SnapshotFrom  int64
+	SnapshotBytes int64 // of a snapshot in one request, before packing; 0: 32 MB
+
 	// Report is told the figures after every step of every batch, and must not
 	// block; nil: nobody. Calls do not overlap.
 	Report func(Stats)
 	// Failed is told each revision that could not be read or written; nil:
 	// nobody. It must not block. Calls do not overlap.
 	Failed func(Failure)
-	Log    *slog.Logger // nil: no log
+	// Note is told in words what becomes of a snapshot on its way; nil: nobody.
+	Note func(text string)
+	Log  *slog.Logger // nil: no log
 }
 
 // Address is where an endpoint is and how to get in.
@@ -91,6 +103,10 @@ type Stats struct {
 	CheckpointedSource Seq    `json:"checkpointed_source_seq"` // as far as the checkpoints say
 	SourceSeq          Seq    `json:"source_seq"`              // the source's last, as far as known
 	ThroughSeq         Seq    `json:"through_seq"`             // as far as the target is complete
+
+	// Of the figures above, what came by a snapshot; Documents counts those of
+	// earlier runs that it goes on from, too.
+	Snapshot struct{ Documents, Written int64 } `json:"-"`
 }
 
 // Failure is a revision that could not be carried over.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,7 +46,10 @@ func (t *Task) Run(ctx context.Context) (*Result, error) {
 	if err := r.readLogs(ctx); err != nil {
 		return nil, err
 	}
-	err := r.work(ctx)
+	err := r.first(ctx)
+	if err == nil {
+		err = r.work(ctx)
+	}
 	if err != nil && !dberr.Is(err, dberr.Conflict) {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 		defer cancel()
@@ -67,7 +71,8 @@ type run struct {
 	task           *Task
 	source, target *peer
 	log            *slog.Logger
-	partitioned    bool // the target is
+	partitioned    bool  // the target is
+	has, held      int64 // documents and tombstones, of the source and of the target at the beginning
 
 	perDiff, perGet, perWrite *limit
 	noBulkGet                 atomic.Bool
@@ -154,6 +159,8 @@ func (r *run) refuse(id string, revs []string, code, reason string) {
 type info struct {
 	UpdateSeq Seq             `json:"update_seq"`
 	Started   json.RawMessage `json:"instance_start_time"`
+	Live      int64           `json:"doc_count"`
+	Deleted   int64           `json:"doc_del_count"`
 	Props     struct {
 		Partitioned bool `json:"partitioned"`
 	} `json:"props"`
@@ -168,7 +175,7 @@ func (r *run) open(ctx context.Context) error {
 	}
 	var refused error
 	if r.task.CreateTarget {
-		if refused, err = r.create(ctx); err != nil {
+		if refused, err = r.create(ctx, source.Props.Partitioned); err != nil {
 			return err
 		}
 	}
@@ -181,15 +188,24 @@ func (r *run) open(ctx context.Context) error {
 	}
 	r.sourceTime, r.targetTime = source.Started, target.Started
 	r.partitioned = target.Props.Partitioned
+	r.has, r.held = source.Live+source.Deleted, target.Live+target.Deleted
 	r.count(func(s *Stats) { s.SourceSeq = source.UpdateSeq })
 	return nil
 }
 
-// create makes the target. That it is there already is fine; refused says that
+// create makes the target, alike to a source that is partitioned or not if the
+// task wants that. That it is there already is fine; refused says that
 // the target does not let us make it: who may not, may still write to one that is
 // there.
-func (r *run) create(ctx context.Context) (refused, err error) {
-	err = r.target.ask(ctx, &call{method: http.MethodPut, path: query("", r.task.CreateParams)}, taken)
+func (r *run) create(ctx context.Context, partitioned bool) (refused, err error) {
+	params := r.task.CreateParams
+	if r.task.CreateAlike {
+		params = url.Values{}
+		if partitioned {
+			params.Set("partitioned", "true")
+		}
+	}
+	err = r.target.ask(ctx, &call{method: http.MethodPut, path: query("", params)}, taken)
 	var e *PeerError
 	if !errors.As(err, &e) {
 		return nil, err

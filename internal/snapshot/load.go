@@ -38,7 +38,8 @@ type Progress struct {
 
 // Load stores what a stream brings through the scope's entry point, as replicated
 // revisions: rules and validation hold for each, those that are there already
-// change nothing, and one that is refused stops no other. It may be repeated, as
+// change nothing, and one that is refused stops no other; one that the store could
+// not take at the moment ends the load. It may be repeated, as
 // a whole or from Mark on. Errors: Invalid bad_snapshot for a stream that is
 // damaged, ends too early or is none, what from gives, and faults of the store;
 // whatever was read well until then is stored.

@@ -1,9 +1,12 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"sync"
 
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -85,7 +88,11 @@ func (w *writes) add(b batch, mark string) bool {
 
 func (w *writes) settle(results []store.Result, err error, mark string) {
 	for i := range results {
-		if r := &results[i]; r.Err != nil {
+		switch r := &results[i]; {
+		case r.Err == nil:
+		case passing(r.Err):
+			err = cmp.Or(err, r.Err)
+		default:
 			w.refuse(Refusal{ID: r.ID, Rev: r.Rev, Err: r.Err})
 		}
 	}
@@ -98,6 +105,20 @@ func (w *writes) settle(results []store.Result, err error, mark string) {
 	default:
 		w.outcome.durable = mark
 	}
+}
+
+// passing reports whether an edit failed by what is wrong here and may pass, for
+// which the API has no word but its kind's: no mark may say that it was refused.
+func passing(err error) bool {
+	var e *dberr.Error
+	if !errors.As(err, &e) {
+		return true
+	}
+	switch e.Kind {
+	case dberr.Internal, dberr.Timeout, dberr.Unavailable, dberr.UnknownOutcome, dberr.SnapshotTooOld, dberr.Full:
+		return e.Code == ""
+	}
+	return false
 }
 
 func (w *writes) refuse(r Refusal) {

@@ -1,13 +1,7 @@
-// Package transfer owns bringing one database to another from the outside, as
-// `sectional sync` does: by a snapshot first, where both servers are Sectionals
-// that have not met yet, and by the protocol of replication from there, or from
-// the beginning with anybody else.
-//
-// It promises that what was carried over once is not carried again when it is
-// ended and started anew: the mark of the snapshot lies in a local document of
-// the target, and at its end becomes a checkpoint like that of any replication.
-// It does not look into the stream, which goes from one server to the other as
-// it comes.
+// Package transfer owns `sectional sync`: bringing one database to another from
+// the outside by a replication (package replicate) that takes a snapshot however
+// little there is. It names the task by the two addresses, so that a run goes on
+// where the one before came to, and tells people what happens.
 //
 // Begin reading at Sync.Run.
 package transfer

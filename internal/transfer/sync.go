@@ -4,16 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
-	"github.com/sectional/sectional/internal/outgoing"
 	"github.com/sectional/sectional/internal/progress"
 	"github.com/sectional/sectional/internal/replicate"
 )
@@ -37,39 +34,35 @@ type Sync struct {
 	// Line shows how far it came.
 	Line *progress.Line
 
-	partBytes int64                                      // of the snapshot in one answer, before packing; 0: 32 MB
-	wait      func(context.Context, time.Duration) error // nil: sleeps
-	now       func() time.Time
+	partBytes int64 // of the snapshot in one request; 0: what replicate has
 }
 
 // Outcome is what a sync did.
 type Outcome struct {
-	Documents int64 // by the snapshot; those sent again because a line was cut count again
+	Documents int64 // by a snapshot that was taken, or its rest; those sent again because a line was cut count again
 	Written   int64 // revisions by the protocol
 	Refused   int64 // revisions that the target did not take, or the source could not give
-	Snapshot  bool  // a snapshot was taken, or its rest
 }
 
 // Run carries over what the target lacks. Errors: those of replicate.Task.Run;
 // Invalid for URLs that are none. What was carried stays, and the next run goes
 // on from there.
 func (s *Sync) Run(ctx context.Context) (Outcome, error) {
-	r, err := s.newRun()
+	r := &run{Sync: s}
+	task, err := r.task()
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := r.first(ctx); err != nil {
-		return r.Outcome, err
-	}
-	r.task.CreateTarget = false // it was made, if it was to be
 	for {
-		result, err := r.task.Run(ctx)
-		if result != nil {
-			r.Written += result.Stats.DocsWritten
-		}
+		r.stats = replicate.Stats{}
+		_, err := task.Run(ctx)
+		r.Documents = max(r.Documents, r.stats.Snapshot.Documents)
+		r.Written += r.stats.DocsWritten - r.stats.Snapshot.Written
+		r.Refused += r.stats.DocWriteFailures
 		if !dberr.Is(err, dberr.Conflict) || ctx.Err() != nil {
 			return r.Outcome, err
 		}
+		task.CreateTarget = false // it was made, if it was to be
 		r.say("a server began anew; going on")
 	}
 }
@@ -78,45 +71,23 @@ func (s *Sync) Run(ctx context.Context) (Outcome, error) {
 type run struct {
 	*Sync
 	Outcome
-	source, target *side
-	task           *replicate.Task
+	stats replicate.Stats // told last
 }
 
-func (s *Sync) newRun() (*run, error) {
-	r := &run{Sync: s}
-	if r.wait == nil {
-		r.wait = sleep
-	}
-	var err error
-	if r.source, err = newSide(s.Source); err != nil {
+func (r *run) task() (*replicate.Task, error) {
+	source, err := address(r.Source)
+	if err != nil {
 		return nil, err
 	}
-	if r.target, err = newSide(s.Target); err != nil {
+	target, err := address(r.Target)
+	if err != nil {
 		return nil, err
 	}
 	// The addresses name the task: the same two meet at the same checkpoint.
-	name := sha256.Sum256([]byte("sectional sync\n" + r.source.URL + "\n" + r.target.URL))
-	r.task = &replicate.Task{ID: hex.EncodeToString(name[:16]), Source: r.source.Address, Target: r.target.Address,
-		Continuous: s.Continuous, Report: r.report, Failed: r.failed}
-	r.source.wait, r.target.wait = r.wait, r.wait
-	if r.now == nil {
-		r.now = time.Now
-	}
-	if r.partBytes == 0 {
-		r.partBytes = 32 << 20
-	}
-	return r, nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	name := sha256.Sum256([]byte("sectional sync\n" + source.URL + "\n" + target.URL))
+	return &replicate.Task{ID: hex.EncodeToString(name[:16]), Source: source, Target: target, Continuous: r.Continuous,
+		CreateTarget: r.CreateTarget, CreateAlike: true, SnapshotFrom: 1, SnapshotBytes: r.partBytes,
+		Report: r.report, Failed: r.failed, Note: func(text string) { r.say("%s", text) }}, nil
 }
 
 // CheckURL refuses what is no URL of a database, with an error of kind Invalid.
@@ -134,11 +105,11 @@ func parseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// newSide takes the credentials out of a URL.
-func newSide(s Side) (*side, error) {
+// address takes the credentials out of a URL.
+func address(s Side) (replicate.Address, error) {
 	u, err := parseURL(s.URL)
 	if err != nil {
-		return nil, err
+		return replicate.Address{}, err
 	}
 	if u.User != nil {
 		s.User = u.User.Username()
@@ -150,13 +121,7 @@ func newSide(s Side) (*side, error) {
 		t.Proxy = http.ProxyFromEnvironment
 		s.Transport = t
 	}
-	root := *u
-	root.Path, root.RawPath = "/", ""
-	return &side{
-		Address: replicate.Address{URL: strings.TrimRight(u.String(), "/"), User: s.User, Password: s.Password, Transport: s.Transport},
-		root:    root.String(),
-		client:  http.Client{Transport: s.Transport, CheckRedirect: outgoing.Redirected},
-	}, nil
+	return replicate.Address{URL: strings.TrimRight(u.String(), "/"), User: s.User, Password: s.Password, Transport: s.Transport}, nil
 }
 
 // say tells what happened.
@@ -166,9 +131,14 @@ func (r *run) say(format string, args ...any) {
 	}
 }
 
-// report shows the figures of the protocol.
+// report shows the figures.
 func (r *run) report(s replicate.Stats) {
+	r.stats = s
 	if s.RevisionsChecked == 0 {
+		return
+	}
+	if s.ThroughSeq == nil && s.Snapshot.Documents > 0 {
+		r.Line.Show("snapshot: %d documents, %d refused", s.Snapshot.Documents, s.DocWriteFailures)
 		return
 	}
 	pending := ""
@@ -179,13 +149,10 @@ func (r *run) report(s replicate.Stats) {
 }
 
 func (r *run) failed(f replicate.Failure) {
-	r.Refused++
 	what := "refused"
 	if f.Reading {
 		what = "not readable"
+		r.Refused++
 	}
 	r.say("%s: %s %s: %s: %s", what, f.ID, f.Rev, f.Code, f.Reason)
 }
-
-// errStandard says that a snapshot can't be had of these two.
-var errStandard = errors.New("transfer: no snapshot between these two")
