@@ -201,11 +201,16 @@ func compareNames(a, b *Branch) int {
 	return cmp.Or(cmp.Compare(a.width, b.width), cmp.Compare(a.label(), b.label()))
 }
 
-// best returns the best of the branches that can be used, nil if there is none.
-func (p *planner) best(bs []*Branch) (*Branch, error) {
+func usable(b *Branch) bool { return b.reason == "" }
+
+func building(b *Branch) bool { return b.reason == notBuilt }
+
+// best returns the best of the branches that are meant, nil if there is none.
+func (p *planner) best(bs []*Branch, meant func(*Branch) bool) (*Branch, error) {
 	var top []*Branch
 	for _, b := range bs {
 		switch {
+		case !meant(b):
 		case len(top) == 0 || compare(b, top[0]) < 0:
 			top = []*Branch{b}
 		case compare(b, top[0]) == 0:

@@ -31,20 +31,20 @@ func holds(d *field.Def, p *selector.Path) bool {
 	if len(want) == 0 || want[0] != "" && want[0][0] == '_' {
 		return p.String() == "_id"
 	}
-	return slices.ContainsFunc(columnsOf(d), func(c *selector.Path) bool {
-		have := c.Segments()
-		return len(have) <= len(want) && slices.Equal(have, want[:len(have)])
-	})
+	return slices.ContainsFunc(columnsOf(d), func(c *selector.Path) bool { return within(p, c) })
 }
 
 // nested reports whether a field is read from a column that lies within another
 // field. A row that lacks it does not tell whether that is an object: where it is
 // none, the field counts neither as there nor as missing.
 func nested(d *field.Def, p *selector.Path) bool {
-	return slices.ContainsFunc(columnsOf(d), func(c *selector.Path) bool {
-		have := c.Segments()
-		return len(have) > 1 && len(have) <= len(p.Segments()) && slices.Equal(have, p.Segments()[:len(have)])
-	})
+	return slices.ContainsFunc(columnsOf(d), func(c *selector.Path) bool { return len(c.Segments()) > 1 && within(p, c) })
+}
+
+// within reports whether a path is another one or lies within it.
+func within(p, outer *selector.Path) bool {
+	have, want := outer.Segments(), p.Segments()
+	return len(have) <= len(want) && slices.Equal(have, want[:len(have)])
 }
 
 // columnsOf returns the fields of an index's rows in their order.
@@ -60,8 +60,7 @@ func columnsOf(d *field.Def) []*selector.Path {
 func apart(paths []*selector.Path) bool {
 	for i, a := range paths {
 		for j, b := range paths {
-			x, y := a.Segments(), b.Segments()
-			if i != j && len(x) <= len(y) && slices.Equal(x, y[:len(x)]) {
+			if i != j && within(b, a) {
 				return false
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -42,19 +41,16 @@ func (p *planner) plan(partitioned bool) (*Plan, error) {
 		return nil, err
 	}
 	plan := &Plan{considered: all}
-	usable := slices.DeleteFunc(slices.Clone(all), func(b *Branch) bool { return b.reason != "" })
-	building := slices.DeleteFunc(slices.Clone(all), func(b *Branch) bool { return b.reason != notBuilt })
 	if len(p.req.UseIndex) > 0 {
-		done, err := p.useNamed(plan, usable, building)
-		if done || err != nil {
+		if done, err := p.useNamed(plan); done || err != nil {
 			return plan, err
 		}
 	}
-	b, err := p.best(usable)
+	b, err := p.best(all, usable)
 	if err != nil {
 		return nil, err
 	}
-	waited, err := p.best(building)
+	waited, err := p.best(all, building)
 	if err != nil {
 		return nil, err
 	}
@@ -85,9 +81,8 @@ func (p *planner) plan(partitioned bool) (*Plan, error) {
 }
 
 // useNamed takes the best of the indexes that the request names, or warns.
-func (p *planner) useNamed(plan *Plan, usable, building []*Branch) (done bool, err error) {
-	others := func(b *Branch) bool { return !p.chosen(b) }
-	b, err := p.best(slices.DeleteFunc(slices.Clone(usable), others))
+func (p *planner) useNamed(plan *Plan) (done bool, err error) {
+	b, err := p.best(plan.considered, func(b *Branch) bool { return usable(b) && p.chosen(b) })
 	if err != nil {
 		return false, err
 	}
@@ -95,12 +90,9 @@ func (p *planner) useNamed(plan *Plan, usable, building []*Branch) (done bool, e
 		plan.Branches = []*Branch{b}
 		return true, nil
 	}
-	if b, err = p.best(slices.DeleteFunc(slices.Clone(building), others)); err != nil {
-		return false, err
-	}
-	if b != nil {
-		plan.await = b
-		return true, nil
+	plan.await, err = p.best(plan.considered, func(b *Branch) bool { return building(b) && p.chosen(b) })
+	if plan.await != nil || err != nil {
+		return true, err
 	}
 	use := p.req.UseIndex
 	if !p.req.AllowFallback {
@@ -154,9 +146,7 @@ func (p *planner) split(plan *Plan, again []uint64) error {
 		if err != nil {
 			return err
 		}
-		b, err := p.best(slices.DeleteFunc(bs, func(b *Branch) bool {
-			return b.reason != "" || again != nil && b.choice() != again[i]
-		}))
+		b, err := p.best(bs, func(b *Branch) bool { return usable(b) && (again == nil || b.choice() == again[i]) })
 		if err != nil {
 			return err
 		}
@@ -188,7 +178,7 @@ func (p *planner) resume(chosen *Plan, fingerprint uint64, choices []uint64) (*P
 	}
 	for _, b := range chosen.considered {
 		one := &Plan{Branches: []*Branch{b}, Warnings: chosen.Warnings, considered: chosen.considered}
-		if b.reason == "" && one.fingerprint() == fingerprint {
+		if usable(b) && one.fingerprint() == fingerprint {
 			return one, nil
 		}
 	}

@@ -245,7 +245,7 @@ func staleness(v []byte) error {
 // with CouchDB's words.
 func ParseSort(v []byte) ([]SortField, error) {
 	if jsonscan.KindOf(v) != jsonscan.Array {
-		return nil, dberr.New(dberr.Invalid, "invalid_sort_json", "Sort must be an array of sort specs, not: %s", prettyTerm(v))
+		return nil, dberr.New(dberr.Invalid, "invalid_sort_json", "Sort must be an array of sort specs, not: %s", selector.PrettyTerm(v))
 	}
 	var fields []SortField
 	for it := jsonscan.ElementsOf(v); ; {
@@ -275,40 +275,8 @@ func parseSortField(v []byte) (f SortField, err error) {
 	ok := jsonscan.KindOf(name) == jsonscan.String && len(name) > 2 && jsonscan.KindOf(direction) == jsonscan.String
 	f.Desc = ok && jsonscan.NameIs(direction, "desc")
 	if !ok || !f.Desc && !jsonscan.NameIs(direction, "asc") {
-		return f, dberr.New(dberr.Invalid, "invalid_sort_field", "Invalid sort field: %s", prettyTerm(v))
+		return f, dberr.New(dberr.Invalid, "invalid_sort_field", "Invalid sort field: %s", selector.PrettyTerm(v))
 	}
 	f.Path, err = selector.ParsePath(string(jsonscan.Text(nil, name)))
 	return f, err
-}
-
-// prettyTerm returns a JSON value as selector.Term does, but with the characters
-// of strings: CouchDB prints what it is asked to sort by so.
-func prettyTerm(v []byte) string {
-	switch jsonscan.KindOf(v) {
-	case jsonscan.String:
-		text := string(jsonscan.Text(nil, v))
-		if text == "" {
-			return "<<>>"
-		}
-		return "<<" + string(jsonscan.AppendQuoted(nil, text)) + ">>"
-	case jsonscan.Array:
-		var parts []string
-		for it := jsonscan.ElementsOf(v); ; {
-			e, ok := it.Next()
-			if !ok {
-				return "[" + strings.Join(parts, ",") + "]"
-			}
-			parts = append(parts, prettyTerm(e))
-		}
-	case jsonscan.Object:
-		var parts []string
-		for it := jsonscan.MembersOf(v); ; {
-			name, e, ok := it.Next()
-			if !ok {
-				return "{[" + strings.Join(parts, ",") + "]}"
-			}
-			parts = append(parts, "{"+prettyTerm(name)+","+prettyTerm(e)+"}")
-		}
-	}
-	return selector.Term(v)
 }

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/sectional/sectional/internal/index/field"
@@ -29,6 +30,9 @@ func orderOf(path string) order {
 	return keyspace.CompareJSON
 }
 
+// all reports whether every value lies in the interval.
+func (i interval) all() bool { return i.low.Value == nil && i.high.Value == nil }
+
 func everything() set { return set{{}} }
 
 func only(v []byte) set {
@@ -36,7 +40,7 @@ func only(v []byte) set {
 }
 
 func (s set) everything() bool {
-	return len(s) == 1 && s[0].low.Value == nil && s[0].high.Value == nil
+	return len(s) == 1 && s[0].all()
 }
 
 // point returns the one value of an interval.
@@ -74,33 +78,22 @@ func (s set) split(o order) (points [][]byte, kinds set, ok bool) {
 
 // restricts reports whether the set leaves out more than whole kinds of values.
 func (s set) restricts() bool {
-	return !slices.ContainsFunc(s, func(i interval) bool {
-		return i.low.Value == nil && i.high.Value == nil
-	})
+	return !slices.ContainsFunc(s, interval.all)
 }
 
 // compareLow orders lower bounds, no bound first.
-func (o order) compareLow(a, b field.Bound) int {
-	switch {
-	case a.Value == nil || b.Value == nil:
-		return bit(a.Value != nil) - bit(b.Value != nil)
-	}
-	if c := o(a.Value, b.Value); c != 0 {
-		return c
-	}
-	return bit(a.Exclusive) - bit(b.Exclusive)
-}
+func (o order) compareLow(a, b field.Bound) int { return o.compareBounds(a, b, 1) }
 
 // compareHigh orders upper bounds, no bound last.
-func (o order) compareHigh(a, b field.Bound) int {
-	switch {
-	case a.Value == nil || b.Value == nil:
-		return bit(a.Value == nil) - bit(b.Value == nil)
+func (o order) compareHigh(a, b field.Bound) int { return o.compareBounds(a, b, -1) }
+
+// compareBounds orders bounds of which the one that leaves out more is the greater one
+// (side 1) or the less (-1).
+func (o order) compareBounds(a, b field.Bound, side int) int {
+	if a.Value == nil || b.Value == nil {
+		return side * (bit(a.Value != nil) - bit(b.Value != nil))
 	}
-	if c := o(a.Value, b.Value); c != 0 {
-		return c
-	}
-	return bit(b.Exclusive) - bit(a.Exclusive)
+	return cmp.Or(o(a.Value, b.Value), side*(bit(a.Exclusive)-bit(b.Exclusive)))
 }
 
 func bit(b bool) int {
@@ -140,7 +133,7 @@ func (o order) intersect(a, b set) set {
 		if first > 0 {
 			r.high = y.high
 		}
-		r.kind = x.kind && y.kind || x.kind && y.low.Value == nil && y.high.Value == nil || y.kind && x.low.Value == nil && x.high.Value == nil
+		r.kind = x.kind && (y.kind || y.all()) || y.kind && x.all()
 		if !o.apart(r.high, r.low, false) {
 			out = append(out, r)
 		}

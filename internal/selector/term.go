@@ -10,11 +10,11 @@ import (
 
 // appendTerm appends a JSON value as an Erlang term is printed with ~w, since
 // CouchDB's error texts show operands so: strings as the numbers of their
-// bytes, objects as {[{Name,Value},…]}.
-func appendTerm(dst, v []byte) []byte {
+// bytes, objects as {[{Name,Value},…]}. text prints the strings.
+func appendTerm(dst, v []byte, text func(dst, s []byte) []byte) []byte {
 	switch jsonscan.KindOf(v) {
 	case jsonscan.String:
-		return appendBinary(dst, jsonscan.Text(nil, v))
+		return text(dst, jsonscan.Text(nil, v))
 	case jsonscan.Number:
 		return appendTermNumber(dst, v)
 	case jsonscan.Array:
@@ -24,7 +24,7 @@ func appendTerm(dst, v []byte) []byte {
 			if !ok {
 				return append(dst, ']')
 			}
-			dst = appendTerm(append(dst, sep...), x)
+			dst = appendTerm(append(dst, sep...), x, text)
 		}
 	case jsonscan.Object:
 		dst = append(dst, "{["...)
@@ -34,8 +34,8 @@ func appendTerm(dst, v []byte) []byte {
 				return append(dst, "]}"...)
 			}
 			dst = append(append(dst, sep...), '{')
-			dst = append(appendBinary(dst, jsonscan.Text(nil, n)), ',')
-			dst = append(appendTerm(dst, x), '}')
+			dst = append(text(dst, jsonscan.Text(nil, n)), ',')
+			dst = append(appendTerm(dst, x, text), '}')
 		}
 	}
 	return append(dst, v...)
@@ -115,5 +115,16 @@ func Term(v []byte) string {
 	if len(v) > maxTerm {
 		return fmt.Sprintf("(%d bytes)", len(v))
 	}
-	return string(appendTerm(nil, v))
+	return string(appendTerm(nil, v, appendBinary))
+}
+
+// PrettyTerm returns a JSON value as Term does, but with the characters of strings:
+// CouchDB prints what it is asked to sort by so.
+func PrettyTerm(v []byte) string {
+	return string(appendTerm(nil, v, func(dst, s []byte) []byte {
+		if len(s) == 0 {
+			return append(dst, "<<>>"...)
+		}
+		return append(jsonscan.AppendQuoted(append(dst, "<<"...), string(s)), ">>"...)
+	}))
 }
