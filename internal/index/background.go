@@ -85,6 +85,9 @@ func (x *Indexes) persist(d *store.Database, ix *Index, done func(*task) bool, b
 		t := x.task(d, ix)
 		err := x.attempt(t, done)
 		x.release(t)
+		if err == nil {
+			x.maintainLater(d, ix)
+		}
 		if err == nil || gone(err) {
 			return true
 		}
@@ -113,11 +116,16 @@ func (x *Indexes) persist(d *store.Database, ix *Index, done func(*task) bool, b
 	}
 }
 
-// attempt runs a task once there is room for one more: a database that keeps many
-// builds busy, or whose functions hang, does not keep others from building.
+// attempt runs a task once there is room for one more.
 func (x *Indexes) attempt(t *task, done func(*task) bool) error {
-	all, party := x.seats, seats.Party{Kind: "database", Name: strconv.FormatUint(t.d.Number(), 10)}
-	if p := t.ix.Tenant; p != "" {
+	return x.seated("index.attempt", t.d, t.ix, func() error { return t.run(x.ctx, done) })
+}
+
+// seated runs work on an index once there is room for one more: a database that keeps
+// many builds busy, or whose functions hang, does not keep others from building.
+func (x *Indexes) seated(what string, d *store.Database, ix *Index, fn func() error) error {
+	all, party := x.seats, seats.Party{Kind: "database", Name: strconv.FormatUint(d.Number(), 10)}
+	if p := ix.Tenant; p != "" {
 		all, party = x.tenantSeats, seats.Party{Kind: "tenant", Name: party.Name + "/" + string(p)}
 	}
 	leave, err := all.Take(x.ctx, 0, party)
@@ -125,7 +133,7 @@ func (x *Indexes) attempt(t *task, done func(*task) bool) error {
 		return err
 	}
 	defer leave()
-	return dberr.Guard(x.o.Logger, "index.attempt", func() error { return t.run(x.ctx, done) })
+	return dberr.Guard(x.o.Logger, what, fn)
 }
 
 // How long a task that failed waits before it is tried again: for whatever went
@@ -237,6 +245,9 @@ func (x *Indexes) Run(ctx context.Context, d *store.Database) error {
 		t := x.task(d, ix)
 		err := t.run(ctx, done)
 		x.release(t)
+		if err == nil {
+			_, err = x.Maintain(ctx, d, ix)
+		}
 		if err != nil && !gone(err) && !errors.Is(err, errBroken) {
 			return err
 		}
@@ -267,6 +278,9 @@ func (x *Indexes) CatchUp(ctx context.Context, d *store.Database, ix *Index, m s
 		return nil
 	}
 	err := t.run(ctx, upTo(m))
+	if err == nil {
+		x.maintainLater(d, ix)
+	}
 	if err == nil && ix.Tenant != "" {
 		err = x.forgetTenant(ctx, d, ix.Tenant)
 	}

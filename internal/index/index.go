@@ -10,7 +10,8 @@
 // A kind of index is a Kind, in a package of its own beneath this one. Transactional
 // kinds (Mango's) are maintained in the transactions of the writers and never
 // lag; asynchronous kinds (views) read the feed behind them, and queries wait for
-// what is left (Indexes.CatchUp).
+// what is left (Indexes.CatchUp). A kind may have work of its own besides, such as
+// merging what it wrote (Maintained, maintain.go).
 //
 // States: an index is Building from the transaction that defines it. From then
 // on writers keep it, if it is of a transactional kind, and a background task adds the

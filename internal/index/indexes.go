@@ -46,13 +46,16 @@ type Indexes struct {
 	}
 	tasks struct {
 		sync.Mutex
-		by        map[taskKey]*task
-		building  map[taskKey]bool // by a goroutine of ours
-		tenants   int              // how many of these are of tenants
-		databases map[uint64]bool  // whose feed is followed
-		waiting   []*store.Database
-		started   bool
-		closed    bool
+		by       map[taskKey]*task
+		building map[taskKey]bool // by a goroutine of ours
+		tenants  int              // how many of these are of tenants
+		// maintained are those whose own work is being done, with whether they took in
+		// changes meanwhile.
+		maintained map[taskKey]bool
+		databases  map[uint64]bool // whose feed is followed
+		waiting    []*store.Database
+		started    bool
+		closed     bool
 	}
 }
 
@@ -75,7 +78,7 @@ func New(o Options) *Indexes {
 	x := &Indexes{kinds: o.Kinds, o: o, clock: o.Clock, seats: seats.New(1, runtime.GOMAXPROCS(0), overflow), tenantSeats: seats.New(1, 1, overflow)}
 	x.ctx, x.stop = context.WithCancel(context.Background())
 	x.opened.by = map[string]any{}
-	x.tasks.by, x.tasks.building, x.tasks.databases = map[taskKey]*task{}, map[taskKey]bool{}, map[uint64]bool{}
+	x.tasks.by, x.tasks.building, x.tasks.databases, x.tasks.maintained = map[taskKey]*task{}, map[taskKey]bool{}, map[uint64]bool{}, map[taskKey]bool{}
 	return x
 }
 

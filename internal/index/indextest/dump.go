@@ -11,25 +11,32 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// dump returns the rows of all indexes by design document and name.
+// dump returns the rows of all indexes by design document and name, or what they
+// answer.
 func (w *world) dump() map[string]string {
 	all := map[string]string{}
 	err := w.db.Whole().View(ctx, func(r *store.Reader) error {
-		s, err := index.Of(r)
-		if err != nil {
-			return err
-		}
-		tenants, err := index.Tenants(r)
-		if err = errors.Join(err, w.dumpSet(r, s, "", all)); err != nil {
-			return err
-		}
-		for _, p := range tenants {
-			s, err := index.OfTenant(r, p)
-			if err = errors.Join(err, w.dumpSet(r, s, string(p)+":", all)); err != nil {
-				return err
+		return w.eachSet(r, func(tenant string, s *index.Set) (err error) {
+			for _, n := range s.Named {
+				rows := ""
+				if w.Answers != nil {
+					rows, err = w.Answers(r, n.Index)
+				}
+				for _, prefix := range n.Index.Kind.Prefixes(w.db.Number(), n.Index.Number) {
+					if w.Answers == nil && err == nil {
+						rows, err = dumpRange(r, rows, prefix)
+					}
+				}
+				if err != nil {
+					return err
+				}
+				if n.Index.State != index.Readable {
+					rows += string(n.Index.State) + "\n"
+				}
+				all[tenant+string(n.Design)+" "+n.Name] = rows
 			}
-		}
-		return nil
+			return nil
+		})
 	})
 	if err != nil {
 		w.Fatal(err)
@@ -37,22 +44,22 @@ func (w *world) dump() map[string]string {
 	return all
 }
 
-// dumpSet adds the rows of some indexes, under names with a prefix.
-func (w *world) dumpSet(r *store.Reader, s *index.Set, tenant string, all map[string]string) error {
-	for _, n := range s.Named {
-		rows := ""
-		for _, prefix := range n.Index.Kind.Prefixes(w.db.Number(), n.Index.Number) {
-			var err error
-			if rows, err = dumpRange(r, rows, prefix); err != nil {
-				return err
-			}
-		}
-		if n.Index.State != index.Readable {
-			rows += string(n.Index.State) + "\n"
-		}
-		all[tenant+string(n.Design)+" "+n.Name] = rows
+// eachSet calls fn with the indexes of the database, and with those of each tenant
+// and what its ids begin with.
+func (w *world) eachSet(r *store.Reader, fn func(tenant string, s *index.Set) error) error {
+	s, err := index.Of(r)
+	if err == nil {
+		err = fn("", s)
 	}
-	return nil
+	tenants, tenantsErr := index.Tenants(r)
+	err = errors.Join(err, tenantsErr)
+	for _, p := range tenants {
+		s, tenantErr := index.OfTenant(r, p)
+		if err = errors.Join(err, tenantErr); err == nil {
+			err = fn(string(p)+":", s)
+		}
+	}
+	return err
 }
 
 // dumpRange appends the rows behind a prefix, without the index's number.

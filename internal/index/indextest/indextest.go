@@ -31,6 +31,9 @@ type Subject struct {
 	Designs []string
 	// Body makes a document's body.
 	Body func(r *rand.Rand) string
+	// Answers returns what an index answers, of a kind whose rows depend on how they
+	// came to be (index.Maintained); nil: its rows are held against each other.
+	Answers func(r *store.Reader, x *index.Index) (string, error)
 	// Engine opens an engine besides the model, which every kind is tried on.
 	Engine func(t *testing.T) kv.Engine
 	// Histories is how many random histories each configuration runs;
@@ -312,6 +315,9 @@ func (w *world) compare(seed uint64) {
 	if err := errors.Join(w.store.Sweep(ctx), w.indexes.Run(ctx, w.db), w.store.Check(ctx)); err != nil {
 		fail("%v", err)
 	}
+	if err := w.maintained(); err != nil {
+		fail("%v", err)
+	}
 	before := w.dump()
 	bodies := map[document.ID][]byte{}
 	for id := range before {
@@ -354,4 +360,41 @@ func (w *world) body(id document.ID) (body []byte) {
 		w.Fatal(err)
 	}
 	return body
+}
+
+// maintained holds that indexes that are up to date are at rest too: one more piece of
+// their work finds nothing to do and changes no row.
+func (w *world) maintained() error {
+	var all []*index.Index
+	rows := func() (text string) {
+		all = nil
+		err := w.db.Whole().View(ctx, func(r *store.Reader) error {
+			return w.eachSet(r, func(_ string, s *index.Set) (err error) {
+				for _, x := range s.Indexes {
+					all = append(all, x)
+					for _, prefix := range x.Kind.Prefixes(w.db.Number(), x.Number) {
+						if text, err = dumpRange(r, text, prefix); err != nil {
+							return err
+						}
+					}
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			w.Fatal(err)
+		}
+		return text
+	}
+	before := rows()
+	for _, x := range all {
+		_, is := x.Kind.(index.Maintained)
+		if n, err := w.indexes.Maintain(ctx, w.db, x); err != nil || is && n != 1 {
+			return fmt.Errorf("index %d at rest takes %d pieces of work: %w", x.Number, n, err)
+		}
+	}
+	if after := rows(); after != before {
+		return fmt.Errorf("an index at rest was\n%sand becomes\n%s", before, after)
+	}
+	return nil
 }
