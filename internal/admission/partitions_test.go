@@ -63,7 +63,7 @@ func TestRestrictedReadersWriteTheirPartition(t *testing.T) {
 		{"rita", alice.AsTenant(), notWriter}, {"will", alice.AsTenant(), ""},
 		{"rita", alice.ReadBy("rita"), ""}, {"rita", alice.AsTenant().ReadBy("rita"), ""}, {"sue", alice.ReadBy("sue"), notAllowed}, {"rita", bob.ReadBy("rita"), notAllowed},
 	} {
-		ctx := WithCaller(ctx, &auth.Caller{Name: c.caller})
+		ctx := auth.WithCaller(ctx, &auth.Caller{Name: c.caller})
 		_, err := c.scope.PutLocal(ctx, "_local/x", 0, []byte(`{}`))
 		if got := reason(err); got != c.want {
 			t.Errorf("%q writes a local document of %v: %q, want %q", c.caller, c.scope, got, c.want)

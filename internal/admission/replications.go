@@ -22,7 +22,7 @@ import (
 // name, or change what another one wrote; the administrators of the database may
 // delete it. The server itself writes what became of a replication.
 func (r *Rules) admitReplication(ctx context.Context, d *store.Database, e *document.Edit, old func() (*store.Revision, error)) error {
-	c := Caller(ctx)
+	c := auth.CallerOf(ctx)
 	if c == nil {
 		return nil
 	}

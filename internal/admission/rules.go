@@ -114,7 +114,7 @@ func (r *Rules) AdmitID(ctx context.Context, d *store.Database, id document.ID) 
 // admitCaller lets members write everything, and others what a rule of
 // _security lets them: documents of a partition.
 func (r *Rules) admitCaller(ctx context.Context, d *store.Database, id document.ID) error {
-	c := Caller(ctx)
+	c := auth.CallerOf(ctx)
 	if c == nil || c.IsAdmin() {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (r *Rules) admitCaller(ctx context.Context, d *store.Database, id document.
 // that a rule lets them write to. Where a rule lets them read alone they have
 // their own, for the checkpoints of whoever replicates from it.
 func (r *Rules) AdmitLocal(ctx context.Context, scope store.Scope) error {
-	c := Caller(ctx)
+	c := auth.CallerOf(ctx)
 	if c == nil || c.IsAdmin() {
 		return nil
 	}
@@ -172,7 +172,7 @@ func (r *Rules) admitDesign(ctx context.Context, d *store.Database, e *document.
 
 // requireAdmin refuses callers who do not administer the database.
 func (r *Rules) requireAdmin(ctx context.Context, d *store.Database) error {
-	c := Caller(ctx)
+	c := auth.CallerOf(ctx)
 	if c == nil || c.IsAdmin() {
 		return nil
 	}
@@ -199,7 +199,7 @@ func (r *Rules) admitUser(ctx context.Context, d *store.Database, e *document.Ed
 	if err != nil {
 		return err
 	}
-	w := auth.UserWrite{DB: d.Name(), ID: string(e.ID), Body: e.Body, Deleted: e.Deleted, Security: s, Caller: Caller(ctx)}
+	w := auth.UserWrite{DB: d.Name(), ID: string(e.ID), Body: e.Body, Deleted: e.Deleted, Security: s, Caller: auth.CallerOf(ctx)}
 	if w.Caller == nil {
 		w.Caller = &auth.Caller{Roles: []string{auth.AdminRole}}
 	}

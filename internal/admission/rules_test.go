@@ -60,7 +60,7 @@ func (w *world) write(c *auth.Caller, db string, e document.Edit) (document.Rev,
 	w.t.Helper()
 	ctx := context.Background()
 	if c != nil {
-		ctx = WithCaller(ctx, c)
+		ctx = auth.WithCaller(ctx, c)
 	}
 	d, err := w.store.Database(ctx, db)
 	must(w.t, err)

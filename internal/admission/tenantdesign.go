@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 
+	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	js "github.com/sectional/sectional/internal/jsonscan"
@@ -35,7 +36,7 @@ func (r *Rules) admitTenantDesign(ctx context.Context, d *store.Database, e *doc
 // document of a partition.
 func (r *Rules) admitDesigner(ctx context.Context, d *store.Database, e *document.Edit, old func() (*store.Revision, error)) error {
 	switch w := r.o.TenantDesigns(); {
-	case w == Members || Caller(ctx) == nil:
+	case w == Members || auth.CallerOf(ctx) == nil:
 		return nil
 	case w == Views:
 		return r.admitViews(ctx, d, e, old)

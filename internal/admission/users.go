@@ -167,7 +167,7 @@ func read(ctx context.Context, db *store.Database, name string) (*auth.User, err
 // Upgrade stores a verifier of the same password in place of another. It implements
 // auth.Upgrader.
 func (u *Users) Upgrade(ctx context.Context, in, name string, was, now auth.Verifier) error {
-	ctx = WithCaller(ctx, nil) // the server itself
+	ctx = auth.WithCaller(ctx, nil) // the server itself
 	db, err := u.store.Database(ctx, in)
 	if err != nil {
 		return err

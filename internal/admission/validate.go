@@ -89,7 +89,7 @@ func (r *Rules) Validate(ctx context.Context, d *store.Database, by []*store.Rev
 	if p, _, theirs := by[0].ID.TenantDesign(); theirs {
 		s = d.Tenant(p) // all of by are
 	}
-	user, security := UserContext(Caller(ctx), s.Name()), SecurityObject(s)
+	user, security := UserContext(auth.CallerOf(ctx), s.Name()), SecurityObject(s)
 	refusals := make([]error, len(proposals))
 	all := make([]script.Write, len(proposals))
 	for i := range proposals {

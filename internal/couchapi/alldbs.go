@@ -65,19 +65,19 @@ var errNotJSON = document.ErrNotJSON
 // dbNames reads the parameters and gives the names that they select.
 func (r *request) dbNames() (iter.Seq2[string, error], error) {
 	if !r.api.settings.Value().allDBsOpen {
-		if err := auth.RequireServerAdmin(r.caller); err != nil {
+		if err := auth.RequireServerAdmin(r.Caller); err != nil {
 			return nil, err
 		}
 	}
 	d := dbRange{inclusiveEnd: true}
-	if err := dbRangeParams.read(r.query, &d); err != nil {
+	if err := dbRangeParams.read(r.Query, &d); err != nil {
 		return nil, err
 	}
 	low, high := d.start, d.end
 	if d.descending {
 		low, high = d.end, d.start
 	}
-	return d.cut(r.api.store.Names(r.ctx(), low, high, d.descending)), nil
+	return d.cut(r.api.store.Names(r.Ctx(), low, high, d.descending)), nil
 }
 
 // cut applies what a range of the store does not know: limit, skip and an end
@@ -126,8 +126,8 @@ func allDBs(r *request) error {
 func (r *request) tagged(body []byte) error {
 	h := fnv.New128a()
 	h.Write(body)
-	r.etag(hex.EncodeToString(h.Sum(nil)))
-	if r.unmodified() {
+	r.Etag(hex.EncodeToString(h.Sum(nil)))
+	if r.Unmodified() {
 		return nil
 	}
 	return r.json(http.StatusOK, body)
@@ -154,7 +154,7 @@ func dbsInfoRange(r *request) error {
 // dbsInfoKeys answers POST /_dbs_info.
 func dbsInfoKeys(r *request) error {
 	if !r.api.settings.Value().allDBsOpen {
-		if err := auth.RequireServerAdmin(r.caller); err != nil {
+		if err := auth.RequireServerAdmin(r.Caller); err != nil {
 			return err
 		}
 	}
@@ -206,7 +206,7 @@ func (r *request) appendNamedInfo(b []byte, name string, told bool) ([]byte, err
 		b = append(b, ',')
 	}
 	b = appendString(append(b, `{"key":`...), name)
-	db, err := r.api.store.Database(r.ctx(), name)
+	db, err := r.api.store.Database(r.Ctx(), name)
 	if err == nil {
 		var with []byte
 		with, err = r.appendInfo(append(b, `,"info":`...), db.Whole())

@@ -8,19 +8,20 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // listDocs makes the handler of a list of documents, by GET and POST.
 func listDocs(kind *listKind) handler {
 	return func(r *request) error {
 		var members []document.Member
-		if r.method == http.MethodPost {
+		if r.Method == http.MethodPost {
 			var err error
 			if members, err = r.bodyMembers(); err != nil {
 				return err
 			}
 		}
-		q, err := readListQuery(members, r.query)
+		q, err := readListQuery(members, r.Query)
 		if err != nil {
 			return err
 		}
@@ -28,10 +29,10 @@ func listDocs(kind *listKind) handler {
 		if err != nil {
 			return err
 		}
-		if r.head { // now that the query is judged
+		if r.Head { // now that the query is judged
 			q.limit = 0
 		}
-		l.stream = r.stream(http.StatusOK, jsonContent)
+		l.Stream = r.Stream(http.StatusOK, web.JSON)
 		if err := l.list(); err != nil {
 			return err
 		}
@@ -54,16 +55,16 @@ func listQueries(kind *listKind) handler {
 				return err
 			}
 		}
-		return r.answerAll(len(ls), func(i int, s *stream) error {
-			ls[i].stream = s
+		return r.answerAll(len(ls), func(i int, s *web.Stream) error {
+			ls[i].Stream = s
 			return ls[i].list()
 		})
 	}
 }
 
 // answerAll answers n queries of one request in order; each writes its answer.
-func (r *request) answerAll(n int, each func(i int, s *stream) error) error {
-	s := r.stream(http.StatusOK, jsonContent)
+func (r *request) answerAll(n int, each func(i int, s *web.Stream) error) error {
+	s := r.Stream(http.StatusOK, web.JSON)
 	s.Buf = append(s.Buf, `{"results":[`...)
 	for i := range n {
 		if i > 0 {
@@ -105,7 +106,7 @@ func (r *request) readQueries() ([]listQuery, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.hold(queryMemory); err != nil {
+		if err := r.Hold(queryMemory); err != nil {
 			return nil, err
 		}
 		q, err := readListQuery(members, nil)
@@ -141,7 +142,7 @@ func (r *request) lister(kind *listKind, q *listQuery) (*lister, error) {
 	if kind == designDocsKind && q.partition == nil {
 		scope = r.scope.Namespace() // whose design documents are seen through every partition
 	}
-	l := &lister{kind: kind, q: q, scope: scope, rowStream: rowStream{form: q.form}}
+	l := &lister{kind: kind, q: q, scope: scope, rowStream: rowStream{r: r, form: q.form}}
 	if scope.Partition() != "" {
 		r.api.stats.partitionLists.Add(1)
 		l.until = r.partitionEnd()
@@ -156,7 +157,7 @@ func (r *request) partitionEnd() time.Time {
 	if !r.api.settings.Value().cloudant {
 		return time.Time{}
 	}
-	return r.began.Add(partitionTime)
+	return r.Began.Add(partitionTime)
 }
 
 // boundRows returns the most rows of a query of a view or of a list of documents: what

@@ -131,7 +131,7 @@ func newTestAPIOn(t testing.TB, engine pebblekv.Options, o store.Options, settin
 	t.Cleanup(func() {
 		copies.Close()
 		a.Wait()
-		if held := a.bodies.held.Load(); held != 0 {
+		if held := a.HeldBytes(); held != 0 {
 			t.Errorf("%d bytes of bodies are still charged at the end", held)
 		}
 		told.Close()

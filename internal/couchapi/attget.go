@@ -27,31 +27,31 @@ func getAttachment(r *request) error {
 		return err
 	}
 	r.api.stats.docReads.Add(1)
-	r.etag(base64.StdEncoding.EncodeToString(a.Digest[:]))
+	r.Etag(base64.StdEncoding.EncodeToString(a.Digest[:]))
 	if a.Encoding != "" {
-		r.vary("Accept-Encoding")
+		r.Vary("Accept-Encoding")
 	}
 	if r.notModified() {
 		return nil
 	}
 	// What an attachment holds is not to run as a page of this server.
 	if policy := r.api.settings.Value().attachmentPolicy; policy != "" {
-		r.set(policyHeader, policy)
+		r.Set(policyHeader, policy)
 	}
 	if a.Encoding != "" {
 		return r.sendEncoded(a)
 	}
-	r.set("Accept-Ranges", "bytes")
+	r.Set("Accept-Ranges", "bytes")
 	ranges, err := r.ranges(a)
 	if err != nil {
 		return err
 	}
 	switch {
 	case ranges == nil:
-		r.set("Content-Md5", base64.StdEncoding.EncodeToString(a.Digest[:]))
+		r.Set("Content-Md5", base64.StdEncoding.EncodeToString(a.Digest[:]))
 		return r.sendBytes(http.StatusOK, a, span{0, a.Length})
 	case len(ranges) == 1:
-		r.set("Content-Range", ranges[0].header(a.Length))
+		r.Set("Content-Range", ranges[0].header(a.Length))
 		return r.sendBytes(http.StatusPartialContent, a, ranges[0])
 	}
 	return r.sendRanges(a, ranges)
@@ -65,7 +65,7 @@ func (r *request) findAttachment() (*document.Attachment, error) {
 		return nil, err
 	}
 	var rev document.Rev
-	if s, ok := r.query.get("rev"); ok {
+	if s, ok := r.Query.Get("rev"); ok {
 		if rev, err = document.ParseRev(s); err != nil {
 			return nil, err
 		}
@@ -86,42 +86,36 @@ func (r *request) findAttachment() (*document.Attachment, error) {
 // sendEncoded answers with an attachment that is stored with gzip: as it is if
 // the client takes that, else unpacked. Ranges of it can't be had.
 func (r *request) sendEncoded(a *document.Attachment) error {
-	r.set("Accept-Ranges", "none")
-	if couchwire.Accepts(r.header("Accept-Encoding"), couchwire.Gzip) {
-		r.set("Content-Encoding", couchwire.Gzip)
+	r.Set("Accept-Ranges", "none")
+	if couchwire.Accepts(r.Header("Accept-Encoding"), couchwire.Gzip) {
+		r.Set("Content-Encoding", couchwire.Gzip)
 		return r.sendBytes(http.StatusOK, a, span{0, a.Encoded})
 	}
-	r.set("Content-Type", a.ContentType)
+	r.Set("Content-Type", a.ContentType)
 	length := -1
 	if a.Length != a.Encoded { // else nobody has told what unpacking gives
 		length = int(a.Length)
 	}
-	if r.head {
-		r.begin(http.StatusOK, length)
+	if r.Head {
+		r.Begin(http.StatusOK, length)
 		return nil
 	}
 	unpacked, err := couchwire.Decoded(a, r.open(a))
 	if err != nil {
 		return dberr.Wrap("couchapi.sendEncoded", err)
 	}
-	r.begin(http.StatusOK, length)
-	return r.copy(unpacked)
+	r.Begin(http.StatusOK, length)
+	return r.Copy(unpacked)
 }
 
 // sendBytes answers with a run of an attachment's stored bytes.
 func (r *request) sendBytes(status int, a *document.Attachment, s span) error {
-	r.set("Content-Type", a.ContentType)
-	r.begin(status, int(s.to-s.from))
-	if r.head {
+	r.Set("Content-Type", a.ContentType)
+	r.Begin(status, int(s.to-s.from))
+	if r.Head {
 		return nil
 	}
-	return r.copy(r.scope.Download(r.ctx(), *a, s.from, s.to))
-}
-
-func (r *request) copy(from io.Reader) error {
-	n, err := io.Copy(r.w, from)
-	r.sent += n
-	return err
+	return r.Copy(r.scope.Download(r.Ctx(), *a, s.from, s.to))
 }
 
 // sendRanges answers with several runs as multipart/byteranges.
@@ -130,16 +124,16 @@ func (r *request) sendRanges(a *document.Attachment, ranges []span) error {
 	if err != nil {
 		return err
 	}
-	s := r.stream(http.StatusPartialContent, `multipart/byteranges; boundary="`+boundary+`"`)
+	s := r.Stream(http.StatusPartialContent, `multipart/byteranges; boundary="`+boundary+`"`)
 	parts := couchwire.NewParts(s, boundary)
 	for _, sp := range ranges {
 		if err := parts.Part("Content-Type", a.ContentType, "Content-Range", sp.header(a.Length)); err != nil {
 			return err
 		}
-		if r.head {
+		if r.Head {
 			continue
 		}
-		if _, err := io.Copy(s, r.scope.Download(r.ctx(), *a, sp.from, sp.to)); err != nil {
+		if _, err := io.Copy(s, r.scope.Download(r.Ctx(), *a, sp.from, sp.to)); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ func putAttachment(r *request) error {
 	if err != nil {
 		return err
 	}
-	a := document.Attachment{Name: r.arg("attachment"), ContentType: r.header("Content-Type")}
+	a := document.Attachment{Name: r.arg("attachment"), ContentType: r.Header("Content-Type")}
 	if err := couchwire.CheckAttachmentName(a.Name); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (r *request) attachmentID() (document.ID, error) {
 // contentEncoding reads the encoding in which an attachment is sent, and then
 // stored.
 func (r *request) contentEncoding() (string, error) {
-	switch e := strings.ToLower(r.header("Content-Encoding")); e {
+	switch e := strings.ToLower(r.Header("Content-Encoding")); e {
 	case "", "identity":
 		return "", nil
 	case couchwire.Gzip:
@@ -111,7 +111,7 @@ func (r *request) attachmentEdit(id document.ID) (*document.Edit, error) {
 // newDocument makes the edit for an attachment of a document that is not there
 // yet. If it is, the conflict is told before the attachment is read.
 func (r *request) newDocument(id document.ID) (*document.Edit, error) {
-	err := r.scope.View(r.ctx(), func(rd *store.Reader) error {
+	err := r.scope.View(r.Ctx(), func(rd *store.Reader) error {
 		_, err := rd.Winner(id)
 		return err
 	})
@@ -127,16 +127,16 @@ func (r *request) newDocument(id document.ID) (*document.Edit, error) {
 // receive reads the attachment that is the body of the request.
 func (r *request) receive(a *document.Attachment, id document.ID) error {
 	rules := r.rules()
-	if rules.MaxAttachment > 0 && r.http.ContentLength > rules.MaxAttachment {
+	if rules.MaxAttachment > 0 && r.HTTP.ContentLength > rules.MaxAttachment {
 		return rules.AttachmentTooLarge(a.Name)
 	}
-	body := r.rawReader(r.api.settings.Value().maxRequest)
-	told := couchwire.Told{Length: r.http.ContentLength}
+	body := r.RawReader(r.api.settings.Value().web.MaxBody.Bytes)
+	told := couchwire.Told{Length: r.HTTP.ContentLength}
 	var bad error
-	if header, trailer := r.header("Content-Md5"), hasTrailer(r.http, "Content-Md5"); header != "" || trailer {
+	if header, trailer := r.Header("Content-Md5"), hasTrailer(r.HTTP, "Content-Md5"); header != "" || trailer {
 		told.Digest = func() (sum [16]byte) {
 			if trailer {
-				header = r.http.Trailer.Get("Content-Md5")
+				header = r.HTTP.Trailer.Get("Content-Md5")
 			}
 			raw, err := base64.StdEncoding.DecodeString(header)
 			if err != nil || len(raw) != len(sum) {

@@ -13,7 +13,7 @@ import (
 // more it gets all of it.
 const maxRanges = 9
 
-var errRange = dberr.New(dberr.Range, "requested_range_not_satisfiable", "Requested range not satisfiable")
+var errRange = dberr.New(dberr.Invalid, outOfRange, "Requested range not satisfiable")
 
 // span is a run of bytes: from, and up to but without to.
 type span struct{ from, to int64 }
@@ -24,13 +24,13 @@ func (s span) header(length int64) string {
 }
 
 // ranges returns the runs of a that the request asks for, nil for all of it.
-// Errors: Range.
+// Errors: errRange.
 func (r *request) ranges(a *document.Attachment) ([]span, error) {
-	header, ok := strings.CutPrefix(r.header("Range"), "bytes=")
+	header, ok := strings.CutPrefix(r.Header("Range"), "bytes=")
 	if !ok {
 		return nil, nil
 	}
-	if tag := r.header("If-Range"); tag != "" && tag != r.w.Header()["Etag"][0] {
+	if tag := r.Header("If-Range"); tag != "" && tag != r.Answer()["Etag"][0] {
 		return nil, nil // the client has a part of something else
 	}
 	return parseRanges(header, a.Length)

@@ -7,6 +7,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // bulkDocs answers _bulk_docs.
@@ -35,16 +36,16 @@ func bulkDocs(r *request) error {
 }
 
 func (r *request) parseBulk() (*couchwire.Bulk, error) {
-	buf := takeBody()
-	defer giveBody(buf)
-	raw, err := r.readBody((*buf)[:0])
+	buf := web.TakeBody()
+	defer web.GiveBody(buf)
+	raw, err := r.Body((*buf)[:0])
 	*buf = raw
 	if err != nil {
 		return nil, err
 	}
 	bulk, err := couchwire.ParseBulk(raw, r.rules())
 	err = r.located(err)
-	r.raw = nil // it is lent
+	r.Raw = nil // it is lent
 	return bulk, err
 }
 
@@ -113,7 +114,7 @@ func (b *batch) write(r *request) error {
 		return nil
 	}
 	if len(b.edits) > 0 {
-		results, err := r.scope.Write(r.ctx(), b.edits, store.WriteOptions{Atomic: b.Atomic})
+		results, err := r.scope.Write(r.Ctx(), b.edits, store.WriteOptions{Atomic: b.Atomic})
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/web"
 )
 
 var bulkGetParams = params[readOptions]{
@@ -28,19 +29,19 @@ func bulkGet(r *request) error {
 		return err
 	}
 	var o readOptions
-	if err := bulkGetParams.read(r.query, &o); err != nil {
+	if err := bulkGetParams.read(r.Query, &o); err != nil {
 		return err
 	}
-	accept := r.header("Accept")
+	accept := r.Header("Accept")
 	switch {
-	case accepts(accept, jsonContent):
+	case web.Accepts(accept, web.JSON):
 		return r.bulkGetJSON(wanted, o)
-	case accepts(accept, "multipart/mixed"):
+	case web.Accepts(accept, "multipart/mixed"):
 		return r.bulkGetMultipart(wanted, o, "mixed")
-	case accepts(accept, "multipart/related"):
+	case web.Accepts(accept, "multipart/related"):
 		return r.bulkGetMultipart(wanted, o, "related")
 	}
-	return dberr.New(dberr.NotAcceptable, "not_acceptable", "Accept application/json, multipart/mixed or multipart/related.")
+	return dberr.New(dberr.Invalid, "not_acceptable", "Accept application/json, multipart/mixed or multipart/related.")
 }
 
 // answerTo reads what one entry asks for. Errors are the entry's own.
@@ -65,7 +66,7 @@ func (r *request) answerTo(w *couchwire.Wanted, o readOptions) (items []opened, 
 	if err := r.scope.CheckID(w.ID); err != nil {
 		return nil, err
 	}
-	err = r.scope.View(r.ctx(), func(rd *store.Reader) error {
+	err = r.scope.View(r.Ctx(), func(rd *store.Reader) error {
 		l, err := r.loader(rd, w.ID, &o)
 		if err == nil {
 			items, err = l.openRevs()
@@ -91,7 +92,7 @@ func appendEntryError(dst []byte, w *couchwire.Wanted, err error) []byte {
 }
 
 func (r *request) bulkGetJSON(wanted []couchwire.Wanted, o readOptions) error {
-	s := r.stream(http.StatusOK, jsonContent)
+	s := r.Stream(http.StatusOK, web.JSON)
 	s.Buf = append(s.Buf, `{"results":[`...)
 	for i := range wanted {
 		if i > 0 {
@@ -106,7 +107,7 @@ func (r *request) bulkGetJSON(wanted []couchwire.Wanted, o readOptions) error {
 }
 
 // streamEntry writes the results of one entry.
-func (r *request) streamEntry(s *stream, w *couchwire.Wanted, o readOptions) error {
+func (r *request) streamEntry(s *web.Stream, w *couchwire.Wanted, o readOptions) error {
 	items, err := r.answerTo(w, o)
 	if err != nil && !refusedEntry(err) {
 		return err
@@ -140,7 +141,7 @@ func (r *request) bulkGetMultipart(wanted []couchwire.Wanted, o readOptions, sub
 	if err != nil {
 		return err
 	}
-	s := r.stream(http.StatusOK, "multipart/"+sub+`; boundary="`+boundary+`"`)
+	s := r.Stream(http.StatusOK, "multipart/"+sub+`; boundary="`+boundary+`"`)
 	// CouchDB ends a line before the first delimiter and behind the last.
 	s.Buf = append(s.Buf, "\r\n"...)
 	parts := couchwire.NewParts(s, boundary)
@@ -167,7 +168,7 @@ func (r *request) bulkGetMultipart(wanted []couchwire.Wanted, o readOptions, sub
 	return s.End()
 }
 
-func (r *request) bulkPart(s *stream, parts *couchwire.Parts, it *opened, w *couchwire.Wanted, missing error) error {
+func (r *request) bulkPart(s *web.Stream, parts *couchwire.Parts, it *opened, w *couchwire.Wanted, missing error) error {
 	f := it.found
 	switch {
 	case f == nil:
@@ -177,7 +178,7 @@ func (r *request) bulkPart(s *stream, parts *couchwire.Parts, it *opened, w *cou
 		s.Buf = appendEntryError(s.Buf, w, missing)
 		return s.Spill()
 	case len(f.Attachments) == 0:
-		if err := parts.Part("Content-Type", jsonContent); err != nil {
+		if err := parts.Part("Content-Type", web.JSON); err != nil {
 			return err
 		}
 		s.Buf = couchwire.AppendDocument(s.Buf, &f.Revision, f.form)

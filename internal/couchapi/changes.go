@@ -12,6 +12,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // changesQuery is what _changes takes of a query string.
@@ -126,10 +127,10 @@ type changesFeed struct {
 }
 
 var changesFeeds = map[string]changesFeed{
-	"normal":      {changes.Once, objectLayout, jsonContent},
-	"longpoll":    {changes.First, objectLayout, jsonContent},
-	"continuous":  {changes.Endless, lineLayout, jsonContent},
-	"live":        {changes.Endless, lineLayout, jsonContent},
+	"normal":      {changes.Once, objectLayout, web.JSON},
+	"longpoll":    {changes.First, objectLayout, web.JSON},
+	"continuous":  {changes.Endless, lineLayout, web.JSON},
+	"live":        {changes.Endless, lineLayout, web.JSON},
 	"eventsource": {changes.Endless, eventLayout, "text/event-stream"},
 }
 
@@ -138,14 +139,14 @@ var changesFeeds = map[string]changesFeed{
 func databaseChanges(r *request) error {
 	var raw []byte
 	var body []document.Member
-	if r.method == http.MethodPost {
+	if r.Method == http.MethodPost {
 		var err error
 		if raw, body, err = r.rawMembers(); err != nil {
 			return err
 		}
 	}
-	q := changesQuery{feed: "normal", interval: 1, Feed: changes.Feed{Limit: -1, Timeout: time.Hour, Done: r.api.done}}
-	if err := changesParams.read(r.query, &q); err != nil {
+	q := changesQuery{feed: "normal", interval: 1, Feed: changes.Feed{Limit: -1, Timeout: time.Hour, Done: r.api.Done}}
+	if err := changesParams.read(r.Query, &q); err != nil {
 		return err
 	}
 	feed, ok := changesFeeds[q.feed]
@@ -155,14 +156,14 @@ func databaseChanges(r *request) error {
 	q.Mode = feed.mode
 	longest := r.api.settings.Value().changesTimeout
 	q.Heartbeat, q.Timeout = min(q.Heartbeat, longest), min(q.Timeout, longest)
-	rows := &changesRows{q: &q, layout: feed.layout, rowStream: rowStream{form: q.form}}
+	rows := &changesRows{q: &q, layout: feed.layout, rowStream: rowStream{r: r, form: q.form}}
 	if err := r.changesFilter(&q, rows, raw, body); err != nil {
 		return err
 	}
 	if err := r.changesSince(&q); err != nil {
 		return err
 	}
-	if r.head {
+	if r.Head {
 		q.Mode, q.Limit = changes.Once, 0
 	}
 	if q.feed == "normal" {
@@ -170,7 +171,7 @@ func databaseChanges(r *request) error {
 			return err
 		}
 	}
-	rows.stream = r.stream(http.StatusOK, feed.content)
+	rows.Stream = r.Stream(http.StatusOK, feed.content)
 	return r.runChanges(&q, rows)
 }
 
@@ -185,27 +186,27 @@ func (r *request) runChanges(q *changesQuery, rows *changesRows) error {
 		q.Until, q.Doubt = r.grant.Until(), r.doubt
 	}
 	rows.Buf = append(rows.Buf, rows.layout.begin...)
-	end, err := q.Run(r.ctx(), changes.Of(r.scope), rows)
+	end, err := q.Run(r.Ctx(), changes.Of(r.scope), rows)
 	if err == nil {
-		rows.wake()
+		rows.Wake()
 		rows.Buf = rows.layout.end(rows.Buf, r.scope, end)
 		err = rows.End()
 	}
-	if err != nil && r.ctx().Err() != nil && q.Mode != changes.Once {
-		return r.ctx().Err() // the client has gone, which is how such feeds end
+	if err != nil && r.Ctx().Err() != nil && q.Mode != changes.Once {
+		return r.Ctx().Err() // the client has gone, which is how such feeds end
 	}
 	return err
 }
 
 // changesSince finds the place to begin at.
 func (r *request) changesSince(q *changesQuery) (err error) {
-	if id := r.header("Last-Event-Id"); id != "" && q.feed == "eventsource" {
+	if id := r.Header("Last-Event-Id"); id != "" && q.feed == "eventsource" {
 		q.since, q.hasSince = id, true
 	}
 	switch {
 	case !q.hasSince:
 	case q.since == "now":
-		q.Since, err = lastSeq(r.ctx(), r.scope)
+		q.Since, err = lastSeq(r.Ctx(), r.scope)
 	case q.since == "":
 		err = badChanges("Malformed sequence supplied in 'since' parameter.")
 	default:
@@ -244,15 +245,15 @@ func sequenceText(s string) string {
 // answers 304 if the client has seen it.
 func (r *request) changesTag() (done bool, err error) {
 	t := store.Totals{}
-	err = r.scope.View(r.ctx(), func(v *store.Reader) error {
+	err = r.scope.View(r.Ctx(), func(v *store.Reader) error {
 		t, err = v.Totals()
 		return err
 	})
 	if err != nil {
 		return false, err
 	}
-	r.etag(r.scope.FormatSeq(t.Seq) + "-" + strconv.FormatUint(t.PurgeSeq, 10))
-	return r.unmodified(), nil
+	r.Etag(r.scope.FormatSeq(t.Seq) + "-" + strconv.FormatUint(t.PurgeSeq, 10))
+	return r.Unmodified(), nil
 }
 
 // stringsOf returns the elements of a JSON array of strings.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // feedOf returns a feed's answer in short: ids with "!" for deletions, then "|"
@@ -505,15 +506,15 @@ func jsonText(t *testing.T, v any) string {
 func TestHeartbeatsHaveAFloor(t *testing.T) {
 	for text, want := range map[string]time.Duration{"1": time.Second, "999": time.Second, "1500": 1500 * time.Millisecond, "10000": 10 * time.Second} {
 		var of changesQuery
-		must(t, changesParams.read(query{{"heartbeat", text}}, &of))
+		must(t, changesParams.read(web.Query{{Name: "heartbeat", Value: text}}, &of))
 		var all updatesFeed
-		must(t, updatesParams.read(query{{"heartbeat", text}}, &all))
+		must(t, updatesParams.read(web.Query{{Name: "heartbeat", Value: text}}, &all))
 		if of.Heartbeat != want || all.heartbeat != want {
 			t.Errorf("heartbeat=%s: %v of a database, %v of all, want %v", text, of.Heartbeat, all.heartbeat, want)
 		}
 	}
 	var none updatesFeed
-	must(t, updatesParams.read(query{{"heartbeat", "false"}}, &none))
+	must(t, updatesParams.read(web.Query{{Name: "heartbeat", Value: "false"}}, &none))
 	if none.heartbeat != 0 {
 		t.Errorf("without heartbeats: %v", none.heartbeat)
 	}

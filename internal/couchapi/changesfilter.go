@@ -96,7 +96,7 @@ func (f *filterRequest) holds(id document.ID) bool {
 // bySelector is the filter by a selector, whose fields also say what the
 // documents in the rows hold.
 func (f *filterRequest) bySelector() error {
-	if f.method != "POST" {
+	if f.Method != "POST" {
 		return badChanges("Selector must be specified in POST payload")
 	}
 	raw := memberOf(f.body, "selector")
@@ -138,9 +138,9 @@ func asBadRequest(err error) error {
 func (f *filterRequest) budget() func() *selector.Budget {
 	steps := f.api.settings.Value().selectorSteps
 	if f.q.Mode == changes.Endless {
-		return func() *selector.Budget { return selector.NewBudget(f.ctx(), steps) }
+		return func() *selector.Budget { return selector.NewBudget(f.Ctx(), steps) }
 	}
-	b := selector.NewBudget(f.ctx(), steps)
+	b := selector.NewBudget(f.Ctx(), steps)
 	return func() *selector.Budget { return b }
 }
 

@@ -118,7 +118,7 @@ func (f *filterRequest) byFunction(design, name string) error {
 		return err
 	}
 	seen := functionRequest{body: f.raw}
-	if f.method == "POST" && seen.body == nil {
+	if f.Method == "POST" && seen.body == nil {
 		seen.text = []byte{}
 	}
 	req, err := f.functionJSON(seen)

@@ -79,7 +79,7 @@ type keptWinner struct {
 
 // Row implements changes.Sink.
 func (c *changesRows) Row(v changes.Reader, row *changes.Row) (full bool, err error) {
-	c.wake()
+	c.Wake()
 	b := c.Buf
 	if c.rows > 0 {
 		b = append(b, c.layout.between...)
@@ -199,10 +199,10 @@ func (c *changesRows) Send() (err error) {
 // out, whereupon the client comes again and is told.
 func (c *changesRows) pass() error {
 	err := c.r.mayStay()
-	if err == nil || !c.begun || c.q.Mode == changes.Once {
+	if err == nil || !c.Begun() || c.q.Mode == changes.Once {
 		return err
 	}
-	c.wake()
+	c.Wake()
 	c.Buf, c.held = c.Buf[:min(c.passed, len(c.Buf))], nil
 	return changes.ErrOver
 }
@@ -213,18 +213,9 @@ func (c *changesRows) Wait() error {
 	if err := c.Flush(); err != nil {
 		return err
 	}
-	c.release()
+	c.Rest()
 	c.passed = 0
-	c.stream.Buf, c.stream.pooled = nil, new([]byte)
 	return nil
-}
-
-// wake takes a buffer if the feed has given its own back.
-func (c *changesRows) wake() {
-	if cap(c.Buf) == 0 {
-		c.stream.pooled = takeBuffer()
-		c.stream.Buf = (*c.stream.pooled)[:0]
-	}
 }
 
 // Heartbeat implements changes.Sink.

@@ -31,7 +31,7 @@ func cloudantRoutes() []route {
 // makeAPIKey answers POST /_api/v2/api_keys: a user whose name and password are
 // made up. The password is shown this once.
 func makeAPIKey(r *request) error {
-	if err := r.drain(); err != nil {
+	if err := r.Drain(); err != nil {
 		return err
 	}
 	var id [16]byte
@@ -43,11 +43,11 @@ func makeAPIKey(r *request) error {
 	if err != nil {
 		return err
 	}
-	db, err := r.api.store.Database(r.ctx(), r.api.auth.UsersDB())
+	db, err := r.api.store.Database(r.Ctx(), r.api.auth.UsersDB())
 	if err != nil {
 		return err
 	}
-	results, err := db.Whole().Write(r.ctx(), []document.Edit{{ID: document.ID(auth.UserPrefix + key), Body: body}}, store.WriteOptions{})
+	results, err := db.Whole().Write(r.Ctx(), []document.Edit{{ID: document.ID(auth.UserPrefix + key), Body: body}}, store.WriteOptions{})
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ type corsSettings struct {
 
 // getCORS answers GET /_api/v2/user/config/cors.
 func getCORS(r *request) error {
-	now := r.api.settings.Value().cors.For("")
+	now := r.api.settings.Value().web.CORS.For("")
 	origins := now.Origins
 	if origins == nil {
 		origins = []string{}

@@ -13,7 +13,7 @@ import (
 // counts as disabled while a database is missing that ensure_dbs_exist names.
 func clusterState(r *request) error {
 	var names []string
-	if v, ok := r.query.get("ensure_dbs_exist"); ok {
+	if v, ok := r.Query.Get("ensure_dbs_exist"); ok {
 		if err := checkJSON([]byte(v)); err != nil {
 			return err
 		}
@@ -23,7 +23,7 @@ func clusterState(r *request) error {
 	}
 	state := "enabled"
 	for _, name := range names {
-		switch _, err := r.api.store.Database(r.ctx(), name); {
+		switch _, err := r.api.store.Database(r.Ctx(), name); {
 		case dberr.Is(err, dberr.NotFound):
 			state = "disabled"
 		case err != nil:
@@ -117,11 +117,11 @@ func (s setup) databases() ([]string, error) {
 
 // setUp makes the databases that are missing, and answers.
 func (r *request) setUp(names []string) error {
-	if err := r.api.MakeSystemDatabases(r.ctx()); err != nil {
+	if err := r.api.MakeSystemDatabases(r.Ctx()); err != nil {
 		return err
 	}
 	access := store.Creation{Security: r.api.settings.Value().defaultAccess.JSON()}
-	if err := r.api.makeDatabases(r.ctx(), names, access); err != nil {
+	if err := r.api.makeDatabases(r.Ctx(), names, access); err != nil {
 		return err
 	}
 	return r.ok(http.StatusCreated)

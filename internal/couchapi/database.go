@@ -22,11 +22,11 @@ func databaseInfo(r *request) error {
 // appendInfo appends the information on a database, or on a partition, which has
 // the same members and its name besides.
 func (r *request) appendInfo(b []byte, s store.Scope) ([]byte, error) {
-	t, err := s.Totals(r.ctx())
+	t, err := s.Totals(r.Ctx())
 	if err != nil {
 		return nil, err
 	}
-	made, err := s.Made(r.ctx())
+	made, err := s.Made(r.Ctx())
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (r *request) appendInfo(b []byte, s store.Scope) ([]byte, error) {
 	b = appendCount(b, `},"doc_del_count":`, t.Deleted)
 	b = appendCount(b, `,"doc_count":`, t.Docs)
 	b = append(b, `,"disk_format_version":8,"compact_running":`...)
-	b = strconv.AppendBool(b, r.api.tasks.compacting(db.Name()))
+	b = strconv.AppendBool(b, r.api.Tasks.Runs(compactionOf(db.Name())))
 	return append(b, `,"cluster":{"q":1,"n":1,"w":1,"r":1}}`...), nil
 }
 
@@ -94,11 +94,11 @@ func shardCount(name string) func(*creation, string) error {
 // createDatabase answers PUT /{db}. Its body is not looked at.
 func createDatabase(r *request) error {
 	name := r.arg("db")
-	if err := r.drain(); err != nil {
+	if err := r.Drain(); err != nil {
 		return err
 	}
 	var c creation
-	if err := creationParams.read(r.query, &c); err != nil {
+	if err := creationParams.read(r.Query, &c); err != nil {
 		return err
 	}
 	if err := store.ParseName(name); err != nil {
@@ -108,11 +108,11 @@ func createDatabase(r *request) error {
 		return dberr.New(dberr.Invalid, "bad_request", "Cannot partition a system database")
 	}
 	c.Security = r.api.settings.Value().defaultAccess.JSON()
-	if _, err := r.api.store.Create(r.ctx(), name, c.Creation); err != nil {
+	if _, err := r.api.store.Create(r.Ctx(), name, c.Creation); err != nil {
 		return err
 	}
 	if name == r.api.auth.UsersDB() {
-		if err := r.api.makeAuthDesign(r.ctx()); err != nil {
+		if err := r.api.makeAuthDesign(r.Ctx()); err != nil {
 			return err
 		}
 	}
@@ -133,10 +133,10 @@ func (a *API) isSystemName(name string) bool {
 
 // deleteDatabase answers DELETE /{db}.
 func deleteDatabase(r *request) error {
-	if _, ok := r.query.get("rev"); ok {
+	if _, ok := r.Query.Get("rev"); ok {
 		return dberr.New(dberr.Invalid, "bad_request", "You tried to DELETE a database with a ?=rev parameter. Did you mean to DELETE a document instead?")
 	}
-	if err := r.api.store.Drop(r.ctx(), r.arg("db")); err != nil {
+	if err := r.api.store.Drop(r.Ctx(), r.arg("db")); err != nil {
 		return err
 	}
 	return r.ok(http.StatusOK)

@@ -20,7 +20,7 @@ func putSecurity(r *request) error {
 			return err
 		}
 	}
-	raw, err := r.body()
+	raw, err := r.Body(nil)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func putSecurity(r *request) error {
 	if s.HasRules() && !r.db.Partitioned() {
 		return badRequest("Rules in `partitions` need a partitioned database.")
 	}
-	if err := r.db.SetSecurity(r.ctx(), s.JSON()); err != nil {
+	if err := r.db.SetSecurity(r.Ctx(), s.JSON()); err != nil {
 		return err
 	}
 	return r.ok(http.StatusOK)
@@ -59,7 +59,7 @@ func putPurgedLimit(r *request) error {
 
 // setLimit sets a number that is the whole body.
 func (r *request) setLimit(reason string, set func(context.Context, int) error) error {
-	raw, err := r.body()
+	raw, err := r.Body(nil)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (r *request) setLimit(reason string, set func(context.Context, int) error) 
 	if err != nil || n < 1 || n > 1<<31-1 {
 		return dberr.New(dberr.Invalid, "bad_request", reason)
 	}
-	if err := set(r.ctx(), n); err != nil {
+	if err := set(r.Ctx(), n); err != nil {
 		return err
 	}
 	return r.ok(http.StatusOK)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // updatesFeed is what _db_updates takes of a query.
@@ -77,19 +78,19 @@ func (f *updatesFeed) parseSince(v string) error {
 // to or dropped.
 func dbUpdates(r *request) error {
 	f := updatesFeed{feed: "normal", timeout: time.Minute}
-	if id := r.header("Last-Event-Id"); id != "" {
+	if id := r.Header("Last-Event-Id"); id != "" {
 		if err := f.parseSince(id); err != nil {
 			return err
 		}
 	}
-	if err := updatesParams.read(r.query, &f); err != nil {
+	if err := updatesParams.read(r.Query, &f); err != nil {
 		return err
 	}
 	if err := r.stay(); err != nil {
 		return err
 	}
 	if f.now {
-		_, last, _, err := r.api.store.Updates(r.ctx(), 1<<63-1)
+		_, last, _, err := r.api.store.Updates(r.Ctx(), 1<<63-1)
 		if err != nil {
 			return err
 		}
@@ -107,7 +108,7 @@ func dbUpdates(r *request) error {
 // updatesOnce answers the feeds that end by themselves. A longpoll waits for
 // the first entry; while it does the client may get blank lines.
 func (r *request) updatesOnce(f *updatesFeed) error {
-	s := r.stream(http.StatusOK, jsonContent)
+	s := r.Stream(http.StatusOK, web.JSON)
 	us, last, err := r.nextUpdates(f, s, f.feed == "longpoll")
 	if err != nil {
 		return err
@@ -132,11 +133,11 @@ func (r *request) updatesOnce(f *updatesFeed) error {
 // has enough.
 func (r *request) updatesForever(f *updatesFeed) error {
 	defer r.api.stats.feedOpened()()
-	contentType := jsonContent
+	contentType := web.JSON
 	if f.feed == "eventsource" {
 		contentType = "text/event-stream"
 	}
-	s := r.stream(http.StatusOK, contentType)
+	s := r.Stream(http.StatusOK, contentType)
 	sent := 0
 	for {
 		us, last, err := r.nextUpdates(f, s, true)
@@ -159,7 +160,7 @@ func (r *request) updatesForever(f *updatesFeed) error {
 	}
 }
 
-func (r *request) endUpdates(s *stream, last uint64, err error) error {
+func (r *request) endUpdates(s *web.Stream, last uint64, err error) error {
 	if err != nil {
 		return err
 	}
@@ -172,13 +173,13 @@ func (r *request) endUpdates(s *stream, last uint64, err error) error {
 // nextUpdates returns the entries after f.since, cut to the limit. If wait is
 // set and there are none it waits for one: until the timeout, or with a
 // heartbeat for as long as the client listens.
-func (r *request) nextUpdates(f *updatesFeed, s *stream, wait bool) ([]store.Update, uint64, error) {
+func (r *request) nextUpdates(f *updatesFeed, s *web.Stream, wait bool) ([]store.Update, uint64, error) {
 	deadline := time.NewTimer(r.atMost(f.timeout))
 	defer deadline.Stop()
 	for {
-		us, last, more, err := r.api.store.Updates(r.ctx(), f.since)
+		us, last, more, err := r.api.store.Updates(r.Ctx(), f.since)
 		if err == nil {
-			if err = r.mayStay(); err != nil && s.begun {
+			if err = r.mayStay(); err != nil && s.Begun() {
 				return nil, f.since, nil // the client comes again, and is told
 			}
 		}
@@ -193,7 +194,7 @@ func (r *request) nextUpdates(f *updatesFeed, s *stream, wait bool) ([]store.Upd
 
 // awaitUpdate waits until there may be another entry, or the caller may have lost his
 // right to it. over tells that the feed's time is up.
-func (r *request) awaitUpdate(f *updatesFeed, s *stream, more <-chan struct{}, expired <-chan time.Time) (over bool, err error) {
+func (r *request) awaitUpdate(f *updatesFeed, s *web.Stream, more <-chan struct{}, expired <-chan time.Time) (over bool, err error) {
 	doubt, forget := r.doubt()
 	defer forget()
 	var beat <-chan time.Time
@@ -208,10 +209,10 @@ func (r *request) awaitUpdate(f *updatesFeed, s *stream, more <-chan struct{}, e
 		return false, s.Flush()
 	case <-expired:
 		return true, nil
-	case <-r.api.done:
+	case <-r.api.Done:
 		return true, nil
-	case <-r.ctx().Done():
-		return true, r.ctx().Err()
+	case <-r.Ctx().Done():
+		return true, r.Ctx().Err()
 	}
 	return false, nil
 }

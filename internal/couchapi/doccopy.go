@@ -8,6 +8,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // copyDocument answers COPY: the document of the path is written again under
@@ -43,7 +44,7 @@ func copyDocument(r *request) error {
 // destination reads the Destination header: an escaped id and, after a
 // question mark, the revision to write over.
 func (r *request) destination() (document.ID, document.Rev, error) {
-	h := r.http.Header["Destination"]
+	h := r.HTTP.Header["Destination"]
 	if h == nil {
 		return "", document.Rev{}, badRequest("Destination header is mandatory for COPY.")
 	}
@@ -59,7 +60,7 @@ func (r *request) destination() (document.ID, document.Rev, error) {
 			return "", rev, err
 		}
 	}
-	id, err := document.ParseID(unquote(name, r.plus()), r.rules().MaxID)
+	id, err := document.ParseID(web.Unquote(name, r.api.settings.Value().web.Plus), r.rules().MaxID)
 	if err == nil {
 		err = r.scope.CheckID(id)
 	}
@@ -75,7 +76,7 @@ func (r *request) copySource(id document.ID) (*store.Revision, error) {
 		}
 		return &store.Revision{ID: id, Body: l.Body}, nil
 	}
-	s, hasRev := r.query.get("rev")
+	s, hasRev := r.Query.Get("rev")
 	if !hasRev {
 		return r.readVisible(id, document.Rev{})
 	}
@@ -89,7 +90,7 @@ func (r *request) copySource(id document.ID) (*store.Revision, error) {
 // readVisible reads a revision, the winner if rev is zero, as far as the caller
 // may see it.
 func (r *request) readVisible(id document.ID, rev document.Rev) (found *store.Revision, err error) {
-	err = r.scope.View(r.ctx(), func(rd *store.Reader) error {
+	err = r.scope.View(r.Ctx(), func(rd *store.Reader) error {
 		if rev.IsZero() {
 			found, err = rd.Winner(id)
 		} else {
@@ -109,7 +110,7 @@ func (r *request) copyAttachments(from, to document.ID, atts []document.Attachme
 	out := make([]document.Attachment, len(atts))
 	for i, a := range atts {
 		if r.scope.Partitioned() && from.Partition() != to.Partition() {
-			up, err := r.scope.Upload(r.ctx(), to, r.open(&a), store.Upload{Encoded: a.Encoding != ""})
+			up, err := r.scope.Upload(r.Ctx(), to, r.open(&a), store.Upload{Encoded: a.Encoding != ""})
 			if err != nil {
 				return nil, dberr.Wrap("couchapi.copyAttachments", err)
 			}

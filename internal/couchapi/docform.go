@@ -25,18 +25,18 @@ func postForm(r *request) error {
 	if id.IsLocal() {
 		return errLocalAtts
 	}
-	boundary, ok := couchwire.Boundary(r.header("Content-Type"), "form-data")
+	boundary, ok := couchwire.Boundary(r.Header("Content-Type"), "form-data")
 	if !ok {
 		return dberr.New(dberr.Unsupported, "bad_content_type", "Content-Type must be multipart/form-data")
 	}
 	if err := r.precheck(id); err != nil {
 		return err
 	}
-	body, err := r.reader(math.MaxInt64)
+	body, err := r.Reader(math.MaxInt64)
 	if err != nil {
 		return err
 	}
-	form, err := couchwire.ReadForm(body, boundary, r.route.bodyCost().most, r.rules(), r.sink(id))
+	form, err := couchwire.ReadForm(body, boundary, r.Action.Body.Most, r.rules(), r.sink(id))
 	if err != nil {
 		return err
 	}
@@ -48,12 +48,12 @@ func postForm(r *request) error {
 }
 
 func (r *request) checkReferer() error {
-	referer := r.header("Referer")
+	referer := r.Header("Referer")
 	if referer == "" {
 		return badRequest("Referer header required.")
 	}
 	u, err := url.Parse(referer)
-	host := r.host()
+	host := r.Host()
 	if err != nil || u.Host != host[strings.Index(host, "://")+3:] {
 		return badRequest("Referer host must match.")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // getDocument answers GET and HEAD of a document.
@@ -24,11 +25,11 @@ func getDocument(r *request) error {
 		return err
 	}
 	r.api.stats.docReads.Add(1)
-	if len(r.query) == 0 {
+	if len(r.Query) == 0 {
 		return r.plain(id)
 	}
 	var o readOptions
-	if err := readParams.read(r.query, &o); err != nil {
+	if err := readParams.read(r.Query, &o); err != nil {
 		return err
 	}
 	if o.openAll || len(o.open) > 0 {
@@ -42,13 +43,13 @@ func getDocument(r *request) error {
 // read elsewhere.
 func (r *request) special() (done bool, err error) {
 	id := r.arg("id")
-	if name, ok := strings.CutPrefix(id, "_design/"); ok && name != "" && r.path.n == r.below()+1 {
+	if name, ok := strings.CutPrefix(id, "_design/"); ok && name != "" && len(r.Path.Parts()) == r.below()+1 {
 		target := r.place("_design", name)
-		if _, q := targetOf(r.http); q != "" {
+		if _, q := web.TargetOf(r.HTTP); q != "" {
 			target += "?" + q
 		}
-		r.set("Location", target)
-		r.begin(http.StatusMovedPermanently, 0)
+		r.Set("Location", target)
+		r.Begin(http.StatusMovedPermanently, 0)
 		return true, nil
 	}
 	if strings.HasPrefix(id, "_local/") {
@@ -59,9 +60,9 @@ func (r *request) special() (done bool, err error) {
 
 // plain answers a read without any options: the one that has to be fast.
 func (r *request) plain(id document.ID) error {
-	buf := takeBuffer()
-	defer giveBuffer(buf)
-	err := r.scope.View(r.ctx(), func(rd *store.Reader) error {
+	buf := web.TakeBuffer()
+	defer web.GiveBuffer(buf)
+	err := r.scope.View(r.Ctx(), func(rd *store.Reader) error {
 		rev, err := rd.Winner(id)
 		if err != nil {
 			return err
@@ -83,7 +84,7 @@ func (r *request) plain(id document.ID) error {
 // single answers a read of one revision with options.
 func (r *request) single(id document.ID, o *readOptions) error {
 	var f *found
-	err := r.scope.View(r.ctx(), func(rd *store.Reader) error {
+	err := r.scope.View(r.Ctx(), func(rd *store.Reader) error {
 		l, err := r.loader(rd, id, o)
 		if err != nil {
 			return err
@@ -115,9 +116,9 @@ func (r *request) sendFound(f *found) error {
 			return couchwire.AppendDocument(b, &f.Revision, f.form)
 		})
 	}
-	if !accepts(r.header("Accept"), "multipart/related") {
-		s := r.stream(http.StatusOK, jsonContent)
-		if !r.head {
+	if !web.Accepts(r.Header("Accept"), "multipart/related") {
+		s := r.Stream(http.StatusOK, web.JSON)
+		if !r.Head {
 			if err := r.streamDocument(s, f); err != nil {
 				return err
 			}
@@ -129,8 +130,8 @@ func (r *request) sendFound(f *found) error {
 	if err != nil {
 		return err
 	}
-	s := r.stream(http.StatusOK, `multipart/related; boundary="`+boundary+`"`)
-	if !r.head {
+	s := r.Stream(http.StatusOK, `multipart/related; boundary="`+boundary+`"`)
+	if !r.Head {
 		if err := couchwire.WriteRelated(s, boundary, &f.Revision, f.form, r.open); err != nil {
 			return err
 		}
@@ -140,13 +141,13 @@ func (r *request) sendFound(f *found) error {
 
 // open returns the stored bytes of an attachment.
 func (r *request) open(a *document.Attachment) io.Reader {
-	return r.scope.Download(r.ctx(), *a, 0, a.Encoded)
+	return r.scope.Download(r.Ctx(), *a, 0, a.Encoded)
 }
 
 // openRevs answers a read with open_revs.
 func (r *request) openRevs(id document.ID, o *readOptions) error {
 	var items []opened
-	err := r.scope.View(r.ctx(), func(rd *store.Reader) error {
+	err := r.scope.View(r.Ctx(), func(rd *store.Reader) error {
 		l, err := r.loader(rd, id, o)
 		if dberr.Is(err, dberr.NotFound) && !o.openAll {
 			for _, rev := range o.open {
@@ -163,10 +164,10 @@ func (r *request) openRevs(id document.ID, o *readOptions) error {
 	if err != nil {
 		return err
 	}
-	if accepts(r.header("Accept"), "multipart/mixed") {
+	if web.Accepts(r.Header("Accept"), "multipart/mixed") {
 		return r.mixed(items)
 	}
-	s := r.stream(http.StatusOK, jsonContent)
+	s := r.Stream(http.StatusOK, web.JSON)
 	s.Buf = append(s.Buf, '[')
 	for i := range items {
 		if i > 0 {
@@ -180,7 +181,7 @@ func (r *request) openRevs(id document.ID, o *readOptions) error {
 	return s.End()
 }
 
-func (r *request) streamOpened(s *stream, it *opened) error {
+func (r *request) streamOpened(s *web.Stream, it *opened) error {
 	if it.found == nil {
 		s.Buf = appendMissing(s.Buf, it.rev)
 		return nil
@@ -196,7 +197,7 @@ func (r *request) streamOpened(s *stream, it *opened) error {
 // streamDocument writes a revision as JSON. The bytes of attachments that the
 // form wants in it stream; a document without them is made where it goes out
 // from.
-func (r *request) streamDocument(s *stream, f *found) error {
+func (r *request) streamDocument(s *web.Stream, f *found) error {
 	if f.form.Data && len(f.Attachments) > 0 {
 		return couchwire.WriteDocument(s, &f.Revision, f.form, r.open)
 	}
@@ -217,7 +218,7 @@ func (r *request) mixed(items []opened) error {
 	if err != nil {
 		return err
 	}
-	s := r.stream(http.StatusOK, `multipart/mixed; boundary="`+boundary+`"`)
+	s := r.Stream(http.StatusOK, `multipart/mixed; boundary="`+boundary+`"`)
 	parts := couchwire.NewParts(s, boundary)
 	for i := range items {
 		if err := r.mixedPart(s, parts, &items[i]); err != nil {
@@ -230,7 +231,7 @@ func (r *request) mixed(items []opened) error {
 	return s.End()
 }
 
-func (r *request) mixedPart(s *stream, parts *couchwire.Parts, it *opened) error {
+func (r *request) mixedPart(s *web.Stream, parts *couchwire.Parts, it *opened) error {
 	if it.found == nil {
 		if err := parts.Part("Content-Type", `application/json; error="true"`); err != nil {
 			return err
@@ -240,7 +241,7 @@ func (r *request) mixedPart(s *stream, parts *couchwire.Parts, it *opened) error
 	}
 	f := it.found
 	if len(f.Attachments) == 0 {
-		if err := parts.Part("Content-Type", jsonContent); err != nil {
+		if err := parts.Part("Content-Type", web.JSON); err != nil {
 			return err
 		}
 		s.Buf = couchwire.AppendDocument(s.Buf, &f.Revision, f.form)
@@ -260,14 +261,14 @@ func (r *request) mixedPart(s *stream, parts *couchwire.Parts, it *opened) error
 // Unlike lists and views, documents and attachments want it quoted, weak or
 // strong, and know no "*".
 func (r *request) notModified() bool {
-	header := r.http.Header["If-None-Match"]
+	header := r.HTTP.Header["If-None-Match"]
 	if header == nil {
 		return false
 	}
-	etag := r.w.Header()["Etag"][0]
+	etag := r.Answer()["Etag"][0]
 	for part := range strings.SplitSeq(header[0], ",") {
 		if strings.TrimPrefix(strings.TrimSpace(part), "W/") == etag {
-			r.begin(http.StatusNotModified, 0)
+			r.Begin(http.StatusNotModified, 0)
 			return true
 		}
 	}

@@ -22,8 +22,8 @@ func badRequest(reason string, args ...any) error {
 // docID returns the id that the path names, unchecked.
 func (r *request) docID() string {
 	id, at := r.arg("id"), r.below()
-	if r.path.n > at+1 && (r.path.parts[at] == "_design" || r.path.parts[at] == "_local") {
-		return r.path.parts[at] + "/" + id
+	if len(r.Path.Parts()) > at+1 && (r.Path.Parts()[at] == "_design" || r.Path.Parts()[at] == "_local") {
+		return r.Path.Parts()[at] + "/" + id
 	}
 	return id
 }
@@ -63,9 +63,9 @@ func (r *request) writeID() (document.ID, error) {
 // mayWrite refuses who may not write the document, before a body is read for it.
 func (r *request) mayWrite(id document.ID) error {
 	if id.IsLocal() {
-		return r.api.rules.AdmitLocal(r.ctx(), r.scope)
+		return r.api.rules.AdmitLocal(r.Ctx(), r.scope)
 	}
-	return r.api.rules.AdmitID(r.ctx(), r.db, r.scope.Stored(id))
+	return r.api.rules.AdmitID(r.Ctx(), r.db, r.scope.Stored(id))
 }
 
 // nameless answers /{db}/_local without a name.

@@ -24,7 +24,7 @@ func patchDocument(r *request) error {
 		return err
 	}
 	if id.IsLocal() {
-		r.set("Allow", localMethods)
+		r.Set("Allow", localMethods)
 		return notAllowed(localMethods)
 	}
 	p, err := r.patch(id)
@@ -53,14 +53,14 @@ func (p *patching) store(r *request) (rev document.Rev, err error) {
 	if !p.named.IsZero() {
 		return p.apply(r)
 	}
-	leave, err := r.api.patches.take(r.ctx(), r.db.Name()+"/"+string(r.scope.Stored(p.id)))
+	leave, err := r.api.patches.take(r.Ctx(), r.db.Name()+"/"+string(r.scope.Stored(p.id)))
 	if err != nil {
 		return rev, err
 	}
 	defer leave()
 	for range patchTries {
 		rev, err = p.apply(r)
-		if !dberr.Is(err, dberr.Conflict) || r.ctx().Err() != nil {
+		if !dberr.Is(err, dberr.Conflict) || r.Ctx().Err() != nil {
 			break
 		}
 	}
@@ -74,7 +74,7 @@ func (r *request) patch(id document.ID) (*patching, error) {
 	if err := r.requireType(merge); err != nil {
 		return nil, err
 	}
-	raw, err := r.readBody(nil)
+	raw, err := r.Body(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -101,11 +101,11 @@ func (r *request) patch(id document.ID) (*patching, error) {
 	if p.named, err = r.namedRev(d.Rev()); err != nil {
 		return nil, err
 	}
-	kind, _, _ := mime.ParseMediaType(r.header("Content-Type"))
+	kind, _, _ := mime.ParseMediaType(r.Header("Content-Type"))
 	if p.patch, err = document.ParsePatch(body, kind != merge); err != nil {
 		return nil, err
 	}
-	value, _ := r.query.get("upsert")
+	value, _ := r.Query.Get("upsert")
 	if p.upsert = value == "true"; !p.upsert && !p.patch.Uses() {
 		return p, nil
 	}
@@ -138,7 +138,7 @@ func (p *patching) apply(r *request) (rev document.Rev, err error) {
 // patchBase reads what is patched. It has to be live; a named revision that is
 // not there is a conflict, as it is for PUT.
 func (r *request) patchBase(id document.ID, named document.Rev) (old *store.Revision, err error) {
-	err = r.scope.View(r.ctx(), func(rd *store.Reader) error {
+	err = r.scope.View(r.Ctx(), func(rd *store.Reader) error {
 		if old, err = rd.Winner(id); err != nil {
 			return err
 		}

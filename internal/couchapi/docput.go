@@ -10,6 +10,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // rules are the settings for documents on their way in.
@@ -17,9 +18,9 @@ func (r *request) rules() *couchwire.Rules { return &r.api.settings.Value().rule
 
 // parseBody reads and parses a body that is one document.
 func (r *request) parseBody() (couchwire.Document, error) {
-	buf := takeBuffer()
-	defer giveBuffer(buf)
-	raw, err := r.readBody((*buf)[:0])
+	buf := web.TakeBuffer()
+	defer web.GiveBuffer(buf)
+	raw, err := r.Body((*buf)[:0])
 	*buf = raw
 	if err != nil {
 		return couchwire.Document{}, err
@@ -29,7 +30,7 @@ func (r *request) parseBody() (couchwire.Document, error) {
 		err = d.CheckComplete()
 	}
 	err = r.located(err)
-	r.raw = nil // it is lent
+	r.Raw = nil // it is lent
 	return d, err
 }
 
@@ -42,7 +43,7 @@ func putDocument(r *request) error {
 	if id.IsLocal() {
 		return putLocal(r)
 	}
-	if boundary, ok := couchwire.Boundary(r.header("Content-Type"), "related"); ok {
+	if boundary, ok := couchwire.Boundary(r.Header("Content-Type"), "related"); ok {
 		return r.putRelated(id, boundary)
 	}
 	d, err := r.parseBody()
@@ -57,7 +58,7 @@ func putDocument(r *request) error {
 // bytes are stored as they come; if the document is refused then, nobody
 // refers to them and they expire.
 func (r *request) putRelated(id document.ID, boundary string) error {
-	body, err := r.reader(math.MaxInt64)
+	body, err := r.Reader(math.MaxInt64)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (r *request) putRelated(id document.ID, boundary string) error {
 		d.ID = id
 		return r.precheck(id)
 	}
-	d, err := couchwire.ReadRelated(body, boundary, r.route.bodyCost().most, r.rules(), check, r.sink(id))
+	d, err := couchwire.ReadRelated(body, boundary, r.Action.Body.Most, r.rules(), check, r.sink(id))
 	if err != nil {
 		return err
 	}
@@ -85,16 +86,16 @@ func (r *request) precheck(id document.ID) error {
 
 // sink takes attachments of id, and charges the request for what stays in memory.
 func (r *request) sink(id document.ID) couchwire.Sink {
-	cost := r.route.bodyCost()
-	return couchwire.Sink{Store: r.keeper(id), Hold: func(run []byte) error { return r.hold(cost.of(run)) }}
+	cost := r.Action.Body
+	return couchwire.Sink{Store: r.keeper(id), Hold: func(run []byte) error { return r.Hold(cost.Of(run)) }}
 }
 
 // keeper stores the bytes of attachments of id as they come.
 func (r *request) keeper(id document.ID) couchwire.Store {
 	return func(a *document.Attachment, from io.Reader, compress bool) error {
-		buffered := &uploadReader{r: r, from: from, most: uploadBuffer}
-		defer buffered.end()
-		up, err := r.scope.Upload(r.ctx(), id, buffered, store.Upload{
+		buffered, end := r.Charged(from, uploadBuffer)
+		defer end()
+		up, err := r.scope.Upload(r.Ctx(), id, buffered, store.Upload{
 			Compress: compress,
 			Encoded:  a.Encoding != "",
 			Max:      r.rules().MaxAttachment,
@@ -121,7 +122,7 @@ func (r *request) writeDocument(d *couchwire.Document, put bool) error {
 		}
 	}
 	var e document.Edit
-	if v, _ := r.query.get("new_edits"); put && v == "false" {
+	if v, _ := r.Query.Get("new_edits"); put && v == "false" {
 		if d.Path == nil && !rev.IsZero() {
 			d.Path = []document.Rev{rev}
 		}
@@ -164,7 +165,7 @@ func (r *request) answerWrite(e *document.Edit, w written) error {
 // storeEdit stores one edit and notes its sequence.
 func (r *request) storeEdit(e *document.Edit) (document.Rev, error) {
 	r.api.stats.docWrites.Add(1)
-	results, err := r.scope.Write(r.ctx(), []document.Edit{*e}, store.WriteOptions{})
+	results, err := r.scope.Write(r.Ctx(), []document.Edit{*e}, store.WriteOptions{})
 	if err != nil {
 		return document.Rev{}, err
 	}
@@ -175,7 +176,7 @@ func (r *request) storeEdit(e *document.Edit) (document.Rev, error) {
 // answerWritten answers a write that is on disk. With batch=ok clients expect
 // 202 and no revision; it is on disk all the same.
 func (r *request) answerWritten(id document.ID, rev document.Rev, w written) error {
-	if v, _ := r.query.get("batch"); v == "ok" {
+	if v, _ := r.Query.Get("batch"); v == "ok" {
 		return r.build(http.StatusAccepted, func(b []byte) []byte {
 			b = append(b, `{"ok":true,"id":`...)
 			b = appendString(b, string(id))
@@ -230,10 +231,10 @@ func deleteDocument(r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := r.drain(); err != nil {
+	if err := r.Drain(); err != nil {
 		return err
 	}
-	err = r.scope.View(r.ctx(), func(rd *store.Reader) error {
+	err = r.scope.View(r.Ctx(), func(rd *store.Reader) error {
 		_, err := rd.Winner(id)
 		return err
 	})

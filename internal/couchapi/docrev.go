@@ -10,7 +10,7 @@ import (
 // If-Match. Those that are given must agree. Zero for none.
 func (r *request) namedRev(body document.Rev) (document.Rev, error) {
 	rev := body
-	if s, ok := r.query.get("rev"); ok {
+	if s, ok := r.Query.Get("rev"); ok {
 		q, err := document.ParseRev(s)
 		if err != nil {
 			return rev, err
@@ -20,7 +20,7 @@ func (r *request) namedRev(body document.Rev) (document.Rev, error) {
 		}
 		rev = q
 	}
-	if h := r.http.Header["If-Match"]; h != nil {
+	if h := r.HTTP.Header["If-Match"]; h != nil {
 		m, err := document.ParseRev(strings.Trim(h[0], `"`))
 		if err != nil {
 			return rev, err

@@ -416,7 +416,7 @@ func TestJSONBodyLimit(t *testing.T) {
 		r := httptest.NewRequest(method, target, strings.NewReader("{}"))
 		r.SetBasicAuth("adm", "pass")
 		r.Header.Set("Content-Type", "application/json")
-		r.ContentLength = bodyCosts[documentsBody].most + 1
+		r.ContentLength = bodyCosts[documentsBody].Most + 1
 		w := httptest.NewRecorder()
 		a.ServeHTTP(w, r)
 		answer{t, w.Code, w.Header(), w.Body.String()}.want(413, `{"error":"too_large","reason":"the request entity is too large (the limit is 268435456 bytes for what this path takes)"}`)

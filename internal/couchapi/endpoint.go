@@ -6,6 +6,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // endpoint is a way to the documents of a database, or a set of such ways. Below
@@ -63,21 +64,24 @@ func expandRoutes(table []route) []route {
 // endpointNames are the segments behind a database's name that lead to its endpoints.
 func endpointNames() []string { return []string{"_partition", "_owner"} }
 
-// splitEndpoint takes apart a first segment that names an endpoint with its slashes
+// expandEndpoint takes apart a first segment that names an endpoint with its slashes
 // escaped: so clients ask that take "db/_partition/p" for a database's name.
-func (p *path) splitEndpoint() {
-	db, rest, found := p.parts[0], "", ""
+func expandEndpoint(p *web.Path) {
+	if len(p.Parts()) == 0 || !strings.Contains(p.Parts()[0], "/") {
+		return
+	}
+	db, rest, found := p.Parts()[0], "", ""
 	for _, name := range endpointNames() {
 		if before, after, ok := strings.Cut(db+"/", "/"+name+"/"); ok {
 			db, rest, found = before, strings.TrimSuffix(after, "/"), name
 		}
 	}
-	if found == "" {
-		return
-	}
-	p.parts[0], p.parts[1], p.n = db, found, 2
-	if rest != "" {
-		p.parts[2], p.n = rest, 3
+	switch {
+	case found == "":
+	case rest == "":
+		p.Expand(db, found)
+	default:
+		p.Expand(db, found, rest)
 	}
 }
 
@@ -92,18 +96,18 @@ func (r *request) below() int {
 // appendPlace appends the escaped path of the request's endpoint and of what lies
 // below it.
 func (r *request) appendPlace(dst []byte, parts ...string) []byte {
-	for _, p := range r.path.parts[:r.below()] {
-		dst = appendQuotedPath(append(dst, '/'), p)
+	for _, p := range r.Path.Parts()[:r.below()] {
+		dst = web.AppendQuotedPath(append(dst, '/'), p)
 	}
 	for _, p := range parts {
-		dst = appendQuotedPath(append(dst, '/'), p)
+		dst = web.AppendQuotedPath(append(dst, '/'), p)
 	}
 	return dst
 }
 
 // place returns the absolute address of what lies below the request's endpoint.
 func (r *request) place(parts ...string) string {
-	return string(r.appendPlace(append(make([]byte, 0, 96), r.host()...), parts...))
+	return string(r.appendPlace(append(make([]byte, 0, 96), r.Host()...), parts...))
 }
 
 // endpointExists answers PUT of a partition: it needs no making.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/web"
 )
 
 var update = stdflag.Bool("update", false, "write testdata/endpoints.txt anew")
@@ -17,14 +18,17 @@ var update = stdflag.Bool("update", false, "write testdata/endpoints.txt anew")
 // TestEndpointTable shows which rows of the route table are served at which endpoints,
 // and asks each of them at each endpoint that serves it.
 func TestEndpointTable(t *testing.T) {
-	root := buildRoutes(allRoutes())
+	root := buildRoutes(allRoutes(), [classCount]*web.Class{})
 	served := map[string]map[endpoint]bool{} // by methods and pattern below {db}
 	for _, row := range expandRoutes(allRoutes()) {
 		for method := range strings.SplitSeq(row.methods, ",") {
 			p := splitPath(concrete(strings.Replace(row.pattern, "{path...}", "{path}/more", 1)))
-			var args [maxArgs]string
-			n := root.find(&p, 0, &args, 0)
-			if n == nil || n.row(method) == nil || n.row(method).pattern != row.pattern || n.at != row.at {
+			var args [web.MaxArgs]string
+			var found *route
+			if n := root.Find(&p, &args); n != nil {
+				found, _ = n.Row(method)
+			}
+			if found == nil || found.pattern != row.pattern || found.at != row.at {
 				t.Errorf("%s %s is not what answers %s", method, row.pattern, concrete(row.pattern))
 			}
 		}
@@ -86,7 +90,7 @@ func TestEndpointPaths(t *testing.T) {
 		"/_partition%2Fx": "_partition/x",
 	} {
 		p := splitPath(target)
-		if got := strings.Join(p.parts[:p.n], " "); got != want {
+		if got := strings.Join(p.Parts(), " "); got != want {
 			t.Errorf("%s: %q, want %q", target, got, want)
 		}
 	}

@@ -1,19 +1,15 @@
 package couchapi
 
 import (
-	"context"
 	"errors"
-	"log/slog"
-	"net"
 	"net/http"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/script"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // wire is how a kind of error looks over HTTP: its status, and the word for
@@ -35,10 +31,6 @@ var wires = map[dberr.Kind]wire{
 	dberr.Precondition:   {http.StatusPreconditionFailed, "precondition_failed"},
 	dberr.TooLarge:       {http.StatusRequestEntityTooLarge, "too_large"},
 	dberr.Unsupported:    {http.StatusUnsupportedMediaType, "bad_content_type"},
-	dberr.NotAcceptable:  {http.StatusNotAcceptable, "not_acceptable"},
-	dberr.Method:         {http.StatusMethodNotAllowed, "method_not_allowed"},
-	dberr.Range:          {http.StatusRequestedRangeNotSatisfiable, "requested_range_not_satisfiable"},
-	dberr.Expectation:    {http.StatusExpectationFailed, "expectation_failed"},
 	dberr.Timeout:        {http.StatusInternalServerError, "timeout"},
 	dberr.NotImplemented: {http.StatusNotImplemented, "not_implemented"},
 	dberr.Unavailable:    {http.StatusServiceUnavailable, "service_unavailable"},
@@ -47,8 +39,17 @@ var wires = map[dberr.Kind]wire{
 	dberr.Full:           {http.StatusInsufficientStorage, "insufficient_storage"},
 }
 
-// errTempView brings the word "gone", for which words has a status of its own: no
-// kind stands for it.
+// statuses are those of the words that are HTTP's own: no kind stands for them.
+var statuses = map[string]int{
+	"gone":               http.StatusGone,
+	"method_not_allowed": http.StatusMethodNotAllowed,
+	"not_acceptable":     http.StatusNotAcceptable,
+	outOfRange:           http.StatusRequestedRangeNotSatisfiable,
+}
+
+// outOfRange is the word for bytes that an attachment does not have.
+const outOfRange = "requested_range_not_satisfiable"
+
 var errTempView = dberr.New(dberr.NotFound, "gone", "Temporary views are not supported in CouchDB")
 
 // words returns status, word and reason of an error, as they go to the client:
@@ -65,8 +66,11 @@ func words(err error) (status int, word, reason string) {
 	if e.Code != "" {
 		word = e.Code
 	}
-	if e.Code == "gone" {
-		status = http.StatusGone
+	if special, ok := statuses[e.Code]; ok {
+		status = special
+	}
+	if errors.Is(err, web.ErrEncoding) {
+		word = "bad_ctype"
 	}
 	if e.Kind == dberr.Internal && e.Code == "" {
 		reason = "The server could not process the request."
@@ -96,34 +100,21 @@ func appendError(dst []byte, word, reason string) []byte {
 	return append(appendString(dst, reason), '}')
 }
 
-// fail renders the error of a handler: as the whole answer if nothing went
-// out yet, else as a last line, after which the connection is cut, so that
-// nobody takes the half for the whole.
-func (r *request) fail(err error) {
+// Render implements web.Call.
+func (r *request) Render(err error) web.Failure {
 	err = r.located(err)
 	status, _, reason := words(err)
-	r.logFailure(status, err)
-	if r.out != nil && !r.out.abandon() || r.out == nil && r.status != 0 {
-		if !r.head && r.ctx().Err() == nil {
-			line := append(appendFailure([]byte("\n"), err), '\n')
-			_ = r.write(line) // the client may be gone; the connection is cut in any case
-			_ = http.NewResponseController(r.w).Flush()
-		}
-		panic(http.ErrAbortHandler)
+	f := web.Failure{Type: web.JSON, Body: append(appendFailure(nil, err), '\n'), Unlogged: errors.Is(err, errNotSeen)}
+	if status == http.StatusMethodNotAllowed && r.node != nil && r.Answer()["Allow"] == nil {
+		r.Set("Allow", r.node.Allowed())
 	}
-	h := r.w.Header()
-	delete(h, "Etag")
-	delete(h, "Location")
-	if status == http.StatusMethodNotAllowed && r.node != nil && h["Allow"] == nil {
-		r.set("Allow", r.node.allowed())
+	if e := (*dberr.Error)(nil); errors.As(err, &e) && (e.Kind == dberr.Internal || e.Kind == dberr.Timeout) && e.Code != "" {
+		f.Told = true // a design function's fault
 	}
-	if status == http.StatusUnauthorized {
-		status = r.challenge(reason)
+	if f.Status = status; status == http.StatusUnauthorized {
+		f.Status = r.challenge(reason)
 	}
-	if wait := retryAfter(err); wait > 0 {
-		r.set("Retry-After", strconv.Itoa(wait))
-	}
-	_ = r.json(status, appendFailure(nil, err)) // nobody is left to tell
+	return f
 }
 
 // jsonParams are the parameters whose values are JSON.
@@ -139,15 +130,15 @@ func (r *request) located(err error) error {
 		return err
 	}
 	show := r.db != nil && !r.api.isSystemName(r.db.Name()) && !r.scope.Redacted()
-	if r.raw != nil || r.http.ContentLength == 0 && r.method != http.MethodGet {
-		if found := document.Locate(err, r.raw, show); found != err {
+	if r.Raw != nil || r.HTTP.ContentLength == 0 && r.Method != http.MethodGet {
+		if found := document.Locate(err, r.Raw, show); found != err {
 			return found
 		}
 	}
-	for _, p := range r.query {
-		if jsonParams[p.name] {
-			if found := document.Locate(err, []byte(p.value), true); found != err {
-				return dberr.Locate(err, "parameter "+p.name+": "+shortened(p.value))
+	for _, p := range r.Query {
+		if jsonParams[p.Name] {
+			if found := document.Locate(err, []byte(p.Value), true); found != err {
+				return dberr.Locate(err, "parameter "+p.Name+": "+shortened(p.Value))
 			}
 		}
 	}
@@ -163,54 +154,25 @@ func shortened(s string) string {
 	return valid(s[:most]) + "…"
 }
 
-// retryAfter returns the seconds after which the client should ask again, at
-// least one; 0: the error does not say.
-func retryAfter(err error) int {
-	var e *dberr.Error
-	if !errors.As(err, &e) || e.RetryAfter <= 0 {
-		return 0
-	}
-	return int((e.RetryAfter + time.Second - 1) / time.Second)
-}
-
 // challenge sets the headers that go with a 401, which may make a redirection
 // of it, and gives the status.
 func (r *request) challenge(reason string) int {
-	accept := r.header("Accept")
+	accept := r.Header("Accept")
 	c := r.api.auth.Challenge(auth.Refused{
-		Path:        r.http.RequestURI,
+		Path:        r.HTTP.RequestURI,
 		Reason:      reason,
-		Wanted:      r.header("X-Couchdb-Www-Authenticate"),
-		AcceptsJSON: accepts(accept, "application/json"),
-		AcceptsHTML: accepts(accept, "text/html"),
+		Wanted:      r.Header("X-Couchdb-Www-Authenticate"),
+		AcceptsJSON: web.Accepts(accept, "application/json"),
+		AcceptsHTML: web.Accepts(accept, "text/html"),
 		Navigates:   r.navigates(),
 	})
 	if c.WWWAuthenticate != "" {
-		r.set("Www-Authenticate", c.WWWAuthenticate)
+		r.Set("Www-Authenticate", c.WWWAuthenticate)
 	}
 	if c.Location == "" {
 		return http.StatusUnauthorized
 	}
 	// A space is written as in a path: the login page reads it so.
-	r.set("Location", r.host()+strings.ReplaceAll(c.Location, "+", "%20"))
+	r.Set("Location", r.Host()+strings.ReplaceAll(c.Location, "+", "%20"))
 	return http.StatusFound
-}
-
-// logFailure logs what the operator should know of: faults of ours, not the
-// client's, and not clients that went away.
-func (r *request) logFailure(status int, err error) {
-	if status < 500 || status == http.StatusNotImplemented || errors.Is(err, context.Canceled) || errors.Is(err, errNotSeen) ||
-		status == http.StatusInsufficientStorage { // the engine says when that begins and ends
-		return
-	}
-	if line := (*net.OpError)(nil); r.status != 0 && errors.As(err, &line) {
-		return // the client left, or did not read
-	}
-	level := slog.LevelError
-	if e := (*dberr.Error)(nil); errors.As(err, &e) && (e.Kind == dberr.Internal || e.Kind == dberr.Timeout) && e.Code != "" {
-		level = slog.LevelInfo // a design function's fault, which the client is told in full
-	}
-	r.api.log.LogAttrs(r.ctx(), level, "request failed",
-		slog.String("method", r.http.Method), slog.String("path", r.http.URL.Path),
-		slog.Int("status", status), slog.String("request", string(r.id[:])), slog.Any("cause", err))
 }

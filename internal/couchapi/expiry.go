@@ -14,7 +14,7 @@ import (
 // by what documents expire, whether those from before the setting have been
 // looked at, and of how many nobody can read when they do.
 func getExpiry(r *request) error {
-	e, err := r.scope.Expiry(r.ctx())
+	e, err := r.scope.Expiry(r.Ctx())
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func putExpiry(r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := r.scope.SetExpiry(r.ctx(), e); err != nil {
+	if err := r.scope.SetExpiry(r.Ctx(), e); err != nil {
 		return err
 	}
 	return r.ok(http.StatusOK)
@@ -87,7 +87,7 @@ func putExpiry(r *request) error {
 // deleteExpiry answers DELETE of the same paths: a partition then follows its
 // database, and nothing expires in a database.
 func deleteExpiry(r *request) error {
-	if err := r.scope.SetExpiry(r.ctx(), store.Expiry{}); err != nil {
+	if err := r.scope.SetExpiry(r.Ctx(), store.Expiry{}); err != nil {
 		return err
 	}
 	return r.ok(http.StatusOK)
@@ -191,7 +191,7 @@ func putAutoPurge(r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := r.db.SetDeletedTTL(r.ctx(), p); err != nil {
+	if err := r.db.SetDeletedTTL(r.Ctx(), p); err != nil {
 		return err
 	}
 	return r.ok(http.StatusAccepted)

@@ -23,7 +23,7 @@ func explain(r *request) error {
 	if err != nil {
 		return err
 	}
-	e, err := mango.Explain(r.ctx(), req, scope)
+	e, err := mango.Explain(r.Ctx(), req, scope)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	mango "github.com/sectional/sectional/internal/query"
 	"github.com/sectional/sectional/internal/selector"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // find answers POST _find: documents of a selector, or what they amount to.
@@ -26,7 +27,7 @@ func find(r *request) error {
 	}
 	r.setRequestClass(scope)
 	q := mango.New(req, scope, r.api.indexes)
-	s := &findSink{stream: r.stream(http.StatusOK, jsonContent), fields: req.Fields}
+	s := &findSink{r: r, Stream: r.Stream(http.StatusOK, web.JSON), fields: req.Fields}
 	if scope.Partition() != "" {
 		s.until = r.partitionEnd()
 	}
@@ -34,7 +35,7 @@ func find(r *request) error {
 	if !req.Summarizes() {
 		s.Buf = append(s.Buf, `"docs":[`...)
 	}
-	if err := q.Run(r.ctx(), s); err != nil {
+	if err := q.Run(r.Ctx(), s); err != nil {
 		return err
 	}
 	switch {
@@ -69,7 +70,7 @@ func (r *request) readFind() (*mango.Request, store.Scope, error) {
 		return nil, r.scope, err
 	}
 	req.Steps, req.Beside = r.api.settings.Value().selectorSteps, beside
-	if p, ok := r.query.get("partition"); ok {
+	if p, ok := r.Query.Get("partition"); ok {
 		if r.scope, err = r.narrowed(&p); err != nil {
 			return nil, r.scope, err
 		}
@@ -97,16 +98,17 @@ func (r *request) mangoBody() ([]byte, error) {
 // one that reads one partition only is a look-up.
 func (r *request) setRequestClass(scope store.Scope) {
 	if scope.Partition() != "" {
-		r.set("X-Cloudant-Request-Class", "lookup")
+		r.Set("X-Cloudant-Request-Class", "lookup")
 	} else {
-		r.set("X-Cloudant-Request-Class", "query")
+		r.Set("X-Cloudant-Request-Class", "query")
 	}
 }
 
 // findSink appends documents to the answer. Rows come within a snapshot and go
 // out between two.
 type findSink struct {
-	*stream
+	*web.Stream
+	r      *request
 	fields selector.Fields
 	rows   int
 	until  time.Time // zero for no bound
@@ -129,7 +131,7 @@ func (s *findSink) Row(row *mango.Row) (full bool, err error) {
 
 // Page implements query.Sink.
 func (s *findSink) Page() error {
-	if !s.until.IsZero() && s.r.api.now().After(s.until) {
+	if !s.until.IsZero() && s.r.api.Now().After(s.until) {
 		s.r.api.stats.partitionTimeouts.Add(1)
 		return errTimeout
 	}

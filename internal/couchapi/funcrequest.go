@@ -8,6 +8,7 @@ import (
 
 	"github.com/sectional/sectional/internal/admission"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // functionRequest is the request as design functions see it, their req.
@@ -34,11 +35,11 @@ func (r *request) functionJSON(f functionRequest) ([]byte, error) {
 	} else {
 		b = appendString(b, string(f.id))
 	}
-	b = appendString(append(b, `,"method":`...), r.shownMethod())
-	b = appendTexts(append(b, `,"requested_path":`...), r.oneName(requestedPath(r.target(), r.plus())))
-	b = appendTexts(append(b, `,"path":`...), r.oneName(r.path.parts[:r.path.n]))
-	b = appendString(append(b, `,"raw_path":`...), valid(r.target()))
-	b = appendPairs(append(b, `,"query":`...), r.query)
+	b = appendString(append(b, `,"method":`...), r.MethodShown())
+	b = appendTexts(append(b, `,"requested_path":`...), r.oneName(requestedPath(r.Target(), r.api.settings.Value().web.Plus)))
+	b = appendTexts(append(b, `,"path":`...), r.oneName(r.Path.Parts()))
+	b = appendString(append(b, `,"raw_path":`...), valid(r.Target()))
+	b = appendPairs(append(b, `,"query":`...), r.Query)
 	b = r.appendHeaders(append(b, `,"headers":`...))
 	b = append(b, `,"body":`...)
 	switch {
@@ -49,21 +50,21 @@ func (r *request) functionJSON(f functionRequest) ([]byte, error) {
 	default:
 		b = appendString(b, valid(string(f.text)))
 	}
-	b = appendString(append(b, `,"peer":`...), r.peer())
+	b = appendString(append(b, `,"peer":`...), r.Peer())
 	b = appendPairs(append(b, `,"form":`...), r.form(f.text))
 	b = appendPairs(append(b, `,"cookie":`...), r.cookies())
-	b = append(append(b, `,"userCtx":`...), admission.UserContext(r.caller, r.scope.Name())...)
+	b = append(append(b, `,"userCtx":`...), admission.UserContext(r.Caller, r.scope.Name())...)
 	b = append(append(b, `,"secObj":`...), admission.SecurityObject(r.scope)...)
 	return append(b, '}'), nil
 }
 
 // functionBody reads the body for a function; nil for methods that have none.
 func (r *request) functionBody() ([]byte, error) {
-	b, err := r.readBody(nil)
+	b, err := r.Body(nil)
 	if err != nil {
 		return nil, err
 	}
-	if len(b) == 0 && r.method != http.MethodPost && r.method != http.MethodPut {
+	if len(b) == 0 && r.Method != http.MethodPost && r.Method != http.MethodPut {
 		return nil, nil
 	}
 	return b, nil
@@ -72,76 +73,60 @@ func (r *request) functionBody() ([]byte, error) {
 // oneName returns the segments of a path as functions see them. A tenant's functions
 // find the name of what they take for a database in the first, as everywhere.
 func (r *request) oneName(parts []string) []string {
-	if r.scope.Tenant() == "" || len(parts) < r.below() || parts[1] != r.path.parts[1] {
+	if r.scope.Tenant() == "" || len(parts) < r.below() || parts[1] != r.Path.Parts()[1] {
 		return parts
 	}
 	return append([]string{r.scope.Name()}, parts[r.below():]...)
 }
 
-func (r *request) shownMethod() string {
-	if r.head {
-		return http.MethodHead
-	}
-	return r.method
-}
-
-// target returns the request's target as it came on the wire.
-func (r *request) target() string {
-	path, query := targetOf(r.http)
-	if query != "" {
-		path += "?" + query
-	}
-	return path
-}
-
 // requestedPath splits a target, its query too, as CouchDB does.
-func requestedPath(target string, plus plusMeans) (parts []string) {
+func requestedPath(target string, plus web.PlusMeans) (parts []string) {
 	parts = []string{}
 	for part := range strings.SplitSeq(target, "/") {
 		if part != "" {
-			parts = append(parts, unquote(part, plus))
+			parts = append(parts, web.Unquote(part, plus))
 		}
 	}
 	return parts
 }
 
 // form returns the fields of a form that came as the body.
-func (r *request) form(text []byte) query {
-	if !strings.HasPrefix(r.header("Content-Type"), "application/x-www-form-urlencoded") {
+func (r *request) form(text []byte) web.Query {
+	if !strings.HasPrefix(r.Header("Content-Type"), "application/x-www-form-urlencoded") {
 		return nil
 	}
-	return parseQuery(string(text))
+	return web.ParseQuery(string(text))
 }
 
-func (r *request) cookies() (q query) {
-	for _, c := range r.http.Cookies() {
+func (r *request) cookies() (q web.Query) {
+	for _, c := range r.HTTP.Cookies() {
 		value, err := url.PathUnescape(c.Value)
 		if err != nil {
 			value = c.Value
 		}
-		q = append(q, pair{c.Name, value})
+		q = append(q, web.Pair{Name: c.Name, Value: value})
 	}
 	return q
 }
 
 // appendHeaders appends the request's headers as an object.
 func (r *request) appendHeaders(b []byte) []byte {
-	q := query{{"Host", r.http.Host}}
-	for name, values := range r.http.Header {
-		q = append(q, pair{name, strings.Join(values, ", ")})
+	q := web.Query{{Name: "Host", Value: r.HTTP.Host}}
+	for name, values := range r.HTTP.Header {
+		q = append(q, web.Pair{Name: name, Value: strings.Join(values, ", ")})
 	}
 	return appendPairs(b, q)
 }
 
 // appendPairs appends an object; of a name that comes twice the last counts.
-func appendPairs(b []byte, q query) []byte {
+func appendPairs(b []byte, q web.Query) []byte {
 	b = append(b, '{')
 	for i, p := range q {
-		if _, again := q[i+1:].get(p.name); again {
+		if _, again := q[i+1:].Get(p.Name); again {
 			continue
 		}
-		b = appendMember(b, valid(p.name))
-		b = appendString(b, valid(p.value))
+		b = appendMember(b, valid(p.Name))
+		b = appendString(b, valid(p.Value))
 	}
 	return append(b, '}')
 }

@@ -39,7 +39,7 @@ func (r *request) designNamed(name string) (designFunctions, error) {
 		return designFunctions{}, err
 	}
 	var d designFunctions
-	err = r.scope.Namespace().Unredacted().View(r.ctx(), func(rd *store.Reader) error { // whoever may call a function need not see it
+	err = r.scope.Namespace().Unredacted().View(r.Ctx(), func(rd *store.Reader) error { // whoever may call a function need not see it
 		rev, err := rd.Winner(id)
 		if err != nil {
 			return err
@@ -99,7 +99,7 @@ func (r *request) functionInput(id document.ID) (doc input, err error) {
 	if id == "" {
 		return doc, nil
 	}
-	err = r.scope.View(r.ctx(), func(rd *store.Reader) error {
+	err = r.scope.View(r.Ctx(), func(rd *store.Reader) error {
 		l, err := r.loader(rd, id, &readOptions{revs: true, conflicts: true})
 		if err != nil {
 			return err

@@ -1,15 +1,14 @@
 package couchapi
 
 import (
-	"net"
 	"net/http"
 	"strings"
 
-	"github.com/sectional/sectional/internal/admission"
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/replicate/spec"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // replicatorDB is the database of replications that the server makes itself.
@@ -17,83 +16,50 @@ const replicatorDB = spec.DatabaseName
 
 // authRequest returns auth its view of the request.
 func (r *request) authRequest() *auth.Request {
-	path, _ := targetOf(r.http)
-	return &auth.Request{Method: r.http.Method, Path: path, Header: r.http.Header.Get, Peer: r.peer(), Secure: r.http.TLS != nil, Login: r.isLogin()}
-}
-
-// peer returns the address of the client, without the port: whom the connection
-// comes from, or whom a trusted proxy speaks for.
-func (r *request) peer() string {
-	host, _, err := net.SplitHostPort(r.http.RemoteAddr)
-	if err != nil {
-		host = r.http.RemoteAddr
-	}
-	return r.api.auth.Client(host, r.http.Header["X-Forwarded-For"])
+	path, _ := web.TargetOf(r.HTTP)
+	return &auth.Request{Method: r.HTTP.Method, Path: path, Header: r.HTTP.Header.Get, Peer: r.Peer(), Secure: r.HTTP.TLS != nil, Login: r.isLogin()}
 }
 
 // isLogin reports whether the request asks for a session, at one of the places
 // where there is one.
 func (r *request) isLogin() bool {
-	return r.method == http.MethodPost && r.node != nil && strings.HasSuffix(r.node.rows[0].pattern, "/_session")
+	return r.Method == http.MethodPost && r.node != nil && strings.HasSuffix(r.node.Rows[0].pattern, "/_session")
 }
 
-// authenticate finds out who sends the request. A session that is running out
+// Authenticate implements web.Call. A session that is running out
 // is renewed, unless the handler sets a cookie of its own.
 //
 // A context that names a caller already comes from within the process.
-func (r *request) authenticate() error {
-	if c := admission.Caller(r.ctx()); c != nil {
-		r.caller = c
+func (r *request) Authenticate() error {
+	if c := auth.CallerOf(r.Ctx()); c != nil {
+		r.Caller = c
 		return nil
 	}
-	id, err := r.api.auth.Authenticate(r.ctx(), r.authRequest())
+	id, err := r.api.auth.Authenticate(r.Ctx(), r.authRequest())
 	if err != nil {
-		r.caller = &auth.Caller{}
+		r.Caller = &auth.Caller{}
 		return err
 	}
 	if id.SetCookie != "" {
-		r.set("Set-Cookie", id.SetCookie)
+		r.Set("Set-Cookie", id.SetCookie)
 	}
-	r.remember(&id)
+	r.SetCaller(&id.Caller)
 	return nil
-}
-
-// answerCORS sets the headers for pages of other origins, and answers the
-// question that browsers ask before such a request.
-func (r *request) answerCORS() (done bool, err error) {
-	origin := r.http.Header["Origin"]
-	if origin == nil {
-		return false, nil
-	}
-	cors := r.api.settings.Value().cors.For(r.http.Host)
-	answer := cors.Decide(auth.CORSRequest{
-		Method:           r.http.Method,
-		Origin:           origin[0],
-		RequestedMethod:  r.header("Access-Control-Request-Method"),
-		RequestedHeaders: r.header("Access-Control-Request-Headers"),
-	})
-	for _, h := range answer.Headers {
-		r.w.Header()[http.CanonicalHeaderKey(h[0])] = []string{h[1]}
-	}
-	if answer.Preflight {
-		r.begin(http.StatusNoContent, 0)
-	}
-	return answer.Preflight, nil
 }
 
 // checkServer checks the rights that do not depend on a database.
 func (r *request) checkServer(row *route) error {
 	switch {
 	case row.rights == adminOnly:
-		return auth.RequireServerAdmin(r.caller)
+		return auth.RequireServerAdmin(r.Caller)
 	case row.rights == metricsOnly:
-		return auth.RequireMetrics(r.caller)
+		return auth.RequireMetrics(r.Caller)
 	case row.rights == user:
-		return auth.RequireUser(r.caller)
+		return auth.RequireUser(r.Caller)
 	case row.rights == memberOrHead && r.isSystem():
-		return auth.RequireServerAdmin(r.caller)
+		return auth.RequireServerAdmin(r.Caller)
 	case r.namesDatabase() && strings.HasPrefix(r.args[0], "_") && !r.isSystem():
-		return auth.RequireServerAdmin(r.caller) // a page of the server, if there were one
+		return auth.RequireServerAdmin(r.Caller) // a page of the server, if there were one
 	}
 	return nil
 }
@@ -108,7 +74,7 @@ func (r *request) isSystem() bool {
 // is let in by a rule for a partition sees no more than that partition from here
 // on, whatever the handler does.
 func (r *request) checkDatabase(row *route) error {
-	if row.rights == anyone || row.rights == adminOnly || r.caller.IsAdmin() {
+	if row.rights == anyone || row.rights == adminOnly || r.Caller.IsAdmin() {
 		return nil
 	}
 	s, err := r.security()
@@ -118,24 +84,24 @@ func (r *request) checkDatabase(row *route) error {
 	need := auth.ReadAccess
 	switch row.rights {
 	case partitionLister:
-		if !s.IsAdmin(r.caller) && s.Rules(r.caller) {
+		if !s.IsAdmin(r.Caller) && s.Rules(r.Caller) {
 			r.ruled = s // the handler lists what these let the caller see
 			return nil
 		}
-		return s.Check(r.caller, auth.Maintainer)
+		return s.Check(r.Caller, auth.Maintainer)
 	case dbAdmin:
-		return s.Check(r.caller, auth.Maintainer)
+		return s.Check(r.Caller, auth.Maintainer)
 	case dbOwner:
-		return s.Check(r.caller, auth.DatabaseAdmin)
+		return s.Check(r.Caller, auth.DatabaseAdmin)
 	case member:
-		return s.Check(r.caller, auth.Reader)
+		return s.Check(r.Caller, auth.Reader)
 	case securer:
-		if s.MaySecure(r.caller) {
+		if s.MaySecure(r.Caller) {
 			return nil
 		}
-		return s.Check(r.caller, auth.DatabaseAdmin)
+		return s.Check(r.Caller, auth.DatabaseAdmin)
 	case writer:
-		if s.MayWrite(r.caller) || s.MayDesign(r.caller) {
+		if s.MayWrite(r.Caller) || s.MayDesign(r.Caller) {
 			return nil // the store's entry point tells the two apart, document by document
 		}
 		need = auth.WriteAccess
@@ -143,16 +109,16 @@ func (r *request) checkDatabase(row *route) error {
 	p := r.partitionOfPath()
 	switch {
 	case p == "" && need == auth.WriteAccess:
-		return s.CheckWrite(r.caller)
-	case p == "", need == auth.ReadAccess && s.IsMember(r.caller):
-		return s.Check(r.caller, auth.Reader)
+		return s.CheckWrite(r.Caller)
+	case p == "", need == auth.ReadAccess && s.IsMember(r.Caller):
+		return s.Check(r.Caller, auth.Reader)
 	}
-	if err := s.CheckPartition(r.caller, p, need); err != nil {
+	if err := s.CheckPartition(r.Caller, p, need); err != nil {
 		return err
 	}
 	r.scope = r.db.Within(p).Restrict() // narrow makes it the tenant's at that endpoint
-	if need == auth.ReadAccess && !s.MayWriteTo(r.caller, p) {
-		r.scope = r.scope.ReadBy(r.caller.Name)
+	if need == auth.ReadAccess && !s.MayWriteTo(r.Caller, p) {
+		r.scope = r.scope.ReadBy(r.Caller.Name)
 	}
 	return nil
 }
@@ -167,14 +133,14 @@ func (r *request) partitionOfPath() document.Partition {
 		if p, err := document.ParsePartition(r.args[1]); err == nil {
 			return p
 		}
-	case len(r.node.names) > 1 && r.node.names[1] == "id":
+	case len(r.node.Names) > 1 && r.node.Names[1] == "id":
 		return document.ID(r.docID()).Partition()
 	}
 	return ""
 }
 
 // inPartition reports whether the path leads through a partition's endpoint.
-func (r *request) inPartition() bool { return r.node.at&inside != 0 }
+func (r *request) inPartition() bool { return r.node.Rows[0].at&inside != 0 }
 
 // security returns the _security of the request's database, parsed.
 func (r *request) security() (*auth.Security, error) { return r.api.rules.Security(r.db) }
@@ -194,7 +160,7 @@ func (r *request) narrow() error {
 	if !r.scope.Restricted() { // a restricted reader has the partition's already
 		r.scope = r.db.Within(p)
 	}
-	if r.node.at == atTenant {
+	if r.node.Rows[0].at == atTenant {
 		r.scope = r.scope.AsTenant()
 	}
 	return nil

@@ -39,11 +39,11 @@ func listIndexes(r *request) error {
 		return err
 	}
 	l := indexList{limit: -1}
-	if err := indexListParams.read(r.query, &l); err != nil {
+	if err := indexListParams.read(r.Query, &l); err != nil {
 		return err
 	}
 	all := []*index.Named{nil}
-	err := r.scope.Namespace().View(r.ctx(), func(rd *store.Reader) error {
+	err := r.scope.Namespace().View(r.Ctx(), func(rd *store.Reader) error {
 		set, err := index.Of(rd)
 		if err != nil {
 			return err
@@ -139,7 +139,7 @@ const indexPatience = time.Second
 // awaitIndex waits a little for an index that is being built.
 func (r *request) awaitIndex(id document.ID, name string) error {
 	var x *index.Index
-	err := r.scope.Namespace().View(r.ctx(), func(rd *store.Reader) error {
+	err := r.scope.Namespace().View(r.Ctx(), func(rd *store.Reader) error {
 		set, err := index.Of(rd)
 		if n := set.Lookup(id, field.KindName, name); n != nil && n.Index.State == index.Building {
 			x = n.Index
@@ -149,10 +149,10 @@ func (r *request) awaitIndex(id document.ID, name string) error {
 	if x == nil || err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(r.ctx(), indexPatience)
+	ctx, cancel := context.WithTimeout(r.Ctx(), indexPatience)
 	defer cancel()
 	err = r.api.indexes.Await(ctx, r.db, x)
-	if r.ctx().Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, index.ErrGone)) {
+	if r.Ctx().Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, index.ErrGone)) {
 		return nil
 	}
 	return err
@@ -180,7 +180,7 @@ func (r *request) writeIndex(id document.ID, def *indexDefinition) (result strin
 
 // design reads a design document, nil if there is none.
 func (r *request) design(id document.ID) (rev *store.Revision, err error) {
-	err = r.scope.Namespace().Unredacted().View(r.ctx(), func(rd *store.Reader) error { // admission says who may write it
+	err = r.scope.Namespace().Unredacted().View(r.Ctx(), func(rd *store.Reader) error { // admission says who may write it
 		rev, err = rd.Winner(id)
 		return err
 	})
@@ -194,7 +194,7 @@ func (r *request) design(id document.ID) (rev *store.Revision, err error) {
 // scope.
 func (r *request) writeDesign(e *document.Edit) error {
 	r.api.stats.docWrites.Add(1)
-	results, err := r.scope.Namespace().Write(r.ctx(), []document.Edit{*e}, store.WriteOptions{})
+	results, err := r.scope.Namespace().Write(r.Ctx(), []document.Edit{*e}, store.WriteOptions{})
 	if err != nil {
 		return err
 	}

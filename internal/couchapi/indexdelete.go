@@ -24,7 +24,7 @@ func deleteIndex(r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := r.drain(); err != nil {
+	if err := r.Drain(); err != nil {
 		return err
 	}
 	if r.arg("type") != "json" {

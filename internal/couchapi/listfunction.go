@@ -10,6 +10,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/script"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // allDocsName stands for the list of all documents where a view is named.
@@ -35,7 +36,7 @@ func listFunction(r *request) error {
 	}
 	var raw []byte
 	var members []document.Member
-	if r.method == http.MethodPost {
+	if r.Method == http.MethodPost {
 		if raw, members, err = r.rawMembers(); err != nil {
 			return err
 		}
@@ -52,7 +53,7 @@ func listFunction(r *request) error {
 	if err != nil {
 		return err
 	}
-	if r.method == http.MethodGet && r.unmodified() {
+	if r.Method == http.MethodGet && r.Unmodified() {
 		return nil
 	}
 	req, err := r.functionJSON(functionRequest{body: raw})
@@ -66,19 +67,19 @@ func listFunction(r *request) error {
 // an ETag where that of the view has one: what the function sees besides is the
 // request and its caller.
 func (r *request) viewPages(c *called, design designFunctions, of, name string, members []document.Member) (pages, error) {
-	q, err := readViewQuery(members, r.query)
+	q, err := readViewQuery(members, r.Query)
 	if err != nil {
 		return nil, err
 	}
 	l, err := r.viewListerOf(design, of, name, &q)
-	if err != nil || r.method != http.MethodGet {
+	if err != nil || r.Method != http.MethodGet {
 		return l, err
 	}
-	r.vary("Accept")
+	r.Vary("Accept")
 	if err := l.tag(); err != nil {
 		return nil, err
 	}
-	if tag := r.w.Header()["Etag"]; tag != nil {
+	if tag := r.Answer()["Etag"]; tag != nil {
 		r.renderedTag(c.realm.Version, tag[0])
 	}
 	return l, nil
@@ -88,11 +89,11 @@ func (r *request) viewPages(c *called, design designFunctions, of, name string, 
 // may list them.
 func (r *request) allDocsPages(members []document.Member) (pages, error) {
 	if r.isSystem() {
-		if err := auth.RequireServerAdmin(r.caller); err != nil {
+		if err := auth.RequireServerAdmin(r.Caller); err != nil {
 			return nil, err
 		}
 	}
-	q, err := readListQuery(members, r.query)
+	q, err := readListQuery(members, r.Query)
 	if err != nil {
 		return nil, err
 	}
@@ -101,19 +102,19 @@ func (r *request) allDocsPages(members []document.Member) (pages, error) {
 
 // runList runs a list function over rows.
 func (r *request) runList(c *called, l pages, req []byte) error {
-	rows := newRowFeed(r, l)
+	rows := newRowFeed(l)
 	defer rows.close()
 	head, err := rows.head()
 	if err != nil {
 		return err
 	}
-	var out *stream
-	err = r.api.scripts.List(r.ctx(), c.realm, &script.List{
+	var out *web.Stream
+	err = r.api.scripts.List(r.Ctx(), c.realm, &script.List{
 		Name: c.name, Head: head, Req: req, Rows: rows.next,
 		Start: func(a script.Response) error {
 			status, err := r.functionHead(&a, http.StatusOK)
 			if err == nil {
-				out = r.stream(status, a.Type)
+				out = r.Stream(status, a.Type)
 			}
 			return err
 		},
@@ -132,19 +133,18 @@ func (r *request) runList(c *called, l pages, req []byte) error {
 // stream that goes nowhere, from where they are taken.
 type rowFeed struct {
 	l     pages
-	aside *stream
+	aside *web.Stream
 	first [][]byte // what was read with the head
 	over  bool
 }
 
-func newRowFeed(r *request, l pages) *rowFeed {
-	s := &stream{r: r, pooled: takeBuffer(), aside: true}
-	s.Buf = (*s.pooled)[:0]
+func newRowFeed(l pages) *rowFeed {
+	s := web.Aside()
 	l.to(s)
 	return &rowFeed{l: l, aside: s}
 }
 
-func (f *rowFeed) close() { f.aside.release() }
+func (f *rowFeed) close() { f.aside.Release() }
 
 // rowsBegin is what the lister writes between its head and its rows.
 var rowsBegin = []byte(`"rows":[`)

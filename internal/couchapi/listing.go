@@ -61,7 +61,7 @@ func (l *lister) list() error {
 
 // step appends the next page. The head comes with the first row, or at the end.
 func (l *lister) step() (over bool, err error) {
-	if !l.until.IsZero() && l.r.api.now().After(l.until) {
+	if !l.until.IsZero() && l.r.api.Now().After(l.until) {
 		l.r.api.stats.partitionTimeouts.Add(1)
 		return false, errTimeout
 	}
@@ -69,7 +69,7 @@ func (l *lister) step() (over bool, err error) {
 	if l.q.keys != nil {
 		page = l.lookUp
 	}
-	err = l.scope.View(l.r.ctx(), func(r *store.Reader) (err error) {
+	err = l.scope.View(l.r.Ctx(), func(r *store.Reader) (err error) {
 		if !l.begun {
 			if err := l.begin(r); err != nil {
 				return err
@@ -98,7 +98,7 @@ func (l *lister) begin(r *store.Reader) (err error) {
 	l.total, l.seq = t.Docs, t.Seq
 	if l.q.updateSeq && l.scope.Partition() == "" && l.r.scope.Partition() != "" {
 		// Design documents, seen from a partition, which has its own sequence.
-		if l.seq, err = lastSeq(l.r.ctx(), l.r.scope); err != nil {
+		if l.seq, err = lastSeq(l.r.Ctx(), l.r.scope); err != nil {
 			return err
 		}
 	}

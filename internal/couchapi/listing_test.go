@@ -309,13 +309,13 @@ func TestCloudantLimits(t *testing.T) {
 	}
 	// The clock goes two seconds on at each look.
 	now := time.Now()
-	a.now = func() time.Time { now = now.Add(2 * time.Second); return now }
+	a.Now = func() time.Time { now = now.Add(2 * time.Second); return now }
 	func() {
 		defer func() { _ = recover() }() // the connection is cut, as the answer has begun
 		w := a.do("GET", "/db/_partition/p/_all_docs", "")
 		t.Errorf("the query was not ended: %d", w.Status)
 	}()
-	a.now = func() time.Time { now = now.Add(6 * time.Second); return now }
+	a.Now = func() time.Time { now = now.Add(6 * time.Second); return now }
 	a.do("GET", "/db/_partition/p/_all_docs", "").want(500,
 		`{"error":"timeout","reason":"The request could not be processed in a reasonable amount of time."}`)
 	// Six lists of the partition were asked for, two of them too slow.

@@ -8,6 +8,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // listQuery is what a list of documents was asked for.
@@ -222,7 +223,7 @@ func (v listValue) keys(inBody string) ([][]byte, error) {
 
 // readListQuery reads the parameters of a body, then those of the query
 // string, which win.
-func readListQuery(body []document.Member, pairs query) (listQuery, error) {
+func readListQuery(body []document.Member, pairs web.Query) (listQuery, error) {
 	q := listQuery{limit: -1}
 	for _, m := range body {
 		if set := listParams[m.Name]; set != nil {
@@ -232,8 +233,8 @@ func readListQuery(body []document.Member, pairs query) (listQuery, error) {
 		}
 	}
 	for _, p := range pairs {
-		if set := listParams[p.name]; set != nil {
-			if err := set(&q, listValue{text: p.value}); err != nil {
+		if set := listParams[p.Name]; set != nil {
+			if err := set(&q, listValue{text: p.Value}); err != nil {
 				return q, err
 			}
 		}

@@ -25,7 +25,7 @@ func parseLocalRev(rev document.Rev) (uint64, error) {
 
 // readLocal reads a local document.
 func (r *request) readLocal(id document.ID) (l *store.Local, err error) {
-	err = r.scope.View(r.ctx(), func(rd *store.Reader) error {
+	err = r.scope.View(r.Ctx(), func(rd *store.Reader) error {
 		l, err = rd.Local(id)
 		return err
 	})
@@ -39,7 +39,7 @@ func getLocal(r *request) error {
 		return err
 	}
 	var o readOptions
-	if err := readParams.read(r.query, &o); err != nil {
+	if err := readParams.read(r.Query, &o); err != nil {
 		return err
 	}
 	if !o.rev.IsZero() || o.openAll || len(o.open) > 0 {
@@ -53,7 +53,7 @@ func getLocal(r *request) error {
 	if o.revs {
 		out.Path = []document.Rev{out.Rev}
 	}
-	r.etag(out.Rev.String())
+	r.Etag(out.Rev.String())
 	if r.notModified() {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (r *request) writeLocal(d *couchwire.Document) error {
 		return err
 	}
 	status := http.StatusCreated
-	if d.Deleted && r.method != http.MethodPost {
+	if d.Deleted && r.Method != http.MethodPost {
 		status = http.StatusOK
 	}
 	return r.answerWritten(d.ID, localRev(n), written{etag: true, location: true, status: status})
@@ -110,9 +110,9 @@ func (r *request) storeLocal(d *couchwire.Document, rev document.Rev) (n uint64,
 		return 0, errNoLocals
 	}
 	if d.Deleted {
-		return 0, r.scope.DeleteLocal(r.ctx(), d.ID)
+		return 0, r.scope.DeleteLocal(r.Ctx(), d.ID)
 	}
-	return r.scope.PutLocal(r.ctx(), d.ID, n, d.Body)
+	return r.scope.PutLocal(r.Ctx(), d.ID, n, d.Body)
 }
 
 // deleteLocal answers DELETE of a local document.
@@ -121,7 +121,7 @@ func deleteLocal(r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := r.drain(); err != nil {
+	if err := r.Drain(); err != nil {
 		return err
 	}
 	d := couchwire.Document{ID: id, Deleted: true}

@@ -266,10 +266,10 @@ func TestCloudantTimeOfPartitionFind(t *testing.T) {
 	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "limits", Value: "cloudant"})
 	a.do("PUT", "/db?partitioned=true", "").want(201, "")
 	a.do("PUT", "/db/p:1", "{}").want(201, "")
-	began := a.now()
+	began := a.Now()
 	late := false
-	clock := a.API.now
-	a.API.now = func() time.Time {
+	clock := a.Now
+	a.Now = func() time.Time {
 		if late {
 			return began.Add(2 * partitionTime)
 		}

@@ -18,7 +18,7 @@ var errNotSeen = dberr.New(dberr.Unavailable, "min_seq_not_seen", "The sequence 
 // Errors: Invalid for what is no sequence of this database, errNotSeen when it
 // has not come in time or the server stops, the context's when the client goes.
 func (r *request) awaitSeq() error {
-	text, given := r.query.get("min_seq")
+	text, given := r.Query.Get("min_seq")
 	if !given || r.db == nil {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (r *request) awaitSeq() error {
 		return badRequest("The `min_seq` parameter must be a sequence of this database.")
 	}
 	whole := r.db.Whole()
-	seen, err := lastSeq(r.ctx(), whole)
+	seen, err := lastSeq(r.Ctx(), whole)
 	if err != nil || seen >= least {
 		return err
 	}
@@ -37,16 +37,16 @@ func (r *request) awaitSeq() error {
 		changed, leave := whole.Watch(seen)
 		select {
 		case <-changed:
-		case <-r.ctx().Done():
-			err = r.ctx().Err()
-		case <-r.api.done:
+		case <-r.Ctx().Done():
+			err = r.Ctx().Err()
+		case <-r.api.Done:
 			err = errNotSeen
 		case <-limit.C:
 			err = errNotSeen
 		}
 		leave()
 		if err == nil {
-			seen, err = lastSeq(r.ctx(), whole)
+			seen, err = lastSeq(r.Ctx(), whole)
 		}
 		if err != nil {
 			return err
@@ -58,7 +58,7 @@ func (r *request) awaitSeq() error {
 // appendSeq appends the member seq to the result of a write, if the request
 // asks for it.
 func (r *request) appendSeq(b []byte, q store.Seq) []byte {
-	if q == 0 || !r.query.is("seq") {
+	if q == 0 || !r.Query.Is("seq") {
 		return b
 	}
 	b = append(b, `,"seq":"`...)

@@ -50,7 +50,7 @@ func (r *request) text(s string) error { return r.json(http.StatusOK, appendStri
 
 // persists reports whether a change is to be written to the file: unless the
 // header says otherwise, as in CouchDB.
-func (r *request) persists() bool { return r.header("X-Couch-Persist") != "false" }
+func (r *request) persists() bool { return r.Header("X-Couch-Persist") != "false" }
 
 // configPut answers PUT …/_config/{section}/{key} with the old value. A clear
 // password of an administrator is stored as its hash.
@@ -63,7 +63,7 @@ func configPut(r *request) error {
 			return err
 		}
 	}
-	raw, err := r.body()
+	raw, err := r.Body(nil)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func configPut(r *request) error {
 	if err := config.CheckValue(r.setting(value)); err != nil {
 		return err
 	}
-	if r.arg("section") == "admins" && value != "" && !r.query.is("raw") {
+	if r.arg("section") == "admins" && value != "" && !r.Query.Is("raw") {
 		if value, err = auth.HashAdmin(r.api.config.Snapshot(), value); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func configPut(r *request) error {
 // the users' gets its design document.
 func (r *request) changed(old string) error {
 	if r.arg("key") == "authentication_db" {
-		if err := r.api.makeAuthDesign(r.ctx()); err != nil {
+		if err := r.api.makeAuthDesign(r.Ctx()); err != nil {
 			return err
 		}
 	}
@@ -115,13 +115,13 @@ func configDelete(r *request) error {
 
 // configReload answers POST …/_config/_reload.
 func configReload(r *request) error {
-	if err := r.drain(); err != nil {
+	if err := r.Drain(); err != nil {
 		return err
 	}
 	if err := r.api.config.Reload(); err != nil {
 		return err
 	}
-	if err := r.api.makeAuthDesign(r.ctx()); err != nil {
+	if err := r.api.makeAuthDesign(r.Ctx()); err != nil {
 		return err
 	}
 	warnings := r.api.config.Snapshot().Warnings()
@@ -140,6 +140,6 @@ const mostWarnings = 10
 // warn puts a warning beside the answer.
 func (r *request) warn(warning string) {
 	if warning != "" {
-		r.w.Header().Add(warningHeader, warning)
+		r.Answer().Add(warningHeader, warning)
 	}
 }

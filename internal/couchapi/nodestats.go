@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/prometheus/common/expfmt"
-
 	"github.com/sectional/sectional/internal/dberr"
 )
 
@@ -24,14 +22,14 @@ type metric struct {
 type branch map[string]any
 
 // statsTree returns the numbers under CouchDB's names.
-func (m *metrics) statsTree() branch {
+func (a *API) statsTree() branch {
+	m, c := a.Metrics, &a.stats
 	statuses, methods := branch{}, branch{}
 	requests := uint64(0)
 	for _, status := range []int{200, 201, 202, 204, 206, 301, 302, 304, 400, 401, 403, 404, 405, 406, 409, 410, 412, 413, 414, 415, 416, 417, 500, 501, 503} {
-		statuses[strconv.Itoa(status)] = counter(m.byStatus(status), "number of HTTP "+strconv.Itoa(status)+" "+http.StatusText(status)+" responses")
+		statuses[strconv.Itoa(status)] = counter(m.ByStatus(status), "number of HTTP "+strconv.Itoa(status)+" "+http.StatusText(status)+" responses")
 	}
-	for i, name := range countedMethods {
-		n := m.methods.counts[i].Load()
+	for name, n := range m.ByMethod() {
 		requests += n
 		methods[name] = counter(n, "number of HTTP "+name+" requests")
 	}
@@ -39,33 +37,26 @@ func (m *metrics) statsTree() branch {
 		"couchdb": branch{
 			"httpd": branch{
 				"requests":                    counter(requests, "number of HTTP requests"),
-				"bulk_requests":               counter(m.bulk.Load(), "number of bulk requests"),
-				"clients_requesting_changes":  metric{m.feeds.Load(), "counter", "number of clients for continuous _changes"},
-				"partition_all_docs_requests": counter(m.partitionLists.Load(), "number of partition HTTP _all_docs requests"),
-				"partition_view_requests":     counter(m.partitionViews.Load(), "number of partition HTTP view requests"),
-				"partition_view_timeouts":     counter(m.partitionViewTimeouts.Load(), "number of partition HTTP view requests that took too long"),
-				"partition_all_docs_timeouts": counter(m.partitionTimeouts.Load(), "number of partition HTTP _all_docs requests that took too long"),
+				"bulk_requests":               counter(c.bulk.Load(), "number of bulk requests"),
+				"clients_requesting_changes":  metric{c.feeds.Load(), "counter", "number of clients for continuous _changes"},
+				"partition_all_docs_requests": counter(c.partitionLists.Load(), "number of partition HTTP _all_docs requests"),
+				"partition_view_requests":     counter(c.partitionViews.Load(), "number of partition HTTP view requests"),
+				"partition_view_timeouts":     counter(c.partitionViewTimeouts.Load(), "number of partition HTTP view requests that took too long"),
+				"partition_all_docs_timeouts": counter(c.partitionTimeouts.Load(), "number of partition HTTP _all_docs requests that took too long"),
 			},
 			"httpd_request_methods": methods,
 			"httpd_status_codes":    statuses,
-			"database_reads":        counter(m.docReads.Load(), "number of times a document was read from a database"),
-			"document_writes":       counter(m.docWrites.Load(), "number of document write operations"),
+			"database_reads":        counter(c.docReads.Load(), "number of times a document was read from a database"),
+			"document_writes":       counter(c.docWrites.Load(), "number of document write operations"),
 		},
 	}
 }
 
 func counter(n uint64, desc string) metric { return metric{n, "counter", desc} }
 
-func (m *metrics) byStatus(status int) (n uint64) {
-	for i := range m.classes {
-		n += m.classes[i].status[status].Load()
-	}
-	return n
-}
-
 // nodeStats answers GET …/_stats and what lies below.
 func nodeStats(r *request) error {
-	var at any = r.api.stats.statsTree()
+	var at any = r.api.statsTree()
 	for name := range strings.SplitSeq(r.arg("name"), "/") {
 		if name == "" {
 			continue
@@ -86,7 +77,7 @@ func nodeSystem(r *request) error {
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
 	return r.marshal(http.StatusOK, map[string]any{
-		"uptime":                   int64(r.api.now().Sub(r.api.began).Seconds()),
+		"uptime":                   int64(r.api.Now().Sub(r.api.began).Seconds()),
 		"memory":                   map[string]uint64{"heap": mem.HeapAlloc, "stack": mem.StackInuse, "other": mem.OtherSys, "total": mem.Sys},
 		"run_queue":                0,
 		"process_count":            runtime.NumGoroutine(),
@@ -98,17 +89,11 @@ func nodeSystem(r *request) error {
 
 // nodePrometheus answers GET …/_prometheus.
 func nodePrometheus(r *request) error {
-	families, err := r.api.stats.registry.Gather()
-	if err != nil {
+	var b bytes.Buffer
+	if err := r.api.Metrics.WriteText(&b); err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	for _, f := range families {
-		if _, err := expfmt.MetricFamilyToText(&b, f); err != nil {
-			return err
-		}
-	}
-	return r.bytes(http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", b.Bytes())
+	return r.Bytes(http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", b.Bytes())
 }
 
 // goVersion tells what the binary was built with.

@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // wantsPage reports whether somebody looks at the answer in a browser: it asks for
 // HTML by that name, and not for JSON. Programs ask for JSON, or for anything.
 func (r *request) wantsPage() bool {
-	accept := strings.ToLower(r.header("Accept"))
+	accept := strings.ToLower(r.Header("Accept"))
 	return strings.Contains(accept, "text/html") && !strings.Contains(accept, "application/json")
 }
 
@@ -57,27 +58,27 @@ func styleHash() string {
 
 // browserPage answers a browser with the page.
 func browserPage(r *request) error {
-	p := page{Version: r.api.version, Compatible: compatible, Name: r.caller.Name, Next: "/_utils/", Style: template.CSS(pageStyle)}
-	if next, ok := r.query.get("return"); ok && isLocal(next) {
+	p := page{Version: r.api.version, Compatible: compatible, Name: r.Caller.Name, Next: "/_utils/", Style: template.CSS(pageStyle)}
+	if next, ok := r.Query.Get("return"); ok && isLocal(next) {
 		p.Next = next
-		p.Reason, _ = r.query.get("reason")
+		p.Reason, _ = r.Query.Get("reason")
 	}
 	var b strings.Builder
 	if err := pageTemplate.Execute(&b, &p); err != nil {
 		return dberr.Wrap("couchapi.browserPage", err)
 	}
-	r.set("Content-Security-Policy", "default-src 'none'; style-src "+styleHash()+"; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
-	r.set("X-Content-Type-Options", "nosniff")
-	r.set("X-Frame-Options", "DENY")
-	r.set("Referrer-Policy", "no-referrer")
-	r.set("Cache-Control", "no-store")
-	return r.bytes(http.StatusOK, "text/html; charset=utf-8", []byte(b.String()))
+	r.Set("Content-Security-Policy", "default-src 'none'; style-src "+styleHash()+"; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	r.Set("X-Content-Type-Options", "nosniff")
+	r.Set("X-Frame-Options", "DENY")
+	r.Set("Referrer-Policy", "no-referrer")
+	r.Set("Cache-Control", "no-store")
+	return r.Bytes(http.StatusOK, "text/html; charset=utf-8", []byte(b.String()))
 }
 
 // utils answers GET /_utils and what lies below it, where CouchDB has its dashboard.
 func utils(r *request) error {
-	path, query := targetOf(r.http)
-	switch r.path.rest(0) {
+	path, query := web.TargetOf(r.HTTP)
+	switch r.Path.Rest(0) {
 	case "_utils":
 		if strings.HasSuffix(path, "/") {
 			return browserPage(r)
@@ -85,8 +86,8 @@ func utils(r *request) error {
 		if query != "" {
 			query = "?" + query
 		}
-		r.set("Location", r.host()+"/_utils/"+query)
-		r.begin(http.StatusMovedPermanently, 0)
+		r.Set("Location", r.Host()+"/_utils/"+query)
+		r.Begin(http.StatusMovedPermanently, 0)
 		return nil
 	case "_utils/index.html", "_utils/session.html":
 		return browserPage(r)
@@ -98,5 +99,5 @@ func utils(r *request) error {
 // that the answer fills its window. What pages and frames ask is not that, and
 // neither is a login by a form, which asks for the password itself.
 func (r *request) navigates() bool {
-	return r.header("Sec-Fetch-Mode") == "navigate" && r.header("Sec-Fetch-Dest") == "document" && !r.isLogin()
+	return r.Header("Sec-Fetch-Mode") == "navigate" && r.Header("Sec-Fetch-Dest") == "document" && !r.isLogin()
 }

@@ -28,13 +28,13 @@ func appendPartitionSizes(b []byte, t store.Totals) []byte {
 // background.
 func dropPartition(r *request) error {
 	tombstones := false
-	if v, ok := r.query.get("tombstones"); ok {
+	if v, ok := r.Query.Get("tombstones"); ok {
 		var err error
 		if tombstones, err = parseBool(v); err != nil {
 			return err
 		}
 	}
-	if err := r.db.DropPartition(r.ctx(), cmp.Or(r.scope.Partition(), r.scope.Tenant()), tombstones); err != nil {
+	if err := r.db.DropPartition(r.Ctx(), cmp.Or(r.scope.Partition(), r.scope.Tenant()), tombstones); err != nil {
 		return err
 	}
 	return r.ok(http.StatusAccepted)
@@ -74,7 +74,7 @@ func listPartitions(r *request) error {
 		return dberr.New(dberr.Invalid, "bad_request", "database is not partitioned")
 	}
 	q := partitionsQuery{limit: defaultPartitions}
-	if err := partitionsParams.read(r.query, &q); err != nil {
+	if err := partitionsParams.read(r.Query, &q); err != nil {
 		return err
 	}
 	if q.limit > maxPartitions {
@@ -105,14 +105,14 @@ func listPartitions(r *request) error {
 // partitions lists those of the database, or those that rules let the caller see.
 func (r *request) partitions(q *partitionsQuery) (rows []store.PartitionTotals, next string, lag time.Duration, err error) {
 	if r.ruled == nil {
-		return r.db.Partitions(r.ctx(), q.sort, q.descending, q.limit, q.bookmark)
+		return r.db.Partitions(r.Ctx(), q.sort, q.descending, q.limit, q.bookmark)
 	}
-	own, err := r.ruled.Partitions(r.caller)
+	own, err := r.ruled.Partitions(r.Caller)
 	if err != nil {
 		return nil, "", 0, err
 	}
 	l := store.OwnList{Of: own, By: q.sort, Descending: q.descending, Limit: q.limit}
-	rows, next, err = r.db.OwnPartitions(r.ctx(), l, q.bookmark)
+	rows, next, err = r.db.OwnPartitions(r.Ctx(), l, q.bookmark)
 	return rows, next, 0, err
 }
 

@@ -29,7 +29,7 @@ func purge(r *request) error {
 		}
 	}
 	if len(ps) > 0 {
-		if ps, err = r.db.Purge(r.ctx(), ps); err != nil {
+		if ps, err = r.db.Purge(r.Ctx(), ps); err != nil {
 			return err
 		}
 	}
@@ -63,7 +63,7 @@ func (r *request) checkPurge(lists []couchwire.RevList) error {
 
 // purgedInfos answers _purged_infos: the last purges.
 func purgedInfos(r *request) error {
-	ps, err := r.db.Purged(r.ctx())
+	ps, err := r.db.Purged(r.Ctx())
 	if err != nil {
 		return err
 	}

@@ -5,52 +5,8 @@ import (
 	"strings"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/web"
 )
-
-// pair is one parameter of a query string, decoded.
-type pair struct{ name, value string }
-
-// query holds the parameters of a request in their order.
-type query []pair
-
-// parseQuery splits a query string as CouchDB does: "&" and ";" divide, "+" is
-// a space, a name without "=" has the empty value.
-func parseQuery(s string) query {
-	if s == "" {
-		return nil
-	}
-	q := make(query, 0, 1+strings.Count(s, "&"))
-	for s != "" {
-		var part string
-		if i := strings.IndexAny(s, "&;"); i >= 0 {
-			part, s = s[:i], s[i+1:]
-		} else {
-			part, s = s, ""
-		}
-		if part == "" {
-			continue
-		}
-		name, value, _ := strings.Cut(part, "=")
-		q = append(q, pair{unquote(name, plusIsSpace), unquote(value, plusIsSpace)})
-	}
-	return q
-}
-
-// get returns the first value of a parameter.
-func (q query) get(name string) (string, bool) {
-	for i := range q {
-		if q[i].name == name {
-			return q[i].value, true
-		}
-	}
-	return "", false
-}
-
-// is reports whether a parameter has the value "true".
-func (q query) is(name string) bool {
-	v, _ := q.get(name)
-	return v == "true"
-}
 
 // params is a table of the parameters that a handler knows: each sets its
 // field of T. Parameters that are not in the table are ignored, as CouchDB does.
@@ -58,13 +14,13 @@ type params[T any] map[string]func(dst *T, value string) error
 
 // read sets dst from q. Parameters are taken in the order of the request, so
 // that the first bad one is the one that is told of.
-func (ps params[T]) read(q query, dst *T) error {
+func (ps params[T]) read(q web.Query, dst *T) error {
 	for _, p := range q {
-		set := ps[p.name]
+		set := ps[p.Name]
 		if set == nil {
 			continue
 		}
-		if err := set(dst, p.value); err != nil {
+		if err := set(dst, p.Value); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // nosyDesign has functions that tell all they see.
@@ -100,7 +101,7 @@ func (a *testAPI) sees(p leakProbe, who []string, accept string) answer {
 	return a.do(p.method, p.path, p.body, header...)
 }
 
-var nosyAccepts = []string{"", jsonContent, "multipart/mixed", "multipart/related"}
+var nosyAccepts = []string{"", web.JSON, "multipart/mixed", "multipart/related"}
 
 // TestNobodyElsesCredentials: in no way out of a database of replications are the
 // credentials of others, for members. The way out of the owner has them.

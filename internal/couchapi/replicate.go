@@ -32,14 +32,14 @@ func replicateOnce(r *request) error {
 	if _, err := membersOf(body); err != nil {
 		return err
 	}
-	a, err := s.Replicate(r.ctx(), r.caller, body)
+	a, err := s.Replicate(r.Ctx(), r.Caller, body)
 	if errors.Is(err, schedule.ErrCancelled) {
 		return r.json(http.StatusOK, []byte(`{"ok":"stopped"}`))
 	}
 	if err != nil {
 		return replicationFailed(err)
 	}
-	r.set("X-Sectional-Replication", a.ID)
+	r.Set("X-Sectional-Replication", a.ID)
 	if a.Result != nil {
 		out, err := a.Result.AppendJSON(nil)
 		if err != nil {

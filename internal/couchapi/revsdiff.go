@@ -7,6 +7,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // revsDiff answers _revs_diff: which of the listed revisions the database
@@ -41,13 +42,13 @@ func (r *request) diff(begin func([]byte) []byte, row func(b []byte, missing, an
 	if err != nil {
 		return err
 	}
-	s := r.stream(http.StatusOK, jsonContent)
+	s := r.Stream(http.StatusOK, web.JSON)
 	s.Buf = begin(s.Buf)
 	first := true
 	for len(lists) > 0 {
 		page := lists[:min(len(lists), diffPage)]
 		lists = lists[len(page):]
-		err := r.scope.View(r.ctx(), func(rd *store.Reader) error {
+		err := r.scope.View(r.Ctx(), func(rd *store.Reader) error {
 			for i := range page {
 				missing, ancestors, err := r.missing(rd, &page[i])
 				if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/web"
 )
 
 var errRewrites = dberr.New(dberr.Invalid, "bad_request", "Exceeded rewrite recursion limit")
@@ -19,7 +20,7 @@ type rewriteTarget struct {
 	path    string // escaped, below the design document; may have a query
 	query   string
 	method  string // "": that of the request
-	headers []pair
+	headers []web.Pair
 	body    []byte // nil: that of the request
 }
 
@@ -49,9 +50,9 @@ func rewriteRequest(r *request) error {
 
 // rewritten returns the segments behind _rewrite.
 func (r *request) rewritten() []string {
-	for i, part := range r.path.parts[:r.path.n] {
+	for i, part := range r.Path.Parts() {
 		if i > r.below()+1 && part == "_rewrite" {
-			return r.path.parts[i+1 : r.path.n]
+			return r.Path.Parts()[i+1 : len(r.Path.Parts())]
 		}
 	}
 	return nil
@@ -64,7 +65,7 @@ func (r *request) forward(to rewriteTarget) error {
 	if query != "" && to.query != "" {
 		query += "&"
 	}
-	h := r.http.Clone(r.context)
+	h := r.HTTP.Clone(r.Ctx())
 	h.RequestURI = paths.Clean(r.escapedDesign() + "/" + where)
 	if query += to.query; query != "" {
 		h.RequestURI += "?" + query
@@ -74,26 +75,22 @@ func (r *request) forward(to rewriteTarget) error {
 		return dberr.New(dberr.Internal, "rewrite_error", "The path is none.")
 	}
 	h.URL = u
-	h.Method = r.shownMethod()
+	h.Method = r.MethodShown()
 	h.Header.Del("X-Http-Method-Override")
 	if to.method != "" {
 		h.Method = strings.ToUpper(to.method)
 	}
 	for _, p := range to.headers {
-		h.Header.Set(p.name, p.value)
+		h.Header.Set(p.Name, p.Value)
 	}
 	if to.body != nil {
 		h.Body, h.ContentLength = io.NopCloser(bytes.NewReader(to.body)), int64(len(to.body))
 		h.Header.Del("Content-Encoding")
 	}
-	again := &request{api: r.api, http: h, w: r.w, caller: r.caller, context: r.context,
-		began: r.began, bodyTime: r.bodyTime, held: r.held, id: r.id, rewrites: r.rewrites + 1}
-	again.methodOf()
-	target, q := targetOf(h)
-	again.path.split(target, r.plus())
-	again.query = parseQuery(q)
+	again := &request{api: r.api, Request: r.Request, rewrites: r.rewrites + 1}
 	*r = *again
-	return r.run()
+	r.Replace(h)
+	return r.Go()
 }
 
 // escapedDesign returns the path of the design document, escaped.
@@ -115,13 +112,13 @@ func (r *request) rewriteByFunction(d designFunctions) error {
 	if err != nil {
 		return err
 	}
-	given, err := r.api.scripts.Rewrite(r.ctx(), realm, req)
+	given, err := r.api.scripts.Rewrite(r.Ctx(), realm, req)
 	if err != nil {
 		return err
 	}
 	switch jsonscan.KindOf(given) {
 	case jsonscan.String:
-		return r.forward(rewriteTarget{path: string(jsonscan.Text(nil, given)), query: rawQuery(r.query), body: orEmpty(text)})
+		return r.forward(rewriteTarget{path: string(jsonscan.Text(nil, given)), query: rawQuery(r.Query), body: orEmpty(text)})
 	case jsonscan.Object:
 		return r.rewriteByObject(given, text)
 	}
@@ -148,7 +145,7 @@ func (r *request) rewriteByObject(given, text []byte) error {
 	if !ok || jsonscan.KindOf(where) != jsonscan.String {
 		return dberr.New(dberr.Internal, "rewrite_error", "Rewrite result must produce a new path.")
 	}
-	to := rewriteTarget{path: string(jsonscan.Text(nil, where)), query: rawQuery(r.query), method: o.text("method"),
+	to := rewriteTarget{path: string(jsonscan.Text(nil, where)), query: rawQuery(r.Query), method: o.text("method"),
 		headers: o.pairs("headers"), body: orEmpty(text)}
 	if _, ok := jsonscan.Member(given, "query"); ok {
 		to.query = rawQuery(o.pairs("query"))
@@ -169,14 +166,14 @@ func (o rewriteObject) text(name string) string {
 }
 
 // pairs returns the members of an object in it.
-func (o rewriteObject) pairs(name string) (q query) {
+func (o rewriteObject) pairs(name string) (q web.Query) {
 	object, _ := jsonscan.Member(o, name)
 	for m := jsonscan.MembersOf(object); ; {
 		quoted, value, ok := m.Next()
 		if !ok {
 			return q
 		}
-		q = append(q, pair{string(jsonscan.Text(nil, quoted)), textOf(value)})
+		q = append(q, web.Pair{Name: string(jsonscan.Text(nil, quoted)), Value: textOf(value)})
 	}
 }
 
@@ -189,13 +186,13 @@ func textOf(v []byte) string {
 }
 
 // rawQuery writes parameters as a query string.
-func rawQuery(q query) string {
+func rawQuery(q web.Query) string {
 	var b []byte
 	for i, p := range q {
 		if i > 0 {
 			b = append(b, '&')
 		}
-		b = append(append(append(b, url.QueryEscape(p.name)...), '='), url.QueryEscape(p.value)...)
+		b = append(append(append(b, url.QueryEscape(p.Name)...), '='), url.QueryEscape(p.Value)...)
 	}
 	return string(b)
 }
@@ -213,21 +210,21 @@ func (r *request) rewriteAnswer(code []byte, o rewriteObject) error {
 	if status < 200 || status > 599 {
 		return dberr.New(dberr.Internal, "rewrite_error", "code must be an integer between 200 and 599")
 	}
-	header := r.w.Header()
+	header := r.Answer()
 	header["Content-Type"] = nil // the function's, or none
 	for _, p := range o.pairs("headers") {
-		if name := http.CanonicalHeaderKey(p.name); !unsettable[name] {
-			r.set(name, p.value)
+		if name := http.CanonicalHeaderKey(p.Name); !unsettable[name] {
+			r.Set(name, p.Value)
 		}
 	}
 	if status == http.StatusNoContent || status == http.StatusNotModified {
-		r.begin(status, 0)
+		r.Begin(status, 0)
 		return nil
 	}
 	body := o.text("body")
-	r.begin(status, len(body))
-	if r.head {
+	r.Begin(status, len(body))
+	if r.Head {
 		return nil
 	}
-	return r.write([]byte(body))
+	return r.Write([]byte(body))
 }

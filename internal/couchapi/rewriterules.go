@@ -7,6 +7,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // binding is a value that a rule has for a name: a part of the path, a
@@ -39,7 +40,7 @@ const mostUpwards = 2
 
 // matchRewrite finds the first rule that fits the request, and where it leads.
 func (r *request) matchRewrite(rules []byte) (rewriteTarget, error) {
-	given, err := queryBindings(r.query)
+	given, err := queryBindings(r.Query)
 	if err != nil {
 		return rewriteTarget{}, err
 	}
@@ -49,7 +50,7 @@ func (r *request) matchRewrite(rules []byte) (rewriteTarget, error) {
 			return rewriteTarget{}, errMissing
 		}
 		o := rewriteObject(rule)
-		if m := o.text("method"); m != "" && m != every && m != r.method {
+		if m := o.text("method"); m != "" && m != every && m != r.Method {
 			continue
 		}
 		to := o.text("to")
@@ -67,16 +68,16 @@ func (r *request) matchRewrite(rules []byte) (rewriteTarget, error) {
 	}
 }
 
-func queryBindings(q query) (bs bindings, err error) {
+func queryBindings(q web.Query) (bs bindings, err error) {
 	for _, p := range q {
-		value := appendString(nil, valid(p.value))
-		if keyNames[p.name] {
-			if err := checkJSON([]byte(p.value)); err != nil {
+		value := appendString(nil, valid(p.Value))
+		if keyNames[p.Name] {
+			if err := checkJSON([]byte(p.Value)); err != nil {
 				return nil, err
 			}
-			value = []byte(p.value)
+			value = []byte(p.Value)
 		}
-		bs = append(bs, binding{p.name, value})
+		bs = append(bs, binding{p.Name, value})
 	}
 	return bs, nil
 }
@@ -153,7 +154,7 @@ func escapedPart(s string) string {
 	if s == "." || s == ".." {
 		return url.QueryEscape(strings.ReplaceAll(s, ".", "%2E"))
 	}
-	return string(appendQuotedPath(nil, s))
+	return string(web.AppendQuotedPath(nil, s))
 }
 
 // ruleQuery returns the parameters of a rule, the last one first, with what was
@@ -240,14 +241,14 @@ func flat(value []byte) string {
 
 // query writes bindings as a query string, the last one first.
 func (bs bindings) query() string {
-	var q query
+	var q web.Query
 	for _, b := range slices.Backward(bs) {
 		switch {
 		case b.name == every:
 		case keyNames[b.name]:
-			q = append(q, pair{b.name, string(b.value)})
+			q = append(q, web.Pair{Name: b.name, Value: string(b.value)})
 		default:
-			q = append(q, pair{b.name, flat(b.value)})
+			q = append(q, web.Pair{Name: b.name, Value: flat(b.value)})
 		}
 	}
 	return rawQuery(q)

@@ -1,9 +1,8 @@
 package couchapi
 
 import (
-	"strings"
-
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // rights says who may call a route.
@@ -37,9 +36,36 @@ const (
 	classCount
 )
 
-// String names the class in the metrics.
-func (c class) String() string {
-	return [classCount]string{"server", "lookup", "write", "query", "feed", "admin"}[c]
+// newClasses makes what counts each of the classes.
+func newClasses(m *web.Metrics) (made [classCount]*web.Class) {
+	for c, name := range [classCount]string{"server", "lookup", "write", "query", "feed", "admin"} {
+		made[c] = m.Class(name, class(c) == classFeed)
+	}
+	return made
+}
+
+// bodyKind says what the body of a route is: how long it may be once it is unpacked, and
+// what a byte of it costs while the request runs.
+type bodyKind uint8
+
+const (
+	bodyOfClass   bodyKind = iota // what is usual for the route's class
+	loginBody                     // read from anybody
+	settingBody                   // settings and definitions
+	queryBody                     // queries, and lists of keys and ids
+	documentsBody                 // documents, whose attachments may be inline
+)
+
+var bodyCosts = [...]web.BodyCost{
+	loginBody:     {Most: 64 << 10, Weight: 1, Element: 128},
+	settingBody:   {Most: 1 << 20, Weight: 1, Element: 128},
+	queryBody:     {Most: 32 << 20, Weight: 3, Element: 128},
+	documentsBody: {Most: 256 << 20, Weight: 3, Element: 16},
+}
+
+// classBodies are the kinds that rows have when they do not say.
+var classBodies = [classCount]bodyKind{
+	classServer: settingBody, classAdmin: settingBody, classLookup: queryBody, classQuery: queryBody, classFeed: queryBody, classWrite: documentsBody,
 }
 
 // handler answers one request. It writes an answer by r's methods or returns
@@ -48,9 +74,7 @@ type handler func(r *request) error
 
 // route is one row of the surface.
 //
-// A pattern is made of segments: a literal, {name} for any one segment, or at
-// the end {name...} for one or more. Literals go before {name} and {name...}, segment
-// by segment. {db} opens that database, unless the row is bare. It stands for the
+// Of patterns see web.Table. {db} opens that database, unless the row is bare. It stands for the
 // root of every endpoint at which the row is served: see endpoint.
 type route struct {
 	methods string // "GET" or "GET,POST"; GET serves HEAD too, "*" is every method
@@ -63,128 +87,25 @@ type route struct {
 	bare    bool     // {db} is an argument like any other
 	allow   string   // the Allow header of the pattern, if it is not the methods of its rows; first row only
 	missing string   // instead of run: why this is not implemented
+
+	action web.Action // what follows from class and body
 }
 
-// node is a step of the route trie.
-type node struct {
-	literals map[string]*node
-	wild     *node
-	rest     *node
-	rows     []*route
-	allow    string
-	names    []string // of the {…} on the way, for the rows of this node
-	at       endpoint // the endpoint of its rows, zero for pages of the server
-}
-
-// buildRoutes makes the trie. It panics on a table that contradicts itself.
-func buildRoutes(table []route) *node {
-	root := &node{}
-	for _, row := range expandRoutes(table) {
-		root.add(&row)
-	}
-	return root
-}
-
-func (n *node) add(row *route) {
-	var names []string
-	for seg := range strings.SplitSeq(strings.Trim(row.pattern, "/"), "/") {
-		switch name, isName := strings.CutPrefix(seg, "{"); {
-		case seg == "":
-		case isName && strings.HasSuffix(seg, "...}"):
-			n.rest = orNew(n.rest)
-			n, names = n.rest, append(names, strings.TrimSuffix(name, "...}"))
-		case isName:
-			n.wild = orNew(n.wild)
-			n, names = n.wild, append(names, strings.TrimSuffix(name, "}"))
-		default:
-			if n.literals == nil {
-				n.literals = map[string]*node{}
-			}
-			n.literals[seg] = orNew(n.literals[seg])
-			n = n.literals[seg]
+// buildRoutes makes the table that finds the rows. It panics on rows that contradict each other.
+func buildRoutes(rows []route, classes [classCount]*web.Class) *web.Table[*route] {
+	t := &web.Table[*route]{}
+	for _, row := range expandRoutes(rows) {
+		if row.body == bodyOfClass {
+			row.body = classBodies[row.class]
 		}
+		row.action = web.Action{Class: classes[row.class], Body: bodyCosts[row.body]}
+		t.Add(row.pattern, row.methods, row.allow, &row)
 	}
-	if n.rows == nil {
-		n.names, n.allow, n.at = names, row.allow, row.at
-	}
-	if strings.Join(n.names, " ") != strings.Join(names, " ") || len(names) > maxArgs {
-		panic("couchapi: route " + row.pattern + " names its segments otherwise than a row before it, or too many")
-	}
-	n.rows = append(n.rows, row)
-}
-
-func orNew(n *node) *node {
-	if n == nil {
-		return &node{}
-	}
-	return n
-}
-
-// find returns the node for segments i and on of p, nil if there is none.
-// Arguments are stored in args on the way out.
-func (n *node) find(p *path, i int, args *[maxArgs]string, depth int) *node {
-	if i == p.n {
-		if n.rows == nil {
-			return nil
-		}
-		return n
-	}
-	if next := n.literals[p.parts[i]]; next != nil {
-		if found := next.find(p, i+1, args, depth); found != nil {
-			return found
-		}
-	}
-	if n.wild != nil {
-		if found := n.wild.find(p, i+1, args, depth+1); found != nil {
-			args[depth] = p.parts[i]
-			return found
-		}
-	}
-	if n.rest != nil {
-		args[depth] = p.rest(i)
-		return n.rest
-	}
-	return nil
-}
-
-// row returns the row of the node for a method.
-func (n *node) row(method string) *route {
-	if method == "HEAD" {
-		method = "GET"
-	}
-	for _, row := range n.rows {
-		if row.methods == "*" || hasMethod(row.methods, method) {
-			return row
-		}
-	}
-	return nil
-}
-
-func hasMethod(list, method string) bool {
-	for list != "" {
-		var m string
-		m, list, _ = strings.Cut(list, ",")
-		if m == method {
-			return true
-		}
-	}
-	return false
-}
-
-// allowed returns the methods of the node as the Allow header has them.
-func (n *node) allowed() string {
-	if n.allow != "" {
-		return n.allow
-	}
-	var ms []string
-	for _, row := range n.rows {
-		ms = append(ms, row.methods)
-	}
-	return strings.Join(ms, ",")
+	return t
 }
 
 func notAllowed(methods string) error {
-	return dberr.New(dberr.Method, "method_not_allowed", "Only "+methods+" allowed")
+	return dberr.New(dberr.Invalid, "method_not_allowed", "Only "+methods+" allowed")
 }
 
 func notImplemented(reason string) error {

@@ -7,14 +7,15 @@ import (
 	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/web"
 )
 
 const (
 	// pageRows is how many documents are looked at in one snapshot.
 	pageRows = 500
 	// pageBytes is the size of rows after which a page is sent. It must be
-	// larger than spillSize, which decides whether anything is sent at all.
-	pageBytes = 2 * spillSize
+	// larger than web.SpillSize, which decides whether anything is sent at all.
+	pageBytes = 2 * web.SpillSize
 )
 
 // docForm says how documents stand in the rows of lists and feeds.
@@ -30,7 +31,8 @@ type docForm struct {
 // attachments are copied: a document whose attachments go out in full is held
 // until the page is sent, and ends the page.
 type rowStream struct {
-	*stream
+	*web.Stream
+	r    *request
 	form docForm
 	held *couchwire.Revision
 	tail string // what stands behind held
@@ -41,10 +43,10 @@ type pages interface {
 	// step appends the next page; over: it was the last one.
 	step() (over bool, err error)
 	// to makes the stream to which pages are appended.
-	to(s *stream)
+	to(s *web.Stream)
 }
 
-func (w *rowStream) to(s *stream) { w.stream = s }
+func (w *rowStream) to(s *web.Stream) { w.Stream = s }
 
 // full reports whether the page must be sent before the next row.
 func (w *rowStream) full() bool { return w.held != nil || len(w.Buf) >= pageBytes }
@@ -71,7 +73,7 @@ func (w *rowStream) finish() error {
 	if w.held == nil {
 		return nil
 	}
-	open := func(a *document.Attachment) io.Reader { return w.r.scope.Download(w.r.ctx(), *a, 0, a.Encoded) }
+	open := func(a *document.Attachment) io.Reader { return w.r.scope.Download(w.r.Ctx(), *a, 0, a.Encoded) }
 	err := couchwire.WriteDocument(w, w.held, couchwire.Form{Data: true, Encoding: w.form.encoding}, open)
 	w.Buf = append(w.Buf, w.tail...)
 	w.held = nil

@@ -44,7 +44,7 @@ func schedulerJobs(r *request) error {
 // rangeParam reads a whole number from 0 up, with the words of CouchDB's
 // scheduler.
 func (r *request) rangeParam(name string, or int) (int, error) {
-	v, ok := r.query.get(name)
+	v, ok := r.Query.Get(name)
 	if !ok {
 		return or, nil
 	}
@@ -93,14 +93,14 @@ func schedulerDocs(r *request) error {
 		return err
 	}
 	database, rest := spec.DatabaseName, []string(nil)
-	if segments := r.path.parts[2:r.path.n]; len(segments) > 0 {
+	if segments := r.Path.Parts()[2:]; len(segments) > 0 {
 		i := slices.IndexFunc(segments, spec.IsReplicator)
 		if i < 0 {
 			return badRequest("bad_request")
 		}
 		database, rest = strings.Join(segments[:i+1], "/"), segments[i+1:]
 	}
-	db, err := r.api.store.Database(r.ctx(), database)
+	db, err := r.api.store.Database(r.Ctx(), database)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func schedulerDocs(r *request) error {
 		if err != nil {
 			return err
 		}
-		rows, err := s.Docs(r.ctx(), db, q)
+		rows, err := s.Docs(r.Ctx(), db, q)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func schedulerDocs(r *request) error {
 		}
 		return r.marshal(http.StatusOK, rows)
 	}
-	row, err := s.Doc(r.ctx(), db, document.ID(strings.Join(rest, "/")))
+	row, err := s.Doc(r.Ctx(), db, document.ID(strings.Join(rest, "/")))
 	if err != nil {
 		return err
 	}
@@ -134,18 +134,18 @@ var docStates = []string{"initializing", "error", "running", "pending", "crashin
 
 // docsQuery reads which rows are wanted.
 func (r *request) docsQuery() (q schedule.DocsQuery, err error) {
-	q = schedule.DocsQuery{Limit: -1, Descending: r.query.is("descending")}
-	if v, ok := r.query.get("limit"); ok {
+	q = schedule.DocsQuery{Limit: -1, Descending: r.Query.Is("descending")}
+	if v, ok := r.Query.Get("limit"); ok {
 		if q.Limit, err = parseCount(v); err != nil {
 			return q, err
 		}
 	}
-	if v, ok := r.query.get("skip"); ok {
+	if v, ok := r.Query.Get("skip"); ok {
 		if q.Skip, err = parseCount(v); err != nil {
 			return q, err
 		}
 	}
-	v, _ := r.query.get("states")
+	v, _ := r.Query.Get("states")
 	for state := range strings.SplitSeq(strings.ToLower(v), ",") {
 		if state == "" {
 			continue

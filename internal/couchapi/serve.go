@@ -1,11 +1,8 @@
 package couchapi
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"log/slog"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/sectional/sectional/internal/admission"
@@ -17,6 +14,7 @@ import (
 	"github.com/sectional/sectional/internal/replicate/schedule"
 	"github.com/sectional/sectional/internal/store"
 	"github.com/sectional/sectional/internal/subscribe"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // Options join the face to the rest of the server.
@@ -42,18 +40,13 @@ type Options struct {
 	// writes, "stopped" when the storage engine has. nil: "ok".
 	Health func() string
 	// Disk returns the numbers of the storage engine for the metrics; may be nil.
-	Disk func() []Gauge
-}
-
-// Gauge is a number that the storage engine tells of itself.
-type Gauge struct {
-	Name, Help string
-	Counter    bool
-	Value      float64
+	Disk func() []web.Gauge
 }
 
 // API is the handler of all requests.
 type API struct {
+	*web.Shared
+	frame         *web.Frame
 	store         *store.Store
 	auth          *auth.Authenticator
 	rules         *admission.Rules
@@ -64,19 +57,13 @@ type API struct {
 	replicas      *schedule.Scheduler
 	subscriptions *subscribe.Service
 	settings      *config.Derived[*settings]
-	log           *slog.Logger
-	now           func() time.Time
 	version       string
-	done          <-chan struct{}
 	began         time.Time
 
-	routes  *node
-	stats   *metrics
+	routes  *web.Table[*route]
+	stats   counts
 	health  func() string
 	uuids   uuidMaker
-	tasks   tasks
-	ids     atomic.Uint64 // of requests
-	bodies  bodyBudget
 	patches turns
 }
 
@@ -84,90 +71,68 @@ var _ http.Handler = (*API)(nil)
 
 // New makes the handler.
 func New(o Options) *API {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Done == nil {
-		o.Done = make(chan struct{})
-	}
 	a := &API{
-		store: o.Store, auth: o.Auth, rules: o.Rules, scripts: o.Scripts, config: o.Config, indexes: o.Indexes, views: o.Views, replicas: o.Replicator, log: o.Log, now: o.Now,
-		subscriptions: o.Subscriptions, version: o.Version, done: o.Done, began: o.Now(),
+		Shared: web.NewShared(o.Log, o.Now, o.Done), store: o.Store, auth: o.Auth, rules: o.Rules, scripts: o.Scripts, config: o.Config,
+		indexes: o.Indexes, views: o.Views, replicas: o.Replicator, subscriptions: o.Subscriptions, version: o.Version, health: o.Health,
 		settings: config.Derive(o.Config, readSettings),
-		routes:   buildRoutes(allRoutes()),
 	}
+	a.began = a.Now()
+	classes := newClasses(a.Metrics)
+	a.routes = buildRoutes(allRoutes(), classes)
+	a.frame = web.NewFrame(a.Shared, web.Options{
+		Settings: func() *web.Settings { return &a.settings.Value().web },
+		Peer:     o.Auth.Client, IDHeader: "X-Couch-Request-Id", Unrouted: classes[classServer],
+	})
+	a.Metrics.Gauges(a.gauges)
+	a.Metrics.Gauges(o.Disk)
 	o.Config.Subscribe(func(*config.Snapshot) { o.Store.WakeDocWatches() }) // feeds ask whether they may go on
-	a.stats, a.health = newMetrics(a, o.Disk), o.Health
-	var seed [8]byte
-	rand.Read(seed[:]) // never fails
-	a.ids.Store(binary.LittleEndian.Uint64(seed[:]))
 	return a
 }
 
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, h *http.Request) {
-	// A feed that waits keeps this stack, so nothing large lies on it: no
-	// literal of a request, no path by value.
-	r := new(request)
-	r.api, r.http, r.w, r.context, r.began = a, h, w, h.Context(), a.now()
-	defer a.finish(r)
-	r.watchBody()
-	r.identify()
-	r.methodOf()
-	target, q := targetOf(h)
-	r.path.split(target, r.plus())
-	r.query = parseQuery(q)
-	if done, err := r.answerCORS(); done || err != nil {
-		if err != nil {
-			r.fail(err)
+	r := &request{api: a}
+	a.frame.Serve(&r.Request, r, w, h)
+}
+
+// Wait waits for the background work that requests have started.
+func (a *API) Wait() { a.Tasks.Wait() }
+
+// Route implements web.Call. A POST may stand for another method.
+func (r *request) Route() {
+	if r.HTTP.Method == http.MethodPost {
+		if m := r.HTTP.Header["X-Http-Method-Override"]; m != nil {
+			r.SetMethod(m[0])
 		}
+	}
+	expandEndpoint(&r.Path)
+	if r.node = r.api.routes.Find(&r.Path, &r.args); r.node == nil {
 		return
 	}
-	if err := r.run(); err != nil {
-		r.fail(err)
-	} else if r.after != nil {
-		r.after()
+	if row, ok := r.node.Row(r.Method); ok {
+		r.route, r.Action = row, row.action
 	}
 }
 
-// finish counts the request, and logs it where everything is logged.
-func (a *API) finish(r *request) {
-	r.release(r.held)
-	a.stats.count(r)
-	if !a.log.Enabled(r.context, slog.LevelDebug) {
-		return
-	}
-	name := ""
-	if r.caller != nil {
-		name = r.caller.Name
-	}
-	a.log.LogAttrs(r.context, slog.LevelDebug, "request", slog.String("method", r.http.Method), slog.String("path", r.http.URL.Path),
-		slog.Int("status", r.status), slog.Int64("bytes", r.sent), slog.Duration("took", a.now().Sub(r.began)),
-		slog.String("user", name), slog.String("peer", r.peer()), slog.String("request", string(r.id[:])))
-}
-
-// run authenticates the caller, finds the row and lets its handler answer.
-func (r *request) run() error {
-	r.node = r.api.routes.find(&r.path, 0, &r.args, 0)
-	if err := r.authenticate(); err != nil {
-		return err
-	}
+// Admit implements web.Call. Who may not see a path is told that before the methods that it has.
+func (r *request) Admit() error {
 	if r.node == nil {
 		return errNoDatabase // the pattern of last resort is a database's
 	}
-	r.route = r.node.row(r.method)
 	if r.route == nil {
-		return r.refuseMethod()
+		if err := r.enter(r.node.Rows[0]); err != nil {
+			return err
+		}
+		return notAllowed(r.node.Allowed())
 	}
 	if err := r.checkOrigin(); err != nil {
 		return err
 	}
-	if err := r.enter(r.route); err != nil {
-		return err
-	}
+	return r.enter(r.route)
+}
+
+// Run implements web.Call.
+func (r *request) Run() error {
 	if r.route.run == nil {
 		return notImplemented(r.route.missing)
 	}
@@ -179,15 +144,6 @@ func (r *request) run() error {
 
 var errNoDatabase = dberr.New(dberr.NotFound, "not_found", "Database does not exist.")
 
-// refuseMethod answers a method that no row of the path has. Who may not see
-// the path is told that first.
-func (r *request) refuseMethod() error {
-	if err := r.enter(r.node.rows[0]); err != nil {
-		return err
-	}
-	return notAllowed(r.node.allowed())
-}
-
 // enter checks the rights of a row and opens the database it works on, in
 // CouchDB's order: server administration before existence, existence before
 // membership.
@@ -198,7 +154,7 @@ func (r *request) enter(row *route) error {
 	if row.bare || !r.namesDatabase() {
 		return nil
 	}
-	db, err := r.api.store.Database(r.ctx(), r.args[0])
+	db, err := r.api.store.Database(r.Ctx(), r.args[0])
 	if err != nil {
 		return err
 	}
@@ -214,60 +170,5 @@ func (r *request) enter(row *route) error {
 }
 
 func (r *request) namesDatabase() bool {
-	return len(r.node.names) > 0 && r.node.names[0] == "db"
-}
-
-// methodOf settles the method: HEAD is a GET whose body is not sent, and a
-// POST may stand for another method.
-func (r *request) methodOf() {
-	r.method = r.http.Method
-	if r.method == http.MethodPost {
-		if m := r.http.Header["X-Http-Method-Override"]; m != nil {
-			r.method = m[0]
-		}
-	}
-	if r.method == http.MethodHead {
-		r.method, r.head = http.MethodGet, true
-	}
-}
-
-// identify gives the request the id of its log lines: the client's own if it
-// is a decent one.
-func (r *request) identify() {
-	h := r.w.Header()
-	h["Server"] = r.api.serverHeader()
-	if own := r.http.Header["X-Couch-Request-Id"]; own != nil && decentID(own[0]) {
-		copy(r.id[:], own[0])
-		h["X-Couch-Request-Id"] = own[:1]
-		return
-	}
-	// A counter with a random start, mixed so that ids of one server do not
-	// look alike.
-	const hex = "0123456789abcdef"
-	n := r.api.ids.Add(1) * 0x9e3779b97f4a7c15
-	for i := range r.id {
-		r.id[i] = hex[n>>60]
-		n <<= 4
-	}
-	r.set("X-Couch-Request-Id", string(r.id[:]))
-}
-
-func decentID(s string) bool {
-	if s == "" || len(s) > 36 {
-		return false
-	}
-	for i := range len(s) {
-		if !isPlain(s[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func (a *API) serverHeader() []string { return a.settings.Value().server }
-
-// remember puts the caller where Admission finds it.
-func (r *request) remember(id *auth.Identity) {
-	r.caller = &id.Caller
-	r.context = admission.WithCaller(r.context, r.caller)
+	return len(r.node.Names) > 0 && r.node.Names[0] == "db"
 }

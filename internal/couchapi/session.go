@@ -1,7 +1,6 @@
 package couchapi
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -10,7 +9,7 @@ import (
 
 // session answers GET /_session: who the caller is.
 func session(r *request) error {
-	view, err := r.api.auth.Session(r.caller, r.query.is("basic"))
+	view, err := r.api.auth.Session(r.Caller, r.Query.Is("basic"))
 	if err != nil {
 		return err
 	}
@@ -19,7 +18,7 @@ func session(r *request) error {
 
 // logIn answers POST /_session: a cookie for a name and a password.
 func logIn(r *request) error {
-	body, err := r.body()
+	body, err := r.Body(nil)
 	if err != nil {
 		return err
 	}
@@ -27,11 +26,11 @@ func logIn(r *request) error {
 	if err != nil {
 		return err
 	}
-	r.set("Set-Cookie", s.SetCookie)
+	r.Set("Set-Cookie", s.SetCookie)
 	status := http.StatusOK
-	if next, ok := r.query.get("next"); ok && isLocal(next) {
+	if next, ok := r.Query.Get("next"); ok && isLocal(next) {
 		status = http.StatusFound
-		r.set("Location", r.host()+next)
+		r.Set("Location", r.Host()+next)
 	}
 	return r.marshal(status, s)
 }
@@ -44,29 +43,20 @@ func isLocal(next string) bool {
 
 // logOut answers DELETE /_session.
 func logOut(r *request) error {
-	r.set("Set-Cookie", r.api.auth.ClearCookie(r.authRequest()))
+	r.Set("Set-Cookie", r.api.auth.ClearCookie(r.authRequest()))
 	return r.ok(http.StatusOK)
-}
-
-// marshal answers with a value in JSON, for answers that need not be fast.
-func (r *request) marshal(status int, v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return r.json(status, b)
 }
 
 // logIn checks the login in a body. A refusal clears the cookie that the
 // browser may still have.
 func (a *API) logIn(r *request, body []byte) (auth.Session, error) {
-	l, err := auth.ParseLogin(r.header("Content-Type"), body)
+	l, err := auth.ParseLogin(r.Header("Content-Type"), body)
 	if err != nil {
 		return auth.Session{}, err
 	}
-	s, err := a.auth.LogIn(r.ctx(), l, r.authRequest())
+	s, err := a.auth.LogIn(r.Ctx(), l, r.authRequest())
 	if err != nil {
-		r.set("Set-Cookie", a.auth.ClearCookie(r.authRequest()))
+		r.Set("Set-Cookie", a.auth.ClearCookie(r.authRequest()))
 	}
 	return s, err
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchwire"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // settings are the values of the configuration that requests look at, parsed
 // once after each change of it.
 type settings struct {
-	maxRequest    int64 // bytes of a request body
-	maxBodies     int64 // bytes of memory for the bodies of all requests
+	web           web.Settings
 	maxDocument   int64
 	maxAttachment int64
 	maxID         int // bytes of a document id, 0 for no limit
@@ -22,22 +22,15 @@ type settings struct {
 	maxDBsInfo    int
 	allDBsOpen    bool // _all_dbs and _dbs_info are for everybody
 	defaultAccess *auth.Security
-	cors          auth.CORSPolicies
-	cloudant      bool // Cloudant's limits
-	render        bool // show, list and rewrite functions run
-	server        []string
+	cloudant      bool            // Cloudant's limits
+	render        bool            // show, list and rewrite functions run
 	rules         couchwire.Rules // for documents on their way in
 
-	// Headers in which proxies tell how they were asked.
-	forwardedHost, forwardedProto, forwardedSSL string
-
-	plus           plusMeans // what "+" stands for in paths
-	mostRewrites   int       // of one request
-	secureRewrites bool      // rules lead within their database
+	mostRewrites   int  // of one request
+	secureRewrites bool // rules lead within their database
 	// The most rows of a query, and of one of a partition.
 	queryRows, partitionRows int
 
-	bodyTimeout time.Duration // in which bodyStride bytes of a body have to come
 	// What browsers may do with attachments and with what functions make: policies
 	// of content security, "" for none.
 	attachmentPolicy, functionPolicy string
@@ -54,8 +47,7 @@ type settings struct {
 
 func readSettings(s *config.Snapshot) *settings {
 	return &settings{
-		maxRequest:     s.Int("chttpd", "max_http_request_size", 4<<30),
-		maxBodies:      s.Int("sectional", "max_bodies_memory", 512<<20),
+		web:            readWebSettings(s),
 		maxDocument:    s.Int("couchdb", "max_document_size", 8_000_000),
 		maxAttachment:  s.Int("couchdb", "max_attachment_size", 1<<30),
 		maxID:          finite(s.Int("couchdb", "max_document_id_length", 0)),
@@ -64,23 +56,16 @@ func readSettings(s *config.Snapshot) *settings {
 		maxDBsInfo:     finite(s.Int("chttpd", "max_db_number_for_dbs_info_req", 100)),
 		allDBsOpen:     !s.Bool("chttpd", "admin_only_all_dbs", true),
 		defaultAccess:  auth.DefaultSecurity(s.String("couchdb", "default_security", "admin_only")),
-		cors:           auth.ReadCORS(s),
 		cloudant:       s.String("sectional", "limits", "couchdb") == "cloudant",
 		viewWait:       s.Duration("sectional", "view_wait", time.Second, 5*time.Second),
 		seqWait:        s.Duration("sectional", "min_seq_wait", time.Second, 5*time.Second),
 		selectorSteps:  max(0, s.Int("sectional", "selector_steps", 10_000_000_000)),
 		render:         s.Bool("sectional", "render", true),
-		bodyTimeout:    max(s.Duration("sectional", "body_timeout", time.Second, time.Minute), 100*time.Millisecond),
 		changesTimeout: milliseconds(int(s.Int("chttpd", "changes_timeout", 60_000))),
-		server:         []string{"Sectional"},
 
 		attachmentPolicy: policyIf(s.Bool("csp", "attachments_enable", true), s.String("csp", "attachments_header_value", "sandbox")),
 		functionPolicy:   policyIf(s.Bool("csp", "showlist_enable", true), s.String("csp", "showlist_header_value", "sandbox")),
 
-		forwardedHost:  s.String("chttpd", "x_forwarded_host", "X-Forwarded-Host"),
-		forwardedProto: s.String("chttpd", "x_forwarded_proto", "X-Forwarded-Proto"),
-		forwardedSSL:   s.String("chttpd", "x_forwarded_ssl", "X-Forwarded-Ssl"),
-		plus:           plusOf(s.Bool("chttpd", "decode_plus_to_space", true)),
 		mostRewrites:   int(max(0, s.Int("chttpd", "rewrite_limit", 100))),
 		secureRewrites: s.Bool("chttpd", "secure_rewrites", true),
 		queryRows:      int(max(0, s.Int("query_server_config", "query_limit", math.MaxInt))),
@@ -90,11 +75,23 @@ func readSettings(s *config.Snapshot) *settings {
 	}
 }
 
-func plusOf(space bool) plusMeans {
-	if space {
-		return plusIsSpace
+// readWebSettings reads what the frame looks at.
+func readWebSettings(s *config.Snapshot) web.Settings {
+	w := web.Settings{
+		MaxBody:        web.Limit{Bytes: s.Int("chttpd", "max_http_request_size", 4<<30), Setting: "[chttpd] max_http_request_size"},
+		MaxMemory:      web.Limit{Bytes: s.Int("sectional", "max_bodies_memory", 512<<20), Setting: "[sectional] max_bodies_memory"},
+		BodyTimeout:    max(s.Duration("sectional", "body_timeout", time.Second, time.Minute), 100*time.Millisecond),
+		CORS:           auth.ReadCORS(s),
+		Plus:           web.PlusIsPlus,
+		Server:         []string{"Sectional"},
+		ForwardedHost:  s.String("chttpd", "x_forwarded_host", "X-Forwarded-Host"),
+		ForwardedProto: s.String("chttpd", "x_forwarded_proto", "X-Forwarded-Proto"),
+		ForwardedSSL:   s.String("chttpd", "x_forwarded_ssl", "X-Forwarded-Ssl"),
 	}
-	return plusIsPlus
+	if s.Bool("chttpd", "decode_plus_to_space", true) {
+		w.Plus = web.PlusIsSpace
+	}
+	return w
 }
 
 // policyIf returns a policy that is switched on.

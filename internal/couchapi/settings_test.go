@@ -3,6 +3,7 @@ package couchapi
 import (
 	"crypto/tls"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -226,20 +227,26 @@ func TestForwardedSettings(t *testing.T) {
 		{theirs, "X-Host: there, X-Proto: https", "https://there", "https://there"},
 		{theirs, "X-Ssl: on", "https://here", "https://here"},
 	} {
-		h := httptest.NewRequest("PUT", "http://here/db", nil)
+		h := httptest.NewRequest("GET", "http://here/_utils", nil)
 		for line := range strings.SplitSeq(c.headers, ", ") {
 			name, value, _ := strings.Cut(line, ": ")
 			h.Header.Set(name, value)
 		}
-		r := &request{api: c.api.API, http: h}
-		if got := r.host(); got != c.want {
+		if got := c.api.locationOf(h); got != c.want+"/_utils/" {
 			t.Errorf("%q: %s, want %s", c.headers, got, c.want)
 		}
 		h.TLS = new(tls.ConnectionState)
-		if got := r.host(); got != c.wantOverTLS {
+		if got := c.api.locationOf(h); got != c.wantOverTLS+"/_utils/" {
 			t.Errorf("%q over TLS: %s, want %s", c.headers, got, c.wantOverTLS)
 		}
 	}
+}
+
+// locationOf returns where an answer leads.
+func (a *testAPI) locationOf(h *http.Request) string {
+	w := httptest.NewRecorder()
+	a.ServeHTTP(w, h)
+	return w.Header().Get("Location")
 }
 
 // TestDefaultSecurity holds [couchdb] default_security.

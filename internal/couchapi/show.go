@@ -36,16 +36,16 @@ func showFunction(r *request) error {
 	if err != nil {
 		return err
 	}
-	r.vary("Accept")
+	r.Vary("Accept")
 	r.renderedTag(c.realm.Version, doc.rev, string(text))
-	if r.unmodified() {
+	if r.Unmodified() {
 		return nil
 	}
 	req, err := r.functionJSON(functionRequest{id: c.id, text: text})
 	if err != nil {
 		return err
 	}
-	answer, err := r.api.scripts.Show(r.ctx(), c.realm, c.name, doc.json, req)
+	answer, err := r.api.scripts.Show(r.Ctx(), c.realm, c.name, doc.json, req)
 	if err != nil {
 		return err
 	}
@@ -60,10 +60,10 @@ func showFunction(r *request) error {
 // the caller and the parts that the handler knows.
 func (r *request) renderedTag(parts ...string) {
 	h := md5.New()
-	seen := append([]string{r.method, r.target(), r.header("Accept"), string(admission.UserContext(r.caller, r.scope.Name()))}, parts...)
+	seen := append([]string{r.Method, r.Target(), r.Header("Accept"), string(admission.UserContext(r.Caller, r.scope.Name()))}, parts...)
 	for _, s := range seen {
 		h.Write([]byte(s)) // never fails
 		h.Write([]byte{0})
 	}
-	r.etag(base64.RawURLEncoding.EncodeToString(h.Sum(nil)))
+	r.Etag(base64.RawURLEncoding.EncodeToString(h.Sum(nil)))
 }

@@ -1,6 +1,7 @@
 package couchapi
 
 import (
+	"bytes"
 	"math"
 	"mime"
 	"net/http"
@@ -30,31 +31,31 @@ var snapshotParams = params[snapshotQuery]{
 // in one stream (see docs/formats/snapshot.md).
 func getSnapshot(r *request) error {
 	var q snapshotQuery
-	if err := snapshotParams.read(r.query, &q); err != nil {
+	if err := snapshotParams.read(r.Query, &q); err != nil {
 		return err
 	}
-	source, err := snapshot.Open(r.ctx(), r.scope, r.api.store.UUID(), q.after)
+	source, err := snapshot.Open(r.Ctx(), r.scope, r.api.store.UUID(), q.after)
 	if err != nil {
 		return err
 	}
 	if err := r.stay(); err != nil {
 		return err
 	}
-	encoding := snapshot.Encoding(r.header("Accept-Encoding"))
+	encoding := snapshot.Encoding(r.Header("Accept-Encoding"))
 	packer, err := snapshot.NewPacker(encoding, snapshotBody{r})
 	if err != nil {
 		return dberr.Wrap("couchapi.getSnapshot", err)
 	}
-	r.set("Content-Type", snapshot.ContentType)
-	r.vary("Accept-Encoding")
+	r.Set("Content-Type", snapshot.ContentType)
+	r.Vary("Accept-Encoding")
 	if encoding != "" {
-		r.set("Content-Encoding", encoding)
+		r.Set("Content-Encoding", encoding)
 	}
-	r.begin(http.StatusOK, -1)
-	if r.head {
+	r.Begin(http.StatusOK, -1)
+	if r.Head {
 		return nil
 	}
-	counts, err := source.Send(r.ctx(), snapshotOut{packer, r}, q.most)
+	counts, err := source.Send(r.Ctx(), snapshotOut{packer, r}, q.most)
 	r.api.stats.docReads.Add(uint64(counts.Documents))
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func (b snapshotBody) Write(p []byte) (int, error) {
 	if err := b.r.mayStay(); err != nil {
 		return 0, err
 	}
-	return len(p), b.r.write(p)
+	return len(p), b.r.Write(p)
 }
 
 // snapshotOut packs a snapshot; a flush reaches the client.
@@ -85,7 +86,7 @@ func (o snapshotOut) Flush() error {
 	if err := o.Packer.Flush(); err != nil {
 		return err
 	}
-	return http.NewResponseController(o.r.w).Flush()
+	return o.r.Flush()
 }
 
 // maxRefusals is how many refused revisions an answer names.
@@ -96,18 +97,18 @@ const maxRefusals = 100
 // nothing of it is held in memory but a page; those of documents and
 // attachments do.
 func postSnapshot(r *request) error {
-	if kind, _, _ := mime.ParseMediaType(r.header("Content-Type")); kind != snapshot.ContentType {
+	if kind, _, _ := mime.ParseMediaType(r.Header("Content-Type")); kind != snapshot.ContentType {
 		return dberr.New(dberr.Unsupported, "bad_content_type", "Content-Type must be "+snapshot.ContentType)
 	}
-	body := &uploadReader{r: r, from: r.rawReader(math.MaxInt64), most: snapshotBuffer}
-	defer body.end()
-	in, err := snapshot.NewUnpacker(r.header("Content-Encoding"), body)
+	body, end := r.Charged(r.RawReader(math.MaxInt64), snapshotBuffer)
+	defer end()
+	in, err := snapshot.NewUnpacker(r.Header("Content-Encoding"), body)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	var refusals []snapshot.Refusal
-	p, err := snapshot.Load(r.ctx(), r.scope, in, snapshot.LoadOptions{
+	p, err := snapshot.Load(r.Ctx(), r.scope, in, snapshot.LoadOptions{
 		Rules: *r.rules(),
 		Refused: func(f snapshot.Refusal) {
 			if len(refusals) < maxRefusals {
@@ -118,9 +119,9 @@ func postSnapshot(r *request) error {
 	r.api.stats.docWrites.Add(uint64(p.Leaves))
 	status, b := http.StatusCreated, []byte(`{"ok":true}`)
 	if err != nil {
-		status, _, _ = words(err)
-		r.logFailure(status, err)
-		b = appendFailure(nil, err)
+		f := r.Render(err)
+		r.LogFailure(f, err)
+		status, b = f.Status, bytes.TrimSuffix(f.Body, []byte{'\n'})
 	}
 	return r.json(status, appendProgress(b[:len(b)-1], &p, refusals))
 }

@@ -3,7 +3,6 @@ package couchapi
 import (
 	"time"
 
-	"github.com/sectional/sectional/internal/admission"
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
@@ -13,8 +12,8 @@ import (
 // they ask mayStay: what let the caller in (a password, a session, a token, a role,
 // a rule) may be gone by then.
 func (r *request) stay() (err error) {
-	if r.grant == nil && admission.Caller(r.http.Context()) == nil {
-		r.grant, err = r.api.auth.Grant(r.ctx(), r.authRequest(), r.caller)
+	if r.grant == nil && auth.CallerOf(r.HTTP.Context()) == nil {
+		r.grant, err = r.api.auth.Grant(r.Ctx(), r.authRequest(), r.Caller)
 	}
 	return err
 }
@@ -24,11 +23,11 @@ func (r *request) stay() (err error) {
 // was read.
 func (r *request) mayStay() error {
 	if r.grant != nil {
-		c, err := r.grant.Check(r.ctx())
+		c, err := r.grant.Check(r.Ctx())
 		if err != nil {
 			return err
 		}
-		r.caller = c
+		r.Caller = c
 	}
 	if err := r.checkServer(r.route); err != nil || r.db == nil {
 		return err
@@ -56,9 +55,9 @@ func (r *request) doubt() (<-chan struct{}, func()) {
 	}
 	var lost <-chan struct{}
 	leave := func() {}
-	users, err := r.api.store.Database(r.ctx(), r.api.auth.UsersDB())
+	users, err := r.api.store.Database(r.Ctx(), r.api.auth.UsersDB())
 	if err == nil { // else nobody's right rests on a document
-		lost, leave = users.WatchDoc(document.ID(auth.UserPrefix + r.caller.Name))
+		lost, leave = users.WatchDoc(document.ID(auth.UserPrefix + r.Caller.Name))
 	}
 	if r.mayStay() != nil {
 		leave()
@@ -76,5 +75,5 @@ func (r *request) atMost(d time.Duration) time.Duration {
 	if r.grant == nil || r.grant.Until().IsZero() {
 		return d
 	}
-	return min(d, max(0, r.grant.Until().Sub(r.api.now())))
+	return min(d, max(0, r.grant.Until().Sub(r.api.Now())))
 }

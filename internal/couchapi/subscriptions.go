@@ -39,7 +39,7 @@ func subscribed(run func(r *request, s *subscribe.Service) error) handler {
 }
 
 func listSubscriptions(r *request, s *subscribe.Service) error {
-	b, err := s.List(r.ctx(), r.scope)
+	b, err := s.List(r.Ctx(), r.scope)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func listSubscriptions(r *request, s *subscribe.Service) error {
 }
 
 func getSubscription(r *request, s *subscribe.Service) error {
-	b, err := s.Get(r.ctx(), r.scope, r.arg("subscription"))
+	b, err := s.Get(r.Ctx(), r.scope, r.arg("subscription"))
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func makeSubscription(r *request, s *subscribe.Service) error {
 	if err != nil {
 		return err
 	}
-	id, err := s.Create(r.ctx(), r.scope, raw)
+	id, err := s.Create(r.Ctx(), r.scope, raw)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func putSubscription(r *request, s *subscribe.Service) error {
 		return err
 	}
 	id := r.arg("subscription")
-	created, err := s.Put(r.ctx(), r.scope, id, raw)
+	created, err := s.Put(r.Ctx(), r.scope, id, raw)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func putSubscription(r *request, s *subscribe.Service) error {
 }
 
 func deleteSubscription(r *request, s *subscribe.Service) error {
-	if err := s.Delete(r.ctx(), r.scope, r.arg("subscription")); err != nil {
+	if err := s.Delete(r.Ctx(), r.scope, r.arg("subscription")); err != nil {
 		return err
 	}
 	return r.ok(http.StatusOK)
@@ -106,10 +106,10 @@ var lettersParams = params[lettersQuery]{
 
 func listDeadLetters(r *request, s *subscribe.Service) error {
 	q := lettersQuery{limit: 100}
-	if err := lettersParams.read(r.query, &q); err != nil {
+	if err := lettersParams.read(r.Query, &q); err != nil {
 		return err
 	}
-	b, err := s.Dead(r.ctx(), r.scope, r.arg("subscription"), uint64(q.after), min(q.limit, mostLetters))
+	b, err := s.Dead(r.Ctx(), r.scope, r.arg("subscription"), uint64(q.after), min(q.limit, mostLetters))
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func retryDeadLetters(r *request, s *subscribe.Service) error {
 	if err != nil {
 		return err
 	}
-	n, err := s.Retry(r.ctx(), r.scope, r.arg("subscription"), entries)
+	n, err := s.Retry(r.Ctx(), r.scope, r.arg("subscription"), entries)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func dropDeadLetter(r *request, s *subscribe.Service) error {
 // forget removes dead letters and tells how many; one that is named must be
 // there.
 func (r *request) forget(s *subscribe.Service, numbers []uint64) error {
-	n, err := s.Forget(r.ctx(), r.scope, r.arg("subscription"), numbers)
+	n, err := s.Forget(r.Ctx(), r.scope, r.arg("subscription"), numbers)
 	if err == nil && numbers != nil && n == 0 {
 		err = errMissing
 	}

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/sectional/sectional/internal/web"
 )
 
 // concrete returns an address that a pattern matches.
@@ -59,19 +61,19 @@ var surface = `
 `
 
 func TestSurface(t *testing.T) {
-	root := buildRoutes(allRoutes())
+	root := buildRoutes(allRoutes(), [classCount]*web.Class{})
 	for target := range strings.FieldsSeq(surface) {
 		p := splitPath(target)
-		var args [maxArgs]string
-		n := root.find(&p, 0, &args, 0)
+		var args [web.MaxArgs]string
+		n := root.Find(&p, &args)
 		if n == nil {
 			t.Errorf("%s has no row", target)
 			continue
 		}
 		// A path of the API must not fall to the row of documents.
-		for seg := range strings.SplitSeq(n.rows[0].pattern, "/") {
+		for seg := range strings.SplitSeq(n.Rows[0].pattern, "/") {
 			if last := target[strings.LastIndexByte(target, '/')+1:]; strings.HasPrefix(last, "_") && seg == "{id}" {
-				t.Errorf("%s falls to %s", target, n.rows[0].pattern)
+				t.Errorf("%s falls to %s", target, n.Rows[0].pattern)
 			}
 		}
 	}

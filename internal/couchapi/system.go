@@ -3,7 +3,6 @@ package couchapi
 import (
 	"context"
 
-	"github.com/sectional/sectional/internal/admission"
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
@@ -28,7 +27,7 @@ func (a *API) MakeSystemDatabases(ctx context.Context) error {
 // makeAuthDesign writes the design document of the users' database, if there is the
 // database and not the document.
 func (a *API) makeAuthDesign(ctx context.Context) error {
-	ctx = admission.WithCaller(ctx, nil) // the server itself
+	ctx = auth.WithCaller(ctx, nil) // the server itself
 	db, err := a.store.Database(ctx, a.auth.UsersDB())
 	if dberr.Is(err, dberr.NotFound) || err == nil && db.Partitioned() {
 		return nil
@@ -65,7 +64,7 @@ func (a *API) makeDatabases(ctx context.Context, names []string, c store.Creatio
 // one that shows the caller what he may see: of users the public fields of others,
 // of replications no credentials but his own.
 func (r *request) redact() {
-	if r.caller.IsAdmin() {
+	if r.Caller.IsAdmin() {
 		return
 	}
 	if r.api.auth.IsUsersDB(r.db.Name()) || spec.IsReplicator(r.db.Name()) {
@@ -81,13 +80,13 @@ type callerView request
 func (v *callerView) Redact(rev *store.Revision) ([]byte, error) {
 	r := (*request)(v)
 	if spec.IsReplicator(r.db.Name()) {
-		return r.api.rules.VisibleReplication(r.caller, r.db, rev)
+		return r.api.rules.VisibleReplication(r.Caller, r.db, rev)
 	}
 	s, err := r.security()
 	if err != nil {
 		return nil, err
 	}
-	return r.api.auth.AfterUserRead(auth.UserRead{ID: string(rev.ID), Body: rev.Body, Caller: r.caller, Security: s})
+	return r.api.auth.AfterUserRead(auth.UserRead{ID: string(rev.ID), Body: rev.Body, Caller: r.Caller, Security: s})
 }
 
 // mayQuery refuses queries of indexes by those who do not see all of every document:
@@ -100,7 +99,7 @@ func (r *request) mayQuery() error {
 	if err != nil {
 		return err
 	}
-	err = s.Check(r.caller, auth.DatabaseAdmin)
+	err = s.Check(r.Caller, auth.DatabaseAdmin)
 	if err != nil && r.api.auth.IsUsersDB(r.db.Name()) {
 		return auth.ErrHiddenDesigns
 	}

@@ -1,26 +1,26 @@
 package couchapi
 
 import (
-	"context"
 	"fmt"
 	"net/http"
-	"slices"
-	"sync"
 
-	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/web"
 )
 
-// tasks is the background work that requests have started, for _active_tasks.
-// It runs until the server stops, and Wait waits for it.
-type tasks struct {
-	running sync.WaitGroup
-	state   struct {
-		sync.Mutex
-		list []*task
-		last int
-	}
+// Kinds of tasks.
+const (
+	databaseCompaction = "database_compaction"
+	viewCompaction     = "view_compaction"
+	indexerTask        = "indexer"
+)
+
+// compactionOf is the compaction of a database.
+func compactionOf(database string) web.Job {
+	return web.Job{Kind: databaseCompaction, Database: database}
 }
 
+// task is a row of _active_tasks.
 type task struct {
 	Type     string  `json:"type"`
 	Node     string  `json:"node"`
@@ -31,7 +31,6 @@ type task struct {
 	Updated  int64   `json:"updated_on"`
 	*building
 	*working
-	about string // what it works on besides the database
 }
 
 // working is what a task says besides that changes documents in the background.
@@ -49,126 +48,47 @@ type building struct {
 	Progress int    `json:"progress"` // in per cent
 }
 
-// job names background work: of each there is one at a time.
-type job struct {
-	kind, database string
-	about          string // what it works on besides, such as an index; "" for nothing
-	design         string // the design document it is for; "" for none
-}
-
-// is reports whether a task does the job.
-func (j job) is(t *task) bool {
-	return t.Type == j.kind && t.Database == j.database && t.about == j.about
-}
-
-// start runs work for a database, unless the same is running already.
-func (t *tasks) start(a *API, j job, work func(context.Context) error) {
-	t.state.Lock()
-	defer t.state.Unlock()
-	if slices.ContainsFunc(t.state.list, j.is) {
-		return
-	}
-	t.state.last++
-	now := a.now().Unix()
-	entry := &task{Type: j.kind, Node: NodeName, PID: fmt.Sprintf("<0.%d.0>", t.state.last), Database: j.database, Started: now, Updated: now, about: j.about}
-	if j.design != "" {
-		entry.building = &building{Design: j.design}
-	}
-	t.state.list = append(t.state.list, entry)
-	t.running.Add(1)
-	go func() {
-		defer t.running.Done()
-		defer t.finish(entry)
-		ctx, cancel := untilDone(a.done)
-		defer cancel()
-		if err := dberr.Guard(a.log, "couchapi.task", func() error { return work(ctx) }); err != nil && ctx.Err() == nil {
-			a.log.Error("background task failed", "type", j.kind, "database", j.database, "cause", err)
-		}
-	}()
-}
-
-// untilDone returns a context that ends with done.
-func untilDone(done <-chan struct{}) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		select {
-		case <-done:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
-}
-
-func (t *tasks) finish(entry *task) {
-	t.state.Lock()
-	defer t.state.Unlock()
-	for i, other := range t.state.list {
-		if other == entry {
-			t.state.list = append(t.state.list[:i:i], t.state.list[i+1:]...)
-			return
-		}
-	}
-}
-
-// compacting reports whether a database is being compacted on request.
-func (t *tasks) compacting(database string) bool {
-	return t.runs(job{kind: databaseCompaction, database: database})
-}
-
-// runs reports whether a job is being done.
-func (t *tasks) runs(j job) bool {
-	t.state.Lock()
-	defer t.state.Unlock()
-	return slices.ContainsFunc(t.state.list, j.is)
-}
-
-// Kinds of tasks.
-const (
-	databaseCompaction = "database_compaction"
-	viewCompaction     = "view_compaction"
-	indexerTask        = "indexer"
-)
-
-// Wait waits for the background work that requests have started.
-func (a *API) Wait() { a.tasks.running.Wait() }
-
 // activeTasks answers GET /_active_tasks.
 func activeTasks(r *request) error {
-	t := &r.api.tasks
-	t.state.Lock()
-	list := make([]task, len(t.state.list))
-	for i, entry := range t.state.list {
-		list[i] = *entry
-		list[i].Updated = r.api.now().Unix()
+	a := r.api
+	all := []any{}
+	for _, t := range a.requested() {
+		all = append(all, t)
 	}
-	t.state.Unlock()
-	works, err := r.api.works(r.ctx())
+	for _, t := range a.builds() {
+		all = append(all, t)
+	}
+	works, err := a.store.Working(r.Ctx())
 	if err != nil {
 		return err
 	}
-	all := []any{}
-	for _, entry := range append(append(list, r.api.builds()...), works...) {
-		all = append(all, entry)
+	for i, w := range works {
+		all = append(all, a.workTask(i, w))
 	}
-	if r.api.replicas != nil {
-		for _, row := range r.api.replicas.Tasks() {
+	if a.replicas != nil {
+		for _, row := range a.replicas.Tasks() {
 			all = append(all, row)
 		}
 	}
 	return r.marshal(http.StatusOK, all)
 }
 
-// works is what the store does to documents in the background.
-func (a *API) works(ctx context.Context) (list []task, err error) {
-	all, err := a.store.Working(ctx)
-	for i, w := range all {
-		t := task{Type: string(w.Kind), Node: NodeName, PID: fmt.Sprintf("<0.%d.2>", i+1), Database: w.Database,
-			Started: w.Began.Unix(), Updated: a.now().Unix()}
-		t.working = &working{Partition: string(w.Partition), Done: w.Done, Total: w.Total}
-		list = append(list, t)
+// requested is what requests have started.
+func (a *API) requested() (list []task) {
+	for _, t := range a.Tasks.List() {
+		row := task{Type: t.Kind, Node: NodeName, PID: fmt.Sprintf("<0.%d.0>", t.Number), Database: t.Database, Started: t.Started.Unix(), Updated: a.Now().Unix()}
+		if t.For != "" {
+			row.building = &building{Design: t.For}
+		}
+		list = append(list, row)
 	}
-	return list, err
+	return list
+}
+
+// workTask is the row of what the store does to documents in the background.
+func (a *API) workTask(i int, w store.Work) task {
+	return task{Type: string(w.Kind), Node: NodeName, PID: fmt.Sprintf("<0.%d.2>", i+1), Database: w.Database, Started: w.Began.Unix(), Updated: a.Now().Unix(),
+		working: &working{Partition: string(w.Partition), Done: w.Done, Total: w.Total}}
 }
 
 // builds are the indexes that are being built.

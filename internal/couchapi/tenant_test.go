@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // TestWhoWritesTenantDesigns writes a design document of a partition in every way
@@ -143,7 +144,7 @@ func TestTenantSeesNobodyElse(t *testing.T) {
 	a.do("PUT", "/fit/bob:hidden", `{"link":"hushhush","n":1}`).want(201, "")
 	a.do("PUT", "/fit/bob:_design%2Fd", `{"views":{"v":{"map":"function(doc){ emit('hushhush') }"}}}`).want(201, "")
 	a.do("PUT", "/fit/alice:1?rev="+a.do("GET", "/fit/alice:1", "").json()["_rev"].(string), `{"link":"bob:hidden"}`).want(201, "")
-	root, hit := buildRoutes(allRoutes()), map[*route]bool{}
+	root, hit := buildRoutes(allRoutes(), [classCount]*web.Class{}), map[*route]bool{}
 	secrets := []string{"alice:1", "alice:2", "alice:a", "alice:b", "alice:_", "alice:n", "hushhush", "dbsecret", "boss", `"partition":"a`, `"partitioned":true`}
 	for _, q := range tenantRequests {
 		q, header, _ := strings.Cut(q, " |")
@@ -160,9 +161,10 @@ func TestTenantSeesNobodyElse(t *testing.T) {
 		target := "/fit/_owner/alice" + below
 		path, _, _ := strings.Cut(target, "?")
 		p := splitPath(path)
-		var args [maxArgs]string
-		if n := root.find(&p, 0, &args, 0); n != nil {
-			hit[n.row(method)] = true
+		var args [web.MaxArgs]string
+		if n := root.Find(&p, &args); n != nil {
+			row, _ := n.Row(method)
+			hit[row] = true
 		}
 		w := a.do(method, target, body, h...)
 		if w.Status >= 500 && w.Status != 501 {

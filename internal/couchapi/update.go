@@ -9,6 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/script"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // invalidPath refuses the path of a design function that names none.
@@ -43,14 +44,14 @@ func (r *request) call(kind string) (c called, err error) {
 // requireReader refuses who may write to the database and not read it:
 // what the function answers may be made of documents.
 func (r *request) requireReader() error {
-	if r.scope.Restricted() || r.caller.IsAdmin() {
+	if r.scope.Restricted() || r.Caller.IsAdmin() {
 		return nil // he reads the partition to which he may write
 	}
 	s, err := r.security()
 	if err != nil {
 		return err
 	}
-	return s.Check(r.caller, auth.Reader)
+	return s.Check(r.Caller, auth.Reader)
 }
 
 // updateFunction answers _update: the function makes a document of the one
@@ -75,7 +76,7 @@ func updateFunction(r *request) error {
 	if err != nil {
 		return err
 	}
-	written, answer, err := r.api.scripts.Update(r.ctx(), c.realm, c.name, doc.json, req)
+	written, answer, err := r.api.scripts.Update(r.Ctx(), c.realm, c.name, doc.json, req)
 	if err != nil {
 		return err
 	}
@@ -86,8 +87,8 @@ func updateFunction(r *request) error {
 			return err
 		}
 		status = http.StatusCreated
-		r.set("X-Couch-Id", string(appendQuotedPath(nil, string(id))))
-		r.set("X-Couch-Update-Newrev", rev)
+		r.Set("X-Couch-Id", string(web.AppendQuotedPath(nil, string(id))))
+		r.Set("X-Couch-Update-Newrev", rev)
 	}
 	return r.answerFunction(&answer, status)
 }
@@ -131,9 +132,9 @@ func (r *request) functionHead(a *script.Response, status int) (int, error) {
 	for _, h := range a.Headers {
 		switch name := http.CanonicalHeaderKey(h.Name); {
 		case name == "Vary":
-			r.vary(h.Value)
+			r.Vary(h.Value)
 		case !unsettable[name]:
-			r.set(name, h.Value)
+			r.Set(name, h.Value)
 		}
 	}
 	r.limitFunction()
@@ -151,7 +152,7 @@ func (r *request) limitFunction() {
 	if policy == "" {
 		return
 	}
-	h := r.w.Header()
+	h := r.Answer()
 	h[policyHeader] = append([]string{policy}, h[policyHeader]...)
 }
 
@@ -162,8 +163,8 @@ func (r *request) answerFunction(a *script.Response, status int) error {
 		return err
 	}
 	if status == http.StatusNoContent || status == http.StatusNotModified {
-		r.begin(status, 0)
+		r.Begin(status, 0)
 		return nil
 	}
-	return r.bytes(status, a.Type, a.Body)
+	return r.Bytes(status, a.Type, a.Body)
 }

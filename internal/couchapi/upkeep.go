@@ -6,6 +6,7 @@ import (
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // compact answers POST /{db}/_compact: the work goes on in the background.
@@ -14,7 +15,7 @@ func compact(r *request) error {
 		return err
 	}
 	db := r.db
-	r.api.tasks.start(r.api, job{kind: databaseCompaction, database: db.Name()}, func(ctx context.Context) error { return db.Compact(ctx) })
+	r.api.Tasks.Start(compactionOf(db.Name()), "", func(ctx context.Context) error { return db.Compact(ctx) })
 	return r.ok(http.StatusAccepted)
 }
 
@@ -33,7 +34,7 @@ func compactViews(r *request) error {
 		return err
 	}
 	db := r.db
-	r.api.tasks.start(r.api, viewCompactionOf(db, design), func(ctx context.Context) error {
+	r.api.Tasks.Start(viewCompactionOf(db, design), string(design.ID), func(ctx context.Context) error {
 		for _, rows := range s.rows {
 			if err := db.CompactRows(ctx, rows); err != nil {
 				return err
@@ -45,8 +46,8 @@ func compactViews(r *request) error {
 }
 
 // viewCompactionOf is the compaction of a design document's views.
-func viewCompactionOf(db *store.Database, design designFunctions) job {
-	return job{kind: viewCompaction, database: db.Name(), about: string(design.ID), design: string(design.ID)}
+func viewCompactionOf(db *store.Database, design designFunctions) web.Job {
+	return web.Job{Kind: viewCompaction, Database: db.Name(), About: string(design.ID)}
 }
 
 // cleanUp answers POST /{db}/_view_cleanup and its kin: nothing is orphaned.
@@ -63,7 +64,7 @@ func fullCommit(r *request) error {
 	if err := r.emptyOrJSON(); err != nil {
 		return err
 	}
-	made, err := r.scope.Made(r.ctx())
+	made, err := r.scope.Made(r.Ctx())
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (r *request) emptyOrJSON() error {
 	if err := r.requireJSON(); err != nil {
 		return err
 	}
-	return r.drain()
+	return r.Drain()
 }
 
 // shards answers GET /{db}/_shards: one range on one node.
@@ -101,7 +102,7 @@ const wholeRange = "00000000-ffffffff"
 
 // syncShards answers POST /{db}/_sync_shards: there is one copy.
 func syncShards(r *request) error {
-	if err := r.drain(); err != nil {
+	if err := r.Drain(); err != nil {
 		return err
 	}
 	return r.ok(http.StatusAccepted)

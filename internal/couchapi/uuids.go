@@ -32,10 +32,10 @@ type uuidMaker struct {
 var uuidAlgorithms = map[string]func(*uuidMaker, *API) string{
 	"sequential": func(m *uuidMaker, _ *API) string { return m.sequence() },
 	"random":     func(*uuidMaker, *API) string { return hex.EncodeToString(randomBytes(16)) },
-	"utc_random": func(m *uuidMaker, a *API) string { return m.utc(a.now()) + hex.EncodeToString(randomBytes(9)) },
+	"utc_random": func(m *uuidMaker, a *API) string { return m.utc(a.Now()) + hex.EncodeToString(randomBytes(9)) },
 	"utc_id": func(m *uuidMaker, a *API) string {
 		suffix, _ := a.config.Get("uuids", "utc_id_suffix")
-		return m.utc(a.now()) + suffix
+		return m.utc(a.Now()) + suffix
 	},
 	"uuid_v7": func(_ *uuidMaker, a *API) string { return version7(a) },
 }
@@ -82,7 +82,7 @@ func (m *uuidMaker) utc(now time.Time) string {
 // [uuids] format says.
 func version7(a *API) string {
 	b := randomBytes(16)
-	binary.BigEndian.PutUint64(b, uint64(a.now().UnixMilli())<<16|uint64(binary.BigEndian.Uint16(b[6:])))
+	binary.BigEndian.PutUint64(b, uint64(a.Now().UnixMilli())<<16|uint64(binary.BigEndian.Uint16(b[6:])))
 	b[6] = 0x70 | b[6]&0x0f
 	b[8] = 0x80 | b[8]&0x3f
 	if format, _ := a.config.Get("uuids", "format"); format == "rfc9562" {
@@ -94,7 +94,7 @@ func version7(a *API) string {
 // uuids answers GET /_uuids.
 func uuids(r *request) error {
 	n := 1
-	if v, ok := r.query.get("count"); ok {
+	if v, ok := r.Query.Get("count"); ok {
 		var err error
 		if n, err = strconv.Atoi(v); err != nil || n < 0 {
 			return dberr.New(dberr.Invalid, "bad_request", "count must be a positive integer")
@@ -107,10 +107,10 @@ func uuids(r *request) error {
 	for i := range ids {
 		ids[i] = r.api.newUUID()
 	}
-	r.set("Cache-Control", "no-cache")
-	r.set("Pragma", "no-cache")
-	r.set("Expires", "Fri, 01 Jan 1990 00:00:00 GMT")
-	r.etag(hex.EncodeToString(randomBytes(8)))
+	r.Set("Cache-Control", "no-cache")
+	r.Set("Pragma", "no-cache")
+	r.Set("Expires", "Fri, 01 Jan 1990 00:00:00 GMT")
+	r.Etag(hex.EncodeToString(randomBytes(8)))
 	return r.build(http.StatusOK, func(b []byte) []byte {
 		return append(appendStrings(append(b, `{"uuids":`...), ids), '}')
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // queryView answers GET and POST …/_design/{ddoc}/_view/{view}.
@@ -29,7 +30,7 @@ func queryView(r *request) error {
 		}
 	}
 	var members []document.Member
-	if r.method == http.MethodPost {
+	if r.Method == http.MethodPost {
 		if members, err = r.viewBody(); err != nil {
 			return err
 		}
@@ -37,7 +38,7 @@ func queryView(r *request) error {
 			return dberr.New(dberr.Invalid, "bad_request", "The `queries` parameter is no longer supported at this endpoint")
 		}
 	}
-	q, err := readViewQuery(members, r.query)
+	q, err := readViewQuery(members, r.Query)
 	if err != nil {
 		return err
 	}
@@ -48,18 +49,18 @@ func queryView(r *request) error {
 	if err != nil {
 		return err
 	}
-	if r.method == http.MethodGet {
+	if r.Method == http.MethodGet {
 		if err := l.tag(); err != nil {
 			return err
 		}
-		if r.unmodified() {
+		if r.Unmodified() {
 			return nil
 		}
 	}
-	if r.head { // now that the query is judged, and has the ETag of a GET
+	if r.Head { // now that the query is judged, and has the ETag of a GET
 		q.limit = 0
 	}
-	l.stream = r.stream(http.StatusOK, jsonContent)
+	l.Stream = r.Stream(http.StatusOK, web.JSON)
 	if err := l.list(); err != nil {
 		return err
 	}
@@ -84,8 +85,8 @@ func viewQueries(r *request) error {
 			return err
 		}
 	}
-	return r.answerAll(len(ls), func(i int, s *stream) error {
-		ls[i].stream = s
+	return r.answerAll(len(ls), func(i int, s *web.Stream) error {
+		ls[i].Stream = s
 		return ls[i].list()
 	})
 }
@@ -118,10 +119,10 @@ func (r *request) readViewQueries() (queries []viewQuery, err error) {
 		if !ok {
 			return queries, nil
 		}
-		if err := r.hold(queryMemory); err != nil {
+		if err := r.Hold(queryMemory); err != nil {
 			return nil, err
 		}
-		q, err := readViewQuery(nil, r.query)
+		q, err := readViewQuery(nil, r.Query)
 		if err != nil {
 			return nil, err
 		}
@@ -177,7 +178,7 @@ func (r *request) listerOf(named *index.Named, mark store.Mark, q *viewQuery) (l
 	if err := q.check(view.Of(named.Index)); err != nil {
 		return nil, err
 	}
-	l = &viewLister{rowStream: rowStream{form: q.form}, q: q, req: r, mark: mark}
+	l = &viewLister{rowStream: rowStream{r: r, form: q.form}, q: q, mark: mark}
 	if l.partition, err = r.viewPartition(named.Index, q); err != nil {
 		return nil, err
 	}
@@ -242,16 +243,16 @@ var errNotPartitionedView = queryError("`partition` parameter is not supported i
 // whose rows the index holds still, none for restricted readers: it would change whenever
 // somebody writes to another partition, and none for a draft, of which the index tells nothing.
 func (l *viewLister) tag() error {
-	if l.req.scope.Restricted() || l.draft != nil {
+	if l.r.scope.Restricted() || l.draft != nil {
 		return nil
 	}
 	h, hidden := fnv.New64a(), false
-	err := l.req.namespaceOf(l.x).View(l.req.ctx(), func(rd *store.Reader) error {
+	err := l.r.namespaceOf(l.x).View(l.r.Ctx(), func(rd *store.Reader) error {
 		x, gone, err := viewAt(rd, l.x)
 		if hidden = gone || rd.Hides(); hidden || err != nil {
 			return err
 		}
-		p, err := x.Progress(rd.Snapshot(), l.req.db.Number())
+		p, err := x.Progress(rd.Snapshot(), l.r.db.Number())
 		if err != nil {
 			return err
 		}
@@ -272,7 +273,7 @@ func (l *viewLister) tag() error {
 		return nil
 	})
 	if err == nil && !hidden {
-		l.req.etag(strconv.FormatUint(h.Sum64(), 36))
+		l.r.Etag(strconv.FormatUint(h.Sum64(), 36))
 	}
 	return err
 }

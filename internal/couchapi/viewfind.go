@@ -13,6 +13,7 @@ import (
 	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // previousHeader says that an answer comes from what a view was before its design
@@ -28,7 +29,7 @@ func (r *request) findView(design, name string) (n *index.Named, m store.Mark, e
 	if err := r.mayQuery(); err != nil {
 		return nil, m, err
 	}
-	err = r.scope.Namespace().View(r.ctx(), func(rd *store.Reader) error {
+	err = r.scope.Namespace().View(r.Ctx(), func(rd *store.Reader) error {
 		s, err := index.Of(rd)
 		if err == nil {
 			n = s.Lookup(document.ID("_design/"+design), view.KindName, name)
@@ -108,15 +109,15 @@ func (r *request) readyView(n *index.Named, m store.Mark, update viewUpdate) (*i
 		x = n.Previous
 	}
 	if x != n.Index {
-		r.set(previousHeader, "previous")
+		r.Set(previousHeader, "previous")
 	}
 	switch update {
 	case updateFirst:
-		return x, r.api.indexes.CatchUp(r.ctx(), r.db, x, m)
+		return x, r.api.indexes.CatchUp(r.Ctx(), r.db, x, m)
 	case updateLater:
 		a, db := r.api, r.db
-		r.after = func() {
-			a.tasks.start(a, indexerOf(db, n), func(ctx context.Context) error {
+		r.After = func() {
+			a.Tasks.Start(indexerOf(db, n), string(n.Design), func(ctx context.Context) error {
 				if err := a.indexes.CatchUp(ctx, db, n.Index, m); !errors.Is(err, index.ErrGone) {
 					return err
 				}
@@ -128,20 +129,20 @@ func (r *request) readyView(n *index.Named, m store.Mark, update viewUpdate) (*i
 }
 
 // indexerOf is the work of bringing the index of a view up to date.
-func indexerOf(db *store.Database, n *index.Named) job {
-	return job{kind: indexerTask, database: db.Name(), about: n.Index.Signature, design: string(n.Design)}
+func indexerOf(db *store.Database, n *index.Named) web.Job {
+	return web.Job{Kind: indexerTask, Database: db.Name(), About: n.Index.Signature}
 }
 
 // awaitView waits for an index that is being built. Where another index still
 // answers for the view, it waits no longer than the setting says.
 func (r *request) awaitView(n *index.Named) (*index.Index, error) {
 	if n.Previous == nil {
-		return n.Index, r.api.indexes.Await(r.ctx(), r.db, n.Index)
+		return n.Index, r.api.indexes.Await(r.Ctx(), r.db, n.Index)
 	}
-	ctx, cancel := context.WithTimeout(r.ctx(), r.api.settings.Value().viewWait)
+	ctx, cancel := context.WithTimeout(r.Ctx(), r.api.settings.Value().viewWait)
 	defer cancel()
 	err := r.api.indexes.Await(ctx, r.db, n.Index)
-	if errors.Is(err, context.DeadlineExceeded) && r.ctx().Err() == nil {
+	if errors.Is(err, context.DeadlineExceeded) && r.Ctx().Err() == nil {
 		return n.Previous, nil
 	}
 	return n.Index, err
@@ -163,15 +164,15 @@ func (r *request) draftView(n *index.Named, p document.Partition, update viewUpd
 	if p == "" || update != updateFirst || x.State != index.Building || x.Manual || x.Tenant != "" {
 		return nil, m, nil
 	}
-	ctx, cancel := context.WithTimeout(r.ctx(), draftPatience)
+	ctx, cancel := context.WithTimeout(r.Ctx(), draftPatience)
 	defer cancel()
 	err = r.api.indexes.Await(ctx, r.db, x)
-	if !errors.Is(err, context.DeadlineExceeded) || r.ctx().Err() != nil {
+	if !errors.Is(err, context.DeadlineExceeded) || r.Ctx().Err() != nil {
 		return nil, m, err
 	}
 	var docs []index.Change
 	var all bool
-	err = r.namespaceOf(x).View(r.ctx(), func(rd *store.Reader) (err error) {
+	err = r.namespaceOf(x).View(r.Ctx(), func(rd *store.Reader) (err error) {
 		if docs, all, err = x.PartitionDocs(rd, p, draftDocs, draftBytes); err == nil {
 			m, err = rd.Mark()
 		}
@@ -180,7 +181,7 @@ func (r *request) draftView(n *index.Named, p document.Partition, update viewUpd
 	if err != nil || !all {
 		return nil, m, err
 	}
-	d, err = r.api.views.Draft(r.ctx(), r.db, x, p, docs)
+	d, err = r.api.views.Draft(r.Ctx(), r.db, x, p, docs)
 	return d, m, index.Told(err)
 }
 
@@ -203,15 +204,15 @@ func viewAt(rd *store.Reader, x *index.Index) (now *index.Index, gone bool, err 
 // to the address that has a slash.
 func (r *request) redirectDesign() bool {
 	at := r.below()
-	name, ok := strings.CutPrefix(r.path.parts[at], "_design/")
+	name, ok := strings.CutPrefix(r.Path.Parts()[at], "_design/")
 	if !ok || name == "" {
 		return false
 	}
-	target := r.place(append([]string{"_design", name}, r.path.parts[at+1:r.path.n]...)...)
-	if _, q := targetOf(r.http); q != "" {
+	target := r.place(append([]string{"_design", name}, r.Path.Parts()[at+1:]...)...)
+	if _, q := web.TargetOf(r.HTTP); q != "" {
 		target += "?" + q
 	}
-	r.set("Location", target)
-	r.begin(http.StatusMovedPermanently, 0)
+	r.Set("Location", target)
+	r.Begin(http.StatusMovedPermanently, 0)
 	return true
 }

@@ -64,7 +64,7 @@ func designInfo(r *request) error {
 		}
 		b = appendString(append(b, `,"signature":`...), s.signature)
 		b = appendString(append(b, `,"purge_seq":0,"language":`...), language)
-		b = strconv.AppendBool(append(b, `,"compact_running":`...), r.api.tasks.runs(viewCompactionOf(r.db, design)))
+		b = strconv.AppendBool(append(b, `,"compact_running":`...), r.api.Tasks.Runs(viewCompactionOf(r.db, design)))
 		b = appendString(append(b, `,"collator_versions":[`...), s.collations)
 		return append(b, "]}}"...)
 	})
@@ -78,7 +78,7 @@ const leastIndex = 1 << 10
 func (r *request) designState(design designFunctions) (s designState, err error) {
 	s.collations = strconv.Itoa(keyspace.CollationVersion)
 	signatures := sha256.New()
-	err = r.scope.Namespace().View(r.ctx(), func(rd *store.Reader) error {
+	err = r.scope.Namespace().View(r.Ctx(), func(rd *store.Reader) error {
 		m, err := rd.Mark()
 		if err != nil {
 			return err
@@ -107,13 +107,13 @@ func (r *request) designState(design designFunctions) (s designState, err error)
 				return err
 			}
 			s.pending = max(s.pending, pending)
-			s.updating = s.updating || n.Index.State == index.Building && !n.Index.Manual || r.api.tasks.runs(indexerOf(r.db, &n))
+			s.updating = s.updating || n.Index.State == index.Building && !n.Index.Manual || r.api.Tasks.Runs(indexerOf(r.db, &n))
 			s.rows = append(s.rows, n.Index.Kind.Prefixes(r.db.Number(), n.Index.Number)...)
 		}
 		return nil
 	})
 	for _, p := range s.rows {
-		size, measureErr := r.db.Measure(r.ctx(), p)
+		size, measureErr := r.db.Measure(r.Ctx(), p)
 		if measureErr != nil {
 			return s, measureErr
 		}

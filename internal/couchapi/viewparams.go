@@ -7,6 +7,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // viewQuery is what a view was asked for.
@@ -159,11 +160,11 @@ func (q *viewQuery) oneKey() {
 
 // readViewQuery reads the parameters of one query: keys first, then those of a
 // body and those of the query string, which win.
-func readViewQuery(body []document.Member, pairs query) (q viewQuery, err error) {
+func readViewQuery(body []document.Member, pairs web.Query) (q viewQuery, err error) {
 	q = viewQuery{limit: math.MaxInt, update: updateFirst}
 	if keys := memberOf(body, "keys"); keys != nil {
 		err = q.setKeys(listValue{raw: keys})
-	} else if keys, ok := pairs.get("keys"); ok {
+	} else if keys, ok := pairs.Get("keys"); ok {
 		err = q.setKeys(listValue{text: keys})
 	}
 	if err != nil {
@@ -187,10 +188,10 @@ func (q *viewQuery) setMembers(body []document.Member, except string) error {
 	return nil
 }
 
-func (q *viewQuery) setPairs(pairs query) error {
+func (q *viewQuery) setPairs(pairs web.Query) error {
 	for _, p := range pairs {
-		if set := viewParams[p.name]; set != nil && p.name != "keys" {
-			if err := set(q, listValue{text: p.value}); err != nil {
+		if set := viewParams[p.Name]; set != nil && p.Name != "keys" {
+			if err := set(q, listValue{text: p.Value}); err != nil {
 				return err
 			}
 		}

@@ -20,7 +20,6 @@ const pageGroups = 500
 // pages, each in a snapshot of its own.
 type viewLister struct {
 	rowStream
-	req       *request
 	q         *viewQuery
 	partition document.Partition
 	x         *index.Index // that answers
@@ -72,11 +71,11 @@ func (l *viewLister) step() (over bool, err error) {
 	if l.q.reduced {
 		page = l.groupPage
 	}
-	if !l.until.IsZero() && l.req.api.now().After(l.until) {
-		l.req.api.stats.partitionViewTimeouts.Add(1)
+	if !l.until.IsZero() && l.r.api.Now().After(l.until) {
+		l.r.api.stats.partitionViewTimeouts.Add(1)
 		return false, errTimeout
 	}
-	err = l.req.namespaceOf(l.x).View(l.req.ctx(), func(rd *store.Reader) (err error) {
+	err = l.r.namespaceOf(l.x).View(l.r.Ctx(), func(rd *store.Reader) (err error) {
 		v, gone, err := l.reader(rd)
 		if err != nil {
 			return err
@@ -110,7 +109,7 @@ func (l *viewLister) reader(rd *store.Reader) (v *view.Reader, gone bool, err er
 	if l.x, gone, err = viewAt(rd, l.x); err != nil {
 		return nil, gone, err
 	}
-	if gone && l.req.api.now().Sub(l.req.began) > goneRows {
+	if gone && l.r.api.Now().Sub(l.r.Began) > goneRows {
 		return nil, gone, index.ErrGone
 	}
 	v, err = view.NewReader(rd, l.x, l.partition)
@@ -120,7 +119,7 @@ func (l *viewLister) reader(rd *store.Reader) (v *view.Reader, gone bool, err er
 // begin finds where the rows lie and what stands before them.
 func (l *viewLister) begin(rd *store.Reader, v *view.Reader, gone bool) (err error) {
 	if l.seq = l.mark.Seq; l.q.updateSeq && !gone && l.draft == nil {
-		p, err := l.x.Progress(rd.Snapshot(), l.req.db.Number())
+		p, err := l.x.Progress(rd.Snapshot(), l.r.db.Number())
 		if err != nil {
 			return err
 		}
@@ -128,7 +127,7 @@ func (l *viewLister) begin(rd *store.Reader, v *view.Reader, gone bool) (err err
 			l.seq = max(l.seq, l.mark.Seq)
 		}
 	}
-	if l.q.updateSeq && l.req.scope.Restricted() {
+	if l.q.updateSeq && l.r.scope.Restricted() {
 		if err := l.ownSeq(rd); err != nil {
 			return err
 		}
@@ -194,7 +193,7 @@ func (l *viewLister) place(v *view.Reader) error {
 // stays the same whatever is written elsewhere.
 func (l *viewLister) ownSeq(rd *store.Reader) (err error) {
 	own := *rd
-	own.Scope = l.req.scope
+	own.Scope = l.r.scope
 	l.seq, err = own.SeqUpTo(l.seq)
 	return err
 }
@@ -209,7 +208,7 @@ func (l *viewLister) head() {
 	}
 	if l.q.updateSeq {
 		l.Buf = append(l.Buf, `"update_seq":"`...)
-		l.Buf = l.req.scope.AppendSeq(l.Buf, l.seq)
+		l.Buf = l.r.scope.AppendSeq(l.Buf, l.seq)
 		l.Buf = append(l.Buf, `",`...)
 	}
 	l.Buf = append(l.Buf, `"rows":[`...)
@@ -296,10 +295,10 @@ func (l *viewLister) row(rd *store.Reader, row *view.Row) error {
 // shown returns the id of a row as the request's scope has it: rows of the database's
 // views hold stored ids.
 func (l *viewLister) shown(id document.ID) (document.ID, error) {
-	if !l.req.isShared(l.x) {
+	if !l.r.isShared(l.x) {
 		return id, nil
 	}
-	own, ok := l.req.scope.Shown(id)
+	own, ok := l.r.scope.Shown(id)
 	if !ok {
 		return "", errors.New("couchapi: a row of another partition") // its reader gives none
 	}
@@ -309,18 +308,18 @@ func (l *viewLister) shown(id document.ID) (document.ID, error) {
 // named returns the id that a row's value names as the request's scope has it; false
 // if that is none of the scope's. Functions of the database name stored ids.
 func (l *viewLister) named(id document.ID) (document.ID, bool) {
-	if !l.req.isShared(l.x) {
+	if !l.r.isShared(l.x) {
 		return id, true
 	}
-	return l.req.scope.Shown(id)
+	return l.r.scope.Shown(id)
 }
 
 // stored returns a range of rows with the ids at its ends as the index has them.
 func (l *viewLister) stored(r view.Range) view.Range {
-	if l.req.isShared(l.x) {
+	if l.r.isShared(l.x) {
 		for _, b := range []*view.Bound{&r.Start, &r.End} {
 			if b.ByID {
-				b.ID = l.req.scope.Stored(b.ID)
+				b.ID = l.r.scope.Stored(b.ID)
 			}
 		}
 	}
@@ -347,11 +346,11 @@ func (l *viewLister) linked(rd *store.Reader, row *view.Row) (*store.Revision, *
 			}
 		}
 	}
-	if id == "" || id.IsLocal() || l.req.scope.CheckID(id) != nil {
+	if id == "" || id.IsLocal() || l.r.scope.CheckID(id) != nil {
 		return nil, nil, nil
 	}
-	if l.req.isShared(l.x) {
-		rd = rd.As(l.req.scope)
+	if l.r.isShared(l.x) {
+		rd = rd.As(l.r.scope)
 	}
 	doc, err := rd.Doc(id)
 	if err == nil && rev == (document.Rev{}) {

@@ -16,7 +16,7 @@ var features = []string{"access-ready", "partitioned"}
 // welcome answers GET /: programs with JSON, whoever looks at it in a browser with a
 // page.
 func welcome(r *request) error {
-	if r.vary("Accept"); r.wantsPage() {
+	if r.Vary("Accept"); r.wantsPage() {
 		return browserPage(r)
 	}
 	return r.build(http.StatusOK, func(b []byte) []byte {

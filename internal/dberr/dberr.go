@@ -1,8 +1,8 @@
 // Package dberr owns the one error type of the project: an operation, a kind
 // from a closed list, a reason for the public and a cause for the log.
 //
-// Every floor may import it. Errors are told apart by Kind (see Is), never by
-// text. The faces turn a kind and a code into a status and a body; nobody else
+// Every layer may import it. Errors are told apart by Kind (see Is), never by
+// text. The APIs turn a kind and a code into a status and a body; nobody else
 // knows about HTTP.
 package dberr
 
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Kind says what sort of failure an error is. The list is closed: a face has
+// Kind says what sort of failure an error is. The list is closed: an API has
 // one status for each.
 type Kind uint8
 
@@ -24,26 +24,22 @@ const (
 	NotFound                   // the thing is not there (missing or deleted)
 	Conflict                   // the thing has moved on since the caller read it
 	Exists                     // the thing is there already
-	Precondition               // a stated precondition does not hold (412)
+	Precondition               // a stated precondition does not hold
 	TooLarge                   // over a size limit
-	Unsupported                // the media type is not understood (415)
-	NotAcceptable              // no representation the caller accepts (406)
-	Method                     // the resource does not know the method (405)
-	Range                      // the byte range lies outside (416)
-	Expectation                // an Expect header that can't be met (417)
+	Unsupported                // the media type is not understood
 	Timeout                    // not done within the time allowed
-	NotImplemented             // known to the API, not built here (501)
+	NotImplemented             // known to the API, not built here
 	Unavailable                // cannot be served at present
 	SnapshotTooOld             // a snapshot outlived the engine's age limit
 	UnknownOutcome             // a commit may or may not have happened
-	Full                       // no room on the disk (507)
+	Full                       // no room on the disk
 )
 
 // Error is the project's error.
 type Error struct {
 	Op     string // where it arose, "package.function"; may be empty
 	Kind   Kind
-	Code   string // the API's word, such as "illegal_docid"; empty: the face's word for the kind
+	Code   string // the API's word, such as "illegal_docid"; empty: the API's word for the kind
 	Reason string // a sentence for the caller
 	Cause  error  // for the log; may be nil
 	// RetryAfter is how long the caller should wait before asking again; 0: it

@@ -27,6 +27,7 @@ func floors() map[string]int {
 		"internal/index":             5,
 		"internal/subscribe":         5,
 		"internal/peruser":           5,
+		"internal/web":               5,
 		"internal/auth":              4,
 		"internal/changes":           4,
 		"internal/snapshot":          4,
@@ -91,7 +92,7 @@ func TestFloors(t *testing.T) {
 func narrow() map[string][]string {
 	return map[string][]string{
 		// replicate, transfer and subscribe: their clients. outgoing: dates in headers.
-		"net/http": {"internal/outgoing", "internal/couchapi", "internal/server", "internal/replicate", "internal/replicate/schedule", "internal/transfer", "internal/subscribe", "internal/couchapi/apitest"},
+		"net/http": {"internal/outgoing", "internal/web", "internal/couchapi", "internal/server", "internal/replicate", "internal/replicate/schedule", "internal/transfer", "internal/subscribe", "internal/couchapi/apitest"},
 		module + "/internal/kv": {"internal/store", "internal/server", "internal/kv/pebblekv", "internal/kv/kvtest",
 			"internal/index", "internal/index/field", "internal/index/view", "internal/index/indextest", "internal/couchapi/apitest"},
 		module + "/internal/kv/pebblekv":   {"internal/server"},

@@ -242,8 +242,8 @@ var kinds = map[string]dberr.Kind{
 	"not_found":          dberr.NotFound,
 	"forbidden":          dberr.Forbidden,
 	"unauthorized":       dberr.Unauthorized,
-	"not_acceptable":     dberr.NotAcceptable,
-	"method_not_allowed": dberr.Method,
+	"not_acceptable":     dberr.Invalid,
+	"method_not_allowed": dberr.Invalid,
 	"bad_request":        dberr.Invalid,
 	"conflict":           dberr.Conflict,
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/sectional/sectional/internal/admission"
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/demo"
 )
@@ -53,7 +52,7 @@ func (a *assembly) loadDemo(ctx context.Context, base string) error {
 
 // do sends a request to the face without a connection, as an administrator.
 func (a *assembly) do(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
-	ctx = admission.WithCaller(ctx, &auth.Caller{Name: madeUpName, Roles: []string{auth.AdminRole}})
+	ctx = auth.WithCaller(ctx, &auth.Caller{Name: madeUpName, Roles: []string{auth.AdminRole}})
 	r, err := http.NewRequestWithContext(ctx, method, "http://sectional"+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err

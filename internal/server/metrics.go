@@ -1,19 +1,19 @@
 package server
 
 import (
-	"github.com/sectional/sectional/internal/couchapi"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // gauges returns the engine's figures as the face shows them.
-func gauges(e *pebblekv.Engine) func() []couchapi.Gauge {
-	return func() []couchapi.Gauge {
+func gauges(e *pebblekv.Engine) func() []web.Gauge {
+	return func() []web.Gauge {
 		m := e.Metrics()
-		level := func(name, help string, v float64) couchapi.Gauge {
-			return couchapi.Gauge{Name: name, Help: help, Value: v}
+		level := func(name, help string, v float64) web.Gauge {
+			return web.Gauge{Name: name, Help: help, Value: v}
 		}
-		count := func(name, help string, v float64) couchapi.Gauge {
-			return couchapi.Gauge{Name: name, Help: help, Value: v, Counter: true}
+		count := func(name, help string, v float64) web.Gauge {
+			return web.Gauge{Name: name, Help: help, Value: v, Counter: true}
 		}
 		stopped, full := 0.0, 0.0
 		if m.Stopped {
@@ -22,7 +22,7 @@ func gauges(e *pebblekv.Engine) func() []couchapi.Gauge {
 		if m.Full {
 			full = 1
 		}
-		return []couchapi.Gauge{
+		return []web.Gauge{
 			count("storage_commits_total", "Transactions that wrote.", float64(m.Commits)),
 			count("storage_conflicts_total", "Transactions that were run again.", float64(m.Conflicts)),
 			level("storage_disk_bytes", "Bytes in the data directory.", float64(m.DiskBytes)),

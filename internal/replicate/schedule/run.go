@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sectional/sectional/internal/admission"
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/replicate"
@@ -80,7 +79,7 @@ func (s *Scheduler) address(e *spec.Endpoint, r *spec.Replication, caller func(c
 	if e.Local != "" {
 		local := &replicate.Local{Handler: s.handler}
 		if !e.HasCredentials() {
-			local.Enter = func(ctx context.Context) context.Context { return admission.WithCaller(ctx, caller(ctx)) }
+			local.Enter = func(ctx context.Context) context.Context { return auth.WithCaller(ctx, caller(ctx)) }
 		}
 		a.URL, a.Transport = here+e.Path, local
 		return a, nil

@@ -174,7 +174,7 @@ func (w *world) put(db, id, body string) {
 	if body == "" {
 		e.Deleted, e.Body = true, []byte("{}")
 	}
-	ctx := admission.WithCaller(context.Background(), w.users["adm"])
+	ctx := auth.WithCaller(context.Background(), w.users["adm"])
 	got, err := w.database(db).Whole().Write(ctx, []document.Edit{e}, store.WriteOptions{})
 	must(w.t, err)
 	must(w.t, got[0].Err)

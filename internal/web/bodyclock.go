@@ -1,4 +1,4 @@
-package couchapi
+package web
 
 import (
 	"io"
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// bodyStride is how many bytes of a body have to come within [sectional] body_timeout.
+// bodyStride is how many bytes of a body have to come within Settings.BodyTimeout.
 const bodyStride = 1 << 10
 
 // bodyClock is the body of a request as it comes over the line. It gives up on a client
@@ -14,7 +14,7 @@ const bodyStride = 1 << 10
 // large bodies may take long. Only the time within reads counts; how long the server takes
 // with what came is not the client's fault.
 type bodyClock struct {
-	r        *request
+	r        *Request
 	from     io.ReadCloser
 	line     *http.ResponseController
 	patience time.Duration
@@ -25,13 +25,13 @@ type bodyClock struct {
 
 // watchBody puts a clock before the body. It runs at once, for who answers without
 // reading the body leaves it to net/http, which reads some of it.
-func (r *request) watchBody() {
-	if r.http.ContentLength == 0 || r.http.Body == nil || r.http.Body == http.NoBody {
+func (r *Request) watchBody() {
+	if r.HTTP.ContentLength == 0 || r.HTTP.Body == nil || r.HTTP.Body == http.NoBody {
 		return
 	}
-	c := &bodyClock{r: r, from: r.http.Body, line: http.NewResponseController(r.w), patience: r.api.settings.Value().bodyTimeout}
-	c.arm(r.began)
-	r.http.Body = c
+	c := &bodyClock{r: r, from: r.HTTP.Body, line: http.NewResponseController(r.w), patience: r.frame.options.Settings().BodyTimeout}
+	c.arm(r.Began)
+	r.HTTP.Body = c
 }
 
 // arm sets the deadline of reads to the end of the client's time.
@@ -42,12 +42,12 @@ func (c *bodyClock) arm(now time.Time) {
 
 // Read implements io.Reader.
 func (c *bodyClock) Read(p []byte) (int, error) {
-	began := c.r.api.now()
+	began := c.r.frame.Now()
 	if began.Sub(c.armed) > min(time.Second, c.patience/8) {
 		c.arm(began)
 	}
 	n, err := c.from.Read(p)
-	took := c.r.api.now().Sub(began)
+	took := c.r.frame.Now().Sub(began)
 	c.r.bodyTime += took
 	c.waited += took
 	if c.came += n; c.came >= bodyStride {

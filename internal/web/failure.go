@@ -1,0 +1,76 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/sectional/sectional/internal/dberr"
+)
+
+// Failure is an error as a client sees it.
+type Failure struct {
+	Status int
+	Type   string // the content type of Body
+	Body   []byte
+	// Told says that the client is told in full what went wrong, and that it is nobody's fault here: the log has it as
+	// information. Unlogged: the log does not have it.
+	Told, Unlogged bool
+}
+
+// Fail answers with an error: with the whole answer if nothing went out yet, else with its body as a last line, after which the
+// connection is cut, so that nobody takes the half for the whole.
+func (r *Request) Fail(err error) {
+	h := r.w.Header()
+	begun := r.out != nil && !r.out.abandon() || r.out == nil && r.status != 0
+	if !begun {
+		delete(h, "Etag")
+		delete(h, "Location")
+	}
+	f := r.call.Render(err)
+	r.LogFailure(f, err)
+	if begun {
+		if !r.Head && r.Ctx().Err() == nil {
+			_ = r.Write(append([]byte("\n"), f.Body...)) // the client may be gone; the connection is cut in any case
+			_ = r.Flush()
+		}
+		panic(http.ErrAbortHandler)
+	}
+	if wait := retryAfter(err); wait > 0 {
+		r.Set("Retry-After", strconv.Itoa(wait))
+	}
+	_ = r.Bytes(f.Status, f.Type, f.Body) // nobody is left to tell
+}
+
+// retryAfter returns the seconds after which the client should ask again, at
+// least one; 0: the error does not say.
+func retryAfter(err error) int {
+	var e *dberr.Error
+	if !errors.As(err, &e) || e.RetryAfter <= 0 {
+		return 0
+	}
+	return int((e.RetryAfter + time.Second - 1) / time.Second)
+}
+
+// LogFailure logs what the operator should know of: faults of ours, not the
+// client's, and not clients that went away.
+func (r *Request) LogFailure(f Failure, err error) {
+	if f.Unlogged || f.Status < 500 || f.Status == http.StatusNotImplemented || errors.Is(err, context.Canceled) ||
+		f.Status == http.StatusInsufficientStorage { // the engine says when that begins and ends
+		return
+	}
+	if line := (*net.OpError)(nil); r.status != 0 && errors.As(err, &line) {
+		return // the client left, or did not read
+	}
+	level := slog.LevelError
+	if f.Told {
+		level = slog.LevelInfo
+	}
+	r.frame.Log.LogAttrs(r.Ctx(), level, "request failed",
+		slog.String("method", r.HTTP.Method), slog.String("path", r.HTTP.URL.Path),
+		slog.Int("status", f.Status), slog.String("request", r.ID()), slog.Any("cause", err))
+}

@@ -1,0 +1,169 @@
+package web
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/sectional/sectional/internal/auth"
+)
+
+// Request is a request on its way: what was asked, by whom, and the answer so far. It is a part of the value that is
+// the request's Call.
+type Request struct {
+	HTTP   *http.Request
+	Method string // as SetMethod has it
+	Head   bool   // a GET whose body is not sent
+	Path   Path
+	Query  Query
+	Action Action       // what the frame knows of the row; set by Call.Route
+	Caller *auth.Caller // set by Call.Authenticate
+	Began  time.Time
+	// Raw is the body that ReadBody read, where errors may point into it; nil for none.
+	Raw []byte
+	// After is begun once the request is answered; nil for nothing.
+	After func()
+
+	frame *Frame
+	call  Call
+	w     http.ResponseWriter
+	// context is the request's with the caller in it. It is kept here, against
+	// the habit, because http.Request can only take one by being copied.
+	context  context.Context
+	bodyTime time.Duration
+	held     int64 // bytes of memory that its body is charged for; see Hold
+	status   int   // of the answer, 0 before it began
+	sent     int64 // bytes of the body
+	out      *Stream
+	id       [10]byte
+	values   [5]string // of the answer's headers that differ from request to request; see Set
+	used     int       // of values
+}
+
+// Action is what the frame knows of the row that a request came to.
+type Action struct {
+	Class *Class // under which it is counted
+	Body  BodyCost
+}
+
+// Ctx is the context of the request; the caller is in it.
+func (r *Request) Ctx() context.Context { return r.context }
+
+// Frame returns the frame that the request runs in.
+func (r *Request) Frame() *Frame { return r.frame }
+
+// SetCaller notes who asks, in the context too.
+func (r *Request) SetCaller(c *auth.Caller) {
+	r.Caller = c
+	r.context = auth.WithCaller(r.context, c)
+}
+
+// SetMethod settles the method: HEAD is a GET whose body is not sent.
+func (r *Request) SetMethod(method string) {
+	r.Method, r.Head = method, method == http.MethodHead
+	if r.Head {
+		r.Method = http.MethodGet
+	}
+}
+
+// MethodShown returns the method as the client knows it.
+func (r *Request) MethodShown() string {
+	if r.Head {
+		return http.MethodHead
+	}
+	return r.Method
+}
+
+// Replace puts another request in the place of this one, which it stands for: who asks, what he is charged for and
+// when it began stay. The Call is to be as new and to be taken through its steps by Go again.
+func (r *Request) Replace(h *http.Request) {
+	*r = Request{HTTP: h, Caller: r.Caller, Began: r.Began, frame: r.frame, call: r.call, w: r.w, context: r.context,
+		bodyTime: r.bodyTime, held: r.held, id: r.id}
+	r.read()
+}
+
+// Header returns a header of the request.
+func (r *Request) Header(name string) string { return r.HTTP.Header.Get(name) }
+
+// Target returns the request's target as it came on the wire.
+func (r *Request) Target() string {
+	path, query := TargetOf(r.HTTP)
+	if query != "" {
+		path += "?" + query
+	}
+	return path
+}
+
+// Peer returns the address of the client, without the port: whom the connection
+// comes from, or whom a trusted proxy speaks for.
+func (r *Request) Peer() string {
+	host, _, err := net.SplitHostPort(r.HTTP.RemoteAddr)
+	if err != nil {
+		host = r.HTTP.RemoteAddr
+	}
+	if r.frame.options.Peer == nil {
+		return host
+	}
+	return r.frame.options.Peer(host, r.HTTP.Header["X-Forwarded-For"])
+}
+
+// Host returns scheme and host as the client wrote them, for Location.
+func (r *Request) Host() string {
+	s := r.frame.options.Settings()
+	if h := r.Header(s.ForwardedHost); h != "" {
+		return r.scheme() + "://" + h
+	}
+	return r.scheme() + "://" + r.HTTP.Host
+}
+
+// scheme is the client's, which a proxy may tell.
+func (r *Request) scheme() string {
+	s := r.frame.options.Settings()
+	if r.Header(s.ForwardedSSL) == "on" {
+		return "https"
+	}
+	if p := r.Header(s.ForwardedProto); p == "https" || p == "http" {
+		return p
+	}
+	if r.HTTP.TLS != nil {
+		return "https"
+	}
+	return "http"
+}
+
+// ID is the name of the request in the log.
+func (r *Request) ID() string { return string(r.id[:]) }
+
+// identify gives the request the id of its log lines: the client's own if it
+// is a decent one.
+func (r *Request) identify() {
+	h, name := r.w.Header(), r.frame.options.IDHeader
+	h["Server"] = r.frame.options.Settings().Server
+	if own := r.HTTP.Header[name]; own != nil && decentID(own[0]) {
+		copy(r.id[:], own[0])
+		h[name] = own[:1]
+		return
+	}
+	// A counter with a random start, mixed so that ids of one server do not
+	// look alike.
+	const hex = "0123456789abcdef"
+	n := r.frame.ids.Add(1) * 0x9e3779b97f4a7c15
+	for i := range r.id {
+		r.id[i] = hex[n>>60]
+		n <<= 4
+	}
+	r.Set(name, string(r.id[:]))
+}
+
+func decentID(s string) bool {
+	if s == "" || len(s) > 36 {
+		return false
+	}
+	for i := range len(s) {
+		if !isPlain(s[i]) {
+			return false
+		}
+	}
+	return true
+}
