@@ -1,7 +1,6 @@
 package couchapi
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"time"
@@ -138,21 +137,11 @@ const indexPatience = time.Second
 
 // awaitIndex waits a little for an index that is being built.
 func (r *request) awaitIndex(id document.ID, name string) error {
-	var x *index.Index
-	err := r.scope.Namespace().View(r.Ctx(), func(rd *store.Reader) error {
-		set, err := index.Of(rd)
-		if n := set.Lookup(id, field.KindName, name); n != nil && n.Index.State == index.Building {
-			x = n.Index
-		}
-		return err
-	})
-	if x == nil || err != nil {
+	s, err := r.api.indexes.Session(r.Ctx(), r.scope, id, field.KindName, name)
+	if s == nil || err != nil || s.Index.State != index.Building {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(r.Ctx(), indexPatience)
-	defer cancel()
-	err = r.api.indexes.Await(ctx, r.db, x)
-	if r.Ctx().Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, index.ErrGone)) {
+	if _, err = s.Built(r.Ctx(), indexPatience); r.Ctx().Err() == nil && errors.Is(err, index.ErrGone) {
 		return nil
 	}
 	return err

@@ -19,12 +19,12 @@ import (
 
 // queryView answers GET and POST …/_design/{ddoc}/_view/{view}.
 func queryView(r *request) error {
-	named, mark, err := r.findView(r.arg("ddoc"), r.arg("view"))
+	s, err := r.findView(r.arg("ddoc"), r.arg("view"))
 	if err != nil {
 		return err
 	}
 	var design designFunctions
-	if named == nil {
+	if s == nil {
 		if design, err = r.designOfViews(r.arg("ddoc")); err != nil {
 			return err
 		}
@@ -42,10 +42,10 @@ func queryView(r *request) error {
 	if err != nil {
 		return err
 	}
-	if named == nil {
+	if s == nil {
 		return design.noView(r.arg("view"))
 	}
-	l, err := r.foundLister(named, mark, &q)
+	l, err := r.foundLister(s, &q)
 	if err != nil {
 		return err
 	}
@@ -146,78 +146,72 @@ func (r *request) viewLister(design designFunctions, q *viewQuery) (*viewLister,
 
 // viewListerOf is viewLister for a view that the path does not name as views do.
 func (r *request) viewListerOf(design designFunctions, of, name string, q *viewQuery) (*viewLister, error) {
-	named, mark, err := r.findView(of, name)
+	s, err := r.findView(of, name)
 	if err != nil {
 		return nil, err
 	}
-	if named == nil {
+	if s == nil {
 		return nil, design.noView(name)
 	}
-	return r.foundLister(named, mark, q)
+	return r.foundLister(s, q)
 }
 
 // foundLister is viewLister for a view that was found. If the view changes
 // meanwhile, it looks for it again.
-func (r *request) foundLister(named *index.Named, mark store.Mark, q *viewQuery) (*viewLister, error) {
+func (r *request) foundLister(s *index.Session, q *viewQuery) (*viewLister, error) {
 	for try := 0; ; try++ {
-		l, err := r.listerOf(named, mark, q)
+		l, err := r.listerOf(s, q)
 		if !errors.Is(err, index.ErrGone) || try == 3 {
 			return l, err
 		}
-		design, name := named.Design, named.Name
-		if named, mark, err = r.findView(strings.TrimPrefix(string(design), "_design/"), name); err != nil {
+		if s, err = r.findView(strings.TrimPrefix(string(s.Design), "_design/"), s.Name); err != nil {
 			return nil, err
 		}
-		if named == nil {
+		if s == nil {
 			return nil, index.ErrGone
 		}
 	}
 }
 
-func (r *request) listerOf(named *index.Named, mark store.Mark, q *viewQuery) (l *viewLister, err error) {
-	if err := q.check(view.Of(named.Index)); err != nil {
+func (r *request) listerOf(s *index.Session, q *viewQuery) (l *viewLister, err error) {
+	if err := q.check(view.Of(s.Index)); err != nil {
 		return nil, err
 	}
-	l = &viewLister{rowStream: rowStream{r: r, form: q.form}, q: q, mark: mark}
-	if l.partition, err = r.viewPartition(named.Index, q); err != nil {
+	l = &viewLister{rowStream: rowStream{r: r, form: q.form}, q: q, s: s}
+	if l.partition, err = r.viewPartition(s, q); err != nil {
 		return nil, err
 	}
-	if err := q.checkRange(view.Of(named.Index)); err != nil {
+	if err := q.checkRange(view.Of(s.Index)); err != nil {
 		return nil, err
 	}
 	if err := l.bound(r); err != nil {
 		return nil, err
 	}
-	draft, at, err := r.draftView(named, l.partition, q.update)
-	if err != nil {
-		return nil, err
+	if l.draft, err = r.draftView(s, l.partition, q.update); l.draft != nil || err != nil {
+		return l, err
 	}
-	if draft != nil {
-		l.x, l.draft, l.mark = named.Index, draft, at
-		return l, nil
-	}
-	if l.x, err = r.readyView(named, mark, q.update); err != nil {
+	if err := r.readyView(s, q.update); err != nil {
 		return nil, err
 	}
 	// What answers may be an older definition, with other means.
-	if err := q.check(view.Of(l.x)); err != nil {
+	if err := q.check(view.Of(s.Answers)); err != nil {
 		return nil, err
 	}
-	if l.x.Partitioned != named.Index.Partitioned {
+	if s.Answers.Partitioned != s.Index.Partitioned {
 		return nil, index.ErrGone
 	}
 	return l, nil
 }
 
 // viewPartition returns the partition that a query is about, "" for a global view.
-func (r *request) viewPartition(x *index.Index, q *viewQuery) (document.Partition, error) {
-	if r.isShared(x) {
+func (r *request) viewPartition(s *index.Session, q *viewQuery) (document.Partition, error) {
+	if s.Shared() {
 		if q.partition != nil {
 			return "", errNotPartitionedView
 		}
 		return r.scope.Tenant(), nil
 	}
-	p, partitioned := r.scope.Partition(), x.Partitioned
+	p, partitioned := r.scope.Partition(), s.Index.Partitioned
 	if q.partition != nil {
 		if p != "" && string(p) != *q.partition {
 			return "", dberr.New(dberr.Invalid, "bad_request", "Conflicting value for `partition` in query string")
@@ -247,11 +241,11 @@ func (l *viewLister) tag() error {
 		return nil
 	}
 	h, hidden := fnv.New64a(), false
-	err := l.r.namespaceOf(l.x).View(l.r.Ctx(), func(rd *store.Reader) error {
-		x, gone, err := viewAt(rd, l.x)
-		if hidden = gone || rd.Hides(); hidden || err != nil {
-			return err
+	err := l.s.View(l.r.Ctx(), func(rd *store.Reader, gone bool) error {
+		if hidden = gone || rd.Hides(); hidden {
+			return nil
 		}
+		x := l.s.Answers
 		p, err := x.Progress(rd.Snapshot(), l.r.db.Number())
 		if err != nil {
 			return err

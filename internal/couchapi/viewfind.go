@@ -1,8 +1,6 @@
 package couchapi
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -22,43 +20,20 @@ const previousHeader = "X-Sectional-View"
 
 var errNoView = dberr.New(dberr.NotFound, "not_found", "missing_named_view")
 
-// findView finds a view by its names, with the mark up to which its index has to
-// be brought for this request. To a tenant the database's partitioned
-// views are there too, but for those of design documents whose names his own have.
-func (r *request) findView(design, name string) (n *index.Named, m store.Mark, err error) {
+// findView finds a view by its names, for a request that may query; nil if there is
+// none.
+func (r *request) findView(design, name string) (*index.Session, error) {
 	if err := r.mayQuery(); err != nil {
-		return nil, m, err
+		return nil, err
 	}
-	err = r.scope.Namespace().View(r.Ctx(), func(rd *store.Reader) error {
-		s, err := index.Of(rd)
-		if err == nil {
-			n = s.Lookup(document.ID("_design/"+design), view.KindName, name)
-			m, err = rd.Mark()
-		}
-		if err == nil && n == nil {
-			n, err = index.LookupShared(rd, document.ID("_design/"+design), view.KindName, name)
-		}
-		return err
-	})
-	if err != nil || n == nil {
-		return nil, m, err
+	s, err := r.api.indexes.Session(r.Ctx(), r.scope, document.ID("_design/"+design), view.KindName, name)
+	if s == nil || err != nil {
+		return nil, err
 	}
-	if err := n.Index.Failure(); err != nil {
-		return nil, m, err
+	if err := s.Index.Failure(); err != nil {
+		return nil, err
 	}
-	return n, m, nil
-}
-
-// isShared reports whether an index that answers the request is one of the database's,
-// of which a tenant sees the rows of his partition.
-func (r *request) isShared(x *index.Index) bool { return r.scope.Tenant() != "" && x.Tenant == "" }
-
-// namespaceOf returns the scope in which an index that answers the request is defined.
-func (r *request) namespaceOf(x *index.Index) store.Scope {
-	if r.isShared(x) {
-		return r.scope.DatabaseNamespace()
-	}
-	return r.scope.Namespace()
+	return s, nil
 }
 
 // designOfViews reads the design document that a request names for its views: one
@@ -96,56 +71,32 @@ func (d designFunctions) noView(name string) error {
 	return errNoView
 }
 
-// readyView brings the index of a view up to date as far as the query asks for it,
-// and returns the index that answers.
-func (r *request) readyView(n *index.Named, m store.Mark, update viewUpdate) (*index.Index, error) {
-	x := n.Index
-	if update == updateFirst && x.State == index.Building {
-		var err error
-		if x, err = r.awaitView(n); err != nil {
-			return nil, err
-		}
-	} else if x.State == index.Building && n.Previous != nil {
-		x = n.Previous
+// readyView brings the index of a view up to date as far as the query asks for it.
+func (r *request) readyView(s *index.Session, update viewUpdate) (err error) {
+	if update == updateFirst {
+		err = s.Ready(r.Ctx(), r.api.settings.Value().viewWait)
+	} else {
+		s.Soon()
 	}
-	if x != n.Index {
+	if err != nil {
+		return err
+	}
+	if s.Answers != s.Index {
 		r.Set(previousHeader, "previous")
 	}
 	switch update {
 	case updateFirst:
-		return x, r.api.indexes.CatchUp(r.Ctx(), r.db, x, m)
+		return s.CatchUp(r.Ctx())
 	case updateLater:
-		a, db := r.api, r.db
-		r.After = func() {
-			a.Tasks.Start(indexerOf(db, n), string(n.Design), func(ctx context.Context) error {
-				if err := a.indexes.CatchUp(ctx, db, n.Index, m); !errors.Is(err, index.ErrGone) {
-					return err
-				}
-				return nil // there is nothing left to bring up to date
-			})
-		}
+		a, work := r.api, indexerOf(r.db, &s.Named)
+		r.After = func() { a.Tasks.Start(work, string(s.Design), s.Follow) }
 	}
-	return x, nil
+	return nil
 }
 
 // indexerOf is the work of bringing the index of a view up to date.
 func indexerOf(db *store.Database, n *index.Named) web.Job {
 	return web.Job{Kind: indexerTask, Database: db.Name(), About: n.Index.Signature}
-}
-
-// awaitView waits for an index that is being built. Where another index still
-// answers for the view, it waits no longer than the setting says.
-func (r *request) awaitView(n *index.Named) (*index.Index, error) {
-	if n.Previous == nil {
-		return n.Index, r.api.indexes.Await(r.Ctx(), r.db, n.Index)
-	}
-	ctx, cancel := context.WithTimeout(r.Ctx(), r.api.settings.Value().viewWait)
-	defer cancel()
-	err := r.api.indexes.Await(ctx, r.db, n.Index)
-	if errors.Is(err, context.DeadlineExceeded) && r.Ctx().Err() == nil {
-		return n.Previous, nil
-	}
-	return n.Index, err
 }
 
 // Bounds of a partition that is answered from its documents while the index of
@@ -156,48 +107,32 @@ const (
 	draftPatience = 50 * time.Millisecond
 )
 
-// draftView makes a draft of a partition of a view whose index is being built, and
-// its mark: nobody waits for the documents of others. nil: the index answers, which was built meanwhile, is
+// draftView makes a draft of a partition of a view whose index is being built, as of a
+// mark of its own: nobody waits for the documents of others. nil: the index answers, which was built meanwhile, is
 // not built by the background, or the partition is too large.
-func (r *request) draftView(n *index.Named, p document.Partition, update viewUpdate) (d *view.Draft, m store.Mark, err error) {
-	x := n.Index
+func (r *request) draftView(s *index.Session, p document.Partition, update viewUpdate) (*view.Draft, error) {
+	x := s.Index
 	if p == "" || update != updateFirst || x.State != index.Building || x.Manual || x.Tenant != "" {
-		return nil, m, nil
+		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(r.Ctx(), draftPatience)
-	defer cancel()
-	err = r.api.indexes.Await(ctx, r.db, x)
-	if !errors.Is(err, context.DeadlineExceeded) || r.Ctx().Err() != nil {
-		return nil, m, err
+	if built, err := s.Built(r.Ctx(), draftPatience); built || err != nil {
+		return nil, err
 	}
 	var docs []index.Change
 	var all bool
-	err = r.namespaceOf(x).View(r.Ctx(), func(rd *store.Reader) (err error) {
+	var mark store.Mark
+	err := s.View(r.Ctx(), func(rd *store.Reader, _ bool) (err error) {
 		if docs, all, err = x.PartitionDocs(rd, p, draftDocs, draftBytes); err == nil {
-			m, err = rd.Mark()
+			mark, err = rd.Mark()
 		}
 		return err
 	})
 	if err != nil || !all {
-		return nil, m, err
+		return nil, err
 	}
-	d, err = r.api.views.Draft(r.Ctx(), r.db, x, p, docs)
-	return d, m, index.Told(err)
-}
-
-// viewAt returns an index as it is at a reader's snapshot. One that was dropped a
-// moment ago still has its rows: who reads it already may go on.
-func viewAt(rd *store.Reader, x *index.Index) (now *index.Index, gone bool, err error) {
-	s, err := index.Of(rd)
-	if err != nil {
-		return nil, false, err
-	}
-	for _, now := range s.Indexes {
-		if now.Number == x.Number {
-			return now, false, nil
-		}
-	}
-	return x, true, nil
+	s.Mark = mark
+	d, err := r.api.views.Draft(r.Ctx(), r.db, x, p, docs)
+	return d, index.Told(err)
 }
 
 // redirectDesign sends a client that wrote a design document's id as one segment

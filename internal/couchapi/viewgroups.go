@@ -38,7 +38,7 @@ func (l *viewLister) reductions() error {
 	if len(l.groups) == 0 {
 		return nil
 	}
-	if err := l.r.api.views.Values(l.r.Ctx(), l.r.db, l.x, l.groups); err != nil {
+	if err := l.r.api.views.Values(l.r.Ctx(), l.r.db, l.s.Answers, l.groups); err != nil {
 		return err
 	}
 	for _, g := range l.groups {

@@ -22,10 +22,9 @@ type viewLister struct {
 	rowStream
 	q         *viewQuery
 	partition document.Partition
-	x         *index.Index // that answers
-	draft     *view.Draft  // of x, which is being built; nil: x answers itself
-	mark      store.Mark
-	until     time.Time // zero for no bound
+	s         *index.Session
+	draft     *view.Draft // of the index, which is being built; nil: it answers itself
+	until     time.Time   // zero for no bound
 
 	spans  []view.Span // what has not been read, in the order of the answer
 	total  uint64
@@ -36,9 +35,6 @@ type viewLister struct {
 	groups []view.Group // of a page
 	begun  bool         // the head is written
 }
-
-// goneRows is how long the rows of a dropped index are sure to be there.
-const goneRows = time.Minute
 
 // bound sets the limits that the configuration has for queries.
 func (l *viewLister) bound(r *request) (err error) {
@@ -75,8 +71,8 @@ func (l *viewLister) step() (over bool, err error) {
 		l.r.api.stats.partitionViewTimeouts.Add(1)
 		return false, errTimeout
 	}
-	err = l.r.namespaceOf(l.x).View(l.r.Ctx(), func(rd *store.Reader) (err error) {
-		v, gone, err := l.reader(rd)
+	err = l.s.View(l.r.Ctx(), func(rd *store.Reader, gone bool) (err error) {
+		v, err := l.reader(rd)
 		if err != nil {
 			return err
 		}
@@ -100,31 +96,23 @@ func (l *viewLister) step() (over bool, err error) {
 	return over, err
 }
 
-// reader returns what reads the index, or its draft. gone tells that the index was dropped.
-func (l *viewLister) reader(rd *store.Reader) (v *view.Reader, gone bool, err error) {
+// reader returns what reads the index, or its draft.
+func (l *viewLister) reader(rd *store.Reader) (*view.Reader, error) {
 	if l.draft != nil {
-		v, err = l.draft.Reader(rd)
-		return v, false, err
+		return l.draft.Reader(rd)
 	}
-	if l.x, gone, err = viewAt(rd, l.x); err != nil {
-		return nil, gone, err
-	}
-	if gone && l.r.api.Now().Sub(l.r.Began) > goneRows {
-		return nil, gone, index.ErrGone
-	}
-	v, err = view.NewReader(rd, l.x, l.partition)
-	return v, gone, err
+	return view.NewReader(rd, l.s.Answers, l.partition)
 }
 
 // begin finds where the rows lie and what stands before them.
 func (l *viewLister) begin(rd *store.Reader, v *view.Reader, gone bool) (err error) {
-	if l.seq = l.mark.Seq; l.q.updateSeq && !gone && l.draft == nil {
-		p, err := l.x.Progress(rd.Snapshot(), l.r.db.Number())
+	if l.seq = l.s.Mark.Seq; l.q.updateSeq && !gone && l.draft == nil {
+		p, err := l.s.Answers.Progress(rd.Snapshot(), l.r.db.Number())
 		if err != nil {
 			return err
 		}
 		if l.seq = p.Mark.Seq; l.q.update == updateFirst {
-			l.seq = max(l.seq, l.mark.Seq)
+			l.seq = max(l.seq, l.s.Mark.Seq)
 		}
 	}
 	if l.q.updateSeq && l.r.scope.Restricted() {
@@ -295,7 +283,7 @@ func (l *viewLister) row(rd *store.Reader, row *view.Row) error {
 // shown returns the id of a row as the request's scope has it: rows of the database's
 // views hold stored ids.
 func (l *viewLister) shown(id document.ID) (document.ID, error) {
-	if !l.r.isShared(l.x) {
+	if !l.s.Shared() {
 		return id, nil
 	}
 	own, ok := l.r.scope.Shown(id)
@@ -308,7 +296,7 @@ func (l *viewLister) shown(id document.ID) (document.ID, error) {
 // named returns the id that a row's value names as the request's scope has it; false
 // if that is none of the scope's. Functions of the database name stored ids.
 func (l *viewLister) named(id document.ID) (document.ID, bool) {
-	if !l.r.isShared(l.x) {
+	if !l.s.Shared() {
 		return id, true
 	}
 	return l.r.scope.Shown(id)
@@ -316,7 +304,7 @@ func (l *viewLister) named(id document.ID) (document.ID, bool) {
 
 // stored returns a range of rows with the ids at its ends as the index has them.
 func (l *viewLister) stored(r view.Range) view.Range {
-	if l.r.isShared(l.x) {
+	if l.s.Shared() {
 		for _, b := range []*view.Bound{&r.Start, &r.End} {
 			if b.ByID {
 				b.ID = l.r.scope.Stored(b.ID)
@@ -349,7 +337,7 @@ func (l *viewLister) linked(rd *store.Reader, row *view.Row) (*store.Revision, *
 	if id == "" || id.IsLocal() || l.r.scope.CheckID(id) != nil {
 		return nil, nil, nil
 	}
-	if l.r.isShared(l.x) {
+	if l.s.Shared() {
 		rd = rd.As(l.r.scope)
 	}
 	doc, err := rd.Doc(id)

@@ -332,8 +332,8 @@ func Shared(r *store.Reader) (named []Named, err error) {
 	return named, nil
 }
 
-// LookupShared finds one of Shared; nil if there is none.
-func LookupShared(r *store.Reader, design document.ID, kind, name string) (*Named, error) {
+// lookupShared finds one of Shared; nil if there is none.
+func lookupShared(r *store.Reader, design document.ID, kind, name string) (*Named, error) {
 	if r.Tenant() == "" {
 		return nil, nil
 	}

@@ -106,11 +106,11 @@ type repeater interface {
 }
 
 // pathsFunc makes the access paths of a scope: pathsOf.
-type pathsFunc func(set *index.Set, shared []index.Named, partition bool) []accessPath
+type pathsFunc func(own, shared []index.Named, partition bool) []accessPath
 
-// pathsOf returns the ways to the documents of a scope: the indexes of its set and those
+// pathsOf returns the ways to the documents of a scope: its own indexes and those
 // of the database that a tenant can read, and last the list of all documents.
-func pathsOf(set *index.Set, shared []index.Named, partition bool) (paths []accessPath) {
+func pathsOf(own, shared []index.Named, partition bool) (paths []accessPath) {
 	add := func(all []index.Named, reaches func(n *index.Named, d *field.Def) bool) {
 		for i := range all {
 			if n := &all[i]; n.Kind == field.KindName {
@@ -119,9 +119,7 @@ func pathsOf(set *index.Set, shared []index.Named, partition bool) (paths []acce
 			}
 		}
 	}
-	if set != nil {
-		add(set.Named, func(n *index.Named, _ *field.Def) bool { return n.Index.Partitioned == partition })
-	}
+	add(own, func(n *index.Named, _ *field.Def) bool { return n.Index.Partitioned == partition })
 	// A tenant has other ids than the database: what depends on them is of no use.
 	add(shared, func(_ *index.Named, d *field.Def) bool { return !d.Uses("_id") })
 	return append(paths, listPath{})

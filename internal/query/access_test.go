@@ -80,8 +80,8 @@ func TestPathOfAnotherKind(t *testing.T) {
 		req, err := Parse([]byte(request))
 		must(t, err)
 		q, c := New(req, w.db.Whole(), w.indexes), &collected{}
-		q.paths = func(set *index.Set, shared []index.Named, partition bool) []accessPath {
-			return append([]accessPath{made}, pathsOf(set, shared, partition)...)
+		q.paths = func(own, shared []index.Named, partition bool) []accessPath {
+			return append([]accessPath{made}, pathsOf(own, shared, partition)...)
 		}
 		if err := q.Run(ctx, c); err != nil {
 			c.docs = []string{err.Error()}

@@ -99,15 +99,18 @@ func newPlanner(req *Request, paths []accessPath, partition bool) *planner {
 	return p
 }
 
-// plannerAt makes the planner of a request at a snapshot: over the paths that a set of
-// indexes makes, and those that a tenant shares with the database.
-func plannerAt(r *store.Reader, req *Request, set *index.Set, paths pathsFunc) (*planner, error) {
+// plannerAt makes the planner of a request at a snapshot, over the paths that paths makes.
+func plannerAt(r *store.Reader, req *Request, paths pathsFunc) (*planner, error) {
+	set, err := index.Of(r)
+	if err != nil {
+		return nil, err
+	}
 	shared, err := index.Shared(r)
 	if err != nil {
 		return nil, err
 	}
 	partition := r.Partition() != ""
-	p := newPlanner(req, paths(set, shared, partition), partition)
+	p := newPlanner(req, paths(set.Named, shared, partition), partition)
 	p.estimate = func(b *Branch) (int, error) { return b.path.estimate(r, b.ranges, probe) }
 	return p, nil
 }

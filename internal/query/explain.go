@@ -47,11 +47,7 @@ const counted = 10_000
 // plan and counts its rows.
 func Explain(ctx context.Context, req *Request, scope store.Scope) (e *Explanation, err error) {
 	err = scope.View(ctx, func(r *store.Reader) error {
-		set, err := index.Of(r)
-		if err != nil {
-			return err
-		}
-		p, err := plannerAt(r, req, set, pathsOf)
+		p, err := plannerAt(r, req, pathsOf)
 		if err != nil {
 			return err
 		}

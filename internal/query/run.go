@@ -1,9 +1,9 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +45,6 @@ type Query struct {
 	paths  pathsFunc
 
 	plan    *Plan
-	set     *index.Set
 	at      place
 	row     field.Place // what at.row points to, if not nil
 	last    place       // of the last document that was returned
@@ -125,10 +124,7 @@ func (q *Query) await(ctx context.Context, x *index.Index) error {
 
 // prepare makes the plan, or tells which index has to be waited for.
 func (q *Query) prepare(r *store.Reader) (wait *index.Index, err error) {
-	if q.set, err = index.Of(r); err != nil {
-		return nil, err
-	}
-	p, err := plannerAt(r, q.req, q.set, q.paths)
+	p, err := plannerAt(r, q.req, q.paths)
 	if err != nil {
 		return nil, err
 	}
@@ -156,30 +152,16 @@ func (q *Query) restart() {
 
 // check reports whether the plan's indexes are still there.
 func (q *Query) check(r *store.Reader) error {
-	set, err := index.Of(r)
-	if err != nil {
-		return err
+	for _, b := range q.plan.Branches {
+		x := b.Index()
+		if x == nil {
+			continue
+		}
+		if now, err := index.At(r, x); now == nil || err != nil {
+			return cmp.Or(err, index.ErrGone)
+		}
 	}
-	if set != q.set && !q.among(set, func(x *index.Index) bool { return x.Tenant == r.Tenant() }) {
-		return index.ErrGone
-	}
-	q.set = set
-	if r.Tenant() == "" {
-		return nil
-	}
-	whole, err := index.Of(r.As(r.DatabaseNamespace()))
-	if err == nil && !q.among(whole, func(x *index.Index) bool { return x.Tenant == "" }) {
-		err = index.ErrGone
-	}
-	return err
-}
-
-// among reports whether a set has all indexes of the plan that are meant.
-func (q *Query) among(set *index.Set, meant func(*index.Index) bool) bool {
-	return !slices.ContainsFunc(q.plan.Branches, func(b *Branch) bool {
-		return b.Index() != nil && meant(b.Index()) &&
-			!slices.ContainsFunc(set.Indexes, func(x *index.Index) bool { return x.Number == b.Index().Number })
-	})
+	return nil
 }
 
 // page reads the next rows.

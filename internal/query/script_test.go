@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sectional/sectional/internal/dberr"
-	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -106,11 +105,7 @@ func (w *world) command(command string) (out string, ok bool) {
 func (w *world) planText(partition string, req *Request) (text string, err error) {
 	scope := w.scope(partition)
 	err = scope.View(ctx, func(r *store.Reader) error {
-		set, err := index.Of(r)
-		if err != nil {
-			return err
-		}
-		p, err := plannerAt(r, req, set, pathsOf)
+		p, err := plannerAt(r, req, pathsOf)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,145 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// Session is what one request has to do with one index: what its name means, waiting
+// until it can answer, and reading it in pages, each at a snapshot of its own.
+type Session struct {
+	Named
+	// Answers is the index that answers, as it was at the last page: Index, or the one
+	// before, as long as Index is being built.
+	Answers *Index
+	Mark    store.Mark // what there was at the beginning: CatchUp brings the answer up to here
+
+	indexes *Indexes
+	scope   store.Scope
+	began   time.Time
+}
+
+// Session finds an index by its design document, kind and name: of the namespace of
+// the scope or, for a tenant, a partitioned one of the database's whose design document
+// the tenant has none of its own beside. nil if there is none.
+func (x *Indexes) Session(ctx context.Context, scope store.Scope, design document.ID, kind, name string) (s *Session, err error) {
+	err = scope.Namespace().View(ctx, func(r *store.Reader) error {
+		s = nil
+		set, err := Of(r)
+		if err != nil {
+			return err
+		}
+		n := set.Lookup(design, kind, name)
+		if n == nil {
+			n, err = lookupShared(r, design, kind, name)
+		}
+		if n == nil || err != nil {
+			return err
+		}
+		s = &Session{Named: *n, Answers: n.Index, indexes: x, scope: scope, began: x.clock()}
+		s.Mark, err = r.Mark()
+		return err
+	})
+	return s, err
+}
+
+// Shared reports whether the index is the database's, of which a tenant sees the rows
+// of its partition.
+func (s *Session) Shared() bool { return s.scope.Tenant() != "" && s.Index.Tenant == "" }
+
+// Built waits for the first build of the index, but not long: false if it is still
+// under way then.
+func (s *Session) Built(ctx context.Context, patience time.Duration) (bool, error) {
+	short, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := s.indexes.Await(short, s.scope.Database(), s.Index)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Ready waits until an index can answer: the one that the name means or, if that is not
+// built in time, the one before.
+func (s *Session) Ready(ctx context.Context, patience time.Duration) error {
+	if s.Index.State != Building {
+		return nil
+	}
+	if s.Previous == nil {
+		return s.indexes.Await(ctx, s.scope.Database(), s.Index)
+	}
+	built, err := s.Built(ctx, patience)
+	if !built && err == nil {
+		s.Answers = s.Previous
+	}
+	return err
+}
+
+// Soon is Ready without waiting: what can answer now does, if anything can.
+func (s *Session) Soon() {
+	if s.Index.State == Building && s.Previous != nil {
+		s.Answers = s.Previous
+	}
+}
+
+// CatchUp brings the index that answers, of an asynchronous kind, up to the mark.
+func (s *Session) CatchUp(ctx context.Context) error {
+	return s.indexes.CatchUp(ctx, s.scope.Database(), s.Answers, s.Mark)
+}
+
+// Follow is CatchUp for the index that the name means, for those who ask later. That it
+// was dropped meanwhile is no error.
+func (s *Session) Follow(ctx context.Context) error {
+	err := s.indexes.CatchUp(ctx, s.scope.Database(), s.Index, s.Mark)
+	if errors.Is(err, ErrGone) {
+		return nil
+	}
+	return err
+}
+
+// keptRows is how long the rows of a dropped index are sure to be there.
+const keptRows = time.Minute
+
+// View calls fn with a reader of the namespace that has the index, at a snapshot of its
+// own, and brings Answers there. gone says that the index was dropped: who reads it
+// already may go on for a while, then it is ErrGone.
+func (s *Session) View(ctx context.Context, fn func(r *store.Reader, gone bool) error) error {
+	ns := s.scope.Namespace()
+	if s.Shared() {
+		ns = s.scope.DatabaseNamespace()
+	}
+	return ns.View(ctx, func(r *store.Reader) error {
+		now, err := At(r, s.Answers)
+		switch {
+		case err != nil:
+			return err
+		case now != nil:
+			s.Answers = now
+		case s.indexes.clock().Sub(s.began) > keptRows:
+			return ErrGone
+		}
+		return fn(r, now == nil)
+	})
+}
+
+// At returns an index as it is at a reader's snapshot, one of the reader's namespace or
+// one that a tenant shares with the database; nil if it was dropped.
+func At(r *store.Reader, x *Index) (*Index, error) {
+	if x.Tenant != r.Tenant() {
+		r = r.As(r.DatabaseNamespace())
+	}
+	s, err := Of(r)
+	if err != nil {
+		return nil, err
+	}
+	for _, now := range s.Indexes {
+		if now.Number == x.Number {
+			return now, nil
+		}
+	}
+	return nil, nil
+}
