@@ -53,6 +53,7 @@ type Rules struct {
 var (
 	_ store.Admission      = (*Rules)(nil)
 	_ store.LocalAdmission = (*Rules)(nil)
+	_ store.BodyAdmission  = (*Rules)(nil)
 )
 
 // New makes the rules.
@@ -90,6 +91,11 @@ func (r *Rules) Admit(ctx context.Context, d *store.Database, e *document.Edit, 
 		return r.admitReplication(ctx, d, e, old)
 	}
 	return nil
+}
+
+// JudgesBody implements store.BodyAdmission.
+func (r *Rules) JudgesBody(d *store.Database, id document.ID) bool {
+	return id.IsDesign() || id.Designs(d.Partitioned()) || r.o.Auth.IsUsersDB(d.Name()) || spec.IsReplicator(d.Name())
 }
 
 // AdmitID refuses what Admit would refuse whatever the edit of this stored id holds, so

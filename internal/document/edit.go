@@ -39,4 +39,7 @@ type Edit struct {
 	// Attachments in order of name. An attachment that the parent has and that
 	// is not named here is dropped.
 	Attachments []Attachment
+	// Decide makes the edit a conditional one: what it says decides Parent, Body,
+	// Deleted and Attachments. nil for an edit that is what it is.
+	Decide Decide
 }

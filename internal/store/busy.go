@@ -58,6 +58,38 @@ func (s *Store) hold(size int) (release func(), err error) {
 	return func() { s.busy.waiting.Add(-n) }, nil
 }
 
+// holding is what a write holds of the bytes that may wait.
+type holding struct {
+	store   *Store
+	bytes   int
+	release func() // nil before the first
+}
+
+// hold counts as many bytes as the edits of writes have now, instead of what was
+// counted before. Errors: as Store.hold's.
+func (h *holding) hold(ws []*write) (err error) {
+	n := 0
+	for _, w := range ws {
+		n += size(w.edits)
+	}
+	if n <= h.bytes {
+		return nil
+	}
+	h.end()
+	if h.release, err = h.store.hold(n); err == nil {
+		h.bytes = n
+	}
+	return err
+}
+
+// end gives back what is held.
+func (h *holding) end() {
+	if h.release != nil {
+		h.release()
+	}
+	h.bytes, h.release = 0, nil
+}
+
 // giveWay lets a large write wait before it is queued while the engine is behind,
 // one at a time and the longer the further it is behind. With refusable it gives
 // up after a while: Unavailable, with a time to wait.

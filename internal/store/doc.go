@@ -1,8 +1,8 @@
 // Package store owns databases, documents, revisions, partitions and
 // attachments, and how they lie in an engine's keys.
 //
-// There is one entry point for writes of documents, Scope.Write, and one for reads,
-// Scope.View: a Scope is a database or one partition of it. A write goes
+// Documents are written by Scope.Write, or together in several scopes by
+// Store.Transact, and read by Scope.View: a Scope is a database or one partition of it. A write goes
 // through four stations: checks and admission (write.go), what can be prepared
 // without others waiting (prepare.go), a plan that says which rows change
 // (plan.go), and the commit that many writers share (queue.go, group.go,

@@ -18,6 +18,7 @@ import (
 // group moves once in the feed.
 type group struct {
 	db   *Database
+	all  []*group // of the commit, this one among them
 	tx   kv.Txn
 	now  time.Time
 	lane lane
@@ -36,6 +37,7 @@ type group struct {
 	stale      bool                            // settings, hidden partitions or indexes changed
 	redefined  bool                            // indexes did
 	defined    definitions                     // what they are now, if stale
+	deciding   deciding
 }
 
 // docState is a document in a group: as stored, and as the edits so far left it.
@@ -73,6 +75,19 @@ type partitionState struct {
 type supersededRev struct {
 	id  document.ID
 	rev document.Rev
+}
+
+// newGroups begins a commit's groups, one for each database, in this order.
+func newGroups(tx kv.Txn, ds []*Database, careful bool) ([]*group, error) {
+	gs := make([]*group, len(ds))
+	for i, d := range ds {
+		g, err := d.newGroup(tx)
+		if err != nil {
+			return nil, err
+		}
+		g.all, g.careful, gs[i] = gs, careful, g
+	}
+	return gs, nil
 }
 
 func (d *Database) newGroup(tx kv.Txn) (*group, error) {

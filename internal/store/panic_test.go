@@ -95,7 +95,7 @@ func TestPanicOfAnEdit(t *testing.T) {
 	single, singleFn := writing(t, d, edit(t, "p:d", "", `{}`))
 	atomic, _ := writing(t, d, edit(t, "p:e", "", `{}`), edit(t, "p:bad", "", `{}`))
 	atomic.atomic = true
-	for i, err := range together(d, bulkFn, singleFn, atomic.applyAtomic) {
+	for i, err := range together(d, bulkFn, singleFn, (&transaction{writes: []*write{atomic}, databases: []*Database{d}}).apply) {
 		if err != nil {
 			t.Errorf("request %d: %v", i, err)
 		}

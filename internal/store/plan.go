@@ -12,6 +12,7 @@ import (
 // plan is what an edit will do to a document, worked out before the first row
 // is written: the tree as it will be, and the body row to be added.
 type plan struct {
+	group       *group
 	doc         *docState
 	edit        *pendingEdit
 	tree        *document.Tree // as it will be: the document's own when the edit is sure to be carried out
@@ -40,8 +41,16 @@ func (g *group) plan(e *pendingEdit) (*plan, error) {
 	if moved, err := g.tenantMoved(e); err != nil || moved {
 		return nil, cmp.Or(err, errMoved)
 	}
-	if e.version != g.version || e.pinned != nil && (s.edits > 0 || *e.pinned != s.head.seq) {
+	if e.version != g.version {
 		return nil, errMoved
+	}
+	if e.late || e.pinned != nil && (s.edits > 0 || *e.pinned != s.head.seq) {
+		if err := g.decideAgain(s, e); err != nil {
+			return nil, err
+		}
+	}
+	if !e.changes() {
+		return g.unchanged(s, e), e.refused
 	}
 	if err := g.checkDesigns(e); err != nil {
 		return nil, err
@@ -76,7 +85,7 @@ func (g *group) plan(e *pendingEdit) (*plan, error) {
 // would take a time that grows with their square. So whatever changes the tree
 // comes after whatever may refuse the edit.
 func (g *group) newPlan(s *docState, e *pendingEdit) *plan {
-	p := &plan{doc: s, edit: e, tree: &s.tree, body: true, moves: true}
+	p := &plan{group: g, doc: s, edit: e, tree: &s.tree, body: true, moves: true}
 	if !s.own || g.apart || g.careful || g.mayGoBack(s.id) {
 		c := s.tree.Clone()
 		p.tree = &c

@@ -21,15 +21,8 @@ type prepared struct {
 // become blobs; stubs that can't be resolved fail the whole call, as CouchDB
 // does.
 func (s Scope) prepare(ctx context.Context, e *pendingEdit) error {
-	if e.Body == nil {
-		e.Body = []byte("{}")
-	}
-	if len(e.Attachments) == 0 {
-		e.prepared.value, e.prepared.chunks = bodyValue(e.Body, nil)
-		if e.Path == nil {
-			e.prepared.rev = document.NewRev(e.Parent, e.Deleted, e.Body, nil)
-		}
-		return nil
+	if e.prepareBody(); len(e.Attachments) == 0 || e.Decide != nil {
+		return nil // the commit reads the winner that a conditional edit takes its stubs from
 	}
 	e.Attachments = append([]document.Attachment(nil), e.Attachments...)
 	stubs := false
@@ -44,6 +37,21 @@ func (s Scope) prepare(ctx context.Context, e *pendingEdit) error {
 		return s.checkStubs(ctx, e)
 	}
 	return nil
+}
+
+// prepareBody makes the body row and the revision of an edit without attachments.
+func (e *pendingEdit) prepareBody() {
+	e.prepared = prepared{}
+	if e.Body == nil {
+		e.Body = []byte("{}")
+	}
+	if len(e.Attachments) > 0 {
+		return
+	}
+	e.prepared.value, e.prepared.chunks = bodyValue(e.Body, nil)
+	if e.Path == nil {
+		e.prepared.rev = document.NewRev(e.Parent, e.Deleted, e.Body, nil)
+	}
 }
 
 // prepareAttachment fills in what inline bytes decide, and moves large ones

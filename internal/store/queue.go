@@ -27,6 +27,7 @@ type queue struct {
 		small, large line
 		room         int // bytes of large requests that the next group takes
 		running      bool
+		lent         bool // the last group was a loan
 	}
 	last chan struct{} // closed when the commit begun last has answered; nil before the first
 }
@@ -36,10 +37,12 @@ type queue struct {
 // fn ends the whole group, so it is for faults of the storage only; a refusal
 // is an outcome that fn leaves.
 type request struct {
-	fn   func(*group) error
-	size int  // bytes it will write, about
-	free bool // it makes room: taken on a full disk too
-	done chan error
+	fn        func(*group) error
+	size      int  // bytes it will write, about
+	free      bool // it makes room: taken on a full disk too
+	done      chan error
+	databases []*Database // that it writes to, in order of their numbers, if they are several
+	loan      *loan       // what the request is, instead of fn; nil for a request with fn
 }
 
 // A group ends at these bounds, so that one commit stays within an engine's
@@ -55,15 +58,17 @@ const (
 type line []*request
 
 // take takes requests from the front: as many as have room, and one if must is
-// set and there is any.
+// set and there is any. A loan is taken by itself.
 func (l *line) take(requests, bytes int, must bool) (taken []*request, size int) {
 	n := 0
-	for n < len(*l) && n < requests {
+	for n < len(*l) && n < requests && !(n > 0 && (*l)[n].loan != nil) {
 		if size+(*l)[n].size > bytes && !(must && n == 0) {
 			break
 		}
 		size += (*l)[n].size
-		n++
+		if n++; (*l)[n-1].loan != nil {
+			break
+		}
 	}
 	taken = (*l)[:n:n]
 	if *l = (*l)[n:]; len(*l) == 0 {
@@ -90,14 +95,34 @@ func (d *Database) submit(ctx context.Context, op string, size int, fn func(*gro
 // Whoever does must wait for it. The parts of what has to keep its order go into
 // one line.
 func (d *Database) begin(ctx context.Context, size int, small bool, fn func(*group) error) (*request, error) {
+	return d.store.request(ctx, []*Database{d}, size, small, fn)
+}
+
+// request is Database.begin for a request to databases, which are in order of their numbers.
+func (s *Store) request(ctx context.Context, ds []*Database, size int, small bool, fn func(*group) error) (*request, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	r := &request{fn: fn, size: size, free: kv.IsFreeing(ctx), done: make(chan error, 1)}
-	if err := d.store.room(r.free); err != nil {
+	if err := s.room(r.free); err != nil {
 		return nil, err
 	}
-	q := &d.queue
+	if len(ds) == 1 {
+		s.enqueue(&ds[0].queue, r, small, ds[0].commit)
+	} else {
+		r.databases = ds
+		s.enqueue(&s.joint, r, small, s.commitTogether)
+	}
+	return r, nil
+}
+
+// committing carries out the commit of a batch of requests, calls applied when the next
+// one may begin, and tells each request its outcome; before is the commit that
+// answers first.
+type committing func(batch []*request, before <-chan struct{}, applied func())
+
+// enqueue puts a request into a queue, and starts its goroutine if it is the first.
+func (s *Store) enqueue(q *queue, r *request, small bool, commit committing) {
 	q.pending.Lock()
 	if q.pending.room == 0 {
 		q.pending.room = groupBytes
@@ -111,9 +136,8 @@ func (d *Database) begin(ctx context.Context, size int, small bool, fn func(*gro
 	q.pending.running = true
 	q.pending.Unlock()
 	if start {
-		d.store.work.Go(d.drain)
+		s.work.Go(func() { s.drain(q, commit) })
 	}
-	return r, nil
 }
 
 // wait waits for a request's outcome. One that is under way is waited for whatever
@@ -123,20 +147,20 @@ func (r *request) wait() error { return <-r.done }
 // drain commits group after group until the queue is empty. A group begins when
 // the one before is applied, and while that is being synced; a third waits and
 // grows, for small groups cost more than they hurry.
-func (d *Database) drain() {
+func (s *Store) drain(q *queue, commit committing) {
 	for {
-		batch := d.queue.take()
+		batch := q.take()
 		if batch == nil {
 			return
 		}
-		before, done := d.queue.last, make(chan struct{})
-		d.queue.last = done
+		before, done := q.last, make(chan struct{})
+		q.last = done
 		applied := make(chan struct{})
-		d.store.work.Go(func() {
+		s.work.Go(func() {
 			defer close(done)
 			next := sync.OnceFunc(func() { close(applied) })
 			defer next()
-			d.commit(batch, before, next)
+			commit(batch, before, next)
 		})
 		<-applied
 		wait(before)
@@ -154,7 +178,14 @@ func wait(commit <-chan struct{}) {
 func (q *queue) take() []*request {
 	q.pending.Lock()
 	defer q.pending.Unlock()
-	small, size := q.pending.small.take(groupRequests, groupBytes, true)
+	var small []*request
+	size, loans := 0, len(q.pending.small) > 0 && q.pending.small[0].loan != nil
+	if !loans || !q.pending.lent || len(q.pending.large) == 0 { // large ones come between two loans
+		small, size = q.pending.small.take(groupRequests, groupBytes, true)
+	}
+	if q.pending.lent = loans && len(small) > 0; q.pending.lent {
+		return small
+	}
 	if len(small) > 0 {
 		q.pending.room = besideBytes
 	}
@@ -167,28 +198,37 @@ func (q *queue) take() []*request {
 	return append(small, large...)
 }
 
-// commit applies a batch of requests in one transaction, calls applied when the
-// next one may begin, and tells each request that it is durable; before is the
-// commit that answers first, so that effects become known in order.
+// commit is the committing of the database's queue.
 func (d *Database) commit(batch []*request, before <-chan struct{}, applied func()) {
-	g, err := d.run(batch, applied, false)
+	if l := batch[0].loan; l != nil {
+		l.lend(before, applied)
+		return
+	}
+	d.store.commitBatch([]*Database{d}, batch, func() { wait(before) }, applied)
+}
+
+// commitBatch applies a batch of requests in one transaction over databases, calls applied
+// when the next one may begin, and tells each request that it is durable; before
+// waits for the commits that answer first, so that effects become known in order.
+func (s *Store) commitBatch(ds []*Database, batch []*request, before, applied func()) {
+	gs, err := s.run(ds, batch, applied, false)
 	if dberr.Panicked(err) {
-		g, err = d.run(batch, applied, true)
+		gs, err = s.run(ds, batch, applied, true)
 	}
-	wait(before)
-	if err == nil {
-		g.published()
+	before()
+	for i := 0; i < len(gs) && err == nil; i++ {
+		gs[i].published()
 	}
-	if len(batch) > 1 && (dberr.Is(err, dberr.TooLarge) || dberr.Panicked(err)) {
+	if len(batch) > 1 && (ofTheEdit(err) || len(ds) > 1 && dberr.Is(err, dberr.NotFound)) {
 		// Together they are over the engine's limit, or one of them meets a
-		// mistake of ours; alone they need not.
+		// mistake of ours, or a database that was dropped; alone they need not.
 		for _, r := range batch {
-			d.commit([]*request{r}, nil, func() {})
+			s.commitBatch(r.on(ds), []*request{r}, func() {}, func() {})
 		}
 		return
 	}
 	if freeing := freeingOf(batch); dberr.Is(err, dberr.Full) && len(freeing) > 0 && len(freeing) < len(batch) {
-		d.commit(freeing, nil, func() {})
+		s.commitBatch(ds, freeing, func() {}, func() {})
 	}
 	for _, r := range batch {
 		select {
@@ -196,6 +236,14 @@ func (d *Database) commit(batch []*request, before <-chan struct{}, applied func
 		default: // it was among the freeing ones, and has its answer
 		}
 	}
+}
+
+// on returns the databases of a request, which are among ds.
+func (r *request) on(ds []*Database) []*Database {
+	if r.databases != nil {
+		return r.databases
+	}
+	return ds
 }
 
 // groupContext returns the context of a commit: it makes room if all of its
@@ -231,22 +279,26 @@ func (s *Store) room(freeing bool) error {
 // the rows ends the transaction, of which nothing is left then, and is the error;
 // where it comes from is in the log. With careful, one in the planning of an edit
 // is the outcome of that edit alone.
-func (d *Database) run(batch []*request, applied func(), careful bool) (g *group, err error) {
-	err = d.store.pipeline(groupContext(d.store.ctx, batch), func(tx kv.Txn) error {
-		return d.store.guard("store.commit", func() (err error) {
-			if g, err = d.newGroup(tx); err != nil {
+func (s *Store) run(ds []*Database, batch []*request, applied func(), careful bool) (gs []*group, err error) {
+	err = s.pipeline(groupContext(s.ctx, batch), func(tx kv.Txn) error {
+		return s.guard("store.commit", func() (err error) {
+			if gs, err = newGroups(tx, ds, careful); err != nil {
 				return err
 			}
-			g.careful = careful
 			for _, r := range batch {
-				if err := r.fn(g); err != nil {
+				if err := r.fn(gs[0]); err != nil {
 					return err
 				}
 			}
-			return g.finish()
+			for _, g := range gs {
+				if err := g.finish(); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 	}, applied)
-	return g, err
+	return gs, err
 }
 
 // guard runs fn, which works with what others sent. A panic in it is an Internal

@@ -119,6 +119,8 @@ type Store struct {
 	progress progress
 	expiry   expiryCounts
 	busy     busy
+	turns    turns
+	joint    queue     // of commits of several databases
 	runs     sync.Pool // of *run
 	woken    chan struct{}
 	ctx      context.Context // of background work; ends at Close

@@ -134,7 +134,7 @@ func (w *write) validateBy(ctx context.Context, v Validation, by []*Revision, p 
 	err := w.scope.db.Whole().View(ctx, func(r *Reader) error {
 		asked, proposals = nil, nil
 		for _, e := range w.edits {
-			if !e.open || e.validated || e.ID.Designs(w.scope.db.partitioned) || p != "" && e.ID.Partition() != p {
+			if !e.open || e.validated || !e.changes() || e.ID.Designs(w.scope.db.partitioned) || p != "" && e.ID.Partition() != p {
 				continue
 			}
 			proposal, err := r.propose(e)
@@ -192,12 +192,11 @@ func (p *Proposal) seenBy(s Scope) Proposal {
 // state of the document. It gives nil for an edit that will not be written as
 // the document stands.
 func (r *Reader) propose(e *pendingEdit) (*Proposal, error) {
-	e.pinned = new(Seq)
 	d, at, err := r.standing(e.ID)
 	if err != nil {
 		return nil, err
 	}
-	*e.pinned = d.Seq
+	e.pin(d.Seq)
 	if dropped, err := r.dropped(d, at, e); err != nil || dropped {
 		return nil, err
 	}

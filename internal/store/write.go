@@ -43,39 +43,19 @@ var errMoved = errors.New("store: the document or a definition changed since the
 // stored, also when too many writes wait. With Atomic, if any edit is refused, nothing is stored:
 // the refused ones say why, the others have no error and no revision.
 func (s Scope) Write(ctx context.Context, edits []document.Edit, o WriteOptions) ([]Result, error) {
-	if s.tenant {
-		var err error
-		if edits, err = s.storedEdits(edits); err != nil {
-			return nil, err
-		}
-	}
-	for i := range edits {
-		if err := s.db.checkID(edits[i].ID); err != nil {
-			return nil, err
-		}
-	}
-	if o.Atomic {
-		if err := s.checkAtomic(edits); err != nil {
-			return nil, err
-		}
-	}
-	w := &write{scope: s, atomic: o.Atomic, most: s.db.runBytes(o), edits: make([]*pendingEdit, len(edits))}
-	for i := range edits {
-		w.edits[i] = &pendingEdit{Edit: edits[i], original: &edits[i], shown: s.shown(edits[i].ID)}
-	}
-	release, err := s.db.store.hold(size(w.edits))
+	w, err := s.newWrite(edits)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
-	for again := true; again; {
-		if err := w.admit(ctx); err != nil {
+	if o.Atomic {
+		if err := w.checkPartition(); err != nil {
 			return nil, err
 		}
-		if err := w.commit(ctx); err != nil {
-			return nil, err
-		}
-		again = w.moved()
+		return s.db.store.transact(ctx, []*write{w})
+	}
+	w.most = s.db.runBytes(o)
+	if err := s.db.store.carry(ctx, []*write{w}, w.commit); err != nil {
+		return nil, err
 	}
 	for _, e := range w.edits {
 		if e.Path != nil && errors.Is(e.err, errDropping) {
@@ -83,6 +63,55 @@ func (s Scope) Write(ctx context.Context, edits []document.Edit, o WriteOptions)
 		}
 	}
 	return w.results(), nil
+}
+
+// newWrite begins a write of edits, whose ids are those of the scope.
+func (s Scope) newWrite(edits []document.Edit) (*write, error) {
+	if s.tenant {
+		var err error
+		if edits, err = s.storedEdits(edits); err != nil {
+			return nil, err
+		}
+	}
+	w := &write{scope: s, edits: make([]*pendingEdit, len(edits))}
+	for i := range edits {
+		if err := s.db.checkID(edits[i].ID); err != nil {
+			return nil, err
+		}
+		w.edits[i] = &pendingEdit{Edit: edits[i], original: &edits[i], shown: s.shown(edits[i].ID)}
+	}
+	return w, nil
+}
+
+// carry has writes admitted and committed, until nothing of them moved in between.
+func (s *Store) carry(ctx context.Context, ws []*write, commit func(context.Context) error) error {
+	held, turns := holding{store: s}, turnsTaken{store: s}
+	defer held.end()
+	defer turns.end()
+	for again := true; again; {
+		if err := turns.take(ctx, ws); err != nil {
+			return err
+		}
+		if err := held.hold(ws); err != nil {
+			return err
+		}
+		for _, w := range ws {
+			if err := w.admit(ctx); err != nil {
+				return err
+			}
+		}
+		if err := held.hold(ws); err != nil { // conditional edits have bodies now
+			return err
+		}
+		if err := commit(ctx); err != nil {
+			return err
+		}
+		again = false
+		for _, w := range ws {
+			again = w.moved() || again
+		}
+	}
+	return nil
 }
 
 // storedEdits returns a tenant's edits the ids under which they are stored.
@@ -108,23 +137,10 @@ func (d *Database) checkID(id document.ID) error {
 	return id.CheckPartitioned()
 }
 
-// checkAtomic refuses what an atomic batch can't hold.
-func (s Scope) checkAtomic(edits []document.Edit) error {
-	for i := range edits {
-		if edits[i].Path != nil {
-			return dberr.New(dberr.Invalid, "bad_request", "`atomic` can't be used with `new_edits`: false.")
-		}
-		if s.db.partitioned && (edits[i].ID.Partition() == "" || edits[i].ID.Partition() != edits[0].ID.Partition()) {
-			return dberr.New(dberr.Invalid, "bad_request", "All documents of an atomic batch must be in one partition.")
-		}
-	}
-	return nil
-}
-
-// write is a call of Write on its way.
+// write is a call of Write, or what a transaction does in one scope, on its way.
 type write struct {
 	scope  Scope
-	atomic bool
+	atomic bool // it is part of a transaction
 	began  bool // some of it was queued: it can't be refused as a whole any more
 	most   int  // bytes that one commit is to take
 	edits  []*pendingEdit
@@ -138,6 +154,8 @@ type pendingEdit struct {
 	original *document.Edit
 	shown    document.ID // as the scope shows it, for texts
 	prepared prepared
+	decision      // of a conditional edit
+	bound    bool // and its writer alone decides it
 	admitted bool
 	open     bool               // admitted, prepared and not yet settled by a commit
 	pinned   *Seq               // the document's sequence when admission read it
@@ -165,38 +183,60 @@ func (w *write) admit(ctx context.Context) error {
 		if e.admitted {
 			continue
 		}
-		e.Edit, e.pinned, e.err = *e.original, nil, nil
-		e.admitted, e.validated, e.version = true, false, definitions.version
-		if e.err = w.scope.CheckID(e.ID); e.err != nil {
-			e.open = false
+		e.Edit, e.decision, e.pinned, e.err = *e.original, decision{}, nil, nil
+		e.admitted, e.open, e.validated, e.version = true, false, false, definitions.version
+		if err := w.admitEdit(ctx, e, definitions); err != nil && !refusal(err) && !errors.Is(err, e.refused) {
+			return err
+		} else if e.err = err; err != nil {
 			continue
 		}
-		if err := w.underTenant(ctx, e); err != nil {
+		e.open = true
+		if !e.changes() {
+			continue
+		}
+		if err := w.scope.prepare(ctx, e); dberr.Is(err, dberr.TooLarge) {
+			e.open, e.err = false, err
+		} else if err != nil {
 			return err
 		}
-		if a := w.scope.db.store.o.Admission; a != nil {
-			e.err = a.Admit(ctx, w.scope.db, &e.Edit, func() (*Revision, error) { return w.scope.pin(ctx, e) })
-			if c, ok := a.(Compilation); ok && e.err == nil {
-				if e.err = w.precheckDesigns(ctx, e); e.err == nil {
-					e.err = c.Compile(ctx, w.scope.db, &e.Edit)
-				}
-			}
-		}
-		if e.err != nil && !refusal(e.err) {
-			return e.err
-		}
-		if e.open = e.err == nil; e.open {
-			if err := w.scope.prepare(ctx, e); dberr.Is(err, dberr.TooLarge) {
-				e.open, e.err = false, err
-			} else if err != nil {
-				return err
-			}
-			if err := w.scope.derive(ctx, e, definitions.indexes); err != nil {
-				return err
-			}
+		if err := w.scope.derive(ctx, e, definitions.indexes); err != nil {
+			return err
 		}
 	}
 	return w.validate(ctx, definitions.validators)
+}
+
+// admitEdit has an edit decided, if it is a conditional one, and asks admission about
+// it. In an atomic batch the commit tells what it decided.
+func (w *write) admitEdit(ctx context.Context, e *pendingEdit, by *settings) error {
+	if err := w.scope.CheckID(e.ID); err != nil {
+		return err
+	}
+	if err := w.underTenant(ctx, e); err != nil {
+		return err
+	}
+	if e.Decide != nil {
+		if err := w.decideFirst(ctx, e, by); err != nil {
+			return err
+		}
+		if e.refused != nil && !w.atomic {
+			return e.refused
+		}
+	}
+	a := w.scope.db.store.o.Admission
+	if a == nil || e.bound && !e.changes() {
+		return nil
+	}
+	err := a.Admit(ctx, w.scope.db, &e.Edit, func() (*Revision, error) {
+		old, _, err := w.scope.db.pin(ctx, e, nil)
+		return old, err
+	})
+	if c, ok := a.(Compilation); ok && err == nil {
+		if err = w.precheckDesigns(ctx, e); err == nil {
+			err = c.Compile(ctx, w.scope.db, &e.Edit)
+		}
+	}
+	return err
 }
 
 // refusal tells an error that says no to one edit from a fault of the store.
@@ -208,38 +248,11 @@ func refusal(err error) bool {
 	return true
 }
 
-// pin reads the document that an edit is about and remembers its sequence, so
-// that the commit can tell whether it still is as admission saw it.
-func (s Scope) pin(ctx context.Context, e *pendingEdit) (rev *Revision, err error) {
-	err = s.db.Whole().View(ctx, func(r *Reader) error {
-		e.pinned = new(Seq)
-		d, err := r.Doc(e.ID)
-		if dberr.Is(err, dberr.NotFound) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		*e.pinned = d.Seq
-		if w := d.Tree.Winner(); !w.Deleted {
-			rev, err = r.Revision(d, w.Rev)
-		}
-		return err
-	})
-	return rev, err
-}
-
-// commit submits the open edits: an atomic batch as a whole, others in runs, of
-// which small requests of others need not wait for all. When one fails, others may
+// commit submits the open edits in runs, of which small requests of others need not
+// wait for all. When one fails, others may
 // be stored, and the caller, who gets the error, must take the outcome as unknown.
 func (w *write) commit(ctx context.Context) error {
 	store := w.scope.db.store
-	if w.atomic {
-		if err := store.giveWay(ctx, size(w.edits), true); err != nil {
-			return err
-		}
-		return w.scope.db.submit(ctx, "store.Write", size(w.edits), w.applyAtomic)
-	}
 	var runs []writeRun
 	var err error
 	small := size(w.edits) <= smallBytes
@@ -329,7 +342,7 @@ func (e *pendingEdit) plan(g *group) (*plan, error) {
 	if p != nil {
 		e.rev = p.rev
 	}
-	if err != nil && (refusal(err) || errors.Is(err, errMoved)) {
+	if err != nil && (refusal(err) || errors.Is(err, errMoved) || errors.Is(err, e.refused)) {
 		e.err, err = err, nil
 	}
 	return p, err
@@ -342,48 +355,6 @@ func (e *pendingEdit) put(g *group, p *plan) error {
 		e.seq = p.doc.seq
 	}
 	return err
-}
-
-// applyAtomic plans all edits before the first row is written; a refusal of
-// one leaves the group as it was.
-func (w *write) applyAtomic(g *group) error {
-	g.version, g.began = g.lane.version, g.lane.serial
-	refused := false
-	seen := map[document.ID]bool{}
-	plans := make([]*plan, 0, len(w.edits))
-	g.apart = true
-	defer func() { g.apart = false }()
-	for _, e := range w.edits {
-		if e.open {
-			p, err := e.plan(g)
-			if err != nil {
-				return err
-			}
-			plans = append(plans, p)
-		}
-		if seen[e.ID] && e.err == nil {
-			e.err = dberr.New(dberr.Conflict, "conflict", "The document is twice in the atomic batch.")
-		}
-		seen[e.ID] = true
-		refused = refused || e.err != nil
-	}
-	if refused {
-		for _, e := range w.edits {
-			e.rev = document.Rev{}
-		}
-		for _, p := range slices.Backward(plans) {
-			if p != nil && p.uncount != nil {
-				p.uncount()
-			}
-		}
-		return nil
-	}
-	for _, p := range plans {
-		if err := p.edit.put(g, p); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // moved reports whether edits have to be admitted again, and reopens those. What
