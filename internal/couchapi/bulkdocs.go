@@ -114,7 +114,7 @@ func (b *batch) write(r *request) error {
 		return nil
 	}
 	if len(b.edits) > 0 {
-		results, err := r.scope.Write(r.Ctx(), b.edits, store.WriteOptions{Atomic: b.Atomic})
+		results, err := b.store(r)
 		if err != nil {
 			return err
 		}
@@ -129,6 +129,14 @@ func (b *batch) write(r *request) error {
 		b.results[i] = store.Result{ID: d.ID, Rev: localRev(n), Err: err}
 	}
 	return nil
+}
+
+// store stores the edits, together as far as the request asks for it.
+func (b *batch) store(r *request) ([]store.Result, error) {
+	if b.Across {
+		return r.api.store.Transact(r.Ctx(), []store.ScopedEdits{{Scope: r.scope, Edits: b.edits}})
+	}
+	return r.scope.Write(r.Ctx(), b.edits, store.WriteOptions{Atomic: b.Atomic})
 }
 
 func (b *batch) refused() bool {

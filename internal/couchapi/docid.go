@@ -9,6 +9,7 @@ import (
 
 var (
 	errMissing   = dberr.New(dberr.NotFound, "not_found", "missing")
+	errDeleted   = dberr.New(dberr.NotFound, "not_found", "deleted")
 	errConflict  = dberr.New(dberr.Conflict, "conflict", "Document update conflict.")
 	errNameless  = dberr.New(dberr.Invalid, "bad_request", "Invalid _local document id.")
 	errNoLocals  = dberr.New(dberr.Forbidden, "forbidden", "You are not allowed to access this db.")

@@ -10,10 +10,6 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// patchTries is how often a patch without a revision is tried again when
-// others write the document meanwhile.
-const patchTries = 64
-
 // patchDocument answers PATCH, which CouchDB does not have: the body is a JSON
 // merge patch (RFC 7396) of the document's own members, with operators beside
 // it. With a revision, named as in PUT, the patch goes over that revision or is
@@ -46,25 +42,27 @@ type patching struct {
 	upsert bool // it makes the document where there is none
 }
 
-// store patches the document, and without a revision does so again when others
-// have written it meanwhile. Such patches of one document take turns: else of a
-// hundred that come at once each would be tried up to a hundred times.
-func (p *patching) store(r *request) (rev document.Rev, err error) {
-	if !p.named.IsZero() {
-		return p.apply(r)
-	}
-	leave, err := r.api.patches.take(r.Ctx(), r.db.Name()+"/"+string(r.scope.Stored(p.id)))
-	if err != nil {
-		return rev, err
-	}
-	defer leave()
-	for range patchTries {
-		rev, err = p.apply(r)
-		if !dberr.Is(err, dberr.Conflict) || r.Ctx().Err() != nil {
-			break
+// store patches the document: the winner as it is when the patch is stored, or the
+// named revision.
+func (p *patching) store(r *request) (document.Rev, error) {
+	e := document.Edit{ID: p.id, Parent: p.named}
+	if p.named.IsZero() {
+		rules := r.rules()
+		e.Decide = func(now document.Current) (document.Decision, error) {
+			body, err := p.apply(now, rules)
+			return document.Decision{Body: body}, err
 		}
+		return r.storeEdit(&e)
 	}
-	return rev, err
+	old, err := r.patchBase(p.id, p.named)
+	if err != nil {
+		return document.Rev{}, err
+	}
+	if e.Body, err = p.apply(document.Current{Rev: old.Rev, Body: old.Body}, r.rules()); err != nil {
+		return document.Rev{}, err
+	}
+	e.Attachments = stubs(old.Attachments)
+	return r.storeEdit(&e)
 }
 
 // patch reads the body: the patch of ordinary members, and the revision that
@@ -113,37 +111,31 @@ func (r *request) patch(id document.ID) (*patching, error) {
 	return p, r.requireReader()
 }
 
-// apply patches the named revision, or the winner, once.
-func (p *patching) apply(r *request) (rev document.Rev, err error) {
-	old, err := r.patchBase(p.id, p.named)
-	d := couchwire.Document{ID: p.id}
+// apply makes the new body of a document.
+func (p *patching) apply(now document.Current, rules *couchwire.Rules) (body []byte, err error) {
 	switch {
-	case err == nil:
-		d.Body, err = p.patch.Apply(old.Body)
-	case p.upsert && dberr.Is(err, dberr.NotFound) && p.named.IsZero():
-		old = &store.Revision{}
-		d.Body, err = p.patch.Insert()
+	case now.Exists():
+		body, err = p.patch.Apply(now.Body)
+	case p.upsert:
+		body, err = p.patch.Insert()
+	case now.Deleted:
+		err = errDeleted
+	default:
+		err = errMissing
 	}
 	if err != nil {
-		return rev, err
+		return nil, err
 	}
-	if err := d.CheckSize(r.rules()); err != nil {
-		return rev, err
-	}
-	d.Attachments = stubs(old.Attachments)
-	e := d.Edit(old.Rev)
-	return r.storeEdit(&e)
+	d := couchwire.Document{ID: p.id, Body: body}
+	return body, d.CheckSize(rules)
 }
 
-// patchBase reads what is patched. It has to be live; a named revision that is
-// not there is a conflict, as it is for PUT.
+// patchBase reads the revision that a patch names. The document has to be live; a
+// revision that is not there is a conflict, as it is for PUT.
 func (r *request) patchBase(id document.ID, named document.Rev) (old *store.Revision, err error) {
 	err = r.scope.View(r.Ctx(), func(rd *store.Reader) error {
-		if old, err = rd.Winner(id); err != nil {
+		if old, err = rd.Winner(id); err != nil || named == old.Rev {
 			return err
-		}
-		if named.IsZero() || named == old.Rev {
-			return nil
 		}
 		doc, err := rd.Doc(id)
 		if err != nil {

@@ -60,11 +60,10 @@ type API struct {
 	version       string
 	began         time.Time
 
-	routes  *web.Table[*route]
-	stats   counts
-	health  func() string
-	uuids   uuidMaker
-	patches turns
+	routes *web.Table[*route]
+	stats  counts
+	health func() string
+	uuids  uuidMaker
 }
 
 var _ http.Handler = (*API)(nil)

@@ -15,6 +15,7 @@ type Bulk struct {
 	Docs     []Document
 	NewEdits bool // default true
 	Atomic   bool // all documents or none: ours
+	Across   bool // an atomic one may be in several partitions
 	// AllOrNothing asks for what CouchDB 1 had: all documents are stored, as
 	// conflicts if need be.
 	AllOrNothing bool
@@ -65,7 +66,12 @@ func (p *bulkParser) member(name string, raw []byte, i int) (int, error) {
 	case "new_edits":
 		return end, setBool(&p.bulk.NewEdits, name, v)
 	case "atomic":
-		return end, setBool(&p.bulk.Atomic, name, v)
+		if p.bulk.Across = string(v) == `"database"`; p.bulk.Across {
+			v = []byte("true")
+		}
+		if setBool(&p.bulk.Atomic, name, v) != nil {
+			return end, badRequest("`atomic` parameter must be a boolean or \"database\".")
+		}
 	case "all_or_nothing":
 		p.bulk.AllOrNothing = string(v) == "true"
 	}
