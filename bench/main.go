@@ -88,6 +88,7 @@ func run(ctx context.Context, parent, only string, load int, quick bool) (err er
 		{"a load that goes on", b.growingLoad},
 		{"a snapshot", b.snapshot},
 		{"single documents", b.documentsAndFeed},
+		{"patches of one document", b.patches},
 		{"queries over indexes", b.indexes},
 		{"writes beside indexes", b.indexedWrites},
 		{"idlefeeds", b.idleFeeds},
