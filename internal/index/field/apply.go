@@ -72,52 +72,30 @@ func (k *applier) Apply(tx kv.Txn, before, after *store.Revision, derived any) e
 	if after != nil {
 		new, _ = k.wanted.take(nil, tops, after)
 	}
-	passed, _ := derived.([]bool)
+	passed, _ := derived.([]bool) // nil if nobody has found out
 	for i := range k.indexes {
 		e := &k.indexes[i]
-		if e.slow() {
-			if err := k.replace(tx, e, before, after, old, new, passed, i); err != nil {
-				return err
-			}
-			continue
+		c := rowChange{was: before != nil && e.has(old), maybe: e.slow()}
+		var err error
+		if c.was && !c.maybe {
+			c.was, err = e.passes(context.Background(), before)
 		}
-		was, err := e.heldBy(before, old)
+		if passed != nil && c.maybe {
+			c.is = passed[i]
+		} else if err == nil {
+			c.is, err = e.holds(context.Background(), after, new)
+		}
 		if err != nil {
 			return err
 		}
-		is, err := e.heldBy(after, new)
-		if err != nil {
-			return err
-		}
-		if was && is && e.same(old, new) {
+		if c.was && c.is && !c.maybe && e.same(old, new) {
 			continue
 		}
-		if err := k.change(tx, e, rowChange{was, is, false}, before, after, old, new); err != nil {
+		if err := k.change(tx, e, c, before, after, old, new); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// heldBy is holds; nil is no document.
-func (e *extractor) heldBy(rev *store.Revision, vs values) (bool, error) {
-	if rev == nil {
-		return false, nil
-	}
-	return e.holds(context.Background(), rev, vs)
-}
-
-// replace takes a document's rows out of an index with a slow filter, if there are
-// any, and puts in those that it has now. passed says whether it passes the
-// filters; nil if nobody has found out.
-func (k *applier) replace(tx kv.Txn, e *extractor, before, after *store.Revision, old, new values, passed []bool, i int) (err error) {
-	is := passed != nil && passed[i]
-	if passed == nil {
-		if is, err = e.heldBy(after, new); err != nil {
-			return err
-		}
-	}
-	return k.change(tx, e, rowChange{before != nil && e.has(old), is, true}, before, after, old, new)
 }
 
 // rowChange says what becomes of a document in an index.

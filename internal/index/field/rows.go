@@ -109,24 +109,26 @@ type extractor struct {
 	*Def
 	number      uint64
 	partitioned bool
-	columns     []int // places of the columns' and included fields' values
-	include     []int
+	places      []int // of the values: the columns' and after them the included fields'
 }
 
 func newExtractor(x *index.Index, w *wanted) extractor {
 	e := extractor{Def: Of(x), number: x.Number, partitioned: x.Partitioned}
 	for _, c := range e.Columns {
-		e.columns = append(e.columns, w.add(c.Path))
+		e.places = append(e.places, w.add(c.Path))
 	}
 	for _, p := range e.Include {
-		e.include = append(e.include, w.add(p))
+		e.places = append(e.places, w.add(p))
 	}
 	return e
 }
 
-// holds reports whether a document with these values is in the index.
+// columns are the places of the columns' values.
+func (e *extractor) columns() []int { return e.places[:len(e.Columns)] }
+
+// holds reports whether a document with these values is in the index; nil is none.
 func (e *extractor) holds(ctx context.Context, rev *store.Revision, vs values) (bool, error) {
-	if !e.has(vs) {
+	if rev == nil || !e.has(vs) {
 		return false, nil
 	}
 	return e.passes(ctx, rev)
@@ -134,7 +136,7 @@ func (e *extractor) holds(ctx context.Context, rev *store.Revision, vs values) (
 
 // has reports whether a document with these values has the columns that it must have.
 func (e *extractor) has(vs values) bool {
-	for column, i := range e.columns {
+	for column, i := range e.columns() {
 		if vs[i] == nil && !e.Optional(column) {
 			return false
 		}
@@ -142,14 +144,9 @@ func (e *extractor) has(vs values) bool {
 	return true
 }
 
-// lacks reports whether the document lacks a column.
-func (e *extractor) lacks(vs values) bool {
-	return slices.ContainsFunc(e.columns, func(i int) bool { return vs[i] == nil })
-}
-
 // version is the version of the document's rows.
 func (e *extractor) version(vs values) byte {
-	if e.lacks(vs) {
+	if slices.ContainsFunc(e.columns(), func(i int) bool { return vs[i] == nil }) {
 		return rowLacking
 	}
 	return rowVersion
@@ -171,20 +168,13 @@ func (e *extractor) passes(ctx context.Context, rev *store.Revision) (bool, erro
 
 // same reports whether two documents that are in the index have the same rows.
 func (e *extractor) same(a, b values) bool {
-	for _, places := range [][]int{e.columns, e.include} {
-		for _, i := range places {
-			if !bytes.Equal(a[i], b[i]) {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(e.places, func(i int) bool { return !bytes.Equal(a[i], b[i]) })
 }
 
 // rows appends the rows of a document that is in the index.
 func (e *extractor) rows(dst []index.Row, db uint64, id document.ID, vs values) ([]index.Row, error) {
 	at := e.Elements()
-	if at < 0 || jsonscan.KindOf(vs[e.columns[at]]) != jsonscan.Array {
+	if at < 0 || jsonscan.KindOf(vs[e.places[at]]) != jsonscan.Array {
 		tuple, err := e.encode(vs, 0, len(e.Columns))
 		if err != nil {
 			return dst, err
@@ -192,7 +182,7 @@ func (e *extractor) rows(dst []index.Row, db uint64, id document.ID, vs values) 
 		whole := cutTuple(tuple)
 		return append(dst, index.Row{Key: e.key(db, id, whole), Value: e.value(vs, len(whole) < len(tuple))}), nil
 	}
-	array := vs[e.columns[at]]
+	array := vs[e.places[at]]
 	s, err := e.surround(vs, at)
 	if err != nil {
 		return dst, err
@@ -207,7 +197,7 @@ func (e *extractor) rows(dst []index.Row, db uint64, id document.ID, vs values) 
 // elementRows appends a row for each different element of an array.
 func (e *extractor) elementRows(dst []index.Row, db uint64, id document.ID, vs values, s surrounded) ([]index.Row, error) {
 	seen := map[string]bool{}
-	for it := jsonscan.ElementsOf(vs[e.columns[s.at]]); ; {
+	for it := jsonscan.ElementsOf(vs[e.places[s.at]]); ; {
 		element, ok := it.Next()
 		if !ok {
 			return dst, nil
@@ -259,7 +249,7 @@ func (s *surrounded) tuple(d *Def, element []byte) ([]byte, error) {
 // encode encodes the values of columns, up to the one that makes a tuple too long.
 func (e *extractor) encode(vs values, from, to int) (tuple []byte, err error) {
 	for i := from; i < to && len(tuple) <= maxTuple && err == nil; i++ {
-		tuple, err = e.AppendValue(tuple, i, vs[e.columns[i]])
+		tuple, err = e.AppendValue(tuple, i, vs[e.places[i]])
 	}
 	return tuple, err
 }
@@ -301,19 +291,15 @@ func (e *extractor) key(db uint64, id document.ID, tuple []byte) []byte {
 // value packs the columns' values and the included fields.
 func (e *extractor) value(vs values, cut bool) []byte {
 	n := 2
-	for _, places := range [][]int{e.columns, e.include} {
-		for _, i := range places {
-			n += len(vs[i]) + 2
-		}
+	for _, i := range e.places {
+		n += len(vs[i]) + 2
 	}
 	w := append(make(packed.Writer, 0, n), e.version(vs), 0)
 	if cut {
 		w[1] = flagPartial
 	}
-	for _, places := range [][]int{e.columns, e.include} {
-		for _, i := range places {
-			w.Bytes(vs[i])
-		}
+	for _, i := range e.places {
+		w.Bytes(vs[i])
 	}
 	return w
 }

@@ -250,12 +250,7 @@ func First(x *index.Index, rev *store.Revision, tuple []byte, spans []Span, desc
 // Holds reports whether one of a document's rows lies in the spans.
 func Holds(x *index.Index, rev *store.Revision, spans []Span) (bool, error) {
 	tuples, err := tuplesOf(x, rev)
-	for _, s := range spans {
-		if slices.ContainsFunc(tuples, s.Contains) {
-			return true, err
-		}
-	}
-	return false, err
+	return slices.ContainsFunc(spans, func(s Span) bool { return slices.ContainsFunc(tuples, s.Contains) }), err
 }
 
 // tuplesOf returns the encoded values of a document's rows.
