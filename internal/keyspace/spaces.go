@@ -38,7 +38,7 @@ var (
 		Doc:     "next sequence, incarnation, version of definitions and security, counts and sizes"}
 	Setting = Space{Name: "setting", Code: 0x02, Version: 1,
 		Columns: []Column{{"name", Text}},
-		Doc:     "a setting of the database: security, revs_limit, purged_infos_limit, expiry, deleted_document_ttl; graves: how far old tombstones were dropped"}
+		Doc:     "a setting of the database: security, revs_limit, purged_infos_limit, expiry, deleted_document_ttl, change_log; graves: how far old tombstones were dropped; change_log_floor: how far the change log was trimmed"}
 	Doc = Space{Name: "doc", Code: 0x10, Version: 3,
 		Columns: []Column{{"id", Text}, {"sub", Uint}, {"tail", Tail}},
 		Doc:     "a document: its head (tree, feed sequence), trunk chunks, bodies by revision, pieces of a large tree"}
@@ -99,6 +99,9 @@ var (
 	Subscription = Space{Name: "subscription", Code: 0x56, Version: 1,
 		Columns: []Column{{"partition", Text}, {"id", Text}, {"sub", Uint}},
 		Doc:     "who follows a feed from outside: the definition (sub 1), how far it has come (2); partition: empty for the database"}
+	ChangeLog = Space{Name: "change-log", Code: 0x58, Version: 1,
+		Columns: []Column{{"sequence", Uint}, {"number", Uint}},
+		Doc:     "a change of a document: its winner before and after; number: 0, or the commit of what has no sequence of its own"}
 	DeadLetter = Space{Name: "dead-letter", Code: 0x57, Version: 1,
 		Columns: []Column{{"partition", Text}, {"subscription", Text}, {"number", Uint}},
 		Doc:     "changes that could not be delivered to a subscription"}
@@ -154,7 +157,7 @@ var Spaces = []*Space{
 	&Meta, &Catalogue, &Job, &Token, &UpdateFeed, &UpdateHead,
 	&LaneHead, &Setting, &Doc, &BodyChunk, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint, &PartitionDrop,
 	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Superseded, &Purge, &Removal, &Marker, &Due,
-	&Subscription, &DeadLetter,
+	&Subscription, &DeadLetter, &ChangeLog,
 	&Index, &IndexSignature, &IndexUse, &IndexProgress, &FieldRow, &ViewRow, &ViewBack, &ViewNode,
 	&TenantIndex, &TenantSignature, &TenantUse, &TenantRemoval,
 }

@@ -24,6 +24,8 @@ import (
 //     and the settings; the deletion markers with what can have been collected;
 //   - the rows of indexes, if there is an Indexer, with what the documents give;
 //   - the blobs' reference counts with the body rows that name them;
+//   - the entries of the change log with each other, the heads and the bodies that
+//     they name;
 //   - the rows of subscriptions and their dead letters with each other.
 //
 // It runs on a snapshot, so the store should be at rest: a large one outlives
@@ -80,7 +82,7 @@ func (c *checker) run() error {
 		return err
 	}
 	for _, step := range []func() error{c.readSuperseded, c.readDropping, c.readAging, c.documents, c.feed,
-		c.partitionFeeds, c.counters, c.blobs, c.chunks, c.queue, c.markers, c.subscriptions} {
+		c.partitionFeeds, c.counters, c.blobs, c.chunks, c.queue, c.markers, c.subscriptions, c.changeLog} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -270,7 +270,11 @@ func (b *tombstonePage) read(r *Reader, before time.Time) error {
 	if err != nil || !there {
 		return err
 	}
-	b.from, b.to = p.upTo, max(p.upTo, p.old(before))
+	held, err := b.d.logHolds(r.v)
+	if err != nil {
+		return err
+	}
+	b.from, b.to = p.upTo, max(p.upTo, min(p.old(before), held-1))
 	if b.from == b.to {
 		return nil
 	}
@@ -354,6 +358,7 @@ func (g *group) remove(s *docState) error {
 		return err
 	}
 	s.setTree(&document.Tree{})
+	s.was = &winner{}
 	g.moved(s)
 	return nil
 }

@@ -260,6 +260,9 @@ func TestCrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := w.create("db", true)
+		if err := d.SetChangeLog(ctx, Period{Text: "30_min", Length: 30 * time.Minute}); err != nil {
+			t.Fatal(err)
+		}
 		enough := make(chan bool)
 		f := newFacts(5+r.IntN(150), func() { close(enough) })
 		stopped, stop := context.WithCancel(ctx)

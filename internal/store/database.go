@@ -41,6 +41,8 @@ type settings struct {
 	purgedInfosLimit int
 	expiry           Expiry
 	deletedTTL       Period
+	log              Period      // how long the change log keeps its entries; zero for no log
+	logged           bool        // there is a change log, or there was one
 	markers          bool        // tombstones have been dropped by age, or may soon be
 	indexes          IndexSet    // nil for no indexes
 	validators       []*Revision // design documents with a validation function; nil for none
@@ -133,7 +135,7 @@ func (d *Database) loadSettings(v kv.Snapshot, version uint64) (*settings, error
 		}
 		*to = int(n)
 	}
-	return set, errors.Join(d.loadExpiry(v, set), d.loadDeletedTTL(v, set))
+	return set, errors.Join(d.loadExpiry(v, set), d.loadDeletedTTL(v, set), d.loadLog(v, set))
 }
 
 // Name is the database's name.

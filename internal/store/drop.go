@@ -92,7 +92,7 @@ func (g *group) dropPartition(p document.Partition, s *partitionState, tombstone
 	kind := jobPartition
 	if tombstones {
 		s.state, kind = partitionTombstones, jobTombstones
-	} else if err := g.stampDrop(p); err != nil {
+	} else if err := errors.Join(g.stampDrop(p), g.loggedDrop(p)); err != nil {
 		return err
 	}
 	g.stale = true
@@ -255,8 +255,15 @@ func (g *group) dropDoc(id document.ID, tombstones bool) error {
 	if err := g.remember(s); err != nil {
 		return err
 	}
+	old := s.logged()
 	if err := g.remove(s); err != nil {
 		return err
+	}
+	if tombstones {
+		s.was = &old
+		if err := g.logged(s, logEntry{cause: ByPurge}); err != nil {
+			return err
+		}
 	}
 	return g.redefine(s)
 }
@@ -267,7 +274,7 @@ func (g *group) writeTombstones(s *docState) error {
 		if l.Deleted {
 			continue
 		}
-		if err := g.tombstone(s, l.Rev); err != nil {
+		if err := g.tombstone(s, l.Rev, ByDrop); err != nil {
 			return err
 		}
 	}

@@ -175,7 +175,7 @@ func (g *group) expireDoc(doc dated) (expired bool, err error) {
 		return false, err
 	}
 	for _, rev := range doc.old {
-		if err := g.tombstone(s, rev); err != nil {
+		if err := g.tombstone(s, rev, ByExpiry); err != nil {
 			return false, err
 		}
 	}
@@ -186,7 +186,7 @@ func (g *group) expireDoc(doc dated) (expired bool, err error) {
 // tombstone writes a tombstone over a live leaf. It has no body of its own: its
 // revision depends on the leaf alone, and is the same on every replica.
 // Invalid for a leaf of the highest generation there is.
-func (g *group) tombstone(s *docState, leaf document.Rev) error {
+func (g *group) tombstone(s *docState, leaf document.Rev, cause Cause) error {
 	e := &pendingEdit{Edit: document.Edit{ID: s.id, Parent: leaf, Deleted: true, Body: []byte("{}")}}
 	e.prepared.value, e.prepared.chunks = bodyValue(e.Body, nil)
 	p := g.newPlan(s, e)
@@ -194,6 +194,8 @@ func (g *group) tombstone(s *docState, leaf document.Rev) error {
 		return err
 	}
 	g.settle(p)
+	g.cause = cause
+	defer func() { g.cause = ByWriter }()
 	return g.put(p)
 }
 

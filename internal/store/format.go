@@ -45,6 +45,7 @@ var formatSteps = []formatStep{
 	{version: 3, what: "large trees lie in rows of their own", rows: map[string]byte{"doc": 3, "feed": 2, "partition-feed": 2}},
 	{version: 4, what: "documents that lack a field of an index have rows in it", rows: map[string]byte{"field-row": 2}},
 	{version: 5, what: "documents expire some time after they were written", rows: map[string]byte{"due": 2}},
+	{version: 6, what: "changes may be logged", rows: map[string]byte{"change-log": 1}},
 }
 
 // firstFormat is the format before any step.

@@ -104,6 +104,7 @@ var decoders = map[string]func([]byte) func() []byte{
 	"partition": func(b []byte) func() []byte { p, err := decodePartition(b); return taken(p.encode, err) },
 	"blob":      func(b []byte) func() []byte { x, err := decodeBlob(b); return taken(x.encode, err) },
 	"entry":     func(b []byte) func() []byte { x, err := decodeEntry(b); return taken(x.encode, err) },
+	"log":       func(b []byte) func() []byte { x, err := decodeLogEntry(b); return taken(x.encode, err) },
 	"local":     func(b []byte) func() []byte { x, err := decodeLocal("_local/a", b); return taken(x.encode, err) },
 	"subscription": func(b []byte) func() []byte {
 		var s Subscription
@@ -183,7 +184,8 @@ func someRows() (values [][]byte) {
 	marked := marker{revs: []document.Rev{{Gen: 2, Hash: "0123456789abcdef"}, {Gen: 300, Hash: "text"}}}
 	collected := collection{upTo: 300, marks: []mark{{at: time.Unix(1_795_000_000, 0), seq: 300}}}
 	expiring := partition{seq: 1, lastWrite: p.lastWrite, designs: 300, expiry: Expiry{Own: true, Field: "e", TTLField: "t", TTL: 3600}}
-	return [][]byte{marked.encode(), collected.encode(), encodeDue(300), expiring.encode(), sub.encodeDefinition(), sub.encodeState(), small, wide, encodeFeed("p:m", many), body, large, encodeFeed("p:a", &h), l.encode(), p.encode(), b.encode(), e.encode(), lo.encode(), {1, 5, 1, 'a'}}
+	logged := logEntry{time: p.lastWrite, commit: 300, cause: ByPurge, id: "p:a", old: winner{marked.revs[0], true}, now: winner{rev: marked.revs[1]}, purged: marked.revs}
+	return [][]byte{logged.encode(), marked.encode(), collected.encode(), encodeDue(300), expiring.encode(), sub.encodeDefinition(), sub.encodeState(), small, wide, encodeFeed("p:m", many), body, large, encodeFeed("p:a", &h), l.encode(), p.encode(), b.encode(), e.encode(), lo.encode(), {1, 5, 1, 'a'}}
 }
 
 // FuzzFromClients returns any text where clients hand back what they were given.

@@ -31,6 +31,8 @@ type group struct {
 	indexSets  map[document.Partition]IndexSet // of tenants, as read
 	tenants    map[document.Partition]bool     // whose definitions changed
 	apart      bool                            // edits are planned on copies: it is not sure yet that they will be carried out
+	logs       bool                            // there is a change log
+	cause      Cause                           // of the changes at hand, for it
 	careful    bool                            // a panic in the planning of an edit is that edit's outcome
 	version    uint64                          // of the definitions when the request at hand began
 	began      uint64                          // the serial when it did
@@ -52,6 +54,7 @@ type docState struct {
 	edits     uint64    // how many edits changed it
 	swept     uint64    // edits if all of them are tombstones over what has expired
 	seq       Seq       // given at the last of them
+	was       *winner   // the winner at the last entry of the change log; nil: as stored
 	before    *Revision // the live winner as stored, if it was read for the indexes
 	latest    *Revision // a revision as the group stored it, the last one; nil for none
 	other     *Revision // the winner where that is not the latest, with what was derived of it; nil for none
@@ -102,7 +105,8 @@ func (d *Database) newGroup(tx kv.Txn) (*group, error) {
 			d.define(f)
 		}
 	}
-	g.indexes = d.settings.Load().indexes
+	set := d.settings.Load()
+	g.indexes, g.logs = set.indexes, set.log.Text != ""
 	return g, err
 }
 

@@ -89,7 +89,7 @@ var historyIDs = []string{"p:a", "p:b", "p:a\x00c", "q:a", "q:é", "r:a", "p0:a"
 
 // kinds of steps, each as often as it is named.
 var opKinds = strings.Fields("edit edit edit edit edit edit replicate replicate replicate replicate extend extend " +
-	"bulk bulk atomic attach attach big purge purge local local drop step step sweep advance limit compact reopen compare expiry expiry collect collect")
+	"bulk bulk atomic attach attach big purge purge local local drop step step sweep advance limit compact reopen compare expiry expiry collect collect log")
 
 func makeHistory(seed uint64, n int) []op {
 	r := kvtest.NewRand(seed)
@@ -118,10 +118,11 @@ func makeOp(r kvtest.Rand) op {
 // runner runs a history on both.
 type runner struct {
 	*world
-	d *Database
-	m *model
-	e *shaky
-	r kvtest.Rand
+	d   *Database
+	m   *model
+	e   *shaky
+	r   kvtest.Rand
+	log logModel
 }
 
 // shaky is an engine whose transactions run again and lose their answers.
@@ -158,6 +159,9 @@ func runHistory(t testing.TB, engine string, partitioned bool, seed uint64, ops 
 		}
 		err := x.step(o)
 		e.faults.Randomly(0, nil)
+		if err == nil {
+			err = x.followLog()
+		}
 		if err != nil {
 			return fmt.Errorf("step %d, %s: %w", i, o.kind, err)
 		}
@@ -186,6 +190,8 @@ func (x *runner) step(o op) error {
 		return x.expiry(o)
 	case "collect":
 		return x.collect()
+	case "log":
+		return x.switchLog(o)
 	case "limit":
 		x.m.revsLimit = 1 + o.a%5 + o.b%2*60
 		return x.d.SetRevsLimit(ctx, x.m.revsLimit)

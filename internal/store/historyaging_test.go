@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -31,7 +32,7 @@ func (x *runner) swept() error {
 			x.m.step(p)
 		}
 	}
-	if err := x.Sweep(ctx); err != nil {
+	if err := errors.Join(x.Sweep(ctx), x.followLog()); err != nil {
 		return err
 	}
 	if !x.clock.held.IsZero() {
@@ -72,6 +73,11 @@ func (x *runner) expiry(o op) error {
 
 // collect drops all tombstones that there are.
 func (x *runner) collect() error {
+	if x.log.keep > 0 {
+		if err := x.setLog(Period{Text: "1_min", Length: time.Minute}); err != nil {
+			return err
+		}
+	}
 	if err := x.d.SetDeletedTTL(ctx, Period{Text: "1_min"}); err != nil {
 		return err
 	}
@@ -83,6 +89,11 @@ func (x *runner) collect() error {
 	x.now = x.now.Add(2 * time.Minute)
 	if err := x.swept(); err != nil {
 		return err
+	}
+	if x.log.keep > 0 { // it held them until now
+		if err := x.swept(); err != nil {
+			return err
+		}
 	}
 	x.m.collect(old)
 	return x.d.SetDeletedTTL(ctx, Period{})

@@ -325,7 +325,7 @@ func (m *model) drop(p document.Partition, tombstones bool) bool {
 	if !m.partitioned || p == "" || len(m.in(p)) == 0 && (tombstones || !m.collectedIn(p)) {
 		return false
 	}
-	m.drops[p] = &modelDrop{tombstones: tombstones}
+	m.drops[p] = &modelDrop{tombstones: tombstones, emptied: len(m.in(p)) == 0}
 	return true
 }
 

@@ -105,7 +105,11 @@ func (g *group) purge(p Purging) ([]document.Rev, error) {
 	}
 	s.setTree(&tree)
 	g.moved(s)
-	if err := g.redefine(s); err != nil {
+	e := logEntry{cause: ByPurge, purged: purged}
+	if tree.Empty() {
+		e.purged = nil
+	}
+	if err := errors.Join(g.logged(s, e), g.redefine(s)); err != nil {
 		return nil, err
 	}
 	return purged, g.putPurge(p.ID, purged)

@@ -36,6 +36,9 @@ func (g *group) put(p *plan) error {
 		s.latest = &Revision{ID: s.id, Rev: p.rev, Body: p.edit.Body, Attachments: p.attachments, Derivations: p.edit.derived}
 	}
 	g.moved(s)
+	if err := g.logged(s, logEntry{cause: g.cause, rev: p.rev}); err != nil {
+		return err
+	}
 	return g.redefine(s)
 }
 

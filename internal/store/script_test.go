@@ -296,6 +296,10 @@ var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 		}
 		return fmt.Sprintf("state %d, seq %d, last write %s, writes %.2f, %s%s%s", t.state, t.seq, t.lastWrite.UTC().Format(time.TimeOnly), t.writes, showCounts(t.counts), own, showErr(err))
 	},
+	"change-log": func(_ []keyspace.Part, v []byte) string {
+		e, err := decodeLogEntry(v)
+		return fmt.Sprintf("cause %d, %q wrote %s: %s to %s%s", e.cause, e.id, showRev(e.rev), showRev(e.old.rev), showRev(e.now.rev), showErr(err))
+	},
 	"rank":            func([]keyspace.Part, []byte) string { return "" },
 	"partition-drop":  func(_ []keyspace.Part, v []byte) string { return showNumbers(v[1:]) },
 	"ranked":          func(_ []keyspace.Part, v []byte) string { return showNumbers(v[1:]) },

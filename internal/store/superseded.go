@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -54,9 +55,16 @@ func (d *Database) dueSuperseded(ctx context.Context, before time.Time) (keys []
 	r.End = keyspace.Superseded.Key(d.number, keyspace.U(uint64(before.UnixMilli())))
 	err = d.store.engine.View(ctx, func(v kv.Snapshot) error {
 		keys, revs = nil, nil
-		err := kv.Each(v, r, func(key, value []byte) error {
+		first, err := d.firstEntry(v)
+		if err != nil {
+			return err
+		}
+		err = kv.Each(v, r, func(key, value []byte) error {
 			if len(revs) >= sweepPage {
 				return errEnough
+			}
+			if kept, err := first.names(key); err != nil || kept {
+				return cmp.Or(err, errEnough)
 			}
 			keys = append(keys, append([]byte(nil), key...))
 			u := packed.ReadVersion(value, rowVersion)

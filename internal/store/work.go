@@ -320,19 +320,22 @@ func (s *Store) sweepDatabases(ctx context.Context) error {
 	if failed != nil {
 		return failed
 	}
-	before := now.Add(-s.o.KeepSuperseded)
 	for name, err := range s.Names(ctx, "", "", false) {
 		if err != nil {
 			return errors.Join(failed, err)
 		}
-		failed = errors.Join(failed, s.each(ctx, "store.sweep", name, func(d *Database) error { return d.sweep(ctx, before) }))
+		failed = errors.Join(failed, s.each(ctx, "store.sweep", name, func(d *Database) error { return d.sweep(ctx, now) }))
 	}
 	return failed
 }
 
-func (d *Database) sweep(ctx context.Context, before time.Time) error {
+func (d *Database) sweep(ctx context.Context, now time.Time) error {
 	for more := true; more; {
-		superseded, err := d.sweepSuperseded(ctx, before)
+		trimmed, err := d.trimLog(ctx, now) // first, for entries keep superseded bodies
+		if err != nil {
+			return err
+		}
+		superseded, err := d.sweepSuperseded(ctx, now.Add(-d.store.o.KeepSuperseded))
 		if err != nil {
 			return err
 		}
@@ -340,7 +343,7 @@ func (d *Database) sweep(ctx context.Context, before time.Time) error {
 		if err != nil {
 			return err
 		}
-		more = superseded || blobs
+		more = trimmed || superseded || blobs
 	}
 	return nil
 }
