@@ -172,38 +172,21 @@ func (u *Users) Upgrade(ctx context.Context, in, name string, was, now auth.Veri
 	if err != nil {
 		return err
 	}
-	e := document.Edit{ID: document.ID(auth.UserPrefix + name)}
-	current := false
-	err = db.Whole().View(ctx, func(r *store.Reader) error {
-		rev, err := r.Winner(e.ID)
-		if err != nil {
-			return err
+	got, err := db.Whole().Write(ctx, []document.Edit{{ID: document.ID(auth.UserPrefix + name), Decide: func(is document.Current) (document.Decision, error) {
+		if !is.Exists() {
+			return document.Decision{Keep: true}, nil
 		}
-		user, err := auth.ParseUser(rev.Body)
-		if err != nil {
-			return err
+		user, err := auth.ParseUser(is.Body)
+		if err != nil || user.Verifier != was {
+			return document.Decision{Keep: true}, err
 		}
-		current, e.Parent, e.Attachments = user.Verifier == was, rev.Rev, kept(rev.Attachments)
-		e.Body, err = auth.WithVerifier(rev.Body, now)
-		return err
-	})
-	if err != nil || !current {
-		return err
-	}
-	got, err := db.Whole().Write(ctx, []document.Edit{e}, store.WriteOptions{})
+		body, err := auth.WithVerifier(is.Body, now)
+		return document.Decision{Body: body}, err
+	}}}, store.WriteOptions{})
 	if err == nil {
 		err = got[0].Err
 	}
 	return err
-}
-
-// kept names attachments that an edit leaves as they are.
-func kept(all []document.Attachment) []document.Attachment {
-	out := make([]document.Attachment, len(all))
-	for i, a := range all {
-		out[i] = document.Attachment{Name: a.Name, RevPos: a.RevPos, Stub: true}
-	}
-	return out
 }
 
 // conflicted reports whether more than one revision of a document is current.

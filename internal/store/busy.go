@@ -66,13 +66,14 @@ type holding struct {
 }
 
 // hold counts as many bytes as the edits of writes have now, instead of what was
-// counted before. Errors: as Store.hold's.
+// counted before; but what has begun is not refused any more. Errors: as Store.hold's.
 func (h *holding) hold(ws []*write) (err error) {
-	n := 0
+	n, began := 0, false
 	for _, w := range ws {
 		n += size(w.edits)
+		began = began || w.began
 	}
-	if n <= h.bytes {
+	if n <= h.bytes || began {
 		return nil
 	}
 	h.end()

@@ -49,28 +49,16 @@ func finalStats(s replicate.Stats) []byte {
 // still the one that was read; else the feed tells of the new one. The server
 // itself writes, so no owner's rights are asked for, but validation functions are.
 func (s *Scheduler) writeState(db *store.Database, id document.ID, rev document.Rev, f final, now time.Time) {
-	var edit document.Edit
-	err := db.Whole().View(s.ctx, func(r *store.Reader) error {
-		winner, err := r.Winner(id)
-		if err != nil {
-			return err
+	results, err := db.Whole().Write(s.ctx, []document.Edit{{ID: id, Decide: func(current document.Current) (document.Decision, error) {
+		if current.Rev != rev {
+			return document.Decision{}, errMoved
 		}
-		if winner.Rev != rev {
-			return errMoved
-		}
-		edit = document.Edit{ID: id, Parent: rev, Body: withState(winner.Body, f, now)}
-		for _, a := range winner.Attachments {
-			edit.Attachments = append(edit.Attachments, document.Attachment{Name: a.Name, Stub: true})
-		}
-		return nil
-	})
+		return document.Decision{Body: withState(current.Body, f, now)}, nil
+	}}}, store.WriteOptions{})
 	if err == nil {
-		var results []store.Result
-		if results, err = db.Whole().Write(s.ctx, []document.Edit{edit}, store.WriteOptions{}); err == nil {
-			err = results[0].Err
-		}
+		err = results[0].Err
 	}
-	if err != nil && err != errMoved && !dberr.Is(err, dberr.NotFound) && !dberr.Is(err, dberr.Conflict) && s.ctx.Err() == nil {
+	if err != nil && !dberr.Is(err, dberr.NotFound) && !dberr.Is(err, dberr.Conflict) && s.ctx.Err() == nil {
 		s.o.Log.Error("the state of a replication can't be written into its document", "document", db.Name()+"/"+string(id), "state", f.state, "error", err)
 	}
 }
