@@ -76,7 +76,7 @@ func (r *request) patch(id document.ID) (*patching, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, special, err := document.Split(raw, document.BodyLimits{})
+	body, special, err := document.Split(raw)
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func (p *bulkParser) document(raw []byte, i int) (int, error) {
 	if most := p.rules.MaxBulkDocs; most > 0 && len(p.bulk.Docs) == most {
 		return i, dberr.New(dberr.TooLarge, "max_bulk_docs_count_exceeded", "%d (the limit: [couchdb] max_bulk_docs_count)", most)
 	}
-	end := documentEnd(raw, i)
+	end := jsonscan.End(raw, i)
 	if end <= i {
 		return i, invalidJSON()
 	}
@@ -131,33 +131,6 @@ func Nth(err error, n int, id []byte) error {
 		where += ", _id " + string(id)
 	}
 	return dberr.Locate(err, where)
-}
-
-// documentEnd returns the index behind the value that begins at b[i]. It does for
-// objects what jsonscan.End does for any value: documents are full of short
-// strings, for which plain loops are twice as fast as searches.
-func documentEnd(b []byte, i int) int {
-	if b[i] != '{' {
-		return jsonscan.End(b, i)
-	}
-	depth := 0
-	for ; i < len(b); i++ {
-		switch b[i] {
-		case '"':
-			for i++; i < len(b) && b[i] != '"'; i++ {
-				if b[i] == '\\' {
-					i++
-				}
-			}
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-	}
-	return len(b)
 }
 
 func setBool(to *bool, name string, v []byte) error {

@@ -167,7 +167,7 @@ func BenchmarkParseBulk(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			for range 500 {
-				if _, _, err := document.Split([]byte(doc), document.BodyLimits{}); err != nil {
+				if _, _, err := document.Split([]byte(doc)); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -41,7 +41,7 @@ type Follow struct {
 // body. Errors: Invalid, and TooLarge for an attachment; then the document has
 // its id and revisions all the same.
 func ParseDocument(raw []byte, r *Rules) (Document, error) {
-	body, special, err := document.Split(raw, document.BodyLimits{})
+	body, special, err := document.Split(raw)
 	if err != nil {
 		return Document{}, err
 	}

@@ -95,7 +95,7 @@ func BenchmarkSplit(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, _, err := Split(raw, BodyLimits{}); err != nil {
+				if _, _, err := Split(raw); err != nil {
 					b.Fatal(err)
 				}
 			}

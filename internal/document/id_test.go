@@ -10,7 +10,7 @@ import (
 )
 
 // refusal returns code and reason of a refused thing, "" for none.
-func refusal(err error) string {
+func refused(err error) string {
 	var e *dberr.Error
 	if !errors.As(err, &e) {
 		return ""
@@ -63,7 +63,7 @@ func TestParseID(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got, err := ParseID(tt.id, tt.max)
-		if refusal(err) != tt.want || err != nil && !dberr.Is(err, dberr.Invalid) {
+		if refused(err) != tt.want || err != nil && !dberr.Is(err, dberr.Invalid) {
 			t.Errorf("ParseID(%q, %d): %v, want %q", tt.id, tt.max, err, tt.want)
 		}
 		if err == nil && string(got) != tt.id {
@@ -97,7 +97,7 @@ func TestCheckPartitioned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := refusal(id.CheckPartitioned()); got != tt.want {
+		if got := refused(id.CheckPartitioned()); got != tt.want {
 			t.Errorf("%q: %q, want %q", id, got, tt.want)
 		}
 		if got := id.Partition(); got != tt.partition {
@@ -136,7 +136,7 @@ func TestParsePartition(t *testing.T) {
 		{"car:2021", "illegal_partition: Partition must not contain a colon"},
 	}
 	for _, tt := range tests {
-		if _, err := ParsePartition(tt.key); refusal(err) != tt.want {
+		if _, err := ParsePartition(tt.key); refused(err) != tt.want {
 			t.Errorf("ParsePartition(%q): %v, want %q", tt.key, err, tt.want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/jsonscan"
 )
 
 // mostShown is how much of a text an error shows.
@@ -19,13 +20,11 @@ func Locate(err error, text []byte, show bool) error {
 	if !errors.Is(err, ErrNotJSON) {
 		return err
 	}
-	s := newScanner(text, BodyLimits{})
-	s.space()
-	s.value()
-	if !errors.Is(s.end(), ErrNotJSON) {
+	var e *jsonscan.Error
+	if _, wrong := jsonscan.Compact(text); !errors.As(wrong, &e) || e.Reason != jsonscan.NotJSON {
 		return err
 	}
-	return dberr.Locate(err, place(text, min(s.wrong, len(text)), show))
+	return dberr.Locate(err, place(text, min(e.At, len(text)), show))
 }
 
 // place tells of the byte at.

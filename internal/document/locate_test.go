@@ -23,7 +23,7 @@ func TestLocate(t *testing.T) {
 		`["` + strings.Repeat("x", 40):    "line 1, column 43, byte 43: the text ends there",
 		`[nonsense and still more of it]`: "line 1, column 2, byte 2: nonsense and still m…",
 	} {
-		_, _, err := Split([]byte(text), BodyLimits{})
+		_, _, err := Split([]byte(text))
 		got := &dberr.Error{}
 		if !errors.As(Locate(err, []byte(text), true), &got) || got.Reason != "invalid UTF-8 JSON ("+want+")" {
 			t.Errorf("%q\n got %s\nwant %s", text, got.Reason, want)

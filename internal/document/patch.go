@@ -105,7 +105,7 @@ func (c *change) add(name []byte, to *change) {
 // merge makes the changes of a merge patch.
 func (c *change) merge(patch []byte) {
 	for _, m := range members(patch) {
-		name := unquote(m.name[1 : len(m.name)-1])
+		name := string(jsonscan.Text(nil, m.name))
 		switch m.value[0] {
 		case 'n': // null
 			c.add(m.name, &change{op: removing(), name: name, above: c})
@@ -142,7 +142,7 @@ func (p *Patch) apply(root *change, body []byte) ([]byte, error) {
 }
 
 func compactObject(raw []byte) ([]byte, error) {
-	v, err := Compact(raw, BodyLimits{})
+	v, err := Compact(raw)
 	if err == nil && v[0] != '{' {
 		return nil, notObject()
 	}

@@ -59,7 +59,7 @@ func TestMergePatchRefuses(t *testing.T) {
 		{`{}`, ``, badJSON},
 		{`{`, `{}`, badJSON},
 	} {
-		if got, err := mergePatch([]byte(tt.body), []byte(tt.patch), false); refusal(err) != tt.want || got != nil {
+		if got, err := mergePatch([]byte(tt.body), []byte(tt.patch), false); refused(err) != tt.want || got != nil {
 			t.Errorf("%s and %s: %s, %v", tt.body, tt.patch, got, err)
 		}
 	}

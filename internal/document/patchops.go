@@ -93,7 +93,7 @@ func increment(old, arg []byte) ([]byte, error) {
 		return nil, err
 	}
 	text := sum.append(nil)
-	if !finite(text) {
+	if !jsonscan.Finite(text) {
 		return nil, errors.New("the sum is out of range")
 	}
 	return text, nil
@@ -116,7 +116,7 @@ func extreme(old, arg []byte, sign int) ([]byte, error) {
 
 func compareValues(a, b []byte) (int, error) {
 	if a[0] == '"' {
-		return bytes.Compare([]byte(unquote(a[1:len(a)-1])), []byte(unquote(b[1:len(b)-1]))), nil
+		return bytes.Compare(jsonscan.Text(nil, a), jsonscan.Text(nil, b)), nil
 	}
 	x, err := parseDecimal(a)
 	if err != nil {

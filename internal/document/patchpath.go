@@ -1,7 +1,6 @@
 package document
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -17,7 +16,7 @@ const (
 
 // operate adds the changes that one operator makes.
 func (p *Patch) operate(m rawMember) error {
-	name := unquote(m.name[1 : len(m.name)-1])
+	name := string(jsonscan.Text(nil, m.name))
 	op := operatorNamed(name)
 	if op == nil {
 		return badPatch("There is no operator %s. A member of this name is set by $set, or with Content-Type: application/merge-patch+json.", name)
@@ -26,7 +25,7 @@ func (p *Patch) operate(m rawMember) error {
 		return badPatch("%s takes an object of paths and values.", name)
 	}
 	for _, target := range members(m.value) {
-		path := unquote(target.name[1 : len(target.name)-1])
+		path := string(jsonscan.Text(nil, target.name))
 		if err := p.add(op, path, target.value); err != nil {
 			return err
 		}
@@ -64,7 +63,7 @@ func (p *Patch) add(op *operator, path string, arg []byte) error {
 // on the way.
 func (c *change) place(names []string, leaf *change) error {
 	for i, name := range names {
-		quoted := quoteName(name)
+		quoted := jsonscan.AppendQuoted(nil, name)
 		next := c.part(quoted)
 		switch last := i == len(names)-1; {
 		case next == nil && last:
@@ -120,18 +119,6 @@ func splitPath(path string) (names []string, err error) {
 		return nil, badPatch("A patch can't change the member %s", names[0])
 	}
 	return names, nil
-}
-
-// quoteName writes a name in the compact form.
-func quoteName(name string) []byte {
-	b, err := json.Marshal(name)
-	if err == nil {
-		b, err = Compact(b, BodyLimits{})
-	}
-	if err != nil {
-		panic("document: a decoded name can't be encoded: " + err.Error()) // names come from validated JSON
-	}
-	return b
 }
 
 // kindOf names the kind of a value for an error.

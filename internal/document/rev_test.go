@@ -47,7 +47,7 @@ func TestParseRevRefuses(t *testing.T) {
 		"1-a\"b", "1-a\\b", "1-a\nb", "1-\x00", "1-\x7f", "1-\xff", "1-" + strings.Repeat("x", 256),
 	} {
 		r, err := ParseRev(s)
-		if refusal(err) != badRevText || !dberr.Is(err, dberr.Invalid) || !r.IsZero() {
+		if refused(err) != badRevText || !dberr.Is(err, dberr.Invalid) || !r.IsZero() {
 			t.Errorf("ParseRev(%q) = %v, %v", s, r, err)
 		}
 	}
@@ -66,7 +66,7 @@ func TestParsePath(t *testing.T) {
 		start uint64
 		ids   []string
 	}{{1, []string{"b", "a"}}, {0, []string{"a"}}, {1 << 31, nil}, {1 << 32, []string{"a"}}, {1, []string{"\n"}}} {
-		if _, err := ParsePath(bad.start, bad.ids); refusal(err) != badRevText {
+		if _, err := ParsePath(bad.start, bad.ids); refused(err) != badRevText {
 			t.Errorf("ParsePath(%d, %q): %v", bad.start, bad.ids, err)
 		}
 	}
@@ -110,7 +110,7 @@ func FuzzParseRev(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		r, err := ParseRev(s)
 		if err != nil {
-			if refusal(err) != badRevText {
+			if refused(err) != badRevText {
 				t.Fatal(err)
 			}
 			return

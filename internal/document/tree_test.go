@@ -122,7 +122,7 @@ func TestParent(t *testing.T) {
 			parent = rev(tt.parent)
 		}
 		got, err := tt.tree.Parent(want, tt.deleted)
-		if got != parent || refusal(err) != tt.err {
+		if got != parent || refused(err) != tt.err {
 			t.Errorf("%s: %v, %v", tt.name, got, err)
 		}
 		if tt.err == conflict && !dberr.Is(err, dberr.Conflict) {

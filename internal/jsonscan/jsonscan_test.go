@@ -138,11 +138,14 @@ func TestTokens(t *testing.T) {
 }
 
 func TestAppendQuoted(t *testing.T) {
-	in := "a\"\\\n\t\r\x00\x1fé😀"
+	in := "a\"\\\n\t\r\b\f\x00\x1fé😀"
 	q := AppendQuoted(nil, in)
 	var back string
 	if err := json.Unmarshal(q, &back); err != nil || back != in {
 		t.Errorf("AppendQuoted(%q) = %s reads back as %q, %v", in, q, back, err)
+	}
+	if compact, err := Compact(q); err != nil || !bytes.Equal(compact, q) {
+		t.Errorf("AppendQuoted(%q) = %s is %s in the compact form, %v", in, q, compact, err)
 	}
 	if got := string(Text(nil, q)); got != in {
 		t.Errorf("Text(%s) = %q, want %q", q, got, in)

@@ -63,7 +63,7 @@ func (w *world) put(docs ...string) {
 	w.t.Helper()
 	edits := make([]document.Edit, len(docs))
 	for i, d := range docs {
-		body, _, err := document.Split([]byte(d), document.BodyLimits{})
+		body, _, err := document.Split([]byte(d))
 		must(w.t, err)
 		id, _ := jsonscan.Member([]byte(d), "_id")
 		edits[i] = document.Edit{ID: document.ID(jsonscan.Text(nil, id)), Body: body}

@@ -177,7 +177,7 @@ func (l *loader) leaf(payload []byte) error {
 	if !ok {
 		return l.unreadable()
 	}
-	body, special, err := document.Split(raw, document.BodyLimits{})
+	body, special, err := document.Split(raw)
 	if err != nil || len(special) > 0 {
 		return malformed("Document %s of the snapshot has a body that can't be stored.", l.current.id)
 	}

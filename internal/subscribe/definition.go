@@ -70,7 +70,7 @@ func parse(raw []byte) (*wanted, error) {
 	if len(raw) > mostDefinition {
 		return nil, dberr.New(dberr.TooLarge, "too_large", "A subscription can't have more than %d bytes.", mostDefinition)
 	}
-	raw, err := document.Compact(raw, document.BodyLimits{})
+	raw, err := document.Compact(raw)
 	if err != nil {
 		return nil, err
 	}

@@ -166,39 +166,16 @@ func (m *Machine) readText(quoted []byte) value {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return textOf(quoted[1 : len(quoted)-1])
 	}
-	if !m.room(len(quoted)) || loneSurrogate(quoted) {
+	if !m.room(len(quoted)) {
+		return m.interpret()
+	}
+	text, ok := jsonscan.Decode(nil, quoted)
+	if !ok { // half a surrogate pair
 		return m.interpret()
 	}
 	start := len(m.text)
-	m.text = append(m.text, jsonscan.Text(nil, quoted)...)
+	m.text = append(m.text, text...)
 	return m.made(start)
-}
-
-// loneSurrogate reports whether an escape in the quoted string stands for half
-// a surrogate pair.
-func loneSurrogate(quoted []byte) bool {
-	for i := 0; i+5 < len(quoted); i++ {
-		if quoted[i] != '\\' {
-			continue
-		}
-		i++
-		if !surrogateAt(quoted, i) {
-			continue
-		}
-		if quoted[i+2]|0x20 >= 'c' && quoted[i+2] > '9' {
-			return true // a second half first
-		}
-		if i+6 >= len(quoted) || quoted[i+5] != '\\' || !surrogateAt(quoted, i+6) || quoted[i+8]|0x20 < 'c' {
-			return true
-		}
-		i += 10
-	}
-	return false
-}
-
-// surrogateAt reports whether b[i:] is the rest of an escape \uD8.. to \uDF.. .
-func surrogateAt(b []byte, i int) bool {
-	return i+4 < len(b) && b[i] == 'u' && b[i+1]|0x20 == 'd' && b[i+2] >= '8'
 }
 
 // member reads a member of JSON object raw by its name.

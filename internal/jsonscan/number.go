@@ -1,4 +1,4 @@
-package document
+package jsonscan
 
 import (
 	"bytes"
@@ -33,8 +33,8 @@ func (s *scanner) number() {
 		}
 		s.digits()
 	}
-	if s.err == nil && (exponent || s.at-start > sureDigits) && !finite(s.src[start:s.at]) {
-		s.fail(invalidJSON())
+	if s.err == nil && (exponent || s.at-start > sureDigits) && !Finite(s.src[start:s.at]) {
+		s.fail(NotJSON)
 	}
 }
 
@@ -45,14 +45,14 @@ func (s *scanner) digits() {
 		i++
 	}
 	if i == s.at {
-		s.fail(invalidJSON())
+		s.fail(NotJSON)
 		return
 	}
 	s.at = i
 }
 
-// finite reports whether a well-formed number is within a double's range.
-func finite(text []byte) bool {
+// Finite reports whether a well-formed number is within a double's range.
+func Finite(text []byte) bool {
 	if e := bytes.IndexAny(text, "eE"); 0 < e && e < 100 && len(text)-e <= len("e99") {
 		return true // the ordinary case, without a conversion
 	}

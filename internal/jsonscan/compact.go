@@ -1,8 +1,77 @@
-package document
+package jsonscan
 
-import (
-	"github.com/sectional/sectional/internal/dberr"
+// Reason says why a text is refused.
+type Reason uint8
+
+// The reasons.
+const (
+	NotJSON   Reason = iota // not JSON in UTF-8
+	TooDeep                 // more than maxDepth arrays and objects within each other
+	Duplicate               // a member that stands twice in an object
+	NotObject               // another value, where Split wants an object
 )
+
+// Error refuses a text.
+type Error struct {
+	Reason Reason
+	At     int    // the index of the byte where the text went wrong
+	Name   string // of a member that stands twice, as Compact writes it
+}
+
+// Error says the reason.
+func (e *Error) Error() string {
+	return [...]string{"not JSON", "JSON is nested too deeply", "a member stands twice", "not an object"}[e.Reason]
+}
+
+// maxDepth is how many arrays and objects may be open within each other.
+const maxDepth = 1000
+
+// Compact validates a JSON text (RFC 8259, UTF-8, no duplicate members, no lone
+// surrogates, numbers within a double's range, depth) and leaves out its white
+// space.
+//
+// Number literals, member order and string contents stay. Each string is
+// written in its one shortest way: what may stand unescaped does, the rest has
+// the two-character escape, else \u00 and lower-case digits. So equal strings
+// are equal bytes.
+//
+// The result does not share memory with raw. Errors: *Error.
+func Compact(raw []byte) ([]byte, error) {
+	s := newScanner(raw)
+	s.space()
+	s.value()
+	if s.end() != nil {
+		return nil, s.err
+	}
+	return s.out, nil
+}
+
+// Special is a member that Split takes out: its name decoded, its value as compact
+// JSON.
+type Special struct {
+	Name  string
+	Value []byte
+}
+
+// Split is Compact for an object, and takes the members of it whose names begin
+// with an underscore out, in order. Results share memory with each other.
+func Split(raw []byte) (body []byte, special []Special, err error) {
+	s := newScanner(raw)
+	s.space()
+	object := s.peek() == '{'
+	if object {
+		special = s.split()
+	} else {
+		s.value()
+	}
+	if s.end() == nil && !object {
+		s.fail(NotObject)
+	}
+	if s.err != nil {
+		return nil, nil, s.err
+	}
+	return s.out[:len(s.out):len(s.out)], special, nil
+}
 
 // scanner validates one JSON text and copies it compactly in a single pass.
 //
@@ -24,19 +93,17 @@ type scanner struct {
 	names   []nameRef // of the open objects
 	odd     []byte    // names that do not lie in src, see nameRef
 	err     error
-	wrong   int // where err was met
 }
 
-func newScanner(src []byte, l BodyLimits) scanner {
-	return scanner{
-		src: src, out: make([]byte, 0, len(src)), depth: l.depth(),
-		names: make([]nameRef, 0, usualNames),
-	}
+func newScanner(src []byte) scanner {
+	return scanner{src: src, out: make([]byte, 0, len(src)), depth: maxDepth, names: make([]nameRef, 0, usualNames)}
 }
 
-func (s *scanner) fail(err error) {
+func (s *scanner) fail(why Reason) { s.refuse(&Error{Reason: why, At: s.at}) }
+
+func (s *scanner) refuse(e *Error) {
 	if s.err == nil {
-		s.err, s.wrong = err, s.at
+		s.err = e
 	}
 	s.at, s.pending = len(s.src), len(s.src)
 }
@@ -45,7 +112,7 @@ func (s *scanner) fail(err error) {
 func (s *scanner) end() error {
 	s.space()
 	if s.at < len(s.src) {
-		s.fail(invalidJSON())
+		s.fail(NotJSON)
 	}
 	s.flush()
 	return s.err
@@ -106,7 +173,7 @@ func (s *scanner) value() {
 
 func (s *scanner) literal(text string) {
 	if len(s.src)-s.at < len(text) || string(s.src[s.at:s.at+len(text)]) != text {
-		s.fail(invalidJSON())
+		s.fail(NotJSON)
 		return
 	}
 	s.at += len(text)
@@ -116,7 +183,7 @@ func (s *scanner) literal(text string) {
 func (s *scanner) open(closing byte) bool {
 	s.at++
 	if s.depth--; s.depth < 0 {
-		s.fail(dberr.New(dberr.Invalid, "bad_request", "JSON is nested too deeply"))
+		s.fail(TooDeep)
 		return false
 	}
 	s.space()
@@ -140,7 +207,7 @@ func (s *scanner) more(closing byte) bool {
 		s.at++
 		s.depth++
 	default:
-		s.fail(invalidJSON())
+		s.fail(NotJSON)
 	}
 	return false
 }
@@ -161,10 +228,10 @@ func (s *scanner) object() {
 }
 
 // name scans the name of a member and the colon behind it. It gives the text
-// between the quotes as Split writes it.
+// between the quotes as Compact writes it.
 func (s *scanner) name(seen *nameSet) []byte {
 	if s.peek() != '"' {
-		s.fail(invalidJSON())
+		s.fail(NotJSON)
 		return nil
 	}
 	start := s.at + 1
@@ -176,13 +243,13 @@ func (s *scanner) name(seen *nameSet) []byte {
 	}
 	s.space()
 	if s.peek() != ':' {
-		s.fail(invalidJSON())
+		s.fail(NotJSON)
 		return nil
 	}
 	s.at++
 	s.space()
 	if !s.addName(seen, text, start) {
-		s.fail(dberr.New(dberr.Invalid, "bad_request", `Duplicate member "%s" in a JSON object`, string(text)))
+		s.refuse(&Error{Reason: Duplicate, At: s.at, Name: string(text)})
 	}
 	return text
 }
