@@ -12,12 +12,9 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// Defined is store.Indexer's: it begins the builds that a database needs.
-func (x *Indexes) Defined(d *store.Database, p document.Partition) {
-	if p != "" {
-		x.definedTenant(d, p)
-		return
-	}
+// Defined is store.Indexer's: it begins the builds that a namespace needs.
+func (x *Indexes) Defined(ns store.Scope) {
+	d := ns.Database()
 	if x.o.Idle {
 		return
 	}
@@ -27,7 +24,11 @@ func (x *Indexes) Defined(d *store.Database, p document.Partition) {
 		return
 	}
 	if !x.tasks.started { // the store is being opened
-		x.tasks.waiting = append(x.tasks.waiting, d)
+		x.tasks.waiting = append(x.tasks.waiting, ns)
+		return
+	}
+	if ns.Tenant() != "" {
+		x.definedTenant(ns)
 		return
 	}
 	s, _ := d.Indexes().(*Set)
@@ -66,13 +67,8 @@ func (x *Indexes) begin(d *store.Database, ix *Index) {
 			}
 			x.tasks.Unlock()
 		}()
-		if ix.Tenant != "" {
-			x.buildTenant(d, ix)
-			return
-		}
-		x.persist(d, ix, built, true)
-		if s, mark, err := x.now(x.ctx, d); err == nil && !s.Follows() {
-			x.forgetRemovals(d, s, mark)
+		if x.persist(d, ix, built, true) {
+			x.forgetRemovals(d.Namespace(ix.Tenant))
 		}
 	})
 }
@@ -94,12 +90,12 @@ func (x *Indexes) persist(d *store.Database, ix *Index, done func(*task) bool, b
 		if x.ctx.Err() != nil {
 			return false
 		}
-		if !errors.Is(err, errBroken) {
+		if !errors.Is(err, errBroken) && ix.Tenant == "" {
 			x.o.Logger.Error("work on an index failed and will be tried again", "database", d.Name(), "index", ix.Signature, "error", err)
 		}
 		t.fail(err)
-		if errors.Is(err, errBroken) {
-			return true
+		if errors.Is(err, errBroken) || ix.Tenant != "" {
+			return true // what fails of a tenant's is left to the first query, which can say so
 		}
 		pause := retryAfter
 		if dberr.Is(err, dberr.Timeout) {
@@ -179,7 +175,7 @@ func (x *Indexes) followDatabase(d *store.Database) {
 // pass brings all following indexes of a database that are built up to now, and
 // tells what that is and whether there are any.
 func (x *Indexes) pass(d *store.Database) (mark store.Mark, any bool) {
-	s, mark, err := x.now(x.ctx, d)
+	s, mark, err := x.now(x.ctx, d.Whole())
 	if err != nil {
 		return mark, !gone(err)
 	}
@@ -193,28 +189,70 @@ func (x *Indexes) pass(d *store.Database) (mark store.Mark, any bool) {
 		}
 	}
 	if reached {
-		x.forgetRemovals(d, s, mark)
+		x.forgetRemovals(d.Whole())
 	}
 	return mark, any
 }
 
-// forgetRemovals forgets the removals up to a mark that all following indexes
-// have reached but those that do not follow by themselves, if there are none of
-// these and none that is being built: they still need them.
-func (x *Indexes) forgetRemovals(d *store.Database, s *Set, mark store.Mark) {
-	for _, ix := range s.Indexes {
-		if _, follows := ix.Kind.(Asynchronous); ix.State == Building || follows && ix.Manual && ix.State != Failed {
-			return
-		}
-	}
-	if err := d.Whole().SweepRemovals(x.ctx, mark.Removals); err != nil && x.ctx.Err() == nil && !gone(err) {
-		x.o.Logger.Error("forgetting removed documents failed and will be tried again", "database", d.Name(), "error", err)
+// forgetRemovals forgets in the background what sweepRemovals does.
+func (x *Indexes) forgetRemovals(ns store.Scope) {
+	if err := x.sweepRemovals(x.ctx, ns); err != nil && x.ctx.Err() == nil && !gone(err) {
+		x.o.Logger.Error("forgetting removed documents failed and will be tried again", "database", ns.Name(), "error", err)
 	}
 }
 
-// now reads a database's indexes and mark.
-func (x *Indexes) now(ctx context.Context, d *store.Database) (s *Set, m store.Mark, err error) {
-	err = d.Whole().View(ctx, func(r *store.Reader) error {
+// sweepRemovals forgets the removals that all following indexes of a namespace have
+// behind them, unless one is being built. An index that nobody asks for keeps what it
+// has not seen.
+func (x *Indexes) sweepRemovals(ctx context.Context, ns store.Scope) error {
+	upTo := uint64(0)
+	err := ns.View(ctx, func(r *store.Reader) (err error) {
+		upTo = 0
+		for _, err := range r.Removals(0) {
+			if err == nil {
+				upTo, err = passed(r)
+			}
+			return err // there are some
+		}
+		return nil
+	})
+	if err != nil || upTo == 0 {
+		return err
+	}
+	return ns.SweepRemovals(ctx, upTo)
+}
+
+// passed returns the removal that all following indexes of a namespace have behind them;
+// 0 while one is being built.
+func passed(r *store.Reader) (uint64, error) {
+	s, err := Of(r)
+	if err != nil {
+		return 0, err
+	}
+	mark, err := r.Mark()
+	if err != nil {
+		return 0, err
+	}
+	upTo := mark.Removals // none of later: an index may be defined meanwhile
+	for _, ix := range s.Indexes {
+		if ix.State == Building {
+			return 0, nil
+		}
+		if _, follows := ix.Kind.(Asynchronous); !follows || ix.State == Failed {
+			continue
+		}
+		at, err := ix.Progress(r.Snapshot(), r.Database().Number())
+		if err != nil {
+			return 0, err
+		}
+		upTo = min(upTo, at.Mark.Removals)
+	}
+	return upTo, nil
+}
+
+// now reads a namespace's indexes and mark.
+func (x *Indexes) now(ctx context.Context, ns store.Scope) (s *Set, m store.Mark, err error) {
+	err = ns.View(ctx, func(r *store.Reader) error {
 		if s, err = Of(r); err == nil {
 			m, err = r.Mark()
 		}
@@ -226,15 +264,24 @@ func (x *Indexes) now(ctx context.Context, d *store.Database) (s *Set, m store.M
 // Run builds all indexes of a database and its tenants and lets them follow its
 // feed to the end, in the caller's goroutine.
 func (x *Indexes) Run(ctx context.Context, d *store.Database) error {
-	s, mark, err := x.now(ctx, d)
+	var all []store.Scope
+	err := d.Whole().View(ctx, func(r *store.Reader) (err error) {
+		all, err = Namespaces(r)
+		return err
+	})
+	for _, ns := range all {
+		err = errors.Join(err, x.runAll(ctx, ns))
+	}
+	return err
+}
+
+// runAll is Run for one namespace.
+func (x *Indexes) runAll(ctx context.Context, ns store.Scope) error {
+	s, mark, err := x.now(ctx, ns)
 	if err != nil {
 		return err
 	}
-	all, err := x.withTenants(ctx, d, s)
-	if err != nil {
-		return err
-	}
-	for _, ix := range all {
+	for _, ix := range s.Indexes {
 		if ix.State == Failed {
 			continue
 		}
@@ -242,20 +289,17 @@ func (x *Indexes) Run(ctx context.Context, d *store.Database) error {
 		if _, follows := ix.Kind.(Asynchronous); follows {
 			done = upTo(mark)
 		}
-		t := x.task(d, ix)
+		t := x.task(ns.Database(), ix)
 		err := t.run(ctx, done)
 		x.release(t)
 		if err == nil {
-			_, err = x.Maintain(ctx, d, ix)
+			_, err = x.Maintain(ctx, ns.Database(), ix)
 		}
 		if err != nil && !gone(err) && !errors.Is(err, errBroken) {
 			return err
 		}
 	}
-	if s, _, err = x.now(ctx, d); err == nil {
-		x.forgetRemovals(d, s, mark)
-	}
-	return errors.Join(err, x.forgetTenants(ctx, d))
+	return x.sweepRemovals(ctx, ns)
 }
 
 // Await waits until an index that is being built is readable, or ctx ends.
@@ -282,7 +326,7 @@ func (x *Indexes) CatchUp(ctx context.Context, d *store.Database, ix *Index, m s
 		x.maintainLater(d, ix)
 	}
 	if err == nil && ix.Tenant != "" {
-		err = x.forgetTenant(ctx, d, ix.Tenant)
+		err = x.sweepRemovals(ctx, t.ns)
 	}
 	return err
 }
@@ -330,34 +374,13 @@ func (x *Index) DesignIn(d *store.Database) document.ID {
 
 // Check is store.Indexer's: it holds the rows of kept indexes that are readable
 // against the documents, and those of other kinds against each other.
-func (x *Indexes) Check(r *store.Reader) ([]error, error) {
-	s, err := Of(r)
-	if err != nil {
-		return nil, err
-	}
-	found, err := checkSet(r, s)
-	if err != nil {
-		return nil, err
-	}
-	ps, err := tenants(r.Snapshot(), r.Database().Number())
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range ps {
-		s, err := OfTenant(r, p)
-		if err != nil {
-			return nil, err
-		}
-		err = r.Database().Tenant(p).View(context.Background(), func(r *store.Reader) error {
-			bad, err := checkSet(r, s)
-			found = append(found, bad...)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
+func (x *Indexes) Check(r *store.Reader) (found []error, err error) {
+	err = EachSet(r, func(ns store.Scope, s *Set) error {
+		bad, err := checkSet(r.As(ns), s)
+		found = append(found, bad...)
+		return err
+	})
+	return found, err
 }
 
 // checkSet is Check for one namespace.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"github.com/sectional/sectional/internal/dberr"
-	"github.com/sectional/sectional/internal/document"
-	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/script"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -64,7 +62,7 @@ func (t *task) breakOff(ctx context.Context, p *Progress, why *Broken) error {
 		if moved = move(m.Tx(), t.d.Number(), t.ix.Number, p, p); moved != nil {
 			return other(moved)
 		}
-		return t.x.settle(m, t.d, t.namespace, t.ix.Number, Failed, why.Error())
+		return t.x.settle(m, t.ns, t.ix.Number, Failed, why.Error())
 	})
 	if err = errors.Join(err, moved); err != nil {
 		return err
@@ -79,84 +77,40 @@ var errBroken = errors.New("index: it is not kept any more")
 // revive makes the indexes of a database and its tenants anew that failed before
 // the server was started.
 func (x *Indexes) revive(ctx context.Context, d *store.Database) error {
-	namespaces, err := x.failedNamespaces(ctx, d)
-	if err != nil {
-		return err
-	}
-	for _, h := range namespaces {
-		err := d.UpdateLane(ctx, 1<<10, func(m store.LaneTxn) error {
-			if err := x.renewIndexes(m.Tx(), d, h, func(rec *record) bool { return rec.State == Failed }); err != nil {
+	failed, err := x.failed(ctx, d)
+	for _, ns := range failed {
+		err = errors.Join(err, d.UpdateLane(ctx, 1<<10, func(m store.LaneTxn) error {
+			if err := x.renewIndexes(m.Tx(), ns, func(rec *record) bool { return rec.State == Failed }); err != nil {
 				return err
 			}
-			return h.redefine(m)
-		})
-		if err != nil {
-			return err
-		}
+			return m.Redefine(ns)
+		}))
 	}
-	return nil
+	return err
 }
 
-// failedNamespaces finds where there are indexes that failed.
-func (x *Indexes) failedNamespaces(ctx context.Context, d *store.Database) (namespaces []namespace, err error) {
+// failed finds the namespaces where there are indexes that failed.
+func (x *Indexes) failed(ctx context.Context, d *store.Database) (failed []store.Scope, err error) {
 	err = d.Whole().View(ctx, func(r *store.Reader) error {
-		namespaces = nil
-		ps, err := tenants(r.Snapshot(), d.Number())
+		failed = nil
+		all, err := Namespaces(r)
 		if err != nil {
 			return err
 		}
-		for _, p := range append([]document.Partition{""}, ps...) {
-			h, failed := namespace{d.Number(), p}, false
-			err := h.eachIndex(r.Snapshot(), func(_ uint64, rec *record) error {
-				failed = failed || rec.State == Failed
+		for _, ns := range all {
+			any := false
+			err := eachIndex(r.Snapshot(), ns, func(_ uint64, rec *record) error {
+				any = any || rec.State == Failed
 				return nil
 			})
 			if err != nil {
 				return err
 			}
-			if failed {
-				namespaces = append(namespaces, h)
+			if any {
+				failed = append(failed, ns)
 			}
 		}
 		return nil
 	})
-	return namespaces, err
-}
-
-// renewIndexes returns the indexes of a namespace that are meant a new number, under which each is
-// built from nothing.
-func (x *Indexes) renewIndexes(tx kv.Txn, d *store.Database, h namespace, meant func(*record) bool) error {
-	c := change{x: x, tx: tx, d: d, namespace: h, records: map[uint64]*record{}}
-	renewed := map[uint64]uint64{}
-	err := h.eachIndex(tx, func(n uint64, rec *record) error {
-		if meant(rec) {
-			renewed[n] = 0
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	names := map[document.ID][]use{}
-	if err := h.eachUse(tx, func(design document.ID, us []use) error { names[design] = us; return nil }); err != nil {
-		return err
-	}
-	for n := range renewed {
-		if renewed[n], err = c.renew(n); err != nil {
-			return err
-		}
-	}
-	for design, us := range names {
-		for i := range us {
-			for _, at := range []*uint64{&us[i].Index, &us[i].Previous} {
-				if to, ok := renewed[*at]; ok {
-					*at = to
-				}
-			}
-		}
-		if err := c.save(design, us); err != nil {
-			return err
-		}
-	}
-	return nil
+	return failed, err
 }

@@ -49,7 +49,7 @@ type endRows struct {
 // readPage reads the next documents behind p.After at a snapshot of its own, at
 // most so many of them for a transactional kind.
 func (t *task) readPage(ctx context.Context, p *Progress, most int) (g page, err error) {
-	err = t.namespace.scope(t.d).View(ctx, func(r *store.Reader) error {
+	err = t.ns.View(ctx, func(r *store.Reader) error {
 		g = page{begin: p.After, after: p.After}
 		if g.mark, err = r.Mark(); err != nil {
 			return err
@@ -221,13 +221,12 @@ func (t *task) buildTransactional(ctx context.Context, p *Progress) error {
 		t.prefetchNext(ctx, next)
 	}
 	var moved error
-	scope := t.namespace.scope(t.d)
 	err = t.d.UpdateLane(ctx, g.size+256, func(m store.LaneTxn) error {
 		// An error here fails writers: what concerns this task alone is kept apart.
 		if moved = move(m.Tx(), t.d.Number(), t.ix.Number, p, &next); moved != nil {
 			return other(moved)
 		}
-		changed, more, err := m.Changed(scope, g.mark, maxChanged)
+		changed, more, err := m.Changed(t.ns, g.mark, maxChanged)
 		if err != nil {
 			return err
 		}
@@ -245,7 +244,7 @@ func (t *task) buildTransactional(ctx context.Context, p *Progress) error {
 			from = of.end
 		}
 		if next.Phase == phaseFeed {
-			return t.x.settle(m, t.d, t.namespace, t.ix.Number, Readable, "")
+			return t.x.settle(m, t.ns, t.ix.Number, Readable, "")
 		}
 		return nil
 	})

@@ -142,7 +142,7 @@ func (t *task) follow(ctx context.Context, k Asynchronous, p *Progress) (reached
 // catchUpPage reads what changed since the progress's mark, as much as makes a
 // batch.
 func (t *task) catchUpPage(ctx context.Context, p *Progress) (docs []Change, to store.Mark, end bool, err error) {
-	designs, scope := t.ix.designs(), t.namespace.scope(t.d)
+	designs, scope := t.ix.designs(), t.ns
 	err = scope.View(ctx, func(r *store.Reader) error {
 		docs, end = docs[:0], false
 		now, err := r.Mark()

@@ -292,16 +292,6 @@ func (s *Set) Size() (n int) {
 	return n + 256*len(s.Named)
 }
 
-// OfTenant returns the indexes of a tenant at a reader's snapshot;
-// never nil.
-func OfTenant(r *store.Reader, p document.Partition) (*Set, error) {
-	k, err := r.TenantIndexes(p)
-	if err != nil || k == nil {
-		return &Set{}, err
-	}
-	return k.(*Set), nil
-}
-
 // Shared returns the database's partitioned indexes that a tenant can
 // query, at a reader's snapshot: nil for a reader who is no tenant, and without those
 // of design documents whose names the tenant's have.
@@ -361,12 +351,9 @@ func defines(r *store.Reader, design document.ID) (bool, error) {
 	return err == nil && !d.Tree.Winner().Deleted, err
 }
 
-// Of returns the indexes of a reader's database at its snapshot, those of the tenant
-// of what the tenant takes for a database; never nil.
+// Of returns the indexes of a reader's namespace at its snapshot, those of the database
+// or, where a tenant reads, the tenant's; never nil.
 func Of(r *store.Reader) (*Set, error) {
-	if p := r.Tenant(); p != "" {
-		return OfTenant(r, p)
-	}
 	k, err := r.Indexes()
 	if err != nil || k == nil {
 		return &Set{}, err

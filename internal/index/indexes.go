@@ -53,7 +53,7 @@ type Indexes struct {
 		// changes meanwhile.
 		maintained map[taskKey]bool
 		databases  map[uint64]bool // whose feed is followed
-		waiting    []*store.Database
+		waiting    []store.Scope
 		started    bool
 		closed     bool
 	}
@@ -100,71 +100,82 @@ func (x *Indexes) Start(ctx context.Context, s *store.Store) error {
 		if err != nil {
 			return err
 		}
-		x.Defined(d, "")
+		x.Defined(d.Whole())
 	}
 	x.tasks.Lock()
 	x.tasks.started = true
 	waiting := x.tasks.waiting
 	x.tasks.waiting = nil
 	x.tasks.Unlock()
-	for _, d := range waiting {
-		x.Defined(d, "")
+	for _, ns := range waiting {
+		x.Defined(ns)
 	}
 	return nil
 }
 
-// renew defines the indexes of a database anew if they were stored under another
-// order of values.
+// renew defines the indexes of a database and its tenants anew if they were stored under
+// another order of values.
 func (x *Indexes) renew(ctx context.Context, d *store.Database) error {
-	old := map[document.ID]bool{}
-	aged := func(s *Set, h namespace) {
-		for _, n := range s.Named {
-			if def := (Definition{Partitioned: n.Index.Partitioned, Source: n.Index.Source}); def.signature(n.Kind) != n.Index.Signature {
-				old[h.scope(d).Stored(n.Design)] = true
+	old, err := x.aged(ctx, d)
+	for id := range old {
+		err = errors.Join(err, x.defineAnew(ctx, d, id))
+	}
+	return err
+}
+
+// aged finds the design documents whose indexes are of another order, by stored id.
+func (x *Indexes) aged(ctx context.Context, d *store.Database) (old map[document.ID]bool, err error) {
+	err = d.Whole().View(ctx, func(r *store.Reader) error {
+		old = map[document.ID]bool{}
+		return EachSet(r, func(ns store.Scope, s *Set) error {
+			for _, n := range s.Named {
+				if def := (Definition{Partitioned: n.Index.Partitioned, Source: n.Index.Source}); def.signature(n.Kind) != n.Index.Signature {
+					old[ns.Stored(n.Design)] = true
+				}
 			}
+			return nil
+		})
+	})
+	return old, err
+}
+
+// EachSet calls fn with the indexes of the reader's database and of its tenants.
+func EachSet(r *store.Reader, fn func(ns store.Scope, s *Set) error) error {
+	all, err := Namespaces(r)
+	for _, ns := range all {
+		if err != nil {
+			break
+		}
+		var s *Set
+		if s, err = Of(r.As(ns)); err == nil {
+			err = fn(ns, s)
 		}
 	}
-	if k := d.Indexes(); k != nil {
-		aged(k.(*Set), namespace{})
-	}
+	return err
+}
+
+// defineAnew defines the indexes of a design document, by its stored id, as if it had
+// been written.
+func (x *Indexes) defineAnew(ctx context.Context, d *store.Database, id document.ID) error {
+	var body []byte
 	err := d.Whole().View(ctx, func(r *store.Reader) error {
-		ps, err := tenants(r.Snapshot(), d.Number())
-		for _, p := range ps {
-			s, err := OfTenant(r, p)
-			if err != nil {
-				return err
-			}
-			aged(s, namespace{tenant: p})
+		rev, err := r.Winner(id)
+		if err == nil {
+			body = rev.Body
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	for id := range old {
-		var body []byte
-		err := d.Whole().View(ctx, func(r *store.Reader) error {
-			rev, err := r.Winner(id)
-			if err == nil {
-				body = rev.Body
-			}
-			return err
-		})
-		if err == nil {
-			err = d.UpdateLane(ctx, 1<<10, func(m store.LaneTxn) error {
-				changed, err := x.Define(m.Tx(), d, id, body)
-				if changed && err == nil {
-					h, _ := namespaceOf(d, id)
-					err = h.redefine(m)
-				}
-				return err
-			})
+	return d.UpdateLane(ctx, 1<<10, func(m store.LaneTxn) error {
+		changed, err := x.Define(m.Tx(), d, id, body)
+		if changed && err == nil {
+			ns, _ := namespaceOf(d, id)
+			err = m.Redefine(ns)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return err
+	})
 }
 
 // Close ends the background tasks and waits for them.

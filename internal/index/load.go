@@ -9,17 +9,8 @@ import (
 )
 
 // Load is store.Indexer's.
-func (x *Indexes) Load(v kv.Snapshot, d *store.Database) (store.IndexSet, error) {
-	return x.load(v, namespace{db: d.Number()})
-}
-
-// LoadTenant is store.Indexer's.
-func (x *Indexes) LoadTenant(v kv.Snapshot, d *store.Database, p document.Partition) (store.IndexSet, error) {
-	return x.load(v, namespace{d.Number(), p})
-}
-
-func (x *Indexes) load(v kv.Snapshot, h namespace) (store.IndexSet, error) {
-	indexes, err := x.loadIndexes(v, h)
+func (x *Indexes) Load(v kv.Snapshot, ns store.Scope) (store.IndexSet, error) {
+	indexes, err := x.loadIndexes(v, ns)
 	if err != nil || len(indexes) == 0 {
 		return nil, err
 	}
@@ -28,7 +19,7 @@ func (x *Indexes) load(v kv.Snapshot, h namespace) (store.IndexSet, error) {
 		s.Indexes = append(s.Indexes, ix)
 	}
 	slices.SortFunc(s.Indexes, func(a, b *Index) int { return int(a.Number) - int(b.Number) })
-	err = h.eachUse(v, func(design document.ID, us []use) error {
+	err = eachUse(v, ns, func(design document.ID, us []use) error {
 		for _, u := range us {
 			if ix := indexes[u.Index]; ix != nil {
 				s.Named = append(s.Named, Named{design, u.Name, u.Kind, ix, indexes[u.Previous]})
@@ -40,7 +31,7 @@ func (x *Indexes) load(v kv.Snapshot, h namespace) (store.IndexSet, error) {
 		n := &s.Named[i]
 		s.byName[nameKey{n.Design, n.Kind, n.Name}] = n
 	}
-	x.addAppliers(s, h.db)
+	x.addAppliers(s, ns.Database().Number())
 	return s, err
 }
 
@@ -62,14 +53,14 @@ func (x *Indexes) addAppliers(s *Set, db uint64) {
 	}
 }
 
-func (x *Indexes) loadIndexes(v kv.Snapshot, h namespace) (map[uint64]*Index, error) {
+func (x *Indexes) loadIndexes(v kv.Snapshot, ns store.Scope) (map[uint64]*Index, error) {
 	indexes := map[uint64]*Index{}
-	err := h.eachIndex(v, func(n uint64, rec *record) (err error) {
+	err := eachIndex(v, ns, func(n uint64, rec *record) (err error) {
 		k := x.kind(rec.Kind)
 		if k == nil {
 			return nil // of a newer version; its rows are left alone
 		}
-		ix := &Index{Number: n, Kind: k, Signature: rec.Signature, Partitioned: rec.Partitioned, Tenant: h.tenant,
+		ix := &Index{Number: n, Kind: k, Signature: rec.Signature, Partitioned: rec.Partitioned, Tenant: ns.Tenant(),
 			State: rec.State, Reason: rec.Reason, Manual: rec.Manual, Source: rec.Source}
 		if ix.Opened, err = x.open(k, rec); err != nil {
 			ix.State, ix.Reason = Failed, err.Error()

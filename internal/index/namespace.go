@@ -1,95 +1,78 @@
 package index
 
 import (
+	"bytes"
+
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/store"
 )
 
-// namespace is where definitions belong: to a database, or to one partition of it whose
-// tenant wrote them. A tenant's definitions lie in rows of their own, so that a
-// database with thousands of tenants never reads those of all, and their indexes
-// hold the documents of the one partition, under the ids that the tenant sees.
-type namespace struct {
-	db     uint64
-	tenant document.Partition // "" for the database
-}
+// A namespace is where definitions belong: the scope of a whole database, or of a tenant
+// (store.Scope.Namespace). The rows of each are a range of their own, so that a database
+// with thousands of tenants never reads those of all, and a tenant's indexes hold the
+// documents of the one partition, under the ids that the tenant sees.
 
 // namespaceOf tells where the indexes of a design document belong, and its id there.
-func namespaceOf(d *store.Database, id document.ID) (namespace, document.ID) {
+func namespaceOf(d *store.Database, id document.ID) (store.Scope, document.ID) {
 	if p, own, ok := id.TenantDesign(); ok && d.Partitioned() {
-		return namespace{d.Number(), p}, own
+		return d.Tenant(p), own
 	}
-	return namespace{db: d.Number()}, id
+	return d.Whole(), id
 }
 
-// namespace is where an index belongs.
-func (x *Index) namespace(d *store.Database) namespace { return namespace{d.Number(), x.Tenant} }
-
-// scope is what the indexes of a namespace are made of.
-func (h namespace) scope(d *store.Database) store.Scope {
-	if h.tenant == "" {
-		return d.Whole()
+// Namespaces lists the database and those tenants of it that have indexes, at a reader's
+// snapshot.
+func Namespaces(r *store.Reader) ([]store.Scope, error) {
+	d := r.Database()
+	all := []store.Scope{d.Whole()}
+	rows := kv.Prefix(keyspace.Index.Key(d.Number()))
+	rows.Start = kv.PrefixEnd(d.Whole().Key(&keyspace.Index))
+	for bytes.Compare(rows.Start, rows.End) < 0 {
+		p, found, err := firstNamespace(r.Snapshot(), rows)
+		if err != nil || !found {
+			return all, err
+		}
+		all = append(all, d.Tenant(p))
+		rows.Start = kv.PrefixEnd(d.Tenant(p).Key(&keyspace.Index))
 	}
-	return d.Tenant(h.tenant)
+	return all, nil
 }
 
-// redefine says that definitions of the namespace changed.
-func (h namespace) redefine(m store.LaneTxn) error {
-	if h.tenant == "" {
-		m.Redefine()
-		return nil
-	}
-	return m.RedefineTenant(h.tenant)
-}
-
-// rows is a kind of row of definitions: one for databases, one for tenants.
-type rows struct{ whole, tenant *keyspace.Space }
-
-var (
-	indexRows     = rows{&keyspace.Index, &keyspace.TenantIndex}
-	signatureRows = rows{&keyspace.IndexSignature, &keyspace.TenantSignature}
-	useRows       = rows{&keyspace.IndexUse, &keyspace.TenantUse}
-)
-
-// key returns the key of a row of the namespace, or what the keys of all begin with.
-func (k rows) key(h namespace, parts ...keyspace.Part) []byte {
-	if h.tenant == "" {
-		return k.whole.Key(h.db, parts...)
-	}
-	return k.tenant.Key(h.db, append([]keyspace.Part{keyspace.T(string(h.tenant))}, parts...)...)
-}
-
-// last is the last part of a key of the namespace's rows.
-func (k rows) last(h namespace, key []byte) (keyspace.Part, error) {
-	space := k.whole
-	if h.tenant != "" {
-		space = k.tenant
-	}
-	_, parts, err := space.Decode(key)
+// firstNamespace reads whose the first of some rows of indexes is.
+func firstNamespace(v kv.Snapshot, rows kv.Range) (p document.Partition, found bool, err error) {
+	it, err := v.Iterate(rows, kv.IterOptions{})
 	if err != nil {
-		return keyspace.Part{}, err
+		return "", false, err
 	}
-	return parts[len(parts)-1], nil
+	defer it.Close()
+	if !it.Next() {
+		return "", false, it.Err()
+	}
+	_, parts, err := keyspace.Index.Decode(it.Key())
+	if err != nil {
+		return "", false, err
+	}
+	return document.Partition(parts[0].String()), true, nil
 }
 
-func (h namespace) indexKey(n uint64) []byte { return indexRows.key(h, keyspace.U(n)) }
+func indexKey(ns store.Scope, n uint64) []byte { return ns.Key(&keyspace.Index, keyspace.U(n)) }
 
-func (h namespace) signatureKey(signature string) []byte {
-	return signatureRows.key(h, keyspace.T(signature))
+func signatureKey(ns store.Scope, signature string) []byte {
+	return ns.Key(&keyspace.IndexSignature, keyspace.T(signature))
 }
 
-func (h namespace) useKey(design document.ID) []byte {
-	return useRows.key(h, keyspace.T(string(design)))
+func useKey(ns store.Scope, design document.ID) []byte {
+	return ns.Key(&keyspace.IndexUse, keyspace.T(string(design)))
 }
 
-// eachIndex walks the rows of the namespace's indexes.
-func (h namespace) eachIndex(v kv.Snapshot, fn func(n uint64, rec *record) error) error {
-	r := kv.Prefix(indexRows.key(h))
-	r.Start = h.indexKey(1) // 0 is the counter of numbers
+// eachIndex walks the rows of a namespace's indexes.
+func eachIndex(v kv.Snapshot, ns store.Scope, fn func(n uint64, rec *record) error) error {
+	r := kv.Prefix(ns.Key(&keyspace.Index))
+	r.Start = indexKey(ns, 1) // 0 is the counter of numbers
 	return kv.Each(v, r, func(key, value []byte) error {
-		last, err := indexRows.last(h, key)
+		_, parts, err := keyspace.Index.Decode(key)
 		if err != nil {
 			return err
 		}
@@ -97,14 +80,14 @@ func (h namespace) eachIndex(v kv.Snapshot, fn func(n uint64, rec *record) error
 		if err := decode(value, &rec); err != nil {
 			return err
 		}
-		return fn(last.Num(), &rec)
+		return fn(parts[1].Num(), &rec)
 	})
 }
 
-// eachUse walks the names that the namespace's design documents give to indexes.
-func (h namespace) eachUse(v kv.Snapshot, fn func(design document.ID, us []use) error) error {
-	return kv.Each(v, kv.Prefix(useRows.key(h)), func(key, value []byte) error {
-		last, err := useRows.last(h, key)
+// eachUse walks the names that a namespace's design documents give to indexes.
+func eachUse(v kv.Snapshot, ns store.Scope, fn func(design document.ID, us []use) error) error {
+	return kv.Each(v, kv.Prefix(ns.Key(&keyspace.IndexUse)), func(key, value []byte) error {
+		_, parts, err := keyspace.IndexUse.Decode(key)
 		if err != nil {
 			return err
 		}
@@ -112,6 +95,6 @@ func (h namespace) eachUse(v kv.Snapshot, fn func(design document.ID, us []use) 
 		if err := decode(value, &us); err != nil {
 			return err
 		}
-		return fn(document.ID(last.String()), us)
+		return fn(document.ID(parts[1].String()), us)
 	})
 }

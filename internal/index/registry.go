@@ -39,13 +39,13 @@ type use struct {
 
 // Define is store.Indexer's.
 func (x *Indexes) Define(tx kv.Txn, d *store.Database, id document.ID, body []byte) (bool, error) {
-	h, id := namespaceOf(d, id)
-	c := change{x: x, tx: tx, d: d, namespace: h, records: map[uint64]*record{}}
+	ns, id := namespaceOf(d, id)
+	c := change{x: x, tx: tx, ns: ns, records: map[uint64]*record{}}
 	before, err := c.uses(id)
 	if err != nil {
 		return false, err
 	}
-	after, err := c.resolve(x.defined(d, h, id, body), before)
+	after, err := c.resolve(x.defined(ns, id, body), before)
 	if err != nil {
 		return false, err
 	}
@@ -71,11 +71,11 @@ type named struct {
 }
 
 // defined asks each kind what it finds in a design document.
-func (x *Indexes) defined(d *store.Database, h namespace, id document.ID, body []byte) (all []named) {
+func (x *Indexes) defined(ns store.Scope, id document.ID, body []byte) (all []named) {
 	if body == nil {
 		return nil
 	}
-	design := Design{ID: id, Body: body, Partitioned: h.tenant == "" && PartitionedDesign(d, body)}
+	design := Design{ID: id, Body: body, Partitioned: ns.Partitioned() && PartitionedDesign(ns.Database(), body)}
 	for _, k := range x.kinds {
 		for _, def := range k.Defined(design) {
 			all = append(all, named{def, k})
@@ -101,15 +101,14 @@ func PartitionedDesign(d *store.Database, body []byte) bool {
 
 // change is one design document's change under way.
 type change struct {
-	x         *Indexes
-	tx        kv.Txn
-	d         *store.Database
-	namespace namespace
-	records   map[uint64]*record
+	x       *Indexes
+	tx      kv.Txn
+	ns      store.Scope
+	records map[uint64]*record
 }
 
 func (c *change) uses(id document.ID) (us []use, err error) {
-	value, err := c.tx.GetForUpdate(c.namespace.useKey(id))
+	value, err := c.tx.GetForUpdate(useKey(c.ns, id))
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, nil
 	}
@@ -137,7 +136,7 @@ func (c *change) resolve(defs []named, before []use) (us []use, err error) {
 // index finds or makes the index of a definition.
 func (c *change) index(def named) (uint64, error) {
 	signature := def.signature(def.kind.Name())
-	value, err := c.tx.GetForUpdate(c.namespace.signatureKey(signature))
+	value, err := c.tx.GetForUpdate(signatureKey(c.ns, signature))
 	if err == nil {
 		return packed.ReadNumber(value)
 	}
@@ -162,16 +161,16 @@ func meaning(k Kind) int {
 
 // begin writes the rows of an index that is to be built, but its own.
 func (c *change) begin(n uint64, signature string) error {
-	if err := putProgress(c.tx, c.d.Number(), n, &Progress{Phase: phaseDocuments, Started: c.x.clock().Unix()}); err != nil {
+	if err := putProgress(c.tx, c.ns.Database().Number(), n, &Progress{Phase: phaseDocuments, Started: c.x.clock().Unix()}); err != nil {
 		return err
 	}
-	return c.tx.Put(c.namespace.signatureKey(signature), packed.Number(n))
+	return c.tx.Put(signatureKey(c.ns, signature), packed.Number(n))
 }
 
 // nextNumber numbers an index; numbers are never used again. The counter is the
 // row of index 0.
 func (c *change) nextNumber() (uint64, error) {
-	key := keyspace.Index.Key(c.d.Number(), keyspace.U(0))
+	key := indexKey(c.ns.Database().Whole(), 0)
 	var n uint64
 	value, err := c.tx.GetForUpdate(key)
 	if err == nil {
@@ -216,7 +215,7 @@ func (c *change) record(n uint64) (*record, error) {
 		return r, nil
 	}
 	r := &record{}
-	value, err := c.tx.GetForUpdate(c.namespace.indexKey(n))
+	value, err := c.tx.GetForUpdate(indexKey(c.ns, n))
 	if err == nil {
 		err = decode(value, r)
 	}
@@ -226,18 +225,18 @@ func (c *change) record(n uint64) (*record, error) {
 
 // settle records how the build of an index ended. An index that became readable
 // answers for its names from then on: what answered before is let go.
-func (x *Indexes) settle(m store.LaneTxn, d *store.Database, h namespace, n uint64, s State, reason string) error {
-	c := change{x: x, tx: m.Tx(), d: d, namespace: h, records: map[uint64]*record{}}
+func (x *Indexes) settle(m store.LaneTxn, ns store.Scope, n uint64, s State, reason string) error {
+	c := change{x: x, tx: m.Tx(), ns: ns, records: map[uint64]*record{}}
 	r, err := c.record(n)
 	if err != nil {
 		return err
 	}
 	r.State, r.Reason = s, reason
-	if err := h.redefine(m); err != nil {
+	if err := m.Redefine(ns); err != nil {
 		return err
 	}
 	if s != Readable {
-		return c.tx.Put(h.indexKey(n), encode(r))
+		return c.tx.Put(indexKey(ns, n), encode(r))
 	}
 	designs, err := c.designsOf(n)
 	if err != nil {
@@ -256,14 +255,14 @@ func (x *Indexes) settle(m store.LaneTxn, d *store.Database, h namespace, n uint
 			return err
 		}
 	}
-	return c.tx.Put(h.indexKey(n), encode(r))
+	return c.tx.Put(indexKey(ns, n), encode(r))
 }
 
 // designsOf returns the names of the design documents that use index n. The lane
 // head fences it: every change of definitions writes that.
 func (c *change) designsOf(n uint64) (map[document.ID][]use, error) {
 	designs := map[document.ID][]use{}
-	err := c.namespace.eachUse(c.tx, func(id document.ID, us []use) error {
+	err := eachUse(c.tx, c.ns, func(id document.ID, us []use) error {
 		if slices.ContainsFunc(us, func(u use) bool { return u.Index == n }) {
 			designs[id] = us
 		}
@@ -290,7 +289,7 @@ func (c *change) count(u use, by int64) error {
 // save writes the names of a design document and the indexes that changed; an
 // index that no name means is gone.
 func (c *change) save(id document.ID, us []use) error {
-	key := c.namespace.useKey(id)
+	key := useKey(c.ns, id)
 	if len(us) == 0 {
 		if err := c.tx.Delete(key); err != nil {
 			return err
@@ -303,7 +302,7 @@ func (c *change) save(id document.ID, us []use) error {
 			if err := c.drop(n, r); err != nil {
 				return err
 			}
-		} else if err := c.tx.Put(c.namespace.indexKey(n), encode(r)); err != nil {
+		} else if err := c.tx.Put(indexKey(c.ns, n), encode(r)); err != nil {
 			return err
 		}
 	}
@@ -312,8 +311,8 @@ func (c *change) save(id document.ID, us []use) error {
 
 // drop forgets an index; its rows go in the background.
 func (c *change) drop(n uint64, r *record) error {
-	db := c.d.Number()
-	for _, key := range [][]byte{c.namespace.indexKey(n), progressKey(db, n), c.namespace.signatureKey(r.Signature)} {
+	db := c.ns.Database().Number()
+	for _, key := range [][]byte{indexKey(c.ns, n), progressKey(db, n), signatureKey(c.ns, r.Signature)} {
 		if err := c.tx.Delete(key); err != nil {
 			return err
 		}
@@ -323,7 +322,7 @@ func (c *change) drop(n uint64, r *record) error {
 		return nil
 	}
 	for _, prefix := range k.Prefixes(db, n) {
-		if err := c.d.DiscardLater(c.tx, prefix); err != nil {
+		if err := c.ns.Database().DiscardLater(c.tx, prefix); err != nil {
 			return err
 		}
 	}

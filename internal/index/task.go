@@ -17,10 +17,10 @@ type taskKey struct{ db, index uint64 }
 // kind, keeping up with the feed. One goroutine at a time does its steps: ours,
 // or a query that does not want to wait for ours; the others wait for the steps.
 type task struct {
-	x         *Indexes
-	d         *store.Database
-	ix        *Index
-	namespace namespace
+	x  *Indexes
+	d  *store.Database
+	ix *Index
+	ns store.Scope // what the index is made of
 
 	users    int             // who holds a tenant's task; guarded by Indexes.tasks
 	running  chan struct{}   // holds one token: whoever took it does the steps
@@ -44,7 +44,7 @@ func (x *Indexes) task(d *store.Database, ix *Index) *task {
 	key := taskKey{d.Number(), ix.Number}
 	t := x.tasks.by[key]
 	if t == nil {
-		t = &task{x: x, d: d, ix: ix, namespace: ix.namespace(d), running: make(chan struct{}, 1), most: x.o.Page}
+		t = &task{x: x, d: d, ix: ix, ns: d.Namespace(ix.Tenant), running: make(chan struct{}, 1), most: x.o.Page}
 		t.state.changed = make(chan struct{})
 		t.running <- struct{}{}
 		x.tasks.by[key] = t
@@ -258,7 +258,7 @@ func (t *task) publish(ctx context.Context, k Asynchronous, p *Progress) error {
 		if moved = move(m.Tx(), t.d.Number(), t.ix.Number, p, &next); moved != nil {
 			return other(moved)
 		}
-		return t.x.settle(m, t.d, t.namespace, t.ix.Number, Readable, "")
+		return t.x.settle(m, t.ns, t.ix.Number, Readable, "")
 	})
 	if err == nil {
 		err = moved

@@ -27,7 +27,7 @@ func put(t *testing.T, d *store.Database, id, body string) document.Rev {
 func rowsOf(t *testing.T, d *store.Database, p document.Partition) (rows []string) {
 	t.Helper()
 	err := d.Whole().View(ctx, func(r *store.Reader) error {
-		s, err := index.OfTenant(r, p)
+		s, err := index.Of(r.As(d.Tenant(p)))
 		if err != nil {
 			return err
 		}
@@ -103,12 +103,15 @@ func TestTenantsIndexes(t *testing.T) {
 	put(t, d, "alice:_design/d", design)
 	want("alice", "5")
 	var tenants []document.Partition
-	err = d.Whole().View(ctx, func(r *store.Reader) (err error) {
-		tenants, err = index.Tenants(r)
+	err = d.Whole().View(ctx, func(r *store.Reader) error {
+		all, err := index.Namespaces(r)
+		for _, ns := range all {
+			tenants = append(tenants, ns.Tenant())
+		}
 		return err
 	})
-	if got := fmt.Sprint(tenants); err != nil || got != "[alice bob]" {
-		t.Errorf("the tenants are %s (%v)", got, err)
+	if got := fmt.Sprint(tenants); err != nil || got != "[ alice bob]" {
+		t.Errorf("the namespaces are %s (%v)", got, err)
 	}
 }
 
@@ -215,7 +218,7 @@ func TestTenantsTasksAreLetGo(t *testing.T) {
 	for i := range tenants {
 		p := document.Partition(fmt.Sprint("p", i))
 		err := d.Whole().View(ctx, func(r *store.Reader) error {
-			set, err := index.OfTenant(r, p)
+			set, err := index.Of(r.As(d.Tenant(p)))
 			if err == nil {
 				err = x.Await(ctx, d, set.Lookup("_design/d", field.KindName, "byN").Index)
 			}

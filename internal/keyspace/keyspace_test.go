@@ -162,6 +162,9 @@ func TestPrefixes(t *testing.T) {
 
 func TestSpacesAreDeclaredWell(t *testing.T) {
 	codes, names := map[string]bool{}, map[string]bool{}
+	for code := range Moved {
+		codes[fmt.Sprint(false, code)] = true
+	}
 	for _, s := range Spaces {
 		code := fmt.Sprint(s.System, s.Code)
 		if codes[code] || names[s.Name] {

@@ -84,9 +84,6 @@ var (
 	Superseded = Space{Name: "superseded", Code: 0x50, Version: 1,
 		Columns: []Column{{"time", Uint}, {"commit", Uint}},
 		Doc:     "revisions superseded at a time (Unix milliseconds) whose bodies are still stored"}
-	Removal = Space{Name: "removal", Code: 0x52, Version: 1,
-		Columns: []Column{{"serial", Uint}},
-		Doc:     "a document that went without a trace in the feed, for the indexes that follow it"}
 	Purge = Space{Name: "purge", Code: 0x51, Version: 1,
 		Columns: []Column{{"purge sequence", Uint}},
 		Doc:     "a purge of one document: its revisions"}
@@ -107,18 +104,9 @@ var (
 		Doc:     "changes that could not be delivered to a subscription"}
 )
 
-// The rows of indexes. What a definition means and how a row's key is made from
-// a document's values is the business of the index kinds.
+// The rows of indexes. How a row's key is made from a document's values is the
+// business of the index kinds.
 var (
-	Index = Space{Name: "index", Code: 0x80, Version: 1,
-		Columns: []Column{{"index", Uint}},
-		Doc:     "an index: its kind, signature and definition, its state, how many design documents use it"}
-	IndexSignature = Space{Name: "index-signature", Code: 0x81, Version: 1,
-		Columns: []Column{{"signature", Text}},
-		Doc:     "the number of the index with this definition"}
-	IndexUse = Space{Name: "index-use", Code: 0x82, Version: 1,
-		Columns: []Column{{"design document", Text}},
-		Doc:     "the indexes that a design document defines, by name"}
 	IndexProgress = Space{Name: "index-progress", Code: 0x83, Version: 1,
 		Columns: []Column{{"index", Uint}},
 		Doc:     "how far the build of an index or an index that follows the feed has come"}
@@ -136,30 +124,41 @@ var (
 		Doc:     "the count and the reduction of a span of a view's rows"}
 )
 
-// The definitions of tenants: of indexes that hold one partition alone.
+// The definitions of indexes, and what they are told, by namespace: the partition of a
+// tenant, or none for the database's own.
 var (
-	TenantIndex = Space{Name: "tenant-index", Code: 0x90, Version: 1,
+	Index = Space{Name: "index", Code: 0x90, Version: 1,
 		Columns: []Column{{"partition", Text}, {"index", Uint}},
-		Doc:     "an index of one partition, defined by its tenant; as index"}
-	TenantSignature = Space{Name: "tenant-signature", Code: 0x91, Version: 1,
+		Doc:     "an index: its kind, signature and definition, its state, how many design documents use it; partition: that of the tenant who defined it, empty for the database"}
+	IndexSignature = Space{Name: "index-signature", Code: 0x91, Version: 1,
 		Columns: []Column{{"partition", Text}, {"signature", Text}},
-		Doc:     "the number of the tenant's index with this definition"}
-	TenantUse = Space{Name: "tenant-use", Code: 0x92, Version: 1,
+		Doc:     "the number of the index with this definition"}
+	IndexUse = Space{Name: "index-use", Code: 0x92, Version: 1,
 		Columns: []Column{{"partition", Text}, {"design document", Text}},
-		Doc:     "the indexes that a tenant's design document defines, by name; as index-use"}
-	TenantRemoval = Space{Name: "tenant-removal", Code: 0x93, Version: 1,
+		Doc:     "the indexes that a design document defines, by name"}
+	Removal = Space{Name: "removal", Code: 0x93, Version: 1,
 		Columns: []Column{{"partition", Text}, {"serial", Uint}},
-		Doc:     "a document of a partition that went without a trace in the feed, for the indexes of its tenant; with no id: so many went that they began anew"}
+		Doc:     "a document that went without a trace in the feed, for the indexes that follow it; with no id: so many of a tenant's went that they began anew"}
 )
+
+// Moved are the kinds of row that lay apart for databases before format 7, by the code
+// that they had. The codes are not given out again.
+var Moved = map[byte]*Space{0x52: &Removal, 0x80: &Index, 0x81: &IndexSignature, 0x82: &IndexUse}
+
+// MovedPrefix returns what the keys of a database's rows began with under a code of Moved,
+// and what they begin with now.
+func MovedPrefix(db uint64, code byte) (before, now []byte) {
+	return append(Database(db), code), Moved[code].Key(db, T(""))
+}
 
 // Spaces is the table of all kinds of row, in key order.
 var Spaces = []*Space{
 	&Meta, &Catalogue, &Job, &Token, &UpdateFeed, &UpdateHead,
 	&LaneHead, &Setting, &Doc, &BodyChunk, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint, &PartitionDrop,
-	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Superseded, &Purge, &Removal, &Marker, &Due,
+	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Superseded, &Purge, &Marker, &Due,
 	&Subscription, &DeadLetter, &ChangeLog,
-	&Index, &IndexSignature, &IndexUse, &IndexProgress, &FieldRow, &ViewRow, &ViewBack, &ViewNode,
-	&TenantIndex, &TenantSignature, &TenantUse, &TenantRemoval,
+	&IndexProgress, &FieldRow, &ViewRow, &ViewBack, &ViewNode,
+	&Index, &IndexSignature, &IndexUse, &Removal,
 }
 
 // BodyTail is the tail of a body row: the generation in four bytes, so that

@@ -35,17 +35,15 @@ type Database struct {
 
 // settings are a database's setting rows as of a version of the lane head.
 type settings struct {
-	version          uint64
+	definitions      // the database's
 	security         []byte
 	revsLimit        int
 	purgedInfosLimit int
 	expiry           Expiry
 	deletedTTL       Period
-	log              Period      // how long the change log keeps its entries; zero for no log
-	logged           bool        // there is a change log, or there was one
-	markers          bool        // tombstones have been dropped by age, or may soon be
-	indexes          IndexSet    // nil for no indexes
-	validators       []*Revision // design documents with a validation function; nil for none
+	log              Period // how long the change log keeps its entries; zero for no log
+	logged           bool   // there is a change log, or there was one
+	markers          bool   // tombstones have been dropped by age, or may soon be
 }
 
 const (
@@ -71,7 +69,7 @@ func (s *Store) load(v kv.Snapshot, name string, e entry) (*Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := d.loadDefinitions(v, l.version)
+	f, err := d.load(v, l.version)
 	if err != nil {
 		return nil, err
 	}
@@ -79,30 +77,25 @@ func (s *Store) load(v kv.Snapshot, name string, e entry) (*Database, error) {
 	return d, nil
 }
 
-// definitions are what a process keeps in memory of a database: rows that
+// cached is what a process keeps in memory of a database: rows that
 // change seldom, each time with the version in the lane head.
-type definitions struct {
+type cached struct {
 	settings *settings
 	hidden   *hiding
 }
 
-func (d *Database) loadDefinitions(v kv.Snapshot, version uint64) (f definitions, err error) {
+func (d *Database) load(v kv.Snapshot, version uint64) (f cached, err error) {
 	if f.settings, err = d.loadSettings(v, version); err != nil {
 		return f, err
 	}
-	if ix := d.store.o.Indexer; ix != nil {
-		if f.settings.indexes, err = ix.Load(v, d); err != nil {
-			return f, err
-		}
-	}
-	if f.settings.validators, err = d.loadValidators(v, allDesigns); err != nil {
+	if f.settings.definitions, err = d.Whole().loadDefinitions(v, version); err != nil {
 		return f, err
 	}
 	f.hidden, err = d.loadHidden(v)
 	return f, err
 }
 
-func (d *Database) define(f definitions) {
+func (d *Database) define(f cached) {
 	d.settings.Store(f.settings)
 	d.hidden.Store(f.hidden)
 }
@@ -119,7 +112,7 @@ func (d *Database) readLane(value []byte, err error) (lane, error) {
 }
 
 func (d *Database) loadSettings(v kv.Snapshot, version uint64) (*settings, error) {
-	set := &settings{version: version, revsLimit: defaultRevsLimit, purgedInfosLimit: defaultPurgedInfos}
+	set := &settings{definitions: definitions{version: version}, revsLimit: defaultRevsLimit, purgedInfosLimit: defaultPurgedInfos}
 	var err error
 	if set.security, err = v.Get(settingKey(d.number, settingSecurity)); err != nil {
 		return nil, err

@@ -51,36 +51,30 @@ func (s Scope) derive(ctx context.Context, e *pendingEdit, k IndexSet) error {
 }
 
 // indexSets are the indexes of a database and of the tenant of an edit.
-func (e *pendingEdit) indexSets(of IndexSet) [2]IndexSet {
-	ks := [2]IndexSet{of}
+func (e *pendingEdit) indexSets(of IndexSet) indexSets {
+	ks := indexSets{of}
 	if e.tenant != nil {
 		ks[1] = e.tenant.indexes
 	}
 	return ks
 }
 
-func isSlow(k IndexSet) bool { return k != nil && k.Slow() }
-
-func (d *Database) deriveAll(ctx context.Context, rev *Revision, by [2]IndexSet) (all []Derivation, err error) {
-	for i, k := range by {
-		if !isSlow(k) {
+func (d *Database) deriveAll(ctx context.Context, rev *Revision, by indexSets) (all []Derivation, err error) {
+	for i, ns := range d.namespaces(rev.ID.Partition()) {
+		if !isSlow(by[i]) {
 			continue
 		}
-		shown := rev
-		if i == 1 {
-			shown = d.Tenant(rev.ID.Partition()).Shows(rev)
-		}
-		v, err := k.Derive(ctx, shown)
+		v, err := by[i].Derive(ctx, ns.Shows(rev))
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Derivation{k, v})
+		all = append(all, Derivation{by[i], v})
 	}
 	return all, nil
 }
 
 // deriveStored derives of a stored revision; nil if it is not there any more.
-func (d *Database) deriveStored(ctx context.Context, id document.ID, rev document.Rev, by [2]IndexSet) (r *Revision, err error) {
+func (d *Database) deriveStored(ctx context.Context, id document.ID, rev document.Rev, by indexSets) (r *Revision, err error) {
 	err = d.Whole().View(ctx, func(v *Reader) error {
 		doc, err := v.Doc(id)
 		if err == nil {
@@ -108,7 +102,7 @@ func (g *group) underived(p *plan, e *pendingEdit) (bool, error) {
 	if !p.moves || p.tree.Empty() || p.tree.Winner().Deleted || e.ID.Designs(g.db.partitioned) || e.tries >= mostTries {
 		return false, nil
 	}
-	own, err := g.tenantIndexes(e.ID.Partition())
+	ks, err := g.indexesOf(e.ID.Partition())
 	if err != nil {
 		return false, err
 	}
@@ -127,7 +121,7 @@ func (g *group) underived(p *plan, e *pendingEdit) (bool, error) {
 	default:
 		from, e.wants = nil, w
 	}
-	for _, k := range [...]IndexSet{g.indexes, own} {
+	for _, k := range ks {
 		if isSlow(k) && (&Revision{Derivations: from}).Derived(k) == nil {
 			e.tries++
 			return true, nil

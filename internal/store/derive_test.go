@@ -20,8 +20,8 @@ type slow struct {
 	derived map[string]int
 }
 
-func (x *slow) Load(kv.Snapshot, *Database) (IndexSet, error) { return x, nil }
-func (x *slow) Slow() bool                                    { return true }
+func (x *slow) Load(kv.Snapshot, Scope) (IndexSet, error) { return x, nil }
+func (x *slow) Slow() bool                                { return true }
 
 func (x *slow) Derive(ctx context.Context, rev *Revision) (any, error) {
 	x.mu.Lock()

@@ -265,7 +265,7 @@ func (g *group) dropDoc(id document.ID, tombstones bool) error {
 			return err
 		}
 	}
-	return g.redefine(s)
+	return g.redefineBy(s)
 }
 
 // writeTombstones writes tombstones over a document's live leaves and counts it again.

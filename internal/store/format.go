@@ -46,6 +46,7 @@ var formatSteps = []formatStep{
 	{version: 4, what: "documents that lack a field of an index have rows in it", rows: map[string]byte{"field-row": 2}},
 	{version: 5, what: "documents expire some time after they were written", rows: map[string]byte{"due": 2}},
 	{version: 6, what: "changes may be logged", rows: map[string]byte{"change-log": 1}},
+	{version: 7, what: "definitions of the database lie beside those of tenants", migrate: moveDefinitions},
 }
 
 // firstFormat is the format before any step.

@@ -22,9 +22,9 @@ import (
 var firstVersions = map[string]byte{
 	"meta": 1, "catalogue": 1, "job": 1, "token": 1, "updates": 1, "updates-head": 1, "lane": 1, "setting": 1, "doc": 2, "body-chunk": 1,
 	"feed": 1, "partition-feed": 1, "partition": 2, "rank": 1, "ranked": 1, "rank-checkpoint": 1, "local": 1, "blob": 1, "blob-chunk": 1,
-	"blob-digest": 1, "blob-pending": 1, "superseded": 1, "purge": 1, "removal": 1, "deletion-marker": 1, "due": 1, "subscription": 1, "dead-letter": 1,
+	"blob-digest": 1, "blob-pending": 1, "superseded": 1, "purge": 1, "deletion-marker": 1, "due": 1, "subscription": 1, "dead-letter": 1,
 	"index": 1, "index-signature": 1, "index-use": 1, "index-progress": 1, "field-row": 1, "view-row": 1, "view-back": 1, "view-node": 1,
-	"tenant-index": 1, "tenant-signature": 1, "tenant-use": 1, "tenant-removal": 1,
+	"removal": 1,
 }
 
 // TestFormatSteps holds that each change of a row's version raised the store's

@@ -27,9 +27,8 @@ type group struct {
 	order      []*docState // changed documents by last change
 	partitions map[document.Partition]*partitionState
 	superseded []supersededRev
-	indexes    IndexSet                        // the indexes that the commit keeps; nil for none
-	indexSets  map[document.Partition]IndexSet // of tenants, as read
-	tenants    map[document.Partition]bool     // whose definitions changed
+	indexSets  map[document.Partition]IndexSet // of namespaces, as read (indexes)
+	redefined  map[document.Partition]bool     // the namespaces whose definitions changed
 	apart      bool                            // edits are planned on copies: it is not sure yet that they will be carried out
 	logs       bool                            // there is a change log
 	cause      Cause                           // of the changes at hand, for it
@@ -37,8 +36,7 @@ type group struct {
 	version    uint64                          // of the definitions when the request at hand began
 	began      uint64                          // the serial when it did
 	stale      bool                            // settings, hidden partitions or indexes changed
-	redefined  bool                            // indexes did
-	defined    definitions                     // what they are now, if stale
+	defined    cached                          // what they are now, if stale
 	deciding   deciding
 }
 
@@ -95,18 +93,18 @@ func newGroups(tx kv.Txn, ds []*Database, careful bool) ([]*group, error) {
 
 func (d *Database) newGroup(tx kv.Txn) (*group, error) {
 	g := &group{db: d, tx: tx, now: d.store.o.Clock(),
-		docs: map[document.ID]*docState{}, partitions: map[document.Partition]*partitionState{}}
+		docs: map[document.ID]*docState{}, partitions: map[document.Partition]*partitionState{}, redefined: map[document.Partition]bool{}}
 	var err error
 	g.lane, err = d.readLane(tx.GetForUpdate(laneKey(d.number)))
 	g.lane.serial++
 	if err == nil && g.lane.version != d.settings.Load().version {
-		var f definitions
-		if f, err = d.loadDefinitions(tx, g.lane.version); err == nil {
+		var f cached
+		if f, err = d.load(tx, g.lane.version); err == nil {
 			d.define(f)
 		}
 	}
 	set := d.settings.Load()
-	g.indexes, g.logs = set.indexes, set.log.Text != ""
+	g.indexSets, g.logs = map[document.Partition]IndexSet{"": set.indexes}, set.log.Text != ""
 	return g, err
 }
 
@@ -194,7 +192,7 @@ func (g *group) finish() error {
 		// Read here and not after the commit, where a failure could not be
 		// told to anybody: what is durable must be answered as such.
 		var err error
-		if g.defined, err = g.db.loadDefinitions(g.tx, g.lane.version); err != nil {
+		if g.defined, err = g.db.load(g.tx, g.lane.version); err != nil {
 			return err
 		}
 	}
@@ -343,12 +341,9 @@ func (g *group) published() {
 	if g.stale {
 		d.define(g.defined)
 	}
-	if g.redefined {
-		d.store.o.Indexer.Defined(d, "")
-	}
-	for p := range g.tenants {
+	for p := range g.redefined {
 		if ix := d.store.o.Indexer; ix != nil {
-			ix.Defined(d, p)
+			ix.Defined(d.Namespace(p))
 		}
 	}
 	if len(g.order) > 0 {

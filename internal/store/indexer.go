@@ -17,18 +17,16 @@ type Indexer interface {
 	// or it is deleted. It brings the rows that say which indexes there are
 	// up to date, and reports whether any of them changed.
 	Define(tx kv.Txn, d *Database, id document.ID, body []byte) (changed bool, err error)
-	// Load reads which indexes d has at v; nil for none.
-	Load(v kv.Snapshot, d *Database) (IndexSet, error)
-	// LoadTenant reads which indexes a tenant has at v; nil
-	// for none. They know the partition's documents by the tenant's ids.
-	LoadTenant(v kv.Snapshot, d *Database, p document.Partition) (IndexSet, error)
-	// Renew makes the tenant's indexes that follow the feed begin anew, in the
+	// Load reads which indexes a namespace has at v; nil for none. A tenant's know
+	// the documents by the tenant's ids.
+	Load(v kv.Snapshot, ns Scope) (IndexSet, error)
+	// Renew makes the indexes of a namespace that follow the feed begin anew, in the
 	// transaction of a removal that leaves no trace there and is one too many to
 	// be noted (Reader.Removals).
-	Renew(tx kv.Txn, d *Database, p document.Partition) error
-	// Defined is called when a commit that changed d's indexes is durable, or
-	// those of the tenant of p, if that is not "". It must not block.
-	Defined(d *Database, p document.Partition)
+	Renew(tx kv.Txn, ns Scope) error
+	// Defined is called when a commit that changed what is defined in a namespace is
+	// durable. It must not block.
+	Defined(ns Scope)
 	// Check holds the rows of d's indexes against its documents and gives
 	// what is wrong.
 	Check(r *Reader) ([]error, error)
@@ -82,16 +80,13 @@ func (r *Reader) Hides() bool {
 	return r.hidden != nil && len(*r.hidden) > 0 || r.before != nil && len(*r.before) > 0
 }
 
-// Indexes returns the database's indexes at this snapshot, nil for none.
+// Indexes returns the indexes of the reader's namespace at this snapshot, nil for none.
 func (r *Reader) Indexes() (IndexSet, error) {
-	l, err := r.lane()
-	if err != nil || r.db.store.o.Indexer == nil {
+	f, err := r.definitions()
+	if err != nil || f == nil {
 		return nil, err
 	}
-	if known := r.db.settings.Load(); known.version == l.version {
-		return known.indexes, nil
-	}
-	return r.db.store.o.Indexer.Load(r.v, r.db)
+	return f.indexes, nil
 }
 
 // Mark is a place in the history of a database: the last sequence, and the
@@ -192,12 +187,9 @@ func (d *Database) UpdateLane(ctx context.Context, size int, fn func(LaneTxn) er
 // Tx is the transaction.
 func (m LaneTxn) Tx() kv.Txn { return m.g.tx }
 
-// Redefine says that the rows of definitions changed: from this commit on
+// Redefine says that the rows of a namespace's definitions changed: from this commit on
 // writers keep what they say now.
-func (m LaneTxn) Redefine() {
-	m.g.lane.version++
-	m.g.stale, m.g.redefined = true, true
-}
+func (m LaneTxn) Redefine(ns Scope) error { return m.g.redefine(ns) }
 
 // Changed returns the documents of a scope that changed or went since a mark that a
 // reader gave, as many as most; then, or if it is not known any more which went,
@@ -255,8 +247,8 @@ func (g *group) winner(id document.ID, t *document.Tree) (*Revision, error) {
 // remember reads a document's winner as stored, for the indexes, before an
 // edit removes its body.
 func (g *group) remember(s *docState) error {
-	own, err := g.tenantIndexes(s.id.Partition())
-	if err != nil || g.indexes == nil && own == nil || s.before != nil || s.stored.tree.Empty() || s.id.Designs(g.db.partitioned) {
+	ks, err := g.indexesOf(s.id.Partition())
+	if err != nil || ks.none() || s.before != nil || s.stored.tree.Empty() || s.id.Designs(g.db.partitioned) {
 		return err
 	}
 	s.before, err = g.winner(s.id, &s.stored.tree)
@@ -265,9 +257,8 @@ func (g *group) remember(s *docState) error {
 
 // keep brings the indexes' rows of a changed document up to date.
 func (g *group) keep(s *docState) error {
-	p := s.id.Partition()
-	own, err := g.tenantIndexes(p)
-	if err != nil || g.indexes == nil && own == nil || s.id.Designs(g.db.partitioned) {
+	ks, err := g.indexesOf(s.id.Partition())
+	if err != nil || ks.none() || s.id.Designs(g.db.partitioned) {
 		return err
 	}
 	if s.before == nil && sameWinner(&s.stored.tree, &s.tree) {
@@ -291,14 +282,13 @@ func (g *group) keep(s *docState) error {
 	if s.before == nil && after == nil {
 		return nil
 	}
-	if g.indexes != nil {
-		if err := g.indexes.Apply(g.tx, s.before, after); err != nil {
+	for i, ns := range g.db.namespaces(s.id.Partition()) {
+		if ks[i] == nil {
+			continue
+		}
+		if err := ks[i].Apply(g.tx, ns.Shows(s.before), ns.Shows(after)); err != nil {
 			return err
 		}
-	}
-	if own != nil {
-		as := g.db.Tenant(p)
-		return own.Apply(g.tx, as.Shows(s.before), as.Shows(after))
 	}
 	return nil
 }
@@ -330,19 +320,12 @@ func (g *group) redesign() error {
 		if w != nil {
 			body = w.Body
 		}
-		changed, err := ix.Define(g.tx, g.db, s.id, body)
-		if err != nil {
+		if _, err := ix.Define(g.tx, g.db, s.id, body); err != nil {
 			return err
 		}
-		if changed && s.id.IsDesign() && !g.redefined {
-			LaneTxn{g}.Redefine()
-		}
-		delete(g.indexSets, s.id.Partition())
 	}
-	if !g.redefined {
-		return nil
+	for p := range g.redefined {
+		delete(g.indexSets, p)
 	}
-	var err error
-	g.indexes, err = ix.Load(g.tx, g.db)
-	return err
+	return nil
 }

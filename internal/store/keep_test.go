@@ -13,16 +13,13 @@ import (
 type told struct{ lines []string }
 
 func (x *told) Define(kv.Txn, *Database, document.ID, []byte) (bool, error) { return false, nil }
-func (x *told) Load(kv.Snapshot, *Database) (IndexSet, error)               { return x, nil }
-func (x *told) LoadTenant(kv.Snapshot, *Database, document.Partition) (IndexSet, error) {
-	return nil, nil
-}
-func (x *told) Renew(kv.Txn, *Database, document.Partition) error { return nil }
-func (x *told) Defined(*Database, document.Partition)             {}
-func (x *told) Check(*Reader) ([]error, error)                    { return nil, nil }
-func (x *told) Follows() bool                                     { return false }
-func (x *told) Slow() bool                                        { return false }
-func (x *told) Derive(context.Context, *Revision) (any, error)    { return nil, nil }
+func (x *told) Load(kv.Snapshot, Scope) (IndexSet, error)                   { return x, nil }
+func (x *told) Renew(kv.Txn, Scope) error                                   { return nil }
+func (x *told) Defined(Scope)                                               {}
+func (x *told) Check(*Reader) ([]error, error)                              { return nil, nil }
+func (x *told) Follows() bool                                               { return false }
+func (x *told) Slow() bool                                                  { return false }
+func (x *told) Derive(context.Context, *Revision) (any, error)              { return nil, nil }
 
 func (x *told) Apply(_ kv.Txn, before, after *Revision) error {
 	line := ""

@@ -162,14 +162,11 @@ func TestPanicOfAnIndex(t *testing.T) {
 type panickyIndexer struct{}
 
 func (panickyIndexer) Define(kv.Txn, *Database, document.ID, []byte) (bool, error) { return false, nil }
-func (x panickyIndexer) Load(kv.Snapshot, *Database) (IndexSet, error)             { return x, nil }
-func (panickyIndexer) LoadTenant(kv.Snapshot, *Database, document.Partition) (IndexSet, error) {
-	return nil, nil
-}
-func (panickyIndexer) Renew(kv.Txn, *Database, document.Partition) error { return nil }
-func (panickyIndexer) Defined(*Database, document.Partition)             {}
-func (panickyIndexer) Check(*Reader) ([]error, error)                    { return nil, nil }
-func (panickyIndexer) Follows() bool                                     { return false }
+func (x panickyIndexer) Load(kv.Snapshot, Scope) (IndexSet, error)                 { return x, nil }
+func (panickyIndexer) Renew(kv.Txn, Scope) error                                   { return nil }
+func (panickyIndexer) Defined(Scope)                                               {}
+func (panickyIndexer) Check(*Reader) ([]error, error)                              { return nil, nil }
+func (panickyIndexer) Follows() bool                                               { return false }
 func (panickyIndexer) Apply(_ kv.Txn, _, after *Revision) error {
 	if after != nil && after.ID == "p:bad" {
 		panic("a document that the index does not like")

@@ -96,8 +96,8 @@ func (g *group) newPlan(s *docState, e *pendingEdit) *plan {
 // mayGoBack reports whether an edit may go back to its writer after its tree was
 // changed, for what is to be derived of the winner (underived).
 func (g *group) mayGoBack(id document.ID) bool {
-	own, err := g.tenantIndexes(id.Partition())
-	return err != nil || isSlow(g.indexes) || isSlow(own)
+	ks, err := g.indexesOf(id.Partition())
+	return err != nil || ks.slow()
 }
 
 // settle ends the plan of an edit that changes the tree: old ancestors are

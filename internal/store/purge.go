@@ -109,7 +109,7 @@ func (g *group) purge(p Purging) ([]document.Rev, error) {
 	if tree.Empty() {
 		e.purged = nil
 	}
-	if err := errors.Join(g.logged(s, e), g.redefine(s)); err != nil {
+	if err := errors.Join(g.logged(s, e), g.redefineBy(s)); err != nil {
 		return nil, err
 	}
 	return purged, g.putPurge(p.ID, purged)

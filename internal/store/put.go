@@ -39,7 +39,7 @@ func (g *group) put(p *plan) error {
 	if err := g.logged(s, logEntry{cause: g.cause, rev: p.rev}); err != nil {
 		return err
 	}
-	return g.redefine(s)
+	return g.redefineBy(s)
 }
 
 // setTree makes t the document's tree, which the group changes in place from now

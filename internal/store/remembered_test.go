@@ -14,7 +14,7 @@ func TestRememberedTenantsAreBounded(t *testing.T) {
 	var o tenants
 	for i := range 5 * rememberedTenants {
 		p := document.Partition(fmt.Sprint("p", i%(2*rememberedTenants)))
-		d := &tenantDefinitions{version: uint64(i + 1), validators: []*Revision{{Body: make([]byte, i%7*(64<<10))}}}
+		d := &definitions{version: uint64(i + 1), validators: []*Revision{{Body: make([]byte, i%7*(64<<10))}}}
 		if o.put(p, d); o.get(p) != d {
 			t.Fatalf("the definitions of %s are not remembered", p)
 		}

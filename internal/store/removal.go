@@ -61,11 +61,7 @@ func (r *Reader) Removals(since uint64) iter.Seq2[Removal, error] {
 }
 
 func (s Scope) removal(it kv.Iterator) (Removal, error) {
-	space := &keyspace.Removal
-	if s.tenant {
-		space = &keyspace.TenantRemoval
-	}
-	_, parts, err := space.Decode(it.Key())
+	_, parts, err := keyspace.Removal.Decode(it.Key())
 	if err != nil {
 		return Removal{}, err
 	}
@@ -78,58 +74,63 @@ func (s Scope) removal(it kv.Iterator) (Removal, error) {
 	if id != "" && u.Err() == nil {
 		id = s.shown(id)
 	}
-	return Removal{ID: id, Seq: parts[len(parts)-1].Num()}, u.Done()
+	return Removal{ID: id, Seq: parts[1].Num()}, u.Done()
 }
 
 // removalKey returns the key of a removal, or what the keys of all begin with.
 func (s Scope) removalKey(serial ...keyspace.Part) []byte {
-	if s.tenant {
-		return keyspace.TenantRemoval.Key(s.db.number, append([]keyspace.Part{keyspace.T(string(s.partition))}, serial...)...)
-	}
-	return keyspace.Removal.Key(s.db.number, serial...)
+	return s.Key(&keyspace.Removal, serial...)
 }
 
 // noteRemoval notes a removal that leaves no trace in the feed, for the indexes that
 // follow it.
 func (g *group) noteRemoval(id document.ID) error {
-	if g.indexes != nil && g.indexes.Follows() {
+	ks, err := g.indexesOf(id.Partition())
+	if err != nil {
+		return err
+	}
+	if ks[0] != nil && ks[0].Follows() {
 		if err := g.putRemoval(g.db.Whole(), id); err != nil {
 			return err
 		}
 	}
-	p := id.Partition()
-	s, err := g.partition(p)
-	if err != nil || s == nil || s.designs == 0 || s.state != partitionLive {
-		return err
+	if ks[1] != nil && ks[1].Follows() {
+		return g.noteTenantRemoval(g.db.Tenant(id.Partition()), id)
 	}
-	k, err := g.tenantIndexes(p)
-	if err != nil || k == nil || !k.Follows() {
+	return nil
+}
+
+// noteTenantRemoval notes a removal for the indexes of a tenant, or that they begin anew.
+func (g *group) noteTenantRemoval(ns Scope, id document.ID) error {
+	s, err := g.partition(ns.Tenant())
+	if err != nil || s.state != partitionLive {
 		return err
 	}
 	if !s.removalsKnown {
-		if s.removals, err = g.removalKeys(p); err != nil {
+		if s.removals, err = g.removalKeys(ns); err != nil {
 			return err
 		}
 		s.removalsKnown = true
 	}
+	key := ns.removalKey(keyspace.U(g.lane.serial))
 	if len(s.removals) < maxTenantRemovals {
-		s.removals = append(s.removals, g.db.Tenant(p).removalKey(keyspace.U(g.lane.serial)))
-		return g.putRemoval(g.db.Tenant(p), id)
+		s.removals = append(s.removals, key)
+		return g.putRemoval(ns, id)
 	}
 	for _, key := range s.removals {
 		if err := g.tx.Delete(key); err != nil {
 			return err
 		}
 	}
-	s.removals = [][]byte{g.db.Tenant(p).removalKey(keyspace.U(g.lane.serial))}
-	return errors.Join(g.putRemoval(g.db.Tenant(p), ""), g.renewTenant(p))
+	s.removals = [][]byte{key}
+	return errors.Join(g.putRemoval(ns, ""), g.renew(ns))
 }
 
-// removalKeys returns the keys of the removals that are noted for a tenant. (It reads a
+// removalKeys returns the keys of the removals that are noted for a namespace. (It reads a
 // range, but rows come only where the lane head changes; those that go meanwhile
 // are counted too many.)
-func (g *group) removalKeys(p document.Partition) (keys [][]byte, err error) {
-	err = kv.Each(g.tx, kv.Prefix(g.db.Tenant(p).removalKey()), func(key, _ []byte) error {
+func (g *group) removalKeys(ns Scope) (keys [][]byte, err error) {
+	err = kv.Each(g.tx, kv.Prefix(ns.removalKey()), func(key, _ []byte) error {
 		keys = append(keys, append([]byte(nil), key...))
 		return nil
 	})

@@ -92,6 +92,13 @@ func (s Scope) Namespace() Scope {
 // partitioned views and indexes a tenant can query too.
 func (s Scope) DatabaseNamespace() Scope { return s.db.Whole().RedactedBy(s.redactor) }
 
+// Key returns the key of a row of the scope's namespace, of a kind whose keys begin with
+// the partition of the tenant, which is empty for the database; with fewer parts than
+// declared, what the keys of some rows begin with.
+func (s Scope) Key(k *keyspace.Space, parts ...keyspace.Part) []byte {
+	return k.Key(s.db.number, append([]keyspace.Part{keyspace.T(string(s.Tenant()))}, parts...)...)
+}
+
 // Shown returns a stored id as the scope shows it; false for that of a document that
 // does not lie in the scope.
 func (s Scope) Shown(id document.ID) (document.ID, bool) {

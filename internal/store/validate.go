@@ -60,9 +60,14 @@ func validates(r *Revision) bool {
 // allDesigns are the design documents of a database.
 var allDesigns = Span{From: "_design/", To: "_design0", Before: true}
 
-// loadValidators reads those of some design documents that validate, in order of id.
-func (d *Database) loadValidators(v kv.Snapshot, designs Span) (list []*Revision, err error) {
-	r := Reader{Scope: d.Whole(), v: v}
+// loadValidators reads those of a namespace's design documents that validate, in order of
+// id, which is the stored one.
+func (s Scope) loadValidators(v kv.Snapshot) (list []*Revision, err error) {
+	designs := allDesigns
+	if p := s.Tenant(); p != "" {
+		designs = designsOf(p)
+	}
+	r := Reader{Scope: s.db.Whole(), v: v}
 	for e, err := range r.Docs(designs, true) {
 		if err != nil {
 			return nil, err
@@ -73,20 +78,6 @@ func (d *Database) loadValidators(v kv.Snapshot, designs Span) (list []*Revision
 		}
 	}
 	return list, nil
-}
-
-// redefine moves the version of definitions if an edit changed a design
-// document. It does so at once: edits of the requests that follow in the group
-// are admitted again.
-func (g *group) redefine(s *docState) error {
-	if s.id.IsDesign() {
-		g.lane.version++
-		g.stale = true
-	}
-	if p, _, ok := s.id.TenantDesign(); ok {
-		return g.redefineTenant(p)
-	}
-	return nil
 }
 
 // validate asks the validation functions about the edits that are open and

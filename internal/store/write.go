@@ -157,11 +157,11 @@ type pendingEdit struct {
 	decision      // of a conditional edit
 	bound    bool // and its writer alone decides it
 	admitted bool
-	open     bool               // admitted, prepared and not yet settled by a commit
-	pinned   *Seq               // the document's sequence when admission read it
-	again    bool               // it was admitted before, and something moved
-	version  uint64             // of the definitions that it was admitted under
-	tenant   *tenantDefinitions // those of its tenant; nil for none
+	open     bool         // admitted, prepared and not yet settled by a commit
+	pinned   *Seq         // the document's sequence when admission read it
+	again    bool         // it was admitted before, and something moved
+	version  uint64       // of the definitions that it was admitted under
+	tenant   *definitions // those of its tenant; nil for none
 	// validated tells that the validation functions were asked.
 	validated bool
 	derived   []Derivation // of the edit's own revision

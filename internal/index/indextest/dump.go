@@ -1,7 +1,6 @@
 package indextest
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -16,7 +15,7 @@ import (
 func (w *world) dump() map[string]string {
 	all := map[string]string{}
 	err := w.db.Whole().View(ctx, func(r *store.Reader) error {
-		return w.eachSet(r, func(tenant string, s *index.Set) (err error) {
+		return index.EachSet(r, func(ns store.Scope, s *index.Set) (err error) {
 			for _, n := range s.Named {
 				rows := ""
 				if w.Answers != nil {
@@ -33,7 +32,7 @@ func (w *world) dump() map[string]string {
 				if n.Index.State != index.Readable {
 					rows += string(n.Index.State) + "\n"
 				}
-				all[tenant+string(n.Design)+" "+n.Name] = rows
+				all[string(ns.Stored(n.Design))+" "+n.Name] = rows
 			}
 			return nil
 		})
@@ -42,24 +41,6 @@ func (w *world) dump() map[string]string {
 		w.Fatal(err)
 	}
 	return all
-}
-
-// eachSet calls fn with the indexes of the database, and with those of each tenant
-// and what its ids begin with.
-func (w *world) eachSet(r *store.Reader, fn func(tenant string, s *index.Set) error) error {
-	s, err := index.Of(r)
-	if err == nil {
-		err = fn("", s)
-	}
-	tenants, tenantsErr := index.Tenants(r)
-	err = errors.Join(err, tenantsErr)
-	for _, p := range tenants {
-		s, tenantErr := index.OfTenant(r, p)
-		if err = errors.Join(err, tenantErr); err == nil {
-			err = fn(string(p)+":", s)
-		}
-	}
-	return err
 }
 
 // dumpRange appends the rows behind a prefix, without the index's number.

@@ -369,7 +369,7 @@ func (w *world) maintained() error {
 	rows := func() (text string) {
 		all = nil
 		err := w.db.Whole().View(ctx, func(r *store.Reader) error {
-			return w.eachSet(r, func(_ string, s *index.Set) (err error) {
+			return index.EachSet(r, func(_ store.Scope, s *index.Set) (err error) {
 				for _, x := range s.Indexes {
 					all = append(all, x)
 					for _, prefix := range x.Kind.Prefixes(w.db.Number(), x.Number) {

@@ -50,7 +50,7 @@ func (w *world) purge(p document.Partition, first, last int) {
 func (w *world) tenantsView(p document.Partition) (x *index.Index, rows, removals int) {
 	w.Helper()
 	must(w, w.db.Tenant(p).View(ctx, func(r *store.Reader) error {
-		s, err := index.OfTenant(r, p)
+		s, err := index.Of(r)
 		if err != nil {
 			return err
 		}
