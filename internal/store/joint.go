@@ -60,5 +60,5 @@ func (s *Store) commitTogether(batch []*request, before <-chan struct{}, applied
 
 // of returns the group of another database in the same commit.
 func (g *group) of(d *Database) *group {
-	return g.all[slices.IndexFunc(g.all, func(g *group) bool { return g.db == d })]
+	return g.all[slices.IndexFunc(g.all, func(g *group) bool { return g.db.number == d.number })]
 }

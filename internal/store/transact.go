@@ -65,7 +65,7 @@ func (s *Store) transact(ctx context.Context, ws []*write) ([]Result, error) {
 // inOrder returns databases in the order of their numbers, each once.
 func inOrder(ds []*Database) []*Database {
 	slices.SortFunc(ds, func(a, b *Database) int { return cmp.Compare(a.number, b.number) })
-	return slices.Compact(ds)
+	return slices.CompactFunc(ds, func(a, b *Database) bool { return a.number == b.number })
 }
 
 // checkPartition refuses a batch of a partitioned database that is not in one

@@ -393,6 +393,24 @@ func TestTransactionInPartitions(t *testing.T) {
 	}
 }
 
+// TestTransactionOfOneDatabaseTwice has a database that was opened twice in a transaction: it has one group.
+func TestTransactionOfOneDatabaseTwice(t *testing.T) {
+	w := newWorld(t, Options{})
+	one := w.create("one", false)
+	var again *Database
+	err := w.engine.View(ctx, func(v kv.Snapshot) (err error) {
+		again, err = w.load(v, "one", entry{number: one.number, incarnation: one.incarnation, created: one.created})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rs, err := w.Transact(ctx, []ScopedEdits{{one.Whole(), []document.Edit{{ID: "a"}}}, {again.Whole(), []document.Edit{{ID: "b"}}}})
+	if err != nil || rs[0].Err != nil || rs[1].Err != nil || rs[1].Seq != 2 {
+		t.Errorf("%+v, %v", rs, err)
+	}
+}
+
 // TestTransactionsWait queues transactions and others while a database's commit is under way: the transactions are one
 // commit, one that meets a database that was dropped fails by itself, and large writes come between loans.
 func TestTransactionsWait(t *testing.T) {
