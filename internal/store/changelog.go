@@ -134,8 +134,9 @@ func (g *group) logged(s *docState, e logEntry) error {
 	if !g.logs {
 		return nil
 	}
-	e.old, e.now, e.id = s.logged(), winnerOf(&s.tree), s.id
-	s.was = &e.now
+	now := winnerOf(&s.tree) // not a part of e, which would lie on the heap for all who keep no log
+	e.old, e.now, e.id = s.logged(), now, s.id
+	s.was = &now
 	return g.putLog(e, s.tree.Empty())
 }
 
