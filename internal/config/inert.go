@@ -110,9 +110,6 @@ var inert = []Inert{
 
 func words(s string) []string { return strings.Fields(s) }
 
-// InertSettings returns the settings of CouchDB that have no effect here.
-func InertSettings() []Inert { return inert }
-
 // has reports whether a setting is one of the row's.
 func (i Inert) has(section, key string) bool {
 	start, open := strings.CutSuffix(i.Section, "*")

@@ -29,17 +29,17 @@ func TestTable(t *testing.T) {
 		if !strings.HasSuffix(k.Meaning, ".") && !strings.HasSuffix(k.Meaning, "`.") {
 			t.Errorf("the meaning of %s is no sentence: %s", name, k.Meaning)
 		}
-		for _, i := range InertSettings() {
+		for _, i := range inert {
 			if i.Keys != nil && i.has(k.Section, k.Key) {
 				t.Errorf("%s is read, and is said to have no effect", name)
 			}
 		}
 	}
-	for n, i := range InertSettings() {
+	for n, i := range inert {
 		if i.Why == "" {
 			t.Errorf("[%s] does not say why", i.Section)
 		}
-		for _, j := range InertSettings()[:n] {
+		for _, j := range inert[:n] {
 			for _, key := range i.Keys {
 				if j.Keys != nil && j.has(i.Section, key) {
 					t.Errorf("[%s] %s is there twice", i.Section, key)
@@ -312,7 +312,7 @@ Numbers may be ` + "`infinity`" + `. Settings of the sections ` + "`[couch_httpd
 		}
 	}
 	b.WriteString("\n## Settings of CouchDB that have no effect\n\n| section | keys | why |\n|---|---|---|\n")
-	for _, i := range InertSettings() {
+	for _, i := range inert {
 		keys := "all"
 		if i.Keys != nil {
 			keys = "`" + strings.Join(i.Keys, "`, `") + "`"

@@ -136,14 +136,3 @@ func fileName(name string) string {
 	}
 	return `filename="` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name) + `"`
 }
-
-// HasBytes reports whether a revision written in this form carries bytes of any
-// attachment.
-func (f Form) HasBytes(r *Revision) bool {
-	for i := range r.Attachments {
-		if f.wanted(&r.Attachments[i]) {
-			return true
-		}
-	}
-	return false
-}

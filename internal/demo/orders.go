@@ -75,14 +75,6 @@ func ordersDatabase() database {
 	}
 }
 
-// OrderCount tells how many orders the demo of a size holds, the sample among them.
-func OrderCount(size int) int {
-	if size < sampleNumber {
-		return size + 1
-	}
-	return size
-}
-
 // sampleNumber is the number of the order that the articles show: none is generated under it.
 const sampleNumber = 555
 

@@ -67,8 +67,7 @@ var (
 //
 // Values that are equal in this order ("1" written as 1.0, an accented letter
 // composed or decomposed) have equal bytes: the value itself can't be read back.
-// The form ends itself, so that several values in a row compare as a tuple; see
-// SkipCollated.
+// The form ends itself, so that several values in a row compare as a tuple.
 //
 // raw must be valid JSON. The only error is that it holds no value at all.
 func AppendCollated(dst, raw []byte) ([]byte, error) {
@@ -117,45 +116,4 @@ func (o *order) appendToken(dst []byte, kind jsonscan.Kind, token []byte) []byte
 		dst = append(dst, tagEnd)
 	}
 	return dst
-}
-
-// SkipCollated returns what lies behind the value that b begins with, one made by
-// AppendCollated or AppendRaw; false if b does not begin with a whole value.
-func SkipCollated(b []byte) (rest []byte, ok bool) {
-	depth := 0
-	for len(b) > 0 {
-		tag := b[0]
-		b = b[1:]
-		switch tag {
-		case tagArray, tagObject, rawTagArray, rawTagObject:
-			depth++
-		case tagEnd:
-			depth--
-		case tagString:
-			b, ok = skipKey(b)
-		case rawTagString:
-			b, ok = skipEscaped(b)
-		case tagPositive, tagNegative:
-			b, ok = skipNumber(b, tag == tagNegative)
-		case tagZero, tagNull, tagFalse, tagTrue, rawTagNull, rawTagFalse, rawTagTrue:
-			ok = true
-		default:
-			return nil, false
-		}
-		if depth < 0 || isLeaf(tag) && !ok {
-			return nil, false
-		}
-		if depth == 0 {
-			return b, true
-		}
-	}
-	return nil, false
-}
-
-func isLeaf(tag byte) bool {
-	switch tag {
-	case tagArray, tagObject, rawTagArray, rawTagObject, tagEnd:
-		return false
-	}
-	return true
 }

@@ -178,27 +178,3 @@ func appendExponent(dst []byte, e int64) []byte {
 	}
 	return dst
 }
-
-// skipNumber returns what lies behind the exponent and digits of a number.
-func skipNumber(b []byte, negative bool) ([]byte, bool) {
-	var flip byte
-	if negative {
-		flip = 0xff
-	}
-	if len(b) == 0 {
-		return nil, false
-	}
-	n := int(b[0]^flip) - exponentZero
-	if n < 0 {
-		n = -n
-	}
-	if n = max(n-smallExponent, 0); len(b) < 1+n {
-		return nil, false
-	}
-	b = b[1+n:]
-	i := bytes.IndexByte(b, flip)
-	if i < 0 {
-		return nil, false
-	}
-	return b[i+1:], true
-}

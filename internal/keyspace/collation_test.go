@@ -129,7 +129,7 @@ func TestNesting(t *testing.T) {
 	const depth = 1_000_000 // quick, as time does not grow with the depth at each level
 	deep := strings.Repeat("[", depth) + strings.Repeat("]", depth)
 	deeper := strings.Repeat("[", depth+1) + strings.Repeat("]", depth+1)
-	if rest, ok := SkipCollated(collated(t, deep)); !ok || len(rest) != 0 {
+	if rest, ok := skipCollated(collated(t, deep)); !ok || len(rest) != 0 {
 		t.Errorf("a deep array was not skipped: %d bytes, %v", len(rest), ok)
 	}
 	if c := CompareJSON([]byte(deep), []byte(deeper)); c != -1 {
@@ -236,7 +236,7 @@ func FuzzCollation(f *testing.F) {
 		x, okx := decodeModel(a)
 		y, oky := decodeModel(b)
 		if !okx || !oky {
-			SkipCollated(a) // must not panic
+			skipCollated(a) // must not panic
 			t.Skip()
 		}
 		want := modelCompare(x, y, modelText, rankCollated)
@@ -254,7 +254,7 @@ func FuzzCollation(f *testing.F) {
 			t.Errorf("%s and %s raw: compared %d, want %d", a, b, got, want)
 		}
 		tuple := append(collated(t, string(a)), raw(t, string(b))...)
-		rest, ok := SkipCollated(tuple)
+		rest, ok := skipCollated(tuple)
 		if !ok || !bytes.Equal(rest, raw(t, string(b))) {
 			t.Errorf("%s does not end itself: rest %x, %v", a, rest, ok)
 		}
@@ -264,12 +264,12 @@ func FuzzCollation(f *testing.F) {
 func TestSkipCollated(t *testing.T) {
 	for _, v := range []string{`null`, `1`, `-1e500`, `0`, `"a\u0000b"`, `"日\uffff"`, `[]`, `[[1],{}]`, `{"a":{"b":[null]},"c":-5}`, `"\uffff"`} {
 		for _, b := range [][]byte{collated(t, v), raw(t, v)} {
-			rest, ok := SkipCollated(append(slices.Clone(b), "rest"...))
+			rest, ok := skipCollated(append(slices.Clone(b), "rest"...))
 			if !ok || string(rest) != "rest" {
 				t.Errorf("%s: rest %q, %v", v, rest, ok)
 			}
 			for n := range b {
-				if rest, ok := SkipCollated(b[:n]); ok {
+				if rest, ok := skipCollated(b[:n]); ok {
 					t.Errorf("%s: the first %d of %d bytes were taken for a value, rest %x", v, n, len(b), rest)
 				}
 			}

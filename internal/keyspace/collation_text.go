@@ -53,15 +53,6 @@ func appendCollatedString(dst, s []byte) []byte {
 	return dst
 }
 
-// skipKey returns what lies behind the sort key that b begins with.
-func skipKey(b []byte) ([]byte, bool) {
-	i := bytes.IndexByte(b, markEnd)
-	if i < 0 {
-		return nil, false
-	}
-	return b[i+1:], true
-}
-
 // CompareText compares two strings (their characters, not JSON) by collation.
 // Strings that differ may be equal: a letter composed and decomposed, one with
 // a control character more.
@@ -269,20 +260,5 @@ func appendEscaped(dst, s []byte) []byte {
 		}
 		dst = append(append(dst, s[:i]...), 0x00, 0xff)
 		s = s[i+1:]
-	}
-}
-
-// skipEscaped returns what lies behind bytes that appendEscaped wrote.
-func skipEscaped(b []byte) ([]byte, bool) {
-	for {
-		i := bytes.IndexByte(b, 0)
-		if i < 0 || i+1 >= len(b) {
-			return nil, false
-		}
-		end := b[i+1] == 0x01
-		b = b[i+2:]
-		if end {
-			return b, true
-		}
 	}
 }

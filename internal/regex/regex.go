@@ -96,10 +96,6 @@ func (p *Pattern) newMachine() any {
 // Linear reports whether a match takes time in proportion to the subject's length.
 func (p *Pattern) Linear() bool { return p.linear }
 
-// Instructions is how large the pattern is: a linear match costs at most about this many steps for
-// each character.
-func (p *Pattern) Instructions() int { return len(p.code) }
-
 // Match reports whether subject has a part that the pattern describes. Errors: the meter's, ErrSteps.
 func (p *Pattern) Match(subject []byte, m Meter) (bool, error) {
 	if p.linear {
