@@ -35,12 +35,13 @@ import (
 // adm:pass.
 type testAPI struct {
 	*API
-	t      testing.TB
-	store  *store.Store
-	config *config.Config
-	stop   func()       // ends feeds
-	later  atomic.Int64 // how far the store's clock is ahead
-	logged *text        // by functions
+	t       testing.TB
+	options Options
+	store   *store.Store
+	config  *config.Config
+	stop    func()       // ends feeds
+	later   atomic.Int64 // how far the store's clock is ahead
+	logged  *text        // by functions
 }
 
 // text is what was written so far.
@@ -125,7 +126,8 @@ func newTestAPIOn(t testing.TB, engine pebblekv.Options, o store.Options, settin
 	done := make(chan struct{})
 	a.store, a.stop = s, func() { close(done) }
 	copies := schedule.New(schedule.Options{Store: s, Users: who, Config: c, Node: NodeName})
-	a.API = New(Options{Store: s, Auth: who, Replicator: copies, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Subscriptions: told, Version: "test", Done: done})
+	a.options = Options{Store: s, Auth: who, Replicator: copies, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Subscriptions: told, Version: "test", Done: done}
+	a.API = New(a.options)
 	must(t, a.MakeSystemDatabases(context.Background()))
 	must(t, copies.Start(a.API))
 	t.Cleanup(func() {

@@ -18,7 +18,7 @@ var update = stdflag.Bool("update", false, "write testdata/endpoints.txt anew")
 // TestEndpointTable shows which rows of the route table are served at which endpoints,
 // and asks each of them at each endpoint that serves it.
 func TestEndpointTable(t *testing.T) {
-	root := buildRoutes(allRoutes(), [classCount]*web.Class{})
+	root := newTable(allRoutes(), classes{})
 	served := map[string]map[endpoint]bool{} // by methods and pattern below {db}
 	for _, row := range expandRoutes(allRoutes()) {
 		for method := range strings.SplitSeq(row.methods, ",") {

@@ -271,7 +271,7 @@ func TestCloudantTimeOfPartitionFind(t *testing.T) {
 	clock := a.Now
 	a.Now = func() time.Time {
 		if late {
-			return began.Add(2 * partitionTime)
+			return began.Add(10 * time.Second)
 		}
 		late = true
 		return clock()

@@ -52,7 +52,7 @@ func TestOtherOrigins(t *testing.T) {
 					with = nil // the password that the browser has been told
 				}
 				got := w.send(c, "POST", slices.Concat(with, marks, []string{"Content-Type", kind})...)
-				if got.Status != 403 || got.json()["reason"] != errOtherOrigin.Reason {
+				if got.Status != 403 || got.json()["reason"] != "This request came from a page of another origin." {
 					t.Errorf("POST %s as %q with %v: %d %s", row.pattern, kind, marks, got.Status, got.Body)
 				}
 				asked++

@@ -36,8 +36,11 @@ const (
 	classCount
 )
 
+// classes count the requests of each class.
+type classes [classCount]*web.Class
+
 // newClasses makes what counts each of the classes.
-func newClasses(m *web.Metrics) (made [classCount]*web.Class) {
+func newClasses(m *web.Metrics) (made classes) {
 	for c, name := range [classCount]string{"server", "lookup", "write", "query", "feed", "admin"} {
 		made[c] = m.Class(name, class(c) == classFeed)
 	}
@@ -91,14 +94,14 @@ type route struct {
 	action web.Action // what follows from class and body
 }
 
-// buildRoutes makes the table that finds the rows. It panics on rows that contradict each other.
-func buildRoutes(rows []route, classes [classCount]*web.Class) *web.Table[*route] {
+// newTable makes the table that finds the rows. It panics on rows that contradict each other.
+func newTable(rows []route, counted classes) *web.Table[*route] {
 	t := &web.Table[*route]{}
 	for _, row := range expandRoutes(rows) {
 		if row.body == bodyOfClass {
 			row.body = classBodies[row.class]
 		}
-		row.action = web.Action{Class: classes[row.class], Body: bodyCosts[row.body]}
+		row.action = web.Action{Class: counted[row.class], Body: bodyCosts[row.body]}
 		t.Add(row.pattern, row.methods, row.allow, &row)
 	}
 	return t

@@ -68,19 +68,19 @@ type API struct {
 
 var _ http.Handler = (*API)(nil)
 
-// New makes the handler.
-func New(o Options) *API {
+// newAPI makes the handler of the rows of a table.
+func newAPI(o Options, rows []route) *API {
 	a := &API{
 		Shared: web.NewShared(o.Log, o.Now, o.Done), store: o.Store, auth: o.Auth, rules: o.Rules, scripts: o.Scripts, config: o.Config,
 		indexes: o.Indexes, views: o.Views, replicas: o.Replicator, subscriptions: o.Subscriptions, version: o.Version, health: o.Health,
 		settings: config.Derive(o.Config, readSettings),
 	}
 	a.began = a.Now()
-	classes := newClasses(a.Metrics)
-	a.routes = buildRoutes(allRoutes(), classes)
+	counted := newClasses(a.Metrics)
+	a.routes = newTable(rows, counted)
 	a.frame = web.NewFrame(a.Shared, web.Options{
 		Settings: func() *web.Settings { return &a.settings.Value().web },
-		Peer:     o.Auth.Client, IDHeader: "X-Couch-Request-Id", Unrouted: classes[classServer],
+		Peer:     o.Auth.Client, IDHeader: "X-Couch-Request-Id", Unrouted: counted[classServer],
 	})
 	a.Metrics.Gauges(a.gauges)
 	a.Metrics.Gauges(o.Disk)

@@ -10,6 +10,9 @@ import (
 	"github.com/sectional/sectional/internal/script"
 )
 
+// noRender is why a function does not answer.
+const noRender = "Show, list and rewrite functions are switched off."
+
 // rendered makes the handler of a function that renders, which a setting may
 // switch off.
 func rendered(run handler) handler {

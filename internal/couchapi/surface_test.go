@@ -61,7 +61,7 @@ var surface = `
 `
 
 func TestSurface(t *testing.T) {
-	root := buildRoutes(allRoutes(), [classCount]*web.Class{})
+	root := newTable(allRoutes(), classes{})
 	for target := range strings.FieldsSeq(surface) {
 		p := splitPath(target)
 		var args [web.MaxArgs]string

@@ -144,7 +144,7 @@ func TestTenantSeesNobodyElse(t *testing.T) {
 	a.do("PUT", "/fit/bob:hidden", `{"link":"hushhush","n":1}`).want(201, "")
 	a.do("PUT", "/fit/bob:_design%2Fd", `{"views":{"v":{"map":"function(doc){ emit('hushhush') }"}}}`).want(201, "")
 	a.do("PUT", "/fit/alice:1?rev="+a.do("GET", "/fit/alice:1", "").json()["_rev"].(string), `{"link":"bob:hidden"}`).want(201, "")
-	root, hit := buildRoutes(allRoutes(), [classCount]*web.Class{}), map[*route]bool{}
+	root, hit := newTable(allRoutes(), classes{}), map[*route]bool{}
 	secrets := []string{"alice:1", "alice:2", "alice:a", "alice:b", "alice:_", "alice:n", "hushhush", "dbsecret", "boss", `"partition":"a`, `"partitioned":true`}
 	for _, q := range tenantRequests {
 		q, header, _ := strings.Cut(q, " |")
