@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -278,9 +279,9 @@ func TestAccess(t *testing.T) {
 	if testing.Short() {
 		oneOf = 8 // there is nothing concurrent in it, nor random
 	}
-	for _, row := range expandRoutes(allRoutes()) {
-		for m := range strings.SplitSeq(row.methods, ",") {
-			key := m + " " + row.pattern
+	for _, row := range couchhttp.ExpandRoutes(allRoutes()) {
+		for m := range strings.SplitSeq(row.Methods, ",") {
+			key := m + " " + row.Pattern
 			words, ok := table[key]
 			if seen[key] = true; !ok {
 				t.Errorf("docs/access.md does not say who may %s", key)
@@ -297,7 +298,7 @@ func TestAccess(t *testing.T) {
 				if asked++; asked%oneOf > 0 {
 					continue
 				}
-				w.checkCells(cell{method: method, pattern: row.pattern, words: words})
+				w.checkCells(cell{method: method, pattern: row.Pattern, words: words})
 			}
 		}
 	}

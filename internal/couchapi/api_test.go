@@ -20,6 +20,8 @@ import (
 	"github.com/sectional/sectional/internal/admission"
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi/admin"
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
 	"github.com/sectional/sectional/internal/index/view"
@@ -34,9 +36,9 @@ import (
 // testAPI is the face over a real store in memory, with the administrator
 // adm:pass.
 type testAPI struct {
-	*API
+	*couchhttp.API
 	t       testing.TB
-	options Options
+	options couchhttp.Options
 	store   *store.Store
 	config  *config.Config
 	stop    func()       // ends feeds
@@ -125,8 +127,8 @@ func newTestAPIOn(t testing.TB, engine pebblekv.Options, o store.Options, settin
 	told := subscribe.New(subscribe.Options{Store: s, AllowPrivate: func() bool { return c.Snapshot().Bool("subscriptions", "allow_private", false) }})
 	done := make(chan struct{})
 	a.store, a.stop = s, func() { close(done) }
-	copies := schedule.New(schedule.Options{Store: s, Users: who, Config: c, Node: NodeName})
-	a.options = Options{Store: s, Auth: who, Replicator: copies, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Subscriptions: told, Version: "test", Done: done}
+	copies := schedule.New(schedule.Options{Store: s, Users: who, Config: c, Node: admin.NodeName})
+	a.options = couchhttp.Options{Store: s, Auth: who, Replicator: copies, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Subscriptions: told, Version: "test", Done: done}
 	a.API = New(a.options)
 	must(t, a.MakeSystemDatabases(context.Background()))
 	must(t, copies.Start(a.API))

@@ -13,8 +13,10 @@ type sink struct {
 	bytes  int
 }
 
-func (s *sink) Header() http.Header         { return s.header }
-func (s *sink) WriteHeader(status int)      { s.status = status }
+func (s *sink) Header() http.Header { return s.header }
+
+func (s *sink) WriteHeader(status int) { s.status = status }
+
 func (s *sink) Write(p []byte) (int, error) { s.bytes += len(p); return len(p), nil }
 
 func (a *testAPI) bench(b *testing.B, method, target string) {

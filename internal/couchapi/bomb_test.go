@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 )
 
 // bomb packs a body of JSON that unpacks to 48 MiB: head, and then element again and
@@ -73,15 +74,15 @@ func TestBombs(t *testing.T) {
 	a.do("PUT", "/parted?partitioned=true", "").want(201, "")
 	blanks := bomb(t, "{", " ")
 	methods := strings.NewReplacer("*", "GET,POST,PUT,DELETE", "GET", "GET")
-	for _, row := range expandRoutes(allRoutes()) {
-		for method := range strings.SplitSeq(methods.Replace(row.methods), ",") {
+	for _, row := range couchhttp.ExpandRoutes(allRoutes()) {
+		for method := range strings.SplitSeq(methods.Replace(row.Methods), ",") {
 			for _, user := range []string{"", "adm"} {
 				most := int64(8 * budget)
 				if user == "" {
 					most = 512 << 10 // a login is read from anybody
 				}
-				if w, took := a.throw(method, concrete(row.pattern), user, blanks, most); took > most {
-					t.Errorf("%s %s as %q: %d bytes were allocated, answer %d", method, row.pattern, user, took, w.Code)
+				if w, took := a.throw(method, concrete(row.Pattern), user, blanks, most); took > most {
+					t.Errorf("%s %s as %q: %d bytes were allocated, answer %d", method, row.Pattern, user, took, w.Code)
 				}
 			}
 			if t.Failed() && testing.Short() {
@@ -148,15 +149,15 @@ func TestElementBombs(t *testing.T) {
 		must(t, err)
 		must(t, z.Close())
 		for _, row := range allRoutes() {
-			for method := range strings.SplitSeq(strings.ReplaceAll(row.methods, "*", "POST"), ",") {
-				if method == http.MethodGet || method == http.MethodDelete || row.missing != "" {
+			for method := range strings.SplitSeq(strings.ReplaceAll(row.Methods, "*", "POST"), ",") {
+				if method == http.MethodGet || method == http.MethodDelete || row.Missing != "" {
 					continue
 				}
-				w, took := a.throw(method, concrete(row.pattern), "adm", packed.Bytes(), 4*budget)
+				w, took := a.throw(method, concrete(row.Pattern), "adm", packed.Bytes(), 4*budget)
 				if took > 4*budget {
-					t.Errorf("%s to %s %s: %d bytes were allocated, answer %d %.200s", name, method, row.pattern, took, w.Code, w.Body)
+					t.Errorf("%s to %s %s: %d bytes were allocated, answer %d %.200s", name, method, row.Pattern, took, w.Code, w.Body)
 				}
-				t.Logf("%s to %s %s: %d, %d", name, method, row.pattern, took, w.Code)
+				t.Logf("%s to %s %s: %d, %d", name, method, row.Pattern, took, w.Code)
 			}
 		}
 	}

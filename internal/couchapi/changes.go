@@ -1,16 +1,14 @@
 package couchapi
 
 import (
-	"context"
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/sectional/sectional/internal/changes"
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
-	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/store"
 	"github.com/sectional/sectional/internal/web"
 )
@@ -24,7 +22,7 @@ type changesQuery struct {
 	view     string
 	docIDs   *string
 	interval int // tell the sequence of each interval-th row only
-	form     docForm
+	form     couchhttp.DocForm
 	changes.Feed
 }
 
@@ -32,10 +30,10 @@ func badChanges(reason string) error { return dberr.New(dberr.Invalid, "bad_requ
 
 // changesParams are the parameters of _changes. A truth value is true if it is
 // "true" and false otherwise, as in CouchDB.
-var changesParams = params[changesQuery]{
-	"feed":          textParam(func(q *changesQuery) *string { return &q.feed }),
-	"filter":        textParam(func(q *changesQuery) *string { return &q.filter }),
-	"view":          textParam(func(q *changesQuery) *string { return &q.view }),
+var changesParams = couchhttp.Params[changesQuery]{
+	"feed":          couchhttp.TextParam(func(q *changesQuery) *string { return &q.feed }),
+	"filter":        couchhttp.TextParam(func(q *changesQuery) *string { return &q.filter }),
+	"view":          couchhttp.TextParam(func(q *changesQuery) *string { return &q.view }),
 	"since":         (*changesQuery).setSince,
 	"last-event-id": (*changesQuery).setSince,
 	"doc_ids": func(q *changesQuery, v string) error {
@@ -46,11 +44,11 @@ var changesParams = params[changesQuery]{
 		q.Leaves = v == "all_docs"
 		return nil
 	},
-	"descending":        trueParam(func(q *changesQuery) *bool { return &q.Descending }),
-	"include_docs":      trueParam(func(q *changesQuery) *bool { return &q.form.include }),
-	"conflicts":         trueParam(func(q *changesQuery) *bool { return &q.form.conflicts }),
-	"attachments":       trueParam(func(q *changesQuery) *bool { return &q.form.data }),
-	"att_encoding_info": trueParam(func(q *changesQuery) *bool { return &q.form.encoding }),
+	"descending":        couchhttp.TrueParam(func(q *changesQuery) *bool { return &q.Descending }),
+	"include_docs":      couchhttp.TrueParam(func(q *changesQuery) *bool { return &q.form.Include }),
+	"conflicts":         couchhttp.TrueParam(func(q *changesQuery) *bool { return &q.form.Conflicts }),
+	"attachments":       couchhttp.TrueParam(func(q *changesQuery) *bool { return &q.form.Data }),
+	"att_encoding_info": couchhttp.TrueParam(func(q *changesQuery) *bool { return &q.form.Encoding }),
 	"limit": func(q *changesQuery, v string) (err error) {
 		if q.Limit, err = strconv.Atoi(v); err != nil {
 			return badChanges("The limit value should be a non-negative integer")
@@ -68,30 +66,10 @@ var changesParams = params[changesQuery]{
 		if err != nil {
 			return badChanges("Invalid timeout value. Expecting a positive integer value (in milliseconds).")
 		}
-		q.Timeout = milliseconds(n)
+		q.Timeout = couchhttp.Milliseconds(n)
 		return nil
 	},
 	"heartbeat": (*changesQuery).setHeartbeat,
-}
-
-func textParam[T any](field func(*T) *string) func(*T, string) error {
-	return func(dst *T, value string) error {
-		*field(dst) = value
-		return nil
-	}
-}
-
-func trueParam[T any](field func(*T) *bool) func(*T, string) error {
-	return func(dst *T, value string) error {
-		*field(dst) = value == "true"
-		return nil
-	}
-}
-
-// milliseconds converts a number of milliseconds, however large.
-func milliseconds(n int) time.Duration {
-	const most = int(time.Hour / time.Millisecond)
-	return time.Duration(max(0, min(n, most))) * time.Millisecond
 }
 
 func (q *changesQuery) setSince(v string) error {
@@ -115,7 +93,7 @@ func (q *changesQuery) setHeartbeat(v string) error {
 	if n <= 0 {
 		return badChanges("The heartbeat value should be a positive integer (in milliseconds).")
 	}
-	q.Heartbeat = max(milliseconds(n), leastHeartbeat)
+	q.Heartbeat = max(couchhttp.Milliseconds(n), leastHeartbeat)
 	return nil
 }
 
@@ -136,17 +114,17 @@ var changesFeeds = map[string]changesFeed{
 
 // databaseChanges answers GET and POST /{db}/_changes and the same of a
 // partition.
-func databaseChanges(r *request) error {
+func databaseChanges(r *couchhttp.Request) error {
 	var raw []byte
 	var body []document.Member
 	if r.Method == http.MethodPost {
 		var err error
-		if raw, body, err = r.rawMembers(); err != nil {
+		if raw, body, err = r.RawMembers(); err != nil {
 			return err
 		}
 	}
-	q := changesQuery{feed: "normal", interval: 1, Feed: changes.Feed{Limit: -1, Timeout: time.Hour, Done: r.api.Done}}
-	if err := changesParams.read(r.Query, &q); err != nil {
+	q := changesQuery{feed: "normal", interval: 1, Feed: changes.Feed{Limit: -1, Timeout: time.Hour, Done: r.API.Done}}
+	if err := changesParams.Read(r.Query, &q); err != nil {
 		return err
 	}
 	feed, ok := changesFeeds[q.feed]
@@ -154,42 +132,42 @@ func databaseChanges(r *request) error {
 		return badChanges("Supported `feed` types: normal, continuous, live, longpoll, eventsource")
 	}
 	q.Mode = feed.mode
-	longest := r.api.settings.Value().changesTimeout
+	longest := r.API.Settings.Value().ChangesTimeout
 	q.Heartbeat, q.Timeout = min(q.Heartbeat, longest), min(q.Timeout, longest)
-	rows := &changesRows{q: &q, layout: feed.layout, rowStream: rowStream{r: r, form: q.form}}
-	if err := r.changesFilter(&q, rows, raw, body); err != nil {
+	rows := &changesRows{q: &q, layout: feed.layout, RowStream: couchhttp.RowStream{R: r, Form: q.form}}
+	if err := changesFilter(r, &q, rows, raw, body); err != nil {
 		return err
 	}
-	if err := r.changesSince(&q); err != nil {
+	if err := changesSince(r, &q); err != nil {
 		return err
 	}
 	if r.Head {
 		q.Mode, q.Limit = changes.Once, 0
 	}
 	if q.feed == "normal" {
-		if done, err := r.changesTag(); done || err != nil {
+		if done, err := changesTag(r); done || err != nil {
 			return err
 		}
 	}
 	rows.Stream = r.Stream(http.StatusOK, feed.content)
-	return r.runChanges(&q, rows)
+	return runChanges(r, &q, rows)
 }
 
-func (r *request) runChanges(q *changesQuery, rows *changesRows) error {
+func runChanges(r *couchhttp.Request, q *changesQuery, rows *changesRows) error {
 	if q.Mode != changes.Once {
-		defer r.api.stats.feedOpened()()
+		defer r.API.Stats.FeedOpened()()
 	}
-	if err := r.stay(); err != nil {
+	if err := r.Stay(); err != nil {
 		return err
 	}
-	if r.grant != nil {
-		q.Until, q.Doubt = r.grant.Until(), r.doubt
+	if r.Grant != nil {
+		q.Until, q.Doubt = r.Grant.Until(), r.Doubt
 	}
 	rows.Buf = append(rows.Buf, rows.layout.begin...)
-	end, err := q.Run(r.Ctx(), changes.Of(r.scope), rows)
+	end, err := q.Run(r.Ctx(), changes.Of(r.Scope), rows)
 	if err == nil {
 		rows.Wake()
-		rows.Buf = rows.layout.end(rows.Buf, r.scope, end)
+		rows.Buf = rows.layout.end(rows.Buf, r.Scope, end)
 		err = rows.End()
 	}
 	if err != nil && r.Ctx().Err() != nil && q.Mode != changes.Once {
@@ -199,77 +177,33 @@ func (r *request) runChanges(q *changesQuery, rows *changesRows) error {
 }
 
 // changesSince finds the place to begin at.
-func (r *request) changesSince(q *changesQuery) (err error) {
+func changesSince(r *couchhttp.Request, q *changesQuery) (err error) {
 	if id := r.Header("Last-Event-Id"); id != "" && q.feed == "eventsource" {
 		q.since, q.hasSince = id, true
 	}
 	switch {
 	case !q.hasSince:
 	case q.since == "now":
-		q.Since, err = lastSeq(r.Ctx(), r.scope)
+		q.Since, err = couchhttp.LastSeq(r.Ctx(), r.Scope)
 	case q.since == "":
 		err = badChanges("Malformed sequence supplied in 'since' parameter.")
 	default:
-		q.Since, err = r.scope.ParseSeq(sequenceText(q.since))
+		q.Since, err = r.Scope.ParseSeq(couchhttp.SequenceText(q.since))
 	}
 	return err
 }
 
-// lastSeq returns the newest sequence of a scope.
-func lastSeq(ctx context.Context, s store.Scope) (q store.Seq, err error) {
-	err = s.View(ctx, func(v *store.Reader) error {
-		q, err = v.LastSeq()
-		return err
-	})
-	return q, err
-}
-
-// sequenceText takes the sequence out of the other forms that clients send: a
-// JSON string, or the array [N,"opaque"] of old Cloudant clusters.
-func sequenceText(s string) string {
-	var text string
-	if json.Unmarshal([]byte(s), &text) == nil {
-		return text
-	}
-	var pair []json.RawMessage
-	if json.Unmarshal([]byte(s), &pair) != nil || len(pair) != 2 {
-		return s
-	}
-	if json.Unmarshal(pair[1], &text) != nil {
-		return s
-	}
-	return string(pair[0]) + "-" + text
-}
-
 // changesTag sets the ETag of a normal feed, which changes with the feed, and
 // answers 304 if the client has seen it.
-func (r *request) changesTag() (done bool, err error) {
+func changesTag(r *couchhttp.Request) (done bool, err error) {
 	t := store.Totals{}
-	err = r.scope.View(r.Ctx(), func(v *store.Reader) error {
+	err = r.Scope.View(r.Ctx(), func(v *store.Reader) error {
 		t, err = v.Totals()
 		return err
 	})
 	if err != nil {
 		return false, err
 	}
-	r.Etag(r.scope.FormatSeq(t.Seq) + "-" + strconv.FormatUint(t.PurgeSeq, 10))
+	r.Etag(r.Scope.FormatSeq(t.Seq) + "-" + strconv.FormatUint(t.PurgeSeq, 10))
 	return r.Unmodified(), nil
-}
-
-// stringsOf returns the elements of a JSON array of strings.
-func stringsOf(raw []byte) (list []string, ok bool) {
-	if jsonscan.KindOf(raw) != jsonscan.Array {
-		return nil, false
-	}
-	list = []string{}
-	for it := jsonscan.ElementsOf(raw); ; {
-		e, more := it.Next()
-		if !more {
-			return list, true
-		}
-		if jsonscan.KindOf(e) != jsonscan.String {
-			return nil, false
-		}
-		list = append(list, string(jsonscan.Text(nil, e)))
-	}
 }

@@ -420,8 +420,11 @@ type quiet struct {
 }
 
 func (q *quiet) Header() http.Header { return q.header }
-func (q *quiet) WriteHeader(int)     {}
-func (q *quiet) Flush()              {}
+
+func (q *quiet) WriteHeader(int) {}
+
+func (q *quiet) Flush() {}
+
 func (q *quiet) Write(p []byte) (int, error) {
 	if strings.Contains(string(p), `"id":`) {
 		q.got <- struct{}{}
@@ -506,15 +509,15 @@ func jsonText(t *testing.T, v any) string {
 func TestHeartbeatsHaveAFloor(t *testing.T) {
 	for text, want := range map[string]time.Duration{"1": time.Second, "999": time.Second, "1500": 1500 * time.Millisecond, "10000": 10 * time.Second} {
 		var of changesQuery
-		must(t, changesParams.read(web.Query{{Name: "heartbeat", Value: text}}, &of))
+		must(t, changesParams.Read(web.Query{{Name: "heartbeat", Value: text}}, &of))
 		var all updatesFeed
-		must(t, updatesParams.read(web.Query{{Name: "heartbeat", Value: text}}, &all))
+		must(t, updatesParams.Read(web.Query{{Name: "heartbeat", Value: text}}, &all))
 		if of.Heartbeat != want || all.heartbeat != want {
 			t.Errorf("heartbeat=%s: %v of a database, %v of all, want %v", text, of.Heartbeat, all.heartbeat, want)
 		}
 	}
 	var none updatesFeed
-	must(t, updatesParams.read(web.Query{{Name: "heartbeat", Value: "false"}}, &none))
+	must(t, updatesParams.Read(web.Query{{Name: "heartbeat", Value: "false"}}, &none))
 	if none.heartbeat != 0 {
 		t.Errorf("without heartbeats: %v", none.heartbeat)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sectional/sectional/internal/changes"
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
@@ -15,7 +16,7 @@ import (
 
 // filterRequest is what a filter is made from.
 type filterRequest struct {
-	*request
+	*couchhttp.Request
 	q    *changesQuery
 	rows *changesRows
 	raw  []byte // the body, nil for none
@@ -34,7 +35,7 @@ var changesFilters = map[string]func(f *filterRequest) error{
 }
 
 // changesFilter sets up the filter that the query names.
-func (r *request) changesFilter(q *changesQuery, rows *changesRows, raw []byte, body []document.Member) error {
+func changesFilter(r *couchhttp.Request, q *changesQuery, rows *changesRows, raw []byte, body []document.Member) error {
 	f := &filterRequest{r, q, rows, raw, body}
 	switch {
 	case q.filter == "":
@@ -66,14 +67,14 @@ func (f *filterRequest) byView() error {
 // byID is the filter by ids. Ids that no document can have are let pass: they
 // match nothing.
 func (f *filterRequest) byID() error {
-	raw := memberOf(f.body, "doc_ids")
+	raw := couchhttp.MemberOf(f.body, "doc_ids")
 	if f.q.docIDs != nil && raw == nil {
 		raw = []byte(*f.q.docIDs)
-		if err := checkJSON(raw); err != nil {
+		if err := couchhttp.CheckJSON(raw); err != nil {
 			return err
 		}
 	}
-	ids, ok := stringsOf(raw)
+	ids, ok := couchhttp.StringsOf(raw)
 	if !ok {
 		return badChanges("`doc_ids` filter parameter is not a list of doc ids.")
 	}
@@ -89,7 +90,7 @@ func (f *filterRequest) byID() error {
 // holds reports whether a document of this id lies in the scope of the
 // request: a partition does not show the design documents of its database.
 func (f *filterRequest) holds(id document.ID) bool {
-	p := f.scope.Partition()
+	p := f.Scope.Partition()
 	return p == "" || id.Partition() == p
 }
 
@@ -99,7 +100,7 @@ func (f *filterRequest) bySelector() error {
 	if f.Method != "POST" {
 		return badChanges("Selector must be specified in POST payload")
 	}
-	raw := memberOf(f.body, "selector")
+	raw := couchhttp.MemberOf(f.body, "selector")
 	if jsonscan.KindOf(raw) != jsonscan.Object {
 		return badChanges("Selector error: expected a JSON object")
 	}
@@ -107,7 +108,7 @@ func (f *filterRequest) bySelector() error {
 	if err != nil {
 		return asBadRequest(err)
 	}
-	if raw := memberOf(f.body, "fields"); raw != nil {
+	if raw := couchhttp.MemberOf(f.body, "fields"); raw != nil {
 		if jsonscan.KindOf(raw) != jsonscan.Array {
 			return badChanges("Selector error: fields must be JSON array")
 		}
@@ -136,7 +137,7 @@ func asBadRequest(err error) error {
 // budget returns the budget for each change: one for all of them, unless the feed
 // has no end.
 func (f *filterRequest) budget() func() *selector.Budget {
-	steps := f.api.settings.Value().selectorSteps
+	steps := f.API.Settings.Value().SelectorSteps
 	if f.q.Mode == changes.Endless {
 		return func() *selector.Budget { return selector.NewBudget(f.Ctx(), steps) }
 	}
@@ -195,11 +196,11 @@ func (c *changesRows) selectable(rev *store.Revision, tree *document.Tree, uses 
 		d.Rev = rev.Rev.String()
 	}
 	if len(rev.Attachments) > 0 && uses("_attachments") {
-		stubs := couchwire.AppendAttachments(nil, rev.Attachments, couchwire.Form{Encoding: c.form.encoding})
+		stubs := couchwire.AppendAttachments(nil, rev.Attachments, couchwire.Form{Encoding: c.Form.Encoding})
 		d.Meta = append(d.Meta, selector.Member{Name: "_attachments", Value: stubs})
 	}
 	if tree != nil && uses("_conflicts") {
-		if revs := conflictsOf(tree); len(revs) > 0 {
+		if revs := couchhttp.ConflictsOf(tree); len(revs) > 0 {
 			d.Meta = append(d.Meta, selector.Member{Name: "_conflicts", Value: couchwire.AppendRevs(nil, revs)})
 		}
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/sectional/sectional/internal/admission"
 	"github.com/sectional/sectional/internal/changes"
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
+	"github.com/sectional/sectional/internal/couchapi/legacy"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jsonscan"
@@ -75,13 +77,13 @@ func (j *judge) document(v changes.Reader, ch *store.Change, leaf document.Rev, 
 	if err != nil {
 		return nil, err
 	}
-	if winner && j.rows.form.include {
+	if winner && j.rows.Form.Include {
 		kept := *rev
 		kept.Body = bytes.Clone(rev.Body)
 		j.rows.kept[ch.Seq] = keptWinner{&d.Tree, &kept}
 	}
-	out := outgoing(rev)
-	return functionDocument(&out, path), nil
+	out := couchhttp.Outgoing(rev)
+	return legacy.FunctionDocument(&out, path), nil
 }
 
 // Verdicts implements changes.Judge.
@@ -106,27 +108,27 @@ func (j *judge) Verdicts(ctx context.Context) ([][]document.Rev, error) {
 
 // byFunction is the filter by a filter function of a design document.
 func (f *filterRequest) byFunction(design, name string) error {
-	d, err := f.designNamed(design)
+	d, err := f.DesignNamed(design)
 	if err != nil {
 		return err
 	}
-	if _, err := d.function("filters", name); err != nil {
+	if _, err := d.Function("filters", name); err != nil {
 		return err
 	}
-	realm, err := f.realm(d)
+	realm, err := f.Realm(d)
 	if err != nil {
 		return err
 	}
-	seen := functionRequest{body: f.raw}
-	if f.Method == "POST" && seen.body == nil {
-		seen.text = []byte{}
+	seen := couchhttp.FunctionRequest{Body: f.raw}
+	if f.Method == "POST" && seen.Body == nil {
+		seen.Text = []byte{}
 	}
-	req, err := f.functionJSON(seen)
+	req, err := f.FunctionJSON(seen)
 	if err != nil {
 		return err
 	}
 	f.judge(func(ctx context.Context, docs [][]byte) ([]bool, error) {
-		return f.api.scripts.Filter(ctx, realm, name, docs, req)
+		return f.API.Scripts.Filter(ctx, realm, name, docs, req)
 	})
 	return nil
 }
@@ -134,22 +136,22 @@ func (f *filterRequest) byFunction(design, name string) error {
 // byMap is the filter by a view's map function: what it emits something for
 // passes.
 func (f *filterRequest) byMap(design, view string) error {
-	d, err := f.designNamed(design)
+	d, err := f.DesignNamed(design)
 	if err != nil {
 		return err
 	}
-	source, err := d.function("views", view, "map")
+	source, err := d.Function("views", view, "map")
 	if err != nil {
 		return err
 	}
-	realm, err := f.realm(d)
+	realm, err := f.Realm(d)
 	if err != nil {
 		return err
 	}
 	text := string(jsonscan.Text(nil, source))
 	realm.Version += "/" + view
 	realm.Functions = []string{text}
-	m := mapFilter{scripts: f.api.scripts, realm: realm}
+	m := mapFilter{scripts: f.API.Scripts, realm: realm}
 	if program, _ := compiled.Compile(text); program != nil {
 		m.machine = program.NewMachine()
 	}
@@ -160,7 +162,7 @@ func (f *filterRequest) byMap(design, view string) error {
 // mapFilter asks a map function whether it emits anything: compiled where that
 // can be done, and the interpreter about the rest.
 type mapFilter struct {
-	scripts Scripts
+	scripts couchhttp.Scripts
 	realm   script.Realm
 	machine *compiled.Machine // nil: not compiled
 }
@@ -192,4 +194,4 @@ func (f *filterRequest) judge(ask func(ctx context.Context, docs [][]byte) ([]bo
 	f.q.Judge = &judge{rows: f.rows, ask: ask}
 }
 
-var _ Scripts = (*script.Pool)(nil)
+var _ couchhttp.Scripts = (*script.Pool)(nil)

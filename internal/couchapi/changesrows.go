@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/sectional/sectional/internal/changes"
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
@@ -56,7 +57,7 @@ func appendChangesEnd(b []byte, s store.Scope, e changes.End) []byte {
 // changesRows writes the rows of a feed. It is the feed's changes.Sink, and
 // keeps the revision that a filter has read for the row that shows it.
 type changesRows struct {
-	rowStream
+	couchhttp.RowStream
 	q      *changesQuery
 	layout *changesLayout
 	fields *selector.Fields // nil: the whole document
@@ -90,7 +91,7 @@ func (c *changesRows) Row(v changes.Reader, row *changes.Row) (full bool, err er
 	c.rows++
 	if told {
 		b = append(b, '"')
-		b = append(c.r.scope.AppendSeq(b, row.Seq), '"')
+		b = append(c.R.Scope.AppendSeq(b, row.Seq), '"')
 	} else {
 		b = append(b, "null"...)
 	}
@@ -99,13 +100,13 @@ func (c *changesRows) Row(v changes.Reader, row *changes.Row) (full bool, err er
 	if c.layout.ids {
 		tail += c.eventID(row.Seq, told)
 	}
-	if !c.form.include {
+	if !c.Form.Include {
 		c.Buf = append(c.Buf, tail...)
-		return c.full(), nil
+		return c.Full(), nil
 	}
 	c.Buf = append(c.Buf, `,"doc":`...)
 	err = c.doc(v, row, tail)
-	return c.full(), err
+	return c.Full(), err
 }
 
 // unlimited is what CouchDB counts down from without a limit.
@@ -126,7 +127,7 @@ func (c *changesRows) eventID(q store.Seq, told bool) string {
 	if !told {
 		return "\n"
 	}
-	return `id: "` + c.r.scope.FormatSeq(q) + "\"\n\n"
+	return `id: "` + c.R.Scope.FormatSeq(q) + "\"\n\n"
 }
 
 // doc appends the winner of a row's document.
@@ -144,7 +145,7 @@ func (c *changesRows) doc(v changes.Reader, row *changes.Row, tail string) error
 		c.Buf = append(append(c.Buf, c.fields.Project(d)...), tail...)
 		return nil
 	}
-	c.document(rev, c.winner.tree, tail)
+	c.Document(rev, c.winner.tree, tail)
 	return nil
 }
 
@@ -161,7 +162,7 @@ func (c *changesRows) read(v changes.Reader, row *changes.Row) (*store.Revision,
 	c.winner.rev, c.winner.tree = nil, nil
 	var rev *store.Revision
 	var err error
-	if c.form.conflicts {
+	if c.Form.Conflicts {
 		var d *store.Doc
 		if d, err = v.Doc(row.ID); err != nil {
 			return nil, err
@@ -181,7 +182,7 @@ func (c *changesRows) Send() (err error) {
 	if err := c.pass(); err != nil {
 		return err
 	}
-	if err := c.finish(); err != nil {
+	if err := c.Finish(); err != nil {
 		return err
 	}
 	if c.q.Mode == changes.Endless && len(c.Buf) > 0 {
@@ -198,12 +199,12 @@ func (c *changesRows) Send() (err error) {
 // sent yet or the client takes the answer for complete, else as feeds do that time
 // out, whereupon the client comes again and is told.
 func (c *changesRows) pass() error {
-	err := c.r.mayStay()
+	err := c.R.MayStay()
 	if err == nil || !c.Begun() || c.q.Mode == changes.Once {
 		return err
 	}
 	c.Wake()
-	c.Buf, c.held = c.Buf[:min(c.passed, len(c.Buf))], nil
+	c.Buf, c.Held = c.Buf[:min(c.passed, len(c.Buf))], nil
 	return changes.ErrOver
 }
 

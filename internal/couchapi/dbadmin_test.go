@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/sectional/sectional/internal/couchapi/admin"
 )
 
 // user makes a user and gives the header that authenticates as it.
@@ -31,7 +33,7 @@ func TestDatabaseInfo(t *testing.T) {
 	}
 	started := toJSON(t, m["instance_start_time"])
 	a.do("POST", "/db%2Fsub/_ensure_full_commit", "").want(201, `{"ok":true,"instance_start_time":`+started+`}`)
-	if n, err := strconv.ParseInt(strings.Trim(started, `"`), 10, 64); err != nil || n < a.began.UnixMilli() {
+	if n, err := strconv.ParseInt(strings.Trim(started, `"`), 10, 64); err != nil || n < a.Began.UnixMilli() {
 		t.Errorf("instance_start_time: %s", started)
 	}
 	a.do("PUT", "/parted?partitioned=true", "").want(201, "")
@@ -184,7 +186,7 @@ func TestUpkeep(t *testing.T) {
 	a.do("POST", "/db/_compact", "{}", "Content-Type", "text/plain").want(415, "")
 	a.do("POST", "/db/_compact/none", "{}").want(404, `{"error":"not_found","reason":"missing"}`)
 	a.do("POST", "/db/_ensure_full_commit", "").want(201, "")
-	a.do("GET", "/db/_shards/x", "").want(200, `{"range":"00000000-ffffffff","nodes":["`+NodeName+`"]}`)
+	a.do("GET", "/db/_shards/x", "").want(200, `{"range":"00000000-ffffffff","nodes":["`+admin.NodeName+`"]}`)
 	a.do("PUT", "/parted?partitioned=true", "").want(201, "")
 	a.do("GET", "/parted/_shards/p:x", "").want(200, "")
 	a.do("GET", "/parted/_shards/bad", "").want(400, `{"error":"illegal_docid","reason":"Doc id must be of form partition:id"}`)

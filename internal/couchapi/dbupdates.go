@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/store"
 	"github.com/sectional/sectional/internal/web"
@@ -24,16 +25,16 @@ type updatesFeed struct {
 	descending bool
 }
 
-var updatesParams = params[updatesFeed]{
+var updatesParams = couchhttp.Params[updatesFeed]{
 	"feed": func(f *updatesFeed, v string) error {
 		f.feed = v
 		return nil
 	},
 	"since":      (*updatesFeed).parseSince,
-	"descending": boolParam(func(f *updatesFeed) *bool { return &f.descending }),
+	"descending": couchhttp.BoolParam(func(f *updatesFeed) *bool { return &f.descending }),
 	"limit": func(f *updatesFeed, v string) (err error) {
 		f.limited = true
-		f.limit, err = parseCount(v)
+		f.limit, err = couchhttp.ParseCount(v)
 		return err
 	},
 	"timeout": func(f *updatesFeed, v string) (err error) {
@@ -55,7 +56,7 @@ var updatesParams = params[updatesFeed]{
 }
 
 func millis(v string) (time.Duration, error) {
-	n, err := parseCount(v)
+	n, err := couchhttp.ParseCount(v)
 	return time.Duration(n) * time.Millisecond, err
 }
 
@@ -68,7 +69,7 @@ func (f *updatesFeed) parseSince(v string) error {
 	digits, _, _ := strings.Cut(strings.Trim(v, `"`), "-")
 	n, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil && digits != "" {
-		return queryError("Invalid value for since: \"%s\"", v)
+		return couchhttp.QueryError("Invalid value for since: \"%s\"", v)
 	}
 	f.since = n
 	return nil
@@ -76,21 +77,21 @@ func (f *updatesFeed) parseSince(v string) error {
 
 // dbUpdates answers GET /_db_updates: the databases that were created, written
 // to or dropped.
-func dbUpdates(r *request) error {
+func dbUpdates(r *couchhttp.Request) error {
 	f := updatesFeed{feed: "normal", timeout: time.Minute}
 	if id := r.Header("Last-Event-Id"); id != "" {
 		if err := f.parseSince(id); err != nil {
 			return err
 		}
 	}
-	if err := updatesParams.read(r.Query, &f); err != nil {
+	if err := updatesParams.Read(r.Query, &f); err != nil {
 		return err
 	}
-	if err := r.stay(); err != nil {
+	if err := r.Stay(); err != nil {
 		return err
 	}
 	if f.now {
-		_, last, _, err := r.api.store.Updates(r.Ctx(), 1<<63-1)
+		_, last, _, err := r.API.Store.Updates(r.Ctx(), 1<<63-1)
 		if err != nil {
 			return err
 		}
@@ -98,18 +99,18 @@ func dbUpdates(r *request) error {
 	}
 	switch f.feed {
 	case "normal", "longpoll":
-		return r.updatesOnce(&f)
+		return updatesOnce(r, &f)
 	case "continuous", "eventsource":
-		return r.updatesForever(&f)
+		return updatesForever(r, &f)
 	}
 	return dberr.New(dberr.Invalid, "bad_request", "Supported `feed` types: normal, continuous, live, longpoll, eventsource")
 }
 
 // updatesOnce answers the feeds that end by themselves. A longpoll waits for
 // the first entry; while it does the client may get blank lines.
-func (r *request) updatesOnce(f *updatesFeed) error {
+func updatesOnce(r *couchhttp.Request, f *updatesFeed) error {
 	s := r.Stream(http.StatusOK, web.JSON)
-	us, last, err := r.nextUpdates(f, s, f.feed == "longpoll")
+	us, last, err := nextUpdates(r, f, s, f.feed == "longpoll")
 	if err != nil {
 		return err
 	}
@@ -131,8 +132,8 @@ func (r *request) updatesOnce(f *updatesFeed) error {
 
 // updatesForever writes entries as they come, until the client or the server
 // has enough.
-func (r *request) updatesForever(f *updatesFeed) error {
-	defer r.api.stats.feedOpened()()
+func updatesForever(r *couchhttp.Request, f *updatesFeed) error {
+	defer r.API.Stats.FeedOpened()()
 	contentType := web.JSON
 	if f.feed == "eventsource" {
 		contentType = "text/event-stream"
@@ -140,9 +141,9 @@ func (r *request) updatesForever(f *updatesFeed) error {
 	s := r.Stream(http.StatusOK, contentType)
 	sent := 0
 	for {
-		us, last, err := r.nextUpdates(f, s, true)
+		us, last, err := nextUpdates(r, f, s, true)
 		if err != nil || len(us) == 0 {
-			return r.endUpdates(s, last, err)
+			return endUpdates(r, s, last, err)
 		}
 		for _, u := range us {
 			s.Buf = f.appendEvent(s.Buf, u)
@@ -150,7 +151,7 @@ func (r *request) updatesForever(f *updatesFeed) error {
 				return err
 			}
 			if sent++; f.limited && sent >= f.limit {
-				return r.endUpdates(s, u.Seq, nil)
+				return endUpdates(r, s, u.Seq, nil)
 			}
 		}
 		if err := s.Flush(); err != nil {
@@ -160,7 +161,7 @@ func (r *request) updatesForever(f *updatesFeed) error {
 	}
 }
 
-func (r *request) endUpdates(s *web.Stream, last uint64, err error) error {
+func endUpdates(r *couchhttp.Request, s *web.Stream, last uint64, err error) error {
 	if err != nil {
 		return err
 	}
@@ -173,20 +174,20 @@ func (r *request) endUpdates(s *web.Stream, last uint64, err error) error {
 // nextUpdates returns the entries after f.since, cut to the limit. If wait is
 // set and there are none it waits for one: until the timeout, or with a
 // heartbeat for as long as the client listens.
-func (r *request) nextUpdates(f *updatesFeed, s *web.Stream, wait bool) ([]store.Update, uint64, error) {
-	deadline := time.NewTimer(r.atMost(f.timeout))
+func nextUpdates(r *couchhttp.Request, f *updatesFeed, s *web.Stream, wait bool) ([]store.Update, uint64, error) {
+	deadline := time.NewTimer(r.AtMost(f.timeout))
 	defer deadline.Stop()
 	for {
-		us, last, more, err := r.api.store.Updates(r.Ctx(), f.since)
+		us, last, more, err := r.API.Store.Updates(r.Ctx(), f.since)
 		if err == nil {
-			if err = r.mayStay(); err != nil && s.Begun() {
+			if err = r.MayStay(); err != nil && s.Begun() {
 				return nil, f.since, nil // the client comes again, and is told
 			}
 		}
 		if err != nil || len(us) > 0 || !wait {
 			return f.cut(us), last, err
 		}
-		if over, err := r.awaitUpdate(f, s, more, deadline.C); over || err != nil {
+		if over, err := awaitUpdate(r, f, s, more, deadline.C); over || err != nil {
 			return nil, last, err
 		}
 	}
@@ -194,8 +195,8 @@ func (r *request) nextUpdates(f *updatesFeed, s *web.Stream, wait bool) ([]store
 
 // awaitUpdate waits until there may be another entry, or the caller may have lost his
 // right to it. over tells that the feed's time is up.
-func (r *request) awaitUpdate(f *updatesFeed, s *web.Stream, more <-chan struct{}, expired <-chan time.Time) (over bool, err error) {
-	doubt, forget := r.doubt()
+func awaitUpdate(r *couchhttp.Request, f *updatesFeed, s *web.Stream, more <-chan struct{}, expired <-chan time.Time) (over bool, err error) {
+	doubt, forget := r.Doubt()
 	defer forget()
 	var beat <-chan time.Time
 	if f.heartbeat > 0 {
@@ -209,7 +210,7 @@ func (r *request) awaitUpdate(f *updatesFeed, s *web.Stream, more <-chan struct{
 		return false, s.Flush()
 	case <-expired:
 		return true, nil
-	case <-r.api.Done:
+	case <-r.API.Done:
 		return true, nil
 	case <-r.Ctx().Done():
 		return true, r.Ctx().Err()
@@ -238,8 +239,8 @@ func (f *updatesFeed) appendEvent(b []byte, u store.Update) []byte {
 }
 
 func appendUpdate(b []byte, u store.Update) []byte {
-	b = appendString(append(b, `{"db_name":`...), u.Name)
-	b = appendString(append(b, `,"type":`...), u.Type)
+	b = couchhttp.AppendString(append(b, `{"db_name":`...), u.Name)
+	b = couchhttp.AppendString(append(b, `,"type":`...), u.Type)
 	b = append(b, `,"seq":"`...)
 	return append(strconv.AppendUint(b, u.Seq, 10), `"}`...)
 }

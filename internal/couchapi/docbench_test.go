@@ -18,9 +18,11 @@ type discard struct {
 	status int
 }
 
-func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) Header() http.Header { return d.header }
+
 func (d *discard) Write(b []byte) (int, error) { return len(b), nil }
-func (d *discard) WriteHeader(status int)      { d.status = status }
+
+func (d *discard) WriteHeader(status int) { d.status = status }
 
 func serve(b *testing.B, a *testAPI, method, target, body string) {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))

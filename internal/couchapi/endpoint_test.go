@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/web"
 )
 
@@ -18,27 +19,27 @@ var update = stdflag.Bool("update", false, "write testdata/endpoints.txt anew")
 // TestEndpointTable shows which rows of the route table are served at which endpoints,
 // and asks each of them at each endpoint that serves it.
 func TestEndpointTable(t *testing.T) {
-	root := newTable(allRoutes(), classes{})
-	served := map[string]map[endpoint]bool{} // by methods and pattern below {db}
-	for _, row := range expandRoutes(allRoutes()) {
-		for method := range strings.SplitSeq(row.methods, ",") {
-			p := splitPath(concrete(strings.Replace(row.pattern, "{path...}", "{path}/more", 1)))
+	root := couchhttp.NewTable(allRoutes(), couchhttp.Classes{})
+	served := map[string]map[couchhttp.Endpoint]bool{} // by methods and pattern below {db}
+	for _, row := range couchhttp.ExpandRoutes(allRoutes()) {
+		for method := range strings.SplitSeq(row.Methods, ",") {
+			p := splitPath(concrete(strings.Replace(row.Pattern, "{path...}", "{path}/more", 1)))
 			var args [web.MaxArgs]string
-			var found *route
+			var found *couchhttp.Route
 			if n := root.Find(&p, &args); n != nil {
 				found, _ = n.Row(method)
 			}
-			if found == nil || found.pattern != row.pattern || found.at != row.at {
-				t.Errorf("%s %s is not what answers %s", method, row.pattern, concrete(row.pattern))
+			if found == nil || found.Pattern != row.Pattern || found.At != row.At {
+				t.Errorf("%s %s is not what answers %s", method, row.Pattern, concrete(row.Pattern))
 			}
 		}
-		for _, e := range endpointRoots() {
-			if row.at == e.at {
-				key := strings.TrimPrefix(row.pattern, e.root) + " " + row.methods
+		for _, e := range couchhttp.EndpointRoots() {
+			if row.At == e.At {
+				key := strings.TrimPrefix(row.Pattern, e.Root) + " " + row.Methods
 				if served[key] == nil {
-					served[key] = map[endpoint]bool{}
+					served[key] = map[couchhttp.Endpoint]bool{}
 				}
-				served[key][e.at] = true
+				served[key][e.At] = true
 			}
 		}
 	}
@@ -46,10 +47,10 @@ func TestEndpointTable(t *testing.T) {
 	for key, endpoints := range served {
 		below, methods, _ := strings.Cut(key, " ")
 		line := fmt.Sprintf("%-50s %-9s", below, methods)
-		for _, e := range endpointRoots() {
+		for _, e := range couchhttp.EndpointRoots() {
 			mark := "."
-			if endpoints[e.at] {
-				mark = strings.Trim(strings.TrimPrefix(strings.TrimPrefix(e.root, "/{db}"), "/_")+"/", "/")
+			if endpoints[e.At] {
+				mark = strings.Trim(strings.TrimPrefix(strings.TrimPrefix(e.Root, "/{db}"), "/_")+"/", "/")
 				if mark, _, _ = strings.Cut(mark, "/"); mark == "" {
 					mark = "database"
 				}
@@ -324,7 +325,7 @@ func TestSessionBelowAnEndpoint(t *testing.T) {
 func TestEndpointHasNoUUID(t *testing.T) {
 	a := newTestAPI(t)
 	a.fitnessDB()
-	for _, name := range endpointNames() {
+	for _, name := range couchhttp.EndpointNames() {
 		a.do("GET", "/fit/"+name+"/", "").want(400, `{"error":"bad_request","reason":"invalid_partition_req"}`)
 	}
 }

@@ -55,6 +55,6 @@ func (a *testAPI) explainBlock(command string) string {
 	a.do("PUT", "/db/_design/"+name, fmt.Sprintf(`{"language":"query","views":{%q:{"map":%s}},"options":{"partitioned":false}}`, name, definition)).want(201, "")
 	d, err := a.store.Database(a.t.Context(), "db")
 	must(a.t, err)
-	must(a.t, a.API.indexes.Run(a.t.Context(), d))
+	must(a.t, a.API.Indexes.Run(a.t.Context(), d))
 	return ""
 }

@@ -2,7 +2,6 @@ package couchapi
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -10,73 +9,19 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/web"
 )
-
-func TestTypedParameters(t *testing.T) {
-	type form struct {
-		flag  bool
-		count int
-	}
-	table := params[form]{
-		"flag":  boolParam(func(f *form) *bool { return &f.flag }),
-		"count": countParam(func(f *form) *int { return &f.count }),
-	}
-	var f form
-	if err := table.read(web.ParseQuery("flag=TRUE&count=7&other=x"), &f); err != nil || !f.flag || f.count != 7 {
-		t.Errorf("got %+v %v", f, err)
-	}
-	for s, want := range map[string]string{
-		"flag=1":           `Invalid boolean parameter: "1"`,
-		"count=x&flag=1":   `Invalid value for integer: "x"`,
-		"count=-1":         `Invalid value for positive integer: "-1"`,
-		"count=1.5":        `Invalid value for integer: "1.5"`,
-		"flag=&count=what": `Invalid boolean parameter: ""`,
-	} {
-		err := table.read(web.ParseQuery(s), &f)
-		if status, word, reason := words(err); status != 400 || word != "query_parse_error" || reason != want {
-			t.Errorf("%s: %d %s %q, want %q", s, status, word, reason, want)
-		}
-	}
-}
-
-func TestWords(t *testing.T) {
-	for _, c := range []struct {
-		err          error
-		status       int
-		word, reason string
-	}{
-		{dberr.New(dberr.Invalid, "illegal_docid", "no"), 400, "illegal_docid", "no"},
-		{dberr.New(dberr.Conflict, "", "no"), 409, "conflict", "no"},
-		{dberr.New(dberr.Exists, "file_exists", "there"), 412, "file_exists", "there"},
-		{dberr.Wrap("x", dberr.New(dberr.NotFound, "not_found", "missing")), 404, "not_found", "missing"},
-		{dberr.New(dberr.NotFound, "gone", "Temporary views are not supported in CouchDB"), 410, "gone", "Temporary views are not supported in CouchDB"},
-		{errors.New("disk on fire"), 500, "internal_server_error", "The server could not process the request."},
-		{dberr.Wrap("x", errors.New("secret cause")), 500, "internal_server_error", "The server could not process the request."},
-	} {
-		if status, word, reason := words(c.err); status != c.status || word != c.word || reason != c.reason {
-			t.Errorf("%v: %d %s %q", c.err, status, word, reason)
-		}
-	}
-}
 
 func TestErrorsSayWhenToAskAgain(t *testing.T) {
 	busy := dberr.New(dberr.Unavailable, "", "busy")
 	for want, err := range map[string]error{
 		"": busy, "1": busy.After(time.Millisecond), "2": dberr.Wrap("x", busy.After(1001*time.Millisecond)), "300": replicationFailed(busy.After(5 * time.Minute)),
 	} {
-		w := probe(t, func(r *request) error { return err }, httptest.NewRequest("GET", "/probe", nil))
+		w := probe(t, func(r *couchhttp.Request) error { return err }, httptest.NewRequest("GET", "/probe", nil))
 		if got := w.Header().Get("Retry-After"); got != want || w.Code != 503 {
 			t.Errorf("%v: %d, %q, want %q", err, w.Code, got, want)
-		}
-	}
-}
-
-func TestEveryKindHasAStatus(t *testing.T) {
-	for k := dberr.Internal; k <= dberr.UnknownOutcome; k++ {
-		if w := wires[k]; w.status < 400 || w.word == "" {
-			t.Errorf("kind %d has no status", k)
 		}
 	}
 }
@@ -84,15 +29,15 @@ func TestEveryKindHasAStatus(t *testing.T) {
 // splitPath splits the path of a request target.
 func splitPath(target string) (p web.Path) {
 	p.Split(target, web.PlusIsSpace)
-	expandEndpoint(&p)
+	couchhttp.ExpandEndpoint(&p)
 	return p
 }
 
 // probe answers a request by a handler of the test's own.
-func probe(t *testing.T, run handler, r *http.Request, settings ...config.Setting) *httptest.ResponseRecorder {
+func probe(t *testing.T, run couchhttp.Handler, r *http.Request, settings ...config.Setting) *httptest.ResponseRecorder {
 	t.Helper()
 	a := newTestAPI(t, settings...)
-	a.API = newAPI(a.options, []route{{methods: "GET,PUT,POST", pattern: "/probe", run: run}})
+	a.API = couchhttp.New(a.options, []couchhttp.Route{{Methods: "GET,PUT,POST", Pattern: "/probe", Run: run}})
 	w := httptest.NewRecorder()
 	a.ServeHTTP(w, r)
 	return w
@@ -103,7 +48,7 @@ func TestStreamFailsWithALineAndACut(t *testing.T) {
 	var w *httptest.ResponseRecorder
 	r := httptest.NewRequest("GET", "/probe", nil)
 	a := newTestAPI(t)
-	a.API = newAPI(a.options, []route{{methods: "GET", pattern: "/probe", run: func(r *request) error {
+	a.API = couchhttp.New(a.options, []couchhttp.Route{{Methods: "GET", Pattern: "/probe", Run: func(r *couchhttp.Request) error {
 		s := r.Stream(200, web.JSON)
 		s.Buf = append(s.Buf, `{"rows":[`...)
 		if err := s.Flush(); err != nil {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
+	"github.com/sectional/sectional/internal/couchapi/legacy"
 )
 
 // functionsAPI is an API with the database db, which holds a design document.
@@ -325,7 +327,7 @@ func TestRewrites(t *testing.T) {
 }
 
 func TestRewriteFunctions(t *testing.T) {
-	a := functionsAPI(t, `{"rewrites":`+string(appendString(nil, `function(req){ switch (req.path[4]) {
+	a := functionsAPI(t, `{"rewrites":`+string(couchhttp.AppendString(nil, `function(req){ switch (req.path[4]) {
 		case 'loop': return '_rewrite/loop';
 		case 'code': return {code: 199};
 		case 'none': return {query: {}};
@@ -347,7 +349,7 @@ func TestRewriteFunctions(t *testing.T) {
 func TestRenderIsSwitchedOff(t *testing.T) {
 	a := functionsAPI(t, `{"shows":{"s":"function(){ return 'x'; }"},"lists":{"l":"function(){}"},"views":{"v":{"map":"function(doc){}"}},"rewrites":[],
 		"updates":{"u":"function(){ return [null, 'x']; }"}}`, config.Setting{Section: "sectional", Key: "render", Value: "false"})
-	off := `{"error":"not_implemented","reason":"` + noRender + `"}`
+	off := `{"error":"not_implemented","reason":"` + legacy.NoRender + `"}`
 	for _, path := range []string{"_show/s", "_show", "_list/l/v", "_list", "_rewrite/x", "_rewrite"} {
 		a.do("GET", "/db/_design/d/"+path, "").want(501, off)
 	}
@@ -382,7 +384,7 @@ func TestFunctionsAreSandboxed(t *testing.T) {
 			if strings.HasSuffix(p.path, "/own") {
 				want = strings.TrimPrefix(want+" | default-src *", " | ")
 			}
-			if got := strings.Join(a.do(p.method, p.path, p.body).Header.Values(policyHeader), " | "); got != want {
+			if got := strings.Join(a.do(p.method, p.path, p.body).Header.Values(couchhttp.PolicyHeader), " | "); got != want {
 				t.Errorf("%s=%s: %s %s has %q, want %q", c.key, c.value, p.method, p.path, got, want)
 			}
 		}

@@ -93,6 +93,6 @@ func TestHangingFunctionsHoldNobody(t *testing.T) {
 	if got := a.do("GET", "/good/_design/d/_view/v", "").rows(); got != strings.TrimSpace(strings.Repeat("true=1 ", 10)) {
 		t.Error(got)
 	}
-	must(t, a.scripts.(*script.Pool).Close()) // which ends what hangs
+	must(t, a.Scripts.(*script.Pool).Close()) // which ends what hangs
 	hanging.Wait()
 }

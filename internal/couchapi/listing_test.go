@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 )
 
 // fill makes a database with documents {"n":1}, {"n":2} and so on.
@@ -242,7 +243,7 @@ func TestBadListParameters(t *testing.T) {
 func TestLongLists(t *testing.T) {
 	a := newTestAPI(t)
 	var ids []string
-	for i := range 2*pageRows + 30 {
+	for i := range 2*couchhttp.PageRows + 30 {
 		ids = append(ids, fmt.Sprintf("d%04d", i))
 	}
 	a.fill("db", ids...)

@@ -30,7 +30,7 @@ func (a *testAPI) index(db, name, definition string) {
 		want(200, fmt.Sprintf(`{"result":"created","id":"_design/%s","name":%q}`, name, name))
 	d, err := a.store.Database(context.Background(), db)
 	must(a.t, err)
-	must(a.t, a.API.indexes.Run(context.Background(), d))
+	must(a.t, a.API.Indexes.Run(context.Background(), d))
 }
 
 // find returns the ids that a request finds, in order, and the whole answer.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 )
 
 // lastSeqOf returns the last sequence of an endpoint, as clients see it.
@@ -51,15 +52,15 @@ func TestWritesTellTheirSequence(t *testing.T) {
 		if got.Status >= 300 {
 			t.Fatalf("%s %s: %d %s", w.method, w.path, got.Status, got.Body)
 		}
-		if want := a.lastSeqOf("/db"); got.Header.Get(seqHeader) != want {
-			t.Errorf("%s %s: the header is %q, the feed ends at %q", w.method, w.path, got.Header.Get(seqHeader), want)
+		if want := a.lastSeqOf("/db"); got.Header.Get(couchhttp.SeqHeader) != want {
+			t.Errorf("%s %s: the header is %q, the feed ends at %q", w.method, w.path, got.Header.Get(couchhttp.SeqHeader), want)
 		}
 		if strings.Contains(got.Body, `"seq"`) {
 			t.Errorf("%s %s: a sequence that nobody asked for: %s", w.method, w.path, got.Body)
 		}
 	}
 	known := a.do("PUT", "/db/p:k?new_edits=false&seq=true", `{"_rev":"1-a"}`).want(201, "")
-	if q := known.Header.Get(seqHeader); q == "" || q == a.lastSeqOf("/db") || known.json()["seq"] != q {
+	if q := known.Header.Get(couchhttp.SeqHeader); q == "" || q == a.lastSeqOf("/db") || known.json()["seq"] != q {
 		t.Errorf("a revision that was there already: %q, %s", q, known.Body)
 	}
 }
@@ -83,7 +84,7 @@ func TestSequencesInBodies(t *testing.T) {
 		{"POST", "/db/_bulk_docs?seq=true", `{"docs":[{"_id":"p:new"},{"_id":"p:a"}],"atomic":true}`},
 		{"GET", "/db/p:b?seq=true", ""},
 	} {
-		if got := a.do(w[0], w[1], w[2]); got.Header.Get(seqHeader) != "" || strings.Contains(got.Body, `"seq"`) {
+		if got := a.do(w[0], w[1], w[2]); got.Header.Get(couchhttp.SeqHeader) != "" || strings.Contains(got.Body, `"seq"`) {
 			t.Errorf("%s %s tells a sequence: %v %s", w[0], w[1], got.Header, got.Body)
 		}
 	}
@@ -95,10 +96,10 @@ func TestMinSeq(t *testing.T) {
 	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "min_seq_wait", Value: "1ms"})
 	a.fill("db", "p:a", "q:a")
 	a.do("PUT", "/other?partitioned=true", "")
-	foreign := a.do("PUT", "/other/p:a", `{}`).Header.Get(seqHeader)
+	foreign := a.do("PUT", "/other/p:a", `{}`).Header.Get(couchhttp.SeqHeader)
 	a.do("PUT", "/db/p:a/file?rev="+a.do("GET", "/db/p:a", "").json()["_rev"].(string), "text").want(201, "")
 	a.do("PUT", "/db/_design/d", `{"views":{"v":{"map":"function(doc) { emit(1) }"}},"options":{"partitioned":true}}`).want(201, "")
-	seen := a.do("PUT", "/db/q:b", `{}`).Header.Get(seqHeader)
+	seen := a.do("PUT", "/db/q:b", `{}`).Header.Get(couchhttp.SeqHeader)
 	later := a.nextSeq("db")
 	for _, read := range [][3]string{
 		{"GET", "/db", ""}, {"GET", "/db/p:a", ""}, {"GET", "/db/p:a/file", ""}, {"GET", "/db/_all_docs", ""}, {"GET", "/db/_changes", ""},

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/snapshot"
 )
 
@@ -63,7 +64,7 @@ func TestRestrictedReadersSeeOpaqueSequences(t *testing.T) {
 			if got.Status >= 300 {
 				t.Fatalf("%s %s as %s: %d %s", p.method, p.path, caller, got.Status, got.Body)
 			}
-			for _, text := range append(got.Header["Etag"], got.Header.Get(seqHeader), got.Body) {
+			for _, text := range append(got.Header["Etag"], got.Header.Get(couchhttp.SeqHeader), got.Body) {
 				text = regexp.MustCompile(`"rev":"[^"]*"`).ReplaceAllString(strings.TrimSuffix(text, `-0"`), "")
 				list = append(list, anySeq.FindAllString(text, -1)...)
 			}
@@ -179,9 +180,9 @@ func TestRestrictedReadersCannotGuessSequences(t *testing.T) {
 	w.do("PUT", "/parts/_security", rules).want(200, "")
 	w.do("PUT", "/other?partitioned=true", "").want(201, "")
 	w.do("PUT", "/other/_security", rules).want(200, "")
-	own := w.as(readsOne, "PUT", "/parts/alice:2", `{}`).want(201, "").Header.Get(seqHeader)
+	own := w.as(readsOne, "PUT", "/parts/alice:2", `{}`).want(201, "").Header.Get(couchhttp.SeqHeader)
 	plain := w.do("GET", endpoint, "").json()["update_seq"].(string)
-	elsewhere := w.as(readsOne, "PUT", "/other/alice:2", `{}`).want(201, "").Header.Get(seqHeader)
+	elsewhere := w.as(readsOne, "PUT", "/other/alice:2", `{}`).want(201, "").Header.Get(couchhttp.SeqHeader)
 	bobs := w.as(readsOne, "GET", "/parts/_partition/bob", "").want(200, "").json()["update_seq"].(string)
 	damaged := own[:2] + own[3:] + own[2:3]
 	for _, c := range []struct {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 )
 
 // formTypes are the content types that a page can have sent without asking, and
@@ -28,9 +29,9 @@ func (a *testAPI) session() string {
 }
 
 // postRoutes are the routes that a POST reaches.
-func postRoutes() []route {
-	return slices.DeleteFunc(expandRoutes(allRoutes()), func(row route) bool {
-		return row.methods != "*" && !slices.Contains(strings.Split(row.methods, ","), "POST")
+func postRoutes() []couchhttp.Route {
+	return slices.DeleteFunc(couchhttp.ExpandRoutes(allRoutes()), func(row couchhttp.Route) bool {
+		return row.Methods != "*" && !slices.Contains(strings.Split(row.Methods, ","), "POST")
 	})
 }
 
@@ -46,14 +47,14 @@ func TestOtherOrigins(t *testing.T) {
 				if testing.Short() && (i+j)%5 != 0 {
 					continue
 				}
-				c := cell{method: "POST", pattern: row.pattern, partition: "alice", caller: isAdmin}
+				c := cell{method: "POST", pattern: row.Pattern, partition: "alice", caller: isAdmin}
 				with := []string{"Authorization", "", "Cookie", cookie}
 				if (i+j)%2 == 0 {
 					with = nil // the password that the browser has been told
 				}
 				got := w.send(c, "POST", slices.Concat(with, marks, []string{"Content-Type", kind})...)
 				if got.Status != 403 || got.json()["reason"] != "This request came from a page of another origin." {
-					t.Errorf("POST %s as %q with %v: %d %s", row.pattern, kind, marks, got.Status, got.Body)
+					t.Errorf("POST %s as %q with %v: %d %s", row.Pattern, kind, marks, got.Status, got.Body)
 				}
 				asked++
 			}
@@ -73,17 +74,17 @@ func TestCookiesNeedJSON(t *testing.T) {
 	w := newAccessWorld(t)
 	cookie := w.session()
 	for _, row := range postRoutes() {
-		if strings.Contains(row.pattern, "/_update/") || strings.HasSuffix(row.pattern, "/_session") || strings.HasSuffix(row.pattern, "/{id}") {
+		if strings.Contains(row.Pattern, "/_update/") || strings.HasSuffix(row.Pattern, "/_session") || strings.HasSuffix(row.Pattern, "/{id}") {
 			continue // functions read forms, logins are some, and uploads to documents tell their page in Referer
 		}
 		for _, kind := range formTypes {
-			got := w.send(cell{method: "POST", pattern: row.pattern, partition: "alice", caller: isAdmin}, "POST", "Authorization", "", "Cookie", cookie, "Content-Type", kind)
-			if !strings.HasPrefix(row.pattern, "/{db}") && got.Status != 403 {
-				t.Errorf("POST %s as %q: %d %s", row.pattern, kind, got.Status, got.Body)
+			got := w.send(cell{method: "POST", pattern: row.Pattern, partition: "alice", caller: isAdmin}, "POST", "Authorization", "", "Cookie", cookie, "Content-Type", kind)
+			if !strings.HasPrefix(row.Pattern, "/{db}") && got.Status != 403 {
+				t.Errorf("POST %s as %q: %d %s", row.Pattern, kind, got.Status, got.Body)
 			}
 		}
 		if state := w.state(); state != w.stored {
-			t.Errorf("POST %s: %s became %s", row.pattern, w.stored, state)
+			t.Errorf("POST %s: %s became %s", row.Pattern, w.stored, state)
 			w.refill()
 		}
 	}
@@ -93,13 +94,13 @@ func TestCookiesNeedJSON(t *testing.T) {
 // is not told that it may.
 func TestBrowsersAskFirst(t *testing.T) {
 	w := newAccessWorld(t)
-	for _, row := range expandRoutes(allRoutes()) {
-		for method := range strings.SplitSeq(row.methods, ",") {
-			got := w.do("OPTIONS", accessPath(row.pattern, "alice"), "", "Authorization", "", "Origin", "https://evil.example",
+	for _, row := range couchhttp.ExpandRoutes(allRoutes()) {
+		for method := range strings.SplitSeq(row.Methods, ",") {
+			got := w.do("OPTIONS", accessPath(row.Pattern, "alice"), "", "Authorization", "", "Origin", "https://evil.example",
 				"Access-Control-Request-Method", method, "Access-Control-Request-Headers", "content-type")
 			for name := range got.Header {
 				if strings.HasPrefix(name, "Access-Control-") {
-					t.Errorf("%s %s: %v", method, row.pattern, got.Header)
+					t.Errorf("%s %s: %v", method, row.Pattern, got.Header)
 				}
 			}
 		}

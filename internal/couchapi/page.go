@@ -7,13 +7,14 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/web"
 )
 
 // wantsPage reports whether somebody looks at the answer in a browser: it asks for
 // HTML by that name, and not for JSON. Programs ask for JSON, or for anything.
-func (r *request) wantsPage() bool {
+func wantsPage(r *couchhttp.Request) bool {
 	accept := strings.ToLower(r.Header("Accept"))
 	return strings.Contains(accept, "text/html") && !strings.Contains(accept, "application/json")
 }
@@ -57,8 +58,8 @@ func styleHash() string {
 }
 
 // browserPage answers a browser with the page.
-func browserPage(r *request) error {
-	p := page{Version: r.api.version, Compatible: compatible, Name: r.Caller.Name, Next: "/_utils/", Style: template.CSS(pageStyle)}
+func browserPage(r *couchhttp.Request) error {
+	p := page{Version: r.API.Version, Compatible: compatible, Name: r.Caller.Name, Next: "/_utils/", Style: template.CSS(pageStyle)}
 	if next, ok := r.Query.Get("return"); ok && isLocal(next) {
 		p.Next = next
 		p.Reason, _ = r.Query.Get("reason")
@@ -76,7 +77,7 @@ func browserPage(r *request) error {
 }
 
 // utils answers GET /_utils and what lies below it, where CouchDB has its dashboard.
-func utils(r *request) error {
+func utils(r *couchhttp.Request) error {
 	path, query := web.TargetOf(r.HTTP)
 	switch r.Path.Rest(0) {
 	case "_utils":
@@ -93,11 +94,4 @@ func utils(r *request) error {
 		return browserPage(r)
 	}
 	return dberr.New(dberr.NotFound, "not_found", "missing")
-}
-
-// navigates reports whether somebody went to the request's address with a browser, so
-// that the answer fills its window. What pages and frames ask is not that, and
-// neither is a login by a form, which asks for the password itself.
-func (r *request) navigates() bool {
-	return r.Header("Sec-Fetch-Mode") == "navigate" && r.Header("Sec-Fetch-Dest") == "document" && !r.isLogin()
 }

@@ -4,37 +4,30 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/replicate"
 	"github.com/sectional/sectional/internal/replicate/schedule"
 )
 
-// replicator returns the scheduler.
-func (r *request) replicator() (*schedule.Scheduler, error) {
-	if r.api.replicas == nil {
-		return nil, dberr.New(dberr.Unavailable, "", "Replications can't be run at present.")
-	}
-	return r.api.replicas, nil
-}
-
 // replicateOnce answers POST /_replicate: at the end of a replication that ends,
 // at once otherwise. It is for those who have said who they are: a replication
 // connects to wherever it is told.
-func replicateOnce(r *request) error {
-	s, err := r.replicator()
+func replicateOnce(r *couchhttp.Request) error {
+	s, err := r.Replicator()
 	if err != nil {
 		return err
 	}
-	body, err := r.jsonBody()
+	body, err := r.JSONBody()
 	if err != nil {
 		return err
 	}
-	if _, err := membersOf(body); err != nil {
+	if _, err := couchhttp.MembersOf(body); err != nil {
 		return err
 	}
 	a, err := s.Replicate(r.Ctx(), r.Caller, body)
 	if errors.Is(err, schedule.ErrCancelled) {
-		return r.json(http.StatusOK, []byte(`{"ok":"stopped"}`))
+		return r.JSON(http.StatusOK, []byte(`{"ok":"stopped"}`))
 	}
 	if err != nil {
 		return replicationFailed(err)
@@ -45,14 +38,14 @@ func replicateOnce(r *request) error {
 		if err != nil {
 			return err
 		}
-		return r.json(http.StatusOK, out)
+		return r.JSON(http.StatusOK, out)
 	}
 	status := http.StatusOK
 	if a.Running {
 		status = http.StatusAccepted
 	}
-	return r.build(status, func(b []byte) []byte {
-		return append(appendString(append(b, `{"ok":true,"_local_id":`...), a.ID), '}')
+	return r.Build(status, func(b []byte) []byte {
+		return append(couchhttp.AppendString(append(b, `{"ok":true,"_local_id":`...), a.ID), '}')
 	})
 }
 

@@ -5,24 +5,25 @@ import (
 	"strings"
 
 	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 )
 
 // session answers GET /_session: who the caller is.
-func session(r *request) error {
-	view, err := r.api.auth.Session(r.Caller, r.Query.Is("basic"))
+func session(r *couchhttp.Request) error {
+	view, err := r.API.Auth.Session(r.Caller, r.Query.Is("basic"))
 	if err != nil {
 		return err
 	}
-	return r.marshal(http.StatusOK, view)
+	return r.Marshal(http.StatusOK, view)
 }
 
 // logIn answers POST /_session: a cookie for a name and a password.
-func logIn(r *request) error {
+func logIn(r *couchhttp.Request) error {
 	body, err := r.Body(nil)
 	if err != nil {
 		return err
 	}
-	s, err := r.api.logIn(r, body)
+	s, err := checkLogin(r.API, r, body)
 	if err != nil {
 		return err
 	}
@@ -32,7 +33,7 @@ func logIn(r *request) error {
 		status = http.StatusFound
 		r.Set("Location", r.Host()+next)
 	}
-	return r.marshal(status, s)
+	return r.Marshal(status, s)
 }
 
 // isLocal reports whether next is an address on this server: a login must not
@@ -42,21 +43,21 @@ func isLocal(next string) bool {
 }
 
 // logOut answers DELETE /_session.
-func logOut(r *request) error {
-	r.Set("Set-Cookie", r.api.auth.ClearCookie(r.authRequest()))
-	return r.ok(http.StatusOK)
+func logOut(r *couchhttp.Request) error {
+	r.Set("Set-Cookie", r.API.Auth.ClearCookie(r.AuthRequest()))
+	return r.OK(http.StatusOK)
 }
 
-// logIn checks the login in a body. A refusal clears the cookie that the
+// checkLogin checks the login in a body. A refusal clears the cookie that the
 // browser may still have.
-func (a *API) logIn(r *request, body []byte) (auth.Session, error) {
+func checkLogin(a *couchhttp.API, r *couchhttp.Request, body []byte) (auth.Session, error) {
 	l, err := auth.ParseLogin(r.Header("Content-Type"), body)
 	if err != nil {
 		return auth.Session{}, err
 	}
-	s, err := a.auth.LogIn(r.Ctx(), l, r.authRequest())
+	s, err := a.Auth.LogIn(r.Ctx(), l, r.AuthRequest())
 	if err != nil {
-		r.Set("Set-Cookie", a.auth.ClearCookie(r.authRequest()))
+		r.Set("Set-Cookie", a.Auth.ClearCookie(r.AuthRequest()))
 	}
 	return s, err
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi/admin"
 )
 
 const configPath = "/_node/_local/_config/"
@@ -25,7 +26,7 @@ func TestConfigWarnings(t *testing.T) {
 		{"mine/key", `""`, ""},
 	} {
 		w := a.do("PUT", configPath+c.place, c.value).want(200, "")
-		if got := strings.Join(w.Header[warningHeader], "|"); got != c.want {
+		if got := strings.Join(w.Header[admin.WarningHeader], "|"); got != c.want {
 			t.Errorf("%s = %s: %q, want %q", c.place, c.value, got, c.want)
 		}
 		a.do("GET", configPath+c.place, "")
@@ -33,11 +34,11 @@ func TestConfigWarnings(t *testing.T) {
 	for i := range 20 {
 		a.do("PUT", fmt.Sprintf("%smine/key%d", configPath, i), `"1"`).want(200, "")
 	}
-	if got := a.do("POST", configPath+"_reload", "").want(200, "").Header[warningHeader]; len(got) != 10 {
+	if got := a.do("POST", configPath+"_reload", "").want(200, "").Header[admin.WarningHeader]; len(got) != 10 {
 		t.Errorf("_reload tells %q", got)
 	}
 	for _, c := range [][2]string{{"PUT", "mine/other"}, {"DELETE", "mine/key1"}} {
-		if w := a.do(c[0], configPath+c[1], `"x"`, "Authorization", "").want(401, ""); w.Header[warningHeader] != nil {
+		if w := a.do(c[0], configPath+c[1], `"x"`, "Authorization", "").want(401, ""); w.Header[admin.WarningHeader] != nil {
 			t.Errorf("anybody is told: %v", w.Header)
 		}
 	}
@@ -125,7 +126,7 @@ func TestFindHasItsOwnLimit(t *testing.T) {
 func TestNoJSONP(t *testing.T) {
 	a := newTestAPI(t)
 	w := a.do("PUT", configPath+"chttpd/allow_jsonp", `"true"`).want(200, "")
-	if !strings.Contains(w.Header.Get(warningHeader), "no effect") {
+	if !strings.Contains(w.Header.Get(admin.WarningHeader), "no effect") {
 		t.Errorf("headers: %v", w.Header)
 	}
 	w = a.do("GET", "/?callback=show", "").want(200, "")

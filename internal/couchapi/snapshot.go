@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
+	"github.com/sectional/sectional/internal/couchapi/documents"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/snapshot"
 )
@@ -17,11 +19,11 @@ type snapshotQuery struct {
 	most  int64
 }
 
-var snapshotParams = params[snapshotQuery]{
-	"after": textParam(func(q *snapshotQuery) *string { return &q.after }),
+var snapshotParams = couchhttp.Params[snapshotQuery]{
+	"after": couchhttp.TextParam(func(q *snapshotQuery) *string { return &q.after }),
 	"max_bytes": func(q *snapshotQuery, v string) (err error) {
 		if q.most, err = strconv.ParseInt(v, 10, 64); err != nil || q.most < 1 {
-			return queryError("`max_bytes` must be a positive integer.")
+			return couchhttp.QueryError("`max_bytes` must be a positive integer.")
 		}
 		return nil
 	},
@@ -29,16 +31,16 @@ var snapshotParams = params[snapshotQuery]{
 
 // getSnapshot answers GET _snapshot of a database or partition: all documents
 // in one stream (see docs/formats/snapshot.md).
-func getSnapshot(r *request) error {
+func getSnapshot(r *couchhttp.Request) error {
 	var q snapshotQuery
-	if err := snapshotParams.read(r.Query, &q); err != nil {
+	if err := snapshotParams.Read(r.Query, &q); err != nil {
 		return err
 	}
-	source, err := snapshot.Open(r.Ctx(), r.scope, r.api.store.UUID(), q.after)
+	source, err := snapshot.Open(r.Ctx(), r.Scope, r.API.Store.UUID(), q.after)
 	if err != nil {
 		return err
 	}
-	if err := r.stay(); err != nil {
+	if err := r.Stay(); err != nil {
 		return err
 	}
 	encoding := snapshot.Encoding(r.Header("Accept-Encoding"))
@@ -56,7 +58,7 @@ func getSnapshot(r *request) error {
 		return nil
 	}
 	counts, err := source.Send(r.Ctx(), snapshotOut{packer, r}, q.most)
-	r.api.stats.docReads.Add(uint64(counts.Documents))
+	r.API.Stats.DocReads.Add(uint64(counts.Documents))
 	if err != nil {
 		return err
 	}
@@ -65,11 +67,11 @@ func getSnapshot(r *request) error {
 
 // snapshotBody is the body of an answer as a writer, as long as the caller may have
 // it.
-type snapshotBody struct{ r *request }
+type snapshotBody struct{ r *couchhttp.Request }
 
 // Write implements io.Writer.
 func (b snapshotBody) Write(p []byte) (int, error) {
-	if err := b.r.mayStay(); err != nil {
+	if err := b.r.MayStay(); err != nil {
 		return 0, err
 	}
 	return len(p), b.r.Write(p)
@@ -78,7 +80,7 @@ func (b snapshotBody) Write(p []byte) (int, error) {
 // snapshotOut packs a snapshot; a flush reaches the client.
 type snapshotOut struct {
 	snapshot.Packer
-	r *request
+	r *couchhttp.Request
 }
 
 // Flush passes everything on to the client.
@@ -96,11 +98,11 @@ const maxRefusals = 100
 // it, wherever that came from. The limit of requests does not hold for it, for
 // nothing of it is held in memory but a page; those of documents and
 // attachments do.
-func postSnapshot(r *request) error {
+func postSnapshot(r *couchhttp.Request) error {
 	if kind, _, _ := mime.ParseMediaType(r.Header("Content-Type")); kind != snapshot.ContentType {
 		return dberr.New(dberr.Unsupported, "bad_content_type", "Content-Type must be "+snapshot.ContentType)
 	}
-	body, end := r.Charged(r.RawReader(math.MaxInt64), snapshotBuffer)
+	body, end := r.Charged(r.RawReader(math.MaxInt64), couchhttp.SnapshotBuffer)
 	defer end()
 	in, err := snapshot.NewUnpacker(r.Header("Content-Encoding"), body)
 	if err != nil {
@@ -108,42 +110,42 @@ func postSnapshot(r *request) error {
 	}
 	defer in.Close()
 	var refusals []snapshot.Refusal
-	p, err := snapshot.Load(r.Ctx(), r.scope, in, snapshot.LoadOptions{
-		Rules: *r.rules(),
+	p, err := snapshot.Load(r.Ctx(), r.Scope, in, snapshot.LoadOptions{
+		Rules: *r.Rules(),
 		Refused: func(f snapshot.Refusal) {
 			if len(refusals) < maxRefusals {
 				refusals = append(refusals, f)
 			}
 		},
 	})
-	r.api.stats.docWrites.Add(uint64(p.Leaves))
+	r.API.Stats.DocWrites.Add(uint64(p.Leaves))
 	status, b := http.StatusCreated, []byte(`{"ok":true}`)
 	if err != nil {
 		f := r.Render(err)
 		r.LogFailure(f, err)
 		status, b = f.Status, bytes.TrimSuffix(f.Body, []byte{'\n'})
 	}
-	return r.json(status, appendProgress(b[:len(b)-1], &p, refusals))
+	return r.JSON(status, appendProgress(b[:len(b)-1], &p, refusals))
 }
 
 // appendProgress appends how far a load came to the members before it, and ends
 // the object.
 func appendProgress(b []byte, p *snapshot.Progress, refusals []snapshot.Refusal) []byte {
-	b = appendString(append(b, `,"seq":`...), p.Header.Seq)
-	b = appendString(append(b, `,"after":`...), p.Mark)
+	b = couchhttp.AppendString(append(b, `,"seq":`...), p.Header.Seq)
+	b = couchhttp.AppendString(append(b, `,"after":`...), p.Mark)
 	b = strconv.AppendBool(append(b, `,"more":`...), p.More)
-	b = appendCount(b, `,"documents":`, uint64(p.Documents))
-	b = appendCount(b, `,"revisions":`, uint64(p.Leaves))
-	b = appendCount(b, `,"attachments":`, uint64(p.Blobs))
-	b = appendCount(b, `,"attachment_bytes":`, uint64(p.Bytes))
-	b = appendCount(b, `,"refused":`, uint64(p.Refused))
+	b = couchhttp.AppendCount(b, `,"documents":`, uint64(p.Documents))
+	b = couchhttp.AppendCount(b, `,"revisions":`, uint64(p.Leaves))
+	b = couchhttp.AppendCount(b, `,"attachments":`, uint64(p.Blobs))
+	b = couchhttp.AppendCount(b, `,"attachment_bytes":`, uint64(p.Bytes))
+	b = couchhttp.AppendCount(b, `,"refused":`, uint64(p.Refused))
 	b = append(b, `,"refusals":[`...)
 	for i := range refusals {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		f := &refusals[i]
-		b = appendFailed(b, f.ID, f.Rev, f.Err)
+		b = documents.AppendFailed(b, f.ID, f.Rev, f.Err)
 	}
 	return append(b, "]}"...)
 }

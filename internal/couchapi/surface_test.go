@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/web"
 )
 
@@ -24,15 +25,15 @@ func TestMissingRoutes(t *testing.T) {
 	a.do("PUT", "/parted?partitioned=true", "").want(201, "")
 	text, err := os.ReadFile("../../docs/DIFFERENCES.md")
 	must(t, err)
-	for _, row := range expandRoutes(allRoutes()) {
-		if row.missing == "" {
+	for _, row := range couchhttp.ExpandRoutes(allRoutes()) {
+		if row.Missing == "" {
 			continue
 		}
-		if !regexp.MustCompile(`(?m)^\| \d+ \|.*"` + regexp.QuoteMeta(row.missing) + `"`).Match(text) {
-			t.Errorf("%s: docs/DIFFERENCES.md has no numbered line with %q", row.pattern, row.missing)
+		if !regexp.MustCompile(`(?m)^\| \d+ \|.*"` + regexp.QuoteMeta(row.Missing) + `"`).Match(text) {
+			t.Errorf("%s: docs/DIFFERENCES.md has no numbered line with %q", row.Pattern, row.Missing)
 		}
-		for method := range strings.SplitSeq(strings.ReplaceAll(row.methods, "*", "GET,POST,PUT"), ",") {
-			a.do(method, concrete(row.pattern), "{}").want(501, `{"error":"not_implemented","reason":"`+row.missing+`"}`)
+		for method := range strings.SplitSeq(strings.ReplaceAll(row.Methods, "*", "GET,POST,PUT"), ",") {
+			a.do(method, concrete(row.Pattern), "{}").want(501, `{"error":"not_implemented","reason":"`+row.Missing+`"}`)
 		}
 	}
 }
@@ -61,7 +62,7 @@ var surface = `
 `
 
 func TestSurface(t *testing.T) {
-	root := newTable(allRoutes(), classes{})
+	root := couchhttp.NewTable(allRoutes(), couchhttp.Classes{})
 	for target := range strings.FieldsSeq(surface) {
 		p := splitPath(target)
 		var args [web.MaxArgs]string
@@ -71,24 +72,24 @@ func TestSurface(t *testing.T) {
 			continue
 		}
 		// A path of the API must not fall to the row of documents.
-		for seg := range strings.SplitSeq(n.Rows[0].pattern, "/") {
+		for seg := range strings.SplitSeq(n.Rows[0].Pattern, "/") {
 			if last := target[strings.LastIndexByte(target, '/')+1:]; strings.HasPrefix(last, "_") && seg == "{id}" {
-				t.Errorf("%s falls to %s", target, n.Rows[0].pattern)
+				t.Errorf("%s falls to %s", target, n.Rows[0].Pattern)
 			}
 		}
 	}
 }
 
 func TestRoutesAreWhole(t *testing.T) {
-	for _, row := range expandRoutes(allRoutes()) {
-		if (row.run == nil) == (row.missing == "") {
-			t.Errorf("%s %s: a row has a handler or a reason", row.methods, row.pattern)
+	for _, row := range couchhttp.ExpandRoutes(allRoutes()) {
+		if (row.Run == nil) == (row.Missing == "") {
+			t.Errorf("%s %s: a row has a handler or a reason", row.Methods, row.Pattern)
 		}
-		if strings.HasPrefix(row.pattern, "/{db}") && row.rights == anyone && !strings.HasSuffix(row.pattern, "/_session") {
-			t.Errorf("%s %s: a database's page asks for no right", row.methods, row.pattern)
+		if strings.HasPrefix(row.Pattern, "/{db}") && row.Rights == couchhttp.Anyone && !strings.HasSuffix(row.Pattern, "/_session") {
+			t.Errorf("%s %s: a database's page asks for no right", row.Methods, row.Pattern)
 		}
-		if strings.Contains(row.methods, "HEAD") {
-			t.Errorf("%s %s: GET serves HEAD", row.methods, row.pattern)
+		if strings.Contains(row.Methods, "HEAD") {
+			t.Errorf("%s %s: GET serves HEAD", row.Methods, row.Pattern)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/web"
 )
 
@@ -144,7 +145,7 @@ func TestTenantSeesNobodyElse(t *testing.T) {
 	a.do("PUT", "/fit/bob:hidden", `{"link":"hushhush","n":1}`).want(201, "")
 	a.do("PUT", "/fit/bob:_design%2Fd", `{"views":{"v":{"map":"function(doc){ emit('hushhush') }"}}}`).want(201, "")
 	a.do("PUT", "/fit/alice:1?rev="+a.do("GET", "/fit/alice:1", "").json()["_rev"].(string), `{"link":"bob:hidden"}`).want(201, "")
-	root, hit := newTable(allRoutes(), classes{}), map[*route]bool{}
+	root, hit := couchhttp.NewTable(allRoutes(), couchhttp.Classes{}), map[*couchhttp.Route]bool{}
 	secrets := []string{"alice:1", "alice:2", "alice:a", "alice:b", "alice:_", "alice:n", "hushhush", "dbsecret", "boss", `"partition":"a`, `"partitioned":true`}
 	for _, q := range tenantRequests {
 		q, header, _ := strings.Cut(q, " |")
@@ -183,9 +184,9 @@ func TestTenantSeesNobodyElse(t *testing.T) {
 			}
 		}
 	}
-	for _, row := range expandRoutes(allRoutes()) {
-		if row.at == atTenant && !slices.ContainsFunc(slices.Collect(maps.Keys(hit)), func(h *route) bool { return h != nil && h.pattern == row.pattern && h.methods == row.methods }) {
-			t.Errorf("nothing asks %s %s", row.methods, row.pattern)
+	for _, row := range couchhttp.ExpandRoutes(allRoutes()) {
+		if row.At == couchhttp.AtTenant && !slices.ContainsFunc(slices.Collect(maps.Keys(hit)), func(h *couchhttp.Route) bool { return h != nil && h.Pattern == row.Pattern && h.Methods == row.Methods }) {
+			t.Errorf("nothing asks %s %s", row.Methods, row.Pattern)
 		}
 	}
 }

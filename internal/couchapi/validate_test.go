@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 )
 
 // refusing is a validator that refuses what is bad, deletions, and an
@@ -20,7 +21,7 @@ const refusing = `function(n, o) {
 }`
 
 func design(member, code string) string {
-	return `{"` + member + `":` + string(appendString(nil, code)) + `}`
+	return `{"` + member + `":` + string(couchhttp.AppendString(nil, code)) + `}`
 }
 
 // TestEveryEndpointIsValidated tries to write what the validator refuses in every

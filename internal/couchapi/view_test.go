@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
+	"github.com/sectional/sectional/internal/couchapi/lists"
 )
 
 // viewDesign makes the body of a design document with views; a view is map and
@@ -64,14 +66,14 @@ func TestViewFollowsDesign(t *testing.T) {
 	a.do("PUT", fmt.Sprintf("/db/_design/d?rev=%v", rev), viewDesign(map[string][2]string{"v": {"function(doc){ emit('new', 10 * doc.n); }", "_count"}}, `"autoupdate":false`)).want(201, "")
 	a.do("PUT", "/db/b", `{"n":2}`).want(201, "")
 	w := a.do("GET", "/db/_design/d/_view/v?group=true", "")
-	if got := w.rows(); got != `"old"=3` || w.Header.Get(previousHeader) != "previous" {
-		t.Errorf("while the new index is built: %s, header %q", got, w.Header.Get(previousHeader))
+	if got := w.rows(); got != `"old"=3` || w.Header.Get(lists.PreviousHeader) != "previous" {
+		t.Errorf("while the new index is built: %s, header %q", got, w.Header.Get(lists.PreviousHeader))
 	}
 	a.do("GET", "/db/_design/d/_view/v?update=lazy", "").want(200, "")
 	a.Wait()
 	w = a.do("GET", "/db/_design/d/_view/v?group=true", "")
-	if got := w.rows(); got != `"new"=2` || w.Header.Get(previousHeader) != "" {
-		t.Errorf("then: %s, header %q", got, w.Header.Get(previousHeader))
+	if got := w.rows(); got != `"new"=2` || w.Header.Get(lists.PreviousHeader) != "" {
+		t.Errorf("then: %s, header %q", got, w.Header.Get(lists.PreviousHeader))
 	}
 }
 
@@ -318,7 +320,7 @@ func TestViewQuestions(t *testing.T) {
 	}
 }
 
-func quoted(v any) string { return url.QueryEscape(string(appendString(nil, v.(string)))) }
+func quoted(v any) string { return url.QueryEscape(string(couchhttp.AppendString(nil, v.(string)))) }
 
 // TestViewsSeeWrites: a query that begins after a write was answered sees it,
 // beside other writers and the background.

@@ -3,6 +3,8 @@ package couchapi
 import (
 	"net/http"
 
+	"github.com/sectional/sectional/internal/couchapi/admin"
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/dberr"
 )
 
@@ -15,69 +17,54 @@ var features = []string{"access-ready", "partitioned"}
 
 // welcome answers GET /: programs with JSON, whoever looks at it in a browser with a
 // page.
-func welcome(r *request) error {
-	if r.Vary("Accept"); r.wantsPage() {
+func welcome(r *couchhttp.Request) error {
+	if r.Vary("Accept"); wantsPage(r) {
 		return browserPage(r)
 	}
-	return r.build(http.StatusOK, func(b []byte) []byte {
+	return r.Build(http.StatusOK, func(b []byte) []byte {
 		b = append(b, `{"couchdb":"Welcome","version":"`+compatible+`","git_sha":`...)
-		b = appendString(b, r.api.version)
+		b = couchhttp.AppendString(b, r.API.Version)
 		b = append(b, `,"uuid":`...)
-		b = appendString(b, r.api.store.UUID())
+		b = couchhttp.AppendString(b, r.API.Store.UUID())
 		b = append(b, `,"features":`...)
-		b = appendStrings(b, features)
+		b = couchhttp.AppendStrings(b, features)
 		b = append(b, `,"vendor":{"name":"Sectional","version":`...)
-		b = appendString(b, r.api.version)
+		b = couchhttp.AppendString(b, r.API.Version)
 		return append(b, `}}`...)
 	})
 }
 
 // up answers GET /_up, which balancers ask. A server whose disk is full says so
 // and stays in the balance, for it answers reads and drops.
-func up(r *request) error {
-	switch mode, _ := r.api.config.Get("couchdb", "maintenance_mode"); mode {
+func up(r *couchhttp.Request) error {
+	switch mode, _ := r.API.Config.Get("couchdb", "maintenance_mode"); mode {
 	case "true":
-		return r.json(http.StatusNotFound, []byte(`{"status":"maintenance_mode"}`))
+		return r.JSON(http.StatusNotFound, []byte(`{"status":"maintenance_mode"}`))
 	case "nolb":
-		return r.json(http.StatusNotFound, []byte(`{"status":"nolb"}`))
+		return r.JSON(http.StatusNotFound, []byte(`{"status":"nolb"}`))
 	}
 	health := "ok"
-	if r.api.health != nil {
-		health = r.api.health()
+	if r.API.Health != nil {
+		health = r.API.Health()
 	}
 	status := http.StatusOK
 	if health == "stopped" {
 		status = http.StatusServiceUnavailable
 	}
-	return r.json(status, []byte(`{"status":"`+health+`","seeds":{}}`))
+	return r.JSON(status, []byte(`{"status":"`+health+`","seeds":{}}`))
 }
 
 // membership answers GET /_membership: one node.
-func membership(r *request) error {
-	return r.json(http.StatusOK, []byte(`{"all_nodes":["`+NodeName+`"],"cluster_nodes":["`+NodeName+`"]}`))
+func membership(r *couchhttp.Request) error {
+	return r.JSON(http.StatusOK, []byte(`{"all_nodes":["`+admin.NodeName+`"],"cluster_nodes":["`+admin.NodeName+`"]}`))
 }
 
 // favicon answers browsers, which ask on their own account.
-func favicon(*request) error {
+func favicon(*couchhttp.Request) error {
 	return dberr.New(dberr.NotFound, "not_found", "missing")
 }
 
 // replicateNothing answers GET /_replicate, in CouchDB's words.
-func replicateNothing(*request) error {
+func replicateNothing(*couchhttp.Request) error {
 	return dberr.New(dberr.Invalid, "bad_request", "Missing request body")
-}
-
-// tempView answers whatever is asked of temporary views.
-func tempView(*request) error { return errTempView }
-
-// appendStrings appends a list of strings.
-func appendStrings(b []byte, list []string) []byte {
-	b = append(b, '[')
-	for i, s := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendString(b, s)
-	}
-	return append(b, ']')
 }

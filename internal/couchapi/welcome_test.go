@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/dberr"
 )
 
@@ -16,7 +17,7 @@ func TestUpTellsOfTheDisk(t *testing.T) {
 		health string
 		status int
 	}{{"ok", http.StatusOK}, {"full", http.StatusOK}, {"stopped", http.StatusServiceUnavailable}} {
-		a.health = func() string { return c.health }
+		a.Health = func() string { return c.health }
 		w := httptest.NewRecorder()
 		a.ServeHTTP(w, httptest.NewRequest("GET", "/_up", nil))
 		if want := `{"status":"` + c.health + `","seeds":{}}`; w.Code != c.status || w.Body.String() != want && w.Body.String() != want+"\n" {
@@ -27,7 +28,7 @@ func TestUpTellsOfTheDisk(t *testing.T) {
 
 // TestFullDiskAnswer holds difference 290: no room on the disk is a 507.
 func TestFullDiskAnswer(t *testing.T) {
-	status, word, reason := words(dberr.Wrap("store.Write", dberr.New(dberr.Full, "", "The disk is full.")))
+	status, word, reason := couchhttp.Words(dberr.Wrap("store.Write", dberr.New(dberr.Full, "", "The disk is full.")))
 	if status != http.StatusInsufficientStorage || word != "insufficient_storage" || reason != "The disk is full." {
 		t.Errorf("%d %s %s", status, word, reason)
 	}

@@ -16,6 +16,8 @@ import (
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi"
+	"github.com/sectional/sectional/internal/couchapi/admin"
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
 	"github.com/sectional/sectional/internal/index/view"
@@ -64,7 +66,7 @@ type assembly struct {
 	replicator    *schedule.Scheduler
 	subscriptions *subscribe.Service
 	auth          *auth.Authenticator
-	api           *couchapi.API
+	api           *couchhttp.API
 	peruser       *peruser.Service
 	done          chan struct{} // closed when the server stops: feeds end
 	until         time.Time     // when all must have ended; zero as long as it serves
@@ -139,9 +141,9 @@ func (a *assembly) open(ctx context.Context) (err error) {
 		return err
 	}
 	a.users.Use(a.store)
-	a.replicator = schedule.New(schedule.Options{Store: a.store, Users: a.auth, Config: a.config, Node: couchapi.NodeName, Log: a.log})
+	a.replicator = schedule.New(schedule.Options{Store: a.store, Users: a.auth, Config: a.config, Node: admin.NodeName, Log: a.log})
 	a.subscriptions = a.startSubscriptions(a.store)
-	a.api = couchapi.New(couchapi.Options{
+	a.api = couchapi.New(couchhttp.Options{
 		Store: a.store, Auth: a.auth, Rules: rules, Scripts: a.scripts, Config: a.config, Indexes: a.indexes, Views: views, Log: a.log, Replicator: a.replicator,
 		Subscriptions: a.subscriptions, Version: a.o.Version, Done: a.done, Disk: gauges(a.engine), Health: a.health,
 	})

@@ -22,6 +22,7 @@ import (
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi"
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
 	"github.com/sectional/sectional/internal/index/view"
@@ -48,7 +49,7 @@ func Main(m *testing.M) {
 
 // Server is a server without a listener.
 type Server struct {
-	*couchapi.API
+	*couchhttp.API
 	Store  *store.Store
 	Config *config.Config
 	t      testing.TB
@@ -87,7 +88,7 @@ func On(t testing.TB, e kv.Engine, settings ...config.Setting) *Server {
 	users.Use(s)
 	told := subscribe.New(subscribe.Options{Store: s, Idle: true})
 	done := make(chan struct{})
-	a := couchapi.New(couchapi.Options{Store: s, Auth: who, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Subscriptions: told, Version: "test", Done: done})
+	a := couchapi.New(couchhttp.Options{Store: s, Auth: who, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Subscriptions: told, Version: "test", Done: done})
 	must(t, a.MakeSystemDatabases(context.Background()))
 	t.Cleanup(func() {
 		close(done)

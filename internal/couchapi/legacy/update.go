@@ -1,0 +1,154 @@
+package legacy
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
+	"github.com/sectional/sectional/internal/couchwire"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/script"
+	"github.com/sectional/sectional/internal/web"
+)
+
+// invalidPath refuses the path of a design function that names none.
+func invalidPath(word string) couchhttp.Handler {
+	return func(*couchhttp.Request) error { return dberr.New(dberr.NotFound, word, "Invalid path.") }
+}
+
+// called is what the path of a design function names: the function and, for
+// shows and updates, a document.
+type called struct {
+	design couchhttp.DesignFunctions
+	realm  script.Realm
+	name   string
+	id     document.ID // "" for none
+}
+
+// call finds the function that the path names among the members kind of its
+// design document.
+func call(r *couchhttp.Request, kind string) (c called, err error) {
+	name, id, _ := strings.Cut(r.Arg("path"), "/")
+	c.name, c.id = name, document.ID(id)
+	if c.design, err = r.DesignNamed(r.Arg("ddoc")); err != nil {
+		return c, err
+	}
+	if _, err = c.design.Function(kind, name); err != nil {
+		return c, err
+	}
+	c.realm, err = r.Realm(c.design)
+	return c, err
+}
+
+// updateFunction answers _update: the function makes a document of the one
+// that the path names, or of none, and an answer.
+func updateFunction(r *couchhttp.Request) error {
+	if err := r.RequireReader(); err != nil {
+		return err
+	}
+	c, err := call(r, "updates")
+	if err != nil {
+		return err
+	}
+	text, err := r.FunctionBody()
+	if err != nil {
+		return err
+	}
+	doc, err := functionInput(r, c.id)
+	if err != nil {
+		return err
+	}
+	req, err := r.FunctionJSON(couchhttp.FunctionRequest{Id: c.id, Text: text})
+	if err != nil {
+		return err
+	}
+	written, answer, err := r.API.Scripts.Update(r.Ctx(), c.realm, c.name, doc.json, req)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if written != nil {
+		id, rev, err := storeWritten(r, written)
+		if err != nil {
+			return err
+		}
+		status = http.StatusCreated
+		r.Set("X-Couch-Id", string(web.AppendQuotedPath(nil, string(id))))
+		r.Set("X-Couch-Update-Newrev", rev)
+	}
+	return answerFunction(r, &answer, status)
+}
+
+// storeWritten stores the document that an update function gave.
+func storeWritten(r *couchhttp.Request, raw []byte) (id document.ID, rev string, err error) {
+	d, err := couchwire.ParseDocument(raw, r.Rules())
+	if err == nil {
+		err = d.CheckComplete()
+	}
+	if err == nil && d.ID == "" {
+		_, err = document.ParseID("", 0)
+	}
+	if err == nil {
+		err = d.CheckSize(r.Rules())
+	}
+	if err != nil {
+		return "", "", err
+	}
+	if d.ID.IsLocal() {
+		n, err := r.StoreLocal(&d, d.Rev())
+		return d.ID, couchhttp.LocalRev(n).String(), err
+	}
+	e := d.Edit(d.Rev())
+	stored, err := r.StoreEdit(&e)
+	return d.ID, stored.String(), err
+}
+
+// unsettable are headers that an answer's way decides, not a function.
+var unsettable = map[string]bool{"Content-Length": true, "Transfer-Encoding": true, "Connection": true, "Trailer": true, "Upgrade": true}
+
+// functionHead sets the headers that a function gave, and gives its status, or
+// the one given if it has none.
+func functionHead(r *couchhttp.Request, a *script.Response, status int) (int, error) {
+	if a.Code != 0 {
+		status = a.Code
+	}
+	if status < http.StatusOK {
+		return 0, dberr.New(dberr.Internal, "external_response_error", "%s", "A function can't answer with that status.")
+	}
+	for _, h := range a.Headers {
+		switch name := http.CanonicalHeaderKey(h.Name); {
+		case name == "Vary":
+			r.Vary(h.Value)
+		case !unsettable[name]:
+			r.Set(name, h.Value)
+		}
+	}
+	limitFunction(r)
+	return status, nil
+}
+
+// limitFunction keeps what a function makes from running as a page of this server:
+// else whoever writes a design document could act as everybody who looks at it. A
+// policy of the function's own comes second, which can but restrict it further.
+func limitFunction(r *couchhttp.Request) {
+	policy := r.API.Settings.Value().FunctionPolicy
+	if policy == "" {
+		return
+	}
+	h := r.Answer()
+	h[couchhttp.PolicyHeader] = append([]string{policy}, h[couchhttp.PolicyHeader]...)
+}
+
+// answerFunction answers with what a function gave.
+func answerFunction(r *couchhttp.Request, a *script.Response, status int) error {
+	status, err := functionHead(r, a, status)
+	if err != nil {
+		return err
+	}
+	if status == http.StatusNoContent || status == http.StatusNotModified {
+		r.Begin(status, 0)
+		return nil
+	}
+	return r.Bytes(status, a.Type, a.Body)
+}

@@ -1,0 +1,271 @@
+package lists
+
+import (
+	"iter"
+	"math"
+	"time"
+
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/store"
+)
+
+const (
+	// offsetExact is up to how many rows before the first one are counted for
+	// the member "offset"; where there are more it is null.
+	offsetExact = 1000
+	// partitionRows and partitionTime are Cloudant's limits for queries of a
+	// partition.
+	partitionRows = 2000
+	partitionTime = 5 * time.Second
+)
+
+var errTimeout = dberr.New(dberr.Timeout, "timeout", "The request could not be processed in a reasonable amount of time.")
+
+// lister writes one list. It reads in pages, each in a snapshot of its own:
+// the list holds every document that was there, unchanged, from beginning to
+// end; of those written meanwhile it may hold the old or the new state.
+type lister struct {
+	couchhttp.RowStream
+	kind  *ListKind
+	q     *listQuery
+	scope store.Scope
+
+	sp      store.Span // what has not been read
+	empty   bool       // nothing can match
+	total   uint64
+	offset  uint64
+	counted bool // offset is known
+	seq     store.Seq
+	begun   bool // total and seq are known
+	headed  bool
+	rows    int
+	next    int       // the next key
+	until   time.Time // zero for no bound
+}
+
+// list appends the whole list to the stream.
+func (l *lister) list() error {
+	for over := false; !over; {
+		var err error
+		if over, err = l.Step(); err == nil {
+			err = l.Spill()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	l.Buf = append(l.Buf, "\r\n]}"...)
+	return nil
+}
+
+// Step appends the next page. The head comes with the first row, or at the end.
+func (l *lister) Step() (over bool, err error) {
+	if !l.until.IsZero() && l.R.API.Now().After(l.until) {
+		l.R.API.Stats.PartitionTimeouts.Add(1)
+		return false, errTimeout
+	}
+	page := l.walk
+	if l.q.keys != nil {
+		page = l.lookUp
+	}
+	err = l.scope.View(l.R.Ctx(), func(r *store.Reader) (err error) {
+		if !l.begun {
+			if err := l.begin(r); err != nil {
+				return err
+			}
+		}
+		over, err = page(r)
+		return err
+	})
+	if err == nil {
+		err = l.Finish()
+	}
+	if err == nil && over {
+		l.head()
+	}
+	return over, err
+}
+
+// begin finds where the rows lie and reads what stands before them.
+func (l *lister) begin(r *store.Reader) (err error) {
+	l.begun = true
+	l.sp, l.empty = l.kind.span(l.q)
+	t, err := r.Totals()
+	if err != nil || l.kind.local {
+		return err
+	}
+	l.total, l.seq = t.Docs, t.Seq
+	if l.q.updateSeq && l.scope.Partition() == "" && l.R.Scope.Partition() != "" {
+		// Design documents, seen from a partition, which has its own sequence.
+		if l.seq, err = couchhttp.LastSeq(l.R.Ctx(), l.R.Scope); err != nil {
+			return err
+		}
+	}
+	if l.kind.from != "" {
+		if l.total, _, err = l.count(r, l.kind.all(), math.MaxUint64); err != nil {
+			return err
+		}
+	}
+	if l.q.keys != nil {
+		return nil
+	}
+	if sp, some := l.kind.before(l.q); some {
+		l.offset, l.counted, err = l.count(r, sp, offsetExact)
+	} else {
+		l.counted = true
+	}
+	return err
+}
+
+// count counts the documents of a span up to a bound; exact is false if there
+// are more.
+func (l *lister) count(r *store.Reader, sp store.Span, bound uint64) (n uint64, exact bool, err error) {
+	for e, err := range r.Docs(sp, false) {
+		if err != nil {
+			return 0, false, err
+		}
+		if e.Doc.Tree.Winner().Deleted {
+			continue
+		}
+		if n == bound {
+			return n, false, nil
+		}
+		n++
+	}
+	return n, true, nil
+}
+
+// listed is a document or local document of a list.
+type listed struct {
+	id    document.ID
+	doc   *store.Doc
+	body  *store.Revision // of the winner, if wanted
+	local *store.Local
+}
+
+// entries walks the span.
+func (l *lister) entries(r *store.Reader, bodies bool) iter.Seq2[listed, error] {
+	return func(yield func(listed, error) bool) {
+		if l.kind.local {
+			for d, err := range r.Locals(l.sp) {
+				e := listed{local: d}
+				if err == nil {
+					e.id = d.ID
+				}
+				if !yield(e, err) {
+					return
+				}
+			}
+			return
+		}
+		for d, err := range r.Docs(l.sp, bodies) {
+			e := listed{doc: d.Doc, body: d.Winner}
+			if err == nil {
+				e.id = d.Doc.ID
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// walk appends the next page of a range.
+func (l *lister) walk(r *store.Reader) (over bool, err error) {
+	if l.empty || l.q.limit == 0 {
+		return true, nil
+	}
+	n := 0
+	bodies := l.q.form.Include && l.q.skip == 0
+	for e, err := range l.entries(r, bodies) {
+		if err != nil {
+			return false, err
+		}
+		n++
+		l.pass(e.id)
+		switch {
+		case e.doc != nil && e.doc.Tree.Winner().Deleted:
+		case l.q.skip > 0:
+			l.q.skip--
+			l.offset++
+			if l.q.skip == 0 && l.q.form.Include {
+				return false, nil // go on with bodies
+			}
+		default:
+			if err := l.row(e); err != nil {
+				return false, err
+			}
+		}
+		if l.rows == l.q.limit {
+			return true, nil
+		}
+		if n == couchhttp.PageRows || l.Full() {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// pass takes an id and what lies before it out of the span.
+func (l *lister) pass(id document.ID) {
+	if l.sp.Descending {
+		l.sp.To, l.sp.Before = string(id), true
+	} else {
+		l.sp.From = string(id) + "\x00"
+	}
+}
+
+// lookUp appends the next page of rows asked for by key.
+func (l *lister) lookUp(r *store.Reader) (over bool, err error) {
+	for n := 0; l.next < len(l.q.keys) && l.rows < l.q.limit; n++ {
+		if n == couchhttp.PageRows || l.Full() {
+			return false, nil
+		}
+		key := l.q.keys[l.next]
+		if l.q.descending {
+			key = l.q.keys[len(l.q.keys)-1-l.next]
+		}
+		l.next++
+		if l.q.skip > 0 {
+			l.q.skip--
+			continue
+		}
+		e, err := l.find(r, key)
+		if err != nil {
+			return false, err
+		}
+		if e.doc == nil && e.local == nil {
+			l.open()
+			l.Buf = append(l.Buf, `{"key":`...)
+			l.Buf = append(append(l.Buf, key...), `,"error":"not_found"}`...)
+			continue
+		}
+		if err := l.row(e); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// find reads the document that a key names; the zero listed if there is none.
+func (l *lister) find(r *store.Reader, key []byte) (e listed, err error) {
+	b := boundOf(key)
+	e.id = document.ID(b.id)
+	switch {
+	case !b.text || !l.kind.has(b.id):
+	case e.id.IsLocal():
+		e.local, err = r.Local(e.id)
+	case l.scope.Partition() != e.id.Partition() && l.scope.Partition() != "":
+	default:
+		e.doc, err = r.Doc(e.id)
+		if err == nil && l.Form.Include && !e.doc.Tree.Winner().Deleted {
+			e.body, err = r.Revision(e.doc, e.doc.Tree.Winner().Rev)
+		}
+	}
+	if dberr.Is(err, dberr.NotFound) {
+		return listed{}, nil
+	}
+	return e, err
+}

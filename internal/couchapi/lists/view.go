@@ -1,0 +1,282 @@
+package lists
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/fnv"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/view"
+	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/web"
+)
+
+var errTempView = dberr.New(dberr.NotFound, "gone", "Temporary views are not supported in CouchDB")
+
+// queryView answers GET and POST …/_design/{ddoc}/_view/{view}.
+func queryView(r *couchhttp.Request) error {
+	s, err := findView(r, r.Arg("ddoc"), r.Arg("view"))
+	if err != nil {
+		return err
+	}
+	var design couchhttp.DesignFunctions
+	if s == nil {
+		if design, err = designOfViews(r, r.Arg("ddoc")); err != nil {
+			return err
+		}
+	}
+	var members []document.Member
+	if r.Method == http.MethodPost {
+		if members, err = viewBody(r); err != nil {
+			return err
+		}
+		if couchhttp.MemberOf(members, "queries") != nil {
+			return dberr.New(dberr.Invalid, "bad_request", "The `queries` parameter is no longer supported at this endpoint")
+		}
+	}
+	q, err := ReadViewQuery(members, r.Query)
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		return noView(design, r.Arg("view"))
+	}
+	l, err := foundLister(r, s, &q)
+	if err != nil {
+		return err
+	}
+	if r.Method == http.MethodGet {
+		if err := l.Tag(); err != nil {
+			return err
+		}
+		if r.Unmodified() {
+			return nil
+		}
+	}
+	if r.Head { // now that the query is judged, and has the ETag of a GET
+		q.limit = 0
+	}
+	l.Stream = r.Stream(http.StatusOK, web.JSON)
+	if err := l.list(); err != nil {
+		return err
+	}
+	l.Buf = append(l.Buf, '\n')
+	return l.End()
+}
+
+// viewQueries answers POST …/_design/{ddoc}/_view/{view}/queries. All queries are
+// checked before the first is answered.
+func viewQueries(r *couchhttp.Request) error {
+	design, err := designOfViews(r, r.Arg("ddoc"))
+	if err != nil {
+		return err
+	}
+	queries, err := readViewQueries(r)
+	if err != nil {
+		return err
+	}
+	ls := make([]*viewLister, len(queries))
+	for i := range queries {
+		if ls[i], err = namedViewLister(r, design, &queries[i]); err != nil {
+			return err
+		}
+	}
+	return answerAll(r, len(ls), func(i int, s *web.Stream) error {
+		ls[i].Stream = s
+		return ls[i].list()
+	})
+}
+
+// viewBody returns the members of a body that must be a JSON object.
+func viewBody(r *couchhttp.Request) ([]document.Member, error) {
+	raw, err := r.JSONBody()
+	if err != nil {
+		return nil, err
+	}
+	return couchhttp.MembersOf(raw)
+}
+
+// readViewQueries reads the member "queries" of a body. What the query string
+// says holds for all of them, unless they say otherwise.
+func readViewQueries(r *couchhttp.Request) (queries []viewQuery, err error) {
+	members, err := viewBody(r)
+	if err != nil {
+		return nil, err
+	}
+	raw := couchhttp.MemberOf(members, "queries")
+	switch {
+	case raw == nil:
+		return nil, dberr.New(dberr.Invalid, "bad_request", "POST body must include `queries` parameter.")
+	case jsonscan.KindOf(raw) != jsonscan.Array:
+		return nil, dberr.New(dberr.Invalid, "bad_request", "`queries` member must be an array.")
+	}
+	for it := jsonscan.ElementsOf(raw); ; {
+		e, ok := it.Next()
+		if !ok {
+			return queries, nil
+		}
+		if err := r.Hold(queryMemory); err != nil {
+			return nil, err
+		}
+		q, err := ReadViewQuery(nil, r.Query)
+		if err != nil {
+			return nil, err
+		}
+		members, err := couchhttp.MembersOf(e)
+		if err == nil {
+			err = q.setMembers(members, "")
+		}
+		if err != nil {
+			return nil, err
+		}
+		queries = append(queries, q)
+	}
+}
+
+// namedViewLister finds the view of the request's path, checks a query of it, brings
+// its index up to date and makes the lister of the query, whose stream the caller
+// sets.
+func namedViewLister(r *couchhttp.Request, design couchhttp.DesignFunctions, q *viewQuery) (*viewLister, error) {
+	return ViewListerOf(r, design, r.Arg("ddoc"), r.Arg("view"), q)
+}
+
+// ViewListerOf is viewLister for a view that the path does not name as views do.
+func ViewListerOf(r *couchhttp.Request, design couchhttp.DesignFunctions, of, name string, q *viewQuery) (*viewLister, error) {
+	s, err := findView(r, of, name)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return nil, noView(design, name)
+	}
+	return foundLister(r, s, q)
+}
+
+// foundLister is viewLister for a view that was found. If the view changes
+// meanwhile, it looks for it again.
+func foundLister(r *couchhttp.Request, s *index.Session, q *viewQuery) (*viewLister, error) {
+	for try := 0; ; try++ {
+		l, err := listerOf(r, s, q)
+		if !errors.Is(err, index.ErrGone) || try == 3 {
+			return l, err
+		}
+		if s, err = findView(r, strings.TrimPrefix(string(s.Design), "_design/"), s.Name); err != nil {
+			return nil, err
+		}
+		if s == nil {
+			return nil, index.ErrGone
+		}
+	}
+}
+
+func listerOf(r *couchhttp.Request, s *index.Session, q *viewQuery) (l *viewLister, err error) {
+	if err := q.check(view.Of(s.Index)); err != nil {
+		return nil, err
+	}
+	l = &viewLister{RowStream: couchhttp.RowStream{R: r, Form: q.form}, q: q, s: s}
+	if l.partition, err = viewPartition(r, s, q); err != nil {
+		return nil, err
+	}
+	if err := q.checkRange(view.Of(s.Index)); err != nil {
+		return nil, err
+	}
+	if err := l.bound(r); err != nil {
+		return nil, err
+	}
+	if l.draft, err = draftView(r, s, l.partition, q.update); l.draft != nil || err != nil {
+		return l, err
+	}
+	if err := readyView(r, s, q.update); err != nil {
+		return nil, err
+	}
+	// What answers may be an older definition, with other means.
+	if err := q.check(view.Of(s.Answers)); err != nil {
+		return nil, err
+	}
+	if s.Answers.Partitioned != s.Index.Partitioned {
+		return nil, index.ErrGone
+	}
+	return l, nil
+}
+
+// viewPartition returns the partition that a query is about, "" for a global view.
+func viewPartition(r *couchhttp.Request, s *index.Session, q *viewQuery) (document.Partition, error) {
+	if s.Shared() {
+		if q.partition != nil {
+			return "", errNotPartitionedView
+		}
+		return r.Scope.Tenant(), nil
+	}
+	p, partitioned := r.Scope.Partition(), s.Index.Partitioned
+	if q.partition != nil {
+		if p != "" && string(p) != *q.partition {
+			return "", dberr.New(dberr.Invalid, "bad_request", "Conflicting value for `partition` in query string")
+		}
+		if !partitioned {
+			return "", errNotPartitionedView
+		}
+		return document.ParsePartition(*q.partition)
+	}
+	switch {
+	case partitioned && p == "":
+		return "", couchhttp.QueryError("`partition` parameter is mandatory for queries to this view.")
+	case !partitioned && p != "":
+		return "", errNotPartitionedView
+	}
+	return p, nil
+}
+
+var errNotPartitionedView = couchhttp.QueryError("`partition` parameter is not supported in this design doc")
+
+// Tag sets the ETag of the answer: what the index holds, and where documents come
+// along, what the database does. There is none while a partition is being dropped,
+// whose rows the index holds still, none for restricted readers: it would change whenever
+// somebody writes to another partition, and none for a draft, of which the index tells nothing.
+func (l *viewLister) Tag() error {
+	if l.R.Scope.Restricted() || l.draft != nil {
+		return nil
+	}
+	h, hidden := fnv.New64a(), false
+	err := l.s.View(l.R.Ctx(), func(rd *store.Reader, gone bool) error {
+		if hidden = gone || rd.Hides(); hidden {
+			return nil
+		}
+		x := l.s.Answers
+		p, err := x.Progress(rd.Snapshot(), l.R.DB.Number())
+		if err != nil {
+			return err
+		}
+		numbers := []uint64{uint64(p.Mark.Seq), p.Mark.Removals, p.Done, uint64(l.q.limit)} // the limit may be the configuration's
+		if l.q.form.Include || l.q.updateSeq {
+			m, err := rd.Mark()
+			if err != nil {
+				return err
+			}
+			numbers = append(numbers, uint64(m.Seq), m.Removals)
+		}
+		h.Write([]byte(x.Signature))
+		var b []byte
+		for _, n := range numbers {
+			b = binary.AppendUvarint(b, n)
+		}
+		h.Write(b)
+		return nil
+	})
+	if err == nil && !hidden {
+		l.R.Etag(strconv.FormatUint(h.Sum64(), 36))
+	}
+	return err
+}
+
+// noViewName answers …/_view without a name, and names with a slash.
+func noViewName(*couchhttp.Request) error { return couchhttp.NotAllowed("GET,POST,HEAD") }
+
+// tempView answers whatever is asked of temporary views.
+func tempView(*couchhttp.Request) error { return errTempView }

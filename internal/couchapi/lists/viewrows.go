@@ -1,0 +1,362 @@
+package lists
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/view"
+	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// pageGroups is how many groups are reduced at a time.
+const pageGroups = 500
+
+// viewLister writes the answer to one query of a view. Like lister it reads in
+// pages, each in a snapshot of its own.
+type viewLister struct {
+	couchhttp.RowStream
+	q         *viewQuery
+	partition document.Partition
+	s         *index.Session
+	draft     *view.Draft // of the index, which is being built; nil: it answers itself
+	until     time.Time   // zero for no bound
+
+	spans  []view.Span // what has not been read, in the order of the answer
+	total  uint64
+	offset uint64
+	seq    store.Seq
+	rows   int
+	queue  []view.Row   // read, and not written yet
+	groups []view.Group // of a page
+	begun  bool         // the head is written
+}
+
+// bound sets the limits that the configuration has for queries.
+func (l *viewLister) bound(r *couchhttp.Request) (err error) {
+	if l.partition != "" {
+		r.API.Stats.PartitionViews.Add(1)
+		l.until = partitionEnd(r)
+	}
+	l.q.limit, err = boundRows(r, l.q.limit, l.q.limited, l.partition)
+	return err
+}
+
+// list appends the whole answer to the stream.
+func (l *viewLister) list() error {
+	for over := false; !over; {
+		var err error
+		if over, err = l.Step(); err == nil {
+			err = l.Spill()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	l.Buf = append(l.Buf, "\r\n]}"...)
+	return nil
+}
+
+// Step appends the next page, the first time with the head.
+func (l *viewLister) Step() (over bool, err error) {
+	page := l.rowPage
+	if l.q.reduced {
+		page = l.groupPage
+	}
+	if !l.until.IsZero() && l.R.API.Now().After(l.until) {
+		l.R.API.Stats.PartitionViewTimeouts.Add(1)
+		return false, errTimeout
+	}
+	err = l.s.View(l.R.Ctx(), func(rd *store.Reader, gone bool) (err error) {
+		v, err := l.reader(rd)
+		if err != nil {
+			return err
+		}
+		defer v.Close()
+		if !l.begun {
+			if err := l.begin(rd, v, gone); err != nil {
+				return err
+			}
+			l.begun = true
+			l.head()
+		}
+		over, err = page(rd, v)
+		return err
+	})
+	if err == nil {
+		err = l.reductions()
+	}
+	if err == nil {
+		err = l.Finish()
+	}
+	return over, err
+}
+
+// reader returns what reads the index, or its draft.
+func (l *viewLister) reader(rd *store.Reader) (*view.Reader, error) {
+	if l.draft != nil {
+		return l.draft.Reader(rd)
+	}
+	return view.NewReader(rd, l.s.Answers, l.partition)
+}
+
+// begin finds where the rows lie and what stands before them.
+func (l *viewLister) begin(rd *store.Reader, v *view.Reader, gone bool) (err error) {
+	if l.seq = l.s.Mark.Seq; l.q.updateSeq && !gone && l.draft == nil {
+		p, err := l.s.Answers.Progress(rd.Snapshot(), l.R.DB.Number())
+		if err != nil {
+			return err
+		}
+		if l.seq = p.Mark.Seq; l.q.update == updateFirst {
+			l.seq = max(l.seq, l.s.Mark.Seq)
+		}
+	}
+	if l.q.updateSeq && l.R.Scope.Restricted() {
+		if err := l.ownSeq(rd); err != nil {
+			return err
+		}
+	}
+	ranges := []view.Range{l.q.rows}
+	if l.q.keys != nil {
+		ranges = ranges[:0]
+		for _, key := range l.q.keys {
+			one := l.q.rows
+			one.Start.Key, one.End.Key = key, key
+			ranges = append(ranges, one)
+		}
+		if l.q.rows.Descending && !l.q.reduced {
+			slices.Reverse(ranges)
+		}
+	}
+	for _, one := range ranges {
+		s, err := v.Span(l.stored(one))
+		if err != nil {
+			return err
+		}
+		l.spans = append(l.spans, s)
+	}
+	if l.q.reduced {
+		return nil
+	}
+	if l.total, err = v.Count(v.Whole()); err != nil {
+		return err
+	}
+	return l.place(v)
+}
+
+// place works out the offset and passes over the rows to be skipped. The offset
+// is that of the first row of all, and what is skipped, as in CouchDB.
+func (l *viewLister) place(v *view.Reader) error {
+	found := false
+	skip := uint64(l.q.skip)
+	for i := range l.spans {
+		n, err := v.Count(l.spans[i])
+		if err != nil {
+			return err
+		}
+		if !found && (n > 0 || i == len(l.spans)-1) {
+			if l.offset, err = v.Count(l.spans[i].Before(v.Whole())); err != nil {
+				return err
+			}
+			found = true
+		}
+		if skip > 0 {
+			if l.spans[i], err = v.Skip(l.spans[i], skip); err != nil {
+				return err
+			}
+			skip -= min(skip, n)
+		} else if found {
+			break
+		}
+	}
+	l.offset = min(l.total, l.offset+uint64(l.q.skip))
+	return nil
+}
+
+// ownSeq makes the sequence of the answer one of the partition's own, which
+// stays the same whatever is written elsewhere.
+func (l *viewLister) ownSeq(rd *store.Reader) (err error) {
+	own := *rd
+	own.Scope = l.R.Scope
+	l.seq, err = own.SeqUpTo(l.seq)
+	return err
+}
+
+// head appends what stands before the rows.
+func (l *viewLister) head() {
+	l.Buf = append(l.Buf, '{')
+	if !l.q.reduced {
+		l.Buf = couchhttp.AppendCount(l.Buf, `"total_rows":`, l.total)
+		l.Buf = couchhttp.AppendCount(l.Buf, `,"offset":`, l.offset)
+		l.Buf = append(l.Buf, ',')
+	}
+	if l.q.updateSeq {
+		l.Buf = append(l.Buf, `"update_seq":"`...)
+		l.Buf = l.R.Scope.AppendSeq(l.Buf, l.seq)
+		l.Buf = append(l.Buf, `",`...)
+	}
+	l.Buf = append(l.Buf, `"rows":[`...)
+}
+
+// open appends what stands before every row.
+func (l *viewLister) open() {
+	if l.rows > 0 {
+		l.Buf = append(l.Buf, ',')
+	}
+	l.Buf = append(l.Buf, "\r\n"...)
+	l.rows++
+}
+
+// rowPage appends the next page of rows.
+func (l *viewLister) rowPage(rd *store.Reader, v *view.Reader) (over bool, err error) {
+	if end, err := l.drain(rd); end || err != nil {
+		return l.rows >= l.q.limit, err
+	}
+	for n := 0; len(l.spans) > 0; l.spans = l.spans[1:] {
+		for row, err := range v.Rows(l.spans[0]) {
+			if err != nil {
+				return false, err
+			}
+			n++
+			if row.ID, err = l.shown(row.ID); err != nil {
+				return false, err
+			}
+			l.queue = append(l.queue, row)
+			if row.At == nil {
+				continue // more that belong together follow
+			}
+			l.spans[0] = l.spans[0].Behind(row.At)
+			if end, err := l.drain(rd); end || err != nil {
+				return l.rows >= l.q.limit, err
+			}
+			if n >= couchhttp.PageRows {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// drain appends the rows that were read, and reports whether the page or the answer
+// ends with them.
+func (l *viewLister) drain(rd *store.Reader) (end bool, err error) {
+	for i := range l.queue {
+		if l.rows >= l.q.limit || l.Full() {
+			l.queue = append(l.queue[:0], l.queue[i:]...)
+			return true, nil
+		}
+		if err := l.row(rd, &l.queue[i]); err != nil {
+			return false, err
+		}
+	}
+	l.queue = l.queue[:0]
+	return l.rows >= l.q.limit || l.Full(), nil
+}
+
+// row appends a row.
+func (l *viewLister) row(rd *store.Reader, row *view.Row) error {
+	l.open()
+	b := couchhttp.AppendString(append(l.Buf, `{"id":`...), string(row.ID))
+	b = append(append(b, `,"key":`...), row.Key...)
+	l.Buf = append(append(b, `,"value":`...), row.Value...)
+	if !l.q.form.Include {
+		l.Buf = append(l.Buf, '}')
+		return nil
+	}
+	l.Buf = append(l.Buf, `,"doc":`...)
+	rev, tree, err := l.linked(rd, row)
+	if err != nil {
+		return err
+	}
+	if rev == nil {
+		l.Buf = append(l.Buf, "null}"...)
+		return nil
+	}
+	l.Document(rev, tree, "}")
+	return nil
+}
+
+// shown returns the id of a row as the request's scope has it: rows of the database's
+// views hold stored ids.
+func (l *viewLister) shown(id document.ID) (document.ID, error) {
+	if !l.s.Shared() {
+		return id, nil
+	}
+	own, ok := l.R.Scope.Shown(id)
+	if !ok {
+		return "", errors.New("couchapi: a row of another partition") // its reader gives none
+	}
+	return own, nil
+}
+
+// named returns the id that a row's value names as the request's scope has it; false
+// if that is none of the scope's. Functions of the database name stored ids.
+func (l *viewLister) named(id document.ID) (document.ID, bool) {
+	if !l.s.Shared() {
+		return id, true
+	}
+	return l.R.Scope.Shown(id)
+}
+
+// stored returns a range of rows with the ids at its ends as the index has them.
+func (l *viewLister) stored(r view.Range) view.Range {
+	if l.s.Shared() {
+		for _, b := range []*view.Bound{&r.Start, &r.End} {
+			if b.ByID {
+				b.ID = l.R.Scope.Stored(b.ID)
+			}
+		}
+	}
+	return r
+}
+
+// linked reads the document of a row, or the one that the row's value names; nil
+// if there is none.
+func (l *viewLister) linked(rd *store.Reader, row *view.Row) (*store.Revision, *document.Tree, error) {
+	id, rev := row.ID, document.Rev{}
+	if jsonscan.KindOf(row.Value) == jsonscan.Object {
+		if other, ok := jsonscan.Member(row.Value, "_id"); ok {
+			if jsonscan.KindOf(other) != jsonscan.String {
+				return nil, nil, nil
+			}
+			if id, ok = l.named(document.ID(jsonscan.Text(nil, other))); !ok {
+				return nil, nil, nil
+			}
+		}
+		if wanted, ok := jsonscan.Member(row.Value, "_rev"); ok {
+			var err error
+			if rev, err = document.ParseRev(string(jsonscan.Text(nil, wanted))); err != nil {
+				return nil, nil, nil // no document has such a revision
+			}
+		}
+	}
+	if id == "" || id.IsLocal() || l.R.Scope.CheckID(id) != nil {
+		return nil, nil, nil
+	}
+	if l.s.Shared() {
+		rd = rd.As(l.R.Scope)
+	}
+	doc, err := rd.Doc(id)
+	if err == nil && rev == (document.Rev{}) {
+		if doc.Tree.Winner().Deleted {
+			return nil, nil, nil
+		}
+		rev = doc.Tree.Winner().Rev
+	}
+	var found *store.Revision
+	if err == nil {
+		found, err = rd.Revision(doc, rev)
+	}
+	if dberr.Is(err, dberr.NotFound) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return found, &doc.Tree, nil
+}
