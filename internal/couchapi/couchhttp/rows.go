@@ -45,14 +45,14 @@ type RowStream struct {
 	R    *Request
 	Form DocForm
 	Held *couchwire.Revision
-	tail string // what stands behind held
+	tail string // what stands after Held
 }
 
 // Pages is a list that is written page by page.
 type Pages interface {
-	// step appends the next page; over: it was the last one.
+	// Step appends the next page; over: it was the last one.
 	Step() (over bool, err error)
-	// to makes the stream to which pages are appended.
+	// To makes the stream to which pages are appended.
 	To(s *web.Stream)
 }
 
@@ -84,8 +84,7 @@ func (w *RowStream) Finish() error {
 	if w.Held == nil {
 		return nil
 	}
-	open := func(a *document.Attachment) io.Reader { return w.R.Scope.Download(w.R.Ctx(), *a, 0, a.Encoded) }
-	err := couchwire.WriteDocument(w, w.Held, couchwire.Form{Data: true, Encoding: w.Form.Encoding}, open)
+	err := couchwire.WriteDocument(w, w.Held, couchwire.Form{Data: true, Encoding: w.Form.Encoding}, w.R.Open)
 	w.Buf = append(w.Buf, w.tail...)
 	w.Held = nil
 	return err

@@ -2,14 +2,11 @@ package lists
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
-	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/store"
-	"github.com/sectional/sectional/internal/web"
 )
 
 // listDocs makes the handler of a list of documents, by GET and POST.
@@ -33,88 +30,21 @@ func listDocs(kind *ListKind) couchhttp.Handler {
 		if r.Head { // now that the query is judged
 			q.limit = 0
 		}
-		l.Stream = r.Stream(http.StatusOK, web.JSON)
-		if err := l.list(); err != nil {
-			return err
-		}
-		l.Buf = append(l.Buf, '\n')
-		return l.End()
+		return answerList(r, l)
 	}
 }
 
-// listQueries makes the handler that answers several queries of a list. All
-// are checked before the first is answered.
+// listQueries makes the handler that answers several queries of a list.
 func listQueries(kind *ListKind) couchhttp.Handler {
 	return func(r *couchhttp.Request) error {
-		queries, err := readQueries(r)
+		body, err := r.BodyMembers()
 		if err != nil {
 			return err
 		}
-		ls := make([]*lister, len(queries))
-		for i := range queries {
-			if ls[i], err = NewLister(r, kind, &queries[i]); err != nil {
-				return err
-			}
-		}
-		return answerAll(r, len(ls), func(i int, s *web.Stream) error {
-			ls[i].Stream = s
-			return ls[i].list()
+		return answerQueries(r, body, func(members []document.Member) (listMaker, error) {
+			q, err := ReadListQuery(members, nil)
+			return func() (couchhttp.Pages, error) { return NewLister(r, kind, &q) }, err
 		})
-	}
-}
-
-// answerAll answers n queries of one request in order; each writes its answer.
-func answerAll(r *couchhttp.Request, n int, each func(i int, s *web.Stream) error) error {
-	s := r.Stream(http.StatusOK, web.JSON)
-	s.Buf = append(s.Buf, `{"results":[`...)
-	for i := range n {
-		if i > 0 {
-			s.Buf = append(s.Buf, ',')
-		}
-		s.Buf = append(s.Buf, '\n')
-		if err := each(i, s); err != nil {
-			return err
-		}
-	}
-	s.Buf = append(s.Buf, "\n]}\n"...)
-	return s.End()
-}
-
-// queryMemory is what one of several queries in a body takes at most, its list of keys
-// apart.
-const queryMemory = 1 << 10
-
-// readQueries reads the member "queries" of a body.
-func readQueries(r *couchhttp.Request) ([]listQuery, error) {
-	members, err := r.BodyMembers()
-	if err != nil {
-		return nil, err
-	}
-	raw := couchhttp.MemberOf(members, "queries")
-	switch {
-	case raw == nil:
-		return nil, dberr.New(dberr.Invalid, "bad_request", "POST body must include `queries` parameter.")
-	case jsonscan.KindOf(raw) != jsonscan.Array:
-		return nil, dberr.New(dberr.Invalid, "bad_request", "`queries` member must be an array.")
-	}
-	var queries []listQuery
-	for it := jsonscan.ElementsOf(raw); ; {
-		e, ok := it.Next()
-		if !ok {
-			return queries, nil
-		}
-		members, err := couchhttp.MembersOf(e)
-		if err != nil {
-			return nil, err
-		}
-		if err := r.Hold(queryMemory); err != nil {
-			return nil, err
-		}
-		q, err := ReadListQuery(members, nil)
-		if err != nil {
-			return nil, err
-		}
-		queries = append(queries, q)
 	}
 }
 
@@ -127,22 +57,12 @@ func NewLister(r *couchhttp.Request, kind *ListKind, q *listQuery) (*lister, err
 	if kind == designDocsKind && q.partition == nil {
 		scope = r.Scope.Namespace() // whose design documents are seen through every partition
 	}
-	l := &lister{kind: kind, q: q, scope: scope, RowStream: couchhttp.RowStream{R: r, Form: q.form}}
+	l := &lister{kind: kind, q: q, scope: scope, pager: newPager(r, q.form, scope.Partition(), &r.API.Stats.PartitionTimeouts)}
 	if scope.Partition() != "" {
 		r.API.Stats.PartitionLists.Add(1)
-		l.until = partitionEnd(r)
 	}
 	q.limit, err = boundRows(r, q.limit, q.limited(), scope.Partition())
 	return l, err
-}
-
-// partitionEnd returns when a query of a partition has to be answered, zero for no
-// bound.
-func partitionEnd(r *couchhttp.Request) time.Time {
-	if !r.API.Settings.Value().Cloudant {
-		return time.Time{}
-	}
-	return r.Began.Add(partitionTime)
 }
 
 // boundRows returns the most rows of a query of a view or of a list of documents: what

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/couchwire"
@@ -28,10 +27,8 @@ func find(r *couchhttp.Request) error {
 	}
 	setRequestClass(r, scope)
 	q := mango.New(req, scope, r.API.Indexes)
-	s := &findSink{r: r, Stream: r.Stream(http.StatusOK, web.JSON), fields: req.Fields}
-	if scope.Partition() != "" {
-		s.until = partitionEnd(r)
-	}
+	s := &findSink{pager: newPager(r, couchhttp.DocForm{}, scope.Partition(), &r.API.Stats.PartitionTimeouts), fields: req.Fields}
+	s.To(r.Stream(http.StatusOK, web.JSON))
 	s.Buf = append(s.Buf, '{')
 	if !req.Summarizes() {
 		s.Buf = append(s.Buf, `"docs":[`...)
@@ -108,33 +105,26 @@ func setRequestClass(r *couchhttp.Request, scope store.Scope) {
 // findSink appends documents to the answer. Rows come within a snapshot and go
 // out between two.
 type findSink struct {
-	*web.Stream
-	r      *couchhttp.Request
+	pager
 	fields selector.Fields
-	rows   int
-	until  time.Time // zero for no bound
 }
 
 // Row implements query.Sink.
 func (s *findSink) Row(row *mango.Row) (full bool, err error) {
-	if s.rows++; s.rows > 1 {
-		s.Buf = append(s.Buf, ',')
-	}
-	if s.Buf = append(s.Buf, '\n'); row.Rev == nil || !s.fields.All() {
+	if s.between("\n"); row.Rev == nil || !s.fields.All() {
 		s.Buf = append(s.Buf, s.fields.Project(&row.Doc)...)
 	} else {
 		s.Buf = couchwire.AppendDocument(s.Buf, &couchwire.Revision{
 			ID: row.Rev.ID, Rev: row.Rev.Rev, Body: row.Rev.Body, Attachments: row.Rev.Attachments, Conflicts: row.Conflicts,
 		}, couchwire.Form{})
 	}
-	return len(s.Buf) >= couchhttp.PageBytes, nil
+	return s.Full(), nil
 }
 
 // Page implements query.Sink.
 func (s *findSink) Page() error {
-	if !s.until.IsZero() && s.r.API.Now().After(s.until) {
-		s.r.API.Stats.PartitionTimeouts.Add(1)
-		return errTimeout
+	if err := s.inTime(); err != nil {
+		return err
 	}
 	return s.Spill()
 }

@@ -3,7 +3,6 @@ package lists
 import (
 	"iter"
 	"math"
-	"time"
 
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/dberr"
@@ -11,23 +10,15 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-const (
-	// offsetExact is up to how many rows before the first one are counted for
-	// the member "offset"; where there are more it is null.
-	offsetExact = 1000
-	// partitionRows and partitionTime are Cloudant's limits for queries of a
-	// partition.
-	partitionRows = 2000
-	partitionTime = 5 * time.Second
-)
-
-var errTimeout = dberr.New(dberr.Timeout, "timeout", "The request could not be processed in a reasonable amount of time.")
+// offsetExact is up to how many rows before the first one are counted for
+// the member "offset"; where there are more it is null.
+const offsetExact = 1000
 
 // lister writes one list. It reads in pages, each in a snapshot of its own:
 // the list holds every document that was there, unchanged, from beginning to
 // end; of those written meanwhile it may hold the old or the new state.
 type lister struct {
-	couchhttp.RowStream
+	pager
 	kind  *ListKind
 	q     *listQuery
 	scope store.Scope
@@ -40,31 +31,13 @@ type lister struct {
 	seq     store.Seq
 	begun   bool // total and seq are known
 	headed  bool
-	rows    int
-	next    int       // the next key
-	until   time.Time // zero for no bound
-}
-
-// list appends the whole list to the stream.
-func (l *lister) list() error {
-	for over := false; !over; {
-		var err error
-		if over, err = l.Step(); err == nil {
-			err = l.Spill()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	l.Buf = append(l.Buf, "\r\n]}"...)
-	return nil
+	next    int // the next key
 }
 
 // Step appends the next page. The head comes with the first row, or at the end.
 func (l *lister) Step() (over bool, err error) {
-	if !l.until.IsZero() && l.R.API.Now().After(l.until) {
-		l.R.API.Stats.PartitionTimeouts.Add(1)
-		return false, errTimeout
+	if err := l.inTime(); err != nil {
+		return false, err
 	}
 	page := l.walk
 	if l.q.keys != nil {

@@ -39,11 +39,7 @@ func appendKnown(b []byte, n uint64, known bool) []byte {
 // open appends what stands before every row.
 func (l *lister) open() {
 	l.head()
-	if l.rows > 0 {
-		l.Buf = append(l.Buf, ',')
-	}
-	l.Buf = append(l.Buf, "\r\n"...)
-	l.rows++
+	l.between("\r\n")
 }
 
 // row appends the row of a document.

@@ -13,9 +13,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/view"
-	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/store"
-	"github.com/sectional/sectional/internal/web"
 )
 
 var errTempView = dberr.New(dberr.NotFound, "gone", "Temporary views are not supported in CouchDB")
@@ -63,34 +61,28 @@ func queryView(r *couchhttp.Request) error {
 	if r.Head { // now that the query is judged, and has the ETag of a GET
 		q.limit = 0
 	}
-	l.Stream = r.Stream(http.StatusOK, web.JSON)
-	if err := l.list(); err != nil {
-		return err
-	}
-	l.Buf = append(l.Buf, '\n')
-	return l.End()
+	return answerList(r, l)
 }
 
-// viewQueries answers POST …/_design/{ddoc}/_view/{view}/queries. All queries are
-// checked before the first is answered.
+// viewQueries answers POST …/_design/{ddoc}/_view/{view}/queries. What the query string
+// says holds for all queries, unless they say otherwise.
 func viewQueries(r *couchhttp.Request) error {
 	design, err := designOfViews(r, r.Arg("ddoc"))
 	if err != nil {
 		return err
 	}
-	queries, err := readViewQueries(r)
+	body, err := viewBody(r)
 	if err != nil {
 		return err
 	}
-	ls := make([]*viewLister, len(queries))
-	for i := range queries {
-		if ls[i], err = namedViewLister(r, design, &queries[i]); err != nil {
-			return err
+	return answerQueries(r, body, func(members []document.Member) (listMaker, error) {
+		q, err := ReadViewQuery(nil, r.Query)
+		if err == nil {
+			err = q.setMembers(members, "")
 		}
-	}
-	return answerAll(r, len(ls), func(i int, s *web.Stream) error {
-		ls[i].Stream = s
-		return ls[i].list()
+		return func() (couchhttp.Pages, error) {
+			return ViewListerOf(r, design, r.Arg("ddoc"), r.Arg("view"), &q)
+		}, err
 	})
 }
 
@@ -103,51 +95,8 @@ func viewBody(r *couchhttp.Request) ([]document.Member, error) {
 	return couchhttp.MembersOf(raw)
 }
 
-// readViewQueries reads the member "queries" of a body. What the query string
-// says holds for all of them, unless they say otherwise.
-func readViewQueries(r *couchhttp.Request) (queries []viewQuery, err error) {
-	members, err := viewBody(r)
-	if err != nil {
-		return nil, err
-	}
-	raw := couchhttp.MemberOf(members, "queries")
-	switch {
-	case raw == nil:
-		return nil, dberr.New(dberr.Invalid, "bad_request", "POST body must include `queries` parameter.")
-	case jsonscan.KindOf(raw) != jsonscan.Array:
-		return nil, dberr.New(dberr.Invalid, "bad_request", "`queries` member must be an array.")
-	}
-	for it := jsonscan.ElementsOf(raw); ; {
-		e, ok := it.Next()
-		if !ok {
-			return queries, nil
-		}
-		if err := r.Hold(queryMemory); err != nil {
-			return nil, err
-		}
-		q, err := ReadViewQuery(nil, r.Query)
-		if err != nil {
-			return nil, err
-		}
-		members, err := couchhttp.MembersOf(e)
-		if err == nil {
-			err = q.setMembers(members, "")
-		}
-		if err != nil {
-			return nil, err
-		}
-		queries = append(queries, q)
-	}
-}
-
-// namedViewLister finds the view of the request's path, checks a query of it, brings
-// its index up to date and makes the lister of the query, whose stream the caller
-// sets.
-func namedViewLister(r *couchhttp.Request, design couchhttp.DesignFunctions, q *viewQuery) (*viewLister, error) {
-	return ViewListerOf(r, design, r.Arg("ddoc"), r.Arg("view"), q)
-}
-
-// ViewListerOf is viewLister for a view that the path does not name as views do.
+// ViewListerOf finds a view, checks a query of it, brings its index up to date and makes the lister of the query, whose
+// stream is set later.
 func ViewListerOf(r *couchhttp.Request, design couchhttp.DesignFunctions, of, name string, q *viewQuery) (*viewLister, error) {
 	s, err := findView(r, of, name)
 	if err != nil {
@@ -159,7 +108,7 @@ func ViewListerOf(r *couchhttp.Request, design couchhttp.DesignFunctions, of, na
 	return foundLister(r, s, q)
 }
 
-// foundLister is viewLister for a view that was found. If the view changes
+// foundLister is ViewListerOf for a view that was found. If the view changes
 // meanwhile, it looks for it again.
 func foundLister(r *couchhttp.Request, s *index.Session, q *viewQuery) (*viewLister, error) {
 	for try := 0; ; try++ {
@@ -180,14 +129,18 @@ func listerOf(r *couchhttp.Request, s *index.Session, q *viewQuery) (l *viewList
 	if err := q.check(view.Of(s.Index)); err != nil {
 		return nil, err
 	}
-	l = &viewLister{RowStream: couchhttp.RowStream{R: r, Form: q.form}, q: q, s: s}
+	l = &viewLister{q: q, s: s}
 	if l.partition, err = viewPartition(r, s, q); err != nil {
 		return nil, err
 	}
 	if err := q.checkRange(view.Of(s.Index)); err != nil {
 		return nil, err
 	}
-	if err := l.bound(r); err != nil {
+	if l.partition != "" {
+		r.API.Stats.PartitionViews.Add(1)
+	}
+	l.pager = newPager(r, q.form, l.partition, &r.API.Stats.PartitionViewTimeouts)
+	if q.limit, err = boundRows(r, q.limit, q.limited, l.partition); err != nil {
 		return nil, err
 	}
 	if l.draft, err = draftView(r, s, l.partition, q.update); l.draft != nil || err != nil {

@@ -43,7 +43,7 @@ func (l *viewLister) reductions() error {
 		return err
 	}
 	for _, g := range l.groups {
-		l.open()
+		l.between("\r\n")
 		l.Buf = append(append(l.Buf, `{"key":`...), g.Key...)
 		if g.Failed != nil {
 			_, word, reason := couchhttp.Words(g.Failed)

@@ -3,7 +3,6 @@ package lists
 import (
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/dberr"
@@ -20,46 +19,19 @@ const pageGroups = 500
 // viewLister writes the answer to one query of a view. Like lister it reads in
 // pages, each in a snapshot of its own.
 type viewLister struct {
-	couchhttp.RowStream
+	pager
 	q         *viewQuery
 	partition document.Partition
 	s         *index.Session
 	draft     *view.Draft // of the index, which is being built; nil: it answers itself
-	until     time.Time   // zero for no bound
 
 	spans  []view.Span // what has not been read, in the order of the answer
 	total  uint64
 	offset uint64
 	seq    store.Seq
-	rows   int
 	queue  []view.Row   // read, and not written yet
 	groups []view.Group // of a page
 	begun  bool         // the head is written
-}
-
-// bound sets the limits that the configuration has for queries.
-func (l *viewLister) bound(r *couchhttp.Request) (err error) {
-	if l.partition != "" {
-		r.API.Stats.PartitionViews.Add(1)
-		l.until = partitionEnd(r)
-	}
-	l.q.limit, err = boundRows(r, l.q.limit, l.q.limited, l.partition)
-	return err
-}
-
-// list appends the whole answer to the stream.
-func (l *viewLister) list() error {
-	for over := false; !over; {
-		var err error
-		if over, err = l.Step(); err == nil {
-			err = l.Spill()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	l.Buf = append(l.Buf, "\r\n]}"...)
-	return nil
 }
 
 // Step appends the next page, the first time with the head.
@@ -68,9 +40,8 @@ func (l *viewLister) Step() (over bool, err error) {
 	if l.q.reduced {
 		page = l.groupPage
 	}
-	if !l.until.IsZero() && l.R.API.Now().After(l.until) {
-		l.R.API.Stats.PartitionViewTimeouts.Add(1)
-		return false, errTimeout
+	if err := l.inTime(); err != nil {
+		return false, err
 	}
 	err = l.s.View(l.R.Ctx(), func(rd *store.Reader, gone bool) (err error) {
 		v, err := l.reader(rd)
@@ -203,15 +174,6 @@ func (l *viewLister) head() {
 	l.Buf = append(l.Buf, `"rows":[`...)
 }
 
-// open appends what stands before every row.
-func (l *viewLister) open() {
-	if l.rows > 0 {
-		l.Buf = append(l.Buf, ',')
-	}
-	l.Buf = append(l.Buf, "\r\n"...)
-	l.rows++
-}
-
 // rowPage appends the next page of rows.
 func (l *viewLister) rowPage(rd *store.Reader, v *view.Reader) (over bool, err error) {
 	if end, err := l.drain(rd); end || err != nil {
@@ -260,7 +222,7 @@ func (l *viewLister) drain(rd *store.Reader) (end bool, err error) {
 
 // row appends a row.
 func (l *viewLister) row(rd *store.Reader, row *view.Row) error {
-	l.open()
+	l.between("\r\n")
 	b := couchhttp.AppendString(append(l.Buf, `{"id":`...), string(row.ID))
 	b = append(append(b, `,"key":`...), row.Key...)
 	l.Buf = append(append(b, `,"value":`...), row.Value...)
