@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 
@@ -73,8 +74,8 @@ func (q *Query) restore(p *planner) error {
 	if err != nil {
 		return err
 	}
-	if q.plan, err = p.resume(q.plan, m.fingerprint, m.choices); err != nil {
-		return badBookmark(q.req.Bookmark)
+	if q.plan, err = p.resume(q.plan, m.fingerprint, m.choices); q.plan == nil || err != nil {
+		return cmp.Or(err, badBookmark(q.req.Bookmark))
 	}
 	if m.at.branch >= len(q.plan.Branches) || m.at.span >= len(q.plan.Branches[m.at.branch].ranges) {
 		return badBookmark(q.req.Bookmark)

@@ -76,12 +76,7 @@ func ofLeaf(n *selector.Node) constraint {
 	if id { // the kinds lie otherwise, and an id is text anyway
 		return constraint{whole: everything()}
 	}
-	return ofKind(n, o)
-}
-
-// ofKind is for operators that only values of some kind meet.
-func ofKind(n *selector.Node, o order) constraint {
-	switch n.Op {
+	switch n.Op { // those that only values of some kind meet
 	case selector.Type:
 		kind, ok := kindSets[string(jsonscan.Text(nil, n.Arg))]
 		return constraint{whole: kind, exact: ok}

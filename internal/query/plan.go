@@ -30,10 +30,6 @@ const (
 	warnExamined = "The number of documents examined is high in proportion to the number of results returned. Consider adding a more specific index to improve this."
 )
 
-// errNoBookmark says that no plan for the query is the one that the bookmark
-// is of.
-var errNoBookmark = dberr.New(dberr.Invalid, "invalid_bookmark", "")
-
 // plan chooses. Errors are dberr.Invalid with CouchDB's words.
 func (p *planner) plan(partitioned bool) (*Plan, error) {
 	all, err := p.branches(p.conjuncts)
@@ -170,8 +166,8 @@ func (p *planner) split(plan *Plan, again []uint64) error {
 	return nil
 }
 
-// resume returns the plan that a bookmark is of: it must not change between the
-// pages because an index has come or rows have.
+// resume returns the plan that a bookmark is of, nil if there is none: it must not
+// change between the pages because an index has come or rows have.
 func (p *planner) resume(chosen *Plan, fingerprint uint64, choices []uint64) (*Plan, error) {
 	if chosen.fingerprint() == fingerprint {
 		return chosen, nil
@@ -187,7 +183,7 @@ func (p *planner) resume(chosen *Plan, fingerprint uint64, choices []uint64) (*P
 		return nil, err
 	}
 	if several.fingerprint() != fingerprint {
-		return nil, errNoBookmark
+		return nil, nil
 	}
 	return several, nil
 }

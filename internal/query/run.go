@@ -14,11 +14,6 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// Waiter waits for indexes that are being built: index.Indexes.
-type Waiter interface {
-	Await(ctx context.Context, d *store.Database, x *index.Index) error
-}
-
 // Sink takes the rows of an answer. Row is called within a snapshot and must
 // not wait for anybody; full says that the rows so far should go out first.
 // Page is called between snapshots.
@@ -39,10 +34,10 @@ type Stats struct {
 
 // Query is one run of a request.
 type Query struct {
-	req    *Request
-	scope  store.Scope
-	waiter Waiter
-	paths  pathsFunc
+	req     *Request
+	scope   store.Scope
+	indexes *index.Indexes // to wait for those that are being built
+	paths   pathsFunc
 
 	plan    *Plan
 	at      place
@@ -65,8 +60,8 @@ type Query struct {
 const pageKeys = 10_000
 
 // New makes a query over a scope.
-func New(req *Request, scope store.Scope, w Waiter) *Query {
-	q := &Query{req: req, scope: scope, waiter: w, paths: pathsOf, skip: req.Skip, left: req.Limit}
+func New(req *Request, scope store.Scope, x *index.Indexes) *Query {
+	q := &Query{req: req, scope: scope, indexes: x, paths: pathsOf, skip: req.Skip, left: req.Limit}
 	if req.Count || req.Group != nil {
 		q.skip, q.left, q.summary = 0, -1, newSummary(req)
 	}
@@ -115,7 +110,7 @@ func (q *Query) Run(ctx context.Context, sink Sink) error {
 
 // await waits for an index. One that goes away meanwhile is planned without.
 func (q *Query) await(ctx context.Context, x *index.Index) error {
-	err := q.waiter.Await(ctx, q.scope.Database(), x)
+	err := q.indexes.Await(ctx, q.scope.Database(), x)
 	if errors.Is(err, index.ErrGone) {
 		return nil
 	}
@@ -145,7 +140,7 @@ func (q *Query) prepare(r *store.Reader) (wait *index.Index, err error) {
 // restart forgets what was read. Nobody has seen any of it yet, so another
 // plan may answer when an index went away.
 func (q *Query) restart() {
-	fresh := New(q.req, q.scope, q.waiter)
+	fresh := New(q.req, q.scope, q.indexes)
 	fresh.stats, fresh.budget, fresh.paths = q.stats, q.budget, q.paths // it was read all the same
 	*q = *fresh
 }
