@@ -17,9 +17,9 @@ var (
 	Catalogue = Space{Name: "catalogue", Code: 'b', System: true, Version: 1,
 		Columns: []Column{{"database", Text}},
 		Doc:     "a database by name: its number, its kind, when it was made"}
-	Job = Space{Name: "job", Code: 'c', System: true, Version: 1,
+	Job = Space{Name: "job", Code: 'c', System: true, Version: 2,
 		Columns: []Column{{"kind", Text}, {"number", Uint}, {"subject", Text}},
-		Doc:     "work to be done in the background: what is left of it"}
+		Doc:     "work to be done in the background: when, by whom, what is left of it"}
 	Token = Space{Name: "token", Code: 'd', System: true, Version: 1,
 		Columns: []Column{{"time", Uint}, {"token", Tail}},
 		Doc:     "a commit happened: settles unknown outcomes; kept an hour (time: Unix seconds)"}
@@ -29,6 +29,9 @@ var (
 	UpdateHead = Space{Name: "updates-head", Code: 'f', System: true, Version: 1,
 		Columns: []Column{{"database", Text}},
 		Doc:     "where a database's entry in the updates feed stands"}
+	JobDue = Space{Name: "job-due", Code: 'g', System: true, Version: 1,
+		Columns: []Column{{"time", Uint}, {"kind", Text}, {"number", Uint}, {"subject", Text}},
+		Doc:     "a job by the time when it is due (time: Unix milliseconds)"}
 )
 
 // The kinds of row in a database; those of indexes, from code 0x80 up, below.
@@ -153,7 +156,7 @@ func MovedPrefix(db uint64, code byte) (before, now []byte) {
 
 // Spaces is the table of all kinds of row, in key order.
 var Spaces = []*Space{
-	&Meta, &Catalogue, &Job, &Token, &UpdateFeed, &UpdateHead,
+	&Meta, &Catalogue, &Job, &Token, &UpdateFeed, &UpdateHead, &JobDue,
 	&LaneHead, &Setting, &Doc, &BodyChunk, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint, &PartitionDrop,
 	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Superseded, &Purge, &Marker, &Due,
 	&Subscription, &DeadLetter, &ChangeLog,

@@ -34,6 +34,7 @@ func floors() map[string]int {
 		"internal/snapshot":          4,
 		"internal/store":             3,
 		"internal/couchwire":         2,
+		"internal/jobs":              2,
 		"internal/kv/kvtest":         2,
 		"internal/kv/pebblekv":       2,
 		"internal/script":            2,
@@ -99,7 +100,7 @@ func narrow() map[string][]string {
 		// replicate, transfer and subscribe: their clients. outgoing: dates in headers.
 		"net/http": {"internal/outgoing", "internal/web", "internal/couchapi", "internal/couchapi/couchhttp", "internal/couchapi/documents", "internal/couchapi/lists",
 			"internal/couchapi/admin", "internal/couchapi/legacy", "internal/server", "internal/replicate", "internal/replicate/schedule", "internal/transfer", "internal/subscribe", "internal/couchapi/apitest"},
-		module + "/internal/kv": {"internal/store", "internal/server", "internal/kv/pebblekv", "internal/kv/kvtest",
+		module + "/internal/kv": {"internal/store", "internal/jobs", "internal/server", "internal/kv/pebblekv", "internal/kv/kvtest",
 			"internal/index", "internal/index/field", "internal/index/view", "internal/index/indextest", "internal/couchapi/apitest"},
 		module + "/internal/kv/pebblekv":   {"internal/server"},
 		"github.com/cockroachdb/pebble/v2": {"internal/kv/pebblekv", "bench"},

@@ -227,11 +227,11 @@ func TestCollectedInOneCommit(t *testing.T) {
 		w.mustWrite(d, document.Edit{ID: "p:a", Parent: rev(t, w.put(d, "p:a", "", `{}`)), Deleted: true})
 		page := tombstonePage{d: d}
 		w.now = w.now.Add(time.Hour)
-		if err := d.markTime(ctx, time.Hour); err != nil {
+		if _, err := d.stepOf(jobCollect, ""); err != nil {
 			t.Fatal(err)
 		}
-		w.now = w.now.Add(2 * time.Hour)
-		if err := d.Whole().View(ctx, func(r *Reader) error { return page.read(r, w.now.Add(-time.Hour)) }); err != nil || len(page.docs) != 1 {
+		w.now = w.now.Add(24 * time.Hour)
+		if err := d.Whole().View(ctx, func(r *Reader) error { return page.read(r, nil) }); err != nil || len(page.docs) != 1 {
 			t.Fatal(err, page)
 		}
 		collect := func(g *group) error {
@@ -263,7 +263,7 @@ func TestCollectedInOneCommit(t *testing.T) {
 // TestSweepInPages: what expires takes several rounds of bounded commits, and between
 // any two of them writers have their turn.
 func TestSweepInPages(t *testing.T) {
-	const docs = 5 * expireRound
+	const docs = 100 * expirePage
 	w := newWorld(t, Options{})
 	d := w.create("db", true)
 	w.aging(d, "")

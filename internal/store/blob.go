@@ -144,7 +144,7 @@ func (d *Database) newBlob(ctx context.Context) (n, deadline uint64, err error) 
 	err = d.do(ctx, "store.Upload", func(g *group) error {
 		g.lane.nextBlob++
 		n, deadline = g.lane.nextBlob, uint64(g.now.Add(pendingFor).Unix())
-		return g.tx.Put(d.pendingKey(deadline, n), []byte{rowVersion})
+		return g.putPending(deadline, n)
 	})
 	return n, deadline, err
 }
@@ -153,13 +153,19 @@ func (d *Database) pendingKey(deadline, n uint64) []byte {
 	return keyspace.BlobPending.Key(d.number, keyspace.U(deadline), keyspace.U(n))
 }
 
+// putPending has a blob looked at by the sweep from a time on, in Unix seconds.
+func (g *group) putPending(deadline, n uint64) error {
+	g.needs(jobSweep, time.Unix(int64(deadline), 0))
+	return g.tx.Put(g.db.pendingKey(deadline, n), []byte{rowVersion})
+}
+
 // abandon makes a failed upload's blob due for removal at once.
 func (d *Database) abandon(n, deadline uint64) {
 	err := d.do(d.store.ctx, "store.abandon", func(g *group) error {
 		if err := g.tx.Delete(d.pendingKey(deadline, n)); err != nil {
 			return err
 		}
-		return g.tx.Put(d.pendingKey(0, n), []byte{rowVersion})
+		return g.putPending(0, n)
 	})
 	if err != nil && !dberr.Is(err, dberr.NotFound) {
 		d.store.o.Logger.Warn("an unfinished attachment stays until it expires", "database", d.name, "error", err)
@@ -333,49 +339,5 @@ func (g *group) releaseBlob(n uint64) error {
 	if err := g.tx.Put(g.db.blobKey(n), b.encode()); err != nil {
 		return err
 	}
-	return g.tx.Put(g.db.pendingKey(0, n), []byte{rowVersion})
-}
-
-// sweepBlobs removes up to a few pending blobs whose deadline has passed and
-// forgets the deadlines of those that a document names; it reports whether there
-// may be more.
-func (d *Database) sweepBlobs(ctx context.Context) (more bool, err error) {
-	now, err := d.store.believed(ctx)
-	if err != nil {
-		return false, err
-	}
-	due, err := d.dueBlobs(ctx, uint64(max(0, now.Unix())))
-	if err != nil || len(due) == 0 {
-		return false, err
-	}
-	for _, p := range due {
-		if err := d.sweepBlob(ctx, p.deadline, p.number); err != nil {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-type pendingBlob struct{ deadline, number uint64 }
-
-func (d *Database) dueBlobs(ctx context.Context, now uint64) (due []pendingBlob, err error) {
-	r := kv.Prefix(keyspace.BlobPending.Key(d.number))
-	r.End = keyspace.BlobPending.Key(d.number, keyspace.U(now+1))
-	err = d.store.engine.View(ctx, func(v kv.Snapshot) error {
-		due = due[:0]
-		it, err := v.Iterate(r, kv.IterOptions{})
-		if err != nil {
-			return err
-		}
-		defer it.Close()
-		for len(due) < 100 && it.Next() {
-			_, parts, err := keyspace.BlobPending.Decode(it.Key())
-			if err != nil {
-				return err
-			}
-			due = append(due, pendingBlob{parts[0].Num(), parts[1].Num()})
-		}
-		return it.Err()
-	})
-	return due, err
+	return g.putPending(0, n)
 }

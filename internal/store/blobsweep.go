@@ -1,71 +1,72 @@
 package store
 
 import (
-	"context"
 	"errors"
 
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// sweepBlob settles one due blob. Its head goes first, in a transaction that
-// every writer who might name the blob would collide with; the chunks of a
-// large one, which nobody can find any more, follow.
+// pendingBlob is a blob that the sweep looks at when its deadline has passed.
+type pendingBlob struct{ deadline, number uint64 }
+
+// readBlobs reads the next blobs whose deadline has passed.
+func (p *sweeping) readBlobs(v kv.Snapshot) error {
+	rg := kv.Prefix(keyspace.BlobPending.Key(p.d.number))
+	rg.End = keyspace.BlobPending.Key(p.d.number, keyspace.U(uint64(max(0, p.now.Unix()))+1))
+	it, err := v.Iterate(rg, kv.IterOptions{})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for it.Next() {
+		if len(p.blobs) == sweepBlobsPage {
+			p.more = true
+			return nil
+		}
+		_, parts, err := keyspace.BlobPending.Decode(it.Key())
+		if err != nil {
+			return err
+		}
+		p.blobs = append(p.blobs, pendingBlob{parts[0].Num(), parts[1].Num()})
+	}
+	return it.Err()
+}
+
+// sweepBlob settles one due blob. Its head goes first, which every writer who might
+// name the blob reads for update; the chunks, which nobody can find any more, follow,
+// as many in a commit as there is room for.
 //
 // Of an upload that is not finished the pending row goes first, to the deadline 0,
 // where no upload looks for it: each page of an upload, and its end, reads the row
 // for update. Only what has this deadline is removed, so nothing is written behind
 // the removal, and no upload is acknowledged that it has met.
-func (d *Database) sweepBlob(ctx context.Context, deadline, n uint64) error {
-	var large bool
-	err := d.do(ctx, "store.sweepBlob", func(g *group) (err error) {
-		large, err = g.sweepBlob(deadline, n)
-		return err
-	})
-	if err != nil || !large {
+func (g *group) sweepBlob(b pendingBlob, room *int) error {
+	value, err := g.tx.GetForUpdate(g.db.blobKey(b.number))
+	there := err == nil
+	if err != nil && !errors.Is(err, kv.ErrNotFound) {
 		return err
 	}
-	if err := d.store.engine.Discard(ctx, kv.Prefix(keyspace.BlobChunk.Key(d.number, keyspace.U(n)))); err != nil {
-		return err
-	}
-	return d.do(ctx, "store.sweepBlob", func(g *group) error { return g.tx.Delete(d.pendingKey(0, n)) })
-}
-
-// sweepBlob does what a commit can; large tells that the chunks are left, beside
-// a pending row with the deadline 0.
-func (g *group) sweepBlob(deadline, n uint64) (large bool, err error) {
-	value, err := g.tx.GetForUpdate(g.db.blobKey(n))
-	if errors.Is(err, kv.ErrNotFound) { // not finished, or swept but for its chunks
-		return true, g.condemn(deadline, n)
-	}
-	if err != nil {
-		return false, err
-	}
-	b, err := decodeBlob(value)
-	switch {
-	case err != nil:
-		return false, err
-	case b.references > 0:
-		return false, g.tx.Delete(g.db.pendingKey(deadline, n))
-	case b.length > uploadPage:
-		return true, errors.Join(g.tx.Delete(g.db.blobKey(n)), g.condemn(deadline, n))
-	}
-	return false, errors.Join(g.dropChunks(n, b.length), g.tx.Delete(g.db.pendingKey(deadline, n)), g.tx.Delete(g.db.blobKey(n)))
-}
-
-// condemn moves a blob's pending row to the deadline 0.
-func (g *group) condemn(deadline, n uint64) error {
-	if deadline == 0 {
-		return nil
-	}
-	return errors.Join(g.tx.Delete(g.db.pendingKey(deadline, n)), g.tx.Put(g.db.pendingKey(0, n), []byte{rowVersion}))
-}
-
-func (g *group) dropChunks(n, length uint64) error {
-	for i := range (length + chunkSize - 1) / chunkSize {
-		if err := g.tx.Delete(g.db.blobChunkKey(n, i)); err != nil {
+	if there {
+		head, err := decodeBlob(value)
+		if err != nil {
 			return err
 		}
+		if head.references > 0 {
+			return g.tx.Delete(g.db.pendingKey(b.deadline, b.number))
+		}
+		if err := g.tx.Delete(g.db.blobKey(b.number)); err != nil {
+			return err
+		}
+	} else if b.deadline != 0 {
+		return errors.Join(g.tx.Delete(g.db.pendingKey(b.deadline, b.number)), g.putPending(0, b.number))
 	}
-	return nil
+	more, err := g.dropRange(kv.Prefix(keyspace.BlobChunk.Key(g.db.number, keyspace.U(b.number))), room)
+	if err != nil || !more {
+		return errors.Join(err, g.tx.Delete(g.db.pendingKey(b.deadline, b.number)))
+	}
+	if b.deadline == 0 {
+		return nil
+	}
+	return errors.Join(g.tx.Delete(g.db.pendingKey(b.deadline, b.number)), g.putPending(0, b.number))
 }

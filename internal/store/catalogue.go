@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/packed"
@@ -161,7 +162,8 @@ func (s *Store) Drop(ctx context.Context, name string) error {
 		if err := tx.Delete(keyspace.LaneHead.Key(e.number, keyspace.U(0))); err != nil {
 			return err
 		}
-		if err := s.putJob(tx, jobDatabase, e.number, "", s.o.Clock().Add(s.engine.Limits().Age)); err != nil {
+		j := jobs.Job{ID: jobs.ID{Kind: jobDatabase, Number: e.number}, Due: s.o.Clock().Add(s.engine.Limits().Age)}
+		if err := s.jobs.Put(tx, j); err != nil {
 			return err
 		}
 		return note(tx, name, updateDeleted)
@@ -171,6 +173,7 @@ func (s *Store) Drop(ctx context.Context, name string) error {
 	}
 	s.forget(name, number)
 	s.updates.wake()
+	s.jobs.Wake()
 	return nil
 }
 
@@ -184,7 +187,6 @@ func (s *Store) forget(name string, number uint64) {
 		return
 	}
 	delete(s.open.databases, name)
-	delete(s.open.numbers, d.number)
 	s.open.Unlock()
 	d.dropped.Store(true)
 	d.watch.wakeAll()
@@ -228,10 +230,7 @@ func (s *Store) remember(ctx context.Context, name string, d *Database) (*Databa
 		s.open.Unlock()
 		return first, nil
 	}
-	if first != nil {
-		delete(s.open.numbers, first.number)
-	}
-	s.open.databases[name], s.open.numbers[d.number] = d, d
+	s.open.databases[name] = d
 	s.open.Unlock()
 	there, err := s.exists(ctx, keyspace.LaneHead.Key(d.number, keyspace.U(0)))
 	if err == nil && !there {

@@ -147,6 +147,7 @@ func (g *group) putLog(e logEntry, unsequenced bool) error {
 		at.N = g.lane.serial
 		g.lane.serial++ // each row has a number of its own
 	}
+	g.needs(jobSweep, g.now.Add(g.db.settings.Load().log.Length))
 	return g.tx.Put(g.db.logKey(at), e.encode())
 }
 
@@ -188,6 +189,7 @@ func (d *Database) SetChangeLog(ctx context.Context, p Period) error {
 		}
 		g.lane.version++
 		g.stale = true
+		g.needs(jobSweep, g.now)
 		if !g.logs {
 			return g.tx.Delete(settingKey(d.number, settingLog))
 		}
@@ -276,35 +278,26 @@ func (d *Database) logHolds(v kv.Snapshot) (Seq, error) {
 	return floor.Seq + 1, err
 }
 
-// logPage is how many entries one commit removes.
+// logPage is how many entries one commit removes, those that are older than the log
+// keeps them, or below its floor.
 const logPage = 1000
 
-// trimLog removes a page of the entries that are older than the log keeps them, or
-// below its floor; it reports whether there may be more.
-func (d *Database) trimLog(ctx context.Context, now time.Time) (more bool, err error) {
-	if !d.settings.Load().logged {
-		return false, nil
-	}
-	var keys [][]byte
-	var last LogPlace
-	if err := d.store.engine.View(ctx, func(v kv.Snapshot) (err error) {
-		keys, last, err = d.dueLog(v, now)
-		return err
-	}); err != nil || len(keys) == 0 {
-		return false, err
-	}
-	return len(keys) == logPage, d.submit(ctx, "store.trimLog", 32*len(keys), func(g *group) error {
-		for _, key := range keys {
-			if err := g.tx.Delete(key); err != nil {
-				return err
-			}
-		}
-		floor, _, err := d.logFloor(g.tx)
-		if err != nil || !floor.before(last) {
+// trimLog removes entries up to a place, and notes that they went. What they kept may
+// go then, too.
+func (g *group) trimLog(keys [][]byte, last LogPlace) error {
+	for _, key := range keys {
+		if err := g.tx.Delete(key); err != nil {
 			return err
 		}
-		return g.putLogFloor(last)
-	})
+	}
+	if g.db.tombstoneAge() > 0 {
+		g.needs(jobCollect, g.now)
+	}
+	floor, _, err := g.db.logFloor(g.tx)
+	if err != nil || !floor.before(last) {
+		return err
+	}
+	return g.putLogFloor(last)
 }
 
 // dueLog returns the keys of a page of entries that are to go, and the place of the

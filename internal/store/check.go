@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/packed"
@@ -26,7 +27,8 @@ import (
 //   - the blobs' reference counts with the body rows that name them;
 //   - the entries of the change log with each other, the heads and the bodies that
 //     they name;
-//   - the rows of subscriptions and their dead letters with each other.
+//   - the rows of subscriptions and their dead letters with each other;
+//   - the queue of jobs with what there is to do.
 //
 // It runs on a snapshot, so the store should be at rest: a large one outlives
 // an engine's snapshot age otherwise, and then the error says so.
@@ -46,7 +48,12 @@ func (s *Store) Check(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.Join(found...)
+	err := s.engine.View(ctx, func(v kv.Snapshot) error {
+		bad, err := jobs.Check(v)
+		found = append(found, bad...)
+		return err
+	})
+	return errors.Join(append(found, err)...)
 }
 
 // checker gathers what one database should have, from its documents, and holds
@@ -82,7 +89,7 @@ func (c *checker) run() error {
 		return err
 	}
 	for _, step := range []func() error{c.readSuperseded, c.readDropping, c.readAging, c.documents, c.feed,
-		c.partitionFeeds, c.counters, c.blobs, c.chunks, c.queue, c.markers, c.subscriptions, c.changeLog} {
+		c.partitionFeeds, c.counters, c.blobs, c.chunks, c.queue, c.markers, c.subscriptions, c.changeLog, c.jobs} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -105,13 +112,10 @@ func (c *checker) readSuperseded() error {
 
 func (c *checker) readDropping() error {
 	for _, kind := range []string{jobPartition, jobTombstones} {
-		err := kv.Each(c.v, kv.Prefix(keyspace.Job.Key(0, keyspace.T(kind), keyspace.U(c.d.number))), func(key, _ []byte) error {
-			_, parts, err := keyspace.Job.Decode(key)
-			if err == nil {
-				c.dropping[document.Partition(parts[2].String())] = true
-			}
-			return err
-		})
+		err := jobs.Each(c.v, kind, func(j jobs.Job) error {
+			c.dropping[document.Partition(j.Subject)] = true
+			return nil
+		}, c.d.number)
 		if err != nil {
 			return err
 		}

@@ -2,8 +2,10 @@ package store
 
 import (
 	"errors"
+	"time"
 
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 )
@@ -22,13 +24,10 @@ func (c *checker) readAging() error {
 	if c.aging.fields, err = (&Reader{Scope: c.d.Whole(), v: c.v}).fields(); err != nil {
 		return err
 	}
-	return kv.Each(c.v, kv.Prefix(keyspace.Job.Key(0, keyspace.T(jobExpiry), keyspace.U(c.d.number))), func(key, _ []byte) error {
-		_, parts, err := keyspace.Job.Decode(key)
-		if err == nil {
-			c.aging.walking[parts[2].String()] = true
-		}
-		return err
-	})
+	return jobs.Each(c.v, jobExpiry, func(j jobs.Job) error {
+		c.aging.walking[j.Subject] = true
+		return nil
+	}, c.d.number)
 }
 
 // expires holds what a document's head says of the queue against its live
@@ -153,4 +152,54 @@ func (c *checker) markerWithin(id document.ID) error {
 		return nil
 	}
 	return err
+}
+
+// jobs holds the queue of jobs against what there is to do: where there are superseded
+// bodies, pending blobs or documents that expire, a job is due when the first of them
+// is, or soon after. In data of an older format the jobs come with the first survey.
+func (c *checker) jobs() error {
+	known, err := counter(c.v.Get(metaKey(metaAge)))
+	if err != nil || known == 0 {
+		return err
+	}
+	if _, err := jobs.Get(c.v, jobs.ID{Kind: jobSurvey}); !errors.Is(err, jobs.ErrGone) {
+		return err
+	}
+	entry, err := c.d.firstEntry(c.v)
+	if err != nil {
+		return err
+	}
+	for _, row := range []struct {
+		space *keyspace.Space
+		kind  string
+		due   func(n uint64) time.Time
+	}{
+		{&keyspace.Superseded, jobSweep, func(n uint64) time.Time { return time.UnixMilli(int64(n)).Add(c.d.store.o.KeepSuperseded) }},
+		{&keyspace.BlobPending, jobSweep, func(n uint64) time.Time { return time.Unix(int64(n), 0) }},
+		{&keyspace.Due, jobDue, func(n uint64) time.Time { return time.Unix(int64(n), 0) }},
+	} {
+		first, err := c.d.firstRow(c.v, row.space)
+		if err != nil {
+			return err
+		}
+		if first == nil || first.n == dueUnreadable {
+			continue
+		}
+		kept := false
+		if row.space == &keyspace.Superseded {
+			if kept, err = entry.names(first.key); err != nil {
+				return err
+			}
+		}
+		j, err := jobs.Get(c.v, c.d.job(row.kind, "", time.Time{}).ID)
+		switch latest := row.due(first.n); {
+		case errors.Is(err, jobs.ErrGone):
+			c.bad("there is a row of %s, and no job %q", row.space.Name, row.kind)
+		case err != nil:
+			return err
+		case !kept && j.Due.After(latest) && j.Due.After(c.d.store.o.Clock().Add(sweepEvery)):
+			c.bad("the job %q is due at %v, and there is something to do at %v", row.kind, j.Due, latest)
+		}
+	}
+	return nil
 }

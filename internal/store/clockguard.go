@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/packed"
 )
@@ -44,7 +45,7 @@ func (s *Store) trusts(ctx context.Context, now time.Time) (bool, error) {
 	}
 	switch {
 	case c.last.IsZero() || ahead(c.last, now) <= clockLeap:
-		c.held = time.Time{}
+		c.held, c.last = time.Time{}, now
 		return true, nil
 	case c.held.IsZero() || ahead(c.seen, now) > clockLeap || now.Before(c.held):
 		s.o.Logger.Warn("the clock is ahead of where it was last seen: nothing expires until it has stayed so", "ahead", ahead(c.last, now), "hold", clockHold)
@@ -55,7 +56,7 @@ func (s *Store) trusts(ctx context.Context, now time.Time) (bool, error) {
 		return false, nil
 	}
 	s.o.Logger.Info("the clock has stayed ahead and is believed", "ahead", ahead(c.last, now))
-	c.held = time.Time{}
+	c.held, c.last = time.Time{}, now
 	return true, nil
 }
 
@@ -101,16 +102,24 @@ func (s *Store) recall(ctx context.Context) error {
 // difference of two times would leave out what the clock was set to meanwhile.
 func ahead(from, to time.Time) time.Duration { return to.Round(0).Sub(from.Round(0)) }
 
-// trusted remembers the time of a round whose clock was believed, also over a
-// restart if anything gets old, or did before.
-func (s *Store) trusted(ctx context.Context, now time.Time, aging bool) error {
+// watchClock remembers the time when the clock was believed, also over a restart if
+// anything gets old, or did before.
+func (s *Store) watchClock(ctx context.Context) error {
+	now := s.o.Clock()
+	if trusted, err := s.trusts(ctx, now); err != nil || !trusted {
+		return err
+	}
 	c := &s.clock
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.last = now
-	d := ahead(c.saved, now)
-	if c.saved.IsZero() && !aging || !c.saved.IsZero() && d >= 0 && d < clockSave {
+	if d := ahead(c.saved, now); !c.saved.IsZero() && d >= 0 && d < clockSave {
 		return nil
+	}
+	if c.saved.IsZero() {
+		aging, err := s.any(ctx, kv.Prefix(keyspace.Job.Key(0, keyspace.T(jobDue))), kv.Prefix(keyspace.Job.Key(0, keyspace.T(jobCollect))))
+		if err != nil || !aging {
+			return err
+		}
 	}
 	err := s.commit(ctx, func(tx kv.Txn) error {
 		return tx.Put(metaKey(metaClock), packed.Number(uint64(max(now.Unix(), 0))))

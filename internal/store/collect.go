@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/packed"
 )
@@ -129,13 +130,16 @@ func (d *Database) DeletedTTL() Period { return d.settings.Load().deletedTTL }
 
 // SetDeletedTTL sets DeletedTTL; the zero Period takes the setting away.
 func (d *Database) SetDeletedTTL(ctx context.Context, p Period) error {
-	if p.Text != "" {
-		return d.set(ctx, settingDeletedTTL, []byte(p.Text))
-	}
 	return d.do(ctx, "store.SetDeletedTTL", func(g *group) error {
 		g.lane.version++
 		g.stale = true
-		return g.tx.Delete(settingKey(d.number, settingDeletedTTL))
+		if err := g.putJob(jobCollect, ""); err != nil { // it finds out what there is to do
+			return err
+		}
+		if p.Text == "" {
+			return g.tx.Delete(settingKey(d.number, settingDeletedTTL))
+		}
+		return g.tx.Put(settingKey(d.number, settingDeletedTTL), []byte(p.Text))
 	})
 }
 
@@ -148,30 +152,11 @@ func (d *Database) tombstoneAge() time.Duration {
 }
 
 // Bounds of one step of a collection: how many entries of the feed are looked at in
-// a snapshot, how many documents are collected in a commit, and about how many in
-// one round of the background work.
+// a snapshot, and how many documents are collected in a commit.
 const (
-	collectLook  = 2000
-	collectPage  = 100
-	collectRound = 2000
+	collectLook = 2000
+	collectPage = 100
 )
-
-// collectTombstones drops those that are older than age, page by page; it tells how
-// many, and whether there may be more.
-func (d *Database) collectTombstones(ctx context.Context, age time.Duration) (n int, more bool, err error) {
-	if err := d.markTime(ctx, age); err != nil {
-		return 0, false, err
-	}
-	for more = true; more && n < collectRound; {
-		var done int
-		done, more, err = d.collectStep(ctx, age)
-		if n += done; err != nil {
-			return n, false, err
-		}
-		d.store.rest(ctx)
-	}
-	return n, more, nil
-}
 
 // collection reads how far the collection has come.
 func (d *Database) collection(v kv.Snapshot) (p collection, there bool, err error) {
@@ -185,87 +170,20 @@ func (d *Database) collection(v kv.Snapshot) (p collection, there bool, err erro
 	return p, true, err
 }
 
-// markTime makes a mark, if it is time for one. The first one tells writers
-// that there will be deletion markers.
-func (d *Database) markTime(ctx context.Context, age time.Duration) error {
-	now := d.store.o.Clock()
-	due := false
-	err := d.Whole().View(ctx, func(r *Reader) error {
-		p, there, err := d.collection(r.v)
-		if err != nil {
-			return err
-		}
-		l, err := r.lane()
-		due = err == nil && (!there || p.mark(now, l.seq, age))
-		return err
-	})
-	if err != nil || !due {
-		return err
-	}
-	return d.do(ctx, "store.markTime", func(g *group) error {
-		p, there, err := d.collection(g.tx)
-		if err != nil {
-			return err
-		}
-		p.mark(now, g.lane.seq, age)
-		if !there {
-			g.lane.version++
-			g.stale = true
-		}
-		return g.tx.Put(settingKey(d.number, settingCollection), p.encode())
-	})
-}
-
-// collectStep collects a page of tombstones. The checkpoint moves in the same
-// transaction, from the place where the page began.
-func (d *Database) collectStep(ctx context.Context, age time.Duration) (n int, more bool, err error) {
-	page := tombstonePage{d: d}
-	before := d.store.o.Clock().Add(-age)
-	if err := d.Whole().View(ctx, func(r *Reader) error { return page.read(r, before) }); err != nil || page.to == page.from {
-		return 0, false, err
-	}
-	err = d.submit(ctx, "store.collect", 512*(1+len(page.docs)), func(g *group) error {
-		n, more = 0, page.more
-		p, _, err := d.collection(g.tx)
-		if err != nil {
-			return err
-		}
-		if p.upTo != page.from {
-			more = true // somebody else was here
-			return nil
-		}
-		room := dropBodyRows
-		p.upTo = page.to
-		for _, doc := range page.docs {
-			done, err := g.collect(doc, &room)
-			if err != nil {
-				return err
-			}
-			if done == collectedLater {
-				p.upTo = doc.seq - 1
-				more = room == 0
-				break
-			}
-			if done == collectedDone {
-				n++
-			}
-		}
-		p.forget()
-		return g.tx.Put(settingKey(d.number, settingCollection), p.encode())
-	})
-	return n, more, err
-}
-
 // tombstonePage is a run of the feed with the tombstones in it.
 type tombstonePage struct {
 	d        *Database
+	age      time.Duration // 0: tombstones stay
 	from, to Seq
+	held     bool // the change log keeps some that are old
 	more     bool
 	docs     []dated
 }
 
-func (b *tombstonePage) read(r *Reader, before time.Time) error {
-	*b = tombstonePage{d: b.d}
+func (b *tombstonePage) size() int { return 512 * (1 + len(b.docs)) }
+
+func (b *tombstonePage) read(r *Reader, _ *jobs.Job) error {
+	*b = tombstonePage{d: b.d, age: b.d.tombstoneAge()}
 	p, there, err := b.d.collection(r.v)
 	if err != nil || !there {
 		return err
@@ -274,8 +192,10 @@ func (b *tombstonePage) read(r *Reader, before time.Time) error {
 	if err != nil {
 		return err
 	}
-	b.from, b.to = p.upTo, max(p.upTo, min(p.old(before), held-1))
-	if b.from == b.to {
+	old := p.old(b.d.store.o.Clock().Add(-b.age))
+	b.held = held-1 < old
+	b.from, b.to = p.upTo, max(p.upTo, min(old, held-1))
+	if b.from == b.to || b.age == 0 {
 		return nil
 	}
 	// What is hidden is looked at too: it must not be passed over for good if its
@@ -299,6 +219,67 @@ func (b *tombstonePage) read(r *Reader, before time.Time) error {
 		}
 	}
 	return nil
+}
+
+// write collects a page of tombstones, from where the page began, and makes a mark if
+// it is time for one. The first tells writers that there will be deletion markers.
+func (b *tombstonePage) write(g *group, j *jobs.Job) (over bool, err error) {
+	p, there, err := b.d.collection(g.tx)
+	if err != nil || b.age == 0 {
+		return true, err
+	}
+	if p.upTo != b.from {
+		return false, errPage
+	}
+	if !there {
+		g.lane.version++
+		g.stale = true
+	}
+	p.mark(g.now, g.lane.seq, b.age)
+	j.Earliest = p.marks[len(p.marks)-1].at.Add(b.age / markParts)
+	p.upTo = b.to
+	room, more := dropBodyRows, b.more
+	for _, doc := range b.docs {
+		done, err := g.collect(doc, &room)
+		if err != nil {
+			return false, err
+		}
+		if done == collectedLater {
+			p.upTo = doc.seq - 1
+			more = true
+			break
+		}
+		if done == collectedDone {
+			j.Done++
+		}
+	}
+	p.forget()
+	switch j.Due = g.now; {
+	case more:
+	case b.held: // whoever trims the log makes it due
+		j.Earliest, j.Due = g.now, g.now.Add(time.Hour)
+	default:
+		over = p.next(g, j, b.age)
+	}
+	return over, g.tx.Put(settingKey(b.d.number, settingCollection), p.encode())
+}
+
+// next makes the job due when the first mark is old, or when there are tombstones
+// behind the last mark, for another one; over if there is nothing to wait for.
+func (p *collection) next(g *group, j *jobs.Job, age time.Duration) (over bool) {
+	last := p.upTo
+	over = true
+	if n := len(p.marks); n > 0 {
+		last, over = p.marks[n-1].seq, false
+		j.Due = p.marks[0].at.Add(age)
+	}
+	if g.lane.deleted > 0 && last < g.lane.seq && (over || j.Earliest.Before(j.Due)) {
+		j.Due, over = j.Earliest, false
+	}
+	if !over && !j.Due.After(g.now) {
+		j.Due = g.now.Add(time.Second)
+	}
+	return over
 }
 
 // What became of a document that was to be collected.
@@ -344,9 +325,8 @@ func (g *group) collect(doc dated, room *int) (collected, error) {
 // for nothing, unless the job has come to it: the counters forgot the partition
 // when the drop began, and the job counts what it has handled.
 func (g *group) uncount(s *docState) error {
-	j := job{kind: jobTombstones, number: g.db.number, subject: string(s.id.Partition())}
-	j, err := j.lock(g.tx)
-	if err == nil && string(s.id) > j.checkpoint {
+	j, err := jobs.Get(g.tx, g.db.job(jobTombstones, string(s.id.Partition()), g.now).ID)
+	if err == nil && string(s.id) > j.Checkpoint {
 		s.counted = counts{}
 	}
 	return err

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/jobs"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
 )
 
 // TestCollectionBesideDrops collects old tombstones while partitions are being dropped:
@@ -28,7 +31,7 @@ func TestCollectionBesideDrops(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.now = w.now.Add(time.Hour)
-	if err := d.markTime(ctx, time.Hour); err != nil {
+	if _, err := d.stepOf(jobCollect, ""); err != nil {
 		t.Fatal(err)
 	}
 	w.now = w.now.Add(2 * time.Hour)
@@ -39,15 +42,20 @@ func TestCollectionBesideDrops(t *testing.T) {
 	}
 	step := func(kind, p string) {
 		t.Helper()
-		if more, err := d.dropStep(ctx, job{kind: kind, number: d.number, subject: p}); !more || err != nil {
+		if more, err := d.stepOf(kind, p); !more || err != nil {
 			t.Fatalf("%s of %s: there is more: %v, %v", kind, p, more, err)
 		}
 	}
 	step(jobTombstones, "dead")
 	step(jobPartition, "gone")
-	n, more, err := d.collectTombstones(ctx, time.Hour)
-	if err != nil || more || n != 2*old {
-		t.Errorf("%d tombstones were collected beside the drops, want %d; more: %v, %v", n, 2*old, more, err)
+	for more := true; more; {
+		var err error
+		if more, err = d.stepOf(jobCollect, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := markers(t, d); n != 2*old {
+		t.Errorf("%d tombstones were collected beside the drops, want %d", n, 2*old)
 	}
 	w.check()
 	w.sweep()
@@ -76,7 +84,7 @@ func TestCollectedWithTheStep(t *testing.T) {
 		d := w.create("db", true)
 		w.aging(d, "1_hour")
 		w.mustWrite(d, document.Edit{ID: "p:a", Path: []document.Rev{rev(t, "1-aa")}, Deleted: true})
-		if err := d.markTime(ctx, time.Hour); err != nil {
+		if _, err := d.stepOf(jobCollect, ""); err != nil {
 			t.Fatal(err)
 		}
 		w.now = w.now.Add(time.Hour)
@@ -91,14 +99,13 @@ func TestCollectedWithTheStep(t *testing.T) {
 			}
 			return err
 		}
-		j := job{kind: jobTombstones, number: d.number, subject: "p"}
 		drop := func(g *group) error {
-			ids, err := g.nextDocs("p", "")
+			j, err := jobs.Get(g.tx, d.job(jobTombstones, "p", w.now).ID)
 			if err == nil {
-				err = g.dropDocs(ids, &j)
+				_, err = dropping{}.write(g, &j)
 			}
 			if err == nil {
-				err = d.store.saveJob(g.tx, j)
+				err = w.jobs.Save(g.tx, &j)
 			}
 			return err
 		}
@@ -118,4 +125,16 @@ func TestCollectedWithTheStep(t *testing.T) {
 			t.Errorf("collected first: %v: %+v (%v)", first, totals, err)
 		}
 	}
+}
+
+// markers counts the deletion markers of a database.
+func markers(t *testing.T, d *Database) (n int) {
+	t.Helper()
+	err := d.store.engine.View(ctx, func(v kv.Snapshot) error {
+		return kv.Each(v, kv.Prefix(keyspace.Marker.Key(d.number)), func(_, _ []byte) error { n++; return nil })
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

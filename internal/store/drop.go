@@ -6,6 +6,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 )
@@ -43,9 +44,6 @@ func (d *Database) DropPartition(ctx context.Context, p document.Partition, tomb
 	})
 	if err == nil {
 		err = refused
-	}
-	if err == nil {
-		d.store.wake()
 	}
 	return err
 }
@@ -96,7 +94,7 @@ func (g *group) dropPartition(p document.Partition, s *partitionState, tombstone
 		return err
 	}
 	g.stale = true
-	return g.db.store.putJob(g.tx, kind, g.db.number, string(p), g.now)
+	return g.putJob(kind, string(p))
 }
 
 // hiding returns which partitions are being dropped, and how: their states. The
@@ -108,14 +106,10 @@ type hiding map[document.Partition]byte
 func (d *Database) loadHidden(v kv.Snapshot) (*hiding, error) {
 	hidden := hiding{}
 	for kind, state := range map[string]byte{jobPartition: partitionDropping, jobTombstones: partitionTombstones} {
-		err := kv.Each(v, kv.Prefix(keyspace.Job.Key(0, keyspace.T(kind), keyspace.U(d.number))), func(key, _ []byte) error {
-			_, parts, err := keyspace.Job.Decode(key)
-			if err != nil {
-				return err
-			}
-			hidden[document.Partition(parts[2].String())] = state
+		err := jobs.Each(v, kind, func(j jobs.Job) error {
+			hidden[document.Partition(j.Subject)] = state
 			return nil
-		})
+		}, d.number)
 		if err != nil {
 			return nil, err
 		}
@@ -129,45 +123,30 @@ func (d *Database) loadHidden(v kv.Snapshot) (*hiding, error) {
 // dropPage is how many documents one commit of a partition's removal handles.
 const dropPage = 100
 
-// dropStep does the next page of a partition's removal, or of its tombstones; it reports
-// whether there is more. The page, the place to go on from and the end are one
-// transaction each, so a crash repeats nothing. The job's row is read for
-// update there: whoever has an old one in hand, and comes when the partition
-// lives again, does no harm.
-func (d *Database) dropStep(ctx context.Context, j job) (more bool, err error) {
-	p := document.Partition(j.subject)
-	var handled uint64
-	err = d.submit(ctx, "store.dropStep", 512*dropPage, func(g *group) error {
-		more, handled = false, 0
-		j, err := j.lock(g.tx)
-		if errors.Is(err, kv.ErrNotFound) {
-			return nil // somebody else came to the end
-		}
-		if err != nil {
-			return err
-		}
-		s, err := g.partition(p)
-		if err != nil {
-			return err
-		}
-		ids, err := g.nextDocs(p, j.checkpoint)
-		if err != nil {
-			return err
-		}
-		if more = len(ids) > 0; !more {
-			more, err = g.endDrop(p, s, j)
-			return err
-		}
-		if err := g.dropDocs(ids, &j); err != nil {
-			return err
-		}
-		handled = uint64(len(ids))
-		return d.store.saveJob(g.tx, j)
-	})
-	if err == nil && more {
-		d.store.progress.add(&j, handled)
+// dropping is a page of a partition's removal, or of its tombstones. The page, the
+// place to go on from and the end are one transaction each, so a crash repeats
+// nothing. No writer comes between, so the documents are looked up in the commit.
+type dropping struct{}
+
+func (dropping) read(*Reader, *jobs.Job) error { return nil }
+
+func (dropping) size() int { return 512 * dropPage }
+
+func (dropping) write(g *group, j *jobs.Job) (over bool, err error) {
+	p := document.Partition(j.Subject)
+	s, err := g.partition(p)
+	if err != nil {
+		return false, err
 	}
-	return more, err
+	ids, err := g.nextDocs(p, j.Checkpoint)
+	if err != nil {
+		return false, err
+	}
+	if len(ids) == 0 {
+		more, err := g.endDrop(p, s, j.Kind)
+		return !more, err
+	}
+	return false, g.dropDocs(ids, j)
 }
 
 // dropBodyRows is about how many bodies one commit of a removal handles.
@@ -175,19 +154,20 @@ const dropBodyRows = 1000
 
 // dropDocs handles a page of documents, or as many as have few enough bodies,
 // and moves the job's checkpoint.
-func (g *group) dropDocs(ids []document.ID, j *job) error {
+func (g *group) dropDocs(ids []document.ID, j *jobs.Job) error {
 	room := dropBodyRows
 	for _, id := range ids {
-		if j.kind == jobPartition {
+		if j.Kind == jobPartition {
 			left, err := g.thin(id, &room)
 			if err != nil || left {
 				return err
 			}
 		}
-		if err := g.dropDoc(id, j.kind == jobTombstones); err != nil {
+		if err := g.dropDoc(id, j.Kind == jobTombstones); err != nil {
 			return err
 		}
-		j.checkpoint = string(id)
+		j.Checkpoint = string(id)
+		j.Done++
 	}
 	return nil
 }
@@ -282,6 +262,9 @@ func (g *group) writeTombstones(s *docState) error {
 		return nil // finish counts it
 	}
 	g.lane.add(counts{}, s.counts())
+	if g.db.tombstoneAge() > 0 {
+		g.needs(jobCollect, g.now)
+	}
 	p, err := g.partition(s.id.Partition())
 	if err != nil {
 		return err
@@ -294,18 +277,15 @@ func (g *group) writeTombstones(s *docState) error {
 
 // endDrop returns the partition free again, once all that is left of it besides
 // documents is gone; it reports whether there is more of that.
-func (g *group) endDrop(p document.Partition, s *partitionState, j job) (more bool, err error) {
-	if j.kind == jobPartition {
+func (g *group) endDrop(p document.Partition, s *partitionState, kind string) (more bool, err error) {
+	if kind == jobPartition {
 		if more, err = g.dropRest(p); more || err != nil {
 			return more, err
 		}
 	}
 	g.stale = true
 	g.lane.version++
-	if err := g.tx.Delete(j.key()); err != nil {
-		return false, err
-	}
-	if j.kind == jobTombstones {
+	if kind == jobTombstones {
 		s.state, s.changed, s.rerank = partitionLive, true, true
 		return false, nil
 	}
@@ -317,6 +297,7 @@ func (g *group) endDrop(p document.Partition, s *partitionState, j job) (more bo
 // dropRest removes a page of what a partition has besides documents: deletion markers,
 // the local documents of its endpoints, notes for its tenant's indexes, subscriptions.
 func (g *group) dropRest(p document.Partition) (more bool, err error) {
+	room := dropBodyRows
 	for _, r := range []kv.Range{
 		g.db.span(&keyspace.Marker, Span{}, string(p)),
 		kv.Prefix(keyspace.Local.Key(g.db.number, g.db.Within(p).endpoint())),
@@ -325,18 +306,19 @@ func (g *group) dropRest(p document.Partition) (more bool, err error) {
 		kv.Prefix(keyspace.DeadLetter.Key(g.db.number, keyspace.T(string(p)))),
 		kv.Prefix(keyspace.Subscription.Key(g.db.number, keyspace.T(string(p)))),
 	} {
-		if more, err = g.dropRange(r); more || err != nil {
+		if more, err = g.dropRange(r, &room); more || err != nil {
 			return more, err
 		}
 	}
 	return false, nil
 }
 
-// dropRange removes a page of rows; it reports whether it met any more of them.
-func (g *group) dropRange(r kv.Range) (more bool, err error) {
+// dropRange removes as many rows as there is room for; it reports whether it met any
+// more of them.
+func (g *group) dropRange(r kv.Range, room *int) (more bool, err error) {
 	var keys [][]byte
 	err = kv.Each(g.tx, r, func(key, _ []byte) error {
-		if more = len(keys) == dropBodyRows; more {
+		if more = len(keys) == *room; more {
 			return errEnough
 		}
 		keys = append(keys, append([]byte(nil), key...))
@@ -345,6 +327,7 @@ func (g *group) dropRange(r kv.Range) (more bool, err error) {
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
+	*room -= len(keys)
 	for _, key := range keys {
 		err = errors.Join(err, g.tx.Delete(key))
 	}

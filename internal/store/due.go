@@ -1,6 +1,8 @@
 package store
 
 import (
+	"time"
+
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
@@ -162,6 +164,9 @@ func (g *group) setDue(s *docState, due, written uint64) error {
 	}
 	if due == 0 {
 		return nil
+	}
+	if due != dueUnreadable {
+		g.needs(jobDue, time.Unix(int64(due), 0))
 	}
 	return g.tx.Put(g.db.dueKey(due, s.id), encodeDue(written))
 }

@@ -1,51 +1,25 @@
 package store
 
 import (
-	"context"
-	"errors"
+	"bytes"
+	"time"
 
-	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// expirePage is how many documents expire in one commit, and expireRound about
-// how many in one round of the background work.
-const (
-	expirePage  = 100
-	expireRound = 2000
-)
+// expirePage is how many documents expire in one commit.
+const expirePage = 100
 
-// expire writes tombstones over what is due, page by page from after on, and
-// tells where to go on, if there is more than a round's worth: writers come in
-// between two pages, other background work between two rounds. A document is
-// readable until then.
+// duePage is a page of the queue of what is due, read in one snapshot: tombstones are
+// written over it. A document is readable until then.
 //
 // The tombstones go through the same rows of code as everybody's, but no
 // validation function is asked: the setting is an administrator's, as the drop
 // of a partition is, and replicas must come to the same end whatever functions
 // they have.
-func (d *Database) expire(ctx context.Context, after []byte) (next []byte, n int, err error) {
-	for n < expireRound {
-		page := duePage{d: d}
-		if err := d.Whole().View(ctx, func(r *Reader) error { return page.read(r, after) }); err != nil {
-			return nil, n, err
-		}
-		done, err := d.expireDocs(ctx, &page)
-		if n += done; errors.Is(err, errPage) {
-			continue // read again
-		}
-		if err != nil || !page.more {
-			return nil, n, err
-		}
-		after = page.last
-		d.store.rest(ctx)
-	}
-	return after, n, nil
-}
-
-// duePage is a page of the queue of what is due, read in one snapshot.
 type duePage struct {
 	d       *Database
 	version uint64 // of the definitions
@@ -54,13 +28,13 @@ type duePage struct {
 	docs    []dated
 }
 
-func (p *duePage) read(r *Reader, after []byte) error {
+func (p *duePage) read(r *Reader, j *jobs.Job) error {
 	*p = duePage{d: p.d}
 	now := p.d.store.o.Clock().Unix()
 	since := dueSince(now)
 	rg := kv.Range{Start: keyspace.Due.Key(p.d.number, keyspace.U(since)), End: keyspace.Due.Key(p.d.number, keyspace.U(uint64(max(now, 0))+1))}
-	if after != nil {
-		rg.Start = append(after[:len(after):len(after)], 0)
+	if after := []byte(j.Checkpoint); len(after) > 0 && bytes.Compare(after, rg.Start) >= 0 {
+		rg.Start = append(after, 0)
 	}
 	l, err := r.lane()
 	if err != nil {
@@ -134,33 +108,52 @@ func (p *duePage) look(r *Reader, id document.ID, fields *fields, a asked, now u
 	return nil
 }
 
-// expireDocs writes the tombstones of a page in one commit, over documents that
-// still are as they were read. errPage if a setting has changed.
-func (d *Database) expireDocs(ctx context.Context, p *duePage) (n int, err error) {
-	if len(p.docs) == 0 {
-		return 0, nil
+func (p *duePage) size() int { return 512 * (1 + len(p.docs)) }
+
+// write writes the tombstones of a page, over documents that still are as they were
+// read.
+func (p *duePage) write(g *group, j *jobs.Job) (over bool, err error) {
+	if g.lane.version != p.version {
+		return false, errPage
 	}
-	stale := false
-	err = d.submit(ctx, "store.expire", 512*len(p.docs), func(g *group) error {
-		n = 0
-		if stale = g.lane.version != p.version; stale {
-			return nil
+	for _, doc := range p.docs {
+		expired, err := g.expireDoc(doc)
+		if err != nil {
+			return false, err
 		}
-		for _, doc := range p.docs {
-			expired, err := g.expireDoc(doc)
-			if err != nil {
-				return err
-			}
-			if expired {
-				n++
-			}
+		if expired {
+			j.Done++
 		}
-		return nil
-	})
-	if err == nil && stale {
-		err = errPage
 	}
-	return n, err
+	if j.Checkpoint = string(p.last); p.more {
+		return false, nil
+	}
+	j.Checkpoint = ""
+	return g.nextDue(j)
+}
+
+// nextDue makes the job due when the next document is; over if there is none. What is
+// due and could not expire, since its partition is being dropped or a walk has not
+// come to it, is looked at again in a while. (It reads a range, which changes only
+// where the lane head does.)
+func (g *group) nextDue(j *jobs.Job) (over bool, err error) {
+	rg := kv.Range{Start: keyspace.Due.Key(g.db.number, keyspace.U(dueSince(g.now.Unix()))), End: keyspace.Due.Key(g.db.number, keyspace.U(dueUnreadable))}
+	it, err := g.tx.Iterate(rg, kv.IterOptions{})
+	if err != nil {
+		return false, err
+	}
+	defer it.Close()
+	if !it.Next() {
+		return true, it.Err()
+	}
+	_, parts, err := keyspace.Due.Decode(it.Key())
+	if err != nil {
+		return false, err
+	}
+	if j.Due = time.Unix(int64(parts[0].Num()), 0); !j.Due.After(g.now) {
+		j.Due = g.now.Add(sweepEvery)
+	}
+	return false, nil
 }
 
 func (g *group) expireDoc(doc dated) (expired bool, err error) {
@@ -180,7 +173,7 @@ func (g *group) expireDoc(doc dated) (expired bool, err error) {
 		}
 	}
 	s.swept = s.edits
-	return true, nil
+	return true, g.finishNow(s)
 }
 
 // tombstone writes a tombstone over a live leaf. It has no body of its own: its
@@ -197,21 +190,4 @@ func (g *group) tombstone(s *docState, leaf document.Rev, cause Cause) error {
 	g.cause = cause
 	defer func() { g.cause = ByWriter }()
 	return g.put(p)
-}
-
-// queued reports whether anything is in the queue of what expires.
-func (d *Database) queued(ctx context.Context) (any bool, err error) {
-	err = d.Whole().View(ctx, func(r *Reader) error {
-		it, err := r.v.Iterate(kv.Prefix(keyspace.Due.Key(d.number)), kv.IterOptions{})
-		if err != nil {
-			return err
-		}
-		defer it.Close()
-		any = it.Next()
-		return it.Err()
-	})
-	if dberr.Is(err, dberr.NotFound) {
-		return false, nil
-	}
-	return any, err
 }

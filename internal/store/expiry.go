@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/packed"
 )
@@ -126,13 +128,10 @@ func (s Scope) SetExpiry(ctx context.Context, e Expiry) error {
 		}
 		g.lane.version++
 		g.stale = true
-		return s.db.store.putJob(g.tx, jobExpiry, s.db.number, string(s.partition), g.now)
+		return g.putJob(jobExpiry, string(s.partition))
 	})
 	if err == nil {
 		err = refused
-	}
-	if err == nil {
-		s.db.store.wake()
 	}
 	return err
 }
@@ -185,10 +184,10 @@ func (s Scope) Expiry(ctx context.Context) (state ExpiryState, err error) {
 			subjects = append(subjects, string(s.partition))
 		}
 		for _, subject := range subjects {
-			j := job{kind: jobExpiry, number: s.db.number, subject: subject}
-			if _, err := r.v.Get(j.key()); err == nil {
+			j := s.db.job(jobExpiry, subject, time.Time{})
+			if _, err := jobs.Get(r.v, j.ID); err == nil {
 				state.Ready = false
-			} else if !errors.Is(err, kv.ErrNotFound) {
+			} else if !errors.Is(err, jobs.ErrGone) {
 				return err
 			}
 		}

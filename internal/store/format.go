@@ -47,6 +47,7 @@ var formatSteps = []formatStep{
 	{version: 5, what: "documents expire some time after they were written", rows: map[string]byte{"due": 2}},
 	{version: 6, what: "changes may be logged", rows: map[string]byte{"change-log": 1}},
 	{version: 7, what: "definitions of the database lie beside those of tenants", migrate: moveDefinitions},
+	{version: 8, what: "jobs lie in the order of time", rows: map[string]byte{"job": 2, "job-due": 1}, migrate: migrateJobs},
 }
 
 // firstFormat is the format before any step.

@@ -116,17 +116,6 @@ var decoders = map[string]func([]byte) func() []byte{
 		err := s.decodeState(b)
 		return taken(s.encodeState, err)
 	},
-	"job": func(b []byte) func() []byte {
-		j := job{kind: jobTombstones, number: 1, subject: "p"}
-		j, err := decodeJob(j.key(), b)
-		return taken(func() []byte {
-			p := packed.Writer{}
-			p.Byte(rowVersion)
-			p.Uint(uint64(j.notBefore.UnixMilli()))
-			p.Text(j.checkpoint)
-			return p
-		}, err)
-	},
 }
 
 func taken(encode func() []byte, err error) func() []byte {

@@ -35,6 +35,8 @@ type group struct {
 	careful    bool                            // a panic in the planning of an edit is that edit's outcome
 	version    uint64                          // of the definitions when the request at hand began
 	began      uint64                          // the serial when it did
+	work       map[string]time.Time            // jobs that have something to do, and from when on
+	woken      bool                            // the queue of jobs changed
 	stale      bool                            // settings, hidden partitions or indexes changed
 	defined    cached                          // what they are now, if stale
 	deciding   deciding
@@ -185,7 +187,7 @@ func (g *group) finish() error {
 			return err
 		}
 	}
-	if err := g.putSuperseded(); err != nil {
+	if err := errors.Join(g.putSuperseded(), g.putWork()); err != nil {
 		return err
 	}
 	if g.stale {
@@ -243,6 +245,9 @@ func (g *group) finishDoc(s *docState) error {
 	}
 	after := s.counts()
 	g.lane.add(s.counted, after)
+	if after.deleted > 0 && g.db.tombstoneAge() > 0 {
+		g.needs(jobCollect, g.now)
+	}
 	if p != nil {
 		p.changed = true
 		p.seq = max(p.seq, s.seq)
@@ -326,6 +331,7 @@ func (g *group) putSuperseded() error {
 			return err
 		}
 		g.lane.serial++ // each row has a number of its own
+		g.needs(jobSweep, g.now.Add(g.db.store.o.KeepSuperseded))
 	}
 	return nil
 }
@@ -345,6 +351,9 @@ func (g *group) published() {
 		if ix := d.store.o.Indexer; ix != nil {
 			ix.Defined(d.Namespace(p))
 		}
+	}
+	if g.woken {
+		d.store.jobs.Wake()
 	}
 	if len(g.order) > 0 {
 		d.watch.wake(g.partitions, g.order)

@@ -477,7 +477,7 @@ func (x *runner) dropStep() error {
 	if drop.tombstones {
 		kind = jobTombstones
 	}
-	more, err := x.d.dropStep(ctx, job{kind: kind, number: x.d.number, subject: string(p)})
+	more, err := x.d.stepOf(kind, string(p))
 	if err == nil && more == drop.emptied {
 		err = errors.New("wrong number of steps")
 	}

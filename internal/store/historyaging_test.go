@@ -8,6 +8,8 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/jobs"
+	"github.com/sectional/sectional/internal/kv"
 )
 
 // historyStart is when histories begin; bodies say when they expire in minutes
@@ -32,17 +34,41 @@ func (x *runner) swept() error {
 			x.m.step(p)
 		}
 	}
-	if err := errors.Join(x.Sweep(ctx), x.followLog()); err != nil {
+	if err := errors.Join(x.sweepInOrder(), x.followLog()); err != nil {
 		return err
 	}
 	if !x.clock.held.IsZero() {
 		x.now = x.now.Add(clockHold)
-		if err := x.Sweep(ctx); err != nil {
+		if err := x.sweepInOrder(); err != nil {
 			return err
 		}
 	}
 	x.m.expire(x.now.Unix())
 	return nil
+}
+
+// sweepInOrder is Sweep, in the model's order of what is due at the same time: drops
+// by their names, then expiry.
+func (x *runner) sweepInOrder() error {
+	err := x.tick(ctx, true)
+	for _, kind := range []string{jobTombstones, jobPartition, jobExpiry, jobDue} {
+		var all []jobs.Job
+		err = errors.Join(err, x.Store.engine.View(ctx, func(v kv.Snapshot) error {
+			all = nil
+			return jobs.Each(v, kind, func(j jobs.Job) error {
+				if !j.Due.After(x.now) {
+					all = append(all, j)
+				}
+				return nil
+			})
+		}))
+		for _, j := range all {
+			if jobErr := x.runJob(ctx, j); !errors.As(jobErr, new(interface{ Later() time.Duration })) {
+				err = errors.Join(err, jobErr)
+			}
+		}
+	}
+	return errors.Join(err, x.Sweep(ctx))
 }
 
 // expiry returns the database or a partition a setting.

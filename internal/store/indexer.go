@@ -225,7 +225,7 @@ func (m LaneTxn) Changed(sc Scope, since Mark, most int) (ids map[document.ID]bo
 // transaction and no snapshot can reach them any more. The caller has fenced
 // them off in the same transaction: nobody will write there again.
 func (d *Database) DiscardLater(tx kv.Txn, prefix []byte) error {
-	return d.store.putJob(tx, jobDiscard, d.number, string(prefix), d.store.o.Clock().Add(d.store.engine.Limits().Age))
+	return d.store.jobs.Put(tx, d.job(jobDiscard, string(prefix), d.store.o.Clock().Add(d.store.engine.Limits().Age)))
 }
 
 // winner reads the winner of a tree, nil if it is deleted or there is none.

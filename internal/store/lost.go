@@ -63,7 +63,7 @@ func (d *Database) condemnLost(ctx context.Context) (err error) {
 	}
 	return d.submit(ctx, "store.condemnLost", 64*len(lost), func(g *group) error {
 		for _, n := range lost {
-			if err := g.tx.Put(d.pendingKey(0, n), []byte{rowVersion}); err != nil {
+			if err := g.putPending(0, n); err != nil {
 				return err
 			}
 		}

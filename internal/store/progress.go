@@ -2,43 +2,15 @@ package store
 
 import (
 	"context"
-	"sync"
+	"errors"
 	"sync/atomic"
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
-	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/kv"
 )
-
-// progress counts how many documents the running jobs have handled in this
-// process, by the keys of their rows.
-type progress struct {
-	sync.Mutex
-	done map[string]uint64
-}
-
-func (p *progress) add(j *job, n uint64) {
-	p.Lock()
-	defer p.Unlock()
-	if p.done == nil {
-		p.done = map[string]uint64{}
-	}
-	p.done[string(j.key())] += n
-}
-
-func (p *progress) end(j *job) {
-	p.Lock()
-	defer p.Unlock()
-	delete(p.done, string(j.key()))
-}
-
-func (p *progress) of(j *job) uint64 {
-	p.Lock()
-	defer p.Unlock()
-	return p.done[string(j.key())]
-}
 
 // expiryCounts counts what has become of documents that say when they expire,
 // since the server started.
@@ -56,7 +28,7 @@ type Work struct {
 	Database  string
 	Partition document.Partition // "" for all of the database
 	Began     time.Time
-	Done      uint64 // documents handled since the server started
+	Done      uint64 // documents handled
 	Total     uint64 // documents that there were when it was asked, 0 where nobody knows
 }
 
@@ -74,28 +46,24 @@ var workKinds = map[string]WorkKind{jobPartition: WorkDrop, jobTombstones: WorkT
 
 // Working lists the background work on documents that is under way.
 func (s *Store) Working(ctx context.Context) (list []Work, err error) {
-	var jobs []job
-	err = s.engine.View(ctx, func(v kv.Snapshot) error {
-		jobs = jobs[:0]
-		return kv.Each(v, kv.Prefix(keyspace.Job.Key(0)), func(key, value []byte) error {
-			j, err := decodeJob(key, value)
-			if workKinds[j.kind] != "" {
-				jobs = append(jobs, j)
-			}
-			return err
-		})
+	var all []jobs.Job
+	err = s.engine.View(ctx, func(v kv.Snapshot) (err error) {
+		all = all[:0]
+		for kind := range workKinds {
+			err = errors.Join(err, jobs.Each(v, kind, func(j jobs.Job) error { all = append(all, j); return nil }))
+		}
+		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	dbs, err := s.numbered(ctx, jobs)
-	for _, j := range jobs {
-		d := dbs[j.number]
-		if d == nil {
+	for _, j := range all {
+		w := Work{Kind: workKinds[j.Kind], Database: j.Database, Partition: document.Partition(j.Subject), Began: j.Began, Done: j.Done}
+		d, err := s.Database(ctx, j.Database)
+		if dberr.Is(err, dberr.NotFound) || err == nil && d.number != j.Number {
 			continue
 		}
-		w := Work{Kind: workKinds[j.kind], Database: d.name, Partition: document.Partition(j.subject), Began: j.notBefore, Done: s.progress.of(&j)}
-		if j.kind == jobExpiry {
+		if err != nil {
+			return nil, err
+		}
+		if j.Kind == jobExpiry {
 			t, err := Scope{db: d, partition: w.Partition}.Totals(ctx)
 			if err != nil && !dberr.Is(err, dberr.NotFound) {
 				return nil, err

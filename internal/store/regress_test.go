@@ -12,6 +12,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/packed"
@@ -55,10 +56,17 @@ func TestStaleDropStepDoesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		kind := map[bool]string{false: jobPartition, true: jobTombstones}[tombstones]
-		old := job{kind: kind, number: d.number, subject: "p"}
+		var old jobs.Job
+		err := w.engine.View(ctx, func(v kv.Snapshot) (err error) {
+			old, err = jobs.Get(v, d.job(kind, "p", w.now).ID)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 		w.sweep()
 		w.put(d, "p:b", "", `{"n":1}`)
-		if _, err := d.dropStep(ctx, old); err != nil {
+		if err := w.runJob(ctx, old); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.get(d, "p:b"); !strings.Contains(got, `"n":1`) {
@@ -78,8 +86,7 @@ func TestBurialReachesReaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The sweeper stands between writing the tombstones and the end.
-	j := job{kind: jobTombstones, number: d.number, subject: "p"}
-	if more, err := d.dropStep(ctx, j); err != nil || !more {
+	if more, err := d.stepOf(jobTombstones, "p"); err != nil || !more {
 		t.Fatal(more, err)
 	}
 	w.put(d, "q:z", "", `{}`)
@@ -115,7 +122,7 @@ func TestTombstonesOfBurialAreReadable(t *testing.T) {
 	if err := d.DropPartition(ctx, "p", true); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.dropStep(ctx, job{kind: jobTombstones, number: d.number, subject: "p"}); err != nil {
+	if _, err := d.stepOf(jobTombstones, "p"); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.get(d, "p:000"); !strings.Contains(got, "deleted") {
@@ -544,7 +551,7 @@ func TestDropStepTellsOfItsError(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.refuse = true
-	if _, err := w.runJob(ctx, job{kind: jobPartition, number: d.number, subject: "p"}, d); !dberr.Is(err, dberr.Unavailable) || e.refused != 1 {
+	if err := w.runJob(ctx, d.job(jobPartition, "p", w.now)); !dberr.Is(err, dberr.Unavailable) || e.refused != 1 {
 		t.Errorf("%v after %d tries", err, e.refused)
 	}
 	e.refuse = false

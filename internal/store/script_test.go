@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/packed"
@@ -153,7 +154,7 @@ var scriptCommands = map[string]struct {
 	// step PARTITION: one transaction of its drop
 	"step": {2, func(s *script, a []string) {
 		kind := map[bool]string{false: jobPartition, true: jobTombstones}[a[1] == "tombstones"]
-		more, err := s.d.dropStep(ctx, job{kind: kind, number: s.d.number, subject: a[0]})
+		more, err := s.d.stepOf(kind, a[0])
 		s.done(err)
 		s.printf("more: %v", more)
 	}},
@@ -270,9 +271,10 @@ func showRow(key, value []byte, only []string) string {
 // they are.
 var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 	"job": func(p []keyspace.Part, v []byte) string {
-		u := packed.ReadVersion(v, rowVersion)
-		return fmt.Sprintf("not before %s, done up to %q", time.UnixMilli(int64(u.Uint())).UTC().Format(time.TimeOnly), u.Text())
+		j, err := jobs.Decode(keyspace.Job.Key(0, p...), v)
+		return fmt.Sprintf("of %q, due %s, %d done up to %q%s", j.Database, j.Due.UTC().Format(time.TimeOnly), j.Done, j.Checkpoint, showErr(err))
 	},
+	"job-due": func(_ []keyspace.Part, _ []byte) string { return "" },
 	"lane": func(_ []keyspace.Part, v []byte) string {
 		l, err := decodeLane(v)
 		return fmt.Sprintf("seq %d, version %d, serial %d, blobs %d, purges %d (%d kept), %s%s", l.seq, l.version, l.serial, l.nextBlob, l.purgeSeq, l.purged, showCounts(l.counts), showErr(err))

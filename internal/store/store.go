@@ -8,10 +8,12 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/packed"
@@ -112,20 +114,19 @@ type Store struct {
 	open struct {
 		sync.RWMutex
 		databases map[string]*Database
-		numbers   map[uint64]*Database // the same ones
 	}
-	updates  updates
-	clock    clockGuard
-	progress progress
-	expiry   expiryCounts
-	busy     busy
-	turns    turns
-	joint    queue     // of commits of several databases
-	runs     sync.Pool // of *run
-	woken    chan struct{}
-	ctx      context.Context // of background work; ends at Close
-	stop     context.CancelFunc
-	work     sync.WaitGroup // background work and running lanes
+	updates updates
+	clock   clockGuard
+	jobs    *jobs.Queue
+	age     atomic.Int64 // of tombstones by the configuration, as watchAge knows it
+	expiry  expiryCounts
+	busy    busy
+	turns   turns
+	joint   queue           // of commits of several databases
+	runs    sync.Pool       // of *run
+	ctx     context.Context // of background work; ends at Close
+	stop    context.CancelFunc
+	work    sync.WaitGroup // background work and running lanes
 }
 
 // Open opens the store in e, writing its first rows if e is empty, and starts
@@ -139,16 +140,18 @@ func Open(ctx context.Context, e kv.Engine, o Options) (*Store, error) {
 
 // openWith is Open with the steps that lead to the newest format.
 func openWith(ctx context.Context, e kv.Engine, o Options, steps []formatStep) (*Store, error) {
-	s := &Store{engine: e, o: o.withDefaults(), steps: steps, woken: make(chan struct{}, 1), busy: newBusy()}
+	s := &Store{engine: e, o: o.withDefaults(), steps: steps, busy: newBusy()}
 	s.runs.New = newPrefetched
-	s.open.databases, s.open.numbers = map[string]*Database{}, map[uint64]*Database{}
+	s.open.databases = map[string]*Database{}
 	s.updates.init()
+	s.jobs = s.newQueue()
 	if err := s.begin(ctx); err != nil {
 		return nil, dberr.Wrap("store.Open", err)
 	}
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if !s.o.Idle {
 		s.work.Go(s.background)
+		s.work.Go(func() { s.jobs.Work(kv.Freeing(s.ctx)) })
 	}
 	return s, nil
 }
@@ -208,7 +211,7 @@ func (s *Store) initialize(tx kv.Txn) error {
 	p := packed.Writer{}
 	p.Byte(currentFormat(s.steps))
 	p.Text(s.uuid)
-	return tx.Put(metaKey("store"), p)
+	return errors.Join(tx.Put(metaKey("store"), p), tx.Put(metaKey(metaAge), packed.Number(1)))
 }
 
 func metaKey(name string) []byte { return keyspace.Meta.Key(0, keyspace.T(name)) }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"io"
 	"strings"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
 )
 
 // slowUpload is an upload whose bytes come when the test gives them.
@@ -55,46 +53,21 @@ func chunkRows(t *testing.T, d *Database) (n int) {
 	return n
 }
 
-// gated is an engine whose Discard waits.
-type gated struct {
-	kv.Engine
-	entered, release chan bool
-}
-
-func (e *gated) Discard(ctx context.Context, r kv.Range) error {
-	if e.entered != nil {
-		e.entered <- true
-		<-e.release
-	}
-	return e.Engine.Discard(ctx, r)
-}
-
 // TestUploadMeetsItsSweep lets an upload end while the sweep removes it because
 // its time is over: it is not acknowledged, and nothing of it stays.
 func TestUploadMeetsItsSweep(t *testing.T) {
-	e := &gated{Engine: kvtest.NewModel(kvtest.ModelOptions{})}
-	w := openWorld(t, e, Options{})
-	defer w.closeAll()
+	w := newWorld(t, Options{})
 	d := w.create("db", true)
 	u := w.upload(d)
 	u.give(2 << 20)
 	w.pass(pendingFor - time.Minute)
-	e.entered, e.release = make(chan bool), make(chan bool)
 	w.now = w.now.Add(2 * time.Minute)
-	swept := make(chan error, 1)
-	go func() { swept <- w.Sweep(ctx) }()
-	<-e.entered
+	if more, err := d.stepOf(jobSweep, ""); !more || err != nil {
+		t.Fatalf("more %v, %v", more, err)
+	}
 	u.give(1 << 20)
 	if err := u.end(); err == nil {
 		t.Errorf("an upload is acknowledged while the sweep removes it")
-	}
-	close(e.release)
-	go func() { // the sweep may discard more than once
-		for range e.entered {
-		}
-	}()
-	if err := <-swept; err != nil {
-		t.Fatal(err)
 	}
 	w.pass(time.Hour)
 	if n := chunkRows(t, d); n != 0 {

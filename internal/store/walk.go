@@ -1,25 +1,11 @@
 package store
 
 import (
-	"context"
-	"errors"
-
-	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 )
-
-// dated is a document as a background task saw it in a snapshot, and what is
-// to be done about it if it still is so in the commit.
-type dated struct {
-	id  document.ID
-	seq Seq
-	due uint64 // its row in the queue, as it should be
-	// written is when it was last written, where that has to be known.
-	written uint64
-	old     []document.Rev // its leaves that have expired
-}
 
 // walkPage is how many documents a step of a walk looks at, and walkBytes how
 // many bytes of bodies at most; it changes as many heads in one commit.
@@ -27,43 +13,6 @@ const (
 	walkPage  = 500
 	walkBytes = 4 << 20
 )
-
-// walkStep looks at the next page of the documents that a change of a setting
-// of expiry concerns, and brings their rows in the queue to what it says. The
-// bodies are read before the commit: writers wait for the changes only.
-func (d *Database) walkStep(ctx context.Context, j job) (more bool, err error) {
-	w := walker{d: d}
-	if err := d.Whole().View(ctx, func(r *Reader) error { return w.read(r, &j) }); err != nil || w.over {
-		return false, err
-	}
-	moved := false
-	err = d.submit(ctx, "store.walkStep", 256*(1+len(w.found)), func(g *group) error {
-		more, moved = false, false
-		now, err := j.lock(g.tx)
-		if errors.Is(err, kv.ErrNotFound) {
-			return nil
-		}
-		more = true
-		if err != nil || now.checkpoint != j.checkpoint || g.lane.version != w.version {
-			return err // somebody else was here, or a setting changed: look again
-		}
-		for _, f := range w.found {
-			if err := g.redue(f); err != nil {
-				return err
-			}
-		}
-		if w.last == "" {
-			more = false
-			return g.tx.Delete(j.key())
-		}
-		moved, now.checkpoint = true, string(w.last)
-		return d.store.saveJob(g.tx, now)
-	})
-	if err == nil && moved {
-		d.store.progress.add(&j, w.looked)
-	}
-	return more, err
-}
 
 // redue moves a document's row in the queue, unless the document has changed:
 // then its writer did.
@@ -78,28 +27,21 @@ func (g *group) redue(f dated) error {
 	return g.putHead(s)
 }
 
-// walker is a page of a walk, read in one snapshot.
+// walker is a page of a walk over the documents that a change of a setting of expiry
+// concerns: it brings their rows in the queue to what the setting says. The bodies are
+// read before the commit: writers wait for the changes only.
 type walker struct {
 	d       *Database
 	version uint64      // of the definitions
-	over    bool        // the job is done
 	last    document.ID // where the page ends, "" at the end of the walk
 	looked  uint64
 	found   []dated // the documents whose row in the queue is not what it should be
 }
 
-func (w *walker) read(r *Reader, j *job) error {
+func (w *walker) size() int { return 256 * (1 + len(w.found)) }
+
+func (w *walker) read(r *Reader, j *jobs.Job) error {
 	*w = walker{d: w.d}
-	value, err := r.v.Get(j.key())
-	if w.over = errors.Is(err, kv.ErrNotFound); w.over {
-		return nil
-	}
-	if err == nil {
-		*j, err = decodeJob(j.key(), value)
-	}
-	if err != nil {
-		return err
-	}
 	l, err := r.lane()
 	if err != nil {
 		return err
@@ -109,11 +51,25 @@ func (w *walker) read(r *Reader, j *job) error {
 	if err != nil {
 		return err
 	}
-	rg := w.d.span(&keyspace.Doc, Span{}, j.subject)
-	if j.checkpoint != "" {
-		rg.Start = kv.PrefixEnd(keyspace.Doc.Key(w.d.number, keyspace.T(j.checkpoint)))
+	rg := w.d.span(&keyspace.Doc, Span{}, j.Subject)
+	if j.Checkpoint != "" {
+		rg.Start = kv.PrefixEnd(keyspace.Doc.Key(w.d.number, keyspace.T(j.Checkpoint)))
 	}
 	return w.walk(r, rg, fields)
+}
+
+func (w *walker) write(g *group, j *jobs.Job) (over bool, err error) {
+	if g.lane.version != w.version {
+		return false, errPage
+	}
+	for _, f := range w.found {
+		if err := g.redue(f); err != nil {
+			return false, err
+		}
+	}
+	j.Checkpoint = string(w.last)
+	j.Done += w.looked
+	return w.last == "", nil
 }
 
 // walk looks at the heads in a range.
@@ -227,6 +183,3 @@ func (f *fields) of(id document.ID) (Expiry, error) {
 	}
 	return f.set.expiryOf(t), nil
 }
-
-// errPage says that a page that was read in a snapshot is out of date.
-var errPage = dberr.New(dberr.Conflict, "conflict", "The settings changed.")

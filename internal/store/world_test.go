@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
@@ -75,6 +76,18 @@ func (w *world) sweep() {
 	if err := w.Sweep(ctx); err != nil {
 		w.t.Fatalf("Sweep: %v", err)
 	}
+}
+
+// stepOf does one step of a job of the database.
+func (d *Database) stepOf(kind, subject string) (more bool, err error) {
+	p, err := d.page(ctx, kind)
+	if kind == jobCollect {
+		p, err = &tombstonePage{d: d}, nil // whatever the clock does
+	}
+	if err == nil {
+		_, more, err = d.step(ctx, d.job(kind, subject, time.Time{}).ID, p)
+	}
+	return more, err
 }
 
 func (w *world) check() {

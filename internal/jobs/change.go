@@ -1,0 +1,149 @@
+package jobs
+
+import (
+	"errors"
+	"time"
+
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
+)
+
+// Put puts a job into the queue, in the place of one with the same ID: whoever works on
+// that finds that it has moved. It is due at j.Due and began now.
+func (q *Queue) Put(tx kv.Txn, j Job) error {
+	old, err := decode(j.ID, tx.GetForUpdate)
+	if err != nil && !errors.Is(err, ErrGone) {
+		return err
+	}
+	j.Began, j.holder, j.serial, j.due = q.o.Clock(), 0, old.serial, old.due
+	return write(tx, &j)
+}
+
+// Ensure puts a job into the queue unless it is there; then it makes it due at j.Due
+// at the latest, though not before its Earliest. It reports whether it wrote anything.
+func (q *Queue) Ensure(tx kv.Txn, j Job) (changed bool, err error) {
+	old, err := decode(j.ID, tx.GetForUpdate)
+	if errors.Is(err, ErrGone) {
+		j.Began = q.o.Clock()
+		return true, write(tx, &j)
+	}
+	due := j.Due
+	if due.Before(old.Earliest) {
+		due = old.Earliest
+	}
+	if err != nil || !due.Before(old.Due) {
+		return false, err
+	}
+	old.Due = due
+	return true, put(tx, &old) // no other state: whoever is at it may go on
+}
+
+// Lock reads a job for update, in the transaction that is to do a batch of it. seen is
+// as the worker knows the job. Errors: ErrGone, ErrMoved.
+func (q *Queue) Lock(tx kv.Txn, seen *Job) (Job, error) {
+	j, err := decode(seen.ID, tx.GetForUpdate)
+	if err == nil && (j.serial != seen.serial || j.holder != seen.holder || millis(j.Began) != millis(seen.Began)) {
+		err = ErrMoved
+	}
+	return j, err
+}
+
+// Save writes what a batch made of a job that Lock gave.
+func (q *Queue) Save(tx kv.Txn, j *Job) error {
+	if q.o.Lease > 0 {
+		j.until = q.o.Clock().Add(q.o.Lease)
+	}
+	return write(tx, j)
+}
+
+// End takes a job out of the queue.
+func (q *Queue) End(tx kv.Txn, j *Job) error {
+	return errors.Join(tx.Delete(j.Key()), tx.Delete(j.dueKey(j.due)))
+}
+
+// EndAll takes the jobs of a kind for a database out of the queue.
+func (q *Queue) EndAll(tx kv.Txn, kind string, number uint64) error {
+	var all []Job
+	err := Each(tx, kind, func(j Job) error { all = append(all, j); return nil }, number)
+	for i := range all {
+		err = errors.Join(err, q.End(tx, &all[i]))
+	}
+	return err
+}
+
+// write writes a job in its next state.
+func write(tx kv.Txn, j *Job) error {
+	j.serial++
+	return put(tx, j)
+}
+
+// put writes a job's row, and moves the one that says when it is due.
+func put(tx kv.Txn, j *Job) error {
+	if millis(j.due) != millis(j.Due) || j.due.IsZero() {
+		if !j.due.IsZero() {
+			if err := tx.Delete(j.dueKey(j.due)); err != nil {
+				return err
+			}
+		}
+		if err := tx.Put(j.dueKey(j.Due), []byte{dueVersion}); err != nil {
+			return err
+		}
+		j.due = j.Due
+	}
+	return tx.Put(j.Key(), j.encode())
+}
+
+// Migrate brings all rows of the first version up to date: they had the time when the
+// job was due, and the checkpoint. names are the databases by their numbers.
+func Migrate(tx kv.Txn, names map[uint64]string) error {
+	var old []Job
+	err := kv.Each(tx, kv.Prefix(keyspace.Job.Key(0)), func(key, value []byte) error {
+		_, parts, err := keyspace.Job.Decode(key)
+		if err != nil || len(value) > 0 && value[0] == rowVersion {
+			return err
+		}
+		u := packed.ReadVersion(value, oldVersion)
+		j := Job{ID: decodeID(parts), Due: time.UnixMilli(int64(u.Uint())), Checkpoint: u.Text()}
+		j.Began, j.Database = j.Due, names[j.Number]
+		old = append(old, j)
+		return u.Done()
+	})
+	for i := 0; i < len(old) && err == nil; i++ {
+		err = put(tx, &old[i])
+	}
+	return err
+}
+
+// Check holds the rows of the queue against each other: each job has its row in the
+// order of time, and no other is there. It returns what is wrong.
+func Check(v kv.Snapshot) (bad []error, err error) {
+	due := map[string]bool{}
+	err = kv.Each(v, kv.Prefix(keyspace.JobDue.Key(0)), func(key, _ []byte) error {
+		due[string(key)] = true
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = kv.Each(v, kv.Prefix(keyspace.Job.Key(0)), func(key, value []byte) error {
+		j, err := Decode(key, value)
+		if err != nil {
+			return err
+		}
+		if at := string(j.dueKey(j.Due)); due[at] {
+			delete(due, at)
+		} else {
+			bad = append(bad, errOf("the job %q of database %d, %q, is not in the order of time", j.ID))
+		}
+		return nil
+	})
+	for key := range due {
+		_, parts, err := keyspace.JobDue.Decode([]byte(key))
+		if err != nil {
+			return bad, err
+		}
+		bad = append(bad, errOf("a job %q of database %d, %q, is due and not there", decodeID(parts[1:])))
+	}
+	return bad, err
+}

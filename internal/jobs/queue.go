@@ -1,0 +1,310 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// Options join a queue to its store; all but Holder and Lease must be given.
+type Options struct {
+	Engine kv.Engine
+	Commit func(ctx context.Context, fn func(kv.Txn) error) error // runs a transaction
+	Clock  func() time.Time
+	Logger *slog.Logger
+	// Do works on a job for a while, batch by batch. What follows is in the job's
+	// row then: it has ended, is due later, or is still due, and its turn comes
+	// again. An error is logged and the job tried again after a pause; it may be
+	// one of Later.
+	Do      func(ctx context.Context, j Job) error
+	Workers int // jobs that are worked on side by side
+	// Holder tells this process from others that share the queue, and Lease is for
+	// how long it may have a job without a batch. 0: it has the store for itself.
+	Holder uint64
+	Lease  time.Duration
+}
+
+// Pauses of Work.
+const (
+	lookEvery    = 15 * time.Second // others may have put jobs into the queue, or the clock was set
+	firstPause   = time.Second      // before a job that failed is tried again
+	longestPause = time.Minute
+	duePage      = 256
+)
+
+// Queue works on the jobs of a store.
+type Queue struct {
+	o     Options
+	woken chan struct{}
+	slots chan struct{}
+	busy  struct {
+		sync.Mutex
+		running map[ID]chan struct{} // closed when its turn ends
+		resting map[ID]rest
+	}
+	work sync.WaitGroup
+}
+
+// rest is how long a job is left alone in this process.
+type rest struct {
+	until    time.Time
+	failures int
+}
+
+// New makes a queue; nothing is worked on before Work or Drain.
+func New(o Options) *Queue {
+	q := &Queue{o: o, woken: make(chan struct{}, 1), slots: make(chan struct{}, max(1, o.Workers))}
+	q.busy.running, q.busy.resting = map[ID]chan struct{}{}, map[ID]rest{}
+	return q
+}
+
+// later is an error that puts a job off.
+type later time.Duration
+
+func (l later) Error() string {
+	return fmt.Sprintf("jobs: not before %v have passed", time.Duration(l))
+}
+
+// Later tells how long the job is put off.
+func (l later) Later() time.Duration { return time.Duration(l) }
+
+// Later is what Do returns for a job that cannot be worked on before some time has
+// passed, for reasons that are not in its row.
+func Later(d time.Duration) error { return later(d) }
+
+func errOf(format string, id ID) error { return fmt.Errorf(format, id.Kind, id.Number, id.Subject) }
+
+// Wake has Work look at the queue: after a commit that made a job due.
+func (q *Queue) Wake() {
+	select {
+	case q.woken <- struct{}{}:
+	default:
+	}
+}
+
+// Work does the jobs that are due, side by side, until ctx ends.
+func (q *Queue) Work(ctx context.Context) {
+	defer q.work.Wait()
+	for ctx.Err() == nil {
+		pause, err := q.dispatch(ctx)
+		if err != nil && ctx.Err() == nil {
+			q.o.Logger.Error("the queue of background work could not be read and will be tried again", "error", err)
+			pause = firstPause
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-q.woken:
+		}
+		timer.Stop()
+	}
+}
+
+// dispatch begins to work on all that is due, as there are workers for it, and tells
+// how long to wait then.
+func (q *Queue) dispatch(ctx context.Context) (pause time.Duration, err error) {
+	pause = lookEvery
+	for from := []byte(nil); ctx.Err() == nil; {
+		ids, next, due, err := q.page(ctx, from)
+		if err != nil {
+			return 0, err
+		}
+		for _, id := range ids {
+			if wait := q.resting(id); wait > 0 {
+				pause = min(pause, wait)
+				continue
+			}
+			select {
+			case q.slots <- struct{}{}:
+			case <-ctx.Done():
+				return 0, nil
+			}
+			if q.begin(id) != nil {
+				<-q.slots
+				continue
+			}
+			q.work.Go(func() {
+				defer func() { q.finish(id); <-q.slots; q.Wake() }()
+				q.turn(ctx, id)
+			})
+		}
+		if from = next; from == nil {
+			if !due.IsZero() {
+				pause = min(pause, max(0, due.Sub(q.o.Clock())))
+			}
+			return pause, nil
+		}
+	}
+	return pause, nil
+}
+
+// page reads the next jobs that are due, and where to go on; at the end next is nil,
+// and due the time of the first job that is not due yet, zero for none.
+func (q *Queue) page(ctx context.Context, from []byte) (ids []ID, next []byte, due time.Time, err error) {
+	rg := kv.Prefix(keyspace.JobDue.Key(0))
+	if from != nil {
+		rg.Start = from
+	}
+	now := millis(q.o.Clock())
+	err = q.o.Engine.View(ctx, func(v kv.Snapshot) error {
+		ids, next, due = ids[:0], nil, time.Time{}
+		it, err := v.Iterate(rg, kv.IterOptions{})
+		if err != nil {
+			return err
+		}
+		defer it.Close()
+		for it.Next() {
+			_, parts, err := keyspace.JobDue.Decode(it.Key())
+			if err != nil {
+				return err
+			}
+			if parts[0].Num() > now {
+				due = time.UnixMilli(int64(parts[0].Num()))
+				return nil
+			}
+			if ids = append(ids, decodeID(parts[1:])); len(ids) == duePage {
+				next = append(append(next, it.Key()...), 0)
+				return nil
+			}
+		}
+		return it.Err()
+	})
+	return ids, next, due, err
+}
+
+// resting tells for how long a job is left alone yet.
+func (q *Queue) resting(id ID) time.Duration {
+	q.busy.Lock()
+	defer q.busy.Unlock()
+	return q.busy.resting[id].until.Sub(q.o.Clock())
+}
+
+// begin notes that a job is worked on. If it is already, it returns what is closed
+// when that turn ends.
+func (q *Queue) begin(id ID) (other <-chan struct{}) {
+	q.busy.Lock()
+	defer q.busy.Unlock()
+	if other := q.busy.running[id]; other != nil {
+		return other
+	}
+	q.busy.running[id] = make(chan struct{})
+	return nil
+}
+
+func (q *Queue) finish(id ID) {
+	q.busy.Lock()
+	defer q.busy.Unlock()
+	close(q.busy.running[id])
+	delete(q.busy.running, id)
+}
+
+// turn works on a job once, and notes when its next turn is at the earliest.
+func (q *Queue) turn(ctx context.Context, id ID) {
+	err := q.do(ctx, id)
+	put := later(0)
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil && !errors.As(err, &put):
+		q.o.Logger.Error("background work failed and will be tried again", "kind", id.Kind, "database", id.Number, "subject", id.Subject, "error", err)
+	}
+	q.busy.Lock()
+	defer q.busy.Unlock()
+	now, r := q.o.Clock(), q.busy.resting[id]
+	switch {
+	case put > 0:
+		q.busy.resting[id] = rest{until: now.Add(time.Duration(put))}
+	case err != nil:
+		q.busy.resting[id] = rest{until: now.Add(min(firstPause<<min(r.failures, 10), longestPause)), failures: r.failures + 1}
+	default:
+		delete(q.busy.resting, id)
+	}
+}
+
+// do takes a job and has it worked on.
+func (q *Queue) do(ctx context.Context, id ID) error {
+	j, mine, err := q.claim(ctx, id)
+	if err != nil || !mine {
+		return err
+	}
+	return q.o.Do(ctx, j)
+}
+
+// claim makes a job this process's own, unless another's lease of it holds yet, or it
+// is done or not due any more.
+func (q *Queue) claim(ctx context.Context, id ID) (j Job, mine bool, err error) {
+	err = q.o.Engine.View(ctx, func(v kv.Snapshot) (err error) {
+		j, err = Get(v, id)
+		return err
+	})
+	if errors.Is(err, ErrGone) {
+		return j, false, nil
+	}
+	now := q.o.Clock()
+	if err != nil || j.Due.After(now) {
+		return j, false, err
+	}
+	if j.holder == q.o.Holder && (q.o.Lease == 0 || j.until.Sub(now) > q.o.Lease/2) {
+		return j, true, nil
+	}
+	if j.holder != q.o.Holder && j.until.After(now) {
+		return j, false, Later(min(j.until.Sub(now), lookEvery))
+	}
+	seen := j
+	err = q.o.Commit(ctx, func(tx kv.Txn) (err error) {
+		if j, err = q.Lock(tx, &seen); err != nil {
+			return err
+		}
+		j.holder = q.o.Holder
+		return q.Save(tx, &j)
+	})
+	if errors.Is(err, ErrGone) || errors.Is(err, ErrMoved) {
+		return j, false, nil
+	}
+	return j, err == nil, err
+}
+
+// Drain does what is due in the caller's goroutine, one job after the other, until
+// nothing is, or ctx ends. What fails, or is put off, is left; errors are of all that
+// failed.
+func (q *Queue) Drain(ctx context.Context) (failed error) {
+	left := map[ID]bool{}
+	for again := true; again; {
+		again = false
+		for from := []byte(nil); ; {
+			ids, next, _, err := q.page(ctx, from)
+			if err != nil {
+				return errors.Join(failed, err)
+			}
+			for _, id := range ids {
+				if left[id] {
+					continue
+				}
+				again = true
+				if other := q.begin(id); other != nil {
+					<-other
+					continue
+				}
+				err := q.do(ctx, id)
+				q.finish(id)
+				if left[id] = err != nil; err != nil && !errors.As(err, new(later)) {
+					failed = errors.Join(failed, err)
+				}
+			}
+			if from = next; from == nil {
+				break
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return errors.Join(failed, err)
+		}
+	}
+	return failed
+}

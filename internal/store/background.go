@@ -1,0 +1,220 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sectional/sectional/internal/jobs"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
+)
+
+// background does what is the whole store's and no database's, until the store is
+// closed. None of it reads anything of a database.
+func (s *Store) background() {
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	for swept := (time.Time{}); ; {
+		now := s.o.Clock()
+		all := swept.IsZero() || now.Sub(swept) >= sweepEvery || now.Before(swept)
+		if all {
+			swept = now
+		}
+		if err := s.guard("store.tick", func() error { return s.tick(kv.Freeing(s.ctx), all) }); err != nil && s.ctx.Err() == nil {
+			s.o.Logger.Error("background work failed and will be tried again", "error", err)
+		}
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Sweep does all background work that is due now, for tests and for servers
+// that run it themselves (Options.Idle).
+func (s *Store) Sweep(ctx context.Context) error {
+	ctx = kv.Freeing(ctx)
+	return errors.Join(s.guard("store.tick", func() error { return s.tick(ctx, true) }), s.jobs.Drain(ctx))
+}
+
+// tick notes which databases changed, and makes room where the disk is full; with all
+// it also looks at what changes seldom: the clock, the age of tombstones, old tokens.
+func (s *Store) tick(ctx context.Context, all bool) error {
+	err := s.noteChanges(ctx, s.updates.take())
+	if s.room(false) != nil {
+		err = errors.Join(err, s.hurry(ctx))
+	}
+	if all {
+		err = errors.Join(err, s.watchClock(ctx), s.watchAge(ctx), s.sweepTokens(ctx))
+	}
+	return err
+}
+
+// hurry makes the removal of dropped databases due at once.
+func (s *Store) hurry(ctx context.Context) error {
+	now, any := s.o.Clock(), false
+	err := s.commit(ctx, func(tx kv.Txn) error {
+		var all []jobs.Job
+		err := jobs.Each(tx, jobDatabase, func(j jobs.Job) error { all = append(all, j); return nil })
+		for _, j := range all {
+			j.Due = now
+			changed, hurryErr := s.jobs.Ensure(tx, j)
+			any, err = any || changed, errors.Join(err, hurryErr)
+		}
+		return err
+	})
+	if any {
+		s.jobs.Wake()
+	}
+	return err
+}
+
+// metaAge is the meta row with the age of tombstones for which all databases were
+// looked at, in seconds; none in data of an older format.
+const metaAge = "deleted-ttl"
+
+// watchAge has all databases looked at when the age at which tombstones are dropped is
+// another than it was: those that had no use for a job may have now. That is also how
+// data of an older format gets the jobs that its writers did not make.
+func (s *Store) watchAge(ctx context.Context) error {
+	age := max(0, int64(s.o.DeletedTTL()/time.Second)) + 1
+	if s.age.Load() == age {
+		return nil
+	}
+	known := int64(0)
+	err := s.engine.View(ctx, func(v kv.Snapshot) error {
+		n, err := counter(v.Get(metaKey(metaAge)))
+		known = int64(n)
+		return err
+	})
+	if err == nil && known != age {
+		err = s.commit(ctx, func(tx kv.Txn) error {
+			j := jobs.Job{ID: jobs.ID{Kind: jobSurvey}, Due: s.o.Clock()}
+			return errors.Join(tx.Put(metaKey(metaAge), packed.Number(uint64(age))), s.jobs.Put(tx, j))
+		})
+		s.jobs.Wake()
+	}
+	if err == nil {
+		s.age.Store(age)
+	}
+	return err
+}
+
+// surveyPage is how many databases one commit of a survey takes.
+const surveyPage = 300
+
+// survey gives each database the jobs that look for themselves what there is to do.
+func (s *Store) survey(ctx context.Context, j jobs.Job) error {
+	for over := false; !over; {
+		seen := j
+		err := s.commit(ctx, func(tx kv.Txn) (err error) {
+			if j, err = s.jobs.Lock(tx, &seen); err != nil {
+				return err
+			}
+			if over, err = s.surveyPage(tx, &j); err != nil {
+				return err
+			}
+			if over {
+				return s.jobs.End(tx, &j)
+			}
+			return s.jobs.Save(tx, &j)
+		})
+		if errors.Is(err, jobs.ErrGone) || errors.Is(err, jobs.ErrMoved) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) surveyPage(tx kv.Txn, j *jobs.Job) (over bool, err error) {
+	rg := kv.Prefix(keyspace.Catalogue.Key(0))
+	if j.Checkpoint != "" {
+		rg.Start = append(catalogueKey(j.Checkpoint), 0)
+	}
+	found := map[string]uint64{}
+	err = kv.Each(tx, rg, func(key, value []byte) error {
+		if len(found) == surveyPage {
+			return errEnough
+		}
+		e, err := decodeEntry(value)
+		if err != nil {
+			return err
+		}
+		_, parts, err := keyspace.Catalogue.Decode(key)
+		if err == nil {
+			j.Checkpoint = parts[0].String()
+			found[j.Checkpoint] = e.number
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return false, err
+	}
+	over = err == nil
+	now := s.o.Clock()
+	for name, number := range found {
+		for _, kind := range [...]string{jobDue, jobCollect, jobSweep} {
+			d := &Database{name: name, number: number}
+			if _, err := s.jobs.Ensure(tx, d.job(kind, "", now)); err != nil {
+				return false, err
+			}
+		}
+	}
+	return over, nil
+}
+
+// migrateJobs rewrites the rows of jobs from before they lay in the order of time.
+func migrateJobs(tx kv.Txn, _ []byte) (next []byte, done bool, err error) {
+	names := map[uint64]string{}
+	err = kv.Each(tx, kv.Prefix(keyspace.Catalogue.Key(0)), func(key, value []byte) error {
+		e, err := decodeEntry(value)
+		if err != nil {
+			return err
+		}
+		_, parts, err := keyspace.Catalogue.Decode(key)
+		if err == nil {
+			names[e.number] = parts[0].String()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	return nil, true, jobs.Migrate(tx, names)
+}
+
+// sweepTokens forgets commit tokens that nobody can ask for any more.
+func (s *Store) sweepTokens(ctx context.Context) error {
+	old := uint64(s.o.Clock().Add(-tokenKeep).Unix())
+	r := kv.Prefix(keyspace.Token.Key(0))
+	r.End = keyspace.Token.Key(0, keyspace.U(old))
+	any, err := s.any(ctx, r)
+	if err != nil || !any {
+		return err
+	}
+	return s.engine.Discard(ctx, r)
+}
+
+// any reports whether there is a row in one of the ranges.
+func (s *Store) any(ctx context.Context, ranges ...kv.Range) (any bool, err error) {
+	err = s.engine.View(ctx, func(v kv.Snapshot) error {
+		for _, r := range ranges {
+			it, err := v.Iterate(r, kv.IterOptions{})
+			if err != nil {
+				return err
+			}
+			any = it.Next()
+			if err := errors.Join(it.Err(), it.Close()); err != nil || any {
+				return err
+			}
+		}
+		return nil
+	})
+	return any, err
+}
