@@ -51,13 +51,15 @@ type scale struct {
 	few, many   int           // documents in other partitions
 	feeds       int           // that wait for changes
 	wakes       int           // of them that are told of one
+	databases   int           // that nobody asks for
+	drops       int           // of partitions at once
 }
 
 func scales(quick bool) scale {
 	if quick {
-		return scale{documents: 2000, bulks: 8, repetitions: 1, load: 8000, part: 4000, duration: 300 * time.Millisecond, few: 1000, many: 10_000, feeds: 500, wakes: 50}
+		return scale{documents: 2000, bulks: 8, repetitions: 1, load: 8000, part: 4000, duration: 300 * time.Millisecond, few: 1000, many: 10_000, feeds: 500, wakes: 50, databases: 300, drops: 500}
 	}
-	return scale{documents: 50_000, bulks: 100, repetitions: 3, load: 300_000, part: 50_000, duration: 4 * time.Second, few: 10_000, many: 1_000_000, feeds: 10_000, wakes: 200}
+	return scale{documents: 50_000, bulks: 100, repetitions: 3, load: 300_000, part: 50_000, duration: 4 * time.Second, few: 10_000, many: 1_000_000, feeds: 10_000, wakes: 200, databases: 20_000, drops: 5000}
 }
 
 // bench is one run.
@@ -92,6 +94,7 @@ func run(ctx context.Context, parent, only string, load int, quick bool) (err er
 		{"queries over indexes", b.indexes},
 		{"writes beside indexes", b.indexedWrites},
 		{"idlefeeds", b.idleFeeds},
+		{"idledatabases", b.idleDatabases},
 		{"replication", b.replication},
 		{"pouchdb", b.pouchdb},
 		{"a million documents", b.many},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/seats"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -82,11 +83,11 @@ func New(o Options) *Indexes {
 	return x
 }
 
-// Start begins the background tasks of all databases of s: builds that were
+// Start begins the background tasks of all databases of s that have indexes: builds that were
 // interrupted go on where they were. Definitions whose stored order is of an
 // older version are made anew.
 func (x *Indexes) Start(ctx context.Context, s *store.Store) error {
-	for name, err := range s.Names(ctx, "", "", false) {
+	for name, err := range s.Having(ctx, &keyspace.Index, &keyspace.IndexUse) {
 		if err != nil {
 			return err
 		}

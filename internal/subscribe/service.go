@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/outgoing"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -122,7 +123,7 @@ func (s *Service) load() {
 		s.running.rest()
 		s.running.Unlock()
 	}()
-	for name, err := range s.o.Store.Names(s.ctx, "", "", false) {
+	for name, err := range s.o.Store.Having(s.ctx, &keyspace.Subscription) {
 		if err == nil {
 			err = s.loadDatabase(name)
 		}
