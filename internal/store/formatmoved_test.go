@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,7 +76,7 @@ func definitionsMove(t *testing.T, stopAfter int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := formatSteps[len(formatSteps)-1]
+	step := formatSteps[slices.IndexFunc(formatSteps, func(s formatStep) bool { return s.version == 7 })]
 	stopped, pages, starts := errors.New("stopped"), 0, 0
 	stopping := step
 	stopping.migrate = func(tx kv.Txn, from []byte) (next []byte, done bool, err error) {
