@@ -13,7 +13,7 @@ import (
 // quiet is how long an idle server is watched.
 const quiet = 20 * time.Second
 
-// idleDatabases makes many databases with documents that expire some day, starts the server anew, and measures what they
+// idleDatabases makes many databases with something to sweep in ten minutes, starts the server anew, and measures what they
 // cost while nobody asks for them. Then it drops many partitions at once.
 func (b *bench) idleDatabases(ctx context.Context) (err error) {
 	s, data, err := b.start(ctx)
@@ -21,12 +21,13 @@ func (b *bench) idleDatabases(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Kill()) }()
-	var create, fill [][]byte
+	var create, fill, change [][]byte
 	for n := range b.scale.databases {
 		create = append(create, call("PUT", fmt.Sprintf("/idle%06d", n), nil))
-		fill = append(fill, call("PUT", fmt.Sprintf("/idle%06d/a", n), []byte(`{"n":1}`)), call("PUT", fmt.Sprintf("/idle%06d/a", n), []byte(`{"n":2}`)))
+		fill = append(fill, call("PUT", fmt.Sprintf("/idle%06d/a", n), []byte(`{"n":1}`)))
+		change = append(change, call("PATCH", fmt.Sprintf("/idle%06d/a", n), []byte(`{"n":2}`)))
 	}
-	for _, requests := range [][][]byte{create, fill} {
+	for _, requests := range [][][]byte{create, fill, change} {
 		if _, err := drive(load{address: s.Address, workers: connections, request: dealt(requests)}); err != nil {
 			return err
 		}
