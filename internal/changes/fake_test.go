@@ -151,6 +151,12 @@ func (v *snapshot) changes(since, before store.Seq, descending bool) iter.Seq2[*
 	}
 }
 
+func (v *snapshot) WithWinners(walk iter.Seq2[*store.Change, error], _ store.Ahead) iter.Seq2[*store.Change, error] {
+	return walk
+}
+
+func (v *snapshot) Fetch([]store.Ask) error { return nil }
+
 func (v *snapshot) Pending(q store.Seq) (n uint64, err error) {
 	for i := range v.rows {
 		if v.rows[i].Seq > q {

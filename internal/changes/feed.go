@@ -33,6 +33,9 @@ type Feed struct {
 	Design bool          // design documents only
 	Filter Filter        // nil lets everything pass
 	Judge  Judge         // a filter that decides about many changes at once; nil for none
+	// Ahead is for feeds whose Filter, Judge or Sink look at the winners: how much of
+	// them one page takes. They are read together then. Zero for other feeds.
+	Ahead store.Ahead
 
 	// Heartbeat is the longest silence; 0 for no heartbeats. Without them, a
 	// feed that has had no row for Timeout ends.
@@ -93,6 +96,8 @@ type Reader interface {
 	Docs(sp store.Span, bodies bool) iter.Seq2[store.Entry, error]
 	Doc(id document.ID) (*store.Doc, error)
 	Load(d *store.Doc) error
+	WithWinners(walk iter.Seq2[*store.Change, error], a store.Ahead) iter.Seq2[*store.Change, error]
+	Fetch(asks []store.Ask) error
 	Changed(id document.ID, rev document.Rev, deleted bool) (*store.Revision, error)
 	Revision(d *store.Doc, rev document.Rev) (*store.Revision, error)
 }

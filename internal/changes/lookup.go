@@ -57,6 +57,13 @@ func (u *run) find(r Reader) (list []found, err error) {
 		}
 		return list, nil
 	}
+	asks := make([]store.Ask, len(u.IDs))
+	for i, id := range u.IDs {
+		asks[i] = store.Ask{ID: id, Head: true}
+	}
+	if err := r.Fetch(asks); err != nil {
+		return nil, err
+	}
 	for _, id := range u.IDs {
 		d, err := r.Doc(id)
 		if err != nil && !dberr.Is(err, dberr.NotFound) {

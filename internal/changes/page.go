@@ -253,6 +253,19 @@ func (u *run) wants(id document.ID) bool {
 
 // candidates returns the changes of the pass that have not been looked at.
 func (u *run) candidates(r Reader) iter.Seq2[*store.Change, error] {
+	ahead := u.Ahead
+	if ahead.Bytes == 0 {
+		return u.changes(r)
+	}
+	ahead.Docs = pageRows
+	if u.left > 0 && u.Filter == nil && u.Judge == nil {
+		ahead.Docs = min(pageRows, u.left)
+	}
+	return r.WithWinners(u.changes(r), ahead)
+}
+
+// changes returns the changes that are left in the order of the feed.
+func (u *run) changes(r Reader) iter.Seq2[*store.Change, error] {
 	if u.lookup {
 		return u.lookups(r)
 	}

@@ -138,6 +138,9 @@ func databaseChanges(r *couchhttp.Request) error {
 	if err := changesFilter(r, &q, rows, raw, body); err != nil {
 		return err
 	}
+	if q.form.Include || q.Filter != nil || q.Judge != nil {
+		q.Ahead = store.Ahead{Bytes: couchhttp.PageBytes, Heads: q.form.Conflicts || q.Judge != nil}
+	}
 	if err := changesSince(r, &q); err != nil {
 		return err
 	}

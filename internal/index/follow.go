@@ -151,7 +151,7 @@ func (t *task) catchUpPage(ctx context.Context, p *Progress) (docs []Change, to 
 		}
 		to = store.Mark{Seq: p.Mark.Seq, Removals: p.Mark.Removals}
 		bytes := 0
-		for c, err := range r.Changes(p.Mark.Seq, false) {
+		for c, err := range r.WithWinners(r.Changes(p.Mark.Seq, false), store.Ahead{Docs: pageDocs, Bytes: pageBytes}) {
 			if err != nil {
 				return err
 			}

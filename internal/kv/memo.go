@@ -18,6 +18,9 @@ type memoized[T any] struct {
 // state. The value is shared and must not be changed. Errors are make's, and are
 // not remembered.
 func (m *Memo[T]) Get(s Snapshot, make func() (T, error)) (T, error) {
+	if a, ok := s.(*Ahead); ok {
+		s = a.Snapshot
+	}
 	v, ok := s.(Versioned)
 	if !ok {
 		return make()

@@ -28,6 +28,7 @@ func TestMemo(t *testing.T) {
 	}{
 		{"the first", numbered{n: 7}, nil, 1},
 		{"the same state", numbered{n: 7}, nil, 1},
+		{"the same state with rows read ahead", NewAhead(numbered{n: 7}), nil, 1},
 		{"another", numbered{n: 8}, nil, 2},
 		{"an older one", numbered{n: 7}, nil, 3},
 		{"one that fails", numbered{n: 9}, broken, 4},

@@ -36,6 +36,13 @@ func (s *countedSnapshot) Get(key []byte) ([]byte, error) {
 	return s.Snapshot.Get(key)
 }
 
+func (s *countedSnapshot) GetMany(keys [][]byte) ([][]byte, error) {
+	for _, key := range keys {
+		s.touch(key)
+	}
+	return s.Snapshot.GetMany(keys)
+}
+
 func (s *countedSnapshot) Iterate(r kv.Range, o kv.IterOptions) (kv.Iterator, error) {
 	it, err := s.Snapshot.Iterate(r, o)
 	return &countedIterator{it, s}, err

@@ -17,11 +17,12 @@ import (
 // touched and written once, by finish: a document edited many times in one
 // group moves once in the feed.
 type group struct {
-	db   *Database
-	all  []*group // of the commit, this one among them
-	tx   kv.Txn
-	now  time.Time
-	lane lane
+	db    *Database
+	all   []*group // of the commit, this one among them
+	tx    kv.Txn
+	ahead *kv.AheadTxn // tx is this
+	now   time.Time
+	lane  lane
 
 	docs       map[document.ID]*docState
 	order      []*docState // changed documents by last change
@@ -94,7 +95,8 @@ func newGroups(tx kv.Txn, ds []*Database, careful bool) ([]*group, error) {
 }
 
 func (d *Database) newGroup(tx kv.Txn) (*group, error) {
-	g := &group{db: d, tx: tx, now: d.store.o.Clock(),
+	ahead := kv.NewAheadTxn(tx)
+	g := &group{db: d, tx: ahead, ahead: ahead, now: d.store.o.Clock(),
 		docs: map[document.ID]*docState{}, partitions: map[document.Partition]*partitionState{}, redefined: map[document.Partition]bool{}}
 	var err error
 	g.lane, err = d.readLane(tx.GetForUpdate(laneKey(d.number)))

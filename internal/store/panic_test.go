@@ -55,6 +55,13 @@ func (t *trappedTxn) GetForUpdate(key []byte) ([]byte, error) {
 	return t.Txn.GetForUpdate(key)
 }
 
+func (t *trappedTxn) GetManyForUpdate(keys [][]byte) ([][]byte, error) {
+	for _, key := range keys {
+		t.e.meet(&t.e.onLock, key)
+	}
+	return t.Txn.GetManyForUpdate(keys)
+}
+
 func (t *trappedTxn) Put(key, value []byte) error {
 	t.e.meet(&t.e.onPut, key)
 	return t.Txn.Put(key, value)
@@ -63,6 +70,13 @@ func (t *trappedTxn) Put(key, value []byte) error {
 type trappedSnapshot struct {
 	kv.Snapshot
 	e *trapped
+}
+
+func (s *trappedSnapshot) GetMany(keys [][]byte) ([][]byte, error) {
+	for _, key := range keys {
+		s.e.meet(&s.e.onGet, key)
+	}
+	return s.Snapshot.GetMany(keys)
 }
 
 func (s *trappedSnapshot) Get(key []byte) ([]byte, error) {

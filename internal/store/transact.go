@@ -132,6 +132,9 @@ func (t *transaction) plan(of *group) (plans []*plan, refused bool, err error) {
 	seen := map[docKey]bool{}
 	for _, w := range t.writes {
 		g := of.of(w.scope.db)
+		if err := g.fetch(w.edits); err != nil {
+			return nil, false, err
+		}
 		for _, e := range w.edits {
 			key := docKey{g.db.number, e.ID}
 			if e.open {

@@ -307,6 +307,9 @@ func byID(edits []*pendingEdit) []*pendingEdit {
 // apply runs edits in a group.
 func apply(g *group, edits []*pendingEdit) error {
 	g.version, g.began = g.lane.version, g.lane.serial
+	if err := g.fetch(edits); err != nil {
+		return err
+	}
 	for _, e := range edits {
 		if !e.open {
 			continue

@@ -49,7 +49,11 @@ func (b *batch) read(ctx context.Context, scope store.Scope, d *definition, sinc
 			return err
 		}
 		n := 0
-		for c, err := range r.Changes(since, false) {
+		feed := r.Changes(since, false)
+		if sel != nil || d.Docs {
+			feed = r.WithWinners(feed, store.Ahead{Docs: d.Rows, Bytes: d.Bytes})
+		}
+		for c, err := range feed {
 			if err != nil {
 				return err
 			}
@@ -77,6 +81,13 @@ func (b *batch) read(ctx context.Context, scope store.Scope, d *definition, sinc
 func (b *batch) reread(ctx context.Context, scope store.Scope, d *definition, number uint64, l letter) error {
 	return scope.View(ctx, func(r *store.Reader) error {
 		*b = batch{series: d.Series, letter: number, old: l}
+		asks := make([]store.Ask, len(l.Rows))
+		for i := range asks {
+			asks[i] = store.Ask{ID: l.Rows[i].ID, Head: true, Winner: d.Docs}
+		}
+		if err := r.Fetch(asks); err != nil {
+			return err
+		}
 		for _, row := range l.Rows {
 			doc, err := r.Doc(row.ID)
 			if dberr.Is(err, dberr.NotFound) {

@@ -7,6 +7,7 @@ import (
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/store"
 	"github.com/sectional/sectional/internal/web"
 )
@@ -18,8 +19,8 @@ var bulkGetParams = couchhttp.Params[ReadOptions]{
 	"att_encoding_info": readParams["att_encoding_info"],
 }
 
-// bulkGet answers _bulk_get. Each entry is read at a snapshot of its own, so
-// that none stays open while the client reads.
+// bulkGet answers _bulk_get. Entries are read a page at a time, so that no snapshot
+// stays open while the client reads.
 func bulkGet(r *couchhttp.Request) error {
 	raw, err := r.JSONBody()
 	if err != nil {
@@ -45,36 +46,108 @@ func bulkGet(r *couchhttp.Request) error {
 	return dberr.New(dberr.Invalid, "not_acceptable", "Accept application/json, multipart/mixed or multipart/related.")
 }
 
-// answerTo reads what one entry asks for. Errors are the entry's own.
-func answerTo(r *couchhttp.Request, w *couchwire.Wanted, o ReadOptions) (items []opened, err error) {
-	if w.Err != nil {
-		return nil, w.Err
+// entryAnswer is what there is to an entry. Errors are the entry's own.
+type entryAnswer struct {
+	*couchwire.Wanted
+	items []opened
+	err   error
+}
+
+// entryBytes is how much of bodies is in memory for the next entries, about.
+const entryBytes = 1 << 20
+
+// answers gives what the entries ask for, in their order. Those of a page are read
+// together, and no snapshot is open when fn is called.
+func answers(r *couchhttp.Request, wanted []couchwire.Wanted, o ReadOptions, fn func(*entryAnswer) error) error {
+	ahead := store.Ahead{Docs: len(wanted), Bytes: entryBytes}
+	for rest := wanted; len(rest) > 0; {
+		page := make([]entryAnswer, min(ahead.Next(), len(rest)))
+		for i := range page {
+			page[i] = entryAnswer{Wanted: &rest[i]}
+		}
+		n, err := readEntries(r, page, &o, &ahead)
+		if err != nil {
+			return err
+		}
+		rest = rest[n:]
+		ahead.NewPage()
+		for i := range page[:n] {
+			if err := page[i].err; err != nil && !refusedEntry(err) {
+				return err
+			}
+			if err := fn(&page[i]); err != nil {
+				return err
+			}
+		}
 	}
-	o.openAll = w.Rev.IsZero()
-	o.open = append(o.open[:0], w.Rev)
-	if len(w.Since) > 0 {
-		o.since, o.attachments = w.Since, true
+	return nil
+}
+
+// readEntries reads a page of entries at one snapshot, the first n of it if those are
+// large.
+func readEntries(r *couchhttp.Request, page []entryAnswer, o *ReadOptions, ahead *store.Ahead) (n int, err error) {
+	asks := make([]store.Ask, 0, len(page))
+	for i := range page {
+		e := &page[i]
+		if e.err = checkEntry(r, e.Wanted); e.err == nil {
+			asks = append(asks, store.Ask{ID: e.ID, Head: true, Winner: e.Rev.IsZero(), Rev: e.Rev})
+		}
+	}
+	err = r.Scope.View(r.Ctx(), func(rd *store.Reader) error {
+		if err := ahead.Fetch(rd, asks); err != nil {
+			return err
+		}
+		for bytes := 0; n < len(page) && bytes < entryBytes; n++ {
+			e := &page[n]
+			if e.err == nil {
+				e.items, e.err = openEntry(r, rd, e.Wanted, *o)
+			}
+			bytes += e.size()
+		}
+		return nil
+	})
+	return n, err
+}
+
+// size is how much the bodies of the entry take.
+func (e *entryAnswer) size() (n int) {
+	for _, it := range e.items {
+		if it.found != nil {
+			n += len(it.found.Body)
+		}
+	}
+	return n
+}
+
+// checkEntry refuses an entry that can name no document here.
+func checkEntry(r *couchhttp.Request, w *couchwire.Wanted) error {
+	if w.Err != nil {
+		return w.Err
 	}
 	if w.ID.IsLocal() {
-		return nil, couchhttp.ErrMissing
+		return couchhttp.ErrMissing
 	}
 	if r.Scope.Partitioned() {
 		if err := w.ID.CheckPartitioned(); err != nil {
 			w.RevText = []byte("null")
-			return nil, err
+			return err
 		}
 	}
-	if err := r.Scope.CheckID(w.ID); err != nil {
+	return r.Scope.CheckID(w.ID)
+}
+
+// openEntry reads what one entry asks for.
+func openEntry(r *couchhttp.Request, rd *store.Reader, w *couchwire.Wanted, o ReadOptions) ([]opened, error) {
+	o.openAll = w.Rev.IsZero()
+	o.open = []document.Rev{w.Rev}
+	if len(w.Since) > 0 {
+		o.since, o.attachments = w.Since, true
+	}
+	l, err := NewLoader(r, rd, w.ID, &o)
+	if err != nil {
 		return nil, err
 	}
-	err = r.Scope.View(r.Ctx(), func(rd *store.Reader) error {
-		l, err := NewLoader(r, rd, w.ID, &o)
-		if err == nil {
-			items, err = l.openRevs()
-		}
-		return err
-	})
-	return items, err
+	return l.openRevs()
 }
 
 // refusedEntry tells an error that is an entry's own from one that ends the
@@ -95,30 +168,28 @@ func appendEntryError(dst []byte, w *couchwire.Wanted, err error) []byte {
 func bulkGetJSON(r *couchhttp.Request, wanted []couchwire.Wanted, o ReadOptions) error {
 	s := r.Stream(http.StatusOK, web.JSON)
 	s.Buf = append(s.Buf, `{"results":[`...)
-	for i := range wanted {
-		if i > 0 {
-			s.Buf = append(s.Buf, ',')
-		}
-		if err := streamEntry(r, s, &wanted[i], o); err != nil {
-			return err
-		}
+	between := ""
+	err := answers(r, wanted, o, func(e *entryAnswer) error {
+		s.Buf = append(s.Buf, between...)
+		between = ","
+		return streamEntry(r, s, e)
+	})
+	if err != nil {
+		return err
 	}
 	s.Buf = append(s.Buf, "]}\n"...)
 	return s.End()
 }
 
 // streamEntry writes the results of one entry.
-func streamEntry(r *couchhttp.Request, s *web.Stream, w *couchwire.Wanted, o ReadOptions) error {
-	items, err := answerTo(r, w, o)
-	if err != nil && !refusedEntry(err) {
-		return err
-	}
+func streamEntry(r *couchhttp.Request, s *web.Stream, e *entryAnswer) error {
+	w, items := e.Wanted, e.items
 	s.Buf = append(s.Buf, `{"id":`...)
 	s.Buf = append(s.Buf, w.IDText...)
 	s.Buf = append(s.Buf, `,"docs":[`...)
-	if err != nil {
+	if e.err != nil {
 		s.Buf = append(s.Buf, `{"error":`...)
-		s.Buf = append(appendEntryError(s.Buf, w, err), '}')
+		s.Buf = append(appendEntryError(s.Buf, w, e.err), '}')
 	}
 	for i := range items {
 		if i > 0 {
@@ -146,23 +217,22 @@ func bulkGetMultipart(r *couchhttp.Request, wanted []couchwire.Wanted, o ReadOpt
 	// CouchDB ends a line before the first delimiter and behind the last.
 	s.Buf = append(s.Buf, "\r\n"...)
 	parts := couchwire.NewParts(s, boundary)
-	for i := range wanted {
-		items, err := answerTo(r, &wanted[i], o)
-		if err != nil && !refusedEntry(err) {
-			return err
+	err = answers(r, wanted, o, func(e *entryAnswer) error {
+		items, missing := e.items, error(couchhttp.ErrMissing)
+		if e.err != nil {
+			items, missing = []opened{{}}, e.err
 		}
-		if err != nil {
-			items = []opened{{}}
-		} else {
-			err = couchhttp.ErrMissing // of items without a revision
-		}
-		for j := range items {
-			if err := bulkPart(r, s, parts, &items[j], &wanted[i], err); err != nil {
+		for i := range items {
+			if err := bulkPart(r, s, parts, &items[i], e.Wanted, missing); err != nil {
 				return err
 			}
 		}
+		return nil
+	})
+	if err == nil {
+		err = parts.Close()
 	}
-	if err := parts.Close(); err != nil {
+	if err != nil {
 		return err
 	}
 	s.Buf = append(s.Buf, "\r\n"...)

@@ -50,6 +50,9 @@ func diff(r *couchhttp.Request, begin func([]byte) []byte, row func(b []byte, mi
 		page := lists[:min(len(lists), diffPage)]
 		lists = lists[len(page):]
 		err := r.Scope.View(r.Ctx(), func(rd *store.Reader) error {
+			if err := fetchLists(r, rd, page); err != nil {
+				return err
+			}
 			for i := range page {
 				missing, ancestors, err := missing(r, rd, &page[i])
 				if err != nil {
@@ -81,6 +84,17 @@ func diff(r *couchhttp.Request, begin func([]byte) []byte, row func(b []byte, mi
 
 // diffPage is how many documents of a diff are looked up at one snapshot.
 const diffPage = 500
+
+// fetchLists reads ahead what missing will read.
+func fetchLists(r *couchhttp.Request, rd *store.Reader, page []couchwire.RevList) error {
+	asks := make([]store.Ask, 0, len(page))
+	for i := range page {
+		if id, err := r.FindID(page[i].ID); err == nil {
+			asks = append(asks, store.Ask{ID: id, Lacks: true})
+		}
+	}
+	return rd.Fetch(asks)
+}
 
 // missing compares one list with the document's tree. An id that no document
 // can have lacks every revision, and so does one that the scope can't have: a

@@ -192,14 +192,18 @@ func (l *lister) pass(id document.ID) {
 
 // lookUp appends the next page of rows asked for by key.
 func (l *lister) lookUp(r *store.Reader) (over bool, err error) {
+	ahead := store.Ahead{Docs: min(couchhttp.PageRows, len(l.q.keys)-l.next), Bytes: couchhttp.PageBytes}
+	fetched := l.next
 	for n := 0; l.next < len(l.q.keys) && l.rows < l.q.limit; n++ {
 		if n == couchhttp.PageRows || l.Full() {
 			return false, nil
 		}
-		key := l.q.keys[l.next]
-		if l.q.descending {
-			key = l.q.keys[len(l.q.keys)-1-l.next]
+		if l.next == fetched {
+			if fetched, err = l.fetch(r, &ahead); err != nil {
+				return false, err
+			}
 		}
+		key := l.key(l.next)
 		l.next++
 		if l.q.skip > 0 {
 			l.q.skip--
@@ -220,6 +224,26 @@ func (l *lister) lookUp(r *store.Reader) (over bool, err error) {
 		}
 	}
 	return true, nil
+}
+
+// key returns the i-th key in the order of the answer.
+func (l *lister) key(i int) []byte {
+	if l.q.descending {
+		i = len(l.q.keys) - 1 - i
+	}
+	return l.q.keys[i]
+}
+
+// fetch reads ahead the documents that the next keys name, up to the key to.
+func (l *lister) fetch(r *store.Reader, ahead *store.Ahead) (to int, err error) {
+	var asks []store.Ask
+	to = min(l.next+ahead.Next(), len(l.q.keys))
+	for i := l.next; i < to; i++ {
+		if b := boundOf(l.key(i)); b.text && !document.ID(b.id).IsLocal() && l.kind.has(b.id) {
+			asks = append(asks, store.Ask{ID: document.ID(b.id), Head: true, Winner: l.Form.Include})
+		}
+	}
+	return to, ahead.Fetch(r, asks)
 }
 
 // find reads the document that a key names; the zero listed if there is none.

@@ -176,9 +176,14 @@ func (l *viewLister) head() {
 
 // rowPage appends the next page of rows.
 func (l *viewLister) rowPage(rd *store.Reader, v *view.Reader) (over bool, err error) {
-	if end, err := l.drain(rd); end || err != nil {
+	docs, ahead := rd, store.Ahead{Docs: couchhttp.PageRows, Bytes: couchhttp.PageBytes}
+	if l.s.Shared() {
+		docs = rd.As(l.R.Scope)
+	}
+	if end, err := l.drain(docs, &ahead); end || err != nil {
 		return l.rows >= l.q.limit, err
 	}
+	room := l.together(&ahead)
 	for n := 0; len(l.spans) > 0; l.spans = l.spans[1:] {
 		for row, err := range v.Rows(l.spans[0]) {
 			if err != nil {
@@ -193,20 +198,41 @@ func (l *viewLister) rowPage(rd *store.Reader, v *view.Reader) (over bool, err e
 				continue // more that belong together follow
 			}
 			l.spans[0] = l.spans[0].Behind(row.At)
-			if end, err := l.drain(rd); end || err != nil {
+			if len(l.queue) < room {
+				continue
+			}
+			if end, err := l.drain(docs, &ahead); end || err != nil {
 				return l.rows >= l.q.limit, err
 			}
 			if n >= couchhttp.PageRows {
 				return false, nil
 			}
+			room = l.together(&ahead)
+		}
+		if end, err := l.drain(docs, &ahead); end || err != nil {
+			return l.rows >= l.q.limit, err
 		}
 	}
 	return true, nil
 }
 
+// together is how many rows are gathered before they are appended: as many as have
+// their documents read together.
+func (l *viewLister) together(ahead *store.Ahead) int {
+	if !l.q.form.Include {
+		return 1
+	}
+	return min(ahead.Next(), l.q.limit-l.rows)
+}
+
 // drain appends the rows that were read, and reports whether the page or the answer
 // ends with them.
-func (l *viewLister) drain(rd *store.Reader) (end bool, err error) {
+func (l *viewLister) drain(rd *store.Reader, ahead *store.Ahead) (end bool, err error) {
+	if l.q.form.Include && len(l.queue) > 0 {
+		if err := l.fetch(rd, ahead); err != nil {
+			return false, err
+		}
+	}
 	for i := range l.queue {
 		if l.rows >= l.q.limit || l.Full() {
 			l.queue = append(l.queue[:0], l.queue[i:]...)
@@ -218,6 +244,17 @@ func (l *viewLister) drain(rd *store.Reader) (end bool, err error) {
 	}
 	l.queue = l.queue[:0]
 	return l.rows >= l.q.limit || l.Full(), nil
+}
+
+// fetch reads ahead the documents of the rows that were read.
+func (l *viewLister) fetch(rd *store.Reader, ahead *store.Ahead) error {
+	asks := make([]store.Ask, 0, len(l.queue))
+	for i := range l.queue {
+		if id, rev, ok := l.link(&l.queue[i]); ok {
+			asks = append(asks, store.Ask{ID: id, Head: true, Winner: rev.IsZero(), Rev: rev})
+		}
+	}
+	return ahead.Fetch(rd, asks)
 }
 
 // row appends a row.
@@ -277,31 +314,34 @@ func (l *viewLister) stored(r view.Range) view.Range {
 	return r
 }
 
-// linked reads the document of a row, or the one that the row's value names; nil
-// if there is none.
-func (l *viewLister) linked(rd *store.Reader, row *view.Row) (*store.Revision, *document.Tree, error) {
-	id, rev := row.ID, document.Rev{}
+// link returns the document of a row, or the one that the row's value names, and the
+// revision, zero for the winner; false if there can't be one.
+func (l *viewLister) link(row *view.Row) (id document.ID, rev document.Rev, ok bool) {
+	id = row.ID
 	if jsonscan.KindOf(row.Value) == jsonscan.Object {
 		if other, ok := jsonscan.Member(row.Value, "_id"); ok {
 			if jsonscan.KindOf(other) != jsonscan.String {
-				return nil, nil, nil
+				return "", rev, false
 			}
 			if id, ok = l.named(document.ID(jsonscan.Text(nil, other))); !ok {
-				return nil, nil, nil
+				return "", rev, false
 			}
 		}
 		if wanted, ok := jsonscan.Member(row.Value, "_rev"); ok {
 			var err error
 			if rev, err = document.ParseRev(string(jsonscan.Text(nil, wanted))); err != nil {
-				return nil, nil, nil // no document has such a revision
+				return "", rev, false // no document has such a revision
 			}
 		}
 	}
-	if id == "" || id.IsLocal() || l.R.Scope.CheckID(id) != nil {
+	return id, rev, id != "" && !id.IsLocal() && l.R.Scope.CheckID(id) == nil
+}
+
+// linked reads what link names; nil if there is none.
+func (l *viewLister) linked(rd *store.Reader, row *view.Row) (*store.Revision, *document.Tree, error) {
+	id, rev, ok := l.link(row)
+	if !ok {
 		return nil, nil, nil
-	}
-	if l.s.Shared() {
-		rd = rd.As(l.R.Scope)
 	}
 	doc, err := rd.Doc(id)
 	if err == nil && rev == (document.Rev{}) {

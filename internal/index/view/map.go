@@ -3,7 +3,6 @@ package view
 import (
 	"bytes"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/sectional/sectional/internal/couchwire"
@@ -232,16 +231,21 @@ func (w *work) batch(ctx context.Context, docs []mapped, fresh bool) (*batch, er
 // back-rows, and gives the changes of rows in their order.
 func (w *work) edits(ctx context.Context, docs []mapped, b *batch) (edits []edit, err error) {
 	err = w.view(ctx, func(v kv.Snapshot) error {
-		for _, m := range docs {
-			value, err := v.Get(w.back(m.id))
-			if errors.Is(err, kv.ErrNotFound) {
+		keys := make([][]byte, len(docs))
+		for i := range docs {
+			keys[i] = w.back(docs[i].id)
+		}
+		values, err := v.GetMany(keys)
+		if err != nil {
+			return err
+		}
+		for i, m := range docs {
+			value := values[i]
+			if value == nil {
 				if len(m.rows) == 0 {
 					continue
 				}
-				value, err = []byte{rowVersion}, nil
-			}
-			if err != nil {
-				return err
+				value = []byte{rowVersion}
 			}
 			olds, err := w.unpackBack(m.id, value)
 			if err != nil {
