@@ -53,9 +53,9 @@ func (d *Database) blobKey(n uint64) []byte { return keyspace.Blob.Key(d.number,
 func (d *Database) digestKey(b *blob) []byte {
 	return keyspace.BlobDigest.Key(d.number, keyspace.T(string(b.partition)), keyspace.T(string(b.sha[:])))
 }
-func (d *Database) blobChunkKey(n, i uint64) []byte {
-	return keyspace.BlobChunk.Key(d.number, keyspace.U(n), keyspace.U(i))
-}
+
+// blobLarge is where the bytes of a blob lie.
+func (d *Database) blobLarge(n uint64) Large { return d.Large(&keyspace.BlobChunk, keyspace.U(n)) }
 
 // Upload tells how to store an attachment's bytes.
 type Upload struct {
@@ -63,9 +63,6 @@ type Upload struct {
 	Encoded  bool  // they are gzip already, as the client sent them
 	Max      int64 // refuse more with TooLarge attachment_too_large; 0 for no limit
 }
-
-// uploadPage is how much of a blob one transaction writes.
-const uploadPage = 1 << 20
 
 // Upload streams r into a blob and gives the attachment fields that its bytes
 // decide: Digest, Length, Encoded, Encoding and Blob. The blob stays when an
@@ -82,7 +79,8 @@ func (d *Database) upload(ctx context.Context, id document.ID, r io.Reader, u Up
 	if err != nil {
 		return document.Attachment{}, err
 	}
-	w := &blobWriter{ctx: ctx, db: d, number: n, deadline: deadline, md5: md5.New(), sha: sha256.New()}
+	fence := func(tx kv.Txn) error { return d.stillPending(tx, deadline, n) }
+	w := &blobWriter{LargeWriter: d.blobLarge(n).Writer(ctx, fence), md5: md5.New(), sha: sha256.New()}
 	a := document.Attachment{Blob: n}
 	in := &limited{r: r, max: u.Max}
 	if u.Compress {
@@ -95,7 +93,7 @@ func (d *Database) upload(ctx context.Context, id document.ID, r io.Reader, u Up
 		a.Length, err = io.Copy(w, in)
 	}
 	if err == nil {
-		err = w.flush()
+		err = w.Flush()
 	}
 	if err != nil {
 		d.abandon(n, deadline)
@@ -104,12 +102,12 @@ func (d *Database) upload(ctx context.Context, id document.ID, r io.Reader, u Up
 	if u.Encoded {
 		a.Encoding = "gzip"
 	}
-	a.Encoded = int64(w.length)
+	a.Encoded = w.Len()
 	w.md5.Sum(a.Digest[:0])
-	b := blob{length: w.length, partition: d.sharing(id)}
+	b := blob{length: uint64(w.Len()), partition: d.sharing(id)}
 	w.sha.Sum(b.sha[:0])
 	return a, dberr.Wrap("store.Upload", d.store.commit(ctx, func(tx kv.Txn) error {
-		if err := d.stillPending(tx, deadline, n); err != nil {
+		if err := fence(tx); err != nil {
 			return err
 		}
 		return tx.Put(d.blobKey(n), b.encode())
@@ -188,64 +186,17 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// blobWriter cuts a stream into chunk rows, a page of them a transaction.
+// blobWriter writes a blob and sums its bytes up.
 type blobWriter struct {
-	ctx      context.Context
-	db       *Database
-	number   uint64
-	deadline uint64
-	buf      []byte
-	next     uint64 // chunk
-	length   uint64
-	md5      hash.Hash
-	sha      hash.Hash
+	*LargeWriter
+	md5 hash.Hash
+	sha hash.Hash
 }
 
 func (w *blobWriter) Write(p []byte) (int, error) {
 	w.md5.Write(p)
 	w.sha.Write(p)
-	w.length += uint64(len(p))
-	for rest := p; len(rest) > 0; {
-		n := min(len(rest), uploadPage-len(w.buf))
-		w.buf = append(w.buf, rest[:n]...)
-		rest = rest[n:]
-		if len(w.buf) == uploadPage {
-			if err := w.flush(); err != nil {
-				return 0, err
-			}
-		}
-	}
-	return len(p), nil
-}
-
-func (w *blobWriter) flush() error {
-	if len(w.buf) == 0 {
-		return nil
-	}
-	put := func(tx kv.Txn) error {
-		// The rows of a dropped database go when no transaction that saw it
-		// alive can be running any more.
-		if _, err := w.db.readLane(tx.Get(laneKey(w.db.number))); err != nil {
-			return err
-		}
-		if err := w.db.stillPending(tx, w.deadline, w.number); err != nil {
-			return err
-		}
-		for i := 0; i*chunkSize < len(w.buf); i++ {
-			chunk := w.buf[i*chunkSize : min((i+1)*chunkSize, len(w.buf))]
-			if err := tx.Put(w.db.blobChunkKey(w.number, w.next+uint64(i)), chunk); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	err := w.db.store.engine.Update(w.ctx, put)
-	for dberr.Is(err, dberr.UnknownOutcome) { // the same rows once more do no harm
-		err = w.db.store.engine.Update(w.ctx, put)
-	}
-	w.next += uint64((len(w.buf) + chunkSize - 1) / chunkSize)
-	w.buf = w.buf[:0]
-	return err
+	return w.LargeWriter.Write(p)
 }
 
 // takeBlobs returns every attachment of a revision a blob that holds its bytes
@@ -277,7 +228,7 @@ func (g *group) inlineBlob(id document.ID, a *document.Attachment) error {
 		return err
 	}
 	if len(a.Data) > 0 {
-		if err := g.tx.Put(g.db.blobChunkKey(a.Blob, 0), a.Data); err != nil {
+		if err := g.tx.Put(g.db.blobLarge(a.Blob).key(0), a.Data); err != nil {
 			return err
 		}
 	}

@@ -61,7 +61,7 @@ func (g *group) sweepBlob(b pendingBlob, room *int) error {
 	} else if b.deadline != 0 {
 		return errors.Join(g.tx.Delete(g.db.pendingKey(b.deadline, b.number)), g.putPending(0, b.number))
 	}
-	more, err := g.dropRange(kv.Prefix(keyspace.BlobChunk.Key(g.db.number, keyspace.U(b.number))), room)
+	more, err := g.dropRange(g.db.blobLarge(b.number).rows(), room)
 	if err != nil || !more {
 		return errors.Join(err, g.tx.Delete(g.db.pendingKey(b.deadline, b.number)))
 	}

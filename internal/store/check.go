@@ -387,11 +387,7 @@ func (c *checker) blobs() error {
 // blobWhole checks that a blob's chunks are all there and that it is found by
 // its digest.
 func (c *checker) blobWhole(n uint64, b *blob) error {
-	length := uint64(0)
-	err := kv.Each(c.v, kv.Prefix(keyspace.BlobChunk.Key(c.d.number, keyspace.U(n))), func(_, value []byte) error {
-		length += uint64(len(value))
-		return nil
-	})
+	length, err := c.d.blobLarge(n).Stored(c.v)
 	if length != b.length {
 		c.bad("blob %d has %d bytes of %d", n, length, b.length)
 	}

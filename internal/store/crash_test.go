@@ -131,7 +131,7 @@ func atomics(ctx context.Context, d *Database, f *facts, _ kvtest.Rand) error {
 func uploads(ctx context.Context, d *Database, f *facts, r kvtest.Rand) error {
 	for i := 0; ; i++ {
 		id := document.ID(fmt.Sprintf("upload:%d", i))
-		data := bytes.Repeat([]byte{byte(r.IntN(3))}, r.IntN(3)*uploadPage/2+r.IntN(100))
+		data := bytes.Repeat([]byte{byte(r.IntN(3))}, r.IntN(3)*largePage/2+r.IntN(100))
 		a, err := d.Whole().Upload(ctx, id, bytes.NewReader(data), Upload{})
 		if err != nil {
 			return err

@@ -17,25 +17,17 @@ func (d *Database) lostBlobs(v kv.Snapshot) (lost []uint64, err error) {
 	if err != nil {
 		return nil, err
 	}
-	it, err := v.Iterate(kv.Prefix(keyspace.BlobChunk.Key(d.number)), kv.IterOptions{})
-	if err != nil {
-		return nil, err
-	}
-	defer it.Close()
-	for ok := it.Next(); ok; {
-		_, parts, err := keyspace.BlobChunk.Decode(it.Key())
-		if err != nil {
-			return nil, err
-		}
+	err = d.EachLarge(v, &keyspace.BlobChunk, func(parts []keyspace.Part) error {
 		n := parts[0].Num()
-		if _, err := v.Get(d.blobKey(n)); errors.Is(err, kv.ErrNotFound) && !pending[n] {
-			lost = append(lost, n)
-		} else if err != nil && !errors.Is(err, kv.ErrNotFound) {
-			return nil, err
+		_, err := v.Get(d.blobKey(n))
+		if errors.Is(err, kv.ErrNotFound) {
+			if err = nil; !pending[n] {
+				lost = append(lost, n)
+			}
 		}
-		ok = it.Seek(kv.PrefixEnd(keyspace.BlobChunk.Key(d.number, keyspace.U(n))))
-	}
-	return lost, it.Err()
+		return err
+	})
+	return lost, err
 }
 
 // pendingBlobs returns the numbers of the blobs that have a pending row.

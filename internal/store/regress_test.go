@@ -288,7 +288,7 @@ func (r *slowReader) Read(p []byte) (int, error) {
 func TestUploadBeyondItsDeadline(t *testing.T) {
 	w := newWorld(t, Options{})
 	d := w.create("db", true)
-	half := bytes.Repeat([]byte("x"), uploadPage+1)
+	half := bytes.Repeat([]byte("x"), largePage+1)
 	in := &slowReader{parts: [][]byte{half, half}, between: func() {
 		w.now = w.now.Add(25 * time.Hour)
 		w.sweep()
@@ -301,7 +301,7 @@ func TestUploadBeyondItsDeadline(t *testing.T) {
 func TestUploadIntoDroppedDatabase(t *testing.T) {
 	w := newWorld(t, Options{})
 	d := w.create("db", true)
-	half := bytes.Repeat([]byte("x"), uploadPage+1)
+	half := bytes.Repeat([]byte("x"), largePage+1)
 	in := &slowReader{parts: [][]byte{half, half}, between: func() {
 		if err := w.Drop(ctx, "db"); err != nil {
 			t.Fatal(err)

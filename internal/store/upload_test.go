@@ -139,9 +139,9 @@ func TestCheckFindsLostChunks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put(d.blobChunkKey(pending+7, 3))
-	put(d.blobChunkKey(pending+7, 4))
-	put(d.blobChunkKey(pending+9, 0))
+	put(d.blobLarge(pending + 7).key(3))
+	put(d.blobLarge(pending + 7).key(4))
+	put(d.blobLarge(pending + 9).key(0))
 	if err := w.Check(ctx); err == nil || !strings.Contains(err.Error(), "lost") && !strings.Contains(err.Error(), "chunks") {
 		t.Errorf("the check says %v", err)
 	}
