@@ -3,6 +3,8 @@ package couchapi
 import (
 	"strings"
 	"testing"
+
+	"github.com/sectional/sectional/internal/config"
 )
 
 // TestAtomicAcrossPartitions stores documents of several partitions, and a design document, all or none.
@@ -39,4 +41,14 @@ func TestAtomicRights(t *testing.T) {
 	a.do("POST", "/db/_owner/alice/_bulk_docs", `{"atomic":"database","docs":[{"_id":"3"},{"_id":"bob:1"}]}`, "Authorization", alice).want(201, "")
 	a.do("GET", "/db/alice:bob:1", "").want(200, "")
 	a.do("GET", "/db/bob:1", "").want(404, "")
+}
+
+// TestAtomicTooLarge names every document of a batch of which one is too large.
+func TestAtomicTooLarge(t *testing.T) {
+	a := newDB(t, "?partitioned=true", config.Setting{Section: "couchdb", Key: "max_document_size", Value: "100"})
+	for _, how := range []string{`true`, `"database"`} {
+		a.do("POST", "/db/_bulk_docs", `{"atomic":`+how+`,"docs":[{"_id":"p:1"},{"_id":"p:2","text":"`+strings.Repeat("x", 100)+`"},{"_id":"p:3"}]}`).
+			want(409, `{"error":"conflict","reason":"The batch was refused, nothing is stored.","results":[{"id":"p:1"},
+				{"id":"p:2","error":"document_too_large","reason":"p:2 (the limit is 100 bytes: [couchdb] max_document_size)"},{"id":"p:3"}]}`)
+	}
 }

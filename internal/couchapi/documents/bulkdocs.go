@@ -69,8 +69,8 @@ func (b *batch) split(r *couchhttp.Request) error {
 		if d.ID == "" {
 			d.ID = document.ID(couchhttp.NewID(r.Scope, r.API.NewUUID()))
 		}
+		b.results[i] = store.Result{ID: d.ID, Rev: d.Rev(), Err: d.Refused}
 		if d.Refused != nil {
-			b.results[i] = store.Result{ID: d.ID, Rev: d.Rev(), Err: d.Refused}
 			continue
 		}
 		if d.ID.IsLocal() {
