@@ -29,16 +29,16 @@ func (m *Machine) newDate(v value) value {
 	return value{k: date, n: clipTime(n)}
 }
 
-// millisecondsOf reads year, month, day, hours, minutes, seconds and milliseconds,
-// of which the last may be missing; each may be out of its range.
-func (m *Machine) millisecondsOf(arguments []value) (n float64, ok bool) {
+// dateOfParts is the Date constructor with year, month, day, hours, minutes,
+// seconds and milliseconds, of which the last may be missing; each may be out of
+// its range.
+func dateOfParts(m *Machine, _ value, arguments []value) value {
 	parts := [7]int64{0, 0, 1, 0, 0, 0, 0}
 	invalid := false
 	for i, v := range arguments {
 		f, ok := m.number(v)
 		if !ok || i >= len(parts) || math.Abs(f) > 1e5 {
-			m.err = ErrInterpret
-			return 0, false
+			return m.interpret()
 		}
 		if math.IsNaN(f) {
 			invalid = true
@@ -47,7 +47,7 @@ func (m *Machine) millisecondsOf(arguments []value) (n float64, ok bool) {
 		parts[i] = int64(f)
 	}
 	if invalid {
-		return math.NaN(), true
+		return value{k: date, n: math.NaN()}
 	}
 	year, month := parts[0], parts[1]
 	if 0 <= year && year <= 99 {
@@ -57,27 +57,7 @@ func (m *Machine) millisecondsOf(arguments []value) (n float64, ok bool) {
 	month -= floorDiv(month, 12) * 12
 	days := daysBefore(int(year), int(month)+1, 1) + parts[2] - 1
 	within := ((parts[3]*60+parts[4])*60+parts[5])*1000 + parts[6]
-	return clipTime(float64(days*dayLength + within)), true
-}
-
-// dateOfParts is the Date constructor with more than one argument.
-func dateOfParts(m *Machine, _ value, arguments []value) value {
-	n, ok := m.millisecondsOf(arguments)
-	if !ok {
-		return value{}
-	}
-	return value{k: date, n: n}
-}
-
-func globalDateUTC(m *Machine, _ value, arguments []value) value {
-	if len(arguments) < 2 {
-		return m.interpret()
-	}
-	n, ok := m.millisecondsOf(arguments)
-	if !ok {
-		return value{}
-	}
-	return numberOf(n)
+	return value{k: date, n: clipTime(float64(days*dayLength + within))}
 }
 
 // clipTime is TimeClip.
@@ -254,14 +234,13 @@ func calendar(n float64) (year, month, day int, within int64) {
 
 // dateParts are the getters of dates, each under its local and its UTC name.
 var dateParts = map[string]func(n float64) float64{
-	"FullYear":     func(n float64) float64 { y, _, _, _ := calendar(n); return float64(y) },
-	"Month":        func(n float64) float64 { _, m, _, _ := calendar(n); return float64(m - 1) },
-	"Date":         func(n float64) float64 { _, _, d, _ := calendar(n); return float64(d) },
-	"Day":          weekday,
-	"Hours":        func(n float64) float64 { return part(n, 3600000, 24) },
-	"Minutes":      func(n float64) float64 { return part(n, 60000, 60) },
-	"Seconds":      func(n float64) float64 { return part(n, 1000, 60) },
-	"Milliseconds": func(n float64) float64 { return part(n, 1, 1000) },
+	"FullYear": func(n float64) float64 { y, _, _, _ := calendar(n); return float64(y) },
+	"Month":    func(n float64) float64 { _, m, _, _ := calendar(n); return float64(m - 1) },
+	"Date":     func(n float64) float64 { _, _, d, _ := calendar(n); return float64(d) },
+	"Day":      weekday,
+	"Hours":    func(n float64) float64 { return part(n, 3600000, 24) },
+	"Minutes":  func(n float64) float64 { return part(n, 60000, 60) },
+	"Seconds":  func(n float64) float64 { return part(n, 1000, 60) },
 }
 
 func part(n float64, unit, count int64) float64 {

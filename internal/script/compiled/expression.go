@@ -1,7 +1,6 @@
 package compiled
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/dop251/goja/ast"
@@ -129,10 +128,6 @@ func (c *compiler) identifier(e *ast.Identifier) expression {
 		switch name {
 		case "undefined":
 			return constant(value{k: undefined})
-		case "NaN":
-			return constant(numberOf(math.NaN()))
-		case "Infinity":
-			return constant(numberOf(math.Inf(1)))
 		}
 		return c.refused("it uses the global %s", name)
 	}

@@ -7,27 +7,15 @@ import "math"
 var functions = map[string]native{
 	"Number":        globalNumber,
 	"String":        globalString,
-	"Boolean":       globalBoolean,
 	"parseInt":      globalParseInt,
 	"parseFloat":    globalParseFloat,
 	"isNaN":         globalIsNaN,
-	"isFinite":      globalIsFinite,
 	"isArray":       globalIsArray,
 	"Array.isArray": globalIsArray,
 	"Object.keys":   globalKeys,
-	"Object.values": globalValues,
-	"Date.UTC":      globalDateUTC,
 	"Date.parse":    globalDateParse,
 	"Math.floor":    ofNumber(math.Floor),
-	"Math.ceil":     ofNumber(math.Ceil),
-	"Math.abs":      ofNumber(math.Abs),
 	"Math.round":    ofNumber(round),
-	"Math.trunc":    ofNumber(math.Trunc),
-	"Math.sqrt":     ofNumber(math.Sqrt),
-	"Math.min":      ofNumbers(math.Inf(1), math.Min),
-	"Math.max":      ofNumbers(math.Inf(-1), math.Max),
-
-	"JSON.stringify": globalStringify,
 }
 
 // round rounds halves up, and keeps the sign of a zero.
@@ -52,24 +40,6 @@ func ofNumber(f func(float64) float64) native {
 	}
 }
 
-func ofNumbers(empty float64, f func(a, b float64) float64) native {
-	return func(m *Machine, _ value, arguments []value) value {
-		result := empty
-		for _, a := range arguments {
-			n, ok := m.number(a)
-			if !ok {
-				return value{}
-			}
-			if math.IsNaN(result) || math.IsNaN(n) {
-				result = math.NaN()
-			} else {
-				result = f(result, n)
-			}
-		}
-		return numberOf(result)
-	}
-}
-
 func globalNumber(m *Machine, _ value, arguments []value) value {
 	if len(arguments) == 0 {
 		return numberOf(0)
@@ -88,24 +58,12 @@ func globalString(m *Machine, _ value, arguments []value) value {
 	return m.string(arguments[0])
 }
 
-func globalBoolean(_ *Machine, _ value, arguments []value) value {
-	return truth(argument(arguments, 0).truthy())
-}
-
 func globalIsNaN(m *Machine, _ value, arguments []value) value {
 	n, ok := m.number(argument(arguments, 0))
 	if !ok {
 		return value{}
 	}
 	return truth(math.IsNaN(n))
-}
-
-func globalIsFinite(m *Machine, _ value, arguments []value) value {
-	n, ok := m.number(argument(arguments, 0))
-	if !ok {
-		return value{}
-	}
-	return truth(!math.IsNaN(n) && !math.IsInf(n, 0))
 }
 
 func globalIsArray(_ *Machine, _ value, arguments []value) value {
@@ -179,24 +137,6 @@ func globalKeys(m *Machine, _ value, arguments []value) value {
 	return m.keysOf(argument(arguments, 0))
 }
 
-// globalValues lists an object's members.
-func globalValues(m *Machine, _ value, arguments []value) value {
-	v := argument(arguments, 0)
-	if v.isArray() {
-		return listSlice(m, v, nil)
-	}
-	out := m.keysOf(v)
-	if out.stops() {
-		return out
-	}
-	for i, name := range out.o.items {
-		if out.o.items[i] = m.named(v, string(name.s)); out.o.items[i].stops() {
-			return value{}
-		}
-	}
-	return out
-}
-
 // appendNames appends the names of an object's members, in their order.
 func (m *Machine) appendNames(c *composite, v value) bool {
 	if v.k == object {
@@ -215,22 +155,4 @@ func (m *Machine) appendNames(c *composite, v value) bool {
 	}
 	m.spans = m.spans[:base]
 	return true
-}
-
-func globalStringify(m *Machine, _ value, arguments []value) value {
-	v := argument(arguments, 0)
-	if len(arguments) > 1 {
-		return m.interpret()
-	}
-	if v.k == undefined {
-		return v
-	}
-	before := len(m.out)
-	if !m.write(v, 0) || !m.room(len(m.out)-before) {
-		return value{}
-	}
-	start := len(m.text)
-	m.text = append(m.text, m.out[before:]...)
-	m.out = m.out[:before]
-	return m.made(start)
 }

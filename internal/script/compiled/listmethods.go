@@ -137,41 +137,6 @@ func listPush(m *Machine, this value, arguments []value) value {
 	return numberOf(float64(len(this.o.items)))
 }
 
-func listPop(m *Machine, this value, _ []value) value {
-	c := this.o
-	if c.fixed {
-		return m.interpret()
-	}
-	n := len(c.items)
-	if n == 0 {
-		return value{k: undefined}
-	}
-	v := c.items[n-1]
-	c.items = c.items[:n-1]
-	return v
-}
-
-func listShift(m *Machine, this value, _ []value) value {
-	c := this.o
-	if c.fixed || !m.spend(len(c.items)) {
-		return m.interpret()
-	}
-	if len(c.items) == 0 {
-		return value{k: undefined}
-	}
-	v := c.items[0]
-	c.items = c.items[:copy(c.items, c.items[1:])]
-	return v
-}
-
-func listReverse(m *Machine, this value, _ []value) value {
-	if this.o.fixed || !m.spend(len(this.o.items)) {
-		return m.interpret()
-	}
-	slices.Reverse(this.o.items)
-	return this
-}
-
 // listSort sorts strings and numbers, in the order of strings.
 func listSort(m *Machine, this value, arguments []value) value {
 	c := this.o

@@ -1,8 +1,6 @@
 package compiled
 
 import (
-	"unicode/utf8"
-
 	"github.com/dop251/goja/ast"
 )
 
@@ -72,29 +70,6 @@ func (c *compiler) loop(test, update expression, body statement) statement {
 	}
 }
 
-func (c *compiler) doWhile(s *ast.DoWhileStatement) statement {
-	body := c.nested(s.Body)
-	test := c.expression(s.Test)
-	return func(m *Machine) completion {
-		for m.spend(8) {
-			switch end := body(m); end {
-			case breaks:
-				return normal
-			case returns, fails:
-				return end
-			}
-			v := test(m)
-			if v.stops() {
-				return fails
-			}
-			if !v.truthy() {
-				return normal
-			}
-		}
-		return fails
-	}
-}
-
 // target returns the variable that a for-of or for-in loop sets.
 func (c *compiler) target(into ast.ForInto) (slot int, ok bool) {
 	var name *ast.Identifier
@@ -144,7 +119,8 @@ func (c *compiler) forOf(s *ast.ForOfStatement) statement {
 		case rawArray, array:
 			return m.overElements(v, slot, body)
 		case text:
-			return m.overCharacters(v.s, slot, body)
+			m.err = ErrInterpret
+			return fails
 		}
 		m.throw("TypeError", "object is not iterable")
 		return fails
@@ -170,24 +146,6 @@ func (m *Machine) overElements(v value, slot int, body statement) completion {
 			return end
 		}
 	}
-}
-
-func (m *Machine) overCharacters(s []byte, slot int, body statement) completion {
-	for len(s) > 0 && m.spend(8) {
-		_, n := utf8.DecodeRune(s)
-		m.vars[slot] = textOf(s[:n:n])
-		s = s[n:]
-		switch end := body(m); end {
-		case breaks:
-			return normal
-		case returns, fails:
-			return end
-		}
-	}
-	if m.err != nil {
-		return fails
-	}
-	return normal
 }
 
 func (c *compiler) forIn(s *ast.ForInStatement) statement {

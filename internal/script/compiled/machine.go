@@ -12,17 +12,12 @@ var ErrInterpret = errors.New("compiled: the document needs the interpreter")
 
 // Exception is what a function threw.
 type Exception struct {
-	Name    string // of the constructor, such as "TypeError"; empty if no error object was thrown
+	Name    string // of the constructor, such as "TypeError"
 	Message string
 }
 
 // Error returns name and message as JavaScript does.
-func (e *Exception) Error() string {
-	if e.Name == "" {
-		return e.Message
-	}
-	return e.Name + ": " + e.Message
-}
+func (e *Exception) Error() string { return e.Name + ": " + e.Message }
 
 // Row is what one call of emit gave: compact JSON.
 type Row struct {

@@ -33,46 +33,32 @@ var methods = map[string]method{
 	"indexOf":     {text: textIndexOf, rawArray: listIndexOf, array: listIndexOf},
 	"includes":    {text: textIncludes, rawArray: listIncludes, array: listIncludes},
 	"startsWith":  {text: textStartsWith},
-	"endsWith":    {text: textEndsWith},
 	"charAt":      {text: textCharAt},
-	"charCodeAt":  {text: textCharCodeAt},
 	"replace":     {text: textReplace},
-	"padStart":    {text: textPadStart},
-	"concat":      {text: textConcat, rawArray: listConcat, array: listConcat},
+	"concat":      {rawArray: listConcat, array: listConcat},
 	"join":        {rawArray: listJoin, array: listJoin},
 	"push":        {array: listPush},
-	"pop":         {array: listPop},
-	"shift":       {array: listShift},
-	"reverse":     {array: listReverse},
 	"sort":        {array: listSort},
-	"lastIndexOf": {text: textLastIndexOf},
 
 	"hasOwnProperty": {rawObject: objectHasOwn, object: objectHasOwn},
 	"toString":       {text: identity, number: numberToString, boolean: plainToString, rawArray: plainToString, array: plainToString},
-	"valueOf":        {text: identity, number: identity, boolean: identity, date: dateTime},
 	"toFixed":        {number: numberToFixed},
 
 	"getTime":     {date: dateTime},
 	"toISOString": {date: dateToISO},
-	"toJSON":      {date: dateToJSON},
 
-	"getFullYear":     {date: dateGetter("FullYear")},
-	"getMonth":        {date: dateGetter("Month")},
-	"getDate":         {date: dateGetter("Date")},
-	"getDay":          {date: dateGetter("Day")},
-	"getHours":        {date: dateGetter("Hours")},
-	"getMinutes":      {date: dateGetter("Minutes")},
-	"getSeconds":      {date: dateGetter("Seconds")},
-	"getMilliseconds": {date: dateGetter("Milliseconds")},
-
-	"getUTCFullYear":     {date: dateGetter("FullYear")},
-	"getUTCMonth":        {date: dateGetter("Month")},
-	"getUTCDate":         {date: dateGetter("Date")},
-	"getUTCDay":          {date: dateGetter("Day")},
-	"getUTCHours":        {date: dateGetter("Hours")},
-	"getUTCMinutes":      {date: dateGetter("Minutes")},
-	"getUTCSeconds":      {date: dateGetter("Seconds")},
-	"getUTCMilliseconds": {date: dateGetter("Milliseconds")},
+	"getFullYear":    {date: dateGetter("FullYear")},
+	"getMonth":       {date: dateGetter("Month")},
+	"getDate":        {date: dateGetter("Date")},
+	"getDay":         {date: dateGetter("Day")},
+	"getHours":       {date: dateGetter("Hours")},
+	"getMinutes":     {date: dateGetter("Minutes")},
+	"getSeconds":     {date: dateGetter("Seconds")},
+	"getUTCFullYear": {date: dateGetter("FullYear")},
+	"getUTCMonth":    {date: dateGetter("Month")},
+	"getUTCDate":     {date: dateGetter("Date")},
+	"getUTCDay":      {date: dateGetter("Day")},
+	"getUTCHours":    {date: dateGetter("Hours")},
 }
 
 // call calls method name, which has the given implementations, of this.
@@ -168,13 +154,6 @@ func dateTime(_ *Machine, this value, _ []value) value { return numberOf(this.n)
 func dateToISO(m *Machine, this value, _ []value) value {
 	if math.IsNaN(this.n) {
 		return m.throw("RangeError", "Invalid time value")
-	}
-	return m.isoText(this.n)
-}
-
-func dateToJSON(m *Machine, this value, _ []value) value {
-	if math.IsNaN(this.n) {
-		return value{k: null}
 	}
 	return m.isoText(this.n)
 }

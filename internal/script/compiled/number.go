@@ -223,18 +223,3 @@ func (m *Machine) integer(v value) (n int, ok bool) {
 	}
 	return int(f), true
 }
-
-// bits is ToInt32.
-func (m *Machine) bits(v value) (n int32, ok bool) {
-	f, ok := m.number(v)
-	switch {
-	case !ok:
-		return 0, false
-	case math.IsNaN(f) || math.IsInf(f, 0):
-		return 0, true
-	case math.Abs(f) > 1<<53:
-		m.err = ErrInterpret
-		return 0, false
-	}
-	return int32(int64(f)), true
-}

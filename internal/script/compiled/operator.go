@@ -22,18 +22,6 @@ func operators(t token.Token) operator {
 		return arithmetic(func(x, y float64) float64 { return x / y })
 	case token.REMAINDER:
 		return arithmetic(math.Mod)
-	case token.AND:
-		return bitwise(func(x, y int32) float64 { return float64(x & y) })
-	case token.OR:
-		return bitwise(func(x, y int32) float64 { return float64(x | y) })
-	case token.EXCLUSIVE_OR:
-		return bitwise(func(x, y int32) float64 { return float64(x ^ y) })
-	case token.SHIFT_LEFT:
-		return bitwise(func(x, y int32) float64 { return float64(x << (uint32(y) & 31)) })
-	case token.SHIFT_RIGHT:
-		return bitwise(func(x, y int32) float64 { return float64(x >> (uint32(y) & 31)) })
-	case token.UNSIGNED_SHIFT_RIGHT:
-		return bitwise(func(x, y int32) float64 { return float64(uint32(x) >> (uint32(y) & 31)) })
 	}
 	return comparisons(t)
 }
@@ -118,20 +106,6 @@ func arithmetic(f func(x, y float64) float64) operator {
 	}
 }
 
-func bitwise(f func(x, y int32) float64) operator {
-	return func(m *Machine, a, b value) value {
-		x, ok := m.bits(a)
-		if !ok {
-			return value{}
-		}
-		y, ok := m.bits(b)
-		if !ok {
-			return value{}
-		}
-		return numberOf(f(x, y))
-	}
-}
-
 // add is +, of numbers or strings.
 func (m *Machine) add(a, b value) value {
 	if a.k == number && b.k == number {
@@ -204,7 +178,7 @@ func isConstant(e ast.Expression) bool {
 func (c *compiler) binary(e *ast.BinaryExpression) expression {
 	a, b := c.expression(e.Left), c.expression(e.Right)
 	switch e.Operator {
-	case token.LOGICAL_AND, token.LOGICAL_OR, token.COALESCE:
+	case token.LOGICAL_AND, token.LOGICAL_OR:
 		if isConstant(e.Left) { // the interpreter has its own mind about a constant whose value is not used
 			return c.refused("a constant decides")
 		}
@@ -225,14 +199,6 @@ func (c *compiler) binary(e *ast.BinaryExpression) expression {
 				return v
 			}
 			return b(m)
-		}
-	case token.COALESCE:
-		return func(m *Machine) value {
-			v := a(m)
-			if v.nullish() {
-				return b(m)
-			}
-			return v
 		}
 	}
 	do := operators(e.Operator)
@@ -283,8 +249,6 @@ func unaries(t token.Token) func(m *Machine, v value) value {
 	switch t {
 	case token.NOT:
 		return func(_ *Machine, v value) value { return truth(!v.truthy()) }
-	case token.VOID:
-		return func(*Machine, value) value { return value{k: undefined} }
 	case token.TYPEOF:
 		return func(_ *Machine, v value) value { return textOf([]byte(v.typeName())) }
 	case token.MINUS:
@@ -302,14 +266,6 @@ func unaries(t token.Token) func(m *Machine, v value) value {
 				return value{}
 			}
 			return numberOf(n)
-		}
-	case token.BITWISE_NOT:
-		return func(m *Machine, v value) value {
-			n, ok := m.bits(v)
-			if !ok {
-				return value{}
-			}
-			return numberOf(float64(^n))
 		}
 	}
 	return nil

@@ -94,16 +94,12 @@ func (c *compiler) statement(s ast.Statement) statement {
 		return c.forStatement(s)
 	case *ast.WhileStatement:
 		return c.loop(c.expression(s.Test), nil, c.nested(s.Body))
-	case *ast.DoWhileStatement:
-		return c.doWhile(s)
 	case *ast.ForOfStatement:
 		return c.forOf(s)
 	case *ast.ForInStatement:
 		return c.forIn(s)
 	case *ast.SwitchStatement:
 		return c.switchStatement(s)
-	case *ast.ThrowStatement:
-		return c.throwStatement(s)
 	case *ast.BranchStatement:
 		return c.branch(s)
 	case *ast.FunctionDeclaration:
@@ -231,20 +227,6 @@ func (c *compiler) returnStatement(s *ast.ReturnStatement) statement {
 			return fails
 		}
 		return returns
-	}
-}
-
-func (c *compiler) throwStatement(s *ast.ThrowStatement) statement {
-	e := c.expression(s.Argument)
-	return func(m *Machine) completion {
-		v := e(m)
-		if v.stops() {
-			return fails
-		}
-		if v = m.string(v); !v.stops() {
-			m.throw("", string(v.s))
-		}
-		return fails
 	}
 }
 

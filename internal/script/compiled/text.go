@@ -100,19 +100,6 @@ func (m *Machine) charAt(s []byte, n int) (v value, ok bool) {
 	return m.cut(s, n, n+1), true
 }
 
-// codeUnit returns the code unit at n, which lies within s.
-func codeUnit(s []byte, n int) (unit rune, ok bool) {
-	at, ok := offset(s, n)
-	if !ok {
-		return 0, false
-	}
-	r, _ := utf8.DecodeRune(s[at:])
-	if r > 0xffff {
-		r = 0xd800 + (r-0x10000)>>10
-	}
-	return r, true
-}
-
 // plainCase reports whether r has one lower and one upper case form each, of
 // one character, on which all versions of Unicode agree.
 func plainCase(r rune) bool {

@@ -134,21 +134,6 @@ func textIncludes(m *Machine, this value, arguments []value) value {
 	return truth(n.n >= 0)
 }
 
-func textLastIndexOf(m *Machine, this value, arguments []value) value {
-	if argument(arguments, 1).k != undefined {
-		return m.interpret()
-	}
-	part, _, ok := m.search(this, arguments)
-	if !ok {
-		return value{}
-	}
-	n := bytes.LastIndex(this.s, part)
-	if n >= 0 {
-		n = units(this.s[:n])
-	}
-	return numberOf(float64(n))
-}
-
 func textStartsWith(m *Machine, this value, arguments []value) value {
 	part, from, ok := m.search(this, arguments)
 	if !ok {
@@ -161,17 +146,6 @@ func textStartsWith(m *Machine, this value, arguments []value) value {
 	return truth(bytes.HasPrefix(this.s[at:], part))
 }
 
-func textEndsWith(m *Machine, this value, arguments []value) value {
-	if argument(arguments, 1).k != undefined {
-		return m.interpret()
-	}
-	part, _, ok := m.search(this, arguments)
-	if !ok {
-		return value{}
-	}
-	return truth(bytes.HasSuffix(this.s, part))
-}
-
 func textCharAt(m *Machine, this value, arguments []value) value {
 	n, ok := m.integer(argument(arguments, 0))
 	if !ok {
@@ -181,21 +155,6 @@ func textCharAt(m *Machine, this value, arguments []value) value {
 		return v
 	}
 	return textOf(nil)
-}
-
-func textCharCodeAt(m *Machine, this value, arguments []value) value {
-	n, ok := m.integer(argument(arguments, 0))
-	if !ok || !m.spend(len(this.s)/8) {
-		return value{}
-	}
-	if n < 0 || n >= units(this.s) {
-		return numberOf(notANumber)
-	}
-	unit, ok := codeUnit(this.s, n)
-	if !ok {
-		return m.interpret()
-	}
-	return numberOf(float64(unit))
 }
 
 // textReplace replaces the first occurrence of a string by one without "$".
@@ -225,43 +184,4 @@ func textReplace(m *Machine, this value, arguments []value) value {
 	m.text = append(m.text, by.s...)
 	m.text = append(m.text, this.s[at+len(part.s):]...)
 	return m.made(start)
-}
-
-// textPadStart pads with ASCII characters.
-func textPadStart(m *Machine, this value, arguments []value) value {
-	length, ok := m.integer(argument(arguments, 0))
-	if !ok {
-		return value{}
-	}
-	with := textOf([]byte(" "))
-	if a := argument(arguments, 1); a.k != undefined {
-		if with = m.string(a); with.stops() {
-			return with
-		}
-	}
-	missing := length - units(this.s)
-	if missing <= 0 || len(with.s) == 0 {
-		return this
-	}
-	if units(with.s) != len(with.s) || missing > 1<<16 || !m.room(missing+len(this.s)) {
-		return m.interpret()
-	}
-	start := len(m.text)
-	for i := range missing {
-		m.text = append(m.text, with.s[i%len(with.s)])
-	}
-	m.text = append(m.text, this.s...)
-	return m.made(start)
-}
-
-func textConcat(m *Machine, this value, arguments []value) value {
-	for _, a := range arguments {
-		if a = m.string(a); a.stops() {
-			return a
-		}
-		if this = m.join(this.s, a.s); this.stops() {
-			return this
-		}
-	}
-	return this
 }

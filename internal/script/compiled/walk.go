@@ -27,10 +27,6 @@ var walks = map[string]*walk{
 		*out = truth(result.truthy())
 		return !result.truthy()
 	}},
-	"every": {initial: truth(true), step: func(_ *Machine, out *value, _, result value) bool {
-		*out = truth(result.truthy())
-		return result.truthy()
-	}},
 }
 
 // callback compiles a function that a method calls: one written there, or the

@@ -56,10 +56,11 @@ func TestMapsAreEqual(t *testing.T) {
 	f := newFunctions(t)
 	docs := [][]byte{[]byte(`{"_id":"a","n":1,"s":"x"}`), []byte(`{"_id":"b","n":[1,2]}`), []byte(`{"_id":"c"}`), []byte(`{"_id":"d","o":{"p":"ä"}}`)}
 	want := []string{`1="x" "len"=null `, `[1,2]=null "len"=2 `, "error", "error"}
-	source := `function(doc){ if (doc.n === undefined) { throw 'no n'; } emit(doc.n, doc.s); emit('len', doc.n.length); }`
+	source := `function(doc){ if (doc.n === undefined) { emit(0); } emit(doc.n, doc.s); emit('len', doc.n.length); }`
 	for name, s := range map[string]string{
 		"compiled":    source,
-		"interpreted": `function(doc){ with ({}) { if (doc.n === undefined) { throw 'no n'; } emit(doc.n, doc.s); emit('len', doc.n.length); } }`,
+		"thrown":      `function(doc){ if (doc.n === undefined) { throw 'no n'; } emit(doc.n, doc.s); emit('len', doc.n.length); }`,
+		"interpreted": `function(doc){ with ({}) { if (doc.n === undefined) { emit(0); } emit(doc.n, doc.s); emit('len', doc.n.length); } }`,
 	} {
 		if c := f.compiled(s); (c != nil) != (name == "compiled") {
 			t.Errorf("%s: compiled: %v", name, c != nil)
