@@ -1,8 +1,6 @@
 package script
 
 import (
-	"reflect"
-
 	"github.com/dop251/goja/ast"
 	"github.com/dop251/goja/token"
 )
@@ -14,49 +12,6 @@ import (
 func forgetful(program *ast.Program) bool {
 	f := bare(program)
 	return f != nil && (&scope{}).closed(f)
-}
-
-// bare returns the function that a program is, nil if there is anything besides.
-func bare(program *ast.Program) ast.Expression {
-	if len(program.Body) == 0 {
-		return nil
-	}
-	for _, s := range program.Body[1:] {
-		if _, empty := s.(*ast.EmptyStatement); !empty {
-			return nil
-		}
-	}
-	statement, ok := program.Body[0].(*ast.ExpressionStatement)
-	if !ok {
-		return nil
-	}
-	e := statement.Expression
-	if s, ok := e.(*ast.SequenceExpression); ok && len(s.Sequence) == 2 { // see expression
-		if _, number := s.Sequence[0].(*ast.NumberLiteral); number {
-			e = s.Sequence[1]
-		}
-	}
-	switch e.(type) {
-	case *ast.FunctionLiteral, *ast.ArrowFunctionLiteral:
-		return e
-	}
-	return nil
-}
-
-// expressionAlone reports whether a program is an expression and nothing else.
-func expressionAlone(program *ast.Program) bool {
-	for i, s := range program.Body {
-		switch s.(type) {
-		case *ast.EmptyStatement:
-		case *ast.ExpressionStatement:
-			if i > 0 {
-				return false
-			}
-		default:
-			return false
-		}
-	}
-	return true
 }
 
 // scope is the variables that code may assign to: those of functions around it.
@@ -109,7 +64,7 @@ func (s *scope) function(parameters *ast.ParameterList, variables []*ast.Variabl
 			return false
 		}
 	}
-	return in.walk(reflect.ValueOf(parameters.List)) && in.walk(reflect.ValueOf(body))
+	return every(parameters.List, in.node) && every(body, in.node)
 }
 
 // closed is function for the kinds of functions. One whose name is a variable of its own is closed too: it can't be assigned to.
@@ -123,41 +78,11 @@ func (s *scope) closed(n any) bool {
 	return false
 }
 
-// walk reports whether code changes variables of the scope alone.
-func (s *scope) walk(v reflect.Value) bool {
-	switch v.Kind() {
-	case reflect.Interface, reflect.Pointer:
-		if v.IsNil() {
-			return true
-		}
-		if v.Kind() == reflect.Pointer {
-			if done, ok := s.node(v.Interface()); done || !ok {
-				return ok
-			}
-		}
-		return s.walk(v.Elem())
-	case reflect.Slice:
-		for i := range v.Len() {
-			if !s.walk(v.Index(i)) {
-				return false
-			}
-		}
-	case reflect.Struct:
-		if id, ok := v.Interface().(ast.Identifier); ok {
-			return !beyond[id.Name.String()]
-		}
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() && !s.walk(v.Field(i)) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// node looks at the nodes that matter. It tells if that was all there is to look at.
+// node looks at one node, for every: whether it changes variables of the scope alone.
 func (s *scope) node(n any) (done, ok bool) {
 	switch n := n.(type) {
+	case *ast.Identifier:
+		return true, !beyond[n.Name.String()]
 	case *ast.FunctionLiteral, *ast.ArrowFunctionLiteral:
 		return true, s.closed(n)
 	case *ast.ThisExpression, *ast.SuperExpression, *ast.ClassLiteral, *ast.WithStatement:
@@ -182,7 +107,7 @@ func (s *scope) node(n any) (done, ok bool) {
 		if l, lexical := n.Initializer.(*ast.ForLoopInitializerLexicalDecl); lexical && !in.declareAll(l.LexicalDeclaration.List) {
 			return true, false
 		}
-		return true, in.walk(reflect.ValueOf(*n))
+		return true, every(*n, in.node)
 	case *ast.ForInStatement:
 		return s.into(n.Into, *n)
 	case *ast.ForOfStatement:
@@ -192,7 +117,7 @@ func (s *scope) node(n any) (done, ok bool) {
 		if n.Parameter != nil && !in.declare(n.Parameter) {
 			return true, false
 		}
-		return true, in.walk(reflect.ValueOf(n.Body))
+		return true, every(n.Body, in.node)
 	}
 	return false, true
 }
@@ -210,7 +135,7 @@ func (s *scope) into(target ast.ForInto, loop any) (done, ok bool) {
 			return true, false
 		}
 	}
-	return true, in.walk(reflect.ValueOf(loop))
+	return true, every(loop, in.node)
 }
 
 func nameOf(target any) string {
@@ -234,18 +159,18 @@ func (s *scope) block(list []ast.Statement) bool {
 			return false
 		}
 	}
-	return s.walk(reflect.ValueOf(list))
+	return every(list, s.node)
 }
 
 func (s *scope) cases(n *ast.SwitchStatement) bool {
 	var all []ast.Statement
 	for _, c := range n.Body {
-		if !s.walk(reflect.ValueOf(c.Test)) {
+		if !every(c.Test, s.node) {
 			return false
 		}
 		all = append(all, c.Consequent...)
 	}
-	return s.walk(reflect.ValueOf(n.Discriminant)) && s.block(all)
+	return every(n.Discriminant, s.node) && s.block(all)
 }
 
 // assigns reports whether a target may be assigned to: a variable of the scope, or a member of whatever it is, which is the

@@ -1,7 +1,6 @@
 package script
 
 import (
-	"reflect"
 	"regexp"
 
 	"github.com/dop251/goja"
@@ -38,25 +37,12 @@ func projectionOf(functions []string, library []byte) projection {
 // add adds what one function reads. It tells if that can't be seen from the source.
 func (p projection) add(source string) bool {
 	program, err := goja.Parse("", expression(source), parser.WithDisableSourceMaps)
-	if err != nil || len(program.Body) == 0 {
-		return err != nil // what does not compile reads nothing
-	}
-	for _, s := range program.Body[1:] {
-		if _, empty := s.(*ast.EmptyStatement); !empty {
-			return false
-		}
-	}
-	statement, ok := program.Body[0].(*ast.ExpressionStatement)
-	if !ok {
-		return false
-	}
-	e := statement.Expression
-	if s, ok := e.(*ast.SequenceExpression); ok && len(s.Sequence) == 2 {
-		e = s.Sequence[1] // see expression
+	if err != nil {
+		return true // what does not compile reads nothing
 	}
 	var parameters *ast.ParameterList
 	var body any
-	switch f := e.(type) {
+	switch f := bare(program).(type) {
 	case *ast.FunctionLiteral:
 		parameters, body = f.ParameterList, f.Body
 	case *ast.ArrowFunctionLiteral:
@@ -65,7 +51,7 @@ func (p projection) add(source string) bool {
 		return false
 	}
 	if len(parameters.List) == 0 && parameters.Rest == nil {
-		return (&reading{into: p}).walk(reflect.ValueOf(body))
+		return every(body, (&reading{into: p}).node)
 	}
 	if len(parameters.List) != 1 || parameters.Rest != nil || parameters.List[0].Initializer != nil {
 		return false
@@ -74,48 +60,16 @@ func (p projection) add(source string) bool {
 	if !ok {
 		return false
 	}
-	return (&reading{name.Name.String(), p}).walk(reflect.ValueOf(body))
+	return every(body, (&reading{name.Name.String(), p}).node)
 }
 
-// reading walks the tree of a function and notes what is read of its parameter.
+// reading notes what is read of a function's parameter, and whether that stands anywhere but before the name of a member.
 type reading struct {
 	parameter string
 	into      projection
 }
 
-// walk tells if the parameter stands anywhere but before the name of a member.
-func (r *reading) walk(v reflect.Value) bool {
-	switch v.Kind() {
-	case reflect.Interface, reflect.Pointer:
-		if v.IsNil() {
-			return true
-		}
-		if v.Kind() == reflect.Pointer {
-			if done, ok := r.node(v.Interface()); done {
-				return ok
-			}
-		}
-		return r.walk(v.Elem())
-	case reflect.Slice:
-		for i := range v.Len() {
-			if !r.walk(v.Index(i)) {
-				return false
-			}
-		}
-	case reflect.Struct:
-		if id, ok := v.Interface().(ast.Identifier); ok {
-			return r.harmless(&id)
-		}
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() && !r.walk(v.Field(i)) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// node looks at the nodes that matter. It tells if that was all there is to look at.
+// node looks at one node, for every.
 func (r *reading) node(n any) (done, ok bool) {
 	switch n := n.(type) {
 	case *ast.Identifier:
@@ -127,7 +81,7 @@ func (r *reading) node(n any) (done, ok bool) {
 			r.into[n.Identifier.Name.String()] = true
 			return true, true
 		}
-		return true, r.walk(reflect.ValueOf(n.Left))
+		return true, every(n.Left, r.node)
 	case *ast.BracketExpression:
 		member, literal := n.Member.(*ast.StringLiteral)
 		if r.is(n.Left) && literal {
@@ -135,9 +89,9 @@ func (r *reading) node(n any) (done, ok bool) {
 			return true, true
 		}
 	case *ast.CallExpression:
-		return r.gives(n.Callee), false
+		return false, !r.gives(n.Callee)
 	case *ast.TemplateLiteral:
-		return n.Tag != nil && r.gives(n.Tag), false
+		return false, n.Tag == nil || !r.gives(n.Tag)
 	}
 	return false, true
 }
