@@ -3,6 +3,8 @@ package script
 import (
 	"github.com/dop251/goja/ast"
 	"github.com/dop251/goja/token"
+
+	"github.com/sectional/sectional/internal/script/syntax"
 )
 
 // forgetful reports whether it can be seen from a function's source that it leaves nothing behind: that it is a bare function,
@@ -10,7 +12,7 @@ import (
 // is born with is frozen (harden.js), and the function will be. Anything that is not understood counts as
 // remembering, which costs a little time and no more.
 func forgetful(program *ast.Program) bool {
-	f := bare(program)
+	f := syntax.Function(program)
 	return f != nil && (&scope{}).closed(f)
 }
 
@@ -64,7 +66,7 @@ func (s *scope) function(parameters *ast.ParameterList, variables []*ast.Variabl
 			return false
 		}
 	}
-	return every(parameters.List, in.node) && every(body, in.node)
+	return syntax.Every(parameters.List, in.node) && syntax.Every(body, in.node)
 }
 
 // closed is function for the kinds of functions. One whose name is a variable of its own is closed too: it can't be assigned to.
@@ -107,7 +109,7 @@ func (s *scope) node(n any) (done, ok bool) {
 		if l, lexical := n.Initializer.(*ast.ForLoopInitializerLexicalDecl); lexical && !in.declareAll(l.LexicalDeclaration.List) {
 			return true, false
 		}
-		return true, every(*n, in.node)
+		return true, syntax.Every(*n, in.node)
 	case *ast.ForInStatement:
 		return s.into(n.Into, *n)
 	case *ast.ForOfStatement:
@@ -117,7 +119,7 @@ func (s *scope) node(n any) (done, ok bool) {
 		if n.Parameter != nil && !in.declare(n.Parameter) {
 			return true, false
 		}
-		return true, every(n.Body, in.node)
+		return true, syntax.Every(n.Body, in.node)
 	}
 	return false, true
 }
@@ -135,7 +137,7 @@ func (s *scope) into(target ast.ForInto, loop any) (done, ok bool) {
 			return true, false
 		}
 	}
-	return true, every(loop, in.node)
+	return true, syntax.Every(loop, in.node)
 }
 
 func nameOf(target any) string {
@@ -159,18 +161,18 @@ func (s *scope) block(list []ast.Statement) bool {
 			return false
 		}
 	}
-	return every(list, s.node)
+	return syntax.Every(list, s.node)
 }
 
 func (s *scope) cases(n *ast.SwitchStatement) bool {
 	var all []ast.Statement
 	for _, c := range n.Body {
-		if !every(c.Test, s.node) {
+		if !syntax.Every(c.Test, s.node) {
 			return false
 		}
 		all = append(all, c.Consequent...)
 	}
-	return every(n.Discriminant, s.node) && s.block(all)
+	return syntax.Every(n.Discriminant, s.node) && s.block(all)
 }
 
 // assigns reports whether a target may be assigned to: a variable of the scope, or a member of whatever it is, which is the

@@ -8,6 +8,7 @@ import (
 	"github.com/dop251/goja/parser"
 
 	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/script/syntax"
 )
 
 // projection is the set of members that map functions read of a document; nil: they may look at all of it.
@@ -42,7 +43,7 @@ func (p projection) add(source string) bool {
 	}
 	var parameters *ast.ParameterList
 	var body any
-	switch f := bare(program).(type) {
+	switch f := syntax.Function(program).(type) {
 	case *ast.FunctionLiteral:
 		parameters, body = f.ParameterList, f.Body
 	case *ast.ArrowFunctionLiteral:
@@ -51,7 +52,7 @@ func (p projection) add(source string) bool {
 		return false
 	}
 	if len(parameters.List) == 0 && parameters.Rest == nil {
-		return every(body, (&reading{into: p}).node)
+		return syntax.Every(body, (&reading{into: p}).node)
 	}
 	if len(parameters.List) != 1 || parameters.Rest != nil || parameters.List[0].Initializer != nil {
 		return false
@@ -60,7 +61,7 @@ func (p projection) add(source string) bool {
 	if !ok {
 		return false
 	}
-	return every(body, (&reading{name.Name.String(), p}).node)
+	return syntax.Every(body, (&reading{name.Name.String(), p}).node)
 }
 
 // reading notes what is read of a function's parameter, and whether that stands anywhere but before the name of a member.
@@ -81,7 +82,7 @@ func (r *reading) node(n any) (done, ok bool) {
 			r.into[n.Identifier.Name.String()] = true
 			return true, true
 		}
-		return true, every(n.Left, r.node)
+		return true, syntax.Every(n.Left, r.node)
 	case *ast.BracketExpression:
 		member, literal := n.Member.(*ast.StringLiteral)
 		if r.is(n.Left) && literal {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/parser"
+
+	"github.com/sectional/sectional/internal/script/syntax"
 )
 
 // realm is one JavaScript world in a child, and the code that it was made for.
@@ -248,7 +250,7 @@ func (r *realm) plan(source, name string) *callee {
 	if forgetful(tree) {
 		return &callee{make: whole, forgetful: true}
 	}
-	if expressionAlone(tree) {
+	if syntax.Expression(tree) {
 		program, err := goja.CompileAST(tree, false)
 		if err != nil {
 			return &callee{make: whole, forgetful: true}

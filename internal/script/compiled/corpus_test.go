@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/dop251/goja/ast"
 	"github.com/dop251/goja/parser"
+
+	"github.com/sectional/sectional/internal/script/syntax"
 )
 
 var update = flag.Bool("update", false, "write testdata/constructs.txt anew")
@@ -43,31 +44,11 @@ func constructsOf(t *testing.T, source string) constructs {
 		t.Fatal(err)
 	}
 	c := constructs{}
-	c.walk(reflect.ValueOf(program.Body))
+	syntax.Every(program.Body, func(node any) (done, ok bool) {
+		c.node(node)
+		return false, true
+	})
 	return c
-}
-
-func (c constructs) walk(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Interface, reflect.Pointer:
-		if v.IsNil() {
-			return
-		}
-		if v.Kind() == reflect.Pointer {
-			c.node(v.Interface())
-		}
-		c.walk(v.Elem())
-	case reflect.Slice:
-		for i := range v.Len() {
-			c.walk(v.Index(i))
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if field := v.Type().Field(i); field.IsExported() && field.Name != "DeclarationList" {
-				c.walk(v.Field(i))
-			}
-		}
-	}
 }
 
 func (c constructs) node(n any) {

@@ -2,6 +2,8 @@ package compiled
 
 import (
 	"github.com/dop251/goja/ast"
+
+	"github.com/sectional/sectional/internal/script/syntax"
 )
 
 func (c *compiler) forStatement(s *ast.ForStatement) statement {
@@ -210,41 +212,15 @@ func mentions(source ast.Expression, into ast.ForInto) bool {
 	if !ok {
 		return true
 	}
-	name, _ := goString(target.Name)
-	return namesIn(source, name)
-}
-
-// namesIn reports whether an expression names a variable. Forms that it does
-// not know count as naming it.
-func namesIn(e ast.Expression, name string) bool {
-	switch e := e.(type) {
-	case *ast.Identifier:
-		text, _ := goString(e.Name)
-		return text == name
-	case *ast.DotExpression:
-		return namesIn(e.Left, name)
-	case *ast.BracketExpression:
-		return namesIn(e.Left, name) || namesIn(e.Member, name)
-	case *ast.StringLiteral, *ast.NumberLiteral, *ast.NullLiteral, *ast.BooleanLiteral:
-		return false
-	case *ast.BinaryExpression:
-		return namesIn(e.Left, name) || namesIn(e.Right, name)
-	case *ast.ConditionalExpression:
-		return namesIn(e.Test, name) || namesIn(e.Consequent, name) || namesIn(e.Alternate, name)
-	case *ast.CallExpression:
-		for _, a := range e.ArgumentList {
-			if namesIn(a, name) {
-				return true
-			}
+	var other func(node any) (done, ok bool)
+	other = func(node any) (done, ok bool) {
+		switch n := node.(type) {
+		case *ast.Identifier:
+			return true, n.Name != target.Name
+		case *ast.DotExpression:
+			return true, syntax.Every(n.Left, other)
 		}
-		return namesIn(e.Callee, name)
-	case *ast.ArrayLiteral:
-		for _, a := range e.Value {
-			if a == nil || namesIn(a, name) {
-				return true
-			}
-		}
-		return false
+		return false, true
 	}
-	return true
+	return !syntax.Every(source, other)
 }

@@ -1,4 +1,6 @@
-package script
+// Package syntax looks at the syntax trees of the functions of design documents, for the interpreter and for the compiler: it
+// finds the one function that a script is, and walks over its nodes. What is looked for is its callers' business.
+package syntax
 
 import (
 	"reflect"
@@ -6,8 +8,9 @@ import (
 	"github.com/dop251/goja/ast"
 )
 
-// bare returns the function that a program is, nil if there is anything besides.
-func bare(program *ast.Program) ast.Expression {
+// Function returns the function that a program is, nil if there is anything besides. It may stand behind a number and a comma,
+// which is how a script gives a function without a name.
+func Function(program *ast.Program) ast.Expression {
 	if len(program.Body) == 0 {
 		return nil
 	}
@@ -21,7 +24,7 @@ func bare(program *ast.Program) ast.Expression {
 		return nil
 	}
 	e := statement.Expression
-	if s, ok := e.(*ast.SequenceExpression); ok && len(s.Sequence) == 2 { // see expression
+	if s, ok := e.(*ast.SequenceExpression); ok && len(s.Sequence) == 2 {
 		if _, number := s.Sequence[0].(*ast.NumberLiteral); number {
 			e = s.Sequence[1]
 		}
@@ -33,8 +36,8 @@ func bare(program *ast.Program) ast.Expression {
 	return nil
 }
 
-// expressionAlone reports whether a program is an expression and nothing else.
-func expressionAlone(program *ast.Program) bool {
+// Expression reports whether a program is an expression and nothing else.
+func Expression(program *ast.Program) bool {
 	for i, s := range program.Body {
 		switch s.(type) {
 		case *ast.EmptyStatement:
@@ -49,9 +52,9 @@ func expressionAlone(program *ast.Program) bool {
 	return true
 }
 
-// every shows look all nodes of a part of a syntax tree, from the outside in, and reports whether each of them was ok. What is
+// Every shows look all nodes of a part of a syntax tree, from the outside in, and reports whether each of them was ok. What is
 // within a node that was done is not shown.
-func every(part any, look func(node any) (done, ok bool)) bool {
+func Every(part any, look func(node any) (done, ok bool)) bool {
 	return everyOf(reflect.ValueOf(part), look)
 }
 
