@@ -65,6 +65,7 @@ func (r *run) first(ctx context.Context) error {
 		return err // the target may have most of it: asking what it lacks is cheaper
 	}
 	r.pending(ctx)
+	r.count(func(s *Stats) { s.carried(m.Documents) })
 	if whole, err := r.carrySnapshot(ctx, m); err != nil || !whole {
 		return err
 	}
@@ -195,13 +196,18 @@ func (r *run) settlePart(ctx context.Context, m *snapshotMark, p loaded) error {
 		s.DocWriteFailures += p.Refused - int64(len(p.Refusals)) // of many refusals only some are named
 		s.Snapshot.Documents = m.Documents
 		s.Snapshot.Written += p.Revisions - p.Refused
-		if s.ChangesPending != nil {
-			left := max(0, *s.ChangesPending-p.Documents)
-			s.ChangesPending = &left
-		}
+		s.carried(p.Documents)
 	})
 	// A run that is killed goes on there.
 	return r.target.putLocal(ctx, r.markPath(), &m.Rev, func() any { return m })
+}
+
+// carried takes documents of a snapshot from what is pending.
+func (s *Stats) carried(documents int64) {
+	if s.ChangesPending != nil {
+		left := max(0, *s.ChangesPending-documents)
+		s.ChangesPending = &left
+	}
 }
 
 // part asks the source for a part and hands it to the target as it comes. What

@@ -140,3 +140,29 @@ func TestFaultOfTheTargetIsNoRefusal(t *testing.T) {
 		w.same("a", "b")
 	})
 }
+
+// TestPendingOfASnapshotThatGoesOn counts what runs before it carried as done.
+func TestPendingOfASnapshotThatGoesOn(t *testing.T) {
+	w := newWorld(t)
+	w.fill("a")
+	w.OK("POST", "/a/_bulk_docs", bulkOf(0, 1500, 1))
+	task := w.task(&record{})
+	task.SnapshotFrom, task.SnapshotBytes = 10, 1
+	parts, next := 0, task.Source.Transport
+	task.Source.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/_snapshot") {
+			if parts++; parts == 2 {
+				return says(http.StatusBadRequest)(next, r)
+			}
+		}
+		return next.RoundTrip(r)
+	})
+	if _, err := task.Run(t.Context()); err == nil {
+		t.Fatal("the second part was not refused")
+	}
+	s := w.run(task).Stats
+	if s.Snapshot.Documents <= s.DocsRead || s.ChangesPending == nil || *s.ChangesPending != 0 {
+		t.Errorf("%+v", s)
+	}
+	w.same("a", "b")
+}
