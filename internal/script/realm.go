@@ -247,15 +247,12 @@ func (r *realm) plan(source, name string) *callee {
 	if err != nil {
 		return &callee{make: whole, forgetful: true}
 	}
-	if forgetful(tree) {
-		return &callee{make: whole, forgetful: true}
-	}
 	if syntax.Expression(tree) {
 		program, err := goja.CompileAST(tree, false)
 		if err != nil {
 			return &callee{make: whole, forgetful: true}
 		}
-		return &callee{make: func() (goja.Value, error) { return r.rt.RunProgram(program) }}
+		return &callee{make: func() (goja.Value, error) { return r.rt.RunProgram(program) }, forgetful: forgetful(tree)}
 	}
 	// Declarations of a script can't be taken back. In a function's scope they are new each time.
 	return &callee{make: func() (goja.Value, error) { return r.builtins.evaluate(goja.Undefined(), r.rt.ToValue(text)) }}
