@@ -80,8 +80,8 @@ var packages = []string{"./cmd/...", "./internal/...", "./test/all", "./test/cou
 // find, or ask the server for what is tested below.
 var concurrent = []string{
 	"./cmd/...", "./internal/admission/...", "./internal/auth/...", "./internal/changes/...", "./internal/config/...", "./internal/couchapi/...",
-	"./internal/index/...", "./internal/keyspace", "./internal/kv/...", "./internal/outgoing/...", "./internal/peruser/...", "./internal/replicate/...",
-	"./internal/script", "./internal/selector", "./internal/server/...", "./internal/snapshot/...", "./internal/store/...", "./internal/subscribe/...",
+	"./internal/index/...", "./internal/jobs", "./internal/keyspace", "./internal/kv/...", "./internal/outgoing/...", "./internal/peruser/...", "./internal/replicate/...",
+	"./internal/script", "./internal/selector", "./internal/server/...", "./internal/snapshot/...", "./internal/store/...", "./internal/subscribe/...", "./internal/web",
 }
 
 func steps() []step {
