@@ -65,6 +65,12 @@ func New(t testing.TB, settings ...config.Setting) *Server {
 // On is New over another engine, which is closed with the server.
 func On(t testing.TB, e kv.Engine, settings ...config.Setting) *Server {
 	t.Helper()
+	return on(t, e, index.Options{}, settings...)
+}
+
+// on is On with options of the indexes.
+func on(t testing.TB, e kv.Engine, o index.Options, settings ...config.Setting) *Server {
+	t.Helper()
 	settings = append([]config.Setting{
 		{Section: "chttpd_auth", Key: "iterations", Value: "1"},
 		{Section: "chttpd_auth", Key: "secret", Value: "tell nobody"},
@@ -79,7 +85,8 @@ func On(t testing.TB, e kv.Engine, settings ...config.Setting) *Server {
 	must(t, err)
 	rules := admission.New(admission.Options{Auth: who, Functions: scripts, Cloudant: func() bool { return false }})
 	views := view.New(viewjs.New(scripts))
-	indexes := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, views}})
+	o.Kinds = []index.Kind{field.Kind{}, views}
+	indexes := index.New(o)
 	later := &atomic.Int64{}
 	clock := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
 	s, err := store.Open(context.Background(), e, store.Options{Admission: rules, Indexer: indexes, Clock: clock, Idle: true})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv/kvtest"
 )
@@ -63,7 +64,7 @@ func reads() []tripsRequest {
 // the first of its rows.
 func TestTrips(t *testing.T) {
 	e := kvtest.NewTrips(kvtest.NewModel(kvtest.ModelOptions{}))
-	s := On(t, e)
+	s := on(t, e, index.Options{Idle: true}) // what the background reads would count among a request's trips
 	var out strings.Builder
 	for _, db := range []string{"shop", "parts"} {
 		s.fill(db, "?partitioned="+fmt.Sprint(db == "parts"))
@@ -105,6 +106,7 @@ func (s *Server) fill(db, query string) {
 	s.OK("PUT", "/"+db+query, "")
 	s.OK("POST", "/"+db+"/_index", `{"index":{"fields":["n"]},"ddoc":"i","partitioned":false}`)
 	s.OK("POST", "/"+db+"/_bulk_docs", `{"docs":[`+list(0, 300, `{"_id":"p:%04d","n":7}`)+`]}`)
+	s.OK("POST", "/"+db+"/_find", `{"selector":{"n":7},"limit":1}`) // builds the index
 }
 
 var named = regexp.MustCompile(`"(p:\d{4})"(.*?)"REV"`)
