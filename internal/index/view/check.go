@@ -56,14 +56,14 @@ func (c *check) checkRows() error {
 		}
 		for _, o := range olds {
 			named++
-			row, err := c.v.Get(c.key(0, o.place))
+			row, err := c.v.Get(c.key(0, o.position))
 			switch {
 			case errors.Is(err, kv.ErrNotFound):
 				c.bad(key, "names a row that is not there")
 			case err != nil:
 				return err
-			case markOf(row) != o.mark:
-				c.bad(c.key(0, o.place), "is not what its back-row says")
+			case digestOf(row) != o.digest:
+				c.bad(c.key(0, o.position), "is not what its back-row says")
 			}
 		}
 		return nil
@@ -93,7 +93,7 @@ func (c *check) checkLevel(level int) (any bool, err error) {
 			return false, err
 		}
 		for _, m := range f.closed {
-			key := c.key(level, m.place)
+			key := c.key(level, m.position)
 			if got, ok := stored[string(key)]; !ok {
 				c.bad(key, "is missing")
 			} else if !c.sameNode(got, m.group) {

@@ -11,21 +11,21 @@ import (
 
 // edit is a change of a row or node that is about to be written.
 type edit struct {
-	place []byte
-	value []byte
-	gone  bool // it is to be deleted
-	fresh bool // it was not there before
+	position []byte
+	value    []byte
+	gone     bool // it is to be deleted
+	fresh    bool // it was not there before
 }
 
-func byPlace(a, b edit) int { return bytes.Compare(a.place, b.place) }
+func byPosition(a, b edit) int { return bytes.Compare(a.position, b.position) }
 
-// search returns the position of the first edit at or behind a place.
-func search(edits []edit, place []byte) int {
-	i, _ := slices.BinarySearchFunc(edits, place, func(e edit, p []byte) int { return bytes.Compare(e.place, p) })
+// search returns the position of the first edit at or behind a position.
+func search(edits []edit, position []byte) int {
+	i, _ := slices.BinarySearchFunc(edits, position, func(e edit, p []byte) int { return bytes.Compare(e.position, p) })
 	return i
 }
 
-// cursor walks the entries of one level in the order of their places, as they
+// cursor walks the entries of one level in the order of their positions, as they
 // will be after edits.
 type cursor struct {
 	it     kv.Iterator
@@ -46,16 +46,16 @@ func (l *layout) cursor(v kv.Snapshot, level int, edits []edit) (*cursor, error)
 
 func (c *cursor) close() { c.it.Close() }
 
-// seek goes to the first entry at or behind place, which next will give.
-func (c *cursor) seek(place []byte) {
-	c.buf = append(append(c.buf[:0], c.prefix...), place...)
+// seek goes to the first entry at or behind position, which next will give.
+func (c *cursor) seek(position []byte) {
+	c.buf = append(append(c.buf[:0], c.prefix...), position...)
 	c.stored = c.it.Seek(c.buf)
-	c.i = search(c.edits, place)
+	c.i = search(c.edits, position)
 }
 
-// next returns the place of the next entry, nil at the end. It is valid until the
+// next returns the position of the next entry, nil at the end. It is valid until the
 // cursor moves.
-func (c *cursor) next() (place []byte, err error) {
+func (c *cursor) next() (position []byte, err error) {
 	for {
 		if c.here == nil && c.buf == nil { // the first move of a cursor that was never told to seek
 			c.seek(nil)
@@ -70,7 +70,7 @@ func (c *cursor) next() (place []byte, err error) {
 		order := 1
 		if c.stored {
 			if order = -1; e != nil {
-				order = bytes.Compare(c.it.Key()[len(c.prefix):], e.place)
+				order = bytes.Compare(c.it.Key()[len(c.prefix):], e.position)
 			}
 		}
 		if order < 0 {
@@ -83,7 +83,7 @@ func (c *cursor) next() (place []byte, err error) {
 		}
 		if !e.gone {
 			c.here = e
-			return e.place, nil
+			return e.position, nil
 		}
 	}
 }
@@ -105,7 +105,7 @@ func (c *cursor) pass() {
 }
 
 // add adds an entry of a level to a group.
-func (l *layout) add(g *group, d *Def, level int, place []byte, value func() ([]byte, error)) error {
+func (l *layout) add(g *group, d *Def, level int, position []byte, value func() ([]byte, error)) error {
 	if level > 0 {
 		b, err := value()
 		if err != nil {
@@ -121,7 +121,7 @@ func (l *layout) add(g *group, d *Def, level int, place []byte, value func() ([]
 	if _, counts := d.reducer.(counter); !counts {
 		b, err := value()
 		if err == nil {
-			*r, err = l.open(d, place, b)
+			*r, err = l.open(d, position, b)
 		}
 		if err != nil {
 			return err
@@ -132,16 +132,16 @@ func (l *layout) add(g *group, d *Def, level int, place []byte, value func() ([]
 }
 
 // open reads a row, with its id where the reducer looks at it.
-func (l *layout) open(d *Def, place, value []byte) (r Row, err error) {
+func (l *layout) open(d *Def, position, value []byte) (r Row, err error) {
 	if r.Key, r.Value, err = unpackRow(value); err == nil && d.Custom() {
-		r.ID, err = l.idOf(place)
+		r.ID, err = l.idOf(position)
 	}
 	return r, err
 }
 
-// idOf returns the document of a place.
-func (l *layout) idOf(place []byte) (document.ID, error) {
-	_, parts, err := keyspace.ViewRow.Decode(l.key(0, place))
+// idOf returns the document of a position.
+func (l *layout) idOf(position []byte) (document.ID, error) {
+	_, parts, err := keyspace.ViewRow.Decode(l.key(0, position))
 	if err != nil {
 		return "", err
 	}

@@ -95,12 +95,12 @@ func (k *Kind) settle(ctx context.Context, s Script, groups []*group, always boo
 
 // settleRows makes states of all runs of rows.
 func (k *Kind) settleRows(ctx context.Context, s Script, groups []*group) error {
-	type place struct {
+	type position struct {
 		g    *group
 		part int
 	}
 	var runs []Rows
-	var places []place
+	var positions []position
 	for _, g := range groups {
 		if g.bad != nil {
 			continue
@@ -108,7 +108,7 @@ func (k *Kind) settleRows(ctx context.Context, s Script, groups []*group) error 
 		for i, p := range g.fold.(*gathered).parts {
 			if p.state == nil {
 				runs = append(runs, Rows{append(p.rows.Keys, ']'), append(p.rows.Values, ']')})
-				places = append(places, place{g, i})
+				positions = append(positions, position{g, i})
 			}
 		}
 	}
@@ -120,7 +120,7 @@ func (k *Kind) settleRows(ctx context.Context, s Script, groups []*group) error 
 		return err
 	}
 	for i, r := range results {
-		p := places[i]
+		p := positions[i]
 		p.g.take(outcome(r, len(runs[i].Keys)+len(runs[i].Values)), func(state []byte) {
 			p.g.fold.(*gathered).parts[p.part] = gatheredPart{state: state}
 		})

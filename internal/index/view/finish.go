@@ -73,28 +73,28 @@ func (f *levelBuild) read(v kv.Snapshot) error {
 	}
 	f.size = 0
 	for range buildChildren {
-		place, err := c.next()
+		position, err := c.next()
 		if err != nil {
 			return err
 		}
-		if place == nil {
+		if position == nil {
 			f.over = true
 			f.leave()
 			return nil
 		}
-		f.enter(place)
+		f.enter(position)
 		before := 0
 		custom, _ := f.open.group.fold.(*gathered)
 		if custom != nil {
 			before = custom.size
 		}
-		if err := f.add(f.open.group, f.Def, f.level-1, place, c.value); err != nil {
+		if err := f.add(f.open.group, f.Def, f.level-1, position, c.value); err != nil {
 			return err
 		}
 		if custom != nil {
 			f.size += custom.size - before
 		}
-		f.from = append(f.from[:0], place...)
+		f.from = append(f.from[:0], position...)
 		if f.size > gatherBytes || len(f.closed) >= buildNodes {
 			return nil
 		}
@@ -104,25 +104,25 @@ func (f *levelBuild) read(v kv.Snapshot) error {
 }
 
 // enter opens the span that a child belongs to.
-func (f *levelBuild) enter(place []byte) {
-	h := headOf(place)
-	if f.open == nil || !bytes.Equal(headOf(f.open.place), h) {
+func (f *levelBuild) enter(position []byte) {
+	h := headOf(position)
+	if f.open == nil || !bytes.Equal(headOf(f.open.position), h) {
 		f.leave()
 		f.open = f.begin(h)
 	}
-	if len(place) > len(h) && f.height(place) >= f.level {
+	if len(position) > len(h) && f.height(position) >= f.level {
 		f.closed = append(f.closed, *f.open)
-		f.open = f.begin(place)
+		f.open = f.begin(position)
 	}
 }
 
-func (f *levelBuild) begin(place []byte) *madeNode {
-	return &madeNode{place: bytes.Clone(place), group: newGroup(f.reducer)}
+func (f *levelBuild) begin(position []byte) *madeNode {
+	return &madeNode{position: bytes.Clone(position), group: newGroup(f.reducer)}
 }
 
 // leave ends a partition. Its first span is none if no other began.
 func (f *levelBuild) leave() {
-	if f.open != nil && !isHead(f.open.place) {
+	if f.open != nil && !isHead(f.open.position) {
 		f.closed = append(f.closed, *f.open)
 	}
 	f.open = nil
@@ -139,7 +139,7 @@ func (f *levelBuild) writeClosed(ctx context.Context) error {
 	}
 	b := &batch{}
 	for _, m := range f.closed {
-		b.put(f.key(f.level, m.place), m.group.end().pack())
+		b.put(f.key(f.level, m.position), m.group.end().pack())
 	}
 	f.closed = f.closed[:0]
 	return f.write(ctx, b)

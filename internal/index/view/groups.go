@@ -35,8 +35,8 @@ func (a adding) node(n node) (bool, error) {
 	return true, nil
 }
 
-func (a adding) row(place []byte, value func() ([]byte, error)) (bool, error) {
-	return true, a.v.add(a.g, a.v.Def, 0, place, value)
+func (a adding) row(position []byte, value func() ([]byte, error)) (bool, error) {
+	return true, a.v.add(a.g, a.v.Def, 0, position, value)
 }
 
 // longGroup is how many rows of a group are read before its nodes are used: below
@@ -79,19 +79,19 @@ func (v *Reader) scanGroups(s Span, level, most, long int) (groups []Group, rest
 	defer it.Close()
 	g := gathering{v: v, level: level, descending: s.descending}
 	for it.Next() {
-		place := it.Key()[len(v.rows):]
-		if seen, err := v.sees(place); err != nil {
+		position := it.Key()[len(v.rows):]
+		if seen, err := v.sees(position); err != nil {
 			return nil, s, err
 		} else if !seen {
 			continue
 		}
-		if g.n > 0 && !g.within.contains(place) {
+		if g.n > 0 && !g.within.contains(position) {
 			if groups = append(groups, g.end()); len(groups) == most {
 				return groups, s.beyond(g.within), nil
 			}
 			long = longGroup
 		}
-		if err := g.add(s, place, it.Value); err != nil {
+		if err := g.add(s, position, it.Value); err != nil {
 			return nil, s, err
 		}
 		if g.n == long {
@@ -121,19 +121,19 @@ type gathering struct {
 }
 
 // add adds a row, the first of a group after end.
-func (g *gathering) add(s Span, place []byte, value func() ([]byte, error)) error {
+func (g *gathering) add(s Span, position []byte, value func() ([]byte, error)) error {
 	g.v.Read.Rows++
 	b, err := value()
 	if err != nil {
 		return err
 	}
-	r, err := g.v.open(g.v.Def, place, b)
+	r, err := g.v.open(g.v.Def, position, b)
 	if err != nil {
 		return err
 	}
 	if g.n == 0 {
 		g.key, g.made = groupKey(r.Key, g.level), newGroup(g.v.reducer)
-		if g.within, err = g.v.groupSpan(s, place, r.Key, g.level); err != nil {
+		if g.within, err = g.v.groupSpan(s, position, r.Key, g.level); err != nil {
 			return err
 		}
 	}
@@ -155,21 +155,21 @@ func (g *gathering) end() Group {
 	return done
 }
 
-// groupSpan returns the rows of s that are in one group with the row at a place.
-func (v *Reader) groupSpan(s Span, place, key []byte, level int) (Span, error) {
-	parts, err := v.parts(place)
+// groupSpan returns the rows of s that are in one group with the row at a position.
+func (v *Reader) groupSpan(s Span, position, key []byte, level int) (Span, error) {
+	parts, err := v.parts(position)
 	if err != nil {
 		return s, err
 	}
 	p := document.Partition(parts[1].String())
-	begin := v.keyPlace(p, []byte(parts[2].String()))
+	begin := v.keyPosition(p, []byte(parts[2].String()))
 	if level != Exact && jsonscan.KindOf(key) == jsonscan.Array && jsonscan.Len(key) >= level {
 		prefix, err := v.collate(nil, groupKey(key, level))
 		if err != nil {
 			return s, err
 		}
 		if len(prefix) <= maxKey { // a longer one was cut, and is a group of its own
-			begin = v.groupPlace(p, prefix[:len(prefix)-1]) // without the end of the array
+			begin = v.groupPosition(p, prefix[:len(prefix)-1]) // without the end of the array
 		}
 	}
 	within := Span{from: begin, to: after(begin)}
@@ -199,8 +199,8 @@ func groupKey(key []byte, level int) []byte {
 	return append(b, ']')
 }
 
-func (s *Span) contains(place []byte) bool {
-	return bytes.Compare(place, s.from) >= 0 && bytes.Compare(place, s.to) < 0
+func (s *Span) contains(position []byte) bool {
+	return bytes.Compare(position, s.from) >= 0 && bytes.Compare(position, s.to) < 0
 }
 
 // beyond is what is left of the span behind a part of it.

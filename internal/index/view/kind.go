@@ -3,10 +3,10 @@
 // reductions, counts and positions cheap.
 //
 // A view is a row index that follows the feed of its database (index.Asynchronous).
-// Beside each document's rows lies one back-row with their places, so that old
+// Beside each document's rows lies one back-row with their positions, so that old
 // rows go without the old body.
 //
-// Nodes. A row begins a new span of level 1 when a keyed hash of its place says
+// Nodes. A row begins a new span of level 1 when a keyed hash of its position says
 // so, for one row in 16; of these, one in 16 begins a span of level 2, and so on.
 // A node holds the count and the reduction of its span. Spans end where a
 // partition ends. So the shape depends on the rows alone, whatever their

@@ -124,7 +124,7 @@ func split(all []mapped) (part, rest []mapped) {
 	size := 0
 	for i, m := range all {
 		for _, r := range m.rows {
-			size += len(r.key) + len(r.place) + len(r.value) + 64
+			size += len(r.key) + len(r.position) + len(r.value) + 64
 		}
 		if size > largestBatch && i > 0 {
 			return all[:i], all[i:]
@@ -183,7 +183,7 @@ func tenantBytes(document int) int { return 64<<10 + 8*document }
 // sizeOf is about how many bytes rows take.
 func sizeOf(rows []stored) (n int) {
 	for _, r := range rows {
-		n += len(r.place) + len(r.value) + len(r.key) + len(mark{})
+		n += len(r.position) + len(r.value) + len(r.key) + len(digest{})
 	}
 	return n
 }
@@ -205,7 +205,7 @@ func (w *work) batch(ctx context.Context, docs []mapped, fresh bool) (*batch, er
 	if fresh {
 		for _, m := range docs {
 			for _, r := range m.rows {
-				b.put(w.key(0, r.place), r.value)
+				b.put(w.key(0, r.position), r.value)
 			}
 			if len(m.rows) > 0 {
 				b.put(w.back(m.id), packBack(m.rows))
@@ -219,9 +219,9 @@ func (w *work) batch(ctx context.Context, docs []mapped, fresh bool) (*batch, er
 	}
 	for _, e := range edits {
 		if e.gone {
-			b.deletes = append(b.deletes, w.key(0, e.place))
+			b.deletes = append(b.deletes, w.key(0, e.position))
 		} else {
-			b.put(w.key(0, e.place), e.value)
+			b.put(w.key(0, e.position), e.value)
 		}
 	}
 	return b, w.update(ctx, edits, b)
@@ -261,12 +261,12 @@ func (w *work) edits(ctx context.Context, docs []mapped, b *batch) (edits []edit
 		}
 		return nil
 	})
-	slices.SortFunc(edits, byPlace)
+	slices.SortFunc(edits, byPosition)
 	return edits, err
 }
 
 // appendEdits appends what makes new rows of a document's old ones. Both are in
-// the order of their places.
+// the order of their positions.
 func appendEdits(edits []edit, olds []old, rows []stored) []edit {
 	for len(olds) > 0 || len(rows) > 0 {
 		order := 0
@@ -276,15 +276,15 @@ func appendEdits(edits []edit, olds []old, rows []stored) []edit {
 		case len(rows) == 0:
 			order = -1
 		default:
-			order = bytes.Compare(olds[0].place, rows[0].place)
+			order = bytes.Compare(olds[0].position, rows[0].position)
 		}
 		switch {
 		case order < 0:
-			edits = append(edits, edit{place: olds[0].place, gone: true})
+			edits = append(edits, edit{position: olds[0].position, gone: true})
 		case order > 0:
-			edits = append(edits, edit{place: rows[0].place, value: rows[0].value, fresh: true})
-		case olds[0].mark != markOf(rows[0].value):
-			edits = append(edits, edit{place: rows[0].place, value: rows[0].value})
+			edits = append(edits, edit{position: rows[0].position, value: rows[0].value, fresh: true})
+		case olds[0].digest != digestOf(rows[0].value):
+			edits = append(edits, edit{position: rows[0].position, value: rows[0].value})
 		}
 		if order <= 0 {
 			olds = olds[1:]

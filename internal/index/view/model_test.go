@@ -254,7 +254,7 @@ func page(t *testing.T, v *Reader, s Span, want string, size int) error {
 	return nil
 }
 
-// TestLongKeys shows what happens to keys that are too long for a place: equal
+// TestLongKeys shows what happens to keys that are too long for a position: equal
 // ones stay together and are found.
 func TestLongKeys(t *testing.T) {
 	w := newWorld(t, &Kind{functions: goFunctions{}}, false)

@@ -107,12 +107,12 @@ func (v *Reader) highest() (int, error) {
 	return int(parts[2].Num()), nil
 }
 
-// sees reports whether the row at a place may be shown.
-func (v *Reader) sees(place []byte) (bool, error) {
+// sees reports whether the row at a position may be shown.
+func (v *Reader) sees(position []byte) (bool, error) {
 	if !v.hide {
 		return true, nil
 	}
-	id, err := v.idOf(place)
+	id, err := v.idOf(position)
 	return v.r.Sees(id), err
 }
 
@@ -123,7 +123,7 @@ type visitor interface {
 	node(n node) (whole bool, err error)
 	// row is a row within the span; its value is read by value. more is false
 	// to end the walk.
-	row(place []byte, value func() ([]byte, error)) (more bool, err error)
+	row(position []byte, value func() ([]byte, error)) (more bool, err error)
 }
 
 // cover shows a span, from a to b, as the fewest nodes and rows that make it, in
@@ -154,11 +154,11 @@ func (v *Reader) coverLevel(level int, a, b []byte, to visitor) (more bool, err 
 		if bytes.Compare(it.Key()[len(prefix):], b) > 0 { // a node at b ends the span before it
 			break
 		}
-		place := append(spare[:0], it.Key()[len(prefix):]...)
+		position := append(spare[:0], it.Key()[len(prefix):]...)
 		if last == nil {
-			more, err = v.coverLevel(level-1, a, place, to)
+			more, err = v.coverLevel(level-1, a, position, to)
 		} else {
-			more, err = v.coverNode(level, last, place, held, to)
+			more, err = v.coverNode(level, last, position, held, to)
 		}
 		if err != nil || !more {
 			return more, err
@@ -171,7 +171,7 @@ func (v *Reader) coverLevel(level int, a, b []byte, to visitor) (more bool, err 
 		if held, err = unpackNode(value); err != nil {
 			return false, err
 		}
-		last, spare = place, last
+		last, spare = position, last
 	}
 	if err := it.Err(); err != nil {
 		return false, err
@@ -200,17 +200,17 @@ func (v *Reader) coverRows(a, b []byte, to visitor) (more bool, err error) {
 	}
 	value := func() ([]byte, error) { return v.own(it.Borrow()) }
 	for ok := it.Seek(v.key(0, a)); ok; ok = it.Next() {
-		place := it.Key()[len(v.rows):]
-		if bytes.Compare(place, b) >= 0 {
+		position := it.Key()[len(v.rows):]
+		if bytes.Compare(position, b) >= 0 {
 			break
 		}
 		v.Read.Rows++
-		if seen, err := v.sees(place); err != nil {
+		if seen, err := v.sees(position); err != nil {
 			return false, err
 		} else if !seen {
 			continue
 		}
-		if more, err := to.row(place, value); err != nil || !more {
+		if more, err := to.row(position, value); err != nil || !more {
 			return false, err
 		}
 	}
@@ -239,8 +239,8 @@ func (v *Reader) Count(s Span) (uint64, error) {
 
 // finding looks for the row with a number of rows before it.
 type finding struct {
-	before uint64
-	place  []byte
+	before   uint64
+	position []byte
 }
 
 func (f *finding) node(n node) (bool, error) {
@@ -251,9 +251,9 @@ func (f *finding) node(n node) (bool, error) {
 	return false, nil
 }
 
-func (f *finding) row(place []byte, _ func() ([]byte, error)) (bool, error) {
+func (f *finding) row(position []byte, _ func() ([]byte, error)) (bool, error) {
 	if f.before == 0 {
-		f.place = bytes.Clone(place)
+		f.position = bytes.Clone(position)
 		return false, nil
 	}
 	f.before--
@@ -272,8 +272,8 @@ func (v *Reader) Skip(s Span, n uint64) (Span, error) {
 	if err := v.cover(s.from, s.to, &f); err != nil {
 		return s, err
 	}
-	s.from = f.place
-	if f.place == nil {
+	s.from = f.position
+	if f.position == nil {
 		s.from = s.to
 	}
 	return s, nil
@@ -291,12 +291,12 @@ func (v *Reader) skipBack(s Span, n uint64) (Span, error) {
 	if err := v.cover(s.from, s.to, &f); err != nil {
 		return s, err
 	}
-	parts, err := v.parts(f.place)
+	parts, err := v.parts(f.position)
 	if err != nil {
 		return s, err
 	}
-	end := after(v.idPlace(document.Partition(parts[1].String()), []byte(parts[2].String()), document.ID(parts[3].String())))
-	behind, err := v.Count(Span{from: f.place, to: end})
+	end := after(v.idPosition(document.Partition(parts[1].String()), []byte(parts[2].String()), document.ID(parts[3].String())))
+	behind, err := v.Count(Span{from: f.position, to: end})
 	if err != nil {
 		return s, err
 	}
@@ -304,8 +304,8 @@ func (v *Reader) skipBack(s Span, n uint64) (Span, error) {
 	return s, nil
 }
 
-// parts takes a place apart: index, partition, key, id, number.
-func (v *Reader) parts(place []byte) ([]keyspace.Part, error) {
-	_, parts, err := keyspace.ViewRow.Decode(v.key(0, place))
+// parts takes a position apart: index, partition, key, id, number.
+func (v *Reader) parts(position []byte) ([]keyspace.Part, error) {
+	_, parts, err := keyspace.ViewRow.Decode(v.key(0, position))
 	return parts, err
 }

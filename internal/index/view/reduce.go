@@ -16,7 +16,7 @@ type reducer interface {
 }
 
 // fold is a reduction on its way. Rows and states come in the order of their
-// places.
+// positions.
 type fold interface {
 	row(r *Row) // which is the caller's; what its members refer to is not
 	// state adds the reduction of a span: a state that is no failure.

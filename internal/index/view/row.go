@@ -23,12 +23,12 @@ type Row struct {
 	At []byte
 }
 
-// stored is a row with its place.
+// stored is a row with its position.
 type stored struct {
-	key    []byte // encoded
-	number uint64 // among the document's rows with this key
-	place  []byte
-	value  []byte
+	key      []byte // encoded
+	number   uint64 // among the document's rows with this key
+	position []byte
+	value    []byte
 }
 
 // packRow makes the value of a row.
@@ -79,8 +79,8 @@ func (l *layout) rowsOf(d *Def, id document.ID, emitted []Emitted) (rows []store
 			number = 0
 		}
 		r := stored{key: order[i].key, number: number, value: packRow(emitted[i].Key, emitted[i].Value)}
-		r.place = l.place(l.partition(id), r.key, id, number)
-		if len(r.place) > maxPlace || len(r.value) > maxRow {
+		r.position = l.position(l.partition(id), r.key, id, number)
+		if len(r.position) > maxPosition || len(r.value) > maxRow {
 			return nil, false
 		}
 		rows = append(rows, r)
@@ -88,23 +88,23 @@ func (l *layout) rowsOf(d *Def, id document.ID, emitted []Emitted) (rows []store
 	return rows, true
 }
 
-// mark tells a row from others at its place.
-type mark [16]byte
+// digest tells a row from others at its position.
+type digest [16]byte
 
-func markOf(value []byte) (m mark) {
+func digestOf(value []byte) (m digest) {
 	sum := sha256.Sum256(value)
 	copy(m[:], sum[:])
 	return m
 }
 
 // packBack makes the value of a document's back-row: what is needed to know its
-// rows' places, and their marks.
+// rows' positions, and their digests.
 func packBack(rows []stored) []byte {
 	w := packed.Writer{rowVersion}
 	for _, r := range rows {
 		w.Bytes(r.key)
 		w.Uint(r.number)
-		m := markOf(r.value)
+		m := digestOf(r.value)
 		w.Raw(m[:])
 	}
 	return w
@@ -112,8 +112,8 @@ func packBack(rows []stored) []byte {
 
 // old is a row as a back-row tells of it.
 type old struct {
-	place []byte
-	mark  mark
+	position []byte
+	digest   digest
 }
 
 // unpackBack is the reverse of packBack.
@@ -121,8 +121,8 @@ func (l *layout) unpackBack(id document.ID, b []byte) (olds []old, err error) {
 	r := packed.ReadVersion(b, rowVersion)
 	for len(r.Rest()) > 0 {
 		key, number := r.Bytes(), r.Uint()
-		o := old{place: l.place(l.partition(id), key, id, number)}
-		copy(o.mark[:], r.Take(uint64(len(o.mark))))
+		o := old{position: l.position(l.partition(id), key, id, number)}
+		copy(o.digest[:], r.Take(uint64(len(o.digest))))
 		olds = append(olds, o)
 	}
 	return olds, r.Done()

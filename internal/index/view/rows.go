@@ -71,7 +71,7 @@ func (v *Reader) ascend(it kv.Iterator, _ Span, yield func(Row) bool) error {
 // CouchDB does.
 func (v *Reader) descend(it kv.Iterator, s Span, yield func(Row) bool) error {
 	var together []Row // backward
-	var prefix []byte  // of the places of the rows together
+	var prefix []byte  // of the positions of the rows together
 	flush := func() bool {
 		slices.Reverse(together)
 		for i := range together {
@@ -101,7 +101,7 @@ func (v *Reader) descend(it kv.Iterator, s Span, yield func(Row) bool) error {
 			return nil
 		}
 		if len(together) == 0 {
-			prefix = v.samePlace(r.At)
+			prefix = v.samePosition(r.At)
 		}
 		together = append(together, r)
 	}
@@ -112,12 +112,12 @@ func (v *Reader) descend(it kv.Iterator, s Span, yield func(Row) bool) error {
 	return nil
 }
 
-// samePlace is what the places of a document's rows with one key begin with: all
+// samePosition is what the positions of a document's rows with one key begin with: all
 // but the number, which is a length and so many bytes.
-func (v *Reader) samePlace(place []byte) []byte {
-	parts, err := v.parts(place)
+func (v *Reader) samePosition(position []byte) []byte {
+	parts, err := v.parts(position)
 	if err != nil {
-		return place
+		return position
 	}
-	return v.idPlace(document.Partition(parts[1].String()), []byte(parts[2].String()), document.ID(parts[3].String()))
+	return v.idPosition(document.Partition(parts[1].String()), []byte(parts[2].String()), document.ID(parts[3].String()))
 }

@@ -37,7 +37,7 @@ func (r *Range) Inverted(d *Def) bool {
 	return r.Descending && c < 0 || !r.Descending && c > 0
 }
 
-// Span is a run of rows in one partition: from ≤ place < to.
+// Span is a run of rows in one partition: from ≤ position < to.
 type Span struct {
 	from, to   []byte
 	descending bool
@@ -76,20 +76,20 @@ func (v *Reader) Span(r Range) (Span, error) {
 	return s, nil
 }
 
-// bound returns the first place of the rows at a bound, or behind them.
+// bound returns the first position of the rows at a bound, or behind them.
 func (v *Reader) bound(b Bound, behind bool) ([]byte, error) {
 	key, err := v.collate(nil, b.Key)
 	if err != nil {
 		return nil, err
 	}
-	place := v.keyPlace(v.partition, key)
+	position := v.keyPosition(v.partition, key)
 	if b.ByID {
-		place = v.idPlace(v.partition, key, b.ID)
+		position = v.idPosition(v.partition, key, b.ID)
 	}
 	if behind {
-		place = after(place)
+		position = after(position)
 	}
-	return place, nil
+	return position, nil
 }
 
 // Empty reports whether no row lies in the span.

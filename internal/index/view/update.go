@@ -30,9 +30,9 @@ func (w *work) update(ctx context.Context, below []edit, b *batch) error {
 		for _, e := range u.nodes {
 			switch {
 			case e.gone:
-				b.deletes = append(b.deletes, w.key(level, e.place))
+				b.deletes = append(b.deletes, w.key(level, e.position))
 			case e.value != nil:
-				b.put(w.key(level, e.place), e.value)
+				b.put(w.key(level, e.position), e.value)
 			default:
 				continue
 			}
@@ -54,24 +54,24 @@ type levelUpdate struct {
 
 // madeNode is a node that has been gathered.
 type madeNode struct {
-	place  []byte
-	before []byte // its value now, nil for none
-	group  *group
+	position []byte
+	before   []byte // its value now, nil for none
+	group    *group
 }
 
-// isHead reports whether a place is the beginning of a partition.
-func isHead(place []byte) bool { return len(headOf(place)) == len(place) }
+// isHead reports whether a position is the beginning of a partition.
+func isHead(position []byte) bool { return len(headOf(position)) == len(position) }
 
-// begins reports whether a span of the level begins at a place because of its row.
-func (u *levelUpdate) begins(place []byte) bool {
-	return !isHead(place) && u.height(place) >= u.level
+// begins reports whether a span of the level begins at a position because of its row.
+func (u *levelUpdate) begins(position []byte) bool {
+	return !isHead(position) && u.height(position) >= u.level
 }
 
 // shape finds the spans that begin or end to be, and those that are dirty.
 func (u *levelUpdate) shape(v kv.Snapshot) error {
 	for _, e := range u.below {
-		if (e.gone || e.fresh) && u.begins(e.place) {
-			u.nodes = append(u.nodes, edit{place: e.place, gone: e.gone, fresh: e.fresh})
+		if (e.gone || e.fresh) && u.begins(e.position) {
+			u.nodes = append(u.nodes, edit{position: e.position, gone: e.gone, fresh: e.fresh})
 		}
 	}
 	if err := u.shapeHeads(v); err != nil {
@@ -83,11 +83,11 @@ func (u *levelUpdate) shape(v kv.Snapshot) error {
 	}
 	defer it.Close()
 	for _, e := range u.below {
-		if err := u.taint(it, e.place, false); err != nil {
+		if err := u.taint(it, e.position, false); err != nil {
 			return err
 		}
-		if e.fresh && u.begins(e.place) {
-			if err := u.taint(it, e.place, true); err != nil { // the span before it got shorter
+		if e.fresh && u.begins(e.position) {
+			if err := u.taint(it, e.position, true); err != nil { // the span before it got shorter
 				return err
 			}
 		}
@@ -102,7 +102,7 @@ func (u *levelUpdate) shape(v kv.Snapshot) error {
 func (u *levelUpdate) shapeHeads(v kv.Snapshot) error {
 	var heads [][]byte
 	for _, e := range u.nodes {
-		if h := headOf(e.place); len(heads) == 0 || !bytes.Equal(heads[len(heads)-1], h) {
+		if h := headOf(e.position); len(heads) == 0 || !bytes.Equal(heads[len(heads)-1], h) {
 			heads = append(heads, h)
 		}
 	}
@@ -117,39 +117,39 @@ func (u *levelUpdate) shapeHeads(v kv.Snapshot) error {
 	var edits []edit
 	for _, h := range heads {
 		c.seek(append(bytes.Clone(h), 0))
-		place, err := c.next()
+		position, err := c.next()
 		if err != nil {
 			return err
 		}
-		any := place != nil && bytes.HasPrefix(place, h)
+		any := position != nil && bytes.HasPrefix(position, h)
 		_, err = v.Get(u.key(u.level, h))
 		if err != nil && !errors.Is(err, kv.ErrNotFound) {
 			return err
 		}
 		if had := err == nil; any != had {
-			edits = append(edits, edit{place: h, fresh: any, gone: had})
+			edits = append(edits, edit{position: h, fresh: any, gone: had})
 		}
 	}
 	u.nodes = append(u.nodes, edits...)
-	slices.SortFunc(u.nodes, byPlace)
+	slices.SortFunc(u.nodes, byPosition)
 	return nil
 }
 
-// taint marks the span that a place lies in, if there is one, or the one before
+// taint marks the span that a position lies in, if there is one, or the one before
 // it. it walks the level's nodes backward.
-func (u *levelUpdate) taint(it kv.Iterator, place []byte, before bool) error {
-	h := headOf(place)
+func (u *levelUpdate) taint(it kv.Iterator, position []byte, before bool) error {
+	h := headOf(position)
 	prefix := u.prefix(u.level)
 	var found []byte
-	for ok := it.Seek(append(prefix[:len(prefix):len(prefix)], place...)); ok; ok = it.Next() {
+	for ok := it.Seek(append(prefix[:len(prefix):len(prefix)], position...)); ok; ok = it.Next() {
 		at := it.Key()[len(prefix):]
 		if !bytes.HasPrefix(at, h) {
 			break
 		}
-		if before && bytes.Equal(at, place) {
+		if before && bytes.Equal(at, position) {
 			continue
 		}
-		if i := search(u.nodes, at); i == len(u.nodes) || !u.nodes[i].gone || !bytes.Equal(u.nodes[i].place, at) {
+		if i := search(u.nodes, at); i == len(u.nodes) || !u.nodes[i].gone || !bytes.Equal(u.nodes[i].position, at) {
 			found = bytes.Clone(at)
 			break
 		}
@@ -157,14 +157,14 @@ func (u *levelUpdate) taint(it kv.Iterator, place []byte, before bool) error {
 	if err := it.Err(); err != nil {
 		return err
 	}
-	i := search(u.nodes, place)
-	if !before && i < len(u.nodes) && bytes.Equal(u.nodes[i].place, place) {
+	i := search(u.nodes, position)
+	if !before && i < len(u.nodes) && bytes.Equal(u.nodes[i].position, position) {
 		i++
 	}
-	for i--; i >= 0 && bytes.HasPrefix(u.nodes[i].place, h); i-- {
+	for i--; i >= 0 && bytes.HasPrefix(u.nodes[i].position, h); i-- {
 		if n := &u.nodes[i]; !n.gone {
-			if bytes.Compare(n.place, found) > 0 {
-				found = n.place
+			if bytes.Compare(n.position, found) > 0 {
+				found = n.position
 			}
 			break
 		}
@@ -191,21 +191,21 @@ func (u *levelUpdate) gather(v kv.Snapshot) error {
 	}
 	defer nodes.close()
 	for size := 0; len(u.dirty) > 0 && size < gatherBytes; u.dirty = u.dirty[1:] {
-		m := madeNode{place: u.dirty[0], group: newGroup(u.reducer)}
+		m := madeNode{position: u.dirty[0], group: newGroup(u.reducer)}
 		var end []byte
-		if m.before, end, err = span(nodes, m.place); err != nil {
+		if m.before, end, err = span(nodes, m.position); err != nil {
 			return err
 		}
-		children.seek(m.place)
+		children.seek(m.position)
 		for {
-			place, err := children.next()
+			position, err := children.next()
 			if err != nil {
 				return err
 			}
-			if place == nil || end != nil && bytes.Compare(place, end) >= 0 {
+			if position == nil || end != nil && bytes.Compare(position, end) >= 0 {
 				break
 			}
-			if err := u.add(m.group, u.Def, u.level-1, place, children.value); err != nil {
+			if err := u.add(m.group, u.Def, u.level-1, position, children.value); err != nil {
 				return err
 			}
 			children.pass()
@@ -218,10 +218,10 @@ func (u *levelUpdate) gather(v kv.Snapshot) error {
 	return nil
 }
 
-// span returns the value of the node at a place as it is stored, and where its span
+// span returns the value of the node at a position as it is stored, and where its span
 // ends.
-func span(nodes *cursor, place []byte) (before, end []byte, err error) {
-	nodes.seek(place)
+func span(nodes *cursor, position []byte) (before, end []byte, err error) {
+	nodes.seek(position)
 	if _, err = nodes.next(); err != nil {
 		return nil, nil, err
 	}
@@ -230,8 +230,8 @@ func span(nodes *cursor, place []byte) (before, end []byte, err error) {
 	}
 	nodes.pass()
 	next, err := nodes.next()
-	if next == nil || !bytes.HasPrefix(next, headOf(place)) {
-		return before, after(headOf(place)), err
+	if next == nil || !bytes.HasPrefix(next, headOf(position)) {
+		return before, after(headOf(position)), err
 	}
 	return before, bytes.Clone(next), nil
 }
@@ -247,12 +247,12 @@ func (u *levelUpdate) settle(ctx context.Context) error {
 	}
 	for _, m := range u.made {
 		value := m.group.end().pack()
-		i := search(u.nodes, m.place)
-		switch known := i < len(u.nodes) && bytes.Equal(u.nodes[i].place, m.place); {
+		i := search(u.nodes, m.position)
+		switch known := i < len(u.nodes) && bytes.Equal(u.nodes[i].position, m.position); {
 		case known:
 			u.nodes[i].value = value
 		case !bytes.Equal(value, m.before):
-			u.nodes = slices.Insert(u.nodes, i, edit{place: m.place, value: value})
+			u.nodes = slices.Insert(u.nodes, i, edit{position: m.position, value: value})
 		}
 	}
 	u.made = u.made[:0]

@@ -12,19 +12,19 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// A place is where a row stands: the part of its key behind the index's number,
+// A position says where a row is: the part of its key behind the index's number,
 // that is partition, key, id and number, encoded. Nodes lie in spaces of their
-// own under the place where their span begins; the first span of a partition
+// own under the position where their span begins; the first span of a partition
 // begins at the partition's head, the encoded partition alone. So the same bytes
-// name a place on every level.
+// name a position on every level.
 
 const (
-	// maxKey is how many bytes of an encoded key a place holds. What is
+	// maxKey is how many bytes of an encoded key a position holds. What is
 	// longer is cut and marked by its hash: equal keys stay together, and
 	// only keys that are equal in so many bytes lie in no order.
 	maxKey = 6000
-	// maxPlace is the longest place that a row may have.
-	maxPlace = 8 << 10
+	// maxPosition is the longest position that a row may have.
+	maxPosition = 8 << 10
 	// maxRow is the longest row that may be stored.
 	maxRow = 7 << 20
 )
@@ -46,30 +46,30 @@ func layoutOf(db uint64, x *index.Index) layout {
 	}
 }
 
-// place returns the place of a row.
-func (l *layout) place(p document.Partition, key []byte, id document.ID, number uint64) []byte {
+// position returns the position of a row.
+func (l *layout) position(p document.Partition, key []byte, id document.ID, number uint64) []byte {
 	return keyspace.ViewRow.Key(l.db, keyspace.U(l.index), keyspace.T(string(p)), keyspace.T(string(key)),
 		keyspace.T(string(id)), keyspace.U(number))[len(l.rows):]
 }
 
-// head is the place at which a partition begins.
+// head is the position at which a partition begins.
 func (l *layout) head(p document.Partition) []byte {
 	return keyspace.ViewRow.Key(l.db, keyspace.U(l.index), keyspace.T(string(p)))[len(l.rows):]
 }
 
-// keyPlace is what the places of all rows with a key begin with.
-func (l *layout) keyPlace(p document.Partition, key []byte) []byte {
+// keyPosition is what the positions of all rows with a key begin with.
+func (l *layout) keyPosition(p document.Partition, key []byte) []byte {
 	return keyspace.ViewRow.Key(l.db, keyspace.U(l.index), keyspace.T(string(p)), keyspace.T(string(key)))[len(l.rows):]
 }
 
-// groupPlace is what the places of all rows begin with whose key begins with
+// groupPosition is what the positions of all rows begin with whose key begins with
 // the encoded values of prefix.
-func (l *layout) groupPlace(p document.Partition, prefix []byte) []byte {
+func (l *layout) groupPosition(p document.Partition, prefix []byte) []byte {
 	return keyspace.ViewRow.TextPrefix(l.db, string(prefix), keyspace.U(l.index), keyspace.T(string(p)))[len(l.rows):]
 }
 
-// idPlace is what the places of all rows of a document with a key begin with.
-func (l *layout) idPlace(p document.Partition, key []byte, id document.ID) []byte {
+// idPosition is what the positions of all rows of a document with a key begin with.
+func (l *layout) idPosition(p document.Partition, key []byte, id document.ID) []byte {
 	return keyspace.ViewRow.Key(l.db, keyspace.U(l.index), keyspace.T(string(p)), keyspace.T(string(key)),
 		keyspace.T(string(id)))[len(l.rows):]
 }
@@ -87,16 +87,16 @@ func (l *layout) prefix(level int) []byte {
 	return keyspace.ViewNode.Key(l.db, keyspace.U(l.index), keyspace.U(0), keyspace.U(uint64(level)))
 }
 
-// key returns the key of a place on a level.
-func (l *layout) key(level int, place []byte) []byte {
+// key returns the key of a position on a level.
+func (l *layout) key(level int, position []byte) []byte {
 	prefix := l.prefix(level)
-	return append(append(make([]byte, 0, len(prefix)+len(place)), prefix...), place...)
+	return append(append(make([]byte, 0, len(prefix)+len(position)), prefix...), position...)
 }
 
 // height is the highest level on which a row begins a span.
-func (l *layout) height(place []byte) int {
+func (l *layout) height(position []byte) int {
 	var buf [512]byte
-	sum := sha256.Sum256(append(append(buf[:0], l.signature[:16]...), place...))
+	sum := sha256.Sum256(append(append(buf[:0], l.signature[:16]...), position...))
 	zeros := uint(bits.TrailingZeros64(binary.BigEndian.Uint64(sum[:]) | 1<<63))
 	if zeros < l.first {
 		return 0
@@ -104,7 +104,7 @@ func (l *layout) height(place []byte) int {
 	return 1 + int((zeros-l.first)/l.further)
 }
 
-// partition returns the partition whose head a document's places begin with.
+// partition returns the partition whose head a document's positions begin with.
 func (l *layout) partition(id document.ID) document.Partition {
 	if l.partitioned {
 		return id.Partition()
@@ -112,11 +112,11 @@ func (l *layout) partition(id document.ID) document.Partition {
 	return ""
 }
 
-// headOf returns the head of the partition that a place lies in: a text part of a
+// headOf returns the head of the partition that a position lies in: a text part of a
 // key ends with these bytes, and holds them nowhere else.
-func headOf(place []byte) []byte {
-	end := bytes.Index(place, []byte{0, 1}) + 2
-	return place[:end:end]
+func headOf(position []byte) []byte {
+	end := bytes.Index(position, []byte{0, 1}) + 2
+	return position[:end:end]
 }
 
 // collate encodes a key so that bytes compare as keys do.
@@ -133,5 +133,5 @@ func (d *Def) collate(dst, key []byte) (_ []byte, err error) {
 	return dst, err
 }
 
-// after is the first place behind all that begin with place; nil for none.
-func after(place []byte) []byte { return kv.PrefixEnd(place) }
+// after is the first position behind all that begin with position; nil for none.
+func after(position []byte) []byte { return kv.PrefixEnd(position) }
