@@ -61,9 +61,9 @@ func parseHop(text string) (address string, ok bool) {
 	return p.Addr().String(), err == nil
 }
 
-// placeOf returns what guesses and turns are counted by: the address, or of IPv6
+// networkOf returns what guesses and turns are counted by: the address, or of IPv6
 // its network of 64 bits, all of which belongs to whoever has one address.
-func placeOf(address string) string {
+func networkOf(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil || ip.Is4() {
 		return address

@@ -26,7 +26,7 @@ import (
 //
 // Computations run one at a time per processor but one, so that a flood of
 // wrong passwords leaves a processor to everybody else, and in turn by where
-// they come from; callers from one place that ask for the same share it.
+// they come from; callers from one network that ask for the same share it.
 type passwords struct {
 	*turns
 	key    [32]byte
@@ -34,7 +34,7 @@ type passwords struct {
 	derive func(v Verifier, password string) (string, error)
 
 	known    memory // right passwords
-	familiar memory // the same, each with a place where it was right
+	familiar memory // the same, each with a network where it was right
 }
 
 type credential [sha256.Size]byte
@@ -47,13 +47,13 @@ func newPasswords(size int) *passwords {
 }
 
 // verify reports whether a password is right, by check where that is not known
-// yet: once for all who ask for the same from the same place at once.
-func (p *passwords) verify(ctx context.Context, c credential, place string, check func() (bool, error)) (bool, error) {
+// yet: once for all who ask for the same from the same network at once.
+func (p *passwords) verify(ctx context.Context, c credential, network string, check func() (bool, error)) (bool, error) {
 	for {
-		right, err, _ := p.flight.Do(string(c[:])+place, func() (any, error) { return check() })
+		right, err, _ := p.flight.Do(string(c[:])+network, func() (any, error) { return check() })
 		if err == nil {
 			if right.(bool) {
-				p.remember(c, place)
+				p.remember(c, network)
 			}
 			return right.(bool), nil
 		}
@@ -69,11 +69,11 @@ func isContextError(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// compute checks a password at full cost, when it is the place's turn. A wrong
+// compute checks a password at full cost, when it is the network's turn. A wrong
 // one costs as much as the configuration says whatever v is, so that it tells
 // neither whether there is such a user nor how the password was hashed.
-func (p *passwords) compute(ctx context.Context, h hashing, v Verifier, password string, c credential, place string) (bool, error) {
-	done, err := p.take(ctx, place)
+func (p *passwords) compute(ctx context.Context, h hashing, v Verifier, password string, c credential, network string) (bool, error) {
+	done, err := p.take(ctx, network)
 	if err != nil {
 		return false, err
 	}
@@ -95,9 +95,9 @@ func (p *passwords) compute(ctx context.Context, h hashing, v Verifier, password
 	return false, err
 }
 
-// hash makes the verifier of a new password, when it is the place's turn.
-func (p *passwords) hash(ctx context.Context, h hashing, place, password, salt string) (Verifier, error) {
-	done, err := p.take(ctx, place)
+// hash makes the verifier of a new password, when it is the network's turn.
+func (p *passwords) hash(ctx context.Context, h hashing, network, password, salt string) (Verifier, error) {
+	done, err := p.take(ctx, network)
 	if err != nil {
 		return Verifier{}, dberr.Wrap("auth.hash", err)
 	}
@@ -113,21 +113,21 @@ func (p *passwords) credential(v Verifier, name, password string) credential {
 }
 
 // remembered reports whether a password was right before, and whether it was
-// from this place.
-func (p *passwords) remembered(c credential, place string) (known, familiar bool) {
+// from this network.
+func (p *passwords) remembered(c credential, network string) (known, familiar bool) {
 	if !p.known.has(c) {
 		return false, false
 	}
-	return true, p.familiar.has(p.at(c, place))
+	return true, p.familiar.has(p.at(c, network))
 }
 
-func (p *passwords) remember(c credential, place string) {
+func (p *passwords) remember(c credential, network string) {
 	p.known.add(c)
-	p.familiar.add(p.at(c, place))
+	p.familiar.add(p.at(c, network))
 }
 
-func (p *passwords) at(c credential, place string) credential {
-	return keyed(&p.key, string(c[:]), place)
+func (p *passwords) at(c credential, network string) credential {
+	return keyed(&p.key, string(c[:]), network)
 }
 
 // keyed hashes parts, each with its length before it. The hash never leaves the

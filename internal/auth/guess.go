@@ -34,20 +34,20 @@ func (a *Authenticator) checkPassword(ctx context.Context, s *settings, l login)
 	if err := s.hashing.check(v); err != nil {
 		return nil, err
 	}
-	c, place := a.passwords.credential(v, l.name, l.password), placeOf(l.peer)
+	c, network := a.passwords.credential(v, l.name, l.password), networkOf(l.peer)
 	t := tried{login: l, what: "password", salt: u.Verifier.Salt, mark: c}
-	if known, familiar := a.passwords.remembered(c, place); known {
+	if known, familiar := a.passwords.remembered(c, network); known {
 		if err := a.checkRemembered(s, t, familiar); err != nil {
 			return nil, err
 		}
 		if !familiar {
-			a.passwords.remember(c, place)
+			a.passwords.remember(c, network)
 		}
 		return u, nil
 	}
-	right, err := a.passwords.verify(ctx, c, place, func() (bool, error) {
+	right, err := a.passwords.verify(ctx, c, network, func() (bool, error) {
 		return a.counted(s, t, func() (bool, error) {
-			return a.passwords.compute(ctx, s.hashing, v, l.password, c, place)
+			return a.passwords.compute(ctx, s.hashing, v, l.password, c, network)
 		})
 	})
 	if err != nil {
@@ -83,7 +83,7 @@ type tried struct {
 }
 
 func (a *Authenticator) guessOf(t tried) guess {
-	return a.lockout.guess(t.what, placeOf(t.peer), t.name, t.salt, t.mark)
+	return a.lockout.guess(t.what, networkOf(t.peer), t.name, t.salt, t.mark)
 }
 
 // counted checks a guess, unless too many were wrong. It counts from before the
@@ -107,7 +107,7 @@ func (a *Authenticator) counted(s *settings, t tried, check func() (bool, error)
 }
 
 // checkRemembered refuses a right password where a wrong one would be refused:
-// else it could be found out by trying. One that was right from this place
+// else it could be found out by trying. One that was right from this network
 // before is let in while the guesses are not many more.
 func (a *Authenticator) checkRemembered(s *settings, t tried, familiar bool) error {
 	now := a.opts.Now()

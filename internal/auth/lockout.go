@@ -31,11 +31,11 @@ const lockoutSection = "chttpd_auth_lockout"
 func (s lockoutSettings) on() bool { return s.mode == "warn" || s.mode == "enforce" }
 
 // familiarGuesses is how many different guesses may be refused before even a
-// password that is remembered from the same place is refused with them. Without
+// password that is remembered from the same network is refused with them. Without
 // an end, to be let in by it would be a way to guess on.
 const familiarGuesses = 100
 
-// lockout counts guesses of passwords by place, name and salt: a new password
+// lockout counts guesses of passwords by network, name and salt: a new password
 // ends the lock-out. A guess is counted before it is checked, and taken back if
 // it was right, so that any number at once are no more than one after the other.
 // A count lives from its first guess for the configured time.
@@ -45,7 +45,7 @@ const familiarGuesses = 100
 // has the slots of one set to lie in. When all of them are in use, the lowest
 // count makes room, and the set notes how high it was: who comes to the set
 // while that would have lasted begins there. So nothing is forgotten, whatever
-// comes; under a flood of names some may begin with guesses of others. A place
+// comes; under a flood of names some may begin with guesses of others. A network
 // reaches a part of the sets only, so that one address can't do that to all.
 type lockout struct {
 	key   [32]byte
@@ -59,7 +59,7 @@ type lockout struct {
 
 const (
 	guessSlots = 8  // of a set
-	guessParts = 16 // of the table: a place reaches one of them
+	guessParts = 16 // of the table: a network reaches one of them
 )
 
 type guessSet struct {
@@ -96,9 +96,9 @@ func newLockout(objects int, now time.Time) *lockout {
 func (l *lockout) bytes() int { return len(l.state.sets) * int(unsafe.Sizeof(guessSet{})) }
 
 // guess returns what is counted for a guess of what: a password's or a token's.
-func (l *lockout) guess(what, place, name, salt string, c credential) guess {
-	at := keyed(&l.key, place)
-	all := keyed(&l.key, what, place, name, salt)
+func (l *lockout) guess(what, network, name, salt string, c credential) guess {
+	at := keyed(&l.key, network)
+	all := keyed(&l.key, what, network, name, salt)
 	part := len(l.state.sets) / guessParts
 	set := binary.BigEndian.Uint64(at[:])%guessParts*uint64(part) + binary.BigEndian.Uint64(all[8:])%uint64(part)
 	return guess{tag: binary.BigEndian.Uint64(all[:]), set: int(set), mark: binary.BigEndian.Uint32(c[:])}
@@ -147,7 +147,7 @@ func (l *lockout) takeBack(s lockoutSettings, g guess, now time.Time) {
 }
 
 // wait returns how long a password that is remembered is refused yet. One that is
-// remembered from this place is familiar.
+// remembered from this network is familiar.
 func (l *lockout) wait(s lockoutSettings, g guess, familiar bool, now time.Time) time.Duration {
 	l.state.Lock()
 	defer l.state.Unlock()

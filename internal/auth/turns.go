@@ -10,7 +10,7 @@ import (
 )
 
 // turns lets a few computations of passwords run at a time. Those who wait are
-// served in turn by the place they come from, so that many requests of one
+// served in turn by the network they come from, so that many requests of one
 // delay others by one computation, and only so many may wait.
 type turns struct {
 	state struct {
@@ -21,16 +21,16 @@ type turns struct {
 	}
 }
 
-// line is who waits from one place.
+// line is who waits from one network.
 type line struct {
-	place   string
+	network string
 	waiters []*waiter
 }
 
 // waiter is told once: by nil that it is its turn, or why it will not be.
 type waiter struct{ told chan error }
 
-// How many may wait: of one place, and in all.
+// How many may wait: of one network, and in all.
 const (
 	ownTurns = 64
 	allTurns = 512
@@ -46,9 +46,9 @@ var errTooManyPasswords = dberr.New(dberr.Unavailable, "service_unavailable", "T
 
 // take waits for a turn, which done ends. Errors: Unavailable when too many
 // wait, that of ctx when it ends first.
-func (t *turns) take(ctx context.Context, place string) (done func(), err error) {
+func (t *turns) take(ctx context.Context, network string) (done func(), err error) {
 	w := &waiter{told: make(chan error, 1)}
-	t.enter(place, w)
+	t.enter(network, w)
 	select {
 	case err = <-w.told:
 	case <-ctx.Done():
@@ -66,7 +66,7 @@ func (t *turns) take(ctx context.Context, place string) (done func(), err error)
 // enter returns w its turn if there is one, or puts it in line. When all may not
 // wait the last of the longest line goes, so that who has many waiting can't
 // keep others from asking.
-func (t *turns) enter(place string, w *waiter) {
+func (t *turns) enter(network string, w *waiter) {
 	t.state.Lock()
 	defer t.state.Unlock()
 	if t.state.free > 0 {
@@ -74,7 +74,7 @@ func (t *turns) enter(place string, w *waiter) {
 		w.told <- nil
 		return
 	}
-	own := t.line(place)
+	own := t.line(network)
 	if own != nil && len(own.waiters) >= ownTurns {
 		w.told <- errTooManyPasswords
 		return
@@ -90,17 +90,17 @@ func (t *turns) enter(place string, w *waiter) {
 		last.told <- errTooManyPasswords
 	}
 	if own == nil {
-		own = &line{place: place}
+		own = &line{network: network}
 		t.state.lines = append(t.state.lines, own)
 	}
 	own.waiters = append(own.waiters, w)
 	t.state.waiting++
 }
 
-// line returns the line of a place, nil if nobody waits there; the state is locked.
-func (t *turns) line(place string) *line {
+// line returns the line of a network, nil if nobody waits there; the state is locked.
+func (t *turns) line(network string) *line {
 	for _, l := range t.state.lines {
-		if l.place == place {
+		if l.network == network {
 			return l
 		}
 	}

@@ -28,11 +28,11 @@ func newQueue(t *testing.T) *queue {
 	return &queue{turns: newTurns(1), t: t, next: make(chan struct{})}
 }
 
-// ask begins a caller of a place and gives its outcome.
-func (q *queue) ask(ctx context.Context, place, name string) <-chan error {
+// ask begins a caller of a network and gives its outcome.
+func (q *queue) ask(ctx context.Context, network, name string) <-chan error {
 	out := make(chan error, 1)
 	q.group.Go(func() {
-		done, err := q.take(ctx, place)
+		done, err := q.take(ctx, network)
 		if err == nil {
 			q.state.Lock()
 			q.state.served = append(q.state.served, name)
@@ -79,9 +79,9 @@ func TestQueuesAreBounded(t *testing.T) {
 			t.Errorf("one more of a place: %v, after %v", err, wait(err))
 		}
 		var last <-chan error
-		for place := 0; place*ownTurns < allTurns-ownTurns; place++ {
+		for network := 0; network*ownTurns < allTurns-ownTurns; network++ {
 			for range ownTurns {
-				last = q.ask(t.Context(), fmt.Sprint(place), "x")
+				last = q.ask(t.Context(), fmt.Sprint(network), "x")
 			}
 		}
 		newcomer := q.ask(t.Context(), "new", "new")

@@ -44,7 +44,7 @@ func (a *Authenticator) upgraded(ctx context.Context, s *settings, u *User, l lo
 	if salt == "" {
 		salt = newSalt()
 	}
-	v, err := a.passwords.hash(ctx, s.hashing, placeOf(l.peer), l.password, salt)
+	v, err := a.passwords.hash(ctx, s.hashing, networkOf(l.peer), l.password, salt)
 	if err == nil {
 		err = users.Upgrade(ctx, s.usersDB, l.name, u.Verifier, v)
 	}
@@ -52,7 +52,7 @@ func (a *Authenticator) upgraded(ctx context.Context, s *settings, u *User, l lo
 		a.opts.Log.Warn("the hash of a password could not be upgraded", slog.String("user", l.name), slog.Any("cause", err))
 		return u
 	}
-	a.passwords.remember(a.passwords.credential(v, l.name, l.password), placeOf(l.peer))
+	a.passwords.remember(a.passwords.credential(v, l.name, l.password), networkOf(l.peer))
 	now := *u
 	now.Verifier = v
 	return &now

@@ -61,7 +61,7 @@ func (a *Authenticator) BeforeUserWrite(ctx context.Context, w UserWrite) (json.
 	if err := checkUser(s, w, body, isAdmin); err != nil || !given {
 		return w.Body, err
 	}
-	v, err := a.passwords.hash(ctx, s.hashing, placeOf(w.Caller.Address), password, salt)
+	v, err := a.passwords.hash(ctx, s.hashing, networkOf(w.Caller.Address), password, salt)
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func stripComment(line string) string {
 // with returns the document with s set: in the place of the last setting of that
 // name, else at the end of its section, else in a new section at the end.
 func (d *document) with(s Setting) *document {
-	found, end := d.place(s)
+	found, end := d.find(s)
 	line := strings.TrimSpace(s.Key + " = " + s.Value)
 	out := &document{}
 	switch {
@@ -122,7 +122,7 @@ func (d *document) with(s Setting) *document {
 func (d *document) without(s Setting) *document {
 	out := &document{lines: slices.Clone(d.lines)}
 	for {
-		found, _ := out.place(s)
+		found, _ := out.find(s)
 		if found < 0 {
 			return out
 		}
@@ -130,9 +130,9 @@ func (d *document) without(s Setting) *document {
 	}
 }
 
-// place returns the line that holds s, and the line after the last line of its
+// find returns the line that holds s, and the line after the last line of its
 // section that is not blank; -1 where there is none.
-func (d *document) place(s Setting) (found, end int) {
+func (d *document) find(s Setting) (found, end int) {
 	found, end = -1, -1
 	section := ""
 	for i, line := range d.lines {

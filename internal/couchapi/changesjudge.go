@@ -170,7 +170,7 @@ type mapFilter struct {
 func (m *mapFilter) ask(ctx context.Context, docs [][]byte) ([]bool, error) {
 	passed := make([]bool, len(docs))
 	var rest [][]byte
-	var places []int
+	var positions []int
 	for i, doc := range docs {
 		if m.machine != nil {
 			m.machine.Reset()
@@ -180,11 +180,11 @@ func (m *mapFilter) ask(ctx context.Context, docs [][]byte) ([]bool, error) {
 				continue
 			}
 		}
-		rest, places = append(rest, doc), append(places, i)
+		rest, positions = append(rest, doc), append(positions, i)
 	}
 	verdicts, err := m.scripts.ViewFilter(ctx, m.realm, rest)
 	for i, pass := range verdicts {
-		passed[places[i]] = pass
+		passed[positions[i]] = pass
 	}
 	return passed, err
 }

@@ -24,11 +24,11 @@ func Locate(err error, text []byte, show bool) error {
 	if _, wrong := jsonscan.Compact(text); !errors.As(wrong, &e) || e.Reason != jsonscan.NotJSON {
 		return err
 	}
-	return dberr.Locate(err, place(text, min(e.At, len(text)), show))
+	return dberr.Locate(err, location(text, min(e.At, len(text)), show))
 }
 
-// place tells of the byte at.
-func place(text []byte, at int, show bool) string {
+// location tells of the byte at.
+func location(text []byte, at int, show bool) string {
 	before := text[:at]
 	line := bytes.LastIndexByte(before, '\n') + 1
 	where := "line " + strconv.Itoa(bytes.Count(before, []byte{'\n'})+1) + ", column " + strconv.Itoa(at-line+1) + ", byte " + strconv.Itoa(at+1)

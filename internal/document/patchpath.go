@@ -52,16 +52,16 @@ func (p *Patch) add(op *operator, path string, arg []byte) error {
 		roots = append(roots, p.always)
 	}
 	for _, root := range roots {
-		if err := root.place(names, &change{op: op, arg: arg}); err != nil {
+		if err := root.insert(names, &change{op: op, arg: arg}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// place puts a change where its path leads to, which no other may do, nor end
+// insert puts a change where its path leads to, which no other may do, nor end
 // on the way.
-func (c *change) place(names []string, leaf *change) error {
+func (c *change) insert(names []string, leaf *change) error {
 	for i, name := range names {
 		quoted := jsonscan.AppendQuoted(nil, name)
 		next := c.part(quoted)

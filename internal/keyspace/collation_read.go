@@ -126,14 +126,14 @@ func (t *rootTable) readCharacters(r *tableReader, e *elementReader) {
 	for c := 0; len(r.Rest()) > 0; {
 		c += r.number()
 		for range r.number() {
-			*t.place(rune(c)) = e.entry()
+			*t.slot(rune(c)) = e.entry()
 			c++
 		}
 	}
 }
 
-// place returns the place of a character's entry, on a page of its own if need be.
-func (t *rootTable) place(c rune) *entry {
+// slot returns where a character's entry is, on a page of its own if need be.
+func (t *rootTable) slot(c rune) *entry {
 	page := &t.pages[c/pageSize]
 	if *page == 0 {
 		*page = uint16(len(t.entries) / pageSize)
@@ -163,12 +163,12 @@ func (t *rootTable) readContractions(r *tableReader, e *elementReader) {
 }
 
 func (t *rootTable) firstNode(c rune) int32 {
-	place := t.place(c)
-	if place.kind() != entryNode {
-		t.nodes = append(t.nodes, node{entry: *place, whole: true})
-		*place = nodeEntry(int32(len(t.nodes) - 1))
+	slot := t.slot(c)
+	if slot.kind() != entryNode {
+		t.nodes = append(t.nodes, node{entry: *slot, whole: true})
+		*slot = nodeEntry(int32(len(t.nodes) - 1))
 	}
-	return int32(*place & (1<<30 - 1))
+	return int32(*slot & (1<<30 - 1))
 }
 
 func (t *rootTable) nextNode(n int32, c rune) int32 {

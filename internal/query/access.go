@@ -34,8 +34,8 @@ type accessPath interface {
 	// estimate counts the rows of runs up to a bound, in as many runs.
 	estimate(r *store.Reader, runs []Range, bound int) (int, error)
 	// scan reads the rows of a run in its order or, descending, from its end: those
-	// after a place if one is given. A place is the path's own; bookmarks hold it.
-	scan(r *store.Reader, run field.Span, after *field.Place, descending bool) iter.Seq2[hit, error]
+	// after a position if one is given. A position is the path's own; bookmarks hold it.
+	scan(r *store.Reader, run field.Span, after *field.RowKey, descending bool) iter.Seq2[hit, error]
 	// holds reports whether a scan of the runs comes by a document.
 	holds(r *store.Reader, rev *store.Revision, runs []Range) (bool, error)
 }
@@ -46,7 +46,7 @@ type hit struct {
 	// rev is the document, where the path reads it itself: borrowed until the next
 	// step. nil: it is read by its id.
 	rev *store.Revision
-	// passed says that there is nothing here: the place moves on, that is all.
+	// passed says that there is nothing here: the position moves on, that is all.
 	passed bool
 }
 

@@ -45,8 +45,8 @@ func (p *scored) covers(*selector.Selector, []*selector.Path) *shape { return ni
 
 func (p *scored) estimate(*store.Reader, []Range, int) (int, error) { return len(p.best), nil }
 
-// scan has places of its own: the rank of a row.
-func (p *scored) scan(_ *store.Reader, run field.Span, after *field.Place, _ bool) iter.Seq2[hit, error] {
+// scan has positions of its own: the rank of a row.
+func (p *scored) scan(_ *store.Reader, run field.Span, after *field.RowKey, _ bool) iter.Seq2[hit, error] {
 	return func(yield func(hit, error) bool) {
 		for i, id := range p.best {
 			rank := []byte{byte(i)}

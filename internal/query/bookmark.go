@@ -16,15 +16,15 @@ const NoBookmark = "nil"
 
 const bookmarkVersion = 3
 
-// place is a place in a plan: behind a row of a range of a branch, or before
+// position is one in a plan: behind a row of a range of a branch, or before
 // all of them.
-type place struct {
+type position struct {
 	branch, span int // span in the order of reading
-	row          *field.Place
+	row          *field.RowKey
 }
 
-// bookmark returns the text of a place.
-func (p *Plan) bookmark(at place) string {
+// bookmark returns the text of a position.
+func (p *Plan) bookmark(at position) string {
 	w := packed.Writer(binary.BigEndian.AppendUint64([]byte{bookmarkVersion}, p.fingerprint()))
 	w.Uint(uint64(len(p.choices)))
 	for _, choice := range p.choices {
@@ -41,10 +41,10 @@ func (p *Plan) bookmark(at place) string {
 type mark struct {
 	fingerprint uint64
 	choices     []uint64 // Plan.choices
-	at          place
+	at          position
 }
 
-// readBookmark reads what bookmark wrote. Whether the place exists is for the
+// readBookmark reads what bookmark wrote. Whether the position exists is for the
 // plan to say.
 func readBookmark(text string) (m mark, err error) {
 	b, err := base64.RawURLEncoding.DecodeString(text)
@@ -56,7 +56,7 @@ func readBookmark(text string) (m mark, err error) {
 		m.choices = append(m.choices, r.Uint())
 	}
 	m.at.branch, m.at.span = int(r.UpTo(maxConjuncts)), int(r.UpTo(1<<30))
-	row := &field.Place{Tuple: r.Bytes(), ID: document.ID(r.Rest())}
+	row := &field.RowKey{Tuple: r.Bytes(), ID: document.ID(r.Rest())}
 	if err != nil || r.Failed() {
 		return m, badBookmark(text)
 	}
@@ -68,7 +68,7 @@ func badBookmark(text string) error {
 	return dberr.New(dberr.Invalid, "invalid_bookmark", "Invalid bookmark value: %q", text)
 }
 
-// restore sets the place that the request's bookmark names.
+// restore sets the position that the request's bookmark names.
 func (q *Query) restore(p *planner) error {
 	m, err := readBookmark(q.req.Bookmark)
 	if err != nil {

@@ -91,7 +91,7 @@ func (p *fieldPath) estimate(r *store.Reader, runs []Range, bound int) (n int, e
 }
 
 // scan implements accessPath.
-func (p *fieldPath) scan(r *store.Reader, run field.Span, after *field.Place, descending bool) iter.Seq2[hit, error] {
+func (p *fieldPath) scan(r *store.Reader, run field.Span, after *field.RowKey, descending bool) iter.Seq2[hit, error] {
 	return func(yield func(hit, error) bool) {
 		for e, err := range field.Walk(r, p.named.Index, run, after, descending) {
 			if !yield(hit{Entry: e}, err) {

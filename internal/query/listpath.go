@@ -143,7 +143,7 @@ func (listPath) estimate(r *store.Reader, runs []Range, bound int) (n int, err e
 
 // scan implements accessPath. A tenant's design documents lie among the documents of
 // the partition and are passed over: no index holds them either.
-func (listPath) scan(r *store.Reader, run field.Span, after *field.Place, descending bool) iter.Seq2[hit, error] {
+func (listPath) scan(r *store.Reader, run field.Span, after *field.RowKey, descending bool) iter.Seq2[hit, error] {
 	return func(yield func(hit, error) bool) {
 		if after != nil && descending {
 			run.To = []byte(after.ID)

@@ -40,10 +40,10 @@ type Query struct {
 	paths   pathsFunc
 
 	plan    *Plan
-	at      place
-	row     field.Place // what at.row points to, if not nil
-	last    place       // of the last document that was returned
-	lastRow field.Place
+	at      position
+	row     field.RowKey // what at.row points to, if not nil
+	last    position     // of the last document that was returned
+	lastRow field.RowKey
 	skip    int
 	left    int // documents that may still be returned
 	over    bool
@@ -162,7 +162,7 @@ func (q *Query) check(r *store.Reader) error {
 // page reads the next rows.
 func (q *Query) page(r *store.Reader, sink Sink) error {
 	q.scan.begin(r, pageKeys)
-	for ; q.at.branch < len(q.plan.Branches) && q.left != 0; q.at = (place{branch: q.at.branch + 1}) {
+	for ; q.at.branch < len(q.plan.Branches) && q.left != 0; q.at = (position{branch: q.at.branch + 1}) {
 		b := q.plan.Branches[q.at.branch]
 		q.scan.enter(b)
 		for ; q.at.span < len(b.ranges); q.at.span, q.at.row = q.at.span+1, nil {
@@ -182,7 +182,7 @@ func (q *Query) page(r *store.Reader, sink Sink) error {
 
 // stand moves to a row.
 func (q *Query) stand(tuple []byte, id document.ID) {
-	q.row = field.Place{Tuple: tuple, ID: id}
+	q.row = field.RowKey{Tuple: tuple, ID: id}
 	q.at.row = &q.row
 }
 
@@ -215,7 +215,7 @@ func (q *Query) found(row *Row, sink Sink) (stop bool, err error) {
 		return true, err
 	}
 	q.lastRow = q.row
-	q.last = place{q.at.branch, q.at.span, &q.lastRow}
+	q.last = position{q.at.branch, q.at.span, &q.lastRow}
 	q.stats.Results++
 	q.left--
 	return full || q.left == 0, nil
@@ -243,7 +243,7 @@ func (q *Query) Stats() Stats {
 	return s
 }
 
-// Bookmark returns the place behind the last row: "nil" if there is none.
+// Bookmark returns the position behind the last row: "nil" if there is none.
 func (q *Query) Bookmark() string {
 	switch {
 	case q.last.row != nil:

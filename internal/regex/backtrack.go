@@ -29,7 +29,7 @@ type backtracker struct {
 type entry struct {
 	kind entryKind
 	pc   int // where to go on; of an undo, the slot
-	at   int // the place; of an undo, what the slot held
+	at   int // the position; of an undo, what the slot held
 	end  int // of a run: up to where it may give back
 }
 

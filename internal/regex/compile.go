@@ -46,7 +46,7 @@ func compile(root *syntax.RegexNode, utf, exact bool) (program, error) {
 	return c.program, nil
 }
 
-// add appends an instruction and gives its place.
+// add appends an instruction and gives its position.
 func (c *compiler) add(i instruction) int {
 	if len(c.code) >= maxInstructions {
 		c.broken = ErrTooLarge
@@ -73,7 +73,7 @@ func (c *compiler) group(number int) int {
 	return at
 }
 
-// asserts are the kinds of places by the parser's nodes.
+// asserts are the kinds of positions by the parser's nodes.
 var asserts = map[syntax.NodeType]int{
 	syntax.NtBol: atLineBegin, syntax.NtEol: atLineEnd, syntax.NtBoundary: atBoundary, syntax.NtNonboundary: atNoBoundary,
 	syntax.NtBeginning: atBeginning, syntax.NtStart: atBeginning, syntax.NtEndZ: atLastEnd, syntax.NtEnd: atEnd,
@@ -149,7 +149,7 @@ func (c *compiler) emitSpecial(n *syntax.RegexNode) {
 
 func backward(n *syntax.RegexNode) bool { return n.Options&syntax.RightToLeft != 0 }
 
-// setOf returns the place of a node's set.
+// setOf returns the position of a node's set.
 func (c *compiler) setOf(n *syntax.RegexNode) int {
 	if at, ok := c.ofNode[n]; ok {
 		return at
@@ -163,7 +163,7 @@ func (c *compiler) setOf(n *syntax.RegexNode) int {
 	return len(c.sets) - 1
 }
 
-// only returns the place of the set of one character.
+// only returns the position of the set of one character.
 func (c *compiler) only(r rune) int {
 	at, ok := c.ofRune[r]
 	if !ok {
@@ -328,7 +328,7 @@ func (c *compiler) emitBranches(at int, branches []*syntax.RegexNode) {
 }
 
 // findFirst finds the bytes that a match can begin with. There are none to look for if the pattern
-// may match the empty text or looks at the place.
+// may match the empty text or looks at the position.
 func (c *compiler) findFirst() {
 	seen := make([]bool, len(c.code))
 	open := []int{0}

@@ -1,25 +1,25 @@
 package regex
 
-// threads runs a linear program: all places in it at once, character by character, so that no
-// character is looked at twice in the same place.
+// threads runs a linear program: all positions in it at once, character by character, so that no
+// character is looked at twice in the same position.
 type threads struct {
-	now, then places
-	open      []int // places that are still to be followed
+	now, then positions
+	open      []int // positions that are still to be followed
 	steps     int   // that the meter has not been told
 }
 
-// places is a set of places in a program that is emptied at no cost.
-type places struct {
+// positions is a set of positions in a program that is emptied at no cost.
+type positions struct {
 	list  []int
 	index []int
 }
 
 func newThreads(n int) *threads {
-	return &threads{now: places{make([]int, 0, n), make([]int, n)}, then: places{make([]int, 0, n), make([]int, n)}}
+	return &threads{now: positions{make([]int, 0, n), make([]int, n)}, then: positions{make([]int, 0, n), make([]int, n)}}
 }
 
-// add reports whether the place is new.
-func (p *places) add(at int) bool {
+// add reports whether the position is new.
+func (p *positions) add(at int) bool {
 	if i := p.index[at]; i < len(p.list) && p.list[i] == at {
 		return false
 	}
@@ -59,7 +59,7 @@ func (t *threads) match(p *program, subject []byte, m Meter) (bool, error) {
 	}
 }
 
-// skip returns the next place at which a match can begin, -1 if there is none.
+// skip returns the next position at which a match can begin, -1 if there is none.
 func (p *program) skip(subject []byte, at int) int {
 	if p.begins && at > 0 {
 		return -1
@@ -75,7 +75,7 @@ func (p *program) skip(subject []byte, at int) int {
 	return -1
 }
 
-// step moves all threads over the character r, to the place at. It reports whether one has come to
+// step moves all threads over the character r, to the position at. It reports whether one has come to
 // the program's end.
 func (t *threads) step(p *program, r rune, subject []byte, at int) bool {
 	t.then.list = t.then.list[:0]
@@ -95,9 +95,9 @@ func (t *threads) step(p *program, r rune, subject []byte, at int) bool {
 	return false
 }
 
-// follow adds a place and those that are reached from it without a character. It reports whether the
+// follow adds a position and those that are reached from it without a character. It reports whether the
 // program's end is one of them.
-func (t *threads) follow(p *program, to *places, pc int, subject []byte, at int) bool {
+func (t *threads) follow(p *program, to *positions, pc int, subject []byte, at int) bool {
 	for open := t.open[:0]; ; {
 		t.steps++
 		next := -1

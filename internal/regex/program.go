@@ -36,24 +36,24 @@ const (
 	opSet              // a character of the set
 	opSplit            // go on at x, and if that fails at y
 	opJump             // go on at x
-	opAssert           // the place is of the kind x
+	opAssert           // the position is of the kind x
 
 	// What follows is for patterns that are not linear.
 	opRun      // x to y characters of the set, as many as possible first
 	opOpen     // a group begins: slot x
 	opClose    // a group ends: its span goes from slot x into the slots y and y+1
 	opRef      // the text of the group whose span is in the slots x and x+1
-	opMark     // remember the place in slot x
-	opProgress // go on at y if the place is still that of slot x
+	opMark     // remember the position in slot x
+	opProgress // go on at y if the position is still that of slot x
 	opAtomic   // what follows is run by itself, to its end at y-1; its first match counts
-	opLook     // as opAtomic, but the place stays
+	opLook     // as opAtomic, but the position stays
 	opLookNot  // what follows must not match
-	opIf       // what follows up to x-1 decides, at this place, whether to go on at x or at y
+	opIf       // what follows up to x-1 decides, at this position, whether to go on at x or at y
 	opIfGroup  // go on at the next if the group with its span in slot x has matched, at y otherwise
 	opGrapheme // a character with its marks
 )
 
-// Kinds of places.
+// Kinds of positions in a text.
 const (
 	atBeginning  = iota // of the subject
 	atLineBegin         // of a line
@@ -99,7 +99,7 @@ func setOfOne(one rune, not bool) set {
 	return s
 }
 
-// next returns the character at a place and the place behind it.
+// next returns the character at a position and the position behind it.
 func (p *program) next(subject []byte, at int) (rune, int) {
 	c := subject[at]
 	if !p.utf || c < utf8.RuneSelf {
@@ -109,7 +109,7 @@ func (p *program) next(subject []byte, at int) (rune, int) {
 	return r, at + n
 }
 
-// previous returns the character before a place and where it begins.
+// previous returns the character before a position and where it begins.
 func (p *program) previous(subject []byte, at int) (rune, int) {
 	c := subject[at-1]
 	if !p.utf || c < utf8.RuneSelf {
@@ -119,7 +119,7 @@ func (p *program) previous(subject []byte, at int) (rune, int) {
 	return r, at - n
 }
 
-// holds reports whether a place is of a kind.
+// holds reports whether a position is of a kind.
 func (p *program) holds(kind int, subject []byte, at int) bool {
 	switch kind {
 	case atBeginning:

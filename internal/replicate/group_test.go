@@ -12,18 +12,18 @@ import (
 	"github.com/sectional/sectional/internal/replicate"
 )
 
-// place is where documents lie: a database, or a partition of it. Two endpoints may
-// lead to one place.
-type place struct {
+// location is where documents lie: a database, or a partition of it. Two endpoints may
+// lead to one location.
+type location struct {
 	server    int
 	database  string
 	partition string // "" for an ordinary database
 }
 
-// member is one of those who replicate with each other: a place by one of its
+// member is one of those who replicate with each other: a location by one of its
 // endpoints.
 type member struct {
-	place
+	location
 	endpoint string // "", "_partition" or "_owner"
 	ids      string // what its ids begin with
 	old      bool   // it takes no part when everybody meets, and nobody edits there
@@ -31,22 +31,22 @@ type member struct {
 
 // ordinary is a database whose ids begin with ids.
 func ordinary(server int, name, ids string) member {
-	return member{place: place{server, name, ""}, ids: ids}
+	return member{location: location{server, name, ""}, ids: ids}
 }
 
 // whole is a partitioned database all of whose documents are in one partition.
 func whole(server int, name, partition string) member {
-	return member{place: place{server, name, partition}, ids: partition + ":"}
+	return member{location: location{server, name, partition}, ids: partition + ":"}
 }
 
 // part is a partition at its endpoint.
 func part(server int, database, partition string) member {
-	return member{place: place{server, database, partition}, endpoint: "_partition", ids: partition + ":"}
+	return member{location: location{server, database, partition}, endpoint: "_partition", ids: partition + ":"}
 }
 
 // tenant is a partition as a database of its own.
 func tenant(server int, database, partition string) member {
-	return member{place: place{server, database, partition}, endpoint: "_owner"}
+	return member{location: location{server, database, partition}, endpoint: "_owner"}
 }
 
 // path is that of the member's database, as its clients have it.
@@ -57,7 +57,7 @@ func (m member) path() string {
 	return m.database + "/" + m.endpoint + "/" + m.partition
 }
 
-// below is the path below which the place has settings of its own.
+// below is the path below which the location has settings of its own.
 func (m member) below() string {
 	if m.partition == "" {
 		return "/" + m.database
@@ -70,7 +70,7 @@ func (m member) below() string {
 func links(members []member) (all [][2]int) {
 	for i, m := range members {
 		for j, n := range members {
-			if m.place != n.place && m.ids == n.ids {
+			if m.location != n.location && m.ids == n.ids {
 				all = append(all, [2]int{i, j})
 			}
 		}
@@ -84,12 +84,12 @@ type group struct {
 	t        *testing.T
 	servers  []*world
 	began    time.Time
-	now      time.Duration   // since it began
-	clocks   []time.Duration // what it is by each server's clock, which moves when the server sweeps
-	dropping map[place]bool  // partitions whose drop is under way
+	now      time.Duration     // since it began
+	clocks   []time.Duration   // what it is by each server's clock, which moves when the server sweeps
+	dropping map[location]bool // partitions whose drop is under way
 	written  map[string]*writing
-	inner    map[place]map[string]bool // revisions over which the place had others when tombstones got old, as "id rev"
-	wrong    string                    // what was found on the way
+	inner    map[location]map[string]bool // revisions over which the location had others when tombstones got old, as "id rev"
+	wrong    string                       // what was found on the way
 }
 
 // writing is what is known of a revision that somebody wrote.
@@ -98,7 +98,7 @@ type writing struct{ deleted, over, expires bool }
 // newGroup makes the members. Beside a partition there is another with documents
 // of the same names, which are nobody else's business.
 func newGroup(t *testing.T, th *theme) *group {
-	g := &group{theme: th, t: t, began: time.Now(), dropping: map[place]bool{}, written: map[string]*writing{}, inner: map[place]map[string]bool{}}
+	g := &group{theme: th, t: t, began: time.Now(), dropping: map[location]bool{}, written: map[string]*writing{}, inner: map[location]map[string]bool{}}
 	for _, m := range th.members {
 		for m.server >= len(g.servers) {
 			g.servers = append(g.servers, &world{apitest.New(t), t})
@@ -129,14 +129,14 @@ func (g *group) make(m member) {
 	}
 }
 
-// expires sets or removes the setting of expiry of a place.
+// expires sets or removes the setting of expiry of a location.
 func (g *group) expires(m member, on bool) {
 	body := `{"field":"expires"}`
 	if !on {
 		body = "null"
 	}
 	w := g.servers[m.server].Do("PUT", m.below()+"/_expiry", body)
-	if w.Code != http.StatusOK && !(w.Code == http.StatusConflict && g.dropping[m.place]) {
+	if w.Code != http.StatusOK && !(w.Code == http.StatusConflict && g.dropping[m.location]) {
 		g.t.Fatalf("expiry of %s: %d %s", m.path(), w.Code, w.Body)
 	}
 }
@@ -163,7 +163,7 @@ func (g *group) meet(from, to int, o op) {
 		_, _ = task.Run(g.t.Context())
 		return
 	}
-	if g.dropping[g.members[from].place] || g.dropping[g.members[to].place] {
+	if g.dropping[g.members[from].location] || g.dropping[g.members[to].location] {
 		// It may fail, and is run again when the drop is done.
 		task.Source.Retries, task.Target.Retries = -1, -1
 		_, _ = task.Run(g.t.Context())

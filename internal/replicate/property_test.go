@@ -59,7 +59,7 @@ var themes = []theme{
 	{name: "drops", kinds: drops, members: []member{part(0, "p", "p"), ordinary(0, "a", "p:"), whole(0, "w", "p")}},
 	{name: "tenants' drops", kinds: allOfIt, members: []member{tenant(0, "p", "x"), tenant(0, "p", "y"), ordinary(0, "b", "")}},
 	{name: "aging", kinds: withAging, aging: true, members: []member{ordinary(0, "a", ""), tenant(1, "p", "x"), ordinary(2, "c", ""),
-		{place: place{2, "old", ""}, old: true}}},
+		{location: location{2, "old", ""}, old: true}}},
 }
 
 // makeOps makes a random history.
@@ -225,7 +225,7 @@ func (g *group) edit(o op) {
 			m.ids+doc, o.n, o.n, o.document))
 		if strings.TrimSpace(answer.Body.String()) == "[]" {
 			g.written[fmt.Sprintf("%s 2-%032x", doc, o.n)] = made
-		} else if answer.Code != http.StatusServiceUnavailable || !g.dropping[m.place] {
+		} else if answer.Code != http.StatusServiceUnavailable || !g.dropping[m.location] {
 			g.t.Fatalf("%s: %d %s", o, answer.Code, answer.Body)
 		}
 	}
@@ -237,7 +237,7 @@ func (g *group) wrote(o op, doc string, made, over *writing, answer interface {
 	Result() *http.Response
 }) {
 	a := answer.Result()
-	if a.StatusCode == http.StatusConflict && g.dropping[g.members[o.on].place] {
+	if a.StatusCode == http.StatusConflict && g.dropping[g.members[o.on].location] {
 		return
 	}
 	var told struct{ Rev string }
@@ -262,10 +262,10 @@ func (g *group) drop(o op) {
 	if o.kind == "remake" != (m.endpoint == "" && o.kind != "tombstones") || o.kind == "tombstones" && m.partition == "" {
 		return
 	}
-	if o.kind == "remake" || o.kind == "drop" && !g.dropping[m.place] {
+	if o.kind == "remake" || o.kind == "drop" && !g.dropping[m.location] {
 		elsewhere := map[string]bool{}
 		for i, n := range g.members {
-			if n.place != m.place {
+			if n.location != m.location {
 				maps.Copy(elsewhere, known(g.tree(i)))
 			}
 		}
@@ -275,7 +275,7 @@ func (g *group) drop(o op) {
 	switch o.kind {
 	case "remake":
 		w.OK("DELETE", "/"+m.database, "")
-		delete(g.dropping, m.place)
+		delete(g.dropping, m.location)
 		g.make(m)
 		return
 	case "tombstones":
@@ -293,7 +293,7 @@ func (g *group) drop(o op) {
 			return
 		}
 	}
-	g.dropping[m.place] = true
+	g.dropping[m.location] = true
 }
 
 // age lets everybody meet and then so much time go by that the tombstones there
@@ -302,13 +302,13 @@ func (g *group) age(o op) {
 	g.meetAll(o.n)
 	g.noReturn()
 	for i, m := range g.members {
-		if g.inner[m.place] == nil {
-			g.inner[m.place] = map[string]bool{}
+		if g.inner[m.location] == nil {
+			g.inner[m.location] = map[string]bool{}
 		}
 		for id, doc := range g.tree(i) {
 			for _, leaf := range leavesOf(doc) {
 				for _, rev := range pathOf(leaf)[1:] {
-					g.inner[m.place][id+" "+rev] = true
+					g.inner[m.location][id+" "+rev] = true
 				}
 			}
 		}
@@ -325,7 +325,7 @@ func (g *group) noReturn() {
 	for i, m := range g.members {
 		for id, doc := range g.tree(i) {
 			for _, leaf := range leavesOf(doc) {
-				if rev := pathOf(leaf)[0]; g.inner[m.place][id+" "+rev] {
+				if rev := pathOf(leaf)[0]; g.inner[m.location][id+" "+rev] {
 					g.wrong = fmt.Sprintf("%s %s came back at %s", id, rev, m.path())
 				}
 			}

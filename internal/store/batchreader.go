@@ -12,10 +12,10 @@ import (
 // BatchReader reads the winners of several documents in two calls of the engine:
 // heads, and the bodies that they name.
 type BatchReader struct {
-	r      *Reader
-	found  []batchRow
-	keys   [][]byte
-	places []int // of keys, in found
+	r     *Reader
+	found []batchRow
+	keys  [][]byte
+	slots []int // of keys, in found
 }
 
 // batchRow is what was found of one document.
@@ -46,7 +46,7 @@ func (b *BatchReader) Release() {
 func (b *BatchReader) Read(r *Reader, ids []document.ID) error {
 	b.r = r
 	b.found = slices.Grow(b.found[:0], len(ids))[:len(ids)]
-	b.keys, b.places = b.keys[:0], b.places[:0]
+	b.keys, b.slots = b.keys[:0], b.slots[:0]
 	for i, id := range ids {
 		b.found[i] = batchRow{rev: Revision{ID: id}, gone: true}
 		if r.Sees(id) {
@@ -57,8 +57,8 @@ func (b *BatchReader) Read(r *Reader, ids []document.ID) error {
 	if err != nil {
 		return dberr.Wrap("store.BatchReader", err)
 	}
-	asked := b.places
-	b.keys, b.places = b.keys[:0], b.places[len(b.places):]
+	asked := b.slots
+	b.keys, b.slots = b.keys[:0], b.slots[len(b.slots):]
 	for n, i := range asked {
 		if err := b.head(i, heads[n]); err != nil {
 			return dberr.Wrap("store.BatchReader", err)
@@ -66,13 +66,13 @@ func (b *BatchReader) Read(r *Reader, ids []document.ID) error {
 	}
 	rows, err := r.v.GetMany(b.keys)
 	for n, row := range rows {
-		b.found[b.places[n]].row = row
+		b.found[b.slots[n]].row = row
 	}
 	return dberr.Wrap("store.BatchReader", err)
 }
 
 func (b *BatchReader) ask(i int, key []byte) {
-	b.keys, b.places = append(b.keys, key), append(b.places, i)
+	b.keys, b.slots = append(b.keys, key), append(b.slots, i)
 }
 
 // head takes the head of the i-th document, nil for none, and asks for the body of

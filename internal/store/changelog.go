@@ -35,16 +35,16 @@ const (
 	settingLogFloor = "change_log_floor"
 )
 
-// LogPlace is a place in a database's change log: everything up to a sequence, and
+// LogPosition is a position in a database's change log: everything up to a sequence, and
 // of what came after that without one of its own what has numbers up to N. The zero
 // value is before everything.
-type LogPlace struct {
+type LogPosition struct {
 	Seq Seq
 	N   uint64
 }
 
 // before reports whether p is before q.
-func (p LogPlace) before(q LogPlace) bool { return p.Seq < q.Seq || p.Seq == q.Seq && p.N < q.N }
+func (p LogPosition) before(q LogPosition) bool { return p.Seq < q.Seq || p.Seq == q.Seq && p.N < q.N }
 
 // Cause says what made a change.
 type Cause byte
@@ -117,16 +117,16 @@ func (e *logEntry) partition() document.Partition {
 	return e.id.Partition()
 }
 
-func (d *Database) logKey(p LogPlace) []byte {
+func (d *Database) logKey(p LogPosition) []byte {
 	return keyspace.ChangeLog.Key(d.number, keyspace.U(uint64(p.Seq)), keyspace.U(p.N))
 }
 
-func logPlace(key []byte) (LogPlace, error) {
+func logPosition(key []byte) (LogPosition, error) {
 	_, parts, err := keyspace.ChangeLog.Decode(key)
 	if err != nil {
-		return LogPlace{}, err
+		return LogPosition{}, err
 	}
-	return LogPlace{Seq(parts[0].Num()), parts[1].Num()}, nil
+	return LogPosition{Seq(parts[0].Num()), parts[1].Num()}, nil
 }
 
 // logged writes an entry of a change of a document, whose tree is as the change left it.
@@ -142,7 +142,7 @@ func (g *group) logged(s *docState, e logEntry) error {
 
 func (g *group) putLog(e logEntry, unsequenced bool) error {
 	e.time, e.commit = g.now, g.lane.serial
-	at := LogPlace{Seq: g.lane.seq}
+	at := LogPosition{Seq: g.lane.seq}
 	if unsequenced {
 		at.N = g.lane.serial
 		g.lane.serial++ // each row has a number of its own
@@ -182,7 +182,7 @@ func (d *Database) SetChangeLog(ctx context.Context, p Period) error {
 				now := winnerOf(&s.tree)
 				s.was = &now
 			}
-			if err := g.putLogFloor(LogPlace{g.lane.seq, g.lane.serial}); err != nil {
+			if err := g.putLogFloor(LogPosition{g.lane.seq, g.lane.serial}); err != nil {
 				return err
 			}
 			g.lane.serial++
@@ -221,7 +221,7 @@ func (d *Database) logPeriod(v kv.Snapshot) (Period, error) {
 	return ParsePeriod(string(value))
 }
 
-func (g *group) putLogFloor(p LogPlace) error {
+func (g *group) putLogFloor(p LogPosition) error {
 	w := packed.Writer{}
 	w.Byte(rowVersion)
 	w.Uint(uint64(p.Seq))
@@ -229,9 +229,9 @@ func (g *group) putLogFloor(p LogPlace) error {
 	return g.tx.Put(settingKey(g.db.number, settingLogFloor), w)
 }
 
-// logFloor is the place up to which the change log has no entries any more; false
+// logFloor is the position up to which the change log has no entries any more; false
 // if there was never one.
-func (d *Database) logFloor(v kv.Snapshot) (p LogPlace, there bool, err error) {
+func (d *Database) logFloor(v kv.Snapshot) (p LogPosition, there bool, err error) {
 	value, err := v.Get(settingKey(d.number, settingLogFloor))
 	if errors.Is(err, kv.ErrNotFound) {
 		return p, false, nil
@@ -240,7 +240,7 @@ func (d *Database) logFloor(v kv.Snapshot) (p LogPlace, there bool, err error) {
 		return p, false, err
 	}
 	r := packed.ReadVersion(value, rowVersion)
-	p = LogPlace{Seq(r.Uint()), r.Uint()}
+	p = LogPosition{Seq(r.Uint()), r.Uint()}
 	return p, true, r.Done()
 }
 
@@ -261,8 +261,8 @@ func (d *Database) firstEntry(v kv.Snapshot) (first *logEntry, err error) {
 	return first, err
 }
 
-// logAfter is the range of the entries after a place.
-func (d *Database) logAfter(p LogPlace) kv.Range {
+// logAfter is the range of the entries after a position.
+func (d *Database) logAfter(p LogPosition) kv.Range {
 	r := kv.Prefix(keyspace.ChangeLog.Key(d.number))
 	r.Start = append(d.logKey(p), 0)
 	return r
@@ -282,9 +282,9 @@ func (d *Database) logHolds(v kv.Snapshot) (Seq, error) {
 // keeps them, or below its floor.
 const logPage = 1000
 
-// trimLog removes entries up to a place, and notes that they went. What they kept may
+// trimLog removes entries up to a position, and notes that they went. What they kept may
 // go then, too.
-func (g *group) trimLog(keys [][]byte, last LogPlace) error {
+func (g *group) trimLog(keys [][]byte, last LogPosition) error {
 	for _, key := range keys {
 		if err := g.tx.Delete(key); err != nil {
 			return err
@@ -300,9 +300,9 @@ func (g *group) trimLog(keys [][]byte, last LogPlace) error {
 	return g.putLogFloor(last)
 }
 
-// dueLog returns the keys of a page of entries that are to go, and the place of the
+// dueLog returns the keys of a page of entries that are to go, and the position of the
 // last one.
-func (d *Database) dueLog(v kv.Snapshot, now time.Time) (keys [][]byte, last LogPlace, err error) {
+func (d *Database) dueLog(v kv.Snapshot, now time.Time) (keys [][]byte, last LogPosition, err error) {
 	floor, _, err := d.logFloor(v)
 	if err != nil {
 		return nil, last, err
@@ -312,7 +312,7 @@ func (d *Database) dueLog(v kv.Snapshot, now time.Time) (keys [][]byte, last Log
 		return nil, last, err
 	}
 	err = kv.Each(v, kv.Prefix(keyspace.ChangeLog.Key(d.number)), func(key, value []byte) error {
-		at, err := logPlace(key)
+		at, err := logPosition(key)
 		if err != nil {
 			return err
 		}

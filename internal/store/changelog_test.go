@@ -15,8 +15,8 @@ import (
 // day is a period for which the logs of these tests keep their entries.
 var day = Period{Text: "24_hours", Length: 24 * time.Hour}
 
-// logOf returns the entries that a scope shows after a place, as lines, and the last place.
-func logOf(t *testing.T, s Scope, after LogPlace) (lines string, last LogPlace) {
+// logOf returns the entries that a scope shows after a position, as lines, and the last position.
+func logOf(t *testing.T, s Scope, after LogPosition) (lines string, last LogPosition) {
 	t.Helper()
 	var b strings.Builder
 	err := s.View(ctx, func(r *Reader) error {
@@ -50,7 +50,7 @@ func short(r *Revision) string {
 }
 
 // first is where a log begins.
-func first(t *testing.T, d *Database) (p LogPlace) {
+func first(t *testing.T, d *Database) (p LogPosition) {
 	t.Helper()
 	if err := d.Whole().View(ctx, func(r *Reader) (err error) {
 		p, _, err = r.LogBounds()

@@ -12,7 +12,7 @@ import (
 
 // Logged is an entry of the change log, as a scope shows it.
 type Logged struct {
-	At    LogPlace // where to go on after it
+	At    LogPosition // where to go on after it
 	Time  time.Time
 	Cause Cause
 	ID    document.ID  // "" for ByRemoval
@@ -27,13 +27,13 @@ type Logged struct {
 }
 
 // LogBounds are where the change log begins and ends: readers may begin after any
-// place from the first to the last, and nothing is after the last. Numbers of others'
+// position from the first to the last, and nothing is after the last. Numbers of others'
 // changes can be told from them; who shows them to a restricted reader makes them opaque.
 //
 // Errors of LogBounds and Log: NotFound no_change_log where there is none, for Log also
-// NotFound trimmed if there may have been entries after the place that are not kept
+// NotFound trimmed if there may have been entries after the position that are not kept
 // any more.
-func (r *Reader) LogBounds() (first, last LogPlace, err error) {
+func (r *Reader) LogBounds() (first, last LogPosition, err error) {
 	keep, err := r.db.logPeriod(r.v)
 	if err == nil && keep.Text == "" {
 		err = errNoLog
@@ -45,7 +45,7 @@ func (r *Reader) LogBounds() (first, last LogPlace, err error) {
 		return first, last, dberr.Wrap("store.LogBounds", err)
 	}
 	l, err := r.lane()
-	return first, LogPlace{l.seq, l.serial}, err
+	return first, LogPosition{l.seq, l.serial}, err
 }
 
 var (
@@ -53,9 +53,9 @@ var (
 	errTrimmed = dberr.New(dberr.NotFound, "trimmed", "The change log does not go back so far any more.")
 )
 
-// Log walks the entries of the change log after a place, oldest first: those of the
+// Log walks the entries of the change log after a position, oldest first: those of the
 // scope's documents.
-func (r *Reader) Log(after LogPlace) iter.Seq2[*Logged, error] {
+func (r *Reader) Log(after LogPosition) iter.Seq2[*Logged, error] {
 	return func(yield func(*Logged, error) bool) {
 		first, _, err := r.LogBounds()
 		if err == nil && after.before(first) {
@@ -83,7 +83,7 @@ func (r *Reader) entryOfLog(key, value []byte) (*Logged, error) {
 		return nil, err
 	}
 	l := &Logged{Time: e.time, Cause: e.cause, Rev: e.rev, Partition: e.partition()}
-	if l.At, err = logPlace(key); err != nil {
+	if l.At, err = logPosition(key); err != nil {
 		return nil, err
 	}
 	if e.cause == ByRemoval {

@@ -17,7 +17,7 @@ func (c *checker) changeLog() error {
 	}
 	winners, commit := map[document.ID]winner{}, uint64(0)
 	err = kv.Each(c.v, c.d.logAfter(floor), func(key, value []byte) error {
-		at, err := logPlace(key)
+		at, err := logPosition(key)
 		if err != nil {
 			return err
 		}
@@ -39,7 +39,7 @@ func (c *checker) changeLog() error {
 }
 
 // follow notes the winner that an entry leaves.
-func (c *checker) follow(winners map[document.ID]winner, at LogPlace, e *logEntry) {
+func (c *checker) follow(winners map[document.ID]winner, at LogPosition, e *logEntry) {
 	if e.cause == ByRemoval {
 		for id := range winners {
 			if id.Partition() == e.partition() {
@@ -77,7 +77,7 @@ func (c *checker) lastLogged(id document.ID, logged winner) error {
 
 // images looks for the bodies that entries name, newest first, for what was purged
 // or dropped is missing from all entries before.
-func (c *checker) images(floor LogPlace) error {
+func (c *checker) images(floor LogPosition) error {
 	it, err := c.v.Iterate(c.d.logAfter(floor), kv.IterOptions{Reverse: true})
 	if err != nil {
 		return err

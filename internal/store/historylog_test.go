@@ -11,7 +11,7 @@ import (
 // logModel is what the change log has told so far, and what it makes of the documents.
 type logModel struct {
 	keep  time.Duration // the shortest time that it keeps entries; 0: it is off
-	at    LogPlace      // read so far
+	at    LogPosition   // read so far
 	docs  map[document.ID]string
 	told  []toldEntry
 	holds map[document.Partition]bool // that were hidden when it began: nobody saw their documents
@@ -19,7 +19,7 @@ type logModel struct {
 
 // toldEntry is an entry as it was read first.
 type toldEntry struct {
-	at   LogPlace
+	at   LogPosition
 	time time.Time
 	id   document.ID
 	text string

@@ -69,7 +69,7 @@ var errBookmark = dberr.New(dberr.Invalid, "invalid_bookmark", "The bookmark doe
 // bookmark of another list.
 func (d *Database) Partitions(ctx context.Context, by Ranking, descending bool, limit int, bookmark string) (rows []PartitionTotals, next string, lag time.Duration, err error) {
 	l := list{by: by, descending: descending, limit: limit}
-	if err := l.place(d, bookmark); err != nil {
+	if err := l.seek(d, bookmark); err != nil {
 		return nil, "", 0, err
 	}
 	asked := d.store.o.Clock()
@@ -111,7 +111,7 @@ type list struct {
 	next       string
 }
 
-func (l *list) place(d *Database, bookmark string) error {
+func (l *list) seek(d *Database, bookmark string) error {
 	space, parts := &keyspace.Partition, []keyspace.Part(nil)
 	if l.by != ByName {
 		space, parts = &keyspace.Rank, []keyspace.Part{keyspace.T(string(l.by))}

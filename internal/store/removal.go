@@ -146,7 +146,7 @@ func (g *group) putRemoval(s Scope, id document.ID) error {
 	return g.tx.Put(key, p)
 }
 
-// SweepRemovals forgets the scope's removals up to a place that every follower has
+// SweepRemovals forgets the scope's removals up to a position that every follower has
 // passed.
 func (s Scope) SweepRemovals(ctx context.Context, upTo uint64) error {
 	for {

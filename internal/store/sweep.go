@@ -32,8 +32,8 @@ type sweeping struct {
 	keys   [][]byte
 	revs   []supersededRev
 	blobs  []pendingBlob
-	log    [][]byte // keys of entries
-	last   LogPlace // of these
+	log    [][]byte    // keys of entries
+	last   LogPosition // of these
 	more   bool
 }
 

@@ -26,7 +26,7 @@ type turns struct {
 }
 
 type turn struct {
-	place chan struct{} // holds one token while somebody works
+	token chan struct{} // holds one token while somebody works
 	users int           // who work or wait
 }
 
@@ -35,9 +35,9 @@ type turn struct {
 func (t *turns) take(ctx context.Context, k docKey) (leave func(), err error) {
 	q := t.enter(k)
 	select {
-	case q.place <- struct{}{}:
+	case q.token <- struct{}{}:
 		return func() {
-			<-q.place
+			<-q.token
 			t.leave(k, q)
 		}, nil
 	case <-ctx.Done():
@@ -54,7 +54,7 @@ func (t *turns) enter(k docKey) *turn {
 		if t.queues == nil {
 			t.queues = map[docKey]*turn{}
 		}
-		q = &turn{place: make(chan struct{}, 1)}
+		q = &turn{token: make(chan struct{}, 1)}
 		t.queues[k] = q
 	}
 	q.users++

@@ -106,7 +106,7 @@ func newReader(t *testing.T, p page, with shared) *reader {
 			r.env = append(r.env, v)
 		}
 	}
-	r.env = append(r.env, "PATH="+path, "DOCS_STATE="+r.state, "DOCS_ADDRESS="+r.place("127.0.0.1:5984"))
+	r.env = append(r.env, "PATH="+path, "DOCS_STATE="+r.state, "DOCS_ADDRESS="+r.localAddress("127.0.0.1:5984"))
 	t.Cleanup(r.end)
 	if p.usesNode() {
 		modules, err := with.modules()
@@ -173,8 +173,8 @@ func (r *reader) end() {
 // local finds addresses of this machine in pages, and ports in configurations.
 var local = regexp.MustCompile(`(?:127\.0\.0\.1|localhost):(59\d\d|6984)|(?m:^(port = )(59\d\d|6984)$)`)
 
-// place returns the address that stands for one of a page, which is a free one.
-func (r *reader) place(address string) string {
+// localAddress returns the address that stands for one of a page, which is a free one.
+func (r *reader) localAddress(address string) string {
 	if r.address[address] == "" {
 		free, err := process.FreeAddress()
 		if err != nil {
@@ -189,11 +189,11 @@ func (r *reader) place(address string) string {
 func (r *reader) here(text string) string {
 	text = local.ReplaceAllStringFunc(text, func(found string) string {
 		if port, ok := strings.CutPrefix(found, "port = "); ok {
-			_, free, _ := strings.Cut(r.place("127.0.0.1:"+port), ":")
+			_, free, _ := strings.Cut(r.localAddress("127.0.0.1:"+port), ":")
 			return "port = " + free
 		}
 		_, port, _ := strings.Cut(found, ":")
-		return r.place("127.0.0.1:" + port)
+		return r.localAddress("127.0.0.1:" + port)
 	})
 	r.findPassword()
 	return regexp.MustCompile(`\bPASSWORD\b`).ReplaceAllLiteralString(text, r.password)
@@ -204,7 +204,7 @@ func (r *reader) findPassword() {
 	if r.password != "" {
 		return
 	}
-	log, err := os.ReadFile(filepath.Join(r.state, r.place("127.0.0.1:5984")+".log"))
+	log, err := os.ReadFile(filepath.Join(r.state, r.localAddress("127.0.0.1:5984")+".log"))
 	if err != nil {
 		return // no server was started so far
 	}

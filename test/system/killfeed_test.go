@@ -11,8 +11,8 @@ import (
 // followed are the feeds whose sequences are watched.
 func followed() []string { return []string{"/ordinary", "/divided", "/divided/_partition/account1"} }
 
-// place is one sequence number of one feed.
-type place struct {
+// feedSequence is one sequence number of one feed.
+type feedSequence struct {
 	feed   string
 	number int64
 }
@@ -21,12 +21,12 @@ type place struct {
 // stand for another change, whatever a crash took away.
 type sequences struct {
 	mu      sync.Mutex
-	changes map[place]string
+	changes map[feedSequence]string
 	last    map[string]string // where a reader of each feed has got to
 }
 
 func newSequences() *sequences {
-	return &sequences{changes: map[place]string{}, last: map[string]string{}}
+	return &sequences{changes: map[feedSequence]string{}, last: map[string]string{}}
 }
 
 // note records one row, and fails when its sequence belongs to another change.
@@ -41,10 +41,10 @@ func (s *sequences) note(feed string, r changesRow) error {
 	change := r.ID + " " + r.Changes[0].Rev
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old, ok := s.changes[place{feed, n}]; ok && old != change {
+	if old, ok := s.changes[feedSequence{feed, n}]; ok && old != change {
 		return fmt.Errorf("%s: sequence %d was %q and is now %q", feed, n, old, change)
 	}
-	s.changes[place{feed, n}] = change
+	s.changes[feedSequence{feed, n}] = change
 	return nil
 }
 

@@ -51,7 +51,7 @@ func (r *Request) EtagOf(rev document.Rev) {
 
 // Location sets the Location header to the address of what lies below the
 // request's endpoint.
-func (r *Request) Location(parts ...string) { r.Set("Location", r.Place(parts...)) }
+func (r *Request) Location(parts ...string) { r.Set("Location", r.Address(parts...)) }
 
 // JSON answers with a body of JSON; the newline that CouchDB ends its answers
 // with is added, so that small answers leave in one packet with their header. The body may be reused afterwards.

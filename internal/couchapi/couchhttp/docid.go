@@ -91,7 +91,7 @@ func (r *Request) RedirectDesign() bool {
 	if !ok || name == "" {
 		return false
 	}
-	target := r.Place(append([]string{"_design", name}, r.Path.Parts()[at+1:]...)...)
+	target := r.Address(append([]string{"_design", name}, r.Path.Parts()[at+1:]...)...)
 	if _, q := web.TargetOf(r.HTTP); q != "" {
 		target += "?" + q
 	}

@@ -93,9 +93,9 @@ func (r *Request) Below() int {
 	return 1
 }
 
-// AppendPlace appends the escaped path of the request's endpoint and of what lies
+// AppendAddress appends the escaped path of the request's endpoint and of what lies
 // below it.
-func (r *Request) AppendPlace(dst []byte, parts ...string) []byte {
+func (r *Request) AppendAddress(dst []byte, parts ...string) []byte {
 	for _, p := range r.Path.Parts()[:r.Below()] {
 		dst = web.AppendQuotedPath(append(dst, '/'), p)
 	}
@@ -105,9 +105,9 @@ func (r *Request) AppendPlace(dst []byte, parts ...string) []byte {
 	return dst
 }
 
-// Place returns the absolute address of what lies below the request's endpoint.
-func (r *Request) Place(parts ...string) string {
-	return string(r.AppendPlace(append(make([]byte, 0, 96), r.Host()...), parts...))
+// Address returns the absolute address of what lies below the request's endpoint.
+func (r *Request) Address(parts ...string) string {
+	return string(r.AppendAddress(append(make([]byte, 0, 96), r.Host()...), parts...))
 }
 
 // EndpointExists answers PUT of a partition: it needs no making.

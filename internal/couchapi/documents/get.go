@@ -44,7 +44,7 @@ func getDocument(r *couchhttp.Request) error {
 func special(r *couchhttp.Request) (done bool, err error) {
 	id := r.Arg("id")
 	if name, ok := strings.CutPrefix(id, "_design/"); ok && name != "" && len(r.Path.Parts()) == r.Below()+1 {
-		target := r.Place("_design", name)
+		target := r.Address("_design", name)
 		if _, q := web.TargetOf(r.HTTP); q != "" {
 			target += "?" + q
 		}

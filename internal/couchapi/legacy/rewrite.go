@@ -96,7 +96,7 @@ func forward(r *couchhttp.Request, to rewriteTarget) error {
 
 // escapedDesign returns the path of the design document, escaped.
 func escapedDesign(r *couchhttp.Request) string {
-	return string(r.AppendPlace(nil, "_design", r.Arg("ddoc")))
+	return string(r.AppendAddress(nil, "_design", r.Arg("ddoc")))
 }
 
 // rewriteByFunction asks the rewrites function.

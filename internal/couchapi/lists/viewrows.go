@@ -117,12 +117,12 @@ func (l *viewLister) begin(rd *store.Reader, v *view.Reader, gone bool) (err err
 	if l.total, err = v.Count(v.Whole()); err != nil {
 		return err
 	}
-	return l.place(v)
+	return l.seekStart(v)
 }
 
-// place works out the offset and passes over the rows to be skipped. The offset
+// seekStart works out the offset and passes over the rows to be skipped. The offset
 // is that of the first row of all, and what is skipped, as in CouchDB.
-func (l *viewLister) place(v *view.Reader) error {
+func (l *viewLister) seekStart(v *view.Reader) error {
 	found := false
 	skip := uint64(l.q.skip)
 	for i := range l.spans {

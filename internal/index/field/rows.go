@@ -51,7 +51,7 @@ type wanted struct {
 
 func newWanted() *wanted { return &wanted{} }
 
-// add adds a path and gives its place.
+// add adds a path and gives its position.
 func (w *wanted) add(p *selector.Path) int {
 	for i, known := range w.paths {
 		if known.String() == p.String() {
@@ -109,22 +109,22 @@ type extractor struct {
 	*Def
 	number      uint64
 	partitioned bool
-	places      []int // of the values: the columns' and after them the included fields'
+	positions   []int // of the values: the columns' and after them the included fields'
 }
 
 func newExtractor(x *index.Index, w *wanted) extractor {
 	e := extractor{Def: Of(x), number: x.Number, partitioned: x.Partitioned}
 	for _, c := range e.Columns {
-		e.places = append(e.places, w.add(c.Path))
+		e.positions = append(e.positions, w.add(c.Path))
 	}
 	for _, p := range e.Include {
-		e.places = append(e.places, w.add(p))
+		e.positions = append(e.positions, w.add(p))
 	}
 	return e
 }
 
-// columns are the places of the columns' values.
-func (e *extractor) columns() []int { return e.places[:len(e.Columns)] }
+// columns are the positions of the columns' values.
+func (e *extractor) columns() []int { return e.positions[:len(e.Columns)] }
 
 // holds reports whether a document with these values is in the index; nil is none.
 func (e *extractor) holds(ctx context.Context, rev *store.Revision, vs values) (bool, error) {
@@ -168,13 +168,13 @@ func (e *extractor) passes(ctx context.Context, rev *store.Revision) (bool, erro
 
 // same reports whether two documents that are in the index have the same rows.
 func (e *extractor) same(a, b values) bool {
-	return !slices.ContainsFunc(e.places, func(i int) bool { return !bytes.Equal(a[i], b[i]) })
+	return !slices.ContainsFunc(e.positions, func(i int) bool { return !bytes.Equal(a[i], b[i]) })
 }
 
 // rows appends the rows of a document that is in the index.
 func (e *extractor) rows(dst []index.Row, db uint64, id document.ID, vs values) ([]index.Row, error) {
 	at := e.Elements()
-	if at < 0 || jsonscan.KindOf(vs[e.places[at]]) != jsonscan.Array {
+	if at < 0 || jsonscan.KindOf(vs[e.positions[at]]) != jsonscan.Array {
 		tuple, err := e.encode(vs, 0, len(e.Columns))
 		if err != nil {
 			return dst, err
@@ -182,7 +182,7 @@ func (e *extractor) rows(dst []index.Row, db uint64, id document.ID, vs values) 
 		whole := cutTuple(tuple)
 		return append(dst, index.Row{Key: e.key(db, id, whole), Value: e.value(vs, len(whole) < len(tuple))}), nil
 	}
-	array := vs[e.places[at]]
+	array := vs[e.positions[at]]
 	s, err := e.surround(vs, at)
 	if err != nil {
 		return dst, err
@@ -197,7 +197,7 @@ func (e *extractor) rows(dst []index.Row, db uint64, id document.ID, vs values) 
 // elementRows appends a row for each different element of an array.
 func (e *extractor) elementRows(dst []index.Row, db uint64, id document.ID, vs values, s surrounded) ([]index.Row, error) {
 	seen := map[string]bool{}
-	for it := jsonscan.ElementsOf(vs[e.places[s.at]]); ; {
+	for it := jsonscan.ElementsOf(vs[e.positions[s.at]]); ; {
 		element, ok := it.Next()
 		if !ok {
 			return dst, nil
@@ -249,7 +249,7 @@ func (s *surrounded) tuple(d *Def, element []byte) ([]byte, error) {
 // encode encodes the values of columns, up to the one that makes a tuple too long.
 func (e *extractor) encode(vs values, from, to int) (tuple []byte, err error) {
 	for i := from; i < to && len(tuple) <= maxTuple && err == nil; i++ {
-		tuple, err = e.AppendValue(tuple, i, vs[e.places[i]])
+		tuple, err = e.AppendValue(tuple, i, vs[e.positions[i]])
 	}
 	return tuple, err
 }
@@ -291,14 +291,14 @@ func (e *extractor) key(db uint64, id document.ID, tuple []byte) []byte {
 // value packs the columns' values and the included fields.
 func (e *extractor) value(vs values, cut bool) []byte {
 	n := 2
-	for _, i := range e.places {
+	for _, i := range e.positions {
 		n += len(vs[i]) + 2
 	}
 	w := append(make(packed.Writer, 0, n), e.version(vs), 0)
 	if cut {
 		w[1] = flagPartial
 	}
-	for _, i := range e.places {
+	for _, i := range e.positions {
 		w.Bytes(vs[i])
 	}
 	return w

@@ -147,8 +147,8 @@ func (d *Def) entry(parts []keyspace.Part, value []byte, values [][]byte) (Entry
 	return e, r.Err()
 }
 
-// Place is a place in an index: that of a row.
-type Place struct {
+// RowKey says where a row of an index is.
+type RowKey struct {
 	Tuple []byte
 	ID    document.ID
 }
@@ -156,9 +156,9 @@ type Place struct {
 // Walk returns the rows of a span in an index, in the partition of the reader's
 // scope (that which a tenant takes for a database, if the index is the database's)
 // or in a global index, from small to large or, descending, the other way
-// round; those behind a place if one is given. Documents that the reader may
+// round; those behind a position if one is given. Documents that the reader may
 // not show are among them.
-func Walk(r *store.Reader, x *index.Index, s Span, after *Place, descending bool) iter.Seq2[Entry, error] {
+func Walk(r *store.Reader, x *index.Index, s Span, after *RowKey, descending bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		partition, shown := document.Partition(""), yield
 		if x.Partitioned {
@@ -167,7 +167,7 @@ func Walk(r *store.Reader, x *index.Index, s Span, after *Place, descending bool
 		if p := r.Tenant(); p != "" && x.Partitioned {
 			partition = p
 			if after != nil {
-				after = &Place{after.Tuple, r.Stored(after.ID)}
+				after = &RowKey{after.Tuple, r.Stored(after.ID)}
 			}
 			shown = func(e Entry, err error) bool {
 				if err == nil {

@@ -7,46 +7,46 @@ import (
 	"github.com/dop251/goja/token"
 )
 
-// place is something that can be assigned to. read and write get what prepare
+// assignable is something that can be assigned to. read and write get what prepare
 // left on the stack of Go: object and name.
-type place struct {
+type assignable struct {
 	prepare func(m *Machine) (object, name value)
 	read    func(m *Machine, object, name value) value
 	write   func(m *Machine, object, name, v value) bool
 }
 
-// place compiles the left side of an assignment.
-func (c *compiler) place(e ast.Expression) (place, bool) {
+// assignable compiles the left side of an assignment.
+func (c *compiler) assignable(e ast.Expression) (assignable, bool) {
 	switch e := e.(type) {
 	case *ast.Identifier:
-		return c.variablePlace(e)
+		return c.variableAssignable(e)
 	case *ast.DotExpression:
 		name, ok := goString(e.Identifier.Name)
 		if !ok || name == "length" || name == "__proto__" {
 			c.refuse("it sets %s", name)
-			return place{}, false
+			return assignable{}, false
 		}
-		return c.memberPlace(e.Left, constant(textOf([]byte(name))))
+		return c.memberAssignable(e.Left, constant(textOf([]byte(name))))
 	case *ast.BracketExpression:
-		return c.memberPlace(e.Left, c.expression(e.Member))
+		return c.memberAssignable(e.Left, c.expression(e.Member))
 	}
 	c.refuse("it assigns to something unusual")
-	return place{}, false
+	return assignable{}, false
 }
 
-func (c *compiler) variablePlace(e *ast.Identifier) (place, bool) {
+func (c *compiler) variableAssignable(e *ast.Identifier) (assignable, bool) {
 	name, _ := goString(e.Name)
 	v := c.resolve(name)
 	if v == nil || v.slot < 0 || v.constant || v.function != nil {
 		c.refuse("it assigns to %s", name)
-		return place{}, false
+		return assignable{}, false
 	}
 	if v == c.doc {
 		c.docAssigned = true
 	}
 	read := c.identifier(e)
 	slot := v.slot
-	return place{
+	return assignable{
 		prepare: func(*Machine) (object, name value) { return value{k: null}, value{k: null} },
 		read:    func(m *Machine, _, _ value) value { return read(m) },
 		write: func(m *Machine, _, _, v value) bool {
@@ -59,13 +59,13 @@ func (c *compiler) variablePlace(e *ast.Identifier) (place, bool) {
 	}, true
 }
 
-func (c *compiler) memberPlace(of ast.Expression, name expression) (place, bool) {
+func (c *compiler) memberAssignable(of ast.Expression, name expression) (assignable, bool) {
 	if c.isDoc(of) {
 		c.refuse("it changes the document")
-		return place{}, false
+		return assignable{}, false
 	}
 	object := c.expression(of)
-	return place{
+	return assignable{
 		prepare: func(m *Machine) (value, value) {
 			o := object(m)
 			if o.stops() {
@@ -126,7 +126,7 @@ func (m *Machine) setProperty(o, name, v value) bool {
 }
 
 func (c *compiler) assign(e *ast.AssignExpression) expression {
-	to, ok := c.place(e.Left)
+	to, ok := c.assignable(e.Left)
 	if !ok {
 		return c.refused("it assigns to something unusual")
 	}
@@ -166,7 +166,7 @@ func (c *compiler) assign(e *ast.AssignExpression) expression {
 
 // step compiles ++ and --.
 func (c *compiler) step(e *ast.UnaryExpression) expression {
-	to, ok := c.place(e.Operand)
+	to, ok := c.assignable(e.Operand)
 	if !ok {
 		return c.refused("it steps something unusual")
 	}

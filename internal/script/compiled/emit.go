@@ -274,14 +274,14 @@ next:
 
 func (m *Machine) uniteMany(base int) {
 	list := m.spans[base:]
-	places := make(map[string]int, len(list))
+	positions := make(map[string]int, len(list))
 	kept := 0
 	for _, s := range list {
-		if j, ok := places[string(s.name)]; ok {
+		if j, ok := positions[string(s.name)]; ok {
 			list[j].value = s.value
 			continue
 		}
-		places[string(s.name)] = kept
+		positions[string(s.name)] = kept
 		list[kept] = s
 		kept++
 	}

@@ -116,18 +116,18 @@ func numberToString(m *Machine, this value, arguments []value) value {
 // numberToFixed rounds as Go does, except where a number lies exactly between
 // two results, which JavaScript rounds up: those go to the interpreter.
 func numberToFixed(m *Machine, this value, arguments []value) value {
-	places, ok := m.integer(argument(arguments, 0))
+	digits, ok := m.integer(argument(arguments, 0))
 	if !ok {
 		return value{}
 	}
-	if places < 0 || places > 15 || math.IsNaN(this.n) || math.Abs(this.n) >= 1e15 || !m.room(40) {
+	if digits < 0 || digits > 15 || math.IsNaN(this.n) || math.Abs(this.n) >= 1e15 || !m.room(40) {
 		return m.interpret()
 	}
-	if scaled := math.Abs(this.n) * math.Pow10(places); math.Abs(scaled-math.Floor(scaled)-0.5) < 1e-3 || this.n < 0 && scaled < 0.6 {
+	if scaled := math.Abs(this.n) * math.Pow10(digits); math.Abs(scaled-math.Floor(scaled)-0.5) < 1e-3 || this.n < 0 && scaled < 0.6 {
 		return m.interpret()
 	}
 	start := len(m.text)
-	m.text = strconv.AppendFloat(m.text, this.n+0, 'f', places, 64)
+	m.text = strconv.AppendFloat(m.text, this.n+0, 'f', digits, 64)
 	return m.made(start)
 }
 

@@ -141,7 +141,7 @@ func (c *compiler) dot(e *ast.DotExpression) expression {
 		return c.refused("it reads %s", name)
 	}
 	if c.isFixedDoc(e.Left) {
-		i := c.out.names.place(name)
+		i := c.out.names.indexOf(name)
 		return func(m *Machine) value { return m.field(i) }
 	}
 	of := c.expression(e.Left)
@@ -164,7 +164,7 @@ func (c *compiler) isFixedDoc(e ast.Expression) bool {
 func (c *compiler) bracket(e *ast.BracketExpression) expression {
 	if literal, ok := e.Member.(*ast.StringLiteral); ok && c.isFixedDoc(e.Left) {
 		if name, ok := goString(literal.Value); ok && name != "__proto__" {
-			i := c.out.names.place(name)
+			i := c.out.names.indexOf(name)
 			return func(m *Machine) value { return m.field(i) }
 		}
 	}

@@ -14,8 +14,8 @@ type names struct {
 	longer   []int
 }
 
-// place returns the index of name, which it adds if need be.
-func (n *names) place(name string) int {
+// indexOf returns the index of name, which it adds if need be.
+func (n *names) indexOf(name string) int {
 	for i, have := range n.list {
 		if have == name {
 			return i
