@@ -35,7 +35,7 @@ func (a *Authenticator) checkPassword(ctx context.Context, s *settings, l login)
 		return nil, err
 	}
 	c, network := a.passwords.credential(v, l.name, l.password), networkOf(l.peer)
-	t := tried{login: l, what: "password", salt: u.Verifier.Salt, mark: c}
+	t := tried{login: l, what: "password", salt: u.Verifier.Salt, fingerprint: c}
 	if known, familiar := a.passwords.remembered(c, network); known {
 		if err := a.checkRemembered(s, t, familiar); err != nil {
 			return nil, err
@@ -66,7 +66,7 @@ func (a *Authenticator) checkToken(s *settings, u *User, l login, token string) 
 	if u.totp == nil {
 		return nil
 	}
-	t := tried{login: l, what: "token", salt: u.Verifier.Salt, mark: keyed(&a.passwords.key, token)}
+	t := tried{login: l, what: "token", salt: u.Verifier.Salt, fingerprint: keyed(&a.passwords.key, token)}
 	right, err := a.counted(s, t, func() (bool, error) { return u.totp.matches(token, a.opts.Now()), nil })
 	if err == nil && !right {
 		err = errWrongPassword()
@@ -77,13 +77,13 @@ func (a *Authenticator) checkToken(s *settings, u *User, l login, token string) 
 // tried is what the lock-out sees of a guess.
 type tried struct {
 	login
-	what string     // password or token
-	salt string     // of the user
-	mark credential // tells this guess from others
+	what        string     // password or token
+	salt        string     // of the user
+	fingerprint credential // tells this guess from others
 }
 
 func (a *Authenticator) guessOf(t tried) guess {
-	return a.lockout.guess(t.what, networkOf(t.peer), t.name, t.salt, t.mark)
+	return a.lockout.guess(t.what, networkOf(t.peer), t.name, t.salt, t.fingerprint)
 }
 
 // counted checks a guess, unless too many were wrong. It counts from before the

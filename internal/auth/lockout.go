@@ -74,14 +74,14 @@ type guessCount struct {
 	since   int64  // the first guess
 	count   int32  // 0: the slot is free
 	refused int32  // different guesses since the threshold was reached
-	last    uint32 // the mark of the last of them
+	last    uint32 // the fingerprint of the last of them
 }
 
 // guess is an attempt to show that one knows a password, as it is counted.
 type guess struct {
-	tag  uint64
-	set  int
-	mark uint32 // tells one password from another
+	tag         uint64
+	set         int
+	fingerprint uint32 // tells one password from another
 }
 
 func newLockout(objects int, now time.Time) *lockout {
@@ -101,7 +101,7 @@ func (l *lockout) guess(what, network, name, salt string, c credential) guess {
 	all := keyed(&l.key, what, network, name, salt)
 	part := len(l.state.sets) / guessParts
 	set := binary.BigEndian.Uint64(at[:])%guessParts*uint64(part) + binary.BigEndian.Uint64(all[8:])%uint64(part)
-	return guess{tag: binary.BigEndian.Uint64(all[:]), set: int(set), mark: binary.BigEndian.Uint32(c[:])}
+	return guess{tag: binary.BigEndian.Uint64(all[:]), set: int(set), fingerprint: binary.BigEndian.Uint32(c[:])}
 }
 
 // at returns a moment as the table has it: by the clock that nobody sets back.
@@ -130,9 +130,9 @@ func (l *lockout) begin(s lockoutSettings, g guess, now time.Time) (wait time.Du
 		}
 		return 0
 	}
-	if slot.last != g.mark && slot.refused < familiarGuesses {
+	if slot.last != g.fingerprint && slot.refused < familiarGuesses {
 		slot.refused++
-		slot.last = g.mark
+		slot.last = g.fingerprint
 	}
 	return slot.left(s, at)
 }

@@ -22,7 +22,7 @@ var ownTable = []Known{
 	{"sectional", "max_connections_per_address", "0", count, atOnce, "Most connections from one address, 0 for three quarters of all."},
 	{"sectional", "min_free", "536870912", byteSize, atOnce, "Room on the disk below which writes are refused (507)."},
 	{"sectional", "reserve", "67108864", byteSize, atOnce, "Room that is kept in two files, to be given up on a full disk so that drops can be written."},
-	{"sectional", "generated_admin", "", text, atStart, "Written by the server: the mark of an administrator whose password it made up."},
+	{"sectional", "generated_admin", "", text, atStart, "Written by the server: the digest of an administrator whose password it made up."},
 
 	{"subscriptions", "workers", "64", count, atOnce, "Deliveries that are made at once."},
 	{"subscriptions", "max_per_scope", "100", count, atOnce, "Most subscriptions of a database or a partition."},

@@ -48,14 +48,14 @@ func TestEndpointTable(t *testing.T) {
 		below, methods, _ := strings.Cut(key, " ")
 		line := fmt.Sprintf("%-50s %-9s", below, methods)
 		for _, e := range couchhttp.EndpointRoots() {
-			mark := "."
+			root := "."
 			if endpoints[e.At] {
-				mark = strings.Trim(strings.TrimPrefix(strings.TrimPrefix(e.Root, "/{db}"), "/_")+"/", "/")
-				if mark, _, _ = strings.Cut(mark, "/"); mark == "" {
-					mark = "database"
+				root = strings.Trim(strings.TrimPrefix(strings.TrimPrefix(e.Root, "/{db}"), "/_")+"/", "/")
+				if root, _, _ = strings.Cut(root, "/"); root == "" {
+					root = "database"
 				}
 			}
-			line += fmt.Sprintf(" %-10s", mark)
+			line += fmt.Sprintf(" %-10s", root)
 		}
 		lines = append(lines, strings.TrimRight(line, " "))
 	}

@@ -95,10 +95,10 @@ func newLeakWorld(t *testing.T, designs string, others ...string) *leakWorld {
 }
 
 var (
-	leakTimes = regexp.MustCompile(`"(execution_time_ms|instance_start_time|writes_per_hour|last_write)":"?[0-9.TZ:-]+"?`)
-	leakSeqs  = regexp.MustCompile(`\b1-[A-Za-z0-9_-]{22,}`)
-	leakMark  = regexp.MustCompile(`"after":"([A-Za-z0-9_-]+)"`)
-	leakPlain = regexp.MustCompile(`«plain-([0-9]+)»`)
+	leakTimes    = regexp.MustCompile(`"(execution_time_ms|instance_start_time|writes_per_hour|last_write)":"?[0-9.TZ:-]+"?`)
+	leakSeqs     = regexp.MustCompile(`\b1-[A-Za-z0-9_-]{22,}`)
+	leakBookmark = regexp.MustCompile(`"after":"([A-Za-z0-9_-]+)"`)
+	leakPlain    = regexp.MustCompile(`«plain-([0-9]+)»`)
 )
 
 // name returns what a text has in the places of sequences names: a world's k-th
@@ -139,8 +139,8 @@ func (w *leakWorld) seenSnapshot(sink *testAPI, got answer) string {
 	sink.do("DELETE", "/sink", "")
 	sink.do("PUT", "/sink?partitioned=true", "").want(201, "")
 	loaded := sink.do("POST", "/sink/_snapshot", got.Body, "Content-Type", snapshot.ContentType).want(201, "")
-	progress := leakMark.ReplaceAllStringFunc(loaded.Body, func(m string) string {
-		raw, err := base64.RawURLEncoding.DecodeString(leakMark.FindStringSubmatch(m)[1])
+	progress := leakBookmark.ReplaceAllStringFunc(loaded.Body, func(m string) string {
+		raw, err := base64.RawURLEncoding.DecodeString(leakBookmark.FindStringSubmatch(m)[1])
 		must(w.t, err)
 		return strings.Map(func(c rune) rune { return max(c, ' ') }, string(raw))
 	})

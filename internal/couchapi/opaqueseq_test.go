@@ -96,7 +96,7 @@ func TestRestrictedReadersSeeOpaqueSequences(t *testing.T) {
 }
 
 // TestSnapshotsOfRestrictedReaders takes a snapshot in streams of a page each, as a restricted reader and
-// then as a member: the marks of the one hold for the other, and what the first
+// then as a member: the bookmarks of the one hold for the other, and what the first
 // says completes it.
 func TestSnapshotsOfRestrictedReaders(t *testing.T) {
 	w := newOpaqueWorld(t)
@@ -124,8 +124,8 @@ func TestSnapshotsOfRestrictedReaders(t *testing.T) {
 		t.Errorf("changes since the snapshot: %q", got)
 	}
 	plain := w.as(isMember, "GET", "/parts"+path+"?max_bytes=1", "").want(200, "").Body
-	mark := w.do("POST", "/copy"+path, plain, "Content-Type", snapshot.ContentType).want(201, "").json()["after"].(string)
-	w.as(readsOne, "GET", "/parts"+path+"?after="+mark, "").want(400, "")
+	bookmark := w.do("POST", "/copy"+path, plain, "Content-Type", snapshot.ContentType).want(201, "").json()["after"].(string)
+	w.as(readsOne, "GET", "/parts"+path+"?after="+bookmark, "").want(400, "")
 }
 
 // TestFeedsGoOnFromOpaqueSequences reads a feed to its end, writes, and reads on

@@ -132,7 +132,7 @@ func postSnapshot(r *couchhttp.Request) error {
 // the object.
 func appendProgress(b []byte, p *snapshot.Progress, refusals []snapshot.Refusal) []byte {
 	b = couchhttp.AppendString(append(b, `,"seq":`...), p.Header.Seq)
-	b = couchhttp.AppendString(append(b, `,"after":`...), p.Mark)
+	b = couchhttp.AppendString(append(b, `,"after":`...), p.Bookmark)
 	b = strconv.AppendBool(append(b, `,"more":`...), p.More)
 	b = couchhttp.AppendCount(b, `,"documents":`, uint64(p.Documents))
 	b = couchhttp.AppendCount(b, `,"revisions":`, uint64(p.Leaves))

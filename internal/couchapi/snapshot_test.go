@@ -82,7 +82,7 @@ func TestSnapshotRefusals(t *testing.T) {
 	a.do("PUT", "/db/q:1", `{}`).want(201, "")
 	stream := a.do("GET", "/db/_snapshot", "").want(200, "").Body
 	a.do("GET", "/db/_snapshot?after=x", "").want(400, `{"error":"invalid_bookmark",
-		"reason":"The mark does not belong to a snapshot of this database or partition: begin again without it."}`)
+		"reason":"The bookmark does not belong to a snapshot of this database or partition: begin again without it."}`)
 	for _, most := range []string{"0", "-1", "x", ""} {
 		a.do("GET", "/db/_snapshot?max_bytes="+most, "").want(400, `{"error":"query_parse_error","reason":"`+"`max_bytes` must be a positive integer."+`"}`)
 	}

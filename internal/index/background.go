@@ -155,11 +155,11 @@ func (x *Indexes) followDatabase(d *store.Database) {
 		x.tasks.Unlock()
 	}()
 	for x.ctx.Err() == nil && !d.Dropped() {
-		mark, any := x.pass(d)
+		upTo, any := x.pass(d)
 		if !any {
 			return
 		}
-		changed, leave := d.Whole().Watch(mark.Seq)
+		changed, leave := d.Whole().Watch(upTo.Seq)
 		select {
 		case <-x.ctx.Done():
 		case <-changed:
@@ -174,16 +174,16 @@ func (x *Indexes) followDatabase(d *store.Database) {
 
 // pass brings all following indexes of a database that are built up to now, and
 // tells what that is and whether there are any.
-func (x *Indexes) pass(d *store.Database) (mark store.Mark, any bool) {
-	s, mark, err := x.now(x.ctx, d.Whole())
+func (x *Indexes) pass(d *store.Database) (upTo store.Sequences, any bool) {
+	s, upTo, err := x.now(x.ctx, d.Whole())
 	if err != nil {
-		return mark, !gone(err)
+		return upTo, !gone(err)
 	}
 	reached := true
 	for _, ix := range s.Indexes {
 		if _, follows := ix.Kind.(Asynchronous); follows && !ix.Manual && ix.State != Failed {
 			any = true
-			if ix.State != Building && !x.persist(d, ix, upTo(mark), false) {
+			if ix.State != Building && !x.persist(d, ix, hasReached(upTo), false) {
 				reached = false
 			}
 		}
@@ -191,7 +191,7 @@ func (x *Indexes) pass(d *store.Database) (mark store.Mark, any bool) {
 	if reached {
 		x.forgetRemovals(d.Whole())
 	}
-	return mark, any
+	return upTo, any
 }
 
 // forgetRemovals forgets in the background what sweepRemovals does.
@@ -229,11 +229,11 @@ func passed(r *store.Reader) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	mark, err := r.Mark()
+	now, err := r.Sequences()
 	if err != nil {
 		return 0, err
 	}
-	upTo := mark.Removals // none of later: an index may be defined meanwhile
+	upTo := now.Removals // none of later: an index may be defined meanwhile
 	for _, ix := range s.Indexes {
 		if ix.State == Building {
 			return 0, nil
@@ -245,16 +245,16 @@ func passed(r *store.Reader) (uint64, error) {
 		if err != nil {
 			return 0, err
 		}
-		upTo = min(upTo, at.Mark.Removals)
+		upTo = min(upTo, at.UpTo.Removals)
 	}
 	return upTo, nil
 }
 
-// now reads a namespace's indexes and mark.
-func (x *Indexes) now(ctx context.Context, ns store.Scope) (s *Set, m store.Mark, err error) {
+// now reads a namespace's indexes and last sequences.
+func (x *Indexes) now(ctx context.Context, ns store.Scope) (s *Set, m store.Sequences, err error) {
 	err = ns.View(ctx, func(r *store.Reader) error {
 		if s, err = Of(r); err == nil {
-			m, err = r.Mark()
+			m, err = r.Sequences()
 		}
 		return err
 	})
@@ -277,7 +277,7 @@ func (x *Indexes) Run(ctx context.Context, d *store.Database) error {
 
 // runAll is Run for one namespace.
 func (x *Indexes) runAll(ctx context.Context, ns store.Scope) error {
-	s, mark, err := x.now(ctx, ns)
+	s, upTo, err := x.now(ctx, ns)
 	if err != nil {
 		return err
 	}
@@ -287,7 +287,7 @@ func (x *Indexes) runAll(ctx context.Context, ns store.Scope) error {
 		}
 		done := built
 		if _, follows := ix.Kind.(Asynchronous); follows {
-			done = upTo(mark)
+			done = hasReached(upTo)
 		}
 		t := x.task(ns.Database(), ix)
 		err := t.run(ctx, done)
@@ -313,15 +313,15 @@ func (x *Indexes) Await(ctx context.Context, d *store.Database, ix *Index) error
 	return t.wait(ctx, built)
 }
 
-// CatchUp brings an index of a following kind that has been built up to a mark.
+// CatchUp brings an index of a following kind that has been built up to sequences.
 // ErrGone when it is dropped meanwhile.
-func (x *Indexes) CatchUp(ctx context.Context, d *store.Database, ix *Index, m store.Mark) error {
+func (x *Indexes) CatchUp(ctx context.Context, d *store.Database, ix *Index, m store.Sequences) error {
 	t := x.task(d, ix)
 	defer x.release(t)
-	if upTo(m)(t) {
+	if hasReached(m)(t) {
 		return nil
 	}
-	err := t.run(ctx, upTo(m))
+	err := t.run(ctx, hasReached(m))
 	if err == nil {
 		x.maintainLater(d, ix)
 	}

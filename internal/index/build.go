@@ -31,7 +31,7 @@ type page struct {
 	after string // the last document looked at
 	end   bool   // there are no more
 	count uint64 // documents that it brings
-	mark  store.Mark
+	upTo  store.Sequences
 	total uint64
 
 	docs []Change  // for asynchronous kinds
@@ -51,7 +51,7 @@ type endRows struct {
 func (t *task) readPage(ctx context.Context, p *Progress, most int) (g page, err error) {
 	err = t.ns.View(ctx, func(r *store.Reader) error {
 		g = page{begin: p.After, after: p.After}
-		if g.mark, err = r.Mark(); err != nil {
+		if g.upTo, err = r.Sequences(); err != nil {
 			return err
 		}
 		totals, err := r.Totals()
@@ -196,7 +196,7 @@ func (t *task) page(ctx context.Context, p *Progress) (page, error) {
 // next returns the progress after a page.
 func (g *page) next(p Progress, now int64) Progress {
 	if !p.Begun {
-		p.Begun, p.Mark, p.Total = true, g.mark, g.total
+		p.Begun, p.UpTo, p.Total = true, g.upTo, g.total
 	}
 	p.After, p.Updated = g.after, now
 	p.Done += g.count
@@ -226,7 +226,7 @@ func (t *task) buildTransactional(ctx context.Context, p *Progress) error {
 		if moved = move(m.Tx(), t.d.Number(), t.ix.Number, p, &next); moved != nil {
 			return other(moved)
 		}
-		changed, more, err := m.Changed(t.ns, g.mark, maxChanged)
+		changed, more, err := m.Changed(t.ns, g.upTo, maxChanged)
 		if err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ func (t *task) addFresh(ctx context.Context, k Asynchronous, p *Progress) (err e
 			go func() {
 				err := dberr.Guard(t.x.o.Logger, "index.write", func() error { return t.write(ctx, batches, &from, next) })
 				if err == nil {
-					t.note(next, next.Mark) // now: what is mapped meanwhile may take long
+					t.note(next, next.UpTo) // now: what is mapped meanwhile may take long
 				}
 				written <- err
 			}()
@@ -125,13 +125,13 @@ func (t *task) write(ctx context.Context, batches []Batch, p *Progress, next Pro
 
 // follow brings an index of a following kind up to a snapshot taken now, or
 // does one batch on the way there; it tells what it has reached.
-func (t *task) follow(ctx context.Context, k Asynchronous, p *Progress) (reached store.Mark, end bool, err error) {
+func (t *task) follow(ctx context.Context, k Asynchronous, p *Progress) (reached store.Sequences, end bool, err error) {
 	docs, to, end, err := t.catchUpPage(ctx, p)
 	if err != nil || len(docs) == 0 {
 		return to, end, err
 	}
 	next := *p
-	next.Mark, next.Done, next.Updated = to, p.Done+uint64(len(docs)), t.x.clock().Unix()
+	next.UpTo, next.Done, next.Updated = to, p.Done+uint64(len(docs)), t.x.clock().Unix()
 	b, err := t.derive(ctx, k, docs, false, &next)
 	if err != nil {
 		return to, end, err
@@ -139,19 +139,19 @@ func (t *task) follow(ctx context.Context, k Asynchronous, p *Progress) (reached
 	return to, end, t.write(ctx, []Batch{b}, p, next)
 }
 
-// catchUpPage reads what changed since the progress's mark, as much as makes a
+// catchUpPage reads what changed since the progress's sequences, as much as makes a
 // batch.
-func (t *task) catchUpPage(ctx context.Context, p *Progress) (docs []Change, to store.Mark, end bool, err error) {
+func (t *task) catchUpPage(ctx context.Context, p *Progress) (docs []Change, to store.Sequences, end bool, err error) {
 	designs, scope := t.ix.designs(), t.ns
 	err = scope.View(ctx, func(r *store.Reader) error {
 		docs, end = docs[:0], false
-		now, err := r.Mark()
+		now, err := r.Sequences()
 		if err != nil {
 			return err
 		}
-		to = store.Mark{Seq: p.Mark.Seq, Removals: p.Mark.Removals}
+		to = store.Sequences{Seq: p.UpTo.Seq, Removals: p.UpTo.Removals}
 		bytes := 0
-		for c, err := range r.WithWinners(r.Changes(p.Mark.Seq, false), store.Ahead{Docs: pageDocs, Bytes: pageBytes}) {
+		for c, err := range r.WithWinners(r.Changes(p.UpTo.Seq, false), store.Ahead{Docs: pageDocs, Bytes: pageBytes}) {
 			if err != nil {
 				return err
 			}
@@ -182,8 +182,8 @@ func (t *task) catchUpPage(ctx context.Context, p *Progress) (docs []Change, to 
 
 // removals adds the documents that went without a trace in the feed; end is false
 // when there are more than go into a batch.
-func removals(r *store.Reader, docs []Change, p *Progress, to *store.Mark) (_ []Change, end bool, err error) {
-	for step, err := range r.Removals(p.Mark.Removals) {
+func removals(r *store.Reader, docs []Change, p *Progress, to *store.Sequences) (_ []Change, end bool, err error) {
+	for step, err := range r.Removals(p.UpTo.Removals) {
 		if err != nil {
 			return docs, false, err
 		}

@@ -23,15 +23,15 @@ type Progress struct {
 	Phase phase `json:"phase"`
 	// After is the last document that was added, in the first phase.
 	After string `json:"after,omitempty"`
-	// Begun says that Mark was taken: the feed is followed from there.
-	Begun   bool       `json:"begun,omitempty"`
-	Mark    store.Mark `json:"mark"`
-	Done    uint64     `json:"done"`              // changes handled
-	Total   uint64     `json:"total"`             // documents there were when the build began
-	Skipped uint64     `json:"skipped"`           // documents that a function threw for, or that were over a limit
-	Stopped uint64     `json:"stopped,omitempty"` // of these, those for which the function had to be stopped
-	Started int64      `json:"started"`           // Unix seconds
-	Updated int64      `json:"updated"`
+	// Begun says that UpTo was taken: the feed is followed from there.
+	Begun   bool            `json:"begun,omitempty"`
+	UpTo    store.Sequences `json:"mark"`
+	Done    uint64          `json:"done"`              // changes handled
+	Total   uint64          `json:"total"`             // documents there were when the build began
+	Skipped uint64          `json:"skipped"`           // documents that a function threw for, or that were over a limit
+	Stopped uint64          `json:"stopped,omitempty"` // of these, those for which the function had to be stopped
+	Started int64           `json:"started"`           // Unix seconds
+	Updated int64           `json:"updated"`
 }
 
 func progressKey(db, n uint64) []byte { return keyspace.IndexProgress.Key(db, keyspace.U(n)) }

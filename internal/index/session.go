@@ -16,7 +16,7 @@ type Session struct {
 	// Answers is the index that answers, as it was at the last page: Index, or the one
 	// before, as long as Index is being built.
 	Answers *Index
-	Mark    store.Mark // what there was at the beginning: CatchUp brings the answer up to here
+	UpTo    store.Sequences // what there was at the beginning: CatchUp brings the answer up to here
 
 	indexes *Indexes
 	scope   store.Scope
@@ -41,7 +41,7 @@ func (x *Indexes) Session(ctx context.Context, scope store.Scope, design documen
 			return err
 		}
 		s = &Session{Named: *n, Answers: n.Index, indexes: x, scope: scope, began: x.clock()}
-		s.Mark, err = r.Mark()
+		s.UpTo, err = r.Sequences()
 		return err
 	})
 	return s, err
@@ -86,15 +86,15 @@ func (s *Session) Soon() {
 	}
 }
 
-// CatchUp brings the index that answers, of an asynchronous kind, up to the mark.
+// CatchUp brings the index that answers, of an asynchronous kind, up to where the session began.
 func (s *Session) CatchUp(ctx context.Context) error {
-	return s.indexes.CatchUp(ctx, s.scope.Database(), s.Answers, s.Mark)
+	return s.indexes.CatchUp(ctx, s.scope.Database(), s.Answers, s.UpTo)
 }
 
 // Follow is CatchUp for the index that the name means, for those who ask later. That it
 // was dropped meanwhile is no error.
 func (s *Session) Follow(ctx context.Context) error {
-	err := s.indexes.CatchUp(ctx, s.scope.Database(), s.Index, s.Mark)
+	err := s.indexes.CatchUp(ctx, s.scope.Database(), s.Index, s.UpTo)
 	if errors.Is(err, ErrGone) {
 		return nil
 	}

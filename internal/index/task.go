@@ -29,11 +29,11 @@ type task struct {
 	state    struct {
 		sync.Mutex
 		progress Progress
-		known    bool          // progress was read
-		gone     bool          // the index is no more
-		reached  store.Mark    // everything up to here is in the index
-		changed  chan struct{} // closed at the next step
-		failure  error         // why the last attempt ended, of the background or at breaking; nil after a step
+		known    bool            // progress was read
+		gone     bool            // the index is no more
+		reached  store.Sequences // everything up to here is in the index
+		changed  chan struct{}   // closed at the next step
+		failure  error           // why the last attempt ended, of the background or at breaking; nil after a step
 	}
 }
 
@@ -152,7 +152,7 @@ func (t *task) fail(err error) {
 }
 
 // note makes a step known.
-func (t *task) note(p Progress, reached store.Mark) {
+func (t *task) note(p Progress, reached store.Sequences) {
 	t.state.Lock()
 	defer t.state.Unlock()
 	t.state.progress, t.state.known, t.state.reached, t.state.failure = p, true, reached, nil
@@ -198,32 +198,32 @@ func (t *task) read(ctx context.Context) error {
 		t.x.forget(t) // with its database
 	}
 	if err == nil {
-		t.note(p, p.Mark)
+		t.note(p, p.UpTo)
 	}
 	return err
 }
 
 // advance does the next piece of work.
-func (t *task) advance(ctx context.Context, p *Progress) (reached store.Mark, err error) {
+func (t *task) advance(ctx context.Context, p *Progress) (reached store.Sequences, err error) {
 	switch k := t.ix.Kind.(type) {
 	case Transactional:
 		if p.Phase == phaseDocuments {
 			err = t.buildTransactional(ctx, p)
 		}
-		return p.Mark, err
+		return p.UpTo, err
 	case Asynchronous:
 		switch p.Phase {
 		case phaseDocuments:
-			return p.Mark, t.addFresh(ctx, k, p)
+			return p.UpTo, t.addFresh(ctx, k, p)
 		case phaseFinish:
-			return p.Mark, t.finish(ctx, k, p)
+			return p.UpTo, t.finish(ctx, k, p)
 		case phasePublish:
-			return p.Mark, t.publish(ctx, k, p)
+			return p.UpTo, t.publish(ctx, k, p)
 		}
 		reached, _, err = t.follow(ctx, k, p)
 		return reached, err
 	}
-	return store.Mark{}, dberr.New(dberr.Internal, "", "index: a kind that is neither kept nor follows")
+	return store.Sequences{}, dberr.New(dberr.Internal, "", "index: a kind that is neither kept nor follows")
 }
 
 // finish lets the kind make what it left for the end of the first build.
@@ -276,8 +276,8 @@ func built(t *task) bool {
 	return t.state.known && t.state.progress.Phase == phaseFeed
 }
 
-// upTo reports whether the index holds everything up to m.
-func upTo(m store.Mark) func(*task) bool {
+// hasReached reports whether the index holds everything up to m.
+func hasReached(m store.Sequences) func(*task) bool {
 	return func(t *task) bool {
 		t.state.Lock()
 		defer t.state.Unlock()

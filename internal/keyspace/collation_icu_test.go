@@ -320,7 +320,7 @@ func TestMarksInARow(t *testing.T) {
 		strings.Repeat("\u0fb2\u0334\u0f71\u0f80", n/4),
 		"И" + strings.Repeat("\u0323", n) + "\u0306",
 	} {
-		if key := appendCollatedString(nil, []byte(s)); len(key) < 2 || bytes.IndexByte(key, markEnd) != len(key)-1 {
+		if key := appendCollatedString(nil, []byte(s)); len(key) < 2 || bytes.IndexByte(key, endLevels) != len(key)-1 {
 			t.Errorf("a key of %d bytes for %d", len(key), len(s))
 		}
 	}

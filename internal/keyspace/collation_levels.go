@@ -52,12 +52,12 @@ func (l *secondaries) add(weight uint16) {
 	}
 }
 
-// appendTo appends the mark and the level, or nothing if all is common.
+// appendTo appends the separator and the level, or nothing if all is common.
 func (l *secondaries) appendTo(dst []byte) []byte {
 	if len(l.out) == 0 {
 		return dst
 	}
-	return append(append(dst, markSecondary), l.out...)
+	return append(append(dst, beginSecondary), l.out...)
 }
 
 // tertiaries collects the tertiary level. One weight, that of small kana, is
@@ -117,7 +117,7 @@ func (l *tertiaries) add(weight uint16) {
 }
 
 func (l *tertiaries) addLow() {
-	l.out = append(l.out, markLow)
+	l.out = append(l.out, lowWeight)
 	for ; l.common >= lowRun; l.common -= lowRun {
 		l.out = append(l.out, lowRunMore)
 	}
@@ -127,8 +127,8 @@ func (l *tertiaries) addLow() {
 
 // appendTo appends the level and the end of the key.
 func (l *tertiaries) appendTo(dst []byte) []byte {
-	if len(l.out) > 0 && l.out[0] != markLow {
-		dst = append(dst, markTertiary)
+	if len(l.out) > 0 && l.out[0] != lowWeight {
+		dst = append(dst, beginTertiary)
 	}
-	return append(append(dst, l.out...), markEnd)
+	return append(append(dst, l.out...), endLevels)
 }

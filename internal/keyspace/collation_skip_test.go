@@ -45,7 +45,7 @@ func isLeaf(tag byte) bool {
 
 // skipKey returns what lies behind the sort key that b begins with.
 func skipKey(b []byte) ([]byte, bool) {
-	i := bytes.IndexByte(b, markEnd)
+	i := bytes.IndexByte(b, endLevels)
 	if i < 0 {
 		return nil, false
 	}

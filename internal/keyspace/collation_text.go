@@ -22,18 +22,18 @@ import (
 //	primaries [04 secondaries] [03] tertiaries 01
 //
 // where a level of common weights alone is empty, so that lower-case text has
-// its primaries and one byte more. No byte but the last is 01. The marks between
+// its primaries and one byte more. No byte but the last is 01. The separators between
 // levels are lower than any primary's first byte (05 to FE): of two texts the
 // shorter one comes first. FF stands for highest.
 const (
-	markLow       = 0x00 // in the tertiary level: a weight below the common one follows
-	markEnd       = 0x01 // ends the key; the rest of each level is common weights
-	firstTrail    = 0x02 // lowest byte behind the first one of a weight
-	markTertiary  = 0x03 // a tertiary level that begins above the common weight
-	markSecondary = 0x04
-	firstLead     = 0x05
-	lastLead      = 0xfe
-	leadHighest   = 0xff
+	lowWeight      = 0x00 // in the tertiary level: a weight below the common one follows
+	endLevels      = 0x01 // ends the key; the rest of each level is common weights
+	firstTrail     = 0x02 // lowest byte behind the first one of a weight
+	beginTertiary  = 0x03 // a tertiary level that begins above the common weight
+	beginSecondary = 0x04
+	firstLead      = 0x05
+	lastLead       = 0xfe
+	leadHighest    = 0xff
 )
 
 // highest is the one string that CouchDB puts above all others.
@@ -45,7 +45,7 @@ func appendCollatedString(dst, s []byte) []byte {
 		return key
 	}
 	if string(s) == highest {
-		return append(dst, leadHighest, markEnd)
+		return append(dst, leadHighest, endLevels)
 	}
 	k := keyers.Get().(*keyer)
 	dst = k.appendKey(dst, s)
@@ -200,9 +200,9 @@ func appendASCIIKey(dst, s []byte) (key []byte, ok bool) {
 		}
 	}
 	if !upper {
-		return append(key, markEnd), true
+		return append(key, endLevels), true
 	}
-	t := tertiaries{out: append(key, markTertiary)}
+	t := tertiaries{out: append(key, beginTertiary)}
 	for _, c := range s {
 		if isUpper(c) {
 			t.add(tertiaryUpper)
@@ -210,7 +210,7 @@ func appendASCIIKey(dst, s []byte) (key []byte, ok bool) {
 			t.common++
 		}
 	}
-	return append(t.out, markEnd), true
+	return append(t.out, endLevels), true
 }
 
 func isUpper(c byte) bool { return c-'A' < 26 }

@@ -37,8 +37,8 @@ func (p *Plan) bookmark(at position) string {
 	return base64.RawURLEncoding.EncodeToString(w)
 }
 
-// mark is a bookmark taken apart.
-type mark struct {
+// parsedBookmark is a bookmark taken apart.
+type parsedBookmark struct {
 	fingerprint uint64
 	choices     []uint64 // Plan.choices
 	at          position
@@ -46,7 +46,7 @@ type mark struct {
 
 // readBookmark reads what bookmark wrote. Whether the position exists is for the
 // plan to say.
-func readBookmark(text string) (m mark, err error) {
+func readBookmark(text string) (m parsedBookmark, err error) {
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	r := packed.ReadVersion(b, bookmarkVersion)
 	if at := r.Take(8); at != nil {

@@ -126,7 +126,7 @@ func (b *backtracker) do(i *instruction, pc, at int) (_, _ int, ok bool) {
 		return i.x, at, true
 	case opAssert:
 		return pc + 1, at, b.p.holds(i.x, b.subject, at)
-	case opOpen, opMark:
+	case opOpen, opSave:
 		return pc + 1, at, b.set(i.x, at)
 	case opProgress:
 		if b.slots[i.x] == at {

@@ -276,7 +276,7 @@ func (c *compiler) emitOption(r repeat) option {
 		return o
 	}
 	slot := c.slot(1)
-	c.add(instruction{op: opMark, x: slot})
+	c.add(instruction{op: opSave, x: slot})
 	r.body()
 	o.progress = c.add(instruction{op: opProgress, x: slot})
 	return o

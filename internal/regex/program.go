@@ -43,7 +43,7 @@ const (
 	opOpen     // a group begins: slot x
 	opClose    // a group ends: its span goes from slot x into the slots y and y+1
 	opRef      // the text of the group whose span is in the slots x and x+1
-	opMark     // remember the position in slot x
+	opSave     // remember the position in slot x
 	opProgress // go on at y if the position is still that of slot x
 	opAtomic   // what follows is run by itself, to its end at y-1; its first match counts
 	opLook     // as opAtomic, but the position stays

@@ -26,7 +26,7 @@ const (
 
 // snapshotMark is how far a snapshot has come, as the local document ID.snapshot
 // of the target.
-type snapshotMark struct {
+type snapshotBookmark struct {
 	Rev   string `json:"_rev,omitempty"`
 	After string `json:"after"`
 	Seq   string `json:"seq"` // from which the changes are to be read
@@ -34,7 +34,7 @@ type snapshotMark struct {
 	Documents int64 `json:"documents"`
 	Refused   int64 `json:"refused"`
 	// Target tells since when there is the target that all of it went to; nil in
-	// marks of older versions.
+	// bookmarks of older versions.
 	Target json.RawMessage `json:"target,omitempty"`
 }
 
@@ -60,7 +60,7 @@ func (r *run) first(ctx context.Context) error {
 			return err
 		}
 	}
-	m, err := r.readMark(ctx)
+	m, err := r.readBookmark(ctx)
 	if err != nil || m.After == "" && 2*r.held > r.has {
 		return err // the target may have most of it: asking what it lacks is cheaper
 	}
@@ -75,7 +75,7 @@ func (r *run) first(ctx context.Context) error {
 	if err := r.checkpoint(ctx); err != nil {
 		return err // of a target that was dropped under way, too: no checkpoint says what went with it
 	}
-	err = r.target.ask(ctx, &call{method: http.MethodDelete, path: r.markPath()}, taken)
+	err = r.target.ask(ctx, &call{method: http.MethodDelete, path: r.bookmarkPath()}, taken)
 	if statusOf(err) == http.StatusNotFound {
 		return nil
 	}
@@ -107,18 +107,18 @@ func (p *peer) hasSnapshots(ctx context.Context) (able bool, err error) {
 	return able, err
 }
 
-func (r *run) markPath() string { return r.task.localPath() + ".snapshot" }
+func (r *run) bookmarkPath() string { return r.task.localPath() + ".snapshot" }
 
 // readMark returns where a snapshot goes on: at the beginning if there is none
 // under way to the target as it is now.
-func (r *run) readMark(ctx context.Context) (*snapshotMark, error) {
-	m := &snapshotMark{}
-	err := r.target.json(ctx, &call{method: http.MethodGet, path: r.markPath()}, m)
+func (r *run) readBookmark(ctx context.Context) (*snapshotBookmark, error) {
+	m := &snapshotBookmark{}
+	err := r.target.json(ctx, &call{method: http.MethodGet, path: r.bookmarkPath()}, m)
 	if err != nil && statusOf(err) != http.StatusNotFound {
 		return nil, err
 	}
 	if m.Target != nil && !bytes.Equal(m.Target, r.targetTime) {
-		*m = snapshotMark{Rev: m.Rev}
+		*m = snapshotBookmark{Rev: m.Rev}
 	}
 	if m.Target = r.targetTime; m.After != "" {
 		r.note("snapshot: going on after %d documents", m.Documents)
@@ -137,7 +137,7 @@ func (r *run) note(format string, args ...any) {
 // carrySnapshot carries part after part from m on. One that fails is tried again,
 // but not for ever without getting any further. It reports false when there is
 // no snapshot to be had after all.
-func (r *run) carrySnapshot(ctx context.Context, m *snapshotMark) (bool, error) {
+func (r *run) carrySnapshot(ctx context.Context, m *snapshotBookmark) (bool, error) {
 	n := retries{}
 	for more := true; more; {
 		before := m.After
@@ -159,7 +159,7 @@ func (r *run) carrySnapshot(ctx context.Context, m *snapshotMark) (bool, error) 
 			return false, err
 		case e.Code == "invalid_bookmark" && m.After != "":
 			r.note("snapshot: the source was made anew; beginning again")
-			*m = snapshotMark{Rev: m.Rev, Target: m.Target}
+			*m = snapshotBookmark{Rev: m.Rev, Target: m.Target}
 			continue
 		case m.After == "" && (unknownRequest(e) || e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden):
 			return false, nil
@@ -174,8 +174,8 @@ func (r *run) carrySnapshot(ctx context.Context, m *snapshotMark) (bool, error) 
 	return true, nil
 }
 
-// settlePart counts what became of a part and moves the mark on.
-func (r *run) settlePart(ctx context.Context, m *snapshotMark, p loaded) error {
+// settlePart counts what became of a part and moves the bookmark on.
+func (r *run) settlePart(ctx context.Context, m *snapshotBookmark, p loaded) error {
 	if p.Seq == "" || p.After == m.After {
 		return nil
 	}
@@ -199,7 +199,7 @@ func (r *run) settlePart(ctx context.Context, m *snapshotMark, p loaded) error {
 		s.carried(p.Documents)
 	})
 	// A run that is killed goes on there.
-	return r.target.putLocal(ctx, r.markPath(), &m.Rev, func() any { return m })
+	return r.target.putLocal(ctx, r.bookmarkPath(), &m.Rev, func() any { return m })
 }
 
 // carried takes documents of a snapshot from what is pending.

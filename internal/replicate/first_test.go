@@ -117,7 +117,7 @@ func TestSnapshotsOfReaders(t *testing.T) {
 }
 
 // TestFaultOfTheTargetIsNoRefusal: an edit that the target can't take at the
-// moment is carried again, and no mark passes it.
+// moment is carried again, and no bookmark passes it.
 func TestFaultOfTheTargetIsNoRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

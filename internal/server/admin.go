@@ -14,13 +14,13 @@ import (
 	"github.com/sectional/sectional/internal/config"
 )
 
-// The mark in the configuration of an administrator whose password the server
+// The digest in the configuration of an administrator whose password the server
 // made up: a hash of the line in [admins]. It stops counting when the password
 // is changed.
 const (
-	markSection = "sectional"
-	markKey     = "generated_admin"
-	madeUpName  = "admin"
+	digestSection = "sectional"
+	digestKey     = "generated_admin"
+	madeUpName    = "admin"
 )
 
 var errHalfAdmin = errors.New("set COUCHDB_USER and COUCHDB_PASSWORD together, or neither")
@@ -61,8 +61,8 @@ func (a *assembly) makeUpAdmin() error {
 		return err
 	}
 	line, _ := a.config.Get("admins", madeUpName)
-	mark := config.Setting{Section: markSection, Key: markKey, Value: markOf(line)}
-	if _, err := a.config.Set(mark, true); err != nil {
+	digest := config.Setting{Section: digestSection, Key: digestKey, Value: digestOf(line)}
+	if _, err := a.config.Set(digest, true); err != nil {
 		return err
 	}
 	a.o.User, a.o.Password = madeUpName, password
@@ -71,7 +71,7 @@ func (a *assembly) makeUpAdmin() error {
 	return err
 }
 
-func markOf(line string) string {
+func digestOf(line string) string {
 	sum := sha256.Sum256([]byte(line))
 	return hex.EncodeToString(sum[:8])
 }
@@ -82,7 +82,7 @@ func (a *assembly) onlyMadeUp() bool {
 	s := a.config.Snapshot()
 	admins := s.Section("admins")
 	names := slices.Collect(maps.Keys(admins))
-	return len(names) == 1 && names[0] == madeUpName && s.String(markSection, markKey, "") == markOf(admins[madeUpName])
+	return len(names) == 1 && names[0] == madeUpName && s.String(digestSection, digestKey, "") == digestOf(admins[madeUpName])
 }
 
 // refuseBeyondLoopback fails unless every address is reachable from this

@@ -20,8 +20,8 @@ import (
 // has another, and is refused. The server takes the file away when it ends; after
 // a crash it stays, with the right number.
 
-// markName is the file's name.
-const markName = "in-use"
+// inUseName is the file's name.
+const inUseName = "in-use"
 
 // wantOriginal refuses a directory that is a copy of one in use, or that a restore
 // has not finished.
@@ -29,7 +29,7 @@ func wantOriginal(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, backup.Restoring)); err == nil {
 		return fmt.Errorf("a restore into %s has not come to its end: empty the directory and restore again", dir)
 	}
-	path := filepath.Join(dir, markName)
+	path := filepath.Join(dir, inUseName)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -45,12 +45,12 @@ func wantOriginal(dir string) error {
 		"If no server was running when it was copied (after a crash, say), remove the file %s and start again", dir, path)
 }
 
-// markInUse leaves the file, and gives the function that takes it away. A disk
+// noteInUse leaves the file, and gives the function that takes it away. A disk
 // without room for it is no reason not to run.
-func markInUse(dir string, log *slog.Logger) (end func() error) {
-	path := filepath.Join(dir, markName)
-	if err := writeMark(path); err != nil {
-		log.Warn("the data directory can't be marked as in use: copies of it will not be told from the original", "err", err)
+func noteInUse(dir string, log *slog.Logger) (end func() error) {
+	path := filepath.Join(dir, inUseName)
+	if err := writeInUse(path); err != nil {
+		log.Warn("the data directory can't be noted as in use: copies of it will not be told from the original", "err", err)
 	}
 	return func() error {
 		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
@@ -60,7 +60,7 @@ func markInUse(dir string, log *slog.Logger) (end func() error) {
 	}
 }
 
-func writeMark(path string) error {
+func writeInUse(path string) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return err

@@ -57,7 +57,7 @@ type assembly struct {
 	log           *slog.Logger
 	config        *config.Config
 	engine        *pebblekv.Engine
-	release       func() error // the mark that the directory is in use
+	release       func() error // removes the file that says that the directory is in use
 	control       *control
 	scripts       *script.Pool
 	store         *store.Store
@@ -110,7 +110,7 @@ func (a *assembly) open(ctx context.Context) (err error) {
 	if a.engine, err = pebblekv.Open(pebblekv.Options{Dir: a.o.Data, Logger: a.log, OpenFiles: storeFiles(descriptors())}); err != nil {
 		return err
 	}
-	a.release = markInUse(a.o.Data, a.log)
+	a.release = noteInUse(a.o.Data, a.log)
 	if err = a.configure(); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ type Header struct {
 	Partitioned bool               // the database's kind
 	Partition   document.Partition // the snapshot's, "" for the whole database
 	Seq         string             // changes since this sequence make the documents complete
-	After       string             // the mark that the stream goes on from, "" for the beginning
+	After       string             // the bookmark that the stream goes on from, "" for the beginning
 }
 
 func (h *Header) append(w packed.Writer) []byte {
@@ -151,14 +151,14 @@ type Counts struct {
 
 // end is the last frame.
 type end struct {
-	more bool   // the snapshot goes on, in another stream after mark
-	mark string // "" when no document was sent yet
+	more     bool   // the snapshot goes on, in another stream after bookmark
+	bookmark string // "" when no document was sent yet
 	Counts
 }
 
 func (e *end) append(w packed.Writer) []byte {
 	w.Flag(e.more)
-	w.Text(e.mark)
+	w.Text(e.bookmark)
 	for _, n := range []int64{e.Documents, e.Leaves, e.Blobs, e.Bytes} {
 		w.Uint(uint64(n))
 	}
@@ -167,7 +167,7 @@ func (e *end) append(w packed.Writer) []byte {
 
 func readEnd(payload []byte) (e end, ok bool) {
 	p := packed.Read(payload)
-	e.more, e.mark = p.Flag(), p.Text()
+	e.more, e.bookmark = p.Flag(), p.Text()
 	for _, n := range []*int64{&e.Documents, &e.Leaves, &e.Blobs, &e.Bytes} {
 		*n = int64(p.Uint())
 	}

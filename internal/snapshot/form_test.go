@@ -14,7 +14,7 @@ func TestFormBytes(t *testing.T) {
 	h := Header{UUID: "u", Database: "db", Partitioned: true, Partition: "p", Seq: "3-x", After: "a"}
 	b := blob{shared: true, length: 300, digest: [16]byte{1, 2}}
 	a := leafAttachment{name: "a", contentType: "text/plain", revPos: 1, zipped: true, length: 300, blob: 2}
-	e := end{more: true, mark: "m", Counts: Counts{Documents: 1, Leaves: 2, Blobs: 3, Bytes: 300}}
+	e := end{more: true, bookmark: "m", Counts: Counts{Documents: 1, Leaves: 2, Blobs: 3, Bytes: 300}}
 	for _, c := range []struct {
 		got  []byte
 		want string

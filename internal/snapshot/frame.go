@@ -21,7 +21,7 @@ const (
 	kindBlob     = 'B'
 	kindChunk    = 'C'
 	kindLeaf     = 'L'
-	kindMark     = 'M'
+	kindBookmark = 'M'
 	kindEnd      = 'E'
 )
 

@@ -28,19 +28,19 @@ type Refusal struct {
 
 // Progress tells how far a load came, whether or not it failed.
 type Progress struct {
-	Header  Header
-	Counts         // read from the stream
-	Refused int64  // revisions that the target did not take
-	Mark    string // of the source: what lies before it is on disk here, or refused; "" for nothing
-	Whole   bool   // the stream came to its end
-	More    bool   // and the snapshot goes on after Mark
+	Header   Header
+	Counts          // read from the stream
+	Refused  int64  // revisions that the target did not take
+	Bookmark string // of the source: what lies before it is on disk here, or refused; "" for nothing
+	Whole    bool   // the stream came to its end
+	More     bool   // and the snapshot goes on after Bookmark
 }
 
 // Load stores what a stream brings through the scope's entry point, as replicated
 // revisions: rules and validation hold for each, those that are there already
 // change nothing, and one that is refused stops no other; one that the store could
 // not take at the moment ends the load. It may be repeated, as
-// a whole or from Mark on. Errors: Invalid bad_snapshot for a stream that is
+// a whole or from Bookmark on. Errors: Invalid bad_snapshot for a stream that is
 // damaged, ends too early or is none, what from gives, and faults of the store;
 // whatever was read well until then is stored.
 func Load(ctx context.Context, s store.Scope, from io.Reader, o LoadOptions) (Progress, error) {
@@ -56,11 +56,11 @@ func Load(ctx context.Context, s store.Scope, from io.Reader, o LoadOptions) (Pr
 	l.Refused += refused
 	switch {
 	case failed == nil:
-		l.Mark = l.at
+		l.Bookmark = l.at
 	case durable != "":
-		l.Mark = durable
+		l.Bookmark = durable
 	default:
-		l.Mark = l.Header.After
+		l.Bookmark = l.Header.After
 	}
 	l.Whole = l.Whole && err == nil
 	return l.Progress, err
@@ -77,7 +77,7 @@ type loader struct {
 	o      LoadOptions
 	frames *frameReader
 	writes *writes
-	at     string // the mark read last
+	at     string // the bookmark read last
 
 	current current
 	blobs   map[uint64]*held // those that leaves may name, by number
@@ -97,7 +97,7 @@ type current struct {
 // handlers take the frames behind the header.
 func (l *loader) handlers() map[byte]func([]byte) error {
 	return map[byte]func([]byte) error{
-		kindDocument: l.document, kindLeaf: l.leaf, kindBlob: l.blob, kindMark: l.mark, kindEnd: l.end,
+		kindDocument: l.document, kindLeaf: l.leaf, kindBlob: l.blob, kindBookmark: l.bookmark, kindEnd: l.end,
 	}
 }
 
@@ -223,7 +223,7 @@ func (l *loader) leaf(payload []byte) error {
 	return nil
 }
 
-func (l *loader) mark(payload []byte) error {
+func (l *loader) bookmark(payload []byte) error {
 	p := packed.Read(payload)
 	if l.at = p.Text(); p.Done() != nil {
 		return l.unreadable()
@@ -233,7 +233,7 @@ func (l *loader) mark(payload []byte) error {
 
 func (l *loader) end(payload []byte) error {
 	e, ok := readEnd(payload)
-	if !ok || e.Counts != l.Counts || e.mark != l.at && e.mark != "" {
+	if !ok || e.Counts != l.Counts || e.bookmark != l.at && e.bookmark != "" {
 		return l.unreadable()
 	}
 	l.Whole, l.More = true, e.more

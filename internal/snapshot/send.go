@@ -26,19 +26,19 @@ const maxShared = 100_000
 // Source returns snapshots of a scope.
 type Source struct {
 	scope  store.Scope
-	begin  mark
+	begin  bookmark
 	header Header
 	docs   int // of a page
 }
 
-// Open begins a snapshot, or goes on after the mark that an earlier stream gave
+// Open begins a snapshot, or goes on after the bookmark that an earlier stream gave
 // as after; uuid is that of the store. Errors: Invalid invalid_bookmark for a
-// mark of something else; NotFound when the database has been dropped.
+// bookmark of something else; NotFound when the database has been dropped.
 func Open(ctx context.Context, s store.Scope, uuid, after string) (*Source, error) {
 	src := &Source{scope: s, docs: pageDocs}
 	var err error
 	if after != "" {
-		src.begin, err = parseMark(s, after)
+		src.begin, err = parseBookmark(s, after)
 	} else {
 		// From this sequence on changes have to be read: what a page shows is
 		// at least as new.
@@ -122,7 +122,7 @@ func (s *sender) send(most int64) error {
 	}
 	e := end{more: s.page.more, Counts: s.Counts}
 	if s.last != "" {
-		e.mark = mark{s.begin.seq, s.last}.text(s.scope)
+		e.bookmark = bookmark{s.begin.seq, s.last}.text(s.scope)
 	}
 	if err := s.frames.put(kindEnd, e.append(nil)); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (s *sender) document(r *store.Reader, d *store.Replica) error {
 // readRest fills the page, which has been sent, with more leaves of its last
 // document. The snapshot is another one: a leaf may have been edited since and be
 // gone, or the document. Then the stream is cut, and whoever goes on after the
-// last mark gets the document as it is.
+// last bookmark gets the document as it is.
 func (s *sender) readRest(r *store.Reader) error {
 	p := &s.page
 	p.data, p.steps, p.extra = p.data[:0], p.steps[:0], 0
@@ -243,7 +243,7 @@ func (s *sender) leaf(r *store.Reader, l *store.Revision) (blobs []pending, err 
 }
 
 // sendPage sends what read has found, what else belongs to its last document, and
-// the mark behind it.
+// the bookmark behind it.
 func (s *sender) sendPage() error {
 	if err := s.sendSteps(); err != nil {
 		return err
@@ -263,8 +263,8 @@ func (s *sender) sendPage() error {
 	}
 	s.last = s.page.last
 	s.payload = s.payload[:0]
-	s.payload.Text(mark{s.begin.seq, s.last}.text(s.scope))
-	if err := s.frames.put(kindMark, s.payload); err != nil {
+	s.payload.Text(bookmark{s.begin.seq, s.last}.text(s.scope))
+	if err := s.frames.put(kindBookmark, s.payload); err != nil {
 		return err
 	}
 	return s.flush()
@@ -293,7 +293,7 @@ const chunkSize = 128 << 10
 
 // sendBlob sends the bytes of an attachment. They may be gone by now, when the
 // document has changed since its page was read; then the stream is cut, and
-// whoever goes on after the last mark gets the document as it is.
+// whoever goes on after the last bookmark gets the document as it is.
 func (s *sender) sendBlob(a *pending) error {
 	s.Blobs++
 	s.Bytes += a.Encoded

@@ -135,10 +135,10 @@ func TestCutAnywhere(t *testing.T) {
 			if !dberr.Is(err, dberr.Invalid) || p.Whole {
 				t.Fatalf("cut at %d: %v %+v", cut, err, p)
 			}
-			if p.Mark != "" {
+			if p.Bookmark != "" {
 				resumed++
 			}
-			load(t, to, send(t, from, p.Mark, 0))
+			load(t, to, send(t, from, p.Bookmark, 0))
 			if diff := cmp.Diff(want, image(t, to)); diff != "" {
 				t.Fatalf("cut at %d (-source +target):\n%s", cut, diff)
 			}
@@ -159,13 +159,13 @@ func TestParts(t *testing.T) {
 		a.step()
 	}
 	to := newWorld(t, store.Options{}).create("copy", false).Whole()
-	mark, seq, parts := "", "", 0
+	bookmark, seq, parts := "", "", 0
 	for more := true; more; parts++ {
-		p := load(t, to, send(t, from, mark, 1))
-		if p.Mark == mark || seq != "" && p.Header.Seq != seq {
-			t.Fatalf("part %d: %+v after %q since %q", parts, p, mark, seq)
+		p := load(t, to, send(t, from, bookmark, 1))
+		if p.Bookmark == bookmark || seq != "" && p.Header.Seq != seq {
+			t.Fatalf("part %d: %+v after %q since %q", parts, p, bookmark, seq)
 		}
-		mark, seq, more = p.Mark, p.Header.Seq, p.More
+		bookmark, seq, more = p.Bookmark, p.Header.Seq, p.More
 		a.step()
 	}
 	if parts < 5 {
@@ -176,7 +176,7 @@ func TestParts(t *testing.T) {
 		t.Fatalf("(-source +target):\n%s", diff)
 	}
 	empty := newWorld(t, store.Options{}).create("empty", false).Whole()
-	if p := load(t, to, send(t, empty, "", 1)); p.More || p.Mark != "" || p.Documents != 0 {
+	if p := load(t, to, send(t, empty, "", 1)); p.More || p.Bookmark != "" || p.Documents != 0 {
 		t.Errorf("nothing: %+v", p)
 	}
 }
@@ -279,7 +279,7 @@ func TestMalformedStreamsAreRefused(t *testing.T) {
 		"chunk without a blob":    func(f *frames) { f.put(kindChunk, []byte("x")) },
 		"mark for want of a leaf": func(f *frames) {
 			f.put(kindDocument, doc("x", "", plain))
-			f.put(kindMark, packedText("m"))
+			f.put(kindBookmark, packedText("m"))
 		},
 		"blob that is not there": func(f *frames) {
 			f.put(kindDocument, doc("x", "", plain))
@@ -433,7 +433,7 @@ func TestSharedBytesTravelOnce(t *testing.T) {
 	}
 }
 
-// TestFailedWrites tells up to which mark everything is stored when the store
+// TestFailedWrites tells up to which bookmark everything is stored when the store
 // fails in the middle.
 func TestFailedWrites(t *testing.T) {
 	from := newWorld(t, store.Options{}).create("db", true).Whole()
@@ -444,10 +444,10 @@ func TestFailedWrites(t *testing.T) {
 	w := newWorld(t, store.Options{Admission: failing("p:20")})
 	to := w.create("copy", true).Whole()
 	p, err := Load(ctx, to, bytes.NewReader(stream), LoadOptions{})
-	if !dberr.Is(err, dberr.Unavailable) || p.Whole || p.Mark == "" {
+	if !dberr.Is(err, dberr.Unavailable) || p.Whole || p.Bookmark == "" {
 		t.Fatalf("%+v %v", p, err)
 	}
-	m, err := parseMark(from, p.Mark)
+	m, err := parseBookmark(from, p.Bookmark)
 	must(t, err)
 	must(t, to.View(ctx, func(r *store.Reader) error {
 		for i := range 40 {
@@ -460,8 +460,8 @@ func TestFailedWrites(t *testing.T) {
 	}))
 }
 
-// TestMarksOfOthers refuses marks that belong elsewhere.
-func TestMarksOfOthers(t *testing.T) {
+// TestBookmarksOfOthers refuses bookmarks that belong elsewhere.
+func TestBookmarksOfOthers(t *testing.T) {
 	w := newWorld(t, store.Options{})
 	d := w.create("db", true)
 	write(t, d.Whole(), document.Edit{ID: "p:1", Body: []byte(`{}`)})
@@ -469,11 +469,11 @@ func TestMarksOfOthers(t *testing.T) {
 	must(t, w.Drop(ctx, "db"))
 	again := w.create("db", true)
 	for name, s := range map[string]store.Scope{"partition": d.Within("p"), "made anew": again.Whole()} {
-		if _, err := Open(ctx, s, "u", p.Mark); !dberr.Is(err, dberr.Invalid) {
+		if _, err := Open(ctx, s, "u", p.Bookmark); !dberr.Is(err, dberr.Invalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, text := range []string{"x", "AQ", "!", p.Mark[:len(p.Mark)-4]} {
+	for _, text := range []string{"x", "AQ", "!", p.Bookmark[:len(p.Bookmark)-4]} {
 		if _, err := Open(ctx, d.Whole(), "u", text); !dberr.Is(err, dberr.Invalid) {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -518,7 +518,7 @@ func TestEncodings(t *testing.T) {
 		}
 		to := newWorld(t, store.Options{}).create("copy", false).Whole()
 		progress, err := Load(ctx, to, in, LoadOptions{})
-		if !dberr.Is(err, dberr.Invalid) || progress.Documents == 0 || progress.Mark == "" {
+		if !dberr.Is(err, dberr.Invalid) || progress.Documents == 0 || progress.Bookmark == "" {
 			t.Errorf("%q cut: %+v %v", encoding, progress, err)
 		}
 		if encoding == "" {

@@ -36,7 +36,7 @@ func (b *batch) take(e document.Edit) {
 func (b *batch) full() bool { return len(b.edits) >= batchEdits || b.bytes >= batchBytes }
 
 // writes are the batches on their way into the store. They may end in any
-// order; up to which mark everything is on disk is told by the longest run of
+// order; up to which bookmark everything is on disk is told by the longest run of
 // ended ones from the first on.
 type writes struct {
 	ctx     context.Context
@@ -48,7 +48,7 @@ type writes struct {
 
 	outcome struct {
 		sync.Mutex
-		durable string // mark
+		durable string // bookmark
 		refused int64
 		failed  error
 	}
@@ -63,9 +63,9 @@ func newWrites(ctx context.Context, s store.Scope, refused func(Refusal)) *write
 	return w
 }
 
-// add writes a batch; mark is the one that was read last before it ended. It
+// add writes a batch; bookmark is the one that was read last before it ended. It
 // reports false when an earlier batch has failed.
-func (w *writes) add(b batch, mark string) bool {
+func (w *writes) add(b batch, bookmark string) bool {
 	if len(b.edits) == 0 {
 		return true
 	}
@@ -81,12 +81,12 @@ func (w *writes) add(b batch, mark string) bool {
 		results, err := w.scope.Write(w.ctx, b.edits, store.WriteOptions{Load: true})
 		<-w.open
 		<-before
-		w.settle(results, err, mark)
+		w.settle(results, err, bookmark)
 	})
 	return true
 }
 
-func (w *writes) settle(results []store.Result, err error, mark string) {
+func (w *writes) settle(results []store.Result, err error, bookmark string) {
 	for i := range results {
 		switch r := &results[i]; {
 		case r.Err == nil:
@@ -103,12 +103,12 @@ func (w *writes) settle(results []store.Result, err error, mark string) {
 	case err != nil:
 		w.outcome.failed = err
 	default:
-		w.outcome.durable = mark
+		w.outcome.durable = bookmark
 	}
 }
 
 // passing reports whether an edit failed by what is wrong here and may pass, for
-// which the API has no word but its kind's: no mark may say that it was refused.
+// which the API has no word but its kind's: no bookmark may say that it was refused.
 func passing(err error) bool {
 	var e *dberr.Error
 	if !errors.As(err, &e) {
@@ -134,7 +134,7 @@ func (w *writes) failure() error {
 	return w.outcome.failed
 }
 
-// wait waits for all batches. It gives the mark up to which everything is on
+// wait waits for all batches. It gives the bookmark up to which everything is on
 // disk if one has failed, how many revisions were refused, and the first
 // failure.
 func (w *writes) wait() (durable string, refused int64, failed error) {

@@ -112,10 +112,10 @@ func (c *checker) markers() error {
 	if p.upTo > c.lane.seq {
 		c.bad("tombstones were dropped up to sequence %d, the last is %d", p.upTo, c.lane.seq)
 	}
-	last := mark{}
-	for _, m := range p.marks {
+	last := sample{}
+	for _, m := range p.samples {
 		if m.seq > c.lane.seq || m.seq < last.seq || m.at.Before(last.at) {
-			c.bad("sequence %d is marked at %s, after %d at %s", m.seq, m.at, last.seq, last.at)
+			c.bad("sequence %d was the last at %s, after %d at %s", m.seq, m.at, last.seq, last.at)
 		}
 		last = m
 	}

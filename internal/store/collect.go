@@ -13,8 +13,8 @@ import (
 )
 
 // Tombstones are dropped when they are older than a setting says. How old one
-// is follows from its sequence: now and then the sweeper marks the time and the
-// last sequence, and what has a sequence up to a mark is older than the mark.
+// is follows from its sequence: now and then the sweeper notes the time and the
+// last sequence, and what has a sequence up to a sample's is older than that sample.
 // Writers do nothing for it, and no row names a tombstone. As entries of the
 // feed never move down, each is looked at once: the checkpoint is the sequence
 // up to which there are no tombstones any more, but for those of design
@@ -31,28 +31,28 @@ const (
 // collection is the value of the setting row "graves": how far tombstones were
 // dropped, and which sequences were when.
 type collection struct {
-	upTo  Seq
-	marks []mark
+	upTo    Seq
+	samples []sample
 }
 
-type mark struct {
+type sample struct {
 	at  time.Time // in seconds
 	seq Seq       // was the last one
 }
 
 const (
-	// maxMarks is how many marks there are; half of them go when there are more.
-	maxMarks = 256
-	// markParts is into how many parts marks divide the age, at least.
-	markParts = 64
+	// maxSamples is how many samples there are; half of them go when there are more.
+	maxSamples = 256
+	// sampleParts is into how many parts samples divide the age, at least.
+	sampleParts = 64
 )
 
 func (p *collection) encode() []byte {
 	w := packed.Writer{}
 	w.Byte(rowVersion)
 	w.Uint(uint64(p.upTo))
-	w.Uint(uint64(len(p.marks)))
-	for _, m := range p.marks {
+	w.Uint(uint64(len(p.samples)))
+	for _, m := range p.samples {
 		w.Uint(uint64(m.at.Unix()))
 		w.Uint(uint64(m.seq))
 	}
@@ -63,36 +63,36 @@ func decodeCollection(b []byte) (p collection, err error) {
 	u := packed.ReadVersion(b, rowVersion)
 	p.upTo = Seq(u.Uint())
 	for n := u.Uint(); n > 0 && !u.Failed(); n-- {
-		p.marks = append(p.marks, mark{time.Unix(int64(u.Uint()), 0), Seq(u.Uint())})
+		p.samples = append(p.samples, sample{time.Unix(int64(u.Uint()), 0), Seq(u.Uint())})
 	}
 	return p, u.Done()
 }
 
-// mark notes the last sequence at a time, if the last mark is so old that it is
+// sample notes the last sequence at a time, if the last sample is so old that it is
 // worth it. It reports whether it did.
-func (p *collection) mark(now time.Time, last Seq, age time.Duration) bool {
+func (p *collection) sample(now time.Time, last Seq, age time.Duration) bool {
 	now = now.Truncate(time.Second)
-	for i := range p.marks {
-		if p.marks[i].at.After(now) {
-			p.marks[i].at = now // made by a clock that was ahead; its sequence is not younger than now
+	for i := range p.samples {
+		if p.samples[i].at.After(now) {
+			p.samples[i].at = now // made by a clock that was ahead; its sequence is not younger than now
 		}
 	}
-	if n := len(p.marks); n > 0 && (p.marks[n-1].seq >= last || now.Sub(p.marks[n-1].at) < age/markParts) {
+	if n := len(p.samples); n > 0 && (p.samples[n-1].seq >= last || now.Sub(p.samples[n-1].at) < age/sampleParts) {
 		return false
 	}
-	p.marks = append(p.marks, mark{now, last})
-	if len(p.marks) > maxMarks {
-		for i := range maxMarks / 2 {
-			p.marks[i] = p.marks[2*i+1]
+	p.samples = append(p.samples, sample{now, last})
+	if len(p.samples) > maxSamples {
+		for i := range maxSamples / 2 {
+			p.samples[i] = p.samples[2*i+1]
 		}
-		p.marks = append(p.marks[:maxMarks/2], mark{now, last})
+		p.samples = append(p.samples[:maxSamples/2], sample{now, last})
 	}
 	return true
 }
 
 // old returns the sequence up to which everything was written before a time.
 func (p *collection) old(before time.Time) (q Seq) {
-	for _, m := range p.marks {
+	for _, m := range p.samples {
 		if !m.at.After(before) {
 			q = max(q, m.seq)
 		}
@@ -100,9 +100,9 @@ func (p *collection) old(before time.Time) (q Seq) {
 	return q
 }
 
-// forget drops the marks that say nothing any more.
+// forget drops the samples that say nothing any more.
 func (p *collection) forget() {
-	p.marks = slices.DeleteFunc(p.marks, func(m mark) bool { return m.seq <= p.upTo })
+	p.samples = slices.DeleteFunc(p.samples, func(m sample) bool { return m.seq <= p.upTo })
 }
 
 func (d *Database) loadDeletedTTL(v kv.Snapshot, set *settings) error {
@@ -221,7 +221,7 @@ func (b *tombstonePage) read(r *Reader, _ *jobs.Job) error {
 	return nil
 }
 
-// write collects a page of tombstones, from where the page began, and makes a mark if
+// write collects a page of tombstones, from where the page began, and takes a sample if
 // it is time for one. The first tells writers that there will be deletion markers.
 func (b *tombstonePage) write(g *group, j *jobs.Job) (over bool, err error) {
 	p, there, err := b.d.collection(g.tx)
@@ -235,8 +235,8 @@ func (b *tombstonePage) write(g *group, j *jobs.Job) (over bool, err error) {
 		g.lane.version++
 		g.stale = true
 	}
-	p.mark(g.now, g.lane.seq, b.age)
-	j.Earliest = p.marks[len(p.marks)-1].at.Add(b.age / markParts)
+	p.sample(g.now, g.lane.seq, b.age)
+	j.Earliest = p.samples[len(p.samples)-1].at.Add(b.age / sampleParts)
 	p.upTo = b.to
 	room, more := dropBodyRows, b.more
 	for _, doc := range b.docs {
@@ -264,14 +264,14 @@ func (b *tombstonePage) write(g *group, j *jobs.Job) (over bool, err error) {
 	return over, g.tx.Put(settingKey(b.d.number, settingCollection), p.encode())
 }
 
-// next makes the job due when the first mark is old, or when there are tombstones
-// behind the last mark, for another one; over if there is nothing to wait for.
+// next makes the job due when the first sample is old, or when there are tombstones
+// behind the last sample, for another one; over if there is nothing to wait for.
 func (p *collection) next(g *group, j *jobs.Job, age time.Duration) (over bool) {
 	last := p.upTo
 	over = true
-	if n := len(p.marks); n > 0 {
-		last, over = p.marks[n-1].seq, false
-		j.Due = p.marks[0].at.Add(age)
+	if n := len(p.samples); n > 0 {
+		last, over = p.samples[n-1].seq, false
+		j.Due = p.samples[0].at.Add(age)
 	}
 	if g.lane.deleted > 0 && last < g.lane.seq && (over || j.Earliest.Before(j.Due)) {
 		j.Due, over = j.Earliest, false

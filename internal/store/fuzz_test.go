@@ -171,7 +171,7 @@ func someRows() (values [][]byte) {
 	many := manyLeaves()
 	wide, _ := many.encode()
 	marked := marker{revs: []document.Rev{{Gen: 2, Hash: "0123456789abcdef"}, {Gen: 300, Hash: "text"}}}
-	collected := collection{upTo: 300, marks: []mark{{at: time.Unix(1_795_000_000, 0), seq: 300}}}
+	collected := collection{upTo: 300, samples: []sample{{at: time.Unix(1_795_000_000, 0), seq: 300}}}
 	expiring := partition{seq: 1, lastWrite: p.lastWrite, designs: 300, expiry: Expiry{Own: true, Field: "e", TTLField: "t", TTL: 3600}}
 	logged := logEntry{time: p.lastWrite, commit: 300, cause: ByPurge, id: "p:a", old: winner{marked.revs[0], true}, now: winner{rev: marked.revs[1]}, purged: marked.revs}
 	return [][]byte{logged.encode(), marked.encode(), collected.encode(), encodeDue(300), expiring.encode(), sub.encodeDefinition(), sub.encodeState(), small, wide, encodeFeed("p:m", many), body, large, encodeFeed("p:a", &h), l.encode(), p.encode(), b.encode(), e.encode(), lo.encode(), {1, 5, 1, 'a'}}

@@ -107,7 +107,7 @@ func (x *runner) collect() error {
 	if err := x.d.SetDeletedTTL(ctx, Period{Text: "1_min"}); err != nil {
 		return err
 	}
-	x.now = x.now.Add(10 * time.Second) // for a mark of its own
+	x.now = x.now.Add(10 * time.Second) // for a sample of its own
 	if err := x.swept(); err != nil {
 		return err
 	}

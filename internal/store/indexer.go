@@ -89,20 +89,20 @@ func (r *Reader) Indexes() (IndexSet, error) {
 	return f.indexes, nil
 }
 
-// Mark is a place in the history of a database: the last sequence, and the
+// Sequences is a position in the history of a database: the last sequence, and the
 // last removal without a trace in the feed (Reader.Removals).
-type Mark struct {
+type Sequences struct {
 	Seq      Seq
 	Removals uint64 `json:"Gone"` // the name is in stored rows
 }
 
-// Mark is the reader's place in the history.
-func (r *Reader) Mark() (Mark, error) {
+// Sequences is how far the database was when the reader began.
+func (r *Reader) Sequences() (Sequences, error) {
 	l, err := r.lane()
 	if err != nil {
-		return Mark{}, err
+		return Sequences{}, err
 	}
-	return Mark{Seq: l.seq, Removals: l.serial}, nil
+	return Sequences{Seq: l.seq, Removals: l.serial}, nil
 }
 
 // Measure estimates what the rows whose keys begin with prefix take on disk; 0
@@ -191,10 +191,10 @@ func (m LaneTxn) Tx() kv.Txn { return m.g.tx }
 // writers keep what they say now.
 func (m LaneTxn) Redefine(ns Scope) error { return m.g.redefine(ns) }
 
-// Changed returns the documents of a scope that changed or went since a mark that a
+// Changed returns the documents of a scope that changed or went since sequences that a
 // reader gave, as many as most; then, or if it is not known any more which went,
 // more is true.
-func (m LaneTxn) Changed(sc Scope, since Mark, most int) (ids map[document.ID]bool, more bool, err error) {
+func (m LaneTxn) Changed(sc Scope, since Sequences, most int) (ids map[document.ID]bool, more bool, err error) {
 	ids = map[document.ID]bool{}
 	for _, s := range m.g.order {
 		if sc.contains(s.id) {

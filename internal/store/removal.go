@@ -29,10 +29,10 @@ const maxTenantRemovals = 1000
 // Removal is a document that was removed.
 type Removal struct {
 	ID  document.ID // as the scope shows it; "": many went, nobody knows which
-	Seq uint64      // the Mark.Removals at which it happened
+	Seq uint64      // the Sequences.Removals at which it happened
 }
 
-// Removals walks the documents that were removed without a tombstone after a mark:
+// Removals walks the documents that were removed without a tombstone after a sequence:
 // purged and collected ones and those of dropped partitions. They may have come back.
 // Scopes are the whole database, and a tenant.
 func (r *Reader) Removals(since uint64) iter.Seq2[Removal, error] {

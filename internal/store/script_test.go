@@ -353,7 +353,7 @@ var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 			return showExpiry(e) + showErr(err)
 		case settingCollection:
 			p, err := decodeCollection(v)
-			return fmt.Sprintf("up to %d, %d marks%s", p.upTo, len(p.marks), showErr(err))
+			return fmt.Sprintf("up to %d, %d samples%s", p.upTo, len(p.samples), showErr(err))
 		}
 		return showNumbers(v)
 	},

@@ -199,8 +199,8 @@ func namesInBody(r *couchhttp.Request) ([]string, error) {
 // appendNamedInfo appends {"key":…,"info":…}. A database that is not there is
 // told of, or left out: it may have been dropped since it was listed.
 func appendNamedInfo(r *couchhttp.Request, b []byte, name string, told bool) ([]byte, error) {
-	mark := len(b)
-	if b[mark-1] != '[' {
+	end := len(b)
+	if b[end-1] != '[' {
 		b = append(b, ',')
 	}
 	b = couchhttp.AppendString(append(b, `{"key":`...), name)
@@ -218,5 +218,5 @@ func appendNamedInfo(r *couchhttp.Request, b []byte, name string, told bool) ([]
 	case told:
 		return append(b, `,"error":"not_found"}`...), nil
 	}
-	return b[:mark], nil
+	return b[:end], nil
 }

@@ -206,9 +206,9 @@ func (l *viewLister) Tag() error {
 		if err != nil {
 			return err
 		}
-		numbers := []uint64{uint64(p.Mark.Seq), p.Mark.Removals, p.Done, uint64(l.q.limit)} // the limit may be the configuration's
+		numbers := []uint64{uint64(p.UpTo.Seq), p.UpTo.Removals, p.Done, uint64(l.q.limit)} // the limit may be the configuration's
 		if l.q.form.Include || l.q.updateSeq {
-			m, err := rd.Mark()
+			m, err := rd.Sequences()
 			if err != nil {
 				return err
 			}

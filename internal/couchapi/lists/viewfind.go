@@ -107,7 +107,7 @@ const (
 )
 
 // draftView makes a draft of a partition of a view whose index is being built, as of a
-// mark of its own: nobody waits for the documents of others. nil: the index answers, which was built meanwhile, is
+// position of its own to catch up to: nobody waits for the documents of others. nil: the index answers, which was built meanwhile, is
 // not built by the background, or the partition is too large.
 func draftView(r *couchhttp.Request, s *index.Session, p document.Partition, update viewUpdate) (*view.Draft, error) {
 	x := s.Index
@@ -119,17 +119,17 @@ func draftView(r *couchhttp.Request, s *index.Session, p document.Partition, upd
 	}
 	var docs []index.Change
 	var all bool
-	var mark store.Mark
+	var upTo store.Sequences
 	err := s.View(r.Ctx(), func(rd *store.Reader, _ bool) (err error) {
 		if docs, all, err = x.PartitionDocs(rd, p, draftDocs, draftBytes); err == nil {
-			mark, err = rd.Mark()
+			upTo, err = rd.Sequences()
 		}
 		return err
 	})
 	if err != nil || !all {
 		return nil, err
 	}
-	s.Mark = mark
+	s.UpTo = upTo
 	d, err := r.API.Views.Draft(r.Ctx(), r.DB, x, p, docs)
 	return d, index.Told(err)
 }

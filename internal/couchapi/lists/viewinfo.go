@@ -113,7 +113,7 @@ func stateOf(r *couchhttp.Request, design couchhttp.DesignFunctions) (s designSt
 	s.collations = strconv.Itoa(keyspace.CollationVersion)
 	signatures := sha256.New()
 	err = r.Scope.Namespace().View(r.Ctx(), func(rd *store.Reader) error {
-		m, err := rd.Mark()
+		m, err := rd.Sequences()
 		if err != nil {
 			return err
 		}
@@ -134,9 +134,9 @@ func stateOf(r *couchhttp.Request, design couchhttp.DesignFunctions) (s designSt
 			if err != nil {
 				return err
 			}
-			s.seq = min(s.seq, p.Mark.Seq)
+			s.seq = min(s.seq, p.UpTo.Seq)
 			s.skipped += p.Skipped
-			pending, err := changesLeft(rd, p.Mark.Seq)
+			pending, err := changesLeft(rd, p.UpTo.Seq)
 			if err != nil {
 				return err
 			}

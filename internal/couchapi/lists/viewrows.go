@@ -78,13 +78,13 @@ func (l *viewLister) reader(rd *store.Reader) (*view.Reader, error) {
 
 // begin finds where the rows lie and what stands before them.
 func (l *viewLister) begin(rd *store.Reader, v *view.Reader, gone bool) (err error) {
-	if l.seq = l.s.Mark.Seq; l.q.updateSeq && !gone && l.draft == nil {
+	if l.seq = l.s.UpTo.Seq; l.q.updateSeq && !gone && l.draft == nil {
 		p, err := l.s.Answers.Progress(rd.Snapshot(), l.R.DB.Number())
 		if err != nil {
 			return err
 		}
-		if l.seq = p.Mark.Seq; l.q.update == updateFirst {
-			l.seq = max(l.seq, l.s.Mark.Seq)
+		if l.seq = p.UpTo.Seq; l.q.update == updateFirst {
+			l.seq = max(l.seq, l.s.UpTo.Seq)
 		}
 	}
 	if l.q.updateSeq && l.R.Scope.Restricted() {

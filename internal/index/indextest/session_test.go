@@ -56,7 +56,7 @@ func TestSession(t *testing.T) {
 	reads(first, "a {}\n", false)
 	write(document.Edit{ID: "b", Body: []byte("{}")})
 	reads(first, "a {}\n", false)
-	must(t, first.CatchUp(ctx)) // b came after its mark
+	must(t, first.CatchUp(ctx)) // b came after it began
 	reads(first, "a {}\n", false)
 	second := open()
 	must(t, errors.Join(second.Ready(ctx, 0), second.CatchUp(ctx), x.Run(ctx, d)))

@@ -58,9 +58,9 @@ func brokenWorld(t *testing.T) (w *world, calls *int) {
 func (w *world) catchUp(id string) error {
 	w.Helper()
 	x := w.index(id)
-	var m store.Mark
+	var m store.Sequences
 	must(w, w.db.Whole().View(ctx, func(r *store.Reader) (err error) {
-		m, err = r.Mark()
+		m, err = r.Sequences()
 		return err
 	}))
 	return w.indexes.CatchUp(ctx, w.db, x, m)

@@ -81,12 +81,12 @@ func TestTenantsViewsLearnOfRemovals(t *testing.T) {
 	if _, _, n := w.tenantsView("alice"); n != 5 {
 		t.Errorf("%d removals are noted for alice, want 5", n)
 	}
-	var mark store.Mark
+	var upTo store.Sequences
 	must(t, w.db.Tenant("alice").View(ctx, func(r *store.Reader) (err error) {
-		mark, err = r.Mark()
+		upTo, err = r.Sequences()
 		return err
 	}))
-	must(t, w.indexes.CatchUp(ctx, w.db, before, mark))
+	must(t, w.indexes.CatchUp(ctx, w.db, before, upTo))
 	if x, rows, n := w.tenantsView("alice"); x.Number != before.Number || rows != 16 || n != 0 {
 		t.Errorf("alice has index %d with %d rows, was %d, and %d removals", x.Number, rows, before.Number, n)
 	}

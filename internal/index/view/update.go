@@ -135,7 +135,7 @@ func (u *levelUpdate) shapeHeads(v kv.Snapshot) error {
 	return nil
 }
 
-// taint marks the span that a position lies in, if there is one, or the one before
+// taint notes the span that a position lies in, if there is one, or the one before
 // it. it walks the level's nodes backward.
 func (u *levelUpdate) taint(it kv.Iterator, position []byte, before bool) error {
 	h := headOf(position)

@@ -145,22 +145,22 @@ func (c *compiler) emit(arguments []ast.Expression) expression {
 		if m.writing {
 			return m.interpret() // an emit within the arguments of another
 		}
-		var marks [2]int
+		var ends [2]int
 		start := len(m.out)
 		m.writing = true
-		for i := range marks {
+		for i := range ends {
 			if i >= len(writers) {
 				m.out = append(m.out, "null"...)
 			} else if !writers[i](m) {
 				return value{}
 			}
-			marks[i] = len(m.out)
+			ends[i] = len(m.out)
 		}
 		m.writing = false
 		if !m.spend(32) {
 			return value{}
 		}
-		m.rows = append(m.rows, Row{m.out[start:marks[0]:marks[0]], m.out[marks[0]:marks[1]:marks[1]]})
+		m.rows = append(m.rows, Row{m.out[start:ends[0]:ends[0]], m.out[ends[0]:ends[1]:ends[1]]})
 		return value{k: undefined}
 	}
 }

@@ -9,39 +9,39 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// mark is a place in a snapshot: everything up to a document has been sent. It
+// bookmark is a position in a snapshot: everything up to a document has been sent. It
 // remembers the sequence at which the snapshot began, for the changes since
 // then are what completes it, however many streams it took.
-type mark struct {
+type bookmark struct {
 	seq  store.Seq
 	last document.ID
 }
 
-const markVersion = 1
+const bookmarkVersion = 1
 
 // text returns the form that clients see.
-func (m mark) text(s store.Scope) string {
-	w := packed.Writer{markVersion}
+func (m bookmark) text(s store.Scope) string {
+	w := packed.Writer{bookmarkVersion}
 	w.Text(s.FormatSeq(m.seq))
 	w.Text(string(s.Partition()))
 	w.Text(string(m.last))
 	return base64.RawURLEncoding.EncodeToString(w)
 }
 
-var errMark = dberr.New(dberr.Invalid, "invalid_bookmark", "The mark does not belong to a snapshot of this database or partition: begin again without it.")
+var errBookmark = dberr.New(dberr.Invalid, "invalid_bookmark", "The bookmark does not belong to a snapshot of this database or partition: begin again without it.")
 
 // parseMark reads what text gave of the same scope. Errors: Invalid
 // invalid_bookmark for any other, also when the database was made anew.
-func parseMark(s store.Scope, text string) (mark, error) {
+func parseBookmark(s store.Scope, text string) (bookmark, error) {
 	b, err := base64.RawURLEncoding.DecodeString(text)
-	p := packed.ReadVersion(b, markVersion)
+	p := packed.ReadVersion(b, bookmarkVersion)
 	seq, partition, last := p.Text(), p.Text(), p.Text()
 	if err != nil || p.Done() != nil || partition != string(s.Partition()) {
-		return mark{}, errMark
+		return bookmark{}, errBookmark
 	}
 	q, own := s.OwnSeq(seq)
 	if !own {
-		return mark{}, errMark
+		return bookmark{}, errBookmark
 	}
-	return mark{seq: q, last: document.ID(last)}, nil
+	return bookmark{seq: q, last: document.ID(last)}, nil
 }
