@@ -180,23 +180,15 @@ func (s *Store) Drop(ctx context.Context, name string) error {
 // forget closes the open database of a name if its number is at most the one
 // given: that is dropped, and those before it were.
 func (s *Store) forget(name string, number uint64) {
-	s.open.Lock()
-	d := s.open.databases[name]
-	if d == nil || d.number > number {
-		s.open.Unlock()
-		return
+	if d := s.open.remove(name, number); d != nil {
+		d.dropped.Store(true)
+		d.watch.wakeAll()
 	}
-	delete(s.open.databases, name)
-	s.open.Unlock()
-	d.dropped.Store(true)
-	d.watch.wakeAll()
 }
 
 // Database opens a database. NotFound not_found "Database does not exist."
 func (s *Store) Database(ctx context.Context, name string) (*Database, error) {
-	s.open.RLock()
-	d := s.open.databases[name]
-	s.open.RUnlock()
+	d := s.open.get(name)
 	if d != nil {
 		return d, nil
 	}
@@ -218,23 +210,18 @@ func (s *Store) Database(ctx context.Context, name string) (*Database, error) {
 	if err != nil {
 		return nil, dberr.Wrap("store.Database", err)
 	}
-	return s.remember(ctx, name, d)
+	return s.remember(ctx, d)
 }
 
 // remember keeps an opened database, unless another goroutine was first or the
 // database was dropped since it was read.
-func (s *Store) remember(ctx context.Context, name string, d *Database) (*Database, error) {
-	s.open.Lock()
-	first := s.open.databases[name]
-	if first != nil && first.number >= d.number {
-		s.open.Unlock()
+func (s *Store) remember(ctx context.Context, d *Database) (*Database, error) {
+	if first := s.open.put(d); first != d {
 		return first, nil
 	}
-	s.open.databases[name] = d
-	s.open.Unlock()
 	there, err := s.exists(ctx, keyspace.LaneHead.Key(d.number, keyspace.U(0)))
 	if err == nil && !there {
-		s.forget(name, d.number)
+		s.forget(d.name, d.number)
 		err = errNoDatabase
 	}
 	if err != nil {

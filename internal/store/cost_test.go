@@ -260,7 +260,7 @@ func TestJobsFindTheirDatabase(t *testing.T) {
 		}
 		bound := 0
 		if restarted {
-			clear(w.open.databases)
+			w.closeDatabases()
 			bound = 1 // the entry of the one that is opened
 		}
 		e.touched = nil
@@ -276,10 +276,10 @@ func TestJobsFindTheirDatabase(t *testing.T) {
 				catalogue++
 			}
 		}
-		if restarted && len(w.open.databases) != 1 || catalogue > bound {
-			t.Errorf("after a start %v: %d databases are open, %d rows of the catalogue were read; bound %d", restarted, len(w.open.databases), catalogue, bound)
+		if restarted && len(w.open.by) != 1 || catalogue > bound {
+			t.Errorf("after a start %v: %d databases are open, %d rows of the catalogue were read; bound %d", restarted, len(w.open.by), catalogue, bound)
 		}
-		d = w.open.databases["db"]
+		d = w.database("db")
 		for n := range drops {
 			if _, err := d.Within(document.Partition(fmt.Sprintf("q%d", n))).Totals(ctx); err != nil {
 				t.Fatal(err)

@@ -23,6 +23,8 @@ type Database struct {
 	created     time.Time
 
 	dropped  atomic.Bool
+	used     atomic.Bool // since the hand of openDatabases came by
+	kept     atomic.Bool // it is among those that stay open
 	settings atomic.Pointer[settings]
 	lanes    kv.Memo[lane]
 	// hidden are the partitions that are being dropped; nil for none.

@@ -395,7 +395,7 @@ func TestForgetSparesTheNewDatabase(t *testing.T) {
 	}
 	// The old one is still open here, as between the commit of a drop and
 	// what follows it.
-	w.open.databases["db"] = old
+	w.open.put(old)
 	d := w.create("db", false)
 	if d == old {
 		t.Fatal("the new database is the old one")

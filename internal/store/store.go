@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
@@ -41,6 +42,9 @@ type Options struct {
 	// DeletedTTL returns the age at which tombstones are dropped in databases
 	// that have no setting of their own, 0 for never. Default never.
 	DeletedTTL func() time.Duration
+	// MaxOpen is how many databases stay open in memory that nobody uses at the
+	// moment. Default 1000.
+	MaxOpen int
 	// Admission checks and may change every edit before it is stored; nil
 	// admits all.
 	Admission Admission
@@ -94,6 +98,9 @@ func (o Options) withDefaults() Options {
 	if o.MaxQueued == nil {
 		o.MaxQueued = func() int64 { return defaultQueued }
 	}
+	if o.MaxOpen == 0 {
+		o.MaxOpen = defaultOpen
+	}
 	if o.MaxConflicts == nil {
 		o.MaxConflicts = func() int { return defaultConflicts }
 	}
@@ -111,10 +118,7 @@ type Store struct {
 	secret []byte // of opaque sequences
 	steps  []formatStep
 
-	open struct {
-		sync.RWMutex
-		databases map[string]*Database
-	}
+	open    openDatabases
 	updates updates
 	clock   clockGuard
 	jobs    *jobs.Queue
@@ -142,7 +146,7 @@ func Open(ctx context.Context, e kv.Engine, o Options) (*Store, error) {
 func openWith(ctx context.Context, e kv.Engine, o Options, steps []formatStep) (*Store, error) {
 	s := &Store{engine: e, o: o.withDefaults(), steps: steps, busy: newBusy()}
 	s.runs.New = newPrefetched
-	s.open.databases = map[string]*Database{}
+	s.open.by, s.open.most = map[string]weak.Pointer[Database]{}, s.o.MaxOpen
 	s.updates.init()
 	s.jobs = s.newQueue()
 	if err := s.begin(ctx); err != nil {

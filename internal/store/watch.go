@@ -170,11 +170,7 @@ var closed = func() <-chan struct{} {
 // WakeDocWatches closes the channels of WatchDoc of all databases: something that is
 // no document changed for those who wait with them.
 func (s *Store) WakeDocWatches() {
-	s.open.RLock()
-	defer s.open.RUnlock()
-	for _, d := range s.open.databases {
-		d.watch.wakeDocs()
-	}
+	s.open.each(func(d *Database) { d.watch.wakeDocs() })
 }
 
 // Notify is Watch for those who have no goroutine to wait with: f is called
