@@ -39,6 +39,7 @@ func floors() map[string]int {
 		"internal/kv/pebblekv":       2,
 		"internal/script":            2,
 		"internal/selector":          2,
+		"internal/lucene":            0,
 		"internal/config":            1,
 		"internal/backup":            1,
 		"internal/document":          1,
