@@ -24,6 +24,7 @@ import (
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/index/mapjs"
 	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/index/view/viewjs"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
@@ -109,7 +110,7 @@ func newTestAPIOn(t testing.TB, engine pebblekv.Options, o store.Options, settin
 		who, _ := c.Get("sectional", "owner_design_docs")
 		return admission.Writers(who)
 	}, TenantDesignSize: func() int { return int(c.Snapshot().Int("sectional", "owner_max_design_size", 0)) }})
-	views := view.New(viewjs.New(scripts))
+	views := view.New(viewjs.New(mapjs.New(scripts)))
 	indexes := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, views}})
 	a := &testAPI{t: t, config: c, logged: logged}
 	o.Admission, o.Indexer, o.Idle = rules, indexes, true

@@ -19,6 +19,7 @@ func floors() map[string]int {
 		"internal/demo":              8,
 		"internal/query":             7,
 		"internal/transfer":          7,
+		"internal/index/mapjs":       6,
 		"internal/index/view":        6,
 		"internal/replicate":         6,
 		"internal/index/view/viewjs": 7,

@@ -137,7 +137,7 @@ func (c *child) addRealm(b packed.Reader) error {
 	if b.Flag() {
 		r.flavour = flavourReduce
 	}
-	r.document, r.functions = b.Bytes(), b.Texts()
+	r.document, r.functions, r.emits = b.Bytes(), b.Texts(), b.Text()
 	if b.Failed() {
 		return errFrame
 	}

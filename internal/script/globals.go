@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	_ "embed" // modules.js
 
 	"github.com/dop251/goja"
@@ -29,7 +30,7 @@ func (r *realm) globals(stringify goja.Value) error {
 		}
 	}
 	for name, f := range map[string]func(goja.FunctionCall) goja.Value{
-		"emit":         r.emit,
+		r.emitter():    r.emit,
 		"log":          r.log,
 		"isArray":      r.isArray,
 		"provides":     r.render.provides,
@@ -54,9 +55,12 @@ func (r *realm) globals(stringify goja.Value) error {
 }
 
 func (r *realm) emit(call goja.FunctionCall) goja.Value {
-	r.rows = append(r.rows, emitted{call.Argument(0), call.Argument(1)})
+	r.rows = append(r.rows, emitted{call.Argument(0), call.Argument(1), call.Argument(2)})
 	return goja.Undefined()
 }
+
+// emitter is the name of the function that emits.
+func (r *realm) emitter() string { return cmp.Or(r.emits, "emit") }
 
 func (r *realm) log(call goja.FunctionCall) goja.Value {
 	line := call.Argument(0)

@@ -15,6 +15,7 @@ type Realm struct {
 	Document  []byte   // the design document as JSON: what require reads, and `this` of functions other than map and reduce
 	Named     Named    // for the log
 	Functions []string // the sources of the map functions for Map and ViewFilter, of the reduce functions for Reduce and Rereduce
+	Emits     string   // the function by which map functions give rows; "": emit
 }
 
 // Named is what people call a realm's database and design document.
@@ -36,7 +37,7 @@ const (
 
 // name tells a realm from every other one.
 func (r Realm) name(f flavour) string {
-	return string('0'+f) + "\x00" + r.Database + "\x00" + r.Design + "\x00" + r.Version
+	return string('0'+f) + r.Emits + "\x00" + r.Database + "\x00" + r.Design + "\x00" + r.Version
 }
 
 // op is what to do with each unit of a job.

@@ -10,6 +10,7 @@ import (
 // Row is what one call of emit gave: JSON each.
 type Row struct {
 	Key, Value []byte
+	More       []byte // the third argument, of a realm whose functions emit by another name; nil for others
 }
 
 // Mapped is what one map function gave for one document: its rows, or why there are none.
@@ -71,7 +72,11 @@ func mapped(o outcome) Mapped {
 	}
 	rows := make([]Row, 0, min(n, uint64(len(o.data))))
 	for ; n > 0 && !c.Failed(); n-- {
-		rows = append(rows, Row{c.Bytes(), c.Bytes()})
+		row := Row{Key: c.Bytes(), Value: c.Bytes()}
+		if c.Flag() {
+			row.More = c.Bytes()
+		}
+		rows = append(rows, row)
 	}
 	return Mapped{Rows: rows}
 }

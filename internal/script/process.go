@@ -184,6 +184,7 @@ func (p *process) load(j *job) (uint64, error) {
 	f.Flag(j.flavour == flavourReduce)
 	f.Bytes(j.realm.Document)
 	f.Texts(j.realm.Functions)
+	f.Text(j.realm.Emits)
 	if err := p.pipe.write(frameRealm, f); err != nil {
 		return 0, errors.Join(errDied, err)
 	}

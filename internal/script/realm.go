@@ -22,6 +22,7 @@ type realm struct {
 	flavour   flavour
 	document  []byte
 	functions []string
+	emits     string // the function by which maps give rows; "": emit
 
 	rt       *goja.Runtime
 	calls    map[string]*callee // by way in the design document, or by source
@@ -49,7 +50,7 @@ type realm struct {
 
 // emitted is one call of emit.
 type emitted struct {
-	key, value goja.Value
+	key, value, more goja.Value
 }
 
 // callee is a compiled function, or why it is none.

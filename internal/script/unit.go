@@ -181,9 +181,13 @@ func (r *realm) emitted() []byte {
 		f.Bytes(r.json(row.key))
 		if o, ok := row.value.(*goja.Object); ok && o.ClassName() == "Error" {
 			f.Bytes([]byte(`{"error":` + quoted(text(o.Get("name"))) + `,"message":` + quoted(text(o.Get("message"))) + `}`))
-			continue
+		} else {
+			f.Bytes(r.json(row.value))
 		}
-		f.Bytes(r.json(row.value))
+		f.Flag(r.emits != "")
+		if r.emits != "" {
+			f.Bytes(r.json(row.more))
+		}
 	}
 	return f
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/index/mapjs"
 	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/index/view/viewjs"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
@@ -121,7 +122,7 @@ func (a *assembly) open(ctx context.Context) (err error) {
 	a.auth = auth.New(auth.Options{Config: a.config, Users: a.users, Log: a.log, Fetcher: newFetcher(nil)})
 	rules := admission.New(admission.Options{Auth: a.auth, Functions: a.scripts, Cloudant: cloudantLimits(a.config),
 		TenantDesigns: tenantDesigns(a.config), TenantDesignSize: tenantDesignSize(a.config), Replications: config.Derive(a.config, spec.ReadSettings).Value})
-	views := view.New(viewjs.New(a.scripts))
+	views := view.New(viewjs.New(mapjs.New(a.scripts)))
 	a.indexes = index.New(index.Options{Kinds: kinds(views), Logger: a.log})
 	a.store, err = store.Open(ctx, a.engine, store.Options{
 		Logger:         a.log,

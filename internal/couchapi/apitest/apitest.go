@@ -25,6 +25,7 @@ import (
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/index/mapjs"
 	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/index/view/viewjs"
 	"github.com/sectional/sectional/internal/kv"
@@ -84,7 +85,7 @@ func on(t testing.TB, e kv.Engine, o index.Options, settings ...config.Setting) 
 	scripts, err := script.New(script.Options{Limits: script.Limits{Time: 5 * time.Second}})
 	must(t, err)
 	rules := admission.New(admission.Options{Auth: who, Functions: scripts, Cloudant: func() bool { return false }})
-	views := view.New(viewjs.New(scripts))
+	views := view.New(viewjs.New(mapjs.New(scripts)))
 	o.Kinds = []index.Kind{field.Kind{}, views}
 	indexes := index.New(o)
 	later := &atomic.Int64{}

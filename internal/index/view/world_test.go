@@ -37,7 +37,7 @@ func (f goFunctions) Map(_ context.Context, s Script, docs [][]byte) ([]Mapped, 
 		rows, err := machine.Run(doc, nil)
 		all[i].Err = err
 		for _, r := range rows {
-			all[i].Rows = append(all[i].Rows, Emitted(r))
+			all[i].Rows = append(all[i].Rows, Emitted{Key: r.Key, Value: r.Value})
 		}
 	}
 	return all, nil

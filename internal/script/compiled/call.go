@@ -11,7 +11,7 @@ func (c *compiler) call(e *ast.CallExpression) expression {
 		if v := c.resolve(name); v != nil {
 			return c.callWithin(v, e.ArgumentList)
 		}
-		if name == "emit" {
+		if name == c.emits {
 			return c.emit(e.ArgumentList)
 		}
 		if f := functions[name]; f != nil {
@@ -134,9 +134,12 @@ func (c *compiler) callMethod(callee *ast.DotExpression, arguments []ast.Express
 
 // emit compiles a call of emit.
 func (c *compiler) emit(arguments []ast.Expression) expression {
-	writers := make([]writer, 0, 2)
+	writers, most := make([]writer, 0, 3), 2
+	if c.emits != "emit" {
+		most = 3
+	}
 	for i, e := range arguments {
-		if i >= 2 {
+		if i >= most {
 			return c.refused("it emits more than a key and a value")
 		}
 		writers = append(writers, c.writer(e))
@@ -145,10 +148,10 @@ func (c *compiler) emit(arguments []ast.Expression) expression {
 		if m.writing {
 			return m.interpret() // an emit within the arguments of another
 		}
-		var ends [2]int
+		var ends [3]int
 		start := len(m.out)
 		m.writing = true
-		for i := range ends {
+		for i := range most {
 			if i >= len(writers) {
 				m.out = append(m.out, "null"...)
 			} else if !writers[i](m) {
@@ -160,7 +163,11 @@ func (c *compiler) emit(arguments []ast.Expression) expression {
 		if !m.spend(32) {
 			return value{}
 		}
-		m.rows = append(m.rows, Row{m.out[start:ends[0]:ends[0]], m.out[ends[0]:ends[1]:ends[1]]})
+		row := Row{Key: m.out[start:ends[0]:ends[0]], Value: m.out[ends[0]:ends[1]:ends[1]]}
+		if most == 3 {
+			row.More = m.out[ends[1]:ends[2]:ends[2]]
+		}
+		m.rows = append(m.rows, row)
 		return value{k: undefined}
 	}
 }

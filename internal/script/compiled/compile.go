@@ -41,7 +41,11 @@ const (
 
 // Compile compiles the source of a map function. When m is nil, why says what
 // keeps the function from it.
-func Compile(source string) (m *Map, why string) {
+func Compile(source string) (m *Map, why string) { return CompileFor(source, "emit") }
+
+// CompileFor is Compile for a function that emits by calling one of another name,
+// with up to three arguments.
+func CompileFor(source, emits string) (m *Map, why string) {
 	if len(source) > sourceLimit {
 		return nil, "the source is long"
 	}
@@ -60,10 +64,10 @@ func Compile(source string) (m *Map, why string) {
 	if !ok {
 		return nil, "it is not one function"
 	}
-	c := &compiler{docFixed: true}
+	c := &compiler{docFixed: true, emits: emits}
 	m = c.compile(only.Expression)
 	if c.why == "" && c.docAssigned {
-		c = &compiler{}
+		c = &compiler{emits: emits}
 		m = c.compile(only.Expression)
 	}
 	if c.why != "" {
@@ -76,6 +80,7 @@ func Compile(source string) (m *Map, why string) {
 // stands in why; compiling then goes on to no purpose.
 type compiler struct {
 	out         *Map
+	emits       string // the function that emits
 	why         string
 	scope       *scope
 	doc         *variable

@@ -29,7 +29,7 @@ func (c *compiler) newVariable() *variable {
 }
 
 func (c *compiler) declare(name string, v *variable) {
-	if name == "arguments" || name == "eval" || name == "emit" {
+	if name == "arguments" || name == "eval" || name == c.emits {
 		c.refuse("it has a name of its own for %s", name)
 	}
 	c.scope.names[name] = v

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sectional/sectional/internal/index/mapjs"
 	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/script"
 )
@@ -31,7 +32,7 @@ func newFunctions(t *testing.T) *Functions {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { pool.Close() })
-	return New(pool)
+	return New(mapjs.New(pool))
 }
 
 var ctx = context.Background()
@@ -62,7 +63,7 @@ func TestMapsAreEqual(t *testing.T) {
 		"thrown":      `function(doc){ if (doc.n === undefined) { throw 'no n'; } emit(doc.n, doc.s); emit('len', doc.n.length); }`,
 		"interpreted": `function(doc){ with ({}) { if (doc.n === undefined) { emit(0); } emit(doc.n, doc.s); emit('len', doc.n.length); } }`,
 	} {
-		if c := f.compiled(s); (c != nil) != (name == "compiled") {
+		if c := f.runner.Compiled(s, ""); (c != nil) != (name == "compiled") {
 			t.Errorf("%s: compiled: %v", name, c != nil)
 		}
 		got, err := f.Map(ctx, view.Script{Def: &view.Def{Map: s}, Database: 1, Signature: name}, docs)

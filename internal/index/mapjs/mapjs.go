@@ -1,0 +1,184 @@
+// Package mapjs runs JavaScript functions of design documents that emit something for
+// each document: maps of views, index functions of other kinds. It owns the choice
+// between compiled functions, which run in the server itself, and the interpreter in
+// child processes, for the rest. It promises that the choice can't be seen in the
+// results.
+//
+// Begin reading at Runner. What a kind of index makes of what was emitted is its own
+// business: it has a package beside it that asks this one.
+package mapjs
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/script"
+	"github.com/sectional/sectional/internal/script/compiled"
+)
+
+// Runner runs functions over a pool of interpreters.
+type Runner struct {
+	pool  *script.Pool
+	known struct {
+		sync.Mutex
+		maps map[name]*compiled.Map // nil: not to be compiled
+	}
+}
+
+// name tells compiled functions apart.
+type name struct{ emits, source string }
+
+// New makes a Runner. The pool stays the caller's, who closes it.
+func New(pool *script.Pool) *Runner {
+	r := &Runner{pool: pool}
+	r.known.maps = map[name]*compiled.Map{}
+	return r
+}
+
+// Pool is where functions run that are not compiled.
+func (r *Runner) Pool() *script.Pool { return r.pool }
+
+// World is where the functions of one index belong: a world of their own for each
+// definition, so that no function sees what another left behind.
+type World struct {
+	Database  uint64 // its number, which is never used again
+	Tenant    string // the tenant whose index it is; "" for the database's
+	Name      string // of the database, for the log
+	Design    string // the first design document that has the index, for the log
+	Signature string // of the index, and whose it is: the same for equal sources of one tenant only
+	Lib       []byte // views.lib, which functions may require; nil for none
+}
+
+// Function is a function that emits.
+type Function struct {
+	World
+	Source string
+	Emits  string // what it calls to emit; "" for emit. One of another name takes three arguments
+}
+
+// Emitted is what one call gave: compact JSON.
+type Emitted struct {
+	Key, Value []byte
+	More       []byte // the third argument, of a function that calls another one than emit
+}
+
+// Result is what a function gave for one document: what it emitted, or why there is
+// nothing.
+type Result struct {
+	Rows []Emitted
+	Err  error // what the function threw, or the limit that it met
+	// Stopped says that it had to be stopped: documents for which it does are
+	// counted, and too many break the index.
+	Stopped bool
+}
+
+// manyMaps is how many compiled functions are remembered before all are
+// forgotten: more than design documents in use ever have.
+const manyMaps = 1000
+
+// Compiled returns a function compiled, nil if it can't be.
+func (r *Runner) Compiled(source, emits string) *compiled.Map {
+	if emits == "" {
+		emits = "emit"
+	}
+	r.known.Lock()
+	defer r.known.Unlock()
+	m, ok := r.known.maps[name{emits, source}]
+	if !ok {
+		if len(r.known.maps) >= manyMaps {
+			clear(r.known.maps)
+		}
+		m, _ = compiled.CompileFor(source, emits)
+		r.known.maps[name{emits, source}] = m
+	}
+	return m
+}
+
+// Run runs a function over documents (JSON). An error means that there are no results
+// at all: the context ended, the machinery is down, or the function was given up
+// (*index.Broken).
+func (r *Runner) Run(ctx context.Context, f Function, docs [][]byte) ([]Result, error) {
+	results := make([]Result, len(docs))
+	left, at := docs, []int(nil)
+	if m := r.Compiled(f.Source, f.Emits); m != nil {
+		var err error
+		if left, at, err = runCompiled(ctx, m, docs, results); err != nil {
+			return nil, err
+		}
+	}
+	if len(left) == 0 {
+		return results, nil
+	}
+	mapped, err := r.pool.Map(ctx, f.realm(), left)
+	if given := (*script.GivenUp)(nil); errors.As(err, &given) {
+		return nil, &index.Broken{Err: given.Err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, m := range mapped {
+		n := i
+		if at != nil {
+			n = at[i]
+		}
+		results[n] = Result{Rows: make([]Emitted, len(m[0].Rows)), Err: m[0].Err, Stopped: script.Stopped(m[0].Err)}
+		for j, row := range m[0].Rows {
+			results[n].Rows[j] = Emitted(row)
+		}
+	}
+	return results, nil
+}
+
+// runCompiled runs a compiled function, and returns the documents that it hands over to
+// the interpreter, and which ones they are.
+func runCompiled(ctx context.Context, m *compiled.Map, docs [][]byte, results []Result) (left [][]byte, at []int, err error) {
+	machine := m.NewMachine()
+	var rows []compiled.Row
+	for i, doc := range docs {
+		if i%64 == 0 && ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		var err error
+		rows, err = machine.Run(doc, rows[:0])
+		if errors.Is(err, compiled.ErrInterpret) {
+			left, at = append(left, doc), append(at, i)
+			continue
+		}
+		results[i].Err = err
+		for _, row := range rows {
+			results[i].Rows = append(results[i].Rows, Emitted(row))
+		}
+	}
+	return left, at, nil
+}
+
+func (f *Function) realm() script.Realm {
+	realm := f.Realm("m"+f.Emits, f.Source)
+	realm.Emits = f.Emits
+	return realm
+}
+
+// Realm returns the world of one function as interpreters know it; role tells it from
+// others of the same index.
+func (w *World) Realm(role, function string) script.Realm {
+	database := strconv.FormatUint(w.Database, 10)
+	if w.Tenant != "" {
+		database += "/" + w.Tenant
+	}
+	return script.Realm{
+		Database: database, Tenant: w.Tenant != "", Design: "_view", Version: role + w.Signature,
+		Named:    script.Named{Database: w.Name, Design: w.Design},
+		Document: w.document(), Functions: []string{function},
+	}
+}
+
+// document is what require reads.
+func (w *World) document() []byte {
+	if w.Lib == nil {
+		return []byte("{}")
+	}
+	return append(append([]byte(`{"views":{"lib":`), w.Lib...), "}}"...)
+}

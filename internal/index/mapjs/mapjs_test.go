@@ -1,0 +1,69 @@
+package mapjs
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sectional/sectional/internal/script"
+)
+
+// TestMain lets the test binary be a child that runs functions.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "script-child" {
+		if err := script.Child(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// TestOtherNames: a function that emits by another name has three arguments, compiled or
+// not, and knows no emit; nor does a view's know the other name.
+func TestOtherNames(t *testing.T) {
+	pool, err := script.New(script.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { pool.Close() })
+	r := New(pool)
+	docs := [][]byte{[]byte(`{"_id":"a","n":1}`), []byte(`{"_id":"b","n":[1]}`)}
+	for _, c := range []struct {
+		emits, source string
+		compiled      bool
+		want          []string
+	}{
+		{"index", `function(doc){ index(doc._id, doc.n, {boost: 2}); index(doc.n); }`, true, []string{`"a" 1 {"boost":2}; 1 null null; `, `"b" [1] {"boost":2}; [1] null null; `}},
+		{"index", `function(doc){ with ({}) { index(doc._id, doc.n, {boost: 2}); index(doc.n); } }`, false, []string{`"a" 1 {"boost":2}; 1 null null; `, `"b" [1] {"boost":2}; [1] null null; `}},
+		{"index", `function(doc){ emit(doc._id); }`, false, []string{"error", "error"}},
+		{"", `function(doc){ index(doc._id); }`, false, []string{"error", "error"}},
+		{"", `function(doc){ with ({}) { emit(doc._id, doc.n, 3); } }`, false, []string{`"a" 1 ; `, `"b" [1] ; `}},
+	} {
+		if m := r.Compiled(c.source, c.emits); (m != nil) != c.compiled {
+			t.Errorf("%s: compiled: %v", c.source, m != nil)
+		}
+		all, err := r.Run(context.Background(), Function{World: World{Database: 1, Signature: c.source}, Source: c.source, Emits: c.emits}, docs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, result := range all {
+			text := ""
+			for _, row := range result.Rows {
+				text += fmt.Sprintf("%s %s %s; ", row.Key, row.Value, row.More)
+			}
+			if result.Err != nil {
+				text = "error"
+			}
+			got = append(got, text)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.source, diff)
+		}
+	}
+}
