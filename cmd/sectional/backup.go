@@ -13,7 +13,7 @@ type backing struct {
 
 // Run makes a backup.
 func (b *backing) Run(c *console) error {
-	ctx, stop := untilTold()
+	ctx, stop := untilSignal()
 	defer stop()
 	return server.Backup(ctx, c.backup(b.Data, b.Backups, b.NoVerify))
 }
@@ -26,7 +26,7 @@ type restoring struct {
 
 // Run restores a backup.
 func (r *restoring) Run(c *console) error {
-	ctx, stop := untilTold()
+	ctx, stop := untilSignal()
 	defer stop()
 	return server.Restore(ctx, c.backup(r.Data, r.Backup, r.NoVerify))
 }

@@ -33,7 +33,7 @@ func (s *serve) Validate() error {
 
 // Run serves until the process is told to end.
 func (s *serve) Run(c *console) error {
-	ctx, stop := untilTold()
+	ctx, stop := untilSignal()
 	defer stop()
 	o := server.Options{
 		Data: s.Data, Config: s.Config, Listen: s.Listen,
@@ -47,8 +47,8 @@ func (s *serve) Run(c *console) error {
 	return server.Run(ctx, o)
 }
 
-// untilTold returns the context of a command: it ends when the process is told to.
-func untilTold() (context.Context, context.CancelFunc) {
+// untilSignal returns the context of a command: it ends when the process is asked to.
+func untilSignal() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 }
 
@@ -58,7 +58,7 @@ type check struct {
 
 // Run checks a data directory on which no server runs.
 func (k *check) Run(c *console) error {
-	ctx, stop := untilTold()
+	ctx, stop := untilSignal()
 	defer stop()
 	return server.Check(ctx, k.Data, c.out, progress.On(c.err))
 }

@@ -40,7 +40,7 @@ func (s *syncing) Validate() error {
 // Run carries the source over. It can be ended at any time: the next run goes on
 // where this one came to.
 func (s *syncing) Run(c *console) error {
-	ctx, stop := untilTold()
+	ctx, stop := untilSignal()
 	defer stop()
 	line := progress.On(c.err)
 	task := transfer.Sync{

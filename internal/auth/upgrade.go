@@ -14,8 +14,8 @@ type Upgrader interface {
 	Upgrade(ctx context.Context, db, name string, was, now Verifier) error
 }
 
-// upgradePatience is how long a login waits for its user's new verifier.
-const upgradePatience = 5 * time.Second
+// upgradeTimeout is how long a login waits for its user's new verifier.
+const upgradeTimeout = 5 * time.Second
 
 // outdated reports whether a password is hashed otherwise than new ones are.
 func (h hashing) outdated(v Verifier) bool {
@@ -38,7 +38,7 @@ func (a *Authenticator) upgraded(ctx context.Context, s *settings, u *User, l lo
 		return u
 	}
 	a.upgrades.add(tried)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), upgradePatience) // a client that leaves must not use up the try
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), upgradeTimeout) // a client that leaves must not use up the try
 	defer cancel()
 	salt := u.Verifier.Salt
 	if salt == "" {

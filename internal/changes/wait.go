@@ -20,7 +20,7 @@ func (u *run) wait(ctx context.Context) (more bool, err error) {
 		doubt, forget = u.Doubt()
 		defer forget()
 	}
-	timer := time.NewTimer(u.patience())
+	timer := time.NewTimer(u.silence())
 	defer timer.Stop()
 	for {
 		select {
@@ -40,12 +40,12 @@ func (u *run) wait(ctx context.Context) (more bool, err error) {
 		if err := u.beat(); err != nil {
 			return false, err
 		}
-		timer.Reset(u.patience())
+		timer.Reset(u.silence())
 	}
 }
 
-// patience is how long the feed may be silent from now on.
-func (u *run) patience() time.Duration {
+// silence is how long the feed may be silent from now on.
+func (u *run) silence() time.Duration {
 	most := u.Heartbeat
 	if most == 0 {
 		most = max(0, u.Timeout-time.Since(u.shown))

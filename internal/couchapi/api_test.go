@@ -128,13 +128,13 @@ func newTestAPIOn(t testing.TB, engine pebblekv.Options, o store.Options, settin
 	told := subscribe.New(subscribe.Options{Store: s, AllowPrivate: func() bool { return c.Snapshot().Bool("subscriptions", "allow_private", false) }})
 	done := make(chan struct{})
 	a.store, a.stop = s, func() { close(done) }
-	copies := schedule.New(schedule.Options{Store: s, Users: who, Config: c, Node: admin.NodeName})
-	a.options = couchhttp.Options{Store: s, Auth: who, Replicator: copies, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Subscriptions: told, Version: "test", Done: done}
+	scheduler := schedule.New(schedule.Options{Store: s, Users: who, Config: c, Node: admin.NodeName})
+	a.options = couchhttp.Options{Store: s, Auth: who, Replicator: scheduler, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Subscriptions: told, Version: "test", Done: done}
 	a.API = New(a.options)
 	must(t, a.MakeSystemDatabases(context.Background()))
-	must(t, copies.Start(a.API))
+	must(t, scheduler.Start(a.API))
 	t.Cleanup(func() {
-		copies.Close()
+		scheduler.Close()
 		a.Wait()
 		if held := a.HeldBytes(); held != 0 {
 			t.Errorf("%d bytes of bodies are still charged at the end", held)

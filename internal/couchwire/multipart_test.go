@@ -180,7 +180,7 @@ func TestReceiveLimit(t *testing.T) {
 	r := Rules{MaxAttachment: 20 << 10}
 	for n, want := range map[int]string{20 << 10: "", 20<<10 + 1: "attachment_too_large: a (the limit is 20480 bytes: [couchdb] max_attachment_size)", 16 << 10: "", 1 << 20: "attachment_too_large: a (the limit is 20480 bytes: [couchdb] max_attachment_size)"} {
 		a := document.Attachment{Name: "a"}
-		err := Receive(&a, strings.NewReader(strings.Repeat("x", n)), Told{Length: -1}, &r, Sink{Store: memory})
+		err := Receive(&a, strings.NewReader(strings.Repeat("x", n)), Declared{Length: -1}, &r, Sink{Store: memory})
 		if reason(err) != want {
 			t.Errorf("%d bytes: %q, want %q", n, reason(err), want)
 		}

@@ -58,8 +58,8 @@ func (s Sink) readAll(from io.Reader, max int64) ([]byte, error) {
 	return nil, dberr.New(dberr.TooLarge, "too_large", "the request entity is too large (the limit of a document in a part is %d bytes)", max)
 }
 
-// Told is what a sender told of the bytes of an attachment.
-type Told struct {
+// Declared is what a sender declares of the bytes of an attachment.
+type Declared struct {
 	Length int64           // -1 for nothing
 	Digest func() [16]byte // asked at the end of the bytes; nil or zero for nothing
 }
@@ -67,9 +67,9 @@ type Told struct {
 // Receive reads the bytes of an attachment: a few are kept in a itself, more
 // go to store as they come. Errors: Invalid when the bytes are not what was
 // told, TooLarge when they are more than the rules allow.
-func Receive(a *document.Attachment, from io.Reader, told Told, r *Rules, sink Sink) error {
-	c := &checked{from: from, name: a.Name, rules: r, told: told.Length}
-	if told.Digest != nil {
+func Receive(a *document.Attachment, from io.Reader, declared Declared, r *Rules, sink Sink) error {
+	c := &checked{from: from, name: a.Name, rules: r, declared: declared.Length}
+	if declared.Digest != nil {
 		c.sum = md5.New()
 	}
 	head, err := io.ReadAll(io.LimitReader(c, MaxInline+1))
@@ -99,17 +99,17 @@ func Receive(a *document.Attachment, from io.Reader, told Told, r *Rules, sink S
 	if a.Length == 0 {
 		a.Length = a.Encoded // nobody told what unpacking would give
 	}
-	return c.check(told)
+	return c.check(declared)
 }
 
 // checked counts, limits and sums up what it passes on.
 type checked struct {
-	from  io.Reader
-	name  string
-	rules *Rules
-	told  int64
-	n     int64
-	sum   hash.Hash
+	from     io.Reader
+	name     string
+	rules    *Rules
+	declared int64
+	n        int64
+	sum      hash.Hash
 }
 
 func (c *checked) Read(p []byte) (int, error) {
@@ -118,7 +118,7 @@ func (c *checked) Read(p []byte) (int, error) {
 	if c.rules.MaxAttachment > 0 && c.n > c.rules.MaxAttachment {
 		return 0, c.rules.AttachmentTooLarge(c.name)
 	}
-	if c.told >= 0 && c.n > c.told {
+	if c.declared >= 0 && c.n > c.declared {
 		return 0, c.wrongLength()
 	}
 	if c.sum != nil {
@@ -131,14 +131,14 @@ func (c *checked) wrongLength() error {
 	return badRequest("Attachment %s is not as long as its length says", c.name)
 }
 
-func (c *checked) check(told Told) error {
-	if c.told >= 0 && c.n != c.told {
+func (c *checked) check(declared Declared) error {
+	if c.declared >= 0 && c.n != c.declared {
 		return c.wrongLength()
 	}
-	if told.Digest == nil {
+	if declared.Digest == nil {
 		return nil
 	}
-	if want := told.Digest(); want != ([16]byte{}) && want != [16]byte(c.sum.Sum(nil)) {
+	if want := declared.Digest(); want != ([16]byte{}) && want != [16]byte(c.sum.Sum(nil)) {
 		return dberr.New(dberr.Invalid, "content_md5_mismatch", "Possible message corruption.")
 	}
 	return nil
@@ -185,8 +185,8 @@ func (d *Document) readFollowing(parts *multipart.Reader, r *Rules, sink Sink) e
 		if !ok {
 			return badRequest("The body has more parts than the document has attachments that follow.")
 		}
-		told := Told{Length: f.Length, Digest: func() [16]byte { return f.Digest }}
-		if err := Receive(&d.Attachments[f.Index], partReader{part}, told, r, sink); err != nil {
+		declared := Declared{Length: f.Length, Digest: func() [16]byte { return f.Digest }}
+		if err := Receive(&d.Attachments[f.Index], partReader{part}, declared, r, sink); err != nil {
 			return err
 		}
 	}
@@ -324,7 +324,7 @@ func (p *Posted) readFile(part *multipart.Part, name string, r *Rules, sink Sink
 	if err := r.checkCount(len(p.Attachments) + 1); err != nil {
 		return err
 	}
-	if err := Receive(&a, partReader{part}, Told{Length: -1}, r, sink); err != nil {
+	if err := Receive(&a, partReader{part}, Declared{Length: -1}, r, sink); err != nil {
 		return err
 	}
 	i, found := slices.BinarySearchFunc(p.Attachments, a.Name, func(b document.Attachment, n string) int {

@@ -43,9 +43,9 @@ func (x *Index) Failure() error {
 	return failure(x.Reason)
 }
 
-// Told returns an error as it is told to whoever asks: that of a Failed index where
+// Public returns an error as whoever asks sees it: that of a Failed index where
 // err is a *Broken, else err itself.
-func Told(err error) error {
+func Public(err error) error {
 	if broken := (*Broken)(nil); errors.As(err, &broken) {
 		return failure(broken.Error())
 	}

@@ -53,8 +53,8 @@ func (s *Session) Shared() bool { return s.scope.Tenant() != "" && s.Index.Tenan
 
 // Built waits for the first build of the index, but not long: false if it is still
 // under way then.
-func (s *Session) Built(ctx context.Context, patience time.Duration) (bool, error) {
-	short, cancel := context.WithTimeout(ctx, patience)
+func (s *Session) Built(ctx context.Context, wait time.Duration) (bool, error) {
+	short, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	err := s.indexes.Await(short, s.scope.Database(), s.Index)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
@@ -65,14 +65,14 @@ func (s *Session) Built(ctx context.Context, patience time.Duration) (bool, erro
 
 // Ready waits until an index can answer: the one that the name means or, if that is not
 // built in time, the one before.
-func (s *Session) Ready(ctx context.Context, patience time.Duration) error {
+func (s *Session) Ready(ctx context.Context, wait time.Duration) error {
 	if s.Index.State != Building {
 		return nil
 	}
 	if s.Previous == nil {
 		return s.indexes.Await(ctx, s.scope.Database(), s.Index)
 	}
-	built, err := s.Built(ctx, patience)
+	built, err := s.Built(ctx, wait)
 	if !built && err == nil {
 		s.Answers = s.Previous
 	}

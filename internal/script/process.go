@@ -205,7 +205,7 @@ type part struct {
 func (p *process) exchange(ctx context.Context, j *job, do part) (report, error) {
 	stop := context.AfterFunc(ctx, func() { p.kill(limitDeath) })
 	defer stop()
-	timer := time.AfterFunc(p.limits.patience(), func() { p.kill(limitTime) })
+	timer := time.AfterFunc(p.limits.timeout(), func() { p.kill(limitTime) })
 	defer timer.Stop()
 	long := time.AfterFunc(longCall, p.giveWay)
 	defer long.Stop()
@@ -245,7 +245,7 @@ func (p *process) exchange(ctx context.Context, j *job, do part) (report, error)
 			if err := p.feed(j.list, body, kind == frameWanting); err != nil {
 				return done, err
 			}
-			timer.Reset(p.limits.patience())
+			timer.Reset(p.limits.timeout())
 			continue
 		}
 		part, err := readReport(body)

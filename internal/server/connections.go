@@ -272,12 +272,12 @@ func (c *conn) arm(now time.Time) error {
 	if c.theirs.Load() {
 		return nil
 	}
-	patience := c.of.limits().write
-	if now.Sub(c.armed) < patience/8 {
+	timeout := c.of.limits().write
+	if now.Sub(c.armed) < timeout/8 {
 		return nil
 	}
 	c.armed = now
-	return c.Conn.SetWriteDeadline(now.Add(patience))
+	return c.Conn.SetWriteDeadline(now.Add(timeout))
 }
 
 // Close implements net.Conn.

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// headerPatience is how long a client may take for the headers of a request.
-	headerPatience = 30 * time.Second
+	// headerTimeout is how long a client may take for the headers of a request.
+	headerTimeout = 30 * time.Second
 	// maxHeader bounds the bytes of a request before its body, the query string among
 	// them.
 	maxHeader = 256 << 10
@@ -122,7 +122,7 @@ func (a *assembly) serve(ctx context.Context, ls []net.Listener) error {
 	srv := &http.Server{
 		BaseContext:       func(net.Listener) context.Context { return work },
 		Handler:           a.api,
-		ReadHeaderTimeout: headerPatience,
+		ReadHeaderTimeout: headerTimeout,
 		MaxHeaderBytes:    maxHeader,
 		IdleTimeout:       5 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),

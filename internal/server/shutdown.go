@@ -10,8 +10,8 @@ import (
 // The server ends within 5 seconds of being told to, whatever is under way. Each
 // part of the end has its time.
 const (
-	// graceForCopies is how long replications have for their last checkpoints.
-	graceForCopies = time.Second
+	// replicationGrace is how long replications have for their last checkpoints.
+	replicationGrace = time.Second
 	// graceForRequests is how long requests in flight have to come to their end.
 	graceForRequests = 1500 * time.Millisecond
 	// graceForAll is how long all of it takes, with what the parts of the server
@@ -28,7 +28,7 @@ var errCut = errors.New("the server ends before all of its work has: what was ac
 // and scans that work for them.
 func (a *assembly) shutDown(srv *http.Server, demo, cut func()) error {
 	a.until = time.Now().Add(graceForAll)
-	within(graceForCopies, func() {
+	within(replicationGrace, func() {
 		demo()
 		a.replicator.Close() // while their peers, which may be here, still answer
 	})

@@ -45,7 +45,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 func (s *Store) tick(ctx context.Context, all bool) error {
 	err := s.noteChanges(ctx, s.updates.take())
 	if s.room(false) != nil {
-		err = errors.Join(err, s.hurry(ctx))
+		err = errors.Join(err, s.makeDropsDue(ctx))
 	}
 	if all {
 		err = errors.Join(err, s.watchClock(ctx), s.watchAge(ctx), s.sweepTokens(ctx))
@@ -53,16 +53,16 @@ func (s *Store) tick(ctx context.Context, all bool) error {
 	return err
 }
 
-// hurry makes the removal of dropped databases due at once.
-func (s *Store) hurry(ctx context.Context) error {
+// makeDropsDue makes the removal of dropped databases due at once.
+func (s *Store) makeDropsDue(ctx context.Context) error {
 	now, any := s.o.Clock(), false
 	err := s.commit(ctx, func(tx kv.Txn) error {
 		var all []jobs.Job
 		err := jobs.Each(tx, jobDatabase, func(j jobs.Job) error { all = append(all, j); return nil })
 		for _, j := range all {
 			j.Due = now
-			changed, hurryErr := s.jobs.Ensure(tx, j)
-			any, err = any || changed, errors.Join(err, hurryErr)
+			changed, ensureErr := s.jobs.Ensure(tx, j)
+			any, err = any || changed, errors.Join(err, ensureErr)
 		}
 		return err
 	})

@@ -99,15 +99,15 @@ func (s *Store) giveWay(ctx context.Context, size int, refusable bool) error {
 	if !ok || size <= smallBytes || p.Pressure() < highPressure {
 		return nil
 	}
-	patience := (<-chan time.Time)(nil)
+	timeout := (<-chan time.Time)(nil)
 	if refusable {
 		t := time.NewTimer(turnWait)
 		defer t.Stop()
-		patience = t.C
+		timeout = t.C
 	}
 	select {
 	case s.busy.turn <- struct{}{}:
-	case <-patience:
+	case <-timeout:
 		return errBusy(5 * time.Second)
 	case <-ctx.Done():
 		return ctx.Err()

@@ -13,9 +13,9 @@ import (
 	"github.com/sectional/sectional/internal/kv/kvtest"
 )
 
-// patience is how long a test waits for what must come: long after it would be
+// testTimeout is how long a test waits for what must come: long after it would be
 // there, for it is never reached by a sound store.
-const patience = 30 * time.Second
+const testTimeout = 30 * time.Second
 
 // TestManyWritersFewDocuments lets writers fight for documents. Every revision
 // may be continued by exactly one of them, and each outcome is what happened.
@@ -212,7 +212,7 @@ func TestWatchersAreWoken(t *testing.T) {
 				if q != Seq(i+1) {
 					t.Errorf("woken at %d, want %d", q, i+1)
 				}
-			case <-time.After(patience):
+			case <-time.After(testTimeout):
 				t.Fatal("somebody was not woken")
 			}
 		}

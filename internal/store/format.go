@@ -110,7 +110,7 @@ func (s *Store) take(ctx context.Context, step formatStep) error {
 	if s.o.KeepFormat {
 		return s.underWay(ctx, step)
 	}
-	err := s.engine.Update(ctx, func(tx kv.Txn) error { return s.raise(tx, step) })
+	err := s.engine.Update(ctx, func(tx kv.Txn) error { return s.writeFormat(tx, step) })
 	for more := step.migrate != nil; more && err == nil; {
 		err = s.engine.Update(ctx, func(tx kv.Txn) (err error) {
 			more, err = migratePage(tx, step)
@@ -134,8 +134,8 @@ func (s *Store) underWay(ctx context.Context, step formatStep) error {
 	})
 }
 
-// raise writes a step's number if it is the next, and the work that it leaves.
-func (s *Store) raise(tx kv.Txn, step formatStep) error {
+// writeFormat writes a step's number if it is the next, and the work that it leaves.
+func (s *Store) writeFormat(tx kv.Txn, step formatStep) error {
 	value, err := tx.GetForUpdate(metaKey("store"))
 	if err != nil || len(value) == 0 || value[0] >= step.version {
 		return err

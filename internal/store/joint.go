@@ -5,30 +5,30 @@ import "slices"
 // A commit of several databases is one transaction of the engine, with a group for
 // each of them. It must stand in line with the commits of each: what those make known
 // in this process becomes known in order. So it borrows the committers: it puts a
-// loan into the queue of each database, in the order of their numbers, and when all have come to it,
+// request into the queue of each database, in the order of their numbers, and when all have come to it,
 // carries the commit out in their place. All such commits of a store come from one
 // queue, which takes those that have gathered at once, so that nobody waits for a
 // committer and has another one that somebody else waits for.
 
-// loan is a database's committer, lent to a commit of several databases.
-type loan struct {
+// borrowed is a database's committer, handed over to a commit of several databases.
+type borrowed struct {
 	begun   chan struct{}   // closed when the committer has come to it
 	before  <-chan struct{} // the database's commit before this one, which answers first
 	applied func()          // to be called when the database's next commit may begin
 	ended   chan struct{}   // closed when the commit has answered
 }
 
-// lend lets whoever waits for the committer have it until it is given back.
-func (l *loan) lend(before <-chan struct{}, applied func()) {
+// handOver lets whoever waits for the committer have it until it is given back.
+func (l *borrowed) handOver(before <-chan struct{}, applied func()) {
 	l.before, l.applied = before, applied
 	close(l.begun)
 	<-l.ended
 }
 
 // borrow waits for a database's committer.
-func (d *Database) borrow() *loan {
-	l := &loan{begun: make(chan struct{}), ended: make(chan struct{})}
-	d.store.enqueue(&d.queue, &request{loan: l}, true, d.commit)
+func (d *Database) borrow() *borrowed {
+	l := &borrowed{begun: make(chan struct{}), ended: make(chan struct{})}
+	d.store.enqueue(&d.queue, &request{borrowed: l}, true, d.commit)
 	<-l.begun
 	return l
 }
@@ -40,18 +40,18 @@ func (s *Store) commitTogether(batch []*request, before <-chan struct{}, applied
 		ds = append(ds, r.databases...)
 	}
 	ds = inOrder(ds)
-	loans := make([]*loan, len(ds))
+	committers := make([]*borrowed, len(ds))
 	for i, d := range ds {
-		loans[i] = d.borrow()
-		defer close(loans[i].ended)
+		committers[i] = d.borrow()
+		defer close(committers[i].ended)
 	}
 	s.commitBatch(ds, batch, func() {
-		for _, l := range loans {
+		for _, l := range committers {
 			wait(l.before)
 		}
 		wait(before)
 	}, func() {
-		for _, l := range loans {
+		for _, l := range committers {
 			l.applied()
 		}
 		applied()

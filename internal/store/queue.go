@@ -27,7 +27,7 @@ type queue struct {
 		small, large line
 		room         int // bytes of large requests that the next group takes
 		running      bool
-		lent         bool // the last group was a loan
+		borrowed     bool // the last group was a commit of several databases
 	}
 	last chan struct{} // closed when the commit begun last has answered; nil before the first
 }
@@ -42,7 +42,7 @@ type request struct {
 	free      bool // it makes room: taken on a full disk too
 	done      chan error
 	databases []*Database // that it writes to, in order of their numbers, if they are several
-	loan      *loan       // what the request is, instead of fn; nil for a request with fn
+	borrowed  *borrowed   // what the request is, instead of fn; nil for a request with fn
 }
 
 // A group ends at these bounds, so that one commit stays within an engine's
@@ -58,15 +58,15 @@ const (
 type line []*request
 
 // take takes requests from the front: as many as have room, and one if must is
-// set and there is any. A loan is taken by itself.
+// set and there is any. A borrowed committer is taken by itself.
 func (l *line) take(requests, bytes int, must bool) (taken []*request, size int) {
 	n := 0
-	for n < len(*l) && n < requests && !(n > 0 && (*l)[n].loan != nil) {
+	for n < len(*l) && n < requests && !(n > 0 && (*l)[n].borrowed != nil) {
 		if size+(*l)[n].size > bytes && !(must && n == 0) {
 			break
 		}
 		size += (*l)[n].size
-		if n++; (*l)[n-1].loan != nil {
+		if n++; (*l)[n-1].borrowed != nil {
 			break
 		}
 	}
@@ -179,11 +179,11 @@ func (q *queue) take() []*request {
 	q.pending.Lock()
 	defer q.pending.Unlock()
 	var small []*request
-	size, loans := 0, len(q.pending.small) > 0 && q.pending.small[0].loan != nil
-	if !loans || !q.pending.lent || len(q.pending.large) == 0 { // large ones come between two loans
+	size, borrows := 0, len(q.pending.small) > 0 && q.pending.small[0].borrowed != nil
+	if !borrows || !q.pending.borrowed || len(q.pending.large) == 0 { // large ones come between two of them
 		small, size = q.pending.small.take(groupRequests, groupBytes, true)
 	}
-	if q.pending.lent = loans && len(small) > 0; q.pending.lent {
+	if q.pending.borrowed = borrows && len(small) > 0; q.pending.borrowed {
 		return small
 	}
 	if len(small) > 0 {
@@ -200,8 +200,8 @@ func (q *queue) take() []*request {
 
 // commit is the committing of the database's queue.
 func (d *Database) commit(batch []*request, before <-chan struct{}, applied func()) {
-	if l := batch[0].loan; l != nil {
-		l.lend(before, applied)
+	if l := batch[0].borrowed; l != nil {
+		l.handOver(before, applied)
 		return
 	}
 	d.store.commitBatch([]*Database{d}, batch, func() { wait(before) }, applied)

@@ -412,7 +412,7 @@ func TestTransactionOfOneDatabaseTwice(t *testing.T) {
 }
 
 // TestTransactionsWait queues transactions and others while a database's commit is under way: the transactions are one
-// commit, one that meets a database that was dropped fails by itself, and large writes come between loans.
+// commit, one that meets a database that was dropped fails by itself, and large writes come between such commits.
 func TestTransactionsWait(t *testing.T) {
 	w := newWorld(t, Options{})
 	one, two, gone := w.create("one", false), w.create("two", false), w.create("gone", false)
@@ -456,13 +456,13 @@ func TestTransactionsWait(t *testing.T) {
 	}
 }
 
-// TestLoansLeaveRoom holds what a queue gives out when there are loans in it.
-func TestLoansLeaveRoom(t *testing.T) {
-	lent := &loan{}
+// TestBorrowingLeavesRoom holds what a queue hands out when its committer is borrowed.
+func TestBorrowingLeavesRoom(t *testing.T) {
+	borrow := &borrowed{}
 	q := &queue{}
 	q.pending.room = groupBytes
 	put := func(rs ...*request) { q.pending.small = append(q.pending.small, rs...) }
-	put(&request{size: 1}, &request{loan: lent}, &request{loan: lent}, &request{size: 2}, &request{loan: lent})
+	put(&request{size: 1}, &request{borrowed: borrow}, &request{borrowed: borrow}, &request{size: 2}, &request{borrowed: borrow})
 	q.pending.large = line{{size: 50000}, {size: 60000}, {size: 70000}}
 	for i, want := range [][]int{{1, 50000, 60000}, {0}, {70000}, {0}, {2}, {0}, nil} {
 		if got := sizes(q.take()); !slices.Equal(got, want) {

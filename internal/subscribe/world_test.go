@@ -23,8 +23,8 @@ import (
 
 var ctx = context.Background()
 
-// patience is how long a test waits for what must come.
-const patience = 60 * time.Second
+// testTimeout is how long a test waits for what must come.
+const testTimeout = 60 * time.Second
 
 func must(t testing.TB, err error) {
 	t.Helper()
@@ -203,14 +203,14 @@ func (w *world) quiet() {
 	w.t.Helper()
 	select {
 	case <-w.running.rested():
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		w.t.Fatal("it does not come to rest")
 	}
 }
 
 func (w *world) until(what string, fn func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(patience); !fn(); runtime.Gosched() {
+	for deadline := time.Now().Add(testTimeout); !fn(); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("waited in vain: %s", what)
 		}

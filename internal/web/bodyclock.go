@@ -14,13 +14,13 @@ const bodyStride = 1 << 10
 // large bodies may take long. Only the time within reads counts; how long the server takes
 // with what came is not the client's fault.
 type bodyClock struct {
-	r        *Request
-	from     io.ReadCloser
-	line     *http.ResponseController
-	patience time.Duration
-	waited   time.Duration // since the last stride
-	came     int           // since the last stride
-	armed    time.Time     // when the deadline was set last
+	r       *Request
+	from    io.ReadCloser
+	line    *http.ResponseController
+	timeout time.Duration
+	waited  time.Duration // since the last stride
+	came    int           // since the last stride
+	armed   time.Time     // when the deadline was set last
 }
 
 // watchBody puts a clock before the body. It runs at once, for who answers without
@@ -29,7 +29,7 @@ func (r *Request) watchBody() {
 	if r.HTTP.ContentLength == 0 || r.HTTP.Body == nil || r.HTTP.Body == http.NoBody {
 		return
 	}
-	c := &bodyClock{r: r, from: r.HTTP.Body, line: http.NewResponseController(r.w), patience: r.frame.options.Settings().BodyTimeout}
+	c := &bodyClock{r: r, from: r.HTTP.Body, line: http.NewResponseController(r.w), timeout: r.frame.options.Settings().BodyTimeout}
 	c.arm(r.Began)
 	r.HTTP.Body = c
 }
@@ -37,13 +37,13 @@ func (r *Request) watchBody() {
 // arm sets the deadline of reads to the end of the client's time.
 func (c *bodyClock) arm(now time.Time) {
 	c.armed = now
-	_ = c.line.SetReadDeadline(now.Add(c.patience - c.waited)) // a request from within has no line
+	_ = c.line.SetReadDeadline(now.Add(c.timeout - c.waited)) // a request from within has no line
 }
 
 // Read implements io.Reader.
 func (c *bodyClock) Read(p []byte) (int, error) {
 	began := c.r.frame.Now()
-	if began.Sub(c.armed) > min(time.Second, c.patience/8) {
+	if began.Sub(c.armed) > min(time.Second, c.timeout/8) {
 		c.arm(began)
 	}
 	n, err := c.from.Read(p)

@@ -17,9 +17,9 @@ type Failure struct {
 	Status int
 	Type   string // the content type of Body
 	Body   []byte
-	// Told says that the client is told in full what went wrong, and that it is nobody's fault here: the log has it as
+	// Public says that the client receives in full what went wrong, and that it is nobody's fault here: the log has it as
 	// information. Unlogged: the log does not have it.
-	Told, Unlogged bool
+	Public, Unlogged bool
 }
 
 // Fail answers with an error: with the whole answer if nothing went out yet, else with its body as a last line, after which the
@@ -67,7 +67,7 @@ func (r *Request) LogFailure(f Failure, err error) {
 		return // the client left, or did not read
 	}
 	level := slog.LevelError
-	if f.Told {
+	if f.Public {
 		level = slog.LevelInfo
 	}
 	r.frame.Log.LogAttrs(r.Ctx(), level, "request failed",

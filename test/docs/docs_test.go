@@ -43,9 +43,9 @@ func loadDemo(t *testing.T, dir string) error {
 		return err
 	}
 	// It tells what to try when all is there.
-	for end := time.Now().Add(patience); strings.Count(s.Output(), "curl -u") < 3; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(blockTimeout); strings.Count(s.Output(), "curl -u") < 3; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			return fmt.Errorf("the demo is not loaded within %s: %s\n%w", patience, s.Output(), s.Kill())
+			return fmt.Errorf("the demo is not loaded within %s: %s\n%w", blockTimeout, s.Output(), s.Kill())
 		}
 	}
 	return s.Stop()

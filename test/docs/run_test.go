@@ -17,8 +17,8 @@ import (
 	"github.com/sectional/sectional/test/process"
 )
 
-// patience is how long a block may take.
-const patience = 2 * time.Minute
+// blockTimeout is how long a block may take.
+const blockTimeout = 2 * time.Minute
 
 // password is what the administrator of a page's server has, unless the server makes one up.
 const password = "rather-long-password"
@@ -215,7 +215,7 @@ func (r *reader) findPassword() {
 
 // shell runs commands as the reader's shell does, with the variables of those before, and gives what they print.
 func (r *reader) shell(text string) (string, error) {
-	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(r.t.Context(), blockTimeout)
 	defer cancel()
 	variables := filepath.Join(r.state, "variables")
 	script := fmt.Sprintf("[ ! -e %[1]q ] || . %[1]q\nset -ea\n%[2]s\nset +ea\nexport -p >%[1]q\n", variables, text)
@@ -311,7 +311,7 @@ func (r *reader) try(b block, suggested string) {
 			continue
 		}
 		out, err := r.shell(line)
-		for end := time.Now().Add(patience); err == nil && showsNothing.MatchString(out) && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		for end := time.Now().Add(blockTimeout); err == nil && showsNothing.MatchString(out) && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 			out, err = r.shell(line)
 		}
 		if err != nil || showsNothing.MatchString(out) {

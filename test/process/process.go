@@ -25,8 +25,8 @@ const (
 	Password = "pass"
 )
 
-// patience is how long a server may take to answer its first request or to end after a signal.
-const patience = 30 * time.Second
+// startTimeout is how long a server may take to answer its first request or to end after a signal.
+const startTimeout = 30 * time.Second
 
 // Options say what to start. Only Binary and Dir are needed.
 type Options struct {
@@ -142,7 +142,7 @@ func environment(o Options) []string {
 
 // ready waits until the server answers GET /_up.
 func (s *Server) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -207,7 +207,7 @@ func (s *Server) Stop() error {
 	if err := s.Interrupt(); err != nil {
 		return err
 	}
-	code, err := s.Wait(patience)
+	code, err := s.Wait(startTimeout)
 	if err == nil && code != 0 {
 		err = fmt.Errorf("process: the server ended with code %d\n%s", code, s.output.String())
 	}

@@ -107,7 +107,7 @@ func (r *Request) Render(err error) web.Failure {
 		r.Set("Allow", r.node.Allowed())
 	}
 	if e := (*dberr.Error)(nil); errors.As(err, &e) && (e.Kind == dberr.Internal || e.Kind == dberr.Timeout) && e.Code != "" {
-		f.Told = true // a design function's fault
+		f.Public = true // a design function's fault
 	}
 	if f.Status = status; status == http.StatusUnauthorized {
 		f.Status = r.challenge(reason)

@@ -132,10 +132,10 @@ func receive(r *couchhttp.Request, a *document.Attachment, id document.ID) error
 		return rules.AttachmentTooLarge(a.Name)
 	}
 	body := r.RawReader(r.API.Settings.Value().Web.MaxBody.Bytes)
-	told := couchwire.Told{Length: r.HTTP.ContentLength}
+	declared := couchwire.Declared{Length: r.HTTP.ContentLength}
 	var bad error
 	if header, trailer := r.Header("Content-Md5"), hasTrailer(r.HTTP, "Content-Md5"); header != "" || trailer {
-		told.Digest = func() (sum [16]byte) {
+		declared.Digest = func() (sum [16]byte) {
 			if trailer {
 				header = r.HTTP.Trailer.Get("Content-Md5")
 			}
@@ -147,7 +147,7 @@ func receive(r *couchhttp.Request, a *document.Attachment, id document.ID) error
 			return [16]byte(raw)
 		}
 	}
-	if err := couchwire.Receive(a, body, told, rules, sink(r, id)); err != nil {
+	if err := couchwire.Receive(a, body, declared, rules, sink(r, id)); err != nil {
 		return err
 	}
 	return bad

@@ -46,7 +46,7 @@ func parseBulk(r *couchhttp.Request) (*couchwire.Bulk, error) {
 	}
 	bulk, err := couchwire.ParseBulk(raw, r.Rules())
 	err = r.Located(err)
-	r.Raw = nil // it is lent
+	r.Raw = nil // it is borrowed
 	return bulk, err
 }
 

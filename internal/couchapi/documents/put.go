@@ -28,7 +28,7 @@ func parseBody(r *couchhttp.Request) (couchwire.Document, error) {
 		err = d.CheckComplete()
 	}
 	err = r.Located(err)
-	r.Raw = nil // it is lent
+	r.Raw = nil // it is borrowed
 	return d, err
 }
 
@@ -85,11 +85,11 @@ func precheck(r *couchhttp.Request, id document.ID) error {
 // sink takes attachments of id, and charges the request for what stays in memory.
 func sink(r *couchhttp.Request, id document.ID) couchwire.Sink {
 	cost := r.Action.Body
-	return couchwire.Sink{Store: keeper(r, id), Hold: func(run []byte) error { return r.Hold(cost.Of(run)) }}
+	return couchwire.Sink{Store: storeOf(r, id), Hold: func(run []byte) error { return r.Hold(cost.Of(run)) }}
 }
 
-// keeper stores the bytes of attachments of id as they come.
-func keeper(r *couchhttp.Request, id document.ID) couchwire.Store {
+// storeOf stores the bytes of attachments of id as they come.
+func storeOf(r *couchhttp.Request, id document.ID) couchwire.Store {
 	return func(a *document.Attachment, from io.Reader, compress bool) error {
 		buffered, end := r.Charged(from, couchhttp.UploadBuffer)
 		defer end()

@@ -132,9 +132,9 @@ func indexDesign(r *couchhttp.Request, def *indexDefinition) (document.ID, error
 	return document.ParseID(def.design, r.API.Settings.Value().MaxID)
 }
 
-// indexPatience is how long the answer to a new index waits for its build. For a
+// indexWait is how long the answer to a new index waits for its build. For a
 // small database that is all of it, and the query that follows has its index.
-const indexPatience = time.Second
+const indexWait = time.Second
 
 // awaitIndex waits a little for an index that is being built.
 func awaitIndex(r *couchhttp.Request, id document.ID, name string) error {
@@ -142,7 +142,7 @@ func awaitIndex(r *couchhttp.Request, id document.ID, name string) error {
 	if s == nil || err != nil || s.Index.State != index.Building {
 		return err
 	}
-	if _, err = s.Built(r.Ctx(), indexPatience); r.Ctx().Err() == nil && errors.Is(err, index.ErrGone) {
+	if _, err = s.Built(r.Ctx(), indexWait); r.Ctx().Err() == nil && errors.Is(err, index.ErrGone) {
 		return nil
 	}
 	return err

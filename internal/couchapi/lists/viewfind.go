@@ -101,9 +101,9 @@ func indexerOf(db *store.Database, n *index.Named) web.Job {
 // Bounds of a partition that is answered from its documents while the index of
 // its view is being built for the first time, and how long the build may take before.
 const (
-	draftDocs     = 1000
-	draftBytes    = 4 << 20
-	draftPatience = 50 * time.Millisecond
+	draftDocs  = 1000
+	draftBytes = 4 << 20
+	draftWait  = 50 * time.Millisecond
 )
 
 // draftView makes a draft of a partition of a view whose index is being built, as of a
@@ -114,7 +114,7 @@ func draftView(r *couchhttp.Request, s *index.Session, p document.Partition, upd
 	if p == "" || update != updateFirst || x.State != index.Building || x.Manual || x.Tenant != "" {
 		return nil, nil
 	}
-	if built, err := s.Built(r.Ctx(), draftPatience); built || err != nil {
+	if built, err := s.Built(r.Ctx(), draftWait); built || err != nil {
 		return nil, err
 	}
 	var docs []index.Change
@@ -131,5 +131,5 @@ func draftView(r *couchhttp.Request, s *index.Session, p document.Partition, upd
 	}
 	s.UpTo = upTo
 	d, err := r.API.Views.Draft(r.Ctx(), r.DB, x, p, docs)
-	return d, index.Told(err)
+	return d, index.Public(err)
 }

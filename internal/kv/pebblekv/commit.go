@@ -11,9 +11,9 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// patience is how often a closure is rerun beside others before it gets the
+// sharedAttempts is how often a closure is run beside others before it gets the
 // engine for itself.
-const patience = 8
+const sharedAttempts = 8
 
 // errConflict says that a transaction has to be run again.
 var errConflict = errors.New("pebblekv: conflicting commit")
@@ -29,9 +29,9 @@ func (e *Engine) Pipeline(ctx context.Context, fn func(kv.Txn) error, applied fu
 		return err
 	}
 	defer e.open.RUnlock()
-	for run := 0; ; run++ {
+	for attempt := 0; ; attempt++ {
 		var err error
-		if run < patience {
+		if attempt < sharedAttempts {
 			err = e.attempt(ctx, fn, applied)
 		} else {
 			err = e.attemptAlone(ctx, fn, applied)
