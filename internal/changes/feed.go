@@ -124,7 +124,7 @@ type End struct {
 func (f Feed) Run(ctx context.Context, src Source, sink Sink) (End, error) {
 	// Not a literal: that would be built on the stack first, and the stack of a
 	// feed that waits stays as large as it was at its largest (decision 0019).
-	u := new(run)
+	u := new(stream)
 	u.Feed, u.src, u.sink, u.at, u.left, u.upper = f, src, sink, f.Since, f.Limit, noUpper
 	u.sentTo = f.Since
 	u.descending, u.lookup = f.Descending, f.Design || f.IDs != nil && len(f.IDs) <= maxLookups
@@ -155,12 +155,12 @@ func (f Feed) Run(ctx context.Context, src Source, sink Sink) (End, error) {
 }
 
 // over reports whether the feed has given what was asked for.
-func (u *run) over() bool {
+func (u *stream) over() bool {
 	return u.Mode == Once || u.left == 0 || u.Mode == First && u.rows > 0 || u.stopped()
 }
 
 // stopped reports whether feeds are to end.
-func (u *run) stopped() bool {
+func (u *stream) stopped() bool {
 	select {
 	case <-u.Done:
 		return true

@@ -29,7 +29,7 @@ type awaiting struct {
 // snapshot and those that pass are shown in another. What ends the feed in
 // between, its limit, makes the place of that change the feed's, and what was
 // taken after it is forgotten.
-func (u *run) judged(ctx context.Context) (over bool, err error) {
+func (u *stream) judged(ctx context.Context) (over bool, err error) {
 	u.taken = u.taken[:0]
 	err = u.src.View(ctx, func(r Reader) (err error) {
 		over, err = u.page(r)
@@ -75,7 +75,7 @@ func (u *run) judged(ctx context.Context) (over bool, err error) {
 }
 
 // take returns a change to the judge.
-func (u *run) take(r Reader, c *store.Change, revs []document.Rev) (full bool, err error) {
+func (u *stream) take(r Reader, c *store.Change, revs []document.Rev) (full bool, err error) {
 	if full, err = u.Judge.Take(r, c, revs); err != nil {
 		return false, err
 	}

@@ -20,7 +20,7 @@ type found struct {
 
 // lookups returns the changes of the pass by looking at documents instead of the
 // feed.
-func (u *run) lookups(r Reader) iter.Seq2[*store.Change, error] {
+func (u *stream) lookups(r Reader) iter.Seq2[*store.Change, error] {
 	return func(yield func(*store.Change, error) bool) {
 		list, err := u.find(r)
 		if err != nil {
@@ -42,7 +42,7 @@ func (u *run) lookups(r Reader) iter.Seq2[*store.Change, error] {
 	}
 }
 
-func (u *run) find(r Reader) (list []found, err error) {
+func (u *stream) find(r Reader) (list []found, err error) {
 	add := func(d *store.Doc) {
 		if d.Seq > u.at && d.Seq < u.upper {
 			list = append(list, found{d.Seq, d.ID, d.Tree.Winner().Deleted, leavesOf(d)})

@@ -22,7 +22,7 @@ const (
 	noUpper = store.Seq(math.MaxUint64)
 )
 
-// run is a feed under way.
+// stream is a feed under way.
 //
 // The first pass may go backwards or look documents up by id; whatever comes
 // later is read forwards from at. What ends at a limit ends at the row's
@@ -35,7 +35,7 @@ const (
 // at the first page: who takes one answer for the whole (a backup) must not
 // miss the documents that moved. Only from writers that are faster than the
 // reader for good it turns away, and says so by pending.
-type run struct {
+type stream struct {
 	Feed
 	src  Source
 	sink Sink
@@ -64,7 +64,7 @@ type run struct {
 }
 
 // read returns the sink everything there is at present, or up to the limit.
-func (u *run) read(ctx context.Context) error {
+func (u *stream) read(ctx context.Context) error {
 	for {
 		over, err := u.step(ctx)
 		if err != nil {
@@ -93,7 +93,7 @@ func (u *run) read(ctx context.Context) error {
 }
 
 // step gives the sink a page and reports whether the pass is over.
-func (u *run) step(ctx context.Context) (over bool, err error) {
+func (u *stream) step(ctx context.Context) (over bool, err error) {
 	if u.Judge != nil {
 		return u.judged(ctx)
 	}
@@ -105,7 +105,7 @@ func (u *run) step(ctx context.Context) (over bool, err error) {
 }
 
 // page reads one page and reports whether the pass is over.
-func (u *run) page(r Reader) (over bool, err error) {
+func (u *stream) page(r Reader) (over bool, err error) {
 	last, err := r.LastSeq()
 	if err != nil {
 		return false, err
@@ -140,7 +140,7 @@ func (u *run) page(r Reader) (over bool, err error) {
 }
 
 // open notes where things stand at the beginning of a pass.
-func (u *run) open(r Reader, last store.Seq) (err error) {
+func (u *stream) open(r Reader, last store.Seq) (err error) {
 	u.opened, u.newest, u.visited = true, last, 0
 	u.enough = last + (last - min(last, u.at)) + overrun
 	if u.descending {
@@ -153,7 +153,7 @@ func (u *run) open(r Reader, last store.Seq) (err error) {
 }
 
 // pass moves the feed's place behind a change.
-func (u *run) pass(q store.Seq) {
+func (u *stream) pass(q store.Seq) {
 	u.visited++
 	if u.descending {
 		u.upper = q
@@ -163,7 +163,7 @@ func (u *run) pass(q store.Seq) {
 }
 
 // another says whether there is to be another page after a full one.
-func (u *run) another(r Reader) (over bool, err error) {
+func (u *stream) another(r Reader) (over bool, err error) {
 	u.end = End{Seq: u.at}
 	if u.Mode == Endless || u.descending || u.lookup || u.at < u.enough {
 		return false, nil
@@ -172,7 +172,7 @@ func (u *run) another(r Reader) (over bool, err error) {
 }
 
 // finish ends a pass that has come to the end of the feed.
-func (u *run) finish(r Reader, last store.Seq) error {
+func (u *stream) finish(r Reader, last store.Seq) error {
 	q := max(u.at, last)
 	if u.descending {
 		if q = u.upper; u.visited == 0 {
@@ -192,7 +192,7 @@ func (u *run) finish(r Reader, last store.Seq) error {
 }
 
 // close ends a feed in the middle, at q.
-func (u *run) close(r Reader, q store.Seq, limited bool) (err error) {
+func (u *stream) close(r Reader, q store.Seq, limited bool) (err error) {
 	u.end = End{Seq: q, Limited: limited}
 	if u.descending || u.lookup {
 		u.end.Pending = u.countdown()
@@ -204,10 +204,10 @@ func (u *run) close(r Reader, q store.Seq, limited bool) (err error) {
 
 // countdown returns what CouchDB tells as pending where a feed is not walked
 // forwards: the changes less those looked at.
-func (u *run) countdown() uint64 { return u.total - min(u.total, u.visited) }
+func (u *stream) countdown() uint64 { return u.total - min(u.total, u.visited) }
 
 // show returns a change to the sink if it passes the filters.
-func (u *run) show(r Reader, c *store.Change) (full bool, err error) {
+func (u *stream) show(r Reader, c *store.Change) (full bool, err error) {
 	if !u.wants(c.ID) {
 		return false, nil
 	}
@@ -227,7 +227,7 @@ func (u *run) show(r Reader, c *store.Change) (full bool, err error) {
 }
 
 // tell returns a change that passed to the sink.
-func (u *run) tell(r Reader, c *store.Change, revs []document.Rev) (full bool, err error) {
+func (u *stream) tell(r Reader, c *store.Change, revs []document.Rev) (full bool, err error) {
 	u.rows++
 	u.left--
 	u.shown = time.Now()
@@ -235,7 +235,7 @@ func (u *run) tell(r Reader, c *store.Change, revs []document.Rev) (full bool, e
 }
 
 // wants applies the filters that look at the id alone.
-func (u *run) wants(id document.ID) bool {
+func (u *stream) wants(id document.ID) bool {
 	if u.Design {
 		return id.IsDesign()
 	}
@@ -252,7 +252,7 @@ func (u *run) wants(id document.ID) bool {
 }
 
 // candidates returns the changes of the pass that have not been looked at.
-func (u *run) candidates(r Reader) iter.Seq2[*store.Change, error] {
+func (u *stream) candidates(r Reader) iter.Seq2[*store.Change, error] {
 	ahead := u.Ahead
 	if ahead.Bytes == 0 {
 		return u.changes(r)
@@ -265,7 +265,7 @@ func (u *run) candidates(r Reader) iter.Seq2[*store.Change, error] {
 }
 
 // changes returns the changes that are left in the order of the feed.
-func (u *run) changes(r Reader) iter.Seq2[*store.Change, error] {
+func (u *stream) changes(r Reader) iter.Seq2[*store.Change, error] {
 	if u.lookup {
 		return u.lookups(r)
 	}

@@ -7,7 +7,7 @@ import (
 
 // wait sleeps until there may be more to read. It reports false when the feed
 // is to end.
-func (u *run) wait(ctx context.Context) (more bool, err error) {
+func (u *stream) wait(ctx context.Context) (more bool, err error) {
 	if err := u.sink.Wait(); err != nil {
 		return false, err
 	}
@@ -45,7 +45,7 @@ func (u *run) wait(ctx context.Context) (more bool, err error) {
 }
 
 // silence is how long the feed may be silent from now on.
-func (u *run) silence() time.Duration {
+func (u *stream) silence() time.Duration {
 	most := u.Heartbeat
 	if most == 0 {
 		most = max(0, u.Timeout-time.Since(u.shown))
@@ -57,9 +57,9 @@ func (u *run) silence() time.Duration {
 }
 
 // expired reports whether the feed's time is over.
-func (u *run) expired() bool { return !u.Until.IsZero() && !time.Now().Before(u.Until) }
+func (u *stream) expired() bool { return !u.Until.IsZero() && !time.Now().Before(u.Until) }
 
-func (u *run) beat() error {
+func (u *stream) beat() error {
 	u.sent = time.Now()
 	return u.sink.Heartbeat()
 }

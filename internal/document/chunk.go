@@ -14,10 +14,10 @@ const (
 	chunkVersion = 1
 )
 
-// Chunk is a run of trunk revisions that lies in a row of its own.
+// Chunk holds revisions of the trunk, one after another, that lie in a row of its own.
 type Chunk struct {
-	// Gen is the generation, a multiple of 32, that the run is aligned to. Of
-	// the oldest chunk the run itself may begin later.
+	// Gen is the generation, a multiple of 32, that they are aligned to. Of
+	// the oldest chunk they may begin later.
 	Gen  uint32
 	Data []byte
 }
@@ -76,15 +76,15 @@ func (t *Tree) drop(k int) {
 	}
 }
 
-func newChunk(run []node) Chunk {
-	data := make(packed.Writer, 0, 8+len(run)*(1+hashSize))
+func newChunk(nodes []node) Chunk {
+	data := make(packed.Writer, 0, 8+len(nodes)*(1+hashSize))
 	data.Byte(chunkVersion)
-	data.Uint(uint64(run[0].gen))
-	for i := range run {
-		data.Byte(run[i].hashFlags())
-		run[i].appendHash(&data)
+	data.Uint(uint64(nodes[0].gen))
+	for i := range nodes {
+		data.Byte(nodes[i].hashFlags())
+		nodes[i].appendHash(&data)
 	}
-	return Chunk{Gen: run[0].gen - run[0].gen%chunkSize, Data: data}
+	return Chunk{Gen: nodes[0].gen - nodes[0].gen%chunkSize, Data: data}
 }
 
 // ChunkGens names the chunks that belong to the tree now, in order, so that the
@@ -117,11 +117,11 @@ func (t *Tree) Load(chunks []Chunk) error {
 		if c.Gen != gens[i] {
 			return damaged("Load")
 		}
-		run, ok := readChunk(c, max(c.Gen, t.floor()))
+		older, ok := readChunk(c, max(c.Gen, t.floor()))
 		if !ok {
 			return damaged("Load")
 		}
-		nodes = append(nodes, run...)
+		nodes = append(nodes, older...)
 	}
 	t.settle()
 	t.nodes = prepend(nodes, t.nodes)
@@ -132,13 +132,13 @@ func (t *Tree) Load(chunks []Chunk) error {
 	return nil
 }
 
-// prepend puts a run of trunk revisions before nodes, which continue it.
-func prepend(run, nodes []node) []node {
-	k := int32(len(run))
-	for i := range run {
-		run[i].parent = int32(i) - 1
+// prepend puts older revisions of the trunk before nodes, which continue it.
+func prepend(older, nodes []node) []node {
+	k := int32(len(older))
+	for i := range older {
+		older[i].parent = int32(i) - 1
 	}
-	all := append(run, nodes...)
+	all := append(older, nodes...)
 	for i := range all[k:] {
 		n := &all[int(k)+i]
 		if i == 0 {
@@ -159,17 +159,17 @@ func readChunk(c Chunk, from uint32) ([]node, bool) {
 		return nil, false
 	}
 	skip := int(from - gen)
-	run := make([]node, c.Gen+chunkSize-gen)
-	r.hashes.Grow(len(run) * hashSize)
-	for i := range run {
+	nodes := make([]node, c.Gen+chunkSize-gen)
+	r.hashes.Grow(len(nodes) * hashSize)
+	for i := range nodes {
 		flags := r.Byte()
 		if flags&^(flagDeleted|flagText) != 0 {
 			return nil, false
 		}
-		run[i] = node{gen: gen + uint32(i), deleted: flags&flagDeleted != 0, hash: r.hash(flags)}
+		nodes[i] = node{gen: gen + uint32(i), deleted: flags&flagDeleted != 0, hash: r.hash(flags)}
 	}
 	if r.Done() != nil {
 		return nil, false
 	}
-	return run[skip:], true
+	return nodes[skip:], true
 }

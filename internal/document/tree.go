@@ -26,7 +26,7 @@ type Node struct {
 // head row (see Spill), and Unloaded tells how many there are. Every method
 // says what it does about them. The chunks belong to the trunk:
 //
-//   - The trunk is the run of the tree's oldest generations in which there is
+//   - The trunk is the tree's oldest generations in which there is
 //     one revision each, every one the parent of the next. Whatever branches
 //     off, and whatever root of its own a replica brought, is newer.
 //   - A chunk covers 32 generations from a multiple of 32 on. It is spilled if

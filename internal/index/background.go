@@ -270,13 +270,13 @@ func (x *Indexes) Run(ctx context.Context, d *store.Database) error {
 		return err
 	})
 	for _, ns := range all {
-		err = errors.Join(err, x.runAll(ctx, ns))
+		err = errors.Join(err, x.buildAll(ctx, ns))
 	}
 	return err
 }
 
-// runAll is Run for one namespace.
-func (x *Indexes) runAll(ctx context.Context, ns store.Scope) error {
+// buildAll is Run for one namespace.
+func (x *Indexes) buildAll(ctx context.Context, ns store.Scope) error {
 	s, upTo, err := x.now(ctx, ns)
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ const (
 	transactionalBytes = 6 << 20
 )
 
-// page is a run of documents of a build.
+// page is a range of documents of a build.
 type page struct {
 	begin string // the document behind which it begins
 	after string // the last document looked at

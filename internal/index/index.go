@@ -116,7 +116,7 @@ type Dated interface {
 	Outdated(opened any, meaning int) string
 }
 
-// Batch is what an asynchronous kind will write about a run of changes.
+// Batch is what an asynchronous kind will write about a range of changes.
 type Batch interface {
 	// Apply replaces the documents' rows. It may run several times.
 	Apply(tx kv.Txn) error

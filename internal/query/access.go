@@ -32,12 +32,12 @@ type accessPath interface {
 	// what the selector looks at and what is asked for; nil if they don't.
 	covers(sel *selector.Selector, asked []*selector.Path) *shape
 	// estimate counts the rows of runs up to a bound, in as many runs.
-	estimate(r *store.Reader, runs []Range, bound int) (int, error)
-	// scan reads the rows of a run in its order or, descending, from its end: those
+	estimate(r *store.Reader, ranges []Range, bound int) (int, error)
+	// scan reads the rows of a range in its order or, descending, from its end: those
 	// after a position if one is given. A position is the path's own; bookmarks hold it.
-	scan(r *store.Reader, run field.Span, after *field.RowKey, descending bool) iter.Seq2[hit, error]
+	scan(r *store.Reader, span field.Span, after *field.RowKey, descending bool) iter.Seq2[hit, error]
 	// holds reports whether a scan of the runs comes by a document.
-	holds(r *store.Reader, rev *store.Revision, runs []Range) (bool, error)
+	holds(r *store.Reader, rev *store.Revision, ranges []Range) (bool, error)
 }
 
 // hit is a row that a scan comes by.
@@ -50,7 +50,7 @@ type hit struct {
 	passed bool
 }
 
-// Range is a run of rows of a path that a plan reads.
+// Range is a range of rows of a path that a plan reads.
 type Range struct {
 	field.Span
 	from []fmt.Stringer // what it was made of, for people; nil: ids
@@ -102,7 +102,7 @@ type reading struct {
 type repeater interface {
 	// first reports whether a row stands for its document: the first of the
 	// document's rows in the order in which the runs are read.
-	first(rev *store.Revision, tuple []byte, runs []field.Span, descending bool) (bool, error)
+	first(rev *store.Revision, tuple []byte, ranges []field.Span, descending bool) (bool, error)
 }
 
 // pathsFunc makes the access paths of a scope: pathsOf.

@@ -46,11 +46,11 @@ func (p *scored) covers(*selector.Selector, []*selector.Path) *shape { return ni
 func (p *scored) estimate(*store.Reader, []Range, int) (int, error) { return len(p.best), nil }
 
 // scan has positions of its own: the rank of a row.
-func (p *scored) scan(_ *store.Reader, run field.Span, after *field.RowKey, _ bool) iter.Seq2[hit, error] {
+func (p *scored) scan(_ *store.Reader, span field.Span, after *field.RowKey, _ bool) iter.Seq2[hit, error] {
 	return func(yield func(hit, error) bool) {
 		for i, id := range p.best {
 			rank := []byte{byte(i)}
-			if string(run.From) != "1" || after != nil && bytes.Compare(rank, after.Tuple) <= 0 {
+			if string(span.From) != "1" || after != nil && bytes.Compare(rank, after.Tuple) <= 0 {
 				continue
 			}
 			if !yield(hit{Entry: field.Entry{ID: id, Tuple: rank}}, nil) {

@@ -76,9 +76,9 @@ func (p *fieldPath) order(sort []SortField, all []conjunct) (o reading, ok bool)
 }
 
 // estimate implements accessPath.
-func (p *fieldPath) estimate(r *store.Reader, runs []Range, bound int) (n int, err error) {
-	for i := range runs[:min(len(runs), bound)] {
-		for _, err := range field.Walk(r, p.named.Index, runs[i].Span, nil, false) {
+func (p *fieldPath) estimate(r *store.Reader, ranges []Range, bound int) (n int, err error) {
+	for i := range ranges[:min(len(ranges), bound)] {
+		for _, err := range field.Walk(r, p.named.Index, ranges[i].Span, nil, false) {
 			if err != nil {
 				return n, err
 			}
@@ -91,9 +91,9 @@ func (p *fieldPath) estimate(r *store.Reader, runs []Range, bound int) (n int, e
 }
 
 // scan implements accessPath.
-func (p *fieldPath) scan(r *store.Reader, run field.Span, after *field.RowKey, descending bool) iter.Seq2[hit, error] {
+func (p *fieldPath) scan(r *store.Reader, span field.Span, after *field.RowKey, descending bool) iter.Seq2[hit, error] {
 	return func(yield func(hit, error) bool) {
-		for e, err := range field.Walk(r, p.named.Index, run, after, descending) {
+		for e, err := range field.Walk(r, p.named.Index, span, after, descending) {
 			if !yield(hit{Entry: e}, err) {
 				return
 			}
@@ -102,11 +102,11 @@ func (p *fieldPath) scan(r *store.Reader, run field.Span, after *field.RowKey, d
 }
 
 // holds implements accessPath.
-func (p *fieldPath) holds(_ *store.Reader, rev *store.Revision, runs []Range) (bool, error) {
-	return field.Holds(p.named.Index, rev, spansOf(runs))
+func (p *fieldPath) holds(_ *store.Reader, rev *store.Revision, ranges []Range) (bool, error) {
+	return field.Holds(p.named.Index, rev, spansOf(ranges))
 }
 
 // first implements repeater.
-func (p *fieldPath) first(rev *store.Revision, tuple []byte, runs []field.Span, descending bool) (bool, error) {
-	return field.First(p.named.Index, rev, tuple, runs, descending)
+func (p *fieldPath) first(rev *store.Revision, tuple []byte, ranges []field.Span, descending bool) (bool, error) {
+	return field.First(p.named.Index, rev, tuple, ranges, descending)
 }

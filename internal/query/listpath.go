@@ -65,7 +65,7 @@ const (
 	designsEnd   = "_design0"
 )
 
-// idRanges returns the runs of ids in an interval, without design documents. Ids
+// idRanges returns the ranges of ids in an interval, without design documents. Ids
 // are text, and all other values lie below.
 func idRanges(i *interval) (out []Range) {
 	var s field.Span
@@ -101,13 +101,13 @@ func idRanges(i *interval) (out []Range) {
 	return out
 }
 
-// idsOf returns a run of ids as the store reads it.
+// idsOf returns a range of ids as the store reads it.
 func idsOf(s field.Span) store.Span {
 	to, including := bytes.CutSuffix(s.To, []byte{0})
 	return store.Span{From: string(s.From), To: string(to), Before: s.To != nil && !including}
 }
 
-// onlyID returns the id of a run that is a single one.
+// onlyID returns the id of a range that is a single one.
 func onlyID(s store.Span) (document.ID, bool) {
 	return document.ID(s.From), s.From != "" && s.From == s.To && !s.Before
 }
@@ -124,9 +124,9 @@ func idText(s store.Span) string {
 }
 
 // estimate implements accessPath.
-func (listPath) estimate(r *store.Reader, runs []Range, bound int) (n int, err error) {
-	for i := range runs[:min(len(runs), bound)] {
-		for d, err := range r.Docs(idsOf(runs[i].Span), false) {
+func (listPath) estimate(r *store.Reader, ranges []Range, bound int) (n int, err error) {
+	for i := range ranges[:min(len(ranges), bound)] {
+		for d, err := range r.Docs(idsOf(ranges[i].Span), false) {
 			if err != nil {
 				return n, err
 			}
@@ -143,17 +143,17 @@ func (listPath) estimate(r *store.Reader, runs []Range, bound int) (n int, err e
 
 // scan implements accessPath. A tenant's design documents lie among the documents of
 // the partition and are passed over: no index holds them either.
-func (listPath) scan(r *store.Reader, run field.Span, after *field.RowKey, descending bool) iter.Seq2[hit, error] {
+func (listPath) scan(r *store.Reader, span field.Span, after *field.RowKey, descending bool) iter.Seq2[hit, error] {
 	return func(yield func(hit, error) bool) {
 		if after != nil && descending {
-			run.To = []byte(after.ID)
+			span.To = []byte(after.ID)
 		} else if after != nil {
-			run.From = append([]byte(after.ID), 0)
+			span.From = append([]byte(after.ID), 0)
 		}
-		if run.Empty() {
+		if span.Empty() {
 			return
 		}
-		sp := idsOf(run)
+		sp := idsOf(span)
 		sp.Descending = descending
 		if id, single := onlyID(sp); single {
 			h, err := look(r, id)
@@ -186,6 +186,6 @@ func look(r *store.Reader, id document.ID) (h hit, err error) {
 }
 
 // holds implements accessPath.
-func (listPath) holds(_ *store.Reader, rev *store.Revision, runs []Range) (bool, error) {
-	return slices.ContainsFunc(runs, func(s Range) bool { return s.Contains([]byte(rev.ID)) }), nil
+func (listPath) holds(_ *store.Reader, rev *store.Revision, ranges []Range) (bool, error) {
+	return slices.ContainsFunc(ranges, func(s Range) bool { return s.Contains([]byte(rev.ID)) }), nil
 }

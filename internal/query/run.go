@@ -169,7 +169,7 @@ func (q *Query) page(r *store.Reader, sink Sink) error {
 			if q.scan.budget--; q.scan.budget < 0 { // there may be a million runs, and nothing in any of them
 				return nil
 			}
-			stop, err := q.readRun(b, sink)
+			stop, err := q.scanRange(b, sink)
 			if stop || err != nil {
 				q.over = q.left == 0
 				return err

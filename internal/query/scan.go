@@ -60,20 +60,20 @@ func (s *scan) enter(b *Branch) {
 	}
 }
 
-// run returns the n-th run of rows in the order of reading.
-func (b *Branch) run(n int) field.Span {
+// span returns the n-th range of rows in the order of reading.
+func (b *Branch) span(n int) field.Span {
 	if b.descending {
 		n = len(b.ranges) - 1 - n
 	}
 	return b.ranges[n].Span
 }
 
-// readRun reads the run of rows at q.at, from q.at on. stop says that the page
+// scanRange reads the range of rows at q.at, from q.at on. stop says that the page
 // is at its end.
-func (q *Query) readRun(b *Branch, sink Sink) (stop bool, err error) {
+func (q *Query) scanRange(b *Branch, sink Sink) (stop bool, err error) {
 	s := &q.scan
 	s.hits = s.hits[:0]
-	for h, err := range b.path.scan(s.reader, b.run(q.at.span), q.at.row, b.descending) {
+	for h, err := range b.path.scan(s.reader, b.span(q.at.span), q.at.row, b.descending) {
 		if err != nil {
 			return true, err
 		}
@@ -85,14 +85,14 @@ func (q *Query) readRun(b *Branch, sink Sink) (stop bool, err error) {
 		if !h.passed && h.rev == nil && len(s.hits) < q.gathered(b) && s.budget > 0 {
 			continue
 		}
-		if stop, err := q.readRows(b, sink); stop || err != nil {
+		if stop, err := q.readGathered(b, sink); stop || err != nil {
 			return true, err
 		}
 		if s.budget <= 0 {
 			return true, nil
 		}
 	}
-	return q.readRows(b, sink)
+	return q.readGathered(b, sink)
 }
 
 // gathered is how many rows are gathered before their documents are read: as many
@@ -107,8 +107,8 @@ func (q *Query) gathered(b *Branch) int {
 	return min(q.left, together) + min(q.skip, together)
 }
 
-// readRows looks at the rows gathered.
-func (q *Query) readRows(b *Branch, sink Sink) (stop bool, err error) {
+// readGathered looks at the rows gathered.
+func (q *Query) readGathered(b *Branch, sink Sink) (stop bool, err error) {
 	s := &q.scan
 	several := len(s.hits) > 1
 	if several {

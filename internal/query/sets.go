@@ -8,7 +8,7 @@ import (
 	"github.com/sectional/sectional/internal/keyspace"
 )
 
-// interval is a run of values. A bound without a value is none.
+// interval is a range of values. A bound without a value is none.
 type interval struct {
 	low, high field.Bound
 	// kind says that the bounds are those of a kind of value, such as all

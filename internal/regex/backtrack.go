@@ -30,14 +30,14 @@ type entry struct {
 	kind entryKind
 	pc   int // where to go on; of an undo, the slot
 	at   int // the position; of an undo, what the slot held
-	end  int // of a run: up to where it may give back
+	end  int // of a span: up to where it may give back
 }
 
 type entryKind uint8
 
 const (
 	entryBranch entryKind = iota
-	entryRun
+	entrySpan
 	entryUndo
 )
 
@@ -118,8 +118,8 @@ func (b *backtracker) do(i *instruction, pc, at int) (_, _ int, ok bool) {
 	case opSet:
 		at, ok = b.take(i, at)
 		return pc + 1, at, ok
-	case opRun:
-		return b.takeRun(i, pc, at)
+	case opSpan:
+		return b.takeSpan(i, pc, at)
 	case opSplit:
 		return i.x, at, b.push(entry{entryBranch, i.y, at, 0})
 	case opJump:
@@ -194,7 +194,7 @@ func (b *backtracker) resume(base int) (pc, at int, ok bool) {
 		case entryBranch:
 			b.stack = b.stack[:len(b.stack)-1]
 			return e.pc, e.at, true
-		case entryRun:
+		case entrySpan:
 			i := &b.p.code[e.pc-1]
 			if pc = e.pc; i.back {
 				_, e.at = b.p.next(b.subject, e.at)
@@ -247,8 +247,8 @@ func (b *backtracker) take(i *instruction, at int) (int, bool) {
 	return at, b.p.sets[i.set].has(r)
 }
 
-// takeRun takes as many characters as it can, and leaves an entry that gives them back one by one.
-func (b *backtracker) takeRun(i *instruction, pc, at int) (_, _ int, ok bool) {
+// takeSpan takes as many characters as it can, and leaves an entry that gives them back one by one.
+func (b *backtracker) takeSpan(i *instruction, pc, at int) (_, _ int, ok bool) {
 	least := at
 	n := 0
 	for n < i.y {
@@ -267,7 +267,7 @@ func (b *backtracker) takeRun(i *instruction, pc, at int) (_, _ int, ok bool) {
 	if n < i.x || !b.spend(n%tell/4) {
 		return 0, 0, false
 	}
-	if at != least && !b.push(entry{entryRun, pc + 1, at, least}) {
+	if at != least && !b.push(entry{entrySpan, pc + 1, at, least}) {
 		return 0, 0, false
 	}
 	return pc + 1, at, true

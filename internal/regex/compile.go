@@ -98,7 +98,7 @@ func (c *compiler) emit(n *syntax.RegexNode) {
 		c.emitText(n)
 	case syntax.NtOneloop, syntax.NtNotoneloop, syntax.NtSetloop, syntax.NtOnelazy, syntax.NtNotonelazy, syntax.NtSetlazy,
 		syntax.NtOneloopatomic, syntax.NtNotoneloopatomic, syntax.NtSetloopatomic:
-		c.emitRun(n)
+		c.emitSpan(n)
 	case syntax.NtConcatenate, syntax.NtGroup:
 		c.emitAll(n.Children)
 	case syntax.NtAlternate:
@@ -210,19 +210,19 @@ func (c *compiler) emitAlternatives(nodes []*syntax.RegexNode) {
 	}
 }
 
-// emitRun writes a loop over one set.
-func (c *compiler) emitRun(n *syntax.RegexNode) {
+// emitSpan writes a loop over one set.
+func (c *compiler) emitSpan(n *syntax.RegexNode) {
 	one := instruction{op: opSet, set: c.setOf(n), back: backward(n)}
 	lazy := n.T == syntax.NtOnelazy || n.T == syntax.NtNotonelazy || n.T == syntax.NtSetlazy
 	if c.exact && !lazy {
-		run := one
-		run.op, run.x, run.y = opRun, n.M, n.N
+		span := one
+		span.op, span.x, span.y = opSpan, n.M, n.N
 		if !n.IsAtomicloopFamily() {
-			c.add(run)
+			c.add(span)
 			return
 		}
 		at := c.add(instruction{op: opAtomic})
-		c.add(run)
+		c.add(span)
 		c.add(instruction{op: opMatch})
 		c.code[at].y = c.here()
 		return

@@ -39,7 +39,7 @@ const (
 	opAssert           // the position is of the kind x
 
 	// What follows is for patterns that are not linear.
-	opRun      // x to y characters of the set, as many as possible first
+	opSpan     // x to y characters of the set, as many as possible first
 	opOpen     // a group begins: slot x
 	opClose    // a group ends: its span goes from slot x into the slots y and y+1
 	opRef      // the text of the group whose span is in the slots x and x+1

@@ -25,7 +25,7 @@ const (
 	// acceptWait is how long a new connection waits for room.
 	acceptWait = 2 * time.Second
 	// writeRun is the most that is written under one deadline.
-	writeRun = 64 << 10
+	writeChunk = 64 << 10
 )
 
 // connectionLimits say how many connections there may be and how long a write waits for
@@ -248,7 +248,7 @@ func (c *conn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
-// Write implements net.Conn. Each run of bytes has a deadline of its own: long answers
+// Write implements net.Conn. Each part has a deadline of its own: long answers
 // may take long as long as the client goes on taking them.
 func (c *conn) Write(p []byte) (n int, err error) {
 	now := c.of.now()
@@ -258,8 +258,8 @@ func (c *conn) Write(p []byte) (n int, err error) {
 		if err := c.arm(now); err != nil {
 			return n, err
 		}
-		run := min(len(p)-n, writeRun)
-		m, err := c.Conn.Write(p[n : n+run])
+		part := min(len(p)-n, writeChunk)
+		m, err := c.Conn.Write(p[n : n+part])
 		if n += m; err != nil || n == len(p) {
 			return n, err
 		}

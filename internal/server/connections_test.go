@@ -163,7 +163,7 @@ func TestWritesGiveUp(t *testing.T) {
 	w := newBoundWorld(t, connectionLimits{all: 1, each: 1, write: 20 * time.Millisecond})
 	w.of.now = time.Now
 	c, _ := w.connect("10.0.0.1")
-	if _, err := c.Write(make([]byte, 10*writeRun)); !errors.Is(err, os.ErrDeadlineExceeded) {
+	if _, err := c.Write(make([]byte, 10*writeChunk)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the write ended with %v", err)
 	}
 }
@@ -178,8 +178,8 @@ func TestLongWritesGoOn(t *testing.T) {
 		n, _ := io.Copy(io.Discard, client)
 		sent <- n
 	}()
-	n, err := c.Write(make([]byte, 10*writeRun+1))
-	if err != nil || n != 10*writeRun+1 {
+	n, err := c.Write(make([]byte, 10*writeChunk+1))
+	if err != nil || n != 10*writeChunk+1 {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 	if err := c.Close(); err != nil || <-sent != int64(n) {

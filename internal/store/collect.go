@@ -170,7 +170,7 @@ func (d *Database) collection(v kv.Snapshot) (p collection, there bool, err erro
 	return p, true, err
 }
 
-// tombstonePage is a run of the feed with the tombstones in it.
+// tombstonePage is a range of the feed with the tombstones in it.
 type tombstonePage struct {
 	d        *Database
 	age      time.Duration // 0: tombstones stay

@@ -58,7 +58,7 @@ func (w *winnerWalk) prefetch(yield func(*Revision, error) bool) {
 	}
 }
 
-// each yields the run's documents; false when the caller has enough.
+// each yields the range's documents; false when the caller has enough.
 func (b *prefetched) each(yield func(*Revision, error) bool) bool {
 	for i := range b.revs {
 		if !yield(&b.revs[i], nil) {

@@ -156,7 +156,7 @@ func (r *Reader) Changed(id document.ID, rev document.Rev, deleted bool) (*Revis
 	return r.redact(&Revision{ID: id, Rev: rev, Deleted: deleted, Body: b.body, Attachments: b.attachments})
 }
 
-// Span is a run of document ids: From ≤ id ≤ To, or id < To when Before is
+// Span is a range of document ids: From ≤ id ≤ To, or id < To when Before is
 // set; "" is no bound.
 type Span struct {
 	From, To   string

@@ -71,7 +71,7 @@ func (r *Reader) winnersByDocs(sp Span, yield func(*Revision, error) bool) {
 }
 
 // winnerWalk steps over heads and the bodies of winners. It makes no text of what
-// it reads: a scan's caller needs one, a run of documents shares one.
+// it reads: a scan's caller needs one, a range of documents shares one.
 type winnerWalk struct {
 	r      *Reader
 	it     kv.Iterator

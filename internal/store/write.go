@@ -53,7 +53,7 @@ func (s Scope) Write(ctx context.Context, edits []document.Edit, o WriteOptions)
 		}
 		return s.db.store.transact(ctx, []*write{w})
 	}
-	w.most = s.db.runBytes(o)
+	w.most = s.db.commitBytes(o)
 	if err := s.db.store.carry(ctx, []*write{w}, w.commit); err != nil {
 		return nil, err
 	}
@@ -262,15 +262,15 @@ func (w *write) commit(ctx context.Context) error {
 			bytes += rest[n].size()
 			n++
 		}
-		run := rest[:n]
+		part := rest[:n]
 		rest = rest[n:]
 		if err = store.giveWay(ctx, bytes, !w.began); err != nil {
 			break
 		}
 		w.began = true
 		var r *request
-		if r, err = w.scope.db.begin(ctx, bytes, small, func(g *group) error { return apply(g, run) }); err == nil {
-			runs = append(runs, writeRun{r, run})
+		if r, err = w.scope.db.begin(ctx, bytes, small, func(g *group) error { return apply(g, part) }); err == nil {
+			runs = append(runs, writeRun{r, part})
 		}
 	}
 	for _, r := range runs {
@@ -284,8 +284,8 @@ func (w *write) commit(ctx context.Context) error {
 // is held in memory for it, a few times as much, stays small.
 const loadBytes = 8 << 20
 
-// runBytes is how many bytes of edits go into one commit.
-func (d *Database) runBytes(o WriteOptions) int {
+// commitBytes is how many bytes of edits go into one commit.
+func (d *Database) commitBytes(o WriteOptions) int {
 	if !o.Load {
 		return besideBytes
 	}

@@ -19,9 +19,9 @@ type BodyCost struct {
 	Element int64 // bytes of memory for a comma
 }
 
-// Of returns what a run of a body costs.
-func (c BodyCost) Of(run []byte) int64 {
-	return c.Weight*int64(len(run)) + c.Element*int64(bytes.Count(run, comma))
+// Of returns what a range of a body costs.
+func (c BodyCost) Of(part []byte) int64 {
+	return c.Weight*int64(len(part)) + c.Element*int64(bytes.Count(part, comma))
 }
 
 var comma = []byte{','}

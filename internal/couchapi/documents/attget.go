@@ -109,7 +109,7 @@ func sendEncoded(r *couchhttp.Request, a *document.Attachment) error {
 	return r.Copy(unpacked)
 }
 
-// sendBytes answers with a run of an attachment's stored bytes.
+// sendBytes answers with a range of an attachment's stored bytes.
 func sendBytes(r *couchhttp.Request, status int, a *document.Attachment, s span) error {
 	r.Set("Content-Type", a.ContentType)
 	r.Begin(status, int(s.to-s.from))

@@ -16,7 +16,7 @@ const maxRanges = 9
 
 var errRange = dberr.New(dberr.Invalid, couchhttp.OutOfRange, "Requested range not satisfiable")
 
-// span is a run of bytes: from, and up to but without to.
+// span is a range of bytes: from, and up to but without to.
 type span struct{ from, to int64 }
 
 // header returns the value of Content-Range.
@@ -24,7 +24,7 @@ func (s span) header(length int64) string {
 	return fmt.Sprintf("bytes %d-%d/%d", s.from, s.to-1, length)
 }
 
-// ranges returns the runs of a that the request asks for, nil for all of it.
+// ranges returns the ranges of a that the request asks for, nil for all of it.
 // Errors: errRange.
 func ranges(r *couchhttp.Request, a *document.Attachment) ([]span, error) {
 	header, ok := strings.CutPrefix(r.Header("Range"), "bytes=")

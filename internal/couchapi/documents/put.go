@@ -85,7 +85,7 @@ func precheck(r *couchhttp.Request, id document.ID) error {
 // sink takes attachments of id, and charges the request for what stays in memory.
 func sink(r *couchhttp.Request, id document.ID) couchwire.Sink {
 	cost := r.Action.Body
-	return couchwire.Sink{Store: storeOf(r, id), Hold: func(run []byte) error { return r.Hold(cost.Of(run)) }}
+	return couchwire.Sink{Store: storeOf(r, id), Hold: func(part []byte) error { return r.Hold(cost.Of(part)) }}
 }
 
 // storeOf stores the bytes of attachments of id as they come.

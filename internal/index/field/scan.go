@@ -13,7 +13,7 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// Span is a run of encoded tuples: From ≤ tuple < To; a nil To is no bound.
+// Span is a range of encoded tuples: From ≤ tuple < To; a nil To is no bound.
 type Span struct{ From, To []byte }
 
 // Bound is an end of a range of values of one column.

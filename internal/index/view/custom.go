@@ -12,7 +12,7 @@ import (
 // gathered by many of them is reduced at once (see Kind.settle).
 type custom struct{}
 
-// gathered is what a fold of a custom reducer holds: runs of rows and states of
+// gathered is what a fold of a custom reducer holds: ranges of rows and states of
 // spans between them, in their order.
 type gathered struct {
 	parts  []gatheredPart
@@ -93,7 +93,7 @@ func (k *Kind) settle(ctx context.Context, s Script, groups []*group, always boo
 	return nil
 }
 
-// settleRows makes states of all runs of rows.
+// settleRows makes states of all ranges of rows.
 func (k *Kind) settleRows(ctx context.Context, s Script, groups []*group) error {
 	type position struct {
 		g    *group

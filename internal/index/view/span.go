@@ -37,7 +37,7 @@ func (r *Range) Inverted(d *Def) bool {
 	return r.Descending && c < 0 || !r.Descending && c > 0
 }
 
-// Span is a run of rows in one partition: from ≤ position < to.
+// Span is a range of rows in one partition: from ≤ position < to.
 type Span struct {
 	from, to   []byte
 	descending bool
