@@ -26,6 +26,10 @@ type Options struct {
 	// as if it had not been written, except that its field and boost are still parsed;
 	// an AND before or behind it then refers to the clause before it. Nil: never.
 	Dropped func(field, text string) bool
+	// Exact reports whether the terms of a field are texts as they were given, as the
+	// keyword analyzer makes them. What is not analyzed, such as prefixes and patterns,
+	// then keeps its case too; else it is in lower case. Nil: never.
+	Exact func(field string) bool
 }
 
 // Parse returns the tree of a query. The error is an *Error.
@@ -364,15 +368,15 @@ func (p *parser) ranged(field string) (Node, error) {
 	}
 	boost, err := p.boost()
 	if _, _, ok := n.Numbers(); !ok {
-		lower(n.Min)
-		lower(n.Max)
+		p.fold(n.Field, n.Min)
+		p.fold(n.Field, n.Max)
 	}
 	return boosted(n, boost), err
 }
 
-func lower(s *string) {
+func (p *parser) fold(field string, s *string) {
 	if s != nil {
-		*s = strings.ToLower(*s)
+		*s = p.folded(field, *s)
 	}
 }
 

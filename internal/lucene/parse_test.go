@@ -333,3 +333,20 @@ func checkTree(t *testing.T, n Node, depth int) {
 		}
 	}
 }
+
+// TestExact has a field whose terms keep their case: so does what is not analyzed.
+func TestExact(t *testing.T) {
+	exact := func(field string) bool { return field == "id" }
+	for query, want := range map[string]string{
+		`id:Ab* Ab*`:                 `(id:prefix("Ab") default:prefix("ab"))`,
+		`id:A?b*C x:A?b`:             `(id:wildcard("A" ? "b" * "C") x:wildcard("a" ? "b"))`,
+		`id:Ab~1 Ab~1`:               `(id:fuzzy("Ab")~1 default:fuzzy("ab")~1)`,
+		`id:/A[Bc]/ /A[Bc]/`:         `(id:regexp("A[Bc]") default:regexp("a[bc]"))`,
+		`id:[A TO "B c"] x:[A TO B]`: `(id:["A" TO "B c"] x:["a" TO "b"])`,
+	} {
+		tree, err := Parse(query, Options{Exact: exact})
+		if err != nil || tree.String() != want {
+			t.Errorf("%s: %v %v", query, tree, err)
+		}
+	}
+}

@@ -21,20 +21,28 @@ func (p *parser) made(field string, t token, fuzzy string) (Node, error) {
 		if t.text == "*" && field == "*" {
 			return &All{1}, nil
 		}
-		return &Wildcard{field, pieces(strings.ToLower(t.text)), 1}, nil
+		return &Wildcard{field, pieces(p.folded(field, t.text)), 1}, nil
 	case prefixTerm:
-		return &Prefix{field, strings.ToLower(strings.TrimSuffix(text, "*")), 1}, nil
+		return &Prefix{field, p.folded(field, strings.TrimSuffix(text, "*")), 1}, nil
 	case regexpTerm:
-		return &Regexp{field, strings.ToLower(t.text[1 : len(t.text)-1]), 1}, nil
+		return &Regexp{field, p.folded(field, t.text[1:len(t.text)-1]), 1}, nil
 	}
 	if fuzzy != "" {
 		edits, err := p.edits(fuzzy[1:], utf8.RuneCountInString(text))
-		return &Fuzzy{field, strings.ToLower(text), edits, 1}, err
+		return &Fuzzy{field, p.folded(field, text), edits, 1}, err
 	}
 	if _, ok := Number(text); !ok && p.dropped(field, text) {
 		return nil, nil
 	}
 	return &Term{field, text, 1}, nil
+}
+
+// folded is a text that is not analyzed in the case that the terms of its field have.
+func (p *parser) folded(field, text string) string {
+	if p.Exact != nil && p.Exact(field) {
+		return text
+	}
+	return strings.ToLower(text)
 }
 
 func (p *parser) dropped(field, text string) bool {

@@ -24,8 +24,8 @@ type Phrase struct {
 	Boost       float64
 }
 
-// Prefix matches the terms that begin with Text, which is in lower case and is not
-// analyzed.
+// Prefix matches the terms that begin with Text, which is in lower case (but see
+// Options.Exact) and is not analyzed.
 type Prefix struct {
 	Field, Text string
 	Boost       float64
