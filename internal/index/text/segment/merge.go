@@ -1,0 +1,109 @@
+package segment
+
+import (
+	"os"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	scorch "github.com/blevesearch/scorch_segment_api/v2"
+	zap "github.com/blevesearch/zapx/v16"
+)
+
+// Source is a segment of which some documents were replaced.
+type Source struct {
+	Segment *Segment
+	Deleted *roaring.Bitmap // nil for none
+}
+
+// Gone is the new number of a document that Merge left out.
+const Gone = ^uint32(0)
+
+// Merge makes one segment of several, without their deleted documents: the documents
+// of one behind those of the one before. numbers tells for each segment the new number
+// of each of its documents, or Gone. made is nil if no document is left.
+//
+// The library merges into a file, which is made in directory scratch ("" for the
+// system's) and removed again. ErrFields if there are too many names of fields together.
+func Merge(sources []Source, scratch string) (made []byte, numbers [][]uint32, err error) {
+	numbers, left := renumber(sources)
+	if left == 0 {
+		return nil, numbers, nil
+	}
+	names := map[string]bool{}
+	for _, s := range sources {
+		for _, name := range s.Segment.zap.Fields() {
+			names[name] = true
+		}
+	}
+	if len(names) > MaxFields {
+		return nil, nil, ErrFields
+	}
+	err = guard("merge", func() error {
+		b, err := mergeZap(sources, scratch)
+		if err != nil {
+			return err
+		}
+		columns := columnsBuilder{}
+		for i, s := range sources {
+			if err := columns.copy(s.Segment, numbers[i]); err != nil {
+				return err
+			}
+		}
+		made = seal(b, columns, left)
+		return nil
+	})
+	return made, numbers, err
+}
+
+// renumber gives the new numbers of all documents.
+func renumber(sources []Source) (numbers [][]uint32, left uint32) {
+	for _, s := range sources {
+		of := make([]uint32, s.Segment.docs)
+		for i := range of {
+			if of[i] = Gone; s.Deleted == nil || !s.Deleted.Contains(uint32(i)) {
+				of[i] = left
+				left++
+			}
+		}
+		numbers = append(numbers, of)
+	}
+	return numbers, left
+}
+
+// mergeZap merges what the library has of segments.
+func mergeZap(sources []Source, scratch string) ([]byte, error) {
+	f, err := os.CreateTemp(scratch, "sectional-merge-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(f.Name())
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	segments, drops := make([]scorch.Segment, len(sources)), make([]*roaring.Bitmap, len(sources))
+	for i, s := range sources {
+		segments[i], drops[i] = s.Segment.zap, s.Deleted
+	}
+	if _, _, err := new(zap.ZapPlugin).Merge(segments, drops, f.Name(), nil, nil); err != nil {
+		return nil, err
+	}
+	b, err := os.ReadFile(f.Name())
+	return slices.Clip(b), err
+}
+
+// copy adds the columns of a segment whose documents have new numbers.
+func (c columnsBuilder) copy(s *Segment, numbers []uint32) error {
+	for key := range s.spans {
+		from := s.column(key.field, key.kind)
+		to := c.at(key.field, key.kind)
+		for doc, number := range numbers {
+			if number != Gone {
+				from.copyTo(to, uint32(doc), number)
+			}
+		}
+		if len(to.docs) == 0 {
+			delete(c, key)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package segment
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"sync"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	index "github.com/blevesearch/bleve_index_api"
+	zap "github.com/blevesearch/zapx/v16"
+
+	"github.com/sectional/sectional/internal/packed"
+)
+
+// ErrDamaged is of bytes that are not those of a segment as it was written.
+var ErrDamaged = errors.New("segment: its bytes are damaged")
+
+// A segment's bytes are the library's, then the columns, their directory, and a tail of
+// tailSize bytes: the lengths of these three, the number of documents, the version and
+// the checksum of all before it.
+const (
+	version  = 0x0053_5401
+	tailSize = 8 + 8 + 8 + 4 + 4 + 4
+)
+
+// Segment is an opened segment. It may be used by many goroutines.
+type Segment struct {
+	zap   *zap.SegmentBase
+	docs  uint32
+	bytes int
+
+	columnBytes []byte
+	spans       map[columnKey][2]int
+	mu          sync.Mutex
+	columns     map[columnKey]*column
+}
+
+// Build makes a segment of documents, which are in the order of their ids, each id
+// once, and at least one. ErrFields if they have too many names of fields together.
+func Build(docs []Document) (made []byte, err error) {
+	if err := checkFields(docs); err != nil {
+		return nil, err
+	}
+	err = guard("build", func() error {
+		made, err = build(docs)
+		return err
+	})
+	return made, err
+}
+
+func build(docs []Document) ([]byte, error) {
+	entries := make([]index.Document, len(docs))
+	columns := columnsBuilder{}
+	for i := range docs {
+		entries[i] = entryOf(&docs[i])
+		columns.add(uint32(i), docs[i].Fields)
+	}
+	made, _, err := new(zap.ZapPlugin).New(entries)
+	if err != nil {
+		return nil, err
+	}
+	base, ok := made.(*zap.SegmentBase)
+	if !ok {
+		return nil, fmt.Errorf("segment: the library made a %T", made)
+	}
+	var out bytes.Buffer
+	out.Grow(base.Size())
+	if _, err := base.WriteTo(&out); err != nil {
+		return nil, err
+	}
+	return seal(out.Bytes(), columns, uint32(len(docs))), nil
+}
+
+// seal appends columns, directory and tail to the library's bytes.
+func seal(b []byte, columns columnsBuilder, docs uint32) []byte {
+	zapEnd := len(b)
+	b, directory := columns.encode(b, docs)
+	columnsEnd := len(b)
+	b = append(b, directory...)
+	b = binary.BigEndian.AppendUint64(b, uint64(zapEnd))
+	b = binary.BigEndian.AppendUint64(b, uint64(columnsEnd-zapEnd))
+	b = binary.BigEndian.AppendUint64(b, uint64(len(directory)))
+	b = binary.BigEndian.AppendUint32(b, docs)
+	b = binary.BigEndian.AppendUint32(b, version)
+	return binary.BigEndian.AppendUint32(b, checksum(b))
+}
+
+func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
+
+// Open opens a segment. It keeps b, which must not change any more. The checksum is
+// looked at before anything else: ErrDamaged if it is not that of the bytes.
+func Open(b []byte) (s *Segment, err error) {
+	n := len(b) - tailSize
+	if n < zap.FooterSize || checksum(b[:len(b)-4]) != binary.BigEndian.Uint32(b[len(b)-4:]) {
+		return nil, ErrDamaged
+	}
+	tail := b[n:]
+	if binary.BigEndian.Uint32(tail[28:]) != version {
+		return nil, fmt.Errorf("segment: a version %x that is not known", binary.BigEndian.Uint32(tail[28:]))
+	}
+	zapEnd, columns, directory := binary.BigEndian.Uint64(tail), binary.BigEndian.Uint64(tail[8:]), binary.BigEndian.Uint64(tail[16:])
+	if zapEnd+columns+directory != uint64(n) || zapEnd < zap.FooterSize {
+		return nil, ErrDamaged
+	}
+	s = &Segment{docs: binary.BigEndian.Uint32(tail[24:]), bytes: len(b), columnBytes: b[zapEnd : zapEnd+columns], columns: map[columnKey]*column{}}
+	err = guard("open", func() error {
+		if s.zap, err = openZap(b[:zapEnd]); err == nil {
+			err = s.readDirectory(b[zapEnd+columns : n])
+		}
+		return err
+	})
+	return s, err
+}
+
+// openZap opens the library's bytes by their footer.
+func openZap(b []byte) (*zap.SegmentBase, error) {
+	footer := b[len(b)-zap.FooterSize:]
+	if v := binary.BigEndian.Uint32(footer[44:]); v != zap.Version {
+		return nil, fmt.Errorf("segment: the library wrote version %d", v)
+	}
+	return zap.InitSegmentBase(b[:len(b)-zap.FooterSize], binary.BigEndian.Uint32(footer[48:]), binary.BigEndian.Uint32(footer[40:]),
+		binary.BigEndian.Uint64(footer), binary.BigEndian.Uint64(footer[8:]), binary.BigEndian.Uint64(footer[24:]))
+}
+
+func (s *Segment) readDirectory(b []byte) error {
+	r := packed.Read(b)
+	n := r.UpTo(4 * MaxFields)
+	s.spans = make(map[columnKey][2]int, n)
+	for range n {
+		field := r.Text()
+		key := columnKey{field, r.Byte()}
+		at := r.UpTo(uint64(len(s.columnBytes)))
+		s.spans[key] = [2]int{int(at), int(at + r.UpTo(uint64(len(s.columnBytes))-at))}
+	}
+	if r.Failed() || len(r.Rest()) > 0 || s.zap.Count() != uint64(s.docs) {
+		return ErrDamaged
+	}
+	return nil
+}
+
+// column returns an opened column; nil if there is none.
+func (s *Segment) column(field string, kind byte) *column {
+	key := columnKey{field, kind}
+	span, ok := s.spans[key]
+	if !ok {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.columns[key]
+	if c == nil {
+		c = openColumn(s.columnBytes[span[0]:span[1]], s.docs)
+		s.columns[key] = c
+	}
+	return c
+}
+
+// Count is how many documents the segment has, replaced ones too.
+func (s *Segment) Count() uint32 { return s.docs }
+
+// Bytes is how long the segment is.
+func (s *Segment) Bytes() int { return s.bytes }
+
+// Memory is about how many bytes the opened segment holds: its own, and what is made
+// of it while it is read.
+func (s *Segment) Memory() int {
+	return s.bytes + len(s.columnBytes) + 512*(len(s.zap.Fields())+len(s.spans)) + 4096
+}
+
+// Numbers returns the numbers of documents of these ids, those that the segment has.
+func (s *Segment) Numbers(ids []string) (found *roaring.Bitmap, err error) {
+	err = guard("numbers", func() error {
+		found, err = s.zap.DocNumbers(ids)
+		return err
+	})
+	return found, err
+}
+
+// ID returns the id of a document by its number.
+func (s *Segment) ID(doc uint32) (string, error) {
+	id, err := s.zap.DocID(uint64(doc))
+	if err == nil && id == nil {
+		err = fmt.Errorf("segment: there is no document %d", doc)
+	}
+	return string(id), err
+}
