@@ -159,7 +159,7 @@ func isOwner(body []byte, c *auth.Caller) bool {
 	owner, _ := js.Member(body, "owner")
 	from := auth.ByPassword
 	if context, ok := js.Member(body, spec.OwnerMember); ok {
-		known, ok := spec.ReadOwnerContext(context)
+		known, ok := spec.ParseOwnerContext(context)
 		if !ok {
 			return false
 		}

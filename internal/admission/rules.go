@@ -68,7 +68,7 @@ func New(o Options) *Rules {
 		o.TenantDesigns = func() Writers { return Nobody }
 	}
 	if o.Replications == nil {
-		settings := spec.ReadSettings(&config.Snapshot{})
+		settings := spec.ParseSettings(&config.Snapshot{})
 		o.Replications = func() *spec.Settings { return settings }
 	}
 	return &Rules{o: o}

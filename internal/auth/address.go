@@ -8,9 +8,9 @@ import (
 	"github.com/sectional/sectional/internal/config"
 )
 
-// readProxies reads networks and single addresses; what is neither is left out,
+// parseProxies parses networks and single addresses; what is neither is left out,
 // and trusts nobody.
-func readProxies(s *config.Snapshot) []netip.Prefix {
+func parseProxies(s *config.Snapshot) []netip.Prefix {
 	var out []netip.Prefix
 	for _, text := range s.List("chttpd", "trusted_proxies") {
 		if p, err := config.ParseNetwork(text); err == nil {
@@ -51,7 +51,7 @@ func isAmong(networks []netip.Prefix, address string) bool {
 	return err == nil && slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(ip.Unmap().WithZone("")) })
 }
 
-// parseHop reads an entry of X-Forwarded-For: an address, perhaps with a port.
+// parseHop parses an entry of X-Forwarded-For: an address, perhaps with a port.
 func parseHop(text string) (address string, ok bool) {
 	text = strings.TrimSpace(text)
 	if ip, err := netip.ParseAddr(text); err == nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 )
 
-// readAdmins parses the section [admins]. Lines that are not hashed yet let
+// parseAdmins parses the section [admins]. Lines that are not hashed yet let
 // nobody in: see HashAdmins.
-func readAdmins(lines map[string]string) map[string]*User {
+func parseAdmins(lines map[string]string) map[string]*User {
 	out := make(map[string]*User, len(lines))
 	for name, line := range lines {
 		v, _ := parseAdminLine(line)
@@ -31,7 +31,7 @@ func HashAdmin(s *config.Snapshot, password string) (string, error) {
 	if IsHashed(password) {
 		return password, nil
 	}
-	v, err := readHashing(s).hash(password)
+	v, err := parseHashing(s).hash(password)
 	if err != nil {
 		return "", dberr.Wrap("auth.HashAdmin", err)
 	}
@@ -69,7 +69,7 @@ func SetAdmin(c *config.Config, name, password string) (changed bool, err error)
 			return false, err
 		}
 	}
-	v, err := readHashing(c.Snapshot()).hash(password)
+	v, err := parseHashing(c.Snapshot()).hash(password)
 	if err != nil {
 		return false, dberr.Wrap("auth.SetAdmin", err)
 	}

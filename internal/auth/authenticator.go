@@ -47,7 +47,7 @@ func New(o Options) *Authenticator {
 	}
 	a := &Authenticator{
 		opts:      o,
-		settings:  config.Derive(o.Config, readSettings),
+		settings:  config.Derive(o.Config, parseSettings),
 		passwords: newPasswords(int(o.Config.Snapshot().Int(section, "auth_cache_size", 10000))),
 		lockout:   newLockout(int(o.Config.Snapshot().Int(lockoutSection, "max_objects", 10000)), o.Now()),
 		keyring:   newKeyring(&o),

@@ -39,13 +39,13 @@ type CORSPolicies struct {
 	hosts map[string]CORS
 }
 
-// ReadCORS reads the configuration: a section [cors:host] goes before [cors]
+// ParseCORS parses the configuration: a section [cors:host] goes before [cors]
 // for requests to that host.
-func ReadCORS(s *config.Snapshot) CORSPolicies {
-	p := CORSPolicies{other: readCORS(s, "cors"), hosts: map[string]CORS{}}
+func ParseCORS(s *config.Snapshot) CORSPolicies {
+	p := CORSPolicies{other: parseCORS(s, "cors"), hosts: map[string]CORS{}}
 	for _, section := range s.Sections() {
 		if host, ok := strings.CutPrefix(section, "cors:"); ok {
-			p.hosts[hostOf(host)] = readCORS(s, section)
+			p.hosts[hostOf(host)] = parseCORS(s, section)
 		}
 	}
 	return p
@@ -73,7 +73,7 @@ func hostOf(s string) string {
 	return strings.ToLower(s)
 }
 
-func readCORS(s *config.Snapshot, section string) CORS {
+func parseCORS(s *config.Snapshot, section string) CORS {
 	get := func(key string) (string, []string) {
 		in := section
 		if _, ok := s.Get(in, key); !ok {

@@ -62,7 +62,7 @@ func TestCORS(t *testing.T) {
 			"Allow-Origin: http://a.com; Vary: Origin; " + exposed},
 	} {
 		w := newWorld(t, c.settings...)
-		got := flat(ReadCORS(w.config.Snapshot()).For("db.example").Decide(c.r))
+		got := flat(ParseCORS(w.config.Snapshot()).For("db.example").Decide(c.r))
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
 		}
@@ -73,7 +73,7 @@ func TestCORSByHost(t *testing.T) {
 	w := newWorld(t, config.Setting{Section: "chttpd", Key: "enable_cors", Value: "true"},
 		config.Setting{Section: "cors", Key: "origins", Value: "http://a.com"},
 		config.Setting{Section: "cors:http://db.example", Key: "origins", Value: "http://b.com"})
-	p := ReadCORS(w.config.Snapshot())
+	p := ParseCORS(w.config.Snapshot())
 	for host, want := range map[string]string{
 		"DB.example:5984": "http://b.com", "db.example": "http://b.com", "other": "http://a.com", "[::1]:5984": "http://a.com",
 	} {

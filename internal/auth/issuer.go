@@ -25,9 +25,9 @@ type issuer struct {
 
 var errMisconfigured = dberr.New(dberr.Internal, "misconfigured_server", "JWT is not configured correctly")
 
-// readIssuers reads [jwt_issuers]: under a name of ours the issuer, and what
+// parseIssuers parses [jwt_issuers]: under a name of ours the issuer, and what
 // else is to be known of it under that name and a dot.
-func readIssuers(s *config.Snapshot) map[string]*issuer {
+func parseIssuers(s *config.Snapshot) map[string]*issuer {
 	const section = "jwt_issuers"
 	values := s.Section(section)
 	out := map[string]*issuer{}

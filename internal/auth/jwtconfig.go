@@ -38,15 +38,15 @@ type jwtKey struct {
 	err error
 }
 
-func readJWTSettings(s *config.Snapshot) jwtSettings {
+func parseJWTSettings(s *config.Snapshot) jwtSettings {
 	const section = "jwt_auth"
 	out := jwtSettings{
 		algorithms: s.List(section, "algorithms"),
 		rolesName:  s.String(section, "roles_claim_name", "_couchdb.roles"),
 		rolesPath:  splitPath(s.String(section, "roles_claim_path", "")),
 		keys:       map[string]jwtKey{},
-		issuers:    readIssuers(s),
-		fetched:    readKeySettings(s),
+		issuers:    parseIssuers(s),
+		fetched:    parseKeySettings(s),
 	}
 	out.required, out.broken = parseClaims(s.String(section, "required_claims", ""))
 	for name, value := range s.Section("jwt_keys") {
@@ -57,7 +57,7 @@ func readJWTSettings(s *config.Snapshot) jwtSettings {
 
 var claimPattern = regexp.MustCompile(`^\s*(?:([A-Za-z_]+)|\{\s*([A-Za-z_]+)\s*,\s*"([^"]+)"\s*\})\s*(?:,|$)`)
 
-// parseClaims reads CouchDB's list: names, or {name, "value"}.
+// parseClaims parses CouchDB's list: names, or {name, "value"}.
 func parseClaims(list string) ([]claim, error) {
 	var out []claim
 	for rest := list; strings.TrimSpace(rest) != ""; {
@@ -127,7 +127,7 @@ func (s *jwtSettings) key(kind string, kid any) (any, error) {
 	return k.key, k.err
 }
 
-// parseKey reads a value of [jwt_keys]: base64 of the secret for HMAC, else a
+// parseKey parses a value of [jwt_keys]: base64 of the secret for HMAC, else a
 // public key or certificate in PEM whose line breaks are written as \n.
 func parseKey(name, value string) jwtKey {
 	kind, _, _ := strings.Cut(name, ":")

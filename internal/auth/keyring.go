@@ -26,7 +26,7 @@ type keySettings struct {
 	retry   time.Duration // between two attempts
 }
 
-func readKeySettings(s *config.Snapshot) keySettings {
+func parseKeySettings(s *config.Snapshot) keySettings {
 	const section = "jwt_auth"
 	return keySettings{
 		refresh: s.Duration(section, "jwks_refresh", time.Second, time.Hour),

@@ -18,7 +18,7 @@ type lockoutSettings struct {
 	lifetime  time.Duration
 }
 
-func readLockoutSettings(s *config.Snapshot) lockoutSettings {
+func parseLockoutSettings(s *config.Snapshot) lockoutSettings {
 	return lockoutSettings{
 		mode:      s.String(lockoutSection, "mode", "enforce"),
 		threshold: int32(min(max(s.Int(lockoutSection, "threshold", 5), 1), 1<<20)),

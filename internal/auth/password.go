@@ -39,7 +39,7 @@ type hashing struct {
 
 const defaultIterations = 600000
 
-func readHashing(s *config.Snapshot) hashing {
+func parseHashing(s *config.Snapshot) hashing {
 	h := hashing{
 		prf:        s.String(section, "pbkdf2_prf", "sha256"),
 		iterations: int(s.Int(section, "iterations", defaultIterations)),
@@ -132,7 +132,7 @@ func (v Verifier) adminLine() string {
 	return "-pbkdf2:" + v.PRF + "-" + v.Key + "," + v.Salt + "," + strconv.Itoa(v.Iterations)
 }
 
-// parseAdminLine reads a line of [admins]; a line that is no hash is not ok.
+// parseAdminLine parses a line of [admins]; a line that is no hash is not ok.
 func parseAdminLine(line string) (v Verifier, ok bool) {
 	if rest, found := strings.CutPrefix(line, "-hashed-"); found {
 		key, salt, ok := strings.Cut(rest, ",")

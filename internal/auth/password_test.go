@@ -216,7 +216,7 @@ func TestTOTPVectors(t *testing.T) {
 	}{
 		{sha, "", 59, "94287082"}, {sha, "sha", 1111111109, "07081804"}, {sha256, "sha256", 59, "46119246"},
 	} {
-		factor := readTOTP(fmt.Appendf(nil, `{"key":%q,"algorithm":%q,"length":8}`, c.key, c.algorithm))
+		factor := parseTOTP(fmt.Appendf(nil, `{"key":%q,"algorithm":%q,"length":8}`, c.key, c.algorithm))
 		for shift, want := range map[int64]bool{-30: true, 0: true, 30: true, 90: false} {
 			if got := factor.matches(c.want, time.Unix(c.at+shift, 0)); got != want {
 				t.Errorf("%s, %d seconds later: %v", c.want, shift, got)

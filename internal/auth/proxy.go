@@ -14,7 +14,7 @@ type proxySettings struct {
 	signed             bool
 }
 
-func readProxySettings(s *config.Snapshot) proxySettings {
+func parseProxySettings(s *config.Snapshot) proxySettings {
 	return proxySettings{
 		user:   s.String(section, "x_auth_username", "X-Auth-CouchDB-UserName"),
 		roles:  s.String(section, "x_auth_roles", "X-Auth-CouchDB-Roles"),

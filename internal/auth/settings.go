@@ -77,14 +77,14 @@ var handlerName = regexp.MustCompile(`\b(cookie|default|proxy|jwt)_authenticatio
 
 const section = "chttpd_auth"
 
-func readSettings(s *config.Snapshot) *settings {
+func parseSettings(s *config.Snapshot) *settings {
 	out := &settings{
-		handlers:    readHandlers(s.String("chttpd", "authentication_handlers", "")),
-		admins:      readAdmins(s.Section("admins")),
+		handlers:    parseHandlers(s.String("chttpd", "authentication_handlers", "")),
+		admins:      parseAdmins(s.Section("admins")),
 		requireUser: s.Bool("chttpd", "require_valid_user", false) || s.Bool(section, "require_valid_user", false),
 		exceptForUp: s.Bool("chttpd", "require_valid_user_except_for_up", false),
 		secret:      s.String(section, "secret", ""),
-		digests:     readDigests(s.List(section, "hash_algorithms")),
+		digests:     parseDigests(s.List(section, "hash_algorithms")),
 		timeout:     s.Duration(section, "timeout", time.Second, 10*time.Minute),
 		persistent:  s.Bool(section, "allow_persistent_cookies", true),
 		domain:      s.String(section, "cookie_domain", ""),
@@ -95,11 +95,11 @@ func readSettings(s *config.Snapshot) *settings {
 		upgrades:    s.Bool(section, "upgrade_hash_on_auth", true),
 		redirect:    s.String(section, "authentication_redirect", ""),
 		challenge:   s.String("chttpd", "WWW-Authenticate", ""),
-		proxy:       readProxySettings(s),
-		proxies:     readProxies(s),
-		jwt:         readJWTSettings(s),
-		lockout:     readLockoutSettings(s),
-		hashing:     readHashing(s),
+		proxy:       parseProxySettings(s),
+		proxies:     parseProxies(s),
+		jwt:         parseJWTSettings(s),
+		lockout:     parseLockoutSettings(s),
+		hashing:     parseHashing(s),
 		policy:      parsePolicy(s.String(section, "password_regexp", "")),
 		public:      s.List(section, "public_fields"),
 		usersOpen:   s.Bool("couchdb", "users_db_security_editable", false),
@@ -108,9 +108,9 @@ func readSettings(s *config.Snapshot) *settings {
 	return out
 }
 
-// readHandlers reads CouchDB's list of Erlang tuples; only the names matter. A list
+// parseHandlers parses CouchDB's list of Erlang tuples; only the names matter. A list
 // that names none counts as the default: else nobody could log in to mend it.
-func readHandlers(list string) []Handler {
+func parseHandlers(list string) []Handler {
 	var out []Handler
 	for _, m := range handlerName.FindAllStringSubmatch(list, -1) {
 		out = append(out, Handler(m[1]))
@@ -121,7 +121,7 @@ func readHandlers(list string) []Handler {
 	return out
 }
 
-func readDigests(names []string) []digest {
+func parseDigests(names []string) []digest {
 	var out []digest
 	for _, name := range names {
 		if d, ok := digestOf(name); ok {

@@ -18,9 +18,9 @@ type totp struct {
 	length int
 }
 
-// readTOTP reads the member totp of a user document; nil: no token could be
+// parseTOTP parses the member totp of a user document; nil: no token could be
 // right.
-func readTOTP(value json.RawMessage) *totp {
+func parseTOTP(value json.RawMessage) *totp {
 	o, ok := parseObject(value)
 	r := memberReader{object: o}
 	t := &totp{length: cmp.Or(r.number("length"), 6)}

@@ -60,11 +60,11 @@ type Users interface {
 var errUserConflicts = unauthorized(
 	"User document conflicts must be resolved before the document is used for authentication purposes.")
 
-// ParseUser reads the body of a user document. Who writes one is refused what
+// ParseUser parses the body of a user document. Who writes one is refused what
 // can't be read here; one that came by another way and is broken is an error.
 func ParseUser(body []byte) (*User, error) {
 	o, ok := parseObject(body)
-	u, bad := readUser(o)
+	u, bad := parseUserObject(o)
 	if !ok || bad != "" {
 		return nil, errBrokenUser
 	}
@@ -73,13 +73,13 @@ func ParseUser(body []byte) (*User, error) {
 
 var errBrokenUser = badRequest("The user document can't be used for authentication.")
 
-// readUser reads what authentication needs of a user document; bad is the
+// parseUserObject parses what authentication needs of a user document; bad is the
 // member that can't be read. Members are found by their exact names.
-func readUser(o object) (u *User, bad string) {
+func parseUserObject(o object) (u *User, bad string) {
 	r := memberReader{object: o}
-	u = &User{Name: r.text("name"), Roles: slices.DeleteFunc(r.texts("roles"), isSystemRole), Verifier: readVerifier(&r)}
+	u = &User{Name: r.text("name"), Roles: slices.DeleteFunc(r.texts("roles"), isSystemRole), Verifier: parseVerifier(&r)}
 	if value := o.get("totp"); !isNull(value) {
-		if u.totp = readTOTP(value); u.totp == nil {
+		if u.totp = parseTOTP(value); u.totp == nil {
 			r.fail("totp")
 		}
 	}
@@ -91,9 +91,9 @@ func readUser(o object) (u *User, bad string) {
 // setting that made its database the one of users.
 func isSystemRole(role string) bool { return strings.HasPrefix(role, "_") && role != MetricsRole }
 
-// readVerifier applies CouchDB's defaults: no scheme is the simple one, no
+// parseVerifier applies CouchDB's defaults: no scheme is the simple one, no
 // function is SHA-1.
-func readVerifier(r *memberReader) Verifier {
+func parseVerifier(r *memberReader) Verifier {
 	key, sum, n, prf := r.text("derived_key"), r.text("password_sha"), r.number("iterations"), r.text("pbkdf2_prf")
 	v := Verifier{Scheme: r.text("password_scheme"), Salt: r.text("salt")}
 	switch v.Scheme {

@@ -120,7 +120,7 @@ func checkVerifier(s *settings, body object) error {
 // checkReadable refuses what authentication could not read, whoever writes it:
 // with it nobody of that name could log in.
 func checkReadable(body object) (*User, error) {
-	u, bad := readUser(body)
+	u, bad := parseUserObject(body)
 	if bad != "" {
 		return nil, forbidden("`" + bad + "` can't be used for authentication.")
 	}

@@ -117,7 +117,7 @@ func (t *Tree) Load(chunks []Chunk) error {
 		if c.Gen != gens[i] {
 			return damaged("Load")
 		}
-		older, ok := readChunk(c, max(c.Gen, t.floor()))
+		older, ok := decodeChunk(c, max(c.Gen, t.floor()))
 		if !ok {
 			return damaged("Load")
 		}
@@ -150,9 +150,9 @@ func prepend(older, nodes []node) []node {
 	return all
 }
 
-// readChunk returns the revisions of c from generation from on: older ones were
+// decodeChunk returns the revisions of c from generation from on: older ones were
 // stemmed since it was written.
-func readChunk(c Chunk, from uint32) ([]node, bool) {
+func decodeChunk(c Chunk, from uint32) ([]node, bool) {
 	r := reader{Reader: packed.ReadVersion(c.Data, chunkVersion)}
 	gen := uint32(r.UpTo(maxGen))
 	if r.Failed() || gen < c.Gen || gen > from || gen-gen%chunkSize != c.Gen {

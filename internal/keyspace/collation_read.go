@@ -28,19 +28,19 @@ func (r *tableReader) signed() int {
 // column cuts off the next column.
 func (r *tableReader) column() *tableReader { return &tableReader{packed.Read(r.Bytes())} }
 
-func readRootTable(data []byte) *rootTable {
+func decodeRootTable(data []byte) *rootTable {
 	r := &tableReader{packed.Read(data)}
 	t := &rootTable{version: string(r.column().Rest())}
 	primaries := r.column()
-	e := &elementReader{table: t, afterPrimary: primaries.number(), codes: t.readCodes(primaries)}
+	e := &elementReader{table: t, afterPrimary: primaries.number(), codes: t.decodeCodes(primaries)}
 	characters, contractions, combining := r.column(), r.column(), r.column()
 	e.counts, e.primaries, e.secondaries, e.tertiaries = r.column(), r.column(), r.column(), r.column()
 
 	t.nodes = make([]node, 0, 2048)
 	t.steps = make(map[step]int32, 2048)
-	t.readCharacters(characters, e)
-	t.readContractions(contractions, e)
-	t.readClasses(combining)
+	t.decodeCharacters(characters, e)
+	t.decodeContractions(contractions, e)
+	t.decodeClasses(combining)
 	for c := range t.ascii {
 		if x := t.entryOf(rune(c)); x.kind() == entrySingle {
 			t.ascii[c] = byte(x.code() >> 24)
@@ -49,10 +49,10 @@ func readRootTable(data []byte) *rootTable {
 	return t
 }
 
-// readCodes gives each primary its code: code 0 is none, the others follow in
+// decodeCodes gives each primary its code: code 0 is none, the others follow in
 // order, so many of so many bytes. First bytes ascend and are never shared by
 // two lengths. A length of 4 stands for the made primaries.
-func (t *rootTable) readCodes(r *tableReader) []uint32 {
+func (t *rootTable) decodeCodes(r *tableReader) []uint32 {
 	codes := []uint32{0}
 	for lead := uint32(firstLead); len(r.Rest()) > 0; lead++ {
 		length, count := r.number(), r.number()
@@ -119,9 +119,9 @@ func (e *elementReader) element() element {
 	return x
 }
 
-// readCharacters reads how many characters have no entry, how many then have
+// decodeCharacters decodes how many characters have no entry, how many then have
 // one, and so on.
-func (t *rootTable) readCharacters(r *tableReader, e *elementReader) {
+func (t *rootTable) decodeCharacters(r *tableReader, e *elementReader) {
 	t.entries = make([]entry, pageSize)
 	for c := 0; len(r.Rest()) > 0; {
 		c += r.number()
@@ -142,9 +142,9 @@ func (t *rootTable) slot(c rune) *entry {
 	return &t.entries[int(*page)*pageSize+int(c%pageSize)]
 }
 
-// readContractions reads texts of several characters. Those of length 0 are
+// decodeContractions decodes texts of several characters. Those of length 0 are
 // two characters, of which the first changes the second's entry.
-func (t *rootTable) readContractions(r *tableReader, e *elementReader) {
+func (t *rootTable) decodeContractions(r *tableReader, e *elementReader) {
 	t.prefixed = map[[2]rune]entry{}
 	for len(r.Rest()) > 0 {
 		length := r.number()
@@ -181,9 +181,9 @@ func (t *rootTable) nextNode(n int32, c rune) int32 {
 	return next
 }
 
-// readClasses reads runs of characters: how many have no combining class, how
+// decodeClasses decodes ranges of characters: how many have no combining class, how
 // many then have one, and which. The count begins at firstMark.
-func (t *rootTable) readClasses(r *tableReader) {
+func (t *rootTable) decodeClasses(r *tableReader) {
 	for len(r.Rest()) > 0 {
 		t.combining = append(t.combining, make([]classes, r.number())...)
 		n, x := r.number(), classes{uint8(r.number()), uint8(r.number())}

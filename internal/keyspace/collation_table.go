@@ -24,7 +24,7 @@ func loadRoot() *rootTable {
 	if err != nil {
 		panic("keyspace: the collation data are damaged: " + err.Error())
 	}
-	return readRootTable(plain)
+	return decodeRootTable(plain)
 }
 
 // rootTable returns the weights of any text. A character without an entry of its

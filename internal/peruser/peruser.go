@@ -49,7 +49,7 @@ type settings struct {
 	users  string // the database of users
 }
 
-func readSettings(s *config.Snapshot) settings {
+func parseSettings(s *config.Snapshot) settings {
 	return settings{
 		enable: s.Bool(section, "enable", false),
 		drop:   s.Bool(section, "delete_dbs", false),
@@ -83,7 +83,7 @@ func Start(o Options) *Service {
 }
 
 func newService(o Options) *Service {
-	return &Service{o: o, settings: config.Derive(o.Config, readSettings), changed: make(chan struct{}, 1)}
+	return &Service{o: o, settings: config.Derive(o.Config, parseSettings), changed: make(chan struct{}, 1)}
 }
 
 // Close ends the following; what is under way for a user is finished or not

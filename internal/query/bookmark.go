@@ -44,9 +44,9 @@ type parsedBookmark struct {
 	at          position
 }
 
-// readBookmark reads what bookmark wrote. Whether the position exists is for the
+// parseBookmark parses what bookmark wrote. Whether the position exists is for the
 // plan to say.
-func readBookmark(text string) (m parsedBookmark, err error) {
+func parseBookmark(text string) (m parsedBookmark, err error) {
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	r := packed.ReadVersion(b, bookmarkVersion)
 	if at := r.Take(8); at != nil {
@@ -70,7 +70,7 @@ func badBookmark(text string) error {
 
 // restore sets the position that the request's bookmark names.
 func (q *Query) restore(p *planner) error {
-	m, err := readBookmark(q.req.Bookmark)
+	m, err := parseBookmark(q.req.Bookmark)
 	if err != nil {
 		return err
 	}

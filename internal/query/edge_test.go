@@ -201,7 +201,7 @@ func FuzzBookmark(f *testing.F) {
 	f.Add("AXdtLpYrDcP0AAEAZ3Vz")
 	f.Add("nil")
 	f.Fuzz(func(t *testing.T, text string) {
-		if m, err := readBookmark(text); (err == nil) != (m.at.row != nil) || err != nil && !dberr.Is(err, dberr.Invalid) {
+		if m, err := parseBookmark(text); (err == nil) != (m.at.row != nil) || err != nil && !dberr.Is(err, dberr.Invalid) {
 			t.Errorf("%q: %v %v", text, m, err)
 		}
 	})

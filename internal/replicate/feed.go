@@ -108,7 +108,7 @@ func (f *feed) once(ctx context.Context) error {
 	return f.peer.ask(ctx, c, func(a *answer) error {
 		f.piece = nil
 		in := newValues(a.body)
-		err := f.read(in, a)
+		err := f.decode(in, a)
 		if err == nil {
 			err = f.flush(a)
 		}
@@ -119,7 +119,7 @@ func (f *feed) once(ctx context.Context) error {
 	})
 }
 
-func (f *feed) read(in *values, a *answer) error {
+func (f *feed) decode(in *values, a *answer) error {
 	if !f.task.Continuous {
 		return in.object("results", func(raw []byte) error { return f.row(raw, in, a) }, f.end)
 	}

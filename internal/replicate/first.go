@@ -224,7 +224,7 @@ func (r *run) part(ctx context.Context, after string) (told loaded, err error) {
 		if packed := a.header.Get("Content-Encoding"); packed != "" {
 			post.header = []string{"Content-Encoding", packed}
 		}
-		err := r.target.once(ctx, post, &answer{}, told.read)
+		err := r.target.once(ctx, post, &answer{}, told.decode)
 		if e := (*PeerError)(nil); errors.As(err, &e) && e.told != nil {
 			_ = json.Unmarshal(e.told, &told) // that it is JSON is known; of another form it tells nothing
 		}
@@ -254,8 +254,8 @@ func (r *run) partPath(after string) string {
 	return query("/_snapshot", v)
 }
 
-// read takes the answer of a target.
-func (l *loaded) read(a *answer) error {
+// decode decodes the answer of a target.
+func (l *loaded) decode(a *answer) error {
 	raw, err := io.ReadAll(io.LimitReader(a.body, largestRefusal))
 	if err == nil && json.Unmarshal(raw, l) != nil {
 		err = errNotJSON

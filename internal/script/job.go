@@ -125,7 +125,7 @@ func (o outcome) append(f *packed.Writer) {
 	f.Bytes(o.failure.reason)
 }
 
-func readOutcome(c *packed.Reader) outcome {
+func decodeOutcome(c *packed.Reader) outcome {
 	if !c.Flag() {
 		return outcome{data: c.Bytes()}
 	}
@@ -150,7 +150,7 @@ func reportFields(units int, outcomes packed.Writer, stopped limit, ended bool, 
 	return append(f, outcomes...)
 }
 
-func readReport(c packed.Reader) (report, error) {
+func decodeReport(c packed.Reader) (report, error) {
 	r := report{stopped: limit(c.Uint()), ended: c.Flag(), logs: c.Texts()}
 	n := c.Uint()
 	if n > uint64(len(c.Rest())) {
@@ -158,7 +158,7 @@ func readReport(c packed.Reader) (report, error) {
 	}
 	r.outcomes = make([]outcome, 0, n)
 	for ; n > 0; n-- {
-		r.outcomes = append(r.outcomes, readOutcome(&c))
+		r.outcomes = append(r.outcomes, decodeOutcome(&c))
 	}
 	if c.Failed() {
 		return r, errFrame

@@ -248,7 +248,7 @@ func (p *process) exchange(ctx context.Context, j *job, do part) (report, error)
 			timer.Reset(p.limits.timeout())
 			continue
 		}
-		part, err := readReport(body)
+		part, err := decodeReport(body)
 		if err != nil || kind != frameUnits && kind != frameDone {
 			return done, errors.Join(errDied, err)
 		}

@@ -32,11 +32,11 @@ func compact(raw []byte) ([]byte, error) {
 	return v, nil
 }
 
-// reading counts what has been read of a selector.
-type reading struct{ nodes, patterns int }
+// parser counts what has been parsed of a selector.
+type parser struct{ nodes, patterns int }
 
 // count counts a condition, and a pattern's bytes.
-func (r *reading) count(op Op, arg []byte) error {
+func (r *parser) count(op Op, arg []byte) error {
 	if r.nodes++; r.nodes > MaxNodes {
 		return errTooLarge("conditions", MaxNodes)
 	}
@@ -49,13 +49,13 @@ func (r *reading) count(op Op, arg []byte) error {
 }
 
 // operatorStep reads the condition v.
-func (r *reading) operatorStep(v []byte) (*Node, error) {
+func (r *parser) operatorStep(v []byte) (*Node, error) {
 	if !isObject(v) {
 		return r.leaf(Eq, v)
 	}
 	var terms []*Node
 	for _, m := range lastMembers(v) {
-		n, err := r.readMember(m.Name, m.Value)
+		n, err := r.parseMember(m.Name, m.Value)
 		if err != nil {
 			return nil, err
 		}
@@ -97,14 +97,14 @@ func lastMembers(object []byte) []Member {
 }
 
 // leaf counts a node that tests a value, and makes it.
-func (r *reading) leaf(op Op, arg []byte) (*Node, error) {
+func (r *parser) leaf(op Op, arg []byte) (*Node, error) {
 	if err := r.count(op, arg); err != nil {
 		return nil, err
 	}
 	return leaf(op, nil, arg)
 }
 
-func (r *reading) readMember(name string, arg []byte) (*Node, error) {
+func (r *parser) parseMember(name string, arg []byte) (*Node, error) {
 	switch {
 	case name == "$default":
 		return &Node{Op: Text, Arg: arg}, nil
@@ -122,7 +122,7 @@ func (r *reading) readMember(name string, arg []byte) (*Node, error) {
 	n := &Node{Op: op}
 	switch {
 	case operators[op].list:
-		return n, r.readList(n, arg)
+		return n, r.parseList(n, arg)
 	case op == Text:
 		n.Arg = append(append([]byte(`{"$text":`), arg...), '}')
 		return n, nil
@@ -140,7 +140,7 @@ func leaf(op Op, p *Path, arg []byte) (*Node, error) {
 	return &Node{Op: op, Path: p, Arg: arg, test: test}, err
 }
 
-func (r *reading) readList(n *Node, arg []byte) error {
+func (r *parser) parseList(n *Node, arg []byte) error {
 	n.Kids = []*Node{}
 	for e := jsonscan.ElementsOf(arg); ; {
 		v, ok := e.Next()

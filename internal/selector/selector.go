@@ -35,7 +35,7 @@ const (
 	MaxPatterns = 64 << 10 // bytes of all patterns
 )
 
-// Parse reads a selector. Its errors are dberr.Invalid with CouchDB's code and
+// Parse parses a selector. Its errors are dberr.Invalid with CouchDB's code and
 // reason for _find: invalid_selector_json, bad_arg, invalid_operator and so on;
 // selector_too_large beyond one of the bounds.
 func Parse(raw []byte) (*Selector, error) {
@@ -67,7 +67,7 @@ func errTooLarge(of string, most int) error {
 }
 
 func normalize(raw []byte) (*Node, error) {
-	n, err := new(reading).operatorStep(raw)
+	n, err := new(parser).operatorStep(raw)
 	if err != nil {
 		return nil, err
 	}

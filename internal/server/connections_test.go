@@ -199,7 +199,7 @@ func TestConnectionLimits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := readConnectionLimits(c.Snapshot(), open); got != want {
+		if got := parseConnectionLimits(c.Snapshot(), open); got != want {
 			t.Errorf("with %d descriptors: %+v, want %+v", open, got, want)
 		}
 	}
@@ -210,7 +210,7 @@ func TestConnectionLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := readConnectionLimits(c.Snapshot(), 1<<20), (connectionLimits{100, 7, 5 * time.Second}); got != want {
+	if got, want := parseConnectionLimits(c.Snapshot(), 1<<20), (connectionLimits{100, 7, 5 * time.Second}); got != want {
 		t.Errorf("as configured: %+v, want %+v", got, want)
 	}
 }

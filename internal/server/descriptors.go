@@ -24,9 +24,9 @@ func roomForConnections(descriptors int) int {
 	return max(min(descriptors-storeFiles(descriptors)-descriptors/5, mostConnections), 8)
 }
 
-// readConnectionLimits reads the bounds of connections: what is 0 follows from the
+// parseConnectionLimits parses the bounds of connections: what is 0 follows from the
 // descriptors. An address has three quarters of all, which leaves others room.
-func readConnectionLimits(s *config.Snapshot, descriptors int) connectionLimits {
+func parseConnectionLimits(s *config.Snapshot, descriptors int) connectionLimits {
 	most := roomForConnections(descriptors)
 	l := connectionLimits{
 		all:   int(s.Int("sectional", "max_connections", 0)),

@@ -80,7 +80,7 @@ func (a *assembly) addresses() []string {
 // listen opens the listeners.
 func (a *assembly) listen() ([]net.Listener, error) {
 	open := descriptors()
-	limits := config.Derive(a.config, func(s *config.Snapshot) connectionLimits { return readConnectionLimits(s, open) })
+	limits := config.Derive(a.config, func(s *config.Snapshot) connectionLimits { return parseConnectionLimits(s, open) })
 	bound := newConnections(limits.Value)
 	plain, err := net.Listen("tcp", a.address())
 	if err != nil {

@@ -27,7 +27,7 @@ type held struct {
 
 // blob takes the bytes of an attachment, which follow in chunks.
 func (l *loader) blob(payload []byte) error {
-	h, ok := readBlob(payload)
+	h, ok := decodeBlob(payload)
 	if !ok {
 		return l.unreadable()
 	}

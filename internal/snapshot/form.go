@@ -29,7 +29,7 @@ func (h *Header) append(w packed.Writer) []byte {
 	return w
 }
 
-func readHeader(payload []byte) (h Header, ok bool) {
+func decodeHeader(payload []byte) (h Header, ok bool) {
 	p := packed.Read(payload)
 	h.UUID, h.Database = p.Text(), p.Text()
 	h.Partitioned = p.Flag()
@@ -52,7 +52,7 @@ func (h *blob) append(w packed.Writer) []byte {
 	return w
 }
 
-func readBlob(payload []byte) (h blob, ok bool) {
+func decodeBlob(payload []byte) (h blob, ok bool) {
 	p := packed.Read(payload)
 	h.shared, h.length = p.Flag(), p.Uint()
 	copy(h.digest[:], p.Take(uint64(len(h.digest))))
@@ -68,9 +68,9 @@ func appendDocument(w packed.Writer, id document.ID, t *document.Tree) []byte {
 	return w
 }
 
-// readDocument reads a document frame; rest is the first leaf, empty if that
+// decodeDocument decodes a document frame; rest is the first leaf, empty if that
 // follows in a frame of its own. The id is not checked.
-func readDocument(payload []byte) (id string, t document.Tree, rest []byte, ok bool) {
+func decodeDocument(payload []byte) (id string, t document.Tree, rest []byte, ok bool) {
 	p := packed.Read(payload)
 	id = p.Text()
 	size := p.Take(4)
@@ -123,10 +123,10 @@ func (a *leafAttachment) append(w packed.Writer) []byte {
 	return w
 }
 
-// readLeaf reads a leaf: its attachments, which stand in the order of their
+// decodeLeaf decodes a leaf: its attachments, which stand in the order of their
 // names, and its body to the end. The body shares the payload's memory and is
 // not checked.
-func readLeaf(payload []byte) (atts []leafAttachment, body []byte, ok bool) {
+func decodeLeaf(payload []byte) (atts []leafAttachment, body []byte, ok bool) {
 	p := packed.Read(payload)
 	for n := p.Uint(); n > 0 && !p.Failed(); n-- {
 		a := leafAttachment{name: p.Text(), contentType: p.Text()}
@@ -165,7 +165,7 @@ func (e *end) append(w packed.Writer) []byte {
 	return w
 }
 
-func readEnd(payload []byte) (e end, ok bool) {
+func decodeEnd(payload []byte) (e end, ok bool) {
 	p := packed.Read(payload)
 	e.more, e.bookmark = p.Flag(), p.Text()
 	for _, n := range []*int64{&e.Documents, &e.Leaves, &e.Blobs, &e.Bytes} {

@@ -111,7 +111,7 @@ func (l *loader) load(from io.Reader) error {
 		return err
 	}
 	var ok bool
-	if l.Header, ok = readHeader(payload); !ok || kind != kindHeader {
+	if l.Header, ok = decodeHeader(payload); !ok || kind != kindHeader {
 		return l.unreadable()
 	}
 	l.at = l.Header.After
@@ -139,7 +139,7 @@ func (l *loader) unreadable() error {
 }
 
 func (l *loader) document(payload []byte) error {
-	id, tree, first, ok := readDocument(payload)
+	id, tree, first, ok := decodeDocument(payload)
 	if !ok {
 		return l.unreadable()
 	}
@@ -173,7 +173,7 @@ func (l *loader) refuses(id document.ID) error {
 }
 
 func (l *loader) leaf(payload []byte) error {
-	atts, raw, ok := readLeaf(payload)
+	atts, raw, ok := decodeLeaf(payload)
 	if !ok {
 		return l.unreadable()
 	}
@@ -232,7 +232,7 @@ func (l *loader) bookmark(payload []byte) error {
 }
 
 func (l *loader) end(payload []byte) error {
-	e, ok := readEnd(payload)
+	e, ok := decodeEnd(payload)
 	if !ok || e.Counts != l.Counts || e.bookmark != l.at && e.bookmark != "" {
 		return l.unreadable()
 	}

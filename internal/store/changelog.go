@@ -99,12 +99,12 @@ func decodeLogEntry(b []byte) (e logEntry, err error) {
 	e.time = time.UnixMilli(int64(r.Uint()))
 	e.commit = r.Uint()
 	e.id = document.ID(r.Text())
-	e.rev = readRev(&r)
+	e.rev = decodeRev(&r)
 	for _, v := range []*winner{&e.old, &e.now} {
-		v.rev, v.deleted = readRev(&r), r.Flag()
+		v.rev, v.deleted = decodeRev(&r), r.Flag()
 	}
 	for n := r.Uint(); n > 0 && !r.Failed(); n-- {
-		e.purged = append(e.purged, readRev(&r))
+		e.purged = append(e.purged, decodeRev(&r))
 	}
 	return e, r.Done()
 }

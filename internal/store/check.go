@@ -85,7 +85,7 @@ func (c *checker) bad(format string, args ...any) {
 
 func (c *checker) run() error {
 	var err error
-	if c.lane, err = c.d.readLane(c.v.Get(laneKey(c.d.number))); err != nil {
+	if c.lane, err = c.d.decodeLaneRow(c.v.Get(laneKey(c.d.number))); err != nil {
 		return err
 	}
 	for _, step := range []func() error{c.readSuperseded, c.readDropping, c.readAging, c.documents, c.feed,
@@ -104,7 +104,7 @@ func (c *checker) readSuperseded() error {
 	return kv.Each(c.v, kv.Prefix(keyspace.Superseded.Key(c.d.number)), func(_, value []byte) error {
 		u := packed.ReadVersion(value, rowVersion)
 		for n := u.Uint(); n > 0 && !u.Failed(); n-- {
-			c.superseded[supersededRev{document.ID(u.Text()), readRev(&u)}] = true
+			c.superseded[supersededRev{document.ID(u.Text()), decodeRev(&u)}] = true
 		}
 		return u.Done()
 	})
@@ -164,7 +164,7 @@ type checkedDoc struct {
 
 func (c *checker) head(doc *checkedDoc, value []byte) error {
 	var err error
-	if doc.head, err = c.d.readHead(c.v, doc.id, value); err != nil {
+	if doc.head, err = c.d.decodeHeadRow(c.v, doc.id, value); err != nil {
 		return err
 	}
 	w := doc.head.tree.Winner()
@@ -277,7 +277,7 @@ func (c *checker) feedEntry(q Seq, value []byte) error {
 	if err != nil {
 		return err
 	}
-	h, err := c.d.readHead(c.v, ch.ID, headValue)
+	h, err := c.d.decodeHeadRow(c.v, ch.ID, headValue)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,6 @@ func writeRev(w *packed.Writer, r document.Rev) {
 	w.Text(r.Hash)
 }
 
-func readRev(r *packed.Reader) document.Rev {
+func decodeRev(r *packed.Reader) document.Rev {
 	return document.Rev{Gen: uint32(r.UpTo(math.MaxUint32)), Hash: r.Text()}
 }

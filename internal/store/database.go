@@ -67,7 +67,7 @@ func (d *Database) Created() time.Time { return d.created }
 func (s *Store) load(v kv.Snapshot, name string, e entry) (*Database, error) {
 	d := &Database{store: s, name: name, number: e.number, partitioned: e.partitioned, incarnation: e.incarnation, created: e.created}
 	d.watch.init()
-	l, err := d.readLane(v.Get(laneKey(d.number)))
+	l, err := d.decodeLaneRow(v.Get(laneKey(d.number)))
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +102,8 @@ func (d *Database) define(f cached) {
 	d.hidden.Store(f.hidden)
 }
 
-// readLane decodes what a read of the lane head gave.
-func (d *Database) readLane(value []byte, err error) (lane, error) {
+// decodeLaneRow decodes what a read of the lane head gave.
+func (d *Database) decodeLaneRow(value []byte, err error) (lane, error) {
 	if errors.Is(err, kv.ErrNotFound) {
 		return lane{}, errNoDatabase
 	}

@@ -85,7 +85,7 @@ func (r *Reader) definitions() (*definitions, error) {
 	if r.state(p) != partitionLive {
 		return nil, nil
 	}
-	t, err := r.db.readPartition(r.v.Get(r.db.partitionKey(p)))
+	t, err := r.db.decodePartitionRow(r.v.Get(r.db.partitionKey(p)))
 	if err != nil || t.designs == 0 {
 		return nil, err
 	}

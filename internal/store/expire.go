@@ -85,7 +85,7 @@ func (p *duePage) look(r *Reader, id document.ID, fields *fields, a asked, now u
 	if err != nil {
 		return err
 	}
-	h, err := p.d.readHead(r.v, id, value)
+	h, err := p.d.decodeHeadRow(r.v, id, value)
 	if err != nil {
 		return err
 	}

@@ -173,7 +173,7 @@ func (s Scope) Expiry(ctx context.Context) (state ExpiryState, err error) {
 		state = ExpiryState{Expiry: set.expiry, Holds: set.expiry, Ready: true}
 		subjects := []string{""}
 		if s.partition != "" {
-			t, err := s.db.readPartition(r.v.Get(s.db.partitionKey(s.partition)))
+			t, err := s.db.decodePartitionRow(r.v.Get(s.db.partitionKey(s.partition)))
 			if err != nil {
 				return err
 			}

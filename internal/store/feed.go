@@ -129,7 +129,7 @@ func (r *Reader) allLeaves(c *Change) error {
 	if err != nil {
 		return dberr.Wrap("store.Changes", err)
 	}
-	h, err := r.db.readHead(r.v, c.ID, value)
+	h, err := r.db.decodeHeadRow(r.v, c.ID, value)
 	if err != nil {
 		return err
 	}

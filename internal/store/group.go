@@ -99,7 +99,7 @@ func (d *Database) newGroup(tx kv.Txn) (*group, error) {
 	g := &group{db: d, tx: ahead, ahead: ahead, now: d.store.o.Clock(),
 		docs: map[document.ID]*docState{}, partitions: map[document.Partition]*partitionState{}, redefined: map[document.Partition]bool{}}
 	var err error
-	g.lane, err = d.readLane(tx.GetForUpdate(laneKey(d.number)))
+	g.lane, err = d.decodeLaneRow(tx.GetForUpdate(laneKey(d.number)))
 	g.lane.serial++
 	if err == nil && g.lane.version != d.settings.Load().version {
 		var f cached
@@ -130,7 +130,7 @@ func (g *group) doc(id document.ID) (*docState, error) {
 	case err != nil:
 		return nil, err
 	default:
-		if s.stored, err = g.db.readHead(g.tx, id, value); err != nil {
+		if s.stored, err = g.db.decodeHeadRow(g.tx, id, value); err != nil {
 			return nil, err
 		}
 		s.counted = s.stored.counts()
@@ -149,7 +149,7 @@ func (g *group) partition(p document.Partition) (*partitionState, error) {
 	if s := g.partitions[p]; s != nil {
 		return s, nil
 	}
-	t, err := g.db.readPartition(g.tx.GetForUpdate(g.db.partitionKey(p)))
+	t, err := g.db.decodePartitionRow(g.tx.GetForUpdate(g.db.partitionKey(p)))
 	if err != nil {
 		return nil, err
 	}

@@ -96,7 +96,7 @@ func (w *LargeWriter) Flush() error {
 func (w *LargeWriter) put(tx kv.Txn) error {
 	// The rows of a dropped database go when no transaction that saw it alive can be
 	// running any more.
-	if _, err := w.l.db.readLane(tx.Get(laneKey(w.l.db.number))); err != nil {
+	if _, err := w.l.db.decodeLaneRow(tx.Get(laneKey(w.l.db.number))); err != nil {
 		return err
 	}
 	if err := w.fence(tx); err != nil {

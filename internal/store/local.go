@@ -80,7 +80,7 @@ func (r *Reader) Locals(sp Span) iter.Seq2[*Local, error] {
 		}
 		defer it.Close()
 		for it.Next() {
-			l, err := readLocal(it)
+			l, err := localAt(it)
 			if !yield(l, err) || err != nil {
 				return
 			}
@@ -91,7 +91,7 @@ func (r *Reader) Locals(sp Span) iter.Seq2[*Local, error] {
 	}
 }
 
-func readLocal(it kv.Iterator) (*Local, error) {
+func localAt(it kv.Iterator) (*Local, error) {
 	_, parts, err := keyspace.Local.Decode(it.Key())
 	if err != nil {
 		return nil, err

@@ -54,7 +54,7 @@ func decodeMarker(b []byte) (*marker, error) {
 	u := packed.ReadVersion(b, rowVersion)
 	g := &marker{}
 	for n := u.Uint(); n > 0 && !u.Failed(); n-- {
-		g.revs = append(g.revs, readRev(&u))
+		g.revs = append(g.revs, decodeRev(&u))
 	}
 	if len(g.revs) == 0 {
 		u.Fail()
@@ -119,8 +119,8 @@ func (d *Database) markerKey(id document.ID) []byte {
 	return keyspace.Marker.Key(d.number, keyspace.T(string(id)))
 }
 
-// readMarker decodes what a read of a deletion marker gave; nil for none.
-func readMarker(value []byte, err error) (*marker, error) {
+// decodeMarkerRow decodes what a read of a deletion marker gave; nil for none.
+func decodeMarkerRow(value []byte, err error) (*marker, error) {
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, nil
 	}
@@ -136,7 +136,7 @@ func (g *group) marker(id document.ID) (*marker, error) {
 	if !g.db.settings.Load().markers {
 		return nil, nil
 	}
-	return readMarker(g.tx.GetForUpdate(g.db.markerKey(id)))
+	return decodeMarkerRow(g.tx.GetForUpdate(g.db.markerKey(id)))
 }
 
 // marker reads a document's deletion marker; nil for none, and outside the scope.
@@ -144,7 +144,7 @@ func (r *Reader) marker(id document.ID) (*marker, error) {
 	if id = r.Stored(id); !r.sees(id) || !r.db.settings.Load().markers {
 		return nil, nil
 	}
-	return readMarker(r.v.Get(r.db.markerKey(id)))
+	return decodeMarkerRow(r.v.Get(r.db.markerKey(id)))
 }
 
 // dropped reports whether a replicated edit brings what a deletion marker speaks for: it

@@ -122,7 +122,7 @@ func (by Ranking) compare(a, b *PartitionTotals) int {
 
 // listed reads a partition as lists show it; false if it holds nothing.
 func (r *Reader) listed(p document.Partition) (row PartitionTotals, there bool, err error) {
-	t, err := r.db.readPartition(r.v.Get(r.db.partitionKey(p)))
+	t, err := r.db.decodePartitionRow(r.v.Get(r.db.partitionKey(p)))
 	if err != nil || t.state != partitionLive || t.empty() {
 		return row, false, err
 	}

@@ -188,7 +188,7 @@ func (d *Database) Purged(ctx context.Context) (ps []Purging, err error) {
 			u := packed.ReadVersion(value, rowVersion)
 			p := Purging{ID: document.ID(u.Text())}
 			for n := u.Uint(); n > 0 && !u.Failed(); n-- {
-				p.Revs = append(p.Revs, readRev(&u))
+				p.Revs = append(p.Revs, decodeRev(&u))
 			}
 			ps = append(ps, p)
 			return u.Done()

@@ -153,7 +153,7 @@ func (d *Database) changedAfter(ctx context.Context, after string, from Seq) (na
 			if err != nil {
 				return err
 			}
-			t, err := d.readPartition(value, nil)
+			t, err := d.decodePartitionRow(value, nil)
 			if err != nil || t.seq <= from {
 				return err
 			}
@@ -214,7 +214,7 @@ func (g *group) rerank(p document.Partition) error {
 // rerank moves a partition to its places in the rankings, or out of them. A place
 // that stays is not written.
 func (d *Database) rerank(tx kv.Txn, name document.Partition) error {
-	t, err := d.readPartition(tx.Get(d.partitionKey(name)))
+	t, err := d.decodePartitionRow(tx.Get(d.partitionKey(name)))
 	if err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func (v *ranks) encode() []byte {
 	return p
 }
 
-// decodeRanked reads the values under which a partition stands; nil for none.
+// decodeRanked decodes the values under which a partition stands; nil for none.
 func decodeRanked(b []byte, err error) (*ranks, error) {
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, nil

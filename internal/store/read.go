@@ -40,7 +40,7 @@ func (r *Reader) Doc(id document.ID) (*Doc, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := r.db.readHead(r.v, r.Stored(id), value)
+	h, err := r.db.decodeHeadRow(r.v, r.Stored(id), value)
 	if err != nil {
 		return nil, err
 	}
@@ -322,7 +322,7 @@ func (w *walk) beyond(id document.ID) []byte {
 // entry decodes a head and, if wanted, reads the winner's body, which on the
 // way forward is most often the next row.
 func (w *walk) entry(id document.ID, value []byte) (Entry, error) {
-	h, err := w.r.db.readHead(w.r.v, id, value)
+	h, err := w.r.db.decodeHeadRow(w.r.v, id, value)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -391,7 +391,7 @@ func (w *walk) descend(id document.ID, key []byte) (Entry, error) {
 	if left, err := w.r.passesOver(id, value); left || err != nil {
 		return Entry{}, err
 	}
-	h, err := w.r.db.readHead(w.r.v, id, value)
+	h, err := w.r.db.decodeHeadRow(w.r.v, id, value)
 	if err != nil {
 		return Entry{}, err
 	}

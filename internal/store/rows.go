@@ -217,8 +217,8 @@ func decodeWinner(b []byte) (h head, rest []byte, err error) {
 	return head{dead: l.dead, seq: l.seq, winner: document.Rev{Gen: l.gen, Hash: string(l.hash)}, due: l.due}, rest, err
 }
 
-// readHead reads a head, whose value is b, and its tree, wherever that lies.
-func (d *Database) readHead(v kv.Snapshot, id document.ID, b []byte) (head, error) {
+// decodeHeadRow decodes a head, whose value is b, and its tree, wherever that lies.
+func (d *Database) decodeHeadRow(v kv.Snapshot, id document.ID, b []byte) (head, error) {
 	return decodeHead(b, func(n int) ([]byte, error) { return v.Get(d.pieceKey(id, n)) })
 }
 
@@ -227,7 +227,7 @@ func (d *Database) pieceKey(id document.ID, n int) []byte {
 	return keyspace.Doc.Key(d.number, keyspace.T(string(id)), keyspace.U(keyspace.SubTree), keyspace.B(keyspace.ChunkTail(uint32(n))))
 }
 
-// decodeHead is readHead with the pieces of the tree from elsewhere.
+// decodeHead is decodeHeadRow with the pieces of the tree from elsewhere.
 func decodeHead(b []byte, piece func(n int) ([]byte, error)) (head, error) {
 	l, rest, err := borrowWinner(b)
 	if err != nil {
@@ -290,7 +290,7 @@ func encodeFeed(id document.ID, h *head) []byte {
 	return p
 }
 
-// decodeFeed reads an entry into c, reusing its memory; more tells that there are
+// decodeFeed decodes an entry into c, reusing its memory; more tells that there are
 // leaves that it does not name.
 func decodeFeed(b []byte, c *Change) (more bool, err error) {
 	u, version := packed.ReadUpTo(b, feedOfSome)
@@ -302,7 +302,7 @@ func decodeFeed(b []byte, c *Change) (more bool, err error) {
 	n := u.Uint()
 	c.Leaves = c.Leaves[:0]
 	for i := uint64(0); i < n && !u.Failed(); i++ {
-		c.Leaves = append(c.Leaves, readRev(&u))
+		c.Leaves = append(c.Leaves, decodeRev(&u))
 	}
 	return version == feedOfSome, u.Done()
 }

@@ -264,7 +264,7 @@ func (r *Reader) state(p document.Partition) byte {
 // lane reads the lane head, once per reader.
 func (r *Reader) lane() (*lane, error) {
 	if r.loaded == nil {
-		l, err := r.db.lanes.Get(r.v, func() (lane, error) { return r.db.readLane(r.v.Get(laneKey(r.db.number))) })
+		l, err := r.db.lanes.Get(r.v, func() (lane, error) { return r.db.decodeLaneRow(r.v.Get(laneKey(r.db.number))) })
 		if err != nil {
 			return nil, err
 		}
@@ -291,7 +291,7 @@ func (r *Reader) partitionTotals(p document.Partition) (Totals, error) {
 	if state == partitionDropping {
 		return Totals{}, nil
 	}
-	t, err := r.db.readPartition(r.v.Get(r.db.partitionKey(p)))
+	t, err := r.db.decodePartitionRow(r.v.Get(r.db.partitionKey(p)))
 	if err != nil {
 		return Totals{}, err
 	}
@@ -327,9 +327,9 @@ func (r *Reader) SeqUpTo(q Seq) (Seq, error) {
 	return found, err
 }
 
-// readPartition decodes what a read of a partition row gave; an absent one is
+// decodePartitionRow decodes what a read of a partition row gave; an absent one is
 // an empty partition.
-func (d *Database) readPartition(value []byte, err error) (partition, error) {
+func (d *Database) decodePartitionRow(value []byte, err error) (partition, error) {
 	if errors.Is(err, kv.ErrNotFound) {
 		return partition{}, nil
 	}

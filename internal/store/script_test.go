@@ -322,7 +322,7 @@ var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 		u := packed.ReadVersion(v, rowVersion)
 		var b bytes.Buffer
 		for n := u.Uint(); n > 0; n-- {
-			fmt.Fprintf(&b, "%s %s; ", u.Text(), showRev(readRev(&u)))
+			fmt.Fprintf(&b, "%s %s; ", u.Text(), showRev(decodeRev(&u)))
 		}
 		return b.String()
 	},
@@ -342,7 +342,7 @@ var rowPrinters = map[string]func(parts []keyspace.Part, value []byte) string{
 	"purge": func(_ []keyspace.Part, v []byte) string {
 		u := packed.ReadVersion(v, rowVersion)
 		id, n := u.Text(), u.Uint()
-		return fmt.Sprintf("%s, %d: %s", id, n, showRev(readRev(&u)))
+		return fmt.Sprintf("%s, %d: %s", id, n, showRev(decodeRev(&u)))
 	},
 	"setting": func(p []keyspace.Part, v []byte) string {
 		switch p[0].String() {

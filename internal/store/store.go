@@ -181,7 +181,7 @@ func (s *Store) begin(ctx context.Context) error {
 		case errors.Is(err, kv.ErrNotFound):
 			err = s.initialize(tx)
 		case err == nil:
-			err = s.readMeta(value)
+			err = s.decodeMeta(value)
 		}
 		if err != nil {
 			return err
@@ -194,9 +194,9 @@ func (s *Store) begin(ctx context.Context) error {
 	return s.upgrade(ctx)
 }
 
-// readMeta reads the format and the UUID. What stands behind the format may be
+// decodeMeta decodes the format and the UUID. What stands behind the format may be
 // another in a newer one.
-func (s *Store) readMeta(value []byte) error {
+func (s *Store) decodeMeta(value []byte) error {
 	u := packed.Read(value)
 	if err := s.checkFormat(u.Byte()); err != nil {
 		return err

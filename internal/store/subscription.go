@@ -168,7 +168,7 @@ func (r *Reader) DeadLetters(id string, after uint64) iter.Seq2[DeadLetter, erro
 		}
 		defer it.Close()
 		for it.Next() {
-			l, err := readDeadLetter(it)
+			l, err := deadLetterAt(it)
 			if !yield(l, err) || err != nil {
 				return
 			}
@@ -179,7 +179,7 @@ func (r *Reader) DeadLetters(id string, after uint64) iter.Seq2[DeadLetter, erro
 	}
 }
 
-func readDeadLetter(it kv.Iterator) (l DeadLetter, err error) {
+func deadLetterAt(it kv.Iterator) (l DeadLetter, err error) {
 	_, parts, err := keyspace.DeadLetter.Decode(it.Key())
 	if err != nil {
 		return l, err

@@ -62,7 +62,7 @@ func (p *sweeping) read(r *Reader, _ *jobs.Job) (err error) {
 		p.keys = append(p.keys, append([]byte(nil), key...))
 		u := packed.ReadVersion(value, rowVersion)
 		for n := u.Uint(); n > 0 && !u.Failed(); n-- {
-			p.revs = append(p.revs, supersededRev{document.ID(u.Text()), readRev(&u)})
+			p.revs = append(p.revs, supersededRev{document.ID(u.Text()), decodeRev(&u)})
 		}
 		return u.Done()
 	})

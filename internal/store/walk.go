@@ -112,7 +112,7 @@ func (w *walker) walk(r *Reader, rg kv.Range, fields *fields) error {
 // look holds a document's place in the queue against the setting; it tells how
 // many bytes its live leaves have, if it had to read them.
 func (w *walker) look(r *Reader, id document.ID, value []byte, fields *fields, now int64) (size uint64, err error) {
-	h, err := w.d.readHead(r.v, id, value)
+	h, err := w.d.decodeHeadRow(r.v, id, value)
 	if err != nil {
 		return 0, err
 	}
@@ -174,7 +174,7 @@ func (f *fields) of(id document.ID) (Expiry, error) {
 	}
 	t := f.partitions[p]
 	if t == nil {
-		read, err := f.d.readPartition(f.v.Get(f.d.partitionKey(p)))
+		read, err := f.d.decodePartitionRow(f.v.Get(f.d.partitionKey(p)))
 		if err != nil {
 			return Expiry{}, err
 		}

@@ -115,7 +115,7 @@ func (f *Frame) Serve(r *Request, call Call, w http.ResponseWriter, h *http.Requ
 	defer f.finish(r)
 	r.watchBody()
 	r.identify()
-	r.read()
+	r.parse()
 	if r.answerCORS() {
 		return
 	}
@@ -126,8 +126,8 @@ func (f *Frame) Serve(r *Request, call Call, w http.ResponseWriter, h *http.Requ
 	}
 }
 
-// read takes apart what HTTP holds.
-func (r *Request) read() {
+// parse takes apart what HTTP holds.
+func (r *Request) parse() {
 	target, q := TargetOf(r.HTTP)
 	r.SetMethod(r.HTTP.Method)
 	r.Path.Split(target, r.frame.options.Settings().Plus)

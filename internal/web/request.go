@@ -80,7 +80,7 @@ func (r *Request) MethodShown() string {
 func (r *Request) Replace(h *http.Request) {
 	*r = Request{HTTP: h, Caller: r.Caller, Began: r.Began, frame: r.frame, call: r.call, w: r.w, context: r.context,
 		bodyTime: r.bodyTime, held: r.held, id: r.id}
-	r.read()
+	r.parse()
 }
 
 // Header returns a header of the request.

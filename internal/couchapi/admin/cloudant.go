@@ -82,7 +82,7 @@ func putCORS(r *couchhttp.Request) error {
 	if err != nil {
 		return err
 	}
-	s, err := readCORSSettings(members)
+	s, err := parseCORSSettings(members)
 	if err != nil {
 		return err
 	}
@@ -104,8 +104,8 @@ func putCORS(r *couchhttp.Request) error {
 	return r.OK(http.StatusOK)
 }
 
-// readCORSSettings checks all of the object before anything is set.
-func readCORSSettings(members []document.Member) (s corsSettings, err error) {
+// parseCORSSettings checks all of the object before anything is set.
+func parseCORSSettings(members []document.Member) (s corsSettings, err error) {
 	for _, m := range members {
 		var into any
 		wrong := "`" + m.Name + "` must be true or false."

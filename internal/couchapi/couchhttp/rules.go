@@ -7,8 +7,8 @@ import (
 	"github.com/sectional/sectional/internal/couchwire"
 )
 
-// readRules reads what the configuration says about documents on their way in.
-func readRules(s *config.Snapshot) couchwire.Rules {
+// parseRules parses what the configuration says about documents on their way in.
+func parseRules(s *config.Snapshot) couchwire.Rules {
 	r := couchwire.Rules{
 		MaxID:         finite(s.Int("couchdb", "max_document_id_length", 0)),
 		MaxDocument:   finite(s.Int("couchdb", "max_document_size", 8_000_000)),

@@ -81,7 +81,7 @@ func New(o Options, rows []Route) *API {
 	a := &API{
 		Shared: web.NewShared(o.Log, o.Now, o.Done), Store: o.Store, Auth: o.Auth, rules: o.Rules, Scripts: o.Scripts, Config: o.Config,
 		Indexes: o.Indexes, Views: o.Views, Replicas: o.Replicator, Subscriptions: o.Subscriptions, Version: o.Version, Health: o.Health,
-		Settings: config.Derive(o.Config, readSettings),
+		Settings: config.Derive(o.Config, parseSettings),
 	}
 	a.Began = a.Now()
 	counted := newClasses(a.Metrics)

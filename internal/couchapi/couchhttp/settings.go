@@ -45,9 +45,9 @@ type settings struct {
 	seqWait time.Duration
 }
 
-func readSettings(s *config.Snapshot) *settings {
+func parseSettings(s *config.Snapshot) *settings {
 	return &settings{
-		Web:            readWebSettings(s),
+		Web:            parseWebSettings(s),
 		maxDocument:    s.Int("couchdb", "max_document_size", 8_000_000),
 		maxAttachment:  s.Int("couchdb", "max_attachment_size", 1<<30),
 		MaxID:          finite(s.Int("couchdb", "max_document_id_length", 0)),
@@ -71,17 +71,17 @@ func readSettings(s *config.Snapshot) *settings {
 		QueryRows:      int(max(0, s.Int("query_server_config", "query_limit", math.MaxInt))),
 		PartitionRows:  int(max(0, s.Int("query_server_config", "partition_query_limit", math.MaxInt))),
 
-		rules: readRules(s),
+		rules: parseRules(s),
 	}
 }
 
-// readWebSettings reads what the frame looks at.
-func readWebSettings(s *config.Snapshot) web.Settings {
+// parseWebSettings parses what the frame looks at.
+func parseWebSettings(s *config.Snapshot) web.Settings {
 	w := web.Settings{
 		MaxBody:        web.Limit{Bytes: s.Int("chttpd", "max_http_request_size", 4<<30), Setting: "[chttpd] max_http_request_size"},
 		MaxMemory:      web.Limit{Bytes: s.Int("sectional", "max_bodies_memory", 512<<20), Setting: "[sectional] max_bodies_memory"},
 		BodyTimeout:    max(s.Duration("sectional", "body_timeout", time.Second, time.Minute), 100*time.Millisecond),
-		CORS:           auth.ReadCORS(s),
+		CORS:           auth.ParseCORS(s),
 		Plus:           web.PlusIsPlus,
 		Server:         []string{"Sectional"},
 		ForwardedHost:  s.String("chttpd", "x_forwarded_host", "X-Forwarded-Host"),

@@ -25,9 +25,9 @@ type ReadOptions struct {
 }
 
 var readParams = couchhttp.Params[ReadOptions]{
-	"rev":               readRev,
-	"open_revs":         readOpenRevs,
-	"atts_since":        readSince,
+	"rev":               parseRev,
+	"open_revs":         parseOpenRevs,
+	"atts_since":        parseSince,
 	"latest":            couchhttp.Flag(func(o *ReadOptions) *bool { return &o.latest }),
 	"revs":              couchhttp.Flag(func(o *ReadOptions) *bool { return &o.Revs }),
 	"local_seq":         couchhttp.Flag(func(o *ReadOptions) *bool { return &o.localSeq }),
@@ -44,12 +44,12 @@ var readParams = couchhttp.Params[ReadOptions]{
 	},
 }
 
-func readRev(o *ReadOptions, value string) (err error) {
+func parseRev(o *ReadOptions, value string) (err error) {
 	o.rev, err = document.ParseRev(value)
 	return err
 }
 
-func readOpenRevs(o *ReadOptions, value string) (err error) {
+func parseOpenRevs(o *ReadOptions, value string) (err error) {
 	if value == "all" {
 		o.openAll = true
 		return nil
@@ -58,7 +58,7 @@ func readOpenRevs(o *ReadOptions, value string) (err error) {
 	return err
 }
 
-func readSince(o *ReadOptions, value string) (err error) {
+func parseSince(o *ReadOptions, value string) (err error) {
 	o.since, err = couchwire.ParseRevList([]byte(value))
 	o.attachments = true
 	return err

@@ -69,7 +69,7 @@ func listFunction(r *couchhttp.Request) error {
 // an ETag where that of the view has one: what the function sees besides is the
 // request and its caller.
 func viewPages(r *couchhttp.Request, c *called, design couchhttp.DesignFunctions, of, name string, members []document.Member) (couchhttp.Pages, error) {
-	q, err := lists.ReadViewQuery(members, r.Query)
+	q, err := lists.ParseViewQuery(members, r.Query)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func allDocsPages(r *couchhttp.Request, members []document.Member) (couchhttp.Pa
 			return nil, err
 		}
 	}
-	q, err := lists.ReadListQuery(members, r.Query)
+	q, err := lists.ParseListQuery(members, r.Query)
 	if err != nil {
 		return nil, err
 	}

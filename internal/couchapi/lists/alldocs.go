@@ -19,7 +19,7 @@ func listDocs(kind *ListKind) couchhttp.Handler {
 				return err
 			}
 		}
-		q, err := ReadListQuery(members, r.Query)
+		q, err := ParseListQuery(members, r.Query)
 		if err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ func listQueries(kind *ListKind) couchhttp.Handler {
 			return err
 		}
 		return answerQueries(r, body, func(members []document.Member) (listMaker, error) {
-			q, err := ReadListQuery(members, nil)
+			q, err := ParseListQuery(members, nil)
 			return func() (couchhttp.Pages, error) { return NewLister(r, kind, &q) }, err
 		})
 	}

@@ -20,7 +20,7 @@ func explain(r *couchhttp.Request) error {
 	if err := r.MayQuery(); err != nil { // it tells how many documents are in a range
 		return err
 	}
-	req, scope, err := readFind(r)
+	req, scope, err := parseFind(r)
 	if err != nil {
 		return err
 	}

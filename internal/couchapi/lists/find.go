@@ -21,7 +21,7 @@ func find(r *couchhttp.Request) error {
 	if err := r.MayQuery(); err != nil {
 		return err
 	}
-	req, scope, err := readFind(r)
+	req, scope, err := parseFind(r)
 	if err != nil {
 		return err
 	}
@@ -56,9 +56,9 @@ func find(r *couchhttp.Request) error {
 	return s.End()
 }
 
-// readFind reads the request of _find and _explain, and the scope it is about:
+// parseFind parses the request of _find and _explain, and the scope it is about:
 // that of the path, narrowed by a parameter or a member.
-func readFind(r *couchhttp.Request) (*mango.Request, store.Scope, error) {
+func parseFind(r *couchhttp.Request) (*mango.Request, store.Scope, error) {
 	raw, err := mangoBody(r)
 	if err != nil {
 		return nil, r.Scope, err

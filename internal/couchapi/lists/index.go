@@ -86,7 +86,7 @@ func createIndex(r *couchhttp.Request) error {
 	if err != nil {
 		return err
 	}
-	def, err := readIndexDefinition(raw)
+	def, err := parseIndexDefinition(raw)
 	if err != nil {
 		return err
 	}

@@ -33,8 +33,8 @@ type indexDefinition struct {
 // indexMembers are the members of the request, checked in this order.
 var indexMembers = []string{"index", "type", "name", "ddoc", "w", "partitioned"}
 
-// readIndexDefinition reads the body of POST _index. Errors are CouchDB's.
-func readIndexDefinition(body []byte) (*indexDefinition, error) {
+// parseIndexDefinition parses the body of POST _index. Errors are CouchDB's.
+func parseIndexDefinition(body []byte) (*indexDefinition, error) {
 	d := &indexDefinition{}
 	var def []byte
 	kind := "json"
@@ -74,7 +74,7 @@ func readIndexDefinition(body []byte) (*indexDefinition, error) {
 	}
 	switch kind {
 	case "json":
-		return d, d.read(def)
+		return d, d.parse(def)
 	case "text", "nouveau":
 		return nil, dberr.New(dberr.Unavailable, "required index service unavailable", "%s", kind)
 	}
@@ -113,8 +113,8 @@ func indexName(v []byte) (string, error) {
 	return s, err
 }
 
-// read reads the definition itself and fills in the names.
-func (d *indexDefinition) read(def []byte) error {
+// parse parses the definition itself and fills in the names.
+func (d *indexDefinition) parse(def []byte) error {
 	if jsonscan.KindOf(def) != jsonscan.Object {
 		return dberr.New(dberr.Invalid, "invalid_index", "JSON indexes must be an object, not: %s", selector.Term(def))
 	}

@@ -93,7 +93,7 @@ func bulkDeleteIndexes(r *couchhttp.Request) error {
 	if err != nil {
 		return err
 	}
-	ids, err := readDesignIDs(raw)
+	ids, err := parseDesignIDs(raw)
 	if err != nil {
 		return err
 	}
@@ -148,8 +148,8 @@ func deleteDesign(r *couchhttp.Request, id document.ID) (err error) {
 	return err
 }
 
-// readDesignIDs reads the member docids.
-func readDesignIDs(body []byte) (ids []string, err error) {
+// parseDesignIDs parses the member docids.
+func parseDesignIDs(body []byte) (ids []string, err error) {
 	if err := onlyMembers(body, []string{"docids", "w"}); err != nil {
 		return nil, err
 	}

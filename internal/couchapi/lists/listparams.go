@@ -222,9 +222,9 @@ func (v listValue) keys(inBody string) ([][]byte, error) {
 	}
 }
 
-// ReadListQuery reads the parameters of a body, then those of the query
+// ParseListQuery parses the parameters of a body, then those of the query
 // string, which win.
-func ReadListQuery(body []document.Member, pairs web.Query) (listQuery, error) {
+func ParseListQuery(body []document.Member, pairs web.Query) (listQuery, error) {
 	q := listQuery{limit: -1}
 	for _, m := range body {
 		if set := listParams[m.Name]; set != nil {

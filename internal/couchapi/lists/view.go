@@ -39,7 +39,7 @@ func queryView(r *couchhttp.Request) error {
 			return dberr.New(dberr.Invalid, "bad_request", "The `queries` parameter is no longer supported at this endpoint")
 		}
 	}
-	q, err := ReadViewQuery(members, r.Query)
+	q, err := ParseViewQuery(members, r.Query)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func viewQueries(r *couchhttp.Request) error {
 		return err
 	}
 	return answerQueries(r, body, func(members []document.Member) (listMaker, error) {
-		q, err := ReadViewQuery(nil, r.Query)
+		q, err := ParseViewQuery(nil, r.Query)
 		if err == nil {
 			err = q.setMembers(members, "")
 		}

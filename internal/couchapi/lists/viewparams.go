@@ -159,9 +159,9 @@ func (q *viewQuery) oneKey() {
 	}
 }
 
-// ReadViewQuery reads the parameters of one query: keys first, then those of a
+// ParseViewQuery parses the parameters of one query: keys first, then those of a
 // body and those of the query string, which win.
-func ReadViewQuery(body []document.Member, pairs web.Query) (q viewQuery, err error) {
+func ParseViewQuery(body []document.Member, pairs web.Query) (q viewQuery, err error) {
 	q = viewQuery{limit: math.MaxInt, update: updateFirst}
 	if keys := couchhttp.MemberOf(body, "keys"); keys != nil {
 		err = q.setKeys(listValue{raw: keys})

@@ -34,7 +34,7 @@ func newBench(t *testing.T, overrides ...config.Setting) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{t: t, runQueue: newRunQueue(), now: time.Unix(1_000_000, 0), ran: map[string]int{}}
-	b.limits = readSettings(c.Snapshot())
+	b.limits = parseSettings(c.Snapshot())
 	return b
 }
 

@@ -81,7 +81,7 @@ func New(o Options) *Scheduler {
 	if o.Random == nil {
 		o.Random = rand.Float64
 	}
-	s := &Scheduler{o: o, settings: config.Derive(o.Config, readSettings), woken: make(chan struct{}, 1)}
+	s := &Scheduler{o: o, settings: config.Derive(o.Config, parseSettings), woken: make(chan struct{}, 1)}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.state.queue = newRunQueue()
 	s.state.queue.limits = s.settings.Value()

@@ -32,7 +32,7 @@ type settings struct {
 	each *spec.Settings // what counts for single replications
 }
 
-func readSettings(s *config.Snapshot) *settings {
+func parseSettings(s *config.Snapshot) *settings {
 	const section = "replicator"
 	count := func(name string, or int64) int { return int(max(0, min(s.Int(section, name, or), 1_000_000))) }
 	coefficient := func(name string, or float64) float64 {
@@ -55,7 +55,7 @@ func readSettings(s *config.Snapshot) *settings {
 		caFile:        s.String(section, "ssl_trusted_certificates_file", ""),
 		certFile:      s.String(section, "cert_file", ""),
 		keyFile:       s.String(section, "key_file", ""),
-		each:          spec.ReadSettings(s),
+		each:          spec.ParseSettings(s),
 	}
 }
 

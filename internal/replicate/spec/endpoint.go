@@ -49,7 +49,7 @@ func (e *Endpoint) HasCredentials() bool { return e.User != "" || e.Header["Auth
 
 var errURL = invalid("endpoint has an invalid url")
 
-// parseEndpoint reads a source or target: a string, or an object with url,
+// parseEndpoint parses a source or target: a string, or an object with url,
 // headers and auth.
 func parseEndpoint(raw []byte, proxy string, s *Settings) (e Endpoint, err error) {
 	address := raw
@@ -60,7 +60,7 @@ func parseEndpoint(raw []byte, proxy string, s *Settings) (e Endpoint, err error
 		if address, ok = js.Member(raw, "url"); !ok {
 			return e, errURL
 		}
-		if err := e.readHeaders(raw); err != nil {
+		if err := e.parseHeaders(raw); err != nil {
 			return e, err
 		}
 	case js.Invalid, js.Null:
@@ -74,7 +74,7 @@ func parseEndpoint(raw []byte, proxy string, s *Settings) (e Endpoint, err error
 		return e, err
 	}
 	if js.KindOf(raw) == js.Object {
-		if err := e.readAuth(raw); err != nil {
+		if err := e.parseAuth(raw); err != nil {
 			return e, err
 		}
 	}
@@ -139,8 +139,8 @@ func (e *Endpoint) hereAt(database, endpoint, rest string) error {
 	return nil
 }
 
-// readHeaders takes the member headers.
-func (e *Endpoint) readHeaders(raw []byte) error {
+// parseHeaders takes the member headers.
+func (e *Endpoint) parseHeaders(raw []byte) error {
 	headers, ok := js.Member(raw, "headers")
 	if !ok || js.KindOf(headers) == js.Null {
 		return nil
@@ -182,8 +182,8 @@ func (e *Endpoint) takeBasic() {
 	}
 }
 
-// readAuth takes the member auth.
-func (e *Endpoint) readAuth(raw []byte) error {
+// parseAuth takes the member auth.
+func (e *Endpoint) parseAuth(raw []byte) error {
 	auth, ok := js.Member(raw, "auth")
 	if !ok || js.KindOf(auth) == js.Null {
 		return nil

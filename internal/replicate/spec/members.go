@@ -25,33 +25,33 @@ type parser struct {
 var members = map[string]func(*parser, []byte) error{
 	"source":               func(p *parser, v []byte) error { p.source = v; return nil },
 	"target":               func(p *parser, v []byte) error { p.target = v; return nil },
-	"proxy":                readProxy(func(p *parser) *string { return &p.proxy }),
-	"source_proxy":         readProxy(func(p *parser) *string { return &p.sourceProxy }),
-	"target_proxy":         readProxy(func(p *parser) *string { return &p.targetProxy }),
-	"cancel":               readBool("cancel", func(p *parser) *bool { return &p.r.Cancel }),
-	"continuous":           readBool("continuous", func(p *parser) *bool { return &p.r.Continuous }),
-	"create_target":        readBool("create_target", func(p *parser) *bool { return &p.r.CreateTarget }),
-	"winning_revs_only":    readBool("winning_revs_only", func(p *parser) *bool { return &p.r.WinnersOnly }),
-	"use_checkpoints":      readNegated("use_checkpoints", func(p *parser) *bool { return &p.r.NoCheckpoints }),
-	"use_bulk_get":         readNegated("use_bulk_get", func(p *parser) *bool { return &p.r.NoBulkGet }),
-	"_local_id":            readCancelID,
-	"replication_id":       readCancelID,
-	"id":                   readCancelID,
-	"create_target_params": readCreateParams,
-	"doc_ids":              readDocIDs,
-	"selector":             readSelector,
-	"filter":               readFilter,
-	"query_params":         readQueryParams,
-	"since_seq":            readSinceSeq,
-	"worker_processes":     readCount("worker_processes", workers, func(p *parser) *int { return &p.r.Workers }),
-	"worker_batch_size":    readCount("worker_batch_size", batches, func(p *parser) *int { return &p.r.Batch }),
-	"http_connections":     readCount("http_connections", connections, func(p *parser) *int { return &p.r.Connections }),
-	"retries_per_request":  readCount("retries_per_request", retries, func(p *parser) *int { return &p.r.Retries }),
-	"connection_timeout":   readSpan("connection_timeout", func(p *parser) *time.Duration { return &p.r.Timeout }),
-	"checkpoint_interval":  readSpan("checkpoint_interval", func(p *parser) *time.Duration { return &p.r.CheckpointEvery }),
+	"proxy":                parseProxy(func(p *parser) *string { return &p.proxy }),
+	"source_proxy":         parseProxy(func(p *parser) *string { return &p.sourceProxy }),
+	"target_proxy":         parseProxy(func(p *parser) *string { return &p.targetProxy }),
+	"cancel":               parseBool("cancel", func(p *parser) *bool { return &p.r.Cancel }),
+	"continuous":           parseBool("continuous", func(p *parser) *bool { return &p.r.Continuous }),
+	"create_target":        parseBool("create_target", func(p *parser) *bool { return &p.r.CreateTarget }),
+	"winning_revs_only":    parseBool("winning_revs_only", func(p *parser) *bool { return &p.r.WinnersOnly }),
+	"use_checkpoints":      parseNegated("use_checkpoints", func(p *parser) *bool { return &p.r.NoCheckpoints }),
+	"use_bulk_get":         parseNegated("use_bulk_get", func(p *parser) *bool { return &p.r.NoBulkGet }),
+	"_local_id":            parseCancelID,
+	"replication_id":       parseCancelID,
+	"id":                   parseCancelID,
+	"create_target_params": parseCreateParams,
+	"doc_ids":              parseDocIDs,
+	"selector":             parseSelector,
+	"filter":               parseFilter,
+	"query_params":         parseQueryParams,
+	"since_seq":            parseSinceSeq,
+	"worker_processes":     parseCount("worker_processes", workers, func(p *parser) *int { return &p.r.Workers }),
+	"worker_batch_size":    parseCount("worker_batch_size", batches, func(p *parser) *int { return &p.r.Batch }),
+	"http_connections":     parseCount("http_connections", connections, func(p *parser) *int { return &p.r.Connections }),
+	"retries_per_request":  parseCount("retries_per_request", retries, func(p *parser) *int { return &p.r.Retries }),
+	"connection_timeout":   parseSpan("connection_timeout", func(p *parser) *time.Duration { return &p.r.Timeout }),
+	"checkpoint_interval":  parseSpan("checkpoint_interval", func(p *parser) *time.Duration { return &p.r.CheckpointEvery }),
 	"owner":                func(p *parser, v []byte) error { p.r.Owner, _ = text(v); return nil },
-	OwnerMember:            readOwnerContext,
-	"user_ctx":             readUserContext,
+	OwnerMember:            parseOwnerContext,
+	"user_ctx":             parseUserContext,
 }
 
 // text returns the characters of a JSON string.
@@ -62,7 +62,7 @@ func text(v []byte) (string, bool) {
 	return string(js.Text(nil, v)), true
 }
 
-func readBool(name string, field func(*parser) *bool) func(*parser, []byte) error {
+func parseBool(name string, field func(*parser) *bool) func(*parser, []byte) error {
 	return func(p *parser, v []byte) error {
 		switch js.KindOf(v) {
 		case js.True, js.False:
@@ -73,8 +73,8 @@ func readBool(name string, field func(*parser) *bool) func(*parser, []byte) erro
 	}
 }
 
-func readNegated(name string, field func(*parser) *bool) func(*parser, []byte) error {
-	read := readBool(name, field)
+func parseNegated(name string, field func(*parser) *bool) func(*parser, []byte) error {
+	read := parseBool(name, field)
 	return func(p *parser, v []byte) error {
 		err := read(p, v)
 		if err == nil {
@@ -84,8 +84,8 @@ func readNegated(name string, field func(*parser) *bool) func(*parser, []byte) e
 	}
 }
 
-// readCount reads a whole number, which may be written as a string.
-func readCount(name string, l limit, field func(*parser) *int) func(*parser, []byte) error {
+// parseCount parses a whole number, which may be written as a string.
+func parseCount(name string, l limit, field func(*parser) *int) func(*parser, []byte) error {
 	return func(p *parser, v []byte) error {
 		digits, isText := text(v)
 		if !isText {
@@ -100,10 +100,10 @@ func readCount(name string, l limit, field func(*parser) *int) func(*parser, []b
 	}
 }
 
-func readSpan(name string, field func(*parser) *time.Duration) func(*parser, []byte) error {
+func parseSpan(name string, field func(*parser) *time.Duration) func(*parser, []byte) error {
 	return func(p *parser, v []byte) error {
 		n := 0
-		err := readCount(name, limit{1, milliseconds.most}, func(*parser) *int { return &n })(p, v)
+		err := parseCount(name, limit{1, milliseconds.most}, func(*parser) *int { return &n })(p, v)
 		if err == nil {
 			*field(p) = time.Duration(milliseconds.clip(int64(n))) * time.Millisecond
 		}
@@ -111,7 +111,7 @@ func readSpan(name string, field func(*parser) *time.Duration) func(*parser, []b
 	}
 }
 
-func readProxy(field func(*parser) *string) func(*parser, []byte) error {
+func parseProxy(field func(*parser) *string) func(*parser, []byte) error {
 	return func(p *parser, v []byte) (err error) {
 		var ok bool
 		if *field(p), ok = text(v); !ok && js.KindOf(v) != js.Null {
@@ -121,9 +121,9 @@ func readProxy(field func(*parser) *string) func(*parser, []byte) error {
 	}
 }
 
-// readCancelID takes the id of a replication; a client that did not escape the
+// parseCancelID takes the id of a replication; a client that did not escape the
 // plus in it sends a space.
-func readCancelID(p *parser, v []byte) error {
+func parseCancelID(p *parser, v []byte) error {
 	id, ok := text(v)
 	if !ok {
 		return invalid("parameter `replication_id` must be a string")
@@ -132,8 +132,8 @@ func readCancelID(p *parser, v []byte) error {
 	return nil
 }
 
-// readCreateParams takes what the request that makes the target is to say.
-func readCreateParams(p *parser, v []byte) error {
+// parseCreateParams takes what the request that makes the target is to say.
+func parseCreateParams(p *parser, v []byte) error {
 	if js.KindOf(v) != js.Object {
 		return invalid("parameter `create_target_params` must be a JSON object")
 	}
@@ -141,9 +141,9 @@ func readCreateParams(p *parser, v []byte) error {
 	return nil
 }
 
-// readQueryParams takes what reaches the filter: strings as they are, anything
+// parseQueryParams takes what reaches the filter: strings as they are, anything
 // else as JSON.
-func readQueryParams(p *parser, v []byte) error {
+func parseQueryParams(p *parser, v []byte) error {
 	switch js.KindOf(v) {
 	case js.Null:
 		return nil
@@ -169,9 +169,9 @@ func values(object []byte) url.Values {
 	}
 }
 
-// readDocIDs takes a list of ids. CouchDB takes escaped ids for what they stand
+// parseDocIDs takes a list of ids. CouchDB takes escaped ids for what they stand
 // for; since a percent sign may be part of an id, such an id counts for both.
-func readDocIDs(p *parser, v []byte) error {
+func parseDocIDs(p *parser, v []byte) error {
 	switch js.KindOf(v) {
 	case js.Null:
 		return nil
@@ -201,7 +201,7 @@ func readDocIDs(p *parser, v []byte) error {
 	return nil
 }
 
-func readSelector(p *parser, v []byte) error {
+func parseSelector(p *parser, v []byte) error {
 	if js.KindOf(v) != js.Object {
 		return invalid("parameter `selector` must be a JSON object")
 	}
@@ -212,8 +212,8 @@ func readSelector(p *parser, v []byte) error {
 	return nil
 }
 
-// readFilter takes the name of a filter function, or of one that is built in.
-func readFilter(p *parser, v []byte) error {
+// parseFilter takes the name of a filter function, or of one that is built in.
+func parseFilter(p *parser, v []byte) error {
 	if js.KindOf(v) == js.Null {
 		return nil
 	}
@@ -226,7 +226,7 @@ func readFilter(p *parser, v []byte) error {
 	return nil
 }
 
-func readSinceSeq(p *parser, v []byte) error {
+func parseSinceSeq(p *parser, v []byte) error {
 	switch js.KindOf(v) {
 	case js.Null:
 	case js.String:
@@ -239,10 +239,10 @@ func readSinceSeq(p *parser, v []byte) error {
 	return nil
 }
 
-// readOwnerContext reads how a document's owner was known. What can't be read
+// parseOwnerContext parses how a document's owner was known. What can't be read
 // must not count as nothing: that would be an administrator's.
-func readOwnerContext(p *parser, v []byte) error {
-	c, ok := ReadOwnerContext(v)
+func parseOwnerContext(p *parser, v []byte) error {
+	c, ok := ParseOwnerContext(v)
 	if !ok {
 		return invalid("The `%s` property is the replicator's own.", OwnerMember)
 	}
@@ -250,8 +250,8 @@ func readOwnerContext(p *parser, v []byte) error {
 	return nil
 }
 
-// readUserContext reads in whose name a document's replication runs.
-func readUserContext(p *parser, v []byte) error {
+// parseUserContext parses in whose name a document's replication runs.
+func parseUserContext(p *parser, v []byte) error {
 	if js.KindOf(v) == js.Null {
 		return nil
 	}

@@ -21,8 +21,8 @@ type Settings struct {
 	Retries           int
 }
 
-// ReadSettings reads them, with CouchDB's names and values.
-func ReadSettings(s *config.Snapshot) *Settings {
+// ParseSettings parses them, with CouchDB's names and values.
+func ParseSettings(s *config.Snapshot) *Settings {
 	const section = "replicator"
 	read := func(name string, l limit, or int64) int { return l.clip(s.Int(section, name, or)) }
 	span := func(name string, or int64) time.Duration {

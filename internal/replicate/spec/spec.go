@@ -79,9 +79,9 @@ func (r *Replication) OwnerFrom() string {
 	return r.OwnerContext.From
 }
 
-// ReadOwnerContext reads the member of that name; not ok for anything else than
+// ParseOwnerContext parses the member of that name; not ok for anything else than
 // an object as it is written.
-func ReadOwnerContext(v []byte) (c *OwnerContext, ok bool) {
+func ParseOwnerContext(v []byte) (c *OwnerContext, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(v))
 	d.DisallowUnknownFields()
 	c = &OwnerContext{}
@@ -99,12 +99,12 @@ type UserContext struct {
 	HasRoles bool
 }
 
-// Parse reads a JSON object that is valid. Members that it does not know are
+// Parse parses a JSON object that is valid. Members that it does not know are
 // overlooked, as CouchDB does. Errors: Invalid bad_request, with CouchDB's
 // sentences where it has one. A cancellation by id has no endpoints.
 func Parse(body []byte, s *Settings) (*Replication, error) {
 	p := parser{s: s, r: s.defaults()}
-	if err := p.read(body, func(string) bool { return true }); err != nil {
+	if err := p.parseMembers(body, func(string) bool { return true }); err != nil {
 		return nil, err
 	}
 	if p.r.Cancel && p.r.CancelID != "" {
@@ -113,11 +113,11 @@ func Parse(body []byte, s *Settings) (*Replication, error) {
 	return p.finish()
 }
 
-// ParseDocument reads the body of a document of a _replicator database, as Parse
+// ParseDocument parses the body of a document of a _replicator database, as Parse
 // does. What only a request can ask for is overlooked.
 func ParseDocument(body []byte, s *Settings) (*Replication, error) {
 	p := parser{s: s, r: s.defaults()}
-	err := p.read(body, func(name string) bool { return !slices.Contains(requestOnly, name) })
+	err := p.parseMembers(body, func(name string) bool { return !slices.Contains(requestOnly, name) })
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +128,8 @@ func ParseDocument(body []byte, s *Settings) (*Replication, error) {
 // being deleted.
 var requestOnly = []string{"cancel", "_local_id", "replication_id", "id"}
 
-// read takes those members that count.
-func (p *parser) read(body []byte, counts func(name string) bool) error {
+// parseMembers takes those members that count.
+func (p *parser) parseMembers(body []byte, counts func(name string) bool) error {
 	for m := js.MembersOf(body); ; {
 		quoted, value, ok := m.Next()
 		if !ok {

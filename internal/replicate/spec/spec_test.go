@@ -20,7 +20,7 @@ func settings(t *testing.T, overrides ...config.Setting) *Settings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ReadSettings(c.Snapshot())
+	return ParseSettings(c.Snapshot())
 }
 
 func parse(t *testing.T, body string) *Replication {

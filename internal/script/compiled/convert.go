@@ -105,7 +105,7 @@ func (m *Machine) element(v value, i int) value {
 		return value{}
 	}
 	if i >= 0 && i < len(elements) {
-		return m.read(elements[i])
+		return m.decode(elements[i])
 	}
 	return value{k: undefined}
 }
@@ -154,7 +154,7 @@ func (m *Machine) textEqualsNumber(s []byte, v value) (equal, ok bool) {
 	case form == notNumeral:
 		return false, true
 	case form == integer:
-		return readNumber(s).n == v.n, true
+		return decodeNumber(s).n == v.n, true
 	case form == decimal && v.k == number && v.n != float64(int64(v.n)):
 		n, ok := m.numberOfText(s)
 		return n == v.n, ok

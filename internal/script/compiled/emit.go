@@ -167,7 +167,7 @@ func (m *Machine) writeRaw(raw []byte, depth int) bool {
 	case 't', 'f', 'n':
 		m.out = append(m.out, raw...)
 	default:
-		m.writeNumber(readNumber(raw))
+		m.writeNumber(decodeNumber(raw))
 	}
 	return true
 }
@@ -226,7 +226,7 @@ func (m *Machine) collect(raw []byte) bool {
 		}
 		name, next := nameAt(raw, i)
 		if name == nil {
-			v := m.readText(raw[i:next])
+			v := m.decodeText(raw[i:next])
 			if v.stops() {
 				return false
 			}
@@ -294,7 +294,7 @@ func (m *Machine) writeRawText(quoted []byte) bool {
 		m.out = append(m.out, quoted...)
 		return true
 	}
-	v := m.readText(quoted)
+	v := m.decodeText(quoted)
 	if v.stops() {
 		return false
 	}

@@ -129,7 +129,7 @@ func globalParseFloat(m *Machine, _ value, arguments []value) value {
 	if form == notNumeral {
 		return m.interpret()
 	}
-	return numberOf(readNumber(s[:end]).n)
+	return numberOf(decodeNumber(s[:end]).n)
 }
 
 // globalKeys lists the names of an object's members.

@@ -196,7 +196,7 @@ func TestReadNumberKeepsOnlyCanonicalText(t *testing.T) {
 		if r.IntN(3) == 0 {
 			s = "-" + s
 		}
-		v := readNumber([]byte(s))
+		v := decodeNumber([]byte(s))
 		if want, _ := strconv.ParseFloat(s, 64); v.n != want || math.Signbit(v.n) != math.Signbit(want) {
 			t.Fatalf("%s is read as %v, want %v", s, v.n, want)
 		}

@@ -9,10 +9,10 @@ import (
 // tens are the powers of ten that a float64 holds exactly, as far as needed.
 var tens = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
-// readNumber reads a JSON number. A number of at most 15 digits without an
+// decodeNumber decodes a JSON number. A number of at most 15 digits without an
 // exponent is exact by one division, and, written without needless zeros, is
 // also what JavaScript would write: the value then keeps its text.
-func readNumber(raw []byte) value {
+func decodeNumber(raw []byte) value {
 	i, negative := 0, false
 	if raw[0] == '-' {
 		i, negative = 1, true
@@ -199,10 +199,10 @@ func (m *Machine) numberOfText(s []byte) (float64, bool) {
 	case notNumeral:
 		return math.NaN(), true
 	case integer:
-		return readNumber(s).n, true
+		return decodeNumber(s).n, true
 	case decimal:
 		if !bytes.ContainsAny(s, "eE") && s[0] != '-' && len(s) < 20 {
-			return readNumber(s).n, true
+			return decodeNumber(s).n, true
 		}
 	}
 	m.err = ErrInterpret

@@ -57,7 +57,7 @@ func (m *Machine) field(i int) value {
 		}
 		return value{k: undefined}
 	}
-	return m.read(raw)
+	return m.decode(raw)
 }
 
 // scan finds the named members of the document in one pass. The last of equal
@@ -142,11 +142,11 @@ func valueEnd(b []byte, i int) int {
 	return jsonscan.End(b, i)
 }
 
-// read makes a value of JSON text without white space around it.
-func (m *Machine) read(raw []byte) value {
+// decode makes a value of JSON text without white space around it.
+func (m *Machine) decode(raw []byte) value {
 	switch raw[0] {
 	case '"':
-		return m.readText(raw)
+		return m.decodeText(raw)
 	case '{':
 		return value{k: rawObject, s: raw}
 	case '[':
@@ -158,11 +158,11 @@ func (m *Machine) read(raw []byte) value {
 	case 'n':
 		return value{k: null}
 	}
-	return readNumber(raw)
+	return decodeNumber(raw)
 }
 
-// readText decodes a quoted string.
-func (m *Machine) readText(quoted []byte) value {
+// decodeText decodes a quoted string.
+func (m *Machine) decodeText(quoted []byte) value {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return textOf(quoted[1 : len(quoted)-1])
 	}
@@ -203,5 +203,5 @@ func (m *Machine) member(raw, name []byte) value {
 	if found == nil {
 		return value{k: undefined}
 	}
-	return m.read(found)
+	return m.decode(found)
 }
