@@ -315,3 +315,77 @@ func purge(t *testing.T, d *store.Database, first, last int) {
 		t.Fatal(err)
 	}
 }
+
+// heldReads is an engine that keeps the reads of contexts with a held, after their snapshot was taken, until that is
+// released.
+type heldReads struct{ kv.Engine }
+
+type held struct{ taken, release chan struct{} }
+
+type heldKey struct{}
+
+func (e heldReads) View(ctx context.Context, fn func(kv.Snapshot) error) error {
+	err := e.Engine.View(ctx, fn)
+	if h, ok := ctx.Value(heldKey{}).(held); ok {
+		close(h.taken)
+		<-h.release
+	}
+	return err
+}
+
+// TestWaitReadsLate has somebody who waits for a build read how far it is before its end, and learn it after.
+func TestWaitReadsLate(t *testing.T) {
+	x := index.New(index.Options{Kinds: []index.Kind{&counting{}}, Idle: true})
+	defer x.Close()
+	s := openStore(t, heldReads{openEngine(t)}, x)
+	defer s.Close()
+	d, err := s.Create(ctx, "db", store.Creation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	load(t, d, 10)
+	define(t, d, design)
+	building, h := named(t, d, "byN"), held{make(chan struct{}), make(chan struct{})}
+	limited, cancel := context.WithTimeout(ctx, 20*time.Second) // for a test that fails
+	defer cancel()
+	late := make(chan error)
+	go func() { late <- x.Wait(context.WithValue(limited, heldKey{}, h), d, building) }()
+	<-h.taken
+	err = x.Await(ctx, d, building)
+	close(h.release)
+	if err := errors.Join(err, <-late); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBuildThatPanics has somebody else finish a build of which a step panicked.
+func TestBuildThatPanics(t *testing.T) {
+	k := &counting{stop: func(built int64) {
+		if built == 5 {
+			panic("the fifth document")
+		}
+	}}
+	x := index.New(index.Options{Kinds: []index.Kind{k}, Idle: true})
+	defer x.Close()
+	s := openStore(t, openEngine(t), x)
+	defer s.Close()
+	d, err := s.Create(ctx, "db", store.Creation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	load(t, d, 10)
+	define(t, d, design)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no step panicked")
+			}
+		}()
+		_ = x.Await(ctx, d, named(t, d, "byN"))
+	}()
+	limited, cancel := context.WithTimeout(ctx, 20*time.Second) // for a test that fails
+	defer cancel()
+	if err := x.Await(limited, d, named(t, d, "byN")); err != nil {
+		t.Error(err)
+	}
+}

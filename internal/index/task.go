@@ -88,17 +88,23 @@ func (t *task) run(ctx context.Context, done func(*task) bool) error {
 			return ctx.Err()
 		case <-t.running:
 		}
-		err := t.broken()
-		for err == nil && !done(t) {
-			err = t.step(ctx)
-		}
-		t.dropPrefetched()
-		t.running <- struct{}{}
-		if err != nil {
+		if err := t.steps(ctx, done); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// steps does them for the holder of the token, and returns that, whatever happens: others wait for it.
+func (t *task) steps(ctx context.Context, done func(*task) bool) (err error) {
+	defer func() {
+		t.dropPrefetched()
+		t.running <- struct{}{}
+	}()
+	for err = t.broken(); err == nil && !done(t); {
+		err = t.step(ctx)
+	}
+	return err
 }
 
 // wait waits until others have done the task's steps until done says so. An index that
@@ -108,9 +114,11 @@ func (t *task) wait(ctx context.Context, done func(*task) bool) error {
 	known := t.state.known
 	t.state.Unlock()
 	if !known {
-		if err := t.read(ctx); err != nil {
+		p, err := t.read(ctx)
+		if err != nil {
 			return err
 		}
+		t.learn(p)
 	}
 	for {
 		t.state.Lock()
@@ -166,7 +174,7 @@ func (t *task) step(ctx context.Context) error {
 	p, known := t.state.progress, t.state.known
 	t.state.Unlock()
 	if !known {
-		return t.read(ctx)
+		return t.begin(ctx)
 	}
 	reached, err := t.advance(ctx, &p)
 	if broken := (*Broken)(nil); errors.As(err, &broken) {
@@ -174,7 +182,7 @@ func (t *task) step(ctx context.Context) error {
 		t.fail(err)
 	}
 	if errors.Is(err, errMoved) {
-		return t.read(ctx) // another server does the same work; or the index is gone
+		return t.begin(ctx) // another server does the same work; or the index is gone
 	}
 	if err != nil {
 		return err
@@ -183,24 +191,38 @@ func (t *task) step(ctx context.Context) error {
 	return nil
 }
 
+// learn makes known what somebody read who does not do the steps, unless a step came before: that is later.
+func (t *task) learn(p Progress) {
+	t.state.Lock()
+	defer t.state.Unlock()
+	if !t.state.known {
+		t.state.progress, t.state.known, t.state.reached = p, true, p.UpTo
+	}
+}
+
+// begin reads from where the steps go on.
+func (t *task) begin(ctx context.Context) error {
+	p, err := t.read(ctx)
+	if err == nil {
+		t.note(p, p.UpTo)
+	}
+	return err
+}
+
 // read reads the progress row.
-func (t *task) read(ctx context.Context) error {
-	var p Progress
-	err := t.d.Whole().View(ctx, func(r *store.Reader) (err error) {
+func (t *task) read(ctx context.Context) (p Progress, err error) {
+	err = t.d.Whole().View(ctx, func(r *store.Reader) (err error) {
 		p, err = ReadProgress(r.Snapshot(), t.d.Number(), t.ix.Number)
 		return err
 	})
 	if errors.Is(err, kv.ErrNotFound) {
 		t.x.forget(t)
-		return ErrGone
+		return p, ErrGone
 	}
 	if dberr.Is(err, dberr.NotFound) {
 		t.x.forget(t) // with its database
 	}
-	if err == nil {
-		t.note(p, p.UpTo)
-	}
-	return err
+	return p, err
 }
 
 // advance does the next piece of work.
