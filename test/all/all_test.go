@@ -21,13 +21,18 @@ func TestCount(t *testing.T) {
 {"Action":"build-output","ImportPath":"q","Output":"q.go:1: syntax error\n"}
 {"Action":"output","Package":"q","Output":"FAIL q [build failed]\n"}
 {"Action":"fail","Package":"q"}
+{"Action":"output","Package":"r","Test":"TestE","Output":"panic: test timed out after 1m0s\n\trunning tests:\n\t\tTestE (38s)\n\ngoroutine 1\n"}
+{"Action":"fail","Package":"r"}
 `
 	var got tally
 	var out strings.Builder
 	if err := count(strings.NewReader(events), &out, &got); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff("1 passed, 2 failed, 1 skipped", got.String()); diff != "" {
+	if diff := cmp.Diff("1 passed, 3 failed, 1 skipped", got.String()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"p TestB", "q", "r, in TestE (38s)"}, got.names); diff != "" {
 		t.Error(diff)
 	}
 	for _, part := range []string{"FAILED: p TestB\nb.go:1: wrong\n", "skipped: p TestC\nnot here\n", "FAIL p 0.1s\n", "FAIL q [build failed]\n"} {

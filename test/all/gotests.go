@@ -26,7 +26,7 @@ type event struct {
 // goTests is a step that runs Go tests with the given arguments and counts them one by one.
 func goTests(arguments ...string) func(context.Context, *tally) error {
 	return func(ctx context.Context, t *tally) error {
-		cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json", "-count=1", "-timeout=40m"}, arguments...)...)
+		cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json", "-count=1", "-timeout=25m"}, arguments...)...)
 		cmd.Stderr = os.Stderr
 		out, err := cmd.StdoutPipe()
 		if err != nil {
@@ -94,7 +94,7 @@ func (c *counting) testEnd(e event, name string) {
 		c.tally.skipped++
 		fmt.Fprintf(c.out, "skipped: %s\n%s", name, strings.Join(c.output[name], ""))
 	case "fail":
-		c.tally.failed++
+		c.tally.add(name, false)
 		c.failed[e.Package]++
 		fmt.Fprintf(c.out, "FAILED: %s\n%s", name, strings.Join(c.output[name], ""))
 	}
@@ -104,17 +104,32 @@ func (c *counting) testEnd(e event, name string) {
 // ran out of time, which counts as a failure of its own; then all its output is shown.
 func (c *counting) packageEnd(e event, name string) {
 	if e.Action == "fail" && c.failed[e.Package] == 0 {
-		c.tally.failed++
+		failure := e.Package
 		for running, text := range c.output {
 			if strings.HasPrefix(running, e.Package+" ") {
-				fmt.Fprint(c.out, strings.Join(text, ""))
+				said := strings.Join(text, "")
+				failure += outstanding(said)
+				fmt.Fprint(c.out, said)
 			}
 		}
+		c.tally.add(failure, false)
 		return
 	}
 	if lines := c.output[name]; len(lines) > 0 {
 		fmt.Fprint(c.out, lines[len(lines)-1])
 	}
+}
+
+// outstanding returns what a package that ran out of time says about the tests that were running; "" for any other text.
+func outstanding(said string) (tests string) {
+	_, running, _ := strings.Cut(said, "running tests:\n")
+	for line := range strings.Lines(running) {
+		if !strings.HasPrefix(line, "\t") {
+			break
+		}
+		tests += ", in " + strings.TrimSpace(line)
+	}
+	return tests
 }
 
 // fuzzMinimize is how often an input that is new is tried in shorter forms. By default that goes on for a minute, in
@@ -133,7 +148,7 @@ func fuzz(each string) func(context.Context, *tally) error {
 		for _, directory := range slices.Sorted(maps.Keys(written)) {
 			for _, name := range written[directory] {
 				err := runFuzz(ctx, name, directory, each)
-				t.add(err == nil)
+				t.add(directory+" "+name, err == nil)
 				failures = errors.Join(failures, err)
 			}
 		}

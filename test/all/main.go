@@ -26,15 +26,19 @@ type step struct {
 }
 
 // tally is what was counted.
-type tally struct{ passed, failed, skipped int }
+type tally struct {
+	passed, failed, skipped int
+	names                   []string // of what failed
+}
 
-// add counts one more check.
-func (t *tally) add(passed bool) {
+// add counts one more check of a name.
+func (t *tally) add(name string, passed bool) {
 	if passed {
 		t.passed++
-	} else {
-		t.failed++
+		return
 	}
+	t.failed++
+	t.names = append(t.names, name)
 }
 
 // String is the closing line.
@@ -58,14 +62,17 @@ func main() {
 	}
 	for _, s := range todo {
 		fmt.Printf("== %s\n", s.name)
-		start, before := time.Now(), total
+		start, before := time.Now(), total.failed
 		if err := s.run(ctx, &total); err != nil {
 			fmt.Printf("%s: %v\n", s.name, err)
-			if total.failed == before.failed {
-				total.failed++
+			if total.failed == before {
+				total.add(s.name, false)
 			}
 		}
 		fmt.Printf("== %s took %s\n", s.name, time.Since(start).Round(time.Second))
+	}
+	for _, name := range total.names {
+		fmt.Println("failed:", name)
 	}
 	fmt.Println(total)
 	if total.failed > 0 || total.passed == 0 {
@@ -129,7 +136,7 @@ func hasCompiler() bool {
 func tool(name string, arguments ...string) func(context.Context, *tally) error {
 	return func(ctx context.Context, t *tally) error {
 		err := command(ctx, os.Stdout, name, arguments...).Run()
-		t.add(err == nil)
+		t.add(name+" "+strings.Join(arguments, " "), err == nil)
 		return err
 	}
 }
@@ -148,7 +155,7 @@ func format(ctx context.Context, t *tally) error {
 	if err == nil && out.Len() > 0 {
 		err = fmt.Errorf("not formatted:\n%s", out.String())
 	}
-	t.add(err == nil)
+	t.add("gofmt", err == nil)
 	return err
 }
 
