@@ -42,6 +42,7 @@ func floors() map[string]int {
 		"internal/script":             2,
 		"internal/selector":           2,
 		"internal/lucene":             0,
+		"internal/analyze":            0,
 		"internal/config":             1,
 		"internal/backup":             1,
 		"internal/document":           1,
