@@ -20,6 +20,7 @@ func floors() map[string]int {
 		"internal/query":              7,
 		"internal/transfer":           7,
 		"internal/index/mapjs":        6,
+		"internal/index/text/find":    2,
 		"internal/index/text/segment": 1,
 		"internal/index/view":         6,
 		"internal/replicate":          6,

@@ -1,0 +1,107 @@
+package find
+
+import (
+	"container/heap"
+	"slices"
+)
+
+// hit is a document found.
+type hit struct {
+	doc  uint64
+	keys []key
+	id   string // "" until it is asked for
+}
+
+// best gathers the first few of the documents found, in an order and by id where that
+// leaves it open. It is a heap with the last of them on top.
+type best struct {
+	work    *work
+	sorting *sorting
+	limit   int
+	after   *mark
+	hits    []*hit
+	total   uint64
+	spare   *hit
+	err     error
+}
+
+func (w *work) best(s *sorting, limit int, after *mark) *best {
+	return &best{work: w, sorting: s, limit: limit, after: after}
+}
+
+// take takes the document where a node stands.
+func (b *best) take(n node) error {
+	b.total++
+	if b.limit == 0 {
+		return nil
+	}
+	h := b.spare
+	if h == nil {
+		h = &hit{}
+	}
+	b.spare, h.doc, h.id, h.keys = h, n.doc(), "", b.sorting.keys(n, h.keys[:0])
+	if b.after != nil && b.passed(h) {
+		return b.err
+	}
+	if len(b.hits) < b.limit {
+		b.spare = nil
+		heap.Push(b, h)
+	} else if b.less(h, b.hits[0]) {
+		b.spare, b.hits[0] = b.hits[0], h
+		heap.Fix(b, 0)
+	}
+	return b.err
+}
+
+// passed reports whether a document is not behind the bookmark.
+func (b *best) passed(h *hit) bool {
+	c := b.sorting.compare(h.keys, b.after.keys)
+	return c < 0 || c == 0 && b.idOf(h) <= b.after.id
+}
+
+// less reports whether a document is before another.
+func (b *best) less(x, y *hit) bool {
+	if c := b.sorting.compare(x.keys, y.keys); c != 0 {
+		return c < 0
+	}
+	return b.idOf(x) < b.idOf(y)
+}
+
+func (b *best) idOf(h *hit) string {
+	if h.id == "" {
+		id, err := b.work.index.ID(h.doc)
+		if err != nil && b.err == nil {
+			b.err = err
+		}
+		h.id = id
+	}
+	return h.id
+}
+
+func (b *best) Len() int           { return len(b.hits) }
+func (b *best) Less(i, j int) bool { return b.less(b.hits[j], b.hits[i]) }
+func (b *best) Swap(i, j int)      { b.hits[i], b.hits[j] = b.hits[j], b.hits[i] }
+func (b *best) Push(x any)         { b.hits = append(b.hits, x.(*hit)) }
+func (b *best) Pop() any {
+	last := len(b.hits) - 1
+	h := b.hits[last]
+	b.hits = b.hits[:last]
+	return h
+}
+
+// sorted returns what was gathered, in order.
+func (b *best) sorted() ([]*hit, error) {
+	slices.SortFunc(b.hits, func(x, y *hit) int {
+		switch {
+		case x == y:
+			return 0
+		case b.less(x, y):
+			return -1
+		}
+		return 1
+	})
+	for _, h := range b.hits {
+		b.idOf(h)
+	}
+	return b.hits, b.err
+}
