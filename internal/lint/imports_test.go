@@ -21,6 +21,8 @@ func floors() map[string]int {
 		"internal/transfer":           7,
 		"internal/index/mapjs":        6,
 		"internal/index/text/find":    2,
+		"internal/index/text":         6,
+		"internal/index/text/textjs":  7,
 		"internal/index/text/segment": 1,
 		"internal/index/view":         6,
 		"internal/replicate":          6,

@@ -1,0 +1,130 @@
+// Package textjs runs the index functions of full-text search, as package mapjs runs
+// functions: it owns what a call of index may say.
+//
+// Begin reading at Functions, which is what the package text asks for.
+package textjs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/sectional/sectional/internal/index/mapjs"
+	"github.com/sectional/sectional/internal/index/text"
+	"github.com/sectional/sectional/internal/jsonscan"
+)
+
+// Functions implements text.Functions over a runner of functions.
+type Functions struct{ runner *mapjs.Runner }
+
+var _ text.Functions = (*Functions)(nil)
+
+// New makes Functions.
+func New(runner *mapjs.Runner) *Functions { return &Functions{runner} }
+
+// Index is text.Functions's. A call of index that CouchDB throws for leaves its document
+// out, as there.
+func (f *Functions) Index(ctx context.Context, s text.Script, docs [][]byte) ([]text.Result, error) {
+	all, err := f.runner.Run(ctx, mapjs.Function{
+		World:  mapjs.World{Database: s.Database, Tenant: s.Tenant, Name: s.Name, Design: s.Design, Signature: s.Signature, Lib: s.Lib},
+		Source: s.Def.Index, Emits: "index",
+	}, docs)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]text.Result, len(all))
+	for i, r := range all {
+		results[i] = text.Result{Err: r.Err, Stopped: r.Stopped}
+		if r.Err == nil {
+			results[i].Fields, results[i].Err = indexed(r.Rows)
+		}
+	}
+	return results, nil
+}
+
+func indexed(rows []mapjs.Emitted) ([]text.Indexed, error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	fields := make([]text.Indexed, 0, len(rows))
+	for _, r := range rows {
+		x, err := field(r)
+		if err != nil {
+			return nil, err
+		}
+		fields = append(fields, x)
+	}
+	return fields, nil
+}
+
+// field makes a field of one call.
+func field(r mapjs.Emitted) (x text.Indexed, err error) {
+	if jsonscan.KindOf(r.Key) != jsonscan.String {
+		return x, fmt.Errorf("TypeError: name must be a string not %s", kind(r.Key))
+	}
+	if err := json.Unmarshal(r.Key, &x.Name); err != nil {
+		return x, err
+	}
+	if strings.HasPrefix(x.Name, "_") {
+		return x, fmt.Errorf("ReservedName: name must not start with an underscore")
+	}
+	switch jsonscan.KindOf(r.Value) {
+	case jsonscan.String, jsonscan.Number, jsonscan.False, jsonscan.True:
+		err = json.Unmarshal(r.Value, &x.Value)
+	default:
+		err = fmt.Errorf("TypeError: value must be a string, a number or boolean not %s", kind(r.Value))
+	}
+	if err != nil {
+		return x, err
+	}
+	return x, options(&x, r.More)
+}
+
+// kind is what JavaScript calls the type of a value.
+func kind(value []byte) string {
+	switch jsonscan.KindOf(value) {
+	case jsonscan.String:
+		return "string"
+	case jsonscan.Number:
+		return "number"
+	case jsonscan.False, jsonscan.True:
+		return "boolean"
+	case jsonscan.Null:
+		return "undefined"
+	}
+	return "object"
+}
+
+// options reads the third argument. What has no meaning there has none here.
+func options(x *text.Indexed, more []byte) error {
+	x.Boost, x.Index = 1, true
+	switch jsonscan.KindOf(more) {
+	case jsonscan.Object:
+	case jsonscan.String, jsonscan.Number, jsonscan.False, jsonscan.True:
+		if s := string(more); s == `""` || s == "0" || s == "false" {
+			return nil
+		}
+		return fmt.Errorf("TypeError: options must be an object not %s", kind(more))
+	default:
+		return nil
+	}
+	var given map[string]any
+	if err := json.Unmarshal(more, &given); err != nil {
+		return err
+	}
+	if b, ok := given["boost"].(float64); ok {
+		x.Boost = b
+	}
+	x.Facet = given["facet"] == true
+	x.Store = given["store"] == true || named(given["store"], "yes")
+	x.Index = given["index"] != false && !named(given["index"], "no")
+	x.Whole = named(given["index"], "not_analyzed")
+	return nil
+}
+
+// named reports whether an option is a word, which older clients send.
+func named(option any, word string) bool {
+	s, ok := option.(string)
+	return ok && strings.EqualFold(s, word)
+}

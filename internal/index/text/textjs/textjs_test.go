@@ -1,0 +1,109 @@
+package textjs
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/sectional/sectional/internal/index/mapjs"
+	"github.com/sectional/sectional/internal/index/text"
+	"github.com/sectional/sectional/internal/script"
+)
+
+// TestMain lets the test binary be a child that runs functions.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "script-child" {
+		if err := script.Child(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// shown returns a result as text.
+func shown(r text.Result) string {
+	if r.Err != nil {
+		return "error: " + r.Err.Error()
+	}
+	var all []string
+	for _, f := range r.Fields {
+		s := fmt.Sprintf("%s=%#v", f.Name, f.Value)
+		if f.Boost != 1 {
+			s += fmt.Sprintf("^%g", f.Boost)
+		}
+		for _, o := range []struct {
+			name string
+			is   bool
+		}{{"facet", f.Facet}, {"store", f.Store}, {"noindex", !f.Index}, {"whole", f.Whole}} {
+			if o.is {
+				s += " " + o.name
+			}
+		}
+		all = append(all, s)
+	}
+	return strings.Join(all, ", ")
+}
+
+// TestIndex: what a call of index may say, compiled and interpreted.
+func TestIndex(t *testing.T) {
+	pool, err := script.New(script.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { pool.Close() })
+	f := New(mapjs.New(pool))
+	for _, test := range []struct{ body, want string }{
+		{`index("a", "x"); index("b", 1.5); index("c", true);`, `a="x", b=1.5, c=true`},
+		{`index("a", "x", {boost: 2, facet: true, store: true, index: false});`, `a="x"^2 facet store noindex`},
+		{`index("a", "x", {store: "yes", index: "no"});`, `a="x" store noindex`},
+		{`index("a", "x", {store: "YES", index: "analyzed", facet: "true", boost: "2", other: 1});`, `a="x" store`},
+		{`index("a", "x", {index: "not_analyzed"});`, `a="x" whole`},
+		{`index("a", "x", null); index("a", "y", undefined); index("a", "z", {});`, `a="x", a="y", a="z"`},
+		{`index("a", "x", 5);`, `error: TypeError: options must be an object not number`},
+		{`index("a", doc.none);`, `error: TypeError: value must be a string, a number or boolean not undefined`},
+		{`index("a", ["x"]);`, `error: TypeError: value must be a string, a number or boolean not object`},
+		{`index("b", 1); index("a", {});`, `error: TypeError: value must be a string, a number or boolean not object`},
+		{`index(1, "x");`, `error: TypeError: name must be a string not number`},
+		{`index("_id", "x");`, `error: ReservedName: name must not start with an underscore`},
+		{`index("", "");`, `=""`},
+		{`if (doc.type == "product") { index("default", doc.tags.join(" ") + doc.brand); }`, `default="red blueSalter"`},
+		{`for (var i in doc.tags) { index("tag", doc.tags[i], {facet: true}); }`, `tag="red" facet, tag="blue" facet`},
+		{``, ``},
+	} {
+		for name, source := range map[string]string{"plain": `function(doc){ ` + test.body + ` }`, "interpreted": `function(doc){ with ({}) { ` + test.body + ` } }`} {
+			docs := [][]byte{[]byte(`{"_id":"a","type":"product","brand":"Salter","tags":["red","blue"]}`)}
+			got, err := f.Index(context.Background(), text.Script{Def: &text.Def{Index: source}, Database: 1, Signature: source}, docs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got) != 1 || shown(got[0]) != test.want {
+				t.Errorf("%s %s: %s, want %s", name, test.body, shown(got[0]), test.want)
+			}
+		}
+	}
+}
+
+// TestThrown: a document for which the function throws has an error, the others their
+// fields; a library is there.
+func TestThrown(t *testing.T) {
+	pool, err := script.New(script.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { pool.Close() })
+	s := text.Script{
+		Def:      &text.Def{Index: `function(doc){ index("n", require("views/lib/m").twice(doc.n.v)); }`, Lib: []byte(`{"m":"exports.twice = function(n){ return 2 * n; };"}`)},
+		Database: 1, Signature: "x",
+	}
+	got, err := New(mapjs.New(pool)).Index(context.Background(), s, [][]byte{[]byte(`{"_id":"a","n":{"v":2}}`), []byte(`{"_id":"b"}`), []byte(`{"_id":"c","n":{"v":3}}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shown(got[0]) != "n=4" || got[1].Err == nil || got[1].Stopped || shown(got[2]) != "n=6" {
+		t.Errorf("%s; %s; %s", shown(got[0]), shown(got[1]), shown(got[2]))
+	}
+}
