@@ -13,7 +13,7 @@ import (
 )
 
 // told returns the status of a request: 200, 401, 403 or what else it is told.
-func (w *world) told(t *testing.T, r *Request) string {
+func (w *world) answer(t *testing.T, r *Request) string {
 	t.Helper()
 	_, err := w.Authenticate(t.Context(), r)
 	if err == nil {
@@ -69,24 +69,24 @@ func TestNoGuessIsForgotten(t *testing.T) {
 			w.addUser(t, "jan", janDoc)
 			checked := 0
 			for i := range 3000 {
-				if i%500 == 0 && w.told(t, basic("jan", fmt.Sprint("guess", i))) == "401" {
+				if i%500 == 0 && w.answer(t, basic("jan", fmt.Sprint("guess", i))) == "401" {
 					checked++
 				}
-				w.told(t, others(i))
+				w.answer(t, others(i))
 			}
 			for i := range 10 {
-				if w.told(t, basic("jan", fmt.Sprint("last", i))) == "401" {
+				if w.answer(t, basic("jan", fmt.Sprint("last", i))) == "401" {
 					checked++
 				}
 			}
 			if checked > 5 {
 				t.Errorf("%d guesses were checked", checked)
 			}
-			if w.told(t, basic("jan", "pw-jan")) != "403" {
+			if w.answer(t, basic("jan", "pw-jan")) != "403" {
 				t.Error("the right password passes")
 			}
 			w.now = w.now.Add(300 * time.Second)
-			if w.told(t, basic("jan", "pw-jan")) != "200" {
+			if w.answer(t, basic("jan", "pw-jan")) != "200" {
 				t.Error("the lock-out does not end")
 			}
 		})
@@ -99,7 +99,7 @@ func TestCountsAreBounded(t *testing.T) {
 	long := make([]byte, 1000)
 	before := w.lockout.bytes()
 	for i := range 100 {
-		w.told(t, from(fmt.Sprint("10.2.0.", i), basic(fmt.Sprint(i)+string(long), "x")))
+		w.answer(t, from(fmt.Sprint("10.2.0.", i), basic(fmt.Sprint(i)+string(long), "x")))
 	}
 	if after := w.lockout.bytes(); after != before || after > 1<<20 {
 		t.Errorf("%d bytes, before %d", after, before)
@@ -111,11 +111,11 @@ func TestOneAddressDoesNotFillTheTable(t *testing.T) {
 	w := newWorld(t, config.Setting{Section: "chttpd_auth_lockout", Key: "max_objects", Value: "512"})
 	w.addUser(t, "jan", janDoc)
 	for i := range 2000 {
-		w.told(t, from("10.3.0.1", basic(fmt.Sprint(i%400), fmt.Sprint(i))))
+		w.answer(t, from("10.3.0.1", basic(fmt.Sprint(i%400), fmt.Sprint(i))))
 	}
 	out := 0
 	for i := range 200 {
-		if w.told(t, from(fmt.Sprint("10.4.0.", i), basic("jan", "pw-jan"))) != "200" {
+		if w.answer(t, from(fmt.Sprint("10.4.0.", i), basic("jan", "pw-jan"))) != "200" {
 			out++
 		}
 	}
@@ -134,10 +134,10 @@ func TestRememberedPasswordPassesBesideGuesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	cookie := session.SetCookie[:len("AuthSession=")+60]
-	w.told(t, from("10.0.0.9", basic("eve", "pw-eve")))
+	w.answer(t, from("10.0.0.9", basic("eve", "pw-eve")))
 	for i := range 50 {
-		w.told(t, basic("jan", fmt.Sprint("guess", i)))
-		w.told(t, basic("eve", fmt.Sprint("guess", i)))
+		w.answer(t, basic("jan", fmt.Sprint("guess", i)))
+		w.answer(t, basic("eve", fmt.Sprint("guess", i)))
 	}
 	again, err := w.LogIn(t.Context(), Login{Name: "jan", Password: "pw-jan"}, request())
 	if err != nil || again.Name != "jan" {
@@ -154,7 +154,7 @@ func TestRememberedPasswordPassesBesideGuesses(t *testing.T) {
 		"right, where it was":         {from("10.0.0.9", basic("eve", "pw-eve")), "200"},
 		"right, of an address unseen": {from("10.0.0.8", basic("eve", "pw-eve")), "200"},
 	} {
-		if got := w.told(t, c.r); got != c.want {
+		if got := w.answer(t, c.r); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
@@ -164,21 +164,21 @@ func TestRememberedPasswordPassesBesideGuesses(t *testing.T) {
 func TestRememberedPasswordIsNoOracle(t *testing.T) {
 	w := newWorld(t)
 	w.addUser(t, "jan", janDoc)
-	w.told(t, basic("jan", "pw-jan"))
+	w.answer(t, basic("jan", "pw-jan"))
 	for range 300 {
-		w.told(t, basic("jan", "the same old one"))
+		w.answer(t, basic("jan", "the same old one"))
 	}
-	if got := w.told(t, basic("jan", "pw-jan")); got != "200" {
+	if got := w.answer(t, basic("jan", "pw-jan")); got != "200" {
 		t.Errorf("a client with an old password locks the others out: %s", got)
 	}
 	for i := range 101 {
-		w.told(t, basic("jan", fmt.Sprint("guess", i)))
+		w.answer(t, basic("jan", fmt.Sprint("guess", i)))
 	}
-	if got := w.told(t, basic("jan", "pw-jan")); got != "403" {
+	if got := w.answer(t, basic("jan", "pw-jan")); got != "403" {
 		t.Errorf("guesses go on: %s", got)
 	}
 	w.now = w.now.Add(300 * time.Second)
-	if got := w.told(t, basic("jan", "pw-jan")); got != "200" {
+	if got := w.answer(t, basic("jan", "pw-jan")); got != "200" {
 		t.Errorf("later: %s", got)
 	}
 }
@@ -187,7 +187,7 @@ func TestLockoutSaysHowLong(t *testing.T) {
 	w := newWorld(t)
 	w.addUser(t, "jan", janDoc)
 	for range 5 {
-		w.told(t, basic("jan", "wrong"))
+		w.answer(t, basic("jan", "wrong"))
 	}
 	w.now = w.now.Add(100 * time.Second)
 	_, err := w.Authenticate(t.Context(), basic("jan", "pw-jan"))
@@ -216,7 +216,7 @@ func TestTokensAreCounted(t *testing.T) {
 		t.Errorf("%d tokens were checked", checked.Load())
 	}
 	for i := range 20 {
-		if got := w.told(t, basic("jan", "pw")); got == "200" || i >= 5 && got != "403" {
+		if got := w.answer(t, basic("jan", "pw")); got == "200" || i >= 5 && got != "403" {
 			t.Errorf("Basic with the right password and without a token, %d: %s", i, got)
 		}
 	}
@@ -227,10 +227,10 @@ func TestNetworksCountAsOne(t *testing.T) {
 	w := newWorld(t)
 	w.addUser(t, "jan", janDoc)
 	for i := range 5 {
-		w.told(t, from(fmt.Sprintf("2001:db8:0:1:%x::1", i), basic("jan", fmt.Sprint(i))))
+		w.answer(t, from(fmt.Sprintf("2001:db8:0:1:%x::1", i), basic("jan", fmt.Sprint(i))))
 	}
 	for address, want := range map[string]string{"2001:db8:0:1:ffff::2": "403", "2001:db8:0:2::1": "200", "::ffff:10.0.0.1": "200"} {
-		if got := w.told(t, from(address, basic("jan", "pw-jan"))); got != want {
+		if got := w.answer(t, from(address, basic("jan", "pw-jan"))); got != want {
 			t.Errorf("%s: %s, want %s", address, got, want)
 		}
 	}
@@ -276,7 +276,7 @@ func TestWrongPasswordsCostTheSame(t *testing.T) {
 		}
 	}
 	rounds.Store(0)
-	if w.told(t, basic("factor", "wrong")); rounds.Load() != 1000 {
+	if w.answer(t, basic("factor", "wrong")); rounds.Load() != 1000 {
 		t.Errorf("a user with a second factor, at Basic: %d rounds", rounds.Load())
 	}
 }

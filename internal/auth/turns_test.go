@@ -140,7 +140,7 @@ func TestSignUpsTakeTurns(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		group.Go(func() { w.told(t, basic("jan", "pw-jan")) })
+		group.Go(func() { w.answer(t, basic("jan", "pw-jan")) })
 		synctest.Wait()
 		close(hold)
 		group.Wait()

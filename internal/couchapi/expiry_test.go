@@ -202,7 +202,7 @@ func TestAutoPurge(t *testing.T) {
 	first := a.do("PUT", "/db/a", `{}`).json()["rev"].(string)
 	a.do("PUT", "/db/stays", `{}`).want(201, "")
 	a.do("GET", "/db/_design/v/_view/all", "").want(200, "")
-	buried := a.do("DELETE", "/db/a?rev="+first, "").want(200, "").json()["rev"].(string)
+	deleted := a.do("DELETE", "/db/a?rev="+first, "").want(200, "").json()["rev"].(string)
 	a.pass(time.Second)
 	a.do("GET", "/db/a", "").want(404, `{"error":"not_found","reason":"deleted"}`)
 	a.pass(40 * time.Minute)
@@ -219,7 +219,7 @@ func TestAutoPurge(t *testing.T) {
 	}
 
 	// An old replica that never heard of the tombstone.
-	a.do("POST", "/db/_revs_diff", `{"a":["`+first+`","`+buried+`"]}`).want(200, `{}`)
+	a.do("POST", "/db/_revs_diff", `{"a":["`+first+`","`+deleted+`"]}`).want(200, `{}`)
 	a.do("POST", "/db/_missing_revs", `{"a":["`+first+`"]}`).want(200, `{"missing_revs":{}}`)
 	hash := strings.TrimPrefix(first, "1-")
 	a.do("POST", "/db/_bulk_docs", `{"new_edits":false,"docs":[{"_id":"a","_rev":"`+first+`","_revisions":{"start":1,"ids":["`+hash+`"]}}]}`).want(201, `[]`)
@@ -228,7 +228,7 @@ func TestAutoPurge(t *testing.T) {
 
 	// An edit that was made on top of the tombstone elsewhere.
 	a.do("POST", "/db/_revs_diff", `{"a":["3-abc"]}`).want(200, `{"a":{"missing":["3-abc"]}}`)
-	a.do("POST", "/db/_bulk_docs", `{"new_edits":false,"docs":[{"_id":"a","n":3,"_rev":"3-abc","_revisions":{"start":3,"ids":["abc","`+strings.TrimPrefix(buried, "2-")+`","`+hash+`"]}}]}`).want(201, `[]`)
+	a.do("POST", "/db/_bulk_docs", `{"new_edits":false,"docs":[{"_id":"a","n":3,"_rev":"3-abc","_revisions":{"start":3,"ids":["abc","`+strings.TrimPrefix(deleted, "2-")+`","`+hash+`"]}}]}`).want(201, `[]`)
 	a.do("GET", "/db/a", "").want(200, `{"_id":"a","_rev":"3-abc","n":3}`)
 
 	// One that is made here goes over it too, as if the tombstone were there.
@@ -280,7 +280,7 @@ func TestPurgeOfAPartition(t *testing.T) {
 	if changes := a.do("GET", "/db/_changes", "").want(200, "").Body; strings.Contains(changes, `"id":"p:`) {
 		t.Errorf("changes: %s", changes)
 	}
-	// Nothing is remembered of it, neither a grave nor a setting.
+	// Nothing is remembered of it, neither a deletion marker nor a setting.
 	a.do("POST", "/db/_revs_diff", `{"p:gone":["`+rev+`"]}`).want(200, `{"p:gone":{"missing":["`+rev+`"]}}`)
 	a.do("GET", "/db/_partition/p/_expiry", "").want(200, `{"field":null,"inherited":true,"ready":true}`)
 	a.do("PUT", "/db/p:1", `{}`).want(201, "")

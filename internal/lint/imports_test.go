@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// floors gives each package its floor. An import goes strictly to a lower one.
-func floors() map[string]int {
+// layers gives each package its layer. An import goes strictly to a lower one.
+func layers() map[string]int {
 	return map[string]int{
 		"cmd/sectional":               13,
 		"internal/server":             12,
@@ -72,7 +72,7 @@ func floors() map[string]int {
 	}
 }
 
-func TestFloors(t *testing.T) {
+func TestLayers(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range sources(t) {
 		directory := s.directory()
@@ -80,9 +80,9 @@ func TestFloors(t *testing.T) {
 			continue
 		}
 		seen[directory] = true
-		floor, ok := floors()[directory]
+		layer, ok := layers()[directory]
 		if !ok {
-			t.Errorf("%s has no floor", directory)
+			t.Errorf("%s has no layer", directory)
 			continue
 		}
 		for _, path := range s.imports(t) {
@@ -90,14 +90,14 @@ func TestFloors(t *testing.T) {
 			if !ours || s.test() {
 				continue // a test may use what stands beside or above
 			}
-			if below, ok := floors()[imported]; !ok || below >= floor {
-				t.Errorf("%s (floor %d) imports %s (floor %d)", s.path, floor, imported, below)
+			if below, ok := layers()[imported]; !ok || below >= layer {
+				t.Errorf("%s (layer %d) imports %s (layer %d)", s.path, layer, imported, below)
 			}
 		}
 	}
-	for directory := range floors() {
+	for directory := range layers() {
 		if !seen[directory] {
-			t.Errorf("%s has a floor and no files", directory)
+			t.Errorf("%s has a layer and no files", directory)
 		}
 	}
 }

@@ -71,7 +71,7 @@ type checker struct {
 	dropping   map[document.Partition]bool
 	aging      aging
 	read       uint64 // documents
-	told       func(database string, c Checked)
+	progress   func(database string, c Checked)
 }
 
 func newChecker(d *Database, v kv.Snapshot) *checker {

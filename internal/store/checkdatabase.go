@@ -10,7 +10,7 @@ import (
 func (s *Store) checkDatabase(ctx context.Context, d *Database) (found []error, err error) {
 	err = s.engine.View(ctx, func(v kv.Snapshot) error {
 		c := newChecker(d, v)
-		c.told = s.o.Checking
+		c.progress = s.o.Checking
 		if err := c.run(); err != nil {
 			return err
 		}
@@ -42,8 +42,8 @@ type Checked struct {
 
 // tell counts a document, and now and then tells how many there were.
 func (c *checker) tell() {
-	if c.told != nil && c.read%checkedAtOnce == 0 {
-		c.told(c.d.name, Checked{Documents: c.read, Of: c.lane.counts.docs + c.lane.counts.deleted})
+	if c.progress != nil && c.read%checkedAtOnce == 0 {
+		c.progress(c.d.name, Checked{Documents: c.read, Of: c.lane.counts.docs + c.lane.counts.deleted})
 	}
 	c.read++
 }

@@ -13,9 +13,9 @@ import (
 // TestCheckTells holds what is told of how far a check has come: of all documents,
 // deleted ones among them.
 func TestCheckTells(t *testing.T) {
-	var told []string
+	var seen []string
 	w := newWorld(t, Options{Checking: func(database string, c Checked) {
-		told = append(told, fmt.Sprintf("%s %d/%d %v", database, c.Documents, c.Of, c.Indexes))
+		seen = append(seen, fmt.Sprintf("%s %d/%d %v", database, c.Documents, c.Of, c.Indexes))
 	}})
 	w.create("empty", false)
 	d := w.create("full", false)
@@ -30,7 +30,7 @@ func TestCheckTells(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"full 0/2001 false", "full 1000/2001 false", "full 2000/2001 false"}
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -275,12 +275,12 @@ func TestCrash(t *testing.T) {
 			})
 		}
 		<-enough
-		told := f.frozen()
+		known := f.frozen()
 		after := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: r.IntN(101), RNG: r.Rand})
 		stop()
 		work.Wait()
 		w.closeAll()
-		recovered(t, after, told)
+		recovered(t, after, known)
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
@@ -289,7 +289,7 @@ func TestCrash(t *testing.T) {
 
 // recovered opens what a crash left, holds it against what was told before, and
 // lets everything be finished that was begun.
-func recovered(t *testing.T, fs vfs.FS, told *facts) {
+func recovered(t *testing.T, fs vfs.FS, known *facts) {
 	t.Helper()
 	w, err := disk(t, fs)
 	if err != nil {
@@ -299,14 +299,14 @@ func recovered(t *testing.T, fs vfs.FS, told *facts) {
 	defer w.closeAll()
 	w.check()
 	d, err := w.Database(ctx, "db")
-	if dberr.Is(err, dberr.NotFound) && len(told.mu.written)+len(told.mu.seen) == 0 {
+	if dberr.Is(err, dberr.NotFound) && len(known.mu.written)+len(known.mu.seen) == 0 {
 		return // it crashed before anything was acknowledged
 	}
 	if err != nil {
 		t.Errorf("the database: %v", err)
 		return
 	}
-	w.holds(d, told)
+	w.holds(d, known)
 	w.now = w.now.Add(30 * time.Hour)
 	w.sweep()
 	w.now = w.now.Add(time.Hour) // the drop supersedes revisions once more
@@ -318,10 +318,10 @@ func recovered(t *testing.T, fs vfs.FS, told *facts) {
 }
 
 // holds checks that what was told is so.
-func (w *world) holds(d *Database, told *facts) {
+func (w *world) holds(d *Database, known *facts) {
 	w.t.Helper()
 	err := d.Whole().View(ctx, func(r *Reader) error {
-		for id, rev := range told.mu.written {
+		for id, rev := range known.mu.written {
 			doc, err := r.Doc(document.ID(id))
 			if err != nil || doc.Tree.Winner().Rev.Gen < rev.Gen {
 				w.t.Errorf("%s was acknowledged at %s and is lost: %v", id, rev, err)
@@ -331,7 +331,7 @@ func (w *world) holds(d *Database, told *facts) {
 				w.t.Errorf("%s: %v", id, err)
 			}
 		}
-		for id := range told.mu.gone {
+		for id := range known.mu.gone {
 			if rev, err := r.Winner(document.ID(id)); !dberr.Is(err, dberr.NotFound) {
 				w.t.Errorf("%s was gone and is back at %v", id, rev)
 			}
@@ -341,7 +341,7 @@ func (w *world) holds(d *Database, told *facts) {
 			if err != nil {
 				return err
 			}
-			if s, ok := told.mu.seen[c.Seq]; ok && s != fmt.Sprint(c.ID, c.Leaves) {
+			if s, ok := known.mu.seen[c.Seq]; ok && s != fmt.Sprint(c.ID, c.Leaves) {
 				w.t.Errorf("sequence %d was seen as %s and is now of %s", c.Seq, s, c.ID)
 			}
 			var i, j int
@@ -355,7 +355,7 @@ func (w *world) holds(d *Database, told *facts) {
 			}
 		}
 		last, err := r.LastSeq()
-		for q := range told.mu.seen {
+		for q := range known.mu.seen {
 			if q > last {
 				w.t.Errorf("sequence %d was seen and will be given again: the last is %d", q, last)
 			}
@@ -428,20 +428,20 @@ func failAt(t *testing.T, fs *vfs.MemFS, n int) (failed bool, err error) {
 		}
 		return nil
 	})
-	told := newFacts(0, nil)
+	known := newFacts(0, nil)
 	w, err := disk(t, errorfs.Wrap(fs, inject))
 	if err == nil {
 		if d, err := w.Create(ctx, "db", Creation{Partitioned: true}); err == nil {
 			for i, c := range clients {
 				few, cancel := context.WithCancel(ctx)
-				_ = c(few, d, told.limited(3, cancel), kvtest.NewRand(uint64(i))) // it ends with the disk
+				_ = c(few, d, known.limited(3, cancel), kvtest.NewRand(uint64(i))) // it ends with the disk
 				cancel()
 			}
 		}
 		w.closeAll()
 	}
 	r := kvtest.NewRand(uint64(n))
-	recovered(t, fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: r.IntN(101), RNG: r.Rand}), told)
+	recovered(t, fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: r.IntN(101), RNG: r.Rand}), known)
 	if t.Failed() {
 		return failed, fmt.Errorf("failed; the disk did: %v", failed)
 	}

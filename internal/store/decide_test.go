@@ -91,7 +91,7 @@ func TestAddingIsExact(t *testing.T) {
 	d := w.create("db", true)
 	faults.Randomly(7, kvtest.Rates{kvtest.Rerun: 15, kvtest.LostCommit: 10, kvtest.LostAnswer: 10})
 	const ids, clients, each = 3, 6, 40
-	var told, failed [ids]atomic.Int64
+	var answered, failed [ids]atomic.Int64
 	var writers sync.WaitGroup
 	for c := range clients {
 		r := kvtest.NewRand(uint64(c))
@@ -104,7 +104,7 @@ func TestAddingIsExact(t *testing.T) {
 				rs, err := d.Whole().Write(ctx, edits, WriteOptions{Atomic: r.Chance(2)})
 				for i := range edits {
 					if err == nil && rs[i].Err == nil {
-						told[i].Add(1)
+						answered[i].Add(1)
 					} else {
 						failed[i].Add(1)
 					}
@@ -116,7 +116,7 @@ func TestAddingIsExact(t *testing.T) {
 	faults.Randomly(0, nil)
 	for i := range ids {
 		body := strings.SplitN(w.get(d, fmt.Sprint("p:", i)), " ", 2)[1]
-		n, least := int64(number(t, []byte(body))), told[i].Load()
+		n, least := int64(number(t, []byte(body))), answered[i].Load()
 		if n < least || n > least+failed[i].Load() {
 			t.Errorf("document %d counts %d: %d were acknowledged, %d failed", i, n, least, failed[i].Load())
 		}

@@ -29,7 +29,7 @@ func (r *Revision) Derived(by IndexSet) any {
 	return nil
 }
 
-// derive has the keepers do what takes long about an edit: its own revision, and
+// derive has the index sets do what takes long about an edit: its own revision, and
 // the one that a commit found to be the winner instead.
 func (s Scope) derive(ctx context.Context, e *pendingEdit, k IndexSet) error {
 	e.derived = nil

@@ -13,7 +13,7 @@ import (
 
 // slow is an indexer with one index that takes its time over documents.
 type slow struct {
-	told
+	recording
 	t       *testing.T
 	mu      sync.Mutex
 	waiting chan struct{} // gets a value for each document that says so, and is asked for another one
@@ -44,7 +44,7 @@ func (x *slow) Apply(tx kv.Txn, before, after *Revision) error {
 			x.t.Errorf("the commit got %v for %s", after.Derived(x), after.Body)
 		}
 	}
-	return x.told.Apply(tx, before, after)
+	return x.recording.Apply(tx, before, after)
 }
 
 func newSlow(t *testing.T) (*slow, *world) {

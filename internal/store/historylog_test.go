@@ -10,15 +10,15 @@ import (
 
 // logModel is what the change log has told so far, and what it makes of the documents.
 type logModel struct {
-	keep  time.Duration // the shortest time that it keeps entries; 0: it is off
-	at    LogPosition   // read so far
-	docs  map[document.ID]string
-	told  []toldEntry
-	holds map[document.Partition]bool // that were hidden when it began: nobody saw their documents
+	keep    time.Duration // the shortest time that it keeps entries; 0: it is off
+	at      LogPosition   // read so far
+	docs    map[document.ID]string
+	entries []seenEntry
+	holds   map[document.Partition]bool // that were hidden when it began: nobody saw their documents
 }
 
-// toldEntry is an entry as it was read first.
-type toldEntry struct {
+// seenEntry is an entry as it was read first.
+type seenEntry struct {
 	at   LogPosition
 	time time.Time
 	id   document.ID
@@ -125,14 +125,14 @@ func (x *runner) replay(e *Logged) error {
 	if l.docs[e.ID] = imageText(e.New); e.New == nil {
 		delete(l.docs, e.ID)
 	}
-	l.told = append(l.told, toldEntry{at: e.At, time: e.Time, id: e.ID, text: entryText(e), gone: e.Cause == ByPurge})
+	l.entries = append(l.entries, seenEntry{at: e.At, time: e.Time, id: e.ID, text: entryText(e), gone: e.Cause == ByPurge})
 	return nil
 }
 
 // forget drops documents from the model: earlier entries lose what they named.
 func (x *runner) forget(of func(document.ID) bool) {
-	for i := range x.log.told {
-		x.log.told[i].gone = x.log.told[i].gone || of(x.log.told[i].id)
+	for i := range x.log.entries {
+		x.log.entries[i].gone = x.log.entries[i].gone || of(x.log.entries[i].id)
 	}
 	for id := range x.log.docs {
 		if of(id) {
@@ -173,13 +173,13 @@ func (x *runner) kept(r *Reader) error {
 	if err != nil {
 		return err
 	}
-	for len(x.log.told) > 0 && !first.before(x.log.told[0].at) {
-		if age := x.now.Sub(x.log.told[0].time); age < x.log.keep {
-			return fmt.Errorf("entry %v went after %v", x.log.told[0].at, age)
+	for len(x.log.entries) > 0 && !first.before(x.log.entries[0].at) {
+		if age := x.now.Sub(x.log.entries[0].time); age < x.log.keep {
+			return fmt.Errorf("entry %v went after %v", x.log.entries[0].at, age)
 		}
-		x.log.told = x.log.told[1:]
+		x.log.entries = x.log.entries[1:]
 	}
-	rest := x.log.told
+	rest := x.log.entries
 	for e, err := range r.Log(first) {
 		if err != nil {
 			return err

@@ -10,18 +10,18 @@ import (
 )
 
 // told is an indexer with one index, which notes what it is told.
-type told struct{ lines []string }
+type recording struct{ lines []string }
 
-func (x *told) Define(kv.Txn, *Database, document.ID, []byte) (bool, error) { return false, nil }
-func (x *told) Load(kv.Snapshot, Scope) (IndexSet, error)                   { return x, nil }
-func (x *told) Renew(kv.Txn, Scope) error                                   { return nil }
-func (x *told) Defined(Scope)                                               {}
-func (x *told) Check(*Reader) ([]error, error)                              { return nil, nil }
-func (x *told) Follows() bool                                               { return false }
-func (x *told) Slow() bool                                                  { return false }
-func (x *told) Derive(context.Context, *Revision) (any, error)              { return nil, nil }
+func (x *recording) Define(kv.Txn, *Database, document.ID, []byte) (bool, error) { return false, nil }
+func (x *recording) Load(kv.Snapshot, Scope) (IndexSet, error)                   { return x, nil }
+func (x *recording) Renew(kv.Txn, Scope) error                                   { return nil }
+func (x *recording) Defined(Scope)                                               {}
+func (x *recording) Check(*Reader) ([]error, error)                              { return nil, nil }
+func (x *recording) Follows() bool                                               { return false }
+func (x *recording) Slow() bool                                                  { return false }
+func (x *recording) Derive(context.Context, *Revision) (any, error)              { return nil, nil }
 
-func (x *told) Apply(_ kv.Txn, before, after *Revision) error {
+func (x *recording) Apply(_ kv.Txn, before, after *Revision) error {
 	line := ""
 	for _, r := range []*Revision{before, after} {
 		if r == nil {
@@ -36,7 +36,7 @@ func (x *told) Apply(_ kv.Txn, before, after *Revision) error {
 // TestPurgedAndBack purges a document and brings its revision again with another
 // body, in one commit: indexes are told of the other body.
 func TestPurgedAndBack(t *testing.T) {
-	x := &told{}
+	x := &recording{}
 	w := newWorld(t, Options{Indexer: x})
 	d := w.create("db", false)
 	w.mustWrite(d, replicated(t, "a", `{"n":1}`, "1-aa"))

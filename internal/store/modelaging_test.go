@@ -124,13 +124,13 @@ func (m *model) knows(id string, path []document.Rev) bool {
 		if collected.Gen <= path[0].Gen {
 			continue
 		}
-		told := false
+		named := false
 		if revs[collected] != nil {
 			for _, a := range d.path(collected) {
-				told = told || a.Gen == path[0].Gen
+				named = named || a.Gen == path[0].Gen
 			}
 		}
-		if !told {
+		if !named {
 			return true
 		}
 	}

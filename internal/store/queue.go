@@ -146,7 +146,7 @@ func (r *request) wait() error { return <-r.done }
 
 // drain commits group after group until the queue is empty. A group begins when
 // the one before is applied, and while that is being synced; a third waits and
-// grows, for small groups cost more than they hurry.
+// grows, for small groups cost more than they save.
 func (s *Store) drain(q *queue, commit committing) {
 	for {
 		batch := q.take()

@@ -238,12 +238,12 @@ func TestTransactionsCrash(t *testing.T) {
 			work.Go(func() { b.transferAndLog(stopped, c, f, r) })
 		}
 		<-enough
-		told := f.frozen()
+		got := f.frozen()
 		after := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: r.IntN(101), RNG: r.Rand})
 		stop()
 		work.Wait()
 		w.closeAll()
-		recoveredBank(t, after, told)
+		recoveredBank(t, after, got)
 	}
 }
 
@@ -265,7 +265,7 @@ func (b *bank) transferAndLog(ctx context.Context, c int, f *facts, r kvtest.Ran
 	}
 }
 
-func recoveredBank(t *testing.T, fs vfs.FS, told *facts) {
+func recoveredBank(t *testing.T, fs vfs.FS, got *facts) {
 	t.Helper()
 	w, err := disk(t, fs)
 	if err != nil {
@@ -281,7 +281,7 @@ func recoveredBank(t *testing.T, fs vfs.FS, told *facts) {
 			t.Fatal(err)
 		}
 		b.databases = append(b.databases, d)
-		w.holds(d, told)
+		w.holds(d, got)
 		err = d.Whole().View(ctx, func(r *Reader) error {
 			for e, err := range r.Docs(Span{From: "note:", To: "note;"}, false) {
 				if err != nil {
@@ -330,16 +330,16 @@ func TestTransactionRefused(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.what, err)
 		}
-		var told []string
+		var got []string
 		for _, r := range rs {
 			var e *dberr.Error
 			if errors.As(r.Err, &e) {
-				told = append(told, e.Code)
-			} else if told = append(told, "-"); r.Err != nil || !r.Rev.IsZero() {
+				got = append(got, e.Code)
+			} else if got = append(got, "-"); r.Err != nil || !r.Rev.IsZero() {
 				t.Errorf("%s: %+v", c.what, r)
 			}
 		}
-		if got := strings.Join(told, " "); got != c.want {
+		if got := strings.Join(got, " "); got != c.want {
 			t.Errorf("%s: told %s, want %s", c.what, got, c.want)
 		}
 		if after := state(); after != before {
@@ -368,11 +368,11 @@ func TestTransactionInPartitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []string
+	var got []string
 	for _, r := range rs {
-		told = append(told, fmt.Sprint(r.ID, " ", r.Rev.Gen, " ", r.Seq, " ", r.Err))
+		got = append(got, fmt.Sprint(r.ID, " ", r.Rev.Gen, " ", r.Seq, " ", r.Err))
 	}
-	if got, want := strings.Join(told, "; "), "q:b 1 1 <nil>; _design/d 1 2 <nil>; p:c 1 1 <nil>; a 1 3 <nil>; none 0 0 <nil>"; got != want {
+	if got, want := strings.Join(got, "; "), "q:b 1 1 <nil>; _design/d 1 2 <nil>; p:c 1 1 <nil>; a 1 3 <nil>; none 0 0 <nil>"; got != want {
 		t.Errorf("told %s, want %s", got, want)
 	}
 	for i, ch := range woken {

@@ -163,7 +163,7 @@ func makeUpgradeData(t *testing.T, binary, target string) {
 	o := process.Options{Binary: binary, Dir: dir}
 	s := launch(t, o)
 	tell(t, s, firstStory())
-	waitForGrave(t, ask(s))
+	waitForMarker(t, ask(s))
 	if err := s.Stop(); err != nil { // what was written so far becomes tables when it starts again
 		t.Fatal(err)
 	}
@@ -209,8 +209,8 @@ func tell(t *testing.T, s *process.Server, story []question) {
 	}
 }
 
-// waitForGrave waits until a tombstone has been dropped by age.
-func waitForGrave(t *testing.T, c *client) {
+// waitForMarker waits until a tombstone has been dropped by age.
+func waitForMarker(t *testing.T, c *client) {
 	within(t, 4*time.Minute, "a tombstone is dropped", func() bool {
 		return strings.Contains(put(t, c, question{Method: "GET", Path: "/plain/buried"}).Answer, "missing")
 	})

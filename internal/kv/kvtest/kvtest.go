@@ -1,5 +1,5 @@
 // Package kvtest holds what shows that an engine keeps the kv contract, and
-// what tests of higher floors stand on.
+// what tests of higher layers use.
 //
 // Run is the conformance suite; each engine's tests call it. NewModel is the
 // contract as a small engine in memory. NewChecked wraps an engine and reports

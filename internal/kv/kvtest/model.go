@@ -22,7 +22,7 @@ var modelLimits = kv.Limits{Key: 1 << 10, Value: 128 << 10, Txn: 4 << 20, Age: 1
 
 // Model is the contract as a program: an engine in memory, written to be seen
 // right rather than to be fast. Other engines are compared with it, and tests
-// of higher floors run on it, since it enforces the smallest limits and refuses
+// of higher layers run on it, since it enforces the smallest limits and refuses
 // misuse that other engines leave undefined: DeleteOnce of a key that was not
 // put exactly once.
 type Model struct {

@@ -159,7 +159,7 @@ func (p *player) do(snap kv.Snapshot, s *step) string {
 	case "get":
 		return told(s, snap.Get)
 	case "get many":
-		return toldMany(s, snap.GetMany)
+		return shownMany(s, snap.GetMany)
 	case "walk":
 		rows, err := walk(snap, s.r, s.o, s.moves)
 		return fmt.Sprintf("walk %s-%s %v %v: %s %v", s.r.Start, s.r.End, s.o.Reverse, s.moves, rows, err)
@@ -171,7 +171,7 @@ func (p *player) do(snap kv.Snapshot, s *step) string {
 	case "lock":
 		return told(s, t.GetForUpdate)
 	case "lock many":
-		return toldMany(s, t.GetManyForUpdate)
+		return shownMany(s, t.GetManyForUpdate)
 	case "put":
 		return fmt.Sprintf("put %s=%s %v", s.key, s.value, t.Put([]byte(s.key), []byte(s.value)))
 	}
@@ -186,7 +186,7 @@ func told(s *step, get func([]byte) ([]byte, error)) string {
 	return fmt.Sprintf("%s %s=%s %v", s.op, s.key, value, err)
 }
 
-func toldMany(s *step, get func([][]byte) ([][]byte, error)) string {
+func shownMany(s *step, get func([][]byte) ([][]byte, error)) string {
 	values, err := getMany(s.key, get)
 	return fmt.Sprintf("%s %s=%s %v", s.op, s.key, values, err)
 }
