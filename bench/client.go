@@ -141,7 +141,7 @@ func (c *client) chunks(body io.Writer) error {
 	}
 }
 
-// ask makes one request outside a measurement and gives its body; a status of 400 or above is an error.
+// ask makes one request outside a measurement and returns its body; a status of 400 or above is an error.
 func ask(address, method, path string, body []byte) ([]byte, error) {
 	c, err := dial(address)
 	if err != nil {
@@ -156,7 +156,7 @@ func ask(address, method, path string, body []byte) ([]byte, error) {
 	return answer.Bytes(), err
 }
 
-// record makes one request and gives the answer's bytes as they came, for the bare handler to repeat.
+// record makes one request and returns the answer's bytes as they came, for the bare handler to repeat.
 func record(address string, request []byte) ([]byte, error) {
 	c, err := dial(address)
 	if err != nil {

@@ -160,7 +160,7 @@ func (w *waiter) wait() arrival {
 	return a
 }
 
-// wakeFeeds writes to random partitions, one at a time, and gives how long their clients waited. Nobody else may be woken.
+// wakeFeeds writes to random partitions, one at a time, and returns how long their clients waited. Nobody else may be woken.
 func wakeFeeds(s *process.Server, waiters []*waiter, wakes int) (delays []time.Duration, err error) {
 	writer, err := dial(s.Address)
 	if err != nil {

@@ -90,7 +90,7 @@ func rawBulk(dir string, rows []row, batches int) (r result, err error) {
 	return atOnce(batches, func(n int) error { return rawBatch(db, spaces, n, batches) })
 }
 
-// atOnce commits so many batches from as many goroutines as the server has clients, and tells how long they took.
+// atOnce commits so many batches from as many goroutines as the server has clients, and reports how long they took.
 func atOnce(batches int, commit func(n int) error) (result, error) {
 	var next atomic.Int64
 	failures := make([]error, connections)

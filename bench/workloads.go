@@ -159,7 +159,7 @@ func (b *bench) beside(ctx context.Context, s *process.Server, w workload) (err 
 	return nil
 }
 
-// metered runs a load and gives the processor seconds that the server spent on it, what it does afterwards in the
+// metered runs a load and returns the processor seconds that the server spent on it, what it does afterwards in the
 // background included.
 func (b *bench) metered(ctx context.Context, s *process.Server, run func() (result, error)) (result, float64, error) {
 	before, err := s.CPU()
@@ -212,7 +212,7 @@ func (b *bench) bulkOnce(ctx context.Context) (ours result, cpu float64, rows []
 	return ours, cpu, rows, err
 }
 
-// rowsOf stops a server and gives all rows that it has stored.
+// rowsOf stops a server and returns all rows that it has stored.
 func rowsOf(s *process.Server, data string) ([]row, error) {
 	if err := s.Stop(); err != nil {
 		return nil, err

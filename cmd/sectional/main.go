@@ -43,7 +43,7 @@ type console struct {
 
 func main() { os.Exit(run(os.Args[1:], &console{os.Stdin, os.Stdout, os.Stderr})) }
 
-// run runs a command line and gives its exit code.
+// run runs a command line and returns its exit code.
 func run(args []string, c *console) int {
 	var line commands
 	helped := false
@@ -65,7 +65,7 @@ func run(args []string, c *console) int {
 	return exitDone
 }
 
-// refuse tells what is wrong with a command line.
+// refuse reports what is wrong with a command line.
 func (c *console) refuse(err error) int {
 	of := ""
 	if p := (*kong.ParseError)(nil); errors.As(err, &p) && p.Context != nil && p.Context.Selected() != nil {
@@ -78,7 +78,7 @@ func (c *console) refuse(err error) int {
 // credentials are those in a URL.
 var credentials = regexp.MustCompile(`://\S*@`)
 
-// fail tells why a command failed.
+// fail reports why a command failed.
 func (c *console) fail(err error) int {
 	fmt.Fprintln(c.err, "sectional:", explain(err))
 	if errors.Is(err, errRefused) {

@@ -18,9 +18,9 @@ import (
 // Functions runs the functions of design documents.
 type Functions interface {
 	// Validate runs a design document's validate_doc_update over writes and
-	// gives an error for each that it refuses.
+	// returns an error for each that it refuses.
 	Validate(ctx context.Context, realm script.Realm, writes []script.Write) ([]error, error)
-	// Check compiles functions, those of a tenant or a database, and gives an error
+	// Check compiles functions, those of a tenant or a database, and returns an error
 	// for the first that does not compile.
 	Check(ctx context.Context, tenant bool, sources []script.Source) error
 }

@@ -82,7 +82,7 @@ func tokenEnd(r *Request) time.Time {
 	return time.Unix(int64(end), 0)
 }
 
-// Until tells when the grant ends by itself, zero for never.
+// Until reports when the grant ends by itself, zero for never.
 func (g *Grant) Until() time.Time { return g.until }
 
 // errNoLonger is what those get whose credentials have ended.

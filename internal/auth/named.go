@@ -24,7 +24,7 @@ func (a *Authenticator) Accepts(h Handler) bool {
 // ByPassword is what VouchedBy gives for passwords of this server.
 const ByPassword = "password"
 
-// VouchedBy tells how the server knows a caller's name: by a password of its own,
+// VouchedBy reports how the server knows a caller's name: by a password of its own,
 // with which sessions begin too, or by "jwt" or "proxy". Where something is
 // somebody's own, equal names of different ways are different people: whoever
 // issues tokens must not give away what belongs to users here.

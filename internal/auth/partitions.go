@@ -211,7 +211,7 @@ func parsePattern(value json.RawMessage) (p pattern, wrong string) {
 // c, and a and b-c, the same partition would come.
 const badPlaceholder = "partition must be the name of a partition, in which one of {name}, {role}, {*} and {claim} may stand"
 
-// unfit tells why a pattern has no values to stand for with this who; "" if it has.
+// unfit reports why a pattern has no values to stand for with this who; "" if it has.
 func (p pattern) unfit(w *who) string {
 	switch {
 	case p.of == ofClaim && w.claim == "":

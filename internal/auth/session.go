@@ -87,7 +87,7 @@ type Session struct {
 	SetCookie string   `json:"-"`
 }
 
-// LogIn checks a login that came with r and gives the session with its cookie.
+// LogIn checks a login that came with r and returns the session with its cookie.
 // After a refusal ClearCookie is to be sent along with the error.
 func (a *Authenticator) LogIn(ctx context.Context, l Login, r *Request) (Session, error) {
 	s := a.settings.Value()

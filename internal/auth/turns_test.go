@@ -28,7 +28,7 @@ func newQueue(t *testing.T) *queue {
 	return &queue{turns: newTurns(1), t: t, next: make(chan struct{})}
 }
 
-// ask begins a caller of a network and gives its outcome.
+// ask begins a caller of a network and returns its outcome.
 func (q *queue) ask(ctx context.Context, network, name string) <-chan error {
 	out := make(chan error, 1)
 	q.group.Go(func() {

@@ -30,7 +30,7 @@ type UserWrite struct {
 var passwordFields = []string{"derived_key", "iterations", "password", "password_scheme", "password_sha",
 	"preserve_salt", "pbkdf2_prf", "salt"}
 
-// BeforeUserWrite applies CouchDB's rules for user documents and gives the body
+// BeforeUserWrite applies CouchDB's rules for user documents and returns the body
 // to store, in which a password is replaced by its verifier. Design documents
 // and local documents have no rules here. Since a new verifier has a new salt,
 // it must be called once for each write, not once for each try.

@@ -16,7 +16,7 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// run runs a feed and gives what its sink was told and how it ended, a line each.
+// run runs a feed and returns what its sink was told and how it ended, a line each.
 func (m *memory) run(t *testing.T, ctx context.Context, f Feed) string {
 	t.Helper()
 	s := &script{m: m, began: time.Now()}

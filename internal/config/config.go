@@ -73,7 +73,7 @@ func (c *Config) Snapshot() *Snapshot { return c.now.Load() }
 // Get is Snapshot().Get.
 func (c *Config) Get(section, key string) (string, bool) { return c.Snapshot().Get(section, key) }
 
-// Set changes a value and gives the old one, "" if there was none. A value that
+// Set changes a value and returns the old one, "" if there was none. A value that
 // is not to be persisted lasts until the next Reload. An empty value deletes.
 // What CouchDB's dialect could not give back when read again is refused.
 func (c *Config) Set(s Setting, persist bool) (old string, err error) {
@@ -83,7 +83,7 @@ func (c *Config) Set(s Setting, persist bool) (old string, err error) {
 	return c.change(s, persist, func(s Setting) *document { return c.state.local.with(s) })
 }
 
-// Delete removes a value and gives the old one; where there is a built-in default,
+// Delete removes a value and returns the old one; where there is a built-in default,
 // that takes its place, whatever a file says, for no part of the server is to be
 // left without what it can't do without. A value that is not set is an error of kind
 // NotFound.

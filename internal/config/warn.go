@@ -11,7 +11,7 @@ import (
 // mostNamed is how much of a name or a value a warning shows.
 const mostNamed = 100
 
-// Warning tells what is to be said of a setting that somebody gives: that nothing
+// Warning reports what is to be said of a setting that somebody gives: that nothing
 // reads it, or that its value has no effect. It is "" for one that does what it says.
 func Warning(s Setting) string {
 	name := "[" + shortened(s.Section) + "] " + shortened(s.Key)
@@ -36,7 +36,7 @@ func Warning(s Setting) string {
 	return name + " is not known and has no effect"
 }
 
-// Warnings tells what is to be said of all settings, in their order.
+// Warnings reports what is to be said of all settings, in their order.
 func (s *Snapshot) Warnings() []string {
 	var out []string
 	for _, section := range s.Sections() {

@@ -247,7 +247,7 @@ func (w *accessWorld) send(c cell, method string, header ...string) answer {
 	return w.as(c.caller, method, target, body, header...)
 }
 
-// state tells what is stored in the database.
+// state is what is stored in the database.
 func (w *accessWorld) state() string {
 	w.t.Helper()
 	db, err := w.store.Database(w.t.Context(), "parts")

@@ -39,7 +39,7 @@ func allocated() int64 {
 	return int64(s[0].Value.Uint64())
 }
 
-// throw sends a packed body and gives the answer and what was allocated for it. What is
+// throw sends a packed body and returns the answer and what was allocated for it. What is
 // allocated is no less than what was held at any moment. Where it is more than most, it
 // may have been somebody else's in this process, so it is sent again.
 func (a *testAPI) throw(method, target, user string, body []byte, most int64) (w *httptest.ResponseRecorder, took int64) {

@@ -8,7 +8,7 @@ import (
 	"github.com/sectional/sectional/internal/couchapi/admin"
 )
 
-// user makes a user and gives the header that authenticates as it.
+// user makes a user and returns the header that authenticates as it.
 func (a *testAPI) user(name string, roles ...string) string {
 	a.t.Helper()
 	list := "[]"

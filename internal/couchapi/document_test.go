@@ -20,7 +20,7 @@ func newDB(t testing.TB, query string, settings ...config.Setting) *testAPI {
 	return a
 }
 
-// put writes a document and gives its revision.
+// put writes a document and returns its revision.
 func (a *testAPI) put(target, body string) string {
 	a.t.Helper()
 	w := a.do("PUT", target, body)

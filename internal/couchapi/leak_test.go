@@ -150,7 +150,7 @@ func (w *leakWorld) seenSnapshot(sink *testAPI, got answer) string {
 	return w.name(fmt.Sprint(len(got.Body), " ", got.Header, "\n", progress, "\n", docs))
 }
 
-// ask sends a probe as somebody, and gives what he sees.
+// ask sends a probe as somebody, and returns what he sees.
 func (w *leakWorld) ask(sink *testAPI, p leakProbe, caller string, header ...string) (seen, body string) {
 	db, err := w.store.Database(w.t.Context(), "parts")
 	must(w.t, err)

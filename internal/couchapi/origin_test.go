@@ -20,7 +20,7 @@ var otherOrigins = [][]string{
 	{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "http://example.com", "Sec-Fetch-Site", "cross-site"},
 }
 
-// session logs the administrator in and gives the cookie.
+// session logs the administrator in and returns the cookie.
 func (a *testAPI) session() string {
 	a.t.Helper()
 	login := a.do("POST", "/_session", `{"name":"adm","password":"pass"}`, "Authorization", "").want(200, "")

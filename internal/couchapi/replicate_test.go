@@ -34,7 +34,7 @@ func (a *testAPI) eventually(target, holds string, header ...string) answer {
 	}
 }
 
-// as makes a user and gives the header of their requests.
+// as makes a user and returns the header of their requests.
 func (a *testAPI) as(name string, roles ...string) []string {
 	return []string{"Authorization", a.user(name, roles...)}
 }

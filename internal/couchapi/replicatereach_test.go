@@ -105,7 +105,7 @@ func (p *onTheWay) took() []string {
 }
 
 // newSocks makes a SOCKS 5 proxy that wants the proxy's user and password, and
-// gives its URL without credentials.
+// returns its URL without credentials.
 func newSocks(t testing.TB, p *onTheWay) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// follow opens a feed over a real connection and gives its body once it has begun.
+// follow opens a feed over a real connection and returns its body once it has begun.
 func (a *testAPI) follow(s *httptest.Server, target, authorization string) io.ReadCloser {
 	a.t.Helper()
 	ctx, cancel := context.WithTimeout(a.t.Context(), time.Minute) // a feed that does not end fails the test

@@ -44,7 +44,7 @@ type bulkParser struct {
 	bulk  Bulk
 }
 
-// member reads the member whose value begins at raw[i] and gives the index
+// member reads the member whose value begins at raw[i] and returns the index
 // behind it.
 func (p *bulkParser) member(name string, raw []byte, i int) (int, error) {
 	if p.seen[name] {
@@ -153,7 +153,7 @@ func checkValue(v []byte) error {
 }
 
 // eachMember walks the members of the object raw. It checks everything but the
-// values: value is called at the beginning of each, checks it and gives the
+// values: value is called at the beginning of each, checks it and returns the
 // index behind it. Errors: Invalid when raw is no object, and what value gives.
 func eachMember(raw []byte, value func(name string, raw []byte, i int) (int, error)) error {
 	raw = jsonscan.Trim(raw)

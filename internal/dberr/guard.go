@@ -16,7 +16,7 @@ type Panic struct {
 // Error returns the value; the stack is for whoever logs it.
 func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 
-// Guard runs fn and gives its error. A panic in it becomes an Internal error with
+// Guard runs fn and returns its error. A panic in it becomes an Internal error with
 // a *Panic as its cause, and is logged with its stack. It is for work on what others sent, of which a mistake
 // of ours must not take everybody else's requests with it; fn leaves nothing half
 // done behind that anybody would go on with.

@@ -133,7 +133,7 @@ func (m *matcher) skip(length int) {
 	m.at++
 }
 
-// insert makes the position a candidate, and gives the newest one before it with
+// insert makes the position a candidate, and returns the newest one before it with
 // the same hash, 0 for none. The last two bytes of the input are none.
 func (m *matcher) insert() (candidate int) {
 	if m.end-m.at < minMatch {

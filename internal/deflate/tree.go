@@ -67,7 +67,7 @@ func (t *tree) build(s *sizes) {
 	t.codes()
 }
 
-// join makes a tree out of the heap of n nodes, and gives its nodes, the root
+// join makes a tree out of the heap of n nodes, and returns its nodes, the root
 // first, in order of falling frequency.
 func (t *tree) join(n int) (sorted []uint16) {
 	top := len(t.heap)

@@ -102,7 +102,7 @@ func (t *Tree) ChunkGens() []uint32 {
 }
 
 // Load puts the chunks back, making the tree whole. It wants those that
-// ChunkGens names, in that order, and gives an Internal error when one is
+// ChunkGens names, in that order, and returns an Internal error when one is
 // missing or damaged; then the tree is as before.
 func (t *Tree) Load(chunks []Chunk) error {
 	gens := t.ChunkGens()

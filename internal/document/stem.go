@@ -96,7 +96,7 @@ func (t *Tree) Purge(revs []Rev) (purged []Rev) {
 	return purged
 }
 
-// remove keeps the nodes that keep names, and gives the revisions of the
+// remove keeps the nodes that keep names, and returns the revisions of the
 // others. Children of removed nodes become roots. The nodes are in order.
 func (t *Tree) remove(keep func(int) bool) (gone []Rev) {
 	var room [64]int32

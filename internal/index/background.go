@@ -173,7 +173,7 @@ func (x *Indexes) followDatabase(d *store.Database) {
 }
 
 // pass brings all following indexes of a database that are built up to now, and
-// tells what that is and whether there are any.
+// reports what that is and whether there are any.
 func (x *Indexes) pass(d *store.Database) (upTo store.Sequences, any bool) {
 	s, upTo, err := x.now(x.ctx, d.Whole())
 	if err != nil {

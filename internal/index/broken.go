@@ -54,7 +54,7 @@ func Public(err error) error {
 
 func failure(reason string) error { return dberr.New(dberr.Internal, "view_failed", "%s", reason) }
 
-// breakOff makes the index of a task Failed, and gives the error for those who
+// breakOff makes the index of a task Failed, and returns the error for those who
 // wait for it.
 func (t *task) breakOff(ctx context.Context, p *Progress, why *Broken) error {
 	var moved error

@@ -72,7 +72,7 @@ func open(t *testing.T, fs vfs.FS, fn func(*store.Store, *index.Indexes)) {
 	}
 }
 
-// crashed lets a build and writers run, and gives the disk as a crash at a
+// crashed lets a build and writers run, and returns the disk as a crash at a
 // random moment leaves it.
 func crashed(t *testing.T, fs *vfs.MemFS, r *rand.Rand) (after vfs.FS) {
 	t.Helper()

@@ -13,7 +13,7 @@ func (x *Indexes) Wait(ctx context.Context, d *store.Database, ix *Index) error 
 	return t.wait(ctx, built)
 }
 
-// Tasks tells how many tasks are remembered, and how many goroutines build.
+// Tasks reports how many tasks are remembered, and how many goroutines build.
 func (x *Indexes) Tasks() (remembered, building int) {
 	x.tasks.Lock()
 	defer x.tasks.Unlock()

@@ -64,7 +64,7 @@ func (t *task) addFresh(ctx context.Context, k Asynchronous, p *Progress) (err e
 	return nil
 }
 
-// mapFresh maps as many documents behind at as are written at once, and tells how
+// mapFresh maps as many documents behind at as are written at once, and reports how
 // far that comes. What came before an error is there all the same.
 func (t *task) mapFresh(ctx context.Context, k Asynchronous, at Progress) (batches []Batch, next Progress, err error) {
 	next = at
@@ -124,7 +124,7 @@ func (t *task) write(ctx context.Context, batches []Batch, p *Progress, next Pro
 }
 
 // follow brings an index of a following kind up to a snapshot taken now, or
-// does one batch on the way there; it tells what it has reached.
+// does one batch on the way there; it reports what it has reached.
 func (t *task) follow(ctx context.Context, k Asynchronous, p *Progress) (reached store.Sequences, end bool, err error) {
 	docs, to, end, err := t.catchUpPage(ctx, p)
 	if err != nil || len(docs) == 0 {

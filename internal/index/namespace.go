@@ -14,7 +14,7 @@ import (
 // with thousands of tenants never reads those of all, and a tenant's indexes hold the
 // documents of the one partition, under the ids that the tenant sees.
 
-// namespaceOf tells where the indexes of a design document belong, and its id there.
+// namespaceOf reports where the indexes of a design document belong, and its id there.
 func namespaceOf(d *store.Database, id document.ID) (store.Scope, document.ID) {
 	if p, own, ok := id.TenantDesign(); ok && d.Partitioned() {
 		return d.Tenant(p), own

@@ -108,7 +108,7 @@ func (s *scanner) refuse(e *Error) {
 	s.at, s.pending = len(s.src), len(s.src)
 }
 
-// end finishes a text and gives the first mistake.
+// end finishes a text and returns the first mistake.
 func (s *scanner) end() error {
 	s.space()
 	if s.at < len(s.src) {

@@ -102,7 +102,7 @@ func Token(b []byte, i int) (kind Kind, start, end int) {
 	return KindOf(b[i:]), i, End(b, i)
 }
 
-// Depth tells how deep the arrays and objects of b are nested.
+// Depth reports how deep the arrays and objects of b are nested.
 func Depth(b []byte) int {
 	depth, deepest := 0, 0
 	for i := 0; i < len(b); {

@@ -59,7 +59,7 @@ func (t *tables) data() []byte {
 	return out.Bytes()
 }
 
-// codeColumn tells how many primaries in a row have codes of what length: one
+// codeColumn reports how many primaries in a row have codes of what length: one
 // byte for ASCII, two for most, three for the rare ones.
 func (t *tables) codeColumn() *column {
 	single := map[uint32]bool{}
@@ -137,7 +137,7 @@ func (t *tables) contractionColumn(entry func(string)) *column {
 	return &c
 }
 
-// classColumn tells how many characters from firstMark on have no class, how many then have one
+// classColumn reports how many characters from firstMark on have no class, how many then have one
 // and which. One that only ends with a mark counts as none.
 func (t *tables) classColumn() *column {
 	var c column

@@ -86,7 +86,7 @@ func (t *tables) numberTertiaries() {
 }
 
 // numberGroup numbers the tertiary weights of a group, such that upper is the
-// first one from numberUpper on, and tells how many are between the common one
+// first one from numberUpper on, and reports how many are between the common one
 // and that.
 func numberGroup(numbers map[uint16]int, upper int) int {
 	var below, above []uint16

@@ -56,7 +56,7 @@ type Engine interface {
 	// It is only for ranges that nobody reads or writes any more.
 	Discard(ctx context.Context, r Range) error
 
-	// Limits tells what the engine accepts; it never changes.
+	// Limits reports what the engine accepts; it never changes.
 	Limits() Limits
 
 	// Close waits for running closures and releases the engine. Calls after
@@ -120,7 +120,7 @@ type Iterator interface {
 	// Borrow is Value without the copy: the bytes are the iterator's, valid
 	// until its next move or Close, and not changed.
 	Borrow() ([]byte, error)
-	// Err tells why the last move reported false; nil at the end of the range.
+	// Err reports why the last move reported false; nil at the end of the range.
 	// Engines look at the age of the snapshot only now and then while
 	// walking, at least every thousand rows.
 	Err() error
@@ -153,7 +153,7 @@ type Measurer interface {
 // Presser is implemented by engines that can fall behind the work that writes leave
 // them to do, until they have to make all writes wait.
 type Presser interface {
-	// Pressure tells how far behind the engine is: 0 when it keeps up, 1 when
+	// Pressure reports how far behind the engine is: 0 when it keeps up, 1 when
 	// the next write may have to wait for seconds. It is cheap, and means the
 	// engine as a whole, not a database. Whoever has large writes waiting holds
 	// them back while it is high, before their transactions begin, so that small

@@ -175,7 +175,7 @@ type user struct {
 	deleted bool
 }
 
-// catchUp does what the feed after a place asks for, and gives the feed's end.
+// catchUp does what the feed after a place asks for, and returns the feed's end.
 // It stops early where the settings change.
 func (k *Service) catchUp(ctx context.Context, s settings, db *store.Database, at store.Seq) (store.Seq, error) {
 	for k.settings.Value() == s {

@@ -72,7 +72,7 @@ func (w *world) write(e document.Edit) {
 	must(w.t, results[0].Err)
 }
 
-// catchUp lets the Service do what there is to do and gives the databases with
+// catchUp lets the Service do what there is to do and returns the databases with
 // their _security.
 func (w *world) catchUp() string {
 	w.t.Helper()

@@ -43,7 +43,7 @@ type Step struct {
 // counted is up to how many rows _explain counts to tell how many there are.
 const counted = 10_000
 
-// Explain tells how the request would be answered. With execution_stats it tells the
+// Explain reports how the request would be answered. With execution_stats it tells the
 // plan and counts its rows.
 func Explain(ctx context.Context, req *Request, scope store.Scope) (e *Explanation, err error) {
 	err = scope.View(ctx, func(r *store.Reader) error {

@@ -42,7 +42,7 @@ func (p *planner) hint(considered []*Branch) string {
 	return text
 }
 
-// near tells what an index lacks to serve the query; nil if it could not serve it
+// near reports what an index lacks to serve the query; nil if it could not serve it
 // with further conditions alone.
 func (p *planner) near(b *Branch) *near {
 	path, ok := b.path.(*fieldPath)

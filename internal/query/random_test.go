@@ -89,7 +89,7 @@ func (g *generator) docs(partitioned bool) (docs []string) {
 	return docs
 }
 
-// indexes makes some and gives their names.
+// indexes makes some and returns their names.
 func (g *generator) indexes(w *world, partitioned bool) (names []string) {
 	for i := range 2 + g.IntN(6) {
 		fields := []string{"a", "b", "c", "_id", "a.x", "a.[]", "b.[]"}

@@ -72,7 +72,7 @@ func New(req *Request, scope store.Scope, x *index.Indexes) *Query {
 	return q
 }
 
-// Run plans the query and gives its rows to sink. Errors are dberr.Invalid with
+// Run plans the query and passes its rows to sink. Errors are dberr.Invalid with
 // CouchDB's words before the first row, the store's and the sink's.
 func (q *Query) Run(ctx context.Context, sink Sink) error {
 	began := time.Now()
@@ -236,7 +236,7 @@ func (q *Query) Empty() bool { return len(q.plan.Branches) == 1 && q.plan.Branch
 // Plan returns the plan, nil before it was made.
 func (q *Query) Plan() *Plan { return q.plan }
 
-// Stats tells what the query cost so far.
+// Stats reports what the query cost so far.
 func (q *Query) Stats() Stats {
 	s := q.stats
 	s.Partitions = len(q.partitions)

@@ -89,7 +89,7 @@ func (b *backtracker) push(e entry) bool {
 	return true
 }
 
-// run runs the program from pc on, up to the end of the part that it is in, and gives where it came
+// run runs the program from pc on, up to the end of the part that it is in, and returns where it came
 // to. The ways that are left are on the stack.
 func (b *backtracker) run(pc, at int) (end int, found bool) {
 	base := len(b.stack)

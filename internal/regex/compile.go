@@ -46,7 +46,7 @@ func compile(root *syntax.RegexNode, utf, exact bool) (program, error) {
 	return c.program, nil
 }
 
-// add appends an instruction and gives its position.
+// add appends an instruction and returns its position.
 func (c *compiler) add(i instruction) int {
 	if len(c.code) >= maxInstructions {
 		c.broken = ErrTooLarge

@@ -30,7 +30,7 @@ func translate(p string) (translation, error) {
 	return translation{t.out.String(), t.exact || hasComments(p) && strings.Contains(p, "+")}, nil
 }
 
-// hasComments tells that there may be comments, which could stand between a
+// hasComments reports that there may be comments, which could stand between a
 // quantifier and what makes it possessive.
 func hasComments(p string) bool {
 	for {

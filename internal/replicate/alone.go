@@ -265,7 +265,7 @@ func (r *run) related(ctx context.Context, parts *multipart.Reader, w *missingRe
 	return r.wrote(ctx, w, v.rev, err)
 }
 
-// wrote tells what became of a revision that was written alone.
+// wrote reports what became of a revision that was written alone.
 func (r *run) wrote(ctx context.Context, w *missingRevs, rev string, err error) error {
 	var e *PeerError
 	switch {

@@ -111,7 +111,7 @@ func (o *order) begin(ctx context.Context) (int, error) {
 	return o.mu.begun, nil
 }
 
-// finish tells that a batch is done: all it asked for is on the target, or
+// finish reports that a batch is done: all it asked for is on the target, or
 // refused and told.
 func (o *order) finish(b *batch) {
 	o.mu.Lock()

@@ -235,7 +235,7 @@ type refusal struct {
 	Reason any    `json:"reason"`
 }
 
-// bulkDocs sends a piece and gives what the target says of single documents.
+// bulkDocs sends a piece and returns what the target says of single documents.
 func (r *run) bulkDocs(ctx context.Context, p *piece) (refused []refusal, err error) {
 	body := append(p.buf, "]}"...)
 	c := &call{method: http.MethodPost, path: "/_bulk_docs", header: []string{"X-Couch-Full-Commit", "false"},

@@ -21,7 +21,7 @@ type missingRevs struct {
 	ancestors []string // what it has, that may lie below them
 }
 
-// got tells that a revision of the document is accounted for.
+// got reports that a revision of the document is accounted for.
 func (w *missingRevs) got(rev string) {
 	w.left = slices.DeleteFunc(w.left, func(r string) bool { return r == rev })
 }

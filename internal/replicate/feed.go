@@ -163,7 +163,7 @@ func (f *feed) end(name string, value []byte) error {
 	return nil
 }
 
-// row takes a row, and gives what has gathered when there is enough or more is
+// row takes a row, and returns what has gathered when there is enough or more is
 // not there yet.
 func (f *feed) row(raw []byte, in *values, a *answer) error {
 	r, err := parseRow(raw)

@@ -80,7 +80,7 @@ func (th *theme) makeOps(seed uint64, count int) []op {
 	return ops
 }
 
-// play runs a history, lets everything meet, and tells what is wrong then: ""
+// play runs a history, lets everything meet, and reports what is wrong then: ""
 // for nothing.
 func play(t *testing.T, th *theme, turn int, ops []op) string {
 	g := newGroup(t, th)

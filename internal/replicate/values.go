@@ -164,7 +164,7 @@ func (s *scanner) scan(b []byte) (n int, done bool) {
 	return len(b), false
 }
 
-// string goes on in a string from b[i] and gives the index of the quote that
+// string goes on in a string from b[i] and returns the index of the quote that
 // ends it, or len(b). Most strings are short, and a plain loop is the fastest
 // way through them; what is long is searched.
 func (s *scanner) string(b []byte, i int) int {

@@ -51,7 +51,7 @@ func bestType(supported []string, accept string) string {
 	return best
 }
 
-// fitness tells how precisely the best fitting range names a media type, and that range's quality.
+// fitness reports how precisely the best fitting range names a media type, and that range's quality.
 func fitness(t mediaRange, ranges []mediaRange) (fit int, quality float64) {
 	fit = -1
 	for _, m := range ranges {

@@ -31,7 +31,7 @@ func newClock(allowance, limit time.Duration) clock {
 	return clock{allowance: allowance, limit: limit, start: now, began: now, used: processorTime(), interrupted: -1}
 }
 
-// late tells by how much the unit is over its allowance; units is how many ended
+// late reports by how much the unit is over its allowance; units is how many ended
 // before it. A unit that was not seen yet begins now.
 func (c *clock) late(now time.Time, units int) time.Duration {
 	if c.waiting {

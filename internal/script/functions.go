@@ -40,7 +40,7 @@ type Write struct {
 	Security []byte // secObj
 }
 
-// Validate runs the realm's validate_doc_update over writes and gives an error for each that is refused: Forbidden or
+// Validate runs the realm's validate_doc_update over writes and returns an error for each that is refused: Forbidden or
 // Unauthorized with the function's reason, or what else it threw. A reason that is no string has *Thrown as its cause. When the
 // function has to be stopped for a write, those behind it are refused for the same reason without being tried.
 func (p *Pool) Validate(ctx context.Context, realm Realm, writes []Write) ([]error, error) {
@@ -64,7 +64,7 @@ func (p *Pool) Validate(ctx context.Context, realm Realm, writes []Write) ([]err
 	return refusals, nil
 }
 
-// Filter runs a filter function over documents and tells which ones pass. A failure is an error.
+// Filter runs a filter function over documents and reports which ones pass. A failure is an error.
 func (p *Pool) Filter(ctx context.Context, realm Realm, name string, docs [][]byte, req []byte) ([]bool, error) {
 	if err := realm.has("filters", name); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (p *Pool) Show(ctx context.Context, realm Realm, name string, doc, req []by
 	return parseResponse(out)
 }
 
-// Rewrite runs the design document's rewrites function, and gives what it returned as JSON: null for nothing.
+// Rewrite runs the design document's rewrites function, and returns what it returned as JSON: null for nothing.
 func (p *Pool) Rewrite(ctx context.Context, realm Realm, req []byte) ([]byte, error) {
 	if err := realm.has("rewrites"); err != nil {
 		return nil, err

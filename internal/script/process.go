@@ -141,7 +141,7 @@ func (p *process) end() {
 	_ = p.cmd.Wait()    // its status tells nothing: it was killed
 }
 
-// died tells why the child is gone, as far as it is known.
+// died reports why the child is gone, as far as it is known.
 func (p *process) died() limit {
 	if why := limit(p.killed.Load()); why != limitNone {
 		return why
@@ -159,7 +159,7 @@ func (p *process) holds(name string) bool {
 	return false
 }
 
-// load makes sure that the child has the job's realm, and gives its number.
+// load makes sure that the child has the job's realm, and returns its number.
 func (p *process) load(j *job) (uint64, error) {
 	name := j.realm.name(j.flavour)
 	for i, k := range p.realms {
@@ -200,7 +200,7 @@ type part struct {
 	allowance time.Duration
 }
 
-// exchange has the child do a part of a job and gives what it reports. An error is errDied, the context's, or one of
+// exchange has the child do a part of a job and returns what it reports. An error is errDied, the context's, or one of
 // the list's ends.
 func (p *process) exchange(ctx context.Context, j *job, do part) (report, error) {
 	stop := context.AfterFunc(ctx, func() { p.kill(limitDeath) })

@@ -242,7 +242,7 @@ func (n *render) first(key string) string {
 	panic(n.r.rt.NewTypeError("no media type is registered for " + key))
 }
 
-// show runs a show function and gives its response as JSON.
+// show runs a show function and returns its response as JSON.
 func (n *render) show(f goja.Callable, doc, req goja.Value) []byte {
 	r := n.r
 	n.reset()
@@ -314,7 +314,7 @@ func (n *render) wrapped(v goja.Value) (*goja.Object, bool) {
 	return o, ok && o.ClassName() != "Array" && o.ClassName() != "Function"
 }
 
-// update runs an update function and gives the document and the response.
+// update runs an update function and returns the document and the response.
 func (n *render) update(f goja.Callable, doc, req goja.Value) []byte {
 	r := n.r
 	n.reset()

@@ -35,7 +35,7 @@ func (p *Pool) enter() error {
 	return nil
 }
 
-// run does a job and gives an outcome for each unit, or, for a strict job, up to a failure. hopeless says that so many
+// run does a job and returns an outcome for each unit, or, for a strict job, up to a failure. hopeless says that so many
 // units had to be stopped that the rest was given the same failure. An error means that there are
 // no outcomes: the context ended, the pool was closed, children can't be started, or the caller's end of a list function
 // failed.

@@ -14,7 +14,7 @@ const (
 	seatKinds
 )
 
-// seat takes a seat for a job, waiting for one, and gives the function that returns it. Seats are counted by the
+// seat takes a seat for a job, waiting for one, and returns the function that gives it back. Seats are counted by the
 // database and by the caller. The functions of tenants, each of whom counts as a database, have seats of their
 // own: whatever they do, and however many they are, those of databases find theirs.
 func (p *Pool) seat(ctx context.Context, j *job) (leave func(), err error) {

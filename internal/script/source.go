@@ -75,7 +75,7 @@ func text(v goja.Value) string {
 	return v.String()
 }
 
-// raised tells how a value that was thrown is told to the caller: arrays ["error", code, reason] and objects with error and reason
+// raised reports how a value that was thrown is told to the caller: arrays ["error", code, reason] and objects with error and reason
 // say it themselves, errors have a name, and anything else gets the code otherwise.
 func (r *realm) raised(v goja.Value, otherwise func(v goja.Value) *failure) *failure {
 	o, ok := v.(*goja.Object)

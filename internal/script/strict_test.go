@@ -130,7 +130,7 @@ func TestSuspects(t *testing.T) {
 	}
 }
 
-// processorTimeOf tells how long a document takes to be mapped.
+// processorTimeOf reports how long a document takes to be mapped.
 func processorTimeOf(t *testing.T, p *Pool, realm Realm, n int) time.Duration {
 	t.Helper()
 	began := time.Now()

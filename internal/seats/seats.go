@@ -66,8 +66,8 @@ func New(kinds, each int, overflow time.Duration) *Seats {
 	return s
 }
 
-// Take takes a seat of a kind, waiting for one, and gives the function that returns
-// it. An error is the context's or ErrClosed.
+// Take takes a seat of a kind, waiting for one, and returns the function that gives
+// it back. An error is the context's or ErrClosed.
 func (s *Seats) Take(ctx context.Context, kind int, parties ...Party) (leave func(), err error) {
 	w := &waiter{kind: kind, parties: parties, given: make(chan int, 1)}
 	s.mu.Lock()

@@ -19,7 +19,7 @@ import (
 // proportion to length times depth.
 const maxNesting = 200
 
-// compact checks raw and gives a copy without white space. Duplicate names pass:
+// compact checks raw and returns a copy without white space. Duplicate names pass:
 // the last of them counts.
 func compact(raw []byte) ([]byte, error) {
 	v := jsontext.Value(bytes.Clone(raw))

@@ -45,7 +45,7 @@ func wantOriginal(dir string) error {
 		"If no server was running when it was copied (after a crash, say), remove the file %s and start again", dir, path)
 }
 
-// noteInUse leaves the file, and gives the function that takes it away. A disk
+// noteInUse leaves the file, and returns the function that takes it away. A disk
 // without room for it is no reason not to run.
 func noteInUse(dir string, log *slog.Logger) (end func() error) {
 	path := filepath.Join(dir, inUseName)

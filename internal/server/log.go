@@ -17,7 +17,7 @@ func newLog(out io.Writer, level slog.Leveler) *slog.Logger {
 	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: level, ReplaceAttr: cutAttr}))
 }
 
-// cutAttr cuts the value of an attribute that is too long, and tells how long it was.
+// cutAttr cuts the value of an attribute that is too long, and reports how long it was.
 func cutAttr(_ []string, a slog.Attr) slog.Attr {
 	text := ""
 	switch a.Value.Kind() {

@@ -9,7 +9,7 @@ import (
 )
 
 // do sends a request as an administrator, or as a user whose password is that of
-// all, and gives the answer.
+// all, and returns the answer.
 func (r *running) do(user, method, path, body string) string {
 	r.t.Helper()
 	q, err := http.NewRequestWithContext(r.t.Context(), method, r.base+path, strings.NewReader(body))

@@ -31,7 +31,7 @@ func cloudantLimits(c *config.Config) func() bool {
 	}).Value
 }
 
-// tenantDesigns tells whom [sectional] owner_design_docs lets write design documents
+// tenantDesigns reports whom [sectional] owner_design_docs lets write design documents
 // of partitions; a word that is none of its values lets nobody.
 func tenantDesigns(c *config.Config) func() admission.Writers {
 	return config.Derive(c, func(s *config.Snapshot) admission.Writers {

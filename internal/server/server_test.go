@@ -102,7 +102,7 @@ func start(t *testing.T, o Options) *running {
 	return r
 }
 
-// refuses runs a server that must not start and gives the reason.
+// refuses runs a server that must not start and returns the reason.
 func refuses(t *testing.T, o Options) error {
 	t.Helper()
 	o.Out, o.Log = io.Discard, io.Discard

@@ -159,7 +159,7 @@ func (l *loader) document(payload []byte) error {
 	return l.leaf(first)
 }
 
-// refuses tells why the target takes no document of this id.
+// refuses reports why the target takes no document of this id.
 func (l *loader) refuses(id document.ID) error {
 	if _, err := document.ParseID(string(id), l.o.Rules.MaxID); err != nil {
 		return err

@@ -213,7 +213,7 @@ func (s *sender) add(r *store.Reader, kind byte, l *store.Revision) error {
 	return err
 }
 
-// leaf appends a leaf to the page's data and gives the blobs that have to be
+// leaf appends a leaf to the page's data and returns the blobs that have to be
 // sent before it.
 func (s *sender) leaf(r *store.Reader, l *store.Revision) (blobs []pending, err error) {
 	p := &s.page

@@ -167,7 +167,7 @@ func BenchmarkChangesWithDocs(b *testing.B) {
 }
 
 // BenchmarkPutBesideLoad writes single documents while eight clients load the
-// database, and tells how long they take.
+// database, and reports how long they take.
 func BenchmarkPutBesideLoad(b *testing.B) {
 	d := benchDatabase(b)
 	var n atomic.Int64

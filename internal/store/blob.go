@@ -64,7 +64,7 @@ type Upload struct {
 	Max      int64 // refuse more with TooLarge attachment_too_large; 0 for no limit
 }
 
-// Upload streams r into a blob and gives the attachment fields that its bytes
+// Upload streams r into a blob and returns the attachment fields that its bytes
 // decide: Digest, Length, Encoded, Encoding and Blob. The blob stays when an
 // edit that names it is committed, and expires otherwise. Memory is a few
 // pages, whatever the length. Errors: TooLarge attachment_too_large; what r

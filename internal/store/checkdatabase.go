@@ -6,7 +6,7 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// checkDatabase checks a database, and tells how far it came.
+// checkDatabase checks a database, and reports how far it came.
 func (s *Store) checkDatabase(ctx context.Context, d *Database) (found []error, err error) {
 	err = s.engine.View(ctx, func(v kv.Snapshot) error {
 		c := newChecker(d, v)

@@ -70,7 +70,7 @@ func TestConflictsCostTheSame(t *testing.T) {
 	}
 }
 
-// conflictBytes tells how much memory is allocated for a request of n edits of one
+// conflictBytes reports how much memory is allocated for a request of n edits of one
 // document.
 func conflictBytes(t *testing.T, before, request func(i int) document.Edit, n int) uint64 {
 	e := kvtest.NewModel(kvtest.ModelOptions{Limits: kv.Limits{Key: 8 << 10, Value: 4 << 20, Txn: 64 << 20, Age: 1 << 40}})

@@ -172,7 +172,7 @@ func (g *group) countDesign(e *pendingEdit) (undo func()) {
 	return s.room.count(e)
 }
 
-// count counts an edit, and gives the function that takes that back.
+// count counts an edit, and returns the function that takes that back.
 func (d *designs) count(e *pendingEdit) (undo func()) {
 	n, live := d.indexes[e.ID]
 	known := d.known[e.ID]

@@ -260,7 +260,7 @@ func (x *runner) write(atomic bool, ops ...op) error {
 	return nil
 }
 
-// expect applies edits to the model, in the order of their ids, and gives their
+// expect applies edits to the model, in the order of their ids, and returns their
 // outcomes.
 func (x *runner) expect(edits []modelEdit, atomic bool) []string {
 	want := make([]string, len(edits))

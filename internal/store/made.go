@@ -11,7 +11,7 @@ import (
 	"github.com/sectional/sectional/internal/packed"
 )
 
-// Made tells since when there is what the scope shows: since the database was
+// Made reports since when there is what the scope shows: since the database was
 // made, or since its partition was last dropped. A replication that sees it change,
 // to the millisecond, knows that what it wrote before has gone.
 //

@@ -28,7 +28,7 @@ type plan struct {
 	uncount     func()          // takes back what was counted of a partition's design documents; nil for nothing
 }
 
-// plan applies an edit to the document as the group has it and gives what is
+// plan applies an edit to the document as the group has it and returns what is
 // to be written, or why not.
 func (g *group) plan(e *pendingEdit) (*plan, error) {
 	s, err := g.doc(e.ID)
@@ -248,7 +248,7 @@ func (g *group) measure(p *plan) (err error) {
 	return err
 }
 
-// grows tells by how much the document becomes larger, once the tree is changed.
+// grows reports by how much the document becomes larger, once the tree is changed.
 func (p *plan) grows() int64 { return int64(p.tree.Sums().External - p.before) }
 
 // checkSpace refuses an ordinary edit that makes a full partition fuller: n will

@@ -16,7 +16,7 @@ import (
 // since the server started.
 type expiryCounts struct{ expired, unreadable atomic.Uint64 }
 
-// ExpiryCounts tells how many documents have expired since the server started,
+// ExpiryCounts reports how many documents have expired since the server started,
 // and how often a document was written of which nobody can read when it does.
 func (s *Store) ExpiryCounts() (expired, unreadable uint64) {
 	return s.expiry.expired.Load(), s.expiry.unreadable.Load()

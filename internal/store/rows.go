@@ -251,7 +251,7 @@ func decodeHead(b []byte, piece func(n int) ([]byte, error)) (head, error) {
 	return h, err
 }
 
-// counts tells what the document adds to its database and partition.
+// counts reports what the document adds to its database and partition.
 func (h *head) counts() (c counts) {
 	sums := h.tree.Sums()
 	switch {

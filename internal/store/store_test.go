@@ -64,7 +64,7 @@ func (w *world) create(name string, partitioned bool) *Database {
 	return d
 }
 
-// put writes a document over rev ("" for a new one) and gives the new revision.
+// put writes a document over rev ("" for a new one) and returns the new revision.
 func (w *world) put(d *Database, id, rev, body string) string {
 	w.t.Helper()
 	r := w.write(d, edit(w.t, id, rev, body))

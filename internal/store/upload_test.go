@@ -34,7 +34,7 @@ func (w *world) upload(d *Database) *slowUpload {
 // give sends bytes; the upload may have ended meanwhile.
 func (u *slowUpload) give(n int) { _, _ = u.in.Write(make([]byte, n)) }
 
-// end ends the upload and gives its outcome.
+// end ends the upload and returns its outcome.
 func (u *slowUpload) end() error {
 	u.in.Close()
 	return <-u.done

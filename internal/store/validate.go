@@ -21,7 +21,7 @@ import (
 // of one request are all judged by the functions as they were before it.
 type Validation interface {
 	// Validate asks every design document of by about every proposal, and
-	// gives an error for each proposal that is refused. The other error fails
+	// returns an error for each proposal that is refused. The other error fails
 	// the whole write: it could not be asked.
 	Validate(ctx context.Context, d *Database, by []*Revision, proposals []Proposal) ([]error, error)
 }

@@ -109,7 +109,7 @@ func (w *walker) walk(r *Reader, rg kv.Range, fields *fields) error {
 	return it.Err()
 }
 
-// look holds a document's place in the queue against the setting; it tells how
+// look holds a document's place in the queue against the setting; it reports how
 // many bytes its live leaves have, if it had to read them.
 func (w *walker) look(r *Reader, id document.ID, value []byte, fields *fields, now int64) (size uint64, err error) {
 	h, err := w.d.decodeHeadRow(r.v, id, value)

@@ -61,7 +61,7 @@ func replicated(t testing.TB, id, body string, path ...string) document.Edit {
 	return e
 }
 
-// mustWrite writes one edit and gives its revision.
+// mustWrite writes one edit and returns its revision.
 func (w *world) mustWrite(d *Database, e document.Edit) string {
 	w.t.Helper()
 	r := w.write(d, e)
@@ -97,7 +97,7 @@ func (w *world) check() {
 	}
 }
 
-// together runs requests in one commit and gives their outcomes.
+// together runs requests in one commit and returns their outcomes.
 func together(d *Database, fns ...func(*group) error) (errs []error) {
 	batch := make([]*request, len(fns))
 	for i, fn := range fns {

@@ -124,7 +124,7 @@ func address(s Side) (replicate.Address, error) {
 	return replicate.Address{URL: strings.TrimRight(u.String(), "/"), User: s.User, Password: s.Password, Transport: s.Transport}, nil
 }
 
-// say tells what happened.
+// say reports what happened.
 func (r *run) say(format string, args ...any) {
 	if r.Out != nil {
 		_, _ = fmt.Fprintf(r.Out, format+"\n", args...) // nobody is left to tell

@@ -140,14 +140,14 @@ func (s *Stream) send() error {
 	return err
 }
 
-// Release gives the memory of the stream back.
+// Release gives back the memory of the stream.
 func (s *Stream) Release() {
 	*s.pooled = s.Buf[:0]
 	GiveBuffer(s.pooled)
 	s.Buf, s.pooled = nil, nil
 }
 
-// Rest gives the memory of the stream back while it waits, and Wake takes some before more is written.
+// Rest gives back the memory of the stream while it waits, and Wake takes some before more is written.
 func (s *Stream) Rest() {
 	s.Release()
 	s.pooled = new([]byte)

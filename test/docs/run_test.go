@@ -213,7 +213,7 @@ func (r *reader) findPassword() {
 	}
 }
 
-// shell runs commands as the reader's shell does, with the variables of those before, and gives what they print.
+// shell runs commands as the reader's shell does, with the variables of those before, and returns what they print.
 func (r *reader) shell(text string) (string, error) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), blockTimeout)
 	defer cancel()
@@ -235,7 +235,7 @@ func (r *reader) shell(text string) (string, error) {
 	return out.String(), err
 }
 
-// follow executes the page's blocks in their order, and tells what is not as the page says.
+// follow executes the page's blocks in their order, and reports what is not as the page says.
 func (r *reader) follow() []string {
 	for _, b := range r.page.steps {
 		if b.file != "" {

@@ -11,7 +11,7 @@ import (
 // binaryVariable carries the path of the built server from Main to the tests.
 const binaryVariable = "SECTIONAL_BINARY"
 
-// Main builds the server, runs the tests and gives their exit code. A package of tests calls it from TestMain. Tests
+// Main builds the server, runs the tests and returns their exit code. A package of tests calls it from TestMain. Tests
 // that run under the race detector get a server that does too. A server that the environment names already is taken
 // as it is.
 func Main(m *testing.M) int {

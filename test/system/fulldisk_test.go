@@ -89,7 +89,7 @@ func TestFullDisk(t *testing.T) {
 	check(t, dir)
 }
 
-// fillDisk writes from several clients at once until each is refused, and gives how many documents were stored.
+// fillDisk writes from several clients at once until each is refused, and returns how many documents were stored.
 func fillDisk(t *testing.T, c *client) int {
 	t.Helper()
 	var all sync.WaitGroup

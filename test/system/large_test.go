@@ -61,7 +61,7 @@ func TestLargeAttachment(t *testing.T) {
 // noise is a cheap endless stream of bytes that look random.
 func noise() io.Reader { return rand.NewChaCha8([32]byte{1}) }
 
-// download reads an attachment and gives its MD5 digest.
+// download reads an attachment and returns its MD5 digest.
 func download(t *testing.T, c *client, path string, size int64) []byte {
 	r, err := c.request(t.Context(), "GET", path, nil)
 	if err != nil {

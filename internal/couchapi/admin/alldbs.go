@@ -60,7 +60,7 @@ func nameParam(v string) (string, error) {
 	return s, nil
 }
 
-// dbNames reads the parameters and gives the names that they select.
+// dbNames reads the parameters and returns the names that they select.
 func dbNames(r *couchhttp.Request) (iter.Seq2[string, error], error) {
 	if !r.API.Settings.Value().AllDBsOpen {
 		if err := auth.RequireServerAdmin(r.Caller); err != nil {

@@ -145,7 +145,7 @@ func setExpiryMember(e *store.Expiry, name string, value []byte) error {
 
 func isNull(raw []byte) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
-// onlyMember reads an object that has one member, name, and gives its value;
+// onlyMember reads an object that has one member, name, and returns its value;
 // nil if that is null, or the whole is.
 func onlyMember(raw []byte, name string) (value []byte, err error) {
 	if isNull(raw) {

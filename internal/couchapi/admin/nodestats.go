@@ -97,7 +97,7 @@ func nodePrometheus(r *couchhttp.Request) error {
 	return r.Bytes(http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", b.Bytes())
 }
 
-// goVersion tells what the binary was built with.
+// goVersion reports what the binary was built with.
 func goVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		return info.GoVersion

@@ -170,7 +170,7 @@ func dropDeadLetter(r *couchhttp.Request, s *subscribe.Service) error {
 	return forget(r, s, []uint64{n})
 }
 
-// forget removes dead letters and tells how many; one that is named must be
+// forget removes dead letters and reports how many; one that is named must be
 // there.
 func forget(r *couchhttp.Request, s *subscribe.Service, numbers []uint64) error {
 	n, err := s.Forget(r.Ctx(), r.Scope, r.Arg("subscription"), numbers)

@@ -125,7 +125,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// Do sends a request as the administrator and gives the answer. A body is JSON
+// Do sends a request as the administrator and returns the answer. A body is JSON
 // unless header, names and values in turn, says otherwise.
 func (s *Server) Do(method, target, body string, header ...string) *httptest.ResponseRecorder {
 	s.t.Helper()
@@ -144,7 +144,7 @@ func (s *Server) Do(method, target, body string, header ...string) *httptest.Res
 	return w
 }
 
-// OK is Do for requests that have to succeed; it gives the body.
+// OK is Do for requests that have to succeed; it returns the body.
 func (s *Server) OK(method, target, body string, header ...string) string {
 	s.t.Helper()
 	w := s.Do(method, target, body, header...)

@@ -153,7 +153,7 @@ func shortened(s string) string {
 }
 
 // challenge sets the headers that go with a 401, which may make a redirection
-// of it, and gives the status.
+// of it, and returns the status.
 func (r *Request) challenge(reason string) int {
 	accept := r.Header("Accept")
 	c := r.API.Auth.Challenge(auth.Refused{

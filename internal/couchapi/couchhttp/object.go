@@ -11,7 +11,7 @@ import (
 
 var ErrNotJSON = document.ErrNotJSON
 
-// Object reads a body that must be a JSON object, and gives its members.
+// Object reads a body that must be a JSON object, and returns its members.
 func (r *Request) Object() ([]document.Member, error) {
 	raw, err := r.JSONBody()
 	if err != nil {
@@ -26,7 +26,7 @@ func (r *Request) BodyMembers() ([]document.Member, error) {
 	return members, err
 }
 
-// RawMembers is bodyMembers and gives the body, too; nil for an empty one.
+// RawMembers is bodyMembers and returns the body, too; nil for an empty one.
 func (r *Request) RawMembers() (raw []byte, members []document.Member, err error) {
 	raw, err = r.JSONBody()
 	if err != nil || len(raw) == 0 {

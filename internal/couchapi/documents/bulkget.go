@@ -56,7 +56,7 @@ type entryAnswer struct {
 // entryBytes is how much of bodies is in memory for the next entries, about.
 const entryBytes = 1 << 20
 
-// answers gives what the entries ask for, in their order. Those of a page are read
+// answers returns what the entries ask for, in their order. Those of a page are read
 // together, and no snapshot is open when fn is called.
 func answers(r *couchhttp.Request, wanted []couchwire.Wanted, o ReadOptions, fn func(*entryAnswer) error) error {
 	ahead := store.Ahead{Docs: len(wanted), Bytes: entryBytes}

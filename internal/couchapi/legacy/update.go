@@ -107,7 +107,7 @@ func storeWritten(r *couchhttp.Request, raw []byte) (id document.ID, rev string,
 // unsettable are headers that an answer's way decides, not a function.
 var unsettable = map[string]bool{"Content-Length": true, "Transfer-Encoding": true, "Connection": true, "Trailer": true, "Upgrade": true}
 
-// functionHead sets the headers that a function gave, and gives its status, or
+// functionHead sets the headers that a function gave, and returns its status, or
 // the one given if it has none.
 func functionHead(r *couchhttp.Request, a *script.Response, status int) (int, error) {
 	if a.Code != 0 {

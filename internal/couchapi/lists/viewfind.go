@@ -51,7 +51,7 @@ func designOfViews(r *couchhttp.Request, name string) (couchhttp.DesignFunctions
 	return d, err
 }
 
-// noView tells why there is no such view.
+// noView reports why there is no such view.
 func noView(d couchhttp.DesignFunctions, name string) error {
 	views, _ := jsonscan.Member(d.Body, "views")
 	if jsonscan.KindOf(views) != jsonscan.Object {

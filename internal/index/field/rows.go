@@ -51,7 +51,7 @@ type wanted struct {
 
 func newWanted() *wanted { return &wanted{} }
 
-// add adds a path and gives its position.
+// add adds a path and returns its position.
 func (w *wanted) add(p *selector.Path) int {
 	for i, known := range w.paths {
 		if known.String() == p.String() {

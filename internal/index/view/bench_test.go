@@ -25,7 +25,7 @@ func (w *world) orders(n int) {
 	}
 }
 
-// BenchmarkBuild tells how many documents a second a first build takes in.
+// BenchmarkBuild reports how many documents a second a first build takes in.
 func BenchmarkBuild(b *testing.B) {
 	const docs = 20_000
 	w := newWorld(b, New(goFunctions{}), false)
@@ -38,7 +38,7 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-// BenchmarkUpdate tells how many changed documents a second an index takes in.
+// BenchmarkUpdate reports how many changed documents a second an index takes in.
 func BenchmarkUpdate(b *testing.B) {
 	const docs = 20_000
 	w := newWorld(b, New(goFunctions{}), false)

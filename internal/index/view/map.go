@@ -228,7 +228,7 @@ func (w *work) batch(ctx context.Context, docs []mapped, fresh bool) (*batch, er
 }
 
 // edits compares the documents' new rows with those that are there, by their
-// back-rows, and gives the changes of rows in their order.
+// back-rows, and returns the changes of rows in their order.
 func (w *work) edits(ctx context.Context, docs []mapped, b *batch) (edits []edit, err error) {
 	err = w.view(ctx, func(v kv.Snapshot) error {
 		keys := make([][]byte, len(docs))

@@ -34,7 +34,7 @@ func isolationCases() []testCase {
 }
 
 // contend runs a transaction during whose first run another one commits, and
-// gives how often it ran.
+// returns how often it ran.
 func (v env) contend(fn func(kv.Txn), meanwhile func(kv.Txn)) (runs int) {
 	v.Helper()
 	v.update(func(t kv.Txn) {

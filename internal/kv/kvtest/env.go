@@ -146,7 +146,7 @@ func (v env) rows(s kv.Snapshot, r kv.Range, o kv.IterOptions) string {
 	return v.walk(s, r, o, "next*")
 }
 
-// walk makes moves on an iterator and gives where they led, "." for nowhere.
+// walk makes moves on an iterator and returns where they led, "." for nowhere.
 // Moves are "next", "next*" (until nowhere, which is not shown) and keys to
 // seek.
 func (v env) walk(s kv.Snapshot, r kv.Range, o kv.IterOptions, moves ...string) string {

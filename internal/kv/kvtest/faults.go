@@ -83,7 +83,7 @@ func (f *Faults) Reads() int {
 	return f.mu.reads
 }
 
-// call counts a call and gives its fault.
+// call counts a call and returns its fault.
 func (f *Faults) call() Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -58,7 +58,7 @@ func TestTripsOfPages(t *testing.T) {
 	v.want(pagesOf(v, e), "page page page ")
 }
 
-// pagesOf walks everything and tells which trips that took.
+// pagesOf walks everything and reports which trips that took.
 func pagesOf(v env, e *Trips) (out string) {
 	e.Take()
 	v.all()

@@ -118,7 +118,7 @@ func benchLoad(b *testing.B, e *Engine) {
 	b.ReportMetric(residentMB(b), "MB-resident")
 }
 
-// load writes n documents and gives the bytes of their bodies.
+// load writes n documents and returns the bytes of their bodies.
 func load(b *testing.B, e *Engine, n int) (raw int) {
 	for from := 0; from < n; from += 500 {
 		b.StopTimer()

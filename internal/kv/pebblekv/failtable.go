@@ -56,7 +56,7 @@ func (t *tables) ended(fails *atomic.Int64, err error) {
 	}
 }
 
-// handing notes that a writer goes into Pebble, and gives the function that notes
+// handing notes that a writer goes into Pebble, and returns the function that notes
 // that it came out. There is one at a time.
 func (f *failStop) handing() func() {
 	f.tables.handed.Store(f.now().UnixNano())

@@ -8,7 +8,7 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// forUpdate reads a key for update in a transaction of its own and gives what it
+// forUpdate reads a key for update in a transaction of its own and returns what it
 // found, "" for nothing.
 func forUpdate(t *testing.T, e *Engine, key string) string {
 	t.Helper()

@@ -131,7 +131,7 @@ func putNoise(ctx context.Context, e *Engine, key string, n int) error {
 	return e.Update(ctx, func(t kv.Txn) error { return t.Put([]byte(key), noise(n)) })
 }
 
-// fill writes until it is refused, and gives how many rows there are.
+// fill writes until it is refused, and returns how many rows there are.
 func fill(t *testing.T, e *Engine, size int) int {
 	t.Helper()
 	for n := range 10000 {

@@ -121,7 +121,7 @@ func (s *states) end(st *state) {
 	st.release()
 }
 
-// advance makes st the applied state and gives the oldest state that a
+// advance makes st the applied state and returns the oldest state that a
 // transaction still runs on; others reports whether there is any but the one
 // that began at own. The caller holds the commit mutex and keeps a reference
 // to st for publish.

@@ -66,7 +66,7 @@ func (j *job) note(e event, most int) {
 	j.history = append([]event{e}, j.history[:min(len(j.history), max(most, 1)-1)]...)
 }
 
-// lastStarted tells when the job last began to run, as far as its history knows.
+// lastStarted reports when the job last began to run, as far as its history knows.
 func (j *job) lastStarted() time.Time {
 	for _, e := range j.history {
 		if e.kind == started {

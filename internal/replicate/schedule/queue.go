@@ -95,7 +95,7 @@ func (r *runQueue) room(now time.Time) []*job {
 	return list[:min(free, len(list))]
 }
 
-// next tells when a job that waits after a crash may start, the earliest of them;
+// next reports when a job that waits after a crash may start, the earliest of them;
 // the zero time if none waits for a time alone.
 func (r *runQueue) next(now time.Time) (next time.Time) {
 	if r.busy() >= r.limits.maxJobs {

@@ -139,7 +139,7 @@ func (j *job) info() json.RawMessage {
 	return raw(j.stats)
 }
 
-// Failures tells what a job could not carry over; also of one that has ended, as
+// Failures reports what a job could not carry over; also of one that has ended, as
 // long as it is remembered. NotFound if nothing is known of it.
 func (s *Scheduler) Failures(id string) (FailureRows, error) {
 	s.state.Lock()
@@ -160,7 +160,7 @@ func (j *job) failed() FailureRows {
 	return FailureRows{ID: j.id, Total: total, Failures: rows}
 }
 
-// DocFailures tells what the last job of a document could not carry over. NotFound
+// DocFailures reports what the last job of a document could not carry over. NotFound
 // if nothing is known of one.
 func (s *Scheduler) DocFailures(database string, id document.ID) (FailureRows, error) {
 	s.state.Lock()

@@ -77,7 +77,7 @@ func (s *Scheduler) requester(c *auth.Caller) func(context.Context) *auth.Caller
 	return func(ctx context.Context) *auth.Caller { return s.known(ctx, asked.Name, asked.Roles) }
 }
 
-// submit takes in a job that a request asked for and gives the channel on which
+// submit takes in a job that a request asked for and returns the channel on which
 // its outcome comes. The same replication, asked for again, is not begun twice;
 // with other credentials it takes the first one's place.
 func (s *Scheduler) submit(c *auth.Caller, j *job) (<-chan outcome, error) {

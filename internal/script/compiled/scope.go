@@ -114,7 +114,7 @@ func (c *compiler) shapeOf(e ast.Expression) (*functionShape, bool) {
 }
 
 // functionBody compiles a function's body, whose parameters the scope holds
-// already, and gives a statement that ends normally.
+// already, and returns a statement that ends normally.
 func (c *compiler) functionBody(f *functionShape) statement {
 	locals := c.hoist(f)
 	if f.result != nil {
