@@ -53,6 +53,7 @@ func layers() map[string]int {
 		"internal/kv":                 1,
 		"internal/script/compiled":    1,
 		"internal/dberr":              0,
+		"internal/geometry":           1,
 		"internal/jsonscan":           0,
 		"internal/packed":             0,
 		"internal/deflate":            0,
