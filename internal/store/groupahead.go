@@ -10,7 +10,7 @@ func (g *group) fetch(edits []*pendingEdit) error {
 		return nil
 	}
 	keys := make([][]byte, 0, 2*len(edits))
-	var last document.ID // edits are in the order of their ids
+	var last document.ID // edits are in the order of their ids, as a rule
 	for _, e := range edits {
 		if e.open {
 			keys = g.appendHeads(keys, e, last)
@@ -32,6 +32,18 @@ func (g *group) fetch(edits []*pendingEdit) error {
 		last = e.ID
 	}
 	return g.ahead.Fetch(keys)
+}
+
+// fetchFor is fetch for the edits of all requests of a commit together.
+func (g *group) fetchFor(batch []*request) error {
+	if len(batch) == 1 {
+		return nil // the request does that itself
+	}
+	var edits []*pendingEdit
+	for _, r := range batch {
+		edits = append(edits, r.edits...)
+	}
+	return g.fetch(edits)
 }
 
 // appendHeads appends the keys of what decides about an edit: the document's head

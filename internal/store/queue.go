@@ -38,8 +38,9 @@ type queue struct {
 // is an outcome that fn leaves.
 type request struct {
 	fn        func(*group) error
-	size      int  // bytes it will write, about
-	free      bool // it makes room: taken on a full disk too
+	edits     []*pendingEdit // what fn will plan, of one database; their rows are read together with other requests'
+	size      int            // bytes it will write, about
+	free      bool           // it makes room: taken on a full disk too
 	done      chan error
 	databases []*Database // that it writes to, in order of their numbers, if they are several
 	borrowed  *borrowed   // what the request is, instead of fn; nil for a request with fn
@@ -84,7 +85,7 @@ func (d *Database) do(ctx context.Context, op string, fn func(*group) error) err
 
 // submit is do for a request that will write about size bytes.
 func (d *Database) submit(ctx context.Context, op string, size int, fn func(*group) error) error {
-	r, err := d.begin(ctx, size, size <= smallBytes, fn)
+	r, err := d.begin(ctx, &request{fn: fn, size: size}, size <= smallBytes)
 	if err == nil {
 		err = r.wait()
 	}
@@ -94,16 +95,16 @@ func (d *Database) submit(ctx context.Context, op string, size int, fn func(*gro
 // begin puts a request into the queue, among the small ones or the large ones.
 // Whoever does must wait for it. The parts of what has to keep its order go into
 // one line.
-func (d *Database) begin(ctx context.Context, size int, small bool, fn func(*group) error) (*request, error) {
-	return d.store.request(ctx, []*Database{d}, size, small, fn)
+func (d *Database) begin(ctx context.Context, r *request, small bool) (*request, error) {
+	return d.store.beginOver(ctx, []*Database{d}, r, small)
 }
 
-// request is Database.begin for a request to databases, which are in order of their numbers.
-func (s *Store) request(ctx context.Context, ds []*Database, size int, small bool, fn func(*group) error) (*request, error) {
+// beginOver is Database.begin for a request to databases, which are in order of their numbers.
+func (s *Store) beginOver(ctx context.Context, ds []*Database, r *request, small bool) (*request, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r := &request{fn: fn, size: size, free: kv.IsFreeing(ctx), done: make(chan error, 1)}
+	r.free, r.done = kv.IsFreeing(ctx), make(chan error, 1)
 	if err := s.room(r.free); err != nil {
 		return nil, err
 	}
@@ -283,6 +284,9 @@ func (s *Store) run(ds []*Database, batch []*request, applied func(), careful bo
 	err = s.pipeline(groupContext(s.ctx, batch), func(tx kv.Txn) error {
 		return s.guard("store.commit", func() (err error) {
 			if gs, err = newGroups(tx, ds, careful); err != nil {
+				return err
+			}
+			if err := gs[0].fetchFor(batch); err != nil {
 				return err
 			}
 			for _, r := range batch {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -107,6 +108,49 @@ func TestLargeWritesAreDivided(t *testing.T) {
 	}
 	if last := rs[len(rs)-1]; last.Err != nil || seq >= last.Seq {
 		t.Errorf("the small write has sequence %d, the last of the large one %d, %v", seq, last.Seq, last.Err)
+	}
+}
+
+// TestWritersReadTogether has many writers share a commit: what decides about their documents is read in one trip.
+func TestWritersReadTogether(t *testing.T) {
+	e := kvtest.NewTrips(kvtest.NewModel(kvtest.ModelOptions{}))
+	w := openWorld(t, e, Options{Idle: true})
+	d := w.create("db", true)
+	entered, release := make(chan bool), make(chan bool)
+	go d.do(ctx, "test", func(*group) error { entered <- true; <-release; return nil })
+	<-entered
+	const writers = 32
+	results := make(chan Result, writers)
+	for i := range writers {
+		go func() { results <- w.write(d, edit(t, fmt.Sprintf("p%d:a", i%4), "", `{}`)) }()
+		go func() { results <- w.write(d, edit(t, fmt.Sprintf("p%d:b%d", i%4, i), "", `{}`)) }()
+	}
+	for queued := 0; queued < 2*writers; {
+		d.queue.pending.Lock()
+		queued = len(d.queue.pending.small)
+		d.queue.pending.Unlock()
+	}
+	e.Take()
+	close(release)
+	stored := 0
+	for range 2 * writers {
+		if r := <-results; r.Err == nil {
+			stored++
+		} else if !dberr.Is(r.Err, dberr.Conflict) {
+			t.Error(r.Err)
+		}
+	}
+	if stored != writers+4 {
+		t.Errorf("%d documents are stored, want %d", stored, writers+4)
+	}
+	reads := 0
+	for _, trip := range e.Take() {
+		if trip.Op != "commit" {
+			reads++
+		}
+	}
+	if most := 10; reads > most {
+		t.Errorf("%d writers who share a commit wait for %d reads, want %d at most", 2*writers, reads, most)
 	}
 }
 

@@ -95,7 +95,7 @@ func (t *transaction) commit(ctx context.Context) error {
 	if err := t.store.giveWay(ctx, bytes, true); err != nil {
 		return err
 	}
-	r, err := t.store.request(ctx, t.databases, bytes, bytes <= smallBytes, t.apply)
+	r, err := t.store.beginOver(ctx, t.databases, &request{fn: t.apply, size: bytes}, bytes <= smallBytes)
 	if err == nil {
 		err = r.wait()
 	}

@@ -269,7 +269,7 @@ func (w *write) commit(ctx context.Context) error {
 		}
 		w.began = true
 		var r *request
-		if r, err = w.scope.db.begin(ctx, bytes, small, func(g *group) error { return apply(g, part) }); err == nil {
+		if r, err = w.scope.db.begin(ctx, &request{fn: func(g *group) error { return apply(g, part) }, edits: part, size: bytes}, small); err == nil {
 			runs = append(runs, writeRun{r, part})
 		}
 	}
