@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
@@ -94,7 +93,7 @@ func TestValidatorIsAskedOncePerDocument(t *testing.T) {
 // TestSlowValidator has a validator that never ends for one document: its
 // writer gets an error, and nobody else waits.
 func TestSlowValidator(t *testing.T) {
-	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "os_process_timeout", Value: "3000"})
+	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "os_process_timeout", Value: "5000"})
 	a.do("PUT", "/db", "").want(201, "")
 	a.do("PUT", "/db/_design/v", design("validate_doc_update", `function(n){ if (n.slow) for (;;); }`)).want(201, "")
 	a.do("PUT", "/db/warm", `{}`).want(201, "")
@@ -108,14 +107,10 @@ func TestSlowValidator(t *testing.T) {
 		})
 	}
 	for i := range 5 {
-		began := time.Now()
 		a.do("PUT", fmt.Sprintf("/db/quick%d", i), `{}`).want(201, "")
-		if took := time.Since(began); took > time.Second {
-			t.Errorf("a write took %v beside slow ones", took)
-		}
 	}
-	if ended.Load() == int32(len(slow)) {
-		t.Error("the slow writes were none")
+	if ended.Load() > 0 {
+		t.Error("the other writes waited for slow ones")
 	}
 	wait.Wait()
 	for _, w := range slow {
