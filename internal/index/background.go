@@ -3,128 +3,135 @@ package index
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/seats"
 	"github.com/sectional/sectional/internal/store"
 )
 
-// Defined is store.Indexer's: it begins the builds that a namespace needs.
-func (x *Indexes) Defined(ns store.Scope) {
-	d := ns.Database()
-	if x.o.Idle {
-		return
-	}
-	x.tasks.Lock()
-	defer x.tasks.Unlock()
-	if x.tasks.closed {
-		return
-	}
-	if !x.tasks.started { // the store is being opened
-		x.tasks.waiting = append(x.tasks.waiting, ns)
-		return
-	}
+// The jobs of indexes; the words are in stored rows. A build has one from the commit on
+// that defines the index until it is readable, and an index that failed until a server
+// starts. All indexes of a database that follow its feed have one together, from the
+// commit of a change until they have followed it.
+const (
+	poolIndex  = "index"
+	poolTenant = "tenant" // of tenants' indexes: however many there are, the databases' own find workers
+	jobBuild   = poolIndex + "/build"
+	jobFollow  = poolIndex + "/follow"
+	jobFailed  = poolIndex + "/failed"
+	jobTenant  = poolTenant + "/build"
+)
+
+// Workers of the pools. Most of them wait for a seat.
+const (
+	indexWorkers  = 256
+	tenantWorkers = 8
+)
+
+// buildJob is the job of building an index.
+func buildJob(ns store.Scope, n uint64) jobs.Job { return jobOf(jobBuild, jobTenant, ns, n) }
+
+// jobOf is a job of an index, of one kind for the database's own and another for tenants'.
+func jobOf(kind, tenants string, ns store.Scope, n uint64) jobs.Job {
 	if ns.Tenant() != "" {
-		x.definedTenant(ns)
-		return
+		kind = tenants
 	}
-	s, _ := d.Indexes().(*Set)
-	if s == nil {
-		return
+	j := ns.Database().Job(kind, strconv.FormatUint(n, 10), time.Time{})
+	j.Checkpoint = string(ns.Tenant())
+	return j
+}
+
+// Defined is store.Indexer's: there may be builds to begin.
+func (x *Indexes) Defined(ns store.Scope) {
+	ns.Database().WakeJobs(poolIndex)
+	ns.Database().WakeJobs(poolTenant)
+}
+
+// do works on a job.
+func (x *Indexes) do(ctx context.Context, j jobs.Job) error {
+	d, err := x.store.OfJob(ctx, j)
+	switch {
+	case err == nil && j.Kind == jobFollow:
+		err = x.followDatabase(ctx, d, j)
+	case err == nil:
+		err = x.build(ctx, d, j)
 	}
-	follows := false
+	if dberr.Is(err, dberr.NotFound) {
+		return nil // the database went
+	}
+	return err
+}
+
+// build builds the index of a job, or what is left of it.
+func (x *Indexes) build(ctx context.Context, d *store.Database, j jobs.Job) error {
+	n, err := strconv.ParseUint(j.Subject, 10, 64)
+	if err != nil {
+		return err
+	}
+	ns := d.Namespace(document.Partition(j.Checkpoint))
+	s, _, err := x.now(ctx, ns)
+	if err != nil {
+		return err
+	}
 	for _, ix := range s.Indexes {
-		if _, ok := ix.Kind.(Asynchronous); ok && !ix.Manual && ix.State != Failed {
-			follows = true
+		if ix.Number != n || ix.State != Building {
+			continue
 		}
-		if ix.State == Building && !ix.Manual {
-			x.begin(d, ix)
+		key := taskKey{d.Number(), n}
+		x.tasks.Lock()
+		x.tasks.building[key] = active{d, ix}
+		x.tasks.Unlock()
+		err := x.bring(ctx, d, ix, built)
+		x.tasks.Lock()
+		delete(x.tasks.building, key)
+		x.tasks.Unlock()
+		if err != nil {
+			return err
 		}
+		x.forgetRemovals(ctx, ns)
 	}
-	if follows && !x.tasks.databases[d.Number()] {
-		x.tasks.databases[d.Number()] = true
-		x.work.Go(func() { x.followDatabase(d) })
-	}
+	return x.store.EndJob(ctx, j)
 }
 
-// begin starts the build of an index unless it is under way. x.tasks is locked.
-func (x *Indexes) begin(d *store.Database, ix *Index) {
-	key := taskKey{d.Number(), ix.Number}
-	if x.tasks.building[key] || ix.Tenant != "" && x.tasks.tenants >= mostTenantBuilds {
-		return
+// bring runs a task until done. That its index is gone or broken is no error, and none of
+// a tenant's is: what fails there is left to the first query, which can say so. What timed out
+// is put off.
+func (x *Indexes) bring(ctx context.Context, d *store.Database, ix *Index, done func(*task) bool) error {
+	t := x.task(d, ix)
+	defer x.release(t)
+	err := x.seated(ctx, "index.bring", d, ix, func() error { return t.run(ctx, done) })
+	switch {
+	case err == nil:
+		x.maintainLater(d, ix)
+		return nil
+	case gone(err):
+		return nil
+	case ctx.Err() != nil:
+		return err
 	}
-	if x.tasks.building[key] = true; ix.Tenant != "" {
-		x.tasks.tenants++
+	t.fail(err)
+	switch {
+	case errors.Is(err, errBroken), ix.Tenant != "":
+		return nil
+	case dberr.Is(err, dberr.Timeout):
+		return jobs.Later(hangingAfter)
 	}
-	x.work.Go(func() {
-		defer func() {
-			x.tasks.Lock()
-			if delete(x.tasks.building, key); ix.Tenant != "" {
-				x.tasks.tenants--
-			}
-			x.tasks.Unlock()
-		}()
-		if x.persist(d, ix, built, true) {
-			x.forgetRemovals(d.Namespace(ix.Tenant))
-		}
-	})
-}
-
-// persist runs a task until done, and again when it failed, as long as the
-// index is there. What timed out is tried again much later if it is a build, and
-// at the next change if it is an index that follows. It reports whether nothing is left to do, for an index that is gone or broken too.
-func (x *Indexes) persist(d *store.Database, ix *Index, done func(*task) bool, build bool) bool {
-	for {
-		t := x.task(d, ix)
-		err := x.attempt(t, done)
-		x.release(t)
-		if err == nil {
-			x.maintainLater(d, ix)
-		}
-		if err == nil || gone(err) {
-			return true
-		}
-		if x.ctx.Err() != nil {
-			return false
-		}
-		if !errors.Is(err, errBroken) && ix.Tenant == "" {
-			x.o.Logger.Error("work on an index failed and will be tried again", "database", d.Name(), "index", ix.Signature, "error", err)
-		}
-		t.fail(err)
-		if errors.Is(err, errBroken) || ix.Tenant != "" {
-			return true // what fails of a tenant's is left to the first query, which can say so
-		}
-		pause := retryAfter
-		if dberr.Is(err, dberr.Timeout) {
-			if !build {
-				return false
-			}
-			pause = hangingAfter
-		}
-		select {
-		case <-x.ctx.Done():
-			return false
-		case <-time.After(pause):
-		}
-	}
-}
-
-// attempt runs a task once there is room for one more.
-func (x *Indexes) attempt(t *task, done func(*task) bool) error {
-	return x.seated("index.attempt", t.d, t.ix, func() error { return t.run(x.ctx, done) })
+	return fmt.Errorf("the index %s of %q: %w", ix.Signature, d.Name(), err)
 }
 
 // seated runs work on an index once there is room for one more: a database that keeps
 // many builds busy, or whose functions hang, does not keep others from building.
-func (x *Indexes) seated(what string, d *store.Database, ix *Index, fn func() error) error {
+func (x *Indexes) seated(ctx context.Context, what string, d *store.Database, ix *Index, fn func() error) error {
 	all, party := x.seats, seats.Party{Kind: "database", Name: strconv.FormatUint(d.Number(), 10)}
 	if p := ix.Tenant; p != "" {
 		all, party = x.tenantSeats, seats.Party{Kind: "tenant", Name: party.Name + "/" + string(p)}
 	}
-	leave, err := all.Take(x.ctx, 0, party)
+	leave, err := all.Take(ctx, 0, party)
 	if err != nil {
 		return err
 	}
@@ -132,71 +139,67 @@ func (x *Indexes) seated(what string, d *store.Database, ix *Index, fn func() er
 	return dberr.Guard(x.o.Logger, what, fn)
 }
 
-// How long a task that failed waits before it is tried again: for whatever went
-// wrong, and for a function that hangs.
 const (
-	retryAfter   = time.Second
+	// hangingAfter is how long a build rests whose function hangs.
 	hangingAfter = time.Minute
+	// hangingFollows is how long an index does whose function hangs at a change, unless
+	// there are others.
+	hangingFollows = time.Hour
+	// gather is how long changes come together before the indexes of a database
+	// follow them without being asked: one batch for many writes.
+	gather = 200 * time.Millisecond
 )
 
 // gone reports whether an error means that the index or the database is gone.
 func gone(err error) bool { return errors.Is(err, ErrGone) || dberr.Is(err, dberr.NotFound) }
 
-// gather is how long changes come together before the indexes of a database
-// follow them without being asked: one batch for many writes.
-const gather = 200 * time.Millisecond
-
-// followDatabase keeps the following indexes of a database close behind its
-// writers, until it is dropped.
-func (x *Indexes) followDatabase(d *store.Database) {
-	defer func() {
-		x.tasks.Lock()
-		delete(x.tasks.databases, d.Number())
-		x.tasks.Unlock()
-	}()
-	for x.ctx.Err() == nil && !d.Dropped() {
-		upTo, any := x.pass(d)
-		if !any {
-			return
-		}
-		changed, leave := d.Whole().Watch(upTo.Seq)
-		select {
-		case <-x.ctx.Done():
-		case <-changed:
-		}
-		leave()
-		select {
-		case <-x.ctx.Done():
-		case <-time.After(gather):
-		}
-	}
+// follows reports whether an index is kept close after the writers by the background.
+func (x *Index) follows() bool {
+	_, asynchronous := x.Kind.(Asynchronous)
+	return asynchronous && !x.Manual && x.State == Readable
 }
 
-// pass brings all following indexes of a database that are built up to now, and
-// reports what that is and whether there are any.
-func (x *Indexes) pass(d *store.Database) (upTo store.Sequences, any bool) {
-	s, upTo, err := x.now(x.ctx, d.Whole())
+// followDatabase brings all indexes of a database that follow its feed up to now, and
+// ends the job if there was no change meanwhile: in line with the writers, who put it
+// into the queue again with the next one.
+func (x *Indexes) followDatabase(ctx context.Context, d *store.Database, j jobs.Job) error {
+	s, to, err := x.now(ctx, d.Whole())
 	if err != nil {
-		return upTo, !gone(err)
+		return err
 	}
-	reached := true
+	hangs := false
 	for _, ix := range s.Indexes {
-		if _, follows := ix.Kind.(Asynchronous); follows && !ix.Manual && ix.State != Failed {
-			any = true
-			if ix.State != Building && !x.persist(d, ix, hasReached(upTo), false) {
-				reached = false
+		if ix.follows() {
+			later, failed := (interface{ Later() time.Duration })(nil), x.bring(ctx, d, ix, hasReached(to))
+			if errors.As(failed, &later) {
+				hangs, failed = true, nil
 			}
+			err = errors.Join(err, failed)
 		}
 	}
-	if reached {
-		x.forgetRemovals(d.Whole())
+	if err != nil {
+		return err
 	}
-	return upTo, any
+	if !hangs {
+		x.forgetRemovals(ctx, d.Whole())
+	}
+	return d.UpdateLane(ctx, 1<<10, func(m store.LaneTxn) error {
+		changed, more, err := m.Changed(d.Whole(), to, 1)
+		switch {
+		case err != nil:
+			return err
+		case len(changed) > 0 || more:
+			return m.PutOffJob(j, gather, "")
+		case hangs:
+			return m.PutOffJob(j, hangingFollows, "")
+		}
+		return m.EndJob(j)
+	})
 }
 
 // forgetRemovals forgets in the background what sweepRemovals does.
-func (x *Indexes) forgetRemovals(ns store.Scope) {
-	if err := x.sweepRemovals(x.ctx, ns); err != nil && x.ctx.Err() == nil && !gone(err) {
+func (x *Indexes) forgetRemovals(ctx context.Context, ns store.Scope) {
+	if err := x.sweepRemovals(ctx, ns); err != nil && ctx.Err() == nil && !gone(err) {
 		x.o.Logger.Error("forgetting removed documents failed and will be tried again", "database", ns.Name(), "error", err)
 	}
 }
@@ -339,21 +342,27 @@ type Active struct {
 	Progress Progress
 }
 
+// active is an index that is being built.
+type active struct {
+	d  *store.Database
+	ix *Index
+}
+
 // Active lists the builds under way.
 func (x *Indexes) Active() (all []Active) {
 	x.tasks.Lock()
-	var tasks []*task
-	for key := range x.tasks.building {
-		if t := x.tasks.by[key]; t != nil {
-			tasks = append(tasks, t)
-		}
+	var building []active
+	for _, a := range x.tasks.building {
+		building = append(building, a)
 	}
 	x.tasks.Unlock()
-	for _, t := range tasks {
+	for _, b := range building {
+		t := x.task(b.d, b.ix)
 		t.state.Lock()
-		a := Active{Database: t.d.Name(), Kind: t.ix.Kind.Name(), Progress: t.state.progress}
+		a := Active{Database: b.d.Name(), Kind: b.ix.Kind.Name(), Progress: t.state.progress}
 		t.state.Unlock()
-		a.Design = t.ix.DesignIn(t.d)
+		x.release(t)
+		a.Design = b.ix.DesignIn(b.d)
 		all = append(all, a)
 	}
 	return all
@@ -385,6 +394,9 @@ func (x *Indexes) Check(r *store.Reader) (found []error, err error) {
 
 // checkSet is Check for one namespace.
 func checkSet(r *store.Reader, s *Set) (found []error, err error) {
+	if found, err = checkJobs(r, s); err != nil {
+		return nil, err
+	}
 	for _, ix := range s.Indexes {
 		if ix.State != Readable {
 			continue

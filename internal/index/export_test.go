@@ -13,9 +13,9 @@ func (x *Indexes) Wait(ctx context.Context, d *store.Database, ix *Index) error 
 	return t.wait(ctx, built)
 }
 
-// Tasks reports how many tasks are remembered, and how many goroutines build.
-func (x *Indexes) Tasks() (remembered, building int) {
+// Tasks reports how many tasks of a database are remembered, and how many indexes are built.
+func (x *Indexes) Tasks(d *store.Database) (remembered, building int) {
 	x.tasks.Lock()
 	defer x.tasks.Unlock()
-	return len(x.tasks.by), len(x.tasks.building)
+	return len(tasksOf(d)), len(x.tasks.building)
 }

@@ -16,7 +16,7 @@
 // States: an index is Building from the transaction that defines it. From then
 // on writers keep it, if it is of a transactional kind, and a background task adds the
 // documents that were there before, page by page in order of id. Then it is
-// Readable. Each step is a transaction that moves the progress row from what
+// Readable. That work, and following the feed, are jobs of the store's queue (background.go). Each step is a transaction that moves the progress row from what
 // the task expects, so a task that was stopped goes on where it was, and one
 // that wakes up late does no harm.
 //
@@ -220,10 +220,11 @@ type Named struct {
 
 // Set is the indexes of a database at one version of its definitions.
 type Set struct {
-	Indexes  []*Index
-	Named    []Named // by design document and name
-	appliers []Applier
-	byName   map[nameKey]*Named
+	Indexes   []*Index
+	Named     []Named // by design document and name
+	following bool    // an index follows the feed
+	appliers  []Applier
+	byName    map[nameKey]*Named
 }
 
 type nameKey struct {
@@ -282,6 +283,14 @@ func (s *Set) Follows() bool {
 		}
 	}
 	return false
+}
+
+// Following is store.IndexSet's.
+func (s *Set) Following() store.Following {
+	if s.following {
+		return store.Following{Kind: jobFollow, After: gather}
+	}
+	return store.Following{}
 }
 
 // Size is about how many bytes the definitions take in memory.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/seats"
 	"github.com/sectional/sectional/internal/store"
@@ -45,17 +46,13 @@ type Indexes struct {
 		by    map[string]any // by kind and signature
 		bytes int            // of their sources
 	}
+	store *store.Store // from Start on
 	tasks struct {
-		sync.Mutex
-		by       map[taskKey]*task
-		building map[taskKey]bool // by a goroutine of ours
-		tenants  int              // how many of these are of tenants
+		sync.Mutex                    // guards tasksOf, too
+		building   map[taskKey]active // by the background
 		// maintained are those whose own work is being done, with whether they took in
 		// changes meanwhile.
 		maintained map[taskKey]bool
-		databases  map[uint64]bool // whose feed is followed
-		waiting    []store.Scope
-		started    bool
 		closed     bool
 	}
 }
@@ -79,39 +76,98 @@ func New(o Options) *Indexes {
 	x := &Indexes{kinds: o.Kinds, o: o, clock: o.Clock, seats: seats.New(1, runtime.GOMAXPROCS(0), overflow), tenantSeats: seats.New(1, 1, overflow)}
 	x.ctx, x.stop = context.WithCancel(context.Background())
 	x.opened.by = map[string]any{}
-	x.tasks.by, x.tasks.building, x.tasks.databases, x.tasks.maintained = map[taskKey]*task{}, map[taskKey]bool{}, map[uint64]bool{}, map[taskKey]bool{}
+	x.tasks.building, x.tasks.maintained = map[taskKey]active{}, map[taskKey]bool{}
 	return x
 }
 
-// Start begins the background tasks of all databases of s that have indexes: builds that were
-// interrupted go on where they were. Definitions whose stored order is of an
-// older version are made anew.
+// definitionsVersion is the version of what definitions mean for rows, from 1 up: of
+// signatures, and of the order of values.
+const definitionsVersion = 1<<8 | keyspace.CollationVersion
+
+// surveyed names that (store.Once).
+const surveyed = "indexes"
+
+// whenStarted is when the job of an index that failed is due: when a server starts.
+var whenStarted = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Start begins to work on the jobs of indexes, builds that were interrupted among them.
+// Indexes that failed are made anew. Databases are looked at only if the version of what
+// definitions mean is another than before: those whose stored order is of an older one
+// are made anew, and data of an older format gets its jobs.
 func (x *Indexes) Start(ctx context.Context, s *store.Store) error {
-	for name, err := range s.Having(ctx, &keyspace.Index, &keyspace.IndexUse) {
-		if err != nil {
-			return err
-		}
-		d, err := s.Database(ctx, name)
-		if err == nil {
-			err = errors.Join(x.renew(ctx, d), x.revive(ctx, d))
-		}
-		if dberr.Is(err, dberr.NotFound) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		x.Defined(d.Whole())
+	x.store = s
+	err := s.Once(ctx, surveyed, definitionsVersion, func() error { return x.survey(ctx) })
+	if err == nil {
+		err = s.Jobs(ctx, jobFailed, func(j jobs.Job) error { return x.tryAgain(ctx, j) })
 	}
-	x.tasks.Lock()
-	x.tasks.started = true
-	waiting := x.tasks.waiting
-	x.tasks.waiting = nil
-	x.tasks.Unlock()
-	for _, ns := range waiting {
-		x.Defined(ns)
+	if err != nil || x.o.Idle {
+		return err
+	}
+	for pool, workers := range map[string]int{poolIndex: indexWorkers, poolTenant: tenantWorkers} {
+		q := s.Queue(pool, workers, x.do)
+		x.work.Go(func() { q.Work(x.ctx) })
 	}
 	return nil
+}
+
+// surveyedJobs is how many jobs one transaction of a survey puts into the queue.
+const surveyedJobs = 500
+
+// survey looks at all databases that have indexes.
+func (x *Indexes) survey(ctx context.Context) error {
+	var found []jobs.Job
+	for name, err := range x.store.Having(ctx, &keyspace.Index, &keyspace.IndexUse) {
+		if err != nil {
+			return err
+		}
+		needed, err := x.surveyOf(ctx, name)
+		if err != nil && !dberr.Is(err, dberr.NotFound) {
+			return err
+		}
+		if found = append(found, needed...); len(found) >= surveyedJobs {
+			if err := x.store.EnsureJobs(ctx, found); err != nil {
+				return err
+			}
+			found = found[:0]
+		}
+	}
+	return x.store.EnsureJobs(ctx, found)
+}
+
+// surveyOf looks at one database, and returns the jobs that its indexes need.
+func (x *Indexes) surveyOf(ctx context.Context, name string) (needed []jobs.Job, err error) {
+	d, err := x.store.Database(ctx, name)
+	if err == nil {
+		err = errors.Join(x.renew(ctx, d), x.revive(ctx, d))
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = d.Whole().View(ctx, func(r *store.Reader) error {
+		needed = []jobs.Job{d.Job(jobFollow, "", time.Time{})}
+		return EachSet(r, func(ns store.Scope, s *Set) error {
+			for _, ix := range s.Indexes {
+				if ix.State == Building && !ix.Manual {
+					needed = append(needed, buildJob(ns, ix.Number))
+				}
+			}
+			return nil
+		})
+	})
+	return needed, err
+}
+
+// tryAgain makes the indexes of a database that failed anew: the limits of the server may
+// be others by now.
+func (x *Indexes) tryAgain(ctx context.Context, j jobs.Job) error {
+	d, err := x.store.OfJob(ctx, j)
+	if err == nil {
+		err = x.revive(ctx, d)
+	}
+	if dberr.Is(err, dberr.NotFound) {
+		return nil
+	}
+	return errors.Join(err, x.store.EndJob(ctx, j))
 }
 
 // renew defines the indexes of a database and its tenants anew if they were stored under

@@ -17,6 +17,7 @@ func (x *Indexes) Load(v kv.Snapshot, ns store.Scope) (store.IndexSet, error) {
 	s := &Set{byName: map[nameKey]*Named{}}
 	for _, ix := range indexes {
 		s.Indexes = append(s.Indexes, ix)
+		s.following = s.following || ix.follows() && ns.Tenant() == ""
 	}
 	slices.SortFunc(s.Indexes, func(a, b *Index) int { return int(a.Number) - int(b.Number) })
 	err = eachUse(v, ns, func(design document.ID, us []use) error {

@@ -72,7 +72,7 @@ func (x *Indexes) maintainLater(d *store.Database, ix *Index) {
 	}
 	x.work.Go(func() {
 		for more := true; more; {
-			err := x.seated("index.maintain", d, ix, func() (err error) {
+			err := x.seated(x.ctx, "index.maintain", d, ix, func() (err error) {
 				more, err = k.Maintain(x.ctx, &Piece{d, ix, pieceBytes})
 				return err
 			})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jsonscan"
@@ -149,7 +150,7 @@ func (c *change) index(def named) (uint64, error) {
 	}
 	c.records[n] = &record{Kind: def.kind.Name(), Signature: signature, Partitioned: def.Partitioned, State: Building,
 		Manual: def.Manual, Collation: keyspace.CollationVersion, Source: def.Source, Meaning: meaning(def.kind)}
-	return n, c.begin(n, signature)
+	return n, c.begin(n, c.records[n])
 }
 
 func meaning(k Kind) int {
@@ -159,12 +160,18 @@ func meaning(k Kind) int {
 	return 0
 }
 
-// begin writes the rows of an index that is to be built, but its own.
-func (c *change) begin(n uint64, signature string) error {
+// begin writes the rows of an index that is to be built, but its own, and puts the job
+// that builds it into the queue.
+func (c *change) begin(n uint64, r *record) error {
+	if !r.Manual {
+		if err := c.ns.Database().PutJob(c.tx, buildJob(c.ns, n)); err != nil {
+			return err
+		}
+	}
 	if err := putProgress(c.tx, c.ns.Database().Number(), n, &Progress{Phase: phaseDocuments, Started: c.x.clock().Unix()}); err != nil {
 		return err
 	}
-	return c.tx.Put(signatureKey(c.ns, signature), packed.Number(n))
+	return c.tx.Put(signatureKey(c.ns, r.Signature), packed.Number(n))
 }
 
 // nextNumber numbers an index; numbers are never used again. The counter is the
@@ -235,6 +242,9 @@ func (x *Indexes) settle(m store.LaneTxn, ns store.Scope, n uint64, s State, rea
 	if err := m.Redefine(ns); err != nil {
 		return err
 	}
+	if err := x.settled(m, ns, n, r); err != nil {
+		return err
+	}
 	if s != Readable {
 		return c.tx.Put(indexKey(ns, n), encode(r))
 	}
@@ -256,6 +266,20 @@ func (x *Indexes) settle(m store.LaneTxn, ns store.Scope, n uint64, s State, rea
 		}
 	}
 	return c.tx.Put(indexKey(ns, n), encode(r))
+}
+
+// settled puts the job into the queue that an index has after its build: it follows what
+// came in the meantime, or is tried again by the next server.
+func (x *Indexes) settled(m store.LaneTxn, ns store.Scope, n uint64, r *record) error {
+	if r.State == Failed {
+		j := jobOf(jobFailed, jobFailed, ns, n)
+		j.Due = whenStarted
+		return m.EnsureJob(j)
+	}
+	if _, asynchronous := x.kind(r.Kind).(Asynchronous); !asynchronous || r.Manual || ns.Tenant() != "" {
+		return nil
+	}
+	return m.EnsureJob(ns.Database().Job(jobFollow, "", time.Time{}))
 }
 
 // designsOf returns the names of the design documents that use index n. The lane

@@ -71,5 +71,5 @@ func (c *change) renew(n uint64) (uint64, error) {
 	}
 	delete(c.records, n)
 	c.records[to] = &fresh
-	return to, c.begin(to, fresh.Signature)
+	return to, c.begin(to, &fresh)
 }

@@ -37,38 +37,41 @@ type task struct {
 	}
 }
 
+// tasksOf are the tasks of a database, by the numbers of their indexes. They go with it
+// when it is closed: what they know can be read again. x.tasks is locked.
+func tasksOf(d *store.Database) map[uint64]*task {
+	return d.Attached(func() any { return map[uint64]*task{} }).(map[uint64]*task)
+}
+
 // task returns the task of an index.
 func (x *Indexes) task(d *store.Database, ix *Index) *task {
 	x.tasks.Lock()
 	defer x.tasks.Unlock()
-	key := taskKey{d.Number(), ix.Number}
-	t := x.tasks.by[key]
+	t := tasksOf(d)[ix.Number]
 	if t == nil {
 		t = &task{x: x, d: d, ix: ix, ns: d.Namespace(ix.Tenant), running: make(chan struct{}, 1), most: x.o.Page}
 		t.state.changed = make(chan struct{})
 		t.running <- struct{}{}
-		x.tasks.by[key] = t
+		tasksOf(d)[ix.Number] = t
 	}
 	t.users++
 	return t
 }
 
 // release lets a task go that its user needs no more. Those of tenants' indexes, of
-// which there may be many thousands, are forgotten when nobody uses them: what they
-// know can be read again.
+// which there may be many thousands, are forgotten when nobody uses them.
 func (x *Indexes) release(t *task) {
 	x.tasks.Lock()
 	defer x.tasks.Unlock()
-	key := taskKey{t.d.Number(), t.ix.Number}
-	if t.users--; t.users == 0 && t.ix.Tenant != "" && x.tasks.by[key] == t {
-		delete(x.tasks.by, key)
+	if t.users--; t.users == 0 && t.ix.Tenant != "" && tasksOf(t.d)[t.ix.Number] == t {
+		delete(tasksOf(t.d), t.ix.Number)
 	}
 }
 
 // forget drops a task whose index is gone, and tells those who wait.
 func (x *Indexes) forget(t *task) {
 	x.tasks.Lock()
-	delete(x.tasks.by, taskKey{t.d.Number(), t.ix.Number})
+	delete(tasksOf(t.d), t.ix.Number)
 	x.tasks.Unlock()
 	t.state.Lock()
 	defer t.state.Unlock()

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bytes"
 	"errors"
 	"time"
 
@@ -115,6 +116,44 @@ func Migrate(tx kv.Txn, names map[uint64]string) error {
 	return err
 }
 
+// dueBefore is the order of time before there were pools.
+var dueBefore = keyspace.Space{Name: "job-due", Code: 'g', System: true, Version: 1,
+	Columns: []keyspace.Column{{Name: "time", Kind: keyspace.Uint}, {Name: "kind", Kind: keyspace.Text}, {Name: "number", Kind: keyspace.Uint}, {Name: "subject", Kind: keyspace.Text}}}
+
+// migratedJobs is how many jobs a page of MigrateOrder moves.
+const migratedJobs = 1000
+
+// MigrateOrder moves a page of the rows of the order of time to where they lie by pools.
+// from and next are keys of jobs.
+func MigrateOrder(tx kv.Txn, from []byte) (next []byte, done bool, err error) {
+	rg := kv.Prefix(keyspace.Job.Key(0))
+	if from != nil {
+		rg.Start = from
+	}
+	var page []Job
+	err = kv.Each(tx, rg, func(key, value []byte) error {
+		if len(page) == migratedJobs {
+			next = bytes.Clone(key)
+			return errEnough
+		}
+		j, err := Decode(key, value)
+		page = append(page, j)
+		return err
+	})
+	if done = err == nil; err != nil && !errors.Is(err, errEnough) {
+		return nil, false, err
+	}
+	for _, j := range page {
+		before := dueBefore.Key(0, keyspace.U(millis(j.Due)), keyspace.T(j.Kind), keyspace.U(j.Number), keyspace.T(j.Subject))
+		if err := errors.Join(tx.Delete(before), tx.Put(j.dueKey(j.Due), []byte{dueVersion})); err != nil {
+			return nil, false, err
+		}
+	}
+	return next, done, nil
+}
+
+var errEnough = errors.New("jobs: enough rows")
+
 // Check holds the rows of the queue against each other: each job has its row in the
 // order of time, and no other is there. It returns what is wrong.
 func Check(v kv.Snapshot) (bad []error, err error) {
@@ -143,7 +182,7 @@ func Check(v kv.Snapshot) (bad []error, err error) {
 		if err != nil {
 			return bad, err
 		}
-		bad = append(bad, errOf("a job %q of database %d, %q, is due and not there", decodeID(parts[1:])))
+		bad = append(bad, errOf("a job %q of database %d, %q, is due and not there", decodeID(parts[2:])))
 	}
 	return bad, err
 }

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -10,7 +11,9 @@ import (
 	"github.com/sectional/sectional/internal/packed"
 )
 
-// ID names a job: there is one of a kind for a subject of a database.
+// ID names a job: there is one of a kind for a subject of a database. A kind may be of
+// a pool: "pool/kind". The jobs of a pool have an order and workers of their own, so
+// that however many there are, and however long they take, those of others do not wait.
 type ID struct {
 	Kind    string
 	Number  uint64 // of the database, 0 for the whole store
@@ -36,7 +39,7 @@ type Job struct {
 
 const (
 	rowVersion = 2
-	dueVersion = 1
+	dueVersion = 2
 	// oldVersion is of rows that had a time and a checkpoint.
 	oldVersion = 1
 )
@@ -52,8 +55,19 @@ func (id ID) Key() []byte {
 	return keyspace.Job.Key(0, keyspace.T(id.Kind), keyspace.U(id.Number), keyspace.T(id.Subject))
 }
 
+// Pool is the pool of the job's kind, "" for those without.
+func (id ID) Pool() string { return poolOf(id.Kind) }
+
+func poolOf(kind string) string {
+	pool, _, ok := strings.Cut(kind, "/")
+	if !ok {
+		return ""
+	}
+	return pool
+}
+
 func (id ID) dueKey(due time.Time) []byte {
-	return keyspace.JobDue.Key(0, keyspace.U(millis(due)), keyspace.T(id.Kind), keyspace.U(id.Number), keyspace.T(id.Subject))
+	return keyspace.JobDue.Key(0, keyspace.T(id.Pool()), keyspace.U(millis(due)), keyspace.T(id.Kind), keyspace.U(id.Number), keyspace.T(id.Subject))
 }
 
 // millis is a time in a row; times before 1970 are 1970, and the zero time is 0.

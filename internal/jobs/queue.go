@@ -14,6 +14,7 @@ import (
 
 // Options join a queue to its store; all but Holder and Lease must be given.
 type Options struct {
+	Pool   string // whose jobs are worked on
 	Engine kv.Engine
 	Commit func(ctx context.Context, fn func(kv.Txn) error) error // runs a transaction
 	Clock  func() time.Time
@@ -38,7 +39,8 @@ const (
 	duePage      = 256
 )
 
-// Queue works on the jobs of a store.
+// Queue works on the jobs of a pool of a store. Rows may be written by any queue of the
+// store, whatever pool they are of.
 type Queue struct {
 	o     Options
 	woken chan struct{}
@@ -148,7 +150,7 @@ func (q *Queue) dispatch(ctx context.Context) (pause time.Duration, err error) {
 // page reads the next jobs that are due, and where to go on; at the end next is nil,
 // and due the time of the first job that is not due yet, zero for none.
 func (q *Queue) page(ctx context.Context, from []byte) (ids []ID, next []byte, due time.Time, err error) {
-	rg := kv.Prefix(keyspace.JobDue.Key(0))
+	rg := kv.Prefix(keyspace.JobDue.Key(0, keyspace.T(q.o.Pool)))
 	if from != nil {
 		rg.Start = from
 	}
@@ -165,11 +167,11 @@ func (q *Queue) page(ctx context.Context, from []byte) (ids []ID, next []byte, d
 			if err != nil {
 				return err
 			}
-			if parts[0].Num() > now {
-				due = time.UnixMilli(int64(parts[0].Num()))
+			if parts[1].Num() > now {
+				due = time.UnixMilli(int64(parts[1].Num()))
 				return nil
 			}
-			if ids = append(ids, decodeID(parts[1:])); len(ids) == duePage {
+			if ids = append(ids, decodeID(parts[2:])); len(ids) == duePage {
 				next = append(append(next, it.Key()...), 0)
 				return nil
 			}
@@ -234,7 +236,51 @@ func (q *Queue) do(ctx context.Context, id ID) error {
 	if err != nil || !mine {
 		return err
 	}
+	if q.o.Lease == 0 {
+		return q.o.Do(ctx, j)
+	}
+	ctx, lost := context.WithCancelCause(ctx)
+	var holding sync.WaitGroup
+	holding.Go(func() { q.hold(ctx, j, lost) })
+	defer holding.Wait()
+	defer lost(nil)
 	return q.o.Do(ctx, j)
+}
+
+// errLost is why the context of a worker ends whose job is another's by now.
+var errLost = errors.New("jobs: the lease of the job was lost")
+
+// hold keeps the lease of a job as long as somebody works on it, whose context ends when
+// the lease does: then others may have begun.
+func (q *Queue) hold(ctx context.Context, j Job, lost context.CancelCauseFunc) {
+	every := time.NewTicker(q.o.Lease / 3)
+	defer every.Stop()
+	for until := j.until; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+		err := q.o.Commit(ctx, func(tx kv.Txn) error {
+			now, err := decode(j.ID, tx.GetForUpdate)
+			if err == nil && now.holder != q.o.Holder {
+				err = ErrMoved
+			}
+			if err != nil {
+				return err
+			}
+			now.until = q.o.Clock().Add(q.o.Lease)
+			until = now.until
+			return put(tx, &now) // no other state: the batch under way goes on
+		})
+		switch {
+		case errors.Is(err, ErrGone): // done
+			return
+		case errors.Is(err, ErrMoved), err != nil && !q.o.Clock().Before(until):
+			lost(errLost)
+			return
+		}
+	}
 }
 
 // claim makes a job this process's own, unless another's lease of it holds yet, or it

@@ -29,9 +29,11 @@ var (
 	UpdateHead = Space{Name: "updates-head", Code: 'f', System: true, Version: 1,
 		Columns: []Column{{"database", Text}},
 		Doc:     "where a database's entry in the updates feed stands"}
-	JobDue = Space{Name: "job-due", Code: 'g', System: true, Version: 1,
-		Columns: []Column{{"time", Uint}, {"kind", Text}, {"number", Uint}, {"subject", Text}},
-		Doc:     "a job by the time when it is due (time: Unix milliseconds)"}
+	// The code 'g' was that of the order of time before there were pools, and is not given
+	// out again.
+	JobDue = Space{Name: "job-due", Code: 'h', System: true, Version: 2,
+		Columns: []Column{{"pool", Text}, {"time", Uint}, {"kind", Text}, {"number", Uint}, {"subject", Text}},
+		Doc:     "a job by the time when it is due, among those of its pool (time: Unix milliseconds)"}
 )
 
 // The kinds of row in a database; those of indexes, from code 0x80 up, below.

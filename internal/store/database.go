@@ -33,6 +33,11 @@ type Database struct {
 	queue   queue
 	watch   watch
 	ranking sync.Mutex // the rankings are brought up to date by one at a time
+	// attached is what the Indexer keeps as long as the database is open.
+	attached struct {
+		sync.Once
+		value any
+	}
 }
 
 // settings are a database's setting rows as of a version of the lane head.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/packed"
 )
@@ -48,6 +49,7 @@ var formatSteps = []formatStep{
 	{version: 6, what: "changes may be logged", rows: map[string]byte{"change-log": 1}},
 	{version: 7, what: "definitions of the database lie beside those of tenants", migrate: moveDefinitions},
 	{version: 8, what: "jobs lie in the order of time", rows: map[string]byte{"job": 2, "job-due": 1}, migrate: migrateJobs},
+	{version: 9, what: "jobs lie in pools", rows: map[string]byte{"job-due": 2}, migrate: jobs.MigrateOrder},
 }
 
 // firstFormat is the format before any step.

@@ -37,7 +37,7 @@ type group struct {
 	version    uint64                          // of the definitions when the request at hand began
 	began      uint64                          // the serial when it did
 	work       map[string]time.Time            // jobs that have something to do, and from when on
-	woken      bool                            // the queue of jobs changed
+	woken      map[string]bool                 // the pools of jobs that changed
 	stale      bool                            // settings, hidden partitions or indexes changed
 	defined    cached                          // what they are now, if stale
 	deciding   deciding
@@ -188,6 +188,9 @@ func (g *group) finish() error {
 		if err := g.finishPartition(p, s); err != nil {
 			return err
 		}
+	}
+	if len(g.order) > 0 {
+		g.needFollowers()
 	}
 	if err := errors.Join(g.putSuperseded(), g.putWork()); err != nil {
 		return err
@@ -354,8 +357,8 @@ func (g *group) published() {
 			ix.Defined(d.Namespace(p))
 		}
 	}
-	if g.woken {
-		d.store.jobs.Wake()
+	for pool := range g.woken {
+		d.store.wakeJobs(pool)
 	}
 	if len(g.order) > 0 {
 		d.watch.wake(g.partitions, g.order)

@@ -49,10 +49,19 @@ type IndexSet interface {
 	// Follows reports whether an index needs to hear of removals that leave no
 	// trace in the feed (Reader.Removals).
 	Follows() bool
+	// Following says which job a change of documents makes necessary.
+	Following() Following
 }
 
 // Number is the database's number, the first part of its keys.
 func (d *Database) Number() uint64 { return d.number }
+
+// Attached is what the Indexer keeps with the open database, made when it is asked for
+// first: it goes when the database is closed.
+func (d *Database) Attached(make func() any) any {
+	d.attached.Do(func() { d.attached.value = make() })
+	return d.attached.value
+}
 
 // Dropped reports whether the database is gone.
 func (d *Database) Dropped() bool { return d.dropped.Load() }

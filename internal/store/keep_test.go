@@ -18,6 +18,7 @@ func (x *recording) Renew(kv.Txn, Scope) error                                  
 func (x *recording) Defined(Scope)                                               {}
 func (x *recording) Check(*Reader) ([]error, error)                              { return nil, nil }
 func (x *recording) Follows() bool                                               { return false }
+func (x *recording) Following() Following                                        { return Following{} }
 func (x *recording) Slow() bool                                                  { return false }
 func (x *recording) Derive(context.Context, *Revision) (any, error)              { return nil, nil }
 

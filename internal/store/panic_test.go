@@ -181,6 +181,7 @@ func (panickyIndexer) Renew(kv.Txn, Scope) error                                
 func (panickyIndexer) Defined(Scope)                                               {}
 func (panickyIndexer) Check(*Reader) ([]error, error)                              { return nil, nil }
 func (panickyIndexer) Follows() bool                                               { return false }
+func (panickyIndexer) Following() Following                                        { return Following{} }
 func (panickyIndexer) Apply(_ kv.Txn, _, after *Revision) error {
 	if after != nil && after.ID == "p:bad" {
 		panic("a document that the index does not like")

@@ -122,6 +122,7 @@ type Store struct {
 	updates updates
 	clock   clockGuard
 	jobs    *jobs.Queue
+	pools   sync.Map     // queues of packages above, by the name of their pool
 	age     atomic.Int64 // of tombstones by the configuration, as watchAge knows it
 	expiry  expiryCounts
 	busy    busy
@@ -148,7 +149,7 @@ func openWith(ctx context.Context, e kv.Engine, o Options, steps []formatStep) (
 	s.runs.New = newPrefetched
 	s.open.by, s.open.most = map[string]weak.Pointer[Database]{}, s.o.MaxOpen
 	s.updates.init()
-	s.jobs = s.newQueue()
+	s.jobs = s.newQueue("", jobWorkers, s.runJob)
 	if err := s.begin(ctx); err != nil {
 		return nil, dberr.Wrap("store.Open", err)
 	}

@@ -86,10 +86,10 @@ const (
 	jobSteps   = 50 // of a job, before others have their turn
 )
 
-func (s *Store) newQueue() *jobs.Queue {
-	return jobs.New(jobs.Options{Engine: s.engine, Commit: s.commit, Clock: func() time.Time { return s.o.Clock() }, Logger: s.o.Logger, Workers: jobWorkers,
+func (s *Store) newQueue(pool string, workers int, do func(ctx context.Context, j jobs.Job) error) *jobs.Queue {
+	return jobs.New(jobs.Options{Pool: pool, Engine: s.engine, Commit: s.commit, Clock: func() time.Time { return s.o.Clock() }, Logger: s.o.Logger, Workers: workers,
 		Do: func(ctx context.Context, j jobs.Job) error {
-			return s.guard("store.runJob", func() error { return s.runJob(ctx, j) })
+			return s.guard("store.job", func() error { return do(ctx, j) })
 		}})
 }
 
@@ -213,19 +213,35 @@ func (g *group) needs(kind string, from time.Time) {
 // putWork puts what the group's changes make necessary into the queue.
 func (g *group) putWork() error {
 	for kind, from := range g.work {
-		changed, err := g.db.store.jobs.Ensure(g.tx, g.db.job(kind, "", from))
-		if err != nil {
+		if err := g.ensureJob(g.db.job(kind, "", from)); err != nil {
 			return err
 		}
-		g.woken = g.woken || changed
 	}
 	return nil
 }
 
-// put puts a job of the database into the queue.
+// ensureJob puts a job into the queue, or makes it due earlier.
+func (g *group) ensureJob(j jobs.Job) error {
+	changed, err := g.db.store.jobs.Ensure(g.tx, j)
+	if changed {
+		g.wakes(j.ID)
+	}
+	return err
+}
+
+// wakes notes that the queue of a job is to be looked at.
+func (g *group) wakes(id jobs.ID) {
+	if g.woken == nil {
+		g.woken = map[string]bool{}
+	}
+	g.woken[id.Pool()] = true
+}
+
+// putJob puts a job of the database into the queue.
 func (g *group) putJob(kind, subject string) error {
-	g.woken = true
-	return g.db.store.jobs.Put(g.tx, g.db.job(kind, subject, g.now))
+	j := g.db.job(kind, subject, g.now)
+	g.wakes(j.ID)
+	return g.db.store.jobs.Put(g.tx, j)
 }
 
 // rest lets others have the disk between two steps of background work.

@@ -1,0 +1,124 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/kv/kvtest"
+)
+
+// TestPools has all workers of one pool stand still, with more of its jobs due: those of
+// another pool are worked on all the same.
+func TestPools(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := kvtest.NewModel(kvtest.ModelOptions{})
+		slow := open(t, Options{Engine: e, Pool: "slow", Workers: 2, Do: func(ctx context.Context, _ Job) error { <-ctx.Done(); return ctx.Err() }})
+		var quick *world
+		quick = open(t, Options{Engine: e, Workers: 2, Do: func(ctx context.Context, seen Job) error {
+			return quick.o.Commit(ctx, func(tx kv.Txn) error { return quick.End(tx, &seen) })
+		}})
+		quick.update(func(tx kv.Txn) error {
+			var err error
+			for n := range uint64(5) {
+				err = errors.Join(err, quick.Put(tx, job("slow/a", n, 1)), quick.Put(tx, job("a", n, 2)))
+			}
+			return err
+		})
+		ctx, stop := context.WithCancel(ctx)
+		for _, w := range []*world{slow, quick} {
+			go w.Work(ctx)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		want := ""
+		for n := range 5 {
+			want += fmt.Sprintf("; slow/a/%d/ due 1 state 1 at \"\" by 0", n)
+		}
+		quick.want(want[2:])
+		stop()
+		synctest.Wait()
+	})
+}
+
+// TestLeaseIsKept has a worker take much longer for its job than a lease lasts: no other
+// begins with it meanwhile. One that cannot write any more is told to stop when its lease has ended.
+func TestLeaseIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lease = time.Minute
+		f := kvtest.NewFaults(kvtest.NewModel(kvtest.ModelOptions{}))
+		working := 0
+		do := func(ctx context.Context, seen Job) error {
+			if working++; working > 1 {
+				t.Error("two work on one job")
+			}
+			defer func() { working-- }()
+			select {
+			case <-time.After(10 * lease):
+				return Later(time.Hour)
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		one := open(t, Options{Engine: f, Holder: 1, Lease: lease, Do: do})
+		two := open(t, Options{Engine: f, Holder: 2, Lease: lease, Do: do})
+		one.update(func(tx kv.Txn) error { return one.Put(tx, job("a", 1, 1)) })
+		ended := make(chan error)
+		go func() { ended <- one.do(ctx, job("a", 1, 1).ID) }()
+		for range 9 {
+			time.Sleep(lease)
+			if err := two.do(ctx, job("a", 1, 1).ID); !errors.As(err, new(later)) {
+				t.Errorf("the other: %v", err)
+			}
+		}
+		if err := <-ended; !errors.As(err, new(later)) {
+			t.Errorf("the first: %v", err)
+		}
+		go func() { ended <- one.do(ctx, job("a", 1, 1).ID) }()
+		synctest.Wait()
+		f.Randomly(1, kvtest.Rates{kvtest.Refused: 100})
+		if err := <-ended; !errors.Is(err, errLost) {
+			t.Errorf("without a disk: %v", err)
+		}
+		f.Randomly(0, nil)
+	})
+}
+
+// TestMigrateOrder moves an order of time without pools to where it is by pools, in pages.
+func TestMigrateOrder(t *testing.T) {
+	w := open(t, Options{})
+	const many = 2*migratedJobs + 10
+	w.update(func(tx kv.Txn) error {
+		for n := range uint64(many) {
+			j := job("a", n, int64(n))
+			before := dueBefore.Key(0, keyspace.U(millis(j.Due)), keyspace.T(j.Kind), keyspace.U(j.Number), keyspace.T(j.Subject))
+			if err := errors.Join(tx.Put(j.Key(), j.encode()), tx.Put(before, []byte{dueVersion})); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	pages := 0
+	for from, done := []byte(nil), false; !done; pages++ {
+		w.update(func(tx kv.Txn) (err error) {
+			from, done, err = MigrateOrder(tx, from)
+			return err
+		})
+	}
+	w.rows()
+	err := w.e.View(ctx, func(v kv.Snapshot) error {
+		return kv.Each(v, kv.Prefix(dueBefore.Key(0)), func(key, _ []byte) error { return fmt.Errorf("left: %x", key) })
+	})
+	if err != nil || pages != 3 {
+		t.Errorf("%d pages, %v", pages, err)
+	}
+	ids, _, _, err := w.page(ctx, nil)
+	if err != nil || len(ids) != duePage || ids[0].Number != 0 || ids[1].Number != 1 {
+		t.Errorf("%d are due: %v", len(ids), err)
+	}
+}
