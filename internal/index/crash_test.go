@@ -62,6 +62,9 @@ func open(t *testing.T, fs vfs.FS, fn func(*store.Store, *index.Indexes)) {
 	}
 	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}, Idle: true, Page: 1000})
 	s, err := store.Open(ctx, e, store.Options{Indexer: x, Idle: true})
+	if err == nil {
+		err = x.Start(ctx, s)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
