@@ -3,6 +3,8 @@ package find
 import (
 	"container/heap"
 	"slices"
+
+	"github.com/sectional/sectional/internal/index/text/segment"
 )
 
 // hit is a document found.
@@ -15,18 +17,17 @@ type hit struct {
 // best gathers the first few of the documents found, in an order and by id where that
 // leaves it open. It is a heap with the last of them on top.
 type best struct {
-	work    *work
 	sorting *sorting
 	limit   int
 	after   *mark
 	hits    []*hit
 	total   uint64
 	spare   *hit
-	err     error
+	ids     *segment.Column
 }
 
 func (w *work) best(s *sorting, limit int, after *mark) *best {
-	return &best{work: w, sorting: s, limit: limit, after: after}
+	return &best{sorting: s, limit: limit, after: after, ids: w.index.Column("_id")}
 }
 
 // take takes the document where a node stands.
@@ -41,7 +42,7 @@ func (b *best) take(n node) error {
 	}
 	b.spare, h.doc, h.id, h.keys = h, n.doc(), "", b.sorting.keys(n, h.keys[:0])
 	if b.after != nil && b.passed(h) {
-		return b.err
+		return nil
 	}
 	if len(b.hits) < b.limit {
 		b.spare = nil
@@ -50,7 +51,7 @@ func (b *best) take(n node) error {
 		b.spare, b.hits[0] = b.hits[0], h
 		heap.Fix(b, 0)
 	}
-	return b.err
+	return nil
 }
 
 // passed reports whether a document is not behind the bookmark.
@@ -69,11 +70,7 @@ func (b *best) less(x, y *hit) bool {
 
 func (b *best) idOf(h *hit) string {
 	if h.id == "" {
-		id, err := b.work.index.ID(h.doc)
-		if err != nil && b.err == nil {
-			b.err = err
-		}
-		h.id = id
+		h.id, _ = b.ids.Text(h.doc) // every document has one
 	}
 	return h.id
 }
@@ -90,7 +87,7 @@ func (b *best) Pop() any {
 }
 
 // sorted returns what was gathered, in order.
-func (b *best) sorted() ([]*hit, error) {
+func (b *best) sorted() []*hit {
 	slices.SortFunc(b.hits, func(x, y *hit) int {
 		switch {
 		case x == y:
@@ -103,5 +100,5 @@ func (b *best) sorted() ([]*hit, error) {
 	for _, h := range b.hits {
 		b.idOf(h)
 	}
-	return b.hits, b.err
+	return b.hits
 }

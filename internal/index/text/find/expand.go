@@ -43,34 +43,38 @@ func (w *work) termsBetween(q *lucene.Range) (node, error) {
 	})
 }
 
+// together is how many terms are added to a set at a time.
+const together = 256
+
 // gather makes the node of the documents of the terms that are to be taken, until
 // there should be no more.
 func (w *work) gather(field string, terms index.FieldDict, boost float64, take func(term string) (take, more bool)) (node, error) {
 	defer terms.Close()
 	docs := w.index.NewSet()
+	var taken [][]byte
 	for {
 		entry, err := terms.Next()
 		if err != nil {
 			return nil, err
 		}
-		if entry == nil {
-			return w.constant(docs, boost), nil
+		good, more := false, entry != nil
+		if more {
+			if err := w.spend(1 + int(entry.Count)/8); err != nil {
+				return nil, err
+			}
+			good, more = take(entry.Term)
 		}
-		if err := w.step(); err != nil {
-			return nil, err
+		if good {
+			taken = append(taken, []byte(entry.Term))
 		}
-		taken, more := take(entry.Term)
+		if !more || len(taken) == together {
+			if err := docs.AddTerms(field, taken); err != nil {
+				return nil, err
+			}
+			taken = taken[:0]
+		}
 		if !more {
 			return w.constant(docs, boost), nil
-		}
-		if !taken {
-			continue
-		}
-		if err := w.spend(int(entry.Count)/8 + 1); err != nil {
-			return nil, err
-		}
-		if err := docs.AddTerm(field, []byte(entry.Term)); err != nil {
-			return nil, err
 		}
 	}
 }

@@ -41,13 +41,13 @@ func (l *leaders) take(n node) error {
 	known, ok := l.first[of]
 	switch {
 	case ok && !l.best.less(h, known):
-		return l.best.err
+		return nil
 	case ok:
 		l.order = slices.DeleteFunc(l.order, func(o by) bool { return o == of })
 	case len(l.order) == l.limit:
 		last := l.order[l.limit-1]
 		if !l.best.less(h, l.first[last]) {
-			return l.best.err
+			return nil
 		}
 		delete(l.first, last)
 		l.order = l.order[:l.limit-1]
@@ -60,7 +60,7 @@ func (l *leaders) take(n node) error {
 		return -1
 	})
 	l.order = slices.Insert(l.order, at, of)
-	return l.best.err
+	return nil
 }
 
 // grouped gathers the documents of the leading groups.

@@ -173,6 +173,7 @@ func TestOrders(t *testing.T) {
 		{`lat:[* TO *]`, []string{"-<distance,lon,lat,2.3,48.8,mi>"}, "f g"},
 		{`title:fox* n:0`, []string{"<distance,lon,lat,2.3,48.8,km>"}, "g f h"},
 		{`*:*`, []string{"-<doc>"}, "a b c d e f g h"},
+		{`*:*`, []string{"-_id<string>"}, "h g f e d c b a"},
 	} {
 		req := request(t, c.query)
 		req.Sort = orders(t, c.sort...)

@@ -3,6 +3,7 @@ package find
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/sectional/sectional/internal/index/text/segment"
 )
@@ -148,10 +149,7 @@ func (w *work) runGroups(req *Request) (*Result, error) {
 
 // rows makes the rows of what was gathered.
 func (w *work) rows(req *Request, b *best) ([]Row, error) {
-	hits, err := b.sorted()
-	if err != nil {
-		return nil, err
-	}
+	hits := b.sorted()
 	marker, err := newMarker(req)
 	if err != nil {
 		return nil, err
@@ -161,7 +159,7 @@ func (w *work) rows(req *Request, b *best) ([]Row, error) {
 		if err := w.ctx.Err(); err != nil {
 			return nil, err
 		}
-		row := Row{ID: h.id, Order: b.sorting.values(h.keys)}
+		row := Row{ID: strings.Clone(h.id), Order: b.sorting.values(h.keys)}
 		if err := w.fill(&row, req, h, marker); err != nil {
 			return nil, err
 		}
@@ -179,7 +177,7 @@ func (w *work) fill(row *Row, req *Request, h *hit, marker *marker) error {
 			texts[field] = append(texts[field], text)
 		}
 		if req.Fields == nil || slices.Contains(req.Fields, field) {
-			values[field] = together(values[field], text, number)
+			values[field] = gathered(values[field], text, number)
 		}
 	})
 	if err != nil {
@@ -211,8 +209,8 @@ func (w *work) fill(row *Row, req *Request, h *hit, marker *marker) error {
 	return nil
 }
 
-// together adds a value to those that a field has already.
-func together(have any, text string, number *float64) any {
+// gathered adds a value to those that a field has already.
+func gathered(have any, text string, number *float64) any {
 	var v any = text
 	if number != nil {
 		v = *number

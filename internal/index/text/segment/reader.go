@@ -83,13 +83,7 @@ func (s *source) restrict(deleted *roaring.Bitmap, partition string) (uint64, er
 
 // addTo adds the documents of an iterator over postings, all of them.
 func addTo(set *roaring.Bitmap, it scorch.PostingsIterator) {
-	of, ok := it.(scorch.OptimizablePostingsIterator)
-	if !ok {
-		return
-	}
-	if doc, one := of.DocNum1Hit(); one {
-		set.Add(uint32(doc))
-	} else if all := of.ActualBitmap(); all != nil {
+	if all := addOne(set, it); all != nil {
 		set.Or(all)
 	}
 }

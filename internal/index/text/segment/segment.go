@@ -57,6 +57,7 @@ func build(docs []Document) ([]byte, error) {
 	for i := range docs {
 		entries[i] = entryOf(&docs[i])
 		columns.add(uint32(i), docs[i].Fields)
+		columns.at(idField, lastTerms).text(uint32(i), docs[i].ID)
 	}
 	made, _, err := new(zap.ZapPlugin).New(entries)
 	if err != nil {
@@ -179,11 +180,13 @@ func (s *Segment) Numbers(ids []string) (found *roaring.Bitmap, err error) {
 	return found, err
 }
 
-// ID returns the id of a document by its number.
+// ID returns the id of a document by its number. It is read from a column: the
+// library takes twenty times as long, and documents that are equal in every other
+// respect are sorted by it.
 func (s *Segment) ID(doc uint32) (string, error) {
-	id, err := s.zap.DocID(uint64(doc))
-	if err == nil && id == nil {
-		err = fmt.Errorf("segment: there is no document %d", doc)
+	c := s.column(idField, lastTerms)
+	if i, end := c.span(doc); i < end {
+		return c.text(i), nil
 	}
-	return string(id), err
+	return "", fmt.Errorf("segment: there is no document %d", doc)
 }

@@ -528,7 +528,7 @@ func compareSets(t *testing.T, reader *Reader, docs []Document, numbers []uint64
 		}
 	}
 	terms := reader.NewSet()
-	if err := terms.AddTerm("t", []byte("ab")); err != nil {
+	if err := terms.AddTerms("t", [][]byte{[]byte("ab")}); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(find(docs, numbers, "t", "ab")); terms.Count() != uint64(n) {

@@ -39,19 +39,42 @@ func (s *Set) Add(doc uint64) {
 	}
 }
 
-// AddTerm adds the documents of a term.
-func (s *Set) AddTerm(field string, term []byte) error {
+// AddTerms adds the documents of terms. Many at a time are faster than one by one.
+func (s *Set) AddTerms(field string, terms [][]byte) error {
+	all := make([]*roaring.Bitmap, 0, len(terms)+1)
 	for i := range s.docs {
-		it, err := s.r.sources[i].postings(field, term)
-		if err != nil {
-			return err
+		source, ones := &s.r.sources[i], roaring.New()
+		all = append(all[:0], ones)
+		for _, term := range terms {
+			it, err := source.postings(field, term)
+			if err != nil {
+				return err
+			}
+			if many := addOne(ones, it); many != nil {
+				all = append(all, many)
+			}
 		}
-		addTo(s.docs[i], it)
-		if live := s.r.sources[i].live; live != nil {
-			s.docs[i].And(live)
+		found := roaring.FastOr(all...)
+		if source.live != nil {
+			found.And(source.live)
 		}
+		s.docs[i].Or(found)
 	}
 	return nil
+}
+
+// addOne adds the document of an iterator over postings if it is the only one, and
+// otherwise returns all: nil if there are none.
+func addOne(set *roaring.Bitmap, it scorch.PostingsIterator) *roaring.Bitmap {
+	of, ok := it.(scorch.OptimizablePostingsIterator)
+	if !ok {
+		return nil
+	}
+	if doc, one := of.DocNum1Hit(); one {
+		set.Add(uint32(doc))
+		return nil
+	}
+	return of.ActualBitmap()
 }
 
 // Interval is the numbers between two ends.
