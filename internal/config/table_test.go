@@ -1,7 +1,6 @@
 package config
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-var update = flag.Bool("update", false, "write docs/settings.md anew")
+	"github.com/sectional/sectional/internal/golden"
+)
 
 // TestTable looks for rows that can't be: twice the same, defaults that the code
 // would not understand, known settings among those that have no effect.
@@ -245,22 +244,7 @@ func TestDeleteLeavesNoLine(t *testing.T) {
 
 // TestSettingsPage checks that docs/settings.md is what the tables say; -update
 // writes it.
-func TestSettingsPage(t *testing.T) {
-	const path = "../../docs/settings.md"
-	want := settingsPage()
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(want, string(got)); d != "" {
-		t.Errorf("docs/settings.md is not as declared (go test ./internal/config -update writes it):\n%s", d)
-	}
-}
+func TestSettingsPage(t *testing.T) { golden.File(t, "../../docs/settings.md", settingsPage()) }
 
 func settingsPage() string {
 	var b strings.Builder

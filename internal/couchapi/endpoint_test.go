@@ -1,9 +1,7 @@
 package couchapi
 
 import (
-	stdflag "flag"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,10 +9,9 @@ import (
 
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
+	"github.com/sectional/sectional/internal/golden"
 	"github.com/sectional/sectional/internal/web"
 )
-
-var update = stdflag.Bool("update", false, "write testdata/endpoints.txt anew")
 
 // TestEndpointTable shows which rows of the route table are served at which endpoints,
 // and asks each of them at each endpoint that serves it.
@@ -60,17 +57,7 @@ func TestEndpointTable(t *testing.T) {
 		lines = append(lines, strings.TrimRight(line, " "))
 	}
 	slices.Sort(lines)
-	text := strings.Join(lines, "\n") + "\n"
-	const file = "testdata/endpoints.txt"
-	if *update {
-		must(t, os.MkdirAll("testdata", 0o755))
-		must(t, os.WriteFile(file, []byte(text), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	must(t, err)
-	if text != string(want) {
-		t.Errorf("%s does not show the table (run with -update):\n%s", file, text)
-	}
+	golden.File(t, "testdata/endpoints.txt", strings.Join(lines, "\n")+"\n")
 }
 
 // TestEndpointPaths splits the ways in which clients write the path of an endpoint.

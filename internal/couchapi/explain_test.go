@@ -2,12 +2,10 @@ package couchapi
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/sectional/sectional/internal/golden"
 )
 
 // TestExplainScripts runs the files of testdata/explain, each over a database of its
@@ -15,29 +13,11 @@ import (
 // following line; index NAME DEFINITION; explain REQUEST, with the answer of _explain
 // after "----".
 func TestExplainScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/explain/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no scripts", err)
-	}
-	for _, file := range files {
-		in, err := os.ReadFile(file)
-		must(t, err)
+	golden.Scripts(t, "testdata/explain/*.txt", func(t *testing.T) func(string) string {
 		a := newTestAPI(t)
 		a.do("PUT", "/db", "").want(201, "")
-		blocks := strings.Split(strings.TrimRight(string(in), "\n"), "\n\n")
-		for i, block := range blocks {
-			command, _, _ := strings.Cut(block, "\n----")
-			if out := a.explainBlock(command); out != "" {
-				blocks[i] = command + "\n----\n" + out
-			}
-		}
-		got := strings.Join(blocks, "\n\n") + "\n"
-		if *update {
-			must(t, os.WriteFile(file, []byte(got), 0o666))
-		} else if diff := cmp.Diff(strings.Split(string(in), "\n"), strings.Split(got, "\n")); diff != "" {
-			t.Errorf("%s (-file +got):\n%s", file, diff)
-		}
-	}
+		return a.explainBlock
+	})
 }
 
 // explainBlock runs one block and returns its output, "" for none.

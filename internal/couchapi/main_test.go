@@ -1,7 +1,6 @@
 package couchapi
 
 import (
-	"fmt"
 	"os"
 	"testing"
 
@@ -10,12 +9,6 @@ import (
 
 // TestMain lets the test binary be a child that runs design functions.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "script-child" {
-		if err := script.Child(os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	script.ServeIfChild()
 	os.Exit(m.Run())
 }

@@ -2,17 +2,14 @@ package couchapi
 
 import (
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/golden"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -21,30 +18,13 @@ import (
 // headers that say something, the body. It is sent as the administrator unless there is an Authorization header: a user's name and
 // password, or none. A line "advance 10m" moves the clock; a line with # is a comment. -update writes the answers anew.
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/scripts/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			must(t, err)
-			got := runScript(t, string(want))
-			if *update {
-				must(t, os.WriteFile(file, []byte(got), 0o644))
-				return
-			}
-			if d := cmp.Diff(string(want), got); d != "" {
-				t.Errorf("(-want +got; -update writes it):\n%s", d)
-			}
-		})
-	}
+	golden.Scripts(t, "testdata/scripts/*.txt", newScript)
 }
 
 // scriptClock is when scripts begin.
 var scriptClock = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-func runScript(t *testing.T, text string) string {
+func newScript(t *testing.T) func(paragraph string) string {
 	var a *testAPI
 	clock := func() time.Time {
 		if a == nil {
@@ -53,12 +33,7 @@ func runScript(t *testing.T, text string) string {
 		return scriptClock.Add(time.Duration(a.later.Load()))
 	}
 	a = newTestAPIWith(t, store.Options{Clock: clock}, config.Setting{Section: "sectional", Key: "owner_design_docs", Value: "members"})
-	var out []string
-	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
-		request, _, _ := strings.Cut(paragraph, "\n----")
-		out = append(out, request+a.scripted(request))
-	}
-	return strings.Join(out, "\n\n") + "\n"
+	return a.scripted
 }
 
 // scripted sends the request of a paragraph and returns what is to stand below it.
@@ -94,7 +69,7 @@ func (a *testAPI) scripted(paragraph string) string {
 	if strings.HasPrefix(target, "/_") { // salts are drawn, and what the server says of itself is another in each run
 		text = drawn.ReplaceAllString(text, "…")
 	}
-	return "\n----\n" + strings.TrimSpace(text)
+	return text
 }
 
 // headerLine is a line with a header of a request.

@@ -2,18 +2,14 @@ package keyspace
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/sectional/sectional/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write docs/KEYS.md anew")
 
 // some values of each kind, those that are likely to be confused among them.
 var (
@@ -252,22 +248,7 @@ func FuzzDecode(f *testing.F) {
 
 // TestKeysPage checks that docs/KEYS.md is what the table says; -update writes
 // it.
-func TestKeysPage(t *testing.T) {
-	const path = "../../docs/KEYS.md"
-	want := keysPage()
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(want, string(got)); d != "" {
-		t.Errorf("docs/KEYS.md is not as declared (go test ./internal/keyspace -update writes it):\n%s", d)
-	}
-}
+func TestKeysPage(t *testing.T) { golden.File(t, "../../docs/KEYS.md", keysPage()) }
 
 func keysPage() string {
 	var b strings.Builder

@@ -57,6 +57,7 @@ func layers() map[string]int {
 		"internal/jsonscan":           0,
 		"internal/packed":             0,
 		"internal/deflate":            0,
+		"internal/golden":             0,
 		"internal/lint":               0,
 		"internal/outgoing":           0,
 		"internal/progress":           0,

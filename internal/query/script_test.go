@@ -3,20 +3,14 @@ package query
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/golden"
 	"github.com/sectional/sectional/internal/store"
 )
-
-var update = flag.Bool("update", false, "rewrite the outputs in testdata")
 
 // TestScripts runs the files of testdata, each over a database of its own. A
 // file is made of blocks parted by empty lines:
@@ -32,43 +26,29 @@ var update = flag.Bool("update", false, "rewrite the outputs in testdata")
 // The last two take a partition before the request, as in "plan @p {…}", and
 // have their output behind "----".
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no scripts", err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) { runScript(t, file) })
-	}
+	golden.Scripts(t, "testdata/*.txt", func(t *testing.T) func(string) string {
+		partitioned, w := false, (*world)(nil)
+		return func(command string) string {
+			switch {
+			case strings.HasPrefix(command, "#"):
+				return ""
+			case command == "partitioned":
+				partitioned = true
+				return ""
+			case w == nil:
+				w = newWorld(t, partitioned)
+			}
+			return w.command(command)
+		}
+	})
 }
 
-func runScript(t *testing.T, file string) {
-	in, err := os.ReadFile(file)
-	must(t, err)
-	blocks := strings.Split(strings.TrimRight(string(in), "\n"), "\n\n")
-	w := newWorld(t, blocks[0] == "partitioned" || len(blocks) > 1 && blocks[1] == "partitioned")
-	for i, block := range blocks {
-		command, _, _ := strings.Cut(block, "\n----")
-		if strings.HasPrefix(block, "#") || block == "partitioned" {
-			continue
-		}
-		if out, ok := w.command(command); ok {
-			blocks[i] = command + "\n----\n" + strings.TrimRight(out, "\n")
-		}
-	}
-	got := strings.Join(blocks, "\n\n") + "\n"
-	if *update {
-		must(t, os.WriteFile(file, []byte(got), 0o666))
-	} else if diff := cmp.Diff(strings.Split(string(in), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (-file +got):\n%s", file, diff)
-	}
-}
-
-// command runs one command; ok is true if it has an output.
-func (w *world) command(command string) (out string, ok bool) {
+// command runs one command and returns its output.
+func (w *world) command(command string) (out string) {
 	verb, arg, _ := strings.Cut(command, " ")
 	if first, lines, _ := strings.Cut(command, "\n"); first == "docs" {
 		w.put(strings.Split(lines, "\n")...)
-		return "", false
+		return ""
 	}
 	switch verb {
 	case "index", "partindex", "building":
@@ -77,7 +57,7 @@ func (w *world) command(command string) (out string, ok bool) {
 		if verb != "building" {
 			w.build()
 		}
-		return "", false
+		return ""
 	}
 	partition := ""
 	if rest, found := strings.CutPrefix(arg, "@"); found {
@@ -96,10 +76,10 @@ func (w *world) command(command string) (out string, ok bool) {
 	}
 	var e *dberr.Error
 	if errors.As(err, &e) {
-		return e.Code + ": " + e.Reason, true
+		return e.Code + ": " + e.Reason
 	}
 	must(w.t, err)
-	return out, true
+	return out
 }
 
 func (w *world) planText(partition string, req *Request) (text string, err error) {

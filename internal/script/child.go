@@ -2,6 +2,7 @@ package script
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -13,6 +14,22 @@ import (
 
 	"github.com/sectional/sectional/internal/packed"
 )
+
+// childArgument is what a child is started with.
+const childArgument = "script-child"
+
+// ServeIfChild is for the main function of a test binary: where that was started as a child of a Pool, it is one and does
+// not return.
+func ServeIfChild() {
+	if len(os.Args) < 2 || os.Args[1] != childArgument {
+		return
+	}
+	if err := Child(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
 
 // Child is the whole life of a child: it takes jobs from in and answers on out until in ends, which it does when the server
 // is gone. It changes its whole process (time zone, limits), so nothing else may run in it.

@@ -8,13 +8,7 @@ import (
 
 // TestMain lets the test binary be a child of itself.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "script-child" {
-		if err := Child(os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	ServeIfChild()
 	utc()
 	os.Exit(m.Run())
 }

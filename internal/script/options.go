@@ -80,7 +80,7 @@ func (o Options) withDefaults() (Options, error) {
 		if err != nil {
 			return o, err
 		}
-		o.Command = []string{path, "script-child"}
+		o.Command = []string{path, childArgument}
 	}
 	return o, nil
 }

@@ -3,20 +3,14 @@ package selector
 import (
 	"bytes"
 	"errors"
-	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/golden"
 	"github.com/sectional/sectional/internal/jsonscan"
 )
-
-var update = flag.Bool("update", false, "rewrite the outputs in testdata")
 
 // TestScripts runs the files of testdata. A file is made of blocks parted by
 // empty lines: "docs" with a document on each following line, or a command
@@ -26,47 +20,22 @@ var update = flag.Bool("update", false, "rewrite the outputs in testdata")
 //	normalize  the normalized selector, or the error
 //	project    the fields of the first document, or the error
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no scripts", err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) { runScript(t, file) })
-	}
-}
-
-func runScript(t *testing.T, file string) {
-	in, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var docs []*Doc
-	blocks := strings.Split(strings.TrimRight(string(in), "\n"), "\n\n")
-	for i, block := range blocks {
-		command, _, hasOutput := strings.Cut(block, "\n----")
-		switch lines := strings.Split(block, "\n"); {
-		case hasOutput:
-		case lines[0] == "docs":
-			docs = nil
-			for _, l := range lines[1:] {
-				docs = append(docs, parseDoc(l))
+	golden.Scripts(t, "testdata/*.txt", func(t *testing.T) func(string) string {
+		var docs []*Doc
+		return func(command string) string {
+			switch lines := strings.Split(command, "\n"); {
+			case strings.HasPrefix(command, "#"):
+				return ""
+			case lines[0] == "docs":
+				docs = nil
+				for _, l := range lines[1:] {
+					docs = append(docs, parseDoc(l))
+				}
+				return ""
 			}
-			continue
-		case strings.HasPrefix(block, "#"):
-			continue
-		default:
-			t.Fatalf("a block without output: %s", block)
+			return runCommand(t, command, docs)
 		}
-		blocks[i] = command + "\n----\n" + runCommand(t, command, docs)
-	}
-	got := strings.Join(blocks, "\n\n") + "\n"
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	} else if diff := cmp.Diff(strings.Split(string(in), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (-file +got):\n%s", file, diff)
-	}
+	})
 }
 
 func runCommand(t *testing.T, command string, docs []*Doc) string {

@@ -5,12 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/golden"
 	"github.com/sectional/sectional/internal/packed"
 )
 
@@ -50,16 +50,7 @@ func TestRowBytes(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "%x\n", value)
 	}
-	const file = "testdata/rows.hex"
-	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil || b.String() != string(want) {
-		t.Errorf("%v: the rows are\n%s", err, b.String())
-	}
+	golden.File(t, "testdata/rows.hex", b.String())
 }
 
 // decoders try to read a value; they give what encodes it again, nil for what

@@ -3,71 +3,36 @@ package store
 import (
 	"bytes"
 	"encoding/hex"
-	stdflag "flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/golden"
 	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/packed"
 )
 
-var update = stdflag.Bool("update", false, "write the outputs in testdata anew")
-
 // TestScripts runs the files in testdata. A file is a list of paragraphs; each
 // has commands, one a line, then ---- and what they print. What a command does
 // stands in the table below.
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := runScript(t, string(want))
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
+	golden.Scripts(t, "testdata/*.txt", func(t *testing.T) func(string) string {
+		s := &script{world: newWorld(t, Options{})}
+		return func(commands string) string {
+			s.out.Reset()
+			for line := range strings.SplitSeq(commands, "\n") {
+				if !strings.HasPrefix(line, "#") {
+					s.run(line)
 				}
-				return
 			}
-			if d := cmp.Diff(string(want), got); d != "" {
-				t.Errorf("(-want +got; -update writes it):\n%s", d)
-			}
-		})
-	}
-}
-
-func runScript(t *testing.T, text string) string {
-	s := &script{world: newWorld(t, Options{})}
-	var out []string
-	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
-		commands, _, _ := strings.Cut(paragraph, "\n----")
-		s.out.Reset()
-		for line := range strings.SplitSeq(commands, "\n") {
-			if !strings.HasPrefix(line, "#") {
-				s.run(line)
-			}
+			return s.out.String()
 		}
-		if s.out.Len() > 0 {
-			commands += "\n----\n" + strings.TrimSpace(s.out.String())
-		}
-		out = append(out, commands)
-	}
-	return strings.Join(out, "\n\n") + "\n"
+	})
 }
 
 // script is a script that is running; commands work on the database made last.

@@ -7,7 +7,6 @@ package apitest
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -38,13 +37,7 @@ import (
 // Main is the TestMain of packages that use New: it lets the test binary be a
 // child that runs design functions.
 func Main(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "script-child" {
-		if err := script.Child(os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	script.ServeIfChild()
 	os.Exit(m.Run())
 }
 

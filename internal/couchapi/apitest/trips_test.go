@@ -1,19 +1,16 @@
 package apitest
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/sectional/sectional/internal/golden"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv/kvtest"
 )
-
-var update = flag.Bool("update", false, "write testdata/trips.txt anew")
 
 func TestMain(m *testing.M) { Main(m) }
 
@@ -78,15 +75,7 @@ func TestTrips(t *testing.T) {
 			s.trips(&out, e, db, r)
 		}
 	}
-	const file = "testdata/trips.txt"
-	if *update {
-		must(t, os.WriteFile(file, []byte(out.String()), 0o644))
-	}
-	held, err := os.ReadFile(file)
-	must(t, err)
-	if string(held) != out.String() {
-		t.Errorf("%s does not hold the trips (run with -update):\n%s", file, out.String())
-	}
+	golden.File(t, "testdata/trips.txt", out.String())
 }
 
 // trips makes a request and appends the trips that it took.

@@ -2,7 +2,6 @@ package compiled
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -13,10 +12,9 @@ import (
 	"github.com/dop251/goja/ast"
 	"github.com/dop251/goja/parser"
 
+	"github.com/sectional/sectional/internal/golden"
 	"github.com/sectional/sectional/internal/script/syntax"
 )
-
-var update = flag.Bool("update", false, "write testdata/constructs.txt anew")
 
 // corpus returns the functions of testdata/maps.txt.
 func corpus(t *testing.T) (functions []string) {
@@ -139,14 +137,7 @@ func TestCorpus(t *testing.T) {
 	tabulate(&out, parts)
 	out.WriteString("\nHow many of the compiled ones need what:\n")
 	tabulate(&out, users)
-	if *update {
-		if err := os.WriteFile("testdata/constructs.txt", []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if held, err := os.ReadFile("testdata/constructs.txt"); err != nil || string(held) != out.String() {
-		t.Errorf("testdata/constructs.txt says otherwise (-update writes it anew): %v\n%s", err, out.String())
-	}
+	golden.File(t, "testdata/constructs.txt", out.String())
 }
 
 // offered names what the compiler's tables have.

@@ -15,13 +15,7 @@ import (
 
 // TestMain lets the test binary be a child that runs functions.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "script-child" {
-		if err := script.Child(os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	script.ServeIfChild()
 	os.Exit(m.Run())
 }
 
