@@ -89,19 +89,22 @@ var historyIDs = []string{"p:a", "p:b", "p:a\x00c", "q:a", "q:é", "r:a", "p0:a"
 
 // kinds of steps, each as often as it is named.
 var opKinds = strings.Fields("edit edit edit edit edit edit replicate replicate replicate replicate extend extend " +
-	"bulk bulk atomic attach attach big purge purge local local drop step step sweep advance limit compact reopen compare expiry expiry collect collect log")
+	"bulk bulk atomic transact attach attach big purge purge local local drop step step sweep advance limit compact reopen compare expiry expiry collect collect log")
 
 func makeHistory(seed uint64, n int) []op {
 	r := kvtest.NewRand(seed)
 	ops := make([]op, n)
 	for i := range ops {
 		ops[i] = makeOp(r)
-		if k := ops[i].kind; k == "bulk" || k == "atomic" {
+		if k := ops[i].kind; k == "bulk" || k == "atomic" || k == "transact" {
 			for range 1 + r.IntN(4) {
 				e := makeOp(r)
 				e.kind = []string{"edit", "edit", "replicate"}[r.IntN(3)]
-				if k == "atomic" {
+				switch k {
+				case "atomic":
 					e.kind, e.id = "edit", []string{"p:a", "p:b", "p:a\x00c"}[r.IntN(3)]
+				case "transact":
+					e.kind = "edit"
 				}
 				ops[i].edits = append(ops[i].edits, e)
 			}
@@ -123,6 +126,9 @@ type runner struct {
 	e   *shaky
 	r   kvtest.Rand
 	log logModel
+
+	other   *Database // which each transaction changes too
+	counted int       // how many were carried out
 }
 
 // shaky is an engine whose transactions run again and lose their answers.
@@ -152,7 +158,7 @@ func runHistory(t testing.TB, engine string, partitioned bool, seed uint64, ops 
 	defer e.Close()
 	x := &runner{world: openWorld(t, e, Options{}), m: newModel(partitioned), e: e, r: kvtest.NewRand(seed)}
 	defer func() { x.Close() }()
-	x.d = x.create("db", partitioned)
+	x.d, x.other = x.create("db", partitioned), x.create("other", false)
 	for i, o := range ops {
 		if engine == "shaky" {
 			e.faults.Randomly(seed<<16+uint64(i), kvtest.Rates{kvtest.Rerun: 15, kvtest.LostCommit: 10, kvtest.LostAnswer: 10})
@@ -166,13 +172,17 @@ func runHistory(t testing.TB, engine string, partitioned bool, seed uint64, ops 
 			return fmt.Errorf("step %d, %s: %w", i, o.kind, err)
 		}
 	}
-	return x.compare()
+	return errors.Join(x.compare(), x.compareCount())
 }
 
 func (x *runner) step(o op) error {
 	switch o.kind {
-	case "bulk", "atomic":
-		return x.write(o.kind == "atomic", o.edits...)
+	case "bulk":
+		return x.write(oneByOne, o.edits...)
+	case "atomic":
+		return x.write(inBatch, o.edits...)
+	case "transact":
+		return x.write(overDatabases, o.edits...)
 	case "purge":
 		return x.purge(o)
 	case "local":
@@ -202,7 +212,7 @@ func (x *runner) step(o op) error {
 	case "compare":
 		return x.compare()
 	}
-	return x.write(false, o)
+	return x.write(oneByOne, o)
 }
 
 func (x *runner) reopen() (err error) {
@@ -212,11 +222,55 @@ func (x *runner) reopen() (err error) {
 	x.world = openWorld(x.t, x.e, Options{})
 	x.now = now
 	x.d, err = x.Database(ctx, "db")
+	if err == nil {
+		x.other, err = x.Database(ctx, "other")
+	}
 	return err
 }
 
+// grouping is how edits of a step belong together.
+type grouping int
+
+const (
+	oneByOne      grouping = iota
+	inBatch                // an atomic batch
+	overDatabases          // a transaction, which changes another database too
+)
+
+// send writes edits to the database.
+func (x *runner) send(how grouping, edits []document.Edit) ([]Result, error) {
+	if how != overDatabases {
+		return x.d.Whole().Write(ctx, edits, WriteOptions{Atomic: how == inBatch})
+	}
+	count := document.Edit{ID: "count", Decide: func(now document.Current) (document.Decision, error) {
+		n := 0
+		if now.Body != nil {
+			_, err := fmt.Sscanf(string(now.Body), `{"n":%d}`, &n)
+			return document.Decision{Body: fmt.Appendf(nil, `{"n":%d}`, n+1)}, err
+		}
+		return document.Decision{Body: []byte(`{"n":1}`)}, nil
+	}}
+	rs, err := x.Transact(ctx, []ScopedEdits{{x.d.Whole(), edits}, {x.other.Whole(), []document.Edit{count}}})
+	return rs[:min(len(rs), len(edits))], err
+}
+
+// compareCount compares what transactions left in the other database.
+func (x *runner) compareCount() error {
+	want := fmt.Sprintf(`{"n":%d}`, x.counted)
+	return x.other.Whole().View(ctx, func(r *Reader) error {
+		rev, err := r.Winner("count")
+		if x.counted == 0 && dberr.Is(err, dberr.NotFound) {
+			return nil
+		}
+		if err == nil && string(rev.Body) != want {
+			err = fmt.Errorf("the other database has counted %s, want %s", rev.Body, want)
+		}
+		return err
+	})
+}
+
 // write makes edits of steps, and expects what the model says.
-func (x *runner) write(atomic bool, ops ...op) error {
+func (x *runner) write(how grouping, ops ...op) error {
 	edits := make([]modelEdit, len(ops))
 	real := make([]document.Edit, len(ops))
 	for i, o := range ops {
@@ -231,8 +285,11 @@ func (x *runner) write(atomic bool, ops ...op) error {
 			}
 		}
 	}
-	rs, err := x.d.Whole().Write(ctx, real, WriteOptions{Atomic: atomic})
-	want := x.expect(edits, atomic)
+	rs, err := x.send(how, real)
+	want, applied := x.expect(edits, how != oneByOne)
+	if applied && how == overDatabases {
+		x.counted++
+	}
 	if slices.Contains(want, "missing_stub") {
 		if !dberr.Is(err, dberr.Precondition) {
 			return fmt.Errorf("a missing stub: %v", err)
@@ -261,9 +318,9 @@ func (x *runner) write(atomic bool, ops ...op) error {
 }
 
 // expect applies edits to the model, in the order of their ids, and returns their
-// outcomes.
-func (x *runner) expect(edits []modelEdit, atomic bool) []string {
-	want := make([]string, len(edits))
+// outcomes; applied is false if nothing of them is stored.
+func (x *runner) expect(edits []modelEdit, atomic bool) (want []string, applied bool) {
+	want = make([]string, len(edits))
 	order := make([]int, len(edits))
 	for i := range order {
 		order[i] = i
@@ -292,7 +349,7 @@ func (x *runner) expect(edits []modelEdit, atomic bool) []string {
 		}
 	}
 	if slices.Contains(want, "missing_stub") {
-		return want
+		return want, false
 	}
 	if atomic && refused {
 		for i := range want {
@@ -300,10 +357,10 @@ func (x *runner) expect(edits []modelEdit, atomic bool) []string {
 				want[i] = document.Rev{}.String()
 			}
 		}
-		return want
+		return want, false
 	}
 	*x.m = *next
-	return want
+	return want, true
 }
 
 // edit makes the edit of a step: ordinary ones on a leaf, or on something
