@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -16,7 +17,9 @@ import (
 // decided on, and goes back to its writer when that moved, if more of it was
 // judged than its id and its caller, or if deciding takes long. Writers with such
 // edits of one document take turns, for else each would go back as often as there
-// are others.
+// are others. So do all who decide on a large document in a database: each holds the
+// document, what its Decide makes of it, and the new body, before it is known whether
+// there is room for that.
 
 // BodyAdmission is a power that an Admission may have: to say of which edits it
 // judges no more than their ids and callers. Without it all edits are bound to what
@@ -31,7 +34,7 @@ type BodyAdmission interface {
 const (
 	slowDecision  = 5 * time.Millisecond  // longer: decided by the writer alone
 	decidingTime  = 50 * time.Millisecond // of all in one commit
-	largeDecision = 256 << 10             // bytes of a document that its writers alone decide on
+	largeDecision = 256 << 10             // bytes of a document that its writers alone decide on, one at a time
 	decidingBytes = 4 << 20               // read and made by all in one commit
 )
 
@@ -76,6 +79,9 @@ func (w *write) decideFirst(ctx context.Context, e *pendingEdit, by *settings) e
 	old, deleted, err := w.scope.db.pin(ctx, e, nil)
 	if by := w.scope.redactor; by != nil && err == nil {
 		old, deleted, err = w.scope.db.pin(ctx, e, by)
+	}
+	if errors.Is(err, errLarge) {
+		e.large, e.bound, e.admitted = true, true, false
 	}
 	if err != nil && !refusal(err) {
 		return err
@@ -150,10 +156,23 @@ func (g *group) unchanged(s *docState, e *pendingEdit) *plan {
 	return p
 }
 
+// errLarge says that an edit decides on a large document, and has no turn for that yet.
+var errLarge = errors.New("store: a decision on a large document takes its turn")
+
+// largeTurn names the turn of those who decide on large documents. A tenant's have one of
+// their own: the tenant's functions may take their time.
+func (w *write) largeTurn(e *pendingEdit) docKey {
+	const large = "\xff" // no document's id
+	if e.tenant != nil {
+		return docKey{w.scope.db.number, document.ID(large + e.ID.Partition())}
+	}
+	return docKey{w.scope.db.number, large}
+}
+
 // pin reads the winner of the document that an edit is about, nil for one that is
 // not there, and remembers its sequence, so that the commit can tell whether it
 // still is as admission saw it: as it did first. It is read as by shows it, nil for
-// as it is.
+// as it is. errLarge if a conditional edit is to wait first.
 func (d *Database) pin(ctx context.Context, e *pendingEdit, by Redactor) (rev *Revision, deleted bool, err error) {
 	err = d.Whole().RedactedBy(by).View(ctx, func(r *Reader) error {
 		d, err := r.Doc(e.ID)
@@ -166,6 +185,9 @@ func (d *Database) pin(ctx context.Context, e *pendingEdit, by Redactor) (rev *R
 		}
 		e.pin(d.Seq)
 		w := d.Tree.Winner()
+		if e.Decide != nil && !e.large && w.External > largeDecision {
+			return errLarge
+		}
 		if deleted = w.Deleted; !deleted {
 			rev, err = r.Revision(d, w.Rev)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -281,6 +282,47 @@ func TestDecidingIsBounded(t *testing.T) {
 	wide.Wait()
 	if r := currentRev(t, d, "p:large"); r.Gen != 8 {
 		t.Errorf("the large document has generation %d", r.Gen)
+	}
+}
+
+// TestLargeDecisionsTakeTurns has many writers change large documents at once: one of them at a time holds what that takes.
+func TestLargeDecisionsTakeTurns(t *testing.T) {
+	w := newWorld(t, Options{MaxQueued: func() int64 { return 4 * largeDecision }})
+	d := w.create("db", true)
+	const writers = 16
+	large := strings.Repeat("x", 2*largeDecision)
+	for i := range 4 {
+		w.mustWrite(d, edit(t, fmt.Sprintf("p:%d", i), "", `{"s":"`+large+`"}`))
+	}
+	var deciding, most atomic.Int32
+	var wait sync.WaitGroup
+	for i := range writers {
+		wait.Go(func() {
+			e := document.Edit{ID: document.ID(fmt.Sprintf("p:%d", i%4)), Decide: func(now document.Current) (document.Decision, error) {
+				n := deciding.Add(1)
+				defer deciding.Add(-1)
+				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+				}
+				runtime.Gosched()
+				return document.Decision{Body: append(now.Body[:len(now.Body)-2:len(now.Body)-2], `y"}`...)}, nil
+			}}
+			rs, err := d.Whole().Write(ctx, []document.Edit{e}, WriteOptions{})
+			if err == nil {
+				err = rs[0].Err
+			}
+			if err != nil {
+				t.Errorf("writer %d: %v", i, err)
+			}
+		})
+	}
+	wait.Wait()
+	if most.Load() != 1 {
+		t.Errorf("%d decided at once", most.Load())
+	}
+	for i := range 4 {
+		if got := w.get(d, fmt.Sprintf("p:%d", i)); !strings.Contains(got, `xyyyy"}`) {
+			t.Errorf("a change is lost: …%.40q", got[max(0, len(got)-40):])
+		}
 	}
 }
 

@@ -76,7 +76,7 @@ type turnsTaken struct {
 	leave []func()
 }
 
-// take waits until no other write is at the documents of the writes' bound edits. Turns
+// take waits for the turns of the writes' edits. Turns
 // that were had already are given up if they are not all: they are taken in one order.
 func (t *turnsTaken) take(ctx context.Context, ws []*write) error {
 	var keys []docKey
@@ -109,12 +109,19 @@ func (t *turnsTaken) end() {
 	t.keys, t.leave = nil, nil
 }
 
-// bound appends the documents of the bound edits that are not settled.
+// bound appends the turns of the edits that are not settled: the documents of bound ones,
+// and those of decisions on large documents.
 func (w *write) bound(keys []docKey) []docKey {
 	by := w.scope.db.settings.Load()
 	for _, e := range w.edits {
-		if e.Decide != nil && (e.open || !e.admitted) && (e.bound || w.binds(e, by)) {
+		if e.Decide == nil || !e.open && e.admitted {
+			continue
+		}
+		if e.bound || w.binds(e, by) {
 			keys = append(keys, docKey{w.scope.db.number, e.ID})
+		}
+		if e.large {
+			keys = append(keys, w.largeTurn(e))
 		}
 	}
 	return keys

@@ -95,10 +95,10 @@ func (s *Store) carry(ctx context.Context, ws []*write, commit func(context.Cont
 		if err := held.hold(ws); err != nil {
 			return err
 		}
-		for _, w := range ws {
-			if err := w.admit(ctx); err != nil {
-				return err
-			}
+		if again, err := admitAll(ctx, ws); err != nil {
+			return err
+		} else if again {
+			continue
 		}
 		if err := held.hold(ws); err != nil { // conditional edits have bodies now
 			return err
@@ -112,6 +112,18 @@ func (s *Store) carry(ctx context.Context, ws []*write, commit func(context.Cont
 		}
 	}
 	return nil
+}
+
+// admitAll has writes admitted; again if one has to take a turn before.
+func admitAll(ctx context.Context, ws []*write) (again bool, err error) {
+	for _, w := range ws {
+		if err := w.admit(ctx); errors.Is(err, errLarge) {
+			return true, nil
+		} else if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
 }
 
 // storedEdits returns a tenant's edits the ids under which they are stored.
@@ -156,6 +168,7 @@ type pendingEdit struct {
 	prepared prepared
 	decision      // of a conditional edit
 	bound    bool // and its writer alone decides it
+	large    bool // it decides on a large document, when it has its turn
 	admitted bool
 	open     bool         // admitted, prepared and not yet settled by a commit
 	pinned   *Seq         // the document's sequence when admission read it
