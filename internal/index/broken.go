@@ -80,7 +80,7 @@ func (x *Indexes) revive(ctx context.Context, d *store.Database) error {
 	failed, err := x.failed(ctx, d)
 	for _, ns := range failed {
 		err = errors.Join(err, d.UpdateLane(ctx, 1<<10, func(m store.LaneTxn) error {
-			if err := x.renewIndexes(m.Tx(), ns, func(rec *record) bool { return rec.State == Failed }); err != nil {
+			if err := x.renewIndexes(m.Tx(), ns, func(_ uint64, rec *record) bool { return rec.State == Failed }); err != nil {
 				return err
 			}
 			return m.Redefine(ns)

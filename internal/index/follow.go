@@ -171,7 +171,7 @@ func (t *task) catchUpPage(ctx context.Context, p *Progress) (docs []Change, to 
 				return nil
 			}
 		}
-		if docs, end, err = removals(r, docs, p, &to); err != nil || !end {
+		if docs, end, err = t.removals(r, docs, p, &to); err != nil || !end {
 			return err
 		}
 		to, end = now, true
@@ -182,13 +182,16 @@ func (t *task) catchUpPage(ctx context.Context, p *Progress) (docs []Change, to 
 
 // removals adds the documents that went without a trace in the feed; end is false
 // when there are more than go into a batch.
-func removals(r *store.Reader, docs []Change, p *Progress, to *store.Sequences) (_ []Change, end bool, err error) {
+func (t *task) removals(r *store.Reader, docs []Change, p *Progress, to *store.Sequences) (_ []Change, end bool, err error) {
 	for step, err := range r.Removals(p.UpTo.Removals) {
 		if err != nil {
 			return docs, false, err
 		}
 		if to.Removals = step.Seq; step.ID == "" {
 			continue // an index that had not passed what was forgotten began anew then
+		}
+		if !t.holds(r, step.ID) {
+			continue // a tenant's design document, which may be there again
 		}
 		change, err := nowIs(r, step.ID)
 		if err != nil {

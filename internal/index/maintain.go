@@ -34,15 +34,20 @@ const pieceBytes = 6 << 20
 // not come back. fn may run several times.
 func (p *Piece) Commit(ctx context.Context, fn func(tx kv.Txn) error) error {
 	return p.Database.Commit(ctx, func(tx kv.Txn) error {
-		_, err := tx.GetForUpdate(progressKey(p.Database.Number(), p.Index.Number))
-		if errors.Is(err, kv.ErrNotFound) {
-			return ErrGone
-		}
-		if err != nil {
+		if err := p.Fence(tx); err != nil {
 			return err
 		}
 		return fn(tx)
 	})
+}
+
+// Fence makes a transaction depend on the index being there: ErrGone if it was dropped.
+func (p *Piece) Fence(tx kv.Txn) error {
+	_, err := tx.GetForUpdate(progressKey(p.Database.Number(), p.Index.Number))
+	if errors.Is(err, kv.ErrNotFound) {
+		return ErrGone
+	}
+	return err
 }
 
 // Maintain does all work of an index, of whatever kind, and returns how many pieces
@@ -74,7 +79,7 @@ func (x *Indexes) maintainLater(d *store.Database, ix *Index) {
 		for more := true; more; {
 			err := x.seated(x.ctx, "index.maintain", d, ix, func() (err error) {
 				more, err = k.Maintain(x.ctx, &Piece{d, ix, pieceBytes})
-				return err
+				return x.repair(x.ctx, d, ix, err)
 			})
 			if err != nil && !gone(err) && x.ctx.Err() == nil {
 				x.o.Logger.Error("work on an index failed and will be tried again", "database", d.Name(), "index", ix.Signature, "error", err)

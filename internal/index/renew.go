@@ -9,7 +9,7 @@ import (
 // Renew is store.Indexer's: each following index of a namespace gets a new number and
 // is built from nothing under it.
 func (x *Indexes) Renew(tx kv.Txn, ns store.Scope) error {
-	return x.renewIndexes(tx, ns, func(rec *record) bool {
+	return x.renewIndexes(tx, ns, func(_ uint64, rec *record) bool {
 		_, follows := x.kind(rec.Kind).(Asynchronous)
 		return follows
 	})
@@ -17,11 +17,11 @@ func (x *Indexes) Renew(tx kv.Txn, ns store.Scope) error {
 
 // renewIndexes returns the indexes of a namespace that are meant a new number, under which each is
 // built from nothing.
-func (x *Indexes) renewIndexes(tx kv.Txn, ns store.Scope, meant func(*record) bool) error {
+func (x *Indexes) renewIndexes(tx kv.Txn, ns store.Scope, meant func(uint64, *record) bool) error {
 	c := change{x: x, tx: tx, ns: ns, records: map[uint64]*record{}}
 	renewed := map[uint64]uint64{}
 	err := eachIndex(tx, ns, func(n uint64, rec *record) error {
-		if meant(rec) {
+		if meant(n, rec) {
 			renewed[n] = 0
 		}
 		return nil

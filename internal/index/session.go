@@ -112,7 +112,7 @@ func (s *Session) View(ctx context.Context, fn func(r *store.Reader, gone bool) 
 	if s.Shared() {
 		ns = s.scope.DatabaseNamespace()
 	}
-	return ns.View(ctx, func(r *store.Reader) error {
+	err := ns.View(ctx, func(r *store.Reader) error {
 		now, err := At(r, s.Answers)
 		switch {
 		case err != nil:
@@ -124,6 +124,7 @@ func (s *Session) View(ctx context.Context, fn func(r *store.Reader, gone bool) 
 		}
 		return fn(r, now == nil)
 	})
+	return s.indexes.repair(ctx, s.scope.Database(), s.Answers, err)
 }
 
 // At returns an index as it is at a reader's snapshot, one of the reader's namespace or

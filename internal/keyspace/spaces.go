@@ -118,6 +118,15 @@ var (
 	FieldRow = Space{Name: "field-row", Code: 0x84, Version: 2,
 		Columns: []Column{{"index", Uint}, {"partition", Text}, {"values", Text}, {"id", Text}},
 		Doc:     "a document in a field index; partition: empty in a global one, values: collated"}
+	TextManifest = Space{Name: "text-manifest", Code: 0x85, Version: 1,
+		Columns: []Column{{"index", Uint}},
+		Doc:     "the segments of a text index"}
+	TextDeleted = Space{Name: "text-deleted", Code: 0x86, Version: 1,
+		Columns: []Column{{"index", Uint}, {"segment", Uint}},
+		Doc:     "which documents of a segment are replaced or gone"}
+	TextChunk = Space{Name: "text-chunk", Code: 0x87, Version: 1,
+		Columns: []Column{{"index", Uint}, {"segment", Uint}, {"chunk", Uint}},
+		Doc:     "64 KB of a segment"}
 	ViewRow = Space{Name: "view-row", Code: 0x88, Version: 1,
 		Columns: []Column{{"index", Uint}, {"partition", Text}, {"key", Text}, {"id", Text}, {"number", Uint}},
 		Doc:     "an emitted row of a view; partition: empty in a global one, key: collated"}
@@ -127,6 +136,9 @@ var (
 	ViewNode = Space{Name: "view-node", Code: 0x8a, Version: 1,
 		Columns: []Column{{"index", Uint}, {"reduce", Uint}, {"level", Uint}, {"partition", Text}, {"from", Tail}},
 		Doc:     "the count and the reduction of a span of a view's rows"}
+	TextPending = Space{Name: "text-pending", Code: 0x8b, Version: 1,
+		Columns: []Column{{"index", Uint}, {"segment", Uint}},
+		Doc:     "a segment that is being written and that goes after a deadline (Unix seconds)"}
 )
 
 // The definitions of indexes, and what they are told, by namespace: the partition of a
@@ -162,7 +174,7 @@ var Spaces = []*Space{
 	&LaneHead, &Setting, &Doc, &BodyChunk, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint, &PartitionDrop,
 	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Superseded, &Purge, &Marker, &Due,
 	&Subscription, &DeadLetter, &ChangeLog,
-	&IndexProgress, &FieldRow, &ViewRow, &ViewBack, &ViewNode,
+	&IndexProgress, &FieldRow, &TextManifest, &TextDeleted, &TextChunk, &ViewRow, &ViewBack, &ViewNode, &TextPending,
 	&Index, &IndexSignature, &IndexUse, &Removal,
 }
 

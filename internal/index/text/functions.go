@@ -1,11 +1,11 @@
-// Package text owns full-text indexes: what design documents define of them, and what
-// index functions give for documents.
-//
-// Begin reading at Functions. The segments that indexes consist of are package segment's,
-// queries are package find's; package textjs runs the functions.
 package text
 
-import "context"
+import (
+	"context"
+
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/store"
+)
 
 // Functions runs index functions. An error means that there are no results at all: the
 // context ended, the machinery is down, or the function was given up (*index.Broken).
@@ -13,12 +13,6 @@ import "context"
 type Functions interface {
 	// Index runs the index function of s over documents (JSON).
 	Index(ctx context.Context, s Script, docs [][]byte) ([]Result, error)
-}
-
-// Def is a definition of a text index.
-type Def struct {
-	Index string // the source of the index function
-	Lib   []byte // views.lib, which index functions may require; nil for none
 }
 
 // Script names an index function and where it belongs.
@@ -29,6 +23,15 @@ type Script struct {
 	Name      string // of the database, for the log
 	Design    string // the first design document that has the index, for the log
 	Signature string // of the index, and whose it is: the same for equal sources of one tenant only
+}
+
+// scriptOf returns the script of an index.
+func scriptOf(d *store.Database, x *index.Index) Script {
+	world := x.Signature
+	if x.Tenant != "" {
+		world += "/" + string(x.Tenant) // tenants with equal functions share no state
+	}
+	return Script{Def: Of(x), Database: d.Number(), Tenant: string(x.Tenant), Name: d.Name(), Design: string(x.DesignIn(d)), Signature: world}
 }
 
 // Indexed is what one call of index gave.

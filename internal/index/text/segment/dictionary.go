@@ -23,7 +23,8 @@ type cursor struct {
 	now        index.DictEntry
 }
 
-// next goes to the next term; ok is false at the end.
+// next goes to the next term; ok is false at the end. The count that the library gives is
+// not used: behind a term of one document it takes the next for another such.
 func (c *cursor) next() (ok bool, err error) {
 	for {
 		e, err := c.terms.Next()
@@ -31,11 +32,12 @@ func (c *cursor) next() (ok bool, err error) {
 			return false, err
 		}
 		c.now = *e
-		if c.live == nil {
-			return true, nil
-		}
 		if c.postings, err = c.dictionary.PostingsList([]byte(e.Term), nil, c.postings); err != nil {
 			return false, err
+		}
+		if c.live == nil {
+			c.now.Count = c.postings.Count()
+			return true, nil
 		}
 		if c.now.Count = c.common(); c.now.Count > 0 {
 			return true, nil

@@ -61,11 +61,11 @@ const (
 // ErrFields is of documents that have more than MaxFields names of fields.
 var ErrFields = errors.New("segment: too many names of fields")
 
-// The fields that every document has. No user's field has the name of partitionField,
-// which is no UTF-8.
+// The fields that every document has, and every document of a partition. A value that
+// an index function gives one of these is left out.
 const (
 	idField        = "_id"
-	partitionField = "\xffp"
+	partitionField = "_partition"
 )
 
 // internal reports whether a field is not a user's.

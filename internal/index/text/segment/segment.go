@@ -10,6 +10,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 	index "github.com/blevesearch/bleve_index_api"
+	scorch "github.com/blevesearch/scorch_segment_api/v2"
 	zap "github.com/blevesearch/zapx/v16"
 
 	"github.com/sectional/sectional/internal/packed"
@@ -189,4 +190,25 @@ func (s *Segment) ID(doc uint32) (string, error) {
 		return c.text(i), nil
 	}
 	return "", fmt.Errorf("segment: there is no document %d", doc)
+}
+
+// PartitionsWhere returns the documents of the partitions that test accepts.
+func (s *Segment) PartitionsWhere(test func(partition string) bool) (docs *roaring.Bitmap, err error) {
+	docs = roaring.New()
+	err = guard("partitions", func() error {
+		of := source{Segment: s, dictionaries: map[string]scorch.TermDictionary{}}
+		c, err := of.terms(partitionField, nil, nil, nil)
+		for ok := c != nil; ok && err == nil; ok, err = c.next() {
+			if !test(c.now.Term) {
+				continue
+			}
+			it, err := of.postings(partitionField, []byte(c.now.Term))
+			if err != nil {
+				return err
+			}
+			addTo(docs, it)
+		}
+		return err
+	})
+	return docs, err
 }

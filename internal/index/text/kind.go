@@ -1,0 +1,191 @@
+// Package text owns full-text indexes: which segments an index has, where their bytes
+// lie, and how they follow the documents.
+//
+// A text index is an asynchronous index. What changed becomes a segment (package
+// segment), which is written in the transaction that moves the index's progress: that
+// adds it to the manifest, and marks the old versions of its documents as deleted in
+// the segments that have them. Segments never change; merging joins them (maintain.go).
+// Of documents there are no rows: the segments themselves tell which of them has a
+// document, and those whose range of ids can't are not asked.
+//
+// A query reads the manifest of its snapshot and opens the segments that it names, which
+// a cache of all indexes keeps, so an index that nobody asks is rows and nothing else.
+// The bytes of a segment are compared with their checksum when it is opened. If they are
+// not what was written, nothing is answered from them: the error is *index.Damaged,
+// whoever gets it has the index built anew, and queries are told until it is.
+//
+// Begin reading at Kind; map.go makes segments of documents, apply.go writes them,
+// reader.go reads. Functions and analyzers are behind interfaces; queries are the
+// business of package find.
+package text
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/blevesearch/bleve/v2/analysis"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/keyspace"
+)
+
+// KindName is the kind's word in stored rows.
+const KindName = "text"
+
+// Options configure a Kind.
+type Options struct {
+	Functions Functions
+	// Analyze makes the analyzers of a definition (JSON, nil for none).
+	Analyze func(definition []byte) (Analyzers, error)
+	// Cache is how many bytes of opened segments are kept in memory; default 256 MB.
+	Cache int
+	// Scratch is a directory for the files into which segments are merged, which go at
+	// once; default the system's.
+	Scratch string
+	Clock   func() time.Time // default time.Now
+}
+
+// Analyzers says how the texts of fields become terms.
+type Analyzers interface {
+	For(field string) analysis.Analyzer
+}
+
+// Kind is the index kind.
+type Kind struct {
+	o     Options
+	cache *cache
+	sizes
+}
+
+// sizes are what tests make small.
+type sizes struct {
+	many  int // how many small segments of about a size are merged
+	batch int // how many bytes of segments one transaction writes
+}
+
+var (
+	_ index.Asynchronous = (*Kind)(nil)
+	_ index.Maintained   = (*Kind)(nil)
+	_ index.Checked      = (*Kind)(nil)
+)
+
+// New makes the kind. One for all databases: it keeps the opened segments of all.
+func New(o Options) *Kind {
+	if o.Cache == 0 {
+		o.Cache = 256 << 20
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return &Kind{o: o, cache: newCache(o.Cache), sizes: sizes{smallMany, largestBatch}}
+}
+
+// Name is index.Kind's.
+func (*Kind) Name() string { return KindName }
+
+// Prefixes is index.Kind's.
+func (*Kind) Prefixes(db, number uint64) [][]byte {
+	n := keyspace.U(number)
+	return [][]byte{keyspace.TextManifest.Key(db, n), keyspace.TextDeleted.Key(db, n), keyspace.TextChunk.Key(db, n), keyspace.TextPending.Key(db, n)}
+}
+
+// source is the canonical form of a definition: its JSON is Definition.Source.
+type source struct {
+	Index    string          `json:"index"`
+	Analyzer json.RawMessage `json:"analyzer,omitempty"`
+	Lib      json.RawMessage `json:"lib,omitempty"`
+}
+
+// Def is a definition of a text index, ready for use.
+type Def struct {
+	Index     string // the source of the index function
+	Analyzer  []byte // the definition of the analyzers; nil for none
+	Lib       []byte // views.lib, which index functions may require; nil for none
+	Analyzers Analyzers
+}
+
+// Open is index.Kind's: it gives a *Def. A definition whose analyzer there is not is an
+// error.
+func (k *Kind) Open(stored []byte) (any, error) {
+	var s source
+	if err := json.Unmarshal(stored, &s); err != nil {
+		return nil, dberr.Wrap("text.Open", err)
+	}
+	d := &Def{Index: s.Index, Analyzer: s.Analyzer, Lib: s.Lib}
+	if k.o.Analyze == nil {
+		return d, nil // to be read, not to be kept
+	}
+	var err error
+	d.Analyzers, err = k.o.Analyze(d.Analyzer)
+	return d, err
+}
+
+// Of returns the definition of a text index; nil for one that failed to open.
+func Of(x *index.Index) *Def {
+	d, _ := x.Opened.(*Def)
+	return d
+}
+
+var errNoAnalyzers = errors.New("text: there are no analyzers")
+
+// Defined is index.Kind's: the members of "indexes" of a design document in JavaScript.
+func (k *Kind) Defined(d index.Design) (defs []index.Definition) {
+	if language, ok := jsonscan.Member(d.Body, "language"); ok && textOf(language) != "javascript" {
+		return nil
+	}
+	indexes, _ := jsonscan.Member(d.Body, "indexes")
+	if jsonscan.KindOf(indexes) != jsonscan.Object {
+		return nil
+	}
+	var common source
+	if views, _ := jsonscan.Member(d.Body, "views"); jsonscan.KindOf(views) == jsonscan.Object {
+		if lib, ok := jsonscan.Member(views, "lib"); ok {
+			common.Lib = bytes.Clone(lib)
+		}
+	}
+	auto, _ := jsonscan.Member(d.Body, "autoupdate")
+	for m := jsonscan.MembersOf(indexes); ; {
+		name, v, ok := m.Next()
+		if !ok {
+			return defs
+		}
+		s, ok := indexSource(common, v)
+		if !ok {
+			continue
+		}
+		stored, err := json.Marshal(s)
+		if err != nil {
+			continue
+		}
+		defs = append(defs, index.Definition{Name: textOf(name), Partitioned: d.Partitioned, Source: stored,
+			Manual: jsonscan.KindOf(auto) == jsonscan.False})
+	}
+}
+
+// indexSource reads one member of indexes.
+func indexSource(s source, v []byte) (source, bool) {
+	if jsonscan.KindOf(v) != jsonscan.Object {
+		return s, false
+	}
+	fn, _ := jsonscan.Member(v, "index")
+	if jsonscan.KindOf(fn) != jsonscan.String {
+		return s, false
+	}
+	s.Index = textOf(fn)
+	if analyzer, ok := jsonscan.Member(v, "analyzer"); ok {
+		s.Analyzer = bytes.Clone(analyzer)
+	}
+	return s, true
+}
+
+// textOf returns the text of a JSON string, "" for anything else.
+func textOf(v []byte) string {
+	if jsonscan.KindOf(v) != jsonscan.String {
+		return ""
+	}
+	return string(jsonscan.Text(nil, v))
+}

@@ -1,0 +1,260 @@
+package text
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/blevesearch/bleve/v2/analysis"
+
+	"github.com/sectional/sectional/internal/couchwire"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/text/segment"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// Bounds of what is built and written at once.
+const (
+	// largestDocument is how many bytes of values one document may give.
+	largestDocument = 8 << 20
+	// segmentText is about how many bytes of values go into one segment: what is made
+	// of them while it is being built takes many times as much.
+	segmentText = 2 << 20
+	// segmentDocs is how many documents go into one segment.
+	segmentDocs = 1500
+	// largestBatch is how many bytes of segments one transaction writes.
+	largestBatch = 4 << 20
+)
+
+// work is what is being done for one index.
+type work struct {
+	*Kind
+	rows
+	Script
+	x *index.Index
+}
+
+func (k *Kind) work(d *store.Database, x *index.Index) *work {
+	return &work{Kind: k, rows: rowsOf(d, x.Number), Script: scriptOf(d, x), x: x}
+}
+
+// Map is index.Asynchronous's.
+func (k *Kind) Map(ctx context.Context, d *store.Database, x *index.Index, docs []index.Change, _ bool) (index.Batch, error) {
+	w := k.work(d, x)
+	if w.Def == nil || w.Analyzers == nil || k.o.Functions == nil {
+		return nil, errNoAnalyzers
+	}
+	changed, lost, err := w.documents(ctx, docs)
+	if err != nil {
+		return nil, err
+	}
+	b, err := w.build(ctx, changed)
+	if err != nil {
+		return nil, err
+	}
+	for len(b.parts) > 1 {
+		// Too much for one transaction. What is written before the others is written
+		// again if the work stops here, over itself.
+		first := &batch{w: w, ctx: ctx, parts: b.parts[:1]}
+		if err := w.d.Commit(ctx, first.Apply); err != nil {
+			return nil, err
+		}
+		b.parts = b.parts[1:]
+	}
+	b.lost = lost
+	return b, nil
+}
+
+// lost counts documents that are not in the index although they are there.
+type lost struct{ skipped, stopped uint64 }
+
+// changed is documents that changed.
+type changed struct {
+	ids  []string           // all, in order
+	docs []segment.Document // what those of them became that give something, in order
+}
+
+// documents runs the index function over documents, each once.
+func (w *work) documents(ctx context.Context, docs []index.Change) (c changed, lost lost, err error) {
+	var texts [][]byte
+	var of []document.ID
+	seen := make(map[document.ID]bool, len(docs))
+	for _, d := range docs {
+		if seen[d.ID] {
+			continue
+		}
+		seen[d.ID] = true
+		c.ids = append(c.ids, string(d.ID))
+		if d.Rev != nil {
+			texts, of = append(texts, w.document(d)), append(of, d.ID)
+		}
+	}
+	slices.Sort(c.ids)
+	if len(texts) == 0 {
+		return c, lost, nil
+	}
+	results, err := w.o.Functions.Index(ctx, w.Script, texts)
+	if err != nil {
+		return c, lost, err
+	}
+	for i, r := range results {
+		if r.Stopped {
+			lost.stopped++
+		}
+		if r.Err != nil || !w.fits(r.Fields, len(texts[i])) {
+			lost.skipped++
+			continue
+		}
+		if len(r.Fields) > 0 {
+			c.docs = append(c.docs, w.analyzed(of[i], r.Fields))
+		}
+	}
+	slices.SortFunc(c.docs, func(a, b segment.Document) int { return strings.Compare(a.ID, b.ID) })
+	return c, lost, nil
+}
+
+// document is a document as index functions are given it.
+func (w *work) document(c index.Change) []byte {
+	r := couchwire.Revision{ID: c.Rev.ID, Rev: c.Rev.Rev, Body: c.Rev.Body, Attachments: c.Rev.Attachments,
+		Conflicts: c.Conflicts, DeletedConflicts: c.DeletedConflicts}
+	return couchwire.AppendDocument(make([]byte, 0, len(r.Body)+96), &r, couchwire.Form{})
+}
+
+// fits reports whether what a document of so many bytes gave may be indexed. A tenant's
+// must not become a multiple of what he stores without an end (decision 0046).
+func (w *work) fits(fields []Indexed, size int) bool {
+	n, names := 0, map[string]bool{}
+	for i := range fields {
+		names[fields[i].Name] = true
+		n += len(fields[i].Name) + 16
+		if s, ok := fields[i].Value.(string); ok {
+			n += len(s)
+		}
+	}
+	return n <= largestDocument && len(names) < segment.MaxFields && (w.Tenant == "" || n <= 64<<10+8*size)
+}
+
+// analyzed makes a document of a segment.
+func (w *work) analyzed(id document.ID, fields []Indexed) segment.Document {
+	d := segment.Document{ID: string(id), Fields: make([]segment.Field, 0, len(fields))}
+	if w.Tenant == "" && w.d.Partitioned() {
+		d.Partition = string(id.Partition())
+	}
+	for i := range fields {
+		in := &fields[i]
+		f := segment.Field{Name: in.Name, Boost: in.Boost, Index: in.Index, Store: in.Store, Facet: in.Facet}
+		switch v := in.Value.(type) {
+		case float64:
+			if math.IsNaN(v) {
+				continue
+			}
+			f.Number = &v
+		case bool:
+			f.Text = strconv.FormatBool(v)
+		case string:
+			f.Text = v
+		default:
+			continue
+		}
+		if f.Number == nil && f.Index {
+			f.Tokens = w.tokens(in, f.Text)
+		}
+		d.Fields = append(d.Fields, f)
+	}
+	return d
+}
+
+func (w *work) tokens(in *Indexed, text string) analysis.TokenStream {
+	if _, is := in.Value.(bool); is || in.Whole {
+		return analysis.TokenStream{&analysis.Token{Term: []byte(text), End: len(text), Position: 1}}
+	}
+	return w.Analyzers.For(in.Name).Analyze([]byte(text))
+}
+
+// part is what one transaction writes: documents that changed, and the segments of those
+// that give something.
+type part struct {
+	ids      []string
+	segments []built
+	bytes    int
+	// found are the old versions of the documents in the segments of manifest known.
+	known map[uint64]bool
+	found map[uint64]*roaring.Bitmap
+}
+
+// built is a segment that was built.
+type built struct {
+	entry
+	made []byte
+}
+
+// build makes segments of what changed, and finds the old versions.
+func (w *work) build(ctx context.Context, c changed) (*batch, error) {
+	b := &batch{w: w, ctx: ctx}
+	p := &part{}
+	for len(c.docs) > 0 {
+		n, made, err := buildSome(c.docs)
+		if err != nil {
+			return nil, err
+		}
+		e := entry{docs: uint32(n), bytes: uint64(len(made)), checksum: binary.BigEndian.Uint32(made[len(made)-4:]), first: c.docs[0].ID, last: c.docs[n-1].ID}
+		if p.bytes > 0 && p.bytes+len(made) > w.batch {
+			upTo, _ := slices.BinarySearch(c.ids, e.first)
+			p.ids, c.ids = c.ids[:upTo], c.ids[upTo:]
+			b.parts, p = append(b.parts, p), &part{}
+		}
+		p.segments, p.bytes = append(p.segments, built{e, made}), p.bytes+len(made)
+		c.docs = c.docs[n:]
+	}
+	p.ids = c.ids
+	b.parts = append(b.parts, p)
+	for _, p := range b.parts {
+		if err := w.findOld(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// buildSome makes a segment of the first of some documents, as many as go into one.
+func buildSome(docs []segment.Document) (n int, made []byte, err error) {
+	size := 0
+	for n < len(docs) && n < segmentDocs && (n == 0 || size < segmentText) {
+		for i := range docs[n].Fields {
+			size += len(docs[n].Fields[i].Text) + 16
+		}
+		n++
+	}
+	for {
+		made, err = segment.Build(docs[:n])
+		if !errors.Is(err, segment.ErrFields) || n == 1 {
+			return n, made, err
+		}
+		n /= 2
+	}
+}
+
+// findOld finds the versions of a part's documents that are in the index.
+func (w *work) findOld(ctx context.Context, p *part) error {
+	return w.d.Whole().View(ctx, func(r *store.Reader) error {
+		m, err := w.readManifest(r.Snapshot().Get)
+		if err != nil {
+			return err
+		}
+		p.known, p.found = map[uint64]bool{}, map[uint64]*roaring.Bitmap{}
+		for i := range m.segments {
+			e := &m.segments[i]
+			p.known[e.number] = true
+			if err := w.findIn(r.Snapshot(), e, p.ids, p.found); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,235 @@
+package text
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/blevesearch/bleve/v2/analysis"
+	"github.com/blevesearch/bleve/v2/search"
+	"github.com/blevesearch/bleve/v2/search/searcher"
+	bleve "github.com/blevesearch/bleve_index_api"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/indextest"
+	"github.com/sectional/sectional/internal/index/text/segment"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// goFunctions are index functions in Go: the source "members" indexes the texts and
+// numbers of a document's members, with facets of those whose names begin with f, stored
+// those that begin with s; "none" nothing; "throw" throws for documents with a member e.
+type goFunctions struct{}
+
+func (goFunctions) Index(_ context.Context, s Script, docs [][]byte) ([]Result, error) {
+	all := make([]Result, len(docs))
+	for i, doc := range docs {
+		var members map[string]any
+		if err := json.Unmarshal(doc, &members); err != nil {
+			return nil, err
+		}
+		if s.Index == "none" {
+			continue
+		}
+		if _, bad := members["e"]; bad && s.Index == "throw" {
+			all[i].Err = errors.New("thrown")
+			continue
+		}
+		for name, v := range members {
+			if name[0] != '_' {
+				all[i].Fields = append(all[i].Fields, Indexed{Name: name, Value: v, Index: true, Facet: name[0] == 'f', Store: name[0] == 's'})
+			}
+		}
+		slices.SortFunc(all[i].Fields, func(a, b Indexed) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return all, nil
+}
+
+// atSpaces cuts texts at spaces, for all fields.
+type atSpaces struct{}
+
+func (a atSpaces) For(string) analysis.Analyzer { return a }
+
+func (atSpaces) Analyze(text []byte) (ts analysis.TokenStream) {
+	at := 0
+	for i, word := range strings.Fields(string(text)) {
+		ts = append(ts, &analysis.Token{Term: []byte(word), Start: at, End: at + len(word), Position: i + 1})
+		at += len(word) + 1
+	}
+	return ts
+}
+
+func testKind(o Options) *Kind {
+	o.Functions = goFunctions{}
+	o.Analyze = func([]byte) (Analyzers, error) { return atSpaces{}, nil }
+	k := New(o)
+	k.many, k.batch = 3, 4000
+	return k
+}
+
+// TestSuite holds text indexes that were kept up to date against indexes built anew, by
+// everything that they answer, scores too.
+func TestSuite(t *testing.T) {
+	design := func(fn, more string) string {
+		return `{"indexes":{"i":{"index":"` + fn + `"}` + more + `}}`
+	}
+	indextest.Run(t, indextest.Subject{
+		Kind: testKind(Options{Scratch: t.TempDir()}),
+		Designs: []string{
+			design("members", ""),
+			design("members", `,"other":{"index":"throw"}`),
+			design("none", ""),
+			`{"options":{"partitioned":false},"indexes":{"i":{"index":"members"}}}`,
+		},
+		Body: func(r *rand.Rand) string {
+			var words []string
+			for range r.IntN(8) {
+				words = append(words, []string{"red", "green", "blue", "reed", "grey"}[r.IntN(5)])
+			}
+			text := strings.Join(words, " ")
+			body := fmt.Sprintf(`{"t":%q,"f":%q,"sn":%d`, text, text, r.IntN(5))
+			if r.IntN(4) == 0 {
+				body += `,"e":true`
+			}
+			return body + "}"
+		},
+		Answers: func(r *store.Reader, x *index.Index) (string, error) {
+			return answers(testReading, r, x)
+		},
+		Engine:    openEngine,
+		Histories: 10,
+	})
+}
+
+// testReading reads what other kinds wrote, with a cache of its own, which is so small
+// that segments come and go.
+var testReading = testKind(Options{Cache: 20_000})
+
+// answers is everything that an index answers: of all documents and of each partition.
+func answers(k *Kind, r *store.Reader, x *index.Index) (string, error) {
+	var b strings.Builder
+	partitions := []document.Partition{""}
+	if x.Partitioned && x.Tenant == "" {
+		partitions = append(partitions, "p", "q", "r")
+	}
+	for _, p := range partitions {
+		reader, err := k.NewReader(r, x, p)
+		if err == nil {
+			err = describe(&b, reader)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return b.String(), nil
+}
+
+// describe writes down the documents, terms, scores and values of a reader.
+func describe(b *strings.Builder, r *segment.Reader) error {
+	n, _ := r.DocCount()
+	fmt.Fprintf(b, "%d documents\n", n)
+	all, err := r.DocIDReaderAll()
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for at, err := all.Next(); at != nil || err != nil; at, err = all.Next() {
+		if err != nil {
+			return err
+		}
+		id, err := r.ExternalID(at)
+		if err != nil {
+			return err
+		}
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	fmt.Fprintf(b, "%s\n", strings.Join(ids, " "))
+	fields, err := r.Fields()
+	if err != nil {
+		return err
+	}
+	for _, field := range fields {
+		fmt.Fprintf(b, "field %s\n", field)
+		d, err := r.FieldDict(field)
+		if err != nil {
+			return err
+		}
+		for e, err := d.Next(); e != nil; e, err = d.Next() {
+			if err != nil {
+				return err
+			}
+			hits, err := hits(r, field, e.Term)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(b, " %q in %d: %s\n", e.Term, e.Count, strings.Join(hits, ", "))
+		}
+	}
+	return nil
+}
+
+// hits searches for a term by bleve's searcher.
+func hits(r *segment.Reader, field, term string) (all []string, err error) {
+	s, err := searcher.NewTermSearcher(ctx, r, term, field, 1, search.SearcherOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	with := &search.SearchContext{DocumentMatchPool: search.NewDocumentMatchPool(s.DocumentMatchPoolSize()+1, 1), IndexReader: r}
+	column := r.Column(field)
+	for {
+		m, err := s.Next(with)
+		if m == nil || err != nil {
+			slices.Sort(all)
+			return all, err
+		}
+		doc, err := segment.Number(m.IndexInternalID)
+		if err != nil {
+			return nil, err
+		}
+		id, err := r.ID(doc)
+		if err != nil {
+			return nil, err
+		}
+		number, _ := column.Number(doc)
+		last, _ := column.Text(doc)
+		stored := 0.0
+		err = r.Stored(doc, func(_, _ string, n *float64) {
+			if n != nil {
+				stored = *n
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, fmt.Sprintf("%s %.5f (%v %q %q %v)", id, m.Score, number, last, column.FacetTexts(nil, doc), stored))
+		with.DocumentMatchPool.Put(m)
+	}
+}
+
+var _ bleve.IndexReader = (*segment.Reader)(nil)
+
+var ctx = context.Background()
+
+func openEngine(t *testing.T) kv.Engine {
+	e, err := pebblekv.Open(pebblekv.Options{Dir: "db", FS: vfs.NewMem()})
+	must(t, err)
+	return e
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
