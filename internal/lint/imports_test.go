@@ -23,6 +23,7 @@ func layers() map[string]int {
 		"internal/index/text/find":    2,
 		"internal/index/text":         6,
 		"internal/index/text/textjs":  7,
+		"internal/index/text/mango":   3,
 		"internal/index/text/segment": 1,
 		"internal/index/view":         6,
 		"internal/replicate":          6,
