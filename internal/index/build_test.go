@@ -358,6 +358,42 @@ func TestWaitReadsLate(t *testing.T) {
 	}
 }
 
+// TestBuiltElsewhere has one server wait for a build that another one does.
+func TestBuiltElsewhere(t *testing.T) {
+	e := openEngine(t)
+	var servers [2]*index.Indexes
+	var databases [2]*store.Database
+	for i := range servers {
+		servers[i] = index.New(index.Options{Kinds: []index.Kind{&counting{}}, Idle: true})
+		defer servers[i].Close()
+		s := openStore(t, e, servers[i])
+		defer s.Close()
+		var err error
+		if i == 0 {
+			databases[i], err = s.Create(ctx, "db", store.Creation{})
+		} else {
+			databases[i], err = s.Database(ctx, "db")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			load(t, databases[0], 10)
+			define(t, databases[0], design)
+		}
+	}
+	limited, cancel := context.WithTimeout(ctx, 20*time.Second) // for a test that fails
+	defer cancel()
+	waited := make(chan error)
+	go func() { waited <- servers[0].Wait(limited, databases[0], named(t, databases[0], "byN")) }()
+	if err := servers[1].Await(ctx, databases[1], named(t, databases[1], "byN")); err != nil {
+		t.Error(err)
+	}
+	if err := <-waited; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestBuildThatPanics has somebody else finish a build of which a step panicked.
 func TestBuildThatPanics(t *testing.T) {
 	k := &counting{stop: func(built int64) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
@@ -110,20 +111,23 @@ func (t *task) steps(ctx context.Context, done func(*task) bool) (err error) {
 	return err
 }
 
+// lookAgain is how often one who waits looks himself: another server may do the steps.
+const lookAgain = time.Second
+
 // wait waits until others have done the task's steps until done says so. An index that
 // fails ends the wait with its error, and so does Timeout. It looks first whether there is an index: nobody works for one that is gone.
 func (t *task) wait(ctx context.Context, done func(*task) bool) error {
 	t.state.Lock()
-	known := t.state.known
+	look := !t.state.known
 	t.state.Unlock()
-	if !known {
-		p, err := t.read(ctx)
-		if err != nil {
-			return err
-		}
-		t.learn(p)
-	}
 	for {
+		if look {
+			p, err := t.read(ctx)
+			if err != nil {
+				return err
+			}
+			t.learn(p)
+		}
 		t.state.Lock()
 		changed, gone, failure := t.state.changed, t.state.gone, t.state.failure
 		t.state.Unlock()
@@ -135,10 +139,16 @@ func (t *task) wait(ctx context.Context, done func(*task) bool) error {
 		case dberr.Is(failure, dberr.Timeout), errors.Is(failure, errBroken):
 			return failure
 		}
+		again := time.NewTimer(lookAgain)
 		select {
 		case <-ctx.Done():
+			again.Stop()
 			return ctx.Err()
 		case <-changed:
+			again.Stop()
+			look = false
+		case <-again.C:
+			look = true
 		}
 	}
 }
@@ -195,11 +205,12 @@ func (t *task) step(ctx context.Context) error {
 	return nil
 }
 
-// learn makes known what somebody read who does not do the steps, unless a step came before: that is later.
+// learn makes known what somebody read who does not do the steps. It may be older than what is known, unless it is
+// the end of the build.
 func (t *task) learn(p Progress) {
 	t.state.Lock()
 	defer t.state.Unlock()
-	if !t.state.known {
+	if !t.state.known || p.Phase == phaseFeed && t.state.progress.Phase != phaseFeed {
 		t.state.progress, t.state.known, t.state.reached = p, true, p.UpTo
 	}
 }
