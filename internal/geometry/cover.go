@@ -167,3 +167,28 @@ func (e edge) distance(at s2.Point, best float64) s1.Angle {
 	}
 	return s1.Angle(best)
 }
+
+// Apart is how far two positions are from each other, in metres.
+func Apart(a, b XY) float64 { return float64(a.point().Distance(b.point())) * EarthRadius }
+
+// NearBox reports whether a box meets one of the boxes round the shape's parts.
+func (s *Shape) NearBox(b Box) bool {
+	t := Shape{boxes: []Box{b}}
+	return s.boxesMeet(&t)
+}
+
+// CoverBoxes returns cells, about so many at most, that hold the boxes round the shape's
+// parts.
+func (s *Shape) CoverBoxes(cells int) []s2.CellID {
+	all := s.boxes
+	if len(all) > 100 {
+		all = []Box{s.Bounds()}
+	}
+	boxes := &Shape{}
+	for _, b := range all {
+		if err := boxes.addBox(b); err != nil {
+			return Earth()
+		}
+	}
+	return boxes.Cover(cells)
+}

@@ -2,6 +2,7 @@ package geometry
 
 import (
 	"errors"
+	"fmt"
 	"math"
 
 	"github.com/golang/geo/s1"
@@ -26,6 +27,9 @@ func Ellipse(center XY, rx, ry float64) (*Shape, error) {
 	if !(rx >= 0 && ry >= 0) || math.IsInf(rx, 0) || math.IsInf(ry, 0) {
 		return nil, errors.New("a radius is negative or no number")
 	}
+	if rx != ry && max(rx, ry) > mostEllipse {
+		return nil, fmt.Errorf("an ellipse reaches no farther than %d km", mostEllipse/1000)
+	}
 	if rx == 0 || ry == 0 {
 		rx, ry = max(rx, 1e-6), max(ry, 1e-6)
 	}
@@ -33,6 +37,10 @@ func Ellipse(center XY, rx, ry float64) (*Shape, error) {
 	d := &Disc{center: center, rx: rx, ry: ry, at: center.point()}
 	return &Shape{disc: d, boxes: d.boxes()}, nil
 }
+
+// mostEllipse is the longest radius of an ellipse that is no circle, in metres: beyond a
+// quarter of the way round its ends come close to each other.
+const mostEllipse = 10_000_000
 
 // holds reports whether a position lies in the disc.
 func (d *Disc) holds(p XY) bool {
@@ -67,9 +75,9 @@ func (d *Disc) edge(bearing float64) XY {
 	return XY{wrapped(λ2 * 180 / math.Pi), φ2 * 180 / math.Pi}
 }
 
-// cap is the smallest circle round the centre that holds the disc.
+// cap is a circle round the centre that holds the disc, and its polygon.
 func (d *Disc) cap() s2.Cap {
-	return s2.CapFromCenterAngle(d.at, s1.Angle(min(max(d.rx, d.ry)/EarthRadius*(1+1e-12), math.Pi)))
+	return s2.CapFromCenterAngle(d.at, s1.Angle(min(max(d.rx, d.ry)/EarthRadius*1.02, math.Pi)))
 }
 
 // boxes are rectangles that hold the disc.
@@ -169,10 +177,11 @@ func (s *Shape) addRoundPole(l *loop, north, south bool) error {
 }
 
 // arc appends the positions of the edge behind one direction up to another, more of them
-// where longitudes change fast.
+// where they would lie far apart.
 func (d *Disc) arc(ring []XY, from, to float64, depth int) []XY {
 	next := d.edge(to)
-	if depth > 0 && math.Abs(step(ring[len(ring)-1].X, next.X)) > 5 {
+	last := ring[len(ring)-1]
+	if depth > 0 && (math.Abs(step(last.X, next.X)) > 3 || math.Abs(next.Y-last.Y) > 3) {
 		middle := (from + to) / 2
 		return d.arc(d.arc(ring, from, middle, depth-1), middle, to, depth-1)
 	}

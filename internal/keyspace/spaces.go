@@ -139,6 +139,12 @@ var (
 	TextPending = Space{Name: "text-pending", Code: 0x8b, Version: 1,
 		Columns: []Column{{"index", Uint}, {"segment", Uint}},
 		Doc:     "a segment that is being written and that goes after a deadline (Unix seconds)"}
+	GeoRow = Space{Name: "geo-row", Code: 0x8c, Version: 1,
+		Columns: []Column{{"index", Uint}, {"partition", Text}, {"class", Uint}, {"cell", Uint}, {"id", Text}, {"number", Uint}},
+		Doc:     "a geometry of a document in a geo index; partition: empty in a global one, class: 0 for a point, 1 for others, cell: the S2 cell that it or a part of it lies in"}
+	GeoBack = Space{Name: "geo-back", Code: 0x8d, Version: 1,
+		Columns: []Column{{"index", Uint}, {"id", Text}},
+		Doc:     "the geometries of a document in a geo index, with their cells"}
 )
 
 // The definitions of indexes, and what they are told, by namespace: the partition of a
@@ -174,7 +180,7 @@ var Spaces = []*Space{
 	&LaneHead, &Setting, &Doc, &BodyChunk, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint, &PartitionDrop,
 	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Superseded, &Purge, &Marker, &Due,
 	&Subscription, &DeadLetter, &ChangeLog,
-	&IndexProgress, &FieldRow, &TextManifest, &TextDeleted, &TextChunk, &ViewRow, &ViewBack, &ViewNode, &TextPending,
+	&IndexProgress, &FieldRow, &TextManifest, &TextDeleted, &TextChunk, &ViewRow, &ViewBack, &ViewNode, &TextPending, &GeoRow, &GeoBack,
 	&Index, &IndexSignature, &IndexUse, &Removal,
 }
 

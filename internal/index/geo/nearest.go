@@ -1,0 +1,213 @@
+package geo
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/golang/geo/s1"
+	"github.com/golang/geo/s2"
+
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/geometry"
+)
+
+// Near asks for geometries in the order of their distance from a position.
+type Near struct {
+	From geometry.XY
+	// Filter is what they are held against besides; nil for nothing.
+	Filter *Query
+	// Least and Most bound the distance in metres; Most 0 is no bound.
+	Least, Most float64
+}
+
+// Behind is a place in that order: geometries at a distance are in the order of ids.
+type Behind struct {
+	Distance float64
+	ID       document.ID
+	Number   int
+}
+
+func (b *Behind) compare(h *Hit) int {
+	return cmp.Or(cmp.Compare(b.Distance, h.Distance), cmp.Compare(b.ID, h.ID), cmp.Compare(b.Number, h.Number))
+}
+
+// Where is the place of a hit of Nearest.
+func (h *Hit) Where() *Behind { return &Behind{h.Distance, h.ID, h.Number} }
+
+// half is half the way round the earth.
+const half = math.Pi * geometry.EarthRadius
+
+// firstRadius is how far is looked first, in metres.
+const firstRadius = 2000
+
+// Nearest returns the nearest geometries behind a place, nil for the beginning; fewer than
+// n if there are no more. It looks at growing circles, and never holds more than n.
+func (v *Reader) Nearest(ctx context.Context, q *Near, after *Behind, n int) ([]Hit, error) {
+	most := half + 1
+	if q.Most > 0 {
+		most = min(most, q.Most)
+	}
+	radius := float64(firstRadius)
+	if after != nil {
+		radius += 1.2 * after.Distance
+	}
+	s := nearest{Reader: v, ctx: ctx, q: q, after: after, n: n, known: map[shapeKey]float64{}}
+	for n > 0 && !v.gone {
+		s.radius, s.best = min(max(radius, q.Least+firstRadius), most), s.best[:0]
+		if err := s.circle(); err != nil {
+			return nil, err
+		}
+		if len(s.best) == n || s.radius >= most {
+			break
+		}
+		radius = s.radius * max(1.5, min(8, 1.3*math.Sqrt(float64(n)/(float64(len(s.best))+0.5))))
+	}
+	slices.SortFunc(s.best, func(a, b Hit) int { return a.Where().compare(&b) })
+	return s.best, nil
+}
+
+// nearest is a Nearest under way.
+type nearest struct {
+	*Reader
+	ctx    context.Context
+	q      *Near
+	after  *Behind
+	n      int
+	radius float64
+	best   farthest // at most n, within the radius
+	known  map[shapeKey]float64
+	seen   int
+}
+
+type shapeKey struct {
+	id     document.ID
+	number int
+}
+
+// farthest is a heap of hits, the farthest on top.
+type farthest []Hit
+
+// Len is heap.Interface's.
+func (f farthest) Len() int { return len(f) }
+
+// Less is heap.Interface's.
+func (f farthest) Less(i, j int) bool { return f[i].Where().compare(&f[j]) > 0 }
+
+// Swap is heap.Interface's.
+func (f farthest) Swap(i, j int) { f[i], f[j] = f[j], f[i] }
+
+// Push is heap.Interface's.
+func (f *farthest) Push(h any) { *f = append(*f, h.(Hit)) }
+
+// Pop is heap.Interface's.
+func (f *farthest) Pop() any {
+	last := (*f)[len(*f)-1]
+	*f = (*f)[:len(*f)-1]
+	return last
+}
+
+// circleCells is about how many cells a circle is covered with.
+const circleCells = 20
+
+// circle looks at everything within the radius, near cells first.
+func (s *nearest) circle() error {
+	from := s2.PointFromLatLng(s2.LatLngFromDegrees(s.q.From.Y, s.q.From.X))
+	cover := s2.RegionCoverer{MaxLevel: s2.MaxLevel, MaxCells: circleCells, LevelMod: 1}
+	cells := cover.Covering(s2.CapFromCenterAngle(from, s1.Angle(min(s.radius/geometry.EarthRadius*(1+1e-9)+1e-12, math.Pi))))
+	far := func(c s2.CellID) float64 {
+		return float64(s2.CellFromCellID(c).Distance(from).Angle()) * geometry.EarthRadius
+	}
+	slices.SortFunc(cells, func(a, b s2.CellID) int { return cmp.Compare(far(a), far(b)) })
+	for _, c := range cells {
+		if s.full() && far(c) > s.best[0].Distance+1 {
+			continue
+		}
+		if s.after != nil && float64(s2.CellFromCellID(c).MaxDistance(from).Angle())*geometry.EarthRadius < s.after.Distance-1 {
+			continue // all points in it came before
+		}
+		if err := s.walk(classPoint, []span{{c.RangeMin(), c.RangeMax()}}, nil, s.point); err != nil {
+			return err
+		}
+	}
+	return s.walk(classShape, spansOf(cells)[classShape], nil, s.shape)
+}
+
+func (s *nearest) full() bool { return len(s.best) == s.n }
+
+// canceled looks now and then whether anybody waits.
+func (s *nearest) canceled() error {
+	if s.seen++; s.seen%manyRows == 0 {
+		return s.ctx.Err()
+	}
+	return nil
+}
+
+func (s *nearest) point(r row) error {
+	if err := s.canceled(); err != nil {
+		return err
+	}
+	p, err := unpackPoint(r.value)
+	if err != nil {
+		return err
+	}
+	return s.take(&r, geometry.Apart(s.q.From, p), func() (*geometry.Shape, error) { return geometry.PointAt(p), nil })
+}
+
+// mostKnown is how many distances of shapes are remembered: one has several rows.
+const mostKnown = 10_000
+
+func (s *nearest) shape(r row) error {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	key := shapeKey{r.id, r.number}
+	var shape *geometry.Shape
+	load := func() (_ *geometry.Shape, err error) {
+		if shape == nil {
+			var g placed
+			if g, err = s.geometry(&r); err == nil {
+				shape, err = geometry.ParseGeoJSON(g.json, Limits)
+			}
+		}
+		return shape, err
+	}
+	distance, known := s.known[key]
+	if !known {
+		if _, err := load(); err != nil {
+			return err
+		}
+		distance = shape.Distance(s.q.From)
+		if len(s.known) < mostKnown {
+			s.known[key] = distance
+		}
+	}
+	if slices.ContainsFunc(s.best, func(h Hit) bool { return h.Number == r.number && h.ID == r.id }) {
+		return nil
+	}
+	return s.take(&r, distance, load)
+}
+
+// take takes a geometry into the best if it belongs there.
+func (s *nearest) take(r *row, distance float64, shape func() (*geometry.Shape, error)) error {
+	h := Hit{ID: r.id, Number: r.number, Distance: distance}
+	if distance > s.radius || distance < s.q.Least || s.after != nil && s.after.compare(&h) >= 0 || s.full() && s.best[0].Where().compare(&h) <= 0 {
+		return nil
+	}
+	if f := s.q.Filter; f != nil {
+		of, err := shape()
+		if err != nil {
+			return err
+		}
+		if yes, err := s.relates(f, of); !yes || err != nil {
+			return err
+		}
+	}
+	if s.full() {
+		heap.Pop(&s.best)
+	}
+	heap.Push(&s.best, h)
+	return nil
+}

@@ -1,0 +1,273 @@
+package geo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/golang/geo/s2"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/geometry"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// Reader reads a geo index, or one partition of it, at one snapshot.
+type Reader struct {
+	layout
+	r         *store.Reader
+	v         kv.Snapshot
+	partition document.Partition
+	hide      bool // rows of documents that may not be seen lie among the others
+	gone      bool // no row may be seen: the partition is being dropped
+	// Read counts the rows that were looked at.
+	Read int
+
+	parts []keyspace.Part // of the key that was read last
+}
+
+// NewReader reads index x at r's snapshot; p is "" for a global index.
+func NewReader(r *store.Reader, x *index.Index, p document.Partition) *Reader {
+	v := &Reader{layout: layoutOf(r.Database().Number(), x), r: r, v: r.Snapshot(), partition: p, hide: r.Hides()}
+	v.gone = v.hide && p != "" && !r.Sees(document.ID(p+":"))
+	return v
+}
+
+// Hit is a geometry that was found.
+type Hit struct {
+	ID       document.ID
+	Number   int     // among the document's geometries
+	Distance float64 // in metres, of Nearest
+	At       []byte  // where its row stands, of Search
+}
+
+// Place is what a page of a search comes to.
+type Place struct {
+	At  []byte // behind which the next page begins
+	End bool   // there is none
+}
+
+// Bounds of a page: rows, and bytes of geometries that are read.
+const (
+	pageRows  = 20_000
+	pageBytes = 4 << 20
+)
+
+// ErrInvolved says that a geometry can't be held against the one that was asked for.
+var ErrInvolved = dberr.New(dberr.Invalid, "query_parse_error", "To hold a document against this geometry would take too long: their edges may cross too often. Simplify the geometry.")
+
+// Search gives what a query means to yield, in the order of the rows' places, from behind
+// after on: nil for the beginning. It ends when yield returns false, or with the page.
+func (v *Reader) Search(ctx context.Context, q *Query, after []byte, yield func(Hit) bool) (Place, error) {
+	s := search{Reader: v, ctx: ctx, q: q, after: after, yield: yield, rows: pageRows, bytes: pageBytes, place: Place{At: after}}
+	for class := range uint64(2) {
+		if more, err := s.class(class); err != nil || !more {
+			return s.place, err
+		}
+	}
+	s.place.End = true
+	return s.place, nil
+}
+
+// search is a Search under way.
+type search struct {
+	*Reader
+	ctx         context.Context
+	q           *Query
+	after       []byte
+	yield       func(Hit) bool
+	rows, bytes int // that may still be looked at
+	place       Place
+}
+
+// errPage ends a walk with its page.
+var errPage = errors.New("geo: the page ends")
+
+// class searches the rows of a class; more is false at the end of the page.
+func (s *search) class(class uint64) (more bool, err error) {
+	if s.gone {
+		return true, nil
+	}
+	spans := s.q.spansOf(class)
+	err = s.walk(class, spans, s.after, func(row row) error {
+		if err := s.one(class, spans, &row); err != nil {
+			return err
+		}
+		s.place.At = bytes.Clone(row.place)
+		if s.rows--; s.rows <= 0 || s.bytes <= 0 {
+			return errPage
+		}
+		return nil
+	})
+	if errors.Is(err, errPage) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// one looks at a row.
+func (s *search) one(class uint64, spans []span, row *row) error {
+	matches, err := s.matches(class, spans, row)
+	if err != nil || !matches {
+		return err
+	}
+	at := bytes.Clone(row.place)
+	if !s.yield(Hit{ID: row.id, Number: row.number, At: at}) {
+		s.place.At = at
+		return errPage
+	}
+	return nil
+}
+
+func (s *search) matches(class uint64, spans []span, row *row) (bool, error) {
+	if class == classShape || s.rows%manyRows == 0 {
+		if err := s.ctx.Err(); err != nil {
+			return false, err
+		}
+	}
+	if class == classPoint {
+		p, err := unpackPoint(row.value)
+		if err != nil {
+			return false, err
+		}
+		return s.relates(s.q, geometry.PointAt(p))
+	}
+	if s.q.Relation.Meets() {
+		b, err := unpackBounds(row.value)
+		if err != nil || !s.q.Shape.NearBox(b) {
+			return false, err
+		}
+	}
+	g, err := s.geometry(row)
+	if err != nil || first(g.cells, spans) != row.cell {
+		return false, err
+	}
+	s.bytes -= len(g.json)
+	shape, err := geometry.ParseGeoJSON(g.json, Limits)
+	if err != nil {
+		return false, err
+	}
+	return s.relates(s.q, shape)
+}
+
+// relates holds a shape against a query.
+func (v *Reader) relates(q *Query, s *geometry.Shape) (bool, error) {
+	yes, err := q.Shape.Relates(q.Relation, s)
+	if errors.Is(err, geometry.ErrInvolved) {
+		err = ErrInvolved
+	}
+	return yes, err
+}
+
+// geometry reads the geometry of a row from its document's back-row.
+func (v *Reader) geometry(row *row) (placed, error) {
+	value, err := v.v.Get(v.back(row.id))
+	if err != nil {
+		return placed{}, err
+	}
+	b, err := unpackBack(value)
+	if err != nil || row.number >= len(b.geometries) {
+		return placed{}, errBack
+	}
+	return b.geometries[row.number], nil
+}
+
+// row is a row of an index. It is borrowed until the next one.
+type row struct {
+	place  []byte // its key behind the index's number and the partition
+	cell   s2.CellID
+	id     document.ID
+	number int
+	value  []byte
+}
+
+// manyRows is how many rows are read before it is looked whether anybody waits still.
+const manyRows = 256
+
+// walk calls fn with the rows of a class whose cells lie in spans, from behind a place on.
+// Rows that may not be seen are passed over.
+func (v *Reader) walk(class uint64, spans []span, after []byte, fn func(row row) error) error {
+	prefix := keyspace.GeoRow.Key(v.db, keyspace.U(v.index), keyspace.T(string(v.partition)))
+	it, err := v.v.Iterate(kv.Prefix(v.class(v.partition, class)), kv.IterOptions{})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	if !it.Next() { // as of an index of points alone
+		return it.Err()
+	}
+	for _, s := range spans {
+		start, end := v.cellKey(class, s.low), kv.PrefixEnd(v.cellKey(class, s.high))
+		if after != nil {
+			from := append(append(bytes.Clone(prefix), after...), 0)
+			if bytes.Compare(from, end) >= 0 {
+				continue
+			}
+			if bytes.Compare(from, start) > 0 {
+				start = from
+			}
+		}
+		for ok := it.Seek(start); ok && bytes.Compare(it.Key(), end) < 0; ok = it.Next() {
+			v.Read++
+			r, seen, err := v.read(it, len(prefix))
+			if err == nil && seen {
+				err = fn(r)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := it.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *Reader) cellKey(class uint64, c s2.CellID) []byte {
+	return keyspace.GeoRow.Key(v.db, keyspace.U(v.index), keyspace.T(string(v.partition)), keyspace.U(class), keyspace.U(uint64(c)))
+}
+
+// read reads the row that an iterator stands on; seen is false if it may not be seen.
+func (v *Reader) read(it kv.Iterator, prefix int) (r row, seen bool, err error) {
+	if _, v.parts, err = keyspace.GeoRow.DecodeInto(v.parts[:0], it.Key()); err != nil {
+		return r, false, err
+	}
+	r = row{place: it.Key()[prefix:], cell: s2.CellID(v.parts[3].Num()), id: document.ID(v.parts[4].String()), number: int(v.parts[5].Num())}
+	if v.hide && !v.r.Sees(r.id) {
+		return r, false, nil
+	}
+	r.value, err = it.Borrow()
+	return r, err == nil, err
+}
+
+// Found is a geometry as it was given, and the revision that it is of.
+type Found struct {
+	Geometry []byte // JSON
+	Rev      string // "" in an index by a field
+}
+
+// Geometries reads the geometries of hits.
+func (v *Reader) Geometries(hits []Hit) ([]Found, error) {
+	keys := make([][]byte, len(hits))
+	for i, h := range hits {
+		keys[i] = v.back(h.ID)
+	}
+	values, err := v.v.GetMany(keys)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Found, len(hits))
+	for i, h := range hits {
+		b, err := unpackBack(values[i])
+		if err != nil || h.Number >= len(b.geometries) {
+			return nil, errBack
+		}
+		all[i] = Found{b.geometries[h.Number].json, b.rev}
+	}
+	return all, nil
+}
