@@ -216,40 +216,47 @@ func unescape(text string) (units []uint16, err error) {
 	return units, nil
 }
 
+// each reads what lies between an opening bracket, which comes next, and its end, with commas between one and the next.
+func (d *decoder) each(end byte, one func() error) error {
+	d.i++
+	for first := true; d.next() != end; first = false {
+		if !first {
+			if d.next() != ',' {
+				return errJSON
+			}
+			d.i++
+		}
+		if err := one(); err != nil {
+			return err
+		}
+	}
+	d.i++
+	return nil
+}
+
 func (d *decoder) object(depth int) (goja.Value, error) {
 	o := d.r.rt.NewObject()
 	changeable := goja.FLAG_TRUE
 	if d.how == frozen {
 		changeable = goja.FLAG_FALSE
 	}
-	d.i++
-	for first := true; ; first = false {
-		c := d.next()
-		if c == '}' {
-			d.i++
-			break
-		}
-		if !first {
-			if c != ',' {
-				return nil, errJSON
-			}
-			d.i++
-		}
+	err := d.each('}', func() error {
 		name, err := d.name()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if d.next() != ':' {
-			return nil, errJSON
+			return errJSON
 		}
 		d.i++
 		v, err := d.value(depth + 1)
-		if err != nil {
-			return nil, err
+		if err == nil && o.DefineDataProperty(name, v, changeable, changeable, goja.FLAG_TRUE) != nil {
+			err = errTwice
 		}
-		if o.DefineDataProperty(name, v, changeable, changeable, goja.FLAG_TRUE) != nil {
-			return nil, errTwice
-		}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	switch d.how {
 	case frozen:
@@ -262,24 +269,13 @@ func (d *decoder) object(depth int) (goja.Value, error) {
 
 func (d *decoder) array(depth int) (goja.Value, error) {
 	var items []any
-	d.i++
-	for first := true; ; first = false {
-		c := d.next()
-		if c == ']' {
-			d.i++
-			break
-		}
-		if !first {
-			if c != ',' {
-				return nil, errJSON
-			}
-			d.i++
-		}
+	err := d.each(']', func() error {
 		v, err := d.value(depth + 1)
-		if err != nil {
-			return nil, err
-		}
 		items = append(items, v)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	a := d.r.rt.NewArray(items...)
 	if d.how != thawed {

@@ -28,15 +28,7 @@ func rendered(run couchhttp.Handler) couchhttp.Handler {
 // showFunction answers _show: the document that the path names, or none, as
 // the function shows it.
 func showFunction(r *couchhttp.Request) error {
-	c, err := call(r, "shows")
-	if err != nil {
-		return err
-	}
-	text, err := r.FunctionBody()
-	if err != nil {
-		return err
-	}
-	doc, err := functionInput(r, c.id)
+	c, text, doc, err := callOn(r, "shows")
 	if err != nil {
 		return err
 	}

@@ -41,21 +41,26 @@ func call(r *couchhttp.Request, kind string) (c called, err error) {
 	return c, err
 }
 
+// callOn finds the function that the path names, and reads the body of the request and the document that the function is
+// called for.
+func callOn(r *couchhttp.Request, kind string) (c called, text []byte, doc input, err error) {
+	if c, err = call(r, kind); err != nil {
+		return c, nil, doc, err
+	}
+	if text, err = r.FunctionBody(); err != nil {
+		return c, nil, doc, err
+	}
+	doc, err = functionInput(r, c.id)
+	return c, text, doc, err
+}
+
 // updateFunction answers _update: the function makes a document of the one
 // that the path names, or of none, and an answer.
 func updateFunction(r *couchhttp.Request) error {
 	if err := r.RequireReader(); err != nil {
 		return err
 	}
-	c, err := call(r, "updates")
-	if err != nil {
-		return err
-	}
-	text, err := r.FunctionBody()
-	if err != nil {
-		return err
-	}
-	doc, err := functionInput(r, c.id)
+	c, text, doc, err := callOn(r, "updates")
 	if err != nil {
 		return err
 	}

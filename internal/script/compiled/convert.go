@@ -174,11 +174,7 @@ func (m *Machine) less(a, b value) value {
 	if a.k == text && b.k == text {
 		return truth(compareText(a.s, b.s) < 0)
 	}
-	x, ok := m.number(a)
-	if !ok {
-		return value{}
-	}
-	y, ok := m.number(b)
+	x, y, ok := m.numbers(a, b)
 	if !ok {
 		return value{}
 	}

@@ -105,27 +105,53 @@ func (c *compiler) target(into ast.ForInto) (slot int, ok bool) {
 }
 
 func (c *compiler) forOf(s *ast.ForOfStatement) statement {
-	source := c.expression(s.Source)
-	if _, ok := s.Into.(*ast.ForDeclaration); ok && mentions(s.Source, s.Into) {
+	return c.forElements(s.Source, s.Into, s.Body, func(m *Machine, v value) (list value, end completion) {
+		switch v.k {
+		case rawArray, array:
+			return v, normal
+		case text:
+			m.err = ErrInterpret
+		default:
+			m.throw("TypeError", "object is not iterable")
+		}
+		return value{}, fails
+	})
+}
+
+func (c *compiler) forIn(s *ast.ForInStatement) statement {
+	return c.forElements(s.Source, s.Into, s.Body, func(m *Machine, v value) (list value, end completion) {
+		switch v.k {
+		case undefined, null, boolean, number:
+			return value{}, normal
+		}
+		names := m.keysOf(v)
+		if v.o != nil && !names.stops() {
+			v.o.fixed = true
+		}
+		return names, fails
+	})
+}
+
+// forElements compiles a loop over what elements makes of the source's value: a list, or how the loop ends without one.
+func (c *compiler) forElements(source ast.Expression, into ast.ForInto, inner ast.Statement, elements func(m *Machine, v value) (list value, end completion)) statement {
+	of := c.expression(source)
+	if _, ok := into.(*ast.ForDeclaration); ok && mentions(source, into) {
 		return c.stuck("a loop names its variable too early")
 	}
 	c.push()
 	defer c.pop()
-	slot, _ := c.target(s.Into)
-	body := c.nested(s.Body)
+	slot, _ := c.target(into)
+	body := c.nested(inner)
 	return func(m *Machine) completion {
-		v := source(m)
-		switch v.k {
-		case failed, skipped, unset:
-			return fails
-		case rawArray, array:
-			return m.overElements(v, slot, body)
-		case text:
-			m.err = ErrInterpret
+		v := of(m)
+		if v.stops() {
 			return fails
 		}
-		m.throw("TypeError", "object is not iterable")
-		return fails
+		list, end := elements(m, v)
+		if list.stops() {
+			return end
+		}
+		return m.overElements(list, slot, body)
 	}
 }
 
@@ -147,34 +173,6 @@ func (m *Machine) overElements(v value, slot int, body statement) completion {
 		case returns, fails:
 			return end
 		}
-	}
-}
-
-func (c *compiler) forIn(s *ast.ForInStatement) statement {
-	source := c.expression(s.Source)
-	if _, ok := s.Into.(*ast.ForDeclaration); ok && mentions(s.Source, s.Into) {
-		return c.stuck("a loop names its variable too early")
-	}
-	c.push()
-	defer c.pop()
-	slot, _ := c.target(s.Into)
-	body := c.nested(s.Body)
-	return func(m *Machine) completion {
-		v := source(m)
-		switch v.k {
-		case failed, skipped, unset:
-			return fails
-		case undefined, null, boolean, number:
-			return normal
-		}
-		names := m.keysOf(v)
-		if names.stops() {
-			return fails
-		}
-		if v.o != nil {
-			v.o.fixed = true
-		}
-		return m.overElements(names, slot, body)
 	}
 }
 

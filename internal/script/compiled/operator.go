@@ -89,16 +89,20 @@ func equality(equals func(m *Machine, a, b value) (bool, bool), wanted bool) ope
 	}
 }
 
+// numbers is number of both, in their order.
+func (m *Machine) numbers(a, b value) (x, y float64, ok bool) {
+	if x, ok = m.number(a); ok {
+		y, ok = m.number(b)
+	}
+	return x, y, ok
+}
+
 func arithmetic(f func(x, y float64) float64) operator {
 	return func(m *Machine, a, b value) value {
 		if a.k == number && b.k == number {
 			return numberOf(f(a.n, b.n))
 		}
-		x, ok := m.number(a)
-		if !ok {
-			return value{}
-		}
-		y, ok := m.number(b)
+		x, y, ok := m.numbers(a, b)
 		if !ok {
 			return value{}
 		}
@@ -126,11 +130,7 @@ func (m *Machine) add(a, b value) value {
 		}
 		return m.join(a.s, b.s)
 	}
-	x, ok := m.number(a)
-	if !ok {
-		return value{}
-	}
-	y, ok := m.number(b)
+	x, y, ok := m.numbers(a, b)
 	if !ok {
 		return value{}
 	}
