@@ -23,6 +23,22 @@ func put(t *testing.T, d *store.Database, id, body string) document.Rev {
 	return rs[0].Rev
 }
 
+// partitioned makes a store with a partitioned database, which ends with the test.
+func partitioned(t *testing.T, x *index.Indexes) (*store.Store, *store.Database) {
+	t.Helper()
+	s := openStore(t, openEngine(t), x)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	d, err := s.Create(ctx, "db", store.Creation{Partitioned: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, d
+}
+
 // rowsOf prints the rows of a tenant's index byN.
 func rowsOf(t *testing.T, d *store.Database, p document.Partition) (rows []string) {
 	t.Helper()
@@ -58,12 +74,7 @@ func rowsOf(t *testing.T, d *store.Database, p document.Partition) (rows []strin
 // goes with its design document and with its partition.
 func TestTenantsIndexes(t *testing.T) {
 	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}, Idle: true})
-	s := openStore(t, openEngine(t), x)
-	defer s.Close()
-	d, err := s.Create(ctx, "db", store.Creation{Partitioned: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, d := partitioned(t, x)
 	want := func(p document.Partition, ids ...string) {
 		t.Helper()
 		if err := errors.Join(x.Run(ctx, d), s.Check(ctx)); err != nil {
@@ -103,7 +114,7 @@ func TestTenantsIndexes(t *testing.T) {
 	put(t, d, "alice:_design/d", design)
 	want("alice", "5")
 	var tenants []document.Partition
-	err = d.Whole().View(ctx, func(r *store.Reader) error {
+	err := d.Whole().View(ctx, func(r *store.Reader) error {
 		all, err := index.Namespaces(r)
 		for _, ns := range all {
 			tenants = append(tenants, ns.Tenant())
@@ -119,12 +130,7 @@ func TestTenantsIndexes(t *testing.T) {
 // writes to each go on keeping its index.
 func TestTenantsRemembered(t *testing.T) {
 	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}, Idle: true})
-	s := openStore(t, openEngine(t), x)
-	defer s.Close()
-	d, err := s.Create(ctx, "db", store.Creation{Partitioned: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, d := partitioned(t, x)
 	const tenants = 1500
 	for _, id := range []string{"_design/d", "1", "2"} {
 		edits := make([]document.Edit, tenants)
@@ -158,12 +164,7 @@ func TestTenantsRemembered(t *testing.T) {
 func TestPurgeBesideTenantsBuild(t *testing.T) {
 	k := &counting{}
 	x := index.New(index.Options{Kinds: []index.Kind{k}, Idle: true})
-	s := openStore(t, openEngine(t), x)
-	defer s.Close()
-	d, err := s.Create(ctx, "db", store.Creation{Partitioned: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, d := partitioned(t, x)
 	const documents = 1200
 	var ps []store.Purging
 	for n := range documents {
@@ -172,6 +173,7 @@ func TestPurgeBesideTenantsBuild(t *testing.T) {
 	}
 	put(t, d, "alice:_design/d", design)
 	k.stop = func(built int64) {
+		var err error
 		switch built {
 		case 1:
 			_, err = d.Purge(ctx, ps[:3])

@@ -26,12 +26,6 @@ const (
 	smallShare = 8
 	// highPressure is when large writes begin to go one at a time.
 	highPressure = 0.5
-	// wholeWait is how long one of wholeWrite bytes waits when the engine has no
-	// room left.
-	wholeWait  = 400 * time.Millisecond
-	wholeWrite = 2 << 20
-	// roomStep is how often a write that waits looks whether there is room.
-	roomStep = 10 * time.Millisecond
 	// turnWait is how long a write waits for its turn before it is refused.
 	turnWait = 10 * time.Second
 )
@@ -113,24 +107,11 @@ func (s *Store) giveWay(ctx context.Context, size int, refusable bool) error {
 		return ctx.Err()
 	}
 	defer func() { <-s.busy.turn }()
-	return untilRoom(ctx, p, size)
-}
-
-// untilRoom waits while the engine is behind, the longer the further it is, but no
-// longer than a write of that size has to.
-func untilRoom(ctx context.Context, p kv.Presser, size int) error {
-	look := time.NewTicker(roomStep)
-	defer look.Stop()
-	for waited := time.Duration(0); ; waited += roomStep {
-		pressure := p.Pressure()
-		most := time.Duration(pressure * pressure * min(float64(size)/wholeWrite, 1) * float64(wholeWait))
-		if pressure < highPressure || waited >= most {
-			return nil
+	kv.GiveWay(ctx, func() float64 {
+		if pressure := p.Pressure(); pressure >= highPressure {
+			return pressure
 		}
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+		return 0
+	}, size, kv.Pause)
+	return ctx.Err()
 }

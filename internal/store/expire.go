@@ -89,10 +89,7 @@ func (p *duePage) look(r *Reader, id document.ID, fields *fields, a asked, now u
 	if err != nil {
 		return err
 	}
-	if a.setting, err = fields.of(id); err != nil {
-		return err
-	}
-	found, err := p.d.dueOf(r.v, id, &h.tree, a)
+	found, err := fields.dueOf(id, &h, &a)
 	if err != nil {
 		return err
 	}

@@ -121,13 +121,10 @@ func (w *walker) look(r *Reader, id document.ID, value []byte, fields *fields, n
 		return 0, err
 	}
 	a := asked{written: before, since: dueSince(now)}
-	if a.setting, err = fields.of(id); err != nil {
-		return 0, err
-	}
 	if before == 0 {
 		a.written = uint64(max(now, 1)) // one from before the setting counts from now on
 	}
-	found, err := w.d.dueOf(r.v, id, &h.tree, a)
+	found, err := fields.dueOf(id, &h, &a)
 	if err != nil {
 		return 0, err
 	}
@@ -182,4 +179,12 @@ func (f *fields) of(id document.ID) (Expiry, error) {
 		f.partitions[p] = t
 	}
 	return f.set.expiryOf(t), nil
+}
+
+// dueOf is Database.dueOf by the document's setting, which it sets in a.
+func (f *fields) dueOf(id document.ID, h *head, a *asked) (found due, err error) {
+	if a.setting, err = f.of(id); err != nil {
+		return found, err
+	}
+	return f.d.dueOf(f.v, id, &h.tree, *a)
 }

@@ -72,7 +72,7 @@ type Engine struct {
 	memTable int // bytes of one memtable
 	pressing pressing
 	pace     pace
-	wait     func(context.Context, time.Duration) // pause, but in tests
+	wait     func(context.Context, time.Duration) // kv.Pause, but in tests
 
 	commit struct {
 		sync.Mutex
@@ -102,7 +102,7 @@ func Open(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, lockError(o.Dir, err)
 	}
-	e := &Engine{lock: lock, log: o.Logger, limits: o.limits(), now: o.Now, wait: pause, memTable: o.MemTableBytes}
+	e := &Engine{lock: lock, log: o.Logger, limits: o.limits(), now: o.Now, wait: kv.Pause, memTable: o.MemTableBytes}
 	e.commit.recent = newRecent(maxRecent)
 	e.commit.hot.rows = make(map[string]hotRow)
 	e.space = newSpace(&o)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/sectional/sectional/internal/kv"
 )
 
 // Writes leave work behind: memtables to be flushed, and the tables of flushes,
@@ -62,47 +64,15 @@ func pressureOf(sublevels int, memTables float64) float64 {
 	return max(part(float64(sublevels), sublevelsLow, sublevelsMost), part(memTables, memTablesLow, memTablesMost))
 }
 
-// A commit of largeCommit bytes gives way. One of wholeCommit waits for longestWay
-// when the engine has no room left; smaller ones wait less.
-const (
-	largeCommit = 128 << 10
-	wholeCommit = 2 << 20
-	longestWay  = 400 * time.Millisecond
-)
-
-// wayOf is how long a commit of so many bytes waits. The square keeps the wait
-// short while there is much room.
-func wayOf(pressure float64, bytes int) time.Duration {
-	if bytes < largeCommit {
-		return 0
-	}
-	size := min(float64(bytes)/wholeCommit, 1)
-	return time.Duration(pressure * pressure * size * float64(longestWay))
-}
-
-// giveWayStep is how often a commit that waits looks whether there is room again:
-// a flush takes a tenth of a second, and a load that slept past its end would fall
-// to half of what the disk takes.
-const giveWayStep = 10 * time.Millisecond
+// largeCommit is from how many bytes on a commit gives way.
+const largeCommit = 128 << 10
 
 // giveWay lets a large commit wait while the engine is behind. It is called before
 // the commit mutex is taken.
 func (e *Engine) giveWay(ctx context.Context, bytes int) {
-	if bytes < largeCommit || wayOf(e.pressure(), bytes) == 0 {
+	if bytes < largeCommit || e.pressure() == 0 {
 		return
 	}
 	e.stats.gaveWay.Add(1)
-	for waited := time.Duration(0); waited < wayOf(e.pressure(), bytes) && ctx.Err() == nil; waited += giveWayStep {
-		e.wait(ctx, giveWayStep)
-	}
-}
-
-// pause waits for a time, or until ctx is done.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
+	kv.GiveWay(ctx, e.pressure, bytes, e.wait)
 }
