@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sectional/sectional/internal/admission"
+	"github.com/sectional/sectional/internal/analyze"
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi/admin"
@@ -25,6 +26,8 @@ import (
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
 	"github.com/sectional/sectional/internal/index/mapjs"
+	textindex "github.com/sectional/sectional/internal/index/text"
+	"github.com/sectional/sectional/internal/index/text/textjs"
 	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/index/view/viewjs"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
@@ -110,8 +113,10 @@ func newTestAPIOn(t testing.TB, engine pebblekv.Options, o store.Options, settin
 		who, _ := c.Get("sectional", "owner_design_docs")
 		return admission.Writers(who)
 	}, TenantDesignSize: func() int { return int(c.Snapshot().Int("sectional", "owner_max_design_size", 0)) }})
-	views := view.New(viewjs.New(mapjs.New(scripts)))
-	indexes := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, views}})
+	runner := mapjs.New(scripts)
+	views := view.New(viewjs.New(runner))
+	texts := textindex.New(textindex.Options{Functions: textjs.New(runner), Analyze: func(definition []byte) (textindex.Analyzers, error) { return analyze.New(definition) }})
+	indexes := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, views, texts}})
 	a := &testAPI{t: t, config: c, logged: logged}
 	o.Admission, o.Indexer, o.Idle = rules, indexes, true
 	o.DesignLimits = func() store.DesignLimits {
@@ -129,7 +134,7 @@ func newTestAPIOn(t testing.TB, engine pebblekv.Options, o store.Options, settin
 	done := make(chan struct{})
 	a.store, a.stop = s, func() { close(done) }
 	scheduler := schedule.New(schedule.Options{Store: s, Users: who, Config: c, Node: admin.NodeName})
-	a.options = couchhttp.Options{Store: s, Auth: who, Replicator: scheduler, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Subscriptions: told, Version: "test", Done: done}
+	a.options = couchhttp.Options{Store: s, Auth: who, Replicator: scheduler, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Texts: texts, Subscriptions: told, Version: "test", Done: done}
 	a.API = New(a.options)
 	must(t, a.MakeSystemDatabases(context.Background()))
 	must(t, scheduler.Start(a.API))

@@ -23,7 +23,6 @@ func allRoutes() []couchhttp.Route {
 // Why parts of the surface are not built. Each sentence is the reason that
 // clients see, and has its numbered line in docs/DIFFERENCES.md.
 const (
-	noSearch      = "Full-text search is not implemented."
 	noNouveau     = "Nouveau search is not implemented."
 	noGeo         = "Geo queries are not implemented."
 	noReshard     = "Databases have no shards that could be split."
@@ -54,7 +53,6 @@ func serverRoutes() []couchhttp.Route {
 		{Methods: "GET", Pattern: "/_scheduler/jobs/{job}/failures", Rights: couchhttp.AdminOnly, Run: admin.SchedulerFailures, Allow: "GET,HEAD"},
 		{Methods: "GET", Pattern: "/_scheduler/docs", Rights: couchhttp.AdminOnly, Run: admin.SchedulerDocs, Allow: "GET,HEAD"},
 		{Methods: "GET", Pattern: "/_scheduler/docs/{path...}", Rights: couchhttp.AdminOnly, Run: admin.SchedulerDocs, Allow: "GET,HEAD"},
-		{Methods: "GET,POST", Pattern: "/_search_analyze", Rights: couchhttp.AdminOnly, Missing: noSearch},
 		{Methods: "POST", Pattern: "/_nouveau_analyze", Rights: couchhttp.AdminOnly, Missing: noNouveau},
 		{Methods: "GET", Pattern: "/_reshard", Rights: couchhttp.AdminOnly, Missing: noReshard},
 		{Methods: "GET,PUT", Pattern: "/_reshard/state", Rights: couchhttp.AdminOnly, Missing: noReshard},
@@ -68,9 +66,6 @@ func serverRoutes() []couchhttp.Route {
 // designRoutes are what design documents serve, and the queries over indexes.
 func designRoutes() []couchhttp.Route {
 	return []couchhttp.Route{
-		{Methods: "GET,POST", Pattern: "/{db}/_design/{ddoc}/_search/{index}", At: couchhttp.EveryEndpoint, Rights: couchhttp.Reader, Class: couchhttp.ClassQuery, Missing: noSearch},
-		{Methods: "GET", Pattern: "/{db}/_design/{ddoc}/_search_info/{index}", At: couchhttp.EveryEndpoint, Rights: couchhttp.Member, Class: couchhttp.ClassQuery, Missing: noSearch},
-		{Methods: "GET", Pattern: "/{db}/_design/{ddoc}/_search_disk_size/{index}", At: couchhttp.EveryEndpoint, Rights: couchhttp.Member, Class: couchhttp.ClassQuery, Missing: noSearch},
 		{Methods: "GET,POST", Pattern: "/{db}/_design/{ddoc}/_nouveau/{index}", At: couchhttp.EveryEndpoint, Rights: couchhttp.Reader, Class: couchhttp.ClassQuery, Missing: noNouveau},
 		{Methods: "GET", Pattern: "/{db}/_design/{ddoc}/_nouveau_info/{index}", At: couchhttp.EveryEndpoint, Rights: couchhttp.Member, Class: couchhttp.ClassQuery, Missing: noNouveau},
 		{Methods: "GET,POST", Pattern: "/{db}/_design/{ddoc}/_geo/{index}", At: couchhttp.EveryEndpoint, Rights: couchhttp.Reader, Class: couchhttp.ClassQuery, Missing: noGeo},

@@ -12,8 +12,8 @@ import (
 const compatible = "3.5.2"
 
 // features are CouchDB's names for what is there: databases may be partitioned,
-// and documents may hold the _access member.
-var features = []string{"access-ready", "partitioned"}
+// documents may hold the _access member, and there is full-text search.
+var features = []string{"access-ready", "partitioned", "search"}
 
 // welcome answers GET /: programs with JSON, whoever looks at it in a browser with a
 // page.

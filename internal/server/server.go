@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/admission"
+	"github.com/sectional/sectional/internal/analyze"
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi"
@@ -21,6 +22,8 @@ import (
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
 	"github.com/sectional/sectional/internal/index/mapjs"
+	"github.com/sectional/sectional/internal/index/text"
+	"github.com/sectional/sectional/internal/index/text/textjs"
 	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/index/view/viewjs"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
@@ -122,8 +125,10 @@ func (a *assembly) open(ctx context.Context) (err error) {
 	a.auth = auth.New(auth.Options{Config: a.config, Users: a.users, Log: a.log, Fetcher: newFetcher(nil)})
 	rules := admission.New(admission.Options{Auth: a.auth, Functions: a.scripts, Cloudant: cloudantLimits(a.config),
 		TenantDesigns: tenantDesigns(a.config), TenantDesignSize: tenantDesignSize(a.config), Replications: config.Derive(a.config, spec.ParseSettings).Value})
-	views := view.New(viewjs.New(mapjs.New(a.scripts)))
-	a.indexes = index.New(index.Options{Kinds: kinds(views), Logger: a.log})
+	runner := mapjs.New(a.scripts)
+	views := view.New(viewjs.New(runner))
+	texts := text.New(text.Options{Functions: textjs.New(runner), Analyze: analyzers})
+	a.indexes = index.New(index.Options{Kinds: kinds(views, texts), Logger: a.log})
 	a.store, err = store.Open(ctx, a.engine, store.Options{
 		Logger:         a.log,
 		Admission:      rules,
@@ -145,7 +150,7 @@ func (a *assembly) open(ctx context.Context) (err error) {
 	a.replicator = schedule.New(schedule.Options{Store: a.store, Users: a.auth, Config: a.config, Node: admin.NodeName, Log: a.log})
 	a.subscriptions = a.startSubscriptions(a.store)
 	a.api = couchapi.New(couchhttp.Options{
-		Store: a.store, Auth: a.auth, Rules: rules, Scripts: a.scripts, Config: a.config, Indexes: a.indexes, Views: views, Log: a.log, Replicator: a.replicator,
+		Store: a.store, Auth: a.auth, Rules: rules, Scripts: a.scripts, Config: a.config, Indexes: a.indexes, Views: views, Texts: texts, Log: a.log, Replicator: a.replicator,
 		Subscriptions: a.subscriptions, Version: a.o.Version, Done: a.done, Disk: gauges(a.engine), Health: a.health,
 	})
 	if err := a.api.MakeSystemDatabases(ctx); err != nil {
@@ -157,7 +162,12 @@ func (a *assembly) open(ctx context.Context) (err error) {
 }
 
 // kinds are the kinds of index that there are.
-func kinds(views *view.Kind) []index.Kind { return []index.Kind{field.Kind{}, views} }
+func kinds(views *view.Kind, texts *text.Kind) []index.Kind {
+	return []index.Kind{field.Kind{}, views, texts}
+}
+
+// analyzers makes the analyzers of a full-text index.
+func analyzers(definition []byte) (text.Analyzers, error) { return analyze.New(definition) }
 
 // maxPartition returns the setting of that name as the store asks for it.
 func maxPartition(c *config.Config) func() uint64 {
@@ -360,7 +370,7 @@ func checkData(ctx context.Context, data string, readOnly bool, line *progress.L
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	indexes := index.New(index.Options{Kinds: kinds(view.New(nil)), Logger: log, Idle: true})
+	indexes := index.New(index.Options{Kinds: kinds(view.New(nil), text.New(text.Options{})), Logger: log, Idle: true})
 	defer indexes.Close()
 	s, err := store.Open(ctx, e, store.Options{Logger: log, Idle: true, Indexer: indexes, KeepFormat: true, Checking: showCheck(line)})
 	if err != nil {

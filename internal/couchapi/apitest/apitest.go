@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/admission"
+	"github.com/sectional/sectional/internal/analyze"
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi"
@@ -25,6 +26,8 @@ import (
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
 	"github.com/sectional/sectional/internal/index/mapjs"
+	"github.com/sectional/sectional/internal/index/text"
+	"github.com/sectional/sectional/internal/index/text/textjs"
 	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/index/view/viewjs"
 	"github.com/sectional/sectional/internal/kv"
@@ -78,8 +81,10 @@ func on(t testing.TB, e kv.Engine, o index.Options, settings ...config.Setting) 
 	scripts, err := script.New(script.Options{Limits: script.Limits{Time: 5 * time.Second}})
 	must(t, err)
 	rules := admission.New(admission.Options{Auth: who, Functions: scripts, Cloudant: func() bool { return false }})
-	views := view.New(viewjs.New(mapjs.New(scripts)))
-	o.Kinds = []index.Kind{field.Kind{}, views}
+	runner := mapjs.New(scripts)
+	views := view.New(viewjs.New(runner))
+	texts := text.New(text.Options{Functions: textjs.New(runner), Analyze: func(definition []byte) (text.Analyzers, error) { return analyze.New(definition) }})
+	o.Kinds = []index.Kind{field.Kind{}, views, texts}
 	indexes := index.New(o)
 	later := &atomic.Int64{}
 	clock := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
@@ -89,7 +94,7 @@ func on(t testing.TB, e kv.Engine, o index.Options, settings ...config.Setting) 
 	users.Use(s)
 	told := subscribe.New(subscribe.Options{Store: s, Idle: true})
 	done := make(chan struct{})
-	a := couchapi.New(couchhttp.Options{Store: s, Auth: who, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Subscriptions: told, Version: "test", Done: done})
+	a := couchapi.New(couchhttp.Options{Store: s, Auth: who, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Texts: texts, Subscriptions: told, Version: "test", Done: done})
 	must(t, a.MakeSystemDatabases(context.Background()))
 	t.Cleanup(func() {
 		close(done)

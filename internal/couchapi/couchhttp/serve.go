@@ -10,6 +10,7 @@ import (
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/text"
 	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/replicate/schedule"
 	"github.com/sectional/sectional/internal/store"
@@ -35,6 +36,7 @@ type Options struct {
 	// Indexes are the indexes of all databases, those that Store was opened with.
 	Indexes *index.Indexes
 	Views   *view.Kind // one of their kinds
+	Texts   *text.Kind // another
 	// Subscriptions delivers changes to those who asked for them.
 	Subscriptions *subscribe.Service
 	// Replicator runs replications; nil: none are run.
@@ -62,6 +64,7 @@ type API struct {
 	Config        *config.Config
 	Indexes       *index.Indexes
 	Views         *view.Kind
+	Texts         *text.Kind
 	Replicas      *schedule.Scheduler
 	Subscriptions *subscribe.Service
 	Settings      *config.Derived[*settings]
@@ -80,7 +83,7 @@ var _ http.Handler = (*API)(nil)
 func New(o Options, rows []Route) *API {
 	a := &API{
 		Shared: web.NewShared(o.Log, o.Now, o.Done), Store: o.Store, Auth: o.Auth, rules: o.Rules, Scripts: o.Scripts, Config: o.Config,
-		Indexes: o.Indexes, Views: o.Views, Replicas: o.Replicator, Subscriptions: o.Subscriptions, Version: o.Version, Health: o.Health,
+		Indexes: o.Indexes, Views: o.Views, Texts: o.Texts, Replicas: o.Replicator, Subscriptions: o.Subscriptions, Version: o.Version, Health: o.Health,
 		Settings: config.Derive(o.Config, parseSettings),
 	}
 	a.Began = a.Now()

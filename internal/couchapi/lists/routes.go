@@ -7,7 +7,9 @@ import (
 )
 
 // Routes are the rows of the package.
-func Routes() []couchhttp.Route { return slices.Concat(viewRoutes(), mangoRoutes(), documentRoutes()) }
+func Routes() []couchhttp.Route {
+	return slices.Concat(viewRoutes(), searchRoutes(), mangoRoutes(), documentRoutes())
+}
 
 // documentRoutes are lists of documents.
 func documentRoutes() (rows []couchhttp.Route) {

@@ -1,0 +1,217 @@
+package lists
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/text"
+	textfind "github.com/sectional/sectional/internal/index/text/find"
+	"github.com/sectional/sectional/internal/index/text/segment"
+	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// search answers GET and POST …/_design/{ddoc}/_search/{index}.
+func search(r *couchhttp.Request) error {
+	s, err := findSearch(r, r.Arg("ddoc"), r.Arg("index"))
+	if err != nil {
+		return err
+	}
+	var design couchhttp.DesignFunctions
+	if s == nil {
+		if design, err = designOfViews(r, r.Arg("ddoc")); err != nil {
+			return err
+		}
+	}
+	var members []document.Member
+	post := r.Method == http.MethodPost
+	if post {
+		if members, err = viewBody(r); err != nil {
+			return err
+		}
+	}
+	q, err := ParseSearch(members, r.Query, post)
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		return noSearch(design, r.Arg("index"))
+	}
+	for try := 0; ; try++ {
+		answer, err := searchOf(r, s, q)
+		if err == nil {
+			return answer.write()
+		}
+		if !errors.Is(err, index.ErrGone) || try == 3 {
+			return err
+		}
+		if s, err = findSearch(r, strings.TrimPrefix(string(s.Design), "_design/"), s.Name); err != nil {
+			return err
+		}
+		if s == nil {
+			return index.ErrGone
+		}
+	}
+}
+
+// findSearch finds a full-text index by its names, for a request that may query; nil
+// if there is none.
+func findSearch(r *couchhttp.Request, design, name string) (*index.Session, error) {
+	if err := r.MayQuery(); err != nil {
+		return nil, err
+	}
+	s, err := r.API.Indexes.Session(r.Ctx(), r.Scope, document.ID("_design/"+design), text.KindName, name)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	if err := s.Index.Failure(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// noSearch tells why there is no such full-text index.
+func noSearch(d couchhttp.DesignFunctions, name string) error {
+	if indexes, _ := jsonscan.Member(d.Body, "indexes"); jsonscan.KindOf(indexes) == jsonscan.Object {
+		if _, ok := jsonscan.Member(indexes, name); ok {
+			return dberr.New(dberr.Invalid, "invalid_design_doc", "index `%s` must have parameter `index`", name)
+		}
+	}
+	return dberr.New(dberr.NotFound, "not_found", "%s not found.", name)
+}
+
+// searchOf checks a search, brings the index up to date, and runs it.
+func searchOf(r *couchhttp.Request, s *index.Session, q *searchQuery) (*searchAnswer, error) {
+	p, err := q.check(r, s)
+	if err != nil {
+		return nil, err
+	}
+	update := updateFirst
+	if q.stale {
+		update = updateNever
+	}
+	if err := readyView(r, s, update); err != nil {
+		return nil, err
+	}
+	if s.Answers.Partitioned != s.Index.Partitioned {
+		return nil, index.ErrGone
+	}
+	req := q.Request
+	req.Analyzers = text.Of(s.Answers).Analyzers
+	if req.Query, err = textfind.Parse(*q.query, req.Analyzers); err != nil {
+		return nil, err
+	}
+	var over *segment.Reader
+	err = s.View(r.Ctx(), func(rd *store.Reader, _ bool) (err error) {
+		over, err = r.API.Texts.NewReader(rd, s.Answers, p)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	a := &searchAnswer{RowStream: couchhttp.RowStream{R: r, Form: couchhttp.DocForm{Include: q.include}}, q: q, s: s}
+	a.result, err = runSearch(r, p, over, &req)
+	return a, err
+}
+
+// runSearch runs a search. One of a partition has the time that Cloudant gives it, if its
+// limits hold.
+func runSearch(r *couchhttp.Request, p document.Partition, over *segment.Reader, req *textfind.Request) (*textfind.Result, error) {
+	ctx := r.Ctx()
+	limited := p != "" && r.API.Settings.Value().Cloudant
+	if limited {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, r.Began.Add(partitionTime))
+		defer cancel()
+	}
+	result, err := textfind.Run(ctx, over, req)
+	if limited && errors.Is(err, context.DeadlineExceeded) && r.Ctx().Err() == nil {
+		r.API.Stats.PartitionTimeouts.Add(1)
+		return nil, dberr.New(dberr.Invalid, "bad_request", "Query exceeded allowed time: %dms.", partitionTime.Milliseconds())
+	}
+	return result, err
+}
+
+var (
+	errNoPartition   = dberr.New(dberr.Invalid, "bad_request", "`partition` not supported on this index")
+	errPartition     = dberr.New(dberr.Invalid, "bad_request", "`partition` parameter is mandatory for queries to this index.")
+	errFacets        = dberr.New(dberr.Invalid, "bad_request", "`partition` and any of `drilldown`, `ranges`, `group_field`, `group_sort`, `group_limit` or `group_by` are incompatible")
+	errNothingSought = couchhttp.QueryError("Query must include a 'q' or 'query' argument")
+)
+
+// check completes a search and returns the partition that it is about, "" for all.
+// What doesn't go together is refused in CouchDB's order.
+func (q *searchQuery) check(r *couchhttp.Request, s *index.Session) (p document.Partition, err error) {
+	if q.query == nil {
+		return "", errNothingSought
+	}
+	if p, err = q.partitionOf(r, s); err != nil {
+		return "", err
+	}
+	most, limit := searchMost, searchRows
+	if r.Scope.Partitioned() {
+		most, limit = searchMostPartition, searchMostPartition
+	}
+	if q.Limit = limit; q.limited {
+		if q.Limit, err = searchCount("limit", q.limit, 0, most); err != nil {
+			return "", err
+		}
+	}
+	facets := q.Counts != nil || q.Ranges != nil || q.Drilldown != nil || q.grouped || q.grouping.Field != ""
+	if facets && p != "" && !s.Shared() && r.API.Settings.Value().Cloudant {
+		return "", errFacets
+	}
+	if q.Group = nil; q.grouping.Field != "" {
+		g := q.grouping
+		if g.Field, err = textfind.ParseGroupField(g.Field); err != nil {
+			return "", err
+		}
+		q.Group = &g
+	}
+	if q.Highlight = nil; len(q.highlight.Fields) > 0 {
+		q.Highlight = &q.highlight
+	}
+	return p, nil
+}
+
+// partitionOf returns the partition that a search is about.
+func (q *searchQuery) partitionOf(r *couchhttp.Request, s *index.Session) (document.Partition, error) {
+	if s.Shared() {
+		if q.partition != nil {
+			return "", errNoPartition
+		}
+		return r.Scope.Tenant(), nil
+	}
+	p := r.Scope.Partition()
+	if q.partition != nil {
+		if p != "" && string(p) != *q.partition {
+			return "", conflicting(r)
+		}
+		if !s.Index.Partitioned {
+			return "", errNoPartition
+		}
+		return document.ParsePartition(*q.partition)
+	}
+	switch {
+	case s.Index.Partitioned && p == "":
+		return "", errPartition
+	case !s.Index.Partitioned && p != "":
+		return "", errNoPartition
+	}
+	return p, nil
+}
+
+// conflicting is the error of a search that names another partition than its path: in the
+// query string, or in a body.
+func conflicting(r *couchhttp.Request) error {
+	if _, ok := r.Query.Get("partition"); ok {
+		return dberr.New(dberr.Invalid, "bad_request", "Conflicting value for `partition` in query string")
+	}
+	return errManyPartitions
+}
