@@ -118,7 +118,7 @@ func newTestAPIOn(t testing.TB, engine pebblekv.Options, o store.Options, settin
 	texts := textindex.New(textindex.Options{Functions: textjs.New(runner), Analyze: func(definition []byte) (textindex.Analyzers, error) { return analyze.New(definition) }})
 	indexes := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, views, texts}})
 	a := &testAPI{t: t, config: c, logged: logged}
-	o.Admission, o.Indexer, o.Idle = rules, indexes, true
+	o.Admission, o.Indexer, o.Idle, o.Followers = rules, indexes, true, []store.Follower{subscribe.Rows{}}
 	o.DesignLimits = func() store.DesignLimits {
 		s := c.Snapshot()
 		return store.DesignLimits{Documents: int(s.Int("sectional", "owner_max_design_docs", 0)), Indexes: int(s.Int("sectional", "owner_max_indexes", 0))}

@@ -104,7 +104,7 @@ func (x *Indexes) Start(ctx context.Context, s *store.Store) error {
 		return err
 	}
 	for pool, workers := range map[string]int{poolIndex: indexWorkers, poolTenant: tenantWorkers} {
-		q := s.Queue(pool, workers, x.do)
+		q := s.Queue(pool, func() int { return workers }, x.do)
 		x.work.Go(func() { q.Work(x.ctx) })
 	}
 	return nil

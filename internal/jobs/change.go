@@ -40,6 +40,35 @@ func (q *Queue) Ensure(tx kv.Txn, j Job) (changed bool, err error) {
 	return true, put(tx, &old) // no other state: whoever is at it may go on
 }
 
+// Set puts a job into the queue, or moves it to when it is due, earlier or later; whoever
+// is at it may go on. One that is due already stays where it is among those that are.
+// It reports whether it wrote anything.
+func (q *Queue) Set(tx kv.Txn, j Job) (changed bool, err error) {
+	old, err := decode(j.ID, tx.GetForUpdate)
+	if errors.Is(err, ErrGone) {
+		j.Began = q.o.Clock()
+		return true, write(tx, &j)
+	}
+	now := q.o.Clock()
+	if err != nil || millis(old.Due) == millis(j.Due) || !old.Due.After(now) && !j.Due.After(now) {
+		return false, err
+	}
+	old.Due = j.Due
+	return true, put(tx, &old)
+}
+
+// Remove takes a job out of the queue, if it is there, whoever is at it.
+func (q *Queue) Remove(tx kv.Txn, id ID) error {
+	j, err := decode(id, tx.GetForUpdate)
+	if errors.Is(err, ErrGone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return q.End(tx, &j)
+}
+
 // Lock reads a job for update, in the transaction that is to do a batch of it. seen is
 // as the worker knows the job. Errors: ErrGone, ErrMoved.
 func (q *Queue) Lock(tx kv.Txn, seen *Job) (Job, error) {

@@ -18,9 +18,9 @@ import (
 func TestPools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := kvtest.NewModel(kvtest.ModelOptions{})
-		slow := open(t, Options{Engine: e, Pool: "slow", Workers: 2, Do: func(ctx context.Context, _ Job) error { <-ctx.Done(); return ctx.Err() }})
+		slow := open(t, Options{Engine: e, Pool: "slow", Workers: many(2), Do: func(ctx context.Context, _ Job) error { <-ctx.Done(); return ctx.Err() }})
 		var quick *world
-		quick = open(t, Options{Engine: e, Workers: 2, Do: func(ctx context.Context, seen Job) error {
+		quick = open(t, Options{Engine: e, Workers: many(2), Do: func(ctx context.Context, seen Job) error {
 			return quick.o.Commit(ctx, func(tx kv.Txn) error { return quick.End(tx, &seen) })
 		}})
 		quick.update(func(tx kv.Txn) error {

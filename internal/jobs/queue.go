@@ -24,7 +24,7 @@ type Options struct {
 	// again. An error is logged and the job tried again after a pause; it may be
 	// one of Later.
 	Do      func(ctx context.Context, j Job) error
-	Workers int // jobs that are worked on side by side
+	Workers func() int // how many jobs are worked on side by side, at least one; asked each time; nil: one
 	// Holder tells this process from others that share the queue, and Lease is for
 	// how long it may have a job without a batch. 0: it has the store for itself.
 	Holder uint64
@@ -44,9 +44,10 @@ const (
 type Queue struct {
 	o     Options
 	woken chan struct{}
-	slots chan struct{}
+	freed chan struct{} // has a value when a worker may have become free
 	busy  struct {
 		sync.Mutex
+		workers int
 		running map[ID]chan struct{} // closed when its turn ends
 		resting map[ID]rest
 	}
@@ -61,7 +62,10 @@ type rest struct {
 
 // New makes a queue; nothing is worked on before Work or Drain.
 func New(o Options) *Queue {
-	q := &Queue{o: o, woken: make(chan struct{}, 1), slots: make(chan struct{}, max(1, o.Workers))}
+	if o.Workers == nil {
+		o.Workers = func() int { return 1 }
+	}
+	q := &Queue{o: o, woken: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
 	q.busy.running, q.busy.resting = map[ID]chan struct{}{}, map[ID]rest{}
 	return q
 }
@@ -123,17 +127,15 @@ func (q *Queue) dispatch(ctx context.Context) (pause time.Duration, err error) {
 				pause = min(pause, wait)
 				continue
 			}
-			select {
-			case q.slots <- struct{}{}:
-			case <-ctx.Done():
+			if !q.employ(ctx) {
 				return 0, nil
 			}
 			if q.begin(id) != nil {
-				<-q.slots
+				q.dismiss()
 				continue
 			}
 			q.work.Go(func() {
-				defer func() { q.finish(id); <-q.slots; q.Wake() }()
+				defer func() { q.finish(id); q.dismiss(); q.Wake() }()
 				q.turn(ctx, id)
 			})
 		}
@@ -145,6 +147,37 @@ func (q *Queue) dispatch(ctx context.Context) (pause time.Duration, err error) {
 		}
 	}
 	return pause, nil
+}
+
+// employ waits until there may be a worker more; false if ctx ends before.
+func (q *Queue) employ(ctx context.Context) bool {
+	for {
+		q.busy.Lock()
+		room := q.busy.workers < max(1, q.o.Workers())
+		if room {
+			q.busy.workers++
+		}
+		q.busy.Unlock()
+		if room {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-q.freed:
+		}
+	}
+}
+
+// dismiss takes a worker back.
+func (q *Queue) dismiss() {
+	q.busy.Lock()
+	q.busy.workers--
+	q.busy.Unlock()
+	select {
+	case q.freed <- struct{}{}:
+	default:
+	}
 }
 
 // page reads the next jobs that are due, and where to go on; at the end next is nil,

@@ -61,6 +61,8 @@ func (w *world) update(fn func(tx kv.Txn) error) {
 	}
 }
 
+func many(workers int) func() int { return func() int { return workers } }
+
 // rows returns the queue in the order of keys, and checks it.
 func (w *world) rows() string {
 	w.t.Helper()
@@ -234,7 +236,7 @@ func TestSideBySide(t *testing.T) {
 		const jobs, workers = 100, 8
 		var w *world
 		var running, most, failed atomic.Int64
-		w = open(t, Options{Workers: workers, Do: func(ctx context.Context, seen Job) error {
+		w = open(t, Options{Workers: many(workers), Do: func(ctx context.Context, seen Job) error {
 			most.Store(max(most.Load(), running.Add(1)))
 			defer running.Add(-1)
 			time.Sleep(time.Second)
@@ -272,7 +274,7 @@ func TestSideBySide(t *testing.T) {
 func TestQuiet(t *testing.T) {
 	for _, jobs := range []uint64{0, 3000} {
 		synctest.Test(t, func(t *testing.T) {
-			w := open(t, Options{Workers: 4, Do: func(context.Context, Job) error { panic("nothing is due") }})
+			w := open(t, Options{Workers: many(4), Do: func(context.Context, Job) error { panic("nothing is due") }})
 			w.update(func(tx kv.Txn) error {
 				for n := range jobs {
 					if err := w.Put(tx, job("a", n, time.Now().Add(48*time.Hour).Unix())); err != nil {

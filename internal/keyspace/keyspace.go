@@ -77,7 +77,10 @@ type Space struct {
 	System  bool // not part of a database
 	Columns []Column
 	Version byte
-	Doc     string // what the row holds
+	// Follower marks rows of a package above the store, whose first column is the
+	// partition, with which they go.
+	Follower bool
+	Doc      string // what the row holds
 }
 
 // The first byte of a key tells system rows from rows of databases, which

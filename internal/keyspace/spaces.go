@@ -98,13 +98,13 @@ var (
 	Due = Space{Name: "due", Code: 0x54, Version: 2,
 		Columns: []Column{{"time", Uint}, {"id", Text}},
 		Doc:     "a document that expires at a time (Unix seconds, 2^53+1 where nobody can read it), and when it was last written, if it counts from there"}
-	Subscription = Space{Name: "subscription", Code: 0x56, Version: 1,
+	Subscription = Space{Name: "subscription", Code: 0x56, Version: 1, Follower: true,
 		Columns: []Column{{"partition", Text}, {"id", Text}, {"sub", Uint}},
 		Doc:     "who follows a feed from outside: the definition (sub 1), how far it has come (2); partition: empty for the database"}
 	ChangeLog = Space{Name: "change-log", Code: 0x58, Version: 1,
 		Columns: []Column{{"sequence", Uint}, {"number", Uint}},
 		Doc:     "a change of a document: its winner before and after; number: 0, or the commit of what has no sequence of its own"}
-	DeadLetter = Space{Name: "dead-letter", Code: 0x57, Version: 1,
+	DeadLetter = Space{Name: "dead-letter", Code: 0x57, Version: 1, Follower: true,
 		Columns: []Column{{"partition", Text}, {"subscription", Text}, {"number", Uint}},
 		Doc:     "changes that could not be delivered to a subscription"}
 )

@@ -114,7 +114,7 @@ func narrow() map[string][]string {
 		"net/http": {"internal/outgoing", "internal/web", "internal/couchapi", "internal/couchapi/couchhttp", "internal/couchapi/documents", "internal/couchapi/lists",
 			"internal/couchapi/admin", "internal/couchapi/legacy", "internal/server", "internal/replicate", "internal/replicate/schedule", "internal/transfer", "internal/subscribe", "internal/couchapi/apitest"},
 		module + "/internal/kv": {"internal/store", "internal/jobs", "internal/server", "internal/kv/pebblekv", "internal/kv/kvtest",
-			"internal/index", "internal/index/field", "internal/index/view", "internal/index/text", "internal/index/geo", "internal/index/indextest", "internal/couchapi/apitest"},
+			"internal/index", "internal/subscribe", "internal/index/field", "internal/index/view", "internal/index/text", "internal/index/geo", "internal/index/indextest", "internal/couchapi/apitest"},
 		module + "/internal/kv/pebblekv":   {"internal/server"},
 		"github.com/cockroachdb/pebble/v2": {"internal/kv/pebblekv", "bench"},
 	}

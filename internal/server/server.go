@@ -133,6 +133,7 @@ func (a *assembly) open(ctx context.Context) (err error) {
 		Logger:         a.log,
 		Admission:      rules,
 		Indexer:        a.indexes,
+		Followers:      []store.Follower{subscribe.Rows{}},
 		KeepSuperseded: a.config.Snapshot().Duration("sectional", "keep_superseded", time.Second, 10*time.Minute),
 		MaxPartition:   maxPartition(a.config),
 		MaxConflicts:   maxConflicts(a.config),
@@ -372,7 +373,7 @@ func checkData(ctx context.Context, data string, readOnly bool, line *progress.L
 	defer func() { err = errors.Join(err, e.Close()) }()
 	indexes := index.New(index.Options{Kinds: kinds(view.New(nil), text.New(text.Options{})), Logger: log, Idle: true})
 	defer indexes.Close()
-	s, err := store.Open(ctx, e, store.Options{Logger: log, Idle: true, Indexer: indexes, KeepFormat: true, Checking: showCheck(line)})
+	s, err := store.Open(ctx, e, store.Options{Logger: log, Idle: true, Indexer: indexes, Followers: []store.Follower{subscribe.Rows{}}, KeepFormat: true, Checking: showCheck(line)})
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ import (
 //   - the blobs' reference counts with the body rows that name them;
 //   - the entries of the change log with each other, the heads and the bodies that
 //     they name;
-//   - the rows of subscriptions and their dead letters with each other;
+//   - the rows of those who follow it (Follower) with each other;
 //   - the queue of jobs with what there is to do.
 //
 // It runs on a snapshot, so the store should be at rest: a large one outlives
@@ -89,7 +89,7 @@ func (c *checker) run() error {
 		return err
 	}
 	for _, step := range []func() error{c.readSuperseded, c.readDropping, c.readAging, c.documents, c.feed,
-		c.partitionFeeds, c.counters, c.blobs, c.chunks, c.queue, c.markers, c.subscriptions, c.changeLog, c.jobs} {
+		c.partitionFeeds, c.counters, c.blobs, c.chunks, c.queue, c.markers, c.changeLog, c.jobs} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -17,6 +17,16 @@ func (s *Store) checkDatabase(ctx context.Context, d *Database) (found []error, 
 		found = c.found
 		return nil
 	})
+	for _, f := range s.o.Followers {
+		if err != nil {
+			break
+		}
+		err = d.Whole().View(ctx, func(r *Reader) error {
+			bad, err := f.Check(r)
+			found = append(found, bad...)
+			return err
+		})
+	}
 	if err != nil || s.o.Indexer == nil {
 		return found, err
 	}

@@ -46,6 +46,7 @@ type settings struct {
 	security         []byte
 	revsLimit        int
 	purgedInfosLimit int
+	following        []Following // by others than indexes
 	expiry           Expiry
 	deletedTTL       Period
 	log              Period // how long the change log keeps its entries; zero for no log
@@ -135,7 +136,7 @@ func (d *Database) loadSettings(v kv.Snapshot, version uint64) (*settings, error
 		}
 		*to = int(n)
 	}
-	return set, errors.Join(d.loadExpiry(v, set), d.loadDeletedTTL(v, set), d.loadLog(v, set))
+	return set, errors.Join(d.loadFollowing(v, set), d.loadExpiry(v, set), d.loadDeletedTTL(v, set), d.loadLog(v, set))
 }
 
 // Name is the database's name.

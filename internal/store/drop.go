@@ -295,17 +295,21 @@ func (g *group) endDrop(p document.Partition, s *partitionState, kind string) (m
 }
 
 // dropRest removes a page of what a partition has besides documents: deletion markers,
-// the local documents of its endpoints, notes for its tenant's indexes, subscriptions.
+// the local documents of its endpoints, notes for its tenant's indexes, rows of followers.
 func (g *group) dropRest(p document.Partition) (more bool, err error) {
 	room := dropBodyRows
-	for _, r := range []kv.Range{
+	ranges := []kv.Range{
 		g.db.span(&keyspace.Marker, Span{}, string(p)),
 		kv.Prefix(keyspace.Local.Key(g.db.number, g.db.Within(p).endpoint())),
 		g.db.span(&keyspace.Local, Span{}, string(p)), // the tenant's, readers'
 		kv.Prefix(g.db.Tenant(p).removalKey()),
-		kv.Prefix(keyspace.DeadLetter.Key(g.db.number, keyspace.T(string(p)))),
-		kv.Prefix(keyspace.Subscription.Key(g.db.number, keyspace.T(string(p)))),
-	} {
+	}
+	for _, k := range keyspace.Spaces {
+		if k.Follower {
+			ranges = append(ranges, kv.Prefix(k.Key(g.db.number, keyspace.T(string(p)))))
+		}
+	}
+	for _, r := range ranges {
 		if more, err = g.dropRange(r, &room); more || err != nil {
 			return more, err
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/packed"
@@ -22,9 +23,40 @@ type Following struct {
 	After time.Duration // how long changes may come together before it is due
 }
 
+// Follower is a package above the store that follows databases, with rows of its own in
+// them. Its kinds of row are declared in keyspace, where it also says that those of a
+// partition go when that is dropped.
+type Follower interface {
+	// Follows says at v how it follows a database. When that changes, LaneTxn.Redefine
+	// tells.
+	Follows(v kv.Snapshot, d *Database) (Following, error)
+	// Check holds its rows in the reader's database against the documents and gives
+	// what is wrong.
+	Check(r *Reader) ([]error, error)
+	// Kinds are the kinds of its jobs, which go with a database.
+	Kinds() []string
+}
+
+// loadFollowing reads how the database is followed by others than indexes.
+func (d *Database) loadFollowing(v kv.Snapshot, set *settings) error {
+	for _, f := range d.store.o.Followers {
+		how, err := f.Follows(v, d)
+		if err != nil {
+			return err
+		}
+		if how.Kind != "" {
+			set.following = append(set.following, how)
+		}
+	}
+	return nil
+}
+
 // needFollowers notes the jobs that changed documents make necessary.
 func (g *group) needFollowers() {
 	set := g.db.settings.Load()
+	for _, f := range set.following {
+		g.needs(f.Kind, g.now.Add(f.After))
+	}
 	if set.indexes == nil {
 		return
 	}
@@ -35,7 +67,7 @@ func (g *group) needFollowers() {
 
 // Queue makes the queue of a pool of jobs, which are worked on by do, so many side by
 // side. Its Work is the caller's to run; commits wake it.
-func (s *Store) Queue(pool string, workers int, do func(ctx context.Context, j jobs.Job) error) *jobs.Queue {
+func (s *Store) Queue(pool string, workers func() int, do func(ctx context.Context, j jobs.Job) error) *jobs.Queue {
 	q := s.newQueue(pool, workers, do)
 	s.pools.Store(pool, q)
 	return q
@@ -156,6 +188,72 @@ func (m LaneTxn) settle(seen jobs.Job, fn func(*jobs.Queue, *jobs.Job) error) er
 		return err
 	}
 	return fn(q, &j)
+}
+
+// SetJob puts a job into the queue, or moves it to when it is due, earlier or later.
+func (m LaneTxn) SetJob(j jobs.Job) error {
+	changed, err := m.g.db.store.jobs.Set(m.g.tx, j)
+	if changed {
+		m.g.wakes(j.ID)
+	}
+	return err
+}
+
+// RemoveJob takes a job out of the queue if it is there.
+func (m LaneTxn) RemoveJob(kind, subject string) error {
+	return m.g.db.store.jobs.Remove(m.g.tx, m.g.db.job(kind, subject, time.Time{}).ID)
+}
+
+// Now is the time of the commit.
+func (m LaneTxn) Now() time.Time { return m.g.now }
+
+// Moved reports whether documents of a scope changed after q. It may report so for one
+// that changes in the commit itself and did not after all.
+func (m LaneTxn) Moved(sc Scope, q Seq) (bool, error) {
+	for _, s := range m.g.order {
+		if sc.contains(s.id) {
+			return true, nil
+		}
+	}
+	p, err := m.g.partition(sc.partition)
+	if p == nil || err != nil {
+		return m.g.lane.seq > q, err
+	}
+	return p.seq > q, nil
+}
+
+// Drops reports whether the partition of a scope is being dropped.
+func (m LaneTxn) Drops(sc Scope) (bool, error) {
+	p, err := m.g.partition(sc.partition)
+	return p != nil && p.state == partitionDropping, err
+}
+
+// UpdateLane is Database.UpdateLane for what belongs to a scope: Conflict if its partition
+// is being dropped. fn may refuse before it has written anything; that is the caller's
+// error then, and no fault.
+func (s Scope) UpdateLane(ctx context.Context, size int, fn func(m LaneTxn) (refused, err error)) error {
+	var refused error
+	err := s.db.submit(ctx, "store.UpdateLane", size, func(g *group) error {
+		p, err := g.partition(s.partition)
+		if err != nil {
+			return err
+		}
+		if p != nil && p.state == partitionDropping {
+			refused = errDropping
+			return nil
+		}
+		refused, err = fn(LaneTxn{g})
+		return err
+	})
+	if err == nil {
+		err = refused
+	}
+	return err
+}
+
+// Drops reports whether a partition is being dropped, with its rows of all kinds.
+func (r *Reader) Drops(p document.Partition) bool {
+	return p != "" && r.state(p) == partitionDropping
 }
 
 // Once runs fn unless it has been run for this version of what is named, from 1 up.

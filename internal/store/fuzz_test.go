@@ -97,16 +97,6 @@ var decoders = map[string]func([]byte) func() []byte{
 	"entry":     func(b []byte) func() []byte { x, err := decodeEntry(b); return taken(x.encode, err) },
 	"log":       func(b []byte) func() []byte { x, err := decodeLogEntry(b); return taken(x.encode, err) },
 	"local":     func(b []byte) func() []byte { x, err := decodeLocal("_local/a", b); return taken(x.encode, err) },
-	"subscription": func(b []byte) func() []byte {
-		var s Subscription
-		err := s.decodeDefinition(b)
-		return taken(s.encodeDefinition, err)
-	},
-	"subscription state": func(b []byte) func() []byte {
-		var s Subscription
-		err := s.decodeState(b)
-		return taken(s.encodeState, err)
-	},
 }
 
 func taken(encode func() []byte, err error) func() []byte {
@@ -157,7 +147,6 @@ func someRows() (values [][]byte) {
 	b := blob{references: 1, length: 3, partition: "p"}
 	e := entry{number: 3, partitioned: true, incarnation: 77, created: p.lastWrite}
 	lo := Local{Rev: 2, Body: []byte(`{}`)}
-	sub := Subscription{Definition: []byte(`{}`), Version: 300, At: 70_000, Dead: 2, Serial: 300, Note: []byte(`{}`)}
 	small, _ := h.encode()
 	many := manyLeaves()
 	wide, _ := many.encode()
@@ -165,7 +154,7 @@ func someRows() (values [][]byte) {
 	collected := collection{upTo: 300, samples: []sample{{at: time.Unix(1_795_000_000, 0), seq: 300}}}
 	expiring := partition{seq: 1, lastWrite: p.lastWrite, designs: 300, expiry: Expiry{Own: true, Field: "e", TTLField: "t", TTL: 3600}}
 	logged := logEntry{time: p.lastWrite, commit: 300, cause: ByPurge, id: "p:a", old: winner{marked.revs[0], true}, now: winner{rev: marked.revs[1]}, purged: marked.revs}
-	return [][]byte{logged.encode(), marked.encode(), collected.encode(), encodeDue(300), expiring.encode(), sub.encodeDefinition(), sub.encodeState(), small, wide, encodeFeed("p:m", many), body, large, encodeFeed("p:a", &h), l.encode(), p.encode(), b.encode(), e.encode(), lo.encode(), {1, 5, 1, 'a'}}
+	return [][]byte{logged.encode(), marked.encode(), collected.encode(), encodeDue(300), expiring.encode(), small, wide, encodeFeed("p:m", many), body, large, encodeFeed("p:a", &h), l.encode(), p.encode(), b.encode(), e.encode(), lo.encode(), {1, 5, 1, 'a'}}
 }
 
 // FuzzFromClients returns any text where clients hand back what they were given.

@@ -32,8 +32,9 @@ func TestDatabasesAreClosed(t *testing.T) {
 	const most, many = 10, 200
 	w := newWorld(t, Options{MaxOpen: most})
 	w.create("often", false)
-	held, woken := w.create("held", false).Whole(), false
-	held.Notify(0, func() { woken = true })
+	held := w.create("held", false).Whole()
+	woken, leave := held.Watch(0)
+	defer leave()
 	for n := range many {
 		name := fmt.Sprintf("db%d", n)
 		w.put(w.create(name, false), "a", "", `{}`)
@@ -51,7 +52,10 @@ func TestDatabasesAreClosed(t *testing.T) {
 	if w.database("held") != held.Database() {
 		t.Error("there are two of the one that is held")
 	}
-	if w.put(w.database("held"), "a", "", `{}`); !woken {
+	w.put(w.database("held"), "a", "", `{}`)
+	select {
+	case <-woken:
+	default:
 		t.Error("who waits for a change of it was not told")
 	}
 	for n := range many {

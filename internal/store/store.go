@@ -51,6 +51,8 @@ type Options struct {
 	// Indexer keeps the indexes that design documents define; nil for a
 	// store without indexes.
 	Indexer Indexer
+	// Followers keep rows of their own beside the documents of databases.
+	Followers []Follower
 	// Idle switches background work off: tests run it by Sweep.
 	Idle bool
 	// Checking is told how far Check has come; nil: nobody is.
@@ -149,7 +151,7 @@ func openWith(ctx context.Context, e kv.Engine, o Options, steps []formatStep) (
 	s.runs.New = newPrefetched
 	s.open.by, s.open.most = map[string]weak.Pointer[Database]{}, s.o.MaxOpen
 	s.updates.init()
-	s.jobs = s.newQueue("", jobWorkers, s.runJob)
+	s.jobs = s.newQueue("", func() int { return jobWorkers }, s.runJob)
 	if err := s.begin(ctx); err != nil {
 		return nil, dberr.Wrap("store.Open", err)
 	}

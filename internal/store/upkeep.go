@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -86,7 +87,7 @@ const (
 	jobSteps   = 50 // of a job, before others have their turn
 )
 
-func (s *Store) newQueue(pool string, workers int, do func(ctx context.Context, j jobs.Job) error) *jobs.Queue {
+func (s *Store) newQueue(pool string, workers func() int, do func(ctx context.Context, j jobs.Job) error) *jobs.Queue {
 	return jobs.New(jobs.Options{Pool: pool, Engine: s.engine, Commit: s.commit, Clock: func() time.Time { return s.o.Clock() }, Logger: s.o.Logger, Workers: workers,
 		Do: func(ctx context.Context, j jobs.Job) error {
 			return s.guard("store.job", func() error { return do(ctx, j) })
@@ -265,8 +266,12 @@ func (s *Store) discard(ctx context.Context, j jobs.Job, prefix []byte) error {
 
 // removeDatabase removes the rows of a dropped database, and its jobs.
 func (s *Store) removeDatabase(ctx context.Context, j jobs.Job) error {
+	kinds := databaseJobs[:]
+	for _, f := range s.o.Followers {
+		kinds = append(slices.Clip(kinds), f.Kinds()...)
+	}
 	err := s.commit(ctx, func(tx kv.Txn) (err error) {
-		for _, kind := range databaseJobs {
+		for _, kind := range kinds {
 			err = errors.Join(err, s.jobs.EndAll(tx, kind, j.Number))
 		}
 		return err

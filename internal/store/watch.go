@@ -24,9 +24,8 @@ type watched struct {
 }
 
 type waiters struct {
-	ch    chan struct{}
-	n     int
-	calls map[*func()]bool
+	ch chan struct{}
+	n  int
 }
 
 func (w *watch) init() { w.waiting.channels = map[watched]*waiters{} }
@@ -35,12 +34,6 @@ func (w *watch) init() { w.waiting.channels = map[watched]*waiters{} }
 func (w *watch) join(p watched) (<-chan struct{}, func()) {
 	w.waiting.Lock()
 	defer w.waiting.Unlock()
-	s := w.of(p)
-	return s.ch, sync.OnceFunc(func() { w.leave(p, s, nil) })
-}
-
-// of counts a waiter more for p. The caller holds the lock.
-func (w *watch) of(p watched) *waiters {
 	s := w.waiting.channels[p]
 	if s == nil {
 		s = &waiters{ch: make(chan struct{})}
@@ -50,36 +43,16 @@ func (w *watch) of(p watched) *waiters {
 		}
 	}
 	s.n++
-	return s
+	return s.ch, sync.OnceFunc(func() { w.leave(p, s) })
 }
 
-// call has f called by the next change of p. The release reports whether it
-// came before that.
-func (w *watch) call(p watched, f func()) (release func() bool) {
+// leave takes a waiter out.
+func (w *watch) leave(p watched, s *waiters) {
 	w.waiting.Lock()
 	defer w.waiting.Unlock()
-	s := w.of(p)
-	if s.calls == nil {
-		s.calls = map[*func()]bool{}
-	}
-	s.calls[&f] = true
-	return func() bool { return w.leave(p, s, &f) }
-}
-
-// leave takes a waiter out; it reports whether f was still to be called.
-func (w *watch) leave(p watched, s *waiters, f *func()) bool {
-	w.waiting.Lock()
-	defer w.waiting.Unlock()
-	due := s.calls[f]
-	delete(s.calls, f)
-	if f != nil && !due {
-		return false
-	}
-	s.n--
-	if s.n == 0 && w.waiting.channels[p] == s {
+	if s.n--; s.n == 0 && w.waiting.channels[p] == s {
 		w.remove(p)
 	}
-	return due
 }
 
 // remove takes a channel out. The caller holds the lock.
@@ -127,10 +100,6 @@ func (w *watch) wakeAll() {
 func (w *watch) close(p watched) {
 	if s := w.waiting.channels[p]; s != nil {
 		close(s.ch)
-		for f := range s.calls {
-			(*f)()
-		}
-		clear(s.calls)
 		w.remove(p)
 	}
 }
@@ -171,18 +140,6 @@ var closed = func() <-chan struct{} {
 // no document changed for those who wait with them.
 func (s *Store) WakeDocWatches() {
 	s.open.each(func(d *Database) { d.watch.wakeDocs() })
-}
-
-// Notify is Watch for those who have no goroutine to wait with: f is called
-// once, at what would close the channel. It is called under a lock of the
-// database, so it must not block or call anything here. cancel takes the order
-// back; nothing happens if f has been called.
-func (s Scope) Notify(q Seq, f func()) (cancel func()) {
-	release := s.db.watch.call(watched{partition: s.partition}, f)
-	if last, err := s.lastSeq(); (err != nil || last > q) && release() {
-		f()
-	}
-	return func() { release() }
 }
 
 func (s Scope) lastSeq() (q Seq, err error) {

@@ -34,6 +34,10 @@ type batch struct {
 	ids    int    // bytes of the ids
 	pend   uint64 // changes behind to
 	series string
+	// What the subscription was when the batch was gathered: how far it had come, and when
+	// its last attempt was made.
+	from    store.Seq
+	attempt int64
 }
 
 // read gathers what comes next in the feed after since.

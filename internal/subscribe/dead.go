@@ -9,11 +9,11 @@ import (
 // letter reads a dead letter; one that is not there is empty.
 func (s *Service) letter(ctx context.Context, scope store.Scope, id string, number uint64) (l letter, err error) {
 	err = scope.View(ctx, func(r *store.Reader) error {
-		for dead, err := range r.DeadLetters(id, number-1) {
-			if err != nil || dead.Number != number {
+		for dead, err := range letters(r, id, number-1) {
+			if err != nil || dead.number != number {
 				return err
 			}
-			l, err = decodeLetter(dead.Value)
+			l, err = decodeLetter(dead.value)
 			return err
 		}
 		return nil
@@ -29,11 +29,11 @@ func (s *Service) Retry(ctx context.Context, scope store.Scope, id string, numbe
 	if err != nil {
 		return 0, err
 	}
-	err = s.edit(ctx, scope, id, func(sub *store.Subscription, n2 *note) store.SubscriptionEdit {
+	err = s.remember(ctx, scope, id, func(sub *subscription, n2 *note) edit {
 		n2.renew()
 		n2.Retry = pick(there, numbers)
 		n = len(n2.Retry)
-		return store.SubscriptionEdit{}
+		return edit{}
 	})
 	return n, err
 }
@@ -46,11 +46,11 @@ func (s *Service) Forget(ctx context.Context, scope store.Scope, id string, numb
 		return 0, err
 	}
 	gone := pick(there, numbers)
-	err = s.edit(ctx, scope, id, func(_ *store.Subscription, n *note) store.SubscriptionEdit {
+	err = s.remember(ctx, scope, id, func(_ *subscription, n *note) edit {
 		for _, g := range gone {
 			n.Retry = without(n.Retry, g)
 		}
-		return store.SubscriptionEdit{Discard: gone}
+		return edit{discard: gone}
 	})
 	return len(gone), err
 }
@@ -75,15 +75,15 @@ func pick(there, numbers []uint64) (picked []uint64) {
 // numbers lists a subscription's dead letters; NotFound when it is not there.
 func (s *Service) numbers(ctx context.Context, scope store.Scope, id string) (list []uint64, err error) {
 	err = scope.View(ctx, func(r *store.Reader) error {
-		sub, err := r.Subscription(id)
-		if err != nil || sub.Definition == nil {
+		sub, err := read(r, id)
+		if err != nil || sub.definition == nil {
 			return orNone(err)
 		}
-		for l, err := range r.DeadLetters(id, 0) {
+		for l, err := range letters(r, id, 0) {
 			if err != nil {
 				return err
 			}
-			list = append(list, l.Number)
+			list = append(list, l.number)
 		}
 		return nil
 	})
@@ -97,22 +97,19 @@ func orNone(err error) error {
 	return err
 }
 
-// edit changes what is remembered of a subscription and wakes it.
-func (s *Service) edit(ctx context.Context, scope store.Scope, id string, fn func(*store.Subscription, *note) store.SubscriptionEdit) error {
-	err := scope.EditSubscription(ctx, id, func(sub *store.Subscription) (e store.SubscriptionEdit, err error) {
-		if sub.Definition == nil {
+// remember changes what is remembered of a subscription.
+func (s *Service) remember(ctx context.Context, scope store.Scope, id string, fn func(*subscription, *note) edit) error {
+	_, err := s.editRows(ctx, scope, id, func(sub *subscription) (e edit, err error) {
+		if sub.definition == nil {
 			return e, errNone
 		}
-		n, err := decodeNote(sub.Note)
+		n, err := decodeNote(sub.note)
 		if err != nil {
 			return e, err
 		}
 		e = fn(sub, &n)
-		sub.Note, err = n.encode()
+		sub.note, err = n.encode()
 		return e, err
 	})
-	if err == nil {
-		s.wake(scope, id)
-	}
 	return err
 }

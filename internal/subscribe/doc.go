@@ -9,10 +9,14 @@
 // that nothing is sent to private addresses unless that is allowed, whatever a
 // name resolves to at the moment of connecting. Redirects are not followed.
 //
-// A subscription that waits costs an entry in the feed's list of those to be
-// called (store.Scope.Notify) or a timer, no goroutine. It knows nothing of the
-// HTTP face, which calls Service's methods with parsed scopes.
+// It owns the rows of subscriptions and their dead letters (rows.go), which are written
+// in the queue of the database's writers, and go with the database or the partition.
 //
-// Begin reading at Service; schedule.go says who runs when, step.go what one
+// A subscription has a job in the store's queue exactly as long as it has something to
+// deliver, which is arranged in the same commit as whatever changes that (jobs.go); one
+// that has nothing costs nothing. It knows nothing of the HTTP face, which calls
+// Service's methods with parsed scopes.
+//
+// Begin reading at Service; jobs.go says who runs when, step.go what one
 // run does, deliver.go how a request goes out, definition.go what clients set.
 package subscribe

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
-	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/outgoing"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -30,9 +30,8 @@ type Options struct {
 	Version string       // of the server, for User-Agent
 
 	// Tests pass their own.
-	Now    func() time.Time                              // nil: time.Now
-	After  func(d time.Duration, f func()) (stop func()) // nil: time.AfterFunc
-	Rand   io.Reader                                     // nil: crypto/rand
+	Now    func() time.Time // nil: time.Now
+	Rand   io.Reader        // nil: crypto/rand
 	Lookup func(ctx context.Context, host string) (netip.Addr, error)
 	Public func(netip.Addr) bool // nil: whether an address is anybody's
 
@@ -63,12 +62,6 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.After == nil {
-		o.After = func(d time.Duration, f func()) func() {
-			t := time.AfterFunc(d, f)
-			return func() { t.Stop() }
-		}
-	}
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
@@ -85,22 +78,21 @@ type Service struct {
 	open    *sender // for all
 	ctx     context.Context
 	stop    context.CancelFunc
-	work    sync.WaitGroup
+	running sync.WaitGroup
+	queues  []*jobs.Queue
 
-	making  sync.Mutex // one subscription is made at a time, so that they can be counted
-	running schedule
+	making sync.Mutex // one subscription is made at a time, so that they can be counted
 }
 
-// New makes a service and, unless it is to be idle, goes on with the
-// subscriptions that are stored, in the background.
+// New makes a service and, unless it is to be idle, goes on with what is to be
+// delivered, in the background. The store must have Rows among its followers.
 func New(o Options) *Service {
 	o = o.withDefaults()
 	s := &Service{o: o, guarded: newSender(o.Public, o.Lookup), open: newSender(func(netip.Addr) bool { return true }, o.Lookup)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.running.runners = map[place]*runner{}
 	if !o.Idle {
-		s.running.loading = true
-		s.work.Go(s.load)
+		s.makeQueues()
+		s.running.Go(s.work)
 	}
 	return s
 }
@@ -109,52 +101,9 @@ func New(o Options) *Service {
 // when a service is made over the store next.
 func (s *Service) Close() {
 	s.stop()
-	s.running.close()
-	s.work.Wait()
+	s.running.Wait()
 	s.guarded.client.CloseIdleConnections()
 	s.open.client.CloseIdleConnections()
-}
-
-// load wakes all subscriptions that are stored.
-func (s *Service) load() {
-	defer func() {
-		s.running.Lock()
-		s.running.loading = false
-		s.running.rest()
-		s.running.Unlock()
-	}()
-	for name, err := range s.o.Store.Having(s.ctx, &keyspace.Subscription) {
-		if err == nil {
-			err = s.loadDatabase(name)
-		}
-		if err != nil && s.ctx.Err() == nil && !dberr.Is(err, dberr.NotFound) {
-			s.o.Logger.Error("subscriptions of a database could not be read", "database", name, "error", err)
-		}
-		if err != nil && name == "" {
-			return // the names end here
-		}
-	}
-}
-
-func (s *Service) loadDatabase(name string) error {
-	d, err := s.o.Store.Database(s.ctx, name)
-	if err != nil {
-		return err
-	}
-	var all []store.Subscribed
-	err = d.Whole().View(s.ctx, func(r *store.Reader) error {
-		for at, err := range r.Subscribed() {
-			if err != nil {
-				return err
-			}
-			all = append(all, at)
-		}
-		return nil
-	})
-	for _, at := range all {
-		s.wake(at.Scope, at.ID)
-	}
-	return err
 }
 
 var (
@@ -207,35 +156,32 @@ func (s *Service) Put(ctx context.Context, scope store.Scope, id string, raw []b
 		return false, err
 	}
 	series := s.random(9)
-	err = scope.EditSubscription(ctx, id, func(sub *store.Subscription) (e store.SubscriptionEdit, err error) {
-		if created = sub.Definition == nil; created || w.since != "" {
-			sub.At = begin
+	_, err = s.editRows(ctx, scope, id, func(sub *subscription) (e edit, err error) {
+		if created = sub.definition == nil; created || w.since != "" {
+			sub.at = begin
 		}
 		var old *definition
 		if !created {
-			if old, err = decodeDefinition(sub.Definition); err != nil {
+			if old, err = decodeDefinition(sub.definition); err != nil {
 				return e, err
 			}
 		}
-		if sub.Definition, err = w.over(old, series); err != nil {
+		if sub.definition, err = w.over(old, series); err != nil {
 			return e, err
 		}
 		return e, renewed(sub)
 	})
-	if err == nil {
-		s.wake(scope, id)
-	}
 	return created, err
 }
 
 // renewed forgets the failures of a subscription.
-func renewed(sub *store.Subscription) error {
-	n, err := decodeNote(sub.Note)
+func renewed(sub *subscription) error {
+	n, err := decodeNote(sub.note)
 	if err != nil {
 		return err
 	}
 	n.renew()
-	sub.Note, err = n.encode()
+	sub.note, err = n.encode()
 	return err
 }
 
@@ -257,7 +203,7 @@ func (s *Service) begin(ctx context.Context, scope store.Scope, id string, w *wa
 			q = last
 		}
 		n, known := 0, false
-		for name, err := range r.SubscriptionNames() {
+		for name, err := range names(r) {
 			if err != nil {
 				return err
 			}
@@ -274,15 +220,12 @@ func (s *Service) begin(ctx context.Context, scope store.Scope, id string, w *wa
 
 // Delete removes a subscription of a scope and its dead letters; NotFound.
 func (s *Service) Delete(ctx context.Context, scope store.Scope, id string) error {
-	err := scope.EditSubscription(ctx, id, func(sub *store.Subscription) (store.SubscriptionEdit, error) {
-		if sub.Definition == nil {
-			return store.SubscriptionEdit{}, errNone
+	_, err := s.editRows(ctx, scope, id, func(sub *subscription) (edit, error) {
+		if sub.definition == nil {
+			return edit{}, errNone
 		}
-		return store.SubscriptionEdit{Remove: true}, nil
+		return edit{remove: true}, nil
 	})
-	if err == nil {
-		s.wake(scope, id) // finds that it is gone
-	}
 	return err
 }
 

@@ -3,78 +3,61 @@ package subscribe
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"time"
 
-	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/store"
 )
-
-// farBehind is how many sequences without a delivery are worth a commit: they
-// are looked at again after a restart.
-const farBehind = 10 * pageRows
 
 func decodeDefinition(raw []byte) (*definition, error) {
 	d := new(definition)
 	return d, json.Unmarshal(raw, d)
 }
 
-// loadOne reads a subscription; d is nil when there is none.
-func (s *Service) loadOne(ctx context.Context, scope store.Scope, id string) (sub store.Subscription, d *definition, n note, err error) {
-	err = scope.View(ctx, func(r *store.Reader) error {
-		sub, err = r.Subscription(id)
-		return err
-	})
-	if dberr.Is(err, dberr.NotFound) || err == nil && sub.Definition == nil {
-		return sub, nil, n, nil
+// decode decodes what is stored of a subscription.
+func (sub *subscription) decode() (d *definition, n note, err error) {
+	if d, err = decodeDefinition(sub.definition); err == nil {
+		n, err = decodeNote(sub.note)
 	}
-	if err == nil {
-		d, err = decodeDefinition(sub.Definition)
-	}
-	if err == nil {
-		n, err = decodeNote(sub.Note)
-	}
-	return sub, d, n, err
+	return d, n, err
 }
 
-// step takes a subscription as it is stored, delivers at most one batch, and
-// says what to do next.
-func (s *Service) step(ctx context.Context, r *runner) (next, error) {
-	sub, d, n, err := s.loadOne(ctx, r.scope, r.id)
-	switch {
-	case err != nil:
-		return next{}, err
-	case d == nil:
-		return next{kind: gone}, nil
-	case d.Paused || n.Disabled != "" || s.full(&n, sub.Dead):
-		return next{kind: rest}, nil
-	}
-	s.limp(r, n.Failures > 0)
-	if wait := n.RetryAt - s.o.Now().UnixMilli(); wait > 0 {
-		return next{kind: until, pause: time.Duration(wait) * time.Millisecond}, nil
-	}
-	if r.series != d.Series {
-		r.series, r.seen = d.Series, 0
-	}
-	b, err := s.gather(ctx, r, d, &n, max(sub.At, r.seen))
+// step takes a subscription as it is stored, delivers at most one batch, and says what it
+// has to do next; errNone when there is no subscription.
+func (s *Service) step(ctx context.Context, scope store.Scope, id string) (n next, err error) {
+	var sub subscription
+	err = scope.View(ctx, func(r *store.Reader) (err error) {
+		sub, err = read(r, id)
+		return err
+	})
 	if err != nil {
-		return next{}, err
+		return n, err
 	}
-	if len(b.rows) == 0 {
-		return s.nothing(ctx, r, sub, b)
+	if sub.definition == nil {
+		return n, errNone
 	}
-	from := s.guarded
-	if s.o.AllowPrivate() {
-		from = s.open
+	d, was, err := sub.decode()
+	if err != nil {
+		return n, err
 	}
-	out := from.send(ctx, d, b.id(), b.body(r.scope, r.id), s.o.Now(), "Sectional/"+s.o.Version)
-	if ctx.Err() != nil {
-		return next{kind: rest}, nil // it ended with the server: nobody knows what came of it
+	if d.Paused || was.Disabled != "" || s.full(&was, sub.dead) || was.RetryAt > s.o.Now().UnixMilli() {
+		return s.editRows(ctx, scope, id, func(*subscription) (edit, error) { return edit{}, nil }) // has its job arranged
 	}
-	if out.verdict == taken && b.letter == 0 {
-		r.seen = b.to
+	b, err := s.gather(ctx, scope, id, d, &was, sub.at)
+	if err != nil {
+		return n, err
 	}
-	return s.settled(r, s.settle(ctx, r, b, out))
+	b.from, b.attempt = sub.at, was.LastAttempt
+	out := outcome{verdict: taken}
+	if len(b.rows) > 0 {
+		from := s.guarded
+		if s.o.AllowPrivate() {
+			from = s.open
+		}
+		out = from.send(ctx, d, b.id(), b.body(scope, id), s.o.Now(), "Sectional/"+s.o.Version)
+	}
+	if err := ctx.Err(); err != nil {
+		return n, err // it ended with the server: nobody knows what came of it
+	}
+	return s.settle(ctx, scope, id, b, out)
 }
 
 // full reports whether a subscription stands still because its dead letters
@@ -88,71 +71,29 @@ func (s *Service) noRoom(dead uint64) bool { return dead >= uint64(max(0, s.o.Bo
 
 // gather makes the batch that is due: a dead letter that somebody wants sent
 // again, or what comes next in the feed.
-func (s *Service) gather(ctx context.Context, r *runner, d *definition, n *note, since store.Seq) (*batch, error) {
+func (s *Service) gather(ctx context.Context, scope store.Scope, id string, d *definition, n *note, since store.Seq) (*batch, error) {
 	b := new(batch)
 	if len(n.Retry) == 0 {
-		return b, b.read(ctx, r.scope, d, since)
+		return b, b.read(ctx, scope, d, since)
 	}
 	number := n.Retry[0]
-	l, err := s.letter(ctx, r.scope, r.id, number)
+	l, err := s.letter(ctx, scope, id, number)
 	if err == nil {
-		err = b.reread(ctx, r.scope, d, number, l)
+		err = b.reread(ctx, scope, d, number, l)
 	}
 	return b, err
 }
 
-// nothing goes on when there is nothing to deliver: all that a step has looked
-// at was kept back by the selector, or nothing is left of a dead letter.
-func (s *Service) nothing(ctx context.Context, r *runner, sub store.Subscription, b *batch) (next, error) {
-	if b.letter > 0 {
-		return s.settled(r, s.settle(ctx, r, b, outcome{verdict: taken}))
-	}
-	r.seen = b.to
-	if b.to > sub.At+farBehind {
-		if err := s.settle(ctx, r, b, outcome{verdict: taken}); err != nil {
-			return s.settled(r, err)
-		}
-	}
-	if b.more {
-		return next{kind: goOn}, nil
-	}
-	return next{kind: change, seq: b.to}, nil
-}
-
-// errMoved says that somebody had the subscription begin anew meanwhile.
-var errMoved = errors.New("subscribe: the subscription was changed meanwhile")
-
-// settled says how to go on after settle.
-func (s *Service) settled(r *runner, err error) (next, error) {
-	switch {
-	case err == nil:
-		return next{kind: goOn}, nil
-	case errors.Is(err, errMoved):
-		r.seen = 0
-		return next{kind: goOn}, nil
-	case dberr.Is(err, dberr.NotFound), dberr.Is(err, dberr.Conflict):
-		return next{kind: gone}, nil
-	}
-	return next{}, err
-}
-
-// settle stores what became of a batch, durably: only then the subscription has
-// moved on.
-func (s *Service) settle(ctx context.Context, r *runner, b *batch, out outcome) error {
-	failures := 0
-	err := r.scope.EditSubscription(ctx, r.id, func(sub *store.Subscription) (e store.SubscriptionEdit, err error) {
-		if sub.Definition == nil {
+// settle stores what became of a batch, durably: only then the subscription has moved on. What
+// became of one that somebody else has settled meanwhile, or that is of no interest any more
+// because a client had the subscription begin anew, is left aside.
+func (s *Service) settle(ctx context.Context, scope store.Scope, id string, b *batch, out outcome) (next, error) {
+	return s.editRows(ctx, scope, id, func(sub *subscription) (e edit, err error) {
+		if sub.definition == nil {
 			return e, errNone
 		}
-		d, err := decodeDefinition(sub.Definition)
-		if err != nil {
-			return e, err
-		}
-		if d.Series != b.series {
-			return e, errMoved
-		}
-		n, err := decodeNote(sub.Note)
-		if err != nil {
+		d, n, err := sub.decode()
+		if err != nil || d.Series != b.series || sub.at != b.from || n.LastAttempt != b.attempt {
 			return e, err
 		}
 		if len(b.rows) > 0 {
@@ -173,23 +114,20 @@ func (s *Service) settle(ctx context.Context, r *runner, b *batch, out outcome) 
 		default:
 			e, err = s.failed(&n, sub, d, b, out)
 		}
-		failures = n.Failures
 		if err == nil {
-			sub.Note, err = n.encode()
+			sub.note, err = n.encode()
 		}
 		return e, err
 	})
-	s.limp(r, failures > 0)
-	return err
 }
 
 // taken moves a subscription on behind what was delivered.
-func (n *note) taken(sub *store.Subscription, b *batch) (e store.SubscriptionEdit) {
+func (n *note) taken(sub *subscription, b *batch) (e edit) {
 	if b.letter > 0 {
-		e.Discard = []uint64{b.letter}
+		e.discard = []uint64{b.letter}
 		n.Retry = without(n.Retry, b.letter)
 	} else {
-		sub.At = max(sub.At, b.to)
+		sub.at = max(sub.at, b.to)
 	}
 	if len(b.rows) > 0 {
 		n.Attempts, n.Failures, n.RetryAt, n.LastError, n.Blocked = 0, 0, 0, "", false
@@ -203,19 +141,19 @@ func (n *note) taken(sub *store.Subscription, b *batch) (e store.SubscriptionEdi
 // letters, and the subscription on. What comes next is tried at once, but the
 // failures in a row still count: when that fails too, the pause is as long as
 // it was.
-func (s *Service) failed(n *note, sub *store.Subscription, d *definition, b *batch, out outcome) (e store.SubscriptionEdit, err error) {
+func (s *Service) failed(n *note, sub *subscription, d *definition, b *batch, out outcome) (e edit, err error) {
 	n.Failures++
 	n.LastError = out.reason
 	n.RetryAt = n.LastAttempt + s.delay(n).Milliseconds()
 	if b.letter > 0 {
 		n.Retry = without(n.Retry, b.letter)
-		e.Rewrite, err = b.again(out, n.LastAttempt)
+		e.rewrite, err = b.again(out, n.LastAttempt)
 		return e, err
 	}
 	if n.Attempts++; n.Attempts < d.Attempts {
 		return e, nil
 	}
-	if s.noRoom(sub.Dead) {
+	if s.noRoom(sub.dead) {
 		n.Blocked, n.Attempts = true, d.Attempts
 		return e, nil
 	}
@@ -223,17 +161,17 @@ func (s *Service) failed(n *note, sub *store.Subscription, d *definition, b *bat
 	if err != nil {
 		return e, err
 	}
-	e.Dead = [][]byte{value}
-	sub.At = max(sub.At, b.to)
+	e.dead = [][]byte{value}
+	sub.at = max(sub.at, b.to)
 	n.Attempts, n.RetryAt, n.Blocked = 0, 0, false
 	return e, nil
 }
 
 // again returns a dead letter that failed again its new value.
-func (b *batch) again(out outcome, now int64) ([]store.DeadLetter, error) {
+func (b *batch) again(out outcome, now int64) ([]deadLetter, error) {
 	l := b.old
 	l.Attempts++
 	l.Reason, l.Last = out.reason, now
 	value, err := json.Marshal(l)
-	return []store.DeadLetter{{Number: b.letter, Value: value}}, err
+	return []deadLetter{{b.letter, value}}, err
 }

@@ -74,7 +74,7 @@ func (s *Service) List(ctx context.Context, scope store.Scope) ([]byte, error) {
 	var ids []string
 	out := []byte(`{"subscriptions":[`)
 	err := scope.View(ctx, func(r *store.Reader) error {
-		for id, err := range r.SubscriptionNames() {
+		for id, err := range names(r) {
 			if err != nil {
 				return err
 			}
@@ -96,15 +96,15 @@ func (s *Service) List(ctx context.Context, scope store.Scope) ([]byte, error) {
 }
 
 func (s *Service) show(r *store.Reader, id string) ([]byte, error) {
-	sub, err := r.Subscription(id)
-	if err != nil || sub.Definition == nil {
+	sub, err := read(r, id)
+	if err != nil || sub.definition == nil {
 		return nil, orNone(err)
 	}
-	d, err := decodeDefinition(sub.Definition)
+	d, err := decodeDefinition(sub.definition)
 	if err != nil {
 		return nil, err
 	}
-	n, err := decodeNote(sub.Note)
+	n, err := decodeNote(sub.note)
 	if err != nil {
 		return nil, err
 	}
@@ -116,10 +116,10 @@ func (s *Service) show(r *store.Reader, id string) ([]byte, error) {
 		}
 		v.Headers[h.Name] = masked
 	}
-	v.State = shownState{Seq: r.FormatSeq(sub.At), Delivered: n.Delivered, Dead: sub.Dead, Retrying: len(n.Retry), Attempts: n.Attempts,
+	v.State = shownState{Seq: r.FormatSeq(sub.at), Delivered: n.Delivered, Dead: sub.dead, Retrying: len(n.Retry), Attempts: n.Attempts,
 		LastError: orNil(n.LastError), LastAttempt: moment(n.LastAttempt), LastSuccess: moment(n.LastSuccess), RetryAt: moment(n.RetryAt)}
-	v.State.Status, v.State.Reason = s.status(d, &n, sub.Dead)
-	if v.State.Pending, err = r.Pending(sub.At); err != nil {
+	v.State.Status, v.State.Reason = s.status(d, &n, sub.dead)
+	if v.State.Pending, err = r.Pending(sub.at); err != nil {
 		return nil, err
 	}
 	return json.Marshal(&v)
@@ -159,26 +159,26 @@ type shownRow struct {
 // JSON object; NotFound.
 func (s *Service) Dead(ctx context.Context, scope store.Scope, id string, after uint64, limit int) (raw []byte, err error) {
 	err = scope.View(ctx, func(r *store.Reader) error {
-		sub, err := r.Subscription(id)
-		if err != nil || sub.Definition == nil {
+		sub, err := read(r, id)
+		if err != nil || sub.definition == nil {
 			return orNone(err)
 		}
 		page := struct {
 			Total uint64        `json:"total"`
 			Rows  []shownLetter `json:"rows"`
-		}{sub.Dead, []shownLetter{}}
-		for dead, err := range r.DeadLetters(id, after) {
+		}{sub.dead, []shownLetter{}}
+		for dead, err := range letters(r, id, after) {
 			if err != nil {
 				return err
 			}
 			if len(page.Rows) == limit {
 				break
 			}
-			l, err := decodeLetter(dead.Value)
+			l, err := decodeLetter(dead.value)
 			if err != nil {
 				return err
 			}
-			v := shownLetter{Number: dead.Number, Reason: l.Reason, Attempts: l.Attempts, First: moment(l.First), Last: moment(l.Last), Changes: []shownRow{}}
+			v := shownLetter{Number: dead.number, Reason: l.Reason, Attempts: l.Attempts, First: moment(l.First), Last: moment(l.Last), Changes: []shownRow{}}
 			for _, row := range l.Rows {
 				v.Changes = append(v.Changes, shownRow{r.FormatSeq(row.Seq), row.ID})
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -36,14 +37,7 @@ func must(t testing.TB, err error) {
 // clock is a time that stands still until somebody moves it.
 type clock struct {
 	sync.Mutex
-	now    time.Time
-	timers map[*alarm]bool
-	asked  []time.Duration // what timers were set to
-}
-
-type alarm struct {
-	at time.Time
-	f  func()
+	now time.Time
 }
 
 func (c *clock) Now() time.Time {
@@ -52,37 +46,14 @@ func (c *clock) Now() time.Time {
 	return c.now
 }
 
-func (c *clock) After(d time.Duration, f func()) func() {
-	c.Lock()
-	defer c.Unlock()
-	a := &alarm{c.now.Add(d), f}
-	c.timers[a] = true
-	c.asked = append(c.asked, d)
-	return func() {
-		c.Lock()
-		defer c.Unlock()
-		delete(c.timers, a)
-	}
-}
-
-// advance moves the time on and lets the timers ring that are due.
 func (c *clock) advance(d time.Duration) {
 	c.Lock()
+	defer c.Unlock()
 	c.now = c.now.Add(d)
-	var due []func()
-	for a := range c.timers {
-		if !a.at.After(c.now) {
-			due = append(due, a.f)
-			delete(c.timers, a)
-		}
-	}
-	c.Unlock()
-	for _, f := range due {
-		f()
-	}
 }
 
-// world is a service over a real store in memory.
+// world is a service over a real store in memory, whose jobs the test does, or the
+// background if it is live.
 type world struct {
 	*Service
 	t     testing.TB
@@ -90,6 +61,7 @@ type world struct {
 	e     *pebblekv.Engine
 	store *store.Store
 	clock *clock
+	live  bool
 	log   strings.Builder
 	o     Options
 }
@@ -97,7 +69,7 @@ type world struct {
 func newWorld(t testing.TB, o Options) *world {
 	t.Helper()
 	w := &world{t: t, fs: vfs.NewCrashableMem(), o: o,
-		clock: &clock{now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), timers: map[*alarm]bool{}}}
+		clock: &clock{now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}}
 	w.open()
 	t.Cleanup(w.close)
 	return w
@@ -109,15 +81,20 @@ func (w *world) open() {
 	var err error
 	w.e, err = pebblekv.Open(pebblekv.Options{Dir: "data", FS: w.fs, CacheBytes: 8 << 20})
 	must(w.t, err)
-	w.store, err = store.Open(ctx, w.e, store.Options{Idle: true})
+	w.store, err = store.Open(ctx, w.e, store.Options{Idle: true, Clock: w.clock.Now, Followers: []store.Follower{Rows{}}})
 	must(w.t, err)
 	o := w.o
-	o.Store, o.Now, o.After, o.Version = w.store, w.clock.Now, w.clock.After, "test"
+	o.Store, o.Now, o.Version, o.Idle = w.store, w.clock.Now, "test", true
 	if o.AllowPrivate == nil {
 		o.AllowPrivate = func() bool { return true }
 	}
 	o.Logger = slog.New(slog.NewTextHandler(&locked{to: &w.log}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	w.Service = New(o)
+	w.makeQueues()
+	must(w.t, w.survey())
+	if w.live {
+		w.running.Go(w.work)
+	}
 }
 
 type locked struct {
@@ -198,13 +175,30 @@ func (w *world) state(s store.Scope, id string) (v shown) {
 	return v
 }
 
-// quiet waits until nothing is under way.
+// due counts the jobs of subscriptions that are due.
+func (w *world) due() (n int) {
+	w.t.Helper()
+	for _, kind := range (Rows{}).Kinds() {
+		must(w.t, w.store.Jobs(ctx, kind, func(j jobs.Job) error {
+			if !j.Due.After(w.clock.Now()) {
+				n++
+			}
+			return nil
+		}))
+	}
+	return n
+}
+
+// quiet has everything done that is due.
 func (w *world) quiet() {
 	w.t.Helper()
-	select {
-	case <-w.running.rested():
-	case <-time.After(testTimeout):
-		w.t.Fatal("it does not come to rest")
+	for rounds := 0; w.due() > 0; rounds++ {
+		if rounds == 1000 {
+			w.t.Fatal("it does not come to rest")
+		}
+		for _, q := range w.queues {
+			must(w.t, q.Drain(ctx))
+		}
 	}
 }
 

@@ -88,7 +88,7 @@ func on(t testing.TB, e kv.Engine, o index.Options, settings ...config.Setting) 
 	indexes := index.New(o)
 	later := &atomic.Int64{}
 	clock := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
-	s, err := store.Open(context.Background(), e, store.Options{Admission: rules, Indexer: indexes, Clock: clock, Idle: true})
+	s, err := store.Open(context.Background(), e, store.Options{Admission: rules, Indexer: indexes, Followers: []store.Follower{subscribe.Rows{}}, Clock: clock, Idle: true})
 	must(t, err)
 	must(t, indexes.Start(context.Background(), s))
 	users.Use(s)
