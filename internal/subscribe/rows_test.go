@@ -267,3 +267,12 @@ func FuzzRows(f *testing.F) {
 		}
 	})
 }
+
+// TestRowBytes holds the bytes of rows as stores have them: a row that is written
+// otherwise is a format of its own.
+func TestRowBytes(t *testing.T) {
+	sub := subscription{definition: []byte(`{}`), version: 300, at: 70_000, dead: 2, serial: 300, note: []byte(`{}`)}
+	if got := fmt.Sprintf("%x %x", []byte(sub.encodeDefinition()), []byte(sub.encodeState())); got != "01ac027b7d 01f0a20402ac027b7d" {
+		t.Errorf("the rows are %s", got)
+	}
+}
