@@ -14,8 +14,12 @@
 //
 // Several processes share a queue by leases: whoever works on a job holds it for a
 // while and longer with each batch, and another takes it over when that time has
-// passed. Where one process has the store for itself the lease never ends, and never
-// costs a write.
+// passed; the queue keeps the lease while its worker is at it. Where one process has the
+// store for itself the lease never ends, and never costs a write. What needs leases and
+// has an order of its own takes them by [Queue.Hold].
+//
+// Jobs are of pools, each of which has a [Queue] with workers of its own: what takes long
+// does not hold up the rest.
 //
 // What the kinds of job mean is not known here. Begin reading with [Job].
 package jobs

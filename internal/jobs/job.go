@@ -50,6 +50,9 @@ var (
 	ErrMoved = dberr.New(dberr.Conflict, "", "jobs: somebody else has gone on with the job")
 )
 
+// ErrElsewhere says that another process is at a job.
+var ErrElsewhere = dberr.New(dberr.Conflict, "", "jobs: another process is at it")
+
 // Key is the key of the job's row.
 func (id ID) Key() []byte {
 	return keyspace.Job.Key(0, keyspace.T(id.Kind), keyspace.U(id.Number), keyspace.T(id.Subject))

@@ -82,7 +82,7 @@ func TestLeaseIsKept(t *testing.T) {
 		go func() { ended <- one.do(ctx, job("a", 1, 1).ID) }()
 		synctest.Wait()
 		f.Randomly(1, kvtest.Rates{kvtest.Refused: 100})
-		if err := <-ended; !errors.Is(err, errLost) {
+		if err := <-ended; !errors.Is(err, ErrElsewhere) {
 			t.Errorf("without a disk: %v", err)
 		}
 		f.Randomly(0, nil)
@@ -121,4 +121,51 @@ func TestMigrateOrder(t *testing.T) {
 	if err != nil || len(ids) != duePage || ids[0].Number != 0 || ids[1].Number != 1 {
 		t.Errorf("%d are due: %v", len(ids), err)
 	}
+}
+
+// TestHold has two processes want the same: one has it, until it lets go, or cannot keep
+// its lease. One process alone writes nothing.
+func TestHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := kvtest.NewModel(kvtest.ModelOptions{})
+		f := kvtest.NewFaults(e)
+		one := open(t, Options{Engine: f, Holder: 1, Lease: time.Minute})
+		two := open(t, Options{Engine: e, Holder: 2, Lease: time.Minute})
+		id := ID{Kind: "held/a", Subject: "x"}
+		takes := func(w *world) error { return w.Hold(ctx, id, func(context.Context) error { return nil }) }
+		ended, on := make(chan error), make(chan bool)
+		long := func() {
+			ended <- one.Hold(ctx, id, func(ctx context.Context) error {
+				select {
+				case <-on:
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			})
+		}
+		go long()
+		time.Sleep(time.Hour)
+		if err := takes(two); !errors.Is(err, ErrElsewhere) {
+			t.Errorf("while it is held: %v", err)
+		}
+		on <- true
+		if err := errors.Join(<-ended, takes(two)); err != nil {
+			t.Errorf("after it was let go: %v", err)
+		}
+		two.want("")
+		go long()
+		synctest.Wait()
+		f.Randomly(1, kvtest.Rates{kvtest.Refused: 100})
+		if err := <-ended; !errors.Is(err, ErrElsewhere) {
+			t.Errorf("the lease was lost: %v", err)
+		}
+		if err := takes(two); err != nil {
+			t.Errorf("after the lease: %v", err)
+		}
+		alone := open(t, Options{Engine: e})
+		if err := alone.Hold(ctx, id, func(context.Context) error { alone.want(""); return nil }); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -272,20 +272,27 @@ func (q *Queue) do(ctx context.Context, id ID) error {
 	if q.o.Lease == 0 {
 		return q.o.Do(ctx, j)
 	}
-	ctx, lost := context.WithCancelCause(ctx)
-	var holding sync.WaitGroup
-	holding.Go(func() { q.hold(ctx, j, lost) })
-	defer holding.Wait()
-	defer lost(nil)
-	return q.o.Do(ctx, j)
+	return q.leased(ctx, j, func(ctx context.Context) error { return q.o.Do(ctx, j) })
 }
 
-// errLost is why the context of a worker ends whose job is another's by now.
-var errLost = errors.New("jobs: the lease of the job was lost")
+// leased runs fn while the lease of a job is kept, which is this process's. When it is
+// lost, the context of fn ends, and the error is ErrElsewhere.
+func (q *Queue) leased(ctx context.Context, j Job, fn func(ctx context.Context) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	var keeping sync.WaitGroup
+	keeping.Go(func() { q.keep(ctx, j, stop) })
+	err := fn(ctx)
+	if errors.Is(context.Cause(ctx), ErrElsewhere) {
+		err = ErrElsewhere
+	}
+	stop(nil)
+	keeping.Wait()
+	return err
+}
 
-// hold keeps the lease of a job as long as somebody works on it, whose context ends when
+// keep keeps the lease of a job as long as somebody works on it, whose context ends when
 // the lease does: then others may have begun.
-func (q *Queue) hold(ctx context.Context, j Job, lost context.CancelCauseFunc) {
+func (q *Queue) keep(ctx context.Context, j Job, lost context.CancelCauseFunc) {
 	every := time.NewTicker(q.o.Lease / 3)
 	defer every.Stop()
 	for until := j.until; ; {
@@ -310,7 +317,7 @@ func (q *Queue) hold(ctx context.Context, j Job, lost context.CancelCauseFunc) {
 		case errors.Is(err, ErrGone): // done
 			return
 		case errors.Is(err, ErrMoved), err != nil && !q.o.Clock().Before(until):
-			lost(errLost)
+			lost(ErrElsewhere)
 			return
 		}
 	}

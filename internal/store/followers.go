@@ -126,6 +126,12 @@ func (d *Database) PutJob(tx kv.Txn, j jobs.Job) error {
 // WakeJobs has the queue of a pool look whether something is due.
 func (d *Database) WakeJobs(pool string) { d.store.wakeJobs(pool) }
 
+// Hold runs fn unless another process that shares the engine is at the same, as
+// jobs.Queue.Hold does: jobs.ErrElsewhere. The kind is of a pool without a queue.
+func (s *Store) Hold(ctx context.Context, kind, subject string, fn func(ctx context.Context) error) error {
+	return s.jobs.Hold(ctx, jobs.ID{Kind: kind, Subject: subject}, fn)
+}
+
 // EnsureJobs puts jobs of databases into the queue, due now, unless they are there.
 func (s *Store) EnsureJobs(ctx context.Context, all []jobs.Job) error {
 	if len(all) == 0 {

@@ -53,6 +53,10 @@ type Options struct {
 	Indexer Indexer
 	// Followers keep rows of their own beside the documents of databases.
 	Followers []Follower
+	// Holder tells this process from others that share the engine, and Lease is for how
+	// long it may have a job without a sign of life. Default: it has the engine for itself.
+	Holder uint64
+	Lease  time.Duration
 	// Idle switches background work off: tests run it by Sweep.
 	Idle bool
 	// Checking is told how far Check has come; nil: nobody is.

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/replicate"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -200,6 +202,13 @@ func (s *Scheduler) fill(now time.Time) {
 	}
 }
 
+// lease is the kind of the leases of replications, by their ids: of the servers that share
+// a store one runs each (decision 0057).
+const lease = "replication/run"
+
+// elsewhere is how long a job waits that another server runs before it is tried again.
+const elsewhere = 15 * time.Second
+
 // start gives a job its goroutine. The lock is held.
 func (s *Scheduler) start(j *job, now time.Time) {
 	ctx, stop := context.WithCancel(s.ctx)
@@ -215,9 +224,11 @@ func (s *Scheduler) start(j *job, now time.Time) {
 			<-after
 		}
 		var result *replicate.Result
-		err := dberr.Guard(s.o.Log, "schedule.run", func() (err error) {
-			result, err = s.run(ctx, j)
-			return err
+		err := dberr.Guard(s.o.Log, "schedule.run", func() error {
+			return s.o.Store.Hold(ctx, lease, j.id, func(ctx context.Context) (err error) {
+				result, err = s.run(ctx, j)
+				return err
+			})
 		})
 		s.finished(ctx, j, outcome{result, err})
 	})
@@ -271,6 +282,9 @@ func (s *Scheduler) finished(ctx context.Context, j *job, o outcome) {
 		}
 	case o.err == nil && !j.rep.Continuous:
 		s.completed(j, o, now)
+	case errors.Is(o.err, jobs.ErrElsewhere):
+		j.running, j.stopping, j.due = false, false, now.Add(elsewhere)
+		j.note(event{kind: stopped, when: now}, most)
 	case o.err == nil, ctx.Err() != nil:
 		j.running, j.stopping = false, false
 		j.note(event{kind: stopped, when: now}, most)

@@ -28,6 +28,7 @@ import (
 type world struct {
 	*Scheduler
 	t       *testing.T
+	engine  *pebblekv.Engine
 	store   *store.Store
 	config  *config.Config
 	users   map[string]*auth.Caller
@@ -61,7 +62,7 @@ func newWorld(t *testing.T, overrides ...config.Setting) *world {
 	rules := admission.New(admission.Options{Auth: auth.New(auth.Options{Config: c, Users: &admission.Users{}})})
 	st, err := store.Open(context.Background(), e, store.Options{Admission: rules, Idle: true})
 	must(t, err)
-	w := &world{t: t, store: st, config: c, users: map[string]*auth.Caller{"adm": {Name: "adm", Roles: []string{auth.AdminRole}}}}
+	w := &world{t: t, engine: e, store: st, config: c, users: map[string]*auth.Caller{"adm": {Name: "adm", Roles: []string{auth.AdminRole}}}}
 	w.runs.open, w.runs.ids = map[string]*run{}, map[string]bool{}
 	w.begin()
 	t.Cleanup(func() {
