@@ -22,9 +22,9 @@ func (d *Damaged) Unwrap() error { return d.Err }
 // errDamaged is what those are told who asked for an index that turned out to be damaged.
 var errDamaged = dberr.New(dberr.Unavailable, "index_damaged", "The index was damaged on disk and is being built again.")
 
-// repair has an index built anew if err says that it is damaged, and gives the error for
+// Repair has an index built anew if err says that it is damaged, and gives the error for
 // whoever asked; any other error as it is.
-func (x *Indexes) repair(ctx context.Context, d *store.Database, ix *Index, err error) error {
+func (x *Indexes) Repair(ctx context.Context, d *store.Database, ix *Index, err error) error {
 	if found := (*Damaged)(nil); !errors.As(err, &found) {
 		return err
 	}

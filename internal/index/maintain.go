@@ -79,7 +79,7 @@ func (x *Indexes) maintainLater(d *store.Database, ix *Index) {
 		for more := true; more; {
 			err := x.seated(x.ctx, "index.maintain", d, ix, func() (err error) {
 				more, err = k.Maintain(x.ctx, &Piece{d, ix, pieceBytes})
-				return x.repair(x.ctx, d, ix, err)
+				return x.Repair(x.ctx, d, ix, err)
 			})
 			if err != nil && !gone(err) && x.ctx.Err() == nil {
 				x.o.Logger.Error("work on an index failed and will be tried again", "database", d.Name(), "index", ix.Signature, "error", err)

@@ -124,7 +124,7 @@ func (s *Session) View(ctx context.Context, fn func(r *store.Reader, gone bool) 
 		}
 		return fn(r, now == nil)
 	})
-	return s.indexes.repair(ctx, s.scope.Database(), s.Answers, err)
+	return s.indexes.Repair(ctx, s.scope.Database(), s.Answers, err)
 }
 
 // At returns an index as it is at a reader's snapshot, one of the reader's namespace or

@@ -194,7 +194,7 @@ func (t *task) step(ctx context.Context) error {
 		err = t.breakOff(ctx, &p, broken)
 		t.fail(err)
 	}
-	err = t.x.repair(ctx, t.d, t.ix, err)
+	err = t.x.Repair(ctx, t.d, t.ix, err)
 	if errors.Is(err, errMoved) {
 		return t.begin(ctx) // another server does the same work; or the index is gone
 	}

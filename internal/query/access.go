@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"slices"
@@ -32,12 +33,12 @@ type accessPath interface {
 	// what the selector looks at and what is asked for; nil if they don't.
 	covers(sel *selector.Selector, asked []*selector.Path) *shape
 	// estimate counts the rows of runs up to a bound, in as many runs.
-	estimate(r *store.Reader, ranges []Range, bound int) (int, error)
+	estimate(ctx context.Context, r *store.Reader, ranges []Range, bound int) (int, error)
 	// scan reads the rows of a range in its order or, descending, from its end: those
 	// after a position if one is given. A position is the path's own; bookmarks hold it.
-	scan(r *store.Reader, span field.Span, after *field.RowKey, descending bool) iter.Seq2[hit, error]
+	scan(ctx context.Context, r *store.Reader, span field.Span, after *field.RowKey, descending bool) iter.Seq2[hit, error]
 	// holds reports whether a scan of the runs comes by a document.
-	holds(r *store.Reader, rev *store.Revision, ranges []Range) (bool, error)
+	holds(ctx context.Context, r *store.Reader, rev *store.Revision, ranges []Range) (bool, error)
 }
 
 // hit is a row that a scan comes by.
@@ -77,6 +78,7 @@ type reach struct {
 	width   int  // columns of the path
 	partial bool // the path holds nothing but documents that are meant
 	repeats bool // a document may have several rows
+	words   bool // the rows are those of a full-text query
 	// sets are those of the columns over all alternatives: _explain shows them
 	// as CouchDB shows its range.
 	sets []set
@@ -113,14 +115,18 @@ type pathsFunc func(own, shared []index.Named, partition bool) []accessPath
 func pathsOf(own, shared []index.Named, partition bool) (paths []accessPath) {
 	add := func(all []index.Named, reaches func(n *index.Named, d *field.Def) bool) {
 		for i := range all {
-			if n := &all[i]; n.Kind == field.KindName {
+			n := &all[i]
+			if n.Kind == field.KindName {
 				d := field.Of(n.Index)
 				paths = append(paths, &fieldPath{n, d, reaches(n, d)})
+			} else if p := textPathOf(n); p != nil {
+				p.reaches = reaches(n, nil)
+				paths = append(paths, p)
 			}
 		}
 	}
 	add(own, func(n *index.Named, _ *field.Def) bool { return n.Index.Partitioned == partition })
 	// A tenant has other ids than the database: what depends on them is of no use.
-	add(shared, func(_ *index.Named, d *field.Def) bool { return !d.Uses("_id") })
+	add(shared, func(_ *index.Named, d *field.Def) bool { return d != nil && !d.Uses("_id") })
 	return append(paths, listPath{})
 }

@@ -2,6 +2,7 @@ package query
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"iter"
 	"slices"
@@ -43,10 +44,12 @@ func (p *scored) order(sort []SortField, _ []conjunct) (reading, bool) {
 
 func (p *scored) covers(*selector.Selector, []*selector.Path) *shape { return nil }
 
-func (p *scored) estimate(*store.Reader, []Range, int) (int, error) { return len(p.best), nil }
+func (p *scored) estimate(context.Context, *store.Reader, []Range, int) (int, error) {
+	return len(p.best), nil
+}
 
 // scan has positions of its own: the rank of a row.
-func (p *scored) scan(_ *store.Reader, span field.Span, after *field.RowKey, _ bool) iter.Seq2[hit, error] {
+func (p *scored) scan(_ context.Context, _ *store.Reader, span field.Span, after *field.RowKey, _ bool) iter.Seq2[hit, error] {
 	return func(yield func(hit, error) bool) {
 		for i, id := range p.best {
 			rank := []byte{byte(i)}
@@ -60,7 +63,7 @@ func (p *scored) scan(_ *store.Reader, span field.Span, after *field.RowKey, _ b
 	}
 }
 
-func (p *scored) holds(_ *store.Reader, rev *store.Revision, _ []Range) (bool, error) {
+func (p *scored) holds(_ context.Context, _ *store.Reader, rev *store.Revision, _ []Range) (bool, error) {
 	return slices.Contains(p.best, rev.ID), nil
 }
 

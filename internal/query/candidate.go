@@ -2,6 +2,7 @@ package query
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
@@ -100,7 +101,7 @@ func newPlanner(req *Request, paths []accessPath, partition bool) *planner {
 }
 
 // plannerAt makes the planner of a request at a snapshot, over the paths that paths makes.
-func plannerAt(r *store.Reader, req *Request, paths pathsFunc) (*planner, error) {
+func plannerAt(ctx context.Context, r *store.Reader, req *Request, paths pathsFunc) (*planner, error) {
 	set, err := index.Of(r)
 	if err != nil {
 		return nil, err
@@ -111,7 +112,7 @@ func plannerAt(r *store.Reader, req *Request, paths pathsFunc) (*planner, error)
 	}
 	partition := r.Partition() != ""
 	p := newPlanner(req, paths(set.Named, shared, partition), partition)
-	p.estimate = func(b *Branch) (int, error) { return b.path.estimate(r, b.ranges, probe) }
+	p.estimate = func(b *Branch) (int, error) { return b.path.estimate(ctx, r, b.ranges, probe) }
 	return p, nil
 }
 
@@ -129,6 +130,10 @@ func (p *planner) branches(all []conjunct) (bs []*Branch, err error) {
 
 // examine works out how a path would be read, and why it can't be.
 func (p *planner) examine(b *Branch, all []conjunct) (err error) {
+	if _, is := b.path.(*textPath); p.req.words && !is {
+		b.reason = needsText
+		return nil
+	}
 	if b.reach, b.reason, err = b.path.reach(p.req, all); b.reason != "" || err != nil {
 		return err
 	}
@@ -193,6 +198,7 @@ func compare(a, b *Branch) int {
 		better(a.equal, b.equal),
 		better(bit(a.ranged), bit(b.ranged)),
 		better(bit(a.Index() != nil), bit(b.Index() != nil)),
+		better(bit(!a.words), bit(!b.words)),
 		better(bit(a.partial), bit(b.partial)),
 		better(bit(a.Covering()), bit(b.Covering())),
 		better(bit(!a.repeats), bit(!b.repeats)),

@@ -47,7 +47,7 @@ const counted = 10_000
 // plan and counts its rows.
 func Explain(ctx context.Context, req *Request, scope store.Scope) (e *Explanation, err error) {
 	err = scope.View(ctx, func(r *store.Reader) error {
-		p, err := plannerAt(r, req, pathsOf)
+		p, err := plannerAt(ctx, r, req, pathsOf)
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func Explain(ctx context.Context, req *Request, scope store.Scope) (e *Explanati
 			e.Chosen = plan.Branches[0]
 		}
 		if req.Stats {
-			e.Steps, err = steps(plan, r)
+			e.Steps, err = steps(ctx, plan, r)
 		}
 		return err
 	})
@@ -125,7 +125,7 @@ func (p *planner) judge(plan *Plan) (all []Candidate) {
 func (p *planner) reasonAgainst(b *Branch, plan *Plan) (why reason, stage int) {
 	switch b.reason {
 	case "":
-	case scopeMismatch:
+	case scopeMismatch, needsText:
 		return b.reason, 3
 	case isPartial:
 		return b.reason, 4
@@ -172,13 +172,13 @@ func (p *planner) fields() (indexable, unindexable []string) {
 }
 
 // steps tells the plan and how many rows it reads.
-func steps(plan *Plan, r *store.Reader) (all []Step, err error) {
+func steps(ctx context.Context, plan *Plan, r *store.Reader) (all []Step, err error) {
 	for _, b := range plan.Branches {
 		s := Step{Index: b.label(), Descending: b.descending, Covering: b.Covering()}
 		for i := range b.ranges[:min(len(b.ranges), 100)] {
 			s.Ranges = append(s.Ranges, b.ranges[i].String())
 		}
-		n, err := b.path.estimate(r, b.ranges, counted+1)
+		n, err := b.path.estimate(ctx, r, b.ranges, counted+1)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"iter"
 
 	"github.com/sectional/sectional/internal/index"
@@ -76,7 +77,7 @@ func (p *fieldPath) order(sort []SortField, all []conjunct) (o reading, ok bool)
 }
 
 // estimate implements accessPath.
-func (p *fieldPath) estimate(r *store.Reader, ranges []Range, bound int) (n int, err error) {
+func (p *fieldPath) estimate(_ context.Context, r *store.Reader, ranges []Range, bound int) (n int, err error) {
 	for i := range ranges[:min(len(ranges), bound)] {
 		for _, err := range field.Walk(r, p.named.Index, ranges[i].Span, nil, false) {
 			if err != nil {
@@ -91,7 +92,7 @@ func (p *fieldPath) estimate(r *store.Reader, ranges []Range, bound int) (n int,
 }
 
 // scan implements accessPath.
-func (p *fieldPath) scan(r *store.Reader, span field.Span, after *field.RowKey, descending bool) iter.Seq2[hit, error] {
+func (p *fieldPath) scan(_ context.Context, r *store.Reader, span field.Span, after *field.RowKey, descending bool) iter.Seq2[hit, error] {
 	return func(yield func(hit, error) bool) {
 		for e, err := range field.Walk(r, p.named.Index, span, after, descending) {
 			if !yield(hit{Entry: e}, err) {
@@ -102,7 +103,7 @@ func (p *fieldPath) scan(r *store.Reader, span field.Span, after *field.RowKey, 
 }
 
 // holds implements accessPath.
-func (p *fieldPath) holds(_ *store.Reader, rev *store.Revision, ranges []Range) (bool, error) {
+func (p *fieldPath) holds(_ context.Context, _ *store.Reader, rev *store.Revision, ranges []Range) (bool, error) {
 	return field.Holds(p.named.Index, rev, spansOf(ranges))
 }
 

@@ -2,6 +2,7 @@ package query
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"iter"
 	"slices"
@@ -124,7 +125,7 @@ func idText(s store.Span) string {
 }
 
 // estimate implements accessPath.
-func (listPath) estimate(r *store.Reader, ranges []Range, bound int) (n int, err error) {
+func (listPath) estimate(_ context.Context, r *store.Reader, ranges []Range, bound int) (n int, err error) {
 	for i := range ranges[:min(len(ranges), bound)] {
 		for d, err := range r.Docs(idsOf(ranges[i].Span), false) {
 			if err != nil {
@@ -143,7 +144,7 @@ func (listPath) estimate(r *store.Reader, ranges []Range, bound int) (n int, err
 
 // scan implements accessPath. A tenant's design documents lie among the documents of
 // the partition and are passed over: no index holds them either.
-func (listPath) scan(r *store.Reader, span field.Span, after *field.RowKey, descending bool) iter.Seq2[hit, error] {
+func (listPath) scan(_ context.Context, r *store.Reader, span field.Span, after *field.RowKey, descending bool) iter.Seq2[hit, error] {
 	return func(yield func(hit, error) bool) {
 		if after != nil && descending {
 			span.To = []byte(after.ID)
@@ -186,6 +187,6 @@ func look(r *store.Reader, id document.ID) (h hit, err error) {
 }
 
 // holds implements accessPath.
-func (listPath) holds(_ *store.Reader, rev *store.Revision, ranges []Range) (bool, error) {
+func (listPath) holds(_ context.Context, _ *store.Reader, rev *store.Revision, ranges []Range) (bool, error) {
 	return slices.ContainsFunc(ranges, func(s Range) bool { return s.Contains([]byte(rev.ID)) }), nil
 }

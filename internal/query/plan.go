@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -113,6 +114,14 @@ func (p *Plan) warn(texts ...string) {
 }
 
 func (p *planner) noSort(partitioned bool, all []*Branch) error {
+	if p.req.words {
+		if !slices.ContainsFunc(all, func(b *Branch) bool { return b.reason == sortMismatch }) {
+			return errNoText
+		}
+		if err := p.sortError(); err != nil {
+			return err
+		}
+	}
 	kind := ""
 	switch {
 	case p.partition:

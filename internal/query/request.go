@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -23,8 +24,8 @@ type Request struct {
 	Partition     *string
 	R             string // digits; has no effect
 	Conflicts     bool   // tell conflicting revisions
-	Stale         string // JSON; has no effect
-	Update        bool   // has no effect
+	Stale         string // JSON; but for false, as Update false
+	Update        bool   // bring an index that is behind up to date first
 	Stable        bool   // has no effect
 	Stats         bool   // tell what it cost
 	AllowFallback bool   // another index than UseIndex will do
@@ -36,6 +37,7 @@ type Request struct {
 	Beside func(rev *store.Revision, conflicts []document.Rev) []selector.Member
 	// limited says that the request names a limit.
 	limited bool
+	words   bool // the selector has $text
 }
 
 // SortField is a field that an answer is sorted by.
@@ -116,7 +118,7 @@ func Parse(body []byte) (*Request, error) {
 	for it := jsonscan.MembersOf(body); ; {
 		name, _, ok := it.Next()
 		if !ok {
-			return r, r.checkSummary()
+			return r, cmp.Or(r.checkSummary(), r.setWords())
 		}
 		if text := string(jsonscan.Text(nil, name)); !known[text] {
 			return nil, UnknownKey(text)
@@ -232,6 +234,9 @@ func Truth(dst *bool, v []byte) error {
 	}
 	return nil
 }
+
+// stale reports whether the answer of an index that is behind will do.
+func (r *Request) stale() bool { return r.Stale != "false" }
 
 func staleness(v []byte) error {
 	if jsonscan.KindOf(v) == jsonscan.String && jsonscan.NameIs(v, "ok") {

@@ -38,6 +38,10 @@ type Query struct {
 	scope   store.Scope
 	indexes *index.Indexes // to wait for those that are being built
 	paths   pathsFunc
+	// caught are the asynchronous indexes that were brought up to upTo, what there was
+	// when the query was planned first.
+	caught map[uint64]bool
+	upTo   *store.Sequences
 
 	plan    *Plan
 	at      position
@@ -83,14 +87,15 @@ func (q *Query) Run(ctx context.Context, sink Sink) error {
 		var wait *index.Index
 		err := q.scope.View(ctx, func(r *store.Reader) (err error) {
 			if q.plan == nil {
-				if wait, err = q.prepare(r); wait != nil || err != nil {
+				if wait, err = q.prepare(ctx, r); wait != nil || err != nil {
 					return err
 				}
 			} else if err := q.check(r); err != nil {
 				return err
 			}
-			return q.page(r, sink)
+			return q.page(ctx, r, sink)
 		})
+		err = q.repair(ctx, err)
 		if errors.Is(err, index.ErrGone) && q.stats.Results == 0 && q.req.Bookmark == "" {
 			q.restart()
 			continue
@@ -110,7 +115,12 @@ func (q *Query) Run(ctx context.Context, sink Sink) error {
 
 // await waits for an index. One that goes away meanwhile is planned without.
 func (q *Query) await(ctx context.Context, x *index.Index) error {
-	err := q.indexes.Await(ctx, q.scope.Database(), x)
+	var err error
+	if x.State == index.Building {
+		err = q.indexes.Await(ctx, q.scope.Database(), x)
+	} else if err = q.indexes.CatchUp(ctx, q.scope.Database(), x, *q.upTo); err == nil {
+		q.caught[x.Number] = true
+	}
 	if errors.Is(err, index.ErrGone) {
 		return nil
 	}
@@ -118,8 +128,8 @@ func (q *Query) await(ctx context.Context, x *index.Index) error {
 }
 
 // prepare makes the plan, or tells which index has to be waited for.
-func (q *Query) prepare(r *store.Reader) (wait *index.Index, err error) {
-	p, err := plannerAt(r, q.req, q.paths)
+func (q *Query) prepare(ctx context.Context, r *store.Reader) (wait *index.Index, err error) {
+	p, err := plannerAt(ctx, r, q.req, q.paths)
 	if err != nil {
 		return nil, err
 	}
@@ -130,6 +140,9 @@ func (q *Query) prepare(r *store.Reader) (wait *index.Index, err error) {
 	if plan.await != nil {
 		return plan.await.Index(), nil
 	}
+	if behind, err := q.behind(r, plan); behind != nil || err != nil {
+		return behind, err
+	}
 	q.plan = plan
 	if q.req.Bookmark == "" {
 		return nil, nil
@@ -137,11 +150,49 @@ func (q *Query) prepare(r *store.Reader) (wait *index.Index, err error) {
 	return nil, q.restore(p)
 }
 
+// behind returns an index of a plan that follows the feed and has to be brought up to
+// what there was at the beginning, unless the request does without.
+func (q *Query) behind(r *store.Reader, plan *Plan) (*index.Index, error) {
+	for _, b := range plan.Branches {
+		x := b.Index()
+		if x == nil || q.caught[x.Number] || !q.req.Update || q.req.stale() {
+			continue
+		}
+		if _, follows := x.Kind.(index.Asynchronous); !follows {
+			continue
+		}
+		if q.upTo == nil {
+			now, err := r.As(r.Namespace()).Sequences()
+			if err != nil {
+				return nil, err
+			}
+			q.upTo, q.caught = &now, map[uint64]bool{}
+		}
+		return x, nil
+	}
+	return nil, nil
+}
+
+// repair has an index of the plan built anew if err says that it is damaged.
+func (q *Query) repair(ctx context.Context, err error) error {
+	var found *index.Damaged
+	if !errors.As(err, &found) || q.plan == nil {
+		return err
+	}
+	for _, b := range q.plan.Branches {
+		if _, is := b.path.(*textPath); is {
+			return q.indexes.Repair(ctx, q.scope.Database(), b.Index(), err)
+		}
+	}
+	return err
+}
+
 // restart forgets what was read. Nobody has seen any of it yet, so another
 // plan may answer when an index went away.
 func (q *Query) restart() {
 	fresh := New(q.req, q.scope, q.indexes)
 	fresh.stats, fresh.budget, fresh.paths = q.stats, q.budget, q.paths // it was read all the same
+	fresh.caught, fresh.upTo = q.caught, q.upTo
 	*q = *fresh
 }
 
@@ -160,7 +211,7 @@ func (q *Query) check(r *store.Reader) error {
 }
 
 // page reads the next rows.
-func (q *Query) page(r *store.Reader, sink Sink) error {
+func (q *Query) page(ctx context.Context, r *store.Reader, sink Sink) error {
 	q.scan.begin(r, pageKeys)
 	for ; q.at.branch < len(q.plan.Branches) && q.left != 0; q.at = (position{branch: q.at.branch + 1}) {
 		b := q.plan.Branches[q.at.branch]
@@ -169,7 +220,7 @@ func (q *Query) page(r *store.Reader, sink Sink) error {
 			if q.scan.budget--; q.scan.budget < 0 { // there may be a million runs, and nothing in any of them
 				return nil
 			}
-			stop, err := q.scanRange(b, sink)
+			stop, err := q.scanRange(ctx, b, sink)
 			if stop || err != nil {
 				q.over = q.left == 0
 				return err

@@ -2,6 +2,7 @@ package query
 
 import (
 	"bytes"
+	"context"
 	"slices"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -70,10 +71,10 @@ func (b *Branch) span(n int) field.Span {
 
 // scanRange reads the range of rows at q.at, from q.at on. stop says that the page
 // is at its end.
-func (q *Query) scanRange(b *Branch, sink Sink) (stop bool, err error) {
+func (q *Query) scanRange(ctx context.Context, b *Branch, sink Sink) (stop bool, err error) {
 	s := &q.scan
 	s.hits = s.hits[:0]
-	for h, err := range b.path.scan(s.reader, b.span(q.at.span), q.at.row, b.descending) {
+	for h, err := range b.path.scan(ctx, s.reader, b.span(q.at.span), q.at.row, b.descending) {
 		if err != nil {
 			return true, err
 		}
@@ -85,14 +86,14 @@ func (q *Query) scanRange(b *Branch, sink Sink) (stop bool, err error) {
 		if !h.passed && h.rev == nil && len(s.hits) < q.gathered(b) && s.budget > 0 {
 			continue
 		}
-		if stop, err := q.readGathered(b, sink); stop || err != nil {
+		if stop, err := q.readGathered(ctx, b, sink); stop || err != nil {
 			return true, err
 		}
 		if s.budget <= 0 {
 			return true, nil
 		}
 	}
-	return q.readGathered(b, sink)
+	return q.readGathered(ctx, b, sink)
 }
 
 // gathered is how many rows are gathered before their documents are read: as many
@@ -108,7 +109,7 @@ func (q *Query) gathered(b *Branch) int {
 }
 
 // readGathered looks at the rows gathered.
-func (q *Query) readGathered(b *Branch, sink Sink) (stop bool, err error) {
+func (q *Query) readGathered(ctx context.Context, b *Branch, sink Sink) (stop bool, err error) {
 	s := &q.scan
 	several := len(s.hits) > 1
 	if several {
@@ -135,7 +136,7 @@ func (q *Query) readGathered(b *Branch, sink Sink) (stop bool, err error) {
 		if several {
 			winner = func() (*store.Revision, error) { return s.docs.Winner(i) }
 		}
-		if stop, err := q.readRow(b, h, winner, sink); stop || err != nil {
+		if stop, err := q.readRow(ctx, b, h, winner, sink); stop || err != nil {
 			return true, err
 		}
 	}
@@ -144,7 +145,7 @@ func (q *Query) readGathered(b *Branch, sink Sink) (stop bool, err error) {
 }
 
 // readRow looks at one row, whose document winner reads.
-func (q *Query) readRow(b *Branch, h *hit, winner func() (*store.Revision, error), sink Sink) (stop bool, err error) {
+func (q *Query) readRow(ctx context.Context, b *Branch, h *hit, winner func() (*store.Revision, error), sink Sink) (stop bool, err error) {
 	s := &q.scan
 	rev := h.rev
 	match := false
@@ -184,7 +185,7 @@ func (q *Query) readRow(b *Branch, h *hit, winner func() (*store.Revision, error
 			return err != nil, err
 		}
 	}
-	return q.foundOnce(rev, sink)
+	return q.foundOnce(ctx, rev, sink)
 }
 
 // match holds a document against the selector.
@@ -211,12 +212,12 @@ func (q *Query) match(rev *store.Revision) (bool, error) {
 
 // foundOnce takes a document that matches, unless a branch before this one has
 // it too.
-func (q *Query) foundOnce(rev *store.Revision, sink Sink) (stop bool, err error) {
+func (q *Query) foundOnce(ctx context.Context, rev *store.Revision, sink Sink) (stop bool, err error) {
 	for _, b := range q.plan.Branches[:q.at.branch] {
 		if err := q.budget.Spend(len(b.ranges)); err != nil {
 			return true, err
 		}
-		has, err := b.path.holds(q.scan.reader, rev, b.ranges)
+		has, err := b.path.holds(ctx, q.scan.reader, rev, b.ranges)
 		if err != nil {
 			return true, err
 		}

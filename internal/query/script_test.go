@@ -85,7 +85,7 @@ func (w *world) command(command string) (out string) {
 func (w *world) planText(partition string, req *Request) (text string, err error) {
 	scope := w.scope(partition)
 	err = scope.View(ctx, func(r *store.Reader) error {
-		p, err := plannerAt(r, req, pathsOf)
+		p, err := plannerAt(ctx, r, req, pathsOf)
 		if err != nil {
 			return err
 		}

@@ -7,10 +7,12 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/sectional/sectional/internal/analyze"
 	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/index/text"
 	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/store"
@@ -32,7 +34,9 @@ func newWorld(t testing.TB, partitioned bool) *world {
 	t.Helper()
 	e, err := pebblekv.Open(pebblekv.Options{Dir: "data", FS: vfs.NewMem(), CacheBytes: cacheBytes})
 	must(t, err)
-	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}, Idle: true})
+	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, text.New(text.Options{Analyze: func(definition []byte) (text.Analyzers, error) {
+		return analyze.New(definition)
+	}})}, Idle: true})
 	s, err := store.Open(ctx, e, store.Options{Indexer: x, Idle: true})
 	must(t, err)
 	must(t, x.Start(ctx, s))

@@ -29,6 +29,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/text/mango"
 	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/keyspace"
 )
@@ -98,6 +99,7 @@ type source struct {
 	Index    string          `json:"index"`
 	Analyzer json.RawMessage `json:"analyzer,omitempty"`
 	Lib      json.RawMessage `json:"lib,omitempty"`
+	Fields   json.RawMessage `json:"fields,omitempty"` // Mango's definition, instead of a function
 }
 
 // Def is a definition of a text index, ready for use.
@@ -106,6 +108,7 @@ type Def struct {
 	Analyzer  []byte // the definition of the analyzers; nil for none
 	Lib       []byte // views.lib, which index functions may require; nil for none
 	Analyzers Analyzers
+	Mango     *mango.Def // what is indexed, instead of Index; nil if that is a function's to say
 }
 
 // Open is index.Kind's: it gives a *Def. A definition whose analyzer there is not is an
@@ -116,10 +119,15 @@ func (k *Kind) Open(stored []byte) (any, error) {
 		return nil, dberr.Wrap("text.Open", err)
 	}
 	d := &Def{Index: s.Index, Analyzer: s.Analyzer, Lib: s.Lib}
+	var err error
+	if s.Fields != nil {
+		if d.Mango, err = mango.Parse(s.Fields); err != nil {
+			return nil, err
+		}
+	}
 	if k.o.Analyze == nil {
 		return d, nil // to be read, not to be kept
 	}
-	var err error
 	d.Analyzers, err = k.o.Analyze(d.Analyzer)
 	return d, err
 }
@@ -132,9 +140,13 @@ func Of(x *index.Index) *Def {
 
 var errNoAnalyzers = errors.New("text: there are no analyzers")
 
-// Defined is index.Kind's: the members of "indexes" of a design document in JavaScript.
+// Defined is index.Kind's: the members of "indexes" of a design document in JavaScript,
+// or in the language query, of Mango's.
 func (k *Kind) Defined(d index.Design) (defs []index.Definition) {
-	if language, ok := jsonscan.Member(d.Body, "language"); ok && textOf(language) != "javascript" {
+	read := indexSource
+	if language, ok := jsonscan.Member(d.Body, "language"); ok && textOf(language) == "query" {
+		read = mangoSource
+	} else if ok && textOf(language) != "javascript" {
 		return nil
 	}
 	indexes, _ := jsonscan.Member(d.Body, "indexes")
@@ -153,7 +165,7 @@ func (k *Kind) Defined(d index.Design) (defs []index.Definition) {
 		if !ok {
 			return defs
 		}
-		s, ok := indexSource(common, v)
+		s, ok := read(common, v)
 		if !ok {
 			continue
 		}
@@ -180,6 +192,19 @@ func indexSource(s source, v []byte) (source, bool) {
 		s.Analyzer = bytes.Clone(analyzer)
 	}
 	return s, true
+}
+
+// mangoSource reads one of Mango's.
+func mangoSource(_ source, v []byte) (s source, ok bool) {
+	if jsonscan.KindOf(v) != jsonscan.Object {
+		return s, false
+	}
+	fields, _ := jsonscan.Member(v, "index")
+	d, err := mango.Parse(fields)
+	if err != nil {
+		return s, false
+	}
+	return source{Fields: bytes.Clone(fields), Analyzer: d.Analyzer()}, true
 }
 
 // textOf returns the text of a JSON string, "" for anything else.

@@ -47,7 +47,7 @@ func (k *Kind) work(d *store.Database, x *index.Index) *work {
 // Map is index.Asynchronous's.
 func (k *Kind) Map(ctx context.Context, d *store.Database, x *index.Index, docs []index.Change, _ bool) (index.Batch, error) {
 	w := k.work(d, x)
-	if w.Def == nil || w.Analyzers == nil || k.o.Functions == nil {
+	if w.Def == nil || w.Analyzers == nil || k.o.Functions == nil && w.Mango == nil {
 		return nil, errNoAnalyzers
 	}
 	changed, lost, err := w.documents(ctx, docs)
@@ -99,7 +99,7 @@ func (w *work) documents(ctx context.Context, docs []index.Change) (c changed, l
 	if len(texts) == 0 {
 		return c, lost, nil
 	}
-	results, err := w.o.Functions.Index(ctx, w.Script, texts)
+	results, err := w.given(ctx, of, texts)
 	if err != nil {
 		return c, lost, err
 	}
@@ -117,6 +117,25 @@ func (w *work) documents(ctx context.Context, docs []index.Change) (c changed, l
 	}
 	slices.SortFunc(c.docs, func(a, b segment.Document) int { return strings.Compare(a.ID, b.ID) })
 	return c, lost, nil
+}
+
+// given tells what documents give: what the function says, or Mango's definition.
+func (w *work) given(ctx context.Context, ids []document.ID, docs [][]byte) ([]Result, error) {
+	if w.Mango == nil {
+		return w.o.Functions.Index(ctx, w.Script, docs)
+	}
+	results := make([]Result, len(docs))
+	for i := range docs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		values, err := w.Mango.Values(string(ids[i]), docs[i])
+		results[i].Err = err
+		for _, v := range values {
+			results[i].Fields = append(results[i].Fields, Indexed{Name: v.Name, Value: v.Value, Index: true})
+		}
+	}
+	return results, nil
 }
 
 // document is a document as index functions are given it.

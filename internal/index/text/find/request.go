@@ -25,6 +25,8 @@ type Request struct {
 	Highlight *Highlighting
 	// Fields are those that rows have, of those that are stored; nil is all.
 	Fields []string
+	// Marks says that each row has a bookmark of its own.
+	Marks bool
 }
 
 // Ranges are ranges of the numbers of a field.
@@ -76,6 +78,7 @@ type Row struct {
 	// float64, or a slice of them if it has several.
 	Fields     []Stored
 	Highlights []Marked
+	Mark       string // a bookmark: what comes behind this row
 }
 
 // Stored is a field of a row.

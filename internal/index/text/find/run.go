@@ -160,8 +160,13 @@ func (w *work) rows(req *Request, b *best) ([]Row, error) {
 			return nil, err
 		}
 		row := Row{ID: strings.Clone(h.id), Order: b.sorting.values(h.keys)}
-		if err := w.fill(&row, req, h, marker); err != nil {
-			return nil, err
+		if req.Marks {
+			row.Mark = b.sorting.bookmark(mark{h.keys, h.id})
+		}
+		if marker != nil || req.Fields == nil || len(req.Fields) > 0 {
+			if err := w.fill(&row, req, h, marker); err != nil {
+				return nil, err
+			}
 		}
 		rows = append(rows, row)
 	}

@@ -23,6 +23,7 @@ import (
 // {"fields": [{"name": "title", "type": "string"}], "default_field": {"enabled": true}}.
 type Def struct {
 	All     bool            // every field is indexed
+	Fields  []Field         // that are, if not all
 	names   map[string]bool // of the fields that are, if not all
 	Default bool            // strings are indexed for $text
 	Lengths bool            // the lengths of arrays are indexed
@@ -34,6 +35,9 @@ type Def struct {
 	defaultAnalyzer []byte
 	textAnalyzer    []byte
 }
+
+// Field is a field that is indexed, as the definition names it.
+type Field struct{ Name, Type string }
 
 // The fields of an index that are of no field of documents.
 const (
@@ -105,33 +109,42 @@ func (d *Def) setFields(v []byte) error {
 		if !ok {
 			return nil
 		}
-		name, err := fieldOf(e)
+		field, err := fieldOf(e)
 		if err != nil {
 			return err
 		}
+		path, err := selector.ParsePath(field.Name)
+		if err != nil || len(path.Segments()) == 0 {
+			return errFields
+		}
+		d.Fields = append(d.Fields, field)
 		if d.names == nil {
 			d.All, d.names = false, map[string]bool{}
 		}
-		d.names[name] = true
+		d.names[nameOf(path.Segments(), field.Type)] = true
 	}
 }
 
-// fieldOf reads a field: {"name": "a.b", "type": "string"}.
-func fieldOf(v []byte) (string, error) {
+// fieldOf reads a field: {"name": "a.b", "type": "string"} or, as lists of indexes show
+// it, {"a.b": "string"}.
+func fieldOf(v []byte) (Field, error) {
 	if jsonscan.KindOf(v) != jsonscan.Object || members(v) > 2 {
-		return "", errFields
+		return Field{}, errFields
 	}
 	name, _ := jsonscan.Member(v, "name")
 	kind, _ := jsonscan.Member(v, "type")
+	if members(v) == 1 {
+		m := jsonscan.MembersOf(v)
+		name, kind, _ = m.Next()
+	}
 	if jsonscan.KindOf(name) != jsonscan.String || jsonscan.KindOf(kind) != jsonscan.String {
-		return "", errFields
+		return Field{}, errFields
 	}
-	path, err := selector.ParsePath(string(jsonscan.Text(nil, name)))
-	typ := string(jsonscan.Text(nil, kind))
-	if err != nil || len(path.Segments()) == 0 || typ != typeString && typ != typeNumber && typ != typeBoolean {
-		return "", errFields
+	f := Field{string(jsonscan.Text(nil, name)), string(jsonscan.Text(nil, kind))}
+	if f.Type != typeString && f.Type != typeNumber && f.Type != typeBoolean {
+		return f, errFields
 	}
-	return nameOf(path.Segments(), typ), nil
+	return f, nil
 }
 
 func members(object []byte) (n int) {

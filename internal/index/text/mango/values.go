@@ -15,9 +15,6 @@ type Value struct {
 	Value any // a string, a float64, a bool
 }
 
-// Whole reports whether a text is one term, whatever the analyzer says.
-func (v *Value) Whole() bool { return v.Name == namesField }
-
 // maxPatience bounds what the filter of an index may cost for one document.
 const maxPatience = 1 << 22
 

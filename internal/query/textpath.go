@@ -1,0 +1,291 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/index/text"
+	"github.com/sectional/sectional/internal/index/text/find"
+	"github.com/sectional/sectional/internal/index/text/mango"
+	"github.com/sectional/sectional/internal/index/text/segment"
+	"github.com/sectional/sectional/internal/lucene"
+	"github.com/sectional/sectional/internal/selector"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// textPath is a text index of Mango's as an access path. What it reads is one run, whose
+// bytes are the text of a full-text query and its sort; its order is that of the sort, or
+// of scores. A position in it is a bookmark of package find.
+type textPath struct {
+	named   *index.Named
+	kind    *text.Kind
+	def     *mango.Def
+	reaches bool
+	// queries are what the runs mean that reach gave.
+	queries map[string]*textQuery
+}
+
+// textQuery is what is asked of the index.
+type textQuery struct {
+	query lucene.Node
+	sort  []find.Order
+	shown string
+}
+
+// String returns the query for people.
+func (q *textQuery) String() string { return q.shown }
+
+// textPathOf returns the path of an index; nil if it is none of Mango's text indexes.
+func textPathOf(n *index.Named) *textPath {
+	kind, is := n.Index.Kind.(*text.Kind)
+	if !is || text.Of(n.Index) == nil || text.Of(n.Index).Mango == nil {
+		return nil
+	}
+	return &textPath{named: n, kind: kind, def: text.Of(n.Index).Mango, queries: map[string]*textQuery{}}
+}
+
+const (
+	emptySelector reason = "empty_selector"
+	needsText     reason = "needs_text_search"
+)
+
+func (p *textPath) index() *index.Named { return p.named }
+
+// reach implements accessPath.
+func (p *textPath) reach(req *Request, all []conjunct) (reach, reason, error) {
+	root := req.Selector.Root()
+	chosen := req.chose(p.named)
+	switch {
+	case p.def.Partial != nil && !chosen && !implied(all, p.def.Partial.Root()):
+		return reach{}, isPartial, nil
+	case !p.reaches:
+		return reach{}, scopeMismatch, nil
+	case root == nil || len(all) == 0:
+		return reach{}, emptySelector, nil
+	case req.words && !p.def.Default:
+		return reach{}, fieldMismatch, nil
+	}
+	q := p.query(root, all, req.words, chosen || req.words)
+	if q == nil {
+		return reach{}, fieldMismatch, nil
+	}
+	sort, ok := p.sort(req, chosen || req.words)
+	if !ok {
+		return reach{}, sortMismatch, nil
+	}
+	asked := &textQuery{query: q, sort: sort, shown: q.String()}
+	run := fmt.Sprintf("%s\x00%+v", asked.shown, sort)
+	p.queries[run] = asked
+	return reach{
+		ranges: []Range{{field.Span{From: []byte(run)}, []fmt.Stringer{asked}}},
+		ranged: true, words: true, width: 1,
+	}, "", nil
+}
+
+// query makes the query of a selector, or of those conjuncts of it; nil if the index
+// can't narrow down what is meant.
+func (p *textPath) query(root *selector.Node, all []conjunct, words, chosen bool) lucene.Node {
+	if words {
+		return p.def.Query(root, chosen)
+	}
+	var alternatives []lucene.Node
+	for i := range all {
+		var both []lucene.Node
+		for _, leaf := range all[i].leaves {
+			both = append(both, p.def.Query(leaf, chosen))
+		}
+		alternatives = append(alternatives, mango.Both(both...))
+	}
+	return mango.Either(alternatives...)
+}
+
+// sort makes the sort of a request, whose fields name their types: "price:number". Only
+// who asks for this index is understood without: then the type follows from the selector.
+func (p *textPath) sort(req *Request, chosen bool) (orders []find.Order, ok bool) {
+	for _, s := range req.Sort {
+		name := s.Path.String()
+		in, numbers, ok := mango.SortField(name)
+		if !ok && chosen {
+			in, numbers, ok = mango.SortField(name + ":" + typeOf(req.Selector.Root(), name))
+		}
+		if !ok {
+			return nil, false
+		}
+		o := find.Order{By: find.Texts, Field: in, Descending: s.Desc}
+		if numbers {
+			o.By = find.Numbers
+		}
+		orders = append(orders, o)
+	}
+	if len(orders) == 0 && !req.words {
+		orders = []find.Order{{By: find.Place}} // by id: scores mean nothing here
+	}
+	return orders, true
+}
+
+// typeOf returns the one type of the values to which a selector compares a field; "" if
+// there is none, or several.
+func typeOf(n *selector.Node, path string) (typ string) {
+	for _, of := range typesOf(n, path) {
+		if typ != "" && typ != of {
+			return ""
+		}
+		typ = of
+	}
+	return typ
+}
+
+func typesOf(n *selector.Node, path string) (types []string) {
+	if n.Path != nil && n.Path.String() == path && len(n.Arg) > 0 {
+		switch c := n.Arg[0]; {
+		case c == '"':
+			return []string{"string"}
+		case c == '-' || '0' <= c && c <= '9':
+			return []string{"number"}
+		}
+	}
+	for _, k := range n.Kids {
+		types = append(types, typesOf(k, path)...)
+	}
+	return types
+}
+
+// order implements accessPath: reach has refused the sorts that there are not.
+func (p *textPath) order([]SortField, []conjunct) (reading, bool) { return reading{}, true }
+
+// covers implements accessPath: documents are always read.
+func (p *textPath) covers(*selector.Selector, []*selector.Path) *shape { return nil }
+
+// open reads the index, or the partition of it that the reader's scope is.
+func (p *textPath) open(r *store.Reader) (*segment.Reader, error) {
+	return p.kind.NewReader(r, p.named.Index, r.Partition())
+}
+
+func (p *textPath) request(q lucene.Node, limit int) *find.Request {
+	return &find.Request{Query: q, Analyzers: text.Of(p.named.Index).Analyzers, Limit: limit, Fields: []string{}, Marks: true}
+}
+
+// estimate implements accessPath.
+func (p *textPath) estimate(ctx context.Context, r *store.Reader, ranges []Range, bound int) (n int, err error) {
+	over, err := p.open(r)
+	if err != nil {
+		return 0, err
+	}
+	for i := range ranges {
+		found, err := find.Run(ctx, over, p.request(p.queries[string(ranges[i].From)].query, 0))
+		if err != nil {
+			return n, err
+		}
+		if n += int(min(found.Total, uint64(bound))); n >= bound {
+			return bound, nil
+		}
+	}
+	return n, nil
+}
+
+// Rows of a full-text query that are found at a time: each time all that match are looked
+// at, so it is more and more.
+const (
+	firstWords = 128
+	mostWords  = 8192
+)
+
+// scan implements accessPath.
+func (p *textPath) scan(ctx context.Context, r *store.Reader, span field.Span, after *field.RowKey, _ bool) iter.Seq2[hit, error] {
+	return func(yield func(hit, error) bool) {
+		over, err := p.open(r)
+		if err != nil {
+			yield(hit{}, err)
+			return
+		}
+		q := p.queries[string(span.From)]
+		req := p.request(q.query, firstWords)
+		if req.Sort = q.sort; after != nil {
+			req.Bookmark = string(after.Tuple)
+		}
+		for {
+			found, err := find.Run(ctx, over, req)
+			if err != nil {
+				yield(hit{}, err)
+				return
+			}
+			for i := range found.Rows {
+				row := &found.Rows[i]
+				if !yield(hit{Entry: field.Entry{ID: document.ID(row.ID), Tuple: []byte(row.Mark), Size: len(row.ID)}}, nil) {
+					return
+				}
+			}
+			if len(found.Rows) < req.Limit {
+				return
+			}
+			req.Bookmark, req.Limit = found.Bookmark, min(4*req.Limit, mostWords)
+		}
+	}
+}
+
+// holds implements accessPath.
+func (p *textPath) holds(ctx context.Context, r *store.Reader, rev *store.Revision, ranges []Range) (bool, error) {
+	over, err := p.open(r)
+	if err != nil {
+		return false, err
+	}
+	for i := range ranges {
+		id := &lucene.Phrase{Field: "_id", Text: string(rev.ID), Boost: 1}
+		found, err := find.Run(ctx, over, p.request(mango.Both(p.queries[string(ranges[i].From)].query, id), 0))
+		if err != nil || found.Total > 0 {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// Words returns the full-text query of a branch that is one.
+func (b *Branch) Words() (query string, ok bool) {
+	p, ok := b.path.(*textPath)
+	if !ok || len(b.ranges) == 0 {
+		return "", ok
+	}
+	return p.queries[string(b.ranges[0].From)].shown, true
+}
+
+var (
+	errTextPlace = dberr.New(dberr.Invalid, "bad_field", "$text stands by itself, or in an $and beside other conditions.")
+	errNoText    = dberr.New(dberr.Invalid, "no_usable_index", "There is no text index for $text: make one with POST _index, of type \"text\".")
+)
+
+// setWords looks for $text in the selector.
+func (r *Request) setWords() error {
+	root := r.Selector.Root()
+	switch n := mango.HasText(root); {
+	case n == 0:
+		return nil
+	case n > 1:
+		return dberr.New(dberr.Invalid, "multiple_text_selector", "Selector cannot contain more than one $text operator: %s", selector.Term(r.Selector.JSON()))
+	case !conjoined(root):
+		return errTextPlace
+	}
+	r.words = true
+	return nil
+}
+
+// conjoined reports whether $text stands where it has to hold for every document.
+func conjoined(n *selector.Node) bool {
+	return n.Op == selector.Text || n.Op == selector.And && slices.ContainsFunc(n.Kids, conjoined)
+}
+
+// sortErrors are those of a sort by a field whose type is not known.
+func (p *planner) sortError() error {
+	for _, s := range p.req.Sort {
+		if name := s.Path.String(); typeOf(p.req.Selector.Root(), name) == "" && !strings.Contains(name, ":") {
+			return dberr.New(dberr.Invalid, "text_sort_error", "Unspecified or ambiguous sort type. Try appending :number or :string to the sort field. %s", name)
+		}
+	}
+	return nil
+}

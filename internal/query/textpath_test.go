@@ -1,0 +1,128 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sectional/sectional/internal/dberr"
+)
+
+// words makes a text index, which is still to be built.
+func (w *world) words(name, definition string, partitioned bool) {
+	w.t.Helper()
+	w.put(fmt.Sprintf(`{"_id":"_design/%s","language":"query","indexes":{"%s":{"index":%s}},"options":{"partitioned":%v}}`, name, name, definition, partitioned))
+}
+
+// TestTextPath plans and runs over text indexes.
+func TestTextPath(t *testing.T) {
+	w := newWorld(t, false)
+	w.put(`{"_id":"a","name":"Ada","age":36,"note":"the quick brown fox"}`, `{"_id":"b","name":"Bob","age":7,"note":"brown bears"}`,
+		`{"_id":"c","name":"Cleo","age":7,"note":"nothing"}`, `{"_id":"d","age":"old","note":"quick"}`)
+	w.words("every", `{}`, false)
+	w.words("ages", `{"fields":[{"name":"age","type":"number"}],"default_field":{"enabled":false}}`, false)
+	w.index("name", `{"fields":["name"]}`, false)
+	w.build()
+	for _, c := range []struct{ request, plan, ids string }{
+		{`{"selector":{"$text":"quick"}}`, "_design/every/every", "d a"}, // the shorter text is the better
+		{`{"selector":{"$text":"QUICK brown"}}`, "_design/every/every", "a"},
+		{`{"selector":{"$text":"brown","age":7}}`, "_design/every/every", "b"},
+		{`{"selector":{"$text":"brown"},"sort":[{"age:number":"desc"}]}`, "_design/every/every", "a b"},
+		{`{"selector":{"$text":"brown","age":{"$gt":1}},"sort":["age"]}`, "_design/every/every", "b a"},
+		{`{"selector":{"note":{"$type":"string"}},"sort":["note:string"]}`, "_design/every/every", "b c d a"},
+		{`{"selector":{"age":7}}`, "_design/ages/ages", "b c"},
+		{`{"selector":{"age":{"$gt":7}}}`, "_design/every/every", "a d"},
+		{`{"selector":{"age":{"$gt":7}},"use_index":"ages"}`, "_design/ages/ages", "a"},
+		{`{"selector":{"name":"Bob"}}`, "_design/name/name", "b"}, // json is preferred
+		{`{"selector":{"note":"quick"}}`, "_design/every/every", "d"},
+		{`{"selector":{"note":{"$exists":false}}}`, "_all_docs", ""},
+		{`{"selector":{"$or":[{"name":"Bob"},{"note":"quick"}]}}`, "_design/every/every", "b d"},
+		{`{"selector":{"$text":"quick"},"count":true}`, "_design/every/every", ""},
+		{`{"selector":{"$text":"quick"},"skip":1}`, "_design/every/every", "a"},
+	} {
+		q, got, err := w.find("", c.request)
+		must(t, err)
+		plan, _, _ := strings.Cut(q.Plan().String(), "\n")
+		if ids := strings.Join(got.ids, " "); ids != c.ids || plan != c.plan {
+			t.Errorf("%s: %q by %s", c.request, ids, q.Plan())
+		}
+	}
+	for request, code := range map[string]string{
+		`{"selector":{"$text":"a"},"use_index":"ages","allow_fallback":false}`: "invalid_index",
+		`{"selector":{"$text":"a","$and":[{"$text":"b"}]}}`:                    "multiple_text_selector",
+		`{"selector":{"$or":[{"$text":"a"},{"age":1}]}}`:                       "bad_field",
+		`{"selector":{"$not":{"$text":"a"}}}`:                                  "bad_arg",
+		`{"selector":{"$text":"a"},"sort":["age"]}`:                            "text_sort_error",
+		`{"selector":{"age":7},"sort":["height:number"],"use_index":"none"}`:   "",
+		`{"selector":{"$text":"a"},"bookmark":"nonsense"}`:                     "invalid_bookmark",
+	} {
+		_, _, err := w.find("", request)
+		var e *dberr.Error
+		if code == "" && err == nil {
+			continue
+		}
+		if !errors.As(err, &e) || e.Code != code {
+			t.Errorf("%s: %v, want %s", request, err, code)
+		}
+	}
+	plain := newWorld(t, false)
+	if _, _, err := plain.find("", `{"selector":{"$text":"a"}}`); !errors.Is(err, errNoText) {
+		t.Errorf("$text without an index: %v", err)
+	}
+}
+
+// TestTextFollows finds what was written a moment ago, and not what is gone.
+func TestTextFollows(t *testing.T) {
+	w := newWorld(t, true)
+	w.words("own", `{}`, true)
+	w.words("global", `{}`, false)
+	w.put(`{"_id":"p:a","note":"quick"}`, `{"_id":"q:a","note":"quick"}`)
+	find := func(partition, request, want string) {
+		t.Helper()
+		q, got, err := w.find(partition, request)
+		must(t, err)
+		if ids := strings.Join(got.ids, " "); ids != want {
+			t.Errorf("%s in %q: %s, want %s by %s", request, partition, ids, want, q.Plan())
+		}
+	}
+	find("", `{"selector":{"$text":"quick"}}`, "p:a q:a")
+	find("p", `{"selector":{"$text":"quick"}}`, "p:a")
+	w.put(`{"_id":"p:b","note":"quick"}`)
+	find("p", `{"selector":{"$text":"quick"},"update":false}`, "p:a")
+	find("p", `{"selector":{"$text":"quick"}}`, "p:a p:b")
+	find("q", `{"selector":{"note":"quick"}}`, "q:a")
+}
+
+// TestTextPages reads answers page by page, from the index and from all documents.
+func TestTextPages(t *testing.T) {
+	w := newWorld(t, false)
+	r := rand.New(rand.NewPCG(5, 5))
+	values := strings.Split(`null|true|0|7|-2.5|"a"|"ab"|"b c"|[]|{}|[1,"a"]|{"x":7}`, "|")
+	var all []string
+	for i := range 200 {
+		all = append(all, fmt.Sprintf(`{"_id":"d%03d","a":%s,"b":%s}`, i, values[r.IntN(len(values))], values[r.IntN(len(values))]))
+	}
+	w.put(all...)
+	w.words("words", `{}`, false)
+	for _, selector := range []string{`{"a":7}`, `{"a":{"$gt":0}}`, `{"a":{"$lt":"b"}}`, `{"a":{"$ne":7},"b":{"$in":["a",0,null]}}`, `{"$or":[{"a":"a"},{"b":{"$gte":7}}]}`, `{"a.x":7}`, `{"a":{"$size":2}}`} {
+		_, want, err := w.find("", fmt.Sprintf(`{"selector":{"$and":[%s,{"_id":{"$gt":null}}]},"use_index":"_all_docs","limit":1000}`, selector))
+		must(t, err)
+		var got []string
+		for bookmark := ""; ; {
+			q, page, err := w.find("", fmt.Sprintf(`{"selector":%s,"limit":7,"bookmark":%q,"use_index":"words","allow_fallback":false}`, selector, bookmark))
+			must(t, err)
+			if len(page.ids) == 0 {
+				break
+			}
+			got, bookmark = append(got, page.ids...), q.Bookmark()
+		}
+		slices.Sort(got)
+		slices.Sort(want.ids)
+		if len(want.ids) == 0 || !slices.Equal(got, want.ids) {
+			t.Errorf("%s: %v, want %v", selector, got, want.ids)
+		}
+	}
+}
