@@ -44,8 +44,16 @@ func keep(good func(*analysis.Token) bool) filter {
 
 var dropEmpty = keep(func(t *analysis.Token) bool { return len(t.Term) > 0 })
 
-// lower puts each letter in lower case by itself.
-var lower = mapped(unicode.ToLower)
+// lower puts each letter in lower case by itself. ASCII that is in lower case, as most
+// is, stays as it is.
+var lower = each(func(term []byte) []byte {
+	for _, c := range term {
+		if c >= 0x80 || 'A' <= c && c <= 'Z' {
+			return bytes.Map(unicode.ToLower, term)
+		}
+	}
+	return term
+})
 
 // mapped changes each character.
 func mapped(change func(rune) rune) filter {

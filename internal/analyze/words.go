@@ -17,7 +17,15 @@ const longest = 255
 type words struct{}
 
 // Tokenize is analysis.Tokenizer's.
-func (words) Tokenize(input []byte) (s analysis.TokenStream) {
+func (words) Tokenize(input []byte) analysis.TokenStream {
+	if ascii(input) {
+		return short(asciiWords(input))
+	}
+	return short(allWords(input))
+}
+
+// allWords is Tokenize for texts of all scripts.
+func allWords(input []byte) (s analysis.TokenStream) {
 	g := segment.NewWordSegmenterDirect(input)
 	start, position := 0, 0
 	joins := false // the last piece is of a script without spaces, and ends here
@@ -35,7 +43,7 @@ func (words) Tokenize(input []byte) (s analysis.TokenStream) {
 		}
 		joins, start = without, end
 	}
-	return short(s)
+	return s
 }
 
 // short leaves out what is too long; it keeps its place.
