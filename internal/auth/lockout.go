@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/sectional/sectional/internal/config"
 )
@@ -91,9 +90,6 @@ func newLockout(objects int, now time.Time) *lockout {
 	l.state.sets = make([]guessSet, part*guessParts)
 	return l
 }
-
-// bytes returns the size of the table.
-func (l *lockout) bytes() int { return len(l.state.sets) * int(unsafe.Sizeof(guessSet{})) }
 
 // guess returns what is counted for a guess of what: a password's or a token's.
 func (l *lockout) guess(what, network, name, salt string, c credential) guess {

@@ -7,12 +7,16 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/dberr"
 )
 
-// told returns the status of a request: 200, 401, 403 or what else it is told.
+// bytes returns the size of the table.
+func (l *lockout) bytes() int { return len(l.state.sets) * int(unsafe.Sizeof(guessSet{})) }
+
+// answer returns the status of a request: 200, 401, 403 or what else it gets.
 func (w *world) answer(t *testing.T, r *Request) string {
 	t.Helper()
 	_, err := w.Authenticate(t.Context(), r)

@@ -24,8 +24,6 @@ const (
 	// Uint is a number of up to 64 bits, ordered by value: a length byte and
 	// the significant bytes, so that small numbers take two bytes.
 	Uint Kind = iota
-	// Desc is a Uint that sorts from large to small.
-	Desc
 	// Text is a string ordered by its bytes, terminated so that a shorter
 	// string sorts before its extensions: 0x00 becomes 0x00 0xff, the end
 	// is 0x00 0x01.
@@ -44,16 +42,13 @@ type Part struct {
 // U makes a Uint part.
 func U(n uint64) Part { return Part{kind: Uint, num: n} }
 
-// D makes a Desc part.
-func D(n uint64) Part { return Part{kind: Desc, num: n} }
-
 // T makes a Text part.
 func T(s string) Part { return Part{kind: Text, text: s} }
 
 // B makes a Tail part.
 func B(s string) Part { return Part{kind: Tail, text: s} }
 
-// Num is the value of a Uint or Desc part.
+// Num is the value of a Uint part.
 func (p Part) Num() uint64 { return p.num }
 
 // String is the value of a Text or Tail part, and a number in decimal.
@@ -112,8 +107,6 @@ func (s *Space) AppendKey(dst []byte, db uint64, parts ...Part) []byte {
 		switch p.kind {
 		case Uint:
 			dst = appendUint(dst, p.num)
-		case Desc:
-			dst = appendDesc(dst, p.num)
 		case Text:
 			dst = appendText(dst, p.text)
 		case Tail:
@@ -147,8 +140,8 @@ func (s *Space) DecodeInto(parts []Part, key []byte) (db uint64, _ []Part, err e
 		}
 		p := Part{kind: c.Kind}
 		switch c.Kind {
-		case Uint, Desc:
-			p.num, rest, err = takeUint(rest, c.Kind == Desc)
+		case Uint:
+			p.num, rest, err = takeUint(rest)
 		case Text:
 			p.text, rest, err = takeText(rest)
 		case Tail:
@@ -218,7 +211,7 @@ func head(key []byte) (db uint64, code byte, rest []byte, err error) {
 	case systemPrefix:
 		return 0, key[1], key[2:], nil
 	case databasePrefix:
-		db, rest, err = takeUint(key[1:], false)
+		db, rest, err = takeUint(key[1:])
 		if err != nil || len(rest) == 0 {
 			return 0, 0, nil, errKey
 		}
@@ -238,29 +231,16 @@ func appendUint(dst []byte, n uint64) []byte {
 	return append(dst, b[i-1:]...)
 }
 
-func appendDesc(dst []byte, n uint64) []byte {
-	at := len(dst)
-	dst = appendUint(dst, n)
-	for i := at; i < len(dst); i++ {
-		dst[i] = ^dst[i]
-	}
-	return dst
-}
-
-func takeUint(src []byte, desc bool) (n uint64, rest []byte, err error) {
+func takeUint(src []byte) (n uint64, rest []byte, err error) {
 	if len(src) == 0 {
 		return 0, nil, errKey
 	}
-	var flip byte
-	if desc {
-		flip = 0xff
-	}
-	l := int(src[0] ^ flip)
-	if l > 8 || len(src) < 1+l || l > 0 && src[1]^flip == 0 {
+	l := int(src[0])
+	if l > 8 || len(src) < 1+l || l > 0 && src[1] == 0 {
 		return 0, nil, errKey
 	}
 	for _, c := range src[1 : 1+l] {
-		n = n<<8 | uint64(c^flip)
+		n = n<<8 | uint64(c)
 	}
 	return n, src[1+l:], nil
 }

@@ -2,6 +2,7 @@ package keyspace
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -22,8 +23,6 @@ func randomPart(r *rand.Rand, k Kind) Part {
 	switch k {
 	case Uint:
 		return U(someNumbers[r.IntN(len(someNumbers))])
-	case Desc:
-		return D(someNumbers[r.IntN(len(someNumbers))])
 	case Text:
 		return T(someTexts[r.IntN(len(someTexts))])
 	}
@@ -42,11 +41,8 @@ func randomParts(r *rand.Rand, s *Space) []Part {
 func compareTuples(a, b []Part) int {
 	for i := range a {
 		c := strings.Compare(a[i].text, b[i].text)
-		switch a[i].kind {
-		case Uint:
-			c = compareNumbers(a[i].num, b[i].num)
-		case Desc:
-			c = compareNumbers(b[i].num, a[i].num)
+		if a[i].kind == Uint {
+			c = cmp.Compare(a[i].num, b[i].num)
 		}
 		if c != 0 {
 			return c
@@ -55,25 +51,9 @@ func compareTuples(a, b []Part) int {
 	return 0
 }
 
-func compareNumbers(a, b uint64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
-// spaces are all declared ones and one with a kind that none of them uses.
-func spaces() []*Space {
-	return append(slices.Clone(Spaces), &Space{Name: "test", Code: 0x7f,
-		Columns: []Column{{"a", Desc}, {"b", Text}, {"c", Desc}, {"d", Uint}}})
-}
-
 func TestKeysCompareAsTuples(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, s := range spaces() {
+	for _, s := range Spaces {
 		for range 3000 {
 			a, b := randomParts(r, s), randomParts(r, s)
 			i := r.IntN(len(a) + 1) // with equal beginnings
@@ -88,7 +68,7 @@ func TestKeysCompareAsTuples(t *testing.T) {
 
 func TestKeysComeBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for _, s := range spaces() {
+	for _, s := range Spaces {
 		for range 500 {
 			parts, db := randomParts(r, s), someNumbers[r.IntN(len(someNumbers))]
 			if s.System {
@@ -132,7 +112,7 @@ func TestDatabasesLieApart(t *testing.T) {
 
 func TestPrefixes(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	for _, s := range spaces() {
+	for _, s := range Spaces {
 		for range 200 {
 			parts := randomParts(r, s)
 			key := s.Key(3, parts...)
@@ -177,7 +157,7 @@ func TestSpacesAreDeclaredWell(t *testing.T) {
 		}
 	}
 	if !slices.IsSortedFunc(Spaces, func(a, b *Space) int {
-		return compareNumbers(uint64(flagged(!a.System))<<8|uint64(a.Code), uint64(flagged(!b.System))<<8|uint64(b.Code))
+		return cmp.Compare(uint64(flagged(!a.System))<<8|uint64(a.Code), uint64(flagged(!b.System))<<8|uint64(b.Code))
 	}) {
 		t.Error("the table is not in key order")
 	}
@@ -234,7 +214,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, key []byte) {
 		_ = Print(key)
-		for _, s := range spaces() {
+		for _, s := range Spaces {
 			db, parts, err := s.Decode(key)
 			if err != nil {
 				continue
@@ -267,7 +247,6 @@ The parts are encoded so that keys of one kind compare as their parts do:
 | part | encoding |
 |---|---|
 | Uint | a length byte (0 to 8), then the significant bytes, highest first |
-| Desc | the same, every bit inverted |
 | Text | its bytes, 00 as 00 ff; ended by 00 01 |
 | Tail | the rest of the key as it is |
 
@@ -289,7 +268,7 @@ The values are drawn in [formats/rows.md](formats/rows.md).
 func columns(s *Space) string {
 	var parts []string
 	for _, c := range s.Columns {
-		kind := [...]string{Uint: "Uint", Desc: "Desc", Text: "Text", Tail: "Tail"}[c.Kind]
+		kind := [...]string{Uint: "Uint", Text: "Text", Tail: "Tail"}[c.Kind]
 		parts = append(parts, c.Name+" "+kind)
 	}
 	return strings.Join(parts, ", ")

@@ -100,8 +100,8 @@ func TestPathOfAnotherKind(t *testing.T) {
 		{`{"selector":{"$or":[{"topic":1},{"n":{"$lt":4}}]}}`, "_design/words/words\n  1\n_design/n/n\n  (, 4)\n", "d c a b"}, // each once
 	} {
 		q, got := find(c.request)
-		if ids := strings.Join(got.ids, " "); ids != c.ids || q.Plan().String() != c.plan {
-			t.Errorf("%s: %q by %s%v", c.request, ids, q.Plan(), got.docs)
+		if ids := strings.Join(got.ids, " "); ids != c.ids || q.plan.String() != c.plan {
+			t.Errorf("%s: %q by %s%v", c.request, ids, q.plan, got.docs)
 		}
 	}
 	var ids []string
@@ -116,10 +116,10 @@ func TestPathOfAnotherKind(t *testing.T) {
 		t.Errorf("page by page: %s", got)
 	}
 	if q, got := find(`{"selector":{"topic":1},"sort":["topic"]}`); !strings.Contains(got.docs[0], "No index exists for this sort") {
-		t.Errorf("%v: %s", got.docs, q.Plan())
+		t.Errorf("%v: %s", got.docs, q.plan)
 	}
 	made.named.Index.State = index.Failed
-	if q, got := find(`{"selector":{"topic":1}}`); q.Plan().Branches[0].Index() != nil || len(got.ids) != 3 {
-		t.Errorf("a failed index: %s", q.Plan())
+	if q, got := find(`{"selector":{"topic":1}}`); q.plan.Branches[0].Index() != nil || len(got.ids) != 3 {
+		t.Errorf("a failed index: %s", q.plan)
 	}
 }

@@ -223,28 +223,3 @@ func (p *Plan) fingerprint() uint64 {
 	}
 	return binary.BigEndian.Uint64(h.Sum(nil))
 }
-
-// String returns the plan as text, for tests and people.
-func (p *Plan) String() string {
-	var b strings.Builder
-	for _, x := range p.Branches {
-		fmt.Fprint(&b, x.label())
-		if x.descending {
-			b.WriteString(" descending")
-		}
-		if x.Covering() {
-			b.WriteString(" covering")
-		}
-		b.WriteByte('\n')
-		for i := range x.ranges {
-			fmt.Fprintf(&b, "  %s\n", &x.ranges[i])
-		}
-		if len(x.ranges) == 0 {
-			b.WriteString("  nothing\n")
-		}
-	}
-	for _, w := range p.Warnings {
-		fmt.Fprintf(&b, "warning: %s\n", w)
-	}
-	return b.String()
-}

@@ -203,7 +203,7 @@ func (w *world) holdOne(g *generator, request, partition string) {
 	must(w.t, err)
 	fail := func(format string, args ...any) {
 		w.t.Helper()
-		w.t.Fatalf("{%s} in %q, %s%s", request, partition, q.Plan(), fmt.Sprintf(format, args...))
+		w.t.Fatalf("{%s} in %q, %s%s", request, partition, q.plan, fmt.Sprintf(format, args...))
 	}
 	want := w.matching(q, partition)
 	if got := slices.Sorted(slices.Values(all.ids)); !slices.Equal(got, want) {

@@ -284,9 +284,6 @@ func (q *Query) picking(d *selector.Doc) int {
 // looked for.
 func (q *Query) Empty() bool { return len(q.plan.Branches) == 1 && q.plan.Branches[0].empty() }
 
-// Plan returns the plan, nil before it was made.
-func (q *Query) Plan() *Plan { return q.plan }
-
 // Stats reports what the query cost so far.
 func (q *Query) Stats() Stats {
 	s := q.stats

@@ -45,9 +45,9 @@ func TestTextPath(t *testing.T) {
 	} {
 		q, got, err := w.find("", c.request)
 		must(t, err)
-		plan, _, _ := strings.Cut(q.Plan().String(), "\n")
+		plan, _, _ := strings.Cut(q.plan.String(), "\n")
 		if ids := strings.Join(got.ids, " "); ids != c.ids || plan != c.plan {
-			t.Errorf("%s: %q by %s", c.request, ids, q.Plan())
+			t.Errorf("%s: %q by %s", c.request, ids, q.plan)
 		}
 	}
 	for request, code := range map[string]string{
@@ -85,7 +85,7 @@ func TestTextFollows(t *testing.T) {
 		q, got, err := w.find(partition, request)
 		must(t, err)
 		if ids := strings.Join(got.ids, " "); ids != want {
-			t.Errorf("%s in %q: %s, want %s by %s", request, partition, ids, want, q.Plan())
+			t.Errorf("%s in %q: %s, want %s by %s", request, partition, ids, want, q.plan)
 		}
 	}
 	find("", `{"selector":{"$text":"quick"}}`, "p:a q:a")

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -139,4 +140,29 @@ func (w *world) find(partition, request string) (*Query, *collected, error) {
 	}
 	q, c := New(req, w.scope(partition), w.indexes), &collected{req: req}
 	return q, c, q.Run(ctx, c)
+}
+
+// String returns the plan as text, for tests and people.
+func (p *Plan) String() string {
+	var b strings.Builder
+	for _, x := range p.Branches {
+		fmt.Fprint(&b, x.label())
+		if x.descending {
+			b.WriteString(" descending")
+		}
+		if x.Covering() {
+			b.WriteString(" covering")
+		}
+		b.WriteByte('\n')
+		for i := range x.ranges {
+			fmt.Fprintf(&b, "  %s\n", &x.ranges[i])
+		}
+		if len(x.ranges) == 0 {
+			b.WriteString("  nothing\n")
+		}
+	}
+	for _, w := range p.Warnings {
+		fmt.Fprintf(&b, "warning: %s\n", w)
+	}
+	return b.String()
 }
