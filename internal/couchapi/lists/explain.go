@@ -51,6 +51,7 @@ type explained struct {
 	Hints       []hint          `json:"selector_hints"`
 	MRArgs      *mrArgs         `json:"mrargs,omitempty"`
 	Covering    *bool           `json:"covering,omitempty"`
+	Query       string          `json:"query,omitempty"`
 	Plan        []step          `json:"plan,omitempty"`
 }
 
@@ -142,7 +143,12 @@ func explainedOf(of *mango.Explanation, req *mango.Request, scope store.Scope) *
 	}
 	if b := of.Chosen; b != nil {
 		covering := b.Covering()
-		e.Index, e.Covering, e.MRArgs = appendIndex(nil, b.Named()), &covering, mrArgsOf(b, req, scope)
+		e.Index = appendIndex(nil, b.Named())
+		if query, is := b.Words(); is {
+			e.Query = query
+		} else {
+			e.Covering, e.MRArgs = &covering, mrArgsOf(b, req, scope)
+		}
 	}
 	return e
 }
@@ -221,6 +227,9 @@ func direction(desc bool) string {
 func appendIndex(dst []byte, n *index.Named) []byte {
 	if n == nil {
 		return append(dst, `{"ddoc":null,"name":"_all_docs","type":"special","def":{"fields":[{"_id":"asc"}]}}`...)
+	}
+	if d := mangoText(n); d != nil {
+		return appendTextIndex(dst, n, d)
 	}
 	d := field.Of(n.Index)
 	dst = jsonscan.AppendQuoted(append(dst, `{"ddoc":`...), string(n.Design))

@@ -49,7 +49,7 @@ func listIndexes(r *couchhttp.Request) error {
 			return err
 		}
 		for i := range set.Named {
-			if set.Named[i].Kind == field.KindName {
+			if set.Named[i].Kind == field.KindName || mangoText(&set.Named[i]) != nil {
 				all = append(all, &set.Named[i])
 			}
 		}
@@ -104,7 +104,8 @@ func createIndex(r *couchhttp.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := awaitIndex(r, id, def.name); err != nil {
+	kind, _ := def.kind()
+	if err := awaitIndex(r, id, kind, def.name); err != nil {
 		return err
 	}
 	return r.Build(http.StatusOK, func(b []byte) []byte {
@@ -137,8 +138,8 @@ func indexDesign(r *couchhttp.Request, def *indexDefinition) (document.ID, error
 const indexWait = time.Second
 
 // awaitIndex waits a little for an index that is being built.
-func awaitIndex(r *couchhttp.Request, id document.ID, name string) error {
-	s, err := r.API.Indexes.Session(r.Ctx(), r.Scope, id, field.KindName, name)
+func awaitIndex(r *couchhttp.Request, id document.ID, kind, name string) error {
+	s, err := r.API.Indexes.Session(r.Ctx(), r.Scope, id, kind, name)
 	if s == nil || err != nil || s.Index.State != index.Building {
 		return err
 	}

@@ -9,9 +9,12 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/sectional/sectional/internal/analyze"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/index/text"
+	words "github.com/sectional/sectional/internal/index/text/mango"
 	"github.com/sectional/sectional/internal/jsonscan"
 	mango "github.com/sectional/sectional/internal/query"
 	"github.com/sectional/sectional/internal/selector"
@@ -28,6 +31,7 @@ type indexDefinition struct {
 	said        bool   // and the request says whether the index is sparse
 	asked       []byte // the definition as it came, compact
 	partitioned string // "true", "false", or "" for the database's default
+	text        []byte // the member of indexes, if it is a text index; nil for others
 }
 
 // indexMembers are the members of the request, checked in this order.
@@ -75,7 +79,9 @@ func parseIndexDefinition(body []byte) (*indexDefinition, error) {
 	switch kind {
 	case "json":
 		return d, d.parse(def)
-	case "text", "nouveau":
+	case "text":
+		return d, d.parseText(def)
+	case "nouveau":
 		return nil, dberr.New(dberr.Unavailable, "required index service unavailable", "%s", kind)
 	}
 	return nil, dberr.New(dberr.Invalid, "invalid_index", "Invalid type for index: %s", kind)
@@ -224,8 +230,44 @@ func (d *indexDefinition) makeSource() error {
 	return nil
 }
 
-// view is the index as a view of its design document.
-func (d *indexDefinition) view() []byte { return d.viewOf(d.source) }
+// parseText parses the definition of a text index and fills in the names.
+func (d *indexDefinition) parseText(def []byte) error {
+	of, err := words.Parse(def)
+	if err != nil {
+		return err
+	}
+	for _, analyzer := range of.Analyzers() {
+		if _, err := analyze.New(analyzer); err != nil {
+			return dberr.New(dberr.Invalid, "invalid_index", "There is no analyzer %s", selector.Shown(analyzer))
+		}
+	}
+	asked := jsontext.Value(bytes.Clone(def))
+	if err := asked.Compact(jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true)); err != nil {
+		return couchhttp.ErrNotJSON
+	}
+	d.asked, d.plain, d.source = asked, append([]byte("text"), asked...), asked
+	d.text = append(append(append(append([]byte(`{"index":`), asked...), `,"analyzer":`...), of.Analyzer()...), '}')
+	d.setNames()
+	d.former = ""
+	return nil
+}
+
+// kind is the kind of the index, and in is the member of the design document that it
+// lies in.
+func (d *indexDefinition) kind() (name, in string) {
+	if d.text != nil {
+		return text.KindName, "indexes"
+	}
+	return field.KindName, "views"
+}
+
+// view is the index as it stands in its design document.
+func (d *indexDefinition) view() []byte {
+	if d.text != nil {
+		return d.text
+	}
+	return d.viewOf(d.source)
+}
 
 func (d *indexDefinition) viewOf(source []byte) []byte {
 	b := append([]byte(`{"map":`), source...)
@@ -235,7 +277,8 @@ func (d *indexDefinition) viewOf(source []byte) []byte {
 
 // newDesign is a design document with this index alone.
 func (d *indexDefinition) newDesign() []byte {
-	b := append([]byte(`{"language":"query","views":`), jsonscan.With([]byte("{}"), d.name, d.view())...)
+	_, in := d.kind()
+	b := append([]byte(`{"language":"query","`+in+`":`), jsonscan.With([]byte("{}"), d.name, d.view())...)
 	if d.partitioned != "" {
 		b = append(append(append(b, `,"options":{"partitioned":`...), d.partitioned...), '}')
 	}
@@ -262,14 +305,15 @@ func (d *indexDefinition) into(id string, body []byte) (_ []byte, exists bool, e
 		return nil, false, dberr.New(dberr.Invalid, "invalid_partitioned_option",
 			"Requested partitioned option does not match existing value on design document %s", id)
 	}
-	views, ok := jsonscan.Member(body, "views")
+	_, in := d.kind()
+	views, ok := jsonscan.Member(body, in)
 	if !ok {
 		views = []byte("{}")
 	}
 	if d.isView(views) {
 		return nil, true, nil
 	}
-	return jsonscan.With(body, "views", jsonscan.With(views, d.name, d.view())), false, nil
+	return jsonscan.With(body, in, jsonscan.With(views, d.name, d.view())), false, nil
 }
 
 // isView reports whether views hold this very index. One that CouchDB made, or
@@ -277,5 +321,5 @@ func (d *indexDefinition) into(id string, body []byte) (_ []byte, exists bool, e
 // not say how it wants it.
 func (d *indexDefinition) isView(views []byte) bool {
 	old, ok := jsonscan.Member(views, d.name)
-	return ok && (bytes.Equal(old, d.view()) || !d.said && bytes.Equal(old, d.viewOf(d.plain)))
+	return ok && (bytes.Equal(old, d.view()) || d.text == nil && !d.said && bytes.Equal(old, d.viewOf(d.plain)))
 }

@@ -18,8 +18,8 @@ var errNoIndex = dberr.New(dberr.NotFound, "not_found", "missing")
 // noIndexPage answers the paths below _index that name no index.
 func noIndexPage(*couchhttp.Request) error { return errNoIndex }
 
-// deleteIndex answers DELETE of an index: its view leaves the design document,
-// which goes with its last one.
+// deleteIndex answers DELETE of an index: it leaves the design document, which goes with
+// its last one.
 func deleteIndex(r *couchhttp.Request) error {
 	id, err := document.ParseID(inDesigns(r.Arg("ddoc")), r.API.Settings.Value().MaxID)
 	if err != nil {
@@ -28,11 +28,12 @@ func deleteIndex(r *couchhttp.Request) error {
 	if err := r.Drain(); err != nil {
 		return err
 	}
-	if r.Arg("type") != "json" {
+	in, ok := map[string]string{"json": "views", "text": "indexes"}[r.Arg("type")]
+	if !ok {
 		return errNoIndex
 	}
 	for try := 0; ; try++ {
-		err = removeIndex(r, id, r.Arg("name"))
+		err = removeIndex(r, id, in, r.Arg("name"))
 		if !dberr.Is(err, dberr.Conflict) || try == indexRetries {
 			break
 		}
@@ -52,19 +53,29 @@ func inDesigns(name string) string {
 	return "_design/" + name
 }
 
-func removeIndex(r *couchhttp.Request, id document.ID, name string) error {
+func removeIndex(r *couchhttp.Request, id document.ID, in, name string) error {
 	old, err := queryDesign(r, id)
 	if err != nil {
 		return err
 	}
-	views, _ := jsonscan.Member(old.Body, "views")
-	if _, ok := jsonscan.Member(views, name); jsonscan.KindOf(views) != jsonscan.Object || !ok {
+	all, _ := jsonscan.Member(old.Body, in)
+	if _, ok := jsonscan.Member(all, name); jsonscan.KindOf(all) != jsonscan.Object || !ok {
 		return errNoIndex
 	}
-	if views = jsonscan.With(views, name, nil); string(views) == "{}" {
+	if all = jsonscan.With(all, name, nil); string(all) == "{}" {
+		all = nil
+	}
+	body := jsonscan.With(old.Body, in, all)
+	if !holds(body, "views") && !holds(body, "indexes") {
 		return writeDesign(r, deletion(old))
 	}
-	return writeDesign(r, &document.Edit{ID: id, Parent: old.Rev, Body: jsonscan.With(old.Body, "views", views), Attachments: couchhttp.Stubs(old.Attachments)})
+	return writeDesign(r, &document.Edit{ID: id, Parent: old.Rev, Body: body, Attachments: couchhttp.Stubs(old.Attachments)})
+}
+
+// holds reports whether a design document has indexes in a member.
+func holds(body []byte, in string) bool {
+	all, ok := jsonscan.Member(body, in)
+	return ok && string(all) != "{}"
 }
 
 func deletion(rev *store.Revision) *document.Edit {

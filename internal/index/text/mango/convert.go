@@ -99,8 +99,9 @@ func (c *converter) node(below []string, n *selector.Node) lucene.Node {
 	case n.Path == nil || n.Op == selector.Not || n.Op == selector.Nor:
 		return nil
 	}
-	paths := variants(append(slices.Clip(below), n.Path.Segments()...))
-	if paths == nil {
+	path := append(slices.Clip(below), n.Path.Segments()...)
+	paths := variants(path)
+	if paths == nil || len(path) > 0 && beside(path[0]) {
 		return nil
 	}
 	var all []lucene.Node

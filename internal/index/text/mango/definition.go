@@ -196,6 +196,9 @@ func (d *Def) Analyzer() []byte {
 	return b.Bytes()
 }
 
+// Analyzers returns the analyzers that the definition names.
+func (d *Def) Analyzers() [][]byte { return [][]byte{d.defaultAnalyzer, d.textAnalyzer} }
+
 // indexes reports whether a field is indexed.
 func (d *Def) indexes(name string) bool { return d.All || d.names[name] }
 

@@ -127,6 +127,7 @@ func TestQuery(t *testing.T) {
 		{`{"age":{"$type":"string"}}`, "b", "all", "all"},
 		{`{"at":{"$exists":true}}`, "a b c", "all", "all"},
 		{`{"at":{"$exists":false}}`, "all", "all", "all"},
+		{`{"_attachments":{"$exists":true}}`, "all", "all", "all"},
 		{`{"at.city":"London"}`, "a", "all", "all"},
 		{`{"at":{"city":"London","zip":null}}`, "a", "all", "all"},
 		{`{"at":{}}`, "a b c", "all", "all"},
@@ -243,7 +244,7 @@ func condition(r *rand.Rand, value func() string, depth int) string {
 
 // TestValues has what documents are in an index.
 func TestValues(t *testing.T) {
-	doc := `{"_id":"x","n":1,"s":"Text","l":[true,null,{"k":2}],"e":{},"a_b":{"c.d":"é"}}`
+	doc := `{"_id":"x","_attachments":{"a.txt":{"stub":true}},"n":1,"s":"Text","l":[true,null,{"k":2}],"e":{},"a_b":{"c.d":"é"}}`
 	for definition, want := range map[string]string{
 		`{}`: `$default=Text $default=x $default=é _5fid_3astring=x a_5fb.c_2ed_3astring=é l._5b_5d.k_3anumber=2 l._5b_5d_3aboolean=true l._5b_5d_3alength=3 l._5b_5d_3anull=true n_3anumber=1 s_3astring=Text`,
 		`{"fields":[{"name":"s","type":"string"},{"type":"number","name":"l.[].k"}],"index_array_lengths":false}`: `$default=Text l._5b_5d.k_3anumber=2 s_3astring=Text`,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/selector"
@@ -46,11 +47,19 @@ func (c *collector) object(path []string, v []byte) {
 		if !ok {
 			break
 		}
-		c.value(append(slices.Clip(path), string(jsonscan.Text(nil, name))), value)
+		if text := string(jsonscan.Text(nil, name)); len(path) > 0 || !beside(text) {
+			c.value(append(slices.Clip(path), text), value)
+		}
 	}
 	if n == 0 && c.def.All && len(path) > 0 {
 		c.name(nameOf(path, typeObject))
 	}
+}
+
+// beside reports whether a member at the top of documents is none of their content,
+// and so of no index: attachments, and conflicts, which come and go by themselves.
+func beside(name string) bool {
+	return strings.HasPrefix(name, "_") && name != "_id" && name != "_rev"
 }
 
 func (c *collector) array(path []string, v []byte) {

@@ -1,0 +1,49 @@
+package lists
+
+import (
+	"strconv"
+
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/text"
+	"github.com/sectional/sectional/internal/index/text/mango"
+	"github.com/sectional/sectional/internal/jsonscan"
+)
+
+// mangoText returns the definition of a text index of Mango's; nil for any other index.
+func mangoText(n *index.Named) *mango.Def {
+	if n == nil || n.Kind != text.KindName || text.Of(n.Index) == nil {
+		return nil
+	}
+	return text.Of(n.Index).Mango
+}
+
+// appendTextIndex appends a text index as _index lists it.
+func appendTextIndex(dst []byte, n *index.Named, d *mango.Def) []byte {
+	dst = jsonscan.AppendQuoted(append(dst, `{"ddoc":`...), string(n.Design))
+	dst = jsonscan.AppendQuoted(append(dst, `,"name":`...), n.Name)
+	dst = strconv.AppendBool(append(dst, `,"type":"text","partitioned":`...), n.Index.Partitioned)
+	dst = append(dst, `,"def":{"default_analyzer":`...)
+	dst = append(dst, member(d.Source, "default_analyzer", `"keyword"`)...)
+	dst = append(append(dst, `,"default_field":`...), member(d.Source, "default_field", "{}")...)
+	dst = append(dst, `,"fields":[`...)
+	for i, f := range d.Fields {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = jsonscan.AppendQuoted(append(dst, '{'), f.Name)
+		dst = append(jsonscan.AppendQuoted(append(dst, ':'), f.Type), '}')
+	}
+	dst = strconv.AppendBool(append(dst, `],"index_array_lengths":`...), d.Lengths)
+	if d.Filter != nil {
+		dst = append(append(dst, `,"partial_filter_selector":`...), d.Filter...)
+	}
+	return append(dst, "}}"...)
+}
+
+// member returns a member of an object, or what stands for it.
+func member(object []byte, name, without string) []byte {
+	if v, ok := jsonscan.Member(object, name); ok {
+		return jsonscan.Trim(v)
+	}
+	return []byte(without)
+}
