@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/sectional/sectional/internal/analyze"
 	"github.com/sectional/sectional/internal/document"
 	js "github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/script"
@@ -12,9 +13,11 @@ import (
 
 var _ store.Compilation = (*Rules)(nil)
 
-// Compile refuses a design document with a view function that does not compile.
-// Other functions are compiled when they are called, as in CouchDB, and so is
-// everything in a language that is not JavaScript.
+// Compile refuses a design document with a view function that does not compile, or,
+// unless it is a replica, with an index function that does not or an analyzer that
+// there is not: such an index would find nothing, but what is replicated may have been
+// so for years, beside views that are needed. Other functions are compiled when they
+// are called, as in CouchDB, and so is everything in a language that is not JavaScript.
 func (r *Rules) Compile(ctx context.Context, d *store.Database, e *document.Edit) error {
 	if e.Deleted || !e.ID.Designs(d.Partitioned()) {
 		return nil
@@ -24,6 +27,12 @@ func (r *Rules) Compile(ctx context.Context, d *store.Database, e *document.Edit
 		return nil
 	}
 	sources := viewSources(body)
+	if e.Path == nil {
+		if err := checkAnalyzers(body); err != nil {
+			return err
+		}
+		sources = append(sources, indexSources(body)...)
+	}
 	switch {
 	case len(sources) == 0:
 		return nil
@@ -139,4 +148,42 @@ func partitionedIndexes(ctx context.Context, d *store.Database, except document.
 		return nil
 	})
 	return n, err
+}
+
+// indexSources returns the functions of a design document's full-text indexes.
+func indexSources(body []byte) (sources []script.Source) {
+	eachIndex(body, func(name string, index []byte) {
+		if code, _ := js.Member(index, "index"); js.KindOf(code) == js.String {
+			sources = append(sources, script.Source{Kind: "indexes." + name + ".index", Code: string(js.Text(nil, code))})
+		}
+	})
+	return sources
+}
+
+// checkAnalyzers refuses full-text indexes with an analyzer that there is not.
+func checkAnalyzers(body []byte) (err error) {
+	eachIndex(body, func(name string, index []byte) {
+		definition, _ := js.Member(index, "analyzer")
+		if _, wrong := analyze.New(definition); wrong != nil && err == nil {
+			err = invalidDesign("`indexes." + name + ".analyzer`: " + wrong.Error())
+		}
+	})
+	return err
+}
+
+// eachIndex calls fn with the full-text indexes of a design document.
+func eachIndex(body []byte, fn func(name string, index []byte)) {
+	indexes, _ := js.Member(body, "indexes")
+	if js.KindOf(indexes) != js.Object {
+		return
+	}
+	for members := js.MembersOf(indexes); ; {
+		quoted, index, ok := members.Next()
+		if !ok {
+			return
+		}
+		if js.KindOf(index) == js.Object {
+			fn(string(js.Text(nil, quoted)), index)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -118,12 +119,39 @@ func TestWhatIsCompiled(t *testing.T) {
 		`{"language":"javascript","views":{"j":{"map":"o"}}}`,
 		`{"language":"erlang","views":{"e":{"map":"p"}}}`,
 		`{"language":"query","views":{"q":{"map":{"fields":{}}}}}`,
+		`{"indexes":{"i":{"index":"i"},"j":{"analyzer":"english"},"k":5}}`,
+		`{"language":"query","indexes":{"i":{"index":{"fields":[]},"analyzer":"klingon"}}}`,
 	} {
 		_, err := w.write(nil, "db", document.Edit{ID: document.ID(fmt.Sprintf("_design/%d", i)), Body: []byte(body)})
 		must(t, err)
 	}
-	want := []script.Source{{View: "v", Kind: "map", Code: "m"}, {View: "v", Kind: "reduce", Code: "r"}, {View: "w", Kind: "map", Code: "n"}, {View: "j", Kind: "map", Code: "o"}}
+	want := []script.Source{{View: "v", Kind: "map", Code: "m"}, {View: "v", Kind: "reduce", Code: "r"}, {View: "w", Kind: "map", Code: "n"}, {View: "j", Kind: "map", Code: "o"}, {Kind: "indexes.i.index", Code: "i"}}
 	if diff := cmp.Diff(want, n.checked); diff != "" {
 		t.Errorf("what was compiled (-want +got):\n%s", diff)
+	}
+}
+
+// TestAnalyzersThereAreNot: an index with one is refused when somebody writes it, not
+// when it is replicated.
+func TestAnalyzersThereAreNot(t *testing.T) {
+	w, n := newNotingWorld(t)
+	for body, want := range map[string]string{
+		`{"indexes":{"i":{"analyzer":"klingon","index":"i"}}}`:               "`indexes.i.analyzer`: no_such_analyzer: \"klingon\"",
+		`{"indexes":{"i":{"analyzer":5,"index":"i"}}}`:                       "`indexes.i.analyzer`: an analyzer must be a name or an object with one",
+		`{"indexes":{"i":{"analyzer":{"stopwords":["a"]},"index":"i"}}}`:     "`indexes.i.analyzer`: no_such_analyzer: \"\"",
+		`{"indexes":{"i":{"analyzer":{"name":"perfield","default":"x"}}}}`:   "",
+		`{"indexes":{"i":{"analyzer":{"name":"german","stopwords":["a"]}}}}`: "",
+	} {
+		_, err := w.write(nil, "db", document.Edit{ID: document.ID(fmt.Sprintf("_design/%d", len(body))), Body: []byte(body)})
+		var refused *dberr.Error
+		if errors.As(err, &refused) != (want != "") || refused != nil && (refused.Code != "invalid_design_doc" || refused.Reason != want) {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+	rev := document.Rev{Gen: 1, Hash: "1"}
+	_, err := w.write(nil, "db", document.Edit{ID: "_design/replica", Path: []document.Rev{rev}, Body: []byte(`{"indexes":{"i":{"analyzer":"klingon","index":"("}}}`)})
+	must(t, err)
+	if len(n.checked) != 0 {
+		t.Errorf("%v was compiled", n.checked)
 	}
 }
