@@ -132,6 +132,8 @@ var tenantRequests = []string{
 	`POST /_design/d/_view/v/queries {"queries":[{"reduce":false},{"reduce":true}]}`, `GET /_design/d/_view`, `GET /_design/d/_view/v/w`, `GET /_design/v/_view/v`, `GET /_design/d/_view/none`,
 	`GET /_design/d/_show/s/a?x=1`, `GET /_design/d/_show`, `GET /_design/d/_list/l/v?reduce=false&include_docs=true`, `GET /_design/d/_list`, `GET /_design/d/_list/l/_all_docs?include_docs=true`, `OPTIONS /_design/d/_list/l/v/_all_docs`, `POST /_design/d/_update/u/a {}`, `POST /_design/d/_update/u {}`, `POST /_design/d/_update`,
 	`GET /_design/d/_rewrite/all`, `GET /_design/d/_rewrite`, `GET /_design/d/_geo/g`, `GET /_design/d/_geo_info/g`, `GET /_design/d/_nouveau/g`, `GET /_design/d/_nouveau_info/g`, `GET /_design/d/_search/g`, `GET /_design/d/_search_info/g`, `GET /_design/d/_search_disk_size/g`,
+	`GET /_design/v/_search/i?q=*:*&include_docs=true`, `POST /_design/v/_search/i {"q":"default:*","counts":["default"],"group_field":"default","sort":"default<string>"}`, `GET /_design/v/_search/i?q=hush*`,
+	`GET /_design/v/_search_info/i`, `GET /_design/v/_search_disk_size/i`,
 	`POST /_temp_view {}`, `GET /_purge`, `GET /_revs_limit`, `GET /_shards`, `GET /_partition/bob`, `GET /_partitions`, `DELETE /d?rev=9-z`, `DELETE `,
 }
 
@@ -141,7 +143,7 @@ var tenantRequests = []string{
 func TestTenantSeesNobodyElse(t *testing.T) {
 	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "owner_design_docs", Value: "members"})
 	a.fitnessDB()
-	a.do("PUT", "/fit/_design/v", `{"_rev":"`+a.do("GET", "/fit/_design/v", "").json()["_rev"].(string)+`","views":{"v":{"map":"function(doc){ var dbsecret; emit(doc.n) }"}},"filters":{"f":"dbsecret"}}`).want(201, "")
+	a.do("PUT", "/fit/_design/v", `{"_rev":"`+a.do("GET", "/fit/_design/v", "").json()["_rev"].(string)+`","views":{"v":{"map":"function(doc){ var dbsecret; emit(doc.n) }"}},"filters":{"f":"dbsecret"},"indexes":{"i":{"index":"function(doc){ var dbsecret; index('default', String(doc.link), {store: true, facet: true}) }"}}}`).want(201, "")
 	a.do("PUT", "/fit/bob:hidden", `{"link":"hushhush","n":1}`).want(201, "")
 	a.do("PUT", "/fit/bob:_design%2Fd", `{"views":{"v":{"map":"function(doc){ emit('hushhush') }"}}}`).want(201, "")
 	a.do("PUT", "/fit/alice:1?rev="+a.do("GET", "/fit/alice:1", "").json()["_rev"].(string), `{"link":"bob:hidden"}`).want(201, "")

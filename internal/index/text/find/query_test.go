@@ -3,6 +3,7 @@ package find
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -305,6 +306,26 @@ func TestFields(t *testing.T) {
 	}
 	if req.Fields = []string{}; len(run(t, library(t), req).Rows[0].Fields) != 0 {
 		t.Error("fields where none was asked for")
+	}
+}
+
+// TestLongFields: rows whose stored fields would take too much memory are refused.
+func TestLongFields(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	var docs []segment.Document
+	for i := range 65 {
+		docs = append(docs, segment.Document{ID: fmt.Sprintf("%02d", i), Fields: []segment.Field{{Name: "default", Text: long, Store: true}, num("n", 1)}})
+	}
+	r := reader(t, "", source(t, docs))
+	for limit, refused := range map[int]bool{63: false, 65: true} {
+		req := &Request{Analyzers: analyzers{}, Limit: limit}
+		var err error
+		if req.Query, err = Parse("n:1", analyzers{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Run(t.Context(), r, req); dberr.Is(err, dberr.Invalid) != refused || !refused && err != nil {
+			t.Errorf("%d rows: %v", limit, err)
+		}
 	}
 }
 

@@ -176,15 +176,19 @@ func (w *work) rows(req *Request, b *best) ([]Row, error) {
 // fill puts what is stored of a document into its row.
 func (w *work) fill(row *Row, req *Request, h *hit, marker *marker) error {
 	texts := map[string][]string{}
-	values := map[string]any{}
+	values, bytes := map[string]any{}, 0
 	err := w.index.Stored(h.doc, func(field, text string, number *float64) {
 		if marker != nil && number == nil && slices.Contains(req.Highlight.Fields, field) {
 			texts[field] = append(texts[field], text)
 		}
 		if req.Fields == nil || slices.Contains(req.Fields, field) {
 			values[field] = gathered(values[field], text, number)
+			bytes += len(text)
 		}
 	})
+	if err == nil {
+		err = w.keep(bytes)
+	}
 	if err != nil {
 		return err
 	}

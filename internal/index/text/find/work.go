@@ -14,6 +14,9 @@ const (
 	maxClauses = 1024
 	// maxSteps is how many postings a query may look at.
 	maxSteps = 1 << 31
+	// maxStored is how many bytes of stored texts the rows of an answer may have: they
+	// are all held before the first is sent.
+	maxStored = 64 << 20
 	// stride is how many steps go by between two looks at the context.
 	stride = 4096
 )
@@ -27,6 +30,7 @@ type work struct {
 	docs      uint64 // in the index
 	clauses   int
 	steps     int
+	stored    int // bytes of the rows
 }
 
 // step counts a step, and reports whether the query has to end.
@@ -49,6 +53,14 @@ func (w *work) spend(n int) error {
 func (w *work) clause() error {
 	if w.clauses++; w.clauses > maxClauses {
 		return dberr.New(dberr.Invalid, "bad_request", "maxClauseCount is set to %d", maxClauses)
+	}
+	return nil
+}
+
+// keep counts what is stored of a row.
+func (w *work) keep(bytes int) error {
+	if w.stored += bytes; w.stored > maxStored {
+		return dberr.New(dberr.Invalid, "bad_request", "The stored fields of the rows have more than %d bytes: ask for fewer rows or fields", maxStored)
 	}
 	return nil
 }
