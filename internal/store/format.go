@@ -51,6 +51,7 @@ var formatSteps = []formatStep{
 	{version: 8, what: "jobs lie in the order of time", rows: map[string]byte{"job": 2, "job-due": 1}, migrate: migrateJobs},
 	{version: 9, what: "jobs lie in pools", rows: map[string]byte{"job-due": 2}, migrate: jobs.MigrateOrder},
 	{version: 10, what: "full-text indexes", rows: map[string]byte{"text-manifest": 1, "text-deleted": 1, "text-chunk": 1, "text-pending": 1}},
+	{version: 11, what: "indexes of places", rows: map[string]byte{"geo-row": 1, "geo-back": 1}},
 }
 
 // firstFormat is the format before any step.
