@@ -25,6 +25,8 @@ import (
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/index/geo"
+	"github.com/sectional/sectional/internal/index/geo/geojs"
 	"github.com/sectional/sectional/internal/index/mapjs"
 	textindex "github.com/sectional/sectional/internal/index/text"
 	"github.com/sectional/sectional/internal/index/text/textjs"
@@ -116,7 +118,7 @@ func newTestAPIOn(t testing.TB, engine pebblekv.Options, o store.Options, settin
 	runner := mapjs.New(scripts)
 	views := view.New(viewjs.New(runner))
 	texts := textindex.New(textindex.Options{Functions: textjs.New(runner), Analyze: func(definition []byte) (textindex.Analyzers, error) { return analyze.New(definition) }})
-	indexes := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, views, texts}})
+	indexes := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, views, texts, geo.Fields{}, geo.New(geojs.New(runner))}})
 	a := &testAPI{t: t, config: c, logged: logged}
 	o.Admission, o.Indexer, o.Idle, o.Followers = rules, indexes, true, []store.Follower{subscribe.Rows{}}
 	o.DesignLimits = func() store.DesignLimits {

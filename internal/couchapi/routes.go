@@ -24,7 +24,6 @@ func allRoutes() []couchhttp.Route {
 // clients see, and has its numbered line in docs/DIFFERENCES.md.
 const (
 	noNouveau     = "Nouveau search is not implemented."
-	noGeo         = "Geo queries are not implemented."
 	noReshard     = "Databases have no shards that could be split."
 	noQueryServer = "There are no query servers that could be reloaded."
 )
@@ -68,8 +67,6 @@ func designRoutes() []couchhttp.Route {
 	return []couchhttp.Route{
 		{Methods: "GET,POST", Pattern: "/{db}/_design/{ddoc}/_nouveau/{index}", At: couchhttp.EveryEndpoint, Rights: couchhttp.Reader, Class: couchhttp.ClassQuery, Missing: noNouveau},
 		{Methods: "GET", Pattern: "/{db}/_design/{ddoc}/_nouveau_info/{index}", At: couchhttp.EveryEndpoint, Rights: couchhttp.Member, Class: couchhttp.ClassQuery, Missing: noNouveau},
-		{Methods: "GET,POST", Pattern: "/{db}/_design/{ddoc}/_geo/{index}", At: couchhttp.EveryEndpoint, Rights: couchhttp.Reader, Class: couchhttp.ClassQuery, Missing: noGeo},
-		{Methods: "GET", Pattern: "/{db}/_design/{ddoc}/_geo_info/{index}", At: couchhttp.EveryEndpoint, Rights: couchhttp.Member, Class: couchhttp.ClassQuery, Missing: noGeo},
 	}
 }
 

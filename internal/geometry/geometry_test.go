@@ -318,12 +318,28 @@ func TestRelationsToPoints(t *testing.T) {
 			if got != want {
 				t.Errorf("%s %s POINT(1 1): %v, the matrix is %s", text, rel, got, matrix)
 			}
+			if back := (map[Relation]Relation{Contains: Within, Within: Contains, Covers: CoveredBy, CoveredBy: Covers})[rel]; back != "" {
+				turned, err := p.Relates(back, s)
+				must(t, err)
+				if turned != want {
+					t.Errorf("POINT(1 1) %s %s: %v", back, text, turned)
+				}
+			}
 		}
 	}
 }
 
 // TestRelations holds all relations of lines and areas against a table.
 func TestRelations(t *testing.T) {
+	t.Run("points on the cut", func(t *testing.T) {
+		for wkt, p := range map[string]string{`POLYGON((175 -5,-175 -5,-175 5,175 5,175 -5))`: `POINT(180 1)`, `POLYGON((0 80,90 80,180 80,-90 80,0 80))`: `POINT(12 90)`} {
+			yes, err := wktOf(t, p).Relates(Within, wktOf(t, wkt))
+			must(t, err)
+			if back, err := wktOf(t, wkt).Relates(Contains, wktOf(t, p)); !yes || !back || err != nil {
+				t.Errorf("%s does not contain %s: %v", wkt, p, err)
+			}
+		}
+	})
 	const square = `POLYGON((0 0,4 0,4 4,0 4,0 0))`
 	for _, c := range []struct{ a, b, want string }{
 		{square, `POLYGON((1 1,2 1,2 2,1 1))`, "none contains contains_properly covers intersects"},

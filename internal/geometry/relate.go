@@ -57,6 +57,21 @@ var ofPoint = map[Relation]func(at place, same bool) bool{
 	Overlaps:         func(place, bool) bool { return false },
 }
 
+// ofOnlyPoint are the relations in which a point that lies as told may stand to something
+// that is more than a point.
+var ofOnlyPoint = map[Relation]func(at place) bool{
+	Contains:         func(place) bool { return false },
+	ContainsProperly: func(place) bool { return false },
+	Covers:           func(place) bool { return false },
+	Intersects:       func(at place) bool { return at != exterior },
+	Disjoint:         func(at place) bool { return at == exterior },
+	Touches:          func(at place) bool { return at == boundary },
+	Within:           func(at place) bool { return at == interior },
+	CoveredBy:        func(at place) bool { return at != exterior },
+	Crosses:          func(place) bool { return false },
+	Overlaps:         func(place) bool { return false },
+}
+
 // Relates reports whether s stands in a relation to t.
 func (s *Shape) Relates(rel Relation, t *Shape) (bool, error) {
 	if rel == Any {
@@ -65,6 +80,9 @@ func (s *Shape) Relates(rel Relation, t *Shape) (bool, error) {
 	if p, ok := t.Point(); ok {
 		q, same := s.Point()
 		return ofPoint[rel](s.locate(p), same && (q == p || q.Y == p.Y && math.Abs(p.Y) == 90)), nil
+	}
+	if p, ok := s.Point(); ok {
+		return ofOnlyPoint[rel](t.locate(p)), nil
 	}
 	if rel.Meets() && rel != Intersects && !s.boxesMeet(t) {
 		return false, nil
@@ -243,14 +261,29 @@ func (s *Shape) locate(p XY) place {
 		return exterior
 	}
 	at := s.locateOnce(p)
-	switch p.X {
-	case 180:
-		at = max(at, s.locateOnce(XY{-180, p.Y}))
-	case -180:
-		at = max(at, s.locateOnce(XY{180, p.Y}))
+	if math.Abs(p.X) == 180 {
+		other := s.locateOnce(XY{-p.X, p.Y})
+		if at == boundary && other == boundary { // of both sides of the cut, which is none of the shape's own
+			return interior
+		}
+		at = max(at, other)
 	}
-	if math.Abs(p.Y) == 90 && at == exterior && slices.ContainsFunc(s.boxes, func(b Box) bool { return b.South <= p.Y && p.Y <= b.North }) {
-		at = boundary
+	if math.Abs(p.Y) == 90 && at != interior {
+		at = max(at, s.atPole(p.Y))
+	}
+	return at
+}
+
+// atPole tells how a pole lies: all meridians meet there.
+func (s *Shape) atPole(y float64) place {
+	at, from, to := exterior, 180.0, -180.0
+	for _, b := range s.boxes {
+		if b.South <= y && y <= b.North {
+			at, from, to = boundary, min(from, b.West), max(to, b.East)
+		}
+	}
+	if at == boundary && from == -180 && to == 180 && len(s.areas) > 0 {
+		at = interior
 	}
 	return at
 }

@@ -21,6 +21,8 @@ import (
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/index/geo"
+	"github.com/sectional/sectional/internal/index/geo/geojs"
 	"github.com/sectional/sectional/internal/index/mapjs"
 	"github.com/sectional/sectional/internal/index/text"
 	"github.com/sectional/sectional/internal/index/text/textjs"
@@ -128,7 +130,7 @@ func (a *assembly) open(ctx context.Context) (err error) {
 	runner := mapjs.New(a.scripts)
 	views := view.New(viewjs.New(runner))
 	texts := text.New(text.Options{Functions: textjs.New(runner), Analyze: analyzers})
-	a.indexes = index.New(index.Options{Kinds: kinds(views, texts), Logger: a.log})
+	a.indexes = index.New(index.Options{Kinds: kinds(views, texts, geo.New(geojs.New(runner))), Logger: a.log})
 	a.store, err = store.Open(ctx, a.engine, store.Options{
 		Logger:         a.log,
 		Admission:      rules,
@@ -163,8 +165,8 @@ func (a *assembly) open(ctx context.Context) (err error) {
 }
 
 // kinds are the kinds of index that there are.
-func kinds(views *view.Kind, texts *text.Kind) []index.Kind {
-	return []index.Kind{field.Kind{}, views, texts}
+func kinds(views *view.Kind, texts *text.Kind, places *geo.Kind) []index.Kind {
+	return []index.Kind{field.Kind{}, views, texts, geo.Fields{}, places}
 }
 
 // analyzers makes the analyzers of a full-text index.
@@ -371,7 +373,7 @@ func checkData(ctx context.Context, data string, readOnly bool, line *progress.L
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	indexes := index.New(index.Options{Kinds: kinds(view.New(nil), text.New(text.Options{})), Logger: log, Idle: true})
+	indexes := index.New(index.Options{Kinds: kinds(view.New(nil), text.New(text.Options{}), geo.New(nil)), Logger: log, Idle: true})
 	defer indexes.Close()
 	s, err := store.Open(ctx, e, store.Options{Logger: log, Idle: true, Indexer: indexes, Followers: []store.Follower{subscribe.Rows{}}, KeepFormat: true, Checking: showCheck(line)})
 	if err != nil {

@@ -25,6 +25,8 @@ import (
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/index/geo"
+	"github.com/sectional/sectional/internal/index/geo/geojs"
 	"github.com/sectional/sectional/internal/index/mapjs"
 	"github.com/sectional/sectional/internal/index/text"
 	"github.com/sectional/sectional/internal/index/text/textjs"
@@ -84,7 +86,7 @@ func on(t testing.TB, e kv.Engine, o index.Options, settings ...config.Setting) 
 	runner := mapjs.New(scripts)
 	views := view.New(viewjs.New(runner))
 	texts := text.New(text.Options{Functions: textjs.New(runner), Analyze: func(definition []byte) (text.Analyzers, error) { return analyze.New(definition) }})
-	o.Kinds = []index.Kind{field.Kind{}, views, texts}
+	o.Kinds = []index.Kind{field.Kind{}, views, texts, geo.Fields{}, geo.New(geojs.New(runner))}
 	indexes := index.New(o)
 	later := &atomic.Int64{}
 	clock := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }

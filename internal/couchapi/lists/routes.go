@@ -8,7 +8,7 @@ import (
 
 // Routes are the rows of the package.
 func Routes() []couchhttp.Route {
-	return slices.Concat(viewRoutes(), searchRoutes(), mangoRoutes(), documentRoutes())
+	return slices.Concat(viewRoutes(), searchRoutes(), geoRoutes(), mangoRoutes(), documentRoutes())
 }
 
 // documentRoutes are lists of documents.

@@ -271,3 +271,19 @@ func (v *Reader) Geometries(hits []Hit) ([]Found, error) {
 	}
 	return all, nil
 }
+
+// Documents counts the documents in an index that a reader sees.
+func Documents(ctx context.Context, r *store.Reader, x *index.Index) (n uint64, err error) {
+	seen := 0
+	err = kv.Each(r.Snapshot(), kv.Prefix(keyspace.GeoBack.Key(r.Database().Number(), keyspace.U(x.Number))), func(key, _ []byte) error {
+		if seen++; seen%manyRows == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		_, parts, err := keyspace.GeoBack.Decode(key)
+		if err == nil && r.Sees(document.ID(parts[1].String())) {
+			n++
+		}
+		return err
+	})
+	return n, err
+}

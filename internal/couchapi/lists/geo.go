@@ -1,0 +1,239 @@
+package lists
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/sectional/sectional/internal/couchapi/couchhttp"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/geo"
+	"github.com/sectional/sectional/internal/packed"
+	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/web"
+)
+
+// queryGeo answers GET and POST …/_design/{ddoc}/_geo/{index}.
+func queryGeo(r *couchhttp.Request) error {
+	s, err := findGeo(r, r.Arg("ddoc"), r.Arg("index"))
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		if _, err := designOfViews(r, r.Arg("ddoc")); err != nil {
+			return err
+		}
+	}
+	var members []document.Member
+	if r.Method == http.MethodPost {
+		if members, err = viewBody(r); err != nil {
+			return err
+		}
+	}
+	q, err := readGeoQuery(members, r.Query)
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		return dberr.New(dberr.NotFound, "not_found", "%s not found.", r.Arg("index"))
+	}
+	for try := 0; ; try++ {
+		l, err := geoListerOf(r, s, q)
+		if err == nil {
+			return l.answer()
+		}
+		if !errors.Is(err, index.ErrGone) || try == 3 {
+			return err
+		}
+		if s, err = findGeo(r, strings.TrimPrefix(string(s.Design), "_design/"), s.Name); err != nil {
+			return err
+		}
+		if s == nil {
+			return index.ErrGone
+		}
+	}
+}
+
+// findGeo finds a geo index by its names, for a request that may query; nil if there is
+// none.
+func findGeo(r *couchhttp.Request, design, name string) (*index.Session, error) {
+	if err := r.MayQuery(); err != nil {
+		return nil, err
+	}
+	s, err := r.API.Indexes.Session(r.Ctx(), r.Scope, document.ID("_design/"+design), geo.KindName, name)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	return s, s.Index.Failure()
+}
+
+// geoListerOf checks a query against its index and brings that up to date.
+func geoListerOf(r *couchhttp.Request, s *index.Session, q *geoQuery) (*geoLister, error) {
+	p, err := geoPartition(r, s, q)
+	if err != nil {
+		return nil, err
+	}
+	l := &geoLister{q: q, s: s, partition: p, skip: q.skip, search: geo.Query{Shape: q.shape, Relation: q.relation}}
+	if err := l.goOn(); err != nil {
+		return nil, err
+	}
+	l.pager = newPager(r, couchhttp.DocForm{Include: q.include}, p, &r.API.Stats.PartitionTimeouts)
+	if err := readyView(r, s, q.update); err != nil {
+		return nil, err
+	}
+	if s.Answers.Partitioned != s.Index.Partitioned {
+		return nil, index.ErrGone
+	}
+	return l, nil
+}
+
+// geoPartition returns the partition that a query is about, "" for a global index.
+func geoPartition(r *couchhttp.Request, s *index.Session, q *geoQuery) (document.Partition, error) {
+	notHere := dberr.New(dberr.Invalid, "bad_request", "`partition` not supported on this index")
+	if s.Shared() {
+		if q.partition != nil {
+			return "", notHere
+		}
+		return r.Scope.Tenant(), nil
+	}
+	p := r.Scope.Partition()
+	if q.partition != nil {
+		if p != "" && string(p) != *q.partition {
+			return "", dberr.New(dberr.Invalid, "bad_request", "Conflicting value for `partition` in query string")
+		}
+		if !s.Index.Partitioned {
+			return "", notHere
+		}
+		return document.ParsePartition(*q.partition)
+	}
+	switch {
+	case s.Index.Partitioned && p == "":
+		return "", dberr.New(dberr.Invalid, "bad_request", "`partition` parameter is mandatory for queries to this index.")
+	case !s.Index.Partitioned && p != "":
+		return "", notHere
+	}
+	return p, nil
+}
+
+// geoBookmarkVersion is the format of bookmarks.
+const geoBookmarkVersion = 1
+
+var errGeoBookmark = couchhttp.QueryError("Invalid bookmark parameter supplied")
+
+// fingerprint tells queries apart whose rows are others, or in another order.
+func (q *geoQuery) fingerprint() []byte {
+	number := func(f *float64) string {
+		if f == nil {
+			return "-"
+		}
+		return fmt.Sprint(*f)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%v %q %s %s %s %s %s %q %t", q.bbox, q.wkt, number(q.lat), number(q.lon), number(q.radius),
+		number(q.rangeX), number(q.rangeY), q.relation, q.nearest))
+	return sum[:8]
+}
+
+// bookmark is the text of the place that was reached. It names a place in the order of the
+// index, so that it is as good after writes as before.
+func (l *geoLister) bookmark() string {
+	w := packed.Writer{geoBookmarkVersion}
+	w.Raw(l.q.fingerprint())
+	switch {
+	case !l.q.nearest:
+		w.Raw(l.at)
+	case l.behind != nil:
+		w.Float(l.behind.Distance)
+		w.Uint(uint64(l.behind.Number))
+		w.Raw([]byte(l.behind.ID))
+	}
+	return base64.RawURLEncoding.EncodeToString(w)
+}
+
+// goOn goes to the place of the query's bookmark.
+func (l *geoLister) goOn() error {
+	if l.q.bookmark == "" {
+		return nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(l.q.bookmark)
+	r := packed.ReadVersion(b, geoBookmarkVersion)
+	if of := r.Take(8); err != nil || of == nil || binary.BigEndian.Uint64(of) != binary.BigEndian.Uint64(l.q.fingerprint()) {
+		return errGeoBookmark
+	}
+	switch rest := r.Rest(); {
+	case len(rest) == 0:
+	case !l.q.nearest:
+		l.at = rest
+	default:
+		l.behind = &geo.Behind{Distance: r.Float(), Number: int(r.UpTo(1 << 30)), ID: document.ID(r.Rest())}
+	}
+	if r.Failed() {
+		return errGeoBookmark
+	}
+	return nil
+}
+
+// geoInfo answers GET …/_design/{ddoc}/_geo_info/{index}. It counts what the caller may see.
+func geoInfo(r *couchhttp.Request) error {
+	if err := r.MaySeeDesigns(); err != nil {
+		return err
+	}
+	design, err := r.DesignNamed(r.Arg("ddoc"))
+	if err != nil {
+		return err
+	}
+	docs, rows := uint64(0), [][]byte(nil)
+	err = r.Scope.Namespace().View(r.Ctx(), func(rd *store.Reader) error {
+		set, err := index.Of(rd)
+		if err != nil {
+			return err
+		}
+		n := set.Lookup(design.ID, geo.KindName, r.Arg("index"))
+		if n == nil {
+			return dberr.New(dberr.NotFound, "not_found", "%s not found.", r.Arg("index"))
+		}
+		rows = n.Index.Kind.Prefixes(r.DB.Number(), n.Index.Number)
+		docs, err = geo.Documents(r.Ctx(), rd.As(r.Scope), n.Index)
+		return err
+	})
+	size := uint64(0)
+	for _, prefix := range rows {
+		if err == nil && !r.Scope.Restricted() {
+			var part uint64
+			part, err = r.DB.Measure(r.Ctx(), prefix)
+			size += part
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return r.Build(http.StatusOK, func(b []byte) []byte {
+		b = couchhttp.AppendString(append(b, `{"name":`...), string(design.ID)+"/"+r.Arg("index"))
+		b = couchhttp.AppendCount(b, `,"geo_index":{"doc_count":`, docs)
+		b = couchhttp.AppendCount(b, `,"disk_size":`, size)
+		b = couchhttp.AppendCount(b, `,"data_size":`, size)
+		return append(b, "}}"...)
+	})
+}
+
+// geoRoutes are the geo queries of design documents.
+func geoRoutes() []couchhttp.Route {
+	const ddoc = "/{db}/_design/{ddoc}"
+	return []couchhttp.Route{
+		{Methods: "GET,POST", Pattern: ddoc + "/_geo/{index}", At: couchhttp.EveryEndpoint, Rights: couchhttp.Reader, Class: couchhttp.ClassQuery, Run: queryGeo},
+		{Methods: "GET", Pattern: ddoc + "/_geo_info/{index}", At: couchhttp.EveryEndpoint, Rights: couchhttp.Member, Class: couchhttp.ClassQuery, Run: geoInfo},
+	}
+}
+
+// contentType is the type of an answer.
+func (q *geoQuery) contentType() string {
+	if q.format == geoJSONVnd {
+		return string(geoJSONVnd)
+	}
+	return web.JSON
+}
