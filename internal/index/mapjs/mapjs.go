@@ -41,38 +41,12 @@ func New(pool *script.Pool) *Runner {
 // Pool is where functions run that are not compiled.
 func (r *Runner) Pool() *script.Pool { return r.pool }
 
-// World is where the functions of one index belong: a world of their own for each
-// definition, so that no function sees what another left behind.
-type World struct {
-	Database  uint64 // its number, which is never used again
-	Tenant    string // the tenant whose index it is; "" for the database's
-	Name      string // of the database, for the log
-	Design    string // the first design document that has the index, for the log
-	Signature string // of the index, and whose it is: the same for equal sources of one tenant only
-	Lib       []byte // views.lib, which functions may require; nil for none
-}
-
 // Function is a function that emits.
 type Function struct {
-	World
+	index.World
+	Lib    []byte // views.lib, which it may require; nil for none
 	Source string
 	Emits  string // what it calls to emit; "" for emit. One of another name takes three arguments
-}
-
-// Emitted is what one call gave: compact JSON.
-type Emitted struct {
-	Key, Value []byte
-	More       []byte // the third argument, of a function that calls another one than emit
-}
-
-// Result is what a function gave for one document: what it emitted, or why there is
-// nothing.
-type Result struct {
-	Rows []Emitted
-	Err  error // what the function threw, or the limit that it met
-	// Stopped says that it had to be stopped: documents for which it does are
-	// counted, and too many break the index.
-	Stopped bool
 }
 
 // manyMaps is how many compiled functions are remembered before all are
@@ -100,8 +74,8 @@ func (r *Runner) Compiled(source, emits string) *compiled.Map {
 // Run runs a function over documents (JSON). An error means that there are no results
 // at all: the context ended, the machinery is down, or the function was given up
 // (*index.Broken).
-func (r *Runner) Run(ctx context.Context, f Function, docs [][]byte) ([]Result, error) {
-	results := make([]Result, len(docs))
+func (r *Runner) Run(ctx context.Context, f Function, docs [][]byte) ([]index.Mapped, error) {
+	results := make([]index.Mapped, len(docs))
 	left, at := docs, []int(nil)
 	if m := r.Compiled(f.Source, f.Emits); m != nil {
 		var err error
@@ -124,9 +98,9 @@ func (r *Runner) Run(ctx context.Context, f Function, docs [][]byte) ([]Result, 
 		if at != nil {
 			n = at[i]
 		}
-		results[n] = Result{Rows: make([]Emitted, len(m[0].Rows)), Err: m[0].Err, Stopped: script.Stopped(m[0].Err)}
+		results[n] = index.Mapped{Rows: make([]index.Emitted, len(m[0].Rows)), Err: m[0].Err, Stopped: script.Stopped(m[0].Err)}
 		for j, row := range m[0].Rows {
-			results[n].Rows[j] = Emitted(row)
+			results[n].Rows[j] = index.Emitted(row)
 		}
 	}
 	return results, nil
@@ -134,7 +108,7 @@ func (r *Runner) Run(ctx context.Context, f Function, docs [][]byte) ([]Result, 
 
 // runCompiled runs a compiled function, and returns the documents that it hands over to
 // the interpreter, and which ones they are.
-func runCompiled(ctx context.Context, m *compiled.Map, docs [][]byte, results []Result) (left [][]byte, at []int, err error) {
+func runCompiled(ctx context.Context, m *compiled.Map, docs [][]byte, results []index.Mapped) (left [][]byte, at []int, err error) {
 	machine := m.NewMachine()
 	var rows []compiled.Row
 	for i, doc := range docs {
@@ -149,21 +123,21 @@ func runCompiled(ctx context.Context, m *compiled.Map, docs [][]byte, results []
 		}
 		results[i].Err = err
 		for _, row := range rows {
-			results[i].Rows = append(results[i].Rows, Emitted(row))
+			results[i].Rows = append(results[i].Rows, index.Emitted(row))
 		}
 	}
 	return left, at, nil
 }
 
 func (f *Function) realm() script.Realm {
-	realm := f.Realm("m"+f.Emits, f.Source)
+	realm := Realm(f.World, f.Lib, "m"+f.Emits, f.Source)
 	realm.Emits = f.Emits
 	return realm
 }
 
 // Realm returns the world of one function as interpreters know it; role tells it from
 // others of the same index.
-func (w *World) Realm(role, function string) script.Realm {
+func Realm(w index.World, lib []byte, role, function string) script.Realm {
 	database := strconv.FormatUint(w.Database, 10)
 	if w.Tenant != "" {
 		database += "/" + w.Tenant
@@ -171,14 +145,14 @@ func (w *World) Realm(role, function string) script.Realm {
 	return script.Realm{
 		Database: database, Tenant: w.Tenant != "", Design: "_view", Version: role + w.Signature,
 		Named:    script.Named{Database: w.Name, Design: w.Design},
-		Document: w.document(), Functions: []string{function},
+		Document: document(lib), Functions: []string{function},
 	}
 }
 
 // document is what require reads.
-func (w *World) document() []byte {
-	if w.Lib == nil {
+func document(lib []byte) []byte {
+	if lib == nil {
 		return []byte("{}")
 	}
-	return append(append([]byte(`{"views":{"lib":`), w.Lib...), "}}"...)
+	return append(append([]byte(`{"views":{"lib":`), lib...), "}}"...)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/script"
 )
 
@@ -41,7 +42,7 @@ func TestOtherNames(t *testing.T) {
 		if m := r.Compiled(c.source, c.emits); (m != nil) != c.compiled {
 			t.Errorf("%s: compiled: %v", c.source, m != nil)
 		}
-		all, err := r.Run(context.Background(), Function{World: World{Database: 1, Signature: c.source}, Source: c.source, Emits: c.emits}, docs)
+		all, err := r.Run(context.Background(), Function{World: index.World{Database: 1, Signature: c.source}, Source: c.source, Emits: c.emits}, docs)
 		if err != nil {
 			t.Fatal(err)
 		}

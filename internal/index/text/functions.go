@@ -18,20 +18,11 @@ type Functions interface {
 // Script names an index function and where it belongs.
 type Script struct {
 	*Def
-	Database  uint64 // its number, which is never used again
-	Tenant    string // the tenant whose index it is; "" for the database's
-	Name      string // of the database, for the log
-	Design    string // the first design document that has the index, for the log
-	Signature string // of the index, and whose it is: the same for equal sources of one tenant only
+	index.World
 }
 
-// scriptOf returns the script of an index.
 func scriptOf(d *store.Database, x *index.Index) Script {
-	world := x.Signature
-	if x.Tenant != "" {
-		world += "/" + string(x.Tenant) // tenants with equal functions share no state
-	}
-	return Script{Def: Of(x), Database: d.Number(), Tenant: string(x.Tenant), Name: d.Name(), Design: string(x.DesignIn(d)), Signature: world}
+	return Script{Of(x), index.WorldOf(d, x)}
 }
 
 // Indexed is what one call of index gave.

@@ -20,7 +20,7 @@ type hanging struct {
 	calls *int
 }
 
-func (f hanging) Map(ctx context.Context, s Script, docs [][]byte) ([]Mapped, error) {
+func (f hanging) Map(ctx context.Context, s Script, docs [][]byte) ([]index.Mapped, error) {
 	*f.calls++
 	all, err := f.goFunctions.Map(ctx, s, docs)
 	if err != nil {
@@ -29,7 +29,7 @@ func (f hanging) Map(ctx context.Context, s Script, docs [][]byte) ([]Mapped, er
 	stopped := 0
 	for i, doc := range docs {
 		if strings.Contains(string(doc), `"hang"`) {
-			all[i] = Mapped{Err: dberr.New(dberr.Timeout, "", "Too slow."), Stopped: true}
+			all[i] = index.Mapped{Err: dberr.New(dberr.Timeout, "", "Too slow."), Stopped: true}
 			stopped++
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/packed"
 )
@@ -49,7 +50,7 @@ func unpackRow(b []byte) (key, value []byte, err error) {
 // rowsOf makes the rows of a document out of what a map function emitted for it.
 // Of equal keys, those with the smaller value come first: in raw order, which is
 // CouchDB's there. ok is false if a row can't be stored.
-func (l *layout) rowsOf(d *Def, id document.ID, emitted []Emitted) (rows []stored, ok bool) {
+func (l *layout) rowsOf(d *Def, id document.ID, emitted []index.Emitted) (rows []stored, ok bool) {
 	type sorted struct{ key, value []byte }
 	order := make([]sorted, len(emitted))
 	at := make([]int, len(emitted))

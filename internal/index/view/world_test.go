@@ -26,18 +26,18 @@ var ctx = context.Background()
 // source names.
 type goFunctions struct{ reduces, rereduces *int }
 
-func (f goFunctions) Map(_ context.Context, s Script, docs [][]byte) ([]Mapped, error) {
+func (f goFunctions) Map(_ context.Context, s Script, docs [][]byte) ([]index.Mapped, error) {
 	m, why := compiled.Compile(s.Map)
 	if m == nil {
 		return nil, errors.New(why)
 	}
-	all := make([]Mapped, len(docs))
+	all := make([]index.Mapped, len(docs))
 	machine := m.NewMachine()
 	for i, doc := range docs {
 		rows, err := machine.Run(doc, nil)
 		all[i].Err = err
 		for _, r := range rows {
-			all[i].Rows = append(all[i].Rows, Emitted{Key: r.Key, Value: r.Value})
+			all[i].Rows = append(all[i].Rows, index.Emitted{Key: r.Key, Value: r.Value})
 		}
 	}
 	return all, nil

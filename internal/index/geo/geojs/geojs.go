@@ -20,8 +20,7 @@ func New(runner *mapjs.Runner) *Functions { return &Functions{runner} }
 
 // Geometries is geo.Functions's.
 func (f *Functions) Geometries(ctx context.Context, s geo.Script, docs [][]byte) ([]geo.Result, error) {
-	world := mapjs.World{Database: s.Database, Tenant: s.Tenant, Name: s.Name, Design: s.Design, Signature: s.Signature, Lib: s.Lib}
-	all, err := f.runner.Run(ctx, mapjs.Function{World: world, Source: s.Index, Emits: "st_index"}, docs)
+	all, err := f.runner.Run(ctx, mapjs.Function{World: s.World, Lib: s.Lib, Source: s.Index, Emits: "st_index"}, docs)
 	if err != nil {
 		return nil, err
 	}

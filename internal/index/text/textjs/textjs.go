@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/mapjs"
 	"github.com/sectional/sectional/internal/index/text"
 	"github.com/sectional/sectional/internal/jsonscan"
@@ -26,10 +27,7 @@ func New(runner *mapjs.Runner) *Functions { return &Functions{runner} }
 // Index is text.Functions's. A call of index that CouchDB throws for leaves its document
 // out, as there.
 func (f *Functions) Index(ctx context.Context, s text.Script, docs [][]byte) ([]text.Result, error) {
-	all, err := f.runner.Run(ctx, mapjs.Function{
-		World:  mapjs.World{Database: s.Database, Tenant: s.Tenant, Name: s.Name, Design: s.Design, Signature: s.Signature, Lib: s.Lib},
-		Source: s.Def.Index, Emits: "index",
-	}, docs)
+	all, err := f.runner.Run(ctx, mapjs.Function{World: s.World, Lib: s.Lib, Source: s.Def.Index, Emits: "index"}, docs)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +41,7 @@ func (f *Functions) Index(ctx context.Context, s text.Script, docs [][]byte) ([]
 	return results, nil
 }
 
-func indexed(rows []mapjs.Emitted) ([]text.Indexed, error) {
+func indexed(rows []index.Emitted) ([]text.Indexed, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
@@ -59,7 +57,7 @@ func indexed(rows []mapjs.Emitted) ([]text.Indexed, error) {
 }
 
 // field makes a field of one call.
-func field(r mapjs.Emitted) (x text.Indexed, err error) {
+func field(r index.Emitted) (x text.Indexed, err error) {
 	if jsonscan.KindOf(r.Key) != jsonscan.String {
 		return x, fmt.Errorf("TypeError: name must be a string not %s", kind(r.Key))
 	}

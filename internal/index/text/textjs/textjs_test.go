@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/mapjs"
 	"github.com/sectional/sectional/internal/index/text"
 	"github.com/sectional/sectional/internal/script"
@@ -70,7 +71,7 @@ func TestIndex(t *testing.T) {
 	} {
 		for name, source := range map[string]string{"plain": `function(doc){ ` + test.body + ` }`, "interpreted": `function(doc){ with ({}) { ` + test.body + ` } }`} {
 			docs := [][]byte{[]byte(`{"_id":"a","type":"product","brand":"Salter","tags":["red","blue"]}`)}
-			got, err := f.Index(context.Background(), text.Script{Def: &text.Def{Index: source}, Database: 1, Signature: source}, docs)
+			got, err := f.Index(context.Background(), text.Script{Def: &text.Def{Index: source}, World: index.World{Database: 1, Signature: source}}, docs)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,8 +91,8 @@ func TestThrown(t *testing.T) {
 	}
 	t.Cleanup(func() { pool.Close() })
 	s := text.Script{
-		Def:      &text.Def{Index: `function(doc){ index("n", require("views/lib/m").twice(doc.n.v)); }`, Lib: []byte(`{"m":"exports.twice = function(n){ return 2 * n; };"}`)},
-		Database: 1, Signature: "x",
+		Def:   &text.Def{Index: `function(doc){ index("n", require("views/lib/m").twice(doc.n.v)); }`, Lib: []byte(`{"m":"exports.twice = function(n){ return 2 * n; };"}`)},
+		World: index.World{Database: 1, Signature: "x"},
 	}
 	got, err := New(mapjs.New(pool)).Index(context.Background(), s, [][]byte{[]byte(`{"_id":"a","n":{"v":2}}`), []byte(`{"_id":"b"}`), []byte(`{"_id":"c","n":{"v":3}}`)})
 	if err != nil {

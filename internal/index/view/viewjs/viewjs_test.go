@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/mapjs"
 	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/script"
@@ -32,7 +33,7 @@ func newFunctions(t *testing.T) *Functions {
 var ctx = context.Background()
 
 // shown returns results as text: rows, or that there are none because of an error.
-func shown(all []view.Mapped) (text []string) {
+func shown(all []index.Mapped) (text []string) {
 	for _, m := range all {
 		s := ""
 		for _, r := range m.Rows {
@@ -60,7 +61,7 @@ func TestMapsAreEqual(t *testing.T) {
 		if c := f.runner.Compiled(s, ""); (c != nil) != (name == "compiled") {
 			t.Errorf("%s: compiled: %v", name, c != nil)
 		}
-		got, err := f.Map(ctx, view.Script{Def: &view.Def{Map: s}, Database: 1, Signature: name}, docs)
+		got, err := f.Map(ctx, view.Script{Def: &view.Def{Map: s}, World: index.World{Database: 1, Signature: name}}, docs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +78,7 @@ func TestLibrary(t *testing.T) {
 	for _, factor := range []string{"2", "3"} {
 		d := &view.Def{Map: `function(doc){ emit(require('views/lib/m').by(doc.n)); }`,
 			Lib: []byte(`{"m":"exports.by = function(n){ return n * ` + factor + `; };"}`)}
-		got, err := f.Map(ctx, view.Script{Def: d, Database: 1, Signature: factor}, [][]byte{[]byte(`{"n":7}`)})
+		got, err := f.Map(ctx, view.Script{Def: d, World: index.World{Database: 1, Signature: factor}}, [][]byte{[]byte(`{"n":7}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +90,7 @@ func TestLibrary(t *testing.T) {
 
 func TestReduce(t *testing.T) {
 	f := newFunctions(t)
-	s := view.Script{Def: &view.Def{Reduce: `function(k, v, re){ if (v[0] === 'bad') throw 'bad'; if (v[0] === 'stop') for (;;) {} return [re, v.length, k && k[0]]; }`}, Database: 1, Signature: "x"}
+	s := view.Script{Def: &view.Def{Reduce: `function(k, v, re){ if (v[0] === 'bad') throw 'bad'; if (v[0] === 'stop') for (;;) {} return [re, v.length, k && k[0]]; }`}, World: index.World{Database: 1, Signature: "x"}}
 	got, err := f.Reduce(ctx, s, []view.Rows{
 		{Keys: []byte(`[[1,"a"],[2,"b"]]`), Values: []byte(`[5,6]`)}, {Keys: []byte(`[[1,"a"]]`), Values: []byte(`["bad"]`)},
 	})

@@ -1,0 +1,38 @@
+package index
+
+import "github.com/sectional/sectional/internal/store"
+
+// World is where the functions of one index belong: a world of their own for each
+// definition, so that no function sees what another left behind.
+type World struct {
+	Database  uint64 // its number, which is never used again
+	Tenant    string // the tenant whose index it is; "" for the database's
+	Name      string // of the database, for the log
+	Design    string // the first design document that has the index, for the log
+	Signature string // of the index, and whose it is: the same for equal sources of one tenant only
+}
+
+// WorldOf returns the world of an index's functions.
+func WorldOf(d *store.Database, x *Index) World {
+	signature := x.Signature
+	if x.Tenant != "" {
+		signature += "/" + string(x.Tenant) // tenants with equal indexes share no state
+	}
+	return World{Database: d.Number(), Tenant: string(x.Tenant), Name: d.Name(), Design: string(x.DesignIn(d)), Signature: signature}
+}
+
+// Emitted is what one call of emit, or of what a function calls instead, gave: compact JSON.
+type Emitted struct {
+	Key, Value []byte
+	More       []byte // the third argument, of a function that calls another one than emit
+}
+
+// Mapped is what a function gave for one document: what it emitted, or why there is
+// nothing.
+type Mapped struct {
+	Rows []Emitted
+	Err  error // what the function threw, or the limit that it met
+	// Stopped says that it had to be stopped: documents for which it does are
+	// counted, and too many break the index.
+	Stopped bool
+}
