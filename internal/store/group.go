@@ -24,23 +24,24 @@ type group struct {
 	now   time.Time
 	lane  lane
 
-	docs       map[document.ID]*docState
-	order      []*docState // changed documents by last change
-	partitions map[document.Partition]*partitionState
-	superseded []supersededRev
-	indexSets  map[document.Partition]IndexSet // of namespaces, as read (indexes)
-	redefined  map[document.Partition]bool     // the namespaces whose definitions changed
-	apart      bool                            // edits are planned on copies: it is not sure yet that they will be carried out
-	logs       bool                            // there is a change log
-	cause      Cause                           // of the changes at hand, for it
-	careful    bool                            // a panic in the planning of an edit is that edit's outcome
-	version    uint64                          // of the definitions when the request at hand began
-	began      uint64                          // the serial when it did
-	work       map[string]time.Time            // jobs that have something to do, and from when on
-	woken      map[string]bool                 // the pools of jobs that changed
-	stale      bool                            // settings, hidden partitions or indexes changed
-	defined    cached                          // what they are now, if stale
-	deciding   deciding
+	docs           map[document.ID]*docState
+	order          []*docState // changed documents by last change
+	partitions     map[document.Partition]*partitionState
+	superseded     []supersededRev
+	indexSets      map[document.Partition]IndexSet // of namespaces, as read (indexes)
+	redefined      map[document.Partition]bool     // the namespaces whose definitions changed
+	apart          bool                            // edits are planned on copies: it is not sure yet that they will be carried out
+	logs           bool                            // there is a change log
+	cause          Cause                           // of the changes at hand, for it
+	careful        bool                            // a panic in the planning of an edit is that edit's outcome
+	version        uint64                          // of the definitions when the request at hand began
+	began          uint64                          // the serial when it did
+	designWentBack bool                            // a tenant's design document of that request did, to its writer
+	work           map[string]time.Time            // jobs that have something to do, and from when on
+	woken          map[string]bool                 // the pools of jobs that changed
+	stale          bool                            // settings, hidden partitions or indexes changed
+	defined        cached                          // what they are now, if stale
+	deciding       deciding
 }
 
 // docState is a document in a group: as stored, and as the edits so far left it.

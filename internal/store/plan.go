@@ -39,6 +39,7 @@ func (g *group) plan(e *pendingEdit) (*plan, error) {
 		return nil, err // before it is asked whether the document moved: while it is hidden, admission does not see it
 	}
 	if moved, err := g.tenantMoved(e); err != nil || moved {
+		g.designWentBack = g.designWentBack || moved && e.ID.Designs(g.db.partitioned)
 		return nil, cmp.Or(err, errMoved)
 	}
 	if e.version != g.version {
@@ -53,6 +54,9 @@ func (g *group) plan(e *pendingEdit) (*plan, error) {
 		return g.unchanged(s, e), e.refused
 	}
 	if err := g.checkDesigns(e); err != nil {
+		if refusal(err) && g.designWentBack {
+			err = errMoved // the one before, which is to come again, may make room
+		}
 		return nil, err
 	}
 	p := g.newPlan(s, e)

@@ -107,7 +107,7 @@ func (t *transaction) commit(ctx context.Context) error {
 func (t *transaction) apply(g *group) error {
 	for _, d := range t.databases {
 		g := g.of(d)
-		g.version, g.began, g.apart = g.lane.version, g.lane.serial, true
+		g.version, g.began, g.apart, g.designWentBack = g.lane.version, g.lane.serial, true, false
 		defer func() { g.apart = false }()
 	}
 	plans, refused, err := t.plan(g)

@@ -319,7 +319,7 @@ func byID(edits []*pendingEdit) []*pendingEdit {
 
 // apply runs edits in a group.
 func apply(g *group, edits []*pendingEdit) error {
-	g.version, g.began = g.lane.version, g.lane.serial
+	g.version, g.began, g.designWentBack = g.lane.version, g.lane.serial, false
 	if err := g.fetch(edits); err != nil {
 		return err
 	}
