@@ -11,10 +11,9 @@ import (
 // Analyzers says for each field of an index how its texts become terms. It may be used
 // by many at the same time.
 type Analyzers struct {
-	one      analysis.Analyzer // for all fields; nil if there is a rest
-	rest     *Analyzers        // for fields not named
-	fields   map[string]*Analyzers
-	keywords analysis.Analyzer // for the ids of documents and partitions
+	one    analysis.Analyzer // for all fields; nil if there is a rest
+	rest   *Analyzers        // for fields not named
+	fields map[string]*Analyzers
 }
 
 // ErrUnknown is of definitions that name no analyzer there is.
@@ -54,20 +53,19 @@ func made(definition []byte, depth int) (*Analyzers, error) {
 	if o.Name == "perfield" {
 		return perField(o, depth)
 	}
-	build, ok := byName[o.Name]
+	analyzer, ok := byName[o.Name]
 	if !ok {
 		return nil, fmt.Errorf("%w: %q", ErrUnknown, o.Name)
 	}
 	var stop []string
-	given := json.Unmarshal(o.Stopwords, &stop) == nil && stop != nil
-	if !given {
-		return &Analyzers{one: build(nil), keywords: keyword(nil)}, nil
+	if json.Unmarshal(o.Stopwords, &stop) != nil || stop == nil {
+		return &Analyzers{one: analyzer.own()}, nil
 	}
 	words := map[string]bool{}
 	for _, w := range stop {
 		words[w] = true
 	}
-	return &Analyzers{one: build(words), keywords: keyword(nil)}, nil
+	return &Analyzers{one: analyzer.build(words)}, nil
 }
 
 func perField(o options, depth int) (*Analyzers, error) {
@@ -78,7 +76,7 @@ func perField(o options, depth int) (*Analyzers, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Analyzers{rest: standard, fields: map[string]*Analyzers{}, keywords: keyword(nil)}
+	a := &Analyzers{rest: standard, fields: map[string]*Analyzers{}}
 	if o.Default != nil {
 		if a.rest, err = orElse(o.Default, standard, depth); err != nil {
 			return nil, err
@@ -105,7 +103,7 @@ func orElse(definition []byte, otherwise *Analyzers, depth int) (*Analyzers, err
 // never cut.
 func (a *Analyzers) For(field string) analysis.Analyzer {
 	if field == "_id" || field == "_partition" {
-		return a.keywords
+		return byName["keyword"].own()
 	}
 	for a.one == nil {
 		if named := a.fields[field]; named != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/blevesearch/bleve/v2/analysis"
 )
@@ -55,9 +56,18 @@ var lower = each(func(term []byte) []byte {
 	return term
 })
 
-// mapped changes each character.
+// mapped changes each character. A term that stays as it is, as most do, is not copied.
 func mapped(change func(rune) rune) filter {
-	return each(func(term []byte) []byte { return bytes.Map(change, term) })
+	return each(func(term []byte) []byte {
+		for i := 0; i < len(term); {
+			r, n := utf8.DecodeRune(term[i:])
+			if change(r) != r || r == utf8.RuneError {
+				return bytes.Map(change, term)
+			}
+			i += n
+		}
+		return term
+	})
 }
 
 // without leaves out stop words: those given, or else a list of ours.

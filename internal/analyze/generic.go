@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"sync"
 	"unicode"
 
 	"github.com/blevesearch/bleve/v2/analysis"
@@ -11,10 +12,25 @@ import (
 // builder makes an analyzer with stop words of its own, or with those that were given.
 type builder func(stop analysis.TokenMap) analysis.Analyzer
 
+// named is an analyzer with its own stop words, which is made once for all indexes, and
+// what makes one with others.
+type named struct {
+	own   func() analysis.Analyzer
+	build builder
+}
+
 // byName are the analyzers but for perfield.
 var byName = names()
 
-func names() map[string]builder {
+func names() map[string]named {
+	all := map[string]named{}
+	for name, build := range builders() {
+		all[name] = named{sync.OnceValue(func() analysis.Analyzer { return build(nil) }), build}
+	}
+	return all
+}
+
+func builders() map[string]builder {
 	all := map[string]builder{
 		"keyword":             keyword,
 		"simple":              simple,

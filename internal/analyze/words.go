@@ -29,6 +29,7 @@ func allWords(input []byte) (s analysis.TokenStream) {
 	g := segment.NewWordSegmenterDirect(input)
 	start, position := 0, 0
 	joins := false // the last piece is of a script without spaces, and ends here
+	var room tokens
 	for g.Segment() {
 		piece := g.Bytes()
 		end := start + len(piece)
@@ -39,11 +40,24 @@ func allWords(input []byte) (s analysis.TokenStream) {
 			last.Term, last.End = input[last.Start:end:end], end
 		case without || g.Type() != segment.None:
 			position++
-			s = append(s, &analysis.Token{Term: piece[:len(piece):len(piece)], Start: start, End: end, Position: position, Type: typeOf(g.Type())})
+			t := room.next()
+			*t = analysis.Token{Term: piece[:len(piece):len(piece)], Start: start, End: end, Position: position, Type: typeOf(g.Type())}
+			s = append(s, t)
 		}
 		joins, start = without, end
 	}
 	return s
+}
+
+// tokens are made many at a time.
+type tokens []analysis.Token
+
+func (r *tokens) next() *analysis.Token {
+	if len(*r) == cap(*r) {
+		*r = make(tokens, 0, min(64, 2*cap(*r)+4))
+	}
+	*r = (*r)[:len(*r)+1]
+	return &(*r)[len(*r)-1]
 }
 
 // short leaves out what is too long; it keeps its place.
