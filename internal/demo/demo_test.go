@@ -195,7 +195,7 @@ func TestALargerSizeKeepsTheSmaller(t *testing.T) {
 func TestSeed(t *testing.T) {
 	s := newServer()
 	load(t, s, 20)
-	const want = "1f822d0e945b8c4b7f68165072be94f21ccfe30c835a83aebfcf21fb5a06cc5b"
+	const want = "4f3f54dfc92e7d5dcc5a6cbefe173b594b2ebf1a0feb1a0836fca94d778b1a22"
 	if got := s.fingerprint(); got != want {
 		t.Errorf("the demo of size 20 hashes to %s, want %s", got, want)
 	}

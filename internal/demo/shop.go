@@ -50,9 +50,33 @@ func familyOf(number int) family {
 	return f[number%len(f)]
 }
 
+// productsDatabase is the products by category. Its search index is the article's, in which
+// words of two fields run together; that for all categories keeps them apart, and counts.
 func productsDatabase() database {
-	return database{name: "products", partitioned: true, samples: sampleProducts, generated: products}
+	return database{
+		name: "products", partitioned: true, samples: sampleProducts, generated: products,
+		design: []request{
+			{"PUT", "/_design/mydesigndoc", `{"indexes":{"mysearchindex":{"index":` + quoted(wordsOfProduct) + `}}}`},
+			{"PUT", "/_design/everywhere", `{"options":{"partitioned":false},"indexes":{"words":{"analyzer":"english","index":` + quoted(fieldsOfProduct) + `}}}`},
+		},
+	}
 }
+
+const wordsOfProduct = `function (doc) {
+  if (doc.type == 'product') {
+    var words = doc.taxonomy.join(' ') + doc.keywords.join(' ') + doc.brand + ' ' + doc.name + ' ' + doc.description + ' ' + doc.colours.join(' ')
+    index('default', words, {store: false, index: true})
+  }
+}`
+
+const fieldsOfProduct = `function (doc) {
+  if (doc.type == 'product') {
+    index('default', [doc.brand, doc.name, doc.description].concat(doc.keywords, doc.colours).join(' '))
+    index('name', doc.name, {store: true})
+    index('brand', doc.brand, {store: true, facet: true})
+    index('price', doc.price, {facet: true})
+  }
+}`
 
 func productCount(size int) int { return max(len(families()), size/5) }
 
