@@ -4,7 +4,7 @@ package config
 var ownTable = []Known{
 	{"sectional", "owner_design_docs", "views", "none, admins, views, members", atOnce, "Who may write which design documents of partitions; see api.md."},
 	{"sectional", "owner_max_design_docs", "50", count, atOnce, "Most design documents of a partition."},
-	{"sectional", "owner_max_indexes", "50", count, atOnce, "Most views and Mango indexes in all of them."},
+	{"sectional", "owner_max_indexes", "50", count, atOnce, "Most views and other indexes in all of them."},
 	{"sectional", "owner_max_design_size", "65536", byteSize, atOnce, "Longest of them."},
 	{"sectional", "render", "true", boolean, atOnce, "Whether shows, lists and rewrites run; else they answer 501."},
 	{"sectional", "limits", "couchdb", "couchdb, cloudant", atOnce, "`cloudant` bounds queries of a partition as Cloudant does; see api.md."},
@@ -16,6 +16,7 @@ var ownTable = []Known{
 	{"sectional", "max_attachments", "10000", count, atOnce, "Most attachments of a document."},
 	{"sectional", "max_queued_writes", "134217728", byteSize, atOnce, "Writes that may wait for the disk, 0 for no limit; beyond it they are told to come again (503)."},
 	{"sectional", "max_bodies_memory", "536870912", byteSize, atOnce, "Memory for the bodies of all requests together."},
+	{"sectional", "text_cache", "536870912", byteSize, atStart, "Memory for the segments of full-text indexes. What one search needs of its index must fit in it."},
 	{"sectional", "body_timeout", "60", seconds, atOnce, "How long 1 KB of a body may take to come."},
 	{"sectional", "write_timeout", "60", seconds, atOnce, "How long a client may take nothing of its answer."},
 	{"sectional", "max_connections", "0", count, atOnce, "Most connections, 0 for what the system's limit of open files allows."},

@@ -324,7 +324,7 @@ func TestTenantsDesignsAreBounded(t *testing.T) {
 	a.fitnessDB()
 	const alice = " /fit/_owner/alice"
 	const view = `"views":{"v":{"map":"function(doc){ emit(1) }"},"lib":{"x":"exports.a = 1"}}`
-	const two = `"views":{"v":{"map":"function(doc){ emit(1) }"},"w":{"map":"function(doc){ emit(2) }"}}`
+	const two = `"views":{"v":{"map":"function(doc){ emit(1) }"}},"indexes":{"w":{"index":"function(doc){ index('a', 'b') }"}}`
 	docs := func(n int, rest string) string {
 		var all []string
 		for i := range n {

@@ -129,7 +129,7 @@ func (a *assembly) open(ctx context.Context) (err error) {
 		TenantDesigns: tenantDesigns(a.config), TenantDesignSize: tenantDesignSize(a.config), Replications: config.Derive(a.config, spec.ParseSettings).Value})
 	runner := mapjs.New(a.scripts)
 	views := view.New(viewjs.New(runner))
-	texts := text.New(text.Options{Functions: textjs.New(runner), Analyze: analyzers})
+	texts := text.New(text.Options{Functions: textjs.New(runner), Analyze: analyzers, Cache: textCache(a.config.Snapshot())})
 	a.indexes = index.New(index.Options{Kinds: kinds(views, texts, geo.New(geojs.New(runner))), Logger: a.log})
 	a.store, err = store.Open(ctx, a.engine, store.Options{
 		Logger:         a.log,
@@ -190,6 +190,11 @@ func maxConflicts(c *config.Config) func() int {
 func maxQueued(c *config.Config) func() int64 {
 	most := config.Derive(c, func(s *config.Snapshot) int64 { return max(0, s.Int("sectional", "max_queued_writes", 128<<20)) })
 	return most.Value
+}
+
+// textCache returns the setting of that name.
+func textCache(s *config.Snapshot) int {
+	return int(max(1<<20, s.Int("sectional", "text_cache", 512<<20)))
 }
 
 // deletedTTL returns the age at which tombstones are dropped where a database does

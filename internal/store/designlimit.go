@@ -103,21 +103,21 @@ func designsOf(p document.Partition) Span {
 	return Span{From: prefix + "/", To: prefix + "0", Before: true}
 }
 
-// countIndexes counts the views and Mango indexes that a design document names.
+// countIndexes counts the views and other indexes that a design document names.
 func countIndexes(body []byte) (n int) {
-	views, _ := jsonscan.Member(body, "views")
-	if jsonscan.KindOf(views) != jsonscan.Object {
-		return 0
-	}
-	for m := jsonscan.MembersOf(views); ; {
-		name, _, ok := m.Next()
-		if !ok {
-			return n
+	for _, kind := range []string{"views", "indexes", "nouveau", "st_indexes"} {
+		members, _ := jsonscan.Member(body, kind)
+		if jsonscan.KindOf(members) != jsonscan.Object {
+			continue
 		}
-		if !jsonscan.NameIs(name, "lib") {
-			n++
+		m := jsonscan.MembersOf(members)
+		for name, _, ok := m.Next(); ok; name, _, ok = m.Next() {
+			if kind != "views" || !jsonscan.NameIs(name, "lib") {
+				n++
+			}
 		}
 	}
+	return n
 }
 
 // checkDesigns refuses the edit of a partition's design document that goes beyond

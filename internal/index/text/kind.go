@@ -42,7 +42,8 @@ type Options struct {
 	Functions Functions
 	// Analyze makes the analyzers of a definition (JSON, nil for none).
 	Analyze func(definition []byte) (Analyzers, error)
-	// Cache is how many bytes of opened segments are kept in memory; default 256 MB.
+	// Cache is how many bytes of opened segments are kept in memory, and how many one
+	// reader may have; default 512 MB.
 	Cache int
 	// Scratch is a directory for the files into which segments are merged, which go at
 	// once; default the system's.
@@ -77,7 +78,7 @@ var (
 // New makes the kind. One for all databases: it keeps the opened segments of all.
 func New(o Options) *Kind {
 	if o.Cache == 0 {
-		o.Cache = 256 << 20
+		o.Cache = 512 << 20
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now

@@ -84,6 +84,23 @@ func (m *manifest) add(e entry) {
 	m.segments = slices.Insert(m.segments, at, e)
 }
 
+// restrict leaves the segments that may have documents of a partition; all for "".
+func (m *manifest) restrict(p document.Partition) {
+	if p == "" {
+		return
+	}
+	from, to := partitionSpan(p)
+	m.segments = slices.DeleteFunc(m.segments, func(e entry) bool { return e.last < from || e.first >= to })
+}
+
+// bytes is how many bytes the segments have together.
+func (m *manifest) bytes() (n uint64) {
+	for _, e := range m.segments {
+		n += e.bytes
+	}
+	return n
+}
+
 // find returns the place of a segment; -1 if there is none of this number.
 func (m *manifest) find(number uint64) int {
 	return slices.IndexFunc(m.segments, func(e entry) bool { return e.number == number })

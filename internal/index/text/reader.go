@@ -3,6 +3,7 @@ package text
 import (
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/text/segment"
@@ -11,25 +12,23 @@ import (
 
 // NewReader reads index x at r's snapshot, or only partition p of it. What is not to be
 // seen is not read: documents of a partition that is being dropped. The error is
-// *index.Damaged if a segment is not what was written.
+// *index.Damaged if a segment is not what was written, and Unavailable if what is to be
+// read is more than Options.Cache.
 func (k *Kind) NewReader(r *store.Reader, x *index.Index, p document.Partition) (*segment.Reader, error) {
 	at := rowsOf(r.Database(), x.Number)
-	var sources []segment.Source
 	m, err := at.readManifest(r.Snapshot().Get)
 	if err != nil || r.Hides() && (p != "" || x.Tenant != "") && !r.Sees(document.ID(p+":")) {
 		return &segment.Reader{}, err
 	}
-	from, to := partitionSpan(p)
+	m.restrict(p)
+	if m.bytes() > uint64(k.o.Cache) {
+		return nil, errTooLarge(m.bytes())
+	}
+	sources := make([]segment.Source, len(m.segments))
 	for i := range m.segments {
-		e := &m.segments[i]
-		if p != "" && (e.last < from || e.first >= to) {
-			continue
-		}
-		s, err := k.source(at, r, e)
-		if err != nil {
+		if sources[i], err = k.source(at, r, &m.segments[i]); err != nil {
 			return nil, err
 		}
-		sources = append(sources, s)
 	}
 	if p == "" && r.Hides() && x.Tenant == "" {
 		if err := hide(r, sources); err != nil {
@@ -37,6 +36,11 @@ func (k *Kind) NewReader(r *store.Reader, x *index.Index, p document.Partition) 
 		}
 	}
 	return segment.NewReader(sources, string(p))
+}
+
+// errTooLarge is told to who searches an index that would not fit into memory.
+func errTooLarge(bytes uint64) error {
+	return dberr.New(dberr.Unavailable, "index_too_large", "A search would have %d MB of its index in memory: `[sectional] text_cache` allows less. Searches in a partition need what that has.", bytes>>20)
 }
 
 // source opens a segment with what is deleted of it.

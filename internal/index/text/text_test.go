@@ -424,6 +424,31 @@ func TestManyNames(t *testing.T) {
 	}
 }
 
+// TestIndexLargerThanMemory searches an index whose segments do not fit into the cache: its
+// partitions can be searched that do.
+func TestIndexLargerThanMemory(t *testing.T) {
+	w := newWorld(t, testKind(Options{Cache: 25_000}))
+	for _, p := range []string{"a", "b", "c", "d"} {
+		for i := range 100 {
+			w.put(fmt.Sprintf("%s:%d", p, i), fmt.Sprintf(`{"t":"word%d of %s"}`, i, p))
+		}
+		w.kind.many = 2
+		w.follow()
+		w.kind.many = 100
+	}
+	x := w.index()
+	read := func(p document.Partition) error {
+		return w.db.Whole().View(ctx, func(r *store.Reader) error {
+			_, err := w.kind.NewReader(r, x, p)
+			return err
+		})
+	}
+	if err := read(""); !dberr.Is(err, dberr.Unavailable) {
+		t.Fatalf("all of it: %v, %d bytes", err, new(manifest).bytes())
+	}
+	must(t, read("d"))
+}
+
 func TestDefinitions(t *testing.T) {
 	k := testKind(Options{})
 	for body, want := range map[string]string{
