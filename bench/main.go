@@ -59,7 +59,7 @@ func scales(quick bool) scale {
 	if quick {
 		return scale{documents: 2000, bulks: 8, repetitions: 1, load: 8000, part: 4000, duration: 300 * time.Millisecond, few: 1000, many: 10_000, feeds: 500, wakes: 50, databases: 300, drops: 500}
 	}
-	return scale{documents: 50_000, bulks: 100, repetitions: 3, load: 300_000, part: 50_000, duration: 4 * time.Second, few: 10_000, many: 1_000_000, feeds: 10_000, wakes: 200, databases: 20_000, drops: 5000}
+	return scale{documents: 50_000, bulks: 100, repetitions: 3, load: 300_000, part: 50_000, duration: 4 * time.Second, few: 10_000, many: 1_000_000, feeds: 10_000, wakes: 200, databases: 100_000, drops: 5000}
 }
 
 // bench is one run.

@@ -271,3 +271,9 @@ func (s *Server) Memory(figure string) (int64, error) {
 	}
 	return 0, fmt.Errorf("process: the kernel gives no %s", figure)
 }
+
+// OpenFiles is how many files, sockets among them, the process has open.
+func (s *Server) OpenFiles() (int, error) {
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.PID))
+	return len(entries), err
+}
