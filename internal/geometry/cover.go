@@ -173,8 +173,12 @@ func Apart(a, b XY) float64 { return float64(a.point().Distance(b.point())) * Ea
 
 // NearBox reports whether a box meets one of the boxes round the shape's parts.
 func (s *Shape) NearBox(b Box) bool {
-	t := Shape{boxes: []Box{b}}
-	return s.boxesMeet(&t)
+	for _, own := range s.boxes {
+		if own.meetsRound(b) {
+			return true
+		}
+	}
+	return false
 }
 
 // CoverBoxes returns cells, about so many at most, that hold the boxes round the shape's

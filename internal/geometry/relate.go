@@ -74,12 +74,11 @@ var ofOnlyPoint = map[Relation]func(at place) bool{
 
 // Relates reports whether s stands in a relation to t.
 func (s *Shape) Relates(rel Relation, t *Shape) (bool, error) {
+	if p, ok := t.Point(); ok {
+		return s.RelatesToPoint(rel, p), nil
+	}
 	if rel == Any {
 		return s.boxesMeet(t), nil
-	}
-	if p, ok := t.Point(); ok {
-		q, same := s.Point()
-		return ofPoint[rel](s.locate(p), same && (q == p || q.Y == p.Y && math.Abs(p.Y) == 90)), nil
 	}
 	if p, ok := s.Point(); ok {
 		return ofOnlyPoint[rel](t.locate(p)), nil
@@ -113,6 +112,16 @@ func (s *Shape) Relates(rel Relation, t *Shape) (bool, error) {
 		return geom.RelateMatches(matrix, "T**FF*FF*")
 	}
 	return planarRelations[rel](s.planar(), t.planar())
+}
+
+// RelatesToPoint is Relates for a valid position.
+func (s *Shape) RelatesToPoint(rel Relation, p XY) bool {
+	p.X = wrapped(p.X)
+	if rel == Any {
+		return s.NearBox(Box{p.X, p.Y, p.X, p.Y})
+	}
+	q, same := s.Point()
+	return ofPoint[rel](s.locate(p), same && (q == p || q.Y == p.Y && math.Abs(p.Y) == 90))
 }
 
 var planarRelations = map[Relation]func(a, b geom.Geometry) (bool, error){
@@ -175,12 +184,17 @@ func (s *Shape) allEdges() (all []edge) {
 func (s *Shape) boxesMeet(t *Shape) bool {
 	for _, b := range s.boxes {
 		for _, c := range t.boxes {
-			if b.meets(c) || b.East == 180 && c.West == -180 && meetLatitudes(b, c) || c.East == 180 && b.West == -180 && meetLatitudes(b, c) {
+			if b.meetsRound(c) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// meetsRound is meets where ±180 degrees are the same meridian.
+func (b Box) meetsRound(c Box) bool {
+	return b.meets(c) || (b.East == 180 && c.West == -180 || c.East == 180 && b.West == -180) && meetLatitudes(b, c)
 }
 
 func meetLatitudes(b, c Box) bool { return b.South <= c.North && c.South <= b.North }

@@ -41,7 +41,7 @@ func (h *Hit) Where() *Behind { return &Behind{h.Distance, h.ID, h.Number} }
 const half = math.Pi * geometry.EarthRadius
 
 // firstRadius is how far is looked first, in metres.
-const firstRadius = 2000
+const firstRadius = 8000
 
 // Nearest returns the nearest geometries behind a place, nil for the beginning; fewer than
 // n if there are no more. It looks at growing circles, and never holds more than n.
@@ -55,6 +55,10 @@ func (v *Reader) Nearest(ctx context.Context, q *Near, after *Behind, n int) ([]
 		radius += 1.2 * after.Distance
 	}
 	s := nearest{Reader: v, ctx: ctx, q: q, after: after, n: n, known: map[shapeKey]float64{}}
+	var err error
+	if s.shapes, err = v.has(classShape); err != nil {
+		return nil, err
+	}
 	for n > 0 && !v.gone {
 		s.radius, s.best = min(max(radius, q.Least+firstRadius), most), s.best[:0]
 		if err := s.circle(); err != nil {
@@ -80,6 +84,7 @@ type nearest struct {
 	best   farthest // at most n, within the radius
 	known  map[shapeKey]float64
 	seen   int
+	shapes bool // there are geometries that are no points
 }
 
 type shapeKey struct {
@@ -110,27 +115,35 @@ func (f *farthest) Pop() any {
 }
 
 // circleCells is about how many cells a circle is covered with.
-const circleCells = 20
+const circleCells = 10
 
 // circle looks at everything within the radius, near cells first.
 func (s *nearest) circle() error {
 	from := s2.PointFromLatLng(s2.LatLngFromDegrees(s.q.From.Y, s.q.From.X))
 	cover := s2.RegionCoverer{MaxLevel: s2.MaxLevel, MaxCells: circleCells, LevelMod: 1}
 	cells := cover.Covering(s2.CapFromCenterAngle(from, s1.Angle(min(s.radius/geometry.EarthRadius*(1+1e-9)+1e-12, math.Pi))))
-	far := func(c s2.CellID) float64 {
-		return float64(s2.CellFromCellID(c).Distance(from).Angle()) * geometry.EarthRadius
+	type at struct {
+		cell s2.CellID
+		far  float64
 	}
-	slices.SortFunc(cells, func(a, b s2.CellID) int { return cmp.Compare(far(a), far(b)) })
-	for _, c := range cells {
-		if s.full() && far(c) > s.best[0].Distance+1 {
+	order := make([]at, len(cells))
+	for i, c := range cells {
+		order[i] = at{c, float64(s2.CellFromCellID(c).Distance(from).Angle()) * geometry.EarthRadius}
+	}
+	slices.SortFunc(order, func(a, b at) int { return cmp.Compare(a.far, b.far) })
+	for _, c := range order {
+		if s.full() && c.far > s.best[0].Distance+1 {
 			continue
 		}
-		if s.after != nil && float64(s2.CellFromCellID(c).MaxDistance(from).Angle())*geometry.EarthRadius < s.after.Distance-1 {
+		if s.after != nil && float64(s2.CellFromCellID(c.cell).MaxDistance(from).Angle())*geometry.EarthRadius < s.after.Distance-1 {
 			continue // all points in it came before
 		}
-		if err := s.walk(classPoint, []span{{c.RangeMin(), c.RangeMax()}}, nil, s.point); err != nil {
+		if err := s.walk(classPoint, []span{{c.cell.RangeMin(), c.cell.RangeMax()}}, nil, s.point); err != nil {
 			return err
 		}
+	}
+	if !s.shapes {
+		return nil
 	}
 	return s.walk(classShape, spansOf(cells)[classShape], nil, s.shape)
 }

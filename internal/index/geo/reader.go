@@ -134,7 +134,7 @@ func (s *search) matches(class uint64, spans []span, row *row) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		return s.relates(s.q, geometry.PointAt(p))
+		return s.q.Shape.RelatesToPoint(s.q.Relation, p), nil
 	}
 	if s.q.Relation.Meets() {
 		b, err := unpackBounds(row.value)
@@ -226,6 +226,16 @@ func (v *Reader) walk(class uint64, spans []span, after []byte, fn func(row row)
 		}
 	}
 	return nil
+}
+
+// has reports whether there are rows of a class.
+func (v *Reader) has(class uint64) (bool, error) {
+	it, err := v.v.Iterate(kv.Prefix(v.class(v.partition, class)), kv.IterOptions{})
+	if err != nil {
+		return false, err
+	}
+	defer it.Close()
+	return it.Next(), it.Err()
 }
 
 func (v *Reader) cellKey(class uint64, c s2.CellID) []byte {
