@@ -1,6 +1,9 @@
 package index
 
-import "github.com/sectional/sectional/internal/store"
+import (
+	"github.com/sectional/sectional/internal/couchwire"
+	"github.com/sectional/sectional/internal/store"
+)
 
 // World is where the functions of one index belong: a world of their own for each
 // definition, so that no function sees what another left behind.
@@ -36,3 +39,19 @@ type Mapped struct {
 	// counted, and too many break the index.
 	Stopped bool
 }
+
+// Document is a changed document as functions are given it, with its sequence if the function's options ask for it.
+func (c *Change) Document(withSeq bool) []byte {
+	r := couchwire.Revision{ID: c.Rev.ID, Rev: c.Rev.Rev, Body: c.Rev.Body, Attachments: c.Rev.Attachments,
+		Conflicts: c.Conflicts, DeletedConflicts: c.DeletedConflicts}
+	if withSeq {
+		r.LocalSeq = uint64(c.Seq)
+	}
+	return couchwire.AppendDocument(make([]byte, 0, len(r.Body)+96), &r, couchwire.Form{})
+}
+
+// TenantBytes is how many bytes the rows may have that a tenant's functions make of a
+// document of so many bytes. Anybody may own a partition, and what he may store must
+// not become a multiple of that on disk without an end. It follows from the document
+// alone, so that rows never depend on when they were made.
+func TenantBytes(document int) int { return 64<<10 + 8*document }

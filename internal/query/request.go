@@ -81,15 +81,15 @@ func members() []member {
 			r.R = string(v)
 			return positive(v)
 		}},
-		{"conflicts", false, func(r *Request, v []byte) error { return Truth(&r.Conflicts, v) }},
+		{"conflicts", false, func(r *Request, v []byte) error { return selector.Truth(&r.Conflicts, v) }},
 		{"stale", false, func(r *Request, v []byte) error {
 			r.Stale = string(v)
 			return staleness(v)
 		}},
-		{"update", false, func(r *Request, v []byte) error { return Truth(&r.Update, v) }},
-		{"stable", false, func(r *Request, v []byte) error { return Truth(&r.Stable, v) }},
-		{"execution_stats", false, func(r *Request, v []byte) error { return Truth(&r.Stats, v) }},
-		{"allow_fallback", false, func(r *Request, v []byte) error { return Truth(&r.AllowFallback, v) }},
+		{"update", false, func(r *Request, v []byte) error { return selector.Truth(&r.Update, v) }},
+		{"stable", false, func(r *Request, v []byte) error { return selector.Truth(&r.Stable, v) }},
+		{"execution_stats", false, func(r *Request, v []byte) error { return selector.Truth(&r.Stats, v) }},
+		{"allow_fallback", false, func(r *Request, v []byte) error { return selector.Truth(&r.AllowFallback, v) }},
 		{"count", false, func(r *Request, v []byte) error { return ownTruth("count", &r.Count, v) }},
 		{"group", false, func(r *Request, v []byte) (err error) {
 			r.Group, err = parseGroup(v)
@@ -216,21 +216,8 @@ func isWhole(v []byte) bool {
 
 // ownTruth is Truth for a member that CouchDB does not know.
 func ownTruth(member string, dst *bool, v []byte) error {
-	if Truth(dst, v) != nil {
+	if selector.Truth(dst, v) != nil {
 		return dberr.New(dberr.Invalid, "invalid_boolean", "%s must be true or false, not: %s", member, selector.Shown(v))
-	}
-	return nil
-}
-
-// Truth reads a truth value into dst.
-func Truth(dst *bool, v []byte) error {
-	switch jsonscan.KindOf(v) {
-	case jsonscan.True:
-		*dst = true
-	case jsonscan.False:
-		*dst = false
-	default:
-		return dberr.New(dberr.Invalid, "invalid_boolean", "Invalid boolean value: %s", selector.Term(v))
 	}
 	return nil
 }
@@ -243,7 +230,7 @@ func staleness(v []byte) error {
 		return nil
 	}
 	var b bool
-	return Truth(&b, v)
+	return selector.Truth(&b, v)
 }
 
 // ParseSort reads a list of fields with directions. Errors are dberr.Invalid

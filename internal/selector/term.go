@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/jsonscan"
 )
 
@@ -127,4 +128,17 @@ func PrettyTerm(v []byte) string {
 		}
 		return append(jsonscan.AppendQuoted(append(dst, "<<"...), string(s)), ">>"...)
 	}))
+}
+
+// Truth reads a truth value into dst.
+func Truth(dst *bool, v []byte) error {
+	switch jsonscan.KindOf(v) {
+	case jsonscan.True:
+		*dst = true
+	case jsonscan.False:
+		*dst = false
+	default:
+		return dberr.New(dberr.Invalid, "invalid_boolean", "Invalid boolean value: %s", Term(v))
+	}
+	return nil
 }

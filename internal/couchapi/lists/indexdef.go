@@ -178,7 +178,7 @@ func (d *indexDefinition) setSparse() error {
 	sparse := false
 	if v, ok := jsonscan.Member(d.asked, "sparse"); ok {
 		d.said = d.several
-		if mango.Truth(&sparse, v) != nil {
+		if selector.Truth(&sparse, v) != nil {
 			return dberr.New(dberr.Invalid, "invalid_boolean", "sparse must be true or false, not: %s", selector.Shown(v))
 		}
 	}

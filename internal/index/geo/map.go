@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 
-	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/kv"
@@ -106,7 +105,7 @@ func (k *Kind) rows(ctx context.Context, d *store.Database, x *index.Index, docs
 		}
 		seen[c.ID] = true
 		if c.Rev != nil {
-			texts, revs, at = append(texts, text(c)), append(revs, c.Rev.Rev.String()), append(at, len(all))
+			texts, revs, at = append(texts, c.Document(false)), append(revs, c.Rev.Rev.String()), append(at, len(all))
 		}
 		all = append(all, mapped{id: c.ID})
 	}
@@ -127,7 +126,7 @@ func (k *Kind) rows(ctx context.Context, d *store.Database, x *index.Index, docs
 		if ok {
 			m.rows, ok = l.indexed(m.id, revs[i], r.Geometries)
 		}
-		if x.Tenant != "" && sizeOf(m.rows) > tenantBytes(len(texts[i])) {
+		if x.Tenant != "" && sizeOf(m.rows) > index.TenantBytes(len(texts[i])) {
 			m.rows, ok = nil, false
 		}
 		if !ok {
@@ -157,23 +156,11 @@ func (l *layout) indexed(id document.ID, rev string, geometries [][]byte) (rows 
 	return l.rows(nil, id, &of), ok
 }
 
-// tenantBytes is how many bytes the rows may have that a tenant's index makes of a
-// document of so many bytes, as in views: what is stored must not become a multiple of
-// that without an end.
-func tenantBytes(document int) int { return 64<<10 + 8*document }
-
 func sizeOf(rows []index.Row) (n int) {
 	for _, r := range rows {
 		n += len(r.Key) + len(r.Value)
 	}
 	return n
-}
-
-// text is a document as functions are given it.
-func text(c index.Change) []byte {
-	r := couchwire.Revision{ID: c.Rev.ID, Rev: c.Rev.Rev, Body: c.Rev.Body, Attachments: c.Rev.Attachments,
-		Conflicts: c.Conflicts, DeletedConflicts: c.DeletedConflicts}
-	return couchwire.AppendDocument(make([]byte, 0, len(r.Body)+96), &r, couchwire.Form{})
 }
 
 // replace works out what is to be written so that documents have these rows.

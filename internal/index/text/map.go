@@ -12,7 +12,6 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/blevesearch/bleve/v2/analysis"
 
-	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/text/segment"
@@ -92,7 +91,7 @@ func (w *work) documents(ctx context.Context, docs []index.Change) (c changed, l
 		seen[d.ID] = true
 		c.ids = append(c.ids, string(d.ID))
 		if d.Rev != nil {
-			texts, of = append(texts, w.document(d)), append(of, d.ID)
+			texts, of = append(texts, d.Document(false)), append(of, d.ID)
 		}
 	}
 	slices.Sort(c.ids)
@@ -138,13 +137,6 @@ func (w *work) given(ctx context.Context, ids []document.ID, docs [][]byte) ([]R
 	return results, nil
 }
 
-// document is a document as index functions are given it.
-func (w *work) document(c index.Change) []byte {
-	r := couchwire.Revision{ID: c.Rev.ID, Rev: c.Rev.Rev, Body: c.Rev.Body, Attachments: c.Rev.Attachments,
-		Conflicts: c.Conflicts, DeletedConflicts: c.DeletedConflicts}
-	return couchwire.AppendDocument(make([]byte, 0, len(r.Body)+96), &r, couchwire.Form{})
-}
-
 // fits reports whether what a document of so many bytes gave may be indexed. A tenant's
 // must not become a multiple of what he stores without an end (decision 0046).
 func (w *work) fits(fields []Indexed, size int) bool {
@@ -156,7 +148,7 @@ func (w *work) fits(fields []Indexed, size int) bool {
 			n += len(s)
 		}
 	}
-	return n <= largestDocument && len(names) < segment.MaxFields && (w.Tenant == "" || n <= 64<<10+8*size)
+	return n <= largestDocument && len(names) < segment.MaxFields && (w.Tenant == "" || n <= index.TenantBytes(size))
 }
 
 // analyzed makes a document of a segment.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/kv"
@@ -144,7 +143,7 @@ func (w *work) rows(ctx context.Context, docs []index.Change) (all []mapped, los
 		}
 		seen[c.ID] = len(all)
 		if c.Rev != nil {
-			texts, at = append(texts, w.document(c)), append(at, len(all))
+			texts, at = append(texts, c.Document(w.localSeq && w.Tenant == "")), append(at, len(all))
 		}
 		all = append(all, mapped{id: c.ID})
 	}
@@ -161,7 +160,7 @@ func (w *work) rows(ctx context.Context, docs []index.Change) (all []mapped, los
 		if ok {
 			m.rows, ok = w.rowsOf(w.Def, m.id, r.Rows)
 		}
-		if ok && (len(packBack(m.rows)) > maxRow || w.Tenant != "" && sizeOf(m.rows) > tenantBytes(len(texts[i]))) {
+		if ok && (len(packBack(m.rows)) > maxRow || w.Tenant != "" && sizeOf(m.rows) > index.TenantBytes(len(texts[i]))) {
 			m.rows, ok = nil, false
 		}
 		if !ok {
@@ -174,29 +173,12 @@ func (w *work) rows(ctx context.Context, docs []index.Change) (all []mapped, los
 	return all, lost, nil
 }
 
-// tenantBytes is how many bytes the rows may have that a tenant's view makes of a
-// document of so many bytes. Anybody may own a partition, and what he may store must
-// not become a multiple of that on disk without an end. It follows from the document
-// alone, so that rows never depend on when they were made.
-func tenantBytes(document int) int { return 64<<10 + 8*document }
-
 // sizeOf is about how many bytes rows take.
 func sizeOf(rows []stored) (n int) {
 	for _, r := range rows {
 		n += len(r.position) + len(r.value) + len(r.key) + len(digest{})
 	}
 	return n
-}
-
-// document is a document as map functions are given it. A tenant's see no sequence:
-// it would tell how much others write.
-func (w *work) document(c index.Change) []byte {
-	r := couchwire.Revision{ID: c.Rev.ID, Rev: c.Rev.Rev, Body: c.Rev.Body, Attachments: c.Rev.Attachments,
-		Conflicts: c.Conflicts, DeletedConflicts: c.DeletedConflicts}
-	if w.localSeq && w.Tenant == "" {
-		r.LocalSeq = uint64(c.Seq)
-	}
-	return couchwire.AppendDocument(make([]byte, 0, len(r.Body)+96), &r, couchwire.Form{})
 }
 
 // batch works out what is to be written for documents.

@@ -75,25 +75,13 @@ func Parse(source []byte) (*Def, error) {
 var definitionMembers = map[string]func(d *Def, v []byte) error{
 	"fields":                  (*Def).setFields,
 	"default_field":           (*Def).setDefault,
-	"index_array_lengths":     func(d *Def, v []byte) error { return truth(&d.Lengths, v) },
+	"index_array_lengths":     func(d *Def, v []byte) error { return selector.Truth(&d.Lengths, v) },
 	"partial_filter_selector": (*Def).setFilter,
 	"selector":                (*Def).setFilter,
 	"default_analyzer": func(d *Def, v []byte) error {
 		d.defaultAnalyzer, d.exact = v, string(v) == `"keyword"`
 		return nil
 	},
-}
-
-func truth(to *bool, v []byte) error {
-	switch jsonscan.KindOf(v) {
-	case jsonscan.True:
-		*to = true
-	case jsonscan.False:
-		*to = false
-	default:
-		return dberr.New(dberr.Invalid, "invalid_boolean", "Invalid boolean value: %s", selector.Term(v))
-	}
-	return nil
 }
 
 // setFields reads which fields are indexed: none named, or "all_fields", is all.
@@ -158,10 +146,10 @@ func members(object []byte) (n int) {
 // setDefault reads whether there is a field for $text, and how it is analyzed.
 func (d *Def) setDefault(v []byte) error {
 	if jsonscan.KindOf(v) != jsonscan.Object {
-		return truth(&d.Default, v)
+		return selector.Truth(&d.Default, v)
 	}
 	if enabled, ok := jsonscan.Member(v, "enabled"); ok {
-		if err := truth(&d.Default, enabled); err != nil {
+		if err := selector.Truth(&d.Default, enabled); err != nil {
 			return err
 		}
 	}
