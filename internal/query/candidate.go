@@ -111,7 +111,14 @@ func plannerAt(ctx context.Context, r *store.Reader, req *Request, paths pathsFu
 		return nil, err
 	}
 	partition := r.Partition() != ""
-	p := newPlanner(req, paths(set.Named, shared, partition), partition)
+	ways := paths(set.Named, shared, partition)
+	if r.Redacted() {
+		ways = slices.DeleteFunc(ways, func(p accessPath) bool {
+			_, is := p.(*textPath) // it finds by what is not to be seen
+			return is
+		})
+	}
+	p := newPlanner(req, ways, partition)
 	p.estimate = func(b *Branch) (int, error) { return b.path.estimate(ctx, r, b.ranges, probe) }
 	return p, nil
 }

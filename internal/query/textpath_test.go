@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/store"
 )
 
 // words makes a text index, which is still to be built.
@@ -123,6 +124,28 @@ func TestTextPages(t *testing.T) {
 		slices.Sort(want.ids)
 		if len(want.ids) == 0 || !slices.Equal(got, want.ids) {
 			t.Errorf("%s: %v, want %v", selector, got, want.ids)
+		}
+	}
+}
+
+// secretive is a redactor that shows nothing of a document but its id.
+type secretive struct{}
+
+func (secretive) Redact(*store.Revision) ([]byte, error) { return []byte("{}"), nil }
+
+// TestTextIsNotRedacted keeps those from asking for words who must not see them.
+func TestTextIsNotRedacted(t *testing.T) {
+	w := newWorld(t, false)
+	w.words("every", `{}`, false)
+	w.put(`{"_id":"a","note":"quick"}`)
+	if _, got, err := w.find("", `{"selector":{"$text":"quick"}}`); err != nil || len(got.ids) != 1 {
+		t.Errorf("%v %v", got, err)
+	}
+	for _, request := range []string{`{"selector":{"$text":"quick"}}`, `{"selector":{"note":"quick"},"use_index":"every","allow_fallback":false}`} {
+		req, err := Parse([]byte(request))
+		must(t, err)
+		if err := New(req, w.db.Whole().RedactedBy(&secretive{}), w.indexes).Run(ctx, &collected{req: req}); !dberr.Is(err, dberr.Invalid) {
+			t.Errorf("%s: %v", request, err)
 		}
 	}
 }
