@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"container/heap"
 	"slices"
+
+	index "github.com/blevesearch/bleve_index_api"
 )
 
 // boolean is a group of clauses. With clauses that must match, those that may only
@@ -57,6 +59,9 @@ func (b *boolean) normalize(norm, boost float64) {
 }
 
 func (b *boolean) start() error {
+	if err := b.narrow(); err != nil {
+		return err
+	}
 	b.either = &either{all: b.may}
 	for _, n := range slices.Concat(b.must, []node{b.either}) {
 		if err := n.start(); err != nil {
@@ -70,6 +75,37 @@ func (b *boolean) start() error {
 	}
 	slices.SortStableFunc(b.must, func(a, c node) int { return cmp.Compare(a.cost(), c.cost()) })
 	return b.settle()
+}
+
+// narrow has the postings of terms that must all match cut to the documents that they
+// have in common, before any is read.
+func (b *boolean) narrow() error {
+	var together index.OptimizableContext
+	for _, n := range b.must {
+		var p *postings
+		switch n := n.(type) {
+		case *term:
+			p = n.postings
+		case *slot:
+			p, _ = n.node.(*postings)
+		}
+		if p == nil {
+			continue
+		}
+		of, ok := p.reader.(index.Optimizable)
+		if !ok {
+			continue
+		}
+		var err error
+		if together, err = of.Optimize("conjunction", together); err != nil {
+			return err
+		}
+	}
+	if together == nil {
+		return nil
+	}
+	_, err := together.Finish()
+	return err
 }
 
 func (b *boolean) doc() uint64 { return b.at }

@@ -216,3 +216,57 @@ func (m member) Frequency() uint64            { return 0 }
 func (m member) Norm() float64                { return 0 }
 func (m member) Locations() []scorch.Location { return nil }
 func (m member) Size() int                    { return 4 }
+
+// Walk returns the documents of the set one by one. The set must not change any more.
+func (s *Set) Walk() *Walk {
+	w := &Walk{set: s}
+	w.enter()
+	return w
+}
+
+// Walk is a way through the documents of a Set, in order.
+type Walk struct {
+	set     *Set
+	segment int
+	left    roaring.IntPeekable
+}
+
+// enter goes to the segment at w.segment, or the next that has documents of the set.
+func (w *Walk) enter() {
+	for ; w.segment < len(w.set.docs); w.segment++ {
+		if docs := w.set.docs[w.segment]; !docs.IsEmpty() {
+			w.left = docs.Iterator()
+			return
+		}
+	}
+	w.left = nil
+}
+
+// Next returns the next document; ok is false at the end.
+func (w *Walk) Next() (doc uint64, ok bool) {
+	for w.left != nil {
+		if w.left.HasNext() {
+			return w.set.r.begins[w.segment] + uint64(w.left.Next()), true
+		}
+		w.segment++
+		w.enter()
+	}
+	return 0, false
+}
+
+// Advance is Next, but passes over what is before a document.
+func (w *Walk) Advance(to uint64) (doc uint64, ok bool) {
+	at, local, ok := w.set.r.locate(to)
+	if !ok {
+		w.segment, w.left = len(w.set.docs), nil
+		return 0, false
+	}
+	if at > w.segment {
+		w.segment = at
+		w.enter()
+	}
+	if at == w.segment && w.left != nil {
+		w.left.AdvanceIfNeeded(local)
+	}
+	return w.Next()
+}

@@ -5,7 +5,6 @@ import index "github.com/blevesearch/bleve_index_api"
 // Column is the values of a field by the numbers of documents.
 type Column struct {
 	r   *Reader
-	id  bool // the ids themselves, which need no column
 	per []columnsOf
 }
 
@@ -14,7 +13,7 @@ type columnsOf struct{ numbers, lastTerms, facetNumbers, facetTexts *column }
 
 // Column returns the values of a field. It may be used by many goroutines.
 func (r *Reader) Column(field string) *Column {
-	c := &Column{r: r, id: field == idField, per: make([]columnsOf, len(r.sources))}
+	c := &Column{r: r, per: make([]columnsOf, len(r.sources))}
 	for i := range r.sources {
 		s := r.sources[i].Segment
 		c.per[i] = columnsOf{s.column(field, numbers), s.column(field, lastTerms), s.column(field, facetNumbers), s.column(field, facetTexts)}
@@ -40,10 +39,6 @@ func (c *Column) Number(doc uint64) (greatest float64, ok bool) {
 // Text is the last of the terms of a document's indexed field, by which it is sorted
 // and grouped.
 func (c *Column) Text(doc uint64) (string, bool) {
-	if c.id {
-		id, err := c.r.ID(doc)
-		return id, err == nil
-	}
 	s, local, found := c.r.locate(doc)
 	if !found || c.per[s].lastTerms == nil {
 		return "", false
