@@ -54,6 +54,12 @@ const guardedLines = `
 403,403,200 401,403,200 GET ~/_design/d/_list/l/r
 403,403,200 401,403,200 GET ~/_design/d/_list/l/r?group=true
 403,403,200 401,403,200 GET ~/_design/d/_rewrite/v
+403,403,200 401,403,200 GET ~/_design/d/_search/i?q=*:*
+403,403,200 401,403,200 GET ~/_design/d/_search/i?q=*:*&include_docs=true&stale=ok
+403,403,200 401,403,200 POST ~/_design/d/_search/i {"q":"SECRET","counts":["default"]}
+403,403,404 401,403,404 GET ~/_design/d/_search/none?q=a
+403,403,200 401,403,200 GET ~/_design/d/_search_info/i
+403,403,200 401,403,200 GET ~/_design/d/_search_disk_size/i
 403,403,200 401,403,200 POST ~/_find {"selector":{"_id":"@"}}
 403,403,200 401,403,200 POST ~/_find {"selector":{"source":{"$gt":null}}}
 403,403,200 401,403,200 POST ~/_find {"selector":{"derived_key":{"$gt":"8"}},"fields":["_id"]}

@@ -83,3 +83,53 @@ func TestSearchRights(t *testing.T) {
 		}
 	}
 }
+
+// TestSearchOfOnePartition: whom a rule lets into a partition finds what is in it, and
+// nothing else.
+func TestSearchOfOnePartition(t *testing.T) {
+	w := newOpaqueWorld(t)
+	w.do("PUT", "/parts/_design/s", `{"indexes":{"i":{"index":"function(doc){ index('n', doc.n, {facet: true}); }"}}}`).want(201, "")
+	w.do("PUT", "/parts/_design/g", `{"options":{"partitioned":false},"indexes":{"i":{"index":"function(doc){ index('n', doc.n); }"}}}`).want(201, "")
+	for _, path := range []string{"/parts/_partition/alice/_design/s/_search/i?q=*:*", "/parts/_owner/alice/_design/s/_search/i?q=*:*"} {
+		if got := w.as(readsOne, "GET", path+"&include_docs=true", "").want(200, "").Body; !strings.Contains(got, `"total_rows":1`) || strings.Contains(got, "bob") {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+	for _, path := range []string{"/parts/_partition/bob/_design/s/_search/i?q=*:*", "/parts/_owner/bob/_design/s/_search/i?q=*:*", "/parts/_design/s/_search/i?q=*:*&partition=bob",
+		"/parts/_design/g/_search/i?q=*:*", "/parts/_design/s/_search_info/i", "/parts/_partition/alice/_design/s/_search_info/i"} {
+		if got := w.as(readsOne, "GET", path, ""); got.Status != 403 {
+			t.Errorf("%s: %d %s", path, got.Status, got.Body)
+		}
+	}
+}
+
+// TestStaleSearch: stale=ok answers from what the index has, and a row whose document has
+// gone since says so.
+func TestStaleSearch(t *testing.T) {
+	a := newTestAPI(t)
+	a.do("PUT", "/db", "").want(201, "")
+	a.do("PUT", "/db/_design/d", `{"autoupdate":false,"indexes":{"i":{"analyzer":"keyword","index":"function(doc){ index('default', 'x'); }"}}}`).want(201, "")
+	rev := a.do("PUT", "/db/a", `{}`).want(201, "").json()["rev"].(string)
+	const path = "/db/_design/d/_search/i?q=x"
+	total := func(more string, want int) string {
+		t.Helper()
+		got := a.do("GET", path+more, "").want(200, "")
+		if fmt.Sprint(got.json()["total_rows"]) != fmt.Sprint(want) {
+			t.Errorf("%s: %s, want %v rows", more, got.Body, want)
+		}
+		return got.Body
+	}
+	total("&stale=ok", 0)
+	total("", 1)
+	a.do("PUT", "/db/b", `{}`).want(201, "")
+	total("&stale=ok", 1)
+	total("", 2)
+	a.do("DELETE", "/db/a?rev="+rev, "").want(200, "")
+	if body := total("&stale=ok&include_docs=true", 2); !strings.Contains(body, `"fields":{},"error":"not_found"}`) {
+		t.Errorf("a document that has gone: %s", body)
+	}
+	total("", 1)
+	if head := a.do("HEAD", path, "").want(200, ""); head.Body != "" {
+		t.Errorf("HEAD has a body: %s", head.Body)
+	}
+}
