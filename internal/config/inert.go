@@ -103,8 +103,8 @@ var inert = []Inert{
 	{"os_daemons", nil, "no programs are run by the configuration"},
 	{"os_daemon_settings", nil, "no programs are run by the configuration"},
 	{"feature_flags", nil, "there are no features to be switched"},
-	{"dreyfus", nil, "full-text search is not built in"},
-	{"nouveau", nil, "full-text search is not built in"},
+	{"dreyfus", nil, "full-text search has the limits that CouchDB has by default"},
+	{"nouveau", nil, "there is no other server for search: `_search` needs none, `_nouveau` is not built in"},
 	{"custodian", nil, "the server is a single node"},
 }
 
