@@ -93,6 +93,7 @@ func run(ctx context.Context, parent, only string, load int, quick bool) (err er
 		{"patches of one document", b.patches},
 		{"queries over indexes", b.indexes},
 		{"writes beside indexes", b.indexedWrites},
+		{"writes beside a text index", b.searchedWrites},
 		{"idlefeeds", b.idleFeeds},
 		{"idledatabases", b.idleDatabases},
 		{"replication", b.replication},

@@ -125,6 +125,27 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
+// BenchmarkFollow takes in 300 new documents at a time, and merges.
+func BenchmarkFollow(b *testing.B) {
+	s := newShelf(b, true)
+	s.write(s.db, document.Edit{ID: "_design/d", Body: []byte(indexing)})
+	must(b, s.indexes.Run(context.Background(), s.db))
+	w, n, used := newWords(), 0, time.Duration(0)
+	for b.Loop() {
+		var edits []document.Edit
+		for range 300 {
+			text, kind, price := w.body()
+			edits = append(edits, document.Edit{ID: document.ID(fmt.Sprintf("p%05d:%06d", n*7919%2000, n)), Body: fmt.Appendf(nil, `{"text":%q,"kind":%q,"price":%d}`, text, kind, price)})
+			n++
+		}
+		s.write(s.db, edits...)
+		before := cpu()
+		must(b, s.indexes.Run(context.Background(), s.db))
+		used += cpu() - before
+	}
+	b.ReportMetric(float64(n)/used.Seconds(), "docs/cpu-s")
+}
+
 // watch measures the heap until what it returns is called, which gives the peak.
 func watch() func() uint64 {
 	done, peak := make(chan struct{}), make(chan uint64)
