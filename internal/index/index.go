@@ -16,7 +16,7 @@
 // States: an index is Building from the transaction that defines it. From then
 // on writers keep it, if it is of a transactional kind, and a background task adds the
 // documents that were there before, page by page in order of id. Then it is
-// Readable. That work, and following the feed, are jobs of the store's queue (background.go). Each step is a transaction that moves the progress row from what
+// Readable. That work, and following the feed, are jobs of the store's queue (jobs.go). Each step is a transaction that moves the progress row from what
 // the task expects, so a task that was stopped goes on where it was, and one
 // that wakes up late does no harm.
 //
