@@ -5,7 +5,7 @@
 //
 // It must not know how the server stores anything: it sees requests, answers, the process's figures and, for the
 // ceiling, rows without meaning. Begin reading at run; the measurements are in workloads.go, loads.go,
-// resources.go, indexes.go, replication.go and pouchdb.go.
+// resources.go, indexes.go, geo.go, replication.go and pouchdb.go.
 package main
 
 import (
@@ -94,6 +94,7 @@ func run(ctx context.Context, parent, only string, load int, quick bool) (err er
 		{"queries over indexes", b.indexes},
 		{"writes beside indexes", b.indexedWrites},
 		{"writes beside a text index", b.searchedWrites},
+		{"geo queries", b.geo},
 		{"idlefeeds", b.idleFeeds},
 		{"idledatabases", b.idleDatabases},
 		{"replication", b.replication},

@@ -11,9 +11,9 @@ import (
 // compatible is the version of CouchDB whose API this is. Clients compare it.
 const compatible = "3.5.2"
 
-// features are CouchDB's names for what is there: databases may be partitioned,
-// documents may hold the _access member, and there is full-text search.
-var features = []string{"access-ready", "partitioned", "search"}
+// features are CouchDB's and Cloudant's names for what is there: databases may be partitioned,
+// documents may hold the _access member, and there are full-text search and geo queries.
+var features = []string{"access-ready", "geo", "partitioned", "search"}
 
 // welcome answers GET /: programs with JSON, whoever looks at it in a browser with a
 // page.

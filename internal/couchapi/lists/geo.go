@@ -66,9 +66,18 @@ func findGeo(r *couchhttp.Request, design, name string) (*index.Session, error) 
 	if err := r.MayQuery(); err != nil {
 		return nil, err
 	}
-	s, err := r.API.Indexes.Session(r.Ctx(), r.Scope, document.ID("_design/"+design), geo.KindName, name)
-	if s == nil || err != nil {
-		return nil, err
+	var s *index.Session
+	for _, kind := range []string{geo.KindName, geo.FieldsName} {
+		var err error
+		if s, err = r.API.Indexes.Session(r.Ctx(), r.Scope, document.ID("_design/"+design), kind, name); err != nil {
+			return nil, err
+		}
+		if s != nil {
+			break
+		}
+	}
+	if s == nil {
+		return nil, nil
 	}
 	return s, s.Index.Failure()
 }
@@ -84,13 +93,25 @@ func geoListerOf(r *couchhttp.Request, s *index.Session, q *geoQuery) (*geoListe
 		return nil, err
 	}
 	l.pager = newPager(r, couchhttp.DocForm{Include: q.include}, p, &r.API.Stats.PartitionTimeouts)
-	if err := readyView(r, s, q.update); err != nil {
+	if err := readyGeo(r, s, q.update); err != nil {
 		return nil, err
 	}
 	if s.Answers.Partitioned != s.Index.Partitioned {
 		return nil, index.ErrGone
 	}
 	return l, nil
+}
+
+// readyGeo brings an index up to date as far as a query asks for it. One by a field is so
+// once it is built.
+func readyGeo(r *couchhttp.Request, s *index.Session, update viewUpdate) error {
+	if s.Kind != geo.FieldsName {
+		return readyView(r, s, update)
+	}
+	if update != updateFirst {
+		return nil
+	}
+	return s.Ready(r.Ctx(), r.API.Settings.Value().ViewWait)
 }
 
 // geoPartition returns the partition that a query is about, "" for a global index.
@@ -194,6 +215,9 @@ func geoInfo(r *couchhttp.Request) error {
 			return err
 		}
 		n := set.Lookup(design.ID, geo.KindName, r.Arg("index"))
+		if n == nil {
+			n = set.Lookup(design.ID, geo.FieldsName, r.Arg("index"))
+		}
 		if n == nil {
 			return dberr.New(dberr.NotFound, "not_found", "%s not found.", r.Arg("index"))
 		}

@@ -142,7 +142,7 @@ func (l *geoLister) row(rd *store.Reader, h *geo.Hit, g *geo.Found) error {
 		id = own
 	}
 	var rev *store.Revision
-	if l.q.include {
+	if l.q.include || g.Rev == "" {
 		var err error
 		if rev, err = rd.Winner(id); dberr.Is(err, dberr.NotFound) {
 			rev, err = nil, nil // the index has not followed
@@ -150,6 +150,12 @@ func (l *geoLister) row(rd *store.Reader, h *geo.Hit, g *geo.Found) error {
 		if err != nil {
 			return err
 		}
+	}
+	if rev != nil && g.Rev == "" { // of an index by a field, which is of the winner
+		g.Rev = rev.Rev.String()
+	}
+	if !l.q.include {
+		rev = nil
 	}
 	l.between("\n")
 	switch l.q.format {

@@ -15,7 +15,7 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// Fields is the kind of indexes by a field, which is Mango's: a document is in the index if
+// Fields is the kind of indexes by a field: a document is in the index if
 // the field holds a geometry. It is kept in the transactions of the writers; where the
 // geometry lies is worked out before.
 type Fields struct{}

@@ -11,7 +11,7 @@
 // and their cells: it tells which rows are old, and what to answer.
 //
 // There are two kinds. Functions (Kind) gives geometries by calling st_index, and
-// follows the feed, as views do. An index by a field (Fields), which is Mango's, is kept
+// follows the feed, as views do. An index by a field (Fields) is kept
 // in the transactions of the writers.
 //
 // Begin reading at Kind; row.go makes rows, reader.go and nearest.go read them. The
