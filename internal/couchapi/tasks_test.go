@@ -98,7 +98,7 @@ func TestViewCompaction(t *testing.T) {
 	}
 	young, _ := size(false)
 	before, live := size(true)
-	if before >= young {
+	if before > young { // equal if the engine wrote its tables meanwhile
 		t.Errorf("%d bytes before the first compaction, %d after", young, before)
 	}
 	if live <= 0 || live >= before {
