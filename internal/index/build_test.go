@@ -425,3 +425,50 @@ func TestBuildThatPanics(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWrittenAlikeDuringABuild rewrites a document, with the same value in the index, after the build has read it and
+// before it has written its row: the build leaves the document to its writer then.
+func TestWrittenAlikeDuringABuild(t *testing.T) {
+	k := &counting{}
+	x := index.New(index.Options{Kinds: []index.Kind{k}, Idle: true})
+	defer x.Close()
+	s := openStore(t, openEngine(t), x)
+	defer s.Close()
+	d, err := s.Create(ctx, "db", store.Creation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	load(t, d, 10)
+	define(t, d, design)
+	var rewritten error
+	k.stop = func(built int64) {
+		if built != 10 {
+			return
+		}
+		k.stop = nil
+		rewritten = rewrite(d, "d000003", `{"n":3,"other":true}`)
+	}
+	if err := errors.Join(x.Await(ctx, d, named(t, d, "byN")), rewritten, s.Check(ctx)); err != nil {
+		t.Error(err)
+	}
+}
+
+// rewrite writes a document that is there.
+func rewrite(d *store.Database, id document.ID, body string) error {
+	var parent document.Rev
+	err := d.Whole().View(ctx, func(r *store.Reader) error {
+		rev, err := r.Winner(id)
+		if err == nil {
+			parent = rev.Rev
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	rs, err := d.Whole().Write(ctx, []document.Edit{{ID: id, Parent: parent, Body: []byte(body)}}, store.WriteOptions{})
+	if err == nil {
+		err = rs[0].Err
+	}
+	return err
+}

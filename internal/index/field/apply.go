@@ -63,7 +63,8 @@ func (k *applier) Derive(ctx context.Context, rev *store.Revision) (any, error) 
 
 // Apply is index.Applier's. Rows that stay as they are are not written, but those
 // of an index with a slow filter: whether the document passed it before would have
-// to be worked out.
+// to be worked out; and those of one that is being built: it leaves out what was
+// written meanwhile.
 func (k *applier) Apply(tx kv.Txn, before, after *store.Revision, derived any) error {
 	var old, new, tops values
 	if before != nil {
@@ -75,12 +76,13 @@ func (k *applier) Apply(tx kv.Txn, before, after *store.Revision, derived any) e
 	passed, _ := derived.([]bool) // nil if nobody has found out
 	for i := range k.indexes {
 		e := &k.indexes[i]
-		c := rowChange{was: before != nil && e.has(old), maybe: e.slow()}
+		slow := e.slow()
+		c := rowChange{was: before != nil && e.has(old), maybe: slow || e.building}
 		var err error
 		if c.was && !c.maybe {
 			c.was, err = e.passes(context.Background(), before)
 		}
-		if passed != nil && c.maybe {
+		if passed != nil && slow {
 			c.is = passed[i]
 		} else if err == nil {
 			c.is, err = e.holds(context.Background(), after, new)
@@ -101,7 +103,7 @@ func (k *applier) Apply(tx kv.Txn, before, after *store.Revision, derived any) e
 // rowChange says what becomes of a document in an index.
 type rowChange struct {
 	was, is bool // in the index
-	maybe   bool // was is not sure
+	maybe   bool // it is not sure that its rows were there
 }
 
 // change replaces a document's rows in one index.

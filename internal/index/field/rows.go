@@ -109,11 +109,12 @@ type extractor struct {
 	*Def
 	number      uint64
 	partitioned bool
+	building    bool
 	positions   []int // of the values: the columns' and after them the included fields'
 }
 
 func newExtractor(x *index.Index, w *wanted) extractor {
-	e := extractor{Def: Of(x), number: x.Number, partitioned: x.Partitioned}
+	e := extractor{Def: Of(x), number: x.Number, partitioned: x.Partitioned, building: x.State == index.Building}
 	for _, c := range e.Columns {
 		e.positions = append(e.positions, w.add(c.Path))
 	}
