@@ -493,7 +493,7 @@ func TestChangesTimeoutSetting(t *testing.T) {
 	a.fill("db")
 	began := time.Now()
 	a.feeds([][3]string{{"/db/_changes?feed=longpoll", "", " | 0"}, {"/db/_changes?feed=longpoll&timeout=3600000", "", " | 0"}})
-	if d := time.Since(began); d > 10*time.Second {
+	if d := time.Since(began); d >= time.Minute { // the setting's default
 		t.Errorf("took %v", d)
 	}
 }

@@ -20,7 +20,7 @@ import (
 // follow opens a feed over a real connection and returns its body once it has begun.
 func (a *testAPI) follow(s *httptest.Server, target, authorization string) io.ReadCloser {
 	a.t.Helper()
-	ctx, cancel := context.WithTimeout(a.t.Context(), time.Minute) // a feed that does not end fails the test
+	ctx, cancel := context.WithTimeout(a.t.Context(), 5*time.Minute) // a feed that does not end fails the test
 	a.t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, "GET", s.URL+target, nil)
 	must(a.t, err)

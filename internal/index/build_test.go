@@ -346,10 +346,8 @@ func TestWaitReadsLate(t *testing.T) {
 	load(t, d, 10)
 	define(t, d, design)
 	building, h := named(t, d, "byN"), held{make(chan struct{}), make(chan struct{})}
-	limited, cancel := context.WithTimeout(ctx, 20*time.Second) // for a test that fails
-	defer cancel()
 	late := make(chan error)
-	go func() { late <- x.Wait(context.WithValue(limited, heldKey{}, h), d, building) }()
+	go func() { late <- x.Wait(context.WithValue(ctx, heldKey{}, h), d, building) }()
 	<-h.taken
 	err = x.Await(ctx, d, building)
 	close(h.release)
@@ -382,10 +380,8 @@ func TestBuiltElsewhere(t *testing.T) {
 			define(t, databases[0], design)
 		}
 	}
-	limited, cancel := context.WithTimeout(ctx, 20*time.Second) // for a test that fails
-	defer cancel()
 	waited := make(chan error)
-	go func() { waited <- servers[0].Wait(limited, databases[0], named(t, databases[0], "byN")) }()
+	go func() { waited <- servers[0].Wait(ctx, databases[0], named(t, databases[0], "byN")) }()
 	if err := servers[1].Await(ctx, databases[1], named(t, databases[1], "byN")); err != nil {
 		t.Error(err)
 	}
@@ -419,9 +415,7 @@ func TestBuildThatPanics(t *testing.T) {
 		}()
 		_ = x.Await(ctx, d, named(t, d, "byN"))
 	}()
-	limited, cancel := context.WithTimeout(ctx, 20*time.Second) // for a test that fails
-	defer cancel()
-	if err := x.Await(limited, d, named(t, d, "byN")); err != nil {
+	if err := x.Await(ctx, d, named(t, d, "byN")); err != nil {
 		t.Error(err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // testTimeout is how long a test waits for what must come: long after it would be
 // there, for it is never reached by a sound store.
-const testTimeout = 30 * time.Second
+const testTimeout = 5 * time.Minute
 
 // TestManyWritersFewDocuments lets writers fight for documents. Every revision
 // may be continued by exactly one of them, and each outcome is what happened.

@@ -25,7 +25,7 @@ import (
 var ctx = context.Background()
 
 // testTimeout is how long a test waits for what must come.
-const testTimeout = 60 * time.Second
+const testTimeout = 5 * time.Minute
 
 func must(t testing.TB, err error) {
 	t.Helper()
