@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,6 +87,48 @@ func TestLeaseIsKept(t *testing.T) {
 			t.Errorf("without a disk: %v", err)
 		}
 		f.Randomly(0, nil)
+	})
+}
+
+// stalling is an engine whose transactions may come to a stand, as on a disk that does not answer.
+type stalling struct {
+	kv.Engine
+	stands atomic.Bool
+	on     chan bool
+}
+
+func (e *stalling) Update(ctx context.Context, fn func(kv.Txn) error) error {
+	if e.stands.Load() {
+		<-e.on
+	}
+	return e.Engine.Update(ctx, fn)
+}
+
+// TestLeaseEndsOnTime has the disk of a worker come to a stand: it is told to stop at the moment when another may begin.
+func TestLeaseEndsOnTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lease = time.Minute
+		model := kvtest.NewModel(kvtest.ModelOptions{})
+		e := &stalling{Engine: model, on: make(chan bool)}
+		told := make(chan error)
+		one := open(t, Options{Engine: e, Holder: 1, Lease: lease, Do: func(ctx context.Context, _ Job) error {
+			<-ctx.Done()
+			told <- context.Cause(ctx)
+			return ctx.Err()
+		}})
+		one.update(func(tx kv.Txn) error { return one.Put(tx, job("a", 1, 1)) })
+		ended := make(chan error)
+		go func() { ended <- one.do(ctx, job("a", 1, 1).ID) }()
+		time.Sleep(10*lease + time.Second)
+		e.stands.Store(true)
+		began := time.Now()
+		if err := <-told; !errors.Is(err, ErrElsewhere) || time.Since(began) > lease {
+			t.Errorf("it is told %v after %v", err, time.Since(began))
+		}
+		close(e.on)
+		if err := <-ended; !errors.Is(err, ErrElsewhere) {
+			t.Error(err)
+		}
 	})
 }
 

@@ -279,8 +279,9 @@ func (q *Queue) do(ctx context.Context, id ID) error {
 // lost, the context of fn ends, and the error is ErrElsewhere.
 func (q *Queue) leased(ctx context.Context, j Job, fn func(ctx context.Context) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
+	ends := time.AfterFunc(j.until.Sub(q.o.Clock()), func() { stop(ErrElsewhere) })
 	var keeping sync.WaitGroup
-	keeping.Go(func() { q.keep(ctx, j, stop) })
+	keeping.Go(func() { q.keep(ctx, j, ends, stop) })
 	err := fn(ctx)
 	if errors.Is(context.Cause(ctx), ErrElsewhere) {
 		err = ErrElsewhere
@@ -291,16 +292,18 @@ func (q *Queue) leased(ctx context.Context, j Job, fn func(ctx context.Context) 
 }
 
 // keep keeps the lease of a job as long as somebody works on it, whose context ends when
-// the lease does: then others may have begun.
-func (q *Queue) keep(ctx context.Context, j Job, lost context.CancelCauseFunc) {
+// the lease does, at ends, which waits for no transaction: then others may have begun.
+func (q *Queue) keep(ctx context.Context, j Job, ends *time.Timer, lost context.CancelCauseFunc) {
+	defer ends.Stop()
 	every := time.NewTicker(q.o.Lease / 3)
 	defer every.Stop()
-	for until := j.until; ; {
+	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-every.C:
 		}
+		var until time.Time
 		err := q.o.Commit(ctx, func(tx kv.Txn) error {
 			now, err := decode(j.ID, tx.GetForUpdate)
 			if err == nil && now.holder != q.o.Holder {
@@ -316,9 +319,11 @@ func (q *Queue) keep(ctx context.Context, j Job, lost context.CancelCauseFunc) {
 		switch {
 		case errors.Is(err, ErrGone): // done
 			return
-		case errors.Is(err, ErrMoved), err != nil && !q.o.Clock().Before(until):
+		case errors.Is(err, ErrMoved):
 			lost(ErrElsewhere)
 			return
+		case err == nil:
+			ends.Reset(until.Sub(q.o.Clock()))
 		}
 	}
 }
