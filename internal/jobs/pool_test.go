@@ -132,6 +132,40 @@ func TestLeaseEndsOnTime(t *testing.T) {
 	})
 }
 
+// TestGoneAreForgotten has many jobs fail that go then with their databases: no more is remembered of them.
+func TestGoneAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const gone = remembered + 100
+		w := open(t, Options{Workers: many(8), Do: func(context.Context, Job) error { return errors.New("no") }})
+		ctx, stop := context.WithCancel(ctx)
+		go w.Work(ctx)
+		each := func(fn func(tx kv.Txn, j Job) error) {
+			w.update(func(tx kv.Txn) (err error) {
+				for n := range uint64(gone) {
+					err = errors.Join(err, fn(tx, job("a", n, 1)))
+				}
+				return err
+			})
+			w.Wake()
+			synctest.Wait()
+		}
+		each(func(tx kv.Txn, j Job) error { return w.Put(tx, j) })
+		each(func(tx kv.Txn, j Job) error { return w.Remove(tx, j.ID) })
+		time.Sleep(time.Hour)
+		each(func(tx kv.Txn, j Job) error {
+			if j.Number > 0 {
+				return nil
+			}
+			return w.Put(tx, j)
+		})
+		stop()
+		synctest.Wait()
+		if n := len(w.busy.resting); n != 1 {
+			t.Errorf("%d jobs are remembered", n)
+		}
+	})
+}
+
 // TestMigrateOrder moves an order of time without pools to where it is by pools, in pages.
 func TestMigrateOrder(t *testing.T) {
 	w := open(t, Options{})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -37,6 +38,7 @@ const (
 	firstPause   = time.Second      // before a job that failed is tried again
 	longestPause = time.Minute
 	duePage      = 256
+	remembered   = 1000 // jobs at rest, before it is looked which of them are gone
 )
 
 // Queue works on the jobs of a pool of a store. Rows may be written by any queue of the
@@ -253,6 +255,9 @@ func (q *Queue) turn(ctx context.Context, id ID) {
 	q.busy.Lock()
 	defer q.busy.Unlock()
 	now, r := q.o.Clock(), q.busy.resting[id]
+	if len(q.busy.resting) > remembered {
+		maps.DeleteFunc(q.busy.resting, func(_ ID, r rest) bool { return now.Sub(r.until) > longestPause })
+	}
 	switch {
 	case put > 0:
 		q.busy.resting[id] = rest{until: now.Add(time.Duration(put))}
