@@ -193,7 +193,7 @@ func (l *geoLister) goOn() error {
 	default:
 		l.behind = &geo.Behind{Distance: r.Float(), Number: int(r.UpTo(1 << 30)), ID: document.ID(r.Rest())}
 	}
-	if r.Failed() {
+	if r.Failed() || l.behind != nil && !(l.behind.Distance >= 0) { // NaN is not less than 0 either
 		return errGeoBookmark
 	}
 	return nil
