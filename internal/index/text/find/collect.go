@@ -17,6 +17,7 @@ type hit struct {
 // best gathers the first few of the documents found, in an order and by id where that
 // leaves it open. It is a heap with the last of them on top.
 type best struct {
+	work    *work
 	sorting *sorting
 	limit   int
 	after   *mark
@@ -27,7 +28,7 @@ type best struct {
 }
 
 func (w *work) best(s *sorting, limit int, after *mark) *best {
-	return &best{sorting: s, limit: limit, after: after, ids: w.index.Column("_id")}
+	return &best{work: w, sorting: s, limit: limit, after: after, ids: w.index.Column("_id")}
 }
 
 // take takes the document where a node stands.
@@ -47,7 +48,9 @@ func (b *best) take(n node) error {
 	if len(b.hits) < b.limit {
 		b.spare = nil
 		heap.Push(b, h)
-	} else if b.less(h, b.hits[0]) {
+		return b.work.keep(rowBytes + valueBytes*len(h.keys))
+	}
+	if b.less(h, b.hits[0]) {
 		b.spare, b.hits[0] = b.hits[0], h
 		heap.Fix(b, 0)
 	}

@@ -10,6 +10,7 @@ import (
 
 // counting counts the values of a field over the documents found.
 type counting struct {
+	work   *work
 	field  string
 	column *segment.Column
 	counts map[string]int
@@ -18,7 +19,7 @@ type counting struct {
 
 func (w *work) counting(fields []string) (all []*counting) {
 	for _, f := range fields {
-		all = append(all, &counting{field: f, column: w.index.Column(f), counts: map[string]int{}})
+		all = append(all, &counting{work: w, field: f, column: w.index.Column(f), counts: map[string]int{}})
 	}
 	return all
 }
@@ -26,11 +27,17 @@ func (w *work) counting(fields []string) (all []*counting) {
 func (c *counting) take(n node) error {
 	c.values = c.column.FacetTexts(c.values[:0], n.doc())
 	for i, v := range c.values {
-		if i == 0 || !slices.Contains(c.values[:i], v) {
-			c.counts[v]++
+		if i > 0 && slices.Contains(c.values[:i], v) {
+			continue
+		}
+		if c.counts[v]++; c.counts[v] > 1 {
+			continue
+		}
+		if err := c.work.keep(valueBytes + len(v)); err != nil {
+			return err
 		}
 	}
-	return nil
+	return c.work.spend(1 + len(c.values))
 }
 
 // facet returns the counts, the highest first.
@@ -47,6 +54,7 @@ func (c *counting) facet() Facet {
 
 // ranging counts the numbers of a field that are in ranges.
 type ranging struct {
+	work      *work
 	facet     Facet
 	intervals []segment.Interval
 	column    *segment.Column
@@ -55,7 +63,7 @@ type ranging struct {
 
 func (w *work) ranging(asked []Ranges) (all []*ranging, err error) {
 	for _, r := range asked {
-		to := &ranging{facet: Facet{Field: r.Field}, column: w.index.Column(r.Field)}
+		to := &ranging{work: w, facet: Facet{Field: r.Field}, column: w.index.Column(r.Field)}
 		for _, b := range r.Buckets {
 			interval, err := parseBucket(b.Range)
 			if err != nil {
@@ -79,12 +87,13 @@ func (r *ranging) take(n node) error {
 			r.facet.Counts[i].Documents++
 		}
 	}
-	return nil
+	return r.work.spend(len(r.values) * len(r.intervals))
 }
 
 // narrowing leaves the documents that have one of the values in each of some fields.
 type narrowing struct {
 	node
+	work    *work
 	filters []filter
 	values  []string // used again
 }
@@ -99,7 +108,7 @@ func (w *work) narrow(n node, drilldown []Values) node {
 	if len(drilldown) == 0 {
 		return n
 	}
-	to := &narrowing{node: n}
+	to := &narrowing{node: n, work: w}
 	for _, d := range drilldown {
 		to.filters = append(to.filters, filter{w.index.Column(d.Field), d.Values})
 	}
@@ -129,6 +138,9 @@ func (n *narrowing) advance(to uint64) error {
 
 func (n *narrowing) settle() error {
 	for n.doc() != none && !n.holds() {
+		if err := n.work.spend(1 + len(n.filters)); err != nil {
+			return err
+		}
 		if err := n.node.next(); err != nil {
 			return err
 		}

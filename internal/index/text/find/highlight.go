@@ -118,44 +118,56 @@ func (m *marker) phrase(q *lucene.Phrase) {
 }
 
 // weigh returns what each token of a text is worth: 0 if it is not to be marked.
-func (m *marker) weigh(tokens analysis.TokenStream) []float64 {
+func (w *work) weigh(m *marker, tokens analysis.TokenStream) ([]float64, error) {
 	weights := make([]float64, len(tokens))
 	for i, t := range tokens {
-		for _, w := range m.words {
-			if w.boost > weights[i] && w.match(string(t.Term)) {
-				weights[i] = w.boost
+		for _, of := range m.words {
+			if err := w.spend(1 + len(t.Term)); err != nil {
+				return nil, err
+			}
+			if of.boost > weights[i] && of.match(string(t.Term)) {
+				weights[i] = of.boost
 			}
 		}
 	}
 	for _, p := range m.phrases {
-		p.weigh(tokens, weights)
+		if err := p.weigh(w, tokens, weights); err != nil {
+			return nil, err
+		}
 	}
-	return weights
+	return weights, nil
 }
 
 // weigh weighs the tokens of the phrase where it is.
-func (p *wantedPhrase) weigh(tokens analysis.TokenStream, weights []float64) {
+func (p *wantedPhrase) weigh(w *work, tokens analysis.TokenStream, weights []float64) error {
 	at := map[int][]int{} // the tokens of positions
 	for i, t := range tokens {
 		at[t.Position] = append(at[t.Position], i)
 	}
 	for _, t := range tokens {
-		found := p.from(t.Position, tokens, at)
+		found, err := p.from(w, t.Position, tokens, at)
+		if err != nil {
+			return err
+		}
 		for _, i := range found {
 			weights[i] = max(weights[i], p.boost)
 		}
 	}
+	return nil
 }
 
 // from returns the tokens of the phrase if it begins at a position: each word at its
 // place, or with a slop no further from it than that.
-func (p *wantedPhrase) from(position int, tokens analysis.TokenStream, at map[int][]int) (found []int) {
+func (p *wantedPhrase) from(w *work, position int, tokens analysis.TokenStream, at map[int][]int) (found []int, err error) {
 	for i, terms := range p.places {
 		if terms == nil {
 			continue
 		}
 		there := -1
 		for move := 0; move <= min(p.slop, len(tokens)) && there < 0; move++ {
+			if err := w.spend(2 + len(found)/8); err != nil {
+				return nil, err
+			}
 			for _, place := range []int{position + i + move, position + i - move} {
 				for _, k := range at[place] {
 					if slices.Contains(terms, string(tokens[k].Term)) && !slices.Contains(found, k) && there < 0 {
@@ -168,11 +180,11 @@ func (p *wantedPhrase) from(position int, tokens analysis.TokenStream, at map[in
 			}
 		}
 		if there < 0 {
-			return nil
+			return nil, nil
 		}
 		found = append(found, there)
 	}
-	return found
+	return found, nil
 }
 
 // fragment is a piece of a marked text.
@@ -189,10 +201,11 @@ func (w *work) mark(m *marker, field, text string) ([]string, error) {
 	}
 	tokens := m.tokens(field, text)
 	slices.SortStableFunc(tokens, func(a, b *analysis.Token) int { return a.Start - b.Start })
-	if err := w.spend(len(tokens) * (1 + len(m.words) + len(m.phrases))); err != nil {
+	weights, err := w.weigh(m, tokens)
+	if err != nil {
 		return nil, err
 	}
-	fragments := m.cut(text, tokens)
+	fragments := m.cut(text, tokens, weights)
 	slices.SortStableFunc(fragments, func(a, b fragment) int {
 		switch {
 		case a.score > b.score:
@@ -206,12 +219,15 @@ func (w *work) mark(m *marker, field, text string) ([]string, error) {
 	texts := make([]string, len(fragments))
 	for i, f := range fragments {
 		texts[i] = f.text
+		if err := w.keep(valueBytes + len(f.text)); err != nil {
+			return nil, err
+		}
 	}
 	return texts, nil
 }
 
 // cut cuts a text into fragments, and returns those in which words are marked.
-func (m *marker) cut(text string, tokens analysis.TokenStream) (all []fragment) {
+func (m *marker) cut(text string, tokens analysis.TokenStream, weights []float64) (all []fragment) {
 	size := m.req.Highlight.Size
 	if size <= 0 {
 		size = fragmentSize
@@ -219,7 +235,7 @@ func (m *marker) cut(text string, tokens analysis.TokenStream) (all []fragment) 
 	var b strings.Builder
 	now, seen := fragment{}, map[string]bool{}
 	done, chars, end := 0, 0, 0 // what was written, and how many characters that are up to a token's end
-	for i, weight := range m.weigh(tokens) {
+	for i, weight := range weights {
 		t := tokens[i]
 		if t.Start < done || t.End < t.Start || t.End > len(text) {
 			continue // a second word of the same text
@@ -265,11 +281,13 @@ func join(all []fragment) []fragment {
 			to++
 		}
 		whole := fragment{number: from, score: f.score}
+		var text strings.Builder
 		for n := from; n <= to; n++ {
 			used[n] = true
 			at := slices.IndexFunc(all, func(f fragment) bool { return f.number == n })
-			whole.text += all[at].text
+			text.WriteString(all[at].text)
 		}
+		whole.text = text.String()
 		joined = append(joined, whole)
 	}
 	return joined

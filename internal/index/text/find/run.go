@@ -13,6 +13,8 @@ const (
 	maxLimit  = 10_000
 	maxOrders = 64
 	maxGroups = 1_000
+	maxFields = 1_024 // each list of fields, and all ranges or values of such a list
+	maxTag    = 1_024 // bytes around a word
 )
 
 // taker takes the document where a node stands.
@@ -36,6 +38,7 @@ func Run(ctx context.Context, index *segment.Reader, req *Request) (*Result, err
 	if err != nil {
 		return nil, err
 	}
+	index.While(ctx.Err)
 	w := &work{ctx: ctx, index: index, analyzers: req.Analyzers, docs: docs}
 	if req.Group != nil {
 		return w.runGroups(req)
@@ -53,6 +56,34 @@ func (q *Request) check() error {
 		return bad("A sort has at most %d elements.", maxOrders)
 	case q.Group != nil && (q.Group.Limit < 0 || q.Group.Limit > maxGroups):
 		return bad("Value for group_limit is too large, must not exceed %d", maxGroups)
+	case q.Highlight != nil && max(len(q.Highlight.Pre), len(q.Highlight.Post)) > maxTag:
+		return bad("Tags of highlights have at most %d bytes.", maxTag)
+	}
+	return q.checkFields()
+}
+
+// checkFields refuses lists that would cost much for each document.
+func (q *Request) checkFields() error {
+	buckets, values, highlights := 0, 0, 0
+	for _, r := range q.Ranges {
+		buckets += len(r.Buckets)
+	}
+	for _, d := range q.Drilldown {
+		values += len(d.Values)
+	}
+	if q.Highlight != nil {
+		highlights = len(q.Highlight.Fields)
+	}
+	for _, list := range []struct {
+		of string
+		n  int
+	}{
+		{"counts", len(q.Counts)}, {"ranges", max(len(q.Ranges), buckets)}, {"drilldown", max(len(q.Drilldown), values)},
+		{"include_fields", len(q.Fields)}, {"highlight_fields", highlights},
+	} {
+		if list.n > maxFields {
+			return bad("Value for %s is too large, must not exceed %d", list.of, maxFields)
+		}
 	}
 	return nil
 }
@@ -183,7 +214,7 @@ func (w *work) fill(row *Row, req *Request, h *hit, marker *marker) error {
 		}
 		if req.Fields == nil || slices.Contains(req.Fields, field) {
 			values[field] = gathered(values[field], text, number)
-			bytes += len(text)
+			bytes += valueBytes + len(field) + len(text)
 		}
 	})
 	if err == nil {
@@ -212,6 +243,9 @@ func (w *work) fill(row *Row, req *Request, h *hit, marker *marker) error {
 				return err
 			}
 			marked.Fragments = append(marked.Fragments, fragments...)
+		}
+		if err := w.keep(valueBytes + len(field)); err != nil {
+			return err
 		}
 		row.Highlights = append(row.Highlights, marked)
 	}

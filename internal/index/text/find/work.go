@@ -14,9 +14,9 @@ const (
 	maxClauses = 1024
 	// maxSteps is how many postings a query may look at.
 	maxSteps = 1 << 31
-	// maxStored is how many bytes of stored texts the rows of an answer may have: they
-	// are all held before the first is sent.
-	maxStored = 64 << 20
+	// maxHeld is about how many bytes an answer may have: all of it is held before its
+	// beginning is sent.
+	maxHeld = 64 << 20
 	// stride is how many steps go by between two looks at the context.
 	stride = 4096
 )
@@ -30,7 +30,7 @@ type work struct {
 	docs      uint64 // in the index
 	clauses   int
 	steps     int
-	stored    int // bytes of the rows
+	held      int // bytes of the answer
 }
 
 // step counts a step, and reports whether the query has to end.
@@ -49,18 +49,25 @@ func (w *work) spend(n int) error {
 	return w.ctx.Err()
 }
 
-// clause counts a clause.
+// clause counts a clause. Whether anybody waits still is looked at for each: what one
+// finds nothing by, such as a pattern, may take long without a step.
 func (w *work) clause() error {
 	if w.clauses++; w.clauses > maxClauses {
 		return dberr.New(dberr.Invalid, "bad_request", "maxClauseCount is set to %d", maxClauses)
 	}
-	return nil
+	return w.ctx.Err()
 }
 
-// keep counts what is stored of a row.
+// About what an answer takes in memory beside its texts.
+const (
+	rowBytes   = 128
+	valueBytes = 64
+)
+
+// keep counts bytes of the answer.
 func (w *work) keep(bytes int) error {
-	if w.stored += bytes; w.stored > maxStored {
-		return dberr.New(dberr.Invalid, "bad_request", "The stored fields of the rows have more than %d bytes: ask for fewer rows or fields", maxStored)
+	if w.held += bytes; w.held > maxHeld {
+		return dberr.New(dberr.Invalid, "bad_request", "The answer has more than %d bytes: ask for fewer rows, fields or counts", maxHeld)
 	}
 	return nil
 }

@@ -21,12 +21,21 @@ type cursor struct {
 	terms      scorch.DictionaryIterator
 	postings   scorch.PostingsList // used again
 	now        index.DictEntry
+	seen       int
 }
+
+// manyTerms is how many terms go by between two questions whether to stop.
+const manyTerms = 1024
 
 // next goes to the next term; ok is false at the end. The count that the library gives is
 // not used: behind a term of one document it takes the next for another such.
 func (c *cursor) next() (ok bool, err error) {
 	for {
+		if c.seen++; c.seen%manyTerms == 0 && c.stop != nil {
+			if err := c.stop(); err != nil {
+				return false, err
+			}
+		}
 		e, err := c.terms.Next()
 		if e == nil || err != nil {
 			return false, err

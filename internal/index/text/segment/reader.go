@@ -28,6 +28,7 @@ type Reader struct {
 type source struct {
 	*Segment
 	live         *roaring.Bitmap // the documents that are read; nil for all
+	stop         func() error
 	dictionaries map[string]scorch.TermDictionary
 }
 
@@ -56,6 +57,14 @@ func NewReader(sources []Source, partition string) (*Reader, error) {
 		r.live += count
 	}
 	return r, nil
+}
+
+// While makes walks over terms end with an error of stop, which they ask now and then: of
+// the terms of a segment a partition may have few.
+func (r *Reader) While(stop func() error) {
+	for i := range r.sources {
+		r.sources[i].stop = stop
+	}
 }
 
 // restrict sets which documents are read, and counts them.
