@@ -180,3 +180,33 @@ func TestFollowerTakenOver(t *testing.T) {
 	two.check()
 	two.end()
 }
+
+// TestBuildTakenOver has the worker of one server stand still in the first page of a build, while another server builds
+// the index and follows the writers: what the first writes then changes nothing, and nothing is missing.
+func TestBuildTakenOver(t *testing.T) {
+	e := kvtest.NewModel(kvtest.ModelOptions{})
+	two := serve(t, e, journal{}, true)
+	d, err := two.Create(ctx, "db", store.Creation{})
+	must(t, err)
+	two.write(d, "a", `{}`)
+	two.write(d, "b", `{}`)
+	two.write(d, "_design/d", `{"journal":1}`)
+	k := &halting{at: make(chan bool), on: make(chan bool)}
+	one := serve(t, e, k, false)
+	<-k.at
+	must(t, two.x.Run(ctx, d))
+	two.write(d, "c", `{}`)
+	must(t, two.x.Run(ctx, d))
+	built := two.answer(d)
+	close(k.on)
+	two.write(d, "d", `{}`)
+	for !strings.HasSuffix(one.answer(one.database("db")), "d {}\n") {
+		one.check()
+	}
+	one.end()
+	if got := two.answer(d); got != built+"d {}\n" || !strings.Contains(built, "b {}\nc {}\n") {
+		t.Errorf("the other server: %s, in the end: %s", built, got)
+	}
+	two.check()
+	two.end()
+}
