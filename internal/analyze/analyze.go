@@ -115,7 +115,7 @@ func (a *Analyzers) For(field string) analysis.Analyzer {
 	return a.one
 }
 
-// Terms returns the terms of a text in the order in which they stand in it: what
+// Terms returns the terms of a text in the order in which they occur in it: what
 // _search_analyze answers, for a field without a name.
 func (a *Analyzers) Terms(text string) []string {
 	terms := []string{}

@@ -78,7 +78,7 @@ func without(given analysis.TokenMap, ours string) filter {
 	return keep(func(t *analysis.Token) bool { return !given[string(t.Term)] })
 }
 
-// wordsOf reads a list of words with comments behind | and #.
+// wordsOf reads a list of words with comments after | and #.
 func wordsOf(list string) analysis.TokenMap {
 	m := analysis.NewTokenMap()
 	for line := range strings.Lines(list) {

@@ -7,7 +7,7 @@ import (
 
 // brazilian takes off the endings of nouns or else verbs, as Snowball's algorithm for
 // Portuguese in the older form that Lucene has: without accents, in the parts of a word
-// behind its first vowels (r1, r2) and behind its beginning (rv).
+// after its first vowels (r1, r2) and after its beginning (rv).
 func brazilian(word []rune) []rune {
 	w := strings.Trim(unaccented(string(word)), `"'-,;.?!`)
 	if len(w) <= 2 || len(w) >= 30 {
@@ -42,7 +42,7 @@ func unaccented(w string) string { return accents.Replace(w) }
 
 func vowel(c byte) bool { return strings.IndexByte("aeiou", c) >= 0 }
 
-// behindVowel is what follows the first consonant behind a vowel, without regard to the
+// behindVowel is what follows the first consonant after a vowel, without regard to the
 // last letter.
 func behindVowel(w string) string {
 	i := 0

@@ -94,7 +94,7 @@ func (w *malay) prefix(all []malayPrefix) bool {
 	return false
 }
 
-// derived takes off a suffix that may stand with the prefixes that are gone.
+// derived takes off a suffix that may occur with the prefixes that were taken off.
 func (w *malay) derived() bool {
 	switch {
 	case strings.HasSuffix(w.word, "kan") && !strings.ContainsAny(w.gone, "kpe"):

@@ -40,7 +40,7 @@ import (
 )
 
 // language is what the analyzer of a language does: words in lower case, filters before
-// its stop words are left out, filters behind.
+// its stop words are left out, filters after that.
 type language struct {
 	lower  filter // nil: lower
 	before []analysis.TokenFilter

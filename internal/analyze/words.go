@@ -149,7 +149,7 @@ func pairs(scripts ...*unicode.RangeTable) filter {
 	}
 }
 
-// characters cuts a token into its characters, each with the marks behind it. If a
+// characters cuts a token into its characters, each with the marks after it. If a
 // filter has changed its length, places are those of the whole.
 func characters(t *analysis.Token) (all []*analysis.Token) {
 	same := t.End-t.Start == len(t.Term)

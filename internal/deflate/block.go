@@ -23,7 +23,7 @@ const (
 	repeatZeros = 18 // 11 to 138 times
 )
 
-// lengthOrder is the order in which the lengths of the lengths' codes stand.
+// lengthOrder is the order in which the lengths of the lengths' codes are written.
 var lengthOrder = [19]int{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 
 // tables are what follows from the format alone.
@@ -143,7 +143,7 @@ func (b *blocks) reset() {
 	b.n = 0
 }
 
-// literal takes a byte; full: the block ends behind it.
+// literal takes a byte; full: the block ends after it.
 func (b *blocks) literal(c byte) (full bool) {
 	b.symbol[b.n] = symbol{-1, c}
 	b.n++
@@ -151,7 +151,7 @@ func (b *blocks) literal(c byte) (full bool) {
 	return b.n == blockSymbols
 }
 
-// match takes a repetition; full: the block ends behind it.
+// match takes a repetition; full: the block ends after it.
 func (b *blocks) match(distance, length int) (full bool) {
 	b.symbol[b.n] = symbol{int16(distance - 1), uint8(length - minMatch)}
 	b.n++
@@ -205,7 +205,7 @@ func (b *blocks) buildSizes(s *sizes) (used int) {
 }
 
 // runs calls to for each symbol of the list of the tree's code lengths, in which
-// repetitions are shortened; extra and bits are what stands behind it.
+// repetitions are shortened; extra and bits are what comes after it.
 func (t *tree) runs(to func(symbol, extra, bits int)) {
 	last := -1
 	for i := 0; i <= t.max; {

@@ -121,7 +121,7 @@ func (m *matcher) step(b *blocks) (full bool) {
 	return full
 }
 
-// skip goes behind a match that begins before at, whose positions become
+// skip goes past a match that begins before at, whose positions become
 // candidates.
 func (m *matcher) skip(length int) {
 	for range length - 2 {

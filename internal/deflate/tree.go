@@ -7,7 +7,7 @@ const maxBits = 15
 
 // kind is one of the three alphabets.
 type kind struct {
-	extra []uint8 // bits behind a code, from base on
+	extra []uint8 // bits after a code, from base on
 	base  int
 	size  int     // of the alphabet
 	most  int     // bits of a code

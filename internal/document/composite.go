@@ -10,7 +10,7 @@ import (
 // Composite ids are made of typed values, the first of which is the partition, in
 // such a way that ids, which compare as bytes, have the order of the values: first
 // by the first value, then by the next. The naive way, to join texts with a colon,
-// fails three times: "a:…" sorts behind "a0:…", a value may have a colon itself, and
+// fails three times: "a:…" sorts after "a0:…", a value may have a colon itself, and
 // 10 sorts before 9.
 //
 //	S user#1234          Suser#1234!:!

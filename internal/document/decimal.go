@@ -72,18 +72,18 @@ func (d decimal) compare(other decimal) (int, error) {
 }
 
 // plainZeros is how many zeros are written between the point and the first
-// digit, or behind the last one, before an exponent is shorter to read.
+// digit, or after the last one, before an exponent is shorter to read.
 const plainZeros = 20
 
 // append writes the number: as an integer or with its point, and where that
-// would be mostly zeros with an exponent. The digits behind the point stay, as
+// would be mostly zeros with an exponent. The digits after the point stay, as
 // in 1.50 + 1 = 2.50.
 func (d decimal) append(dst []byte) []byte {
 	text := new(big.Int).Abs(d.digits).String()
 	if d.digits.Sign() < 0 {
 		dst = append(dst, '-')
 	}
-	point := len(text) + d.exponent // how many digits stand before the point
+	point := len(text) + d.exponent // how many digits are before the point
 	switch {
 	case d.exponent > plainZeros || point < -plainZeros:
 		return strconv.AppendInt(append(append(dst, text...), 'e'), int64(d.exponent), 10)

@@ -6,7 +6,7 @@
 // machines that are given the same edit of the same parent make the same
 // revision, and trees that were merged from the same paths in any order are
 // equal, byte for byte, once encoded. What ParseID, ParseRev and Split have
-// let through is valid everywhere behind them.
+// let through is valid wherever it is used.
 //
 // It must not know of keys, rows, transactions, HTTP or clocks: the store
 // decides what is read and written, the faces decide what it looks like.

@@ -74,7 +74,7 @@ func (n *node) appendHash(w *packed.Writer) {
 }
 
 // DecodeTree reads what AppendBinary wrote back as a partly loaded tree, and
-// returns the bytes behind it. It keeps no part of src. Bytes that AppendBinary
+// returns the bytes after it. It keeps no part of src. Bytes that AppendBinary
 // would not have written are an Internal error.
 func DecodeTree(src []byte) (t Tree, rest []byte, err error) {
 	r := reader{Reader: packed.Read(src)}

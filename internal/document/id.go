@@ -38,7 +38,7 @@ func ParseID(s string, max int) (ID, error) {
 }
 
 // isReserved reports whether s names a design or local document: one of the
-// two prefixes and a name behind it.
+// two prefixes and a name after it.
 func isReserved(s string) bool {
 	return len(s) > len(designPrefix) && s[:len(designPrefix)] == designPrefix ||
 		len(s) > len(localPrefix) && s[:len(localPrefix)] == localPrefix

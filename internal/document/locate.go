@@ -13,8 +13,8 @@ import (
 // mostShown is how much of a text an error shows.
 const mostShown = 20
 
-// Locate returns an error that a text is not JSON the place where it stops being
-// JSON: line, column and byte, from 1, and with show what stands there. Other
+// Locate adds to an error that a text is not JSON the place where it stops being
+// JSON: line, column and byte, from 1, and with show what is there. Other
 // errors stay, and so does the error if the text is JSON: it is about another one.
 func Locate(err error, text []byte, show bool) error {
 	if !errors.Is(err, ErrNotJSON) {

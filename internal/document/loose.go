@@ -5,7 +5,7 @@ import "slices"
 // loose is what a large tree knows while it is being changed.
 //
 // The naive way is to keep the nodes in order all the time: each new revision
-// moves those behind it, and a document that is given eight thousand conflicts
+// moves those after it, and a document that is given eight thousand conflicts
 // by one request costs eight thousand times its size, while everybody else who
 // writes to the database waits. So new revisions are appended to a large tree as
 // they come, and found by a map, until something asks for the order (settle);

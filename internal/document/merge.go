@@ -24,7 +24,7 @@ const (
 // The tree becomes the union of what it had and what the path says, so a path
 // may also give a root its ancestors and join two roots: more than one former
 // leaf may stop being one. Honest revisions have one parent, for their hash
-// covers it; where a path contradicts the tree, the tree stands and the older
+// covers it; where a path contradicts the tree, the tree is kept and the older
 // part of the path is ignored.
 //
 // Of a partly loaded tree, ancestors in the path that would lie in the chunks

@@ -25,7 +25,7 @@ type change struct {
 	above *change   // the object that the member is in, nil for the document
 	parts []part    // of an object, in the patch's order
 	index map[string]int
-	// replaces says that a merge patch has an object here: whatever stands in
+	// replaces says that a merge patch has an object here: whatever is in
 	// its place and is none makes way. Operators alone refuse that.
 	replaces bool
 }
@@ -149,7 +149,7 @@ func compactObject(raw []byte) ([]byte, error) {
 	return v, err
 }
 
-// append appends what an object, or what stands in its place (nil: nothing),
+// append appends what an object, or what is in its place (nil: nothing),
 // becomes.
 func (c *change) append(dst, target []byte) ([]byte, error) {
 	o := objectWriter{dst: append(dst, '{')}
@@ -183,7 +183,7 @@ func (c *change) append(dst, target []byte) ([]byte, error) {
 	return append(o.dst, '}'), nil
 }
 
-// rawMember is a member as it stands, the name with its quotes.
+// rawMember is a member as it is written, the name with its quotes.
 type rawMember struct{ name, value []byte }
 
 func members(object []byte) (list []rawMember) {

@@ -104,7 +104,7 @@ func FuzzMergePatch(f *testing.F) {
 }
 
 // A patch takes memory in proportion to its length, however long the names are
-// that stand above its members.
+// above its members.
 func TestPatchMemory(t *testing.T) {
 	long := strings.Repeat("a", 100_000)
 	var members, paths strings.Builder

@@ -112,7 +112,7 @@ func (r Rev) AppendText(dst []byte) []byte {
 	return r.AppendHash(dst)
 }
 
-// AppendHash appends the text of the hash alone, as it stands in _revisions.
+// AppendHash appends the text of the hash alone, as it is in _revisions.
 func (r Rev) AppendHash(dst []byte) []byte {
 	if len(r.Hash) != hashSize {
 		return append(dst, r.Hash...)

@@ -37,7 +37,7 @@ type Node struct {
 //
 // Nodes lie in one slice in the order of Rev.Compare: parents before children,
 // the trunk first, and equal trees in equal order; a large tree that is being
-// changed has new ones behind them (see loose). When some ancestors are not
+// changed has new ones after them (see loose). When some ancestors are not
 // loaded, nodes[0] is the trunk's oldest loaded revision and its parent lies in
 // the last chunk.
 type Tree struct {

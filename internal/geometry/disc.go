@@ -176,7 +176,7 @@ func (s *Shape) addRoundPole(l *loop, north, south bool) error {
 	return err
 }
 
-// arc appends the positions of the edge behind one direction up to another, more of them
+// arc appends the positions of the edge after one direction, up to another, more of them
 // where they would lie far apart.
 func (d *Disc) arc(ring []XY, from, to float64, depth int) []XY {
 	next := d.edge(to)

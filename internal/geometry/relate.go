@@ -43,7 +43,7 @@ func polygonOf(path []XY) geom.Geometry {
 	return geom.NewPolygon([]geom.LineString{geom.NewLineString(sequence(path))}).AsGeometry()
 }
 
-// ofPoint are the relations in which a shape may stand to a point that lies as told.
+// ofPoint are the relations that a shape may have to a point that lies as given.
 var ofPoint = map[Relation]func(at place, same bool) bool{
 	Contains:         func(at place, _ bool) bool { return at == interior },
 	ContainsProperly: func(at place, _ bool) bool { return at == interior },
@@ -57,7 +57,7 @@ var ofPoint = map[Relation]func(at place, same bool) bool{
 	Overlaps:         func(place, bool) bool { return false },
 }
 
-// ofOnlyPoint are the relations in which a point that lies as told may stand to something
+// ofOnlyPoint are the relations that a point that lies as given may have to something
 // that is more than a point.
 var ofOnlyPoint = map[Relation]func(at place) bool{
 	Contains:         func(place) bool { return false },
@@ -72,7 +72,7 @@ var ofOnlyPoint = map[Relation]func(at place) bool{
 	Overlaps:         func(place) bool { return false },
 }
 
-// Relates reports whether s stands in a relation to t.
+// Relates reports whether s has a relation to t.
 func (s *Shape) Relates(rel Relation, t *Shape) (bool, error) {
 	if p, ok := t.Point(); ok {
 		return s.RelatesToPoint(rel, p), nil

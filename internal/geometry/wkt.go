@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ParseWKT reads a geometry in well-known text (ISO 19125). Z and M may stand behind the
-// type; further numbers of positions do not count. Something like SRID=4326; may stand
+// ParseWKT reads a geometry in well-known text (ISO 19125). Z and M may come after the
+// type; further numbers of positions do not count. Something like SRID=4326; may come
 // before it.
 func ParseWKT(text string, l Limits) (*Shape, error) {
 	if rest, ok := strings.CutPrefix(strings.TrimSpace(text), "SRID="); ok {

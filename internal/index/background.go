@@ -16,7 +16,7 @@ func (x *Indexes) forgetRemovals(ctx context.Context, ns store.Scope) {
 }
 
 // sweepRemovals forgets the removals that all following indexes of a namespace have
-// behind them, unless one is being built. An index that nobody asks for keeps what it
+// passed, unless one is being built. An index that nobody asks for keeps what it
 // has not seen.
 func (x *Indexes) sweepRemovals(ctx context.Context, ns store.Scope) error {
 	upTo := uint64(0)
@@ -36,7 +36,7 @@ func (x *Indexes) sweepRemovals(ctx context.Context, ns store.Scope) error {
 	return ns.SweepRemovals(ctx, upTo)
 }
 
-// passed returns the removal that all following indexes of a namespace have behind them;
+// passed returns the removal that all following indexes of a namespace have passed;
 // 0 while one is being built.
 func passed(r *store.Reader) (uint64, error) {
 	s, err := Of(r)

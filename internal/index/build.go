@@ -27,7 +27,7 @@ const (
 
 // page is a range of documents of a build.
 type page struct {
-	begin string // the document behind which it begins
+	begin string // the document after which it begins
 	after string // the last document looked at
 	end   bool   // there are no more
 	count uint64 // documents that it brings
@@ -46,7 +46,7 @@ type endRows struct {
 	end int
 }
 
-// readPage reads the next documents behind p.After at a snapshot of its own, at
+// readPage reads the next documents after p.After at a snapshot of its own, at
 // most so many of them for a transactional kind.
 func (t *task) readPage(ctx context.Context, p *Progress, most int) (g page, err error) {
 	err = t.ns.View(ctx, func(r *store.Reader) error {

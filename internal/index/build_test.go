@@ -91,7 +91,7 @@ func named(t *testing.T, d *store.Database, name string) *index.Index {
 }
 
 // TestBuildGoesOn interrupts a build and opens the store again: the build goes
-// on behind the last page that it committed.
+// on after the last page that it committed.
 func TestBuildGoesOn(t *testing.T) {
 	e := openEngine(t)
 	k := &counting{}

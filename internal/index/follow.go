@@ -64,7 +64,7 @@ func (t *task) addFresh(ctx context.Context, k Asynchronous, p *Progress) (err e
 	return nil
 }
 
-// mapFresh maps as many documents behind at as are written at once, and reports how
+// mapFresh maps as many documents after at as are written at once, and reports how
 // far that comes. What came before an error is there all the same.
 func (t *task) mapFresh(ctx context.Context, k Asynchronous, at Progress) (batches []Batch, next Progress, err error) {
 	next = at

@@ -9,7 +9,7 @@
 //
 // A kind of index is a Kind, in a package of its own beneath this one. Transactional
 // kinds (Mango's) are maintained in the transactions of the writers and never
-// lag; asynchronous kinds (views) read the feed behind them, and queries wait for
+// lag; asynchronous kinds (views) read the feed after them, and queries wait for
 // what is left (Indexes.CatchUp). A kind may have work of its own besides, such as
 // merging what it wrote (Maintained, maintain.go).
 //
@@ -72,7 +72,7 @@ type Applier interface {
 	Derive(ctx context.Context, rev *store.Revision) (any, error)
 }
 
-// Asynchronous is a kind that follows the feed behind the writers.
+// Asynchronous is a kind that follows the feed after the writers.
 type Asynchronous interface {
 	Kind
 	// Map works out the new rows of changed documents, outside of any

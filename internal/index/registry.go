@@ -353,7 +353,7 @@ func (c *change) drop(n uint64, r *record) error {
 	return nil
 }
 
-// rowVersion is the format of this package's rows: JSON behind this byte.
+// rowVersion is the format of this package's rows: JSON after this byte.
 const rowVersion = 1
 
 func encode(v any) []byte {

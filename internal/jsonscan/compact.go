@@ -7,7 +7,7 @@ type Reason uint8
 const (
 	NotJSON   Reason = iota // not JSON in UTF-8
 	TooDeep                 // more than maxDepth arrays and objects within each other
-	Duplicate               // a member that stands twice in an object
+	Duplicate               // a member that is there twice in an object
 	NotObject               // another value, where Split wants an object
 )
 
@@ -15,7 +15,7 @@ const (
 type Error struct {
 	Reason Reason
 	At     int    // the index of the byte where the text went wrong
-	Name   string // of a member that stands twice, as Compact writes it
+	Name   string // of a member that is there twice, as Compact writes it
 }
 
 // Error says the reason.
@@ -31,7 +31,7 @@ const maxDepth = 1000
 // space.
 //
 // Number literals, member order and string contents stay. Each string is
-// written in its one shortest way: what may stand unescaped does, the rest has
+// written in its one shortest way: what may stay unescaped does, the rest has
 // the two-character escape, else \u00 and lower-case digits. So equal strings
 // are equal bytes.
 //
@@ -82,7 +82,7 @@ func Split(raw []byte) (body []byte, special []Special, err error) {
 // to rewrite, or at the end. What it writes is never longer than what it has
 // read, so out, made as large as src, never moves.
 //
-// After the first mistake err is set and at stands at the end of src, so that
+// After the first mistake err is set and at is at the end of src, so that
 // every loop ends by itself; only end looks at err.
 type scanner struct {
 	src     []byte
@@ -227,7 +227,7 @@ func (s *scanner) object() {
 	s.closeNames(&seen)
 }
 
-// name scans the name of a member and the colon behind it. It gives the text
+// name scans the name of a member and the colon after it. It returns the text
 // between the quotes as Compact writes it.
 func (s *scanner) name(seen *nameSet) []byte {
 	if s.peek() != '"' {

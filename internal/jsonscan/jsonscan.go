@@ -61,7 +61,7 @@ func Trim(v []byte) []byte {
 	return v
 }
 
-// End returns the index behind the value that begins at b[i].
+// End returns the index after the value that begins at b[i].
 func End(b []byte, i int) int {
 	if i >= len(b) {
 		return len(b)
@@ -119,7 +119,7 @@ func Depth(b []byte) int {
 	return deepest
 }
 
-// stringEnd returns the index behind the string whose opening quote is b[i]. It
+// stringEnd returns the index after the string whose opening quote is b[i]. It
 // looks for quotes with the fast search and counts backslashes only where it
 // finds one.
 func stringEnd(b []byte, i int) int {
@@ -138,7 +138,7 @@ func stringEnd(b []byte, i int) int {
 }
 
 // escaped reports whether what follows text is escaped: an odd number of
-// backslashes stands at its end.
+// backslashes is at its end.
 func escaped(text []byte) bool {
 	slashes := len(text)
 	for slashes > 0 && text[slashes-1] == '\\' {

@@ -48,7 +48,7 @@ func appendSpecial(special []Special, name, value []byte) []Special {
 }
 
 // maySpecial reports whether the name that comes next may begin with an
-// underscore, as it stands or as an escape.
+// underscore, as it is or as an escape.
 func (s *scanner) maySpecial() bool {
 	return s.at+1 < len(s.src) && (s.src[s.at+1] == '_' || s.src[s.at+1] == '\\')
 }

@@ -44,7 +44,7 @@ func (s *scanner) plain() {
 	for ; i+8 <= len(src); i += 8 {
 		w := binary.LittleEndian.Uint64(src[i:])
 		// Each term has the high bit of the bytes that are a quote, a backslash
-		// or under 0x20. A borrow adds wrong ones, but only behind a right one,
+		// or under 0x20. A borrow adds wrong ones, but only after a right one,
 		// and the first is what counts.
 		q, b := w^(lows*'"'), w^(lows*'\\')
 		if hits := ((q-lows)&^q | (b-lows)&^b | (w-lows*' ')&^w) & highs; hits != 0 {

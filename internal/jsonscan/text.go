@@ -115,7 +115,7 @@ func AppendQuoted(dst []byte, s string) []byte {
 	return append(append(dst, s[done:]...), '"')
 }
 
-// appendEscaped appends one of the characters that may not stand in a string as
+// appendEscaped appends one of the characters that may not be in a string as
 // they are.
 func appendEscaped(dst []byte, c byte) []byte {
 	const hex = "0123456789abcdef"

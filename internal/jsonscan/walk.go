@@ -11,7 +11,7 @@ type Members struct {
 // MembersOf begins a walk over the members of object.
 func MembersOf(object []byte) Members { return Members{b: object, i: opened(object, '{')} }
 
-// opened returns the index behind the bracket that b begins with, the end if there
+// opened returns the index after the bracket that b begins with, the end if there
 // is none.
 func opened(b []byte, bracket byte) int {
 	if i := skipSpace(b, 0); i < len(b) && b[i] == bracket {

@@ -15,7 +15,7 @@ import (
 const CollationVersion = 2
 
 // A collated value begins with a tag. Tags ascend in CouchDB's order of types.
-// They are never 0, which ends arrays and objects and so stands before every
+// They are never 0, which ends arrays and objects and so comes before every
 // further element, and never 0xFF, which a range may use as "above all".
 const (
 	tagEnd      = 0x00
@@ -30,7 +30,7 @@ const (
 	tagObject   = 0x50
 )
 
-// In raw order atoms stand behind numbers and strings behind everything, as
+// In raw order atoms come after numbers and strings after everything, as
 // terms do in Erlang. Numbers keep their tags.
 const (
 	rawTagFalse  = 0x28

@@ -30,7 +30,7 @@ func rankRaw(k jsonscan.Kind) int {
 }
 
 // compareTokens walks both texts side by side to the first tokens that differ.
-// Up to there both have the same form, so that two tokens always stand at the
+// Up to there both have the same form, so that two tokens always are at the
 // same place of the same array or object; a closing bracket (Invalid) ranks
 // below all, since the shorter comes first.
 func compareTokens(a, b []byte, rank func(jsonscan.Kind) int, text func(a, b []byte) int) int {

@@ -60,7 +60,7 @@ type tables struct {
 
 	primaries    map[uint32]int // numbers in their order
 	secondaries  map[uint16]int
-	afterPrimary int // the number of the last secondary weight that stands with a primary
+	afterPrimary int // the number of the last secondary weight that occurs with a primary
 	tertiaries   map[group]map[uint16]int
 }
 

@@ -111,7 +111,7 @@ func TestKeysAreNotLongerThanICUs(t *testing.T) {
 		{"Home#Kitchen#Smal", 22},                           // a byte for each of upper case, and a mark
 		{"Zürich Flughafen!", 24},                           // three more for the accent
 		{strings.Repeat("x", 1000), 1001},                   // common weights cost nothing
-		{"A" + strings.Repeat("x", 999), 1003},              // nor behind the last other one
+		{"A" + strings.Repeat("x", 999), 1003},              // nor after the last other one
 		{strings.Repeat("x", 999) + "A", 1000 + 1 + 13 + 1}, // before it, one byte for each 83
 		{"Привет", 15},
 		{"日本語", 10},

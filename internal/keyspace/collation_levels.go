@@ -4,10 +4,10 @@ package keyspace
 // lower-case character has nothing else. So a level is written as the number of
 // common weights before each other weight, and ends with the last of those.
 //
-// A weight above the common one is the lower, the more common weights stand
+// A weight above the common one is the lower, the more common weights come
 // before it: where one text has its accent, the other, with a common weight,
-// is behind it already. So the number is written descending. What remains of
-// the level behind its last weight says nothing: texts with equal primaries and
+// is lower already. So the number is written descending. What remains of
+// the level after its last weight says nothing: texts with equal primaries and
 // equal weights so far have as many common weights left.
 
 // secondaries collects the secondary level. Numbers of weights (as the table
@@ -66,12 +66,12 @@ func (l *secondaries) appendTo(dst []byte) []byte {
 // above the common weight upper case is by far the most frequent, so that it
 // and the number before it share a byte.
 //
-//	00 2+n        the low weight behind n common ones; n ≥ 253 has an FF for each 253
+//	00 2+n        the low weight after n common ones; n ≥ 253 has an FF for each 253
 //	01            the end
 //	06            83 common weights
-//	255-3n-2 w    weight w below upper case, behind n common ones
-//	255-3n-1      upper case behind n common ones
-//	255-3n w      weight w above upper case, behind n common ones
+//	255-3n-2 w    weight w below upper case, after n common ones
+//	255-3n-1      upper case after n common ones
+//	255-3n w      weight w above upper case, after n common ones
 type tertiaries struct {
 	out    []byte
 	common int

@@ -79,7 +79,7 @@ func (d *decimal) stripTrailing() {
 	}
 }
 
-// digit returns the value of the i-th digit of D, 0 behind its end.
+// digit returns the value of the i-th digit of D, 0 beyond its end.
 func (d *decimal) digit(i int) byte {
 	if i < len(d.head) {
 		return d.head[i] - '0'

@@ -85,7 +85,7 @@ func (t *rootTable) decodeCodes(r *tableReader) []uint32 {
 
 // elementReader reads the elements of one character or contraction after the
 // other. Primaries are given as differences, and only where there is one: the
-// secondary weights up to afterPrimary stand with a primary, those above never.
+// secondary weights up to afterPrimary occur with a primary, those above never.
 type elementReader struct {
 	table                                      *rootTable
 	afterPrimary                               int

@@ -2,7 +2,7 @@ package keyspace
 
 import "bytes"
 
-// skipCollated returns what lies behind the value that b begins with, one made by
+// skipCollated returns what follows the value that b begins with, one made by
 // AppendCollated or AppendRaw; false if b does not begin with a whole value.
 func skipCollated(b []byte) (rest []byte, ok bool) {
 	depth := 0
@@ -43,7 +43,7 @@ func isLeaf(tag byte) bool {
 	return true
 }
 
-// skipKey returns what lies behind the sort key that b begins with.
+// skipKey returns what follows the sort key that b begins with.
 func skipKey(b []byte) ([]byte, bool) {
 	i := bytes.IndexByte(b, endLevels)
 	if i < 0 {
@@ -52,7 +52,7 @@ func skipKey(b []byte) ([]byte, bool) {
 	return b[i+1:], true
 }
 
-// skipNumber returns what lies behind the exponent and digits of a number.
+// skipNumber returns what follows the exponent and digits of a number.
 func skipNumber(b []byte, negative bool) ([]byte, bool) {
 	var flip byte
 	if negative {
@@ -76,7 +76,7 @@ func skipNumber(b []byte, negative bool) ([]byte, bool) {
 	return b[i+1:], true
 }
 
-// skipEscaped returns what lies behind bytes that appendEscaped wrote.
+// skipEscaped returns what follows bytes that appendEscaped wrote.
 func skipEscaped(b []byte) ([]byte, bool) {
 	for {
 		i := bytes.IndexByte(b, 0)

@@ -31,7 +31,7 @@ func loadRoot() *rootTable {
 // own (unassigned, for private use) has a primary made of its number.
 //
 // Weights are numbered anew here: secondary ones from 1 in their order, tertiary
-// ones in the order of those that stand with the same primary and secondary, as
+// ones in the order of those that occur with the same primary and secondary, as
 // only they ever meet; primaries are codes of one to four bytes whose first byte
 // tells their length, so that codes in a row compare as the weights do.
 type rootTable struct {
@@ -114,7 +114,7 @@ func (t *rootTable) implicitCode(r rune) uint32 {
 	return uint32(t.implicit)<<24 | trail(n/trails/trails)<<16 | trail(n/trails)<<8 | trail(n)
 }
 
-// trails is how many values a byte behind the first has.
+// trails is how many values a byte after the first has.
 const trails = 0x100 - firstTrail
 
 func trail(n uint32) uint32 { return firstTrail + n%trails }

@@ -9,9 +9,9 @@ import (
 
 // The order of strings is that of ICU's root collation at tertiary strength,
 // as CouchDB asks for it: nothing is ignored but characters without weight, and
-// the text is taken as it stands, not normalized first. Composed and decomposed
+// the text is taken as it is, not normalized first. Composed and decomposed
 // letters are equal all the same, because the table says so; only marks out of
-// canonical order, which no normalized text holds, stand elsewhere than their
+// canonical order, which no normalized text holds, are elsewhere than their
 // normalized form.
 //
 // A sort key is three levels of weights: what character (primary), which accent
@@ -28,7 +28,7 @@ import (
 const (
 	lowWeight      = 0x00 // in the tertiary level: a weight below the common one follows
 	endLevels      = 0x01 // ends the key; the rest of each level is common weights
-	firstTrail     = 0x02 // lowest byte behind the first one of a weight
+	firstTrail     = 0x02 // lowest byte after the first one of a weight
 	beginTertiary  = 0x03 // a tertiary level that begins above the common weight
 	beginSecondary = 0x04
 	firstLead      = 0x05
@@ -173,7 +173,7 @@ func (k *keyer) appendSyllable(dst []byte, r rune) []byte {
 	return dst
 }
 
-// appendCode appends the bytes of a primary, which stand left-aligned in code
+// appendCode appends the bytes of a primary, which are left-aligned in code
 // and hold no 0.
 func appendCode(dst []byte, code uint32) []byte {
 	for ; code != 0; code <<= 8 {

@@ -68,7 +68,7 @@ type Column struct {
 // Space is a kind of row. Version is that of its value's format.
 type Space struct {
 	Name    string
-	Code    byte // second byte of the key in a database, first byte behind the system prefix
+	Code    byte // second byte of the key in a database, first byte after the system prefix
 	System  bool // not part of a database
 	Columns []Column
 	Version byte
@@ -116,7 +116,7 @@ func (s *Space) AppendKey(dst []byte, db uint64, parts ...Part) []byte {
 	return dst
 }
 
-// TextPrefix returns the prefix of all keys whose part behind parts is a Text
+// TextPrefix returns the prefix of all keys whose part after parts is a Text
 // that begins with prefix.
 func (s *Space) TextPrefix(db uint64, prefix string, parts ...Part) []byte {
 	k := s.AppendKey(make([]byte, 0, 64), db, parts...)
@@ -271,7 +271,7 @@ func appendText(dst []byte, s string) []byte {
 }
 
 // BorrowText returns the text that a Text part at the beginning of src holds, and
-// what stands behind the part. Both are parts of src, unless the text holds a NUL.
+// what comes after the part. Both are parts of src, unless the text holds a NUL.
 func BorrowText(src []byte) (text, rest []byte, err error) {
 	i := bytes.IndexByte(src, 0)
 	if i >= 0 && i+1 < len(src) && src[i+1] == 0x01 {

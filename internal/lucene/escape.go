@@ -5,7 +5,7 @@ import (
 	"unicode/utf16"
 )
 
-// unescape resolves escapes: \uXXXX is a UTF-16 unit, any other character behind a
+// unescape resolves escapes: \uXXXX is a UTF-16 unit, any other character after a
 // backslash is itself.
 func (p *parser) unescape(s string) (string, error) {
 	if !strings.Contains(s, `\`) {

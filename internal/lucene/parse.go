@@ -24,7 +24,7 @@ type Options struct {
 	// Dropped reports whether nothing is left of a text after its analysis, as of stop
 	// words. It is asked about terms that are not numbers, and phrases. Such a clause is
 	// as if it had not been written, except that its field and boost are still parsed;
-	// an AND before or behind it then refers to the clause before it. Nil: never.
+	// an AND before or after it then refers to the clause before it. Nil: never.
 	Dropped func(field, text string) bool
 	// Exact reports whether the terms of a field are texts as they were given, as the
 	// keyword analyzer makes them. What is not analyzed, such as prefixes and patterns,
@@ -65,7 +65,7 @@ type parser struct {
 	Options
 	scan  scanner
 	token token
-	ahead *token // the one behind token, if it has been looked at
+	ahead *token // the one after token, if it has been looked at
 	depth int
 	nodes int
 }
@@ -86,7 +86,7 @@ func (p *parser) take() (token, error) {
 	return t, p.advance()
 }
 
-// peek returns the token behind the next. An error there is told when it is come to.
+// peek returns the token after the next. An error there is returned when that token is reached.
 func (p *parser) peek() kind {
 	if p.ahead == nil {
 		was := p.scan

@@ -201,7 +201,7 @@ func parsed(query string, o Options) string {
 }
 
 // TestDropped: of what an analyzer drops nothing is left in the tree, and AND refers to
-// what stands before it then.
+// what comes before it then.
 func TestDropped(t *testing.T) {
 	o := Options{DefaultField: "d", Dropped: func(field, text string) bool { return field == "d" && (text == "the" || text == "1") }}
 	for _, test := range []struct{ query, want string }{

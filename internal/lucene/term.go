@@ -52,7 +52,7 @@ func (p *parser) dropped(field, text string) bool {
 // mostEdits is how many edits a fuzzy term allows at most, and allows if it doesn't say.
 const mostEdits = 2
 
-// edits returns how many edits a number behind ~ allows: itself from 1 on; below 1 it is
+// edits returns how many edits a number after ~ allows: itself from 1 on; below 1 it is
 // the similarity that older versions had, a part of the term's length.
 func (p *parser) edits(number string, length int) (int, error) {
 	if number == "" {

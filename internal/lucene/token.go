@@ -25,13 +25,13 @@ const (
 	caret
 	quoted
 	term
-	tilde // ~ and what stands behind it
+	tilde // ~ and what comes after it
 	prefixTerm
 	wildTerm
 	regexpTerm
 	rangeIn // [
 	rangeEx // {
-	number  // behind a caret
+	number  // after a caret
 	rangeTo
 	rangeEndIn // ]
 	rangeEndEx // }
@@ -46,7 +46,7 @@ type token struct {
 	at   int // its first byte
 }
 
-// mode says which tokens there are: outside and inside of ranges, and behind ^.
+// mode says which tokens there are: outside and inside of ranges, and after ^.
 type mode uint8
 
 const (
@@ -56,7 +56,7 @@ const (
 )
 
 // scanner makes tokens. At each place the longest that fits is taken, of equal ones
-// that which stands first in the grammar.
+// that which comes first in the grammar.
 type scanner struct {
 	query string
 	at    int
@@ -257,7 +257,7 @@ func quotedLen(s string) int {
 	return 0
 }
 
-// regexpLen is the length of /…/. A slash behind a backslash ends it only if no other
+// regexpLen is the length of /…/. A slash after a backslash ends it only if no other
 // does.
 func regexpLen(s string) int { return delimited(s, '/', 1) }
 

@@ -1,5 +1,5 @@
 // Package packed is how rows, frames and bookmarks lay out what they hold: numbers
-// as varints, texts behind their length, one part after the other. Which parts a
+// as varints, texts after their length, one part after the other. Which parts a
 // value has, and its version, are for the value's owner to say.
 //
 // A [Reader] takes anything: after the first part that is not there, or not as a
@@ -159,13 +159,13 @@ func (r *Reader) Take(n uint64) []byte {
 	return b
 }
 
-// Bytes reads bytes behind their length.
+// Bytes reads bytes after their length.
 func (r *Reader) Bytes() []byte { return r.Take(r.Uint()) }
 
-// Text reads a text behind its length.
+// Text reads a text after its length.
 func (r *Reader) Text() string { return string(r.Bytes()) }
 
-// List reads byte strings behind their number.
+// List reads byte strings after their number.
 func (r *Reader) List() [][]byte {
 	n := r.UpTo(uint64(len(r.rest))) // each takes a byte or more
 	l := make([][]byte, 0, n)
@@ -175,7 +175,7 @@ func (r *Reader) List() [][]byte {
 	return l
 }
 
-// Texts reads texts behind their number.
+// Texts reads texts after their number.
 func (r *Reader) Texts() []string {
 	l := make([]string, 0, 4)
 	for _, b := range r.List() {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// pause is how long a line stands at least.
+	// pause is how long a line is shown at least.
 	pause = 100 * time.Millisecond
 	// width is what fits any terminal: a longer line would wrap, and could not be
 	// written over.
@@ -76,7 +76,7 @@ func (l *Line) clear() {
 	}
 }
 
-// Above returns a writer of whole lines to the same terminal: they stand above this one.
+// Above returns a writer of whole lines to the same terminal: they are above this one.
 func (l *Line) Above(w io.Writer) io.Writer {
 	if l == nil {
 		return w

@@ -11,12 +11,12 @@ import (
 	"github.com/sectional/sectional/internal/packed"
 )
 
-// NoBookmark stands where an answer has none.
+// NoBookmark takes the place of a bookmark where an answer has none.
 const NoBookmark = "nil"
 
 const bookmarkVersion = 3
 
-// position is one in a plan: behind a row of a range of a branch, or before
+// position is one in a plan: after a row of a range of a branch, or before
 // all of them.
 type position struct {
 	branch, span int // span in the order of reading

@@ -43,7 +43,7 @@ func (b *Branch) Index() *index.Index {
 	return nil
 }
 
-// choice tells indexes apart; 0 for the list of all documents. It stands in
+// choice tells indexes apart; 0 for the list of all documents. It is in
 // bookmarks, so it is made of the index's definition: its number would tell how
 // many indexes others have made.
 func (b *Branch) choice() uint64 {

@@ -193,12 +193,12 @@ func beginsWith(n *selector.Node, id bool) constraint {
 }
 
 // keepsItsPlace reports whether a character has the same primary weight
-// whatever stands behind it: so it is with Latin letters, signs and ideographs.
+// whatever comes after it: so it is with Latin letters, signs and ideographs.
 func keepsItsPlace(r rune) bool {
 	return 0x20 <= r && r < 0x7f || 0xa1 <= r && r < 0x300 && r != 0xad || 0x4e00 <= r && r < 0x9f00
 }
 
-// afterPrefix is the first id behind all that begin with text; no bound if
+// afterPrefix is the first id after all that begin with text; no bound if
 // there is none.
 func afterPrefix(text string) field.Bound {
 	for text != "" {

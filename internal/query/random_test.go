@@ -53,7 +53,7 @@ func (g *generator) partition(partitioned bool) string {
 	return ""
 }
 
-// scalar returns a value that may stand in a field.
+// scalar returns a value that may be in a field.
 func (g *generator) scalar() string {
 	return pick(g, "null", "false", "true", "0", "1", "1.0", "2", "-3", "2.5", "1e2", `""`, `"a"`, `"A"`, `"ab"`, `"b"`, `"ä"`, `"a\u0308"`, `"é"`, `"x"`, `"xy"`, `"Xy"`, `"สวัส"`, `"中文"`)
 }

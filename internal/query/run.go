@@ -291,7 +291,7 @@ func (q *Query) Stats() Stats {
 	return s
 }
 
-// Bookmark returns the position behind the last row: "nil" if there is none.
+// Bookmark returns the position after the last row: "nil" if there is none.
 func (q *Query) Bookmark() string {
 	switch {
 	case q.last.row != nil:

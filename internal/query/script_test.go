@@ -24,7 +24,7 @@ import (
 //	find REQUEST                the documents, bookmark left out, what they cost and the warnings
 //
 // The last two take a partition before the request, as in "plan @p {…}", and
-// have their output behind "----".
+// have their output after "----".
 func TestScripts(t *testing.T) {
 	golden.Scripts(t, "testdata/*.txt", func(t *testing.T) func(string) string {
 		partitioned, w := false, (*world)(nil)

@@ -275,7 +275,7 @@ func (r *Request) setWords() error {
 	return nil
 }
 
-// conjoined reports whether $text stands where it has to hold for every document.
+// conjoined reports whether $text is where it has to hold for every document.
 func conjoined(n *selector.Node) bool {
 	return n.Op == selector.Text || n.Op == selector.And && slices.ContainsFunc(n.Kids, conjoined)
 }

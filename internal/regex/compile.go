@@ -262,7 +262,7 @@ func (c *compiler) emitRepeat(r repeat) {
 	}
 }
 
-// option is where a body that may be left out stands in the program.
+// option is where a body that may be left out is in the program.
 type option struct {
 	split    int
 	progress int // 0 for none

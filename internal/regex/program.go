@@ -99,7 +99,7 @@ func setOfOne(one rune, not bool) set {
 	return s
 }
 
-// next returns the character at a position and the position behind it.
+// next returns the character at a position and the position after it.
 func (p *program) next(subject []byte, at int) (rune, int) {
 	c := subject[at]
 	if !p.utf || c < utf8.RuneSelf {

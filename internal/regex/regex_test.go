@@ -21,7 +21,7 @@ func (m *meter) Spend(steps int) error {
 	return nil
 }
 
-// What each line says was worked out from PCRE's manual; what CouchDB itself answered stands in the
+// What each line says was worked out from PCRE's manual; what CouchDB itself answered is in the
 // selectors' scripts.
 func TestSyntax(t *testing.T) {
 	for _, c := range []struct {

@@ -30,7 +30,7 @@ func translate(p string) (translation, error) {
 	return translation{t.out.String(), t.exact || hasComments(p) && strings.Contains(p, "+")}, nil
 }
 
-// hasComments reports that there may be comments, which could stand between a
+// hasComments reports that there may be comments, which could be between a
 // quantifier and what makes it possessive.
 func hasComments(p string) bool {
 	for {
@@ -51,7 +51,7 @@ type translator struct {
 	i       int
 	out     strings.Builder
 	exact   bool
-	loop    bool // what stands before i may be the end of a quantifier
+	loop    bool // what comes before i may be the end of a quantifier
 	nesting int
 	deepest int
 }
@@ -76,7 +76,7 @@ var groups = [...]struct{ pcre, parser string }{
 func (t *translator) step() bool {
 	c := t.in[t.i]
 	t.exact = t.exact || c == '+' && t.loop
-	// White space may stand between in a pattern with (?x).
+	// White space may be between in a pattern with (?x).
 	t.loop = strings.IndexByte("*+?}", c) >= 0 || t.loop && strings.IndexByte(" \t\n\r", c) >= 0
 	switch c {
 	case '\\':
@@ -155,7 +155,7 @@ func (t *translator) escape() bool {
 	return true
 }
 
-// quoted copies what stands between \Q and \E, which the parser reads alike.
+// quoted copies what is between \Q and \E, which the parser reads alike.
 func (t *translator) quoted() {
 	text, _, _ := strings.Cut(t.in[t.i+2:], `\E`)
 	t.copy(2 + len(text) + 2)
@@ -210,7 +210,7 @@ func parseDigits(s string, c byte) (rune, bool) {
 	return r, s != "" && r <= 0x10ffff
 }
 
-// posix are the classes that stand in brackets within a class.
+// posix are the classes that are in brackets within a class.
 var posix = map[string]string{
 	"alpha": `a-zA-Z`, "digit": `0-9`, "alnum": `a-zA-Z0-9`, "upper": `A-Z`, "lower": `a-z`, "word": `\w`, "space": `\s`,
 	"blank": ` \t`, "punct": `!-/:-@\[-` + "`" + `{-~`, "xdigit": `0-9a-fA-F`, "cntrl": `\x00-\x1f\x7f`, "graph": `!-~`, "print": ` -~`, "ascii": `\x00-\x7f`,

@@ -45,7 +45,7 @@ func TestRegex(t *testing.T) {
 	}
 }
 
-// A pattern that finds no end is an error, whatever stands around it: neither a match nor none.
+// A pattern that finds no end is an error, whatever is around it: neither a match nor none.
 func TestRegexWithoutEnd(t *testing.T) {
 	for _, sel := range []string{`{"f":%}`, `{"f":{"$not":%}}`, `{"$or":[{"f":%},{"g":1}]}`, `{"$nor":[{"f":%}]}`, `{"l":{"$elemMatch":%}}`, `{"l":{"$allMatch":{"$not":%}}}`} {
 		s, err := Parse([]byte(strings.ReplaceAll(sel, "%", `{"$regex":"^(a|aa)+\\1\\1b$"}`)))

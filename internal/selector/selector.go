@@ -114,7 +114,7 @@ func (s *Selector) Linear() bool { return s.root == nil || s.root.linear() }
 // everything.
 func (s *Selector) Root() *Node { return s.root }
 
-// Has reports whether an operator stands anywhere in the selector.
+// Has reports whether an operator is anywhere in the selector.
 func (s *Selector) Has(op Op) bool { return s.root != nil && s.root.has(op) }
 
 func (n *Node) has(op Op) bool {

@@ -123,7 +123,7 @@ func (a *leafAttachment) append(w packed.Writer) []byte {
 	return w
 }
 
-// decodeLeaf decodes a leaf: its attachments, which stand in the order of their
+// decodeLeaf decodes a leaf: its attachments, which are in the order of their
 // names, and its body to the end. The body shares the payload's memory and is
 // not checked.
 func decodeLeaf(payload []byte) (atts []leafAttachment, body []byte, ok bool) {

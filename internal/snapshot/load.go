@@ -94,7 +94,7 @@ type current struct {
 	refused error           // why none of them is wanted
 }
 
-// handlers take the frames behind the header.
+// handlers take the frames after the header.
 func (l *loader) handlers() map[byte]func([]byte) error {
 	return map[byte]func([]byte) error{
 		kindDocument: l.document, kindLeaf: l.leaf, kindBlob: l.blob, kindBookmark: l.bookmark, kindEnd: l.end,

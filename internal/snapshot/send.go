@@ -243,7 +243,7 @@ func (s *sender) leaf(r *store.Reader, l *store.Revision) (blobs []pending, err 
 }
 
 // sendPage sends what read has found, what else belongs to its last document, and
-// the bookmark behind it.
+// the bookmark after it.
 func (s *sender) sendPage() error {
 	if err := s.sendSteps(); err != nil {
 		return err

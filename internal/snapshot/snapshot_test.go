@@ -111,7 +111,7 @@ func boundaries(t *testing.T, stream []byte) (ends []int) {
 	return ends
 }
 
-// TestCutAnywhere cuts a stream behind each frame and in the middle of it: the
+// TestCutAnywhere cuts a stream after each frame and in the middle of it: the
 // load says so and how far it came, and going on from there makes the whole.
 func TestCutAnywhere(t *testing.T) {
 	w := newWorld(t, store.Options{})

@@ -39,7 +39,7 @@ func (p *sweeping) readBlobs(v kv.Snapshot) error {
 //
 // Of an upload that is not finished the pending row goes first, to the deadline 0,
 // where no upload looks for it: each page of an upload, and its end, reads the row
-// for update. Only what has this deadline is removed, so nothing is written behind
+// for update. Only what has this deadline is removed, so nothing is written after
 // the removal, and no upload is acknowledged that it has met.
 func (g *group) sweepBlob(b pendingBlob, room *int) error {
 	value, err := g.tx.GetForUpdate(g.db.blobKey(b.number))

@@ -53,8 +53,8 @@ var validName = regexp.MustCompile(`^[a-z][a-z0-9_$()+/-]*$`)
 const maxName = 238
 
 // ParseName checks a database name: lower-case letters, digits and _$()+/-
-// behind a letter; _users, _replicator and _global_changes are names too, also
-// behind a path. Errors: Invalid illegal_database_name, database_name_too_long.
+// after a letter; _users, _replicator and _global_changes are names too, also
+// after a path. Errors: Invalid illegal_database_name, database_name_too_long.
 func ParseName(s string) error {
 	if len(s) > maxName {
 		return dberr.New(dberr.Invalid, "database_name_too_long", "At least one path segment of `%s` is too long.", s)

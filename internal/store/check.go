@@ -187,7 +187,7 @@ func (c *checker) head(doc *checkedDoc, value []byte) error {
 	p := doc.id.Partition()
 	if c.d.partitioned && p != "" {
 		if c.dropping[p] {
-			return nil // its counters stand at zero, or grow as it gets tombstones
+			return nil // its counters are at zero, or grow as it gets tombstones
 		}
 		sum := c.partitions[p]
 		sum.add(counts{}, doc.head.counts())

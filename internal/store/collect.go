@@ -265,7 +265,7 @@ func (b *tombstonePage) write(g *group, j *jobs.Job) (over bool, err error) {
 }
 
 // next makes the job due when the first sample is old, or when there are tombstones
-// behind the last sample, for another one; over if there is nothing to wait for.
+// after the last sample, for another one; over if there is nothing to wait for.
 func (p *collection) next(g *group, j *jobs.Job, age time.Duration) (over bool) {
 	last := p.upTo
 	over = true

@@ -77,7 +77,7 @@ func TestCollectionBesideDrops(t *testing.T) {
 }
 
 // TestCollectedWithTheStep collects a tombstone in the very commit in which the drop of
-// its partition has come to it, behind it and before it.
+// its partition has come to it, after it and before it.
 func TestCollectedWithTheStep(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		w := newWorld(t, Options{})

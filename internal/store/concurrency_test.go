@@ -129,7 +129,7 @@ func (f *follower) run() {
 	}
 }
 
-// read takes what is new. Nothing may ever stand at or before what was the last
+// read takes what is new. Nothing may ever be at or before what was the last
 // sequence that it does not know.
 func (f *follower) read() error {
 	return f.scope.View(ctx, func(r *Reader) error {

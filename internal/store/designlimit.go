@@ -57,7 +57,7 @@ func (r *Reader) designs(p document.Partition) (*designs, error) {
 // precheckDesigns refuses an edit of a tenant's design document that goes beyond the
 // limits together with those before it in the request, as they are at a snapshot:
 // before anything is compiled for what the commit would refuse. What the request
-// deletes counts as gone, wherever in it that stands.
+// deletes counts as gone, wherever in it that is.
 func (w *write) precheckDesigns(ctx context.Context, e *pendingEdit) (err error) {
 	db := w.scope.db
 	p, _, ok := e.ID.TenantDesign()

@@ -74,7 +74,7 @@ func (g *group) touches(p document.Partition) bool {
 }
 
 // dropPartition changes the partition's state. Edits that came before in this
-// group are finished first: afterwards its counters stand at zero.
+// group are finished first: afterwards its counters are at zero.
 func (g *group) dropPartition(p document.Partition, s *partitionState, tombstones bool) error {
 	for _, doc := range g.order {
 		if doc.edits > 0 && doc.id.Partition() == p {

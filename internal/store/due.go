@@ -11,7 +11,7 @@ import (
 
 // The queue of what expires has a row (time, document) for each document of
 // which a live leaf says when it expires; the time is the first of these. The
-// row's time stands in the document's head too, so a writer that changes the
+// row's time is in the document's head too, so a writer that changes the
 // document finds the row without reading the old body, and whatever the setting
 // was when it was made: at every moment, a row is there exactly if a head says
 // so. Whether the head says what the setting wants is a second matter: after a

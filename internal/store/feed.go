@@ -140,7 +140,7 @@ func (r *Reader) allLeaves(c *Change) error {
 	return nil
 }
 
-// counts reports whether the entry that it stands on may be shown.
+// counts reports whether the entry that it is on may be shown.
 func (r *Reader) counts(it kv.Iterator) (bool, error) {
 	if r.hidden == nil && r.before == nil {
 		return true, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/sectional/sectional/internal/packed"
 )
 
-// The store's format is one number for everything that it writes. It stands in
+// The store's format is one number for everything that it writes. It is in
 // the row meta "store", and a build that does not know it refuses the data, so
 // that an older build never misreads rows of a newer one. Each change of a row's
 // format is a step here that raises it by one.

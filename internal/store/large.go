@@ -17,7 +17,7 @@ import (
 // The chunks alone mean nothing. A row of their owner's, committed after them, says
 // that the value is there and how long it is, and while they are written another row
 // of his says so too: whoever clears up takes that row first, and each transaction
-// of the writer has read it for update (fence). So nothing is written behind the
+// of the writer has read it for update (fence). So nothing is written after the
 // clearing, and no chunks are left that nobody knows of.
 //
 // Chunks that lie under the keys of an index count among its size

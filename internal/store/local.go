@@ -40,9 +40,9 @@ func (s Scope) localKey(id document.ID) []byte {
 }
 
 // endpoint names the scope in the keys of its local documents: p, p: for the tenant's
-// endpoint, and either with :reader:NAME behind it for what is one reader's own. No
+// endpoint, and either with :reader:NAME after it for what is one reader's own. No
 // partition has a colon in its name, so none of these is another; and NAME is all
-// the rest, so whatever stands in it reaches nobody else's.
+// the rest, so whatever is in it reaches nobody else's.
 func (s Scope) endpoint() keyspace.Part {
 	endpoint := string(s.partition)
 	if s.tenant {

@@ -174,7 +174,7 @@ func (r *Reader) standing(id document.ID) (d *Doc, at *marker, err error) {
 	return d, at, err
 }
 
-// dropped is the same before the commit, about what standing gave.
+// dropped is the same before the commit, about what standing returned.
 func (r *Reader) dropped(d *Doc, at *marker, e *pendingEdit) (bool, error) {
 	switch {
 	case e.Path == nil:

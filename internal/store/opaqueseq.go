@@ -68,7 +68,7 @@ func (k *opaqueSeq) append(dst []byte, q Seq) []byte {
 		return append(dst, '0')
 	}
 	dst = append(dst, opaquePrefix...)
-	// The block is made behind the place of the text, where it costs no memory of
+	// The block is made after the place of the text, where it costs no memory of
 	// its own.
 	text, end := len(dst), len(dst)+opaqueText
 	dst = slices.Grow(dst, opaqueText+opaqueSize)[:end+opaqueSize]

@@ -23,7 +23,7 @@ type OwnList struct {
 const mostRanked = 10_000
 
 // OwnPartitions lists partitions like Partitions, but for no more than those that the
-// list names, and with counters that are never behind. It tells nothing of others.
+// list names, and with counters that are never behind. It says nothing of others.
 // Errors: Invalid for a bookmark that is none of such a list, and for more names than
 // can be ranked.
 func (d *Database) OwnPartitions(ctx context.Context, l OwnList, bookmark string) (rows []PartitionTotals, next string, err error) {

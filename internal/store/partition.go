@@ -64,7 +64,7 @@ var errBookmark = dberr.New(dberr.Invalid, "invalid_bookmark", "The bookmark doe
 // opaque bookmark that an earlier call gave as next ("" at the end). By name it costs
 // what it lists; a ranking is brought up to date first, which costs in proportion to
 // what changed since it was read last, and at most to the number of partitions.
-// lag tells how far the ranking may be behind the counters it shows, for what is
+// lag says how far the ranking may be behind the counters it shows, for what is
 // written meanwhile: 0 when nothing was (by name it never is behind). Invalid for a
 // bookmark of another list.
 func (d *Database) Partitions(ctx context.Context, by Ranking, descending bool, limit int, bookmark string) (rows []PartitionTotals, next string, lag time.Duration, err error) {

@@ -21,7 +21,7 @@ type plan struct {
 	moves       bool // the tree changes: the document moves in the feed
 	attachments []document.Attachment
 	unstemmed   bool            // the tree is yet to be stemmed
-	covers      []document.Rev  // leaves that the edit may put behind others
+	covers      []document.Rev  // leaves to which the edit may give children
 	superseded  []document.Rev  // revisions that are no leaves, and whose bodies are stored
 	fills       *partitionState // whose size grows, if sizes are limited
 	before      uint64          // the external size of the document as it is then
@@ -256,7 +256,7 @@ func (g *group) measure(p *plan) (err error) {
 func (p *plan) grows() int64 { return int64(p.tree.Sums().External - p.before) }
 
 // checkSpace refuses an ordinary edit that makes a full partition fuller: n will
-// stand in the place of parent.
+// take the place of parent.
 func (g *group) checkSpace(p *plan, parent document.Rev, n document.Node) error {
 	limit := g.db.store.o.MaxPartition()
 	if limit == 0 || p.fills == nil || n.Deleted || p.fills.external+uint64(p.fills.grown) < limit {

@@ -257,7 +257,7 @@ func (v *ranks) encode() []byte {
 	return p
 }
 
-// decodeRanked decodes the values under which a partition stands; nil for none.
+// decodeRanked decodes the values under which a partition is ranked; nil for none.
 func decodeRanked(b []byte, err error) (*ranks, error) {
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, nil

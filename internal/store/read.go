@@ -175,7 +175,7 @@ func (r *Reader) docRange(sp Span) kv.Range {
 	return r.db.span(&keyspace.Doc, sp, string(r.partition))
 }
 
-// span turns a span of ids into a range of the space's keys behind parts,
+// span turns a span of ids into a range of the space's keys after parts,
 // within one partition if one is given.
 func (d *Database) span(s *keyspace.Space, sp Span, partition string, parts ...keyspace.Part) kv.Range {
 	within := kv.Prefix(s.Key(d.number, parts...))
@@ -257,12 +257,12 @@ type walk struct {
 	it         kv.Iterator
 	bodies     bool
 	tombstones bool // forward shows the tombstones of a partition whose drop writes them
-	placed     bool // the iterator stands on a row that has not been looked at
+	placed     bool // the iterator is on a row that has not been looked at
 	doc        Doc
 	parts      []keyspace.Part
 }
 
-// row decodes the key the iterator stands on; its id is the stored one.
+// row decodes the key the iterator is on; its id is the stored one.
 func (w *walk) row() (id document.ID, sub uint64, err error) {
 	_, w.parts, err = keyspace.Doc.DecodeInto(w.parts[:0], w.it.Key())
 	if err != nil {
@@ -314,7 +314,7 @@ func (w *walk) shows(id document.ID, value []byte) (bool, error) {
 	return h.dead && w.r.contains(id), err
 }
 
-// beyond is the first key behind all rows of a document.
+// beyond is the first key after all rows of a document.
 func (w *walk) beyond(id document.ID) []byte {
 	return kv.PrefixEnd(keyspace.Doc.Key(w.r.db.number, keyspace.T(string(id))))
 }

@@ -85,7 +85,7 @@ func TestBurialReachesReaders(t *testing.T) {
 	if err := d.DropPartition(ctx, "p", true); err != nil {
 		t.Fatal(err)
 	}
-	// The sweeper stands between writing the tombstones and the end.
+	// The sweeper is between writing the tombstones and the end.
 	if more, err := d.stepOf(jobTombstones, "p"); err != nil || !more {
 		t.Fatal(more, err)
 	}

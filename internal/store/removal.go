@@ -15,7 +15,7 @@ import (
 // A document that is purged, or collected for its age, or goes with its partition,
 // leaves no trace in the feed. For the indexes that follow the feed there is a row
 // that says so: one for those of the database, and one for those of the tenant of the
-// document's partition, which stand apart so that a tenant's index never reads what
+// document's partition, which are apart so that a tenant's index never reads what
 // others removed.
 //
 // Rows go when all indexes have passed them. A database's indexes are never far

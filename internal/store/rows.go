@@ -138,7 +138,7 @@ func decodePartition(b []byte) (t partition, err error) {
 	return t, u.Done()
 }
 
-// head is the value of a document head: where the document stands in the feed,
+// head is the value of a document head: where the document is in the feed,
 // its winner, so that a point read need not decode the tree, when it expires,
 // and the tree, or how long it is if it lies in pieces beside the head.
 type head struct {
@@ -192,7 +192,7 @@ type borrowedHead struct {
 	length uint64
 }
 
-// borrowWinner reads what stands before the tree and returns the rest. It is the
+// borrowWinner reads what comes before the tree and returns the rest. It is the
 // one reader of heads: walks over many documents make no text of the hash.
 func borrowWinner(b []byte) (h borrowedHead, rest []byte, err error) {
 	u, version := packed.ReadUpTo(b, headWithPieces)

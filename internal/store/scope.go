@@ -16,7 +16,7 @@ import (
 // documents go through a scope.
 //
 // To a tenant its partition is an ordinary database: ids have no "p:" before them,
-// and nobody behind the scope can tell that there is more. Ids are changed at the
+// and nobody who uses the scope can tell that there is more. Ids are changed at the
 // boundary of the store, here and nowhere else: what a Scope or its Reader takes is
 // made a stored id (Stored), and what it gives is made the tenant's (shown). Within
 // the store, and in what it tells admission, ids are the stored ones.

@@ -19,7 +19,7 @@ import (
 
 // TestScripts runs the files in testdata. A file is a list of paragraphs; each
 // has commands, one a line, then ---- and what they print. What a command does
-// stands in the table below.
+// is in the table below.
 func TestScripts(t *testing.T) {
 	golden.Scripts(t, "testdata/*.txt", func(t *testing.T) func(string) string {
 		s := &script{world: newWorld(t, Options{})}

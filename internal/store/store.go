@@ -201,7 +201,7 @@ func (s *Store) begin(ctx context.Context) error {
 	return s.upgrade(ctx)
 }
 
-// decodeMeta decodes the format and the UUID. What stands behind the format may be
+// decodeMeta decodes the format and the UUID. What comes after the format may be
 // another in a newer one.
 func (s *Store) decodeMeta(value []byte) error {
 	u := packed.Read(value)

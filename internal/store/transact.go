@@ -19,9 +19,9 @@ type ScopedEdits struct {
 // reader of a database sees a part of them there. An edit's condition is the
 // revision that it names, or what its Decide makes of the document, which may be to keep it;
 // all conditions are judged on one state of all databases. Each edit goes through
-// admission as in Scope.Write. Results stand in the order of the edits, one part after the other: if any edit is
+// admission as in Scope.Write. Results are in the order of the edits, one part after the other: if any edit is
 // refused nothing is stored, the refused ones say why, and the others have no error
-// and no revision. A document can stand in it once. Errors, with nothing
+// and no revision. A document can be in it once. Errors, with nothing
 // stored: Invalid for an id that no document can have and for a replicated edit, NotFound when a database was
 // dropped, TooLarge for more than the engine takes at once, Unavailable as for Scope.Write.
 func (s *Store) Transact(ctx context.Context, parts []ScopedEdits) ([]Result, error) {

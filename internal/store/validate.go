@@ -180,8 +180,8 @@ func (p *Proposal) seenBy(s Scope) Proposal {
 }
 
 // propose reads what validation functions see of an edit, and pins it to the
-// state of the document. It gives nil for an edit that will not be written as
-// the document stands.
+// state of the document. It returns nil for an edit that will not be written as
+// the document is now.
 func (r *Reader) propose(e *pendingEdit) (*Proposal, error) {
 	d, at, err := r.standing(e.ID)
 	if err != nil {

@@ -127,7 +127,7 @@ func TestValidationThatFails(t *testing.T) {
 
 // TestValidatorAppearsWhileWritersWrite lets writers write without end while a
 // design document begins to require a word. No document without the word may
-// have a sequence behind the design document's.
+// have a sequence after the design document's.
 func TestValidatorAppearsWhileWritersWrite(t *testing.T) {
 	m := &marking{}
 	w := newWorld(t, Options{Admission: m})
@@ -169,7 +169,7 @@ func TestValidatorAppearsWhileWritersWrite(t *testing.T) {
 	}
 }
 
-// checkMarked looks for documents without the mark behind _design/v.
+// checkMarked looks for documents without the mark after _design/v.
 func checkMarked(t *testing.T, d *Database) {
 	t.Helper()
 	err := d.Whole().View(t.Context(), func(r *Reader) error {

@@ -78,7 +78,7 @@ type winnerWalk struct {
 	prefix int  // bytes before the id in a key
 	cut    int  // bytes of a stored id that the scope does not show
 	all    bool // there is nothing that the reader may not show
-	placed bool // the iterator stands on a row that has not been looked at
+	placed bool // the iterator is on a row that has not been looked at
 
 	// The document at hand, up to the next step.
 	key  []byte // of the winner's body; id and hash lie in it

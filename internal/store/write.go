@@ -36,7 +36,7 @@ var errMoved = errors.New("store: the document or a definition changed since the
 // Write is the one entry point for documents. It checks every edit's id (one that no
 // document can have fails the whole call with Invalid, and nothing is stored;
 // one of another partition is refused by itself), has it admitted, and commits;
-// results stand in the order of edits. When it returns, what
+// results are in the order of edits. When it returns, what
 // succeeded is on disk. A replicated edit to a partition that is being dropped
 // fails the whole call with Unavailable, whatever else is stored by then: it can
 // be done again later. Unavailable, with a time to wait and before anything is
@@ -364,7 +364,7 @@ func (e *pendingEdit) plan(g *group) (*plan, error) {
 	return p, err
 }
 
-// put carries out the edit's plan and notes where the document stands then.
+// put carries out the edit's plan and notes where the document is then.
 func (e *pendingEdit) put(g *group, p *plan) error {
 	err := g.put(p)
 	if e.seq = p.doc.head.seq; p.doc.edits > 0 {

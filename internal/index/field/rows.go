@@ -20,7 +20,7 @@ import (
 const maxTuple = 1000
 
 // maxElements is how many different elements of one array have rows. A document
-// with more of them has one row behind all others, which every query reads.
+// with more of them has one row after all others, which every query reads.
 const maxElements = 1000
 
 // overflow begins the tuple of a document with too many elements; no encoded
@@ -219,7 +219,7 @@ func (e *extractor) elementRows(dst []index.Row, db uint64, id document.ID, vs v
 	}
 }
 
-// surrounded is what stands around the elements of one column in their tuples. It
+// surrounded is what surrounds the elements of one column in their tuples. It
 // is encoded once: for each element it would make a write take the product of an
 // array's length and the length of the values beside it.
 type surrounded struct {

@@ -53,7 +53,7 @@ func (d *Def) Span(prefix []byte, column int, low, high Bound) (Span, error) {
 	return s.widened(), nil
 }
 
-// edge is the tuple at which a bound lies, before or behind all tuples with its
+// edge is the tuple at which a bound lies, before or after all tuples with its
 // value; nil for no bound.
 func (d *Def) edge(prefix []byte, column int, b Bound, behind bool) ([]byte, error) {
 	if b.Value == nil {
@@ -112,7 +112,7 @@ func (s Span) Range(db uint64, x *index.Index, partition document.Partition) kv.
 type Entry struct {
 	ID    document.ID
 	Tuple []byte // the encoded values
-	// Values are the columns' values and behind them the included fields, as
+	// Values are the columns' values and after them the included fields, as
 	// JSON; nil where the document has none. They are missing altogether
 	// unless Whole. Those of an entry that Walk gave are borrowed until its next step.
 	Values [][]byte
@@ -156,7 +156,7 @@ type RowKey struct {
 // Walk returns the rows of a span in an index, in the partition of the reader's
 // scope (that which a tenant takes for a database, if the index is the database's)
 // or in a global index, from small to large or, descending, the other way
-// round; those behind a position if one is given. Documents that the reader may
+// round; those after a position if one is given. Documents that the reader may
 // not show are among them.
 func Walk(r *store.Reader, x *index.Index, s Span, after *RowKey, descending bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {

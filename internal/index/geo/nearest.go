@@ -43,7 +43,7 @@ const half = math.Pi * geometry.EarthRadius
 // firstRadius is how far is looked first, in metres.
 const firstRadius = 8000
 
-// Nearest returns the nearest geometries behind a place, nil for the beginning; fewer than
+// Nearest returns the nearest geometries after a place, nil for the beginning; fewer than
 // n if there are no more. It looks at growing circles, and never holds more than n.
 func (v *Reader) Nearest(ctx context.Context, q *Near, after *Behind, n int) ([]Hit, error) {
 	most := half + 1

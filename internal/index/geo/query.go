@@ -8,7 +8,7 @@ import (
 	"github.com/sectional/sectional/internal/geometry"
 )
 
-// Query is what an index is asked for: geometries that a shape stands in a relation to.
+// Query is what an index is asked for: geometries that a shape has a relation to.
 type Query struct {
 	Shape    *geometry.Shape
 	Relation geometry.Relation

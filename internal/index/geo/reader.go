@@ -42,12 +42,12 @@ type Hit struct {
 	ID       document.ID
 	Number   int     // among the document's geometries
 	Distance float64 // in metres, of Nearest
-	At       []byte  // where its row stands, of Search
+	At       []byte  // where its row is, of Search
 }
 
 // Place is what a page of a search comes to.
 type Place struct {
-	At  []byte // behind which the next page begins
+	At  []byte // after which the next page begins
 	End bool   // there is none
 }
 
@@ -60,8 +60,8 @@ const (
 // ErrInvolved says that a geometry can't be held against the one that was asked for.
 var ErrInvolved = dberr.New(dberr.Invalid, "query_parse_error", "To hold a document against this geometry would take too long: their edges may cross too often. Simplify the geometry.")
 
-// Search gives what a query means to yield, in the order of the rows' places, from behind
-// after on: nil for the beginning. It ends when yield returns false, or with the page.
+// Search calls yield with what a query means, in the order of the rows' places, beginning past
+// the place after; nil for the beginning. It ends when yield returns false, or with the page.
 func (v *Reader) Search(ctx context.Context, q *Query, after []byte, yield func(Hit) bool) (Place, error) {
 	s := search{Reader: v, ctx: ctx, q: q, after: after, yield: yield, rows: pageRows, bytes: pageBytes, place: Place{At: after}}
 	for class := range uint64(2) {
@@ -178,7 +178,7 @@ func (v *Reader) geometry(row *row) (placed, error) {
 
 // row is a row of an index. It is borrowed until the next one.
 type row struct {
-	place  []byte // its key behind the index's number and the partition
+	place  []byte // its key after the index's number and the partition
 	cell   s2.CellID
 	id     document.ID
 	number int
@@ -188,7 +188,7 @@ type row struct {
 // manyRows is how many rows are read before it is looked whether anybody waits still.
 const manyRows = 256
 
-// walk calls fn with the rows of a class whose cells lie in spans, from behind a place on.
+// walk calls fn with the rows of a class whose cells lie in spans, beginning after a place.
 // Rows that may not be seen are passed over.
 func (v *Reader) walk(class uint64, spans []span, after []byte, fn func(row row) error) error {
 	prefix := keyspace.GeoRow.Key(v.db, keyspace.U(v.index), keyspace.T(string(v.partition)))
@@ -242,7 +242,7 @@ func (v *Reader) cellKey(class uint64, c s2.CellID) []byte {
 	return keyspace.GeoRow.Key(v.db, keyspace.U(v.index), keyspace.T(string(v.partition)), keyspace.U(class), keyspace.U(uint64(c)))
 }
 
-// read reads the row that an iterator stands on; seen is false if it may not be seen.
+// read reads the row that an iterator is on; seen is false if it may not be seen.
 func (v *Reader) read(it kv.Iterator, prefix int) (r row, seen bool, err error) {
 	if _, v.parts, err = keyspace.GeoRow.DecodeInto(v.parts[:0], it.Key()); err != nil {
 		return r, false, err

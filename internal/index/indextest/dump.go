@@ -43,7 +43,7 @@ func (w *world) dump() map[string]string {
 	return all
 }
 
-// dumpRange appends the rows behind a prefix, without the index's number.
+// dumpRange appends the rows under a prefix, without the index's number.
 func dumpRange(r *store.Reader, rows string, prefix []byte) (string, error) {
 	it, err := r.Snapshot().Iterate(kv.Prefix(prefix), kv.IterOptions{})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 // Functions runs index functions. An error means that there are no results at all: the
 // context ended, the machinery is down, or the function was given up (*index.Broken).
-// What a single document came to stands in its result.
+// What a single document came to is in its result.
 type Functions interface {
 	// Index runs the index function of s over documents (JSON).
 	Index(ctx context.Context, s Script, docs [][]byte) ([]Result, error)

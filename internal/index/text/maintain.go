@@ -107,7 +107,7 @@ func (g *merging) overdue(v kv.Snapshot) (left uint64, err error) {
 	return left, err
 }
 
-// choose returns segments that are to be merged, in the order in which they stand; none
+// choose returns segments that are to be merged, in their order; none
 // if all is well.
 func (z sizes) choose(segments []entry) []entry {
 	tiers := map[int][]entry{}

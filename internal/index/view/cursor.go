@@ -19,7 +19,7 @@ type edit struct {
 
 func byPosition(a, b edit) int { return bytes.Compare(a.position, b.position) }
 
-// search returns the position of the first edit at or behind a position.
+// search returns the position of the first edit at or after a position.
 func search(edits []edit, position []byte) int {
 	i, _ := slices.BinarySearchFunc(edits, position, func(e edit, p []byte) int { return bytes.Compare(e.position, p) })
 	return i
@@ -33,7 +33,7 @@ type cursor struct {
 	buf    []byte
 	edits  []edit
 	i      int  // of edits: the next one
-	stored bool // the iterator stands on an entry that was not passed
+	stored bool // the iterator is on an entry that was not passed
 	here   *edit
 }
 
@@ -46,7 +46,7 @@ func (l *layout) cursor(v kv.Snapshot, level int, edits []edit) (*cursor, error)
 
 func (c *cursor) close() { c.it.Close() }
 
-// seek goes to the first entry at or behind position, which next will give.
+// seek goes to the first entry at or after position, which next will return.
 func (c *cursor) seek(position []byte) {
 	c.buf = append(append(c.buf[:0], c.prefix...), position...)
 	c.stored = c.it.Seek(c.buf)
@@ -96,7 +96,7 @@ func (c *cursor) value() ([]byte, error) {
 	return c.it.Value()
 }
 
-// pass leaves the entry that next gave behind.
+// pass goes past the entry that next returned.
 func (c *cursor) pass() {
 	if c.here == nil {
 		c.stored = c.it.Next()

@@ -146,7 +146,7 @@ const (
 	overflowRatio  = 2
 )
 
-// sentence returns an error's reason without the code before it, which stands beside it in the answer.
+// sentence returns an error's reason without the code before it, which is beside it in the answer.
 func sentence(err error) string {
 	var e *dberr.Error
 	if errors.As(err, &e) {

@@ -65,7 +65,7 @@ func (m *memory) write(_ context.Context, b *batch) error {
 	return nil
 }
 
-// at returns the position of the first row at or behind a key.
+// at returns the position of the first row at or after a key.
 func (m *memory) at(key []byte) int {
 	i, _ := slices.BinarySearchFunc(m.rows, key, func(r index.Row, key []byte) int { return bytes.Compare(r.Key, key) })
 	return i

@@ -10,7 +10,7 @@ import (
 // Functions runs the functions of views. An error means that there are no
 // results at all: the context ended, the machinery is down, or the function was
 // given up (*index.Broken). What a single
-// document or group of rows came to stands in its result.
+// document or group of rows came to is in its result.
 type Functions interface {
 	// Map runs the map function of s over documents (JSON).
 	Map(ctx context.Context, s Script, docs [][]byte) ([]index.Mapped, error)

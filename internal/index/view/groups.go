@@ -19,7 +19,7 @@ const Exact = -1
 type Group struct {
 	Key   []byte // JSON; null for one group of all rows
 	Value []byte // JSON; nil when Failed
-	// Failed is why there is no value: it stands in the row.
+	// Failed is why there is no value: it is in the row.
 	Failed error
 	made   *group
 }
@@ -48,7 +48,7 @@ const (
 )
 
 // Groups returns the reductions of the groups of a span in its direction, at most
-// so many, and what is left of the span behind them. Their values are made by
+// so many, and what is left of the span after them. Their values are made by
 // Kind.Values, which needs no snapshot.
 func (v *Reader) Groups(s Span, level, most int) (groups []Group, rest Span, err error) {
 	if level == 0 {
@@ -203,7 +203,7 @@ func (s *Span) contains(position []byte) bool {
 	return bytes.Compare(position, s.from) >= 0 && bytes.Compare(position, s.to) < 0
 }
 
-// beyond is what is left of the span behind a part of it.
+// beyond is what is left of the span after a part of it.
 func (s *Span) beyond(part Span) Span {
 	rest := *s
 	if s.descending {

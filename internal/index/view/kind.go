@@ -188,7 +188,7 @@ func viewSource(common source, v []byte) (s source, ok bool) {
 	return s, true
 }
 
-// builtin returns the name of a built-in reduce without what may stand behind it.
+// builtin returns the name of a built-in reduce without what may come after it.
 func builtin(name string) (string, bool) {
 	for _, known := range []string{"_sum", "_count", "_stats", "_approx_count_distinct", "_first", "_last"} {
 		if strings.HasPrefix(name, known) {

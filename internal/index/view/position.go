@@ -12,7 +12,7 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// A position says where a row is: the part of its key behind the index's number,
+// A position says where a row is: the part of its key after the index's number,
 // that is partition, key, id and number, encoded. Nodes lie in spaces of their
 // own under the position where their span begins; the first span of a partition
 // begins at the partition's head, the encoded partition alone. So the same bytes
@@ -133,5 +133,5 @@ func (d *Def) collate(dst, key []byte) (_ []byte, err error) {
 	return dst, err
 }
 
-// after is the first position behind all that begin with position; nil for none.
+// after is the first position after all that begin with position; nil for none.
 func after(position []byte) []byte { return kv.PrefixEnd(position) }

@@ -260,7 +260,7 @@ func (f *finding) row(position []byte, _ func() ([]byte, error)) (bool, error) {
 	return true, nil
 }
 
-// Skip returns what is left of a span behind its first n rows.
+// Skip returns what is left of a span after its first n rows.
 func (v *Reader) Skip(s Span, n uint64) (Span, error) {
 	if n == 0 || s.Empty() {
 		return s, nil

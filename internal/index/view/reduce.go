@@ -28,7 +28,7 @@ type fold interface {
 // The tags of states.
 const (
 	tagValue   = 0
-	tagFailure = 1 // the reduction failed: code, 0, reason. It stands in the row
+	tagFailure = 1 // the reduction failed: code, 0, reason. It is in the row
 	tagRefusal = 2 // the same, and refuses the whole query, as CouchDB does
 )
 

@@ -19,7 +19,7 @@ type Row struct {
 	ID    document.ID
 	Key   []byte // JSON, as it was emitted
 	Value []byte // JSON
-	// At is where the row stands, for Span.Behind. It is nil within rows that
+	// At is where the row is, for Span.Behind. It is nil within rows that
 	// belong together: equal keys of one document, when reading backward.
 	At []byte
 }

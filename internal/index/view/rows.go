@@ -35,7 +35,7 @@ func (v *Reader) Rows(s Span) iter.Seq2[Row, error] {
 	}
 }
 
-// read reads the row that an iterator stands on. shown is false for rows that
+// read reads the row that an iterator is on. shown is false for rows that
 // may not be seen.
 func (v *Reader) read(it kv.Iterator) (r Row, shown bool, err error) {
 	v.Read.Rows++

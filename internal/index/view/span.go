@@ -16,7 +16,7 @@ type Bound struct {
 }
 
 // Range is what a query asks for. Start is where reading begins, so that it lies
-// behind End when Descending.
+// after End when Descending.
 type Range struct {
 	Start, End Bound
 	Exclusive  bool // rows at End are left out
@@ -76,7 +76,7 @@ func (v *Reader) Span(r Range) (Span, error) {
 	return s, nil
 }
 
-// bound returns the first position of the rows at a bound, or behind them.
+// bound returns the first position of the rows at a bound, or after them.
 func (v *Reader) bound(b Bound, behind bool) ([]byte, error) {
 	key, err := v.collate(nil, b.Key)
 	if err != nil {
@@ -95,7 +95,7 @@ func (v *Reader) bound(b Bound, behind bool) ([]byte, error) {
 // Empty reports whether no row lies in the span.
 func (s *Span) Empty() bool { return bytes.Compare(s.from, s.to) >= 0 }
 
-// Behind is what is left of the span behind a row that gave At.
+// Behind is what is left of the span after a row that gave At.
 func (s *Span) Behind(at []byte) Span {
 	rest := *s
 	rest.drop = 0

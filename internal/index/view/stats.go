@@ -92,7 +92,7 @@ func (s *stats) add(v []byte) {
 	}
 }
 
-// one reads a number or a statistic; whole is the value that it stands in.
+// one reads a number or a statistic; whole is the value that it is in.
 func (s *stats) one(v, whole []byte) (t statistic, ok bool) {
 	switch jsonscan.KindOf(v) {
 	case jsonscan.Number:

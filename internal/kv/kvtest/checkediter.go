@@ -13,7 +13,7 @@ type checkedIterator struct {
 	it       kv.Iterator
 	r        kv.Range
 	reverse  bool
-	on       bool // it stands on a row
+	on       bool // it is on a row
 	closed   bool
 	key      []byte // the row's key
 	out      []byte // the copy of key that the caller holds, if any

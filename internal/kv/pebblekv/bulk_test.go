@@ -46,7 +46,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// loadRows writes rows of two kinds behind those of the loads before, and a counter.
+// loadRows writes rows of two kinds after those of the loads before, and a counter.
 func loadRows(ctx context.Context, e *Engine, n int) error {
 	return e.Update(ctx, func(t kv.Txn) error {
 		for i := range 1000 {

@@ -202,7 +202,7 @@ func (v *vitalFile) Preallocate(offset, length int64) error {
 	return v.reserve()
 }
 
-// reserve has at least a half step reserved behind what is written.
+// reserve has at least a half step reserved beyond what is written.
 func (v *vitalFile) reserve() error {
 	for v.reserved < min(v.written+reserveStep/2, v.most) {
 		step := min(reserveStep, v.most-v.reserved)

@@ -159,7 +159,7 @@ func TestViewsReadDurableStateOnly(t *testing.T) {
 		synctest.Wait()
 		wantView(t, e, "a", "old")
 
-		// The next transactions stand on the applied state.
+		// The next transactions begin from the applied state.
 		wg.Go(func() {
 			update(t, e, func(tx kv.Txn) error {
 				wantRow(t, tx, "a", "new")

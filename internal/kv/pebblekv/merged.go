@@ -16,11 +16,11 @@ type merged struct {
 	base    *iterator
 	entries []entry // own writes in the range, in the order of travel
 
-	baseOK  bool // base stands on a key
-	next    int  // where entries stands
+	baseOK  bool // base is on a key
+	next    int  // where it is in entries
 	started bool
 	onOwn   bool // the current key is the overlay's
-	onBase  bool // base stands on the current key
+	onBase  bool // base is on the current key
 }
 
 var _ kv.Iterator = (*merged)(nil)

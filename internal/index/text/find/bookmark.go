@@ -31,7 +31,7 @@ func (s *sorting) bookmark(m mark) string {
 	return base64.RawURLEncoding.EncodeToString(w)
 }
 
-// form is what stands before a key: what it is, so that a bookmark of another sort is
+// form is what comes before a key: what it is, so that a bookmark of another sort is
 // known.
 func (s *sorting) form(i int, k key) byte {
 	form := byte(s.orders[i].By) << 2

@@ -31,7 +31,7 @@ func (w *work) best(s *sorting, limit int, after *mark) *best {
 	return &best{work: w, sorting: s, limit: limit, after: after, ids: w.index.Column("_id")}
 }
 
-// take takes the document where a node stands.
+// take takes the document where a node is.
 func (b *best) take(n node) error {
 	b.total++
 	if b.limit == 0 {
@@ -57,7 +57,7 @@ func (b *best) take(n node) error {
 	return nil
 }
 
-// passed reports whether a document is not behind the bookmark.
+// passed reports whether a document is not after the bookmark.
 func (b *best) passed(h *hit) bool {
 	c := b.sorting.compare(h.keys, b.after.keys)
 	return c < 0 || c == 0 && b.idOf(h) <= b.after.id

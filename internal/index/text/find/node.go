@@ -7,10 +7,10 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 )
 
-// none is the document number behind all others.
+// none is the document number after all others.
 const none = math.MaxUint64
 
-// node is a part of a query: it has a weight, and after start it stands at the first
+// node is a part of a query: it has a weight, and after start it is at the first
 // of the documents that it matches, in the order of their numbers.
 //
 // Weights are Lucene's: before start, the squares of all weights are summed up, and
@@ -23,13 +23,13 @@ type node interface {
 	normalize(norm, boost float64)
 	// start moves to the first document.
 	start() error
-	// doc returns the document where the node stands, none after the last.
+	// doc returns the document where the node is, none after the last.
 	doc() uint64
 	// next moves to the next document.
 	next() error
 	// advance moves to the first document that is not before to.
 	advance(to uint64) error
-	// score returns the score of the document where the node stands.
+	// score returns the score of the document where the node is.
 	score() float64
 	// cost is about how many documents there are.
 	cost() uint64

@@ -184,7 +184,7 @@ func scored(orders []Order) bool {
 	return len(orders) == 0
 }
 
-// keys puts the keys of the document where a node stands into dst.
+// keys puts the keys of the document where a node is into dst.
 func (s *sorting) keys(n node, dst []key) []key {
 	for i := range s.orders {
 		dst = append(dst, s.key(i, n))

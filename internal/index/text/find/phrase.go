@@ -16,7 +16,7 @@ type phrase struct {
 	boost float64
 	value float64
 
-	freq float64 // in the document where it stands
+	freq float64 // in the document where it is
 	norm float64
 }
 
@@ -62,7 +62,7 @@ func (p *phrase) advance(to uint64) error {
 	return p.settle()
 }
 
-// settle moves on to a document in which the terms stand as the phrase wants them.
+// settle moves on to a document in which the terms are as the phrase wants them.
 func (p *phrase) settle() error {
 	for p.both.doc() != none {
 		if err := p.work.spend(p.read()); err != nil {
@@ -128,7 +128,7 @@ func (s *slot) reach(to int) bool {
 
 // sloppy sums up the matches: the shortest between any two moves of the slot that is
 // furthest behind, each worth less the longer it is. No two slots with the same terms
-// stand at the same word.
+// are at the same word.
 func (p *phrase) sloppy() (freq float64) {
 	for i, s := range p.slots {
 		for _, before := range p.slots[:i] {
@@ -163,7 +163,7 @@ func (p *phrase) sloppy() (freq float64) {
 
 func (s *slot) place() int { return s.places[s.at] }
 
-// collides reports whether two slots with the same terms stand at the same word.
+// collides reports whether two slots with the same terms are at the same word.
 func (s *slot) collides(o *slot) bool {
 	return o != s && o.key == s.key && o.place()+o.offset == s.place()+s.offset
 }

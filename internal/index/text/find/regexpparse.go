@@ -57,7 +57,7 @@ func (p *regexpParser) rune() (rune, error) {
 	return c, nil
 }
 
-// character takes a character, behind a backslash any.
+// character takes a character, after a backslash any.
 func (p *regexpParser) character() (rune, error) {
 	p.take('\\')
 	return p.rune()

@@ -11,7 +11,7 @@ type Request struct {
 	Analyzers Analyzers
 	// Limit is how many rows are returned at most, of each group if there are groups.
 	Limit int
-	// Bookmark is where the rows begin: behind those of the answer that it is of. Empty:
+	// Bookmark is where the rows begin: after those of the answer that it is of. Empty:
 	// with the first.
 	Bookmark string
 	// Sort is the order of the rows; none is by score, the best first.
@@ -78,7 +78,7 @@ type Row struct {
 	// float64, or a slice of them if it has several.
 	Fields     []Stored
 	Highlights []Marked
-	Mark       string // a bookmark: what comes behind this row
+	Mark       string // a bookmark: what comes after this row
 }
 
 // Stored is a field of a row.

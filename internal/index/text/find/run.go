@@ -17,7 +17,7 @@ const (
 	maxTag    = 1_024 // bytes around a word
 )
 
-// taker takes the document where a node stands.
+// taker takes the document where a node is.
 type taker interface{ take(n node) error }
 
 // total counts documents.

@@ -27,8 +27,8 @@ type cursor struct {
 // manyTerms is how many terms go by between two questions whether to stop.
 const manyTerms = 1024
 
-// next goes to the next term; ok is false at the end. The count that the library gives is
-// not used: behind a term of one document it takes the next for another such.
+// next goes to the next term; ok is false at the end. The count that the library returns is
+// not used: after a term of one document it takes the next for another such.
 func (c *cursor) next() (ok bool, err error) {
 	for {
 		if c.seen++; c.seen%manyTerms == 0 && c.stop != nil {
@@ -173,7 +173,7 @@ func (r *Reader) FieldDictPrefix(field string, prefix []byte) (index.FieldDict, 
 	return r.dictionary(field, nil, prefix, behind(prefix))
 }
 
-// behind is the first text behind all that begin with a prefix; nil for none.
+// behind is the first text after all that begin with a prefix; nil for none.
 func behind(prefix []byte) []byte {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] < 0xff {

@@ -10,8 +10,8 @@
 // frequencies of terms, is of that partition. It implements bleve's interfaces
 // (github.com/blevesearch/bleve_index_api), so that bleve's searchers run on it.
 //
-// Documents of a segment that was built stand in the order of their ids. What was
-// merged has those of one segment behind those of another, so the documents of a
+// Documents of a segment that was built are in the order of their ids. What was
+// merged has those of one segment after those of another, so the documents of a
 // partition are found by a term of their own, not by their ids.
 //
 // The package knows nothing of databases: where the bytes of segments lie, and which
@@ -188,8 +188,8 @@ func single(term string) index.TokenFrequencies {
 	return index.TokenFrequencies{term: tf}
 }
 
-// terms gathers the terms of all values of a name, the positions of each value behind
-// those of the one before, and gives the length by which the library weighs them.
+// terms gathers the terms of all values of a name, the positions of each value after
+// those of the one before, and returns the length by which the library weighs them.
 func terms(name string, fields []Field) (index.TokenFrequencies, int) {
 	n := 0
 	for i := range fields {

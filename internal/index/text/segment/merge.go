@@ -19,7 +19,7 @@ type Source struct {
 const Gone = ^uint32(0)
 
 // Merge makes one segment of several, without their deleted documents: the documents
-// of one behind those of the one before. numbers tells for each segment the new number
+// of one after those of the one before. numbers holds for each segment the new number
 // of each of its documents, or Gone. made is nil if no document is left.
 //
 // The library merges into a file, which is made in directory scratch ("" for the

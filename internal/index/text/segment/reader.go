@@ -147,7 +147,7 @@ func InternalOf(buf index.IndexInternalID, doc uint64) index.IndexInternalID {
 // DocCount is index.IndexReader's: how many documents are read.
 func (r *Reader) DocCount() (uint64, error) { return r.live, nil }
 
-// End is the number behind the last document's: not all beneath it are read.
+// End is the number after the last document's: not all below it are read.
 func (r *Reader) End() uint64 { return r.end }
 
 // Close is index.IndexReader's.

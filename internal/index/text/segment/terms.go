@@ -34,7 +34,7 @@ func (r *Reader) TermFieldReader(ctx context.Context, term []byte, field string,
 	return t, t.begin()
 }
 
-// begin stands before the first document.
+// begin goes to the place before the first document.
 func (t *termReader) begin() error {
 	t.at, t.last, t.count = 0, nil, 0
 	t.iterators = make([]scorch.PostingsIterator, len(t.r.sources))
