@@ -16,7 +16,7 @@ const documentBytes = 1000
 // documentID names the n-th document; ids ascend with n.
 func documentID(n int) string { return fmt.Sprintf("p%06d:d%08d", n/perPartition, n) }
 
-// document makes the n-th document of 1 KB. prefix stands before its members, for "_id" and "_rev". What fills it is
+// document makes the n-th document of 1 KB. prefix comes before its members, for "_id" and "_rev". What fills it is
 // random hexadecimal text, which no block compression makes small.
 func document(n int, prefix string) []byte { return documentOf(n, prefix, documentBytes) }
 

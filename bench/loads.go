@@ -121,7 +121,7 @@ func (p *loadPoint) measure(s *process.Server, documents int, before []loadPoint
 	return nil
 }
 
-// metric finds a value, whatever stands before its name; 0 where there is none.
+// metric finds a value, whatever comes before its name; 0 where there is none.
 func metric(metrics []byte, name string) float64 {
 	for line := range bytes.Lines(metrics) {
 		label, value, ok := strings.Cut(strings.TrimSpace(string(line)), " ")

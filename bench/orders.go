@@ -19,7 +19,7 @@ func orderDay(n int) time.Time {
 	return time.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(n*7919%(5*365*24)) * time.Hour)
 }
 
-// order makes the n-th order. version stands in a member that no index has.
+// order makes the n-th order. version is in a member that no index has.
 func order(n, version int, prefix string) []byte {
 	b := append(make([]byte, 0, 1000), '{')
 	b = append(b, prefix...)

@@ -17,7 +17,7 @@ import (
 )
 
 // admitReplication applies the rules of _replicator databases. A document is
-// somebody's, who stands in its member owner: the replication runs with that
+// somebody's, whom its member owner names: the replication runs with that
 // user's rights. So nobody but a server administrator may write in another one's
 // name, or change what another one wrote; the administrators of the database may
 // delete it. The server itself writes what became of a replication.

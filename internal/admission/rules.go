@@ -227,7 +227,7 @@ func (r *Rules) admitUser(ctx context.Context, d *store.Database, e *document.Ed
 	return nil
 }
 
-// conflict returns the refusal that an ordinary edit meets as its document stands, nil
+// conflict returns the refusal that an ordinary edit meets in the present state of its document, nil
 // for none.
 func conflict(ctx context.Context, d *store.Database, e *document.Edit) (refusal, err error) {
 	if e.Path != nil {

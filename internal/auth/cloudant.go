@@ -10,7 +10,7 @@ const (
 	replicatorRole = "_replicator"
 	designRole     = "_design"
 	securityRole   = "_security"
-	// unnamed stands there for whoever is not logged in.
+	// unnamed stands for whoever is not logged in.
 	unnamed = "nobody"
 )
 

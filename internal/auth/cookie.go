@@ -11,7 +11,7 @@ import (
 const cookieName = "AuthSession"
 
 // A session cookie is base64url of "name:time:signature": the time in
-// hexadecimal seconds, the signature the HMAC of what stands before it, its key
+// hexadecimal seconds, the signature the HMAC of what comes before it, its key
 // the server's secret followed by the salt of the user. A new password brings a
 // new salt and so ends all sessions of the user; nothing is stored.
 type cookie struct {

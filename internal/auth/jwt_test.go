@@ -58,7 +58,7 @@ func newOpenWorld(t *testing.T) *world {
 		config.Setting{Section: "jwt_keys", Key: "hmac:_default", Value: "aGVsbG8="})
 }
 
-// pemOf returns a public key as it stands in the configuration.
+// pemOf returns a public key as it is written in the configuration.
 func pemOf(t *testing.T, key any) string {
 	t.Helper()
 	der, err := x509.MarshalPKIXPublicKey(key)

@@ -272,8 +272,8 @@ func (r *rule) lets(c *Caller, p string) bool {
 	return ok && namesPartition(value) && r.who.has(c) && slices.Contains(r.values(c), value)
 }
 
-// namesPartition reports whether a value can stand in a pattern: only what could be the
-// name of a partition by itself, so that nothing is made a name by what stands
+// namesPartition reports whether a value can be put into a pattern: only what could be the
+// name of a partition by itself, so that nothing is made a name by what is
 // around it.
 func namesPartition(value string) bool {
 	_, err := document.ParsePartition(value)

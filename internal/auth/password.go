@@ -127,7 +127,7 @@ func (v Verifier) usable() bool { return v.Scheme != "" && v.Key != "" }
 // same compares in constant time.
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// adminLine returns the verifier as it stands in the section [admins].
+// adminLine returns the verifier as it is written in the section [admins].
 func (v Verifier) adminLine() string {
 	return "-pbkdf2:" + v.PRF + "-" + v.Key + "," + v.Salt + "," + strconv.Itoa(v.Iterations)
 }

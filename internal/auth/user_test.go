@@ -63,7 +63,7 @@ func TestSystemRolesOfDocumentsCountForNothing(t *testing.T) {
 	}
 }
 
-// TestAdministratorsDoNotDependOnUsers: whatever stands in _users, and whether it
+// TestAdministratorsDoNotDependOnUsers: whatever is in _users, and whether it
 // can be read, a configured administrator gets in.
 func TestAdministratorsDoNotDependOnUsers(t *testing.T) {
 	bodies := []string{`{"name":"adm","totp":{"key":"GEZDGNBV"},"roles":[]}`, `{"name":"adm","roles":5}`, `[]`, `{`}

@@ -19,7 +19,7 @@ type UserWrite struct {
 	// Old is the body of the revision that is replaced; nil if there is none or
 	// it is deleted.
 	Old json.RawMessage
-	// Conflict refuses the write as the document stands; nil if nothing is in
+	// Conflict is what refuses the write in the present state of the document; nil if nothing is in
 	// its way.
 	Conflict error
 	Caller   *Caller

@@ -25,7 +25,7 @@ import (
 
 // Names within a directory of backups and within a backup.
 const (
-	unfinished  = ".unfinished" // behind the name of a backup that is being made
+	unfinished  = ".unfinished" // after the name of a backup that is being made
 	description = "backup.json"
 	dataName    = "data"
 	nameLayout  = "2006-01-02T15-04-05.000Z"

@@ -151,7 +151,7 @@ func TestPages(t *testing.T) {
 }
 
 // TestMovingDocument checks that a document which changes between two pages is
-// not lost: it moves behind the place where the feed ended when it was opened.
+// not lost: it moves beyond the place where the feed ended when it was opened.
 func TestMovingDocument(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("a", "b", "c")
@@ -219,7 +219,7 @@ func TestFirst(t *testing.T) {
 }
 
 // TestFilteredWait checks that changes which a filter leaves out do not
-// lengthen the wait, and that the feed goes on behind them.
+// lengthen the wait, and that the feed goes on after them.
 func TestFilteredWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("a")
@@ -346,7 +346,7 @@ func (r *revoked) Send() error {
 	return r.script.Send()
 }
 
-// TestOver: a feed whose reader may have no more ends behind what went out.
+// TestOver: a feed whose reader may have no more ends after what went out.
 func TestOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for pages, want := range []string{"end 0 pending 0", "end 1 pending 0", "end 2 pending 0"} {

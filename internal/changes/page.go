@@ -139,7 +139,7 @@ func (u *stream) page(r Reader) (over bool, err error) {
 	return true, u.finish(r, last)
 }
 
-// open notes where things stand at the beginning of a pass.
+// open notes the state of things at the beginning of a pass.
 func (u *stream) open(r Reader, last store.Seq) (err error) {
 	u.opened, u.newest, u.visited = true, last, 0
 	u.enough = last + (last - min(last, u.at)) + overrun
@@ -152,7 +152,7 @@ func (u *stream) open(r Reader, last store.Seq) (err error) {
 	return err
 }
 
-// pass moves the feed's place behind a change.
+// pass moves the feed's place past a change.
 func (u *stream) pass(q store.Seq) {
 	u.visited++
 	if u.descending {

@@ -12,7 +12,7 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// changesLayout says what stands around the rows of a feed.
+// changesLayout says what surrounds the rows of a feed.
 type changesLayout struct {
 	begin     string
 	before    string // each row

@@ -290,7 +290,7 @@ POST ~/_find {"selector":{"n":{"$gt":0},"p":"bob"},"use_index":"sharedm","count"
 POST ~/_explain {"selector":{"n":{"$gt":0},"p":{"$gt":""}},"use_index":"sharedm","execution_stats":true}
 `
 
-// send sends a probe as somebody. COPY has its destination behind a ">".
+// send sends a probe as somebody. COPY has its destination after a ">".
 func (p leakProbe) send(w *testAPI, caller string, header ...string) answer {
 	r := http.Request{Header: http.Header{}}
 	r.SetBasicAuth(caller, caller)

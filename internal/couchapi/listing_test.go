@@ -129,7 +129,7 @@ func TestRowsWithDocuments(t *testing.T) {
 	} {
 		a.do("POST", "/db/_all_docs?"+strings.ReplaceAll(query, `"`, "%22"), keys).want(200, want)
 	}
-	// Rows behind a document with attachments go on in a page of their own.
+	// Rows after a document with attachments go on in a page of their own.
 	a.lists([][3]string{{"/db/_all_docs?include_docs=true&attachments=true&conflicts=true", "", "0/3: a b pic"},
 		{"/db/_all_docs?include_docs=true&attachments=true&descending=true", "", "0/3: pic b a"}})
 }

@@ -39,7 +39,7 @@ func TestAsInCouchDBsMangoTests(t *testing.T) {
 	}
 }
 
-// Fields that have one value sort nothing, wherever they stand in the sort.
+// Fields that have one value sort nothing, wherever they are in the sort.
 func TestSortsWithOneValue(t *testing.T) {
 	a := newTestAPI(t)
 	a.people("db")

@@ -19,7 +19,7 @@ func wantsPage(r *couchhttp.Request) bool {
 	return strings.Contains(accept, "text/html") && !strings.Contains(accept, "application/json")
 }
 
-// page is what stands on the one page that there is for browsers as long as there is
+// page is what is on the one page that there is for browsers as long as there is
 // no dashboard.
 type page struct {
 	Version, Compatible string

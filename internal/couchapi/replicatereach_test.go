@@ -200,7 +200,7 @@ func (a *testAPI) setReplicator(key, value string) {
 	must(a.t, err)
 }
 
-// secure makes a peer behind TLS, and a file with the certificate to trust.
+// secure makes a peer that speaks TLS, and a file with the certificate to trust.
 func (a *testAPI) secure(change func(*tls.Config)) (peer *httptest.Server, trusted string) {
 	peer = httptest.NewUnstartedServer(a)
 	peer.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -262,7 +262,7 @@ func TestReplicationsGoByProxies(t *testing.T) {
 	}
 }
 
-// TestReplicationsTrustWhomTheyAreTold holds peers behind TLS against the
+// TestReplicationsTrustWhomTheyAreTold holds peers that speak TLS against the
 // settings: whom is trusted, and what is shown to them.
 func TestReplicationsTrustWhomTheyAreTold(t *testing.T) {
 	a := newTestAPI(t)

@@ -36,7 +36,7 @@ func newScript(t *testing.T) func(paragraph string) string {
 	return a.scripted
 }
 
-// scripted sends the request of a paragraph and returns what is to stand below it.
+// scripted sends the request of a paragraph and returns what is to be written below it.
 func (a *testAPI) scripted(paragraph string) string {
 	var lines []string
 	for line := range strings.SplitSeq(paragraph, "\n") {

@@ -100,7 +100,7 @@ const tenantsDesign = `{"views":{"v":{"map":"function(doc){ emit(doc._id, doc); 
 	"validate_doc_update":"function(n, o, u, s){ if (n.show) throw {forbidden: JSON.stringify([n, o, u, s])}; }"}`
 
 // tenantRequests ask a tenant's endpoint everything that it answers: method, path, body,
-// and headers behind "|".
+// and headers after "|".
 var tenantRequests = []string{
 	`GET `, `PUT `, `POST  {"a":1}`, `GET /_session`, `POST /_session {"name":"ann","password":"pw"}`, `DELETE /_session`, `GET /_security`,
 	`POST /_compact {}`, `POST /_view_cleanup {}`, `POST /_ensure_full_commit {}`,

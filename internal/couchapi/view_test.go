@@ -234,7 +234,7 @@ func TestViewInfo(t *testing.T) {
 }
 
 // TestViewsOfADesignDocumentAreIndexesOfTheirOwn: a query waits for its view alone,
-// and _info tells of the one that is furthest behind.
+// and _info describes the one that is furthest behind.
 func TestViewsOfADesignDocumentAreIndexesOfTheirOwn(t *testing.T) {
 	a := newTestAPI(t)
 	a.fill("db", "a", "b")

@@ -192,7 +192,7 @@ func appendEncoding(dst []byte, a *document.Attachment, f Form) []byte {
 	return append(dst, '}')
 }
 
-// AppendChange appends the members of a feed's row that stand between its
+// AppendChange appends the members of a feed's row that come between its
 // sequence and its document.
 func AppendChange(dst []byte, id document.ID, revs []document.Rev, deleted bool) []byte {
 	dst = append(dst, `,"id":`...)

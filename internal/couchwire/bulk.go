@@ -45,7 +45,7 @@ type bulkParser struct {
 }
 
 // member reads the member whose value begins at raw[i] and returns the index
-// behind it.
+// after it.
 func (p *bulkParser) member(name string, raw []byte, i int) (int, error) {
 	if p.seen[name] {
 		return i, badRequest("The member `%s` stands twice in the body.", name)
@@ -154,7 +154,7 @@ func checkValue(v []byte) error {
 
 // eachMember walks the members of the object raw. It checks everything but the
 // values: value is called at the beginning of each, checks it and returns the
-// index behind it. Errors: Invalid when raw is no object, and what value gives.
+// index after it. Errors: Invalid when raw is no object, and what value returns.
 func eachMember(raw []byte, value func(name string, raw []byte, i int) (int, error)) error {
 	raw = jsonscan.Trim(raw)
 	if len(raw) == 0 || raw[0] != '{' {
@@ -188,8 +188,8 @@ func eachMember(raw []byte, value func(name string, raw []byte, i int) (int, err
 }
 
 // walk calls item at the beginning of each item of the object or array that
-// begins at raw[i]; item gives the index behind it. walk checks the separators
-// and returns the index behind the closing bracket.
+// begins at raw[i]; item returns the index after it. walk checks the separators
+// and returns the index after the closing bracket.
 func walk(raw []byte, i int, closing byte, item func(raw []byte, i int) (int, error)) (int, error) {
 	i = skipSpace(raw, i+1)
 	if i < len(raw) && raw[i] == closing {

@@ -6,7 +6,7 @@ import (
 	"mime/multipart"
 )
 
-// PartsOf reads the parts of a multipart body. What stands behind the closing
+// PartsOf reads the parts of a multipart body. What comes after the closing
 // delimiter is no part of it, whatever it is: RFC 2046 calls it the epilogue.
 // (The standard library takes white space there alone.)
 func PartsOf(body io.Reader, boundary string) *multipart.Reader {
@@ -15,7 +15,7 @@ func PartsOf(body io.Reader, boundary string) *multipart.Reader {
 	return multipart.NewReader(&closing{from: body, delimiter: delimiter, tail: tail}, boundary)
 }
 
-// closing ends a body behind its closing delimiter.
+// closing ends a body after its closing delimiter.
 type closing struct {
 	from      io.Reader
 	delimiter []byte
@@ -36,7 +36,7 @@ func (c *closing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end returns the index in p behind the closing delimiter, -1 if it does not end in p.
+// end returns the index in p after the closing delimiter, -1 if it does not end in p.
 func (c *closing) end(p []byte) int {
 	joint := min(len(p), len(c.delimiter)-1)
 	across := append(c.tail, p[:joint]...)

@@ -11,7 +11,7 @@ import (
 )
 
 // Parts writes a multipart body as CouchDB does: nothing before the first
-// delimiter and no line end behind the last.
+// delimiter and no line end after the last.
 type Parts struct {
 	w        io.Writer
 	boundary string

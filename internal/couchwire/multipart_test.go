@@ -51,7 +51,7 @@ func TestWriteRelated(t *testing.T) {
 }
 
 // TestHeadersAreSafe shows that neither a name nor a content type ends the
-// line it stands in.
+// line it is in.
 func TestHeadersAreSafe(t *testing.T) {
 	r := Revision{ID: "d", Rev: rev("1-a"), Body: []byte(`{}`), Attachments: []document.Attachment{
 		attachment("a\r\nX-Evil: 1", "image/png\r\nX-Evil: 2\r\n\r\n", "one"),
@@ -123,7 +123,7 @@ func TestReadRelatedRefuses(t *testing.T) {
 	}
 }
 
-// TestEpilogues has bodies with everything that may stand behind the closing
+// TestEpilogues has bodies with everything that may come after the closing
 // delimiter, and read in pieces of any size.
 func TestEpilogues(t *testing.T) {
 	const body = "--B\r\n\r\n" + `{"_attachments":{"a":{"follows":true}}}` + "\r\n--B\r\n\r\nx--B--\n--B--\r\nbytes\r\n--B--"

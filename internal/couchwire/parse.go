@@ -19,7 +19,7 @@ type Document struct {
 	Path    []document.Rev
 	Deleted bool
 	Body    []byte // compact, without reserved members
-	// Attachments stand in order of name. Those that Follows names have no
+	// Attachments are in the order of their names. Those that Follows names have no
 	// bytes yet.
 	Attachments []document.Attachment
 	// Follows names the attachments whose bytes come in parts of their own,

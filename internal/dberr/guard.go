@@ -19,7 +19,7 @@ func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 // Guard runs fn and returns its error. A panic in it becomes an Internal error with
 // a *Panic as its cause, and is logged with its stack. It is for work on what others sent, of which a mistake
 // of ours must not take everybody else's requests with it; fn leaves nothing half
-// done behind that anybody would go on with.
+// done that anybody would go on with.
 func Guard(log *slog.Logger, op string, fn func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {

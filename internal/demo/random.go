@@ -36,7 +36,7 @@ func iso(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z")
 // cents keeps an amount in whole cents, so that totals are sums of what the items say, and writes it as a number.
 type cents int64
 
-// MarshalJSON writes the amount with two digits behind the point.
+// MarshalJSON writes the amount with two digits after the point.
 func (c cents) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, "%d.%02d", c/100, c%100), nil
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// reading is what a sensor on a bridge sends. The device and the time stand in the id too, so that a bridge's
+// reading is what a sensor on a bridge sends. The device and the time are in the id too, so that a bridge's
 // partition is in the order of devices and, inside a device, of time.
 type reading struct {
 	ID             string   `json:"_id"`

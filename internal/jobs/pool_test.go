@@ -90,7 +90,7 @@ func TestLeaseIsKept(t *testing.T) {
 	})
 }
 
-// stalling is an engine whose transactions may come to a stand, as on a disk that does not answer.
+// stalling is an engine whose transactions may hang, as on a disk that does not answer.
 type stalling struct {
 	kv.Engine
 	stands atomic.Bool
@@ -104,7 +104,7 @@ func (e *stalling) Update(ctx context.Context, fn func(kv.Txn) error) error {
 	return e.Engine.Update(ctx, fn)
 }
 
-// TestLeaseEndsOnTime has the disk of a worker come to a stand: it is told to stop at the moment when another may begin.
+// TestLeaseEndsOnTime has the disk of a worker hang: it is told to stop at the moment when another may begin.
 func TestLeaseEndsOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const lease = time.Minute

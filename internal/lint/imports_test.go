@@ -93,7 +93,7 @@ func TestLayers(t *testing.T) {
 		for _, path := range s.imports(t) {
 			imported, ours := strings.CutPrefix(path, module+"/")
 			if !ours || s.test() {
-				continue // a test may use what stands beside or above
+				continue // a test may use what is beside or above it
 			}
 			if below, ok := layers()[imported]; !ok || below >= layer {
 				t.Errorf("%s (layer %d) imports %s (layer %d)", s.path, layer, imported, below)

@@ -114,7 +114,7 @@ func TestNoLooseEnds(t *testing.T) {
 	}
 }
 
-// TestPackageVariablesAreConstant looks for assignments to package variables. Tables that nobody changes may stand
+// TestPackageVariablesAreConstant looks for assignments to package variables. Tables that nobody changes may be
 // there; state may not.
 func TestPackageVariablesAreConstant(t *testing.T) {
 	variables := map[string]map[string]bool{} // by package

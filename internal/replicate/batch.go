@@ -11,10 +11,10 @@ type batch struct {
 	n    int // its place among the batches of the run
 	rows []row
 	end  Seq            // of its last row; nil: none of them tells one
-	at   map[string]int // where a document stands in rows
+	at   map[string]int // where a document is in rows
 }
 
-// add takes a row. A document that comes twice stands once, with the revisions
+// add takes a row. A document that comes twice is there once, with the revisions
 // of both rows.
 func (b *batch) add(r row) {
 	if r.seq != nil {

@@ -20,7 +20,7 @@ type Checkpoint struct {
 	SourceLast Seq    `json:"source_last_seq"`
 	Version    int    `json:"replication_id_version"`
 
-	// Totals are those of the last run, which stand beside the history when
+	// Totals are those of the last run, which are beside the history when
 	// doc_ids chose the documents, as old clients expect; nil otherwise.
 	*Totals
 

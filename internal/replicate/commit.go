@@ -54,7 +54,7 @@ func (r *run) pending(ctx context.Context) {
 }
 
 // reached returns the sequence up to which the target is complete. When all work
-// is done it is the feed's end, which may lie behind its last row.
+// is done it is the feed's end, which may lie after its last row.
 func (r *run) reached() Seq {
 	if r.whole && r.end != nil {
 		return r.end

@@ -112,7 +112,7 @@ func (f *feed) once(ctx context.Context) error {
 		if err == nil {
 			err = f.flush(a)
 		}
-		// The next request goes on behind what was given.
+		// The next request goes on after what was given out.
 		next := f.task.feedCall(v, f.since)
 		c.path, c.body = next.path, next.body
 		return err
@@ -250,7 +250,7 @@ func parseChanges(list []byte) (revs []string, err error) {
 	}
 }
 
-// pending asks the source how many changes lie behind since; nil if it does not
+// pending asks the source how many changes come after since; nil if it does not
 // say.
 func (t *Task) pending(ctx context.Context, p *peer, since Seq) (*int64, error) {
 	v := t.feedParams()

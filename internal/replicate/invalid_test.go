@@ -240,7 +240,7 @@ func TestPartitionedTarget(t *testing.T) {
 }
 
 // TestTargetsOwnFaults has a target that can't write one document, for a while
-// or for ever: the run waits, or ends without a checkpoint behind it.
+// or for ever: the run waits, or ends without a checkpoint beyond it.
 func TestTargetsOwnFaults(t *testing.T) {
 	for _, ever := range []bool{false, true} {
 		t.Run(fmt.Sprint(ever), func(t *testing.T) {

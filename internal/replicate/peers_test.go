@@ -82,7 +82,7 @@ func TestLargeAttachments(t *testing.T) {
 }
 
 // historyOf makes a document with a history of the generations from to 1, as it
-// stands in a body of _bulk_docs.
+// is in a body of _bulk_docs.
 func historyOf(from int) string {
 	ids := make([]string, from)
 	for i := range ids {

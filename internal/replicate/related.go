@@ -23,7 +23,7 @@ type related struct {
 	doc      *couchwire.Document
 	boundary string
 	length   int64    // of the whole, -1: not known
-	texts    [][]byte // what stands before each attachment, and behind the last
+	texts    [][]byte // what comes before each attachment, and after the last
 
 	now    io.Reader // what is being sent
 	step   int       // texts and attachments in turn
@@ -100,7 +100,7 @@ func (b *related) Read(p []byte) (int, error) {
 	}
 }
 
-// next goes on to the next attachment, or to the text behind it.
+// next goes on to the next attachment, or to the text after it.
 func (b *related) next() {
 	b.step++
 	i := b.step / 2

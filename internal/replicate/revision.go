@@ -122,7 +122,7 @@ func (v *revision) names(rev string, i int) bool {
 	return ok && gen == v.start-int64(i) && string(jsonscan.Text(nil, v.ids[i])) == hash
 }
 
-// has reports whether rev stands in the history.
+// has reports whether rev is in the history.
 func (v *revision) has(rev string) bool {
 	gen, _, ok := cutRev(rev)
 	i := v.start - gen

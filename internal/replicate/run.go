@@ -22,7 +22,7 @@ const (
 	defaultBatch      = 500
 	defaultWorkers    = 4
 	defaultCheckpoint = 30 * time.Second
-	// openPerWorker bounds how many batches may be under way or done behind one
+	// openPerWorker bounds how many batches may be under way or done after one
 	// that is not.
 	openPerWorker = 16
 	// lastWords is how long a run that ends early tries to leave a checkpoint.

@@ -113,7 +113,7 @@ func (v *values) value() ([]byte, error) {
 	}
 }
 
-// waiting reports whether nothing more has been read than what stands between
+// waiting reports whether nothing more has been read than what is between
 // values, so that the next one would have to be waited for.
 func (v *values) waiting() bool {
 	for i := v.r; i < v.w; i++ {
@@ -130,7 +130,7 @@ func (v *values) waiting() bool {
 type scanner struct {
 	depth  int
 	text   bool // in a string
-	escape bool // behind a backslash
+	escape bool // after a backslash
 }
 
 // scan looks at the next piece: how much of it belongs to the value, and whether
@@ -247,7 +247,7 @@ func (v *values) object(list string, each func([]byte) error, other func(name st
 	return nil
 }
 
-// name takes the name of a member and the colon behind it.
+// name takes the name of a member and the colon after it.
 func (v *values) name() (string, error) {
 	raw, err := v.value()
 	if err != nil {

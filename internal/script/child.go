@@ -118,7 +118,7 @@ func (c *child) read() error {
 		}
 		if kind == frameJob {
 			c.work.Lock()
-			c.work.running = true // from now on nobody else looks whether the pipe still stands
+			c.work.running = true // from now on nobody else looks whether the pipe is still open
 			c.work.Unlock()
 		}
 		c.frames <- frame{kind, body}
@@ -319,7 +319,7 @@ func (c *child) stop(why limit) {
 	os.Exit(1)
 }
 
-// put sends what a list function has put out, and with wanting waits for rows. Meanwhile the clock stands: how fast the
+// put sends what a list function has put out, and with wanting waits for rows. Meanwhile the clock stands still: how fast the
 // output goes and the rows come is not the function's doing.
 func (c *child) put(out packed.Writer, wanting bool) (rows [][]byte, err error) {
 	kind := byte(frameOutput)

@@ -18,7 +18,7 @@ type clock struct {
 	unit        int           // how many units had ended when began was taken
 	began       time.Time     // of the unit
 	used        time.Duration // of the processor, by then
-	waiting     bool          // for rows: the clock stands
+	waiting     bool          // for rows: the clock stands still
 	interrupted int           // the unit for which the realm was interrupted; -1 for none
 }
 

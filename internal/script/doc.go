@@ -7,12 +7,12 @@
 // document (see Realm), in each child, built fresh. No realm has files, network, timers or processes, and a child can open
 // no file at all; it has no environment but TZ=UTC.
 //
-// Time: every realm lives in UTC with a fixed locale. In map and reduce functions (and a map used as a filter) the clock stands
+// Time: every realm lives in UTC with a fixed locale. In map and reduce functions (and a map used as a filter) the clock stays
 // at 1970-01-01T00:00:00Z and Math.random gives a sequence that depends on the document's (or rows') bytes alone, so that an
 // index built anew equals the one kept up to date. In all other functions both are real.
 //
-// A call is a Job: units of work, each with an outcome and an allowance of time of its own. A child runs them in order and tells
-// at which one it had to stop; the pool then goes on behind it. A child that dies without a word is asked again to tell after
+// A call is a Job: units of work, each with an outcome and an allowance of time of its own. A child runs them in order and reports
+// at which one it had to stop; the pool then goes on after it. A child that dies without a word is asked again to report after
 // every unit. So one bad document never takes the others' rows with it, and none is accused for the time that others took. A function
 // that has to be stopped again and again is given up (see runner).
 //

@@ -87,7 +87,7 @@ func nasty(r *rand.Rand, n int) (docs [][]byte) {
 }
 
 // TestOrderOfDocuments holds that no document finds what another one left: each has
-// the same rows alone in a world of its own and behind others, in any order, interpreted and compiled.
+// the same rows alone in a world of its own and after others, in any order, interpreted and compiled.
 func TestOrderOfDocuments(t *testing.T) {
 	sequential(t)
 	p := newPool(t, Options{Children: 1})

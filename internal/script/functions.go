@@ -42,7 +42,7 @@ type Write struct {
 
 // Validate runs the realm's validate_doc_update over writes and returns an error for each that is refused: Forbidden or
 // Unauthorized with the function's reason, or what else it threw. A reason that is no string has *Thrown as its cause. When the
-// function has to be stopped for a write, those behind it are refused for the same reason without being tried.
+// function has to be stopped for a write, those after it are refused for the same reason without being tried.
 func (p *Pool) Validate(ctx context.Context, realm Realm, writes []Write) ([]error, error) {
 	refusals := make([]error, len(writes))
 	if len(writes) == 0 {

@@ -4,7 +4,7 @@ package script
 
 import "os/exec"
 
-// ownGroup and lower put a process behind others; where that is not Linux all are
+// ownGroup and lower make a process give way to others; where this is not Linux all are
 // alike.
 func ownGroup(*exec.Cmd) {}
 

@@ -72,7 +72,7 @@ func (d duty) behind() int {
 	return behindOthers
 }
 
-// start starts a child. One that builds indexes comes behind others from the beginning.
+// start starts a child. One that builds indexes gives way to others from the beginning.
 func start(o Options, d duty) (*process, error) {
 	cmd := exec.Command(o.Command[0], o.Command[1:]...)
 	cmd.Env = []string{"TZ=UTC"}
@@ -124,7 +124,7 @@ func (p *process) giveWay() {
 	}
 }
 
-// spent reports whether the child is behind others, and so of no use for calls that
+// spent reports whether the child gives way to others, and so of no use for calls that
 // somebody waits for.
 func (p *process) spent() bool { return p.behind.Load() && p.duty == calling }
 

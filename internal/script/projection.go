@@ -14,7 +14,7 @@ import (
 // projection is the set of members that map functions read of a document; nil: they may look at all of it.
 //
 // Most maps read three members of thirty. Making only those is as good as making the whole document, if the function can't tell:
-// if the parameter stands only where a member of it is read by name, never by itself. Then it can't be enumerated,
+// if the parameter occurs only where a member of it is read by name, never by itself. Then it can't be enumerated,
 // passed on, compared or written out. A getter on Object.prototype would see it, so code that speaks of prototypes gets whole documents.
 type projection map[string]bool
 
@@ -64,7 +64,7 @@ func (p projection) add(source string) bool {
 	return syntax.Every(body, (&reading{name.Name.String(), p}).node)
 }
 
-// reading notes what is read of a function's parameter, and whether that stands anywhere but before the name of a member.
+// reading notes what is read of a function's parameter, and whether that occurs anywhere but before the name of a member.
 type reading struct {
 	parameter string
 	into      projection
@@ -142,7 +142,7 @@ func (r *realm) decodeOnly(document []byte, p projection) (goja.Value, error) {
 			err = o.DefineDataProperty(string(name), v, goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_TRUE)
 		}
 		if err != nil {
-			return r.decode(document, frozen) // a member stands twice
+			return r.decode(document, frozen) // a member is there twice
 		}
 	}
 }

@@ -271,7 +271,7 @@ func (r *realm) freezeFunction(f *goja.Object) error {
 }
 
 // expression makes a script of a function's source, whose value is the function. As a statement a function must have a name
-// (and then has no value: CouchDB refuses those, too), so one without is put behind an operator.
+// (and then has no value: CouchDB refuses those, too), so one without is put after an operator.
 func expression(source string) string {
 	rest, ok := strings.CutPrefix(source[blank(source):], "function")
 	if !ok {

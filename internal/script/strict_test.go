@@ -50,7 +50,7 @@ func TestFilterStopsAtFailure(t *testing.T) {
 }
 
 // TestHopeless has maps that hang: after a few documents the function is given up,
-// and that takes no more than one allowance, wherever they stand. What hangs for
+// and that takes no more than one allowance, wherever they are. What hangs for
 // fewer documents is asked about every document, with a whole allowance for each.
 func TestHopeless(t *testing.T) {
 	limits := small()

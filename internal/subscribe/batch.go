@@ -28,11 +28,11 @@ type batch struct {
 	letter uint64    // the number of the dead letter, 0 for none
 	old    letter    // that letter
 	to     store.Seq // of the feed: everything up to it has been looked at
-	more   bool      // the feed goes on behind to
+	more   bool      // the feed goes on after to
 	rows   []letterRow
 	out    []byte // the rows as they are sent
 	ids    int    // bytes of the ids
-	pend   uint64 // changes behind to
+	pend   uint64 // changes after to
 	series string
 	// What the subscription was when the batch was gathered: how far it had come, and when
 	// its last attempt was made.

@@ -36,7 +36,7 @@ type header struct {
 	Value string `json:"value"`
 }
 
-// masked stands where a value is not shown; sent back it means the value that
+// masked takes the place of a value that is not shown; sent back it means the value that
 // is stored.
 const masked = "*****"
 

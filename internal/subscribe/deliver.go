@@ -97,8 +97,8 @@ func (s *sender) send(ctx context.Context, d *definition, id string, body []byte
 	return judge(answer.StatusCode, answer.Header.Get("Retry-After"), now)
 }
 
-// unreachable says why there was no answer, in words that tell nothing of the
-// network that the server stands in.
+// unreachable says why there was no answer, in words that say nothing of the
+// network that the server is in.
 func unreachable(err error) string {
 	var dns *net.DNSError
 	var timeout net.Error

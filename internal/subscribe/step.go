@@ -121,7 +121,7 @@ func (s *Service) settle(ctx context.Context, scope store.Scope, id string, b *b
 	})
 }
 
-// taken moves a subscription on behind what was delivered.
+// taken moves a subscription past what was delivered.
 func (n *note) taken(sub *subscription, b *batch) (e edit) {
 	if b.letter > 0 {
 		e.discard = []uint64{b.letter}

@@ -225,7 +225,7 @@ func (c *cutBody) Read(b []byte) (int, error) {
 }
 
 // TestCutLine cuts the source's stream: what came is kept, and the sync goes on
-// behind it.
+// after it.
 func TestCutLine(t *testing.T) { synctest.Test(t, cutLine) }
 
 func cutLine(t *testing.T) {

@@ -4,7 +4,7 @@
 // is read, the body bounded in size, memory and time, the answer written or streamed, an error rendered, and
 // all of it counted and logged.
 //
-// An API stands on the frame as a Call, one value for each request: it says which row a request means, who
+// An API is added to the frame as a Call, one value for each request: it says which row a request means, who
 // asks, whether he may, what the answer is and how an error looks. Table finds rows by path for an API
 // that names its routes so; one that names them by a header has a map of its own. What the APIs of a server share is
 // in Shared: the memory for bodies, the counts, the running tasks.

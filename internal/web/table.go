@@ -65,7 +65,7 @@ func orNew[R any](n *Node[R]) *Node[R] {
 	return n
 }
 
-// Find returns the node of a path, nil if there is none. What stands at its {…} is stored in args.
+// Find returns the node of a path, nil if there is none. What is at its {…} is stored in args.
 func (t *Table[R]) Find(p *Path, args *[MaxArgs]string) *Node[R] { return t.root.find(p, 0, args, 0) }
 
 // find returns the node for segments i and on of p. Arguments are stored in args on the way out.

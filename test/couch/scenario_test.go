@@ -26,7 +26,7 @@ type step struct {
 	Response response
 }
 
-// request is what was sent. A body stands in one of JSON, Text and Base64.
+// request is what was sent. A body is in one of JSON, Text and Base64.
 type request struct {
 	Method  string
 	Path    string

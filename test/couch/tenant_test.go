@@ -11,7 +11,7 @@ import (
 )
 
 // TestTenantEndpoint replays what CouchDB was asked of databases at the endpoints of tenants: to a tenant a partition answers as
-// a database of its own does. What differs stands in tenant.json, beside what differs in Sectional's databases too.
+// a database of its own does. What differs is in tenant.json, beside what differs in Sectional's databases too.
 func TestTenantEndpoint(t *testing.T) {
 	files, err := recordings()
 	if err != nil {

@@ -15,7 +15,7 @@
 //	                error, and no answer may be empty (`"rows":[]`) unless the page shows it
 //	sh fails        must end with an error
 //	sh skip REASON  is not executed; TestPages bounds how many there are
-//	json, text      right behind a block of sh: what it prints. `…` stands for anything; JSON is compared by structure,
+//	json, text      right after a block of sh: what it prints. `…` stands for anything; JSON is compared by structure,
 //	                where a member or element `…` stands for any number of them
 //	json            elsewhere: must be JSON
 //	ini             a server must start with it, without a warning
@@ -25,6 +25,6 @@
 //
 // `sectional serve` in a page starts a server in the background and returns when it answers; what it printed by then
 // is its output. It takes the place of the one at the same address, as when a reader ends that first. Programs of Node
-// find the packages of test/node. What a reader does not see stands in comments: `<!-- run: stop -->` ends the server, as Ctrl-C does, and
+// find the packages of test/node. What a reader does not see is in comments: `<!-- run: stop -->` ends the server, as Ctrl-C does, and
 // other commands prepare what a page takes as given.
 package docs

@@ -56,7 +56,7 @@ func values(text string) (list []any, ok bool) {
 	}
 }
 
-// strict makes JSON of a text in which the wildcard stands bare, for a value, an element or a member.
+// strict makes JSON of a text in which the wildcard is bare, for a value, an element or a member.
 func strict(text string) string {
 	var out bytes.Buffer
 	var nest []byte

@@ -24,7 +24,7 @@ type page struct {
 type block struct {
 	line     int // of its fence
 	language string
-	option   string // what stands behind the language
+	option   string // what comes after the language
 	text     string
 	file     string // the name that its first line gives, if it does
 	output   string // what the page says that it prints

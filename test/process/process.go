@@ -118,7 +118,7 @@ func Spawn(o Options) (*Server, error) {
 	}
 	s.PID = s.cmd.Process.Pid
 	go func() {
-		// What Wait says stands in the state too, which callers ask for.
+		// What Wait says is in the state too, which callers ask for.
 		_ = s.cmd.Wait()
 		s.state = s.cmd.ProcessState
 		close(s.finished)

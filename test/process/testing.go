@@ -71,7 +71,7 @@ func Root() (string, error) {
 func Binary() string { return os.Getenv(binaryVariable) }
 
 // Start runs a server for the length of a test. Without a directory it gets one of its own. When the test fails, what
-// the server printed stands in the log.
+// the server printed is in the log.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	o.Binary = Binary()

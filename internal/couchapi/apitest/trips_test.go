@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { Main(m) }
 
-// list returns n pieces of JSON, separated by commas; in format stands the number.
+// list returns n pieces of JSON, separated by commas; format says where the number goes.
 func list(from, n int, format string) string {
 	out := make([]string, n)
 	for i := range out {
@@ -70,7 +70,7 @@ func TestTrips(t *testing.T) {
 		}
 		s.OK("PUT", "/"+db+"/_design/v", `{"options":{"partitioned":false},"views":{"n":{"map":"function(doc){emit(doc.n,null)}"}}}`)
 		s.OK("GET", "/"+db+"/_design/v/_view/n?limit=1", "")
-		s.OK("GET", "/"+db+"/_design/v/_view/n?limit=1", "") // what building it wrote is behind it now
+		s.OK("GET", "/"+db+"/_design/v/_view/n?limit=1", "") // the index is built now, and what that writes is written
 		for _, r := range reads() {
 			s.trips(&out, e, db, r)
 		}

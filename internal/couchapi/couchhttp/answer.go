@@ -97,7 +97,7 @@ func AppendStart(b []byte, made time.Time) []byte {
 	return append(b, '"')
 }
 
-// AppendCount appends a number after what stands before it.
+// AppendCount appends a name and the number that comes after it.
 func AppendCount(b []byte, name string, n uint64) []byte {
 	return strconv.AppendUint(append(b, name...), n, 10)
 }

@@ -61,7 +61,7 @@ func ExpandRoutes(table []Route) []Route {
 	return rows
 }
 
-// EndpointNames are the segments behind a database's name that lead to its endpoints.
+// EndpointNames are the segments after a database's name that lead to its endpoints.
 func EndpointNames() []string { return []string{"_partition", "_owner"} }
 
 // ExpandEndpoint takes apart a first segment that names an endpoint with its slashes

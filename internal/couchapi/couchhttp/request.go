@@ -26,7 +26,7 @@ type Request struct {
 	Wrote    store.Seq // the last sequence that the request's writes were given, 0 for none
 }
 
-// Arg returns the decoded segment that stands at {name} in the route's pattern.
+// Arg returns the decoded segment that is at {name} in the route's pattern.
 func (r *Request) Arg(name string) string {
 	for i, n := range r.node.Names {
 		if n == name {

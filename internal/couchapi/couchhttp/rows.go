@@ -28,7 +28,7 @@ const (
 	PageBytes = 2 * web.SpillSize
 )
 
-// DocForm says how documents stand in the rows of lists and feeds.
+// DocForm says how documents are shown in the rows of lists and feeds.
 type DocForm struct {
 	Include   bool
 	Conflicts bool // tell conflicting revisions
@@ -45,7 +45,7 @@ type RowStream struct {
 	R    *Request
 	Form DocForm
 	Held *couchwire.Revision
-	tail string // what stands after Held
+	tail string // what comes after Held
 }
 
 // Pages is a list that is written page by page.

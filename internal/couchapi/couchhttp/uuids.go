@@ -53,7 +53,7 @@ func RandomBytes(n int) []byte {
 	return b
 }
 
-// sequence returns ids that rise by small random steps behind a random prefix:
+// sequence returns ids that rise by small random steps after a random prefix:
 // documents written one after the other lie beside each other.
 func (m *uuidMaker) sequence() string {
 	m.sequential.Lock()

@@ -214,7 +214,7 @@ func bulkGetMultipart(r *couchhttp.Request, wanted []couchwire.Wanted, o ReadOpt
 		return err
 	}
 	s := r.Stream(http.StatusOK, "multipart/"+sub+`; boundary="`+boundary+`"`)
-	// CouchDB ends a line before the first delimiter and behind the last.
+	// CouchDB ends a line before the first delimiter and after the last.
 	s.Buf = append(s.Buf, "\r\n"...)
 	parts := couchwire.NewParts(s, boundary)
 	err = answers(r, wanted, o, func(e *entryAnswer) error {

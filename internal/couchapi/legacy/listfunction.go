@@ -151,7 +151,7 @@ func (f *rowFeed) close() { f.aside.Release() }
 // rowsBegin is what the lister writes between its head and its rows.
 var rowsBegin = []byte(`"rows":[`)
 
-// head returns what stands before the rows, as list functions see it.
+// head returns what comes before the rows, as list functions see it.
 func (f *rowFeed) head() ([]byte, error) {
 	for {
 		rows, err := f.page()
@@ -187,7 +187,7 @@ func (f *rowFeed) page() (text []byte, err error) {
 	return text, err
 }
 
-// rowsIn takes the rows out of what stands between the brackets of a list.
+// rowsIn takes the rows out of what is between the brackets of a list.
 func rowsIn(text []byte) (rows [][]byte) {
 	for it := jsonscan.ElementsOf(append(append([]byte{'['}, bytes.TrimLeft(text, ",\r\n")...), ']')); ; {
 		row, ok := it.Next()

@@ -49,7 +49,7 @@ func rewriteRequest(r *couchhttp.Request) error {
 	return forward(r, to)
 }
 
-// rewritten returns the segments behind _rewrite.
+// rewritten returns the segments after _rewrite.
 func rewritten(r *couchhttp.Request) []string {
 	for i, part := range r.Path.Parts() {
 		if i > r.Below()+1 && part == "_rewrite" {

@@ -224,7 +224,7 @@ func isInteger(s string) bool {
 	return digits != "" && strings.Trim(digits, "0123456789") == "" && (digits == "0" || digits[0] != '0')
 }
 
-// flat returns a value as it stands in a path or query: texts as they are, lists
+// flat returns a value as it is written in a path or query: texts as they are, lists
 // as the texts one after the other.
 func flat(value []byte) string {
 	if jsonscan.KindOf(value) != jsonscan.Array {

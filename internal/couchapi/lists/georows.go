@@ -23,7 +23,7 @@ type geoLister struct {
 	search    geo.Query
 	skip      int
 
-	at     []byte      // the place behind the last row, of a search
+	at     []byte      // the place after the last row, of a search
 	behind *geo.Behind // and of the nearest
 }
 
@@ -89,7 +89,7 @@ func (l *geoLister) page(rd *store.Reader) (over bool, err error) {
 	return end, nil
 }
 
-// next returns the next hits behind those that are to be skipped; end: there are no more.
+// next returns the next hits after those that are to be skipped; end: there are no more.
 func (l *geoLister) next(v *geo.Reader) (hits []geo.Hit, end bool, err error) {
 	if l.q.nearest {
 		return l.nextNearest(v)

@@ -261,7 +261,7 @@ func (d *indexDefinition) kind() (name, in string) {
 	return field.KindName, "views"
 }
 
-// view is the index as it stands in its design document.
+// view is the index as it is in its design document.
 func (d *indexDefinition) view() []byte {
 	if d.text != nil {
 		return d.text

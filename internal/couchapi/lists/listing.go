@@ -61,7 +61,7 @@ func (l *lister) Step() (over bool, err error) {
 	return over, err
 }
 
-// begin finds where the rows lie and reads what stands before them.
+// begin finds where the rows lie and reads what comes before them.
 func (l *lister) begin(r *store.Reader) (err error) {
 	l.begun = true
 	l.sp, l.empty = l.kind.span(l.q)

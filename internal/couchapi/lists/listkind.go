@@ -55,7 +55,7 @@ func (k *ListKind) span(q *listQuery) (sp store.Span, empty bool) {
 	return sp, sp.From > sp.To
 }
 
-// before returns the span of the rows that stand before the first one asked for;
+// before returns the span of the rows before the first one asked for;
 // some is false if there are none for certain.
 func (k *ListKind) before(q *listQuery) (sp store.Span, some bool) {
 	sp = k.all()

@@ -7,7 +7,7 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// head appends what stands before the rows, once.
+// head appends what comes before the rows, once.
 func (l *lister) head() {
 	if l.headed {
 		return
@@ -36,7 +36,7 @@ func appendKnown(b []byte, n uint64, known bool) []byte {
 	return strconv.AppendUint(b, n, 10)
 }
 
-// open appends what stands before every row.
+// open appends what comes before every row.
 func (l *lister) open() {
 	l.head()
 	l.between("\r\n")

@@ -49,7 +49,7 @@ func (w *pager) inTime() error {
 	return errTimeout
 }
 
-// between appends what stands before a row.
+// between appends what comes before a row.
 func (w *pager) between(line string) {
 	if w.rows++; w.rows > 1 {
 		w.Buf = append(w.Buf, ',')

@@ -23,7 +23,7 @@ type searchAnswer struct {
 	result *textfind.Result
 }
 
-// piece is a row, and what stands around it in the answer.
+// piece is a row, and what surrounds it in the answer.
 type piece struct {
 	before string
 	row    *textfind.Row // nil: none

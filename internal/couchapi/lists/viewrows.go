@@ -76,7 +76,7 @@ func (l *viewLister) reader(rd *store.Reader) (*view.Reader, error) {
 	return view.NewReader(rd, l.s.Answers, l.partition)
 }
 
-// begin finds where the rows lie and what stands before them.
+// begin finds where the rows lie and what comes before them.
 func (l *viewLister) begin(rd *store.Reader, v *view.Reader, gone bool) (err error) {
 	if l.seq = l.s.UpTo.Seq; l.q.updateSeq && !gone && l.draft == nil {
 		p, err := l.s.Answers.Progress(rd.Snapshot(), l.R.DB.Number())
@@ -158,7 +158,7 @@ func (l *viewLister) ownSeq(rd *store.Reader) (err error) {
 	return err
 }
 
-// head appends what stands before the rows.
+// head appends what comes before the rows.
 func (l *viewLister) head() {
 	l.Buf = append(l.Buf, '{')
 	if !l.q.reduced {

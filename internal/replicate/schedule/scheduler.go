@@ -44,7 +44,7 @@ type Users interface {
 // goroutines.
 //
 // One goroutine keeps the time (keepTime); each job that runs has one, and each
-// _replicator database has one that follows its feed. All they share is behind
+// _replicator database has one that follows its feed. All they share is guarded by
 // one lock, under which nothing waits: documents are written, filters fetched and
 // tasks run outside of it.
 type Scheduler struct {

@@ -30,7 +30,7 @@ func failedState(reason string) final {
 	return final{state: failed, reason: reason, info: errorInfo(reason)}
 }
 
-// errorInfo is how a reason stands in rows.
+// errorInfo is how a reason is shown in rows.
 func errorInfo(reason string) []byte {
 	return append(js.AppendQuoted([]byte(`{"error":`), reason), '}')
 }

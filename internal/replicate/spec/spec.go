@@ -54,7 +54,7 @@ type Replication struct {
 	Cancel   bool
 	CancelID string
 
-	// Owner and UserContext stand in documents: who wrote it, and in whose name it
+	// Owner and UserContext are in documents: who wrote it, and in whose name it
 	// runs.
 	Owner        string
 	OwnerContext *OwnerContext // nil: an administrator wrote it, by a password

@@ -77,7 +77,7 @@ func CompileFor(source, emits string) (m *Map, why string) {
 }
 
 // compiler holds what is known while a function is compiled. The first refusal
-// stands in why; compiling then goes on to no purpose.
+// is in why; compiling then goes on to no purpose.
 type compiler struct {
 	out         *Map
 	emits       string // the function that emits

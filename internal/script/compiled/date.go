@@ -131,7 +131,7 @@ func isoTime(s []byte) (n int, ok bool) {
 	return n - offset, ok
 }
 
-// isoFraction reads one to nine digits behind the point; those behind the third
+// isoFraction reads one to nine digits after the point; those after the third
 // are dropped.
 func isoFraction(s []byte) (n int, rest []byte, ok bool) {
 	end := digits(s, 0)

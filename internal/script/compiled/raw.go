@@ -105,7 +105,7 @@ func skipSeparators(b []byte, i int) int {
 }
 
 // nameAt returns the name that begins with the quote b[i], nil if it has escapes,
-// and the index behind its closing quote.
+// and the index after its closing quote.
 func nameAt(b []byte, i int) (name []byte, end int) {
 	for j := i + 1; j < len(b); j++ {
 		switch b[j] {

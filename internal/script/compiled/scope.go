@@ -56,7 +56,7 @@ type functionShape struct {
 	hoisted    []*ast.VariableDeclaration
 
 	declared bool   // by a function declaration
-	scope    *scope // where it stands, once that is known
+	scope    *scope // where it is, once that is known
 	busy     bool   // being compiled
 	ready    *callable
 }
@@ -167,7 +167,7 @@ func (c *compiler) hoist(f *functionShape) (slots []int) {
 	return slots
 }
 
-// declareFunctions declares the functions that stand directly in a body.
+// declareFunctions declares the functions that are directly in a body.
 func (c *compiler) declareFunctions(body []ast.Statement) {
 	for _, s := range body {
 		d, ok := s.(*ast.FunctionDeclaration)

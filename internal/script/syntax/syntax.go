@@ -8,7 +8,7 @@ import (
 	"github.com/dop251/goja/ast"
 )
 
-// Function returns the function that a program is, nil if there is anything besides. It may stand behind a number and a comma,
+// Function returns the function that a program is, nil if there is anything besides. It may come after a number and a comma,
 // which is how a script gives a function without a name.
 func Function(program *ast.Program) ast.Expression {
 	if len(program.Body) == 0 {
