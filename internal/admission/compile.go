@@ -150,19 +150,21 @@ func partitionedIndexes(ctx context.Context, d *store.Database, except document.
 	return n, err
 }
 
-// indexSources returns the functions of a design document's full-text indexes.
+// indexSources returns the functions of a design document's full-text and geo indexes.
 func indexSources(body []byte) (sources []script.Source) {
-	eachIndex(body, func(name string, index []byte) {
-		if code, _ := js.Member(index, "index"); js.KindOf(code) == js.String {
-			sources = append(sources, script.Source{Kind: "indexes." + name + ".index", Code: string(js.Text(nil, code))})
-		}
-	})
+	for _, member := range []string{"indexes", "st_indexes"} {
+		eachIndex(body, member, func(name string, index []byte) {
+			if code, _ := js.Member(index, "index"); js.KindOf(code) == js.String {
+				sources = append(sources, script.Source{Kind: member + "." + name + ".index", Code: string(js.Text(nil, code))})
+			}
+		})
+	}
 	return sources
 }
 
 // checkAnalyzers refuses full-text indexes with an analyzer that there is not.
 func checkAnalyzers(body []byte) (err error) {
-	eachIndex(body, func(name string, index []byte) {
+	eachIndex(body, "indexes", func(name string, index []byte) {
 		definition, _ := js.Member(index, "analyzer")
 		if _, wrong := analyze.New(definition); wrong != nil && err == nil {
 			err = invalidDesign("`indexes." + name + ".analyzer`: " + wrong.Error())
@@ -171,9 +173,9 @@ func checkAnalyzers(body []byte) (err error) {
 	return err
 }
 
-// eachIndex calls fn with the full-text indexes of a design document.
-func eachIndex(body []byte, fn func(name string, index []byte)) {
-	indexes, _ := js.Member(body, "indexes")
+// eachIndex calls fn with the indexes that a member of a design document defines.
+func eachIndex(body []byte, member string, fn func(name string, index []byte)) {
+	indexes, _ := js.Member(body, member)
 	if js.KindOf(indexes) != js.Object {
 		return
 	}

@@ -120,12 +120,13 @@ func TestWhatIsCompiled(t *testing.T) {
 		`{"language":"erlang","views":{"e":{"map":"p"}}}`,
 		`{"language":"query","views":{"q":{"map":{"fields":{}}}}}`,
 		`{"indexes":{"i":{"index":"i"},"j":{"analyzer":"english"},"k":5}}`,
+		`{"st_indexes":{"g":{"index":"g"},"h":{"index":{"fields":["f"]}},"k":"no"}}`,
 		`{"language":"query","indexes":{"i":{"index":{"fields":[]},"analyzer":"klingon"}}}`,
 	} {
 		_, err := w.write(nil, "db", document.Edit{ID: document.ID(fmt.Sprintf("_design/%d", i)), Body: []byte(body)})
 		must(t, err)
 	}
-	want := []script.Source{{View: "v", Kind: "map", Code: "m"}, {View: "v", Kind: "reduce", Code: "r"}, {View: "w", Kind: "map", Code: "n"}, {View: "j", Kind: "map", Code: "o"}, {Kind: "indexes.i.index", Code: "i"}}
+	want := []script.Source{{View: "v", Kind: "map", Code: "m"}, {View: "v", Kind: "reduce", Code: "r"}, {View: "w", Kind: "map", Code: "n"}, {View: "j", Kind: "map", Code: "o"}, {Kind: "indexes.i.index", Code: "i"}, {Kind: "st_indexes.g.index", Code: "g"}}
 	if diff := cmp.Diff(want, n.checked); diff != "" {
 		t.Errorf("what was compiled (-want +got):\n%s", diff)
 	}
@@ -149,7 +150,7 @@ func TestAnalyzersThereAreNot(t *testing.T) {
 		}
 	}
 	rev := document.Rev{Gen: 1, Hash: "1"}
-	_, err := w.write(nil, "db", document.Edit{ID: "_design/replica", Path: []document.Rev{rev}, Body: []byte(`{"indexes":{"i":{"analyzer":"klingon","index":"("}}}`)})
+	_, err := w.write(nil, "db", document.Edit{ID: "_design/replica", Path: []document.Rev{rev}, Body: []byte(`{"indexes":{"i":{"analyzer":"klingon","index":"("}},"st_indexes":{"g":{"index":"("}}}`)})
 	must(t, err)
 	if len(n.checked) != 0 {
 		t.Errorf("%v was compiled", n.checked)
