@@ -208,41 +208,72 @@ func geoInfo(r *couchhttp.Request) error {
 	if err != nil {
 		return err
 	}
-	docs, rows := uint64(0), [][]byte(nil)
-	err = r.Scope.Namespace().View(r.Ctx(), func(rd *store.Reader) error {
-		set, err := index.Of(rd)
-		if err != nil {
-			return err
-		}
-		n := set.Lookup(design.ID, geo.KindName, r.Arg("index"))
-		if n == nil {
-			n = set.Lookup(design.ID, geo.FieldsName, r.Arg("index"))
-		}
-		if n == nil {
-			return dberr.New(dberr.NotFound, "not_found", "%s not found.", r.Arg("index"))
-		}
-		rows = n.Index.Kind.Prefixes(r.DB.Number(), n.Index.Number)
-		docs, err = geo.Documents(r.Ctx(), rd.As(r.Scope), n.Index)
-		return err
-	})
-	size := uint64(0)
-	for _, prefix := range rows {
-		if err == nil && !r.Scope.Restricted() {
-			var part uint64
-			part, err = r.DB.Measure(r.Ctx(), prefix)
-			size += part
-		}
-	}
+	i, err := geoStateOf(r, design.ID, r.Arg("index"))
 	if err != nil {
 		return err
 	}
 	return r.Build(http.StatusOK, func(b []byte) []byte {
 		b = couchhttp.AppendString(append(b, `{"name":`...), string(design.ID)+"/"+r.Arg("index"))
-		b = couchhttp.AppendCount(b, `,"geo_index":{"doc_count":`, docs)
-		b = couchhttp.AppendCount(b, `,"disk_size":`, size)
-		b = couchhttp.AppendCount(b, `,"data_size":`, size)
+		b = couchhttp.AppendCount(b, `,"geo_index":{"doc_count":`, i.docs)
+		b = couchhttp.AppendCount(b, `,"disk_size":`, i.size)
+		b = couchhttp.AppendCount(b, `,"data_size":`, i.size)
+		if i.skipped > 0 {
+			b = couchhttp.AppendCount(b, `,"skipped":`, i.skipped)
+		}
 		return append(b, "}}"...)
 	})
+}
+
+// geoState is what is told of a geo index.
+type geoState struct {
+	docs, size, skipped uint64
+}
+
+// geoStateOf reads what an index has, of documents that the caller may see. To a
+// restricted reader it tells neither how large it is nor what was left out, which may be
+// of others' documents, unless all of it is a tenant's.
+func geoStateOf(r *couchhttp.Request, design document.ID, name string) (i geoState, err error) {
+	var rows [][]byte
+	err = r.Scope.Namespace().View(r.Ctx(), func(rd *store.Reader) error {
+		n, err := geoNamed(rd, design, name)
+		if err != nil {
+			return err
+		}
+		if i.docs, err = geo.Documents(r.Ctx(), rd.As(r.Scope), n.Index); err != nil {
+			return err
+		}
+		if !r.Scope.Restricted() {
+			rows = n.Index.Kind.Prefixes(r.DB.Number(), n.Index.Number)
+		}
+		if !r.Scope.Restricted() || n.Index.Tenant != "" {
+			var p index.Progress
+			p, err = n.Index.Progress(rd.Snapshot(), r.DB.Number())
+			i.skipped = p.Skipped
+		}
+		return err
+	})
+	for _, prefix := range rows {
+		if err == nil {
+			var part uint64
+			part, err = r.DB.Measure(r.Ctx(), prefix)
+			i.size += part
+		}
+	}
+	return i, err
+}
+
+// geoNamed finds a geo index of either kind in the reader's namespace.
+func geoNamed(rd *store.Reader, design document.ID, name string) (*index.Named, error) {
+	set, err := index.Of(rd)
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range []string{geo.KindName, geo.FieldsName} {
+		if n := set.Lookup(design, kind, name); n != nil {
+			return n, nil
+		}
+	}
+	return nil, dberr.New(dberr.NotFound, "not_found", "%s not found.", name)
 }
 
 // geoRoutes are the geo queries of design documents.
