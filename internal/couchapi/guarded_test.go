@@ -60,6 +60,11 @@ const guardedLines = `
 403,403,404 401,403,404 GET ~/_design/d/_search/none?q=a
 403,403,200 401,403,200 GET ~/_design/d/_search_info/i
 403,403,200 401,403,200 GET ~/_design/d/_search_disk_size/i
+403,403,200 401,403,200 GET ~/_design/d/_geo/g?bbox=0,0,9,9
+403,403,200 401,403,200 GET ~/_design/d/_geo/g?lat=2&lon=1&nearest=true&include_docs=true&stale=ok
+403,403,200 401,403,200 POST ~/_design/d/_geo/g {"bbox":"0,0,9,9","format":"geojson"}
+403,403,404 401,403,404 GET ~/_design/d/_geo/none?bbox=0,0,9,9
+403,403,200 401,403,200 GET ~/_design/d/_geo_info/g
 403,403,200 401,403,200 POST ~/_find {"selector":{"_id":"@"}}
 403,403,200 401,403,200 POST ~/_find {"selector":{"source":{"$gt":null}}}
 403,403,200 401,403,200 POST ~/_find {"selector":{"derived_key":{"$gt":"8"}},"fields":["_id"]}

@@ -14,6 +14,7 @@ import (
 const nosyDesign = `{"_id":"_design/d",
 	"views":{"v":{"map":"function (doc) { emit(doc._id, doc); }"},"r":{"map":"function (doc) { emit(null, JSON.stringify(doc)); }","reduce":"function (keys, values) { return values; }"}},
 	"indexes":{"i":{"index":"function (doc) { index('default', JSON.stringify(doc), {store: true}); }"}},
+	"st_indexes":{"g":{"index":"function (doc) { st_index({type: 'Point', coordinates: [1, 2], note: JSON.stringify(doc)}); }"}},
 	"updates":{"u":"function (doc, req) { return [null, JSON.stringify([doc, req.id, req.userCtx])]; }"},
 	"shows":{"s":"function (doc, req) { return JSON.stringify([doc, req.id, req.userCtx]); }"},
 	"filters":{"f":"function (doc, req) { return JSON.stringify(doc).indexOf('SEC' + 'RET') >= 0; }"},

@@ -91,7 +91,7 @@ func TestTenantDesignsAreChecked(t *testing.T) {
 }
 
 // tenantsDesign is a design document whose functions tell all that they see.
-const tenantsDesign = `{"views":{"v":{"map":"function(doc){ emit(doc._id, doc); emit('link', {_id: doc.link}); }","reduce":"_count"}},
+const tenantsDesign = `{"st_indexes":{"p":{"index":"function(doc){ st_index({type: 'Point', coordinates: [1, 2], at: [doc._id, doc.link]}) }"}},"views":{"v":{"map":"function(doc){ emit(doc._id, doc); emit('link', {_id: doc.link}); }","reduce":"_count"}},
 	"filters":{"f":"function(doc, req){ return doc._id.indexOf('alice:') < 0 && JSON.stringify(req.secObj) == '{}'; }"},
 	"shows":{"s":"function(doc, req){ return JSON.stringify([doc, req]); }"},
 	"lists":{"l":"function(head, req){ send(JSON.stringify([head, req])); var r; while (r = getRow()) send(JSON.stringify(r)); }"},
@@ -133,6 +133,8 @@ var tenantRequests = []string{
 	`GET /_design/d/_show/s/a?x=1`, `GET /_design/d/_show`, `GET /_design/d/_list/l/v?reduce=false&include_docs=true`, `GET /_design/d/_list`, `GET /_design/d/_list/l/_all_docs?include_docs=true`, `OPTIONS /_design/d/_list/l/v/_all_docs`, `POST /_design/d/_update/u/a {}`, `POST /_design/d/_update/u {}`, `POST /_design/d/_update`,
 	`GET /_design/d/_rewrite/all`, `GET /_design/d/_rewrite`, `GET /_design/d/_geo/g`, `GET /_design/d/_geo_info/g`, `GET /_design/d/_nouveau/g`, `GET /_design/d/_nouveau_info/g`, `GET /_design/d/_search/g`, `GET /_design/d/_search_info/g`, `GET /_design/d/_search_disk_size/g`,
 	`GET /_design/v/_search/i?q=*:*&include_docs=true`, `POST /_design/v/_search/i {"q":"default:*","counts":["default"],"group_field":"default","sort":"default<string>"}`, `GET /_design/v/_search/i?q=hush*`,
+	`GET /_design/v/_geo/p?bbox=0,0,9,9&include_docs=true`, `GET /_design/v/_geo/p?lat=2&lon=1&nearest=true&format=geojson`, `POST /_design/v/_geo/p {"bbox":"0,0,9,9","limit":1}`, `GET /_design/v/_geo/p?bbox=0,0,9,9&partition=bob`, `GET /_design/v/_geo_info/p`,
+	`GET /_design/f/_geo/p?bbox=0,0,9,9&include_docs=true`, `GET /_design/f/_geo_info/p`, `GET /_design/d/_geo/p?bbox=0,0,9,9&include_docs=true`, `GET /_design/d/_geo_info/p`,
 	`GET /_design/v/_search_info/i`, `GET /_design/v/_search_disk_size/i`,
 	`POST /_temp_view {}`, `GET /_purge`, `GET /_revs_limit`, `GET /_shards`, `GET /_partition/bob`, `GET /_partitions`, `DELETE /d?rev=9-z`, `DELETE `,
 }
@@ -143,8 +145,9 @@ var tenantRequests = []string{
 func TestTenantSeesNobodyElse(t *testing.T) {
 	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "owner_design_docs", Value: "members"})
 	a.fitnessDB()
-	a.do("PUT", "/fit/_design/v", `{"_rev":"`+a.do("GET", "/fit/_design/v", "").json()["_rev"].(string)+`","views":{"v":{"map":"function(doc){ var dbsecret; emit(doc.n) }"}},"filters":{"f":"dbsecret"},"indexes":{"i":{"index":"function(doc){ var dbsecret; index('default', String(doc.link), {store: true, facet: true}) }"}}}`).want(201, "")
-	a.do("PUT", "/fit/bob:hidden", `{"link":"hushhush","n":1}`).want(201, "")
+	a.do("PUT", "/fit/_design/v", `{"_rev":"`+a.do("GET", "/fit/_design/v", "").json()["_rev"].(string)+`","views":{"v":{"map":"function(doc){ var dbsecret; emit(doc.n) }"}},"filters":{"f":"dbsecret"},"indexes":{"i":{"index":"function(doc){ var dbsecret; index('default', String(doc.link), {store: true, facet: true}) }"}},"st_indexes":{"p":{"index":"function(doc){ var dbsecret; st_index({type: 'Point', coordinates: [1, 2], at: doc.link}) }"}}}`).want(201, "")
+	a.do("PUT", "/fit/_design/f", `{"language":"query","st_indexes":{"p":{"index":{"fields":["at"]}}}}`).want(201, "")
+	a.do("PUT", "/fit/bob:hidden", `{"link":"hushhush","n":1,"at":{"type":"Point","coordinates":[1,2],"link":"hushhush"}}`).want(201, "")
 	a.do("PUT", "/fit/bob:_design%2Fd", `{"views":{"v":{"map":"function(doc){ emit('hushhush') }"}}}`).want(201, "")
 	a.do("PUT", "/fit/alice:1?rev="+a.do("GET", "/fit/alice:1", "").json()["_rev"].(string), `{"link":"bob:hidden"}`).want(201, "")
 	root, hit := couchhttp.NewTable(allRoutes(), couchhttp.Classes{}), map[*couchhttp.Route]bool{}

@@ -89,7 +89,7 @@ func geoListerOf(r *couchhttp.Request, s *index.Session, q *geoQuery) (*geoListe
 		return nil, err
 	}
 	l := &geoLister{q: q, s: s, partition: p, skip: q.skip, search: geo.Query{Shape: q.shape, Relation: q.relation}}
-	if err := l.goOn(); err != nil {
+	if err := l.goOn(r.Scope); err != nil {
 		return nil, err
 	}
 	l.pager = newPager(r, couchhttp.DocForm{Include: q.include}, p, &r.API.Stats.PartitionTimeouts)
@@ -165,21 +165,34 @@ func (q *geoQuery) fingerprint() []byte {
 func (l *geoLister) bookmark() string {
 	w := packed.Writer{geoBookmarkVersion}
 	w.Raw(l.q.fingerprint())
+	shown := l.R.Scope.Shown
+	if !l.s.Shared() {
+		shown = asStored
+	}
 	switch {
 	case !l.q.nearest:
-		w.Raw(l.at)
+		at, _ := geo.Rename(l.at, shown)
+		w.Raw(at)
 	case l.behind != nil:
 		w.Float(l.behind.Distance)
 		w.Uint(uint64(l.behind.Number))
-		w.Raw([]byte(l.behind.ID))
+		id, _ := shown(l.behind.ID)
+		w.Raw([]byte(id))
 	}
 	return base64.RawURLEncoding.EncodeToString(w)
 }
 
+// asStored shows an id as it is.
+func asStored(id document.ID) (document.ID, bool) { return id, true }
+
 // goOn goes to the place of the query's bookmark.
-func (l *geoLister) goOn() error {
+func (l *geoLister) goOn(scope store.Scope) error {
 	if l.q.bookmark == "" {
 		return nil
+	}
+	stored := asStored
+	if l.s.Shared() {
+		stored = func(id document.ID) (document.ID, bool) { return scope.Stored(id), true }
 	}
 	b, err := base64.RawURLEncoding.DecodeString(l.q.bookmark)
 	r := packed.ReadVersion(b, geoBookmarkVersion)
@@ -189,9 +202,13 @@ func (l *geoLister) goOn() error {
 	switch rest := r.Rest(); {
 	case len(rest) == 0:
 	case !l.q.nearest:
-		l.at = rest
+		var ok bool
+		if l.at, ok = geo.Rename(rest, stored); !ok {
+			return errGeoBookmark
+		}
 	default:
-		l.behind = &geo.Behind{Distance: r.Float(), Number: int(r.UpTo(1 << 30)), ID: document.ID(r.Rest())}
+		l.behind = &geo.Behind{Distance: r.Float(), Number: int(r.UpTo(1 << 30))}
+		l.behind.ID, _ = stored(document.ID(r.Rest()))
 	}
 	if r.Failed() || l.behind != nil && !(l.behind.Distance >= 0) { // NaN is not less than 0 either
 		return errGeoBookmark
@@ -201,7 +218,7 @@ func (l *geoLister) goOn() error {
 
 // geoInfo answers GET …/_design/{ddoc}/_geo_info/{index}. It counts what the caller may see.
 func geoInfo(r *couchhttp.Request) error {
-	if err := r.MaySeeDesigns(); err != nil {
+	if err := r.MayQuery(); err != nil {
 		return err
 	}
 	design, err := r.DesignNamed(r.Arg("ddoc"))

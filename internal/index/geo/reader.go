@@ -51,6 +51,19 @@ type Place struct {
 	End bool   // there is none
 }
 
+// Rename returns a place (Hit.At) with the id in it as fn gives it, for readers who are
+// shown other ids than are stored; false if it is no place, or fn says so.
+func Rename(at []byte, fn func(document.ID) (document.ID, bool)) ([]byte, bool) {
+	before := keyspace.GeoRow.Key(0, keyspace.U(0), keyspace.T(""))
+	_, parts, err := keyspace.GeoRow.Decode(append(bytes.Clone(before), at...))
+	if err != nil || len(parts) != 6 {
+		return nil, false
+	}
+	id, ok := fn(document.ID(parts[4].String()))
+	parts[4] = keyspace.T(string(id))
+	return keyspace.GeoRow.Key(0, parts...)[len(before):], ok
+}
+
 // Bounds of a page: rows, and bytes of geometries that are read.
 const (
 	pageRows  = 20_000
