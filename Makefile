@@ -1,5 +1,5 @@
 # make test       everything that must hold: format, vet, staticcheck, tests, clients, short fuzz runs
-# make test-long  everything under the race detector, longer fuzz runs (an hour or two)
+# make test-long  everything under the race detector, tests over all of their data, longer fuzz runs (an hour or two)
 # make bench      how fast, beside what the machine could do at best (a quarter of an hour)
 # make build      the server, in ./bin
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -77,5 +78,18 @@ func TestOutOfTime(t *testing.T) {
 		if got := outOfTime(said); got != want {
 			t.Errorf("%v for %q", got, said)
 		}
+	}
+}
+
+// TestLongTests: the tests of such a step are told to take all of their data, those of
+// others are not.
+func TestLongTests(t *testing.T) {
+	t.Setenv("SECTIONAL_LONG", "")
+	var got tally
+	if err := longTests("-run=^TestIsLong$", "./testdata/long")(t.Context(), &got); err != nil || got.passed != 1 || got.failed != 0 {
+		t.Errorf("%v: %s", err, got)
+	}
+	if v, set := os.LookupEnv("SECTIONAL_LONG"); set {
+		t.Errorf("%q is left", v)
 	}
 }

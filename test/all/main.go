@@ -1,11 +1,12 @@
 // Command all runs every check and test of the repository and ends with one line of counts. It owns the order of the
 // steps and the counting; it knows nothing of what is tested. Each step runs even if one before it failed, so that
 // one run tells everything. With --long it runs what takes too long for every change instead: everything under the
-// race detector, and half a minute of each fuzz test. Begin reading at main.
+// race detector, tests over all of their data, and half a minute of each fuzz test. Begin reading at main.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -109,7 +110,18 @@ func steps() []step {
 func longSteps() []step {
 	return []step{
 		{"everything under the race detector", raceTests(packages)},
+		{"all cities", longTests("-run=^TestCities$", "./internal/index/geo")},
 		{"fuzzing, half a minute each", fuzz("30s")},
+	}
+}
+
+// longTests runs tests over all of their data, of which they otherwise take a part.
+func longTests(arguments ...string) func(context.Context, *tally) error {
+	return func(ctx context.Context, t *tally) error {
+		if err := os.Setenv("SECTIONAL_LONG", "1"); err != nil {
+			return err
+		}
+		return errors.Join(goTests(arguments...)(ctx, t), os.Unsetenv("SECTIONAL_LONG"))
 	}
 }
 
