@@ -59,7 +59,7 @@ func (b *bench) replication(ctx context.Context) (err error) {
 	return nil
 }
 
-// replicateOnce makes a database of the target a copy of the source's. It gives documents per second, and the processor
+// replicateOnce makes a database of the target a copy of the source's. It returns documents per second, and the processor
 // seconds that a document took of the source, the target and this process, in which the replicator runs; what the
 // servers do afterwards in the background is counted.
 func (b *bench) replicateOnce(ctx context.Context, source, target *process.Server, name string) (rate float64, used [3]float64, err error) {

@@ -45,7 +45,7 @@ func classOf(c byte) int {
 	return between
 }
 
-// asciiWords is what words.Tokenize gives for a text of ASCII characters, in a third of
+// asciiWords is what words.Tokenize returns for a text of ASCII characters, in a third of
 // the time: most texts are.
 func asciiWords(input []byte) analysis.TokenStream {
 	tokens := make([]analysis.Token, 0, len(input)/5+1) // of one piece of memory

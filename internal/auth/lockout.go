@@ -107,7 +107,7 @@ func (l *lockout) at(now time.Time) int64 { return int64(now.Sub(l.began)) }
 func (l *lockout) quiet(now time.Time) bool { return l.at(now) >= l.until.Load() }
 
 // begin counts a guess that is to be checked. Where the threshold is reached it
-// gives how long that lasts yet, and counts the guess as refused.
+// returns how long that lasts yet, and counts the guess as refused.
 func (l *lockout) begin(s lockoutSettings, g guess, now time.Time) (wait time.Duration) {
 	l.state.Lock()
 	defer l.state.Unlock()

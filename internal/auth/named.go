@@ -21,7 +21,7 @@ func (a *Authenticator) Accepts(h Handler) bool {
 	return slices.Contains(a.settings.Value().handlers, h)
 }
 
-// ByPassword is what VouchedBy gives for passwords of this server.
+// ByPassword is what VouchedBy returns for passwords of this server.
 const ByPassword = "password"
 
 // VouchedBy reports how the server knows a caller's name: by a password of its own,

@@ -29,7 +29,7 @@ type Security struct {
 	admins  group
 	members group
 	rules   []rule
-	// ruled tells that there are rules for partitions, if only an empty list:
+	// ruled says that there are rules for partitions, if only an empty list:
 	// then a database without members is not open to everybody.
 	ruled bool
 	// grants are those of `cloudant`; not nil, if only empty: as with rules.

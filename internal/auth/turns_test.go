@@ -46,7 +46,7 @@ func (q *queue) ask(ctx context.Context, network, name string) <-chan error {
 	return out
 }
 
-// order lets everybody finish and gives in which order they were served.
+// order lets everybody finish and returns in which order they were served.
 func (q *queue) order() string {
 	close(q.next)
 	q.group.Wait()

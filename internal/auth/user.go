@@ -43,7 +43,7 @@ type User struct {
 	Name     string
 	Roles    []string
 	Verifier Verifier
-	// Conflicts tells that the document has conflicts: which of the passwords is
+	// Conflicts says that the document has conflicts: which of the passwords is
 	// the right one is not for the server to guess.
 	Conflicts bool
 	totp      *totp

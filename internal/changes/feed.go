@@ -50,7 +50,7 @@ type Feed struct {
 	Doubt func() (<-chan struct{}, func())
 }
 
-// ErrOver is what a Sink's Send or Heartbeat gives to end the feed: what was taken
+// ErrOver is what a Sink's Send or Heartbeat returns to end the feed: what was taken
 // since the last Send has not gone out, and the feed's end is where it was before.
 var ErrOver = errors.New("changes: the reader may not go on")
 

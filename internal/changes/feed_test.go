@@ -287,7 +287,7 @@ func TestDone(t *testing.T) {
 		}()
 		f := Feed{Mode: Endless, Limit: -1, Heartbeat: time.Minute, Done: done}
 		expect(t, m.run(t, t.Context(), f), "1 a 1-b", "2 b 1-b", "wait", "end 2 pending 0 @5s")
-		// In the middle of a scan the rest is told as pending.
+		// In the middle of a scan the rest is reported as pending.
 		got := m.runInto(t, t.Context(), f, &script{m: m, began: time.Now(), full: 1})
 		expect(t, got, "1 a 1-b", "end 1 pending 1")
 		// A normal feed is finished.

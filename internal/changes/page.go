@@ -202,7 +202,7 @@ func (u *stream) close(r Reader, q store.Seq, limited bool) (err error) {
 	return err
 }
 
-// countdown returns what CouchDB tells as pending where a feed is not walked
+// countdown returns what CouchDB reports as pending where a feed is not walked
 // forwards: the changes less those looked at.
 func (u *stream) countdown() uint64 { return u.total - min(u.total, u.visited) }
 

@@ -83,7 +83,7 @@ func printable(s string) bool {
 }
 
 // CheckValue refuses a word that a setting of our own can't have; a mistyped
-// limit must not look like one that is set. Of CouchDB's settings Warning tells.
+// limit must not look like one that is set. For CouchDB's settings see Warning.
 func CheckValue(s Setting) error {
 	k, known := find(s.Section, s.Key)
 	switch {

@@ -65,7 +65,7 @@ func (s *Snapshot) Bool(section, key string, or bool) bool {
 }
 
 // Duration returns a span of time: a number of units, or a number with a unit of
-// its own such as "90s". It gives or when the value is neither; a span too long
+// its own such as "90s". It returns or when the value is neither; a span too long
 // for the type is the longest there is.
 func (s *Snapshot) Duration(section, key string, unit, or time.Duration) time.Duration {
 	v, ok := s.Get(section, key)

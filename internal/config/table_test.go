@@ -253,7 +253,7 @@ func settingsPage() string {
 
 Made from the tables in internal/config by their test; change them there.
 
-Settings stand in files of CouchDB's form, ` + "`[section]`, then lines `key = value`" + `; a line that begins with ` + "`;`" + ` is a comment. There are two files:
+Settings are in files of CouchDB's form, ` + "`[section]`, then lines `key = value`" + `; a line that begins with ` + "`;`" + ` is a comment. There are two files:
 
 * the file that ` + "`sectional serve --config FILE`" + ` names. It is read and never written;
 * ` + "`local.ini`" + ` in the data directory, in which the server keeps what is set over HTTP. It goes before the first.
@@ -269,9 +269,9 @@ Settings stand in files of CouchDB's form, ` + "`[section]`, then lines `key = v
 		"files are read again, by `_reload` or a start. All of it is for server administrators; secrets are shown as `****`." + `
 
 A setting that nothing reads, or whose value has no effect, is kept, and told: by a warning in the log when the server starts or the setting is changed, and by the header ` + "`X-Sectional-Warning`" + ` of the answer to ` + "`PUT` and `_reload`" + ` (one for each, ten at most).
-A file of CouchDB's works as it is; what of it has no effect here stands in the log.
+A file of CouchDB's works as it is; what of it has no effect here is named in the log.
 
-"At once" settings count from the next request on. The others are read when the server starts. Spans of time are numbers of the unit that stands in the table, or have one of their own, such as ` + "`90s`, `500ms`" + `.
+"At once" settings count from the next request on. The others are read when the server starts. Spans of time are numbers of the unit that is in the table, or have one of their own, such as ` + "`90s`, `500ms`" + `.
 Numbers may be ` + "`infinity`" + `. Settings of the sections ` + "`[couch_httpd_auth]`" + ` and, as far as CouchDB takes them from there, ` + "`[httpd]`" + ` count where ` + "`[chttpd_auth]` and `[chttpd]`" + ` are silent.
 `)
 	var sections []string

@@ -240,7 +240,7 @@ func TestLogNamesDatabaseAndDesign(t *testing.T) {
 	}
 }
 
-// TestShowHeaders shows what a show can't change, and what 304 tells.
+// TestShowHeaders shows what a show can't change, and what 304 says.
 func TestShowHeaders(t *testing.T) {
 	a := functionsAPI(t, `{"shows":{"s":"function(doc, req){ return {headers: {Etag: 'skipped', Vary: 'X-Y', 'X-Mine': 'yes'}, body: 'b'}; }",
 		"list":"function(doc, req){ start({code: 202, headers: {'X-Mine': 'yes'}}); send('Hey'); }","fail":"function(doc){ return doc._id; }"}}`)
@@ -264,8 +264,8 @@ func TestShowHeaders(t *testing.T) {
 	a.do("GET", "/db/_design/d/_show/fail/none", "").wantText(200, "none")
 }
 
-// TestNotModifiedHasItsHeaders shows that a 304 tells what the 200 would have
-// told, of what caches go by.
+// TestNotModifiedHasItsHeaders shows that a 304 says what the 200 would have
+// said, of what caches go by.
 func TestNotModifiedHasItsHeaders(t *testing.T) {
 	a := functionsAPI(t, `{"views":{"v":{"map":"function(doc){ emit(doc.n); }"}},"shows":{"s":"function(){ return 's' }"},"lists":{"l":"function(){ return 'l' }"}}`)
 	rev := a.do("PUT", "/db/x", `{}`).want(201, "").json()["rev"].(string)

@@ -218,7 +218,7 @@ func TestBadListParameters(t *testing.T) {
 		"reduce=true":           parse("Reduce is invalid for map-only views."),
 		"group=true":            parse("Invalid use of grouping on a map view."),
 		"group_level=1":         parse("Invalid use of grouping on a map view."),
-		"limit=x&startkey=nope": parse(`Invalid value for integer: "x"`), // the first bad one is told of
+		"limit=x&startkey=nope": parse(`Invalid value for integer: "x"`), // the first bad one is reported
 		"startkey=nope&limit=x": notJSON("parameter startkey: nope"),
 	} {
 		a.do("GET", "/db/_all_docs?"+query, "").want(400, want)

@@ -44,7 +44,7 @@ func rowsOf(body string) []string {
 	return ids
 }
 
-// TestRestrictedReadersSeeOpaqueSequences looks at every place where an answer tells a
+// TestRestrictedReadersSeeOpaqueSequences looks at every place where an answer shows a
 // sequence: a restricted reader is told one that says nothing, a member that of the database.
 func TestRestrictedReadersSeeOpaqueSequences(t *testing.T) {
 	w := newOpaqueWorld(t)

@@ -14,7 +14,7 @@ import (
 
 const configPath = "/_node/_local/_config/"
 
-// TestConfigWarnings holds what an answer tells of settings that have no effect.
+// TestConfigWarnings holds what an answer says of settings that have no effect.
 func TestConfigWarnings(t *testing.T) {
 	a := newTestAPI(t)
 	for _, c := range []struct{ place, value, want string }{
@@ -100,7 +100,7 @@ func TestQueryLimits(t *testing.T) {
 	a.do("POST", "/db/_design/g/_view/v/queries", `{"queries":[{"reduce":false},{"reduce":false,"limit":5}]}`).want(400, "")
 	a.do("GET", "/db/_design/g/_list/l/v?reduce=false", "").want(200, "4")
 	a.do("GET", "/db/_design/g/_list/l/v?reduce=false&limit=5", "").want(400, "")
-	// The tag of a view's answer tells another limit.
+	// The tag of a view's answer shows another limit.
 	tag := a.do("GET", "/db/_design/g/_view/v?reduce=false", "").Header.Get("Etag")
 	a.do("DELETE", configPath+"query_server_config/query_limit", "").want(200, `"4"`)
 	a.do("GET", "/db/_design/g/_view/v?reduce=false", "", "If-None-Match", tag).want(200, "")

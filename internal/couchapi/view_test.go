@@ -99,7 +99,7 @@ func TestViewETag(t *testing.T) {
 	}
 }
 
-// TestHeadIsAGetWithoutItsBody shows that HEAD tells of lists what GET tells, the ETag and the
+// TestHeadIsAGetWithoutItsBody shows that HEAD says of lists what GET says, the ETag and the
 // refusals among it.
 func TestHeadIsAGetWithoutItsBody(t *testing.T) {
 	a := newTestAPI(t)
@@ -117,7 +117,7 @@ func TestHeadIsAGetWithoutItsBody(t *testing.T) {
 	}
 }
 
-// TestViewErrorOrder: of several faults the one is told that CouchDB looks for
+// TestViewErrorOrder: of several faults the one is reported that CouchDB looks for
 // first.
 func TestViewErrorOrder(t *testing.T) {
 	a := newTestAPI(t)
@@ -216,7 +216,7 @@ func TestPartitionViews(t *testing.T) {
 	}
 }
 
-// TestViewInfo: what _info tells of an index that is not there yet, and then is.
+// TestViewInfo: what _info says of an index that is not there yet, and then is.
 func TestViewInfo(t *testing.T) {
 	a := newTestAPI(t)
 	a.fill("db", "a", "b")

@@ -30,11 +30,11 @@ type RevStatus struct {
 	Status string // available, missing, deleted
 }
 
-// Form tells how attachments are written into a document.
+// Form says how attachments are written into a document.
 type Form struct {
 	Data     bool   // their bytes in base64, decoded
 	Follows  bool   // their bytes follow in parts of their own; wins over Data
-	Encoding bool   // tell encoding and encoded length (always told with Follows)
+	Encoding bool   // tell encoding and encoded length (always written with Follows)
 	Since    uint32 // of those set in this generation or before, only stubs
 }
 

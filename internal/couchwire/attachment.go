@@ -126,7 +126,7 @@ func text(object []byte, name, otherwise string) string {
 	return string(jsonscan.Text(nil, v))
 }
 
-// parseFollow reads what the document tells of bytes that come later. Length
+// parseFollow reads what the document says of bytes that come later. Length
 // is that of the attachment, encoded_length that of the bytes if they are
 // encoded.
 func parseFollow(a *document.Attachment, props []byte) *follow {

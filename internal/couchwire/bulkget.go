@@ -14,7 +14,7 @@ type Wanted struct {
 
 	// Err says why the entry asks for nothing; ID and Rev mean nothing then.
 	Err error
-	// IDText and RevText are what an error tells of the entry, as JSON.
+	// IDText and RevText are what an error says of the entry, as JSON.
 	IDText  []byte
 	RevText []byte
 }
@@ -25,7 +25,7 @@ var (
 )
 
 // ParseWanted reads the body of a _bulk_get request. What is wrong with one
-// entry is told in its Err. Errors: Invalid when there is no list.
+// entry is reported in its Err. Errors: Invalid when there is no list.
 func ParseWanted(raw []byte, r *Rules) ([]Wanted, error) {
 	if err := checkValue(raw); err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func isEmpty(object []byte) bool {
 	return !ok
 }
 
-// AppendMissing appends what an answer to _bulk_get tells of an entry that
+// AppendMissing appends what an answer to _bulk_get says of an entry that
 // can't be served.
 func (w *Wanted) AppendMissing(dst []byte, word, reason string) []byte {
 	dst = append(dst, `{"rev":`...)

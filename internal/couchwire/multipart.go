@@ -19,7 +19,7 @@ type Parts struct {
 	begun    bool
 }
 
-// NewParts begins a body. The caller tells the boundary in the content type.
+// NewParts begins a body. The caller names the boundary in the content type.
 func NewParts(w io.Writer, boundary string) *Parts {
 	return &Parts{w: w, boundary: boundary}
 }

@@ -33,8 +33,8 @@ type Document struct {
 // Follow is an attachment whose bytes follow the document.
 type Follow struct {
 	Index  int      // in Document.Attachments
-	Length int64    // bytes as sent, -1 when not told
-	Digest [16]byte // MD5 of the bytes as sent; zero when not told
+	Length int64    // bytes as sent, -1 when not given
+	Digest [16]byte // MD5 of the bytes as sent; zero when not given
 }
 
 // ParseDocument reads a JSON document and checks all of it but the size of its

@@ -97,7 +97,7 @@ func Receive(a *document.Attachment, from io.Reader, declared Declared, r *Rules
 		SetEncoded(a, head)
 	}
 	if a.Length == 0 {
-		a.Length = a.Encoded // nobody told what unpacking would give
+		a.Length = a.Encoded // nobody said what unpacking would give
 	}
 	return c.check(declared)
 }
@@ -230,7 +230,7 @@ func (l *following) take(name string) (f Follow, ok bool) {
 }
 
 // disposition returns the name of the form's field and of the file that a part's
-// Content-Disposition tells. (Part.FileName would cut a name at its slashes.)
+// Content-Disposition names. (Part.FileName would cut a name at its slashes.)
 func disposition(part *multipart.Part) (field, file string) {
 	_, params, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
 	if err != nil {

@@ -192,7 +192,7 @@ func (b *blocks) flush(raw []byte, stored, last bool) {
 }
 
 // buildSizes makes the code in which the lengths of the codes are written, and
-// returns how many of its own lengths have to be told.
+// returns how many of its own lengths have to be written.
 func (b *blocks) buildSizes(s *sizes) (used int) {
 	count := func(symbol, _, _ int) { b.codeSizes.freq[symbol]++ }
 	b.codes.runs(count)

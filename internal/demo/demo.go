@@ -31,7 +31,7 @@ const batch = 1000
 // marker is the document that says a database is complete. It is local, so it is not counted and not replicated.
 const marker = "/_local/demo"
 
-// Do sends one request to the CouchDB API with an administrator's rights and gives back status and body.
+// Do sends one request to the CouchDB API with an administrator's rights and returns status and body.
 type Do func(ctx context.Context, method, path string, body []byte) (status int, answer []byte, err error)
 
 // database is one part of the demo.

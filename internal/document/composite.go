@@ -42,7 +42,7 @@ const (
 type Value struct {
 	Kind ValueKind
 	// Text is the string, the bytes of a binary value, or a number in JSON's grammar.
-	// Of a number CompositeValues gives the same value, not the same digits.
+	// Of a number CompositeValues returns the same value, not the same digits.
 	Text string
 }
 

@@ -27,7 +27,7 @@ func Locate(err error, text []byte, show bool) error {
 	return dberr.Locate(err, location(text, min(e.At, len(text)), show))
 }
 
-// location tells of the byte at.
+// location describes the place of the byte at.
 func location(text []byte, at int, show bool) string {
 	before := text[:at]
 	line := bytes.LastIndexByte(before, '\n') + 1

@@ -99,7 +99,7 @@ func (t *Tree) settle() {
 	t.loosen()
 }
 
-// append adds a revision without a parent that the tree does not have, and gives
+// append adds a revision without a parent that the tree does not have, and returns
 // its place.
 func (t *Tree) append(r Rev) int32 {
 	at := int32(len(t.nodes))

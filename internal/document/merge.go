@@ -73,7 +73,7 @@ func (t *Tree) NoteTombstones(revs []Rev) (changed bool) {
 }
 
 // InnerTombstones returns those of revs that the tree has loaded as tombstones with
-// descendants: what NoteTombstones of an equal tree has to be told.
+// descendants: what NoteTombstones of an equal tree has to be given.
 func (t *Tree) InnerTombstones(revs []Rev) (tombstones []Rev) {
 	for _, r := range revs {
 		if i, ok := t.search(r); ok && !t.nodes[i].leaf && t.nodes[i].deleted {

@@ -31,7 +31,7 @@ func (t *Tree) Missing(revs []Rev) (missing, possibleAncestors []Rev) {
 	return missing, possibleAncestors
 }
 
-// Covers reports whether the loaded part alone tells which of revs the tree
+// Covers reports whether the loaded part alone shows which of revs the tree
 // has: none of them is of a generation that lies in chunks. Replicas mostly ask
 // for new revisions, and then nothing need be loaded.
 func (t *Tree) Covers(revs []Rev) bool {

@@ -10,7 +10,7 @@ import (
 // operator is what can become of a member.
 type operator struct {
 	name string
-	// check tells what the argument has to be, "" for one that is right. nil
+	// check says what the argument has to be, "" for one that is right. nil
 	// takes any.
 	check func(arg []byte) (wanted string)
 	// apply makes the new value of the old one, which is nil where there is

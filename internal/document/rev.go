@@ -26,7 +26,7 @@ const (
 // (any case), else the bytes of the text as they came. Revs are comparable.
 //
 // A text of exactly 16 characters is therefore the same revision as its 32
-// digits, as in CouchDB; String always gives the digits.
+// digits, as in CouchDB; String always returns the digits.
 type Rev struct {
 	Gen  uint32
 	Hash string
@@ -105,7 +105,7 @@ func (r Rev) String() string {
 	return string(r.AppendText(make([]byte, 0, len("2147483647-")+2*max(hashSize, len(r.Hash)))))
 }
 
-// AppendText appends what String gives.
+// AppendText appends what String returns.
 func (r Rev) AppendText(dst []byte) []byte {
 	dst = strconv.AppendUint(dst, uint64(r.Gen), 10)
 	dst = append(dst, '-')

@@ -29,7 +29,7 @@ func Compact(raw []byte) ([]byte, error) {
 	return v, refusal(err)
 }
 
-// refusal makes what a request is told of a *jsonscan.Error.
+// refusal returns the error that a request is answered with for a *jsonscan.Error.
 func refusal(err error) error {
 	var e *jsonscan.Error
 	if !errors.As(err, &e) {

@@ -23,7 +23,7 @@ type Node struct {
 // The naive way is to keep the whole tree in the document's head row. A
 // document that was edited a thousand times then rewrites 17 KB at each edit.
 // So a tree may be partly loaded: the oldest ancestors lie in chunks beside the
-// head row (see Spill), and Unloaded tells how many there are. Every method
+// head row (see Spill), and Unloaded returns how many there are. Every method
 // says what it does about them. The chunks belong to the trunk:
 //
 //   - The trunk is the tree's oldest generations in which there is

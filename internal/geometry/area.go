@@ -64,7 +64,7 @@ func search(tree *rtree.RTree, b Box, fn func(i int) bool) {
 			return rtree.Stop
 		}
 		return nil
-	}) // it gives no error but those of the function
+	}) // it returns no error but those of the function
 }
 
 // search calls fn with the edges whose boxes meet a box, until it returns false.
@@ -72,7 +72,7 @@ func (a *area) search(b Box, fn func(e edge) bool) {
 	search(a.tree, b, func(i int) bool { return fn(a.edges[i]) })
 }
 
-// locate tells where a position lies: by how many edges lie east of it.
+// locate returns where a position lies: by how many edges lie east of it.
 func (a *area) locate(p XY) place {
 	if !a.box.meets(Box{p.X, p.Y, p.X, p.Y}) {
 		return exterior
@@ -136,7 +136,7 @@ func (e edge) meets(b Box) bool {
 	return left < 4 && right < 4
 }
 
-// rectangle tells how a box lies in relation to the area: exterior, interior, or boundary if
+// rectangle returns how a box lies in relation to the area: exterior, interior, or boundary if
 // it is neither.
 func (a *area) rectangle(b Box) place {
 	if !a.box.meets(b) {

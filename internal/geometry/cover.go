@@ -80,7 +80,7 @@ func (r region) IntersectsCell(c s2.Cell) bool {
 // CellUnionBound is s2.Region's.
 func (r region) CellUnionBound() []s2.CellID { return r.CapBound().CellUnionBound() }
 
-// rectangle tells how a box lies: interior if a single area holds it.
+// rectangle returns how a box lies: interior if a single area holds it.
 func (s *Shape) rectangle(b Box) place {
 	at := exterior
 	for _, a := range s.areas {

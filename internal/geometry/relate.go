@@ -265,7 +265,7 @@ func (s *Shape) atSeam() bool {
 	return slices.ContainsFunc(s.boxes, func(b Box) bool { return b.West == -180 || b.East == 180 })
 }
 
-// locate tells where a position lies. One on the antimeridian lies on both sides of it,
+// locate returns where a position lies. One on the antimeridian lies on both sides of it,
 // a pole on all meridians.
 func (s *Shape) locate(p XY) place {
 	if s.disc != nil {
@@ -288,7 +288,7 @@ func (s *Shape) locate(p XY) place {
 	return at
 }
 
-// atPole tells how a pole lies: all meridians meet there.
+// atPole returns how a pole lies: all meridians meet there.
 func (s *Shape) atPole(y float64) place {
 	at, from, to := exterior, 180.0, -180.0
 	for _, b := range s.boxes {
@@ -316,7 +316,7 @@ func (s *Shape) locateOnce(p XY) place {
 	return at
 }
 
-// locateOnLine tells where a position lies: the ends of a line that is not closed are its
+// locateOnLine returns where a position lies: the ends of a line that is not closed are its
 // boundary.
 func locateOnLine(line []XY, p XY) place {
 	on := false

@@ -21,7 +21,7 @@ type Broken struct {
 	Err error // what the last of the documents met; nil if not known
 }
 
-// Error tells it to whoever asks for the index.
+// Error says so to whoever asks for the index.
 func (b *Broken) Error() string {
 	text := fmt.Sprintf("The function had to be stopped for %d documents and is not run any more.", script.Hopeless)
 	var e *dberr.Error

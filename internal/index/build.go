@@ -40,7 +40,7 @@ type page struct {
 	size int       // bytes of them
 }
 
-// endRows tells where a document's rows in a page end.
+// endRows says where a document's rows in a page end.
 type endRows struct {
 	id  document.ID
 	end int

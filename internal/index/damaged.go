@@ -13,7 +13,7 @@ import (
 // them. A kind that can tell returns it; whoever gets it first has the index built anew.
 type Damaged struct{ Err error }
 
-// Error tells what was found.
+// Error says what was found.
 func (d *Damaged) Error() string { return fmt.Sprintf("index: damaged: %v", d.Err) }
 
 // Unwrap returns what was found.
@@ -22,7 +22,7 @@ func (d *Damaged) Unwrap() error { return d.Err }
 // errDamaged is what those are told who asked for an index that turned out to be damaged.
 var errDamaged = dberr.New(dberr.Unavailable, "index_damaged", "The index was damaged on disk and is being built again.")
 
-// Repair has an index built anew if err says that it is damaged, and gives the error for
+// Repair has an index built anew if err says that it is damaged, and returns the error for
 // whoever asked; any other error as it is.
 func (x *Indexes) Repair(ctx context.Context, d *store.Database, ix *Index, err error) error {
 	if found := (*Damaged)(nil); !errors.As(err, &found) {

@@ -58,7 +58,7 @@ type Transactional interface {
 	Kind
 	// Applier keeps all indexes of the kind that a database has.
 	Applier(db uint64, indexes []*Index) Applier
-	// Rows returns the function that tells a document's rows in one index.
+	// Rows returns the function that returns a document's rows in one index.
 	Rows(db uint64, x *Index) RowsOf
 	// Document returns the document that a row is of.
 	Document(key []byte) (document.ID, error)
@@ -262,7 +262,7 @@ func (s *Set) Apply(tx kv.Txn, before, after *store.Revision) error {
 // Slow is store.IndexSet's.
 func (s *Set) Slow() bool { return slices.ContainsFunc(s.appliers, Applier.Slow) }
 
-// Derive is store.IndexSet's: it gives what each applier does.
+// Derive is store.IndexSet's: it returns what each applier does.
 func (s *Set) Derive(ctx context.Context, rev *store.Revision) (any, error) {
 	all := make([]any, len(s.appliers))
 	for i, k := range s.appliers {

@@ -79,7 +79,7 @@ func (l later) Error() string {
 	return fmt.Sprintf("jobs: not before %v have passed", time.Duration(l))
 }
 
-// Later tells how long the job is put off.
+// Later says how long the job is put off.
 func (l later) Later() time.Duration { return time.Duration(l) }
 
 // Later is what Do returns for a job that cannot be worked on before some time has
@@ -216,7 +216,7 @@ func (q *Queue) page(ctx context.Context, from []byte) (ids []ID, next []byte, d
 	return ids, next, due, err
 }
 
-// resting tells for how long a job is left alone yet.
+// resting returns for how long a job is left alone yet.
 func (q *Queue) resting(id ID) time.Duration {
 	q.busy.Lock()
 	defer q.busy.Unlock()

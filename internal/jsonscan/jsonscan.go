@@ -25,7 +25,7 @@ const (
 	Object
 )
 
-// KindOf tells the kind of the value that v begins with.
+// KindOf returns the kind of the value that v begins with.
 func KindOf(v []byte) Kind {
 	i := skipSpace(v, 0)
 	if i == len(v) {

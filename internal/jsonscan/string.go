@@ -109,7 +109,7 @@ func (s *scanner) rewrite(start int) []byte {
 			s.flush()
 			r, n, ok := unescape(s.src[s.at:])
 			if s.at+1 < len(s.src) {
-				s.at += n // an error tells of what follows the escape
+				s.at += n // an error points at what follows the escape
 			}
 			if !ok {
 				s.fail(NotJSON)

@@ -149,7 +149,7 @@ func appendNumber(dst, lit []byte) []byte {
 }
 
 // An exponent within ±smallExponent is one byte around exponentZero. Others
-// have a byte that tells their sign and length, then big-endian bytes; those
+// have a byte that says their sign and length, then big-endian bytes; those
 // of a negative one are of its two's complement.
 const (
 	exponentZero  = 0x80

@@ -33,7 +33,7 @@ func loadRoot() *rootTable {
 // Weights are numbered anew here: secondary ones from 1 in their order, tertiary
 // ones in the order of those that occur with the same primary and secondary, as
 // only they ever meet; primaries are codes of one to four bytes whose first byte
-// tells their length, so that codes in a row compare as the weights do.
+// says their length, so that codes in a row compare as the weights do.
 type rootTable struct {
 	version  string // of ICU
 	ascii    [utf8.RuneSelf]byte

@@ -26,7 +26,7 @@ func PrefixEnd(prefix []byte) []byte {
 func Prefix(prefix []byte) Range { return Range{Start: prefix, End: PrefixEnd(prefix)} }
 
 // Each calls fn with every row of r in order, until fn returns an error, which
-// Each gives back. fn owns the value; the key is the iterator's.
+// Each returns. fn owns the value; the key is the iterator's.
 func Each(s Snapshot, r Range, fn func(key, value []byte) error) error {
 	it, err := s.Iterate(r, IterOptions{})
 	if err != nil {

@@ -19,7 +19,7 @@
 // back. A reader that begins after an Update returned sees its writes.
 //
 // Errors are of the kinds named at each method; besides, a cancelled context
-// gives its own error as it is, a closed or stopped engine Unavailable, and a
+// returns its own error as it is, a closed or stopped engine Unavailable, and a
 // disk that can't be read Internal.
 package kv
 

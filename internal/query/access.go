@@ -26,7 +26,7 @@ type accessPath interface {
 	// reach says what has to be read so that no document is missed that one of the
 	// conjuncts means, or the reason why documents may be missing.
 	reach(req *Request, all []conjunct) (reach, reason, error)
-	// order tells how the runs are read for a sort; false if they are in another
+	// order says how the runs are read for a sort; false if they are in another
 	// order, as rows by score always are.
 	order(sort []SortField, all []conjunct) (reading, bool)
 	// covers returns how documents are made of the values of rows, if these hold

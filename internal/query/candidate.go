@@ -198,7 +198,7 @@ func constant(all []conjunct, path string) bool {
 }
 
 // compare ranks branches that can be used, the better one first, as far as
-// that can be told without counting rows.
+// that can be known without counting rows.
 func compare(a, b *Branch) int {
 	better := func(x, y int) int { return cmp.Compare(y, x) }
 	return cmp.Or(

@@ -9,7 +9,7 @@ import (
 )
 
 // conjunct is a condition that a document meets only if each of its fields is
-// constrained as told. A field that is not named may have any value or none.
+// constrained as given. A field that is not named may have any value or none.
 type conjunct struct {
 	by     map[string]*constraint // by path
 	leaves []*selector.Node       // that all hold, for selectors that imply each other

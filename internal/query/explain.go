@@ -43,7 +43,7 @@ type Step struct {
 // counted is up to how many rows _explain counts to tell how many there are.
 const counted = 10_000
 
-// Explain reports how the request would be answered. With execution_stats it tells the
+// Explain reports how the request would be answered. With execution_stats it describes the
 // plan and counts its rows.
 func Explain(ctx context.Context, req *Request, scope store.Scope) (e *Explanation, err error) {
 	err = scope.View(ctx, func(r *store.Reader) error {
@@ -171,7 +171,7 @@ func (p *planner) fields() (indexable, unindexable []string) {
 	return indexable, unindexable
 }
 
-// steps tells the plan and how many rows it reads.
+// steps describes the plan and how many rows it reads.
 func steps(ctx context.Context, plan *Plan, r *store.Reader) (all []Step, err error) {
 	for _, b := range plan.Branches {
 		s := Step{Index: b.label(), Descending: b.descending, Covering: b.Covering()}

@@ -10,7 +10,7 @@ import (
 )
 
 // TestLongConditions holds that the work for thousands of conditions does not
-// grow with the square of their number: what it allocates tells.
+// grow with the square of their number: what it allocates shows it.
 func TestLongConditions(t *testing.T) {
 	const n = 4000
 	list := func(form string) string {

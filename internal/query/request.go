@@ -54,7 +54,7 @@ type member struct {
 }
 
 // members are checked in this order, which decides what a request with several
-// faults is told of.
+// faults is told.
 func members() []member {
 	return []member{
 		{"selector", true, func(r *Request, v []byte) (err error) {

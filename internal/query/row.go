@@ -22,7 +22,7 @@ func (r *Row) cover(e *field.Entry, s *shape) {
 	r.Doc = selector.Doc{ID: string(e.ID), Body: r.body}
 }
 
-// addConflicts tells the conflicts of a document.
+// addConflicts adds the conflicts of a document.
 func (r *Row) addConflicts(reader *store.Reader) error {
 	d, err := reader.Doc(r.Rev.ID)
 	if err != nil {

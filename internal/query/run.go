@@ -127,7 +127,7 @@ func (q *Query) await(ctx context.Context, x *index.Index) error {
 	return err
 }
 
-// prepare makes the plan, or tells which index has to be waited for.
+// prepare makes the plan, or returns which index has to be waited for.
 func (q *Query) prepare(ctx context.Context, r *store.Reader) (wait *index.Index, err error) {
 	p, err := plannerAt(ctx, r, q.req, q.paths)
 	if err != nil {

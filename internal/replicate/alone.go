@@ -293,7 +293,7 @@ func (r *run) wrote(ctx context.Context, w *missingRevs, rev string, err error) 
 	return nil
 }
 
-// invalid tells of a document that is not what was asked for, or not what it says
+// invalid reports a document that is not what was asked for, or not what it says
 // it is. It is not written.
 func (r *run) invalid(w *missingRevs, err error) {
 	r.fail(Failure{ID: w.id, Rev: w.revs[0], Reading: true, Code: "bad_document", Reason: err.Error()})

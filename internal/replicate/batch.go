@@ -10,7 +10,7 @@ import (
 type batch struct {
 	n    int // its place among the batches of the run
 	rows []row
-	end  Seq            // of its last row; nil: none of them tells one
+	end  Seq            // of its last row; nil: none of them has one
 	at   map[string]int // where a document is in rows
 }
 

@@ -149,7 +149,7 @@ func (b *bulk) send(ctx context.Context) error {
 	return nil
 }
 
-// end sends the rest and waits for everything. It gives the revisions that have
+// end sends the rest and waits for everything. It returns the revisions that have
 // to be written alone, with their attachments.
 func (b *bulk) end(ctx context.Context) ([]unit, error) {
 	err := b.send(ctx)

@@ -26,7 +26,7 @@ type Checkpoint struct {
 
 	History []Session `json:"history"` // newest first, at most 50
 
-	// SourceReadOnly tells that the source took no checkpoint: this one, of the
+	// SourceReadOnly says that the source took no checkpoint: this one, of the
 	// target, counts alone then. Ours.
 	SourceReadOnly bool `json:"source_read_only,omitempty"`
 }

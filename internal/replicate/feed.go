@@ -29,7 +29,7 @@ type feed struct {
 	peer  *peer
 	since Seq
 	give  func(rows []row) error
-	ended func(Seq) // told the end of the feed, where it tells one
+	ended func(Seq) // called with the end of the feed, where it names one
 	piece []row
 }
 
@@ -150,7 +150,7 @@ func (f *feed) decode(in *values, a *answer) error {
 	}
 }
 
-// end takes what a feed tells besides its rows.
+// end takes what a feed says besides its rows.
 func (f *feed) end(name string, value []byte) error {
 	if name != "last_seq" {
 		return nil

@@ -10,7 +10,7 @@ import (
 )
 
 // carry brings one batch over. When it returns nil, all that the batch asked
-// for is on the target's disk, or is a failure that was told.
+// for is on the target's disk, or is a failure that was reported.
 func (r *run) carry(ctx context.Context, b *batch) error {
 	missing, err := r.diff(ctx, b.rows)
 	if err != nil || len(missing) == 0 {
@@ -32,7 +32,7 @@ func (r *run) carry(ctx context.Context, b *batch) error {
 	return r.carryAlone(ctx, alone)
 }
 
-// fetch carries documents over many at a time, and gives those of which
+// fetch carries documents over many at a time, and returns those of which
 // something is left to be carried over alone: revisions with attachments that
 // the target lacks, and those that the source did not give.
 func (r *run) fetch(ctx context.Context, missing []*missingRevs) (alone []*missingRevs, err error) {
@@ -155,7 +155,7 @@ func (r *run) entry(ctx context.Context, raw []byte, byID map[string]*missingRev
 		}
 		doc, ok := jsonscan.Member(answer, "ok")
 		if !ok {
-			continue // an error: it is asked for alone, which tells more
+			continue // an error: it is asked for alone, which shows more
 		}
 		v, err := inspect(doc, w)
 		if err != nil {

@@ -33,7 +33,7 @@ type snapshotBookmark struct {
 	// Documents and Refused are the figures so far.
 	Documents int64 `json:"documents"`
 	Refused   int64 `json:"refused"`
-	// Target tells since when there is the target that all of it went to; nil in
+	// Target says since when there is the target that all of it went to; nil in
 	// bookmarks of older versions.
 	Target json.RawMessage `json:"target,omitempty"`
 }
@@ -270,7 +270,7 @@ func (p *peer) local() bool {
 }
 
 // cutStream is a stream on its way. If the source breaks off it ends as if that
-// were all: the target then tells how far it came.
+// were all: the target then says how far it came.
 type cutStream struct {
 	from   io.Reader
 	failed error

@@ -182,7 +182,7 @@ type roundTrip func(r *http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestRefusals lets the target refuse single documents: each is counted and told
+// TestRefusals lets the target refuse single documents: each is counted and reported
 // with its reason, and the others come through.
 func TestRefusals(t *testing.T) {
 	w := newWorld(t)

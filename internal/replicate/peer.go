@@ -89,7 +89,7 @@ type answer struct {
 	status int
 	header http.Header
 	body   io.Reader
-	// progress tells that the answer was of use even if it breaks off now, so
+	// progress says that the answer was of use even if it breaks off now, so
 	// that the peer gets all its repetitions again.
 	progress bool
 }

@@ -26,7 +26,7 @@ func (f *flight) add(n int) {
 	}
 }
 
-// counted tells how many bytes are read of a body.
+// counted notes how many bytes are read of a body.
 type counted struct {
 	io.ReadCloser
 	read func(n int)

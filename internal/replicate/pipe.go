@@ -14,8 +14,8 @@ type pipe struct {
 		sync.Mutex
 		buf    []byte // what is written and not read is buf[off:]
 		off    int
-		err    error // what Read gives when buf is empty; nil: more may come
-		closed error // what Write gives: the reader is gone
+		err    error // what Read returns when buf is empty; nil: more may come
+		closed error // what Write returns: the reader is gone
 	}
 	change *sync.Cond
 	most   int

@@ -33,7 +33,7 @@ type theme struct {
 	name    string
 	kinds   []string
 	members []member
-	// aging tells that servers 0 and 1 drop old tombstones. Then everybody but
+	// aging says that servers 0 and 1 drop old tombstones. Then everybody but
 	// old members meets before they get old, and it is the live documents that
 	// are equal in the end.
 	aging bool
@@ -129,7 +129,7 @@ func (g *group) quiet() {
 	}
 }
 
-// same holds the trees of the members against each other and gives one.
+// same holds the trees of the members against each other and returns one.
 func (g *group) same() map[string]any {
 	a := g.tree(0)
 	for i := range g.members[1:] {

@@ -11,7 +11,7 @@
 //
 // It promises that a checkpoint never passes a change whose revisions are not
 // on the target's disk (or refused by it, and told), that a revision is written
-// under the id and the history that its source told for it or not at all, and
+// under the id and the history that its source sent for it or not at all, and
 // that memory is bounded by the batch, never by an attachment.
 //
 // It must not know of replication documents, ids of replications, schedules or
@@ -73,7 +73,7 @@ type Task struct {
 // Address is where an endpoint is and how to get in.
 type Address struct {
 	// URL is that of the database, the partition or the tenant's endpoint, without
-	// credentials. It is told in errors.
+	// credentials. It is named in errors.
 	URL string
 	// Header is sent with every request.
 	Header http.Header
@@ -112,7 +112,7 @@ type Stats struct {
 // Failure is a revision that could not be carried over.
 type Failure struct {
 	ID      string // of the document
-	Rev     string // "" when the source told none
+	Rev     string // "" when the source named none
 	Reading bool   // the source could not give it; else the target refused it
 	Status  int    // of HTTP, 0 when the answer was not of a status
 	Code    string // the API's word, such as "forbidden"
@@ -120,7 +120,7 @@ type Failure struct {
 	Time    time.Time
 }
 
-// Result is how a replication that ended by itself ended. AppendJSON gives what
+// Result is how a replication that ended by itself ended. AppendJSON appends what
 // _replicate answers.
 type Result struct {
 	NoChanges     bool        // the feed had nothing new

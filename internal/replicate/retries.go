@@ -27,7 +27,7 @@ func backoff(n int) time.Duration {
 // retries counts how often a peer was asked for one thing.
 type retries struct{ attempts, waits int }
 
-// next waits before the peer is asked again after e. It gives e itself when the
+// next waits before the peer is asked again after e. It returns e itself when the
 // peer was asked often enough, and else the context's error.
 func (n *retries) next(ctx context.Context, p *peer, e *PeerError) error {
 	if e.Status == http.StatusTooManyRequests || e.wait > 0 {

@@ -85,7 +85,7 @@ type run struct {
 	sourceTime           json.RawMessage // instance_start_time at the beginning
 	targetTime           json.RawMessage
 	order                *order
-	end                  Seq  // of the feed, where it told one; valid when whole
+	end                  Seq  // of the feed, where it named one; valid when whole
 	whole                bool // all work is done
 	saved                struct {
 		sync.Mutex
@@ -132,7 +132,7 @@ func (r *run) count(change func(*Stats)) {
 	}
 }
 
-// fail tells of a revision that was not carried over. Those that the target
+// fail reports a revision that was not carried over. Those that the target
 // refused count in the figures too.
 func (r *run) fail(f Failure) {
 	f.Time = time.Now()
@@ -148,14 +148,14 @@ func (r *run) fail(f Failure) {
 	})
 }
 
-// refuse tells of revisions that the target can't have.
+// refuse reports revisions that the target can't have.
 func (r *run) refuse(id string, revs []string, code, reason string) {
 	for _, rev := range revs {
 		r.fail(Failure{ID: id, Rev: rev, Status: http.StatusBadRequest, Code: code, Reason: reason})
 	}
 }
 
-// info is what an endpoint tells of itself.
+// info is what an endpoint says of itself.
 type info struct {
 	UpdateSeq Seq             `json:"update_seq"`
 	Started   json.RawMessage `json:"instance_start_time"`

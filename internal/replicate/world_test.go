@@ -43,7 +43,7 @@ func (w *world) at(path string) replicate.Address {
 	return replicate.Address{URL: "http://sectional.test/" + path, User: "adm", Password: "pass", Transport: &replicate.Local{Handler: w}}
 }
 
-// record keeps what a task tells.
+// record keeps what a task reports.
 type record struct {
 	sync.Mutex
 	stats    []replicate.Stats
@@ -59,7 +59,7 @@ func (r *record) told() string {
 	return b.String()
 }
 
-// task makes a task from a to b that tells r.
+// task makes a task from a to b that reports to r.
 func (w *world) task(r *record) *replicate.Task {
 	return &replicate.Task{ID: "test", Source: w.at("a"), Target: w.at("b"),
 		Report: func(s replicate.Stats) { r.stats = append(r.stats, s) },

@@ -269,7 +269,7 @@ func (c *child) done(o outcome, careful bool) (full bool, err error) {
 }
 
 // watch interrupts the realm when a unit has used up its allowance. If it does not stop soon after, or holds too much memory, the
-// watch reports what is done and ends the process. It gives the function that ends the watch.
+// watch reports what is done and ends the process. It returns the function that ends the watch.
 func (c *child) watch(r *realm) (end func()) {
 	const between = 3 * time.Millisecond
 	done := make(chan struct{})

@@ -73,7 +73,7 @@ func (p *Pool) Filter(ctx context.Context, realm Realm, name string, docs [][]by
 		inputs: docs, shared: [][]byte{req}})
 }
 
-// Update runs an update function. Doc is nil if there is none. It gives the document to write, nil for none, and the answer.
+// Update runs an update function. Doc is nil if there is none. It returns the document to write, nil for none, and the answer.
 func (p *Pool) Update(ctx context.Context, realm Realm, name string, doc, req []byte) (written []byte, answer Response, err error) {
 	if err := realm.has("updates", name); err != nil {
 		return nil, answer, err

@@ -19,7 +19,7 @@ type Mapped struct {
 	Err  error // what the function threw, or the limit that it met; a *dberr.Error
 }
 
-// Map runs the realm's map functions over documents (JSON). It gives, for each document, what each function gave. A function
+// Map runs the realm's map functions over documents (JSON). It returns, for each document, what each function returned. A function
 // that fails for a document has no rows for it; everything else goes on. But when Hopeless documents had to be stopped, the call
 // ends with a *GivenUp. The rows share memory.
 func (p *Pool) Map(ctx context.Context, realm Realm, docs [][]byte) ([][]Mapped, error) {

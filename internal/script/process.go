@@ -262,7 +262,7 @@ func (p *process) exchange(ctx context.Context, j *job, do part) (report, error)
 }
 
 // watch looks at the child's resident size while it works, and kills it when it is too large. The child looks at itself
-// too, more precisely; this is for the case that it can't. It gives the function that ends the watch and waits for that.
+// too, more precisely; this is for the case that it can't. It returns the function that ends the watch and waits for that.
 func (p *process) watch() (end func()) {
 	const between = 10 * time.Millisecond
 	done := make(chan struct{})

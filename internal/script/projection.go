@@ -103,7 +103,7 @@ func (r *reading) is(e ast.Expression) bool {
 	return ok && id.Name.String() == r.parameter
 }
 
-// gives reports whether calling the expression gives the parameter away, as `this`.
+// gives reports whether calling the expression passes the parameter on, as `this`.
 func (r *reading) gives(callee ast.Expression) bool {
 	switch c := callee.(type) {
 	case *ast.DotExpression:

@@ -51,7 +51,7 @@ const (
 	fewestExtra = 16
 )
 
-// ErrClosed is what Take gives after Close.
+// ErrClosed is what Take returns after Close.
 var ErrClosed = errors.New("seats: closed")
 
 // New makes so many ordinary seats of each of some kinds, which are numbered from 0, and

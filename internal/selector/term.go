@@ -102,7 +102,7 @@ func orZero(s string) string {
 const maxTerm = 4096
 
 // Shown returns a JSON value as error texts of our own print it: as JSON. Of a long one
-// it tells the length.
+// it says the length.
 func Shown(v []byte) string {
 	if len(v) > maxTerm {
 		return fmt.Sprintf("(%d bytes)", len(v))
@@ -111,7 +111,7 @@ func Shown(v []byte) string {
 }
 
 // Term returns a JSON value as CouchDB's error texts print it: as an Erlang term
-// with the bytes of strings as numbers. Of a long one it tells the length.
+// with the bytes of strings as numbers. Of a long one it says the length.
 func Term(v []byte) string {
 	if len(v) > maxTerm {
 		return fmt.Sprintf("(%d bytes)", len(v))

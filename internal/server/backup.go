@@ -63,7 +63,7 @@ func Restore(ctx context.Context, o BackupOptions) error {
 	return err
 }
 
-// verified tells in the last line whether the copy was checked.
+// verified says in the last line whether the copy was checked.
 func (o *BackupOptions) verified() string {
 	if o.NoVerify {
 		return " It was not checked."

@@ -30,7 +30,7 @@ func (r *running) do(user, method, path, body string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// await waits until the feed of databases tells of an event.
+// await waits until the feed of databases reports an event.
 func (r *running) await(name, event string) {
 	r.t.Helper()
 	q, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.base+"/_db_updates?feed=continuous&timeout=30000", http.NoBody)

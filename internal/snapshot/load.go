@@ -26,7 +26,7 @@ type Refusal struct {
 	Err error
 }
 
-// Progress tells how far a load came, whether or not it failed.
+// Progress says how far a load came, whether or not it failed.
 type Progress struct {
 	Header   Header
 	Counts          // read from the stream
@@ -41,7 +41,7 @@ type Progress struct {
 // change nothing, and one that is refused stops no other; one that the store could
 // not take at the moment ends the load. It may be repeated, as
 // a whole or from Bookmark on. Errors: Invalid bad_snapshot for a stream that is
-// damaged, ends too early or is none, what from gives, and faults of the store;
+// damaged, ends too early or is none, what from returns, and faults of the store;
 // whatever was read well until then is stored.
 func Load(ctx context.Context, s store.Scope, from io.Reader, o LoadOptions) (Progress, error) {
 	l := &loader{ctx: ctx, scope: s, o: o, blobs: map[uint64]*held{}, writes: newWrites(ctx, s, o.Refused)}
@@ -66,7 +66,7 @@ func Load(ctx context.Context, s store.Scope, from io.Reader, o LoadOptions) (Pr
 	return l.Progress, err
 }
 
-// errFailed says that a write has failed, whose own error tells why.
+// errFailed says that a write has failed, whose own error says why.
 var errFailed = errors.New("snapshot: a write failed")
 
 // loader is one load on its way.

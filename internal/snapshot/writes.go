@@ -134,7 +134,7 @@ func (w *writes) failure() error {
 	return w.outcome.failed
 }
 
-// wait waits for all batches. It gives the bookmark up to which everything is on
+// wait waits for all batches. It returns the bookmark up to which everything is on
 // disk if one has failed, how many revisions were refused, and the first
 // failure.
 func (w *writes) wait() (durable string, refused int64, failed error) {

@@ -41,7 +41,7 @@ func (b *BatchReader) Release() {
 	batchReaders.Put(b)
 }
 
-// Read reads the winners of ids at r, which Winner then gives. They may be in any
+// Read reads the winners of ids at r, which Winner then returns. They may be in any
 // order and there several times.
 func (b *BatchReader) Read(r *Reader, ids []document.ID) error {
 	b.r = r

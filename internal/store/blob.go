@@ -57,7 +57,7 @@ func (d *Database) digestKey(b *blob) []byte {
 // blobLarge is where the bytes of a blob lie.
 func (d *Database) blobLarge(n uint64) Large { return d.Large(&keyspace.BlobChunk, keyspace.U(n)) }
 
-// Upload tells how to store an attachment's bytes.
+// Upload says how to store an attachment's bytes.
 type Upload struct {
 	Compress bool  // gzip them (the type is compressible)
 	Encoded  bool  // they are gzip already, as the client sent them

@@ -15,7 +15,7 @@ import (
 	"github.com/sectional/sectional/internal/packed"
 )
 
-// Creation tells how to make a database.
+// Creation says how to make a database.
 type Creation struct {
 	Partitioned bool
 	Security    []byte // first _security object, compact JSON; nil for "{}"

@@ -28,7 +28,7 @@ type Logged struct {
 
 // LogBounds are where the change log begins and ends: readers may begin after any
 // position from the first to the last, and nothing is after the last. Numbers of others'
-// changes can be told from them; who shows them to a restricted reader makes them opaque.
+// changes can be learned from them; who shows them to a restricted reader makes them opaque.
 //
 // Errors of LogBounds and Log: NotFound no_change_log where there is none, for Log also
 // NotFound trimmed if there may have been entries after the position that are not kept

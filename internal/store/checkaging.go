@@ -46,14 +46,14 @@ func (c *checker) expires(id document.ID, h *head) error {
 	}
 	written, err := c.d.written(c.v, id, h.due)
 	if errors.Is(err, kv.ErrNotFound) {
-		return nil // a row that is missing is told of by queue
+		return nil // a row that is missing is reported by queue
 	}
 	if err != nil {
 		return err
 	}
 	all, err := c.d.dueOf(c.v, id, &h.tree, asked{setting: setting, written: written, since: 1})
 	if errors.Is(err, kv.ErrNotFound) {
-		return nil // a leaf without a body is told of elsewhere
+		return nil // a leaf without a body is reported elsewhere
 	}
 	if err != nil {
 		return err

@@ -50,7 +50,7 @@ type Checked struct {
 	Indexes       bool   // the documents are checked, and the indexes come
 }
 
-// tell counts a document, and now and then tells how many there were.
+// tell counts a document, and now and then reports how many there were.
 func (c *checker) tell() {
 	if c.progress != nil && c.read%checkedAtOnce == 0 {
 		c.progress(c.d.name, Checked{Documents: c.read, Of: c.lane.counts.docs + c.lane.counts.deleted})

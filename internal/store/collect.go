@@ -222,7 +222,7 @@ func (b *tombstonePage) read(r *Reader, _ *jobs.Job) error {
 }
 
 // write collects a page of tombstones, from where the page began, and takes a sample if
-// it is time for one. The first tells writers that there will be deletion markers.
+// it is time for one. The first lets writers know that there will be deletion markers.
 func (b *tombstonePage) write(g *group, j *jobs.Job) (over bool, err error) {
 	p, there, err := b.d.collection(g.tx)
 	if err != nil || b.age == 0 {

@@ -142,7 +142,7 @@ func (d *Database) loadSettings(v kv.Snapshot, version uint64) (*settings, error
 // Name is the database's name.
 func (d *Database) Name() string { return d.name }
 
-// Partitioned tells the database's kind.
+// Partitioned reports whether the database is a partitioned one.
 func (d *Database) Partitioned() bool { return d.partitioned }
 
 // Security is the _security object, compact JSON; the caller must not change it.

@@ -20,7 +20,7 @@ type definitions struct {
 	validators []*Revision // design documents with a validation function; nil for none
 }
 
-// sized is an IndexSet that tells about how many bytes it takes.
+// sized is an IndexSet that says about how many bytes it takes.
 type sized interface{ Size() int }
 
 // bytes is about what the definitions take in memory.

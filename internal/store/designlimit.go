@@ -161,7 +161,7 @@ func (d *designs) check(e *pendingEdit, limits DesignLimits) error {
 	return nil
 }
 
-// countDesign counts a planned edit of a partition's design document. It gives the
+// countDesign counts a planned edit of a partition's design document. It returns the
 // function that takes that back.
 func (g *group) countDesign(e *pendingEdit) (undo func()) {
 	p, _, ok := e.ID.TenantDesign()

@@ -10,7 +10,7 @@
 // and their values in rows.go and body.go.
 //
 // It promises: what was acknowledged is on disk; sequences are given in commit
-// order, so a reader of a feed never sees a gap fill up behind it; counters,
+// order, so a reader of a feed never sees a gap that it has passed fill up; counters,
 // feeds and documents change in one transaction and always agree (Check); and a
 // document of a partition that is being dropped is seen at no endpoint. It
 // knows nothing of HTTP, users or design documents: Admission brings those in.

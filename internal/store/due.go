@@ -23,7 +23,7 @@ import (
 // and a conflict that lost does not outlive its time.
 //
 // Relative times count from the document's last write on this server, by
-// whatever way it came: neither a revision nor a body tells when it was made,
+// whatever way it came: neither a revision nor a body says when it was made,
 // and a body is not changed by a setting. The time of that write is the value
 // of the queue's row, where a leaf needs it. Replicas that count by themselves
 // may come to different times; the first tombstone is the one that the others

@@ -30,7 +30,7 @@ type Follower interface {
 	// Follows says at v how it follows a database. When that changes, LaneTxn.Redefine
 	// tells.
 	Follows(v kv.Snapshot, d *Database) (Following, error)
-	// Check holds its rows in the reader's database against the documents and gives
+	// Check holds its rows in the reader's database against the documents and returns
 	// what is wrong.
 	Check(r *Reader) ([]error, error)
 	// Kinds are the kinds of its jobs, which go with a database.

@@ -34,7 +34,7 @@ type formatStep struct {
 	// their values have now; as in keyspace.
 	rows map[string]byte
 	// migrate rewrites rows of the former format: about a thousand, from the
-	// checkpoint from on (nil at first), in tx. It gives the checkpoint to go on
+	// checkpoint from on (nil at first), in tx. It returns the checkpoint to go on
 	// from, or done. It must not rely on anything in memory. nil: the reader of
 	// the rows knows both versions, and they are rewritten when documents are.
 	migrate func(tx kv.Txn, from []byte) (next []byte, done bool, err error)

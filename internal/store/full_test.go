@@ -20,7 +20,7 @@ import (
 type fullEngine struct {
 	kv.Engine
 	full   atomic.Bool
-	silent bool // Room tells nothing, as just before an engine notices
+	silent bool // Room says nothing, as just before an engine notices
 }
 
 var errTestFull = dberr.New(dberr.Full, "", "The disk is full.")

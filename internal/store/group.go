@@ -51,7 +51,7 @@ type docState struct {
 	counted counts // as stored
 	head
 	own bool // tree belongs to the group alone: it is changed in place
-	// unstemmed tells that edits left ancestors in the tree that are to be forgotten.
+	// unstemmed says that edits left ancestors in the tree that are to be forgotten.
 	unstemmed bool
 	edits     uint64    // how many edits changed it
 	swept     uint64    // edits if all of them are tombstones over what has expired
@@ -142,7 +142,7 @@ func (g *group) doc(id document.ID) (*docState, error) {
 }
 
 // partition reads a partition for update. Ordinary databases and design
-// documents have none: it gives nil for "".
+// documents have none: it returns nil for "".
 func (g *group) partition(p document.Partition) (*partitionState, error) {
 	if p == "" || !g.db.partitioned {
 		return nil, nil

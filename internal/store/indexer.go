@@ -27,7 +27,7 @@ type Indexer interface {
 	// Defined is called when a commit that changed what is defined in a namespace is
 	// durable. It must not block.
 	Defined(ns Scope)
-	// Check holds the rows of d's indexes against its documents and gives
+	// Check holds the rows of d's indexes against its documents and returns
 	// what is wrong.
 	Check(r *Reader) ([]error, error)
 }

@@ -18,7 +18,7 @@ import (
 // A partition that was never dropped counts from the database's beginning, whether
 // it holds anything or not: its first document must not look like a new database to
 // the replication that brings it. A drop with tombstones does not count, for a feed
-// tells of those.
+// reports those.
 func (s Scope) Made(ctx context.Context) (made time.Time, err error) {
 	if made = s.db.created; s.partition == "" {
 		return made, nil

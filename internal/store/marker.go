@@ -217,7 +217,7 @@ func (g *group) putMarker(s *docState) error {
 	return g.tx.Delete(g.db.markerKey(s.id))
 }
 
-// purgeMarker takes revisions out of a deletion marker and gives those that were in it.
+// purgeMarker takes revisions out of a deletion marker and returns those that were in it.
 func (g *group) purgeMarker(id document.ID, at *marker, revs []document.Rev) (purged []document.Rev, err error) {
 	if at == nil {
 		return nil, nil

@@ -267,7 +267,7 @@ func toAttachments(atts []modelAtt) (out []document.Attachment) {
 	return out
 }
 
-// purge forgets leaves and gives those that were there.
+// purge forgets leaves and returns those that were there.
 func (m *model) purge(id string, revs []document.Rev) (purged []document.Rev) {
 	d := m.docs[id]
 	if d == nil {

@@ -105,7 +105,7 @@ func (m *model) purgeMarker(id string, revs []document.Rev) (purged []document.R
 }
 
 // knows reports whether a revision is one that a deletion marker speaks for: a collected one,
-// or one that might be an ancestor of it, for all that the document tells.
+// or one that might be an ancestor of it, for all that the document shows.
 func (m *model) knows(id string, path []document.Rev) bool {
 	var revs map[document.Rev]*modelRev
 	d := m.docs[id]

@@ -75,7 +75,7 @@ func (l *OwnList) named(r *Reader, after string) (rows []PartitionTotals, err er
 	return rows, nil
 }
 
-// ranked reads all partitions of the list and gives those after one of this name.
+// ranked reads all partitions of the list and returns those after one of this name.
 func (l *OwnList) ranked(r *Reader, after string) (rows []PartitionTotals, err error) {
 	for _, p := range l.Of {
 		row, there, err := r.listed(p)

@@ -301,7 +301,7 @@ func (w *walk) forward() (Entry, error) {
 	}
 }
 
-// shows reports whether the walk gives a document, whose head is value.
+// shows reports whether the walk shows a document, whose head is value.
 func (w *walk) shows(id document.ID, value []byte) (bool, error) {
 	if !w.tombstones || w.r.state(id.Partition()) != partitionTombstones {
 		if !w.r.sees(id) {

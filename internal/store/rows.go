@@ -290,7 +290,7 @@ func encodeFeed(id document.ID, h *head) []byte {
 	return p
 }
 
-// decodeFeed decodes an entry into c, reusing its memory; more tells that there are
+// decodeFeed decodes an entry into c, reusing its memory; more says that there are
 // leaves that it does not name.
 func decodeFeed(b []byte, c *Change) (more bool, err error) {
 	u, version := packed.ReadUpTo(b, feedOfSome)

@@ -190,7 +190,7 @@ func (s Scope) Totals(ctx context.Context) (t Totals, err error) {
 	return t, dberr.Wrap("store.Totals", err)
 }
 
-// What is on disk besides what the engine tells of its files.
+// What is on disk besides what the engine reports of its files.
 const (
 	// leastFile is what a database has in any case: its settings, heads and feed.
 	leastFile = 4 << 10

@@ -106,7 +106,7 @@ func leavesOf(d *Doc) (revs []document.Rev) {
 	return revs
 }
 
-// describe tells everything that a scope shows, without sequences.
+// describe returns everything that a scope shows, without sequences.
 func describe(t *testing.T, s Scope, spans []Span) (lines []string) {
 	t.Helper()
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }

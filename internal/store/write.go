@@ -175,7 +175,7 @@ type pendingEdit struct {
 	again    bool         // it was admitted before, and something moved
 	version  uint64       // of the definitions that it was admitted under
 	tenant   *definitions // those of its tenant; nil for none
-	// validated tells that the validation functions were asked.
+	// validated says that the validation functions were asked.
 	validated bool
 	derived   []Derivation // of the edit's own revision
 	wants     document.Rev // a stored revision that a commit found to be the winner; zero for none

@@ -22,7 +22,7 @@ func (s *Service) letter(ctx context.Context, scope store.Scope, id string, numb
 }
 
 // Retry has dead letters sent again, before anything else: those of the numbers,
-// or all of them for nil. It also ends a pause after failures. It gives how many
+// or all of them for nil. It also ends a pause after failures. It returns how many
 // there are to be sent. NotFound.
 func (s *Service) Retry(ctx context.Context, scope store.Scope, id string, numbers []uint64) (n int, err error) {
 	there, err := s.numbers(ctx, scope, id)
@@ -38,7 +38,7 @@ func (s *Service) Retry(ctx context.Context, scope store.Scope, id string, numbe
 	return n, err
 }
 
-// Forget removes dead letters: those of the numbers, or all for nil. It gives
+// Forget removes dead letters: those of the numbers, or all for nil. It returns
 // how many went. NotFound.
 func (s *Service) Forget(ctx context.Context, scope store.Scope, id string, numbers []uint64) (n int, err error) {
 	there, err := s.numbers(ctx, scope, id)

@@ -315,7 +315,7 @@ func (r *receiver) got() []*message {
 	return slices.Clone(r.in.got)
 }
 
-// told waits until nothing is under way and gives the documents of the messages
+// told waits until nothing is under way and returns the documents of the messages
 // so far, those refused in brackets.
 func (w *world) told(r *receiver) string {
 	w.t.Helper()

@@ -25,7 +25,7 @@ type Metrics struct {
 	requests, latency *prometheus.Desc
 }
 
-// Gauge is a number that some part of the server tells of itself.
+// Gauge is a number that some part of the server reports of itself.
 type Gauge struct {
 	Name, Help string // Name without "sectional_"
 	Counter    bool

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// anything stands in an output for what differs from run to run.
+// anything stands for what differs from run to run.
 const anything = "…"
 
 // matches reports whether an output is what the page shows.

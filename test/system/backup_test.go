@@ -25,7 +25,7 @@ func run(t *testing.T, arguments ...string) string {
 	return string(out)
 }
 
-// writing writes numbered documents until it is stopped, and gives the number of those that were acknowledged.
+// writing writes numbered documents until it is stopped, and returns the number of those that were acknowledged.
 type writing struct {
 	stop  context.CancelFunc
 	done  sync.WaitGroup

@@ -48,7 +48,7 @@ func (s *sequences) note(feed string, r changesRow) error {
 	return nil
 }
 
-// follow reads the feeds live, each from where its last reader was. The function it gives back waits for the readers
+// follow reads the feeds live, each from where its last reader was. The function it returns waits for the readers
 // to end, after the server did.
 func (s *sequences) follow(t *testing.T, c *client) func() error {
 	failures := make([]error, len(followed()))

@@ -134,10 +134,10 @@ func configReload(r *couchhttp.Request) error {
 	return r.OK(http.StatusOK)
 }
 
-// WarningHeader tells of a setting that has no effect.
+// WarningHeader reports a setting that has no effect.
 const WarningHeader = "X-Sectional-Warning"
 
-// mostWarnings is how many warnings an answer tells; the log has them all.
+// mostWarnings is how many warnings an answer has; the log has them all.
 const mostWarnings = 10
 
 // warn puts a warning beside the answer.

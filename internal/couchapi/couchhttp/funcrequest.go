@@ -21,7 +21,7 @@ type FunctionRequest struct {
 // noBody is how a request without a body shows its body.
 const noBody = "undefined"
 
-// FunctionJSON returns req as CouchDB gives it.
+// FunctionJSON returns req as CouchDB passes it to functions.
 func (r *Request) FunctionJSON(f FunctionRequest) ([]byte, error) {
 	b := append(make([]byte, 0, 1<<10), `{"info":`...)
 	b, err := r.AppendInfo(b, r.Scope)

@@ -38,7 +38,7 @@ func ranges(r *couchhttp.Request, a *document.Attachment) ([]span, error) {
 }
 
 // parseRanges reads the ranges of a Range header as CouchDB does: what can't
-// be read, or asks for all, gives nil. Errors: Range for one that lies outside.
+// be read, or asks for all, yields nil. Errors: Range for one that lies outside.
 func parseRanges(header string, length int64) ([]span, error) {
 	spans := []span{}
 	for part := range strings.SplitSeq(header, ",") {

@@ -17,7 +17,7 @@ import (
 
 // explain answers POST _explain: how a _find would be answered.
 func explain(r *couchhttp.Request) error {
-	if err := r.MayQuery(); err != nil { // it tells how many documents are in a range
+	if err := r.MayQuery(); err != nil { // it shows how many documents are in a range
 		return err
 	}
 	req, scope, err := parseFind(r)
@@ -178,7 +178,7 @@ func mrArgsOf(b *mango.Branch, req *mango.Request, scope store.Scope) *mrArgs {
 	return m
 }
 
-// keysOf returns the range of a branch as CouchDB tells it: one start and one end.
+// keysOf returns the range of a branch as CouchDB shows it: one start and one end.
 func keysOf(b *mango.Branch) (start, end json.RawMessage) {
 	const most = `"<MAX>"`
 	low, high, ok := b.Bounds()

@@ -41,7 +41,7 @@ func find(r *couchhttp.Request) error {
 		s.Buf = strconv.AppendInt(append(s.Buf, `"count":`...), int64(q.Count()), 10)
 	case req.Group != nil:
 		s.Buf = appendGroups(s.Buf, req.Group, q)
-	case q.Empty(): // nothing was looked for, so there is no place to go on from: CouchDB tells none
+	case q.Empty(): // nothing was looked for, so there is no place to go on from: CouchDB returns none
 		s.Buf = append(s.Buf, ']')
 	default:
 		s.Buf = couchhttp.AppendString(append(s.Buf, "\n],\n\"bookmark\":"...), q.Bookmark())
@@ -92,7 +92,7 @@ func mangoBody(r *couchhttp.Request) ([]byte, error) {
 	return jsonscan.Trim(raw), nil
 }
 
-// setRequestClass tells, as Cloudant does, what sort of request this counts as:
+// setRequestClass says, as Cloudant does, what sort of request this counts as:
 // one that reads one partition only is a look-up.
 func setRequestClass(r *couchhttp.Request, scope store.Scope) {
 	if scope.Partition() != "" {

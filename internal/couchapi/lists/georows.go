@@ -137,7 +137,7 @@ func (l *geoLister) row(rd *store.Reader, h *geo.Hit, g *geo.Found) error {
 	if l.s.Shared() {
 		own, ok := l.R.Scope.Shown(id)
 		if !ok {
-			return errors.New("couchapi: a geometry of another partition") // its reader gives none
+			return errors.New("couchapi: a geometry of another partition") // its reader returns none
 		}
 		id = own
 	}

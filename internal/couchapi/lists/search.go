@@ -76,7 +76,7 @@ func findSearch(r *couchhttp.Request, design, name string) (*index.Session, erro
 	return s, nil
 }
 
-// noSearch tells why there is no such full-text index.
+// noSearch says why there is no such full-text index.
 func noSearch(d couchhttp.DesignFunctions, name string) error {
 	if indexes, _ := jsonscan.Member(d.Body, "indexes"); jsonscan.KindOf(indexes) == jsonscan.Object {
 		if _, ok := jsonscan.Member(indexes, name); ok {

@@ -87,7 +87,7 @@ func (a *searchAnswer) piece(rd *store.Reader, p *piece) error {
 	if a.s.Shared() {
 		own, ok := a.R.Scope.Shown(id)
 		if !ok {
-			return errors.New("couchapi: a row of another partition") // its reader gives none
+			return errors.New("couchapi: a row of another partition") // its reader returns none
 		}
 		id = own
 	}

@@ -191,7 +191,7 @@ var errNotPartitionedView = couchhttp.QueryError("`partition` parameter is not s
 // Tag sets the ETag of the answer: what the index holds, and where documents come
 // along, what the database does. There is none while a partition is being dropped,
 // whose rows the index holds still, none for restricted readers: it would change whenever
-// somebody writes to another partition, and none for a draft, of which the index tells nothing.
+// somebody writes to another partition, and none for a draft, of which the index says nothing.
 func (l *viewLister) Tag() error {
 	if l.R.Scope.Restricted() || l.draft != nil {
 		return nil

@@ -47,7 +47,7 @@ func viewCompactionOf(db *store.Database, design couchhttp.DesignFunctions) web.
 	return web.Job{Kind: couchhttp.ViewCompaction, Database: db.Name(), About: string(design.ID)}
 }
 
-// designState is what _info tells of a design document's views, taken together.
+// designState is what _info says of a design document's views, taken together.
 type designState struct {
 	signature  string
 	updating   bool

@@ -288,7 +288,7 @@ func (l *viewLister) shown(id document.ID) (document.ID, error) {
 	}
 	own, ok := l.R.Scope.Shown(id)
 	if !ok {
-		return "", errors.New("couchapi: a row of another partition") // its reader gives none
+		return "", errors.New("couchapi: a row of another partition") // its reader returns none
 	}
 	return own, nil
 }

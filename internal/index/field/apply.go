@@ -43,7 +43,7 @@ func (k *applier) Slow() bool {
 	return slices.ContainsFunc(k.indexes, func(e extractor) bool { return e.slow() })
 }
 
-// Derive is index.Applier's: it tells for each index with a slow filter whether the
+// Derive is index.Applier's: it reports for each index with a slow filter whether the
 // document passes it.
 func (k *applier) Derive(ctx context.Context, rev *store.Revision) (any, error) {
 	vs, _ := k.wanted.take(nil, nil, rev)

@@ -80,7 +80,7 @@ func (Kind) Prefixes(db, number uint64) [][]byte {
 	return [][]byte{keyspace.FieldRow.Key(db, keyspace.U(number))}
 }
 
-// Open is index.Kind's: it gives a *Def, also with an error that refuses it.
+// Open is index.Kind's: it returns a *Def, also with an error that refuses it.
 func (Kind) Open(source []byte) (any, error) { return Parse(source) }
 
 // Meaning is index.Dated's. Since 1 a pattern in a filter matches or does not; before

@@ -53,7 +53,7 @@ func (*Kind) Check(r *store.Reader, x *index.Index) (found []error, err error) {
 	return found, err
 }
 
-// again makes the rows that a back-row tells of, without itself.
+// again makes the rows that a back-row lists, without itself.
 func (l *layout) again(key, value []byte) ([]index.Row, error) {
 	_, parts, err := keyspace.GeoBack.Decode(key)
 	if err != nil {

@@ -112,7 +112,7 @@ func haversine(a, b geometry.XY) float64 {
 	return 2 * geometry.EarthRadius * math.Asin(math.Sqrt(u*u+math.Cos(a.Y*rad)*math.Cos(b.Y*rad)*v*v))
 }
 
-// inRing tells whether a position lies in a ring in the plane, by counting crossings.
+// inRing reports whether a position lies in a ring in the plane, by counting crossings.
 func inRing(ring []geometry.XY, p geometry.XY) (in bool) {
 	for i, j := 0, len(ring)-1; i < len(ring); j, i = i, i+1 {
 		a, b := ring[i], ring[j]

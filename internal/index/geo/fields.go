@@ -44,7 +44,7 @@ func (Fields) Name() string { return FieldsName }
 // Prefixes is index.Kind's.
 func (Fields) Prefixes(db, number uint64) [][]byte { return prefixes(db, number) }
 
-// Open is index.Kind's: it gives a *FieldDef.
+// Open is index.Kind's: it returns a *FieldDef.
 func (Fields) Open(source []byte) (any, error) { return ParseFields(source) }
 
 var errFields = dberr.New(dberr.Invalid, "invalid_index", "A geo index has one field: {\"fields\": [name]}.")
@@ -149,7 +149,7 @@ type applier struct{ indexes []fieldIndex }
 // Slow is index.Applier's: to cover a geometry takes long.
 func (*applier) Slow() bool { return true }
 
-// Derive is index.Applier's: it gives the rows in each index.
+// Derive is index.Applier's: it returns the rows in each index.
 func (a *applier) Derive(ctx context.Context, rev *store.Revision) (any, error) {
 	all := make([][]index.Row, len(a.indexes))
 	for i := range a.indexes {
@@ -184,7 +184,7 @@ func (a *applier) Apply(tx kv.Txn, before, after *store.Revision, derived any) e
 	return nil
 }
 
-// apply replaces the rows of a document. Those that it has are told by its back-row.
+// apply replaces the rows of a document. Those that it has are listed in its back-row.
 func (f *fieldIndex) apply(tx kv.Txn, before *store.Revision, come []index.Row) error {
 	b := &batch{}
 	if before != nil {

@@ -8,7 +8,7 @@
 // at each of their ancestors. Every candidate is then held against the area itself.
 //
 // Beside the rows lies one back-row for each document, with its geometries as they came
-// and their cells: it tells which rows are old, and what to answer.
+// and their cells: it says which rows are old, and what to answer.
 //
 // There are two kinds. Functions (Kind) gives geometries by calling st_index, and
 // follows the feed, as views do. An index by a field (Fields) is kept
@@ -65,7 +65,7 @@ func prefixes(db, number uint64) [][]byte {
 	return [][]byte{keyspace.GeoRow.Key(db, n), keyspace.GeoBack.Key(db, n)}
 }
 
-// Open is index.Kind's: it gives a *Def.
+// Open is index.Kind's: it returns a *Def.
 func (*Kind) Open(stored []byte) (any, error) {
 	var s source
 	if err := json.Unmarshal(stored, &s); err != nil {

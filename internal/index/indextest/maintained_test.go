@@ -42,7 +42,7 @@ func TestMaintainedKind(t *testing.T) {
 	})
 }
 
-// resting is a journal that tells when nothing is left to do.
+// resting is a journal that shows when nothing is left to do.
 type resting struct {
 	journal
 	rests chan *index.Index

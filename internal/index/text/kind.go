@@ -112,7 +112,7 @@ type Def struct {
 	Mango     *mango.Def // what is indexed, instead of Index; nil if that is a function's to say
 }
 
-// Open is index.Kind's: it gives a *Def. A definition whose analyzer there is not is an
+// Open is index.Kind's: it returns a *Def. A definition whose analyzer there is not is an
 // error.
 func (k *Kind) Open(stored []byte) (any, error) {
 	var s source

@@ -118,7 +118,7 @@ func (w *work) documents(ctx context.Context, docs []index.Change) (c changed, l
 	return c, lost, nil
 }
 
-// given tells what documents give: what the function says, or Mango's definition.
+// given returns what documents have: what the function says, or Mango's definition.
 func (w *work) given(ctx context.Context, ids []document.ID, docs [][]byte) ([]Result, error) {
 	if w.Mango == nil {
 		return w.o.Functions.Index(ctx, w.Script, docs)

@@ -85,7 +85,7 @@ func (d *distinct) end() []byte {
 }
 
 // estimate returns how many different keys the registers speak of. Where few are
-// used, how many are not tells more exactly.
+// used, how many are not says more exactly.
 func (d *distinct) estimate() int64 {
 	const m = float64(registers)
 	sum, zeros := 0.0, 0

@@ -39,7 +39,7 @@ func (k *Kind) Draft(ctx context.Context, d *store.Database, x *index.Index, p d
 	return &Draft{x, p, rows}, w.finish(ctx)
 }
 
-// Reader reads the draft in place of its index; r tells what may be seen.
+// Reader reads the draft in place of its index; r decides what may be seen.
 func (d *Draft) Reader(r *store.Reader) (*Reader, error) {
 	v := newReader(r, d.index, d.partition)
 	v.v = d.rows

@@ -86,7 +86,7 @@ type Def struct {
 // Custom reports whether the reduce function is one in JavaScript.
 func (d *Def) Custom() bool { return d.Reduce != "" && d.Reduce[0] != '_' }
 
-// Open is index.Kind's: it gives a *Def.
+// Open is index.Kind's: it returns a *Def.
 func (k *Kind) Open(stored []byte) (any, error) {
 	var s source
 	if err := json.Unmarshal(stored, &s); err != nil {

@@ -31,7 +31,7 @@ func parseNumber(raw []byte) number {
 		return n
 	}
 	if bytes.ContainsAny(raw, ".eE") {
-		f, _ := strconv.ParseFloat(string(raw), 64) // out of range gives an infinity, which sums tell of
+		f, _ := strconv.ParseFloat(string(raw), 64) // out of range gives an infinity, which sums report
 		return number{kind: floatNumber, float: f}
 	}
 	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {

@@ -111,7 +111,7 @@ func packBack(rows []stored) []byte {
 	return w
 }
 
-// old is a row as a back-row tells of it.
+// old is a row as a back-row has it.
 type old struct {
 	position []byte
 	digest   digest

@@ -12,7 +12,7 @@ import (
 // themselves.
 type statistician struct{}
 
-// statistic is what _stats tells of one series of numbers.
+// statistic is what _stats says of one series of numbers.
 type statistic [len(statMembers)]number
 
 var statMembers = [...]string{"sum", "count", "min", "max", "sumsqr"}

@@ -15,7 +15,7 @@ type summer struct{}
 // sum is a sum on its way.
 type sum struct {
 	total term
-	error []byte // the object that tells why there is no sum; nil for none
+	error []byte // the object that says why there is no sum; nil for none
 }
 
 func (summer) begin() fold { return &sum{total: term{kind: jsonscan.Number}} }

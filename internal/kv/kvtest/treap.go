@@ -103,7 +103,7 @@ func (t *tree) ceil(key string) (found row, ok bool) {
 	return found, ok
 }
 
-// before returns the last row before key; a nil key gives the last of all.
+// before returns the last row before key; a nil key means the last of all.
 func (t *tree) before(key *string) (found row, ok bool) {
 	for t != nil {
 		if key != nil && t.key >= *key {

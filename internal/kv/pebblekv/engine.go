@@ -90,7 +90,7 @@ var (
 )
 
 // Open opens the database in o.Dir and creates it if there is none. A
-// directory that another process holds gives an Unavailable error.
+// directory that another process holds is an Unavailable error.
 func Open(o Options) (*Engine, error) {
 	returnLargeBlocks()
 	o = o.withDefaults()

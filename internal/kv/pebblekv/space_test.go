@@ -98,7 +98,7 @@ func (f *smallFile) Preallocate(_, n int64) error {
 	return nil
 }
 
-// errorWithPath is ENOSPC as the disk gives it, within another error.
+// errorWithPath is ENOSPC as the disk returns it, within another error.
 type errorWithPath struct{ path string }
 
 func (e *errorWithPath) Error() string { return e.path + ": no room" }

@@ -21,7 +21,7 @@ type follower struct {
 // followDatabases begins to follow the _replicator databases that there are and
 // those that will be.
 func (s *Scheduler) followDatabases() error {
-	// What happens from here on is told by the feed of databases.
+	// What happens from here on comes with the feed of databases.
 	_, last, wait, err := s.o.Store.Updates(s.ctx, math.MaxUint64-1)
 	if err != nil {
 		return err

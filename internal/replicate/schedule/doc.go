@@ -2,7 +2,7 @@
 // _replicate ask for, and those that are in the documents of _replicator
 // databases. It follows these databases by their feeds, gives each job its turn,
 // lets those that fail wait longer each time, writes what became of them into
-// their documents, and tells about all of it.
+// their documents, and reports on all of it.
 //
 // It promises that no more jobs run at once than the configuration says, that a
 // replication runs with the rights its author has at that moment, that nothing it

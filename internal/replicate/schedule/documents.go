@@ -25,7 +25,7 @@ type entry struct {
 	rep     *spec.Replication
 	state   string // initializing, error, scheduled; completed or failed until the document says so itself
 	job     string // id of its job, "" without one
-	info    []byte // JSON: what is told beside the state
+	info    []byte // JSON: what is shown beside the state
 	errors  int
 	updated time.Time
 	began   time.Time

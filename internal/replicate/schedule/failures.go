@@ -9,7 +9,7 @@ import (
 
 const (
 	mostFailures = 1000 // of a job
-	mostEnded    = 100  // jobs that ended, whose failures are still told
+	mostEnded    = 100  // jobs that ended, whose failures are still shown
 )
 
 // failures are the revisions that a job could not carry over: the last ones, each

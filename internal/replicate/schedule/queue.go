@@ -38,7 +38,7 @@ func (r *runQueue) busy() (n int) {
 }
 
 // reschedule is made once in every interval: it brings the shares up to date, and says
-// who is to stop for those that wait. room tells who may start then.
+// who is to stop for those that wait. room says who may start then.
 func (r *runQueue) reschedule(now time.Time) (stop []*job) {
 	var running []*job
 	for _, j := range r.jobs {

@@ -12,7 +12,7 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// JobRow is a job as _scheduler/jobs tells of it.
+// JobRow is a job as _scheduler/jobs shows it.
 type JobRow struct {
 	Database  *string         `json:"database"`
 	ID        string          `json:"id"`
@@ -34,7 +34,7 @@ type EventRow struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
-// DocRow is a document as _scheduler/docs tells of it.
+// DocRow is a document as _scheduler/docs shows it.
 type DocRow struct {
 	Database    string          `json:"database"`
 	DocID       string          `json:"doc_id"`
@@ -51,7 +51,7 @@ type DocRow struct {
 	TargetProxy *string         `json:"target_proxy"`
 }
 
-// TaskRow is a job that runs, as _active_tasks tells of it.
+// TaskRow is a job that runs, as _active_tasks shows it.
 type TaskRow struct {
 	Type               string  `json:"type"`
 	Node               string  `json:"node"`

@@ -149,7 +149,7 @@ func (s *Scheduler) known(ctx context.Context, name string, roles []string) *aut
 
 // named returns a user by name as an administrator who wrote it meant it, nobody
 // when there is none. Somebody whom only a proxy or a token knows has the roles
-// that the document tells.
+// that the document names.
 func (s *Scheduler) named(ctx context.Context, name string, u *spec.UserContext) *auth.Caller {
 	if name == "" {
 		return &auth.Caller{}

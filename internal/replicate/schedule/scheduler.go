@@ -31,7 +31,7 @@ type Options struct {
 	Random func() float64
 }
 
-// Users tells who somebody is in whose name a replication runs.
+// Users says who somebody is in whose name a replication runs.
 type Users interface {
 	// Named returns a user by name, nil if there is none.
 	Named(ctx context.Context, name string) (*auth.Caller, error)
@@ -170,7 +170,7 @@ func (s *Scheduler) reschedule(now time.Time) {
 	s.fill(now)
 }
 
-// doDue starts what may start by now and tells when to look again; the zero time
+// doDue starts what may start by now and returns when to look again; the zero time
 // if nothing waits for a time.
 func (s *Scheduler) doDue(now time.Time) time.Time {
 	s.state.Lock()

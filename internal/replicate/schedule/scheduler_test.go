@@ -20,7 +20,7 @@ func replication(source string, more ...string) string {
 	return `{"source":"http://` + source + `","target":"here"` + strings.Join(append([]string{""}, more...), ",") + `}`
 }
 
-// TestOneOffDocument runs a document to its end, which the document then tells.
+// TestOneOffDocument runs a document to its end, which the document then shows.
 func TestOneOffDocument(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.put(rdb, "d", replication("u:SECRET@h/a"))
@@ -225,7 +225,7 @@ func TestDuplicates(t *testing.T) {
 }
 
 // TestBadDocuments: what came in by another way than the entry point, or under other
-// settings, and can't be done is told in the document.
+// settings, and can't be done is written into the document.
 func TestBadDocuments(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.put(rdb, "d", replication("h/a"))

@@ -21,7 +21,7 @@ type settings struct {
 	priorityCoeff float64
 	shares        map[string]string
 
-	// private tells whose replications may reach private addresses: "true"
+	// private says whose replications may reach private addresses: "true"
 	// everybody's, "admins" those of server administrators, "false" nobody's.
 	private  string
 	verify   bool // certificates

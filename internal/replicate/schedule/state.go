@@ -46,7 +46,7 @@ func finalStats(s replicate.Stats) []byte {
 }
 
 // writeState writes what became of a replication into its document, if that is
-// still the one that was read; else the feed tells of the new one. The server
+// still the one that was read; else the feed brings the new one. The server
 // itself writes, so no owner's rights are asked for, but validation functions are.
 func (s *Scheduler) writeState(db *store.Database, id document.ID, rev document.Rev, f final, now time.Time) {
 	results, err := db.Whole().Write(s.ctx, []document.Edit{{ID: id, Decide: func(current document.Current) (document.Decision, error) {

@@ -47,7 +47,7 @@ func (r *Replication) BaseID(s Subject) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// FullID returns the id that people see for the id of checkpoints: it tells how
+// FullID returns the id that people see for the id of checkpoints: it shows how
 // the replication runs, too.
 func (r *Replication) FullID(base string) string {
 	if r.Continuous {

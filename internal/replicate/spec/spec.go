@@ -64,14 +64,14 @@ type Replication struct {
 // OwnerMember is the member of a document that has its OwnerContext.
 const OwnerMember = "owner_ctx"
 
-// OwnerContext tells who vouched for the owner's name when the document was
+// OwnerContext says who vouched for the owner's name when the document was
 // written, and which roles the owner had.
 type OwnerContext struct {
-	From  string   `json:"from"` // as auth.Caller.VouchedBy gives it
+	From  string   `json:"from"` // as auth.Caller.VouchedBy returns it
 	Roles []string `json:"roles"`
 }
 
-// OwnerFrom tells who vouched for the owner's name.
+// OwnerFrom says who vouched for the owner's name.
 func (r *Replication) OwnerFrom() string {
 	if r.OwnerContext == nil {
 		return "password"
@@ -95,7 +95,7 @@ func ParseOwnerContext(v []byte) (c *OwnerContext, ok bool) {
 type UserContext struct {
 	Name  string // "" for null or none
 	Roles []string
-	// HasRoles tells that roles are listed: none but these count then.
+	// HasRoles says that roles are listed: none but these count then.
 	HasRoles bool
 }
 

@@ -253,7 +253,7 @@ func weekday(n float64) float64 {
 	return float64(days - floorDiv(days, 7)*7)
 }
 
-// isoText returns what toISOString gives for a valid date. Engines disagree about
+// isoText returns what toISOString returns for a valid date. Engines disagree about
 // years that need more or less than four digits.
 func (m *Machine) isoText(n float64) value {
 	t := time.UnixMilli(int64(n)).UTC()

@@ -81,7 +81,7 @@ func (v value) isObject() bool { return v.k >= rawArray }
 // isArray reports whether v is an array.
 func (v value) isArray() bool { return v.k == rawArray || v.k == array }
 
-// typeName is what typeof gives.
+// typeName is what typeof returns.
 func (v value) typeName() string {
 	switch v.k {
 	case undefined:

@@ -77,7 +77,7 @@ func length(d *segment.Document, field string) float64 {
 	return lengthNorm(1 / math.Sqrt(float64(n)))
 }
 
-// weigh weighs a part of a query, and tells how a document scores.
+// weigh weighs a part of a query, and returns how a document scores.
 func (m model) weigh(query lucene.Node) weight {
 	switch q := query.(type) {
 	case *lucene.All:

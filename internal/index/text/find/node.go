@@ -14,7 +14,7 @@ const none = math.MaxUint64
 // of the documents that it matches, in the order of their numbers.
 //
 // Weights are Lucene's: before start, the squares of all weights are summed up, and
-// each node is told the factor that makes the sum one, times the boosts of the groups
+// each node is given the factor that makes the sum one, times the boosts of the groups
 // around it.
 type node interface {
 	// squares returns the sum of the squares of the weights.

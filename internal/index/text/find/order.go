@@ -30,7 +30,7 @@ const (
 	Numbers
 	Texts
 	Distance
-	Place // of the document in the index, which tells nothing: the order is by id
+	Place // of the document in the index, which means nothing: the order is by id
 )
 
 // byScore is the order without a sort.
@@ -141,7 +141,7 @@ func (k key) compare(o key) int {
 	return strings.Compare(k.text, o.text)
 }
 
-// value is the key as a row tells it.
+// value is the key as a row shows it.
 func (o *Order) value(k key) any {
 	switch {
 	case k.null:
@@ -226,7 +226,7 @@ func (s *sorting) compare(a, b []key) int {
 	return 0
 }
 
-// values are keys as a row tells them. Last is Lucene's number of the document, which
+// values are keys as a row shows them. Last is Lucene's number of the document, which
 // is nobody's business.
 func (s *sorting) values(keys []key) []any {
 	values := make([]any, len(keys), len(keys)+1)

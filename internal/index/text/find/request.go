@@ -93,7 +93,7 @@ type Marked struct {
 	Fragments []string
 }
 
-// Facet tells how many of the documents found have which values of a field.
+// Facet says how many of the documents found have which values of a field.
 type Facet struct {
 	Field  string
 	Counts []Count

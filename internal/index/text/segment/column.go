@@ -26,7 +26,7 @@ const (
 
 // What a document without a value has in a dense column of one value each.
 const (
-	noNumber = 0x7ff8_0000_0000_00ff // a NaN that no JSON gives
+	noNumber = 0x7ff8_0000_0000_00ff // a NaN that no JSON has
 	noText   = math.MaxUint32
 )
 
@@ -94,7 +94,7 @@ func lastTerm(last map[string]string, f *Field) {
 	}
 }
 
-// encode appends all columns to dst, and gives their directory: where each begins from
+// encode appends all columns to dst, and returns their directory: where each begins from
 // the end that dst had, and its length.
 func (c columnsBuilder) encode(dst []byte, docs uint32) ([]byte, []byte) {
 	keys := make([]columnKey, 0, len(c))
@@ -220,7 +220,7 @@ func (b *columnBuilder) places(flags, docs uint32) (places [][2]int) {
 	return places
 }
 
-// ordinalsOf gives the distinct texts in order, and the place of each text among them.
+// ordinalsOf returns the distinct texts in order, and the place of each text among them.
 func ordinalsOf(texts []string) (dictionary []string, ordinals []uint32) {
 	dictionary = slices.Clone(texts)
 	slices.Sort(dictionary)

@@ -6,7 +6,7 @@
 // [Build] makes a segment of documents, [Open] opens its bytes, [Merge] makes one of
 // several without those of their documents that were replaced since. [NewReader] reads
 // several opened segments as one index, less the documents that were replaced, and, if
-// asked, of one partition alone: then everything that it tells, down to the
+// asked, of one partition alone: then everything that it says, down to the
 // frequencies of terms, is of that partition. It implements bleve's interfaces
 // (github.com/blevesearch/bleve_index_api), so that bleve's searchers run on it.
 //
@@ -45,7 +45,7 @@ type Field struct {
 	// Boost is what a term of the field weighs; 0 counts as 1.
 	Boost float64
 	// Index says that the field can be searched and sorted by, Store that its value is
-	// told, Facet that its values are counted.
+	// returned, Facet that its values are counted.
 	Index, Store, Facet bool
 }
 

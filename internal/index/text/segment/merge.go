@@ -55,7 +55,7 @@ func Merge(sources []Source, scratch string) (made []byte, numbers [][]uint32, e
 	return made, numbers, err
 }
 
-// renumber gives the new numbers of all documents.
+// renumber returns the new numbers of all documents.
 func renumber(sources []Source) (numbers [][]uint32, left uint32) {
 	for _, s := range sources {
 		of := make([]uint32, s.Segment.docs)

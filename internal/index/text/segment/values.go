@@ -76,7 +76,7 @@ func (c *Column) FacetTexts(dst []string, doc uint64) []string {
 	return dst
 }
 
-// Has tells what kinds of values a field has in the segments, replaced documents
+// Has returns what kinds of values a field has in the segments, replaced documents
 // counted in: that it is one for facets of texts, or of numbers.
 func (c *Column) Has() (numbers, texts, facetNumbers, facetTexts bool) {
 	for _, of := range c.per {

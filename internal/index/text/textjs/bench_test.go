@@ -146,7 +146,7 @@ func BenchmarkFollow(b *testing.B) {
 	b.ReportMetric(float64(n)/used.Seconds(), "docs/cpu-s")
 }
 
-// watch measures the heap until what it returns is called, which gives the peak.
+// watch measures the heap until what it returns is called, which returns the peak.
 func watch() func() uint64 {
 	done, peak := make(chan struct{}), make(chan uint64)
 	go func() {
