@@ -129,7 +129,11 @@ func (a *assembly) open(ctx context.Context) (err error) {
 		TenantDesigns: tenantDesigns(a.config), TenantDesignSize: tenantDesignSize(a.config), Replications: config.Derive(a.config, spec.ParseSettings).Value})
 	runner := mapjs.New(a.scripts)
 	views := view.New(viewjs.New(runner))
-	texts := text.New(text.Options{Functions: textjs.New(runner), Analyze: analyzers, Cache: textCache(a.config.Snapshot())})
+	scratch, err := emptyScratch(a.o.Data)
+	if err != nil {
+		return err
+	}
+	texts := text.New(text.Options{Functions: textjs.New(runner), Analyze: analyzers, Cache: textCache(a.config.Snapshot()), Scratch: scratch})
 	a.indexes = index.New(index.Options{Kinds: kinds(views, texts, geo.New(geojs.New(runner))), Logger: a.log})
 	a.store, err = store.Open(ctx, a.engine, store.Options{
 		Logger:         a.log,
