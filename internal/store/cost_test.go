@@ -276,8 +276,8 @@ func TestJobsFindTheirDatabase(t *testing.T) {
 				catalogue++
 			}
 		}
-		if restarted && len(w.open.by) != 1 || catalogue > bound {
-			t.Errorf("after a start %v: %d databases are open, %d rows of the catalogue were read; bound %d", restarted, len(w.open.by), catalogue, bound)
+		if restarted && len(w.openNames()) != 1 || catalogue > bound {
+			t.Errorf("after a start %v: %d databases are open, %d rows of the catalogue were read; bound %d", restarted, len(w.openNames()), catalogue, bound)
 		}
 		d = w.database("db")
 		for n := range drops {

@@ -58,7 +58,7 @@ func TestIdleDatabasesCostNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(24 * time.Hour)
-			if n := len(s.open.by); n > 0 {
+			if n := len(s.openNames()); n > 0 {
 				t.Errorf("%d databases are open", n)
 			}
 			if err := s.Close(); err != nil {
@@ -205,7 +205,7 @@ func TestHaving(t *testing.T) {
 		}
 		got = append(got, name)
 	}
-	if !slices.Equal(got, want) || len(w.open.by) > 0 {
-		t.Errorf("%v, want %v; %d are open", got, want, len(w.open.by))
+	if !slices.Equal(got, want) || len(w.openNames()) > 0 {
+		t.Errorf("%v, want %v; %d are open", got, want, len(w.openNames()))
 	}
 }
