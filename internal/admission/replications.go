@@ -140,7 +140,7 @@ func (w *replicationWrite) keepContext(owner []byte) {
 }
 
 // ownerContext returns how the server knows a caller, as a document says it; nil
-// for nobody, and for administrators by password: rights that no document tells of
+// for nobody, and for administrators by password: rights that no document shows
 // are asked for at each moment.
 func ownerContext(c *auth.Caller) []byte {
 	if c.Anonymous() || c.IsAdmin() && c.VouchedBy() == auth.ByPassword {

@@ -25,7 +25,7 @@ type Options struct {
 	// Cloudant reports whether Cloudant's limits hold for design documents; nil:
 	// they do not.
 	Cloudant func() bool
-	// TenantDesigns tells who may write design documents of partitions; nil:
+	// TenantDesigns says who may write design documents of partitions; nil:
 	// nobody.
 	TenantDesigns func() Writers
 	// TenantDesignSize returns how many bytes such a document may have, 0 for no

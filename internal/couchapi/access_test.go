@@ -269,7 +269,7 @@ func (w *accessWorld) state() string {
 
 // TestAccess asks everything that there is to ask, as every caller, and looks
 // whether the answer is that of docs/access.md. A route that the page does not
-// know fails, and so does a line of it that tells of no route. What is refused
+// know fails, and so does a line of it that names no route. What is refused
 // must not change anything, nor depend on whether the partition exists.
 func TestAccess(t *testing.T) {
 	table := accessTable(t)

@@ -112,7 +112,7 @@ func (c *changesRows) Row(v changes.Reader, row *changes.Row) (full bool, err er
 // unlimited is what CouchDB counts down from without a limit.
 const unlimited = 1_000_000_000_000_000
 
-// told reports whether the next row tells its sequence. CouchDB goes by the
+// told reports whether the next row shows its sequence. CouchDB goes by the
 // rows left to the limit.
 func (c *changesRows) told() bool {
 	left := unlimited
@@ -122,7 +122,7 @@ func (c *changesRows) told() bool {
 	return (left-c.rows)%c.q.interval == 0
 }
 
-// eventID returns the end of an event: its id, if it tells one, and a blank line.
+// eventID returns the end of an event: its id, if it has one, and a blank line.
 func (c *changesRows) eventID(q store.Seq, told bool) string {
 	if !told {
 		return "\n"

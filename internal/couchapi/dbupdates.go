@@ -194,7 +194,7 @@ func nextUpdates(r *couchhttp.Request, f *updatesFeed, s *web.Stream, wait bool)
 }
 
 // awaitUpdate waits until there may be another entry, or the caller may have lost his
-// right to it. over tells that the feed's time is up.
+// right to it. over says that the feed's time is up.
 func awaitUpdate(r *couchhttp.Request, f *updatesFeed, s *web.Stream, more <-chan struct{}, expired <-chan time.Time) (over bool, err error) {
 	doubt, forget := r.Doubt()
 	defer forget()

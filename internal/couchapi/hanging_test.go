@@ -11,7 +11,7 @@ import (
 )
 
 // TestHangingViews asks for views whose functions hang, each in another way: they
-// fail, which _info tells, while other views of the database are as they should be.
+// fail, which _info reports, while other views of the database are as they should be.
 func TestHangingViews(t *testing.T) {
 	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "os_process_timeout", Value: "1000"})
 	a.do("PUT", "/db", "").want(201, "")

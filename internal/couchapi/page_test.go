@@ -10,7 +10,7 @@ import (
 const browserAccept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 // TestBrowsersSeeAPage looks at the server with a browser: a page that needs nothing
-// else and tells nobody more than the server's welcome does. Programs see JSON.
+// else and shows nobody more than the server's welcome does. Programs see JSON.
 func TestBrowsersSeeAPage(t *testing.T) {
 	a := newTestAPI(t)
 	a.users("ann")

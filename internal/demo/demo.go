@@ -1,7 +1,7 @@
 // Package demo owns the data that a newcomer finds in a server started with --demo: a shop in three partitioned
 // databases, sensor readings, a fitness log in an ordinary database and one in which each user has a partition,
 // organisations with their projects, and the cities of the world. All but the cities follow the articles that
-// docs/articles tells of: their models, sample documents, indexes and views.
+// docs/articles describes: their models, sample documents, indexes and views.
 //
 // It promises that the same size always gives the same documents, byte for byte, and that loading twice, or again
 // after an interrupted load, leaves each document there once. It speaks to the server through one function that

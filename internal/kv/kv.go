@@ -42,7 +42,7 @@ type Engine interface {
 	// before, so it has no outside effect. If fn returns an error nothing
 	// is written and that error is returned as it is; even then Update
 	// returns only when everything fn read is durable, so that a refusal
-	// never tells of a write that a crash could take back.
+	// never reports a write that a crash could take back.
 	// fn itself begins no Update. Errors: TooLarge for keys, values or
 	// transactions over the limits (from Put and Delete already);
 	// SnapshotTooOld when fn outlives Limits.Age;

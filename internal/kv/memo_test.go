@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// numbered is a snapshot that only tells its version.
+// numbered is a snapshot that only has its version.
 type numbered struct {
 	Snapshot
 	n uint64

@@ -13,7 +13,7 @@ type program struct {
 	sets  []set
 	slots int  // of positions that are remembered
 	utf   bool // subjects are UTF-8; otherwise each byte is a character
-	// begins tells that a match can only begin at the subject's beginning.
+	// begins says that a match can only begin at the subject's beginning.
 	begins bool
 	// first are the bytes that a match can begin with, if it has to begin with one.
 	first    [256]bool

@@ -8,7 +8,7 @@ import (
 // translation is a pattern as the parser spells it.
 type translation struct {
 	text string
-	// exact tells that the pattern holds what a linear program can't express and
+	// exact says that the pattern holds what a linear program can't express and
 	// the parser's tree does not show: atomic groups, possessive loops, \R.
 	exact bool
 }

@@ -207,7 +207,7 @@ func (r *run) plain(ctx context.Context, part io.Reader, failed bool, w *missing
 	return r.document(ctx, raw, w, true)
 }
 
-// document writes a document whose attachments are stubs or in it. whole tells
+// document writes a document whose attachments are stubs or in it. whole says
 // that there is no more to be had of them.
 func (r *run) document(ctx context.Context, raw []byte, w *missingRevs, whole bool) error {
 	v, err := inspect(raw, w)

@@ -211,7 +211,7 @@ func (s *Stats) carried(documents int64) {
 }
 
 // part asks the source for a part and hands it to the target as it comes. What
-// the target tells comes beside an error, too.
+// the target says comes beside an error, too.
 func (r *run) part(ctx context.Context, after string) (told loaded, err error) {
 	get := &call{method: http.MethodGet, path: r.partPath(after), accept: snapshot.ContentType}
 	if !r.source.local() || !r.target.local() {
@@ -226,7 +226,7 @@ func (r *run) part(ctx context.Context, after string) (told loaded, err error) {
 		}
 		err := r.target.once(ctx, post, &answer{}, told.decode)
 		if e := (*PeerError)(nil); errors.As(err, &e) && e.told != nil {
-			_ = json.Unmarshal(e.told, &told) // that it is JSON is known; of another form it tells nothing
+			_ = json.Unmarshal(e.told, &told) // that it is JSON is known; of another form it says nothing
 		}
 		if stream.failed != nil {
 			return stream.failed // the target was right to miss the rest

@@ -126,7 +126,7 @@ func keys(m map[string]json.RawMessage) []string {
 	return list
 }
 
-// TestEndpoints tells what is wrong with an endpoint.
+// TestEndpoints checks what is said to be wrong with an endpoint.
 func TestEndpoints(t *testing.T) {
 	w := newWorld(t)
 	w.OK("PUT", "/closed", "")

@@ -53,7 +53,7 @@ func (r *realm) harden() error {
 	return nil
 }
 
-// forget takes away what code may have left. It tells if it could; if not, the realm has to be built anew.
+// forget takes away what code may have left. It reports whether it could; if not, the realm has to be built anew.
 func (r *realm) forget() bool {
 	g := r.rt.GlobalObject()
 	if yes, err := r.builtins.extensible(goja.Undefined(), g); err != nil || !yes.ToBoolean() || g.Prototype() != r.born.above {

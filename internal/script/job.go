@@ -21,7 +21,7 @@ type Realm struct {
 // Named is what people call a realm's database and design document.
 type Named struct{ Database, Design string }
 
-// named returns the names by which the log tells of the realm.
+// named returns the names by which the log calls the realm.
 func (r Realm) named() Named {
 	return Named{cmp.Or(r.Named.Database, r.Database), cmp.Or(r.Named.Design, r.Design)}
 }

@@ -81,7 +81,7 @@ func mapped(o outcome) Mapped {
 	return Mapped{Rows: rows}
 }
 
-// ViewFilter runs the realm's first map function over documents and tells for each whether it emitted anything. A failure is an error.
+// ViewFilter runs the realm's first map function over documents and reports for each whether it emitted anything. A failure is an error.
 func (p *Pool) ViewFilter(ctx context.Context, realm Realm, docs [][]byte) ([]bool, error) {
 	return p.verdicts(ctx, &job{op: opViewFilter, flavour: flavourMap, realm: realm, inputs: docs})
 }

@@ -34,7 +34,7 @@ func (l Limits) withDefaults() Limits {
 // grace is how long after its allowance a child has to stop by itself: to leave native code it can't, so it ends then.
 func grace(allowance time.Duration) time.Duration { return 50*time.Millisecond + allowance/20 }
 
-// timeout is how long the pool waits for a word of the child before it kills it: the child tells what is done after half the
+// timeout is how long the pool waits for a word of the child before it kills it: the child reports what is done after half the
 // limit, and a unit may begin just before that.
 func (l Limits) timeout() time.Duration {
 	return mostStarved*l.Time + l.Time/2 + 2*grace(mostStarved*l.Time) + 200*time.Millisecond

@@ -138,7 +138,7 @@ func (p *process) kill(why limit) {
 func (p *process) end() {
 	p.kill(limitDeath)
 	_ = p.stdin.Close() // a dead child's pipe
-	_ = p.cmd.Wait()    // its status tells nothing: it was killed
+	_ = p.cmd.Wait()    // its status says nothing: it was killed
 }
 
 // died reports why the child is gone, as far as it is known.

@@ -163,7 +163,7 @@ func (r *realm) guard(do func(), otherwise func(goja.Value) *failure) (*failure,
 	return f, nil
 }
 
-// plainly tells of something thrown without looking at it.
+// plainly describes something thrown without looking at it.
 func plainly(goja.Value) *failure {
 	return &failure{code: "unnamed_error", reason: []byte(`"The function threw something that can't be read."`)}
 }

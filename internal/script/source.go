@@ -94,7 +94,7 @@ func (r *realm) raised(v goja.Value, otherwise func(v goja.Value) *failure) *fai
 	return otherwise(v)
 }
 
-// named tells of an error by its name and message, of anything else as an expression.
+// named describes an error by its name and message, anything else as an expression.
 func (r *realm) named(v goja.Value) *failure {
 	if o, ok := v.(*goja.Object); ok && o.ClassName() == "Error" {
 		return &failure{code: text(o.Get("name")), reason: []byte(quoted(text(o.Get("message"))))}
@@ -102,7 +102,7 @@ func (r *realm) named(v goja.Value) *failure {
 	return &failure{code: "unnamed_error", reason: []byte(quoted(r.source(v)))}
 }
 
-// rendering tells of what shows, lists and updates threw.
+// rendering describes what shows, lists and updates threw.
 func (r *realm) rendering(v goja.Value) *failure {
 	stack := "undefined"
 	if o, ok := v.(*goja.Object); ok && o.ClassName() == "Error" {
@@ -111,7 +111,7 @@ func (r *realm) rendering(v goja.Value) *failure {
 	return &failure{code: "render_error", reason: []byte(quoted("function raised error: " + r.source(v) + " \nstacktrace: " + stack))}
 }
 
-// refusing tells of what a validator threw: an object's first member says what it is.
+// refusing describes what a validator threw: an object's first member says what it is.
 func (r *realm) refusing(v goja.Value) *failure {
 	o, ok := v.(*goja.Object)
 	if !ok || o.ClassName() == "Function" {

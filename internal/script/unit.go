@@ -10,7 +10,7 @@ import (
 	"github.com/sectional/sectional/internal/packed"
 )
 
-// unit does one unit of a task. It tells if the deadline came first.
+// unit does one unit of a task. It reports whether the deadline came first.
 func (r *realm) unit(t task, u int) (o outcome, interrupted bool) {
 	once := t.op == opCheck // what is checked may be anybody's, so each gets a world of its own
 	if r.rt == nil || once || r.leftover && !r.forget() {
@@ -47,7 +47,7 @@ func (r *realm) unit(t task, u int) (o outcome, interrupted bool) {
 	return o, false
 }
 
-// broken tells of an error beyond the code's own: the deadline, or a fault of the interpreter, after which the realm is built anew.
+// broken reports an error beyond the code's own: the deadline, or a fault of the interpreter, after which the realm is built anew.
 func (r *realm) broken(err error) (o outcome, interrupted bool) {
 	if errors.Is(err, errInterrupted) || uncatchable(err) {
 		return o, true

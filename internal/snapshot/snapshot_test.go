@@ -433,7 +433,7 @@ func TestSharedBytesTravelOnce(t *testing.T) {
 	}
 }
 
-// TestFailedWrites tells up to which bookmark everything is stored when the store
+// TestFailedWrites checks up to which bookmark everything is stored when the store
 // fails in the middle.
 func TestFailedWrites(t *testing.T) {
 	from := newWorld(t, store.Options{}).create("db", true).Whole()

@@ -165,7 +165,7 @@ func (a *author) attachment(name string) document.Attachment {
 	return at
 }
 
-// image tells everything that replicas have in common: of each document the tree
+// image returns everything that replicas have in common: of each document the tree
 // with its inner tombstones, and of each leaf body and attachments with their
 // bytes.
 func image(t testing.TB, s store.Scope) string {

@@ -8,7 +8,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 )
 
-// logModel is what the change log has told so far, and what it makes of the documents.
+// logModel is what the change log has reported so far, and what it makes of the documents.
 type logModel struct {
 	keep    time.Duration // the shortest time that it keeps entries; 0: it is off
 	at      LogPosition   // read so far

@@ -11,7 +11,7 @@ import (
 // the same for all. It stays open as long as somebody holds it, a request, a feed or a
 // commit under way, and a bounded number of those that were used last stay open beside
 // these, so that the next request finds them. The others are closed: the garbage
-// collector tells which nobody holds, and nothing has to count holders. Nothing is lost
+// collector knows which nobody holds, and nothing has to count holders. Nothing is lost
 // with one, for what a Database knows can be read again.
 type openDatabases struct {
 	sync.RWMutex

@@ -36,7 +36,7 @@ func TestDropStepMayRunAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.Fail(n, fault)
-			_ = w.Sweep(ctx) // the fault may be told; the next one must do the rest
+			_ = w.Sweep(ctx) // the fault may be reported; the next one must do the rest
 			f.Fail(1, kvtest.NoFault)
 			w.sweep()
 			w.check()

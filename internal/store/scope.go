@@ -19,7 +19,7 @@ import (
 // and nobody who uses the scope can tell that there is more. Ids are changed at the
 // boundary of the store, here and nowhere else: what a Scope or its Reader takes is
 // made a stored id (Stored), and what it gives is made the tenant's (shown). Within
-// the store, and in what it tells admission, ids are the stored ones.
+// the store, and in what it passes to admission, ids are the stored ones.
 type Scope struct {
 	db        *Database
 	partition document.Partition // "" for the whole

@@ -13,7 +13,7 @@ import (
 // Seq is a place in a database's feed: 0 is before everything.
 //
 // Its text is for the scope to give, since who sees the scope decides what the
-// text may tell: that of a restricted scope tells nothing but whether two are equal.
+// text may tell: that of a restricted scope says nothing but whether two are equal.
 type Seq uint64
 
 // FormatSeq returns the form that clients see: "N-opaque", where N is the number

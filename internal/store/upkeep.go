@@ -147,7 +147,7 @@ func (d *Database) work(ctx context.Context, id jobs.ID) error {
 // finished are lines of the log.
 var finished = map[string]string{jobDue: "documents have expired", jobCollect: "old tombstones were dropped"}
 
-// step does the next page of a job, unless somebody else has gone on with it; it tells
+// step does the next page of a job, unless somebody else has gone on with it; it returns
 // how many documents it has handled, and whether there is more to do now.
 func (d *Database) step(ctx context.Context, id jobs.ID, p page) (n uint64, more bool, err error) {
 	var seen jobs.Job

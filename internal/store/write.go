@@ -220,7 +220,7 @@ func (w *write) admit(ctx context.Context) error {
 }
 
 // admitEdit has an edit decided, if it is a conditional one, and asks admission about
-// it. In an atomic batch the commit tells what it decided.
+// it. In an atomic batch the commit says what it decided.
 func (w *write) admitEdit(ctx context.Context, e *pendingEdit, by *settings) error {
 	if err := w.scope.CheckID(e.ID); err != nil {
 		return err

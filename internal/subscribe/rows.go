@@ -15,7 +15,7 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// Rows tells the store of the rows that subscriptions have beside the documents. They are
+// Rows describes to the store the rows that subscriptions have beside the documents. They are
 // written in the queue of the database's writers, and go with the database or the
 // partition.
 type Rows struct{}

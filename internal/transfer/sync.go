@@ -71,7 +71,7 @@ func (s *Sync) Run(ctx context.Context) (Outcome, error) {
 type run struct {
 	*Sync
 	Outcome
-	stats replicate.Stats // told last
+	stats replicate.Stats // reported last
 }
 
 func (r *run) task() (*replicate.Task, error) {

@@ -331,7 +331,7 @@ func noAnswer(t *testing.T) {
 	}
 }
 
-// TestRefusals goes on when documents are refused, and tells of them.
+// TestRefusals goes on when documents are refused, and reports them.
 func TestRefusals(t *testing.T) {
 	p := newPair(t, "")
 	p.b.OK("PUT", "/copy/_design/v", `{"validate_doc_update":"function (doc) { if (doc.bad) throw {forbidden: 'bad'}; }"}`)

@@ -1,6 +1,6 @@
 // Command all runs every check and test of the repository and ends with one line of counts. It owns the order of the
 // steps and the counting; it knows nothing of what is tested. Each step runs even if one before it failed, so that
-// one run tells everything. With --long it runs what takes too long for every change instead: everything under the
+// one run shows everything. With --long it runs what takes too long for every change instead: everything under the
 // race detector, tests over all of their data, and half a minute of each fuzz test. Begin reading at main.
 package main
 

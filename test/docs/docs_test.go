@@ -42,7 +42,7 @@ func loadDemo(t *testing.T, dir string) error {
 	if err != nil {
 		return err
 	}
-	// It tells what to try when all is there.
+	// It says what to try when all is there.
 	for end := time.Now().Add(blockTimeout); strings.Count(s.Output(), "curl -u") < 3; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			return fmt.Errorf("the demo is not loaded within %s: %s\n%w", blockTimeout, s.Output(), s.Kill())

@@ -5,5 +5,5 @@ package process
 // raceFlags makes the server watch for data races when its tests do.
 func raceFlags() []string { return []string{"-race"} }
 
-// Racing tells that the tests and the server run under the race detector, where memory and time mean little.
+// Racing says that the tests and the server run under the race detector, where memory and time mean little.
 const Racing = true

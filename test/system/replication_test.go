@@ -117,7 +117,7 @@ func count(c *client, db string) int {
 	return info.Docs
 }
 
-// resumed fails the test unless the checkpoint at the source tells of runs that began where another one had ended.
+// resumed fails the test unless the checkpoint at the source shows runs that began where another one had ended.
 func resumed(t *testing.T, source *client) {
 	t.Helper()
 	var locals struct {

@@ -52,7 +52,7 @@ const OutOfRange = "requested_range_not_satisfiable"
 
 // Words returns status, word and reason of an error, as they go to the client:
 // for whole answers and for the items of _bulk_docs and _bulk_get alike. An
-// internal error tells nothing of its cause.
+// internal error says nothing of its cause.
 func Words(err error) (status int, word, reason string) {
 	var e *dberr.Error
 	if !errors.As(err, &e) {

@@ -35,7 +35,7 @@ func SequenceText(s string) string {
 	return string(pair[0]) + "-" + text
 }
 
-// SeqHeader tells the sequence that a write was given, the highest of several.
+// SeqHeader is the header with the sequence that a write was given, the highest of several.
 const SeqHeader = "X-Sectional-Seq"
 
 var errNotSeen = dberr.New(dberr.Unavailable, "min_seq_not_seen", "The sequence in `min_seq` has not been seen here yet.").After(time.Second)

@@ -46,7 +46,7 @@ func (r *Request) MayStay() error {
 }
 
 // Doubt returns a channel that is closed when something changes after the call that the
-// caller's right may rest on and no feed tells of: his document among the users, or the
+// caller's right may rest on and no feed shows: his document among the users, or the
 // settings. It is closed at once where the right is gone by then. The function is to be
 // called when nobody waits for it any more.
 func (r *Request) Doubt() (<-chan struct{}, func()) {

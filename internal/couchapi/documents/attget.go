@@ -94,7 +94,7 @@ func sendEncoded(r *couchhttp.Request, a *document.Attachment) error {
 	}
 	r.Set("Content-Type", a.ContentType)
 	length := -1
-	if a.Length != a.Encoded { // else nobody has told what unpacking gives
+	if a.Length != a.Encoded { // else nobody has said what unpacking gives
 		length = int(a.Length)
 	}
 	if r.Head {

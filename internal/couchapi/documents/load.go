@@ -14,7 +14,7 @@ import (
 type found struct {
 	couchwire.Revision
 	form couchwire.Form
-	// meta tells that the answer depends on more than the revision, so that
+	// meta says that the answer depends on more than the revision, so that
 	// the revision can't be its ETag.
 	meta bool
 }

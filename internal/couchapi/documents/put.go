@@ -106,7 +106,7 @@ func storeOf(r *couchhttp.Request, id document.ID) couchwire.Store {
 	}
 }
 
-// writeDocument stores a document that was sent whole and answers. put tells
+// writeDocument stores a document that was sent whole and answers. put says
 // that the request names it: revisions in query and header count, and so does
 // new_edits.
 func writeDocument(r *couchhttp.Request, d *couchwire.Document, put bool) error {
@@ -137,7 +137,7 @@ func writeDocument(r *couchhttp.Request, d *couchwire.Document, put bool) error 
 	return answerWrite(r, &e, w)
 }
 
-// written tells how a write is answered.
+// written says how a write is answered.
 type written struct {
 	etag     bool
 	location bool

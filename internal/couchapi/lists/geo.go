@@ -247,7 +247,7 @@ type geoState struct {
 }
 
 // geoStateOf reads what an index has, of documents that the caller may see. To a
-// restricted reader it tells neither how large it is nor what was left out, which may be
+// restricted reader it shows neither how large it is nor what was left out, which may be
 // of others' documents, unless all of it is a tenant's.
 func geoStateOf(r *couchhttp.Request, design document.ID, name string) (i geoState, err error) {
 	var rows [][]byte

@@ -49,7 +49,7 @@ func searchDiskSize(r *couchhttp.Request) error {
 }
 
 // searchState reads how far a full-text index is and what it has. Of an index that a
-// tenant shares it tells nothing: it is of others' documents too.
+// tenant shares it says nothing: it is of others' documents too.
 func searchState(r *couchhttp.Request) (i text.Info, p index.Progress, s *index.Session, err error) {
 	if err := r.MaySeeDesigns(); err != nil {
 		return i, p, nil, err

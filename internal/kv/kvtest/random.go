@@ -152,7 +152,7 @@ func (p *player) call(s *step) {
 	p.note("%s: %d runs, error %v", s.op, runs, err)
 }
 
-// do does one operation and tells its outcome. Writes in a view are left out.
+// do does one operation and returns its outcome. Writes in a view are left out.
 func (p *player) do(snap kv.Snapshot, s *step) string {
 	t, writable := snap.(kv.Txn)
 	switch s.op {

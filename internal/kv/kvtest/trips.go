@@ -115,7 +115,7 @@ func (s *tripsSnapshot) Iterate(r kv.Range, o kv.IterOptions) (kv.Iterator, erro
 	return &tripsIterator{Iterator: it, e: s.e, start: bytes.Clone(r.Start)}, nil
 }
 
-// tripsTxn is one run of a closure; commits tells that there is something to be
+// tripsTxn is one run of a closure; commits says that there is something to be
 // committed.
 type tripsTxn struct {
 	kv.Txn

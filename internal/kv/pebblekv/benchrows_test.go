@@ -54,7 +54,7 @@ func putDoc(t kv.Txn, i int, text []byte) error {
 }
 
 // cpuSeconds returns the processor time of the process, background work included:
-// it tells more than the clock on a machine that does other things too.
+// it says more than the clock on a machine that does other things too.
 func cpuSeconds(b *testing.B) float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

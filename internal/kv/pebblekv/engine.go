@@ -107,7 +107,7 @@ func Open(o Options) (*Engine, error) {
 	e.commit.hot.rows = make(map[string]hotRow)
 	e.space = newSpace(&o)
 	e.disk = newFailStop(vfs.OnDiskFull(o.FS, e.space.hit), e.space, &o, e.fail)
-	e.open.Lock() // Pebble tells of changed files before there are states
+	e.open.Lock() // Pebble reports changed files before there are states
 	settings := o.pebble(e.disk, lock, e.listener())
 	e.db, err = openPebble(o.Dir, settings)
 	if err != nil {

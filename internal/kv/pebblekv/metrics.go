@@ -41,7 +41,7 @@ func (e *Engine) listener() *pebble.EventListener {
 	}
 }
 
-// stallBegan notes that all writes wait from now on. Pebble tells of one stall at a
+// stallBegan notes that all writes wait from now on. Pebble reports one stall at a
 // time.
 func (c *counters) stallBegan() {
 	c.stalls.Add(1)

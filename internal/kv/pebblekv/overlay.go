@@ -51,7 +51,7 @@ func (o *overlay) find(key []byte, hash uint64) int {
 	return i
 }
 
-// entry returns the entry of key, with a new one if there is none; known tells
+// entry returns the entry of key, with a new one if there is none; known says
 // whether there was.
 func (o *overlay) entry(key []byte) (e *entry, known bool) {
 	hash := hashOf(key)

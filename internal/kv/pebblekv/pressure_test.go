@@ -12,7 +12,7 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// TestPressure tells how far behind the engine is from what lies in it.
+// TestPressure checks how far behind the engine is by what lies in it.
 func TestPressure(t *testing.T) {
 	for _, c := range []struct {
 		sublevels       int

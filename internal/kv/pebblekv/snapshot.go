@@ -10,7 +10,7 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// age tells when a snapshot is too old to be read.
+// age says when a snapshot is too old to be read.
 type age struct {
 	now   func() time.Time
 	begun time.Time

@@ -86,7 +86,7 @@ func newSpace(o *Options) *space {
 // path is where a file of the reserve lies.
 func (s *space) path(i int) string { return s.fs.PathJoin(s.dir, reserveFiles[i]) }
 
-// opened notes that the engine is open, and who tells of what is in memory.
+// opened notes that the engine is open, and who reports what is in memory.
 func (s *space) opened(unflushed func() int64, flush func()) {
 	s.state.Lock()
 	defer s.state.Unlock()

@@ -9,7 +9,7 @@ import (
 type variable struct {
 	slot     int // -1: it can't be read
 	constant bool
-	function *functionShape // it only ever holds this; its slot then tells whether it does yet
+	function *functionShape // it only ever holds this; its slot then says whether it does yet
 }
 
 // scope is a block or a function's own scope.

@@ -30,7 +30,7 @@ var walks = map[string]*walk{
 }
 
 // callback compiles a function that a method calls: one written there, or the
-// name of one. The second result tells at run time whether it is there.
+// name of one. The second result says at run time whether it is there.
 func (c *compiler) callback(e ast.Expression) (f *callable, there func(m *Machine) bool) {
 	if shape, ok := c.shapeOf(e); ok {
 		return c.callable(shape), func(*Machine) bool { return true }

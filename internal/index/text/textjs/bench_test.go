@@ -242,7 +242,7 @@ func BenchmarkPartition(b *testing.B) {
 	}
 }
 
-// BenchmarkIdle builds the indexes of many tenants, tells what they hold while nobody asks
+// BenchmarkIdle builds the indexes of many tenants, reports what they hold while nobody asks
 // them, and how long the first question takes.
 func BenchmarkIdle(b *testing.B) {
 	const many = 10_000
