@@ -112,7 +112,7 @@ func runCompiled(ctx context.Context, m *compiled.Map, docs [][]byte, results []
 	machine := m.NewMachine()
 	var rows []compiled.Row
 	for i, doc := range docs {
-		if i%64 == 0 && ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
 		var err error

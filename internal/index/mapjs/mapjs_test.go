@@ -2,6 +2,7 @@ package mapjs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -60,5 +61,28 @@ func TestOtherNames(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.source, diff)
 		}
+	}
+}
+
+// ending is a context that ends when it has been looked at once.
+type ending struct {
+	context.Context
+	looked bool
+}
+
+func (c *ending) Err() error {
+	if c.looked {
+		return context.Canceled
+	}
+	c.looked = true
+	return nil
+}
+
+// TestEndsBetweenDocuments: compiled functions run in the process, and one may take long for each document.
+func TestEndsBetweenDocuments(t *testing.T) {
+	docs := [][]byte{[]byte(`{"_id":"a"}`), []byte(`{"_id":"b"}`)}
+	all, err := New(nil).Run(&ending{Context: context.Background()}, Function{Source: `function(doc){ emit(doc._id); }`}, docs)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, %v", all, err)
 	}
 }
