@@ -27,6 +27,15 @@ const (
 	segmentText = 2 << 20
 	// segmentDocs is how many documents go into one segment.
 	segmentDocs = 1500
+	// largestTokens is how many words one document may give.
+	largestTokens = 2 << 20
+	// firstDocs is for how many documents the function is run at first: what they give
+	// is held at once, and may be a thousand times what they are.
+	firstDocs = 8
+	// heldBytes is about how many bytes the values that the documents after them give may
+	// take in memory, and valueBytes what one takes beside its text.
+	heldBytes  = 16 << 20
+	valueBytes = 256
 	// largestBatch is how many bytes of segments one transaction writes.
 	largestBatch = 4 << 20
 )
@@ -75,60 +84,143 @@ type lost struct{ skipped, stopped uint64 }
 
 // changed is documents that changed.
 type changed struct {
-	ids  []string           // all, in order
-	docs []segment.Document // what those of them became that give something, in order
+	ids      []string // all, in order
+	segments []built  // of those for which something is indexed, in order
 }
 
-// documents runs the index function over documents, each once.
-func (w *work) documents(ctx context.Context, docs []index.Change) (c changed, lost lost, err error) {
-	var texts [][]byte
-	var of []document.ID
+// input is a document that is there.
+type input struct {
+	id   document.ID
+	text []byte // JSON
+}
+
+// inputs returns the ids of documents, each once and in order, and those that are there.
+func inputs(docs []index.Change) (ids []string, there []input) {
 	seen := make(map[document.ID]bool, len(docs))
 	for _, d := range docs {
 		if seen[d.ID] {
 			continue
 		}
 		seen[d.ID] = true
-		c.ids = append(c.ids, string(d.ID))
+		ids = append(ids, string(d.ID))
 		if d.Rev != nil {
-			texts, of = append(texts, d.Document(false)), append(of, d.ID)
+			there = append(there, input{d.ID, d.Document(false)})
 		}
 	}
-	slices.Sort(c.ids)
-	if len(texts) == 0 {
-		return c, lost, nil
+	slices.Sort(ids)
+	slices.SortFunc(there, func(a, b input) int { return strings.Compare(string(a.id), string(b.id)) })
+	return ids, there
+}
+
+// documents runs the index function over documents, each once, and makes segments of what
+// it returns: a few documents at a time, so that what is held does not depend on how much
+// that is.
+func (w *work) documents(ctx context.Context, docs []index.Change) (c changed, lost lost, err error) {
+	ids, left := inputs(docs)
+	c.ids = ids
+	var held pending
+	for most := firstDocs; len(left) > 0; {
+		some := left[:min(most, len(left))]
+		left = left[len(some):]
+		bytes, err := w.some(ctx, some, &held, &lost)
+		if err != nil {
+			return c, lost, err
+		}
+		if most *= 2; bytes > 0 {
+			most = max(min(most, len(some)*heldBytes/bytes), 1)
+		}
+		c.segments = append(c.segments, held.made...)
+		held.made = nil
 	}
-	results, err := w.given(ctx, of, texts)
+	err = held.build()
+	c.segments = append(c.segments, held.made...)
+	return c, lost, err
+}
+
+// some runs the index function over a few documents, and returns how many bytes of values
+// they gave.
+func (w *work) some(ctx context.Context, some []input, held *pending, lost *lost) (bytes int, err error) {
+	results, err := w.given(ctx, some)
 	if err != nil {
-		return c, lost, err
+		return 0, err
 	}
 	for i, r := range results {
+		results[i] = Result{}
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
 		if r.Stopped {
 			lost.stopped++
 		}
-		if r.Err != nil || !w.fits(r.Fields, len(texts[i])) {
+		bytes += sizeOf(r.Fields) + valueBytes*len(r.Fields)
+		if r.Err != nil || !w.fits(r.Fields, len(some[i].text)) {
 			lost.skipped++
 			continue
 		}
-		if len(r.Fields) > 0 {
-			c.docs = append(c.docs, w.analyzed(of[i], r.Fields))
+		if len(r.Fields) == 0 {
+			continue
+		}
+		d, ok := w.analyzed(some[i].id, r.Fields)
+		if !ok {
+			lost.skipped++
+			continue
+		}
+		if err := held.add(d); err != nil {
+			return 0, err
 		}
 	}
-	slices.SortFunc(c.docs, func(a, b segment.Document) int { return strings.Compare(a.ID, b.ID) })
-	return c, lost, nil
+	return bytes, nil
+}
+
+// pending is documents of which a segment is to be made, and segments that were.
+type pending struct {
+	docs []segment.Document
+	size int // bytes of their values
+	made []built
+}
+
+// add adds a document, and makes segments if there are enough of them.
+func (p *pending) add(d segment.Document) error {
+	p.docs = append(p.docs, d)
+	for i := range d.Fields {
+		p.size += len(d.Fields[i].Text) + 16
+	}
+	if p.size < segmentText && len(p.docs) < segmentDocs {
+		return nil
+	}
+	return p.build()
+}
+
+// build makes segments of all documents.
+func (p *pending) build() error {
+	for len(p.docs) > 0 {
+		n, made, err := buildSome(p.docs)
+		if err != nil {
+			return err
+		}
+		e := entry{docs: uint32(n), bytes: uint64(len(made)), checksum: binary.BigEndian.Uint32(made[len(made)-4:]), first: p.docs[0].ID, last: p.docs[n-1].ID}
+		p.made = append(p.made, built{e, made})
+		p.docs = p.docs[n:]
+	}
+	p.docs, p.size = nil, 0
+	return nil
 }
 
 // given returns what documents have: what the function says, or Mango's definition.
-func (w *work) given(ctx context.Context, ids []document.ID, docs [][]byte) ([]Result, error) {
+func (w *work) given(ctx context.Context, docs []input) ([]Result, error) {
 	if w.Mango == nil {
-		return w.o.Functions.Index(ctx, w.Script, docs)
+		texts := make([][]byte, len(docs))
+		for i := range docs {
+			texts[i] = docs[i].text
+		}
+		return w.o.Functions.Index(ctx, w.Script, texts)
 	}
 	results := make([]Result, len(docs))
 	for i := range docs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		values, err := w.Mango.Values(string(ids[i]), docs[i])
+		values, err := w.Mango.Values(string(docs[i].id), docs[i].text)
 		results[i].Err = err
 		for _, v := range values {
 			results[i].Fields = append(results[i].Fields, Indexed{Name: v.Name, Value: v.Value, Index: true})
@@ -140,20 +232,28 @@ func (w *work) given(ctx context.Context, ids []document.ID, docs [][]byte) ([]R
 // fits reports whether what a document of so many bytes gave may be indexed. A tenant's
 // must not become a multiple of what he stores without an end (decision 0046).
 func (w *work) fits(fields []Indexed, size int) bool {
-	n, names := 0, map[string]bool{}
+	n, names := sizeOf(fields), map[string]bool{}
 	for i := range fields {
 		names[fields[i].Name] = true
+	}
+	return n <= largestDocument && len(names) < segment.MaxFields && (w.Tenant == "" || n <= index.TenantBytes(size))
+}
+
+// sizeOf is how many bytes of values a document gave.
+func sizeOf(fields []Indexed) (n int) {
+	for i := range fields {
 		n += len(fields[i].Name) + 16
 		if s, ok := fields[i].Value.(string); ok {
 			n += len(s)
 		}
 	}
-	return n <= largestDocument && len(names) < segment.MaxFields && (w.Tenant == "" || n <= index.TenantBytes(size))
+	return n
 }
 
-// analyzed makes a document of a segment.
-func (w *work) analyzed(id document.ID, fields []Indexed) segment.Document {
-	d := segment.Document{ID: string(id), Fields: make([]segment.Field, 0, len(fields))}
+// analyzed makes a document of a segment. It is not ok if it has too many words.
+func (w *work) analyzed(id document.ID, fields []Indexed) (d segment.Document, ok bool) {
+	tokens := 0
+	d = segment.Document{ID: string(id), Fields: make([]segment.Field, 0, len(fields))}
 	if w.Tenant == "" && w.d.Partitioned() {
 		d.Partition = string(id.Partition())
 	}
@@ -175,10 +275,13 @@ func (w *work) analyzed(id document.ID, fields []Indexed) segment.Document {
 		}
 		if f.Number == nil && f.Index {
 			f.Tokens = w.tokens(in, f.Text)
+			if tokens += len(f.Tokens); tokens > largestTokens {
+				return d, false
+			}
 		}
 		d.Fields = append(d.Fields, f)
 	}
-	return d
+	return d, true
 }
 
 func (w *work) tokens(in *Indexed, text string) analysis.TokenStream {
@@ -205,23 +308,17 @@ type built struct {
 	made []byte
 }
 
-// build makes segments of what changed, and finds the old versions.
+// build makes parts of what changed, and finds the old versions.
 func (w *work) build(ctx context.Context, c changed) (*batch, error) {
 	b := &batch{w: w, ctx: ctx}
 	p := &part{}
-	for len(c.docs) > 0 {
-		n, made, err := buildSome(c.docs)
-		if err != nil {
-			return nil, err
-		}
-		e := entry{docs: uint32(n), bytes: uint64(len(made)), checksum: binary.BigEndian.Uint32(made[len(made)-4:]), first: c.docs[0].ID, last: c.docs[n-1].ID}
-		if p.bytes > 0 && p.bytes+len(made) > w.batch {
-			upTo, _ := slices.BinarySearch(c.ids, e.first)
+	for _, made := range c.segments {
+		if p.bytes > 0 && p.bytes+len(made.made) > w.batch {
+			upTo, _ := slices.BinarySearch(c.ids, made.first)
 			p.ids, c.ids = c.ids[:upTo], c.ids[upTo:]
 			b.parts, p = append(b.parts, p), &part{}
 		}
-		p.segments, p.bytes = append(p.segments, built{e, made}), p.bytes+len(made)
-		c.docs = c.docs[n:]
+		p.segments, p.bytes = append(p.segments, made), p.bytes+len(made.made)
 	}
 	p.ids = c.ids
 	b.parts = append(b.parts, p)

@@ -355,7 +355,7 @@ func (w *world) check() (found []error) {
 	return found
 }
 
-// stopping is goFunctions that fail after some calls.
+// stopping is goFunctions that fail after some documents.
 type stopping struct {
 	goFunctions
 	left *int
@@ -364,7 +364,7 @@ type stopping struct {
 var errStopped = errors.New("stopped")
 
 func (f stopping) Index(ctx context.Context, s Script, docs [][]byte) ([]Result, error) {
-	if *f.left--; *f.left == 0 {
+	if *f.left -= len(docs); *f.left < 0 {
 		return nil, errStopped
 	}
 	return f.goFunctions.Index(ctx, s, docs)
@@ -376,7 +376,7 @@ func TestStoppedBuild(t *testing.T) {
 	w.many(0, 6000, "first")
 	calls := 0
 	for done := false; !done; calls++ {
-		left := 3
+		left := 2500
 		w.kind.o.Functions = stopping{goFunctions{}, &left}
 		err := w.indexes.Run(ctx, w.db)
 		if done = err == nil; !done && !errors.Is(err, errStopped) {
@@ -507,6 +507,56 @@ func TestManifestsComeBack(t *testing.T) {
 	for n := range m.pack() {
 		if _, err := unpackManifest(m.pack()[:n]); err == nil {
 			t.Fatalf("%d bytes are a manifest", n)
+		}
+	}
+}
+
+// amplifying are functions that give much more than documents are, and count for how many
+// documents they are run at once.
+type amplifying struct {
+	text string
+	most *int
+}
+
+func (f amplifying) Index(_ context.Context, _ Script, docs [][]byte) ([]Result, error) {
+	*f.most = max(*f.most, len(docs))
+	all := make([]Result, len(docs))
+	for i := range all {
+		all[i].Fields = []Indexed{{Name: "t", Value: f.text, Index: true}}
+	}
+	return all, nil
+}
+
+// TestAmplified: what small documents give is held of a few of them at a time, and words
+// without an end leave their document out.
+func TestAmplified(t *testing.T) {
+	for _, c := range []struct {
+		text         string
+		docs         int
+		batch, found int
+	}{
+		{"small", 100, 100, 100},
+		{strings.Repeat("large ", 400_000), 12, firstDocs, 12},
+		{strings.Repeat("a ", largestTokens+1), 1, 1, 0},
+	} {
+		k := testKind(Options{})
+		w, most := newWorld(t, k), 0
+		w.follow()
+		k.o.Functions = amplifying{c.text, &most}
+		var ids []document.ID
+		for i := range c.docs {
+			ids = append(ids, document.ID(fmt.Sprintf("p:%03d", i)))
+			w.put(string(ids[i]), "{}")
+		}
+		x := w.index()
+		changed, lost, err := k.work(w.db, x).documents(ctx, w.changesOf(ids...))
+		must(t, err)
+		found := 0
+		for _, s := range changed.segments {
+			found += int(s.docs)
+		}
+		if most > c.batch || found != c.found || int(lost.skipped) != c.docs-c.found {
+			t.Errorf("%.9s: %d documents at once, %d found, %d skipped", c.text, most, found, lost.skipped)
 		}
 	}
 }
