@@ -43,11 +43,17 @@ func newArea(p geom.Polygon) *area {
 	return a
 }
 
-// treeOf makes a tree of edges by their boxes.
+// distinct is by how much, in degrees, the box of an edge is larger than that of the edge
+// before: the library takes the square of the number of boxes that have the same middle.
+const distinct = 1e-12
+
+// treeOf makes a tree of edges by boxes that hold them: who searches looks at the edges.
 func treeOf(edges []edge) *rtree.RTree {
 	items := make([]rtree.BulkItem, len(edges))
 	for i, e := range edges {
-		items[i] = rtree.BulkItem{Box: treeBox(e.box()), RecordID: i}
+		b, more := e.box(), float64(i)*distinct
+		b.West, b.South = b.West-more, b.South-more
+		items[i] = rtree.BulkItem{Box: treeBox(b), RecordID: i}
 	}
 	return rtree.BulkLoad(items)
 }

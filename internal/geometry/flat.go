@@ -104,6 +104,9 @@ func (s *Shape) addPolygon(rings [][]XY) error {
 	if len(rings) == 0 {
 		return ErrEmpty
 	}
+	if alike(edgesOf(rings...)) {
+		return fmt.Errorf("more than %d edges of a polygon have their middle at the same longitude or latitude", mostAlike)
+	}
 	loops := make([]loop, len(rings))
 	plain := true
 	for i, ring := range rings {
@@ -142,6 +145,36 @@ func (s *Shape) addPolygon(rings [][]XY) error {
 		}
 	}
 	return s.addAreas(whole)
+}
+
+// mostAlike is how many edges that the library works on may have their middle at the same
+// longitude, or at the same latitude: its trees take the square of that.
+const mostAlike = 5_000
+
+// alike reports whether too many edges have their middle at the same longitude or latitude.
+func alike(edges []edge) bool {
+	if len(edges) <= mostAlike {
+		return false
+	}
+	x, y := map[float64]int{}, map[float64]int{}
+	for _, e := range edges {
+		x[e.a.X+e.b.X]++
+		y[e.a.Y+e.b.Y]++
+		if max(x[e.a.X+e.b.X], y[e.a.Y+e.b.Y]) > mostAlike {
+			return true
+		}
+	}
+	return false
+}
+
+// edgesOf returns the edges of lines or rings.
+func edgesOf(paths ...[]XY) (all []edge) {
+	for _, path := range paths {
+		for i := 1; i < len(path); i++ {
+			all = append(all, edge{path[i-1], path[i]})
+		}
+	}
+	return all
 }
 
 // mostCut is how many positions a polygon may have that is to be cut: to take many holes

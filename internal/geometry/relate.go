@@ -144,6 +144,9 @@ const (
 // those of one of them, where they are of lines or of parts of a collection.
 func (s *Shape) involved(t *Shape) bool {
 	a, b := s.allEdges(), t.allEdges()
+	if alike(a) || alike(b) {
+		return true
+	}
 	n := meeting(a, b, mostCrossings)
 	for _, own := range []struct {
 		of    *Shape
@@ -168,11 +171,7 @@ func meeting(a, b []edge, most int) (n int) {
 }
 
 func (s *Shape) allEdges() (all []edge) {
-	for _, line := range s.lines {
-		for i := 1; i < len(line); i++ {
-			all = append(all, edge{line[i-1], line[i]})
-		}
-	}
+	all = edgesOf(s.lines...)
 	for _, a := range s.areas {
 		all = append(all, a.edges...)
 	}
