@@ -28,7 +28,7 @@ const (
 	// segmentDocs is how many documents go into one segment.
 	segmentDocs = 1500
 	// largestTokens is how many words one document may give.
-	largestTokens = 2 << 20
+	largestTokens = 1 << 20
 	// firstDocs is for how many documents the function is run at first: what they give
 	// is held at once, and may be a thousand times what they are.
 	firstDocs = 8
