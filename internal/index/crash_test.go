@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/sectional/sectional/internal/crashfs"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
@@ -26,7 +27,7 @@ func TestCrashWhileBuilding(t *testing.T) {
 	}
 	for seed := range uint64(rounds) {
 		r := rand.New(rand.NewPCG(seed, 11))
-		fs := vfs.NewCrashableMem()
+		fs := crashfs.New()
 		after := crashed(t, fs, r)
 		open(t, after, func(s *store.Store, x *index.Indexes) {
 			if err := s.Check(ctx); err != nil {
@@ -77,7 +78,7 @@ func open(t *testing.T, fs vfs.FS, fn func(*store.Store, *index.Indexes)) {
 
 // crashed lets a build and writers run, and returns the disk as a crash at a
 // random moment leaves it.
-func crashed(t *testing.T, fs *vfs.MemFS, r *rand.Rand) (after vfs.FS) {
+func crashed(t *testing.T, fs *crashfs.FS, r *rand.Rand) (after vfs.FS) {
 	t.Helper()
 	open(t, fs, func(s *store.Store, x *index.Indexes) {
 		d, err := s.Create(ctx, "db", store.Creation{Partitioned: true})

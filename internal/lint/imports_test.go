@@ -44,6 +44,7 @@ func layers() map[string]int {
 		"internal/couchwire":          2,
 		"internal/jobs":               2,
 		"internal/kv/kvtest":          2,
+		"internal/crashfs":            0,
 		"internal/kv/pebblekv":        2,
 		"internal/script":             2,
 		"internal/selector":           2,
@@ -116,7 +117,7 @@ func narrow() map[string][]string {
 		module + "/internal/kv": {"internal/store", "internal/jobs", "internal/server", "internal/kv/pebblekv", "internal/kv/kvtest",
 			"internal/index", "internal/subscribe", "internal/index/field", "internal/index/view", "internal/index/text", "internal/index/geo", "internal/index/indextest", "internal/couchapi/apitest"},
 		module + "/internal/kv/pebblekv":   {"internal/server"},
-		"github.com/cockroachdb/pebble/v2": {"internal/kv/pebblekv", "bench"},
+		"github.com/cockroachdb/pebble/v2": {"internal/kv/pebblekv", "internal/crashfs", "bench"},
 	}
 }
 

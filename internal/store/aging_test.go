@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sectional/sectional/internal/crashfs"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
@@ -306,7 +307,7 @@ func TestCrashInSweeps(t *testing.T) {
 	}
 	for seed := range uint64(rounds) {
 		r := kvtest.NewRand(seed)
-		fs := vfs.NewCrashableMem()
+		fs := crashfs.New()
 		w, err := disk(t, fs)
 		if err != nil {
 			t.Fatal(err)
@@ -321,7 +322,7 @@ func TestCrashInSweeps(t *testing.T) {
 		if _, err := d.Whole().Write(ctx, edits, WriteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		var clones []*vfs.MemFS
+		var clones []*crashfs.FS
 		sweep := func() {
 			var cutter sync.WaitGroup
 			cutter.Go(func() {

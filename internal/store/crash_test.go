@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/sectional/sectional/internal/crashfs"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
@@ -254,7 +255,7 @@ func TestCrash(t *testing.T) {
 	}
 	for seed := range uint64(rounds) {
 		r := kvtest.NewRand(seed)
-		fs := vfs.NewCrashableMem()
+		fs := crashfs.New()
 		w, err := disk(t, fs)
 		if err != nil {
 			t.Fatal(err)
@@ -399,7 +400,7 @@ func TestDiskFailures(t *testing.T) {
 		stride = 25
 	}
 	for n := 1; ; n += stride {
-		fs := vfs.NewCrashableMem()
+		fs := crashfs.New()
 		failed, err := failAt(t, fs, n)
 		if err != nil {
 			t.Fatalf("operation %d: %v", n, err)
@@ -413,7 +414,7 @@ func TestDiskFailures(t *testing.T) {
 
 // failAt runs every client's work a little, one after the other, on a disk whose
 // n-th writing operation fails.
-func failAt(t *testing.T, fs *vfs.MemFS, n int) (failed bool, err error) {
+func failAt(t *testing.T, fs *crashfs.FS, n int) (failed bool, err error) {
 	var mu sync.Mutex
 	ops := 0
 	inject := errorfs.InjectorFunc(func(op errorfs.Op) error {

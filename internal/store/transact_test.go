@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/sectional/sectional/internal/crashfs"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/kv"
@@ -222,7 +223,7 @@ func TestTransactionsTogether(t *testing.T) {
 // all databases, and whatever is there is whole.
 func TestTransactionsCrash(t *testing.T) {
 	for seed := range uint64(6) {
-		fs := vfs.NewCrashableMem()
+		fs := crashfs.New()
 		w, err := disk(t, fs)
 		if err != nil {
 			t.Fatal(err)

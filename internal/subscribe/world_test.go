@@ -14,8 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
+	"github.com/sectional/sectional/internal/crashfs"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
@@ -57,7 +56,7 @@ func (c *clock) advance(d time.Duration) {
 type world struct {
 	*Service
 	t     testing.TB
-	fs    *vfs.MemFS
+	fs    *crashfs.FS
 	e     *pebblekv.Engine
 	store *store.Store
 	clock *clock
@@ -68,7 +67,7 @@ type world struct {
 
 func newWorld(t testing.TB, o Options) *world {
 	t.Helper()
-	w := &world{t: t, fs: vfs.NewCrashableMem(), o: o,
+	w := &world{t: t, fs: crashfs.New(), o: o,
 		clock: &clock{now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}}
 	w.open()
 	t.Cleanup(w.close)

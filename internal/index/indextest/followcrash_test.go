@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/sectional/sectional/internal/crashfs"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -21,7 +22,7 @@ func TestCrashWhileFollowing(t *testing.T) {
 	}
 	for seed := range uint64(rounds) {
 		r := rand.New(rand.NewPCG(seed, 21))
-		fs := vfs.NewCrashableMem()
+		fs := crashfs.New()
 		after := vfs.FS(nil)
 		on := func(fs vfs.FS, idle bool, fn func(s serving)) {
 			e, err := pebblekv.Open(pebblekv.Options{Dir: "db", FS: fs, CacheBytes: 8 << 20})

@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/sectional/sectional/internal/crashfs"
 	"github.com/sectional/sectional/internal/kv"
 )
 
@@ -28,7 +29,7 @@ func small(p *pebble.Options) {
 // crash is what a crash at one moment leaves.
 type crash struct {
 	acked int // calls that had returned
-	fs    *vfs.MemFS
+	fs    *crashfs.FS
 }
 
 // TestCrashAtEachWrite crashes before each write to the file system during a
@@ -54,7 +55,7 @@ func TestCrashAtEachWrite(t *testing.T) {
 // recordCrashes runs w and keeps what a crash at each write would have left.
 // Every third write is left out to save time, and more of them in short runs.
 func recordCrashes(t *testing.T, w *workload, unsynced, bulk int) []crash {
-	mem := vfs.NewCrashableMem()
+	mem := crashfs.New()
 	rng := rand.New(rand.NewPCG(1, uint64(unsynced)))
 	var acked atomic.Int64
 	var recording atomic.Bool
@@ -116,7 +117,7 @@ func verify(t *testing.T, w *workload, c crash, i int) {
 // transaction may be there by half.
 func TestCrashUnderLoad(t *testing.T) {
 	const workers, crashes = 8, 25
-	mem := vfs.NewCrashableMem()
+	mem := crashfs.New()
 	e := open(t, Options{FS: mem, tune: small, bulk: 600})
 	l := &loadRun{e: e}
 	stop := make(chan struct{})
