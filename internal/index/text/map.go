@@ -66,17 +66,24 @@ func (k *Kind) Map(ctx context.Context, d *store.Database, x *index.Index, docs 
 	if err != nil {
 		return nil, err
 	}
-	for len(b.parts) > 1 {
-		// Too much for one transaction. What is written before the others is written
-		// again if the work stops here, over itself.
-		first := &batch{w: w, ctx: ctx, parts: b.parts[:1]}
-		if err := w.d.Commit(ctx, first.Apply); err != nil {
-			return nil, err
-		}
-		b.parts = b.parts[1:]
+	if err := b.commit(1); err != nil {
+		return nil, err
 	}
 	b.lost = lost
 	return b, nil
+}
+
+// commit writes parts until so many are left, each in a transaction of its own. What is
+// written before the others is written again if the work stops here, over itself.
+func (b *batch) commit(left int) error {
+	for len(b.parts) > left {
+		first := &batch{w: b.w, ctx: b.ctx, parts: b.parts[:1]}
+		if err := b.w.d.Commit(b.ctx, first.Apply); err != nil {
+			return err
+		}
+		b.parts = b.parts[1:]
+	}
+	return nil
 }
 
 // lost counts documents that are not in the index although they are there.
@@ -114,7 +121,8 @@ func inputs(docs []index.Change) (ids []string, there []input) {
 
 // documents runs the index function over documents, each once, and makes segments of what
 // it returns: a few documents at a time, so that what is held does not depend on how much
-// that is.
+// that is. Segments that are more than one transaction takes are written on the way; c is
+// the rest.
 func (w *work) documents(ctx context.Context, docs []index.Change) (c changed, lost lost, err error) {
 	ids, left := inputs(docs)
 	c.ids = ids
@@ -129,12 +137,29 @@ func (w *work) documents(ctx context.Context, docs []index.Change) (c changed, l
 		if most *= 2; bytes > 0 {
 			most = max(min(most, len(some)*heldBytes/bytes), 1)
 		}
-		c.segments = append(c.segments, held.made...)
-		held.made = nil
+		if len(left) > 0 && held.bytes() > w.batch {
+			if c, err = w.writeBefore(ctx, c, left[0].id, &held); err != nil {
+				return c, lost, err
+			}
+		}
 	}
 	err = held.build()
-	c.segments = append(c.segments, held.made...)
+	c.segments = held.made
 	return c, lost, err
+}
+
+// writeBefore writes the segments of the documents before one, and returns what is left.
+func (w *work) writeBefore(ctx context.Context, c changed, id document.ID, held *pending) (changed, error) {
+	if err := held.build(); err != nil {
+		return c, err
+	}
+	upTo, _ := slices.BinarySearch(c.ids, string(id))
+	b, err := w.build(ctx, changed{ids: c.ids[:upTo], segments: held.made})
+	if err == nil {
+		err = b.commit(0)
+	}
+	held.made, c.ids = nil, c.ids[upTo:]
+	return c, err
 }
 
 // some runs the index function over a few documents, and returns how many bytes of values
@@ -189,6 +214,14 @@ func (p *pending) add(d segment.Document) error {
 		return nil
 	}
 	return p.build()
+}
+
+// bytes is how many bytes the segments have that were made.
+func (p *pending) bytes() (n int) {
+	for _, s := range p.made {
+		n += len(s.made)
+	}
+	return n
 }
 
 // build makes segments of all documents.

@@ -536,7 +536,7 @@ func TestAmplified(t *testing.T) {
 		batch, found int
 	}{
 		{"small", 100, 100, 100},
-		{strings.Repeat("large ", 400_000), 12, firstDocs, 12},
+		{strings.Repeat("large ", 400_000), 24, firstDocs, 24},
 		{strings.Repeat("a ", largestTokens+1), 1, 1, 0},
 	} {
 		k := testKind(Options{})
@@ -551,10 +551,20 @@ func TestAmplified(t *testing.T) {
 		x := w.index()
 		changed, lost, err := k.work(w.db, x).documents(ctx, w.changesOf(ids...))
 		must(t, err)
-		found := 0
+		found, bytes := 0, 0
 		for _, s := range changed.segments {
-			found += int(s.docs)
+			found, bytes = found+int(s.docs), bytes+len(s.made)
 		}
+		if bytes > heldBytes+2*largestBatch {
+			t.Errorf("%.9s: %d bytes of segments are held", c.text, bytes)
+		}
+		must(t, w.db.Whole().View(ctx, func(r *store.Reader) error {
+			m, err := rowsOf(w.db, x.Number).readManifest(r.Snapshot().Get)
+			for _, s := range m.segments {
+				found += int(s.docs)
+			}
+			return err
+		}))
 		if most > c.batch || found != c.found || int(lost.skipped) != c.docs-c.found {
 			t.Errorf("%.9s: %d documents at once, %d found, %d skipped", c.text, most, found, lost.skipped)
 		}
