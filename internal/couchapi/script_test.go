@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,14 +26,15 @@ func TestScripts(t *testing.T) {
 var scriptClock = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 func newScript(t *testing.T) func(paragraph string) string {
-	var a *testAPI
+	var api atomic.Pointer[testAPI] // nil while the store, which asks for the time, is being opened
 	clock := func() time.Time {
-		if a == nil {
-			return scriptClock
+		if a := api.Load(); a != nil {
+			return scriptClock.Add(time.Duration(a.later.Load()))
 		}
-		return scriptClock.Add(time.Duration(a.later.Load()))
+		return scriptClock
 	}
-	a = newTestAPIWith(t, store.Options{Clock: clock}, config.Setting{Section: "sectional", Key: "owner_design_docs", Value: "members"})
+	a := newTestAPIWith(t, store.Options{Clock: clock}, config.Setting{Section: "sectional", Key: "owner_design_docs", Value: "members"})
+	api.Store(a)
 	return a.scripted
 }
 
