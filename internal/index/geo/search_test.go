@@ -142,13 +142,21 @@ func (w *world) read(fn func(name string, v *Reader, of map[document.ID]*geometr
 	}
 }
 
+// rounds is how many questions are asked: fewer where the race detector wants short tests.
+func rounds(n int) int {
+	if testing.Short() {
+		return n / 6
+	}
+	return n
+}
+
 // TestSearchIsBruteForce holds searches, in pages of any length, against all geometries
 // looked at one by one.
 func TestSearchIsBruteForce(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	w := newWorld(t, r, 400)
 	found := 0
-	for range 150 {
+	for range rounds(150) {
 		q := hardQuery(r)
 		rel := geometry.Relations[r.IntN(len(geometry.Relations))]
 		if r.IntN(2) == 0 {
@@ -182,7 +190,7 @@ func TestSearchIsBruteForce(t *testing.T) {
 			found += len(got)
 		})
 	}
-	if found < 2000 {
+	if found < rounds(2000) {
 		t.Errorf("only %d were found", found)
 	}
 }
@@ -192,7 +200,7 @@ func TestSearchIsBruteForce(t *testing.T) {
 func TestNearestIsBruteForce(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	w := newWorld(t, r, 250)
-	for range 25 {
+	for range rounds(25) {
 		x, y := hardPlace(r)
 		q := Near{From: geometry.XY{X: wrap(x), Y: y}}
 		if r.IntN(3) == 0 {

@@ -539,6 +539,9 @@ func TestAmplified(t *testing.T) {
 		{strings.Repeat("large ", 400_000), 24, firstDocs, 24},
 		{strings.Repeat("a ", largestTokens+1), 1, 1, 0},
 	} {
+		if testing.Short() && c.docs == 24 {
+			continue // a minute under the race detector, and nothing that it could find
+		}
 		k := testKind(Options{})
 		w, most := newWorld(t, k), 0
 		w.follow()

@@ -47,6 +47,9 @@ func buckets(n int) []Bucket {
 
 // TestHeld: answers that would take too much memory are refused, whatever of them it is.
 func TestHeld(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one caller asks after the other")
+	}
 	var docs []segment.Document
 	for i := range 1000 {
 		of := segment.Document{ID: fmt.Sprintf("%04d", i), Fields: []segment.Field{text("default", strings.Repeat("fox ", 40))}}

@@ -220,7 +220,11 @@ func randomModel(r *rand.Rand) *model {
 // TestAgainstModel holds readers over random segments, replaced documents and
 // partitions against the documents themselves.
 func TestAgainstModel(t *testing.T) {
-	for seed := range uint64(60) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 1))
 		m := randomModel(r)
 		sources := m.build(t)
