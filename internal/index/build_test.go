@@ -320,14 +320,19 @@ func purge(t *testing.T, d *store.Database, first, last int) {
 // released.
 type heldReads struct{ kv.Engine }
 
-type held struct{ taken, release chan struct{} }
+type held struct {
+	taken, release chan struct{}
+	once           sync.Once
+}
+
+func newHeld() *held { return &held{taken: make(chan struct{}), release: make(chan struct{})} }
 
 type heldKey struct{}
 
 func (e heldReads) View(ctx context.Context, fn func(kv.Snapshot) error) error {
 	err := e.Engine.View(ctx, fn)
-	if h, ok := ctx.Value(heldKey{}).(held); ok {
-		close(h.taken)
+	if h, ok := ctx.Value(heldKey{}).(*held); ok {
+		h.once.Do(func() { close(h.taken) })
 		<-h.release
 	}
 	return err
@@ -345,7 +350,7 @@ func TestWaitReadsLate(t *testing.T) {
 	}
 	load(t, d, 10)
 	define(t, d, design)
-	building, h := named(t, d, "byN"), held{make(chan struct{}), make(chan struct{})}
+	building, h := named(t, d, "byN"), newHeld()
 	late := make(chan error)
 	go func() { late <- x.Wait(context.WithValue(ctx, heldKey{}, h), d, building) }()
 	<-h.taken
@@ -356,9 +361,9 @@ func TestWaitReadsLate(t *testing.T) {
 	}
 }
 
-// TestBuiltElsewhere has one server wait for a build that another one does.
+// TestBuiltElsewhere has one server wait for a build that another one does, after it has looked.
 func TestBuiltElsewhere(t *testing.T) {
-	e := openEngine(t)
+	e := heldReads{openEngine(t)}
 	var servers [2]*index.Indexes
 	var databases [2]*store.Database
 	for i := range servers {
@@ -380,11 +385,13 @@ func TestBuiltElsewhere(t *testing.T) {
 			define(t, databases[0], design)
 		}
 	}
-	waited := make(chan error)
-	go func() { waited <- servers[0].Wait(ctx, databases[0], named(t, databases[0], "byN")) }()
+	waited, building, h := make(chan error), named(t, databases[0], "byN"), newHeld()
+	go func() { waited <- servers[0].Wait(context.WithValue(ctx, heldKey{}, h), databases[0], building) }()
+	<-h.taken
 	if err := servers[1].Await(ctx, databases[1], named(t, databases[1], "byN")); err != nil {
 		t.Error(err)
 	}
+	close(h.release)
 	if err := <-waited; err != nil {
 		t.Error(err)
 	}
