@@ -4,10 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/dberr"
@@ -21,43 +19,22 @@ import (
 
 // queryGeo answers GET and POST …/_design/{ddoc}/_geo/{index}.
 func queryGeo(r *couchhttp.Request) error {
-	s, err := findGeo(r, r.Arg("ddoc"), r.Arg("index"))
+	a, err := askedFor(r, findGeo, "index")
 	if err != nil {
 		return err
 	}
-	if s == nil {
-		if _, err := designOfViews(r, r.Arg("ddoc")); err != nil {
-			return err
-		}
-	}
-	var members []document.Member
-	if r.Method == http.MethodPost {
-		if members, err = viewBody(r); err != nil {
-			return err
-		}
-	}
-	q, err := readGeoQuery(members, r.Query)
+	q, err := readGeoQuery(a.members, r.Query)
 	if err != nil {
 		return err
 	}
-	if s == nil {
+	if a.session == nil {
 		return dberr.New(dberr.NotFound, "not_found", "%s not found.", r.Arg("index"))
 	}
-	for try := 0; ; try++ {
-		l, err := geoListerOf(r, s, q)
-		if err == nil {
-			return l.answer()
-		}
-		if !errors.Is(err, index.ErrGone) || try == 3 {
-			return err
-		}
-		if s, err = findGeo(r, strings.TrimPrefix(string(s.Design), "_design/"), s.Name); err != nil {
-			return err
-		}
-		if s == nil {
-			return index.ErrGone
-		}
+	l, err := onIndex(r, a.session, findGeo, func(s *index.Session) (*geoLister, error) { return geoListerOf(r, s, q) })
+	if err != nil {
+		return err
 	}
+	return l.answer()
 }
 
 // findGeo finds a geo index by its names, for a request that may query; nil if there is

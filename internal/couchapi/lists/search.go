@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/dberr"
@@ -19,45 +18,22 @@ import (
 
 // search answers GET and POST …/_design/{ddoc}/_search/{index}.
 func search(r *couchhttp.Request) error {
-	s, err := findSearch(r, r.Arg("ddoc"), r.Arg("index"))
+	a, err := askedFor(r, findSearch, "index")
 	if err != nil {
 		return err
 	}
-	var design couchhttp.DesignFunctions
-	if s == nil {
-		if design, err = designOfViews(r, r.Arg("ddoc")); err != nil {
-			return err
-		}
-	}
-	var members []document.Member
-	post := r.Method == http.MethodPost
-	if post {
-		if members, err = viewBody(r); err != nil {
-			return err
-		}
-	}
-	q, err := ParseSearch(members, r.Query, post)
+	q, err := ParseSearch(a.members, r.Query, r.Method == http.MethodPost)
 	if err != nil {
 		return err
 	}
-	if s == nil {
-		return noSearch(design, r.Arg("index"))
+	if a.session == nil {
+		return noSearch(a.design, r.Arg("index"))
 	}
-	for try := 0; ; try++ {
-		answer, err := searchOf(r, s, q)
-		if err == nil {
-			return answer.write()
-		}
-		if !errors.Is(err, index.ErrGone) || try == 3 {
-			return err
-		}
-		if s, err = findSearch(r, strings.TrimPrefix(string(s.Design), "_design/"), s.Name); err != nil {
-			return err
-		}
-		if s == nil {
-			return index.ErrGone
-		}
+	answer, err := onIndex(r, a.session, findSearch, func(s *index.Session) (*searchAnswer, error) { return searchOf(r, s, q) })
+	if err != nil {
+		return err
 	}
+	return answer.write()
 }
 
 // findSearch finds a full-text index by its names, for a request that may query; nil

@@ -2,11 +2,9 @@ package lists
 
 import (
 	"encoding/binary"
-	"errors"
 	"hash/fnv"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/dberr"
@@ -20,33 +18,21 @@ var errTempView = dberr.New(dberr.NotFound, "gone", "Temporary views are not sup
 
 // queryView answers GET and POST …/_design/{ddoc}/_view/{view}.
 func queryView(r *couchhttp.Request) error {
-	s, err := findView(r, r.Arg("ddoc"), r.Arg("view"))
+	a, err := askedFor(r, findView, "view")
 	if err != nil {
 		return err
 	}
-	var design couchhttp.DesignFunctions
-	if s == nil {
-		if design, err = designOfViews(r, r.Arg("ddoc")); err != nil {
-			return err
-		}
+	if couchhttp.MemberOf(a.members, "queries") != nil {
+		return dberr.New(dberr.Invalid, "bad_request", "The `queries` parameter is no longer supported at this endpoint")
 	}
-	var members []document.Member
-	if r.Method == http.MethodPost {
-		if members, err = viewBody(r); err != nil {
-			return err
-		}
-		if couchhttp.MemberOf(members, "queries") != nil {
-			return dberr.New(dberr.Invalid, "bad_request", "The `queries` parameter is no longer supported at this endpoint")
-		}
-	}
-	q, err := ParseViewQuery(members, r.Query)
+	q, err := ParseViewQuery(a.members, r.Query)
 	if err != nil {
 		return err
 	}
-	if s == nil {
-		return noView(design, r.Arg("view"))
+	if a.session == nil {
+		return noView(a.design, r.Arg("view"))
 	}
-	l, err := foundLister(r, s, &q)
+	l, err := foundLister(r, a.session, &q)
 	if err != nil {
 		return err
 	}
@@ -111,18 +97,7 @@ func ViewListerOf(r *couchhttp.Request, design couchhttp.DesignFunctions, of, na
 // foundLister is ViewListerOf for a view that was found. If the view changes
 // meanwhile, it looks for it again.
 func foundLister(r *couchhttp.Request, s *index.Session, q *viewQuery) (*viewLister, error) {
-	for try := 0; ; try++ {
-		l, err := listerOf(r, s, q)
-		if !errors.Is(err, index.ErrGone) || try == 3 {
-			return l, err
-		}
-		if s, err = findView(r, strings.TrimPrefix(string(s.Design), "_design/"), s.Name); err != nil {
-			return nil, err
-		}
-		if s == nil {
-			return nil, index.ErrGone
-		}
-	}
+	return onIndex(r, s, findView, func(s *index.Session) (*viewLister, error) { return listerOf(r, s, q) })
 }
 
 func listerOf(r *couchhttp.Request, s *index.Session, q *viewQuery) (l *viewLister, err error) {
