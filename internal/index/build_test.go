@@ -316,6 +316,22 @@ func purge(t *testing.T, d *store.Database, first, last int) {
 	}
 }
 
+// toBuild makes a database of ten documents with an index that nobody builds unasked.
+func toBuild(t *testing.T, e kv.Engine, k index.Kind) (*index.Indexes, *store.Store, *store.Database) {
+	t.Helper()
+	x := index.New(index.Options{Kinds: []index.Kind{k}, Idle: true})
+	t.Cleanup(x.Close)
+	s := openStore(t, e, x)
+	t.Cleanup(func() { s.Close() })
+	d, err := s.Create(ctx, "db", store.Creation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	load(t, d, 10)
+	define(t, d, design)
+	return x, s, d
+}
+
 // heldReads is an engine that keeps the reads of contexts with a held, after their snapshot was taken, until that is
 // released.
 type heldReads struct{ kv.Engine }
@@ -340,21 +356,12 @@ func (e heldReads) View(ctx context.Context, fn func(kv.Snapshot) error) error {
 
 // TestWaitReadsLate has somebody who waits for a build read how far it is before its end, and learn it after.
 func TestWaitReadsLate(t *testing.T) {
-	x := index.New(index.Options{Kinds: []index.Kind{&counting{}}, Idle: true})
-	defer x.Close()
-	s := openStore(t, heldReads{openEngine(t)}, x)
-	defer s.Close()
-	d, err := s.Create(ctx, "db", store.Creation{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	load(t, d, 10)
-	define(t, d, design)
+	x, _, d := toBuild(t, heldReads{openEngine(t)}, &counting{})
 	building, h := named(t, d, "byN"), newHeld()
 	late := make(chan error)
 	go func() { late <- x.Wait(context.WithValue(ctx, heldKey{}, h), d, building) }()
 	<-h.taken
-	err = x.Await(ctx, d, building)
+	err := x.Await(ctx, d, building)
 	close(h.release)
 	if err := errors.Join(err, <-late); err != nil {
 		t.Error(err)
@@ -404,16 +411,7 @@ func TestBuildThatPanics(t *testing.T) {
 			panic("the fifth document")
 		}
 	}}
-	x := index.New(index.Options{Kinds: []index.Kind{k}, Idle: true})
-	defer x.Close()
-	s := openStore(t, openEngine(t), x)
-	defer s.Close()
-	d, err := s.Create(ctx, "db", store.Creation{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	load(t, d, 10)
-	define(t, d, design)
+	x, _, d := toBuild(t, openEngine(t), k)
 	func() {
 		defer func() {
 			if recover() == nil {
@@ -431,16 +429,7 @@ func TestBuildThatPanics(t *testing.T) {
 // before it has written its row: the build leaves the document to its writer then.
 func TestWrittenAlikeDuringABuild(t *testing.T) {
 	k := &counting{}
-	x := index.New(index.Options{Kinds: []index.Kind{k}, Idle: true})
-	defer x.Close()
-	s := openStore(t, openEngine(t), x)
-	defer s.Close()
-	d, err := s.Create(ctx, "db", store.Creation{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	load(t, d, 10)
-	define(t, d, design)
+	x, s, d := toBuild(t, openEngine(t), k)
 	var rewritten error
 	k.stop = func(built int64) {
 		if built != 10 {
