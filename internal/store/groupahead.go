@@ -37,7 +37,7 @@ func (g *group) fetch(edits []*pendingEdit) error {
 // fetchFor is fetch for the edits of all requests of a commit together.
 func (g *group) fetchFor(batch []*request) error {
 	if len(batch) == 1 {
-		return nil // the request does that itself
+		return g.fetch(batch[0].edits)
 	}
 	var edits []*pendingEdit
 	for _, r := range batch {

@@ -317,12 +317,9 @@ func byID(edits []*pendingEdit) []*pendingEdit {
 	return edits
 }
 
-// apply runs edits in a group.
+// apply runs edits in a group, which has fetched their rows.
 func apply(g *group, edits []*pendingEdit) error {
 	g.version, g.began, g.designWentBack = g.lane.version, g.lane.serial, false
-	if err := g.fetch(edits); err != nil {
-		return err
-	}
 	for _, e := range edits {
 		if !e.open {
 			continue
