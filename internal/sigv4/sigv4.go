@@ -1,0 +1,160 @@
+// Package sigv4 owns signatures version 4, by which clients of AWS's services prove that
+// they know a secret without sending it: taking apart what a request says of its
+// signature, and verifying it. The format is that of
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html.
+//
+// It must know neither HTTP's types nor who has which secret. Begin reading at Parse and
+// Signature.Verify.
+package sigv4
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	algorithm  = "AWS4-HMAC-SHA256"
+	terminator = "aws4_request"
+	// timeForm is the form of X-Amz-Date, dayForm that of the day in a scope.
+	timeForm = "20060102T150405Z"
+	dayForm  = "20060102"
+	// maxSigned bounds the headers that a signature covers.
+	maxSigned = 64
+)
+
+// Window is how far the clock of a client may be from that of the server, as at AWS.
+const Window = 5 * time.Minute
+
+// Signature is what a request says of its signature.
+type Signature struct {
+	KeyID   string // the access key whose secret made it
+	Day     string // of the scope: YYYYMMDD
+	Region  string
+	Service string
+	Time    time.Time // X-Amz-Date, or Date
+
+	stamp  string   // Time in the form that was signed
+	signed []string // names of the headers that are covered, in order, lower case
+	value  string   // hexadecimal
+}
+
+// ErrMissing is returned for a request that is not signed.
+var ErrMissing = errors.New("Request is missing Authentication Token") //nolint:staticcheck // AWS's sentence
+
+// Incomplete is what a header lacks, in AWS's words.
+type Incomplete struct{ Reason string }
+
+// Error implements error.
+func (e *Incomplete) Error() string { return e.Reason }
+
+// Invalid is what is wrong with a signature, in AWS's words.
+type Invalid struct{ Reason string }
+
+// Error implements error.
+func (e *Invalid) Error() string { return e.Reason }
+
+// Parse reads the header Authorization, and X-Amz-Date or Date. header returns the first
+// value of a header, "" for none. Errors: ErrMissing, Incomplete and Invalid.
+func Parse(header func(name string) string) (*Signature, error) {
+	text := header("Authorization")
+	if text == "" {
+		return nil, ErrMissing
+	}
+	kind, rest, _ := strings.Cut(text, " ")
+	if kind != algorithm {
+		return nil, &Incomplete{fmt.Sprintf("Unsupported AWS 'algorithm': '%s' (only %s is known)", kind, algorithm)}
+	}
+	parts := parameters(rest)
+	s := &Signature{value: parts["Signature"], stamp: header("X-Amz-Date")}
+	if err := s.complete(parts, header, text); err != nil {
+		return nil, err
+	}
+	if err := s.parseScope(parts["Credential"]); err != nil {
+		return nil, err
+	}
+	return s, s.parseSigned(parts["SignedHeaders"])
+}
+
+// parameters reads "name=value, name=value".
+func parameters(text string) map[string]string {
+	parts := map[string]string{}
+	for part := range strings.SplitSeq(text, ",") {
+		if name, value, ok := strings.Cut(strings.TrimSpace(part), "="); ok {
+			parts[name] = value
+		}
+	}
+	return parts
+}
+
+// complete says what is not there, all of it in one sentence as AWS does, and reads the
+// time.
+func (s *Signature) complete(parts map[string]string, header func(string) string, text string) (err error) {
+	var lacks []string
+	for _, name := range []string{"Credential", "Signature", "SignedHeaders"} {
+		if parts[name] == "" {
+			lacks = append(lacks, fmt.Sprintf("Authorization header requires '%s' parameter.", name))
+		}
+	}
+	if s.stamp != "" {
+		s.Time, err = time.Parse(timeForm, s.stamp)
+	} else if date := header("Date"); date == "" {
+		lacks = append(lacks, "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.")
+	} else if s.Time, err = time.Parse(timeForm, date); err != nil {
+		s.Time, err = time.Parse(time.RFC1123, date)
+	}
+	if lacks != nil {
+		return &Incomplete{strings.Join(lacks, " ") + " Authorization=" + text}
+	}
+	if err != nil {
+		return &Incomplete{"Date must be in ISO-8601 'basic format'. Got '" + s.stamp + "'. See http://en.wikipedia.org/wiki/ISO_8601"}
+	}
+	s.stamp = s.Time.UTC().Format(timeForm)
+	return nil
+}
+
+func (s *Signature) parseScope(credential string) error {
+	parts := strings.Split(credential, "/")
+	if len(parts) < 5 {
+		return &Incomplete{fmt.Sprintf("Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term, got '%s'", credential)}
+	}
+	n := len(parts) - 4 // a key may have slashes
+	s.KeyID = strings.Join(parts[:n], "/")
+	s.Day, s.Region, s.Service = parts[n], parts[n+1], parts[n+2]
+	if parts[n+3] != terminator {
+		return &Invalid{fmt.Sprintf("Credential should be scoped with a valid terminator: '%s', not '%s'.", terminator, parts[n+3])}
+	}
+	if day := s.stamp[:len(dayForm)]; s.Day != day {
+		return &Invalid{fmt.Sprintf("Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '%s' != '%s', from '%s'.", s.Day, day, s.stamp)}
+	}
+	return nil
+}
+
+// parseSigned reads which headers are covered. The host must be: otherwise a request to
+// one server could be sent to another.
+func (s *Signature) parseSigned(names string) error {
+	s.signed = strings.Split(strings.ToLower(names), ";")
+	if len(s.signed) > maxSigned {
+		return &Invalid{"The signature covers too many headers."}
+	}
+	for _, name := range s.signed {
+		if name == "host" || name == ":authority" {
+			return nil
+		}
+	}
+	return &Invalid{"'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization."}
+}
+
+// CheckTime refuses a signature that is older than Window, or that is from the future by
+// more: whoever recorded a request can't send it for ever.
+func (s *Signature) CheckTime(now time.Time) error {
+	now = now.UTC()
+	switch {
+	case s.Time.Before(now.Add(-Window)):
+		return &Invalid{fmt.Sprintf("Signature expired: %s is now earlier than %s (%s - 5 min.)", s.stamp, now.Add(-Window).Format(timeForm), now.Format(timeForm))}
+	case s.Time.After(now.Add(Window)):
+		return &Invalid{fmt.Sprintf("Signature not yet current: %s is still later than %s (%s + 5 min.)", s.stamp, now.Add(Window).Format(timeForm), now.Format(timeForm))}
+	}
+	return nil
+}

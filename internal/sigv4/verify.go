@@ -1,0 +1,123 @@
+package sigv4
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+)
+
+// Request is what a signature covers of a request.
+type Request struct {
+	Method string
+	Path   string // as it came, escaped
+	Query  string // as it came, without the "?"
+	Host   string
+	// Header returns all values of a header.
+	Header func(name string) []string
+	// Payload is the digest of the body as it came, so before it is unpacked.
+	Payload [sha256.Size]byte
+}
+
+// errMismatch is AWS's sentence for a signature that is not the one of the request.
+var errMismatch = &Invalid{"The request signature we calculated does not match the signature you provided. " +
+	"Check your AWS Secret Access Key and signing method. Consult the service documentation for details."}
+
+// Verify refuses the signature with Invalid unless the secret makes it of the request.
+// The comparison takes the same time wherever the two differ.
+func (s *Signature) Verify(secret string, r *Request) error {
+	want := hex.EncodeToString(s.sign(secret, r))
+	if !hmac.Equal([]byte(want), []byte(s.value)) {
+		return errMismatch
+	}
+	return nil
+}
+
+// sign returns the signature that the secret makes of a request.
+func (s *Signature) sign(secret string, r *Request) []byte {
+	key := []byte("AWS4" + secret)
+	for _, part := range []string{s.Day, s.Region, s.Service, terminator} {
+		key = digest(key, part)
+	}
+	return digest(key, s.toSign(r))
+}
+
+func digest(key []byte, text string) []byte {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(text))
+	return h.Sum(nil)
+}
+
+// toSign returns the text that is signed: of the request only its digest.
+func (s *Signature) toSign(r *Request) string {
+	sum := sha256.Sum256(s.canonical(r))
+	scope := strings.Join([]string{s.Day, s.Region, s.Service, terminator}, "/")
+	return strings.Join([]string{algorithm, s.stamp, scope, hex.EncodeToString(sum[:])}, "\n")
+}
+
+// canonical returns the request in the one form that both sides make of it.
+func (s *Signature) canonical(r *Request) []byte {
+	b := append([]byte(r.Method), '\n')
+	b = appendEscaped(b, r.Path)
+	b = append(b, '\n')
+	b = append(b, canonicalQuery(r.Query)...)
+	b = append(b, '\n')
+	for _, name := range s.signed {
+		b = append(b, name+":"+s.headerOf(r, name)+"\n"...)
+	}
+	b = append(b, "\n"+strings.Join(s.signed, ";")+"\n"...)
+	return hex.AppendEncode(b, r.Payload[:])
+}
+
+// headerOf returns the values of a header with single spaces, one after the other.
+func (s *Signature) headerOf(r *Request, name string) string {
+	if name == "host" || name == ":authority" {
+		return r.Host
+	}
+	var values []string
+	for _, v := range r.Header(name) {
+		values = append(values, strings.Join(strings.Fields(v), " "))
+	}
+	return strings.Join(values, ",")
+}
+
+const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/"
+
+// appendEscaped appends a path that is escaped already, escaped once more: so do all
+// services but S3.
+func appendEscaped(dst []byte, path string) []byte {
+	if path == "" {
+		return append(dst, '/')
+	}
+	for i := range len(path) {
+		if c := path[i]; strings.IndexByte(unreserved, c) >= 0 {
+			dst = append(dst, c)
+		} else {
+			dst = append(dst, '%', "0123456789ABCDEF"[c>>4], "0123456789ABCDEF"[c&15])
+		}
+	}
+	return dst
+}
+
+// canonicalQuery returns the parameters in the order of their names and values.
+func canonicalQuery(query string) string {
+	if query == "" {
+		return ""
+	}
+	pairs := strings.Split(query, "&")
+	for i, p := range pairs {
+		if !strings.Contains(p, "=") {
+			pairs[i] = p + "="
+		}
+	}
+	slices.SortFunc(pairs, func(a, b string) int {
+		an, av, _ := strings.Cut(a, "=")
+		bn, bv, _ := strings.Cut(b, "=")
+		if c := strings.Compare(an, bn); c != 0 {
+			return c
+		}
+		return strings.Compare(av, bv)
+	})
+	return strings.Join(pairs, "&")
+}
