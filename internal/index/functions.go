@@ -27,7 +27,7 @@ func WorldOf(d *store.Database, x *Index) World {
 // Emitted is what one call of emit, or of what a function calls instead, gave: compact JSON.
 type Emitted struct {
 	Key, Value []byte
-	More       []byte // the third argument, of a function that calls another one than emit
+	More, Rest []byte // the third and fourth argument, of a function that calls another one than emit
 }
 
 // Mapped is what a function gave for one document: what it emitted, or why there is

@@ -55,7 +55,7 @@ func (r *realm) globals(stringify goja.Value) error {
 }
 
 func (r *realm) emit(call goja.FunctionCall) goja.Value {
-	r.rows = append(r.rows, emitted{call.Argument(0), call.Argument(1), call.Argument(2)})
+	r.rows = append(r.rows, emitted{call.Argument(0), call.Argument(1), call.Argument(2), call.Argument(3)})
 	return goja.Undefined()
 }
 

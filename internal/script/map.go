@@ -10,7 +10,7 @@ import (
 // Row is what one call of emit gave: JSON each.
 type Row struct {
 	Key, Value []byte
-	More       []byte // the third argument, of a realm whose functions emit by another name; nil for others
+	More, Rest []byte // the third and fourth argument, of a realm whose functions emit by another name; nil for others
 }
 
 // Mapped is what one map function gave for one document: its rows, or why there are none.
@@ -74,7 +74,7 @@ func mapped(o outcome) Mapped {
 	for ; n > 0 && !c.Failed(); n-- {
 		row := Row{Key: c.Bytes(), Value: c.Bytes()}
 		if c.Flag() {
-			row.More = c.Bytes()
+			row.More, row.Rest = c.Bytes(), c.Bytes()
 		}
 		rows = append(rows, row)
 	}

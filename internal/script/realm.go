@@ -50,7 +50,7 @@ type realm struct {
 
 // emitted is one call of emit.
 type emitted struct {
-	key, value, more goja.Value
+	key, value, more, rest goja.Value
 }
 
 // callee is a compiled function, or why it is none.

@@ -187,6 +187,7 @@ func (r *realm) emitted() []byte {
 		f.Flag(r.emits != "")
 		if r.emits != "" {
 			f.Bytes(r.json(row.more))
+			f.Bytes(r.json(row.rest))
 		}
 	}
 	return f

@@ -46,7 +46,7 @@ type Function struct {
 	index.World
 	Lib    []byte // views.lib, which it may require; nil for none
 	Source string
-	Emits  string // what it calls to emit; "" for emit. One of another name takes three arguments
+	Emits  string // what it calls to emit; "" for emit. One of another name takes four arguments
 }
 
 // manyMaps is how many compiled functions are remembered before all are

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestOtherNames: a function that emits by another name has three arguments, compiled or
+// TestOtherNames: a function that emits by another name has four arguments, compiled or
 // not, and knows no emit; nor does a view's know the other name.
 func TestOtherNames(t *testing.T) {
 	pool, err := script.New(script.Options{})
@@ -34,11 +34,11 @@ func TestOtherNames(t *testing.T) {
 		compiled      bool
 		want          []string
 	}{
-		{"index", `function(doc){ index(doc._id, doc.n, {boost: 2}); index(doc.n); }`, true, []string{`"a" 1 {"boost":2}; 1 null null; `, `"b" [1] {"boost":2}; [1] null null; `}},
-		{"index", `function(doc){ with ({}) { index(doc._id, doc.n, {boost: 2}); index(doc.n); } }`, false, []string{`"a" 1 {"boost":2}; 1 null null; `, `"b" [1] {"boost":2}; [1] null null; `}},
+		{"index", `function(doc){ index(doc._id, doc.n, {boost: 2}, doc.n); index(doc.n); }`, true, []string{`"a" 1 {"boost":2} 1; 1 null null null; `, `"b" [1] {"boost":2} [1]; [1] null null null; `}},
+		{"index", `function(doc){ with ({}) { index(doc._id, doc.n, {boost: 2}, doc.n); index(doc.n); } }`, false, []string{`"a" 1 {"boost":2} 1; 1 null null null; `, `"b" [1] {"boost":2} [1]; [1] null null null; `}},
 		{"index", `function(doc){ emit(doc._id); }`, false, []string{"error", "error"}},
 		{"", `function(doc){ index(doc._id); }`, false, []string{"error", "error"}},
-		{"", `function(doc){ with ({}) { emit(doc._id, doc.n, 3); } }`, false, []string{`"a" 1 ; `, `"b" [1] ; `}},
+		{"", `function(doc){ with ({}) { emit(doc._id, doc.n, 3); } }`, false, []string{`"a" 1  ; `, `"b" [1]  ; `}},
 	} {
 		if m := r.Compiled(c.source, c.emits); (m != nil) != c.compiled {
 			t.Errorf("%s: compiled: %v", c.source, m != nil)
@@ -51,7 +51,7 @@ func TestOtherNames(t *testing.T) {
 		for _, result := range all {
 			text := ""
 			for _, row := range result.Rows {
-				text += fmt.Sprintf("%s %s %s; ", row.Key, row.Value, row.More)
+				text += fmt.Sprintf("%s %s %s %s; ", row.Key, row.Value, row.More, row.Rest)
 			}
 			if result.Err != nil {
 				text = "error"

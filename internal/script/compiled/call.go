@@ -134,9 +134,9 @@ func (c *compiler) callMethod(callee *ast.DotExpression, arguments []ast.Express
 
 // emit compiles a call of emit.
 func (c *compiler) emit(arguments []ast.Expression) expression {
-	writers, most := make([]writer, 0, 3), 2
+	writers, most := make([]writer, 0, 4), 2
 	if c.emits != "emit" {
-		most = 3
+		most = 4
 	}
 	for i, e := range arguments {
 		if i >= most {
@@ -148,7 +148,7 @@ func (c *compiler) emit(arguments []ast.Expression) expression {
 		if m.writing {
 			return m.interpret() // an emit within the arguments of another
 		}
-		var ends [3]int
+		var ends [4]int
 		start := len(m.out)
 		m.writing = true
 		for i := range most {
@@ -164,8 +164,8 @@ func (c *compiler) emit(arguments []ast.Expression) expression {
 			return value{}
 		}
 		row := Row{Key: m.out[start:ends[0]:ends[0]], Value: m.out[ends[0]:ends[1]:ends[1]]}
-		if most == 3 {
-			row.More = m.out[ends[1]:ends[2]:ends[2]]
+		if most == 4 {
+			row.More, row.Rest = m.out[ends[1]:ends[2]:ends[2]], m.out[ends[2]:ends[3]:ends[3]]
 		}
 		m.rows = append(m.rows, row)
 		return value{k: undefined}

@@ -44,7 +44,7 @@ const (
 func Compile(source string) (m *Map, why string) { return CompileFor(source, "emit") }
 
 // CompileFor is Compile for a function that emits by calling one of another name,
-// with up to three arguments.
+// with up to four arguments.
 func CompileFor(source, emits string) (m *Map, why string) {
 	if len(source) > sourceLimit {
 		return nil, "the source is long"

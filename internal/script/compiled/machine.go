@@ -22,7 +22,7 @@ func (e *Exception) Error() string { return e.Name + ": " + e.Message }
 // Row is what one call of emit gave: compact JSON.
 type Row struct {
 	Key, Value []byte
-	More       []byte // the third argument, of a function that emits by another name; nil for others
+	More, Rest []byte // the third and fourth argument, of a function that emits by another name; nil for others
 }
 
 // The bounds of one run. What goes beyond belongs into a process that can be
