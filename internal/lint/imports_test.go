@@ -69,6 +69,7 @@ func layers() map[string]int {
 		"internal/seats":              0,
 		"internal/regex":              0,
 		"internal/sigv4":              0,
+		"internal/table":              3,
 
 		"internal/couchapi/admin":     9,
 		"internal/couchapi/documents": 9,
