@@ -132,6 +132,7 @@ func (x *Indexes) Await(ctx context.Context, d *store.Database, ix *Index) error
 func (x *Indexes) CatchUp(ctx context.Context, d *store.Database, ix *Index, m store.Sequences) error {
 	t := x.task(d, ix)
 	defer x.release(t)
+	t.asks()
 	if hasReached(m)(t) {
 		return nil
 	}

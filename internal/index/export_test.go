@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 
+	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -18,4 +19,14 @@ func (x *Indexes) Tasks(d *store.Database) (remembered, building int) {
 	x.tasks.Lock()
 	defer x.tasks.Unlock()
 	return len(tasksOf(d)), len(x.tasks.building)
+}
+
+// FollowOnce works on the job of the indexes that follow a database once, as its worker
+// does, and reports whether there is a job then.
+func (x *Indexes) FollowOnce(ctx context.Context, d *store.Database) (err error, left bool) {
+	if err := x.store.Jobs(ctx, jobFollow, func(j jobs.Job) error { return x.do(ctx, j) }); err != nil {
+		return err, true
+	}
+	err = x.store.Jobs(ctx, jobFollow, func(jobs.Job) error { left = true; return nil })
+	return err, left
 }

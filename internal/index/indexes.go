@@ -46,8 +46,9 @@ type Indexes struct {
 		by    map[string]any // by kind and signature
 		bytes int            // of their sources
 	}
-	store *store.Store // from Start on
-	tasks struct {
+	store   *store.Store // from Start on
+	writing func() bool  // whether writers are at work; from Start on
+	tasks   struct {
 		sync.Mutex                    // guards tasksOf, too
 		building   map[taskKey]active // by the background
 		// maintained are those whose own work is being done, with whether they took in
@@ -95,7 +96,7 @@ var whenStarted = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // definitions mean is another than before: those whose stored order is of an older one
 // are made anew, and data of an older format gets its jobs.
 func (x *Indexes) Start(ctx context.Context, s *store.Store) error {
-	x.store = s
+	x.store, x.writing = s, s.Writing
 	err := s.Once(ctx, surveyed, definitionsVersion, func() error { return x.survey(ctx) })
 	if err == nil {
 		err = s.Jobs(ctx, jobFailed, func(j jobs.Job) error { return x.tryAgain(ctx, j) })

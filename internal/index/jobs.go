@@ -161,21 +161,34 @@ func (x *Index) follows() bool {
 
 // followDatabase brings all indexes of a database that follow its feed up to now, and
 // ends the job if there was no change meanwhile: in line with the writers, who put it
-// into the queue again with the next one.
+// into the queue again with the next one. An index that is to rest on the way there is
+// gone on with later.
 func (x *Indexes) followDatabase(ctx context.Context, d *store.Database, j jobs.Job) error {
 	s, to, err := x.now(ctx, d.Whole())
 	if err != nil {
 		return err
 	}
-	hangs := false
+	each, err := meanSize(ctx, d)
+	if err != nil {
+		return err
+	}
+	hangs, resting := false, time.Duration(0)
 	for _, ix := range s.Indexes {
-		if ix.follows() {
-			later, failed := (interface{ Later() time.Duration })(nil), x.bring(ctx, d, ix, hasReached(to))
-			if errors.As(failed, &later) {
-				hangs, failed = true, nil
-			}
-			err = errors.Join(err, failed)
+		if !ix.follows() {
+			continue
 		}
+		rest, failed := x.keepUp(ctx, d, ix, to, each)
+		if rest > 0 && (resting == 0 || rest < resting) {
+			resting = rest
+		}
+		later := (interface{ Later() time.Duration })(nil)
+		if errors.As(failed, &later) {
+			hangs, failed = true, nil
+		}
+		err = errors.Join(err, failed)
+	}
+	if err == nil && resting > 0 {
+		err = jobs.Later(resting) // there is no change of the job that would be worth a commit
 	}
 	if err != nil {
 		return err

@@ -35,6 +35,7 @@ type task struct {
 		reached  store.Sequences // everything up to here is in the index
 		changed  chan struct{}   // closed at the next step
 		failure  error           // why the last attempt ended, of the background or at breaking; nil after a step
+		pace     pace
 	}
 }
 
@@ -189,6 +190,7 @@ func (t *task) step(ctx context.Context) error {
 	if !known {
 		return t.begin(ctx)
 	}
+	began, from, follows := t.x.clock(), p.UpTo, p.Phase == phaseFeed
 	reached, err := t.advance(ctx, &p)
 	if broken := (*Broken)(nil); errors.As(err, &broken) {
 		err = t.breakOff(ctx, &p, broken)
@@ -202,6 +204,9 @@ func (t *task) step(ctx context.Context) error {
 		return err
 	}
 	t.note(p, reached)
+	if follows {
+		t.noteBatch(began, from)
+	}
 	return nil
 }
 

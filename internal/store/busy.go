@@ -52,6 +52,10 @@ func (s *Store) hold(size int) (release func(), err error) {
 	return func() { s.busy.waiting.Add(-n) }, nil
 }
 
+// Writing reports whether writes of documents are on their way into commits, in any
+// database: work that nobody waits for leaves the processors to them.
+func (s *Store) Writing() bool { return s.busy.waiting.Load() > 0 }
+
 // holding is what a write holds of the bytes that may wait.
 type holding struct {
 	store   *Store
