@@ -39,10 +39,10 @@ func Parse(query string, o Options) (Node, error) {
 	}
 	p := &parser{Options: o, scan: scanner{query: query}}
 	if len(query) > maxBytes {
-		return nil, &Error{query, fmt.Sprintf("a query has at most %d bytes", maxBytes)}
+		return nil, &Error{Query: query, Why: fmt.Sprintf("a query has at most %d bytes", maxBytes)}
 	}
 	if !utf8.ValidString(query) {
-		return nil, &Error{strings.ToValidUTF8(query, "\ufffd"), "a query must be valid UTF-8"}
+		return nil, &Error{Query: strings.ToValidUTF8(query, "\ufffd"), Why: "a query must be valid UTF-8"}
 	}
 	if err := p.advance(); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (p *parser) unexpected() error {
 }
 
 // wrong is an error about the query as a whole.
-func (p *parser) wrong(why string) error { return &Error{p.scan.query, why} }
+func (p *parser) wrong(why string) error { return &Error{Query: p.scan.query, Why: why} }
 
 // query = modifier clause { [AND | OR] modifier clause }. Nil: nothing is left of it.
 func (p *parser) query(field string) (Node, error) {

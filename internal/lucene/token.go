@@ -327,7 +327,11 @@ func (s *scanner) failed(at int, why string) error {
 }
 
 // Error says why a text is not a query.
-type Error struct{ Query, Why string }
+type Error struct {
+	Query, Why string
+	Standard   bool // of the standard syntax, whose errors have a form of their own
+	bare       bool // Why says it all
+}
 
 // manyShown is how much of a query an error repeats.
 const manyShown = 500
@@ -337,6 +341,12 @@ func (e *Error) Error() string {
 	q := e.Query
 	if len(q) > manyShown {
 		q = strings.ToValidUTF8(q[:manyShown], "") + "…"
+	}
+	switch {
+	case e.bare:
+		return e.Why
+	case e.Standard:
+		return "Syntax Error, cannot parse " + q + ": " + e.Why
 	}
 	return "Cannot parse '" + q + "': " + e.Why
 }
