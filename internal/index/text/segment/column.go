@@ -22,6 +22,7 @@ const (
 	lastTerms    = 's' // of each document the last of its terms, which is what Lucene sorts and groups by
 	facetNumbers = 'r' // numbers with facet
 	facetTexts   = 'f' // texts with facet
+	lengths      = 'l' // of each document how many terms its measured texts have
 )
 
 // What a document without a value has in a dense column of one value each.
@@ -60,6 +61,7 @@ func (c columnsBuilder) at(field string, kind byte) *columnBuilder {
 // add adds the values of a document.
 func (c columnsBuilder) add(doc uint32, fields []Field) {
 	last := map[string]string{}
+	var measured map[string]int
 	for i := range fields {
 		f := &fields[i]
 		switch {
@@ -75,6 +77,12 @@ func (c columnsBuilder) add(doc uint32, fields []Field) {
 			if f.Index {
 				lastTerm(last, f)
 			}
+			if f.Index && f.Measured && len(f.Tokens) > 0 {
+				if measured == nil {
+					measured = map[string]int{}
+				}
+				measured[f.Name] += len(f.Tokens)
+			}
 			if f.Facet {
 				c.at(f.Name, facetTexts).text(doc, f.Text)
 			}
@@ -82,6 +90,9 @@ func (c columnsBuilder) add(doc uint32, fields []Field) {
 	}
 	for name, term := range last {
 		c.at(name, lastTerms).text(doc, term)
+	}
+	for name, n := range measured {
+		c.at(name, lengths).number(doc, float64(n))
 	}
 }
 

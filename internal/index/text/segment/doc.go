@@ -47,6 +47,9 @@ type Field struct {
 	// Index says that the field can be searched and sorted by, Store that its value is
 	// returned, Facet that its values are counted.
 	Index, Store, Facet bool
+	// Measured says that the lengths of texts are kept for all documents together, which
+	// scores may rest on.
+	Measured bool
 }
 
 // Bounds of what goes into a segment.

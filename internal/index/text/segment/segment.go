@@ -37,6 +37,7 @@ type Segment struct {
 	spans       map[columnKey][2]int
 	mu          sync.Mutex
 	columns     map[columnKey]*column
+	measures    map[string]measure // of all documents, once they were asked for
 }
 
 // Build makes a segment of documents, which are in the order of their ids, each id
@@ -129,7 +130,7 @@ func openZap(b []byte) (*zap.SegmentBase, error) {
 
 func (s *Segment) readDirectory(b []byte) error {
 	r := packed.Read(b)
-	n := r.UpTo(4 * MaxFields)
+	n := r.UpTo(5 * MaxFields)
 	s.spans = make(map[columnKey][2]int, n)
 	for range n {
 		field := r.Text()
