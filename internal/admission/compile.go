@@ -121,13 +121,17 @@ func isPartitioned(body []byte) bool {
 	return !ok || js.KindOf(v) == js.True
 }
 
+// searchIndexes counts the full-text indexes of a design document.
 func searchIndexes(body []byte) (n int) {
-	indexes, _ := js.Member(body, "indexes")
-	for m := js.MembersOf(indexes); ; n++ {
-		if _, _, ok := m.Next(); !ok {
-			return n
+	for _, member := range []string{"indexes", "nouveau"} {
+		indexes, _ := js.Member(body, member)
+		for m := js.MembersOf(indexes); ; n++ {
+			if _, _, ok := m.Next(); !ok {
+				break
+			}
 		}
 	}
+	return n
 }
 
 // partitionedIndexes counts the indexes of a database's other partitioned
@@ -152,7 +156,7 @@ func partitionedIndexes(ctx context.Context, d *store.Database, except document.
 
 // indexSources returns the functions of a design document's full-text and geo indexes.
 func indexSources(body []byte) (sources []script.Source) {
-	for _, member := range []string{"indexes", "st_indexes"} {
+	for _, member := range []string{"indexes", "nouveau", "st_indexes"} {
 		eachIndex(body, member, func(name string, index []byte) {
 			if code, _ := js.Member(index, "index"); js.KindOf(code) == js.String {
 				sources = append(sources, script.Source{Kind: member + "." + name + ".index", Code: string(js.Text(nil, code))})
@@ -168,6 +172,11 @@ func checkAnalyzers(body []byte) (err error) {
 		definition, _ := js.Member(index, "analyzer")
 		if _, wrong := analyze.New(definition); wrong != nil && err == nil {
 			err = invalidDesign("`indexes." + name + ".analyzer`: " + wrong.Error())
+		}
+	})
+	eachIndex(body, "nouveau", func(name string, index []byte) {
+		if _, wrong := analyze.Nouveau(index); wrong != nil && err == nil {
+			err = invalidDesign("`nouveau." + name + "`: " + wrong.Error())
 		}
 	})
 	return err

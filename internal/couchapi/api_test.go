@@ -117,8 +117,9 @@ func newTestAPIOn(t testing.TB, engine pebblekv.Options, o store.Options, settin
 	}, TenantDesignSize: func() int { return int(c.Snapshot().Int("sectional", "owner_max_design_size", 0)) }})
 	runner := mapjs.New(scripts)
 	views := view.New(viewjs.New(runner))
-	texts := textindex.New(textindex.Options{Functions: textjs.New(runner), Analyze: func(definition []byte) (textindex.Analyzers, error) { return analyze.New(definition) }})
-	indexes := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, views, texts, geo.Fields{}, geo.New(geojs.New(runner))}})
+	texts := textindex.New(textindex.Options{Functions: textjs.New(runner), Analyze: func(definition []byte) (textindex.Analyzers, error) { return analyze.New(definition) },
+		AnalyzeNouveau: func(definition []byte) (textindex.Analyzers, error) { return analyze.Nouveau(definition) }})
+	indexes := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, views, texts, texts.Nouveau(), geo.Fields{}, geo.New(geojs.New(runner))}})
 	a := &testAPI{t: t, config: c, logged: logged}
 	o.Admission, o.Indexer, o.Idle, o.Followers = rules, indexes, true, []store.Follower{subscribe.Rows{}}
 	o.DesignLimits = func() store.DesignLimits {

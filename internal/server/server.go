@@ -133,7 +133,7 @@ func (a *assembly) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	texts := text.New(text.Options{Functions: textjs.New(runner), Analyze: analyzers, Cache: textCache(a.config.Snapshot()), Scratch: scratch})
+	texts := text.New(text.Options{Functions: textjs.New(runner), Analyze: analyzers, AnalyzeNouveau: nouveauAnalyzers, Cache: textCache(a.config.Snapshot()), Scratch: scratch})
 	a.indexes = index.New(index.Options{Kinds: kinds(views, texts, geo.New(geojs.New(runner))), Logger: a.log})
 	a.store, err = store.Open(ctx, a.engine, store.Options{
 		Logger:         a.log,
@@ -170,11 +170,14 @@ func (a *assembly) open(ctx context.Context) (err error) {
 
 // kinds are the kinds of index that there are.
 func kinds(views *view.Kind, texts *text.Kind, places *geo.Kind) []index.Kind {
-	return []index.Kind{field.Kind{}, views, texts, geo.Fields{}, places}
+	return []index.Kind{field.Kind{}, views, texts, texts.Nouveau(), geo.Fields{}, places}
 }
 
 // analyzers makes the analyzers of a full-text index.
 func analyzers(definition []byte) (text.Analyzers, error) { return analyze.New(definition) }
+
+// nouveauAnalyzers makes those of one of Nouveau's.
+func nouveauAnalyzers(definition []byte) (text.Analyzers, error) { return analyze.Nouveau(definition) }
 
 // maxPartition returns the setting of that name as the store asks for it.
 func maxPartition(c *config.Config) func() uint64 {

@@ -85,8 +85,9 @@ func on(t testing.TB, e kv.Engine, o index.Options, settings ...config.Setting) 
 	rules := admission.New(admission.Options{Auth: who, Functions: scripts, Cloudant: func() bool { return false }})
 	runner := mapjs.New(scripts)
 	views := view.New(viewjs.New(runner))
-	texts := text.New(text.Options{Functions: textjs.New(runner), Analyze: func(definition []byte) (text.Analyzers, error) { return analyze.New(definition) }})
-	o.Kinds = []index.Kind{field.Kind{}, views, texts, geo.Fields{}, geo.New(geojs.New(runner))}
+	texts := text.New(text.Options{Functions: textjs.New(runner), Analyze: func(definition []byte) (text.Analyzers, error) { return analyze.New(definition) },
+		AnalyzeNouveau: func(definition []byte) (text.Analyzers, error) { return analyze.Nouveau(definition) }})
+	o.Kinds = []index.Kind{field.Kind{}, views, texts, texts.Nouveau(), geo.Fields{}, geo.New(geojs.New(runner))}
 	indexes := index.New(o)
 	later := &atomic.Int64{}
 	clock := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }

@@ -33,6 +33,8 @@ type Indexed struct {
 	Index, Store, Facet bool
 	// Whole says that a text is one term, whatever the analyzer.
 	Whole bool
+	// Measured says that scores rest on the length of the field.
+	Measured bool
 }
 
 // Result is what an index function gave for one document, or why it has nothing.

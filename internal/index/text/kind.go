@@ -34,14 +34,20 @@ import (
 	"github.com/sectional/sectional/internal/keyspace"
 )
 
-// KindName is the kind's word in stored rows.
-const KindName = "text"
+// The words of the kinds in stored rows: that of indexes as Clouseau has them, in the
+// member "indexes" of design documents, and as Nouveau has them, in "nouveau".
+const (
+	KindName    = "text"
+	NouveauName = "nouveau"
+)
 
 // Options configure a Kind.
 type Options struct {
 	Functions Functions
-	// Analyze makes the analyzers of a definition (JSON, nil for none).
-	Analyze func(definition []byte) (Analyzers, error)
+	// Analyze makes the analyzers of a definition (JSON, nil for none), AnalyzeNouveau
+	// those of one of Nouveau's.
+	Analyze        func(definition []byte) (Analyzers, error)
+	AnalyzeNouveau func(definition []byte) (Analyzers, error)
 	// Cache is how many bytes of opened segments are kept in memory, and how many one
 	// reader may have; default 512 MB.
 	Cache int
@@ -56,10 +62,12 @@ type Analyzers interface {
 	For(field string) analysis.Analyzer
 }
 
-// Kind is the index kind.
+// Kind is the index kind, or that of Nouveau's indexes: these have the same rows, and
+// differ in where they are defined and in what their functions say of a field.
 type Kind struct {
-	o     Options
-	cache *cache
+	o       Options
+	cache   *cache
+	nouveau bool
 	sizes
 }
 
@@ -86,8 +94,20 @@ func New(o Options) *Kind {
 	return &Kind{o: o, cache: newCache(o.Cache), sizes: sizes{smallMany, largestBatch}}
 }
 
+// Nouveau is the kind of Nouveau's indexes. It shares all that k keeps.
+func (k *Kind) Nouveau() *Kind {
+	other := *k
+	other.nouveau = true
+	return &other
+}
+
 // Name is index.Kind's.
-func (*Kind) Name() string { return KindName }
+func (k *Kind) Name() string {
+	if k.nouveau {
+		return NouveauName
+	}
+	return KindName
+}
 
 // Prefixes is index.Kind's.
 func (*Kind) Prefixes(db, number uint64) [][]byte {
@@ -110,6 +130,7 @@ type Def struct {
 	Lib       []byte // views.lib, which index functions may require; nil for none
 	Analyzers Analyzers
 	Mango     *mango.Def // what is indexed, instead of Index; nil if that is a function's to say
+	Nouveau   bool       // it is one of Nouveau's
 }
 
 // Open is index.Kind's: it returns a *Def. A definition whose analyzer there is not is an
@@ -119,17 +140,21 @@ func (k *Kind) Open(stored []byte) (any, error) {
 	if err := json.Unmarshal(stored, &s); err != nil {
 		return nil, dberr.Wrap("text.Open", err)
 	}
-	d := &Def{Index: s.Index, Analyzer: s.Analyzer, Lib: s.Lib}
+	d := &Def{Index: s.Index, Analyzer: s.Analyzer, Lib: s.Lib, Nouveau: k.nouveau}
 	var err error
 	if s.Fields != nil {
 		if d.Mango, err = mango.Parse(s.Fields); err != nil {
 			return nil, err
 		}
 	}
-	if k.o.Analyze == nil {
+	analyze := k.o.Analyze
+	if k.nouveau {
+		analyze = k.o.AnalyzeNouveau
+	}
+	if analyze == nil {
 		return d, nil // to be read, not to be kept
 	}
-	d.Analyzers, err = k.o.Analyze(d.Analyzer)
+	d.Analyzers, err = analyze(d.Analyzer)
 	return d, err
 }
 
@@ -141,16 +166,19 @@ func Of(x *index.Index) *Def {
 
 var errNoAnalyzers = errors.New("text: there are no analyzers")
 
-// Defined is index.Kind's: the members of "indexes" of a design document in JavaScript,
-// or in the language query, of Mango's.
+// Defined is index.Kind's: the members of "indexes", or "nouveau", of a design document in
+// JavaScript, or in the language query, of Mango's.
 func (k *Kind) Defined(d index.Design) (defs []index.Definition) {
-	read := indexSource
+	in, read, ofMango := "indexes", indexSource, (*mango.Def).Analyzer
+	if k.nouveau {
+		in, read, ofMango = "nouveau", nouveauSource, (*mango.Def).NouveauAnalyzer
+	}
 	if language, ok := jsonscan.Member(d.Body, "language"); ok && textOf(language) == "query" {
-		read = mangoSource
+		read = mangoSource(ofMango)
 	} else if ok && textOf(language) != "javascript" {
 		return nil
 	}
-	indexes, _ := jsonscan.Member(d.Body, "indexes")
+	indexes, _ := jsonscan.Member(d.Body, in)
 	if jsonscan.KindOf(indexes) != jsonscan.Object {
 		return nil
 	}
@@ -195,17 +223,34 @@ func indexSource(s source, v []byte) (source, bool) {
 	return s, true
 }
 
-// mangoSource reads one of Mango's.
-func mangoSource(_ source, v []byte) (s source, ok bool) {
-	if jsonscan.KindOf(v) != jsonscan.Object {
-		return s, false
+// nouveauSource reads one member of nouveau.
+func nouveauSource(s source, v []byte) (source, bool) {
+	s, ok := indexSource(s, v)
+	s.Analyzer = nil
+	for _, name := range []string{"default_analyzer", "field_analyzers"} {
+		if of, said := jsonscan.Member(v, name); said && ok {
+			if s.Analyzer == nil {
+				s.Analyzer = []byte("{}")
+			}
+			s.Analyzer = jsonscan.With(s.Analyzer, name, of)
+		}
 	}
-	fields, _ := jsonscan.Member(v, "index")
-	d, err := mango.Parse(fields)
-	if err != nil {
-		return s, false
+	return s, ok
+}
+
+// mangoSource reads one of Mango's, whose analyzers are as analyzer says.
+func mangoSource(analyzer func(*mango.Def) []byte) func(source, []byte) (source, bool) {
+	return func(_ source, v []byte) (s source, ok bool) {
+		if jsonscan.KindOf(v) != jsonscan.Object {
+			return s, false
+		}
+		fields, _ := jsonscan.Member(v, "index")
+		d, err := mango.Parse(fields)
+		if err != nil {
+			return s, false
+		}
+		return source{Fields: bytes.Clone(fields), Analyzer: analyzer(d)}, true
 	}
-	return source{Fields: bytes.Clone(fields), Analyzer: d.Analyzer()}, true
 }
 
 // textOf returns the text of a JSON string, "" for anything else.

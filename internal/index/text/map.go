@@ -14,6 +14,7 @@ import (
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/text/mango"
 	"github.com/sectional/sectional/internal/index/text/segment"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -256,10 +257,23 @@ func (w *work) given(ctx context.Context, docs []input) ([]Result, error) {
 		values, err := w.Mango.Values(string(docs[i].id), docs[i].text)
 		results[i].Err = err
 		for _, v := range values {
-			results[i].Fields = append(results[i].Fields, Indexed{Name: v.Name, Value: v.Value, Index: true})
+			results[i].Fields = append(results[i].Fields, w.ofMango(v))
 		}
 	}
 	return results, nil
+}
+
+// ofMango is a value of an index of Mango's. In one of Nouveau's every text but those for
+// $text is a term as it is, which can be sorted by.
+func (w *work) ofMango(v mango.Value) Indexed {
+	x := Indexed{Name: v.Name, Value: v.Value, Index: true}
+	if w.nouveau {
+		x.Measured = true
+		_, number := v.Value.(float64)
+		x.Whole = !number && !v.Words()
+		x.Facet = number || x.Whole && !strings.HasPrefix(v.Name, "$")
+	}
+	return x
 }
 
 // fits reports whether what a document of so many bytes gave may be indexed. A tenant's
@@ -292,7 +306,7 @@ func (w *work) analyzed(id document.ID, fields []Indexed) (d segment.Document, o
 	}
 	for i := range fields {
 		in := &fields[i]
-		f := segment.Field{Name: in.Name, Boost: in.Boost, Index: in.Index, Store: in.Store, Facet: in.Facet}
+		f := segment.Field{Name: in.Name, Boost: in.Boost, Index: in.Index, Store: in.Store, Facet: in.Facet, Measured: in.Measured}
 		switch v := in.Value.(type) {
 		case float64:
 			if math.IsNaN(v) {

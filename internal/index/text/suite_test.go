@@ -46,7 +46,7 @@ func (goFunctions) Index(_ context.Context, s Script, docs [][]byte) ([]Result, 
 		}
 		for name, v := range members {
 			if name[0] != '_' {
-				all[i].Fields = append(all[i].Fields, Indexed{Name: name, Value: v, Index: true, Facet: name[0] == 'f', Store: name[0] == 's'})
+				all[i].Fields = append(all[i].Fields, Indexed{Name: name, Value: v, Index: true, Facet: name[0] == 'f', Store: name[0] == 's', Measured: s.Nouveau})
 			}
 		}
 		slices.SortFunc(all[i].Fields, func(a, b Indexed) int { return strings.Compare(a.Name, b.Name) })
@@ -71,6 +71,7 @@ func (atSpaces) Analyze(text []byte) (ts analysis.TokenStream) {
 func testKind(o Options) *Kind {
 	o.Functions = goFunctions{}
 	o.Analyze = func([]byte) (Analyzers, error) { return atSpaces{}, nil }
+	o.AnalyzeNouveau = o.Analyze
 	k := New(o)
 	k.many, k.batch = 3, 4000
 	return k
@@ -82,14 +83,30 @@ func TestSuite(t *testing.T) {
 	design := func(fn, more string) string {
 		return `{"indexes":{"i":{"index":"` + fn + `"}` + more + `}}`
 	}
-	indextest.Run(t, indextest.Subject{
-		Kind: testKind(Options{Scratch: t.TempDir()}),
-		Designs: []string{
-			design("members", ""),
-			design("members", `,"other":{"index":"throw"}`),
-			design("none", ""),
-			`{"options":{"partitioned":false},"indexes":{"i":{"index":"members"}}}`,
-		},
+	indextest.Run(t, subject(testKind(Options{Scratch: t.TempDir()}), []string{
+		design("members", ""),
+		design("members", `,"other":{"index":"throw"}`),
+		design("none", ""),
+		`{"options":{"partitioned":false},"indexes":{"i":{"index":"members"}}}`,
+	}))
+}
+
+// TestNouveauSuite does so with Nouveau's indexes, of which the lengths of fields are
+// compared too.
+func TestNouveauSuite(t *testing.T) {
+	of := subject(testKind(Options{Scratch: t.TempDir()}).Nouveau(), []string{
+		`{"nouveau":{"i":{"index":"members"}}}`,
+		`{"nouveau":{"i":{"index":"members","default_analyzer":"x"},"other":{"index":"throw"}}}`,
+		`{"nouveau":{"i":{"index":"none"}},"indexes":{"i":{"index":"members"}}}`,
+	})
+	of.Histories = 3
+	indextest.Run(t, of)
+}
+
+func subject(k *Kind, designs []string) indextest.Subject {
+	return indextest.Subject{
+		Kind:    k,
+		Designs: designs,
 		Body: func(r *rand.Rand) string {
 			var words []string
 			for range r.IntN(8) {
@@ -107,7 +124,7 @@ func TestSuite(t *testing.T) {
 		},
 		Engine:    openEngine,
 		Histories: 10,
-	})
+	}
 }
 
 // testReading reads what other kinds wrote, with a cache of its own, which is so small
@@ -159,7 +176,8 @@ func describe(b *strings.Builder, r *segment.Reader) error {
 		return err
 	}
 	for _, field := range fields {
-		fmt.Fprintf(b, "field %s\n", field)
+		measured, length := r.Measure(field)
+		fmt.Fprintf(b, "field %s: %d, %d\n", field, measured, length)
 		d, err := r.FieldDict(field)
 		if err != nil {
 			return err

@@ -184,6 +184,17 @@ func (d *Def) Analyzer() []byte {
 	return b.Bytes()
 }
 
+// NouveauAnalyzer returns the definition of the analyzers of an index of Nouveau's.
+func (d *Def) NouveauAnalyzer() []byte {
+	var b bytes.Buffer
+	b.WriteString(`{"default_analyzer":`)
+	b.Write(d.defaultAnalyzer)
+	b.WriteString(`,"field_analyzers":{"` + namesField + `":"keyword","` + textField + `":`)
+	b.Write(d.textAnalyzer)
+	b.WriteString("}}")
+	return b.Bytes()
+}
+
 // Analyzers returns the analyzers that the definition names.
 func (d *Def) Analyzers() [][]byte { return [][]byte{d.defaultAnalyzer, d.textAnalyzer} }
 

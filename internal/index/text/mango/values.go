@@ -16,6 +16,9 @@ type Value struct {
 	Value any // a string, a float64, a bool
 }
 
+// Words reports whether a value is a text whose words are found, not the text itself.
+func (v Value) Words() bool { return v.Name == textField }
+
 // maxPatience bounds what the filter of an index may cost for one document.
 const maxPatience = 1 << 22
 

@@ -31,23 +31,31 @@ func (f *Functions) Index(ctx context.Context, s text.Script, docs [][]byte) ([]
 	if err != nil {
 		return nil, err
 	}
+	read := field
+	if s.Nouveau {
+		read = nouveauField
+	}
 	results := make([]text.Result, len(all))
 	for i, r := range all {
 		results[i] = text.Result{Err: r.Err, Stopped: r.Stopped}
 		if r.Err == nil {
-			results[i].Fields, results[i].Err = indexed(r.Rows)
+			results[i].Fields, results[i].Err = indexed(r.Rows, read)
+			if s.Nouveau && results[i].Err == nil {
+				results[i].Err = oneType(results[i].Fields)
+			}
 		}
 	}
 	return results, nil
 }
 
-func indexed(rows []index.Emitted) ([]text.Indexed, error) {
+// indexed makes fields of the calls of one document.
+func indexed(rows []index.Emitted, read func(index.Emitted) (text.Indexed, error)) ([]text.Indexed, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
 	fields := make([]text.Indexed, 0, len(rows))
 	for _, r := range rows {
-		x, err := field(r)
+		x, err := read(r)
 		if err != nil {
 			return nil, err
 		}

@@ -33,7 +33,7 @@ func shown(r text.Result) string {
 		for _, o := range []struct {
 			name string
 			is   bool
-		}{{"facet", f.Facet}, {"store", f.Store}, {"noindex", !f.Index}, {"whole", f.Whole}} {
+		}{{"facet", f.Facet}, {"store", f.Store}, {"noindex", !f.Index}, {"whole", f.Whole}, {"measured", f.Measured}} {
 			if o.is {
 				s += " " + o.name
 			}
