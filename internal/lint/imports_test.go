@@ -48,6 +48,7 @@ func layers() map[string]int {
 		"internal/kv/pebblekv":        2,
 		"internal/script":             2,
 		"internal/selector":           2,
+		"internal/attribute":          2,
 		"internal/lucene":             0,
 		"internal/analyze":            0,
 		"internal/config":             1,
