@@ -25,6 +25,10 @@ type best struct {
 	total   uint64
 	spare   *hit
 	ids     *segment.Column
+	// lost is the end of documents that can't be among the first if their keys are those
+	// of the last hit: their ids come after that of one that is not.
+	lost uint64
+	run  uint64 // the end of the ascending ids that were found last
 }
 
 func (w *work) best(s *sorting, limit int, after *mark) *best {
@@ -37,24 +41,61 @@ func (b *best) take(n node) error {
 	if b.limit == 0 {
 		return nil
 	}
+	return b.offer(n)
+}
+
+// offer keeps the document where a node is if it is among the first so far.
+func (b *best) offer(n node) error {
 	h := b.spare
 	if h == nil {
 		h = &hit{}
 	}
 	b.spare, h.doc, h.id, h.keys = h, n.doc(), "", b.sorting.keys(n, h.keys[:0])
+	full := len(b.hits) == b.limit
+	if full {
+		c := b.sorting.compare(h.keys, b.hits[0].keys)
+		if c > 0 || c == 0 && h.doc < b.lost {
+			return nil
+		}
+		if c == 0 && b.idOf(h) > b.idOf(b.hits[0]) {
+			if h.doc >= b.run { // documents come in order
+				b.run = b.ids.Ascends(h.doc)
+			}
+			b.lost = b.run
+			return nil
+		}
+	}
 	if b.after != nil && b.passed(h) {
 		return nil
 	}
-	if len(b.hits) < b.limit {
-		b.spare = nil
-		heap.Push(b, h)
-		return b.work.keep(rowBytes + valueBytes*len(h.keys))
-	}
-	if b.less(h, b.hits[0]) {
+	b.lost = 0
+	if full {
 		b.spare, b.hits[0] = b.hits[0], h
 		heap.Fix(b, 0)
+		return nil
 	}
-	return nil
+	b.spare = nil
+	heap.Push(b, h)
+	return b.work.keep(rowBytes + valueBytes*len(h.keys))
+}
+
+// takeAll takes all documents of a set, where nothing but ids tells them apart: what comes
+// after one that is not among the first need not be looked at as long as ids ascend.
+func (b *best) takeAll(s *set) error {
+	b.total += s.docs.Count()
+	for s.at != none && b.limit > 0 {
+		if err := b.offer(s); err != nil {
+			return err
+		}
+		move := s.next
+		if s.at < b.lost {
+			move = func() error { return s.advance(b.lost) }
+		}
+		if err := move(); err != nil {
+			return err
+		}
+	}
+	return b.work.ctx.Err()
 }
 
 // passed reports whether a document is not after the bookmark.

@@ -43,7 +43,7 @@ func (w *work) node(query lucene.Node) (node, error) {
 	case *lucene.All:
 		return w.constant(w.index.All(), q.Boost), nil
 	case *lucene.Prefix:
-		return w.union(q.Field, q.Text, q.Boost, func(string) bool { return true })
+		return w.union(q.Field, segment.Prefixed(q.Text), q.Boost, every)
 	case *lucene.Wildcard:
 		return w.wildcard(q)
 	case *lucene.Regexp:
@@ -150,11 +150,16 @@ func (w *work) span(q *lucene.Range) (node, error) {
 
 // wildcard makes the node of a pattern.
 func (w *work) wildcard(q *lucene.Wildcard) (node, error) {
+	if !slices.ContainsFunc(q.Pattern, func(p lucene.Piece) bool { return p.Kind != lucene.AnyText }) {
+		docs := w.index.NewSet()
+		docs.AddField(q.Field)
+		return w.constant(docs, q.Boost), w.spend(int(w.index.End()))
+	}
 	prefix := ""
 	if q.Pattern[0].Kind == lucene.Literal {
 		prefix = q.Pattern[0].Text
 	}
-	return w.union(q.Field, prefix, q.Boost, globOf(q.Pattern).match)
+	return w.union(q.Field, segment.Prefixed(prefix), q.Boost, globOf(q.Pattern).match)
 }
 
 // regexp makes the node of a regular expression.
@@ -163,7 +168,7 @@ func (w *work) regexp(q *lucene.Regexp) (node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := w.union(q.Field, m.prefix, q.Boost, m.match)
+	n, err := w.union(q.Field, segment.Prefixed(m.prefix), q.Boost, m.match)
 	if m.exhausted {
 		return nil, tooComplex(q.Expr)
 	}

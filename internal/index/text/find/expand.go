@@ -6,77 +6,37 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	index "github.com/blevesearch/bleve_index_api"
-
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/index/text/segment"
 	"github.com/sectional/sectional/internal/lucene"
 )
 
-// union makes the node of the terms with a prefix that match.
-func (w *work) union(field, prefix string, boost float64, match func(term string) bool) (node, error) {
-	terms, err := w.index.FieldDictPrefix(field, []byte(prefix))
-	if err != nil {
+// union makes the node of the terms of a range that match.
+func (w *work) union(field string, of segment.Terms, boost float64, match func(term string) bool) (node, error) {
+	docs := w.index.NewSet()
+	if err := docs.AddMatching(field, of, match, w.spend); err != nil {
 		return nil, err
 	}
-	return w.gather(field, terms, boost, func(term string) (take, more bool) { return match(term), true })
+	return w.constant(docs, boost), nil
 }
+
+// every matches all terms.
+func every(string) bool { return true }
 
 // termsBetween makes the node of a range of terms.
 func (w *work) termsBetween(q *lucene.Range) (node, error) {
-	var from []byte
-	var low, high string
+	var of segment.Terms
 	if q.Min != nil {
-		from, low = []byte(*q.Min), *q.Min
+		if of.From = []byte(*q.Min); !q.IncludeMin {
+			of.From = append(of.From, 0)
+		}
 	}
 	if q.Max != nil {
-		high = *q.Max
-	}
-	terms, err := w.index.FieldDictRange(q.Field, from, nil)
-	if err != nil {
-		return nil, err
-	}
-	return w.gather(q.Field, terms, q.Boost, func(term string) (take, more bool) {
-		if q.Max != nil && (term > high || term == high && !q.IncludeMax) {
-			return false, false
-		}
-		return q.Min == nil || term > low || q.IncludeMin, true
-	})
-}
-
-// together is how many terms are added to a set at a time.
-const together = 256
-
-// gather makes the node of the documents of the terms that are to be taken, until
-// there should be no more.
-func (w *work) gather(field string, terms index.FieldDict, boost float64, take func(term string) (take, more bool)) (node, error) {
-	defer terms.Close()
-	docs := w.index.NewSet()
-	var taken [][]byte
-	for {
-		entry, err := terms.Next()
-		if err != nil {
-			return nil, err
-		}
-		good, more := false, entry != nil
-		if more {
-			if err := w.spend(1 + int(entry.Count)/8); err != nil {
-				return nil, err
-			}
-			good, more = take(entry.Term)
-		}
-		if good {
-			taken = append(taken, []byte(entry.Term))
-		}
-		if !more || len(taken) == together {
-			if err := docs.AddTerms(field, taken); err != nil {
-				return nil, err
-			}
-			taken = taken[:0]
-		}
-		if !more {
-			return w.constant(docs, boost), nil
+		if of.Before = []byte(*q.Max); q.IncludeMax {
+			of.Before = append(of.Before, 0)
 		}
 	}
+	return w.union(q.Field, of, q.Boost, every)
 }
 
 // Bounds of a fuzzy term: how many terms it may stand for, as in Lucene, and how many

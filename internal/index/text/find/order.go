@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	std "regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -182,6 +183,11 @@ func scored(orders []Order) bool {
 		}
 	}
 	return len(orders) == 0
+}
+
+// byID reports whether documents with the same score are in the order of their ids.
+func (s *sorting) byID() bool {
+	return !slices.ContainsFunc(s.orders, func(o Order) bool { return o.By != Score && o.By != Place })
 }
 
 // keys puts the keys of the document where a node is into dst.

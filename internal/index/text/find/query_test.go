@@ -364,3 +364,62 @@ func TestHighlights(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestEqualDocuments pages through documents that only their ids tell apart, in segments
+// whose ids interleave, and are not in order where segments were merged.
+func TestEqualDocuments(t *testing.T) {
+	var sources []segment.Source
+	var want []string
+	for n := range 4 {
+		var docs []segment.Document
+		for i := range 40 {
+			id := fmt.Sprintf("%03d", (i*4+n*7)%160/4*4+n)
+			want = append(want, id)
+			docs = append(docs, segment.Document{ID: id, Fields: []segment.Field{text("default", "fox")}})
+		}
+		sources = append(sources, merged(t, docs[:20], docs[20:]))
+	}
+	slices.Sort(want)
+	r := reader(t, "", sources...)
+	for _, query := range []string{"*:*", "fox", "f*", "*", "f?x"} {
+		for _, limit := range []int{1, 3, 50} {
+			q := request(t, query)
+			q.Limit = limit
+			var got []string
+			for {
+				a := run(t, r, q)
+				if a.Total != 160 {
+					t.Fatalf("%s: %d documents", query, a.Total)
+				}
+				if len(a.Rows) == 0 {
+					break
+				}
+				for _, row := range a.Rows {
+					got = append(got, row.ID)
+				}
+				q.Bookmark = a.Bookmark
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, %d at a time: %v", query, limit, got)
+			}
+		}
+	}
+}
+
+// merged is a segment of the documents of several, each with its ids in order.
+func merged(t *testing.T, each ...[]segment.Document) segment.Source {
+	var sources []segment.Source
+	for _, docs := range each {
+		slices.SortFunc(docs, func(a, b segment.Document) int { return strings.Compare(a.ID, b.ID) })
+		sources = append(sources, source(t, docs))
+	}
+	made, _, err := segment.Merge(sources, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := segment.Open(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return segment.Source{Segment: s}
+}

@@ -98,6 +98,11 @@ func (w *work) each(req *Request, takers ...taker) error {
 	if err := n.start(); err != nil {
 		return err
 	}
+	if all, ok := n.(*set); ok && len(takers) == 1 {
+		if b, ok := takers[0].(*best); ok && b.sorting.byID() {
+			return b.takeAll(all)
+		}
+	}
 	for n.doc() != none {
 		for _, t := range takers {
 			if err := t.take(n); err != nil {

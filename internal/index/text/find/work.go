@@ -12,8 +12,9 @@ const (
 	// maxClauses is how many terms a query may come to have, as in Lucene. Terms that
 	// prefixes, patterns and ranges expand to do not count: they are one set.
 	maxClauses = 1024
-	// maxSteps is how many postings a query may look at.
-	maxSteps = 1 << 31
+	// maxSteps is how many postings a query may look at: at 20 to 40 ns each these are
+	// five to ten seconds of a processor.
+	maxSteps = 1 << 28
 	// maxHeld is about how many bytes an answer may have: all of it is held before its
 	// beginning is sent.
 	maxHeld = 64 << 20

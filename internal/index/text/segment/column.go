@@ -350,3 +350,20 @@ func (c *column) copyTo(b *columnBuilder, from, to uint32) {
 		}
 	}
 }
+
+// ascends is Column.Ascends for a document: texts are compared by their places in the
+// dictionary, which is in order.
+func (c *column) ascends(doc uint32) uint32 {
+	if c.flags&(columnDense|columnMany|columnNumbers) != columnDense {
+		return doc + 1
+	}
+	last := at32(c.values, doc)
+	for doc++; doc < c.documentsEnd; doc++ {
+		now := at32(c.values, doc)
+		if now <= last || now == noText {
+			break
+		}
+		last = now
+	}
+	return doc
+}

@@ -28,6 +28,7 @@ type Reader struct {
 type source struct {
 	*Segment
 	live         *roaring.Bitmap // the documents that are read; nil for all
+	partition    bool            // these are those of a partition
 	stop         func() error
 	dictionaries map[string]scorch.TermDictionary
 }
@@ -80,7 +81,7 @@ func (s *source) restrict(deleted *roaring.Bitmap, partition string) (uint64, er
 		if deleted != nil {
 			live.AndNot(deleted)
 		}
-		s.live = live
+		s.live, s.partition = live, true
 	case deleted != nil && !deleted.IsEmpty():
 		s.live = roaring.Flip(deleted, 0, uint64(s.docs))
 		s.live.RunOptimize()

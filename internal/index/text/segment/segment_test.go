@@ -531,18 +531,51 @@ func compareSets(t *testing.T, reader *Reader, docs []Document, numbers []uint64
 			t.Fatalf("%d is missing", n)
 		}
 	}
-	terms := reader.NewSet()
-	if err := terms.AddTerms("t", [][]byte{[]byte("ab")}); err != nil {
+	terms, having := reader.NewSet(), reader.NewSet()
+	if err := terms.AddMatching("t", Terms{[]byte("ab"), []byte("abc")}, func(term string) bool { return term == "ab" }, func(int) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(find(docs, numbers, "t", "ab")); terms.Count() != uint64(n) {
 		t.Fatalf("%d documents of the term instead of %d", terms.Count(), n)
 	}
+	for _, field := range []string{"t", "n", "none"} {
+		any := reader.NewSet()
+		if err := any.AddMatching(field, Prefixed(""), func(string) bool { return true }, func(int) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		having.AndNot(reader.All())
+		if having.AddField(field); having.Count() != any.Count() {
+			t.Fatalf("%d documents have a term of %s, %d have the field", any.Count(), field, having.Count())
+		}
+		if having.AndNot(any); having.Count() > 0 {
+			t.Fatalf("other documents have a term of %s than have the field", field)
+		}
+	}
+	numbersAscend(t, reader)
 	other := reader.All()
 	other.AndNot(terms)
 	other.Or(terms)
 	if other.And(set); other.Count() != set.Count() {
 		t.Fatal("a set of all")
+	}
+}
+
+// numbersAscend holds runs of ascending ids against the ids.
+func numbersAscend(t *testing.T, r *Reader) {
+	t.Helper()
+	ids := r.Column("_id")
+	for doc := uint64(0); doc < r.End(); {
+		end := ids.Ascends(doc)
+		if end <= doc || end > r.End() {
+			t.Fatalf("from document %d ids ascend until %d", doc, end)
+		}
+		for n := doc + 1; n < end; n++ {
+			before, _ := ids.Text(n - 1)
+			if id, _ := ids.Text(n); id <= before {
+				t.Fatalf("document %d has the id %q, after %q", n, id, before)
+			}
+		}
+		doc = end
 	}
 }
 

@@ -39,30 +39,6 @@ func (s *Set) Add(doc uint64) {
 	}
 }
 
-// AddTerms adds the documents of terms. Many at a time are faster than one by one.
-func (s *Set) AddTerms(field string, terms [][]byte) error {
-	all := make([]*roaring.Bitmap, 0, len(terms)+1)
-	for i := range s.docs {
-		source, ones := &s.r.sources[i], roaring.New()
-		all = append(all[:0], ones)
-		for _, term := range terms {
-			it, err := source.postings(field, term)
-			if err != nil {
-				return err
-			}
-			if many := addOne(ones, it); many != nil {
-				all = append(all, many)
-			}
-		}
-		found := roaring.FastOr(all...)
-		if source.live != nil {
-			found.And(source.live)
-		}
-		s.docs[i].Or(found)
-	}
-	return nil
-}
-
 // addOne adds the document of an iterator over postings if it is the only one, and
 // otherwise returns all: nil if there are none.
 func addOne(set *roaring.Bitmap, it scorch.PostingsIterator) *roaring.Bitmap {

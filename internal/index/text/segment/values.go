@@ -50,6 +50,16 @@ func (c *Column) Text(doc uint64) (string, bool) {
 	return c.per[s].lastTerms.text(i), true
 }
 
+// Ascends returns the end of a run of documents that begins with one: in it, the last term
+// of each is greater than that of the one before.
+func (c *Column) Ascends(doc uint64) (end uint64) {
+	s, local, found := c.r.locate(doc)
+	if !found || c.per[s].lastTerms == nil {
+		return doc + 1
+	}
+	return c.r.begins[s] + uint64(c.per[s].lastTerms.ascends(local))
+}
+
 // FacetNumbers appends the numbers of a document that are counted.
 func (c *Column) FacetNumbers(dst []float64, doc uint64) []float64 {
 	s, local, found := c.r.locate(doc)
