@@ -74,6 +74,11 @@ func CompositeID(values []Value, max int) (ID, error) {
 	return ParseID(string(b), max)
 }
 
+// AppendValue appends a value as it is in ids: texts of values of one kind compare as the
+// values do, and a string that begins with another has a text that begins with the other's.
+// Errors as of CompositeID.
+func AppendValue(dst []byte, v Value) ([]byte, error) { return v.append(dst) }
+
 func (v Value) append(dst []byte) ([]byte, error) {
 	dst = append(dst, byte(v.Kind))
 	switch v.Kind {

@@ -145,6 +145,9 @@ var (
 	GeoBack = Space{Name: "geo-back", Code: 0x8d, Version: 1,
 		Columns: []Column{{"index", Uint}, {"id", Text}},
 		Doc:     "the geometries of a document in a geo index, with their cells"}
+	SecondaryRow = Space{Name: "secondary-row", Code: 0x8e, Version: 1,
+		Columns: []Column{{"index", Uint}, {"partition", Text}, {"values", Text}, {"id", Text}},
+		Doc:     "an item in a secondary index of a table; partition: empty in a global one, values: as in composite ids"}
 )
 
 // The definitions of indexes, and what they are told, by namespace: the partition of a
@@ -180,7 +183,7 @@ var Spaces = []*Space{
 	&LaneHead, &Setting, &Doc, &BodyChunk, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint, &PartitionDrop,
 	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Superseded, &Purge, &Marker, &Due,
 	&Subscription, &DeadLetter, &ChangeLog,
-	&IndexProgress, &FieldRow, &TextManifest, &TextDeleted, &TextChunk, &ViewRow, &ViewBack, &ViewNode, &TextPending, &GeoRow, &GeoBack,
+	&IndexProgress, &FieldRow, &TextManifest, &TextDeleted, &TextChunk, &ViewRow, &ViewBack, &ViewNode, &TextPending, &GeoRow, &GeoBack, &SecondaryRow,
 	&Index, &IndexSignature, &IndexUse, &Removal,
 }
 

@@ -27,6 +27,7 @@ func layers() map[string]int {
 		"internal/index/text/segment": 1,
 		"internal/index/geo":          6,
 		"internal/index/geo/geojs":    7,
+		"internal/index/secondary":    6,
 		"internal/index/view":         6,
 		"internal/replicate":          6,
 		"internal/index/view/viewjs":  7,
@@ -118,7 +119,7 @@ func narrow() map[string][]string {
 		"net/http": {"internal/outgoing", "internal/web", "internal/couchapi", "internal/couchapi/couchhttp", "internal/couchapi/documents", "internal/couchapi/lists",
 			"internal/couchapi/admin", "internal/couchapi/legacy", "internal/server", "internal/replicate", "internal/replicate/schedule", "internal/transfer", "internal/subscribe", "internal/couchapi/apitest"},
 		module + "/internal/kv": {"internal/store", "internal/jobs", "internal/server", "internal/kv/pebblekv", "internal/kv/kvtest",
-			"internal/index", "internal/subscribe", "internal/index/field", "internal/index/view", "internal/index/text", "internal/index/geo", "internal/index/indextest", "internal/couchapi/apitest"},
+			"internal/index", "internal/subscribe", "internal/index/field", "internal/index/view", "internal/index/text", "internal/index/geo", "internal/index/secondary", "internal/index/indextest", "internal/couchapi/apitest"},
 		module + "/internal/kv/pebblekv":   {"internal/server"},
 		"github.com/cockroachdb/pebble/v2": {"internal/kv/pebblekv", "internal/crashfs", "bench"},
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/sectional/sectional/internal/index/geo"
 	"github.com/sectional/sectional/internal/index/geo/geojs"
 	"github.com/sectional/sectional/internal/index/mapjs"
+	"github.com/sectional/sectional/internal/index/secondary"
 	"github.com/sectional/sectional/internal/index/text"
 	"github.com/sectional/sectional/internal/index/text/textjs"
 	"github.com/sectional/sectional/internal/index/view"
@@ -170,7 +171,7 @@ func (a *assembly) open(ctx context.Context) (err error) {
 
 // kinds are the kinds of index that there are.
 func kinds(views *view.Kind, texts *text.Kind, places *geo.Kind) []index.Kind {
-	return []index.Kind{field.Kind{}, views, texts, texts.Nouveau(), geo.Fields{}, places}
+	return []index.Kind{field.Kind{}, views, texts, texts.Nouveau(), geo.Fields{}, places, secondary.Kind{}}
 }
 
 // analyzers makes the analyzers of a full-text index.

@@ -52,6 +52,7 @@ var formatSteps = []formatStep{
 	{version: 9, what: "jobs lie in pools", rows: map[string]byte{"job-due": 2}, migrate: jobs.MigrateOrder},
 	{version: 10, what: "full-text indexes", rows: map[string]byte{"text-manifest": 1, "text-deleted": 1, "text-chunk": 1, "text-pending": 1}},
 	{version: 11, what: "indexes of places", rows: map[string]byte{"geo-row": 1, "geo-back": 1}},
+	{version: 12, what: "secondary indexes of tables", rows: map[string]byte{"secondary-row": 1}},
 }
 
 // firstFormat is the format before any step.

@@ -28,6 +28,7 @@ import (
 	"github.com/sectional/sectional/internal/index/geo"
 	"github.com/sectional/sectional/internal/index/geo/geojs"
 	"github.com/sectional/sectional/internal/index/mapjs"
+	"github.com/sectional/sectional/internal/index/secondary"
 	"github.com/sectional/sectional/internal/index/text"
 	"github.com/sectional/sectional/internal/index/text/textjs"
 	"github.com/sectional/sectional/internal/index/view"
@@ -87,7 +88,7 @@ func on(t testing.TB, e kv.Engine, o index.Options, settings ...config.Setting) 
 	views := view.New(viewjs.New(runner))
 	texts := text.New(text.Options{Functions: textjs.New(runner), Analyze: func(definition []byte) (text.Analyzers, error) { return analyze.New(definition) },
 		AnalyzeNouveau: func(definition []byte) (text.Analyzers, error) { return analyze.Nouveau(definition) }})
-	o.Kinds = []index.Kind{field.Kind{}, views, texts, texts.Nouveau(), geo.Fields{}, geo.New(geojs.New(runner))}
+	o.Kinds = []index.Kind{field.Kind{}, views, texts, texts.Nouveau(), geo.Fields{}, geo.New(geojs.New(runner)), secondary.Kind{}}
 	indexes := index.New(o)
 	later := &atomic.Int64{}
 	clock := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
