@@ -13,7 +13,8 @@ import (
 // nothing between two clauses where signs are concerned, comparisons such as price<10,
 // "=" for ":", and without leading wildcards. Functions of intervals (fn:) and clauses
 // that must match in part (@2) are refused. Whether a text is a number is not decided
-// here, but by the field. The error is an *Error.
+// here, but by the field, so that ends of ranges stay as they were written. The error is
+// an *Error.
 func ParseStandard(query string, o Options) (Node, error) {
 	if o.DefaultField == "" {
 		o.DefaultField = "default"
@@ -211,13 +212,7 @@ func (s *standard) comparison(field string, by kind) (Node, error) {
 	if t.text == "*" {
 		n.Min, n.Max = nil, nil
 	}
-	s.foldEnds(n)
 	return n, nil
-}
-
-func (s *standard) foldEnds(n *Range) {
-	s.fold(n.Field, n.Min)
-	s.fold(n.Field, n.Max)
 }
 
 // group = "(" query ")" [boost].
@@ -380,7 +375,6 @@ func (s *standard) ranged(field string) (Node, error) {
 	}
 	n.IncludeMax = s.token.kind == rangeEndIn
 	s.inRange = false
-	s.foldEnds(n)
 	return n, s.advance()
 }
 

@@ -39,7 +39,7 @@ var standardConstructs = []struct{ query, want string }{
 	{`p:[1 TO 5}`, `p:[1 TO 5}`},
 	{`p:{* TO x]`, `p:{* TO "x"]`},
 	{`p:["a b" TO ""]`, `p:["a b" TO "\"\""]`},
-	{`p:[TO TO TO]`, `p:["to" TO "to"]`},
+	{`p:[TO TO TO]`, `p:["TO" TO "TO"]`},
 	{`p<5 p<=5 p>5 p>=5`, `(p:[-Inf TO 5} p:[-Inf TO 5] p:{5 TO +Inf] p:[5 TO +Inf])`},
 	{`p > "x y"`, `p:{"x y" TO *]`},
 	{`the`, `()`},

@@ -18,7 +18,7 @@ func (w *work) compile(query lucene.Node) (node, error) {
 		return nil, err
 	}
 	norm := 1 / math.Sqrt(n.squares())
-	if math.IsInf(norm, 0) || math.IsNaN(norm) {
+	if math.IsInf(norm, 0) || math.IsNaN(norm) || w.nouveau {
 		norm = 1
 	}
 	n.normalize(norm, 1)
@@ -27,11 +27,16 @@ func (w *work) compile(query lucene.Node) (node, error) {
 
 // node makes the node of a part of a query.
 func (w *work) node(query lucene.Node) (node, error) {
+	if w.nouveau {
+		if n, ok, err := w.ofNumbers(query); ok || err != nil {
+			return n, err
+		}
+	}
 	switch q := query.(type) {
 	case *lucene.Boolean:
 		return w.boolean(q)
 	case *lucene.Term:
-		if n, ok := lucene.Number(q.Text); ok {
+		if n, ok := lucene.Number(q.Text); ok && !w.nouveau {
 			docs := w.between(q.Field, segment.Interval{Min: n, Max: n, IncludeMin: true, IncludeMax: true})
 			return w.exactly(docs, q.Boost), nil
 		}
@@ -67,7 +72,7 @@ func (w *work) boolean(q *lucene.Boolean) (node, error) {
 		}
 		parts[c.Occur] = append(parts[c.Occur], n)
 	}
-	return group(parts[lucene.Must], parts[lucene.Should], parts[lucene.MustNot], q.Boost, true), nil
+	return group(parts[lucene.Must], parts[lucene.Should], parts[lucene.MustNot], q.Boost, !w.nouveau), nil
 }
 
 // words makes the node of a text that is not a phrase: any of its terms. Terms at the
@@ -93,7 +98,7 @@ func (w *work) words(field, text string, boost float64) (node, error) {
 		any[0].(*term).boost = boost
 		return any[0], nil
 	}
-	return group(nil, any, nil, boost, places > 1), nil
+	return group(nil, any, nil, boost, places > 1 && !w.nouveau), nil
 }
 
 // analyze returns the terms of a text in the order of their places.
@@ -109,7 +114,7 @@ func (w *work) phrase(q *lucene.Phrase) (node, error) {
 	if len(tokens) == 0 || tokens[0].Position == tokens[len(tokens)-1].Position {
 		return w.words(q.Field, q.Text, q.Boost)
 	}
-	p := &phrase{work: w, slop: q.Slop, boost: q.Boost, both: &boolean{boost: 1}}
+	p := &phrase{work: w, slop: q.Slop, boost: q.Boost, both: &boolean{boost: 1}, bm25: w.scoring(q.Field)}
 	for i, t := range tokens {
 		if err := w.clause(); err != nil {
 			return nil, err
@@ -118,7 +123,11 @@ func (w *work) phrase(q *lucene.Phrase) (node, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.idf += inverse(r.reader.Count(), w.docs)
+		if p.bm25 != nil {
+			p.idf += p.bm25.of.idf(r.reader.Count(), w.docs)
+		} else {
+			p.idf += inverse(r.reader.Count(), w.docs)
+		}
 		if i == 0 || t.Position != tokens[i-1].Position {
 			p.slots = append(p.slots, &slot{offset: t.Position - tokens[0].Position})
 		}
@@ -141,7 +150,7 @@ func (w *work) phrase(q *lucene.Phrase) (node, error) {
 
 // span makes the node of a range: of numbers, or of terms.
 func (w *work) span(q *lucene.Range) (node, error) {
-	if low, high, ok := q.Numbers(); ok {
+	if low, high, ok := q.Numbers(); ok && !w.nouveau {
 		docs := w.between(q.Field, segment.Interval{Min: low, Max: high, IncludeMin: q.IncludeMin, IncludeMax: q.IncludeMax})
 		return w.constant(docs, q.Boost), nil
 	}

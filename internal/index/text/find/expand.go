@@ -25,6 +25,9 @@ func every(string) bool { return true }
 
 // termsBetween makes the node of a range of terms.
 func (w *work) termsBetween(q *lucene.Range) (node, error) {
+	if w.nouveau {
+		q = w.folded(q)
+	}
 	var of segment.Terms
 	if q.Min != nil {
 		if of.From = []byte(*q.Min); !q.IncludeMin {
@@ -66,13 +69,20 @@ func (w *work) fuzzy(q *lucene.Fuzzy) (node, error) {
 		return nil, err
 	}
 	var any []node
+	most := uint64(0)
 	for _, v := range variants {
 		n, err := w.term(q.Field, v.text, v.boost)
 		if err != nil {
 			return nil, err
 		}
+		most = max(most, n.cost())
 		if any = append(any, n); len(any) == maxVariants {
 			break
+		}
+	}
+	for _, n := range any {
+		if n := n.(*term); w.nouveau {
+			w.weighed(n, most) // rare misspellings are not worth more
 		}
 	}
 	return group(nil, any, nil, q.Boost, false), nil

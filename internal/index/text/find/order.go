@@ -18,6 +18,7 @@ type Order struct {
 	Field      string // of Numbers and Texts; the longitude's of Distance
 	Latitude   string // the latitude's field of Distance
 	Descending bool
+	Least      bool // by the least of several values, as Nouveau sorts
 	from       point
 	unit       float64 // of a degree
 }
@@ -32,6 +33,7 @@ const (
 	Texts
 	Distance
 	Place // of the document in the index, which means nothing: the order is by id
+	Typed // by numbers or texts, whichever the field has
 )
 
 // byScore is the order without a sort.
@@ -157,13 +159,14 @@ func (o *Order) value(k key) any {
 type sorting struct {
 	orders  []Order
 	columns [][2]*segment.Column
+	nouveau bool
 }
 
 func (w *work) sorting(orders []Order) *sorting {
 	if len(orders) == 0 {
 		orders = byScore
 	}
-	s := &sorting{orders: orders, columns: make([][2]*segment.Column, len(orders))}
+	s := &sorting{orders: orders, columns: make([][2]*segment.Column, len(orders)), nouveau: w.nouveau}
 	for i, o := range orders {
 		switch o.By {
 		case Distance:
@@ -205,9 +208,14 @@ func (s *sorting) key(i int, n node) (k key) {
 	case Score:
 		k.number = float64(float32(n.score())) // as exact as Lucene's, so that the same are equal
 	case Numbers:
-		k.number, _ = columns[0].Number(n.doc())
+		if k.number, _ = columns[0].Number(n.doc()); o.Least {
+			k.number, _ = columns[0].Least(n.doc())
+		}
 	case Texts:
 		text, ok := columns[0].Text(n.doc())
+		if o.Least {
+			text, ok = columns[0].First(n.doc())
+		}
 		k.text, k.null = text, !ok
 	case Distance:
 		lon, there := columns[0].Number(n.doc())
@@ -233,11 +241,30 @@ func (s *sorting) compare(a, b []key) int {
 }
 
 // values are keys as a row shows them. Last is Lucene's number of the document, which
-// is nobody's business.
-func (s *sorting) values(keys []key) []any {
+// is nobody's business, or for Nouveau the id.
+func (s *sorting) values(keys []key, id string) []any {
 	values := make([]any, len(keys), len(keys)+1)
+	byID := false
 	for i, k := range keys {
-		values[i] = s.orders[i].value(k)
+		o := &s.orders[i]
+		values[i] = o.value(k)
+		if !s.nouveau {
+			continue
+		}
+		switch byID = o.Field == "_id"; {
+		case byID:
+			values[i] = ID(k.text)
+		case o.By == Score:
+			values[i] = float32(k.number)
+		case o.By == Place:
+			values[i] = nil
+		}
 	}
-	return append(values, 0)
+	switch {
+	case !s.nouveau:
+		return append(values, 0)
+	case !byID:
+		return append(values, ID(id))
+	}
+	return values
 }

@@ -15,6 +15,7 @@ type phrase struct {
 	idf   float64
 	boost float64
 	value float64
+	bm25  *bm25 // nil where scores are Clouseau's
 
 	freq float64 // in the document where it is
 	norm float64
@@ -32,11 +33,21 @@ type slot struct {
 
 func (p *phrase) squares() float64 { return p.idf * p.boost * p.idf * p.boost }
 
-func (p *phrase) normalize(norm, boost float64) { p.value = p.idf * p.idf * p.boost * norm * boost }
+func (p *phrase) normalize(norm, boost float64) {
+	if p.value = p.idf * p.idf * p.boost * norm * boost; p.bm25 != nil {
+		p.bm25.weight = float32(p.idf * p.boost * boost)
+	}
+}
 
-func (p *phrase) doc() uint64    { return p.both.doc() }
-func (p *phrase) cost() uint64   { return p.both.cost() }
-func (p *phrase) score() float64 { return math.Sqrt(p.freq) * p.value * lengthNorm(p.norm) }
+func (p *phrase) doc() uint64  { return p.both.doc() }
+func (p *phrase) cost() uint64 { return p.both.cost() }
+
+func (p *phrase) score() float64 {
+	if p.bm25 != nil {
+		return p.bm25.score(p.freq, p.norm)
+	}
+	return math.Sqrt(p.freq) * p.value * lengthNorm(p.norm)
+}
 
 func (p *phrase) start() error {
 	if err := p.both.start(); err != nil {

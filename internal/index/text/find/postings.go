@@ -67,6 +67,7 @@ type term struct {
 	*postings
 	idf, boost float64
 	value      float64 // what a frequency and a norm of one are worth
+	bm25       *bm25   // nil where scores are Clouseau's
 }
 
 // term makes the node of an analyzed term.
@@ -75,13 +76,28 @@ func (w *work) term(field, text string, boost float64) (*term, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &term{postings: p, idf: inverse(p.reader.Count(), w.docs), boost: boost}, nil
+	return w.weighed(&term{postings: p, boost: boost, bm25: w.scoring(field)}, p.reader.Count()), nil
+}
+
+// weighed gives a term the weight of one that so many documents have.
+func (w *work) weighed(t *term, having uint64) *term {
+	if t.idf = inverse(having, w.docs); t.bm25 != nil {
+		t.idf = t.bm25.of.idf(having, w.docs)
+	}
+	return t
 }
 
 func (t *term) squares() float64 { return t.idf * t.boost * t.idf * t.boost }
 
-func (t *term) normalize(norm, boost float64) { t.value = t.idf * t.idf * t.boost * norm * boost }
+func (t *term) normalize(norm, boost float64) {
+	if t.value = t.idf * t.idf * t.boost * norm * boost; t.bm25 != nil {
+		t.bm25.weight = float32(t.idf * t.boost * boost)
+	}
+}
 
 func (t *term) score() float64 {
+	if t.bm25 != nil {
+		return t.bm25.score(float64(t.hit.Freq), t.hit.Norm)
+	}
 	return math.Sqrt(float64(t.hit.Freq)) * t.value * lengthNorm(t.hit.Norm)
 }

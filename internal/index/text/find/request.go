@@ -27,6 +27,10 @@ type Request struct {
 	Fields []string
 	// Marks says that each row has a bookmark of its own.
 	Marks bool
+	// Nouveau says that the request is one of Nouveau's: scores are BM25's, and what a
+	// field means follows from its values. Locale is how its query writes numbers.
+	Nouveau bool
+	Locale  string
 }
 
 // Ranges are ranges of the numbers of a field.
@@ -73,6 +77,7 @@ type Result struct {
 type Row struct {
 	ID string
 	// Order are the values that it is sorted by: numbers, strings, nil where there is none.
+	// In a request of Nouveau's a score is a float32, and an id an ID.
 	Order []any
 	// Fields are those that are stored, in the order of their names: each a string, a
 	// float64, or a slice of them if it has several.
@@ -80,6 +85,9 @@ type Row struct {
 	Highlights []Marked
 	Mark       string // a bookmark: what comes after this row
 }
+
+// ID is the id of a row that it is sorted by.
+type ID string
 
 // Stored is a field of a row.
 type Stored struct {

@@ -39,7 +39,7 @@ func Run(ctx context.Context, index *segment.Reader, req *Request) (*Result, err
 		return nil, err
 	}
 	index.While(ctx.Err)
-	w := &work{ctx: ctx, index: index, analyzers: req.Analyzers, docs: docs}
+	w := &work{ctx: ctx, index: index, analyzers: req.Analyzers, docs: docs, nouveau: req.Nouveau, locale: req.Locale}
 	if req.Group != nil {
 		return w.runGroups(req)
 	}
@@ -117,12 +117,19 @@ func (w *work) each(req *Request, takers ...taker) error {
 }
 
 func (w *work) run(req *Request) (*Result, error) {
-	s := w.sorting(req.Sort)
+	orders, err := w.typed(req.Sort)
+	if err == nil {
+		err = w.countable(req)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := w.sorting(orders)
 	after, err := s.restore(req.Bookmark)
 	if err != nil {
 		return nil, err
 	}
-	w.scored = scored(req.Sort)
+	w.scored = scored(orders)
 	first := w.best(s, req.Limit, after)
 	counts := w.counting(req.Counts)
 	ranges, err := w.ranging(req.Ranges)
@@ -195,7 +202,7 @@ func (w *work) rows(req *Request, b *best) ([]Row, error) {
 		if err := w.ctx.Err(); err != nil {
 			return nil, err
 		}
-		row := Row{ID: strings.Clone(h.id), Order: b.sorting.values(h.keys)}
+		row := Row{ID: strings.Clone(h.id), Order: b.sorting.values(h.keys, h.id)}
 		if req.Marks {
 			row.Mark = b.sorting.bookmark(mark{h.keys, h.id})
 		}

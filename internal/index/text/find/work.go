@@ -27,8 +27,11 @@ type work struct {
 	ctx       context.Context
 	index     *segment.Reader
 	analyzers Analyzers
-	scored    bool   // scores are asked for
-	docs      uint64 // in the index
+	scored    bool                // scores are asked for
+	docs      uint64              // in the index
+	nouveau   bool                // what is asked is what Nouveau understands
+	locale    string              // of numbers in Nouveau's queries
+	fields    map[string]*fieldOf // what is known of fields in Nouveau's queries
 	clauses   int
 	steps     int
 	held      int // bytes of the answer
