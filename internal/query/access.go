@@ -79,6 +79,7 @@ type reach struct {
 	partial bool // the path holds nothing but documents that are meant
 	repeats bool // a document may have several rows
 	words   bool // the rows are those of a full-text query
+	guessed bool // and their order is a guess at what was asked for
 	// sets are those of the columns over all alternatives: _explain shows them
 	// as CouchDB shows its range.
 	sets []set

@@ -8,6 +8,8 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/text/mango"
+	"github.com/sectional/sectional/internal/selector"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -18,7 +20,9 @@ type Explanation struct {
 	// Indexable and Unindexable are fields of the selector that an index can help
 	// with, and those that none can.
 	Indexable, Unindexable []string
-	Steps                  []Step // of a request with execution_stats
+	// Words and Wordless are the same for text indexes.
+	Words, Wordless []string
+	Steps           []Step // of a request with execution_stats
 }
 
 // Candidate is an index that was not chosen.
@@ -45,7 +49,7 @@ const counted = 10_000
 
 // Explain reports how the request would be answered. With execution_stats it describes the
 // plan and counts its rows.
-func Explain(ctx context.Context, req *Request, scope store.Scope) (e *Explanation, err error) {
+func Explain(ctx context.Context, req *Request, scope store.Scope, x *index.Indexes) (e *Explanation, err error) {
 	err = scope.View(ctx, func(r *store.Reader) error {
 		p, err := plannerAt(ctx, r, req, pathsOf)
 		if err != nil {
@@ -64,6 +68,7 @@ func Explain(ctx context.Context, req *Request, scope store.Scope) (e *Explanati
 		}
 		e = &Explanation{Candidates: p.judge(plan)}
 		e.Indexable, e.Unindexable = p.fields()
+		e.Words, e.Wordless = p.wordFields()
 		if len(plan.Branches) > 0 {
 			e.Chosen = plan.Branches[0]
 		}
@@ -72,7 +77,7 @@ func Explain(ctx context.Context, req *Request, scope store.Scope) (e *Explanati
 		}
 		return err
 	})
-	return e, err
+	return e, repair(ctx, x, scope, err)
 }
 
 // Bounds returns the least and the greatest values of the columns as far as the
@@ -139,7 +144,7 @@ func (p *planner) reasonAgainst(b *Branch, plan *Plan) (why reason, stage int) {
 	switch {
 	case p.chosen(chosen):
 		return "excluded_by_user", 1
-	case b.Index() == nil:
+	case b.Index() == nil, b.words && !chosen.words:
 		return "unfavored_type", 1
 	case b.equal < chosen.equal || b.equal == chosen.equal && !b.ranged && chosen.ranged || chosen.Index() == nil:
 		return "less_overlap", 0
@@ -164,6 +169,42 @@ func (p *planner) fields() (indexable, unindexable []string) {
 				unindexable = append(unindexable, path)
 			}
 			seen[path] = true
+		}
+	}
+	slices.Sort(indexable)
+	slices.Sort(unindexable)
+	return indexable, unindexable
+}
+
+// wordFields is fields for a text index of all fields.
+func (p *planner) wordFields() (indexable, unindexable []string) {
+	every, err := mango.Parse([]byte("{}"))
+	if err != nil {
+		panic(err) // it is the least definition
+	}
+	can := map[string]bool{}
+	if p.req.words {
+		can["$default"] = true
+	}
+	var look func(n *selector.Node)
+	look = func(n *selector.Node) {
+		if n.Path != nil {
+			path := n.Path.String()
+			can[path] = can[path] || every.Query(n, false) != nil
+			return
+		}
+		for _, k := range n.Kids {
+			look(k)
+		}
+	}
+	if root := p.req.Selector.Root(); root != nil {
+		look(root)
+	}
+	for path, is := range can {
+		if is {
+			indexable = append(indexable, path)
+		} else {
+			unindexable = append(unindexable, path)
 		}
 	}
 	slices.Sort(indexable)

@@ -43,6 +43,9 @@ func (p *planner) plan(partitioned bool) (*Plan, error) {
 			return plan, err
 		}
 	}
+	if err := p.manyTexts(all, func(*Branch) bool { return true }); err != nil {
+		return nil, err
+	}
 	b, err := p.best(all, usable)
 	if err != nil {
 		return nil, err
@@ -79,6 +82,9 @@ func (p *planner) plan(partitioned bool) (*Plan, error) {
 
 // useNamed takes the best of the indexes that the request names, or warns.
 func (p *planner) useNamed(plan *Plan) (done bool, err error) {
+	if err := p.manyTexts(plan.considered, p.chosen); err != nil {
+		return false, err
+	}
 	b, err := p.best(plan.considered, func(b *Branch) bool { return usable(b) && p.chosen(b) })
 	if err != nil {
 		return false, err
@@ -114,13 +120,17 @@ func (p *Plan) warn(texts ...string) {
 }
 
 func (p *planner) noSort(partitioned bool, all []*Branch) error {
-	if p.req.words {
-		if !slices.ContainsFunc(all, func(b *Branch) bool { return b.reason == sortMismatch }) {
-			return errNoText
-		}
+	unsorted := func(b *Branch) bool {
+		_, is := b.path.(*textPath)
+		return is && b.reason == sortMismatch
+	}
+	switch {
+	case slices.ContainsFunc(all, unsorted):
 		if err := p.sortError(); err != nil {
 			return err
 		}
+	case p.req.words:
+		return errNoText
 	}
 	kind := ""
 	switch {
@@ -140,7 +150,7 @@ func (p *planner) noSort(partitioned bool, all []*Branch) error {
 // serves all of them well. Their documents come in no order. With the choices
 // of an earlier plan it takes those again.
 func (p *planner) split(plan *Plan, again []uint64) error {
-	if len(p.conjuncts) < 2 || len(p.req.Sort) > 0 || again != nil && len(again) != len(p.conjuncts) {
+	if len(p.conjuncts) < 2 || len(p.req.Sort) > 0 || p.req.words || again != nil && len(again) != len(p.conjuncts) {
 		return nil
 	}
 	var order []*Branch

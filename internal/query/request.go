@@ -38,6 +38,8 @@ type Request struct {
 	// limited says that the request names a limit.
 	limited bool
 	words   bool // the selector has $text
+	// alternatives says that a document may match without every $text.
+	alternatives bool
 }
 
 // SortField is a field that an answer is sorted by.

@@ -95,7 +95,7 @@ func (q *Query) Run(ctx context.Context, sink Sink) error {
 			}
 			return q.page(ctx, r, sink)
 		})
-		err = q.repair(ctx, err)
+		err = repair(ctx, q.indexes, q.scope, err)
 		if errors.Is(err, index.ErrGone) && q.stats.Results == 0 && q.req.Bookmark == "" {
 			q.restart()
 			continue
@@ -171,20 +171,6 @@ func (q *Query) behind(r *store.Reader, plan *Plan) (*index.Index, error) {
 		return x, nil
 	}
 	return nil, nil
-}
-
-// repair has an index of the plan built anew if err says that it is damaged.
-func (q *Query) repair(ctx context.Context, err error) error {
-	var found *index.Damaged
-	if !errors.As(err, &found) || q.plan == nil {
-		return err
-	}
-	for _, b := range q.plan.Branches {
-		if _, is := b.path.(*textPath); is {
-			return q.indexes.Repair(ctx, q.scope.Database(), b.Index(), err)
-		}
-	}
-	return err
 }
 
 // restart forgets what was read. Nobody has seen any of it yet, so another

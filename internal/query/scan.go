@@ -2,6 +2,7 @@ package query
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 
@@ -22,6 +23,8 @@ type scan struct {
 	budget int          // rows that may still be looked at in this page
 	spans  []field.Span // of a branch whose documents may have several rows
 	row    Row
+	// says answers $text for a document; nil where all documents have their words.
+	says func(clause []byte, id document.ID) (bool, error)
 
 	// Rows whose documents are read together.
 	hits []hit
@@ -74,6 +77,9 @@ func (b *Branch) span(n int) field.Span {
 func (q *Query) scanRange(ctx context.Context, b *Branch, sink Sink) (stop bool, err error) {
 	s := &q.scan
 	s.hits = s.hits[:0]
+	if p, is := b.path.(*textPath); is && q.req.alternatives {
+		s.says = p.says(ctx, s.reader)
+	}
 	for h, err := range b.path.scan(ctx, s.reader, b.span(q.at.span), q.at.row, b.descending) {
 		if err != nil {
 			return true, err
@@ -207,7 +213,17 @@ func (q *Query) match(rev *store.Revision) (bool, error) {
 	if q.req.Beside != nil && (s.attachments && len(rev.Attachments) > 0 || len(row.Conflicts) > 0) {
 		row.Doc.Meta = q.req.Beside(rev, row.Conflicts)
 	}
-	return q.req.Selector.Match(&row.Doc, q.budget)
+	var unsaid error
+	if s.says != nil {
+		row.Doc.Says = func(clause []byte) (is bool) {
+			if unsaid = cmp.Or(unsaid, q.budget.Spend(wordSteps)); unsaid == nil {
+				is, unsaid = s.says(clause, rev.ID)
+			}
+			return is
+		}
+	}
+	match, err := q.req.Selector.Match(&row.Doc, q.budget)
+	return match && unsaid == nil, cmp.Or(unsaid, err)
 }
 
 // foundOnce takes a document that matches, unless a branch before this one has

@@ -2,9 +2,9 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -63,8 +63,8 @@ func (p *textPath) reach(req *Request, all []conjunct) (reach, reason, error) {
 	root := req.Selector.Root()
 	chosen := req.chose(p.named)
 	switch {
-	case p.def.Partial != nil && !chosen && !implied(all, p.def.Partial.Root()):
-		return reach{}, isPartial, nil
+	case p.def.Partial != nil && !chosen && (req.words || !implied(all, p.def.Partial.Root())):
+		return reach{}, isPartial, nil // of $text it would be one index of several
 	case !p.reaches:
 		return reach{}, scopeMismatch, nil
 	case root == nil || len(all) == 0:
@@ -73,10 +73,13 @@ func (p *textPath) reach(req *Request, all []conjunct) (reach, reason, error) {
 		return reach{}, fieldMismatch, nil
 	}
 	q := p.query(root, all, req.words, chosen || req.words)
-	if q == nil {
+	switch {
+	case q == nil && req.words && p.def.All: // a document may match without its words
+		q = &lucene.All{Boost: 1}
+	case q == nil:
 		return reach{}, fieldMismatch, nil
 	}
-	sort, ok := p.sort(req, chosen || req.words)
+	sort, guessed, ok := p.sort(req)
 	if !ok {
 		return reach{}, sortMismatch, nil
 	}
@@ -85,7 +88,7 @@ func (p *textPath) reach(req *Request, all []conjunct) (reach, reason, error) {
 	p.queries[run] = asked
 	return reach{
 		ranges: []Range{{field.Span{From: []byte(run)}, []fmt.Stringer{asked}}},
-		ranged: true, words: true, width: 1,
+		ranged: true, words: true, width: 1, guessed: guessed && !chosen && !req.words,
 	}, "", nil
 }
 
@@ -106,17 +109,18 @@ func (p *textPath) query(root *selector.Node, all []conjunct, words, chosen bool
 	return mango.Either(alternatives...)
 }
 
-// sort makes the sort of a request, whose fields name their types: "price:number". Only
-// who asks for this index is understood without: then the type follows from the selector.
-func (p *textPath) sort(req *Request, chosen bool) (orders []find.Order, ok bool) {
+// sort makes the sort of a request, whose fields name their types: "price:number". Of one
+// that doesn't the type is guessed from the selector.
+func (p *textPath) sort(req *Request) (orders []find.Order, guessed, ok bool) {
 	for _, s := range req.Sort {
 		name := s.Path.String()
 		in, numbers, ok := mango.SortField(name)
-		if !ok && chosen {
+		if !ok {
+			guessed = true
 			in, numbers, ok = mango.SortField(name + ":" + typeOf(req.Selector.Root(), name))
 		}
 		if !ok {
-			return nil, false
+			return nil, false, false
 		}
 		o := find.Order{By: find.Texts, Field: in, Descending: s.Desc}
 		if numbers {
@@ -127,7 +131,7 @@ func (p *textPath) sort(req *Request, chosen bool) (orders []find.Order, ok bool
 	if len(orders) == 0 && !req.words {
 		orders = []find.Order{{By: find.Place}} // by id: scores mean nothing here
 	}
-	return orders, true
+	return orders, guessed, true
 }
 
 // typeOf returns the one type of the values to which a selector compares a field; "" if
@@ -165,7 +169,29 @@ func (p *textPath) covers(*selector.Selector, []*selector.Path) *shape { return 
 
 // open reads the index, or the partition of it that the reader's scope is.
 func (p *textPath) open(r *store.Reader) (*segment.Reader, error) {
-	return p.kind.NewReader(r, p.named.Index, r.Partition())
+	over, err := p.kind.NewReader(r, p.named.Index, r.Partition())
+	if found := (*index.Damaged)(nil); errors.As(err, &found) {
+		err = &damagedIndex{p.named.Index, err}
+	}
+	return over, err
+}
+
+// damagedIndex says which index is damaged.
+type damagedIndex struct {
+	index *index.Index
+	error
+}
+
+func (d *damagedIndex) Unwrap() error { return d.error }
+
+// repair has an index built anew if err says that it is damaged, and returns the error for
+// whoever asked.
+func repair(ctx context.Context, x *index.Indexes, scope store.Scope, err error) error {
+	var found *damagedIndex
+	if !errors.As(err, &found) {
+		return err
+	}
+	return x.Repair(ctx, scope.Database(), found.index, err)
 }
 
 func (p *textPath) request(q lucene.Node, limit int) *find.Request {
@@ -237,13 +263,32 @@ func (p *textPath) holds(ctx context.Context, r *store.Reader, rev *store.Revisi
 		return false, err
 	}
 	for i := range ranges {
-		id := &lucene.Phrase{Field: "_id", Text: string(rev.ID), Boost: 1}
-		found, err := find.Run(ctx, over, p.request(mango.Both(p.queries[string(ranges[i].From)].query, id), 0))
-		if err != nil || found.Total > 0 {
-			return err == nil, err
+		if has, err := p.finds(ctx, over, p.queries[string(ranges[i].From)].query, rev.ID); has || err != nil {
+			return has, err
 		}
 	}
 	return false, nil
+}
+
+// finds reports whether a query finds a document.
+func (p *textPath) finds(ctx context.Context, over *segment.Reader, q lucene.Node, id document.ID) (bool, error) {
+	one := &lucene.Phrase{Field: "_id", Text: string(id), Boost: 1}
+	found, err := find.Run(ctx, over, p.request(mango.Both(q, one), 0))
+	return err == nil && found.Total > 0, err
+}
+
+// wordSteps is what asking the index about one document takes of a request's budget.
+const wordSteps = 50
+
+// says makes what answers {"$text": …} for documents of a page.
+func (p *textPath) says(ctx context.Context, r *store.Reader) func(clause []byte, id document.ID) (bool, error) {
+	over, err := p.open(r)
+	return func(clause []byte, id document.ID) (bool, error) {
+		if err != nil {
+			return false, err
+		}
+		return p.finds(ctx, over, mango.Said(clause), id)
+	}
 }
 
 // Words returns the full-text query of a branch that is one.
@@ -256,28 +301,58 @@ func (b *Branch) Words() (query string, ok bool) {
 }
 
 var (
-	errTextPlace = dberr.New(dberr.Invalid, "bad_field", "$text stands by itself, or in an $and beside other conditions.")
+	errTextPlace = dberr.New(dberr.Invalid, "bad_field", "$text is about a whole document: it stands by itself, or in an $and or an $or.")
 	errNoText    = dberr.New(dberr.Invalid, "no_usable_index", "There is no text index for $text: make one with POST _index, of type \"text\".")
+	errManyTexts = dberr.New(dberr.Invalid, "multiple_text_indexes", "You must specify an index with the `use_index` parameter.")
 )
 
 // setWords looks for $text in the selector.
 func (r *Request) setWords() error {
 	root := r.Selector.Root()
-	switch n := mango.HasText(root); {
-	case n == 0:
+	all := mango.Texts(root)
+	if all == 0 {
 		return nil
-	case n > 1:
-		return dberr.New(dberr.Invalid, "multiple_text_selector", "Selector cannot contain more than one $text operator: %s", selector.Term(r.Selector.JSON()))
-	case !conjoined(root):
+	}
+	everywhere, anywhere := clausesOf(root)
+	if anywhere < all {
 		return errTextPlace
 	}
-	r.words = true
+	r.words, r.alternatives = true, everywhere < all
 	return nil
 }
 
-// conjoined reports whether $text is where it has to hold for every document.
-func conjoined(n *selector.Node) bool {
-	return n.Op == selector.Text || n.Op == selector.And && slices.ContainsFunc(n.Kids, conjoined)
+// clausesOf counts the clauses of $text that have to hold for every document that is found,
+// and those that are about the whole document.
+func clausesOf(n *selector.Node) (everywhere, anywhere int) {
+	switch n.Op {
+	case selector.Text:
+		return 1, 1
+	case selector.And, selector.Or:
+		for _, k := range n.Kids {
+			e, a := clausesOf(k)
+			anywhere += a
+			if n.Op == selector.And {
+				everywhere += e
+			}
+		}
+	}
+	return everywhere, anywhere
+}
+
+// manyTexts refuses $text where several indexes that have not the same definition could
+// answer: their analyzers say what is found.
+func (p *planner) manyTexts(all []*Branch, meant func(*Branch) bool) error {
+	signature := ""
+	for _, b := range all {
+		if !p.req.words || !meant(b) || !usable(b) && !building(b) {
+			continue
+		}
+		if signature != "" && signature != b.Index().Signature {
+			return errManyTexts
+		}
+		signature = b.Index().Signature
+	}
+	return nil
 }
 
 // sortErrors are those of a sort by a field whose type is not known.

@@ -33,6 +33,9 @@ func TestTextPath(t *testing.T) {
 		{`{"selector":{"$text":"brown","age":7}}`, "_design/every/every", "b"},
 		{`{"selector":{"$text":"brown"},"sort":[{"age:number":"desc"}]}`, "_design/every/every", "a b"},
 		{`{"selector":{"$text":"brown","age":{"$gt":1}},"sort":["age"]}`, "_design/every/every", "b a"},
+		{`{"selector":{"age":{"$gt":0},"note":{"$gt":null}},"sort":["age"]}`, "_design/every/every", "d b c a"}, // a text is no number: it counts as 0
+		{`{"selector":{"$or":[{"note":"quick"},{"name":"Ada"}]},"sort":[{"note":"desc"},"name"]}`, "_design/every/every", "a d"},
+		{`{"selector":{"name":{"$gt":"A"}},"sort":["name"]}`, "_design/name/name", "a b c"}, // no guess where there is an index
 		{`{"selector":{"note":{"$type":"string"}},"sort":["note:string"]}`, "_design/every/every", "b c d a"},
 		{`{"selector":{"age":7}}`, "_design/ages/ages", "b c"},
 		{`{"selector":{"age":{"$gt":7}}}`, "_design/every/every", "a d"},
@@ -43,6 +46,13 @@ func TestTextPath(t *testing.T) {
 		{`{"selector":{"$or":[{"name":"Bob"},{"note":"quick"}]}}`, "_design/every/every", "b d"},
 		{`{"selector":{"$text":"quick"},"count":true}`, "_design/every/every", ""},
 		{`{"selector":{"$text":"quick"},"skip":1}`, "_design/every/every", "a"},
+		{`{"selector":{"$and":[{"$text":"quick"},{"$text":"fox"}]}}`, "_design/every/every", "a"},
+		{`{"selector":{"$or":[{"$text":"fox"},{"$text":"bears"}]},"sort":["name:string"]}`, "_design/every/every", "a b"},
+		{`{"selector":{"$or":[{"$text":"fox"},{"age":7}]},"sort":["name:string"]}`, "_design/every/every", "a b c"},
+		{`{"selector":{"$or":[{"$text":"fox"},{"age":7}],"name":{"$gt":"B"}},"sort":["name:string"]}`, "_design/every/every", "b c"},
+		{`{"selector":{"$or":[{"$text":"fox"},{"name":{"$exists":false}}]},"sort":["note:string"]}`, "_design/every/every", "d a"},
+		{`{"selector":{"$or":[{"$text":"nowhere"},{"$and":[{"$text":"brown"},{"age":{"$ne":7}}]}]}}`, "_design/every/every", "a"},
+		{`{"selector":{"$text":"quick"},"use_index":"every"}`, "_design/every/every", "d a"},
 	} {
 		q, got, err := w.find("", c.request)
 		must(t, err)
@@ -52,13 +62,14 @@ func TestTextPath(t *testing.T) {
 		}
 	}
 	for request, code := range map[string]string{
-		`{"selector":{"$text":"a"},"use_index":"ages","allow_fallback":false}`: "invalid_index",
-		`{"selector":{"$text":"a","$and":[{"$text":"b"}]}}`:                    "multiple_text_selector",
-		`{"selector":{"$or":[{"$text":"a"},{"age":1}]}}`:                       "bad_field",
-		`{"selector":{"$not":{"$text":"a"}}}`:                                  "bad_arg",
-		`{"selector":{"$text":"a"},"sort":["age"]}`:                            "text_sort_error",
-		`{"selector":{"age":7},"sort":["height:number"],"use_index":"none"}`:   "",
-		`{"selector":{"$text":"a"},"bookmark":"nonsense"}`:                     "invalid_bookmark",
+		`{"selector":{"$text":"a"},"use_index":"ages","allow_fallback":false}`:    "invalid_index",
+		`{"selector":{"a":{"$elemMatch":{"$text":"b"}}}}`:                         "bad_field",
+		`{"selector":{"$or":[{"$text":"a"},{"a":{"$elemMatch":{"$text":"b"}}}]}}`: "bad_field",
+		`{"selector":{"$not":{"$text":"a"}}}`:                                     "bad_arg", `{"selector":{"$text":"a"},"sort":["age"]}`: "text_sort_error",
+		`{"selector":{"note":{"$gt":null}},"sort":["note"]}`:                 "text_sort_error",
+		`{"selector":{"$or":[{"age":1},{"age":"1"}]},"sort":["age"]}`:        "text_sort_error",
+		`{"selector":{"age":7},"sort":["height:number"],"use_index":"none"}`: "",
+		`{"selector":{"$text":"a"},"bookmark":"nonsense"}`:                   "invalid_bookmark",
 	} {
 		_, _, err := w.find("", request)
 		var e *dberr.Error
@@ -69,9 +80,30 @@ func TestTextPath(t *testing.T) {
 			t.Errorf("%s: %v, want %s", request, err, code)
 		}
 	}
+	w.words("partial", `{"partial_filter_selector":{"age":7}}`, false)
+	w.build()
+	if _, got, err := w.find("", `{"selector":{"$text":"quick","age":7}}`); err != nil || len(got.ids) > 0 {
+		t.Errorf("a partial index that nobody named: %v %v", got, err)
+	}
+	w.words("same", `{}`, false)
+	w.build()
+	if _, got, err := w.find("", `{"selector":{"$text":"quick"}}`); err != nil || len(got.ids) != 2 {
+		t.Errorf("two names of an index: %v %v", got, err)
+	}
+	w.words("other", `{"default_field":{"analyzer":"keyword"}}`, false)
+	w.build()
+	for request, want := range map[string]error{`{"selector":{"$text":"quick"}}`: errManyTexts, `{"selector":{"$text":"quick"},"use_index":"every"}`: nil, `{"selector":{"note":"quick"}}`: nil} {
+		if _, _, err := w.find("", request); !errors.Is(err, want) {
+			t.Errorf("%s with several text indexes: %v", request, err)
+		}
+	}
 	plain := newWorld(t, false)
-	if _, _, err := plain.find("", `{"selector":{"$text":"a"}}`); !errors.Is(err, errNoText) {
-		t.Errorf("$text without an index: %v", err)
+	for _, silent := range []string{"silent", "dumb"} {
+		if _, _, err := plain.find("", `{"selector":{"$text":"a"}}`); !errors.Is(err, errNoText) {
+			t.Errorf("$text before there is an index %s: %v", silent, err)
+		}
+		plain.words(silent, `{"default_field":false}`, false)
+		plain.build()
 	}
 }
 
@@ -108,23 +140,31 @@ func TestTextPages(t *testing.T) {
 	}
 	w.put(all...)
 	w.words("words", `{}`, false)
+	w.words("unmeasured", `{"index_array_lengths":false}`, false)
 	for _, selector := range []string{`{"a":7}`, `{"a":{"$gt":0}}`, `{"a":{"$lt":"b"}}`, `{"a":{"$ne":7},"b":{"$in":["a",0,null]}}`, `{"$or":[{"a":"a"},{"b":{"$gte":7}}]}`, `{"a.x":7}`, `{"a":{"$size":2}}`} {
 		_, want, err := w.find("", fmt.Sprintf(`{"selector":{"$and":[%s,{"_id":{"$gt":null}}]},"use_index":"_all_docs","limit":1000}`, selector))
 		must(t, err)
-		var got []string
-		for bookmark := ""; ; {
-			q, page, err := w.find("", fmt.Sprintf(`{"selector":%s,"limit":7,"bookmark":%q,"use_index":"words","allow_fallback":false}`, selector, bookmark))
-			must(t, err)
-			if len(page.ids) == 0 {
-				break
-			}
-			got, bookmark = append(got, page.ids...), q.Bookmark()
-		}
-		slices.Sort(got)
 		slices.Sort(want.ids)
-		if len(want.ids) == 0 || !slices.Equal(got, want.ids) {
-			t.Errorf("%s: %v, want %v", selector, got, want.ids)
+		for _, by := range []string{"words", "unmeasured"} {
+			got := w.pages(selector, by)
+			if len(want.ids) == 0 || !slices.Equal(got, want.ids) {
+				t.Errorf("%s by %s: %v, want %v", selector, by, got, want.ids)
+			}
 		}
+	}
+}
+
+// pages returns the ids that a selector finds by an index, page by page.
+func (w *world) pages(selector, by string) (ids []string) {
+	w.t.Helper()
+	for bookmark := ""; ; {
+		q, page, err := w.find("", fmt.Sprintf(`{"selector":%s,"limit":7,"bookmark":%q,"use_index":%q,"allow_fallback":false}`, selector, bookmark, by))
+		must(w.t, err)
+		if len(page.ids) == 0 {
+			slices.Sort(ids)
+			return ids
+		}
+		ids, bookmark = append(ids, page.ids...), q.Bookmark()
 	}
 }
 

@@ -14,6 +14,9 @@ type Doc struct {
 	Deleted bool
 	Body    []byte // a JSON object
 	Meta    []Member
+	// Says reports whether a full-text clause, {"$text": …}, finds the document; nil if
+	// whoever brings the document knows that all do.
+	Says func(clause []byte) bool
 }
 
 // Member is a further reserved member of a document, such as _attachments or

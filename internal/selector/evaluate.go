@@ -134,7 +134,7 @@ func (e *evaluator) eval(n *Node, v value) bool {
 	case Nor:
 		return !e.any(n.Kids, v)
 	case Text:
-		return true
+		return e.doc.Says == nil || e.doc.Says(n.Arg)
 	}
 	return e.test(n, v)
 }

@@ -24,7 +24,7 @@ func explain(r *couchhttp.Request) error {
 	if err != nil {
 		return err
 	}
-	e, err := mango.Explain(r.Ctx(), req, scope)
+	e, err := mango.Explain(r.Ctx(), req, scope, r.API.Indexes)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,10 @@ func explainedOf(of *mango.Explanation, req *mango.Request, scope store.Scope) *
 	e := &explained{
 		DBName: scope.Name(), Index: json.RawMessage("null"), Partitioned: scope.Partitioned(),
 		Selector: req.Selector.JSON(), Limit: req.Limit, Skip: req.Skip, Fields: fieldNames(req), Candidates: []judged{},
-		Hints: []hint{{"json", append([]string{}, of.Indexable...), append([]string{}, of.Unindexable...)}},
+		Hints: []hint{
+			{"json", append([]string{}, of.Indexable...), append([]string{}, of.Unindexable...)},
+			{"text", append([]string{}, of.Words...), append([]string{}, of.Wordless...)},
+		},
 	}
 	e.Opts = options{
 		UseIndex: append([]string{}, req.UseIndex...), Bookmark: cmp.Or(req.Bookmark, mango.NoBookmark), Limit: req.Limit, Skip: req.Skip, Sort: sortJSON(req.Sort),
@@ -133,7 +136,7 @@ func explainedOf(of *mango.Explanation, req *mango.Request, scope store.Scope) *
 	}
 	for _, c := range of.Candidates {
 		a := analysis{Usable: c.Usable, Reasons: []named{{c.Reason}}, Ranking: c.Ranking}
-		if c.Index != nil {
+		if c.Index != nil && mangoText(c.Index) == nil {
 			a.Covering = &c.Covering
 		}
 		e.Candidates = append(e.Candidates, judged{appendIndex(nil, c.Index), a})

@@ -25,6 +25,15 @@ func appendTextIndex(dst []byte, n *index.Named, d *mango.Def) []byte {
 	dst = append(dst, `,"def":{"default_analyzer":`...)
 	dst = append(dst, member(d.Source, "default_analyzer", `"keyword"`)...)
 	dst = append(append(dst, `,"default_field":`...), member(d.Source, "default_field", "{}")...)
+	if d.Filter != nil && !d.Old {
+		dst = append(append(dst, `,"partial_filter_selector":`...), d.Filter...)
+	}
+	dst = append(dst, `,"selector":`...)
+	if d.Old {
+		dst = append(dst, d.Filter...)
+	} else {
+		dst = append(dst, "{}"...)
+	}
 	dst = append(dst, `,"fields":[`...)
 	for i, f := range d.Fields {
 		if i > 0 {
@@ -34,9 +43,6 @@ func appendTextIndex(dst []byte, n *index.Named, d *mango.Def) []byte {
 		dst = append(jsonscan.AppendQuoted(append(dst, ':'), f.Type), '}')
 	}
 	dst = strconv.AppendBool(append(dst, `],"index_array_lengths":`...), d.Lengths)
-	if d.Filter != nil {
-		dst = append(append(dst, `,"partial_filter_selector":`...), d.Filter...)
-	}
 	return append(dst, "}}"...)
 }
 

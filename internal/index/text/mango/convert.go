@@ -56,8 +56,8 @@ func joined(occur lucene.Occur, all []lucene.Node) lucene.Node {
 	return b
 }
 
-// HasText reports how many clauses of $text a selector has.
-func HasText(n *selector.Node) (count int) {
+// Texts returns how many clauses of $text a selector has.
+func Texts(n *selector.Node) (count int) {
 	if n == nil {
 		return 0
 	}
@@ -65,7 +65,7 @@ func HasText(n *selector.Node) (count int) {
 		return 1
 	}
 	for _, k := range n.Kids {
-		count += HasText(k)
+		count += Texts(k)
 	}
 	return count
 }
@@ -83,7 +83,7 @@ func (c *converter) node(below []string, n *selector.Node) lucene.Node {
 	}
 	switch {
 	case n.Op == selector.Text:
-		return c.text(n)
+		return Said(n.Arg)
 	case n.Op == selector.And || n.Op == selector.Or:
 		var all []lucene.Node
 		for _, k := range n.Kids {
@@ -134,9 +134,9 @@ func variants(path []string) [][]string {
 	return all
 }
 
-// text makes the query of {"$text": …}: a phrase of the field that has all strings.
-func (c *converter) text(n *selector.Node) lucene.Node {
-	v, _ := jsonscan.Member(n.Arg, "$text")
+// Said makes the query of {"$text": …}: a phrase of the field that has all strings.
+func Said(clause []byte) lucene.Node {
+	v, _ := jsonscan.Member(clause, "$text")
 	text := string(jsonscan.Trim(v))
 	if jsonscan.KindOf(v) == jsonscan.String {
 		text = string(jsonscan.Text(nil, v))

@@ -29,6 +29,7 @@ type Def struct {
 	Lengths bool            // the lengths of arrays are indexed
 	Partial *selector.Selector
 	Filter  []byte // Partial as it was written; nil for none
+	Old     bool   // and by its old name, selector
 	Source  []byte // the definition, as it was written
 
 	exact           bool // strings are terms as they are
@@ -45,8 +46,11 @@ const (
 	namesField = "$fieldnames"
 )
 
-var errFields = dberr.New(dberr.Invalid, "invalid_index_fields_definition",
-	`Text Index field definitions must be of the form {"name": "non-empty fieldname", "type": "boolean,number, or string"}.`)
+// badFields refuses a list of fields, with the line breaks that CouchDB's text has.
+func badFields(v []byte) error {
+	return dberr.New(dberr.Invalid, "invalid_index_fields_definition", "Text Index field definitions must be of the form\n"+
+		"            {\"name\": \"non-empty fieldname\", \"type\":\n                \"boolean,number, or string\"}. Def: %s", selector.PrettyTerm(v))
+}
 
 // Parse reads a definition. Errors are dberr.Invalid with CouchDB's codes.
 func Parse(source []byte) (*Def, error) {
@@ -77,7 +81,12 @@ var definitionMembers = map[string]func(d *Def, v []byte) error{
 	"default_field":           (*Def).setDefault,
 	"index_array_lengths":     func(d *Def, v []byte) error { return selector.Truth(&d.Lengths, v) },
 	"partial_filter_selector": (*Def).setFilter,
-	"selector":                (*Def).setFilter,
+	"selector": func(d *Def, v []byte) error {
+		_, newer := jsonscan.Member(d.Source, "partial_filter_selector")
+		err := d.setFilter(v)
+		d.Old = !newer && d.Filter != nil
+		return err
+	},
 	"default_analyzer": func(d *Def, v []byte) error {
 		d.defaultAnalyzer, d.exact = v, string(v) == `"keyword"`
 		return nil
@@ -90,20 +99,17 @@ func (d *Def) setFields(v []byte) error {
 		return nil
 	}
 	if jsonscan.KindOf(v) != jsonscan.Array {
-		return errFields
+		return badFields(v)
 	}
 	for it := jsonscan.ElementsOf(v); ; {
 		e, ok := it.Next()
 		if !ok {
 			return nil
 		}
-		field, err := fieldOf(e)
-		if err != nil {
-			return err
-		}
+		field, ok := fieldOf(e)
 		path, err := selector.ParsePath(field.Name)
-		if err != nil || len(path.Segments()) == 0 {
-			return errFields
+		if !ok || err != nil || len(path.Segments()) == 0 {
+			return badFields(v)
 		}
 		d.Fields = append(d.Fields, field)
 		if d.names == nil {
@@ -115,24 +121,24 @@ func (d *Def) setFields(v []byte) error {
 
 // fieldOf reads a field: {"name": "a.b", "type": "string"} or, as lists of indexes show
 // it, {"a.b": "string"}.
-func fieldOf(v []byte) (Field, error) {
-	if jsonscan.KindOf(v) != jsonscan.Object || members(v) > 2 {
-		return Field{}, errFields
+func fieldOf(v []byte) (f Field, ok bool) {
+	if jsonscan.KindOf(v) != jsonscan.Object {
+		return f, false
 	}
-	name, _ := jsonscan.Member(v, "name")
-	kind, _ := jsonscan.Member(v, "type")
-	if members(v) == 1 {
+	name, named := jsonscan.Member(v, "name")
+	kind, typed := jsonscan.Member(v, "type")
+	switch count := members(v); {
+	case count == 1 && !named && !typed:
 		m := jsonscan.MembersOf(v)
 		name, kind, _ = m.Next()
+	case count != 2:
+		return f, false
 	}
 	if jsonscan.KindOf(name) != jsonscan.String || jsonscan.KindOf(kind) != jsonscan.String {
-		return Field{}, errFields
+		return f, false
 	}
-	f := Field{string(jsonscan.Text(nil, name)), string(jsonscan.Text(nil, kind))}
-	if f.Type != typeString && f.Type != typeNumber && f.Type != typeBoolean {
-		return f, errFields
-	}
-	return f, nil
+	f = Field{string(jsonscan.Text(nil, name)), string(jsonscan.Text(nil, kind))}
+	return f, f.Type == typeString || f.Type == typeNumber || f.Type == typeBoolean
 }
 
 func members(object []byte) (n int) {

@@ -271,11 +271,14 @@ func TestValues(t *testing.T) {
 // TestRefused has what is no definition.
 func TestRefused(t *testing.T) {
 	for definition, code := range map[string]string{
-		`[]`:                        "invalid_index",
-		`{"field":[]}`:              "invalid_key",
-		`{"fields":"a"}`:            "invalid_index_fields_definition",
-		`{"fields":["a"]}`:          "invalid_index_fields_definition",
-		`{"fields":[{"name":"a"}]}`: "invalid_index_fields_definition",
+		`[]`:                             "invalid_index",
+		`{"field":[]}`:                   "invalid_key",
+		`{"fields":"a"}`:                 "invalid_index_fields_definition",
+		`{"fields":["a"]}`:               "invalid_index_fields_definition",
+		`{"fields":[{"name":"a"}]}`:      "invalid_index_fields_definition",
+		`{"fields":[{"type":"number"}]}`: "invalid_index_fields_definition",
+		`{"fields":[{"name":"number"}]}`: "invalid_index_fields_definition",
+		`{"fields":[{"name":"a","type":"number"},7]}`:           "invalid_index_fields_definition",
 		`{"fields":[{"name":"","type":"string"}]}`:              "invalid_index_fields_definition",
 		`{"fields":[{"name":"a","type":"date"}]}`:               "invalid_index_fields_definition",
 		`{"index_array_lengths":1}`:                             "invalid_boolean",
