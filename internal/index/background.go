@@ -201,6 +201,11 @@ func (x *Indexes) Check(r *store.Reader) (found []error, err error) {
 		found = append(found, bad...)
 		return err
 	})
+	if err == nil {
+		var bad []error
+		bad, err = x.checkDefined(r)
+		found = append(found, bad...)
+	}
 	return found, err
 }
 

@@ -5,10 +5,36 @@ import (
 	"crypto/sha256"
 	"fmt"
 
+	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/store"
 )
+
+// checkDefined holds what design documents define against the indexes that there are, once all
+// design documents were looked at for the kinds that there are.
+func (x *Indexes) checkDefined(r *store.Reader) (found []error, err error) {
+	ran, err := store.RanByJob(r.Snapshot(), knownKinds, x.kindsVersion(), jobDefine)
+	if !ran || err != nil {
+		return nil, err
+	}
+	for after, more := document.Partition(""), true; more; more = after != "" {
+		var ids []document.ID
+		if ids, after, err = r.DesignIDs(after); err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			missing, err := x.missing(r, id)
+			if err != nil {
+				return nil, err
+			}
+			for _, def := range missing {
+				found = append(found, fmt.Errorf("database %s: %q defines %q of the kind %s, and there is no such index", r.Database().Name(), id, def.Name, def.kind.Name()))
+			}
+		}
+	}
+	return found, nil
+}
 
 // checkTransactional compares the rows of an index with those that its documents give.
 func checkTransactional(r *store.Reader, k Transactional, ix *Index) (found []error, err error) {

@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"errors"
 
 	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/store"
@@ -29,4 +30,18 @@ func (x *Indexes) FollowOnce(ctx context.Context, d *store.Database) (err error,
 	}
 	err = x.store.Jobs(ctx, jobFollow, func(jobs.Job) error { left = true; return nil })
 	return err, left
+}
+
+// DefineAll does what is left of the job that defines what design documents lack, and
+// reports whether it is done.
+func (x *Indexes) DefineAll(ctx context.Context) (done bool, err error) {
+	done = true
+	err = x.store.Jobs(ctx, jobDefine, func(j jobs.Job) error {
+		done = false
+		return x.do(ctx, j)
+	})
+	if err != nil && ctx.Err() == nil {
+		return false, errors.Join(errors.New("the job failed"), err)
+	}
+	return done, nil
 }

@@ -116,6 +116,13 @@ type Dated interface {
 	Outdated(opened any, meaning int) string
 }
 
+// Widened is a kind that came to find more in design documents than it did.
+type Widened interface {
+	Kind
+	// Finds is how often that has happened.
+	Finds() int
+}
+
 // Batch is what an asynchronous kind will write about a range of changes.
 type Batch interface {
 	// Apply replaces the documents' rows. It may run several times.

@@ -94,10 +94,14 @@ var whenStarted = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // Start begins to work on the jobs of indexes, builds that were interrupted among them.
 // Indexes that failed are made anew. Databases are looked at only if the version of what
 // definitions mean is another than before: those whose stored order is of an older one
-// are made anew, and data of an older format gets its jobs.
+// are made anew, and data of an older format gets its jobs. What design documents define of
+// kinds that were not known before is defined in the background (late.go).
 func (x *Indexes) Start(ctx context.Context, s *store.Store) error {
 	x.store, x.writing = s, s.Writing
 	err := s.Once(ctx, surveyed, definitionsVersion, func() error { return x.survey(ctx) })
+	if err == nil {
+		err = s.OnceByJob(ctx, knownKinds, x.kindsVersion(), jobDefine)
+	}
 	if err == nil {
 		err = s.Jobs(ctx, jobFailed, func(j jobs.Job) error { return x.tryAgain(ctx, j) })
 	}
@@ -215,25 +219,7 @@ func EachSet(r *store.Reader, fn func(ns store.Scope, s *Set) error) error {
 // defineAnew defines the indexes of a design document, by its stored id, as if it had
 // been written.
 func (x *Indexes) defineAnew(ctx context.Context, d *store.Database, id document.ID) error {
-	var body []byte
-	err := d.Whole().View(ctx, func(r *store.Reader) error {
-		rev, err := r.Winner(id)
-		if err == nil {
-			body = rev.Body
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return d.UpdateLane(ctx, 1<<10, func(m store.LaneTxn) error {
-		changed, err := x.Define(m.Tx(), d, id, body)
-		if changed && err == nil {
-			ns, _ := namespaceOf(d, id)
-			err = m.Redefine(ns)
-		}
-		return err
-	})
+	return d.UpdateLane(ctx, 1<<10, func(m store.LaneTxn) error { return m.DefineAgain(id) })
 }
 
 // Close ends the background tasks and waits for them.

@@ -26,7 +26,18 @@ type Session struct {
 // Session finds an index by its design document, kind and name: of the namespace of
 // the scope or, for a tenant, a partitioned one of the database's whose design document
 // the tenant has none of its own beside. nil if there is none.
-func (x *Indexes) Session(ctx context.Context, scope store.Scope, design document.ID, kind, name string) (s *Session, err error) {
+func (x *Indexes) Session(ctx context.Context, scope store.Scope, design document.ID, kind, name string) (*Session, error) {
+	s, err := x.session(ctx, scope, design, kind, name)
+	if s != nil || err != nil {
+		return s, err
+	}
+	if defined, err := x.defineLate(ctx, scope, design, kind, name); !defined || err != nil {
+		return nil, err
+	}
+	return x.session(ctx, scope, design, kind, name)
+}
+
+func (x *Indexes) session(ctx context.Context, scope store.Scope, design document.ID, kind, name string) (s *Session, err error) {
 	err = scope.Namespace().View(ctx, func(r *store.Reader) error {
 		s = nil
 		set, err := Of(r)

@@ -61,6 +61,19 @@ func (s *Store) EndJob(ctx context.Context, seen jobs.Job) error {
 	return err
 }
 
+// MoveJob notes how far a job has come, which is as its worker has seen it, and returns it
+// as it is then; jobs.ErrGone or jobs.ErrMoved if somebody has gone on with it.
+func (s *Store) MoveJob(ctx context.Context, seen jobs.Job, checkpoint string) (j jobs.Job, err error) {
+	err = s.commit(ctx, func(tx kv.Txn) error {
+		if j, err = s.jobs.Lock(tx, &seen); err != nil {
+			return err
+		}
+		j.Checkpoint = checkpoint
+		return s.jobs.Save(tx, &j)
+	})
+	return j, err
+}
+
 // PutJob puts a job of the database into the queue, due now unless it says when, in a
 // transaction of the caller's, who wakes the queue of its pool when that is durable.
 func (d *Database) PutJob(tx kv.Txn, j jobs.Job) error {

@@ -13,11 +13,23 @@ import (
 // names, and opens none of them: whoever has rows in databases finds them after a
 // start, however many others there are.
 func (s *Store) Having(ctx context.Context, kinds ...*keyspace.Space) iter.Seq2[string, error] {
+	return s.where(ctx, "", func(v kv.Snapshot, d *Database) (bool, error) {
+		for _, kind := range kinds {
+			if row, err := d.firstRow(v, kind); row != nil || err != nil {
+				return err == nil, err
+			}
+		}
+		return false, nil
+	})
+}
+
+// where lists the databases from a name on of which holds says so at a snapshot.
+func (s *Store) where(ctx context.Context, start string, holds func(v kv.Snapshot, d *Database) (bool, error)) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for from, more := catalogueKey(""), true; more; {
+		for from, more := catalogueKey(start), true; more; {
 			var found []string
 			err := s.engine.View(ctx, func(v kv.Snapshot) (err error) {
-				found, from, err = having(v, from, kinds)
+				found, from, err = having(v, from, holds)
 				return err
 			})
 			if err != nil {
@@ -35,7 +47,7 @@ func (s *Store) Having(ctx context.Context, kinds ...*keyspace.Space) iter.Seq2[
 }
 
 // having looks at a page of the catalogue; next is where to go on, nil at the end.
-func having(v kv.Snapshot, from []byte, kinds []*keyspace.Space) (found []string, next []byte, err error) {
+func having(v kv.Snapshot, from []byte, holds func(kv.Snapshot, *Database) (bool, error)) (found []string, next []byte, err error) {
 	it, err := v.Iterate(kv.Range{Start: from, End: kv.PrefixEnd(keyspace.Catalogue.Key(0))}, kv.IterOptions{})
 	if err != nil {
 		return nil, nil, err
@@ -57,16 +69,13 @@ func having(v kv.Snapshot, from []byte, kinds []*keyspace.Space) (found []string
 		if err != nil {
 			return nil, nil, err
 		}
-		d := Database{number: e.number}
-		for _, kind := range kinds {
-			row, err := d.firstRow(v, kind)
-			if err != nil {
-				return nil, nil, err
-			}
-			if row != nil {
-				found = append(found, parts[0].String())
-				break
-			}
+		name := parts[0].String()
+		yes, err := holds(v, &Database{name: name, number: e.number, partitioned: e.partitioned})
+		if err != nil {
+			return nil, nil, err
+		}
+		if yes {
+			found = append(found, name)
 		}
 	}
 	return found, nil, it.Err()

@@ -200,6 +200,28 @@ func (m LaneTxn) Tx() kv.Txn { return m.g.tx }
 // writers keep what they say now.
 func (m LaneTxn) Redefine(ns Scope) error { return m.g.redefine(ns) }
 
+// DefineAgain tells the indexer what a design document, by its stored id, defines now, as when it
+// is written. One that changes in this commit is left to that.
+func (m LaneTxn) DefineAgain(id document.ID) error {
+	p, err := m.g.partition(id.Partition())
+	if err != nil || p != nil && p.state == partitionDropping {
+		return err
+	}
+	s, err := m.g.doc(id)
+	if err != nil || s.edits > 0 {
+		return err
+	}
+	w, err := m.g.winner(id, &s.tree)
+	if err != nil || w == nil {
+		return err
+	}
+	changed, err := m.g.db.store.o.Indexer.Define(m.g.tx, m.g.db, id, w.Body)
+	if err != nil || !changed {
+		return err
+	}
+	return m.g.redefineBy(s)
+}
+
 // Changed returns the documents of a scope that changed or went since sequences that a
 // reader gave, as many as most; then, or if it is not known any more which went,
 // more is true.
