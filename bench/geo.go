@@ -50,6 +50,16 @@ func (b *bench) geo(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	p := places[0]
+	for _, q := range []struct{ name, query string }{
+		{"geo: cities round a place, one client", "radius=35000&limit=200"}, {"geo: the ten nearest cities, one client", "nearest=true&limit=10"},
+	} {
+		ms, err := b.latency(s, fmt.Sprintf("%slat=%v&lon=%v&%s", index, p.lat, p.lon, q.query))
+		if err != nil {
+			return err
+		}
+		b.report.resources = append(b.report.resources, resource{q.name, ms, "ms", 1})
+	}
 	return nil
 }
 

@@ -76,21 +76,27 @@ func (b *bench) idleDatabases(ctx context.Context) (err error) {
 
 // held reports the goroutines and open files that the server has with idle databases.
 func (b *bench) held(s *process.Server) error {
-	raw, err := ask(s.Address, "GET", "/_node/_local/_system", nil)
+	running, err := goroutines(s)
 	if err != nil {
-		return err
-	}
-	var system struct {
-		Goroutines int `json:"process_count"`
-	}
-	if err := json.Unmarshal(raw, &system); err != nil {
 		return err
 	}
 	files, err := s.OpenFiles()
 	b.report.resources = append(b.report.resources,
-		resource{fmt.Sprintf("goroutines with %d idle databases", b.scale.databases), float64(system.Goroutines), "", 100},
+		resource{fmt.Sprintf("goroutines with %d idle databases", b.scale.databases), float64(running), "", 100},
 		resource{fmt.Sprintf("open files with %d idle databases", b.scale.databases), float64(files), "", 100})
 	return err
+}
+
+// goroutines returns how many goroutines a server has.
+func goroutines(s *process.Server) (int, error) {
+	raw, err := ask(s.Address, "GET", "/_node/_local/_system", nil)
+	if err != nil {
+		return 0, err
+	}
+	var system struct {
+		Goroutines int `json:"process_count"`
+	}
+	return system.Goroutines, json.Unmarshal(raw, &system)
 }
 
 // drops makes a database of as many partitions, drops all at once, and waits until nothing of them is left.

@@ -1,11 +1,12 @@
 // Command bench measures how fast Sectional is against what the machine could do at best. It starts the server as a
 // process, drives it over the loopback interface with prebuilt requests, and measures in the same run the ceilings
-// beside it: a bare net/http handler that answers the same bytes, and raw Pebble with the same rows. Ratios of one
+// beside it: a bare net/http handler that answers the same bytes, raw Pebble with the same rows, and bleve's own index
+// of the same documents (the module in ceiling). Ratios of one
 // run mean the same on every machine; rates do not.
 //
 // It must not know how the server stores anything: it sees requests, answers, the process's figures and, for the
 // ceiling, rows without meaning. Begin reading at run; the measurements are in workloads.go, loads.go,
-// resources.go, indexes.go, geo.go, replication.go and pouchdb.go.
+// resources.go, indexes.go, texts.go, searches.go, geo.go, replication.go and pouchdb.go.
 package main
 
 import (
@@ -53,13 +54,15 @@ type scale struct {
 	wakes       int           // of them that are told of one
 	databases   int           // that nobody asks for
 	drops       int           // of partitions at once
+	texts       int           // documents that are searched
+	textIndexes int           // that nobody asks
 }
 
 func scales(quick bool) scale {
 	if quick {
-		return scale{documents: 2000, bulks: 8, repetitions: 1, load: 8000, part: 4000, duration: 300 * time.Millisecond, few: 1000, many: 10_000, feeds: 500, wakes: 50, databases: 300, drops: 500}
+		return scale{documents: 2000, bulks: 8, repetitions: 1, load: 8000, part: 4000, duration: 300 * time.Millisecond, few: 1000, many: 10_000, feeds: 500, wakes: 50, databases: 300, drops: 500, texts: 4000, textIndexes: 200}
 	}
-	return scale{documents: 50_000, bulks: 100, repetitions: 3, load: 300_000, part: 50_000, duration: 4 * time.Second, few: 10_000, many: 1_000_000, feeds: 10_000, wakes: 200, databases: 100_000, drops: 5000}
+	return scale{documents: 50_000, bulks: 100, repetitions: 3, load: 300_000, part: 50_000, duration: 4 * time.Second, few: 10_000, many: 1_000_000, feeds: 10_000, wakes: 200, databases: 100_000, drops: 5000, texts: 200_000, textIndexes: 10_000}
 }
 
 // bench is one run.
@@ -94,6 +97,8 @@ func run(ctx context.Context, parent, only string, load int, quick bool) (err er
 		{"queries over indexes", b.indexes},
 		{"writes beside indexes", b.indexedWrites},
 		{"writes beside a text index", b.searchedWrites},
+		{"searches", b.searches},
+		{"idle text indexes", b.idleTexts},
 		{"geo queries", b.geo},
 		{"idlefeeds", b.idleFeeds},
 		{"idledatabases", b.idleDatabases},
