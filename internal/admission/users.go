@@ -30,6 +30,7 @@ type Users struct {
 var (
 	_ auth.Users    = (*Users)(nil)
 	_ auth.Upgrader = (*Users)(nil)
+	_ auth.Secrets  = (*Users)(nil)
 )
 
 // mostKnown bounds the memory; beyond it everything is read anew.
@@ -45,6 +46,9 @@ func (u *Users) Close() {
 	defer u.state.Unlock()
 	u.forget()
 }
+
+// Secret implements auth.Secrets.
+func (u *Users) Secret(purpose string) []byte { return u.store.Secret(purpose) }
 
 // User returns a user of a database by name, nil if there is none. In a partitioned
 // database there are none: its rules would let others into a part of them.

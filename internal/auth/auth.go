@@ -35,6 +35,8 @@ const (
 	BasicHandler  Handler = "default"
 	ProxyHandler  Handler = "proxy"
 	JWTHandler    Handler = "jwt"
+	// SignatureHandler is the way of the DynamoDB API: requests signed with an access key.
+	SignatureHandler Handler = "signature"
 )
 
 // Caller is whoever sent a request. The zero Caller is anonymous.

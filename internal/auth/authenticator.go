@@ -207,7 +207,7 @@ func (a *Authenticator) user(ctx context.Context, s *settings, name string) (*Us
 		if u == nil {
 			return admin, nil
 		}
-		return &User{Name: name, Roles: slices.Concat(admin.Roles, u.Roles), Verifier: admin.Verifier}, nil
+		return &User{Name: name, Roles: slices.Concat(admin.Roles, u.Roles), Verifier: admin.Verifier, AccessKeys: u.AccessKeys}, nil
 	}
 	if u != nil && u.Conflicts && !s.conflicted {
 		return nil, errUserConflicts

@@ -45,8 +45,9 @@ type User struct {
 	Verifier Verifier
 	// Conflicts says that the document has conflicts: which of the passwords is
 	// the right one is not for the server to guess.
-	Conflicts bool
-	totp      *totp
+	Conflicts  bool
+	AccessKeys []AccessKey
+	totp       *totp
 }
 
 // Users returns user documents of a database by name: nil without an error if there
@@ -82,6 +83,10 @@ func parseUserObject(o object) (u *User, bad string) {
 		if u.totp = parseTOTP(value); u.totp == nil {
 			r.fail("totp")
 		}
+	}
+	var ok bool
+	if u.AccessKeys, ok = parseAccessKeys(o.get(accessKeys)); !ok {
+		r.fail(accessKeys)
 	}
 	return u, r.bad
 }

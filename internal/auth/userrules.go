@@ -38,6 +38,9 @@ func checkUser(s *settings, w UserWrite, body object, isAdmin bool) error {
 		if err := checkOwnWrite(w, old, name, roles); err != nil {
 			return err
 		}
+		if !bytes.Equal(old.get(accessKeys), body.get(accessKeys)) {
+			return forbidden("Only _admin may edit access keys")
+		}
 	}
 	return checkNames(name, roles)
 }

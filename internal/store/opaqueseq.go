@@ -111,6 +111,14 @@ const (
 	secretSize = 32
 )
 
+// Secret returns what nobody knows who does not have the store's secret, for a purpose:
+// the same at each start and in each server of the store.
+func (s *Store) Secret(purpose string) []byte {
+	mac := hmac.New(sha256.New, s.secret)
+	mac.Write([]byte("for " + purpose))
+	return mac.Sum(nil)
+}
+
 // readSecret reads the secret of the store's opaque sequences. A store that has none yet
 // gets one.
 func (s *Store) readSecret(tx kv.Txn) error {
