@@ -1,6 +1,8 @@
 package geometry
 
 import (
+	"errors"
+
 	"github.com/peterstace/simplefeatures/geom"
 	"github.com/peterstace/simplefeatures/rtree"
 )
@@ -67,11 +69,14 @@ func treeBox(b Box) rtree.Box {
 func search(tree *rtree.RTree, b Box, fn func(i int) bool) {
 	_ = tree.RangeSearch(treeBox(b), func(i int) error {
 		if !fn(i) {
-			return rtree.Stop
+			return errEnough
 		}
 		return nil
 	}) // it returns no error but those of the function
 }
+
+// errEnough ends a search; the library's own rtree.Stop ends it for one leaf of the tree only.
+var errEnough = errors.New("enough")
 
 // search calls fn with the edges whose boxes meet a box, until it returns false.
 func (a *area) search(b Box, fn func(e edge) bool) {

@@ -40,7 +40,7 @@ var _ index.Asynchronous = (*Kind)(nil)
 func New(f Functions) *Kind { return &Kind{functions: f} }
 
 // Limits bound the geometries that are indexed.
-var Limits = geometry.Limits{Positions: 100_000, Depth: 32}
+var Limits = geometry.OfDocuments
 
 // Def is a definition of a geo index, ready for use: a function, or a field.
 type Def struct {

@@ -1,0 +1,177 @@
+package geometry
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/peterstace/simplefeatures/geom"
+)
+
+// unbounded are steps without an end.
+func unbounded(int) bool { return true }
+
+func probeOf(t testing.TB, s *Shape) *Probe {
+	t.Helper()
+	p, err := NewProbe(s)
+	must(t, err)
+	return p
+}
+
+// onGrid returns a random shape whose positions have whole numbers, so that edges and corners
+// of two of them often lie on each other.
+func onGrid(r *rand.Rand, areas bool) *Shape {
+	at := func() string { return fmt.Sprintf("%d %d", r.IntN(7), r.IntN(7)) }
+	ring := func() string {
+		all := []string{}
+		for range 3 + r.IntN(4) {
+			all = append(all, at())
+		}
+		return "(" + strings.Join(append(all, all[0]), ",") + ")"
+	}
+	for {
+		text := ""
+		switch kind := r.IntN(7); {
+		case kind < 2:
+			text = "POLYGON(" + ring() + ")"
+		case kind == 2:
+			text = "POLYGON((0 0,6 0,6 6,0 6,0 0)," + ring() + ")"
+		case kind == 3:
+			text = "MULTIPOLYGON((" + ring() + "),(" + ring() + "))"
+		case areas:
+			continue
+		case kind == 4:
+			text = "POINT(" + at() + ")"
+		case kind == 5:
+			text = "MULTIPOINT(" + at() + "," + at() + ")"
+		default:
+			text = "LINESTRING(" + at() + "," + at() + "," + at() + ")"
+		}
+		if s, err := ParseWKT(text, limits); err == nil {
+			return s
+		}
+	}
+}
+
+// TestProbesAgree holds probes against the library, where edges and corners lie on each other, and
+// against the other way to find out whether two shapes meet, all round the earth.
+func TestProbesAgree(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	covered, met := 0, 0
+	for range 8000 {
+		a, b := onGrid(r, true), onGrid(r, false)
+		p := probeOf(t, a)
+		got, err := p.Covers(b, unbounded)
+		must(t, err)
+		want, err := geom.Covers(a.planar(), b.planar())
+		must(t, err)
+		if got != want {
+			t.Fatalf("%s covers %s: %v, want %v", a.planar().AsText(), b.planar().AsText(), got, want)
+		}
+		meets, err := p.Meets(b, unbounded)
+		must(t, err)
+		if meets != geom.Intersects(a.planar(), b.planar()) {
+			t.Fatalf("%s meets %s: %v", a.planar().AsText(), b.planar().AsText(), meets)
+		}
+		if met, err := a.intersects(b); met != meets || err != nil {
+			t.Fatalf("%s intersects %s: %v %v", a.planar().AsText(), b.planar().AsText(), met, err)
+		}
+		if got {
+			covered++
+		}
+	}
+	for range 5000 {
+		a, b := randomShape(r), randomShape(r)
+		if b.disc != nil || a.Bounds().atPole() && b.Bounds().atPole() {
+			continue // documents have no discs; a pole is one position here, and none of the plane's
+		}
+		got, err := probeOf(t, a).Meets(b, unbounded)
+		must(t, err)
+		want, err := a.Relates(Intersects, b)
+		must(t, err)
+		if got != want {
+			t.Fatalf("%s and %s: %v", a.planar().AsText(), b.planar().AsText(), got)
+		}
+		if got {
+			met++
+		}
+		if a.disc == nil && len(a.areas) > 0 && len(a.lines) == 0 {
+			if yes, err := probeOf(t, a).Covers(a, unbounded); !yes || err != nil {
+				t.Fatalf("%s does not cover itself: %v", a.planar().AsText(), err)
+			}
+		}
+	}
+	if covered < 200 || met < 100 {
+		t.Errorf("only %d were covered, and %d met", covered, met)
+	}
+}
+
+// TestProbesRoundTheEarth: what lies on the antimeridian and at the poles lies in what is round
+// it.
+func TestProbesRoundTheEarth(t *testing.T) {
+	for _, c := range []struct {
+		a, b           string
+		covers, meets bool
+	}{
+		{`POLYGON((170 -10,-170 -10,-170 10,170 10,170 -10))`, `POLYGON((175 -5,-175 -5,-175 5,175 5,175 -5))`, true, true},
+		{`POLYGON((170 -10,-170 -10,-170 10,170 10,170 -10))`, `LINESTRING(180 -5,180 5)`, true, true},
+		{`POLYGON((170 -10,-170 -10,-170 10,170 10,170 -10))`, `LINESTRING(180 -5,180 15)`, false, true},
+		{`POLYGON((-180 -10,-170 -10,-170 10,-180 10,-180 -10))`, `LINESTRING(180 -5,180 5)`, true, true},
+		{`POLYGON((-180 -10,-170 -10,-170 10,-180 10,-180 -10))`, `LINESTRING(179 -5,-179 5)`, false, true},
+		{`POLYGON((-180 -10,-170 -10,-170 10,-180 10,-180 -10))`, `LINESTRING(179 -5,179 5)`, false, false},
+		{`POLYGON((0 80,90 80,180 80,-90 80,0 80))`, `POLYGON((0 85,90 85,180 85,-90 85,0 85))`, true, true},
+		{`POLYGON((0 85,90 85,180 85,-90 85,0 85))`, `POLYGON((0 80,90 80,180 80,-90 80,0 80))`, false, true},
+		{`POLYGON((0 80,90 80,180 80,-90 80,0 80))`, `POINT(77 90)`, true, true},
+		{`POLYGON((0 80,90 80,180 80,-90 80,0 80))`, `LINESTRING(10 85,10 90)`, true, true},
+		{`POLYGON((10 80,20 80,20 90,10 90,10 80))`, `POINT(77 90)`, true, true},
+		{`POLYGON((0 0,6 0,6 6,0 6,0 0),(2 2,4 2,4 4,2 4,2 2))`, `POLYGON((2 2,4 2,4 4,2 4,2 2))`, false, true},
+		{`POLYGON((0 0,6 0,6 6,0 6,0 0),(2 2,4 2,4 4,2 4,2 2))`, `POLYGON((1 1,5 1,5 5,1 5,1 1))`, false, true},
+		{`POLYGON((0 0,6 0,6 6,0 6,0 0),(2 2,4 2,4 4,2 4,2 2))`, `POINT(3 3)`, false, false},
+	} {
+		p, b := probeOf(t, wktOf(t, c.a)), wktOf(t, c.b)
+		covers, err := p.Covers(b, unbounded)
+		must(t, err)
+		meets, err := p.Meets(b, unbounded)
+		must(t, err)
+		if covers != c.covers || meets != c.meets {
+			t.Errorf("%s and %s: covers %v, meets %v", c.a, c.b, covers, meets)
+		}
+	}
+	disc, err := Ellipse(XY{179.9, 0}, 100_000, 100_000)
+	must(t, err)
+	for text, want := range map[string]bool{`POINT(-179.5 0)`: true, `POINT(-179 0)`: false, `LINESTRING(179.5 0,-179.8 0)`: true, `MULTIPOINT(179.5 0,-179 0)`: false} {
+		if got, err := probeOf(t, disc).Covers(wktOf(t, text), unbounded); got != want || err != nil {
+			t.Errorf("a disc and %s: %v, %v", text, got, err)
+		}
+	}
+}
+
+// TestProbesEnd: a probe stops where there are no steps left, and by itself where two shapes would
+// take too long.
+func TestProbesEnd(t *testing.T) {
+	a, b := wktOf(t, comb(300, false)), wktOf(t, comb(300, true))
+	p, spent := probeOf(t, a), 0
+	if yes, err := p.Covers(b, func(n int) bool { spent += n; return spent < 1000 }); yes || err != nil || spent > 20_000 {
+		t.Errorf("with few steps: %v %v after %d", yes, err, spent)
+	}
+	diagonals := func(n int, x float64) *Shape {
+		var lines []string
+		for i := range n {
+			by := float64(i) * 1e-4
+			lines = append(lines, fmt.Sprintf("(%v 0,%v 60)", x+by, x+60+by))
+		}
+		return wktOf(t, "MULTILINESTRING("+strings.Join(lines, ",")+")")
+	}
+	if yes, err := probeOf(t, diagonals(4500, 0)).Meets(diagonals(4500, 0.00005), unbounded); yes || err != nil {
+		t.Errorf("lines beside each other: %v %v", yes, err)
+	}
+	large := &Shape{}
+	for i := range 30_000 {
+		by := float64(i) * 1e-5
+		must(t, large.addLine([]XY{{by + 5e-6, 0}, {60 + by + 5e-6, 60}}))
+	}
+	if _, err := probeOf(t, diagonals(4500, 0)).Meets(large, unbounded); err != ErrInvolved {
+		t.Errorf("far too many lines beside each other: %v", err)
+	}
+}
