@@ -39,11 +39,6 @@ func NewProbe(s *Shape) (p *Probe, err error) {
 // Shape is the shape that the probe is of.
 func (p *Probe) Shape() *Shape { return p.shape }
 
-// Area reports whether the shape is areas and nothing else.
-func (p *Probe) Area() bool {
-	return len(p.flat.areas) > 0 && len(p.flat.lines)+len(p.flat.points) == 0
-}
-
 // Steps takes a number of steps, each about the look at a box, from what a request may
 // spend; false says that there are none left.
 type Steps func(n int) bool
@@ -82,7 +77,7 @@ func (p *Probe) Meets(t *Shape, spend Steps) (bool, error) {
 }
 
 // Covers reports whether no position of a shape, which is no disc, lies outside the probe, whose edge is its
-// own. Where spend has no steps left it reports false.
+// own. The probe is of areas that have no edge in common. Where spend has no steps left it reports false.
 func (p *Probe) Covers(t *Shape, spend Steps) (bool, error) {
 	h := &held{Probe: p, spend: spend, left: mostSteps}
 	return h.result(h.covers(t))

@@ -111,7 +111,7 @@ func TestProbesAgree(t *testing.T) {
 // it.
 func TestProbesRoundTheEarth(t *testing.T) {
 	for _, c := range []struct {
-		a, b           string
+		a, b          string
 		covers, meets bool
 	}{
 		{`POLYGON((170 -10,-170 -10,-170 10,170 10,170 -10))`, `POLYGON((175 -5,-175 -5,-175 5,175 5,175 -5))`, true, true},

@@ -18,15 +18,15 @@ import (
 // FuzzParse holds that parsing never fails but with an error, and that a
 // normalized selector is its own normal form.
 func FuzzParse(f *testing.F) {
-	for _, s := range scriptArguments(f, "match ", "normalize ") {
+	for _, s := range scriptArguments(f, "match ", "normalize ", "query ") {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		s, err := Parse(in)
+		s, err := ParseQuery(in)
 		if err != nil {
 			return
 		}
-		again, err := Parse(s.JSON())
+		again, err := ParseQuery(s.JSON())
 		if err != nil {
 			t.Fatalf("Parse(%s), which is %s: %v", s.JSON(), in, err)
 		}
@@ -46,7 +46,7 @@ func FuzzMatch(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, sel, body []byte) {
 		s, err := Parse(sel)
-		if err != nil || !isBody(body) || bytes.Contains(sel, []byte("regex")) {
+		if err != nil || !isBody(body) || bytes.Contains(sel, []byte("regex")) || s.Has(GeoWithin) || s.Has(GeoIntersects) {
 			return
 		}
 		d := &Doc{ID: "id:é", Rev: "1-x", Body: body}

@@ -37,6 +37,9 @@ const (
 	AllMatch
 	KeyMapMatch
 	Text
+	GeoWithin
+	GeoIntersects
+	Near
 
 	fieldOp // a field name over a condition; gone once names are pushed down
 )

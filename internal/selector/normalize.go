@@ -33,10 +33,19 @@ func compact(raw []byte) ([]byte, error) {
 }
 
 // parser counts what has been parsed of a selector.
-type parser struct{ nodes, patterns int }
+type parser struct {
+	nodes, patterns, positions int
+	orders                     bool // what matches is put into an order: $near may ask for it
+}
 
-// count counts a condition, and a pattern's bytes.
+// count counts a condition, a pattern's bytes, and a geometry's positions.
 func (r *parser) count(op Op, arg []byte) error {
+	if op == Near && !r.orders {
+		return errNear
+	}
+	if r.positions += positions(op, arg); r.positions > MaxPositions {
+		return errTooLarge("positions", MaxPositions)
+	}
 	if r.nodes++; r.nodes > MaxNodes {
 		return errTooLarge("conditions", MaxNodes)
 	}

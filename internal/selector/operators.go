@@ -46,10 +46,14 @@ var operators = [...]operator{
 	AllMatch:    {word: "$allMatch", accepts: isObject},
 	KeyMapMatch: {word: "$keyMapMatch", accepts: isObject},
 	Text:        {word: "$text", accepts: isTextArg},
+
+	GeoWithin:     {word: "$geoWithin", compile: compileGeo(true)},
+	GeoIntersects: {word: "$geoIntersects", compile: compileGeo(false)},
+	Near:          {word: "$near", compile: compileNear},
 }
 
 // unsupported are words that CouchDB knows and refuses.
-var unsupported = map[string]bool{"$where": true, "$geoWithin": true, "$geoIntersects": true, "$near": true, "$nearSphere": true}
+var unsupported = map[string]bool{"$where": true, "$nearSphere": true}
 
 // lookup finds the operator called word and checks its operand.
 func lookup(word string, arg []byte) (Op, error) {

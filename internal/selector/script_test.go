@@ -18,6 +18,7 @@ import (
 //
 //	match      ids of the documents that match, sorted, or the error
 //	normalize  the normalized selector, or the error
+//	query      the same, of a query
 //	project    the fields of the first document, or the error
 func TestScripts(t *testing.T) {
 	golden.Scripts(t, "testdata/*.txt", func(t *testing.T) func(string) string {
@@ -56,8 +57,9 @@ func runCommand(t *testing.T, command string, docs []*Doc) string {
 			return "(none)"
 		}
 		return strings.Join(ids, " ")
-	case "normalize":
-		s, err := Parse([]byte(arg))
+	case "normalize", "query":
+		parse := map[string]func([]byte) (*Selector, error){"normalize": Parse, "query": ParseQuery}[verb]
+		s, err := parse([]byte(arg))
 		if err != nil {
 			return errorText(t, err)
 		}

@@ -33,12 +33,20 @@ const (
 	MaxBytes    = 8 << 20
 	MaxNodes    = 10_000   // conditions
 	MaxPatterns = 64 << 10 // bytes of all patterns
+
+	// MaxPositions is about how many positions the geometries may have together.
+	MaxPositions = 20_000
 )
 
 // Parse parses a selector. Its errors are dberr.Invalid with CouchDB's code and
 // reason for _find: invalid_selector_json, bad_arg, invalid_operator and so on;
 // selector_too_large beyond one of the bounds.
-func Parse(raw []byte) (*Selector, error) {
+func Parse(raw []byte) (*Selector, error) { return parse(raw, &parser{}) }
+
+// ParseQuery is Parse for a query, whose answer has an order: $near may ask for it.
+func ParseQuery(raw []byte) (*Selector, error) { return parse(raw, &parser{orders: true}) }
+
+func parse(raw []byte, with *parser) (*Selector, error) {
 	if len(raw) > MaxBytes {
 		return nil, errTooLarge("bytes", MaxBytes)
 	}
@@ -54,7 +62,7 @@ func Parse(raw []byte) (*Selector, error) {
 	if string(raw) == "{}" {
 		return s, nil
 	}
-	if s.root, err = normalize(raw); err != nil {
+	if s.root, err = with.normalize(raw); err != nil {
 		return nil, err
 	}
 	s.slots = map[string]int{}
@@ -66,8 +74,8 @@ func errTooLarge(of string, most int) error {
 	return dberr.New(dberr.Invalid, "selector_too_large", "The selector has more than %d %s.", most, of)
 }
 
-func normalize(raw []byte) (*Node, error) {
-	n, err := new(parser).operatorStep(raw)
+func (r *parser) normalize(raw []byte) (*Node, error) {
+	n, err := r.operatorStep(raw)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,15 @@ const manyConditions = 20
 // no commit should have to wait for it. What looks at the revision's number can't
 // be worked out before that is known.
 func (e *extractor) slow() bool {
-	return e.Partial != nil && !e.Partial.Uses("_rev") && (e.Partial.Has(selector.Regex) || e.Partial.Conditions() > manyConditions)
+	if e.Partial == nil || e.Partial.Uses("_rev") {
+		return false
+	}
+	for _, op := range []selector.Op{selector.Regex, selector.GeoWithin, selector.GeoIntersects} {
+		if e.Partial.Has(op) {
+			return true
+		}
+	}
+	return e.Partial.Conditions() > manyConditions
 }
 
 // Slow is index.Applier's.
