@@ -71,6 +71,13 @@ func (d *Disc) edge(bearing float64) XY {
 	r := min(d.radius(bearing), math.Pi-1e-9)
 	φ1, λ1 := d.center.Y*math.Pi/180, d.center.X*math.Pi/180
 	φ2 := math.Asin(max(-1, min(1, math.Sin(φ1)*math.Cos(r)+math.Cos(φ1)*math.Sin(r)*math.Cos(bearing))))
+	if math.Cos(φ1) < 1e-12 { // at a pole directions are meridians
+		λ2 := λ1 + bearing
+		if φ1 > 0 {
+			λ2 = λ1 + math.Pi - bearing
+		}
+		return XY{wrapped(λ2 * 180 / math.Pi), φ2 * 180 / math.Pi}
+	}
 	λ2 := λ1 + math.Atan2(math.Sin(bearing)*math.Sin(r)*math.Cos(φ1), math.Cos(r)-math.Sin(φ1)*math.Sin(φ2))
 	return XY{wrapped(λ2 * 180 / math.Pi), φ2 * 180 / math.Pi}
 }

@@ -147,6 +147,22 @@ func TestProbesRoundTheEarth(t *testing.T) {
 	}
 }
 
+// TestDiscsAtPoles: a circle round a pole holds what is near it, and nothing else.
+func TestDiscsAtPoles(t *testing.T) {
+	for _, y := range []float64{90, -90} {
+		disc, err := Ellipse(XY{64.6, y}, 100_000, 100_000)
+		must(t, err)
+		p := probeOf(t, disc)
+		for lat, want := range map[float64]bool{89.5: true, 88: false, 0: false, -89: false} {
+			lat *= y / 90
+			line := wktOf(t, fmt.Sprintf("LINESTRING(-170 %[1]v,20 %[1]v)", lat))
+			if got, err := p.Covers(line, unbounded); got != want || err != nil {
+				t.Errorf("round %v: a line at %v lies in it: %v %v", y, lat, got, err)
+			}
+		}
+	}
+}
+
 // TestProbesEnd: a probe stops where there are no steps left, and by itself where two shapes would
 // take too long.
 func TestProbesEnd(t *testing.T) {
