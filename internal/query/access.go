@@ -123,11 +123,20 @@ func pathsOf(own, shared []index.Named, partition bool) (paths []accessPath) {
 			} else if p := textPathOf(n); p != nil {
 				p.reaches = reaches(n, nil)
 				paths = append(paths, p)
+			} else if p := geoPathOf(n); p != nil {
+				p.reaches = reaches(n, nil)
+				paths = append(paths, p)
 			}
 		}
 	}
 	add(own, func(n *index.Named, _ *field.Def) bool { return n.Index.Partitioned == partition })
 	// A tenant has other ids than the database: what depends on them is of no use.
-	add(shared, func(_ *index.Named, d *field.Def) bool { return d != nil && !d.Uses("_id") })
+	add(shared, func(n *index.Named, d *field.Def) bool {
+		if d == nil {
+			x := geoPathOf(n)
+			return x != nil && (x.def.Partial == nil || !x.def.Partial.Uses("_id"))
+		}
+		return !d.Uses("_id")
+	})
 	return append(paths, listPath{})
 }

@@ -141,6 +141,10 @@ func (p *planner) examine(b *Branch, all []conjunct) (err error) {
 		b.reason = needsText
 		return nil
 	}
+	if _, is := b.path.(*geoPath); p.req.near != nil && !is {
+		b.reason = needsGeo
+		return nil
+	}
 	if b.reach, b.reason, err = b.path.reach(p.req, all); b.reason != "" || err != nil {
 		return err
 	}

@@ -123,7 +123,8 @@ func (o order) finer(a, b set) bool {
 	return !a.everything() && b.everything()
 }
 
-// project puts alternatives together: each field that all of them demand.
+// project puts alternatives together: each field that all of them demand, and the areas that
+// all of them are about.
 func project(all []conjunct) conjunct {
 	switch len(all) {
 	case 0:
@@ -135,6 +136,11 @@ func project(all []conjunct) conjunct {
 	for path := range all[0].by {
 		if sum := sumOf(all, path); !sum.absent {
 			out.by[path] = sum
+		}
+	}
+	for _, n := range all[0].leaves {
+		if n.Area() != nil && !slices.ContainsFunc(all[1:], func(c conjunct) bool { return !slices.Contains(c.leaves, n) }) {
+			out.leaves = append(out.leaves, n)
 		}
 	}
 	return out

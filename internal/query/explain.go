@@ -130,7 +130,7 @@ func (p *planner) judge(plan *Plan) (all []Candidate) {
 func (p *planner) reasonAgainst(b *Branch, plan *Plan) (why reason, stage int) {
 	switch b.reason {
 	case "":
-	case scopeMismatch, needsText:
+	case scopeMismatch, needsText, needsGeo:
 		return b.reason, 3
 	case isPartial:
 		return b.reason, 4

@@ -84,7 +84,7 @@ func ofLeaf(n *selector.Node) constraint {
 		return constraint{whole: numbers}
 	case selector.Regex:
 		return constraint{whole: texts}
-	case selector.KeyMapMatch:
+	case selector.KeyMapMatch, selector.GeoWithin, selector.GeoIntersects, selector.Near:
 		return constraint{whole: objects}
 	case selector.Size:
 		return constraint{whole: arrays, rows: everything(), byRows: string(n.Arg) != "0" && string(n.Arg) != "-0"}

@@ -139,6 +139,9 @@ func (p *planner) noSort(partitioned bool, all []*Branch) error {
 	case partitioned:
 		kind = "global "
 	}
+	if p.req.near != nil {
+		return p.noNear(kind, all)
+	}
 	hint := p.hint(all)
 	if hint != "" {
 		hint = " " + hint

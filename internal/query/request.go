@@ -40,6 +40,7 @@ type Request struct {
 	words   bool // the selector has $text
 	// alternatives says that a document may match without every $text.
 	alternatives bool
+	near         *selector.Node // the selector's $near; nil for none
 }
 
 // SortField is a field that an answer is sorted by.
@@ -60,7 +61,7 @@ type member struct {
 func members() []member {
 	return []member{
 		{"selector", true, func(r *Request, v []byte) (err error) {
-			r.Selector, err = selector.Parse(v)
+			r.Selector, err = selector.ParseQuery(v)
 			return err
 		}},
 		{"use_index", false, (*Request).setUseIndex},
@@ -120,7 +121,7 @@ func Parse(body []byte) (*Request, error) {
 	for it := jsonscan.MembersOf(body); ; {
 		name, _, ok := it.Next()
 		if !ok {
-			return r, cmp.Or(r.checkSummary(), r.setWords())
+			return r, cmp.Or(r.checkSummary(), r.setWords(), r.setNear())
 		}
 		if text := string(jsonscan.Text(nil, name)); !known[text] {
 			return nil, UnknownKey(text)

@@ -19,6 +19,8 @@ import (
 //	docs                        and a document on each following line
 //	index NAME DEFINITION       an index for the whole database, built
 //	partindex NAME DEFINITION   an index for each partition, built
+//	geo NAME DEFINITION         a geo index for the whole database, built
+//	partgeo NAME DEFINITION     a geo index for each partition, built
 //	building NAME DEFINITION    an index that is not built yet
 //	plan REQUEST                the plan, or the error
 //	find REQUEST                the documents, bookmark left out, what they cost and the warnings
@@ -51,6 +53,11 @@ func (w *world) command(command string) (out string) {
 		return ""
 	}
 	switch verb {
+	case "geo", "partgeo":
+		name, definition, _ := strings.Cut(arg, " ")
+		w.places(name, definition, verb == "partgeo")
+		w.build()
+		return ""
 	case "index", "partindex", "building":
 		name, definition, _ := strings.Cut(arg, " ")
 		w.index(name, definition, verb == "partindex")

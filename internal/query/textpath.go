@@ -170,10 +170,15 @@ func (p *textPath) covers(*selector.Selector, []*selector.Path) *shape { return 
 // open reads the index, or the partition of it that the reader's scope is.
 func (p *textPath) open(r *store.Reader) (*segment.Reader, error) {
 	over, err := p.kind.NewReader(r, p.named.Index, r.Partition())
+	return over, damagedBy(p.named.Index, err)
+}
+
+// damagedBy adds to an error that says so which index is damaged.
+func damagedBy(x *index.Index, err error) error {
 	if found := (*index.Damaged)(nil); errors.As(err, &found) {
-		err = &damagedIndex{p.named.Index, err}
+		return &damagedIndex{x, err}
 	}
-	return over, err
+	return err
 }
 
 // damagedIndex says which index is damaged.
@@ -291,13 +296,15 @@ func (p *textPath) says(ctx context.Context, r *store.Reader) func(clause []byte
 	}
 }
 
-// Words returns the full-text query of a branch that is one.
-func (b *Branch) Words() (query string, ok bool) {
-	p, ok := b.path.(*textPath)
-	if !ok || len(b.ranges) == 0 {
-		return "", ok
+// Question returns what a branch asks its index for that is not ranges of values: words, or
+// places.
+func (b *Branch) Question() (query string, ok bool) {
+	_, words := b.path.(*textPath)
+	_, places := b.path.(*geoPath)
+	if !words && !places || len(b.ranges) == 0 {
+		return "", words || places
 	}
-	return p.queries[string(b.ranges[0].From)].shown, true
+	return b.ranges[0].String(), true
 }
 
 var (

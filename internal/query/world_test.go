@@ -13,6 +13,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/index/geo"
 	"github.com/sectional/sectional/internal/index/text"
 	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
@@ -35,7 +36,7 @@ func newWorld(t testing.TB, partitioned bool) *world {
 	t.Helper()
 	e, err := pebblekv.Open(pebblekv.Options{Dir: "data", FS: vfs.NewMem(), CacheBytes: cacheBytes})
 	must(t, err)
-	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, text.New(text.Options{Analyze: func(definition []byte) (text.Analyzers, error) {
+	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, geo.Fields{}, text.New(text.Options{Analyze: func(definition []byte) (text.Analyzers, error) {
 		return analyze.New(definition)
 	}})}, Idle: true})
 	s, err := store.Open(ctx, e, store.Options{Indexer: x, Idle: true})
@@ -86,6 +87,12 @@ func (w *world) index(name, definition string, partitioned bool) {
 	w.t.Helper()
 	w.put(fmt.Sprintf(`{"_id":"_design/%s","language":"query","views":{"%s":{"map":%s}},"options":{"partitioned":%v}}`,
 		name, name, definition, partitioned))
+}
+
+// places makes a geo index, which is still to be built.
+func (w *world) places(name, definition string, partitioned bool) {
+	w.t.Helper()
+	w.put(fmt.Sprintf(`{"_id":"_design/%s","language":"query","st_indexes":{"%s":{"index":%s}},"options":{"partitioned":%v}}`, name, name, definition, partitioned))
 }
 
 // build brings all indexes up to date.

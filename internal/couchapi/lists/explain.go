@@ -147,7 +147,7 @@ func explainedOf(of *mango.Explanation, req *mango.Request, scope store.Scope) *
 	if b := of.Chosen; b != nil {
 		covering := b.Covering()
 		e.Index = appendIndex(nil, b.Named())
-		if query, is := b.Words(); is {
+		if query, is := b.Question(); is {
 			e.Query = query
 		} else {
 			e.Covering, e.MRArgs = &covering, mrArgsOf(b, req, scope)

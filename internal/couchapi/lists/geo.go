@@ -233,7 +233,7 @@ func geoStateOf(r *couchhttp.Request, design document.ID, name string) (i geoSta
 		if err != nil {
 			return err
 		}
-		if i.docs, err = geo.Documents(r.Ctx(), rd.As(r.Scope), n.Index); err != nil {
+		if i.docs, i.skipped, err = geo.Documents(r.Ctx(), rd.As(r.Scope), n.Index); err != nil {
 			return err
 		}
 		if !r.Scope.Restricted() {
@@ -242,7 +242,7 @@ func geoStateOf(r *couchhttp.Request, design document.ID, name string) (i geoSta
 		if !r.Scope.Restricted() || n.Index.Tenant != "" {
 			var p index.Progress
 			p, err = n.Index.Progress(rd.Snapshot(), r.DB.Number())
-			i.skipped = p.Skipped
+			i.skipped += p.Skipped
 		}
 		return err
 	})

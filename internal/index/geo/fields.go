@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
@@ -27,9 +28,12 @@ var _ index.Transactional = Fields{}
 
 // FieldDef is a definition of an index by a field.
 type FieldDef struct {
-	Name   string // as the definition spells it
-	Path   *selector.Path
-	source []byte
+	Name string // as the definition spells it
+	Path *selector.Path
+	// Partial is met by the documents of the index, nil for all; Filter is its JSON.
+	Partial *selector.Selector
+	Filter  []byte
+	source  []byte
 }
 
 // Source returns the definition as JSON.
@@ -47,9 +51,14 @@ func (Fields) Prefixes(db, number uint64) [][]byte { return prefixes(db, number)
 // Open is index.Kind's: it returns a *FieldDef.
 func (Fields) Open(source []byte) (any, error) { return ParseFields(source) }
 
-var errFields = dberr.New(dberr.Invalid, "invalid_index", "A geo index has one field: {\"fields\": [name]}.")
+var (
+	errFields = dberr.New(dberr.Invalid, "invalid_index", "A geo index has one field: {\"fields\": [name]}.")
+	errFilter = dberr.New(dberr.Invalid, "invalid_index", "The partial_filter_selector of a geo index has no patterns that go back and forth, no $text, "+
+		"and can't look at _rev, _attachments or _conflicts.")
+)
 
-// ParseFields reads a definition: {"fields": [name]}.
+// ParseFields reads a definition: {"fields": [name]}, or {"fields": [{name: "geo"}]}, and
+// perhaps a partial_filter_selector.
 func ParseFields(source []byte) (*FieldDef, error) {
 	if jsonscan.KindOf(source) != jsonscan.Object {
 		return nil, errFields
@@ -58,8 +67,15 @@ func ParseFields(source []byte) (*FieldDef, error) {
 	if jsonscan.KindOf(fields) != jsonscan.Array || jsonscan.Len(fields) != 1 {
 		return nil, errFields
 	}
-	it := jsonscan.ElementsOf(fields)
-	name, _ := it.Next()
+	name, _ := jsonscan.Element(fields, 0)
+	if jsonscan.KindOf(name) == jsonscan.Object {
+		m := jsonscan.MembersOf(name)
+		of, kind, _ := m.Next()
+		if _, _, more := m.Next(); more || textOf(kind) != "geo" {
+			return nil, errFields
+		}
+		name = of
+	}
 	if textOf(name) == "" {
 		return nil, errFields
 	}
@@ -67,7 +83,28 @@ func ParseFields(source []byte) (*FieldDef, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &FieldDef{Name: textOf(name), Path: path, source: source}, nil
+	d := &FieldDef{Name: textOf(name), Path: path, source: source}
+	return d, d.setFilter(source)
+}
+
+func (d *FieldDef) setFilter(source []byte) (err error) {
+	filter, ok := jsonscan.Member(source, "partial_filter_selector")
+	if !ok {
+		return nil
+	}
+	if d.Partial, err = selector.Parse(filter); err != nil {
+		return err
+	}
+	if d.Partial.Root() == nil {
+		d.Partial = nil // all documents meet it
+		return nil
+	}
+	d.Filter = bytes.Clone(jsonscan.Trim(filter))
+	beside := slices.ContainsFunc([]string{"_rev", "_attachments", "_conflicts"}, d.Partial.Uses)
+	if beside || !d.Partial.Linear() || d.Partial.Has(selector.Text) {
+		return errFilter
+	}
+	return nil
 }
 
 // Defined is index.Kind's: those st_indexes of a design document in the language query
@@ -97,7 +134,9 @@ func (Fields) Applier(db uint64, indexes []*index.Index) index.Applier {
 // Rows is index.Transactional's.
 func (Fields) Rows(db uint64, x *index.Index) index.RowsOf {
 	f := fieldIndex{layout: layoutOf(db, x), def: FieldOf(x)}
-	return func(dst []index.Row, rev *store.Revision) ([]index.Row, error) { return f.rowsOf(dst, rev), nil }
+	return func(dst []index.Row, rev *store.Revision) ([]index.Row, error) {
+		return f.rowsOf(context.Background(), dst, rev)
+	}
 }
 
 // Document is index.Transactional's.
@@ -130,17 +169,27 @@ func (f *fieldIndex) value(rev *store.Revision) []byte {
 	return doc.Lookup(f.def.Path)
 }
 
-// rowsOf appends the rows of a document.
-func (f *fieldIndex) rowsOf(dst []index.Row, rev *store.Revision) []index.Row {
+// rowsOf appends the rows of a document. One whose field holds something else than a geometry,
+// or one that can't be indexed, has a back-row that names none: it counts as skipped.
+func (f *fieldIndex) rowsOf(ctx context.Context, dst []index.Row, rev *store.Revision) ([]index.Row, error) {
 	json := f.value(rev)
-	if jsonscan.KindOf(json) != jsonscan.Object {
-		return dst
+	if json == nil || jsonscan.KindOf(json) == jsonscan.Null {
+		return dst, nil
+	}
+	if f.def.Partial != nil {
+		doc := selector.Doc{ID: string(rev.ID), Body: rev.Body}
+		if ok, err := f.def.Partial.Match(&doc, selector.NewBudget(ctx, 0)); !ok || err != nil {
+			return dst, err
+		}
+	}
+	if ctx.Err() != nil {
+		return dst, ctx.Err()
 	}
 	g, err := place(bytes.Clone(json))
 	if err != nil {
-		return dst // it is no geometry
+		return append(dst, index.Row{Key: f.back(rev.ID), Value: new(back).pack()}), nil
 	}
-	return f.rows(dst, rev.ID, &back{geometries: []placed{g}})
+	return f.rows(dst, rev.ID, &back{geometries: []placed{g}}), nil
 }
 
 // applier keeps the indexes by fields of a database.
@@ -153,10 +202,10 @@ func (*applier) Slow() bool { return true }
 func (a *applier) Derive(ctx context.Context, rev *store.Revision) (any, error) {
 	all := make([][]index.Row, len(a.indexes))
 	for i := range a.indexes {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+		var err error
+		if all[i], err = a.indexes[i].rowsOf(ctx, nil, rev); err != nil {
+			return nil, err
 		}
-		all[i] = a.indexes[i].rowsOf(nil, rev)
 	}
 	return all, nil
 }
@@ -167,15 +216,19 @@ func (a *applier) Apply(tx kv.Txn, before, after *store.Revision, derived any) e
 	for i := range a.indexes {
 		f := &a.indexes[i]
 		now := f.value(after)
-		if !f.building && before != nil && after != nil && bytes.Equal(f.value(before), now) {
+		if f.def.Partial == nil && !f.building && before != nil && after != nil && bytes.Equal(f.value(before), now) {
 			continue
 		}
 		var come []index.Row
+		var err error
 		switch {
 		case rows != nil:
 			come = rows[i]
 		case now != nil:
-			come = f.rowsOf(nil, after)
+			come, err = f.rowsOf(context.Background(), nil, after)
+		}
+		if err != nil {
+			return err
 		}
 		if err := f.apply(tx, before, come); err != nil {
 			return err

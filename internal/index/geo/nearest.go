@@ -83,7 +83,6 @@ type nearest struct {
 	radius float64
 	best   farthest // at most n, within the radius
 	known  map[shapeKey]float64
-	seen   int
 	shapes bool // there are geometries that are no points
 }
 
@@ -135,36 +134,29 @@ func (s *nearest) circle() error {
 		if s.full() && c.far > s.best[0].Distance+1 {
 			continue
 		}
-		if s.after != nil && float64(s2.CellFromCellID(c.cell).MaxDistance(from).Angle())*geometry.EarthRadius < s.after.Distance-1 {
-			continue // all points in it came before
+		before := s.q.Least
+		if s.after != nil {
+			before = max(before, s.after.Distance)
 		}
-		if err := s.walk(classPoint, []span{{c.cell.RangeMin(), c.cell.RangeMax()}}, nil, s.point); err != nil {
+		if before > 1 && float64(s2.CellFromCellID(c.cell).MaxDistance(from).Angle())*geometry.EarthRadius < before-1 {
+			continue // all points in it came before, or are too near
+		}
+		if err := s.walk(s.ctx, classPoint, []span{{c.cell.RangeMin(), c.cell.RangeMax()}}, nil, s.point); err != nil {
 			return err
 		}
 	}
 	if !s.shapes {
 		return nil
 	}
-	return s.walk(classShape, spansOf(cells)[classShape], nil, s.shape)
+	return s.walk(s.ctx, classShape, spansOf(cells)[classShape], nil, s.shape)
 }
 
 func (s *nearest) full() bool { return len(s.best) == s.n }
 
-// canceled looks now and then whether anybody waits.
-func (s *nearest) canceled() error {
-	if s.seen++; s.seen%manyRows == 0 {
-		return s.ctx.Err()
-	}
-	return nil
-}
-
 func (s *nearest) point(r row) error {
-	if err := s.canceled(); err != nil {
-		return err
-	}
 	p, err := unpackPoint(r.value)
 	if err != nil {
-		return err
+		return damaged(err)
 	}
 	return s.take(&r, geometry.Apart(s.q.From, p), func() (*geometry.Shape, error) { return geometry.PointAt(p), nil })
 }
@@ -182,7 +174,7 @@ func (s *nearest) shape(r row) error {
 		if shape == nil {
 			var g placed
 			if g, err = s.geometry(&r); err == nil {
-				shape, err = geometry.ParseGeoJSON(g.json, Limits)
+				shape, err = g.shape()
 			}
 		}
 		return shape, err

@@ -106,7 +106,7 @@ func (s *search) class(class uint64) (more bool, err error) {
 		return true, nil
 	}
 	spans := s.q.spansOf(class)
-	err = s.walk(class, spans, s.after, func(row row) error {
+	err = s.walk(s.ctx, class, spans, s.after, func(row row) error {
 		if err := s.one(class, spans, &row); err != nil {
 			return err
 		}
@@ -137,22 +137,23 @@ func (s *search) one(class uint64, spans []span, row *row) error {
 }
 
 func (s *search) matches(class uint64, spans []span, row *row) (bool, error) {
-	if class == classShape || s.rows%manyRows == 0 {
-		if err := s.ctx.Err(); err != nil {
-			return false, err
-		}
-	}
 	if class == classPoint {
 		p, err := unpackPoint(row.value)
 		if err != nil {
-			return false, err
+			return false, damaged(err)
 		}
 		return s.q.Shape.RelatesToPoint(s.q.Relation, p), nil
 	}
+	if err := s.ctx.Err(); err != nil {
+		return false, err
+	}
 	if s.q.Relation.Meets() {
 		b, err := unpackBounds(row.value)
-		if err != nil || !s.q.Shape.NearBox(b) {
-			return false, err
+		if err != nil {
+			return false, damaged(err)
+		}
+		if !s.q.Shape.NearBox(b) {
+			return false, nil
 		}
 	}
 	g, err := s.geometry(row)
@@ -160,7 +161,7 @@ func (s *search) matches(class uint64, spans []span, row *row) (bool, error) {
 		return false, err
 	}
 	s.bytes -= len(g.json)
-	shape, err := geometry.ParseGeoJSON(g.json, Limits)
+	shape, err := g.shape()
 	if err != nil {
 		return false, err
 	}
@@ -176,15 +177,21 @@ func (v *Reader) relates(q *Query, s *geometry.Shape) (bool, error) {
 	return yes, err
 }
 
+// damaged says that a row is not what was written: the index is built anew.
+func damaged(err error) error { return &index.Damaged{Err: err} }
+
 // geometry reads the geometry of a row from its document's back-row.
 func (v *Reader) geometry(row *row) (placed, error) {
 	value, err := v.v.Get(v.back(row.id))
+	if errors.Is(err, kv.ErrNotFound) {
+		err = damaged(errBack)
+	}
 	if err != nil {
 		return placed{}, err
 	}
 	b, err := unpackBack(value)
 	if err != nil || row.number >= len(b.geometries) {
-		return placed{}, errBack
+		return placed{}, damaged(errBack)
 	}
 	return b.geometries[row.number], nil
 }
@@ -202,8 +209,8 @@ type row struct {
 const manyRows = 256
 
 // walk calls fn with the rows of a class whose cells lie in spans, beginning after a place.
-// Rows that may not be seen are passed over.
-func (v *Reader) walk(class uint64, spans []span, after []byte, fn func(row row) error) error {
+// Rows that may not be seen are passed over; it is looked now and then whether anybody waits.
+func (v *Reader) walk(ctx context.Context, class uint64, spans []span, after []byte, fn func(row row) error) error {
 	prefix := keyspace.GeoRow.Key(v.db, keyspace.U(v.index), keyspace.T(string(v.partition)))
 	it, err := v.v.Iterate(kv.Prefix(v.class(v.partition, class)), kv.IterOptions{})
 	if err != nil {
@@ -225,7 +232,9 @@ func (v *Reader) walk(class uint64, spans []span, after []byte, fn func(row row)
 			}
 		}
 		for ok := it.Seek(start); ok && bytes.Compare(it.Key(), end) < 0; ok = it.Next() {
-			v.Read++
+			if v.Read++; v.Read%manyRows == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
 			r, seen, err := v.read(it, len(prefix))
 			if err == nil && seen {
 				err = fn(r)
@@ -288,25 +297,32 @@ func (v *Reader) Geometries(hits []Hit) ([]Found, error) {
 	for i, h := range hits {
 		b, err := unpackBack(values[i])
 		if err != nil || h.Number >= len(b.geometries) {
-			return nil, errBack
+			return nil, damaged(errBack)
 		}
 		all[i] = Found{b.geometries[h.Number].json, b.rev}
 	}
 	return all, nil
 }
 
-// Documents counts the documents in an index that a reader sees.
-func Documents(ctx context.Context, r *store.Reader, x *index.Index) (n uint64, err error) {
+// Documents counts the documents in an index that a reader sees, and those of an index by a
+// field whose field holds no geometry that can be indexed.
+func Documents(ctx context.Context, r *store.Reader, x *index.Index) (n, without uint64, err error) {
 	seen := 0
-	err = kv.Each(r.Snapshot(), kv.Prefix(keyspace.GeoBack.Key(r.Database().Number(), keyspace.U(x.Number))), func(key, _ []byte) error {
+	err = kv.Each(r.Snapshot(), kv.Prefix(keyspace.GeoBack.Key(r.Database().Number(), keyspace.U(x.Number))), func(key, value []byte) error {
 		if seen++; seen%manyRows == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		_, parts, err := keyspace.GeoBack.Decode(key)
-		if err == nil && r.Sees(document.ID(parts[1].String())) {
+		if err != nil || !r.Sees(document.ID(parts[1].String())) {
+			return err
+		}
+		some, err := hasGeometries(value)
+		if some {
 			n++
+		} else if err == nil {
+			without++
 		}
 		return err
 	})
-	return n, err
+	return n, without, err
 }

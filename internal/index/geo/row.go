@@ -68,6 +68,15 @@ type placed struct {
 	value []byte      // of its rows; nil when it was read from a back-row
 }
 
+// shape reads the geometry. One that was indexed and is none any more is damaged.
+func (g *placed) shape() (*geometry.Shape, error) {
+	s, err := geometry.ParseGeoJSON(g.json, Limits)
+	if err != nil {
+		return nil, damaged(err)
+	}
+	return s, nil
+}
+
 // place works out where a geometry lies. The error says why it is none.
 func place(json []byte) (placed, error) {
 	s, err := geometry.ParseGeoJSON(json, Limits)
@@ -145,6 +154,17 @@ func unpackBack(value []byte) (b back, err error) {
 		b.geometries = append(b.geometries, g)
 	}
 	return b, r.Done()
+}
+
+// hasGeometries reports whether a back-row names geometries.
+func hasGeometries(value []byte) (bool, error) {
+	r := packed.ReadVersion(value, rowVersion)
+	r.Text()
+	some := r.Uint() > 0
+	if r.Failed() {
+		return false, damaged(errBack)
+	}
+	return some, nil
 }
 
 // rows appends the rows of a document, in the order of their keys, and its back-row.

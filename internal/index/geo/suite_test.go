@@ -91,6 +91,7 @@ func TestFieldsSuite(t *testing.T) {
 			`{"language":"query","st_indexes":{"a":{"index":{"fields":["geometry"]}},"b":{"index":{"fields":["more.1"]}}}}`,
 			`{"language":"query","st_indexes":{"b":{"index":{"fields":["geometry"]}}}}`,
 			`{"language":"query","options":{"partitioned":false},"st_indexes":{"a":{"index":{"fields":["geometry"]}}}}`,
+			`{"language":"query","st_indexes":{"a":{"index":{"fields":[{"geometry":"geo"}],"partial_filter_selector":{"n":{"$gt":0}}}},"b":{"index":{"fields":["more"]}}}}`,
 		},
 		Body: body, Engine: openEngine, Histories: 15,
 	})
