@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"io"
 	"slices"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -25,6 +26,7 @@ type scan struct {
 	row    Row
 	// says answers $text for a document; nil where all documents have their words.
 	says func(clause []byte, id document.ID) (bool, error)
+	said io.Closer // what says asks; nil for nothing
 
 	// Rows whose documents are read together.
 	hits []hit
@@ -44,13 +46,25 @@ func (s *scan) init(req *Request) {
 	s.conflicts = req.Conflicts
 }
 
-func (s *scan) begin(r *store.Reader, budget int) { s.reader, s.budget = r, budget }
+func (s *scan) begin(r *store.Reader, budget int) {
+	s.unsay()
+	s.reader, s.budget = r, budget
+}
 
 // end lets go of what was read.
 func (s *scan) end() {
 	if s.docs != nil {
 		s.docs.Release()
 		s.docs = nil
+	}
+	s.unsay()
+}
+
+// unsay lets go of what says asks.
+func (s *scan) unsay() {
+	if s.said != nil {
+		_ = s.said.Close() // it never fails
+		s.said = nil
 	}
 }
 
@@ -78,7 +92,10 @@ func (q *Query) scanRange(ctx context.Context, b *Branch, sink Sink) (stop bool,
 	s := &q.scan
 	s.hits = s.hits[:0]
 	if p, is := b.path.(*textPath); is && q.req.alternatives {
-		s.says = p.says(ctx, s.reader)
+		s.unsay()
+		if s.says, s.said, err = p.says(ctx, s.reader); err != nil {
+			return true, err
+		}
 	}
 	for h, err := range b.path.scan(ctx, s.reader, b.span(q.at.span), q.at.row, b.descending) {
 		if err != nil {

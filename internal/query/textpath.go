@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"strings"
 
@@ -209,6 +210,7 @@ func (p *textPath) estimate(ctx context.Context, r *store.Reader, ranges []Range
 	if err != nil {
 		return 0, err
 	}
+	defer over.Close()
 	for i := range ranges {
 		found, err := find.Run(ctx, over, p.request(p.queries[string(ranges[i].From)].query, 0))
 		if err != nil {
@@ -236,6 +238,7 @@ func (p *textPath) scan(ctx context.Context, r *store.Reader, span field.Span, a
 			yield(hit{}, err)
 			return
 		}
+		defer over.Close()
 		q := p.queries[string(span.From)]
 		req := p.request(q.query, firstWords)
 		if req.Sort = q.sort; after != nil {
@@ -267,6 +270,7 @@ func (p *textPath) holds(ctx context.Context, r *store.Reader, rev *store.Revisi
 	if err != nil {
 		return false, err
 	}
+	defer over.Close()
 	for i := range ranges {
 		if has, err := p.finds(ctx, over, p.queries[string(ranges[i].From)].query, rev.ID); has || err != nil {
 			return has, err
@@ -285,15 +289,15 @@ func (p *textPath) finds(ctx context.Context, over *segment.Reader, q lucene.Nod
 // wordSteps is what asking the index about one document takes of a request's budget.
 const wordSteps = 50
 
-// says makes what answers {"$text": …} for documents of a page.
-func (p *textPath) says(ctx context.Context, r *store.Reader) func(clause []byte, id document.ID) (bool, error) {
-	over, err := p.open(r)
-	return func(clause []byte, id document.ID) (bool, error) {
-		if err != nil {
-			return false, err
-		}
-		return p.finds(ctx, over, mango.Said(clause), id)
+// says makes what answers {"$text": …} for documents of a page, until over is closed.
+func (p *textPath) says(ctx context.Context, r *store.Reader) (says func(clause []byte, id document.ID) (bool, error), over io.Closer, err error) {
+	reader, err := p.open(r)
+	if err != nil {
+		return nil, nil, err
 	}
+	return func(clause []byte, id document.ID) (bool, error) {
+		return p.finds(ctx, reader, mango.Said(clause), id)
+	}, reader, nil
 }
 
 // Question returns what a branch asks its index for that is not ranges of values: words, or

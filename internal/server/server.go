@@ -75,6 +75,7 @@ type assembly struct {
 	auth          *auth.Authenticator
 	api           *couchhttp.API
 	peruser       *peruser.Service
+	endSweeps     func()        // of files of full-text indexes
 	done          chan struct{} // closed when the server stops: feeds end
 	until         time.Time     // when all must have ended; zero as long as it serves
 }
@@ -134,7 +135,7 @@ func (a *assembly) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	texts := text.New(text.Options{Functions: textjs.New(runner), Analyze: analyzers, AnalyzeNouveau: nouveauAnalyzers, Cache: textCache(a.config.Snapshot()), Scratch: scratch})
+	texts := text.New(a.cacheTexts(text.Options{Functions: textjs.New(runner), Analyze: analyzers, AnalyzeNouveau: nouveauAnalyzers, Scratch: scratch}, a.config.Snapshot()))
 	a.indexes = index.New(index.Options{Kinds: kinds(views, texts, geo.New(geojs.New(runner))), Logger: a.log})
 	a.store, err = store.Open(ctx, a.engine, store.Options{
 		Logger:         a.log,
@@ -154,6 +155,7 @@ func (a *assembly) open(ctx context.Context) (err error) {
 	if err := a.indexes.Start(ctx, a.store); err != nil {
 		return err
 	}
+	a.endSweeps = sweepTexts(texts, a.engine, a.log)
 	a.users.Use(a.store)
 	a.replicator = schedule.New(schedule.Options{Store: a.store, Users: a.auth, Config: a.config, Node: admin.NodeName, Log: a.log})
 	a.subscriptions = a.startSubscriptions(a.store)
@@ -198,11 +200,6 @@ func maxConflicts(c *config.Config) func() int {
 func maxQueued(c *config.Config) func() int64 {
 	most := config.Derive(c, func(s *config.Snapshot) int64 { return max(0, s.Int("sectional", "max_queued_writes", 128<<20)) })
 	return most.Value
-}
-
-// textCache returns the setting of that name.
-func textCache(s *config.Snapshot) int {
-	return int(max(1<<20, s.Int("sectional", "text_cache", 512<<20)))
 }
 
 // deletedTTL returns the age at which tombstones are dropped where a database does
@@ -340,6 +337,9 @@ func (a *assembly) close() error {
 	}
 	if a.users != nil {
 		a.users.Close()
+	}
+	if a.endSweeps != nil {
+		a.endSweeps()
 	}
 	if a.indexes != nil {
 		a.indexes.Close() // its tasks use the store

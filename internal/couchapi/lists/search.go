@@ -91,6 +91,7 @@ func searchOf(r *couchhttp.Request, s *index.Session, q *searchQuery) (*searchAn
 	if err != nil {
 		return nil, err
 	}
+	defer over.Close()
 	a := &searchAnswer{RowStream: couchhttp.RowStream{R: r, Form: couchhttp.DocForm{Include: q.include}}, q: q, s: s}
 	a.result, err = runSearch(r, p, over, &req)
 	return a, err

@@ -96,13 +96,14 @@ func (w *work) findIn(v kv.Snapshot, e *entry, ids []string, found map[uint64]*r
 	if from >= to {
 		return nil
 	}
-	s, err := w.open(w.rows, v, e)
+	s, held, err := w.open(w.rows, v, e, true)
 	if err != nil {
 		return err
 	}
+	defer held.Release()
 	docs, err := s.Numbers(ids[from:to])
 	if err != nil {
-		return damaged(err)
+		return w.failed(held, err)
 	}
 	if !docs.IsEmpty() {
 		found[e.number] = docs

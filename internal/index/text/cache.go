@@ -2,25 +2,42 @@ package text
 
 import (
 	"container/list"
-	"encoding/binary"
 	"errors"
+	"log/slog"
 	"sync"
 
-	"github.com/sectional/sectional/internal/index"
+	"github.com/blevesearch/mmap-go"
+
 	"github.com/sectional/sectional/internal/index/text/segment"
-	"github.com/sectional/sectional/internal/kv"
 )
 
-// cache keeps opened segments of all indexes, those used last, up to a number of bytes.
-// Segments never change and numbers are never used again, so nothing becomes stale.
+// cache keeps opened segments of all indexes, those used last. Small ones are in memory;
+// of others there are files (files.go), which the system maps: what is read of them is
+// in memory as long as it has room for that. Segments never change and numbers are never
+// used again, so nothing becomes stale.
+//
+// Whoever gets a segment holds it until he releases it, and as long as it is held its
+// bytes stay where they are.
 type cache struct {
-	mu    sync.Mutex
-	limit int
-	bytes int
-	by    map[cacheKey]*list.Element // of *opened
-	used  *list.List                 // the one used last in front
-	// loading holds a place for each segment that may be read from disk at a time.
+	cacheOptions
+	mu     sync.Mutex
+	memory int                        // bytes of what is opened
+	held   int                        // bytes of segments in memory that somebody holds
+	mapped int                        // files that are opened
+	disk   int64                      // bytes of files
+	by     map[cacheKey]*list.Element // of *cached
+	used   *list.List                 // the one used last in front
+	// loading holds a place for each segment that may be read at a time.
 	loading chan struct{}
+}
+
+type cacheOptions struct {
+	limit     int          // bytes of memory
+	dir       string       // where files are; "" for none
+	diskLimit int64        // bytes of files that nobody holds
+	smallest  uint64       // what is smaller is in memory
+	room      func() int64 // free bytes of the disk; nil if that is not known
+	log       *slog.Logger
 }
 
 // cacheKey names a segment. The numbers would do in one store; what was written does in
@@ -32,134 +49,249 @@ type cacheKey struct {
 
 func (r rows) key(e *entry) cacheKey { return cacheKey{r.db, r.index, e.number, e.bytes, e.checksum} }
 
-// opened is a segment in the cache, or one that is being opened.
-type opened struct {
+// cached is a segment that the cache knows: opened, being opened, or a file alone. All but
+// key is under the cache's lock; what opened it is not changed while somebody holds it.
+type cached struct {
 	key     cacheKey
-	ready   chan struct{} // closed when it is open, or could not be
+	ready   chan struct{} // closed when it is open or could not be opened; nil for a file alone
 	segment *segment.Segment
 	err     error
-	bytes   int
+	file    bool      // there is one
+	mapping mmap.MMap // of it; nil if the segment is in memory
+	stamp   stamp     // the file when it was mapped
+	memory  int       // bytes that count as memory
+	holders int
+	known   bool // the cache finds it
+	gone    bool // the file is to be removed when nobody holds it
 }
 
-// mostLoading is how many segments are read at a time: what is being read is in memory
-// besides the cache's limit.
-const mostLoading = 4
+const (
+	// mostLoading is how many segments are read at a time: what is being read is in memory
+	// besides the cache's limit.
+	mostLoading = 4
+	// mostMapped is how many files stay mapped that nobody holds: a process may have
+	// about 65,000 mappings.
+	mostMapped = 8192
+)
 
-func newCache(limit int) *cache {
-	return &cache{limit: limit, by: map[cacheKey]*list.Element{}, used: list.New(), loading: make(chan struct{}, mostLoading)}
+func newCache(o cacheOptions) *cache {
+	c := &cache{cacheOptions: o, by: map[cacheKey]*list.Element{}, used: list.New(), loading: make(chan struct{}, mostLoading)}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	if c.dir != "" {
+		c.adopt(true)
+	}
+	return c
 }
 
-// get returns a segment, opened by open if it is not there. One caller opens it, the
-// others wait for that. A failure is not kept.
-func (c *cache) get(key cacheKey, open func() (*segment.Segment, error)) (*segment.Segment, error) {
+// holding is somebody's hold of a segment: segment.Held.
+type holding struct {
+	c *cache
+	o *cached
+}
+
+var (
+	errOpening = errors.New("text: a segment was not opened")
+	// errMemory is of segments that have no room in memory, because others are in use.
+	errMemory = errors.New("text: no memory for a segment")
+)
+
+// get returns a segment that is held, opened with the bytes that read writes if it is not
+// there. One caller opens it, the others wait for that. A failure is not kept: each
+// caller's snapshot is another. Who must have it gets it even if more is held in memory
+// than the limit allows; others errMemory.
+func (c *cache) get(key cacheKey, must bool, read reading) (*segment.Segment, segment.Held, error) {
+	for {
+		o, mine := c.find(key)
+		if mine {
+			return c.load(o, must, read)
+		}
+		<-o.ready
+		h := &holding{c, o}
+		switch {
+		case o.err != nil:
+			h.Release()
+		case o.mapping != nil && c.changed(o):
+			h.Suspect()
+			h.Release()
+		default:
+			return o.segment, h, nil
+		}
+	}
+}
+
+// find returns a segment, which it holds. It is the caller's to open if mine is true.
+func (c *cache) find(key cacheKey) (o *cached, mine bool) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if e := c.by[key]; e != nil {
 		c.used.MoveToFront(e)
-		c.mu.Unlock()
-		o := e.Value.(*opened)
-		<-o.ready
-		if o.err == nil {
-			return o.segment, nil
-		}
-		return open() // another caller's snapshot may have been too old
+		o = e.Value.(*cached)
+	} else {
+		o = &cached{key: key}
+		c.insert(o)
 	}
-	o := &opened{key: key, ready: make(chan struct{}), err: errOpening}
-	c.by[key] = c.used.PushFront(o)
-	c.mu.Unlock()
-	defer c.settle(o)
+	c.hold(o)
+	if o.ready == nil {
+		o.ready, o.err, mine = make(chan struct{}), errOpening, true
+	}
+	return o, mine
+}
+
+// insert makes the cache know a segment. c.mu is locked.
+func (c *cache) insert(o *cached) {
+	c.by[o.key], o.known = c.used.PushFront(o), true
+}
+
+// hold counts a holder. c.mu is locked.
+func (c *cache) hold(o *cached) {
+	if o.holders++; o.holders == 1 && o.segment != nil && o.mapping == nil {
+		c.held += int(o.key.bytes)
+	}
+}
+
+// load opens a segment, and keeps what it opened.
+func (c *cache) load(o *cached, must bool, read reading) (*segment.Segment, segment.Held, error) {
+	var s opening
+	defer func() { c.settle(o, &s) }()
 	c.loading <- struct{}{}
 	defer func() { <-c.loading }()
-	o.segment, o.err = open()
-	return o.segment, o.err
+	s = opening{err: errOpening} // if it panics
+	s = c.open(o.key, must, read)
+	if s.err != nil {
+		return nil, nil, s.err
+	}
+	return s.segment, &holding{c, o}, nil
 }
 
-var errOpening = errors.New("text: a segment was not opened")
-
-// settle keeps what was opened, and drops what was not used for longest.
-func (c *cache) settle(o *opened) {
+// settle notes what became of opening a segment, and drops what was not used for longest.
+func (c *cache) settle(o *cached, s *opening) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	close(o.ready)
+	defer close(o.ready)
+	o.segment, o.mapping, o.stamp, o.err = s.segment, s.mapping, s.stamp, s.err
+	if s.file != o.file {
+		c.countFile(o, s.file)
+	}
 	if o.err != nil {
-		c.drop(o)
+		c.forgetOpened(o)
+		c.release(o)
 		return
 	}
-	o.bytes = o.segment.Memory()
-	c.bytes += o.bytes
-	for e := c.used.Back(); e != nil && c.bytes > c.limit; {
-		last := e.Value.(*opened)
-		e = e.Prev()
-		select {
-		case <-last.ready:
-			c.drop(last)
-		default: // being opened
-		}
+	if o.memory = o.segment.Memory(); o.mapping == nil {
+		o.memory += o.segment.Bytes()
+		c.held += int(o.key.bytes)
+	} else {
+		c.mapped++
+	}
+	c.memory += o.memory
+	c.trim()
+}
+
+// countFile notes whether a segment has a file. c.mu is locked.
+func (c *cache) countFile(o *cached, there bool) {
+	if o.file = there; there {
+		c.disk += int64(o.key.bytes)
+	} else {
+		c.disk -= int64(o.key.bytes)
 	}
 }
 
-// drop forgets a segment. c.mu is locked.
-func (c *cache) drop(o *opened) {
-	if e := c.by[o.key]; e != nil && e.Value == o {
-		c.used.Remove(e)
+// forgetOpened makes the cache forget a segment, so that the next one opens it anew. c.mu
+// is locked.
+func (c *cache) forgetOpened(o *cached) {
+	if o.known {
+		c.used.Remove(c.by[o.key])
 		delete(c.by, o.key)
-		c.bytes -= o.bytes
+		o.known = false
+	}
+	if o.file {
+		c.countFile(o, false)
 	}
 }
 
-// forget forgets a segment that was merged away.
-func (c *cache) forget(key cacheKey) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e := c.by[key]; e != nil {
-		if o := e.Value.(*opened); o.bytes > 0 {
+// release gives up one hold. c.mu is locked.
+func (c *cache) release(o *cached) {
+	if o.holders--; o.holders > 0 {
+		return
+	}
+	if o.segment != nil && o.mapping == nil {
+		c.held -= int(o.key.bytes)
+	}
+	if !o.known {
+		c.close(o)
+	}
+	c.trim()
+}
+
+// close gives back what an opened segment takes that nobody holds. c.mu is locked.
+func (c *cache) close(o *cached) {
+	if o.mapping != nil {
+		if err := o.mapping.Unmap(); err != nil {
+			c.log.Error("a file of a full-text index can't be unmapped", "error", err)
+		}
+		c.mapped--
+	}
+	c.memory -= o.memory
+	o.segment, o.mapping, o.memory, o.ready = nil, nil, 0, nil
+	if o.gone {
+		c.remove(o.key)
+		o.gone = false
+	}
+}
+
+// trim drops what nobody holds and was not used for longest, until the limits hold: first
+// opened segments, then files. c.mu is locked.
+func (c *cache) trim() {
+	for e := c.used.Back(); e != nil && (c.memory > c.limit || c.mapped > mostMapped); {
+		o := e.Value.(*cached)
+		if e = e.Prev(); o.holders > 0 || o.segment == nil {
+			continue
+		}
+		if !o.file {
+			c.forgetOpened(o)
+		}
+		c.close(o)
+	}
+	for e := c.used.Back(); e != nil && c.disk > c.diskLimit; {
+		o := e.Value.(*cached)
+		if e = e.Prev(); o.holders == 0 && o.file {
 			c.drop(o)
 		}
 	}
 }
 
-// open opens a segment from its rows, or finds it in the cache.
-func (k *Kind) open(at rows, v kv.Snapshot, e *entry) (*segment.Segment, error) {
-	s, err := k.cache.get(at.key(e), func() (*segment.Segment, error) {
-		b, err := at.read(v, e)
-		if err != nil {
-			return nil, err
-		}
-		s, err := segment.Open(b)
-		if err == nil && s.Count() != e.docs {
-			err = segment.ErrDamaged
-		}
-		return s, err
-	})
-	if errors.Is(err, segment.ErrDamaged) {
-		err = damaged(err)
+// drop forgets a segment and its file, which goes when nobody holds it. c.mu is locked.
+func (c *cache) drop(o *cached) {
+	o.gone = o.gone || o.file
+	c.forgetOpened(o)
+	if o.holders == 0 {
+		c.close(o)
 	}
-	return s, err
 }
 
-// damaged is the error of rows that can't be read as they are.
-func damaged(err error) error { return &index.Damaged{Err: err} }
-
-// read reads the bytes of a segment and compares their checksum with the manifest's.
-func (r rows) read(v kv.Snapshot, e *entry) ([]byte, error) {
-	b := make([]byte, 0, e.bytes)
-	for at := uint64(0); at < chunks(e.bytes); at += readAtOnce {
-		var keys [][]byte
-		for i := at; i < min(at+readAtOnce, chunks(e.bytes)); i++ {
-			keys = append(keys, r.chunk(e.number, i))
-		}
-		values, err := v.GetMany(keys)
-		if err != nil {
-			return nil, err
-		}
-		for _, chunk := range values {
-			b = append(b, chunk...)
+// forget forgets a segment that is not there any more.
+func (c *cache) forget(key cacheKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.by[key]; e != nil {
+		if o := e.Value.(*cached); o.ready == nil || o.segment != nil {
+			c.drop(o)
 		}
 	}
-	if uint64(len(b)) != e.bytes || len(b) < 4 || binary.BigEndian.Uint32(b[len(b)-4:]) != e.checksum {
-		return nil, segment.ErrDamaged
-	}
-	return b, nil
 }
 
-// readAtOnce is how many chunks are fetched together.
-const readAtOnce = 16
+// Release is segment.Held's.
+func (h *holding) Release() {
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
+	h.c.release(h.o)
+}
+
+// Suspect is segment.Held's: the next one opens the segment anew, and looks at its checksum.
+func (h *holding) Suspect() {
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
+	h.c.forgetOpened(h.o)
+}

@@ -3,14 +3,17 @@ package text
 import (
 	"fmt"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/text/segment"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/store"
 )
 
-// Check is index.Checked's: it opens every segment, compares what the manifest says of
-// it, and looks for rows of segments that there are not and for documents that are in
+// Check is index.Checked's: it reads every segment, from its rows and not from the cache,
+// compares what the manifest says of it, and looks for rows of segments that there are not and for documents that are in
 // the index twice. No index function is run.
 func (k *Kind) Check(r *store.Reader, x *index.Index) ([]error, error) {
 	c := &check{Kind: k, rows: rowsOf(r.Database(), x.Number), r: r, ids: map[string]bool{}}
@@ -46,31 +49,46 @@ func (c *check) bad(format string, args ...any) {
 
 // segment looks at one segment.
 func (c *check) segment(e *entry) {
-	s, err := c.source(c.rows, c.r, e)
+	s, deleted, err := c.open(e)
 	if err != nil {
 		c.bad("segment %d: %v", e.number, err)
 		return
 	}
-	if n := uint32(0); s.Deleted != nil {
-		if n = uint32(s.Deleted.GetCardinality()); n != e.deleted {
-			c.bad("segment %d has %d deleted documents, not %d", e.number, n, e.deleted)
-		}
+	if n := uint32(deleted.GetCardinality()); n != e.deleted {
+		c.bad("segment %d has %d deleted documents, not %d", e.number, n, e.deleted)
 	}
 	for doc := range e.docs {
-		id, err := s.Segment.ID(doc)
+		id, err := s.ID(doc)
 		switch {
 		case err != nil:
 			c.bad("segment %d: %v", e.number, err)
 			return
 		case !e.mayHold(id):
 			c.bad("segment %d has %s, which is not between %s and %s", e.number, id, e.first, e.last)
-		case s.Deleted != nil && s.Deleted.Contains(doc):
+		case deleted.Contains(doc):
 		case c.ids[id]:
 			c.bad("%s is in the index twice", id)
 		default:
 			c.ids[id] = true
 		}
 	}
+}
+
+// open opens a segment from its rows, and reads what is deleted of it.
+func (c *check) open(e *entry) (*segment.Segment, *roaring.Bitmap, error) {
+	b := memory{make([]byte, 0, e.bytes)}
+	if err := c.read(c.r.Snapshot(), e, &b); err != nil {
+		return nil, nil, err
+	}
+	s, err := segment.Open(b.bytes)
+	if err == nil && s.Count() != e.docs {
+		err = segment.ErrDamaged
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	deleted, err := c.readDeleted(c.r.Snapshot().Get, e.number)
+	return s, deleted, err
 }
 
 // strays looks for rows of segments that the manifest does not name and that nobody is

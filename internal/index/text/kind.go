@@ -9,13 +9,15 @@
 // document, and those whose range of ids can't are not asked.
 //
 // A query reads the manifest of its snapshot and opens the segments that it names, which
-// a cache of all indexes keeps, so an index that nobody asks is rows and nothing else.
+// a cache of all indexes keeps (cache.go), so an index that nobody asks is rows and nothing
+// else. Those that are not small are copied to files and mapped (files.go): an index may be
+// larger than memory.
 // The bytes of a segment are compared with their checksum when it is opened. If they are
 // not what was written, nothing is answered from them: the error is *index.Damaged,
 // whoever gets it has the index built anew, and queries are told until it is.
 //
 // Begin reading at Kind; map.go makes segments of documents, apply.go writes them,
-// reader.go reads. Functions and analyzers are behind interfaces; queries are the
+// open.go and reader.go read. Functions and analyzers are behind interfaces; queries are the
 // business of package find.
 package text
 
@@ -23,6 +25,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/blevesearch/bleve/v2/analysis"
@@ -48,9 +51,16 @@ type Options struct {
 	// those of one of Nouveau's.
 	Analyze        func(definition []byte) (Analyzers, error)
 	AnalyzeNouveau func(definition []byte) (Analyzers, error)
-	// Cache is how many bytes of opened segments are kept in memory, and how many one
-	// reader may have; default 512 MB.
+	// Cache is how many bytes of opened segments are kept in memory, and how many
+	// queries may have there together; default 512 MB.
 	Cache int
+	// Files is the directory for files of segments that are not small, which are mapped;
+	// "": all are in memory. FilesLimit is how many bytes of them are kept, and Room
+	// returns how many bytes the disk has left; nil: that is not known.
+	Files      string
+	FilesLimit int64
+	Room       func() int64
+	Log        *slog.Logger // default: none
 	// Scratch is a directory for the files into which segments are merged, which go at
 	// once; default the system's.
 	Scratch string
@@ -91,7 +101,8 @@ func New(o Options) *Kind {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Kind{o: o, cache: newCache(o.Cache), sizes: sizes{smallMany, largestBatch}}
+	files := cacheOptions{limit: o.Cache, dir: o.Files, diskLimit: o.FilesLimit, smallest: smallestFile, room: o.Room, log: o.Log}
+	return &Kind{o: o, cache: newCache(files), sizes: sizes{smallMany, largestBatch}}
 }
 
 // Nouveau is the kind of Nouveau's indexes. It shares all that k keeps.

@@ -47,6 +47,7 @@ func (k *Kind) Finish(ctx context.Context, d *store.Database, x *index.Index) er
 func (k *Kind) Maintain(ctx context.Context, p *index.Piece) (more bool, err error) {
 	w := &work{Kind: k, rows: rowsOf(p.Database, p.Index.Number), x: p.Index}
 	g := &merging{work: w, piece: p}
+	defer func() { segment.Release(g.sources) }()
 	left, err := g.begin(ctx)
 	switch {
 	case err != nil:
@@ -71,6 +72,7 @@ type merging struct {
 // write and did not end in time; 0 for none.
 func (g *merging) begin(ctx context.Context) (left uint64, err error) {
 	err = g.d.Whole().View(ctx, func(r *store.Reader) error {
+		segment.Release(g.sources)
 		g.from, g.sources, left = nil, nil, 0
 		if left, err = g.overdue(r.Snapshot()); err != nil || left != 0 {
 			return err
@@ -80,14 +82,8 @@ func (g *merging) begin(ctx context.Context) (left uint64, err error) {
 			return err
 		}
 		g.from = g.choose(m.segments)
-		for i := range g.from {
-			s, err := g.source(g.rows, r, &g.from[i])
-			if err != nil {
-				return err
-			}
-			g.sources = append(g.sources, s)
-		}
-		return nil
+		g.sources, err = g.Kind.sources(g.rows, r, g.from, true)
+		return err
 	})
 	return left, err
 }
@@ -149,10 +145,14 @@ func some(segments []entry) []entry {
 func (g *merging) run(ctx context.Context) error {
 	made, numbers, err := segment.Merge(g.sources, g.o.Scratch)
 	if errors.Is(err, segment.ErrFields) && len(g.from) > 2 {
+		segment.Release(g.sources[2:])
 		g.from, g.sources = g.from[:2], g.sources[:2] // as many as go together
 		made, numbers, err = segment.Merge(g.sources, g.o.Scratch)
 	}
 	if err != nil {
+		for _, s := range g.sources {
+			s.Held.Suspect()
+		}
 		return err
 	}
 	to := g.merged(made)

@@ -1,6 +1,8 @@
 package text
 
 import (
+	"errors"
+
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -11,9 +13,10 @@ import (
 )
 
 // NewReader reads index x at r's snapshot, or only partition p of it. What is not to be
-// seen is not read: documents of a partition that is being dropped. The error is
-// *index.Damaged if a segment is not what was written, and Unavailable if what is to be
-// read is more than Options.Cache.
+// seen is not read: documents of a partition that is being dropped. The reader does not
+// need r any more, and is to be closed. The error is *index.Damaged if a segment is not what
+// was written, and Unavailable if what is to be read has no room, neither in files nor in
+// memory.
 func (k *Kind) NewReader(r *store.Reader, x *index.Index, p document.Partition) (*segment.Reader, error) {
 	at := rowsOf(r.Database(), x.Number)
 	m, err := at.readManifest(r.Snapshot().Get)
@@ -21,43 +24,52 @@ func (k *Kind) NewReader(r *store.Reader, x *index.Index, p document.Partition) 
 		return &segment.Reader{}, err
 	}
 	m.restrict(p)
-	if m.bytes() > uint64(k.o.Cache) {
-		return nil, errTooLarge(m.bytes())
+	sources, err := k.sources(at, r, m.segments, false)
+	if errors.Is(err, errMemory) {
+		err = errTooLarge(m.bytes())
 	}
-	sources := make([]segment.Source, len(m.segments))
-	for i := range m.segments {
-		if sources[i], err = k.source(at, r, &m.segments[i]); err != nil {
-			return nil, err
-		}
+	if err == nil && p == "" && r.Hides() && x.Tenant == "" {
+		err = k.hide(r, sources)
 	}
-	if p == "" && r.Hides() && x.Tenant == "" {
-		if err := hide(r, sources); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		segment.Release(sources)
+		return nil, err
 	}
 	return segment.NewReader(sources, string(p))
 }
 
-// errTooLarge is told to who searches an index that would not fit into memory.
+// errTooLarge is told to who searches an index for which there is no room.
 func errTooLarge(bytes uint64) error {
-	return dberr.New(dberr.Unavailable, "index_too_large", "A search would have %d MB of its index in memory: `[sectional] text_cache` allows less. Searches in a partition need what that has.", bytes>>20)
+	return dberr.New(dberr.Unavailable, "index_too_large", "A search needs %d MB of its index: there is no room for files of it, and `[sectional] text_cache` allows less in memory. Searches in a partition need what that has.", bytes>>20)
 }
 
-// source opens a segment with what is deleted of it.
-func (k *Kind) source(at rows, r *store.Reader, e *entry) (s segment.Source, err error) {
-	if s.Segment, err = k.open(at, r.Snapshot(), e); err != nil || e.deleted == 0 {
-		return s, err
+// sources opens segments with what is deleted of them. Those that it returns are held, with
+// an error too.
+func (k *Kind) sources(at rows, r *store.Reader, segments []entry, must bool) ([]segment.Source, error) {
+	sources := make([]segment.Source, 0, len(segments))
+	for i := range segments {
+		e := &segments[i]
+		s, held, err := k.open(at, r.Snapshot(), e, must)
+		if err != nil {
+			return sources, err
+		}
+		sources = append(sources, segment.Source{Segment: s, Held: held})
+		if e.deleted == 0 {
+			continue
+		}
+		if sources[i].Deleted, err = at.readDeleted(r.Snapshot().Get, e.number); err != nil {
+			return sources, err
+		}
 	}
-	s.Deleted, err = at.readDeleted(r.Snapshot().Get, e.number)
-	return s, err
+	return sources, nil
 }
 
 // hide takes the documents of partitions that are being dropped for deleted.
-func hide(r *store.Reader, sources []segment.Source) error {
+func (k *Kind) hide(r *store.Reader, sources []segment.Source) error {
 	for i := range sources {
 		hidden, err := sources[i].Segment.PartitionsWhere(func(p string) bool { return !r.Sees(document.ID(p + ":")) })
 		if err != nil {
-			return err
+			return k.failed(sources[i].Held, err)
 		}
 		if hidden.IsEmpty() {
 			continue

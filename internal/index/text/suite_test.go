@@ -73,8 +73,14 @@ func testKind(o Options) *Kind {
 	o.Analyze = func([]byte) (Analyzers, error) { return atSpaces{}, nil }
 	o.AnalyzeNouveau = o.Analyze
 	k := New(o)
-	k.many, k.batch = 3, 4000
+	k.many, k.batch, k.cache.smallest = 3, 4000, 0
 	return k
+}
+
+// testReading reads what other kinds wrote, with a cache of its own, which is so small
+// that segments come and go.
+func testReading(files string) *Kind {
+	return testKind(Options{Cache: 20_000, Files: files, FilesLimit: 5_000})
 }
 
 // TestSuite holds text indexes that were kept up to date against indexes built anew, by
@@ -83,18 +89,22 @@ func TestSuite(t *testing.T) {
 	design := func(fn, more string) string {
 		return `{"indexes":{"i":{"index":"` + fn + `"}` + more + `}}`
 	}
-	indextest.Run(t, subject(testKind(Options{Scratch: t.TempDir()}), []string{
-		design("members", ""),
-		design("members", `,"other":{"index":"throw"}`),
-		design("none", ""),
-		`{"options":{"partitioned":false},"indexes":{"i":{"index":"members"}}}`,
-	}))
+	for _, mapped := range []bool{false, true} {
+		t.Run(fmt.Sprintf("mapped=%v", mapped), func(t *testing.T) {
+			indextest.Run(t, subject(t, mapped, false, []string{
+				design("members", ""),
+				design("members", `,"other":{"index":"throw"}`),
+				design("none", ""),
+				`{"options":{"partitioned":false},"indexes":{"i":{"index":"members"}}}`,
+			}))
+		})
+	}
 }
 
 // TestNouveauSuite does so with Nouveau's indexes, of which the lengths of fields are
 // compared too.
 func TestNouveauSuite(t *testing.T) {
-	of := subject(testKind(Options{Scratch: t.TempDir()}).Nouveau(), []string{
+	of := subject(t, true, true, []string{
 		`{"nouveau":{"i":{"index":"members"}}}`,
 		`{"nouveau":{"i":{"index":"members","default_analyzer":"x"},"other":{"index":"throw"}}}`,
 		`{"nouveau":{"i":{"index":"none"}},"indexes":{"i":{"index":"members"}}}`,
@@ -103,7 +113,17 @@ func TestNouveauSuite(t *testing.T) {
 	indextest.Run(t, of)
 }
 
-func subject(k *Kind, designs []string) indextest.Subject {
+// subject is text indexes, or Nouveau's, whose segments are in memory or in files.
+func subject(t *testing.T, mapped, nouveau bool, designs []string) indextest.Subject {
+	files, readFiles := "", ""
+	if mapped {
+		files, readFiles = t.TempDir(), t.TempDir()
+	}
+	k, reading := testKind(Options{Scratch: t.TempDir(), Files: files, FilesLimit: 1 << 20}), testReading(readFiles)
+	t.Cleanup(func() { released(t, k); released(t, reading) })
+	if nouveau {
+		k = k.Nouveau()
+	}
 	return indextest.Subject{
 		Kind:    k,
 		Designs: designs,
@@ -120,16 +140,12 @@ func subject(k *Kind, designs []string) indextest.Subject {
 			return body + "}"
 		},
 		Answers: func(r *store.Reader, x *index.Index) (string, error) {
-			return answers(testReading, r, x)
+			return answers(reading, r, x)
 		},
 		Engine:    openEngine,
-		Histories: 10,
+		Histories: 5,
 	}
 }
-
-// testReading reads what other kinds wrote, with a cache of its own, which is so small
-// that segments come and go.
-var testReading = testKind(Options{Cache: 20_000})
 
 // answers is everything that an index answers: of all documents and of each partition.
 func answers(k *Kind, r *store.Reader, x *index.Index) (string, error) {
@@ -141,7 +157,7 @@ func answers(k *Kind, r *store.Reader, x *index.Index) (string, error) {
 	for _, p := range partitions {
 		reader, err := k.NewReader(r, x, p)
 		if err == nil {
-			err = describe(&b, reader)
+			err = errors.Join(describe(&b, reader), reader.Close())
 		}
 		if err != nil {
 			return "", err

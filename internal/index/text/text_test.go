@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -109,7 +110,7 @@ func (w *world) view(fn func(*store.Reader, *index.Index, *segment.Reader) error
 		if err != nil {
 			return err
 		}
-		return fn(r, x, reader)
+		return errors.Join(fn(r, x, reader), reader.Close())
 	})
 }
 
@@ -295,7 +296,7 @@ func TestDamagedChunk(t *testing.T) {
 		value[len(value)/2] ^= 1
 		return tx.Put(at.chunk(1, 0), value)
 	}))
-	w.kind.cache = newCache(1 << 20) // as after a start
+	w.kind.cache = newCache(cacheOptions{limit: 1 << 20}) // as after a start
 	if found := w.check(); len(found) != 1 {
 		t.Fatalf("check finds %v", found)
 	}
@@ -334,7 +335,7 @@ func TestDamagedOnUpdate(t *testing.T) {
 	w.follow()
 	at := rowsOf(w.db, w.index().Number)
 	must(t, w.db.Commit(ctx, func(tx kv.Txn) error { return tx.Delete(at.chunk(1, 0)) }))
-	w.kind.cache = newCache(1 << 20)
+	w.kind.cache = newCache(cacheOptions{limit: 1 << 20})
 	w.put("p:000001", `{"t":"second"}`)
 	if err := w.indexes.Run(ctx, w.db); !dberr.Is(err, dberr.Unavailable) {
 		t.Fatalf("%v", err)
@@ -471,15 +472,20 @@ func TestDefinitions(t *testing.T) {
 func TestCacheIsBounded(t *testing.T) {
 	made, err := segment.Build([]segment.Document{{ID: "a"}})
 	must(t, err)
-	c := newCache(50_000)
+	c := newCache(cacheOptions{limit: 50_000})
 	opens := 0
 	get := func(n uint64) {
-		s, err := c.get(cacheKey{segment: n}, func() (*segment.Segment, error) { opens++; return segment.Open(made) })
+		s, held, err := c.get(cacheKey{segment: n, bytes: uint64(len(made))}, false, func(to io.Writer) error {
+			opens++
+			_, err := to.Write(made)
+			return err
+		})
 		if must(t, err); s == nil {
 			t.Fatal("nothing")
 		}
-		if c.bytes > 50_000 {
-			t.Fatalf("%d bytes", c.bytes)
+		held.Release()
+		if c.memory > 50_000 || c.held != 0 {
+			t.Fatalf("%d bytes, %d held", c.memory, c.held)
 		}
 	}
 	for n := range uint64(100) {
@@ -492,7 +498,7 @@ func TestCacheIsBounded(t *testing.T) {
 		t.Fatalf("%d were opened", opens)
 	}
 	failed := errors.New("failed")
-	if _, err := c.get(cacheKey{segment: 1000}, func() (*segment.Segment, error) { return nil, failed }); !errors.Is(err, failed) {
+	if _, _, err := c.get(cacheKey{segment: 1000}, false, func(io.Writer) error { return failed }); !errors.Is(err, failed) {
 		t.Fatal(err)
 	}
 	get(1000)

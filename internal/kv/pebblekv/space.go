@@ -251,6 +251,12 @@ func (s *space) preallocate(path string, size int64) error {
 // Until it is called writes are refused only once the disk is full.
 func (e *Engine) KeepFree(s Space) { e.space.keep(s) }
 
+// Left returns how many bytes the disk has beside what is left free, as they were a moment ago.
+func (e *Engine) Left() int64 {
+	e.space.refresh()
+	return max(0, e.space.left.Load())
+}
+
 // unflushed returns the bytes of the logs that are in no table yet.
 func (e *Engine) unflushed() int64 { return int64(e.db.Metrics().WAL.Size) }
 

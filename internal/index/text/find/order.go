@@ -150,7 +150,7 @@ func (o *Order) value(k key) any {
 	case k.null:
 		return nil
 	case o.By == Texts:
-		return k.text
+		return strings.Clone(k.text) // the index's
 	}
 	return k.number
 }
@@ -241,7 +241,7 @@ func (s *sorting) compare(a, b []key) int {
 }
 
 // values are keys as a row shows them. Last is Lucene's number of the document, which
-// is nobody's business, or for Nouveau the id.
+// is nobody's business, or for Nouveau the id. They are not the index's.
 func (s *sorting) values(keys []key, id string) []any {
 	values := make([]any, len(keys), len(keys)+1)
 	byID := false
@@ -253,7 +253,7 @@ func (s *sorting) values(keys []key, id string) []any {
 		}
 		switch byID = o.Field == "_id"; {
 		case byID:
-			values[i] = ID(k.text)
+			values[i] = ID(strings.Clone(k.text))
 		case o.By == Score:
 			values[i] = float32(k.number)
 		case o.By == Place:
@@ -264,7 +264,7 @@ func (s *sorting) values(keys []key, id string) []any {
 	case !s.nouveau:
 		return append(values, 0)
 	case !byID:
-		return append(values, ID(id))
+		return append(values, ID(strings.Clone(id)))
 	}
 	return values
 }

@@ -2,9 +2,11 @@ package find
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/index/text/segment"
 )
 
@@ -30,7 +32,8 @@ func (t *total) take(node) error {
 
 // Run answers a request. What is wrong with it is an error of dberr.Invalid with the
 // words of CouchDB and Clouseau; others are the index's and the context's.
-func Run(ctx context.Context, index *segment.Reader, req *Request) (*Result, error) {
+// Nothing of the result belongs to the index, which may be closed then.
+func Run(ctx context.Context, index *segment.Reader, req *Request) (result *Result, err error) {
 	if err := req.check(); err != nil {
 		return nil, err
 	}
@@ -40,10 +43,18 @@ func Run(ctx context.Context, index *segment.Reader, req *Request) (*Result, err
 	}
 	index.While(ctx.Err)
 	w := &work{ctx: ctx, index: index, analyzers: req.Analyzers, docs: docs, nouveau: req.Nouveau, locale: req.Locale}
-	if req.Group != nil {
-		return w.runGroups(req)
+	err = index.Do(func() (err error) {
+		if req.Group != nil {
+			result, err = w.runGroups(req)
+		} else {
+			result, err = w.run(req)
+		}
+		return err
+	})
+	if errors.Is(err, segment.ErrLost) {
+		err = dberr.New(dberr.Unavailable, "index_lost", "A file of the index changed while it was read: ask again.")
 	}
-	return w.run(req)
+	return result, err
 }
 
 func (q *Request) check() error {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"unsafe"
 
 	"github.com/sectional/sectional/internal/packed"
 )
@@ -270,7 +271,7 @@ type column struct {
 	starts       []byte // of each place and the end, if some have many values
 	values       []byte
 	offsets      []byte
-	dictionary   string
+	dictionary   []byte
 	documentsEnd uint32
 }
 
@@ -297,7 +298,7 @@ func openColumn(b []byte, docs uint32) *column {
 		c.values = take(4 * values)
 	}
 	c.offsets = take(4 * (terms + 1))
-	c.dictionary = string(b)
+	c.dictionary = b
 	return c
 }
 
@@ -335,9 +336,11 @@ func (c *column) number(i uint32) float64 {
 	return math.Float64frombits(binary.LittleEndian.Uint64(c.values[8*i:]))
 }
 
+// text returns a text where it lies in the segment: it ends with the segment's bytes.
 func (c *column) text(i uint32) string {
 	o := at32(c.values, i)
-	return c.dictionary[at32(c.offsets, o):at32(c.offsets, o+1)]
+	b := c.dictionary[at32(c.offsets, o):at32(c.offsets, o+1)]
+	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 
 // copyTo adds a document's values to a column that is being gathered.

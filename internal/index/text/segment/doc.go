@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime/debug"
 
 	"github.com/blevesearch/bleve/v2/analysis"
 	index "github.com/blevesearch/bleve_index_api"
@@ -304,8 +305,9 @@ func normOf(weight uint64) float64 {
 }
 
 // guard runs fn and makes an error of its panic: the library panics on bytes that it
-// did not write.
+// did not write, and memory of a file that somebody shortened can't be read.
 func guard(what string, fn func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("segment: %s: the library panicked: %v", what, p)

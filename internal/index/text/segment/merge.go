@@ -13,6 +13,24 @@ import (
 type Source struct {
 	Segment *Segment
 	Deleted *roaring.Bitmap // nil for none
+	Held    Held            // nil if the segment is there for as long as anybody has it
+}
+
+// Held is a segment whose bytes may go once nobody holds it.
+type Held interface {
+	// Release says that the segment is not read any more by whom this is of. Once.
+	Release()
+	// Suspect says that reading it failed as it does with bytes that changed.
+	Suspect()
+}
+
+// Release releases sources.
+func Release(sources []Source) {
+	for _, s := range sources {
+		if s.Held != nil {
+			s.Held.Release()
+		}
+	}
 }
 
 // Gone is the new number of a document that Merge left out.

@@ -3,7 +3,10 @@ package segment
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"sort"
 
@@ -16,8 +19,10 @@ import (
 // Reader reads several segments as one index. The number of a document is its number in
 // its segment and how many documents the segments before have; as an
 // index.IndexInternalID it is eight bytes that sort as numbers. A Reader is for one
-// goroutine.
+// goroutine, which closes it. Sets, columns, terms and their documents come from the
+// segments' bytes and end with it; Do runs what reads them.
 type Reader struct {
+	held    []Source // to be released
 	sources []source
 	begins  []uint64 // the number of each segment's first document
 	end     uint64
@@ -41,14 +46,22 @@ var (
 )
 
 // NewReader reads segments without their deleted documents, and only the documents of a
-// partition if one is given.
+// partition if one is given. It holds the sources until it is closed, and has released
+// them if there is an error.
 func NewReader(sources []Source, partition string) (*Reader, error) {
-	r := &Reader{}
+	r := &Reader{held: sources}
+	if err := r.Do(func() error { return r.open(sources, partition) }); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+func (r *Reader) open(sources []Source, partition string) error {
 	for _, s := range sources {
 		of := source{Segment: s.Segment, dictionaries: map[string]scorch.TermDictionary{}}
 		count, err := of.restrict(s.Deleted, partition)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if count == 0 {
 			continue
@@ -57,7 +70,7 @@ func NewReader(sources []Source, partition string) (*Reader, error) {
 		r.end += uint64(s.Segment.docs)
 		r.live += count
 	}
-	return r, nil
+	return nil
 }
 
 // While makes walks over terms end with an error of stop, which they ask now and then: of
@@ -151,11 +164,52 @@ func (r *Reader) DocCount() (uint64, error) { return r.live, nil }
 // End is the number after the last document's: not all below it are read.
 func (r *Reader) End() uint64 { return r.end }
 
-// Close is index.IndexReader's.
-func (r *Reader) Close() error { return nil }
+// Close is index.IndexReader's: nothing may be read any more. It may be called again.
+func (r *Reader) Close() error {
+	Release(r.held)
+	r.held, r.sources, r.begins, r.end, r.live = nil, nil, nil, 0, 0
+	return nil
+}
 
 // GetInternal is index.IndexReader's: there is nothing.
 func (r *Reader) GetInternal([]byte) ([]byte, error) { return nil, nil }
+
+// ErrLost is of bytes of a segment that were not there when they were read.
+var ErrLost = errors.New("segment: its bytes are gone")
+
+// Do runs fn, which reads. If bytes are gone, because somebody shortened a file that is
+// mapped, the error is ErrLost; any other panic goes on. Both make the segments suspect.
+func (r *Reader) Do(fn func() error) (err error) {
+	done := false
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if done {
+			return
+		}
+		for _, s := range r.held {
+			if s.Held != nil {
+				s.Held.Suspect()
+			}
+		}
+		if p := recover(); isFault(p) {
+			err = ErrLost
+		} else if p != nil {
+			panic(fmt.Sprintf("%v\n%s", p, debug.Stack()))
+		}
+	}()
+	err = fn()
+	done = true
+	return err
+}
+
+// isFault reports whether a panic is of memory that could not be read.
+func isFault(p any) bool {
+	_, ok := p.(interface {
+		runtime.Error
+		Addr() uintptr
+	})
+	return ok
+}
 
 // ID returns the id of a document by its number.
 func (r *Reader) ID(doc uint64) (string, error) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"strings"
 	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -27,7 +28,9 @@ const (
 	tailSize = 8 + 8 + 8 + 4 + 4 + 4
 )
 
-// Segment is an opened segment. It may be used by many goroutines.
+// Segment is an opened segment. It may be used by many goroutines, for as long as its
+// bytes are there: they may be a file that is mapped. What its methods return is a copy,
+// but for the texts of Columns.
 type Segment struct {
 	zap   *zap.SegmentBase
 	docs  uint32
@@ -167,16 +170,18 @@ func (s *Segment) Count() uint32 { return s.docs }
 // Bytes is how long the segment is.
 func (s *Segment) Bytes() int { return s.bytes }
 
-// Memory is about how many bytes the opened segment holds: its own, and what is made
+// Memory is about how many bytes the opened segment holds beside its own: what is made
 // of it while it is read.
 func (s *Segment) Memory() int {
-	return s.bytes + len(s.columnBytes) + 512*(len(s.zap.Fields())+len(s.spans)) + 4096
+	return 512*(len(s.zap.Fields())+len(s.spans)) + 4096
 }
 
 // Numbers returns the numbers of documents of these ids, those that the segment has.
 func (s *Segment) Numbers(ids []string) (found *roaring.Bitmap, err error) {
 	err = guard("numbers", func() error {
-		found, err = s.zap.DocNumbers(ids)
+		if found, err = s.zap.DocNumbers(ids); err == nil {
+			found.CloneCopyOnWriteContainers() // the others share the segment's bytes
+		}
 		return err
 	})
 	return found, err
@@ -188,7 +193,7 @@ func (s *Segment) Numbers(ids []string) (found *roaring.Bitmap, err error) {
 func (s *Segment) ID(doc uint32) (string, error) {
 	c := s.column(idField, lastTerms)
 	if i, end := c.span(doc); i < end {
-		return c.text(i), nil
+		return strings.Clone(c.text(i)), nil
 	}
 	return "", fmt.Errorf("segment: there is no document %d", doc)
 }
@@ -209,6 +214,7 @@ func (s *Segment) PartitionsWhere(test func(partition string) bool) (docs *roari
 			}
 			addTo(docs, it)
 		}
+		docs.CloneCopyOnWriteContainers()
 		return err
 	})
 	return docs, err

@@ -180,7 +180,7 @@ var near = cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*m
 func (m *model) build(t *testing.T) (sources []Source) {
 	for g, group := range m.groups {
 		s := must[*Segment](t)(Open(must[[]byte](t)(Build(group))))
-		sources = append(sources, Source{s, bitmap(m.gone[g])})
+		sources = append(sources, Source{Segment: s, Deleted: bitmap(m.gone[g])})
 	}
 	return sources
 }

@@ -2,7 +2,8 @@ package segment
 
 import index "github.com/blevesearch/bleve_index_api"
 
-// Column is the values of a field by the numbers of documents.
+// Column is the values of a field by the numbers of documents. Its texts lie in the
+// segments: who keeps one for longer than the Reader is open clones it.
 type Column struct {
 	r   *Reader
 	per []columnsOf
