@@ -45,7 +45,7 @@ const defineEvery = 100
 // after a NUL, the partition of it to go on after.
 func (x *Indexes) defineAll(ctx context.Context, j jobs.Job) (err error) {
 	start, partition, _ := strings.Cut(j.Checkpoint, "\x00")
-	after, done := document.Partition(partition), 0
+	after, done, defined := document.Partition(partition), 0, 0
 	for name, err := range x.store.WithDesigns(ctx, start) {
 		if err != nil {
 			return err
@@ -58,9 +58,14 @@ func (x *Indexes) defineAll(ctx context.Context, j jobs.Job) (err error) {
 				return moved(err)
 			}
 		}
-		if j, err = x.defineIn(ctx, j, name, after); err != nil {
+		var n int
+		if j, n, err = x.defineIn(ctx, j, name, after); err != nil {
 			return moved(err)
 		}
+		defined += n
+	}
+	if defined > 0 {
+		x.o.Logger.Info("the indexes that older design documents define have been added", "design_documents", defined)
 	}
 	return x.store.EndJob(ctx, j)
 }
@@ -74,8 +79,8 @@ func moved(err error) error {
 }
 
 // defineIn defines what the design documents of a database and its tenants lack. It returns
-// the job as it is then.
-func (x *Indexes) defineIn(ctx context.Context, j jobs.Job, name string, after document.Partition) (jobs.Job, error) {
+// the job as it is then, and of how many that was.
+func (x *Indexes) defineIn(ctx context.Context, j jobs.Job, name string, after document.Partition) (_ jobs.Job, defined int, _ error) {
 	d, err := x.store.Database(ctx, name)
 	for err == nil {
 		var lacking []document.ID
@@ -86,6 +91,7 @@ func (x *Indexes) defineIn(ctx context.Context, j jobs.Job, name string, after d
 		for _, id := range lacking {
 			if err == nil {
 				err = x.defineAnew(ctx, d, id)
+				defined++
 			}
 		}
 		if err != nil || after == "" {
@@ -96,7 +102,7 @@ func (x *Indexes) defineIn(ctx context.Context, j jobs.Job, name string, after d
 	if dberr.Is(err, dberr.NotFound) && !errors.Is(err, jobs.ErrGone) {
 		err = nil // the database went
 	}
-	return j, err
+	return j, defined, err
 }
 
 // lacking lists, of a page of the design documents of a database and its tenants, those that
