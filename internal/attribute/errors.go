@@ -13,8 +13,8 @@ func Invalid(text string, args ...any) error {
 	return dberr.New(dberr.Invalid, Validation, text, args...)
 }
 
-// unreadable returns a SerializationException.
-func unreadable(text string, args ...any) error {
+// Unreadable returns a SerializationException.
+func Unreadable(text string, args ...any) error {
 	return dberr.New(dberr.Invalid, Serialization, text, args...)
 }
 

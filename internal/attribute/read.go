@@ -53,7 +53,7 @@ func (r *reader) refuse(err error) {
 // stop ends the pass.
 func (r *reader) stop(text string, args ...any) {
 	if r.broken == nil {
-		r.broken = unreadable(text, args...)
+		r.broken = Unreadable(text, args...)
 	}
 	r.at = len(r.raw)
 }

@@ -10,6 +10,20 @@ import (
 
 const foundMap = "Start of structure or map found where not expected"
 
+// ParseText reads a string of a request from the wire; errors as of ParseItem.
+func ParseText(raw []byte) (string, error) {
+	r := newReader(raw)
+	text := r.scalar(S, r.next())
+	return text, r.err()
+}
+
+// ParseTruth reads a truth value of a request from the wire; errors as of ParseItem.
+func ParseTruth(raw []byte) (bool, error) {
+	r := newReader(raw)
+	truth := r.boolean(r.next())
+	return truth, r.err()
+}
+
 // scalar reads an S, N or B, as Value has it in text.
 func (r *reader) scalar(kind Type, t token) string {
 	if t.kind != jsonscan.String {

@@ -50,6 +50,7 @@ func layers() map[string]int {
 		"internal/script":             2,
 		"internal/selector":           2,
 		"internal/attribute":          2,
+		"internal/attribute/expr":     3,
 		"internal/lucene":             0,
 		"internal/analyze":            0,
 		"internal/config":             1,
