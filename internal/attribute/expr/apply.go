@@ -149,7 +149,7 @@ func (u *Update) remove(a *action, item attribute.Item) (v attribute.Value, none
 // evaluation is the values of SET actions over an item.
 type evaluation struct {
 	item     attribute.Item
-	elements int // of lists that have been put together
+	elements int // of lists that have been put together, each time
 }
 
 // value evaluates a node. Errors: errMissing, errType, which goes before, numbers, and
@@ -173,11 +173,7 @@ func (e *evaluation) value(n *node) (v attribute.Value, err error) {
 		}
 		return e.value(n.args[1])
 	}
-	list, err := e.append(nil, n)
-	if list == nil {
-		list = []attribute.Value{}
-	}
-	return attribute.List(list), err
+	return e.list(n)
 }
 
 func (e *evaluation) sum(n *node) (v attribute.Value, err error) {
@@ -197,25 +193,24 @@ func (e *evaluation) sum(n *node) (v attribute.Value, err error) {
 	return attribute.Num(result), err
 }
 
-// append appends the elements of a list to others. Those of list_append within
-// list_append are written once, where they will be.
-func (e *evaluation) append(list []attribute.Value, n *node) (all []attribute.Value, err error) {
-	if n.kind == nodeCall && n.op == listAppend {
-		list, err = e.append(list, n.args[0])
-		list, err2 := e.append(list, n.args[1])
-		return list, worse(err, err2)
+// mostElements is how many elements of lists an update may put together. An item has at
+// most a quarter of it.
+const mostElements = 4 * attribute.MaxItemSize
+
+// list evaluates list_append.
+func (e *evaluation) list(n *node) (v attribute.Value, err error) {
+	a, err := e.value(n.args[0])
+	b, err2 := e.value(n.args[1])
+	if err == nil && a.Type() != attribute.L || err2 == nil && b.Type() != attribute.L {
+		return v, errType
 	}
-	v, err := e.value(n)
-	if err != nil {
-		return list, err
+	if err = worse(err, err2); err != nil {
+		return v, err
 	}
-	if v.Type() != attribute.L {
-		return list, errType
+	if e.elements += a.Len() + b.Len(); e.elements > mostElements {
+		return v, errTooLarge
 	}
-	if e.elements += v.Len(); e.elements > attribute.MaxItemSize {
-		return list, errTooLarge
-	}
-	return append(list, v.List()...), nil
+	return attribute.List(slices.Concat(a.List(), b.List())), nil
 }
 
 // worse returns the error that is told when there are two.

@@ -58,12 +58,23 @@ func (k Kind) checkFunction(n *node, at place) error {
 		return k.invalid("The function is not allowed in an update expression; function: %s", n.op)
 	case at != inUpdate && f.of == inUpdate:
 		return k.invalid("The function is not allowed in a condition expression; function: %s", n.op)
-	case at != f.of:
+	case at != f.of, n.op == listAppend && n.holdsListAppend():
 		return k.invalid("The function is not allowed to be used this way in an expression; function: %s", n.op)
 	case at != inUpdate: // an update's are counted later
 		return k.checkCount(n)
 	}
 	return nil
+}
+
+// holdsListAppend reports whether an operand of a list_append is another, which AWS
+// refuses as Alternator's tests saw.
+func (n *node) holdsListAppend() bool {
+	for _, a := range n.args {
+		if a.kind == nodeCall && a.op == listAppend {
+			return true
+		}
+	}
+	return false
 }
 
 func (k Kind) checkCount(n *node) error {

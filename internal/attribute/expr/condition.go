@@ -28,6 +28,9 @@ func (p *Placeholders) condition(kind Kind, text string) (*node, error) {
 		err = kind.checkShape(root, asCondition)
 	}
 	if err == nil {
+		err = kind.checkOperators(root.operators())
+	}
+	if err == nil {
 		err = resolver{kind, p}.resolve(root)
 	}
 	return root, err

@@ -99,7 +99,7 @@ func TestConditions(t *testing.T) {
 		"n BETWEEN :one AND :ten": true, "n between :n AND :n": true, "s BETWEEN :a AND :z": true, "n BETWEEN :a AND :z": false, "gone BETWEEN :a AND :z": false, ":n BETWEEN m.x AND :ten": true,
 		"n IN (:one, :n)": true, "n in (:one)": false, "gone IN (:one)": false, "l[1] IN (s, :s)": true,
 		"attribute_exists(n)": true, "attribute_exists(gone)": false, "attribute_not_exists(gone)": true, "attribute_not_exists(m.x)": false, "attribute_exists(nil)": true,
-		"attribute_type(s, :S)": true, "attribute_type(n, :S)": false, "attribute_type(m, :M)": true, "attribute_type(gone, :S)": false, "attribute_type(l, :L)": true,
+		"attribute_type(s, :S)": true, "attribute_type(n, :S)": false, "attribute_type(m, :M)": true, "attribute_type(gone, :S)": false, "attribute_type(:n, :S)": false, "attribute_type(:s, :S)": true, "attribute_type(l, :L)": true,
 		"begins_with(s, :s)": true, "begins_with(s, :a)": false, "begins_with(b, :b)": true, "begins_with(n, :s)": false, "begins_with(gone, :s)": false, "begins_with(s, :e)": true,
 		"contains(s, :a)": true, "contains(s, :z)": false, "contains(ss, :a)": true, "contains(ss, :n)": false, "contains(ns, :n)": true, "contains(ns, :ten)": false, "contains(bs, :b)": true,
 		"contains(l, :one)": true, "contains(l, :s)": true, "contains(l, :m)": true, "contains(l, :ten)": false, "contains(b, :b)": true, "contains(n, :n)": false, "contains(gone, :n)": false,
@@ -196,7 +196,8 @@ func TestConditionErrors(t *testing.T) {
 		"a" + strings.Repeat(".b", 31) + " = :n": "",
 		"a IN (" + strings.Repeat(":n,", 100) + ":n)":                               "The IN operator is provided with too many operands; number of operands: 101",
 		"a IN (" + strings.Repeat(":n,", 99) + ":n)":                                "",
-		"a<b" + strings.Repeat(" or a<b", 150):                                      "The expression contains too many operators; operator count: 301", // Alternator, test_condition_expression.py
+		"a<b" + strings.Repeat(" or a<b", 150):                                      "The expression contains too many operators; operator count: 301", // Alternator, test_limits.py
+		"a < " + strings.Repeat("f(", 1355) + "b" + strings.Repeat(")", 1355):       "Invalid function name; function: f",                              // Alternator, test_limits.py
 		"a<b" + strings.Repeat(" or a<b", 149):                                      "",
 		strings.Repeat("(NOT ", 600) + "a=b" + strings.Repeat(")", 600):             "The expression contains too many operators; operator count: 301",
 		strings.Repeat("(", 4096):                                                   "The expression has redundant parentheses;",

@@ -140,11 +140,11 @@ func parseCondition(kind Kind, text string) (*node, error) {
 	if err != nil {
 		return nil, kind.invalid(err.Error())
 	}
-	return n, kind.countOperators(n.operators())
+	return n, nil
 }
 
-// countOperators refuses a number of operators that is too large.
-func (k Kind) countOperators(n int) error {
+// checkOperators refuses a number of operators that is too large.
+func (k Kind) checkOperators(n int) error {
 	if n > maxOperators {
 		return k.invalid("The expression contains too many operators; operator count: %d", maxOperators+1)
 	}

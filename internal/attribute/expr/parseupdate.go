@@ -27,7 +27,7 @@ func parseUpdate(text string) ([]section, error) {
 		}
 		sections = append(sections, s)
 		if p.take(tokenEnd) {
-			return sections, UpdateExpression.countOperators(operatorsOf(sections))
+			return sections, nil
 		}
 	}
 }

@@ -155,7 +155,7 @@ func (r resolver) checkBetween(n *node) error {
 
 func (r resolver) checkCall(n *node) error {
 	switch n.op {
-	case exists, notExists, isType, ifNotExists:
+	case exists, notExists, ifNotExists: // but not attribute_type, whatever is documented
 		if n.args[0].kind != nodePath {
 			return r.invalid("Operator or function requires a document path; operator or function: %s", n.op)
 		}

@@ -30,6 +30,9 @@ func (p *Placeholders) Update(text string) (*Update, error) {
 	if err := u.checkSections(); err != nil {
 		return nil, err
 	}
+	if err := UpdateExpression.checkOperators(operatorsOf(sections)); err != nil {
+		return nil, err
+	}
 	r := resolver{UpdateExpression, p}
 	for _, a := range u.actions {
 		if err := r.resolvePath(a.path); err != nil {
@@ -168,8 +171,8 @@ func (u *Update) CheckKeys(keys ...string) error {
 // element that was put after the end of a list is not at its path.
 func (u *Update) Touched(item attribute.Item) attribute.Item { return u.touched.of(item) }
 
-// OnlyRemoves reports whether the update does nothing but take attributes out, so that
-// it makes no item where there is none.
+// OnlyRemoves reports whether the update does nothing but take attributes out. Where
+// there is no item AWS then makes none, and does not mind paths that lead nowhere.
 func (u *Update) OnlyRemoves() bool {
 	for _, a := range u.actions {
 		if a.keyword == "SET" || a.keyword == "ADD" {

@@ -25,7 +25,7 @@ func TestUpdates(t *testing.T) {
 		{`{"b":7}`, "SET a = if_not_exists(a, if_not_exists(b, :n))", `{"b":7,"a":7}`, `{}`, `{"a":7}`},
 		{`{"l":[1]}`, "SET l = list_append(l, :l2)", `{"l":[1,2,3]}`, `{"l":[1]}`, `{"l":[1,2,3]}`},
 		{`{"l":[1]}`, "SET l = list_append(:l2, l)", `{"l":[2,3,1]}`, `{"l":[1]}`, `{"l":[2,3,1]}`},
-		{`{"l":[0]}`, "SET k = list_append(list_append(l, :l2), if_not_exists(gone, :l2))", `{"l":[0],"k":[0,2,3,2,3]}`, `{}`, `{"k":[0,2,3,2,3]}`},
+		{`{"l":[0]}`, "SET k = list_append(if_not_exists(gone, list_append(l, :l2)), if_not_exists(gone, :l2))", `{"l":[0],"k":[0,2,3,2,3]}`, `{}`, `{"k":[0,2,3,2,3]}`},
 		{`{"a":{"b":"dog","c":[1,2,3]}}`, "SET a.b = :s", `{"a":{"b":"b","c":[1,2,3]}}`, `{"a":{"b":"dog"}}`, `{"a":{"b":"b"}}`},
 		{`{"a":{"b":"dog","c":[1,2,3]}}`, "SET a.c[1] = :n, a.b = :s", `{"a":{"b":"b","c":[1,5,3]}}`, `{"a":{"c":[2],"b":"dog"}}`, `{"a":{"c":[5],"b":"b"}}`},
 		{`{"a":{"c":[1,2,3]}}`, "REMOVE a.c[1], a.c[3]", `{"a":{"c":[1,3]}}`, `{"a":{"c":[2]}}`, `{"a":{"c":[3]}}`},
@@ -74,44 +74,45 @@ func TestUpdateErrors(t *testing.T) {
 	const function = "Incorrect operand type for operator or function; operator or function: "
 	const operator = "Incorrect operand type for operator or function; operator: "
 	for text, want := range map[string]string{
-		"":                                           "The expression can not be empty;",
-		"INVALID SYNTAX HERE":                        `Syntax error; token: "INVALID", near: "INVALID SYNTAX"`, // dynamodb-conformance
-		"SET a":                                      `Syntax error; token: "<EOF>", near: "a"`,
-		"SET a = :n,":                                `Syntax error; token: "<EOF>", near: ","`,
-		"SET a = :n + :n + :n":                       `Syntax error; token: "+", near: ":n + :n"`, // Alternator, test_update_expression.py
-		"SET a = (:n + :n) + :n":                     `Syntax error; token: "+", near: ") + :n"`,
-		"SET a = :n * :n":                            `Syntax error; token: "*", near: ":n * :n"`,
-		"ADD a b":                                    `Syntax error; token: "b", near: "a b"`,
-		"REMOVE a = :n":                              `Syntax error; token: "=", near: "a = :n"`,
-		"SET a = :n SET b = :n":                      `The "SET" section can only be used once in an update expression;`,
-		"ADD a :n REMOVE c ADD b :n":                 `The "ADD" section can only be used once in an update expression;`,
-		"SET name = :n":                              "Attribute name is a reserved keyword; reserved keyword: name",
-		"SET a = foo(b)":                             "Invalid function name; function: foo",
-		"SET a = size(b)":                            "The function is not allowed in an update expression; function: size",
-		"SET a = list_append(a)":                     "Incorrect number of operands for operator or function; operator or function: list_append, number of operands: 1",
-		"SET a = if_not_exists(:n, a)":               "Operator or function requires a document path; operator or function: if_not_exists",
-		"SET a = if_not_exists(a, a)":                "The first operand must be distinct from the remaining operands for this operator or function; operator: if_not_exists, first operand: [a]",
-		"SET a = list_append(a, :n)":                 function + "list_append, operand type: N",
-		"SET a = :s + :n":                            function + "+, operand type: S",
-		"SET a = b - :l":                             function + "-, operand type: L",
-		"SET a = list_append(a, :l) + :n":            function + "+, operand type: L",
-		"ADD a :s":                                   operator + "ADD, operand type: STRING, typeSet: ALLOWED_FOR_ADD_OPERAND",
-		"ADD a :l":                                   operator + "ADD, operand type: LIST, typeSet: ALLOWED_FOR_ADD_OPERAND",
-		"DELETE a :n":                                operator + "DELETE, operand type: NUMBER, typeSet: ALLOWED_FOR_DELETE_OPERAND",
-		"DELETE a :m":                                operator + "DELETE, operand type: MAP, typeSet: ALLOWED_FOR_DELETE_OPERAND",
-		"SET #gone = :n":                             "An expression attribute name used in the document path is not defined; attribute name: #gone",
-		"SET a = #gone":                              "An expression attribute name used in the document path is not defined; attribute name: #gone",
-		"SET a = :gone":                              "An expression attribute value used in expression is not defined; attribute value: :gone",
-		"SET a = :n, a = :s":                         "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [a], path two: [a]",
-		"SET a = :n, a.b = :s":                       "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [a], path two: [a, b]",
-		"SET a.b[1].c = :n REMOVE a.b":               "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [a, b, [1], c], path two: [a, b]",
-		"SET a[1] = :n REMOVE a[1].b":                "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [a, [1]], path two: [a, [1], b]",
-		"SET x = :n REMOVE #sp":                      "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [x], path two: [x]",
-		"SET a.b = :n, a[1] = :s":                    "Two document paths conflict with each other; must remove or rewrite one of these paths; path one: [a, b], path two: [a, [1]]",
-		"SET a.b = :n, a.c = :s":                     "",
-		"SET a[1] = :n, a[0] = :s":                   "",
-		"SET a = :n, a = :gone":                      "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [a], path two: [a]",
-		"SET a" + strings.Repeat(".b", 32) + " = :n": "The document path has too many nesting levels; nesting levels: 33",
+		"":                           "The expression can not be empty;",
+		"INVALID SYNTAX HERE":        `Syntax error; token: "INVALID", near: "INVALID SYNTAX"`, // dynamodb-conformance
+		"SET a":                      `Syntax error; token: "<EOF>", near: "a"`,
+		"SET a = :n,":                `Syntax error; token: "<EOF>", near: ","`,
+		"SET a = :n + :n + :n":       `Syntax error; token: "+", near: ":n + :n"`, // Alternator, test_update_expression.py
+		"SET a = (:n + :n) + :n":     `Syntax error; token: "+", near: ") + :n"`,
+		"SET a = :n * :n":            `Syntax error; token: "*", near: ":n * :n"`,
+		"ADD a b":                    `Syntax error; token: "b", near: "a b"`,
+		"REMOVE a = :n":              `Syntax error; token: "=", near: "a = :n"`,
+		"SET a = :n SET b = :n":      `The "SET" section can only be used once in an update expression;`,
+		"ADD a :n REMOVE c ADD b :n": `The "ADD" section can only be used once in an update expression;`,
+		"SET name = :n":              "Attribute name is a reserved keyword; reserved keyword: name",
+		"SET a = foo(b)":             "Invalid function name; function: foo",
+		"SET a = size(b)":            "The function is not allowed in an update expression; function: size",
+		"SET a = list_append(list_append(:l, :l2), :l)": "The function is not allowed to be used this way in an expression; function: list_append", // Alternator
+		"SET a = list_append(a)":                        "Incorrect number of operands for operator or function; operator or function: list_append, number of operands: 1",
+		"SET a = if_not_exists(:n, a)":                  "Operator or function requires a document path; operator or function: if_not_exists",
+		"SET a = if_not_exists(a, a)":                   "The first operand must be distinct from the remaining operands for this operator or function; operator: if_not_exists, first operand: [a]",
+		"SET a = list_append(a, :n)":                    function + "list_append, operand type: N",
+		"SET a = :s + :n":                               function + "+, operand type: S",
+		"SET a = b - :l":                                function + "-, operand type: L",
+		"SET a = list_append(a, :l) + :n":               function + "+, operand type: L",
+		"ADD a :s":                                      operator + "ADD, operand type: STRING, typeSet: ALLOWED_FOR_ADD_OPERAND",
+		"ADD a :l":                                      operator + "ADD, operand type: LIST, typeSet: ALLOWED_FOR_ADD_OPERAND",
+		"DELETE a :n":                                   operator + "DELETE, operand type: NUMBER, typeSet: ALLOWED_FOR_DELETE_OPERAND",
+		"DELETE a :m":                                   operator + "DELETE, operand type: MAP, typeSet: ALLOWED_FOR_DELETE_OPERAND",
+		"SET #gone = :n":                                "An expression attribute name used in the document path is not defined; attribute name: #gone",
+		"SET a = #gone":                                 "An expression attribute name used in the document path is not defined; attribute name: #gone",
+		"SET a = :gone":                                 "An expression attribute value used in expression is not defined; attribute value: :gone",
+		"SET a = :n, a = :s":                            "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [a], path two: [a]",
+		"SET a = :n, a.b = :s":                          "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [a], path two: [a, b]",
+		"SET a.b[1].c = :n REMOVE a.b":                  "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [a, b, [1], c], path two: [a, b]",
+		"SET a[1] = :n REMOVE a[1].b":                   "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [a, [1]], path two: [a, [1], b]",
+		"SET x = :n REMOVE #sp":                         "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [x], path two: [x]",
+		"SET a.b = :n, a[1] = :s":                       "Two document paths conflict with each other; must remove or rewrite one of these paths; path one: [a, b], path two: [a, [1]]",
+		"SET a.b = :n, a.c = :s":                        "",
+		"SET a[1] = :n, a[0] = :s":                      "",
+		"SET a = :n, a = :gone":                         "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [a], path two: [a]",
+		"SET a" + strings.Repeat(".b", 32) + " = :n":    "The document path has too many nesting levels; nesting levels: 33",
 	} {
 		_, err := placeholders(t, names, values).Update(text)
 		got := ""
@@ -169,7 +170,7 @@ func TestUpdatesThatFail(t *testing.T) {
 		"SET a = :big + :big":                "Number overflow. Attempting to store a number with magnitude larger than supported range",
 		"ADD n :big":                         "Number overflow. Attempting to store a number with magnitude larger than supported range",
 		"SET a = :n, b = :big - n, c = gone": missing,
-		"SET c = list_append(l, list_append(:l, gone))": missing,
+		"SET c = list_append(l, if_not_exists(gone, list_append(:l, gone)))": missing,
 	} {
 		u, err := placeholders(t, names, values).Update(text)
 		if err != nil {
@@ -194,7 +195,7 @@ func TestUpdatesAreBounded(t *testing.T) {
 	large := item(t, `{"l":[`+strings.TrimSuffix(strings.Repeat("1,", 100_000), ",")+`]}`)
 	doubled := "l"
 	for range 5 {
-		doubled = "list_append(" + doubled + "," + doubled + ")"
+		doubled = "list_append(if_not_exists(gone, " + doubled + "), if_not_exists(gone, " + doubled + "))"
 	}
 	sets := make([]string, 500)
 	for i := range sets {
