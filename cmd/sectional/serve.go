@@ -17,7 +17,10 @@ type serve struct {
 	Data     string `help:"Directory for all data." default:"./data" type:"path"`
 	Config   string `help:"Configuration file in CouchDB's ini dialect." placeholder:"FILE" type:"path"`
 	Demo     bool   `help:"Load databases to play with."`
-	DemoSize *int   `help:"How many orders the demo has; the rest goes with it." placeholder:"N"`
+	DynamoDB string `help:"Address at which the DynamoDB API listens (default: it does not)." placeholder:"HOST:PORT" name:"dynamodb"`
+	// An open server is for a developer's own machine, as DynamoDB Local is.
+	DynamoDBOpen bool `help:"Take whoever asks the DynamoDB API for an administrator; for this machine only." name:"dynamodb-open"`
+	DemoSize     *int `help:"How many orders the demo has; the rest goes with it." placeholder:"N"`
 }
 
 // Validate looks at what the values say.
@@ -27,6 +30,9 @@ func (s *serve) Validate() error {
 		return errors.New("--demo-size is the size of what --demo loads, which is not there")
 	case s.DemoSize != nil && *s.DemoSize < 1:
 		return errors.New("--demo-size must be at least 1")
+	}
+	if err := server.CheckDynamoDB(s.DynamoDB, s.DynamoDBOpen); err != nil {
+		return err
 	}
 	return server.CheckListen(s.Listen)
 }
@@ -38,7 +44,7 @@ func (s *serve) Run(c *console) error {
 	o := server.Options{
 		Data: s.Data, Config: s.Config, Listen: s.Listen,
 		User: os.Getenv("COUCHDB_USER"), Password: os.Getenv("COUCHDB_PASSWORD"),
-		Demo:    s.Demo,
+		Demo: s.Demo, DynamoDB: s.DynamoDB, DynamoDBOpen: s.DynamoDBOpen,
 		Version: built(), Out: c.out, Log: c.err, Progress: progress.On(c.err),
 	}
 	if s.DemoSize != nil {

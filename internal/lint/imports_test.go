@@ -15,6 +15,7 @@ func layers() map[string]int {
 		"internal/server":             12,
 		"internal/couchapi/apitest":   12,
 		"internal/couchapi":           11,
+		"internal/dynamoapi":          11,
 		"internal/couchapi/legacy":    10,
 		"internal/demo":               8,
 		"internal/query":              7,
@@ -118,7 +119,7 @@ func narrow() map[string][]string {
 	return map[string][]string{
 		// replicate, transfer and subscribe: their clients. outgoing: dates in headers.
 		"net/http": {"internal/outgoing", "internal/web", "internal/couchapi", "internal/couchapi/couchhttp", "internal/couchapi/documents", "internal/couchapi/lists",
-			"internal/couchapi/admin", "internal/couchapi/legacy", "internal/server", "internal/replicate", "internal/replicate/schedule", "internal/transfer", "internal/subscribe", "internal/couchapi/apitest"},
+			"internal/couchapi/admin", "internal/couchapi/legacy", "internal/dynamoapi", "internal/server", "internal/replicate", "internal/replicate/schedule", "internal/transfer", "internal/subscribe", "internal/couchapi/apitest"},
 		module + "/internal/kv": {"internal/store", "internal/jobs", "internal/server", "internal/kv/pebblekv", "internal/kv/kvtest",
 			"internal/index", "internal/subscribe", "internal/index/field", "internal/index/view", "internal/index/text", "internal/index/geo", "internal/index/secondary", "internal/index/indextest", "internal/couchapi/apitest"},
 		module + "/internal/kv/pebblekv":   {"internal/server"},

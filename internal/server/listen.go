@@ -71,31 +71,58 @@ func (a *assembly) tlsAddress() string {
 }
 
 func (a *assembly) addresses() []string {
-	if t := a.tlsAddress(); t != "" {
-		return []string{a.address(), t}
+	all := []string{a.address()}
+	for _, more := range []string{a.tlsAddress(), a.o.DynamoDB} {
+		if more != "" {
+			all = append(all, more)
+		}
 	}
-	return []string{a.address()}
+	return all
 }
 
-// listen opens the listeners.
-func (a *assembly) listen() ([]net.Listener, error) {
+// endpoint is a listener and what answers there.
+type endpoint struct {
+	net.Listener
+	handler http.Handler
+}
+
+// listen opens the listeners, that of plain HTTP first.
+func (a *assembly) listen() (ls []endpoint, err error) {
 	open := descriptors()
 	limits := config.Derive(a.config, func(s *config.Snapshot) connectionLimits { return parseConnectionLimits(s, open) })
 	bound := newConnections(limits.Value)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, closeAll(ls))
+		}
+	}()
 	plain, err := net.Listen("tcp", a.address())
 	if err != nil {
 		return nil, err
 	}
-	plain = bound.listen(plain)
-	ls := []net.Listener{plain}
+	ls = append(ls, endpoint{bound.listen(plain), a.api})
 	if address := a.tlsAddress(); address != "" {
 		secured, err := a.listenTLS(address, bound)
 		if err != nil {
-			return nil, errors.Join(err, plain.Close())
+			return ls, err
 		}
-		ls = append(ls, secured)
+		ls = append(ls, endpoint{secured, a.api})
+	}
+	if a.dynamo != nil {
+		plain, err := net.Listen("tcp", a.o.DynamoDB)
+		if err != nil {
+			return ls, err
+		}
+		ls = append(ls, endpoint{bound.listen(plain), a.dynamo})
 	}
 	return ls, nil
+}
+
+func closeAll(ls []endpoint) (err error) {
+	for _, l := range ls {
+		err = errors.Join(err, l.Close())
+	}
+	return err
 }
 
 func (a *assembly) listenTLS(address string, bound *connections) (net.Listener, error) {
@@ -116,22 +143,27 @@ func (a *assembly) listenTLS(address string, bound *connections) (net.Listener, 
 }
 
 // serve answers requests until ctx ends, and then those in flight.
-func (a *assembly) serve(ctx context.Context, ls []net.Listener) error {
+func (a *assembly) serve(ctx context.Context, ls []endpoint) error {
 	work, cut := context.WithCancel(context.Background())
 	defer cut()
-	srv := &http.Server{
-		BaseContext:       func(net.Listener) context.Context { return work },
-		Handler:           a.api,
-		ReadHeaderTimeout: headerTimeout,
-		MaxHeaderBytes:    maxHeader,
-		IdleTimeout:       5 * time.Minute,
-		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
-	}
 	failed := make(chan error, len(ls))
+	var servers []*http.Server
 	for _, l := range ls {
+		srv := &http.Server{
+			BaseContext:       func(net.Listener) context.Context { return work },
+			Handler:           l.handler,
+			ReadHeaderTimeout: headerTimeout,
+			MaxHeaderBytes:    maxHeader,
+			IdleTimeout:       5 * time.Minute,
+			ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+		}
+		servers = append(servers, srv)
 		go func() { failed <- srv.Serve(l) }()
 	}
 	fmt.Fprintf(a.o.Out, "Sectional %s listens on http://%s with its data in %s\n", a.o.Version, ls[0].Addr(), a.o.Data)
+	if a.dynamo != nil {
+		fmt.Fprintf(a.o.Out, "The DynamoDB API listens on http://%s\n", ls[len(ls)-1].Addr())
+	}
 	demo := a.startDemo(ctx, "http://"+ls[0].Addr().String())
 	// Replications may have addresses of this server: it answers by now.
 	err := a.replicator.Start(a.api)
@@ -142,5 +174,5 @@ func (a *assembly) serve(ctx context.Context, ls []net.Listener) error {
 		}
 	}
 	close(a.done)
-	return errors.Join(err, a.shutDown(srv, demo, cut))
+	return errors.Join(err, a.shutDown(servers, demo, cut))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/sectional/sectional/internal/couchapi"
 	"github.com/sectional/sectional/internal/couchapi/admin"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
+	"github.com/sectional/sectional/internal/dynamoapi"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
 	"github.com/sectional/sectional/internal/index/geo"
@@ -48,10 +49,14 @@ type Options struct {
 	Password string // names them; both or neither
 	Demo     bool   // load the demo's databases
 	DemoSize int    // 0: the default
-	Version  string
-	Out      io.Writer      // for people: the address, the password, what to try
-	Log      io.Writer      // for the log
-	Progress *progress.Line // shows how far the demo came
+	// DynamoDB is the address at which the DynamoDB API listens, "" for none; DynamoDBOpen
+	// takes whoever asks there for an administrator.
+	DynamoDB     string
+	DynamoDBOpen bool
+	Version      string
+	Out          io.Writer      // for people: the address, the password, what to try
+	Log          io.Writer      // for the log
+	Progress     *progress.Line // shows how far the demo came
 }
 
 // localConfig is the file in the data directory that holds what is changed
@@ -74,6 +79,7 @@ type assembly struct {
 	subscriptions *subscribe.Service
 	auth          *auth.Authenticator
 	api           *couchhttp.API
+	dynamo        *dynamoapi.API // nil where it does not listen
 	peruser       *peruser.Service
 	endSweeps     func()        // of files of full-text indexes
 	done          chan struct{} // closed when the server stops: feeds end
@@ -97,10 +103,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	if err := a.makeUpAdmin(); err != nil {
-		for _, l := range ls {
-			err = errors.Join(err, l.Close())
-		}
-		return err
+		return errors.Join(err, closeAll(ls))
 	}
 	return a.serve(ctx, ls)
 }
@@ -163,6 +166,7 @@ func (a *assembly) open(ctx context.Context) (err error) {
 		Store: a.store, Auth: a.auth, Rules: rules, Scripts: a.scripts, Config: a.config, Indexes: a.indexes, Views: views, Texts: texts, Log: a.log, Replicator: a.replicator,
 		Subscriptions: a.subscriptions, Version: a.o.Version, Done: a.done, Disk: gauges(a.engine), Health: a.health,
 	})
+	a.openDynamoDB(rules)
 	if err := a.api.MakeSystemDatabases(ctx); err != nil {
 		return err
 	}

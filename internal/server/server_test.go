@@ -33,10 +33,11 @@ import (
 
 // running is a server under test.
 type running struct {
-	t    *testing.T
-	base string
-	said string // what it printed before it was up
-	stop func() error
+	t      *testing.T
+	base   string
+	dynamo string // where the DynamoDB API is, if it is
+	said   string // what it printed before it was up
+	stop   func() error
 }
 
 // quick is a configuration whose passwords cost little: what they cost is not
@@ -74,14 +75,16 @@ func start(t *testing.T, o Options) *running {
 	}()
 	r := &running{t: t}
 	lines := bufio.NewReader(read)
-	for r.base == "" {
+	for r.base == "" || o.DynamoDB != "" && r.dynamo == "" {
 		line, err := lines.ReadString('\n')
 		if err != nil {
 			t.Fatalf("the server ended at once: %v\n%s", <-ended, log.String())
 		}
 		r.said += line
-		if m := regexp.MustCompile(`listens on (http://\S+)`).FindStringSubmatch(line); m != nil {
-			r.base = m[1]
+		if m := regexp.MustCompile(`^(Sectional|The DynamoDB API).* listens on (http://\S+)`).FindStringSubmatch(line); m != nil && m[1] == "Sectional" {
+			r.base = m[2]
+		} else if m != nil {
+			r.dynamo = m[2]
 		}
 	}
 	go func() { _, _ = io.Copy(io.Discard, lines) }()

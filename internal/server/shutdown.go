@@ -26,7 +26,7 @@ var errCut = errors.New("the server ends before all of its work has: what was ac
 // shutDown waits for requests in flight, for as long as there is time, and then
 // cuts them: cut ends the contexts of all requests, which ends functions, builds
 // and scans that work for them.
-func (a *assembly) shutDown(srv *http.Server, demo, cut func()) error {
+func (a *assembly) shutDown(servers []*http.Server, demo, cut func()) error {
 	a.until = time.Now().Add(graceForAll)
 	within(replicationGrace, func() {
 		demo()
@@ -34,11 +34,22 @@ func (a *assembly) shutDown(srv *http.Server, demo, cut func()) error {
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), graceForRequests)
 	defer cancel()
-	err := srv.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		a.log.Warn("some requests took too long and were cut")
-		cut()
-		err = srv.Close()
+	ended := make(chan error, len(servers))
+	for _, srv := range servers {
+		go func() { ended <- srv.Shutdown(ctx) }()
+	}
+	var err error
+	for range servers {
+		err = errors.Join(err, <-ended)
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	a.log.Warn("some requests took too long and were cut")
+	cut()
+	err = nil
+	for _, srv := range servers {
+		err = errors.Join(err, srv.Close())
 	}
 	return err
 }

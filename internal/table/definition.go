@@ -12,8 +12,8 @@ import (
 
 // DesignID is the design document that defines a table, Member its member that does.
 const (
-	DesignID document.ID = "_design/table"
-	Member               = "table"
+	DesignID = document.ID("_design/table")
+	Member   = "table"
 )
 
 // Definition is what makes a database a table.

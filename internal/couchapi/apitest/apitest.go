@@ -52,6 +52,7 @@ type Server struct {
 	*couchhttp.API
 	Store  *store.Store
 	Config *config.Config
+	Rules  *admission.Rules
 	t      testing.TB
 	later  *atomic.Int64
 }
@@ -113,7 +114,7 @@ func on(t testing.TB, e kv.Engine, o index.Options, settings ...config.Setting) 
 		must(t, scripts.Close())
 		must(t, e.Close())
 	})
-	return &Server{API: a, Store: s, Config: c, t: t, later: later}
+	return &Server{API: a, Store: s, Config: c, Rules: rules, t: t, later: later}
 }
 
 // Later moves the store's clock ahead. Nothing expires by it before somebody

@@ -1,0 +1,50 @@
+package dynamoapi
+
+import (
+	"net/http"
+
+	"github.com/sectional/sectional/internal/admission"
+	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/web"
+)
+
+// Options join the API to the rest of the server.
+type Options struct {
+	Shared *web.Shared // of all APIs
+	Store  *store.Store
+	Auth   *auth.Authenticator
+	Rules  *admission.Rules
+	// Settings returns what the frame of all APIs goes by.
+	Settings func() *web.Settings
+	// Open takes every request for an administrator's, whatever signed it: for a server
+	// that this machine alone can reach.
+	Open bool
+}
+
+// API is the handler of all requests.
+type API struct {
+	Options
+	frame       *web.Frame
+	actions     map[string]*action
+	definitions definitions
+}
+
+var _ http.Handler = (*API)(nil)
+
+// New makes the handler. It is made before the first request of any API.
+func New(o Options) *API {
+	a := &API{Options: o}
+	class := o.Shared.Metrics.Class("dynamodb", false)
+	a.actions = actionsBy(class)
+	a.frame = web.NewFrame(o.Shared, web.Options{
+		Settings: o.Settings, Peer: o.Auth.Client, IDHeader: "X-Amzn-Requestid", Unrouted: class,
+	})
+	return a
+}
+
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, h *http.Request) {
+	r := &Request{api: a}
+	a.frame.Serve(&r.Request, r, w, h)
+}

@@ -1,0 +1,212 @@
+package dynamoapi
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/secondary"
+	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/table"
+)
+
+// tableDescription is what the API says of a table.
+type tableDescription struct {
+	AttributeDefinitions      []attributeShown
+	TableName                 string
+	KeySchema                 []keyShown
+	TableStatus               string
+	CreationDateTime          seconds
+	ProvisionedThroughput     throughputShown
+	TableSizeBytes            uint64
+	ItemCount                 uint64
+	TableArn                  string
+	TableID                   string               `json:"TableId"`
+	BillingModeSummary        *billingShown        `json:",omitempty"`
+	LocalSecondaryIndexes     []indexShown         `json:",omitempty"`
+	GlobalSecondaryIndexes    []indexShown         `json:",omitempty"`
+	StreamSpecification       *streamSpecification `json:",omitempty"`
+	LatestStreamLabel         string               `json:",omitempty"`
+	LatestStreamArn           string               `json:",omitempty"`
+	TableClassSummary         *classShown          `json:",omitempty"`
+	DeletionProtectionEnabled bool
+}
+
+type attributeShown struct {
+	AttributeName string
+	AttributeType table.Type
+}
+
+type keyShown struct{ AttributeName, KeyType string }
+
+type throughputShown struct {
+	NumberOfDecreasesToday int64
+	ReadCapacityUnits      int64
+	WriteCapacityUnits     int64
+}
+
+type billingShown struct {
+	BillingMode                       string
+	LastUpdateToPayPerRequestDateTime seconds
+}
+
+type classShown struct{ TableClass string }
+
+type indexShown struct {
+	IndexName             string
+	KeySchema             []keyShown
+	Projection            projection
+	IndexStatus           string           `json:",omitempty"`
+	Backfilling           bool             `json:",omitempty"`
+	ProvisionedThroughput *throughputShown `json:",omitempty"`
+	IndexSizeBytes        uint64
+	ItemCount             uint64
+	IndexArn              string
+}
+
+// seconds is a time as the API has it: since 1970, with a fraction.
+type seconds time.Time
+
+// MarshalJSON implements json.Marshaler.
+func (s seconds) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, float64(time.Time(s).UnixMilli())/1000, 'f', -1, 64), nil
+}
+
+func describeTable(r *Request) error {
+	in := struct{ TableName *string }{}
+	if err := r.parse(&in); err != nil {
+		return err
+	}
+	var c constraints
+	name := c.tableName(in.TableName)
+	if err := c.err(); err != nil {
+		return err
+	}
+	t, err := r.table(name, false)
+	if err != nil {
+		return notFound(err, name)
+	}
+	shown, err := r.shown(t)
+	if err != nil {
+		return notFound(err, name)
+	}
+	return r.answerMember("Table", shown)
+}
+
+// notFound says which table there is not, as AWS does in operations on tables.
+func notFound(err error, name string) error {
+	if err == errNoTable { //nolint:errorlint // this very error, not one of another resource
+		return tableNotFound(name)
+	}
+	return err
+}
+
+// answerMember answers with an object of one member.
+func (r *Request) answerMember(name string, value any) error {
+	body, err := json.Marshal(map[string]any{name: value})
+	if err != nil {
+		return err
+	}
+	return r.answer(body)
+}
+
+// shown describes a table as it is now.
+func (r *Request) shown(t *tableAt) (*tableDescription, error) {
+	totals, err := t.db.Whole().Totals(r.Ctx())
+	if err != nil {
+		return nil, noTable(err)
+	}
+	s := &tableDescription{
+		TableName: t.name, TableStatus: "ACTIVE", CreationDateTime: seconds(t.Created), TableArn: arn(t.name), TableID: r.tableID(t.db),
+		KeySchema: keysShown(t.Keys), TableSizeBytes: totals.External, ItemCount: totals.Docs, DeletionProtectionEnabled: t.Protected,
+	}
+	if !t.IDs {
+		s.ItemCount -= min(s.ItemCount, 1) // the design document
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Attributes)) {
+		s.AttributeDefinitions = append(s.AttributeDefinitions, attributeShown{name, t.Attributes[name]})
+	}
+	if b := throughputOf(t.Billing); b != nil {
+		s.ProvisionedThroughput = *b
+	} else {
+		s.BillingModeSummary = &billingShown{"PAY_PER_REQUEST", seconds(t.Created)}
+	}
+	if t.Class != "" {
+		s.TableClassSummary = &classShown{t.Class}
+	}
+	if t.Stream != nil {
+		on := true
+		s.StreamSpecification = &streamSpecification{&on, t.Stream.View}
+		s.LatestStreamLabel = streamLabel(t.Stream)
+		s.LatestStreamArn = s.TableArn + "/stream/" + s.LatestStreamLabel
+	}
+	return s, r.showIndexes(s, t)
+}
+
+// streamLabel names a stream by when it began.
+func streamLabel(s *table.Stream) string { return s.Since.UTC().Format("2006-01-02T15:04:05.000") }
+
+// tableID is the same for as long as there is the table, and never another's.
+func (r *Request) tableID(db *store.Database) string {
+	sum := sha256.Sum256([]byte(r.api.Store.UUID() + "/" + strconv.FormatUint(db.Number(), 10)))
+	h := hex.EncodeToString(sum[:16])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+func keysShown(keys []string) []keyShown {
+	shown := []keyShown{{keys[0], "HASH"}}
+	if len(keys) > 1 {
+		shown = append(shown, keyShown{keys[1], "RANGE"})
+	}
+	return shown
+}
+
+func throughputOf(b *table.Billing) *throughputShown {
+	if b == nil {
+		return nil
+	}
+	return &throughputShown{ReadCapacityUnits: b.Read, WriteCapacityUnits: b.Write}
+}
+
+// showIndexes adds the secondary indexes, those that are being built with that state.
+func (r *Request) showIndexes(s *tableDescription, t *tableAt) error {
+	if len(t.Indexes) == 0 {
+		return nil
+	}
+	return t.db.Whole().View(r.Ctx(), func(rd *store.Reader) error {
+		set, err := index.Of(rd)
+		if err != nil {
+			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(t.Indexes)) {
+			x := t.Indexes[name]
+			shown := indexOf(t, name, &x)
+			if x.Local {
+				s.LocalSecondaryIndexes = append(s.LocalSecondaryIndexes, shown)
+				continue
+			}
+			shown.IndexStatus, shown.ProvisionedThroughput = "ACTIVE", &throughputShown{}
+			if b := throughputOf(x.Billing); b != nil {
+				shown.ProvisionedThroughput = b
+			}
+			if built := set.Lookup(table.DesignID, secondary.KindName, name); built == nil || built.Index.State == index.Building {
+				s.TableStatus, shown.IndexStatus, shown.Backfilling = "UPDATING", "CREATING", true
+			}
+			s.GlobalSecondaryIndexes = append(s.GlobalSecondaryIndexes, shown)
+		}
+		return nil
+	})
+}
+
+// projections are AWS's words.
+var projections = map[table.Projection]string{table.All: "ALL", table.Keys: "KEYS_ONLY", table.Include: "INCLUDE"}
+
+func indexOf(t *tableAt, name string, x *table.Index) indexShown {
+	return indexShown{IndexName: name, KeySchema: keysShown(x.Keys), IndexArn: arn(t.name) + "/index/" + name,
+		Projection: projection{projections[x.Projection], x.Include}}
+}

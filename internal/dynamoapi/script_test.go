@@ -1,0 +1,94 @@
+package dynamoapi_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/sectional/sectional/internal/couchapi/apitest"
+	"github.com/sectional/sectional/internal/dynamoapi"
+	"github.com/sectional/sectional/internal/golden"
+	"github.com/sectional/sectional/internal/web"
+)
+
+func TestMain(m *testing.M) { apitest.Main(m) }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// server is both APIs over one store.
+type server struct {
+	*apitest.Server
+	dynamo *dynamoapi.API
+}
+
+func newServer(t *testing.T, open bool) *server {
+	s := apitest.New(t)
+	return &server{s, dynamoapi.New(dynamoapi.Options{
+		Shared: s.Shared, Store: s.Store, Auth: s.Auth, Rules: s.Rules, Open: open,
+		Settings: func() *web.Settings { return &s.Settings.Value().Web },
+	})}
+}
+
+// request makes the request of an operation, not signed.
+func request(operation, body string) *http.Request {
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+	r.Host = "127.0.0.1:8000"
+	r.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
+	r.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	return r
+}
+
+func (s *server) send(r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	s.dynamo.ServeHTTP(w, r)
+	return w
+}
+
+// TestScripts runs the files in testdata/scripts, each against an open server of its own.
+// A paragraph has an operation and the request, or a request of CouchDB's API: a method, a
+// path and the body; then ---- and the answer. A line with # is a comment. -update writes
+// the answers anew.
+func TestScripts(t *testing.T) {
+	golden.Scripts(t, "testdata/scripts/*.txt", func(t *testing.T) func(string) string {
+		s := newServer(t, true)
+		return s.scripted
+	})
+}
+
+// drawn is what is another in each run.
+var drawn = regexp.MustCompile(`"(CreationDateTime|LastUpdateToPayPerRequestDateTime|TableId|LatestStreamLabel|TableSizeBytes|created|changed|since|_rev)":("[^"]*"|[0-9.]+)|/stream/[^"]*`)
+
+func (s *server) scripted(paragraph string) string {
+	var lines []string
+	for line := range strings.SplitSeq(paragraph, "\n") {
+		if !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	body := strings.Join(lines[1:], "\n")
+	var w *httptest.ResponseRecorder
+	if method, target, http := strings.Cut(lines[0], " "); http {
+		w = s.Do(method, target, body)
+	} else {
+		w = s.send(request(lines[0], body))
+	}
+	text := drawn.ReplaceAllStringFunc(w.Body.String(), func(found string) string {
+		name, _, member := strings.Cut(found, ":")
+		if !member {
+			return "/stream/…"
+		}
+		return name + ":…"
+	})
+	return fmt.Sprintf("%d\n%s", w.Code, strings.TrimSpace(text))
+}

@@ -1,0 +1,45 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	"github.com/sectional/sectional/internal/admission"
+	"github.com/sectional/sectional/internal/dynamoapi"
+	"github.com/sectional/sectional/internal/web"
+)
+
+// CheckDynamoDB refuses what is no address for the DynamoDB API to listen on, "" being
+// none, and an open one that other machines can reach.
+func CheckDynamoDB(address string, open bool) error {
+	if address == "" {
+		if open {
+			return errors.New("--dynamodb-open is how --dynamodb listens, which is not there")
+		}
+		return nil
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("--dynamodb %s: %w", address, err)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return fmt.Errorf("--dynamodb %s: %q is no port", address, port)
+	}
+	if ip := net.ParseIP(host); open && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("--dynamodb-open: other machines can reach %s; listen on 127.0.0.1, or give users access keys", address)
+	}
+	return nil
+}
+
+// openDynamoDB makes the handler of the DynamoDB API, where it listens.
+func (a *assembly) openDynamoDB(rules *admission.Rules) {
+	if a.o.DynamoDB == "" {
+		return
+	}
+	a.dynamo = dynamoapi.New(dynamoapi.Options{
+		Shared: a.api.Shared, Store: a.store, Auth: a.auth, Rules: rules, Open: a.o.DynamoDBOpen,
+		Settings: func() *web.Settings { return &a.api.Settings.Value().Web },
+	})
+}
