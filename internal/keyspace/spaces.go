@@ -124,7 +124,7 @@ var (
 	TextDeleted = Space{Name: "text-deleted", Code: 0x86, Version: 1,
 		Columns: []Column{{"index", Uint}, {"segment", Uint}},
 		Doc:     "which documents of a segment are replaced or gone"}
-	TextChunk = Space{Name: "text-chunk", Code: 0x87, Version: 1,
+	TextChunk = Space{Name: "text-chunk", Code: 0x87, Version: 2,
 		Columns: []Column{{"index", Uint}, {"segment", Uint}, {"chunk", Uint}},
 		Doc:     "64 KB of a segment"}
 	ViewRow = Space{Name: "view-row", Code: 0x88, Version: 1,

@@ -53,6 +53,7 @@ var formatSteps = []formatStep{
 	{version: 10, what: "full-text indexes", rows: map[string]byte{"text-manifest": 1, "text-deleted": 1, "text-chunk": 1, "text-pending": 1}},
 	{version: 11, what: "indexes of places", rows: map[string]byte{"geo-row": 1, "geo-back": 1}},
 	{version: 12, what: "secondary indexes of tables", rows: map[string]byte{"secondary-row": 1}},
+	{version: 13, what: "segments of full-text indexes may have vectors", rows: map[string]byte{"text-chunk": 2}},
 }
 
 // firstFormat is the format before any step.

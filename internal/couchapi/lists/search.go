@@ -80,7 +80,7 @@ func searchOf(r *couchhttp.Request, s *index.Session, q *searchQuery) (*searchAn
 	}
 	req := q.Request
 	req.Analyzers = text.Of(s.Answers).Analyzers
-	if req.Query, err = textfind.Parse(*q.query, req.Analyzers); err != nil {
+	if err := q.parse(&req, p != "" || s.Answers.Tenant != ""); err != nil {
 		return nil, err
 	}
 	var over *segment.Reader
@@ -95,6 +95,25 @@ func searchOf(r *couchhttp.Request, s *index.Session, q *searchQuery) (*searchAn
 	a := &searchAnswer{RowStream: couchhttp.RowStream{R: r, Form: couchhttp.DocForm{Include: q.include}}, q: q, s: s}
 	a.result, err = runSearch(r, p, over, &req)
 	return a, err
+}
+
+// parse parses what a search asks for, by the analyzers of the index. Within a partition
+// all vectors are compared.
+func (q *searchQuery) parse(req *textfind.Request, partition bool) (err error) {
+	if q.query != nil {
+		if req.Query, err = textfind.Parse(*q.query, req.Analyzers); err != nil {
+			return err
+		}
+	}
+	if q.Nearest == nil {
+		return nil
+	}
+	near := *q.Nearest
+	if near.Exact = near.Exact || partition; q.nearFilter != nil {
+		near.Filter, err = textfind.Parse(*q.nearFilter, req.Analyzers)
+	}
+	req.Nearest = &near
+	return err
 }
 
 // runSearch runs a search. One of a partition has the time that Cloudant gives it, if its
@@ -119,14 +138,18 @@ var (
 	errNoPartition   = dberr.New(dberr.Invalid, "bad_request", "`partition` not supported on this index")
 	errPartition     = dberr.New(dberr.Invalid, "bad_request", "`partition` parameter is mandatory for queries to this index.")
 	errFacets        = dberr.New(dberr.Invalid, "bad_request", "`partition` and any of `drilldown`, `ranges`, `group_field`, `group_sort`, `group_limit` or `group_by` are incompatible")
+	errNothingFused  = dberr.New(dberr.Invalid, "bad_request", "knn: `boost` and `fusion` are about scores of `q`, which is not there")
 	errNothingSought = couchhttp.QueryError("Query must include a 'q' or 'query' argument")
 )
 
 // check completes a search and returns the partition that it is about, "" for all.
 // What doesn't go together is refused in CouchDB's order.
 func (q *searchQuery) check(r *couchhttp.Request, s *index.Session) (p document.Partition, err error) {
-	if q.query == nil {
+	switch {
+	case q.query == nil && q.Nearest == nil:
 		return "", errNothingSought
+	case q.query == nil && q.fused:
+		return "", errNothingFused
 	}
 	if p, err = q.partitionOf(r, s); err != nil {
 		return "", err

@@ -25,6 +25,8 @@ type searchQuery struct {
 	grouping         textfind.Grouping
 	grouped          bool // a parameter of groups was given
 	highlight        textfind.Highlighting
+	nearFilter       *string // of the nearest, not parsed yet
+	fused            bool    // how scores of words and of vectors are joined was said
 }
 
 // Limits of Clouseau. Databases that have partitions have one of their own.
@@ -76,6 +78,7 @@ var searchParams = map[string]func(*searchQuery, listValue) error{
 	"counts": func(q *searchQuery, v listValue) error {
 		return searchJSON(v, &q.Counts, dberr.New(dberr.Invalid, "bad_request", "%s is not a valid counts query", v.word()))
 	},
+	"knn":       (*searchQuery).setNearest,
 	"ranges":    (*searchQuery).setRanges,
 	"drilldown": (*searchQuery).setDrilldown,
 	"highlight_fields": func(q *searchQuery, v listValue) error {

@@ -57,6 +57,9 @@ func (c *check) segment(e *entry) {
 	if n := uint32(deleted.GetCardinality()); n != e.deleted {
 		c.bad("segment %d has %d deleted documents, not %d", e.number, n, e.deleted)
 	}
+	if err := s.CheckVectors(); err != nil {
+		c.bad("segment %d: %v", e.number, err)
+	}
 	for doc := range e.docs {
 		id, err := s.ID(doc)
 		switch {

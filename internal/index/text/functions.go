@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/index/text/segment"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -28,13 +29,15 @@ func scriptOf(d *store.Database, x *index.Index) Script {
 // Indexed is what one call of index gave.
 type Indexed struct {
 	Name                string
-	Value               any     // string, float64 or bool
+	Value               any     // string, float64, bool, or []float32: a vector, as segment.Vector makes it
 	Boost               float64 // 0 counts as 1
 	Index, Store, Facet bool
 	// Whole says that a text is one term, whatever the analyzer.
 	Whole bool
 	// Measured says that scores rest on the length of the field.
 	Measured bool
+	// Similarity is that of a vector.
+	Similarity segment.Similarity
 }
 
 // Result is what an index function gave for one document, or why it has nothing.

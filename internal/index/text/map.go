@@ -209,7 +209,7 @@ type pending struct {
 func (p *pending) add(d segment.Document) error {
 	p.docs = append(p.docs, d)
 	for i := range d.Fields {
-		p.size += len(d.Fields[i].Text) + 16
+		p.size += weigh(&d.Fields[i])
 	}
 	if p.size < segmentText && len(p.docs) < segmentDocs {
 		return nil
@@ -276,27 +276,6 @@ func (w *work) ofMango(v mango.Value) Indexed {
 	return x
 }
 
-// fits reports whether what a document of so many bytes gave may be indexed. A tenant's
-// must not become a multiple of what he stores without an end (decision 0046).
-func (w *work) fits(fields []Indexed, size int) bool {
-	n, names := sizeOf(fields), map[string]bool{}
-	for i := range fields {
-		names[fields[i].Name] = true
-	}
-	return n <= largestDocument && len(names) < segment.MaxFields && (w.Tenant == "" || n <= index.TenantBytes(size))
-}
-
-// sizeOf is how many bytes of values a document gave.
-func sizeOf(fields []Indexed) (n int) {
-	for i := range fields {
-		n += len(fields[i].Name) + 16
-		if s, ok := fields[i].Value.(string); ok {
-			n += len(s)
-		}
-	}
-	return n
-}
-
 // analyzed makes a document of a segment. It is not ok if it has too many words.
 func (w *work) analyzed(id document.ID, fields []Indexed) (d segment.Document, ok bool) {
 	tokens := 0
@@ -317,10 +296,12 @@ func (w *work) analyzed(id document.ID, fields []Indexed) (d segment.Document, o
 			f.Text = strconv.FormatBool(v)
 		case string:
 			f.Text = v
+		case []float32:
+			f = segment.Field{Name: in.Name, Vector: v, Similarity: in.Similarity}
 		default:
 			continue
 		}
-		if f.Number == nil && f.Index {
+		if f.Number == nil && f.Vector == nil && f.Index {
 			f.Tokens = w.tokens(in, f.Text)
 			if tokens += len(f.Tokens); tokens > largestTokens {
 				return d, false
@@ -382,7 +363,7 @@ func buildSome(docs []segment.Document) (n int, made []byte, err error) {
 	size := 0
 	for n < len(docs) && n < segmentDocs && (n == 0 || size < segmentText) {
 		for i := range docs[n].Fields {
-			size += len(docs[n].Fields[i].Text) + 16
+			size += weigh(&docs[n].Fields[i])
 		}
 		n++
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/indextest"
+	"github.com/sectional/sectional/internal/index/text/find"
 	"github.com/sectional/sectional/internal/index/text/segment"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
@@ -45,13 +46,28 @@ func (goFunctions) Index(_ context.Context, s Script, docs [][]byte) ([]Result, 
 			continue
 		}
 		for name, v := range members {
-			if name[0] != '_' {
+			if name[0] == 'v' {
+				all[i].Fields = append(all[i].Fields, vectorOf(v))
+			} else if name[0] != '_' {
 				all[i].Fields = append(all[i].Fields, Indexed{Name: name, Value: v, Index: true, Facet: name[0] == 'f', Store: name[0] == 's', Measured: s.Nouveau})
 			}
 		}
 		slices.SortFunc(all[i].Fields, func(a, b Indexed) int { return strings.Compare(a.Name, b.Name) })
 	}
 	return all, nil
+}
+
+// vectorOf makes a vector of an array of a document.
+func vectorOf(v any) Indexed {
+	var numbers []float64
+	for _, n := range v.([]any) {
+		numbers = append(numbers, n.(float64))
+	}
+	vector, err := segment.Vector(numbers, segment.Euclidean)
+	if err != nil {
+		panic(err)
+	}
+	return Indexed{Name: "v", Value: vector, Similarity: segment.Euclidean}
 }
 
 // atSpaces cuts texts at spaces, for all fields.
@@ -137,6 +153,9 @@ func subject(t *testing.T, mapped, nouveau bool, designs []string) indextest.Sub
 			if r.IntN(4) == 0 {
 				body += `,"e":true`
 			}
+			if r.IntN(3) > 0 {
+				body += fmt.Sprintf(`,"v":[%d,%d%s]`, r.IntN(4), r.IntN(4), []string{"", ",1"}[r.IntN(2)])
+			}
 			return body + "}"
 		},
 		Answers: func(r *store.Reader, x *index.Index) (string, error) {
@@ -187,6 +206,9 @@ func describe(b *strings.Builder, r *segment.Reader) error {
 	}
 	slices.Sort(ids)
 	fmt.Fprintf(b, "%s\n", strings.Join(ids, " "))
+	if err := describeVectors(b, r); err != nil {
+		return err
+	}
 	fields, err := r.Fields()
 	if err != nil {
 		return err
@@ -207,6 +229,27 @@ func describe(b *strings.Builder, r *segment.Reader) error {
 				return err
 			}
 			fmt.Fprintf(b, " %q in %d: %s\n", e.Term, e.Count, strings.Join(hits, ", "))
+		}
+	}
+	return nil
+}
+
+// describeVectors writes down the vectors of a reader, and the nearest to some.
+func describeVectors(b *strings.Builder, r *segment.Reader) error {
+	for _, asked := range [][]float64{{1, 2}, {3, 0, 1}} {
+		v, err := r.Vectors("v", len(asked), segment.Euclidean)
+		if err != nil {
+			return err
+		}
+		if v.Count(nil) == 0 {
+			continue // another length would be an error
+		}
+		result, err := find.Run(ctx, r, &find.Request{Nearest: &find.Nearest{Field: "v", Vector: asked, K: 1000}, Analyzers: atSpaces{}, Limit: 1000, Fields: []string{}})
+		if err != nil {
+			return err
+		}
+		for _, row := range result.Rows {
+			fmt.Fprintf(b, " %s is near %v: %v\n", row.ID, asked, row.Order[0])
 		}
 	}
 	return nil

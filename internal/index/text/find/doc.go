@@ -9,5 +9,5 @@
 // bits for each document.
 //
 // Begin with Run (run.go). compile.go makes a tree of nodes from a parsed query;
-// node.go says what a node is; collect.go gathers.
+// node.go says what a node is; nearest.go finds vectors; collect.go gathers.
 package find

@@ -223,6 +223,11 @@ func made(r *rand.Rand, n int) (docs []segment.Document) {
 		for range r.IntN(3) {
 			d.Fields = append(d.Fields, text("k", vocabulary[r.IntN(len(vocabulary))]), num("n", float64(r.IntN(5)-2)))
 		}
+		for _, field := range []string{"vc", "vd", "ve"} {
+			if v := random(r); r.IntN(4) > 0 {
+				d.Fields = append(d.Fields, vector(field, v))
+			}
+		}
 		docs = append(docs, d)
 	}
 	return docs

@@ -7,8 +7,9 @@ import (
 
 // Request is what is asked of an index.
 type Request struct {
-	Query     lucene.Node
+	Query     lucene.Node // nil if only Nearest is asked for
 	Analyzers Analyzers
+	Nearest   *Nearest // nil if no vectors are
 	// Limit is how many rows are returned at most, of each group if there are groups.
 	Limit int
 	// Bookmark is where the rows begin: after those of the answer that it is of. Empty:

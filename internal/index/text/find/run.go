@@ -70,6 +70,11 @@ func (q *Request) check() error {
 	case q.Highlight != nil && max(len(q.Highlight.Pre), len(q.Highlight.Post)) > maxTag:
 		return bad("Tags of highlights have at most %d bytes.", maxTag)
 	}
+	if q.Nearest != nil {
+		if err := q.Nearest.check(q); err != nil {
+			return err
+		}
+	}
 	return q.checkFields()
 }
 
@@ -101,11 +106,15 @@ func (q *Request) checkFields() error {
 
 // each calls the takers for every document of the query.
 func (w *work) each(req *Request, takers ...taker) error {
-	n, err := w.compile(req.Query)
+	n, err := w.matching(req)
 	if err != nil {
 		return err
 	}
-	n = w.narrow(n, req.Drilldown)
+	return w.walk(w.narrow(n, req.Drilldown), takers...)
+}
+
+// walk calls the takers for every document of a node.
+func (w *work) walk(n node, takers ...taker) error {
 	if err := n.start(); err != nil {
 		return err
 	}

@@ -34,7 +34,8 @@ type work struct {
 	fields    map[string]*fieldOf // what is known of fields in Nouveau's queries
 	clauses   int
 	steps     int
-	held      int // bytes of the answer
+	held      int       // bytes of the answer
+	found     *[]listed // what Nearest found; nil before
 }
 
 // step counts a step, and reports whether the query has to end.

@@ -24,6 +24,7 @@ const (
 	facetNumbers = 'r' // numbers with facet
 	facetTexts   = 'f' // texts with facet
 	lengths      = 'l' // of each document how many terms its measured texts have
+	// and the similarities, of vectors
 )
 
 // What a document without a value has in a dense column of one value each.
@@ -37,6 +38,7 @@ type columnBuilder struct {
 	docs    []uint32
 	numbers []float64 // of columns of numbers
 	texts   []string
+	vectors *vectorsBuilder // of columns of vectors, instead of all else
 }
 
 func (b *columnBuilder) number(doc uint32, f float64) {
@@ -59,6 +61,15 @@ func (c columnsBuilder) at(field string, kind byte) *columnBuilder {
 	return b
 }
 
+// vectorsAt is the column of a field's vectors that have so many numbers.
+func (c columnsBuilder) vectorsAt(key columnKey, dimensions int) *vectorsBuilder {
+	b := c.at(key.field, key.kind)
+	if b.vectors == nil {
+		b.vectors = &vectorsBuilder{dimensions: dimensions}
+	}
+	return b.vectors
+}
+
 // add adds the values of a document.
 func (c columnsBuilder) add(doc uint32, fields []Field) {
 	last := map[string]string{}
@@ -67,6 +78,8 @@ func (c columnsBuilder) add(doc uint32, fields []Field) {
 		f := &fields[i]
 		switch {
 		case internal(f.Name):
+		case f.Vector != nil:
+			c.vectorsAt(columnKey{shape(f.Name, len(f.Vector)), byte(f.Similarity)}, len(f.Vector)).add(doc, f.Vector)
 		case f.Number != nil:
 			if f.Index {
 				c.at(f.Name, numbers).number(doc, *f.Number)
@@ -121,6 +134,9 @@ func (c columnsBuilder) encode(dst []byte, docs uint32) ([]byte, []byte) {
 	begin := len(dst)
 	place := map[columnKey][2]int{}
 	for _, k := range keys {
+		if c[k].vectors != nil {
+			dst = align(dst)
+		}
 		at := len(dst)
 		dst = c[k].append(dst, docs)
 		span := [2]int{at - begin, len(dst) - at}
@@ -155,6 +171,9 @@ const (
 
 // append writes a column.
 func (b *columnBuilder) append(dst []byte, docs uint32) []byte {
+	if b.vectors != nil {
+		return b.vectors.append(dst)
+	}
 	values, distinct := len(b.docs), 0
 	for i, d := range b.docs {
 		if i == 0 || b.docs[i-1] != d {

@@ -1,7 +1,7 @@
 // Package segment owns the segments of full-text indexes: immutable pieces of an
 // index, each of some documents, made of zap's dictionaries, postings and stored
 // fields (github.com/blevesearch/zapx), columns of ours beside them for sorting,
-// grouping and facets, and a checksum over all of it.
+// grouping, facets and vectors, and a checksum over all of it.
 //
 // [Build] makes a segment of documents, [Open] opens its bytes, [Merge] makes one of
 // several without those of their documents that were replaced since. [NewReader] reads
@@ -43,6 +43,10 @@ type Field struct {
 	Text   string
 	Tokens analysis.TokenStream
 	Number *float64
+	// Vector is a value that is neither, as Vector makes it; a document has one of a name
+	// at most. It is found by Similarity, and by nothing else.
+	Vector     []float32
+	Similarity Similarity
 	// Boost is what a term of the field weighs; 0 counts as 1.
 	Boost float64
 	// Index says that the field can be searched and sorted by, Store that its value is
@@ -80,7 +84,10 @@ func checkFields(docs []Document) error {
 	names := map[string]bool{}
 	for i := range docs {
 		for j := range docs[i].Fields {
-			names[docs[i].Fields[j].Name] = true
+			f := &docs[i].Fields[j]
+			if names[f.Name] = true; f.Vector != nil {
+				names[shape(f.Name, len(f.Vector))] = true
+			}
 		}
 		if len(names) > MaxFields {
 			return ErrFields
@@ -149,7 +156,7 @@ func entryOf(d *Document) *entry {
 		e.fields = append(e.fields, value{name: partitionField, typ: typeText, length: 1, terms: single(d.Partition), opts: index.IndexField})
 	}
 	for i := range d.Fields {
-		if f := &d.Fields[i]; !internal(f.Name) {
+		if f := &d.Fields[i]; !internal(f.Name) && f.Vector == nil {
 			e.add(d.Fields[:i], f, d.Fields[i:])
 		}
 	}

@@ -52,6 +52,11 @@ func Merge(sources []Source, scratch string) (made []byte, numbers [][]uint32, e
 		for _, name := range s.Segment.zap.Fields() {
 			names[name] = true
 		}
+		for key := range s.Segment.spans {
+			if ofVectors(key.kind) {
+				names[key.field] = true
+			}
+		}
 	}
 	if len(names) > MaxFields {
 		return nil, nil, ErrFields
@@ -112,6 +117,12 @@ func mergeZap(sources []Source, scratch string) ([]byte, error) {
 // copy adds the columns of a segment whose documents have new numbers.
 func (c columnsBuilder) copy(s *Segment, numbers []uint32) error {
 	for key := range s.spans {
+		if ofVectors(key.kind) {
+			if err := c.copyVectors(s, key, numbers); err != nil {
+				return err
+			}
+			continue
+		}
 		from := s.column(key.field, key.kind)
 		to := c.at(key.field, key.kind)
 		for doc, number := range numbers {
@@ -122,6 +133,20 @@ func (c columnsBuilder) copy(s *Segment, numbers []uint32) error {
 		if len(to.docs) == 0 {
 			delete(c, key)
 		}
+	}
+	return nil
+}
+
+// copyVectors adds a column of vectors.
+func (c columnsBuilder) copyVectors(s *Segment, key columnKey, numbers []uint32) error {
+	from, err := s.vectors(key)
+	if err != nil {
+		return err
+	}
+	to := c.vectorsAt(key, from.dimensions)
+	from.copyTo(to, numbers)
+	if len(to.docs) == 0 {
+		delete(c, key)
 	}
 	return nil
 }

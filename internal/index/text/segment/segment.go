@@ -25,6 +25,7 @@ var ErrDamaged = errors.New("segment: its bytes are damaged")
 // the checksum of all before it.
 const (
 	version  = 0x0053_5401
+	versionV = 0x0053_5402 // of segments with vectors
 	tailSize = 8 + 8 + 8 + 4 + 4 + 4
 )
 
@@ -90,8 +91,19 @@ func seal(b []byte, columns columnsBuilder, docs uint32) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(columnsEnd-zapEnd))
 	b = binary.BigEndian.AppendUint64(b, uint64(len(directory)))
 	b = binary.BigEndian.AppendUint32(b, docs)
-	b = binary.BigEndian.AppendUint32(b, version)
+	b = binary.BigEndian.AppendUint32(b, columns.version())
 	return binary.BigEndian.AppendUint32(b, checksum(b))
+}
+
+// version is the version of a segment with these columns: one without vectors is
+// written as it always was.
+func (c columnsBuilder) version() uint32 {
+	for key := range c {
+		if ofVectors(key.kind) {
+			return versionV
+		}
+	}
+	return version
 }
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
@@ -104,8 +116,8 @@ func Open(b []byte) (s *Segment, err error) {
 		return nil, ErrDamaged
 	}
 	tail := b[n:]
-	if binary.BigEndian.Uint32(tail[28:]) != version {
-		return nil, fmt.Errorf("segment: a version %x that is not known", binary.BigEndian.Uint32(tail[28:]))
+	if v := binary.BigEndian.Uint32(tail[28:]); v != version && v != versionV {
+		return nil, fmt.Errorf("segment: a version %x that is not known", v)
 	}
 	zapEnd, columns, directory := binary.BigEndian.Uint64(tail), binary.BigEndian.Uint64(tail[8:]), binary.BigEndian.Uint64(tail[16:])
 	if zapEnd+columns+directory != uint64(n) || zapEnd < zap.FooterSize {
@@ -185,6 +197,26 @@ func (s *Segment) Numbers(ids []string) (found *roaring.Bitmap, err error) {
 		return err
 	})
 	return found, err
+}
+
+// CheckVectors reports what is wrong with the vectors of the segment.
+func (s *Segment) CheckVectors() error {
+	for key := range s.spans {
+		if !ofVectors(key.kind) {
+			continue
+		}
+		v, err := s.vectors(key)
+		if err == nil {
+			err = v.check(s.docs, Similarity(key.kind))
+		}
+		if _, dimensions, ok := shapeOf(key.field); err == nil && (!ok || dimensions != v.dimensions) {
+			err = ErrDamaged
+		}
+		if err != nil {
+			return fmt.Errorf("vectors %s: %w", key.field, err)
+		}
+	}
+	return nil
 }
 
 // ID returns the id of a document by its number. It is read from a column: the

@@ -59,6 +59,11 @@ func randomDocument(r *rand.Rand, id int) Document {
 		f.Store, f.Facet, f.Index = r.IntN(2) == 0, r.IntN(2) == 0, r.IntN(8) > 0
 		d.Fields = append(d.Fields, f)
 	}
+	for _, name := range []string{"v", "w/w"} {
+		if r.IntN(3) > 0 {
+			d.Fields = append(d.Fields, vectorField(r, name, []int{1, 3, 70}[r.IntN(3)], similarities[r.IntN(3)]))
+		}
+	}
 	return d
 }
 
@@ -282,6 +287,12 @@ func (m *model) compare(t *testing.T, sources []Source) {
 		compareColumns(t, reader, docs, numbers)
 		compareDocuments(t, reader, docs, numbers)
 		compareSets(t, reader, docs, numbers)
+		compareVectors(t, reader, docs, numbers)
+	}
+	for _, s := range sources {
+		if err := s.Segment.CheckVectors(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -581,7 +592,7 @@ func numbersAscend(t *testing.T, r *Reader) {
 
 // TestDamage changes each byte in turn: a segment opens as it was written, or not at all.
 func TestDamage(t *testing.T) {
-	b := must[[]byte](t)(Build([]Document{{ID: "a", Fields: []Field{textField("t", "some words")}}, {ID: "b", Fields: []Field{numberField("n", 1)}}}))
+	b := must[[]byte](t)(Build([]Document{{ID: "a", Fields: []Field{textField("t", "some words")}}, {ID: "b", Fields: []Field{numberField("n", 1), {Name: "v", Vector: []float32{3, 4}, Similarity: Dot}}}}))
 	must[*Segment](t)(Open(b))
 	for i := range b {
 		b[i] ^= 0x41

@@ -61,7 +61,7 @@ func indexed(rows []index.Emitted, read func(index.Emitted) (text.Indexed, error
 		}
 		fields = append(fields, x)
 	}
-	return fields, nil
+	return fields, once(fields)
 }
 
 // field makes a field of one call.
@@ -75,16 +75,21 @@ func field(r index.Emitted) (x text.Indexed, err error) {
 	if strings.HasPrefix(x.Name, "_") {
 		return x, fmt.Errorf("ReservedName: name must not start with an underscore")
 	}
+	given, err := optionsOf(r.More)
+	if err != nil {
+		return x, err
+	}
+	if named(given["type"], "vector") {
+		return x, vector(&x, r.Value, given)
+	}
 	switch jsonscan.KindOf(r.Value) {
 	case jsonscan.String, jsonscan.Number, jsonscan.False, jsonscan.True:
 		err = json.Unmarshal(r.Value, &x.Value)
 	default:
 		err = fmt.Errorf("TypeError: value must be a string, a number or boolean not %s", kind(r.Value))
 	}
-	if err != nil {
-		return x, err
-	}
-	return x, options(&x, r.More)
+	options(&x, given)
+	return x, err
 }
 
 // kind is what JavaScript calls the type of a value.
@@ -102,23 +107,23 @@ func kind(value []byte) string {
 	return "object"
 }
 
-// options reads the third argument. What has no meaning there has none here.
-func options(x *text.Indexed, more []byte) error {
-	x.Boost, x.Index = 1, true
+// optionsOf reads the third argument; nil if there are none.
+func optionsOf(more []byte) (given map[string]any, err error) {
 	switch jsonscan.KindOf(more) {
 	case jsonscan.Object:
+		return given, json.Unmarshal(more, &given)
 	case jsonscan.String, jsonscan.Number, jsonscan.False, jsonscan.True:
-		if s := string(more); s == `""` || s == "0" || s == "false" {
-			return nil
+		if s := string(more); s != `""` && s != "0" && s != "false" {
+			return nil, fmt.Errorf("TypeError: options must be an object not %s", kind(more))
 		}
-		return fmt.Errorf("TypeError: options must be an object not %s", kind(more))
-	default:
-		return nil
 	}
-	var given map[string]any
-	if err := json.Unmarshal(more, &given); err != nil {
-		return err
-	}
+	return nil, nil
+}
+
+// options takes the options of a text, a number or a boolean. What has no meaning there
+// has none here.
+func options(x *text.Indexed, given map[string]any) {
+	x.Boost = 1
 	if b, ok := given["boost"].(float64); ok {
 		x.Boost = b
 	}
@@ -126,7 +131,6 @@ func options(x *text.Indexed, more []byte) error {
 	x.Store = given["store"] == true || named(given["store"], "yes")
 	x.Index = given["index"] != false && !named(given["index"], "no")
 	x.Whole = named(given["index"], "not_analyzed")
-	return nil
 }
 
 // named reports whether an option is a word, which older clients send.

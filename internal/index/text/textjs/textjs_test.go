@@ -33,7 +33,7 @@ func shown(r text.Result) string {
 		for _, o := range []struct {
 			name string
 			is   bool
-		}{{"facet", f.Facet}, {"store", f.Store}, {"noindex", !f.Index}, {"whole", f.Whole}, {"measured", f.Measured}} {
+		}{{"facet", f.Facet}, {"store", f.Store}, {"noindex", !f.Index}, {"whole", f.Whole}, {"measured", f.Measured}, {f.Similarity.String(), f.Similarity != 0}} {
 			if o.is {
 				s += " " + o.name
 			}
@@ -67,6 +67,23 @@ func TestIndex(t *testing.T) {
 		{`index("", "");`, `=""`},
 		{`if (doc.type == "product") { index("default", doc.tags.join(" ") + doc.brand); }`, `default="red blueSalter"`},
 		{`for (var i in doc.tags) { index("tag", doc.tags[i], {facet: true}); }`, `tag="red" facet, tag="blue" facet`},
+		{`index("v", [3, 4], {type: "vector"});`, `v=[]float32{0.6, 0.8} noindex cosine`},
+		{`index("v", [3, 4], {type: "vector", similarity: "dot", dimensions: 2, store: true, facet: true});`, `v=[]float32{3, 4} noindex dot`},
+		{`index("v", [0, 4], {type: "vector", similarity: "l2_norm"}); index("w", [1], {type: "vector", similarity: "max_inner_product"});`, `v=[]float32{0, 4} noindex euclidean, w=[]float32{1} noindex dot`},
+		{`index("v", [3, 4], {type: "vector", similarity: "near"});`, `error: TypeError: similarity must be cosine, dot or euclidean not near`},
+		{`index("v", [3, 4], {type: "vector", dimensions: 3});`, `error: RangeError: a vector has 2 numbers, not 3`},
+		{`index("v", [3, 0/0], {type: "vector"});`, `error: RangeError: a vector has finite numbers only`},
+		{`index("v", [3, "4"], {type: "vector"});`, `error: RangeError: a vector has finite numbers only`},
+		{`index("v", [3, [4]], {type: "vector"});`, `error: RangeError: a vector has finite numbers only`},
+		{`index("v", [3, 1e39], {type: "vector"});`, `error: RangeError: number 2 of a vector is 1e+39, which is not a finite number of 32 bits`},
+		{`index("v", [0, 0], {type: "vector"});`, `error: RangeError: a vector of zeros has no cosine`},
+		{`index("v", [], {type: "vector"});`, `error: RangeError: a vector has 1 to 4096 numbers, not 0`},
+		{`var v = []; for (var i = 0; i < 5000; i++) v.push(0); index("v", v, {type: "vector"});`, `error: RangeError: a vector has 1 to 4096 numbers, not more`},
+		{`index("v", "3 4", {type: "vector"});`, `error: TypeError: a vector must be an array not string`},
+		{`index("v", doc.none, {type: "vector"});`, `error: TypeError: a vector must be an array not undefined`},
+		{`index("v", [1], {type: "vector"}); index("v", [2], {type: "vector"});`, `error: TypeError: the vector "v" must be the only value of its name`},
+		{`index("v", "x"); index("v", [2], {type: "vector"});`, `error: TypeError: the vector "v" must be the only value of its name`},
+		{`index("v", [1, 2]);`, `error: TypeError: value must be a string, a number or boolean not object`},
 		{``, ``},
 	} {
 		for name, source := range map[string]string{"plain": `function(doc){ ` + test.body + ` }`, "interpreted": `function(doc){ with ({}) { ` + test.body + ` } }`} {
