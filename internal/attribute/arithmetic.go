@@ -36,11 +36,14 @@ func (n Number) Compare(m Number) int {
 			return cmp.Compare(a, b)
 		}
 	}
-	a, b := n.decimal(), m.decimal()
-	if s := cmp.Compare(a.sign(), b.sign()); s != 0 {
-		return s
+	return n.decimal().compare(m.decimal())
+}
+
+func (d decimal) compare(e decimal) int {
+	if c := cmp.Compare(d.sign(), e.sign()); c != 0 {
+		return c
 	}
-	return a.sign() * a.compareMagnitude(b)
+	return d.sign() * d.compareMagnitude(e)
 }
 
 func (d decimal) sign() int {

@@ -195,6 +195,32 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+// TestTooLargeToRead: what is larger than an item is refused before all of it has been
+// read; the last value of each is of another form, which would be told first.
+func TestTooLargeToRead(t *testing.T) {
+	many := func(element string) string { return strings.Repeat(element+",", MaxItemSize+1) }
+	var names strings.Builder
+	for n := range MaxItemSize / 6 {
+		fmt.Fprintf(&names, `"%06d":{"NULL":true},`, n)
+	}
+	var numbers strings.Builder
+	for n := range MaxItemSize + 1 {
+		fmt.Fprintf(&numbers, `"%d.5",`, n*7919%1_000_003)
+	}
+	for _, in := range []string{
+		`{"a":{"S":"` + strings.Repeat("x", MaxItemSize+1) + `"},"b":1}`, `{"a":{"L":[` + many(`{"NULL":true}`) + `1]}}`,
+		`{"a":{"M":{` + names.String() + `"b":{"S":"` + strings.Repeat("x", 10) + `"},"c":1}}}`, `{"a":{"NS":[` + numbers.String() + `1]}}`,
+	} {
+		if _, err := ParseItem([]byte(in)); reason(err) != "ValidationException: Item size has exceeded the maximum allowed size" {
+			t.Errorf("%.40s: %v", in, err)
+		}
+	}
+	parse(t, `{"a":{"S":"`+strings.Repeat("x", MaxItemSize-1)+`"}}`)
+	if _, err := ParseValue([]byte(`{"S":"` + strings.Repeat("x", MaxItemSize+1) + `"}`)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestCompareAndSets(t *testing.T) {
 	ascending := []Value{String(""), String("a"), String("aa"), String("b"), String("é"), String("\U0001F600")}
 	for i, a := range ascending {

@@ -27,6 +27,7 @@ var (
 	errManyTypes   = Invalid("Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes")
 	errNullFalse   = Invalid(badParameter + "Null attribute value types must have the value of true")
 	errTooDeep     = Invalid("Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit")
+	errTooLarge    = Invalid("Item size has exceeded the maximum allowed size")
 	errEmptyName   = Invalid("Empty attribute name")
 	errLongName    = Invalid("Attribute name is too large, must be less than 65536 bytes")
 	errNullElement = Invalid(badParameter + "A set may not have a null as a member")

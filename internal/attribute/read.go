@@ -8,16 +8,22 @@ import (
 
 // ParseItem reads a map of attributes from the wire, {"id":{"S":"1"}}. Errors:
 // Serialization for JSON of another form, wherever in it, else Validation for the
-// first value that breaks a rule.
+// first value that breaks a rule. What is certainly larger than an item may be is not
+// read to its end, so that a request takes no more memory than items do.
 func ParseItem(raw []byte) (Item, error) {
 	r := newReader(raw)
+	r.room = MaxItemSize
 	item := r.item()
 	return item, r.err()
 }
 
+// MaxValues is how large the values of a request's expressions may be together.
+const MaxValues = 2 << 20
+
 // ParseValue reads a value from the wire, {"S":"1"}; errors as of ParseItem.
 func ParseValue(raw []byte) (Value, error) {
 	r := newReader(raw)
+	r.room = MaxValues
 	v := r.value()
 	return v, r.err()
 }
@@ -30,6 +36,7 @@ type reader struct {
 	text    string // raw
 	at      int
 	depth   int
+	room    int // how much may still be read of what comes from the wire
 	broken  error
 	invalid error
 }
@@ -56,6 +63,15 @@ func (r *reader) stop(text string, args ...any) {
 		r.broken = Unreadable(text, args...)
 	}
 	r.at = len(r.raw)
+}
+
+// take takes room for so many bytes that count for an item's size; without any the pass
+// ends. Numbers count as less than they are.
+func (r *reader) take(size int) {
+	if r.room -= size; r.room < 0 {
+		r.refuse(errTooLarge)
+		r.at = len(r.raw)
+	}
 }
 
 // token is a token of JSON and where it is.
@@ -114,6 +130,7 @@ func (r *reader) attributes() Item {
 			r.refuse(err)
 		}
 		attributes = append(attributes, Attribute{name, r.value()})
+		r.take(len(name))
 	}
 }
 
@@ -150,6 +167,9 @@ func (r *reader) value() (v Value) {
 		r.stop("Unrecognized collection type class com.amazonaws.dynamodb.v20120810.AttributeValue")
 		return v
 	case jsonscan.Null:
+		r.refuse(errEmptyValue)
+		return v
+	case jsonscan.Invalid: // the end, where there was no room
 		r.refuse(errEmptyValue)
 		return v
 	default:
@@ -199,6 +219,9 @@ func (r *reader) typed(kind Type) (v Value, ok bool) {
 	switch kind {
 	case S, N, B:
 		v = Value{kind: kind, text: r.scalar(kind, t)}
+		if kind != N {
+			r.take(len(v.text))
+		}
 	case BOOL:
 		v = Bool(r.boolean(t))
 	case NULL:
@@ -230,6 +253,7 @@ func (r *reader) list(t token) []Value {
 		}
 		r.at = at
 		list = append(list, r.value())
+		r.take(elementSize)
 	}
 }
 
@@ -243,6 +267,9 @@ func (r *reader) set(kind Type, t token) Value {
 		t := r.next()
 		switch t.kind {
 		case jsonscan.Invalid:
+			if r.room < 0 {
+				return Value{}
+			}
 			v, err := NewSet(kind, elements)
 			if err != nil {
 				r.refuse(err)
@@ -252,6 +279,7 @@ func (r *reader) set(kind Type, t token) Value {
 			r.refuse(errNullElement)
 		default:
 			elements = append(elements, r.scalar(kind.Element(), t))
+			r.take(1)
 		}
 	}
 }

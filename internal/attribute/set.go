@@ -12,17 +12,38 @@ func NewSet(t Type, elements []string) (Value, error) {
 	if len(elements) == 0 {
 		return Value{}, emptySet(t)
 	}
-	compare := compareAs(t.Element())
 	sorted := elements
-	if !slices.IsSortedFunc(elements, compare) {
-		sorted = slices.SortedFunc(slices.Values(elements), compare)
+	switch {
+	case slices.IsSortedFunc(elements, compareAs(t.Element())):
+	case t == NS:
+		sorted = sortNumbers(elements)
+	default:
+		sorted = slices.Sorted(slices.Values(elements))
 	}
 	for i := 1; i < len(sorted); i++ {
-		if compare(sorted[i-1], sorted[i]) == 0 {
+		if sorted[i-1] == sorted[i] {
 			return Value{}, duplicates(t, elements)
 		}
 	}
 	return setOf(t, sorted), nil
+}
+
+// sortNumbers returns the numbers in order; each is taken apart once.
+func sortNumbers(texts []string) []string {
+	type number struct {
+		decimal
+		text string
+	}
+	numbers := make([]number, len(texts))
+	for i, text := range texts {
+		numbers[i] = number{Number(text).decimal(), text}
+	}
+	slices.SortFunc(numbers, func(a, b number) int { return a.compare(b.decimal) })
+	sorted := make([]string, len(texts))
+	for i, n := range numbers {
+		sorted[i] = n.text
+	}
+	return sorted
 }
 
 func setOf(t Type, sorted []string) Value { return Value{kind: t, more: &nested{set: sorted}} }

@@ -12,7 +12,7 @@ const (
 // CheckPut refuses an item that is too large, in the words for a new one.
 func (i Item) CheckPut() error {
 	if i.Size() > MaxItemSize {
-		return Invalid("Item size has exceeded the maximum allowed size")
+		return errTooLarge
 	}
 	return nil
 }

@@ -16,11 +16,8 @@ type Placeholders struct {
 	used   map[string]bool
 }
 
-// The limits of placeholders.
-const (
-	maxPlaceholder  = 255
-	maxSubstitution = 2 << 20 // names and values together
-)
+// maxPlaceholder is how long a placeholder may be.
+const maxPlaceholder = 255
 
 // The parameters' names.
 const (
@@ -57,7 +54,7 @@ func ParsePlaceholders(names, values []byte) (*Placeholders, error) {
 		p.values[key], p.unused.values = v, append(p.unused.values, key)
 		return nil
 	})
-	if err == nil && size > maxSubstitution {
+	if err == nil && size > attribute.MaxValues {
 		err = attribute.Invalid("Combined size of ExpressionAttributeNames and ExpressionAttributeValues exceeds max size")
 	}
 	return p, err
