@@ -1,6 +1,7 @@
 package query
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,9 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/geometry"
+	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/selector"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -283,4 +287,64 @@ func (w *world) nearest(partition, matching string, near *selector.Nearness) (id
 	}))
 	slices.SortFunc(ids, func(a, b string) int { return cmp.Or(cmp.Compare(far[a], far[b]), strings.Compare(a, b)) })
 	return ids
+}
+
+// TestDamagedPlaces removes and changes rows of a geo index: nothing is answered from what is left, whoever
+// asks is told, and the index is built again.
+func TestDamagedPlaces(t *testing.T) {
+	w := newWorld(t, false)
+	w.put(`{"_id":"a","at":{"type":"Point","coordinates":[1,1]}}`, `{"_id":"b","at":{"type":"LineString","coordinates":[[1,1],[2,2]]}}`)
+	w.places("at", `{"fields":["at"]}`, false)
+	w.build()
+	named := func() (n index.Named) {
+		must(t, w.db.Whole().View(ctx, func(r *store.Reader) error {
+			set, err := index.Of(r)
+			n = set.Named[0]
+			return err
+		}))
+		return n
+	}
+	change := func(prefix []byte, value func([]byte) []byte) {
+		must(t, w.db.Commit(ctx, func(tx kv.Txn) error {
+			return w.db.Whole().View(ctx, func(r *store.Reader) error {
+				return kv.Each(r.Snapshot(), kv.Prefix(prefix), func(key, old []byte) error {
+					if now := value(old); now != nil {
+						return tx.Put(key, now)
+					}
+					return tx.Delete(key)
+				})
+			})
+		}))
+	}
+	rows := func(space *keyspace.Space, more ...keyspace.Part) []byte {
+		return space.Key(w.db.Number(), append([]keyspace.Part{keyspace.U(named().Index.Number)}, more...)...)
+	}
+	remove := func([]byte) []byte { return nil }
+	garble := func(old []byte) []byte { return old[:len(old)/2] }
+	spoil := func(old []byte) []byte { return bytes.Replace(old, []byte("LineString"), []byte("LineStrong"), 1) }
+	for i, c := range []struct {
+		request string
+		rows    bool // or the back-row
+		value   func([]byte) []byte
+	}{
+		{`{"selector":{"at":{"$geoWithin":{"$box":[[0,0],[3,3]]}}}}`, false, remove},
+		{`{"selector":{"at":{"$geoWithin":{"$box":[[0,0],[3,3]]}}}}`, true, garble},
+		{`{"selector":{"at":{"$near":{"$geometry":{"type":"Point","coordinates":[1,1]}}}}}`, false, spoil},
+	} {
+		number := named().Index.Number
+		prefix := rows(&keyspace.GeoBack, keyspace.T("b"))
+		if c.rows {
+			prefix = rows(&keyspace.GeoRow)
+		}
+		change(prefix, c.value)
+		if _, _, err := w.find("", c.request); !dberr.Is(err, dberr.Unavailable) {
+			t.Fatalf("%d: who asks is told %v", i, err)
+		}
+		w.build()
+		q, got, err := w.find("", c.request)
+		must(t, err)
+		if len(got.ids) != 2 || q.plan.Branches[0].Index() == nil || named().Index.Number == number {
+			t.Errorf("%d: %v by %s", i, got.ids, q.plan)
+		}
+	}
 }

@@ -234,6 +234,9 @@ func appendIndex(dst []byte, n *index.Named) []byte {
 	if d := mangoText(n); d != nil {
 		return appendTextIndex(dst, n, d)
 	}
+	if d := mangoGeo(n); d != nil {
+		return appendGeoIndex(dst, n, d)
+	}
 	d := field.Of(n.Index)
 	dst = jsonscan.AppendQuoted(append(dst, `{"ddoc":`...), string(n.Design))
 	dst = jsonscan.AppendQuoted(append(dst, `,"name":`...), n.Name)

@@ -49,8 +49,8 @@ func listIndexes(r *couchhttp.Request) error {
 			return err
 		}
 		for i := range set.Named {
-			if set.Named[i].Kind == field.KindName || mangoText(&set.Named[i]) != nil {
-				all = append(all, &set.Named[i])
+			if n := &set.Named[i]; n.Kind == field.KindName || mangoText(n) != nil || mangoGeo(n) != nil {
+				all = append(all, n)
 			}
 		}
 		return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/index/geo"
 	"github.com/sectional/sectional/internal/index/text"
 	words "github.com/sectional/sectional/internal/index/text/mango"
 	"github.com/sectional/sectional/internal/jsonscan"
@@ -32,6 +33,7 @@ type indexDefinition struct {
 	asked       []byte // the definition as it came, compact
 	partitioned string // "true", "false", or "" for the database's default
 	text        []byte // the member of indexes, if it is a text index; nil for others
+	geo         []byte // the member of st_indexes, if it is a geo index; nil for others
 }
 
 // indexMembers are the members of the request, checked in this order.
@@ -81,6 +83,8 @@ func parseIndexDefinition(body []byte) (*indexDefinition, error) {
 		return d, d.parse(def)
 	case "text":
 		return d, d.parseText(def)
+	case "geo":
+		return d, d.parseGeo(def)
 	case "nouveau":
 		return nil, dberr.New(dberr.Unavailable, "required index service unavailable", "%s", kind)
 	}
@@ -255,16 +259,22 @@ func (d *indexDefinition) parseText(def []byte) error {
 // kind is the kind of the index, and in is the member of the design document that it
 // lies in.
 func (d *indexDefinition) kind() (name, in string) {
-	if d.text != nil {
+	switch {
+	case d.text != nil:
 		return text.KindName, "indexes"
+	case d.geo != nil:
+		return geo.FieldsName, "st_indexes"
 	}
 	return field.KindName, "views"
 }
 
 // view is the index as it is in its design document.
 func (d *indexDefinition) view() []byte {
-	if d.text != nil {
+	switch {
+	case d.text != nil:
 		return d.text
+	case d.geo != nil:
+		return d.geo
 	}
 	return d.viewOf(d.source)
 }
@@ -321,5 +331,5 @@ func (d *indexDefinition) into(id string, body []byte) (_ []byte, exists bool, e
 // not say how it wants it.
 func (d *indexDefinition) isView(views []byte) bool {
 	old, ok := jsonscan.Member(views, d.name)
-	return ok && (bytes.Equal(old, d.view()) || d.text == nil && !d.said && bytes.Equal(old, d.viewOf(d.plain)))
+	return ok && (bytes.Equal(old, d.view()) || d.text == nil && d.geo == nil && !d.said && bytes.Equal(old, d.viewOf(d.plain)))
 }
