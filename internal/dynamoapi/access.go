@@ -76,6 +76,29 @@ func (r *Request) mayEnter(t *tableAt, write bool) bool {
 	}
 }
 
+// mayAll reports whether the caller may read all partitions of a table, or write to them.
+func (r *Request) mayAll(t *tableAt, write bool) bool {
+	if r.Caller.IsAdmin() {
+		return true
+	}
+	if write {
+		return t.security.MayWrite(r.Caller)
+	}
+	return t.security.IsMember(r.Caller)
+}
+
+// mayPartition refuses a caller who may not read the partition, or write to it.
+func (r *Request) mayPartition(t *tableAt, p document.Partition, write bool) error {
+	need := auth.ReadAccess
+	if write {
+		need = auth.WriteAccess
+	}
+	if r.mayAll(t, write) || t.security.CheckPartition(r.Caller, p, need) == nil {
+		return nil
+	}
+	return r.denied(t.name)
+}
+
 // requireAdmin refuses who does not administer the server: only administrators make and
 // drop databases.
 func (r *Request) requireAdmin(name string) error {

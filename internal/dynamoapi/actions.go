@@ -12,17 +12,24 @@ type action struct {
 // The prefix of the header that names an operation.
 const targets = "DynamoDB_20120810."
 
-// smallBody is what bodies are that hold no items.
-var smallBody = web.BodyCost{Most: 1 << 20, Weight: 2, Element: 64}
+// Bodies: those that hold items may be 16 MB long, as at AWS.
+var (
+	smallBody = web.BodyCost{Most: 1 << 20, Weight: 2, Element: 64}
+	itemsBody = web.BodyCost{Most: 16 << 20, Weight: 4, Element: 64}
+)
 
 // actions are the operations that there are.
 var actions = []action{
 	{name: "CreateTable", run: createTable},
+	{name: "DeleteItem", run: deleteItem},
 	{name: "DeleteTable", run: deleteTable},
 	{name: "DescribeEndpoints", run: describeEndpoints},
 	{name: "DescribeLimits", run: describeLimits},
 	{name: "DescribeTable", run: describeTable},
+	{name: "GetItem", run: getItem},
 	{name: "ListTables", run: listTables},
+	{name: "PutItem", run: putItem, frame: web.Action{Body: itemsBody}},
+	{name: "UpdateItem", run: updateItem, frame: web.Action{Body: itemsBody}},
 }
 
 // actionsBy returns the operations by the header that names them, all of one class.

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/sectional/sectional/internal/attribute"
-	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/table"
 )
 
@@ -20,7 +19,7 @@ func (r *Request) parse(into any) error {
 	err := json.Unmarshal(r.body, into)
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
-		return dberr.New(dberr.Invalid, attribute.Serialization, "%s", cannotConvert(kind))
+		return attribute.Unreadable("%s", cannotConvert(kind))
 	}
 	if err != nil {
 		return errNoObject

@@ -1,0 +1,106 @@
+package dynamoapi
+
+import (
+	"github.com/sectional/sectional/internal/attribute"
+	"github.com/sectional/sectional/internal/jsonscan"
+)
+
+// args are the members of a request that holds items: they are taken out in one pass, and
+// each is read when it is asked for. The first that can't be read is the request's error.
+type args struct {
+	members []member
+	err     error
+}
+
+type member struct {
+	name  string
+	value []byte
+}
+
+// argsOf takes the members out of an object. Null is as good as nothing.
+func argsOf(object []byte) *args {
+	a := &args{members: make([]member, 0, 8)}
+	for m := jsonscan.MembersOf(object); ; {
+		name, value, ok := m.Next()
+		if !ok {
+			return a
+		}
+		if jsonscan.KindOf(value) != jsonscan.Null {
+			a.members = append(a.members, member{string(jsonscan.Text(nil, name)), value})
+		}
+	}
+}
+
+// get returns a member as it came, nil for none.
+func (a *args) get(name string) []byte {
+	for i := range a.members {
+		if a.members[i].name == name {
+			return a.members[i].value
+		}
+	}
+	return nil
+}
+
+func (a *args) has(name string) bool { return a.get(name) != nil }
+
+func (a *args) fail(err error) {
+	if a.err == nil {
+		a.err = err
+	}
+}
+
+// text returns a string, nil for none.
+func (a *args) text(name string) *string {
+	v := a.get(name)
+	if v == nil {
+		return nil
+	}
+	text, err := attribute.ParseText(v)
+	if err != nil {
+		a.fail(err)
+		return nil
+	}
+	return &text
+}
+
+// textOr returns a string, or what stands for none.
+func (a *args) textOr(name, none string) string {
+	if text := a.text(name); text != nil {
+		return *text
+	}
+	return none
+}
+
+// truth returns a truth value, false for none.
+func (a *args) truth(name string) bool {
+	v := a.get(name)
+	if v == nil {
+		return false
+	}
+	b, err := attribute.ParseTruth(v)
+	if err != nil {
+		a.fail(err)
+	}
+	return b
+}
+
+// object returns an object, nil for none.
+func (a *args) object(name string) []byte { return a.composite(name, jsonscan.Object, "Map") }
+
+// array returns an array, nil for none.
+func (a *args) array(name string) []byte { return a.composite(name, jsonscan.Array, "List") }
+
+func (a *args) composite(name string, kind jsonscan.Kind, class string) []byte {
+	v := a.get(name)
+	switch jsonscan.KindOf(v) {
+	case kind:
+		return v
+	case jsonscan.Object, jsonscan.Array:
+		a.fail(attribute.Unreadable("Unrecognized collection type class java.util.%s", class))
+	default:
+		if v != nil {
+			a.fail(attribute.Unreadable("Unexpected value type in payload"))
+		}
+	}
+	return nil
+}

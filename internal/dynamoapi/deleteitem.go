@@ -1,0 +1,31 @@
+package dynamoapi
+
+import "github.com/sectional/sectional/internal/attribute"
+
+func deleteItem(r *Request) error {
+	w, err := r.writingOf("key", conditionForms, []string{"NONE", "ALL_OLD"}, nil)
+	if err != nil {
+		return err
+	}
+	t, k, err := r.keyed(w.table, w.get("Key"), true)
+	if err != nil {
+		return err
+	}
+	c := &change{t: t, key: k, condition: w.condition, showOld: w.failed == "ALL_OLD",
+		apply: func(attribute.Item, bool) (attribute.Item, bool, error) { return attribute.Item{}, true, nil }}
+	return r.answerChange(w, c, c.previous)
+}
+
+// keyed opens the table of a request that has a Key, and reads that.
+func (r *Request) keyed(name string, raw []byte, write bool) (*tableAt, *key, error) {
+	item, err := attribute.ParseItem(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := r.table(name, write)
+	if err != nil {
+		return nil, nil, err
+	}
+	k, err := t.keyOfItem(item)
+	return t, k, err
+}

@@ -1,0 +1,96 @@
+package dynamoapi
+
+import (
+	"github.com/sectional/sectional/internal/attribute"
+	"github.com/sectional/sectional/internal/attribute/expr"
+	"github.com/sectional/sectional/internal/store"
+)
+
+// projectionForms are the parameters of a read that may be in two forms.
+var projectionForms = expr.Forms{Expressions: []expr.Kind{expr.ProjectionExpression}, Legacy: []string{"AttributesToGet"}}
+
+func getItem(r *Request) error {
+	a := argsOf(r.body)
+	var c constraints
+	name := c.tableName(a.text("TableName"))
+	c.given("key", a.has("Key"))
+	want := reportsOf(a, &c)
+	consistent := a.truth("ConsistentRead")
+	if a.err != nil {
+		return a.err
+	}
+	if err := c.err(); err != nil {
+		return err
+	}
+	projection, err := projectionOf(a, projectionForms)
+	if err != nil {
+		return err
+	}
+	t, k, err := r.keyed(name, a.get("Key"), false)
+	if err != nil {
+		return err
+	}
+	if err := r.mayPartition(t, k.partition, false); err != nil {
+		return err
+	}
+	if projection != nil {
+		if err := projection.CheckKeyPaths(t.Keys...); err != nil {
+			return err
+		}
+	}
+	item, ok, err := r.readItem(t, k)
+	if err != nil {
+		return err
+	}
+	b := []byte{'{'}
+	if ok {
+		b = appendItem(append(b, `,"Item":`...), item, projection)
+	}
+	return r.answer(finish(want.appendCapacity(b, t, readUnits(item.Size(), consistent))))
+}
+
+// readItem reads an item now.
+func (r *Request) readItem(t *tableAt, k *key) (item attribute.Item, ok bool, err error) {
+	err = t.db.Whole().View(r.Ctx(), func(rd *store.Reader) error {
+		item, ok, err = t.read(rd, k)
+		return err
+	})
+	return item, ok, noTable(err)
+}
+
+// projectionOf reads which parts of items are wanted, nil for all.
+func projectionOf(a *args, forms expr.Forms) (*expr.Projection, error) {
+	if err := forms.Check(a.has); err != nil {
+		return nil, err
+	}
+	names, err := expr.ParsePlaceholders(a.object("ExpressionAttributeNames"), nil)
+	if err != nil {
+		return nil, err
+	}
+	p, err := projectionIn(a, names)
+	if err == nil {
+		err = a.err
+	}
+	if err == nil {
+		err = names.CheckUsed()
+	}
+	return p, err
+}
+
+func projectionIn(a *args, names *expr.Placeholders) (*expr.Projection, error) {
+	if text := a.text("ProjectionExpression"); text != nil {
+		return names.Projection(*text)
+	}
+	if raw := a.array("AttributesToGet"); raw != nil {
+		return expr.ParseAttributesToGet(raw)
+	}
+	return nil, nil
+}
+
+// appendItem appends what is wanted of an item.
+func appendItem(dst []byte, item attribute.Item, p *expr.Projection) []byte {
+	if p != nil {
+		item = p.Apply(item)
+	}
+	return attribute.AppendItem(dst, item)
+}
