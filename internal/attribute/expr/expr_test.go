@@ -235,6 +235,10 @@ func TestReservedWords(t *testing.T) {
 // TestPlaceholders: the texts are those of dynalite's validations/index.js and of
 // DynamoDB Local's table.
 func TestPlaceholders(t *testing.T) {
+	var many []string
+	for n := range maxPlaceholders + 1 {
+		many = append(many, fmt.Sprintf(`":v%d":{"NULL":true}`, n))
+	}
 	for _, c := range []struct{ names, values, want string }{
 		{`{"#a":"x"}`, `{":v":{"S":"y"}}`, ""},
 		{`null`, `null`, ""},
@@ -251,6 +255,7 @@ func TestPlaceholders(t *testing.T) {
 		{``, `{":v":{"S":1}}`, `SerializationException: NUMBER_VALUE cannot be converted to String`},
 		{`{"#a":1}`, ``, `SerializationException: NUMBER_VALUE cannot be converted to String`},
 		{`[]`, ``, `SerializationException: Unexpected field type`},
+		{``, `{` + strings.Join(many, ",") + `}`, `ExpressionAttributeValues has 4097 members, of which no expressions can use more than 4096`},
 		{`{"#` + strings.Repeat("a", 255) + `":"x"}`, ``, `ExpressionAttributeNames contains invalid key: The expression attribute map contains a key that is too long; size of key: 256`},
 		{``, `{":v":{"S":"` + strings.Repeat("a", 2<<20) + `"},":w":{"S":"b"}}`, "Combined size of ExpressionAttributeNames and ExpressionAttributeValues exceeds max size"},
 	} {

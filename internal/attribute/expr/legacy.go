@@ -87,7 +87,7 @@ func readValues(raw []byte) (values []attribute.Value, err error) {
 	}
 	for e := jsonscan.ElementsOf(raw); ; {
 		element, ok := e.Next()
-		if !ok {
+		if !ok || len(values) > maxOperands { // no operator takes so many
 			return values, nil
 		}
 		v, err := attribute.ParseValue(element)

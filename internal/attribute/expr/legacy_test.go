@@ -89,6 +89,7 @@ func TestLegacyErrors(t *testing.T) {
 		{"ScanFilter", `{"a":{"ComparisonOperator":"EQ","AttributeValueList":"x"}}`, "", "SerializationException: Unexpected field type"},
 		{"ScanFilter", `{"a":{"ComparisonOperator":1}}`, "", "SerializationException: NUMBER_VALUE cannot be converted to String"},
 		{"ScanFilter", `{"a":1}`, "", "SerializationException: Unexpected field type"},
+		{"ScanFilter", `{"a":{"ComparisonOperator":"IN","AttributeValueList":[` + strings.Repeat(`{"S":"x"},`, 200) + `1]}}`, "", bad + "Invalid number of argument(s) for the IN ComparisonOperator"},
 		{"ScanFilter", `{` + strings.Join(many, ",") + `}`, "", bad + "ScanFilter has more than 300 conditions"},
 		{"ScanFilter", `{"a":{"ComparisonOperator":"NULL"}}`, "OR", "ConditionalOperator can only be used when Filter or Expected has two or more elements"},
 		{"ScanFilter", `{}`, "OR", "ConditionalOperator cannot be used without Filter or Expected"},

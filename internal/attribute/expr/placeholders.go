@@ -16,8 +16,12 @@ type Placeholders struct {
 	used   map[string]bool
 }
 
-// maxPlaceholder is how long a placeholder may be.
-const maxPlaceholder = 255
+// maxPlaceholder is how long a placeholder may be. maxPlaceholders is how many there may
+// be: more than that the expressions of a request have no room to use.
+const (
+	maxPlaceholder  = 255
+	maxPlaceholders = maxLength
+)
 
 // The parameters' names.
 const (
@@ -79,8 +83,11 @@ func eachMember(raw []byte, parameter string, first byte, member func(key string
 			return err
 		}
 	}
-	if count == 0 {
+	switch {
+	case count == 0:
 		return attribute.Invalid(parameter + " must not be empty")
+	case count > maxPlaceholders:
+		return attribute.Invalid("%s has %d members, of which no expressions can use more than %d", parameter, count, maxPlaceholders)
 	}
 	for m := jsonscan.MembersOf(raw); ; {
 		quoted, value, ok := m.Next()
