@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/sectional/sectional/internal/demo"
 )
@@ -88,6 +90,87 @@ func TestQuestionsToTheShop(t *testing.T) {
 	a := newShop(t)
 	a.asksPartitions()
 	a.asksEverywhere()
+	a.asksForWords()
+}
+
+// words is what the tests of searches look at of a product.
+type words struct {
+	ID                       string `json:"_id"`
+	Taxonomy, Keywords       []string
+	Brand, Name, Description string
+	Colours                  []string
+}
+
+// article is the text that the article's index function makes: where two fields meet, their words run together.
+func (w *words) article() string {
+	return strings.Join(w.Taxonomy, " ") + strings.Join(w.Keywords, " ") + w.Brand + " " + w.Name + " " + w.Description + " " + strings.Join(w.Colours, " ")
+}
+
+// apart is the text of the index for all categories.
+func (w *words) apart() string {
+	return strings.Join(slices.Concat([]string{w.Brand, w.Name, w.Description}, w.Keywords, w.Colours), " ")
+}
+
+// has reports whether a text has one of some words.
+func has(text string, any ...string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }),
+		func(word string) bool { return slices.Contains(any, word) })
+}
+
+// asksForWords searches the shop and holds what is found against all products: the article's query in a
+// category and in all of them, and its glued words.
+func (a *testAPI) asksForWords() {
+	var list struct{ Rows []struct{ Doc words } }
+	must(a.t, json.Unmarshal([]byte(a.do("GET", "/products/_all_docs?include_docs=true", "").want(200, "").Body), &list))
+	const kitchen, scales = "Home#Kitchen#Small Appliances:", "Home#Kitchen#Small Appliances:1000042"
+	const category, everywhere = "/products/_partition/Home%23Kitchen%23Small%20Appliances/_design/mydesigndoc/_search/mysearchindex", "/products/_design/everywhere/_search/words"
+	in := func(w *words, any ...string) bool {
+		return strings.HasPrefix(w.ID, kitchen) && has(w.article(), any...)
+	}
+	for _, c := range []struct {
+		path, query string
+		is          func(w *words) bool
+		first       string // of the rows; "" for any
+	}{
+		{category, "salter scales red", func(w *words) bool { return in(w, "salter", "scales", "red") }, scales},
+		{category, "kitchensalter", func(w *words) bool { return in(w, "kitchensalter") }, scales},
+		{category, "KitchenSalter", func(w *words) bool { return in(w, "kitchensalter") }, scales},
+		{category, "salter", func(w *words) bool { return in(w, "salter") }, ""},
+		{everywhere, "salter scales red", func(w *words) bool { return has(w.apart(), "salter", "scale", "scales", "red") }, scales},
+		{everywhere, "kitchensalter", func(w *words) bool { return has(w.apart(), "kitchensalter") }, ""},
+		{everywhere, "digital aquatronic", func(w *words) bool { return has(w.apart(), "digital", "aquatronic") }, scales},
+	} {
+		var want, got []string
+		for _, row := range list.Rows {
+			if c.is(&row.Doc) && !strings.HasPrefix(row.Doc.ID, "_design/") {
+				want = append(want, row.Doc.ID)
+			}
+		}
+		var answer struct{ Rows []struct{ ID string } }
+		must(a.t, json.Unmarshal([]byte(a.do("GET", c.path+"?limit=200&q="+url.QueryEscape(c.query), "").want(200, "").Body), &answer))
+		for _, row := range answer.Rows {
+			got = append(got, row.ID)
+		}
+		if c.first != "" && (len(got) == 0 || got[0] != c.first) {
+			a.t.Errorf("%s: the first of %v", c.query, got)
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			a.t.Errorf("%s of %s: %v, want %v", c.query, c.path, got, want)
+		}
+		if glued := c.query == "salter" && slices.Contains(got, scales) || strings.EqualFold(c.query, "kitchensalter") && c.path == category && len(got) != 1; glued {
+			a.t.Errorf("%s: %v", c.query, got)
+		}
+	}
+	for _, row := range list.Rows {
+		if row.Doc.ID == scales {
+			text, err := json.Marshal(row.Doc.article())
+			must(a.t, err)
+			terms := a.do("POST", "/_search_analyze", `{"analyzer":"standard","text":`+string(text)+`}`).want(200, "").Body
+			if strings.Count(terms, `"kitchensalter"`) != 1 || strings.Contains(terms, `"salter"`) {
+				a.t.Errorf("the terms are %s", terms)
+			}
+		}
+	}
 }
 
 func (a *testAPI) asksPartitions() {

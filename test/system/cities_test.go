@@ -13,7 +13,8 @@ import (
 	"github.com/sectional/sectional/test/process"
 )
 
-// TestCities loads every city of the world and counts them by country, each country being a partition.
+// TestCities loads every city of the world, counts them by country, each country being a partition, and asks for them
+// by words and by where they are.
 func TestCities(t *testing.T) {
 	var rows [][]byte
 	want := map[string]int{}
@@ -65,6 +66,7 @@ func TestCities(t *testing.T) {
 	if got := listPartitions(t, c, "/cities"); len(got) != demo.CityPartitions {
 		t.Errorf("%d partitions are listed", len(got))
 	}
+	askCities(t, c, rows)
 	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
