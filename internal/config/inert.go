@@ -51,7 +51,7 @@ var inert = []Inert{
 	{"query_servers", nil, "there is one interpreter for design functions"},
 	{"native_query_servers", nil, "there is one interpreter for design functions"},
 	{"quickjs", nil, "there is one interpreter for design functions"},
-	{"mango", words("index_all_disabled default_limit index_scan_warning_threshold"), "`_find` without `limit` gives 25 rows, and warns by its own measure"},
+	{"mango", words("default_limit index_scan_warning_threshold"), "`_find` without `limit` gives 25 rows, and warns by its own measure"},
 	{"indexers", nil, "kinds of indexes are not configured"},
 	{"view_updater", nil, "it is about the insides of CouchDB's views"},
 	{"view_compaction", nil, "compaction needs no settings"},

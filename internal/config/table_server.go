@@ -72,4 +72,5 @@ var documentTable = []Known{
 	{"query_server_config", "os_process_idle_limit", "300", seconds, atStart, "How long such a process waits for work before it ends."},
 	{"query_server_config", "query_limit", "infinity", count, atOnce, "Most rows of one query of a view or of `_all_docs`: what asks for more is a 400, what asks for no limit gets that many."},
 	{"query_server_config", "partition_query_limit", "infinity", count, atOnce, "The same for queries of one partition."},
+	{"mango", "index_all_disabled", "false", "true, false, warn", atOnce, "Whether `POST /{db}/_index` refuses text indexes of all fields with 403; `warn` logs them. Those of design documents are made."},
 }

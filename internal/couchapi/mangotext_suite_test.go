@@ -302,6 +302,21 @@ func TestDefinitionsOfTextIndexes(t *testing.T) {
 	}
 }
 
+// TestIndexAllDisabled: text indexes of all fields can be forbidden, or noted.
+func TestIndexAllDisabled(t *testing.T) {
+	a := newTestAPI(t)
+	a.do("PUT", "/db", "").want(201, "")
+	const at, all = "/_node/_local/_config/mango/index_all_disabled", `{"type":"text","name":"all","index":{"fields":[]}}`
+	a.do("PUT", at, `"true"`).want(200, "")
+	a.do("POST", "/db/_index", all).want(403, `{"error":"index_all_disabled","reason":"New text indexes are forbidden to index all fields."}`)
+	a.do("POST", "/db/_index", `{"type":"text","index":{}}`).want(403, "")
+	a.textIndex("db", "some", `{"fields":[{"name":"year","type":"number"}]}`)
+	a.do("PUT", at, `"warn"`).want(200, "")
+	a.textIndex("db", "noted", `{"index_array_lengths":false}`)
+	a.do("PUT", at, `"false"`).want(200, "")
+	a.do("POST", "/db/_index", all).want(200, "")
+}
+
 // TestExplainOfTextIndexes: the other indexes and why they were not chosen, and what text
 // indexes can help with.
 func TestExplainOfTextIndexes(t *testing.T) {

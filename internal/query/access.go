@@ -130,13 +130,21 @@ func pathsOf(own, shared []index.Named, partition bool) (paths []accessPath) {
 		}
 	}
 	add(own, func(n *index.Named, _ *field.Def) bool { return n.Index.Partitioned == partition })
+	before := len(paths)
 	// A tenant has other ids than the database: what depends on them is of no use.
 	add(shared, func(n *index.Named, d *field.Def) bool {
-		if d == nil {
-			x := geoPathOf(n)
-			return x != nil && (x.def.Partial == nil || !x.def.Partial.Uses("_id"))
+		switch x, geo := textPathOf(n), geoPathOf(n); {
+		case x != nil:
+			return x.def.Partial == nil || !x.def.Partial.Uses("_id")
+		case geo != nil:
+			return geo.def.Partial == nil || !geo.def.Partial.Uses("_id")
 		}
-		return !d.Uses("_id")
+		return d != nil && !d.Uses("_id")
 	})
+	for _, p := range paths[before:] {
+		if p, is := p.(*textPath); is {
+			p.def = p.def.WithoutIDs()
+		}
+	}
 	return append(paths, listPath{})
 }

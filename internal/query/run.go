@@ -38,10 +38,10 @@ type Query struct {
 	scope   store.Scope
 	indexes *index.Indexes // to wait for those that are being built
 	paths   pathsFunc
-	// caught are the asynchronous indexes that were brought up to upTo, what there was
-	// when the query was planned first.
+	// upTo is what there was when the query was first planned with an asynchronous index;
+	// caught are those that were brought up to there.
+	upTo   map[uint64]store.Sequences
 	caught map[uint64]bool
-	upTo   *store.Sequences
 
 	plan    *Plan
 	at      position
@@ -118,7 +118,7 @@ func (q *Query) await(ctx context.Context, x *index.Index) error {
 	var err error
 	if x.State == index.Building {
 		err = q.indexes.Await(ctx, q.scope.Database(), x)
-	} else if err = q.indexes.CatchUp(ctx, q.scope.Database(), x, *q.upTo); err == nil {
+	} else if err = q.indexes.CatchUp(ctx, q.scope.Database(), x, q.upTo[x.Number]); err == nil {
 		q.caught[x.Number] = true
 	}
 	if errors.Is(err, index.ErrGone) {
@@ -162,11 +162,18 @@ func (q *Query) behind(r *store.Reader, plan *Plan) (*index.Index, error) {
 			continue
 		}
 		if q.upTo == nil {
-			now, err := r.As(r.Namespace()).Sequences()
+			q.upTo, q.caught = map[uint64]store.Sequences{}, map[uint64]bool{}
+		}
+		if _, known := q.upTo[x.Number]; !known {
+			ns := r.Namespace()
+			if x.Tenant != ns.Tenant() {
+				ns = r.DatabaseNamespace()
+			}
+			now, err := r.As(ns).Sequences()
 			if err != nil {
 				return nil, err
 			}
-			q.upTo, q.caught = &now, map[uint64]bool{}
+			q.upTo[x.Number] = now
 		}
 		return x, nil
 	}

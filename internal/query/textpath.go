@@ -168,9 +168,27 @@ func (p *textPath) order([]SortField, []conjunct) (reading, bool) { return readi
 // covers implements accessPath: documents are always read.
 func (p *textPath) covers(*selector.Selector, []*selector.Path) *shape { return nil }
 
+// shared reports whether the index is the database's, of which the reader, a tenant, has one
+// partition: its ids are the stored ones.
+func (p *textPath) shared(r *store.Reader) bool {
+	return r.Tenant() != "" && p.named.Index.Tenant == ""
+}
+
+// stored returns the id that a document has in the index.
+func (p *textPath) stored(r *store.Reader, id document.ID) document.ID {
+	if p.shared(r) {
+		return r.Stored(id)
+	}
+	return id
+}
+
 // open reads the index, or the partition of it that the reader's scope is.
 func (p *textPath) open(r *store.Reader) (*segment.Reader, error) {
-	over, err := p.kind.NewReader(r, p.named.Index, r.Partition())
+	part := r.Partition()
+	if p.shared(r) {
+		part, r = r.Tenant(), r.As(r.DatabaseNamespace())
+	}
+	over, err := p.kind.NewReader(r, p.named.Index, part)
 	return over, damagedBy(p.named.Index, err)
 }
 
@@ -251,8 +269,11 @@ func (p *textPath) scan(ctx context.Context, r *store.Reader, span field.Span, a
 				return
 			}
 			for i := range found.Rows {
-				row := &found.Rows[i]
-				if !yield(hit{Entry: field.Entry{ID: document.ID(row.ID), Tuple: []byte(row.Mark), Size: len(row.ID)}}, nil) {
+				row, id := &found.Rows[i], document.ID(found.Rows[i].ID)
+				if p.shared(r) {
+					id, _ = r.Shown(id) // only documents of the scope are read
+				}
+				if !yield(hit{Entry: field.Entry{ID: id, Tuple: []byte(row.Mark), Size: len(row.ID)}}, nil) {
 					return
 				}
 			}
@@ -272,14 +293,14 @@ func (p *textPath) holds(ctx context.Context, r *store.Reader, rev *store.Revisi
 	}
 	defer over.Close()
 	for i := range ranges {
-		if has, err := p.finds(ctx, over, p.queries[string(ranges[i].From)].query, rev.ID); has || err != nil {
+		if has, err := p.finds(ctx, over, p.queries[string(ranges[i].From)].query, p.stored(r, rev.ID)); has || err != nil {
 			return has, err
 		}
 	}
 	return false, nil
 }
 
-// finds reports whether a query finds a document.
+// finds reports whether a query finds a document, which is named by its id in the index.
 func (p *textPath) finds(ctx context.Context, over *segment.Reader, q lucene.Node, id document.ID) (bool, error) {
 	one := &lucene.Phrase{Field: "_id", Text: string(id), Boost: 1}
 	found, err := find.Run(ctx, over, p.request(mango.Both(q, one), 0))
@@ -296,7 +317,7 @@ func (p *textPath) says(ctx context.Context, r *store.Reader) (says func(clause 
 		return nil, nil, err
 	}
 	return func(clause []byte, id document.ID) (bool, error) {
-		return p.finds(ctx, reader, mango.Said(clause), id)
+		return p.finds(ctx, reader, mango.Said(clause), p.stored(r, id))
 	}, reader, nil
 }
 

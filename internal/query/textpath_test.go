@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -129,6 +132,42 @@ func TestTextFollows(t *testing.T) {
 	find("q", `{"selector":{"note":"quick"}}`, "q:a")
 }
 
+// TestTenantsText reads the database's partitioned text index for a tenant, who has other
+// ids and nobody else's documents.
+func TestTenantsText(t *testing.T) {
+	w := newWorld(t, true)
+	w.words("shared", `{}`, true)
+	w.words("global", `{"default_field":{"analyzer":"keyword"}}`, false)
+	w.put(`{"_id":"p:a","note":"quick","n":1}`, `{"_id":"p:b","note":"quick bears","n":2}`, `{"_id":"q:a","note":"quick","n":1}`)
+	find := func(tenant, request, want string) {
+		t.Helper()
+		req, err := Parse([]byte(request))
+		must(t, err)
+		q, got := New(req, w.db.Tenant(document.Partition(tenant)), w.indexes), &collected{req: req}
+		must(t, q.Run(ctx, got))
+		if ids, by := strings.Join(got.ids, " "), q.plan.Branches[0].label(); ids != want || by != "_design/shared/shared" {
+			t.Errorf("%s of %s: %q by %s, want %q", request, tenant, ids, by, want)
+		}
+		if q.Bookmark() != NoBookmark {
+			req.Bookmark = q.Bookmark()
+			rest := &collected{req: req}
+			if err := New(req, w.db.Tenant(document.Partition(tenant)), w.indexes).Run(ctx, rest); err != nil || len(rest.ids) > 0 {
+				t.Errorf("%s of %s goes on with %v %v", request, tenant, rest.ids, err)
+			}
+		}
+	}
+	find("p", `{"selector":{"$text":"quick"}}`, "a b")
+	find("q", `{"selector":{"$text":"quick"}}`, "a")
+	find("q", `{"selector":{"$text":"bears"}}`, "")
+	find("p", `{"selector":{"note":"quick bears"}}`, "b")
+	find("p", `{"selector":{"_id":"b","$text":"quick"}}`, "b")
+	find("p", `{"selector":{"_id":"p:b","$text":"quick"}}`, "")
+	find("p", `{"selector":{"$or":[{"$text":"bears"},{"n":1}]},"sort":[{"n":"desc"}]}`, "b a")
+	w.put(`{"_id":"p:c","note":"quick","n":3}`) // it follows
+	find("p", `{"selector":{"$text":"quick"},"sort":["n:number"]}`, "a b c")
+	find("p", `{"selector":{"n":{"$gte":2}},"use_index":"shared"}`, "b c")
+}
+
 // TestTextPages reads answers page by page, from the index and from all documents.
 func TestTextPages(t *testing.T) {
 	w := newWorld(t, false)
@@ -187,5 +226,66 @@ func TestTextIsNotRedacted(t *testing.T) {
 		if err := New(req, w.db.Whole().RedactedBy(&secretive{}), w.indexes).Run(ctx, &collected{req: req}); !dberr.Is(err, dberr.Invalid) {
 			t.Errorf("%s: %v", request, err)
 		}
+	}
+}
+
+// TestDamagedText: whoever meets damage, in planning, reading or explaining, is told so, and
+// the next one has an index that was built again.
+func TestDamagedText(t *testing.T) {
+	for name, ask := range map[string]func(w *world) error{
+		"plan": func(w *world) error { // two that look alike are read to compare them
+			_, _, err := w.find("", `{"selector":{"note":"quick"}}`)
+			return err
+		},
+		"read": func(w *world) error {
+			_, _, err := w.find("", `{"selector":{"note":"quick"},"use_index":"one"}`)
+			return err
+		},
+		"explain": func(w *world) error {
+			req, err := Parse([]byte(`{"selector":{"$text":"quick"},"use_index":"one","execution_stats":true}`))
+			must(w.t, err)
+			_, err = Explain(ctx, req, w.db.Whole(), w.indexes)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, false)
+			w.words("one", `{}`, false)
+			if name == "plan" {
+				w.words("two", `{"index_array_lengths":false}`, false)
+			}
+			w.put(`{"_id":"a","note":"quick"}`, `{"_id":"b","note":"slow"}`)
+			w.build()
+			must(t, w.db.Commit(ctx, func(tx kv.Txn) error {
+				var chunks [][]byte
+				err := kv.Each(tx, kv.Prefix(keyspace.TextChunk.Key(w.db.Number())), func(key, _ []byte) error {
+					chunks = append(chunks, slices.Clone(key))
+					return nil
+				})
+				for _, key := range chunks {
+					value, got := tx.Get(key)
+					if value[len(value)/2] ^= 1; err == nil && got == nil {
+						err = tx.Put(key, value)
+					}
+				}
+				return err
+			}))
+			told := 0
+			for told < 3 { // the planner meets one, and then the other
+				err := ask(w)
+				if err == nil {
+					break
+				}
+				if told++; !dberr.Is(err, dberr.Unavailable) {
+					t.Fatalf("who asks is told %v", err)
+				}
+			}
+			if told == 0 || told == 3 {
+				t.Fatalf("%d were told of the damage", told)
+			}
+			if _, got, err := w.find("", `{"selector":{"$text":"quick"},"use_index":"one"}`); err != nil || len(got.ids) != 1 {
+				t.Errorf("at the end: %v %v", got, err)
+			}
+		})
 	}
 }

@@ -31,6 +31,10 @@ type settings struct {
 	// The most rows of a query, and of one of a partition.
 	QueryRows, PartitionRows int
 
+	// IndexAll says what becomes of new text indexes of all fields: "true" for a refusal,
+	// "warn" for a line in the log.
+	IndexAll string
+
 	// What browsers may do with attachments and with what functions make: policies
 	// of content security, "" for none.
 	AttachmentPolicy, FunctionPolicy string
@@ -70,6 +74,8 @@ func parseSettings(s *config.Snapshot) *settings {
 		SecureRewrites: s.Bool("chttpd", "secure_rewrites", true),
 		QueryRows:      int(max(0, s.Int("query_server_config", "query_limit", math.MaxInt))),
 		PartitionRows:  int(max(0, s.Int("query_server_config", "partition_query_limit", math.MaxInt))),
+
+		IndexAll: s.String("mango", "index_all_disabled", "false"),
 
 		rules: parseRules(s),
 	}

@@ -87,6 +87,9 @@ func createIndex(r *couchhttp.Request) error {
 		return err
 	}
 	def, err := parseIndexDefinition(raw)
+	if err == nil && def.all {
+		err = mayIndexAll(r)
+	}
 	if err != nil {
 		return err
 	}
@@ -114,6 +117,17 @@ func createIndex(r *couchhttp.Request) error {
 		b = couchhttp.AppendString(append(b, `,"name":`...), def.name)
 		return append(b, '}')
 	})
+}
+
+// mayIndexAll refuses a text index of all fields if [mango] index_all_disabled says so.
+func mayIndexAll(r *couchhttp.Request) error {
+	switch r.API.Settings.Value().IndexAll {
+	case "true":
+		return dberr.New(dberr.Forbidden, "index_all_disabled", "New text indexes are forbidden to index all fields.")
+	case "warn":
+		r.API.Log.WarnContext(r.Ctx(), "a text index of all fields is made", "database", r.Scope.Name(), "user", r.Caller.Name)
+	}
+	return nil
 }
 
 // indexDesign returns the id of the design document for an index: the one that has it

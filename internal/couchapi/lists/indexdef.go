@@ -33,6 +33,7 @@ type indexDefinition struct {
 	asked       []byte // the definition as it came, compact
 	partitioned string // "true", "false", or "" for the database's default
 	text        []byte // the member of indexes, if it is a text index; nil for others
+	all         bool   // and it has all fields
 	geo         []byte // the member of st_indexes, if it is a geo index; nil for others
 }
 
@@ -249,6 +250,7 @@ func (d *indexDefinition) parseText(def []byte) error {
 	if err := asked.Compact(jsontext.AllowDuplicateNames(true), jsontext.PreserveRawStrings(true)); err != nil {
 		return couchhttp.ErrNotJSON
 	}
+	d.all = of.All
 	d.asked, d.plain, d.source = asked, append([]byte("text"), asked...), asked
 	d.text = append(append(append(append([]byte(`{"index":`), asked...), `,"analyzer":`...), of.Analyzer()...), '}')
 	d.setNames()

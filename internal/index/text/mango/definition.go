@@ -32,6 +32,7 @@ type Def struct {
 	Old     bool   // and by its old name, selector
 	Source  []byte // the definition, as it was written
 
+	noIDs           bool // ids are not those that selectors mean
 	exact           bool // strings are terms as they are
 	defaultAnalyzer []byte
 	textAnalyzer    []byte
@@ -39,6 +40,14 @@ type Def struct {
 
 // Field is a field that is indexed, as the definition names it.
 type Field struct{ Name, Type string }
+
+// WithoutIDs returns the definition for whoever has other ids than the index, as a tenant
+// has: queries leave out what a selector says of _id.
+func (d *Def) WithoutIDs() *Def {
+	other := *d
+	other.noIDs = true
+	return &other
+}
 
 // The fields of an index that are of no field of documents.
 const (
