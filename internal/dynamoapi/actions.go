@@ -29,6 +29,8 @@ var actions = []action{
 	{name: "GetItem", run: getItem},
 	{name: "ListTables", run: listTables},
 	{name: "PutItem", run: putItem, frame: web.Action{Body: itemsBody}},
+	{name: "Query", run: query},
+	{name: "Scan", run: scan},
 	{name: "UpdateItem", run: updateItem, frame: web.Action{Body: itemsBody}},
 }
 

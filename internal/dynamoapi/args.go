@@ -1,6 +1,9 @@
 package dynamoapi
 
 import (
+	"encoding/json"
+	"strconv"
+
 	"github.com/sectional/sectional/internal/attribute"
 	"github.com/sectional/sectional/internal/jsonscan"
 )
@@ -84,6 +87,28 @@ func (a *args) truth(name string) bool {
 	return b
 }
 
+// number returns a whole number, nil for none.
+func (a *args) number(name string) *int64 {
+	v := a.get(name)
+	if v == nil {
+		return nil
+	}
+	if jsonscan.KindOf(v) != jsonscan.Number {
+		a.fail(attribute.Unreadable("%s cannot be converted to Integer", tokenOf(v)))
+		return nil
+	}
+	n, err := strconv.ParseInt(string(v), 10, 64)
+	if err != nil {
+		f, err := json.Number(v).Float64() // AWS cuts what comes after the point
+		if err != nil || f > 1<<62 || f < -1<<62 {
+			a.fail(attribute.Unreadable("Numeric value (%s) out of range of int", v))
+			return nil
+		}
+		n = int64(f)
+	}
+	return &n
+}
+
 // object returns an object, nil for none.
 func (a *args) object(name string) []byte { return a.composite(name, jsonscan.Object, "Map") }
 
@@ -103,4 +128,19 @@ func (a *args) composite(name string, kind jsonscan.Kind, class string) []byte {
 		}
 	}
 	return nil
+}
+
+// tokenOf names a JSON value as AWS's parser does.
+func tokenOf(v []byte) string {
+	switch jsonscan.KindOf(v) {
+	case jsonscan.String:
+		return "STRING_VALUE"
+	case jsonscan.Number:
+		return "NUMBER_VALUE"
+	case jsonscan.Object:
+		return "START_OBJECT"
+	case jsonscan.Array:
+		return "START_ARRAY"
+	}
+	return map[bool]string{true: "TRUE_VALUE", false: "FALSE_VALUE"}[string(v) == "true"]
 }

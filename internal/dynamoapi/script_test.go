@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -54,7 +55,7 @@ func (s *server) send(r *http.Request) *httptest.ResponseRecorder {
 
 // TestScripts runs the files in testdata/scripts, each against an open server of its own.
 // A paragraph has an operation and the request, or a request of CouchDB's API: a method, a
-// path and the body; then ---- and the answer. A line with # is a comment. -update writes
+// path and the body; then ---- and the answer. "wait" waits until a table is active. A line with # is a comment. -update writes
 // the answers anew.
 func TestScripts(t *testing.T) {
 	golden.Scripts(t, "testdata/scripts/*.txt", func(t *testing.T) func(string) string {
@@ -77,6 +78,12 @@ func (s *server) scripted(paragraph string) string {
 		return ""
 	}
 	body := strings.Join(lines[1:], "\n")
+	if lines[0] == "wait" {
+		for !strings.Contains(s.send(request("DescribeTable", body)).Body.String(), `"TableStatus":"ACTIVE"`) {
+			runtime.Gosched() // the indexes of a new table are built in the background
+		}
+		return "active"
+	}
 	var w *httptest.ResponseRecorder
 	if method, target, http := strings.Cut(lines[0], " "); http {
 		w = s.Do(method, target, body)
