@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/sectional/sectional/test/process"
 )
@@ -129,6 +130,25 @@ func (b *bench) searches(ctx context.Context) (err error) {
 			return fmt.Errorf("%s: %w", q.Name, err)
 		}
 	}
+	return b.visible(s)
+}
+
+// visible measures how long a search takes right after a document was written, which it must see.
+func (b *bench) visible(s *process.Server) error {
+	var times []float64
+	for n := range 101 {
+		word := fmt.Sprintf("fresh%d", n)
+		if _, err := ask(s.Address, "PUT", "/texts/ten:"+word, fmt.Appendf(nil, `{"text":"some words and %s","kind":"kind1","price":1,"tenth":1}`, word)); err != nil {
+			return err
+		}
+		began := time.Now()
+		answer, err := ask(s.Address, "GET", "/texts/_design/all/_search/words?q="+word, nil)
+		times = append(times, time.Since(began).Seconds()*1000)
+		if err != nil || !bytes.Contains(answer, []byte(`"total_rows":1`)) {
+			return errors.Join(err, fmt.Errorf("a search for %s answers %.200s", word, answer))
+		}
+	}
+	b.report.resources = append(b.report.resources, resource{"search: right after a document was written", median(times), "ms", 1})
 	return nil
 }
 

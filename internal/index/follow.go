@@ -142,62 +142,69 @@ func (t *task) follow(ctx context.Context, k Asynchronous, p *Progress) (reached
 // catchUpPage reads what changed since the progress's sequences, as much as makes a
 // batch.
 func (t *task) catchUpPage(ctx context.Context, p *Progress) (docs []Change, to store.Sequences, end bool, err error) {
-	designs, scope := t.ix.designs(), t.ns
-	err = scope.View(ctx, func(r *store.Reader) error {
-		docs, end = docs[:0], false
-		now, err := r.Sequences()
-		if err != nil {
-			return err
-		}
-		to = store.Sequences{Seq: p.UpTo.Seq, Removals: p.UpTo.Removals}
-		bytes := 0
-		for c, err := range r.WithWinners(r.Changes(p.UpTo.Seq, false), store.Ahead{Docs: pageDocs, Bytes: pageBytes}) {
-			if err != nil {
-				return err
-			}
-			to.Seq = c.Seq
-			if scope.Designs(c.ID) && !designs {
-				continue
-			}
-			change, err := entry(r, c)
-			if err != nil {
-				return err
-			}
-			if change.Rev != nil {
-				bytes += len(change.Rev.Body)
-			}
-			docs = append(docs, change)
-			if len(docs) >= pageDocs || bytes >= pageBytes {
-				return nil
-			}
-		}
-		if docs, end, err = t.removals(r, docs, p, &to); err != nil || !end {
-			return err
-		}
-		to, end = now, true
-		return nil
+	err = t.ns.View(ctx, func(r *store.Reader) (err error) {
+		docs, to, end, err = t.ix.after(r, p.UpTo, most{pageDocs, pageBytes})
+		return err
 	})
 	return docs, to, end, err
 }
 
+// most is how much is read of the feed: documents, and bytes of their bodies.
+type most struct{ docs, bytes int }
+
+// after reads what changed after sequences in the namespace of a reader, and up to where
+// that is; end is false if there is more.
+func (x *Index) after(r *store.Reader, from store.Sequences, most most) (docs []Change, to store.Sequences, end bool, err error) {
+	now, err := r.Sequences()
+	if err != nil {
+		return nil, from, false, err
+	}
+	to = store.Sequences{Seq: from.Seq, Removals: from.Removals}
+	bytes := 0
+	for c, err := range r.WithWinners(r.Changes(from.Seq, false), store.Ahead{Docs: most.docs, Bytes: most.bytes}) {
+		if err != nil {
+			return nil, to, false, err
+		}
+		to.Seq = c.Seq
+		if !x.holds(r, c.ID) {
+			continue
+		}
+		change, err := entry(r, c)
+		if err != nil {
+			return nil, to, false, err
+		}
+		if change.Rev != nil {
+			bytes += len(change.Rev.Body)
+		}
+		docs = append(docs, change)
+		if len(docs) >= most.docs || bytes >= most.bytes {
+			return docs, to, false, nil
+		}
+	}
+	if docs, end, err = x.removals(r, docs, from, &to, 2*most.docs); err != nil || !end {
+		return docs, to, false, err
+	}
+	return docs, now, true, nil
+}
+
 // removals adds the documents that went without a trace in the feed; end is false
 // when there are more than go into a batch.
-func (t *task) removals(r *store.Reader, docs []Change, p *Progress, to *store.Sequences) (_ []Change, end bool, err error) {
-	for step, err := range r.Removals(p.UpTo.Removals) {
+func (x *Index) removals(r *store.Reader, docs []Change, from store.Sequences, to *store.Sequences, most int) (_ []Change, end bool, err error) {
+	for step, err := range r.Removals(from.Removals) {
 		if err != nil {
 			return docs, false, err
 		}
 		if to.Removals = step.Seq; step.ID == "" {
 			continue // an index that had not passed what was forgotten began anew then
 		}
-		if !t.holds(r, step.ID) {
+		if !x.holds(r, step.ID) {
 			continue // a tenant's design document, which may be there again
 		}
 		change, err := nowIs(r, step.ID)
 		if err != nil {
 			return docs, false, err
 		}
-		if docs = append(docs, change); len(docs) >= 2*pageDocs {
+		if docs = append(docs, change); len(docs) >= most {
 			return docs, false, nil
 		}
 	}

@@ -36,6 +36,7 @@ type task struct {
 		changed  chan struct{}   // closed at the next step
 		failure  error           // why the last attempt ended, of the background or at breaking; nil after a step
 		pace     pace
+		tail     *Tail // what queries made of changes after progress; nil for none
 	}
 }
 
@@ -177,6 +178,9 @@ func (t *task) fail(err error) {
 func (t *task) note(p Progress, reached store.Sequences) {
 	t.state.Lock()
 	defer t.state.Unlock()
+	if p.UpTo != t.state.progress.UpTo {
+		t.state.tail = nil
+	}
 	t.state.progress, t.state.known, t.state.reached, t.state.failure = p, true, reached, nil
 	close(t.state.changed)
 	t.state.changed = make(chan struct{})

@@ -62,19 +62,24 @@ func noSearch(d couchhttp.DesignFunctions, name string) error {
 	return dberr.New(dberr.NotFound, "not_found", "%s not found.", name)
 }
 
-// searchOf checks a search, brings the index up to date, and runs it.
+// searchOf checks a search, and runs it over the index as it is after all changes so far,
+// unless that is not wanted.
 func searchOf(r *couchhttp.Request, s *index.Session, q *searchQuery) (*searchAnswer, error) {
 	p, err := q.check(r, s)
 	if err != nil {
 		return nil, err
 	}
-	update := updateFirst
-	if q.stale {
-		update = updateNever
-	}
-	if err := readyView(r, s, update); err != nil {
+	over, err := amended(r, s, q, p)
+	if err != nil {
 		return nil, err
 	}
+	if over == nil {
+		over, err = followed(r, s, q, p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer over.Close()
 	if s.Answers.Partitioned != s.Index.Partitioned {
 		return nil, index.ErrGone
 	}
@@ -83,18 +88,57 @@ func searchOf(r *couchhttp.Request, s *index.Session, q *searchQuery) (*searchAn
 	if err := q.parse(&req, p != "" || s.Answers.Tenant != ""); err != nil {
 		return nil, err
 	}
-	var over *segment.Reader
+	a := &searchAnswer{RowStream: couchhttp.RowStream{R: r, Form: couchhttp.DocForm{Include: q.include}}, q: q, s: s}
+	a.result, err = runSearch(r, p, over, &req)
+	return a, err
+}
+
+// followed brings the index as far as a search asks for, and reads it then.
+func followed(r *couchhttp.Request, s *index.Session, q *searchQuery, p document.Partition) (over *segment.Reader, err error) {
+	update := updateFirst
+	if q.stale {
+		update = updateNever
+	}
+	if err := readyView(r, s, update); err != nil {
+		return nil, err
+	}
 	err = s.View(r.Ctx(), func(rd *store.Reader, _ bool) (err error) {
 		over, err = r.API.Texts.NewReader(rd, s.Answers, p)
 		return err
 	})
-	if err != nil {
+	return over, err
+}
+
+// amended reads the index together with what it has not taken in, without waiting for it;
+// nil if that is too much, or not wanted.
+func amended(r *couchhttp.Request, s *index.Session, q *searchQuery, p document.Partition) (over *segment.Reader, err error) {
+	if q.stale || s.Index.State != index.Readable {
+		return nil, nil
+	}
+	var tail *index.Tail
+	err = s.View(r.Ctx(), func(rd *store.Reader, gone bool) (err error) {
+		if over, tail = nil, nil; !gone {
+			tail, err = s.Tail(rd)
+		}
+		if tail != nil && err == nil {
+			over, err = r.API.Texts.NewReader(rd, s.Answers, p)
+		}
+		return err
+	})
+	if over == nil || err != nil {
 		return nil, err
 	}
-	defer over.Close()
-	a := &searchAnswer{RowStream: couchhttp.RowStream{R: r, Form: couchhttp.DocForm{Include: q.include}}, q: q, s: s}
-	a.result, err = runSearch(r, p, over, &req)
-	return a, err
+	ok, read := false, over
+	defer func() {
+		if !ok {
+			read.Close()
+		}
+	}()
+	if ok, err = r.API.Texts.Amend(r.Ctx(), read, r.DB, s.Answers, p, tail); !ok {
+		return nil, err
+	}
+	s.Keep(tail)
+	return read, nil
 }
 
 // parse parses what a search asks for, by the analyzers of the index. Within a partition

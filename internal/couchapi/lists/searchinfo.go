@@ -64,6 +64,9 @@ func searchState(r *couchhttp.Request) (i text.Info, p index.Progress, s *index.
 		}
 		return i, p, nil, err
 	}
+	if err := s.TakeIn(r.Ctx()); err != nil {
+		return i, p, nil, err
+	}
 	err = s.View(r.Ctx(), func(rd *store.Reader, _ bool) (err error) {
 		if i, err = r.API.Texts.InfoOf(rd, s.Answers); err != nil {
 			return err

@@ -34,6 +34,10 @@ type Subject struct {
 	// Answers returns what an index answers, of a kind whose rows depend on how they
 	// came to be (index.Maintained); nil: its rows are held against each other.
 	Answers func(r *store.Reader, x *index.Index) (string, error)
+	// Amended returns what an index answers together with changes that it has not taken in
+	// (index.Indexes.Tail), of a kind that can: it is held against what it answers when it has.
+	// nil if it is left to the index.
+	Amended func(r *store.Reader, x *index.Index, tail *index.Tail) (answer *string, err error)
 	// Engine opens an engine besides the model, which every kind is tried on.
 	Engine func(t *testing.T) kv.Engine
 	// Histories is how many random histories each configuration runs;
@@ -56,8 +60,12 @@ func Run(t *testing.T, s Subject) {
 		for _, partitioned := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/partitioned=%v", name, partitioned), func(t *testing.T) {
 				t.Parallel()
+				amended := 0
 				for seed := range uint64(s.Histories) {
-					runHistory(t, s, engine, partitioned, seed)
+					amended += runHistory(t, s, engine, partitioned, seed)
+				}
+				if s.Amended != nil && amended == 0 {
+					t.Error("no index answered together with what it had not taken in")
 				}
 			})
 		}
@@ -75,11 +83,13 @@ type world struct {
 	db      *store.Database
 	revs    map[document.ID]document.Rev
 	log     []string
+	amended int // comparisons of amend that said something
 }
 
 var ctx = context.Background()
 
-func runHistory(t *testing.T, s Subject, engine func(*testing.T) kv.Engine, partitioned bool, seed uint64) {
+// runHistory runs a history, and returns how often amend compared answers.
+func runHistory(t *testing.T, s Subject, engine func(*testing.T) kv.Engine, partitioned bool, seed uint64) int {
 	t.Helper()
 	e := engine(t)
 	defer e.Close()
@@ -101,8 +111,12 @@ func runHistory(t *testing.T, s Subject, engine func(*testing.T) kv.Engine, part
 	}
 	for range 4 {
 		w.round()
+		if s.Amended != nil {
+			w.amend(seed)
+		}
 		w.compare(seed)
 	}
+	return w.amended
 }
 
 // round runs some steps, half of the time beside a build.

@@ -161,6 +161,9 @@ func subject(t *testing.T, mapped, nouveau bool, designs []string) indextest.Sub
 		Answers: func(r *store.Reader, x *index.Index) (string, error) {
 			return answers(reading, r, x)
 		},
+		Amended: func(r *store.Reader, x *index.Index, tail *index.Tail) (*string, error) {
+			return amended(reading, r, x, tail)
+		},
 		Engine:    openEngine,
 		Histories: 5,
 	}
@@ -168,6 +171,16 @@ func subject(t *testing.T, mapped, nouveau bool, designs []string) indextest.Sub
 
 // answers is everything that an index answers: of all documents and of each partition.
 func answers(k *Kind, r *store.Reader, x *index.Index) (string, error) {
+	answer, err := amended(k, r, x, nil)
+	if err != nil {
+		return "", err
+	}
+	return *answer, nil
+}
+
+// amended is answers together with changes that the index has not taken in; nil if they are
+// left to it.
+func amended(k *Kind, r *store.Reader, x *index.Index, tail *index.Tail) (*string, error) {
 	var b strings.Builder
 	partitions := []document.Partition{""}
 	if x.Partitioned && x.Tenant == "" {
@@ -175,14 +188,19 @@ func answers(k *Kind, r *store.Reader, x *index.Index) (string, error) {
 	}
 	for _, p := range partitions {
 		reader, err := k.NewReader(r, x, p)
-		if err == nil {
-			err = errors.Join(describe(&b, reader), reader.Close())
-		}
 		if err != nil {
-			return "", err
+			return nil, err
+		}
+		ok, err := k.Amend(ctx, reader, r.Database(), x, p, tail)
+		if ok {
+			err = describe(&b, reader)
+		}
+		if err = errors.Join(err, reader.Close()); !ok || err != nil {
+			return nil, err
 		}
 	}
-	return b.String(), nil
+	answer := b.String()
+	return &answer, nil
 }
 
 // describe writes down the documents, terms, scores and values of a reader.

@@ -58,18 +58,23 @@ func NewReader(sources []Source, partition string) (*Reader, error) {
 
 func (r *Reader) open(sources []Source, partition string) error {
 	for _, s := range sources {
-		of := source{Segment: s.Segment, dictionaries: map[string]scorch.TermDictionary{}}
-		count, err := of.restrict(s.Deleted, partition)
-		if err != nil {
+		if err := r.add(s, partition); err != nil {
 			return err
 		}
-		if count == 0 {
-			continue
-		}
-		r.sources, r.begins = append(r.sources, of), append(r.begins, r.end)
-		r.end += uint64(s.Segment.docs)
-		r.live += count
 	}
+	return nil
+}
+
+// add adds a segment, unless nothing of it is to be read.
+func (r *Reader) add(s Source, partition string) error {
+	of := source{Segment: s.Segment, dictionaries: map[string]scorch.TermDictionary{}}
+	count, err := of.restrict(s.Deleted, partition)
+	if count == 0 || err != nil {
+		return err
+	}
+	r.sources, r.begins = append(r.sources, of), append(r.begins, r.end)
+	r.end += uint64(s.Segment.docs)
+	r.live += count
 	return nil
 }
 
@@ -102,6 +107,38 @@ func (s *source) restrict(deleted *roaring.Bitmap, partition string) (uint64, er
 		return uint64(s.docs), nil
 	}
 	return s.live.GetCardinality(), nil
+}
+
+// Replace takes documents out of what is read, those that a segment has, and adds the
+// documents of another segment, or of a partition of it; nil for none. The reader must not
+// have been used yet.
+func (r *Reader) Replace(ids []string, with *Segment, partition string) error {
+	return r.Do(func() error { return r.replace(ids, with, partition) })
+}
+
+func (r *Reader) replace(ids []string, with *Segment, partition string) error {
+	for i := range r.sources {
+		s := &r.sources[i]
+		gone, err := s.Numbers(ids)
+		if err != nil {
+			return err
+		}
+		if s.live != nil {
+			gone.And(s.live)
+		}
+		if gone.IsEmpty() {
+			continue
+		}
+		r.live -= gone.GetCardinality()
+		if s.live == nil {
+			s.live = s.all()
+		}
+		s.live.AndNot(gone)
+	}
+	if with == nil {
+		return nil
+	}
+	return r.add(Source{Segment: with}, partition)
 }
 
 // addTo adds the documents of an iterator over postings, all of them.

@@ -16,6 +16,7 @@ import (
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/mapjs"
 	"github.com/sectional/sectional/internal/index/text"
+	"github.com/sectional/sectional/internal/index/text/segment"
 	"github.com/sectional/sectional/internal/index/text/textjs"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/store"
@@ -280,5 +281,37 @@ func BenchmarkIdle(b *testing.B) {
 			return err
 		}))
 		b.ReportMetric(float64(time.Since(began).Microseconds())/1000, "first-ms")
+	}
+}
+
+// BenchmarkAmend reads an index that has not taken in some documents.
+func BenchmarkAmend(b *testing.B) {
+	for _, n := range []int{0, 1, 10, 50} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := newShelf(b, true)
+			s.write(s.db, document.Edit{ID: "_design/d", Body: []byte(indexing)})
+			s.fill(5000)
+			must(b, s.indexes.Run(context.Background(), s.db))
+			w := newWords()
+			for i := range n {
+				text, kind, price := w.body()
+				s.write(s.db, document.Edit{ID: document.ID(fmt.Sprintf("q:%06d", i)), Body: fmt.Appendf(nil, `{"text":%q,"kind":%q,"price":%d}`, text, kind, price)})
+			}
+			ix := s.db.Indexes().(*index.Set).Indexes[0]
+			for b.Loop() {
+				var over *segment.Reader
+				var tail *index.Tail
+				must(b, s.db.Whole().View(context.Background(), func(r *store.Reader) (err error) {
+					tail, err = s.indexes.Tail(r, ix)
+					if err == nil {
+						over, err = s.kind.NewReader(r, ix, "")
+					}
+					return err
+				}))
+				if ok, err := s.kind.Amend(context.Background(), over, s.db, ix, "", tail); !ok || err != nil {
+					b.Fatal(ok, err)
+				}
+			}
+		})
 	}
 }
