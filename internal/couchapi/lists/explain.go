@@ -139,14 +139,14 @@ func explainedOf(of *mango.Explanation, req *mango.Request, scope store.Scope) *
 		if c.Index != nil && mangoText(c.Index) == nil {
 			a.Covering = &c.Covering
 		}
-		e.Candidates = append(e.Candidates, judged{appendIndex(nil, c.Index), a})
+		e.Candidates = append(e.Candidates, judged{appendIndex(nil, c.Index, scope), a})
 	}
 	for _, s := range of.Steps {
 		e.Plan = append(e.Plan, step{s.Index, readingOf(s.Descending), s.Covering, append([]string{}, s.Ranges...), s.Rows, s.Exact})
 	}
 	if b := of.Chosen; b != nil {
 		covering := b.Covering()
-		e.Index = appendIndex(nil, b.Named())
+		e.Index = appendIndex(nil, b.Named(), scope)
 		if query, is := b.Question(); is {
 			e.Query = query
 		} else {
@@ -226,21 +226,23 @@ func direction(desc bool) string {
 }
 
 // appendIndex appends an index as _index lists it; nil is the list of all
-// documents. What def shows is what POST _index takes to make the same index.
-func appendIndex(dst []byte, n *index.Named) []byte {
+// documents. What def shows is what POST _index takes to make the same index. To a tenant
+// an index of its database for each partition is an ordinary one.
+func appendIndex(dst []byte, n *index.Named, scope store.Scope) []byte {
 	if n == nil {
 		return append(dst, `{"ddoc":null,"name":"_all_docs","type":"special","def":{"fields":[{"_id":"asc"}]}}`...)
 	}
+	partitioned := n.Index.Partitioned && scope.Tenant() == ""
 	if d := mangoText(n); d != nil {
-		return appendTextIndex(dst, n, d)
+		return appendTextIndex(dst, n, d, partitioned)
 	}
 	if d := mangoGeo(n); d != nil {
-		return appendGeoIndex(dst, n, d)
+		return appendGeoIndex(dst, n, d, partitioned)
 	}
 	d := field.Of(n.Index)
 	dst = jsonscan.AppendQuoted(append(dst, `{"ddoc":`...), string(n.Design))
 	dst = jsonscan.AppendQuoted(append(dst, `,"name":`...), n.Name)
-	dst = strconv.AppendBool(append(dst, `,"type":"json","partitioned":`...), n.Index.Partitioned)
+	dst = strconv.AppendBool(append(dst, `,"type":"json","partitioned":`...), partitioned)
 	dst = append(dst, `,"def":{"fields":[`...)
 	for i, c := range d.Columns {
 		if i > 0 {

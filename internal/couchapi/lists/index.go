@@ -69,7 +69,7 @@ func listIndexes(r *couchhttp.Request) error {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendIndex(b, n)
+			b = appendIndex(b, n, r.Scope)
 		}
 		return append(b, "]}"...)
 	})

@@ -48,10 +48,10 @@ func mangoGeo(n *index.Named) *geo.FieldDef {
 }
 
 // appendGeoIndex appends a geo index as _index lists it.
-func appendGeoIndex(dst []byte, n *index.Named, d *geo.FieldDef) []byte {
+func appendGeoIndex(dst []byte, n *index.Named, d *geo.FieldDef, partitioned bool) []byte {
 	dst = jsonscan.AppendQuoted(append(dst, `{"ddoc":`...), string(n.Design))
 	dst = jsonscan.AppendQuoted(append(dst, `,"name":`...), n.Name)
-	dst = strconv.AppendBool(append(dst, `,"type":"geo","partitioned":`...), n.Index.Partitioned)
+	dst = strconv.AppendBool(append(dst, `,"type":"geo","partitioned":`...), partitioned)
 	dst = jsonscan.AppendQuoted(append(dst, `,"def":{"fields":[{`...), d.Name)
 	dst = append(dst, `:"geo"}]`...)
 	if d.Filter != nil {

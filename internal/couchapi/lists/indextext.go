@@ -18,10 +18,10 @@ func mangoText(n *index.Named) *mango.Def {
 }
 
 // appendTextIndex appends a text index as _index lists it.
-func appendTextIndex(dst []byte, n *index.Named, d *mango.Def) []byte {
+func appendTextIndex(dst []byte, n *index.Named, d *mango.Def, partitioned bool) []byte {
 	dst = jsonscan.AppendQuoted(append(dst, `{"ddoc":`...), string(n.Design))
 	dst = jsonscan.AppendQuoted(append(dst, `,"name":`...), n.Name)
-	dst = strconv.AppendBool(append(dst, `,"type":"text","partitioned":`...), n.Index.Partitioned)
+	dst = strconv.AppendBool(append(dst, `,"type":"text","partitioned":`...), partitioned)
 	dst = append(dst, `,"def":{"default_analyzer":`...)
 	dst = append(dst, member(d.Source, "default_analyzer", `"keyword"`)...)
 	dst = append(append(dst, `,"default_field":`...), member(d.Source, "default_field", "{}")...)
