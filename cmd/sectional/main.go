@@ -31,6 +31,7 @@ type commands struct {
 	Backup  backing   `cmd:"" name:"backup" help:"Make a backup, while a server is running or not."`
 	Restore restoring `cmd:"" name:"restore" help:"Put a backup into an empty data directory."`
 	Sync    syncing   `cmd:"" name:"sync" help:"Bring one database to another, and keep it up to date."`
+	Keys    keys      `cmd:"" name:"keys" help:"Make, list and end access keys of users, for the DynamoDB API."`
 	Version printer   `cmd:"" help:"Print the version."`
 	Child   child     `cmd:"" name:"script-child" hidden:"" help:"Run design functions for a server, which starts this itself."`
 }

@@ -20,6 +20,7 @@ func layers() map[string]int {
 		"internal/demo":               8,
 		"internal/query":              7,
 		"internal/transfer":           7,
+		"internal/operate":            0,
 		"internal/index/mapjs":        6,
 		"internal/index/text/find":    2,
 		"internal/index/text":         6,
@@ -119,7 +120,7 @@ func narrow() map[string][]string {
 	return map[string][]string{
 		// replicate, transfer and subscribe: their clients. outgoing: dates in headers.
 		"net/http": {"internal/outgoing", "internal/web", "internal/couchapi", "internal/couchapi/couchhttp", "internal/couchapi/documents", "internal/couchapi/lists",
-			"internal/couchapi/admin", "internal/couchapi/legacy", "internal/dynamoapi", "internal/server", "internal/replicate", "internal/replicate/schedule", "internal/transfer", "internal/subscribe", "internal/couchapi/apitest"},
+			"internal/couchapi/admin", "internal/couchapi/legacy", "internal/dynamoapi", "internal/operate", "internal/server", "internal/replicate", "internal/replicate/schedule", "internal/transfer", "internal/subscribe", "internal/couchapi/apitest"},
 		module + "/internal/kv": {"internal/store", "internal/jobs", "internal/server", "internal/kv/pebblekv", "internal/kv/kvtest",
 			"internal/index", "internal/subscribe", "internal/index/field", "internal/index/view", "internal/index/text", "internal/index/geo", "internal/index/secondary", "internal/index/indextest", "internal/couchapi/apitest"},
 		module + "/internal/kv/pebblekv":   {"internal/server"},

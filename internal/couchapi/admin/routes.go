@@ -14,7 +14,7 @@ const (
 
 // Routes are the rows of the package.
 func Routes() []couchhttp.Route {
-	return slices.Concat(nodeRoutes(), databaseRoutes(), expiryRoutes(), subscriptionRoutes(), cloudantRoutes())
+	return slices.Concat(nodeRoutes(), databaseRoutes(), expiryRoutes(), subscriptionRoutes(), cloudantRoutes(), accessKeyRoutes())
 }
 
 // nodeRoutes are the pages of one node; this server is one node.

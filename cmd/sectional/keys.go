@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/sectional/sectional/internal/operate"
+)
+
+// keys are the commands for access keys, with which clients of the DynamoDB API sign.
+type keys struct {
+	Create keyCreation `cmd:"" help:"Make an access key for a user, and print it as the variables that AWS's clients read."`
+	List   keyList     `cmd:"" help:"List the access keys of a user."`
+	Revoke keyEnd      `cmd:"" help:"End an access key."`
+}
+
+// asked is the server that a command asks, and whose name it does so.
+type asked struct {
+	Server string `help:"URL of the server: http://[admin:password@]host:5984." default:"http://127.0.0.1:5984" placeholder:"URL"`
+	As     string `help:"Administrator, if the URL has none. The password is taken from SECTIONAL_PASSWORD." env:"SECTIONAL_USER" placeholder:"NAME"`
+}
+
+// open returns the server.
+func (a *asked) open() (*operate.Server, error) {
+	return operate.New(a.Server, a.As, os.Getenv("SECTIONAL_PASSWORD"))
+}
+
+type keyCreation struct {
+	User     string   `arg:"" help:"The user, who has a user document or is an administrator."`
+	Table    []string `help:"A table that the key is for; may be repeated. Without: all that the user may." placeholder:"NAME"`
+	ReadOnly bool     `help:"The key can read alone."`
+	asked
+}
+
+// Run makes a key.
+func (k *keyCreation) Run(c *console) error {
+	return k.do(func(ctx context.Context, s *operate.Server) error {
+		made, err := s.NewKey(ctx, k.User, k.Table, k.ReadOnly)
+		if err == nil {
+			_, err = fmt.Fprintf(c.out, "AWS_ACCESS_KEY_ID=%s\nAWS_SECRET_ACCESS_KEY=%s\n", made.ID, made.Secret)
+		}
+		return err
+	})
+}
+
+type keyList struct {
+	User string `arg:"" help:"The user."`
+	asked
+}
+
+// Run lists keys.
+func (k *keyList) Run(c *console) error {
+	return k.do(func(ctx context.Context, s *operate.Server) error {
+		list, err := s.Keys(ctx, k.User)
+		if err != nil {
+			return err
+		}
+		for _, key := range list {
+			about := "all tables"
+			if key.Tables != nil {
+				about = strings.Join(key.Tables, ",")
+			}
+			if key.ReadOnly {
+				about += ", read only"
+			}
+			if _, err := fmt.Fprintf(c.out, "%s  %s  %s\n", key.ID, key.Created.Format(time.RFC3339), about); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+type keyEnd struct {
+	User string `arg:"" help:"The user."`
+	Key  string `arg:"" help:"The key's id."`
+	asked
+}
+
+// Run ends a key.
+func (k *keyEnd) Run(*console) error {
+	return k.do(func(ctx context.Context, s *operate.Server) error { return s.RevokeKey(ctx, k.User, k.Key) })
+}
+
+// do runs work on the server, until the process is told to end.
+func (a *asked) do(work func(context.Context, *operate.Server) error) error {
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	ctx, stop := untilSignal()
+	defer stop()
+	return work(ctx, s)
+}
