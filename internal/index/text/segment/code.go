@@ -119,8 +119,8 @@ type probe struct {
 }
 
 // sure is how many times the error to be expected an estimate is widened by: what is
-// farther away by more than that is not looked at. The paper takes 1.9.
-const sure = 2.0
+// farther away by more than that is not looked at. It is the paper's.
+const sure = 1.9
 
 // probeOf prepares a vector.
 func probeOf(v []float32) *probe {
@@ -168,12 +168,12 @@ func (p *probe) common(b []byte) float64 {
 	return (p.most - float64(2*(n0+2*n1+4*n2+8*n3))) * p.step
 }
 
-// atMost is how great the cosine of the angle between the probe and a coded vector is
-// at most, but for a few in a hundred of those that are as near as can be.
-func (p *probe) atMost(b []byte, likeness float32) float64 {
-	like := float64(likeness)
-	off := p.spread*math.Sqrt(max(1-like*like, 0)) + p.rounding
-	return min((p.common(b)+off)/like, 1)
+// atMost is how great the product of the probe, scaled to length one, and a coded vector
+// of length one is at most, times the code's likeness: but for a few in a hundred of those
+// that are as near as can be. The root of the error is replaced by its tangent where codes
+// have their likeness, which is nowhere below it.
+func (p *probe) atMost(b []byte, likeness float64) float64 {
+	return p.common(b) + p.spread*(5-4*likeness)/3 + p.rounding
 }
 
 // dot is the product of a vector, as its bytes, and another of as many numbers.

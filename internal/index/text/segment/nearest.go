@@ -155,7 +155,7 @@ func (s *scan) run(w *vectorWalk, visit func(doc uint32, closeness float64) (flo
 		if !ok {
 			return s.cost(looked)
 		}
-		if looked += 4 * s.words; s.near.probe == nil || s.atMost(place) >= s.floor {
+		if looked += 4 * s.words; s.near.probe == nil || s.mayBe(place) {
 			looked += s.dimensions
 			floor, err := visit(s.doc(place), s.closeness(place))
 			if err != nil {
@@ -180,18 +180,19 @@ func (s *scan) closeness(place uint32) float64 {
 	return float64(dot(s.vector(place), s.near.vector))
 }
 
-// atMost is how close a vector is at most, by its code.
-func (s *scan) atMost(place uint32) float64 {
+// mayBe reports whether a vector may be as close as the floor, by its code.
+func (s *scan) mayBe(place uint32) bool {
 	p := s.near.probe
 	length, likeness := s.factor(place)
-	cosine, l := p.atMost(s.code(place), likeness), float64(length)
+	l, like := float64(length), float64(likeness)
+	most := p.atMost(s.code(place), like)
 	switch s.near.of {
 	case Dot:
-		return l * p.length * cosine
+		return l*p.length*most >= s.floor*like
 	case Euclidean:
-		return 2*l*p.length*cosine - l*l - p.length*p.length
+		return 2*l*p.length*most >= (s.floor+l*l+p.length*p.length)*like
 	}
-	return cosine
+	return most >= s.floor*like
 }
 
 // Score is what a closeness counts: more than 0, as Lucene has it

@@ -146,7 +146,7 @@ func TestEstimates(t *testing.T) {
 			estimate := p.common(column.codes) / float64(c.likeness)
 			exact := closenessOf(v, asked, Cosine)
 			bias += (estimate - exact) / float64(n)
-			if p.atMost(column.codes, c.likeness) < exact {
+			if p.atMost(column.codes, float64(c.likeness)) < exact*float64(c.likeness) {
 				over++
 			}
 		}
