@@ -100,6 +100,7 @@ func run(ctx context.Context, parent, only string, load int, quick bool) (err er
 		{"searches", b.searches},
 		{"idle text indexes", b.idleTexts},
 		{"geo queries", b.geo},
+		{"nearest vectors", b.vectors},
 		{"idlefeeds", b.idleFeeds},
 		{"idledatabases", b.idleDatabases},
 		{"replication", b.replication},
