@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/blevesearch/bleve/v2/analysis"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/index"
@@ -77,6 +78,7 @@ type Analyzers interface {
 type Kind struct {
 	o       Options
 	cache   *cache
+	budget  *semaphore.Weighted // the memory in which segments are made
 	nouveau bool
 	sizes
 }
@@ -102,7 +104,7 @@ func New(o Options) *Kind {
 		o.Clock = time.Now
 	}
 	files := cacheOptions{limit: o.Cache, dir: o.Files, diskLimit: o.FilesLimit, smallest: smallestFile, room: o.Room, log: o.Log}
-	return &Kind{o: o, cache: newCache(files), sizes: sizes{smallMany, largestBatch}}
+	return &Kind{o: o, cache: newCache(files), budget: semaphore.NewWeighted(buildBytes), sizes: sizes{smallMany, largestBatch}}
 }
 
 // Nouveau is the kind of Nouveau's indexes. It shares all that k keeps.

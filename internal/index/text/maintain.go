@@ -143,12 +143,7 @@ func some(segments []entry) []entry {
 
 // run merges, and writes what that gives.
 func (g *merging) run(ctx context.Context) error {
-	made, numbers, err := segment.Merge(g.sources, g.o.Scratch)
-	if errors.Is(err, segment.ErrFields) && len(g.from) > 2 {
-		segment.Release(g.sources[2:])
-		g.from, g.sources = g.from[:2], g.sources[:2] // as many as go together
-		made, numbers, err = segment.Merge(g.sources, g.o.Scratch)
-	}
+	made, numbers, err := g.merge(ctx)
 	if err != nil {
 		for _, s := range g.sources {
 			s.Held.Suspect()
@@ -170,6 +165,26 @@ func (g *merging) run(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// merge merges the segments, within the memory in which segments are made.
+func (g *merging) merge(ctx context.Context) (made []byte, numbers [][]uint32, err error) {
+	bytes := 0
+	for i := range g.from {
+		bytes += int(g.from[i].bytes)
+	}
+	free, err := g.reserve(ctx, bytes*perMerged)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer free()
+	made, numbers, err = segment.Merge(ctx, g.sources, g.o.Scratch)
+	if errors.Is(err, segment.ErrFields) && len(g.from) > 2 {
+		segment.Release(g.sources[2:])
+		g.from, g.sources = g.from[:2], g.sources[:2] // as many as go together
+		made, numbers, err = segment.Merge(ctx, g.sources, g.o.Scratch)
+	}
+	return made, numbers, err
 }
 
 // merged describes the merged segment.

@@ -2,20 +2,14 @@ package text
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
-	"github.com/blevesearch/bleve/v2/analysis"
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/text/mango"
-	"github.com/sectional/sectional/internal/index/text/segment"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -24,12 +18,10 @@ const (
 	// largestDocument is how many bytes of values one document may give.
 	largestDocument = 8 << 20
 	// segmentText is about how many bytes of values go into one segment: what is made
-	// of them while it is being built takes many times as much.
+	// of them while it is being built takes many times as much (pending.go).
 	segmentText = 2 << 20
 	// segmentDocs is how many documents go into one segment.
 	segmentDocs = 1500
-	// largestTokens is how many words one document may give.
-	largestTokens = 1 << 20
 	// firstDocs is for how many documents the function is run at first: what they give
 	// is held at once, and may be a thousand times what they are.
 	firstDocs = 8
@@ -127,7 +119,7 @@ func inputs(docs []index.Change) (ids []string, there []input) {
 func (w *work) documents(ctx context.Context, docs []index.Change) (c changed, lost lost, err error) {
 	ids, left := inputs(docs)
 	c.ids = ids
-	var held pending
+	held := pending{w: w, lost: &lost}
 	for most := firstDocs; len(left) > 0; {
 		some := left[:min(most, len(left))]
 		left = left[len(some):]
@@ -144,14 +136,14 @@ func (w *work) documents(ctx context.Context, docs []index.Change) (c changed, l
 			}
 		}
 	}
-	err = held.build()
+	err = held.build(ctx)
 	c.segments = held.made
 	return c, lost, err
 }
 
 // writeBefore writes the segments of the documents before one, and returns what is left.
 func (w *work) writeBefore(ctx context.Context, c changed, id document.ID, held *pending) (changed, error) {
-	if err := held.build(); err != nil {
+	if err := held.build(ctx); err != nil {
 		return c, err
 	}
 	upTo, _ := slices.BinarySearch(c.ids, string(id))
@@ -186,58 +178,11 @@ func (w *work) some(ctx context.Context, some []input, held *pending, lost *lost
 		if len(r.Fields) == 0 {
 			continue
 		}
-		d, ok := w.analyzed(some[i].id, r.Fields)
-		if !ok {
-			lost.skipped++
-			continue
-		}
-		if err := held.add(d); err != nil {
+		if err := held.add(ctx, given{some[i].id, r.Fields}); err != nil {
 			return 0, err
 		}
 	}
 	return bytes, nil
-}
-
-// pending is documents of which a segment is to be made, and segments that were.
-type pending struct {
-	docs []segment.Document
-	size int // bytes of their values
-	made []built
-}
-
-// add adds a document, and makes segments if there are enough of them.
-func (p *pending) add(d segment.Document) error {
-	p.docs = append(p.docs, d)
-	for i := range d.Fields {
-		p.size += weigh(&d.Fields[i])
-	}
-	if p.size < segmentText && len(p.docs) < segmentDocs {
-		return nil
-	}
-	return p.build()
-}
-
-// bytes is how many bytes the segments have that were made.
-func (p *pending) bytes() (n int) {
-	for _, s := range p.made {
-		n += len(s.made)
-	}
-	return n
-}
-
-// build makes segments of all documents.
-func (p *pending) build() error {
-	for len(p.docs) > 0 {
-		n, made, err := buildSome(p.docs)
-		if err != nil {
-			return err
-		}
-		e := entry{docs: uint32(n), bytes: uint64(len(made)), checksum: binary.BigEndian.Uint32(made[len(made)-4:]), first: p.docs[0].ID, last: p.docs[n-1].ID}
-		p.made = append(p.made, built{e, made})
-		p.docs = p.docs[n:]
-	}
-	p.docs, p.size = nil, 0
-	return nil
 }
 
 // given returns what documents have: what the function says, or Mango's definition.
@@ -274,49 +219,6 @@ func (w *work) ofMango(v mango.Value) Indexed {
 		x.Facet = number || x.Whole && !strings.HasPrefix(v.Name, "$")
 	}
 	return x
-}
-
-// analyzed makes a document of a segment. It is not ok if it has too many words.
-func (w *work) analyzed(id document.ID, fields []Indexed) (d segment.Document, ok bool) {
-	tokens := 0
-	d = segment.Document{ID: string(id), Fields: make([]segment.Field, 0, len(fields))}
-	if w.Tenant == "" && w.d.Partitioned() {
-		d.Partition = string(id.Partition())
-	}
-	for i := range fields {
-		in := &fields[i]
-		f := segment.Field{Name: in.Name, Boost: in.Boost, Index: in.Index, Store: in.Store, Facet: in.Facet, Measured: in.Measured}
-		switch v := in.Value.(type) {
-		case float64:
-			if math.IsNaN(v) {
-				continue
-			}
-			f.Number = &v
-		case bool:
-			f.Text = strconv.FormatBool(v)
-		case string:
-			f.Text = v
-		case []float32:
-			f = segment.Field{Name: in.Name, Vector: v, Similarity: in.Similarity}
-		default:
-			continue
-		}
-		if f.Number == nil && f.Vector == nil && f.Index {
-			f.Tokens = w.tokens(in, f.Text)
-			if tokens += len(f.Tokens); tokens > largestTokens {
-				return d, false
-			}
-		}
-		d.Fields = append(d.Fields, f)
-	}
-	return d, true
-}
-
-func (w *work) tokens(in *Indexed, text string) analysis.TokenStream {
-	if _, is := in.Value.(bool); is || in.Whole {
-		return analysis.TokenStream{&analysis.Token{Term: []byte(text), End: len(text), Position: 1}}
-	}
-	return w.Analyzers.For(in.Name).Analyze([]byte(text))
 }
 
 // part is what one transaction writes: documents that changed, and the segments of those
@@ -356,24 +258,6 @@ func (w *work) build(ctx context.Context, c changed) (*batch, error) {
 		}
 	}
 	return b, nil
-}
-
-// buildSome makes a segment of the first of some documents, as many as go into one.
-func buildSome(docs []segment.Document) (n int, made []byte, err error) {
-	size := 0
-	for n < len(docs) && n < segmentDocs && (n == 0 || size < segmentText) {
-		for i := range docs[n].Fields {
-			size += weigh(&docs[n].Fields[i])
-		}
-		n++
-	}
-	for {
-		made, err = segment.Build(docs[:n])
-		if !errors.Is(err, segment.ErrFields) || n == 1 {
-			return n, made, err
-		}
-		n /= 2
-	}
 }
 
 // findOld finds the versions of a part's documents that are in the index.

@@ -28,6 +28,3 @@ func sizeOf(fields []Indexed) (n int) {
 	}
 	return n
 }
-
-// weigh is how many bytes a value has.
-func weigh(f *segment.Field) int { return len(f.Text) + 4*len(f.Vector) + 16 }

@@ -54,8 +54,8 @@ func (k *Kind) Amend(ctx context.Context, over *segment.Reader, d *store.Databas
 // piece makes a segment of what documents give, a few of them at a time; not ok as for
 // Amend.
 func (w *work) piece(ctx context.Context, docs []index.Change) (made *piece, ok bool) {
-	var held pending
 	var lost lost
+	held := pending{w: w, lost: &lost}
 	ids, left := inputs(docs)
 	given := 0
 	for most := firstDocs; len(left) > 0; most *= 2 {
@@ -66,13 +66,12 @@ func (w *work) piece(ctx context.Context, docs []index.Change) (made *piece, ok 
 			return nil, false
 		}
 	}
-	if len(held.docs) == 0 {
-		return &piece{ids, nil}, true
-	}
-	b, err := segment.Build(held.docs)
-	if err != nil {
+	if err := held.build(ctx); err != nil || len(held.made) > 1 {
 		return nil, false
 	}
-	s, err := segment.Open(b)
+	if len(held.made) == 0 {
+		return &piece{ids, nil}, true
+	}
+	s, err := segment.Open(held.made[0].made)
 	return &piece{ids, s}, err == nil
 }

@@ -543,7 +543,7 @@ func TestAmplified(t *testing.T) {
 	}{
 		{"small", 100, 100, 100},
 		{strings.Repeat("large ", 400_000), 24, firstDocs, 24},
-		{strings.Repeat("a ", largestTokens+1), 1, 1, 0},
+		{strings.Repeat("a ", segment.MaxPlaces+1), 1, 1, 0},
 	} {
 		if testing.Short() && c.docs == 24 {
 			continue // a minute under the race detector, and nothing that it could find

@@ -413,7 +413,7 @@ func merged(t *testing.T, each ...[]segment.Document) segment.Source {
 		slices.SortFunc(docs, func(a, b segment.Document) int { return strings.Compare(a.ID, b.ID) })
 		sources = append(sources, source(t, docs))
 	}
-	made, _, err := segment.Merge(sources, t.TempDir())
+	made, _, err := segment.Merge(context.Background(), sources, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,23 +79,6 @@ const (
 // internal reports whether a field is not a user's.
 func internal(field string) bool { return field == idField || field == partitionField }
 
-// checkFields counts the names of the fields of documents.
-func checkFields(docs []Document) error {
-	names := map[string]bool{}
-	for i := range docs {
-		for j := range docs[i].Fields {
-			f := &docs[i].Fields[j]
-			if names[f.Name] = true; f.Vector != nil {
-				names[shape(f.Name, len(f.Vector))] = true
-			}
-		}
-		if len(names) > MaxFields {
-			return ErrFields
-		}
-	}
-	return nil
-}
-
 // entry is a document as the library wants it.
 type entry struct {
 	id     string
@@ -148,32 +131,54 @@ func (v *value) AnalyzedLength() int                              { return v.len
 func (v *value) AnalyzedTokenFrequencies() index.TokenFrequencies { return v.terms }
 func (v *value) NumPlainTextBytes() uint64                        { return 0 }
 
-// entryOf makes the library's form of a document.
-func entryOf(d *Document) *entry {
-	e := &entry{id: d.ID, fields: make([]value, 0, len(d.Fields)+2)}
+// Bounds of one document: what its terms take in memory while a segment is built of it, of
+// each place where one is, and of each term. The heap's profile says 126 and 434 bytes.
+const (
+	placeBytes  = 128
+	termBytes   = 440
+	mostOfTerms = 384 << 20
+)
+
+// MaxPlaces is how many terms a document may have with their repetitions.
+const MaxPlaces = mostOfTerms / placeBytes
+
+// entryOf makes the library's form of a document. It is not ok if that has too many terms.
+func entryOf(d *Document) (e *entry, ok bool) {
+	e = &entry{id: d.ID, fields: make([]value, 0, len(d.Fields)+2)}
 	e.fields = append(e.fields, value{name: idField, typ: typeText, stored: []byte(d.ID), length: 1, terms: single(d.ID), opts: index.IndexField | index.StoreField})
 	if d.Partition != "" {
 		e.fields = append(e.fields, value{name: partitionField, typ: typeText, length: 1, terms: single(d.Partition), opts: index.IndexField})
 	}
+	named := byName(d.Fields)
+	seen, size := make(map[string]int, len(named)), 0
 	for i := range d.Fields {
-		if f := &d.Fields[i]; !internal(f.Name) && f.Vector == nil {
-			e.add(d.Fields[:i], f, d.Fields[i:])
+		f := &d.Fields[i]
+		if internal(f.Name) || f.Vector != nil {
+			continue
+		}
+		nth := seen[f.Name]
+		seen[f.Name]++
+		if size += e.add(nth, f, named[f.Name]); size > mostOfTerms {
+			return nil, false
 		}
 	}
-	return e
+	return e, true
 }
 
-// add adds a value: before are the values before it, from begins with it.
-func (e *entry) add(before []Field, f *Field, from []Field) {
-	nth := 0
-	for i := range before {
-		if before[i].Name == f.Name {
-			nth++
-		}
+// byName returns the values of each name.
+func byName(fields []Field) map[string][]*Field {
+	named := make(map[string][]*Field, len(fields))
+	for i := range fields {
+		named[fields[i].Name] = append(named[fields[i].Name], &fields[i])
 	}
+	return named
+}
+
+// add adds a value, the nth of some of its name, and returns what its terms take.
+func (e *entry) add(nth int, f *Field, named []*Field) (size int) {
 	v := value{name: f.Name, typ: typeText}
 	if nth == 0 {
-		v.terms, v.length = terms(f.Name, from)
+		v.terms, v.length, size = terms(named)
 	}
 	if len(v.terms) > 0 {
 		v.opts |= index.IndexField | index.IncludeTermVectors
@@ -190,6 +195,7 @@ func (e *entry) add(before []Field, f *Field, from []Field) {
 	if v.opts != 0 {
 		e.fields = append(e.fields, v)
 	}
+	return size
 }
 
 // single is the terms of a field of one term without a place.
@@ -200,47 +206,37 @@ func single(term string) index.TokenFrequencies {
 }
 
 // terms gathers the terms of all values of a name, the positions of each value after
-// those of the one before, and returns the length by which the library weighs them.
-func terms(name string, fields []Field) (index.TokenFrequencies, int) {
-	n := 0
-	for i := range fields {
-		if f := &fields[i]; f.Index && f.Name == name {
-			n += len(f.Tokens) + 1
-		}
-	}
-	if n == 0 {
-		return nil, 0
-	}
-	g := gathering{
-		terms: make(index.TokenFrequencies, n),
-		freqs: make([]index.TokenFreq, 0, n), places: make([]index.TokenLocation, 0, n), refs: make([]*index.TokenLocation, n),
-	}
-	boost, nth := 1.0, uint64(0)
-	for i := range fields {
-		f := &fields[i]
-		if f.Name != name {
+// those of the one before, and returns the length by which the library weighs them, and
+// what they take in memory.
+func terms(named []*Field) (_ index.TokenFrequencies, length, size int) {
+	g := gathering{terms: index.TokenFrequencies{}}
+	boost, places := 1.0, 0
+	for nth, f := range named {
+		if !f.Index {
 			continue
 		}
-		if f.Index {
-			g.field(f, nth)
-			if f.Boost != 0 {
-				boost *= f.Boost
-			}
+		g.field(f, uint64(nth))
+		if f.Boost != 0 {
+			boost *= f.Boost
 		}
-		nth++
+		places += len(f.Tokens) + 1
 	}
-	return g.terms, weight(g.length, boost)
+	if places == 0 {
+		return nil, 0, 0
+	}
+	return g.terms, weight(g.length, boost), places*placeBytes + len(g.terms)*termBytes
 }
 
 // gathering is the terms of a field of a document so far.
 type gathering struct {
 	terms  index.TokenFrequencies
-	freqs  []index.TokenFreq
-	places []index.TokenLocation
-	refs   []*index.TokenLocation
-	length int // tokens, without those at the place of another
-	base   int // the last position of the values before
+	freqs  []index.TokenFreq // the rest of a block, of which pointers are made
+	length int               // tokens, without those at the place of another
+	base   int               // the last position of the values before
 }
+
+// blockOf is how many terms are allocated at once.
+const blockOf = 256
 
 // field adds a value, the nth of its name.
 func (g *gathering) field(f *Field, nth uint64) {
@@ -254,6 +250,7 @@ func (g *gathering) field(f *Field, nth uint64) {
 	if nth > 0 {
 		place = []uint64{nth}
 	}
+	places, refs := make([]index.TokenLocation, 0, len(f.Tokens)), make([]*index.TokenLocation, len(f.Tokens))
 	for _, t := range f.Tokens {
 		if len(t.Term) > maxTerm {
 			continue
@@ -262,13 +259,13 @@ func (g *gathering) field(f *Field, nth uint64) {
 			g.length++
 		}
 		last = t.Position
-		g.places = append(g.places, index.TokenLocation{ArrayPositions: place, Start: t.Start, End: t.End, Position: g.base + t.Position})
-		i := len(g.places) - 1
+		places = append(places, index.TokenLocation{ArrayPositions: place, Start: t.Start, End: t.End, Position: g.base + t.Position})
+		i := len(places) - 1
 		tf := g.one(t.Term)
 		if tf.Locations == nil {
-			tf.Locations = g.refs[i : i : i+1]
+			tf.Locations = refs[i : i : i+1]
 		}
-		tf.Locations = append(tf.Locations, &g.places[i])
+		tf.Locations = append(tf.Locations, &places[i])
 	}
 	g.base += last
 }
@@ -277,8 +274,11 @@ func (g *gathering) field(f *Field, nth uint64) {
 func (g *gathering) one(term []byte) *index.TokenFreq {
 	tf, ok := g.terms[string(term)]
 	if !ok {
-		g.freqs = append(g.freqs, index.TokenFreq{Term: term})
-		tf = &g.freqs[len(g.freqs)-1]
+		if len(g.freqs) == 0 {
+			g.freqs = make([]index.TokenFreq, min(blockOf, 2*len(g.terms)+2))
+		}
+		tf, g.freqs = &g.freqs[0], g.freqs[1:]
+		tf.Term = term
 		g.terms[string(term)] = tf
 	}
 	tf.SetFrequency(tf.Frequency() + 1)

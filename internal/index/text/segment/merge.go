@@ -1,6 +1,8 @@
 package segment
 
 import (
+	"context"
+	"errors"
 	"os"
 	"slices"
 
@@ -40,9 +42,10 @@ const Gone = ^uint32(0)
 // of one after those of the one before. numbers holds for each segment the new number
 // of each of its documents, or Gone. made is nil if no document is left.
 //
-// The library merges into a file, which is made in directory scratch ("" for the
-// system's) and removed again. ErrFields if there are too many names of fields together.
-func Merge(sources []Source, scratch string) (made []byte, numbers [][]uint32, err error) {
+// The library merges into a file: in memory where the system has such, else in directory
+// scratch ("" for the system's). ErrFields if there are too many names of fields together.
+// It ends with ctx.
+func Merge(ctx context.Context, sources []Source, scratch string) (made []byte, numbers [][]uint32, err error) {
 	numbers, left := renumber(sources)
 	if left == 0 {
 		return nil, numbers, nil
@@ -62,12 +65,15 @@ func Merge(sources []Source, scratch string) (made []byte, numbers [][]uint32, e
 		return nil, nil, ErrFields
 	}
 	err = guard("merge", func() error {
-		b, err := mergeZap(sources, scratch)
+		b, err := mergeZap(ctx, sources, scratch)
 		if err != nil {
 			return err
 		}
 		columns := columnsBuilder{}
 		for i, s := range sources {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			if err := columns.copy(s.Segment, numbers[i]); err != nil {
 				return err
 			}
@@ -94,24 +100,38 @@ func renumber(sources []Source) (numbers [][]uint32, left uint32) {
 }
 
 // mergeZap merges what the library has of segments.
-func mergeZap(sources []Source, scratch string) ([]byte, error) {
-	f, err := os.CreateTemp(scratch, "sectional-merge-*")
+func mergeZap(ctx context.Context, sources []Source, scratch string) ([]byte, error) {
+	f, err := scratchFile(scratch)
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(f.Name())
-	if err := f.Close(); err != nil {
-		return nil, err
-	}
+	defer f.remove()
 	segments, drops := make([]scorch.Segment, len(sources)), make([]*roaring.Bitmap, len(sources))
 	for i, s := range sources {
 		segments[i], drops[i] = s.Segment.zap, s.Deleted
 	}
-	if _, _, err := new(zap.ZapPlugin).Merge(segments, drops, f.Name(), nil, nil); err != nil {
-		return nil, err
+	stop := make(chan struct{})
+	defer context.AfterFunc(ctx, func() { close(stop) })()
+	if _, _, err := new(zap.ZapPlugin).Merge(segments, drops, f.path, stop, nil); err != nil {
+		return nil, errors.Join(ctx.Err(), err)
 	}
-	b, err := os.ReadFile(f.Name())
+	b, err := os.ReadFile(f.path)
 	return slices.Clip(b), err
+}
+
+// file is a file for the library to write.
+type file struct {
+	path   string
+	remove func()
+}
+
+// diskFile makes a file on disk.
+func diskFile(scratch string) (file, error) {
+	f, err := os.CreateTemp(scratch, "sectional-merge-*")
+	if err != nil {
+		return file{}, err
+	}
+	return file{f.Name(), func() { _ = os.Remove(f.Name()) }}, f.Close()
 }
 
 // copy adds the columns of a segment whose documents have new numbers.

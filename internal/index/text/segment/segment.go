@@ -2,10 +2,12 @@ package segment
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"iter"
 	"strings"
 	"sync"
 
@@ -46,25 +48,93 @@ type Segment struct {
 
 // Build makes a segment of documents, which are in the order of their ids, each id
 // once, and at least one. ErrFields if they have too many names of fields together.
-func Build(docs []Document) (made []byte, err error) {
-	if err := checkFields(docs); err != nil {
-		return nil, err
-	}
-	err = guard("build", func() error {
-		made, err = build(docs)
-		return err
+func Build(docs []Document) ([]byte, error) {
+	b, err := BuildEach(context.Background(), func(yield func(*Document) bool) {
+		for i := range docs {
+			if !yield(&docs[i]) {
+				return
+			}
+		}
 	})
-	return made, err
+	return b.Bytes, err
 }
 
-func build(docs []Document) ([]byte, error) {
-	entries := make([]index.Document, len(docs))
-	columns := columnsBuilder{}
-	for i := range docs {
-		entries[i] = entryOf(&docs[i])
-		columns.add(uint32(i), docs[i].Fields)
-		columns.at(idField, lastTerms).text(uint32(i), docs[i].ID)
+// Built is what became of documents.
+type Built struct {
+	Bytes []byte   // of the segment; nil if no document is in it
+	IDs   []string // of the documents in it
+	Left  int      // how many were left out, because they have too many terms
+}
+
+// BuildEach is Build of documents that are made one by one, since what is made of a text is
+// many times as large. It ends with ctx, though the library may still be at work then: what
+// it makes is dropped.
+func BuildEach(ctx context.Context, docs iter.Seq[*Document]) (b Built, err error) {
+	g := gatherer{names: map[string]bool{}, columns: columnsBuilder{}}
+	for d := range docs {
+		if err = ctx.Err(); err == nil {
+			err = g.add(d)
+		}
+		if err != nil {
+			return b, err
+		}
 	}
+	if b.IDs, b.Left = g.ids, g.left; len(g.entries) == 0 {
+		return b, nil
+	}
+	made := make(chan error, 1)
+	var zapped []byte
+	go func() {
+		made <- guard("build", func() (err error) {
+			zapped, err = newZap(g.entries)
+			return err
+		})
+	}()
+	select {
+	case err = <-made:
+	case <-ctx.Done():
+		return b, ctx.Err()
+	}
+	if err == nil {
+		b.Bytes = seal(zapped, g.columns, uint32(len(g.entries)))
+	}
+	return b, err
+}
+
+// gatherer takes in the documents of a segment.
+type gatherer struct {
+	names   map[string]bool
+	entries []index.Document
+	ids     []string
+	columns columnsBuilder
+	left    int
+}
+
+// add takes in a document, unless it has too many terms.
+func (g *gatherer) add(d *Document) error {
+	for i := range d.Fields {
+		f := &d.Fields[i]
+		if g.names[f.Name] = true; f.Vector != nil {
+			g.names[shape(f.Name, len(f.Vector))] = true
+		}
+	}
+	if len(g.names) > MaxFields {
+		return ErrFields
+	}
+	n := uint32(len(g.entries))
+	e, ok := entryOf(d)
+	if !ok {
+		g.left++
+		return nil
+	}
+	g.entries, g.ids = append(g.entries, e), append(g.ids, d.ID)
+	g.columns.add(n, d.Fields)
+	g.columns.at(idField, lastTerms).text(n, d.ID)
+	return nil
+}
+
+// newZap has the library make what it does of documents.
+func newZap(entries []index.Document) ([]byte, error) {
 	made, _, err := new(zap.ZapPlugin).New(entries)
 	if err != nil {
 		return nil, err
@@ -75,10 +145,8 @@ func build(docs []Document) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	out.Grow(base.Size())
-	if _, err := base.WriteTo(&out); err != nil {
-		return nil, err
-	}
-	return seal(out.Bytes(), columns, uint32(len(docs))), nil
+	_, err = base.WriteTo(&out)
+	return out.Bytes(), err
 }
 
 // seal appends columns, directory and tail to the library's bytes.

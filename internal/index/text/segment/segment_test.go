@@ -246,7 +246,7 @@ func TestAgainstModel(t *testing.T) {
 
 // merge merges all segments, in the model too.
 func (m *model) merge(t *testing.T, sources []Source) ([]Source, bool) {
-	made, numbers, err := Merge(sources, t.TempDir())
+	made, numbers, err := Merge(context.Background(), sources, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -619,7 +619,7 @@ func TestFieldsAreBounded(t *testing.T) {
 	half := func(id string, fields []Field) Source {
 		return Source{Segment: must[*Segment](t)(Open(must[[]byte](t)(Build([]Document{{ID: id, Fields: fields}}))))}
 	}
-	_, _, err := Merge([]Source{half("a", d.Fields[:5000]), half("b", d.Fields[5000:])}, t.TempDir())
+	_, _, err := Merge(context.Background(), []Source{half("a", d.Fields[:5000]), half("b", d.Fields[5000:])}, t.TempDir())
 	if err != ErrFields {
 		t.Fatalf("%v", err)
 	}
