@@ -34,6 +34,9 @@ var (
 	JobDue = Space{Name: "job-due", Code: 'h', System: true, Version: 2,
 		Columns: []Column{{"pool", Text}, {"time", Uint}, {"kind", Text}, {"number", Uint}, {"subject", Text}},
 		Doc:     "a job by the time when it is due, among those of its pool (time: Unix milliseconds)"}
+	Request = Space{Name: "request", Code: 'i', System: true, Version: 1,
+		Columns: []Column{{"period", Uint}, {"request", Tail}},
+		Doc:     "a transaction that has a name was carried out: when, and what it asked for; period: of ten minutes, request: a digest of who asked and the name"}
 )
 
 // The kinds of row in a database; those of indexes, from code 0x80 up, below.
@@ -179,7 +182,7 @@ func MovedPrefix(db uint64, code byte) (before, now []byte) {
 
 // Spaces is the table of all kinds of row, in key order.
 var Spaces = []*Space{
-	&Meta, &Catalogue, &Job, &Token, &UpdateFeed, &UpdateHead, &JobDue,
+	&Meta, &Catalogue, &Job, &Token, &UpdateFeed, &UpdateHead, &JobDue, &Request,
 	&LaneHead, &Setting, &Doc, &BodyChunk, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint, &PartitionDrop,
 	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Superseded, &Purge, &Marker, &Due,
 	&Subscription, &DeadLetter, &ChangeLog,

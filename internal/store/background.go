@@ -48,7 +48,7 @@ func (s *Store) tick(ctx context.Context, all bool) error {
 		err = errors.Join(err, s.makeDropsDue(ctx))
 	}
 	if all {
-		err = errors.Join(err, s.watchClock(ctx), s.watchAge(ctx), s.sweepTokens(ctx))
+		err = errors.Join(err, s.watchClock(ctx), s.watchAge(ctx), s.sweepTokens(ctx), s.sweepOnce(ctx))
 	}
 	return err
 }

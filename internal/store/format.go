@@ -54,6 +54,7 @@ var formatSteps = []formatStep{
 	{version: 11, what: "indexes of places", rows: map[string]byte{"geo-row": 1, "geo-back": 1}},
 	{version: 12, what: "secondary indexes of tables", rows: map[string]byte{"secondary-row": 1}},
 	{version: 13, what: "segments of full-text indexes may have vectors", rows: map[string]byte{"text-chunk": 2}},
+	{version: 14, what: "transactions may have names", rows: map[string]byte{"request": 1}},
 }
 
 // firstFormat is the format before any step.

@@ -223,6 +223,25 @@ func (s Scope) View(ctx context.Context, fn func(*Reader) error) error {
 	})
 }
 
+// View runs fn over one snapshot of scopes, which may be of several databases: what a
+// transaction wrote in them is seen whole. Readers are in the order of scopes; otherwise
+// as Scope.View.
+func (s *Store) View(ctx context.Context, scopes []Scope, fn func([]*Reader) error) error {
+	readers := make([]*Reader, len(scopes))
+	for i, scope := range scopes {
+		if scope.db.dropped.Load() {
+			return errNoDatabase
+		}
+		readers[i] = &Reader{Scope: scope, before: scope.db.hidden.Load()}
+	}
+	return s.engine.View(ctx, func(v kv.Snapshot) error {
+		for _, r := range readers {
+			r.v, r.hidden = v, r.db.hidden.Load()
+		}
+		return fn(readers)
+	})
+}
+
 // Reader reads a scope at one snapshot; it lives as long as the View's closure.
 type Reader struct {
 	Scope

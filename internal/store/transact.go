@@ -25,6 +25,15 @@ type ScopedEdits struct {
 // stored: Invalid for an id that no document can have and for a replicated edit, NotFound when a database was
 // dropped, TooLarge for more than the engine takes at once, Unavailable as for Scope.Write.
 func (s *Store) Transact(ctx context.Context, parts []ScopedEdits) ([]Result, error) {
+	ws, err := newWrites(parts)
+	if err != nil {
+		return nil, err
+	}
+	return s.transact(ctx, ws, nil)
+}
+
+// newWrites begins the writes of a transaction.
+func newWrites(parts []ScopedEdits) ([]*write, error) {
 	ws := make([]*write, len(parts))
 	for i, p := range parts {
 		var err error
@@ -32,12 +41,13 @@ func (s *Store) Transact(ctx context.Context, parts []ScopedEdits) ([]Result, er
 			return nil, err
 		}
 	}
-	return s.transact(ctx, ws)
+	return ws, nil
 }
 
-// transact is Transact for writes that have begun.
-func (s *Store) transact(ctx context.Context, ws []*write) ([]Result, error) {
-	t := transaction{store: s, writes: ws}
+// transact is Transact for writes that have begun; once is nil for a request without a
+// name.
+func (s *Store) transact(ctx context.Context, ws []*write, once *onceOnly) ([]Result, error) {
+	t := transaction{store: s, writes: ws, once: once}
 	for _, w := range ws {
 		w.atomic = true
 		for _, e := range w.edits {
@@ -84,6 +94,7 @@ type transaction struct {
 	store     *Store
 	writes    []*write
 	databases []*Database // in order of their numbers
+	once      *onceOnly   // nil if it may be carried out each time
 }
 
 // commit submits the transaction as a whole.
@@ -110,6 +121,12 @@ func (t *transaction) apply(g *group) error {
 		g.version, g.began, g.apart, g.designWentBack = g.lane.version, g.lane.serial, true, false
 		defer func() { g.apart = false }()
 	}
+	if t.once != nil {
+		if err := t.once.look(g.tx, g.now); err != nil || t.once.found {
+			t.pass()
+			return err
+		}
+	}
 	plans, refused, err := t.plan(g)
 	if err != nil {
 		return err
@@ -123,7 +140,19 @@ func (t *transaction) apply(g *group) error {
 			return err
 		}
 	}
+	if t.once != nil {
+		return t.once.note(g.tx, g.now)
+	}
 	return nil
+}
+
+// pass leaves all edits without an outcome: there is nothing to be done.
+func (t *transaction) pass() {
+	for _, w := range t.writes {
+		for _, e := range w.edits {
+			e.err, e.rev, e.seq = nil, document.Rev{}, 0
+		}
+	}
 }
 
 // plan plans the open edits, and reports whether any edit is refused. There is no plan

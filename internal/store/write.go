@@ -51,7 +51,7 @@ func (s Scope) Write(ctx context.Context, edits []document.Edit, o WriteOptions)
 		if err := w.checkPartition(); err != nil {
 			return nil, err
 		}
-		return s.db.store.transact(ctx, []*write{w})
+		return s.db.store.transact(ctx, []*write{w}, nil)
 	}
 	w.most = s.db.commitBytes(o)
 	if err := s.db.store.carry(ctx, []*write{w}, w.commit); err != nil {
