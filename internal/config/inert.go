@@ -104,7 +104,7 @@ var inert = []Inert{
 	{"os_daemon_settings", nil, "no programs are run by the configuration"},
 	{"feature_flags", nil, "there are no features to be switched"},
 	{"dreyfus", nil, "full-text search has the limits that CouchDB has by default"},
-	{"nouveau", nil, "there is no other server for search: `_search` needs none, `_nouveau` is not built in"},
+	{"nouveau", words("url max_sessions max_pipeline max_limit request_timeout"), "there is no other server for search"},
 	{"custodian", nil, "the server is a single node"},
 }
 

@@ -43,6 +43,8 @@ var serverTable = []Known{
 	{"uuids", "format", "", "base_16, rfc9562", atOnce, "`rfc9562` writes ids of `uuid_v7` with dashes."},
 	{"uuids", "max_count", "1000", count, atOnce, "Most ids in one answer of `_uuids`."},
 
+	{"nouveau", "enable", "true", boolean, atOnce, "Whether `_nouveau` answers, and `_index` makes indexes of the type `nouveau`; such indexes are kept either way."},
+
 	{"couchdb", "single_node", "true", boolean, atStart, "Shown for programs that look at it: the server is always a single node."},
 	{"couchdb", "maintenance_mode", "", "true, false, nolb", atOnce, "With `true` or `nolb`, `_up` answers 404, so that a balancer sends nothing here. Requests are answered all the same."},
 }

@@ -16,14 +16,13 @@ func New(o couchhttp.Options) *couchhttp.API { return couchhttp.New(o, allRoutes
 // allRoutes is the whole surface. Where packages have rows of one pattern, the first says by its rights who is told
 // which methods there are.
 func allRoutes() []couchhttp.Route {
-	return slices.Concat(serverRoutes(), sessionRoutes("/_session", 0), admin.Routes(), endpointRoutes(), designRoutes(), legacy.Routes(), lists.Routes(),
+	return slices.Concat(serverRoutes(), sessionRoutes("/_session", 0), admin.Routes(), endpointRoutes(), legacy.Routes(), lists.Routes(),
 		documents.Routes(), feedRoutes())
 }
 
 // Why parts of the surface are not built. Each sentence is the reason that
 // clients see, and has its numbered line in docs/DIFFERENCES.md.
 const (
-	noNouveau     = "Nouveau search is not implemented."
 	noReshard     = "Databases have no shards that could be split."
 	noQueryServer = "There are no query servers that could be reloaded."
 )
@@ -52,21 +51,12 @@ func serverRoutes() []couchhttp.Route {
 		{Methods: "GET", Pattern: "/_scheduler/jobs/{job}/failures", Rights: couchhttp.AdminOnly, Run: admin.SchedulerFailures, Allow: "GET,HEAD"},
 		{Methods: "GET", Pattern: "/_scheduler/docs", Rights: couchhttp.AdminOnly, Run: admin.SchedulerDocs, Allow: "GET,HEAD"},
 		{Methods: "GET", Pattern: "/_scheduler/docs/{path...}", Rights: couchhttp.AdminOnly, Run: admin.SchedulerDocs, Allow: "GET,HEAD"},
-		{Methods: "POST", Pattern: "/_nouveau_analyze", Rights: couchhttp.AdminOnly, Missing: noNouveau},
 		{Methods: "GET", Pattern: "/_reshard", Rights: couchhttp.AdminOnly, Missing: noReshard},
 		{Methods: "GET,PUT", Pattern: "/_reshard/state", Rights: couchhttp.AdminOnly, Missing: noReshard},
 		{Methods: "GET,POST", Pattern: "/_reshard/jobs", Rights: couchhttp.AdminOnly, Missing: noReshard},
 		{Methods: "GET,DELETE", Pattern: "/_reshard/jobs/{job}", Rights: couchhttp.AdminOnly, Missing: noReshard},
 		{Methods: "GET,PUT", Pattern: "/_reshard/jobs/{job}/state", Rights: couchhttp.AdminOnly, Missing: noReshard},
 		{Methods: "POST", Pattern: "/_reload_query_servers", Rights: couchhttp.AdminOnly, Missing: noQueryServer},
-	}
-}
-
-// designRoutes are what design documents serve, and the queries over indexes.
-func designRoutes() []couchhttp.Route {
-	return []couchhttp.Route{
-		{Methods: "GET,POST", Pattern: "/{db}/_design/{ddoc}/_nouveau/{index}", At: couchhttp.EveryEndpoint, Rights: couchhttp.Reader, Class: couchhttp.ClassQuery, Missing: noNouveau},
-		{Methods: "GET", Pattern: "/{db}/_design/{ddoc}/_nouveau_info/{index}", At: couchhttp.EveryEndpoint, Rights: couchhttp.Member, Class: couchhttp.ClassQuery, Missing: noNouveau},
 	}
 }
 

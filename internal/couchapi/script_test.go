@@ -113,7 +113,7 @@ var varying = []struct {
 	{regexp.MustCompile(`Etag: "[0-9a-z]{5,14}"`), `Etag: "…"`},
 	{regexp.MustCompile(`Expires=[^;]+`), `Expires=…`},
 	{regexp.MustCompile(`AuthSession=[^;]+`), `AuthSession=…`},
-	{regexp.MustCompile(`"(file|active|external|disk_size|data_size)": ?\d+`), `"$1":…`},
+	{regexp.MustCompile(`"(file|active|external|disk_size|data_size|update_latency)": ?\d+`), `"$1":…`},
 	{regexp.MustCompile(`--[0-9a-f]{20,}`), `--boundary`},
 	{regexp.MustCompile(`boundary="?[0-9a-f]{20,}"?`), `boundary=…`},
 	{regexp.MustCompile(`"execution_time_ms": ?[\d.]+`), `"execution_time_ms":…`},

@@ -20,7 +20,7 @@ func TestWelcome(t *testing.T) {
 	if m["couchdb"] != "Welcome" || m["version"] != compatible || m["uuid"] != a.store.UUID() {
 		t.Errorf("got %s", got.Body)
 	}
-	for _, part := range []string{`"features":["access-ready","geo","partitioned","search"]`, `"vendor":{"name":"Sectional",`} {
+	for _, part := range []string{`"features":["access-ready","geo","nouveau","partitioned","search"]`, `"vendor":{"name":"Sectional",`} {
 		if !strings.Contains(got.Body, part) {
 			t.Errorf("no %s in %s", part, got.Body)
 		}

@@ -13,7 +13,12 @@ const compatible = "3.5.2"
 
 // features are CouchDB's and Cloudant's names for what is there: databases may be partitioned,
 // documents may hold the _access member, and there are full-text search and geo queries.
-var features = []string{"access-ready", "geo", "partitioned", "search"}
+func features(nouveau bool) []string {
+	if nouveau {
+		return []string{"access-ready", "geo", "nouveau", "partitioned", "search"}
+	}
+	return []string{"access-ready", "geo", "partitioned", "search"}
+}
 
 // welcome answers GET /: programs with JSON, whoever looks at it in a browser with a
 // page.
@@ -27,7 +32,7 @@ func welcome(r *couchhttp.Request) error {
 		b = append(b, `,"uuid":`...)
 		b = couchhttp.AppendString(b, r.API.Store.UUID())
 		b = append(b, `,"features":`...)
-		b = couchhttp.AppendStrings(b, features)
+		b = couchhttp.AppendStrings(b, features(r.API.Settings.Value().Nouveau))
 		b = append(b, `,"vendor":{"name":"Sectional","version":`...)
 		b = couchhttp.AppendString(b, r.API.Version)
 		return append(b, `}}`...)

@@ -211,6 +211,7 @@ func compare(a, b *Branch) int {
 		better(bit(a.ranged), bit(b.ranged)),
 		better(bit(a.Index() != nil), bit(b.Index() != nil)),
 		better(bit(!a.words), bit(!b.words)),
+		better(bit(!a.nouveau()), bit(!b.nouveau())),
 		better(bit(a.partial), bit(b.partial)),
 		better(bit(a.Covering()), bit(b.Covering())),
 		better(bit(!a.repeats), bit(!b.repeats)),

@@ -219,7 +219,8 @@ func repair(ctx context.Context, x *index.Indexes, scope store.Scope, err error)
 }
 
 func (p *textPath) request(q lucene.Node, limit int) *find.Request {
-	return &find.Request{Query: q, Analyzers: text.Of(p.named.Index).Analyzers, Limit: limit, Fields: []string{}, Marks: true}
+	def := text.Of(p.named.Index)
+	return &find.Request{Query: q, Analyzers: def.Analyzers, Limit: limit, Fields: []string{}, Marks: true, Nouveau: def.Nouveau, Locale: find.JSONNumbers}
 }
 
 // estimate implements accessPath.
@@ -374,17 +375,27 @@ func clausesOf(n *selector.Node) (everywhere, anywhere int) {
 // manyTexts refuses $text where several indexes that have not the same definition could
 // answer: their analyzers say what is found.
 func (p *planner) manyTexts(all []*Branch, meant func(*Branch) bool) error {
-	signature := ""
+	signatures := map[bool]string{} // of Nouveau's, and of others
+	many := map[bool]bool{}
 	for _, b := range all {
 		if !p.req.words || !meant(b) || !usable(b) && !building(b) {
 			continue
 		}
-		if signature != "" && signature != b.Index().Signature {
-			return errManyTexts
-		}
-		signature = b.Index().Signature
+		of := b.nouveau()
+		many[of] = many[of] || signatures[of] != "" && signatures[of] != b.Index().Signature
+		signatures[of] = b.Index().Signature
+	}
+	if many[false] || many[true] && signatures[false] == "" {
+		return errManyTexts
 	}
 	return nil
+}
+
+// nouveau reports whether a branch reads an index of Nouveau's, before which others come,
+// as in CouchDB.
+func (b *Branch) nouveau() bool {
+	p, is := b.path.(*textPath)
+	return is && text.Of(p.named.Index).Nouveau
 }
 
 // sortErrors are those of a sort by a field whose type is not known.

@@ -23,6 +23,7 @@ type settings struct {
 	AllDBsOpen    bool // _all_dbs and _dbs_info are for everybody
 	DefaultAccess *auth.Security
 	Cloudant      bool            // Cloudant's limits
+	Nouveau       bool            // the paths of Nouveau answer
 	Render        bool            // show, list and rewrite functions run
 	rules         couchwire.Rules // for documents on their way in
 
@@ -61,6 +62,7 @@ func parseSettings(s *config.Snapshot) *settings {
 		AllDBsOpen:     !s.Bool("chttpd", "admin_only_all_dbs", true),
 		DefaultAccess:  auth.DefaultSecurity(s.String("couchdb", "default_security", "admin_only")),
 		Cloudant:       s.String("sectional", "limits", "couchdb") == "cloudant",
+		Nouveau:        s.Bool("nouveau", "enable", true),
 		ViewWait:       s.Duration("sectional", "view_wait", time.Second, 5*time.Second),
 		seqWait:        s.Duration("sectional", "min_seq_wait", time.Second, 5*time.Second),
 		SelectorSteps:  max(0, s.Int("sectional", "selector_steps", 10_000_000_000)),

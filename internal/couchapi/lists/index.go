@@ -86,7 +86,7 @@ func createIndex(r *couchhttp.Request) error {
 	if err != nil {
 		return err
 	}
-	def, err := parseIndexDefinition(raw)
+	def, err := parseIndexDefinition(raw, r.API.Settings.Value().Nouveau)
 	if err == nil && def.all {
 		err = mayIndexAll(r)
 	}

@@ -35,13 +35,15 @@ type indexDefinition struct {
 	text        []byte // the member of indexes, if it is a text index; nil for others
 	all         bool   // and it has all fields
 	geo         []byte // the member of st_indexes, if it is a geo index; nil for others
+	nouveau     bool   // and it is one of Nouveau's, in the member of that name
 }
 
 // indexMembers are the members of the request, checked in this order.
 var indexMembers = []string{"index", "type", "name", "ddoc", "w", "partitioned"}
 
-// parseIndexDefinition parses the body of POST _index. Errors are CouchDB's.
-func parseIndexDefinition(body []byte) (*indexDefinition, error) {
+// parseIndexDefinition parses the body of POST _index; nouveau says that there may be
+// indexes of Nouveau's. Errors are CouchDB's.
+func parseIndexDefinition(body []byte, nouveau bool) (*indexDefinition, error) {
 	d := &indexDefinition{}
 	var def []byte
 	kind := "json"
@@ -87,7 +89,11 @@ func parseIndexDefinition(body []byte) (*indexDefinition, error) {
 	case "geo":
 		return d, d.parseGeo(def)
 	case "nouveau":
-		return nil, dberr.New(dberr.Unavailable, "required index service unavailable", "%s", kind)
+		if !nouveau {
+			return nil, dberr.New(dberr.Unavailable, "required index service unavailable", "%s", kind)
+		}
+		d.nouveau = true
+		return d, d.parseText(def)
 	}
 	return nil, dberr.New(dberr.Invalid, "invalid_index", "Invalid type for index: %s", kind)
 }
@@ -242,7 +248,7 @@ func (d *indexDefinition) parseText(def []byte) error {
 		return err
 	}
 	for _, analyzer := range of.Analyzers() {
-		if _, err := analyze.New(analyzer); err != nil {
+		if err := d.checkAnalyzer(analyzer); err != nil {
 			return dberr.New(dberr.Invalid, "invalid_index", "There is no analyzer %s", selector.Shown(analyzer))
 		}
 	}
@@ -251,8 +257,14 @@ func (d *indexDefinition) parseText(def []byte) error {
 		return couchhttp.ErrNotJSON
 	}
 	d.all = of.All
-	d.asked, d.plain, d.source = asked, append([]byte("text"), asked...), asked
-	d.text = append(append(append(append([]byte(`{"index":`), asked...), `,"analyzer":`...), of.Analyzer()...), '}')
+	kind, _ := d.kindOfText()
+	d.asked, d.plain, d.source = asked, append([]byte(kind), asked...), asked
+	d.text = append([]byte(`{"index":`), asked...)
+	if d.nouveau {
+		d.text = append(append(d.text, ','), of.NouveauAnalyzer()[1:]...)
+	} else {
+		d.text = append(append(append(d.text, `,"analyzer":`...), of.Analyzer()...), '}')
+	}
 	d.setNames()
 	d.former = ""
 	return nil
@@ -263,11 +275,28 @@ func (d *indexDefinition) parseText(def []byte) error {
 func (d *indexDefinition) kind() (name, in string) {
 	switch {
 	case d.text != nil:
-		return text.KindName, "indexes"
+		return d.kindOfText()
 	case d.geo != nil:
 		return geo.FieldsName, "st_indexes"
 	}
 	return field.KindName, "views"
+}
+
+func (d *indexDefinition) kindOfText() (name, in string) {
+	if d.nouveau {
+		return text.NouveauName, "nouveau"
+	}
+	return text.KindName, "indexes"
+}
+
+// checkAnalyzer refuses an analyzer that there is not.
+func (d *indexDefinition) checkAnalyzer(definition []byte) (err error) {
+	if d.nouveau {
+		_, err = analyze.Nouveau(append(append([]byte(`{"default_analyzer":`), definition...), '}'))
+	} else {
+		_, err = analyze.New(definition)
+	}
+	return err
 }
 
 // view is the index as it is in its design document.

@@ -28,7 +28,7 @@ func deleteIndex(r *couchhttp.Request) error {
 	if err := r.Drain(); err != nil {
 		return err
 	}
-	in, ok := map[string]string{"json": "views", "text": "indexes", "geo": "st_indexes"}[r.Arg("type")]
+	in, ok := map[string]string{"json": "views", "text": "indexes", "nouveau": "nouveau", "geo": "st_indexes"}[r.Arg("type")]
 	if !ok {
 		return errNoIndex
 	}
@@ -66,7 +66,7 @@ func removeIndex(r *couchhttp.Request, id document.ID, in, name string) error {
 		all = nil
 	}
 	body := jsonscan.With(old.Body, in, all)
-	if !holds(body, "views") && !holds(body, "indexes") && !holds(body, "st_indexes") {
+	if !holds(body, "views") && !holds(body, "indexes") && !holds(body, "nouveau") && !holds(body, "st_indexes") {
 		return writeDesign(r, deletion(old))
 	}
 	return writeDesign(r, &document.Edit{ID: id, Parent: old.Rev, Body: body, Attachments: couchhttp.Stubs(old.Attachments)})

@@ -11,7 +11,7 @@ import (
 
 // mangoText returns the definition of a text index of Mango's; nil for any other index.
 func mangoText(n *index.Named) *mango.Def {
-	if n == nil || n.Kind != text.KindName || text.Of(n.Index) == nil {
+	if n == nil || n.Kind != text.KindName && n.Kind != text.NouveauName || text.Of(n.Index) == nil {
 		return nil
 	}
 	return text.Of(n.Index).Mango
@@ -21,7 +21,8 @@ func mangoText(n *index.Named) *mango.Def {
 func appendTextIndex(dst []byte, n *index.Named, d *mango.Def, partitioned bool) []byte {
 	dst = jsonscan.AppendQuoted(append(dst, `{"ddoc":`...), string(n.Design))
 	dst = jsonscan.AppendQuoted(append(dst, `,"name":`...), n.Name)
-	dst = strconv.AppendBool(append(dst, `,"type":"text","partitioned":`...), partitioned)
+	dst = append(append(append(dst, `,"type":"`...), n.Kind...), '"') // kinds have the names of types
+	dst = strconv.AppendBool(append(dst, `,"partitioned":`...), partitioned)
 	dst = append(dst, `,"def":{"default_analyzer":`...)
 	dst = append(dst, member(d.Source, "default_analyzer", `"keyword"`)...)
 	dst = append(append(dst, `,"default_field":`...), member(d.Source, "default_field", "{}")...)

@@ -27,7 +27,7 @@ func search(r *couchhttp.Request) error {
 		return err
 	}
 	if a.session == nil {
-		return noSearch(a.design, r.Arg("index"))
+		return noSearch(a.design, "indexes", r.Arg("index"))
 	}
 	answer, err := onIndex(r, a.session, findSearch, func(s *index.Session) (*searchAnswer, error) { return searchOf(r, s, q) })
 	if err != nil {
@@ -52,9 +52,9 @@ func findSearch(r *couchhttp.Request, design, name string) (*index.Session, erro
 	return s, nil
 }
 
-// noSearch says why there is no such full-text index.
-func noSearch(d couchhttp.DesignFunctions, name string) error {
-	if indexes, _ := jsonscan.Member(d.Body, "indexes"); jsonscan.KindOf(indexes) == jsonscan.Object {
+// noSearch says why there is no such full-text index in a member of a design document.
+func noSearch(d couchhttp.DesignFunctions, member, name string) error {
+	if indexes, _ := jsonscan.Member(d.Body, member); jsonscan.KindOf(indexes) == jsonscan.Object {
 		if _, ok := jsonscan.Member(indexes, name); ok {
 			return dberr.New(dberr.Invalid, "invalid_design_doc", "index `%s` must have parameter `index`", name)
 		}
@@ -69,12 +69,21 @@ func searchOf(r *couchhttp.Request, s *index.Session, q *searchQuery) (*searchAn
 	if err != nil {
 		return nil, err
 	}
-	over, err := amended(r, s, q, p)
-	if err != nil {
-		return nil, err
-	}
-	if over == nil {
-		over, err = followed(r, s, q, p)
+	a := &searchAnswer{RowStream: couchhttp.RowStream{R: r, Form: couchhttp.DocForm{Include: q.include}}, q: q, s: s}
+	a.result, err = searched(r, s, p, q.stale, func(d *text.Def) (*textfind.Request, error) {
+		req := q.Request
+		req.Analyzers = d.Analyzers
+		return &req, q.parse(&req, p != "" || s.Answers.Tenant != "")
+	})
+	return a, err
+}
+
+// searched reads an index as far as it is wanted, all of it or, stale, what there is, and
+// runs what asked makes of the definition that answers.
+func searched(r *couchhttp.Request, s *index.Session, p document.Partition, stale bool, asked func(*text.Def) (*textfind.Request, error)) (*textfind.Result, error) {
+	over, err := amended(r, s, stale, p)
+	if over == nil && err == nil {
+		over, err = followed(r, s, stale, p)
 	}
 	if err != nil {
 		return nil, err
@@ -83,20 +92,17 @@ func searchOf(r *couchhttp.Request, s *index.Session, q *searchQuery) (*searchAn
 	if s.Answers.Partitioned != s.Index.Partitioned {
 		return nil, index.ErrGone
 	}
-	req := q.Request
-	req.Analyzers = text.Of(s.Answers).Analyzers
-	if err := q.parse(&req, p != "" || s.Answers.Tenant != ""); err != nil {
+	req, err := asked(text.Of(s.Answers))
+	if err != nil {
 		return nil, err
 	}
-	a := &searchAnswer{RowStream: couchhttp.RowStream{R: r, Form: couchhttp.DocForm{Include: q.include}}, q: q, s: s}
-	a.result, err = runSearch(r, p, over, &req)
-	return a, err
+	return runSearch(r, p, over, req)
 }
 
 // followed brings the index as far as a search asks for, and reads it then.
-func followed(r *couchhttp.Request, s *index.Session, q *searchQuery, p document.Partition) (over *segment.Reader, err error) {
+func followed(r *couchhttp.Request, s *index.Session, stale bool, p document.Partition) (over *segment.Reader, err error) {
 	update := updateFirst
-	if q.stale {
+	if stale {
 		update = updateNever
 	}
 	if err := readyView(r, s, update); err != nil {
@@ -111,8 +117,8 @@ func followed(r *couchhttp.Request, s *index.Session, q *searchQuery, p document
 
 // amended reads the index together with what it has not taken in, without waiting for it;
 // nil if that is too much, or not wanted.
-func amended(r *couchhttp.Request, s *index.Session, q *searchQuery, p document.Partition) (over *segment.Reader, err error) {
-	if q.stale || s.Index.State != index.Readable {
+func amended(r *couchhttp.Request, s *index.Session, stale bool, p document.Partition) (over *segment.Reader, err error) {
+	if stale || s.Index.State != index.Readable {
 		return nil, nil
 	}
 	var tail *index.Tail

@@ -16,7 +16,7 @@ import (
 
 // searchInfo answers GET …/_design/{ddoc}/_search_info/{index}.
 func searchInfo(r *couchhttp.Request) error {
-	i, p, s, err := searchState(r)
+	i, p, s, err := searchState(r, findSearch, "indexes")
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func searchInfo(r *couchhttp.Request) error {
 
 // searchDiskSize answers GET …/_design/{ddoc}/_search_disk_size/{index}.
 func searchDiskSize(r *couchhttp.Request) error {
-	i, _, _, err := searchState(r)
+	i, _, _, err := searchState(r, findSearch, "indexes")
 	if err != nil {
 		return err
 	}
@@ -50,17 +50,17 @@ func searchDiskSize(r *couchhttp.Request) error {
 
 // searchState reads how far a full-text index is and what it has. Of an index that a
 // tenant shares it says nothing: it is of others' documents too.
-func searchState(r *couchhttp.Request) (i text.Info, p index.Progress, s *index.Session, err error) {
+func searchState(r *couchhttp.Request, find finding, member string) (i text.Info, p index.Progress, s *index.Session, err error) {
 	if err := r.MaySeeDesigns(); err != nil {
 		return i, p, nil, err
 	}
-	if s, err = findSearch(r, r.Arg("ddoc"), r.Arg("index")); err != nil {
+	if s, err = find(r, r.Arg("ddoc"), r.Arg("index")); err != nil {
 		return i, p, nil, err
 	}
 	if s == nil || s.Shared() {
 		design, err := r.DesignNamed(r.Arg("ddoc"))
 		if err == nil {
-			err = noSearch(design, r.Arg("index"))
+			err = noSearch(design, member, r.Arg("index"))
 		}
 		return i, p, nil, err
 	}

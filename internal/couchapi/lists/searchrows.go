@@ -18,10 +18,14 @@ import (
 // pages, each in a snapshot of its own.
 type searchAnswer struct {
 	couchhttp.RowStream
-	q      *searchQuery
-	s      *index.Session
-	result *textfind.Result
+	q       *searchQuery
+	s       *index.Session
+	result  *textfind.Result
+	nouveau *nouveauQuery // what was asked for, instead of q
 }
+
+// include reports whether documents come along.
+func (a *searchAnswer) include() bool { return a.Form.Include }
 
 // piece is a row, and what surrounds it in the answer.
 type piece struct {
@@ -53,7 +57,7 @@ func (a *searchAnswer) write() error {
 
 // page writes the next pieces, and returns those that are left.
 func (a *searchAnswer) page(pieces []piece) ([]piece, error) {
-	if !a.q.include {
+	if !a.include() {
 		for i := range pieces {
 			if err := a.piece(nil, &pieces[i]); err != nil {
 				return nil, err
@@ -92,7 +96,7 @@ func (a *searchAnswer) piece(rd *store.Reader, p *piece) error {
 		id = own
 	}
 	a.Buf = couchhttp.AppendString(append(a.Buf, `{"id":`...), string(id))
-	if err := a.value(`,"order":`, p.row.Order); err != nil {
+	if err := a.order(p.row.Order, id); err != nil {
 		return err
 	}
 	a.Buf = append(a.Buf, `,"fields":{`...)
@@ -103,7 +107,7 @@ func (a *searchAnswer) piece(rd *store.Reader, p *piece) error {
 		}
 	}
 	a.Buf = append(a.Buf, '}')
-	if a.q.Highlight != nil {
+	if a.q != nil && a.q.Highlight != nil {
 		a.Buf = append(a.Buf, `,"highlights":{`...)
 		for i, m := range p.row.Highlights {
 			a.member(i, m.Field)
@@ -122,7 +126,11 @@ func (a *searchAnswer) piece(rd *store.Reader, p *piece) error {
 func (a *searchAnswer) document(rd *store.Reader, id document.ID, tail string) error {
 	rev, err := rd.Winner(id)
 	if dberr.Is(err, dberr.NotFound) { // deleted since the index saw it
-		a.Buf = append(append(a.Buf, `,"error":"not_found"`...), tail...)
+		lacking := `,"error":"not_found"`
+		if a.nouveau != nil {
+			lacking = `,"doc":null`
+		}
+		a.Buf = append(append(a.Buf, lacking...), tail...)
 		return nil
 	}
 	if err != nil {
@@ -131,6 +139,14 @@ func (a *searchAnswer) document(rd *store.Reader, id document.ID, tail string) e
 	a.Buf = append(a.Buf, `,"doc":`...)
 	a.Document(rev, nil, tail)
 	return nil
+}
+
+// order appends the values that a row is sorted by.
+func (a *searchAnswer) order(values []any, id document.ID) error {
+	if a.nouveau == nil {
+		return a.value(`,"order":`, values)
+	}
+	return a.value(`,"order":`, nouveauOrder(values, id))
 }
 
 // member begins the nth member of an object.
@@ -159,6 +175,10 @@ func (a *searchAnswer) pieces() (all []piece, err error) {
 			behind = before + behind
 		}
 		all = append(all, piece{behind: behind})
+	}
+	if a.nouveau != nil {
+		a.nouveauPieces(rows)
+		return all, nil
 	}
 	if a.q.Group != nil {
 		a.groups(rows)

@@ -212,7 +212,7 @@ func (w *work) given(ctx context.Context, docs []input) ([]Result, error) {
 // $text is a term as it is, which can be sorted by.
 func (w *work) ofMango(v mango.Value) Indexed {
 	x := Indexed{Name: v.Name, Value: v.Value, Index: true}
-	if w.nouveau {
+	if w.Def.Nouveau {
 		x.Measured = true
 		_, number := v.Value.(float64)
 		x.Whole = !number && !v.Words()

@@ -32,6 +32,9 @@ func keepsCase(a Analyzers, field string) bool {
 	return len(tokens) == 1 && string(tokens[0].Term) == "Zq"
 }
 
+// idField is the field of ids.
+const idField = "_id"
+
 var nouveauOrder = std.MustCompile(`^([-+])?([.\w]+)(?:<(\w+)>)?$`)
 
 // ParseNouveauOrder reads an element of a sort of Nouveau's, such as "-price" or
@@ -44,7 +47,7 @@ func ParseNouveauOrder(text string) (Order, error) {
 	if m == nil {
 		return Order{}, bad("%s is not a valid sort parameter", text)
 	}
-	o := Order{By: Typed, Field: m[2], Descending: m[1] == "-", Least: true}
+	o := Order{By: Typed, Field: m[2], Descending: m[1] == "-"}
 	switch m[3] {
 	case "":
 	case "string":
@@ -54,8 +57,8 @@ func ParseNouveauOrder(text string) (Order, error) {
 	default:
 		return o, bad("%s is not a valid sort type", m[3])
 	}
-	if o.Field == "_id" {
-		o.By, o.Least = Texts, false
+	if o.Field == idField {
+		o.By = Texts
 	}
 	return o, nil
 }
@@ -174,12 +177,18 @@ func (w *work) folded(q *lucene.Range) *lucene.Range {
 	return &of
 }
 
+// JSONNumbers is the locale of numbers that are written as in JSON.
+const JSONNumbers = "json"
+
 // bound reads an end of a range of numbers, infinite in a direction if it is open.
 func (w *work) bound(text *string, direction int) (float64, error) {
 	if text == nil {
 		return math.Inf(direction), nil
 	}
 	f, ok := lucene.LocalNumber(*text, w.locale)
+	if w.locale == JSONNumbers {
+		f, ok = lucene.Number(*text)
+	}
 	if !ok {
 		return 0, bad("Could not parse the number: %s", *text)
 	}

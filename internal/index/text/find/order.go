@@ -18,7 +18,6 @@ type Order struct {
 	Field      string // of Numbers and Texts; the longitude's of Distance
 	Latitude   string // the latitude's field of Distance
 	Descending bool
-	Least      bool // by the least of several values, as Nouveau sorts
 	from       point
 	unit       float64 // of a degree
 }
@@ -201,19 +200,20 @@ func (s *sorting) keys(n node, dst []key) []key {
 	return dst
 }
 
-// key returns a key. A number that is not there is 0, a place as far away as can be.
+// key returns a key. A number that is not there is 0, a place as far away as can be. Of
+// several values Clouseau takes the greatest, Nouveau the least.
 func (s *sorting) key(i int, n node) (k key) {
 	o, columns := &s.orders[i], &s.columns[i]
 	switch o.By {
 	case Score:
-		k.number = float64(float32(n.score())) // as exact as Lucene's, so that the same are equal
+		k.number = finite(n.score())
 	case Numbers:
-		if k.number, _ = columns[0].Number(n.doc()); o.Least {
+		if k.number, _ = columns[0].Number(n.doc()); s.nouveau {
 			k.number, _ = columns[0].Least(n.doc())
 		}
 	case Texts:
 		text, ok := columns[0].Text(n.doc())
-		if o.Least {
+		if s.nouveau && o.Field != idField {
 			text, ok = columns[0].First(n.doc())
 		}
 		k.text, k.null = text, !ok
@@ -225,6 +225,15 @@ func (s *sorting) key(i int, n node) (k key) {
 		}
 	}
 	return k
+}
+
+// finite is a score as exact as Lucene's, so that the same are equal. Boosts may make more
+// of it than a number can be.
+func finite(score float64) float64 {
+	if score != score {
+		return 0
+	}
+	return float64(float32(max(min(score, math.MaxFloat32), -math.MaxFloat32)))
 }
 
 // compare compares keys in the order.
@@ -251,7 +260,7 @@ func (s *sorting) values(keys []key, id string) []any {
 		if !s.nouveau {
 			continue
 		}
-		switch byID = o.Field == "_id"; {
+		switch byID = o.Field == idField; {
 		case byID:
 			values[i] = ID(strings.Clone(k.text))
 		case o.By == Score:
