@@ -1,6 +1,7 @@
 package geometry
 
 import (
+	"errors"
 	"math"
 
 	"github.com/golang/geo/s1"
@@ -153,19 +154,64 @@ func (s *Shape) Distance(p XY) float64 {
 // circle between its ends.
 const straight = 0.5
 
-// distance is how far an edge is. Edges that span much are taken in pieces.
+// distance is how far an edge is, if that is less than best. Edges that span much are taken in
+// pieces.
 func (e edge) distance(at s2.Point, best float64) s1.Angle {
-	pieces := max(1, math.Ceil(math.Abs(e.b.X-e.a.X)/straight))
+	n := e.pieces()
+	return s1.Angle(pieced{e, at, n}.distance(0, n, best))
+}
+
+// pieces is how many pieces an edge is taken in.
+func (e edge) pieces() int {
 	if e.a.Y == e.b.Y && math.Abs(e.a.Y) == 90 {
-		pieces = 1
+		return 1
 	}
-	from := e.a.point()
-	for i := 1.0; i <= pieces; i++ {
-		to := XY{e.a.X + (e.b.X-e.a.X)*i/pieces, e.a.Y + (e.b.Y-e.a.Y)*i/pieces}.point()
-		best = min(best, float64(s2.DistanceFromSegment(at, from, to)))
-		from = to
+	return int(max(1, math.Ceil(math.Abs(e.b.X-e.a.X)/straight)))
+}
+
+// mostLong is how many pieces edges may have beyond one each: each costs the distance to it.
+const mostLong = 250_000
+
+var errLong = errors.New("the edges of the geometry go round the earth more than 347 times")
+
+// long refuses a geometry whose edges are too long together.
+func (s *Shape) long() error {
+	n := 0
+	for _, e := range s.allEdges() {
+		if n += e.pieces() - 1; n > mostLong {
+			return errLong
+		}
 	}
-	return s1.Angle(best)
+	return nil
+}
+
+// pieced is an edge in pieces, and a position it is far from.
+type pieced struct {
+	edge
+	at s2.Point
+	n  int
+}
+
+func (p pieced) position(i int) XY {
+	if i == p.n {
+		return p.b
+	}
+	return XY{p.a.X + (p.b.X-p.a.X)*float64(i)/float64(p.n), p.a.Y + (p.b.Y-p.a.Y)*float64(i)/float64(p.n)}
+}
+
+// distance is the distance of some of the pieces, or best if that is less. Halves that can't be
+// nearer are passed over: nothing of them is farther from their middle than they are long, in degrees.
+func (p pieced) distance(from, to int, best float64) float64 {
+	if to-from == 1 {
+		return min(best, float64(s2.DistanceFromSegment(p.at, p.position(from).point(), p.position(to).point())))
+	}
+	middle := (from + to) / 2
+	long := max(to-middle, middle-from)
+	reach := math.Hypot(p.b.X-p.a.X, p.b.Y-p.a.Y) * math.Pi / 180 * float64(long) / float64(p.n)
+	if float64(p.at.Distance(p.position(middle).point()))-reach > best {
+		return best
+	}
+	return p.distance(middle, to, p.distance(from, middle, best))
 }
 
 // Apart is how far two positions are from each other, in metres.

@@ -116,6 +116,9 @@ func (s *Shape) addPolygon(rings [][]XY) error {
 		}
 		plain = plain && loops[i].plain()
 	}
+	if tangled(loops) {
+		return errTangled
+	}
 	if plain {
 		return s.addPlain(loops)
 	}
@@ -165,6 +168,29 @@ func alike(edges []edge) bool {
 		}
 	}
 	return false
+}
+
+// mostNear is how many pairs of edges of a polygon, or of polygons beside each other, may have boxes that meet: to see
+// that a ring does not cross itself the library looks at each of them, which takes it about a tenth of a microsecond
+// and can't be ended.
+const mostNear = 2_000_000
+
+var errTangled = fmt.Errorf("the edges of a polygon come near each other more than %d times", mostNear)
+
+// fewEdges have less pairs than mostNear in any case.
+const fewEdges = 1_400
+
+// tangled reports whether the edges of rings come near each other too often.
+func tangled(loops []loop) bool {
+	var paths [][]XY
+	for _, l := range loops {
+		paths = append(paths, l.path)
+	}
+	return tangledEdges(edgesOf(paths...))
+}
+
+func tangledEdges(edges []edge) bool {
+	return len(edges) > fewEdges && meeting(edges, edges, mostNear) > mostNear
 }
 
 // edgesOf returns the edges of lines or rings.

@@ -19,7 +19,7 @@ func ParseGeoJSON(text []byte, l Limits) (*Shape, error) {
 	if len(s.boxes) == 0 {
 		return nil, ErrEmpty
 	}
-	return s, nil
+	return s, s.long()
 }
 
 // reader reads the parts of a geometry within limits.

@@ -2,10 +2,12 @@ package geometry
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
+	"github.com/golang/geo/s2"
 	"github.com/peterstace/simplefeatures/geom"
 )
 
@@ -174,20 +176,78 @@ func TestProbesEnd(t *testing.T) {
 	diagonals := func(n int, x float64) *Shape {
 		var lines []string
 		for i := range n {
-			by := float64(i) * 1e-4
-			lines = append(lines, fmt.Sprintf("(%v 0,%v 60)", x+by, x+60+by))
+			by := float64(i) * 1e-6
+			lines = append(lines, fmt.Sprintf("(%.7f 0,%.7f 1)", x+by, x+1+by))
 		}
 		return wktOf(t, "MULTILINESTRING("+strings.Join(lines, ",")+")")
 	}
-	if yes, err := probeOf(t, diagonals(4500, 0)).Meets(diagonals(4500, 0.00005), unbounded); yes || err != nil {
+	if yes, err := probeOf(t, diagonals(4500, 0)).Meets(diagonals(4500, 5e-7), unbounded); yes || err != nil {
 		t.Errorf("lines beside each other: %v %v", yes, err)
 	}
 	large := &Shape{}
 	for i := range 30_000 {
-		by := float64(i) * 1e-5
-		must(t, large.addLine([]XY{{by + 5e-6, 0}, {60 + by + 5e-6, 60}}))
+		by := float64(i)*1e-7 + 5e-8
+		must(t, large.addLine([]XY{{by, 0}, {1 + by, 1}}))
 	}
 	if _, err := probeOf(t, diagonals(4500, 0)).Meets(large, unbounded); err != ErrInvolved {
 		t.Errorf("far too many lines beside each other: %v", err)
+	}
+}
+
+// TestTangled: a ring whose edges lie over each other is refused before the library looks at every pair of them, and
+// one with as many that do not is taken.
+func TestTangled(t *testing.T) {
+	ring := func(n int, radius func(i int) float64) string {
+		var b strings.Builder
+		for i := range n {
+			a := 2 * math.Pi * float64(i) / float64(n)
+			fmt.Fprintf(&b, "%.7f %.7f,", radius(i)*math.Cos(a), radius(i)*math.Sin(a))
+		}
+		first, _, _ := strings.Cut(b.String(), ",")
+		return "((" + b.String() + first + "))"
+	}
+	round := func(int) float64 { return 20 }
+	star := func(i int) float64 { return 1 + 29*float64(i%2) }
+	for text, want := range map[string]error{
+		"POLYGON" + ring(20_000, round):  nil,
+		"POLYGON" + ring(1000, star):     nil,
+		"POLYGON" + ring(20_000, star):   errTangled,
+		"POLYGON((0 0,0 0,0 0,0 0,0 0))": nil,
+	} {
+		_, err := ParseWKT(text, OfDocuments)
+		if want != nil && err != want || want == nil && err == errTangled {
+			t.Errorf("%.60s: %v", text, err)
+		}
+	}
+	var many []string
+	for i := range 700 { // beside each other, with boxes that all meet
+		by := float64(i) * 0.01
+		many = append(many, fmt.Sprintf("((%[1]v 0,%[2]v 60,%[3]v 60,%[1]v 0))", by, 60+by, 60+by+0.001))
+	}
+	for n, want := range map[int]error{150: nil, 800: errLong} {
+		line := strings.Repeat("-179 0,0 1,179 0,0 0,", n) + "-179 0"
+		if _, err := ParseWKT("LINESTRING("+line+")", OfDocuments); err != want {
+			t.Errorf("a line %d times over the earth and back: %v", n, err)
+		}
+	}
+	if _, err := ParseWKT("MULTIPOLYGON("+strings.Join(many, ",")+")", OfDocuments); err != errTangled {
+		t.Errorf("polygons beside each other: %v", err)
+	}
+}
+
+// TestDistancesOfLongEdges holds the distances of edges, of which most is passed over, against those of all their pieces.
+func TestDistancesOfLongEdges(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	at := func() XY { return XY{r.Float64()*360 - 180, r.Float64()*180 - 90} }
+	for range 3000 {
+		e, p := edge{at(), at()}, at().point()
+		n, want := e.pieces(), math.Inf(1)
+		for i := range n {
+			q := pieced{e, p, n}
+			want = min(want, float64(s2.DistanceFromSegment(p, q.position(i).point(), q.position(i+1).point())))
+		}
+		if got := float64(e.distance(p, math.Inf(1))); got != want {
+			t.Fatalf("%v: %v, want %v", e, got, want)
+		}
 	}
 }

@@ -110,8 +110,12 @@ func (s *Shape) apart(n int) error {
 		return nil
 	}
 	ps := make([]geom.Polygon, 0, len(s.areas)-n)
+	var edges []edge
 	for _, a := range s.areas[n:] {
-		ps = append(ps, a.polygon)
+		ps, edges = append(ps, a.polygon), append(edges, a.edges...)
+	}
+	if tangledEdges(edges) {
+		return errTangled
 	}
 	return geom.NewMultiPolygon(ps).Validate()
 }

@@ -29,7 +29,7 @@ func ParseWKT(text string, l Limits) (*Shape, error) {
 	if len(s.boxes) == 0 {
 		return nil, ErrEmpty
 	}
-	return s, nil
+	return s, s.long()
 }
 
 // wkt is a text that is being read.

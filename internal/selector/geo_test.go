@@ -57,8 +57,8 @@ func TestGeoBounds(t *testing.T) {
 	lines := func(n int, shift float64) string {
 		var all []string
 		for i := range n {
-			x := float64(i)*1e-4 + shift
-			all = append(all, fmt.Sprintf("[[%v,0],[%v,60]]", x, x+60))
+			x := float64(i)*1e-6 + shift
+			all = append(all, fmt.Sprintf("[[%.7f,0],[%.7f,1]]", x, x+1))
 		}
 		return `{"type":"MultiLineString","coordinates":[` + strings.Join(all, ",") + `]}`
 	}
@@ -66,7 +66,7 @@ func TestGeoBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Match(&Doc{Body: []byte(`{"at":` + lines(20_000, 0.00005) + `}`)}, NewBudget(t.Context(), 0)); codeOf(err) != "too_many_steps" {
+	if _, err := s.Match(&Doc{Body: []byte(`{"at":` + lines(20_000, 5e-7) + `}`)}, NewBudget(t.Context(), 0)); codeOf(err) != "too_many_steps" {
 		t.Errorf("lines beside lines, without a bound: %v", err)
 	}
 }
