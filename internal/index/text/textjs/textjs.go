@@ -69,9 +69,7 @@ func field(r index.Emitted) (x text.Indexed, err error) {
 	if jsonscan.KindOf(r.Key) != jsonscan.String {
 		return x, fmt.Errorf("TypeError: name must be a string not %s", kind(r.Key))
 	}
-	if err := json.Unmarshal(r.Key, &x.Name); err != nil {
-		return x, err
-	}
+	x.Name = string(jsonscan.Text(nil, r.Key))
 	if strings.HasPrefix(x.Name, "_") {
 		return x, fmt.Errorf("ReservedName: name must not start with an underscore")
 	}
@@ -83,7 +81,9 @@ func field(r index.Emitted) (x text.Indexed, err error) {
 		return x, vector(&x, r.Value, given)
 	}
 	switch jsonscan.KindOf(r.Value) {
-	case jsonscan.String, jsonscan.Number, jsonscan.False, jsonscan.True:
+	case jsonscan.String:
+		x.Value = string(jsonscan.Text(nil, r.Value))
+	case jsonscan.Number, jsonscan.False, jsonscan.True:
 		err = json.Unmarshal(r.Value, &x.Value)
 	default:
 		err = fmt.Errorf("TypeError: value must be a string, a number or boolean not %s", kind(r.Value))

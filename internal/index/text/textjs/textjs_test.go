@@ -65,6 +65,7 @@ func TestIndex(t *testing.T) {
 		{`index(1, "x");`, `error: TypeError: name must be a string not number`},
 		{`index("_id", "x");`, `error: ReservedName: name must not start with an underscore`},
 		{`index("", "");`, `=""`},
+		{`index("a\"ä\u0001", "x\n\\\uD83D\uDE00 \uD83D" + "\u00e4".charAt(0));`, "a\"ä\x01=\"x\\n\\\\😀 �ä\""},
 		{`if (doc.type == "product") { index("default", doc.tags.join(" ") + doc.brand); }`, `default="red blueSalter"`},
 		{`for (var i in doc.tags) { index("tag", doc.tags[i], {facet: true}); }`, `tag="red" facet, tag="blue" facet`},
 		{`index("v", [3, 4], {type: "vector"});`, `v=[]float32{0.6, 0.8} noindex cosine`},
