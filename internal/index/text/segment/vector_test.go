@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"encoding/binary"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // gaussian is a vector at random.
@@ -212,6 +215,42 @@ func TestDamagedVectors(t *testing.T) {
 	if v, err := openVectors(whole); err != nil || v.check(6, Dot) != nil {
 		t.Error(err, v.check(6, Dot))
 	}
+}
+
+// TestCheckVectors: a segment with the checksum of what it has, but with a vector that is
+// not the one that was coded, opens, and is found by the check.
+func TestCheckVectors(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	b := must[[]byte](t)(Build([]Document{{ID: "a", Fields: []Field{vectorField(r, "v", 5, Euclidean)}}}))
+	s := must[*Segment](t)(Open(b))
+	if err := s.CheckVectors(); err != nil {
+		t.Fatal(err)
+	}
+	span := s.spans[columnKey{"5/v", byte(Euclidean)}]
+	s.columnBytes[span[1]-1] ^= 0x80 // a sign, in the memory of b
+	binary.BigEndian.PutUint32(b[len(b)-4:], checksum(b[:len(b)-4]))
+	if err := must[*Segment](t)(Open(b)).CheckVectors(); err == nil || !strings.Contains(err.Error(), "another's") {
+		t.Errorf("a vector that was not coded: %v", err)
+	}
+}
+
+// FuzzColumn opens bytes as a column of vectors: they are an error, or can be read.
+func FuzzColumn(f *testing.F) {
+	b := &vectorsBuilder{dimensions: 3}
+	b.add(0, []float32{1, 2, 3})
+	b.add(2, []float32{0, 2, 3})
+	f.Add(b.append(nil))
+	f.Fuzz(func(t *testing.T, bytes []byte) {
+		v, err := openVectors(bytes)
+		if err != nil {
+			return
+		}
+		_ = v.check(3, Euclidean)
+		s := scan{vectors: v, near: &Near{vector: make([]float32, v.dimensions), of: Euclidean, probe: probeOf(make([]float32, v.dimensions))}, cost: func(int) error { return nil }}
+		if err := s.run((&source{}).walk(v, roaring.BitmapOf(0, 2)), func(uint32, float64) (float64, error) { return 0, nil }); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 // TestShapes: the names of columns are taken apart as they were made.
