@@ -12,6 +12,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/replicate/spec"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/table"
 )
 
 // Options join the rules to the rest of the server.
@@ -82,7 +83,7 @@ func (r *Rules) Admit(ctx context.Context, d *store.Database, e *document.Edit, 
 	}
 	switch {
 	case e.ID.IsDesign():
-		return r.admitDesign(ctx, d, e)
+		return r.admitDesign(ctx, d, e, old)
 	case e.ID.Designs(d.Partitioned()):
 		return r.admitTenantDesign(ctx, d, e, old)
 	case r.o.Auth.IsUsersDB(d.Name()):
@@ -163,12 +164,17 @@ func (r *Rules) AdmitLocal(ctx context.Context, scope store.Scope) error {
 
 // admitDesign lets database administrators write design documents that are
 // well formed.
-func (r *Rules) admitDesign(ctx context.Context, d *store.Database, e *document.Edit) error {
+func (r *Rules) admitDesign(ctx context.Context, d *store.Database, e *document.Edit, old func() (*store.Revision, error)) error {
 	if err := r.requireAdmin(ctx, d); err != nil || e.Deleted {
 		return err
 	}
 	if err := checkDesign(e.Body, d.Partitioned()); err != nil {
 		return err
+	}
+	if e.ID == table.DesignID {
+		if err := admitTable(d, e.Body, old); err != nil {
+			return err
+		}
 	}
 	if r.o.Cloudant() {
 		return checkCloudant(ctx, d, e.ID, e.Body)

@@ -42,4 +42,7 @@ type Edit struct {
 	// Decide makes the edit a conditional one: what it says decides Parent, Body,
 	// Deleted and Attachments. nil for an edit that is what it is.
 	Decide Decide
+	// Conforms says that the edit, or what Decide makes, is of the form that a schema of
+	// its database wants (store.Schema): whoever made it has seen to that.
+	Conforms bool
 }

@@ -30,7 +30,9 @@ type change struct {
 var errCondition = dberr.New(dberr.Conflict, "ConditionalCheckFailedException", "The conditional request failed")
 
 // edit returns the edit of the item's document.
-func (c *change) edit() document.Edit { return document.Edit{ID: c.key.id, Decide: c.decide} }
+func (c *change) edit() document.Edit {
+	return document.Edit{ID: c.key.id, Decide: c.decide, Conforms: true}
+}
 
 // decide implements document.Decide.
 func (c *change) decide(now document.Current) (d document.Decision, err error) {

@@ -171,6 +171,41 @@ func (t *tableAt) itemOf(id document.ID, body []byte) (attribute.Item, error) {
 
 var errTaken = errors.New("it has a member of the name of a key")
 
+// shownItem returns what is shown of a document: the item that it is, or the key alone of
+// one that was written before the database was a table, or where it is none, and is no
+// item. ok is false for an id that is no key.
+func (t *tableAt) shownItem(id document.ID, body []byte) (item attribute.Item, ok bool) {
+	item, err := t.itemOf(id, body)
+	if err == nil {
+		return item, true
+	}
+	texts, err := t.KeyOf(id)
+	if err != nil {
+		return item, false
+	}
+	var key []attribute.Attribute
+	for i, name := range t.Keys {
+		v, err := keyValue(t.Attributes[name], texts[i])
+		if err != nil {
+			return item, false
+		}
+		key = append(key, attribute.Attribute{Name: name, Value: v})
+	}
+	return attribute.NewItem(key), true
+}
+
+// keyValue returns the value of a key attribute by its text.
+func keyValue(t table.Type, text string) (attribute.Value, error) {
+	switch t {
+	case table.Number:
+		n, err := attribute.ParseNumber(text)
+		return attribute.Num(n), err
+	case table.Binary:
+		return attribute.Binary(text), nil
+	}
+	return attribute.String(text), nil
+}
+
 // noItem is the error for a document that can't be shown, or changed, as an item.
 func noItem(id document.ID, why error) error {
 	return attribute.Invalid("The document %s is no item: %s", id, reasonOf(why))
@@ -190,8 +225,9 @@ func (t *tableAt) read(rd *store.Reader, k *key) (item attribute.Item, ok bool, 
 	if dberr.Is(err, dberr.NotFound) || err == nil && w.Deleted {
 		return item, false, nil
 	}
-	if err == nil {
-		item, err = t.itemOf(k.id, w.Body)
+	if err != nil {
+		return item, false, err
 	}
-	return item, err == nil, err
+	item, ok = t.shownItem(k.id, w.Body)
+	return item, ok, nil
 }

@@ -55,11 +55,10 @@ func (p *page) read(r *Request, rd *store.Reader) error {
 		if err != nil {
 			return err
 		}
-		if err := p.add(row); err != nil {
-			return err
-		}
+		p.add(row)
 		if p.full() {
-			return p.goOnAfter(row)
+			p.goOnAfter(row)
+			return nil
 		}
 	}
 	return nil
@@ -96,36 +95,37 @@ func (p *page) elsewhere(id document.ID) bool {
 }
 
 // add adds an item, if it is of the segment and passes the filter.
-func (p *page) add(w row) (err error) {
+func (p *page) add(w row) {
 	if p.elsewhere(w.id) {
 		p.passed += w.size + len(w.body)
-		return nil
+		return
 	}
 	p.scanned++
 	if w.body != nil {
 		before := len(p.items)
 		p.separate()
-		var size int
+		begin, size := len(p.items), 0
+		var err error
 		if p.items, size, err = attribute.AppendWire(p.items, w.body); err != nil {
-			return noItem(w.id, err)
+			item, _ := p.t.shownItem(w.id, w.body)
+			p.items, size = attribute.AppendItem(p.items[:begin], item), item.Size()
 		}
 		if p.selected == selectCount {
 			p.items = p.items[:before]
 		}
 		p.count++
 		p.bytes += size
-		return nil
+		return
 	}
 	p.bytes += w.size
 	if p.filter != nil && !p.filter.Holds(w.item) {
-		return nil
+		return
 	}
 	p.count++
 	if p.selected != selectCount {
 		p.separate()
 		p.items = appendItem(p.items, p.shown(w.item), p.projection)
 	}
-	return nil
 }
 
 // shown returns what an index shows of an item that was read for its sake.
@@ -150,19 +150,15 @@ func (p *page) separate() {
 }
 
 // goOnAfter notes the row after which the next page begins.
-func (p *page) goOnAfter(w row) error {
+func (p *page) goOnAfter(w row) {
 	item := w.item
 	if w.body != nil {
-		var err error
-		if item, err = p.t.itemOf(w.id, w.body); err != nil {
-			return err
-		}
+		item, _ = p.t.shownItem(w.id, w.body)
 	}
 	for _, name := range p.allKeys() {
 		v, _ := item.Get(name)
 		p.last = append(p.last, attribute.Attribute{Name: name, Value: v})
 	}
-	return nil
 }
 
 // walkTable gives the table's items.
@@ -179,14 +175,14 @@ func (p *page) walkTable(rd *store.Reader) iter.Seq2[row, error] {
 				yield(row{}, err)
 				return
 			}
-			if rev.Deleted || rev.ID.IsDesign() || rev.ID.Designs(true) {
+			if rev.Deleted || rev.ID.IsDesign() || rev.ID.Designs(true) || !p.t.mayHold(rev.ID) {
 				continue
 			}
 			w := row{id: rev.ID, body: rev.Body}
 			if !whole {
-				w, err = p.rowOf(rev)
+				w = p.rowOf(rev)
 			}
-			if !yield(w, err) {
+			if !yield(w, nil) {
 				return
 			}
 		}
@@ -194,9 +190,19 @@ func (p *page) walkTable(rd *store.Reader) iter.Seq2[row, error] {
 }
 
 // rowOf returns the row of a document.
-func (p *page) rowOf(rev *store.Revision) (row, error) {
-	item, err := p.t.itemOf(rev.ID, rev.Body)
-	return row{id: rev.ID, item: item, size: item.Size()}, err
+func (p *page) rowOf(rev *store.Revision) row {
+	item, _ := p.t.shownItem(rev.ID, rev.Body)
+	return row{id: rev.ID, item: item, size: item.Size()}
+}
+
+// mayHold reports whether the table may have an item of an id. Others were written before
+// the database was a table.
+func (t *tableAt) mayHold(id document.ID) bool {
+	if t.IDs {
+		return true
+	}
+	_, err := t.KeyOf(id)
+	return err == nil
 }
 
 // walkIndex gives an index's items: as its rows have them, or read.
@@ -272,7 +278,7 @@ func (p *page) readOne(rd *store.Reader, id document.ID) (row, error) {
 	if err != nil {
 		return row{}, dberr.Wrap("dynamoapi.readOne", err) // the row is of this snapshot: the document is there
 	}
-	return p.rowOf(rev)
+	return p.rowOf(rev), nil
 }
 
 // entries gives the index's rows.

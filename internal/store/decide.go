@@ -100,7 +100,7 @@ func (w *write) decideFirst(ctx context.Context, e *pendingEdit, by *settings) e
 // binds reports whether an edit is to be judged by what it makes of its document, or
 // decides on what its caller alone sees.
 func (w *write) binds(e *pendingEdit, by *settings) bool {
-	if w.scope.redactor != nil || len(by.validators) > 0 || e.tenant != nil && len(e.tenant.validators) > 0 {
+	if w.scope.redactor != nil || len(by.validators) > 0 || len(by.schemas) > 0 && !e.Conforms || e.tenant != nil && len(e.tenant.validators) > 0 {
 		return true
 	}
 	a := w.scope.db.store.o.Admission

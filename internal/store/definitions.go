@@ -18,6 +18,7 @@ type definitions struct {
 	version    uint64
 	indexes    IndexSet    // nil for no indexes
 	validators []*Revision // design documents with a validation function; nil for none
+	schemas    []*Revision // those that say of what form documents are; nil for none
 }
 
 // sized is an IndexSet that says about how many bytes it takes.
@@ -29,6 +30,9 @@ func (o *definitions) bytes() (n int) {
 		n = s.Size()
 	}
 	for _, v := range o.validators {
+		n += len(v.Body)
+	}
+	for _, v := range o.schemas {
 		n += len(v.Body)
 	}
 	return n
@@ -58,7 +62,7 @@ func (s Scope) loadDefinitions(v kv.Snapshot, version uint64) (f definitions, er
 			return f, err
 		}
 	}
-	f.validators, err = s.loadValidators(v)
+	f.validators, f.schemas, err = s.loadValidators(v)
 	return f, err
 }
 

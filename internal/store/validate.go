@@ -26,6 +26,18 @@ type Validation interface {
 	Validate(ctx context.Context, d *Database, by []*Revision, proposals []Proposal) ([]error, error)
 }
 
+// Schema is a power that an Admission may have: to hold documents against design documents
+// that say of what form those of a database are. Unlike a validation function it looks at
+// nothing but the document, so an edit that conforms to it by how it was made need not be
+// bound to what was admitted (document.Edit.Conforms).
+type Schema interface {
+	// Describes reports whether a design document says of what form documents are.
+	Describes(design *Revision) bool
+	// Conform returns an error for each proposal that is not of the form that a design
+	// document says.
+	Conform(design *Revision, proposals []Proposal) []error
+}
+
 // Compilation is a power that an Admission may have: it compiles the functions of
 // design documents, which takes long, once it is known that the limits leave room.
 type Compilation interface {
@@ -61,8 +73,10 @@ func validates(r *Revision) bool {
 var allDesigns = Span{From: "_design/", To: "_design0", Before: true}
 
 // loadValidators reads those of a namespace's design documents that validate, in order of
-// id, which is the stored one.
-func (s Scope) loadValidators(v kv.Snapshot) (list []*Revision, err error) {
+// id, which is the stored one, and of a database's those that say of what form documents
+// are.
+func (s Scope) loadValidators(v kv.Snapshot) (list, schemas []*Revision, err error) {
+	schema, _ := s.db.store.o.Admission.(Schema)
 	designs := allDesigns
 	if p := s.Tenant(); p != "" {
 		designs = designsOf(p)
@@ -70,19 +84,33 @@ func (s Scope) loadValidators(v kv.Snapshot) (list []*Revision, err error) {
 	r := Reader{Scope: s.db.Whole(), v: v}
 	for e, err := range r.Docs(designs, true) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if w := e.Winner; validates(w) {
+		w := e.Winner
+		if w == nil {
+			continue
+		}
+		validates, describes := validates(w), schema != nil && s.Tenant() == "" && schema.Describes(w)
+		if validates || describes {
 			w.Body = bytes.Clone(w.Body) // the engine's bytes end with the snapshot
+		}
+		if validates {
 			list = append(list, w)
 		}
+		if describes {
+			schemas = append(schemas, w)
+		}
 	}
-	return list, nil
+	return list, schemas, nil
 }
 
 // validate asks the validation functions about the edits that are open and
-// not validated yet: the database's, and those of their tenants.
-func (w *write) validate(ctx context.Context, by []*Revision) error {
+// not validated yet: the database's, and those of their tenants. Schemas go before them.
+func (w *write) validate(ctx context.Context, of *definitions) error {
+	if err := w.conform(ctx, of.schemas); err != nil {
+		return err
+	}
+	by := of.validators
 	v, ok := w.scope.db.store.o.Admission.(Validation)
 	if !ok {
 		return nil
@@ -97,12 +125,12 @@ func (w *write) validate(ctx context.Context, by []*Revision) error {
 		}
 	}
 	if len(by) > 0 {
-		if err := w.validateBy(ctx, v, by, ""); err != nil {
+		if err := w.validateBy(ctx, w.asking(ctx, v, by), "", false); err != nil {
 			return err
 		}
 	}
 	for p, by := range tenants {
-		if err := w.validateBy(ctx, v, by, p); err != nil {
+		if err := w.validateBy(ctx, w.asking(ctx, v, by), p, false); err != nil {
 			return err
 		}
 	}
@@ -112,10 +140,28 @@ func (w *write) validate(ctx context.Context, by []*Revision) error {
 	return nil
 }
 
-// validateBy asks design documents about the edits: the tenant's about those of the
-// partition p, the database's, where p is "", about all. Tenants' functions see the
-// documents as the tenant does.
-func (w *write) validateBy(ctx context.Context, v Validation, by []*Revision, p document.Partition) error {
+// conform holds the edits against the database's schemas.
+func (w *write) conform(ctx context.Context, schemas []*Revision) error {
+	for _, design := range schemas {
+		ask := func(proposals []Proposal) ([]error, error) {
+			return w.scope.db.store.o.Admission.(Schema).Conform(design, proposals), nil
+		}
+		if err := w.validateBy(ctx, ask, "", true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asking returns the function that asks validation functions.
+func (w *write) asking(ctx context.Context, v Validation, by []*Revision) func([]Proposal) ([]error, error) {
+	return func(proposals []Proposal) ([]error, error) { return v.Validate(ctx, w.scope.db, by, proposals) }
+}
+
+// validateBy asks about the edits: on behalf of a tenant about those of its
+// partition p, of the database, where p is "", about all, or those that do not conform by
+// how they were made. A tenant's functions see the documents as the tenant does.
+func (w *write) validateBy(ctx context.Context, ask func([]Proposal) ([]error, error), p document.Partition, conforming bool) error {
 	var asked []*pendingEdit
 	var proposals []Proposal
 	seen := w.scope.db.Whole()
@@ -125,7 +171,7 @@ func (w *write) validateBy(ctx context.Context, v Validation, by []*Revision, p 
 	err := w.scope.db.Whole().View(ctx, func(r *Reader) error {
 		asked, proposals = nil, nil
 		for _, e := range w.edits {
-			if !e.open || e.validated || !e.changes() || e.ID.Designs(w.scope.db.partitioned) || p != "" && e.ID.Partition() != p {
+			if !e.open || e.validated || !e.changes() || e.ID.Designs(w.scope.db.partitioned) || p != "" && e.ID.Partition() != p || conforming && e.Conforms {
 				continue
 			}
 			proposal, err := r.propose(e)
@@ -141,7 +187,7 @@ func (w *write) validateBy(ctx context.Context, v Validation, by []*Revision, p 
 	if err != nil || len(asked) == 0 {
 		return err
 	}
-	refusals, err := v.Validate(ctx, w.scope.db, by, proposals)
+	refusals, err := ask(proposals)
 	if err != nil {
 		return err
 	}

@@ -216,7 +216,7 @@ func (w *write) admit(ctx context.Context) error {
 			return err
 		}
 	}
-	return w.validate(ctx, definitions.validators)
+	return w.validate(ctx, &definitions.definitions)
 }
 
 // admitEdit has an edit decided, if it is a conditional one, and asks admission about

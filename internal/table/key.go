@@ -1,6 +1,7 @@
 package table
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -13,14 +14,9 @@ const (
 	MaxSortKey      = 1024
 )
 
-// Primary returns the types of the table's primary key.
-func (d *Definition) Primary() []Type { return d.typesOf(d.Keys) }
-
-func (d *Definition) typesOf(keys []string) (types []Type) {
-	for _, name := range keys {
-		types = append(types, d.Attributes[name])
-	}
-	return types
+// SameKeys reports whether another definition has the same primary key.
+func (d *Definition) SameKeys(o *Definition) bool {
+	return slices.EqualFunc(d.Keys, o.Keys, func(a, b string) bool { return a == b && d.Attributes[a] == o.Attributes[b] })
 }
 
 // kinds are those of the types.
