@@ -177,7 +177,7 @@ func openFile(path string, key cacheKey) (s opening) {
 	if s.mapping, err = mmap.Map(f, mmap.RDONLY, 0); err != nil {
 		return opening{err: err}
 	}
-	if s.segment, err = segment.Open(s.mapping); err == nil && binary.BigEndian.Uint32(s.mapping[len(s.mapping)-4:]) != key.checksum {
+	if s.segment, err = segment.Open(s.mapping); err == nil && s.segment.Checksum() != key.checksum {
 		err = segment.ErrDamaged
 	}
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/blevesearch/mmap-go"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -147,6 +148,27 @@ func TestFilesCutWhileRead(t *testing.T) {
 	if diff := cmp.Diff(want, w.all()); diff != "" {
 		t.Fatal(diff)
 	}
+}
+
+// TestFilesCutWhileOpened sums a file that is cut then.
+func TestFilesCutWhileOpened(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a file that is mapped can't be cut there")
+	}
+	made, err := segment.Build([]segment.Document{{ID: "a", Fields: []segment.Field{{Name: "t", Text: strings.Repeat("x", 100_000), Store: true, Facet: true}}}})
+	must(t, err)
+	path := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(path, made, 0o600))
+	f, err := os.Open(path)
+	must(t, err)
+	defer f.Close()
+	mapped, err := mmap.Map(f, mmap.RDONLY, 0)
+	must(t, err)
+	must(t, os.Truncate(path, 100))
+	if _, err := segment.Open(mapped); err == nil {
+		t.Fatal("what is cut opens")
+	}
+	must(t, mapped.Unmap())
 }
 
 // TestResultOutlivesIndex closes the reader and takes the file away before the result is

@@ -35,7 +35,11 @@ func (k *Kind) NewReader(r *store.Reader, x *index.Index, p document.Partition) 
 		segment.Release(sources)
 		return nil, err
 	}
-	return segment.NewReader(sources, string(p))
+	reader, err := segment.NewReader(sources, string(p))
+	if errors.Is(err, segment.ErrLost) {
+		err = errFile
+	}
+	return reader, err
 }
 
 // errTooLarge is told to who searches an index for which there is no room.

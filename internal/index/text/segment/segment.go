@@ -38,6 +38,7 @@ type Segment struct {
 	zap   *zap.SegmentBase
 	docs  uint32
 	bytes int
+	sum   uint32
 
 	columnBytes []byte
 	spans       map[columnKey][2]int
@@ -179,6 +180,14 @@ func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.
 // Open opens a segment. It keeps b, which must not change any more. The checksum is
 // looked at before anything else: ErrDamaged if it is not that of the bytes.
 func Open(b []byte) (s *Segment, err error) {
+	err = guard("open", func() error { // a file may be cut while it is summed
+		s, err = open(b)
+		return err
+	})
+	return s, err
+}
+
+func open(b []byte) (s *Segment, err error) {
 	n := len(b) - tailSize
 	if n < zap.FooterSize || checksum(b[:len(b)-4]) != binary.BigEndian.Uint32(b[len(b)-4:]) {
 		return nil, ErrDamaged
@@ -192,12 +201,10 @@ func Open(b []byte) (s *Segment, err error) {
 		return nil, ErrDamaged
 	}
 	s = &Segment{docs: binary.BigEndian.Uint32(tail[24:]), bytes: len(b), columnBytes: b[zapEnd : zapEnd+columns], columns: map[columnKey]*column{}}
-	err = guard("open", func() error {
-		if s.zap, err = openZap(b[:zapEnd]); err == nil {
-			err = s.readDirectory(b[zapEnd+columns : n])
-		}
-		return err
-	})
+	s.sum = binary.BigEndian.Uint32(b[len(b)-4:])
+	if s.zap, err = openZap(b[:zapEnd]); err == nil {
+		err = s.readDirectory(b[zapEnd+columns : n])
+	}
 	return s, err
 }
 
@@ -249,6 +256,9 @@ func (s *Segment) Count() uint32 { return s.docs }
 
 // Bytes is how long the segment is.
 func (s *Segment) Bytes() int { return s.bytes }
+
+// Checksum is the checksum of the segment's bytes.
+func (s *Segment) Checksum() uint32 { return s.sum }
 
 // Memory is about how many bytes the opened segment holds beside its own: what is made
 // of it while it is read.
