@@ -25,7 +25,7 @@ const (
 // What may be left of the feed. The time is that of batches beside writers, who have about
 // half of the processors: a query alone is faster.
 const (
-	mostBehind  = 50_000
+	mostBehind  = 40_000
 	bytesBehind = 64 << 20
 	timeBehind  = 10 * time.Second
 )

@@ -34,8 +34,8 @@ func TestRests(t *testing.T) {
 	p.worked(start, start.Add(100*time.Millisecond), 1000)
 	p.worked(start, start.Add(20*time.Microsecond), 1000)
 	p.asked = time.Time{}
-	if p.rest(now, lag{50_000, 0}) == 0 || p.rest(now, lag{50_001, 0}) != 0 {
-		t.Error("the number of changes is not bounded by 50,000")
+	if p.rest(now, lag{40_000, 0}) == 0 || p.rest(now, lag{40_001, 0}) != 0 {
+		t.Error("the number of changes is not bounded by 40,000")
 	}
 	if got := p.rest(start.Add(-time.Hour), lag{1, 1}); got != longestRest {
 		t.Errorf("a clock that was set back makes a rest of %v", got)
