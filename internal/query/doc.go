@@ -12,7 +12,8 @@
 // costs time only.
 //
 // What can be read is an accessPath (access.go): a field index (fieldpath.go,
-// reach.go), a text index (textpath.go), or the list of all documents (listpath.go).
+// reach.go), a text index (textpath.go), a geo index (geopath.go), or the list of all
+// documents (listpath.go).
 // Another kind of index is another one, and pathsOf the place where it is added.
 //
 // A sparse index holds a document only if it has all of the index's fields. That
