@@ -20,6 +20,8 @@ var (
 
 // actions are the operations that there are.
 var actions = []action{
+	{name: "BatchGetItem", run: batchGetItem},
+	{name: "BatchWriteItem", run: batchWriteItem, frame: web.Action{Body: itemsBody}},
 	{name: "CreateTable", run: createTable},
 	{name: "DeleteItem", run: deleteItem},
 	{name: "DeleteTable", run: deleteTable},
@@ -31,6 +33,8 @@ var actions = []action{
 	{name: "PutItem", run: putItem, frame: web.Action{Body: itemsBody}},
 	{name: "Query", run: query},
 	{name: "Scan", run: scan},
+	{name: "TransactGetItems", run: transactGetItems},
+	{name: "TransactWriteItems", run: transactWriteItems, frame: web.Action{Body: itemsBody}},
 	{name: "UpdateItem", run: updateItem, frame: web.Action{Body: itemsBody}},
 }
 

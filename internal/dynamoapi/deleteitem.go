@@ -11,9 +11,14 @@ func deleteItem(r *Request) error {
 	if err != nil {
 		return err
 	}
-	c := &change{t: t, key: k, condition: w.condition, showOld: w.failed == "ALL_OLD",
-		apply: func(attribute.Item, bool) (attribute.Item, bool, error) { return attribute.Item{}, true, nil }}
+	c := t.deleting(k)
+	c.condition, c.showOld = w.condition, w.failed == "ALL_OLD"
 	return r.answerChange(w, c, c.previous)
+}
+
+// deleting is the change that takes an item away, if it is there.
+func (t *tableAt) deleting(k *key) *change {
+	return &change{t: t, key: k, apply: func(attribute.Item, bool) (attribute.Item, bool, error) { return attribute.Item{}, true, nil }}
 }
 
 // keyed opens the table of a request that has a Key, and reads that.

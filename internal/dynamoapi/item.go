@@ -14,7 +14,7 @@ import (
 var wireTypes = map[table.Type]attribute.Type{table.String: attribute.S, table.Number: attribute.N, table.Binary: attribute.B}
 
 var (
-	errKeySchema = attribute.Invalid("The provided key element does not match the schema")
+	errKeySchema = error(&mismatch{attribute.Invalid("The provided key element does not match the schema")})
 	errHashSize  = badParameter("Size of hashkey has exceeded the maximum size limit of2048 bytes") // AWS's words
 	errRangeSize = badParameter("Aggregated size of all range keys has exceeded the size limit of 1024 bytes")
 )
@@ -93,20 +93,28 @@ func checkKeyText(name string, v attribute.Value, at int) error {
 // checkItem refuses an item that the table can't hold, and returns its key: the key
 // attributes are there, and those of indexes, if they are there, have their types.
 func (t *tableAt) checkItem(item attribute.Item) (*key, error) {
-	for _, name := range t.Keys {
-		v, ok := item.Get(name)
-		if !ok {
-			return nil, badParameter("Missing the key %s in the item", name)
-		}
-		if want := wireTypes[t.Attributes[name]]; v.Type() != want {
-			return nil, badParameter("Type mismatch for key %s expected: %s actual: %s", name, want, v.Type())
-		}
+	if err := t.checkKeyTypes(item); err != nil {
+		return nil, err
 	}
 	k, err := t.keyIn(item)
 	if err != nil {
 		return nil, err
 	}
 	return k, t.checkIndexKeys(item)
+}
+
+// checkKeyTypes refuses an item that lacks key attributes, or has them of other types.
+func (t *tableAt) checkKeyTypes(item attribute.Item) error {
+	for _, name := range t.Keys {
+		v, ok := item.Get(name)
+		if !ok {
+			return &mismatch{badParameter("Missing the key %s in the item", name)}
+		}
+		if want := wireTypes[t.Attributes[name]]; v.Type() != want {
+			return &mismatch{badParameter("Type mismatch for key %s expected: %s actual: %s", name, want, v.Type())}
+		}
+	}
+	return nil
 }
 
 // checkIndexKeys refuses an item whose attributes in keys of indexes have other types, or
@@ -119,7 +127,7 @@ func (t *tableAt) checkIndexKeys(item attribute.Item) error {
 				continue
 			}
 			if want := wireTypes[t.Attributes[k]]; v.Type() != want {
-				return badParameter("Type mismatch for Index Key %s Expected: %s Actual: %s IndexName: %s", k, want, v.Type(), name)
+				return &mismatch{badParameter("Type mismatch for Index Key %s Expected: %s Actual: %s IndexName: %s", k, want, v.Type(), name)}
 			}
 			if err := checkIndexText(name, k, v, at); err != nil {
 				return err

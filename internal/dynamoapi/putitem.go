@@ -99,9 +99,14 @@ func putItem(r *Request) error {
 	if err != nil {
 		return err
 	}
-	c := &change{t: t, key: k, condition: w.condition, showOld: w.failed == "ALL_OLD",
-		apply: func(attribute.Item, bool) (attribute.Item, bool, error) { return item, false, nil }}
+	c := t.putting(k, item)
+	c.condition, c.showOld = w.condition, w.failed == "ALL_OLD"
 	return r.answerChange(w, c, c.previous)
+}
+
+// putting is the change that puts an item in the place of what is there.
+func (t *tableAt) putting(k *key, item attribute.Item) *change {
+	return &change{t: t, key: k, apply: func(attribute.Item, bool) (attribute.Item, bool, error) { return item, false, nil }}
 }
 
 // previous returns the item as it was.

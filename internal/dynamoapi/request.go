@@ -106,13 +106,16 @@ func (c *constraints) nameOf(member string, name *string) {
 
 // tableName notes a table that can't be meant, by its name or as a resource, and returns
 // the name.
-func (c *constraints) tableName(name *string) string {
+func (c *constraints) tableName(name *string) string { return c.tableNameAt("tableName", name) }
+
+// tableNameAt is tableName for a member of another path.
+func (c *constraints) tableNameAt(member string, name *string) string {
 	if name != nil {
 		if plain, ok := cutARN(*name); ok {
 			name = &plain
 		}
 	}
-	c.nameOf("tableName", name)
+	c.nameOf(member, name)
 	if name == nil {
 		return ""
 	}
