@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/blevesearch/mmap-go"
 
@@ -32,10 +34,11 @@ type cache struct {
 }
 
 type cacheOptions struct {
-	limit     int          // bytes of memory
-	dir       string       // where files are; "" for none
-	diskLimit int64        // bytes of files that nobody holds
-	smallest  uint64       // what is smaller is in memory
+	limit     int    // bytes of memory
+	dir       string // where files are; "" for none
+	diskLimit int64  // bytes of files that nobody holds
+	smallest  uint64 // what is smaller is in memory
+	lookEvery time.Duration
 	room      func() int64 // free bytes of the disk; nil if that is not known
 	log       *slog.Logger
 }
@@ -59,7 +62,8 @@ type cached struct {
 	file    bool      // there is one
 	mapping mmap.MMap // of it; nil if the segment is in memory
 	stamp   stamp     // the file when it was mapped
-	memory  int       // bytes that count as memory
+	looked  atomic.Int64
+	memory  int // bytes that count as memory
 	holders int
 	known   bool // the cache finds it
 	gone    bool // the file is to be removed when nobody holds it

@@ -91,8 +91,17 @@ func (c *cache) remove(key cacheKey) {
 	}
 }
 
+// lookEvery is how often it is looked whether a file that is mapped changed: each look gives
+// up the processor, of which the search of a partition needs little else.
+const lookEvery = time.Second
+
 // changed reports whether a file that is mapped is another than it was then.
 func (c *cache) changed(o *cached) bool {
+	at := time.Now().UnixNano()
+	if at-o.looked.Load() < int64(c.lookEvery) {
+		return false
+	}
+	o.looked.Store(at)
 	now, err := stampOf(os.Stat(c.path(o.key)))
 	return err != nil || now != o.stamp
 }

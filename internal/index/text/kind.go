@@ -103,7 +103,7 @@ func New(o Options) *Kind {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	files := cacheOptions{limit: o.Cache, dir: o.Files, diskLimit: o.FilesLimit, smallest: smallestFile, room: o.Room, log: o.Log}
+	files := cacheOptions{limit: o.Cache, dir: o.Files, diskLimit: o.FilesLimit, smallest: smallestFile, lookEvery: lookEvery, room: o.Room, log: o.Log}
 	return &Kind{o: o, cache: newCache(files), budget: semaphore.NewWeighted(buildBytes), sizes: sizes{smallMany, largestBatch}}
 }
 

@@ -89,7 +89,7 @@ func testKind(o Options) *Kind {
 	o.Analyze = func([]byte) (Analyzers, error) { return atSpaces{}, nil }
 	o.AnalyzeNouveau = o.Analyze
 	k := New(o)
-	k.many, k.batch, k.cache.smallest = 3, 4000, 0
+	k.many, k.batch, k.cache.smallest, k.cache.lookEvery = 3, 4000, 0, 0
 	return k
 }
 

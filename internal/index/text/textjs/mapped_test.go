@@ -2,6 +2,7 @@ package textjs_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -69,11 +70,20 @@ func BenchmarkMapped(b *testing.B) {
 	log("open", "")
 	log("partition", "p00123")
 	log("partition", "p00123")
-	b.Run("partition", func(b *testing.B) {
-		for b.Loop() {
+	for _, dir := range []string{files, ""} {
+		b.Run(fmt.Sprintf("partition-%v", dir != ""), func(b *testing.B) {
+			if dir == "" {
+				s.kind = text.New(text.Options{})
+			}
 			ask(term, "p00123")
-		}
-	})
+			spent := cpu()
+			for range b.N {
+				ask(term, "p00123")
+			}
+			b.ReportMetric(float64((cpu()-spent).Microseconds())/float64(b.N), "cpu-us/op")
+		})
+	}
+	fresh()
 	b.Run("term", func(b *testing.B) {
 		for b.Loop() {
 			ask(term, "")
