@@ -136,7 +136,7 @@ func (v *value) NumPlainTextBytes() uint64                        { return 0 }
 const (
 	placeBytes  = 128
 	termBytes   = 440
-	mostOfTerms = 384 << 20
+	mostOfTerms = 320 << 20
 )
 
 // MaxPlaces is how many terms a document may have with their repetitions.

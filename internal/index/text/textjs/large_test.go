@@ -27,7 +27,7 @@ func BenchmarkLarge(b *testing.B) {
 		word        func(doc, n int) string
 	}{
 		{"3.9MB-distinct", 10, 500_000, distinct},
-		{"5MB-distinct", 4, 650_000, distinct},
+		{"4.6MB-distinct", 4, 580_000, distinct},
 		{"8MB-usual", 4, 900_000, usual},
 		{"100KB-distinct", 200, 12_500, distinct},
 	} {
