@@ -87,7 +87,7 @@ func busyFor() string {
 // TestStuckChild stops a child in the middle: it does not answer, and can't end itself. The pool kills it and has another do the work.
 func TestStuckChild(t *testing.T) {
 	limits := small()
-	limits.Time = slower * time.Second
+	limits.Time = max(2*limits.Time, time.Second) // the pool waits for several times as long
 	p := newPool(t, Options{Limits: limits, Children: 1})
 	if got := rowsOf(t, p, mapping(busyFor()), `{"n":1}`); got != "1 null\n" { // brings a child up
 		t.Fatal(got)
