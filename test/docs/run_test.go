@@ -171,7 +171,7 @@ func (r *reader) end() {
 }
 
 // local finds addresses of this machine in pages, and ports in configurations.
-var local = regexp.MustCompile(`(?:127\.0\.0\.1|localhost):(59\d\d|6984)|(?m:^(port = )(59\d\d|6984)$)`)
+var local = regexp.MustCompile(`(?:127\.0\.0\.1|localhost):(59\d\d|6984|8000)|(?m:^(port = )(59\d\d|6984|8000)$)`)
 
 // localAddress returns the address that stands for one of a page, which is a free one.
 func (r *reader) localAddress(address string) string {
