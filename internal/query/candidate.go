@@ -132,7 +132,24 @@ func (p *planner) branches(all []conjunct) (bs []*Branch, err error) {
 		}
 		bs = append(bs, b)
 	}
+	p.preferOwn(bs)
 	return bs, nil
+}
+
+// preferOwn leaves out the database's indexes, unless they are named, for a tenant's $text
+// that an index of its own can answer: what the database has must not change its answers.
+func (p *planner) preferOwn(bs []*Branch) {
+	own := func(b *Branch) bool {
+		return b.Index() != nil && b.Index().Tenant != "" && (usable(b) || building(b))
+	}
+	if !p.req.words || !slices.ContainsFunc(bs, own) {
+		return
+	}
+	for _, b := range bs {
+		if usable(b) && !own(b) && !p.chosen(b) {
+			b.reason = scopeMismatch
+		}
+	}
 }
 
 // examine works out how a path would be read, and why it can't be.

@@ -132,6 +132,14 @@ func TestTextFollows(t *testing.T) {
 	find("q", `{"selector":{"note":"quick"}}`, "q:a")
 }
 
+// must1 returns a request that can be read.
+func must1(r *Request, err error) *Request {
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
 // TestTenantsText reads the database's partitioned text index for a tenant, who has other
 // ids and nobody else's documents.
 func TestTenantsText(t *testing.T) {
@@ -166,6 +174,12 @@ func TestTenantsText(t *testing.T) {
 	w.put(`{"_id":"p:c","note":"quick","n":3}`) // it follows
 	find("p", `{"selector":{"$text":"quick"},"sort":["n:number"]}`, "a b c")
 	find("p", `{"selector":{"n":{"$gte":2}},"use_index":"shared"}`, "b c")
+	w.put(`{"_id":"p:_design/own","language":"query","indexes":{"i":{"index":{"partial_filter_selector":{"n":1}}}}}`, `{"_id":"p:_design/mine","language":"query","indexes":{"i":{"index":{"index_array_lengths":false}}}}`)
+	q := New(must1(Parse([]byte(`{"selector":{"$text":"quick"}}`))), w.db.Tenant("p"), w.indexes)
+	if err := q.Run(ctx, &collected{req: q.req}); err != nil || q.plan.Branches[0].label() != "_design/mine/i" {
+		t.Errorf("with an index of its own: %v", err)
+	}
+	find("p", `{"selector":{"$text":"quick"},"use_index":"shared"}`, "a c b")
 }
 
 // TestTextPages reads answers page by page, from the index and from all documents.
