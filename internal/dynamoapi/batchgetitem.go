@@ -215,10 +215,10 @@ func (b *batchGet) add(rd *store.Reader, t *wanted, k *key) error {
 		return errFull
 	}
 	if err := b.Hold(int64(len(answer) - begun)); err != nil {
-		if b.bytes > 0 && dberr.Is(err, dberr.Unavailable) {
-			return errFull
+		if b.bytes == 0 {
+			return err
 		}
-		return err
+		return errFull // there is no memory for more
 	}
 	b.answer = answer
 	b.bytes += size

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi/apitest"
 	"github.com/sectional/sectional/internal/dynamoapi"
 	"github.com/sectional/sectional/internal/golden"
@@ -30,8 +31,8 @@ type server struct {
 	dynamo *dynamoapi.API
 }
 
-func newServer(t *testing.T, open bool) *server {
-	s := apitest.New(t)
+func newServer(t *testing.T, open bool, settings ...config.Setting) *server {
+	s := apitest.New(t, settings...)
 	return &server{s, dynamoapi.New(dynamoapi.Options{
 		Shared: s.Shared, Store: s.Store, Auth: s.Auth, Rules: s.Rules, Open: open,
 		Settings: func() *web.Settings { return &s.Settings.Value().Web },

@@ -3,6 +3,7 @@ package dynamoapi_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi/apitest"
 	"github.com/sectional/sectional/internal/crashfs"
 	"github.com/sectional/sectional/internal/dberr"
@@ -81,6 +83,30 @@ func TestBusyBatch(t *testing.T) {
 	}
 }
 
+// TestBatchWithoutMemory: an answer has what there is memory for, and the rest comes later.
+func TestBatchWithoutMemory(t *testing.T) {
+	s := newServer(t, true, config.Setting{Section: "sectional", Key: "max_bodies_memory", Value: "1000000"})
+	s.newTables(t, "things")
+	var keys []string
+	for i := range 12 {
+		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"things","Item":{"id":{"S":"%d"},"t":{"S":%q}}}`, i, strings.Repeat("x", 150_000)), nil)
+		keys = append(keys, fmt.Sprintf(`{"id":{"S":"%d"}}`, i))
+	}
+	items, rounds := 0, 0
+	for ask := `{"things":{"Keys":[` + strings.Join(keys, ",") + `]}}`; ask != "{}" && rounds < 5; rounds++ {
+		var out struct {
+			Responses       map[string][]json.RawMessage
+			UnprocessedKeys json.RawMessage
+		}
+		s.must(t, "BatchGetItem", `{"RequestItems":`+ask+`}`, &out)
+		items += len(out.Responses["things"])
+		ask = string(out.UnprocessedKeys)
+	}
+	if items != 12 || rounds < 2 {
+		t.Errorf("%d items in %d rounds", items, rounds)
+	}
+}
+
 // TestTokens: a transaction is carried out once for ten minutes by each user's token.
 func TestTokens(t *testing.T) {
 	s := newServer(t, false)
@@ -132,7 +158,7 @@ func TestRightsOfSeveral(t *testing.T) {
 		}
 	}
 	for name, rules := range map[string]string{
-		"ours":   `{"members":{"roles":["team","all"]},"partitions":[{"who":{"names":["eve"]},"partition":"Sa!","access":"write"}]}`,
+		"ours":   `{"members":{"roles":["team","all"]},"partitions":[{"who":{"names":["eve"]},"partition":"Sa!","access":"write"},{"who":{"names":["eve"]},"partition":"Sread!","access":"read"}]}`,
 		"theirs": `{"members":{"roles":["all"]}}`,
 	} {
 		if w := s.Do("PUT", "/"+name+"/_security", rules); w.Code != 200 {
@@ -191,6 +217,10 @@ func TestRightsOfSeveral(t *testing.T) {
 	}
 	if got := s.call(guest.id, guest.secret, "TransactWriteItems", fmt.Sprintf(`{"TransactItems":[{"Put":{%s}}]}`, cell{"ours", "a"}.put(1))); got != "200 {}" {
 		t.Error("by a rule, where it lets in:", got)
+	}
+	if got := s.call(guest.id, guest.secret, "TransactWriteItems", fmt.Sprintf(`{"TransactItems":[{"Put":{%s}},{"ConditionCheck":{%s,"ConditionExpression":"attribute_not_exists(id)"}}]}`,
+		cell{"ours", "a"}.put(2), cell{"ours", "read"}.key())); got != "200 {}" {
+		t.Error("a check of what may be read:", got)
 	}
 }
 
