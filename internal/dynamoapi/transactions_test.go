@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/anishathalye/porcupine"
 
@@ -230,19 +229,19 @@ func TestHistoryIsLinearizable(t *testing.T) {
 	}
 	var work sync.WaitGroup
 	var operations [5][]porcupine.Operation
-	begun := time.Now()
+	var clock atomic.Int64 // moments, in their order
 	for client := range operations {
 		r := kvtest.NewRand(uint64(client))
 		work.Go(func() {
 			var known [historyCells]int
 			for n := range 40 {
 				in := h.ask(r, known, client*1000+n+1)
-				call := time.Since(begun).Nanoseconds()
+				call := clock.Add(1)
 				out := h.tell(t, in)
 				if in.read {
 					known = out.values
 				}
-				operations[client] = append(operations[client], porcupine.Operation{ClientId: client, Input: in, Call: call, Output: out, Return: time.Since(begun).Nanoseconds()})
+				operations[client] = append(operations[client], porcupine.Operation{ClientId: client, Input: in, Call: call, Output: out, Return: clock.Add(1)})
 			}
 		})
 	}
