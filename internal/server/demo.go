@@ -2,10 +2,12 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/demo"
@@ -46,6 +48,9 @@ func (a *assembly) loadDemo(ctx context.Context, base string) error {
 	fmt.Fprintln(a.o.Out, "Worth trying:")
 	for _, line := range demo.Hints(base, credentials) {
 		fmt.Fprintln(a.o.Out, "  "+line)
+	}
+	if a.dynamo != nil {
+		fmt.Fprintf(a.o.Out, "  sectional keys create %s --server http://%s@%s\n", cmp.Or(a.o.User, madeUpName), credentials, strings.TrimPrefix(base, "http://"))
 	}
 	return nil
 }

@@ -33,13 +33,33 @@ func CheckDynamoDB(address string, open bool) error {
 	return nil
 }
 
+// demoDynamoDB is where the DynamoDB API listens beside a demo, if nobody else does.
+const demoDynamoDB = "127.0.0.1:8000"
+
 // openDynamoDB makes the handler of the DynamoDB API, where it listens.
 func (a *assembly) openDynamoDB(rules *admission.Rules) {
-	if a.o.DynamoDB == "" {
+	if a.o.DynamoDB == "" && !a.o.Demo {
 		return
 	}
 	a.dynamo = dynamoapi.New(dynamoapi.Options{
 		Shared: a.api.Shared, Store: a.store, Auth: a.auth, Rules: rules, Open: a.o.DynamoDBOpen,
 		Settings: func() *web.Settings { return &a.api.Settings.Value().Web },
 	})
+}
+
+// listenDynamoDB opens the listener of the DynamoDB API; nil for none.
+func (a *assembly) listenDynamoDB() (net.Listener, error) {
+	if a.dynamo == nil {
+		return nil, nil
+	}
+	if a.o.DynamoDB != "" {
+		return net.Listen("tcp", a.o.DynamoDB)
+	}
+	l, err := net.Listen("tcp", demoDynamoDB)
+	if err != nil {
+		a.log.Info("the demo has no DynamoDB API", "cause", err)
+		a.dynamo = nil // it was not asked for
+		return nil, nil
+	}
+	return l, nil
 }

@@ -108,14 +108,11 @@ func (a *assembly) listen() (ls []endpoint, err error) {
 		}
 		ls = append(ls, endpoint{secured, a.api})
 	}
-	if a.dynamo != nil {
-		plain, err := net.Listen("tcp", a.o.DynamoDB)
-		if err != nil {
-			return ls, err
-		}
-		ls = append(ls, endpoint{bound.listen(plain), a.dynamo})
+	more, err := a.listenDynamoDB()
+	if more != nil {
+		ls = append(ls, endpoint{bound.listen(more), a.dynamo})
 	}
-	return ls, nil
+	return ls, err
 }
 
 func closeAll(ls []endpoint) (err error) {
