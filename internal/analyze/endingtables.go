@@ -1,6 +1,7 @@
 package analyze
 
-// The endings that Snowball's algorithms for Catalan, Basque and Armenian name.
+// The endings that Snowball's algorithms for Catalan, Basque and Armenian name (see the
+// file NOTICE).
 
 var catalanPlain = map[rune]rune{
 	'á': 'a', 'à': 'a', 'é': 'e', 'è': 'e', 'í': 'i', 'ì': 'i', 'ï': 'i', 'ó': 'o', 'ò': 'o', 'ú': 'u', 'ü': 'u', '·': '.',

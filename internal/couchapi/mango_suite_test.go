@@ -20,7 +20,7 @@ func TestAsInCouchDBsMangoTests(t *testing.T) {
 		{"DELETE", "/db/_index/foo", ``, 404, `missing`},
 		{"GET", "/db/_index?limit=;skip=", ``, 400, ``},
 		{"POST", "/db/_index", `{"index":{"fields":["a"],"selector":{"a":1}}}`, 400, `invalid_key`},
-		{"POST", "/db/_index", `{"index":{"fields":["a"]},"type":"geo"}`, 400, `invalid_index`},
+		{"POST", "/db/_index", `{"index":{"fields":["a"]},"type":"space"}`, 400, `invalid_index`},
 		{"POST", "/db/_index", `{"index":{"fields":["a"]},"name":""}`, 400, `invalid_empty_string`},
 		{"POST", "/db/_index", `{"index":{"fields":[{"a":"asc","b":"desc"}]}}`, 400, `invalid_sort_field`},
 		{"POST", "/db/_find", `{"selector":{"land":{"$exists":false},"land":{"$exists":true}},"count":true}`, 200, `{"count":4,`},

@@ -51,8 +51,22 @@ func updateTable(r *Request) error {
 	if err != nil {
 		return err
 	}
-	shown.TableStatus = "UPDATING"
+	shown.updating(in.GlobalSecondaryIndexUpdates)
 	return r.answerMember("TableDescription", shown)
+}
+
+// updating makes the description that of a table that is being changed, as clients expect
+// it: what they asked for may be done by now, and they wait for it in any case.
+func (s *tableDescription) updating(updates []indexUpdate) {
+	s.TableStatus = "UPDATING"
+	for i := range s.GlobalSecondaryIndexes {
+		x := &s.GlobalSecondaryIndexes[i]
+		for _, u := range updates {
+			if u.Create != nil && *u.Create.IndexName == x.IndexName {
+				x.IndexStatus, x.Backfilling = "CREATING", false
+			}
+		}
+	}
 }
 
 func (in *updateTableInput) checkForm() (name string, err error) {
