@@ -9,8 +9,11 @@ type action struct {
 	frame web.Action
 }
 
-// The prefix of the header that names an operation.
-const targets = "DynamoDB_20120810."
+// The prefixes of the header that names an operation.
+const (
+	targets       = "DynamoDB_20120810."
+	streamTargets = "DynamoDBStreams_20120810."
+)
 
 // Bodies: those that hold items may be 16 MB long, as at AWS.
 var (
@@ -45,15 +48,25 @@ var actions = []action{
 	{name: "UpdateTimeToLive", run: updateTimeToLive},
 }
 
+// streamActions are those on streams, for AWS another API.
+var streamActions = []action{
+	{name: "DescribeStream", run: describeStream},
+	{name: "GetRecords", run: getRecords},
+	{name: "GetShardIterator", run: getShardIterator},
+	{name: "ListStreams", run: listStreams},
+}
+
 // actionsBy returns the operations by the header that names them, all of one class.
 func actionsBy(class *web.Class) map[string]*action {
 	all := map[string]*action{}
-	for _, a := range actions {
-		a.frame.Class = class
-		if a.frame.Body == (web.BodyCost{}) {
-			a.frame.Body = smallBody
+	for prefix, list := range map[string][]action{targets: actions, streamTargets: streamActions} {
+		for _, a := range list {
+			a.frame.Class = class
+			if a.frame.Body == (web.BodyCost{}) {
+				a.frame.Body = smallBody
+			}
+			all[prefix+a.name] = &a
 		}
-		all[targets+a.name] = &a
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package dynamoapi
 
 import (
 	"net/http"
+	"sync"
 
 	"github.com/sectional/sectional/internal/admission"
 	"github.com/sectional/sectional/internal/auth"
@@ -28,6 +29,7 @@ type API struct {
 	frame       *web.Frame
 	actions     map[string]*action
 	definitions definitions
+	streams     sync.Mutex // held while a table's change log is switched
 }
 
 var _ http.Handler = (*API)(nil)

@@ -75,7 +75,11 @@ func createTable(r *Request) error {
 	if err != nil {
 		return err
 	}
-	shown, err := r.shown(&tableAt{Definition: d, name: name, db: db})
+	t := &tableAt{Definition: d, name: name, db: db}
+	if err := r.settleStream(t); err != nil {
+		return err
+	}
+	shown, err := r.shown(t)
 	if err != nil {
 		return err
 	}

@@ -91,6 +91,9 @@ func describeTable(r *Request) error {
 	if err != nil {
 		return notFound(err, name)
 	}
+	if err := r.settleStream(t); err != nil {
+		return notFound(err, name)
+	}
 	shown, err := r.shown(t)
 	if err != nil {
 		return notFound(err, name)
@@ -108,7 +111,12 @@ func notFound(err error, name string) error {
 
 // answerMember answers with an object of one member.
 func (r *Request) answerMember(name string, value any) error {
-	body, err := json.Marshal(map[string]any{name: value})
+	return r.answerMembers(map[string]any{name: value})
+}
+
+// answerMembers answers with an object.
+func (r *Request) answerMembers(members map[string]any) error {
+	body, err := json.Marshal(members)
 	if err != nil {
 		return err
 	}
@@ -143,7 +151,7 @@ func (r *Request) shown(t *tableAt) (*tableDescription, error) {
 		on := true
 		s.StreamSpecification = &streamSpecification{&on, t.Stream.View}
 		s.LatestStreamLabel = streamLabel(t.Stream)
-		s.LatestStreamArn = s.TableArn + "/stream/" + s.LatestStreamLabel
+		s.LatestStreamArn = streamARN(t.name, t.Stream)
 	}
 	return s, r.showIndexes(s, t)
 }

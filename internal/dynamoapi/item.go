@@ -187,6 +187,11 @@ func (t *tableAt) shownItem(id document.ID, body []byte) (item attribute.Item, o
 	if err == nil {
 		return item, true
 	}
+	return t.keyOf(id)
+}
+
+// keyOf returns the key that a document has as an item; ok is false for an id that is none.
+func (t *tableAt) keyOf(id document.ID) (item attribute.Item, ok bool) {
 	texts, err := t.KeyOf(id)
 	if err != nil {
 		return item, false

@@ -32,7 +32,11 @@ type server struct {
 }
 
 func newServer(t *testing.T, open bool, settings ...config.Setting) *server {
-	s := apitest.New(t, settings...)
+	return over(apitest.New(t, settings...), open)
+}
+
+// over is the API over a server's store.
+func over(s *apitest.Server, open bool) *server {
 	return &server{s, dynamoapi.New(dynamoapi.Options{
 		Shared: s.Shared, Store: s.Store, Auth: s.Auth, Rules: s.Rules, Open: open,
 		Settings: func() *web.Settings { return &s.Settings.Value().Web },
@@ -43,9 +47,18 @@ func newServer(t *testing.T, open bool, settings ...config.Setting) *server {
 func request(operation, body string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
 	r.Host = "127.0.0.1:8000"
-	r.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
+	r.Header.Set("X-Amz-Target", targetOf(operation))
 	r.Header.Set("Content-Type", "application/x-amz-json-1.0")
 	return r
+}
+
+// targetOf returns the header that names an operation.
+func targetOf(operation string) string {
+	switch operation {
+	case "ListStreams", "DescribeStream", "GetShardIterator", "GetRecords":
+		return "DynamoDBStreams_20120810." + operation
+	}
+	return "DynamoDB_20120810." + operation
 }
 
 func (s *server) send(r *http.Request) *httptest.ResponseRecorder {
@@ -56,19 +69,29 @@ func (s *server) send(r *http.Request) *httptest.ResponseRecorder {
 
 // TestScripts runs the files in testdata/scripts, each against an open server of its own.
 // A paragraph has an operation and the request, or a request of CouchDB's API: a method, a
-// path and the body; then ---- and the answer. "wait" waits until a table is active. A line with # is a comment. -update writes
-// the answers anew.
+// path and the body; then ---- and the answer. "wait" waits until a table is active.
+// $Member stands for what the last answer with that member had in it. A line with # is a
+// comment. -update writes the answers anew.
 func TestScripts(t *testing.T) {
 	golden.Scripts(t, "testdata/scripts/*.txt", func(t *testing.T) func(string) string {
 		s := newServer(t, true)
-		return s.scripted
+		last := map[string]string{}
+		return func(paragraph string) string {
+			for name, value := range last {
+				paragraph = strings.ReplaceAll(paragraph, "$"+name, value)
+			}
+			return s.scripted(paragraph, last)
+		}
 	})
 }
 
 // drawn is what is another in each run.
-var drawn = regexp.MustCompile(`"(CreationDateTime|LastUpdateToPayPerRequestDateTime|TableId|LatestStreamLabel|TableSizeBytes|created|changed|since|_rev)":("[^"]*"|[0-9.]+)|/stream/[^"]*`)
+var drawn = regexp.MustCompile(`"(CreationDateTime|LastUpdateToPayPerRequestDateTime|TableId|LatestStreamLabel|TableSizeBytes|created|changed|since|_rev|CreationRequestDateTime|ApproximateCreationDateTime|StreamLabel|ShardId|ShardIterator|NextShardIterator|StartingSequenceNumber|eventID)":("[^"]*"|[0-9.]+)|/stream/[0-9T:.-]+`)
 
-func (s *server) scripted(paragraph string) string {
+// remembered is what requests of a script may have from the answers before.
+var remembered = regexp.MustCompile(`"(StreamArn|ShardId|ShardIterator|NextShardIterator|StartingSequenceNumber)":"([^"]*)"`)
+
+func (s *server) scripted(paragraph string, last map[string]string) string {
 	var lines []string
 	for line := range strings.SplitSeq(paragraph, "\n") {
 		if !strings.HasPrefix(line, "#") {
@@ -91,11 +114,14 @@ func (s *server) scripted(paragraph string) string {
 	} else {
 		w = s.send(request(lines[0], body))
 	}
+	for _, found := range remembered.FindAllStringSubmatch(w.Body.String(), -1) {
+		last[found[1]] = found[2]
+	}
 	text := drawn.ReplaceAllStringFunc(w.Body.String(), func(found string) string {
-		name, _, member := strings.Cut(found, ":")
-		if !member {
+		if strings.HasPrefix(found, "/stream/") {
 			return "/stream/…"
 		}
+		name, _, _ := strings.Cut(found, ":")
 		return name + ":…"
 	})
 	return fmt.Sprintf("%d\n%s", w.Code, strings.TrimSpace(text))

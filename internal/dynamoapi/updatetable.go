@@ -47,6 +47,9 @@ func updateTable(r *Request) error {
 	if err != nil {
 		return err
 	}
+	if err := r.settleStream(t); err != nil {
+		return notFound(err, name)
+	}
 	shown, err := r.shown(t)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -43,8 +44,13 @@ type LogPosition struct {
 	N   uint64
 }
 
+// Compare returns -1, 0 or +1: whether p is before q, is q, or is after it.
+func (p LogPosition) Compare(q LogPosition) int {
+	return cmp.Or(cmp.Compare(p.Seq, q.Seq), cmp.Compare(p.N, q.N))
+}
+
 // before reports whether p is before q.
-func (p LogPosition) before(q LogPosition) bool { return p.Seq < q.Seq || p.Seq == q.Seq && p.N < q.N }
+func (p LogPosition) before(q LogPosition) bool { return p.Compare(q) < 0 }
 
 // Cause says what made a change.
 type Cause byte

@@ -3,6 +3,7 @@ package table
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -76,6 +77,9 @@ type Stream struct {
 	Since time.Time `json:"since"`
 }
 
+// views are what records of streams may show.
+var views = []string{"KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"}
+
 // Limits of definitions, which are DynamoDB's.
 const (
 	MaxName    = 255 // characters of a name
@@ -108,6 +112,9 @@ func invalid(reason string, args ...any) error {
 func (d *Definition) check() error {
 	if err := d.checkKeys(d.Keys); err != nil {
 		return err
+	}
+	if d.Stream != nil && !slices.Contains(views, d.Stream.View) {
+		return invalid("the stream has no view of %s", strings.Join(views, ", "))
 	}
 	if len(d.Indexes) > maxIndexes {
 		return invalid("it has more than %d indexes", maxIndexes)

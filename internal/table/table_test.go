@@ -110,6 +110,7 @@ func TestInvalidDefinitions(t *testing.T) {
 		{`{` + attributes + `,"keys":["x"]}`, `the attribute "x" in a key has no type S, N or B`},
 		{`{` + attributes + `,"keys":["c"]}`, `the attribute "c" in a key has no type S, N or B`},
 		{`{` + attributes + `,"keys":[""]}`, "an attribute in a key has a name of 1 to 255 bytes"},
+		{`{` + attributes + `,"keys":["a"],"stream":{"view":"x"}}`, "the stream has no view of KEYS_ONLY, NEW_IMAGE, OLD_IMAGE, NEW_AND_OLD_IMAGES"},
 		{`{` + attributes + `,"keys":["a"],"indexes":{"xx":{"keys":["b"],"projection":"all"}}}`, "the name of an index has 3 to 255 characters"},
 		{`{` + attributes + `,"keys":["a"],"indexes":{"xxx":{"keys":["b"],"projection":"some"}}}`, `the index "xxx" has no projection all, keys or include`},
 		{`{` + attributes + `,"keys":["a"],"indexes":{"xxx":{"keys":["b","a"],"local":true,"projection":"all"}}}`, `the local index "xxx" needs the table's partition key and a sort key`},
