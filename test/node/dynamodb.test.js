@@ -4,8 +4,11 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import {
   ConditionalCheckFailedException, CreateTableCommand, DeleteTableCommand, DescribeTableCommand, DynamoDBClient, ListTablesCommand,
-  ResourceNotFoundException, paginateScan, waitUntilTableExists, waitUntilTableNotExists
+  ResourceNotFoundException, UpdateTableCommand, paginateScan, waitUntilTableExists, waitUntilTableNotExists
 } from '@aws-sdk/client-dynamodb'
+import {
+  DescribeStreamCommand, DynamoDBStreamsClient, GetRecordsCommand, GetShardIteratorCommand, ListStreamsCommand
+} from '@aws-sdk/client-dynamodb-streams'
 import { DynamoDBDocumentClient, DeleteCommand, GetCommand, PutCommand, QueryCommand, UpdateCommand, paginateQuery } from '@aws-sdk/lib-dynamodb'
 import { Server, until } from './server.js'
 
@@ -128,6 +131,42 @@ test('a key that is bound to reading', async () => {
   await assert.rejects(reader.send(new GetCommand({ TableName: 'others', Key: { id: 1 } })), /ResourceNotFound|AccessDenied/)
   const stranger = new DynamoDBClient({ endpoint: await address(), region: 'x', credentials: { accessKeyId: 'AKIAIOSFODNN7EXAMPLE', secretAccessKey: 'x' } })
   await assert.rejects(stranger.send(new ListTablesCommand({})), { name: 'UnrecognizedClientException' })
+})
+
+test('a stream has every change, also after a kill', async () => {
+  const of = async (client) => new DynamoDBStreamsClient({ endpoint: await address(), region: 'eu-central-1', credentials: await client.config.credentials() })
+  let streams = await of(client)
+  assert.deepEqual((await streams.send(new ListStreamsCommand({}))).Streams, [])
+  await client.send(new UpdateTableCommand({ TableName: 'Projects', StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_AND_OLD_IMAGES' } }))
+  const { LatestStreamArn: StreamArn } = (await client.send(new DescribeTableCommand({ TableName: 'Projects' }))).Table
+  assert.equal((await streams.send(new ListStreamsCommand({ TableName: 'Projects' }))).Streams[0].StreamArn, StreamArn)
+  const key = { organisation_id: 'streams', name: 'x' }
+  for (const n of [1, 2]) await documents.send(new PutCommand({ TableName: 'Projects', Item: { ...key, n } }))
+  await documents.send(new DeleteCommand({ TableName: 'Projects', Key: key }))
+
+  const { StreamDescription } = await streams.send(new DescribeStreamCommand({ StreamArn }))
+  assert.equal(StreamDescription.StreamStatus, 'ENABLED')
+  const [{ ShardId }] = StreamDescription.Shards
+  const read = async (ShardIteratorType, SequenceNumber) => {
+    const { ShardIterator } = await streams.send(new GetShardIteratorCommand({ StreamArn, ShardId, ShardIteratorType, SequenceNumber }))
+    return streams.send(new GetRecordsCommand({ ShardIterator }))
+  }
+  const { Records, NextShardIterator } = await read('TRIM_HORIZON')
+  assert.deepEqual(Records.map((r) => [r.eventName, r.dynamodb.OldImage?.n.N, r.dynamodb.NewImage?.n.N]), [['INSERT', undefined, '1'], ['MODIFY', '1', '2'], ['REMOVE', '2', undefined]])
+  assert.deepEqual(Records[0].dynamodb.Keys, { organisation_id: { S: 'streams' }, name: { S: 'x' } })
+  assert.ok(Math.abs(Records[0].dynamodb.ApproximateCreationDateTime - Date.now()) < 3_600_000)
+  assert.deepEqual((await read('LATEST')).Records, [])
+  await assert.rejects(read('AT_SEQUENCE_NUMBER', '9'.repeat(22)), { name: 'ValidationException' })
+  await assert.rejects(streams.send(new GetRecordsCommand({ ShardIterator: NextShardIterator.slice(0, -2) })), { name: 'ValidationException' })
+
+  await server.kill()
+  await server.resume()
+  client = await connect('adm')
+  documents = DynamoDBDocumentClient.from(client)
+  streams = await of(client)
+  await documents.send(new PutCommand({ TableName: 'Projects', Item: { ...key, n: 3 } }))
+  assert.deepEqual((await read('AFTER_SEQUENCE_NUMBER', Records[1].dynamodb.SequenceNumber)).Records.map((r) => r.eventName), ['REMOVE', 'INSERT'])
+  assert.deepEqual((await streams.send(new GetRecordsCommand({ ShardIterator: NextShardIterator }))).Records.map((r) => r.dynamodb.NewImage.n.N), ['3'])
 })
 
 test('what was acknowledged is there after a kill', async () => {
