@@ -18,6 +18,8 @@ type Options struct {
 	Rules  *admission.Rules
 	// Settings returns what the frame of all APIs goes by.
 	Settings func() *web.Settings
+	// Access returns the _security of a new table, which is that of any new database.
+	Access func() *auth.Security
 	// Open takes every request for an administrator's, whatever signed it: for a server
 	// that this machine alone can reach.
 	Open bool

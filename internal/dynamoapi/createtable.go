@@ -104,7 +104,7 @@ func (r *Request) makeTable(name string, d *table.Definition) (*store.Database, 
 	if err := store.ParseName(database); err != nil {
 		return nil, err
 	}
-	db, err := r.api.Store.Create(r.Ctx(), database, store.Creation{Partitioned: true})
+	db, err := r.api.Store.Create(r.Ctx(), database, store.Creation{Partitioned: true, Security: r.api.Access().JSON()})
 	if dberr.Is(err, dberr.Exists) {
 		db, err = r.emptyDatabase(database)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi/apitest"
 	"github.com/sectional/sectional/internal/dynamoapi"
@@ -40,6 +41,7 @@ func over(s *apitest.Server, open bool) *server {
 	return &server{s, dynamoapi.New(dynamoapi.Options{
 		Shared: s.Shared, Store: s.Store, Auth: s.Auth, Rules: s.Rules, Open: open,
 		Settings: func() *web.Settings { return &s.Settings.Value().Web },
+		Access:   func() *auth.Security { return s.Settings.Value().DefaultAccess },
 	})}
 }
 

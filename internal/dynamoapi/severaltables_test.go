@@ -33,6 +33,7 @@ func newServerOn(t *testing.T, e kv.Engine) *server {
 	return &server{s, dynamoapi.New(dynamoapi.Options{
 		Shared: s.Shared, Store: s.Store, Auth: s.Auth, Rules: s.Rules, Open: true,
 		Settings: func() *web.Settings { return &s.Settings.Value().Web },
+		Access:   func() *auth.Security { return s.Settings.Value().DefaultAccess },
 	})}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/sectional/sectional/internal/admission"
+	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dynamoapi"
 	"github.com/sectional/sectional/internal/web"
 )
@@ -44,6 +45,7 @@ func (a *assembly) openDynamoDB(rules *admission.Rules) {
 	a.dynamo = dynamoapi.New(dynamoapi.Options{
 		Shared: a.api.Shared, Store: a.store, Auth: a.auth, Rules: rules, Open: a.o.DynamoDBOpen,
 		Settings: func() *web.Settings { return &a.api.Settings.Value().Web },
+		Access:   func() *auth.Security { return a.api.Settings.Value().DefaultAccess },
 	})
 }
 
