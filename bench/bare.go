@@ -92,7 +92,7 @@ func awaitListener(ctx context.Context, address string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the bare handler does not listen: %w", err)
+			return fmt.Errorf("nothing listens at %s: %w", address, err)
 		case <-tick.C:
 		}
 	}

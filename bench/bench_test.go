@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sectional/sectional/internal/sigv4"
 )
 
 // serve runs a handler and returns its address.
@@ -105,6 +109,33 @@ func TestDocuments(t *testing.T) {
 	}
 	if len(body.Docs) != 30 || body.Docs[0]["_id"] != documentID(40) {
 		t.Errorf("%d documents, the first is %v", len(body.Docs), body.Docs[0]["_id"])
+	}
+}
+
+// TestSigned: the servers would refuse what is not signed right, but a wrong benchmark should not take a server to show.
+func TestSigned(t *testing.T) {
+	body := []byte(`{"TableName":"bench"}`)
+	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(signer{"SK1", "secret"}.call("GetItem", body))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature, err := sigv4.Parse(r.Header.Get)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := func(name string) []string { return r.Header.Values(name) }
+	request := &sigv4.Request{Method: "POST", Path: "/", Host: r.Host, Header: values, Payload: sha256.Sum256(body)}
+	if err := signature.Verify("secret", request); err != nil || signature.KeyID != "SK1" {
+		t.Errorf("%q: %v", signature.KeyID, err)
+	}
+	if err := signature.Verify("another", request); err == nil {
+		t.Error("another secret is as good")
+	}
+}
+
+func TestItems(t *testing.T) {
+	if text := stored(7); len(text) < 1000 || len(text) > 1200 || !json.Valid([]byte(text)) {
+		t.Errorf("an item has %d bytes: %s", len(text), text)
 	}
 }
 

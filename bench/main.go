@@ -1,12 +1,12 @@
 // Command bench measures how fast Sectional is against what the machine could do at best. It starts the server as a
 // process, drives it over the loopback interface with prebuilt requests, and measures in the same run the ceilings
-// beside it: a bare net/http handler that answers the same bytes, raw Pebble with the same rows, and bleve's own index
-// of the same documents (the module in ceiling). Ratios of one
-// run mean the same on every machine; rates do not.
+// beside it: a bare net/http handler that answers the same bytes, raw Pebble with the same rows, bleve's own index
+// of the same documents (the module in ceiling), and dynalite for the DynamoDB API. Ratios of one run mean the same on
+// every machine; rates do not.
 //
 // It must not know how the server stores anything: it sees requests, answers, the process's figures and, for the
 // ceiling, rows without meaning. Begin reading at run; the measurements are in workloads.go, loads.go,
-// resources.go, indexes.go, texts.go, searches.go, geo.go, replication.go and pouchdb.go.
+// resources.go, indexes.go, texts.go, searches.go, geo.go, replication.go, pouchdb.go and dynamodb.go.
 package main
 
 import (
@@ -105,6 +105,7 @@ func run(ctx context.Context, parent, only string, load int, quick bool) (err er
 		{"idledatabases", b.idleDatabases},
 		{"replication", b.replication},
 		{"pouchdb", b.pouchdb},
+		{"DynamoDB", b.dynamodb},
 		{"a million documents", b.many},
 	} {
 		if !strings.Contains(part.name, only) {

@@ -61,15 +61,20 @@ func nodeScripts(ctx context.Context) (string, error) {
 		return "", err
 	}
 	dir := filepath.Join(root, "test", "node")
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", "pouchdb")); !errors.Is(err, fs.ErrNotExist) {
-		return dir, err
+	return dir, npmInstall(ctx, dir, "pouchdb")
+}
+
+// npmInstall installs what the lock file of a directory names, unless the module is there already.
+func npmInstall(ctx context.Context, dir, module string) error {
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", module)); !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	install := exec.CommandContext(ctx, "npm", "ci", "--no-audit", "--no-fund")
 	install.Dir, install.Stdout, install.Stderr = dir, os.Stderr, os.Stderr
 	if err := install.Run(); err != nil {
-		return "", fmt.Errorf("npm ci: %w", err)
+		return fmt.Errorf("npm ci: %w", err)
 	}
-	return dir, nil
+	return nil
 }
 
 // pull runs one pull: its time as PouchDB saw it, and the processor seconds of the server.
