@@ -110,7 +110,7 @@ func steps() []step {
 func longSteps() []step {
 	return []step{
 		{"everything under the race detector", raceTests(packages)},
-		{"all cities", longTests("-run=^TestCities$", "./internal/index/geo")},
+		{"all cities, and all questions to geo indexes", longTests("-run=^TestCities$|IsBruteForce$", "./internal/index/geo")},
 		{"fuzzing, half a minute each", fuzz("30s")},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -142,12 +143,47 @@ func (w *world) read(fn func(name string, v *Reader, of map[document.ID]*geometr
 	}
 }
 
-// rounds is how many questions are asked: fewer where the race detector wants short tests.
+// rounds is how many questions are asked: all of them by `make test-long`, which sets SECTIONAL_LONG=1, and fewest
+// where the race detector wants short tests.
 func rounds(n int) int {
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		return n / 6
+	case os.Getenv("SECTIONAL_LONG") == "":
+		return n / 3
 	}
 	return n
+}
+
+// related looks at all geometries one by one, once for all four indexes.
+func (w *world) related(q *geometry.Shape, rel geometry.Relation) map[document.ID]bool {
+	w.Helper()
+	related := map[document.ID]bool{}
+	for id, s := range w.shapes {
+		yes, err := q.Relates(rel, s)
+		must(w, err)
+		related[id] = yes
+	}
+	return related
+}
+
+// near looks at all geometries one by one, once for all four indexes, and sorts those that are asked for.
+func (w *world) near(q Near) (want []Hit) {
+	w.Helper()
+	for id, s := range w.shapes {
+		h := Hit{ID: id, Distance: s.Distance(q.From)}
+		in := h.Distance >= q.Least && (q.Most == 0 || h.Distance <= q.Most)
+		if q.Filter != nil && in {
+			var err error
+			in, err = q.Filter.Shape.Relates(q.Filter.Relation, s)
+			must(w, err)
+		}
+		if in {
+			want = append(want, h)
+		}
+	}
+	slices.SortFunc(want, func(a, b Hit) int { return a.Where().compare(&b) })
+	return want
 }
 
 // TestSearchIsBruteForce holds searches, in pages of any length, against all geometries
@@ -162,12 +198,11 @@ func TestSearchIsBruteForce(t *testing.T) {
 		if r.IntN(2) == 0 {
 			rel = geometry.Intersects
 		}
+		related := w.related(q, rel)
 		w.read(func(name string, v *Reader, of map[document.ID]*geometry.Shape) {
 			var want, got []document.ID
-			for id, s := range of {
-				yes, err := q.Relates(rel, s)
-				must(t, err)
-				if yes {
+			for id := range of {
+				if related[id] {
 					want = append(want, id)
 				}
 			}
@@ -212,22 +247,14 @@ func TestNearestIsBruteForce(t *testing.T) {
 		if r.IntN(4) == 0 {
 			q.Least = 1e6 * r.Float64()
 		}
+		near := w.near(q)
 		w.read(func(name string, v *Reader, of map[document.ID]*geometry.Shape) {
-			var want []Hit
-			for id, s := range of {
-				h := Hit{ID: id, Distance: s.Distance(q.From)}
-				in := h.Distance >= q.Least && (q.Most == 0 || h.Distance <= q.Most)
-				if q.Filter != nil && in {
-					var err error
-					in, err = q.Filter.Shape.Relates(q.Filter.Relation, s)
-					must(t, err)
-				}
-				if in {
+			var want, got []Hit
+			for _, h := range near {
+				if of[h.ID] != nil {
 					want = append(want, h)
 				}
 			}
-			slices.SortFunc(want, func(a, b Hit) int { return a.Where().compare(&b) })
-			var got []Hit
 			page := 1 + r.IntN(60)
 			var after *Behind
 			for {
