@@ -4,7 +4,7 @@
 // here is seen there, and the other way round.
 //
 // Begin reading at actions.go, the table of operations; each is a file. call.go is the way
-// of a request, access.go finds tables and asks for rights.
+// of a request, access.go finds tables and asks for rights, stream.go finds streams.
 //
 // The protocol is that of https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/.
 package dynamoapi

@@ -12,29 +12,23 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi/apitest"
 	"github.com/sectional/sectional/internal/crashfs"
 	"github.com/sectional/sectional/internal/dberr"
-	"github.com/sectional/sectional/internal/dynamoapi"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/store"
-	"github.com/sectional/sectional/internal/web"
 )
 
 // newServerOn is newServer, open, over another engine.
 func newServerOn(t *testing.T, e kv.Engine) *server {
-	s := apitest.On(t, e)
-	return &server{s, dynamoapi.New(dynamoapi.Options{
-		Shared: s.Shared, Store: s.Store, Auth: s.Auth, Rules: s.Rules, Open: true,
-		Settings: func() *web.Settings { return &s.Settings.Value().Web },
-		Access:   func() *auth.Security { return s.Settings.Value().DefaultAccess },
-	})}
+	return over(apitest.On(t, e), true)
 }
 
 // busyEngine has no time for one database's writes.
@@ -226,14 +220,17 @@ func TestRightsOfSeveral(t *testing.T) {
 }
 
 // TestTransactionsCrash cuts the power under transactions over two tables: what was
-// acknowledged is there, everything is whole, and who asks again by the token changes
-// nothing that was done.
+// acknowledged is there, everything is whole, streams rebuild the tables, and who asks again
+// by the token changes nothing that was done.
 func TestTransactionsCrash(t *testing.T) {
 	for seed := range uint64(3) {
 		fs := crashfs.New()
 		r := kvtest.NewRand(seed)
 		s := newServerOn(t, openPebble(t, fs))
 		s.newTables(t, "one", "two")
+		for _, table := range []string{"one", "two"} {
+			s.must(t, "UpdateTable", fmt.Sprintf(`{"TableName":%q,"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_IMAGE"}}`, table), nil)
+		}
 		transact := func(s *server, n int) (int, string) {
 			parts := fmt.Sprintf(`{"Put":{%s}},{"Put":{%s}}`, cell{"one", fmt.Sprint(n)}.put(n), cell{"two", fmt.Sprint(n)}.put(n))
 			for _, table := range []string{"one", "two"} {
@@ -267,6 +264,14 @@ func TestTransactionsCrash(t *testing.T) {
 		close(stop)
 		<-done
 		again := newServerOn(t, openPebble(t, after))
+		rebuild := func(when string) {
+			for _, table := range []string{"one", "two"} {
+				if diff := cmp.Diff(again.scanned(t, table), again.rebuilt(t, again.shardIterator(t, table))); diff != "" {
+					t.Errorf("seed %d, %s (-table +rebuilt):\n%s", seed, when, diff)
+				}
+			}
+		}
+		rebuild("after the cut")
 		last := int(told.Load())
 		for n := 1; n <= last; n++ {
 			got := again.read(t, []cell{{"one", fmt.Sprint(n)}, {"two", fmt.Sprint(n)}})
@@ -280,6 +285,7 @@ func TestTransactionsCrash(t *testing.T) {
 		if got := again.read(t, []cell{{"one", "sum"}, {"two", "sum"}}); got[0] != last || got[1] != last {
 			t.Errorf("seed %d: the sums are %v, want %d", seed, got, last)
 		}
+		rebuild("at the end")
 	}
 }
 

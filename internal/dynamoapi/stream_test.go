@@ -31,13 +31,13 @@ type record struct {
 func (s *server) newStream(t testing.TB, view string) (iterator string) {
 	t.Helper()
 	s.must(t, "CreateTable", fmt.Sprintf(`{"TableName":"things","AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],"KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],"BillingMode":"PAY_PER_REQUEST","StreamSpecification":{"StreamEnabled":true,"StreamViewType":%q}}`, view), nil)
-	return s.shardIterator(t)
+	return s.shardIterator(t, "things")
 }
 
-func (s *server) shardIterator(t testing.TB) string {
+func (s *server) shardIterator(t testing.TB, table string) string {
 	t.Helper()
 	var list struct{ Streams []struct{ StreamArn string } }
-	s.must(t, "ListStreams", `{"TableName":"things"}`, &list)
+	s.must(t, "ListStreams", fmt.Sprintf(`{"TableName":%q}`, table), &list)
 	stream := list.Streams[0].StreamArn
 	var described struct {
 		StreamDescription struct{ Shards []struct{ ShardID string } }
@@ -138,28 +138,33 @@ func TestStreamRebuilds(t *testing.T) {
 			}
 			replay(t, items, records)
 		}
-		if diff := cmp.Diff(s.scanned(t), items); diff != "" {
+		if diff := cmp.Diff(s.scanned(t, "things"), items); diff != "" {
 			t.Fatalf("round %d (-table +rebuilt):\n%s", round, diff)
 		}
 	}
-	again := map[string]map[string]any{}
-	for {
-		var records []record
-		if records, all = s.records(t, all, 1000); len(records) == 0 {
-			break
-		}
-		replay(t, again, records)
-	}
-	if diff := cmp.Diff(items, again); diff != "" {
+	if diff := cmp.Diff(items, s.rebuilt(t, all)); diff != "" {
 		t.Errorf("from the beginning (-table +rebuilt):\n%s", diff)
 	}
 }
 
-// scanned returns the items of the table things by their ids.
-func (s *server) scanned(t testing.TB) map[string]map[string]any {
+// rebuilt returns what the records after an iterator make of nothing.
+func (s *server) rebuilt(t *testing.T, iterator string) map[string]map[string]any {
+	t.Helper()
+	items := map[string]map[string]any{}
+	for {
+		var records []record
+		if records, iterator = s.records(t, iterator, 1000); len(records) == 0 {
+			return items
+		}
+		replay(t, items, records)
+	}
+}
+
+// scanned returns the items of a table by their ids.
+func (s *server) scanned(t testing.TB, table string) map[string]map[string]any {
 	t.Helper()
 	var out struct{ Items []map[string]any }
-	s.must(t, "Scan", `{"TableName":"things"}`, &out)
+	s.must(t, "Scan", fmt.Sprintf(`{"TableName":%q}`, table), &out)
 	items := map[string]map[string]any{}
 	for _, i := range out.Items {
 		items[i["id"].(map[string]any)["S"].(string)] = i
@@ -199,7 +204,7 @@ func TestStreamOfExpiry(t *testing.T) {
 	if _, text := s.do(t, "GetRecords", fmt.Sprintf(`{"ShardIterator":%q}`, behind), nil); !strings.Contains(text, "#TrimmedDataAccessException") {
 		t.Error(text)
 	}
-	if records, _ := s.records(t, s.shardIterator(t), 1000); len(records) != 0 {
+	if records, _ := s.records(t, s.shardIterator(t, "things"), 1000); len(records) != 0 {
 		t.Error(records)
 	}
 }
