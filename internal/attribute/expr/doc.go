@@ -14,6 +14,9 @@
 // placeholders and types. Where the texts come from is said in the package attribute
 // and at the tests.
 //
+// Statements of PartiQL make their trees themselves, by build.go; what becomes of those
+// is the same.
+//
 // Begin reading at Placeholders, then parse.go, check.go and resolve.go for how a
 // text becomes a tree, condition.go and apply.go for what is done with it.
 package expr

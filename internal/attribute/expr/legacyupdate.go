@@ -20,7 +20,7 @@ func ParseAttributeUpdates(raw []byte) (*Update, error) {
 		return nil, err
 	}
 	u := &Update{sections: []section{s}, actions: s.actions, mismatch: errLegacyType, addLists: true}
-	return u, u.fork()
+	return u, u.fork(UpdateExpression)
 }
 
 // readAction reads the update of an attribute. Without an Action it is a PUT.

@@ -25,6 +25,9 @@ func (k Kind) invalid(text string, args ...any) error {
 	if len(args) > 0 {
 		text = fmt.Sprintf(text, args...)
 	}
+	if k == statement {
+		return attribute.Invalid(text)
+	}
 	return attribute.Invalid("Invalid " + string(k) + ": " + text)
 }
 

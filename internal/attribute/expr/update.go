@@ -39,19 +39,19 @@ func (p *Placeholders) Update(text string) (*Update, error) {
 			return nil, err
 		}
 	}
-	if err := u.fork(); err != nil {
+	if err := u.fork(UpdateExpression); err != nil {
 		return nil, err
 	}
 	return u, r.resolveActions(u.actions)
 }
 
 // fork makes the tree of the paths that are changed.
-func (u *Update) fork() (err error) {
+func (u *Update) fork(k Kind) (err error) {
 	nodes := make([]*node, len(u.actions))
 	for i, a := range u.actions {
 		nodes[i] = a.path
 	}
-	u.touched, err = UpdateExpression.newTree(nodes)
+	u.touched, err = k.newTree(nodes)
 	return err
 }
 
