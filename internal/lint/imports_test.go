@@ -53,6 +53,7 @@ func layers() map[string]int {
 		"internal/selector":           2,
 		"internal/attribute":          2,
 		"internal/attribute/expr":     3,
+		"internal/attribute/partiql":  4,
 		"internal/lucene":             0,
 		"internal/analyze":            0,
 		"internal/config":             1,
