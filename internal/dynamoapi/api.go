@@ -6,6 +6,7 @@ import (
 
 	"github.com/sectional/sectional/internal/admission"
 	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/sigv4"
 	"github.com/sectional/sectional/internal/store"
 	"github.com/sectional/sectional/internal/web"
 )
@@ -31,6 +32,7 @@ type API struct {
 	frame       *web.Frame
 	actions     map[string]*action
 	definitions definitions
+	signingKeys sigv4.Keys
 	streams     sync.Mutex // held while a table's change log is switched
 }
 

@@ -76,7 +76,7 @@ func (r *Request) verify(raw []byte) error {
 		return nil // an open server, or a request from within
 	}
 	path, query := web.TargetOf(r.HTTP)
-	err := r.signature.Verify(r.api.Auth.AccessSecret(r.key.ID), &sigv4.Request{
+	err := r.api.signingKeys.Verify(r.signature, r.api.Auth.AccessSecret(r.key.ID), &sigv4.Request{
 		Method: r.HTTP.Method, Path: path, Query: query, Host: r.HTTP.Host, Header: r.headers, Payload: sha256.Sum256(raw),
 	})
 	if err != nil {

@@ -2,8 +2,10 @@ package sigv4
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +71,10 @@ func TestVectors(t *testing.T) {
 // TestAltered changes one thing at a time.
 func TestAltered(t *testing.T) {
 	v := &vectors[len(vectors)-1]
+	var keys Keys // once it has kept the key too
+	if s, r := v.parse(t); keys.Verify(s, vectorSecret, r) != nil || len(keys.kept) != 1 {
+		t.Fatal("the key is not kept")
+	}
 	for name, alter := range map[string]func(*Signature, *Request) string{
 		"method":    func(_ *Signature, r *Request) string { r.Method = "PUT"; return vectorSecret },
 		"path":      func(_ *Signature, r *Request) string { r.Path = "/a"; return vectorSecret },
@@ -82,8 +88,30 @@ func TestAltered(t *testing.T) {
 		"secret":    func(*Signature, *Request) string { return "another" },
 	} {
 		s, r := v.parse(t)
-		if err := s.Verify(alter(s, r), r); !errors.Is(err, error(errMismatch)) {
+		secret := alter(s, r)
+		if err := s.Verify(secret, r); !errors.Is(err, error(errMismatch)) {
 			t.Errorf("another %s: %v", name, err)
+		}
+		if err := keys.Verify(s, secret, r); !errors.Is(err, error(errMismatch)) || len(keys.kept) != 1 {
+			t.Errorf("another %s, with the key kept: %v", name, err)
+		}
+	}
+}
+
+// TestKeys: however many secrets sign, a bounded number of keys is kept.
+func TestKeys(t *testing.T) {
+	var keys Keys
+	s, r := vectors[0].parse(t)
+	for n := range maxKeys + 10 {
+		secret := strconv.Itoa(n)
+		s.value = hex.EncodeToString(digest(s.key(secret), s.toSign(r)))
+		for range 2 {
+			if err := keys.Verify(s, secret, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(keys.kept) > maxKeys {
+			t.Fatalf("%d keys are kept", len(keys.kept))
 		}
 	}
 }

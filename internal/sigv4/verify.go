@@ -27,20 +27,7 @@ var errMismatch = &Invalid{"The request signature we calculated does not match t
 // Verify refuses the signature with Invalid unless the secret makes it of the request.
 // The comparison takes the same time wherever the two differ.
 func (s *Signature) Verify(secret string, r *Request) error {
-	want := hex.EncodeToString(s.sign(secret, r))
-	if !hmac.Equal([]byte(want), []byte(s.value)) {
-		return errMismatch
-	}
-	return nil
-}
-
-// sign returns the signature that the secret makes of a request.
-func (s *Signature) sign(secret string, r *Request) []byte {
-	key := []byte("AWS4" + secret)
-	for _, part := range []string{s.Day, s.Region, s.Service, terminator} {
-		key = digest(key, part)
-	}
-	return digest(key, s.toSign(r))
+	return s.verify(s.key(secret), r)
 }
 
 func digest(key []byte, text string) []byte {
