@@ -3,6 +3,7 @@ package dynamoapi
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 
 	"github.com/sectional/sectional/internal/jsonscan"
@@ -11,41 +12,49 @@ import (
 // digest returns a digest of a JSON value that is the same in whatever order its objects
 // have their members: clients that ask again write them in another order.
 func digest(value []byte) [sha256.Size]byte {
-	switch kind := jsonscan.KindOf(value); kind {
+	return sha256.Sum256(appendOrdered(make([]byte, 0, len(value)+len(value)/4), value))
+}
+
+// appendOrdered appends a value with the members of objects in order of their names. Texts
+// have their lengths before them, so that no two values are the same bytes.
+func appendOrdered(dst, value []byte) []byte {
+	switch jsonscan.KindOf(value) {
 	case jsonscan.Object:
-		return digestObject(value)
+		return appendOrderedObject(dst, value)
 	case jsonscan.Array:
-		h := sha256.New()
-		h.Write([]byte{'['})
+		dst = append(dst, '[')
 		for e := jsonscan.ElementsOf(value); ; {
 			v, ok := e.Next()
 			if !ok {
-				return [sha256.Size]byte(h.Sum(nil))
+				return append(dst, ']')
 			}
-			sum := digest(v)
-			h.Write(sum[:])
+			dst = appendOrdered(dst, v)
 		}
 	case jsonscan.String:
-		return sha256.Sum256(append([]byte{'"'}, jsonscan.Text(nil, value)...))
+		return appendSized(append(dst, '"'), jsonscan.Text(nil, value))
 	}
-	return sha256.Sum256(value)
+	return appendSized(append(dst, '#'), value)
 }
 
-func digestObject(value []byte) [sha256.Size]byte {
-	var sums [][sha256.Size]byte
+func appendOrderedObject(dst, value []byte) []byte {
+	type member struct{ name, value []byte }
+	var room [8]member
+	members := room[:0]
 	for m := jsonscan.MembersOf(value); ; {
 		quoted, v, ok := m.Next()
 		if !ok {
 			break
 		}
-		of := digest(v)
-		sums = append(sums, sha256.Sum256(append(of[:], jsonscan.Text(nil, quoted)...)))
+		members = append(members, member{jsonscan.Text(nil, quoted), v})
 	}
-	slices.SortFunc(sums, func(a, b [sha256.Size]byte) int { return bytes.Compare(a[:], b[:]) })
-	h := sha256.New()
-	h.Write([]byte{'{'})
-	for _, sum := range sums {
-		h.Write(sum[:])
+	slices.SortStableFunc(members, func(a, b member) int { return bytes.Compare(a.name, b.name) })
+	dst = append(dst, '{')
+	for _, m := range members {
+		dst = appendOrdered(appendSized(append(dst, ','), m.name), m.value)
 	}
-	return [sha256.Size]byte(h.Sum(nil))
+	return append(dst, '}')
+}
+
+func appendSized(dst, text []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
 }

@@ -277,7 +277,8 @@ func (x *transaction) parts() (parts []store.ScopedEdits, order []int) {
 		part := store.ScopedEdits{Scope: db.Whole()}
 		for n, w := range x.actions {
 			if w.change.t.db.Number() == db.Number() {
-				part.Edits = append(part.Edits, document.Edit{ID: w.change.key.id, Decide: x.deciding(n)})
+				// A check is decided before it is admitted, which tells that it writes nothing.
+				part.Edits = append(part.Edits, document.Edit{ID: w.change.key.id, Decide: x.deciding(n), Conforms: w.kind != doCheck})
 				order = append(order, n)
 			}
 		}
