@@ -114,8 +114,8 @@ func boxesOf(r s2.Rect) []Box {
 	return all
 }
 
-// corners is how many corners the polygon of a disc has at least.
-const corners = 180
+// Corners is how many corners the polygon of a disc has at least.
+const Corners = 180
 
 // outline returns the disc as a polygon.
 func (s *Shape) outline() (*Shape, error) {
@@ -139,8 +139,8 @@ func (s *Shape) outline() (*Shape, error) {
 
 func (s *Shape) addOutline(d *Disc) error {
 	ring := []XY{d.edge(0)}
-	for i := range corners {
-		from, to := 2*math.Pi*float64(i)/corners, 2*math.Pi*float64(i+1)/corners
+	for i := range Corners {
+		from, to := 2*math.Pi*float64(i)/Corners, 2*math.Pi*float64(i+1)/Corners
 		ring = d.arc(ring, from, to, 10)
 	}
 	ring[len(ring)-1] = ring[0]

@@ -293,10 +293,13 @@ func (n *Node) Near() *Nearness {
 // errNear refuses $near where nothing is put into an order.
 var errNear = dberr.New(dberr.Invalid, "not_supported", "Unsupported operator: $near orders what a query finds by distance. To filter by it use $geoWithin with $centerSphere.")
 
-// positions is about how many positions an operand has.
+// positions is about how many positions an operand has, a circle those of its polygon.
 func positions(op Op, arg []byte) int {
 	if op != GeoWithin && op != GeoIntersects {
 		return 0
+	}
+	if name, _, _ := onlyMember(arg); name == "$centerSphere" {
+		return geometry.Corners
 	}
 	return bytes.Count(arg, []byte{'['})
 }

@@ -26,7 +26,12 @@ func TestGeoBounds(t *testing.T) {
 	within := func(ring string) string {
 		return `{"at":{"$geoWithin":{"$geometry":{"type":"Polygon","coordinates":[` + ring + `]}}}}`
 	}
+	circles := func(n int) string {
+		return `{"$or":[` + strings.Repeat(`{"at":{"$geoWithin":{"$centerSphere":[[1,2],0.5]}}},`, n-1) + `{"at":{"$geoWithin":{"$centerSphere":[[1,2],0.5]}}}]}`
+	}
 	for text, code := range map[string]string{
+		circles(100):                   "",
+		circles(120):                   "selector_too_large",
 		within(wheel(9000, 0, 0, 10)):  "",
 		within(wheel(11000, 0, 0, 10)): "bad_arg",
 		`{"$or":[` + within(wheel(9000, 0, 0, 10)) + `,` + within(wheel(9000, 1, 0, 10)) + `]}`:                                       "",
