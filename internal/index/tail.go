@@ -62,7 +62,8 @@ func (x *Indexes) Tail(r *store.Reader, ix *Index) (*Tail, error) {
 	return none.more(r)
 }
 
-// more returns the tail with what came after it, if that is not too much.
+// more returns the tail with what came after it, if that is not too much. Of a partition
+// that is being dropped the reader gives nothing.
 func (t *Tail) more(r *store.Reader) (*Tail, error) {
 	docs, to, all, err := t.index.after(r, t.to, most{tailDocs + 1 - t.docs, tailBytes})
 	switch {
@@ -74,11 +75,6 @@ func (t *Tail) more(r *store.Reader) (*Tail, error) {
 	next := &Tail{Changes: docs, index: t.index, from: t.from, to: to, docs: t.docs + len(docs), pieces: t.pieces + 1, own: r.Hides()}
 	if t.pieces > 0 {
 		next.Before = t
-	}
-	for i := range docs {
-		if r.Hides() && !r.Sees(docs[i].ID) {
-			docs[i].Rev = nil // of a partition that is being dropped
-		}
 	}
 	return next, nil
 }

@@ -61,6 +61,13 @@ func (w *world) tail(r *store.Reader, x *index.Index) (*string, error) {
 	if tail.Before != nil {
 		w.amended++
 	}
+	for t := tail; t != nil; t = t.Before {
+		for _, c := range t.Changes {
+			if c.Rev != nil && !r.Sees(c.ID) {
+				w.Fatalf("%s of a partition that is being dropped is in the tail", c.ID)
+			}
+		}
+	}
 	answer, err := w.Amended(r, x, tail)
 	if answer != nil {
 		w.indexes.Keep(w.db, tail)
