@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -135,8 +136,11 @@ func placesWorld(t *testing.T, g *generator, partitioned bool) *world {
 // request, whatever index answers, and in pages.
 func TestPlacesAnswerAlike(t *testing.T) {
 	worlds, requests := 6, 30
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		worlds, requests = 2, 15
+	case os.Getenv("SECTIONAL_LONG") == "": // make test-long has all
+		worlds = 3
 	}
 	var byPlace int
 	for seed := range uint64(worlds) {
@@ -218,8 +222,11 @@ func (w *world) holdPages(g *generator, request, partition string, all []string)
 // TestNearestAnswerAlike holds $near against the distances of all documents.
 func TestNearestAnswerAlike(t *testing.T) {
 	worlds, requests := 4, 25
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		worlds, requests = 2, 10
+	case os.Getenv("SECTIONAL_LONG") == "": // make test-long has all
+		worlds = 2
 	}
 	for seed := range uint64(worlds) {
 		g := &generator{rand.New(rand.NewPCG(seed, 13))}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -21,8 +22,11 @@ import (
 // is asked for.
 func TestAnyPlanAnswersAlike(t *testing.T) {
 	worlds, requests := 60, 60
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		worlds, requests = 6, 20
+	case os.Getenv("SECTIONAL_LONG") == "": // make test-long has all
+		worlds = 24
 	}
 	for seed := range uint64(worlds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

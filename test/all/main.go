@@ -52,13 +52,13 @@ func (t tally) String() string {
 }
 
 func main() {
-	long := flag.Bool("long", false, "run what takes too long for every change")
+	everything := flag.Bool("long", false, "run what takes too long for every change")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var total tally
 	todo := steps()
-	if *long {
+	if *everything {
 		todo = longSteps()
 	}
 	for _, s := range todo {
@@ -110,18 +110,24 @@ func steps() []step {
 func longSteps() []step {
 	return []step{
 		{"everything under the race detector", raceTests(packages)},
-		{"all cities, and all questions to geo indexes", longTests("-run=^TestCities$|IsBruteForce$", "./internal/index/geo")},
+		{"all random histories and requests under the race detector", long(raceTests([]string{"-run=Suite$|Alike$|^TestAgainstModel$|IsBruteForce$", "./internal/index/...", "./internal/query"}))},
+		{"all cities", longTests("-run=^TestCities$", "./internal/index/geo")},
 		{"fuzzing, half a minute each", fuzz("30s")},
 	}
 }
 
 // longTests runs tests over all of their data, of which they otherwise take a part.
 func longTests(arguments ...string) func(context.Context, *tally) error {
+	return long(goTests(arguments...))
+}
+
+// long is a step whose tests take all of their data and play all of their rounds.
+func long(run func(context.Context, *tally) error) func(context.Context, *tally) error {
 	return func(ctx context.Context, t *tally) error {
 		if err := os.Setenv("SECTIONAL_LONG", "1"); err != nil {
 			return err
 		}
-		return errors.Join(goTests(arguments...)(ctx, t), os.Unsetenv("SECTIONAL_LONG"))
+		return errors.Join(run(ctx, t), os.Unsetenv("SECTIONAL_LONG"))
 	}
 }
 

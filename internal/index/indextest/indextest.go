@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -40,8 +41,8 @@ type Subject struct {
 	Amended func(r *store.Reader, x *index.Index, tail *index.Tail) (answer *string, err error)
 	// Engine opens an engine besides the model, which every kind is tried on.
 	Engine func(t *testing.T) kv.Engine
-	// Histories is how many random histories each configuration runs;
-	// default 40.
+	// Histories is how many random histories each configuration runs with SECTIONAL_LONG=1, which
+	// `make test-long` sets, of which a third is run otherwise; default 40.
 	Histories int
 }
 
@@ -50,8 +51,11 @@ func Run(t *testing.T, s Subject) {
 	if s.Histories == 0 {
 		s.Histories = 40
 	}
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		s.Histories = min(s.Histories, 3)
+	case os.Getenv("SECTIONAL_LONG") == "":
+		s.Histories = max(s.Histories/3, min(s.Histories, 3))
 	}
 	model := func(t *testing.T) kv.Engine {
 		return kvtest.NewChecked(t, kvtest.NewModel(kvtest.ModelOptions{}))

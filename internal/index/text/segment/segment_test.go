@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -226,8 +227,11 @@ func randomModel(r *rand.Rand) *model {
 // partitions against the documents themselves.
 func TestAgainstModel(t *testing.T) {
 	seeds := uint64(60)
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		seeds = 10
+	case os.Getenv("SECTIONAL_LONG") == "": // make test-long has all
+		seeds = 25
 	}
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 1))
