@@ -212,7 +212,7 @@ func TestCredentialsInDocuments(t *testing.T) {
 	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "default_security", Value: "everyone"})
 	ann, eve := a.as("ann"), a.as("eve")
 	a.do("PUT", "/x%2F_replicator", "").want(201, "")
-	const doc = `{"source":"http://u:SECRET@127.0.0.1:1/a","target":{"url":"http://u:SECRET@127.0.0.1:1/b","headers":{"X":"SECRET"},"auth":{"basic":{"username":"u","password":"SECRET"}}},"proxy":"http://u:SECRET@127.0.0.1:1"}`
+	const doc = `{"source":"http://u:SECRET@127.0.0.1:1/a","target":{"url":"http://u:SECRET@127.0.0.1:1/b","headers":{"X":"SECRET"},"auth":{"basic":{"username":"u","password":"SECRET"}}},"proxy":"http://u:SECRET@127.0.0.1:1","retries_per_request":0}`
 	written := a.do("PUT", "/x%2F_replicator/d", doc, ann...).want(201, "").json()
 	a.eventually("/_scheduler/docs/x%2F_replicator/d", `"state":"crashing"`)
 	for _, target := range []string{"/d", "/d?revs=true", "/d?rev=" + written["rev"].(string), "/_all_docs?include_docs=true", "/_changes?include_docs=true", "/d?open_revs=all"} {
