@@ -59,6 +59,9 @@ var conflictShapes = map[string]struct{ before, request func(i int) document.Edi
 // four times as many must not cost much more than four times as much, for the
 // other writers of the database wait meanwhile.
 func TestConflictsCostTheSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one caller writes after the other")
+	}
 	for name, shape := range conflictShapes {
 		t.Run(name, func(t *testing.T) {
 			few, many := conflictBytes(t, shape.before, shape.request, 500), conflictBytes(t, shape.before, shape.request, 2000)
@@ -222,6 +225,9 @@ func TestManyConflictsShortenBranches(t *testing.T) {
 // and its entries in the feeds stay small, everything about it is read as before,
 // and nothing is left when it goes.
 func TestHeadsStaySmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one caller writes after the other")
+	}
 	w, _ := newModelWorld(t, Options{}) // values of 128 KB at most
 	d := w.create("db", true)
 	var edits []document.Edit

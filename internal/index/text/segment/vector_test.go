@@ -134,6 +134,9 @@ func TestVector(t *testing.T) {
 // TestEstimates: what codes tell is right on average, and the bound of the error holds
 // but for a few.
 func TestEstimates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one caller asks after the other")
+	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, dimensions := range []int{64, 100, 384, 1000} {
 		over, bias, n := 0, 0.0, 4000
