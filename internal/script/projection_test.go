@@ -93,6 +93,9 @@ func TestProjection(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: reads %s, want %s", c.source, got, c.want)
 		}
+		if got == all {
+			continue // both would have the whole document
+		}
 		for _, document := range documents {
 			if diff := cmp.Diff(mapWith(t, c.source, document, true), mapWith(t, c.source, document, false)); diff != "" {
 				t.Errorf("%s\n%s\n%s", c.source, document, diff)
