@@ -3,6 +3,7 @@ package dynamoapi
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/sectional/sectional/internal/attribute"
 	"github.com/sectional/sectional/internal/attribute/expr"
@@ -237,11 +238,10 @@ func (t *tableAt) appendRead(dst []byte, rd *store.Reader, k *key, p *expr.Proje
 		if err != nil {
 			return dst, 0, err
 		}
-		wire, size, err := attribute.AppendWire(dst, w.Body)
-		if err != nil {
-			return dst, 0, noItem(k.id, err)
+		wire, size, err := attribute.AppendWire(slices.Grow(dst, len(w.Body)+len(w.Body)/2), w.Body)
+		if err == nil {
+			return wire, size, nil
 		}
-		return wire, size, nil
 	}
 	item, ok, err := t.read(rd, k)
 	if err != nil || !ok {

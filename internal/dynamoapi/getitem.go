@@ -38,24 +38,24 @@ func getItem(r *Request) error {
 			return err
 		}
 	}
-	item, ok, err := r.readItem(t, k)
+	b, size, err := r.appendNow([]byte{'{'}, t, k, projection)
 	if err != nil {
 		return err
 	}
-	b := []byte{'{'}
-	if ok {
-		b = appendItem(append(b, `,"Item":`...), item, projection)
-	}
-	return r.answer(finish(want.appendCapacity(b, t, readUnits(item.Size(), consistent))))
+	return r.answer(finish(want.appendCapacity(b, t, readUnits(size, consistent))))
 }
 
-// readItem reads an item now.
-func (r *Request) readItem(t *tableAt, k *key) (item attribute.Item, ok bool, err error) {
-	err = t.db.Whole().View(r.Ctx(), func(rd *store.Reader) error {
-		item, ok, err = t.read(rd, k)
+// appendNow appends the member Item with what is wanted of an item as it is now, nothing
+// where there is none, and returns the item's size.
+func (r *Request) appendNow(dst []byte, t *tableAt, k *key, p *expr.Projection) (answer []byte, size int, err error) {
+	err = t.db.Whole().View(r.Ctx(), func(rd *store.Reader) (err error) {
+		begun := append(dst, `,"Item":`...)
+		if answer, size, err = t.appendRead(begun, rd, k, p); len(answer) == len(begun) {
+			answer = dst
+		}
 		return err
 	})
-	return item, ok, noTable(err)
+	return answer, size, noTable(err)
 }
 
 // projectionOf reads which parts of items are wanted, nil for all.

@@ -2,6 +2,7 @@ package dynamoapi
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/sectional/sectional/internal/attribute"
 	"github.com/sectional/sectional/internal/dberr"
@@ -224,12 +225,15 @@ func noItem(id document.ID, why error) error {
 	return attribute.Invalid("The document %s is no item: %s", id, reasonOf(why))
 }
 
+// bodyBytes is about what an attribute takes in a body besides its name and its text.
+const bodyBytes = 16
+
 // appendBody appends the body of the document that an item is to be.
 func (t *tableAt) appendBody(dst []byte, item attribute.Item) []byte {
 	if t.IDs {
 		item = item.With(attribute.Attribute{Name: t.Keys[0]}, attribute.Attribute{Name: t.Keys[1]})
 	}
-	return attribute.AppendBody(dst, item)
+	return attribute.AppendBody(slices.Grow(dst, item.Size()+bodyBytes*item.Len()), item)
 }
 
 // read returns an item at a reader's snapshot; ok is false if there is none.
