@@ -28,6 +28,9 @@ func (r *Request) findKey() (err error) {
 	if r.signature.Service != service {
 		return refusedSignature(&sigv4.Invalid{Reason: "Credential should be scoped to correct service: 'dynamodb'. "})
 	}
+	if err := r.signature.CheckCovers("X-Amz-Target"); err != nil {
+		return refusedSignature(err)
+	}
 	if err := r.signature.CheckTime(r.api.Shared.Now()); err != nil {
 		return refusedSignature(err)
 	}

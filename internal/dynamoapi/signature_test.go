@@ -28,8 +28,11 @@ func signed(r *http.Request, body []byte, id, secret string, at time.Time) *http
 		h.Write([]byte(text))
 		return h.Sum(nil)
 	}
-	const names = "host;x-amz-date;x-amz-target"
-	canonical := fmt.Sprintf("POST\n/\n\nhost:%s\nx-amz-date:%s\nx-amz-target:%s\n\n%s\n%s", r.Host, stamp, r.Header.Get("X-Amz-Target"), names, sum(body))
+	names, target := "host;x-amz-date", ""
+	if operation := r.Header.Get("X-Amz-Target"); operation != "" {
+		names, target = names+";x-amz-target", "x-amz-target:"+operation+"\n"
+	}
+	canonical := fmt.Sprintf("POST\n/\n\nhost:%s\nx-amz-date:%s\n%s\n%s\n%s", r.Host, stamp, target, names, sum(body))
 	scope := stamp[:8] + "/eu-west-1/dynamodb/aws4_request"
 	key := mac(mac(mac(mac([]byte("AWS4"+secret), stamp[:8]), "eu-west-1"), "dynamodb"), "aws4_request")
 	signature := hex.EncodeToString(mac(key, "AWS4-HMAC-SHA256\n"+stamp+"\n"+scope+"\n"+sum([]byte(canonical))))
@@ -114,6 +117,13 @@ func TestRefusedSignatures(t *testing.T) {
 	r.Header.Set("X-Amz-Target", "DynamoDB_20120810.DescribeLimits")
 	if w := s.send(r); !strings.Contains(w.Body.String(), "InvalidSignatureException") {
 		t.Error("another operation:", w.Body)
+	}
+	r = request("ListTables", body)
+	r.Header.Del("X-Amz-Target")
+	r = signed(r, []byte(body), id, secret, time.Now())
+	r.Header.Set("X-Amz-Target", "DynamoDB_20120810.DescribeLimits")
+	if w := s.send(r); !strings.Contains(w.Body.String(), "'X-Amz-Target' must be a 'SignedHeader'") {
+		t.Error("an operation that is not signed:", w.Body)
 	}
 	r = signed(request("ListTables", body), []byte(body), id, secret, time.Now())
 	r.Header.Set("Authorization", strings.Replace(r.Header.Get("Authorization"), "/dynamodb/", "/s3/", 1))

@@ -10,6 +10,7 @@ package sigv4
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -144,6 +145,15 @@ func (s *Signature) parseSigned(names string) error {
 		}
 	}
 	return &Invalid{"'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization."}
+}
+
+// CheckCovers refuses a signature that does not cover a header: whoever recorded the
+// request could send it with another value.
+func (s *Signature) CheckCovers(header string) error {
+	if slices.Contains(s.signed, strings.ToLower(header)) {
+		return nil
+	}
+	return &Invalid{"'" + header + "' must be a 'SignedHeader' in the AWS Authorization."}
 }
 
 // CheckTime refuses a signature that is older than Window, or that is from the future by
