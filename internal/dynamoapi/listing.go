@@ -53,10 +53,8 @@ func (r *Request) listing(forms expr.Forms, filter string, parse func(*listing) 
 	if l.names, err = expr.ParsePlaceholders(l.object("ExpressionAttributeNames"), l.object("ExpressionAttributeValues")); err != nil {
 		return nil, err
 	}
-	if raw := l.object("ExclusiveStartKey"); raw != nil {
-		if l.start, err = attribute.ParseItem(raw); err != nil {
-			return nil, attribute.Invalid("The provided starting key is invalid: %s", reasonOf(err))
-		}
+	if err := l.parseStart(); err != nil {
+		return nil, err
 	}
 	if l.projection, err = projectionIn(l.args, l.names); err != nil {
 		return nil, err
@@ -97,6 +95,21 @@ func (l *listing) parseForm() error {
 		return l.err
 	}
 	return c.err()
+}
+
+// parseStart reads where the page begins.
+func (l *listing) parseStart() (err error) {
+	raw := l.object("ExclusiveStartKey")
+	if raw == nil {
+		return nil
+	}
+	if l.start, err = attribute.ParseItem(raw); err != nil {
+		return attribute.Invalid("The provided starting key is invalid: %s", reasonOf(err))
+	}
+	if l.start.Len() == 0 {
+		return errStartKey
+	}
+	return nil
 }
 
 // parseFilter reads the filter in the new form or the older one.

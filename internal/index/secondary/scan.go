@@ -15,7 +15,7 @@ import (
 
 // Span is a range of an index's rows.
 type Span struct {
-	Partition document.Partition // of a local index
+	Partition document.Partition // of a local index; "", and no Hash, for all of them
 	// Hash is the text of the first key, "" for all rows of the index; the bounds are of
 	// the second.
 	Hash      string
@@ -59,6 +59,9 @@ func Walk(r *store.Reader, x *index.Index, s Span, after *Position, descending b
 		db := r.Database().Number()
 		rg, err := Of(x).rangeOf(db, x.Number, s)
 		if err == nil && after != nil {
+			if x.Partitioned {
+				s.Partition = after.ID.Partition()
+			}
 			err = Of(x).cut(&rg, db, x.Number, s, after, descending)
 		}
 		if err == nil && bytes.Compare(rg.Start, rg.End) < 0 {
@@ -103,6 +106,9 @@ func walk(r *store.Reader, rg kv.Range, descending bool, yield func(Entry, error
 // rangeOf returns the keys of a span.
 func (d *Def) rangeOf(db, number uint64, s Span) (kv.Range, error) {
 	parts := []keyspace.Part{keyspace.U(number), keyspace.T(string(s.Partition))}
+	if s.Hash == "" && s.Partition == "" {
+		parts = parts[:1] // of a local index too, whose partitions are in order
+	}
 	if s.Hash == "" {
 		return kv.Prefix(keyspace.SecondaryRow.Key(db, parts...)), nil
 	}
