@@ -33,6 +33,7 @@ var actions = []action{
 	{name: "DescribeLimits", run: describeLimits},
 	{name: "DescribeTable", run: describeTable},
 	{name: "DescribeTimeToLive", run: describeTimeToLive},
+	{name: "ExecuteStatement", run: executeStatement, frame: web.Action{Body: itemsBody}},
 	{name: "GetItem", run: getItem},
 	{name: "ListTables", run: listTables},
 	{name: "ListTagsOfResource", run: listTags},

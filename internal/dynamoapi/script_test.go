@@ -88,10 +88,10 @@ func TestScripts(t *testing.T) {
 }
 
 // drawn is what is another in each run.
-var drawn = regexp.MustCompile(`"(CreationDateTime|LastUpdateToPayPerRequestDateTime|TableId|LatestStreamLabel|TableSizeBytes|created|changed|since|_rev|CreationRequestDateTime|ApproximateCreationDateTime|StreamLabel|ShardId|ShardIterator|NextShardIterator|StartingSequenceNumber|eventID)":("[^"]*"|[0-9.]+)|/stream/[0-9T:.-]+`)
+var drawn = regexp.MustCompile(`"(CreationDateTime|LastUpdateToPayPerRequestDateTime|TableId|LatestStreamLabel|TableSizeBytes|created|changed|since|_rev|CreationRequestDateTime|ApproximateCreationDateTime|StreamLabel|ShardId|ShardIterator|NextShardIterator|StartingSequenceNumber|eventID|NextToken)":("[^"]*"|[0-9.]+)|/stream/[0-9T:.-]+`)
 
 // remembered is what requests of a script may have from the answers before.
-var remembered = regexp.MustCompile(`"(StreamArn|ShardId|ShardIterator|NextShardIterator|StartingSequenceNumber)":"([^"]*)"`)
+var remembered = regexp.MustCompile(`"(StreamArn|ShardId|ShardIterator|NextShardIterator|StartingSequenceNumber|NextToken)":"([^"]*)"`)
 
 func (s *server) scripted(paragraph string, last map[string]string) string {
 	var lines []string
