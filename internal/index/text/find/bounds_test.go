@@ -9,6 +9,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/index/text/segment"
+	"github.com/sectional/sectional/internal/lucene"
 )
 
 // TestLongLists: lists of fields, ranges and values, and tags, are refused that would cost
@@ -135,5 +136,26 @@ func TestLeft(t *testing.T) {
 				t.Errorf("%s: after %d questions: %v", query, left, err)
 			}
 		}
+	}
+}
+
+// TestFuzzySteps: to look for terms that are like one takes steps, though none is.
+func TestFuzzySteps(t *testing.T) {
+	var docs []segment.Document
+	for i := range 5000 {
+		docs = append(docs, segment.Document{ID: fmt.Sprintf("a:%04d", i), Partition: "a", Fields: []segment.Field{text("default", fmt.Sprintf("w%d", i))}})
+	}
+	q := &lucene.Fuzzy{Field: "default", Text: "w1234zzzz", Edits: 2, Boost: 1}
+	w := &work{ctx: context.Background(), index: reader(t, "", source(t, docs))}
+	all, err := w.variants(q)
+	if len(all) != 0 || err != nil {
+		t.Fatal(all, err)
+	}
+	if w.steps < 1000 {
+		t.Errorf("%d steps", w.steps)
+	}
+	w.steps = maxSteps + 1 - w.steps // the walk is what is too much
+	if _, err := w.variants(q); !dberr.Is(err, dberr.Invalid) {
+		t.Errorf("without steps left: %v", err)
 	}
 }

@@ -90,24 +90,23 @@ func (w *work) fuzzy(q *lucene.Fuzzy) (node, error) {
 
 // variants returns the terms that are like one, the likest first.
 func (w *work) variants(q *lucene.Fuzzy) (all []variant, err error) {
-	terms, _, err := w.index.FieldDictFuzzyAutomaton(q.Field, q.Text, q.Edits, "")
+	terms, err := w.index.Fuzzy(q.Field, q.Text, q.Edits, w.spend)
 	if err != nil {
 		return nil, err
 	}
-	defer terms.Close()
 	for {
-		entry, err := terms.Next()
+		term, ok, err := terms.Next()
 		if err != nil {
 			return nil, err
 		}
-		if entry == nil {
+		if !ok {
 			break
 		}
 		if err := w.step(); err != nil {
 			return nil, err
 		}
-		if boost := likeness(q.Text, entry.Term, q.Edits); boost > 0 {
-			all = append(all, variant{entry.Term, boost})
+		if boost := likeness(q.Text, term, q.Edits); boost > 0 {
+			all = append(all, variant{term, boost})
 		}
 	}
 	slices.SortFunc(all, func(a, b variant) int {
