@@ -32,6 +32,9 @@ type tableAt struct {
 // so; whom rules let in is asked about each partition (mayPartition). Errors:
 // ResourceNotFoundException, AccessDeniedException.
 func (r *Request) table(name string, write bool) (*tableAt, error) {
+	if !r.mayTable(name, write) {
+		return nil, r.denied(name) // also for a table that is not there
+	}
 	t := &tableAt{name: name}
 	database, ok := table.DatabaseOf(name)
 	if !ok {
@@ -44,7 +47,7 @@ func (r *Request) table(name string, write bool) (*tableAt, error) {
 	if t.security, err = r.api.Rules.Security(t.db); err != nil {
 		return nil, err
 	}
-	if !r.mayTable(name, write) || !r.mayEnter(t, write) {
+	if !r.mayEnter(t, write) {
 		return nil, r.denied(name)
 	}
 	if t.Definition, err = r.api.definition(r, t.db); err != nil {

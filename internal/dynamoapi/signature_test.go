@@ -172,6 +172,8 @@ func TestKeysAreBound(t *testing.T) {
 		{member, memberSecret, "DescribeTable", `{"TableName":"theirs"}`, `"ItemCount":0`},
 		{bound, boundSecret, "DescribeTable", `{"TableName":"theirs"}`, `user/bob is not authorized to perform: dynamodb:DescribeTable on resource: arn:aws:dynamodb:sectional:000000000000:table/theirs`},
 		{other, otherSecret, "DescribeTable", `{"TableName":"ours"}`, `AccessDeniedException`},
+		{bound, boundSecret, "GetItem", `{"TableName":"nowhere","Key":{"id":{"S":"a"}}}`, `AccessDeniedException`},
+		{member, memberSecret, "GetItem", `{"TableName":"nowhere","Key":{"id":{"S":"a"}}}`, `ResourceNotFoundException`},
 		{member, memberSecret, "DeleteTable", `{"TableName":"ours"}`, `AccessDeniedException`},
 		{member, memberSecret, "CreateTable", fmt.Sprintf(create, "more"), `AccessDeniedException`},
 		{boss, bossSecret, "DeleteTable", `{"TableName":"ours"}`, `"TableStatus":"DELETING"`},
