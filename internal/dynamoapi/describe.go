@@ -136,6 +136,9 @@ func (r *Request) shown(t *tableAt) (*tableDescription, error) {
 	if !t.IDs {
 		s.ItemCount -= min(s.ItemCount, 1) // the design document
 	}
+	if !r.mayAll(t, false) {
+		s.ItemCount, s.TableSizeBytes = 0, 0 // how much others have is not for whom rules let in
+	}
 	for _, name := range slices.Sorted(maps.Keys(t.Attributes)) {
 		s.AttributeDefinitions = append(s.AttributeDefinitions, attributeShown{name, t.Attributes[name]})
 	}

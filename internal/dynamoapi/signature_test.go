@@ -156,7 +156,7 @@ func TestKeysAreBound(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	if w := s.Do("PUT", "/ours/_security", `{"members":{"roles":["team"]}}`); w.Code != 200 {
+	if w := s.Do("PUT", "/ours/_security", `{"members":{"roles":["team"]},"partitions":[{"who":{"roles":["guest"]},"partition":"Smine!","access":"read"}]}`); w.Code != 200 {
 		t.Fatal(w.Body)
 	}
 	if w := s.Do("PUT", "/theirs/_security", `{"members":{"roles":["team"]}}`); w.Code != 200 {
@@ -165,6 +165,7 @@ func TestKeysAreBound(t *testing.T) {
 	member, memberSecret := s.newKey(t, "jane", `["team"]`, nil)
 	bound, boundSecret := s.newKey(t, "bob", `["team"]`, func(k *auth.AccessKey) { k.Tables = []string{"ours"} })
 	other, otherSecret := s.newKey(t, "eve", `[]`, nil)
+	guest, guestSecret := s.newKey(t, "tom", `["guest"]`, nil)
 	for _, c := range []struct{ id, secret, operation, body, want string }{
 		{member, memberSecret, "ListTables", `{}`, `"TableNames":["ours","theirs"]`},
 		{bound, boundSecret, "ListTables", `{}`, `"TableNames":["ours"]`},
@@ -172,6 +173,10 @@ func TestKeysAreBound(t *testing.T) {
 		{member, memberSecret, "DescribeTable", `{"TableName":"theirs"}`, `"ItemCount":0`},
 		{bound, boundSecret, "DescribeTable", `{"TableName":"theirs"}`, `user/bob is not authorized to perform: dynamodb:DescribeTable on resource: arn:aws:dynamodb:sectional:000000000000:table/theirs`},
 		{other, otherSecret, "DescribeTable", `{"TableName":"ours"}`, `AccessDeniedException`},
+		{member, memberSecret, "PutItem", `{"TableName":"ours","Item":{"id":{"S":"a"}}}`, `200 {}`},
+		{member, memberSecret, "DescribeTable", `{"TableName":"ours"}`, `"ItemCount":1`},
+		{guest, guestSecret, "DescribeTable", `{"TableName":"ours"}`, `"TableSizeBytes":0,"ItemCount":0`},
+		{guest, guestSecret, "GetItem", `{"TableName":"ours","Key":{"id":{"S":"a"}}}`, `AccessDeniedException`},
 		{bound, boundSecret, "GetItem", `{"TableName":"nowhere","Key":{"id":{"S":"a"}}}`, `AccessDeniedException`},
 		{member, memberSecret, "GetItem", `{"TableName":"nowhere","Key":{"id":{"S":"a"}}}`, `ResourceNotFoundException`},
 		{member, memberSecret, "DeleteTable", `{"TableName":"ours"}`, `AccessDeniedException`},
