@@ -23,6 +23,7 @@ var (
 
 // actions are the operations that there are.
 var actions = []action{
+	{name: "BatchExecuteStatement", run: batchExecuteStatement, frame: web.Action{Body: itemsBody}},
 	{name: "BatchGetItem", run: batchGetItem},
 	{name: "BatchWriteItem", run: batchWriteItem, frame: web.Action{Body: itemsBody}},
 	{name: "CreateTable", run: createTable},

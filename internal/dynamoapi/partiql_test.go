@@ -49,6 +49,14 @@ func TestRightsOfStatements(t *testing.T) {
 			t.Errorf("%s: %s", text, got)
 		}
 	}
+	batch := `{"Statements":[` + strings.Join([]string{statement("DELETE FROM ours WHERE id = 'b'"), statement("UPDATE ours SET n = 1 WHERE id = 'read'"), statement("INSERT INTO ours VALUE {'id': 'c'}")}, ",") + `]}`
+	if got := s.call(guest, secret, "BatchExecuteStatement", batch); strings.Count(got, `"Code":"AccessDenied"`) != 3 {
+		t.Error(got)
+	}
+	batch = `{"Statements":[` + statement("SELECT * FROM ours WHERE id = 'b'") + "," + statement("SELECT * FROM ours WHERE id = 'read'") + `]}`
+	if got := s.call(guest, secret, "BatchExecuteStatement", batch); !strings.Contains(got, `{"Item":{"id":{"S":"read"}},"TableName":"ours"}]`) || strings.Count(got, `"Code":"AccessDenied"`) != 1 {
+		t.Error(got)
+	}
 	if got := s.call(boss, bossSecret, "Scan", `{"TableName":"ours","Select":"COUNT"}`); !strings.Contains(got, `"Count":3`) {
 		t.Error(got)
 	}
