@@ -10,6 +10,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jobs"
+	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/seats"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -203,6 +204,9 @@ func (x *Indexes) followDatabase(ctx context.Context, d *store.Database, j jobs.
 	}
 	return d.UpdateLane(ctx, 1<<10, func(m store.LaneTxn) error {
 		changed, more, err := m.Changed(d.Whole(), to, 1)
+		if err == nil && !more && len(changed) == 0 {
+			more, err = x.readableSince(m, s, d.Whole())
+		}
 		switch {
 		case err != nil:
 			return err
@@ -213,4 +217,24 @@ func (x *Indexes) followDatabase(ctx context.Context, d *store.Database, j jobs.
 		}
 		return m.EndJob(j)
 	})
+}
+
+// readableSince reports whether an index that was being built in a set is readable by now:
+// what ended its build found this job in the queue, and it may be behind the changes that
+// the job has followed with the others.
+func (x *Indexes) readableSince(m store.LaneTxn, s *Set, ns store.Scope) (bool, error) {
+	c := change{x: x, tx: m.Tx(), ns: ns, records: map[uint64]*record{}}
+	for _, ix := range s.Indexes {
+		if _, asynchronous := ix.Kind.(Asynchronous); !asynchronous || ix.Manual || ix.State != Building {
+			continue
+		}
+		r, err := c.record(ix.Number)
+		if errors.Is(err, kv.ErrNotFound) {
+			continue // it was dropped
+		}
+		if err != nil || r.State == Readable {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }

@@ -41,7 +41,7 @@ func (w *world) aging(d *Database, ttl string) {
 func (w *world) pass(d time.Duration) {
 	w.t.Helper()
 	for ; d > 0; d -= 50 * time.Minute {
-		w.now = w.now.Add(min(d, 50*time.Minute))
+		w.later(min(d, 50*time.Minute))
 		w.sweep()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +24,8 @@ type world struct {
 	*Store
 	t   testing.TB
 	now time.Time
+	// passing guards now where time passes while something is under way.
+	passing sync.Mutex
 }
 
 func newWorld(t testing.TB, o Options) *world {
@@ -42,11 +45,22 @@ func newWorld(t testing.TB, o Options) *world {
 	return w
 }
 
+// later moves the clock.
+func (w *world) later(d time.Duration) {
+	w.passing.Lock()
+	defer w.passing.Unlock()
+	w.now = w.now.Add(d)
+}
+
 func openWorld(t testing.TB, e kv.Engine, o Options) *world {
 	t.Helper()
 	w := &world{t: t, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	o.Idle = true
-	o.Clock = func() time.Time { return w.now }
+	o.Clock = func() time.Time {
+		w.passing.Lock()
+		defer w.passing.Unlock()
+		return w.now
+	}
 	s, err := Open(context.Background(), e, o)
 	if err != nil {
 		t.Fatal(err)

@@ -106,7 +106,7 @@ func TestUploadsAndAClockThatLeaps(t *testing.T) {
 	w.put(d, "p:d", superseded, `{}`)
 	u := w.upload(d)
 	u.give(2 << 20)
-	w.now = w.now.Add(1000 * time.Hour)
+	w.later(1000 * time.Hour)
 	w.sweep()
 	if err := d.Compact(ctx); err != nil {
 		t.Fatal(err)
