@@ -30,10 +30,10 @@ const escape = '$'
 
 // names of the members of objects that stand for values
 const (
-	nameB  = "$b"
-	nameSS = "$ss"
-	nameNS = "$ns"
-	nameBS = "$bs"
+	BinaryMember = "$b"
+	nameSS       = "$ss"
+	nameNS       = "$ns"
+	nameBS       = "$bs"
 )
 
 // AppendBody appends the body of the document that an item is.
@@ -51,11 +51,24 @@ func appendObject(dst []byte, i Item, top bool) []byte {
 	return append(dst, '}')
 }
 
+// Member returns the member of a document that an attribute of an item is.
+func Member(attribute string) string {
+	if escapes(attribute, true) {
+		return string(escape) + attribute
+	}
+	return attribute
+}
+
+// escapes reports whether a name has the escape before it in a document, at the top or below.
+func escapes(name string, top bool) bool {
+	return name != "" && (name[0] == escape || top && name[0] == '_')
+}
+
 // appendName appends the name of a member.
 func appendName(dst []byte, name string, top bool) []byte {
 	at := len(dst)
 	dst = jsonscan.AppendQuoted(dst, name)
-	if name[:min(len(name), 1)] == string(escape) || top && name[:min(len(name), 1)] == "_" {
+	if escapes(name, top) {
 		dst = append(dst, 0)
 		copy(dst[at+2:], dst[at+1:])
 		dst[at+1] = escape
@@ -86,7 +99,7 @@ func appendBodyValue(dst []byte, v Value) []byte {
 		}
 		return append(dst, ']')
 	case B:
-		return append(appendBase64(append(dst, `{"`+nameB+`":`...), v.text), '}')
+		return append(appendBase64(append(dst, `{"`+BinaryMember+`":`...), v.text), '}')
 	case SS:
 		return appendBodySet(append(dst, `{"`+nameSS+`":[`...), v)
 	case NS:

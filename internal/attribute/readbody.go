@@ -39,6 +39,13 @@ func (r *reader) bodyObject(top bool) (Item, error) {
 	}
 }
 
+// OfMember returns the name of the attribute that a member of a document is. ok is false
+// for a member that is none.
+func OfMember(member string) (attribute string, ok bool) {
+	attribute, err := attributeName(member, true)
+	return attribute, err == nil
+}
+
 // attributeName returns the name of the attribute that a member is.
 func attributeName(stored string, top bool) (string, error) {
 	name := stored
@@ -122,7 +129,7 @@ func (r *reader) bodyMap() (Value, error) {
 // meaning returns the type that the only member of an object stands for.
 func meaning(name string) Type {
 	switch name {
-	case nameB:
+	case BinaryMember:
 		return B
 	case nameSS:
 		return SS

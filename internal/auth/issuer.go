@@ -1,13 +1,13 @@
 package auth
 
 import (
-	"net"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/outgoing"
 )
 
 // issuer is a provider of tokens whose keys are fetched.
@@ -72,8 +72,7 @@ func Fetchable(address string) bool {
 	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" {
 		return false
 	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
+	return u.Scheme == "https" || u.Scheme == "http" && outgoing.ThisMachine(u.Hostname())
 }
 
 // checkClaims checks what a token of the issuer must have beyond other tokens:

@@ -10,6 +10,7 @@ import (
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/outgoing"
 	"github.com/sectional/sectional/internal/sigv4"
 	"github.com/sectional/sectional/internal/web"
 )
@@ -66,8 +67,7 @@ func onLoopback(host string) bool {
 	if err != nil {
 		name = strings.Trim(host, "[]")
 	}
-	ip := net.ParseIP(name)
-	return name == "localhost" || ip != nil && ip.IsLoopback()
+	return outgoing.ThisMachine(name)
 }
 
 // Admit implements web.Call. Which table the request is about is in its body, so the

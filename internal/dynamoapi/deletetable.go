@@ -3,13 +3,8 @@ package dynamoapi
 import "github.com/sectional/sectional/internal/dberr"
 
 func deleteTable(r *Request) error {
-	in := struct{ TableName *string }{}
-	if err := r.parse(&in); err != nil {
-		return err
-	}
-	var c constraints
-	name := c.tableName(in.TableName)
-	if err := c.err(); err != nil {
+	name, err := r.tableName()
+	if err != nil {
 		return err
 	}
 	if err := r.requireAdmin(name); err != nil {

@@ -77,26 +77,38 @@ func (s seconds) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(time.Time(s).UnixMilli())/1000, 'f', -1, 64), nil
 }
 
-func describeTable(r *Request) error {
+// tableName reads a request that has the name of a table and nothing else.
+func (r *Request) tableName() (string, error) {
 	in := struct{ TableName *string }{}
 	if err := r.parse(&in); err != nil {
-		return err
+		return "", err
 	}
 	var c constraints
 	name := c.tableName(in.TableName)
-	if err := c.err(); err != nil {
-		return err
+	return name, c.err()
+}
+
+// tableNamed opens, for reading, the table of a request that has nothing but its name.
+func (r *Request) tableNamed() (*tableAt, error) {
+	name, err := r.tableName()
+	if err != nil {
+		return nil, err
 	}
 	t, err := r.table(name, false)
+	return t, notFound(err, name)
+}
+
+func describeTable(r *Request) error {
+	t, err := r.tableNamed()
 	if err != nil {
-		return notFound(err, name)
+		return err
 	}
 	if err := r.settleStream(t); err != nil {
-		return notFound(err, name)
+		return notFound(err, t.name)
 	}
 	shown, err := r.shown(t)
 	if err != nil {
-		return notFound(err, name)
+		return notFound(err, t.name)
 	}
 	return r.answerMember("Table", shown)
 }

@@ -261,15 +261,7 @@ func setProjection(x *table.Index, p *projection, name string) error {
 
 // allUsed refuses attributes with types that are in no key.
 func allUsed(d *table.Definition) error {
-	used := map[string]bool{}
-	for _, k := range d.Keys {
-		used[k] = true
-	}
-	for _, x := range d.Indexes {
-		for _, k := range x.Keys {
-			used[k] = true
-		}
-	}
+	used := d.KeyAttributes()
 	if len(used) == len(d.Attributes) {
 		return nil
 	}
@@ -277,7 +269,7 @@ func allUsed(d *table.Definition) error {
 		return badParameter("Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
 	}
 	return badParameter("Some AttributeDefinitions are not used. AttributeDefinitions: %s, keys used: %s",
-		bracketed(slices.Sorted(maps.Keys(d.Attributes))), bracketed(slices.Sorted(maps.Keys(used))))
+		bracketed(slices.Sorted(maps.Keys(d.Attributes))), bracketed(used))
 }
 
 // stream returns the stream that a specification asks for, nil for none.

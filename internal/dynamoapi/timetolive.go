@@ -3,7 +3,6 @@ package dynamoapi
 import (
 	"github.com/sectional/sectional/internal/attribute"
 	"github.com/sectional/sectional/internal/store"
-	"github.com/sectional/sectional/internal/table"
 )
 
 // Items expire as documents do: the database's expiry names the attribute that holds the
@@ -62,43 +61,35 @@ func (r *Request) setExpiry(t *tableAt, name string, on bool) error {
 		return attribute.Invalid("TimeToLive is already enabled")
 	case !on && !enabled:
 		return attribute.Invalid("TimeToLive is already disabled")
-	case !on && now.Holds.Field != table.MemberOf(name):
-		return attribute.Invalid("TimeToLive is active on a different AttributeName: current AttributeName is %s", attributeOf(now.Holds.Field))
+	case !on && now.Holds.Field != attribute.Member(name):
+		return attribute.Invalid("TimeToLive is active on a different AttributeName: current AttributeName is %s", shownField(now.Holds.Field))
 	case !on:
 		return t.db.Whole().SetExpiry(r.Ctx(), store.Expiry{Own: true})
 	}
-	return t.db.Whole().SetExpiry(r.Ctx(), store.Expiry{Own: true, Field: table.MemberOf(name), Seconds: true})
+	return t.db.Whole().SetExpiry(r.Ctx(), store.Expiry{Own: true, Field: attribute.Member(name), Seconds: true})
 }
 
-// attributeOf returns the attribute that a member of documents is.
-func attributeOf(member string) string {
-	if len(member) > 1 && member[0] == '$' {
-		return member[1:]
+// shownField returns the attribute that the expiry goes by: that of the member, or, where
+// the other API named a member that is no attribute, the member.
+func shownField(member string) string {
+	if name, ok := attribute.OfMember(member); ok {
+		return name
 	}
 	return member
 }
 
 func describeTimeToLive(r *Request) error {
-	in := struct{ TableName *string }{}
-	if err := r.parse(&in); err != nil {
-		return err
-	}
-	var c constraints
-	name := c.tableName(in.TableName)
-	if err := c.err(); err != nil {
-		return err
-	}
-	t, err := r.table(name, false)
+	t, err := r.tableNamed()
 	if err != nil {
-		return notFound(err, name)
+		return err
 	}
 	now, err := t.db.Whole().Expiry(r.Ctx())
 	if err != nil {
-		return notFound(noTable(err), name)
+		return notFound(noTable(err), t.name)
 	}
 	shown := timeToLive{TimeToLiveStatus: "DISABLED"}
 	if now.Holds.Field != "" {
-		shown = timeToLive{TimeToLiveStatus: "ENABLED", AttributeName: attributeOf(now.Holds.Field)}
+		shown = timeToLive{TimeToLiveStatus: "ENABLED", AttributeName: shownField(now.Holds.Field)}
 	}
 	return r.answerMember("TimeToLiveDescription", shown)
 }
@@ -106,17 +97,8 @@ func describeTimeToLive(r *Request) error {
 // describeContinuousBackups says that backups are not this API's: sectional backup makes
 // them while the server runs.
 func describeContinuousBackups(r *Request) error {
-	in := struct{ TableName *string }{}
-	if err := r.parse(&in); err != nil {
+	if _, err := r.tableNamed(); err != nil {
 		return err
-	}
-	var c constraints
-	name := c.tableName(in.TableName)
-	if err := c.err(); err != nil {
-		return err
-	}
-	if _, err := r.table(name, false); err != nil {
-		return notFound(err, name)
 	}
 	return r.answer([]byte(`{"ContinuousBackupsDescription":{"ContinuousBackupsStatus":"DISABLED","PointInTimeRecoveryDescription":{"PointInTimeRecoveryStatus":"DISABLED"}}}`))
 }

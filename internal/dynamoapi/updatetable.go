@@ -2,6 +2,7 @@ package dynamoapi
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/sectional/sectional/internal/attribute"
@@ -192,16 +193,8 @@ func noIndex(name string) error {
 
 // dropUnused forgets the types of attributes that are in no key any more.
 func dropUnused(d *table.Definition) {
-	used := map[string]bool{}
-	for _, k := range d.Keys {
-		used[k] = true
-	}
-	for _, x := range d.Indexes {
-		for _, k := range x.Keys {
-			used[k] = true
-		}
-	}
-	maps.DeleteFunc(d.Attributes, func(name string, _ table.Type) bool { return !used[name] })
+	used := d.KeyAttributes()
+	maps.DeleteFunc(d.Attributes, func(name string, _ table.Type) bool { return !slices.Contains(used, name) })
 }
 
 // changeDefinition changes the definition of a table. Of two that do so at once one is

@@ -1,6 +1,7 @@
 package outgoing
 
 import (
+	"net"
 	"net/netip"
 	"syscall"
 )
@@ -66,4 +67,11 @@ func Guard(allowed func(netip.Addr) bool, refused error) func(network, address s
 		}
 		return nil
 	}
+}
+
+// ThisMachine reports whether a host, a name or an address without a port, is this machine
+// as it calls itself: nobody else is reached by it, or reaches it.
+func ThisMachine(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

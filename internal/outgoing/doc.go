@@ -1,6 +1,7 @@
 // Package outgoing owns what the requests have in common that the server makes
 // on somebody's behalf: which addresses may be reached by those who could not
-// reach them themselves, and how long to wait before asking again.
+// reach them themselves, which are this machine alone, and how long to wait before
+// asking again.
 //
 // It promises that an address is judged when it is dialled, whatever name led
 // to it, and that no peer's Retry-After is heeded for longer than the caller

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/outgoing"
 )
 
 // The digest in the configuration of an administrator whose password the server
@@ -93,7 +94,7 @@ func (a *assembly) refuseBeyondLoopback() error {
 		if err != nil {
 			return fmt.Errorf("%s is no address to listen on: %w", address, err)
 		}
-		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		if !outgoing.ThisMachine(host) {
 			return fmt.Errorf("refusing to listen on %s, which other machines can reach, with a password that was made up: "+
 				"name an administrator by COUCHDB_USER and COUCHDB_PASSWORD, or listen on 127.0.0.1", address)
 		}

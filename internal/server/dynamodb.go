@@ -9,6 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/admission"
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dynamoapi"
+	"github.com/sectional/sectional/internal/outgoing"
 	"github.com/sectional/sectional/internal/web"
 )
 
@@ -28,7 +29,7 @@ func CheckDynamoDB(address string, open bool) error {
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
 		return fmt.Errorf("--dynamodb %s: %q is no port", address, port)
 	}
-	if ip := net.ParseIP(host); open && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if open && !outgoing.ThisMachine(host) {
 		return fmt.Errorf("--dynamodb-open: other machines can reach %s; listen on 127.0.0.1, or give users access keys", address)
 	}
 	return nil

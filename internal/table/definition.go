@@ -166,8 +166,16 @@ func Opened(created time.Time) *Definition {
 	return &Definition{Attributes: map[string]Type{"partition": String, "key": String}, Keys: []string{"partition", "key"}, Created: created, IDs: true}
 }
 
-// IsKey reports whether an attribute is in the primary key.
-func (d *Definition) IsKey(name string) bool { return slices.Contains(d.Keys, name) }
+// KeyAttributes returns the names of all attributes in keys, of the table and its indexes,
+// sorted.
+func (d *Definition) KeyAttributes() []string {
+	names := slices.Clone(d.Keys)
+	for _, x := range d.Indexes {
+		names = append(names, x.Keys...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
 
 // Projected returns the names of the attributes that an index has, sorted; nil for all.
 func (d *Definition) Projected(x *Index) []string {

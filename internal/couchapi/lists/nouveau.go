@@ -51,10 +51,7 @@ func nouveau(r *couchhttp.Request) error {
 // findNouveau finds an index of Nouveau's by its names, for a request that may query; nil
 // if there is none.
 func findNouveau(r *couchhttp.Request, design, name string) (*index.Session, error) {
-	if err := r.MayQuery(); err != nil {
-		return nil, err
-	}
-	s, err := r.API.Indexes.Session(r.Ctx(), r.Scope, document.ID("_design/"+design), text.NouveauName, name)
+	s, err := findText(r, design, text.NouveauName, name)
 	if s == nil || err != nil {
 		return nil, err
 	}

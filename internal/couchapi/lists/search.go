@@ -39,10 +39,7 @@ func search(r *couchhttp.Request) error {
 // findSearch finds a full-text index by its names, for a request that may query; nil
 // if there is none.
 func findSearch(r *couchhttp.Request, design, name string) (*index.Session, error) {
-	if err := r.MayQuery(); err != nil {
-		return nil, err
-	}
-	s, err := r.API.Indexes.Session(r.Ctx(), r.Scope, document.ID("_design/"+design), text.KindName, name)
+	s, err := findText(r, design, text.KindName, name)
 	if s == nil || err != nil {
 		return nil, err
 	}
@@ -50,6 +47,14 @@ func findSearch(r *couchhttp.Request, design, name string) (*index.Session, erro
 		return nil, err
 	}
 	return s, nil
+}
+
+// findText finds an index of one of the kinds of full-text search.
+func findText(r *couchhttp.Request, design, kind, name string) (*index.Session, error) {
+	if err := r.MayQuery(); err != nil {
+		return nil, err
+	}
+	return r.API.Indexes.Session(r.Ctx(), r.Scope, document.ID("_design/"+design), kind, name)
 }
 
 // noSearch says why there is no such full-text index in a member of a design document.

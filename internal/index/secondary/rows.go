@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"slices"
 
+	"github.com/sectional/sectional/internal/attribute"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/jsonscan"
@@ -66,10 +67,10 @@ type extractor struct {
 func newExtractor(db uint64, x *index.Index, w *wanted) extractor {
 	e := extractor{Def: Of(x), db: db, number: x.Number, partitioned: x.Partitioned, building: x.State == index.Building}
 	for _, k := range e.Keys {
-		e.keys = append(e.keys, w.add(table.MemberOf(k.Name)))
+		e.keys = append(e.keys, w.add(attribute.Member(k.Name)))
 	}
 	for _, name := range e.Projected {
-		member := table.MemberOf(name)
+		member := attribute.Member(name)
 		e.projected = append(e.projected, w.add(member))
 		e.quoted = append(e.quoted, jsonscan.AppendQuoted(nil, member))
 	}
@@ -141,7 +142,7 @@ func appendKey(dst []byte, t table.Type, v []byte) (_ []byte, ok bool) {
 func binary(v []byte) string {
 	m := jsonscan.MembersOf(v)
 	name, text, _ := m.Next()
-	if _, _, more := m.Next(); more || jsonscan.KindOf(text) != jsonscan.String || !jsonscan.NameIs(name, table.BinaryMember) {
+	if _, _, more := m.Next(); more || jsonscan.KindOf(text) != jsonscan.String || !jsonscan.NameIs(name, attribute.BinaryMember) {
 		return ""
 	}
 	b, err := base64.StdEncoding.DecodeString(string(jsonscan.Text(nil, text)))
