@@ -10,7 +10,6 @@ package sigv4
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -36,9 +35,9 @@ type Signature struct {
 	Service string
 	Time    time.Time // X-Amz-Date, or Date
 
-	stamp  string   // Time in the form that was signed
-	signed []string // names of the headers that are covered, in order, lower case
-	value  string   // hexadecimal
+	stamp  string // Time in the form that was signed
+	signed string // names of the headers that are covered, in order, lower case, with ";" between them
+	value  string // hexadecimal
 }
 
 // ErrMissing is returned for a request that is not signed.
@@ -67,35 +66,42 @@ func Parse(header func(name string) string) (*Signature, error) {
 	if kind != algorithm {
 		return nil, &Incomplete{fmt.Sprintf("Unsupported AWS 'algorithm': '%s' (only %s is known)", kind, algorithm)}
 	}
-	parts := parameters(rest)
-	s := &Signature{value: parts["Signature"], stamp: header("X-Amz-Date")}
-	if err := s.complete(parts, header, text); err != nil {
+	p := parametersOf(rest)
+	s := &Signature{value: p.signature, stamp: header("X-Amz-Date")}
+	if err := s.complete(&p, header, text); err != nil {
 		return nil, err
 	}
-	if err := s.parseScope(parts["Credential"]); err != nil {
+	if err := s.parseScope(p.credential); err != nil {
 		return nil, err
 	}
-	return s, s.parseSigned(parts["SignedHeaders"])
+	return s, s.parseSigned(p.signed)
 }
 
-// parameters reads "name=value, name=value".
-func parameters(text string) map[string]string {
-	parts := map[string]string{}
+// parameters are those of the header Authorization, "" for what is not there.
+type parameters struct{ credential, signature, signed string }
+
+// parametersOf reads "name=value, name=value".
+func parametersOf(text string) (p parameters) {
 	for part := range strings.SplitSeq(text, ",") {
-		if name, value, ok := strings.Cut(strings.TrimSpace(part), "="); ok {
-			parts[name] = value
+		switch name, value, _ := strings.Cut(strings.TrimSpace(part), "="); name {
+		case "Credential":
+			p.credential = value
+		case "Signature":
+			p.signature = value
+		case "SignedHeaders":
+			p.signed = value
 		}
 	}
-	return parts
+	return p
 }
 
 // complete says what is not there, all of it in one sentence as AWS does, and reads the
 // time.
-func (s *Signature) complete(parts map[string]string, header func(string) string, text string) (err error) {
+func (s *Signature) complete(p *parameters, header func(string) string, text string) (err error) {
 	var lacks []string
-	for _, name := range []string{"Credential", "Signature", "SignedHeaders"} {
-		if parts[name] == "" {
-			lacks = append(lacks, fmt.Sprintf("Authorization header requires '%s' parameter.", name))
+	for _, one := range [...]struct{ name, value string }{{"Credential", p.credential}, {"Signature", p.signature}, {"SignedHeaders", p.signed}} {
+		if one.value == "" {
+			lacks = append(lacks, fmt.Sprintf("Authorization header requires '%s' parameter.", one.name))
 		}
 	}
 	if s.stamp != "" {
@@ -111,20 +117,23 @@ func (s *Signature) complete(parts map[string]string, header func(string) string
 	if err != nil {
 		return &Incomplete{"Date must be in ISO-8601 'basic format'. Got '" + s.stamp + "'. See http://en.wikipedia.org/wiki/ISO_8601"}
 	}
-	s.stamp = s.Time.UTC().Format(timeForm)
+	if len(s.stamp) != len(timeForm) { // of Date, or with a part of a second
+		s.stamp = s.Time.UTC().Format(timeForm)
+	}
 	return nil
 }
 
 func (s *Signature) parseScope(credential string) error {
-	parts := strings.Split(credential, "/")
-	if len(parts) < 5 {
+	rest, last, _ := cutLast(credential)
+	rest, s.Service, _ = cutLast(rest)
+	rest, s.Region, _ = cutLast(rest)
+	rest, day, some := cutLast(rest)
+	s.KeyID, s.Day = rest, day // a key may have slashes
+	if !some {
 		return &Incomplete{fmt.Sprintf("Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term, got '%s'", credential)}
 	}
-	n := len(parts) - 4 // a key may have slashes
-	s.KeyID = strings.Join(parts[:n], "/")
-	s.Day, s.Region, s.Service = parts[n], parts[n+1], parts[n+2]
-	if parts[n+3] != terminator {
-		return &Invalid{fmt.Sprintf("Credential should be scoped with a valid terminator: '%s', not '%s'.", terminator, parts[n+3])}
+	if last != terminator {
+		return &Invalid{fmt.Sprintf("Credential should be scoped with a valid terminator: '%s', not '%s'.", terminator, last)}
 	}
 	if day := s.stamp[:len(dayForm)]; s.Day != day {
 		return &Invalid{fmt.Sprintf("Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '%s' != '%s', from '%s'.", s.Day, day, s.stamp)}
@@ -132,25 +141,42 @@ func (s *Signature) parseScope(credential string) error {
 	return nil
 }
 
+// cutLast cuts a text at its last slash; some is false if there is none.
+func cutLast(text string) (before, after string, some bool) {
+	i := strings.LastIndexByte(text, '/')
+	if i < 0 {
+		return "", text, false
+	}
+	return text[:i], text[i+1:], true
+}
+
 // parseSigned reads which headers are covered. The host must be: otherwise a request to
 // one server could be sent to another.
 func (s *Signature) parseSigned(names string) error {
-	s.signed = strings.Split(strings.ToLower(names), ";")
-	if len(s.signed) > maxSigned {
+	s.signed = strings.ToLower(names)
+	if strings.Count(s.signed, ";") >= maxSigned {
 		return &Invalid{"The signature covers too many headers."}
 	}
-	for _, name := range s.signed {
-		if name == "host" || name == ":authority" {
-			return nil
-		}
+	if s.covers("host") || s.covers(":authority") {
+		return nil
 	}
 	return &Invalid{"'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization."}
+}
+
+// covers reports whether the signature covers a header.
+func (s *Signature) covers(header string) bool {
+	for name := range strings.SplitSeq(s.signed, ";") {
+		if strings.EqualFold(name, header) {
+			return true
+		}
+	}
+	return false
 }
 
 // CheckCovers refuses a signature that does not cover a header: whoever recorded the
 // request could send it with another value.
 func (s *Signature) CheckCovers(header string) error {
-	if slices.Contains(s.signed, strings.ToLower(header)) {
+	if s.covers(header) {
 		return nil
 	}
 	return &Invalid{"'" + header + "' must be a 'SignedHeader' in the AWS Authorization."}

@@ -2,7 +2,6 @@ package sigv4
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"net/http"
 	"strconv"
@@ -63,7 +62,7 @@ func TestVectors(t *testing.T) {
 			t.Errorf("%s: %+v", v.name, s)
 		}
 		if err := s.Verify(vectorSecret, r); err != nil {
-			t.Errorf("%s: %v, of\n%s", v.name, err, s.canonical(r))
+			t.Errorf("%s: %v, of\n%s", v.name, err, s.appendCanonical(nil, r))
 		}
 	}
 }
@@ -71,8 +70,8 @@ func TestVectors(t *testing.T) {
 // TestAltered changes one thing at a time.
 func TestAltered(t *testing.T) {
 	v := &vectors[len(vectors)-1]
-	var keys Keys // once it has kept the key too
-	if s, r := v.parse(t); keys.Verify(s, vectorSecret, r) != nil || len(keys.kept) != 1 {
+	keys := Keys{Secret: func(string) string { return vectorSecret }} // once it has kept the key too
+	if s, r := v.parse(t); keys.Verify(s, r) != nil || len(keys.kept) != 1 {
 		t.Fatal("the key is not kept")
 	}
 	for name, alter := range map[string]func(*Signature, *Request) string{
@@ -92,22 +91,27 @@ func TestAltered(t *testing.T) {
 		if err := s.Verify(secret, r); !errors.Is(err, error(errMismatch)) {
 			t.Errorf("another %s: %v", name, err)
 		}
-		if err := keys.Verify(s, secret, r); !errors.Is(err, error(errMismatch)) || len(keys.kept) != 1 {
+		if secret != vectorSecret {
+			s.KeyID = "another" // that has this secret, and no key that is kept
+			keys.Secret = func(string) string { return secret }
+		}
+		if err := keys.Verify(s, r); !errors.Is(err, error(errMismatch)) || len(keys.kept) != 1 {
 			t.Errorf("another %s, with the key kept: %v", name, err)
 		}
 	}
 }
 
-// TestKeys: however many secrets sign, a bounded number of keys is kept.
+// TestKeys: however many keys sign, a bounded number is kept, and each is made once.
 func TestKeys(t *testing.T) {
-	var keys Keys
+	made := 0
+	keys := Keys{Secret: func(id string) string { made++; return "secret of " + id }}
 	s, r := vectors[0].parse(t)
 	for n := range maxKeys + 10 {
-		secret := strconv.Itoa(n)
-		s.value = hex.EncodeToString(digest(s.key(secret), s.toSign(r)))
+		s.KeyID = strconv.Itoa(n)
+		s.value = string(s.key("secret of "+s.KeyID).hashers.Get().(*hasher).sign(s, r))
 		for range 2 {
-			if err := keys.Verify(s, secret, r); err != nil {
-				t.Fatal(err)
+			if err := keys.Verify(s, r); err != nil || made != n+1 {
+				t.Fatal(made, err)
 			}
 		}
 		if len(keys.kept) > maxKeys {
@@ -169,4 +173,36 @@ func FuzzParse(f *testing.F) {
 			_ = s.Verify("secret", &Request{Method: "POST", Path: "/", Query: query, Header: h.Values})
 		}
 	})
+}
+
+// FuzzHeader: a value is covered with single spaces between its words.
+func FuzzHeader(f *testing.F) {
+	for _, v := range []string{"", " ", "a", " a", "a ", "a b", "a  b", "a\tb", "a\u00a0b", "a\u0085b", "\xff"} {
+		f.Add(v)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		r := &Request{Header: func(string) []string { return []string{value, "b"} }}
+		want := strings.Join(strings.Fields(value), " ") + ",b"
+		if got := (&Signature{}).appendHeader(nil, r, "x"); string(got) != want {
+			t.Errorf("%q: %q, want %q", value, got, want)
+		}
+	})
+}
+
+func BenchmarkVerify(b *testing.B) {
+	keys := Keys{Secret: func(string) string { return vectorSecret }}
+	v := &vectors[4]
+	h := http.Header{"X-Amz-Date": {"20150830T123600Z"}, "My-Header1": {" value1"}, "My-Header2": {`"a   b   c"`},
+		"Authorization": {"AWS4-HMAC-SHA256 " + vectorScope + ", SignedHeaders=" + v.signed + ", Signature=" + v.signature}}
+	header := func(name string) []string { return h[http.CanonicalHeaderKey(name)] }
+	b.ReportAllocs()
+	for b.Loop() {
+		s, err := Parse(h.Get)
+		if err == nil {
+			err = keys.Verify(s, &Request{Method: v.method, Path: v.path, Host: "example.amazonaws.com", Header: header, Payload: sha256.Sum256(nil)})
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -36,37 +36,60 @@ func digest(key []byte, text string) []byte {
 	return h.Sum(nil)
 }
 
-// toSign returns the text that is signed: of the request only its digest.
-func (s *Signature) toSign(r *Request) string {
-	sum := sha256.Sum256(s.canonical(r))
-	scope := strings.Join([]string{s.Day, s.Region, s.Service, terminator}, "/")
-	return strings.Join([]string{algorithm, s.stamp, scope, hex.EncodeToString(sum[:])}, "\n")
+// appendToSign appends the text that is signed: of the request only its digest.
+func (s *Signature) appendToSign(b []byte, r *Request) []byte {
+	var room [1024]byte
+	sum := sha256.Sum256(s.appendCanonical(room[:0], r))
+	b = append(append(b, algorithm+"\n"...), s.stamp...)
+	for _, part := range [...]string{"\n", s.Day, "/", s.Region, "/", s.Service, "/" + terminator + "\n"} {
+		b = append(b, part...)
+	}
+	return hex.AppendEncode(b, sum[:])
 }
 
-// canonical returns the request in the one form that both sides make of it.
-func (s *Signature) canonical(r *Request) []byte {
-	b := append([]byte(r.Method), '\n')
-	b = appendEscaped(b, r.Path)
-	b = append(b, '\n')
-	b = append(b, canonicalQuery(r.Query)...)
-	b = append(b, '\n')
-	for _, name := range s.signed {
-		b = append(b, name+":"+s.headerOf(r, name)+"\n"...)
+// appendCanonical appends the request in the one form that both sides make of it.
+func (s *Signature) appendCanonical(b []byte, r *Request) []byte {
+	b = append(append(b, r.Method...), '\n')
+	b = append(appendEscaped(b, r.Path), '\n')
+	b = append(append(b, canonicalQuery(r.Query)...), '\n')
+	for name := range strings.SplitSeq(s.signed, ";") {
+		b = append(append(b, name...), ':')
+		b = append(s.appendHeader(b, r, name), '\n')
 	}
-	b = append(b, "\n"+strings.Join(s.signed, ";")+"\n"...)
+	b = append(append(append(b, '\n'), s.signed...), '\n')
 	return hex.AppendEncode(b, r.Payload[:])
 }
 
-// headerOf returns the values of a header with single spaces, one after the other.
-func (s *Signature) headerOf(r *Request, name string) string {
+// appendHeader appends the values of a header with single spaces, one after the other.
+func (s *Signature) appendHeader(dst []byte, r *Request, name string) []byte {
 	if name == "host" || name == ":authority" {
-		return r.Host
+		return append(dst, r.Host...)
 	}
-	var values []string
-	for _, v := range r.Header(name) {
-		values = append(values, strings.Join(strings.Fields(v), " "))
+	for i, v := range r.Header(name) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if isSpaced(v) {
+			dst = append(dst, v...)
+		} else {
+			dst = append(dst, strings.Join(strings.Fields(v), " ")...)
+		}
 	}
-	return strings.Join(values, ",")
+	return dst
+}
+
+// isSpaced reports whether a text surely has single spaces between its words already, and
+// nothing else about them.
+func isSpaced(text string) bool {
+	last := byte(' ')
+	for i := range len(text) {
+		c := text[i]
+		if c < ' ' || c >= 0x7f || c == ' ' && last == ' ' {
+			return false
+		}
+		last = c
+	}
+	return last != ' ' || text == ""
 }
 
 const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/"
