@@ -1,6 +1,7 @@
 package outgoing
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -27,4 +28,16 @@ func RetryAfter(header string, now time.Time, most time.Duration) (d time.Durati
 		return 0, false
 	}
 	return max(0, min(at.Sub(now), most)), true
+}
+
+// Wait waits, by the monotonic clock; the error is the cause why ctx ended before.
+func Wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
