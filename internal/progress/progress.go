@@ -12,6 +12,8 @@ import (
 )
 
 const (
+	// after is how long a command runs before it shows anything.
+	after = time.Second
 	// pause is how long a line is shown at least.
 	pause = 100 * time.Millisecond
 	// width is what fits any terminal: a longer line would wrap, and could not be
@@ -25,6 +27,7 @@ const (
 type Line struct {
 	out   io.Writer
 	now   func() time.Time
+	begun time.Time
 	state struct {
 		sync.Mutex
 		shown string
@@ -32,19 +35,19 @@ type Line struct {
 	}
 }
 
-// New returns the line of what is known to be a terminal.
-func New(out io.Writer) *Line { return &Line{out: out, now: time.Now} }
+// New returns the line of what is known to be a terminal, for a command that began at a time.
+func New(out io.Writer, begun time.Time) *Line { return &Line{out: out, now: time.Now, begun: begun} }
 
-// On returns the line of a terminal, and nil for a file that is none.
+// On returns the line of a terminal, for a command that begins now, and nil for a file that is none.
 func On(f *os.File) *Line {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 || os.Getenv("TERM") == "dumb" {
 		return nil
 	}
-	return New(f)
+	return New(f, time.Now())
 }
 
-// Show writes the line, unless another came just before. What can't be written is
+// Show writes the line, unless the command has just begun or another came just before. What can't be written is
 // missed by nobody.
 func (l *Line) Show(format string, args ...any) {
 	if l == nil {
@@ -52,7 +55,7 @@ func (l *Line) Show(format string, args ...any) {
 	}
 	l.state.Lock()
 	defer l.state.Unlock()
-	if now := l.now(); now.Sub(l.state.at) >= pause {
+	if now := l.now(); now.Sub(l.state.at) >= pause && now.Sub(l.begun) >= after {
 		text := []rune(fmt.Sprintf(format, args...))
 		l.state.shown, l.state.at = string(text[:min(len(text), width)]), now
 		_, _ = io.WriteString(l.out, erase+l.state.shown)

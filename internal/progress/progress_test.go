@@ -12,8 +12,8 @@ import (
 
 func TestLine(t *testing.T) {
 	var out bytes.Buffer
-	l := New(&out)
 	now := time.Now()
+	l := New(&out, now)
 	l.now = func() time.Time { return now }
 	printed := func(want string) {
 		t.Helper()
@@ -24,6 +24,10 @@ func TestLine(t *testing.T) {
 	}
 	fmt.Fprintln(l.Above(&out), "begun")
 	printed("begun\n")
+	now = now.Add(after - 1)
+	l.Show("%d of %d", 0, 3) // it may be done at once
+	printed("")
+	now = now.Add(1)
 	l.Show("%d of %d", 1, 3)
 	l.Show("%d of %d", 2, 3) // too soon
 	printed("\r\x1b[K1 of 3")
