@@ -383,6 +383,8 @@ func FuzzItem(f *testing.F) {
 func FuzzBody(f *testing.F) {
 	f.Add([]byte(`{"a":1,"b":[{"$ss":["x"]},{"$$b":null}],"$_id":{"c":{"$b":"AQI="}}}`))
 	f.Add([]byte(`{"a":{"$b":1},"b":1e300,"$c":{}}`))
+	f.Add([]byte(`{"a":{"$ss":["a","b"]},"b":{"$ss":["b","a\"","é"]},"c":-0.5,"d":[100,-0,0.10,1E3],"e\n":"\u0000` + strings.Repeat("long ", 9) + `"}`))
+	f.Add([]byte(`{"a":{"$ss":["`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		ParseBody(text)       //nolint:errcheck // it must not panic
 		AppendWire(nil, text) //nolint:errcheck
@@ -399,8 +401,8 @@ func FuzzBody(f *testing.F) {
 			return
 		}
 		checkBody(t, AppendBody(nil, item), item)
-		if wire, _, err := AppendWire(nil, body); err != nil || string(wire) != string(AppendItem(nil, item)) {
-			t.Fatalf("%s is on the wire %s, %v", body, wire, err)
+		if wire, size, err := AppendWire(nil, body); err != nil || string(wire) != string(AppendItem(nil, item)) || size != item.Size() {
+			t.Fatalf("%s is on the wire %s of %d, %v", body, wire, size, err)
 		}
 	})
 }

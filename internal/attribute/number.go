@@ -27,7 +27,7 @@ type decimal struct {
 // a sign, digits with or without a point, an exponent. Errors: Validation for another
 // text, for more than 38 digits and for what is out of range.
 func ParseNumber(text string) (Number, error) {
-	if isNormal(text) {
+	if _, normal := normalSize(text); normal {
 		return Number(text), nil
 	}
 	d, ok := parseDecimal(text)
@@ -56,23 +56,6 @@ func (d decimal) check() error {
 		return errPrecision
 	}
 	return nil
-}
-
-// isNormal reports whether text is surely a normal form: of an ordinary number, with
-// no more digits than are allowed even if all of them count.
-func isNormal(text string) bool {
-	if text == "0" {
-		return true
-	}
-	text = strings.TrimPrefix(text, "-")
-	if len(text) == 0 || len(text) > maxDigits || text == "0" {
-		return false
-	}
-	whole, fraction, point := strings.Cut(text, ".")
-	if !allDigits(whole) || whole == "" || len(whole) > 1 && whole[0] == '0' {
-		return false
-	}
-	return !point || fraction != "" && allDigits(fraction) && fraction[len(fraction)-1] != '0'
 }
 
 func allDigits(text string) bool {

@@ -35,6 +35,35 @@ func TestParseNumber(t *testing.T) {
 	}
 }
 
+// TestNormalSizes: what is taken for a normal form is one, and has the size that its digits
+// say.
+func TestNormalSizes(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	texts := []string{"", "-", ".", "0", "-0", "00", "-01", "0.0", "1.", "100", "-100", "0.001", "0.010", "10.01", strings.Repeat("9", maxDigits), strings.Repeat("9", maxDigits+1)}
+	for range 100_000 {
+		b := make([]byte, 1+r.IntN(6))
+		for i := range b {
+			b[i] = "-000019.."[r.IntN(9)]
+		}
+		texts = append(texts, string(b))
+	}
+	normals := 0
+	for _, text := range texts {
+		size, normal := normalSize(text)
+		if d, ok := parseDecimal(text); normal && (!ok || string(d.number()) != text || d.size() != size) {
+			t.Errorf("%q: size %d, but it is %q, of %d", text, size, d.number(), d.size())
+		} else if ok && !normal && len(text) < maxDigits && string(d.number()) == text {
+			t.Errorf("%q is a normal form", text)
+		}
+		if normal {
+			normals++
+		}
+	}
+	if normals < 1000 {
+		t.Errorf("%d of the texts are normal", normals)
+	}
+}
+
 func TestParseNumberRefuses(t *testing.T) {
 	const numeric = "ValidationException: The parameter cannot be converted to a numeric value"
 	const over = "ValidationException: Number overflow. Attempting to store a number with magnitude larger than supported range"

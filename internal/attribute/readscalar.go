@@ -12,6 +12,9 @@ const foundMap = "Start of structure or map found where not expected"
 
 // ParseText reads a string of a request from the wire; errors as of ParseItem.
 func ParseText(raw []byte) (string, error) {
+	if n := len(raw) - 1; n > 0 && raw[0] == '"' && bytes.IndexByte(raw[1:], '"') == n-1 && bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1:n]), nil
+	}
 	r := newReader(raw)
 	text := r.scalar(S, r.next())
 	return text, r.err()

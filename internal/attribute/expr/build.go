@@ -121,7 +121,7 @@ func (t Tree) Condition() (*Condition, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	return &Condition{root: t.root}, nil
+	return newCondition(t.root, ""), nil
 }
 
 // Action is a change of an attribute: SET and REMOVE, and ADD and DELETE of elements of

@@ -18,7 +18,13 @@ func (p *Placeholders) Condition(kind Kind, text string) (*Condition, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Condition{root, string(kind)}, nil
+	return newCondition(root, string(kind)), nil
+}
+
+// newCondition makes the condition that a tree is, which has been checked.
+func newCondition(root *node, parameter string) *Condition {
+	root.prepare(hashes{})
+	return &Condition{root, parameter}
 }
 
 // condition parses and checks a text.
@@ -41,6 +47,9 @@ func (p *Placeholders) condition(kind Kind, text string) (*node, error) {
 // and the size of the item.
 func (c *Condition) Holds(item attribute.Item) bool { return c.root.holds(item) }
 
+// Parts returns how many operators, paths and values the condition has at most to look at.
+func (c *Condition) Parts() int { return c.root.count() }
+
 // CheckNoKeys refuses a filter of a Query that uses key attributes, as those are for
 // the key condition.
 func (c *Condition) CheckNoKeys(keys ...string) error {
@@ -56,6 +65,14 @@ func (c *Condition) CheckNoKeys(keys ...string) error {
 
 // CheckKeyPaths refuses a condition that looks into key attributes, which are scalars.
 func (c *Condition) CheckKeyPaths(keys ...string) error { return c.root.checkKeyPaths(keys) }
+
+func (n *node) count() int {
+	count := 1
+	for _, a := range n.args {
+		count += a.count()
+	}
+	return count
+}
 
 // usedKey returns the first path that begins with a key attribute.
 func (n *node) usedKey(keys []string) path {
@@ -175,15 +192,7 @@ func ordered(comparator string, a, b attribute.Value) bool {
 
 func (n *node) isIn(item attribute.Item) bool {
 	v, ok := n.args[0].operand(item)
-	if !ok {
-		return false
-	}
-	for _, a := range n.args[1:] {
-		if w, ok := a.operand(item); ok && attribute.Equal(v, w) {
-			return true
-		}
-	}
-	return false
+	return ok && n.among.has(v, item)
 }
 
 func (n *node) call(item attribute.Item) bool {

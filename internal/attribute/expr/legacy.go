@@ -206,7 +206,7 @@ func combine(parameter string, tests []legacyTest, operator string) (*Condition,
 	for i := range tests[1:] {
 		root = &node{kind: kind, args: []*node{root, tests[i+1].node()}}
 	}
-	return &Condition{root, parameter}, nil
+	return newCondition(root, parameter), nil
 }
 
 // CheckOperator refuses a ConditionalOperator in a request that has neither a filter

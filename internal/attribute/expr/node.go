@@ -36,6 +36,7 @@ type node struct {
 	// after resolving
 	path  path
 	value attribute.Value
+	among *among // of an IN in a condition
 }
 
 // part is one part of a path as it is written.

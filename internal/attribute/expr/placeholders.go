@@ -33,7 +33,11 @@ const (
 // not there. Errors: Serialization, and Validation for placeholders that are none and
 // values that are invalid.
 func ParsePlaceholders(names, values []byte) (*Placeholders, error) {
-	p := &Placeholders{names: map[string]string{}, values: map[string]attribute.Value{}, used: map[string]bool{}}
+	p := &Placeholders{}
+	if names == nil && values == nil {
+		return p, nil
+	}
+	p.names, p.values, p.used = map[string]string{}, map[string]attribute.Value{}, map[string]bool{}
 	size := 0
 	err := eachMember(names, attributeNames, '#', func(key string, raw []byte) error {
 		name, err := attribute.ParseText(raw)

@@ -37,6 +37,9 @@ func (p *Placeholders) Projection(text string) (*Projection, error) {
 // Apply returns the parts of an item that are wanted. Elements of lists close up.
 func (p *Projection) Apply(item attribute.Item) attribute.Item { return p.root.of(item) }
 
+// Parts returns how many paths are wanted.
+func (p *Projection) Parts() int { return len(p.paths) }
+
 // Names returns the names of the attributes of which something is wanted.
 func (p *Projection) Names() []string {
 	var names []string

@@ -24,8 +24,18 @@ var (
 	errIs           = attribute.Invalid("The left hand side argument to IS must be a Variable Reference, Literal, or Path")
 	errOrderWhere   = attribute.Invalid("Must have WHERE clause in the statement when using ORDER BY clause.")
 	errDepth        = attribute.Invalid("Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit")
-	errIncomplete   = attribute.Invalid("Where clause does not contain a mandatory equality on all key attributes")
 )
+
+// KeyError is the error for a condition that does not say which item is meant.
+type KeyError struct {
+	error
+	Mistyped bool // the key is bound, by a value of another type
+}
+
+// Unwrap returns the error.
+func (e *KeyError) Unwrap() error { return e.error }
+
+var errIncomplete = &KeyError{error: attribute.Invalid("Where clause does not contain a mandatory equality on all key attributes")}
 
 // malformed returns the error of a text that is no statement.
 func malformed(text string, args ...any) error {

@@ -84,7 +84,7 @@ func newWhere(t term) (*Where, error) {
 func (w *Where) Condition() *expr.Condition { return w.whole }
 
 // Key returns the key that a statement about one item binds by equality, in the order
-// of keys, and the condition that is left, nil for none. Errors: Validation for a key
+// of keys, and the condition that is left, nil for none. Errors: KeyError for a key
 // that is not bound, is compared otherwise or more than once.
 func (w *Where) Key(keys ...expr.Key) (key []attribute.Attribute, rest *expr.Condition, err error) {
 	if w == nil {
@@ -99,10 +99,10 @@ func (w *Where) Key(keys ...expr.Key) (key []attribute.Attribute, rest *expr.Con
 		v := left[at].values[0]
 		left = slices.Delete(slices.Clone(left), at, at+1)
 		if slices.ContainsFunc(left, func(t term) bool { return t.name == k.Name }) {
-			return nil, nil, attribute.Invalid("Multiple conditions on same key %s. Only single item Update/Insert/Delete are supported", k.Name)
+			return nil, nil, &KeyError{error: attribute.Invalid("Multiple conditions on same key %s. Only single item Update/Insert/Delete are supported", k.Name)}
 		}
 		if v.Type() != k.Type {
-			return nil, nil, attribute.Invalid("Key attribute's data type should match its data type in table's schema: Key %s", k.Name)
+			return nil, nil, &KeyError{attribute.Invalid("Key attribute's data type should match its data type in table's schema: Key %s", k.Name), true}
 		}
 		key = append(key, attribute.Attribute{Name: k.Name, Value: v})
 	}

@@ -7,14 +7,15 @@ import (
 	"github.com/sectional/sectional/internal/attribute/expr"
 )
 
-// MaxLength is how many bytes a statement may have.
+// MaxLength is how many bytes a statement may have. Who takes one from a request refuses
+// longer ones by the path that it has there.
 const MaxLength = 8192
 
 // Kind is what a statement does.
 type Kind uint8
 
-// The kinds of statements. Exists is the SELECT in EXISTS(…), which a transaction
-// requires to find an item.
+// The kinds of statements. Exists is the SELECT in EXISTS(…), whose condition a
+// transaction requires to hold of an item.
 const (
 	Select Kind = iota
 	Insert
@@ -53,11 +54,8 @@ type parser struct {
 
 // Parse reads a statement with the values of its question marks. Errors: Validation.
 func Parse(text string, parameters []attribute.Value) (*Statement, error) {
-	switch {
-	case text == "":
-		return nil, attribute.Invalid("1 validation error detected: Value '' at 'statement' failed to satisfy constraint: Member must have length greater than or equal to 1")
-	case len(text) > MaxLength:
-		return nil, attribute.Invalid("1 validation error detected: Value at 'statement' failed to satisfy constraint: Member must have length less than or equal to %d", MaxLength)
+	if len(text) > MaxLength {
+		return nil, malformed("Unexpected length")
 	}
 	tokens, err := tokenize(text)
 	if err != nil {

@@ -40,7 +40,9 @@ func isPart(c byte) bool { return isFirst(c) || isDigit(c) }
 // tokenize cuts a text into tokens; the last is the end. Errors: Validation.
 func tokenize(text string) (tokens []token, err error) {
 	for at := 0; ; {
-		at = run(text, at, func(c byte) bool { return strings.IndexByte(" \t\r\n", c) >= 0 })
+		if at, err = blank(text, at); err != nil {
+			return nil, err
+		}
 		if at == len(text) {
 			return append(tokens, token{tokenEnd, "", at, at}), nil
 		}
@@ -50,6 +52,25 @@ func tokenize(text string) (tokens []token, err error) {
 		}
 		tokens = append(tokens, t)
 		at = t.end
+	}
+}
+
+// blank returns the index after blanks and comments.
+func blank(text string, at int) (int, error) {
+	for {
+		at = run(text, at, func(c byte) bool { return strings.IndexByte(" \t\r\n", c) >= 0 })
+		switch {
+		case strings.HasPrefix(text[at:], "--"):
+			at = run(text, at, func(c byte) bool { return c != '\n' })
+		case strings.HasPrefix(text[at:], "/*"):
+			length := strings.Index(text[at+2:], "*/")
+			if length < 0 {
+				return at, malformed("")
+			}
+			at += length + 4
+		default:
+			return at, nil
+		}
 	}
 }
 
