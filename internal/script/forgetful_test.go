@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sectional/sectional/internal/script/compiled"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // remembering are map functions that leave something for the next document, each in
@@ -89,7 +90,7 @@ func nasty(r *rand.Rand, n int) (docs [][]byte) {
 // TestOrderOfDocuments holds that no document finds what another one left: each has
 // the same rows alone in a world of its own and after others, in any order, interpreted and compiled.
 func TestOrderOfDocuments(t *testing.T) {
-	sequential(t)
+	testrun.Sequential(t)
 	p := newPool(t, Options{Children: 1})
 	r := rand.New(rand.NewPCG(1, 2))
 	lib := []byte(`{"views":{"lib":{"m":"var n = 0; exports.next = function(){ return n++ }; exports.cache = {};","k":"exports.m = require('./m')"}}}`)

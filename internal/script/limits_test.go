@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // small are limits with which tests are quick.
@@ -44,7 +45,7 @@ func attacks() []struct{ name, source, want string } {
 
 // TestAttacks has one bad document among good ones: it alone has no rows, and says why.
 func TestAttacks(t *testing.T) {
-	sequential(t)
+	testrun.Sequential(t)
 	quick := newPool(t, Options{Limits: small(), Children: 2})
 	limits := small()
 	limits.Time = 20 * time.Second // memory is what ends these

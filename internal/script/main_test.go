@@ -13,15 +13,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// sequential skips a long test where the race detector wants short ones: one caller asks after the other, and there is
-// nothing that it could find.
-func sequential(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("one caller asks after the other")
-	}
-}
-
 func newPool(t testing.TB, o Options) *Pool {
 	t.Helper()
 	o.Overhead = overhead

@@ -10,6 +10,8 @@ import (
 
 	"github.com/dop251/goja"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // local makes a realm in this process, which is in UTC as children are.
@@ -36,7 +38,7 @@ func mapWith(t *testing.T, source, document string, whole bool) string {
 
 // TestProjection holds what is seen to be read, and that rows are the same as with the whole document.
 func TestProjection(t *testing.T) {
-	sequential(t)
+	testrun.Sequential(t)
 	const all = "(all)"
 	documents := []string{
 		`{"_id":"a","_rev":"1-a","type":"order","date":"2018-04-05T01:02:03Z","total":1.5,"tags":["x",{"y":null}],"o":{"p":{"q":1}},"n":2,"a b":3,"1":4,"ä":5,"__proto__":{"x":1}}`,

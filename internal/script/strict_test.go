@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // TestFilterStopsAtFailure has a filter that hangs in all documents but one: the first of them ends the call, and the
@@ -73,7 +74,7 @@ func TestHopeless(t *testing.T) {
 	for name, hang := range map[string]string{"loop": "for (;;);", "native code": "for (;;) new Array(1e6).fill(0).sort()", "process": "eval('['.repeat(1e6))"} {
 		t.Run(name, func(t *testing.T) {
 			if name != "loop" {
-				sequential(t)
+				testrun.Sequential(t)
 			}
 			realm := mapping(`function(doc){ if (!doc.good) { ` + hang + ` } emit(1, 1); }`)
 			docs := []string{good, good, bad, good, bad, bad, good, bad, good, bad, good}
@@ -112,7 +113,7 @@ func TestHopeless(t *testing.T) {
 // TestSuspects has a document that takes longer than what is allowed after one that
 // hangs: it has its rows all the same.
 func TestSuspects(t *testing.T) {
-	sequential(t)
+	testrun.Sequential(t)
 	limits := small()
 	limits.Time = slower * time.Second
 	p := newPool(t, Options{Limits: limits, Children: 1})
@@ -180,7 +181,7 @@ func TestHangingValidator(t *testing.T) {
 // TestSpoiltFilter holds that a filter that hung for one caller again and again is
 // refused to him at once, and to nobody else.
 func TestSpoiltFilter(t *testing.T) {
-	sequential(t)
+	testrun.Sequential(t)
 	p := newPool(t, Options{Limits: small(), Children: 1})
 	tries := 0
 	p.tried = func(time.Duration) { tries++ }

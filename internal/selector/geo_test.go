@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // wheel returns the ring of a polygon with n corners.
@@ -23,6 +24,7 @@ func wheel(n int, lon, lat, radius float64) string {
 // TestGeoBounds: geometries of selectors are bounded, and what documents cost is taken from the
 // budget.
 func TestGeoBounds(t *testing.T) {
+	testrun.Sequential(t)
 	within := func(ring string) string {
 		return `{"at":{"$geoWithin":{"$geometry":{"type":"Polygon","coordinates":[` + ring + `]}}}}`
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // matches holds a document against a selector without a bound.
@@ -47,6 +48,7 @@ func TestRegex(t *testing.T) {
 
 // A pattern that finds no end is an error, whatever is around it: neither a match nor none.
 func TestRegexWithoutEnd(t *testing.T) {
+	testrun.Sequential(t)
 	for _, sel := range []string{`{"f":%}`, `{"f":{"$not":%}}`, `{"$or":[{"f":%},{"g":1}]}`, `{"$nor":[{"f":%}]}`, `{"l":{"$elemMatch":%}}`, `{"l":{"$allMatch":{"$not":%}}}`} {
 		s, err := Parse([]byte(strings.ReplaceAll(sel, "%", `{"$regex":"^(a|aa)+\\1\\1b$"}`)))
 		if err != nil {
