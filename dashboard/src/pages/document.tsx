@@ -1,0 +1,312 @@
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { ApiError, idPath, part, query, root } from '../api/http'
+import { document as read, leaves, put, remove, resolve, type Leaf } from '../api/database'
+import { go, href, route } from '../route'
+import { bytes, shortRev } from '../ui/format'
+import { members, objectOf, pretty } from '../ui/jsontext'
+import { useAction, useLoad } from '../ui/load'
+import { Confirm, Failure, Head, Show, Table, Text } from '../ui/pieces'
+import { Editor } from '../ui/editor'
+import { Tree } from '../ui/tree'
+
+/** Document is one document: its text to be edited, its revisions, its conflicts, its attachments. Without an id it is a new
+ * one. */
+export function Document({ db, id }: { db: string; id?: string }) {
+  const crumbs = (
+    <>
+      <a href={href(['db'])}>Databases</a> / <a href={href(['db', db])}>{db}</a>
+    </>
+  )
+  return id === undefined ? <New db={db} crumbs={crumbs} /> : <Existing db={db} id={id} crumbs={crumbs} />
+}
+
+function New({ db, crumbs }: { db: string; crumbs: preact.JSX.Element }) {
+  const [id, setId] = useState(route.value.query.get('id') ?? '')
+  const [text, setText] = useState('{\n  \n}')
+  const action = useAction()
+  const save = async () => {
+    if (await action.run(() => put(db, id, text))) go(['db', db, 'doc', id])
+  }
+  return (
+    <>
+      <Head title="New document" crumbs={crumbs} />
+      <form class="card" onSubmit={(e) => (e.preventDefault(), void save())}>
+        <Text label="Id, in a partitioned database partition:key" value={id} onChange={setId} required autofocus />
+        <Editor label="The document's members" value={text} onChange={setText} onSave={save} />
+        <p />
+        <Failure error={action.error} />
+        <button class="first" disabled={action.busy}>
+          Create
+        </button>
+      </form>
+    </>
+  )
+}
+
+function Existing({ db, id, crumbs }: { db: string; id: string; crumbs: preact.JSX.Element }) {
+  const loaded = useLoad((signal) => read(db, id, { revs_info: true, conflicts: true }, signal), [db, id])
+  const [removing, setRemoving] = useState(false)
+  const action = useAction()
+  return (
+    <>
+      <Head title={id} crumbs={crumbs}>
+        {loaded.value && (
+          <button class="danger" onClick={() => setRemoving(true)}>
+            Delete document
+          </button>
+        )}
+      </Head>
+      {loaded.error instanceof ApiError && loaded.error.status === 404 && (
+        <p>
+          {loaded.error.reason === 'deleted' ? 'It was deleted. ' : 'There is no such document. '}
+          <a class="button" href={href(['db', db, 'doc'], { id })}>{loaded.error.reason === 'deleted' ? 'Write it anew' : 'Write it'}</a>
+        </p>
+      )}
+      <Show of={loaded}>{(text) => <Parts db={db} id={id} text={text} again={loaded.again} />}</Show>
+      {removing && loaded.value && (
+        <Confirm
+          title={`Delete ${id}?`}
+          yes="Delete document"
+          busy={action.busy}
+          error={action.error}
+          onClose={() => setRemoving(false)}
+          onYes={async () => {
+            const rev = JSON.parse(loaded.value!)._rev as string
+            if (await action.run(() => remove(db, id, rev))) go(['db', db], { partition: route.value.query.get('partition') ?? undefined })
+          }}
+        >
+          <p>A deletion marker takes its place, which replicas hear of.</p>
+        </Confirm>
+      )}
+    </>
+  )
+}
+
+interface RevInfo {
+  rev: string
+  status: string
+}
+
+function Parts({ db, id, text, again }: { db: string; id: string; text: string; again: () => void }) {
+  const { of, body, revs, conflicts } = useMemo(() => partsOf(text), [text])
+  const rev = JSON.parse(of.get('_rev')!) as string
+  return (
+    <>
+      {conflicts.length > 0 && <Conflicts db={db} id={id} again={again} />}
+      <div class="two">
+        <Body key={rev} db={db} id={id} body={body} again={again} />
+        <div>
+          <History db={db} id={id} revs={revs} now={rev} body={body} />
+          <Attachments db={db} id={id} rev={rev} text={of.get('_attachments')} />
+        </div>
+      </div>
+    </>
+  )
+}
+
+/** partsOf takes what was asked for beside the document out of its text. */
+function partsOf(text: string) {
+  const of = members(text)
+  const revs = JSON.parse(of.get('_revs_info') ?? '[]') as RevInfo[]
+  const conflicts = JSON.parse(of.get('_conflicts') ?? '[]') as string[]
+  of.delete('_revs_info')
+  of.delete('_conflicts')
+  return { of, revs, conflicts, body: pretty(objectOf(of)) }
+}
+
+function Body({ db, id, body, again }: { db: string; id: string; body: string; again: () => void }) {
+  const [text, setText] = useState(body)
+  const action = useAction()
+  useEffect(() => setText(body), [body])
+  const changed = text !== body
+  const save = async () => {
+    if (await action.run(() => put(db, id, text))) again()
+  }
+  const conflict = action.error instanceof ApiError && action.error.status === 409
+  return (
+    <section class="card">
+      <h2>Document</h2>
+      <Editor label="The document" value={text} onChange={setText} onSave={save} lines={18} />
+      <p />
+      <Failure error={action.error} />
+      {conflict && <p class="notice warn">Somebody else has saved it meanwhile. Reload to see what it is now; what you wrote is lost then, so copy it first.</p>}
+      <div class="actions">
+        <button class="first" disabled={!changed || action.busy} onClick={save}>
+          Save
+        </button>
+        <button disabled={!changed} onClick={() => (action.clear(), setText(body))}>
+          Undo changes
+        </button>
+        <button onClick={again}>Reload</button>
+      </div>
+    </section>
+  )
+}
+
+function History({ db, id, revs, now, body }: { db: string; id: string; revs: RevInfo[]; now: string; body: string }) {
+  const [shown, setShown] = useState<string>()
+  const old = useLoad((signal) => (shown ? read(db, id, { rev: shown }, signal) : Promise.resolve('')), [shown])
+  return (
+    <section class="card">
+      <h2>Revisions</h2>
+      <Table caption="Revisions" columns={[{ name: 'Revision' }, { name: 'State' }]}>
+        {revs.slice(0, 50).map((r) => (
+          <tr key={r.rev}>
+            <td class="mono" title={r.rev}>
+              {r.status === 'available' && r.rev !== now ? (
+                <button class="quiet" aria-expanded={shown === r.rev} onClick={() => setShown(shown === r.rev ? undefined : r.rev)}>
+                  {shortRev(r.rev)}
+                </button>
+              ) : (
+                shortRev(r.rev)
+              )}
+            </td>
+            <td>{r.rev === now ? <span class="badge good">current</span> : <span class="badge">{r.status === 'missing' ? 'body gone' : r.status}</span>}</td>
+          </tr>
+        ))}
+      </Table>
+      {shown && (
+        <>
+          <h3>{shortRev(shown)}</h3>
+          <Show of={old}>{(text) => <Difference was={text} is={body} />}</Show>
+        </>
+      )}
+    </section>
+  )
+}
+
+/** Difference shows an older revision, what has been changed since first. */
+function Difference({ was, is }: { was: string; is: string }) {
+  const [before, now] = [members(was), members(is)].map((m) => (m.delete('_rev'), m)) as [Map<string, string>, Map<string, string>]
+  const text = (of: Map<string, string>, name: string) => (of.has(name) ? pretty(of.get(name)!) : '(absent)')
+  const changed = [...new Set([...before.keys(), ...now.keys()])].filter((n) => text(before, n) !== text(now, n))
+  return (
+    <>
+      {changed.length === 0 && <p>It says what the document says now.</p>}
+      {changed.length > 0 && (
+        <Table caption="What has changed since" columns={[{ name: 'Member' }, { name: 'Then' }, { name: 'Now' }]}>
+          {changed.map((n) => (
+            <tr key={n}>
+              <td class="mono">{n}</td>
+              <td>
+                <pre>{text(before, n)}</pre>
+              </td>
+              <td>
+                <pre>{text(now, n)}</pre>
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      <details>
+        <summary>All of it</summary>
+        <pre>{pretty(was)}</pre>
+      </details>
+    </>
+  )
+}
+
+interface Attachment {
+  content_type: string
+  length: number
+}
+
+/** addressOf is where an attachment is; undefined for a name that browsers can't ask for. */
+function addressOf(db: string, id: string, rev: string, name: string): string | undefined {
+  try {
+    return new URL(`${idPath(db, id)}/${part(name)}${query({ rev })}`, root).href
+  } catch {
+    return undefined
+  }
+}
+
+function Attachments({ db, id, rev, text }: { db: string; id: string; rev: string; text?: string }) {
+  if (!text) return <></>
+  const all = Object.entries(JSON.parse(text) as Record<string, Attachment>)
+  return (
+    <section class="card">
+      <h2>Attachments</h2>
+      {all.map(([name, a]) => {
+        const address = addressOf(db, id, rev, name)
+        return (
+          <p key={name}>
+            {address ? (
+              <a href={address} download={name}>
+                {name}
+              </a>
+            ) : (
+              name
+            )}{' '}
+            <span class="dim">
+              {a.content_type}, {bytes(a.length)}
+            </span>
+            {/^image\/(png|jpeg|gif|webp|avif)$/.test(a.content_type) && address && <img src={address} alt="" loading="lazy" style={{ maxWidth: '100%', display: 'block' }} />}
+          </p>
+        )
+      })}
+    </section>
+  )
+}
+
+/** Conflicts shows the leaves side by side, and makes one of them, or a merge, the only one. */
+function Conflicts({ db, id, again }: { db: string; id: string; again: () => void }) {
+  const loaded = useLoad((signal) => leaves(db, id, signal), [db, id])
+  return (
+    <section class="card">
+      <h2>In conflict</h2>
+      <p>Replicas changed this document without knowing of each other. The first is what readers get. Choose each member, or write the merge, and save it: the others are deleted.</p>
+      <Show of={loaded}>
+        {(all) => (
+          <>
+            <Tree leaves={all} />
+            <Merge db={db} id={id} leaves={all.filter((l) => !l.deleted)} again={again} />
+          </>
+        )}
+      </Show>
+    </section>
+  )
+}
+
+function Merge({ db, id, leaves, again }: { db: string; id: string; leaves: Leaf[]; again: () => void }) {
+  const parts = leaves.map((l) => members(l.text))
+  const names = [...new Set(parts.flatMap((p) => [...p.keys()]))].filter((n) => n !== '_id' && n !== '_rev')
+  const [chosen, setChosen] = useState<Record<string, number>>({})
+  const merged = pretty(objectOf([...['_id', '_rev'].map((n): [string, string] => [n, parts[0]!.get(n)!]), ...names.flatMap((n): [string, string][] => of(parts[chosen[n] ?? 0]!, n))]))
+  const [text, setText] = useState(merged)
+  const action = useAction()
+  useEffect(() => setText(merged), [merged])
+  const save = async () => {
+    if (await action.run(() => resolve(db, id, text, leaves.slice(1).map((l) => l.rev)))) again()
+  }
+  return (
+    <>
+      <Table caption="Members of the revisions in conflict" columns={[{ name: 'Member' }, ...leaves.map((l) => ({ name: shortRev(l.rev) }))]}>
+        {names.map((n) => {
+          const differ = new Set(parts.map((p) => p.get(n))).size > 1
+          return (
+            <tr key={n}>
+              <td class="mono">{differ ? <mark>{n}</mark> : n}</td>
+              {parts.map((p, i) => (
+                <td key={i}>
+                  <label class="check">
+                    {differ && <input type="radio" name={`choice-${n}`} aria-label={`${n} of ${shortRev(leaves[i]!.rev)}`} checked={(chosen[n] ?? 0) === i} onChange={() => setChosen({ ...chosen, [n]: i })} />}
+                    <pre>{p.has(n) ? pretty(p.get(n)!).slice(0, 400) : '(absent)'}</pre>
+                  </label>
+                </td>
+              ))}
+            </tr>
+          )
+        })}
+      </Table>
+      <h3>What is saved</h3>
+      <Editor label="The merged document" value={text} onChange={setText} onSave={save} />
+      <p />
+      <Failure error={action.error} />
+      <button class="first" disabled={action.busy} onClick={save}>
+        Save and delete the others
+      </button>
+    </>
+  )
+}
+
+const of = (p: Map<string, string>, name: string): [string, string][] => (p.has(name) ? [[name, p.get(name)!]] : [])

@@ -1,0 +1,52 @@
+import { useCallback, useEffect, useState } from 'preact/hooks'
+
+/** Loaded is what a page waits for: nothing yet, a value, or why there is none. The value stays while it is asked for
+ * again, so that a page does not flicker. */
+export interface Loaded<T> {
+  value?: T
+  error?: Error
+  loading: boolean
+  again: () => void
+}
+
+/** useLoad runs load now, when one of deps changes, and on again. An older run's answer is dropped. */
+export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, deps: unknown[]): Loaded<T> {
+  const [state, setState] = useState<{ value?: T; error?: Error; loading: boolean }>({ loading: true })
+  const [run, setRun] = useState(0)
+  useEffect(() => {
+    const abort = new AbortController()
+    setState((s) => ({ ...s, loading: true }))
+    const loading = async () => load(abort.signal) // what it throws is an error like others
+    loading().then(
+      (value) => abort.signal.aborted || setState({ value, loading: false }),
+      (error: Error) => abort.signal.aborted || setState((s) => ({ value: s.value, error, loading: false })),
+    )
+    return () => abort.abort()
+  }, [...deps, run])
+  return { ...state, again: useCallback(() => setRun((n) => n + 1), []) }
+}
+
+/** useEvery calls each every so many milliseconds while the page is looked at. */
+export function useEvery(milliseconds: number, each: () => void): void {
+  useEffect(() => {
+    const timer = setInterval(() => document.visibilityState === 'visible' && each(), milliseconds)
+    return () => clearInterval(timer)
+  }, [milliseconds, each])
+}
+
+/** useAction wraps what a button does: busy while it runs, and what went wrong. */
+export function useAction(): { busy: boolean; error?: Error; run: (act: () => Promise<unknown>) => Promise<boolean>; clear: () => void } {
+  const [state, setState] = useState<{ busy: boolean; error?: Error }>({ busy: false })
+  const run = useCallback(async (act: () => Promise<unknown>) => {
+    setState({ busy: true })
+    try {
+      await act()
+      setState({ busy: false })
+      return true
+    } catch (error) {
+      setState({ busy: false, error: error as Error })
+      return false
+    }
+  }, [])
+  return { ...state, run, clear: useCallback(() => setState({ busy: false }), []) }
+}
