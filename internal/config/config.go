@@ -1,6 +1,6 @@
 // Package config owns the server's configuration: CouchDB's ini dialect, the
 // layers of files it comes from, the built-in values, and the writing back of
-// what is changed over HTTP.
+// what is changed over HTTP: to a file, or to where several servers share it.
 //
 // It promises that reading is lock-free (a Snapshot is immutable), that a
 // persistent change is on disk before it is effective, and that a reload shows
@@ -30,7 +30,7 @@ type Options struct {
 	File string
 	// Local is the file persistent changes go to. It need not exist.
 	Local string
-	// Overrides lie above both files and survive a reload: what the command
+	// Overrides lie above all of these and survive a reload: what the command
 	// line says.
 	Overrides []Setting
 }
@@ -38,19 +38,21 @@ type Options struct {
 // Config is the configuration of a running server.
 //
 // A value is looked up in layers, the highest first: changes that were not to
-// be persisted, Options.Overrides, the local file, the operator's file, the
-// built-in values. All layers are merged into one Snapshot whenever one of them
+// be persisted, Options.Overrides, what the servers share, the local file, the
+// operator's file, the built-in values. All layers are merged into one Snapshot whenever one of them
 // changes; readers take the current Snapshot and pay a pointer load and two map
 // look-ups. An empty value in a file hides the layers below it, as in CouchDB:
 // that is how a deletion is persisted.
 type Config struct {
 	opts Options
+	from Shared // nil where there is one server
 	now  atomic.Pointer[Snapshot]
 
 	state struct {
 		sync.Mutex
 		file        layer // the operator's
 		local       *document
+		shared      shared
 		memory      layer
 		subscribers map[int]func(*Snapshot)
 		nextID      int
@@ -80,7 +82,26 @@ func (c *Config) Set(s Setting, persist bool) (old string, err error) {
 	if s, err = checked(s); err != nil {
 		return "", err
 	}
-	return c.change(s, persist, func(s Setting) *document { return c.state.local.with(s) })
+	return c.change(s, persist, func(d *document) *document { return d.with(s) })
+}
+
+// Ensure sets a value and persists it unless there is one, and returns the one that
+// there is then. Of servers that ensure a value at once all get the same.
+func (c *Config) Ensure(s Setting) (value string, err error) {
+	if s, err = checked(s); err != nil {
+		return "", err
+	}
+	if value, _ = c.Get(s.Section, s.Key); value != "" {
+		return value, nil
+	}
+	_, err = c.change(s, true, func(d *document) *document {
+		if d.layer()[s.Section][s.Key] != "" {
+			return d
+		}
+		return d.with(s)
+	})
+	value, _ = c.Get(s.Section, s.Key)
+	return value, err
 }
 
 // Delete removes a value and returns the old one; where there is a built-in default,
@@ -96,14 +117,19 @@ func (c *Config) Delete(section, key string, persist bool) (old string, err erro
 		return "", ErrUnknown
 	}
 	s.Value = defaults()[section][key]
-	return c.change(s, persist, c.reset)
+	return c.change(s, persist, func(d *document) *document { return c.reset(d, s) })
 }
 
-// reset returns the local file without a setting; with its default in it, where the
-// operator's file says something else.
-func (c *Config) reset(s Setting) *document {
-	next := c.state.local.without(s)
-	if (&Snapshot{values: c.given(next.layer()).settle()}).is(s) {
+// reset returns the document that a setting is kept in without it; with its default in
+// it, where a file below says something else.
+func (c *Config) reset(d *document, s Setting) *document {
+	next := d.without(s)
+	below := c.state.file.clone()
+	if c.from != nil && !OfMachine(s.Section, s.Key) {
+		below.merge(c.state.local.layer())
+	}
+	below.merge(next.layer())
+	if (&Snapshot{values: below.settle()}).is(s) {
 		return next
 	}
 	return next.with(s)
@@ -112,8 +138,8 @@ func (c *Config) reset(s Setting) *document {
 // ErrUnknown says that no such value is set.
 var ErrUnknown error = dberr.New(dberr.NotFound, "not_found", "unknown_config_value")
 
-// Reload reads the files again and drops what was set without persisting it.
-// When a file can't be read the configuration stays as it was.
+// Reload reads the files again, and what the servers share, and drops what was set
+// without persisting it. When a file can't be read the configuration stays as it was.
 func (c *Config) Reload() error {
 	c.state.Lock()
 	file := layer{}
@@ -127,8 +153,7 @@ func (c *Config) Reload() error {
 		return err
 	}
 	c.state.file, c.state.local, c.state.memory = file, local, layer{}
-	c.publishAndUnlock()
-	return nil
+	return c.rereadAndUnlock()
 }
 
 // Subscribe calls f with the new Snapshot after each change, from the goroutine
@@ -146,18 +171,16 @@ func (c *Config) Subscribe(f func(*Snapshot)) (cancel func()) {
 	}
 }
 
-// change stores s, an empty value meaning a deletion. local gives the local file
-// with the change.
-func (c *Config) change(s Setting, persist bool, local func(Setting) *document) (string, error) {
+// change stores s, an empty value meaning a deletion. with gives the document that
+// settings are kept in with the change.
+func (c *Config) change(s Setting, persist bool, with func(*document) *document) (string, error) {
 	c.state.Lock()
 	old, _ := c.now.Load().Get(s.Section, s.Key)
 	if persist {
-		next := local(s)
-		if err := next.write(c.opts.Local); err != nil {
+		if err := c.persist(s, with); err != nil {
 			c.state.Unlock()
 			return "", dberr.Wrap("config.Set", err)
 		}
-		c.state.local = next
 		c.state.memory.forget(s)
 	}
 	if !persist || c.overridden(s) {
@@ -175,22 +198,17 @@ func (c *Config) overridden(s Setting) bool {
 	})
 }
 
-// given returns what the operator's file and a layer above it say.
-func (c *Config) given(above layer) layer {
-	m := c.state.file.clone()
-	m.merge(above)
-	return m
-}
-
 // publishAndUnlock merges the layers, makes the result current, unlocks the
 // state and tells the subscribers.
 func (c *Config) publishAndUnlock() {
-	m := c.given(c.state.local.layer())
+	m := c.state.file.clone()
+	m.merge(c.state.local.layer())
+	m.merge(c.state.shared.layer().withoutMachines())
 	for _, o := range c.opts.Overrides {
 		m.apply(o)
 	}
 	m.merge(c.state.memory)
-	snapshot := &Snapshot{values: m.settle()}
+	snapshot := &Snapshot{values: m.settle(), shared: c.state.shared.version}
 	c.now.Store(snapshot)
 	ids := make([]int, 0, len(c.state.subscribers))
 	for id := range c.state.subscribers {

@@ -78,7 +78,7 @@ var inert = []Inert{
 	{"replicator", words("transient_job_max_age stats_update_interval_sec cluster_start_period cluster_quiet_period missing_doc_retry_msec max_acceptors " +
 		"create_replicator_db viewer_min_gap_sec verify_ssl_certificates_log db"), "it is about the insides of CouchDB's replicator"},
 
-	{"log", words("max_message_size include report_level format file write_buffer write_delay syslog_host syslog_port syslog_appid syslog_facility syslog_enterprise_number"),
+	{"log", words("max_message_size include report_level file write_buffer write_delay syslog_host syslog_port syslog_appid syslog_facility syslog_enterprise_number"),
 		"the log goes to standard error"},
 	{"stats", nil, "figures are counted as they happen"},
 	{"prometheus", nil, "`_prometheus` is at the server's own port"},
@@ -86,11 +86,11 @@ var inert = []Inert{
 	{"csrt.*", nil, "the costs of requests are not tracked"},
 	{"csrt_logger*", nil, "the costs of requests are not tracked"},
 
-	{"cluster", nil, "the server is a single node"},
-	{"fabric", nil, "the server is a single node"},
-	{"rexi", nil, "the server is a single node"},
-	{"mem3", nil, "the server is a single node"},
-	{"mem3_*", nil, "the server is a single node"},
+	{"cluster", nil, "there is no cluster of nodes; servers that share a store know each other by it"},
+	{"fabric", nil, "there is no cluster of nodes; servers that share a store know each other by it"},
+	{"rexi", nil, "there is no cluster of nodes; servers that share a store know each other by it"},
+	{"mem3", nil, "there is no cluster of nodes; servers that share a store know each other by it"},
+	{"mem3_*", nil, "there is no cluster of nodes; servers that share a store know each other by it"},
 	{"global_changes", nil, "`_db_updates` is kept by the store"},
 	{"reshard", nil, "databases have no shards"},
 	{"ioq", nil, "it is about the insides of CouchDB"},
@@ -105,7 +105,7 @@ var inert = []Inert{
 	{"feature_flags", nil, "there are no features to be switched"},
 	{"dreyfus", nil, "full-text search has the limits that CouchDB has by default"},
 	{"nouveau", words("url max_sessions max_pipeline max_limit request_timeout"), "there is no other server for search"},
-	{"custodian", nil, "the server is a single node"},
+	{"custodian", nil, "there is no cluster of nodes; servers that share a store know each other by it"},
 }
 
 func words(s string) []string { return strings.Fields(s) }

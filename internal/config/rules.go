@@ -28,6 +28,7 @@ func CheckWritable(section string) error {
 // secretKeys are shown as Redacted: whoever reads them could act as anybody.
 var secretKeys = map[string][]string{
 	"chttpd_auth":      {"secret"},
+	"engine":           {"url"},
 	"couch_httpd_auth": {"secret"},
 	"ssl":              {"password"},
 	"replicator":       {"password"},

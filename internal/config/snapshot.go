@@ -14,6 +14,7 @@ import (
 // are the same configuration if and only if they are the same pointer.
 type Snapshot struct {
 	values map[string]map[string]string
+	shared uint64 // the version of what the servers share that is in it
 }
 
 // Get returns a value and whether it is set.

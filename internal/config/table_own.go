@@ -2,6 +2,13 @@ package config
 
 // ownTable has the settings that CouchDB does not have.
 var ownTable = []Known{
+	{"engine", "name", "embedded", "embedded, postgres", atStart, "Where the data is: in the data directory, or in a PostgreSQL server that several servers may share. `--engine` goes before it."},
+	{"engine", "url", "", text, atStart, "The PostgreSQL server, `postgres://USER@HOST/DATABASE`, as libpq takes it. `--postgres` goes before it. A password is better in `PGPASSWORD` or a file that `passfile` names. It is not shown."},
+	{"engine", "schema", "sectional", text, atStart, "Schema of the tables there, which the first start makes."},
+	{"engine", "connections", "32", count, atStart, "Most connections to it, a third of them for writes."},
+	{"engine", "synchronous_commit", "on", "on, remote_apply, remote_write", atStart, "When a write counts as stored there, as PostgreSQL understands it."},
+	{"engine", "patience", "10", seconds, atStart, "How long a request waits while it does not answer."},
+
 	{"sectional", "owner_design_docs", "views", "none, admins, views, members", atOnce, "Who may write which design documents of partitions; see api.md."},
 	{"sectional", "owner_max_design_docs", "50", count, atOnce, "Most design documents of a partition."},
 	{"sectional", "owner_max_indexes", "50", count, atOnce, "Most views and other indexes in all of them."},
@@ -24,7 +31,19 @@ var ownTable = []Known{
 	{"sectional", "max_connections_per_address", "0", count, atOnce, "Most connections from one address, 0 for three quarters of all."},
 	{"sectional", "min_free", "536870912", byteSize, atOnce, "Room on the disk below which writes are refused (507)."},
 	{"sectional", "reserve", "67108864", byteSize, atOnce, "Room that is kept in two files, to be given up on a full disk so that drops can be written."},
+	{"sectional", "drain", "0", seconds, atOnce, "How long the server goes on when it is told to end, with `_up` answering 404, so that a balancer sends nothing more before it stops."},
+	{"sectional", "node", "", text, atStart, "Name of the server among those of its store, such as `sectional@db1.example`; made up at the first start."},
+	{"sectional", "node_address", "", text, atStart, "URL at which the other servers of its store reach the server, such as `http://db1.example:5984`; where it listens unless this says otherwise."},
 	{"sectional", "generated_admin", "", text, atStart, "Written by the server: the digest of an administrator whose password it made up."},
+
+	{"audit", "file", "", text, atOnce, "File for acts of administrators, a JSON object a line; without it they are lines of the log, of level `info`."},
+
+	{"tracing", "endpoint", "", text, atStart, "Collector of OpenTelemetry traces, such as `http://localhost:4318`, which is sent spans by OTLP over HTTP (`/v1/traces` unless the URL has another path); without it nothing is traced."},
+	{"tracing", "sample", "1", fraction, atStart, "Share of the requests that are traced, where the request does not say by `traceparent`."},
+
+	{"rate_limits", "per_user", "0", count, atOnce, "Requests that a user may make in a second, at each server; 0 for no limit. Server administrators have none."},
+	{"rate_limits", "per_address", "0", count, atOnce, "Requests that may come from an address in a second, whoever asks, at each server; 0 for no limit. This machine has none."},
+	{"rate_limits", "burst", "10", seconds, atOnce, "How many seconds' worth of them may come at once after a pause."},
 
 	{"subscriptions", "workers", "64", count, atOnce, "Deliveries that are made at once."},
 	{"subscriptions", "max_per_scope", "100", count, atOnce, "Most subscriptions of a database or a partition."},
@@ -34,7 +53,7 @@ var ownTable = []Known{
 
 // replicatorTable has the settings of replications.
 var replicatorTable = []Known{
-	{"replicator", "max_jobs", "500", count, atOnce, "Replications that run at once; the others take turns."},
+	{"replicator", "max_jobs", "500", count, atOnce, "Replications that run at once on each server; the others take turns."},
 	{"replicator", "interval", "60000", milliseconds, atOnce, "How often turns change."},
 	{"replicator", "max_churn", "20", count, atOnce, "Most replications that are stopped, and started, at one change of turns."},
 	{"replicator", "max_history", "20", count, atOnce, "Events that `_scheduler` remembers of a replication."},

@@ -20,8 +20,8 @@ var serverTable = []Known{
 	{"ssl", "enable", "false", boolean, atStart, "Whether to listen for HTTPS, too."},
 	{"ssl", "port", "6984", count, atStart, "Port for HTTPS."},
 	{"ssl", "bind_address", "", text, atStart, "Address for HTTPS; without it that of `[chttpd]`."},
-	{"ssl", "cert_file", "", text, atStart, "File with the certificate and those between it and its root, as PEM."},
-	{"ssl", "key_file", "", text, atStart, "File with the key of the certificate, as PEM, without a password."},
+	{"ssl", "cert_file", "", text, atOnce, "File with the certificate and those between it and its root, as PEM. It is read again within seconds after it changed."},
+	{"ssl", "key_file", "", text, atOnce, "File with the key of the certificate, as PEM, without a password."},
 
 	{"cors", "origins", "", list, atOnce, "Origins whose pages may ask, such as `https://app.example`; `*` is all. A section `[cors:HOST]` has rules for one name of the server; what it leaves out is taken from `[cors]`."},
 	{"cors", "credentials", "false", boolean, atOnce, "Whether they may use cookies and passwords."},
@@ -36,6 +36,9 @@ var serverTable = []Known{
 	{"csp", "showlist_header_value", "sandbox", text, atOnce, "That policy; one that the function sets goes before it."},
 
 	{"log", "level", "info", "debug, info, notice, warning, warn, error, err, critical, crit, alert, emergency, emerg, none", atOnce, "How much is logged, to standard error. CouchDB's names count as the nearest of debug, info, warning, error."},
+	{"log", "format", "text", "text, json", atOnce, "How lines look: `key=value`, or a JSON object each."},
+	{"log", "requests", "false", boolean, atOnce, "Whether each request is a line of level `info`: who asked for what when, and what came of it. Otherwise it is one of level `debug`."},
+	{"log", "slow_query", "1000", milliseconds, atOnce, "How long a query takes that is logged as slow, with the index and what was read; 0 for none."},
 	{"log", "writer", "stderr", "stderr", atStart, "Shown for programs that look at it: the log always goes to standard error."},
 
 	{"uuids", "algorithm", "sequential", "sequential, random, utc_random, utc_id, uuid_v7", atOnce, "How ids are made for documents without one and for `_uuids`."},

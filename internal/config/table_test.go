@@ -260,7 +260,7 @@ Settings are in files of CouchDB's form, ` + "`[section]`, then lines `key = val
 
 ` + "```sh\n" + `curl -X PUT http://admin:PASSWORD@127.0.0.1:5984/_node/_local/_config/log/level -d '"debug"'
 ` + "```\n\n```json\n\"info\"\n```\n\n```sh\n" + `curl http://admin:PASSWORD@127.0.0.1:5984/_node/_local/_config/log
-` + "```\n\n```json\n" + `{"level":"debug","writer":"stderr"}
+` + "```\n\n```json\n" + `{"format":"text","level":"debug","requests":"false","slow_query":"1000","writer":"stderr"}
 ` + "```\n\n```sh\n" + `curl -X DELETE http://admin:PASSWORD@127.0.0.1:5984/_node/_local/_config/log/level
 ` + "```\n\n```json\n\"debug\"\n```\n\n```sh\n" + `curl -X POST -H 'Content-Type: application/json' http://admin:PASSWORD@127.0.0.1:5984/_node/_local/_config/_reload
 ` + "```" + `
@@ -271,7 +271,8 @@ Settings are in files of CouchDB's form, ` + "`[section]`, then lines `key = val
 A setting that nothing reads, or whose value has no effect, is kept, and told: by a warning in the log when the server starts or the setting is changed, and by the header ` + "`X-Sectional-Warning`" + ` of the answer to ` + "`PUT` and `_reload`" + ` (one for each, ten at most).
 A file of CouchDB's works as it is; what of it has no effect here is named in the log.
 
-"At once" settings count from the next request on. The others are read when the server starts. Spans of time are numbers of the unit that is in the table, or have one of their own, such as ` + "`90s`, `500ms`" + `.
+"At once" settings count from the next request on. The others are read when the server starts. Where several servers have one store, what is set over HTTP lies there, before all files, and counts for all of them, but for the settings of "this machine", which
+each server keeps in its own ` + "`local.ini`" + `. Spans of time are numbers of the unit that is in the table, or have one of their own, such as ` + "`90s`, `500ms`" + `.
 Numbers may be ` + "`infinity`" + `. Settings of the sections ` + "`[couch_httpd_auth]`" + ` and, as far as CouchDB takes them from there, ` + "`[httpd]`" + ` count where ` + "`[chttpd_auth]` and `[chttpd]`" + ` are silent.
 `)
 	var sections []string
@@ -291,6 +292,9 @@ Numbers may be ` + "`infinity`" + `. Settings of the sections ` + "`[couch_httpd
 			}
 			if k.AtStart {
 				when = "start"
+			}
+			if OfMachine(section, k.Key) {
+				when += ", this machine"
 			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", k.Key, value, k.Kind.shown(), when, k.Meaning)
 		}
