@@ -54,7 +54,8 @@ const valueEnd = "!"
 // and a few bytes. Errors: Invalid illegal_docid for a string that is not UTF-8, a
 // number with more than 38 digits or out of range, and an id that is too long.
 func CompositeID(values []Value, max int) (ID, error) {
-	var b []byte
+	var room [256]byte
+	b := room[:0]
 	for i, v := range values {
 		switch i {
 		case 0:
@@ -117,6 +118,32 @@ func CompositeValues(id ID) (values []Value, err error) {
 		return nil, errNotComposite // written in another way
 	}
 	return values, nil
+}
+
+// PlainStrings returns of how many strings CompositeID made an id, where that shows at a
+// glance: they are ASCII with nothing in them that is written otherwise. It returns 0 for
+// any other id, which may be one that CompositeID made all the same.
+func PlainStrings(id ID) (n int) {
+	for text := string(id); text != "" && ValueKind(text[0]) == StringValue; {
+		i := 1
+		for i < len(text) && text[i] > lowest && text[i] <= '~' && text[i] != ':' && text[i] != ';' {
+			i++
+		}
+		n++
+		switch text = text[i:]; {
+		case text == "" && n > 1:
+			return n
+		case text == valueEnd+":"+valueEnd && n == 1:
+			return n
+		case n > 1 && strings.HasPrefix(text, valueEnd):
+			text = text[len(valueEnd):]
+		case n == 1 && strings.HasPrefix(text, valueEnd+":"):
+			text = text[len(valueEnd+":"):]
+		default:
+			return 0
+		}
+	}
+	return 0
 }
 
 var errNotComposite = illegalID("The id is not one of typed values")

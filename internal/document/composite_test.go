@@ -194,3 +194,41 @@ func FuzzCompositeValues(f *testing.F) {
 		}
 	})
 }
+
+// TestPlainStrings: what is taken for plain strings at a glance is so many strings.
+func TestPlainStrings(t *testing.T) {
+	for id, want := range map[ID]int{
+		"Sa!:!": 1, "S!:!": 1, "Sa!:Sb": 2, "S!:S": 2, "Sa!:Sb!Sc": 3, "Sa!:S~": 2,
+		"": 0, "S": 0, "Sa": 0, "Sa!": 0, "Sa!:": 0, "Sa!:b": 0, "Sa!:Sb!": 0, "Sa!:N1": 0, "Na!:Sb": 0, "Sa!Sb": 0, "Sa:Sb": 0, `Sa"C!:Sb`: 0, "Sa;0!:Sb": 0, "Sä!:Sb": 0,
+		"Sa!:!!": 0, "Sa!:Sb!:!": 0, "Sa!:Sb!:Sc": 0, "_design/a": 0, "Sa!:_design/a": 0, "S\x7f!:!": 0, "Sa\x1f!:!": 0,
+	} {
+		if got := PlainStrings(id); got != want {
+			t.Errorf("%q: %d, want %d", id, got, want)
+		}
+	}
+	r := rand.New(rand.NewPCG(8, 9))
+	found := 0
+	for range 10_000 {
+		b := []byte("S")
+		for range r.IntN(7) {
+			b = append(b, []string{"S", "a", "b", "!:", "!:S", "!S", "!", ":", `"`, ";", "N0"}[r.IntN(11)]...)
+		}
+		n := PlainStrings(ID(b))
+		if n == 0 {
+			continue
+		}
+		found++
+		values, err := CompositeValues(ID(b))
+		if err != nil || len(values) != n {
+			t.Fatalf("%q is taken for %d strings, but is %v, %v", b, n, values, err)
+		}
+		for _, v := range values {
+			if v.Kind != StringValue {
+				t.Fatalf("%q has %v", b, values)
+			}
+		}
+	}
+	if found < 100 {
+		t.Errorf("%d of the ids were plain", found)
+	}
+}

@@ -42,7 +42,14 @@ type Edit struct {
 	// Decide makes the edit a conditional one: what it says decides Parent, Body,
 	// Deleted and Attachments. nil for an edit that is what it is.
 	Decide Decide
+	// New says that the document is most likely not there: Decide is asked as if it were
+	// not, before anybody looks, and once more where it is. It needs Decide.
+	New bool
 	// Conforms says that the edit, or what Decide makes, is of the form that a schema of
 	// its database wants (store.Schema): whoever made it has seen to that.
 	Conforms bool
+	// Pinned says that what Decide says on the document that admission sees is final: a
+	// commit that finds another one has the writer begin anew. An edit that keeps its
+	// document is then no write, for those who may only read.
+	Pinned bool
 }

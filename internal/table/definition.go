@@ -29,6 +29,13 @@ type Definition struct {
 	Protected  bool             `json:"deletion_protection,omitempty"`
 	// Tags are the table's in no order.
 	Tags map[string]string `json:"tags,omitempty"`
+	// OnDemand are the most units of a table that is paid by request, Warm those that are
+	// there from the start; nil where nothing was said. -1 stands for no limit. They are
+	// kept and shown, as Billing is.
+	OnDemand *Units `json:"on_demand,omitempty"`
+	Warm     *Units `json:"warm,omitempty"`
+	// Encryption is whether encryption by keys of KMS was asked for. There is none.
+	Encryption bool `json:"encryption,omitempty"`
 	// IDs are the keys of a database that was not made as a table: its partition and its
 	// key are strings, and not in the documents.
 	IDs bool `json:"-"`
@@ -61,6 +68,14 @@ type Index struct {
 	Projection Projection `json:"projection"`
 	Include    []string   `json:"include,omitempty"`
 	Billing    *Billing   `json:"billing,omitempty"`
+	OnDemand   *Units     `json:"on_demand,omitempty"`
+	Warm       *Units     `json:"warm,omitempty"`
+}
+
+// Units are how much may be read and written, in units.
+type Units struct {
+	Read  int64 `json:"read"`
+	Write int64 `json:"write"`
 }
 
 // Billing is the capacity that was asked for. It is kept and shown, nothing is throttled.

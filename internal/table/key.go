@@ -19,11 +19,18 @@ func (d *Definition) SameKeys(o *Definition) bool {
 	return slices.EqualFunc(d.Keys, o.Keys, func(a, b string) bool { return a == b && d.Attributes[a] == o.Attributes[b] })
 }
 
-// kinds are those of the types.
-var kinds = map[Type]document.ValueKind{String: document.StringValue, Number: document.NumberValue, Binary: document.BinaryValue}
-
 // Kind returns the kind of the type in an id.
-func (t Type) Kind() document.ValueKind { return kinds[t] }
+func (t Type) Kind() document.ValueKind {
+	switch t {
+	case String:
+		return document.StringValue
+	case Number:
+		return document.NumberValue
+	case Binary:
+		return document.BinaryValue
+	}
+	return 0
+}
 
 // ID returns the document that an item is, by the texts of its key: strings, numbers in
 // JSON's grammar, bytes. Errors: Invalid for what makes no id.
@@ -31,9 +38,10 @@ func (d *Definition) ID(texts ...string) (document.ID, error) {
 	if d.IDs {
 		return openedID(texts)
 	}
-	values := make([]document.Value, len(texts))
+	var room [maxKeys]document.Value
+	values := room[:0]
 	for i, text := range texts {
-		values[i] = document.Value{Kind: d.Attributes[d.Keys[i]].Kind(), Text: text}
+		values = append(values, document.Value{Kind: d.Attributes[d.Keys[i]].Kind(), Text: text})
 	}
 	return document.CompositeID(values, 0)
 }
@@ -83,6 +91,18 @@ func (d *Definition) KeyOf(id document.ID) ([]string, error) {
 		texts[i] = v.Text
 	}
 	return texts, nil
+}
+
+// Holds reports whether a document of an id may be an item of the table, by its key.
+func (d *Definition) Holds(id document.ID) bool {
+	if d.IDs {
+		return !id.Designs(true)
+	}
+	if n := document.PlainStrings(id); n > 0 {
+		return n == len(d.Keys) && !slices.ContainsFunc(d.Keys, func(name string) bool { return d.Attributes[name] != String })
+	}
+	_, err := d.KeyOf(id)
+	return err == nil
 }
 
 var errOther = dberr.New(dberr.Invalid, "illegal_docid", "The id is not one of the table's keys.")
