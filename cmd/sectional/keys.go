@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ type keys struct {
 
 // asked is the server that a command asks, and whose name it does so.
 type asked struct {
-	Server string `help:"URL of the server: http://[admin:password@]host:5984." default:"http://127.0.0.1:5984" placeholder:"URL"`
+	Server string `help:"URL of the server: http://[admin:password@]host:5984." default:"http://127.0.0.1:5984" env:"SECTIONAL_URL" placeholder:"URL"`
 	As     string `help:"Administrator, if the URL has none. The password is taken from SECTIONAL_PASSWORD." env:"SECTIONAL_USER" placeholder:"NAME"`
 }
 
@@ -33,22 +34,26 @@ type keyCreation struct {
 	Table    []string `help:"A table that the key is for; may be repeated. Without: all that the user may." placeholder:"NAME"`
 	ReadOnly bool     `help:"The key can read alone."`
 	asked
+	machine
 }
 
 // Run makes a key.
 func (k *keyCreation) Run(c *console) error {
 	return k.do(func(ctx context.Context, s *operate.Server) error {
 		made, err := s.NewKey(ctx, k.User, k.Table, k.ReadOnly)
-		if err == nil {
-			_, err = fmt.Fprintf(c.out, "AWS_ACCESS_KEY_ID=%s\nAWS_SECRET_ACCESS_KEY=%s\n", made.ID, made.Secret)
+		if err != nil {
+			return err
 		}
-		return err
+		return k.print(c, made, func(w io.Writer) {
+			fmt.Fprintf(w, "AWS_ACCESS_KEY_ID=%s\nAWS_SECRET_ACCESS_KEY=%s\n", made.ID, made.Secret)
+		})
 	})
 }
 
 type keyList struct {
 	User string `arg:"" help:"The user."`
 	asked
+	machine
 }
 
 // Run lists keys.
@@ -58,20 +63,24 @@ func (k *keyList) Run(c *console) error {
 		if err != nil {
 			return err
 		}
-		for _, key := range list {
-			about := "all tables"
-			if key.Tables != nil {
-				about = strings.Join(key.Tables, ",")
+		return k.print(c, list, func(w io.Writer) {
+			for _, key := range list {
+				fmt.Fprintf(w, "%s\t%s\t%s\n", key.ID, key.Created.Format(time.RFC3339), keyIsFor(key))
 			}
-			if key.ReadOnly {
-				about += ", read only"
-			}
-			if _, err := fmt.Fprintf(c.out, "%s  %s  %s\n", key.ID, key.Created.Format(time.RFC3339), about); err != nil {
-				return err
-			}
-		}
-		return nil
+		})
 	})
+}
+
+// keyIsFor says what a key may be used for.
+func keyIsFor(k operate.AccessKey) string {
+	about := "all tables"
+	if k.Tables != nil {
+		about = strings.Join(k.Tables, ",")
+	}
+	if k.ReadOnly {
+		about += ", read only"
+	}
+	return about
 }
 
 type keyEnd struct {

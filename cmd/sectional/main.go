@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/manual"
 )
 
 // version is that of the release; a build of the sources between releases adds
@@ -25,34 +26,56 @@ const (
 	exitUsage  = 2 // of the command line: nothing was done
 )
 
+// How the program is called, and what it is.
+const (
+	programName = "sectional"
+	programHelp = "A partitioned JSON document database that speaks CouchDB's API."
+)
+
+// commands are all commands, with their arguments and flags. What is told of them elsewhere (completion, manual pages,
+// docs/commands.md) is made of this.
 type commands struct {
-	Serve   serve     `cmd:"" help:"Run the server."`
-	Check   check     `cmd:"" help:"Read all data and report what is wrong with it."`
-	Backup  backing   `cmd:"" name:"backup" help:"Make a backup, while a server is running or not."`
-	Restore restoring `cmd:"" name:"restore" help:"Put a backup into an empty data directory."`
-	Sync    syncing   `cmd:"" name:"sync" help:"Bring one database to another, and keep it up to date."`
-	Keys    keys      `cmd:"" name:"keys" help:"Make, list and end access keys of users, for the DynamoDB API."`
-	Version printer   `cmd:"" help:"Print the version."`
-	Child   child     `cmd:"" name:"script-child" hidden:"" help:"Run design functions for a server, which starts this itself."`
+	Serve   serve      `cmd:"" help:"Run the server."`
+	Check   check      `cmd:"" help:"Read all data and report what is wrong with it."`
+	Backup  backing    `cmd:"" name:"backup" help:"Make a backup, while a server is running or not."`
+	Restore restoring  `cmd:"" name:"restore" help:"Put a backup into an empty data directory."`
+	Copy    copying    `cmd:"" name:"copy" help:"Copy databases or everything from a data directory to a PostgreSQL server, or back, while the server serves."`
+	Copies  copies     `cmd:"" name:"copies" help:"Tell what copies have left at a place: parts of databases, and where databases have moved to; remove the ones, take back the others."`
+	Sync    syncing    `cmd:"" name:"sync" help:"Bring one database to another, and keep it up to date."`
+	Migrate migrating  `cmd:"" name:"migrate" help:"Bring a database without partitions into one with them, while it is in use."`
+	Import  importing  `cmd:"" name:"import" help:"Store the documents of files: JSON lines, CSV, files of couchbackup, exports of DynamoDB."`
+	Export  exporting  `cmd:"" name:"export" help:"Write the documents of a database, a partition or a selector into a file."`
+	Keys    keys       `cmd:"" name:"keys" help:"Make, list and end access keys of users, for the DynamoDB API."`
+	Stats   stats      `cmd:"" name:"stats" help:"Print how much is in a server, a database or a partition."`
+	Top     top        `cmd:"" name:"top" help:"Show the databases, partitions and requests of a server, again and again."`
+	Explain explaining `cmd:"" name:"explain" help:"Print how a Mango query is answered, and what it reads."`
+	Up      asking     `cmd:"" name:"up" help:"Ask whether a server answers: the exit code is 0 if a balancer may send it requests."`
+	Version printer    `cmd:"" help:"Print the version."`
+	Shell   completion `cmd:"" name:"completion" help:"Print what has a shell complete commands and flags."`
+	Man     manPages   `cmd:"" name:"man" help:"Write the manual pages into a directory."`
+	Words   completing `cmd:"" name:"complete" hidden:"" help:"Print what the last word of a command line can become, for the scripts of completion."`
+	Child   child      `cmd:"" name:"script-child" hidden:"" help:"Run design functions for a server, which starts this itself."`
 }
 
 // console is what a command reads and writes.
 type console struct {
 	in       io.Reader
 	out, err *os.File
+	commands manual.Commands
 }
 
-func main() { os.Exit(run(os.Args[1:], &console{os.Stdin, os.Stdout, os.Stderr})) }
+func main() { os.Exit(run(os.Args[1:], &console{in: os.Stdin, out: os.Stdout, err: os.Stderr})) }
 
 // run runs a command line and returns its exit code.
 func run(args []string, c *console) int {
 	var line commands
 	helped := false
-	parser, err := kong.New(&line, kong.Name("sectional"), kong.Description("A partitioned JSON document database that speaks CouchDB's API."),
+	parser, err := kong.New(&line, kong.Name(programName), kong.Description(programHelp),
 		kong.Writers(c.out, c.err), kong.Exit(func(int) { helped = true }), kong.Bind(c))
 	if err != nil {
 		return c.fail(err) // the command line is not declared as it should be
 	}
+	c.commands = manual.Of(parser)
 	k, err := parser.Parse(args)
 	switch {
 	case helped:

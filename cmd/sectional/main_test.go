@@ -18,6 +18,12 @@ type command struct {
 // sectional runs a command line in this process, whose output is no terminal's.
 func sectional(t *testing.T, args ...string) command {
 	t.Helper()
+	return sectionalWith(t, "", args...)
+}
+
+// sectionalWith runs one that has something to read.
+func sectionalWith(t *testing.T, input string, args ...string) command {
+	t.Helper()
 	dir := t.TempDir()
 	file := func(name string) *os.File {
 		f, err := os.Create(filepath.Join(dir, name))
@@ -27,7 +33,7 @@ func sectional(t *testing.T, args ...string) command {
 		t.Cleanup(func() { f.Close() })
 		return f
 	}
-	c := &console{strings.NewReader(""), file("out"), file("err")}
+	c := &console{in: strings.NewReader(input), out: file("out"), err: file("err")}
 	code := run(args, c)
 	text := func(f *os.File) string {
 		b, err := os.ReadFile(f.Name())
@@ -45,8 +51,19 @@ var subcommands = map[string][]string{
 	"check":        nil,
 	"backup":       {"backups"},
 	"restore":      {"backups"},
+	"copy":         {"a", "b"},
+	"copies":       {"a"},
 	"sync":         {"http://localhost:1/a", "http://localhost:1/b"},
+	"import":       {"http://localhost:1/a"},
+	"export":       {"http://localhost:1/a", "-"},
+	"migrate":      {"http://localhost:1/a", "http://localhost:1/b", "--partition-by", "x"},
+	"up":           {"http://localhost:1"},
+	"stats":        {"db"},
+	"top":          nil,
+	"explain":      {"db", "{}"},
 	"version":      nil,
+	"completion":   {"bash"},
+	"man":          {"pages"},
 	"script-child": nil,
 }
 
@@ -62,25 +79,42 @@ func TestUsageErrors(t *testing.T) {
 		"backup":                             `expected "<backups>"`,
 		"restore":                            `expected "<backup>"`,
 		"sync":                               `expected "<source> <target>"`,
+		"copy a":                             `expected "<target>"`,
 		"sync http://localhost:1/a":          `expected "<target>"`,
 		"sync nowhere http://localhost:1/b":  "SOURCE: A database is named by a URL",
 		"sync http://localhost:1/a http://x": "TARGET: A database is named by a URL",
 		"sync http://u:secret@h /b":          "is named by a URL",
-		"sync http://h/a http://h/b http://u:secret@h/c": "unexpected argument http://…@h/c",
-		"serve --listen":                        "--listen: expected string value",
-		"serve --listen nonsense":               "--listen nonsense",
-		"serve --listen 127.0.0.1:99999":        `"99999" is no port`,
-		"serve --demo --demo-size many":         "--demo-size",
-		"serve --demo --demo-size 0":            "--demo-size must be at least 1",
-		"serve --demo-size 5":                   "what --demo loads",
-		"serve --demo=perhaps":                  "--demo",
-		"check --no-verify":                     "unknown flag --no-verify",
-		"sync --continuous=never http://a http": "--continuous",
+		"sync http://h/a http://h/b http://u:secret@h/c":        "unexpected argument http://…@h/c",
+		"migrate http://h/a http://h/b":                         "missing flags: --partition-by",
+		"migrate http://h/a http://h/b --partition-by {a":       "has no } after it",
+		"migrate http://h/a http://u:secret@h --partition-by a": "TARGET: A database is named by a URL",
+		"serve --listen":                                "--listen: expected string value",
+		"serve --listen nonsense":                       "--listen nonsense",
+		"serve --listen 127.0.0.1:99999":                `"99999" is no port`,
+		"serve --demo --demo-size many":                 "--demo-size",
+		"serve --demo --demo-size 0":                    "--demo-size must be at least 1",
+		"serve --demo-size 5":                           "what --demo loads",
+		"serve --demo=perhaps":                          "--demo",
+		"check --no-verify":                             "unknown flag --no-verify",
+		"restore b --database d":                        "--database NAME and --to URL go together",
+		"restore b --to http://h/d":                     "--database NAME and --to URL go together",
+		"restore b --partition p":                       "--partition is one of --database",
+		"restore b --database d --to http://u:secret@h": "--to: A database is named by a URL",
+		"restore b --at yesterday":                      "is no time such as",
+		"sync --continuous=never http://a http":         "--continuous",
+		"import nowhere":                                "TARGET: A database is named by a URL",
+		"import http://h/a a b --skip 3":                "--skip goes with one file",
+		"import http://h/a --separator ab":              "--separator is one character",
+		"import http://h/a --existing perhaps":          "--existing",
+		"export http://u:secret@h":                      "SOURCE: A database is named by a URL",
+		"export http://h/a --selector {} --revs":        "--selector gives documents without",
 	}
 	for name, args := range subcommands {
 		line := strings.Join(append([]string{name}, args...), " ")
 		lines[line+" --unknown"] = "unknown flag --unknown"
-		lines[line+" more"] = "unexpected argument more"
+		if name != "import" { // which takes any number of files
+			lines[line+" more"] = "unexpected argument more"
+		}
 	}
 	for line, want := range lines {
 		c := sectional(t, strings.Fields(line)...)
@@ -127,15 +161,21 @@ func TestErrorsOfTheWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]string{
-		"check --data missing":                            "there is no data directory",
-		"check --data file":                               "file",
-		"backup --data missing backups":                   "there is no data directory",
-		"restore missing --data data":                     "missing",
-		"restore . --data data":                           "backup",
-		"serve --listen 127.0.0.1:0 --config missing.ini": "missing.ini",
-		"serve --listen 127.0.0.1:0 --data file":          "file",
-		"serve --listen 192.0.2.1:0 --data refused":       "refusing to listen on 192.0.2.1",
-		"sync " + nobody.URL + "/a " + nobody.URL + "/b":  "unauthorized",
+		"check --data missing":                             "there is no data directory",
+		"check --data file":                                "file",
+		"backup --data missing backups":                    "there is no data directory",
+		"copy missing data":                                "there is no data directory",
+		"restore missing --data data":                      "missing",
+		"restore . --data data":                            "backup",
+		"restore . --data data --at 2026-11-22":            "backup",
+		"backup --data missing --increment --json backups": "there is no data directory",
+		"serve --listen 127.0.0.1:0 --config missing.ini":  "missing.ini",
+		"serve --listen 127.0.0.1:0 --data file":           "file",
+		"serve --listen 192.0.2.1:0 --data refused":        "refusing to listen on 192.0.2.1",
+		"sync " + nobody.URL + "/a " + nobody.URL + "/b":   "unauthorized",
+		"up " + nobody.URL:                                 "no Sectional server",
+		"up http://127.0.0.1:1":                            "refused",
+		"up nowhere":                                       "a server is named by a URL",
 	} {
 		c := sectional(t, strings.Fields(line)...)
 		if c.code != exitFailed || !strings.Contains(c.err, want) || !strings.Contains(c.err, "sectional: ") || c.out != "" || strings.ContainsAny(c.err, "\r\x1b") {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -12,6 +13,21 @@ import (
 	"github.com/sectional/sectional/internal/server"
 )
 
+// stored says which engine keeps the data.
+type stored struct {
+	Engine   string `help:"Where the data is: embedded, in the data directory, or postgres (default: what the configuration says)." placeholder:"NAME"`
+	Postgres string `help:"The PostgreSQL server, as postgres://USER@HOST/DATABASE; the password may be in PGPASSWORD (default: SECTIONAL_POSTGRES)." placeholder:"URL"`
+}
+
+// options are as given; the variable of the environment names a server for those who want one,
+// and is nothing to others.
+func (s stored) options() server.EngineOptions {
+	if s.Engine == "postgres" && s.Postgres == "" {
+		s.Postgres = os.Getenv("SECTIONAL_POSTGRES")
+	}
+	return server.EngineOptions{Engine: s.Engine, Postgres: s.Postgres}
+}
+
 type serve struct {
 	Listen   string `help:"Address to listen on (default: 127.0.0.1:5984, or what the configuration says)." placeholder:"HOST:PORT"`
 	Data     string `help:"Directory for all data." default:"./data" type:"path"`
@@ -20,7 +36,8 @@ type serve struct {
 	DynamoDB string `help:"Address at which the DynamoDB API listens (default: it does not)." placeholder:"HOST:PORT" name:"dynamodb"`
 	// An open server is for a developer's own machine, as DynamoDB Local is.
 	DynamoDBOpen bool `help:"Take whoever asks the DynamoDB API for an administrator; for this machine only." name:"dynamodb-open"`
-	DemoSize     *int `help:"How many orders the demo has; the rest goes with it." placeholder:"N"`
+	stored
+	DemoSize *int `help:"How many orders the demo has; the rest goes with it." placeholder:"N"`
 }
 
 // Validate looks at what the values say.
@@ -34,6 +51,9 @@ func (s *serve) Validate() error {
 	if err := server.CheckDynamoDB(s.DynamoDB, s.DynamoDBOpen); err != nil {
 		return err
 	}
+	if err := server.CheckEngine(s.options()); err != nil {
+		return err
+	}
 	return server.CheckListen(s.Listen)
 }
 
@@ -41,11 +61,14 @@ func (s *serve) Validate() error {
 func (s *serve) Run(c *console) error {
 	ctx, stop := untilSignal()
 	defer stop()
+	reload := make(chan os.Signal, 1)
+	signal.Notify(reload, syscall.SIGHUP)
+	defer signal.Stop(reload)
 	o := server.Options{
 		Data: s.Data, Config: s.Config, Listen: s.Listen,
 		User: os.Getenv("COUCHDB_USER"), Password: os.Getenv("COUCHDB_PASSWORD"),
 		Demo: s.Demo, DynamoDB: s.DynamoDB, DynamoDBOpen: s.DynamoDBOpen,
-		Version: built(), Out: c.out, Log: c.err, Progress: progress.On(c.err),
+		Store: s.options(), Version: built(), Out: c.out, Log: c.err, Progress: progress.On(c.err), Reload: reload,
 	}
 	if s.DemoSize != nil {
 		o.DemoSize = *s.DemoSize
@@ -60,13 +83,32 @@ func untilSignal() (context.Context, context.CancelFunc) {
 
 type check struct {
 	Data string `help:"Directory of the data." default:"./data" type:"path"`
+	stored
+	machine
 }
+
+// checked is what a check comes to, for programs.
+type checked struct {
+	Sound bool   `json:"sound"`
+	Error string `json:"error,omitempty"`
+}
+
+// Validate looks at what the values say.
+func (k *check) Validate() error { return server.CheckEngine(k.options()) }
 
 // Run checks a data directory on which no server runs.
 func (k *check) Run(c *console) error {
 	ctx, stop := untilSignal()
 	defer stop()
-	return server.Check(ctx, k.Data, c.out, progress.On(c.err))
+	if !k.JSON {
+		return server.Check(ctx, k.Data, k.options(), c.out, progress.On(c.err))
+	}
+	err := server.Check(ctx, k.Data, k.options(), io.Discard, progress.On(c.err))
+	found := checked{Sound: err == nil}
+	if err != nil {
+		found.Error = explain(err)
+	}
+	return errors.Join(err, k.print(c, found, nil))
 }
 
 type child struct{}

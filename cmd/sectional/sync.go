@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -22,6 +23,7 @@ type syncing struct {
 	CreateTarget bool   `help:"Make the target if it is not there, of the source's kind."`
 	SourceUser   string `help:"User of the source, if the URL has none. The password is taken from SECTIONAL_SOURCE_PASSWORD." env:"SECTIONAL_SOURCE_USER" placeholder:"NAME"`
 	TargetUser   string `help:"User of the target, if the URL has none. The password is taken from SECTIONAL_TARGET_PASSWORD." env:"SECTIONAL_TARGET_USER" placeholder:"NAME"`
+	JSON         bool   `name:"json" help:"Say what came of it as a line of JSON."`
 }
 
 // Validate looks at what the values say.
@@ -59,6 +61,9 @@ func (s *syncing) Run(c *console) error {
 		return err
 	}
 	fmt.Fprintf(c.err, "done: %d documents by a snapshot, %d revisions by changes, %d refused\n", o.Documents, o.Written, o.Refused)
+	if s.JSON {
+		err = json.NewEncoder(c.out).Encode(o)
+	}
 	if o.Refused > 0 {
 		return errRefused
 	}

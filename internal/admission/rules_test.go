@@ -143,7 +143,7 @@ func TestUsersAreNeverOlderThanTheLastWrite(t *testing.T) {
 			if err != nil || u == nil || u.Verifier == last {
 				t.Fatalf("write %d: got %v %v", n, u, err)
 			}
-			if _, ok := w.users.remembered(auth.UsersDB, "ann"); !ok {
+			if _, ok := w.users.remembered(ctx, auth.UsersDB, "ann"); !ok {
 				t.Fatalf("write %d: not remembered", n)
 			}
 		}

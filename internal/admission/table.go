@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"fmt"
+
 	"github.com/sectional/sectional/internal/attribute"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
@@ -50,11 +52,22 @@ func checkItem(d *table.Definition, id document.ID, body []byte) error {
 		if v, ok := item.Get(name); !ok || v.Text() != texts[i] || v.Type().String() != string(d.Attributes[name]) {
 			return noItem("the attribute " + name + " is not what its id says")
 		}
+		if why := unfitKey(texts[i], d.Attributes[name], i); why != "" {
+			return noItem("the attribute " + name + ", a key, " + why)
+		}
 	}
 	for name, x := range d.Indexes {
-		for _, k := range x.Keys {
-			if v, ok := item.Get(k); ok && v.Type().String() != string(d.Attributes[k]) {
-				return noItem("the attribute " + k + ", a key of the index " + name + ", is not of type " + string(d.Attributes[k]))
+		for i, k := range x.Keys {
+			v, ok := item.Get(k)
+			if !ok {
+				continue
+			}
+			why := "is not of type " + string(d.Attributes[k])
+			if v.Type().String() == string(d.Attributes[k]) {
+				why = unfitKey(v.Text(), d.Attributes[k], i)
+			}
+			if why != "" {
+				return noItem("the attribute " + k + ", a key of the index " + name + ", " + why)
 			}
 		}
 	}
@@ -62,6 +75,23 @@ func checkItem(d *table.Definition, id document.ID, body []byte) error {
 		return noItem("an item has 400 KB at most")
 	}
 	return nil
+}
+
+// unfitKey reports why no key has a value, "" for one that may: at is 0 for a partition key.
+func unfitKey(text string, t table.Type, at int) string {
+	most := table.MaxPartitionKey
+	if at > 0 {
+		most = table.MaxSortKey
+	}
+	switch {
+	case t == table.Number:
+		return ""
+	case text == "":
+		return "is empty"
+	case len(text) > most:
+		return fmt.Sprintf("has more than %d bytes", most)
+	}
+	return ""
 }
 
 func noItem(why string) error {

@@ -15,14 +15,17 @@ import (
 // Authentication asks at each request, so what was read is remembered. It
 // counts while nothing has changed in their database: the store closes a watch's
 // channel before it acknowledges the write, so an answer is never older than
-// the last acknowledged write. The zero Users knows nobody until Use.
+// the last acknowledged write. Where other processes write too it counts as long as the
+// head of the user's document is the same, which whoever asks has to look at: it is one
+// of the claims in the context (store.Claims), and without them everything is read anew.
+// The zero Users knows nobody until Use.
 type Users struct {
 	store *store.Store
 	state struct {
 		sync.RWMutex
-		db      *store.Database       // where they were read
-		known   map[string]*auth.User // nil values: there is no such user
-		changed <-chan struct{}       // closed: known is out of date
+		db      *store.Database // where they were read
+		known   map[string]knownUser
+		changed <-chan struct{} // closed: known is out of date
 		release func()
 	}
 }
@@ -32,6 +35,12 @@ var (
 	_ auth.Upgrader = (*Users)(nil)
 	_ auth.Secrets  = (*Users)(nil)
 )
+
+// knownUser is what was made of a user's document: nil, there is no such user.
+type knownUser struct {
+	user *auth.User
+	mark store.Mark
+}
 
 // mostKnown bounds the memory; beyond it everything is read anew.
 const mostKnown = 10000
@@ -53,11 +62,11 @@ func (u *Users) Secret(purpose string) []byte { return u.store.Secret(purpose) }
 // User returns a user of a database by name, nil if there is none. In a partitioned
 // database there are none: its rules would let others into a part of them.
 func (u *Users) User(ctx context.Context, in, name string) (*auth.User, error) {
-	if user, ok := u.remembered(in, name); ok {
-		return user, nil
-	}
 	if u.store == nil {
 		return nil, nil
+	}
+	if user, ok := u.remembered(ctx, in, name); ok {
+		return user, nil
 	}
 	db, err := u.store.Database(ctx, in)
 	if dberr.Is(err, dberr.NotFound) {
@@ -73,15 +82,15 @@ func (u *Users) User(ctx context.Context, in, name string) (*auth.User, error) {
 	if err != nil {
 		return nil, err
 	}
-	user, err := read(ctx, db, name)
+	known, err := u.read(ctx, db, name)
 	if err != nil {
 		return nil, err
 	}
-	u.remember(name, user, changed)
-	return user, nil
+	u.remember(name, known, changed)
+	return known.user, nil
 }
 
-func (u *Users) remembered(in, name string) (*auth.User, bool) {
+func (u *Users) remembered(ctx context.Context, in, name string) (*auth.User, bool) {
 	u.state.RLock()
 	defer u.state.RUnlock()
 	if u.state.db == nil || u.state.db.Name() != in {
@@ -92,8 +101,18 @@ func (u *Users) remembered(in, name string) (*auth.User, bool) {
 		return nil, false
 	default:
 	}
-	user, ok := u.state.known[name]
-	return user, ok
+	known, ok := u.state.known[name]
+	if ok && u.store.Shared() {
+		ok = u.state.db.Claim(ctx) && known.mark.Claim(ctx, func() { u.forgetUser(name) })
+	}
+	return known.user, ok
+}
+
+// forgetUser drops what is known of a user.
+func (u *Users) forgetUser(name string) {
+	u.state.Lock()
+	defer u.state.Unlock()
+	delete(u.state.known, name)
 }
 
 // follow returns the channel that the next change closes. It is got before the
@@ -129,26 +148,30 @@ func (u *Users) forget() {
 	u.state.db, u.state.known, u.state.changed, u.state.release = nil, nil, nil, nil
 }
 
-func (u *Users) remember(name string, user *auth.User, changed <-chan struct{}) {
+func (u *Users) remember(name string, known knownUser, changed <-chan struct{}) {
 	u.state.Lock()
 	defer u.state.Unlock()
 	if u.state.changed != changed {
 		return // read before what is now followed began
 	}
 	if u.state.known == nil || len(u.state.known) >= mostKnown {
-		u.state.known = map[string]*auth.User{}
+		u.state.known = map[string]knownUser{}
 	}
-	u.state.known[name] = user
+	u.state.known[name] = known
 }
 
-func read(ctx context.Context, db *store.Database, name string) (*auth.User, error) {
+func (u *Users) read(ctx context.Context, db *store.Database, name string) (known knownUser, err error) {
 	id, err := document.ParseID(auth.UserPrefix+name, 0)
 	if err != nil {
-		return nil, nil // a name that no document can have
+		return known, nil // a name that no document can have
 	}
-	var user *auth.User
-	err = db.Whole().View(ctx, func(r *store.Reader) error {
-		user = nil
+	err = db.Whole().View(ctx, func(r *store.Reader) (err error) {
+		known = knownUser{}
+		if u.store.Shared() {
+			if known.mark, err = r.Mark(id); err != nil {
+				return err
+			}
+		}
 		d, err := r.Doc(id)
 		if dberr.Is(err, dberr.NotFound) {
 			return nil
@@ -160,12 +183,12 @@ func read(ctx context.Context, db *store.Database, name string) (*auth.User, err
 		if err != nil {
 			return err
 		}
-		if user, err = auth.ParseUser(rev.Body); err == nil {
-			user.Conflicts = conflicted(&d.Tree)
+		if known.user, err = auth.ParseUser(rev.Body); err == nil {
+			known.user.Conflicts = conflicted(&d.Tree)
 		}
 		return err
 	})
-	return user, err
+	return known, err
 }
 
 // Upgrade stores a verifier of the same password in place of another. It implements

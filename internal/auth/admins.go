@@ -78,11 +78,9 @@ func SetAdmin(c *config.Config, name, password string) (changed bool, err error)
 }
 
 // EnsureSecret sets a random secret for cookies where none is set. The server
-// calls it at its start, so that cookies survive the next one.
+// calls it at its start, so that cookies survive the next one, and those of one
+// server are known to the others of its store.
 func EnsureSecret(c *config.Config) error {
-	if s, _ := c.Get(section, "secret"); s != "" {
-		return nil
-	}
-	_, err := c.Set(config.Setting{Section: section, Key: "secret", Value: newSalt()}, true)
+	_, err := c.Ensure(config.Setting{Section: section, Key: "secret", Value: newSalt()})
 	return err
 }

@@ -49,6 +49,9 @@ type Caller struct {
 	Claims map[string]any
 	// Address is where the request came from; empty: from within the process.
 	Address string
+	// By is the administrator who asks to see what this caller sees, and may only read; nil:
+	// the caller asks for himself.
+	By *Caller
 }
 
 // Anonymous reports whether nobody vouches for the caller.

@@ -34,6 +34,7 @@ type Authenticator struct {
 	passwords *passwords
 	upgrades  memory // verifiers that were tried to be brought up to date
 	lockout   *lockout
+	shared    *sharedLockout // nil where there are no other servers
 	keyring   *keyring
 }
 
@@ -84,9 +85,18 @@ type Identity struct {
 	SetCookie string
 }
 
-// Authenticate finds out who sends r.
+// Authenticate finds out who sends r, and as whom.
 func (a *Authenticator) Authenticate(ctx context.Context, r *Request) (Identity, error) {
 	s := a.settings.Value()
+	id, err := a.identify(ctx, s, r)
+	if as := r.header(AsHeader); as != "" && err == nil {
+		err = a.seeAs(ctx, s, &id.Caller, as)
+	}
+	return id, err
+}
+
+// identify finds out who sends r.
+func (a *Authenticator) identify(ctx context.Context, s *settings, r *Request) (Identity, error) {
 	for _, h := range s.handlers {
 		id, found, err := a.try(ctx, h, s, r)
 		if err != nil || found {

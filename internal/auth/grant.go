@@ -16,13 +16,17 @@ type Grant struct {
 	settings *settings // under which it was given
 	verifier Verifier  // of the password or session
 	until    time.Time
+	as       string // as whom the caller sees, escaped; empty: as himself
 }
 
 // Grant returns what let c in, whom Authenticate found for r; c is nobody's without
 // credentials. Errors: as of Check.
 func (a *Authenticator) Grant(ctx context.Context, r *Request, c *Caller) (*Grant, error) {
 	g := &Grant{a: a, request: r, caller: c, settings: a.settings.Value()}
-	switch c.Handler {
+	if c.By != nil {
+		g.caller, g.as = c.By, r.header(AsHeader)
+	}
+	switch g.caller.Handler {
 	case BasicHandler, CookieHandler:
 		if err := g.remember(ctx); err != nil {
 			return nil, err
@@ -91,6 +95,17 @@ var errNoLonger = unauthorized("The credentials of this request are no longer va
 // Check returns the caller as he is now: roles may have changed. Unauthorized when the
 // session or token has ended, the password was changed, or the user is gone.
 func (g *Grant) Check(ctx context.Context) (*Caller, error) {
+	c, err := g.check(ctx)
+	if err != nil || g.as == "" {
+		return c, err
+	}
+	seen := *c
+	err = g.a.seeAs(ctx, g.settings, &seen, g.as)
+	return &seen, err
+}
+
+// check is Check for who has the credentials.
+func (g *Grant) check(ctx context.Context) (*Caller, error) {
 	if !g.until.IsZero() && !g.a.opts.Now().Before(g.until) {
 		return nil, errNoLonger
 	}

@@ -35,9 +35,9 @@ func (a *Authenticator) checkPassword(ctx context.Context, s *settings, l login)
 		return nil, err
 	}
 	c, network := a.passwords.credential(v, l.name, l.password), networkOf(l.peer)
-	t := tried{login: l, what: "password", salt: u.Verifier.Salt, fingerprint: c}
+	t := tried{login: l, what: "password", salt: u.Verifier.Salt, secret: l.password}
 	if known, familiar := a.passwords.remembered(c, network); known {
-		if err := a.checkRemembered(s, t, familiar); err != nil {
+		if err := a.checkRemembered(ctx, s, t, familiar); err != nil {
 			return nil, err
 		}
 		if !familiar {
@@ -46,7 +46,7 @@ func (a *Authenticator) checkPassword(ctx context.Context, s *settings, l login)
 		return u, nil
 	}
 	right, err := a.passwords.verify(ctx, c, network, func() (bool, error) {
-		return a.counted(s, t, func() (bool, error) {
+		return a.counted(ctx, s, t, func() (bool, error) {
 			return a.passwords.compute(ctx, s.hashing, v, l.password, c, network)
 		})
 	})
@@ -62,12 +62,12 @@ func (a *Authenticator) checkPassword(ctx context.Context, s *settings, l login)
 
 // checkToken checks the second factor of a user who has one. It is counted by
 // itself: who guesses passwords keeps nobody from giving it.
-func (a *Authenticator) checkToken(s *settings, u *User, l login, token string) error {
+func (a *Authenticator) checkToken(ctx context.Context, s *settings, u *User, l login, token string) error {
 	if u.totp == nil {
 		return nil
 	}
-	t := tried{login: l, what: "token", salt: u.Verifier.Salt, fingerprint: keyed(&a.passwords.key, token)}
-	right, err := a.counted(s, t, func() (bool, error) { return u.totp.matches(token, a.opts.Now()), nil })
+	t := tried{login: l, what: "token", salt: u.Verifier.Salt, secret: token}
+	right, err := a.counted(ctx, s, t, func() (bool, error) { return u.totp.matches(token, a.opts.Now()), nil })
 	if err == nil && !right {
 		err = errWrongPassword()
 	}
@@ -77,23 +77,22 @@ func (a *Authenticator) checkToken(s *settings, u *User, l login, token string) 
 // tried is what the lock-out sees of a guess.
 type tried struct {
 	login
-	what        string     // password or token
-	salt        string     // of the user
-	fingerprint credential // tells this guess from others
-}
-
-func (a *Authenticator) guessOf(t tried) guess {
-	return a.lockout.guess(t.what, networkOf(t.peer), t.name, t.salt, t.fingerprint)
+	what   string // password or token
+	salt   string // of the user
+	secret string // what was guessed
 }
 
 // counted checks a guess, unless too many were wrong. It counts from before the
 // check on, and no more if it was right or could not be checked.
-func (a *Authenticator) counted(s *settings, t tried, check func() (bool, error)) (bool, error) {
+func (a *Authenticator) counted(ctx context.Context, s *settings, t tried, check func() (bool, error)) (bool, error) {
 	if !s.lockout.on() || t.peer == "" {
 		return check()
 	}
-	g := a.guessOf(t)
-	if wait := a.lockout.begin(s.lockout, g, a.opts.Now()); wait > 0 {
+	wait, err := a.count(ctx, s.lockout, t)
+	if err != nil {
+		return false, err
+	}
+	if wait > 0 {
 		if err := a.lockedOut(s, t, wait); err != nil {
 			return false, err
 		}
@@ -101,20 +100,64 @@ func (a *Authenticator) counted(s *settings, t tried, check func() (bool, error)
 	}
 	right, err := check()
 	if right || err != nil {
-		a.lockout.takeBack(s.lockout, g, a.opts.Now())
+		a.uncount(ctx, s.lockout, t)
 	}
 	return right, err
+}
+
+// count counts a guess here, and at all servers of the store where there are others. It returns
+// how long it is refused yet. What is refused here, and changes no count, asks nobody else.
+func (a *Authenticator) count(ctx context.Context, s lockoutSettings, t tried) (wait time.Duration, err error) {
+	now := a.opts.Now()
+	g := a.lockout.guess(t)
+	wait, counted := a.lockout.begin(s, g, now)
+	if a.shared == nil || !counted {
+		return wait, nil
+	}
+	everywhere, err := a.shared.begin(ctx, s, t, now)
+	if err != nil && wait == 0 {
+		a.lockout.takeBack(s, g, now)
+	}
+	if err == nil && everywhere > wait {
+		a.lockout.adopt(s, g, everywhere, now)
+		wait = everywhere
+	}
+	return wait, err
+}
+
+// uncount takes back what count has counted, and did not refuse.
+func (a *Authenticator) uncount(ctx context.Context, s lockoutSettings, t tried) {
+	now := a.opts.Now()
+	a.lockout.takeBack(s, a.lockout.guess(t), now)
+	if a.shared == nil {
+		return
+	}
+	if err := a.shared.takeBack(ctx, s, t, now); err != nil {
+		a.opts.Log.Warn("a right password stays counted as a guess", "user", t.name, "cause", err)
+	}
 }
 
 // checkRemembered refuses a right password where a wrong one would be refused:
 // else it could be found out by trying. One that was right from this network
 // before is let in while the guesses are not many more.
-func (a *Authenticator) checkRemembered(s *settings, t tried, familiar bool) error {
+//
+// What other servers have counted is asked for when the password comes from a network for the
+// first time, and while guesses from there at this name are refused here: whoever guesses here, too,
+// has at most a guess more at each server.
+func (a *Authenticator) checkRemembered(ctx context.Context, s *settings, t tried, familiar bool) error {
 	now := a.opts.Now()
-	if !s.lockout.on() || t.peer == "" || a.lockout.quiet(now) {
+	if !s.lockout.on() || t.peer == "" || familiar && a.lockout.quiet(now) {
 		return nil
 	}
-	if wait := a.lockout.wait(s.lockout, a.guessOf(t), familiar, now); wait > 0 {
+	g := a.lockout.guess(t)
+	wait := a.lockout.wait(s.lockout, g, familiar, now)
+	if wait == 0 && a.shared != nil && (!familiar || a.lockout.wait(s.lockout, g, false, now) > 0) {
+		var err error
+		if wait, err = a.shared.wait(ctx, s.lockout, t, familiar, now); err != nil {
+			return err
+		}
+	}
+	if wait > 0 {
 		return a.lockedOut(s, t, wait)
 	}
 	return nil

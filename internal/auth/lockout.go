@@ -76,7 +76,7 @@ type guessCount struct {
 	last    uint32 // the fingerprint of the last of them
 }
 
-// guess is an attempt to show that one knows a password, as it is counted.
+// guess is an attempt to show that one knows a password, as it is counted in a table.
 type guess struct {
 	tag         uint64
 	set         int
@@ -91,14 +91,19 @@ func newLockout(objects int, now time.Time) *lockout {
 	return l
 }
 
-// guess returns what is counted for a guess of what: a password's or a token's.
-func (l *lockout) guess(what, network, name, salt string, c credential) guess {
-	at := keyed(&l.key, network)
-	all := keyed(&l.key, what, network, name, salt)
-	part := len(l.state.sets) / guessParts
-	set := binary.BigEndian.Uint64(at[:])%guessParts*uint64(part) + binary.BigEndian.Uint64(all[8:])%uint64(part)
-	return guess{tag: binary.BigEndian.Uint64(all[:]), set: int(set), fingerprint: binary.BigEndian.Uint32(c[:])}
+// guessIn returns what is counted for an attempt in a table of so many sets, whose key is given.
+func guessIn(key *[32]byte, sets int, t tried) guess {
+	network := networkOf(t.peer)
+	at := keyed(key, network)
+	all := keyed(key, t.what, network, t.name, t.salt)
+	part := uint64(sets / guessParts)
+	set := binary.BigEndian.Uint64(at[:])%guessParts*part + binary.BigEndian.Uint64(all[8:])%part
+	secret := keyed(key, t.what, t.name, t.salt, t.secret)
+	return guess{tag: binary.BigEndian.Uint64(all[:]), set: int(set), fingerprint: binary.BigEndian.Uint32(secret[:])}
 }
+
+// guess is guessIn for this table.
+func (l *lockout) guess(t tried) guess { return guessIn(&l.key, len(l.state.sets), t) }
 
 // at returns a moment as the table has it: by the clock that nobody sets back.
 func (l *lockout) at(now time.Time) int64 { return int64(now.Sub(l.began)) }
@@ -107,30 +112,26 @@ func (l *lockout) at(now time.Time) int64 { return int64(now.Sub(l.began)) }
 func (l *lockout) quiet(now time.Time) bool { return l.at(now) >= l.until.Load() }
 
 // begin counts a guess that is to be checked. Where the threshold is reached it
-// returns how long that lasts yet, and counts the guess as refused.
-func (l *lockout) begin(s lockoutSettings, g guess, now time.Time) (wait time.Duration) {
+// returns how long that lasts yet, and counts the guess as refused; counted is false
+// for one that changes no count.
+func (l *lockout) begin(s lockoutSettings, g guess, now time.Time) (wait time.Duration, counted bool) {
 	l.state.Lock()
 	defer l.state.Unlock()
-	set := &l.state.sets[g.set]
-	at := l.at(now)
-	slot := set.find(s, g, at)
+	set, at := &l.state.sets[g.set], l.at(now)
+	slot := set.place(s, g, at)
 	if slot == nil {
-		if set.floorAt(at) >= s.threshold {
-			return time.Duration(set.until - at)
-		}
-		slot = set.add(s, g, at)
+		return time.Duration(set.until - at), false
 	}
-	if slot.count < s.threshold {
-		if slot.count++; slot.count == s.threshold {
-			l.until.Store(max(l.until.Load(), slot.since+int64(s.lifetime)))
-		}
-		return 0
+	wait, counted = slot.begin(s, g, at)
+	l.note(s, slot)
+	return wait, counted
+}
+
+// note notes until when a slot's lock-out lasts, if it is one.
+func (l *lockout) note(s lockoutSettings, slot *guessCount) {
+	if slot.count >= s.threshold {
+		l.until.Store(max(l.until.Load(), slot.since+int64(s.lifetime)))
 	}
-	if slot.last != g.fingerprint && slot.refused < familiarGuesses {
-		slot.refused++
-		slot.last = g.fingerprint
-	}
-	return slot.left(s, at)
 }
 
 // takeBack ends the count of a guess that was right, or was not checked.
@@ -142,21 +143,62 @@ func (l *lockout) takeBack(s lockoutSettings, g guess, now time.Time) {
 	}
 }
 
+// adopt takes over a lock-out that lasts for wait yet.
+func (l *lockout) adopt(s lockoutSettings, g guess, wait time.Duration, now time.Time) {
+	l.state.Lock()
+	defer l.state.Unlock()
+	at := l.at(now)
+	slot := l.state.sets[g.set].place(s, g, at)
+	if slot == nil {
+		return
+	}
+	slot.count, slot.since = max(slot.count, s.threshold), at-int64(s.lifetime-wait)
+	l.note(s, slot)
+}
+
 // wait returns how long a password that is remembered is refused yet. One that is
 // remembered from this network is familiar.
 func (l *lockout) wait(s lockoutSettings, g guess, familiar bool, now time.Time) time.Duration {
 	l.state.Lock()
 	defer l.state.Unlock()
-	set := &l.state.sets[g.set]
-	at := l.at(now)
-	slot := set.find(s, g, at)
+	return l.state.sets[g.set].wait(s, g, familiar, l.at(now))
+}
+
+// wait is that of a lockout, for the guesses of a set.
+func (s *guessSet) wait(c lockoutSettings, g guess, familiar bool, at int64) time.Duration {
+	slot := s.find(c, g, at)
 	switch {
-	case slot == nil && !familiar && set.floorAt(at) >= s.threshold:
-		return time.Duration(set.until - at)
-	case slot == nil || slot.count < s.threshold || familiar && slot.refused < familiarGuesses:
+	case slot == nil && !familiar && s.floorAt(at) >= c.threshold:
+		return time.Duration(s.until - at)
+	case slot == nil || slot.count < c.threshold || familiar && slot.refused < familiarGuesses:
 		return 0
 	}
-	return slot.left(s, at)
+	return slot.left(c, at)
+}
+
+// place returns the slot of a key, which gets one if it has none. It is nil where the set had to
+// drop counts that had reached the threshold: as long as these last, it may have been one of them.
+func (s *guessSet) place(c lockoutSettings, g guess, at int64) *guessCount {
+	if slot := s.find(c, g, at); slot != nil {
+		return slot
+	}
+	if s.floorAt(at) >= c.threshold {
+		return nil
+	}
+	return s.add(c, g, at)
+}
+
+// begin is that of a lockout, for a slot.
+func (g *guessCount) begin(c lockoutSettings, of guess, at int64) (wait time.Duration, counted bool) {
+	if g.count < c.threshold {
+		g.count++
+		return 0, true
+	}
+	if g.last != of.fingerprint && g.refused < familiarGuesses {
+		g.refused++
+		g.last, counted = of.fingerprint, true
+	}
+	return g.left(c, at), counted
 }
 
 // find returns the slot of a key, nil if it has none. Slots whose time is over are
@@ -201,5 +243,5 @@ func (s *guessSet) floorAt(at int64) int32 {
 
 // left returns how long a count lasts yet.
 func (g *guessCount) left(s lockoutSettings, at int64) time.Duration {
-	return s.lifetime - time.Duration(at-g.since)
+	return s.lifetime - time.Duration(max(0, at-g.since))
 }

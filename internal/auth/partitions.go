@@ -67,6 +67,7 @@ func (p *rolePattern) capture(role string) (string, bool) {
 type pattern struct {
 	of            source
 	before, after string // before is the whole name if of is literal
+	key           bool   // of partition keys of a table, not of partitions
 }
 
 // source is where the values come from that a pattern stands for.
@@ -112,21 +113,25 @@ func parseRule(text json.RawMessage) (r rule, wrong string) {
 	if !ok {
 		return r, "a rule must be a JSON object"
 	}
-	for _, name := range []string{"who", "partition", "access"} {
+	of := "partition"
+	if o.has(leadingKey) {
+		of = leadingKey
+	}
+	for _, name := range []string{"who", of, "access"} {
 		if !o.has(name) {
 			return r, name + " is missing"
 		}
 	}
-	if rest := o.without("who", "partition", "access"); len(rest) > 0 {
+	if rest := o.without("who", of, "access"); len(rest) > 0 {
 		return r, "a rule has no member " + string(quote(rest[0].name))
 	}
 	if r.who, wrong = parseWho(o.get("who")); wrong != "" {
 		return r, wrong
 	}
-	if r.partition, wrong = parsePattern(o.get("partition")); wrong != "" {
+	if r.partition, wrong = parsePattern(o.get(of), of); wrong != "" {
 		return r, wrong
 	}
-	if wrong = r.partition.unfit(&r.who); wrong != "" {
+	if wrong = r.partition.unfit(&r.who, of); wrong != "" {
 		return r, wrong
 	}
 	switch access, _ := o.text("access"); access {
@@ -181,27 +186,32 @@ func parseRolePattern(value json.RawMessage) (*rolePattern, bool) {
 	return p, true
 }
 
-func parsePattern(value json.RawMessage) (p pattern, wrong string) {
+// parsePattern reads the member of that name.
+func parsePattern(value json.RawMessage, name string) (p pattern, wrong string) {
+	p.key = name == leadingKey
 	s, ok := textOf(value)
 	if !ok {
-		return p, "partition must be a string"
+		return p, name + " must be a string"
 	}
 	p.before = s
 	if begin, end := strings.IndexByte(s, '{'), strings.IndexByte(s, '}'); begin >= 0 && end > begin {
 		if p.of, ok = placeholders[s[begin:end+1]]; !ok {
-			return p, badPlaceholder
+			return p, name + badPlaceholder
 		}
 		p.before, p.after = s[:begin], s[end+1:]
 	}
 	if strings.ContainsAny(p.before+p.after, "{}") {
-		return p, badPlaceholder
+		return p, name + badPlaceholder
 	}
 	sample := p.before + p.after
 	if p.of != literal {
 		sample = p.before + "x" + p.after
 	}
-	if _, err := document.ParsePartition(sample); err != nil {
+	if _, err := document.ParsePartition(sample); err != nil && !p.key {
 		return p, "partition can't be the name of a partition: it is empty, begins with an underscore or has a colon"
+	}
+	if sample == "" {
+		return p, name + " can't be empty"
 	}
 	return p, ""
 }
@@ -209,17 +219,18 @@ func parsePattern(value json.RawMessage) (p pattern, wrong string) {
 // badPlaceholder refuses other braces, which as part of a name would be a misspelled
 // pattern more often than a name, and two patterns in one name: of the values a-b and
 // c, and a and b-c, the same partition would come.
-const badPlaceholder = "partition must be the name of a partition, in which one of {name}, {role}, {*} and {claim} may stand"
+const badPlaceholder = " must be a text in which one of {name}, {role}, {*} and {claim} may stand"
 
-// unfit reports why a pattern has no values to stand for with this who; "" if it has.
-func (p pattern) unfit(w *who) string {
+// unfit reports why a pattern, the member of that name, has no values to stand for with
+// this who; "" if it has.
+func (p pattern) unfit(w *who, name string) string {
 	switch {
 	case p.of == ofClaim && w.claim == "":
-		return "partition can be {claim} only where who names a claim"
+		return name + " can be {claim} only where who names a claim"
 	case p.of == ofStar && (w.role == nil || !w.role.star):
-		return "partition can be {*} only where who has a role with a *"
+		return name + " can be {*} only where who has a role with a *"
 	case p.of == ofRole && !w.all && w.role == nil && len(w.roles) == 0:
-		return `partition can be {role} only where who is "*" or names roles`
+		return name + ` can be {role} only where who is "*" or names roles`
 	}
 	return ""
 }
@@ -262,14 +273,23 @@ func (s *Security) MayWriteTo(c *Caller, p document.Partition) bool {
 
 // lets reports whether a rule is about a caller and a partition.
 func (r *rule) lets(c *Caller, p string) bool {
-	if r.partition.of == literal {
-		return r.partition.before == p && r.who.has(c)
+	if r.partition.key {
+		return r.letsKey(c, p)
 	}
-	value, ok := strings.CutPrefix(p, r.partition.before)
+	return r.who.has(c) && r.fits(c, p)
+}
+
+// fits reports whether a text is one that the rule's pattern stands for, of a caller whom
+// it is about.
+func (r *rule) fits(c *Caller, text string) bool {
+	if r.partition.of == literal {
+		return r.partition.before == text
+	}
+	value, ok := strings.CutPrefix(text, r.partition.before)
 	if ok {
 		value, ok = strings.CutSuffix(value, r.partition.after)
 	}
-	return ok && namesPartition(value) && r.who.has(c) && slices.Contains(r.values(c), value)
+	return ok && namesPartition(value) && slices.Contains(r.values(c), value)
 }
 
 // namesPartition reports whether a value can be put into a pattern: only what could be the
@@ -324,15 +344,12 @@ func (s *Security) Partitions(c *Caller) ([]document.Partition, error) {
 	found := map[document.Partition]bool{}
 	for i := range s.rules {
 		r := &s.rules[i]
-		switch {
-		case !r.who.has(c):
-		case r.partition.of == literal:
-			found[document.Partition(r.partition.before)] = true
-		default:
-			for _, value := range r.values(c) {
-				if namesPartition(value) {
-					found[document.Partition(r.partition.before+value+r.partition.after)] = true
-				}
+		if !r.who.has(c) {
+			continue
+		}
+		for _, text := range r.texts(c) {
+			for _, p := range r.partition.partitions(text) {
+				found[p] = true
 			}
 		}
 		if len(found) > mostPartitions {
@@ -340,6 +357,19 @@ func (s *Security) Partitions(c *Caller) ([]document.Partition, error) {
 		}
 	}
 	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// texts returns the texts that the rule's pattern stands for.
+func (r *rule) texts(c *Caller) (texts []string) {
+	if r.partition.of == literal {
+		return []string{r.partition.before}
+	}
+	for _, value := range r.values(c) {
+		if namesPartition(value) {
+			texts = append(texts, r.partition.before+value+r.partition.after)
+		}
+	}
+	return texts
 }
 
 func (w *who) has(c *Caller) bool {

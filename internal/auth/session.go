@@ -96,7 +96,7 @@ func (a *Authenticator) LogIn(ctx context.Context, l Login, r *Request) (Session
 	if err != nil {
 		return Session{}, err
 	}
-	if err := a.checkToken(s, u, try, l.Token); err != nil {
+	if err := a.checkToken(ctx, s, u, try, l.Token); err != nil {
 		return Session{}, err
 	}
 	u = a.upgraded(ctx, s, u, try)

@@ -5,7 +5,10 @@
 // backup is what the engine's checkpoint held, in data, and backup.json, which is
 // written last: a directory without it is no backup. Tables never change, so a
 // table that the backup before has already is linked and not copied: each backup
-// is whole, and any of them may be removed.
+// is whole, and any of them may be removed. An increment has no links: its
+// description says in which of the backups before it the rest of its files are,
+// and it can be carried elsewhere alone (chain.go). The description has the sums of
+// all files, which a restore compares. docs/formats/backup.md is the format.
 //
 // The package knows files and nothing of what is in them; who asks for the
 // checkpoint and checks the copy is server. Begin reading at Make and Restore.
@@ -33,13 +36,34 @@ const (
 
 // Backup describes a finished backup.
 type Backup struct {
-	Path    string    `json:"-"`       // of its directory
-	Version string    `json:"version"` // of the server that it is of
+	Path    string    `json:"-"`                // of its directory
+	Format  int       `json:"format,omitempty"` // of the description; 0: the first, without sums
+	Version string    `json:"version"`          // of the server that it is of
 	Made    time.Time `json:"made"`
 	Files   int       `json:"files"`
 	Bytes   int64     `json:"bytes"`
-	Copied  int64     `json:"copied_bytes"` // the rest are links into the backup before
+	Copied  int64     `json:"copied_bytes"`    // the rest are links into the backup before, or are there
+	After   *Link     `json:"after,omitempty"` // of an increment: the backup before
+	List    []File    `json:"list,omitempty"`
 }
+
+// File is a file of a backup.
+type File struct {
+	Name string    `json:"name"`
+	Size int64     `json:"bytes"`
+	Sum  string    `json:"sha256"`
+	Time time.Time `json:"time"`         // of its last change
+	In   string    `json:"in,omitempty"` // the backup that has it; "": this one
+}
+
+// Link names a backup in the same directory, by the sum of its description.
+type Link struct {
+	Name string `json:"name"`
+	Sum  string `json:"sha256"`
+}
+
+// format is that of descriptions that are written.
+const format = 2
 
 // Data is the directory with the backup's data.
 func (b *Backup) Data() string { return filepath.Join(b.Path, dataName) }
@@ -50,6 +74,7 @@ type Source struct {
 	Checkpoint string
 	Beside     []string // paths of files; those that do not exist are left out
 	Version    string
+	Increment  bool // copy alone what the backup before lacks, and name that
 }
 
 // Progress is told how many bytes are done, of how many.
@@ -68,7 +93,12 @@ func Make(ctx context.Context, s Source, target string, now time.Time, p Progres
 	}
 	name := now.UTC().Format(nameLayout)
 	final := filepath.Join(target, name)
-	b := &Backup{Path: final + unfinished, Version: s.Version, Made: now.UTC().Truncate(time.Millisecond)}
+	b := &Backup{Path: final + unfinished, Format: format, Version: s.Version, Made: now.UTC().Truncate(time.Millisecond)}
+	if s.Increment {
+		if b.After, err = linkTo(before); err != nil {
+			return nil, err
+		}
+	}
 	if err := os.Mkdir(b.Path, 0o700); err != nil {
 		return nil, err
 	}
@@ -85,17 +115,14 @@ func Make(ctx context.Context, s Source, target string, now time.Time, p Progres
 // fill copies everything into the backup's directory, and describes it when it has
 // been verified.
 func (b *Backup) fill(ctx context.Context, s Source, before *Backup, p Progress, verify func(string) error) error {
-	c := &copying{ctx: ctx, progress: p}
-	if before != nil {
-		c.before = before.Data()
-	}
+	c := &copying{ctx: ctx, progress: p, before: held(before), apart: s.Increment}
 	if err := c.directory(s.Checkpoint, b.Data(), s.Beside); err != nil {
 		return err
 	}
-	if err := verify(b.Data()); err != nil {
+	b.Files, b.Bytes, b.Copied, b.List = len(c.list), c.done, c.done-c.linked, c.list
+	if err := b.verified(ctx, verify); err != nil {
 		return fmt.Errorf("the backup is not sound: %w", err)
 	}
-	b.Files, b.Bytes, b.Copied = c.files, c.done, c.done-c.linked
 	text, err := json.MarshalIndent(b, "", "  ")
 	if err == nil {
 		err = writeFile(filepath.Join(b.Path, description), append(text, '\n'))
@@ -106,12 +133,38 @@ func (b *Backup) fill(ctx context.Context, s Source, before *Backup, p Progress,
 	return syncDirectory(b.Path)
 }
 
+// verified has the data checked: where it is, or of an increment, put together beside it for so long.
+func (b *Backup) verified(ctx context.Context, verify func(string) error) error {
+	if b.After == nil {
+		return verify(b.Data())
+	}
+	whole := filepath.Join(b.Path, "whole")
+	if err := os.Mkdir(whole, 0o700); err != nil {
+		return err
+	}
+	err := ctx.Err()
+	for _, f := range b.List {
+		if err == nil {
+			err = linkOrCopy(b.place(f), filepath.Join(whole, f.Name))
+		}
+	}
+	if err == nil {
+		err = verify(whole)
+	}
+	return errors.Join(err, os.RemoveAll(whole))
+}
+
 // ErrNone is the error of a directory in which there is no finished backup.
 var ErrNone = errors.New("there is no finished backup here")
 
 // Latest returns the newest finished backup below a directory, or the backup that
 // the directory itself is.
-func Latest(dir string) (*Backup, error) {
+func Latest(dir string) (*Backup, error) { return At(dir, time.Time{}) }
+
+// At returns the newest finished backup below a directory that is not of later than
+// a time; the zero time stands for no limit. A directory that is a backup itself is
+// that backup.
+func At(dir string, limit time.Time) (*Backup, error) {
 	if b, err := read(dir); err == nil {
 		return b, nil
 	}
@@ -123,7 +176,7 @@ func Latest(dir string) (*Backup, error) {
 		if !e.IsDir() || strings.HasSuffix(e.Name(), unfinished) {
 			continue
 		}
-		if b, err := read(filepath.Join(dir, e.Name())); err == nil {
+		if b, err := read(filepath.Join(dir, e.Name())); err == nil && (limit.IsZero() || !b.Made.After(limit)) {
 			return b, nil
 		}
 	}
@@ -140,5 +193,5 @@ func read(dir string) (*Backup, error) {
 	if err := json.Unmarshal(text, b); err != nil {
 		return nil, err
 	}
-	return b, nil
+	return b, b.wellFormed()
 }

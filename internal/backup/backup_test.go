@@ -107,7 +107,7 @@ func TestRestore(t *testing.T) {
 	if err := os.Remove(filepath.Join(b.Data(), "CURRENT")); err != nil {
 		t.Fatal(err)
 	}
-	if err := Restore(context.Background(), b, t.TempDir(), noProgress, sound); err == nil || !strings.Contains(err.Error(), "1 files") {
+	if err := Restore(context.Background(), b, t.TempDir(), noProgress, sound); err == nil || !strings.Contains(err.Error(), "CURRENT") {
 		t.Errorf("a backup that lacks a file: %v", err)
 	}
 }

@@ -24,11 +24,7 @@ func Restore(ctx context.Context, b *Backup, dir string, p Progress, verify func
 		return err
 	}
 	stage := filepath.Join(dir, Restoring)
-	c := &copying{ctx: ctx, progress: p}
-	err := c.directory(b.Data(), stage, nil)
-	if err == nil && (c.files != b.Files || c.done != b.Bytes) {
-		err = fmt.Errorf("the backup has %d bytes in %d files and should have %d in %d", c.done, c.files, b.Bytes, b.Files)
-	}
+	err := b.gather(ctx, stage, p)
 	if err == nil {
 		err = verify(stage)
 	}
@@ -36,6 +32,45 @@ func Restore(ctx context.Context, b *Backup, dir string, p Progress, verify func
 		return errors.Join(err, os.RemoveAll(stage))
 	}
 	return settle(stage, dir)
+}
+
+// gather puts the backup's files into a new directory, comparing their sums.
+func (b *Backup) gather(ctx context.Context, stage string, p Progress) error {
+	if b.Format == 0 {
+		return b.gatherUnlisted(ctx, stage, p)
+	}
+	if err := b.chain(); err != nil {
+		return err
+	}
+	if err := os.Mkdir(stage, 0o700); err != nil {
+		return err
+	}
+	done := int64(0)
+	for _, f := range b.List {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		sum, err := copyFile(b.place(f), filepath.Join(stage, f.Name))
+		if err != nil {
+			return err
+		}
+		if sum != f.Sum {
+			return fmt.Errorf("%s is not what was backed up: its sum is another", b.place(f))
+		}
+		done += f.Size
+		p(done, b.Bytes)
+	}
+	return syncDirectory(stage)
+}
+
+// gatherUnlisted is gather of a backup of the first format, whose files have no sums.
+func (b *Backup) gatherUnlisted(ctx context.Context, stage string, p Progress) error {
+	c := &copying{ctx: ctx, progress: p}
+	err := c.directory(b.Data(), stage, nil)
+	if err == nil && (len(c.list) != b.Files || c.done != b.Bytes) {
+		err = fmt.Errorf("the backup has %d bytes in %d files and should have %d in %d", c.done, len(c.list), b.Bytes, b.Files)
+	}
+	return err
 }
 
 // wantEmpty refuses a directory in which there is anything. What a file system

@@ -166,7 +166,9 @@ func (v *snapshot) Pending(q store.Seq) (n uint64, err error) {
 	return n, nil
 }
 
-func (v *snapshot) LastSeq() (store.Seq, error) { return v.last, nil }
+func (v *snapshot) Totals() (store.Totals, error) { return store.Totals{Seq: v.last}, nil }
+
+func (v *snapshot) BeginChanges(store.Seq, int) (func(), error) { return func() {}, nil }
 
 func (v *snapshot) Doc(id document.ID) (*store.Doc, error) {
 	for i := range v.rows {

@@ -37,6 +37,9 @@ type Feed struct {
 	// them one page takes. They are read together then. Zero for other feeds.
 	Ahead store.Ahead
 
+	// Opened, if not nil, is told the numbers of the scope at the first page of a pass, before its rows.
+	Opened func(store.Totals)
+
 	// Heartbeat is the longest silence; 0 for no heartbeats. Without them, a
 	// feed that has had no row for Timeout ends.
 	Heartbeat time.Duration
@@ -92,7 +95,8 @@ type Reader interface {
 	Changes(since store.Seq, descending bool) iter.Seq2[*store.Change, error]
 	ChangesBefore(since, before store.Seq) iter.Seq2[*store.Change, error]
 	Pending(q store.Seq) (uint64, error)
-	LastSeq() (store.Seq, error)
+	Totals() (store.Totals, error)
+	BeginChanges(since store.Seq, want int) (end func(), err error)
 	Docs(sp store.Span, bodies bool) iter.Seq2[store.Entry, error]
 	Doc(id document.ID) (*store.Doc, error)
 	Load(d *store.Doc) error

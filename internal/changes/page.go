@@ -106,12 +106,20 @@ func (u *stream) step(ctx context.Context) (over bool, err error) {
 
 // page reads one page and reports whether the pass is over.
 func (u *stream) page(r Reader) (over bool, err error) {
-	last, err := r.LastSeq()
+	if !u.descending && !u.lookup {
+		end, err := r.BeginChanges(u.at, u.want())
+		if err != nil {
+			return false, err
+		}
+		defer end()
+	}
+	totals, err := r.Totals()
 	if err != nil {
 		return false, err
 	}
+	last := totals.Seq
 	if !u.opened {
-		if err := u.open(r, last); err != nil {
+		if err := u.open(r, totals); err != nil {
 			return false, err
 		}
 	}
@@ -139,9 +147,15 @@ func (u *stream) page(r Reader) (over bool, err error) {
 	return true, u.finish(r, last)
 }
 
-// open notes the state of things at the beginning of a pass.
-func (u *stream) open(r Reader, last store.Seq) (err error) {
-	u.opened, u.newest, u.visited = true, last, 0
+// open notes the state of things at the beginning of a pass. A view whose first read fails
+// runs it again.
+func (u *stream) open(r Reader, totals store.Totals) (err error) {
+	defer func() { u.opened = err == nil }()
+	last := totals.Seq
+	if u.Opened != nil {
+		u.Opened(totals)
+	}
+	u.newest, u.visited = last, 0
 	u.enough = last + (last - min(last, u.at)) + overrun
 	if u.descending {
 		u.at = 0
@@ -150,6 +164,14 @@ func (u *stream) open(r Reader, last store.Seq) (err error) {
 		u.total, err = r.Pending(u.at)
 	}
 	return err
+}
+
+// want is how many rows a page reads that is going to end at the limit; 0 if nobody knows.
+func (u *stream) want() int {
+	if u.left < 0 || u.left >= pageRows || u.Filter != nil || u.Judge != nil || u.Design || u.IDs != nil {
+		return 0
+	}
+	return u.left
 }
 
 // pass moves the feed's place past a change.
@@ -179,9 +201,13 @@ func (u *stream) finish(r Reader, last store.Seq) error {
 			q = last
 		}
 	}
+	before := u.end
 	u.end = End{Seq: q}
-	if u.lookup {
+	switch {
+	case u.lookup:
 		u.end.Pending = u.countdown()
+	case u.begun && u.visited == 0 && q == before.Seq:
+		u.end.Pending = before.Pending // it was woken for nothing
 	}
 	u.at = max(u.at, last)
 	if u.descending {

@@ -32,7 +32,11 @@ import (
 	"github.com/sectional/sectional/internal/index/text/textjs"
 	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/index/view/viewjs"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/kv/pgkv/enginetest"
 	"github.com/sectional/sectional/internal/replicate/schedule"
 	"github.com/sectional/sectional/internal/script"
 	"github.com/sectional/sectional/internal/store"
@@ -40,9 +44,15 @@ import (
 )
 
 // testAPI is the face over a real store in memory, with the administrator
-// adm:pass.
+// adm:pass. It may be several servers over one engine, which requests are dealt out to: then
+// the API and the store are those of the first.
 type testAPI struct {
 	*couchhttp.API
+	servers []*couchhttp.API
+	dealing struct {
+		sync.Mutex
+		kvtest.Rand
+	}
 	t       testing.TB
 	options couchhttp.Options
 	store   *store.Store
@@ -70,15 +80,6 @@ func (w *text) String() string {
 	return w.b.String()
 }
 
-// sequential skips a long test where the race detector wants short ones: one caller asks after the other, and there is
-// nothing that it could find.
-func sequential(t testing.TB) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("one caller asks after the other")
-	}
-}
-
 func newTestAPI(t testing.TB, settings ...config.Setting) *testAPI {
 	t.Helper()
 	return newTestAPIWith(t, store.Options{}, settings...)
@@ -87,11 +88,38 @@ func newTestAPI(t testing.TB, settings ...config.Setting) *testAPI {
 // newTestAPIWith is newTestAPI with options of the store.
 func newTestAPIWith(t testing.TB, o store.Options, settings ...config.Setting) *testAPI {
 	t.Helper()
+	if e := enginetest.Open(t); e != nil {
+		return newTestAPIs(t, e, 1, o, settings...)
+	}
 	return newTestAPIOn(t, pebblekv.Options{Dir: "data", FS: vfs.NewMem(), CacheBytes: 24 << 20, MemTableBytes: 4 << 20}, o, settings...)
 }
 
 // newTestAPIOn is newTestAPIWith over an engine with options of its own.
 func newTestAPIOn(t testing.TB, engine pebblekv.Options, o store.Options, settings ...config.Setting) *testAPI {
+	t.Helper()
+	e, err := pebblekv.Open(engine)
+	must(t, err)
+	return newTestAPIs(t, e, 1, o, settings...)
+}
+
+// newSeveral is newTestAPI with several servers over one engine: Pebble or the model, or what the environment names.
+func newSeveral(t testing.TB, engine string, servers int, o store.Options, settings ...config.Setting) *testAPI {
+	t.Helper()
+	var e kv.Engine = kvtest.NewModel(kvtest.ModelOptions{})
+	if engine == "pebble" {
+		var err error
+		e, err = pebblekv.Open(pebblekv.Options{Dir: "data", FS: vfs.NewMem(), CacheBytes: 24 << 20, MemTableBytes: 4 << 20})
+		must(t, err)
+	}
+	if shared := enginetest.Open(t); shared != nil {
+		e = shared
+	}
+	return newTestAPIs(t, e, servers, o, settings...)
+}
+
+// newTestAPIs is newTestAPIOn with so many servers over an engine, which is closed with them.
+// They have one configuration; all that a server remembers is its own.
+func newTestAPIs(t testing.TB, e kv.Engine, servers int, o store.Options, settings ...config.Setting) *testAPI {
 	t.Helper()
 	settings = append([]config.Setting{
 		{Section: "chttpd_auth", Key: "iterations", Value: "1"},
@@ -101,13 +129,40 @@ func newTestAPIOn(t testing.TB, engine pebblekv.Options, o store.Options, settin
 	must(t, err)
 	_, err = auth.SetAdmin(c, "adm", "pass")
 	must(t, err)
-	e, err := pebblekv.Open(engine)
-	must(t, err)
-	users := &admission.Users{}
-	who := auth.New(auth.Options{Config: c, Users: users})
 	logged := &text{}
 	scripts, err := script.New(script.Options{Logger: slog.New(slog.NewTextHandler(logged, nil)), Limits: script.Limits{Time: c.Snapshot().Duration("couchdb", "os_process_timeout", time.Millisecond, 5*time.Second)}})
 	must(t, err)
+	a := &testAPI{t: t, config: c, logged: logged}
+	a.dealing.Rand = kvtest.NewRand(1)
+	done := make(chan struct{})
+	a.stop = func() { close(done) }
+	t.Cleanup(func() {
+		must(t, scripts.Close())
+		must(t, e.Close())
+	})
+	shared, under := kvtest.NewSharing(e, false), e
+	for n := range servers {
+		if servers > 1 {
+			o.Holder, o.Lease = uint64(n+1), 30*time.Second
+			under = shared.Engine()
+		}
+		a.serve(under, scripts, done, o)
+	}
+	return a
+}
+
+// serve adds a server.
+func (a *testAPI) serve(e kv.Engine, scripts *script.Pool, done chan struct{}, o store.Options) {
+	t, c := a.t, a.config
+	users := &admission.Users{}
+	var of atomic.Pointer[store.Store]
+	now := func() time.Time { // the store's, as in a real server
+		if s := of.Load(); s != nil {
+			return s.Now()
+		}
+		return time.Now()
+	}
+	who := auth.New(auth.Options{Config: c, Users: users, Now: now})
 	rules := admission.New(admission.Options{Auth: who, Functions: scripts, Cloudant: func() bool {
 		limits, _ := c.Get("sectional", "limits")
 		return limits == "cloudant"
@@ -120,7 +175,6 @@ func newTestAPIOn(t testing.TB, engine pebblekv.Options, o store.Options, settin
 	texts := textindex.New(textindex.Options{Functions: textjs.New(runner), Analyze: func(definition []byte) (textindex.Analyzers, error) { return analyze.New(definition) },
 		AnalyzeNouveau: func(definition []byte) (textindex.Analyzers, error) { return analyze.Nouveau(definition) }})
 	indexes := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, views, texts, texts.Nouveau(), geo.Fields{}, geo.New(geojs.New(runner))}})
-	a := &testAPI{t: t, config: c, logged: logged}
 	o.Admission, o.Indexer, o.Idle, o.Followers = rules, indexes, true, []store.Follower{subscribe.Rows{}}
 	o.DesignLimits = func() store.DesignLimits {
 		s := c.Snapshot()
@@ -129,22 +183,27 @@ func newTestAPIOn(t testing.TB, engine pebblekv.Options, o store.Options, settin
 	if o.Clock == nil {
 		o.Clock = func() time.Time { return time.Now().Add(time.Duration(a.later.Load())) }
 	}
-	s, err := store.Open(context.Background(), e, o)
+	s, err := store.Open(context.Background(), kvtest.NewShortLocks(t, e, keyspace.IsLaneHead), o)
 	must(t, err)
+	of.Store(s)
 	must(t, indexes.Start(context.Background(), s))
 	users.Use(s)
-	told := subscribe.New(subscribe.Options{Store: s, AllowPrivate: func() bool { return c.Snapshot().Bool("subscriptions", "allow_private", false) }})
-	done := make(chan struct{})
-	a.store, a.stop = s, func() { close(done) }
-	scheduler := schedule.New(schedule.Options{Store: s, Users: who, Config: c, Node: admin.NodeName})
-	a.options = couchhttp.Options{Store: s, Auth: who, Replicator: scheduler, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Texts: texts, Subscriptions: told, Version: "test", Done: done}
-	a.API = New(a.options)
-	must(t, a.MakeSystemDatabases(context.Background()))
-	must(t, scheduler.Start(a.API))
+	if s.Shared() {
+		who.Share(s, s.Secret("attempts"))
+	}
+	told := subscribe.New(subscribe.Options{Store: s, Now: now, AllowPrivate: func() bool { return c.Snapshot().Bool("subscriptions", "allow_private", false) }})
+	scheduler := schedule.New(schedule.Options{Store: s, Users: who, Config: c, Node: admin.OneNode, Now: now})
+	options := couchhttp.Options{Store: s, Auth: who, Replicator: scheduler, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Texts: texts, Subscriptions: told, Version: "test", Done: done}
+	api := New(options)
+	must(t, api.MakeSystemDatabases(context.Background()))
+	must(t, scheduler.Start(api))
+	if a.servers = append(a.servers, api); len(a.servers) == 1 {
+		a.API, a.store, a.options = api, s, options
+	}
 	t.Cleanup(func() {
 		scheduler.Close()
-		a.Wait()
-		if held := a.HeldBytes(); held != 0 {
+		api.Wait()
+		if held := api.HeldBytes(); held != 0 {
 			t.Errorf("%d bytes of bodies are still charged at the end", held)
 		}
 		told.Close()
@@ -154,10 +213,19 @@ func newTestAPIOn(t testing.TB, engine pebblekv.Options, o store.Options, settin
 			t.Errorf("the store is not sound at the end: %v", err)
 		}
 		must(t, s.Close())
-		must(t, scripts.Close())
-		must(t, e.Close())
 	})
-	return a
+}
+
+// ServeHTTP has one of the servers answer.
+func (a *testAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if len(a.servers) == 1 {
+		a.API.ServeHTTP(w, r)
+		return
+	}
+	a.dealing.Lock()
+	api := a.servers[a.dealing.IntN(len(a.servers))]
+	a.dealing.Unlock()
+	api.ServeHTTP(w, r)
 }
 
 func must(t testing.TB, err error) {

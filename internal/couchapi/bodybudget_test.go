@@ -47,7 +47,7 @@ func TestBodiesShareABudget(t *testing.T) {
 	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "max_bodies_memory", Value: strconv.Itoa(budget)})
 	a.do("PUT", "/db", "").want(201, "")
 	a.do("PUT", "/db/_security", `{"members":{"roles":[]},"admins":{"roles":[]}}`).want(200, "")
-	run := strings.Repeat(" ", 300<<10) // documents cost three times their bytes
+	run := strings.Repeat(" ", 220<<10) // documents cost three times their bytes, and once more where they are kept to be read again
 
 	waits := a.sendSlowly("PUT", "/db/waits")
 	_, err := io.WriteString(waits.to, "{"+run)

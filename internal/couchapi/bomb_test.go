@@ -12,6 +12,7 @@ import (
 
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // bomb packs a body of JSON that unpacks to 48 MiB: head, and then element again and
@@ -68,6 +69,7 @@ func (a *testAPI) throwOnce(method, target, user string, body []byte) (*httptest
 // an administrator, and looks at what is allocated for it: little for those who may not,
 // and for all others no more than bodies may take.
 func TestBombs(t *testing.T) {
+	testrun.Sequential(t)
 	const budget = 1 << 20
 	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "max_bodies_memory", Value: strconv.Itoa(budget)})
 	a.do("PUT", "/plain", "").want(201, "")
@@ -138,6 +140,7 @@ func wellFormed(head, element string, size int) []byte {
 // TestElementBombs sends every route that reads a body what is cheap to write and dear to
 // take apart.
 func TestElementBombs(t *testing.T) {
+	testrun.Sequential(t)
 	const budget = 4 << 20
 	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "max_bodies_memory", Value: strconv.Itoa(budget)})
 	a.do("PUT", "/plain", "").want(201, "")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // endless are selectors that would keep a server busy for hours on the document of hardWork.
@@ -38,6 +39,7 @@ func hardWork(t *testing.T, settings ...config.Setting) *testAPI {
 // TestWorkHasAnEnd sends work without an end to all requests that take a selector: an error says so,
 // and names the setting.
 func TestWorkHasAnEnd(t *testing.T) {
+	testrun.Sequential(t)
 	a := hardWork(t, config.Setting{Section: "sectional", Key: "selector_steps", Value: "200000"})
 	for name, sel := range endless() {
 		for _, target := range []string{"/db/_find", "/db/_changes?filter=_selector", "/db/_changes?filter=_selector&feed=longpoll"} {
@@ -85,7 +87,7 @@ func TestNobodyWaitsForWork(t *testing.T) {
 
 // TestSelectorsAreBounded holds the bounds of what a selector may be made of, wherever one is taken.
 func TestSelectorsAreBounded(t *testing.T) {
-	sequential(t)
+	testrun.Sequential(t)
 	a := newDB(t, "")
 	many := strings.TrimSuffix(strings.Repeat(`{"a":1},`, 10_001), ",")
 	for name, sel := range map[string]string{

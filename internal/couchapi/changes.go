@@ -141,16 +141,17 @@ func databaseChanges(r *couchhttp.Request) error {
 	if q.form.Include || q.Filter != nil || q.Judge != nil {
 		q.Ahead = store.Ahead{Bytes: couchhttp.PageBytes, Heads: q.form.Conflicts || q.Judge != nil}
 	}
+	if err := r.Stay(); err != nil { // before anything is read, while what let the request in has not been looked at
+		return err
+	}
 	if err := changesSince(r, &q); err != nil {
 		return err
 	}
 	if r.Head {
 		q.Mode, q.Limit = changes.Once, 0
 	}
-	if q.feed == "normal" {
-		if done, err := changesTag(r); done || err != nil {
-			return err
-		}
+	if done, err := changesTag(r, &q); done || err != nil {
+		return err
 	}
 	rows.Stream = r.Stream(http.StatusOK, feed.content)
 	return runChanges(r, &q, rows)
@@ -160,13 +161,11 @@ func runChanges(r *couchhttp.Request, q *changesQuery, rows *changesRows) error 
 	if q.Mode != changes.Once {
 		defer r.API.Stats.FeedOpened()()
 	}
-	if err := r.Stay(); err != nil {
-		return err
-	}
 	if r.Grant != nil {
 		q.Until, q.Doubt = r.Grant.Until(), r.Doubt
 	}
 	rows.Buf = append(rows.Buf, rows.layout.begin...)
+	rows.looked = r.Unlooked() && q.Judge == nil // each page of a judge is shown at a later snapshot
 	end, err := q.Run(r.Ctx(), changes.Of(r.Scope), rows)
 	if err == nil {
 		rows.Wake()
@@ -196,17 +195,26 @@ func changesSince(r *couchhttp.Request, q *changesQuery) (err error) {
 	return err
 }
 
-// changesTag sets the ETag of a normal feed, which changes with the feed, and
-// answers 304 if the client has seen it.
-func changesTag(r *couchhttp.Request) (done bool, err error) {
-	t := store.Totals{}
-	err = r.Scope.View(r.Ctx(), func(v *store.Reader) error {
+// changesTag has a normal feed set its ETag, which changes with the feed. Only for a client that may have
+// seen it that is looked at before the rows are read: who has is answered 304.
+func changesTag(r *couchhttp.Request, q *changesQuery) (done bool, err error) {
+	if q.feed != "normal" {
+		return false, nil
+	}
+	q.Opened = func(t store.Totals) {
+		r.Etag(r.Scope.FormatSeq(t.Seq) + "-" + strconv.FormatUint(t.PurgeSeq, 10))
+	}
+	if r.Header("If-None-Match") == "" {
+		return false, nil
+	}
+	var t store.Totals
+	err = r.Scope.View(r.Ctx(), func(v *store.Reader) (err error) {
 		t, err = v.Totals()
 		return err
 	})
 	if err != nil {
 		return false, err
 	}
-	r.Etag(r.Scope.FormatSeq(t.Seq) + "-" + strconv.FormatUint(t.PurgeSeq, 10))
+	q.Opened(t)
 	return r.Unmodified(), nil
 }

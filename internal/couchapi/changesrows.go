@@ -62,7 +62,8 @@ type changesRows struct {
 	layout *changesLayout
 	fields *selector.Fields // nil: the whole document
 	rows   int
-	passed int // bytes of Buf that were read while the caller had the right to them
+	looked bool // the first page is read at the snapshot at which what let the caller in is looked at
+	passed int  // bytes of Buf that were read while the caller had the right to them
 
 	winner struct {
 		seq  store.Seq
@@ -199,6 +200,10 @@ func (c *changesRows) Send() (err error) {
 // sent yet or the client takes the answer for complete, else as feeds do that time
 // out, whereupon the client comes again and is told.
 func (c *changesRows) pass() error {
+	if c.looked {
+		c.looked = false
+		return nil
+	}
 	err := c.R.MayStay()
 	if err == nil || !c.Begun() || c.q.Mode == changes.Once {
 		return err

@@ -186,7 +186,7 @@ func TestUpkeep(t *testing.T) {
 	a.do("POST", "/db/_compact", "{}", "Content-Type", "text/plain").want(415, "")
 	a.do("POST", "/db/_compact/none", "{}").want(404, `{"error":"not_found","reason":"missing"}`)
 	a.do("POST", "/db/_ensure_full_commit", "").want(201, "")
-	a.do("GET", "/db/_shards/x", "").want(200, `{"range":"00000000-ffffffff","nodes":["`+admin.NodeName+`"]}`)
+	a.do("GET", "/db/_shards/x", "").want(200, `{"range":"00000000-ffffffff","nodes":["`+admin.OneNode+`"]}`)
 	a.do("PUT", "/parted?partitioned=true", "").want(201, "")
 	a.do("GET", "/parted/_shards/p:x", "").want(200, "")
 	a.do("GET", "/parted/_shards/bad", "").want(400, `{"error":"illegal_docid","reason":"Doc id must be of form partition:id"}`)

@@ -15,6 +15,7 @@ import (
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/snapshot"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // leakDesign has functions that tell all they see.
@@ -171,12 +172,10 @@ func (w *leakWorld) ask(sink *testAPI, p leakProbe, caller string, header ...str
 // the same, byte for byte, but for sequences. These are equal in the one world
 // where they are equal in the other.
 func TestNoLeak(t *testing.T) {
+	testrun.Sequential(t)
 	sink := newTestAPI(t, config.Setting{Section: "sectional", Key: "owner_design_docs", Value: "members"})
 	for _, designs := range []string{"none", "members"} {
 		for _, others := range [][]string{{"after"}, {"before", "after"}} {
-			if testing.Short() && len(others) == 1 {
-				continue // the race detector sees as much in the other
-			}
 			t.Run(fmt.Sprint(designs, " ", others), func(t *testing.T) {
 				alone, shared := newLeakWorld(t, designs), newLeakWorld(t, designs, others...)
 				for _, caller := range []string{readsOne, writesTo} {

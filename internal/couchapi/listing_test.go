@@ -12,6 +12,7 @@ import (
 
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // fill makes a database with documents {"n":1}, {"n":2} and so on.
@@ -289,6 +290,7 @@ func TestOffsetBound(t *testing.T) {
 }
 
 func TestCloudantLimits(t *testing.T) {
+	testrun.Sequential(t)
 	var ids []string
 	for i := range 2001 {
 		ids = append(ids, fmt.Sprintf("p:%04d", i))

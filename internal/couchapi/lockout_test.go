@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/store"
 )
 
 // TestLockoutTellsWhen: a 403 says how long, in words and in Retry-After, for a
@@ -92,4 +93,29 @@ func TestNobodyLocksTheAdministratorOut(t *testing.T) {
 	}
 	a.do("GET", "/_users/org.couchdb.user:adm", "").want(404, "")
 	a.do("GET", "/_session", "").want(200, "")
+}
+
+// TestLockoutOfSeveral: guesses are counted together, whichever servers they come to, and right
+// passwords at all of them are none.
+func TestLockoutOfSeveral(t *testing.T) {
+	for _, engine := range []string{"model", "pebble"} {
+		t.Run(engine, func(t *testing.T) {
+			a := newSeveral(t, engine, 3, store.Options{})
+			ann := a.as("ann")
+			for range 12 {
+				a.do("GET", "/_session", "", ann...).want(200, "")
+			}
+			from := func(password string) []string {
+				return []string{"Authorization", basic("ann", password), "X-Forwarded-For", "10.0.0.1"}
+			}
+			a.config.Set(config.Setting{Section: "chttpd", Key: "trusted_proxies", Value: "192.0.2.0/24"}, false)
+			for i := range 12 {
+				a.do("GET", "/_session", "", from(fmt.Sprint("guess", i))...).want(map[bool]int{true: 401, false: 403}[i < 5], "")
+			}
+			for n := range 3 {
+				a.on(n).do("GET", "/_session", "", from("pw")...).want(403, "")
+				a.on(n).do("GET", "/_session", "", ann...).want(200, "")
+			}
+		})
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // Two queries of the articles name the first field of their index alone. Some documents lack the second.
@@ -176,6 +178,7 @@ func TestListedIndexesTellTheirDefinition(t *testing.T) {
 // A query finds the same documents with an index on a member with an underscore as without; where that can't be, there
 // is no such index.
 func TestIndexesOfReservedMembers(t *testing.T) {
+	testrun.Sequential(t)
 	a := newTestAPI(t)
 	fill := func(db string) {
 		a.do("PUT", "/"+db, "").want(201, "")

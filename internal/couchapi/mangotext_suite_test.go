@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // instruments are documents with what CouchDB's tests of text indexes look at: fields of
@@ -147,6 +149,7 @@ func numbers(n int) string {
 // What CouchDB's own tests of Mango hold where there are text indexes: the same is found
 // with an index of all fields, with one of some, and without any.
 func TestAsInCouchDBsTextTests(t *testing.T) {
+	testrun.Sequential(t)
 	a := newTestAPI(t)
 	for _, name := range []string{"none", "every", "some", "unmeasured"} {
 		a.do("PUT", "/"+name, "").want(201, "")

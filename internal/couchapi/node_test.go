@@ -58,7 +58,7 @@ func TestNodeNumbers(t *testing.T) {
 	a := newTestAPI(t)
 	metrics := a.user("mo", "metrics")
 	a.do("GET", "/nowhere", "").want(404, "")
-	a.do("GET", "/_node/_local", "").want(200, `{"name":"`+admin.NodeName+`"}`)
+	a.do("GET", "/_node/_local", "").want(200, `{"name":"`+admin.OneNode+`"}`)
 	if n := a.do("GET", "/_node/_local/_stats/couchdb/httpd_status_codes/404", "").want(200, "").json(); toJSON(t, n["value"]) != "1" {
 		t.Errorf("404s: %v", n)
 	}
@@ -70,7 +70,7 @@ func TestNodeNumbers(t *testing.T) {
 	a.do("GET", "/_node/_local/_stats", "", "Authorization", metrics).
 		want(401, `{"error":"unauthorized","reason":"You are not a server admin or read-only metrics user"}`)
 	for _, page := range []string{"_stats", "_system", "_versions", "_smoosh/status"} {
-		a.do("GET", "/_node/"+admin.NodeName+"/"+page, "").want(200, "").json()
+		a.do("GET", "/_node/"+admin.OneNode+"/"+page, "").want(200, "").json()
 	}
 	text := a.do("GET", "/_node/_local/_prometheus", "").want(200, "").Body
 	for _, line := range []string{

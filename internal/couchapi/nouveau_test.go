@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // nouveauDesign is a design document with an index i of Nouveau's.
@@ -114,6 +116,7 @@ func TestDroppedFromNouveau(t *testing.T) {
 // TestHostileNouveau: what would cost much is refused, or answered; nothing is an error of
 // the server's.
 func TestHostileNouveau(t *testing.T) {
+	testrun.Sequential(t)
 	a := newTestAPI(t)
 	a.do("PUT", "/db", "").want(201, "")
 	a.do("PUT", "/db/_design/d", nouveauDesign("", "index('text', 'default', doc._id + ' ' + 'a'.repeat(3000)); index('double', 'n', 1); index('string', 's', 'x');")).want(201, "")
@@ -156,6 +159,7 @@ func TestHostileNouveau(t *testing.T) {
 
 // TestNouveauPages walks through pages by their bookmarks while documents are written.
 func TestNouveauPages(t *testing.T) {
+	testrun.Sequential(t)
 	a := newTestAPI(t)
 	a.do("PUT", "/db", "").want(201, "")
 	a.do("PUT", "/db/_design/d", nouveauDesign("", "index('double', 'n', doc.n); index('string', 's', 's' + doc.n);")).want(201, "")

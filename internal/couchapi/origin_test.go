@@ -8,6 +8,7 @@ import (
 
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // formTypes are the content types that a page can have sent without asking, and
@@ -38,15 +39,13 @@ func postRoutes() []couchhttp.Route {
 // TestOtherOrigins: no page of another origin makes an administrator's browser
 // do anything, whatever the route.
 func TestOtherOrigins(t *testing.T) {
+	testrun.Sequential(t)
 	w := newAccessWorld(t)
 	cookie := w.session()
 	asked := 0
 	for _, row := range postRoutes() {
 		for i, kind := range formTypes {
 			for j, marks := range otherOrigins {
-				if testing.Short() && (i+j)%5 != 0 {
-					continue
-				}
 				c := cell{method: "POST", pattern: row.Pattern, partition: "alice", caller: isAdmin}
 				with := []string{"Authorization", "", "Cookie", cookie}
 				if (i+j)%2 == 0 {
@@ -71,6 +70,7 @@ func TestOtherOrigins(t *testing.T) {
 // TestCookiesNeedJSON: where a browser does not say which page it speaks for, a
 // form with a cookie is JSON nowhere, and reaches nothing of the server's.
 func TestCookiesNeedJSON(t *testing.T) {
+	testrun.Sequential(t)
 	w := newAccessWorld(t)
 	cookie := w.session()
 	for _, row := range postRoutes() {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
+	"github.com/sectional/sectional/internal/couchwire"
+	"github.com/sectional/sectional/internal/dashboard"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/web"
 )
@@ -19,8 +21,7 @@ func wantsPage(r *couchhttp.Request) bool {
 	return strings.Contains(accept, "text/html") && !strings.Contains(accept, "application/json")
 }
 
-// page is what is on the one page that there is for browsers as long as there is
-// no dashboard.
+// page is what is on the page that needs no scripts: a form to log in.
 type page struct {
 	Version, Compatible string
 	Name                string // of the caller; "" for nobody
@@ -38,7 +39,7 @@ var pageTemplate = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <head><meta charset="utf-8"><title>Sectional</title><style>{{.Style}}</style></head>
 <body>
 <h1>Sectional</h1>
-<p>This database server runs: version {{.Version}}, with the HTTP API of CouchDB {{.Compatible}}. There is no dashboard; programs and <code>curl</code> use the API.</p>
+<p>This database server runs: version {{.Version}}, with the HTTP API of CouchDB {{.Compatible}}. Its <a href="/_utils/">dashboard</a> needs scripts; this page does not.</p>
 {{if .Reason}}<p><strong>{{.Reason}}</strong></p>
 {{end}}{{if .Name}}<p>You are logged in as <strong>{{.Name}}</strong>. <a href="/_session">Session</a>, <a href="/_all_dbs">databases</a> (for administrators).</p>
 {{else}}<form method="post" action="/_session?next={{.Next}}">
@@ -57,8 +58,8 @@ func styleHash() string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(h[:]) + "'"
 }
 
-// browserPage answers a browser with the page.
-func browserPage(r *couchhttp.Request) error {
+// loginPage answers a browser with the page to log in.
+func loginPage(r *couchhttp.Request) error {
 	p := page{Version: r.API.Version, Compatible: compatible, Name: r.Caller.Name, Next: "/_utils/", Style: template.CSS(pageStyle)}
 	if next, ok := r.Query.Get("return"); ok && isLocal(next) {
 		p.Next = next
@@ -66,32 +67,70 @@ func browserPage(r *couchhttp.Request) error {
 	}
 	var b strings.Builder
 	if err := pageTemplate.Execute(&b, &p); err != nil {
-		return dberr.Wrap("couchapi.browserPage", err)
+		return dberr.Wrap("couchapi.loginPage", err)
 	}
-	r.Set("Content-Security-Policy", "default-src 'none'; style-src "+styleHash()+"; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
-	r.Set("X-Content-Type-Options", "nosniff")
-	r.Set("X-Frame-Options", "DENY")
-	r.Set("Referrer-Policy", "no-referrer")
+	harden(r, "default-src 'none'; style-src "+styleHash()+"; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 	r.Set("Cache-Control", "no-store")
 	return r.Bytes(http.StatusOK, "text/html; charset=utf-8", []byte(b.String()))
 }
 
-// utils answers GET /_utils and what lies below it, where CouchDB has its dashboard.
-func utils(r *couchhttp.Request) error {
-	path, query := web.TargetOf(r.HTTP)
-	switch r.Path.Rest(0) {
-	case "_utils":
-		if strings.HasSuffix(path, "/") {
-			return browserPage(r)
-		}
-		if query != "" {
-			query = "?" + query
-		}
-		r.Set("Location", r.Host()+"/_utils/"+query)
-		r.Begin(http.StatusMovedPermanently, 0)
-		return nil
-	case "_utils/index.html", "_utils/session.html":
-		return browserPage(r)
+// harden sets the headers of what is made for browsers: what it may load and do, and that nobody shows it in a frame
+// or takes it for another type.
+func harden(r *couchhttp.Request, policy string) {
+	r.Set("Content-Security-Policy", policy)
+	r.Set("X-Content-Type-Options", "nosniff")
+	r.Set("X-Frame-Options", "DENY")
+	r.Set("Referrer-Policy", "no-referrer")
+}
+
+// toDashboard sends a browser to the dashboard.
+func toDashboard(r *couchhttp.Request, status int) error {
+	_, query := web.TargetOf(r.HTTP)
+	if query != "" {
+		query = "?" + query
 	}
-	return dberr.New(dberr.NotFound, "not_found", "missing")
+	r.Set("Location", r.Host()+"/_utils/"+query)
+	r.Begin(status, 0)
+	return nil
+}
+
+// utils answers GET /_utils and what lies below it: the dashboard, and the page to log in.
+func utils(r *couchhttp.Request) error {
+	path, _ := web.TargetOf(r.HTTP)
+	name := strings.TrimPrefix(r.Path.Rest(0), "_utils")
+	switch {
+	case name == "" && !strings.HasSuffix(path, "/"):
+		return toDashboard(r, http.StatusMovedPermanently)
+	case name == "":
+		name = "/" + dashboard.Index
+	case name == "/session.html":
+		return loginPage(r)
+	}
+	file, err := dashboard.Find(strings.TrimPrefix(name, "/"))
+	if err != nil {
+		return err
+	}
+	if file == nil {
+		return dberr.New(dberr.NotFound, "not_found", "missing")
+	}
+	return dashboardFile(r, file)
+}
+
+// dashboardFile answers with a file of the dashboard. What has a hash in its name is never asked for again.
+func dashboardFile(r *couchhttp.Request, f *dashboard.File) error {
+	harden(r, dashboard.Policy)
+	r.Vary("Accept-Encoding")
+	r.Set("Etag", f.ETag)
+	if f.Hashed {
+		r.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	if r.Unmodified() {
+		return nil
+	}
+	body := f.Body
+	if f.Gzip != nil && couchwire.Accepts(r.Header("Accept-Encoding"), couchwire.Gzip) {
+		r.Set("Content-Encoding", couchwire.Gzip)
+		body = f.Gzip
+	}
+	return r.Bytes(http.StatusOK, f.Type, body)
 }

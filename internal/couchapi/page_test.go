@@ -9,15 +9,15 @@ import (
 // browser is what browsers send when somebody goes to an address.
 const browserAccept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
-// TestBrowsersSeeAPage looks at the server with a browser: a page that needs nothing
-// else and shows nobody more than the server's welcome does. Programs see JSON.
+// TestBrowsersSeeAPage looks at the server with a browser: the dashboard, and a page to log in that needs nothing
+// else; neither shows more than the server's welcome does. Programs see JSON.
 func TestBrowsersSeeAPage(t *testing.T) {
 	a := newTestAPI(t)
 	a.users("ann")
 	a.do("PUT", "/secret-db", "").want(201, "")
-	for _, path := range []string{"/", "/_utils/", "/_utils/index.html", "/_utils/session.html"} {
+	for path, holds := range map[string]string{"/_utils/": `<div id="app">`, "/_utils/index.html": `<div id="app">`, "/_utils/session.html": "This database server runs: version test"} {
 		w := a.do("GET", path, "", "Accept", browserAccept, "Authorization", "")
-		if w.Status != 200 || w.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(w.Body, "This database server runs: version test") {
+		if w.Status != 200 || w.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(w.Body, holds) {
 			t.Errorf("%s: %d %v %s", path, w.Status, w.Header, w.Body)
 		}
 		policy := w.Header.Get("Content-Security-Policy")
@@ -26,17 +26,21 @@ func TestBrowsersSeeAPage(t *testing.T) {
 				t.Errorf("%s has the policy %s", path, policy)
 			}
 		}
-		for _, tag := range []string{"<script", "<img", "<link", "<iframe", "src=", " on"} {
-			if strings.Contains(regexp.MustCompile(`(?s)<p>.*?</p>`).ReplaceAllString(w.Body, ""), tag) {
-				t.Errorf("%s holds %s", path, tag)
-			}
-		}
 		if strings.Contains(w.Body, a.store.UUID()) || strings.Contains(w.Body, "secret-db") || strings.Contains(w.Body, "adm") && !strings.Contains(w.Body, "administrators") {
 			t.Errorf("%s tells too much: %s", path, w.Body)
 		}
 		if head := a.do("HEAD", path, "", "Accept", browserAccept); head.Status != 200 || head.Body != "" || head.Header.Get("Content-Type") != "text/html; charset=utf-8" {
 			t.Errorf("HEAD %s: %d %v %q", path, head.Status, head.Header, head.Body)
 		}
+	}
+	login := a.do("GET", "/_utils/session.html", "", "Accept", browserAccept, "Authorization", "").Body
+	for _, tag := range []string{"<script", "<img", "<link", "<iframe", "src=", " on"} {
+		if strings.Contains(regexp.MustCompile(`(?s)<p>.*?</p>`).ReplaceAllString(login, ""), tag) {
+			t.Errorf("the page to log in holds %s", tag)
+		}
+	}
+	if w := a.do("GET", "/", "", "Accept", browserAccept, "Authorization", ""); w.Status != 302 || w.Header.Get("Location") != "http://example.com/_utils/" || w.Header.Get("Vary") != "Accept" {
+		t.Errorf("/: %d %v", w.Status, w.Header)
 	}
 	for _, accept := range []string{"", "*/*", "application/json", "application/json, text/html", "text/plain"} {
 		w := a.do("GET", "/", "", "Accept", accept, "Authorization", "")
@@ -47,10 +51,38 @@ func TestBrowsersSeeAPage(t *testing.T) {
 	if w := a.do("GET", "/_utils?x=1", "", "Authorization", ""); w.Status != 301 || w.Header.Get("Location") != "http://example.com/_utils/?x=1" {
 		t.Errorf("/_utils: %d %v", w.Status, w.Header)
 	}
-	a.do("GET", "/_utils/fauxton.js", "", "Authorization", "").want(404, `{"error":"not_found","reason":"missing"}`)
+	for _, path := range []string{"/_utils/fauxton.js", "/_utils/assets", "/_utils/assets/", "/_utils/../sources.sha256", "/_utils/%2e%2e/dashboard.go"} {
+		a.do("GET", path, "", "Authorization", "").want(404, `{"error":"not_found","reason":"missing"}`)
+	}
 	a.do("POST", "/_utils/", "{}").want(405, "")
-	if w := a.do("GET", "/_utils/", "", "Accept", browserAccept, "Authorization", basic("ann", "pw")); !strings.Contains(w.Body, "logged in as <strong>ann</strong>") {
+	if w := a.do("GET", "/_utils/session.html", "", "Accept", browserAccept, "Authorization", basic("ann", "pw")); !strings.Contains(w.Body, "logged in as <strong>ann</strong>") {
 		t.Error(w.Body)
+	}
+}
+
+// TestDashboardFiles asks for the files that the dashboard's page names: compressed for whom takes that, kept for ever
+// because their names tell their content, and not sent again to who has them.
+func TestDashboardFiles(t *testing.T) {
+	a := newTestAPI(t)
+	page := a.do("GET", "/_utils/", "", "Authorization", "")
+	if got := page.Header.Get("Cache-Control"); got != "must-revalidate" {
+		t.Errorf("the page: Cache-Control %q", got)
+	}
+	names := regexp.MustCompile(`(?:src|href)="\./(assets/[^"]+)"`).FindAllStringSubmatch(page.Body, -1)
+	if len(names) < 2 {
+		t.Fatalf("the page names %d files", len(names))
+	}
+	for _, name := range names {
+		path := "/_utils/" + name[1]
+		plain := a.do("GET", path, "", "Authorization", "").want(200, "")
+		packed := a.do("GET", path, "", "Authorization", "", "Accept-Encoding", "gzip, br").want(200, "")
+		if packed.Header.Get("Content-Encoding") != "gzip" || len(packed.Body) >= len(plain.Body) || plain.Header.Get("Content-Encoding") != "" {
+			t.Errorf("%s: %v, %d bytes of %d", path, packed.Header, len(packed.Body), len(plain.Body))
+		}
+		if got := plain.Header.Get("Cache-Control"); !strings.Contains(got, "immutable") || plain.Header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %v", path, plain.Header)
+		}
+		a.do("GET", path, "", "Authorization", "", "If-None-Match", plain.Header.Get("Etag")).want(304, "")
 	}
 }
 

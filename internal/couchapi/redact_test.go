@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/testrun"
 	"github.com/sectional/sectional/internal/web"
 )
 
@@ -108,6 +109,7 @@ var nosyAccepts = []string{"", web.JSON, "multipart/mixed", "multipart/related"}
 // TestNobodyElsesCredentials: in no way out of a database of replications are the
 // credentials of others, for members. The way out of the owner has them.
 func TestNobodyElsesCredentials(t *testing.T) {
+	testrun.Sequential(t)
 	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "default_security", Value: "everyone"})
 	ann, eve := a.as("ann"), a.as("eve")
 	const db = "/x%2F_replicator"

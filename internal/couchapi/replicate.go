@@ -32,6 +32,9 @@ func replicateOnce(r *couchhttp.Request) error {
 	if err != nil {
 		return replicationFailed(err)
 	}
+	if a.Elsewhere != "" {
+		return r.AskServerFor(a.Elsewhere, body)
+	}
 	r.Set("X-Sectional-Replication", a.ID)
 	if a.Result != nil {
 		out, err := a.Result.AppendJSON(nil)

@@ -31,7 +31,7 @@ const (
 func serverRoutes() []couchhttp.Route {
 	return []couchhttp.Route{
 		{Methods: "GET", Pattern: "/", Run: welcome, Allow: "GET,HEAD"},
-		{Methods: "GET", Pattern: "/_up", Run: up, Allow: "GET,HEAD"},
+		{Methods: "GET", Pattern: "/_up", Run: up, Often: true, Allow: "GET,HEAD"},
 		{Methods: "GET", Pattern: "/_active_tasks", Rights: couchhttp.AdminOnly, Run: admin.ActiveTasks, Allow: "GET,HEAD"},
 		{Methods: "GET", Pattern: "/_all_dbs", Run: admin.AllDBs, Class: couchhttp.ClassQuery, Allow: "GET,HEAD"},
 		{Methods: "GET", Pattern: "/_dbs_info", Run: admin.DbsInfoRange, Class: couchhttp.ClassQuery, Allow: "GET,HEAD,POST"},
@@ -73,6 +73,7 @@ func endpointRoutes() []couchhttp.Route {
 		{Methods: "POST", Pattern: "/{db}/_compact", At: couchhttp.AtTenant, Rights: couchhttp.Reader, Run: admin.CleanUp, Class: couchhttp.ClassAdmin},
 		{Methods: "POST", Pattern: "/{db}/_view_cleanup", At: couchhttp.AtTenant, Rights: couchhttp.Reader, Run: admin.CleanUp, Class: couchhttp.ClassAdmin},
 		{Methods: "GET", Pattern: "/{db}/_partitions", Rights: couchhttp.PartitionLister, Class: couchhttp.ClassQuery, Run: admin.ListPartitions},
+		{Methods: "GET", Pattern: "/{db}/_partition_advice", Rights: couchhttp.DbAdmin, Class: couchhttp.ClassQuery, Run: admin.PartitionAdvice},
 	}
 	for _, name := range couchhttp.EndpointNames() {
 		rows = append(rows, couchhttp.Route{Methods: "*", Pattern: "/{db}/" + name, Rights: couchhttp.Member, Class: couchhttp.ClassQuery, Run: admin.PartitionForgotten})

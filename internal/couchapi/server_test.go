@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 func TestWelcome(t *testing.T) {
@@ -88,6 +89,7 @@ func TestAllDBs(t *testing.T) {
 }
 
 func TestUUIDAlgorithms(t *testing.T) {
+	testrun.Sequential(t)
 	for _, algorithm := range []string{"sequential", "random", "utc_random", "utc_id", "uuid_v7"} {
 		t.Run(algorithm, func(t *testing.T) {
 			a := newTestAPI(t, config.Setting{Section: "uuids", Key: "algorithm", Value: algorithm},

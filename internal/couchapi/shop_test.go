@@ -12,12 +12,13 @@ import (
 	"unicode"
 
 	"github.com/sectional/sectional/internal/demo"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // newShop returns the face with the demo's data.
 func newShop(t *testing.T) *testAPI {
 	t.Helper()
-	sequential(t)
+	testrun.Sequential(t)
 	a := newTestAPI(t)
 	do := func(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
 		r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(string(body)))
@@ -86,11 +87,14 @@ func (a *testAPI) asks(path, request string, want []record) {
 	}
 }
 
+// TestQuestionsToTheShop asks the demo's data, which takes long to load, what people ask of queries, of searches and of
+// views.
 func TestQuestionsToTheShop(t *testing.T) {
 	a := newShop(t)
 	a.asksPartitions()
 	a.asksEverywhere()
 	a.asksForWords()
+	a.asksViews()
 }
 
 // words is what the tests of searches look at of a product.

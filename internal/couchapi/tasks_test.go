@@ -1,13 +1,19 @@
 package couchapi
 
 import (
+	"context"
 	"crypto/md5"
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi/admin"
+	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // TestActiveTasksShowBuilds asks for the builds while one stands still: its
@@ -43,6 +49,7 @@ func TestActiveTasksShowBuilds(t *testing.T) {
 // TestSizesCompare shows that the sizes of a database are such as tools compare: the
 // file is there from the beginning and larger than what is live in it.
 func TestSizesCompare(t *testing.T) {
+	testrun.Sequential(t)
 	a := newDB(t, "")
 	check := func(when string) {
 		t.Helper()
@@ -72,7 +79,7 @@ func number(t *testing.T, v any) int64 {
 
 // TestViewCompaction shows that views give back what deleted documents took.
 func TestViewCompaction(t *testing.T) {
-	sequential(t)
+	testrun.Sequential(t)
 	a := functionsAPI(t, `{"views":{"v":{"map":"function(doc){ for (var i = 0; i < 20; i++) emit([doc.text, i], doc.text); }"}}}`)
 	size := func(compact bool) (file, active int64) {
 		t.Helper()
@@ -129,4 +136,26 @@ func TestLazyUpdateBeginsAtOnce(t *testing.T) {
 			t.Errorf("%s: %d rows", query, len(rows))
 		}
 	}
+}
+
+// TestTasksOfOtherServers has one server at work, which the other tells of with the first one's name, until it is done.
+func TestTasksOfOtherServers(t *testing.T) {
+	a := newSeveral(t, "model", 2, store.Options{})
+	at, asked := a.on(0), a.on(1)
+	ctx, stop := context.WithCancel(t.Context())
+	var telling sync.WaitGroup
+	telling.Go(func() { admin.TellTasks(ctx, at.API) })
+	defer telling.Wait()
+	defer stop()
+	done := make(chan struct{})
+	at.Tasks.Start(web.Job{Kind: "database_compaction", Database: "db"}, "", func(context.Context) error {
+		<-done
+		return nil
+	})
+	asked.eventually("/_active_tasks", `"type":"database_compaction"`)
+	if body := at.do("GET", "/_active_tasks", "").Body; strings.Count(body, "database_compaction") != 1 {
+		t.Errorf("its own server tells of %s", body)
+	}
+	close(done)
+	asked.eventually("/_active_tasks", "[]")
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
+	"github.com/sectional/sectional/internal/testrun"
 	"github.com/sectional/sectional/internal/web"
 )
 
@@ -371,6 +372,7 @@ func TestTenantsDesignsAreBounded(t *testing.T) {
 // worth, ask for what others write, and never end: those rows, or that view, are not
 // there, and everything else is.
 func TestTenantsViewsAreBounded(t *testing.T) {
+	testrun.Sequential(t)
 	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "os_process_timeout", Value: "1000"})
 	a.fitnessDB()
 	const alice = " /fit/_owner/alice"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // set changes a setting as an administrator does.
@@ -226,6 +227,7 @@ func marshal(t *testing.T, v any) string {
 // TestAuthDesignSaysTheRules holds the function of the design document against the
 // rules that it describes: it is run where it is in an ordinary database.
 func TestAuthDesignSaysTheRules(t *testing.T) {
+	testrun.Sequential(t)
 	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "users_db_security_editable", Value: "true"}, config.Setting{Section: "chttpd_auth", Key: "proxy_use_secret", Value: "false"},
 		config.Setting{Section: "chttpd", Key: "authentication_handlers", Value: "{x, proxy_authentication_handler}, {x, default_authentication_handler}"})
 	a.do("PUT", "/copy", "").want(201, "")

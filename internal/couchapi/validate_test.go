@@ -10,6 +10,7 @@ import (
 
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // refusing is a validator that refuses what is bad, deletions, and an
@@ -147,6 +148,7 @@ func TestUncompiledFunctions(t *testing.T) {
 }
 
 func TestCloudantDesignDocuments(t *testing.T) {
+	testrun.Sequential(t)
 	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "limits", Value: "cloudant"})
 	a.do("PUT", "/db?partitioned=true", "").want(201, "")
 	for member, body := range map[string]string{

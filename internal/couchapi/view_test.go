@@ -12,6 +12,7 @@ import (
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/couchapi/lists"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // viewDesign makes the body of a design document with views; a view is map and
@@ -143,6 +144,7 @@ func TestViewErrorOrder(t *testing.T) {
 // TestLongViews reads views that have more rows than a page, and documents that
 // are sent with their attachments.
 func TestLongViews(t *testing.T) {
+	testrun.Sequential(t)
 	a := newTestAPI(t)
 	ids := make([]string, 1200)
 	for i := range ids {
@@ -248,9 +250,10 @@ func TestViewsOfADesignDocumentAreIndexesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestViewQuestions asks the demo's data what people ask of views.
-func TestViewQuestions(t *testing.T) {
-	a := newShop(t)
+// asksViews asks the demo's data what people ask of views.
+func (a *testAPI) asksViews() {
+	t := a.t
+	t.Helper()
 	a.do("PUT", "/orders/_design/sales", viewDesign(map[string][2]string{"byDate": {
 		`function(doc){ if(doc.type == "order"){ var date = new Date(doc.date); emit([date.getFullYear(), date.getMonth()+1, date.getDate()], doc.total); } }`, "_sum",
 	}}, `"options":{"partitioned":false}`)).want(201, "")

@@ -24,7 +24,7 @@ func features(nouveau bool) []string {
 // page.
 func welcome(r *couchhttp.Request) error {
 	if r.Vary("Accept"); wantsPage(r) {
-		return browserPage(r)
+		return toDashboard(r, http.StatusFound)
 	}
 	return r.Build(http.StatusOK, func(b []byte) []byte {
 		b = append(b, `{"couchdb":"Welcome","version":"`+compatible+`","git_sha":`...)
@@ -41,7 +41,13 @@ func welcome(r *couchhttp.Request) error {
 
 // up answers GET /_up, which balancers ask. A server whose disk is full says so
 // and stays in the balance, for it answers reads and drops.
+//
+// With live=true it says whether the process is of use: only a storage engine that has stopped is
+// mended by another start, and neither maintenance nor a full disk nor a PostgreSQL that is away is.
 func up(r *couchhttp.Request) error {
+	if r.Query.Is("live") {
+		return upLives(r)
+	}
 	switch mode, _ := r.API.Config.Get("couchdb", "maintenance_mode"); mode {
 	case "true":
 		return r.JSON(http.StatusNotFound, []byte(`{"status":"maintenance_mode"}`))
@@ -53,15 +59,43 @@ func up(r *couchhttp.Request) error {
 		health = r.API.Health()
 	}
 	status := http.StatusOK
-	if health == "stopped" {
+	switch health {
+	case "stopped", "away", "moved":
 		status = http.StatusServiceUnavailable
+	case "draining":
+		return r.JSON(http.StatusNotFound, []byte(`{"status":"draining"}`))
 	}
 	return r.JSON(status, []byte(`{"status":"`+health+`","seeds":{}}`))
 }
 
-// membership answers GET /_membership: one node.
+func upLives(r *couchhttp.Request) error {
+	if r.API.Health != nil && r.API.Health() == "stopped" {
+		return r.JSON(http.StatusServiceUnavailable, []byte(`{"status":"stopped"}`))
+	}
+	return r.JSON(http.StatusOK, []byte(`{"status":"ok"}`))
+}
+
+// membership answers GET /_membership: in all_nodes the servers that live, in cluster_nodes
+// those that were stopped or died less than a day ago, too.
 func membership(r *couchhttp.Request) error {
-	return r.JSON(http.StatusOK, []byte(`{"all_nodes":["`+admin.NodeName+`"],"cluster_nodes":["`+admin.NodeName+`"]}`))
+	servers, err := r.API.Store.Servers(r.Ctx())
+	if err != nil {
+		return err
+	}
+	living, all := []string{}, []string{}
+	for _, s := range servers {
+		if all = append(all, s.Name); s.Lives(r.API.Store.Now()) {
+			living = append(living, s.Name)
+		}
+	}
+	if len(all) == 0 {
+		living, all = []string{admin.OneNode}, []string{admin.OneNode}
+	}
+	return r.Build(http.StatusOK, func(b []byte) []byte {
+		b = couchhttp.AppendStrings(append(b, `{"all_nodes":`...), living)
+		b = couchhttp.AppendStrings(append(b, `,"cluster_nodes":`...), all)
+		return append(b, '}')
+	})
 }
 
 // favicon answers browsers, which ask on their own account.

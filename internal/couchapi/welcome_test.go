@@ -16,7 +16,7 @@ func TestUpTellsOfTheDisk(t *testing.T) {
 	for _, c := range []struct {
 		health string
 		status int
-	}{{"ok", http.StatusOK}, {"full", http.StatusOK}, {"stopped", http.StatusServiceUnavailable}} {
+	}{{"ok", http.StatusOK}, {"full", http.StatusOK}, {"stopped", http.StatusServiceUnavailable}, {"away", http.StatusServiceUnavailable}} {
 		a.Health = func() string { return c.health }
 		w := httptest.NewRecorder()
 		a.ServeHTTP(w, httptest.NewRequest("GET", "/_up", nil))

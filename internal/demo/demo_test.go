@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -360,7 +361,7 @@ func TestCitiesByCountry(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	var out bytes.Buffer
-	l := loader{database: database{name: "orders"}, line: progress.New(&out)}
+	l := loader{database: database{name: "orders"}, line: progress.New(&out, time.Time{})}
 	l.show(500, 1000)
 	l.line.Clear()
 	want := "\r\x1b[Korders    [###############...............] 500/1000\r\x1b[K"

@@ -1,7 +1,6 @@
 package dynamoapi
 
 import (
-	"errors"
 	"sync"
 
 	"github.com/sectional/sectional/internal/auth"
@@ -32,6 +31,34 @@ type tableAt struct {
 // so; whom rules let in is asked about each partition (mayPartition). Errors:
 // ResourceNotFoundException, AccessDeniedException.
 func (r *Request) table(name string, write bool) (*tableAt, error) {
+	t, err := r.enter(name, write)
+	if err != nil {
+		return nil, err
+	}
+	err = t.db.Whole().View(r.Ctx(), func(rd *store.Reader) error { return r.api.define(t, rd) })
+	return t, noTable(err)
+}
+
+// viewTable opens a table and has it read at the snapshot that its definition is of; errors as
+// of table, and fn's.
+func (r *Request) viewTable(name string, fn func(t *tableAt, rd *store.Reader) error) error {
+	t, err := r.enter(name, false)
+	if err != nil {
+		return err
+	}
+	return noTable(t.db.Whole().View(r.Ctx(), func(rd *store.Reader) error {
+		if err := r.api.define(t, rd); err != nil {
+			return err
+		}
+		return fn(t, rd)
+	}))
+}
+
+// enter opens a table, without its definition.
+func (r *Request) enter(name string, write bool) (*tableAt, error) {
+	if r.Database == "" {
+		r.Database = name
+	}
 	if !r.mayTable(name, write) {
 		return nil, r.denied(name) // also for a table that is not there
 	}
@@ -49,12 +76,6 @@ func (r *Request) table(name string, write bool) (*tableAt, error) {
 	}
 	if !r.mayEnter(t, write) {
 		return nil, r.denied(name)
-	}
-	if t.Definition, err = r.api.definition(r, t.db); err != nil {
-		return nil, err
-	}
-	if t.IDs && !t.db.Partitioned() {
-		return nil, errNoTable
 	}
 	return t, nil
 }
@@ -105,6 +126,7 @@ func (r *Request) mayPartition(t *tableAt, p document.Partition, write bool) err
 // requireAdmin refuses who does not administer the server: only administrators make and
 // drop databases.
 func (r *Request) requireAdmin(name string) error {
+	r.Database = name
 	if r.Caller.IsAdmin() && r.mayTable(name, true) {
 		return nil
 	}
@@ -117,26 +139,26 @@ func (r *Request) denied(name string) error {
 		account, r.Caller.Name, r.action.name, arn(name))
 }
 
-// definitions remembers what tables' design documents say, by their revisions, so that
-// they are not parsed at each request. What it remembers counts only for the revision that
-// a snapshot has.
+// definitions remembers what tables' design documents say, so that they are neither read
+// nor parsed at each request. What it remembers counts only for the version of the
+// database's definitions that a snapshot has.
 type definitions struct {
 	sync.RWMutex
 	known map[uint64]definition // by the number of the database
 }
 
 type definition struct {
-	rev document.Rev
+	version uint64
 	*table.Definition
 }
 
 // mostDefinitions bounds the memory; beyond it everything is parsed anew.
 const mostDefinitions = 10000
 
-func (ds *definitions) get(db uint64, rev document.Rev) *table.Definition {
+func (ds *definitions) get(db, version uint64) *table.Definition {
 	ds.RLock()
 	defer ds.RUnlock()
-	if d, ok := ds.known[db]; ok && d.rev == rev {
+	if d, ok := ds.known[db]; ok && d.version == version {
 		return d.Definition
 	}
 	return nil
@@ -151,35 +173,45 @@ func (ds *definitions) put(db uint64, d definition) {
 	ds.known[db] = d
 }
 
-// definition reads the definition of a database's table: that of its design document, or
-// of what it is without one.
-func (a *API) definition(r *Request, db *store.Database) (d *table.Definition, err error) {
-	err = db.Whole().View(r.Ctx(), func(rd *store.Reader) error {
-		d, err = a.definitionAt(rd)
-		return err
-	})
-	return d, noTable(err)
+// define gives a table its definition at a snapshot of the database. Errors:
+// ResourceNotFoundException for a database that is no table.
+func (a *API) define(t *tableAt, rd *store.Reader) (err error) {
+	if t.Definition, err = a.definitionAt(rd); err == nil && t.IDs && !t.db.Partitioned() {
+		err = errNoTable
+	}
+	return err
 }
 
+// definitionAt reads the definition of a database's table: that of its design document, or
+// of what it is without one.
 func (a *API) definitionAt(rd *store.Reader) (*table.Definition, error) {
 	db := rd.Database()
+	version, err := rd.DefinitionsVersion()
+	if err != nil {
+		return nil, err
+	}
+	if known := a.definitions.get(db.Number(), version); known != nil {
+		return known, nil
+	}
+	d, err := readDefinition(rd)
+	if err == nil {
+		a.definitions.put(db.Number(), definition{version, d})
+	}
+	return d, err
+}
+
+func readDefinition(rd *store.Reader) (*table.Definition, error) {
+	opened := table.Opened(rd.Database().Created())
 	w, err := rd.Winner(table.DesignID)
 	if dberr.Is(err, dberr.NotFound) || err == nil && w.Deleted {
-		return table.Opened(db.Created()), nil
+		return opened, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if known := a.definitions.get(db.Number(), w.Rev); known != nil {
-		return known, nil
-	}
 	d, err := table.Parse(w.Body)
-	if err == nil && d == nil {
-		err = errors.New("the design document of a table defines none")
+	if err != nil || d == nil {
+		return opened, nil //nolint:nilerr // written through the other API: it is no table's
 	}
-	if err != nil {
-		return table.Opened(db.Created()), nil //nolint:nilerr // written through the other API: it is no table's
-	}
-	a.definitions.put(db.Number(), definition{w.Rev, d})
 	return d, nil
 }

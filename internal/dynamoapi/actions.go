@@ -7,6 +7,9 @@ type action struct {
 	name  string
 	run   func(r *Request) error
 	frame web.Action
+	// reads says that it reads from the store before it does anything that is not a commit's: what let
+	// the caller in is looked at by that read.
+	reads bool
 }
 
 // The prefixes of the header that names an operation.
@@ -15,37 +18,41 @@ const (
 	streamTargets = "DynamoDBStreams_20120810."
 )
 
-// Bodies: those that hold items may be 16 MB long, as at AWS.
+// Bodies: those that hold items may be 16 MB long, as at AWS. The values of an expression
+// may have 2 MB together, which JSON and base64 make more of.
 var (
-	smallBody = web.BodyCost{Most: 1 << 20, Weight: 2, Element: 64}
-	itemsBody = web.BodyCost{Most: 16 << 20, Weight: 4, Element: 64}
+	smallBody  = web.BodyCost{Most: 1 << 20, Weight: 2, Element: 64}
+	valuesBody = web.BodyCost{Most: 4 << 20, Weight: 4, Element: 64}
+	itemsBody  = web.BodyCost{Most: 16 << 20, Weight: 4, Element: 64}
 )
 
 // actions are the operations that there are.
 var actions = []action{
 	{name: "BatchExecuteStatement", run: batchExecuteStatement, frame: web.Action{Body: itemsBody}},
-	{name: "BatchGetItem", run: batchGetItem},
-	{name: "BatchWriteItem", run: batchWriteItem, frame: web.Action{Body: itemsBody}},
+	{name: "BatchGetItem", run: batchGetItem, reads: true, frame: web.Action{Body: valuesBody}},
+	{name: "BatchWriteItem", run: batchWriteItem, reads: true, frame: web.Action{Body: itemsBody}},
 	{name: "CreateTable", run: createTable},
-	{name: "DeleteItem", run: deleteItem},
+	{name: "DeleteItem", run: deleteItem, reads: true, frame: web.Action{Body: valuesBody}},
 	{name: "DeleteTable", run: deleteTable},
 	{name: "DescribeContinuousBackups", run: describeContinuousBackups},
 	{name: "DescribeEndpoints", run: describeEndpoints},
 	{name: "DescribeLimits", run: describeLimits},
-	{name: "DescribeTable", run: describeTable},
+	{name: "DescribeTable", run: describeTable, reads: true},
 	{name: "DescribeTimeToLive", run: describeTimeToLive},
 	{name: "ExecuteStatement", run: executeStatement, frame: web.Action{Body: itemsBody}},
-	{name: "GetItem", run: getItem},
+	{name: "ExecuteTransaction", run: executeTransaction, frame: web.Action{Body: itemsBody}},
+	{name: "GetItem", run: getItem, reads: true},
 	{name: "ListTables", run: listTables},
 	{name: "ListTagsOfResource", run: listTags},
-	{name: "PutItem", run: putItem, frame: web.Action{Body: itemsBody}},
-	{name: "Query", run: query},
-	{name: "Scan", run: scan},
+	{name: "PutItem", run: putItem, reads: true, frame: web.Action{Body: itemsBody}},
+	{name: "Query", run: query, reads: true, frame: web.Action{Body: valuesBody}},
+	{name: "Scan", run: scan, reads: true, frame: web.Action{Body: valuesBody}},
 	{name: "TagResource", run: tagResource},
-	{name: "TransactGetItems", run: transactGetItems},
-	{name: "TransactWriteItems", run: transactWriteItems, frame: web.Action{Body: itemsBody}},
+	{name: "TransactGetItems", run: transactGetItems, reads: true, frame: web.Action{Body: valuesBody}},
+	{name: "TransactWriteItems", run: transactWriteItems, reads: true, frame: web.Action{Body: itemsBody}},
 	{name: "UntagResource", run: untagResource},
-	{name: "UpdateItem", run: updateItem, frame: web.Action{Body: itemsBody}},
+	{name: "UpdateContinuousBackups", run: updateContinuousBackups},
+	{name: "UpdateItem", run: updateItem, reads: true, frame: web.Action{Body: itemsBody}},
 	{name: "UpdateTable", run: updateTable},
 	{name: "UpdateTimeToLive", run: updateTimeToLive},
 }
@@ -58,12 +65,15 @@ var streamActions = []action{
 	{name: "ListStreams", run: listStreams},
 }
 
+// acts are the operations that the audit log is told of.
+var acts = map[string]bool{"CreateTable": true, "DeleteTable": true, "UpdateTable": true, "UpdateTimeToLive": true, "UpdateContinuousBackups": true, "TagResource": true, "UntagResource": true}
+
 // actionsBy returns the operations by the header that names them, all of one class.
 func actionsBy(class *web.Class) map[string]*action {
 	all := map[string]*action{}
 	for prefix, list := range map[string][]action{targets: actions, streamTargets: streamActions} {
 		for _, a := range list {
-			a.frame.Class = class
+			a.frame.Class, a.frame.Name, a.frame.Act = class, a.name, acts[a.name]
 			if a.frame.Body == (web.BodyCost{}) {
 				a.frame.Body = smallBody
 			}

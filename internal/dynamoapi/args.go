@@ -15,10 +15,7 @@ type args struct {
 	err     error
 }
 
-type member struct {
-	name  string
-	value []byte
-}
+type member struct{ name, value []byte }
 
 // argsOf takes the members out of an object. Null is as good as nothing.
 func argsOf(object []byte) *args {
@@ -29,7 +26,7 @@ func argsOf(object []byte) *args {
 			return a
 		}
 		if jsonscan.KindOf(value) != jsonscan.Null {
-			a.members = append(a.members, member{string(jsonscan.Text(nil, name)), value})
+			a.members = append(a.members, member{jsonscan.Text(nil, name), value})
 		}
 	}
 }
@@ -37,7 +34,7 @@ func argsOf(object []byte) *args {
 // get returns a member as it came, nil for none.
 func (a *args) get(name string) []byte {
 	for i := range a.members {
-		if a.members[i].name == name {
+		if string(a.members[i].name) == name {
 			return a.members[i].value
 		}
 	}

@@ -61,7 +61,7 @@ func batchGetItem(r *Request) error {
 	}
 	b.answer = append(b.answer, `,"UnprocessedKeys":`...)
 	b.answer = b.appendRest(b.answer)
-	return r.answer(append(b.appendBills(b.answer, b.bills), '}'))
+	return r.answer(append(b.appendBills(b.answer, b.bills, ""), '}'))
 }
 
 // parse reads the request, without the keys.
@@ -177,7 +177,7 @@ var errFull = errors.New("dynamoapi: the answer is full")
 
 // read writes the answer's items, until it is full.
 func (b *batchGet) read(rds []*store.Reader) (err error) {
-	b.answer = append(b.answer, `{"Responses":{`...)
+	b.answer = append(b.answer[:0], `{"Responses":{`...) // it may have begun before
 	for i, t := range b.tables {
 		if i > 0 {
 			b.answer = append(b.answer, ',')
@@ -223,7 +223,7 @@ func (b *batchGet) add(rd *store.Reader, t *wanted, k *key) error {
 	}
 	b.answer = answer
 	b.bytes += size
-	b.bills.add(t.name, readUnits(size, t.consistent))
+	b.bills.add(t.name, reading(size, t.consistent))
 	return nil
 }
 
@@ -262,8 +262,8 @@ func (b *batchGet) appendRest(dst []byte) []byte {
 		}
 		dst = append(jsonscan.AppendQuoted(dst, t.as), ":{"...)
 		for _, m := range t.members {
-			if m.name != "Keys" {
-				dst = append(append(jsonscan.AppendQuoted(dst, m.name), ':'), m.value...)
+			if name := string(m.name); name != "Keys" {
+				dst = append(append(jsonscan.AppendQuoted(dst, name), ':'), m.value...)
 				dst = append(dst, ',')
 			}
 		}

@@ -196,7 +196,7 @@ func (b *batchWrite) tell() error {
 			return t.err
 		}
 		for _, c := range t.changes {
-			bs.add(t.name, c.units())
+			bs.add(t.name, b.costOf(c))
 			written = append(written, c)
 		}
 	}
@@ -204,7 +204,7 @@ func (b *batchWrite) tell() error {
 		return busy
 	}
 	answer := append([]byte(nil), `{"UnprocessedItems":`...)
-	answer = b.appendBills(b.appendRest(answer), bs)
+	answer = b.appendBills(b.appendRest(answer), bs, "")
 	answer, err := b.appendCollections(answer, &b.reports, written)
 	if err != nil {
 		return err

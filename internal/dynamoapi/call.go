@@ -4,6 +4,7 @@ import (
 	"hash/crc32"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/outgoing"
 	"github.com/sectional/sectional/internal/sigv4"
+	"github.com/sectional/sectional/internal/store"
 	"github.com/sectional/sectional/internal/web"
 )
 
@@ -19,11 +21,14 @@ import (
 type Request struct {
 	web.Request
 	api       *API
+	claims    *store.Claims   // what the key was found by, where other processes write to the store
 	action    *action         // nil for an operation that there is not
-	key       *auth.AccessKey // that signed it; nil for an open server, and from within the process
+	key       *auth.AccessKey // that signed it; nil for an open server, a session, and from within the process
 	signature *sigv4.Signature
 	signer    *auth.Caller // whose key it is, until the signature is verified
 	body      []byte       // compact JSON
+	session   bool         // the caller is whom CouchDB's API would find
+	unlooked  bool         // the claims were left to what the operation reads first
 }
 
 var _ web.Call = (*Request)(nil)
@@ -42,12 +47,18 @@ func (r *Request) Route() {
 // signature covers, the body among it, is not there yet, so the caller is nobody until
 // Run has verified it, and what is held for the request is charged as nobody's.
 func (r *Request) Authenticate() error {
+	ctx, claims := r.api.Store.WithClaims(r.Ctx())
+	r.SetContext(ctx)
+	r.claims = claims
 	if c := auth.CallerOf(r.Ctx()); c != nil {
 		r.SetCaller(c)
 		return nil
 	}
+	if r.session {
+		return r.findSession()
+	}
 	if r.api.Open {
-		if !onLoopback(r.HTTP.Host) {
+		if !onLoopback(r.HTTP.Host) || !fromLoopback(r.Header("Origin")) {
 			return errForeignHost
 		}
 		r.SetCaller(&auth.Caller{Name: "local", Roles: []string{auth.AdminRole}, Handler: auth.SignatureHandler})
@@ -57,9 +68,39 @@ func (r *Request) Authenticate() error {
 	return r.findKey()
 }
 
-// errForeignHost refuses what a page in a browser sends that had the name of its own site
-// point here (DNS rebinding): it needs no credentials.
+// findSession makes the caller the one who has logged in, by a cookie or in another way of
+// CouchDB's API. Nothing that a page of another origin sends without asking first names an operation, for its
+// header is none of a form's.
+func (r *Request) findSession() error {
+	path, _ := web.TargetOf(r.HTTP)
+	id, err := r.api.Auth.Authenticate(r.Ctx(), &auth.Request{Method: r.HTTP.Method, Path: path, Header: r.HTTP.Header.Get, Peer: r.Peer(), Secure: r.HTTP.TLS != nil})
+	r.Caller = &auth.Caller{}
+	switch {
+	case r.claims.Stale():
+		return store.ErrStale
+	case err != nil:
+		return err
+	case id.Caller.Anonymous():
+		return refusedSignature(sigv4.ErrMissing)
+	case id.SetCookie != "":
+		r.Set("Set-Cookie", id.SetCookie)
+	}
+	r.SetCaller(&id.Caller)
+	return nil
+}
+
+// errForeignHost refuses what pages of other sites send that a browser here shows, also of
+// one that had its name point here (DNS rebinding): there are no credentials to be had.
 var errForeignHost = dberr.New(dberr.Forbidden, accessDenied, "This server takes requests without credentials, for localhost only.")
+
+// fromLoopback reports whether a request comes from no page, or from one of this machine.
+func fromLoopback(origin string) bool {
+	if origin == "" {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && onLoopback(u.Host)
+}
 
 // onLoopback reports whether a Host header names this machine as itself.
 func onLoopback(host string) bool {
@@ -71,15 +112,45 @@ func onLoopback(host string) bool {
 }
 
 // Admit implements web.Call. Which table the request is about is in its body, so the
-// rights of the caller are asked for by the operation.
+// rights of the caller are asked for by the operation. The key was perhaps found in memory:
+// whether it is still there is looked at before the body is taken, or, of a small one, together with
+// what the operation reads first.
 func (r *Request) Admit() error {
 	switch {
 	case r.Method == http.MethodGet && r.action == nil:
 		return nil // clients and load balancers ask whether the server is there
 	case r.Method != http.MethodPost || r.action == nil:
-		return errUnknownOperation
+		return unknownOperation(r.Header("X-Amz-Target"))
 	}
-	return nil
+	if r.unlooked = r.action.reads && r.small(); r.unlooked {
+		return nil
+	}
+	return r.claims.Confirm(r.Ctx())
+}
+
+// mostUnlooked is up to how many bytes a body may be taken, and kept, for somebody who was let in
+// by what is remembered.
+const mostUnlooked = 1 << 20
+
+// small reports whether the body is small, of a known length and not packed; it is kept then as
+// long as the request may have to begin again.
+func (r *Request) small() bool {
+	if n := r.HTTP.ContentLength; n < 0 || n > mostUnlooked || r.HTTP.Header["Content-Encoding"] != nil {
+		return false
+	}
+	if r.api.Store.Shared() { // the table, which the body names, is claimed too
+		r.KeepBody()
+	}
+	return true
+}
+
+// Again implements web.Recaller: a key that is refused may have been made by another server.
+func (r *Request) Again(err error) bool {
+	if !r.claims.Again(r.Ctx(), err) {
+		return false
+	}
+	r.key, r.signer, r.signature, r.body = nil, nil, nil, nil
+	return true
 }
 
 // Run implements web.Call.
@@ -108,5 +179,13 @@ func (r *Request) sum(body []byte) {
 	r.Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10))
 }
 
-// Complete implements web.Call.
-func (r *Request) Complete(int) { r.Set("X-Amzn-Requestid", r.ID()) }
+// Complete implements web.Call. The frame has named the request already. What was answered without
+// a read is looked at now.
+func (r *Request) Complete(status int) {
+	if !r.unlooked {
+		return
+	}
+	if err := r.claims.Confirm(r.Ctx()); err != nil && (status < http.StatusBadRequest || r.claims.Stale()) {
+		r.Withhold(err)
+	}
+}

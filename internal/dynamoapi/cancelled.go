@@ -44,6 +44,8 @@ func reasonFor(err error) (reason cancelsBy, ok bool) {
 	switch errors.As(err, &shown); {
 	case errors.Is(err, errTransactionSize):
 		return reason, false
+	case errors.Is(err, errDuplicateItem):
+		return cancelsBy{"DuplicateItem", text, nil}, true
 	case errors.Is(err, errCondition) && shown != nil:
 		return cancelsBy{"ConditionalCheckFailed", text, shown.members}, true
 	case errors.Is(err, errCondition):

@@ -20,6 +20,8 @@ type change struct {
 	apply func(old attribute.Item, exists bool) (now attribute.Item, gone bool, err error)
 	// showOld says that a condition that fails shows the item.
 	showOld bool
+	// fresh says that there is most likely no item yet.
+	fresh bool
 
 	// What was decided last, which is what was stored.
 	old, now attribute.Item
@@ -31,7 +33,7 @@ var errCondition = dberr.New(dberr.Conflict, "ConditionalCheckFailedException", 
 
 // edit returns the edit of the item's document.
 func (c *change) edit() document.Edit {
-	return document.Edit{ID: c.key.id, Decide: c.decide, Conforms: true}
+	return document.Edit{ID: c.key.id, Decide: c.decide, Conforms: true, New: c.fresh}
 }
 
 // decide implements document.Decide.
@@ -90,9 +92,6 @@ func conditionOf(a *args, p *expr.Placeholders) (*expr.Condition, error) {
 	}
 	return nil, expr.CheckOperator(operator)
 }
-
-// units is what the change cost.
-func (c *change) units() float64 { return writeUnits(c.old.Size(), c.now.Size()) }
 
 // appendImage appends a member with an item and a comma before it, if it has attributes.
 func appendImage(dst []byte, name string, item attribute.Item) []byte {

@@ -20,9 +20,12 @@ type createTableInput struct {
 	LocalSecondaryIndexes     []indexInput
 	GlobalSecondaryIndexes    []indexInput
 	StreamSpecification       *streamSpecification
+	SSESpecification          *encryption
 	TableClass                string
 	DeletionProtectionEnabled bool
 	Tags                      []tag
+	OnDemandThroughput        *onDemand
+	WarmThroughput            *warm
 }
 
 type attributeDefinition struct {
@@ -50,6 +53,8 @@ type indexInput struct {
 	KeySchema             []keyElement
 	Projection            *projection
 	ProvisionedThroughput *throughput
+	OnDemandThroughput    *onDemand
+	WarmThroughput        *warm
 }
 
 type streamSpecification struct {
@@ -57,14 +62,17 @@ type streamSpecification struct {
 	StreamViewType string `json:",omitempty"`
 }
 
-type tag struct{ Key, Value string }
+type tag struct{ Key, Value *string }
 
 func createTable(r *Request) error {
 	in := &createTableInput{}
 	if err := r.parse(in); err != nil {
 		return err
 	}
-	name, d, err := in.definition(r.api.Shared.Now())
+	if err := r.refuseUnsupported(); err != nil {
+		return err
+	}
+	name, d, err := in.definition(r.api.Now())
 	if err != nil {
 		return err
 	}
@@ -78,6 +86,9 @@ func createTable(r *Request) error {
 	t := &tableAt{Definition: d, name: name, db: db}
 	if err := r.settleStream(t); err != nil {
 		return err
+	}
+	if err := r.awaitIndexes(t); err != nil {
+		return notFound(err, name)
 	}
 	shown, err := r.shown(t)
 	if err != nil {
@@ -163,6 +174,10 @@ func (in *createTableInput) definition(now time.Time) (name string, d *table.Def
 	if d.Billing, err = billing(in.BillingMode, in.ProvisionedThroughput, now); err != nil {
 		return name, nil, err
 	}
+	if d.OnDemand, err = in.OnDemandThroughput.limits(d.OnDemand, d.Billing); err != nil {
+		return name, nil, err
+	}
+	d.Warm = in.WarmThroughput.units(d.Warm)
 	if d.Keys, err = keysOf(d, in.KeySchema); err != nil {
 		return name, nil, err
 	}
@@ -186,13 +201,9 @@ func (in *createTableInput) addTo(d *table.Definition, now time.Time) (err error
 	if in.TableClass != "STANDARD" {
 		d.Class = in.TableClass
 	}
-	for _, t := range in.Tags {
-		if d.Tags == nil {
-			d.Tags = map[string]string{}
-		}
-		d.Tags[t.Key] = t.Value
-	}
-	return nil
+	d.Encryption = in.SSESpecification.asked()
+	d.Tags = withTags(d.Tags, in.Tags)
+	return checkTagCount(d)
 }
 
 // badParameter is a ValidationException of AWS's most frequent form.

@@ -34,6 +34,9 @@ type tableDescription struct {
 	LatestStreamLabel         string               `json:",omitempty"`
 	LatestStreamArn           string               `json:",omitempty"`
 	TableClassSummary         *classShown          `json:",omitempty"`
+	SSEDescription            *encryptionShown     `json:",omitempty"`
+	OnDemandThroughput        *onDemandShown       `json:",omitempty"`
+	WarmThroughput            *warmShown           `json:",omitempty"`
 	DeletionProtectionEnabled bool
 }
 
@@ -64,6 +67,8 @@ type indexShown struct {
 	IndexStatus           string           `json:",omitempty"`
 	Backfilling           bool             `json:",omitempty"`
 	ProvisionedThroughput *throughputShown `json:",omitempty"`
+	OnDemandThroughput    *onDemandShown   `json:",omitempty"`
+	WarmThroughput        *warmShown       `json:",omitempty"`
 	IndexSizeBytes        uint64
 	ItemCount             uint64
 	IndexArn              string
@@ -137,19 +142,14 @@ func (r *Request) answerMembers(members map[string]any) error {
 
 // shown describes a table as it is now.
 func (r *Request) shown(t *tableAt) (*tableDescription, error) {
-	totals, err := t.db.Whole().Totals(r.Ctx())
+	items, size, err := r.itemTotals(t)
 	if err != nil {
 		return nil, noTable(err)
 	}
 	s := &tableDescription{
 		TableName: t.name, TableStatus: "ACTIVE", CreationDateTime: seconds(t.Created), TableArn: arn(t.name), TableID: r.tableID(t.db),
-		KeySchema: keysShown(t.Keys), TableSizeBytes: totals.External, ItemCount: totals.Docs, DeletionProtectionEnabled: t.Protected,
-	}
-	if !t.IDs {
-		s.ItemCount -= min(s.ItemCount, 1) // the design document
-	}
-	if !r.mayAll(t, false) {
-		s.ItemCount, s.TableSizeBytes = 0, 0 // how much others have is not for whom rules let in
+		SSEDescription: showEncryption(t.Encryption), OnDemandThroughput: showOnDemand(t.OnDemand), WarmThroughput: showWarm(t.Warm),
+		KeySchema: keysShown(t.Keys), TableSizeBytes: size, ItemCount: items, DeletionProtectionEnabled: t.Protected,
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Attributes)) {
 		s.AttributeDefinitions = append(s.AttributeDefinitions, attributeShown{name, t.Attributes[name]})
@@ -169,6 +169,38 @@ func (r *Request) shown(t *tableAt) (*tableDescription, error) {
 		s.LatestStreamArn = streamARN(t.name, t.Stream)
 	}
 	return s, r.showIndexes(s, t)
+}
+
+// designs is what the ids of design documents begin with.
+const designs = "_design/"
+
+// itemTotals returns how many items a table has, and their bytes: what its documents have
+// but for design documents. How much others have is not for whom rules let in.
+func (r *Request) itemTotals(t *tableAt) (items, size uint64, err error) {
+	if !r.mayAll(t, false) {
+		return 0, 0, nil
+	}
+	err = t.db.Whole().View(r.Ctx(), func(rd *store.Reader) error {
+		totals, err := rd.Totals()
+		if err != nil {
+			return err
+		}
+		items, size = totals.Docs, totals.External
+		for design, err := range rd.Winners(store.Span{From: designs, To: designs + above}) {
+			if err != nil {
+				return err
+			}
+			if !design.Deleted {
+				items -= min(items, 1)
+			}
+			size -= min(size, uint64(len(design.Body)))
+		}
+		if items == 0 {
+			size = 0 // of what was deleted
+		}
+		return nil
+	})
+	return items, size, err
 }
 
 // streamLabel names a stream by when it began.
@@ -231,5 +263,5 @@ var projections = map[table.Projection]string{table.All: "ALL", table.Keys: "KEY
 
 func indexOf(t *tableAt, name string, x *table.Index) indexShown {
 	return indexShown{IndexName: name, KeySchema: keysShown(x.Keys), IndexArn: arn(t.name) + "/index/" + name,
-		Projection: projection{projections[x.Projection], x.Include}}
+		Projection: projection{projections[x.Projection], x.Include}, OnDemandThroughput: showOnDemand(x.OnDemand), WarmThroughput: showWarm(x.Warm)}
 }

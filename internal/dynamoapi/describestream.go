@@ -1,8 +1,6 @@
 package dynamoapi
 
 import (
-	"fmt"
-
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -35,10 +33,10 @@ func describeStream(r *Request) error {
 		return err
 	}
 	var c constraints
-	checkStreamARN(&c, "streamArn", in.StreamArn)
+	c.required("streamArn", in.StreamArn, streamARNLength)
 	limitOf(&c, in.Limit, maxListed)
 	if in.ExclusiveStartShardID != nil {
-		checkShard(&c, "exclusiveStartShardId", in.ExclusiveStartShardID)
+		c.required("exclusiveStartShardId", in.ExclusiveStartShardID, shardIDLength)
 	}
 	if err := c.err(); err != nil {
 		return err
@@ -67,31 +65,4 @@ func (r *Request) firstSequence(s *streamAt) (number string, err error) {
 		return err
 	})
 	return number, err
-}
-
-// The limits of the names of streams and shards, which are AWS's.
-const (
-	leastStreamARN, mostStreamARN = 37, 1024
-	leastShardID, mostShardID     = 28, 65
-)
-
-func checkStreamARN(c *constraints, member string, arn *string) {
-	checkLength(c, member, arn, leastStreamARN, mostStreamARN)
-}
-
-func checkShard(c *constraints, member string, id *string) {
-	checkLength(c, member, id, leastShardID, mostShardID)
-}
-
-// checkLength notes a text that is not there, too short, or too long.
-func checkLength(c *constraints, member string, text *string, least, most int) {
-	if !c.given(member, text != nil) {
-		return
-	}
-	switch n := len(*text); {
-	case n < least:
-		c.failed(member, "'"+*text+"'", fmt.Sprintf("have length greater than or equal to %d", least))
-	case n > most:
-		c.failed(member, "'"+(*text)[:most]+"…'", fmt.Sprintf("have length less than or equal to %d", most))
-	}
 }

@@ -18,6 +18,7 @@ const (
 	resourceInUse    = "ResourceInUseException"
 	accessDenied     = "AccessDeniedException"
 	internalFailure  = "InternalServerError"
+	throttled        = "ThrottlingException"
 	unavailable      = "ServiceUnavailableException"
 )
 
@@ -31,7 +32,7 @@ const (
 
 // namespaces are those of the errors that are not the database's own.
 var namespaces = map[string]string{
-	attribute.Validation: validate, attribute.Serialization: coral, accessDenied: coral, unavailable: coral,
+	attribute.Validation: validate, attribute.Serialization: coral, accessDenied: coral, unavailable: coral, throttled: "com.amazon.coral.availability#",
 	"UnknownOperationException": coral, "MissingAuthenticationTokenException": coral, "IncompleteSignatureException": coral,
 	"InvalidSignatureException": coral, "UnrecognizedClientException": coral,
 }
@@ -68,6 +69,9 @@ func named(err error) (name, text string, status int) {
 		}
 		return name, text, http.StatusInternalServerError
 	case dberr.Unavailable, dberr.Full:
+		if e.Code == web.TooManyRequests {
+			return throttled, "Rate exceeded", http.StatusBadRequest
+		}
 		return unavailable, text, http.StatusServiceUnavailable // clients try these again
 	case dberr.TooLarge:
 		status = http.StatusRequestEntityTooLarge

@@ -26,36 +26,36 @@ func getItem(r *Request) error {
 	if err != nil {
 		return err
 	}
-	t, k, err := r.keyed(name, a.get("Key"), false)
+	item, err := attribute.ParseItem(a.get("Key"))
 	if err != nil {
 		return err
 	}
-	if err := r.mayPartition(t, k.partition, false); err != nil {
-		return err
-	}
-	if projection != nil {
-		if err := projection.CheckKeyPaths(t.Keys...); err != nil {
+	b := takeBuffer()
+	err = r.viewTable(name, func(t *tableAt, rd *store.Reader) error {
+		k, err := t.keyOfItem(item)
+		if err != nil {
 			return err
 		}
-	}
-	b, size, err := r.appendNow([]byte{'{'}, t, k, projection)
+		if err := r.mayPartition(t, k.partition, false); err != nil {
+			return err
+		}
+		if projection != nil {
+			if err := projection.CheckKeyPaths(t.Keys...); err != nil {
+				return err
+			}
+		}
+		begun := append(b[:0], `{,"Item":`...)
+		answer, size, err := t.appendRead(begun, rd, k, projection)
+		if len(answer) == len(begun) {
+			answer = answer[:1]
+		}
+		b = want.appendCapacity(answer, t, reading(size, consistent))
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	return r.answer(finish(want.appendCapacity(b, t, readUnits(size, consistent))))
-}
-
-// appendNow appends the member Item with what is wanted of an item as it is now, nothing
-// where there is none, and returns the item's size.
-func (r *Request) appendNow(dst []byte, t *tableAt, k *key, p *expr.Projection) (answer []byte, size int, err error) {
-	err = t.db.Whole().View(r.Ctx(), func(rd *store.Reader) (err error) {
-		begun := append(dst, `,"Item":`...)
-		if answer, size, err = t.appendRead(begun, rd, k, p); len(answer) == len(begun) {
-			answer = dst
-		}
-		return err
-	})
-	return answer, size, noTable(err)
+	return r.answerFrom(b)
 }
 
 // projectionOf reads which parts of items are wanted, nil for all.

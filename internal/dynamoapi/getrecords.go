@@ -16,9 +16,6 @@ const (
 	passedEntries = 10000
 )
 
-// mostIterator is how long an iterator may be, as at AWS.
-const mostIterator = 2048
-
 func getRecords(r *Request) error {
 	var in struct {
 		ShardIterator *string
@@ -28,7 +25,7 @@ func getRecords(r *Request) error {
 		return err
 	}
 	var c constraints
-	checkLength(&c, "shardIterator", in.ShardIterator, 1, mostIterator)
+	c.required("shardIterator", in.ShardIterator, iteratorLength)
 	limit := limitOf(&c, in.Limit, mostRecords)
 	if err := c.err(); err != nil {
 		return err
@@ -38,7 +35,7 @@ func getRecords(r *Request) error {
 		return err
 	}
 	p := &records{streamAt: s, id: r.tableID(s.db), limit: limit, after: after}
-	if err := r.view(s, p.read); err != nil {
+	if err := r.view(s, func(rd *store.Reader) error { return p.read(r, rd) }); err != nil {
 		return err
 	}
 	b := append([]byte(`{"Records":[`), p.text...)
@@ -57,10 +54,11 @@ type records struct {
 	count  int
 	passed int // entries
 	bytes  int // bytes of documents that were read
+	memory answerMemory
 }
 
 // read reads the page at a snapshot.
-func (p *records) read(rd *store.Reader) error {
+func (p *records) read(r *Request, rd *store.Reader) error {
 	first, _, err := rd.LogBounds()
 	switch {
 	case err != nil:
@@ -76,7 +74,11 @@ func (p *records) read(rd *store.Reader) error {
 		}
 		p.add(e)
 		p.after = e.At
-		if p.full() {
+		err = p.memory.hold(r, len(p.text))
+		if err != nil && p.count < 2 {
+			return err
+		}
+		if p.full() || err != nil {
 			break
 		}
 	}
@@ -171,7 +173,7 @@ func (p *records) appendRecord(dst []byte, e *store.Logged, c recorded) []byte {
 	dst = strconv.AppendInt(dst, int64(c.key.Size()+c.now.Size()+c.old.Size()), 10)
 	dst = append(dst, `,"StreamViewType":"`+view+`"},"eventID":"`+id+`","eventName":"`+c.event+`","eventSource":"aws:dynamodb","eventVersion":"1.1"`...)
 	if e.Cause == store.ByExpiry {
-		dst = append(dst, `,"userIdentity":{"principalId":"dynamodb.amazonaws.com","type":"Service"}`...)
+		dst = append(dst, `,"userIdentity":{"PrincipalId":"dynamodb.amazonaws.com","Type":"Service"}`...)
 	}
 	return append(dst, '}')
 }

@@ -30,13 +30,13 @@ func getShardIterator(r *Request) error {
 		return err
 	}
 	var c constraints
-	checkStreamARN(&c, "streamArn", in.StreamArn)
-	checkShard(&c, "shardId", in.ShardID)
+	c.required("streamArn", in.StreamArn, streamARNLength)
+	c.required("shardId", in.ShardID, shardIDLength)
 	if c.given("shardIteratorType", in.ShardIteratorType != nil) {
-		c.oneOf("shardIteratorType", *in.ShardIteratorType, afterSequence, latest, atSequence, trimHorizon)
+		c.oneOf("shardIteratorType", *in.ShardIteratorType, iteratorTypes)
 	}
 	if in.SequenceNumber != nil {
-		checkLength(&c, "sequenceNumber", in.SequenceNumber, leastSequence, mostSequence)
+		c.required("sequenceNumber", in.SequenceNumber, sequenceLength)
 	}
 	if err := c.err(); err != nil {
 		return err

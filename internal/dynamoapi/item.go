@@ -11,8 +11,10 @@ import (
 	"github.com/sectional/sectional/internal/table"
 )
 
-// wireTypes are the types of key attributes among all types.
-var wireTypes = map[table.Type]attribute.Type{table.String: attribute.S, table.Number: attribute.N, table.Binary: attribute.B}
+// wireType returns the type of a key attribute among all types.
+func (t *tableAt) wireType(name string) attribute.Type {
+	return attribute.TypeOf(string(t.Attributes[name]))
+}
 
 var (
 	errKeySchema = error(&mismatch{attribute.Invalid("The provided key element does not match the schema")})
@@ -37,7 +39,7 @@ func (t *tableAt) keyOfItem(item attribute.Item) (*key, error) {
 		return nil, errKeySchema
 	}
 	for _, name := range t.Keys {
-		if v, ok := item.Get(name); !ok || v.Type() != wireTypes[t.Attributes[name]] {
+		if v, ok := item.Get(name); !ok || v.Type() != t.wireType(name) {
 			return nil, errKeySchema
 		}
 	}
@@ -46,8 +48,9 @@ func (t *tableAt) keyOfItem(item attribute.Item) (*key, error) {
 
 // keyIn returns the key that an item has, whose attributes are there with their types.
 func (t *tableAt) keyIn(item attribute.Item) (*key, error) {
-	k := &key{}
-	var texts []string
+	k := &key{attributes: make([]attribute.Attribute, 0, len(t.Keys))}
+	var room [2]string
+	texts := room[:0]
 	for _, name := range t.Keys {
 		v, _ := item.Get(name)
 		if err := checkKeyText(name, v, len(texts)); err != nil {
@@ -111,7 +114,7 @@ func (t *tableAt) checkKeyTypes(item attribute.Item) error {
 		if !ok {
 			return &mismatch{badParameter("Missing the key %s in the item", name)}
 		}
-		if want := wireTypes[t.Attributes[name]]; v.Type() != want {
+		if want := t.wireType(name); v.Type() != want {
 			return &mismatch{badParameter("Type mismatch for key %s expected: %s actual: %s", name, want, v.Type())}
 		}
 	}
@@ -127,7 +130,7 @@ func (t *tableAt) checkIndexKeys(item attribute.Item) error {
 			if !ok {
 				continue
 			}
-			if want := wireTypes[t.Attributes[k]]; v.Type() != want {
+			if want := t.wireType(k); v.Type() != want {
 				return &mismatch{badParameter("Type mismatch for Index Key %s Expected: %s Actual: %s IndexName: %s", k, want, v.Type(), name)}
 			}
 			if err := checkIndexText(name, k, v, at); err != nil {

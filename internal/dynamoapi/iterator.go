@@ -35,7 +35,7 @@ func (r *Request) iterator(s *streamAt, after store.LogPosition) string {
 	w.Uint(s.db.Number())
 	w.Uint(uint64(after.Seq))
 	w.Uint(after.N)
-	w.Uint(uint64(r.api.Shared.Now().UnixMilli()))
+	w.Uint(uint64(r.api.Now().UnixMilli()))
 	return base64.RawURLEncoding.EncodeToString(append(w, r.api.signIterator(w)...))
 }
 
@@ -69,7 +69,7 @@ func (r *Request) openIterator(text string) (s *streamAt, after store.LogPositio
 	if s.db.Number() != number {
 		return nil, after, streamNotFound(arn) // of a table of that name that was deleted
 	}
-	if r.api.Shared.Now().Sub(made) > iteratorAge {
+	if r.api.Now().Sub(made) > iteratorAge {
 		return nil, after, errExpired
 	}
 	return s, after, nil

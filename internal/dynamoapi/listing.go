@@ -84,7 +84,8 @@ func (l *listing) parseForm() error {
 		l.index = *name
 	}
 	l.selected = l.textOr("Select", "")
-	c.oneOf("select", l.selected, "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
+	c.oneOf("select", l.selected, selections)
+	c.oneOf("conditionalOperator", l.textOr("ConditionalOperator", ""), logicalOperators)
 	if limit := l.number("Limit"); limit != nil {
 		c.between("limit", limit, 1, 1<<62)
 		l.limit = int(*limit)
@@ -143,11 +144,8 @@ func (l *listing) checkSelect() error {
 	return nil
 }
 
-// openListing opens the table and the index.
-func (r *Request) openListing(l *listing) (err error) {
-	if l.t, err = r.table(l.table, false); err != nil {
-		return err
-	}
+// openIndex finds the index, where one is named, of the table that has been opened.
+func (l *listing) openIndex() error {
 	if l.index == "" {
 		return nil
 	}

@@ -1,7 +1,7 @@
 package dynamoapi
 
 import (
-	"slices"
+	"iter"
 
 	"github.com/sectional/sectional/internal/dberr"
 )
@@ -25,40 +25,36 @@ func listStreams(r *Request) error {
 	}
 	after := ""
 	if in.ExclusiveStartStreamArn != nil {
-		checkStreamARN(&c, "exclusiveStartStreamArn", in.ExclusiveStartStreamArn)
+		c.required("exclusiveStartStreamArn", in.ExclusiveStartStreamArn, streamARNLength)
 		after, _, _ = cutStreamARN(*in.ExclusiveStartStreamArn)
 	}
 	if err := c.err(); err != nil {
 		return err
 	}
-	names, err := r.streamTables(in.TableName)
-	if err != nil {
-		return err
+	if in.TableName != nil {
+		return r.answerStreams(r.onlyTable(*in.TableName), limit)
 	}
-	at, found := slices.BinarySearch(names, after)
-	if found {
-		at++
-	}
-	return r.answerStreams(names[at:], limit)
+	return r.answerStreams(r.tablesAfter(after), limit)
 }
 
-// streamTables returns the names of the tables whose streams are listed, sorted.
-func (r *Request) streamTables(name *string) ([]string, error) {
-	if name == nil {
-		return r.tables()
+// onlyTable gives the one table that was named.
+func (r *Request) onlyTable(name string) iter.Seq2[string, error] {
+	if cut, ok := cutARN(name); ok {
+		name = cut
 	}
-	plain := *name
-	if cut, ok := cutARN(plain); ok {
-		plain = cut
+	return func(yield func(string, error) bool) {
+		_, err := r.table(name, false)
+		yield(name, notFound(err, name))
 	}
-	_, err := r.table(plain, false)
-	return []string{plain}, notFound(err, plain)
 }
 
-func (r *Request) answerStreams(names []string, limit int) error {
+func (r *Request) answerStreams(tables iter.Seq2[string, error], limit int) error {
 	out := map[string]any{}
 	streams := []streamShown{}
-	for _, name := range names {
+	for name, err := range tables {
+		if err != nil {
+			return err
+		}
 		t, err := r.table(name, false)
 		if dberr.Is(err, dberr.NotFound) || err == nil && (t.Stream == nil || !r.mayAll(t, false)) {
 			continue

@@ -2,7 +2,7 @@ package dynamoapi
 
 import (
 	"encoding/json"
-	"slices"
+	"iter"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/table"
@@ -32,21 +32,19 @@ func listTables(r *Request) error {
 	if err := c.err(); err != nil {
 		return err
 	}
-	names, err := r.tables()
-	if err != nil {
-		return err
-	}
-	at, found := slices.BinarySearch(names, after)
-	if found {
-		at++
-	}
 	out := struct {
 		LastEvaluatedTableName string `json:",omitempty"`
 		TableNames             []string
-	}{TableNames: names[at:]}
-	if int64(len(out.TableNames)) > limit {
-		out.TableNames = out.TableNames[:limit]
-		out.LastEvaluatedTableName = out.TableNames[limit-1]
+	}{TableNames: []string{}}
+	for name, err := range r.tablesAfter(after) {
+		if err != nil {
+			return err
+		}
+		if int64(len(out.TableNames)) == limit {
+			out.LastEvaluatedTableName = out.TableNames[limit-1]
+			break
+		}
+		out.TableNames = append(out.TableNames, name)
 	}
 	body, err := json.Marshal(out)
 	if err != nil {
@@ -55,26 +53,25 @@ func listTables(r *Request) error {
 	return r.answer(body)
 }
 
-// tables returns the names of the tables that the caller may enter, sorted. Databases
-// come in another order, so all are looked at.
-func (r *Request) tables() ([]string, error) {
-	names := []string{}
-	for database, err := range r.api.Store.Names(r.Ctx(), "", "", false) {
-		if err != nil {
-			return nil, err
-		}
-		name, ok := table.NameOf(database)
-		if !ok || !r.mayTable(name, false) {
-			continue
-		}
-		if ok, err := r.listed(database); err != nil {
-			return nil, err
-		} else if ok {
-			names = append(names, name)
+// tablesAfter gives the names of the tables that the caller may enter, after one of them or
+// from the first on, in the order of their databases: a page reads its own names alone.
+func (r *Request) tablesAfter(after string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		begin, _ := table.DatabaseOf(after)
+		for database, err := range r.api.Store.Names(r.Ctx(), begin, "", false) {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			name, ok := table.NameOf(database)
+			if !ok || database == begin || !r.mayTable(name, false) {
+				continue
+			}
+			if ok, err = r.listed(database); (ok || err != nil) && !yield(name, err) || err != nil {
+				return
+			}
 		}
 	}
-	slices.Sort(names)
-	return names, nil
 }
 
 // listed reports whether a database is a table that the caller may enter.

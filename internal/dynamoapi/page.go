@@ -3,7 +3,6 @@ package dynamoapi
 import (
 	"hash/fnv"
 	"iter"
-	"slices"
 
 	"github.com/sectional/sectional/internal/attribute"
 	"github.com/sectional/sectional/internal/dberr"
@@ -19,6 +18,13 @@ const (
 	pageBytes = 1 << 20
 	// passedBytes is how much of other segments a page of a scan passes by.
 	passedBytes = 32 << 20
+	// pageWork is how much a page looks at: for each item, and for each that is there no more,
+	// parts of the filter, paths of the projection, and rowWork for coming by it. A part of the
+	// filter may look at all of the item, so it counts once more for each partBytes of that.
+	// Long filters reach it, and scans of hundreds of thousands of deleted items.
+	pageWork  = 2_000_000
+	rowWork   = 10
+	partBytes = 64
 	// readAhead is how many items behind an index's rows are read at once.
 	readAhead = 32
 )
@@ -26,12 +32,24 @@ const (
 // page is a page of a listing, as it is made.
 type page struct {
 	*listing
-	items   []byte // JSON
+	out     []byte // the answer
 	count   int
 	scanned int
 	bytes   int
-	passed  int                   // bytes of other segments
+	passed  int // bytes of other segments
+	work    int // what was looked at
+	memory  answerMemory
+	entries int                   // bytes of rows of an index whose items were read
+	fetched float64               // what reading these items took
 	last    []attribute.Attribute // where the next page goes on; nil for the end
+}
+
+// itemsBegin begins an answer with items; finish makes it JSON.
+const itemsBegin = `{,"Items":[`
+
+// newPage begins a page, whose answer is written into the memory of buf.
+func newPage(l *listing, buf []byte) *page {
+	return &page{listing: l, out: append(buf[:0], itemsBegin...)}
 }
 
 // row is an item that a listing comes by.
@@ -40,6 +58,21 @@ type row struct {
 	item attribute.Item
 	size int
 	body []byte // instead of item: the document, of which all is wanted; borrowed
+	gone bool   // it was deleted
+}
+
+// answerMemory is what a request was charged for its answer.
+type answerMemory struct{ held int }
+
+// hold charges the request for an answer that has become so long. Errors: those of Hold; a
+// page that has something ends then.
+func (m *answerMemory) hold(r *Request, length int) error {
+	if length <= m.held {
+		return nil
+	}
+	err := r.Hold(int64(length - m.held))
+	m.held = length
+	return err
 }
 
 // read reads the page at a snapshot.
@@ -47,7 +80,7 @@ func (p *page) read(r *Request, rd *store.Reader) error {
 	if err := p.enter(r); err != nil {
 		return err
 	}
-	rows := p.walkTable
+	rows, work, parts := p.walkTable, p.workOfRow(), p.partsOfFilter()
 	if p.x != nil {
 		rows = p.walkIndex
 	}
@@ -56,8 +89,12 @@ func (p *page) read(r *Request, rd *store.Reader) error {
 			return err
 		}
 		p.add(row)
-		if p.full() {
-			p.goOnAfter(row)
+		p.work += work + parts*row.size/partBytes
+		err = p.memory.hold(r, len(p.out))
+		if err != nil && p.scanned < 2 {
+			return err
+		}
+		if (p.full() || err != nil) && p.goOnAfter(row) {
 			return nil
 		}
 	}
@@ -80,7 +117,27 @@ func (p *page) enter(r *Request) error {
 }
 
 func (p *page) full() bool {
-	return p.limit > 0 && p.scanned >= p.limit || p.bytes >= pageBytes || p.passed >= passedBytes
+	return p.limit > 0 && p.scanned >= p.limit || p.bytes >= pageBytes || p.passed >= passedBytes || p.work >= pageWork
+}
+
+// partsOfFilter is how many parts the filter has, 0 without one.
+func (l *listing) partsOfFilter() int {
+	if l.filter == nil {
+		return 0
+	}
+	return l.filter.Parts()
+}
+
+// workOfRow is how much is looked at for an item, whatever its size.
+func (l *listing) workOfRow() int {
+	parts := rowWork
+	if l.filter != nil {
+		parts = l.filter.Parts()
+	}
+	if l.projection != nil {
+		parts += l.projection.Parts()
+	}
+	return parts
 }
 
 // elsewhere reports whether an item is of another segment of the scan. Segments are told
@@ -91,41 +148,61 @@ func (p *page) elsewhere(id document.ID) bool {
 	}
 	h := fnv.New32a()
 	h.Write([]byte(id))
-	return h.Sum32()%p.segments != p.segment
+	return mixed(h.Sum32())%p.segments != p.segment
+}
+
+// mixed spreads a hash over all of its bits (the finalizer of MurmurHash3): the lowest of
+// FNV's say little but what the last characters of an id are.
+func mixed(h uint32) uint32 {
+	h = (h ^ h>>16) * 0x85ebca6b
+	h = (h ^ h>>13) * 0xc2b2ae35
+	return h ^ h>>16
 }
 
 // add adds an item, if it is of the segment and passes the filter.
 func (p *page) add(w row) {
+	if w.gone {
+		return
+	}
 	if p.elsewhere(w.id) {
 		p.passed += w.size + len(w.body)
 		return
 	}
 	p.scanned++
 	if w.body != nil {
-		before := len(p.items)
-		p.separate()
-		begin, size := len(p.items), 0
-		var err error
-		if p.items, size, err = attribute.AppendWire(p.items, w.body); err != nil {
-			item, _ := p.t.shownItem(w.id, w.body)
-			p.items, size = attribute.AppendItem(p.items[:begin], item), item.Size()
-		}
-		if p.selected == selectCount {
-			p.items = p.items[:before]
-		}
-		p.count++
-		p.bytes += size
+		p.addWhole(w)
 		return
 	}
 	p.bytes += w.size
+	if p.capacity != "NONE" && p.fetches() {
+		p.fetched += readUnits(w.size, p.consistent)
+		p.entries += p.t.projectedOf(p.x, w.item).Size()
+	}
 	if p.filter != nil && !p.filter.Holds(w.item) {
 		return
 	}
 	p.count++
 	if p.selected != selectCount {
 		p.separate()
-		p.items = appendItem(p.items, p.shown(w.item), p.projection)
+		p.out = appendItem(p.out, p.shown(w.item), p.projection)
 	}
+}
+
+// addWhole adds a document of which all is wanted, without an item in between where it is one.
+func (p *page) addWhole(w row) {
+	before := len(p.out)
+	p.separate()
+	begin := len(p.out)
+	out, size, err := attribute.AppendWire(p.out, w.body)
+	if err != nil {
+		item, _ := p.t.shownItem(w.id, w.body)
+		out, size = attribute.AppendItem(p.out[:begin], item), item.Size()
+	}
+	if p.out = out; p.selected == selectCount {
+		p.out = p.out[:before]
+	}
+	p.count++
+	p.bytes += size
 }
 
 // shown returns what an index shows of an item that was read for its sake.
@@ -133,32 +210,47 @@ func (p *page) shown(item attribute.Item) attribute.Item {
 	if p.x == nil || p.projection != nil || p.selected == selectAll || p.x.Projection == table.All {
 		return item
 	}
-	projected := p.t.Projected(p.x)
-	var kept []attribute.Attribute
-	for _, a := range item.Attributes() {
-		if slices.Contains(projected, a.Name) {
-			kept = append(kept, a)
-		}
+	return p.t.projectedOf(p.x, item)
+}
+
+// fetches reports whether items are read of which the index has a part alone.
+func (p *page) fetches() bool { return p.x != nil && p.x.Projection != table.All && p.reads() }
+
+// cost is what reading the page took.
+func (p *page) cost() cost {
+	switch {
+	case p.x == nil:
+		return reading(p.bytes, p.consistent)
+	case !p.fetches():
+		return cost{indexes: []indexCost{{p.index, p.x.Local, readUnits(p.bytes, p.consistent)}}}
 	}
-	return attribute.NewItem(kept)
+	return cost{table: p.fetched, indexes: []indexCost{{p.index, p.x.Local, readUnits(p.entries, p.consistent)}}}
 }
 
 func (p *page) separate() {
-	if len(p.items) > 1 {
-		p.items = append(p.items, ',')
+	if len(p.out) > len(itemsBegin) {
+		p.out = append(p.out, ',')
 	}
 }
 
-// goOnAfter notes the row after which the next page begins.
-func (p *page) goOnAfter(w row) {
-	item := w.item
-	if w.body != nil {
-		item, _ = p.t.shownItem(w.id, w.body)
+// goOnAfter notes the row after which the next page begins; false for a document that has
+// no key, as one that was deleted may.
+func (p *page) goOnAfter(w row) bool {
+	item, ok := w.item, true
+	switch {
+	case w.gone:
+		item, ok = p.t.keyOf(w.id)
+	case w.body != nil:
+		item, ok = p.t.shownItem(w.id, w.body)
+	}
+	if !ok {
+		return false
 	}
 	for _, name := range p.allKeys() {
 		v, _ := item.Get(name)
 		p.last = append(p.last, attribute.Attribute{Name: name, Value: v})
 	}
+	return true
 }
 
 // walkTable gives the table's items.
@@ -175,11 +267,11 @@ func (p *page) walkTable(rd *store.Reader) iter.Seq2[row, error] {
 				yield(row{}, err)
 				return
 			}
-			if rev.Deleted || rev.ID.IsDesign() || rev.ID.Designs(true) || !p.t.mayHold(rev.ID) {
+			if !p.t.Holds(rev.ID) { // others were written before the database was a table
 				continue
 			}
-			w := row{id: rev.ID, body: rev.Body}
-			if !whole {
+			w := row{id: rev.ID, body: rev.Body, gone: rev.Deleted}
+			if !whole && !w.gone {
 				w = p.rowOf(rev)
 			}
 			if !yield(w, nil) {
@@ -195,20 +287,10 @@ func (p *page) rowOf(rev *store.Revision) row {
 	return row{id: rev.ID, item: item, size: item.Size()}
 }
 
-// mayHold reports whether the table may have an item of an id. Others were written before
-// the database was a table.
-func (t *tableAt) mayHold(id document.ID) bool {
-	if t.IDs {
-		return true
-	}
-	_, err := t.KeyOf(id)
-	return err == nil
-}
-
 // walkIndex gives an index's items: as its rows have them, or read.
 func (p *page) walkIndex(rd *store.Reader) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
-		entries, err := p.entries(rd)
+		entries, err := p.rows(rd)
 		if err != nil {
 			yield(row{}, err)
 			return
@@ -281,8 +363,8 @@ func (p *page) readOne(rd *store.Reader, id document.ID) (row, error) {
 	return p.rowOf(rev), nil
 }
 
-// entries gives the index's rows.
-func (p *page) entries(rd *store.Reader) (iter.Seq2[secondary.Entry, error], error) {
+// rows gives the index's rows.
+func (p *page) rows(rd *store.Reader) (iter.Seq2[secondary.Entry, error], error) {
 	set, err := index.Of(rd)
 	if err != nil {
 		return nil, err

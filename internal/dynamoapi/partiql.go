@@ -2,6 +2,8 @@ package dynamoapi
 
 import (
 	"crypto/sha256"
+	"errors"
+	"fmt"
 
 	"github.com/sectional/sectional/internal/attribute"
 	"github.com/sectional/sectional/internal/attribute/expr"
@@ -10,7 +12,7 @@ import (
 	"github.com/sectional/sectional/internal/jsonscan"
 )
 
-// execution is an ExecuteStatement on its way.
+// execution is a statement on its way: that of an ExecuteStatement, or one of several.
 type execution struct {
 	*Request
 	*args
@@ -21,6 +23,10 @@ type execution struct {
 	text   string // Statement
 	t      *tableAt
 }
+
+// parsedByte is how many bytes of memory a byte of a statement takes once it is parsed, at
+// most: that of a projection is a path.
+const parsedByte = 96
 
 var (
 	errDuplicateItem = dberr.New(dberr.Conflict, "DuplicateItemException", "Duplicate primary key exists in table")
@@ -39,7 +45,7 @@ func executeStatement(r *Request) error {
 	case partiql.Exists:
 		return errExists
 	}
-	c, err := e.change()
+	c, err := e.change(&opened{r: r})
 	if err != nil {
 		return err
 	}
@@ -50,42 +56,106 @@ func executeStatement(r *Request) error {
 	if shown := e.shown(c); shown.Len() > 0 {
 		b = attribute.AppendItem(b, shown)
 	}
-	return r.answer(finish(e.appendCapacity(append(b, ']'), c.t, c.units())))
+	return r.answer(finish(e.appendCapacity(append(b, ']'), c.t, e.costOf(c))))
 }
 
 // parse reads the request and its statement.
 func (e *execution) parse() error {
 	var c constraints
-	c.given("statement", e.has("Statement"))
-	e.text = e.textOr("Statement", "")
+	e.parseForm(&c, "")
 	if limit := e.number("Limit"); limit != nil {
 		c.between("limit", limit, 1, 1<<62)
 		e.limit = int(*limit)
 	}
 	e.reports = reportsOf(e.args, &c)
-	e.failed = e.textOr("ReturnValuesOnConditionCheckFailure", "NONE")
-	c.oneOf("returnValuesOnConditionCheckFailure", e.failed, "ALL_OLD", "NONE")
-	parameters, err := parametersIn(e.args)
 	if e.err != nil {
 		return e.err
 	}
-	if c.err() != nil {
-		return c.err()
+	if err := c.err(); err != nil {
+		return err
 	}
-	if err == nil {
-		e.Statement, err = partiql.Parse(e.text, parameters)
+	return e.parseStatement()
+}
+
+// parseForm reads what every statement has besides its text; path is where it is.
+func (e *execution) parseForm(c *constraints, path string) {
+	if c.given(path+"statement", e.has("Statement")) {
+		e.text = e.textOr("Statement", "")
+		switch n := len(e.text); {
+		case n == 0:
+			c.failed(path+"statement", "''", "have length greater than or equal to 1")
+		case n > partiql.MaxLength:
+			c.failed(path+"statement", fmt.Sprintf("'[%d bytes]'", n), fmt.Sprint("have length less than or equal to ", partiql.MaxLength))
+		}
 	}
-	if err == nil {
+	if list := e.array("Parameters"); list != nil && jsonscan.Len(list) == 0 {
+		c.failed(path+"parameters", "'[]'", "have length greater than or equal to 1")
+	}
+	e.failed = e.textOr("ReturnValuesOnConditionCheckFailure", "NONE")
+	c.oneOf(path+"returnValuesOnConditionCheckFailure", e.failed, returnOnFailure)
+}
+
+// parseStatement reads the parameters and the statement.
+func (e *execution) parseStatement() error {
+	parameters, err := e.parameters()
+	if err != nil {
+		return err
+	}
+	return e.parseText(parameters)
+}
+
+func (e *execution) parseText(parameters []attribute.Value) (err error) {
+	if err = e.Hold(parsedByte * int64(len(e.text))); err != nil {
+		return err
+	}
+	if e.Statement, err = partiql.Parse(e.text, parameters); err == nil {
 		err = checkTableName(e.Table)
 	}
 	return err
 }
 
-// parametersIn reads the values of question marks.
-func parametersIn(a *args) (values []attribute.Value, err error) {
-	list := a.array("Parameters")
-	for e := jsonscan.ElementsOf(list); list != nil; {
-		raw, ok := e.Next()
+// ofStatement reports whether an error is about what a statement says; others are about
+// the request, or about the server.
+func ofStatement(err error) bool {
+	name, _, _ := named(err)
+	return name == attribute.Validation && dberr.Is(err, dberr.Invalid)
+}
+
+// statementsIn reads the form of a list of statements, which has so many at most. The texts
+// are not parsed yet.
+func (r *Request) statementsIn(a *args, name string, most int, c *constraints) (list []*execution, err error) {
+	raw := a.array(name)
+	if a.err != nil || !c.given(small(name), raw != nil) {
+		return nil, a.err
+	}
+	switch n := jsonscan.Len(raw); {
+	case n == 0:
+		c.failed(small(name), "'[]'", "have length greater than or equal to 1")
+	case n > most:
+		c.failed(small(name), fmt.Sprintf("'[%d statements]'", n), fmt.Sprint("have length less than or equal to ", most))
+		return nil, nil
+	}
+	for each := jsonscan.ElementsOf(raw); ; {
+		one, ok := each.Next()
+		if !ok {
+			return list, nil
+		}
+		if jsonscan.KindOf(one) != jsonscan.Object {
+			return nil, attribute.Unreadable("Unexpected value type in payload")
+		}
+		e := &execution{Request: r, args: argsOf(one)}
+		list = append(list, e)
+		if e.parseForm(c, fmt.Sprintf("%s.%d.member.", small(name), len(list))); e.err != nil {
+			return nil, e.err
+		}
+	}
+}
+
+// parameters reads the values of question marks.
+func (e *execution) parameters() (values []attribute.Value, err error) {
+	list := e.array("Parameters")
+	for each := jsonscan.ElementsOf(list); list != nil; {
+		raw, ok := each.Next()
 		if !ok {
 			break
 		}
@@ -94,9 +164,6 @@ func parametersIn(a *args) (values []attribute.Value, err error) {
 			return nil, err
 		}
 		values = append(values, v)
-	}
-	if list != nil && values == nil {
-		return nil, attribute.Invalid("1 validation error detected: Value '[]' at 'parameters' failed to satisfy constraint: Member must have length greater than or equal to 1")
 	}
 	return values, nil
 }
@@ -116,22 +183,41 @@ func checkTableName(name string) error {
 	return nil
 }
 
+// key returns the key that the statement binds in its table, and the condition that is
+// left, nil for none.
+func (e *execution) key() (*key, *expr.Condition, error) {
+	attributes, rest, err := e.Where.Key(e.t.keyTypes()...)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := e.Where.Condition().CheckKeyPaths(e.t.Keys...); err != nil {
+		return nil, nil, err
+	}
+	k, err := e.t.keyOfItem(attribute.NewItem(attributes))
+	return k, rest, err
+}
+
+// unbound reports whether an error is that of a statement which does not bind the key.
+func unbound(err error) bool {
+	var k *partiql.KeyError
+	return errors.As(err, &k)
+}
+
+// mistyped reports whether it binds it by a value of another type.
+func mistyped(err error) bool {
+	var k *partiql.KeyError
+	return errors.As(err, &k) && k.Mistyped
+}
+
 // change opens the table of a statement that writes, and returns what it makes of its item.
-func (e *execution) change() (c *change, err error) {
+func (e *execution) change(tables *opened) (c *change, err error) {
+	if e.t, err = tables.table(e.Table, true); err != nil {
+		return nil, err
+	}
 	if e.Kind == partiql.Insert {
 		return e.inserting()
 	}
-	if e.t, err = e.table(e.Table, true); err != nil {
-		return nil, err
-	}
-	attributes, rest, err := e.Where.Key(e.t.keyTypes()...)
-	if err != nil {
-		return nil, err
-	}
-	if err := e.Where.Condition().CheckKeyPaths(e.t.Keys...); err != nil {
-		return nil, err
-	}
-	k, err := e.t.keyOfItem(attribute.NewItem(attributes))
+	k, rest, err := e.key()
 	if err != nil {
 		return nil, err
 	}
@@ -151,15 +237,11 @@ func (e *execution) inserting() (*change, error) {
 	if err := e.Item.CheckPut(); err != nil {
 		return nil, err
 	}
-	t, err := e.table(e.Table, true)
+	k, err := e.t.checkItem(e.Item)
 	if err != nil {
 		return nil, err
 	}
-	k, err := t.checkItem(e.Item)
-	if err != nil {
-		return nil, err
-	}
-	c := t.putting(k, e.Item)
+	c := e.t.putting(k, e.Item)
 	c.apply = func(_ attribute.Item, exists bool) (attribute.Item, bool, error) {
 		if exists {
 			return attribute.Item{}, false, errDuplicateItem
@@ -202,7 +284,7 @@ func (e *execution) shown(c *change) attribute.Item {
 func (t *tableAt) keyTypes() []expr.Key {
 	keys := make([]expr.Key, len(t.Keys))
 	for i, name := range t.Keys {
-		keys[i] = expr.Key{Name: name, Type: wireTypes[t.Attributes[name]]}
+		keys[i] = expr.Key{Name: name, Type: t.wireType(name)}
 	}
 	return keys
 }

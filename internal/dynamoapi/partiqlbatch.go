@@ -1,7 +1,6 @@
 package dynamoapi
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/sectional/sectional/internal/attribute"
@@ -24,18 +23,15 @@ var (
 type statements struct {
 	*Request
 	reports
-	list   []*batchStatement
-	bills  bills
-	answer []byte
-}
-
-type batchStatement struct {
-	execution
-	failure error
+	list     []*execution
+	failures []error // what is wrong with the text of each
+	tables   opened
+	bills    bills
+	answer   []byte
 }
 
 func batchExecuteStatement(r *Request) error {
-	b := &statements{Request: r, answer: []byte(`{"Responses":[`)}
+	b := &statements{Request: r, tables: opened{r: r}, answer: []byte(`{"Responses":[`)}
 	if err := b.parse(argsOf(r.body)); err != nil {
 		return err
 	}
@@ -44,57 +40,36 @@ func batchExecuteStatement(r *Request) error {
 			b.answer = append(b.answer, ',')
 		}
 		begun := len(b.answer)
-		b.answer = b.respond(b.answer, s)
+		b.answer = b.respond(b.answer, s, b.failures[i])
 		if err := r.Hold(int64(len(b.answer) - begun)); err != nil {
 			return err
 		}
 	}
-	return r.answer(append(b.appendBills(append(b.answer, ']'), b.bills), '}'))
+	return r.answer(append(b.appendBills(append(b.answer, ']'), b.bills, ""), '}'))
 }
 
-// parse reads the request. What is wrong with a single statement stays with it.
-func (b *statements) parse(a *args) error {
+// parse reads the request. What is wrong with the text of a statement stays with it.
+func (b *statements) parse(a *args) (err error) {
 	var c constraints
 	b.reports = reportsOf(a, &c)
-	list := a.array("Statements")
-	if a.err == nil && c.given("statements", list != nil) {
-		switch n := jsonscan.Len(list); {
-		case n == 0:
-			c.failed("statements", "'[]'", "have length greater than or equal to 1")
-		case n > maxStatements:
-			c.failed("statements", fmt.Sprintf("'[%d statements]'", n), fmt.Sprint("have length less than or equal to ", maxStatements))
-			list = nil
-		}
+	if b.list, err = b.statementsIn(a, "Statements", maxStatements, &c); err == nil {
+		err = c.err()
 	}
-	for e := jsonscan.ElementsOf(list); list != nil && a.err == nil; {
-		raw, ok := e.Next()
-		if !ok {
-			break
-		}
-		if jsonscan.KindOf(raw) != jsonscan.Object {
-			return attribute.Unreadable("Unexpected value type in payload")
-		}
-		s := &batchStatement{execution: execution{Request: b.Request, args: argsOf(raw)}}
-		b.list = append(b.list, s)
-		c.given(fmt.Sprintf("statements.%d.member.statement", len(b.list)), s.has("Statement"))
+	if err == nil {
+		err = b.parseEach()
 	}
-	if a.err != nil {
-		return a.err
-	}
-	if err := c.err(); err != nil {
-		return err
-	}
-	return b.parseEach()
+	return err
 }
 
 // parseEach reads the statements.
 func (b *statements) parseEach() error {
 	reads, writes := false, false
 	for _, s := range b.list {
-		s.failure = s.execution.parse()
-		if name, _, _ := named(s.failure); s.failure != nil && name == attribute.Serialization {
-			return s.failure
+		err := s.parseStatement()
+		if err != nil && !ofStatement(err) {
+			return err
 		}
+		b.failures = append(b.failures, err)
 		if s.Statement == nil {
 			continue
 		}
@@ -108,9 +83,8 @@ func (b *statements) parseEach() error {
 }
 
 // respond carries a statement out and appends its response.
-func (b *statements) respond(dst []byte, s *batchStatement) []byte {
+func (b *statements) respond(dst []byte, s *execution, err error) []byte {
 	var item attribute.Item
-	err := s.failure
 	if err == nil {
 		item, err = b.run(s)
 	}
@@ -132,37 +106,35 @@ func (b *statements) respond(dst []byte, s *batchStatement) []byte {
 }
 
 // run carries a statement out and returns the item that it shows.
-func (b *statements) run(s *batchStatement) (item attribute.Item, err error) {
+func (b *statements) run(s *execution) (item attribute.Item, err error) {
 	switch s.Kind {
 	case partiql.Exists:
 		return item, errExists
 	case partiql.Select:
 		return b.readOne(s)
 	}
-	c, err := s.change()
+	c, err := s.change(&b.tables)
 	if err == nil {
 		err = b.write(c)
 	}
 	if err != nil {
 		return item, err
 	}
-	b.bills.add(s.Table, c.units())
+	b.bills.add(s.Table, b.costOf(c))
 	return s.shown(c), nil
 }
 
 // readOne reads the item whose key a SELECT binds.
-func (b *statements) readOne(s *batchStatement) (item attribute.Item, err error) {
-	t, err := b.table(s.Table, false)
-	if err != nil {
+func (b *statements) readOne(s *execution) (item attribute.Item, err error) {
+	if s.t, err = b.tables.table(s.Table, false); err != nil {
 		return item, err
 	}
-	attributes, rest, err := s.Where.Key(t.keyTypes()...)
-	if err != nil || rest != nil || s.Index != "" {
+	k, rest, err := s.key()
+	if unbound(err) || rest != nil || s.Index != "" {
 		return item, errBatchKey
 	}
-	k, err := t.keyOfItem(attribute.NewItem(attributes))
 	if err == nil {
-		err = b.mayPartition(t, k.partition, false)
+		err = b.mayPartition(s.t, k.partition, false)
 	}
 	if err != nil {
 		return item, err
@@ -171,11 +143,11 @@ func (b *statements) readOne(s *batchStatement) (item attribute.Item, err error)
 	if s.args.err != nil {
 		return item, s.args.err
 	}
-	err = t.db.Whole().View(b.Ctx(), func(rd *store.Reader) error {
-		item, _, err = t.read(rd, k)
+	err = s.t.db.Whole().View(b.Ctx(), func(rd *store.Reader) error {
+		item, _, err = s.t.read(rd, k)
 		return err
 	})
-	b.bills.add(s.Table, readUnits(item.Size(), consistent))
+	b.bills.add(s.Table, reading(item.Size(), consistent))
 	return item, noTable(err)
 }
 

@@ -32,7 +32,11 @@ func (e *execution) read() error {
 	if e.err != nil {
 		return e.err
 	}
-	if err := e.openListing(l); err != nil {
+	var err error
+	if l.t, err = e.table(l.table, false); err == nil {
+		err = l.openIndex()
+	}
+	if err != nil {
 		return err
 	}
 	e.t = l.t
@@ -45,10 +49,10 @@ func (e *execution) read() error {
 	if err != nil {
 		return err
 	}
-	p := &page{listing: l}
+	p := newPage(l, takeBuffer())
 	err = l.t.db.Whole().View(e.Ctx(), func(rd *store.Reader) error {
 		at := *l
-		*p = page{listing: &at, items: []byte{'['}}
+		*p = *newPage(&at, p.out)
 		return p.readHashes(e.Request, rd, hashes)
 	})
 	if err != nil {
@@ -133,15 +137,14 @@ func (p *page) readHashes(r *Request, rd *store.Reader, hashes []attribute.Value
 
 // answerPage answers with a page.
 func (e *execution) answerPage(p *page) error {
-	b := append([]byte{'{'}, `,"Items":`...)
-	b = append(append(b, p.items...), ']')
+	b := append(p.out, ']')
 	if p.last != nil {
 		last := attribute.AppendItem(nil, attribute.NewItem(p.last))
 		b = append(b, `,"NextToken":`...)
 		b = jsonscan.AppendQuoted(b, e.nextToken(last))
 		b = append(append(b, `,"LastEvaluatedKey":`...), last...)
 	}
-	return e.answer(finish(p.appendCapacity(b, p.t, readUnits(p.bytes, p.consistent))))
+	return e.answerFrom(p.appendCapacity(b, p.t, p.cost()))
 }
 
 // Tokens say where a page ended, of which request and in which database. They are signed

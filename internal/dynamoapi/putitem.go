@@ -29,9 +29,10 @@ func (r *Request) writingOf(item string, forms expr.Forms, returns []string, par
 	c.given(item, w.has(capital(item)))
 	w.reports = reportsOf(w.args, &c)
 	w.returns = w.textOr("ReturnValues", "NONE")
-	c.oneOf("returnValues", w.returns, "ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW")
+	c.oneOf("returnValues", w.returns, returnValues)
 	w.failed = w.textOr("ReturnValuesOnConditionCheckFailure", "NONE")
-	c.oneOf("returnValuesOnConditionCheckFailure", w.failed, "ALL_OLD", "NONE")
+	c.oneOf("returnValuesOnConditionCheckFailure", w.failed, returnOnFailure)
+	c.oneOf("conditionalOperator", w.textOr("ConditionalOperator", ""), logicalOperators)
 	if w.err != nil {
 		return nil, w.err
 	}
@@ -106,7 +107,7 @@ func putItem(r *Request) error {
 
 // putting is the change that puts an item in the place of what is there.
 func (t *tableAt) putting(k *key, item attribute.Item) *change {
-	return &change{t: t, key: k, apply: func(attribute.Item, bool) (attribute.Item, bool, error) { return item, false, nil }}
+	return &change{t: t, key: k, fresh: true, apply: func(attribute.Item, bool) (attribute.Item, bool, error) { return item, false, nil }}
 }
 
 // previous returns the item as it was.
@@ -127,7 +128,7 @@ func (r *Request) answerChange(w *writing, c *change, shown func() attribute.Ite
 	if w.returns != "NONE" {
 		b = appendImage(b, "Attributes", shown())
 	}
-	b = w.appendCapacity(b, c.t, c.units())
+	b = w.appendCapacity(b, c.t, w.costOf(c))
 	b, err := r.appendCollection(b, &w.reports, c.t, c.key)
 	if err != nil {
 		return err

@@ -1,6 +1,8 @@
 package dynamoapi
 
 import (
+	"cmp"
+
 	"github.com/sectional/sectional/internal/attribute"
 	"github.com/sectional/sectional/internal/attribute/expr"
 	"github.com/sectional/sectional/internal/store"
@@ -33,18 +35,12 @@ func query(r *Request) error {
 	if l.err != nil {
 		return l.err
 	}
-	if err := r.openListing(l); err != nil {
-		return err
-	}
-	if l.within, err = keys.Range(l.keyNames()); err != nil {
-		return err
-	}
-	if l.filter != nil {
-		if err := l.filter.CheckNoKeys(l.keys()...); err != nil {
-			return err
+	return r.answerListing(l, func() (err error) {
+		if l.within, err = keys.Range(l.keyNames()); err == nil && l.filter != nil {
+			err = l.filter.CheckNoKeys(l.keys()...)
 		}
-	}
-	return r.answerListing(l)
+		return err
+	})
 }
 
 // keyNames are the keys of what is read.
@@ -58,7 +54,7 @@ func (l *listing) keyNames() (hash, sort expr.Key) {
 }
 
 func (l *listing) keyNamed(name string) expr.Key {
-	return expr.Key{Name: name, Type: wireTypes[l.t.Attributes[name]]}
+	return expr.Key{Name: name, Type: l.t.wireType(name)}
 }
 
 // scanForms are the parameters of Scan that may be in two forms.
@@ -78,10 +74,7 @@ func scan(r *Request) error {
 	if err := l.readSegment(); err != nil {
 		return err
 	}
-	if err := r.openListing(l); err != nil {
-		return err
-	}
-	return r.answerListing(l)
+	return r.answerListing(l, func() error { return nil })
 }
 
 // readSegment reads which part of the whole is wanted.
@@ -109,24 +102,34 @@ func (l *listing) readSegment() error {
 	return nil
 }
 
-// answerListing reads a page and answers with it.
-func (r *Request) answerListing(l *listing) error {
-	p := &page{listing: l, items: []byte{'['}}
-	err := l.t.db.Whole().View(r.Ctx(), func(rd *store.Reader) error {
-		*p = page{listing: l, items: p.items[:1]}
+// answerListing reads a page and answers with it. check says, once it is known how the
+// table is defined, what is to be read of it.
+func (r *Request) answerListing(l *listing, check func() error) error {
+	p := newPage(l, takeBuffer())
+	err := r.viewTable(l.table, func(t *tableAt, rd *store.Reader) (err error) {
+		l.t = t
+		if err = l.openIndex(); err == nil {
+			err = check()
+		}
+		if err != nil {
+			return err
+		}
+		*p = *newPage(l, p.out)
 		return p.read(r, rd)
 	})
+	r.Read.Index, r.Read.Keys, r.Read.Rows = cmp.Or(l.index, "table"), p.scanned, p.count
 	if err != nil {
-		return noTable(err)
+		return err
 	}
-	b := []byte{'{'}
-	if l.selected != selectCount {
-		b = append(append(append(b, `,"Items":`...), p.items...), ']')
+	if p.selected == selectCount {
+		p.out = append(p.out[:0], '{')
+	} else {
+		p.out = append(p.out, ']')
 	}
-	b = appendCount(appendCount(b, "Count", p.count), "ScannedCount", p.scanned)
+	b := appendCount(appendCount(p.out, "Count", p.count), "ScannedCount", p.scanned)
 	if p.last != nil {
 		b = append(b, `,"LastEvaluatedKey":`...)
 		b = attribute.AppendItem(b, attribute.NewItem(p.last))
 	}
-	return r.answer(finish(l.appendCapacity(b, l.t, readUnits(p.bytes, l.consistent))))
+	return r.answerFrom(l.appendCapacity(b, l.t, p.cost()))
 }

@@ -27,9 +27,12 @@ func (in *createTableInput) checkForm() (name string, err error) {
 	if c.given("keySchema", in.KeySchema != nil) {
 		checkKeySchema(&c, "keySchema", in.KeySchema)
 	}
-	c.oneOf("billingMode", in.BillingMode, "PROVISIONED", "PAY_PER_REQUEST")
-	c.oneOf("tableClass", in.TableClass, "STANDARD", "STANDARD_INFREQUENT_ACCESS")
+	c.oneOf("billingMode", in.BillingMode, billingModes)
+	c.oneOf("tableClass", in.TableClass, tableClasses)
 	checkThroughput(&c, "provisionedThroughput", in.ProvisionedThroughput)
+	checkNewer(&c, "", in.OnDemandThroughput, in.WarmThroughput)
+	checkEncryption(&c, in.SSESpecification)
+	checkTags(&c, in.Tags)
 	checkIndexes(&c, "localSecondaryIndexes", in.LocalSecondaryIndexes)
 	checkIndexes(&c, "globalSecondaryIndexes", in.GlobalSecondaryIndexes)
 	if in.StreamSpecification != nil {
@@ -40,28 +43,16 @@ func (in *createTableInput) checkForm() (name string, err error) {
 
 func checkStream(c *constraints, s *streamSpecification) {
 	c.given("streamSpecification.streamEnabled", s.StreamEnabled != nil)
-	c.oneOf("streamSpecification.streamViewType", s.StreamViewType, "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")
+	c.oneOf("streamSpecification.streamViewType", s.StreamViewType, streamViews)
 }
 
 func checkAttributes(c *constraints, list []attributeDefinition) {
 	for i, a := range list {
 		at := fmt.Sprintf("attributeDefinitions.%d.member.", i+1)
-		checkAttributeName(c, at+"attributeName", a.AttributeName)
+		c.required(at+"attributeName", a.AttributeName, attributeNameLength)
 		if c.given(at+"attributeType", a.AttributeType != nil) {
-			c.oneOf(at+"attributeType", *a.AttributeType, "B", "N", "S")
+			c.oneOf(at+"attributeType", *a.AttributeType, attributeTypes)
 		}
-	}
-}
-
-func checkAttributeName(c *constraints, at string, name *string) {
-	if !c.given(at, name != nil) {
-		return
-	}
-	if *name == "" {
-		c.failed(at, "''", "have length greater than or equal to 1")
-	}
-	if len(*name) > table.MaxName {
-		c.failed(at, "'"+*name+"'", fmt.Sprintf("have length less than or equal to %d", table.MaxName))
 	}
 }
 
@@ -74,9 +65,9 @@ func checkKeySchema(c *constraints, at string, keys []keyElement) {
 	}
 	for i, k := range keys {
 		at := fmt.Sprintf("%s.%d.member.", at, i+1)
-		checkAttributeName(c, at+"attributeName", k.AttributeName)
+		c.required(at+"attributeName", k.AttributeName, attributeNameLength)
 		if c.given(at+"keyType", k.KeyType != nil) {
-			c.oneOf(at+"keyType", *k.KeyType, "HASH", "RANGE")
+			c.oneOf(at+"keyType", *k.KeyType, keyTypes)
 		}
 	}
 }
@@ -111,16 +102,21 @@ func checkThroughput(c *constraints, at string, t *throughput) {
 
 func checkIndexes(c *constraints, at string, list []indexInput) {
 	for i, x := range list {
-		at := fmt.Sprintf("%s.%d.member.", at, i+1)
-		c.nameOf(at+"indexName", x.IndexName)
-		if c.given(at+"keySchema", x.KeySchema != nil) {
-			checkKeySchema(c, at+"keySchema", x.KeySchema)
-		}
-		if c.given(at+"projection", x.Projection != nil) {
-			c.oneOf(at+"projection.projectionType", x.Projection.ProjectionType, "ALL", "INCLUDE", "KEYS_ONLY")
-		}
-		checkThroughput(c, at+"provisionedThroughput", x.ProvisionedThroughput)
+		checkIndex(c, fmt.Sprintf("%s.%d.member.", at, i+1), &x)
 	}
+}
+
+// checkIndex checks the form of an index whose members have the path.
+func checkIndex(c *constraints, at string, x *indexInput) {
+	c.nameOf(at+"indexName", x.IndexName)
+	if c.given(at+"keySchema", x.KeySchema != nil) {
+		checkKeySchema(c, at+"keySchema", x.KeySchema)
+	}
+	if c.given(at+"projection", x.Projection != nil) {
+		c.oneOf(at+"projection.projectionType", x.Projection.ProjectionType, projectionTypes)
+	}
+	checkThroughput(c, at+"provisionedThroughput", x.ProvisionedThroughput)
+	checkNewer(c, at, x.OnDemandThroughput, x.WarmThroughput)
 }
 
 // billing returns the capacity that a table is to have, nil for one that is paid by
@@ -217,6 +213,10 @@ func addIndex(d *table.Definition, in *indexInput, local bool, now time.Time) (e
 	} else if in.ProvisionedThroughput != nil && !local {
 		return badParameter("ProvisionedThroughput should not be specified for index: %s when BillingMode is PAY_PER_REQUEST", name)
 	}
+	if x.OnDemand, err = in.OnDemandThroughput.limits(nil, d.Billing); err != nil {
+		return err
+	}
+	x.Warm = in.WarmThroughput.units(nil)
 	if d.Indexes == nil {
 		d.Indexes = map[string]table.Index{}
 	}

@@ -9,11 +9,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi/apitest"
 	"github.com/sectional/sectional/internal/dynamoapi"
 	"github.com/sectional/sectional/internal/golden"
+	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/testrun"
 	"github.com/sectional/sectional/internal/web"
 )
 
@@ -29,20 +34,24 @@ func must(t testing.TB, err error) {
 // server is both APIs over one store.
 type server struct {
 	*apitest.Server
-	dynamo *dynamoapi.API
+	dynamo []*dynamoapi.API // of each server over its engine
 }
 
-func newServer(t *testing.T, open bool, settings ...config.Setting) *server {
+func newServer(t testing.TB, open bool, settings ...config.Setting) *server {
 	return over(apitest.New(t, settings...), open)
 }
 
 // over is the API over a server's store.
 func over(s *apitest.Server, open bool) *server {
-	return &server{s, dynamoapi.New(dynamoapi.Options{
-		Shared: s.Shared, Store: s.Store, Auth: s.Auth, Rules: s.Rules, Open: open,
-		Settings: func() *web.Settings { return &s.Settings.Value().Web },
-		Access:   func() *auth.Security { return s.Settings.Value().DefaultAccess },
-	})}
+	both := &server{Server: s}
+	for _, one := range s.All() {
+		both.dynamo = append(both.dynamo, dynamoapi.New(dynamoapi.Options{
+			Shared: one.Shared, Store: one.Store, Indexes: one.Indexes, Auth: one.Auth, Rules: one.Rules, Open: open,
+			Settings: func() *web.Settings { return &one.Settings.Value().Web },
+			Access:   func() *auth.Security { return one.Settings.Value().DefaultAccess },
+		}))
+	}
+	return both
 }
 
 // request makes the request of an operation, not signed.
@@ -65,7 +74,8 @@ func targetOf(operation string) string {
 
 func (s *server) send(r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	s.dynamo.ServeHTTP(w, r)
+	i, _ := s.Deal()
+	s.dynamo[i].ServeHTTP(w, r)
 	return w
 }
 
@@ -75,16 +85,32 @@ func (s *server) send(r *http.Request) *httptest.ResponseRecorder {
 // $Member stands for what the last answer with that member had in it. A line with # is a
 // comment. -update writes the answers anew.
 func TestScripts(t *testing.T) {
+	golden.Scripts(t, "testdata/scripts/*.txt", func(t *testing.T) func(string) string { return newServer(t, true).script() })
+}
+
+// TestScriptsOnSeveral runs them against servers over one engine, which the requests are dealt
+// out to: nobody can tell.
+func TestScriptsOnSeveral(t *testing.T) {
+	testrun.Sequential(t)
 	golden.Scripts(t, "testdata/scripts/*.txt", func(t *testing.T) func(string) string {
-		s := newServer(t, true)
-		last := map[string]string{}
-		return func(paragraph string) string {
-			for name, value := range last {
-				paragraph = strings.ReplaceAll(paragraph, "$"+name, value)
-			}
-			return s.scripted(paragraph, last)
-		}
+		e, err := pebblekv.Open(pebblekv.Options{Dir: "data", FS: vfs.NewMem(), CacheBytes: 24 << 20, MemTableBytes: 4 << 20})
+		must(t, err)
+		return over(apitest.Several(t, e, 2), true).script()
 	})
+	golden.Scripts(t, "testdata/scripts/*.txt", func(t *testing.T) func(string) string {
+		return over(apitest.Several(t, kvtest.NewModel(kvtest.ModelOptions{}), 3), true).script()
+	})
+}
+
+// script sends the paragraphs of a script.
+func (s *server) script() func(paragraph string) string {
+	last := map[string]string{}
+	return func(paragraph string) string {
+		for name, value := range last {
+			paragraph = strings.ReplaceAll(paragraph, "$"+name, value)
+		}
+		return s.scripted(paragraph, last)
+	}
 }
 
 // drawn is what is another in each run.
@@ -105,9 +131,7 @@ func (s *server) scripted(paragraph string, last map[string]string) string {
 	}
 	body := strings.Join(lines[1:], "\n")
 	if lines[0] == "wait" {
-		for !strings.Contains(s.send(request("DescribeTable", body)).Body.String(), `"TableStatus":"ACTIVE"`) {
-			runtime.Gosched() // the indexes of a new table are built in the background
-		}
+		s.wait(body)
 		return "active"
 	}
 	var w *httptest.ResponseRecorder
@@ -127,4 +151,12 @@ func (s *server) scripted(paragraph string, last map[string]string) string {
 		return name + ":…"
 	})
 	return fmt.Sprintf("%d\n%s", w.Code, strings.TrimSpace(text))
+}
+
+// wait waits until the table of a request is active: the indexes of a new one are built in
+// the background.
+func (s *server) wait(body string) {
+	for !strings.Contains(s.send(request("DescribeTable", body)).Body.String(), `"TableStatus":"ACTIVE"`) {
+		runtime.Gosched()
+	}
 }

@@ -88,25 +88,28 @@ func requestItems(a *args, operation string, each func(as, name string, value []
 // bill is what a request cost in one table.
 type bill struct {
 	table string
-	units float64
+	cost
 }
 
 // bills are those of a request, in the order in which its tables came.
 type bills []bill
 
-func (bs *bills) add(table string, units float64) {
+func (bs *bills) add(table string, c cost) {
 	for i := range *bs {
-		if (*bs)[i].table == table {
-			(*bs)[i].units += units
+		if b := &(*bs)[i]; b.table == table {
+			b.cost.table += c.table
+			for _, x := range c.indexes {
+				b.cost.add(x)
+			}
 			return
 		}
 	}
-	*bs = append(*bs, bill{table, units})
+	*bs = append(*bs, bill{table, c})
 }
 
 // appendBills appends the member ConsumedCapacity with a comma before it, a list, if it is
-// wanted.
-func (r *reports) appendBills(dst []byte, bs bills) []byte {
+// wanted. kind is that of appendCost.
+func (r *reports) appendBills(dst []byte, bs bills, kind string) []byte {
 	if r.capacity == "NONE" {
 		return dst
 	}
@@ -115,36 +118,9 @@ func (r *reports) appendBills(dst []byte, bs bills) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = r.appendUnits(dst, b.table, b.units)
+		dst = r.appendCost(dst, b.table, b.cost, kind)
 	}
 	return append(dst, ']')
-}
-
-// appendKinds is appendBills for a transaction, which says which units they are:
-// ReadCapacityUnits or WriteCapacityUnits.
-func (r *reports) appendKinds(dst []byte, kind string, bs bills) []byte {
-	if r.capacity == "NONE" {
-		return dst
-	}
-	dst = append(dst, `,"ConsumedCapacity":[`...)
-	for i, b := range bs {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, `{"TableName":`...)
-		dst = appendKind(append(jsonscan.AppendQuoted(dst, b.table), ','), kind, b.units)
-		if r.capacity == "INDEXES" {
-			dst = append(appendKind(append(dst, `,"Table":{`...), kind, b.units), '}')
-		}
-		dst = append(dst, '}')
-	}
-	return append(dst, ']')
-}
-
-func appendKind(dst []byte, kind string, units float64) []byte {
-	dst = appendFloat(append(dst, `"CapacityUnits":`...), units)
-	dst = append(append(append(dst, `,"`...), kind...), `":`...)
-	return appendFloat(dst, units)
 }
 
 // appendCollections appends the member ItemCollectionMetrics with a comma before it, if it

@@ -37,8 +37,8 @@ type busyEngine struct {
 	database atomic.Uint64
 }
 
-func (e *busyEngine) Update(ctx context.Context, fn func(kv.Txn) error) error {
-	return e.Engine.Update(ctx, func(tx kv.Txn) error { return fn(&busyTxn{tx, e}) })
+func (e *busyEngine) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
+	return e.Engine.Update(ctx, func(tx kv.Txn) error { return fn(&busyTxn{tx, e}) }, locked...)
 }
 
 type busyTxn struct {
@@ -46,12 +46,31 @@ type busyTxn struct {
 	e *busyEngine
 }
 
+// busy is an error for a key of the database.
+func (e *busyEngine) busy(key []byte) error {
+	if n := e.database.Load(); n != 0 && bytes.HasPrefix(key, keyspace.Database(n)) {
+		return dberr.New(dberr.Unavailable, "", "The engine is busy.")
+	}
+	return nil
+}
+
 func (tx *busyTxn) GetForUpdate(key []byte) ([]byte, error) {
-	if n := tx.e.database.Load(); n != 0 && bytes.HasPrefix(key, keyspace.Database(n)) {
-		return nil, dberr.New(dberr.Unavailable, "", "The engine is busy.")
+	if err := tx.e.busy(key); err != nil {
+		return nil, err
 	}
 	return tx.Txn.GetForUpdate(key)
 }
+
+func (tx *busyTxn) GetManyForUpdate(keys [][]byte) ([][]byte, error) {
+	for _, key := range keys {
+		if err := tx.e.busy(key); err != nil {
+			return nil, err
+		}
+	}
+	return tx.Txn.GetManyForUpdate(keys)
+}
+
+func (tx *busyTxn) Read(r kv.Reads) (kv.Found, error) { return kv.ReadEach(tx, r) }
 
 // TestBusyBatch: what a busy store does not write is left to another request, which is what
 // the answer says it is; a batch of which nothing is written is to be tried again.
@@ -99,6 +118,44 @@ func TestBatchWithoutMemory(t *testing.T) {
 	}
 	if items != 12 || rounds < 2 {
 		t.Errorf("%d items in %d rounds", items, rounds)
+	}
+}
+
+// TestPagesWithoutMemory: a page, and one of a stream, has what there is memory for, and the
+// next goes on.
+func TestPagesWithoutMemory(t *testing.T) {
+	s := newServer(t, true, config.Setting{Section: "sectional", Key: "max_bodies_memory", Value: "600000"})
+	s.newTables(t, "things")
+	s.must(t, "UpdateTable", `{"TableName":"things","StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_IMAGE"}}`, nil)
+	for i := range 4 {
+		nulls := strings.Repeat(`,{"NULL":true}`, 1000)[1:]
+		s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"things","Item":{"id":{"S":"%d"},"l":{"L":[%s]}}}`, i, nulls), nil)
+		for range 5 {
+			s.must(t, "ExecuteStatement", statement(fmt.Sprintf("UPDATE things SET l = list_append(l, l) WHERE id = '%d'", i)), nil)
+		}
+	}
+	items, pages := 0, 0
+	for start := ""; pages < 9; pages++ {
+		var out struct {
+			Items            []json.RawMessage
+			LastEvaluatedKey json.RawMessage
+		}
+		s.must(t, "Scan", `{"TableName":"things"`+start+`}`, &out)
+		items += len(out.Items)
+		if start = `,"ExclusiveStartKey":` + string(out.LastEvaluatedKey); out.LastEvaluatedKey == nil {
+			break
+		}
+	}
+	if items != 4 || pages != 2 {
+		t.Errorf("%d items in %d more pages", items, pages)
+	}
+	iterator, count := s.shardIterator(t, "things"), 0
+	for pages = 0; count < 24 && pages < 30; pages++ {
+		records, next := s.records(t, iterator, 1000)
+		count, iterator = count+len(records), next
+	}
+	if count != 24 || pages != 4 {
+		t.Errorf("%d records in %d pages", count, pages)
 	}
 }
 

@@ -31,7 +31,7 @@ func (r *Request) findKey() (err error) {
 	if err := r.signature.CheckCovers("X-Amz-Target"); err != nil {
 		return refusedSignature(err)
 	}
-	if err := r.signature.CheckTime(r.api.Shared.Now()); err != nil {
+	if err := r.signature.CheckTime(r.api.Now()); err != nil {
 		return refusedSignature(err)
 	}
 	r.key, r.signer, err = r.api.Auth.AccessKey(r.Ctx(), r.signature.KeyID)
@@ -76,17 +76,17 @@ func (r *Request) readBody() ([]byte, error) {
 // verify makes the caller the one who signed, if the signature is right.
 func (r *Request) verify(raw []byte) error {
 	if r.signature == nil {
-		return nil // an open server, or a request from within
+		return nil // an open server, a session, or a request from within
 	}
 	path, query := web.TargetOf(r.HTTP)
-	err := r.api.signingKeys.Verify(r.signature, r.api.Auth.AccessSecret(r.key.ID), &sigv4.Request{
+	err := r.api.signingKeys.Verify(r.signature, &sigv4.Request{
 		Method: r.HTTP.Method, Path: path, Query: query, Host: r.HTTP.Host, Header: r.headers, Payload: sha256.Sum256(raw),
 	})
 	if err != nil {
 		return refusedSignature(err)
 	}
 	r.SetCaller(r.signer)
-	return nil
+	return r.LimitUser()
 }
 
 // headers returns the values of a header as the client sent them. What net/http keeps
@@ -95,7 +95,39 @@ func (r *Request) headers(name string) []string {
 	if strings.EqualFold(name, "Content-Length") {
 		return []string{r.Header("Content-Length")}
 	}
+	var room [maxPlainHeader]byte
+	if canonical, ok := appendCanonical(room[:0], name); ok {
+		return r.HTTP.Header[string(canonical)]
+	}
 	return r.HTTP.Header[http.CanonicalHeaderKey(name)]
+}
+
+// maxPlainHeader is how long names of headers are that appendCanonical takes.
+const maxPlainHeader = 64
+
+// appendCanonical appends the name of a header as http.CanonicalHeaderKey returns it,
+// without making a text of it. ok is false for a name with other characters than letters,
+// digits and "-".
+func appendCanonical(dst []byte, name string) (canonical []byte, ok bool) {
+	if len(name) > maxPlainHeader {
+		return dst, false
+	}
+	begins := true // a word
+	for i := range len(name) {
+		c := name[i]
+		switch {
+		case 'a' <= c && c <= 'z' && begins:
+			c -= 'a' - 'A'
+		case 'A' <= c && c <= 'Z' && !begins:
+			c += 'a' - 'A'
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-':
+		default:
+			return dst, false
+		}
+		dst = append(dst, c)
+		begins = c == '-'
+	}
+	return dst, true
 }
 
 // unpack unpacks a body of gzip, within the same limits.
@@ -145,7 +177,10 @@ func (r *Request) readAll(from io.Reader, declared int64) ([]byte, error) {
 	}
 }
 
-// mayTable reports whether the key is for a table.
+// mayTable reports whether the key is for a table; as another user one can only read.
 func (r *Request) mayTable(name string, write bool) bool {
+	if write && r.Caller.By != nil {
+		return false
+	}
 	return r.key == nil || r.key.Allows(name, write)
 }

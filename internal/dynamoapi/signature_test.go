@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -144,6 +145,14 @@ func TestForeignHost(t *testing.T) {
 			t.Errorf("%s: %d %s", host, w.Code, w.Body)
 		}
 	}
+	for origin, code := range map[string]int{"": 200, "http://localhost:3000": 200, "https://127.0.0.1": 200, "http://[::1]:8000": 200,
+		"https://example.com": 400, "http://localhost.example.com": 400, "null": 400, "localhost": 400, "http://": 400, "%": 400} {
+		r := request("ListTables", "{}")
+		r.Header.Set("Origin", origin)
+		if w := s.send(r); w.Code != code {
+			t.Errorf("from %q: %d %s", origin, w.Code, w.Body)
+		}
+	}
 }
 
 // TestKeysAreBound: a key is for no more than its user may, and for its tables.
@@ -186,5 +195,29 @@ func TestKeysAreBound(t *testing.T) {
 		if got := s.call(c.id, c.secret, c.operation, c.body); !strings.Contains(got, c.want) {
 			t.Errorf("%s %s: %s", c.operation, c.body, got)
 		}
+	}
+}
+
+// TestThrottled: a user who asks too often is told so by AWS's exception, after the signature was verified.
+func TestThrottled(t *testing.T) {
+	s := newServer(t, false)
+	id, secret := s.newKey(t, "jane", `[]`, nil)
+	for key, value := range map[string]string{"per_user": "1", "burst": "1"} {
+		_, err := s.Config.Set(config.Setting{Section: "rate_limits", Key: key, Value: value}, false)
+		must(t, err)
+	}
+	throttled := 0
+	for range 50 {
+		if got := s.call(id, "wrong", "DescribeEndpoints", "{}"); !strings.Contains(got, "InvalidSignatureException") {
+			t.Fatal("somebody else used her share: ", got)
+		}
+		if got := s.call(id, secret, "DescribeEndpoints", "{}"); got == `400 {"__type":"com.amazon.coral.availability#ThrottlingException","message":"Rate exceeded"}` {
+			throttled++
+		} else if !strings.HasPrefix(got, "200 ") {
+			t.Fatal(got)
+		}
+	}
+	if throttled == 0 {
+		t.Error("nothing was refused")
 	}
 }

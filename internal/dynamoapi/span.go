@@ -133,7 +133,7 @@ func (p *page) startKey() (*key, error) {
 		return nil, errStartSize
 	}
 	for _, name := range keys {
-		if v, ok := p.start.Get(name); !ok || v.Type() != wireTypes[p.t.Attributes[name]] {
+		if v, ok := p.start.Get(name); !ok || v.Type() != p.t.wireType(name) {
 			return nil, errStartKey
 		}
 	}

@@ -27,40 +27,50 @@ func streamARN(table string, s *table.Stream) string {
 }
 
 // settleStream switches the change log on or off, as the definition that the table has now
-// says.
+// says. The switching counts only for that definition: another request, of another server
+// perhaps, may change the definition meanwhile, switch the log and show the stream to
+// somebody, who would miss records if it were switched off after that.
 func (r *Request) settleStream(t *tableAt) error {
-	if settled, _, err := r.settled(t); settled || err != nil {
-		return noTable(err)
+	for {
+		s, err := r.settled(t)
+		if err != nil || s.settled {
+			return noTable(err)
+		}
+		keep := store.Period{}
+		if s.on {
+			keep = kept
+		}
+		if done, err := t.db.SetChangeLogAt(r.Ctx(), keep, s.version); done || err != nil {
+			return noTable(err)
+		}
 	}
-	r.api.streams.Lock()
-	defer r.api.streams.Unlock()
-	settled, on, err := r.settled(t)
-	if settled || err != nil {
-		return noTable(err)
-	}
-	keep := store.Period{}
-	if on {
-		keep = kept
-	}
-	return noTable(t.db.SetChangeLog(r.Ctx(), keep))
 }
 
-// settled reports whether the change log is as it is to be, and whether it is to be on.
-func (r *Request) settled(t *tableAt) (settled, on bool, err error) {
+// settlement is whether the change log is as it is to be, and whether it is to be on, by the
+// definitions of a version.
+type settlement struct {
+	settled, on bool
+	version     uint64
+}
+
+func (r *Request) settled(t *tableAt) (s settlement, err error) {
 	err = t.db.Whole().View(r.Ctx(), func(rd *store.Reader) error {
 		d, err := r.api.definitionAt(rd)
 		if err != nil {
 			return err
 		}
-		on = d.Stream != nil
+		if s.version, err = rd.DefinitionsVersion(); err != nil {
+			return err
+		}
+		s.on = d.Stream != nil
 		_, _, err = rd.LogBounds()
-		settled = on == (err == nil)
+		s.settled = s.on == (err == nil)
 		if dberr.Is(err, dberr.NotFound) {
 			return nil
 		}
 		return err
 	})
-	return settled, on, err
+	return s, err
 }
 
 // streamAt is a stream that a request is about.

@@ -1,6 +1,7 @@
 package dynamoapi
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -11,11 +12,12 @@ import (
 // maxTags is how many tags a table has, as at AWS.
 const maxTags = 50
 
-// taggedTable returns the name of the table that a resource is.
-func taggedTable(resource *string) (string, error) {
-	var c constraints
-	if !c.given("resourceArn", resource != nil) {
-		return "", c.err()
+// taggedTable returns the name of the table that a resource is, once all is right with the
+// form of the request.
+func (c *constraints) taggedTable(resource *string) (string, error) {
+	c.required("resourceArn", resource, resourceLength)
+	if err := c.err(); err != nil {
+		return "", err
 	}
 	name, ok := cutARN(*resource)
 	if !ok {
@@ -32,14 +34,31 @@ func tagResource(r *Request) error {
 	if err := r.parse(&in); err != nil {
 		return err
 	}
-	return r.changeTags(in.ResourceArn, func(d *table.Definition) {
-		if d.Tags == nil {
-			d.Tags = map[string]string{}
-		}
-		for _, t := range in.Tags {
-			d.Tags[t.Key] = t.Value
-		}
-	})
+	var c constraints
+	if c.given("tags", in.Tags != nil) {
+		checkTags(&c, in.Tags)
+	}
+	return r.changeTags(&c, in.ResourceArn, func(d *table.Definition) { d.Tags = withTags(d.Tags, in.Tags) })
+}
+
+// checkTags notes tags that can't be.
+func checkTags(c *constraints, tags []tag) {
+	for i, t := range tags {
+		at := fmt.Sprintf("tags.%d.member.", i+1)
+		c.required(at+"key", t.Key, tagKeyLength)
+		c.required(at+"value", t.Value, tagValueLength)
+	}
+}
+
+// withTags returns the tags of a table with more of them.
+func withTags(all map[string]string, more []tag) map[string]string {
+	if all == nil && more != nil {
+		all = map[string]string{}
+	}
+	for _, t := range more {
+		all[*t.Key] = *t.Value
+	}
+	return all
 }
 
 func untagResource(r *Request) error {
@@ -50,15 +69,20 @@ func untagResource(r *Request) error {
 	if err := r.parse(&in); err != nil {
 		return err
 	}
-	return r.changeTags(in.ResourceArn, func(d *table.Definition) {
+	var c constraints
+	c.given("tagKeys", in.TagKeys != nil)
+	for i := range in.TagKeys {
+		c.length(fmt.Sprintf("tagKeys.%d.member", i+1), &in.TagKeys[i], tagKeyLength)
+	}
+	return r.changeTags(&c, in.ResourceArn, func(d *table.Definition) {
 		for _, key := range in.TagKeys {
 			delete(d.Tags, key)
 		}
 	})
 }
 
-func (r *Request) changeTags(resource *string, change func(*table.Definition)) error {
-	name, err := taggedTable(resource)
+func (r *Request) changeTags(c *constraints, resource *string, change func(*table.Definition)) error {
+	name, err := c.taggedTable(resource)
 	if err != nil {
 		return err
 	}
@@ -67,10 +91,7 @@ func (r *Request) changeTags(resource *string, change func(*table.Definition)) e
 	}
 	_, err = r.changeDefinition(name, func(d *table.Definition) error {
 		change(d)
-		if len(d.Tags) > maxTags {
-			return attribute.Invalid("The number of tags exceeds the limit of %d", maxTags)
-		}
-		return nil
+		return checkTagCount(d)
 	})
 	if err != nil {
 		return err
@@ -78,12 +99,20 @@ func (r *Request) changeTags(resource *string, change func(*table.Definition)) e
 	return r.answer([]byte("{}"))
 }
 
+func checkTagCount(d *table.Definition) error {
+	if len(d.Tags) > maxTags {
+		return attribute.Invalid("The number of tags exceeds the limit of %d", maxTags)
+	}
+	return nil
+}
+
 func listTags(r *Request) error {
 	var in struct{ ResourceArn *string }
 	if err := r.parse(&in); err != nil {
 		return err
 	}
-	name, err := taggedTable(in.ResourceArn)
+	var c constraints
+	name, err := c.taggedTable(in.ResourceArn)
 	if err != nil {
 		return err
 	}
@@ -91,9 +120,13 @@ func listTags(r *Request) error {
 	if err != nil {
 		return notFound(err, name)
 	}
+	if !r.mayAll(t, false) {
+		return r.denied(name) // whom rules let into partitions is not told what the table is for
+	}
 	tags := []tag{}
 	for _, key := range slices.Sorted(maps.Keys(t.Tags)) {
-		tags = append(tags, tag{key, t.Tags[key]})
+		value := t.Tags[key]
+		tags = append(tags, tag{&key, &value})
 	}
 	return r.answerMember("Tags", tags)
 }

@@ -2,6 +2,7 @@ package dynamoapi
 
 import (
 	"github.com/sectional/sectional/internal/attribute"
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -30,7 +31,7 @@ func updateTimeToLive(r *Request) error {
 	name := c.tableName(in.TableName)
 	spec := in.TimeToLiveSpecification
 	if c.given("timeToLiveSpecification", spec != nil) {
-		checkAttributeName(&c, "timeToLiveSpecification.attributeName", spec.AttributeName)
+		c.required("timeToLiveSpecification.attributeName", spec.AttributeName, attributeNameLength)
 		c.given("timeToLiveSpecification.enabled", spec.Enabled != nil)
 	}
 	if err := c.err(); err != nil {
@@ -100,5 +101,37 @@ func describeContinuousBackups(r *Request) error {
 	if _, err := r.tableNamed(); err != nil {
 		return err
 	}
-	return r.answer([]byte(`{"ContinuousBackupsDescription":{"ContinuousBackupsStatus":"DISABLED","PointInTimeRecoveryDescription":{"PointInTimeRecoveryStatus":"DISABLED"}}}`))
+	return r.answer(noBackups)
+}
+
+var noBackups = []byte(`{"ContinuousBackupsDescription":{"ContinuousBackupsStatus":"DISABLED","PointInTimeRecoveryDescription":{"PointInTimeRecoveryStatus":"DISABLED"}}}`)
+
+// updateContinuousBackups takes that there are to be none, and refuses the other.
+func updateContinuousBackups(r *Request) error {
+	var in struct {
+		TableName                        *string
+		PointInTimeRecoverySpecification *struct{ PointInTimeRecoveryEnabled *bool }
+	}
+	if err := r.parse(&in); err != nil {
+		return err
+	}
+	var c constraints
+	name := c.tableName(in.TableName)
+	spec := in.PointInTimeRecoverySpecification
+	if c.given("pointInTimeRecoverySpecification", spec != nil) {
+		c.given("pointInTimeRecoverySpecification.pointInTimeRecoveryEnabled", spec.PointInTimeRecoveryEnabled != nil)
+	}
+	if err := c.err(); err != nil {
+		return err
+	}
+	if err := r.requireAdmin(name); err != nil {
+		return err
+	}
+	if _, err := r.table(name, true); err != nil {
+		return notFound(err, name)
+	}
+	if *spec.PointInTimeRecoveryEnabled {
+		return dberr.New(dberr.Invalid, "ContinuousBackupsUnavailableException", "Backups of single tables are not available: %s", insteadOfBackups)
+	}
+	return r.answer(noBackups)
 }

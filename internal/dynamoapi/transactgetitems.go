@@ -9,8 +9,8 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// transactGet is a TransactGetItems on its way: all is read at one snapshot, of however
-// many tables.
+// transactGet is a TransactGetItems on its way, or an ExecuteTransaction that reads: all is
+// read at one snapshot, of however many tables.
 type transactGet struct {
 	*Request
 	reports
@@ -20,11 +20,29 @@ type transactGet struct {
 	bills  bills
 }
 
+// transactedGet is a read of a transaction.
 type transactedGet struct {
-	*args
-	table      string
+	getter
+	*wish
+}
+
+// getter is what a read was asked for by.
+type getter interface {
+	// open opens the table and returns what is wanted of it.
+	open(tables *opened) (*wish, error)
+}
+
+// wish is what is wanted of an item.
+type wish struct {
 	t          *tableAt
 	key        *key
+	projection *expr.Projection // nil for all
+}
+
+// transactGetItem is an element of TransactItems.
+type transactGetItem struct {
+	*args
+	table      string
 	projection *expr.Projection
 }
 
@@ -36,6 +54,11 @@ func transactGetItems(r *Request) error {
 	if err := x.parse(argsOf(r.body)); err != nil {
 		return err
 	}
+	return x.run()
+}
+
+// run reads the items and answers.
+func (x *transactGet) run() error {
 	if err := x.open(); err != nil {
 		return err
 	}
@@ -43,10 +66,10 @@ func transactGetItems(r *Request) error {
 	for i, g := range x.gets {
 		scopes[i] = g.t.db.Whole()
 	}
-	if err := r.api.Store.View(r.Ctx(), scopes, x.read); err != nil {
+	if err := x.api.Store.View(x.Ctx(), scopes, x.read); err != nil {
 		return noTable(err)
 	}
-	return r.answer(append(x.appendKinds(x.answer, "ReadCapacityUnits", x.bills), '}'))
+	return x.Request.answer(append(x.appendBills(x.answer, x.bills, "ReadCapacityUnits"), '}'))
 }
 
 // transactItems walks the elements of TransactItems, counted from 1.
@@ -82,28 +105,30 @@ func transactItems(a *args, c *constraints, each func(n int, a *args) error) err
 func (x *transactGet) parse(a *args) error {
 	var c constraints
 	x.reports = reportsOf(a, &c)
+	var items []*transactGetItem
 	err := transactItems(a, &c, func(n int, a *args) error {
 		at := fmt.Sprintf("transactItems.%d.member.get", n)
 		get := a.object("Get")
 		if a.err != nil || !c.given(at, get != nil) {
 			return a.err
 		}
-		g := &transactedGet{args: argsOf(get)}
+		g := &transactGetItem{args: argsOf(get)}
 		g.table = c.tableNameAt(at+".tableName", g.text("TableName"))
 		c.given(at+".key", g.has("Key"))
-		x.gets = append(x.gets, g)
+		items = append(items, g)
+		x.gets = append(x.gets, &transactedGet{getter: g})
 		return g.err
 	})
 	if err == nil {
 		err = c.err()
 	}
-	for i := 0; i < len(x.gets) && err == nil; i++ {
-		x.gets[i].projection, err = x.gets[i].parseProjection()
+	for i := 0; i < len(items) && err == nil; i++ {
+		items[i].projection, err = items[i].parseProjection()
 	}
 	return err
 }
 
-func (g *transactedGet) parseProjection() (p *expr.Projection, err error) {
+func (g *transactGetItem) parseProjection() (p *expr.Projection, err error) {
 	if err := transactedForms.Check(g.has); err != nil {
 		return nil, err
 	}
@@ -122,41 +147,50 @@ func (g *transactedGet) parseProjection() (p *expr.Projection, err error) {
 	return p, names.CheckUsed()
 }
 
+// open implements getter.
+func (g *transactGetItem) open(tables *opened) (*wish, error) {
+	item, err := attribute.ParseItem(g.get("Key"))
+	if err != nil {
+		return nil, err
+	}
+	t, err := tables.table(g.table, false)
+	if err != nil {
+		return nil, err
+	}
+	k, err := t.keyOfItem(item)
+	if err == nil && g.projection != nil {
+		err = g.projection.CheckKeyPaths(t.Keys...)
+	}
+	return &wish{t, k, g.projection}, err
+}
+
 // open opens the tables and reads the keys.
 func (x *transactGet) open() error {
 	tables, seen := opened{r: x.Request}, distinct{}
 	errs := make([]error, len(x.gets))
 	for i, g := range x.gets {
-		item, err := attribute.ParseItem(g.get("Key"))
-		if err != nil {
-			return err
-		}
-		if g.t, err = tables.table(g.table, false); err != nil {
-			return err
-		}
-		if g.key, err = g.t.keyOfItem(item); cancels(err) {
+		w, err := g.getter.open(&tables)
+		if cancels(err) {
 			errs[i] = err
 			continue
 		}
-		if err == nil && !seen.add(g.t, g.key) {
+		if err == nil && !seen.add(w.t, w.key) {
 			err = errManyOnOne
 		}
 		if err == nil {
-			err = x.mayPartition(g.t, g.key.partition, false)
-		}
-		if err == nil && g.projection != nil {
-			err = g.projection.CheckKeyPaths(g.t.Keys...)
+			err = x.mayPartition(w.t, w.key.partition, false)
 		}
 		if err != nil {
 			return err
 		}
+		g.wish = w
 	}
 	return cancelled(errs)
 }
 
 // read writes the answer's items.
 func (x *transactGet) read(rds []*store.Reader) error {
-	x.answer = append(x.answer, `{"Responses":[`...)
+	x.answer = append(x.answer[:0], `{"Responses":[`...) // it may have begun before
 	for i, g := range x.gets {
 		if i > 0 {
 			x.answer = append(x.answer, ',')
@@ -175,7 +209,7 @@ func (x *transactGet) read(rds []*store.Reader) error {
 		if err := x.Hold(int64(len(x.answer) - begun)); err != nil {
 			return err
 		}
-		x.bills.add(g.table, 2*readUnits(size, true))
+		x.bills.add(g.t.name, reading(size, true).twice())
 		if x.bytes += size; x.bytes > transactionBytes {
 			return errTransactionSize
 		}

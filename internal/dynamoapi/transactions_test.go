@@ -131,8 +131,14 @@ func TestTransfersKeepTheSum(t *testing.T) {
 				amount := 1 + r.IntN(40)
 				body := fmt.Sprintf(`{"ClientRequestToken":"%d-%d","TransactItems":[{"Update":{%s,"UpdateExpression":"SET n = n - :a","ConditionExpression":"n >= :a","ExpressionAttributeValues":{":a":{"N":"%d"}}}},{"Update":{%s,"UpdateExpression":"SET n = n + :a","ExpressionAttributeValues":{":a":{"N":"%d"}}}}]}`,
 					c, n, cells[from].key(), amount, cells[to].key(), amount)
+				operation := "TransactWriteItems"
+				if n%2 == 0 {
+					operation = "ExecuteTransaction"
+					body = fmt.Sprintf(`{"ClientRequestToken":"%d-%d","TransactStatements":[{"Statement":"UPDATE %s SET n = n - ? WHERE id = '%s' AND n >= ?","Parameters":[{"N":"%d"},{"N":"%d"}]},{"Statement":"UPDATE %s SET n = n + %d WHERE id = '%s'"}]}`,
+						c, n, cells[from].table, cells[from].id, amount, amount, cells[to].table, amount, cells[to].id)
+				}
 				for range 1 + r.IntN(2) {
-					switch code, text := s.do(t, "TransactWriteItems", body, nil); {
+					switch code, text := s.do(t, operation, body, nil); {
 					case code == http.StatusOK:
 						moved.Add(1)
 					case !strings.Contains(text, "[ConditionalCheckFailed, None]"):
@@ -318,6 +324,16 @@ func (h *history) tell(t testing.TB, in asked) (out told) {
 	return out
 }
 
+// TestValuesOfReads: the values of a filter or a condition may have 2 MB together.
+func TestValuesOfReads(t *testing.T) {
+	s := newServer(t, true)
+	s.newTables(t, "things")
+	values := fmt.Sprintf(`"ExpressionAttributeValues":{":a":{"S":%q}}`, strings.Repeat("a", 2_000_000))
+	s.must(t, "Scan", `{"TableName":"things","FilterExpression":"x = :a",`+values+`}`, nil)
+	s.must(t, "Query", `{"TableName":"things","KeyConditionExpression":"id = :k","FilterExpression":"x = :a",`+strings.Replace(values, "{", `{":k":{"S":"k"},`, 1)+`}`, nil)
+	s.must(t, "DeleteItem", `{"TableName":"things","Key":{"id":{"S":"k"}},"ConditionExpression":"x <> :a",`+values+`}`, nil)
+}
+
 // TestLimits holds how much goes into one request.
 func TestLimits(t *testing.T) {
 	s := newServer(t, true)
@@ -333,8 +349,13 @@ func TestLimits(t *testing.T) {
 	const put = `{"Put":{"TableName":"things","Item":{"id":{"S":"%s"}}}}`
 	large := strings.Replace(put, `"%s"}`, `"%s"},"t":{"S":"`+payload+`"}`, 1)
 	const write, key = `{"PutRequest":{"Item":{"id":{"S":"%s"}}}}`, `{"id":{"S":"%s"}}`
+	const insert = `{"Statement":"INSERT INTO others VALUE {'id': 's%s'}"}`
+	const selects = `{"Statement":"SELECT * FROM things WHERE id = '%s'"}`
 	const get = `{"Get":{"TableName":"things","Key":{"id":{"S":"%s"}}}}`
 	for _, c := range []struct{ operation, body, want string }{
+		{"ExecuteTransaction", `{"TransactStatements":[` + list(100, insert) + `]}`, `{"Responses":[]}`},
+		{"ExecuteTransaction", `{"TransactStatements":[` + list(101, insert) + `]}`, `Value '[101 statements]' at 'transactStatements' failed to satisfy constraint: Member must have length less than or equal to 100`},
+		{"ExecuteTransaction", `{"TransactStatements":[` + strings.Replace(insert, "%s", strings.Repeat("x", 8193-len("INSERT INTO others VALUE {'id': 's'}")), 1) + `]}`, `Value '[8193 bytes]' at 'transactStatements.1.member.statement' failed to satisfy constraint: Member must have length less than or equal to 8192`},
 		{"TransactWriteItems", `{"TransactItems":[` + list(100, put) + `]}`, `{}`},
 		{"TransactWriteItems", `{"TransactItems":[` + list(101, put) + `]}`, `at 'transactItems' failed to satisfy constraint: Member must have length less than or equal to 100`},
 		{"TransactWriteItems", `{"TransactItems":[` + list(12, large) + `]}`, `more than 4 MB together`},
@@ -343,6 +364,8 @@ func TestLimits(t *testing.T) {
 		{"TransactWriteItems", `{"TransactItems":[` + list(11, `{"Update":{"TableName":"things","Key":{"id":{"S":"%s"}},"UpdateExpression":"SET n = :n","ExpressionAttributeValues":{":n":{"N":"1"}}}}`) + `,{"Put":{"TableName":"things","Item":{"id":{"S":"011"},"t":{"S":"` + payload + `"}}}}]}`, `more than 4 MB together`},
 		{"TransactWriteItems", `{"TransactItems":[{"Put":{"TableName":"things","Item":{"id":{"S":"a"},"t":{"S":"` + strings.Repeat("x", 410_000) + `"}}}}]}`, `ValidationException","message":"Item size has exceeded the maximum allowed size"`},
 		{"TransactWriteItems", `{"TransactItems":[{"Update":{"TableName":"things","Key":{"id":{"S":"000"}},"UpdateExpression":"SET u = :t","ExpressionAttributeValues":{":t":{"S":"` + payload + `"}}}}]}`, `[{"Code":"ValidationError","Message":"Item size to update has exceeded the maximum allowed size"}]`},
+		{"ExecuteTransaction", `{"TransactStatements":[` + list(12, strings.Replace(insert, "s%s'}\"", "%s', 't': ?}\",\"Parameters\":[{\"S\":\""+payload+"\"}]", 1)) + `]}`, `more than 4 MB together`},
+		{"ExecuteTransaction", `{"TransactStatements":[` + list(100, selects) + `]}`, `{"Responses":[{"Item":{`},
 		{"TransactGetItems", `{"TransactItems":[` + list(100, get) + `]}`, `{"Responses":[{"Item":{`},
 		{"TransactGetItems", `{"TransactItems":[` + list(101, get) + `]}`, `Member must have length less than or equal to 100`},
 		{"BatchWriteItem", `{"RequestItems":{"things":[` + list(26, write) + `]}}`, `at 'requestItems' failed to satisfy constraint: Map value must satisfy constraint: [Member must have length less than or equal to 25`},

@@ -11,26 +11,40 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// transaction is a TransactWriteItems on its way. Its actions are edits of one transaction
-// of the store: all conditions are judged in its commit, on one state.
+// transaction is a TransactWriteItems on its way, or an ExecuteTransaction that writes. Its
+// actions are edits of one transaction of the store: all conditions are judged in its
+// commit, on one state.
 type transaction struct {
 	*Request
 	reports
 	token   string // ClientRequestToken, "" for none
-	items   []byte // TransactItems
+	items   []byte // the actions as they came
 	actions []*transacted
 	sizes   []int // of the items, as they were decided last
 }
 
 // transacted is an action of a transaction.
 type transacted struct {
+	actor
+	change *change
+}
+
+// actor is what an action was asked for by.
+type actor interface {
+	// checks reports whether the action is a condition alone.
+	checks() bool
+	// open opens the table and returns what the action makes of its item.
+	open(tables *opened) (*change, error)
+}
+
+// transactItem is an element of TransactItems.
+type transactItem struct {
 	*args
 	kind      string // its member: Put, Update, Delete, ConditionCheck
 	table     string
 	failed    string // ReturnValuesOnConditionCheckFailure
 	condition *expr.Condition
 	update    *expr.Update
-	change    *change
 }
 
 // The kinds of action.
@@ -60,6 +74,11 @@ func transactWriteItems(r *Request) error {
 	if err := x.parse(argsOf(r.body)); err != nil {
 		return err
 	}
+	return x.run([]byte{'{'})
+}
+
+// run carries the transaction out and answers; answer is what the answer begins with.
+func (x *transaction) run(answer []byte) error {
 	if err := x.open(); err != nil {
 		return err
 	}
@@ -67,21 +86,20 @@ func transactWriteItems(r *Request) error {
 	if err != nil {
 		return err
 	}
-	return x.tell(again)
+	return x.tell(answer, again)
 }
 
 // parse reads the request, without items and keys.
 func (x *transaction) parse(a *args) error {
 	var c constraints
 	x.reports = reportsOf(a, &c)
-	if token := a.text("ClientRequestToken"); token != nil {
-		x.token = *token
-		checkToken(&c, x.token)
-	}
+	x.token = tokenOfClient(a, &c)
 	x.items = a.get("TransactItems")
+	var items []*transactItem
 	err := transactItems(a, &c, func(n int, a *args) error {
 		w, err := actionOf(a, &c, n)
-		x.actions = append(x.actions, w)
+		items = append(items, w)
+		x.actions = append(x.actions, &transacted{actor: w})
 		return err
 	})
 	if err == nil {
@@ -90,24 +108,22 @@ func (x *transaction) parse(a *args) error {
 	if err == nil {
 		err = c.err()
 	}
-	for i := 0; i < len(x.actions) && err == nil; i++ {
-		err = x.actions[i].parseExpressions()
+	for i := 0; i < len(items) && err == nil; i++ {
+		err = items[i].parseExpressions()
 	}
 	return err
 }
 
-func checkToken(c *constraints, token string) {
-	switch {
-	case token == "":
-		c.failed("clientRequestToken", "''", "have length greater than or equal to 1")
-	case len(token) > 36:
-		c.failed("clientRequestToken", "'"+token+"'", "have length less than or equal to 36")
-	}
+// tokenOfClient reads ClientRequestToken, "" for none.
+func tokenOfClient(a *args, c *constraints) string {
+	token := a.text("ClientRequestToken")
+	c.length("clientRequestToken", token, clientTokenLength)
+	return textOr(token, "")
 }
 
 // actionOf reads which action the n-th is, and what every kind has.
-func actionOf(a *args, c *constraints, n int) (*transacted, error) {
-	w := &transacted{}
+func actionOf(a *args, c *constraints, n int) (*transactItem, error) {
+	w := &transactItem{}
 	for _, kind := range []string{doCheck, doPut, doDelete, doUpdate} {
 		object := a.object(kind)
 		switch {
@@ -133,7 +149,7 @@ func actionOf(a *args, c *constraints, n int) (*transacted, error) {
 		c.given(at+"conditionExpression", w.has("ConditionExpression"))
 	}
 	w.failed = w.textOr("ReturnValuesOnConditionCheckFailure", "NONE")
-	c.oneOf(at+"returnValuesOnConditionCheckFailure", w.failed, "ALL_OLD", "NONE")
+	c.oneOf(at+"returnValuesOnConditionCheckFailure", w.failed, returnOnFailure)
 	return w, w.err
 }
 
@@ -141,7 +157,7 @@ func actionOf(a *args, c *constraints, n int) (*transacted, error) {
 func small(name string) string { return string(name[0]-'A'+'a') + name[1:] }
 
 // itemName is the member with the item, or its key.
-func (w *transacted) itemName() string {
+func (w *transactItem) itemName() string {
 	if w.kind == doPut {
 		return "Item"
 	}
@@ -149,7 +165,7 @@ func (w *transacted) itemName() string {
 }
 
 // parseExpressions reads the action's expressions.
-func (w *transacted) parseExpressions() error {
+func (w *transactItem) parseExpressions() error {
 	if err := transactedExpressions[w.kind].Check(w.has); err != nil {
 		return err
 	}
@@ -179,30 +195,21 @@ func (x *transaction) open() error {
 	tables, seen := opened{r: x.Request}, distinct{}
 	errs := make([]error, len(x.actions))
 	for i, w := range x.actions {
-		item, err := attribute.ParseItem(w.get(w.itemName()))
-		if err != nil {
-			return err
-		}
-		t, err := tables.table(w.table, w.kind != doCheck)
-		if err != nil {
-			return err
-		}
-		if w.change, err = w.changeOf(t, item); cancels(err) {
+		c, err := w.actor.open(&tables)
+		if cancels(err) {
 			errs[i] = err
 			continue
 		}
-		if err == nil && !seen.add(t, w.change.key) {
+		if err == nil && !seen.add(c.t, c.key) {
 			err = errManyOnOne
 		}
 		if err == nil {
-			err = x.mayPartition(t, w.change.key.partition, w.kind != doCheck)
-		}
-		if err == nil && w.condition != nil {
-			err = w.condition.CheckKeyPaths(t.Keys...)
+			err = x.mayPartition(c.t, c.key.partition, !w.checks())
 		}
 		if err != nil {
 			return err
 		}
+		w.change = c
 	}
 	return cancelled(errs)
 }
@@ -213,8 +220,26 @@ func cancels(err error) bool {
 	return errors.As(err, &m)
 }
 
+func (w *transactItem) checks() bool { return w.kind == doCheck }
+
+// open implements actor.
+func (w *transactItem) open(tables *opened) (c *change, err error) {
+	item, err := attribute.ParseItem(w.get(w.itemName()))
+	if err != nil {
+		return nil, err
+	}
+	t, err := tables.table(w.table, !w.checks())
+	if err != nil {
+		return nil, err
+	}
+	if c, err = w.changeOf(t, item); err == nil && w.condition != nil {
+		err = w.condition.CheckKeyPaths(t.Keys...)
+	}
+	return c, err
+}
+
 // changeOf returns what the action makes of an item.
-func (w *transacted) changeOf(t *tableAt, item attribute.Item) (c *change, err error) {
+func (w *transactItem) changeOf(t *tableAt, item attribute.Item) (c *change, err error) {
 	if w.kind == doPut {
 		if err := item.CheckPut(); err != nil {
 			return nil, err
@@ -235,11 +260,16 @@ func (w *transacted) changeOf(t *tableAt, item attribute.Item) (c *change, err e
 		case doDelete:
 			c = t.deleting(k)
 		default:
-			c = &change{t: t, key: k, apply: func(old attribute.Item, exists bool) (attribute.Item, bool, error) { return old, !exists, nil }}
+			c = t.keeping(k)
 		}
 	}
 	c.condition, c.showOld = w.condition, w.failed == "ALL_OLD"
 	return c, nil
+}
+
+// keeping is the change that leaves an item as it is, for its condition's sake.
+func (t *tableAt) keeping(k *key) *change {
+	return &change{t: t, key: k, apply: func(old attribute.Item, exists bool) (attribute.Item, bool, error) { return old, !exists, nil }}
 }
 
 // write carries the transaction out; again if it was carried out before, by its token.
@@ -278,7 +308,7 @@ func (x *transaction) parts() (parts []store.ScopedEdits, order []int) {
 		for n, w := range x.actions {
 			if w.change.t.db.Number() == db.Number() {
 				// A check is decided before it is admitted, which tells that it writes nothing.
-				part.Edits = append(part.Edits, document.Edit{ID: w.change.key.id, Decide: x.deciding(n), Conforms: w.kind != doCheck})
+				part.Edits = append(part.Edits, document.Edit{ID: w.change.key.id, Decide: x.deciding(n), Conforms: true, Pinned: w.checks(), New: w.change.fresh})
 				order = append(order, n)
 			}
 		}
@@ -309,21 +339,21 @@ func (x *transaction) deciding(n int) document.Decide {
 }
 
 // tell answers. Who asks again is billed for reading, as at AWS.
-func (x *transaction) tell(again bool) error {
+func (x *transaction) tell(answer []byte, again bool) error {
 	var bs bills
 	var changes []*change
 	kind := "WriteCapacityUnits"
 	for _, w := range x.actions {
-		units := 2 * w.change.units()
+		taken := x.costOf(w.change).twice()
 		if again {
-			kind, units = "ReadCapacityUnits", 2*readUnits(w.change.old.Size(), true)
+			kind, taken = "ReadCapacityUnits", reading(w.change.old.Size(), true).twice()
 		}
-		bs.add(w.table, units)
-		if w.kind != doCheck {
+		bs.add(w.change.t.name, taken)
+		if !w.checks() {
 			changes = append(changes, w.change)
 		}
 	}
-	answer, err := x.appendCollections(x.appendKinds([]byte{'{'}, kind, bs), &x.reports, changes)
+	answer, err := x.appendCollections(x.appendBills(answer, bs, kind), &x.reports, changes)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package dynamoapi
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -19,8 +20,11 @@ type updateTableInput struct {
 	ProvisionedThroughput       *throughput
 	GlobalSecondaryIndexUpdates []indexUpdate
 	StreamSpecification         *streamSpecification
+	SSESpecification            *encryption
 	TableClass                  string
 	DeletionProtectionEnabled   *bool
+	OnDemandThroughput          *onDemand
+	WarmThroughput              *warm
 }
 
 // indexUpdate is one change of the global indexes.
@@ -37,6 +41,9 @@ func updateTable(r *Request) error {
 	if err := r.parse(in); err != nil {
 		return err
 	}
+	if err := r.refuseUnsupported(); err != nil {
+		return err
+	}
 	name, err := in.checkForm()
 	if err != nil {
 		return err
@@ -44,11 +51,14 @@ func updateTable(r *Request) error {
 	if err := r.requireAdmin(name); err != nil {
 		return err
 	}
-	t, err := r.changeDefinition(name, func(d *table.Definition) error { return in.apply(d, r.api.Shared.Now()) })
+	t, err := r.changeDefinition(name, func(d *table.Definition) error { return in.apply(d, r.api.Now()) })
 	if err != nil {
 		return err
 	}
 	if err := r.settleStream(t); err != nil {
+		return notFound(err, name)
+	}
+	if err := r.awaitIndexes(t); err != nil {
 		return notFound(err, name)
 	}
 	shown, err := r.shown(t)
@@ -77,18 +87,22 @@ func (in *updateTableInput) checkForm() (name string, err error) {
 	var c constraints
 	name = c.tableName(in.TableName)
 	checkAttributes(&c, in.AttributeDefinitions)
-	c.oneOf("billingMode", in.BillingMode, "PROVISIONED", "PAY_PER_REQUEST")
-	c.oneOf("tableClass", in.TableClass, "STANDARD", "STANDARD_INFREQUENT_ACCESS")
+	c.oneOf("billingMode", in.BillingMode, billingModes)
+	c.oneOf("tableClass", in.TableClass, tableClasses)
 	checkThroughput(&c, "provisionedThroughput", in.ProvisionedThroughput)
-	for _, u := range in.GlobalSecondaryIndexUpdates {
+	checkNewer(&c, "", in.OnDemandThroughput, in.WarmThroughput)
+	checkEncryption(&c, in.SSESpecification)
+	for i, u := range in.GlobalSecondaryIndexUpdates {
+		at := fmt.Sprintf("globalSecondaryIndexUpdates.%d.member.", i+1)
 		switch {
 		case u.Create != nil:
-			checkIndexes(&c, "globalSecondaryIndexUpdates", []indexInput{*u.Create})
+			checkIndex(&c, at+"create.", u.Create)
 		case u.Update != nil:
-			c.nameOf("globalSecondaryIndexUpdates.1.member.update.indexName", u.Update.IndexName)
-			checkThroughput(&c, "globalSecondaryIndexUpdates.1.member.update.provisionedThroughput", u.Update.ProvisionedThroughput)
+			c.nameOf(at+"update.indexName", u.Update.IndexName)
+			checkThroughput(&c, at+"update.provisionedThroughput", u.Update.ProvisionedThroughput)
+			checkNewer(&c, at+"update.", u.Update.OnDemandThroughput, u.Update.WarmThroughput)
 		case u.Delete != nil:
-			c.nameOf("globalSecondaryIndexUpdates.1.member.delete.indexName", u.Delete.IndexName)
+			c.nameOf(at+"delete.indexName", u.Delete.IndexName)
 		}
 	}
 	if in.StreamSpecification != nil {
@@ -100,7 +114,7 @@ func (in *updateTableInput) checkForm() (name string, err error) {
 // apply changes a definition as the request says.
 func (in *updateTableInput) apply(d *table.Definition, now time.Time) (err error) {
 	if in.BillingMode == "" && in.ProvisionedThroughput == nil && in.GlobalSecondaryIndexUpdates == nil && in.StreamSpecification == nil &&
-		in.TableClass == "" && in.DeletionProtectionEnabled == nil {
+		in.TableClass == "" && in.DeletionProtectionEnabled == nil && in.OnDemandThroughput == nil && in.WarmThroughput == nil && in.SSESpecification == nil {
 		return errNothing
 	}
 	if in.BillingMode != "" || in.ProvisionedThroughput != nil {
@@ -111,6 +125,13 @@ func (in *updateTableInput) apply(d *table.Definition, now time.Time) (err error
 		if d.Billing, err = billing(mode, in.ProvisionedThroughput, now); err != nil {
 			return err
 		}
+	}
+	if d.OnDemand, err = in.OnDemandThroughput.limits(d.OnDemand, d.Billing); err != nil {
+		return err
+	}
+	d.Warm = in.WarmThroughput.units(d.Warm)
+	if in.SSESpecification != nil {
+		d.Encryption = in.SSESpecification.asked()
 	}
 	if in.TableClass != "" {
 		d.Class = in.TableClass
@@ -165,8 +186,7 @@ func (in *updateTableInput) applyIndexes(d *table.Definition, now time.Time) err
 			if !ok || x.Local {
 				return noIndex(*u.Update.IndexName)
 			}
-			var err error
-			if x.Billing, err = billing("PROVISIONED", u.Update.ProvisionedThroughput, now); err != nil {
+			if err := u.Update.applyTo(&x, d, now); err != nil {
 				return err
 			}
 			d.Indexes[*u.Update.IndexName] = x
@@ -185,6 +205,18 @@ func (in *updateTableInput) applyIndexes(d *table.Definition, now time.Time) err
 		return dberr.New(dberr.Invalid, "LimitExceededException", "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table")
 	}
 	return allUsed(d)
+}
+
+// applyTo changes what an index may be changed in: its capacity.
+func (in *indexInput) applyTo(x *table.Index, d *table.Definition, now time.Time) (err error) {
+	x.Warm = in.WarmThroughput.units(x.Warm)
+	if x.OnDemand, err = in.OnDemandThroughput.limits(x.OnDemand, d.Billing); err != nil {
+		return err
+	}
+	if in.ProvisionedThroughput != nil || in.OnDemandThroughput == nil && in.WarmThroughput == nil {
+		x.Billing, err = billing("PROVISIONED", in.ProvisionedThroughput, now)
+	}
+	return err
 }
 
 func noIndex(name string) error {

@@ -68,7 +68,12 @@ func (t *task) breakOff(ctx context.Context, p *Progress, why *Broken) error {
 		return err
 	}
 	t.x.o.Logger.WarnContext(ctx, "an index failed", "database", t.d.Name(), "index", t.ix.Signature, "reason", why.Error())
-	return &dberr.Error{Kind: dberr.Internal, Code: "view_failed", Reason: why.Error(), Cause: errBroken}
+	return broken(why.Error())
+}
+
+// broken is the error for those who wait for an index that failed.
+func broken(reason string) error {
+	return &dberr.Error{Kind: dberr.Internal, Code: "view_failed", Reason: reason, Cause: errBroken}
 }
 
 // errBroken is the cause of the error that ends a task whose index failed.
@@ -80,10 +85,7 @@ func (x *Indexes) revive(ctx context.Context, d *store.Database) error {
 	failed, err := x.failed(ctx, d)
 	for _, ns := range failed {
 		err = errors.Join(err, d.UpdateLane(ctx, 1<<10, func(m store.LaneTxn) error {
-			if err := x.renewIndexes(m.Tx(), ns, func(_ uint64, rec *record) bool { return rec.State == Failed }); err != nil {
-				return err
-			}
-			return m.Redefine(ns)
+			return x.renewIn(m, ns, func(_ uint64, rec *record) bool { return rec.State == Failed })
 		}))
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -14,7 +15,9 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -42,7 +45,7 @@ func (c *counting) Rows(db uint64, x *index.Index) index.RowsOf {
 
 func openStore(t *testing.T, e kv.Engine, x *index.Indexes) *store.Store {
 	t.Helper()
-	s, err := store.Open(ctx, e, store.Options{Indexer: x})
+	s, err := store.Open(ctx, kvtest.NewShortLocks(t, e, keyspace.IsLaneHead), store.Options{Indexer: x})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +200,7 @@ func TestDefinitions(t *testing.T) {
 	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}, Clock: clock, Idle: true, Page: 1000})
 	defer x.Close()
 	e := openEngine(t)
-	s, err := store.Open(ctx, e, store.Options{Indexer: x, Idle: true, Clock: clock})
+	s, err := store.Open(ctx, kvtest.NewShortLocks(t, e, keyspace.IsLaneHead), store.Options{Indexer: x, Idle: true, Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,6 +404,52 @@ func TestBuiltElsewhere(t *testing.T) {
 	close(h.release)
 	if err := <-waited; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestBuildIsTold has one server wait for a build that another one does: it is told of the end, or, where the message is
+// lost, looks a second later.
+func TestBuildIsTold(t *testing.T) {
+	for tells, most := range map[bool]time.Duration{true: 0, false: time.Second} {
+		t.Run(fmt.Sprint(tells), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { builtElsewhere(t, tells, most) })
+		})
+	}
+}
+
+func builtElsewhere(t *testing.T, tells bool, most time.Duration) {
+	e := kvtest.NewModel(kvtest.ModelOptions{})
+	shared := kvtest.NewSharing(e, tells)
+	var servers [2]*index.Indexes
+	var stores [2]*store.Store
+	for i := range servers {
+		servers[i] = index.New(index.Options{Kinds: []index.Kind{&counting{}}, Idle: true})
+		defer servers[i].Close()
+		stores[i] = openStore(t, shared.Engine(), servers[i])
+		defer stores[i].Close()
+	}
+	here, err := stores[0].Create(ctx, "db", store.Creation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	load(t, here, 10)
+	define(t, here, design)
+	there, err := stores[1].Database(ctx, "db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	waited, building := make(chan error), named(t, here, "byN")
+	go func() { waited <- servers[0].Wait(ctx, here, building) }()
+	synctest.Wait()
+	began := time.Now()
+	if err := servers[1].Await(ctx, there, named(t, there, "byN")); err != nil {
+		t.Error(err)
+	}
+	if err := <-waited; err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > most {
+		t.Errorf("it is known after %s", took)
 	}
 }
 

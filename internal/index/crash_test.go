@@ -13,6 +13,8 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -62,7 +64,7 @@ func open(t *testing.T, fs vfs.FS, fn func(*store.Store, *index.Indexes)) {
 		t.Fatal(err)
 	}
 	x := index.New(index.Options{Kinds: []index.Kind{field.Kind{}}, Idle: true, Page: 1000})
-	s, err := store.Open(ctx, e, store.Options{Indexer: x, Idle: true})
+	s, err := store.Open(ctx, kvtest.NewShortLocks(t, e, keyspace.IsLaneHead), store.Options{Indexer: x, Idle: true})
 	if err == nil {
 		err = x.Start(ctx, s)
 	}

@@ -31,8 +31,7 @@ func (x *Indexes) Repair(ctx context.Context, d *store.Database, ix *Index, err 
 	x.o.Logger.ErrorContext(ctx, "an index is damaged and will be built again", "database", d.Name(), "index", ix.Signature, "error", err)
 	ns := d.Namespace(ix.Tenant)
 	renewed := d.UpdateLane(ctx, 1<<10, func(m store.LaneTxn) error {
-		err := x.renewIndexes(m.Tx(), ns, func(n uint64, _ *record) bool { return n == ix.Number })
-		return errors.Join(err, m.Redefine(ns))
+		return x.renewIn(m, ns, func(n uint64, _ *record) bool { return n == ix.Number })
 	})
 	return errors.Join(renewed, errDamaged)
 }

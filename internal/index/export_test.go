@@ -32,6 +32,11 @@ func (x *Indexes) FollowOnce(ctx context.Context, d *store.Database) (err error,
 	return err, left
 }
 
+// BuildOnce works on the jobs of builds once, as their workers do.
+func (x *Indexes) BuildOnce(ctx context.Context) error {
+	return x.store.Jobs(ctx, jobBuild, func(j jobs.Job) error { return x.do(ctx, j) })
+}
+
 // DefineAll does what is left of the job that defines what design documents lack, and
 // reports whether it is done.
 func (x *Indexes) DefineAll(ctx context.Context) (done bool, err error) {

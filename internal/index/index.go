@@ -29,6 +29,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"sync/atomic"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
@@ -108,9 +109,10 @@ type Checked interface {
 // made before are not those that would be made now.
 type Dated interface {
 	Kind
-	// Meaning is the number of the present meaning, which an index keeps from
+	// Meaning is the number of the present meaning in a store of a format (store.Format),
+	// which an index keeps from
 	// when it was defined. It is 0 for those that were defined before it counted.
-	Meaning() int
+	Meaning(format byte) int
 	// Outdated says why an index, opened, that was defined under an earlier
 	// meaning can't be used; "" if it can.
 	Outdated(opened any, meaning int) string
@@ -208,9 +210,11 @@ type Index struct {
 	State       State
 	Reason      string // why it failed
 	Manual      bool
+	Meaning     int // of the definition (Dated); 0 where the kind is none
 	Opened      any // what the kind's Open gave
 	Source      []byte
-	Memo        kv.Memo[any] // for the kind: what it made of the index's rows
+	Memo        kv.Memo[any]  // for the kind: what it made of the index's rows
+	Hint        atomic.Uint64 // for the kind: what it saw last, to guess by what to read
 	progress    kv.Memo[Progress]
 }
 
@@ -237,6 +241,16 @@ type Set struct {
 type nameKey struct {
 	design     document.ID
 	kind, name string
+}
+
+// designs returns the design documents that have a name which is meant.
+func (s *Set) designs(meant func(*Named) bool) (ids []document.ID) {
+	for i := range s.Named {
+		if n := &s.Named[i]; meant(n) && !slices.Contains(ids, n.Design) {
+			ids = append(ids, n.Design)
+		}
+	}
+	return ids
 }
 
 // Lookup finds an index by its design document, kind and name; nil if there is

@@ -85,6 +85,22 @@ func New(o Options) *Indexes {
 // signatures, and of the order of values.
 const definitionsVersion = 1<<8 | keyspace.CollationVersion
 
+// longKeys is added to it on engines that came to take longer keys.
+const longKeys = 1 << 16
+
+// definitions is the version of the definitions of a store.
+func definitions(s *store.Store) uint64 {
+	if longer(s) {
+		return definitionsVersion | longKeys
+	}
+	return definitionsVersion
+}
+
+// longer reports whether a store has indexes of an earlier meaning made anew, because its
+// engine came to take longer keys: PostgreSQL. It also may have been copied from another
+// engine, under whose limits its indexes were made.
+func longer(s *store.Store) bool { return s.Limits().Distant && s.Format() >= store.FormatLongKeys }
+
 // surveyed names that (store.Once).
 const surveyed = "indexes"
 
@@ -98,7 +114,7 @@ var whenStarted = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // kinds that were not known before is defined in the background (late.go).
 func (x *Indexes) Start(ctx context.Context, s *store.Store) error {
 	x.store, x.writing = s, s.Writing
-	err := s.Once(ctx, surveyed, definitionsVersion, func() error { return x.survey(ctx) })
+	err := s.Once(ctx, surveyed, definitions(s), func() error { return x.survey(ctx) })
 	if err == nil {
 		err = s.OnceByJob(ctx, knownKinds, x.kindsVersion(), jobDefine)
 	}
@@ -181,6 +197,40 @@ func (x *Indexes) renew(ctx context.Context, d *store.Database) error {
 	old, err := x.aged(ctx, d)
 	for id := range old {
 		err = errors.Join(err, x.defineAnew(ctx, d, id))
+	}
+	if err == nil && longer(x.store) {
+		err = x.lengthen(ctx, d)
+	}
+	return err
+}
+
+// lengthen has the indexes of a database and its tenants made anew that follow its feed and
+// are of an earlier meaning.
+func (x *Indexes) lengthen(ctx context.Context, d *store.Database) error {
+	earlier := func(rec *record) bool {
+		k, follows := x.kind(rec.Kind).(Asynchronous)
+		return follows && rec.Meaning < meaning(d, k)
+	}
+	var found []store.Scope
+	err := d.Whole().View(ctx, func(r *store.Reader) error {
+		found = nil
+		all, err := Namespaces(r)
+		for _, ns := range all {
+			any := false
+			err = errors.Join(err, eachIndex(r.Snapshot(), ns, func(_ uint64, rec *record) error {
+				any = any || earlier(rec)
+				return nil
+			}))
+			if any {
+				found = append(found, ns)
+			}
+		}
+		return err
+	})
+	for _, ns := range found {
+		err = errors.Join(err, d.UpdateLane(ctx, 1<<10, func(m store.LaneTxn) error {
+			return x.renewIn(m, ns, func(_ uint64, rec *record) bool { return earlier(rec) })
+		}))
 	}
 	return err
 }

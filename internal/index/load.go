@@ -62,10 +62,10 @@ func (x *Indexes) loadIndexes(v kv.Snapshot, ns store.Scope) (map[uint64]*Index,
 			return nil // of a newer version; its rows are left alone
 		}
 		ix := &Index{Number: n, Kind: k, Signature: rec.Signature, Partitioned: rec.Partitioned, Tenant: ns.Tenant(),
-			State: rec.State, Reason: rec.Reason, Manual: rec.Manual, Source: rec.Source}
+			State: rec.State, Reason: rec.Reason, Manual: rec.Manual, Meaning: rec.Meaning, Source: rec.Source}
 		if ix.Opened, err = x.open(k, rec); err != nil {
 			ix.State, ix.Reason = Failed, err.Error()
-		} else if reason := outdated(ix, rec.Meaning); reason != "" {
+		} else if reason := outdated(ns.Database(), ix); reason != "" {
 			ix.State, ix.Reason = Failed, reason
 		}
 		indexes[ix.Number] = ix
@@ -74,9 +74,9 @@ func (x *Indexes) loadIndexes(v kv.Snapshot, ns store.Scope) (map[uint64]*Index,
 	return indexes, err
 }
 
-func outdated(ix *Index, meaning int) string {
-	if k, ok := ix.Kind.(Dated); ok && meaning < k.Meaning() {
-		return k.Outdated(ix.Opened, meaning)
+func outdated(d *store.Database, ix *Index) string {
+	if k, ok := ix.Kind.(Dated); ok && ix.Meaning < meaning(d, k) {
+		return k.Outdated(ix.Opened, ix.Meaning)
 	}
 	return ""
 }

@@ -9,7 +9,9 @@ import (
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -19,6 +21,7 @@ type follower struct {
 	clock   *time.Time
 	takes   time.Duration // for each change
 	batches []int         // how many changes they had
+	before  func(x *index.Index) error
 }
 
 func (*follower) Name() string { return "follower" }
@@ -28,7 +31,12 @@ func (*follower) Defined(d index.Design) []index.Definition {
 func (*follower) Open([]byte) (any, error)                                    { return nil, nil }
 func (*follower) Prefixes(uint64, uint64) [][]byte                            { return nil }
 func (*follower) Finish(context.Context, *store.Database, *index.Index) error { return nil }
-func (f *follower) Map(_ context.Context, _ *store.Database, _ *index.Index, docs []index.Change, _ bool) (index.Batch, error) {
+func (f *follower) Map(_ context.Context, _ *store.Database, x *index.Index, docs []index.Change, _ bool) (index.Batch, error) {
+	if f.before != nil {
+		if err := f.before(x); err != nil {
+			return nil, err
+		}
+	}
 	*f.clock = f.clock.Add(f.takes * time.Duration(len(docs)))
 	f.batches = append(f.batches, len(docs))
 	return nothing{}, nil
@@ -60,7 +68,7 @@ func TestFollowersRestBesideWriters(t *testing.T) {
 	f := &follower{clock: &now, takes: time.Millisecond}
 	g := gate{make(chan bool), make(chan bool)}
 	x := index.New(index.Options{Kinds: []index.Kind{f}, Idle: true, Clock: func() time.Time { return now }})
-	s, err := store.Open(ctx, openEngine(t), store.Options{Indexer: x, Admission: g, Idle: true})
+	s, err := store.Open(ctx, kvtest.NewShortLocks(t, openEngine(t), keyspace.IsLaneHead), store.Options{Indexer: x, Admission: g, Idle: true})
 	if err = errors.Join(err, x.Start(ctx, s)); err != nil {
 		t.Fatal(err)
 	}

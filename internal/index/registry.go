@@ -149,13 +149,13 @@ func (c *change) index(def named) (uint64, error) {
 		return 0, err
 	}
 	c.records[n] = &record{Kind: def.kind.Name(), Signature: signature, Partitioned: def.Partitioned, State: Building,
-		Manual: def.Manual, Collation: keyspace.CollationVersion, Source: def.Source, Meaning: meaning(def.kind)}
+		Manual: def.Manual, Collation: keyspace.CollationVersion, Source: def.Source, Meaning: meaning(c.ns.Database(), def.kind)}
 	return n, c.begin(n, c.records[n])
 }
 
-func meaning(k Kind) int {
+func meaning(d *store.Database, k Kind) int {
 	if k, ok := k.(Dated); ok {
-		return k.Meaning()
+		return k.Meaning(d.Format())
 	}
 	return 0
 }
@@ -238,6 +238,10 @@ func (x *Indexes) settle(m store.LaneTxn, ns store.Scope, n uint64, s State, rea
 	if err != nil {
 		return err
 	}
+	set, err := setOf(m, ns) // as it was before
+	if err != nil {
+		return err
+	}
 	r.State, r.Reason = s, reason
 	if err := m.Redefine(ns); err != nil {
 		return err
@@ -248,11 +252,11 @@ func (x *Indexes) settle(m store.LaneTxn, ns store.Scope, n uint64, s State, rea
 	if s != Readable {
 		return c.tx.Put(indexKey(ns, n), encode(r))
 	}
-	designs, err := c.designsOf(n)
-	if err != nil {
-		return err
-	}
-	for id, us := range designs {
+	for _, id := range set.designs(func(of *Named) bool { return of.Index.Number == n }) {
+		us, err := c.uses(id)
+		if err != nil {
+			return err
+		}
 		for i := range us {
 			if u := &us[i]; u.Index == n && u.Previous != 0 {
 				if err := c.count(use{Index: u.Previous}, -1); err != nil {
@@ -282,17 +286,14 @@ func (x *Indexes) settled(m store.LaneTxn, ns store.Scope, n uint64, r *record) 
 	return m.EnsureJob(ns.Database().Job(jobFollow, "", time.Time{}))
 }
 
-// designsOf returns the names of the design documents that use index n. The lane
-// head fences it: every change of definitions writes that.
-func (c *change) designsOf(n uint64) (map[document.ID][]use, error) {
-	designs := map[document.ID][]use{}
-	err := eachUse(c.tx, c.ns, func(id document.ID, us []use) error {
-		if slices.ContainsFunc(us, func(u use) bool { return u.Index == n }) {
-			designs[id] = us
-		}
-		return nil
-	})
-	return designs, err
+// setOf returns the indexes of a namespace as the commit has them by now.
+func setOf(m store.LaneTxn, ns store.Scope) (*Set, error) {
+	indexes, err := m.Indexes(ns)
+	set, _ := indexes.(*Set)
+	if set == nil {
+		set = &Set{}
+	}
+	return set, err
 }
 
 // count changes how many names use the indexes of u.

@@ -8,37 +8,71 @@ import (
 
 // Renew is store.Indexer's: each following index of a namespace gets a new number and
 // is built from nothing under it.
-func (x *Indexes) Renew(tx kv.Txn, ns store.Scope) error {
-	return x.renewIndexes(tx, ns, func(_ uint64, rec *record) bool {
+func (x *Indexes) Renew(tx kv.Txn, ns store.Scope, indexes store.IndexSet) error {
+	set, _ := indexes.(*Set)
+	return x.renewIndexes(tx, ns, set, func(_ uint64, rec *record) bool {
 		_, follows := x.kind(rec.Kind).(Asynchronous)
 		return follows
 	})
 }
 
-// renewIndexes returns the indexes of a namespace that are meant a new number, under which each is
-// built from nothing.
-func (x *Indexes) renewIndexes(tx kv.Txn, ns store.Scope, meant func(uint64, *record) bool) error {
-	c := change{x: x, tx: tx, ns: ns, records: map[uint64]*record{}}
-	renewed := map[uint64]uint64{}
-	err := eachIndex(tx, ns, func(n uint64, rec *record) error {
-		if meant(n, rec) {
-			renewed[n] = 0
-		}
-		return nil
-	})
+// renewIn is renewIndexes in line with the writers of the database.
+func (x *Indexes) renewIn(m store.LaneTxn, ns store.Scope, meant func(uint64, *record) bool) error {
+	set, err := setOf(m, ns)
 	if err != nil {
 		return err
 	}
-	names := map[document.ID][]use{}
-	if err := eachUse(tx, ns, func(design document.ID, us []use) error { names[design] = us; return nil }); err != nil {
+	if err := m.Redefine(ns); err != nil {
 		return err
 	}
-	for n := range renewed {
-		if renewed[n], err = c.renew(n); err != nil {
+	return x.renewIndexes(m.Tx(), ns, set, meant)
+}
+
+// renewIndexes gives those indexes of a namespace that are meant a new number, under which each is
+// built from nothing. set are those that it has: their rows are read by name, since
+// others wait for the transaction.
+func (x *Indexes) renewIndexes(tx kv.Txn, ns store.Scope, set *Set, meant func(uint64, *record) bool) error {
+	if set == nil {
+		return nil
+	}
+	c := change{x: x, tx: tx, ns: ns, records: map[uint64]*record{}}
+	renewed := map[uint64]uint64{}
+	for _, ix := range set.Indexes {
+		rec, err := c.record(ix.Number)
+		if err != nil {
 			return err
 		}
+		if meant(ix.Number, rec) {
+			renewed[ix.Number] = 0
+		} else {
+			delete(c.records, ix.Number) // it does not change
+		}
 	}
-	for design, us := range names {
+	designs := set.designs(func(n *Named) bool {
+		_, index := renewed[n.Index.Number]
+		if n.Previous != nil && !index {
+			_, index = renewed[n.Previous.Number]
+		}
+		return index
+	})
+	for n := range renewed {
+		to, err := c.renew(n)
+		if err != nil {
+			return err
+		}
+		renewed[n] = to
+	}
+	return c.rename(designs, renewed)
+}
+
+// rename has the names in design documents mean the indexes that came in the place of
+// others.
+func (c *change) rename(designs []document.ID, renewed map[uint64]uint64) error {
+	for _, design := range designs {
+		us, err := c.uses(design)
+		if err != nil {
+			return err
+		}
 		for i := range us {
 			for _, at := range []*uint64{&us[i].Index, &us[i].Previous} {
 				if to, ok := renewed[*at]; ok {
@@ -66,6 +100,9 @@ func (c *change) renew(n uint64) (uint64, error) {
 	}
 	fresh := *old
 	fresh.State, fresh.Reason = Building, ""
+	if k := c.x.kind(fresh.Kind); k != nil {
+		fresh.Meaning = meaning(c.ns.Database(), k)
+	}
 	if err := c.drop(n, old); err != nil {
 		return 0, err
 	}

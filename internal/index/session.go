@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -21,6 +22,8 @@ type Session struct {
 	indexes *Indexes
 	scope   store.Scope
 	began   time.Time
+	unread  bool // it comes from memory: UpTo is found by the first View
+	current bool // the first View has the index brought up to UpTo
 }
 
 // Session finds an index by its design document, kind and name: of the namespace of
@@ -56,6 +59,20 @@ func (x *Indexes) session(ctx context.Context, scope store.Scope, design documen
 		return err
 	})
 	return s, err
+}
+
+// Remembered is Session for who is going to read the index by View: where the request's
+// claims are open (store.Claims) an index of the database's own that this process remembers, and that can answer, is
+// taken from memory. The first View then looks whether it is still that, where the session
+// begins, and whether the index has come so far, all in its own first read. UpTo is not known before.
+func (x *Indexes) Remembered(ctx context.Context, scope store.Scope, design document.ID, kind, name string) (*Session, error) {
+	d := scope.Database()
+	set, _ := d.Indexes().(*Set)
+	n := set.Lookup(design, kind, name)
+	if n == nil || n.Index.State != Readable || scope.Tenant() != "" || !d.Claim(ctx) {
+		return x.Session(ctx, scope, design, kind, name)
+	}
+	return &Session{Named: *n, Answers: n.Index, indexes: x, scope: scope, began: x.clock(), unread: true}, nil
 }
 
 // Shared reports whether the index is the database's, of which a tenant sees the rows
@@ -97,8 +114,13 @@ func (s *Session) Soon() {
 	}
 }
 
-// CatchUp brings the index that answers, of an asynchronous kind, up to where the session began.
+// CatchUp brings the index that answers, of an asynchronous kind, up to where the session
+// began. Where that is not known yet the first View does it.
 func (s *Session) CatchUp(ctx context.Context) error {
+	if s.unread {
+		s.current = true
+		return nil
+	}
 	return s.indexes.CatchUp(ctx, s.scope.Database(), s.Answers, s.UpTo)
 }
 
@@ -119,23 +141,76 @@ const keptRows = time.Minute
 // own, and brings Answers there. gone says that the index was dropped: who reads it
 // already may go on for a while, then it is ErrGone.
 func (s *Session) View(ctx context.Context, fn func(r *store.Reader, gone bool) error) error {
+	return s.Expecting(ctx, nil, fn)
+}
+
+// Expecting is View; expect is called before anything is read, to say what will be besides the
+// index's progress (store.Reader.Expect).
+func (s *Session) Expecting(ctx context.Context, expect func(r *store.Reader), fn func(r *store.Reader, gone bool) error) error {
 	ns := s.scope.Namespace()
 	if s.Shared() {
 		ns = s.scope.DatabaseNamespace()
 	}
-	err := ns.View(ctx, func(r *store.Reader) error {
-		now, err := At(r, s.Answers)
-		switch {
-		case err != nil:
+	for {
+		behind, before := false, s.reached()
+		err := ns.View(ctx, func(r *store.Reader) error {
+			if expect != nil {
+				r.Expect(kv.Reads{Keys: [][]byte{progressKey(s.scope.Database().Number(), s.Answers.Number)}})
+				expect(r)
+			}
+			now, err := At(r, s.Answers)
+			switch {
+			case err != nil:
+				return err
+			case now != nil:
+				s.Answers = now
+			case s.indexes.clock().Sub(s.began) > keptRows:
+				return ErrGone
+			}
+			if s.unread {
+				if behind, err = s.begin(r, before); behind || err != nil {
+					return err
+				}
+			}
+			return fn(r, now == nil)
+		})
+		err = s.indexes.Repair(ctx, s.scope.Database(), s.Answers, err)
+		if err != nil {
 			return err
-		case now != nil:
-			s.Answers = now
-		case s.indexes.clock().Sub(s.began) > keptRows:
-			return ErrGone
 		}
-		return fn(r, now == nil)
-	})
-	return s.indexes.Repair(ctx, s.scope.Database(), s.Answers, err)
+		s.unread = false
+		if !behind {
+			return nil
+		}
+		if err := s.CatchUp(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// reached is up to where this process knows that the index has come, for sessions that are unread.
+func (s *Session) reached() (at store.Sequences) {
+	if !s.unread {
+		return at
+	}
+	t := s.indexes.task(s.scope.Database(), s.Answers)
+	defer s.indexes.release(t)
+	t.state.Lock()
+	defer t.state.Unlock()
+	if t.state.known && t.state.progress.Phase == phaseFeed {
+		at = t.state.reached
+	}
+	return at
+}
+
+// begin finds out where the session begins, and whether the index is behind that: it has come
+// to where its progress is at the snapshot, or where this process knew before that it was.
+func (s *Session) begin(r *store.Reader, before store.Sequences) (behind bool, err error) {
+	if s.UpTo, err = r.Sequences(); err != nil || !s.current || before.Hold(s.UpTo) {
+		return false, err
+	}
+	p, err := s.Answers.Progress(r.Snapshot(), s.scope.Database().Number())
+	return !p.UpTo.Hold(s.UpTo) || p.Phase != phaseFeed, err
 }
 
 // At returns an index as it is at a reader's snapshot, one of the reader's namespace or

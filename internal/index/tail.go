@@ -119,8 +119,12 @@ func (s *Session) Tail(r *store.Reader) (*Tail, error) {
 func (s *Session) Keep(tail *Tail) { s.indexes.Keep(s.scope.Database(), tail) }
 
 // TakeIn has the index that the name means take in what queries have answered from already:
-// who asks what the index has is not told of less.
+// who asks what the index has is not told of less. From what others answered that share the
+// store nobody here knows, so it takes in all there is.
 func (s *Session) TakeIn(ctx context.Context) error {
+	if s.indexes.store.Shared() && s.Index.State == Readable && !s.Index.Manual {
+		return s.indexes.CatchUp(ctx, s.scope.Database(), s.Index, s.UpTo)
+	}
 	t := s.indexes.task(s.scope.Database(), s.Index)
 	t.state.Lock()
 	tail := t.state.tail

@@ -113,15 +113,17 @@ func (t *task) steps(ctx context.Context, done func(*task) bool) (err error) {
 	return err
 }
 
-// lookAgain is how often one who waits looks himself: another server may do the steps.
+// lookAgain is how often one who waits looks himself: another server may do the steps, and what it tells may be lost.
 const lookAgain = time.Second
 
 // wait waits until others have done the task's steps until done says so. An index that
 // fails ends the wait with its error, and so does Timeout. It looks first whether there is an index: nobody works for one that is gone.
 func (t *task) wait(ctx context.Context, done func(*task) bool) error {
 	t.state.Lock()
-	look := !t.state.known
+	look := !t.state.known || t.x.store.Shared()
 	t.state.Unlock()
+	told, leave := t.d.WatchDefinitions()
+	defer func() { leave() }()
 	for {
 		if look {
 			p, err := t.read(ctx)
@@ -147,11 +149,14 @@ func (t *task) wait(ctx context.Context, done func(*task) bool) error {
 			again.Stop()
 			return ctx.Err()
 		case <-changed:
-			again.Stop()
 			look = false
+		case <-told:
+			look = true
+			told, leave = t.d.WatchDefinitions()
 		case <-again.C:
 			look = true
 		}
+		again.Stop()
 	}
 }
 
@@ -233,12 +238,19 @@ func (t *task) begin(ctx context.Context) error {
 	return err
 }
 
-// read reads the progress row.
+// read reads the progress row, and whether the index failed, maybe at another server: then nobody gets any further.
 func (t *task) read(ctx context.Context) (p Progress, err error) {
+	var now *Index
 	err = t.d.Whole().View(ctx, func(r *store.Reader) (err error) {
-		p, err = ReadProgress(r.Snapshot(), t.d.Number(), t.ix.Number)
+		if p, err = ReadProgress(r.Snapshot(), t.d.Number(), t.ix.Number); err == nil {
+			now, err = At(r.As(t.ns), t.ix)
+		}
 		return err
 	})
+	if err == nil && now != nil && now.State == Failed {
+		err = broken(now.Reason)
+		t.fail(err)
+	}
 	if errors.Is(err, kv.ErrNotFound) {
 		t.x.forget(t)
 		return p, ErrGone
@@ -327,7 +339,6 @@ func hasReached(m store.Sequences) func(*task) bool {
 	return func(t *task) bool {
 		t.state.Lock()
 		defer t.state.Unlock()
-		at := t.state.reached
-		return t.state.known && t.state.progress.Phase == phaseFeed && at.Seq >= m.Seq && at.Removals >= m.Removals
+		return t.state.known && t.state.progress.Phase == phaseFeed && t.state.reached.Hold(m)
 	}
 }

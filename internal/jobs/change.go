@@ -66,7 +66,7 @@ func (q *Queue) Remove(tx kv.Txn, id ID) error {
 	if err != nil {
 		return err
 	}
-	return q.End(tx, &j)
+	return End(tx, &j)
 }
 
 // Lock reads a job for update, in the transaction that is to do a batch of it. seen is
@@ -88,16 +88,16 @@ func (q *Queue) Save(tx kv.Txn, j *Job) error {
 }
 
 // End takes a job out of the queue.
-func (q *Queue) End(tx kv.Txn, j *Job) error {
+func End(tx kv.Txn, j *Job) error {
 	return errors.Join(tx.Delete(j.Key()), tx.Delete(j.dueKey(j.due)))
 }
 
 // EndAll takes the jobs of a kind for a database out of the queue.
-func (q *Queue) EndAll(tx kv.Txn, kind string, number uint64) error {
+func EndAll(tx kv.Txn, kind string, number uint64) error {
 	var all []Job
 	err := Each(tx, kind, func(j Job) error { all = append(all, j); return nil }, number)
 	for i := range all {
-		err = errors.Join(err, q.End(tx, &all[i]))
+		err = errors.Join(err, End(tx, &all[i]))
 	}
 	return err
 }
@@ -214,4 +214,22 @@ func Check(v kv.Snapshot) (bad []error, err error) {
 		bad = append(bad, errOf("a job %q of database %d, %q, is due and not there", decodeID(parts[2:])))
 	}
 	return bad, err
+}
+
+// Of returns all jobs of a database.
+func Of(v kv.Snapshot, number uint64) (all []Job, err error) {
+	err = kv.Each(v, kv.Prefix(keyspace.Job.Key(0)), func(key, value []byte) error {
+		j, err := Decode(key, value)
+		if err == nil && j.Number == number {
+			all = append(all, j)
+		}
+		return err
+	})
+	return all, err
+}
+
+// Carry puts a job of another queue into the queue of tx's store, where nobody is at it.
+func Carry(tx kv.Txn, j Job) error {
+	j.holder, j.until, j.serial, j.due = 0, time.Time{}, 0, time.Time{}
+	return write(tx, &j)
 }

@@ -9,7 +9,7 @@
 // Work is done in batches. Each is one transaction that does something and moves the
 // job on, from the state that the worker has seen to the next: it begins by
 // [Queue.Lock], which refuses a worker that has seen an older one, and ends by
-// [Queue.Save] or [Queue.End]. So a worker that stood still, and wakes when another has
+// [Queue.Save] or [End]. So a worker that stood still, and wakes when another has
 // gone on with its job, changes nothing.
 //
 // Several processes share a queue by leases: whoever works on a job holds it for a

@@ -22,7 +22,7 @@ func TestPools(t *testing.T) {
 		slow := open(t, Options{Engine: e, Pool: "slow", Workers: many(2), Do: func(ctx context.Context, _ Job) error { <-ctx.Done(); return ctx.Err() }})
 		var quick *world
 		quick = open(t, Options{Engine: e, Workers: many(2), Do: func(ctx context.Context, seen Job) error {
-			return quick.o.Commit(ctx, func(tx kv.Txn) error { return quick.End(tx, &seen) })
+			return quick.o.Commit(ctx, func(tx kv.Txn) error { return End(tx, &seen) })
 		}})
 		quick.update(func(tx kv.Txn) error {
 			var err error
@@ -97,11 +97,11 @@ type stalling struct {
 	on     chan bool
 }
 
-func (e *stalling) Update(ctx context.Context, fn func(kv.Txn) error) error {
+func (e *stalling) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
 	if e.stands.Load() {
 		<-e.on
 	}
-	return e.Engine.Update(ctx, fn)
+	return e.Engine.Update(ctx, fn, locked...)
 }
 
 // TestLeaseEndsOnTime has the disk of a worker hang: it is told to stop at the moment when another may begin.
@@ -209,10 +209,10 @@ func TestHold(t *testing.T) {
 		one := open(t, Options{Engine: f, Holder: 1, Lease: time.Minute})
 		two := open(t, Options{Engine: e, Holder: 2, Lease: time.Minute})
 		id := ID{Kind: "held/a", Subject: "x"}
-		takes := func(w *world) error { return w.Hold(ctx, id, func(context.Context) error { return nil }) }
+		takes := func(w *world) error { return w.Hold(ctx, id, Words{}, func(context.Context) error { return nil }) }
 		ended, on := make(chan error), make(chan bool)
 		long := func() {
-			ended <- one.Hold(ctx, id, func(ctx context.Context) error {
+			ended <- one.Hold(ctx, id, Words{}, func(ctx context.Context) error {
 				select {
 				case <-on:
 					return nil
@@ -237,11 +237,15 @@ func TestHold(t *testing.T) {
 		if err := <-ended; !errors.Is(err, ErrElsewhere) {
 			t.Errorf("the lease was lost: %v", err)
 		}
+		if err := takes(two); !errors.Is(err, ErrElsewhere) {
+			t.Errorf("who loses a lease stops before it ends: %v", err)
+		}
+		time.Sleep(time.Minute / 8)
 		if err := takes(two); err != nil {
 			t.Errorf("after the lease: %v", err)
 		}
 		alone := open(t, Options{Engine: e})
-		if err := alone.Hold(ctx, id, func(context.Context) error { alone.want(""); return nil }); err != nil {
+		if err := alone.Hold(ctx, id, Words{}, func(context.Context) error { alone.want(""); return nil }); err != nil {
 			t.Error(err)
 		}
 	})

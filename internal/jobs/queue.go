@@ -34,7 +34,8 @@ type Options struct {
 
 // Pauses of Work.
 const (
-	lookEvery    = 15 * time.Second // others may have put jobs into the queue, or the clock was set
+	lookEvery    = 15 * time.Second // the clock may have been set
+	lookShared   = 2 * time.Second  // others may have put jobs into the queue, or died
 	firstPause   = time.Second      // before a job that failed is tried again
 	longestPause = time.Minute
 	duePage      = 256
@@ -115,10 +116,18 @@ func (q *Queue) Work(ctx context.Context) {
 	}
 }
 
+// look is after how long it is looked for jobs of which nobody has told.
+func (q *Queue) look() time.Duration {
+	if q.o.Lease == 0 {
+		return lookEvery
+	}
+	return lookShared
+}
+
 // dispatch begins to work on all that is due, as there are workers for it, and tells
 // how long to wait then.
 func (q *Queue) dispatch(ctx context.Context) (pause time.Duration, err error) {
-	pause = lookEvery
+	pause = q.look()
 	for from := []byte(nil); ctx.Err() == nil; {
 		ids, next, due, err := q.page(ctx, from)
 		if err != nil {
@@ -277,16 +286,18 @@ func (q *Queue) do(ctx context.Context, id ID) error {
 	if q.o.Lease == 0 {
 		return q.o.Do(ctx, j)
 	}
-	return q.leased(ctx, j, func(ctx context.Context) error { return q.o.Do(ctx, j) })
+	return q.leased(ctx, j, nil, func(ctx context.Context) error { return q.o.Do(ctx, j) })
 }
 
 // leased runs fn while the lease of a job is kept, which is this process's. When it is
-// lost, the context of fn ends, and the error is ErrElsewhere.
-func (q *Queue) leased(ctx context.Context, j Job, fn func(ctx context.Context) error) error {
+// lost, the context of fn ends, and the error is ErrElsewhere. words are what its row says
+// as of each renewal; nil: what it says already.
+func (q *Queue) leased(ctx context.Context, j Job, words func() string, fn func(ctx context.Context) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
-	ends := time.AfterFunc(j.until.Sub(q.o.Clock()), func() { stop(ErrElsewhere) })
+	ctx = context.WithValue(ctx, fenceKey{}, func(ctx context.Context) error { return q.fence(ctx, j.ID) })
+	ends := time.AfterFunc(q.left(j.until), func() { stop(ErrElsewhere) })
 	var keeping sync.WaitGroup
-	keeping.Go(func() { q.keep(ctx, j, ends, stop) })
+	keeping.Go(func() { q.keep(ctx, j, words, ends, stop) })
 	err := fn(ctx)
 	if errors.Is(context.Cause(ctx), ErrElsewhere) {
 		err = ErrElsewhere
@@ -297,8 +308,8 @@ func (q *Queue) leased(ctx context.Context, j Job, fn func(ctx context.Context) 
 }
 
 // keep keeps the lease of a job as long as somebody works on it, whose context ends when
-// the lease does, at ends, which waits for no transaction: then others may have begun.
-func (q *Queue) keep(ctx context.Context, j Job, ends *time.Timer, lost context.CancelCauseFunc) {
+// before the lease does, at ends, which waits for no transaction.
+func (q *Queue) keep(ctx context.Context, j Job, words func() string, ends *time.Timer, lost context.CancelCauseFunc) {
 	defer ends.Stop()
 	every := time.NewTicker(q.o.Lease / 3)
 	defer every.Stop()
@@ -319,6 +330,9 @@ func (q *Queue) keep(ctx context.Context, j Job, ends *time.Timer, lost context.
 			}
 			now.until = q.o.Clock().Add(q.o.Lease)
 			until = now.until
+			if words != nil {
+				now.Checkpoint = words()
+			}
 			return put(tx, &now) // no other state: the batch under way goes on
 		})
 		switch {
@@ -328,7 +342,7 @@ func (q *Queue) keep(ctx context.Context, j Job, ends *time.Timer, lost context.
 			lost(ErrElsewhere)
 			return
 		case err == nil:
-			ends.Reset(until.Sub(q.o.Clock()))
+			ends.Reset(q.left(until))
 		}
 	}
 }
@@ -351,7 +365,7 @@ func (q *Queue) claim(ctx context.Context, id ID) (j Job, mine bool, err error) 
 		return j, true, nil
 	}
 	if j.holder != q.o.Holder && j.until.After(now) {
-		return j, false, Later(min(j.until.Sub(now), lookEvery))
+		return j, false, Later(min(j.until.Sub(now), q.look()))
 	}
 	seen := j
 	err = q.o.Commit(ctx, func(tx kv.Txn) (err error) {

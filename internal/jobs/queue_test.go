@@ -46,7 +46,9 @@ func open(t *testing.T, o Options) *world {
 	}
 	w.e = o.Engine
 	o.Engine = counted{o.Engine, w.views}
-	o.Commit, o.Logger = o.Engine.Update, slog.New(slog.DiscardHandler)
+	engine := o.Engine
+	o.Commit = func(ctx context.Context, fn func(kv.Txn) error) error { return engine.Update(ctx, fn) }
+	o.Logger = slog.New(slog.DiscardHandler)
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
@@ -137,7 +139,7 @@ func TestRows(t *testing.T) {
 	w.update(func(tx kv.Txn) error { return w.Put(tx, job("a", 1, 80)) })
 	w.update(func(tx kv.Txn) error { return w.Put(tx, job("b", 2, 90)) })
 	w.want(`a/1/ due 80 state 3 at "" by 0; b/2/ due 90 state 1 at "" by 0`)
-	w.update(func(tx kv.Txn) error { return w.EndAll(tx, "a", 1) })
+	w.update(func(tx kv.Txn) error { return EndAll(tx, "a", 1) })
 	if err := move("z"); !errors.Is(err, ErrGone) {
 		t.Errorf("a worker whose job is done: %v", err)
 	}
@@ -243,7 +245,7 @@ func TestSideBySide(t *testing.T) {
 			if seen.Number == 7 && failed.Add(1) < 4 {
 				return errors.New("not yet")
 			}
-			return w.o.Commit(ctx, func(tx kv.Txn) error { return w.End(tx, &seen) })
+			return w.o.Commit(ctx, func(tx kv.Txn) error { return End(tx, &seen) })
 		}})
 		w.update(func(tx kv.Txn) error {
 			for n := range uint64(jobs) {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // ordered is a string of a list in ICU's order.
@@ -255,6 +257,7 @@ func FuzzText(f *testing.F) {
 // TestLongRuns compares texts whose levels have more common weights in a row
 // than a byte can count.
 func TestLongRuns(t *testing.T) {
+	testrun.Sequential(t)
 	lengths := []int{0, 1, 59, 60, 61, 82, 83, 84, 120, 121, 166, 252, 253, 254, 506}
 	for _, n := range lengths {
 		for _, m := range lengths {

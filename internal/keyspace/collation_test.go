@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 func collated(t testing.TB, v string) []byte {
@@ -279,6 +280,7 @@ func TestSkipCollated(t *testing.T) {
 
 // TestTuplesCompareByParts holds that two values in a row compare as pairs.
 func TestTuplesCompareByParts(t *testing.T) {
+	testrun.Sequential(t)
 	values := []string{`null`, `-1.5`, `0`, `2`, `""`, `"a"`, `"a\u0000"`, `"ä"`, `"A"`, `"ab"`, `"ð"`, `"っ"`, `"つ"`, `[]`, `[null]`, `["a"]`, `{}`, `{"a":1}`}
 	for _, a := range values {
 		for _, b := range values {

@@ -304,3 +304,10 @@ func takeText(src []byte) (s string, rest []byte, err error) {
 		src = src[i+2:]
 	}
 }
+
+// IsLaneHead reports whether key is that of a lane head, which all writers of a database
+// write.
+func IsLaneHead(key []byte) bool {
+	_, _, err := LaneHead.Decode(key)
+	return err == nil
+}

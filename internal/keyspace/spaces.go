@@ -13,7 +13,7 @@ const (
 var (
 	Meta = Space{Name: "meta", Code: 'a', System: true, Version: 1,
 		Columns: []Column{{"name", Text}},
-		Doc:     "one value of the whole store: its format, its UUID, its secret, the last database number"}
+		Doc:     "one value of the whole store: its format, its UUID, its secret, the last database number, the configuration of its servers"}
 	Catalogue = Space{Name: "catalogue", Code: 'b', System: true, Version: 1,
 		Columns: []Column{{"database", Text}},
 		Doc:     "a database by name: its number, its kind, when it was made"}
@@ -22,7 +22,7 @@ var (
 		Doc:     "work to be done in the background: when, by whom, what is left of it"}
 	Token = Space{Name: "token", Code: 'd', System: true, Version: 1,
 		Columns: []Column{{"time", Uint}, {"token", Tail}},
-		Doc:     "a commit happened: settles unknown outcomes; kept an hour (time: Unix seconds)"}
+		Doc:     "what commit-token is, as it was before format 16 (time: Unix seconds)"}
 	UpdateFeed = Space{Name: "updates", Code: 'e', System: true, Version: 1,
 		Columns: []Column{{"sequence", Uint}},
 		Doc:     "a database was created, updated or deleted; one entry each, moved at every event"}
@@ -37,6 +37,15 @@ var (
 	Request = Space{Name: "request", Code: 'i', System: true, Version: 1,
 		Columns: []Column{{"period", Uint}, {"request", Tail}},
 		Doc:     "a transaction that has a name was carried out: when, and what it asked for; period: of ten minutes, request: a digest of who asked and the name"}
+	Server = Space{Name: "server", Code: 'j', System: true, Version: 1,
+		Columns: []Column{{"name", Text}},
+		Doc:     "a server of the store, where several have one: until when it lives without a further sign, which format it reads"}
+	CommitToken = Space{Name: "commit-token", Code: 'k', System: true, Version: 1,
+		Columns: []Column{{"bucket", Uint}, {"time", Uint}, {"token", Tail}},
+		Doc:     "a commit happened, or was made void and never will: settles unknown outcomes; kept an hour (bucket: one of 16, at random; time: Unix seconds)"}
+	Attempts = Space{Name: "attempts", Code: 'l', System: true, Version: 1,
+		Columns: []Column{{"set", Uint}},
+		Doc:     "wrong passwords that the servers of a store have counted together: a set of counts, found by a keyed hash of network and name"}
 )
 
 // The kinds of row in a database; those of indexes, from code 0x80 up, below.
@@ -46,7 +55,7 @@ var (
 		Doc:     "next sequence, incarnation, version of definitions and security, counts and sizes"}
 	Setting = Space{Name: "setting", Code: 0x02, Version: 1,
 		Columns: []Column{{"name", Text}},
-		Doc:     "a setting of the database: security, revs_limit, purged_infos_limit, expiry, deleted_document_ttl, change_log; graves: how far old tombstones were dropped; change_log_floor: how far the change log was trimmed"}
+		Doc:     "a setting of the database: security, revs_limit, purged_infos_limit, expiry, deleted_document_ttl, change_log; graves: how far old tombstones were dropped; change_log_floor: how far the change log was trimmed; forks: from which incarnations it was copied, up to where; held: up to where it is a copy of one that has gone on"}
 	Doc = Space{Name: "doc", Code: 0x10, Version: 3,
 		Columns: []Column{{"id", Text}, {"sub", Uint}, {"tail", Tail}},
 		Doc:     "a document: its head (tree, feed sequence), trunk chunks, bodies by revision, pieces of a large tree"}
@@ -136,9 +145,9 @@ var (
 	ViewBack = Space{Name: "view-back", Code: 0x89, Version: 1,
 		Columns: []Column{{"index", Uint}, {"id", Text}},
 		Doc:     "the keys that a document emitted into a view"}
-	ViewNode = Space{Name: "view-node", Code: 0x8a, Version: 1,
+	ViewNode = Space{Name: "view-node", Code: 0x8a, Version: 2,
 		Columns: []Column{{"index", Uint}, {"reduce", Uint}, {"level", Uint}, {"partition", Text}, {"from", Tail}},
-		Doc:     "the count and the reduction of a span of a view's rows"}
+		Doc:     "the count and the reduction of a span of a view's rows, and of the runs of equal keys in it"}
 	TextPending = Space{Name: "text-pending", Code: 0x8b, Version: 1,
 		Columns: []Column{{"index", Uint}, {"segment", Uint}},
 		Doc:     "a segment that is being written and that goes after a deadline (Unix seconds)"}
@@ -182,7 +191,7 @@ func MovedPrefix(db uint64, code byte) (before, now []byte) {
 
 // Spaces is the table of all kinds of row, in key order.
 var Spaces = []*Space{
-	&Meta, &Catalogue, &Job, &Token, &UpdateFeed, &UpdateHead, &JobDue, &Request,
+	&Meta, &Catalogue, &Job, &Token, &UpdateFeed, &UpdateHead, &JobDue, &Request, &Server, &CommitToken, &Attempts,
 	&LaneHead, &Setting, &Doc, &BodyChunk, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint, &PartitionDrop,
 	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Superseded, &Purge, &Marker, &Due,
 	&Subscription, &DeadLetter, &ChangeLog,

@@ -15,6 +15,36 @@ func NewAhead(s Snapshot) *Ahead { return &Ahead{Snapshot: s, rows: rows{}} }
 // Fetch reads rows ahead, those that are not yet.
 func (a *Ahead) Fetch(keys [][]byte) error { return a.rows.fetch(keys, false, a.Snapshot.GetMany) }
 
+// FetchFirst reads rows ahead as Fetch does, and in the same call the first row of each of
+// walks, if there is one.
+func (a *Ahead) FetchFirst(keys [][]byte, walks []Walk) error {
+	if len(walks) == 0 {
+		return a.Fetch(keys)
+	}
+	f, err := a.Snapshot.Read(Reads{Keys: keys, Walks: walks})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for i, v := range f.Values {
+		a.rows[string(keys[i])] = row{value: v[:len(v):len(v)]}
+	}
+	for _, it := range f.Walks {
+		if !it.Next() {
+			if err := it.Err(); err != nil {
+				return err
+			}
+			continue
+		}
+		value, err := it.Value()
+		if err != nil {
+			return err
+		}
+		a.rows[string(it.Key())] = row{value: value[:len(value):len(value)]}
+	}
+	return nil
+}
+
 // Bytes is the size of the values that were read ahead.
 func (a *Ahead) Bytes() (n int) {
 	for _, r := range a.rows {
@@ -39,9 +69,21 @@ func NewAheadTxn(t Txn) *AheadTxn { return &AheadTxn{Txn: t, rows: rows{}} }
 func (a *AheadTxn) Fetch(keys [][]byte) error { return a.rows.fetch(keys, false, a.Txn.GetMany) }
 
 // FetchForUpdate reads rows ahead and for update. The commit depends on each of
-// them, whether it is asked for or not.
-func (a *AheadTxn) FetchForUpdate(keys [][]byte) error {
-	return a.rows.fetch(keys, true, a.Txn.GetManyForUpdate)
+// them, whether it is asked for or not. It returns the values of others, which are read in
+// the same call, and on which the commit does not depend.
+func (a *AheadTxn) FetchForUpdate(keys [][]byte, others ...[]byte) (values [][]byte, err error) {
+	if len(others) == 0 {
+		return nil, a.rows.fetch(keys, true, a.Txn.GetManyForUpdate)
+	}
+	err = a.rows.fetch(keys, true, func(missing [][]byte) ([][]byte, error) {
+		f, err := a.Txn.Read(Reads{Keys: others, ForUpdate: missing})
+		values = f.Values
+		return f.ForUpdate, err
+	})
+	if err == nil && values == nil {
+		values, err = a.Txn.GetMany(others)
+	}
+	return values, err
 }
 
 // Get implements Snapshot.

@@ -9,6 +9,10 @@ import (
 // ErrNotFound is what reads of an absent key return.
 var ErrNotFound error = dberr.New(dberr.NotFound, "", "no such key")
 
+// ErrStopped is among the causes of errors of an engine that was closed, or that a failure
+// stopped for good: asking again is in vain.
+var ErrStopped = errors.New("the storage engine takes no calls any more")
+
 // PrefixEnd returns the smallest key greater than every key that begins with
 // prefix, nil if there is none. It does not change prefix.
 func PrefixEnd(prefix []byte) []byte {

@@ -31,7 +31,7 @@ func FuzzPrefix(f *testing.F) {
 	f.Add([]byte("\xff"), []byte("\xff\xff"))
 	f.Fuzz(func(t *testing.T, prefix, key []byte) {
 		r := Prefix(prefix)
-		within := bytes.Compare(key, r.Start) >= 0 && (r.End == nil || bytes.Compare(key, r.End) < 0)
+		within := r.Contains(key)
 		if want := bytes.HasPrefix(key, prefix); within != want {
 			t.Errorf("key %q within Prefix(%q): %v, want %v", key, prefix, within, want)
 		}

@@ -1,7 +1,7 @@
 // Package kv owns the contract between the store and a storage engine: an
 // ordered map of byte strings with snapshots and transactions, and its limits.
 //
-// Engines live in kv/pebblekv and later kv/tikvkv; kv/kvtest holds the suite
+// Engines live in kv/pebblekv and beside it; kv/kvtest holds the suite
 // that each of them passes, a model engine in memory that enforces the
 // smallest limits, and a wrapper that injects faults. The comments here are the
 // specification, and kvtest checks them. Nothing here knows what a document is.
@@ -12,18 +12,37 @@
 // commit from the same snapshot: the later one's closure is run again. Write
 // skew over plainly read keys DOES commit, and so do phantoms in ranges;
 // whatever a write relies on is therefore read by GetForUpdate, and no write
-// decision rests on a range.
+// decision rests on a range. A key that is absent from the snapshot and again
+// when the transaction commits need not make a conflict, whatever came between; nor
+// need one that is absent from the snapshot and deleted without having been read for
+// update: such a deletion does nothing.
+//
+// A snapshot is taken when its closure reads first, or at any moment between that and
+// the call of View or Update: it holds what was durable when that was called, and
+// perhaps more. An engine across a network takes it with the first read, which then
+// costs no round trip of its own.
+//
+// Locks. With several writers, optimism alone wastes what they wait for: a transaction
+// that loses is run again from its first read. So Update may name keys that are locked
+// before its snapshot. Transactions that name a key in common run one after the other,
+// each from before its snapshot until its writes are what new transactions read, so
+// that none of them makes another run again. A lock keeps out nobody else: whoever
+// does not name the key reads and writes it as ever, and conflicts are found as ever.
+// Engines order the keys, so that nobody waits in a circle; they may take different
+// keys for one.
 //
 // Durability. When Update returns nil the writes are on disk, and only then can
 // any View see them: a snapshot never holds a write that a crash could take
 // back. A reader that begins after an Update returned sees its writes.
 //
 // Errors are of the kinds named at each method; besides, a cancelled context
-// returns its own error as it is, a closed or stopped engine Unavailable, and a
+// returns its own error as it is, a closed or stopped engine Unavailable with
+// ErrStopped as a cause, one that is away and may come back Unavailable without it, and a
 // disk that can't be read Internal.
 package kv
 
 import (
+	"bytes"
 	"context"
 	"time"
 )
@@ -47,9 +66,12 @@ type Engine interface {
 	// transactions over the limits (from Put and Delete already);
 	// SnapshotTooOld when fn outlives Limits.Age;
 	// Full when the disk has no room for what ctx does not mark as Freeing;
-	// UnknownOutcome when the commit may or may not have happened (nothing
-	// but a row written in the same transaction can tell).
-	Update(ctx context.Context, fn func(Txn) error) error
+	// UnknownOutcome when the commit may or may not have happened, or may
+	// still happen (nothing but a row that it writes can tell, and only once
+	// another transaction has written that too).
+	// locked are keys that are locked before the snapshot, as said above: few,
+	// and those of rows that all who compete write. fn need not read them.
+	Update(ctx context.Context, fn func(Txn) error, locked ...[]byte) error
 
 	// Discard removes all keys in r, irrevocably and outside any
 	// transaction; snapshots begun earlier may or may not still see them.
@@ -81,6 +103,32 @@ type Snapshot interface {
 	// In a Txn it walks what the transaction sees at this moment, whatever
 	// it writes during the walk.
 	Iterate(r Range, o IterOptions) (Iterator, error)
+	// Read does what GetMany, GetManyForUpdate and Iterate do, for all that is asked for
+	// in one round trip: the iterators of its walks have their first page already, of as
+	// many rows as Want says, so that walking it is free. Engines without round trips
+	// read no rows of walks before they are moved.
+	Read(Reads) (Found, error)
+}
+
+// Reads are what Snapshot.Read reads together.
+type Reads struct {
+	Keys [][]byte
+	// ForUpdate are keys read as GetManyForUpdate does; for a Txn only.
+	ForUpdate [][]byte
+	Walks     []Walk
+}
+
+// Walk is a range that is iterated over.
+type Walk struct {
+	Range
+	IterOptions
+}
+
+// Found is what Snapshot.Read found, each in the order in which it was asked for.
+type Found struct {
+	Values    [][]byte // of Keys; as GetMany's
+	ForUpdate [][]byte
+	Walks     []Iterator // the caller closes them before the closure returns
 }
 
 // Txn is a snapshot that can be written to; it sees its own writes. Keys and values given to it may be reused by the caller
@@ -131,9 +179,18 @@ type Iterator interface {
 // upper bound.
 type Range struct{ Start, End []byte }
 
+// Contains reports whether a key is in the range.
+func (r Range) Contains(key []byte) bool {
+	return bytes.Compare(key, r.Start) >= 0 && (r.End == nil || bytes.Compare(key, r.End) < 0)
+}
+
 // IterOptions change an iteration; the zero value walks forward.
 type IterOptions struct {
 	Reverse bool
+	// Want is how many rows the caller is going to read, as far as it knows; 0 if it does
+	// not. An engine across a network brings so many in its first trip. It changes
+	// nothing of what the iterator gives.
+	Want int
 }
 
 // Limits bound what one engine accepts.
@@ -142,6 +199,9 @@ type Limits struct {
 	Value int           // bytes in a value
 	Txn   int           // bytes of keys and values written by one transaction
 	Age   time.Duration // how long a snapshot or transaction may live
+	// Distant says that each call is a round trip to somewhere else: whoever may need
+	// a row soon asks for it at once, in vain perhaps.
+	Distant bool
 }
 
 // Measurer is implemented by engines that can tell what a range takes on disk.
@@ -176,12 +236,58 @@ type Versioned interface {
 	Version() uint64
 }
 
+// Sharer is implemented by engines that other processes may be writing to. Without it
+// an engine belongs to the process that opened it.
+type Sharer interface {
+	// Shared reports whether it is so. It does not change.
+	Shared() bool
+}
+
+// IsShared reports whether other processes may be writing to e.
+func IsShared(e Engine) bool {
+	s, ok := e.(Sharer)
+	return ok && s.Shared()
+}
+
+// Messenger is implemented by engines that carry messages between the processes that have
+// them open, so that these need not look for each other's writes all the time. Messages may
+// be lost, come twice and in any order: they are hints.
+type Messenger interface {
+	// Tell sends a message, of at most 1,000 bytes, to all others, and does not wait. What
+	// was durable when it was called is readable where it arrives.
+	Tell(message []byte)
+	// Listen has hear called with the messages of others, until stop is called. It does
+	// not wait.
+	Listen(hear func(message []byte)) (stop func())
+}
+
+// Clocked is implemented by engines with a clock of their own. All processes that have such
+// an engine open go by it: their machines' clocks may be minutes apart.
+type Clocked interface {
+	// Time asks what time it is; the zero time if nobody has set the clock. Errors are those
+	// of a View.
+	Time(ctx context.Context) (time.Time, error)
+}
+
+// Time returns what time it is by the engine's clock, or where it has none by this
+// machine's.
+func Time(ctx context.Context, e Engine) (now time.Time, err error) {
+	if c, ok := e.(Clocked); ok {
+		now, err = c.Time(ctx)
+	}
+	if now.IsZero() {
+		now = time.Now()
+	}
+	return now, err
+}
+
 // Pipeliner is implemented by engines on which the next transaction of a writer
 // can begin while the last one is still on its way to the disk.
 type Pipeliner interface {
 	// Pipeline is Update, and calls applied once as soon as transactions
 	// that begin from then on read the writes, which is before they are
 	// durable and before Pipeline returns. It is not called when nothing is
-	// written. What such a transaction returns is as durable as always.
-	Pipeline(ctx context.Context, fn func(Txn) error, applied func()) error
+	// written. What such a transaction returns is as durable as always. Keys
+	// are locked until then, not until Pipeline returns.
+	Pipeline(ctx context.Context, fn func(Txn) error, applied func(), locked ...[]byte) error
 }

@@ -71,7 +71,7 @@ const top = "../.."
 // walk visits every file of ours, by its path from the top.
 func walk(t *testing.T, visit func(path string)) {
 	t.Helper()
-	for _, root := range []string{"bench", "cmd", "internal", "test", "docs"} {
+	for _, root := range []string{"bench", "cmd", "embed", "internal", "test", "docs"} {
 		err := filepath.WalkDir(filepath.Join(top, root), func(path string, entry fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil

@@ -10,9 +10,9 @@ import (
 type AccessKey struct {
 	ID       string    `json:"id"`
 	Created  time.Time `json:"created"`
-	Tables   []string  `json:"tables"` // nil: all that the user may
+	Tables   []string  `json:"tables,omitempty"` // nil: all that the user may
 	ReadOnly bool      `json:"read_only"`
-	Secret   string    `json:"secret"` // only of a new key
+	Secret   string    `json:"secret,omitempty"` // only of a new key
 }
 
 // The path of the keys of users.

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"syscall"
 	"time"
 )
 
@@ -52,6 +53,24 @@ func New(address, user, password string) (*Server, error) {
 // ask sends a request, with a body as JSON if there is one, and reads the answer into
 // into, if that is not nil. Errors: what the server says, or why it can't be asked.
 func (s *Server) ask(ctx context.Context, method string, body, into any, path ...string) error {
+	return s.askWith(ctx, method, nil, body, into, path...)
+}
+
+// get asks for something with the parameters of a query.
+func (s *Server) get(ctx context.Context, query url.Values, into any, path ...string) error {
+	return s.askWith(ctx, http.MethodGet, query, nil, into, path...)
+}
+
+// unreached is the error of a request that no server has answered. The URL in it may be long.
+func (s *Server) unreached(err error) error {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("no server listens at %s: start one there (sectional serve), or give the URL of the one that runs: %w", s.url.Host, errors.Unwrap(err))
+	}
+	return errors.Unwrap(err)
+}
+
+// askWith is ask with a query. Into a *[]byte the answer goes as it is.
+func (s *Server) askWith(ctx context.Context, method string, query url.Values, body, into any, path ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	var from io.Reader = http.NoBody
@@ -62,7 +81,9 @@ func (s *Server) ask(ctx context.Context, method string, body, into any, path ..
 		}
 		from = bytes.NewReader(b)
 	}
-	r, err := http.NewRequestWithContext(ctx, method, s.url.JoinPath(escaped(path)...).String(), from)
+	to := s.url.JoinPath(escaped(path)...)
+	to.RawQuery = query.Encode()
+	r, err := http.NewRequestWithContext(ctx, method, to.String(), from)
 	if err != nil {
 		return err
 	}
@@ -72,7 +93,7 @@ func (s *Server) ask(ctx context.Context, method string, body, into any, path ..
 	}
 	a, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return errors.Unwrap(err) // the URL around it is known, and may be long
+		return s.unreached(err)
 	}
 	defer a.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(a.Body, maxAnswer))
@@ -81,6 +102,10 @@ func (s *Server) ask(ctx context.Context, method string, body, into any, path ..
 	}
 	if a.StatusCode >= http.StatusBadRequest {
 		return refusal(a.StatusCode, text)
+	}
+	if raw, ok := into.(*[]byte); ok {
+		*raw = text
+		return nil
 	}
 	if into != nil && json.Unmarshal(text, into) != nil {
 		return errAnswer
@@ -103,5 +128,20 @@ func refusal(status int, text []byte) error {
 	if json.Unmarshal(text, &said) != nil || said.Reason == "" {
 		return fmt.Errorf("%w: it answers %d", errAnswer, status)
 	}
-	return fmt.Errorf("the server refuses: %s", said.Reason)
+	return &refused{status, said.Reason}
+}
+
+// refused is an error that a server tells.
+type refused struct {
+	status int
+	reason string
+}
+
+// Error implements error.
+func (r *refused) Error() string { return "the server refuses: " + r.reason }
+
+// missing reports whether an error says that something is not there.
+func missing(err error) bool {
+	var r *refused
+	return errors.As(err, &r) && r.status == http.StatusNotFound
 }

@@ -52,6 +52,27 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+func TestUp(t *testing.T) {
+	server := apitest.New(t)
+	listener := httptest.NewServer(server)
+	t.Cleanup(listener.Close)
+	s, err := operate.New(listener.URL, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, err := s.Up(t.Context()); err != nil || status != "ok" {
+		t.Errorf("%q, %v", status, err)
+	}
+	server.OK("PUT", "/_node/_local/_config/couchdb/maintenance_mode", `"true"`)
+	if status, err := s.Up(t.Context()); err == nil || err.Error() != "the server is not up: maintenance_mode" {
+		t.Errorf("in maintenance: %q, %v", status, err)
+	}
+	listener.Close()
+	if status, err := s.Up(t.Context()); err == nil || !strings.Contains(err.Error(), "start one there") {
+		t.Errorf("nobody there: %q, %v", status, err)
+	}
+}
+
 func TestAddresses(t *testing.T) {
 	for _, address := range []string{"", "127.0.0.1:5984", "ftp://a:secret@b", "http://", "http://a:secret@b:x y"} {
 		if _, err := operate.New(address, "", ""); err == nil || strings.Contains(err.Error(), "secret") {

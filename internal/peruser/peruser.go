@@ -20,6 +20,7 @@ import (
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -184,7 +185,7 @@ func (k *Service) catchUp(ctx context.Context, s settings, db *store.Database, a
 			return at, err
 		}
 		for _, u := range users {
-			if err := k.ensure(ctx, s, u); err != nil {
+			if err := k.ensure(ctx, s, db, u); err != nil {
 				return at, err
 			}
 		}
@@ -224,14 +225,14 @@ func (s settings) databaseOf(name string) string { return s.prefix + hex.EncodeT
 
 // ensure makes sure that a user has a database and is in its _security; of one
 // who was deleted, that there is none, or that it names him no more.
-func (k *Service) ensure(ctx context.Context, s settings, u user) error {
+func (k *Service) ensure(ctx context.Context, s settings, users *store.Database, u user) error {
 	name := s.databaseOf(u.name)
 	if err := store.ParseName(name); err != nil {
 		k.o.Log.Warn("a user can't have a database", slog.String("user", u.name), slog.Any("cause", err))
 		return nil
 	}
 	if u.deleted && s.drop {
-		return unlessGone(k.o.Store.Drop(ctx, name))
+		return k.drop(ctx, users, u, name)
 	}
 	db, err := k.o.Store.Database(ctx, name)
 	if dberr.Is(err, dberr.NotFound) && !u.deleted {
@@ -257,6 +258,33 @@ func (k *Service) ensure(ctx context.Context, s settings, u user) error {
 		return nil
 	}
 	return unlessGone(db.SetSecurity(ctx, now.JSON()))
+}
+
+// drop drops the database of a user who was deleted, unless there is such a user again by
+// the time of the commit: another server, which is further in the feed, may have made him a
+// new one, with documents in it.
+func (k *Service) drop(ctx context.Context, users *store.Database, u user, name string) error {
+	id, back := document.ID(auth.UserPrefix+u.name), false
+	var mark store.Mark
+	err := users.Whole().View(ctx, func(r *store.Reader) (err error) {
+		if mark, err = r.Mark(id); err != nil {
+			return err
+		}
+		d, err := r.Doc(id)
+		if dberr.Is(err, dberr.NotFound) {
+			err = nil // purged
+		} else if err == nil {
+			back = !d.Tree.Winner().Deleted
+		}
+		return err
+	})
+	if err == nil && !back {
+		err = k.o.Store.DropWhile(ctx, name, mark)
+	}
+	if dberr.Is(err, dberr.Conflict) {
+		return nil // the feed comes to him again
+	}
+	return unlessGone(err)
 }
 
 // unlessGone passes an error on, but that there is no such database.

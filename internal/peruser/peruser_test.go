@@ -12,6 +12,8 @@ import (
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -29,14 +31,21 @@ func newWorld(t *testing.T) *world {
 	must(t, err)
 	e, err := pebblekv.Open(pebblekv.Options{Dir: "data", FS: vfs.NewMem()})
 	must(t, err)
+	w := newWorldOn(t, e, c)
+	_, err = w.k.o.Store.Create(t.Context(), auth.UsersDB, store.Creation{})
+	must(t, err)
+	return w
+}
+
+// newWorldOn is the world of a server over an engine, which is closed with it.
+func newWorldOn(t *testing.T, e kv.Engine, c *config.Config) *world {
+	t.Helper()
 	s, err := store.Open(t.Context(), e, store.Options{Idle: true})
 	must(t, err)
 	t.Cleanup(func() {
 		must(t, s.Close())
 		must(t, e.Close())
 	})
-	_, err = s.Create(t.Context(), auth.UsersDB, store.Creation{})
-	must(t, err)
 	return &world{t: t, k: newService(Options{Store: s, Config: c, Log: slog.New(slog.DiscardHandler)})}
 }
 
@@ -148,6 +157,47 @@ func TestUsersHaveDatabases(t *testing.T) {
 	w.put("org.couchdb.user:sue")
 	w.at = 0
 	w.check("of/737565 " + owned("sue"))
+}
+
+// TestServersFollow has two servers follow the users. One of them stands still before each of its
+// transactions in turn while a user who was deleted comes back, is given a new database by
+// the other and writes to it: what he wrote stays.
+func TestServersFollow(t *testing.T) {
+	reached := true
+	for n := 1; reached; n++ {
+		c, err := config.Open(config.Options{Overrides: []config.Setting{{Section: section, Key: "enable", Value: "true"}, {Section: section, Key: "delete_dbs", Value: "true"}}})
+		must(t, err)
+		e := kvtest.NewModel(kvtest.ModelOptions{})
+		slow := kvtest.NewPausing(e)
+		first, second := newWorldOn(t, kvtest.NewShared(slow), c), newWorldOn(t, kvtest.NewShared(e), c)
+		_, err = second.k.o.Store.Create(t.Context(), auth.UsersDB, store.Creation{})
+		must(t, err)
+		second.put("org.couchdb.user:bob")
+		first.check("userdb-626f62 " + owned("bob"))
+		second.remove("org.couchdb.user:bob")
+		reached = false
+		slow.PauseBefore(n, func() {
+			reached = true
+			second.catchUp()
+			second.put("org.couchdb.user:bob")
+			second.check("userdb-626f62 " + owned("bob"))
+			db, err := second.k.o.Store.Database(t.Context(), "userdb-626f62")
+			must(t, err)
+			_, err = db.Whole().Write(t.Context(), []document.Edit{{ID: "diary", Body: []byte("{}")}}, store.WriteOptions{})
+			must(t, err)
+		})
+		first.catchUp()
+		slow.PauseBefore(0, nil)
+		if !reached {
+			break
+		}
+		first.check("userdb-626f62 " + owned("bob"))
+		db, err := first.k.o.Store.Database(t.Context(), "userdb-626f62")
+		must(t, err)
+		if totals, err := db.Whole().Totals(t.Context()); err != nil || totals.Docs != 1 {
+			t.Errorf("before transaction %d: %d documents, %v", n, totals.Docs, err)
+		}
+	}
 }
 
 // TestManyUsers reads more users than a page has, with documents between them that are none.

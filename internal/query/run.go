@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -85,8 +86,11 @@ func (q *Query) Run(ctx context.Context, sink Sink) error {
 	defer func() { q.scan.end() }()
 	for !q.over {
 		var wait *index.Index
+		planned := q.plan != nil
 		err := q.scope.View(ctx, func(r *store.Reader) (err error) {
-			if q.plan == nil {
+			if !planned { // maybe it was, by definitions that its first read found to be others
+				r.Remember()
+				q.plan, q.at = nil, position{}
 				if wait, err = q.prepare(ctx, r); wait != nil || err != nil {
 					return err
 				}
@@ -276,6 +280,28 @@ func (q *Query) picking(d *selector.Doc) int {
 // Empty reports whether the selector contradicts itself, so that nothing was
 // looked for.
 func (q *Query) Empty() bool { return len(q.plan.Branches) == 1 && q.plan.Branches[0].empty() }
+
+// Plan returns the index that is read first of all, and how the plan reads what, with nothing of
+// what was asked for; "" before there is one.
+func (q *Query) Plan() (index, plan string) {
+	if q.plan == nil || len(q.plan.Branches) == 0 {
+		return "_find", ""
+	}
+	var b []byte
+	for i, at := range q.plan.Branches {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = fmt.Appendf(b, "%s: %d ranges", at.label(), len(at.ranges))
+		if at.descending {
+			b = append(b, " from the end"...)
+		}
+		if at.Covering() {
+			b = append(b, ", no documents"...)
+		}
+	}
+	return q.plan.Branches[0].label(), string(b)
+}
 
 // Stats reports what the query cost so far.
 func (q *Query) Stats() Stats {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/jsonstream"
 )
 
 // atOnce is how many documents of a batch are carried over alone at a time.
@@ -119,7 +120,7 @@ func (r *run) aloneOnce(ctx context.Context, u unit, since []string, inline bool
 		if err == nil && kind == "multipart/mixed" && params["boundary"] != "" {
 			return r.mixed(ctx, couchwire.PartsOf(a.body, params["boundary"]), one)
 		}
-		return newValues(a.body).array(func(entry []byte) error {
+		return jsonstream.New(a.body).Array(func(entry []byte) error {
 			if doc, ok := jsonscan.Member(entry, "ok"); ok && json.Valid(entry) {
 				return r.document(ctx, slices.Clone(doc), one, inline)
 			}
@@ -155,7 +156,7 @@ func listOf(revs []string) string {
 // longer has is a failure of reading.
 func (r *run) absent(entry []byte, w *missingRevs) error {
 	if !json.Valid(entry) || jsonscan.KindOf(entry) != jsonscan.Object {
-		return errNotJSON
+		return jsonstream.ErrForm
 	}
 	f := Failure{ID: w.id, Rev: w.revs[0], Reading: true, Code: "not_found", Reason: "missing"}
 	if raw, ok := jsonscan.Member(entry, "error"); ok {
@@ -194,12 +195,12 @@ func (r *run) mixed(ctx context.Context, parts *multipart.Reader, w *missingRevs
 
 // plain takes a part that is JSON.
 func (r *run) plain(ctx context.Context, part io.Reader, failed bool, w *missingRevs) error {
-	raw, err := io.ReadAll(io.LimitReader(part, largestValue))
+	raw, err := io.ReadAll(io.LimitReader(part, jsonstream.Longest))
 	if err != nil {
 		return err
 	}
 	if raw = jsonscan.Trim(raw); !json.Valid(raw) {
-		return errNotJSON
+		return jsonstream.ErrForm
 	}
 	if _, id := jsonscan.Member(raw, "_id"); failed || !id {
 		return r.absent(raw, w)
@@ -234,7 +235,7 @@ func (r *run) related(ctx context.Context, parts *multipart.Reader, w *missingRe
 	if err != nil {
 		return err
 	}
-	raw, err := io.ReadAll(io.LimitReader(first, largestValue))
+	raw, err := io.ReadAll(io.LimitReader(first, jsonstream.Longest))
 	if err != nil {
 		return err
 	}

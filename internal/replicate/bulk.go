@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"sync"
+
+	"github.com/sectional/sectional/internal/jsonstream"
 )
 
 // unit is one revision of a document on its way to the target.
@@ -244,13 +246,13 @@ func (r *run) bulkDocs(ctx context.Context, p *piece) (refused []refusal, err er
 			return body
 		}}
 	err = r.target.ask(ctx, c, func(a *answer) error {
-		raw, err := io.ReadAll(io.LimitReader(a.body, largestValue))
+		raw, err := io.ReadAll(io.LimitReader(a.body, jsonstream.Longest))
 		if err != nil {
 			return err
 		}
 		refused = nil
 		if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '[' || json.Unmarshal(raw, &refused) != nil {
-			return errNotJSON
+			return jsonstream.ErrForm
 		}
 		return nil
 	})

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/jsonstream"
 )
 
 // missingRevs is a document of which the target lacks revisions.
@@ -112,7 +113,7 @@ func (r *run) askDiff(ctx context.Context, rows []row) (list []*missingRevs, err
 	body = append(body, '}')
 	c := &call{method: http.MethodPost, path: "/_revs_diff", body: func() []byte { return body }}
 	err = r.target.ask(ctx, c, func(a *answer) error {
-		raw, err := io.ReadAll(io.LimitReader(a.body, largestValue))
+		raw, err := io.ReadAll(io.LimitReader(a.body, jsonstream.Longest))
 		if err == nil {
 			list, err = parseDiff(raw, rows)
 		}
@@ -139,7 +140,7 @@ func (r *run) askDiff(ctx context.Context, rows []row) (list []*missingRevs, err
 // overlooked: nothing is fetched because a peer says so.
 func parseDiff(raw []byte, rows []row) ([]*missingRevs, error) {
 	if !json.Valid(raw) || jsonscan.KindOf(raw) != jsonscan.Object {
-		return nil, errNotJSON
+		return nil, jsonstream.ErrForm
 	}
 	asked := make(map[string]*row, len(rows))
 	for i := range rows {
@@ -159,7 +160,7 @@ func parseDiff(raw []byte, rows []row) ([]*missingRevs, error) {
 		delete(asked, of.id) // it counts once
 		lacks, ok := jsonscan.Member(value, "missing")
 		if !ok {
-			return nil, errNotJSON
+			return nil, jsonstream.ErrForm
 		}
 		w := &missingRevs{id: of.id, text: of.text}
 		for _, rev := range stringsOf(lacks) {

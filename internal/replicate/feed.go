@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/jsonstream"
+	"github.com/sectional/sectional/internal/outgoing"
 )
 
 // row is a row of the feed: a document and the revisions that it has there.
@@ -87,7 +89,7 @@ func (f *feed) run(ctx context.Context) error {
 		}
 		// A continuous feed has ended in good order: the source stopped, or has a
 		// limit to such feeds. The next begins where it ended, not too soon.
-		if err := sleep(ctx, backoff(1)); err != nil {
+		if err := outgoing.Wait(ctx, backoff(1)); err != nil {
 			return err
 		}
 	}
@@ -107,7 +109,7 @@ func (f *feed) once(ctx context.Context) error {
 	c.endless = true
 	return f.peer.ask(ctx, c, func(a *answer) error {
 		f.piece = nil
-		in := newValues(a.body)
+		in := jsonstream.New(a.body)
 		err := f.decode(in, a)
 		if err == nil {
 			err = f.flush(a)
@@ -119,27 +121,27 @@ func (f *feed) once(ctx context.Context) error {
 	})
 }
 
-func (f *feed) decode(in *values, a *answer) error {
+func (f *feed) decode(in *jsonstream.Values, a *answer) error {
 	if !f.task.Continuous {
-		return in.object("results", func(raw []byte) error { return f.row(raw, in, a) }, f.end)
+		return in.Object("results", func(raw []byte) error { return f.row(raw, in, a) }, f.end)
 	}
 	for {
-		if in.waiting() {
+		if in.Waiting() {
 			if err := f.flush(a); err != nil {
 				return err
 			}
-			if err := in.fill(); err != nil {
+			if err := in.Fill(); err != nil {
 				return err
 			}
 			a.progress = true // be it a heartbeat: the feed is alive
 			continue
 		}
-		raw, err := in.value()
+		raw, err := in.Value()
 		if err != nil {
 			return err
 		}
 		if !json.Valid(raw) {
-			return errNotJSON
+			return jsonstream.ErrForm
 		}
 		if last, ok := jsonscan.Member(raw, "last_seq"); ok {
 			return f.end("last_seq", last)
@@ -165,13 +167,13 @@ func (f *feed) end(name string, value []byte) error {
 
 // row takes a row, and returns what has gathered when there is enough or more is
 // not there yet.
-func (f *feed) row(raw []byte, in *values, a *answer) error {
+func (f *feed) row(raw []byte, in *jsonstream.Values, a *answer) error {
 	r, err := parseRow(raw)
 	if err != nil {
 		return err
 	}
 	f.piece = append(f.piece, r)
-	if len(f.piece) >= largestPiece || in.waiting() {
+	if len(f.piece) >= largestPiece || in.Waiting() {
 		return f.flush(a)
 	}
 	return nil
@@ -198,7 +200,7 @@ func (f *feed) flush(a *answer) error {
 // parseRow takes a row of the feed apart.
 func parseRow(raw []byte) (r row, err error) {
 	if !json.Valid(raw) || jsonscan.KindOf(raw) != jsonscan.Object {
-		return r, errNotJSON
+		return r, jsonstream.ErrForm
 	}
 	var failure string
 	for m := jsonscan.MembersOf(raw); ; {
@@ -211,7 +213,7 @@ func parseRow(raw []byte) (r row, err error) {
 			err = r.seq.UnmarshalJSON(value)
 		case jsonscan.NameIs(name, "id"):
 			if jsonscan.KindOf(value) != jsonscan.String {
-				return r, errNotJSON
+				return r, jsonstream.ErrForm
 			}
 			r.text = append([]byte(nil), value...)
 			r.id = string(jsonscan.Text(nil, value))
@@ -235,7 +237,7 @@ func parseRow(raw []byte) (r row, err error) {
 
 func parseChanges(list []byte) (revs []string, err error) {
 	if jsonscan.KindOf(list) != jsonscan.Array {
-		return nil, errNotJSON
+		return nil, jsonstream.ErrForm
 	}
 	for e := jsonscan.ElementsOf(list); ; {
 		change, ok := e.Next()
@@ -244,7 +246,7 @@ func parseChanges(list []byte) (revs []string, err error) {
 		}
 		rev, ok := jsonscan.Member(change, "rev")
 		if !ok || jsonscan.KindOf(rev) != jsonscan.String {
-			return nil, errNotJSON
+			return nil, jsonstream.ErrForm
 		}
 		revs = append(revs, string(jsonscan.Text(nil, rev)))
 	}

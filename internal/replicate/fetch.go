@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/jsonstream"
 )
 
 // carry brings one batch over. When it returns nil, all that the batch asked
@@ -103,7 +104,7 @@ func (r *run) bulkGet(ctx context.Context, list []*missingRevs, out *bulk) error
 	defer func() { r.count(func(s *Stats) { s.BulkGetDocs += int64(got) }) }()
 	c := &call{method: http.MethodPost, path: "/_bulk_get?revs=true&latest=true", body: func() []byte { return askFor(list) }}
 	return r.source.ask(ctx, c, func(a *answer) error {
-		return newValues(a.body).object("results", func(result []byte) error {
+		return jsonstream.New(a.body).Object("results", func(result []byte) error {
 			n, err := r.entry(ctx, result, byID, out)
 			if n > 0 {
 				got += n
@@ -136,12 +137,12 @@ func askFor(list []*missingRevs) []byte {
 // it. What can't be used of it is left, and asked for once more alone.
 func (r *run) entry(ctx context.Context, raw []byte, byID map[string]*missingRevs, out *bulk) (n int, err error) {
 	if jsonscan.KindOf(raw) != jsonscan.Object {
-		return 0, errNotJSON
+		return 0, jsonstream.ErrForm
 	}
 	id, ok := jsonscan.Member(raw, "id")
 	docs, listed := jsonscan.Member(raw, "docs")
 	if !ok || !listed || jsonscan.KindOf(docs) != jsonscan.Array {
-		return 0, errNotJSON
+		return 0, jsonstream.ErrForm
 	}
 	var scratch [64]byte
 	w := byID[string(jsonscan.Text(scratch[:], id))]

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/jsonstream"
 	"github.com/sectional/sectional/internal/snapshot"
 )
 
@@ -258,7 +259,7 @@ func (r *run) partPath(after string) string {
 func (l *loaded) decode(a *answer) error {
 	raw, err := io.ReadAll(io.LimitReader(a.body, largestRefusal))
 	if err == nil && json.Unmarshal(raw, l) != nil {
-		err = errNotJSON
+		err = jsonstream.ErrForm
 	}
 	return err
 }

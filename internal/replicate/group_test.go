@@ -5,10 +5,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/sectional/sectional/internal/couchapi/apitest"
+	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/kv/pgkv/enginetest"
 	"github.com/sectional/sectional/internal/replicate"
 )
 
@@ -101,12 +104,24 @@ func newGroup(t *testing.T, th *theme) *group {
 	g := &group{theme: th, t: t, began: time.Now(), dropping: map[location]bool{}, written: map[string]*writing{}, inner: map[location]map[string]bool{}}
 	for _, m := range th.members {
 		for m.server >= len(g.servers) {
-			g.servers = append(g.servers, &world{apitest.New(t), t})
+			g.servers = append(g.servers, &world{th.serve(t), t})
 			g.clocks = append(g.clocks, 0)
 		}
 		g.make(m)
 	}
 	return g
+}
+
+// serve makes the server of an endpoint.
+func (th *theme) serve(t *testing.T) *apitest.Server {
+	if th.several > 0 {
+		e := enginetest.Open(t)
+		if e == nil {
+			e = kvtest.NewModel(kvtest.ModelOptions{})
+		}
+		return apitest.Several(t, e, th.several)
+	}
+	return apitest.New(t)
 }
 
 // make makes a member's database, if it is not there.
@@ -163,6 +178,9 @@ func (g *group) meet(from, to int, o op) {
 		_, _ = task.Run(g.t.Context())
 		return
 	}
+	if o.kind == "replicate moved" {
+		defer g.pauses(*task, o)()
+	}
 	if g.dropping[g.members[from].location] || g.dropping[g.members[to].location] {
 		// It may fail, and is run again when the drop is done.
 		task.Source.Retries, task.Target.Retries = -1, -1
@@ -174,6 +192,37 @@ func (g *group) meet(from, to int, o op) {
 	}
 	if _, err := task.Run(g.t.Context()); err != nil {
 		g.wrong = fmt.Sprintf("%d to %d: %v", from, to, err)
+	}
+}
+
+// pauses runs a task at a server that stands still in the middle, from one of its requests on: its lease ends, and another
+// server runs the task. The function that it returns lets it wake and go on with what it believes, to its end.
+func (g *group) pauses(task replicate.Task, o op) (wakes func()) {
+	still, awake, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	stops := func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+		once.Do(func() { close(still) })
+		<-awake
+		return next.RoundTrip(r)
+	}
+	f := &faulty{next: task.Target.Transport, fault: stops, at: int64(1 + o.n%9), ever: true}
+	if o.n%2 == 0 {
+		f.next, task.Source.Transport = task.Source.Transport, f
+	} else {
+		task.Target.Transport = f
+	}
+	task.Source.Retries, task.Target.Retries = -1, -1
+	go func() {
+		defer close(ended)
+		_, _ = task.Run(g.t.Context()) // whatever it comes to: the other has done it
+	}()
+	select {
+	case <-still:
+	case <-ended:
+	}
+	return func() {
+		close(awake)
+		<-ended
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sectional/sectional/internal/jsonstream"
 	"github.com/sectional/sectional/internal/outgoing"
 )
 
@@ -327,12 +328,12 @@ func textOf(v any) string {
 // json makes a call and decodes the whole answer.
 func (p *peer) json(ctx context.Context, c *call, to any) error {
 	return p.ask(ctx, c, func(a *answer) error {
-		raw, err := io.ReadAll(io.LimitReader(a.body, largestValue))
+		raw, err := io.ReadAll(io.LimitReader(a.body, jsonstream.Longest))
 		if err != nil {
 			return err
 		}
 		if err := json.Unmarshal(raw, to); err != nil {
-			return errNotJSON
+			return jsonstream.ErrForm
 		}
 		return nil
 	})

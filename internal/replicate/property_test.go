@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +38,9 @@ type theme struct {
 	// old members meets before they get old, and it is the live documents that
 	// are equal in the end.
 	aging bool
+	// several is how many servers each endpoint's server is, over one engine, to which
+	// requests are dealt out; 0: one.
+	several int
 }
 
 var (
@@ -398,6 +402,31 @@ func TestEverybodyComesToTheSame(t *testing.T) {
 				for _, o := range ops {
 					t.Log(o)
 				}
+				t.Fatalf("seed %d: %s", seed, wrong)
+			}
+		})
+	}
+}
+
+// TestSeveralServersComeToTheSame is that with endpoints that are each several servers over one
+// engine: each request of a replication is answered by any of them, and replications move to
+// another server in the middle.
+func TestSeveralServersComeToTheSame(t *testing.T) {
+	seed := 0
+	if os.Getenv("SECTIONAL_LONG") != "" { // as make test-long sets
+		seed = int(time.Now().UnixNano() % 1e9)
+	}
+	few, length := themes, 60
+	if testing.Short() {
+		few, length = themes[:1], 30
+	}
+	for i, th := range few {
+		th.several = 2 + i%2
+		th.kinds = slices.Concat(th.kinds, []string{"replicate moved", "replicate moved"})
+		t.Run(th.name, func(t *testing.T) {
+			t.Parallel()
+			ops := th.makeOps(uint64(seed), length)
+			if wrong := play(t, &th, seed, ops); wrong != "" {
 				t.Fatalf("seed %d: %s", seed, wrong)
 			}
 		})

@@ -41,19 +41,7 @@ func (n *retries) next(ctx context.Context, p *peer, e *PeerError) error {
 	if n.attempts++; n.attempts > p.retries {
 		return e
 	}
-	return sleep(ctx, backoff(n.attempts))
-}
-
-// sleep waits, by the monotonic clock.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return outgoing.Wait(ctx, backoff(n.attempts))
 }
 
 // holdUntil lets all calls to the peer wait for d from now on.
@@ -73,7 +61,7 @@ func (p *peer) held(ctx context.Context) error {
 	if d <= 0 {
 		return nil
 	}
-	return sleep(ctx, d)
+	return outgoing.Wait(ctx, d)
 }
 
 // watch notices silence: that a peer is waited for and nothing moves.

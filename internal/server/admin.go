@@ -58,16 +58,20 @@ func (a *assembly) makeUpAdmin() error {
 	var b [15]byte
 	rand.Read(b[:]) // never fails
 	password := hex.EncodeToString(b[:])
-	if _, err := auth.SetAdmin(a.config, madeUpName, password); err != nil {
+	line, err := auth.HashAdmin(a.config.Snapshot(), password)
+	if err != nil {
 		return err
 	}
-	line, _ := a.config.Get("admins", madeUpName)
+	kept, err := a.config.Ensure(config.Setting{Section: "admins", Key: madeUpName, Value: line})
+	if err != nil || kept != line {
+		return err // another server of the store made one up at the same time
+	}
 	digest := config.Setting{Section: digestSection, Key: digestKey, Value: digestOf(line)}
 	if _, err := a.config.Set(digest, true); err != nil {
 		return err
 	}
 	a.o.User, a.o.Password = madeUpName, password
-	_, err := fmt.Fprintf(a.o.Out, "An administrator was made. The password is shown this once; only its hash is kept.\n"+
+	_, err = fmt.Fprintf(a.o.Out, "An administrator was made. The password is shown this once; only its hash is kept.\n"+
 		"  user: %s\n  password: %s\n", madeUpName, password)
 	return err
 }

@@ -22,12 +22,16 @@ import (
 
 // BackupOptions say what to back up or to restore, and how.
 type BackupOptions struct {
-	Data     string         // the data directory
-	Backups  string         // the directory of backups; to restore, also one of them
-	NoVerify bool           // leave out the check of the copy
-	Version  string         // of this build
-	Out      io.Writer      // for what came of it
-	Progress *progress.Line // shows how far it came
+	Data    string    // the data directory
+	Backups string    // the directory of backups; to restore, also one of them
+	At      time.Time // restore what there was then; the zero time: the newest
+	// Increment backs up alone what the newest backup lacks, and names that.
+	Increment bool
+	NoVerify  bool           // leave out the check of the copy
+	JSON      bool           // tell what came of it as JSON
+	Version   string         // of this build
+	Out       io.Writer      // for what came of it
+	Progress  *progress.Line // shows how far it came
 }
 
 // Backup makes a backup of everything in the data directory, whether a server runs
@@ -39,27 +43,46 @@ func Backup(ctx context.Context, o BackupOptions) error {
 		return err
 	}
 	defer end()
-	source.Beside = []string{filepath.Join(o.Data, localConfig)}
+	source.Beside, source.Increment = []string{filepath.Join(o.Data, localConfig)}, o.Increment
 	b, err := backup.Make(ctx, source, o.Backups, time.Now(), o.progress("copied"), o.verify(ctx))
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.Progress.Above(o.Out), "%s holds %d bytes in %d files, %d of them copied, the rest as in the backup before.%s\n", b.Path, b.Bytes, b.Files, b.Copied, o.verified())
-	return err
+	return o.result(map[string]any{"backup": b.Path, "made": b.Made, "bytes": b.Bytes, "files": b.Files, "copied_bytes": b.Copied, "increment": b.After != nil, "verified": !o.NoVerify},
+		"%s holds %d bytes in %d files, %d of them copied, the rest as in the backup before.%s", b.Path, b.Bytes, b.Files, b.Copied, o.verified())
 }
 
 // Restore puts a backup, or the newest in a directory of them, into an empty data
 // directory, and checks it.
 func Restore(ctx context.Context, o BackupOptions) error {
 	defer o.Progress.Clear()
-	b, err := backup.Latest(o.Backups)
+	b, err := o.backup()
 	if err != nil {
-		return fmt.Errorf("%s: %w", o.Backups, err)
+		return err
 	}
 	if err := backup.Restore(ctx, b, o.Data, o.progress("restored"), o.verify(ctx)); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.Progress.Above(o.Out), "%s is what %s holds, as of %s.%s\n", o.Data, b.Path, b.Made.Format(time.RFC3339), o.verified())
+	return o.result(map[string]any{"backup": b.Path, "made": b.Made, "data": o.Data, "verified": !o.NoVerify},
+		"%s is what %s holds, as of %s.%s", o.Data, b.Path, b.Made.Format(time.RFC3339), o.verified())
+}
+
+// backup returns the backup that is meant.
+func (o *BackupOptions) backup() (*backup.Backup, error) {
+	b, err := backup.At(o.Backups, o.At)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Backups, err)
+	}
+	return b, nil
+}
+
+// result tells what came of a command, to programs or to people.
+func (o *BackupOptions) result(told map[string]any, format string, args ...any) (err error) {
+	out := o.Progress.Above(o.Out)
+	if o.JSON {
+		return json.NewEncoder(out).Encode(told)
+	}
+	_, err = fmt.Fprintf(out, format+"\n", args...)
 	return err
 }
 
@@ -77,7 +100,7 @@ func (o *BackupOptions) verify(ctx context.Context) func(string) error {
 		if o.NoVerify {
 			return nil
 		}
-		return checkData(ctx, dir, true, o.Progress)
+		return checkData(ctx, dir, EngineOptions{}, true, o.Progress)
 	}
 }
 

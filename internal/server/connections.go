@@ -41,6 +41,8 @@ type connections struct {
 	now    func() time.Time
 	freed  chan struct{} // has an element after a connection was closed
 
+	refused, evicted atomic.Uint64 // connections, since the start
+
 	mu   sync.Mutex
 	open map[netip.Addr]map[*conn]struct{}
 	all  int
@@ -70,6 +72,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 		if taken := l.of.take(c); taken != nil {
 			return taken, nil
 		}
+		l.of.refused.Add(1)
 		_ = c.Close() // nothing was said yet
 	}
 }
@@ -152,6 +155,7 @@ func (cs *connections) end(c *conn) bool {
 		return false
 	}
 	cs.forget(c)
+	cs.evicted.Add(1)
 	_ = c.Conn.Close() // whoever reads or writes is told
 	return true
 }

@@ -15,14 +15,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // The commands of the same machine reach a running server by a socket in its data
 // directory, which only its own user may open: whoever can read the data needs no
-// password to copy it. There is one request, the line "checkpoint". The answer is
-// a line of JSON, and the checkpoint stays until the connection ends, however it
-// does.
+// password to copy it. A request is a line. To "checkpoint" the answer is a line of
+// JSON, and the checkpoint stays until the connection ends, however it does; "copy"
+// is described in copyonline.go.
 
 // controlSocket is the socket's name.
 const controlSocket = "control.sock"
@@ -34,22 +35,36 @@ type checkpointAnswer struct {
 	Error   string `json:"error,omitempty"`
 }
 
+// putAway is how long a command waits for the one before it: whoever was answered may come
+// again before what made the answer is put away.
+const putAway = time.Second
+
 // control answers commands.
 type control struct {
-	engine   *pebblekv.Engine
+	engine   embedded
+	local    string // the file with what was set over HTTP
+	store    *store.Store
+	tasks    *web.Tasks
 	version  string
 	log      *slog.Logger
 	listener net.Listener
 	work     sync.WaitGroup
 	ctx      context.Context //nolint:containedctx // ends at close
 	stop     context.CancelFunc
-	one      sync.Mutex // one checkpoint at a time
+	one      chan struct{} // holds an element while a checkpoint or copy is made
 }
 
 // openControl listens. A server without the socket runs all the same.
 func (a *assembly) openControl() {
 	path := filepath.Join(a.o.Data, controlSocket)
-	c := &control{engine: a.engine, version: a.o.Version, log: a.log}
+	e, ok := a.engine.(embedded)
+	if !ok || a.o.Store.Memory {
+		return // backups are PostgreSQL's own, and of memory there are none
+	}
+	c := &control{engine: e, local: filepath.Join(a.o.Data, localConfig), store: a.store, version: a.o.Version, log: a.log, one: make(chan struct{}, 1)}
+	if a.api != nil {
+		c.tasks = &a.api.Tasks
+	}
 	err := os.Remove(path) // of a server that was killed; this one holds the directory
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		c.listener, err = net.Listen("unix", path)
@@ -87,25 +102,35 @@ func (c *control) close() error {
 // commandWithin is how long the line of a command may take to come.
 const commandWithin = 10 * time.Second
 
+// maxCommand is how long it may be.
+const maxCommand = 64 << 10
+
 // serve answers one connection.
 func (c *control) serve(conn net.Conn) {
 	defer conn.Close()
 	defer context.AfterFunc(c.ctx, func() { conn.Close() })()
 	_ = conn.SetReadDeadline(time.Now().Add(commandWithin))
-	line, err := bufio.NewReader(io.LimitReader(conn, 100)).ReadString('\n')
+	line, err := bufio.NewReaderSize(io.LimitReader(conn, maxCommand), 1).ReadString('\n')
 	if err != nil {
 		return
 	}
 	_ = conn.SetReadDeadline(time.Time{})
-	if strings.TrimSpace(line) != "checkpoint" {
+	command, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+	if command != "checkpoint" && command != commandCopy {
 		c.answer(conn, checkpointAnswer{Error: "the server does not know this command"})
 		return
 	}
-	if !c.one.TryLock() {
-		c.answer(conn, checkpointAnswer{Error: "another backup is being made"})
+	select {
+	case c.one <- struct{}{}:
+		defer func() { <-c.one }()
+	case <-time.After(putAway):
+		c.answer(conn, checkpointAnswer{Error: "another backup or copy is being made"})
 		return
 	}
-	defer c.one.Unlock()
+	if command == commandCopy {
+		c.copy(conn, text)
+		return
+	}
 	c.pin(conn)
 }
 
@@ -127,7 +152,7 @@ func (c *control) pin(conn net.Conn) {
 }
 
 // answer reports whether the answer was sent.
-func (c *control) answer(conn net.Conn, a checkpointAnswer) bool {
+func (c *control) answer(conn net.Conn, a any) bool {
 	text, err := json.Marshal(a)
 	if err == nil {
 		_, err = conn.Write(append(text, '\n'))

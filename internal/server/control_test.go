@@ -28,7 +28,7 @@ func TestBackupsInTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	a := &assembly{o: Options{Data: dir}, engine: e, log: log}
+	a := &assembly{o: Options{Data: dir}, engine: newEmbedded(e), log: log}
 	a.openControl()
 	if a.control == nil {
 		t.Fatal("there is no socket")

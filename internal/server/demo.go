@@ -49,7 +49,7 @@ func (a *assembly) loadDemo(ctx context.Context, base string) error {
 	for _, line := range demo.Hints(base, credentials) {
 		fmt.Fprintln(a.o.Out, "  "+line)
 	}
-	if a.dynamo != nil {
+	if a.dynamoAddress != "" {
 		fmt.Fprintf(a.o.Out, "  sectional keys create %s --server http://%s@%s\n", cmp.Or(a.o.User, madeUpName), credentials, strings.TrimPrefix(base, "http://"))
 	}
 	return nil

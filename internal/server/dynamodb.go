@@ -1,9 +1,11 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"strconv"
 
 	"github.com/sectional/sectional/internal/admission"
@@ -38,31 +40,45 @@ func CheckDynamoDB(address string, open bool) error {
 // demoDynamoDB is where the DynamoDB API listens beside a demo, if nobody else does.
 const demoDynamoDB = "127.0.0.1:8000"
 
-// openDynamoDB makes the handler of the DynamoDB API, where it listens.
+// openDynamoDB makes the handler of the DynamoDB API.
 func (a *assembly) openDynamoDB(rules *admission.Rules) {
-	if a.o.DynamoDB == "" && !a.o.Demo {
-		return
-	}
 	a.dynamo = dynamoapi.New(dynamoapi.Options{
-		Shared: a.api.Shared, Store: a.store, Auth: a.auth, Rules: rules, Open: a.o.DynamoDBOpen,
+		Shared: a.api.Shared, Store: a.store, Indexes: a.indexes, Auth: a.auth, Rules: rules, Now: a.store.Now, Open: a.o.DynamoDBOpen,
 		Settings: func() *web.Settings { return &a.api.Settings.Value().Web },
 		Access:   func() *auth.Security { return a.api.Settings.Value().DefaultAccess },
 	})
 }
 
-// listenDynamoDB opens the listener of the DynamoDB API; nil for none.
+// sessionsPath is where the DynamoDB API answers beside CouchDB's, for those who have logged in
+// there: the dashboard asks its statements here.
+const sessionsPath = "/_dynamodb"
+
+// apis answers for CouchDB's API, and at one path for the DynamoDB API.
+func (a *assembly) apis() http.Handler {
+	sessions := a.dynamo.Sessions()
+	return http.HandlerFunc(func(w http.ResponseWriter, h *http.Request) {
+		if h.URL.Path == sessionsPath {
+			sessions.ServeHTTP(w, h)
+			return
+		}
+		a.api.ServeHTTP(w, h)
+	})
+}
+
+// listenDynamoDB opens the listener of the DynamoDB API, whose address a.dynamoAddress is then; nil
+// for none.
 func (a *assembly) listenDynamoDB() (net.Listener, error) {
-	if a.dynamo == nil {
+	if a.o.DynamoDB == "" && !a.o.Demo {
 		return nil, nil
 	}
-	if a.o.DynamoDB != "" {
-		return net.Listen("tcp", a.o.DynamoDB)
-	}
-	l, err := net.Listen("tcp", demoDynamoDB)
-	if err != nil {
+	l, err := listenAt(cmp.Or(a.o.DynamoDB, demoDynamoDB), "--dynamodb")
+	if err != nil && a.o.DynamoDB == "" { // it was not asked for
 		a.log.Info("the demo has no DynamoDB API", "cause", err)
-		a.dynamo = nil // it was not asked for
 		return nil, nil
 	}
+	if err != nil {
+		return nil, err
+	}
+	a.dynamoAddress = l.Addr().String()
 	return l, nil
 }

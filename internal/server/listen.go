@@ -9,9 +9,11 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/kv"
 )
 
 const (
@@ -91,22 +93,23 @@ func (a *assembly) listen() (ls []endpoint, err error) {
 	open := descriptors()
 	limits := config.Derive(a.config, func(s *config.Snapshot) connectionLimits { return parseConnectionLimits(s, open) })
 	bound := newConnections(limits.Value)
+	a.api.Metrics.Gauges(bound.gauges)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, closeAll(ls))
 		}
 	}()
-	plain, err := net.Listen("tcp", a.address())
+	plain, err := listenAt(a.address(), "--listen, or [chttpd] bind_address and port")
 	if err != nil {
 		return nil, err
 	}
-	ls = append(ls, endpoint{bound.listen(plain), a.api})
+	ls = append(ls, endpoint{bound.listen(plain), a.apis()})
 	if address := a.tlsAddress(); address != "" {
 		secured, err := a.listenTLS(address, bound)
 		if err != nil {
 			return ls, err
 		}
-		ls = append(ls, endpoint{secured, a.api})
+		ls = append(ls, endpoint{secured, a.apis()})
 	}
 	more, err := a.listenDynamoDB()
 	if more != nil {
@@ -122,24 +125,33 @@ func closeAll(ls []endpoint) (err error) {
 	return err
 }
 
-func (a *assembly) listenTLS(address string, bound *connections) (net.Listener, error) {
-	s := a.config.Snapshot()
-	pair, err := tls.LoadX509KeyPair(s.String("ssl", "cert_file", ""), s.String("ssl", "key_file", ""))
-	if err != nil {
-		return nil, fmt.Errorf("the files of [ssl] cert_file and key_file can't be used: %w", err)
-	}
+// listenAt opens a listener; by says what its address comes from.
+func listenAt(address, by string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		err = fmt.Errorf("something listens at %s already, perhaps another server: stop that, or choose another address (%s): %w", address, by, err)
+	}
+	return l, err
+}
+
+func (a *assembly) listenTLS(address string, bound *connections) (net.Listener, error) {
+	var err error
+	if a.certificate, err = openCertificate(a.config, a.log, time.Now); err != nil {
+		return nil, err
+	}
+	a.api.Metrics.Gauges(a.certificate.gauges)
+	l, err := listenAt(address, "[ssl] port")
 	if err != nil {
 		return nil, err
 	}
 	return tls.NewListener(bound.listen(l), &tls.Config{
-		Certificates: []tls.Certificate{pair},
-		MinVersion:   tls.VersionTLS12,
-		NextProtos:   []string{"http/1.1"},
+		GetCertificate: a.certificate.get,
+		MinVersion:     tls.VersionTLS12,
+		NextProtos:     []string{"http/1.1"},
 	}), nil
 }
 
-// serve answers requests until ctx ends, and then those in flight.
+// serve answers requests until ctx ends, drains, and answers those in flight.
 func (a *assembly) serve(ctx context.Context, ls []endpoint) error {
 	work, cut := context.WithCancel(context.Background())
 	defer cut()
@@ -148,7 +160,7 @@ func (a *assembly) serve(ctx context.Context, ls []endpoint) error {
 	for _, l := range ls {
 		srv := &http.Server{
 			BaseContext:       func(net.Listener) context.Context { return work },
-			Handler:           l.handler,
+			Handler:           a.draining.handler(l.handler),
 			ReadHeaderTimeout: headerTimeout,
 			MaxHeaderBytes:    maxHeader,
 			IdleTimeout:       5 * time.Minute,
@@ -157,19 +169,36 @@ func (a *assembly) serve(ctx context.Context, ls []endpoint) error {
 		servers = append(servers, srv)
 		go func() { failed <- srv.Serve(l) }()
 	}
-	fmt.Fprintf(a.o.Out, "Sectional %s listens on http://%s with its data in %s\n", a.o.Version, ls[0].Addr(), a.o.Data)
-	if a.dynamo != nil {
-		fmt.Fprintf(a.o.Out, "The DynamoDB API listens on http://%s\n", ls[len(ls)-1].Addr())
+	if kv.IsShared(a.engine) {
+		go a.followServers(work)
+	}
+	go a.followReloads(work, a.o.Reload)
+	a.showUp(ctx, ls[0].Addr())
+	fmt.Fprintf(a.o.Out, "Sectional %s listens on http://%s with its data in %s\n", a.o.Version, ls[0].Addr(), a.dataAt())
+	if a.dynamoAddress != "" {
+		fmt.Fprintf(a.o.Out, "The DynamoDB API listens on http://%s\n", a.dynamoAddress)
 	}
 	demo := a.startDemo(ctx, "http://"+ls[0].Addr().String())
 	// Replications may have addresses of this server: it answers by now.
 	err := a.replicator.Start(a.api)
+	if a.o.Ready != nil {
+		a.o.Ready(Addresses{HTTP: ls[0].Addr().String(), DynamoDB: a.dynamoAddress})
+	}
 	if err == nil {
 		select {
 		case <-ctx.Done():
+			err = a.drain(failed)
 		case err = <-failed:
 		}
 	}
 	close(a.done)
 	return errors.Join(err, a.shutDown(servers, demo, cut))
+}
+
+// dataAt tells people where the data is.
+func (a *assembly) dataAt() string {
+	if kv.IsShared(a.engine) {
+		return "PostgreSQL and the machine's own files in " + a.o.Data
+	}
+	return a.o.Data
 }

@@ -7,9 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/sectional/sectional/internal/backup"
 )
@@ -70,17 +68,4 @@ func writeInUse(path string) error {
 		_, err = file.WriteString(number + "\n")
 	}
 	return errors.Join(err, file.Sync(), file.Close())
-}
-
-// fileNumber returns a file's number in its file system.
-func fileNumber(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return "", errors.ErrUnsupported
-	}
-	return strconv.FormatUint(stat.Ino, 10), nil
 }

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/dberr"
 )
 
 // TestLogValuesAreCut logs long values of all kinds: no line is longer than some values.
@@ -23,15 +26,50 @@ func TestLogValuesAreCut(t *testing.T) {
 		"with":    func(l *slog.Logger) { l.With("user", long).WithGroup("g").Warn("said") },
 	} {
 		var out bytes.Buffer
-		log(newLog(&out, slog.LevelInfo))
+		log(newLog(&out, slog.LevelInfo, nil))
 		if line := out.String(); len(line) > 2*maxLogged || !strings.Contains(line, " bytes)") {
 			t.Errorf("%s: %d bytes: %.100s", name, len(line), line)
 		}
 	}
 	var out bytes.Buffer
-	newLog(&out, slog.LevelInfo).Warn("said", "user", "jan", "cause", errors.New("none"))
+	newLog(&out, slog.LevelInfo, nil).Warn("said", "user", "jan", "cause", errors.New("none"))
 	if line := out.String(); !strings.Contains(line, "user=jan cause=none") {
 		t.Error(line)
+	}
+}
+
+// TestLogWhileAway: lines about what can't be reached are written once a minute for each message, with how many were left
+// out; all others are written.
+func TestLogWhileAway(t *testing.T) {
+	var out bytes.Buffer
+	h := newLog(&out, slog.LevelInfo, nil).With("server", "one").Handler()
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	say := func(seconds int, message string, err error) {
+		r := slog.NewRecord(began.Add(time.Duration(seconds)*time.Second), slog.LevelError, message, 0)
+		r.AddAttrs(slog.Any("error", err))
+		if err := h.Handle(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	away := dberr.Wrap("test", dberr.New(dberr.Unavailable, "", "away"))
+	for second := range 121 {
+		say(second, "not read", errors.Join(away, errors.New("and more")))
+		say(second, "not written", away)
+	}
+	for _, want := range []string{"not read", "not written"} {
+		if n := strings.Count(out.String(), want); n != 3 {
+			t.Errorf("%q was written %d times in two minutes, want 3", want, n)
+		}
+	}
+	if n := strings.Count(out.String(), "left_out=59"); n != 4 {
+		t.Errorf("%d lines tell how many were left out, want 4:\n%s", n, out.String())
+	}
+	out.Reset()
+	for range 5 {
+		say(121, "not read", errors.New("damaged"))
+	}
+	if n := strings.Count(out.String(), "damaged"); n != 5 {
+		t.Errorf("of 5 lines about something else %d were written", n)
 	}
 }
 
@@ -44,7 +82,7 @@ func TestSettingsThatHaveNoEffectAreLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.config, a.log = c, newLog(&log, slog.LevelWarn)
+	a.config, a.log = c, newLog(&log, slog.LevelWarn, nil)
 	a.logWarnings()
 	told := func(want int) {
 		t.Helper()
@@ -71,4 +109,24 @@ func TestSettingsThatHaveNoEffectAreLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	told(5)
+}
+
+// output is what a server writes, for tests to read meanwhile.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+// String returns what was written so far.
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }

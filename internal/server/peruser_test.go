@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,22 +11,8 @@ import (
 // all, and returns the answer.
 func (r *running) do(user, method, path, body string) string {
 	r.t.Helper()
-	q, err := http.NewRequestWithContext(r.t.Context(), method, r.base+path, strings.NewReader(body))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	q.SetBasicAuth(user, "secret")
-	q.Header.Set("Content-Type", "application/json")
-	w, err := http.DefaultClient.Do(q)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer w.Body.Close()
-	b, err := io.ReadAll(w.Body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return strings.TrimSpace(string(b))
+	_, answer, _ := r.ask(method, path, body, user, "secret", nil)
+	return strings.TrimSpace(answer)
 }
 
 // await waits until the feed of databases reports an event.

@@ -14,11 +14,10 @@ const (
 	privateFile fs.FileMode = 0o600
 )
 
-// keepPrivate has the process make files for its own user alone, whatever it was
-// started with, and takes from others what they could read or write in the data
-// directory. What can't be changed is logged, for the files may be another's.
+// keepPrivate makes the data directory, if there is none, for the process's own user
+// alone, and takes from others what they could read or write there. What can't be
+// changed is logged, for the files may be another's.
 func keepPrivate(dir string, log *slog.Logger) error {
-	maskOthers()
 	if err := os.MkdirAll(dir, privateDir); err != nil {
 		return err
 	}

@@ -4,5 +4,6 @@ package server
 
 import "syscall"
 
-// maskOthers leaves new files to their owner.
+// maskOthers has the process make files for its own user alone, whatever it was started
+// with.
 func maskOthers() { syscall.Umask(0o077) }

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
 	"net"
 	"net/http"
@@ -37,6 +38,7 @@ type running struct {
 	base   string
 	dynamo string // where the DynamoDB API is, if it is
 	said   string // what it printed before it was up
+	log    *output
 	stop   func() error
 }
 
@@ -64,7 +66,7 @@ func start(t *testing.T, o Options) *running {
 		o.Listen = "127.0.0.1:0"
 	}
 	read, write := io.Pipe()
-	var log bytes.Buffer
+	var log output
 	o.Out, o.Log, o.Version = write, &log, "test"
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -73,7 +75,7 @@ func start(t *testing.T, o Options) *running {
 		write.CloseWithError(io.EOF)
 		ended <- err
 	}()
-	r := &running{t: t}
+	r := &running{t: t, log: &log}
 	lines := bufio.NewReader(read)
 	for r.base == "" || o.DynamoDB != "" && r.dynamo == "" {
 		line, err := lines.ReadString('\n')
@@ -120,10 +122,20 @@ func refuses(t *testing.T, o Options) error {
 
 func (r *running) get(path, user, password string) (int, string) {
 	r.t.Helper()
-	q, err := http.NewRequest("GET", r.base+path, nil)
+	status, body, _ := r.ask("GET", path, "", user, password, nil)
+	return status, body
+}
+
+// ask makes a request, of nobody if user is "", with further headers, and returns the status, the
+// body and the rest of the answer.
+func (r *running) ask(method, path, body, user, password string, header http.Header) (int, string, *http.Response) {
+	r.t.Helper()
+	q, err := http.NewRequestWithContext(r.t.Context(), method, r.base+path, strings.NewReader(body))
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	maps.Copy(q.Header, header)
+	q.Header.Set("Content-Type", "application/json")
 	if user != "" {
 		q.SetBasicAuth(user, password)
 	}
@@ -136,7 +148,7 @@ func (r *running) get(path, user, password string) (int, string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return w.StatusCode, string(b)
+	return w.StatusCode, string(b), w
 }
 
 func TestMadeUpAdministrator(t *testing.T) {
@@ -228,7 +240,7 @@ func TestSecondServerOnTheData(t *testing.T) {
 	if !dberr.Is(err, dberr.Unavailable) || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("got %v", err)
 	}
-	if err := Check(context.Background(), data, io.Discard, nil); !dberr.Is(err, dberr.Unavailable) {
+	if err := Check(context.Background(), data, EngineOptions{}, io.Discard, nil); !dberr.Is(err, dberr.Unavailable) {
 		t.Errorf("Check beside a server: %v", err)
 	}
 }
@@ -240,13 +252,13 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, shown bytes.Buffer
-	if err := Check(context.Background(), data, &out, progress.New(&shown)); err != nil || !strings.Contains(out.String(), "sound") {
+	if err := Check(context.Background(), data, EngineOptions{}, &out, progress.New(&shown, time.Time{})); err != nil || !strings.Contains(out.String(), "sound") {
 		t.Errorf("%v %q", err, out.String())
 	}
 	if !strings.Contains(shown.String(), "checking the indexes of _") || !strings.HasSuffix(shown.String(), "\r\x1b[K") || strings.Contains(shown.String(), "\n") {
 		t.Errorf("progress: %q", shown.String())
 	}
-	if err := Check(context.Background(), filepath.Join(data, "none"), io.Discard, nil); err == nil {
+	if err := Check(context.Background(), filepath.Join(data, "none"), EngineOptions{}, io.Discard, nil); err == nil {
 		t.Errorf("a directory that is not there was checked")
 	}
 }
@@ -279,11 +291,11 @@ func TestCheckLooksAtIndexes(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	if err := Check(ctx, data, io.Discard, nil); err != nil {
+	if err := Check(ctx, data, EngineOptions{}, io.Discard, nil); err != nil {
 		t.Fatal(err)
 	}
 	removeRow(t, data)
-	if err := Check(ctx, data, io.Discard, nil); err == nil {
+	if err := Check(ctx, data, EngineOptions{}, io.Discard, nil); err == nil {
 		t.Error("an index without the row of a document is sound")
 	}
 }
@@ -348,7 +360,7 @@ func TestStopEndsFeeds(t *testing.T) {
 
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
-	cert, key := certificate(t, dir)
+	cert, key := makeCertificate(t, dir)
 	port := freePort(t)
 	ini := fmt.Sprintf("[ssl]\nenable = true\nport = %d\ncert_file = %s\nkey_file = %s\n", port, cert, key)
 	start(t, Options{Data: filepath.Join(dir, "data"), Config: configured(t, ini), User: "adm", Password: "pass"})
@@ -371,8 +383,8 @@ func TestTLS(t *testing.T) {
 	client.CloseIdleConnections()
 }
 
-// certificate writes a certificate for this machine and its key.
-func certificate(t *testing.T, dir string) (cert, key string) {
+// makeCertificate writes a certificate for this machine and its key.
+func makeCertificate(t *testing.T, dir string) (cert, key string) {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -21,5 +21,5 @@ func (a *assembly) startSubscriptions(s *store.Store) *subscribe.Service {
 			Dead:    int(min(mostDead, s.Int("subscriptions", "max_dead", int64(or.Dead)))),
 		}
 	})
-	return subscribe.New(subscribe.Options{Store: s, AllowPrivate: private.Value, Bounds: bounds.Value, Logger: a.log, Version: a.o.Version})
+	return subscribe.New(subscribe.Options{Store: s, Now: s.Now, AllowPrivate: private.Value, Bounds: bounds.Value, Logger: a.log, Version: a.o.Version})
 }

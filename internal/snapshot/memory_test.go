@@ -11,6 +11,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // noise is bytes that do not repeat.
@@ -114,6 +115,7 @@ func carry(t *testing.T, from, to store.Scope) (Progress, int64) {
 // TestLargeAttachmentsStream carries 100 MB over and watches the memory of both
 // sides.
 func TestLargeAttachmentsStream(t *testing.T) {
+	testrun.Sequential(t)
 	const size = 100 << 20
 	from, to := onDisk(t)
 	up, err := from.Upload(ctx, "d", &noise{size, 1}, store.Upload{})
@@ -135,10 +137,8 @@ func TestLargeAttachmentsStream(t *testing.T) {
 // TestManyLargeLeavesStream carries a document of a hundred conflicts of a
 // megabyte each over, between two small ones.
 func TestManyLargeLeavesStream(t *testing.T) {
-	leaves := 100
-	if testing.Short() {
-		leaves = 10 // several pages, but no measure of memory
-	}
+	testrun.Sequential(t)
+	const leaves = 100
 	from, to := onDisk(t)
 	random := rand.NewChaCha8([32]byte{})
 	raw := make([]byte, 3<<18)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 )
 
@@ -19,7 +20,8 @@ type Ask struct {
 }
 
 // Fetch reads ahead what is asked for, in two calls of the engine at most: heads and
-// bodies of revisions that are named, then bodies of winners. Afterwards the methods
+// bodies of revisions that are named, then bodies of winners. Where a call is a round trip the first
+// brings the last body of each document whose winner is asked for, which as a rule is that. Afterwards the methods
 // that were announced read from memory, and all others as ever, until Fetch is
 // called again. What a large body or tree has in rows of its own is read when it is
 // asked for. The caller bounds how much it asks for at once.
@@ -30,10 +32,14 @@ func (r *Reader) Fetch(asks []Ask) error {
 	}
 	r.v = a
 	keys := make([][]byte, 0, len(asks))
+	var last []kv.Walk
 	for i := range asks {
 		keys = r.appendAsked(keys, &asks[i])
+		if r.db.store.distant && r.wantsWinner(&asks[i]) {
+			last = append(last, r.db.lastBody(r.Stored(asks[i].ID)))
+		}
 	}
-	if err := a.Fetch(keys); err != nil {
+	if err := a.FetchFirst(keys, last); err != nil {
 		return err
 	}
 	keys = keys[:0]
@@ -67,10 +73,18 @@ func (r *Reader) appendAsked(keys [][]byte, a *Ask) [][]byte {
 	return keys
 }
 
-// winnerAsked returns the key of the winner's body if that will be read: a redactor
-// looks at it before a head is shown. nil for none.
+// wantsWinner reports whether the winner's body will be read: a redactor looks at it before a head is shown.
+func (r *Reader) wantsWinner(a *Ask) bool { return a.heads() && (a.Winner || r.redactor != nil) }
+
+// lastBody is the walk whose first row is the body of a document's highest revision.
+func (d *Database) lastBody(id document.ID) kv.Walk {
+	bodies := kv.Prefix(keyspace.Doc.Key(d.number, keyspace.T(string(id)), keyspace.U(keyspace.SubBody)))
+	return kv.Walk{Range: bodies, IterOptions: kv.IterOptions{Reverse: true, Want: 1}}
+}
+
+// winnerAsked returns the key of the winner's body if that will be read; nil for none.
 func (r *Reader) winnerAsked(a *Ask) ([]byte, error) {
-	if !a.heads() || !a.Winner && r.redactor == nil {
+	if !r.wantsWinner(a) {
 		return nil, nil
 	}
 	id := r.Stored(a.ID)
@@ -93,8 +107,9 @@ type Ahead struct {
 	Bytes int  // of bodies, taken at most, about
 	Heads bool // of changes: Doc will be called too
 
-	docs, bytes int // read so far
-	page        int // bytes of them that were read at this snapshot
+	all         bool // in one call: the next one is a round trip more
+	docs, bytes int  // read so far
+	page        int  // bytes of them that were read at this snapshot
 }
 
 // How many documents are read ahead at once: few as long as it is not known how
@@ -105,9 +120,18 @@ const (
 	mostTogether  = 128
 )
 
+// Ahead begins the reading ahead of documents of the scope, as much as a says.
+func (s Scope) Ahead(a Ahead) Ahead {
+	a.all = s.db.store.distant
+	return a
+}
+
 // Next returns how many documents to read ahead next.
 func (a *Ahead) Next() int {
 	n := firstTogether
+	if a.all {
+		n = mostTogether
+	}
 	if a.docs > 0 {
 		n = max(leastTogether, (a.Bytes-a.page)/max(1, a.bytes/a.docs))
 	}
@@ -130,6 +154,7 @@ func (a *Ahead) NewPage() { a.page = 0 }
 // winners are read ahead of Changed.
 func (r *Reader) WithWinners(walk iter.Seq2[*Change, error], a Ahead) iter.Seq2[*Change, error] {
 	return func(yield func(*Change, error) bool) {
+		a := r.Ahead(a)
 		w := &winnersAhead{r: r, a: a, next: a.Next(), yield: yield}
 		for c, err := range walk {
 			if err != nil {

@@ -37,14 +37,14 @@ func (s *Store) background() {
 // that run it themselves (Options.Idle).
 func (s *Store) Sweep(ctx context.Context) error {
 	ctx = kv.Freeing(ctx)
-	return errors.Join(s.guard("store.tick", func() error { return s.tick(ctx, true) }), s.jobs.Drain(ctx))
+	return errors.Join(s.sign(ctx), s.guard("store.tick", func() error { return s.tick(ctx, true) }), s.jobs.Drain(ctx))
 }
 
 // tick notes which databases changed, and makes room where the disk is full; with all
 // it also looks at what changes seldom: the clock, the age of tombstones, old tokens.
 func (s *Store) tick(ctx context.Context, all bool) error {
-	err := s.noteChanges(ctx, s.updates.take())
-	if s.room(false) != nil {
+	err := errors.Join(s.noteChanges(ctx, s.updates.take()), s.look(ctx))
+	if !s.shared && s.room(false) != nil {
 		err = errors.Join(err, s.makeDropsDue(ctx))
 	}
 	if all {
@@ -53,7 +53,9 @@ func (s *Store) tick(ctx context.Context, all bool) error {
 	return err
 }
 
-// makeDropsDue makes the removal of dropped databases due at once.
+// makeDropsDue makes the removal of dropped databases due at once, of an engine that is this
+// process's own: whoever still reads one finds less of it. Transactions of other processes
+// might write there yet.
 func (s *Store) makeDropsDue(ctx context.Context) error {
 	now, any := s.o.Clock(), false
 	err := s.commit(ctx, func(tx kv.Txn) error {
@@ -118,7 +120,7 @@ func (s *Store) survey(ctx context.Context, j jobs.Job) error {
 				return err
 			}
 			if over {
-				return s.jobs.End(tx, &j)
+				return jobs.End(tx, &j)
 			}
 			return s.jobs.Save(tx, &j)
 		})
@@ -191,14 +193,38 @@ func migrateJobs(tx kv.Txn, _ []byte) (next []byte, done bool, err error) {
 
 // sweepTokens forgets commit tokens that nobody can ask for any more.
 func (s *Store) sweepTokens(ctx context.Context) error {
-	old := uint64(s.o.Clock().Add(-tokenKeep).Unix())
-	r := kv.Prefix(keyspace.Token.Key(0))
-	r.End = keyspace.Token.Key(0, keyspace.U(old))
-	any, err := s.any(ctx, r)
-	if err != nil || !any {
-		return err
+	old := keyspace.U(uint64(s.o.Clock().Add(-tokenKeep).Unix()))
+	ranges := []kv.Range{{Start: keyspace.Token.Key(0), End: keyspace.Token.Key(0, old)}}
+	for n := range uint64(tokenBuckets) {
+		bucket := keyspace.U(n)
+		ranges = append(ranges, kv.Range{Start: keyspace.CommitToken.Key(0, bucket), End: keyspace.CommitToken.Key(0, bucket, old)})
 	}
-	return s.engine.Discard(ctx, r)
+	found, err := s.filled(ctx, ranges)
+	for _, r := range found {
+		if err == nil {
+			err = s.engine.Discard(ctx, r)
+		}
+	}
+	return err
+}
+
+// filled returns those of the ranges in which there is a row.
+func (s *Store) filled(ctx context.Context, ranges []kv.Range) (filled []kv.Range, err error) {
+	asked := kv.Reads{}
+	for _, r := range ranges {
+		asked.Walks = append(asked.Walks, kv.Walk{Range: r, IterOptions: kv.IterOptions{Want: 1}})
+	}
+	err = s.engine.View(ctx, func(v kv.Snapshot) error {
+		f, err := v.Read(asked)
+		for i, it := range f.Walks {
+			if it.Next() {
+				filled = append(filled, ranges[i])
+			}
+			err = errors.Join(err, it.Err(), it.Close())
+		}
+		return err
+	})
+	return filled, err
 }
 
 // any reports whether there is a row in one of the ranges.

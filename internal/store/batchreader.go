@@ -47,13 +47,22 @@ func (b *BatchReader) Read(r *Reader, ids []document.ID) error {
 	b.r = r
 	b.found = slices.Grow(b.found[:0], len(ids))[:len(ids)]
 	b.keys, b.slots = b.keys[:0], b.slots[:0]
+	var asks []Ask // where a call is a round trip
 	for i, id := range ids {
 		b.found[i] = batchRow{rev: Revision{ID: id}, gone: true}
 		if r.Sees(id) {
 			b.ask(i, r.db.headKey(r.Stored(id)))
+			if r.db.store.distant {
+				asks = append(asks, Ask{ID: id, Winner: true})
+			}
 		}
 	}
-	heads, err := r.v.GetMany(b.keys)
+	if asks != nil {
+		if err := r.Fetch(asks); err != nil {
+			return dberr.Wrap("store.BatchReader", err)
+		}
+	}
+	heads, err := b.getMany()
 	if err != nil {
 		return dberr.Wrap("store.BatchReader", err)
 	}
@@ -64,11 +73,19 @@ func (b *BatchReader) Read(r *Reader, ids []document.ID) error {
 			return dberr.Wrap("store.BatchReader", err)
 		}
 	}
-	rows, err := r.v.GetMany(b.keys)
+	rows, err := b.getMany()
 	for n, row := range rows {
 		b.found[b.slots[n]].row = row
 	}
 	return dberr.Wrap("store.BatchReader", err)
+}
+
+// getMany reads the keys, which a distant engine has given before.
+func (b *BatchReader) getMany() ([][]byte, error) {
+	if b.r.db.store.distant {
+		return kv.GetEach(b.keys, b.r.v.Get)
+	}
+	return b.r.v.GetMany(b.keys)
 }
 
 func (b *BatchReader) ask(i int, key []byte) {

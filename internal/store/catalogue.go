@@ -82,7 +82,7 @@ func (s *Store) Create(ctx context.Context, name string, c Creation) (*Database,
 	if c.Security == nil {
 		c.Security = []byte("{}")
 	}
-	incarnation, err := s.random()
+	incarnation, err := newIncarnation(s.o.Rand)
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +93,7 @@ func (s *Store) Create(ctx context.Context, name string, c Creation) (*Database,
 	}
 	s.forget(name, e.number-1) // one whose drop has been committed, but is still open here
 	s.updates.wake()
+	s.tell(news{})
 	return s.Database(ctx, name)
 }
 
@@ -103,6 +104,9 @@ func (s *Store) create(tx kv.Txn, name string, e *entry, c Creation) error {
 		if err == nil {
 			err = errDatabase
 		}
+		return err
+	}
+	if err := movedAway(tx, name); err != errNoDatabase {
 		return err
 	}
 	var err error
@@ -122,10 +126,10 @@ func (s *Store) create(tx kv.Txn, name string, e *entry, c Creation) error {
 	return note(tx, name, updateCreated)
 }
 
-// random returns an incarnation: 47 bits, so that it stays short in sequences.
-func (s *Store) random() (uint64, error) {
+// newIncarnation returns an incarnation: 47 bits, so that it stays short in sequences.
+func newIncarnation(r io.Reader) (uint64, error) {
 	b := make([]byte, 6)
-	if _, err := io.ReadFull(s.o.Rand, b); err != nil {
+	if _, err := io.ReadFull(r, b); err != nil {
 		return 0, err
 	}
 	var n uint64
@@ -140,12 +144,37 @@ func catalogueKey(name string) []byte { return keyspace.Catalogue.Key(0, keyspac
 // Drop removes a database at once: no request finds it any more. Its rows are
 // cleaned up in the background. NotFound if it is not there.
 func (s *Store) Drop(ctx context.Context, name string) error {
+	return s.drop(ctx, name, func(kv.Txn) error { return nil })
+}
+
+// DropWhile is Drop for those who were led to it by a document: Conflict if that is not as
+// marked by the time of the commit.
+func (s *Store) DropWhile(ctx context.Context, name string, m Mark) error {
+	return s.drop(ctx, name, func(tx kv.Txn) error {
+		now, err := tx.GetForUpdate(m.key)
+		if errors.Is(err, kv.ErrNotFound) {
+			now, err = nil, nil
+		}
+		if err == nil && !m.holds(now) {
+			err = errMarkMoved
+		}
+		return err
+	})
+}
+
+var errMarkMoved = dberr.New(dberr.Conflict, "conflict", "The document has changed meanwhile.")
+
+// drop is Drop where a look into the transaction does not fail.
+func (s *Store) drop(ctx context.Context, name string, look func(kv.Txn) error) error {
 	var number uint64
 	err := s.commit(kv.Freeing(ctx), func(tx kv.Txn) error {
+		if err := look(tx); err != nil {
+			return err
+		}
 		key := catalogueKey(name)
 		value, err := tx.GetForUpdate(key)
 		if errors.Is(err, kv.ErrNotFound) {
-			return errNoDatabase
+			return s.dropMoved(tx, name)
 		}
 		if err != nil {
 			return err
@@ -162,8 +191,7 @@ func (s *Store) Drop(ctx context.Context, name string) error {
 		if err := tx.Delete(keyspace.LaneHead.Key(e.number, keyspace.U(0))); err != nil {
 			return err
 		}
-		j := jobs.Job{ID: jobs.ID{Kind: jobDatabase, Number: e.number}, Due: s.o.Clock().Add(s.engine.Limits().Age)}
-		if err := s.jobs.Put(tx, j); err != nil {
+		if err := s.discardLater(tx, e.number); err != nil {
 			return err
 		}
 		return note(tx, name, updateDeleted)
@@ -173,8 +201,15 @@ func (s *Store) Drop(ctx context.Context, name string) error {
 	}
 	s.forget(name, number)
 	s.updates.wake()
+	s.tell(news{name: name, number: number, all: true})
+	s.tell(news{})
 	s.jobs.Wake()
 	return nil
+}
+
+// discardLater has the rows of a database removed when no snapshot can read them.
+func (s *Store) discardLater(tx kv.Txn, number uint64) error {
+	return s.jobs.Put(tx, jobs.Job{ID: jobs.ID{Kind: jobDatabase, Number: number}, Due: s.unreachable(s.o.Clock())})
 }
 
 // forget closes the open database of a name if its number is at most the one
@@ -186,16 +221,31 @@ func (s *Store) forget(name string, number uint64) {
 	}
 }
 
-// Database opens a database. NotFound not_found "Database does not exist."
+// Database opens a database, as it is after the call began; or as this process remembers
+// it, if ctx has open claims, to which that is added then. NotFound not_found "Database does
+// not exist."
 func (s *Store) Database(ctx context.Context, name string) (*Database, error) {
 	d := s.open.get(name)
+	if d != nil && s.shared && !d.claim(ctx) {
+		there, err := d.refresh(ctx)
+		if err != nil {
+			return nil, dberr.Wrap("store.Database", err)
+		}
+		if !there {
+			d = nil // and its name may be another's by now
+		}
+	}
 	if d != nil {
 		return d, nil
 	}
 	err := s.engine.View(ctx, func(v kv.Snapshot) error {
-		value, err := v.Get(catalogueKey(name))
+		rows := kv.NewAhead(v)
+		if err := rows.Fetch([][]byte{catalogueKey(name), metaKey(metaMoved + name)}); err != nil {
+			return err
+		}
+		value, err := rows.Get(catalogueKey(name))
 		if errors.Is(err, kv.ErrNotFound) {
-			return errNoDatabase
+			return movedAway(rows, name)
 		}
 		if err != nil {
 			return err

@@ -178,10 +178,29 @@ func winnerOf(t *document.Tree) winner {
 // least, or off with the zero Period: then all entries go. A new log begins with the
 // next change. Errors: Invalid bad_request for a period without end.
 func (d *Database) SetChangeLog(ctx context.Context, p Period) error {
+	return d.setChangeLog(ctx, p, func(uint64) bool { return true })
+}
+
+// SetChangeLogAt is SetChangeLog for those who were led to it by what the database defines: it
+// does nothing if that has another version (Reader.DefinitionsVersion) by the time of the
+// commit. done reports whether it had the version.
+func (d *Database) SetChangeLogAt(ctx context.Context, p Period, version uint64) (done bool, err error) {
+	err = d.setChangeLog(ctx, p, func(now uint64) bool {
+		done = now == version
+		return done
+	})
+	return done && err == nil, err
+}
+
+// setChangeLog is SetChangeLog where the version of the definitions is one that counts.
+func (d *Database) setChangeLog(ctx context.Context, p Period, counts func(version uint64) bool) error {
 	if p.Text != "" && p.Length == 0 {
 		return dberr.New(dberr.Invalid, "bad_request", "The entries of a change log are kept for a time that has an end.")
 	}
 	return d.do(ctx, "store.SetChangeLog", func(g *group) error {
+		if !counts(g.lane.version) {
+			return nil
+		}
 		if on := p.Text != ""; on != g.logs {
 			g.logs = on
 			for _, s := range g.docs {

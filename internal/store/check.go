@@ -85,7 +85,7 @@ func (c *checker) bad(format string, args ...any) {
 
 func (c *checker) run() error {
 	var err error
-	if c.lane, err = c.d.decodeLaneRow(c.v.Get(laneKey(c.d.number))); err != nil {
+	if c.lane, err = c.d.decodeLaneRow(c.v); err != nil {
 		return err
 	}
 	for _, step := range []func() error{c.readSuperseded, c.readDropping, c.readAging, c.documents, c.feed,

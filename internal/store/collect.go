@@ -178,6 +178,7 @@ type tombstonePage struct {
 	held     bool // the change log keeps some that are old
 	more     bool
 	docs     []dated
+	found    *removing // of these
 }
 
 func (b *tombstonePage) size() int { return 512 * (1 + len(b.docs)) }
@@ -207,7 +208,7 @@ func (b *tombstonePage) read(r *Reader, _ *jobs.Job) error {
 			return err
 		}
 		if c.Seq > b.to {
-			return nil
+			break
 		}
 		if c.Deleted && !c.ID.Designs(b.d.partitioned) {
 			b.docs = append(b.docs, dated{id: c.ID, seq: c.Seq})
@@ -215,10 +216,18 @@ func (b *tombstonePage) read(r *Reader, _ *jobs.Job) error {
 		if looked++; looked == collectLook || len(b.docs) == collectPage {
 			b.more = c.Seq < b.to
 			b.to = c.Seq
-			return nil
+			break
 		}
 	}
-	return nil
+	b.found, err = all.removing(b.ids())
+	return err
+}
+
+func (b *tombstonePage) ids() (ids []document.ID) {
+	for _, doc := range b.docs {
+		ids = append(ids, doc.id)
+	}
+	return ids
 }
 
 // write collects a page of tombstones, from where the page began, and takes a sample if
@@ -238,9 +247,15 @@ func (b *tombstonePage) write(g *group, j *jobs.Job) (over bool, err error) {
 	p.sample(g.now, g.lane.seq, b.age)
 	j.Earliest = p.samples[len(p.samples)-1].at.Add(b.age / sampleParts)
 	p.upTo = b.to
-	room, more := dropBodyRows, b.more
+	more := b.more
+	if len(b.docs) > 0 {
+		g.knowRemovals(b.found)
+		if err := g.fetchDocs(b.ids(), b.found.bodies); err != nil {
+			return false, err
+		}
+	}
 	for _, doc := range b.docs {
-		done, err := g.collect(doc, &room)
+		done, err := g.collect(doc, b.found.bodies)
 		if err != nil {
 			return false, err
 		}
@@ -293,7 +308,7 @@ const (
 
 // collect removes a document that is a tombstone and leaves a deletion marker. As long as
 // it has too many superseded bodies for one commit, it removes some of them.
-func (g *group) collect(doc dated, room *int) (collected, error) {
+func (g *group) collect(doc dated, of bodies) (collected, error) {
 	p, err := g.partition(doc.id.Partition())
 	if err != nil || p != nil && p.state == partitionDropping {
 		return collectedMoved, err
@@ -302,7 +317,11 @@ func (g *group) collect(doc dated, room *int) (collected, error) {
 	if err != nil || s.edits > 0 || s.head.seq != doc.seq {
 		return collectedMoved, err
 	}
-	left, err := g.thin(doc.id, room)
+	found, looked := of[doc.id]
+	if !looked {
+		return collectedLater, nil
+	}
+	left, err := g.thin(doc.id, found, dropBodyRows)
 	if err != nil || left {
 		return collectedLater, err
 	}
@@ -315,7 +334,7 @@ func (g *group) collect(doc dated, room *int) (collected, error) {
 			return collectedLater, err
 		}
 	}
-	if err := g.remove(s); err != nil {
+	if err := g.remove(s, found); err != nil {
 		return collectedLater, err
 	}
 	return collectedDone, g.finishNow(s)
@@ -333,8 +352,8 @@ func (g *group) uncount(s *docState) error {
 }
 
 // remove takes a document away without a trace in the feed.
-func (g *group) remove(s *docState) error {
-	if err := g.dropBodies(s.id); err != nil {
+func (g *group) remove(s *docState, found []document.Rev) error {
+	if err := g.dropBodies(s, found); err != nil {
 		return err
 	}
 	s.setTree(&document.Tree{})

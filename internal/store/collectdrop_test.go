@@ -92,17 +92,21 @@ func TestCollectedWithTheStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		collect := func(g *group) error {
-			room := dropBodyRows
 			s, err := g.doc("p:a")
 			if err == nil {
-				_, err = g.collect(dated{id: "p:a", seq: s.head.seq}, &room)
+				_, err = g.collect(dated{id: "p:a", seq: s.head.seq}, bodies{"p:a": {rev(t, "1-aa")}})
 			}
 			return err
 		}
+		page := dropping{d: d}
+		seen := jobs.Job{ID: d.job(jobTombstones, "p", w.now).ID}
+		if err := d.Whole().View(ctx, func(r *Reader) error { return page.read(r, &seen) }); err != nil {
+			t.Fatal(err)
+		}
 		drop := func(g *group) error {
-			j, err := jobs.Get(g.tx, d.job(jobTombstones, "p", w.now).ID)
+			j, err := jobs.Get(g.tx, seen.ID)
 			if err == nil {
-				_, err = dropping{}.write(g, &j)
+				_, err = page.write(g, &j)
 			}
 			if err == nil {
 				err = w.jobs.Save(g.tx, &j)

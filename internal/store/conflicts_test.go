@@ -13,6 +13,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // numbered returns the n-th of a row of revisions of a generation whose hashes are
@@ -59,9 +60,7 @@ var conflictShapes = map[string]struct{ before, request func(i int) document.Edi
 // four times as many must not cost much more than four times as much, for the
 // other writers of the database wait meanwhile.
 func TestConflictsCostTheSame(t *testing.T) {
-	if testing.Short() {
-		t.Skip("one caller writes after the other")
-	}
+	testrun.Sequential(t)
 	for name, shape := range conflictShapes {
 		t.Run(name, func(t *testing.T) {
 			few, many := conflictBytes(t, shape.before, shape.request, 500), conflictBytes(t, shape.before, shape.request, 2000)
@@ -185,6 +184,7 @@ func leafSet(t *testing.T, d *Database, id document.ID) map[document.Rev]bool {
 // TestManyConflictsShortenBranches returns a document many long branches: together
 // they stay within the bound, and each keeps what a replica needs.
 func TestManyConflictsShortenBranches(t *testing.T) {
+	testrun.Sequential(t)
 	w := newWorld(t, Options{})
 	d := w.create("db", true)
 	for _, leaves := range []int{30, 60, 200} {
@@ -225,9 +225,7 @@ func TestManyConflictsShortenBranches(t *testing.T) {
 // and its entries in the feeds stay small, everything about it is read as before,
 // and nothing is left when it goes.
 func TestHeadsStaySmall(t *testing.T) {
-	if testing.Short() {
-		t.Skip("one caller writes after the other")
-	}
+	testrun.Sequential(t)
 	w, _ := newModelWorld(t, Options{}) // values of 128 KB at most
 	d := w.create("db", true)
 	var edits []document.Edit

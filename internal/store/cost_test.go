@@ -12,6 +12,7 @@ import (
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // counted is an engine that notes each row that a View reads.
@@ -42,6 +43,8 @@ func (s *countedSnapshot) GetMany(keys [][]byte) ([][]byte, error) {
 	}
 	return s.Snapshot.GetMany(keys)
 }
+
+func (s *countedSnapshot) Read(r kv.Reads) (kv.Found, error) { return kv.ReadEach(s, r) }
 
 func (s *countedSnapshot) Iterate(r kv.Range, o kv.IterOptions) (kv.Iterator, error) {
 	it, err := s.Snapshot.Iterate(r, o)
@@ -134,6 +137,7 @@ func countedWorld(t *testing.T) (*world, *counted, *Database) {
 }
 
 func TestManyUpdatesLeaveNothingBehind(t *testing.T) {
+	testrun.Sequential(t)
 	const updates = 20_000 // in forty commits, more than any bound allows rows
 	w, e, d := countedWorld(t)
 	parent := document.Rev{}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -66,14 +67,15 @@ func (f *facts) frozen() *facts {
 }
 
 // client does one kind of work until the store can't any more, or until ctx
-// ends; it notes what was acknowledged.
-type client func(ctx context.Context, d *Database, f *facts, r kvtest.Rand) error
+// ends; it notes what was acknowledged. Each request is of the database that dealt
+// returns: one store's, or one of several. What it makes it numbers from first on.
+type client func(ctx context.Context, dealt func() *Database, f *facts, first int, r kvtest.Rand) error
 
 var clients = []client{rewrites, bulks, atomics, uploads, purges, drops, sweeps, readers}
 
 // store1 is Write for edits that must all be stored.
-func store1(ctx context.Context, d *Database, f *facts, o WriteOptions, edits ...document.Edit) ([]Result, error) {
-	rs, err := d.Whole().Write(ctx, edits, o)
+func store1(ctx context.Context, dealt func() *Database, f *facts, o WriteOptions, edits ...document.Edit) ([]Result, error) {
+	rs, err := dealt().Whole().Write(ctx, edits, o)
 	if err != nil {
 		return nil, err
 	}
@@ -90,11 +92,11 @@ func store1(ctx context.Context, d *Database, f *facts, o WriteOptions, edits ..
 	return rs, nil
 }
 
-func rewrites(ctx context.Context, d *Database, f *facts, r kvtest.Rand) error {
+func rewrites(ctx context.Context, dealt func() *Database, f *facts, first int, r kvtest.Rand) error {
 	parents := map[string]document.Rev{}
-	for i := 0; ; i++ {
-		id := fmt.Sprintf("updates:%d", r.IntN(5))
-		rs, err := store1(ctx, d, f, WriteOptions{}, document.Edit{ID: document.ID(id), Parent: parents[id], Body: fmt.Appendf(nil, `{"n":%d}`, i)})
+	for i := first; ; i++ {
+		id := fmt.Sprintf("updates:%d", first+r.IntN(5))
+		rs, err := store1(ctx, dealt, f, WriteOptions{}, document.Edit{ID: document.ID(id), Parent: parents[id], Body: fmt.Appendf(nil, `{"n":%d}`, i)})
 		if err != nil {
 			return err
 		}
@@ -102,13 +104,13 @@ func rewrites(ctx context.Context, d *Database, f *facts, r kvtest.Rand) error {
 	}
 }
 
-func bulks(ctx context.Context, d *Database, f *facts, r kvtest.Rand) error {
-	for i := 0; ; i++ {
+func bulks(ctx context.Context, dealt func() *Database, f *facts, first int, r kvtest.Rand) error {
+	for i := first; ; i++ {
 		var edits []document.Edit
 		for j := range 1 + r.IntN(20) {
 			edits = append(edits, document.Edit{ID: document.ID(fmt.Sprintf("bulk:%d-%d", i, j)), Body: bytes.Repeat([]byte(" "), r.IntN(200))})
 		}
-		if _, err := store1(ctx, d, f, WriteOptions{}, edits...); err != nil {
+		if _, err := store1(ctx, dealt, f, WriteOptions{}, edits...); err != nil {
 			return err
 		}
 	}
@@ -117,23 +119,23 @@ func bulks(ctx context.Context, d *Database, f *facts, r kvtest.Rand) error {
 // atomicSize is how many documents each atomic batch has.
 const atomicSize = 7
 
-func atomics(ctx context.Context, d *Database, f *facts, _ kvtest.Rand) error {
-	for i := 0; ; i++ {
+func atomics(ctx context.Context, dealt func() *Database, f *facts, first int, _ kvtest.Rand) error {
+	for i := first; ; i++ {
 		var edits []document.Edit
 		for j := range atomicSize {
 			edits = append(edits, document.Edit{ID: document.ID(fmt.Sprintf("atomic:%d-%d", i, j)), Body: []byte(`{}`)})
 		}
-		if _, err := store1(ctx, d, f, WriteOptions{Atomic: true}, edits...); err != nil {
+		if _, err := store1(ctx, dealt, f, WriteOptions{Atomic: true}, edits...); err != nil {
 			return err
 		}
 	}
 }
 
-func uploads(ctx context.Context, d *Database, f *facts, r kvtest.Rand) error {
-	for i := 0; ; i++ {
+func uploads(ctx context.Context, dealt func() *Database, f *facts, first int, r kvtest.Rand) error {
+	for i := first; ; i++ {
 		id := document.ID(fmt.Sprintf("upload:%d", i))
 		data := bytes.Repeat([]byte{byte(r.IntN(3))}, r.IntN(3)*largePage/2+r.IntN(100))
-		a, err := d.Whole().Upload(ctx, id, bytes.NewReader(data), Upload{})
+		a, err := dealt().Whole().Upload(ctx, id, bytes.NewReader(data), Upload{})
 		if err != nil {
 			return err
 		}
@@ -142,35 +144,35 @@ func uploads(ctx context.Context, d *Database, f *facts, r kvtest.Rand) error {
 			continue // the client went away
 		}
 		e := document.Edit{ID: id, Body: []byte(`{}`), Attachments: []document.Attachment{a}}
-		if _, err := store1(ctx, d, f, WriteOptions{}, e); err != nil {
+		if _, err := store1(ctx, dealt, f, WriteOptions{}, e); err != nil {
 			return err
 		}
 	}
 }
 
-func purges(ctx context.Context, d *Database, f *facts, _ kvtest.Rand) error {
-	for i := 0; ; i++ {
+func purges(ctx context.Context, dealt func() *Database, f *facts, first int, _ kvtest.Rand) error {
+	for i := first; ; i++ {
 		id := fmt.Sprintf("purge:%d", i)
-		rs, err := store1(ctx, d, f, WriteOptions{}, document.Edit{ID: document.ID(id), Body: []byte(`{}`)})
+		rs, err := store1(ctx, dealt, f, WriteOptions{}, document.Edit{ID: document.ID(id), Body: []byte(`{}`)})
 		if err != nil {
 			return err
 		}
 		f.note(func() { delete(f.mu.written, id) }) // from now on it may be gone
-		if _, err := d.Purge(ctx, []Purging{{ID: document.ID(id), Revs: []document.Rev{rs[0].Rev}}}); err != nil {
+		if _, err := dealt().Purge(ctx, []Purging{{ID: document.ID(id), Revs: []document.Rev{rs[0].Rev}}}); err != nil {
 			return err
 		}
 		f.note(func() { f.mu.gone[id] = true })
 	}
 }
 
-func drops(ctx context.Context, d *Database, f *facts, r kvtest.Rand) error {
-	for i := 0; ; i++ {
+func drops(ctx context.Context, dealt func() *Database, f *facts, first int, r kvtest.Rand) error {
+	for i := first; ; i++ {
 		p := document.Partition(fmt.Sprintf("drop%d", i))
 		var edits []document.Edit
 		for j := range 1 + r.IntN(dropPage+20) {
 			edits = append(edits, document.Edit{ID: document.ID(fmt.Sprintf("%s:%d", p, j)), Body: []byte(`{}`)})
 		}
-		rs, err := store1(ctx, d, f, WriteOptions{}, edits...)
+		rs, err := store1(ctx, dealt, f, WriteOptions{}, edits...)
 		if err != nil {
 			return err
 		}
@@ -179,7 +181,7 @@ func drops(ctx context.Context, d *Database, f *facts, r kvtest.Rand) error {
 				delete(f.mu.written, string(r.ID))
 			}
 		})
-		if err := d.DropPartition(ctx, p, r.Chance(2)); err != nil {
+		if err := dealt().DropPartition(ctx, p, r.Chance(2)); err != nil {
 			return err
 		}
 		f.note(func() {
@@ -190,13 +192,13 @@ func drops(ctx context.Context, d *Database, f *facts, r kvtest.Rand) error {
 	}
 }
 
-func sweeps(ctx context.Context, d *Database, f *facts, _ kvtest.Rand) error {
+func sweeps(ctx context.Context, dealt func() *Database, f *facts, _ int, _ kvtest.Rand) error {
 	for ctx.Err() == nil {
 		f.note(func() {})
-		if err := d.store.Sweep(ctx); err != nil {
+		if err := dealt().store.Sweep(ctx); err != nil {
 			return err
 		}
-		if err := d.Compact(ctx); err != nil {
+		if err := dealt().Compact(ctx); err != nil {
 			return err
 		}
 	}
@@ -204,10 +206,10 @@ func sweeps(ctx context.Context, d *Database, f *facts, _ kvtest.Rand) error {
 }
 
 // readers follows the feed and notes what stood where.
-func readers(ctx context.Context, d *Database, f *facts, _ kvtest.Rand) error {
+func readers(ctx context.Context, dealt func() *Database, f *facts, _ int, _ kvtest.Rand) error {
 	for since := Seq(0); ; {
 		seen := map[Seq]string{}
-		err := d.Whole().View(ctx, func(r *Reader) error {
+		err := dealt().Whole().View(ctx, func(r *Reader) error {
 			for c, err := range r.Changes(since, false) {
 				if err != nil {
 					return err
@@ -270,7 +272,7 @@ func TestCrash(t *testing.T) {
 		var work sync.WaitGroup
 		for i, c := range clients {
 			work.Go(func() {
-				if err := c(stopped, d, f, kvtest.NewRand(seed<<8+uint64(i))); stopped.Err() == nil {
+				if err := c(stopped, func() *Database { return d }, f, 0, kvtest.NewRand(seed<<8+uint64(i))); stopped.Err() == nil {
 					t.Errorf("client %d: %v", i, err)
 				}
 			})
@@ -281,7 +283,7 @@ func TestCrash(t *testing.T) {
 		stop()
 		work.Wait()
 		w.closeAll()
-		recovered(t, after, known)
+		recovered(t, after, known, 0)
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
@@ -289,8 +291,8 @@ func TestCrash(t *testing.T) {
 }
 
 // recovered opens what a crash left, holds it against what was told before, and
-// lets everything be finished that was begun.
-func recovered(t *testing.T, fs vfs.FS, known *facts) {
+// lets everything be finished that was begun. It is some time after the database was made.
+func recovered(t *testing.T, fs vfs.FS, known *facts, passed time.Duration) {
 	t.Helper()
 	w, err := disk(t, fs)
 	if err != nil {
@@ -298,6 +300,7 @@ func recovered(t *testing.T, fs vfs.FS, known *facts) {
 		return
 	}
 	defer w.closeAll()
+	w.now = w.now.Add(passed)
 	w.check()
 	d, err := w.Database(ctx, "db")
 	if dberr.Is(err, dberr.NotFound) && len(known.mu.written)+len(known.mu.seen) == 0 {
@@ -308,9 +311,15 @@ func recovered(t *testing.T, fs vfs.FS, known *facts) {
 		return
 	}
 	w.holds(d, known)
-	w.now = w.now.Add(30 * time.Hour)
+	w.completes(d, w.later)
+}
+
+// completes lets everything be finished that was begun, as time passes.
+func (w *world) completes(d *Database, later func(time.Duration)) {
+	w.t.Helper()
+	later(30 * time.Hour)
 	w.sweep()
-	w.now = w.now.Add(time.Hour) // the drop supersedes revisions once more
+	later(time.Hour) // the drop supersedes revisions once more
 	w.sweep()
 	w.check()
 	w.nothingPending(d)
@@ -395,9 +404,12 @@ func (w *world) nothingPending(d *Database) {
 // after the other: no panic, and nothing acknowledged is lost.
 func TestDiskFailures(t *testing.T) {
 	t.Parallel()
-	stride := 1
-	if testing.Short() {
+	stride := 3
+	switch {
+	case testing.Short():
 		stride = 25
+	case os.Getenv("SECTIONAL_LONG") != "": // as make test-long sets
+		stride = 1
 	}
 	for n := 1; ; n += stride {
 		fs := crashfs.New()
@@ -435,14 +447,14 @@ func failAt(t *testing.T, fs *crashfs.FS, n int) (failed bool, err error) {
 		if d, err := w.Create(ctx, "db", Creation{Partitioned: true}); err == nil {
 			for i, c := range clients {
 				few, cancel := context.WithCancel(ctx)
-				_ = c(few, d, known.limited(3, cancel), kvtest.NewRand(uint64(i))) // it ends with the disk
+				_ = c(few, func() *Database { return d }, known.limited(3, cancel), 0, kvtest.NewRand(uint64(i))) // it ends with the disk
 				cancel()
 			}
 		}
 		w.closeAll()
 	}
 	r := kvtest.NewRand(uint64(n))
-	recovered(t, fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: r.IntN(101), RNG: r.Rand}), known)
+	recovered(t, fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: r.IntN(101), RNG: r.Rand}), known, 0)
 	if t.Failed() {
 		return failed, fmt.Errorf("failed; the disk did: %v", failed)
 	}

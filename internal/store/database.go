@@ -21,18 +21,22 @@ type Database struct {
 	partitioned bool
 	incarnation uint64
 	created     time.Time
+	forks       forks // where it has forked from its former incarnations
+	held        Seq   // up to where it is a copy of one that has gone on
 
 	dropped  atomic.Bool
-	used     atomic.Bool // since the hand of openDatabases came by
-	kept     atomic.Bool // it is among those that stay open
+	movedTo  atomic.Pointer[string] // where it moves, for when it is gone
+	doubted  atomic.Bool            // what is remembered was found to be out of date (claims.go)
+	used     atomic.Bool            // since the hand of openDatabases came by
+	kept     atomic.Bool            // it is among those that stay open
 	settings atomic.Pointer[settings]
 	lanes    kv.Memo[lane]
-	// hidden are the partitions that are being dropped; nil for none.
-	hidden  atomic.Pointer[hiding]
-	tenants tenants
-	queue   queue
-	watch   watch
-	ranking sync.Mutex // the rankings are brought up to date by one at a time
+	guesses  guesses
+	tenants  tenants
+	queue    queue
+	watch    watch
+	heard    heard
+	ranking  sync.Mutex // the rankings are brought up to date by one at a time
 	// attached is what the Indexer keeps as long as the database is open.
 	attached struct {
 		sync.Once
@@ -40,9 +44,11 @@ type Database struct {
 	}
 }
 
-// settings are a database's setting rows as of a version of the lane head.
+// settings are what a process remembers of a database: rows that change seldom, as of a
+// version of the lane head.
 type settings struct {
-	definitions      // the database's
+	definitions              // the database's
+	hidden           *hiding // the partitions that are being dropped; nil for none
 	security         []byte
 	revsLimit        int
 	purgedInfosLimit int
@@ -73,8 +79,14 @@ func (d *Database) Created() time.Time { return d.created }
 func (s *Store) load(v kv.Snapshot, name string, e entry) (*Database, error) {
 	d := &Database{store: s, name: name, number: e.number, partitioned: e.partitioned, incarnation: e.incarnation, created: e.created}
 	d.watch.init()
-	l, err := d.decodeLaneRow(v.Get(laneKey(d.number)))
+	l, err := d.decodeLaneRow(v)
 	if err != nil {
+		return nil, err
+	}
+	if d.forks, err = readForks(v.Get(settingKey(d.number, settingForks))); err != nil {
+		return nil, err
+	}
+	if d.held, err = readHeld(v.Get(settingKey(d.number, settingHeld))); err != nil {
 		return nil, err
 	}
 	f, err := d.load(v, l.version)
@@ -85,33 +97,39 @@ func (s *Store) load(v kv.Snapshot, name string, e entry) (*Database, error) {
 	return d, nil
 }
 
-// cached is what a process keeps in memory of a database: rows that
-// change seldom, each time with the version in the lane head.
-type cached struct {
-	settings *settings
-	hidden   *hiding
-}
-
-func (d *Database) load(v kv.Snapshot, version uint64) (f cached, err error) {
-	if f.settings, err = d.loadSettings(v, version); err != nil {
-		return f, err
+// load reads what is remembered of the database, at the version in its lane head.
+func (d *Database) load(v kv.Snapshot, version uint64) (*settings, error) {
+	f, err := d.loadSettings(v, version)
+	if err != nil {
+		return nil, err
 	}
-	if f.settings.definitions, err = d.Whole().loadDefinitions(v, version); err != nil {
-		return f, err
+	if f.definitions, err = d.Whole().loadDefinitions(v, version); err != nil {
+		return nil, err
 	}
 	f.hidden, err = d.loadHidden(v)
 	return f, err
 }
 
-func (d *Database) define(f cached) {
-	d.settings.Store(f.settings)
-	d.hidden.Store(f.hidden)
+// define remembers what was loaded, unless something newer is remembered already.
+func (d *Database) define(f *settings) {
+	for {
+		old := d.settings.Load()
+		if old != nil && old.version > f.version || d.settings.CompareAndSwap(old, f) {
+			return
+		}
+	}
 }
 
-// decodeLaneRow decodes what a read of the lane head gave.
-func (d *Database) decodeLaneRow(value []byte, err error) (lane, error) {
+// decodeLaneRow reads and decodes the lane head.
+func (d *Database) decodeLaneRow(v kv.Snapshot) (lane, error) {
+	value, err := v.Get(laneKey(d.number))
+	return d.decodeLane(v, value, err)
+}
+
+// decodeLane decodes what a read of the lane head gave. Errors: those of who uses a database that is no more.
+func (d *Database) decodeLane(v kv.Snapshot, value []byte, err error) (lane, error) {
 	if errors.Is(err, kv.ErrNotFound) {
-		return lane{}, errNoDatabase
+		return lane{}, d.goneIn(v)
 	}
 	if err != nil {
 		return lane{}, err

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -76,6 +77,9 @@ func (s *Store) decide(e *pendingEdit, now document.Current) (took time.Duration
 // decideFirst decides a conditional edit before it is admitted.
 func (w *write) decideFirst(ctx context.Context, e *pendingEdit, by *settings) error {
 	e.bound = e.bound || w.binds(e, by)
+	if w.guess(e) {
+		return nil
+	}
 	old, deleted, err := w.scope.db.pin(ctx, e, nil)
 	if by := w.scope.redactor; by != nil && err == nil {
 		old, deleted, err = w.scope.db.pin(ctx, e, by)
@@ -97,10 +101,42 @@ func (w *write) decideFirst(ctx context.Context, e *pendingEdit, by *settings) e
 	return nil
 }
 
+// guess decides an edit whose document is most likely not there without looking, which the
+// commit does in any case. What it refuses and what writes nothing is not decided so: that
+// rests on what is there.
+func (w *write) guess(e *pendingEdit) bool {
+	e.guessed = false
+	if !e.New || e.bound || e.again || !w.scope.db.guesses.may() {
+		return false
+	}
+	w.scope.db.store.decide(e, document.Current{})
+	if e.guessed = e.changes(); e.guessed {
+		e.pin(0)
+	}
+	return e.guessed
+}
+
+// guesses says whether to guess: not for a while after one that was wrong, which has been
+// decided in vain.
+type guesses struct{ pause atomic.Int32 }
+
+// wrongGuess is how many edits are not guessed after a wrong guess.
+const wrongGuess = 64
+
+func (g *guesses) may() bool {
+	if g.pause.Load() <= 0 {
+		return true
+	}
+	g.pause.Add(-1)
+	return false
+}
+
+func (g *guesses) wrong() { g.pause.Store(wrongGuess) }
+
 // binds reports whether an edit is to be judged by what it makes of its document, or
 // decides on what its caller alone sees.
 func (w *write) binds(e *pendingEdit, by *settings) bool {
-	if w.scope.redactor != nil || len(by.validators) > 0 || len(by.schemas) > 0 && !e.Conforms || e.tenant != nil && len(e.tenant.validators) > 0 {
+	if e.Pinned || w.scope.redactor != nil || len(by.validators) > 0 || len(by.schemas) > 0 && !e.Conforms || e.tenant != nil && len(e.tenant.validators) > 0 {
 		return true
 	}
 	a := w.scope.db.store.o.Admission
@@ -111,6 +147,10 @@ func (w *write) binds(e *pendingEdit, by *settings) bool {
 // decideAgain decides a conditional edit in the commit, where its document is not as
 // admission saw it. errMoved if its writer has to.
 func (g *group) decideAgain(s *docState, e *pendingEdit) error {
+	if e.guessed {
+		g.db.guesses.wrong()
+		e.guessed = false
+	}
 	if e.Decide == nil || e.bound || g.deciding.time > decidingTime || g.deciding.bytes > decidingBytes {
 		return errMoved
 	}

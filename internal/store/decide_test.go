@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,12 +86,75 @@ func TestManyAddInOneCommit(t *testing.T) {
 	}
 }
 
+// TestNewIsAGuess: an edit of a document that is most likely new is decided without reading
+// it, and where that was wrong as it is; what it refuses then rests on what is there.
+func TestNewIsAGuess(t *testing.T) {
+	w := newWorld(t, Options{})
+	d := w.create("db", true)
+	var seen []string
+	put := func(id string, decide document.Decide) Result {
+		seen = nil
+		return w.write(d, document.Edit{ID: document.ID(id), New: true, Decide: func(now document.Current) (document.Decision, error) {
+			seen = append(seen, cmp.Or(string(now.Body), "nothing"))
+			return decide(now)
+		}})
+	}
+	on := func() string { return strings.Join(seen, ", ") }
+	over := func(document.Current) (document.Decision, error) {
+		return document.Decision{Body: []byte(`{"n":2}`)}, nil
+	}
+	taken := errors.New("it is there")
+	unless := func(now document.Current) (document.Decision, error) {
+		if now.Exists() {
+			return document.Decision{}, taken
+		}
+		return document.Decision{Body: []byte(`{"n":3}`)}, nil
+	}
+	only := func(now document.Current) (document.Decision, error) {
+		if !now.Exists() {
+			return document.Decision{}, taken
+		}
+		return document.Decision{Body: []byte(`{"n":4}`)}, nil
+	}
+	gone := func(now document.Current) (document.Decision, error) {
+		return document.Decision{Deleted: true, Keep: !now.Exists(), Body: []byte("{}")}, nil
+	}
+	for _, c := range []struct {
+		id     string
+		decide document.Decide
+		seen   string // the bodies that it was decided on
+		err    error
+		want   string // what is there afterwards
+	}{
+		{"p:a", over, "nothing", nil, `{"n":2}`},
+		{"p:a", over, `nothing, {"n":2}`, nil, `{"n":2}`}, // a wrong guess
+		{"p:b", over, "nothing", nil, `{"n":2}`},          // no guess for a while
+		{"p:a", unless, `{"n":2}`, taken, `{"n":2}`},
+		{"p:a", only, `{"n":2}`, nil, `{"n":4}`},
+	} {
+		if r := put(c.id, c.decide); !errors.Is(r.Err, c.err) || on() != c.seen || !strings.HasSuffix(w.get(d, c.id), c.want) {
+			t.Errorf("%s: decided on %q, %v, and it is %s; want %q, %v", c.id, seen, r.Err, w.get(d, c.id), c.seen, c.err)
+		}
+	}
+	d.guesses.pause.Store(0)
+	if r := put("p:a", unless); !errors.Is(r.Err, taken) || on() != `nothing, {"n":4}` {
+		t.Errorf("decided on %q, %v", seen, r.Err)
+	}
+	d.guesses.pause.Store(0)
+	if r := put("p:a", gone); r.Err != nil || on() != `nothing, {"n":4}` { // that it writes nothing is no guess
+		t.Errorf("decided on %q, %v", seen, r.Err)
+	}
+	if r := put("p:a", unless); r.Err != nil || on() != "nothing, nothing" { // the second time on a tombstone
+		t.Errorf("decided on %q, %v", seen, r.Err)
+	}
+}
+
 // TestAddingIsExact adds by random writers, alone, in bulks and in atomic batches, to a few documents of a
 // store that fails now and then: what was acknowledged counts once, what was not at most once.
 func TestAddingIsExact(t *testing.T) {
 	w, faults := newModelWorld(t, Options{})
 	d := w.create("db", true)
-	faults.Randomly(7, kvtest.Rates{kvtest.Rerun: 15, kvtest.LostCommit: 10, kvtest.LostAnswer: 10})
+	faults.Randomly(7, kvtest.Rates{kvtest.Rerun: 15, kvtest.LostCommit: 10, kvtest.LostAnswer: 10, kvtest.LateCommit: 5})
 	const ids, clients, each = 3, 6, 40
 	var answered, failed [ids]atomic.Int64
 	var writers sync.WaitGroup
@@ -101,6 +165,7 @@ func TestAddingIsExact(t *testing.T) {
 				edits := make([]document.Edit, 1+r.IntN(ids))
 				for i := range edits {
 					edits[i] = adding(t, fmt.Sprint("p:", i), 1)
+					edits[i].New = r.Chance(2)
 				}
 				rs, err := d.Whole().Write(ctx, edits, WriteOptions{Atomic: r.Chance(2)})
 				for i := range edits {

@@ -79,6 +79,9 @@ func (s Scope) remembered() *definitions {
 // Those of a partition that is being dropped are not seen any more.
 func (r *Reader) definitions() (*definitions, error) {
 	p := r.Tenant()
+	if p == "" && r.remember && r.known != nil {
+		return r.known, nil
+	}
 	if p == "" {
 		l, err := r.lane()
 		if err != nil {
@@ -94,6 +97,17 @@ func (r *Reader) definitions() (*definitions, error) {
 		return nil, err
 	}
 	return r.definitionsAt(t.designs)
+}
+
+// DefinitionsVersion returns the version of what the database itself defines at the snapshot,
+// in design documents and settings: each change of one gives it another. What somebody
+// remembers of them is right for its version. NotFound for a database that is not there.
+func (r *Reader) DefinitionsVersion() (uint64, error) {
+	l, err := r.lane()
+	if err != nil {
+		return 0, err
+	}
+	return l.version, nil
 }
 
 func (r *Reader) definitionsAt(version uint64) (*definitions, error) {
@@ -168,13 +182,28 @@ func (g *group) indexes(tenant document.Partition, version uint64) (k IndexSet, 
 	ns := g.db.Namespace(tenant)
 	if f := ns.remembered(); f != nil && f.version == version {
 		k = f.indexes
-	} else if ix := g.db.store.o.Indexer; ix != nil {
-		if k, err = ix.Load(g.tx, ns); err != nil {
-			return nil, err
-		}
+	} else if f := g.known.of(g.db, tenant); f != nil && f.version == version {
+		k = f.indexes
+	} else if k, err = g.indexesHere(ns); err != nil {
+		return nil, err
 	}
 	g.indexSets[tenant] = k
 	return k, nil
+}
+
+// indexesHere reads the indexes of a namespace, if the commit itself has changed what is
+// defined there, or nobody could read them before it.
+func (g *group) indexesHere(ns Scope) (IndexSet, error) {
+	ix := g.db.store.o.Indexer
+	if ix == nil {
+		return nil, nil
+	}
+	if !g.redefined[ns.Tenant()] {
+		if err := g.known.lacks(g.db, ns.Tenant()); err != nil {
+			return nil, err
+		}
+	}
+	return ix.Load(g.tx, ns)
 }
 
 // redefine gives the definitions of a namespace a new version. It does so at once: edits
@@ -210,11 +239,11 @@ func (g *group) redefineBy(s *docState) error {
 	return nil
 }
 
-// renew lets the indexes of a namespace begin anew that would not learn of all documents
+// renew lets those indexes of a namespace begin anew that would not learn of all documents
 // that went without a trace in the feed.
-func (g *group) renew(ns Scope) error {
+func (g *group) renew(ns Scope, indexes IndexSet) error {
 	delete(g.indexSets, ns.Tenant())
-	if err := g.db.store.o.Indexer.Renew(g.tx, ns); err != nil {
+	if err := g.db.store.o.Indexer.Renew(g.tx, ns, indexes); err != nil {
 		return err
 	}
 	return g.redefine(ns)

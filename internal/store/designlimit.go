@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -25,24 +26,37 @@ const deletedDesigns = 10
 // partition's row, which every change of them writes, is read for update with
 // them, so that nobody changes them at the same time.
 type designs struct {
+	version uint64              // of the tenant's definitions, when they were read
 	indexes map[document.ID]int // of those that are not deleted, by stored id
 	known   map[document.ID]bool
+	read    *designs // as they were read; nil: this is that
 }
 
-// designs reads the design documents of a partition once for a group.
-func (g *group) designs(p document.Partition) (*designs, error) {
+// designs returns the design documents of a partition, as the group leaves them. They were
+// read when the edit was admitted: if they have changed since it goes back.
+func (g *group) designs(p document.Partition, e *pendingEdit) (*designs, error) {
 	s, err := g.partition(p)
 	if err != nil || s == nil || s.room != nil {
 		return roomOf(s), err
 	}
-	r := Reader{Scope: g.db.Whole(), v: g.tx}
-	s.room, err = r.designs(p)
-	return s.room, err
+	if e.designs == nil || e.designs.version != e.tenant.at() {
+		return nil, errMoved
+	}
+	s.room = e.designs.clone()
+	return s.room, nil
+}
+
+func (d *designs) clone() *designs {
+	return &designs{version: d.version, indexes: maps.Clone(d.indexes), known: maps.Clone(d.known)}
 }
 
 // designs reads the design documents of a partition.
 func (r *Reader) designs(p document.Partition) (*designs, error) {
-	d := &designs{indexes: map[document.ID]int{}, known: map[document.ID]bool{}}
+	t, err := r.db.decodePartitionRow(r.v.Get(r.db.partitionKey(p)))
+	if err != nil {
+		return nil, err
+	}
+	d := &designs{version: t.designs, indexes: map[document.ID]int{}, known: map[document.ID]bool{}}
 	for e, err := range r.Docs(designsOf(p), true) {
 		if err != nil {
 			return nil, err
@@ -66,7 +80,9 @@ func (w *write) precheckDesigns(ctx context.Context, e *pendingEdit) (err error)
 		return nil
 	}
 	d := w.designs[p]
-	if d == nil {
+	if d != nil {
+		e.designs = d.read
+	} else {
 		err := db.Whole().View(ctx, func(r *Reader) error {
 			d, err = r.designs(p)
 			return err
@@ -74,6 +90,9 @@ func (w *write) precheckDesigns(ctx context.Context, e *pendingEdit) (err error)
 		if err != nil {
 			return err
 		}
+		e.designs = d
+		d = d.clone()
+		d.read = e.designs
 		for _, e := range w.edits {
 			if e.Deleted && e.Path == nil {
 				delete(d.indexes, e.ID)
@@ -127,7 +146,7 @@ func (g *group) checkDesigns(e *pendingEdit) error {
 	if limits := g.db.store.o.DesignLimits(); !ok || !g.db.partitioned || limits == (DesignLimits{}) {
 		return nil
 	}
-	d, err := g.designs(p)
+	d, err := g.designs(p, e)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,12 @@ import (
 // instead, so that replicas delete too. Writes to it get Conflict until the
 // work is done. NotFound when it holds nothing.
 func (d *Database) DropPartition(ctx context.Context, p document.Partition, tombstones bool) error {
+	looked, err := d.lookForMarkers(ctx, p)
+	if err != nil && !dberr.Is(err, dberr.NotFound) {
+		return dberr.Wrap("store.DropPartition", err)
+	}
 	var refused error
-	err := d.do(kv.Freeing(ctx), "store.DropPartition", func(g *group) error {
+	err = d.do(kv.Freeing(ctx), "store.DropPartition", func(g *group) error {
 		refused = nil
 		s, err := g.partition(p)
 		if err != nil {
@@ -30,15 +34,9 @@ func (d *Database) DropPartition(ctx context.Context, p document.Partition, tomb
 		case s.state != partitionLive:
 			return nil // under way already
 		}
-		if s.empty() && !g.touches(p) {
-			marked, err := g.hasMarkers(p)
-			if err != nil {
-				return err
-			}
-			if tombstones || !marked {
-				refused = errEmptyPartition
-				return nil
-			}
+		if s.empty() && !g.touches(p) && (tombstones || !s.marked(&looked)) {
+			refused = errEmptyPartition
+			return nil
 		}
 		return g.dropPartition(p, s, tombstones)
 	})
@@ -50,16 +48,29 @@ func (d *Database) DropPartition(ctx context.Context, p document.Partition, tomb
 
 var errEmptyPartition = dberr.New(dberr.NotFound, "not_found", "The partition holds no documents.")
 
-// hasMarkers reports whether a partition has deletion markers. (It reads a range, but they
-// change only where the lane head does.)
-func (g *group) hasMarkers(p document.Partition) (any bool, err error) {
-	it, err := g.tx.Iterate(g.db.span(&keyspace.Marker, Span{}, string(p)), kv.IterOptions{})
-	if err != nil {
-		return false, err
-	}
-	defer it.Close()
-	any = it.Next()
-	return any, it.Err()
+// emptyPartition is a partition as a snapshot had it, in which it may have had no documents.
+type emptyPartition struct {
+	partition
+	marked bool // it has deletion markers
+}
+
+// lookForMarkers looks whether a partition has deletion markers, if it has no documents.
+func (d *Database) lookForMarkers(ctx context.Context, p document.Partition) (e emptyPartition, err error) {
+	err = d.Whole().View(ctx, func(r *Reader) error {
+		if e.partition, err = d.decodePartitionRow(r.v.Get(d.partitionKey(p))); err != nil || !e.empty() {
+			return err
+		}
+		keys, err := keysIn(r.v, d.span(&keyspace.Marker, Span{}, string(p)), 1)
+		e.marked = len(keys) > 0
+		return err
+	})
+	return e, err
+}
+
+// marked reports whether a partition without documents may have deletion markers. Where one
+// comes a document went, which its counters or its last sequence tell.
+func (s *partitionState) marked(e *emptyPartition) bool {
+	return e.marked || s.seq != e.seq || s.counts != e.counts || s.state != e.state
 }
 
 // touches reports whether the group has changed documents of the partition, which
@@ -125,45 +136,102 @@ const dropPage = 100
 
 // dropping is a page of a partition's removal, or of its tombstones. The page, the
 // place to go on from and the end are one transaction each, so a crash repeats
-// nothing. No writer comes between, so the documents are looked up in the commit.
-type dropping struct{}
+// nothing. Nobody writes to the partition meanwhile: what a snapshot shows, in which the
+// job is as the commit finds it, is what there is, and nothing comes to it.
+type dropping struct {
+	d      *Database
+	ids    []document.ID // the next documents; none: there are no more
+	bodies bodies        // of these
+	rest   [][]byte      // keys of what there is besides, once there are no documents
+	more   bool          // and there is more of that
+}
 
-func (dropping) read(*Reader, *jobs.Job) error { return nil }
+func (p *dropping) read(r *Reader, j *jobs.Job) (err error) {
+	*p = dropping{d: p.d}
+	if err := p.walk(r.v, j); err != nil || len(p.ids) > 0 || j.Kind != jobPartition {
+		return err
+	}
+	p.rest, p.more, err = p.d.restOf(r.v, document.Partition(j.Subject))
+	return err
+}
 
-func (dropping) size() int { return 512 * dropPage }
+// walk reads which documents are next, and which bodies they have: as many as one commit has
+// room for, or one document that has more.
+func (p *dropping) walk(v kv.Snapshot, j *jobs.Job) error {
+	r := p.d.span(&keyspace.Doc, Span{}, j.Subject)
+	if j.Checkpoint != "" {
+		r.Start = kv.PrefixEnd(keyspace.Doc.Key(p.d.number, keyspace.T(j.Checkpoint)))
+	}
+	p.bodies = bodies{}
+	room := dropBodyRows
+	err := kv.Each(v, r, func(key, _ []byte) error {
+		_, parts, err := keyspace.Doc.Decode(key)
+		if err != nil {
+			return err
+		}
+		id := document.ID(parts[0].String())
+		if n := len(p.ids); n == 0 || p.ids[n-1] != id {
+			if n == dropPage {
+				return errEnough
+			}
+			p.ids = append(p.ids, id)
+		}
+		if parts[1].Num() != keyspace.SubBody {
+			return nil
+		}
+		p.bodies[id] = append(p.bodies[id], bodyRev(parts[2].String()))
+		if room--; room >= 0 {
+			return nil
+		}
+		if n := len(p.ids); n > 1 {
+			p.ids = p.ids[:n-1]
+		}
+		return errEnough
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return err
+}
 
-func (dropping) write(g *group, j *jobs.Job) (over bool, err error) {
-	p := document.Partition(j.Subject)
-	s, err := g.partition(p)
+func (p *dropping) size() int { return 512 * (1 + len(p.ids)) }
+
+func (p *dropping) write(g *group, j *jobs.Job) (over bool, err error) {
+	name := document.Partition(j.Subject)
+	s, err := g.partition(name)
 	if err != nil {
 		return false, err
 	}
-	ids, err := g.nextDocs(p, j.Checkpoint)
-	if err != nil {
-		return false, err
+	if len(p.ids) > 0 {
+		return false, p.dropDocs(g, j)
 	}
-	if len(ids) == 0 {
-		more, err := g.endDrop(p, s, j.Kind)
-		return !more, err
+	for _, key := range p.rest {
+		if err := g.tx.Delete(key); err != nil {
+			return false, err
+		}
 	}
-	return false, g.dropDocs(ids, j)
+	if p.more {
+		return false, nil
+	}
+	return true, g.endDrop(name, s, j.Kind)
 }
 
 // dropBodyRows is about how many bodies one commit of a removal handles.
 const dropBodyRows = 1000
 
-// dropDocs handles a page of documents, or as many as have few enough bodies,
-// and moves the job's checkpoint.
-func (g *group) dropDocs(ids []document.ID, j *jobs.Job) error {
-	room := dropBodyRows
-	for _, id := range ids {
+// dropDocs handles a page of documents, and moves the job's checkpoint.
+func (p *dropping) dropDocs(g *group, j *jobs.Job) error {
+	if err := g.fetchDocs(p.ids, p.bodies); err != nil {
+		return err
+	}
+	for _, id := range p.ids {
 		if j.Kind == jobPartition {
-			left, err := g.thin(id, &room)
+			left, err := g.thin(id, p.bodies[id], dropBodyRows)
 			if err != nil || left {
 				return err
 			}
 		}
-		if err := g.dropDoc(id, j.Kind == jobTombstones); err != nil {
+		if err := g.dropDoc(id, p.bodies[id], j.Kind == jobTombstones); err != nil {
 			return err
 		}
 		j.Checkpoint = string(id)
@@ -175,14 +243,12 @@ func (g *group) dropDocs(ids []document.ID, j *jobs.Job) error {
 // thin removes superseded bodies of a document that has more of them than there is
 // room for in the commit; it reports whether it did. One that was edited without
 // a pause may have hundreds of thousands.
-func (g *group) thin(id document.ID, room *int) (left bool, err error) {
-	revs, err := g.bodies(id, *room+1)
-	if err != nil || len(revs) <= *room {
-		*room -= len(revs)
-		return false, err
+func (g *group) thin(id document.ID, found []document.Rev, room int) (left bool, err error) {
+	if len(found) <= room {
+		return false, nil
 	}
 	s, err := g.doc(id)
-	for _, rev := range revs {
+	for _, rev := range found {
 		if err != nil {
 			return false, err
 		}
@@ -190,38 +256,14 @@ func (g *group) thin(id document.ID, room *int) (left bool, err error) {
 			left, err = true, g.dropBody(id, rev)
 		}
 	}
-	*room = 0
 	return left, err
-}
-
-// nextDocs returns the ids of the next page of the partition's documents.
-func (g *group) nextDocs(p document.Partition, after string) (ids []document.ID, err error) {
-	r := g.db.span(&keyspace.Doc, Span{}, string(p))
-	if after != "" {
-		r.Start = kv.PrefixEnd(keyspace.Doc.Key(g.db.number, keyspace.T(after)))
-	}
-	it, err := g.tx.Iterate(r, kv.IterOptions{})
-	if err != nil {
-		return nil, err
-	}
-	defer it.Close()
-	for ok := it.Next(); ok && len(ids) < dropPage; {
-		_, parts, err := keyspace.Doc.Decode(it.Key())
-		if err != nil {
-			return nil, err
-		}
-		id := document.ID(parts[0].String())
-		ids = append(ids, id)
-		ok = it.Seek(kv.PrefixEnd(keyspace.Doc.Key(g.db.number, keyspace.T(string(id)))))
-	}
-	return ids, it.Err()
 }
 
 // dropDoc removes a document of a partition that is being dropped, or writes
 // tombstones over it. The counters forgot the document when the drop began.
-func (g *group) dropDoc(id document.ID, tombstones bool) error {
+func (g *group) dropDoc(id document.ID, found []document.Rev, tombstones bool) error {
 	s, err := g.doc(id)
-	if err != nil {
+	if err != nil || s.tree.Empty() || s.marker != nil { // an old tombstone was collected meanwhile
 		return err
 	}
 	s.counted = counts{}
@@ -236,7 +278,7 @@ func (g *group) dropDoc(id document.ID, tombstones bool) error {
 		return err
 	}
 	old := s.logged()
-	if err := g.remove(s); err != nil {
+	if err := g.remove(s, found); err != nil {
 		return err
 	}
 	if tombstones {
@@ -275,65 +317,42 @@ func (g *group) writeTombstones(s *docState) error {
 	return nil
 }
 
-// endDrop returns the partition free again, once all that is left of it besides
-// documents is gone; it reports whether there is more of that.
-func (g *group) endDrop(p document.Partition, s *partitionState, kind string) (more bool, err error) {
-	if kind == jobPartition {
-		if more, err = g.dropRest(p); more || err != nil {
-			return more, err
-		}
-	}
+// endDrop returns the partition free again, of which nothing is left.
+func (g *group) endDrop(p document.Partition, s *partitionState, kind string) error {
 	g.stale = true
 	g.lane.version++
 	if kind == jobTombstones {
 		s.state, s.changed, s.rerank = partitionLive, true, true
-		return false, nil
+		return nil
 	}
 	s.changed = false
 	delete(g.partitions, p)
-	return false, g.tx.Delete(g.db.partitionKey(p))
+	return g.tx.Delete(g.db.partitionKey(p))
 }
 
-// dropRest removes a page of what a partition has besides documents: deletion markers,
-// the local documents of its endpoints, notes for its tenant's indexes, rows of followers.
-func (g *group) dropRest(p document.Partition) (more bool, err error) {
-	room := dropBodyRows
+// restOf returns keys of what a partition has besides documents: deletion markers,
+// the local documents of its endpoints, notes for its tenant's indexes, rows of followers;
+// as many as one commit removes.
+func (d *Database) restOf(v kv.Snapshot, p document.Partition) (keys [][]byte, more bool, err error) {
 	ranges := []kv.Range{
-		g.db.span(&keyspace.Marker, Span{}, string(p)),
-		kv.Prefix(keyspace.Local.Key(g.db.number, g.db.Within(p).endpoint())),
-		g.db.span(&keyspace.Local, Span{}, string(p)), // the tenant's, readers'
-		kv.Prefix(g.db.Tenant(p).removalKey()),
+		d.span(&keyspace.Marker, Span{}, string(p)),
+		kv.Prefix(keyspace.Local.Key(d.number, d.Within(p).endpoint())),
+		d.span(&keyspace.Local, Span{}, string(p)), // the tenant's, readers'
+		kv.Prefix(d.Tenant(p).removalKey()),
 	}
 	for _, k := range keyspace.Spaces {
 		if k.Follower {
-			ranges = append(ranges, kv.Prefix(k.Key(g.db.number, keyspace.T(string(p)))))
+			ranges = append(ranges, kv.Prefix(k.Key(d.number, keyspace.T(string(p)))))
 		}
 	}
 	for _, r := range ranges {
-		if more, err = g.dropRange(r, &room); more || err != nil {
-			return more, err
+		found, err := keysIn(v, r, dropBodyRows+1-len(keys))
+		if err != nil {
+			return nil, false, err
+		}
+		if keys = append(keys, found...); len(keys) > dropBodyRows {
+			return keys[:dropBodyRows], true, nil
 		}
 	}
-	return false, nil
-}
-
-// dropRange removes as many rows as there is room for; it reports whether it met any
-// more of them.
-func (g *group) dropRange(r kv.Range, room *int) (more bool, err error) {
-	var keys [][]byte
-	err = kv.Each(g.tx, r, func(key, _ []byte) error {
-		if more = len(keys) == *room; more {
-			return errEnough
-		}
-		keys = append(keys, append([]byte(nil), key...))
-		return nil
-	})
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
-	*room -= len(keys)
-	for _, key := range keys {
-		err = errors.Join(err, g.tx.Delete(key))
-	}
-	return more, err
+	return keys, false, nil
 }

@@ -26,6 +26,9 @@ type duePage struct {
 	last    []byte // the key of the last row
 	more    bool   // rows may follow
 	docs    []dated
+	rows    int    // of the page and before it
+	serial  uint64 // of the lane head
+	next    uint64 // when the first document expires that is not due, of which somebody can tell; 0: none
 }
 
 func (p *duePage) read(r *Reader, j *jobs.Job) error {
@@ -40,7 +43,7 @@ func (p *duePage) read(r *Reader, j *jobs.Job) error {
 	if err != nil {
 		return err
 	}
-	p.version = l.version
+	p.version, p.serial = l.version, l.serial
 	fields, err := r.fields()
 	if err != nil {
 		return err
@@ -50,8 +53,8 @@ func (p *duePage) read(r *Reader, j *jobs.Job) error {
 		return err
 	}
 	defer it.Close()
-	for n := 0; it.Next(); n++ {
-		if n == expirePage {
+	for ; it.Next(); p.rows++ {
+		if p.rows == expirePage {
 			p.more = true
 			return nil
 		}
@@ -72,7 +75,33 @@ func (p *duePage) read(r *Reader, j *jobs.Job) error {
 			return err
 		}
 	}
-	return it.Err()
+	if err := it.Err(); err != nil {
+		return err
+	}
+	return p.readNext(r.v, since, now, []byte(j.Checkpoint))
+}
+
+// readNext looks at what the last page leaves: rows of the pages before it that are still
+// there, and the first one that is not due.
+func (p *duePage) readNext(v kv.Snapshot, since uint64, now int64, checkpoint []byte) error {
+	rg := kv.Range{Start: keyspace.Due.Key(p.d.number, keyspace.U(since)), End: append(checkpoint, 0)}
+	if len(checkpoint) > 0 {
+		before, err := keysIn(v, rg, 1)
+		if err != nil {
+			return err
+		}
+		p.rows += len(before)
+	}
+	rg.Start, rg.End = keyspace.Due.Key(p.d.number, keyspace.U(max(since, uint64(max(now, 0))+1))), keyspace.Due.Key(p.d.number, keyspace.U(dueUnreadable))
+	after, err := keysIn(v, rg, 1)
+	if err != nil || len(after) == 0 {
+		return err
+	}
+	_, parts, err := keyspace.Due.Decode(after[0])
+	if err == nil {
+		p.next = parts[0].Num()
+	}
+	return err
 }
 
 // look adds a document that is queued to the page if one of its leaves has
@@ -113,6 +142,10 @@ func (p *duePage) write(g *group, j *jobs.Job) (over bool, err error) {
 	if g.lane.version != p.version {
 		return false, errPage
 	}
+	if err := p.fetch(g); err != nil {
+		return false, err
+	}
+	left := p.rows
 	for _, doc := range p.docs {
 		expired, err := g.expireDoc(doc)
 		if err != nil {
@@ -120,37 +153,45 @@ func (p *duePage) write(g *group, j *jobs.Job) (over bool, err error) {
 		}
 		if expired {
 			j.Done++
+			left--
 		}
 	}
 	if j.Checkpoint = string(p.last); p.more {
 		return false, nil
 	}
 	j.Checkpoint = ""
-	return g.nextDue(j)
+	return p.end(g, j, left > 0), nil
 }
 
-// nextDue makes the job due when the next document is; over if there is none. What is
+// fetch reads ahead what the commit will read.
+func (p *duePage) fetch(g *group) error {
+	var ids []document.ID
+	leaves := bodies{}
+	for _, doc := range p.docs {
+		ids = append(ids, doc.id)
+		leaves[doc.id] = doc.old
+	}
+	return g.fetchDocs(ids, leaves)
+}
+
+// end makes the job due when the next document is; over if there is none. What is
 // due and could not expire, since its partition is being dropped or a walk has not
-// come to it, is looked at again in a while. (It reads a range, which changes only
-// where the lane head does.)
-func (g *group) nextDue(j *jobs.Job) (over bool, err error) {
-	rg := kv.Range{Start: keyspace.Due.Key(g.db.number, keyspace.U(dueSince(g.now.Unix()))), End: keyspace.Due.Key(g.db.number, keyspace.U(dueUnreadable))}
-	it, err := g.tx.Iterate(rg, kv.IterOptions{})
-	if err != nil {
-		return false, err
+// come to it, is looked at again in a while; so is the queue if somebody wrote since the
+// page was read, whose rows have not been seen.
+func (p *duePage) end(g *group, j *jobs.Job, left bool) (over bool) {
+	seen, next := g.since == p.serial, time.Time{}
+	if p.next != 0 {
+		next = time.Unix(int64(p.next), 0)
 	}
-	defer it.Close()
-	if !it.Next() {
-		return true, it.Err()
+	next = g.earlier(jobDue, next)
+	if seen && !left && next.IsZero() {
+		return true
 	}
-	_, parts, err := keyspace.Due.Decode(it.Key())
-	if err != nil {
-		return false, err
+	soon := g.now.Add(sweepEvery)
+	if j.Due = next; next.IsZero() || left || !next.After(g.now) || !seen && soon.Before(next) {
+		j.Due = soon
 	}
-	if j.Due = time.Unix(int64(parts[0].Num()), 0); !j.Due.After(g.now) {
-		j.Due = g.now.Add(sweepEvery)
-	}
-	return false, nil
+	return false
 }
 
 func (g *group) expireDoc(doc dated) (expired bool, err error) {

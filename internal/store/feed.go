@@ -72,12 +72,12 @@ func (r *Reader) changes(span kv.Range, descending bool) iter.Seq2[*Change, erro
 		if r.partition != "" && r.state(r.partition) == partitionDropping || bytes.Compare(span.Start, span.End) >= 0 {
 			return
 		}
-		it, err := r.v.Iterate(span, kv.IterOptions{Reverse: descending})
+		it, done, err := r.walkChanges(span, descending)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		defer it.Close()
+		defer done()
 		var c Change
 		var parts []keyspace.Part
 		for it.Next() {
@@ -85,6 +85,7 @@ func (r *Reader) changes(span kv.Range, descending bool) iter.Seq2[*Change, erro
 				yield(nil, err)
 				return
 			}
+			r.begun.came(c.Seq)
 			if !r.shows(&c) {
 				continue
 			}
@@ -165,11 +166,11 @@ func (r *Reader) Pending(q Seq) (uint64, error) {
 	if q == 0 {
 		return all, nil
 	}
-	it, err := r.v.Iterate(r.feedRange(q), kv.IterOptions{})
+	it, done, err := r.changesLeft(q)
 	if err != nil {
 		return 0, err
 	}
-	defer it.Close()
+	defer done()
 	n := uint64(0)
 	for n <= pendingExact && it.Next() {
 		if shown, err := r.counts(it); err != nil {

@@ -53,7 +53,7 @@ func (s *Store) EndJob(ctx context.Context, seen jobs.Job) error {
 		if err != nil {
 			return err
 		}
-		return s.jobs.End(tx, &j)
+		return jobs.End(tx, &j)
 	})
 	if errors.Is(err, jobs.ErrGone) || errors.Is(err, jobs.ErrMoved) {
 		return nil
@@ -88,8 +88,8 @@ func (d *Database) WakeJobs(pool string) { d.store.wakeJobs(pool) }
 
 // Hold runs fn unless another process that shares the engine is at the same, as
 // jobs.Queue.Hold does: jobs.ErrElsewhere. The kind is of a pool without a queue.
-func (s *Store) Hold(ctx context.Context, kind, subject string, fn func(ctx context.Context) error) error {
-	return s.jobs.Hold(ctx, jobs.ID{Kind: kind, Subject: subject}, fn)
+func (s *Store) Hold(ctx context.Context, kind, subject string, w jobs.Words, fn func(ctx context.Context) error) error {
+	return s.jobs.Hold(ctx, jobs.ID{Kind: kind, Subject: subject}, w, fn)
 }
 
 // EnsureJobs puts jobs of databases into the queue, due now, unless they are there.
@@ -131,7 +131,7 @@ func (m LaneTxn) EnsureJob(j jobs.Job) error {
 // EndJob takes a job out of the queue, as its worker has seen it; nothing happens if
 // somebody has gone on with it.
 func (m LaneTxn) EndJob(seen jobs.Job) error {
-	return m.settle(seen, func(q *jobs.Queue, j *jobs.Job) error { return q.End(m.g.tx, j) })
+	return m.settle(seen, func(_ *jobs.Queue, j *jobs.Job) error { return jobs.End(m.g.tx, j) })
 }
 
 // PutOffJob makes a job due again after a while, as its worker has seen it, with a

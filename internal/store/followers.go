@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -53,20 +54,36 @@ func (d *Database) loadFollowing(v kv.Snapshot, set *settings) error {
 
 // needFollowers notes the jobs that changed documents make necessary.
 func (g *group) needFollowers() {
-	set := g.db.settings.Load()
-	for _, f := range set.following {
-		g.needs(f.Kind, g.now.Add(f.After))
-	}
-	if set.indexes == nil {
-		return
-	}
-	if f := set.indexes.Following(); f.Kind != "" {
+	for _, f := range g.db.settings.Load().followings() {
 		g.needs(f.Kind, g.now.Add(f.After))
 	}
 }
 
+// followings are all who follow the database's changes, indexes too.
+func (set *settings) followings() []Following {
+	if set.indexes == nil {
+		return set.following
+	}
+	if f := set.indexes.Following(); f.Kind != "" {
+		return append(set.following[:len(set.following):len(set.following)], f)
+	}
+	return set.following
+}
+
 // Now is the time of the commit.
 func (m LaneTxn) Now() time.Time { return m.g.now }
+
+// Follows reports whether the writers of the database know that somebody follows it by jobs
+// of a kind. It may report so in the commit in which that ends.
+func (m LaneTxn) Follows(kind string) bool {
+	return m.g.stale || len(m.g.redefined) > 0 || slices.ContainsFunc(m.g.db.settings.Load().followings(), func(f Following) bool { return f.Kind == kind })
+}
+
+// Ahead reads rows ahead, for update, that will be read one after the other.
+func (m LaneTxn) Ahead(keys [][]byte) error {
+	_, err := m.g.ahead.FetchForUpdate(keys)
+	return err
+}
 
 // Moved reports whether documents of a scope changed after q. It may report so for one
 // that changes in the commit itself and did not after all.

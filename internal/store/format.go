@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,13 @@ type formatStep struct {
 	// rows are the kinds of row that it changes or adds, by the version that
 	// their values have now; as in keyspace.
 	rows map[string]byte
+	// waits says that this build writes what the format before had until the number is
+	// raised, which it asks for (Store.Format), so that servers can be brought to the new
+	// version one after the other: the number is raised when all that live read it. It is
+	// also set where the step adds rows that older builds never look at. Without it no
+	// server starts beside one that does not read the new format. A step that waits
+	// rewrites no rows.
+	waits bool
 	// migrate rewrites rows of the former format: about a thousand, from the
 	// checkpoint from on (nil at first), in tx. It returns the checkpoint to go on
 	// from, or done. It must not rely on anything in memory. nil: the reader of
@@ -55,7 +63,18 @@ var formatSteps = []formatStep{
 	{version: 12, what: "secondary indexes of tables", rows: map[string]byte{"secondary-row": 1}},
 	{version: 13, what: "segments of full-text indexes may have vectors", rows: map[string]byte{"text-chunk": 2}},
 	{version: 14, what: "transactions may have names", rows: map[string]byte{"request": 1}},
+	{version: 15, what: "several servers may have one store", rows: map[string]byte{"server": 1}},
+	{version: FormatLongKeys, what: "keys may be longer", rows: map[string]byte{"commit-token": 1}, waits: true},
+	{version: 17, what: "several servers count wrong passwords together", rows: map[string]byte{"attempts": 1}, waits: true},
+	{version: FormatRuns, what: "nodes of views may tell the groups in their spans", rows: map[string]byte{"view-node": 2}, waits: true},
 }
+
+// FormatLongKeys is the format from which on keys are as long as the engine takes, and
+// before which they were not (ShortKeys).
+const FormatLongKeys = 16
+
+// FormatRuns is the format from which on nodes of views have runs of equal keys.
+const FormatRuns = 18
 
 // firstFormat is the format before any step.
 const firstFormat = 1
@@ -73,9 +92,33 @@ const metaUpgrade = "upgrade"
 
 // Errors of data in another format.
 const (
-	reasonNewer = "The data directory was written by a newer version of Sectional (format %d, and this one knows those up to %d). Nothing in it was changed; start the newer version."
-	reasonOlder = "The data directory was written by an older version of Sectional (format %d, this one writes %d). Start the server on it once, which brings it up to date."
+	reasonNewer      = "The data directory was written by a newer version of Sectional (format %d, and this one knows those up to %d). Nothing in it was changed; start the newer version."
+	reasonUnfinished = "Only a part of the data is here: it was being copied. Nothing in it was changed; start the same `sectional copy` again, or remove the part with `sectional copies --abandon`."
+	reasonOlder      = "The data directory was written by an older version of Sectional (format %d, this one writes %d). Start the server on it once, which brings it up to date."
 )
+
+// unfinished is the format of a store of which only a part was copied.
+const unfinished = 0xff
+
+// movedStore is the format of a store that has moved away: the place where it is follows,
+// and the row as it was.
+const movedStore = 0xfe
+
+// errMovedStore is the error of who opens a store that has moved away.
+func errMovedStore(value []byte) error {
+	where, _, err := decodeMovedStore(value)
+	if err != nil {
+		return err
+	}
+	return dberr.New(dberr.Unavailable, "moved", "%s", "The data has moved to "+where+". What is here is how it was then, and nothing serves it.")
+}
+
+func decodeMovedStore(value []byte) (where string, was []byte, err error) {
+	u := packed.Read(value)
+	u.Byte()
+	where, was = u.Text(), bytes.Clone(u.Bytes())
+	return where, was, u.Done()
+}
 
 // checkFormat refuses a format that cannot be opened.
 func (s *Store) checkFormat(found byte) error {
@@ -83,12 +126,35 @@ func (s *Store) checkFormat(found byte) error {
 	switch {
 	case found == 0:
 		return packed.ErrFormat
+	case found == unfinished:
+		return dberr.New(dberr.Unavailable, "", reasonUnfinished)
 	case found > newest:
 		return dberr.New(dberr.Unavailable, "", reasonNewer, found, newest)
 	case s.o.KeepFormat && s.needsRewriting(found):
 		return dberr.New(dberr.Unavailable, "", reasonOlder, found, newest)
 	}
 	return nil
+}
+
+// Format is the format that the store is known to have: what is newer is not written yet.
+func (s *Store) Format() byte { return byte(s.format.Load()) }
+
+// noteFormat notes the format that the store was found to have, or was brought to.
+func (s *Store) noteFormat(found byte) {
+	for known := s.format.Load(); uint32(found) > known && !s.format.CompareAndSwap(known, uint32(found)); {
+		known = s.format.Load()
+	}
+}
+
+// needed is the format that the store must have before this build can use it: that of
+// the last step that does not wait.
+func (s *Store) needed() byte {
+	for i := len(s.steps) - 1; i >= 0; i-- {
+		if !s.steps[i].waits {
+			return s.steps[i].version
+		}
+	}
+	return firstFormat
 }
 
 // needsRewriting reports whether a step after the format found rewrites rows.
@@ -102,10 +168,15 @@ func (s *Store) needsRewriting(found byte) bool {
 }
 
 // upgrade takes the steps that the store lacks, after finishing the one that was
-// under way when the process ended.
+// under way when the process ended. Those that wait are left for later while a server lives
+// that does not read them.
 func (s *Store) upgrade(ctx context.Context) error {
 	for _, step := range s.steps {
-		if err := s.take(ctx, step); err != nil {
+		err := s.take(ctx, step)
+		if err == errWaits {
+			return nil
+		}
+		if err != nil {
 			return fmt.Errorf("raising the format to %d: %w", step.version, err)
 		}
 	}
@@ -118,6 +189,9 @@ func (s *Store) take(ctx context.Context, step formatStep) error {
 		return s.underWay(ctx, step)
 	}
 	err := s.engine.Update(ctx, func(tx kv.Txn) error { return s.writeFormat(tx, step) })
+	if err == nil {
+		s.noteFormat(step.version)
+	}
 	for more := step.migrate != nil; more && err == nil; {
 		err = s.engine.Update(ctx, func(tx kv.Txn) (err error) {
 			more, err = migratePage(tx, step)
@@ -145,6 +219,9 @@ func (s *Store) underWay(ctx context.Context, step formatStep) error {
 func (s *Store) writeFormat(tx kv.Txn, step formatStep) error {
 	value, err := tx.GetForUpdate(metaKey("store"))
 	if err != nil || len(value) == 0 || value[0] >= step.version {
+		return err
+	}
+	if err := s.everybodyReads(tx, step.version); err != nil {
 		return err
 	}
 	s.o.Logger.Info("the data is brought to a new format", "format", step.version, "what", step.what)

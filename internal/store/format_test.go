@@ -42,6 +42,9 @@ func TestFormatSteps(t *testing.T) {
 		if line := fmt.Sprintf("\n| %d | ", step.version); !bytes.Contains(text, []byte(line)) {
 			t.Errorf("docs/formats/versions.md has no line for format %d (%s)", step.version, step.what)
 		}
+		if step.waits && step.migrate != nil {
+			t.Errorf("format %d waits until all servers read it, and rewrites rows", step.version)
+		}
 		for name, version := range step.rows {
 			if version != versions[name]+1 {
 				t.Errorf("format %d takes %s from version %d to %d", step.version, name, versions[name], version)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // formerRows are rows of databases as format 6 had them, by key, and where they are to
@@ -48,6 +49,7 @@ func formerRows(databases ...*Database) (former, want map[string]string) {
 // TestDefinitionsMove takes rows of format 6 to format 7, with an end at each page, after
 // which another start goes on: all rows are where they belong, once.
 func TestDefinitionsMove(t *testing.T) {
+	testrun.Sequential(t)
 	for stopAfter := range 4 {
 		t.Run(fmt.Sprint(stopAfter), func(t *testing.T) { definitionsMove(t, stopAfter) })
 	}

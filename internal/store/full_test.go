@@ -32,11 +32,11 @@ func (e *fullEngine) Room() error {
 	return nil
 }
 
-func (e *fullEngine) Update(ctx context.Context, fn func(kv.Txn) error) error {
+func (e *fullEngine) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
 	if e.full.Load() && !kv.IsFreeing(ctx) {
 		return errTestFull
 	}
-	return e.Engine.Update(ctx, fn)
+	return e.Engine.Update(ctx, fn, locked...)
 }
 
 func newFullWorld(t *testing.T) (*world, *fullEngine) {

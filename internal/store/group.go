@@ -23,6 +23,8 @@ type group struct {
 	ahead *kv.AheadTxn // tx is this
 	now   time.Time
 	lane  lane
+	since uint64 // the lane's serial before
+	known *foreknown
 
 	docs           map[document.ID]*docState
 	order          []*docState // changed documents by last change
@@ -40,8 +42,9 @@ type group struct {
 	work           map[string]time.Time            // jobs that have something to do, and from when on
 	woken          map[string]bool                 // the pools of jobs that changed
 	stale          bool                            // settings, hidden partitions or indexes changed
-	defined        cached                          // what they are now, if stale
+	defined        *settings                       // what they are now, if stale
 	deciding       deciding
+	removals       map[document.Partition][][]byte // keys of the removals that are noted for tenants' indexes, as far as they are known
 }
 
 // docState is a document in a group: as stored, and as the edits so far left it.
@@ -67,14 +70,11 @@ type docState struct {
 // partitionState is a partition in a group.
 type partitionState struct {
 	partition
-	changed  bool
-	before   uint64   // designs before the request at hand, if that changed it
-	grown    int64    // bytes that the group's edits added so far, if sizes are limited
-	rerank   bool     // its counters changed without a trace in the feed
-	room     *designs // its tenant's design documents, if they were counted
-	removals [][]byte // keys of the removals that are noted for its tenant's indexes
-	// removalsKnown reports whether removals was read.
-	removalsKnown bool
+	changed bool
+	before  uint64   // designs before the request at hand, if that changed it
+	grown   int64    // bytes that the group's edits added so far, if sizes are limited
+	rerank  bool     // its counters changed without a trace in the feed
+	room    *designs // its tenant's design documents, if they were counted
 }
 
 type supersededRev struct {
@@ -82,36 +82,62 @@ type supersededRev struct {
 	rev document.Rev
 }
 
-// newGroups begins a commit's groups, one for each database, in this order.
-func newGroups(tx kv.Txn, ds []*Database, careful bool) ([]*group, error) {
+// newGroups begins a commit's groups for a batch of requests, one for each database, in
+// this order.
+func (s *Store) newGroups(tx kv.Txn, ds []*Database, batch []*request, careful bool, known *foreknown) ([]*group, error) {
+	now := s.o.Clock()
+	ahead, err := s.fetch(tx, ds, batch, now, careful)
+	if err != nil {
+		return nil, err
+	}
 	gs := make([]*group, len(ds))
 	for i, d := range ds {
-		g, err := d.newGroup(tx)
+		g, err := d.newGroup(ahead, now, known)
 		if err != nil {
 			return nil, err
 		}
 		g.all, g.careful, gs[i] = gs, careful, g
 	}
+	for _, r := range batch {
+		for _, p := range r.edits {
+			if err := gs[0].of(p.db).fetchBodies(p.edits); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return gs, nil
 }
 
-func (d *Database) newGroup(tx kv.Txn) (*group, error) {
-	ahead := kv.NewAheadTxn(tx)
-	g := &group{db: d, tx: ahead, ahead: ahead, now: d.store.o.Clock(),
+func (d *Database) newGroup(tx *kv.AheadTxn, now time.Time, known *foreknown) (*group, error) {
+	g := &group{db: d, tx: tx, ahead: tx, now: now, known: known,
 		docs: map[document.ID]*docState{}, partitions: map[document.Partition]*partitionState{}, redefined: map[document.Partition]bool{}}
-	var err error
-	g.lane, err = d.decodeLaneRow(tx.GetForUpdate(laneKey(d.number)))
+	head, err := tx.GetForUpdate(laneKey(d.number))
+	g.lane, err = d.decodeLane(tx, head, err)
+	g.since = g.lane.serial
 	g.lane.serial++
 	if err == nil && g.lane.version != d.settings.Load().version {
-		var f cached
-		if f, err = d.load(tx, g.lane.version); err == nil {
-			d.define(f)
-		}
+		err = g.catchUp()
 	}
 	set := d.settings.Load()
 	g.indexSets, g.logs = map[document.Partition]IndexSet{"": set.indexes}, set.log.Text != ""
 	return g, err
 }
+
+// catchUp has what is remembered of the database brought to the version in the lane head.
+func (g *group) catchUp() error {
+	if err := g.known.lacks(g.db, ""); err != nil {
+		return err
+	}
+	f, err := g.loadHere()
+	if err == nil {
+		g.db.define(f)
+	}
+	return err
+}
+
+// loadHere reads what is remembered of the database as the commit has it by now, though
+// others wait for that.
+func (g *group) loadHere() (*settings, error) { return g.db.load(g.tx, g.lane.version) }
 
 // doc reads a document for update.
 func (g *group) doc(id document.ID) (*docState, error) {
@@ -200,7 +226,7 @@ func (g *group) finish() error {
 		// Read here and not after the commit, where a failure could not be
 		// told to anybody: what is durable must be answered as such.
 		var err error
-		if g.defined, err = g.db.load(g.tx, g.lane.version); err != nil {
+		if g.defined, err = g.loadHere(); err != nil {
 			return err
 		}
 	}
@@ -352,6 +378,7 @@ func (g *group) published() {
 	d := g.db
 	if g.stale {
 		d.define(g.defined)
+		d.watch.wakeDefinitions()
 	}
 	for p := range g.redefined {
 		if ix := d.store.o.Indexer; ix != nil {
@@ -365,4 +392,5 @@ func (g *group) published() {
 		d.watch.wake(g.partitions, g.order)
 		d.store.updates.touched(d.name)
 	}
+	d.store.tellOf(g)
 }

@@ -1,26 +1,155 @@
 package store
 
-import "github.com/sectional/sectional/internal/document"
+import (
+	"slices"
+	"time"
 
-// fetch reads ahead what the planning of edits and the indexes will read, in two calls
-// of the engine instead of a few for each edit: first the rows that decide, for
-// update, then stored bodies. What it leaves out is read when it is needed.
-func (g *group) fetch(edits []*pendingEdit) error {
-	if g.careful { // one edit's rows may be what makes another's fail
-		return nil
+	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/kv"
+)
+
+// A commit knows its edits before it begins. So it asks for all that they will read in
+// one call of the engine, for update: lane heads, documents, partitions, jobs. Which
+// body is the winner's is known when the head is there, and takes a second call; where
+// a call is a round trip the one that an edit names as its parent is asked for with the
+// head. What was not foreseen is read when it is needed.
+
+// fetch begins the groups' transaction: it reads ahead what is known to decide, and looks at the
+// claims of the requests. ErrStale if those of none hold.
+func (s *Store) fetch(tx kv.Txn, ds []*Database, batch []*request, now time.Time, careful bool) (*kv.AheadTxn, error) {
+	ahead := kv.NewAheadTxn(tx)
+	keys, claims := laneKeys(ds), claimsOfAll(batch)
+	if !careful { // one edit's rows may be what makes another's fail
+		for _, r := range batch {
+			for _, p := range r.edits {
+				keys = p.appendDeciding(keys, now)
+			}
+			keys = append(keys, r.reads...)
+		}
 	}
-	keys := make([][]byte, 0, 2*len(edits))
-	var last document.ID // edits are in the order of their ids, as a rule
-	for _, e := range edits {
+	values, err := ahead.FetchForUpdate(keys, claims.keys()...)
+	if err == nil && claims.look(batch, values) {
+		err = ErrStale
+	}
+	return ahead, err
+}
+
+// editsOf are edits of one database, as a rule in the order of their ids.
+type editsOf struct {
+	db    *Database
+	edits []*pendingEdit
+}
+
+// appendDeciding appends the keys of what decides about edits, and of the jobs that
+// they will make necessary.
+func (p editsOf) appendDeciding(keys [][]byte, now time.Time) [][]byte {
+	keys = slices.Grow(keys, 2*len(p.edits)+2)
+	var last document.ID
+	work := upkeepOf{}
+	for _, e := range p.edits {
 		if e.open {
-			keys = g.appendHeads(keys, e, last)
+			keys = p.db.appendHeads(keys, e, last)
+			if p.db.store.distant {
+				keys = p.db.appendLikely(keys, e)
+			}
+			work.add(e)
 			last = e.ID
 		}
 	}
-	if err := g.ahead.FetchForUpdate(keys); err != nil {
-		return err
+	for _, kind := range p.db.likelyJobs(work) {
+		keys = append(keys, p.db.job(kind, "", now).ID.Key())
 	}
-	keys, last = keys[:0], ""
+	return keys
+}
+
+// appendHeads appends the keys of what decides about an edit: the document's head
+// and deletion marker, its partition, and the blobs that were uploaded for it. last is
+// the document of the edit before.
+func (d *Database) appendHeads(keys [][]byte, e *pendingEdit, last document.ID) [][]byte {
+	if p := e.ID.Partition(); p != last.Partition() && d.partitioned {
+		keys = append(keys, d.partitionKey(p))
+	}
+	if e.ID != last {
+		keys = append(keys, d.headKey(e.ID))
+		if d.settings.Load().markers {
+			keys = append(keys, d.markerKey(e.ID))
+		}
+	}
+	for i := range e.Attachments {
+		if b := e.Attachments[i].Blob; b != 0 {
+			keys = append(keys, d.blobKey(b))
+		}
+	}
+	return keys
+}
+
+// appendLikely appends the keys of stored bodies that fetchBodies will want if the
+// document is as the edit's writer knows it.
+func (d *Database) appendLikely(keys [][]byte, e *pendingEdit) [][]byte {
+	likely := []document.Rev{e.Parent}
+	if e.Path != nil {
+		keys = append(keys, d.bodyKey(e.ID, e.Path[0]))
+		likely = e.Path[1:min(2, len(e.Path))]
+	}
+	if len(e.Attachments) == 0 && !d.indexed(e.ID) {
+		return keys
+	}
+	for _, rev := range likely {
+		if !rev.IsZero() {
+			keys = append(keys, d.bodyKey(e.ID, rev))
+		}
+	}
+	return keys
+}
+
+// indexed reports whether a document has rows in indexes, as far as is remembered.
+func (d *Database) indexed(id document.ID) bool {
+	if id.Designs(d.partitioned) {
+		return false
+	}
+	for _, ns := range d.namespaces(id.Partition()) {
+		if f := ns.remembered(); f != nil && f.indexes != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// upkeepOf says which kinds of change edits are.
+type upkeepOf struct{ any, supersedes, deletes bool }
+
+func (u *upkeepOf) add(e *pendingEdit) {
+	u.any = true
+	u.supersedes = u.supersedes || e.Path == nil && !e.Parent.IsZero()
+	u.deletes = u.deletes || e.Deleted
+}
+
+// likelyJobs are the kinds of the jobs that a commit will make necessary, whose rows it
+// reads for update.
+func (d *Database) likelyJobs(u upkeepOf) (kinds []string) {
+	if u.supersedes {
+		kinds = append(kinds, jobSweep)
+	}
+	if u.deletes && d.tombstoneAge() > 0 {
+		kinds = append(kinds, jobCollect)
+	}
+	set := d.settings.Load()
+	for _, f := range set.followings() {
+		if u.any {
+			kinds = append(kinds, f.Kind)
+		}
+	}
+	return kinds
+}
+
+// fetchBodies reads ahead the stored bodies that the planning of edits and the indexes
+// will read.
+func (g *group) fetchBodies(edits []*pendingEdit) error {
+	if g.careful {
+		return nil
+	}
+	var keys [][]byte
+	var last document.ID
 	for _, e := range edits {
 		if !e.open {
 			continue
@@ -32,40 +161,6 @@ func (g *group) fetch(edits []*pendingEdit) error {
 		last = e.ID
 	}
 	return g.ahead.Fetch(keys)
-}
-
-// fetchFor is fetch for the edits of all requests of a commit together.
-func (g *group) fetchFor(batch []*request) error {
-	if len(batch) == 1 {
-		return g.fetch(batch[0].edits)
-	}
-	var edits []*pendingEdit
-	for _, r := range batch {
-		edits = append(edits, r.edits...)
-	}
-	return g.fetch(edits)
-}
-
-// appendHeads appends the keys of what decides about an edit: the document's head
-// and deletion marker, its partition, and the blobs that were uploaded for it. last is
-// the document of the edit before.
-func (g *group) appendHeads(keys [][]byte, e *pendingEdit, last document.ID) [][]byte {
-	p := e.ID.Partition()
-	if p != last.Partition() && g.db.partitioned && g.partitions[p] == nil {
-		keys = append(keys, g.db.partitionKey(p))
-	}
-	if e.ID != last && g.docs[e.ID] == nil {
-		keys = append(keys, g.db.headKey(e.ID))
-		if g.db.settings.Load().markers {
-			keys = append(keys, g.db.markerKey(e.ID))
-		}
-	}
-	for i := range e.Attachments {
-		if b := e.Attachments[i].Blob; b != 0 {
-			keys = append(keys, g.db.blobKey(b))
-		}
-	}
-	return keys
 }
 
 // appendBodies appends the keys of stored bodies: the winner's, which indexes and stubs

@@ -7,6 +7,7 @@ import (
 	stdflag "flag"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,8 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/kv/pgkv/enginetest"
+	"github.com/sectional/sectional/internal/kv/pgkv/pgtest"
 )
 
 var histories = stdflag.Int("histories", 40, "how many random histories to run")
@@ -37,6 +40,38 @@ func TestHistories(t *testing.T) {
 				t.Parallel()
 				for seed := range uint64(seeds) {
 					history := makeHistory(seed, 70)
+					if err := runHistory(t, engine, partitioned, seed, history); err != nil {
+						history, err = shrink(history, err, func(ops []op) error {
+							return runHistory(t, engine, partitioned, seed, ops)
+						})
+						t.Fatalf("seed %d:\n%s\n%v", seed, printOps(history), err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestHistoriesOfSeveral runs histories on two and three stores over one engine: each has
+// memory of its own, and does the steps that it is dealt.
+func TestHistoriesOfSeveral(t *testing.T) {
+	seeds, first, length := max(1, *histories/5), uint64(0), 70
+	engines := []string{"pebble*2", "model*3", "shaky*2"}
+	if testing.Short() {
+		engines, seeds, length = []string{"model*3"}, 1, 40
+	}
+	if overPostgres() {
+		engines, seeds, length = []string{"postgres*2", "postgres*3"}, 1, 40
+	}
+	if os.Getenv("SECTIONAL_LONG") != "" { // as make test-long sets
+		seeds, first, length = 20, uint64(time.Now().UnixNano()), 120
+	}
+	for _, engine := range engines {
+		for _, partitioned := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/partitioned=%v", engine, partitioned), func(t *testing.T) {
+				t.Parallel()
+				for seed := first; seed < first+uint64(seeds); seed++ {
+					history := makeHistory(seed+1000, length)
 					if err := runHistory(t, engine, partitioned, seed, history); err != nil {
 						history, err = shrink(history, err, func(ops []op) error {
 							return runHistory(t, engine, partitioned, seed, ops)
@@ -129,6 +164,26 @@ type runner struct {
 
 	other   *Database // which each transaction changes too
 	counted int       // how many were carried out
+
+	several []opened // all stores over the engine; each step is done by one of them
+	at      int      // the one that world, d and other are of
+}
+
+// opened is one of several stores over an engine, with the databases that it has had open
+// since it was: what it remembers of them may be out of date.
+type opened struct {
+	*world
+	d, other *Database
+}
+
+// deal lets another store do the next step.
+func (x *runner) deal() {
+	now := x.now
+	x.several[x.at] = opened{x.world, x.d, x.other}
+	x.at = x.r.IntN(len(x.several))
+	next := x.several[x.at]
+	x.world, x.d, x.other = next.world, next.d, next.other
+	x.now = now
 }
 
 // shaky is an engine whose transactions run again and lose their answers.
@@ -137,13 +192,19 @@ type shaky struct {
 	faults *kvtest.Faults
 }
 
-func (e *shaky) Update(ctx context.Context, fn func(kv.Txn) error) error {
-	return e.faults.Update(ctx, fn)
+func (e *shaky) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
+	return e.faults.Update(ctx, fn, locked...)
 }
+
+// overPostgres reports whether the environment names a PostgreSQL server.
+func overPostgres() bool { return os.Getenv(pgtest.URLVariable) != "" }
 
 func newShaky(t testing.TB, engine string) *shaky {
 	var e kv.Engine = kvtest.NewModel(kvtest.ModelOptions{})
-	if engine == "pebble" {
+	switch name, _, _ := strings.Cut(engine, "*"); name {
+	case "postgres":
+		e = enginetest.Open(t)
+	case "pebble":
 		var err error
 		if e, err = pebblekv.Open(pebblekv.Options{Dir: "db", FS: vfs.NewMem(), CacheBytes: 1 << 20, MemTableBytes: 1 << 20, Logger: quiet}); err != nil {
 			t.Fatal(err)
@@ -153,17 +214,34 @@ func newShaky(t testing.TB, engine string) *shaky {
 	return &shaky{Engine: e, faults: kvtest.NewFaults(e)}
 }
 
+// storesOf is how many stores do the steps over an engine of this name.
+func storesOf(engine string) int {
+	_, n, several := strings.Cut(engine, "*")
+	if !several {
+		return 1
+	}
+	return int(n[0] - '0')
+}
+
 func runHistory(t testing.TB, engine string, partitioned bool, seed uint64, ops []op) error {
 	e := newShaky(t, engine)
 	defer e.Close()
-	x := &runner{world: openWorld(t, e, Options{}), m: newModel(partitioned), e: e, r: kvtest.NewRand(seed)}
-	defer func() { x.Close() }()
-	x.d, x.other = x.create("db", partitioned), x.create("other", false)
+	x := &runner{m: newModel(partitioned), e: e, r: kvtest.NewRand(seed), several: make([]opened, storesOf(engine))}
+	if err := x.open(t, partitioned); err != nil {
+		return err
+	}
+	defer func() {
+		for x.at = range x.several {
+			x.several[x.at].Close()
+		}
+	}()
 	for i, o := range ops {
-		if engine == "shaky" {
+		x.deal()
+		if strings.HasPrefix(engine, "shaky") {
 			e.faults.Randomly(seed<<16+uint64(i), kvtest.Rates{kvtest.Rerun: 15, kvtest.LostCommit: 10, kvtest.LostAnswer: 10})
 		}
 		err := x.step(o)
+		x.several[x.at] = opened{x.world, x.d, x.other}
 		e.faults.Randomly(0, nil)
 		if err == nil {
 			err = x.followLog()
@@ -215,12 +293,53 @@ func (x *runner) step(o op) error {
 	return x.write(oneByOne, o)
 }
 
+// open opens the stores, of which the first makes the databases.
+func (x *runner) open(t testing.TB, partitioned bool) (err error) {
+	for i := range x.several {
+		x.at = i
+		if x.world = x.serve(t); i == 0 {
+			x.create("db", partitioned)
+			x.create("other", false)
+		}
+		if x.d, err = x.Database(ctx, "db"); err != nil {
+			return err
+		}
+		if x.other, err = x.Database(ctx, "other"); err != nil {
+			return err
+		}
+		x.several[i] = opened{x.world, x.d, x.other}
+	}
+	return nil
+}
+
+// apart is by how much the clocks of several stores' machines are wrong, which they do not
+// notice: they go by the engine's.
+var apart = []time.Duration{-20 * time.Minute, 0, 3 * time.Hour}
+
+// serve opens the store whose turn it is.
+func (x *runner) serve(t testing.TB) *world {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	if x.world != nil {
+		now = x.now
+	}
+	if len(x.several) == 1 {
+		return openWrong(t, x.e, Options{}, now, 0)
+	}
+	// No lease: whoever is at a job stops between two steps.
+	shared := kvtest.NewSharing(x.e, false)
+	shared.Clock(func() time.Time {
+		if x.world == nil {
+			return now
+		}
+		return x.now
+	})
+	return openWrong(t, shared.Engine(), Options{}, now, apart[x.at])
+}
+
 func (x *runner) reopen() (err error) {
 	x.e.faults.Randomly(0, nil)
 	x.Close()
-	now := x.now
-	x.world = openWorld(x.t, x.e, Options{})
-	x.now = now
+	x.world = x.serve(x.t)
 	x.d, err = x.Database(ctx, "db")
 	if err == nil {
 		x.other, err = x.Database(ctx, "other")

@@ -39,7 +39,7 @@ func (x *runner) swept() error {
 	}
 	if !x.clock.held.IsZero() {
 		x.now = x.now.Add(clockHold)
-		if err := x.sweepInOrder(); err != nil {
+		if err := errors.Join(x.sweepInOrder(), x.followLog()); err != nil {
 			return err
 		}
 	}

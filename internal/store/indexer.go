@@ -22,8 +22,8 @@ type Indexer interface {
 	Load(v kv.Snapshot, ns Scope) (IndexSet, error)
 	// Renew makes the indexes of a namespace that follow the feed begin anew, in the
 	// transaction of a removal that leaves no trace there and is one too many to
-	// be noted (Reader.Removals).
-	Renew(tx kv.Txn, ns Scope) error
+	// be noted (Reader.Removals). indexes are those that it has.
+	Renew(tx kv.Txn, ns Scope, indexes IndexSet) error
 	// Defined is called when a commit that changed what is defined in a namespace is
 	// durable. It must not block.
 	Defined(ns Scope)
@@ -55,6 +55,16 @@ type IndexSet interface {
 
 // Number is the database's number, the first part of its keys.
 func (d *Database) Number() uint64 { return d.number }
+
+// Limits are those of the engine that the database lies in: keys and values of indexes
+// keep to them.
+func (d *Database) Limits() kv.Limits { return d.store.limits }
+
+// Limits are those of the store's engine.
+func (s *Store) Limits() kv.Limits { return s.limits }
+
+// Format is that of the store (Store.Format).
+func (d *Database) Format() byte { return d.store.Format() }
 
 // Attached is what the Indexer keeps with the open database, made when it is asked for
 // first: it goes when the database is closed.
@@ -104,6 +114,9 @@ type Sequences struct {
 	Seq      Seq
 	Removals uint64 `json:"Gone"` // the name is in stored rows
 }
+
+// Hold reports whether what has come as far as s has come as far as t.
+func (s Sequences) Hold(t Sequences) bool { return s.Seq >= t.Seq && s.Removals >= t.Removals }
 
 // Sequences is how far the database was when the reader began.
 func (r *Reader) Sequences() (Sequences, error) {
@@ -177,7 +190,7 @@ func (d *Database) CompactRows(ctx context.Context, prefix []byte) error {
 // for update and writes must be rows that writers do not write.
 func (d *Database) Commit(ctx context.Context, fn func(kv.Txn) error) error {
 	if d.dropped.Load() {
-		return errNoDatabase
+		return d.gone()
 	}
 	return d.store.commit(ctx, fn)
 }
@@ -195,6 +208,22 @@ func (d *Database) UpdateLane(ctx context.Context, size int, fn func(LaneTxn) er
 
 // Tx is the transaction.
 func (m LaneTxn) Tx() kv.Txn { return m.g.tx }
+
+// Indexes returns the indexes of a namespace as the commit has them by now, nil for none.
+func (m LaneTxn) Indexes(ns Scope) (IndexSet, error) {
+	g := m.g
+	if g.redefined[ns.Tenant()] {
+		return g.indexesHere(ns)
+	}
+	if ns.Tenant() == "" {
+		return g.indexes("", g.lane.version)
+	}
+	s, err := g.partition(ns.Tenant())
+	if err != nil || s == nil || s.designs == 0 {
+		return nil, err
+	}
+	return g.indexes(ns.Tenant(), s.designs)
+}
 
 // Redefine says that the rows of a namespace's definitions changed: from this commit on
 // writers keep what they say now.
@@ -222,41 +251,11 @@ func (m LaneTxn) DefineAgain(id document.ID) error {
 	return m.g.redefineBy(s)
 }
 
-// Changed returns the documents of a scope that changed or went since sequences that a
-// reader gave, as many as most; then, or if it is not known any more which went,
-// more is true.
-func (m LaneTxn) Changed(sc Scope, since Sequences, most int) (ids map[document.ID]bool, more bool, err error) {
-	ids = map[document.ID]bool{}
-	for _, s := range m.g.order {
-		if sc.contains(s.id) {
-			ids[sc.shown(s.id)] = true
-		}
-	}
-	r := Reader{Scope: sc, v: m.g.tx}
-	for c, err := range r.Changes(since.Seq, false) {
-		if err != nil {
-			return nil, false, err
-		}
-		if ids[c.ID] = true; len(ids) >= most {
-			return ids, true, nil
-		}
-	}
-	for step, err := range r.Removals(since.Removals) {
-		if err != nil {
-			return nil, false, err
-		}
-		if ids[step.ID] = true; len(ids) >= most || step.ID == "" {
-			return ids, true, nil
-		}
-	}
-	return ids, false, nil
-}
-
 // DiscardLater removes all rows whose keys begin with prefix, after no
 // transaction and no snapshot can reach them any more. The caller has fenced
 // them off in the same transaction: nobody will write there again.
 func (d *Database) DiscardLater(tx kv.Txn, prefix []byte) error {
-	return d.store.jobs.Put(tx, d.job(jobDiscard, string(prefix), d.store.o.Clock().Add(d.store.engine.Limits().Age)))
+	return d.store.jobs.Put(tx, d.job(jobDiscard, string(prefix), d.store.unreachable(d.store.o.Clock())))
 }
 
 // winner reads the winner of a tree, nil if it is deleted or there is none.

@@ -14,7 +14,7 @@ type recording struct{ lines []string }
 
 func (x *recording) Define(kv.Txn, *Database, document.ID, []byte) (bool, error) { return false, nil }
 func (x *recording) Load(kv.Snapshot, Scope) (IndexSet, error)                   { return x, nil }
-func (x *recording) Renew(kv.Txn, Scope) error                                   { return nil }
+func (x *recording) Renew(kv.Txn, Scope, IndexSet) error                         { return nil }
 func (x *recording) Defined(Scope)                                               {}
 func (x *recording) Check(*Reader) ([]error, error)                              { return nil, nil }
 func (x *recording) Follows() bool                                               { return false }
@@ -42,7 +42,7 @@ func TestPurgedAndBack(t *testing.T) {
 	d := w.create("db", false)
 	w.mustWrite(d, replicated(t, "a", `{"n":1}`, "1-aa"))
 	purge := func(g *group) error {
-		_, err := g.purge(Purging{ID: "a", Revs: []document.Rev{rev(t, "1-aa")}})
+		_, err := g.purge(Purging{ID: "a", Revs: []document.Rev{rev(t, "1-aa")}}, &removing{})
 		return err
 	}
 	_, write := writing(t, d, replicated(t, "a", `{"n":2}`, "1-aa"))

@@ -84,6 +84,9 @@ func (w *LargeWriter) Flush() error {
 	if len(w.buf) == 0 {
 		return nil
 	}
+	if err := claimsOf(w.ctx).Confirm(w.ctx); err != nil {
+		return err
+	}
 	err := w.l.db.store.engine.Update(w.ctx, w.put)
 	for dberr.Is(err, dberr.UnknownOutcome) { // the same rows once more do no harm
 		err = w.l.db.store.engine.Update(w.ctx, w.put)
@@ -96,7 +99,7 @@ func (w *LargeWriter) Flush() error {
 func (w *LargeWriter) put(tx kv.Txn) error {
 	// The rows of a dropped database go when no transaction that saw it alive can be
 	// running any more.
-	if _, err := w.l.db.decodeLaneRow(tx.Get(laneKey(w.l.db.number))); err != nil {
+	if _, err := w.l.db.decodeLaneRow(tx); err != nil {
 		return err
 	}
 	if err := w.fence(tx); err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 func TestLarge(t *testing.T) {
-	e := kvtest.NewTrips(kvtest.NewModel(kvtest.ModelOptions{}))
+	e := kvtest.NewRemote(kvtest.NewModel(kvtest.ModelOptions{}), nil)
 	w := openWorld(t, e, Options{})
 	t.Cleanup(w.closeAll) // nothing owns the chunks, which Check would tell
 	d := w.create("db", false)

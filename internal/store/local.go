@@ -110,6 +110,9 @@ func (s Scope) PutLocal(ctx context.Context, id document.ID, rev uint64, body []
 	if err := s.admitLocal(ctx); err != nil {
 		return 0, err
 	}
+	if len(s.localKey(id)) > s.db.store.idRoom() {
+		return 0, errLongID
+	}
 	var refused error
 	l := Local{Rev: rev + 1, Body: body}
 	value := l.encode()

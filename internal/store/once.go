@@ -57,13 +57,21 @@ func (o *onceOnly) key(period int64) []byte {
 	return keyspace.Request.Key(0, keyspace.U(uint64(period)), keyspace.B(string(name[:])))
 }
 
+// keys are the keys under which the request may be noted.
+func (o *onceOnly) keys(now time.Time) (keys [][]byte) {
+	for period := oncePeriod(now) - 1; period <= oncePeriod(now)+1; period++ {
+		keys = append(keys, o.key(period))
+	}
+	return keys
+}
+
 func oncePeriod(t time.Time) int64 { return t.UnixMilli() / OnceFor.Milliseconds() }
 
 // look finds out whether the request was carried out before.
 func (o *onceOnly) look(tx kv.Txn, now time.Time) error {
 	o.found, o.other = false, false
-	for period := oncePeriod(now) - 1; period <= oncePeriod(now)+1; period++ {
-		value, err := tx.GetForUpdate(o.key(period))
+	for _, key := range o.keys(now) {
+		value, err := tx.GetForUpdate(key)
 		if errors.Is(err, kv.ErrNotFound) {
 			continue
 		}
@@ -95,7 +103,9 @@ func (o *onceOnly) note(tx kv.Txn, now time.Time) error {
 // sweepOnce forgets the requests that nobody looks for any more.
 func (s *Store) sweepOnce(ctx context.Context) error {
 	r := kv.Prefix(keyspace.Request.Key(0))
-	r.End = keyspace.Request.Key(0, keyspace.U(uint64(oncePeriod(s.o.Clock())-1)))
+	now := s.o.Clock()
+	last := now.Add(now.Sub(s.unreachable(now))) // whoever may still be writing began after it
+	r.End = keyspace.Request.Key(0, keyspace.U(uint64(max(0, oncePeriod(last)-1))))
 	any, err := s.any(ctx, r)
 	if err != nil || !any {
 		return err

@@ -127,7 +127,7 @@ func TestTransactOnceTogether(t *testing.T) {
 	for seed := range uint64(4) {
 		w, faults := newModelWorld(t, Options{})
 		ds := []*Database{w.create("one", true), w.create("two", true), w.create("three", true)}
-		faults.Randomly(seed, kvtest.Rates{kvtest.Rerun: 15, kvtest.LostCommit: 10, kvtest.LostAnswer: 10})
+		faults.Randomly(seed, kvtest.Rates{kvtest.Rerun: 15, kvtest.LostCommit: 10, kvtest.LostAnswer: 10, kvtest.LateCommit: 5})
 		var carried [6]atomic.Int32
 		var work sync.WaitGroup
 		for c := range 4 * len(carried) {
@@ -153,6 +153,64 @@ func TestTransactOnceTogether(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestTransactOnceInTwoStores has two servers asked for the same, of a database each, so
+// that nothing but the name joins the two: one is asked while the other is about to commit.
+func TestTransactOnceInTwoStores(t *testing.T) {
+	e := &pausing{Engine: kvtest.NewModel(kvtest.ModelOptions{})}
+	one := openWorld(t, e, Options{})
+	d := one.create("one", true)
+	one.create("two", true)
+	two := openWorld(t, kvtest.NewShared(e), Options{})
+	theirs := two.database("two")
+	for n, w := range []*world{one, two} { // the first makes rows that both write
+		if _, _, err := w.TransactOnce(ctx, adds(t, w.database([]string{"one", "two"}[n])), named("a", fmt.Sprint(n), "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	once := named("a", "x", "")
+	asked := false
+	e.before = func() {
+		asked = true
+		if _, again, err := two.TransactOnce(ctx, adds(t, theirs), once); again || err != nil {
+			t.Error(again, err)
+		}
+	}
+	if _, again, err := one.TransactOnce(ctx, adds(t, d), once); !again || err != nil {
+		t.Error(again, err)
+	}
+	if here, there := one.atMost(d), two.atMost(theirs); !asked || here != 1 || there != 2 {
+		t.Errorf("asked %v, carried out %d and %d times", asked, here, there)
+	}
+	two.Close()
+	one.closeAll()
+}
+
+// pausing is an engine that does something before the next commit.
+type pausing struct {
+	kv.Engine
+	before func()
+}
+
+func (p *pausing) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
+	return p.Engine.Update(ctx, func(tx kv.Txn) error {
+		err := fn(tx)
+		if before := p.before; before != nil && err == nil {
+			p.before = nil
+			before()
+		}
+		return err
+	}, locked...)
+}
+
+// atMost is count for a database in which there may be nothing yet.
+func (w *world) atMost(d *Database) (n int) {
+	w.t.Helper()
+	if t, err := d.Whole().Totals(ctx); err != nil || t.Docs == 0 {
+		return 0
+	}
+	return w.count(d)
 }
 
 // TestTransactOnceCrash cuts the power while clients that get no answer ask again, before

@@ -40,6 +40,13 @@ func (o *openDatabases) get(name string) *Database {
 	return d
 }
 
+// peek returns an open database by name, nil if it is not open. That is no use of it.
+func (o *openDatabases) peek(name string) *Database {
+	o.RLock()
+	defer o.RUnlock()
+	return o.by[name].Value()
+}
+
 // put makes d the open database of its name, unless there is one that is as new,
 // which it returns then.
 func (o *openDatabases) put(d *Database) (first *Database) {

@@ -28,7 +28,8 @@ func (d *Database) settle(r writeRun) error {
 		one := []*pendingEdit{e}
 		if len(r.edits) > 1 {
 			// Not ended by the caller's leaving: edits before this one are stored.
-			err = d.submit(context.WithoutCancel(d.store.ctx), "store.Write", e.size(), func(g *group) error { return apply(g, one) })
+			ctx := context.WithValue(context.WithoutCancel(d.store.ctx), claimsKey{}, r.claims)
+			err = d.submit(ctx, "store.Write", e.size(), func(g *group) error { return apply(g, one) })
 		}
 		if ofTheEdit(err) {
 			e.rev, e.seq, e.err, err = document.Rev{}, 0, err, nil
@@ -42,3 +43,14 @@ func (d *Database) settle(r writeRun) error {
 
 // ofTheEdit reports whether a commit failed by what is in an edit.
 func ofTheEdit(err error) bool { return dberr.Is(err, dberr.TooLarge) || dberr.Panicked(err) }
+
+func (w *write) results() []Result {
+	rs := make([]Result, len(w.edits))
+	for i, e := range w.edits {
+		rs[i] = Result{ID: e.shown, Rev: e.rev, Seq: e.seq, Err: e.err}
+		if e.Path != nil {
+			rs[i].Rev = e.Path[0]
+		}
+	}
+	return rs
+}

@@ -37,8 +37,8 @@ func (e *trapped) meet(word *string, key []byte) {
 	}
 }
 
-func (e *trapped) Update(ctx context.Context, fn func(kv.Txn) error) error {
-	return e.Engine.Update(ctx, func(tx kv.Txn) error { return fn(&trappedTxn{tx, e}) })
+func (e *trapped) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
+	return e.Engine.Update(ctx, func(tx kv.Txn) error { return fn(&trappedTxn{tx, e}) }, locked...)
 }
 
 func (e *trapped) View(ctx context.Context, fn func(kv.Snapshot) error) error {
@@ -62,6 +62,8 @@ func (t *trappedTxn) GetManyForUpdate(keys [][]byte) ([][]byte, error) {
 	return t.Txn.GetManyForUpdate(keys)
 }
 
+func (t *trappedTxn) Read(r kv.Reads) (kv.Found, error) { return kv.ReadEach(t, r) }
+
 func (t *trappedTxn) Put(key, value []byte) error {
 	t.e.meet(&t.e.onPut, key)
 	return t.Txn.Put(key, value)
@@ -78,6 +80,8 @@ func (s *trappedSnapshot) GetMany(keys [][]byte) ([][]byte, error) {
 	}
 	return s.Snapshot.GetMany(keys)
 }
+
+func (s *trappedSnapshot) Read(r kv.Reads) (kv.Found, error) { return kv.ReadEach(s, r) }
 
 func (s *trappedSnapshot) Get(key []byte) ([]byte, error) {
 	s.e.meet(&s.e.onGet, key)
@@ -177,7 +181,7 @@ type panickyIndexer struct{}
 
 func (panickyIndexer) Define(kv.Txn, *Database, document.ID, []byte) (bool, error) { return false, nil }
 func (x panickyIndexer) Load(kv.Snapshot, Scope) (IndexSet, error)                 { return x, nil }
-func (panickyIndexer) Renew(kv.Txn, Scope) error                                   { return nil }
+func (panickyIndexer) Renew(kv.Txn, Scope, IndexSet) error                         { return nil }
 func (panickyIndexer) Defined(Scope)                                               {}
 func (panickyIndexer) Check(*Reader) ([]error, error)                              { return nil, nil }
 func (panickyIndexer) Follows() bool                                               { return false }

@@ -25,6 +25,7 @@ func (s *Store) ExpiryCounts() (expired, unreadable uint64) {
 // Work is background work on documents that is under way.
 type Work struct {
 	Kind      WorkKind
+	Server    string // who is at it, or was last; "" for the server that has the store for itself, or nobody yet
 	Database  string
 	Partition document.Partition // "" for all of the database
 	Began     time.Time
@@ -47,15 +48,20 @@ var workKinds = map[string]WorkKind{jobPartition: WorkDrop, jobTombstones: WorkT
 // Working lists the background work on documents that is under way.
 func (s *Store) Working(ctx context.Context) (list []Work, err error) {
 	var all []jobs.Job
+	names := map[uint64]string{}
 	err = s.engine.View(ctx, func(v kv.Snapshot) (err error) {
 		all = all[:0]
+		if err := s.nameHolders(v, names); err != nil {
+			return err
+		}
 		for kind := range workKinds {
 			err = errors.Join(err, jobs.Each(v, kind, func(j jobs.Job) error { all = append(all, j); return nil }))
 		}
 		return err
 	})
 	for _, j := range all {
-		w := Work{Kind: workKinds[j.Kind], Database: j.Database, Partition: document.Partition(j.Subject), Began: j.Began, Done: j.Done}
+		holder, _ := j.Holder()
+		w := Work{Kind: workKinds[j.Kind], Server: names[holder], Database: j.Database, Partition: document.Partition(j.Subject), Began: j.Began, Done: j.Done}
 		d, err := s.Database(ctx, j.Database)
 		if dberr.Is(err, dberr.NotFound) || err == nil && d.number != j.Number {
 			continue
@@ -73,4 +79,16 @@ func (s *Store) Working(ctx context.Context) (list []Work, err error) {
 		list = append(list, w)
 	}
 	return list, err
+}
+
+// nameHolders tells the names of the servers by what they hold jobs as.
+func (s *Store) nameHolders(v kv.Snapshot, names map[uint64]string) error {
+	if s.Alone() {
+		return nil
+	}
+	servers, err := readServers(v)
+	for _, o := range servers {
+		names[o.Holder] = o.Name
+	}
+	return err
 }

@@ -3,8 +3,8 @@ package store
 import (
 	"context"
 	"errors"
-	"math"
 
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
@@ -27,16 +27,21 @@ func (d *Database) Purge(ctx context.Context, ps []Purging) ([]Purging, error) {
 		}
 	}
 	done := make([]Purging, len(ps))
+	looked, err := d.lookBefore(ctx, idsOf(ps))
+	if err != nil {
+		return nil, dberr.Wrap("store.Purge", err)
+	}
 	var refused error
-	err := d.submit(kv.Freeing(ctx), "store.Purge", purgeSize(ps), func(g *group) error {
+	err = d.submit(kv.Freeing(ctx), "store.Purge", purgeSize(ps), func(g *group) error {
 		if refused = g.openAll(ps); refused != nil {
 			if refusal(refused) {
 				return nil
 			}
 			return refused
 		}
+		g.knowRemovals(looked)
 		for i, p := range ps {
-			revs, err := g.purge(p)
+			revs, err := g.purge(p, looked)
 			if err != nil {
 				return err
 			}
@@ -68,7 +73,15 @@ func (g *group) openAll(ps []Purging) error {
 	return nil
 }
 
-func (g *group) purge(p Purging) ([]document.Rev, error) {
+// idsOf are the documents of a purge.
+func idsOf(ps []Purging) (ids []document.ID) {
+	for i := range ps {
+		ids = append(ids, ps[i].ID)
+	}
+	return ids
+}
+
+func (g *group) purge(p Purging, looked *removing) ([]document.Rev, error) {
 	s, err := g.doc(p.ID)
 	if err != nil || s.tree.Empty() {
 		return nil, err
@@ -89,7 +102,7 @@ func (g *group) purge(p Purging) ([]document.Rev, error) {
 		return nil, nil
 	}
 	if tree.Empty() {
-		err = g.dropBodies(p.ID)
+		err = g.dropBodies(s, looked.bodies[p.ID])
 	} else {
 		for _, rev := range purged {
 			if err = g.dropBody(p.ID, rev); err != nil {
@@ -115,46 +128,6 @@ func (g *group) purge(p Purging) ([]document.Rev, error) {
 	return purged, g.putPurge(p.ID, purged)
 }
 
-// dropBodies removes every body of a document, leaves' and superseded ones: the
-// head, which all writers of bodies write, was read for update.
-func (g *group) dropBodies(id document.ID) error {
-	revs, err := g.bodies(id, math.MaxInt)
-	for _, rev := range revs {
-		if err == nil {
-			err = g.dropBody(id, rev)
-		}
-	}
-	return err
-}
-
-// bodies returns up to most revisions whose bodies are stored, oldest first.
-func (g *group) bodies(id document.ID, most int) (revs []document.Rev, err error) {
-	r := kv.Prefix(keyspace.Doc.Key(g.db.number, keyspace.T(string(id)), keyspace.U(keyspace.SubBody)))
-	err = kv.Each(g.tx, r, func(key, _ []byte) error {
-		_, parts, err := keyspace.Doc.Decode(key)
-		if err != nil {
-			return err
-		}
-		if revs = append(revs, bodyRev(parts[2].String())); len(revs) >= most {
-			return errEnough
-		}
-		return nil
-	})
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
-	return revs, err
-}
-
-// bodyRev reads the revision from the tail of a body row's key.
-func bodyRev(tail string) document.Rev {
-	if len(tail) < 4 {
-		return document.Rev{}
-	}
-	gen := uint32(tail[0])<<24 | uint32(tail[1])<<16 | uint32(tail[2])<<8 | uint32(tail[3])
-	return document.Rev{Gen: gen, Hash: tail[4:]}
-}
-
 // putPurge notes a purge for _purged_infos and forgets what is over its limit.
 func (g *group) putPurge(id document.ID, revs []document.Rev) error {
 	l := &g.lane
@@ -170,13 +143,19 @@ func (g *group) putPurge(id document.ID, revs []document.Rev) error {
 	if err := g.tx.Put(g.db.purgeKey(l.purgeSeq), p); err != nil {
 		return err
 	}
-	for ; l.purged > uint64(g.db.PurgedInfosLimit()); l.purged-- {
+	most := uint64(g.db.PurgedInfosLimit())
+	for n := 0; l.purged > most && n < forgetPurges; n++ {
 		if err := g.tx.Delete(g.db.purgeKey(l.purgeSeq - l.purged + 1)); err != nil {
 			return err
 		}
+		l.purged--
 	}
 	return nil
 }
+
+// forgetPurges is how many old purges one forgets at most: the limit may have become
+// lower by a lot.
+const forgetPurges = 100
 
 func (d *Database) purgeKey(n uint64) []byte { return keyspace.Purge.Key(d.number, keyspace.U(n)) }
 

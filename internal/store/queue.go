@@ -2,10 +2,14 @@ package store
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/tracing"
 )
 
 // queue gathers the writes of many clients into one commit. The naive way, a
@@ -28,6 +32,7 @@ type queue struct {
 		room         int // bytes of large requests that the next group takes
 		running      bool
 		borrowed     bool // the last group was a commit of several databases
+		gathering    gathering
 	}
 	last chan struct{} // closed when the commit begun last has answered; nil before the first
 }
@@ -38,12 +43,17 @@ type queue struct {
 // is an outcome that fn leaves.
 type request struct {
 	fn        func(*group) error
-	edits     []*pendingEdit // what fn will plan, of one database; their rows are read together with other requests'
-	size      int            // bytes it will write, about
-	free      bool           // it makes room: taken on a full disk too
+	edits     []editsOf // what fn will plan; their rows are read together with other requests'
+	reads     [][]byte  // keys of other rows that it will read for update
+	size      int       // bytes it will write, about
+	free      bool      // it makes room: taken on a full disk too
 	done      chan error
-	databases []*Database // that it writes to, in order of their numbers, if they are several
-	borrowed  *borrowed   // what the request is, instead of fn; nil for a request with fn
+	queue     *queue       // that it is in; nil for a borrowed committer
+	claims    *Claims      // what let it in, for its commit to look at; nil for none
+	stale     bool         // they do not hold at the commit's snapshot: it is not carried out
+	databases []*Database  // that it writes to, in order of their numbers, if they are several
+	span      tracing.Span // of its commit, from here to its outcome
+	borrowed  *borrowed    // what the request is, instead of fn; nil for a request with fn
 }
 
 // A group ends at these bounds, so that one commit stays within an engine's
@@ -104,16 +114,17 @@ func (s *Store) beginOver(ctx context.Context, ds []*Database, r *request, small
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r.free, r.done = kv.IsFreeing(ctx), make(chan error, 1)
+	r.free, r.done, r.claims = kv.IsFreeing(ctx), make(chan error, 1), claimsOf(ctx)
 	if err := s.room(r.free); err != nil {
 		return nil, err
 	}
-	if len(ds) == 1 {
-		s.enqueue(&ds[0].queue, r, small, ds[0].commit)
-	} else {
-		r.databases = ds
-		s.enqueue(&s.joint, r, small, s.commitTogether)
+	commit := ds[0].commit
+	if r.queue = &ds[0].queue; len(ds) > 1 {
+		r.queue, r.databases, commit = &s.joint, ds, s.commitTogether
 	}
+	_, r.span = tracing.Begin(ctx, "commit")
+	r.queue.entered()
+	s.enqueue(r.queue, r, small, commit)
 	return r, nil
 }
 
@@ -133,6 +144,7 @@ func (s *Store) enqueue(q *queue, r *request, small bool, commit committing) {
 	} else {
 		q.pending.large = append(q.pending.large, r)
 	}
+	q.arrived()
 	start := !q.pending.running
 	q.pending.running = true
 	q.pending.Unlock()
@@ -143,13 +155,22 @@ func (s *Store) enqueue(q *queue, r *request, small bool, commit committing) {
 
 // wait waits for a request's outcome. One that is under way is waited for whatever
 // becomes of its caller: what that answers must be the truth.
-func (r *request) wait() error { return <-r.done }
+func (r *request) wait() error {
+	defer r.queue.left()
+	err := <-r.done
+	r.span.End(err)
+	return err
+}
 
 // drain commits group after group until the queue is empty. A group begins when
 // the one before is applied, and while that is being synced; a third waits and
 // grows, for small groups cost more than they save.
 func (s *Store) drain(q *queue, commit committing) {
 	for {
+		if s.distant {
+			q.gather()
+		}
+		began := time.Now()
 		batch := q.take()
 		if batch == nil {
 			return
@@ -165,6 +186,7 @@ func (s *Store) drain(q *queue, commit committing) {
 		})
 		<-applied
 		wait(before)
+		q.ended(began)
 	}
 }
 
@@ -179,6 +201,7 @@ func wait(commit <-chan struct{}) {
 func (q *queue) take() []*request {
 	q.pending.Lock()
 	defer q.pending.Unlock()
+	q.pending.gathering.most = q.pending.gathering.writers
 	var small []*request
 	size, borrows := 0, len(q.pending.small) > 0 && q.pending.small[0].borrowed != nil
 	if !borrows || !q.pending.borrowed || len(q.pending.large) == 0 { // large ones come between two of them
@@ -197,6 +220,22 @@ func (q *queue) take() []*request {
 		return nil
 	}
 	return append(small, large...)
+}
+
+// refuse tells those who wait for a commit to begin that it won't. Nothing of what they want has been done.
+func (q *queue) refuse(err error) {
+	q.pending.Lock()
+	defer q.pending.Unlock()
+	for _, l := range []*line{&q.pending.small, &q.pending.large} {
+		for _, r := range *l {
+			if r.borrowed != nil {
+				r.borrowed.refuse(err)
+			} else {
+				r.done <- err
+			}
+		}
+		*l = nil
+	}
 }
 
 // commit is the committing of the database's queue.
@@ -233,10 +272,18 @@ func (s *Store) commitBatch(ds []*Database, batch []*request, before, applied fu
 	}
 	for _, r := range batch {
 		select {
-		case r.done <- err:
+		case r.done <- r.outcome(err):
 		default: // it was among the freeing ones, and has its answer
 		}
 	}
+}
+
+// outcome is what the request is told if its commit ended with err.
+func (r *request) outcome(err error) error {
+	if r.stale && (err == nil || errors.Is(err, ErrStale)) {
+		return r.claims.fail()
+	}
+	return err
 }
 
 // on returns the databases of a request, which are among ds.
@@ -248,9 +295,12 @@ func (r *request) on(ds []*Database) []*Database {
 }
 
 // groupContext returns the context of a commit: it makes room if all of its
-// requests do.
+// requests do, and is traced below the first of them that is.
 func groupContext(ctx context.Context, batch []*request) context.Context {
 	ctx = context.WithoutCancel(ctx)
+	if i := slices.IndexFunc(batch, func(r *request) bool { return r.span.Recorded() }); i >= 0 {
+		ctx = batch[i].span.In(ctx)
+	}
 	if len(freeingOf(batch)) == len(batch) {
 		return kv.Freeing(ctx)
 	}
@@ -281,15 +331,38 @@ func (s *Store) room(freeing bool) error {
 // where it comes from is in the log. With careful, one in the planning of an edit
 // is the outcome of that edit alone.
 func (s *Store) run(ds []*Database, batch []*request, applied func(), careful bool) (gs []*group, err error) {
-	err = s.pipeline(groupContext(s.ctx, batch), func(tx kv.Txn) error {
+	if s.shared {
+		next := applied
+		applied = func() {
+			confirmed(batch)
+			next()
+		}
+	}
+	ctx, known := groupContext(s.ctx, batch), &foreknown{}
+	for again := true; again; {
+		if gs, err = s.runOnce(ctx, ds, batch, applied, careful, known); err != nil {
+			again, err = known.look(ctx, err)
+		} else {
+			again = false
+		}
+	}
+	if err == nil {
+		confirmed(batch)
+	}
+	return gs, err
+}
+
+// runOnce is run with what is known of definitions.
+func (s *Store) runOnce(ctx context.Context, ds []*Database, batch []*request, applied func(), careful bool, known *foreknown) (gs []*group, err error) {
+	err = s.pipeline(ctx, func(tx kv.Txn) error {
 		return s.guard("store.commit", func() (err error) {
-			if gs, err = newGroups(tx, ds, careful); err != nil {
-				return err
-			}
-			if err := gs[0].fetchFor(batch); err != nil {
+			if gs, err = s.newGroups(tx, ds, batch, careful, known); err != nil {
 				return err
 			}
 			for _, r := range batch {
+				if r.stale {
+					continue
+				}
 				if err := r.fn(gs[0]); err != nil {
 					return err
 				}
@@ -301,8 +374,35 @@ func (s *Store) run(ds []*Database, batch []*request, applied func(), careful bo
 			}
 			return nil
 		})
-	}, applied)
+	}, applied, func(away error) {
+		for _, d := range ds {
+			d.queue.refuse(away)
+		}
+		if len(ds) > 1 {
+			s.joint.refuse(away)
+		}
+	}, laneKeys(ds)...)
 	return gs, err
+}
+
+// confirmed notes that a commit has looked at the claims of its requests, so that those parts of a
+// request that come after the first do not, which may be stored by then.
+func confirmed(batch []*request) {
+	for _, r := range batch {
+		if !r.stale {
+			r.claims.close()
+		}
+	}
+}
+
+// laneKeys are the keys of the lane heads of databases. A commit locks them before its
+// snapshot: each of their commits reads and writes them, those of other servers too.
+func laneKeys(ds []*Database) [][]byte {
+	keys := make([][]byte, len(ds))
+	for i, d := range ds {
+		keys[i] = laneKey(d.number)
+	}
+	return keys
 }
 
 // guard runs fn, which works with what others sent. A panic in it is an Internal

@@ -113,7 +113,7 @@ func TestLargeWritesAreDivided(t *testing.T) {
 
 // TestWritersReadTogether has many writers share a commit: what decides about their documents is read in one trip.
 func TestWritersReadTogether(t *testing.T) {
-	e := kvtest.NewTrips(kvtest.NewModel(kvtest.ModelOptions{}))
+	e := kvtest.NewRemote(kvtest.NewModel(kvtest.ModelOptions{}), nil)
 	w := openWorld(t, e, Options{Idle: true})
 	d := w.create("db", true)
 	entered, release := make(chan bool), make(chan bool)
@@ -243,5 +243,68 @@ func TestLargeWritesGiveWay(t *testing.T) {
 		if _, err := d.Whole().Write(ctx, edits, WriteOptions{}); err != nil || time.Since(began) > 0 {
 			t.Errorf("without pressure: %v, %v", time.Since(began), err)
 		}
+	})
+}
+
+// TestGroupsGather: where commits follow each other, one waits for those who were in the last one and come back,
+// but not for those who don't.
+func TestGroupsGather(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q queue
+		s := &Store{}
+		commits := make(chan []*request)
+		var went time.Duration // from the end of the commit before to this one
+		last := time.Now()
+		commit := func(batch []*request, _ <-chan struct{}, _ func()) {
+			went = time.Since(last)
+			commits <- batch
+			time.Sleep(8 * time.Millisecond)
+			last = time.Now()
+			for _, r := range batch {
+				r.done <- nil
+			}
+		}
+		s.distant = true
+		write := func(n, size int) (rs []*request) {
+			for range n {
+				r := &request{size: size, done: make(chan error, 1), queue: &q}
+				q.entered()
+				s.enqueue(&q, r, size <= smallBytes, commit)
+				rs = append(rs, r)
+			}
+			return rs
+		}
+		answered := func(rs []*request) {
+			for _, r := range rs {
+				if err := r.wait(); err != nil {
+					t.Error(err)
+				}
+			}
+			time.Sleep(time.Millisecond) // they are back a little later
+		}
+		want := func(what string, n int, after time.Duration) {
+			t.Helper()
+			if batch := <-commits; len(batch) != n || went != after {
+				t.Errorf("%s: a commit of %d after %v, want %d after %v", what, len(batch), went, n, after)
+			}
+		}
+		first := write(1, 100)
+		want("the first", 1, 0)
+		others := write(3, 100)
+		answered(first)
+		first = write(1, 100)
+		want("four who write at the same time", 4, time.Millisecond)
+		answered(append(first, others...))
+		one := write(1, 100)
+		want("one who comes back alone", 1, 4*time.Millisecond)
+		answered(one)
+		one = write(1, 100)
+		want("one who is alone", 1, time.Millisecond)
+		two := write(2, 100)
+		answered(one)
+		one = write(1, smallBytes+1)
+		want("one with a large request", 3, time.Millisecond)
+		answered(append(one, two...))
+		s.work.Wait()
 	})
 }

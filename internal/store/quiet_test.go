@@ -27,9 +27,9 @@ func (e *viewed) View(ctx context.Context, fn func(kv.Snapshot) error) error {
 	return e.Engine.View(ctx, fn)
 }
 
-func (e *viewed) Update(ctx context.Context, fn func(kv.Txn) error) error {
+func (e *viewed) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
 	e.updates.Add(1)
-	return e.Engine.Update(ctx, fn)
+	return e.Engine.Update(ctx, fn, locked...)
 }
 
 // TestIdleDatabasesCostNothing lets a day pass over a store that was just opened: how

@@ -9,6 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // written is an engine that counts the rows that transactions write.
@@ -17,8 +18,8 @@ type written struct {
 	rows int
 }
 
-func (e *written) Update(ctx context.Context, fn func(kv.Txn) error) error {
-	return e.Engine.Update(ctx, func(tx kv.Txn) error { return fn(&writtenTxn{tx, e}) })
+func (e *written) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
+	return e.Engine.Update(ctx, func(tx kv.Txn) error { return fn(&writtenTxn{tx, e}) }, locked...)
 }
 
 type writtenTxn struct {
@@ -39,6 +40,7 @@ func (t *writtenTxn) Delete(key []byte) error {
 // TestRankSettlesChangesTogether loads documents that take turns in more
 // partitions than one commit ranks: each of those is moved once.
 func TestRankSettlesChangesTogether(t *testing.T) {
+	testrun.Sequential(t)
 	e := &written{Engine: kvtest.NewModel(kvtest.ModelOptions{})}
 	w := openWorld(t, e, Options{})
 	t.Cleanup(w.closeAll)

@@ -118,10 +118,17 @@ func (r *Reader) Revision(d *Doc, rev document.Rev) (*Revision, error) {
 	return r.redact(&Revision{ID: d.ID, Rev: rev, Deleted: node.Deleted, Body: b.body, Attachments: b.attachments})
 }
 
-// Winner reads a document's winning revision, which takes two point reads and
+// Winner reads a document's winning revision, which takes two point reads, or one round trip, and
 // no decoding of the tree. NotFound "missing" or "deleted"; beside the latter
 // the revision is given too.
 func (r *Reader) Winner(id document.ID) (*Revision, error) {
+	if _, ahead := r.v.(*kv.Ahead); r.db.store.distant && !ahead {
+		one := *r // others may be reading with r
+		if err := one.Fetch([]Ask{{ID: id, Winner: true}}); err != nil {
+			return nil, err
+		}
+		r = &one
+	}
 	stored := r.Stored(id)
 	value, err := r.head(stored)
 	if err != nil {
@@ -333,6 +340,9 @@ func (w *walk) entry(id document.ID, value []byte) (Entry, error) {
 	}
 	key := w.r.db.bodyKey(id, h.winner)
 	w.placed = w.it.Next()
+	if w.placed && w.r.db.store.distant && bytes.Compare(w.it.Key(), key) < 0 {
+		w.placed = w.it.Seek(key) // it has come with the rows before, as a rule
+	}
 	var b stored
 	if w.placed && bytes.Equal(w.it.Key(), key) {
 		w.placed = false

@@ -16,11 +16,13 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/packed"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // Each test here is a bug that was there once.
 
 func TestDropStepMayRunAgain(t *testing.T) {
+	testrun.Sequential(t)
 	for n := 1; n < 12; n++ {
 		for _, fault := range []kvtest.Fault{kvtest.Rerun, kvtest.LostCommit, kvtest.LostAnswer} {
 			w, f := newModelWorld(t, Options{})
@@ -348,6 +350,7 @@ func TestNothingFailsAfterTheCommit(t *testing.T) {
 }
 
 func TestManySupersededInOneWrite(t *testing.T) {
+	testrun.Sequential(t)
 	w, _ := newModelWorld(t, Options{})
 	d := w.create("db", true)
 	var edits []document.Edit
@@ -584,7 +587,7 @@ type refusing struct {
 	refused int
 }
 
-func (e *refusing) Update(ctx context.Context, fn func(kv.Txn) error) error {
+func (e *refusing) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
 	return e.Engine.Update(ctx, func(tx kv.Txn) error {
 		err := fn(tx)
 		if err == nil && e.refuse {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"math"
+	"slices"
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
@@ -95,46 +96,47 @@ func (g *group) noteRemoval(id document.ID) error {
 		}
 	}
 	if ks[1] != nil && ks[1].Follows() {
-		return g.noteTenantRemoval(g.db.Tenant(id.Partition()), id)
+		return g.noteTenantRemoval(g.db.Tenant(id.Partition()), ks[1], id)
 	}
 	return nil
 }
 
 // noteTenantRemoval notes a removal for the indexes of a tenant, or that they begin anew.
-func (g *group) noteTenantRemoval(ns Scope, id document.ID) error {
+func (g *group) noteTenantRemoval(ns Scope, indexes IndexSet, id document.ID) error {
 	s, err := g.partition(ns.Tenant())
 	if err != nil || s.state != partitionLive {
 		return err
 	}
-	if !s.removalsKnown {
-		if s.removals, err = g.removalKeys(ns); err != nil {
-			return err
-		}
-		s.removalsKnown = true
-	}
 	key := ns.removalKey(keyspace.U(g.lane.serial))
-	if len(s.removals) < maxTenantRemovals {
-		s.removals = append(s.removals, key)
+	noted := g.removals[ns.Tenant()]
+	if len(noted) < maxTenantRemovals {
+		if g.removals != nil {
+			g.removals[ns.Tenant()] = append(noted, key)
+		}
 		return g.putRemoval(ns, id)
 	}
-	for _, key := range s.removals {
+	for _, key := range noted {
 		if err := g.tx.Delete(key); err != nil {
 			return err
 		}
 	}
-	s.removals = [][]byte{key}
-	return errors.Join(g.putRemoval(ns, ""), g.renew(ns))
+	g.removals[ns.Tenant()] = [][]byte{key}
+	return errors.Join(g.putRemoval(ns, ""), g.renew(ns, indexes))
 }
 
-// removalKeys returns the keys of the removals that are noted for a namespace. (It reads a
-// range, but rows come only where the lane head changes; those that go meanwhile
-// are counted too many.)
-func (g *group) removalKeys(ns Scope) (keys [][]byte, err error) {
-	err = kv.Each(g.tx, kv.Prefix(ns.removalKey()), func(key, _ []byte) error {
-		keys = append(keys, append([]byte(nil), key...))
-		return nil
-	})
-	return keys, err
+// knowRemovals notes the keys of the removals that are noted for tenants' indexes, as a
+// snapshot had them before the commit. There may be more by now, and they are counted too
+// few, or some have gone, and they are counted too many: the bound need not be kept to the
+// row.
+func (g *group) knowRemovals(found *removing) {
+	if g.removals == nil {
+		g.removals = map[document.Partition][][]byte{}
+	}
+	for p, keys := range found.removals {
+		if g.removals[p] == nil {
+			g.removals[p] = slices.Clip(keys)
+		}
+	}
 }
 
 func (g *group) putRemoval(s Scope, id document.ID) error {

@@ -212,14 +212,24 @@ func (t *Totals) settleSizes() {
 
 // View runs fn over one snapshot of the scope. Pages of long answers are read
 // in views of their own: none may stay open while a client reads.
-// Errors: NotFound when the database has been dropped; fn's own as they are.
+// Errors: NotFound when the database has been dropped; ErrStale when claims in ctx do not
+// hold; fn's own as they are. Where other processes write to the engine, fn may run again if
+// it has read nothing yet.
 func (s Scope) View(ctx context.Context, fn func(*Reader) error) error {
 	if s.db.dropped.Load() {
-		return errNoDatabase
+		return s.db.gone()
 	}
-	before := s.db.hidden.Load()
+	if s.db.store.shared {
+		return s.db.store.viewShared(ctx, []Scope{s}, func(rs []*Reader) error { return fn(rs[0]) })
+	}
+	before := s.db.settings.Load().hidden
 	return s.db.store.engine.View(ctx, func(v kv.Snapshot) error {
-		return fn(&Reader{Scope: s, v: v, before: before, hidden: s.db.hidden.Load()})
+		if s.db.store.distant {
+			g := &guard{Snapshot: v}
+			defer g.close()
+			v = g
+		}
+		return fn(&Reader{Scope: s, v: v, before: before, hidden: s.db.settings.Load().hidden})
 	})
 }
 
@@ -230,13 +240,16 @@ func (s *Store) View(ctx context.Context, scopes []Scope, fn func([]*Reader) err
 	readers := make([]*Reader, len(scopes))
 	for i, scope := range scopes {
 		if scope.db.dropped.Load() {
-			return errNoDatabase
+			return scope.db.gone()
 		}
-		readers[i] = &Reader{Scope: scope, before: scope.db.hidden.Load()}
+		readers[i] = &Reader{Scope: scope, before: scope.db.settings.Load().hidden}
+	}
+	if s.shared {
+		return s.viewShared(ctx, scopes, fn)
 	}
 	return s.engine.View(ctx, func(v kv.Snapshot) error {
 		for _, r := range readers {
-			r.v, r.hidden = v, r.db.hidden.Load()
+			r.v, r.hidden = v, r.db.settings.Load().hidden
 		}
 		return fn(readers)
 	})
@@ -249,14 +262,24 @@ type Reader struct {
 	// What is hidden as known before the snapshot was taken and after: a
 	// partition whose removal ended in between may still lie in it.
 	before, hidden *hiding
-	loaded         *lane
+	// known are the database's definitions as remembered, where the first read looks whether
+	// they are those of the snapshot; nil elsewhere. They are gone by only after Remember.
+	known    *definitions
+	remember bool
+	loaded   *lane
+	begun    *begunChanges // nil unless BeginChanges was called
 }
+
+// Remember has the reader go by the remembered definitions of the database where these cost a
+// read, which looks whether they are right: so that a plan can be made before anything is read. If they are wrong
+// the first read fails, and the View runs its closure again, which begins anew then.
+func (r *Reader) Remember() { r.remember = true }
 
 // As reads another scope of the database at the same snapshot. It lives as long as
 // the reader.
 func (r *Reader) As(s Scope) *Reader {
 	other := *r
-	other.Scope = s
+	other.Scope, other.begun = s, nil
 	return &other
 }
 
@@ -283,7 +306,10 @@ func (r *Reader) state(p document.Partition) byte {
 // lane reads the lane head, once per reader.
 func (r *Reader) lane() (*lane, error) {
 	if r.loaded == nil {
-		l, err := r.db.lanes.Get(r.v, func() (lane, error) { return r.db.decodeLaneRow(r.v.Get(laneKey(r.db.number))) })
+		l, err := r.db.lanes.Get(r.v, func() (lane, error) {
+			value, err := r.laneRow()
+			return r.db.decodeLane(r.v, value, err)
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -310,7 +336,7 @@ func (r *Reader) partitionTotals(p document.Partition) (Totals, error) {
 	if state == partitionDropping {
 		return Totals{}, nil
 	}
-	t, err := r.db.decodePartitionRow(r.v.Get(r.db.partitionKey(p)))
+	t, err := r.partitionRow(p)
 	if err != nil {
 		return Totals{}, err
 	}

@@ -22,7 +22,7 @@ import (
 
 // Options configure a store; the zero value works.
 type Options struct {
-	Clock          func() time.Time // default time.Now
+	Clock          func() time.Time // the machine's, by which the store goes where the engine has none; default time.Now
 	Rand           io.Reader        // default crypto/rand
 	Logger         *slog.Logger     // default discards
 	KeepSuperseded time.Duration    // how long superseded bodies stay readable; default 10 minutes
@@ -57,10 +57,18 @@ type Options struct {
 	// long it may have a job without a sign of life. Default: it has the engine for itself.
 	Holder uint64
 	Lease  time.Duration
+	// Configured is the configuration in effect, where servers share one; nil: there is none.
+	Configured Configured
+	// Server is the name, and the address, under which other servers of the engine know
+	// this one; without a name it is alone.
+	Server Server
 	// Idle switches background work off: tests run it by Sweep.
 	Idle bool
 	// Checking is told how far Check has come; nil: nobody is.
 	Checking func(database string, c Checked)
+	// Doubt is for tests: it reports whether the first read of a View is to find that what is remembered is
+	// out of date, so that the closure runs again, as it does when another server has written. nil: never.
+	Doubt func() bool
 	// KeepFormat makes Open refuse data of an older format whose rows would have
 	// to be rewritten, and change nothing in data of one whose rows need not be.
 	KeepFormat bool
@@ -118,14 +126,26 @@ func (o Options) withDefaults() Options {
 
 // Store holds databases in an engine.
 type Store struct {
-	engine kv.Engine
-	o      Options
-	uuid   string
-	secret []byte // of opaque sequences
-	steps  []formatStep
+	engine  kv.Engine
+	limits  kv.Limits
+	distant bool // each call of it is a round trip
+	o       Options
+	uuid    string
+	secret  []byte // of opaque sequences
+	steps   []formatStep
+
+	format        atomic.Uint32 // of the store, as far as is known
+	outdated      atomic.Bool   // another server has brought the store to a newer format
+	twin          atomic.Bool   // another process runs under the server's name
+	shown         atomic.Int64  // when the server showed that it lives (Unix milliseconds)
+	misconfigured atomic.Bool   // another configuration is in effect here than the store has
+	shared        bool          // other processes may write to the engine
 
 	open    openDatabases
 	updates updates
+	looked  looked
+	deaf    func()       // ends listening
+	time    *engineClock // o.Clock is its
 	clock   clockGuard
 	jobs    *jobs.Queue
 	pools   sync.Map     // queues of packages above, by the name of their pool
@@ -133,9 +153,10 @@ type Store struct {
 	expiry  expiryCounts
 	busy    busy
 	turns   turns
-	joint   queue           // of commits of several databases
-	runs    sync.Pool       // of *run
-	ctx     context.Context // of background work; ends at Close
+	joint   queue                  // of commits of several databases
+	runs    sync.Pool              // of *run
+	address atomic.Pointer[string] // where others reach this server; nil: as in the options
+	ctx     context.Context        // of background work; ends at Close
 	stop    context.CancelFunc
 	work    sync.WaitGroup // background work and running lanes
 }
@@ -151,16 +172,27 @@ func Open(ctx context.Context, e kv.Engine, o Options) (*Store, error) {
 
 // openWith is Open with the steps that lead to the newest format.
 func openWith(ctx context.Context, e kv.Engine, o Options, steps []formatStep) (*Store, error) {
-	s := &Store{engine: e, o: o.withDefaults(), steps: steps, busy: newBusy()}
+	s := &Store{engine: e, limits: e.Limits(), o: o.withDefaults(), steps: steps, busy: newBusy(), shared: kv.IsShared(e)}
+	s.distant = s.limits.Distant
+	s.time = newEngineClock(e, s.o.Clock)
+	s.o.Clock = s.time.now
 	s.runs.New = newPrefetched
 	s.open.by, s.open.most = map[string]weak.Pointer[Database]{}, s.o.MaxOpen
 	s.updates.init()
 	s.jobs = s.newQueue("", func() int { return jobWorkers }, s.runJob)
+	if err := s.time.ask(ctx); err != nil {
+		return nil, dberr.Wrap("store.Open", err)
+	}
+	if err := s.enroll(ctx); err != nil {
+		return nil, dberr.Wrap("store.Open", err)
+	}
 	if err := s.begin(ctx); err != nil {
 		return nil, dberr.Wrap("store.Open", err)
 	}
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.deaf = s.listen()
 	if !s.o.Idle {
+		s.work.Go(s.showLife)
 		s.work.Go(s.background)
 		s.work.Go(func() { s.jobs.Work(kv.Freeing(s.ctx)) })
 	}
@@ -171,13 +203,18 @@ func openWith(ctx context.Context, e kv.Engine, o Options, steps []formatStep) (
 // engine stays open.
 func (s *Store) Close() error {
 	s.stop()
+	s.deaf()
 	s.work.Wait()
+	s.leave()
 	return nil
 }
 
 // UUID is the id that the server got when its data was first made: 32
 // hexadecimal digits.
 func (s *Store) UUID() string { return s.uuid }
+
+// Name is the server's among those of the store; "" for one that is alone.
+func (s *Store) Name() string { return s.o.Server.Name }
 
 // begin reads the store's meta rows, or writes them into an empty engine, and
 // brings older data up to date.
@@ -204,10 +241,14 @@ func (s *Store) begin(ctx context.Context) error {
 // decodeMeta decodes the format and the UUID. What comes after the format may be
 // another in a newer one.
 func (s *Store) decodeMeta(value []byte) error {
+	if len(value) > 0 && value[0] == movedStore {
+		return errMovedStore(value)
+	}
 	u := packed.Read(value)
 	if err := s.checkFormat(u.Byte()); err != nil {
 		return err
 	}
+	s.noteFormat(value[0])
 	s.uuid = u.Text()
 	return u.Done()
 }
@@ -222,6 +263,7 @@ func (s *Store) initialize(tx kv.Txn) error {
 	p := packed.Writer{}
 	p.Byte(currentFormat(s.steps))
 	p.Text(s.uuid)
+	s.noteFormat(currentFormat(s.steps))
 	return errors.Join(tx.Put(metaKey("store"), p), tx.Put(metaKey(metaAge), packed.Number(1)))
 }
 
@@ -246,44 +288,6 @@ func counter(value []byte, err error) (uint64, error) {
 		return 0, err
 	}
 	return packed.ReadNumber(value)
-}
-
-// commit runs fn in a transaction together with a token row, and settles an
-// unknown outcome by that row: fn's writes are there exactly if the token is.
-func (s *Store) commit(ctx context.Context, fn func(kv.Txn) error) error {
-	return s.pipeline(ctx, fn, func() {})
-}
-
-// pipeline is commit, and calls applied when the next transaction reads the
-// writes, if the engine can tell that before they are durable.
-func (s *Store) pipeline(ctx context.Context, fn func(kv.Txn) error, applied func()) error {
-	update := s.engine.Update
-	if p, ok := s.engine.(kv.Pipeliner); ok {
-		update = func(ctx context.Context, fn func(kv.Txn) error) error { return p.Pipeline(ctx, fn, applied) }
-	}
-	token := make([]byte, 16)
-	for {
-		if _, err := io.ReadFull(s.o.Rand, token); err != nil {
-			return err
-		}
-		key := keyspace.Token.Key(0, keyspace.U(uint64(s.o.Clock().Unix())), keyspace.B(string(token)))
-		err := update(ctx, func(tx kv.Txn) error {
-			if err := fn(tx); err != nil {
-				return err
-			}
-			return tx.Put(key, []byte{rowVersion})
-		})
-		if !dberr.Is(err, dberr.UnknownOutcome) {
-			return err
-		}
-		happened, readErr := s.exists(ctx, key)
-		if readErr != nil {
-			return errors.Join(err, readErr)
-		}
-		if happened {
-			return nil
-		}
-	}
 }
 
 func (s *Store) exists(ctx context.Context, key []byte) (found bool, err error) {

@@ -14,8 +14,11 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/kv/pgkv/enginetest"
 )
 
 // world is a store over Pebble on a file system in memory, with a clock that
@@ -26,14 +29,13 @@ type world struct {
 	now time.Time
 	// passing guards now where time passes while something is under way.
 	passing sync.Mutex
+	// wrong is by how much the machine's clock is.
+	wrong time.Duration
 }
 
 func newWorld(t testing.TB, o Options) *world {
 	t.Helper()
-	e, err := pebblekv.Open(pebblekv.Options{Dir: "db", FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := newEngine(t)
 	w := openWorld(t, e, o)
 	t.Cleanup(func() {
 		if err := w.Check(context.Background()); err != nil {
@@ -45,6 +47,26 @@ func newWorld(t testing.TB, o Options) *world {
 	return w
 }
 
+// newEngine returns Pebble on a file system in memory, or the engine that the environment asks for.
+func newEngine(t testing.TB) kv.Engine {
+	t.Helper()
+	if e := enginetest.Open(t); e != nil {
+		return e
+	}
+	e, err := pebblekv.Open(pebblekv.Options{Dir: "db", FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// time is the time.
+func (w *world) time() time.Time {
+	w.passing.Lock()
+	defer w.passing.Unlock()
+	return w.now
+}
+
 // later moves the clock.
 func (w *world) later(d time.Duration) {
 	w.passing.Lock()
@@ -54,19 +76,26 @@ func (w *world) later(d time.Duration) {
 
 func openWorld(t testing.TB, e kv.Engine, o Options) *world {
 	t.Helper()
-	w := &world{t: t, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
-	o.Idle = true
-	o.Clock = func() time.Time {
-		w.passing.Lock()
-		defer w.passing.Unlock()
-		return w.now
-	}
-	s, err := Open(context.Background(), e, o)
+	return openWrong(t, e, o, time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), 0)
+}
+
+// openWrong is openWorld at a time, on a machine whose clock is wrong.
+func openWrong(t testing.TB, e kv.Engine, o Options, now time.Time, wrong time.Duration) *world {
+	t.Helper()
+	w := &world{t: t, now: now, wrong: wrong}
+	w.serve(e, o, func() time.Time { return w.time().Add(wrong) })
+	return w
+}
+
+// serve opens the store on a machine with a clock.
+func (w *world) serve(e kv.Engine, o Options, clock func() time.Time) {
+	w.t.Helper()
+	o.Idle, o.Clock = true, clock
+	s, err := Open(context.Background(), kvtest.NewShortLocks(w.t, e, keyspace.IsLaneHead), o)
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	w.Store = s
-	return w
 }
 
 func (w *world) create(name string, partitioned bool) *Database {

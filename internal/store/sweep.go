@@ -35,11 +35,26 @@ type sweeping struct {
 	log    [][]byte    // keys of entries
 	last   LogPosition // of these
 	more   bool
+	serial uint64    // of the lane head
+	next   time.Time // when what stays is to be looked at; zero for nothing
 }
 
 func (p *sweeping) size() int { return 256*(1+len(p.revs)+len(p.blobs)) + 32*len(p.log) }
 
-func (p *sweeping) read(r *Reader, _ *jobs.Job) (err error) {
+func (p *sweeping) read(r *Reader, _ *jobs.Job) error {
+	l, err := r.lane()
+	if err != nil {
+		return err
+	}
+	p.serial = l.serial
+	if err := p.readPage(r); err != nil || p.more {
+		return err
+	}
+	return p.readNext(r.v)
+}
+
+// readPage reads what is to be removed.
+func (p *sweeping) readPage(r *Reader) (err error) {
 	if p.d.settings.Load().logged {
 		if p.log, p.last, err = p.d.dueLog(r.v, p.now); err != nil || len(p.log) > 0 {
 			p.more = true // what the entries kept
@@ -76,6 +91,9 @@ func (p *sweeping) write(g *group, j *jobs.Job) (over bool, err error) {
 	if len(p.log) > 0 {
 		return false, g.trimLog(p.log, p.last)
 	}
+	if err := p.fetch(g); err != nil {
+		return false, err
+	}
 	for _, b := range p.revs {
 		if err := g.sweepRev(b); err != nil {
 			return false, err
@@ -86,9 +104,8 @@ func (p *sweeping) write(g *group, j *jobs.Job) (over bool, err error) {
 			return false, err
 		}
 	}
-	room := dropBodyRows
-	for _, b := range p.blobs {
-		if err := g.sweepBlob(b, &room); err != nil {
+	for i := range p.blobs {
+		if err := g.sweepBlob(&p.blobs[i]); err != nil {
 			return false, err
 		}
 	}
@@ -96,45 +113,81 @@ func (p *sweeping) write(g *group, j *jobs.Job) (over bool, err error) {
 	if p.more {
 		return false, nil
 	}
-	return p.next(g, j)
+	return p.end(g, j), nil
 }
 
-// next makes the job due when the next row is old enough; over if there is none. (It
-// reads ranges, which change only where the lane head does.)
-func (p *sweeping) next(g *group, j *jobs.Job) (over bool, err error) {
+// fetch reads ahead what the commit will read.
+func (p *sweeping) fetch(g *group) error {
+	of := bodies{}
+	var ids []document.ID
+	for _, b := range p.revs {
+		if of[b.id] == nil {
+			ids = append(ids, b.id)
+		}
+		of[b.id] = append(of[b.id], b.rev)
+	}
+	if err := g.fetchDocs(ids, of); err != nil || g.careful {
+		return err
+	}
+	var keys [][]byte
+	for i := range p.blobs {
+		keys = append(keys, g.db.blobKey(p.blobs[i].number))
+	}
+	_, err := g.ahead.FetchForUpdate(keys)
+	return err
+}
+
+// end makes the job due when the next row is old enough, of this commit or of those that
+// were there; over if there is none. Rows that came since the page was read have not been
+// seen: then it is looked again soon.
+func (p *sweeping) end(g *group, j *jobs.Job) (over bool) {
+	seen, due := g.since == p.serial, g.earlier(jobSweep, p.next)
+	if seen && due.IsZero() {
+		return true
+	}
+	j.Earliest = g.now.Add(sweepEvery)
+	switch j.Due = due; {
+	case !due.IsZero() && due.Unix() <= 0:
+		j.Due = g.now // a blob that nobody names any more, or the rest of a large one
+	case !seen || due.Before(j.Earliest):
+		j.Due = j.Earliest
+	}
+	return false
+}
+
+// readNext reads when what stays after this page is to be looked at.
+func (p *sweeping) readNext(v kv.Snapshot) error {
 	var due []time.Time
-	logged, err := g.db.firstEntry(g.tx)
+	logged, err := p.d.firstEntry(v)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if logged != nil {
-		due = append(due, logged.time.Add(g.db.settings.Load().log.Length))
+		due = append(due, logged.time.Add(p.d.settings.Load().log.Length))
 	}
-	superseded, err := g.db.firstRow(g.tx, &keyspace.Superseded)
+	superseded, err := p.d.firstRow(v, &keyspace.Superseded, p.keys...)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if superseded != nil {
 		if kept, err := logged.names(superseded.key); err != nil {
-			return false, err
+			return err
 		} else if !kept {
-			due = append(due, time.UnixMilli(int64(superseded.n)).Add(g.db.store.o.KeepSuperseded))
+			due = append(due, time.UnixMilli(int64(superseded.n)).Add(p.d.store.o.KeepSuperseded))
 		}
 	}
-	pending, err := g.db.firstRow(g.tx, &keyspace.BlobPending)
+	var blobs [][]byte
+	for _, b := range p.blobs {
+		blobs = append(blobs, p.d.pendingKey(b.deadline, b.number))
+	}
+	pending, err := p.d.firstRow(v, &keyspace.BlobPending, blobs...)
 	if pending != nil {
 		due = append(due, time.Unix(int64(pending.n), 0))
 	}
-	if len(due) == 0 || err != nil {
-		return true, err
+	if len(due) > 0 {
+		p.next = slices.MinFunc(due, time.Time.Compare)
 	}
-	j.Earliest = g.now.Add(sweepEvery)
-	if j.Due = slices.MinFunc(due, time.Time.Compare); pending != nil && pending.n == 0 {
-		j.Due = g.now // the rest of a large blob
-	} else if j.Due.Before(j.Earliest) {
-		j.Due = j.Earliest
-	}
-	return false, nil
+	return err
 }
 
 // firstRow is the first row of a kind: its key, and the first column.
@@ -143,21 +196,22 @@ type firstRow struct {
 	n   uint64
 }
 
-// firstRow returns the database's first row of a kind; nil for none.
-func (d *Database) firstRow(v kv.Snapshot, space *keyspace.Space) (*firstRow, error) {
-	it, err := v.Iterate(kv.Prefix(space.Key(d.number)), kv.IterOptions{})
+// firstRow returns the database's first row of a kind that comes after rows, which are the
+// first ones; nil for none.
+func (d *Database) firstRow(v kv.Snapshot, space *keyspace.Space, after ...[]byte) (*firstRow, error) {
+	rg := kv.Prefix(space.Key(d.number))
+	if n := len(after); n > 0 {
+		rg.Start = append(bytes.Clone(after[n-1]), 0)
+	}
+	keys, err := keysIn(v, rg, 1)
+	if err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	_, parts, err := space.Decode(keys[0])
 	if err != nil {
 		return nil, err
 	}
-	defer it.Close()
-	if !it.Next() {
-		return nil, it.Err()
-	}
-	_, parts, err := space.Decode(it.Key())
-	if err != nil {
-		return nil, err
-	}
-	return &firstRow{bytes.Clone(it.Key()), parts[0].Num()}, nil
+	return &firstRow{keys[0], parts[0].Num()}, nil
 }
 
 // sweepRev removes a superseded revision's body, unless it is a leaf again (a
@@ -193,6 +247,7 @@ func (d *Database) Compact(ctx context.Context) error {
 		if _, more, err = d.step(ctx, id, p); err != nil {
 			return err
 		}
+		more = more || p.more // whether or not the job is due
 	}
 	if c, ok := d.store.engine.(kv.Compacter); ok {
 		return c.Compact(ctx, kv.Prefix(keyspace.Database(d.number)))

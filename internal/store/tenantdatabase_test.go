@@ -10,12 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // TestTenantIsADatabase makes the same random edits in an ordinary database and in a
 // partition as its tenant sees it, while others write beside it: every answer, every
 // revision, every tree and every walk must be the same.
 func TestTenantIsADatabase(t *testing.T) {
+	testrun.Sequential(t)
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := newWorld(t, Options{})

@@ -65,6 +65,9 @@ func (s *Store) transact(ctx context.Context, ws []*write, once *onceOnly) ([]Re
 	if err := s.carry(ctx, ws, t.commit); err != nil {
 		return nil, err
 	}
+	if err := claimsOf(ctx).Confirm(ctx); err != nil { // no commit has: all was refused before
+		return nil, err
+	}
 	var rs []Result
 	for _, w := range ws {
 		rs = append(rs, w.results()...)
@@ -99,14 +102,18 @@ type transaction struct {
 
 // commit submits the transaction as a whole.
 func (t *transaction) commit(ctx context.Context) error {
-	bytes := 0
+	r := &request{fn: t.apply}
 	for _, w := range t.writes {
-		bytes += size(w.edits)
+		r.size += size(w.edits)
+		r.edits = append(r.edits, editsOf{w.scope.db, w.edits})
 	}
-	if err := t.store.giveWay(ctx, bytes, true); err != nil {
+	if t.once != nil {
+		r.reads = t.once.keys(t.store.o.Clock())
+	}
+	if err := t.store.giveWay(ctx, r.size, true); err != nil {
 		return err
 	}
-	r, err := t.store.beginOver(ctx, t.databases, &request{fn: t.apply, size: bytes}, bytes <= smallBytes)
+	r, err := t.store.beginOver(ctx, t.databases, r, r.size <= smallBytes)
 	if err == nil {
 		err = r.wait()
 	}
@@ -161,9 +168,6 @@ func (t *transaction) plan(of *group) (plans []*plan, refused bool, err error) {
 	seen := map[docKey]bool{}
 	for _, w := range t.writes {
 		g := of.of(w.scope.db)
-		if err := g.fetch(w.edits); err != nil {
-			return nil, false, err
-		}
 		for _, e := range w.edits {
 			key := docKey{g.db.number, e.ID}
 			if e.open {

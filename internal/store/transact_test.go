@@ -143,7 +143,7 @@ func TestTransactions(t *testing.T) {
 		b := newBank(w, 3)
 		r := kvtest.NewRand(seed)
 		model := b.balances()
-		faults.Randomly(seed, kvtest.Rates{kvtest.Rerun: 15, kvtest.LostCommit: 10, kvtest.LostAnswer: 10})
+		faults.Randomly(seed, kvtest.Rates{kvtest.Rerun: 15, kvtest.LostCommit: 10, kvtest.LostAnswer: 10, kvtest.LateCommit: 5})
 		for range 60 {
 			parts, moves := b.transfer(r)
 			rs, err := w.Transact(ctx, parts)

@@ -52,7 +52,7 @@ type page interface {
 func (d *Database) page(ctx context.Context, kind string) (page, error) {
 	switch kind {
 	case jobPartition, jobTombstones:
-		return dropping{}, nil
+		return &dropping{d: d}, nil
 	case jobExpiry:
 		return &walker{d: d}, nil
 	case jobSweep:
@@ -107,7 +107,7 @@ func (s *Store) runJob(ctx context.Context, j jobs.Job) error {
 	}
 	d, err := s.Database(ctx, j.Database)
 	if dberr.Is(err, dberr.NotFound) || err == nil && d.number != j.Number {
-		return s.commit(ctx, func(tx kv.Txn) error { return s.jobs.End(tx, &j) })
+		return s.commit(ctx, func(tx kv.Txn) error { return jobs.End(tx, &j) })
 	}
 	if err == nil {
 		err = d.work(ctx, j.ID)
@@ -177,7 +177,7 @@ func (d *Database) step(ctx context.Context, id jobs.ID, p page) (n uint64, more
 		}
 		if n = j.Done - before; over {
 			more = false
-			return d.store.jobs.End(g.tx, &j)
+			return jobs.End(g.tx, &j)
 		}
 		more = !j.Due.After(g.now)
 		return d.store.jobs.Save(g.tx, &j)
@@ -210,6 +210,15 @@ func (g *group) needs(kind string, from time.Time) {
 	if old, ok := g.work[kind]; !ok || from.Before(old) {
 		g.work[kind] = from
 	}
+}
+
+// earlier returns the earlier of two times, zero for neither: one, and when the group's own
+// changes make a job of a kind due.
+func (g *group) earlier(kind string, due time.Time) time.Time {
+	if own, ok := g.work[kind]; ok && (due.IsZero() || own.Before(due)) {
+		return own
+	}
+	return due
 }
 
 // putWork puts what the group's changes make necessary into the queue.
@@ -257,12 +266,26 @@ func (s *Store) rest(ctx context.Context) {
 	}
 }
 
+// commitsWithin is how long a transaction that ends at its greatest age may take to commit,
+// where that is a matter of a network and of other machines.
+const commitsWithin = time.Minute
+
+// unreachable is when no transaction and no snapshot can be running any more that began before
+// now.
+func (s *Store) unreachable(now time.Time) time.Time {
+	now = now.Add(s.limits.Age)
+	if s.shared {
+		now = now.Add(commitsWithin)
+	}
+	return now
+}
+
 // discard removes rows that no transaction and no snapshot can reach any more.
 func (s *Store) discard(ctx context.Context, j jobs.Job, prefix []byte) error {
 	if err := s.engine.Discard(ctx, kv.Prefix(prefix)); err != nil {
 		return err
 	}
-	return s.commit(ctx, func(tx kv.Txn) error { return s.jobs.End(tx, &j) })
+	return s.commit(ctx, func(tx kv.Txn) error { return jobs.End(tx, &j) })
 }
 
 // removeDatabase removes the rows of a dropped database, and its jobs.
@@ -273,7 +296,7 @@ func (s *Store) removeDatabase(ctx context.Context, j jobs.Job) error {
 	}
 	err := s.commit(ctx, func(tx kv.Txn) (err error) {
 		for _, kind := range kinds {
-			err = errors.Join(err, s.jobs.EndAll(tx, kind, j.Number))
+			err = errors.Join(err, jobs.EndAll(tx, kind, j.Number))
 		}
 		return err
 	})

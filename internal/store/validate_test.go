@@ -212,7 +212,7 @@ func TestValidatorIsCommittedBeforeAWrite(t *testing.T) {
 	}
 	again, againFn := writing(t, d, document.Edit{ID: "x", Body: []byte(`{"mark":1}`)})
 	purge := func(g *group) error {
-		_, err := g.purge(Purging{ID: "_design/v", Revs: []document.Rev{design.edits[0].rev}})
+		_, err := g.purge(Purging{ID: "_design/v", Revs: []document.Rev{design.edits[0].rev}}, &removing{})
 		return err
 	}
 	together(d, purge, againFn)

@@ -19,8 +19,9 @@ type watch struct {
 
 // watched is what somebody waits for; zero for the whole database.
 type watched struct {
-	partition document.Partition
-	doc       document.ID
+	partition   document.Partition
+	doc         document.ID
+	definitions bool
 }
 
 type waiters struct {
@@ -78,6 +79,13 @@ func (w *watch) wake(ps map[document.Partition]*partitionState, docs []*docState
 	}
 }
 
+// wakeDefinitions tells those who wait for definitions.
+func (w *watch) wakeDefinitions() {
+	w.waiting.Lock()
+	defer w.waiting.Unlock()
+	w.close(watched{definitions: true})
+}
+
 // wakeDocs tells those who wait for documents.
 func (w *watch) wakeDocs() {
 	w.waiting.Lock()
@@ -89,12 +97,30 @@ func (w *watch) wakeDocs() {
 	}
 }
 
+// wakeOf tells those who wait for the whole database, for one of ps, or for any document.
+func (w *watch) wakeOf(ps []document.Partition) {
+	w.waiting.Lock()
+	w.close(watched{})
+	for _, p := range ps {
+		w.close(watched{partition: p})
+	}
+	w.waiting.Unlock()
+	w.wakeDocs()
+}
+
 func (w *watch) wakeAll() {
 	w.waiting.Lock()
 	defer w.waiting.Unlock()
 	for p := range w.waiting.channels {
 		w.close(p)
 	}
+}
+
+// any reports whether somebody waits.
+func (w *watch) any() bool {
+	w.waiting.Lock()
+	defer w.waiting.Unlock()
+	return len(w.waiting.channels) > 0
 }
 
 func (w *watch) close(p watched) {
@@ -123,6 +149,18 @@ func (s Scope) Watch(q Seq) (<-chan struct{}, func()) {
 func (d *Database) WatchDoc(id document.ID) (<-chan struct{}, func()) {
 	ch, leave := d.watch.join(watched{doc: id})
 	if d.Dropped() { // who woke the others may have come before
+		leave()
+		return closed, func() {}
+	}
+	return ch, leave
+}
+
+// WatchDefinitions returns a channel that is closed when something of the database other than its documents changes
+// after the call, such as the state of an index, or the database is dropped, and a function to be called when the caller
+// no longer waits. The change is readable then.
+func (d *Database) WatchDefinitions() (<-chan struct{}, func()) {
+	ch, leave := d.watch.join(watched{definitions: true})
+	if d.Dropped() {
 		leave()
 		return closed, func() {}
 	}

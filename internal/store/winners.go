@@ -133,6 +133,9 @@ func (w *winnerWalk) next() (found bool, err error) {
 // readBody reads the winner's body, which most often is the next row.
 func (w *winnerWalk) readBody() (err error) {
 	w.placed = w.it.Next()
+	if w.placed && w.r.db.store.distant && bytes.Compare(w.it.Key(), w.key) < 0 {
+		w.placed = w.it.Seek(w.key) // it has come with the rows before, as a rule
+	}
 	if !w.placed || !bytes.Equal(w.it.Key(), w.key) {
 		if err = w.it.Err(); err == nil {
 			w.body, err = w.r.db.readBody(w.r.v, document.ID(w.id), document.Rev{Gen: w.gen, Hash: string(w.hash)})

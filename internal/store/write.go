@@ -57,6 +57,9 @@ func (s Scope) Write(ctx context.Context, edits []document.Edit, o WriteOptions)
 	if err := s.db.store.carry(ctx, []*write{w}, w.commit); err != nil {
 		return nil, err
 	}
+	if err := claimsOf(ctx).Confirm(ctx); err != nil { // no commit has: all was refused before
+		return nil, err
+	}
 	for _, e := range w.edits {
 		if e.Path != nil && errors.Is(e.err, errDropping) {
 			return nil, errDroppingNow
@@ -143,11 +146,20 @@ func (d *Database) checkID(id document.ID) error {
 	if id.IsLocal() {
 		return dberr.New(dberr.Invalid, "illegal_docid", "Only reserved document ids may start with underscore.")
 	}
+	if len(d.headKey(id))+besideID > d.store.idRoom() {
+		return errLongID
+	}
 	if !d.partitioned {
 		return nil
 	}
 	return id.CheckPartitioned()
 }
+
+// besideID is more than the keys of a document's rows have beside its id, above what its
+// head's has. Rows of indexes hold values besides, and are refused by themselves.
+const besideID = 64
+
+var errLongID = dberr.New(dberr.Invalid, "illegal_docid", "Document id is too long")
 
 // write is a call of Write, or what a transaction does in one scope, on its way.
 type write struct {
@@ -167,6 +179,7 @@ type pendingEdit struct {
 	shown    document.ID // as the scope shows it, for texts
 	prepared prepared
 	decision      // of a conditional edit
+	guessed  bool // without looking at the document
 	bound    bool // and its writer alone decides it
 	large    bool // it decides on a large document, when it has its turn
 	admitted bool
@@ -175,6 +188,7 @@ type pendingEdit struct {
 	again    bool         // it was admitted before, and something moved
 	version  uint64       // of the definitions that it was admitted under
 	tenant   *definitions // those of its tenant; nil for none
+	designs  *designs     // of its tenant's partition, if it is a design document of that
 	// validated says that the validation functions were asked.
 	validated bool
 	derived   []Derivation // of the edit's own revision
@@ -237,17 +251,21 @@ func (w *write) admitEdit(ctx context.Context, e *pendingEdit, by *settings) err
 		}
 	}
 	a := w.scope.db.store.o.Admission
-	if a == nil || e.bound && !e.changes() {
+	if e.bound && !e.changes() {
 		return nil
+	}
+	if a == nil {
+		return w.precheckDesigns(ctx, e)
 	}
 	err := a.Admit(ctx, w.scope.db, &e.Edit, func() (*Revision, error) {
 		old, _, err := w.scope.db.pin(ctx, e, nil)
 		return old, err
 	})
+	if err == nil {
+		err = w.precheckDesigns(ctx, e)
+	}
 	if c, ok := a.(Compilation); ok && err == nil {
-		if err = w.precheckDesigns(ctx, e); err == nil {
-			err = c.Compile(ctx, w.scope.db, &e.Edit)
-		}
+		err = c.Compile(ctx, w.scope.db, &e.Edit)
 	}
 	return err
 }
@@ -282,7 +300,7 @@ func (w *write) commit(ctx context.Context) error {
 		}
 		w.began = true
 		var r *request
-		if r, err = w.scope.db.begin(ctx, &request{fn: func(g *group) error { return apply(g, part) }, edits: part, size: bytes}, small); err == nil {
+		if r, err = w.scope.db.begin(ctx, &request{fn: func(g *group) error { return apply(g, part) }, edits: []editsOf{{w.scope.db, part}}, size: bytes}, small); err == nil {
 			runs = append(runs, writeRun{r, part})
 		}
 	}
@@ -382,17 +400,6 @@ func (w *write) moved() bool {
 		}
 	}
 	return again
-}
-
-func (w *write) results() []Result {
-	rs := make([]Result, len(w.edits))
-	for i, e := range w.edits {
-		rs[i] = Result{ID: e.shown, Rev: e.rev, Seq: e.seq, Err: e.err}
-		if e.Path != nil {
-			rs[i].Rev = e.Path[0]
-		}
-	}
-	return rs
 }
 
 // size is about how many bytes edits will write.

@@ -72,22 +72,33 @@ func pick(there, numbers []uint64) (picked []uint64) {
 	return picked
 }
 
-// numbers lists a subscription's dead letters; NotFound when it is not there.
+// numbers returns the numbers of a subscription's dead letters; NotFound.
 func (s *Service) numbers(ctx context.Context, scope store.Scope, id string) (list []uint64, err error) {
+	known, err := s.knownLetters(ctx, scope, id)
+	if err != nil || known == nil {
+		return nil, orNone(err)
+	}
+	return known.numbers, nil
+}
+
+// knownLetters looks up the dead letters of a subscription; nil if there is none.
+func (s *Service) knownLetters(ctx context.Context, scope store.Scope, id string) (known *knownLetters, err error) {
 	err = scope.View(ctx, func(r *store.Reader) error {
+		known = nil
 		sub, err := read(r, id)
 		if err != nil || sub.definition == nil {
-			return orNone(err)
+			return err
 		}
+		known = &knownLetters{serial: sub.serial}
 		for l, err := range letters(r, id, 0) {
 			if err != nil {
 				return err
 			}
-			list = append(list, l.number)
+			known.numbers = append(known.numbers, l.number)
 		}
 		return nil
 	})
-	return list, err
+	return known, err
 }
 
 func orNone(err error) error {

@@ -1,6 +1,7 @@
 package subscribe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -104,6 +105,21 @@ type next struct {
 // says, and arranges what comes next. fn may run several times; its error leaves
 // everything as it was. Conflict when the partition is being dropped.
 func (s *Service) editRows(ctx context.Context, scope store.Scope, id string, fn func(sub *subscription) (edit, error)) (n next, err error) {
+	n, err = s.editKnowing(ctx, scope, id, nil, fn)
+	if errors.Is(err, errLetters) {
+		var known *knownLetters
+		if known, err = s.knownLetters(ctx, scope, id); err == nil {
+			n, err = s.editKnowing(ctx, scope, id, cmp.Or(known, &knownLetters{}), fn)
+		}
+	}
+	return n, err
+}
+
+// errLetters says that the dead letters have to be looked up, beforehand.
+var errLetters = errors.New("subscribe: the dead letters are not known")
+
+// editKnowing is editRows where the dead letters are known, or nil.
+func (s *Service) editKnowing(ctx context.Context, scope store.Scope, id string, known *knownLetters, fn func(sub *subscription) (edit, error)) (n next, err error) {
 	err = scope.UpdateLane(ctx, 4<<10, func(m store.LaneTxn) (refused, err error) {
 		sub, err := readSubscription(scope, id, m.Tx().GetForUpdate)
 		if err != nil {
@@ -113,6 +129,14 @@ func (s *Service) editRows(ctx context.Context, scope store.Scope, id string, fn
 		e, refused := fn(&sub)
 		if refused != nil {
 			return refused, nil
+		}
+		if e.known = known; e.remove && known == nil {
+			return errLetters, nil
+		}
+		if before.definition == nil && sub.definition != nil {
+			if refused, err := s.tooMany(m.Tx(), scope); refused != nil || err != nil {
+				return refused, err
+			}
 		}
 		changes := (before.definition == nil) != (sub.definition == nil || e.remove)
 		any := true
@@ -130,6 +154,22 @@ func (s *Service) editRows(ctx context.Context, scope store.Scope, id string, fn
 		return nil, err
 	})
 	return n, err
+}
+
+// tooMany refuses one subscription more than a scope may have. It counts in the transaction that
+// makes it, which another one, of this server or of another, does not pass by.
+func (s *Service) tooMany(tx kv.Txn, scope store.Scope) (refused, err error) {
+	n, most := 0, s.o.Bounds().Scope
+	for _, err := range subscriptions(tx, scope.Database(), keyspace.T(string(scope.Partition()))) {
+		if err != nil {
+			return nil, err
+		}
+		n++
+	}
+	if n >= most {
+		refused = dberr.New(dberr.Forbidden, "forbidden", "There can't be more than %d subscriptions here.", most)
+	}
+	return refused, nil
 }
 
 // followed tells the writers when a database has its first subscription, or none any more.
@@ -216,11 +256,7 @@ func (s *Service) find(ctx context.Context, j jobs.Job) error {
 // found lets the job rest that looked up to a sequence until there are changes, or ends
 // it when nobody is left.
 func (s *Service) found(m store.LaneTxn, d *store.Database, j jobs.Job, to store.Seq) error {
-	any, err := subscribed(m.Tx(), d)
-	if err != nil {
-		return err
-	}
-	if !any {
+	if !m.Follows(jobFind) {
 		return errors.Join(m.Redefine(d.Whole()), m.EndJob(j))
 	}
 	after := time.Duration(resting)
@@ -234,6 +270,18 @@ func (s *Service) found(m store.LaneTxn, d *store.Database, j jobs.Job, to store
 
 // arrangeAll arranges what subscriptions have to do next.
 func (s *Service) arrangeAll(m store.LaneTxn, d *store.Database, all []where) error {
+	var keys [][]byte
+	for _, at := range all {
+		for _, sub := range []uint64{subDefinition, subState} {
+			keys = append(keys, subscriptionKey(at.scope(d), at.id, sub))
+		}
+		for _, kind := range []string{jobSend, jobResend} {
+			keys = append(keys, d.Job(kind, at.subject(), time.Time{}).Key())
+		}
+	}
+	if err := m.Ahead(keys); err != nil {
+		return err
+	}
 	for _, at := range all {
 		sub, err := readSubscription(at.scope(d), at.id, m.Tx().GetForUpdate)
 		if err == nil {

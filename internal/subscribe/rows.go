@@ -43,6 +43,15 @@ type edit struct {
 	dead    [][]byte     // new dead letters, numbered from serial+1 on
 	discard []uint64     // dead letters that go; unknown ones are overlooked
 	rewrite []deadLetter // dead letters with another value; unknown ones are overlooked
+
+	known *knownLetters // of a subscription that goes
+}
+
+// knownLetters are the dead letters of a subscription as a snapshot had them, and the number
+// of the last one there had been. Those that came since have the numbers after that.
+type knownLetters struct {
+	numbers []uint64
+	serial  uint64
 }
 
 // The rows of one subscription, and the version of their values.
@@ -245,7 +254,7 @@ func (e *edit) put(m store.LaneTxn, s store.Scope, before subscription, sub *sub
 	tx := m.Tx()
 	if e.remove {
 		sub.definition = nil
-		return remove(tx, s, sub.id)
+		return e.removeFrom(tx, s, before)
 	}
 	if sub.definition == nil {
 		return nil
@@ -272,50 +281,72 @@ func (e *edit) putLetters(tx kv.Txn, s store.Scope, sub *subscription) error {
 			return err
 		}
 	}
+	there, err := hasDeadLetters(tx, s, sub.id, e.touched())
+	if err != nil {
+		return err
+	}
 	for _, n := range e.discard {
-		there, err := hasDeadLetter(tx, s, sub.id, n)
-		if err == nil && there {
+		if there[n] {
+			delete(there, n)
 			sub.dead--
-			err = tx.Delete(deadLetterKey(s, sub.id, n))
-		}
-		if err != nil {
-			return err
+			if err := tx.Delete(deadLetterKey(s, sub.id, n)); err != nil {
+				return err
+			}
 		}
 	}
 	for _, l := range e.rewrite {
-		there, err := hasDeadLetter(tx, s, sub.id, l.number)
-		if err == nil && there {
-			err = putDeadLetter(tx, s, sub.id, l)
-		}
-		if err != nil {
-			return err
+		if there[l.number] {
+			if err := putDeadLetter(tx, s, sub.id, l); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// touched are the numbers of the dead letters that there may be and that the edit names.
+func (e *edit) touched() []uint64 {
+	numbers := slices.Clone(e.discard)
+	for _, l := range e.rewrite {
+		numbers = append(numbers, l.number)
+	}
+	return numbers
 }
 
 func putDeadLetter(tx kv.Txn, s store.Scope, id string, l deadLetter) error {
 	return tx.Put(deadLetterKey(s, id, l.number), append([]byte{rowVersion}, l.value...))
 }
 
-func hasDeadLetter(tx kv.Txn, s store.Scope, id string, n uint64) (bool, error) {
-	_, err := tx.GetForUpdate(deadLetterKey(s, id, n))
-	if errors.Is(err, kv.ErrNotFound) {
-		return false, nil
+// hasDeadLetters returns which dead letters are there.
+func hasDeadLetters(tx kv.Txn, s store.Scope, id string, numbers []uint64) (there map[uint64]bool, err error) {
+	keys := make([][]byte, len(numbers))
+	for i, n := range numbers {
+		keys[i] = deadLetterKey(s, id, n)
 	}
-	return err == nil, err
+	values, err := tx.GetManyForUpdate(keys)
+	there = map[uint64]bool{}
+	for i := range values {
+		if values[i] != nil {
+			there[numbers[i]] = true
+		}
+	}
+	return there, err
 }
 
-// remove removes a subscription's rows. Commits of a database run one after the other,
-// so nobody adds to the range meanwhile.
-func remove(tx kv.Txn, s store.Scope, id string) error {
-	keys := [][]byte{subscriptionKey(s, id, subDefinition), subscriptionKey(s, id, subState)}
-	err := kv.Each(tx, kv.Prefix(deadLetters(s, id)), func(key, _ []byte) error {
-		keys = append(keys, slices.Clone(key))
-		return nil
-	})
-	for _, key := range keys {
-		err = errors.Join(err, tx.Delete(key))
+// removeFrom removes a subscription's rows, the dead letters that came since they were
+// looked up among them. Commits of a database run one after the other, so nobody adds to
+// them meanwhile.
+func (e *edit) removeFrom(tx kv.Txn, s store.Scope, sub subscription) error {
+	numbers, since := e.known.numbers, e.known.serial
+	if sub.serial < since {
+		since = 0 // it was removed and made again
+	}
+	for n := since + 1; n <= sub.serial; n++ {
+		numbers = append(numbers, n)
+	}
+	err := errors.Join(tx.Delete(subscriptionKey(s, sub.id, subDefinition)), tx.Delete(subscriptionKey(s, sub.id, subState)))
+	for _, n := range numbers {
+		err = errors.Join(err, tx.Delete(deadLetterKey(s, sub.id, n)))
 	}
 	return err
 }

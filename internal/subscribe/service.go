@@ -80,8 +80,6 @@ type Service struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
 	queues  []*jobs.Queue
-
-	making sync.Mutex // one subscription is made at a time, so that they can be counted
 }
 
 // New makes a service and, unless it is to be idle, goes on with what is to be
@@ -149,9 +147,7 @@ func (s *Service) Put(ctx context.Context, scope store.Scope, id string, raw []b
 			return false, err
 		}
 	}
-	s.making.Lock()
-	defer s.making.Unlock()
-	begin, err := s.begin(ctx, scope, id, w)
+	begin, err := s.begin(ctx, scope, w)
 	if err != nil {
 		return false, err
 	}
@@ -185,9 +181,8 @@ func renewed(sub *subscription) error {
 	return err
 }
 
-// begin returns the place where a new subscription begins, and counts those
-// that there are.
-func (s *Service) begin(ctx context.Context, scope store.Scope, id string, w *wanted) (q store.Seq, err error) {
+// begin returns the place where a new subscription begins.
+func (s *Service) begin(ctx context.Context, scope store.Scope, w *wanted) (q store.Seq, err error) {
 	if w.since != "" && w.since != "now" {
 		var ok bool
 		if q, ok = scope.OwnSeq(w.since); !ok {
@@ -201,17 +196,6 @@ func (s *Service) begin(ctx context.Context, scope store.Scope, id string, w *wa
 		}
 		if w.since == "" || w.since == "now" || q > last {
 			q = last
-		}
-		n, known := 0, false
-		for name, err := range names(r) {
-			if err != nil {
-				return err
-			}
-			n++
-			known = known || name == id
-		}
-		if !known && n >= s.o.Bounds().Scope {
-			return dberr.New(dberr.Forbidden, "forbidden", "There can't be more than %d subscriptions here.", s.o.Bounds().Scope)
 		}
 		return nil
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -51,6 +52,9 @@ func (s *Service) step(ctx context.Context, scope store.Scope, id string) (n nex
 		from := s.guarded
 		if s.o.AllowPrivate() {
 			from = s.open
+		}
+		if err := jobs.Fence(ctx); err != nil {
+			return n, err // another server is at it, and tells the receiver itself
 		}
 		out = from.send(ctx, d, b.id(), b.body(scope, id), s.o.Now(), "Sectional/"+s.o.Version)
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/sectional/sectional/internal/crashfs"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jobs"
+	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -80,7 +82,7 @@ func (w *world) open() {
 	var err error
 	w.e, err = pebblekv.Open(pebblekv.Options{Dir: "data", FS: w.fs, CacheBytes: 8 << 20})
 	must(w.t, err)
-	w.store, err = store.Open(ctx, w.e, store.Options{Idle: true, Clock: w.clock.Now, Followers: []store.Follower{Rows{}}})
+	w.store, err = store.Open(ctx, kvtest.NewShortLocks(w.t, w.e, keyspace.IsLaneHead), store.Options{Idle: true, Clock: w.clock.Now, Followers: []store.Follower{Rows{}}})
 	must(w.t, err)
 	o := w.o
 	o.Store, o.Now, o.Version, o.Idle = w.store, w.clock.Now, "test", true

@@ -39,9 +39,9 @@ type Sync struct {
 
 // Outcome is what a sync did.
 type Outcome struct {
-	Documents int64 // by a snapshot that was taken, or its rest; those sent again because a line was cut count again
-	Written   int64 // revisions by the protocol
-	Refused   int64 // revisions that the target did not take, or the source could not give
+	Documents int64 `json:"documents"` // by a snapshot that was taken, or its rest; those sent again because a line was cut count again
+	Written   int64 `json:"written"`   // revisions by the protocol
+	Refused   int64 `json:"refused"`   // revisions that the target did not take, or the source could not give
 }
 
 // Run carries over what the target lacks. Errors: those of replicate.Task.Run;

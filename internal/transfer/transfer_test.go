@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -31,7 +32,9 @@ type pair struct {
 	asked  []string // method and path of each request
 	before func(*http.Request) error
 	after  func(*http.Request, *http.Response)
-	out    bytes.Buffer
+	// Several requests are on their way at once.
+	beginning, ending sync.Mutex
+	out               bytes.Buffer
 }
 
 // newPair makes a server with the database db, and one with the database copy.
@@ -44,14 +47,11 @@ func newPair(t *testing.T, query string) *pair {
 
 // RoundTrip implements http.RoundTripper.
 func (p *pair) RoundTrip(r *http.Request) (*http.Response, error) {
-	p.asked = append(p.asked, r.Method+" "+r.URL.Host+r.URL.Path)
-	if p.before != nil {
-		if err := p.before(r); err != nil {
-			if r.Body != nil {
-				_ = r.Body.Close()
-			}
-			return nil, err
+	if err := p.begin(r); err != nil {
+		if r.Body != nil {
+			_ = r.Body.Close()
 		}
+		return nil, err
 	}
 	server := p.a
 	if r.URL.Host == "b" {
@@ -59,9 +59,22 @@ func (p *pair) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	answer, err := (&replicate.Local{Handler: server}).RoundTrip(r)
 	if err == nil && p.after != nil {
+		p.ending.Lock()
+		defer p.ending.Unlock()
 		p.after(r, answer)
 	}
 	return answer, err
+}
+
+// begin notes a request, and returns why it is not carried out.
+func (p *pair) begin(r *http.Request) error {
+	p.beginning.Lock()
+	defer p.beginning.Unlock()
+	p.asked = append(p.asked, r.Method+" "+r.URL.Host+r.URL.Path)
+	if p.before == nil {
+		return nil
+	}
+	return p.before(r)
 }
 
 func (p *pair) sync(source, target string) *Sync {

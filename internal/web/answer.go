@@ -84,6 +84,7 @@ func (r *Request) Begin(status, length int) {
 		h["Cache-Control"] = mustRevalidate
 	}
 	r.call.Complete(status)
+	r.tellAct(status)
 	r.status = status
 	r.w.WriteHeader(status)
 }

@@ -25,25 +25,39 @@ type Failure struct {
 // Fail answers with an error: with the whole answer if nothing went out yet, else with its body as a last line, after which the
 // connection is cut, so that nobody takes the half for the whole.
 func (r *Request) Fail(err error) {
-	h := r.w.Header()
-	begun := r.out != nil && !r.out.abandon() || r.out == nil && r.status != 0
-	if !begun {
-		delete(h, "Etag")
-		delete(h, "Location")
+	if r.out != nil && !r.out.abandon() || r.out == nil && r.status != 0 {
+		r.breakOff(err)
 	}
+	if other := r.tell(err); other != nil {
+		r.instead = true
+		_ = r.tell(other) // which is not withheld
+	}
+}
+
+// breakOff ends an answer of which a part is out.
+func (r *Request) breakOff(err error) {
 	f := r.call.Render(err)
 	r.LogFailure(f, err)
-	if begun {
-		if !r.Head && r.Ctx().Err() == nil {
-			_ = r.Write(append([]byte("\n"), f.Body...)) // the client may be gone; the connection is cut in any case
-			_ = r.Flush()
-		}
-		panic(http.ErrAbortHandler)
+	if !r.Head && r.Ctx().Err() == nil {
+		_ = r.Write(append([]byte("\n"), f.Body...)) // the client may be gone; the connection is cut in any case
+		_ = r.Flush()
 	}
+	panic(http.ErrAbortHandler)
+}
+
+// tell answers with an error. If the answer is withheld it returns the error to tell instead.
+func (r *Request) tell(err error) (instead error) {
+	defer catchWithheld(&instead)
+	h := r.w.Header()
+	delete(h, "Etag")
+	delete(h, "Location")
+	f := r.call.Render(err)
+	r.LogFailure(f, err)
 	if wait := retryAfter(err); wait > 0 {
 		r.Set("Retry-After", strconv.Itoa(wait))
 	}
 	_ = r.Bytes(f.Status, f.Type, f.Body) // nobody is left to tell
+	return nil
 }
 
 // retryAfter returns the seconds after which the client should ask again, at
@@ -66,11 +80,9 @@ func (r *Request) LogFailure(f Failure, err error) {
 	if line := (*net.OpError)(nil); r.status != 0 && errors.As(err, &line) {
 		return // the client left, or did not read
 	}
-	level := slog.LevelError
-	if f.Public {
-		level = slog.LevelInfo
+	level, cause := slog.LevelError, slog.Any("cause", err)
+	if e := (*dberr.Error)(nil); f.Public && errors.As(err, &e) {
+		level, cause = slog.LevelInfo, slog.String("error", e.Code) // the rest may quote a document
 	}
-	r.frame.Log.LogAttrs(r.Ctx(), level, "request failed",
-		slog.String("method", r.HTTP.Method), slog.String("path", r.HTTP.URL.Path),
-		slog.Int("status", f.Status), slog.String("request", r.ID()), slog.Any("cause", err))
+	r.frame.Log.LogAttrs(r.Ctx(), level, "request failed", append(r.about(), slog.Int("status", f.Status), cause)...)
 }

@@ -5,10 +5,12 @@ import (
 	"encoding/binary"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/tracing"
 )
 
 // Call is a request as its API sees it. The frame calls the methods in this order, each once, in the
@@ -24,10 +26,19 @@ type Call interface {
 	// Run answers by the methods of Request.
 	Run() error
 
-	// Complete puts the last headers into that of an answer, right before it goes out with a status.
+	// Complete puts the last headers into that of an answer, right before it goes out with a status. It
+	// may withhold it.
 	Complete(status int)
 	// Render returns how an error looks, and may set headers that go with it.
 	Render(err error) Failure
+}
+
+// Recaller is a Call that may have to begin again: it lets requests in by what it
+// remembers, and that may turn out to be out of date.
+type Recaller interface {
+	// Again reports whether that is so, after the steps up to Run ended with err, which may
+	// be nil. Nothing has been answered then.
+	Again(err error) bool
 }
 
 // Options are what one API asks of its frame.
@@ -49,6 +60,11 @@ type Settings struct {
 	MaxBody, MaxMemory Limit
 	// BodyTimeout is in what time each next bodyStride bytes of a body have to come.
 	BodyTimeout time.Duration
+	// LogRequests logs every request, and not only where everything is logged. SlowQuery is how long a query
+	// takes that is logged with what it read; 0: none is.
+	LogRequests bool
+	SlowQuery   time.Duration
+	Rates       RateLimits
 	CORS        auth.CORSPolicies
 	Plus        PlusMeans // what "+" stands for in paths
 	Server      []string  // the value of the header Server
@@ -69,7 +85,12 @@ type Shared struct {
 	Done    <-chan struct{} // closed when the server stops: feeds end then
 	Metrics *Metrics
 	Tasks   Tasks
-	budget  bodyBudget
+	// Acts is told of acts of administrators; nil: nobody is. It is set before the first request.
+	Acts func(Act)
+	// Tracer traces requests; nil: none are. It is set before the first request.
+	Tracer *tracing.Tracer
+	budget bodyBudget
+	rates  rates
 }
 
 // NewShared makes it. nil stands for no log, time.Now and a server that does not stop.
@@ -112,6 +133,10 @@ func NewFrame(s *Shared, o Options) *Frame {
 func (f *Frame) Serve(r *Request, call Call, w http.ResponseWriter, h *http.Request) {
 	r.frame, r.call, r.w, r.context, r.Began = f, call, w, h.Context(), f.Now()
 	r.HTTP = h
+	if f.Tracer != nil {
+		r.context, r.span = f.Tracer.Request(r.context, h.Header["Traceparent"])
+	}
+	f.Metrics.inFlight.Add(1)
 	defer f.finish(r)
 	r.watchBody()
 	r.identify()
@@ -134,35 +159,95 @@ func (r *Request) parse() {
 	r.Query = ParseQuery(q)
 }
 
-// Go takes the request through the steps of its Call.
+// mostAgain is how often a request begins again.
+const mostAgain = 10
+
+// Go takes the request through the steps of its Call, again if need be.
 func (r *Request) Go() error {
+	began, caller := r.context, r.Caller
 	r.call.Route()
-	if err := r.call.Authenticate(); err != nil {
+	if err := r.limitAddress(); err != nil {
+		r.Caller = &auth.Caller{}
 		return err
 	}
-	if err := r.call.Admit(); err != nil {
+	for again := 0; ; again++ {
+		err := r.attempt()
+		c, may := r.call.(Recaller)
+		if !may || r.status != 0 || again == mostAgain || !c.Again(err) {
+			return err
+		}
+		r.context, r.Caller, r.After, r.Raw = began, caller, nil, nil
+		r.dropStream()
+		r.dropHeaders()
+		if err := r.rewind(); err != nil {
+			return err
+		}
+	}
+}
+
+// withheld is what Withhold panics with.
+type withheld struct{ err error }
+
+// Withhold ends the request before its answer goes out, with an error instead; of the answer nothing is left. It is
+// for Call.Complete, and does not return, but for the answer to an error that came in the place of another: that goes out.
+func (r *Request) Withhold(err error) {
+	if r.instead {
+		return
+	}
+	r.dropHeaders()
+	panic(withheld{err})
+}
+
+// catchWithheld is deferred by who takes a step that may be withheld: err is the error instead.
+func catchWithheld(err *error) {
+	switch v := recover().(type) {
+	case nil:
+	case withheld:
+		*err = v.err
+	default:
+		panic(v)
+	}
+}
+
+// attempt takes the steps, of which one may be withheld.
+func (r *Request) attempt() (err error) {
+	defer catchWithheld(&err)
+	return r.steps()
+}
+
+// dropHeaders forgets what the steps have put into the answer's header.
+func (r *Request) dropHeaders() {
+	for name := range r.w.Header() {
+		if name != "Server" && name != r.frame.options.IDHeader && name != "Vary" && !strings.HasPrefix(name, "Access-Control-") {
+			delete(r.w.Header(), name)
+		}
+	}
+}
+
+// steps are those after Route.
+func (r *Request) steps() error {
+	if err := r.traced("authenticate", r.call.Authenticate); err != nil {
+		return err
+	}
+	if err := r.LimitUser(); err != nil {
+		return err
+	}
+	if err := r.traced("admit", r.call.Admit); err != nil {
 		return err
 	}
 	return r.call.Run()
 }
 
-// finish counts the request, and logs it where everything is logged.
+// finish counts the request, and logs it.
 func (f *Frame) finish(r *Request) {
 	r.Release(r.held)
+	f.Metrics.inFlight.Add(-1)
 	took := f.Now().Sub(r.Began)
 	class := r.Action.Class
 	if class == nil {
 		class = f.options.Unrouted
 	}
 	f.Metrics.count(class, r.HTTP.Method, r.status, took)
-	if !f.Log.Enabled(r.context, slog.LevelDebug) {
-		return
-	}
-	name := ""
-	if r.Caller != nil {
-		name = r.Caller.Name
-	}
-	f.Log.LogAttrs(r.context, slog.LevelDebug, "request", slog.String("method", r.HTTP.Method), slog.String("path", r.HTTP.URL.Path),
-		slog.Int("status", r.status), slog.Int64("bytes", r.sent), slog.Duration("took", took),
-		slog.String("user", name), slog.String("peer", r.Peer()), slog.String("request", string(r.id[:])))
+	f.log(r, took, class)
+	r.endTrace()
 }

@@ -25,6 +25,8 @@ type small struct {
 	settings Settings
 	class    *Class
 	actions  map[string]action
+	stale    error // withholds each answer but those to errors that no other may have caused; nil: none is
+	begun    int   // how often requests have taken the steps
 }
 
 // action is a row of the API.
@@ -63,6 +65,7 @@ func (r *smallCall) Route() {
 }
 
 func (r *smallCall) Authenticate() error {
+	r.api.begun++
 	key := r.Header("X-Key")
 	if key == "wrong" {
 		return dberr.New(dberr.Unauthorized, "", "nobody's key")
@@ -83,7 +86,14 @@ func (r *smallCall) Admit() error {
 
 func (r *smallCall) Run() error { return r.action.run(&r.Request) }
 
-func (r *smallCall) Complete(int) { r.Set("X-Small", "yes") }
+func (r *smallCall) Complete(int) {
+	if r.api.stale != nil {
+		r.Withhold(r.api.stale)
+	}
+	r.Set("X-Small", "yes")
+}
+
+func (r *smallCall) Again(error) bool { return r.api.stale != nil }
 
 func (r *smallCall) Render(err error) Failure {
 	f := Failure{Status: 500, Type: "text/x-small", Body: []byte("!internal\n")}
@@ -192,6 +202,41 @@ func TestAPIsShare(t *testing.T) {
 	}
 	if s.Metrics.ByStatus(200) != 2 || s.Metrics.ByStatus(503) != 1 || s.Metrics.ByMethod()["POST"] != 4 {
 		t.Errorf("counted are %d, %d and %v", s.Metrics.ByStatus(200), s.Metrics.ByStatus(503), s.Metrics.ByMethod())
+	}
+}
+
+// TestWithheld has what each request was let in by change again and again: in the end it is told so, in an answer that
+// has nothing of those which were withheld.
+func TestWithheld(t *testing.T) {
+	a := newSmall(NewShared(nil, nil, nil), nil)
+	a.stale = dberr.New(dberr.Unavailable, "", "it has changed")
+	for name, run := range map[string]func(*Request) error{
+		"an answer": func(r *Request) error {
+			r.Set("Content-Encoding", "gzip")
+			return r.Bytes(200, "text/plain", []byte("secret"))
+		},
+		"an error": func(r *Request) error { return dberr.New(dberr.Forbidden, "", "secret") },
+		"a stream": func(r *Request) error {
+			s := r.Stream(200, "text/plain")
+			s.Buf = append(s.Buf, "secret"...)
+			return s.End()
+		},
+		"a feed": func(r *Request) error {
+			s := r.Stream(200, "text/plain")
+			s.Buf = append(s.Buf, "secret"...)
+			return s.Flush()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a.begun, a.actions["Do"] = 0, action{Action: Action{Class: a.class}, run: run}
+			w := a.ask("Do", nil)
+			if w.Code != 503 || w.Body.String() != "!it has changed\n" || w.Header().Get("Content-Encoding") != "" || w.Header().Get("X-Small") != "yes" {
+				t.Errorf("%d %q %v", w.Code, w.Body, w.Header())
+			}
+			if a.begun != mostAgain+1 {
+				t.Errorf("it began %d times", a.begun)
+			}
+		})
 	}
 }
 

@@ -21,6 +21,8 @@ type Metrics struct {
 	classes  []*Class
 	gauges   []func() []Gauge
 	methods  [len(countedMethods)]atomic.Uint64
+	inFlight atomic.Int64
+	slow     atomic.Uint64
 
 	requests, latency *prometheus.Desc
 }
@@ -81,6 +83,12 @@ func (m *Metrics) WriteText(w io.Writer) error {
 	}
 	return nil
 }
+
+// InFlight returns how many requests are being answered, feeds that wait among them.
+func (m *Metrics) InFlight() int64 { return m.inFlight.Load() }
+
+// SlowQueries returns how many queries took so long that they were logged.
+func (m *Metrics) SlowQueries() uint64 { return m.slow.Load() }
 
 // count adds a request that has been answered.
 func (m *Metrics) count(c *Class, method string, status int, took time.Duration) {

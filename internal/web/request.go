@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/tracing"
 )
 
 // Request is a request on its way: what was asked, by whom, and the answer so far. It is a part of the value that is
@@ -17,9 +18,13 @@ type Request struct {
 	Head   bool   // a GET whose body is not sent
 	Path   Path
 	Query  Query
-	Action Action       // what the frame knows of the row; set by Call.Route
-	Caller *auth.Caller // set by Call.Authenticate
-	Began  time.Time
+	Action Action // what the frame knows of the row; set by Call.Route
+	// Database is the one that the request names, for the log; Read what a query has read.
+	Database string
+	Subject  string // what an act is about beside that, for the audit log
+	Read     Reading
+	Caller   *auth.Caller // set by Call.Authenticate
+	Began    time.Time
 	// Raw is the body that ReadBody read, where errors may point into it; nil for none.
 	Raw []byte
 	// After is begun once the request is answered; nil for nothing.
@@ -31,20 +36,42 @@ type Request struct {
 	// context is the request's with the caller in it. It is kept here, against
 	// the habit, because http.Request can only take one by being copied.
 	context  context.Context
+	span     tracing.Span // of the request, the zero value if it is not traced
 	bodyTime time.Duration
 	held     int64 // bytes of memory that its body is charged for; see Hold
 	status   int   // of the answer, 0 before it began
+	instead  bool  // the answer is the one to an error in the place of an error that was withheld
 	sent     int64 // bytes of the body
+	counted  bool  // by the limit of its user's requests
 	out      *Stream
-	id       [10]byte
+	id       string
 	values   [5]string // of the answer's headers that differ from request to request; see Set
 	used     int       // of values
 }
 
 // Action is what the frame knows of the row that a request came to.
 type Action struct {
+	Name  string // of the row in the log, such as a method and a pattern
 	Class *Class // under which it is counted
 	Body  BodyCost
+	// Unlimited requests are not counted by RateLimits: balancers and collectors of metrics ask them.
+	Unlimited bool
+	Act       bool // it changes what administrators answer for: the audit log is told
+}
+
+// Reading is what a query has read, and how, for the log of slow ones: nothing of what it asked for, and
+// nothing of what documents hold.
+type Reading struct {
+	Design, Index         string // the index's name, "" for no query
+	Plan                  string // more of how it was read; "" where there is nothing to choose
+	Partition             string // "" for all of them
+	Keys, Documents, Rows int    // rows of the index and documents looked at, and rows answered; 0 where nobody counts
+}
+
+// IsSlow reports whether the request has taken so long that its reading is logged.
+func (r *Request) IsSlow() bool {
+	slow := r.frame.options.Settings().SlowQuery
+	return slow > 0 && r.frame.Now().Sub(r.Began) >= slow
 }
 
 // Ctx is the context of the request; the caller is in it.
@@ -58,6 +85,9 @@ func (r *Request) SetCaller(c *auth.Caller) {
 	r.Caller = c
 	r.context = auth.WithCaller(r.context, c)
 }
+
+// SetContext puts another context in the place of the request's, which that is made of.
+func (r *Request) SetContext(ctx context.Context) { r.context = ctx }
 
 // SetMethod settles the method: HEAD is a GET whose body is not sent.
 func (r *Request) SetMethod(method string) {
@@ -78,8 +108,8 @@ func (r *Request) MethodShown() string {
 // Replace puts another request in the place of this one, which it stands for: who asks, what he is charged for and
 // when it began stay. The Call is to be as new and to be taken through its steps by Go again.
 func (r *Request) Replace(h *http.Request) {
-	*r = Request{HTTP: h, Caller: r.Caller, Began: r.Began, frame: r.frame, call: r.call, w: r.w, context: r.context,
-		bodyTime: r.bodyTime, held: r.held, id: r.id}
+	*r = Request{HTTP: h, Caller: r.Caller, Began: r.Began, frame: r.frame, call: r.call, w: r.w, context: r.context, span: r.span,
+		bodyTime: r.bodyTime, held: r.held, id: r.id, counted: r.counted}
 	r.parse()
 }
 
@@ -133,7 +163,7 @@ func (r *Request) scheme() string {
 }
 
 // ID is the name of the request in the log.
-func (r *Request) ID() string { return string(r.id[:]) }
+func (r *Request) ID() string { return r.id }
 
 // identify gives the request the id of its log lines: the client's own if it
 // is a decent one.
@@ -141,19 +171,20 @@ func (r *Request) identify() {
 	h, name := r.w.Header(), r.frame.options.IDHeader
 	h["Server"] = r.frame.options.Settings().Server
 	if own := r.HTTP.Header[name]; own != nil && decentID(own[0]) {
-		copy(r.id[:], own[0])
-		h[name] = own[:1]
+		r.id, h[name] = own[0], own[:1]
 		return
 	}
 	// A counter with a random start, mixed so that ids of one server do not
 	// look alike.
 	const hex = "0123456789abcdef"
 	n := r.frame.ids.Add(1) * 0x9e3779b97f4a7c15
-	for i := range r.id {
-		r.id[i] = hex[n>>60]
+	var id [10]byte
+	for i := range id {
+		id[i] = hex[n>>60]
 		n <<= 4
 	}
-	r.Set(name, string(r.id[:]))
+	r.id = string(id[:])
+	r.Set(name, r.id)
 }
 
 func decentID(s string) bool {

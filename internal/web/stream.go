@@ -109,27 +109,27 @@ func (s *Stream) End() error {
 	if s.ended {
 		return nil
 	}
-	s.ended = true
 	var err error
-	switch {
+	switch { // Begin may be withheld, and nothing has ended or begun then
 	case s.begun:
 		err = s.send()
 	case s.r.Head:
 		// Endpoints leave rows out for HEAD: the length would not be that of GET.
 		s.r.Begin(s.status, -1)
 	default:
-		s.begun = true
 		s.r.Begin(s.status, len(s.Buf))
+		s.begun = true
 		err = s.r.Write(s.Buf)
 	}
+	s.ended = true
 	s.Release()
 	return err
 }
 
 func (s *Stream) send() error {
 	if !s.begun {
-		s.begun = true
 		s.r.Begin(s.status, -1)
+		s.begun = true
 	}
 	if s.r.Head {
 		s.Buf = s.Buf[:0]
@@ -158,6 +158,14 @@ func (s *Stream) Wake() {
 	if cap(s.Buf) == 0 {
 		s.pooled = TakeBuffer()
 		s.Buf = (*s.pooled)[:0]
+	}
+}
+
+// dropStream drops an answer of which nothing was sent, before another begins.
+func (r *Request) dropStream() {
+	if r.out != nil {
+		r.out.abandon()
+		r.out = nil
 	}
 }
 

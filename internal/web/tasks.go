@@ -37,23 +37,52 @@ type Task struct {
 
 // Start begins work, unless the same is running already. The context of work ends when the server stops.
 func (t *Tasks) Start(job Job, sake string, work func(context.Context) error) {
+	if !t.begin(job, sake) {
+		return
+	}
+	go func() {
+		_ = t.run(job, func(ctx context.Context) error {
+			if err := t.guarded(ctx, work); err != nil && ctx.Err() == nil {
+				t.shared.Log.Error("background task failed", "type", job.Kind, "database", job.Database, "cause", err)
+			}
+			return nil
+		})
+	}()
+}
+
+// Do does work that its caller waits for; when it returns, the same may begin again. Errors: those of work; Conflict
+// if the same is running already.
+func (t *Tasks) Do(job Job, work func(context.Context) error) error {
+	if !t.begin(job, "") {
+		return dberr.New(dberr.Conflict, "conflict", "The same is being done already.")
+	}
+	return t.run(job, func(ctx context.Context) error { return t.guarded(ctx, work) })
+}
+
+// begin puts a job into the list; it reports whether it was not there.
+func (t *Tasks) begin(job Job, sake string) bool {
 	t.state.Lock()
 	defer t.state.Unlock()
 	if t.indexOf(job) >= 0 {
-		return
+		return false
 	}
 	t.state.last++
 	t.state.list = append(t.state.list, Task{Job: job, For: sake, Number: t.state.last, Started: t.shared.Now()})
 	t.running.Add(1)
-	go func() {
-		defer t.running.Done()
-		defer t.finish(job)
-		ctx, cancel := untilDone(t.shared.Done)
-		defer cancel()
-		if err := dberr.Guard(t.shared.Log, "web.task", func() error { return work(ctx) }); err != nil && ctx.Err() == nil {
-			t.shared.Log.Error("background task failed", "type", job.Kind, "database", job.Database, "cause", err)
-		}
-	}()
+	return true
+}
+
+// run does the work of a job that is in the list, and takes it out.
+func (t *Tasks) run(job Job, work func(context.Context) error) error {
+	defer t.running.Done()
+	defer t.finish(job)
+	ctx, cancel := untilDone(t.shared.Done)
+	defer cancel()
+	return work(ctx)
+}
+
+func (t *Tasks) guarded(ctx context.Context, work func(context.Context) error) error {
+	return dberr.Guard(t.shared.Log, "web.task", func() error { return work(ctx) })
 }
 
 // untilDone returns a context that ends with done.

@@ -129,5 +129,5 @@ func setUp(r *couchhttp.Request, names []string) error {
 }
 
 func refuseCluster(*couchhttp.Request, setup) error {
-	return couchhttp.NotImplemented("This server is a single node: it has no cluster to set up.")
+	return couchhttp.NotImplemented("There is no cluster to set up: servers that share one PostgreSQL know each other by it.")
 }

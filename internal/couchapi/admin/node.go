@@ -1,29 +1,33 @@
 package admin
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
-	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/store"
 )
 
-// NodeName is the name of the one node, in CouchDB's form.
-const NodeName = "sectional@127.0.0.1"
+// OneNode is the name of a server that has its store for itself, in CouchDB's form.
+const OneNode = "sectional@127.0.0.1"
 
-// onNode makes a handler of a node's page: the node must be this one.
+// NodeName is the name of this server among those of its store.
+func NodeName(s *store.Store) string { return cmp.Or(s.Name(), OneNode) }
+
+// onNode makes a handler of a node's page. Another server of the store is asked for its own.
 func onNode(page couchhttp.Handler) couchhttp.Handler {
 	return func(r *couchhttp.Request) error {
 		switch r.Arg("node") {
-		case "_local", NodeName, "nonode@nohost", "couchdb@127.0.0.1":
+		case "_local", NodeName(r.API.Store), "nonode@nohost", "couchdb@127.0.0.1":
 			return page(r)
 		}
-		return dberr.New(dberr.NotFound, "not_found", "no such node: "+r.Arg("node"))
+		return r.AskServer(r.Arg("node"))
 	}
 }
 
 // nodeName answers GET /_node/{node}.
 func nodeName(r *couchhttp.Request) error {
-	return r.JSON(http.StatusOK, []byte(`{"name":"`+NodeName+`"}`))
+	return r.JSON(http.StatusOK, []byte(`{"name":"`+NodeName(r.API.Store)+`"}`))
 }
 
 // nodeVersions answers GET /_node/{node}/_versions. There is no collation
@@ -32,7 +36,7 @@ func nodeVersions(r *couchhttp.Request) error {
 	return r.Marshal(http.StatusOK, map[string]any{
 		"sectional":      map[string]string{"version": r.API.Version},
 		"go":             map[string]string{"version": goVersion()},
-		"storage_engine": map[string]string{"name": "pebble"},
+		"storage_engine": map[string]string{"name": r.API.Engine},
 	})
 }
 

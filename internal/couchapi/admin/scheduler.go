@@ -10,6 +10,7 @@ import (
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/peers"
 	"github.com/sectional/sectional/internal/replicate/schedule"
 	"github.com/sectional/sectional/internal/replicate/spec"
 )
@@ -31,7 +32,10 @@ func SchedulerJobs(r *couchhttp.Request) error {
 	if err != nil {
 		return err
 	}
-	rows := s.Jobs()
+	rows, err := s.Jobs(r.Ctx())
+	if err != nil {
+		return err
+	}
 	page := struct {
 		Total  int               `json:"total_rows"`
 		Offset int               `json:"offset"`
@@ -65,7 +69,7 @@ func SchedulerJob(r *couchhttp.Request) error {
 	if err != nil {
 		return err
 	}
-	row, err := s.Job(r.Arg("job"))
+	row, err := s.Job(r.Ctx(), r.Arg("job"))
 	if err != nil {
 		return err
 	}
@@ -79,6 +83,20 @@ func SchedulerFailures(r *couchhttp.Request) error {
 		return err
 	}
 	rows, err := s.Failures(r.Arg("job"))
+	return failures(r, rows, err, func() (string, error) { return s.Server(r.Ctx(), r.Arg("job")) })
+}
+
+// failures answers with what failed in a job. Where this server knows of nothing, the one that
+// runs the job, or did last, is asked.
+func failures(r *couchhttp.Request, rows schedule.FailureRows, err error, runs func() (string, error)) error {
+	if (err == nil && rows.Total == 0 || dberr.Is(err, dberr.NotFound)) && !peers.Entered(r.Ctx()) {
+		switch name, err := runs(); {
+		case err != nil:
+			return err
+		case name != "" && name != NodeName(r.API.Store):
+			return r.AskServer(name)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -117,11 +135,9 @@ func SchedulerDocs(r *couchhttp.Request) error {
 		}
 		return r.Marshal(http.StatusOK, rows)
 	case len(rest) == 2 && rest[1] == "failures":
-		rows, err := s.DocFailures(database, document.ID(rest[0]))
-		if err != nil {
-			return err
-		}
-		return r.Marshal(http.StatusOK, rows)
+		id := document.ID(rest[0])
+		rows, err := s.DocFailures(database, id)
+		return failures(r, rows, err, func() (string, error) { return s.ServerOf(r.Ctx(), database, id) })
 	}
 	row, err := s.Doc(r.Ctx(), db, document.ID(strings.Join(rest, "/")))
 	if err != nil {

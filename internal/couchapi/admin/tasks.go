@@ -1,11 +1,26 @@
 package admin
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
+	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/store"
+)
+
+// tellAtOnce is how many tasks of a server the others show.
+const tellAtOnce = 100
+
+// tasksLease is the kind of the rows in which servers tell the others of their tasks, and
+// lookForTasks how often a server looks whether it has any.
+const (
+	tasksLease   = "tasks/server"
+	lookForTasks = time.Second
 )
 
 // task is a row of _active_tasks.
@@ -40,10 +55,14 @@ type building struct {
 func ActiveTasks(r *couchhttp.Request) error {
 	a := r.API
 	all := []any{}
-	for _, t := range requested(a) {
+	for _, t := range ownTasks(a) {
 		all = append(all, t)
 	}
-	for _, t := range builds(a) {
+	others, err := tasksTold(r.Ctx(), a.Store)
+	if err != nil {
+		return err
+	}
+	for _, t := range others {
 		all = append(all, t)
 	}
 	works, err := a.Store.Working(r.Ctx())
@@ -54,17 +73,81 @@ func ActiveTasks(r *couchhttp.Request) error {
 		all = append(all, workTask(a, i, w))
 	}
 	if a.Replicas != nil {
-		for _, row := range a.Replicas.Tasks() {
+		rows, err := a.Replicas.Tasks(r.Ctx())
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
 			all = append(all, row)
 		}
 	}
 	return r.Marshal(http.StatusOK, all)
 }
 
+// ownTasks are those of which this server alone knows.
+func ownTasks(a *couchhttp.API) []task { return append(requested(a), builds(a)...) }
+
+// tasksTold reads what the other servers that live tell of their tasks.
+func tasksTold(ctx context.Context, s *store.Store) (all []json.RawMessage, err error) {
+	held, err := s.Held(ctx, tasksLease, "")
+	for _, h := range held {
+		var tasks []json.RawMessage
+		if !h.Lives || h.Mine || json.Unmarshal([]byte(h.Words), &tasks) != nil {
+			continue
+		}
+		all = append(all, tasks...)
+	}
+	return all, err
+}
+
+// TellTasks tells the other servers of the store of this one's tasks, until ctx ends: in a
+// row that is there as long as there are any, and brought up to date with its lease.
+func TellTasks(ctx context.Context, a *couchhttp.API) {
+	tick := time.NewTicker(lookForTasks)
+	defer tick.Stop()
+	// next waits for the next look and reports whether there are tasks then.
+	next := func() (any, ended bool) {
+		select {
+		case <-ctx.Done():
+			return false, true
+		case <-tick.C:
+			return len(ownTasks(a)) > 0, false
+		}
+	}
+	words := jobs.Words{Now: func() string { return tellTasks(ownTasks(a)) }}
+	for {
+		tasks, ended := next()
+		if ended {
+			return
+		}
+		if !tasks {
+			continue
+		}
+		err := a.Store.Hold(ctx, tasksLease, a.Store.Name(), words, func(held context.Context) error {
+			for tasks, ended := true, false; tasks && !ended && held.Err() == nil; {
+				tasks, ended = next()
+			}
+			return nil
+		})
+		if err != nil && ctx.Err() == nil {
+			a.Log.Warn("other servers could not be told of this one's tasks", "error", err)
+		}
+	}
+}
+
+// tellTasks are the words of the row.
+func tellTasks(tasks []task) string {
+	text, err := json.Marshal(tasks[:min(len(tasks), tellAtOnce)])
+	if err != nil {
+		return "[]" // of texts and numbers it can't be
+	}
+	return string(text)
+}
+
 // requested is what requests have started.
 func requested(a *couchhttp.API) (list []task) {
 	for _, t := range a.Tasks.List() {
-		row := task{Type: t.Kind, Node: NodeName, PID: fmt.Sprintf("<0.%d.0>", t.Number), Database: t.Database, Started: t.Started.Unix(), Updated: a.Now().Unix()}
+		row := task{Type: t.Kind, Node: NodeName(a.Store), PID: fmt.Sprintf("<0.%d.0>", t.Number), Database: t.Database, Started: t.Started.Unix(), Updated: a.Store.Now().Unix()}
 		if t.For != "" {
 			row.building = &building{Design: t.For}
 		}
@@ -75,7 +158,7 @@ func requested(a *couchhttp.API) (list []task) {
 
 // workTask is the row of what the store does to documents in the background.
 func workTask(a *couchhttp.API, i int, w store.Work) task {
-	return task{Type: string(w.Kind), Node: NodeName, PID: fmt.Sprintf("<0.%d.2>", i+1), Database: w.Database, Started: w.Began.Unix(), Updated: a.Now().Unix(),
+	return task{Type: string(w.Kind), Node: cmp.Or(w.Server, NodeName(a.Store)), PID: fmt.Sprintf("<0.%d.2>", i+1), Database: w.Database, Started: w.Began.Unix(), Updated: a.Store.Now().Unix(),
 		working: &working{Partition: string(w.Partition), Done: w.Done, Total: w.Total}}
 }
 
@@ -83,7 +166,7 @@ func workTask(a *couchhttp.API, i int, w store.Work) task {
 func builds(a *couchhttp.API) (list []task) {
 	for i, b := range a.Indexes.Active() {
 		p := b.Progress
-		t := task{Type: couchhttp.IndexerTask, Node: NodeName, PID: fmt.Sprintf("<0.%d.1>", i+1), Database: b.Database, Started: p.Started, Updated: p.Updated}
+		t := task{Type: couchhttp.IndexerTask, Node: NodeName(a.Store), PID: fmt.Sprintf("<0.%d.1>", i+1), Database: b.Database, Started: p.Started, Updated: p.Updated}
 		t.building = &building{Design: string(b.Design), Done: p.Done, Total: p.Total}
 		if p.Total > 0 {
 			t.Progress = int(min(100, p.Done*100/p.Total))

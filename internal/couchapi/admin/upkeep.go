@@ -43,7 +43,7 @@ func fullCommit(r *couchhttp.Request) error {
 
 // shards answers GET /{db}/_shards: one range on one node.
 func shards(r *couchhttp.Request) error {
-	return r.JSON(http.StatusOK, []byte(`{"shards":{"`+wholeRange+`":["`+NodeName+`"]}}`))
+	return r.JSON(http.StatusOK, []byte(`{"shards":{"`+wholeRange+`":["`+NodeName(r.API.Store)+`"]}}`))
 }
 
 // shardOf answers GET /{db}/_shards/{id}.
@@ -55,7 +55,7 @@ func shardOf(r *couchhttp.Request) error {
 	if err != nil {
 		return err
 	}
-	return r.JSON(http.StatusOK, []byte(`{"range":"`+wholeRange+`","nodes":["`+NodeName+`"]}`))
+	return r.JSON(http.StatusOK, []byte(`{"range":"`+wholeRange+`","nodes":["`+NodeName(r.API.Store)+`"]}`))
 }
 
 const wholeRange = "00000000-ffffffff"

@@ -9,7 +9,9 @@ import (
 	"github.com/sectional/sectional/internal/golden"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/store"
 )
 
 func TestMain(m *testing.M) { Main(m) }
@@ -25,8 +27,9 @@ func list(from, n int, format string) string {
 
 type tripsRequest struct{ name, method, path, body string }
 
-// writes and reads are the requests whose round trips are held. The databases shop and
-// parts, which is partitioned, have 300 documents each and a Mango index; a view
+// writes and reads are the requests whose round trips are held. The databases shop, in an
+// engine of the server's own, and parts, which is partitioned and in one that others may
+// be writing to, have 300 documents each and a Mango index; a view
 // comes before the reads, for in the background it follows what is written.
 func writes() []tripsRequest {
 	return []tripsRequest{{"PUT of a new document", "PUT", "/DB/p:new", `{"n":1}`},
@@ -48,6 +51,7 @@ func reads() []tripsRequest {
 		{"_all_docs of 100 keys with documents", "POST", "/DB/_all_docs?include_docs=true", `{"keys":[` + list(0, 100, `"p:%04d"`) + `]}`},
 		{"_all_docs of 100 with documents", "GET", "/DB/_all_docs?include_docs=true&limit=100", ""},
 		{"_find of 25 by an index", "POST", "/DB/_find", `{"selector":{"n":8},"limit":25}`},
+		{"100 groups of a view", "GET", "/DB/_design/v/_view/g?group=true&limit=100", ""},
 		{"view page of 25", "GET", "/DB/_design/v/_view/n?limit=25", ""},
 		{"view page of 25 with documents", "GET", "/DB/_design/v/_view/n?limit=25&include_docs=true", ""},
 		{"_changes of 100", "GET", "/DB/_changes?limit=100", ""},
@@ -57,20 +61,26 @@ func reads() []tripsRequest {
 }
 
 // TestTrips holds how many round trips requests take on an engine across a network
-// (kvtest.NewTrips says what counts). Each line is one trip: what it asks for, and
+// (kvtest.Remote says what counts). Each line is one trip: what it asks for, and
 // the first of its rows.
 func TestTrips(t *testing.T) {
-	e := kvtest.NewTrips(kvtest.NewModel(kvtest.ModelOptions{}))
-	s := on(t, e, index.Options{Idle: true}) // what the background reads would count among a request's trips
 	var out strings.Builder
 	for _, db := range []string{"shop", "parts"} {
+		e := kvtest.NewRemote(kvtest.NewModel(kvtest.ModelOptions{}), nil)
+		var engine kv.Engine = e
+		if db == "parts" {
+			engine = kvtest.NewShared(e)
+		}
+		s := on(t, engine, index.Options{Idle: true}, store.Options{}) // what the background reads would count among a request's trips
 		s.fill(db, "?partitioned="+fmt.Sprint(db == "parts"))
 		for _, r := range writes() {
 			s.trips(&out, e, db, r)
 		}
-		s.OK("PUT", "/"+db+"/_design/v", `{"options":{"partitioned":false},"views":{"n":{"map":"function(doc){emit(doc.n,null)}"}}}`)
-		s.OK("GET", "/"+db+"/_design/v/_view/n?limit=1", "")
-		s.OK("GET", "/"+db+"/_design/v/_view/n?limit=1", "") // the index is built now, and what that writes is written
+		s.OK("PUT", "/"+db+"/_design/v", `{"options":{"partitioned":false},"views":{"n":{"map":"function(doc){emit(doc.n,null)}"},"g":{"map":"function(doc){emit(doc._id,null)}","reduce":"_count"}}}`)
+		for range 2 { // the indexes are built then, and what that writes is written
+			s.OK("GET", "/"+db+"/_design/v/_view/g?group=true&limit=1", "")
+			s.OK("GET", "/"+db+"/_design/v/_view/n?limit=1", "")
+		}
 		for _, r := range reads() {
 			s.trips(&out, e, db, r)
 		}
@@ -79,7 +89,7 @@ func TestTrips(t *testing.T) {
 }
 
 // trips makes a request and appends the trips that it took.
-func (s *Server) trips(out *strings.Builder, e *kvtest.Trips, db string, r tripsRequest) {
+func (s *Server) trips(out *strings.Builder, e *kvtest.Remote, db string, r tripsRequest) {
 	body := s.withRevs(db, r.body)
 	e.Take()
 	s.OK(r.method, strings.Replace(r.path, "DB", db, 1), body)

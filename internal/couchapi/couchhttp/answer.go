@@ -16,6 +16,9 @@ var noTime = []string{"0"}
 
 // Complete implements web.Call: the headers that every answer of CouchDB has.
 func (r *Request) Complete(status int) {
+	if err := r.claims.Confirm(r.Ctx()); err != nil && (status < http.StatusBadRequest || r.claims.Stale()) {
+		r.Withhold(err) // the endpoint has read nothing, or went on after it was told so: see Route.Reads
+	}
 	h := r.Answer()
 	if r.Wrote > 0 && status < http.StatusBadRequest {
 		r.Set(SeqHeader, r.Scope.FormatSeq(r.Wrote))

@@ -23,10 +23,14 @@ func (c *counts) FeedOpened() (closed func()) {
 	return func() { c.Feeds.Add(-1) }
 }
 
-// gauges returns the feeds that wait, and what has become of documents that say when they expire.
+// gauges returns what is being answered, the feeds that wait, and what has become of documents that say when they expire.
 func (a *API) gauges() []web.Gauge {
 	expired, unreadable := a.Store.ExpiryCounts()
 	return []web.Gauge{
+		{Name: "http_requests_in_flight", Help: "Requests that are being answered, feeds that wait among them.", Value: float64(a.Metrics.InFlight())},
+		{Name: "slow_queries_total", Help: "Queries that took longer than [log] slow_query.", Value: float64(a.Metrics.SlowQueries()), Counter: true},
+		{Name: "requests_limited_total", Help: "Requests that were refused because their user or address asked too often.", Value: float64(a.RateLimited()), Counter: true},
+		{Name: "http_bodies_bytes", Help: "Memory that is charged for bodies of requests.", Value: float64(a.HeldBytes())},
 		{Name: "feeds_open", Help: "Changes feeds that wait at present.", Value: float64(a.Stats.Feeds.Load())},
 		{Name: "documents_expired_total", Help: "Documents over which an expiry wrote a deletion marker.", Value: float64(expired), Counter: true},
 		{Name: "documents_expiry_unreadable_total", Help: "Writes of documents of which nobody can read when they expire.", Value: float64(unreadable), Counter: true},

@@ -41,6 +41,7 @@ var wires = map[dberr.Kind]wire{
 
 // statuses are those of the words that are HTTP's own: no kind stands for them.
 var statuses = map[string]int{
+	web.TooManyRequests:  http.StatusTooManyRequests,
 	"gone":               http.StatusGone,
 	"method_not_allowed": http.StatusMethodNotAllowed,
 	"not_acceptable":     http.StatusNotAcceptable,
@@ -100,7 +101,7 @@ func AppendError(dst []byte, word, reason string) []byte {
 
 // Render implements web.Call.
 func (r *Request) Render(err error) web.Failure {
-	err = r.Located(err)
+	err = r.withoutPlace(r.Located(err))
 	status, _, reason := Words(err)
 	f := web.Failure{Type: web.JSON, Body: append(AppendFailure(nil, err), '\n'), Unlogged: errors.Is(err, errNotSeen)}
 	if status == http.StatusMethodNotAllowed && r.node != nil && r.Answer()["Allow"] == nil {
@@ -113,6 +114,16 @@ func (r *Request) Render(err error) web.Failure {
 		f.Status = r.challenge(reason)
 	}
 	return f
+}
+
+// withoutPlace takes out of an error where data has moved to, which names machines and
+// directories, for all but administrators.
+func (r *Request) withoutPlace(err error) error {
+	e := (*dberr.Error)(nil)
+	if !errors.As(err, &e) || e.Code != "moved" || r.Caller != nil && r.Caller.IsAdmin() {
+		return err
+	}
+	return &dberr.Error{Kind: e.Kind, Code: e.Code, Reason: "The data has moved. Administrators are told where to.", Cause: err, RetryAfter: e.RetryAfter}
 }
 
 // jsonParams are the parameters whose values are JSON.

@@ -7,7 +7,9 @@ import (
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/peers"
 	"github.com/sectional/sectional/internal/replicate/spec"
+	"github.com/sectional/sectional/internal/store"
 	"github.com/sectional/sectional/internal/web"
 )
 
@@ -29,13 +31,24 @@ func (r *Request) isLogin() bool {
 // Authenticate implements web.Call. A session that is running out
 // is renewed, unless the handler sets a cookie of its own.
 //
-// A context that names a caller already comes from within the process.
+// A context that names a caller already comes from within the process, or from another server
+// of the store.
 func (r *Request) Authenticate() error {
+	ctx, claims := r.API.Store.WithClaims(r.Ctx())
+	r.SetContext(ctx)
+	r.claims = claims
+	if err := peers.Refused(r.Ctx()); err != nil {
+		r.Caller = &auth.Caller{}
+		return err
+	}
 	if c := auth.CallerOf(r.Ctx()); c != nil {
 		r.Caller = c
 		return nil
 	}
 	id, err := r.API.Auth.Authenticate(r.Ctx(), r.AuthRequest())
+	if claims.Stale() { // an administrator is let in though the user document can't be read
+		err = store.ErrStale
+	}
 	if err != nil {
 		r.Caller = &auth.Caller{}
 		return err
@@ -137,6 +150,14 @@ func (r *Request) partitionOfPath() document.Partition {
 		return document.ID(r.DocID()).Partition()
 	}
 	return ""
+}
+
+// TracedPartition implements web.Parted.
+func (r *Request) TracedPartition() string {
+	if r.DB == nil || r.route == nil {
+		return ""
+	}
+	return string(r.partitionOfPath())
 }
 
 // inPartition reports whether the path leads through a partition's endpoint.

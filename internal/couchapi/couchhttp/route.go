@@ -87,6 +87,8 @@ type Route struct {
 	Class   class
 	Run     Handler
 	Body    bodyKind // what its body is; zero: what is usual for its class
+	Reads   bool     // it begins with a read of the database or a commit, which looks at what let the request in
+	Often   bool     // limits of requests do not count it
 	Bare    bool     // {db} is an argument like any other
 	Allow   string   // the Allow header of the pattern, if it is not the methods of its rows; first row only
 	Missing string   // instead of run: why this is not implemented
@@ -101,7 +103,7 @@ func NewTable(rows []Route, counted Classes) *web.Table[*Route] {
 		if row.Body == bodyOfClass {
 			row.Body = classBodies[row.Class]
 		}
-		row.action = web.Action{Class: counted[row.Class], Body: bodyCosts[row.Body]}
+		row.action = row.actionOf(counted)
 		t.Add(row.Pattern, row.Methods, row.Allow, &row)
 	}
 	return t

@@ -86,9 +86,16 @@ func parseSettings(s *config.Snapshot) *settings {
 // parseWebSettings parses what the frame looks at.
 func parseWebSettings(s *config.Snapshot) web.Settings {
 	w := web.Settings{
-		MaxBody:        web.Limit{Bytes: s.Int("chttpd", "max_http_request_size", 4<<30), Setting: "[chttpd] max_http_request_size"},
-		MaxMemory:      web.Limit{Bytes: s.Int("sectional", "max_bodies_memory", 512<<20), Setting: "[sectional] max_bodies_memory"},
-		BodyTimeout:    max(s.Duration("sectional", "body_timeout", time.Second, time.Minute), 100*time.Millisecond),
+		MaxBody:     web.Limit{Bytes: s.Int("chttpd", "max_http_request_size", 4<<30), Setting: "[chttpd] max_http_request_size"},
+		MaxMemory:   web.Limit{Bytes: s.Int("sectional", "max_bodies_memory", 512<<20), Setting: "[sectional] max_bodies_memory"},
+		BodyTimeout: max(s.Duration("sectional", "body_timeout", time.Second, time.Minute), 100*time.Millisecond),
+		LogRequests: s.Bool("log", "requests", false),
+		SlowQuery:   s.Duration("log", "slow_query", time.Millisecond, time.Second),
+		Rates: web.RateLimits{
+			PerUser:    float64(max(0, s.Int("rate_limits", "per_user", 0))),
+			PerAddress: float64(max(0, s.Int("rate_limits", "per_address", 0))),
+			Burst:      max(0, s.Duration("rate_limits", "burst", time.Second, 10*time.Second).Seconds()),
+		},
 		CORS:           auth.ParseCORS(s),
 		Plus:           web.PlusIsPlus,
 		Server:         []string{"Sectional"},

@@ -1,11 +1,13 @@
 package couchhttp
 
 import (
+	"context"
 	"time"
 
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/store"
 )
 
 // Stay is called by handlers whose answer may go on for long. Before they send more
@@ -18,17 +20,61 @@ func (r *Request) Stay() (err error) {
 	return err
 }
 
+// stayTries is how often MayStay looks for rights that stay: each time others have changed what
+// they rest on meanwhile.
+const stayTries = 20
+
 // MayStay returns the error with which the request would be refused if it came now.
 // What was read before it is asked may be sent, for the rights still held when it
-// was read.
+// was read. Where other processes write to the store, what is remembered of rights is looked
+// at in one read, as at the request's beginning.
 func (r *Request) MayStay() error {
-	if r.Grant != nil {
-		c, err := r.Grant.Check(r.Ctx())
-		if err != nil {
+	if r.Grant == nil {
+		return r.stands() // nobody's, or a caller from within the process
+	}
+	for range stayTries {
+		ctx, claims := r.API.Store.WithClaims(r.Ctx())
+		err := r.claimDatabase(ctx)
+		if err == nil {
+			err = r.standsAs(ctx)
+		}
+		if looked := claims.Confirm(ctx); looked != nil && !claims.Stale() {
+			return looked
+		}
+		if !claims.Stale() {
 			return err
 		}
-		r.Caller = c
 	}
+	return store.ErrStale
+}
+
+// Unlooked reports whether the request was let in by what its first read is still to look at.
+func (r *Request) Unlooked() bool { return r.claims.Open() }
+
+// claimDatabase adds to the claims in ctx that the request's database is as remembered.
+func (r *Request) claimDatabase(ctx context.Context) error {
+	if r.DB == nil || !r.API.Store.Shared() || r.DB.Claim(ctx) {
+		return nil
+	}
+	now, err := r.API.Store.Database(ctx, r.DB.Name())
+	if err == nil && now != r.DB {
+		err = errNoDatabase
+	}
+	return err
+}
+
+// standsAs is stands for the caller as he is now.
+func (r *Request) standsAs(ctx context.Context) error {
+	c, err := r.Grant.Check(ctx)
+	if err != nil {
+		return err
+	}
+	r.Caller = c
+	return r.stands()
+}
+
+// stands returns the error with which the caller would be refused now.
+func (r *Request) stands() error {
 	if err := r.checkServer(r.route); err != nil || r.DB == nil {
 		return err
 	}
@@ -75,5 +121,5 @@ func (r *Request) AtMost(d time.Duration) time.Duration {
 	if r.Grant == nil || r.Grant.Until().IsZero() {
 		return d
 	}
-	return min(d, max(0, r.Grant.Until().Sub(r.API.Now())))
+	return min(d, max(0, r.Grant.Until().Sub(r.API.Store.Now())))
 }

@@ -59,7 +59,7 @@ const entryBytes = 1 << 20
 // answers returns what the entries ask for, in their order. Those of a page are read
 // together, and no snapshot is open when fn is called.
 func answers(r *couchhttp.Request, wanted []couchwire.Wanted, o ReadOptions, fn func(*entryAnswer) error) error {
-	ahead := store.Ahead{Docs: len(wanted), Bytes: entryBytes}
+	ahead := r.Scope.Ahead(store.Ahead{Docs: len(wanted), Bytes: entryBytes})
 	for rest := wanted; len(rest) > 0; {
 		page := make([]entryAnswer, min(ahead.Next(), len(rest)))
 		for i := range page {

@@ -54,6 +54,7 @@ func NewLister(r *couchhttp.Request, kind *ListKind, q *listQuery) (*lister, err
 	if err != nil {
 		return nil, err
 	}
+	r.Read.Index = "_all_docs"
 	if kind == designDocsKind && q.partition == nil {
 		scope = r.Scope.Namespace() // whose design documents are seen through every partition
 	}

@@ -28,6 +28,7 @@ func find(r *couchhttp.Request) error {
 	setRequestClass(r, scope)
 	q := mango.New(req, scope, r.API.Indexes)
 	s := &findSink{pager: newPager(r, couchhttp.DocForm{}, scope.Partition(), &r.API.Stats.PartitionTimeouts), fields: req.Fields}
+	defer noteReading(r, q)
 	s.To(r.Stream(http.StatusOK, web.JSON))
 	s.Buf = append(s.Buf, '{')
 	if !req.Summarizes() {
@@ -54,6 +55,17 @@ func find(r *couchhttp.Request) error {
 	}
 	s.Buf = append(s.Buf, "}\n"...)
 	return s.End()
+}
+
+// noteReading has the log tell of a slow query what it read.
+func noteReading(r *couchhttp.Request, q *mango.Query) {
+	if !r.IsSlow() {
+		return
+	}
+	did := q.Stats()
+	r.Read.Partition = string(r.Scope.Partition())
+	r.Read.Index, r.Read.Plan = q.Plan()
+	r.Read.Keys, r.Read.Documents, r.Read.Rows = did.Keys, did.Docs, did.Results
 }
 
 // parseFind parses the request of _find and _explain, and the scope it is about:

@@ -44,6 +44,10 @@ func (l *lister) Step() (over bool, err error) {
 		page = l.lookUp
 	}
 	err = l.scope.View(l.R.Ctx(), func(r *store.Reader) (err error) {
+		if !l.begun && l.q.keys == nil && !l.kind.local && l.q.limit > 0 && l.q.skip == 0 {
+			sp, _ := l.kind.span(l.q)
+			r.ExpectDocs(sp, l.q.limit)
+		}
 		if !l.begun {
 			if err := l.begin(r); err != nil {
 				return err
@@ -61,9 +65,10 @@ func (l *lister) Step() (over bool, err error) {
 	return over, err
 }
 
-// begin finds where the rows lie and reads what comes before them.
+// begin finds where the rows lie and reads what comes before them. A view that finds out that
+// it is of other definitions than is remembered runs it again.
 func (l *lister) begin(r *store.Reader) (err error) {
-	l.begun = true
+	defer func() { l.begun = err == nil }()
 	l.sp, l.empty = l.kind.span(l.q)
 	t, err := r.Totals()
 	if err != nil || l.kind.local {
@@ -192,7 +197,7 @@ func (l *lister) pass(id document.ID) {
 
 // lookUp appends the next page of rows asked for by key.
 func (l *lister) lookUp(r *store.Reader) (over bool, err error) {
-	ahead := store.Ahead{Docs: min(couchhttp.PageRows, len(l.q.keys)-l.next), Bytes: couchhttp.PageBytes}
+	ahead := r.Ahead(store.Ahead{Docs: min(couchhttp.PageRows, len(l.q.keys)-l.next), Bytes: couchhttp.PageBytes})
 	fetched := l.next
 	for n := 0; l.next < len(l.q.keys) && l.rows < l.q.limit; n++ {
 		if n == couchhttp.PageRows || l.Full() {

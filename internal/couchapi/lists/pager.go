@@ -33,6 +33,7 @@ type pager struct {
 // newPager makes a pager, whose stream is set later. A query of a partition has to be answered
 // in the time that Cloudant gives it, if its limits hold; late counts those that are not.
 func newPager(r *couchhttp.Request, form couchhttp.DocForm, p document.Partition, late *atomic.Uint64) pager {
+	r.Read.Partition = string(p)
 	w := pager{RowStream: couchhttp.RowStream{R: r, Form: form}, late: late}
 	if p != "" && r.API.Settings.Value().Cloudant {
 		w.until = r.Began.Add(partitionTime)
@@ -51,6 +52,7 @@ func (w *pager) inTime() error {
 
 // between appends what comes before a row.
 func (w *pager) between(line string) {
+	w.R.Read.Rows++
 	if w.rows++; w.rows > 1 {
 		w.Buf = append(w.Buf, ',')
 	}

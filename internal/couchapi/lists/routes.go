@@ -15,7 +15,7 @@ func Routes() []couchhttp.Route {
 func documentRoutes() (rows []couchhttp.Route) {
 	for name, kind := range map[string]*ListKind{"_all_docs": AllDocsKind, "_design_docs": designDocsKind, "_local_docs": localDocsKind} {
 		rows = append(rows,
-			couchhttp.Route{Methods: "GET,POST", Pattern: "/{db}/" + name, At: couchhttp.EveryEndpoint, Rights: couchhttp.MemberOrHead, Class: couchhttp.ClassQuery, Run: listDocs(kind), Allow: "GET,HEAD,POST"},
+			couchhttp.Route{Methods: "GET,POST", Pattern: "/{db}/" + name, At: couchhttp.EveryEndpoint, Rights: couchhttp.MemberOrHead, Class: couchhttp.ClassQuery, Reads: true, Run: listDocs(kind), Allow: "GET,HEAD,POST"},
 			couchhttp.Route{Methods: "POST", Pattern: "/{db}/" + name + "/queries", At: couchhttp.EveryEndpoint, Rights: couchhttp.MemberOrHead, Class: couchhttp.ClassQuery, Run: listQueries(kind)},
 		)
 	}

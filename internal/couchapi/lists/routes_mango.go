@@ -10,7 +10,7 @@ import (
 // there needs no more than reading.
 func mangoRoutes() []couchhttp.Route {
 	return []couchhttp.Route{
-		{Methods: "POST", Pattern: "/{db}/_find", At: couchhttp.EveryEndpoint, Rights: couchhttp.Reader, Class: couchhttp.ClassQuery, Run: find},
+		{Methods: "POST", Pattern: "/{db}/_find", At: couchhttp.EveryEndpoint, Rights: couchhttp.Reader, Class: couchhttp.ClassQuery, Reads: true, Run: find},
 		{Methods: "POST", Pattern: "/{db}/_explain", At: couchhttp.EveryEndpoint, Rights: couchhttp.Reader, Class: couchhttp.ClassQuery, Run: explain},
 		{Methods: "GET", Pattern: "/{db}/_index", At: couchhttp.EveryEndpoint, Rights: couchhttp.Reader, Class: couchhttp.ClassQuery, Run: listIndexes, Allow: "GET,POST"},
 		{Methods: "POST", Pattern: "/{db}/_index", At: couchhttp.EveryEndpoint, Rights: couchhttp.Reader, Class: couchhttp.ClassAdmin, Run: createIndex},

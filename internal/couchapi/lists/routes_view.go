@@ -10,7 +10,7 @@ func viewRoutes() []couchhttp.Route {
 	const ddoc = "/{db}/_design/{ddoc}"
 	return []couchhttp.Route{
 		{Methods: "*", Pattern: "/{db}/_temp_view", At: couchhttp.EveryEndpoint, Rights: couchhttp.Reader, Run: tempView, Class: couchhttp.ClassQuery},
-		{Methods: "GET,POST", Pattern: ddoc + "/_view/{view}", At: couchhttp.EveryEndpoint, Rights: couchhttp.Reader, Class: couchhttp.ClassQuery, Run: queryView, Allow: allow},
+		{Methods: "GET,POST", Pattern: ddoc + "/_view/{view}", At: couchhttp.EveryEndpoint, Rights: couchhttp.Reader, Class: couchhttp.ClassQuery, Reads: true, Run: queryView, Allow: allow},
 		{Methods: "POST", Pattern: ddoc + "/_view/{view}/queries", At: couchhttp.EveryEndpoint, Rights: couchhttp.Reader, Class: couchhttp.ClassQuery, Run: viewQueries},
 		{Methods: "*", Pattern: ddoc + "/_view", At: couchhttp.EveryEndpoint, Rights: couchhttp.Reader, Class: couchhttp.ClassQuery, Run: noViewName, Allow: allow},
 		{Methods: "*", Pattern: ddoc + "/_view/{path...}", At: couchhttp.EveryEndpoint, Rights: couchhttp.Reader, Class: couchhttp.ClassQuery, Run: noViewName, Allow: allow},

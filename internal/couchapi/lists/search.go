@@ -174,6 +174,7 @@ func (q *searchQuery) parse(req *textfind.Request, partition bool) (err error) {
 // runSearch runs a search. One of a partition has the time that Cloudant gives it, if its
 // limits hold.
 func runSearch(r *couchhttp.Request, p document.Partition, over *segment.Reader, req *textfind.Request) (*textfind.Result, error) {
+	r.Read.Partition = string(p)
 	ctx := r.Ctx()
 	limited := p != "" && r.API.Settings.Value().Cloudant
 	if limited {

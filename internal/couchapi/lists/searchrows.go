@@ -68,7 +68,9 @@ func (a *searchAnswer) page(pieces []piece) ([]piece, error) {
 		}
 		return nil, nil
 	}
+	written, left := len(a.Buf), pieces
 	err := a.R.Scope.View(a.R.Ctx(), func(rd *store.Reader) error {
+		a.Buf, pieces = a.Buf[:written], left // it may have begun before
 		for n := 0; len(pieces) > 0 && n < couchhttp.PageRows && !a.Full(); n++ {
 			if err := a.piece(rd, &pieces[0]); err != nil {
 				return err

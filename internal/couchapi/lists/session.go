@@ -41,6 +41,7 @@ func askedFor(r *couchhttp.Request, find finding, name string) (a asked, err err
 // meanwhile, some times.
 func onIndex[T any](r *couchhttp.Request, s *index.Session, find finding, fn func(*index.Session) (T, error)) (T, error) {
 	for try := 0; ; try++ {
+		r.Read.Design, r.Read.Index = string(s.Design), s.Name
 		of, err := fn(s)
 		if !errors.Is(err, index.ErrGone) || try == 3 {
 			return of, err

@@ -18,7 +18,7 @@ var errTempView = dberr.New(dberr.NotFound, "gone", "Temporary views are not sup
 
 // queryView answers GET and POST …/_design/{ddoc}/_view/{view}.
 func queryView(r *couchhttp.Request) error {
-	a, err := askedFor(r, findView, "view")
+	a, err := askedFor(r, rememberedView, "view")
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,8 @@ func queryView(r *couchhttp.Request) error {
 	if err != nil {
 		return err
 	}
-	if r.Method == http.MethodGet {
+	l.tagged = r.Method == http.MethodGet
+	if l.tagged && (r.Head || r.Header("If-None-Match") != "") { // else it comes with the first page
 		if err := l.Tag(); err != nil {
 			return err
 		}
@@ -167,40 +168,53 @@ var errNotPartitionedView = couchhttp.QueryError("`partition` parameter is not s
 // along, what the database does. There is none while a partition is being dropped,
 // whose rows the index holds still, none for restricted readers: it would change whenever
 // somebody writes to another partition, and none for a draft, of which the index says nothing.
-func (l *viewLister) Tag() error {
-	if l.R.Scope.Restricted() || l.draft != nil {
-		return nil
-	}
-	h, hidden := fnv.New64a(), false
-	err := l.s.View(l.R.Ctx(), func(rd *store.Reader, gone bool) error {
-		if hidden = gone || rd.Hides(); hidden {
-			return nil
-		}
-		x := l.s.Answers
-		p, err := x.Progress(rd.Snapshot(), l.R.DB.Number())
-		if err != nil {
+func (l *viewLister) Tag() (err error) {
+	etag := ""
+	if l.mayTag() {
+		err = l.s.View(l.R.Ctx(), func(rd *store.Reader, gone bool) (err error) {
+			etag, err = l.tag(rd, gone)
 			return err
-		}
-		numbers := []uint64{uint64(p.UpTo.Seq), p.UpTo.Removals, p.Done, uint64(l.q.limit)} // the limit may be the configuration's
-		if l.q.form.Include || l.q.updateSeq {
-			m, err := rd.Sequences()
-			if err != nil {
-				return err
-			}
-			numbers = append(numbers, uint64(m.Seq), m.Removals)
-		}
-		h.Write([]byte(x.Signature))
-		var b []byte
-		for _, n := range numbers {
-			b = binary.AppendUvarint(b, n)
-		}
-		h.Write(b)
-		return nil
-	})
-	if err == nil && !hidden {
-		l.R.Etag(strconv.FormatUint(h.Sum64(), 36))
+		})
 	}
+	l.setTag(etag, err)
 	return err
+}
+
+func (l *viewLister) mayTag() bool { return !l.R.Scope.Restricted() && l.draft == nil }
+
+// setTag sets the ETag unless it is empty.
+func (l *viewLister) setTag(etag string, err error) {
+	if l.tagged = false; err == nil && etag != "" {
+		l.R.Etag(etag)
+	}
+}
+
+// tag returns what Tag sets, of a snapshot; "" for none.
+func (l *viewLister) tag(rd *store.Reader, gone bool) (string, error) {
+	if gone || rd.Hides() {
+		return "", nil
+	}
+	x := l.s.Answers
+	p, err := x.Progress(rd.Snapshot(), l.R.DB.Number())
+	if err != nil {
+		return "", err
+	}
+	numbers := []uint64{uint64(p.UpTo.Seq), p.UpTo.Removals, p.Done, uint64(l.q.limit)} // the limit may be the configuration's
+	if l.q.form.Include || l.q.updateSeq {
+		m, err := rd.Sequences()
+		if err != nil {
+			return "", err
+		}
+		numbers = append(numbers, uint64(m.Seq), m.Removals)
+	}
+	h := fnv.New64a()
+	h.Write([]byte(x.Signature))
+	var b []byte
+	for _, n := range numbers {
+		b = binary.AppendUvarint(b, n)
+	}
+	h.Write(b)
+	return strconv.FormatUint(h.Sum64(), 36), nil
 }
 
 // noViewName answers …/_view without a name, and names with a slash.

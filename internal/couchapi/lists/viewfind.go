@@ -1,6 +1,7 @@
 package lists
 
 import (
+	"context"
 	"time"
 
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
@@ -22,10 +23,20 @@ var errNoView = dberr.New(dberr.NotFound, "not_found", "missing_named_view")
 // findView finds a view by its names, for a request that may query; nil if there is
 // none.
 func findView(r *couchhttp.Request, design, name string) (*index.Session, error) {
+	return viewFrom(r, design, name, r.API.Indexes.Session)
+}
+
+// rememberedView is findView for who is about to read the view (index.Indexes.Remembered).
+func rememberedView(r *couchhttp.Request, design, name string) (*index.Session, error) {
+	return viewFrom(r, design, name, r.API.Indexes.Remembered)
+}
+
+func viewFrom(r *couchhttp.Request, design, name string,
+	session func(context.Context, store.Scope, document.ID, string, string) (*index.Session, error)) (*index.Session, error) {
 	if err := r.MayQuery(); err != nil {
 		return nil, err
 	}
-	s, err := r.API.Indexes.Session(r.Ctx(), r.Scope, document.ID("_design/"+design), view.KindName, name)
+	s, err := session(r.Ctx(), r.Scope, document.ID("_design/"+design), view.KindName, name)
 	if s == nil || err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package lists
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/dberr"
@@ -32,10 +33,33 @@ type viewLister struct {
 	queue  []view.Row   // read, and not written yet
 	groups []view.Group // of a page
 	begun  bool         // the head is written
+	tagged bool         // the first page sets the ETag
 }
 
-// Step appends the next page, the first time with the head.
+// Step appends the next page, the first time with the head. If the view changes before that, it looks for it again.
 func (l *viewLister) Step() (over bool, err error) {
+	for try := 0; ; try++ {
+		over, err = l.step()
+		if l.begun || !errors.Is(err, index.ErrGone) || try == 3 {
+			return over, err
+		}
+		if err := l.again(); err != nil {
+			return false, err
+		}
+	}
+}
+
+// again begins with the view that has the name now.
+func (l *viewLister) again() error {
+	fresh, err := ViewListerOf(l.R, couchhttp.DesignFunctions{}, strings.TrimPrefix(string(l.s.Design), "_design/"), l.s.Name, l.q)
+	if err == nil {
+		fresh.RowStream, fresh.tagged = l.RowStream, l.tagged
+		*l = *fresh
+	}
+	return err
+}
+
+func (l *viewLister) step() (over bool, err error) {
 	page := l.rowPage
 	if l.q.reduced {
 		page = l.groupPage
@@ -43,7 +67,13 @@ func (l *viewLister) Step() (over bool, err error) {
 	if err := l.inTime(); err != nil {
 		return false, err
 	}
-	err = l.s.View(l.R.Ctx(), func(rd *store.Reader, gone bool) (err error) {
+	etag := ""
+	err = l.s.Expecting(l.R.Ctx(), l.expect, func(rd *store.Reader, gone bool) (err error) {
+		if l.tagged && l.mayTag() {
+			if etag, err = l.tag(rd, gone); err != nil {
+				return err
+			}
+		}
 		v, err := l.reader(rd)
 		if err != nil {
 			return err
@@ -59,6 +89,9 @@ func (l *viewLister) Step() (over bool, err error) {
 		over, err = page(rd, v)
 		return err
 	})
+	if l.tagged {
+		l.setTag(etag, err)
+	}
 	if err == nil {
 		err = l.reductions()
 	}
@@ -66,6 +99,35 @@ func (l *viewLister) Step() (over bool, err error) {
 		err = l.Finish()
 	}
 	return over, err
+}
+
+// expect says what the page is going to read of the index.
+func (l *viewLister) expect(rd *store.Reader) {
+	if l.draft != nil {
+		return
+	}
+	rd.Remember()
+	e := view.Expected{Spans: l.spans, Rows: l.q.limit - l.rows, Groups: l.q.reduced, Counts: !l.begun && !l.q.reduced}
+	if !l.begun {
+		e.Ranges = l.ranges()
+	}
+	view.Expect(rd, l.s.Answers, l.partition, e)
+}
+
+// ranges returns what is asked for, in the order of the answer.
+func (l *viewLister) ranges() (all []view.Range) {
+	if l.q.keys == nil {
+		return []view.Range{l.stored(l.q.rows)}
+	}
+	for _, key := range l.q.keys {
+		one := l.q.rows
+		one.Start.Key, one.End.Key = key, key
+		all = append(all, l.stored(one))
+	}
+	if l.q.rows.Descending && !l.q.reduced {
+		slices.Reverse(all)
+	}
+	return all
 }
 
 // reader returns what reads the index, or its draft.
@@ -92,20 +154,9 @@ func (l *viewLister) begin(rd *store.Reader, v *view.Reader, gone bool) (err err
 			return err
 		}
 	}
-	ranges := []view.Range{l.q.rows}
-	if l.q.keys != nil {
-		ranges = ranges[:0]
-		for _, key := range l.q.keys {
-			one := l.q.rows
-			one.Start.Key, one.End.Key = key, key
-			ranges = append(ranges, one)
-		}
-		if l.q.rows.Descending && !l.q.reduced {
-			slices.Reverse(ranges)
-		}
-	}
-	for _, one := range ranges {
-		s, err := v.Span(l.stored(one))
+	l.spans = l.spans[:0]
+	for _, one := range l.ranges() {
+		s, err := v.Span(one)
 		if err != nil {
 			return err
 		}
@@ -125,6 +176,11 @@ func (l *viewLister) begin(rd *store.Reader, v *view.Reader, gone bool) (err err
 func (l *viewLister) seekStart(v *view.Reader) error {
 	found := false
 	skip := uint64(l.q.skip)
+	if len(l.spans) == 1 && skip == 0 {
+		before, err := v.Count(l.spans[0].Before(v.Whole()))
+		l.offset = min(l.total, before)
+		return err
+	}
 	for i := range l.spans {
 		n, err := v.Count(l.spans[i])
 		if err != nil {
@@ -176,7 +232,7 @@ func (l *viewLister) head() {
 
 // rowPage appends the next page of rows.
 func (l *viewLister) rowPage(rd *store.Reader, v *view.Reader) (over bool, err error) {
-	docs, ahead := rd, store.Ahead{Docs: couchhttp.PageRows, Bytes: couchhttp.PageBytes}
+	docs, ahead := rd, rd.Ahead(store.Ahead{Docs: couchhttp.PageRows, Bytes: couchhttp.PageBytes})
 	if l.s.Shared() {
 		docs = rd.As(l.R.Scope)
 	}

@@ -85,7 +85,7 @@ func (Kind) Open(source []byte) (any, error) { return Parse(source) }
 
 // Meaning is index.Dated's. Since 1 a pattern in a filter matches or does not; before
 // it gave up after a time, so that what an index held depended on the machine.
-func (Kind) Meaning() int { return 1 }
+func (Kind) Meaning(byte) int { return 1 }
 
 // Outdated is index.Dated's.
 func (Kind) Outdated(opened any, _ int) string {

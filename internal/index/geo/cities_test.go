@@ -16,6 +16,7 @@ import (
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // cities is a database of the demo's cities, one in every so many and all of two countries, with a global and a
@@ -127,6 +128,7 @@ func inRing(ring []geometry.XY, p geometry.XY) (in bool) {
 // by one with other formulas: globally and in the country that has most of what is found.
 // SECTIONAL_LONG=1, which `make test-long` sets, takes all 171,075 instead of one in 25.
 func TestCities(t *testing.T) {
+	testrun.Sequential(t)
 	every := 25
 	if os.Getenv("SECTIONAL_LONG") != "" {
 		every = 1

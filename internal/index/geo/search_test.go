@@ -13,6 +13,7 @@ import (
 	"github.com/sectional/sectional/internal/geometry"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // world is a database with geometries at hard places, in an index of functions and in one
@@ -189,6 +190,7 @@ func (w *world) near(q Near) (want []Hit) {
 // TestSearchIsBruteForce holds searches, in pages of any length, against all geometries
 // looked at one by one.
 func TestSearchIsBruteForce(t *testing.T) {
+	testrun.Sequential(t)
 	r := rand.New(rand.NewPCG(11, 12))
 	w := newWorld(t, r, 400)
 	found := 0
@@ -233,6 +235,7 @@ func TestSearchIsBruteForce(t *testing.T) {
 // TestNearestIsBruteForce holds the order of distance, in pages, against all geometries
 // sorted.
 func TestNearestIsBruteForce(t *testing.T) {
+	testrun.Sequential(t)
 	r := rand.New(rand.NewPCG(13, 14))
 	w := newWorld(t, r, 250)
 	for range rounds(25) {

@@ -30,14 +30,18 @@ func (w *world) amend(seed uint64) {
 			w.Fatal(err)
 		}
 	}
+	w.deal()
 	before := w.answers(w.tail)
 	for range w.r.IntN(12) {
 		w.write(w.id(), w.r.IntN(4) == 0)
+		w.deal()
 		before = w.answers(w.tail)
 	}
+	w.deal()
 	if err := w.indexes.Run(ctx, w.db); err != nil {
 		w.Fatal(err)
 	}
+	w.deal()
 	after := w.answers(func(r *store.Reader, x *index.Index) (*string, error) {
 		answer, err := w.Answers(r, x)
 		return &answer, err

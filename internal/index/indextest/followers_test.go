@@ -7,9 +7,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/store"
@@ -26,9 +28,9 @@ func (e *viewed) View(ctx context.Context, fn func(kv.Snapshot) error) error {
 	return e.Engine.View(ctx, fn)
 }
 
-func (e *viewed) Update(ctx context.Context, fn func(kv.Txn) error) error {
+func (e *viewed) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
 	e.calls.Add(1)
-	return e.Engine.Update(ctx, fn)
+	return e.Engine.Update(ctx, fn, locked...)
 }
 
 // serving is a store with its indexes.
@@ -40,8 +42,15 @@ type serving struct {
 
 func serve(t *testing.T, e kv.Engine, k index.Kind, idle bool) serving {
 	t.Helper()
+	return serveOn(t, e, k, idle, store.Options{})
+}
+
+// serveOn is serve with options of the store.
+func serveOn(t *testing.T, e kv.Engine, k index.Kind, idle bool, o store.Options) serving {
+	t.Helper()
 	x := index.New(index.Options{Kinds: []index.Kind{k}, Idle: idle})
-	s, err := store.Open(ctx, e, store.Options{Idle: true, Indexer: x})
+	o.Idle, o.Indexer = true, x
+	s, err := store.Open(ctx, kvtest.NewShortLocks(t, e, keyspace.IsLaneHead), o)
 	must(t, errors.Join(err, x.Start(ctx, s)))
 	return serving{t, s, x}
 }
@@ -209,4 +218,39 @@ func TestBuildTakenOver(t *testing.T) {
 	}
 	two.check()
 	two.end()
+}
+
+// TestFailureElsewhere has an index fail at one server while a query waits for it at another, which is told why.
+func TestFailureElsewhere(t *testing.T) {
+	e := kvtest.NewSharing(kvtest.NewModel(kvtest.ModelOptions{}), false)
+	k := &failing{halting{at: make(chan bool), on: make(chan bool)}}
+	one := serveOn(t, e.Engine(), k, false, store.Options{Holder: 1, Lease: time.Minute})
+	two := serveOn(t, e.Engine(), journal{}, false, store.Options{Holder: 2, Lease: time.Minute})
+	d, err := one.Create(ctx, "db", store.Creation{})
+	must(t, err)
+	one.write(d, "a", `{}`)
+	one.write(d, "_design/d", `{"journal":1}`)
+	<-k.at
+	asks, err := two.x.Session(ctx, two.database("db").Whole(), "_design/d", "journal", "journal")
+	must(t, err)
+	if built, err := asks.Built(ctx, time.Nanosecond); built || err != nil {
+		t.Errorf("the index is built: %v, %v", built, err)
+	}
+	told := make(chan error, 1)
+	go func() { told <- asks.Ready(ctx, time.Hour) }()
+	close(k.on)
+	if err := <-told; err == nil || !strings.Contains(err.Error(), "had to be stopped") {
+		t.Errorf("who waits elsewhere is told %v", err)
+	}
+	two.end()
+	one.check()
+	one.end()
+}
+
+// failing is a kind whose indexes fail, after they have stood still.
+type failing struct{ halting }
+
+func (k *failing) Map(ctx context.Context, d *store.Database, x *index.Index, docs []index.Change, fresh bool) (index.Batch, error) {
+	_, err := k.halting.Map(ctx, d, x, docs, fresh)
+	return nil, errors.Join(err, &index.Broken{})
 }

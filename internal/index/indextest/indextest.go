@@ -2,13 +2,13 @@
 // histories of documents, conflicts, deletions, purges, dropped partitions and
 // changed definitions, beside builds that run at the same time, after which the
 // rows of every index are those of one that is built anew, and hold what the
-// documents give.
+// documents give. Several stores over one engine share histories: each builds what
+// others define, and one may die in the middle.
 //
 // Begin reading at Run. A kind calls it from a test of its own with a Subject.
 package indextest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -22,6 +22,7 @@ import (
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/kv/pgkv/enginetest"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -39,7 +40,13 @@ type Subject struct {
 	// (index.Indexes.Tail), of a kind that can: it is held against what it answers when it has.
 	// nil if it is left to the index.
 	Amended func(r *store.Reader, x *index.Index, tail *index.Tail) (answer *string, err error)
-	// Engine opens an engine besides the model, which every kind is tried on.
+	// Another makes the kind of one more server, with memory and files of its own; nil: servers
+	// have none.
+	Another func() index.Kind
+	// Lose has the servers lose what they may: files beside the engine. nil if there are none.
+	Lose func()
+	// Engine opens an engine besides the model, which every kind is tried on. PostgreSQL takes its
+	// place where the environment names one (enginetest).
 	Engine func(t *testing.T) kv.Engine
 	// Histories is how many random histories each configuration runs with SECTIONAL_LONG=1, which
 	// `make test-long` sets, of which a third is run otherwise; default 40.
@@ -53,90 +60,39 @@ func Run(t *testing.T, s Subject) {
 	}
 	switch {
 	case testing.Short():
-		s.Histories = min(s.Histories, 3)
+		s.Histories = 1 // for what builds do beside writers
 	case os.Getenv("SECTIONAL_LONG") == "":
 		s.Histories = max(s.Histories/3, min(s.Histories, 3))
 	}
 	model := func(t *testing.T) kv.Engine {
 		return kvtest.NewChecked(t, kvtest.NewModel(kvtest.ModelOptions{}))
 	}
-	for name, engine := range map[string]func(*testing.T) kv.Engine{"engine": s.Engine, "model": model} {
+	other := func(t *testing.T) kv.Engine {
+		if e := enginetest.Open(t); e != nil {
+			return e
+		}
+		return s.Engine(t)
+	}
+	for name, engine := range map[string]func(*testing.T) kv.Engine{"engine": other, "model": model} {
 		for _, partitioned := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/partitioned=%v", name, partitioned), func(t *testing.T) {
 				t.Parallel()
 				amended := 0
 				for seed := range uint64(s.Histories) {
-					amended += runHistory(t, s, engine, partitioned, seed)
+					amended += runHistory(t, s, engine, 1, partitioned, seed)
 				}
-				if s.Amended != nil && amended == 0 {
+				if s.Amended != nil && amended == 0 && !testing.Short() {
 					t.Error("no index answered together with what it had not taken in")
 				}
 			})
 		}
-	}
-}
-
-// world is a store with indexes of the subject's kind.
-type world struct {
-	*testing.T
-	Subject
-	r       *rand.Rand
-	now     time.Time
-	store   *store.Store
-	indexes *index.Indexes
-	db      *store.Database
-	revs    map[document.ID]document.Rev
-	log     []string
-	amended int // comparisons of amend that said something
-}
-
-var ctx = context.Background()
-
-// runHistory runs a history, and returns how often amend compared answers.
-func runHistory(t *testing.T, s Subject, engine func(*testing.T) kv.Engine, partitioned bool, seed uint64) int {
-	t.Helper()
-	e := engine(t)
-	defer e.Close()
-	w := &world{T: t, Subject: s, r: rand.New(rand.NewPCG(seed, 7)), now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
-		revs: map[document.ID]document.Rev{}}
-	clock := func() time.Time { return w.now }
-	w.indexes = index.New(index.Options{Kinds: []index.Kind{s.Kind}, Clock: clock, Idle: true})
-	defer w.indexes.Close()
-	var err error
-	if w.store, err = store.Open(ctx, e, store.Options{Clock: clock, Idle: true, Indexer: w.indexes}); err != nil {
-		t.Fatal(err)
-	}
-	defer w.store.Close()
-	if w.db, err = w.store.Create(ctx, "db", store.Creation{Partitioned: partitioned}); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.db.Whole().SetExpiry(ctx, store.Expiry{Own: true, Field: "expires"}), w.db.SetDeletedTTL(ctx, store.Period{Text: "1_hour"})); err != nil {
-		t.Fatal(err)
-	}
-	for range 4 {
-		w.round()
-		if s.Amended != nil {
-			w.amend(seed)
-		}
-		w.compare(seed)
-	}
-	return w.amended
-}
-
-// round runs some steps, half of the time beside a build.
-func (w *world) round() {
-	building := make(chan error, 1)
-	beside := w.r.IntN(2) == 0
-	if beside {
-		go func() { building <- w.indexes.Run(ctx, w.db) }()
-	}
-	for range 30 {
-		w.step()
-	}
-	if beside {
-		if err := <-building; err != nil {
-			w.Fatalf("a build beside writers: %v", err)
-		}
+		servers := map[string]int{"engine": 2, "model": 3}[name]
+		t.Run(fmt.Sprintf("%s*%d", name, servers), func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(max(1, s.Histories/4)) {
+				runHistory(t, s, engine, servers, (seed+uint64(servers))%2 == 0, seed+1000)
+			}
+		})
 	}
 }
 
@@ -187,6 +143,7 @@ func (w *world) newBody() []byte {
 
 // edit writes one edit and remembers what it made.
 func (w *world) edit(e document.Edit) {
+	w.deal()
 	rs, err := w.db.Whole().Write(ctx, []document.Edit{e}, store.WriteOptions{})
 	if err != nil {
 		w.Fatalf("write: %v\n%s", err, strings.Join(w.log, "\n"))
@@ -208,6 +165,7 @@ func (w *world) write(id document.ID, deleted bool) {
 
 // winner is the leaf that a client would edit.
 func (w *world) winner(id document.ID) (rev document.Rev) {
+	w.deal()
 	err := w.db.Whole().View(ctx, func(r *store.Reader) error {
 		found, err := r.Winner(id)
 		if err == nil {
@@ -330,7 +288,12 @@ func (w *world) compare(seed uint64) {
 		w.Fatalf("seed %d: %s\n%s", seed, fmt.Sprintf(format, args...), strings.Join(w.log, "\n"))
 	}
 	w.now = w.now.Add(time.Hour)
-	if err := errors.Join(w.store.Sweep(ctx), w.indexes.Run(ctx, w.db), w.store.Check(ctx)); err != nil {
+	w.deal()
+	if err := errors.Join(w.sweep(), w.indexes.Run(ctx, w.db)); err != nil {
+		fail("%v", err)
+	}
+	w.deal()
+	if err := w.store.Check(ctx); err != nil {
 		fail("%v", err)
 	}
 	if err := w.maintained(); err != nil {
@@ -349,7 +312,7 @@ func (w *world) compare(seed uint64) {
 		fail("indexes without design documents: %v", left)
 	}
 	w.now = w.now.Add(time.Hour)
-	if err := w.store.Sweep(ctx); err != nil {
+	if err := w.sweep(); err != nil {
 		fail("%v", err)
 	}
 	for id, body := range bodies {
@@ -358,6 +321,7 @@ func (w *world) compare(seed uint64) {
 	if err := errors.Join(w.indexes.Run(ctx, w.db), w.store.Check(ctx)); err != nil {
 		fail("%v", err)
 	}
+	w.deal()
 	after := w.dump()
 	for name, rows := range before {
 		if after[name] != rows {
@@ -366,7 +330,16 @@ func (w *world) compare(seed uint64) {
 	}
 }
 
+// sweep does the background work of all servers, each of which believes a clock that it looks at often.
+func (w *world) sweep() (err error) {
+	for _, s := range w.all {
+		err = errors.Join(err, s.store.Sweep(ctx))
+	}
+	return err
+}
+
 func (w *world) body(id document.ID) (body []byte) {
+	w.deal()
 	err := w.db.Whole().View(ctx, func(r *store.Reader) error {
 		rev, err := r.Winner(id)
 		if err == nil {

@@ -64,7 +64,7 @@ func TestBackgroundMaintains(t *testing.T) {
 	k := resting{rests: make(chan *index.Index)}
 	e := kvtest.NewChecked(t, kvtest.NewModel(kvtest.ModelOptions{}))
 	x := index.New(index.Options{Kinds: []index.Kind{k}})
-	s, err := store.Open(ctx, e, store.Options{Idle: true, Indexer: x})
+	s, err := store.Open(ctx, kvtest.NewShortLocks(t, e, keyspace.IsLaneHead), store.Options{Idle: true, Indexer: x})
 	must(t, errors.Join(err, x.Start(ctx, s)))
 	defer func() {
 		x.Close()

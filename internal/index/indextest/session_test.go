@@ -7,6 +7,7 @@ import (
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
+	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -17,7 +18,7 @@ func TestSession(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	e := kvtest.NewChecked(t, kvtest.NewModel(kvtest.ModelOptions{}))
 	x := index.New(index.Options{Kinds: []index.Kind{journal{}}, Clock: func() time.Time { return now }, Idle: true})
-	s, err := store.Open(ctx, e, store.Options{Idle: true, Indexer: x})
+	s, err := store.Open(ctx, kvtest.NewShortLocks(t, e, keyspace.IsLaneHead), store.Options{Idle: true, Indexer: x})
 	must(t, err)
 	defer func() {
 		x.Close()

@@ -23,6 +23,7 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/lucene"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // filed is a world whose segments are all in files, with some documents. want is what the
@@ -76,6 +77,7 @@ func (w *world) restart() { w.kind.cache = newCache(w.kind.cache.cacheOptions) }
 // TestFilesAreWrittenAgain damages files in every way, while they are mapped and between
 // two processes: what is answered stays the same, and the files are good again.
 func TestFilesAreWrittenAgain(t *testing.T) {
+	testrun.Sequential(t)
 	rewrite := func(change func([]byte) []byte) func(string) error {
 		return func(path string) error {
 			b, err := os.ReadFile(path)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -137,11 +139,28 @@ func subject(t *testing.T, mapped, nouveau bool, designs []string) indextest.Sub
 	}
 	k, reading := testKind(Options{Scratch: t.TempDir(), Files: files, FilesLimit: 1 << 20}), testReading(readFiles)
 	t.Cleanup(func() { released(t, k); released(t, reading) })
-	if nouveau {
-		k = k.Nouveau()
+	one := func(k *Kind) *Kind {
+		if nouveau {
+			k = k.Nouveau()
+		}
+		return k
+	}
+	var lost func()
+	if mapped {
+		lost = func() { lose(t, files); lose(t, readFiles) }
 	}
 	return indextest.Subject{
-		Kind:    k,
+		Kind: one(k),
+		Another: func() index.Kind {
+			dir := ""
+			if mapped {
+				dir = t.TempDir()
+			}
+			k := testKind(Options{Scratch: t.TempDir(), Files: dir, FilesLimit: 5_000})
+			t.Cleanup(func() { released(t, k) })
+			return one(k)
+		},
+		Lose:    lost,
 		Designs: designs,
 		Body: func(r *rand.Rand) string {
 			var words []string
@@ -166,6 +185,15 @@ func subject(t *testing.T, mapped, nouveau bool, designs []string) indextest.Sub
 		},
 		Engine:    openEngine,
 		Histories: 5,
+	}
+}
+
+// lose removes the files of segments, which others may have mapped.
+func lose(t *testing.T, dir string) {
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	must(t, err)
+	for _, file := range files {
+		must(t, os.RemoveAll(file))
 	}
 }
 

@@ -114,11 +114,14 @@ func (l *layout) add(g *group, d *Def, level int, position []byte, value func() 
 		n, err := unpackNode(b)
 		if err == nil {
 			g.node(n)
+			if g.runs != nil {
+				err = g.runs.node(n)
+			}
 		}
 		return err
 	}
 	r := &g.scratch
-	if _, counts := d.reducer.(counter); !counts {
+	if _, counts := d.reducer.(counter); !counts || g.runs != nil {
 		b, err := value()
 		if err == nil {
 			*r, err = l.open(d, position, b)
@@ -128,6 +131,9 @@ func (l *layout) add(g *group, d *Def, level int, position []byte, value func() 
 		}
 	}
 	g.row(r)
+	if g.runs != nil {
+		g.runs.row(position, r)
+	}
 	return nil
 }
 

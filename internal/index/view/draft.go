@@ -82,6 +82,9 @@ func (m *memory) Get(key []byte) ([]byte, error) {
 // GetMany is kv.Snapshot's.
 func (m *memory) GetMany(keys [][]byte) ([][]byte, error) { return kv.GetEach(keys, m.Get) }
 
+// Read is kv.Snapshot's.
+func (m *memory) Read(r kv.Reads) (kv.Found, error) { return kv.ReadEach(m, r) }
+
 // Iterate is kv.Snapshot's.
 func (m *memory) Iterate(r kv.Range, o kv.IterOptions) (kv.Iterator, error) {
 	from, to := m.at(r.Start), len(m.rows)

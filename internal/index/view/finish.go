@@ -117,7 +117,7 @@ func (f *levelBuild) enter(position []byte) {
 }
 
 func (f *levelBuild) begin(position []byte) *madeNode {
-	return &madeNode{position: bytes.Clone(position), group: newGroup(f.reducer)}
+	return &madeNode{position: bytes.Clone(position), group: f.newNode(f.level)}
 }
 
 // leave ends a partition. Its first span is none if no other began.

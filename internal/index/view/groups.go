@@ -3,8 +3,8 @@ package view
 import (
 	"bytes"
 	"context"
+	"math"
 
-	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/kv"
@@ -30,9 +30,9 @@ type adding struct {
 	g *group
 }
 
-func (a adding) node(n node) (bool, error) {
+func (a adding) node(n node, _ []byte) (whole, more bool, err error) {
 	a.g.node(n)
-	return true, nil
+	return true, true, nil
 }
 
 func (a adding) row(position []byte, value func() ([]byte, error)) (bool, error) {
@@ -45,6 +45,8 @@ func (a adding) row(position []byte, value func() ([]byte, error)) (bool, error)
 const (
 	longGroup  = 100
 	afterGroup = 4
+	// scannedRows is how many rows are read before nodes are, where these have runs: most queries are short.
+	scannedRows = 64
 )
 
 // Groups returns the reductions of the groups of a span in its direction, at most
@@ -58,35 +60,51 @@ func (v *Reader) Groups(s Span, level, most int) (groups []Group, rest Span, err
 		}
 		return []Group{g}, s.nothing(), nil
 	}
-	long := longGroup
-	for rest = s; len(groups) < most && !rest.Empty(); long = afterGroup {
-		found, next, err := v.scanGroups(rest, level, most-len(groups), long)
+	byRuns := v.keepsRuns() && !s.descending && v.top > 0
+	long, rows := longGroup, math.MaxInt
+	if byRuns {
+		rows = scannedRows
+	}
+	scan := !byRuns || !v.r.Database().Limits().Distant // else nodes come in the same trip
+	for rest = s; len(groups) < most && !rest.Empty(); {
+		var found []Group
+		if scan {
+			found, rest, err = v.scanGroups(rest, level, most-len(groups), long, rows)
+			scan, long = !byRuns, afterGroup
+		} else {
+			found, rest, err = v.runGroups(rest, level, most-len(groups))
+			scan, byRuns, long, rows = true, false, longGroup, math.MaxInt
+		}
 		if err != nil {
 			return nil, s, err
 		}
-		groups, rest = append(groups, found...), next
+		groups = append(groups, found...)
 	}
 	return groups, rest, nil
 }
 
 // scanGroups reads groups row by row, up to the first with so many rows as are
-// long, which it reduces by its nodes.
-func (v *Reader) scanGroups(s Span, level, most, long int) (groups []Group, rest Span, err error) {
-	it, err := v.v.Iterate(kv.Range{Start: v.key(0, s.from), End: v.key(0, s.to)}, kv.IterOptions{Reverse: s.descending})
+// long, which it reduces by its nodes, or the one that ends after so many rows.
+func (v *Reader) scanGroups(s Span, level, most, long, rows int) (groups []Group, rest Span, err error) {
+	it, done, err := v.walk(s)
 	if err != nil {
 		return nil, s, err
 	}
-	defer it.Close()
+	defer done()
 	g := gathering{v: v, level: level, descending: s.descending}
-	for it.Next() {
+	before := v.Read.Rows
+	for ok := it.Seek(v.key(0, s.first())); ok; ok = it.Next() {
 		position := it.Key()[len(v.rows):]
+		if !s.contains(position) {
+			break
+		}
 		if seen, err := v.sees(position); err != nil {
 			return nil, s, err
 		} else if !seen {
 			continue
 		}
 		if g.n > 0 && !g.within.contains(position) {
-			if groups = append(groups, g.end()); len(groups) == most {
+			if groups = append(groups, g.end()); len(groups) == most || v.Read.Rows-before >= rows {
 				return groups, s.beyond(g.within), nil
 			}
 			long = longGroup
@@ -108,6 +126,18 @@ func (v *Reader) scanGroups(s Span, level, most, long int) (groups []Group, rest
 	return groups, s.nothing(), it.Err()
 }
 
+// walk returns an iterator over the rows of a span, and what ends its use. Forward it is the one that cover walks with,
+// since one group ends where the next begins: an engine across a network has brought those rows.
+func (v *Reader) walk(s Span) (it kv.Iterator, done func(), err error) {
+	if !s.descending {
+		it, err = v.iterator(0, s.from)
+		return it, func() {}, err
+	}
+	w := v.rowsWalk(s)
+	it, err = v.v.Iterate(w.Range, w.IterOptions)
+	return it, func() { it.Close() }, err
+}
+
 // gathering is a group whose rows are being read.
 type gathering struct {
 	v          *Reader
@@ -127,6 +157,7 @@ func (g *gathering) add(s Span, position []byte, value func() ([]byte, error)) e
 	if err != nil {
 		return err
 	}
+	g.v.size += len(b)
 	r, err := g.v.open(g.v.Def, position, b)
 	if err != nil {
 		return err
@@ -157,20 +188,9 @@ func (g *gathering) end() Group {
 
 // groupSpan returns the rows of s that are in one group with the row at a position.
 func (v *Reader) groupSpan(s Span, position, key []byte, level int) (Span, error) {
-	parts, err := v.parts(position)
+	begin, err := v.groupBegin(key, level, keyOf(position))
 	if err != nil {
 		return s, err
-	}
-	p := document.Partition(parts[1].String())
-	begin := v.keyPosition(p, []byte(parts[2].String()))
-	if level != Exact && jsonscan.KindOf(key) == jsonscan.Array && jsonscan.Len(key) >= level {
-		prefix, err := v.collate(nil, groupKey(key, level))
-		if err != nil {
-			return s, err
-		}
-		if len(prefix) <= maxKey { // a longer one was cut, and is a group of its own
-			begin = v.groupPosition(p, prefix[:len(prefix)-1]) // without the end of the array
-		}
 	}
 	within := Span{from: begin, to: after(begin)}
 	if bytes.Compare(within.from, s.from) < 0 {
@@ -212,6 +232,14 @@ func (s *Span) beyond(part Span) Span {
 		rest.from = part.to
 	}
 	return rest
+}
+
+// first is where a walk over the span begins.
+func (s *Span) first() []byte {
+	if s.descending {
+		return s.to
+	}
+	return s.from
 }
 
 // nothing is what is left at the end.

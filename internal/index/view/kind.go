@@ -31,6 +31,7 @@ import (
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/store"
 )
 
 // KindName is the kind's word in stored rows.
@@ -47,6 +48,7 @@ type Kind struct {
 var (
 	_ index.Asynchronous = (*Kind)(nil)
 	_ index.Designed     = (*Kind)(nil)
+	_ index.Dated        = (*Kind)(nil)
 )
 
 // New makes the kind; its functions run by f.
@@ -60,6 +62,18 @@ func (*Kind) Prefixes(db, number uint64) [][]byte {
 	n := keyspace.U(number)
 	return [][]byte{keyspace.ViewRow.Key(db, n), keyspace.ViewBack.Key(db, n), keyspace.ViewNode.Key(db, n)}
 }
+
+// Meaning is index.Dated's. Since 1 keys are cut where the engines of today ask for it
+// (longestOf), which let them be longer.
+func (*Kind) Meaning(format byte) int {
+	if format < store.FormatLongKeys {
+		return 0
+	}
+	return 1
+}
+
+// Outdated is index.Dated's: what was defined before is as it was.
+func (*Kind) Outdated(any, int) string { return "" }
 
 // source is the canonical form of a definition: its JSON is Definition.Source.
 type source struct {
@@ -81,6 +95,7 @@ type Def struct {
 	includeDesign, localSeq bool
 	reducer                 reducer
 	first, further          uint // bits of a hash that begin a span of level 1, and of each level above
+	small                   bool // states of the reducer are
 }
 
 // Custom reports whether the reduce function is one in JavaScript.
@@ -97,7 +112,7 @@ func (k *Kind) Open(stored []byte) (any, error) {
 	if d.reducer, d.first, ok = reducerOf(d); !ok {
 		return nil, dberr.New(dberr.Invalid, "invalid_design_doc", "`"+s.Reduce+"` is not a supported reduce function.")
 	}
-	d.further = spreadBits
+	d.further, d.small = spreadBits, d.first == spreadBits
 	if k.spread > 0 {
 		d.first, d.further = k.spread, k.spread
 	}

@@ -63,10 +63,11 @@ type work struct {
 	layout
 	Script
 	table
+	runs bool // nodes keep them
 }
 
 func (k *Kind) work(d *store.Database, x *index.Index) *work {
-	return &work{Kind: k, layout: layoutOf(d.Number(), x), Script: scriptOf(d, x), table: onDisk{d}}
+	return &work{Kind: k, layout: layoutOf(d, x), Script: scriptOf(d, x), table: onDisk{d}, runs: runsFrom(d) && Of(x).keepsRuns()}
 }
 
 // table is where the rows and nodes of an index lie.
@@ -158,9 +159,9 @@ func (w *work) rows(ctx context.Context, docs []index.Change) (all []mapped, los
 		m := &all[at[i]]
 		ok := r.Err == nil
 		if ok {
-			m.rows, ok = w.rowsOf(w.Def, m.id, r.Rows)
+			m.rows, ok = w.rowsOf(m.id, r.Rows)
 		}
-		if ok && (len(packBack(m.rows)) > maxRow || w.Tenant != "" && sizeOf(m.rows) > index.TenantBytes(len(texts[i]))) {
+		if ok && (len(packBack(m.rows)) > w.most.row || w.Tenant != "" && sizeOf(m.rows) > index.TenantBytes(len(texts[i]))) {
 			m.rows, ok = nil, false
 		}
 		if !ok {

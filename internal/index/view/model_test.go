@@ -10,7 +10,11 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/keyspace"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/store"
 )
 
 // modelRow is a row of the naive model: a sorted slice.
@@ -154,7 +158,11 @@ func TestAnswers(t *testing.T) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 3))
-			w := newWorld(t, &Kind{functions: goFunctions{}, spread: 1 + uint(seed%3)}, partitioned)
+			e := openEngine(t)
+			if seed >= 3 { // which nodes are asked first goes by that
+				e = kvtest.NewRemote(e, nil)
+			}
+			w := newWorldOver(t, e, &Kind{functions: goFunctions{}, spread: 1 + uint(seed%3)}, partitioned)
 			v := `{"views":{"v":{"map":"function(doc){ for (var i = 0; i < doc.keys.length; i++) emit(doc.keys[i], i); }","reduce":"_sum"`
 			if raw {
 				v += `,"options":{"collation":"raw"}`
@@ -282,4 +290,115 @@ func TestLongKeys(t *testing.T) {
 	if !bytes.Contains([]byte(w.rows("d", "", Range{}, 0)), []byte(`"y" e null`)) {
 		t.Error("the other rows are gone")
 	}
+}
+
+// TestSmallKeys: an engine that takes shorter keys has them cut earlier. Their order holds
+// up to there, equal ones stay together, and no document is left out but those whose ids
+// leave no room.
+func TestSmallKeys(t *testing.T) {
+	for _, longest := range []int{1 << 10, 2600} {
+		limits := kv.Limits{Key: longest, Value: 1 << 20, Txn: 64 << 20}
+		e := kvtest.NewChecked(t, kvtest.NewModel(kvtest.ModelOptions{Limits: limits}))
+		w := newWorldOver(t, e, &Kind{functions: goFunctions{}}, true)
+		w.define("d", `function(doc){ emit(doc.k, doc.n); }`, "_count", "")
+		most := longestOf(limits, 1)
+		var want []string
+		for n := most.key - 300; n < most.key+300; n += 50 { // longer ones come after shorter ones until they are cut
+			id := fmt.Sprintf("p:%04d", n)
+			w.put(id, fmt.Sprintf(`{"k":%q}`, strings.Repeat("x", n/2)))
+			want = append(want, id)
+		}
+		long := strings.Repeat("y", longest)
+		w.put("p:1", `{"k":"`+long+`1"}`, "p:2", `{"k":"`+long+`2"}`, "p:3", `{"k":"`+long+`1"}`, "p:z", `{"k":"z"}`)
+		w.put("p:"+strings.Repeat("i", most.position-most.key-200), `{"k":"`+long+`"}`)
+		w.follow()
+		got := w.rows("d", "p", Range{}, 0)
+		if n := strings.Count(got, "\n"); n != len(want)+5 {
+			t.Errorf("keys of %d: %d rows, want %d", longest, n, len(want)+5)
+		}
+		at := 0
+		for _, id := range want[:len(want)/2] {
+			if next := strings.Index(got, " "+id+" "); next <= at {
+				t.Errorf("keys of %d: the row of %s comes too early", longest, id)
+			} else {
+				at = next
+			}
+		}
+		key := []byte(`"` + long + `1"`)
+		if got := w.rows("d", "p", Range{Start: Bound{Key: key}, End: Bound{Key: key}}, 0); strings.Count(got, "\n") != 2 {
+			t.Errorf("keys of %d: rows with the key: %.200s", longest, got)
+		}
+		if got := w.groups("d", "p", Range{}, Exact, 10); strings.Count(got, "\n") != len(want)+4 {
+			t.Errorf("keys of %d: %d groups", longest, strings.Count(got, "\n"))
+		}
+	}
+}
+
+// TestFormerLimits: where the rows of an index lie does not change with what engines take.
+func TestFormerLimits(t *testing.T) {
+	for _, c := range []struct {
+		key     int
+		distant bool
+		meaning int
+		want    longest
+	}{
+		{key: 24 << 10, want: longest{key: 6000, position: 8 << 10, row: 7 << 20}},
+		{key: 24 << 10, distant: true, want: longest{key: 1040, position: 2536, row: 7 << 20}},
+		{key: 24 << 10, meaning: 1, want: longest{key: 6000, position: 24512, row: 7 << 20}},
+		{key: 24 << 10, distant: true, meaning: 1, want: longest{key: 6000, position: 24512, row: 7 << 20}},
+		{key: 1 << 10, want: longest{key: 409, position: 960, row: 7 << 20}},
+		{key: 1 << 10, meaning: 1, want: longest{key: 409, position: 960, row: 7 << 20}},
+	} {
+		if got := longestOf(kv.Limits{Key: c.key, Value: 8 << 20, Distant: c.distant}, c.meaning); got != c.want {
+			t.Errorf("%d bytes, distant %v, meaning %d: %+v, want %+v", c.key, c.distant, c.meaning, got, c.want)
+		}
+	}
+}
+
+// TestLongerKeys: where the engine came to take longer keys than an index was made for, it is
+// made anew when the store is opened, and long keys are in order.
+func TestLongerKeys(t *testing.T) {
+	model := kvtest.NewModel(kvtest.ModelOptions{Limits: kv.Limits{Key: 24 << 10, Value: 1 << 20, Txn: 64 << 20}})
+	e := kvtest.NewRemote(model, nil)
+	w := newWorldOver(t, e, &Kind{functions: goFunctions{}}, true)
+	w.define("d", `function(doc){ emit(doc.k, doc.n); }`, "_count", "")
+	for i := range 20 {
+		w.put(fmt.Sprintf("p:%02d", 19-i), fmt.Sprintf(`{"k":"%s%02d"}`, strings.Repeat("x", 1000), i))
+	}
+	w.follow()
+	want := w.rows("d", "p", Range{}, 0)
+	before := w.index("d")
+	if at := strings.Index(want, "p:19"); at < 0 || at > strings.Index(want, "p:18") || before.Meaning != 1 {
+		t.Fatalf("meaning %d: %.3000s", before.Meaning, want)
+	}
+	w.former(e)
+
+	x := index.New(index.Options{Kinds: []index.Kind{w.kind}, Idle: true})
+	s, err := store.Open(ctx, kvtest.NewShortLocks(t, e, keyspace.IsLaneHead), store.Options{Idle: true, Indexer: x})
+	must(t, err)
+	defer func() {
+		x.Close()
+		must(t, s.Close())
+	}()
+	must(t, x.Start(ctx, s))
+	again := &world{TB: t, kind: w.kind, indexes: x, store: s}
+	again.db, err = s.Database(ctx, "db")
+	must(t, err)
+	again.follow()
+	if got := again.rows("d", "p", Range{}, 0); got != want {
+		t.Errorf("%.3000s\nwant\n%.3000s", got, want)
+	}
+	if now := again.index("d"); now.Meaning != 1 || now.Number == before.Number {
+		t.Errorf("index %d of meaning %d", now.Number, now.Meaning)
+	}
+}
+
+// former makes the indexes of the database those of a build before keys were longer.
+func (w *world) former(e kv.Engine) {
+	w.Helper()
+	must(w, e.Update(ctx, func(tx kv.Txn) error {
+		return kv.Each(tx, kv.Prefix(keyspace.Index.Key(w.db.Number())), func(key, value []byte) error {
+			return tx.Put(bytes.Clone(key), bytes.Replace(value, []byte(`,"meaning":1`), nil, 1))
+		})
+	}))
 }

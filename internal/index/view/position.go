@@ -10,6 +10,7 @@ import (
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/store"
 )
 
 // A position says where a row is: the part of its key after the index's number,
@@ -18,16 +19,37 @@ import (
 // begins at the partition's head, the encoded partition alone. So the same bytes
 // name a position on every level.
 
-const (
-	// maxKey is how many bytes of an encoded key a position holds. What is
+// longest is what an engine lets rows be.
+type longest struct {
+	// key is how many bytes of an encoded key a position holds. What is
 	// longer is cut and marked by its hash: equal keys stay together, and
-	// only keys that are equal in so many bytes lie in no order.
-	maxKey = 6000
-	// maxPosition is the longest position that a row may have.
-	maxPosition = 8 << 10
-	// maxRow is the longest row that may be stored.
-	maxRow = 7 << 20
-)
+	// only keys that are equal in so many bytes (6,000, where the engine has
+	// room for that) lie in no order.
+	key int
+	// position is the longest position that a row may have.
+	position int
+	// row is the longest row that may be stored.
+	row int
+}
+
+// beforePosition is more than a row's key has before its position, a node's too.
+const beforePosition = 64
+
+// longestOf divides what an engine takes: the rest of a position is for the document's
+// id, and for bytes of the key that take two. It decides where rows lie, so that it is
+// the same for an engine for ever, and for indexes of a meaning (Kind.Meaning).
+func longestOf(l kv.Limits, meaning int) longest {
+	position := l.Key - beforePosition
+	if meaning == 0 {
+		l.Key = store.ShortKeys(l)
+		position = min(8<<10, l.Key-beforePosition)
+	}
+	return longest{
+		key:      min(6000, max(l.Key-2704, l.Key*2/5)),
+		position: position,
+		row:      min(7<<20, l.Value/8*7),
+	}
+}
 
 // layout names the key spaces of one index.
 type layout struct {
@@ -37,11 +59,14 @@ type layout struct {
 	first       uint
 	further     uint
 	partitioned bool
+	raw         bool // keys are in raw order
+	most        longest
 }
 
-func layoutOf(db uint64, x *index.Index) layout {
+func layoutOf(d *store.Database, x *index.Index) layout {
 	return layout{
-		db: db, index: x.Number, rows: keyspace.ViewRow.Key(db, keyspace.U(x.Number)),
+		db: d.Number(), index: x.Number, rows: keyspace.ViewRow.Key(d.Number(), keyspace.U(x.Number)),
+		raw: Of(x).Raw, most: longestOf(d.Limits(), x.Meaning),
 		signature: sha256.Sum256([]byte(x.Signature)), first: Of(x).first, further: Of(x).further, partitioned: x.Partitioned,
 	}
 }
@@ -120,15 +145,15 @@ func headOf(position []byte) []byte {
 }
 
 // collate encodes a key so that bytes compare as keys do.
-func (d *Def) collate(dst, key []byte) (_ []byte, err error) {
-	if d.Raw {
+func (l *layout) collate(dst, key []byte) (_ []byte, err error) {
+	if l.raw {
 		dst, err = keyspace.AppendRaw(dst, key)
 	} else {
 		dst, err = keyspace.AppendCollated(dst, key)
 	}
-	if len(dst) > maxKey {
+	if len(dst) > l.most.key {
 		sum := sha256.Sum256(dst)
-		dst = append(dst[:maxKey], sum[:16]...)
+		dst = append(dst[:l.most.key], sum[:16]...)
 	}
 	return dst, err
 }

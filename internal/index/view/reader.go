@@ -14,17 +14,26 @@ import (
 type Reader struct {
 	layout
 	*Def
+	x   *index.Index
 	r   *store.Reader
 	v   kv.Snapshot
 	top int // the highest level with nodes that may be used
 	// Read counts what was read.
 	Read struct{ Rows, Nodes int }
+	size int  // bytes of the rows read
 	hide bool // rows of documents that may not be seen lie among the others
 	gone bool // no row may be seen: the partition is being dropped
 
 	partition document.Partition
-	iterators []kv.Iterator // by level, opened when needed
-	chunk     []byte        // where own puts what it copies
+	walks     []levelWalk // by level, opened when needed
+	from      []byte      // where reading began: levels are walked from there, unless something before it is asked for
+	chunk     []byte      // where own puts what it copies
+}
+
+// levelWalk walks a level.
+type levelWalk struct {
+	kv.Iterator
+	from []byte // where it begins
 }
 
 // chunkBytes is how much memory own takes at a time.
@@ -46,35 +55,50 @@ func (v *Reader) own(borrowed []byte, err error) ([]byte, error) {
 
 // Close ends the reader, before its snapshot ends.
 func (v *Reader) Close() {
-	for _, it := range v.iterators {
-		if it != nil {
-			it.Close()
+	for _, w := range v.walks {
+		if w.Iterator != nil {
+			w.Close()
 		}
 	}
-	v.iterators = nil
+	v.walks = nil
+	if v.usesNodes(v.x) {
+		v.hint().note(v.x)
+	}
 }
 
-// iterator returns the iterator over a level. Whoever walks a level has it to
+// iterator returns the iterator over a level, for positions from at on. Whoever walks a level has it to
 // himself: a walk leaves it only for levels beneath.
-func (v *Reader) iterator(level int) (kv.Iterator, error) {
-	for len(v.iterators) <= level {
-		v.iterators = append(v.iterators, nil)
+func (v *Reader) iterator(level int, at []byte) (kv.Iterator, error) {
+	for len(v.walks) <= level {
+		v.walks = append(v.walks, levelWalk{})
 	}
-	if v.iterators[level] == nil {
-		it, err := v.v.Iterate(kv.Prefix(v.prefix(level)), kv.IterOptions{})
-		if err != nil {
-			return nil, err
-		}
-		v.iterators[level] = it
+	w := &v.walks[level]
+	if w.Iterator != nil && bytes.Compare(at, w.from) >= 0 {
+		return w.Iterator, nil
 	}
-	return v.iterators[level], nil
+	if w.Iterator != nil {
+		w.Close()
+		w.Iterator = nil
+	}
+	from := v.from
+	if from == nil {
+		from, v.from = at, at
+	} else if bytes.Compare(at, from) < 0 {
+		from = v.head(v.partition)
+	}
+	walk := v.levelWalk(level, from)
+	it, err := v.v.Iterate(walk.Range, walk.IterOptions)
+	if err == nil {
+		*w = levelWalk{it, from}
+	}
+	return it, err
 }
 
 // NewReader reads index x at r's snapshot; p is "" for a global index. While the
 // index is being built, its nodes are not looked at.
 func NewReader(r *store.Reader, x *index.Index, p document.Partition) (*Reader, error) {
 	v := newReader(r, x, p)
-	if x.State != index.Readable || v.hide && !x.Partitioned {
+	if !v.usesNodes(x) {
 		return v, nil
 	}
 	top, err := x.Memo.Get(v.v, func() (any, error) { return v.highest() })
@@ -84,15 +108,21 @@ func NewReader(r *store.Reader, x *index.Index, p document.Partition) (*Reader, 
 	return v, err
 }
 
+// usesNodes reports whether the nodes of an index may be looked at.
+func (v *Reader) usesNodes(x *index.Index) bool {
+	return x.State == index.Readable && !(v.hide && !x.Partitioned)
+}
+
 func newReader(r *store.Reader, x *index.Index, p document.Partition) *Reader {
-	v := &Reader{layout: layoutOf(r.Database().Number(), x), Def: Of(x), r: r, v: r.Snapshot(), hide: r.Hides(), partition: p}
+	v := &Reader{layout: layoutOf(r.Database(), x), Def: Of(x), x: x, r: r, v: r.Snapshot(), hide: r.Hides(), partition: p}
 	v.gone = v.hide && p != "" && !r.Sees(document.ID(p+":"))
 	return v
 }
 
 // highest finds the highest level with nodes.
 func (v *Reader) highest() (int, error) {
-	it, err := v.v.Iterate(kv.Prefix(keyspace.ViewNode.Key(v.db, keyspace.U(v.index))), kv.IterOptions{Reverse: true})
+	w := v.highestWalk()
+	it, err := v.v.Iterate(w.Range, w.IterOptions)
 	if err != nil {
 		return 0, err
 	}
@@ -118,9 +148,9 @@ func (v *Reader) sees(position []byte) (bool, error) {
 
 // visitor is what cover shows the parts of a span to.
 type visitor interface {
-	// node is a node within the span. whole says that it was taken as it is;
-	// else its children are shown.
-	node(n node) (whole bool, err error)
+	// node is a node within the span, which ends at end. whole says that it was taken as it is;
+	// else its children are shown. more is false to end the walk.
+	node(n node, end []byte) (whole, more bool, err error)
 	// row is a row within the span; its value is read by value. more is false
 	// to end the walk.
 	row(position []byte, value func() ([]byte, error)) (more bool, err error)
@@ -144,7 +174,7 @@ func (v *Reader) coverLevel(level int, a, b []byte, to visitor) (more bool, err 
 		return v.coverRows(a, b, to)
 	}
 	prefix := v.prefix(level)
-	it, err := v.iterator(level)
+	it, err := v.iterator(level, a)
 	if err != nil {
 		return false, err
 	}
@@ -187,14 +217,14 @@ func (v *Reader) coverLevel(level int, a, b []byte, to visitor) (more bool, err 
 
 // coverNode shows a node, or the children of its span.
 func (v *Reader) coverNode(level int, from, end []byte, n node, to visitor) (more bool, err error) {
-	if whole, err := to.node(n); whole || err != nil {
-		return true, err
+	if whole, more, err := to.node(n, end); whole || !more || err != nil {
+		return more, err
 	}
 	return v.coverLevel(level-1, from, end, to)
 }
 
 func (v *Reader) coverRows(a, b []byte, to visitor) (more bool, err error) {
-	it, err := v.iterator(0)
+	it, err := v.iterator(0, a)
 	if err != nil {
 		return false, err
 	}
@@ -220,9 +250,9 @@ func (v *Reader) coverRows(a, b []byte, to visitor) (more bool, err error) {
 // counting counts rows.
 type counting struct{ n uint64 }
 
-func (c *counting) node(n node) (bool, error) {
+func (c *counting) node(n node, _ []byte) (whole, more bool, err error) {
 	c.n += n.count
-	return true, nil
+	return true, true, nil
 }
 
 func (c *counting) row([]byte, func() ([]byte, error)) (bool, error) {
@@ -243,12 +273,12 @@ type finding struct {
 	position []byte
 }
 
-func (f *finding) node(n node) (bool, error) {
+func (f *finding) node(n node, _ []byte) (whole, more bool, err error) {
 	if n.count <= f.before {
 		f.before -= n.count
-		return true, nil
+		return true, true, nil
 	}
-	return false, nil
+	return false, true, nil
 }
 
 func (f *finding) row(position []byte, _ func() ([]byte, error)) (bool, error) {

@@ -92,6 +92,7 @@ type group struct {
 	count uint64
 	fold  fold
 	bad   []byte // the first failure; what follows is not looked at
+	runs  *runs  // of a node that is being made; nil where they are not kept
 
 	scratch Row // the row that is being added
 }
@@ -118,7 +119,7 @@ func (g *group) node(n node) {
 
 // end returns the node of all rows so far.
 func (g *group) end() node {
-	n := node{count: g.count, state: g.bad}
+	n := node{count: g.count, runs: g.runs.end(), state: g.bad}
 	if g.bad == nil && g.count > 0 {
 		n.state = g.fold.end()
 	}

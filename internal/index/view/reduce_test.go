@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // reducerNamed returns the reducer of a built-in.
@@ -212,9 +214,7 @@ func TestCustomReduce(t *testing.T) {
 
 // TestCost holds that queries read few nodes and rows of many.
 func TestCost(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a large view")
-	}
+	testrun.Sequential(t)
 	const docs, each = 2000, 100
 	w := newWorld(t, New(goFunctions{}), false)
 	w.define("d", fmt.Sprintf(`function(doc){ for (var i = 0; i < %d; i++) emit([doc.n, i], 1); }`, each), "_sum", "")

@@ -50,13 +50,13 @@ func unpackRow(b []byte) (key, value []byte, err error) {
 // rowsOf makes the rows of a document out of what a map function emitted for it.
 // Of equal keys, those with the smaller value come first: in raw order, which is
 // CouchDB's there. ok is false if a row can't be stored.
-func (l *layout) rowsOf(d *Def, id document.ID, emitted []index.Emitted) (rows []stored, ok bool) {
+func (l *layout) rowsOf(id document.ID, emitted []index.Emitted) (rows []stored, ok bool) {
 	type sorted struct{ key, value []byte }
 	order := make([]sorted, len(emitted))
 	at := make([]int, len(emitted))
 	for i, e := range emitted {
 		var err error
-		if order[i].key, err = d.collate(nil, e.Key); err != nil {
+		if order[i].key, err = l.collate(nil, e.Key); err != nil {
 			return nil, false
 		}
 		at[i] = i
@@ -81,7 +81,7 @@ func (l *layout) rowsOf(d *Def, id document.ID, emitted []index.Emitted) (rows [
 		}
 		r := stored{key: order[i].key, number: number, value: packRow(emitted[i].Key, emitted[i].Value)}
 		r.position = l.position(l.partition(id), r.key, id, number)
-		if len(r.position) > maxPosition || len(r.value) > maxRow {
+		if len(r.position) > l.most.position || len(r.value) > l.most.row {
 			return nil, false
 		}
 		rows = append(rows, r)
@@ -132,19 +132,31 @@ func (l *layout) unpackBack(id document.ID, b []byte) (olds []old, err error) {
 // node is the value of a node.
 type node struct {
 	count uint64
+	runs  []byte // of equal keys, packed (run); nil where they are not kept
 	state []byte // of the reduction; nil for none
 }
 
+// nodeRuns is the version of nodes with runs; others are of the first.
+const nodeRuns = 2
+
 func (n node) pack() []byte {
-	w := append(make(packed.Writer, 0, len(n.state)+11), rowVersion)
+	w := append(make(packed.Writer, 0, len(n.runs)+len(n.state)+14), rowVersion)
 	w.Uint(n.count)
+	if n.runs != nil {
+		w[0] = nodeRuns
+		w.Bytes(n.runs)
+	}
 	w.Raw(n.state)
 	return w
 }
 
+// unpackNode is the reverse of pack. It refers to b.
 func unpackNode(b []byte) (n node, err error) {
-	r := packed.ReadVersion(b, rowVersion)
+	r, version := packed.ReadUpTo(b, nodeRuns)
 	n.count = r.Uint()
+	if version == nodeRuns {
+		n.runs = r.Bytes()
+	}
 	n.state = r.Rest()
 	return n, r.Err()
 }

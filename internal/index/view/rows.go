@@ -15,7 +15,8 @@ func (v *Reader) Rows(s Span) iter.Seq2[Row, error] {
 		if s.Empty() {
 			return
 		}
-		it, err := v.v.Iterate(kv.Range{Start: v.key(0, s.from), End: v.key(0, s.to)}, kv.IterOptions{Reverse: s.descending})
+		w := v.rowsWalk(s)
+		it, err := v.v.Iterate(w.Range, w.IterOptions)
 		if err != nil {
 			yield(Row{}, err)
 			return
@@ -50,6 +51,7 @@ func (v *Reader) read(it kv.Iterator) (r Row, shown bool, err error) {
 	if err != nil {
 		return r, false, err
 	}
+	v.size += len(value)
 	r.Key, r.Value, err = unpackRow(value)
 	return r, err == nil, err
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/indextest"
 )
 
@@ -20,7 +21,8 @@ func TestSuite(t *testing.T) {
 		return text + `}}`
 	}
 	indextest.Run(t, indextest.Subject{
-		Kind: &Kind{functions: goFunctions{}, spread: 1},
+		Kind:    &Kind{functions: goFunctions{}, spread: 1},
+		Another: func() index.Kind { return &Kind{functions: goFunctions{}, spread: 1} },
 		Designs: []string{
 			views(many, "_sum", "_stats", "length"),
 			views(many, "_top_3", "_approx_count_distinct", "list"),

@@ -69,6 +69,7 @@ func (u *levelUpdate) begins(position []byte) bool {
 
 // shape finds the spans that begin or end to be, and those that are dirty.
 func (u *levelUpdate) shape(v kv.Snapshot) error {
+	u.nodes, u.dirty = nil, nil // it may have begun before
 	for _, e := range u.below {
 		if (e.gone || e.fresh) && u.begins(e.position) {
 			u.nodes = append(u.nodes, edit{position: e.position, gone: e.gone, fresh: e.fresh})
@@ -191,7 +192,7 @@ func (u *levelUpdate) gather(v kv.Snapshot) error {
 	}
 	defer nodes.close()
 	for size := 0; len(u.dirty) > 0 && size < gatherBytes; u.dirty = u.dirty[1:] {
-		m := madeNode{position: u.dirty[0], group: newGroup(u.reducer)}
+		m := madeNode{position: u.dirty[0], group: u.newNode(u.level)}
 		var end []byte
 		if m.before, end, err = span(nodes, m.position); err != nil {
 			return err

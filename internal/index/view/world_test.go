@@ -14,7 +14,9 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/script/compiled"
 	"github.com/sectional/sectional/internal/store"
@@ -117,8 +119,14 @@ func newWorld(t testing.TB, k *Kind, partitioned bool) *world {
 	t.Helper()
 	e, err := pebblekv.Open(pebblekv.Options{Dir: "db", FS: vfs.NewMem()})
 	must(t, err)
+	return newWorldOver(t, e, k, partitioned)
+}
+
+func newWorldOver(t testing.TB, e kv.Engine, k *Kind, partitioned bool) *world {
+	t.Helper()
+	var err error
 	w := &world{TB: t, kind: k, indexes: index.New(index.Options{Kinds: []index.Kind{k}, Idle: true})}
-	w.store, err = store.Open(ctx, e, store.Options{Idle: true, Indexer: w.indexes})
+	w.store, err = store.Open(ctx, kvtest.NewShortLocks(t, e, keyspace.IsLaneHead), store.Options{Idle: true, Indexer: w.indexes})
 	must(t, err)
 	t.Cleanup(func() {
 		w.indexes.Close()

@@ -10,7 +10,7 @@ import (
 )
 
 func TestAhead(t *testing.T) {
-	e := NewTrips(NewModel(ModelOptions{}))
+	e := NewRemote(NewModel(ModelOptions{}), nil)
 	v := env{T: t, e: e}
 	v.load("a=1 b= c=3")
 	e.Take()
@@ -28,14 +28,15 @@ func TestAhead(t *testing.T) {
 }
 
 func TestAheadTxn(t *testing.T) {
-	e := NewTrips(NewModel(ModelOptions{}))
+	e := NewRemote(NewModel(ModelOptions{}), nil)
 	v := env{T: t, e: e}
 	v.load("a=1 b=2 c=3 d=4")
 	e.Take()
 	v.update(func(tx kv.Txn) {
 		a := kv.NewAheadTxn(tx)
 		v.wantKind(a.Fetch([][]byte{[]byte("a"), []byte("d")}), none)
-		v.wantKind(a.FetchForUpdate([][]byte{[]byte("b"), []byte("c"), []byte("x")}), none)
+		_, err := a.FetchForUpdate([][]byte{[]byte("b"), []byte("c"), []byte("x")})
+		v.wantKind(err, none)
 		v.want(v.lock(a, "b")+v.get(a, "b")+v.lock(a, "x")+v.get(a, "a"), "22-1")
 		v.want(e.shown(), "get a*2, lock b*3")
 		v.want(v.lock(a, "a"), "1") // was read plainly
@@ -57,7 +58,9 @@ func TestAheadConflicts(t *testing.T) {
 		runs := v.contend(func(tx kv.Txn) {
 			a := kv.NewAheadTxn(tx)
 			v.wantKind(a.Fetch([][]byte{[]byte("a")}), none)
-			v.wantKind(a.FetchForUpdate([][]byte{[]byte("b"), []byte("absent")}), none)
+			others, err := a.FetchForUpdate([][]byte{[]byte("b"), []byte("absent")}, []byte("c"), []byte("d"))
+			v.wantKind(err, none)
+			v.want(v.getMany("", func([][]byte) ([][]byte, error) { return others, nil }), "- -")
 			v.put(a, "mine=1")
 		}, func(tx kv.Txn) { v.put(tx, key+"=2") })
 		v.wantRuns(runs, want)

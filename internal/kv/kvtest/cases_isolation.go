@@ -30,6 +30,8 @@ func isolationCases() []testCase {
 		{"concurrent counters", counters},
 		{"concurrent disjoint writers", disjoint},
 		{"a closure that always loses ends", starved},
+		{"a key that is absent before and after", absentTwice},
+		{"deletions of absent keys", absentDeleted},
 	}
 }
 
@@ -199,6 +201,7 @@ func rerunContext(v env) {
 	runs := 0
 	err := v.e.Update(ctx, func(t kv.Txn) error {
 		runs++
+		v.get(t, "n")
 		v.put(t, "n=mine")
 		v.load("n=other")
 		cancel()
@@ -304,4 +307,40 @@ func starved(v env) {
 	close(stop)
 	wg.Wait()
 	v.view(func(s kv.Snapshot) { v.want(v.get(s, "slow"), "10") })
+}
+
+// absentTwice: what is absent at both moments may make a conflict and need not.
+func absentTwice(v env) {
+	runs := v.contend(
+		func(t kv.Txn) { v.put(t, "seen="+v.lock(t, "absent")) },
+		func(t kv.Txn) {
+			v.put(t, "absent=x")
+			v.wantKind(t.Delete([]byte("absent")), none)
+		})
+	if runs > 2 {
+		v.Errorf("the closure ran %d times", runs)
+	}
+	v.want(v.all(), "seen=-")
+}
+
+// absentDeleted: whoever deletes what its snapshot does not have may come before or after
+// the one that creates it, but loses nothing of its own.
+func absentDeleted(v env) {
+	v.contend(
+		func(t kv.Txn) {
+			v.get(t, "x")
+			v.wantKind(t.Delete([]byte("x")), none)
+			v.put(t, "own=1")
+		},
+		func(t kv.Txn) { v.put(t, "x=1") })
+	if got := v.all(); got != "own=1" && got != "own=1 x=1" {
+		v.Errorf("the rows are %q", got)
+	}
+	runs := v.contend( // one that it read for update is another matter
+		func(t kv.Txn) {
+			v.lock(t, "y")
+			v.wantKind(t.Delete([]byte("y")), none)
+		},
+		func(t kv.Txn) { v.put(t, "y=1") })
+	v.wantRuns(runs, 2)
 }

@@ -193,11 +193,15 @@ func closed(v env) {
 	v.wantKind(v.e.View(context.Background(), func(kv.Snapshot) error { return nil }), dberr.Unavailable)
 	v.wantKind(v.e.Update(context.Background(), func(kv.Txn) error { return nil }), dberr.Unavailable)
 	v.wantKind(v.e.Discard(context.Background(), kv.Range{}), dberr.Unavailable)
+	if err := v.e.View(context.Background(), func(kv.Snapshot) error { return nil }); !errors.Is(err, kv.ErrStopped) {
+		v.Errorf("a closed engine's error is not ErrStopped: %v", err)
+	}
 }
 
 func snapshotStable(v env) {
 	v.load("a=1 b=1")
 	v.view(func(s kv.Snapshot) {
+		v.want(v.get(s, "a"), "1")
 		v.update(func(t kv.Txn) {
 			v.put(t, "a=2 c=2")
 			v.wantKind(t.Delete([]byte("b")), none)

@@ -87,14 +87,16 @@ func (c *checked) View(ctx context.Context, fn func(kv.Snapshot) error) error {
 }
 
 // Update implements kv.Engine.
-func (c *checked) Update(ctx context.Context, fn func(kv.Txn) error) error {
+func (c *checked) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
 	var own error
+	args, scribble := borrowed(locked...)
+	defer scribble()
 	err := c.e.Update(ctx, func(t kv.Txn) error {
 		ct := &checkedTxn{checkedSnapshot: checkedSnapshot{c: c, s: t, alone: true}, t: t}
 		defer ct.end()
 		own = fn(ct)
 		return own
-	})
+	}, args...)
 	if own != nil && err != own {
 		c.kinds("Update after a refusal", err, dberr.Unavailable)
 	}
@@ -223,6 +225,41 @@ func (s *checkedSnapshot) Iterate(r kv.Range, o kv.IterOptions) (kv.Iterator, er
 	}
 	s.open.Add(1)
 	return &checkedIterator{s: s, it: it, r: r, reverse: o.Reverse}, nil
+}
+
+// Read implements kv.Snapshot.
+func (s *checkedSnapshot) Read(r kv.Reads) (kv.Found, error) {
+	defer s.enter("Read")()
+	own, scribble := borrowedReads(r)
+	defer scribble()
+	f, err := s.s.Read(own)
+	s.c.kinds("Read", err, dberr.SnapshotTooOld, dberr.Unavailable, dberr.Internal)
+	if err != nil {
+		return kv.Found{}, err
+	}
+	if len(f.Values) != len(r.Keys) || len(f.ForUpdate) != len(r.ForUpdate) || len(f.Walks) != len(r.Walks) {
+		s.c.t.Errorf("kv: Read returned %d, %d and %d of %d, %d and %d", len(f.Values), len(f.ForUpdate), len(f.Walks), len(r.Keys), len(r.ForUpdate), len(r.Walks))
+	}
+	s.open.Add(int64(len(f.Walks)))
+	for i, it := range f.Walks {
+		f.Walks[i] = &checkedIterator{s: s, it: it, r: r.Walks[i].Range, reverse: r.Walks[i].Reverse}
+	}
+	return f, nil
+}
+
+// borrowedReads returns a copy of what is asked for and a function that overwrites it.
+func borrowedReads(r kv.Reads) (own kv.Reads, scribble func()) {
+	all := append(append([][]byte{}, r.Keys...), r.ForUpdate...)
+	for _, w := range r.Walks {
+		all = append(all, w.Start, w.End)
+	}
+	all, scribble = borrowed(all...)
+	own.Keys, own.ForUpdate = all[:len(r.Keys)], all[len(r.Keys):len(r.Keys)+len(r.ForUpdate)]
+	ends := all[len(r.Keys)+len(r.ForUpdate):]
+	for i, w := range r.Walks {
+		own.Walks = append(own.Walks, kv.Walk{Range: kv.Range{Start: ends[2*i], End: ends[2*i+1]}, IterOptions: w.IterOptions})
+	}
+	return own, scribble
 }
 
 // checkedTxn is a checkedSnapshot that can be written to.

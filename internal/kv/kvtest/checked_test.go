@@ -99,8 +99,8 @@ func TestCheckedKeysAreRecalled(t *testing.T) {
 // badEngine breaks the contract in ways that a wrapper must notice.
 type badEngine struct{ kv.Engine }
 
-func (b badEngine) Update(ctx context.Context, fn func(kv.Txn) error) error {
-	if err := b.Engine.Update(ctx, fn); err != nil {
+func (b badEngine) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
+	if err := b.Engine.Update(ctx, fn, locked...); err != nil {
 		return errors.New("another error")
 	}
 	return dberr.New(dberr.Conflict, "", "a kind that Update does not have")

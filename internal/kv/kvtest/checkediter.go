@@ -57,7 +57,7 @@ func (it *checkedIterator) recall() {
 
 // inside checks that the key lies in the range and beyond the one before.
 func (it *checkedIterator) inside(op string) {
-	if bytes.Compare(it.key, it.r.Start) < 0 || it.r.End != nil && bytes.Compare(it.key, it.r.End) >= 0 {
+	if !it.r.Contains(it.key) {
 		it.s.c.t.Errorf("kv: %s led to %q, outside of [%q, %q)", op, it.key, it.r.Start, it.r.End)
 	}
 	if it.last == nil {

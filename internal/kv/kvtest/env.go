@@ -162,6 +162,10 @@ func walk(s kv.Snapshot, r kv.Range, o kv.IterOptions, moves []string) (_ string
 		return "", err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
+	return walkMoves(it, moves)
+}
+
+func walkMoves(it kv.Iterator, moves []string) (string, error) {
 	var out []string
 	for _, move := range moves {
 		rows, err := walkMove(it, move)

@@ -3,6 +3,7 @@ package kvtest
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -19,6 +20,7 @@ const (
 	Rerun            // the closure runs once more than needed
 	LostCommit       // an Update does not commit, UnknownOutcome is returned
 	LostAnswer       // an Update commits, UnknownOutcome is returned
+	LateCommit       // an Update returns UnknownOutcome, and commits if it still can before the next call but one
 )
 
 // Rates are the shares of calls that get each fault, in percent.
@@ -37,7 +39,20 @@ type Faults struct {
 		readsAt      map[int]bool
 		rates        Rates
 		rand         Rand
+		late         []*lateCommit
 	}
+}
+
+// lateCommit is a transaction that has not arrived yet.
+type lateCommit struct {
+	due   int           // the call before which it does
+	land  chan struct{} // closed to let it
+	ended chan struct{} // closed when it has, or could not
+}
+
+func (l *lateCommit) arrive() {
+	close(l.land)
+	<-l.ended
 }
 
 // NewFaults wraps e; at first nothing fails.
@@ -83,8 +98,37 @@ func (f *Faults) Reads() int {
 	return f.mu.reads
 }
 
-// call counts a call and returns its fault.
+// call counts a call and returns its fault. Commits that are due arrive before.
 func (f *Faults) call() Fault {
+	fault := f.count()
+	f.arrive(false)
+	return fault
+}
+
+// arrive lets the late commits arrive that are due, or all.
+func (f *Faults) arrive(all bool) {
+	f.mu.Lock()
+	var due []*lateCommit
+	f.mu.late = slices.DeleteFunc(f.mu.late, func(l *lateCommit) bool {
+		now := all || l.due <= f.mu.calls
+		if now {
+			due = append(due, l)
+		}
+		return now
+	})
+	f.mu.Unlock()
+	for _, l := range due {
+		l.arrive()
+	}
+}
+
+// Close implements kv.Engine.
+func (f *Faults) Close() error {
+	f.arrive(true)
+	return f.Engine.Close()
+}
+
+func (f *Faults) count() Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.calls++
@@ -96,7 +140,7 @@ func (f *Faults) call() Fault {
 		return NoFault
 	}
 	roll := f.mu.rand.IntN(100)
-	for fault := Refused; fault <= LostAnswer; fault++ {
+	for fault := Refused; fault <= LateCommit; fault++ {
 		if roll -= f.mu.rates[fault]; roll < 0 {
 			return fault
 		}
@@ -133,7 +177,7 @@ func (f *Faults) View(ctx context.Context, fn func(kv.Snapshot) error) error {
 }
 
 // Update implements kv.Engine.
-func (f *Faults) Update(ctx context.Context, fn func(kv.Txn) error) error {
+func (f *Faults) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
 	fault := f.call()
 	run := func(t kv.Txn) error {
 		return fn(&faultyTxn{faultySnapshot: faultySnapshot{s: t, f: f, fail: fault == FailRead}, t: t})
@@ -143,31 +187,64 @@ func (f *Faults) Update(ctx context.Context, fn func(kv.Txn) error) error {
 		return errInjected
 	case Rerun:
 		// What the extra run says counts for nothing, even a refusal.
-		if err := f.thrownAway(ctx, run); dberr.Is(err, dberr.SnapshotTooOld) || ctx.Err() != nil {
+		if err := f.thrownAway(ctx, run, locked); dberr.Is(err, dberr.SnapshotTooOld) || ctx.Err() != nil {
 			return err
 		}
 	case LostCommit:
-		if err := f.thrownAway(ctx, run); err != errAgain {
+		if err := f.thrownAway(ctx, run, locked); err != errAgain {
 			return err
 		}
 		return errLost
+	case LateCommit:
+		return f.late(ctx, run)
 	}
-	err := f.Engine.Update(ctx, run)
+	err := f.Engine.Update(ctx, run, locked...)
 	if err == nil && fault == LostAnswer {
 		return errLost
 	}
 	return err
 }
 
+// late runs the closure and leaves its commit to arrive later. It holds no locks until
+// then, as somebody whose connection is lost, and is not run again.
+func (f *Faults) late(ctx context.Context, run func(kv.Txn) error) error {
+	l := &lateCommit{land: make(chan struct{}), ended: make(chan struct{})}
+	ran := make(chan error, 2)
+	go func() {
+		defer close(l.ended)
+		first := true
+		ran <- f.Engine.Update(ctx, func(t kv.Txn) error {
+			if !first {
+				return errAgain
+			}
+			first = false
+			err := run(t)
+			if err == nil {
+				ran <- errLost
+				<-l.land
+			}
+			return err
+		})
+	}()
+	err := <-ran
+	if err == errLost {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		l.due = f.mu.calls + 2
+		f.mu.late = append(f.mu.late, l)
+	}
+	return err
+}
+
 // thrownAway runs the closure without committing; errAgain says that it would
 // have been committed.
-func (f *Faults) thrownAway(ctx context.Context, run func(kv.Txn) error) error {
+func (f *Faults) thrownAway(ctx context.Context, run func(kv.Txn) error, locked [][]byte) error {
 	return f.Engine.Update(ctx, func(t kv.Txn) error {
 		if err := run(t); err != nil {
 			return err
 		}
 		return errAgain
-	})
+	}, locked...)
 }
 
 // Discard implements kv.Engine.
@@ -210,6 +287,18 @@ func (s *faultySnapshot) GetMany(keys [][]byte) ([][]byte, error) {
 		return nil, err
 	}
 	return s.s.GetMany(keys)
+}
+
+// Read implements kv.Snapshot. It is one read.
+func (s *faultySnapshot) Read(r kv.Reads) (kv.Found, error) {
+	if err := s.read(); err != nil {
+		return kv.Found{}, err
+	}
+	f, err := s.s.Read(r)
+	for i, it := range f.Walks {
+		f.Walks[i] = &faultyIterator{Iterator: it, s: s}
+	}
+	return f, err
 }
 
 // Iterate implements kv.Snapshot.

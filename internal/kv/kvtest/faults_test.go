@@ -115,23 +115,33 @@ func TestRandomFaultsRepeat(t *testing.T) {
 	}
 }
 
+// TestLateCommit: a commit arrives before the second call after it, if nothing was written
+// meanwhile that it would overwrite.
+func TestLateCommit(t *testing.T) {
+	for _, between := range []string{"x", "n"} {
+		f, add, value := counted()
+		v := env{T: t, e: f}
+		f.Fail(1, LateCommit)
+		_, err := add()
+		v.wantKind(err, dberr.UnknownOutcome)
+		v.want(value(), "")
+		v.load(between + "=1")
+		v.view(func(kv.Snapshot) {})
+		v.want(value(), map[string]string{"x": "x", "n": "1"}[between])
+		f.Fail(1, LateCommit)
+		_, err = add()
+		v.wantKind(err, dberr.UnknownOutcome)
+		v.wantKind(f.Close(), none)
+	}
+}
+
 // TestRerunsKeepHistories shows that closures run once more than needed leave
 // the same rows as others.
 func TestRerunsKeepHistories(t *testing.T) {
 	for seed := range uint64(10) {
-		script := newScript(NewRand(seed), 40, 0)
-		plain := &player{e: NewModel(ModelOptions{})}
-		plain.play(script)
 		f := NewFaults(NewModel(ModelOptions{}))
 		f.Randomly(seed, Rates{Rerun: 100})
-		rerun := &player{e: f}
-		for _, s := range script {
-			rerun.call(s)
-		}
-		want := env{T: t, e: plain.e}.all()
-		got := env{T: t, e: f.Engine}.all()
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("seed %d: reruns change what is stored (-without +with):\n%s", seed, d)
-		}
+		p := &player{v: env{T: t, e: f}, seed: seed, e: f, m: NewModel(ModelOptions{}), reruns: true}
+		p.play(newScript(NewRand(seed), 40, 0))
 	}
 }

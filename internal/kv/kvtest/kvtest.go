@@ -4,7 +4,7 @@
 // Run is the conformance suite; each engine's tests call it. NewModel is the
 // contract as a small engine in memory. NewChecked wraps an engine and reports
 // misuse of it, NewFaults wraps one and injects failures, lost answers and
-// reruns, NewTrips wraps one and counts the round trips it would take. Only tests import this package; it must not know any engine.
+// reruns, NewRemote wraps one as if it lay across a network and counts round trips. Only tests import this package; it must not know any engine.
 package kvtest
 
 import (
@@ -74,7 +74,7 @@ type testCase struct {
 
 func cases() []testCase {
 	var all []testCase
-	for _, group := range [][]testCase{readCases(), rangeCases(), writeCases(), isolationCases(), limitCases(), randomCases()} {
+	for _, group := range [][]testCase{readCases(), rangeCases(), togetherCases(), writeCases(), isolationCases(), lockCases(), limitCases(), randomCases()} {
 		all = append(all, group...)
 	}
 	return all

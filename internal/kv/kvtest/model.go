@@ -2,6 +2,7 @@ package kvtest
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,15 +29,18 @@ var modelLimits = kv.Limits{Key: 1 << 10, Value: 128 << 10, Txn: 4 << 20, Age: 1
 type Model struct {
 	limits kv.Limits
 	now    func() time.Time
+	locks  kv.Locks
 	open   sync.RWMutex // read-held by running calls; taken for good by Close
 	close  sync.Once
 
 	mu struct {
 		sync.Mutex
-		rows *tree
-		n    uint64            // commits so far
-		last map[string]uint64 // key → the last commit that wrote it
-		runs uint64            // runs of transactions so far
+		rows     *tree
+		n        uint64            // commits so far
+		last     map[string]uint64 // key → the last commit that wrote it
+		idle     map[string]uint64 // and the last that did or deleted it though it was absent
+		discards []discardedRange
+		runs     uint64 // runs of transactions so far
 	}
 }
 
@@ -60,7 +64,7 @@ func NewModel(o ModelOptions) *Model {
 	if m.now == nil {
 		m.now = time.Now
 	}
-	m.mu.last = make(map[string]uint64)
+	m.mu.last, m.mu.idle = make(map[string]uint64), make(map[string]uint64)
 	return m
 }
 
@@ -72,7 +76,7 @@ func (m *Model) enter(ctx context.Context) error {
 		return err
 	}
 	if !m.open.TryRLock() {
-		return dberr.New(dberr.Unavailable, "", "The storage engine is closed.")
+		return &dberr.Error{Kind: dberr.Unavailable, Reason: "The storage engine is closed.", Cause: kv.ErrStopped}
 	}
 	return nil
 }
@@ -83,18 +87,20 @@ func (m *Model) View(ctx context.Context, fn func(kv.Snapshot) error) error {
 		return err
 	}
 	defer m.open.RUnlock()
-	m.mu.Lock()
-	rows := m.mu.rows
-	m.mu.Unlock()
-	return fn(&modelSnapshot{ctx: ctx, m: m, begun: m.now(), rows: rows})
+	return fn(&modelSnapshot{ctx: ctx, m: m, begun: m.now()})
 }
 
 // Update implements kv.Engine.
-func (m *Model) Update(ctx context.Context, fn func(kv.Txn) error) error {
+func (m *Model) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
 	if err := m.enter(ctx); err != nil {
 		return err
 	}
 	defer m.open.RUnlock()
+	unlock, err := m.locks.Lock(ctx, locked)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	for {
 		t := m.begin(ctx)
 		if err := fn(t); err != nil {
@@ -117,8 +123,7 @@ func (m *Model) begin(ctx context.Context) *modelTxn {
 	defer m.mu.Unlock()
 	m.mu.runs++
 	return &modelTxn{
-		modelSnapshot: modelSnapshot{ctx: ctx, m: m, begun: m.now(), rows: m.mu.rows},
-		start:         m.mu.n,
+		modelSnapshot: modelSnapshot{ctx: ctx, m: m, begun: m.now()},
 		run:           m.mu.runs,
 		locked:        make(map[string]bool),
 		written:       make(map[string]bool),
@@ -128,17 +133,17 @@ func (m *Model) begin(ctx context.Context) *modelTxn {
 // commit makes t's writes the newest state unless a later commit touched what
 // it relies on.
 func (m *Model) commit(t *modelTxn) bool {
+	t.take()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, keys := range []map[string]bool{t.locked, t.written} {
-		for key := range keys {
-			if m.mu.last[key] > t.start {
-				return false
-			}
-		}
+	if must, _ := m.conflicts(t); must {
+		return false
 	}
 	m.mu.n++
 	for key := range t.written {
+		if m.mu.idle[key] = m.mu.n; t.idle(key) {
+			continue
+		}
 		m.mu.last[key] = m.mu.n
 		if r, ok := t.rows.get(key); ok {
 			m.mu.rows = m.mu.rows.with(r)
@@ -150,6 +155,20 @@ func (m *Model) commit(t *modelTxn) bool {
 	return true
 }
 
+// conflicts reports whether an engine must run t again, and whether it may. The
+// caller holds m.mu.
+func (m *Model) conflicts(t *modelTxn) (must, may bool) {
+	for _, keys := range []map[string]bool{t.locked, t.written} {
+		for key := range keys {
+			_, before := t.base.get(key)
+			_, now := m.mu.rows.get(key)
+			may = may || m.mu.idle[key] > t.start || m.discarded(key, t.start)
+			must = must || m.mu.last[key] > t.start && (before || now) && !t.idle(key)
+		}
+	}
+	return must, may
+}
+
 // Discard implements kv.Engine.
 func (m *Model) Discard(ctx context.Context, r kv.Range) error {
 	if err := m.enter(ctx); err != nil {
@@ -159,7 +178,24 @@ func (m *Model) Discard(ctx context.Context, r kv.Range) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mu.rows = m.mu.rows.without(string(r.Start), text(r.End))
+	m.mu.n++
+	m.mu.discards = append(m.mu.discards, discardedRange{m.mu.n, string(r.Start), text(r.End)})
 	return nil
+}
+
+// discardedRange is a range that was discarded.
+type discardedRange struct {
+	n     uint64
+	start string
+	end   *string
+}
+
+// discarded reports whether key was in a range that was discarded after commit start, which
+// engines may take for a deletion. The caller holds m.mu.
+func (m *Model) discarded(key string, start uint64) bool {
+	return slices.ContainsFunc(m.mu.discards, func(d discardedRange) bool {
+		return d.n > start && key >= d.start && (d.end == nil || key < *d.end)
+	})
 }
 
 // Close implements kv.Engine.

@@ -2,22 +2,36 @@ package kvtest
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// modelSnapshot reads one tree.
+// modelSnapshot reads one tree: that of the moment when it is read first.
 type modelSnapshot struct {
 	ctx   context.Context
 	m     *Model
 	begun time.Time
+	once  sync.Once
+	start uint64 // the last commit in it
 	rows  *tree
+	base  *tree // rows as they were at first
+}
+
+// take takes the snapshot, at its first use.
+func (s *modelSnapshot) take() {
+	s.once.Do(func() {
+		s.m.mu.Lock()
+		defer s.m.mu.Unlock()
+		s.start, s.rows, s.base = s.m.mu.n, s.m.mu.rows, s.m.mu.rows
+	})
 }
 
 // check reports whether the snapshot can still be read.
 func (s *modelSnapshot) check() error {
+	s.take()
 	if s.m.now().Sub(s.begun) > s.m.limits.Age {
 		return dberr.New(dberr.SnapshotTooOld, "", "The snapshot is older than %v.", s.m.limits.Age)
 	}
@@ -39,6 +53,9 @@ func (s *modelSnapshot) Get(key []byte) ([]byte, error) {
 // GetMany implements kv.Snapshot.
 func (s *modelSnapshot) GetMany(keys [][]byte) ([][]byte, error) { return kv.GetEach(keys, s.Get) }
 
+// Read implements kv.Snapshot.
+func (s *modelSnapshot) Read(r kv.Reads) (kv.Found, error) { return kv.ReadEach(s, r) }
+
 // Iterate implements kv.Snapshot.
 func (s *modelSnapshot) Iterate(r kv.Range, o kv.IterOptions) (kv.Iterator, error) {
 	if err := s.check(); err != nil {
@@ -50,7 +67,6 @@ func (s *modelSnapshot) Iterate(r kv.Range, o kv.IterOptions) (kv.Iterator, erro
 // modelTxn is one run of a closure; rows is its own tree.
 type modelTxn struct {
 	modelSnapshot
-	start   uint64 // the last commit in its snapshot
 	run     uint64
 	bytes   int
 	locked  map[string]bool
@@ -58,6 +74,13 @@ type modelTxn struct {
 }
 
 var _ kv.Txn = (*modelTxn)(nil)
+
+// idle reports whether all that t does to a key is to delete it though it is absent.
+func (t *modelTxn) idle(key string) bool {
+	_, before := t.base.get(key)
+	_, after := t.rows.get(key)
+	return !before && !after && !t.locked[key]
+}
 
 // GetForUpdate implements kv.Txn.
 func (t *modelTxn) GetForUpdate(key []byte) ([]byte, error) {
@@ -69,6 +92,9 @@ func (t *modelTxn) GetForUpdate(key []byte) ([]byte, error) {
 func (t *modelTxn) GetManyForUpdate(keys [][]byte) ([][]byte, error) {
 	return kv.GetEach(keys, t.GetForUpdate)
 }
+
+// Read implements kv.Snapshot.
+func (t *modelTxn) Read(r kv.Reads) (kv.Found, error) { return kv.ReadEach(t, r) }
 
 // Put implements kv.Txn.
 func (t *modelTxn) Put(key, value []byte) error {
@@ -99,6 +125,7 @@ func (t *modelTxn) Delete(key []byte) error {
 
 // DeleteOnce implements kv.Txn.
 func (t *modelTxn) DeleteOnce(key []byte) error {
+	t.take()
 	if r, _ := t.rows.get(string(key)); r.puts != 1 {
 		return dberr.New(dberr.Internal, "", "key %q is deleted once, but was put %d times", key, r.puts)
 	}

@@ -19,16 +19,28 @@ const sharedAttempts = 8
 var errConflict = errors.New("pebblekv: conflicting commit")
 
 // Update implements kv.Engine.
-func (e *Engine) Update(ctx context.Context, fn func(kv.Txn) error) error {
-	return e.Pipeline(ctx, fn, func() {})
+func (e *Engine) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
+	return e.Pipeline(ctx, fn, func() {}, locked...)
 }
 
 // Pipeline implements kv.Pipeliner.
-func (e *Engine) Pipeline(ctx context.Context, fn func(kv.Txn) error, applied func()) error {
+func (e *Engine) Pipeline(ctx context.Context, fn func(kv.Txn) error, applied func(), locked ...[]byte) error {
 	if err := e.enter(ctx); err != nil {
 		return err
 	}
 	defer e.open.RUnlock()
+	if len(locked) > 0 {
+		unlock, err := e.locks.Lock(ctx, locked)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		then := applied
+		applied = func() {
+			unlock()
+			then()
+		}
+	}
 	for attempt := 0; ; attempt++ {
 		var err error
 		if attempt < sharedAttempts {

@@ -15,6 +15,7 @@ package pebblekv
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"log/slog"
 	"math"
@@ -58,6 +59,7 @@ type Engine struct {
 	limits kv.Limits
 	now    func() time.Time
 	stats  counters
+	locks  kv.Locks // of keys that transactions name before they begin
 
 	open        sync.RWMutex // read-held by every running call; Close takes it for good
 	close       sync.Once
@@ -157,6 +159,19 @@ func openPebble(dir string, o *pebble.Options) (db *pebble.DB, err error) {
 	return pebble.Open(dir, o)
 }
 
+// LockDirectory makes a directory this process's, as Open does, for one that holds something else. It
+// is made if there is none. One that another process holds is an Unavailable error.
+func LockDirectory(dir string) (io.Closer, error) {
+	if err := vfs.Default.MkdirAll(dir, 0o750); err != nil {
+		return nil, openError(dir, err)
+	}
+	lock, err := pebble.LockDirectory(dir, vfs.Default)
+	if err != nil {
+		return nil, lockError(dir, err)
+	}
+	return lock, nil
+}
+
 func openError(dir string, err error) error {
 	return &dberr.Error{Op: "pebblekv.Open", Kind: dberr.Internal,
 		Reason: "The data directory " + dir + " can't be opened.", Cause: err}
@@ -191,7 +206,7 @@ func (e *Engine) enter(ctx context.Context) error {
 	// Close takes the lock and keeps it, so that a failed try means closed.
 	// A plain RLock would block a View within a View for ever.
 	if !e.open.TryRLock() {
-		return dberr.New(dberr.Unavailable, "", "The storage engine is closed.")
+		return &dberr.Error{Kind: dberr.Unavailable, Reason: "The storage engine is closed.", Cause: kv.ErrStopped}
 	}
 	return nil
 }

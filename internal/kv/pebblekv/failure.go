@@ -1,9 +1,11 @@
 package pebblekv
 
 import (
+	"errors"
 	"sync/atomic"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/kv"
 )
 
 // failure holds what stopped the engine, if anything did.
@@ -26,7 +28,7 @@ func (e *Engine) Stopped() bool { return e.stopped() != nil }
 func (e *Engine) stopped() error {
 	if cause := e.failure.cause.Load(); cause != nil {
 		return &dberr.Error{Op: "pebblekv.Update", Kind: dberr.Unavailable,
-			Reason: "The storage engine has stopped after a disk failure.", Cause: *cause}
+			Reason: "The storage engine has stopped after a disk failure.", Cause: errors.Join(kv.ErrStopped, *cause)}
 	}
 	return nil
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// The limits. A key holds a document id beside its prefix, and CouchDB's ids
-// have no length of their own but that of a request line (8 KiB); larger keys
-// would also fill whole blocks of a table's index. A value need never exceed a
+// The limits. A key holds document ids and values beside its prefix: that of an index of a
+// table has a partition, two values and an id, 16 KB where all of them are as long as
+// DynamoDB's may be. Larger keys would also fill whole blocks of a table's index. A value need never exceed a
 // body chunk (64 KB) by much; 8 MiB leaves room for wide heads and still keeps
 // one row far below a memtable. A transaction is held in memory three times
 // over while it commits (overlay, batch, memtable). Five minutes are what
 // TiKV's and PostgreSQL's usual settings leave to a snapshot; here an old one
 // only costs disk, but nobody shall come to rely on that.
 const (
-	maxKey   = 8<<10 + 512
+	maxKey   = 24 << 10
 	maxValue = 8 << 20
 	maxTxn   = 64 << 20
 	maxAge   = 5 * time.Minute

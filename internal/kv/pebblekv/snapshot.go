@@ -93,6 +93,9 @@ func (s *snapshot) fill(values, keys [][]byte, at []int) error {
 	return nil
 }
 
+// Read implements kv.Snapshot.
+func (s *snapshot) Read(r kv.Reads) (kv.Found, error) { return kv.ReadEach(s, r) }
+
 // Iterate implements kv.Snapshot.
 func (s *snapshot) Iterate(r kv.Range, o kv.IterOptions) (kv.Iterator, error) {
 	it, err := s.iterate(r, o)

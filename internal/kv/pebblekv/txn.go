@@ -127,8 +127,11 @@ func (t *txn) Iterate(r kv.Range, o kv.IterOptions) (kv.Iterator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newMerged(base, &t.own, r, o.Reverse), nil
+	return kv.Merge(base, t.own.within(r), o.Reverse), nil
 }
+
+// Read implements kv.Snapshot.
+func (t *txn) Read(r kv.Reads) (kv.Found, error) { return kv.ReadEach(t, r) }
 
 // Put implements kv.Txn.
 func (t *txn) Put(key, value []byte) error {

@@ -134,6 +134,7 @@ const documentsPage = 100
 // page is what has been read of a feed.
 type page struct {
 	ids  []document.ID
+	seqs []store.Seq
 	revs []*store.Revision // nil for what is deleted
 	last store.Seq
 }
@@ -151,7 +152,7 @@ func (s *Scheduler) read(f *follower) {
 			s.pause(retryReading)
 		}
 		for i, id := range p.ids {
-			s.changed(f.db, id, p.revs[i])
+			s.changed(f.db, id, p.revs[i], p.seqs[i] <= f.db.Held())
 		}
 		since = max(since, p.last)
 		if err == nil && len(p.ids) == documentsPage {
@@ -184,7 +185,7 @@ func (s *Scheduler) readPage(db *store.Database, since store.Seq) (p page, err e
 				}
 				rev = &store.Revision{ID: rev.ID, Rev: rev.Rev, Body: slices.Clone(rev.Body)}
 			}
-			p.ids, p.revs = append(p.ids, c.ID), append(p.revs, rev)
+			p.ids, p.seqs, p.revs = append(p.ids, c.ID), append(p.seqs, c.Seq), append(p.revs, rev)
 			if len(p.ids) == documentsPage {
 				return nil
 			}

@@ -42,9 +42,12 @@ const (
 	failed       = "failed"
 )
 
+// heldReason is shown of a document that came with a copy.
+const heldReason = "The document came with a copy of a database that has gone on, where it runs. Write it again to have it run here, too."
+
 // changed takes in a replication document as it is now; rev is nil when it is
-// gone.
-func (s *Scheduler) changed(db *store.Database, id document.ID, rev *store.Revision) {
+// gone. One that is held is shown as failed, and left as it is.
+func (s *Scheduler) changed(db *store.Database, id document.ID, rev *store.Revision, held bool) {
 	key, now := docKey{db.Name(), id}, s.o.Now()
 	s.state.Lock()
 	defer s.state.Unlock()
@@ -64,6 +67,13 @@ func (s *Scheduler) changed(db *store.Database, id document.ID, rev *store.Revis
 	s.forget(key)
 	d := &entry{db: db, rev: rev.Rev, rep: rep, state: initializing, info: []byte("null"), updated: now, began: now}
 	s.state.documents[key] = d
+	if held {
+		d.state, d.info, d.errors = failed, errorInfo(heldReason), 1
+		if err != nil {
+			d.rep = &spec.Replication{}
+		}
+		return
+	}
 	if err != nil {
 		d.rep = &spec.Replication{}
 		s.settle(key, d, failedState(Reason(err)), now)
@@ -206,7 +216,7 @@ func (s *Scheduler) findPurged() {
 		f.purges = t.PurgeSeq
 		for _, key := range s.keysOf(f.db) {
 			if gone(s.ctx, f.db, key.id) {
-				s.changed(f.db, key.id, nil)
+				s.changed(f.db, key.id, nil, false)
 			}
 		}
 	}

@@ -23,6 +23,8 @@ type job struct {
 
 	history  []event // newest first, never empty
 	running  bool    // has a goroutine
+	held     bool    // and is this server's to run: no other one is at it
+	noted    bool    // the history has the crash that the run under way has come to
 	stopping bool    // is to end, and to wait for its next turn
 	stop     context.CancelFunc
 	ended    chan struct{}   // closed when the goroutine that runs it has ended
@@ -57,6 +59,13 @@ const (
 	started = "started"
 	stopped = "stopped"
 	crashed = "crashed"
+)
+
+// The states of a job.
+const (
+	running  = "running"
+	crashing = "crashing"
+	pending  = "pending"
 )
 
 func (j *job) transient() bool { return j.key == docKey{} }
@@ -113,17 +122,17 @@ func backoff(crashes int, random float64) time.Duration {
 // state returns the job's state and, of a crashing one, the reason.
 func (j *job) state(healthy time.Duration) (name, reason string) {
 	switch {
-	case j.running && !j.stopping:
-		return "running", ""
+	case j.held && !j.stopping:
+		return running, ""
 	case j.history[0].kind == crashed:
-		return "crashing", j.history[0].reason
+		return crashing, j.history[0].reason
 	}
-	return "pending", ""
+	return pending, ""
 }
 
 // process is what stands for the process that runs the job; nil when none does.
 func (j *job) process() *string {
-	if !j.running {
+	if !j.held {
 		return nil
 	}
 	s := fmt.Sprintf("<0.%d.2>", j.pid)

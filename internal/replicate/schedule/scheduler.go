@@ -135,6 +135,7 @@ func (s *Scheduler) keepTime() {
 			last = now
 			s.reschedule(now)
 			s.findPurged()
+			s.sweepTold()
 		}
 		next := s.doDue(now)
 		if tick := last.Add(interval); next.IsZero() || tick.Before(next) {
@@ -202,20 +203,17 @@ func (s *Scheduler) fill(now time.Time) {
 	}
 }
 
-// lease is the kind of the leases of replications, by their ids: of the servers that share
-// a store one runs each (decision 0057).
-const lease = "replication/run"
-
-// elsewhere is how long a job waits that another server runs before it is tried again.
-const elsewhere = 15 * time.Second
+// runsElsewhere is how long a job waits that another server runs before it is tried again.
+const runsElsewhere = 2 * time.Second
 
 // start gives a job its goroutine. The lock is held.
 func (s *Scheduler) start(j *job, now time.Time) {
 	ctx, stop := context.WithCancel(s.ctx)
 	s.state.pids++
-	j.running, j.stopping, j.stop, j.ended, j.pid = true, false, stop, make(chan struct{}), s.state.pids
-	j.before = j.stats
-	j.note(event{kind: started, when: now}, s.state.queue.limits.maxHistory)
+	j.running, j.stopping, j.noted, j.stop, j.ended, j.pid = true, false, false, stop, make(chan struct{}), s.state.pids
+	if s.o.Store.Alone() {
+		s.began(j, nil, now)
+	}
 	after := j.after
 	j.after = nil
 	s.work.Go(func() {
@@ -225,7 +223,7 @@ func (s *Scheduler) start(j *job, now time.Time) {
 		}
 		var result *replicate.Result
 		err := dberr.Guard(s.o.Log, "schedule.run", func() error {
-			return s.o.Store.Hold(ctx, lease, j.id, func(ctx context.Context) (err error) {
+			return s.hold(ctx, j, func(ctx context.Context) (err error) {
 				result, err = s.run(ctx, j)
 				return err
 			})
@@ -256,6 +254,7 @@ func (s *Scheduler) remove(j *job, why error) {
 		s.state.ending[j.id] = j.ended
 	}
 	s.state.ended.keep(j)
+	s.forgetLeft(j)
 	j.tell(outcome{err: why})
 }
 
@@ -273,8 +272,9 @@ func (s *Scheduler) finished(ctx context.Context, j *job, o outcome) {
 	s.state.Lock()
 	defer s.state.Unlock()
 	close(j.ended)
-	most := s.settings.Value().maxHistory
-	switch {
+	most, ran := s.settings.Value().maxHistory, j.held
+	j.held = false
+	switch waiting := (waits{}); {
 	case !s.state.queue.has(j):
 		s.state.queue.leaving--
 		if s.state.ending[j.id] == j.ended {
@@ -282,9 +282,14 @@ func (s *Scheduler) finished(ctx context.Context, j *job, o outcome) {
 		}
 	case o.err == nil && !j.rep.Continuous:
 		s.completed(j, o, now)
+	case errors.As(o.err, &waiting):
+		j.running, j.stopping, j.due = false, false, waiting.until
+	case errors.Is(o.err, jobs.ErrElsewhere) && !ran && j.transient() && j.rep.Continuous:
+		s.drop(j) // it runs, as was asked for
 	case errors.Is(o.err, jobs.ErrElsewhere):
-		j.running, j.stopping, j.due = false, false, now.Add(elsewhere)
-		j.note(event{kind: stopped, when: now}, most)
+		if j.running, j.stopping, j.due = false, false, now.Add(runsElsewhere); ran {
+			j.note(event{kind: stopped, when: now}, most)
+		}
 	case o.err == nil, ctx.Err() != nil:
 		j.running, j.stopping = false, false
 		j.note(event{kind: stopped, when: now}, most)
@@ -293,7 +298,9 @@ func (s *Scheduler) finished(ctx context.Context, j *job, o outcome) {
 		s.drop(j)
 		j.tell(o)
 	default:
-		s.crash(j, o.err, now)
+		if j.running, j.stopping = false, false; !j.noted {
+			s.crash(j, o.err, now)
+		}
 	}
 	s.fill(now)
 	s.wake()
@@ -323,7 +330,7 @@ func (s *Scheduler) completed(j *job, o outcome, now time.Time) {
 // crash lets a job wait before it is tried again. The lock is held.
 func (s *Scheduler) crash(j *job, cause error, now time.Time) {
 	v := s.settings.Value()
-	j.running, j.stopping = false, false
+	j.noted = true
 	j.note(event{kind: crashed, when: now, reason: Reason(cause)}, v.maxHistory)
 	wait := backoff(j.crashes(v.healthy), s.o.Random())
 	j.due = now.Add(wait)

@@ -46,7 +46,7 @@ func TestOneOffDocument(t *testing.T) {
 		if got := w.doc(rdb, "d"); !strings.HasPrefix(got, "completed 0 {") || strings.Contains(got, "start_time") {
 			t.Errorf("at the end: %s", got)
 		}
-		if jobs := w.Jobs(); len(jobs) != 0 {
+		if jobs := w.jobs(); len(jobs) != 0 {
 			t.Errorf("a job is left: %v", jobs)
 		}
 		w.restart()
@@ -83,7 +83,7 @@ func TestDocumentsChange(t *testing.T) {
 			t.Error("another source is not used")
 		}
 		w.put(rdb, "d", "")
-		if w.running("h/b") != nil || len(w.Jobs()) != 0 {
+		if w.running("h/b") != nil || len(w.jobs()) != 0 {
 			t.Error("a deleted document's job goes on")
 		}
 		if got := w.doc(rdb, "d"); !strings.Contains(got, "not_found") {
@@ -165,7 +165,7 @@ func TestHistoryTellsOfTheJob(t *testing.T) {
 		w.start()
 		time.Sleep(10 * time.Second)
 		w.finish("h/a", fmt.Errorf("no way"))
-		row := w.Jobs()[0]
+		row := w.jobs()[0]
 		text, err := json.Marshal(row)
 		must(t, err)
 		want := `{"database":"_replicator","id":"` + row.ID + `","pid":null,"source":"http://h/a/","target":"here","user":"adm","doc_id":"d","info":null,` +
@@ -192,7 +192,7 @@ func TestDuplicates(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.start()
 		w.put(rdb, "a", replication("h/a"))
-		id := w.Jobs()[0].ID
+		id := w.jobs()[0].ID
 		w.put("x/_replicator", "b", replication("u@h/a"))
 		w.put("x/_replicator", "c", replication("h/a"))
 		want := `failed 1 {"error":"Replication ` + "`" + id + "` specified by document `c` already started, triggered by document `a` from db `_replicator`" + `"}`
@@ -279,9 +279,9 @@ func TestRestartGoesOn(t *testing.T) {
 			w.put(rdb, fmt.Sprintf("d%03d", i), replication(fmt.Sprintf("h/%03d", i), `"continuous":true`))
 		}
 		w.start()
-		before := w.Jobs()
+		before := w.jobs()
 		w.restart()
-		after := w.Jobs()
+		after := w.jobs()
 		if len(before) != 250 || len(after) != 250 {
 			t.Fatalf("%d jobs before, %d after", len(before), len(after))
 		}

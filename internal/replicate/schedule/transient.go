@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"errors"
 
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dberr"
@@ -14,6 +15,7 @@ type Answer struct {
 	ID        string
 	Running   bool              // it is continuous, and runs from now on
 	Cancelled bool              // it ran, and does so no longer
+	Elsewhere string            // the server that runs what is to be cancelled
 	Result    *replicate.Result // of one that has ended
 }
 
@@ -24,6 +26,8 @@ var ErrCancelled = dberr.New(dberr.NotFound, "cancelled", "The replication was c
 var (
 	errStopping = dberr.New(dberr.Unavailable, "", "The server is stopping.")
 	errNoJob    = dberr.New(dberr.NotFound, "not_found", "missing")
+
+	errOthersJob = dberr.New(dberr.Unauthorized, "unauthorized", "Can't take over a replication triggered by another user")
 )
 
 // Replicate does what the body of a request to _replicate asks for, in the
@@ -38,7 +42,7 @@ func (s *Scheduler) Replicate(ctx context.Context, c *auth.Caller, body []byte) 
 		return nil, err
 	}
 	if rep.Cancel && rep.CancelID != "" {
-		return s.cancel(c, rep.CancelID)
+		return s.cancelAnywhere(ctx, c, rep.CancelID)
 	}
 	caller := s.requester(c)
 	code, err := s.filterCode(ctx, rep, caller)
@@ -48,7 +52,14 @@ func (s *Scheduler) Replicate(ctx context.Context, c *auth.Caller, body []byte) 
 	base := rep.BaseID(spec.Subject{Server: s.o.Store.UUID(), Caller: c.Name, Code: code})
 	j := &job{id: rep.FullID(base), base: base, rep: rep, user: c.Name, from: c.VouchedBy(), caller: caller, began: s.o.Now()}
 	if rep.Cancel {
-		return s.cancel(c, j.id)
+		return s.cancelAnywhere(ctx, c, j.id)
+	}
+	runs, err := s.elsewhere(ctx, c, j)
+	if err != nil {
+		return nil, err
+	}
+	if runs {
+		return &Answer{ID: j.id, Running: true}, nil
 	}
 	wait, err := s.submit(c, j)
 	if err != nil {
@@ -89,9 +100,9 @@ func (s *Scheduler) submit(c *auth.Caller, j *job) (<-chan outcome, error) {
 	if old := s.state.queue.jobs[j.id]; old != nil {
 		switch {
 		case !old.transient():
-			return nil, dberr.New(dberr.Conflict, "conflict", "Replication `%s` already started, triggered by document `%s` from db `%s`", j.id, old.key.id, old.key.database)
+			return nil, startedBy(j.id, string(old.key.id), old.key.database)
 		case !mayCancel(c, old):
-			return nil, dberr.New(dberr.Unauthorized, "unauthorized", "Can't take over a replication triggered by another user")
+			return nil, errOthersJob
 		case old.rep.Equal(j.rep):
 			return old.wait(), nil
 		}
@@ -112,6 +123,23 @@ func (j *job) wait() <-chan outcome {
 // mayCancel reports whether a caller may end a job.
 func mayCancel(c *auth.Caller, j *job) bool {
 	return c.IsAdmin() || j.user != "" && j.user == c.Name && j.from == c.VouchedBy()
+}
+
+// cancelAnywhere is cancel, and tells which other server runs a job that this one does not
+// know.
+func (s *Scheduler) cancelAnywhere(ctx context.Context, c *auth.Caller, id string) (*Answer, error) {
+	a, err := s.cancel(c, id)
+	if !errors.Is(err, errNoJob) {
+		return a, err
+	}
+	name, failed := s.Server(ctx, id)
+	if failed != nil {
+		return nil, failed
+	}
+	if name == "" || name == s.o.Node {
+		return nil, err
+	}
+	return &Answer{ID: id, Elsewhere: name}, nil
 }
 
 // cancel ends a job that a request began.

@@ -71,8 +71,8 @@ func TestRequestIsAnsweredAtTheEnd(t *testing.T) {
 		}
 		a = w.ask("adm", replication("h/a"))
 		w.finish("h/a", errPeer)
-		if got := <-a.answer; !errors.Is(got.err, errPeer) || len(w.Jobs()) != 0 {
-			t.Errorf("%v, with %d jobs left", got.err, len(w.Jobs()))
+		if got := <-a.answer; !errors.Is(got.err, errPeer) || len(w.jobs()) != 0 {
+			t.Errorf("%v, with %d jobs left", got.err, len(w.jobs()))
 		}
 	})
 }
@@ -135,7 +135,7 @@ func TestRequestsAndDocuments(t *testing.T) {
 		if got := w.ask("adm", replication("h/a", `"continuous":true`)).failed(); !strings.HasPrefix(got, "conflict: Replication `") {
 			t.Errorf("the same by a request: %s", got)
 		}
-		if got := w.ask("adm", `{"cancel":true,"id":"`+w.Jobs()[0].ID+`"}`).failed(); !strings.Contains(got, "delete that to cancel it") {
+		if got := w.ask("adm", `{"cancel":true,"id":"`+w.jobs()[0].ID+`"}`).failed(); !strings.Contains(got, "delete that to cancel it") {
 			t.Errorf("cancelling: %s", got)
 		}
 	})

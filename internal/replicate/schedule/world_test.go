@@ -216,3 +216,11 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// jobs are the rows of all jobs.
+func (w *world) jobs() []JobRow {
+	w.t.Helper()
+	rows, err := w.Jobs(context.Background())
+	must(w.t, err)
+	return rows
+}

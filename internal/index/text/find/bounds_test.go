@@ -10,6 +10,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/index/text/segment"
 	"github.com/sectional/sectional/internal/lucene"
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // TestLongLists: lists of fields, ranges and values, and tags, are refused that would cost
@@ -48,9 +49,7 @@ func buckets(n int) []Bucket {
 
 // TestHeld: answers that would take too much memory are refused, whatever of them it is.
 func TestHeld(t *testing.T) {
-	if testing.Short() {
-		t.Skip("one caller asks after the other")
-	}
+	testrun.Sequential(t)
 	var docs []segment.Document
 	for i := range 1000 {
 		of := segment.Document{ID: fmt.Sprintf("%04d", i), Fields: []segment.Field{text("default", strings.Repeat("fox ", 40))}}

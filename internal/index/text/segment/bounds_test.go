@@ -8,14 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // TestTooManyTerms leaves a document out whose terms would take too much memory, and keeps
 // those beside it.
 func TestTooManyTerms(t *testing.T) {
-	if testing.Short() {
-		t.Skip("one caller asks after the other")
-	}
+	testrun.Sequential(t)
 	same := make([]string, 1000)
 	for i := range same {
 		same[i] = "same"

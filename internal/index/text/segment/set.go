@@ -1,8 +1,6 @@
 package segment
 
 import (
-	"math"
-
 	"github.com/RoaringBitmap/roaring/v2"
 	index "github.com/blevesearch/bleve_index_api"
 	scorch "github.com/blevesearch/scorch_segment_api/v2"
@@ -63,9 +61,6 @@ type Interval struct {
 func (v Interval) Holds(f float64) bool {
 	return (f > v.Min || v.IncludeMin && f == v.Min) && (f < v.Max || v.IncludeMax && f == v.Max)
 }
-
-// Everything is the interval of all numbers.
-func Everything() Interval { return Interval{math.Inf(-1), math.Inf(1), true, true} }
 
 // AddNumbers adds the documents that have a number of the interval in an indexed field.
 func (s *Set) AddNumbers(field string, of Interval) {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/sectional/sectional/internal/testrun"
 )
 
 // gaussian is a vector at random.
@@ -134,9 +136,7 @@ func TestVector(t *testing.T) {
 // TestEstimates: what codes tell is right on average, and the bound of the error holds
 // but for a few.
 func TestEstimates(t *testing.T) {
-	if testing.Short() {
-		t.Skip("one caller asks after the other")
-	}
+	testrun.Sequential(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, dimensions := range []int{64, 100, 384, 1000} {
 		over, bias, n := 0, 0.0, 4000

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/sectional/sectional/internal/operate"
+)
+
+// machine is the flag of commands that tell programs what they found.
+type machine struct {
+	JSON bool `name:"json" help:"Print JSON, for programs."`
+}
+
+// print writes v as JSON if that is asked for, or what text writes.
+func (m *machine) print(c *console, v any, text func(io.Writer)) error {
+	if m.JSON {
+		e := json.NewEncoder(c.out)
+		e.SetEscapeHTML(false)
+		return e.Encode(v)
+	}
+	w := tabwriter.NewWriter(c.out, 0, 8, 2, ' ', 0)
+	text(w)
+	return w.Flush()
+}
+
+type stats struct {
+	Of string `arg:"" optional:"" help:"A database, or a partition as DATABASE/PARTITION. Without: the server and all its databases."`
+	asked
+	machine
+}
+
+// shownPartitions is how many of a database's partitions are told of.
+const shownPartitions = 20
+
+// Run prints how much there is of what is asked for.
+func (k *stats) Run(c *console) error {
+	return k.do(func(ctx context.Context, s *operate.Server) error {
+		database, partition := target(k.Of)
+		switch {
+		case database == "":
+			return k.server(ctx, s, c)
+		case partition != "":
+			p, err := s.Partition(ctx, database, partition)
+			if err != nil {
+				return err
+			}
+			return k.print(c, p, func(w io.Writer) { counts(w, p.Counted) })
+		}
+		return k.database(ctx, s, c, database)
+	})
+}
+
+// target takes DATABASE/PARTITION apart. Names of databases may have slashes, which are written %2F as in a path.
+func target(of string) (database, partition string) {
+	database, partition, _ = strings.Cut(of, "/")
+	return strings.ReplaceAll(strings.ReplaceAll(database, "%2F", "/"), "%2f", "/"), partition
+}
+
+// serverStats is what is told of a server.
+type serverStats struct {
+	operate.Numbers
+	Uptime    float64            `json:"uptime_seconds"`
+	Databases []operate.Database `json:"databases"`
+}
+
+func (k *stats) server(ctx context.Context, s *operate.Server, c *console) error {
+	n, err := s.Numbers(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := s.Databases(ctx)
+	if err != nil {
+		return err
+	}
+	return k.print(c, serverStats{n, n.Uptime.Seconds(), all}, func(w io.Writer) {
+		fmt.Fprintf(w, "Sectional %s, up for %s, %s of memory", n.Version, n.Uptime.Round(time.Second), size(int64(n.Memory)))
+		if disk, ok := n.Storage["disk_bytes"]; ok {
+			fmt.Fprintf(w, ", %s on disk", size(int64(disk)))
+		}
+		fmt.Fprint(w, "\n\nDATABASE\tDOCUMENTS\tDELETED\tBYTES\tSTORED\n")
+		sum := operate.Counted{}
+		for _, d := range all {
+			fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", d.Name, d.Documents, d.Deleted, size(d.External), size(d.File))
+			sum.Documents, sum.Deleted, sum.External, sum.File = sum.Documents+d.Documents, sum.Deleted+d.Deleted, sum.External+d.External, sum.File+d.File
+		}
+		fmt.Fprintf(w, "%d databases\t%d\t%d\t%s\t%s\n", len(all), sum.Documents, sum.Deleted, size(sum.External), size(sum.File))
+	})
+}
+
+// databaseStats is what is told of a database.
+type databaseStats struct {
+	operate.Database
+	Partitions []operate.Partition `json:"largest_partitions,omitempty"`
+}
+
+func (k *stats) database(ctx context.Context, s *operate.Server, c *console, name string) error {
+	d, err := s.Database(ctx, name)
+	if err != nil {
+		return err
+	}
+	told := databaseStats{Database: d}
+	if d.Partition {
+		if told.Partitions, err = s.Partitions(ctx, name, operate.ByBytes, shownPartitions); err != nil {
+			return err
+		}
+	}
+	return k.print(c, told, func(w io.Writer) {
+		counts(w, d.Counted)
+		if d.Partition {
+			fmt.Fprint(w, "\nPARTITION\tDOCUMENTS\tDELETED\tBYTES\tWRITES/H\n")
+			partitionRows(w, told.Partitions)
+		}
+	})
+}
+
+func partitionRows(w io.Writer, all []operate.Partition) {
+	for _, p := range all {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%.1f\n", p.Name, p.Documents, p.Deleted, size(p.External), p.WritesPerHour)
+	}
+}
+
+// counts writes how much there is of something.
+func counts(w io.Writer, c operate.Counted) {
+	fmt.Fprintf(w, "documents\t%d\ndeleted\t%d\nbytes\t%s\nstored\t%s\n", c.Documents, c.Deleted, size(c.External), size(c.Active))
+	if c.File > 0 {
+		fmt.Fprintf(w, "in files\t%s\n", size(c.File))
+	}
+}
+
+// size writes bytes for people.
+func size(n int64) string {
+	const step = 1000
+	if n < step {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, units := float64(n), []string{"kB", "MB", "GB", "TB", "PB"}
+	for i, unit := range units {
+		value /= step
+		if value < 999.95 || i == len(units)-1 {
+			return fmt.Sprintf("%.1f %s", value, unit)
+		}
+	}
+	return ""
+}
+
+// sorted returns the keys of classes in the order of their names.
+func sorted(classes map[string]operate.Class) (names []string) {
+	for name := range classes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,34 @@
+package server
+
+import (
+	"context"
+	"os"
+)
+
+// followReloads reads the configuration's files and the certificate again at each signal, until ctx ends.
+// Files that can't be read leave everything as it is.
+func (a *assembly) followReloads(ctx context.Context, signals <-chan os.Signal) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-signals:
+		}
+		if err := a.reload(ctx); err != nil {
+			a.log.Error("the configuration could not be read again; it stays as it was", "err", err)
+			continue
+		}
+		a.log.Info("the configuration was read again")
+	}
+}
+
+// reload does what `_reload` does over HTTP, and looks at the certificate.
+func (a *assembly) reload(ctx context.Context) error {
+	if err := a.config.Reload(); err != nil {
+		return err
+	}
+	if a.certificate != nil {
+		a.certificate.refresh()
+	}
+	return a.api.MakeAuthDesign(ctx)
+}

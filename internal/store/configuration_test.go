@@ -1,0 +1,56 @@
+package store
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/kv/kvtest"
+)
+
+// TestConfiguration sets values by several servers of one engine, on which commits fail,
+// get lost, or are carried out without an answer: none is lost, none is undone.
+func TestConfiguration(t *testing.T) {
+	e := kvtest.NewFaults(kvtest.NewModel(kvtest.ModelOptions{}))
+	const servers, each = 3, 30
+	at := make([]*config.Config, servers)
+	for n := range at {
+		c, err := config.Open(config.Options{})
+		if err == nil {
+			err = c.Share(ConfigurationIn(e))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		at[n] = c
+	}
+	e.Randomly(7, kvtest.Rates{kvtest.LostCommit: 20, kvtest.LostAnswer: 20, kvtest.Rerun: 20})
+	var all sync.WaitGroup
+	for n, c := range at {
+		all.Go(func() {
+			for i := range each {
+				name := fmt.Sprintf("n%d-%d", n, i)
+				if _, err := c.Set(config.Setting{Section: "admins", Key: name, Value: "x"}, true); err != nil {
+					t.Error(err)
+				}
+				if i%2 == 0 {
+					continue
+				}
+				if _, err := c.Delete("admins", name, true); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	e.Randomly(0, nil)
+	for _, c := range at {
+		if err := c.Refresh(); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(c.Snapshot().Section("admins")); got != servers*each/2 {
+			t.Errorf("%d administrators, want %d", got, servers*each/2)
+		}
+	}
+}

@@ -1,0 +1,24 @@
+package web
+
+import "time"
+
+// Act is what an administrator did, or tried to do, for the audit log.
+type Act struct {
+	Time             time.Time
+	Request          string // its name
+	User, Peer       string
+	Method, Route    string
+	Database, Object string // what it is about; Object is a partition, a setting, a user; "" for none
+	Status           int    // what came of it
+}
+
+// tellAct has the audit log know of the request, if it is an act, right before its answer goes out: what
+// was acknowledged is in the log. Of those who are nobody it is not told, for anybody could fill the log by it.
+func (r *Request) tellAct(status int) {
+	tell := r.frame.Acts
+	if tell == nil || !r.Action.Act || r.Caller == nil || r.Caller.Name == "" {
+		return
+	}
+	tell(Act{Time: r.frame.Now(), Request: r.id, User: r.Caller.Name, Peer: r.Peer(), Method: r.MethodShown(), Route: r.Action.Name,
+		Database: r.Database, Object: r.Subject, Status: status})
+}

@@ -1,0 +1,51 @@
+package web
+
+import "io"
+
+// keptBody is a body that is kept as it is read, so that the request may begin again.
+type keptBody struct {
+	from io.ReadCloser
+	r    *Request
+	kept []byte
+	at   int // in kept
+}
+
+// KeepBody has what is read of the body from now on kept, and charged for, as long as the request
+// may begin again. It is for small bodies of a known length.
+func (r *Request) KeepBody() {
+	if _, kept := r.HTTP.Body.(*keptBody); kept || r.HTTP.ContentLength == 0 || r.HTTP.Body == nil {
+		return
+	}
+	r.HTTP.Body = &keptBody{from: r.HTTP.Body, r: r}
+}
+
+// Read implements io.Reader.
+func (b *keptBody) Read(p []byte) (int, error) {
+	if b.at < len(b.kept) {
+		n := copy(p, b.kept[b.at:])
+		b.at += n
+		return n, nil
+	}
+	n, err := b.from.Read(p)
+	if held := b.r.Hold(int64(n)); held != nil {
+		return 0, held
+	}
+	b.kept = append(b.kept, p[:n]...)
+	b.at = len(b.kept)
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *keptBody) Close() error { return b.from.Close() }
+
+// rewind lets the body, if it is kept, be read once more. What the request is charged for is the
+// kept part then. The error is that of Hold.
+func (r *Request) rewind() error {
+	b, kept := r.HTTP.Body.(*keptBody)
+	if !kept {
+		return nil
+	}
+	b.at = 0
+	r.Release(r.held)
+	return r.Hold(int64(len(b.kept)))
+}

@@ -1,0 +1,35 @@
+package web
+
+import "github.com/sectional/sectional/internal/tracing"
+
+// Parted is a Call that knows which partition the request is about, for its span.
+type Parted interface {
+	// TracedPartition returns it, "" for none. Admit may not have been called.
+	TracedPartition() string
+}
+
+// traced takes a step, in a span of its own if the request is traced.
+func (r *Request) traced(name string, step func() error) error {
+	if !r.span.Recorded() {
+		return step()
+	}
+	var span tracing.Span
+	r.context, span = tracing.Begin(r.context, name)
+	err := step()
+	span.End(err)
+	r.context = r.span.In(r.context) // the step may have made another of it
+	return err
+}
+
+// endTrace ends the span of the request. It has what the log has of it, but who asked, from where, and the request's
+// name, which is the client's: the log has the name of the trace.
+func (r *Request) endTrace() {
+	if !r.span.Recorded() {
+		return
+	}
+	a := tracing.Answer{Method: r.HTTP.Method, Route: r.Action.Name, Database: r.Database, Status: r.status}
+	if p, ok := r.call.(Parted); ok {
+		a.Partition = p.TracedPartition()
+	}
+	r.span.Answered(a)
+}
