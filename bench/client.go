@@ -178,6 +178,7 @@ func record(address string, request []byte) ([]byte, error) {
 // load is a number of requests, or as many as fit into a time.
 type load struct {
 	address string
+	others  []string // further servers: connections are dealt out to all of them
 	workers int
 	limit   time.Duration                 // the time, where requests do not end by themselves
 	request func(worker, turn int) []byte // nil when this worker has no more
@@ -194,8 +195,9 @@ func (r result) rate() float64 { return float64(r.operations) / r.elapsed.Second
 // drive runs a load. Any answer that is not a success ends it with an error: a fast refusal is not speed.
 func drive(l load) (result, error) {
 	clients := make([]*client, l.workers)
+	addresses := append([]string{l.address}, l.others...)
 	for i := range clients {
-		c, err := dial(l.address)
+		c, err := dial(addresses[i%len(addresses)])
 		if err != nil {
 			return result{}, err
 		}

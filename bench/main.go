@@ -1,12 +1,12 @@
 // Command bench measures how fast Sectional is against what the machine could do at best. It starts the server as a
 // process, drives it over the loopback interface with prebuilt requests, and measures in the same run the ceilings
 // beside it: a bare net/http handler that answers the same bytes, raw Pebble with the same rows, bleve's own index
-// of the same documents (the module in ceiling), and dynalite for the DynamoDB API. Ratios of one run mean the same on
+// of the same documents (the module in ceiling), dynalite for the DynamoDB API, and pgbench for PostgreSQL. Ratios of one run mean the same on
 // every machine; rates do not.
 //
 // It must not know how the server stores anything: it sees requests, answers, the process's figures and, for the
 // ceiling, rows without meaning. Begin reading at run; the measurements are in workloads.go, loads.go,
-// resources.go, indexes.go, texts.go, searches.go, geo.go, replication.go, pouchdb.go and dynamodb.go.
+// resources.go, indexes.go, texts.go, searches.go, geo.go, replication.go, pouchdb.go, dynamodb.go, postgres.go and severalservers.go.
 package main
 
 import (
@@ -106,6 +106,8 @@ func run(ctx context.Context, parent, only string, load int, quick bool) (err er
 		{"replication", b.replication},
 		{"pouchdb", b.pouchdb},
 		{"DynamoDB", b.dynamodb},
+		{"PostgreSQL", b.postgres},
+		{"notice", b.notice},
 		{"a million documents", b.many},
 	} {
 		if !strings.Contains(part.name, only) {

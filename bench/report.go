@@ -18,6 +18,7 @@ type figure struct {
 	least   float64 // the least rate of ours; 0 for none
 
 	ours, theirs, ratios, cpu []float64
+	trips                     []float64 // round trips to the storage for an operation, where they are counted
 }
 
 // add notes one repetition: our rate, the ceiling's in the same minute, and processor seconds of one operation.
@@ -65,19 +66,19 @@ func median(values []float64) float64 {
 // print writes the tables.
 func (r *report) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "measured\trate\tunit\tbeside\tits rate\tratio\tgoal\tCouchDB\ttimes\tCPU µs/op\t")
+	fmt.Fprintln(t, "measured\trate\tunit\tbeside\tits rate\tratio\tgoal\tCouchDB\ttimes\tCPU µs/op\ttrips/op\t")
 	for _, f := range r.figures {
-		fmt.Fprintf(t, "%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.1f\t%s\n", f.name, median(f.ours), f.unit, f.ceiling,
+		fmt.Fprintf(t, "%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.1f\t%s\t%s\n", f.name, median(f.ours), f.unit, f.ceiling,
 			known("%.0f", median(f.theirs)), known("%.2f", median(f.ratios)), known("%.2f", f.goal),
-			known("%.0f", f.couchdb), f.times(), median(f.cpu)*1e6, f.verdict())
+			known("%.0f", f.couchdb), f.times(), median(f.cpu)*1e6, known("%.2f", median(f.trips)), f.verdict())
 	}
-	fmt.Fprintln(t, "\t\t\t\t\t\t\t\t\t\t")
+	fmt.Fprintln(t, "\t\t\t\t\t\t\t\t\t\t\t")
 	for _, m := range r.resources {
 		verdict := "reached"
 		if m.amount > m.most {
 			verdict = "short"
 		}
-		fmt.Fprintf(t, "%s\t%.2f\t%s\tat most %.1f\t\t\t\t\t\t\t%s\n", m.name, m.amount, m.unit, m.most, verdict)
+		fmt.Fprintf(t, "%s\t%.2f\t%s\tat most %.1f\t\t\t\t\t\t\t\t%s\n", m.name, m.amount, m.unit, m.most, verdict)
 	}
 	if err := t.Flush(); err != nil {
 		return err
