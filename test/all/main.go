@@ -1,19 +1,18 @@
 // Command all runs every check and test of the repository and ends with one line of counts. It owns the order of the
 // steps and the counting; it knows nothing of what is tested. Each step runs even if one before it failed, so that
 // one run shows everything. With --long it runs what takes too long for every change instead: everything under the
-// race detector, tests over all of their data, and half a minute of each fuzz test. Begin reading at main.
+// race detector, tests over all of their data, and a minute of each fuzz test. Begin reading at main.
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -26,93 +25,102 @@ type step struct {
 	run  func(context.Context, *tally) error
 }
 
-// tally is what was counted.
-type tally struct {
-	passed, failed, skipped int
-	names                   []string // of what failed
-}
-
-// add counts one more check of a name.
-func (t *tally) add(name string, passed bool) {
-	if passed {
-		t.passed++
-		return
-	}
-	t.failed++
-	t.names = append(t.names, name)
-}
-
-// String is the closing line.
-func (t tally) String() string {
-	line := fmt.Sprintf("%d passed, %d failed", t.passed, t.failed)
-	if t.skipped > 0 {
-		line += fmt.Sprintf(", %d skipped", t.skipped)
-	}
-	return line
-}
-
 func main() {
 	everything := flag.Bool("long", false, "run what takes too long for every change")
+	only := flag.String("only", "", "run the steps alone whose names hold this text")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	var total tally
-	todo := steps()
+	total := tally{out: os.Stdout}
+	lanes := [][]step{working(), waiting()}
 	if *everything {
-		todo = longSteps()
+		lanes = [][]step{longSteps()}
 	}
-	for _, s := range todo {
-		fmt.Printf("== %s\n", s.name)
-		start, before := time.Now(), total.failed
-		if err := s.run(ctx, &total); err != nil {
-			fmt.Printf("%s: %v\n", s.name, err)
-			if total.failed == before {
-				total.add(s.name, false)
+	wanted := func(all []step) (some []step) {
+		for _, s := range all {
+			if strings.Contains(s.name, *only) {
+				some = append(some, s)
 			}
 		}
-		fmt.Printf("== %s took %s\n", s.name, time.Since(start).Round(time.Second))
+		return some
 	}
-	for _, name := range total.names {
-		fmt.Println("failed:", name)
+	total.lanes(ctx, []step{{"PostgreSQL", postgres}})
+	for i := range lanes {
+		lanes[i] = wanted(lanes[i])
 	}
-	fmt.Println(total)
+	total.lanes(ctx, lanes...)
+	total.end()
 	if total.failed > 0 || total.passed == 0 {
 		os.Exit(1)
 	}
 }
 
 // packages are those whose tests run in this process's own time; the others start the built server.
-var packages = []string{"./cmd/...", "./internal/...", "./test/all", "./test/couch", "./test/process"}
+var packages = []string{"./cmd/...", "./deploy/release", "./internal/...", "./test/all", "./test/couch", "./test/process"}
 
-// concurrent are the packages in which goroutines meet. The others' tests hold nothing that the race detector could
-// find, or ask the server for what is tested below.
-var concurrent = []string{
-	"./cmd/...", "./internal/admission/...", "./internal/auth/...", "./internal/changes/...", "./internal/config/...", "./internal/couchapi/...",
-	"./internal/index/...", "./internal/jobs", "./internal/keyspace", "./internal/kv/...", "./internal/outgoing/...", "./internal/peruser/...", "./internal/replicate/...",
-	"./internal/script", "./internal/selector", "./internal/server/...", "./internal/snapshot/...", "./internal/store/...", "./internal/subscribe/...", "./internal/web",
-}
-
-func steps() []step {
+// working are the steps that keep the processors busy.
+func working() []step {
 	return []step{
 		{"format", format},
 		{"vet", tool("go", "vet", "./...")},
 		{"staticcheck", tool("go", "tool", "staticcheck", "./...")},
+		{"compiling for other systems", otherSystems},
+		{"known faults of dependencies", vulnerabilities},
 		{"packages and recorded scenarios", goTests(packages...)},
-		{"concurrent packages under the race detector", raceTests(append([]string{"-short"}, concurrent...))},
-		{"the built server, and the benchmark", goTests("-p", "1", "./test/system", "./bench/...")},
-		{"clients in Node", node},
-		{"the commands of the documentation", goTests("./test/docs")},
-		{"fuzzing, a second each", fuzz("1s")},
+		{"concurrent packages under the race detector", raceConcurrent},
+		{"fuzzing, a second each", fuzz(time.Second)},
 	}
 }
+
+// waiting are the steps that start servers and wait for them, beside the others.
+func waiting() []step {
+	return []step{
+		{"what starts the built server", withServer(startsServer)},
+		{"clients and recorded scenarios over three servers", overThree(threeClients)},
+		{"a part of the packages over PostgreSQL", overPostgres(goTests("-run=^(TestScripts|TestDocumentLife|TestAttachments|TestDropPartition|TestPurge|TestDropDatabase|TestAtomic|TestTransact.*|TestWatch.*|TestReplicas|TestDecisions|TestChangeLog|TestMany.*|TestCollected.*|TestHistoriesOfSeveral|TestCrashOfSeveral)$", "./internal/store", "./internal/couchapi"))},
+		{"the longest keys over PostgreSQL", overPostgres(goTests("-run=^TestLongestKeys$", "./internal/dynamoapi"))},
+	}
+}
+
+// startsServer runs what starts the built server and often waits for it: the longest part beside the others, which run
+// one after the other.
+func startsServer(ctx context.Context, dir string, t *tally) error {
+	client := func(run func(context.Context, string, *tally) error) func(context.Context, *tally) error {
+		return func(ctx context.Context, t *tally) error { return run(ctx, dir, t) }
+	}
+	var parts []func(*tally) error
+	for _, s := range []step{
+		{"the built server, and the benchmark", goTests("-p", "1", "./test/system", "./test/servers", "./bench/...")},
+		{"clients in Node", client(node)},
+		{"clients in Go", client(goClients)},
+		{"clients in Python", client(python)},
+		{"the dashboard in a browser", client(browser)},
+		{"what deploy starts", client(deployed)},
+		{"packages of a release", client(released)},
+		{"the commands of the documentation", goTests("./test/docs")},
+	} {
+		parts = append(parts, func(own *tally) error {
+			own.step(ctx, s)
+			return nil
+		})
+	}
+	return t.sideBySide(2, parts)
+}
+
+// ofSeveral are the random tests in which several stores share an engine.
+const ofSeveral = "^(TestHistories|TestCrash|TestTranscripts|TestTenantEndpoint)OfSeveral$|^TestSeveralServersComeToTheSame$"
 
 // longSteps run for an hour or two.
 func longSteps() []step {
 	return []step{
+		{"stores, APIs and recorded scenarios over PostgreSQL", overPostgres(goTests("./internal/store", "./internal/couchapi", "./internal/dynamoapi/...", "./test/couch"))},
+		{"random histories and crashes of several stores", longTests("-run="+ofSeveral, "./internal/store", "./internal/replicate", "./test/couch")},
+		{"those over PostgreSQL", overPostgres(longTests("-run="+ofSeveral, "./internal/store"))},
+		{"three servers, for longer", longTests("./test/servers")},
 		{"everything under the race detector", raceTests(packages)},
 		{"all random histories and requests under the race detector", long(raceTests([]string{"-run=Suite$|Alike$|^TestAgainstModel$|IsBruteForce$", "./internal/index/...", "./internal/query"}))},
-		{"all cities", longTests("-run=^TestCities$", "./internal/index/geo")},
-		{"fuzzing, half a minute each", fuzz("30s")},
+		{"all cities, and each failure of a disk", longTests("-run=^TestCities$|^TestDiskFailures$", "./internal/index/geo", "./internal/store")},
+		{"fuzzing, a minute each", fuzz(time.Minute)},
 	}
 }
 
@@ -124,10 +132,8 @@ func longTests(arguments ...string) func(context.Context, *tally) error {
 // long is a step whose tests take all of their data and play all of their rounds.
 func long(run func(context.Context, *tally) error) func(context.Context, *tally) error {
 	return func(ctx context.Context, t *tally) error {
-		if err := os.Setenv("SECTIONAL_LONG", "1"); err != nil {
-			return err
-		}
-		return errors.Join(run(ctx, t), os.Unsetenv("SECTIONAL_LONG"))
+		t.with("SECTIONAL_LONG=1")
+		return run(ctx, t)
 	}
 }
 
@@ -136,11 +142,33 @@ func long(run func(context.Context, *tally) error) func(context.Context, *tally)
 func raceTests(arguments []string) func(context.Context, *tally) error {
 	return func(ctx context.Context, t *tally) error {
 		if !hasCompiler() {
-			fmt.Println("left out: the race detector needs a C compiler")
+			fmt.Fprintln(t.out, "left out: the race detector needs a C compiler")
 			return nil
 		}
 		return goTests(append([]string{"-race"}, arguments...)...)(ctx, t)
 	}
+}
+
+// raceConcurrent runs the tests of the packages in which goroutines meet: which begin some, or have a suite that does.
+// Those of others, one after the other, hold nothing that the race detector could find.
+func raceConcurrent(ctx context.Context, t *tally) error {
+	files, err := t.output(ctx, "grep", "-rlE", "--include=*.go", `^\s*go (func\b|[a-zA-Z.]+\()|\.Go\(\w|indextest\.Run\(`, "cmd", "internal")
+	if err != nil {
+		return fmt.Errorf("looking for goroutines: %w", err)
+	}
+	return raceTests(append([]string{"-short"}, tested(files)...))(ctx, t)
+}
+
+// tested returns the packages of files, a line each, that have tests.
+func tested(files string) (packages []string) {
+	for file := range strings.Lines(files) {
+		directory := "./" + filepath.Dir(strings.TrimSpace(file))
+		if tests, _ := filepath.Glob(filepath.Join(directory, "*_test.go")); len(tests) > 0 { // the pattern is sound
+			packages = append(packages, directory)
+		}
+	}
+	slices.Sort(packages)
+	return slices.Compact(packages)
 }
 
 // hasCompiler reports whether this machine can build with cgo, as the race
@@ -153,77 +181,18 @@ func hasCompiler() bool {
 // tool is a step that passes when the command does.
 func tool(name string, arguments ...string) func(context.Context, *tally) error {
 	return func(ctx context.Context, t *tally) error {
-		err := command(ctx, os.Stdout, name, arguments...).Run()
+		err := t.run(t.command(ctx, name, arguments...))
 		t.add(name+" "+strings.Join(arguments, " "), err == nil)
 		return err
 	}
 }
 
-// command prepares a program whose messages go to this program's own.
-func command(ctx context.Context, out io.Writer, name string, arguments ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, name, arguments...)
-	cmd.Stdout, cmd.Stderr = out, os.Stderr
-	return cmd
-}
-
 // format passes when gofmt has nothing to change.
 func format(ctx context.Context, t *tally) error {
-	var out strings.Builder
-	err := command(ctx, &out, "gofmt", "-l", "bench", "cmd", "internal", "test").Run()
-	if err == nil && out.Len() > 0 {
-		err = fmt.Errorf("not formatted:\n%s", out.String())
+	out, err := t.output(ctx, "gofmt", "-l", "bench", "cmd", "deploy", "embed", "internal", "test")
+	if err == nil && out != "" {
+		err = fmt.Errorf("not formatted:\n%s", out)
 	}
 	t.add("gofmt", err == nil)
 	return err
-}
-
-// node installs the clients from the lock file and runs their tests against the built server.
-func node(ctx context.Context, t *tally) error {
-	dir, err := os.MkdirTemp("", "sectional-node")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir) // in the temporary directory, where a leftover does no harm
-	binary, counts := filepath.Join(dir, "sectional"), filepath.Join(dir, "tests.tap")
-	if err := command(ctx, os.Stdout, "go", "build", "-o", binary, "./cmd/sectional").Run(); err != nil {
-		return err
-	}
-	install := command(ctx, os.Stdout, "npm", "ci", "--no-audit", "--no-fund")
-	install.Dir = filepath.Join("test", "node")
-	if err := install.Run(); err != nil {
-		return fmt.Errorf("npm ci: %w", err)
-	}
-	// One file after the other: some start their server again on the port that it had, which another file's could take.
-	tests := command(ctx, os.Stdout, "node", "--test", "--test-concurrency=1",
-		"--test-reporter=spec", "--test-reporter-destination=stdout",
-		"--test-reporter=tap", "--test-reporter-destination="+counts)
-	tests.Dir = install.Dir
-	tests.Env = append(os.Environ(), "SECTIONAL_BINARY="+binary)
-	failure := tests.Run()
-	report, err := os.ReadFile(counts)
-	if err != nil {
-		return err
-	}
-	if err := countTAP(string(report), t); err != nil {
-		return err
-	}
-	return failure
-}
-
-// countTAP adds the counts that node's runner prints at its report's end. Cancelled tests have failed.
-func countTAP(report string, t *tally) error {
-	found := 0
-	for line := range strings.Lines(report) {
-		var n int
-		for word, count := range map[string]*int{"pass": &t.passed, "fail": &t.failed, "cancelled": &t.failed, "skipped": &t.skipped} {
-			if _, err := fmt.Sscanf(line, "# "+word+" %d", &n); err == nil {
-				*count += n
-				found++
-			}
-		}
-	}
-	if found != 4 {
-		return fmt.Errorf("node's report has %d of 4 counts", found)
-	}
-	return nil
 }

@@ -6,13 +6,17 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/sectional/sectional/test/process"
 )
 
 // TestTenantEndpoint replays what CouchDB was asked of databases at the endpoints of tenants: to a tenant a partition answers as
 // a database of its own does. What differs is in tenant.json, beside what differs in Sectional's databases too.
 func TestTenantEndpoint(t *testing.T) {
+	replayTenants(t, serverOf, func(i int) bool { return !testing.Short() || i%4 == 0 }) // all of them are replayed at databases anyway
+}
+
+// replayTenants is replayAll at tenants' endpoints.
+func replayTenants(t *testing.T, start func(*testing.T) string, takes func(i int) bool) {
+	t.Helper()
 	files, err := recordings()
 	if err != nil {
 		t.Fatal(err)
@@ -32,10 +36,10 @@ func TestTenantEndpoint(t *testing.T) {
 		}
 		t.Run(f.subject, func(t *testing.T) {
 			t.Parallel()
-			r := replayer{address: process.Start(t, process.Options{}).Address, tenant: true}
+			r := replayer{address: start(t), tenant: true}
 			r.configure(t, "sectional", "owner_design_docs", "members")
 			for i, s := range f.scenarios {
-				if s.partitioned() || testing.Short() && i%4 > 0 { // all of them are replayed at databases anyway
+				if s.partitioned() || !takes(i) {
 					continue
 				}
 				name := f.subject + ": " + s.Name

@@ -89,8 +89,12 @@ func TestPages(t *testing.T) {
 			t.Parallel()
 			seats <- struct{}{}
 			defer func() { <-seats }()
-			for _, problem := range newReader(t, p, with).follow() {
+			r := newReader(t, p, with)
+			for _, problem := range r.follow() {
 				t.Error(problem)
+			}
+			for _, why := range r.omitted {
+				t.Run("omitted", func(t *testing.T) { t.Skip(why) })
 			}
 		})
 	}
@@ -102,7 +106,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestProblems follows a page on which nothing is as it says but the hidden commands.
+// TestProblems follows a page on which nothing is as it says but the hidden commands and what is not executed.
 func TestProblems(t *testing.T) {
 	text := strings.Join([]string{
 		"<!-- test: server -->", "<!-- run: A=1; curl -X PUT http://admin:PASSWORD@127.0.0.1:5984/db -->",
@@ -119,14 +123,17 @@ func TestProblems(t *testing.T) {
 		"```ini", "[chttpd]", "prot = 5984", "```", "and",
 		"```ini", "[ssl]", "enable = true", "cert_file = missing.pem", "```",
 		"```sh sometimes", "true", "```",
+		"```sh where true", "false", "```",
+		"```sh where false", "false", "```", // is not executed
 		"<!-- run: false -->",
 	}, "\n")
 	p, err := parse("page.md", text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if problems := newReader(t, p, newShared(t)).follow(); len(problems) != len(p.steps)-1 {
-		t.Errorf("%d problems of %d blocks:\n%s", len(problems), len(p.steps)-1, strings.Join(problems, "\n"))
+	r := newReader(t, p, newShared(t))
+	if problems := r.follow(); len(problems) != len(p.steps)-2 || len(r.omitted) != 1 {
+		t.Errorf("%d problems of %d blocks:\n%s", len(problems), len(p.steps)-2, strings.Join(problems, "\n"))
 	}
 	if p, err := parse("page.md", "```text\na\n```\n"); err != nil || len(newReader(t, p, newShared(t)).follow()) != 0 {
 		t.Error(err)

@@ -39,7 +39,7 @@ var (
 )
 
 // languages are those that a block may have. Blocks without one would be overlooked.
-var languages = []string{"sh", "json", "text", "js", "ini", "nginx", "caddyfile", "yaml", "html"}
+var languages = []string{"sh", "json", "text", "js", "ini", "nginx", "caddyfile", "yaml", "html", "python"}
 
 // parse cuts a page into its blocks. An output is joined to the commands that it follows.
 func parse(name, text string) (page, error) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sectional/sectional/internal/kv/pgkv/pgtest"
 	"github.com/sectional/sectional/test/process"
 )
 
@@ -78,8 +79,10 @@ type reader struct {
 	state    string            // what the scripts leave for each other
 	address  map[string]string // of 127.0.0.1:5984 and so on, where they are really
 	password string
+	postgres string // where postgresURL is really
 	env      []string
 	problems []string // what is not as the page says
+	omitted  []string // what is not executed here, and why
 }
 
 // newReader prepares a directory, the commands, and the server that the page wants.
@@ -96,7 +99,7 @@ func newReader(t *testing.T, p page, with shared) *reader {
 		"sectional": fmt.Sprintf(sectionalScript, process.Binary(), curl),
 		"stop":      stopScript,
 	} {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755); err != nil {
+		if err := writeProgram(filepath.Join(bin, name), script); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -123,11 +126,22 @@ func newReader(t *testing.T, p page, with shared) *reader {
 	return r
 }
 
+// writeProgram writes a file that is executed. Another goroutine that starts a process meanwhile would
+// hand it the file, open for writing, and as long as somebody has it so it is too busy to be executed.
+func writeProgram(path, text string) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, []byte(text), 0o755)
+}
+
 // begin starts the server that the page takes as given.
 func (r *reader) begin() {
 	r.t.Helper()
 	switch r.page.needs {
 	case "shell":
+		return
+	case "postgres":
+		r.startPostgres()
 		return
 	case "demo":
 		data, err := r.with.demo()
@@ -146,6 +160,27 @@ func (r *reader) begin() {
 	if out, err := r.shell("sectional serve"); err != nil {
 		r.t.Fatalf("%v\n%s", err, out)
 	}
+}
+
+// postgresURL is the PostgreSQL server of the pages.
+const postgresURL = "postgres://sectional:SECRET@db.example/sectional"
+
+// startPostgres starts the PostgreSQL server that the page takes as given, with an empty
+// database. Where none is installed the page is passed over.
+func (r *reader) startPostgres() {
+	r.t.Helper()
+	pgtest.Need(r.t)
+	cluster, err := pgtest.Start(pgtest.Options{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			r.t.Error(err)
+		}
+	})
+	r.postgres, r.password = cluster.URL(), password
+	r.env = append(r.env, "SECTIONAL_TEST_FSYNC_OFF=1")
 }
 
 // end ends all servers of the page.
@@ -196,6 +231,9 @@ func (r *reader) here(text string) string {
 		return r.localAddress("127.0.0.1:" + port)
 	})
 	r.findPassword()
+	if r.postgres != "" {
+		text = strings.ReplaceAll(text, postgresURL, r.postgres)
+	}
 	return regexp.MustCompile(`\bPASSWORD\b`).ReplaceAllLiteralString(text, r.password)
 }
 
@@ -278,6 +316,13 @@ func (r *reader) write(b block) {
 func (r *reader) execute(b block) {
 	if strings.HasPrefix(b.option, "skip ") {
 		return
+	}
+	if test, ok := strings.CutPrefix(b.option, "where "); ok {
+		if out, err := r.shell(test); err != nil {
+			r.omitted = append(r.omitted, fmt.Sprintf("%s:%d: %s: %v\n%s", r.page.name, b.line, test, err, out))
+			return
+		}
+		b.option = ""
 	}
 	failed := filepath.Join(r.state, "failed")
 	if err := os.RemoveAll(failed); err != nil {

@@ -178,7 +178,7 @@ test('replication documents and the scheduler', async () => {
   })
   const { result: jobs } = await until('it runs', async () => {
     const answer = await cloudant.getSchedulerJobs({ limit: 10 })
-    return answer.result.totalRows === 1 && answer
+    return answer.result.totalRows === 1 && answer.result.jobs[0].pid && answer
   })
   const job = jobs.jobs[0]
   assert.equal(job.docId, posted.id)

@@ -4,12 +4,16 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import {
   ConditionalCheckFailedException, CreateTableCommand, DeleteTableCommand, DescribeTableCommand, DynamoDBClient, ListTablesCommand,
-  ResourceNotFoundException, UpdateTableCommand, paginateScan, waitUntilTableExists, waitUntilTableNotExists
+  DuplicateItemException, ExecuteStatementCommand, IdempotentParameterMismatchException, ResourceNotFoundException, TransactionCanceledException, UpdateTableCommand,
+  paginateScan, waitUntilTableExists, waitUntilTableNotExists
 } from '@aws-sdk/client-dynamodb'
 import {
   DescribeStreamCommand, DynamoDBStreamsClient, GetRecordsCommand, GetShardIteratorCommand, ListStreamsCommand
 } from '@aws-sdk/client-dynamodb-streams'
-import { DynamoDBDocumentClient, DeleteCommand, GetCommand, PutCommand, QueryCommand, UpdateCommand, paginateQuery } from '@aws-sdk/lib-dynamodb'
+import {
+  BatchExecuteStatementCommand, BatchGetCommand, BatchWriteCommand, DynamoDBDocumentClient, DeleteCommand, ExecuteStatementCommand as Execute, ExecuteTransactionCommand,
+  GetCommand, PutCommand, QueryCommand, TransactGetCommand, TransactWriteCommand, UpdateCommand, paginateQuery
+} from '@aws-sdk/lib-dynamodb'
 import { Server, until } from './server.js'
 
 let server, client, documents
@@ -103,6 +107,31 @@ test('conditions, updates and their errors', async () => {
   await assert.rejects(documents.send(new PutCommand({ TableName: 'Projects', Item: { name: 'x' } })), { name: 'ValidationException' })
 })
 
+test('batches and transactions', async () => {
+  const key = (name) => ({ organisation_id: 'several', name })
+  const write = (requests) => documents.send(new BatchWriteCommand({ RequestItems: { Projects: requests } }))
+  assert.deepEqual((await write(['a', 'b', 'c'].map((name) => ({ PutRequest: { Item: { ...key(name), n: 1 } } })))).UnprocessedItems, {})
+  const batch = await documents.send(new BatchGetCommand({ RequestItems: { Projects: { Keys: [key('a'), key('none')] } } }))
+  assert.deepEqual(batch.Responses.Projects, [{ ...key('a'), n: 1 }])
+
+  const move = (from, to) => documents.send(new TransactWriteCommand({
+    TransactItems: [
+      { Delete: { TableName: 'Projects', Key: key(from), ConditionExpression: 'attribute_exists(n)' } },
+      { Put: { TableName: 'Projects', Item: { ...key(to), n: 1 }, ConditionExpression: 'attribute_not_exists(n)', ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } }
+    ]
+  }))
+  await move('a', 'd')
+  await assert.rejects(move('b', 'c'), (err) => {
+    assert.ok(err instanceof TransactionCanceledException)
+    assert.deepEqual(err.CancellationReasons.map((reason) => reason.Code), ['None', 'ConditionalCheckFailed'])
+    assert.equal(err.CancellationReasons[1].Item.n.N, '1')
+    return true
+  })
+  const { Responses } = await documents.send(new TransactGetCommand({ TransactItems: ['a', 'b', 'd'].map((name) => ({ Get: { TableName: 'Projects', Key: key(name) } })) }))
+  assert.deepEqual(Responses.map((response) => response.Item?.n), [undefined, 1, 1])
+  await write(['b', 'c', 'd'].map((name) => ({ DeleteRequest: { Key: key(name) } })))
+})
+
 test('pages', async () => {
   for (let i = 0; i < 50; i++) {
     await documents.send(new PutCommand({ TableName: 'Projects', Item: { organisation_id: 'pages', name: String(i).padStart(3, '0'), filler: 'x'.repeat(100) } }))
@@ -123,11 +152,99 @@ test('pages', async () => {
   assert.equal(seen.size, 55)
 })
 
+test('statements of PartiQL', async () => {
+  const execute = (Statement, Parameters, more) => documents.send(new Execute({ Statement, Parameters, ...more }))
+  const insert = "INSERT INTO \"Projects\" VALUE {'organisation_id': ?, 'name': ?, 'owner': ?, 'n': ?, 'tags': ?, 'more': ?}"
+  for (const [i, name] of ['a', 'b', 'c', 'd', 'e'].entries()) {
+    const { Items } = await execute(insert, ['ql', name, 'jöhn\'s "own"', i, new Set(['x', 'y']), { bytes: new Uint8Array([0, 255]), list: [1, null, true] }])
+    assert.deepEqual(Items, [])
+  }
+  await assert.rejects(execute(insert, ['ql', 'a', 'x', 1, 'x', 'x']), DuplicateItemException)
+  await assert.rejects(execute(insert, ['ql']), /Number of parameters in request and statement don't match/)
+  assert.deepEqual((await execute("SELECT * FROM Projects WHERE organisation_id = ? AND name = 'b'", ['ql'], { ConsistentRead: true })).Items, [{
+    organisation_id: 'ql', name: 'b', owner: 'jöhn\'s "own"', n: 1, tags: new Set(['x', 'y']), more: { bytes: new Uint8Array([0, 255]), list: [1, null, true] }
+  }])
+  assert.equal((await execute(`SELECT name FROM "Projects"."by_owner" WHERE owner = 'jöhn''s "own"'`)).Items.length, 5)
+
+  // Pages, from the client that knows no types.
+  const page = (NextToken) => client.send(new ExecuteStatementCommand({
+    Statement: 'SELECT name FROM Projects WHERE organisation_id = ? ORDER BY name DESC', Parameters: [{ S: 'ql' }], Limit: 2, NextToken, ReturnConsumedCapacity: 'TOTAL'
+  }))
+  const names = []
+  let pages = 0
+  for (let token; pages === 0 || token; pages++) {
+    const answer = await page(token)
+    assert.equal(answer.ConsumedCapacity.TableName, 'Projects')
+    names.push(...answer.Items.map((item) => item.name.S))
+    token = answer.NextToken
+  }
+  assert.deepEqual([names, pages], [['e', 'd', 'c', 'b', 'a'], 3])
+  const { NextToken } = await page()
+  await assert.rejects(execute('SELECT * FROM Projects', undefined, { NextToken }), { name: 'ValidationException', message: 'NextToken does not match request' })
+
+  // What changes return.
+  const where = "WHERE organisation_id = 'ql' AND name = ?"
+  assert.deepEqual((await execute(`UPDATE Projects SET n = n + 10 SET tags = set_add(tags, ?) REMOVE more.list[0] ${where} AND n = 0 RETURNING MODIFIED NEW *`, [new Set(['z']), 'a'])).Items,
+    [{ n: 10, tags: new Set(['x', 'y', 'z']), more: { list: [null] } }])
+  assert.equal((await execute(`UPDATE Projects SET n = ? ${where} RETURNING ALL OLD *`, [11, 'a'])).Items[0].n, 10)
+  await assert.rejects(execute(`UPDATE Projects SET n = 1 ${where} AND n = 1`, ['a'], { ReturnValuesOnConditionCheckFailure: 'ALL_OLD' }),
+    (err) => err instanceof ConditionalCheckFailedException && err.Item.n.N === '11')
+  await assert.rejects(execute(`UPDATE Projects SET n = 1 ${where}`, ['none']), ConditionalCheckFailedException)
+  assert.equal((await execute(`DELETE FROM Projects ${where} RETURNING ALL OLD *`, ['e'])).Items[0].n, 4)
+})
+
+test('batches of statements', async () => {
+  const batch = (...Statements) => documents.send(new BatchExecuteStatementCommand({ Statements, ReturnConsumedCapacity: 'TOTAL' }))
+  const read = (name) => ({ Statement: "SELECT name, n FROM Projects WHERE organisation_id = 'ql' AND name = ?", Parameters: [name] })
+  const { Responses, ConsumedCapacity } = await batch(read('a'), read('none'), { Statement: 'SELECT * FROM Projects' }, { Statement: 'SELECT' }, read('b'))
+  assert.deepEqual(Responses.map((r) => r.Item), [{ name: 'a', n: 11 }, undefined, undefined, undefined, { name: 'b', n: 1 }])
+  assert.deepEqual(Responses.map((r) => r.Error?.Code), [undefined, undefined, 'ValidationError', 'ValidationError', undefined])
+  assert.equal(ConsumedCapacity[0].TableName, 'Projects')
+  const insert = { Statement: "INSERT INTO Projects VALUE {'organisation_id': 'ql', 'name': 'f'}" }
+  const written = (await batch(insert, insert, { Statement: "UPDATE Projects SET n = 1 WHERE organisation_id = 'ql' AND name = 'f' RETURNING ALL NEW *" },
+    { Statement: "DELETE FROM Projects WHERE organisation_id = 'ql' AND name = 'a' AND n = 0", ReturnValuesOnConditionCheckFailure: 'ALL_OLD' })).Responses
+  assert.deepEqual(written.map((r) => r.Error?.Code), [undefined, 'DuplicateItem', undefined, 'ConditionalCheckFailed'])
+  assert.deepEqual(written[2].Item, { organisation_id: 'ql', name: 'f', n: 1 })
+  assert.equal(written[3].Error.Item.n, 11)
+  await assert.rejects(batch(read('a'), insert), { name: 'ValidationException' })
+})
+
+test('transactions of statements', async () => {
+  const transact = (TransactStatements, more) => documents.send(new ExecuteTransactionCommand({ TransactStatements, ...more }))
+  const one = (Statement, ...Parameters) => Parameters.length ? { Statement, Parameters } : { Statement }
+  const where = "WHERE organisation_id = 'ql' AND name = ?"
+  const pay = [one(`UPDATE Projects SET n = n - 5 ${where} AND n >= 5`, 'a'), one(`UPDATE Projects SET n = n + 5 ${where}`, 'b'), one(`EXISTS(SELECT * FROM Projects ${where} AND n = 2)`, 'c')]
+  for (let i = 0; i < 2; i++) {
+    const { Responses, ConsumedCapacity } = await transact(pay, { ClientRequestToken: 'pay', ReturnConsumedCapacity: 'TOTAL' })
+    assert.deepEqual(Responses, [])
+    assert.equal(ConsumedCapacity[0][i ? 'ReadCapacityUnits' : 'WriteCapacityUnits'], ConsumedCapacity[0].CapacityUnits)
+  }
+  await assert.rejects(transact(pay.slice(1), { ClientRequestToken: 'pay' }), IdempotentParameterMismatchException)
+  const read = (name) => one(`SELECT n FROM Projects ${where}`, name)
+  const sums = async () => (await transact(['a', 'b', 'none'].map(read))).Responses.map((r) => r.Item)
+  assert.deepEqual(await sums(), [{ n: 6 }, { n: 6 }, undefined])
+  await assert.rejects(transact([
+    ...pay, one("INSERT INTO Projects VALUE {'organisation_id': 'ql', 'name': 'd'}"),
+    { ...one(`DELETE FROM Projects ${where} AND n = 7`, 'f'), ReturnValuesOnConditionCheckFailure: 'ALL_OLD' }, one(`UPDATE Projects SET n = 0 ${where}`, 'g')
+  ]), (err) => {
+    assert.ok(err instanceof TransactionCanceledException)
+    assert.deepEqual(err.CancellationReasons.map((r) => r.Code), ['None', 'None', 'None', 'DuplicateItem', 'ConditionalCheckFailed', 'ConditionalCheckFailed'])
+    assert.equal(err.CancellationReasons[4].Item.n.N, '1')
+    return true
+  })
+  assert.deepEqual(await sums(), [{ n: 6 }, { n: 6 }, undefined])
+  await assert.rejects(transact([read('a'), pay[0]]), { message: 'ExecuteTransaction API does not support both read and write operations in the same request.' })
+})
+
 test('a key that is bound to reading', async () => {
   const reader = DynamoDBDocumentClient.from(await connect('adm', { tables: ['Projects'], read_only: true }))
   const key = { organisation_id: 'abc123', name: 'Foo Project' }
   assert.equal((await reader.send(new GetCommand({ TableName: 'Projects', Key: key }))).Item.owner, 'jane')
   await assert.rejects(reader.send(new PutCommand({ TableName: 'Projects', Item: key })), { name: 'AccessDeniedException' })
+  assert.equal((await reader.send(new Execute({ Statement: "SELECT owner FROM Projects WHERE organisation_id = 'abc123' AND name = 'Foo Project'" }))).Items[0].owner, 'jane')
+  const write = { Statement: "UPDATE Projects SET n = 1 WHERE organisation_id = 'abc123' AND name = 'Foo Project'" }
+  await assert.rejects(reader.send(new Execute(write)), { name: 'AccessDeniedException' })
+  await assert.rejects(reader.send(new ExecuteTransactionCommand({ TransactStatements: [write] })), { name: 'AccessDeniedException' })
   await assert.rejects(reader.send(new GetCommand({ TableName: 'others', Key: { id: 1 } })), /ResourceNotFound|AccessDenied/)
   const stranger = new DynamoDBClient({ endpoint: await address(), region: 'x', credentials: { accessKeyId: 'AKIAIOSFODNN7EXAMPLE', secretAccessKey: 'x' } })
   await assert.rejects(stranger.send(new ListTablesCommand({})), { name: 'UnrecognizedClientException' })

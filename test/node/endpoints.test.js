@@ -19,7 +19,10 @@ before(async () => {
     assert.equal((await server.request('PUT', `/_users/org.couchdb.user:${name}`, user)).status, 201)
   }
 })
-after(() => server.remove())
+after(async () => {
+  await server.stop()
+  await server.remove()
+})
 
 const local = () => new PouchDB(`endpoint-${count++}`, { adapter: 'memory' })
 

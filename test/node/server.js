@@ -1,6 +1,7 @@
 // Starts the server that the tests speak to: the real binary, on a free port, with a data directory of its own.
 
 import { spawn, execFileSync } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -32,9 +33,15 @@ export function pauses (sync) {
   return () => until('the sync pauses', () => paused)
 }
 
+// freePort finds a port below those that the kernel gives to whoever asks for any, and that clients have: such a one may be
+// given away before the server listens.
 async function freePort () {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
+  const probe = createServer().listen(12000 + randomInt(20000), '127.0.0.1')
+  try {
+    await once(probe, 'listening')
+  } catch {
+    return freePort() // somebody listens there
+  }
   const { port } = probe.address()
   probe.close()
   await once(probe, 'close')
@@ -45,10 +52,17 @@ async function freePort () {
 export class Server {
   // start makes one; flags are further ones of "serve".
   static async start (...flags) {
+    const server = await Server.of(process.env.SECTIONAL_BINARY, ...flags)
+    await server.resume()
+    return server
+  }
+
+  // of makes one of a binary, which is built if there is none, and does not start it.
+  static async of (binary, ...flags) {
     const server = new Server()
     server.flags = flags
     server.directory = mkdtempSync(join(tmpdir(), 'sectional-node-'))
-    server.binary = process.env.SECTIONAL_BINARY
+    server.binary = binary
     if (!server.binary) {
       server.binary = join(server.directory, 'sectional')
       execFileSync('go', ['build', '-o', server.binary, './cmd/sectional'], { cwd: root, stdio: 'inherit' })
@@ -57,14 +71,15 @@ export class Server {
     server.host = `http://127.0.0.1:${server.port}`
     server.url = `http://${user}:${password}@127.0.0.1:${server.port}`
     server.credentials = { username: user, password }
-    await server.resume()
     return server
   }
+
+  get data () { return join(this.directory, 'data') }
 
   // resume starts the process and returns when it answers.
   async resume () {
     this.output = ''
-    this.child = spawn(this.binary, ['serve', '--data', join(this.directory, 'data'), '--listen', `127.0.0.1:${this.port}`, ...this.flags],
+    this.child = spawn(this.binary, ['serve', '--data', this.data, '--listen', `127.0.0.1:${this.port}`, ...this.flags],
       { env: { ...process.env, COUCHDB_USER: user, COUCHDB_PASSWORD: password } })
     this.ended = once(this.child, 'exit')
     for (const stream of [this.child.stdout, this.child.stderr]) {
@@ -86,9 +101,16 @@ export class Server {
     await this.ended
   }
 
+  // stop ends the process in good order: what was asked is answered first. PouchDB asks for the other side's size, for its
+  // progress, and does not wait for the answer at the end of a replication, nor handle that there is none.
+  async stop () {
+    this.child.kill('SIGTERM')
+    await this.ended
+  }
+
   // remove ends the process and takes the data away.
   async remove () {
-    await this.kill()
+    if (this.child) await this.kill()
     rmSync(this.directory, { recursive: true, force: true })
   }
 

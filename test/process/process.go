@@ -8,15 +8,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/sectional/sectional/internal/kv/pgkv/pgtest"
 )
 
 // User and Password name the administrator of a server that was started without others.
@@ -39,6 +41,10 @@ type Options struct {
 	Anonymous bool
 	// Descriptors is how many files and connections the process may have open; 0: as many as this one.
 	Descriptors int
+	// Under is a command that runs the one that follows in its place: `ip netns exec NAME`.
+	Under []string
+	// Die has the process end with the thread that starts it, however that ends.
+	Die bool
 }
 
 // Server is a running process. Its methods may be called from several goroutines.
@@ -72,16 +78,6 @@ func (o *Output) String() string {
 	return o.text.String()
 }
 
-// FreeAddress returns an address of the loopback interface on which nothing listens at the moment.
-func FreeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	address := l.Addr().String()
-	return address, l.Close()
-}
-
 // Launch starts a server and returns when it answers. A server that ends before that is an error that carries what
 // it printed.
 func Launch(ctx context.Context, o Options) (*Server, error) {
@@ -89,7 +85,7 @@ func Launch(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.ready(ctx); err != nil {
+	if err := s.Ready(ctx); err != nil {
 		return nil, errors.Join(err, s.Kill())
 	}
 	return s, nil
@@ -106,13 +102,27 @@ func Spawn(o Options) (*Server, error) {
 	}
 	s := &Server{Base: "http://" + o.Listen, Address: o.Listen, finished: make(chan struct{})}
 	arguments := append([]string{"serve", "--data", o.Dir, "--listen", o.Listen}, o.Args...)
+	if url := os.Getenv(pgtest.URLVariable); url != "" { // each data directory has a database of its own there
+		database, err := pgtest.Database(context.Background(), url, o.Dir)
+		if err != nil {
+			return nil, fmt.Errorf("process: %w", err)
+		}
+		arguments = append(arguments, "--engine", "postgres", "--postgres", database)
+		o.Env = append(slices.Clip(o.Env), "SECTIONAL_TEST_FSYNC_OFF=1")
+	}
 	s.cmd = exec.Command(o.Binary, arguments...)
 	if o.Descriptors > 0 {
 		limit := fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, o.Descriptors)
 		s.cmd = exec.Command("/bin/sh", append([]string{"-c", limit, o.Binary}, arguments...)...)
 	}
+	if len(o.Under) > 0 {
+		s.cmd = exec.Command(o.Under[0], append(slices.Concat(o.Under[1:], []string{o.Binary}), arguments...)...)
+	}
 	s.cmd.Env = environment(o)
 	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
+	if o.Die {
+		s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	}
 	if err := s.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("process: starting %s: %w", o.Binary, err)
 	}
@@ -140,8 +150,9 @@ func environment(o Options) []string {
 	return append(env, o.Env...)
 }
 
-// ready waits until the server answers GET /_up.
-func (s *Server) ready(ctx context.Context) error {
+// Ready waits until the server answers GET /_up. A server that ends before that is an error that carries what it
+// printed.
+func (s *Server) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // binaryVariable carries the path of the built server from Main to the tests.
@@ -14,7 +15,7 @@ const binaryVariable = "SECTIONAL_BINARY"
 // Main builds the server, runs the tests and returns their exit code. A package of tests calls it from TestMain. Tests
 // that run under the race detector get a server that does too. A server that the environment names already is taken
 // as it is.
-func Main(m *testing.M) int {
+func Main(m interface{ Run() int }) int {
 	if Binary() != "" {
 		return m.Run()
 	}
@@ -91,4 +92,23 @@ func Start(t testing.TB, o Options) *Server {
 		}
 	})
 	return s
+}
+
+// Within waits for a condition, fails the test when it does not come true in time, and returns how long that took. It
+// asks on every tick; there is no other signal from a process that one only knows over HTTP.
+func Within(t testing.TB, limit time.Duration, what string, holds func() bool) time.Duration {
+	t.Helper()
+	began := time.Now()
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-deadline.C:
+			t.Fatalf("not within %s: %s", limit, what)
+		case <-tick.C:
+		}
+	}
+	return time.Since(began)
 }

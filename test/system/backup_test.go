@@ -69,7 +69,7 @@ func TestBackup(t *testing.T) {
 	c.must(t, 201, "PUT", "/files/f", `{"_attachments":{"a":{"content_type":"text/plain","data":"aGVsbG8="}}}`, nil)
 	c.must(t, 200, "PUT", "/_node/_local/_config/couchdb/max_document_size", `"7777777"`, nil)
 	w := write(t, c)
-	within(t, time.Minute, "documents are written", func() bool { return w.count() > 300 })
+	process.Within(t, time.Minute, "documents are written", func() bool { return w.count() > 300 })
 	var atLeast []int
 	for range 2 {
 		atLeast = append(atLeast, w.count())
@@ -87,7 +87,7 @@ func TestBackup(t *testing.T) {
 			s = process.Start(t, process.Options{Dir: dir})
 			c = ask(s)
 			w = write2(t, c, w.count())
-			within(t, time.Minute, "more documents are written", func() bool { return w.count() > atLeast[0]+100 })
+			process.Within(t, time.Minute, "more documents are written", func() bool { return w.count() > atLeast[0]+100 })
 		}
 	}
 	w.stop()

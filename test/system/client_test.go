@@ -95,23 +95,6 @@ func (c *client) must(t testing.TB, want int, method, path, body string, into an
 	}
 }
 
-// within waits for a condition and fails the test when it does not come true in time. It asks on every tick; there is
-// no other signal from a process that one only knows over HTTP.
-func within(t testing.TB, limit time.Duration, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(limit)
-	defer deadline.Stop()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-deadline.C:
-			t.Fatalf("not within %s: %s", limit, what)
-		case <-tick.C:
-		}
-	}
-}
-
 // changesRow is a line of a feed.
 type changesRow struct {
 	Seq     string

@@ -48,18 +48,25 @@ func TestIdlersLeaveRoom(t *testing.T) {
 	}
 	answered(t, s.Base+"/_up", "127.0.0.1")
 	answered(t, s.Base+"/_up", "127.0.0.9")
-	fresh := ask(s)
-	fresh.http.Transport.(*http.Transport).DisableKeepAlives = true
+	// From another address than the idlers': theirs is full, and whoever comes from there is refused while none of
+	// them has waited for a second.
+	others := ask(s)
+	others.http.Transport = transportFrom("127.0.0.9")
 	for i := range 20 {
-		fresh.must(t, 201, "PUT", fmt.Sprintf("/db/small%d", i), `{}`, nil)
+		others.must(t, 201, "PUT", fmt.Sprintf("/db/small%d", i), `{}`, nil)
 	}
+}
+
+// transportFrom opens a connection for each request, from one of the loopback interface's addresses.
+func transportFrom(address string) *http.Transport {
+	dial := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}, Timeout: 5 * time.Second}
+	return &http.Transport{DialContext: dial.DialContext, DisableKeepAlives: true}
 }
 
 // answered asks from one of the loopback interface's addresses until there is an answer.
 func answered(t *testing.T, url, from string) {
 	t.Helper()
-	dial := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 5 * time.Second}
-	h := &http.Client{Transport: &http.Transport{DialContext: dial.DialContext, DisableKeepAlives: true}, Timeout: 5 * time.Second}
+	h := &http.Client{Transport: transportFrom(from), Timeout: 5 * time.Second}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	for {

@@ -13,14 +13,14 @@ import (
 func TestDemoTwice(t *testing.T) {
 	o := process.Options{Dir: t.TempDir(), Args: []string{"--demo", "--demo-size", "100"}}
 	first := process.Start(t, o)
-	within(t, time.Minute, "the demo is being loaded", func() bool { return strings.Contains(first.Output(), "cities") })
+	process.Within(t, time.Minute, "the demo is being loaded", func() bool { return strings.Contains(first.Output(), "cities") })
 	if err := first.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	var counts [2]map[string]int
 	for i := range counts {
 		s := process.Start(t, o)
-		within(t, 3*time.Minute, "the demo is loaded", func() bool { return strings.Count(s.Output(), "curl -u") >= 3 })
+		process.Within(t, 3*time.Minute, "the demo is loaded", func() bool { return strings.Count(s.Output(), "curl -u") >= 3 })
 		counts[i] = map[string]int{}
 		c := ask(s)
 		for _, database := range []string{"products", "users", "orders", "readings", "fitness", "fitness-by-user", "organisations", "projects", "cities"} {

@@ -74,7 +74,7 @@ func TestFullDisk(t *testing.T) {
 	c = ask(s)
 	c.must(t, 200, "GET", "/keep/doc", "", nil)
 	c.must(t, 200, "DELETE", "/fill", "", nil)
-	within(t, 2*time.Minute, "writes are taken again", func() bool {
+	process.Within(t, 2*time.Minute, "writes are taken again", func() bool {
 		status, _, err := c.do("PUT", fmt.Sprintf("/keep/again%d", time.Now().UnixNano()), []byte(`{}`))
 		return err == nil && status == http.StatusCreated
 	})

@@ -50,7 +50,7 @@ func TestTerminationFinishesWhatIsInFlight(t *testing.T) {
 		t.Fatal(err)
 	}
 	signalled := time.Now()
-	within(t, 4*time.Second, "the server stops listening", func() bool {
+	process.Within(t, 4*time.Second, "the server stops listening", func() bool {
 		probe, err := net.Dial("tcp", s.Address)
 		if err == nil {
 			err = probe.Close()

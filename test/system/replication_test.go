@@ -74,7 +74,7 @@ func TestReplicationSurvivesKills(t *testing.T) {
 		load(t, source, "from", round*each, (round+1)*each)
 		// Somewhere on the way the server dies.
 		wanted := done + 1 + random.IntN(each/2)
-		within(t, time.Minute, "documents arrive", func() bool {
+		process.Within(t, time.Minute, "documents arrive", func() bool {
 			done = count(c, "to")
 			return done >= wanted
 		})
@@ -85,9 +85,9 @@ func TestReplicationSurvivesKills(t *testing.T) {
 	}
 	s := process.Start(t, process.Options{Dir: dir})
 	c := ask(s)
-	within(t, 2*time.Minute, "all documents arrive", func() bool { return count(c, "to") == rounds*each })
+	process.Within(t, 2*time.Minute, "all documents arrive", func() bool { return count(c, "to") == rounds*each })
 	want := leaves(t, source, "from")
-	within(t, time.Minute, "all leaves arrive", func() bool { return cmp.Equal(want, leaves(t, c, "to")) })
+	process.Within(t, time.Minute, "all leaves arrive", func() bool { return cmp.Equal(want, leaves(t, c, "to")) })
 	resumed(t, source)
 	var row struct {
 		State string
@@ -154,7 +154,7 @@ func TestReplicationEndsWithTheServer(t *testing.T) {
 	url := fmt.Sprintf("http://%s:%s@%s", process.User, process.Password, s.Address)
 	c.must(t, 202, "POST", "/_replicate", `{"source":"`+url+`/a","target":"`+url+`/b","create_target":true,"continuous":true}`, nil)
 	c.must(t, 202, "POST", "/_replicate", `{"source":"a","target":"c","create_target":true,"continuous":true}`, nil)
-	within(t, time.Minute, "documents arrive", func() bool { return count(c, "b") == 100 && count(c, "c") == 100 })
+	process.Within(t, time.Minute, "documents arrive", func() bool { return count(c, "b") == 100 && count(c, "c") == 100 })
 	if err := s.Interrupt(); err != nil {
 		t.Fatal(err)
 	}

@@ -211,7 +211,7 @@ func tell(t *testing.T, s *process.Server, story []question) {
 
 // waitForMarker waits until a tombstone has been dropped by age.
 func waitForMarker(t *testing.T, c *client) {
-	within(t, 4*time.Minute, "a tombstone is dropped", func() bool {
+	process.Within(t, 4*time.Minute, "a tombstone is dropped", func() bool {
 		return strings.Contains(put(t, c, question{Method: "GET", Path: "/plain/buried"}).Answer, "missing")
 	})
 }

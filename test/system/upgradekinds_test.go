@@ -58,7 +58,7 @@ func TestKindsThatCameLater(t *testing.T) {
 			s := process.Start(t, process.Options{Dir: dir})
 			c := ask(s)
 			if at == "later" {
-				within(t, time.Minute, "the background has defined the indexes", func() bool {
+				process.Within(t, time.Minute, "the background has defined the indexes", func() bool {
 					return strings.Contains(s.Output(), "have been added")
 				})
 			}
