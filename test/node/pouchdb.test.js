@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { after, before, test } from 'node:test'
 import PouchDB from 'pouchdb'
 import memory from 'pouchdb-adapter-memory'
-import { Server, pauses, until } from './server.js'
+import { Server, counting, pauses, until } from './server.js'
 
 PouchDB.plugin(memory)
 
@@ -17,9 +17,9 @@ after(() => server.remove())
 
 const local = () => new PouchDB(`local-${count++}`, { adapter: 'memory' })
 
-async function remote (name, partitioned) {
+async function remote (name, partitioned, options) {
   assert.equal((await server.request('PUT', `/${name}${partitioned ? '?partitioned=true' : ''}`)).status, 201)
-  return new PouchDB(`${server.url}/${name}`)
+  return new PouchDB(`${server.url}/${name}`, options)
 }
 
 // everything gives all documents with the contents of their attachments. Digest and revpos stay out: PouchDB counts the
@@ -101,10 +101,12 @@ test('live sync goes on after the server was killed and restarted', async () => 
 })
 
 test('a replication that was cut off resumes from its checkpoint', async () => {
-  const far = await remote('resumed', false)
+  const [fetch, answered] = counting(PouchDB.fetch)
+  const far = await remote('resumed', false, { fetch })
   await far.bulkDocs(Array.from({ length: 400 }, (_, n) => ({ _id: `doc:${n}`, n })))
   const here = local()
   await here.replicate.from(far)
+  await answered()
   await server.kill()
   await server.resume()
   await far.put({ _id: 'doc:new' })

@@ -33,6 +33,21 @@ export function pauses (sync) {
   return () => until('the sync pauses', () => paused)
 }
 
+// counting gives a fetch for PouchDB, made of its own, and a function that waits until all that was asked by it is answered:
+// at the end of a replication PouchDB asks for the other side's size, and neither waits for it nor handles its failure.
+export function counting (fetch) {
+  let asked = 0
+  const count = async (...request) => {
+    asked++
+    try {
+      return await fetch(...request)
+    } finally {
+      asked--
+    }
+  }
+  return [count, () => until('all is answered', () => asked === 0)]
+}
+
 // freePort finds a port below those that the kernel gives to whoever asks for any, and that clients have: such a one may be
 // given away before the server listens.
 async function freePort () {
