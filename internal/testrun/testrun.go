@@ -1,5 +1,5 @@
-// Package testrun owns what tests leave to another run. `make test` runs every test, and those of packages in which
-// goroutines meet once more under the race detector with -short, which has no use for what one goroutine does for long.
+// Package testrun owns what tests leave to another run. `make test` runs every test, and those of packages whose
+// state goroutines share once more under the race detector with -short, which has no use for what one goroutine does for long.
 // Begin reading at Sequential.
 package testrun
 

@@ -220,15 +220,6 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// TestTested: a package is run once, if it has tests.
-func TestTested(t *testing.T) {
-	t.Chdir(filepath.Join("..", ".."))
-	got := tested("test/all/main.go\ninternal/dberr/guard.go\ntest/all/tally.go\ntest/all/testdata/none.go\n")
-	if diff := cmp.Diff([]string{"./internal/dberr", "./test/all"}, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // TestCheckTypes: what another system does not have is found.
 func TestCheckTypes(t *testing.T) {
 	t.Chdir(filepath.Join("testdata", "systems"))

@@ -11,8 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -58,6 +56,14 @@ func main() {
 // packages are those whose tests run in this process's own time; the others start the built server.
 var packages = []string{"./cmd/...", "./deploy/release", "./internal/...", "./test/all", "./test/couch", "./test/process"}
 
+// shared are the packages whose state many requests share: engines, the store, queues, caches, the frame of requests. Those
+// of others hold little that the race detector could find beyond these; the long run has all of them.
+var shared = []string{
+	"./internal/auth", "./internal/changes", "./internal/config", "./internal/index", "./internal/jobs", "./internal/kv",
+	"./internal/kv/pebblekv", "./internal/kv/pgkv", "./internal/peers", "./internal/replicate/schedule", "./internal/seats",
+	"./internal/store", "./internal/subscribe", "./internal/web",
+}
+
 // working are the steps that keep the processors busy.
 func working() []step {
 	return []step{
@@ -67,8 +73,8 @@ func working() []step {
 		{"compiling for other systems", otherSystems},
 		{"known faults of dependencies", vulnerabilities},
 		{"packages and recorded scenarios", goTests(packages...)},
-		{"concurrent packages under the race detector", raceConcurrent},
-		{"fuzzing, a second each", fuzz(time.Second)},
+		{"what goroutines share under the race detector", raceTests(append([]string{"-short"}, shared...))},
+		{"fuzzing, a moment each", fuzz(time.Second / 4)},
 	}
 }
 
@@ -137,8 +143,8 @@ func long(run func(context.Context, *tally) error) func(context.Context, *tally)
 	}
 }
 
-// raceTests runs tests under the race detector, which makes everything some five times slower: random histories and
-// injected faults are fewer there with -short among the arguments.
+// raceTests runs tests under the race detector, which makes everything some five times slower: with -short among the
+// arguments random histories and injected faults are fewer, and what one caller does alone is left out.
 func raceTests(arguments []string) func(context.Context, *tally) error {
 	return func(ctx context.Context, t *tally) error {
 		if !hasCompiler() {
@@ -147,28 +153,6 @@ func raceTests(arguments []string) func(context.Context, *tally) error {
 		}
 		return goTests(append([]string{"-race"}, arguments...)...)(ctx, t)
 	}
-}
-
-// raceConcurrent runs the tests of the packages in which goroutines meet: which begin some, or have a suite that does.
-// Those of others, one after the other, hold nothing that the race detector could find.
-func raceConcurrent(ctx context.Context, t *tally) error {
-	files, err := t.output(ctx, "grep", "-rlE", "--include=*.go", `^\s*go (func\b|[a-zA-Z.]+\()|\.Go\(\w|indextest\.Run\(`, "cmd", "internal")
-	if err != nil {
-		return fmt.Errorf("looking for goroutines: %w", err)
-	}
-	return raceTests(append([]string{"-short"}, tested(files)...))(ctx, t)
-}
-
-// tested returns the packages of files, a line each, that have tests.
-func tested(files string) (packages []string) {
-	for file := range strings.Lines(files) {
-		directory := "./" + filepath.Dir(strings.TrimSpace(file))
-		if tests, _ := filepath.Glob(filepath.Join(directory, "*_test.go")); len(tests) > 0 { // the pattern is sound
-			packages = append(packages, directory)
-		}
-	}
-	slices.Sort(packages)
-	return slices.Compact(packages)
 }
 
 // hasCompiler reports whether this machine can build with cgo, as the race
