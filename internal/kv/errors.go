@@ -13,6 +13,9 @@ var ErrNotFound error = dberr.New(dberr.NotFound, "", "no such key")
 // stopped for good: asking again is in vain.
 var ErrStopped = errors.New("the storage engine takes no calls any more")
 
+// ErrAway is among the causes of errors of an engine that can't be reached, or does not serve, and may come back.
+var ErrAway = errors.New("the storage engine is away")
+
 // PrefixEnd returns the smallest key greater than every key that begins with
 // prefix, nil if there is none. It does not change prefix.
 func PrefixEnd(prefix []byte) []byte {

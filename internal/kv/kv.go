@@ -37,8 +37,8 @@
 //
 // Errors are of the kinds named at each method; besides, a cancelled context
 // returns its own error as it is, a closed or stopped engine Unavailable with
-// ErrStopped as a cause, one that is away and may come back Unavailable without it, and a
-// disk that can't be read Internal.
+// ErrStopped as a cause, one that is away and may come back Unavailable without it, with ErrAway
+// where it knows that, and a disk that can't be read Internal.
 package kv
 
 import (

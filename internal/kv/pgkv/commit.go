@@ -132,7 +132,7 @@ func (t *txn) failed(err error) error {
 	lost := (*errLost)(nil)
 	switch {
 	case errors.As(err, &lost):
-		if timedOut(err) {
+		if !errors.As(err, &refused) && !errors.Is(err, errUnreplicated) { // no word of the backend's end
 			t.e.hold(t.s)
 			t.s = nil
 		}

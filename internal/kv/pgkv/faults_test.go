@@ -288,3 +288,29 @@ func TestStandsStill(t *testing.T) {
 		}
 	}
 }
+
+// TestStandsStillAlone: so does who has lost so often that it keeps out all others.
+func TestStandsStillAlone(t *testing.T) {
+	key := []byte("key")
+	still := open(t, Options{Held: 100 * time.Millisecond})
+	defer still.Close()
+	other := open(t, Options{Schema: still.o.Schema})
+	defer other.Close()
+	runs := 0
+	err := still.Update(t.Context(), func(tx kv.Txn) error {
+		if _, err := tx.GetForUpdate(key); err != nil && !errors.Is(err, kv.ErrNotFound) {
+			return err
+		}
+		if runs++; runs <= sharedAttempts+1 {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			if err := other.Update(ctx, func(tx kv.Txn) error { return tx.Put(key, fmt.Append(nil, runs)) }); err != nil {
+				t.Errorf("another, in run %d: %v", runs, err)
+			}
+		}
+		return tx.Put(key, []byte("still"))
+	})
+	if err != nil && !dberr.Is(err, dberr.UnknownOutcome) || err == nil && runs != sharedAttempts+2 {
+		t.Errorf("%v after %d runs", err, runs)
+	}
+}

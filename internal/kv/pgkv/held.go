@@ -22,19 +22,34 @@ import (
 // So that those backends do not use up all connections of PostgreSQL,
 // each keeps the seat of the connection that it was reached by: there are never more of
 // them than an engine has connections for writes.
+//
+// The seat is kept until the backend is gone. One that does not wait for the standby may do so later: it is
+// slow, or has to get a lock first.
 
-// held are the backends that may wait for the standby, and the seats that they keep.
+// held are the backends whose commit was not answered, and the seats that they keep.
 type held struct {
 	sync.Mutex
-	seats    map[uint32]*lounge // by the process id of the backend
+	backends map[uint32]backend // by process id
+	pause    time.Duration      // until it is looked again
 	watching bool
 }
 
-// heldEvery is how often it is looked whether they still wait.
-const heldEvery = time.Second
+// backend is one of them.
+type backend struct {
+	lounge *lounge
+	// began is when it did, which tells it from a later one of the same number; 0: it has not been looked at yet.
+	began int64
+}
 
-// stAskHeld finds those of the backends that wait.
-const stAskHeld = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND pid = ANY($1)"
+// The pauses until it is looked again whether they are there.
+const (
+	heldAtFirst = 20 * time.Millisecond
+	heldEvery   = time.Second
+)
+
+// stAskHeld finds those of the backends that are there.
+const stAskHeld = `SELECT pid, coalesce(extract(epoch FROM backend_start) * 1000000, 0)::int8
+	FROM pg_stat_activity WHERE pid = ANY($1)`
 
 // uncancelled returns how connections are made on which nothing is cancelled when they are given up: once one is
 // made, pgx dials again only for that. What waits for locks the server ends by itself, when it finds that nobody is there.
@@ -59,14 +74,7 @@ func uncancelled(config *pgxpool.Config) *pgxpool.Config {
 
 var errUncancelled = errors.New("pgkv: commits are not cancelled")
 
-// timedOut reports whether the server did not answer in time, on a connection that nothing else has happened to.
-func timedOut(err error) bool {
-	var late net.Error
-	return errors.As(err, &late) && late.Timeout()
-}
-
-// hold ends a connection on which a commit was not answered in time, and keeps its seat while the backend waits for
-// the standby.
+// hold ends a connection on which a commit was not answered, and keeps its seat while the backend is there.
 func (e *Engine) hold(s *session) {
 	pid, seat := s.conn.Conn().PgConn().PID(), s.seat
 	s.seat = nil
@@ -76,31 +84,31 @@ func (e *Engine) hold(s *session) {
 	}
 	e.held.Lock()
 	defer e.held.Unlock()
-	if e.held.seats == nil {
-		e.held.seats = map[uint32]*lounge{}
+	if e.held.backends == nil {
+		e.held.backends = map[uint32]backend{}
 	}
-	e.held.seats[pid] = e.writes
+	if old, ok := e.held.backends[pid]; ok { // it is gone, since its number was given again
+		e.letGo(pid, old)
+	}
+	e.held.backends[pid] = backend{lounge: e.writes}
+	e.held.pause = heldAtFirst
 	e.writes.kept.Add(1)
 	if !e.held.watching {
 		e.held.watching = e.messages.begin(e.watchHeld)
 	}
 	if !e.held.watching {
-		e.letGo(nil)
+		e.letGo(pid, e.held.backends[pid])
 	}
 }
 
-// letGo gives back the seats of those that do not wait. The caller holds the lock.
-func (e *Engine) letGo(waiting map[uint32]bool) {
-	for pid, l := range e.held.seats {
-		if !waiting[pid] {
-			delete(e.held.seats, pid)
-			l.kept.Add(-1)
-			<-l.seats
-		}
-	}
+// letGo gives back the seat of a backend that is gone. The caller holds the lock.
+func (e *Engine) letGo(pid uint32, b backend) {
+	delete(e.held.backends, pid)
+	b.lounge.kept.Add(-1)
+	<-b.lounge.seats
 }
 
-// watchHeld looks for those that wait until there are none, or the engine is closed.
+// watchHeld looks which of them are there until none is, or the engine is closed.
 func (e *Engine) watchHeld() {
 	var conn *pgx.Conn
 	defer func() {
@@ -108,34 +116,46 @@ func (e *Engine) watchHeld() {
 			end(conn)
 		}
 	}()
-	for more := true; more; {
-		waiting, err := map[uint32]bool(nil), e.messages.ctx.Err()
-		if err == nil {
-			waiting, err = e.askHeld(&conn)
+	for {
+		asked := e.heldPids()
+		there, err := e.askHeld(&conn, asked)
+		e.held.Lock()
+		// A server that does not answer has them, perhaps.
+		if err == nil || e.messages.ctx.Err() != nil {
+			e.noteHeld(asked, there)
 		}
-		more = e.noteHeld(waiting, err)
-		if more {
-			kv.Pause(e.messages.ctx, heldEvery)
+		pause := e.held.pause
+		e.held.pause = min(2*pause, heldEvery)
+		e.held.watching = len(e.held.backends) > 0
+		more := e.held.watching
+		e.held.Unlock()
+		if !more {
+			return
 		}
+		kv.Pause(e.messages.ctx, pause)
 	}
 }
 
-// noteHeld notes who waits, and reports whether anybody does. A server that has no connection left for the question
-// has not been asked; one that can't be reached has perhaps none that wait.
-func (e *Engine) noteHeld(waiting map[uint32]bool, err error) (more bool) {
-	e.held.Lock()
-	defer e.held.Unlock()
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) && refused.Code == tooManyConnections {
-		return true
+// noteHeld notes which of those that were asked for are there, and when they began. The caller holds the lock.
+func (e *Engine) noteHeld(asked []int32, there map[int32]int64) {
+	for _, n := range asked {
+		pid := uint32(n)
+		b, kept := e.held.backends[pid]
+		if !kept {
+			continue
+		}
+		began, is := there[n]
+		if !is || b.began != 0 && b.began != began {
+			e.letGo(pid, b)
+			continue
+		}
+		b.began = began
+		e.held.backends[pid] = b
 	}
-	e.letGo(waiting)
-	e.held.watching = len(e.held.seats) > 0
-	return e.held.watching
 }
 
-// askHeld returns those that wait. It asks on a connection of its own.
-func (e *Engine) askHeld(conn **pgx.Conn) (waiting map[uint32]bool, err error) {
+// askHeld returns which are there. It asks on a connection of its own.
+func (e *Engine) askHeld(conn **pgx.Conn, pids []int32) (there map[int32]int64, err error) {
 	ctx, cancel := context.WithTimeout(e.messages.ctx, probeFor)
 	defer cancel()
 	if *conn == nil || (*conn).IsClosed() {
@@ -143,23 +163,24 @@ func (e *Engine) askHeld(conn **pgx.Conn) (waiting map[uint32]bool, err error) {
 			return nil, err
 		}
 	}
-	rows, err := (*conn).Query(ctx, stAskHeld, e.heldPids())
+	rows, err := (*conn).Query(ctx, stAskHeld, pids)
 	if err != nil {
 		return nil, err
 	}
-	waiting = map[uint32]bool{}
+	there = map[int32]int64{}
 	var pid int32
-	_, err = pgx.ForEachRow(rows, []any{&pid}, func() error {
-		waiting[uint32(pid)] = true
+	var began int64
+	_, err = pgx.ForEachRow(rows, []any{&pid, &began}, func() error {
+		there[pid] = began
 		return nil
 	})
-	return waiting, err
+	return there, err
 }
 
 func (e *Engine) heldPids() (pids []int32) {
 	e.held.Lock()
 	defer e.held.Unlock()
-	for pid := range e.held.seats {
+	for pid := range e.held.backends {
 		pids = append(pids, int32(pid))
 	}
 	return pids
@@ -167,5 +188,5 @@ func (e *Engine) heldPids() (pids []int32) {
 
 // errHeld is told those for whom there is no connection, because commits wait for the standby.
 func errHeld() error {
-	return dberr.New(dberr.Unavailable, "", "The commits of the PostgreSQL server wait for its standby.")
+	return &dberr.Error{Kind: dberr.Unavailable, Reason: "The commits of the PostgreSQL server wait for its standby.", Cause: kv.ErrAway}
 }

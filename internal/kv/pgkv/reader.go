@@ -72,7 +72,7 @@ func (r *reader) queries(reset func(), calls ...call) error {
 // again.
 func (r *reader) stoodStill(err error) bool {
 	var refused *pgconn.PgError
-	return r.locks != nil && errors.As(err, &refused) && refused.Code == stoodStill
+	return (r.locks != nil || r.alone) && errors.As(err, &refused) && refused.Code == stoodStill
 }
 
 // stoodStill is PostgreSQL's code for a transaction that was idle for too long.
@@ -137,7 +137,7 @@ func (r *reader) prelude() (calls []call) {
 	}
 	calls = append(calls, call{name: stBegin})
 	if r.alone {
-		calls = append(calls, call{name: stAlone})
+		calls = append(calls, call{name: stBriefly}, call{name: stAlone})
 	}
 	r.s.open = true
 	return calls

@@ -3,6 +3,7 @@ package pgkv
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -156,7 +157,7 @@ func (e *Engine) told(err error) error {
 	case err == nil || errors.As(err, &known):
 		return err
 	case !errors.As(err, &refused):
-		return &dberr.Error{Op: "pgkv", Kind: dberr.Unavailable, Reason: "The PostgreSQL server can't be reached.", Cause: err}
+		return &dberr.Error{Op: "pgkv", Kind: dberr.Unavailable, Reason: "The PostgreSQL server can't be reached.", Cause: awayBy(err)}
 	case refused.Code == stoodStill:
 		return &dberr.Error{Kind: dberr.SnapshotTooOld, Reason: "The snapshot is older than " + e.o.Age.String() + ".", Cause: err}
 	case refused.Code == refusedCode:
@@ -166,7 +167,10 @@ func (e *Engine) told(err error) error {
 		e.full.Store(true)
 		return &dberr.Error{Op: "pgkv", Kind: dberr.Full, Reason: "The disk of the PostgreSQL server is full.", Cause: err}
 	case transient(err) || refused.Code[:2] == "53" || refused.Code[:2] == "57":
-		return &dberr.Error{Op: "pgkv", Kind: dberr.Unavailable, Reason: "The PostgreSQL server can't serve at present.", Cause: err}
+		return &dberr.Error{Op: "pgkv", Kind: dberr.Unavailable, Reason: "The PostgreSQL server can't serve at present.", Cause: awayBy(err)}
 	}
 	return &dberr.Error{Op: "pgkv", Kind: dberr.Internal, Reason: "internal error", Cause: err}
 }
+
+// awayBy is the cause of an error that says that the server is away.
+func awayBy(err error) error { return fmt.Errorf("%w: %w", kv.ErrAway, err) }

@@ -20,9 +20,10 @@ const (
 	stBackward = "backward"
 	stAscend   = "ascend" // the first pages of several ranges
 	stDescend  = "descend"
-	stShare    = "share"  // rows that nobody may change any more
-	stClaim    = "claim"  // rows that are about to change
-	stUpdate   = "update" // put where there is a row
+	stBriefly  = "briefly" // others wait for what the transaction has locked
+	stShare    = "share"   // rows that nobody may change any more
+	stClaim    = "claim"   // rows that are about to change
+	stUpdate   = "update"  // put where there is a row
 	stPut      = "put"
 	stDelete   = "delete"
 	stLock     = "lock" // until unlocked, over the ends of transactions
@@ -37,8 +38,8 @@ const (
 // newStatements returns the statements for a schema. Writes go through the keys in ascending
 // order, so that of two transactions that write several keys in common one waits at the
 // first of them.
-// standing says how long, in milliseconds, a transaction may stand still, and held how long one whose session holds
-// locks: others wait for those.
+// standing says how long, in milliseconds, a transaction may stand still, and held how long one that holds locks, or
+// whose session does: others wait for those.
 func newStatements(schema string, standing, held int64) statements {
 	s := statements{
 		stBegin:    "BEGIN ISOLATION LEVEL REPEATABLE READ",
@@ -51,6 +52,7 @@ func newStatements(schema string, standing, held int64) statements {
 		stBackward: "SELECT key, value FROM {kv} WHERE key >= $1 AND key < $2 ORDER BY key DESC LIMIT $3::int8",
 		stAscend:   several("ORDER BY key"),
 		stDescend:  several("ORDER BY key DESC"),
+		stBriefly:  fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = %d", held),
 		stShare:    "SELECT FROM {kv} WHERE key = ANY($1) ORDER BY key FOR SHARE",
 		stClaim:    "SELECT FROM {kv} WHERE key = ANY($1) ORDER BY key FOR NO KEY UPDATE",
 		stPut: `INSERT INTO {kv} (key, value) SELECT * FROM unnest($1::bytea[], $2::bytea[])

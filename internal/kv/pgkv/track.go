@@ -232,6 +232,9 @@ func (t *tracking) lost(err error) error {
 	if err == nil {
 		return nil
 	}
+	if transient(err) {
+		err = awayBy(err)
+	}
 	return &dberr.Error{Op: "pgkv.Written", Kind: dberr.Unavailable, Reason: errTrackLost, Cause: err}
 }
 
