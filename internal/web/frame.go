@@ -159,9 +159,6 @@ func (r *Request) parse() {
 	r.Query = ParseQuery(q)
 }
 
-// mostAgain is how often a request begins again.
-const mostAgain = 10
-
 // Go takes the request through the steps of its Call, again if need be.
 func (r *Request) Go() error {
 	began, caller := r.context, r.Caller
@@ -180,6 +177,9 @@ func (r *Request) Go() error {
 		r.dropStream()
 		r.dropHeaders()
 		if err := r.rewind(); err != nil {
+			return err
+		}
+		if err := pauseAgain(r.context, again+1); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sectional/sectional/internal/auth"
@@ -229,7 +230,8 @@ func TestWithheld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a.begun, a.actions["Do"] = 0, action{Action: Action{Class: a.class}, run: run}
-			w := a.ask("Do", nil)
+			var w *httptest.ResponseRecorder
+			synctest.Test(t, func(*testing.T) { w = a.ask("Do", nil) })
 			if w.Code != 503 || w.Body.String() != "!it has changed\n" || w.Header().Get("Content-Encoding") != "" || w.Header().Get("X-Small") != "yes" {
 				t.Errorf("%d %q %v", w.Code, w.Body, w.Header())
 			}
