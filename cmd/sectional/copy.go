@@ -21,6 +21,6 @@ func (k *copying) Run(c *console) error {
 	defer stop()
 	return server.Copy(ctx, server.CopyOptions{
 		CopyRequest: server.CopyRequest{To: k.Target, Databases: k.Database, Keep: k.Keep, DryRun: k.DryRun},
-		From:        k.Source, JSON: k.JSON, Out: c.out, Progress: progress.On(c.err),
+		From:        k.Source, JSON: k.JSON, Out: c.out, Err: c.err, Progress: progress.On(c.err),
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 )
 
@@ -45,6 +46,11 @@ func (q *Queue) Hold(ctx context.Context, id ID, w Words, fn func(ctx context.Co
 
 // never is when a job is due that is held and not worked on.
 var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// HeldKeys is what the keys begin with of the rows of what is held of a kind.
+func HeldKeys(kind string) [][]byte {
+	return [][]byte{keyspace.Job.Key(0, keyspace.T(kind)), keyspace.JobDue.Key(0, keyspace.T(poolOf(kind)), keyspace.U(millis(never)), keyspace.T(kind))}
+}
 
 // take makes a job this process's own, whether it is there or not.
 func (q *Queue) take(ctx context.Context, id ID, w Words) (j Job, err error) {

@@ -13,9 +13,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi/admin"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/kvcopy"
@@ -33,6 +35,7 @@ type CopyOptions struct {
 	From     string
 	JSON     bool           // tell what came of it as lines of JSON
 	Out      io.Writer      // for what came of it
+	Err      io.Writer      // for what it waits for
 	Progress *progress.Line // shows how far it came
 }
 
@@ -66,7 +69,8 @@ type Copied struct {
 func Copy(ctx context.Context, o CopyOptions) error {
 	defer o.Progress.Clear()
 	tell := func(c Copied) error { return o.tell(c) }
-	asked, err := askToCopy(ctx, o, tell)
+	say := func(text string) { fmt.Fprintln(o.Progress.Above(o.Err), text) }
+	asked, err := askToCopy(ctx, o, tell, say)
 	if asked {
 		return err
 	}
@@ -76,7 +80,7 @@ func Copy(ctx context.Context, o CopyOptions) error {
 		return err
 	}
 	defer from.Close()
-	k := copying{CopyRequest: o.CopyRequest, from: from.Engine, local: from.local, show: o.show(), tell: tell}
+	k := copying{CopyRequest: o.CopyRequest, from: from.Engine, local: from.local, show: o.show(), tell: tell, say: say}
 	if err := k.run(ctx); err != nil {
 		return err
 	}
@@ -150,10 +154,13 @@ type copying struct {
 	serves *store.Store // that is open on it; nil: none is
 	show   func(copyStep)
 	tell   func(Copied) error
+	say    func(text string) // something that people want to know
 
-	to     *place
-	left   []string  // databases of which other copies have left a part there
-	fenced time.Time // when writers were kept out
+	to      *place
+	left    []string  // databases of which other copies have left a part there
+	fenced  time.Time // when writers were kept out
+	stepped bool      // something was done in this attempt
+	at      atomic.Pointer[copyStep]
 }
 
 func (k *copying) run(ctx context.Context) (err error) {
@@ -164,11 +171,11 @@ func (k *copying) run(ctx context.Context) (err error) {
 	found, err := store.CopiesIn(ctx, k.to)
 	k.left = slices.DeleteFunc(found.Here, func(name string) bool { return slices.Contains(k.Databases, name) })
 	if err == nil && len(k.Databases) == 0 {
-		err = k.everything(ctx)
+		err = k.patiently(ctx, k.everything)
 	}
 	for _, name := range k.Databases {
 		if err == nil {
-			err = k.database(ctx, name)
+			err = k.patiently(ctx, func(ctx context.Context) error { return k.database(ctx, name) })
 		}
 	}
 	if err != nil {
@@ -180,10 +187,12 @@ func (k *copying) run(ctx context.Context) (err error) {
 // options are those that copies have in common.
 func (k *copying) options(database string) kvcopy.Options {
 	return kvcopy.Options{Describe: keyspace.Print, Progress: func(step kvcopy.Step, done, all kvcopy.Sum) {
-		if step == kvcopy.Finishing {
+		if k.stepped = true; step == kvcopy.Finishing {
 			k.fenced = time.Now()
 		}
-		k.show(copyStep{step, database, done.Rows, done.Bytes, all.Bytes})
+		s := copyStep{step, database, done.Rows, done.Bytes, all.Bytes}
+		k.at.Store(&s)
+		k.show(s)
 	}}
 }
 
@@ -235,8 +244,17 @@ func (k *copying) everything(ctx context.Context) error {
 		}
 		return c.Finish(ctx, k.to, kvcopy.Settled)
 	}
-	sum, err := kvcopy.Copy(ctx, k.from, k.to, o)
+	sum, err := k.copy(ctx, "", o)
 	return errors.Join(err, k.reportIf(err, "", sum, nil))
+}
+
+// copy copies rows, as a task that can be seen.
+func (k *copying) copy(ctx context.Context, database string, o kvcopy.Options) (sum kvcopy.Sum, err error) {
+	err = k.tasked(ctx, database, func() error {
+		sum, err = kvcopy.Copy(ctx, k.from, k.to, o)
+		return err
+	})
+	return sum, err
 }
 
 func (k *copying) reportIf(err error, database string, sum kvcopy.Sum, counts *store.Counts) error {
@@ -280,7 +298,7 @@ func (k *copying) database(ctx context.Context, name string) error {
 		}
 		return c.Finish(ctx, k.from, k.to, kvcopy.Settled, k.Keep)
 	}
-	sum, err := kvcopy.Copy(ctx, k.from, k.to, o)
+	sum, err := k.copy(ctx, name, o)
 	if err == nil && !k.Keep {
 		err = c.Arrived(ctx, k.from, kvcopy.Settled)
 	}
@@ -302,9 +320,11 @@ func (k *copying) leave(ctx context.Context, c *store.DatabaseCopy, t kv.Trackin
 	return c.Leave(ctx, store.Refusing(t, nil), k.to.name)
 }
 
-// apart are the rows that stay behind: of servers, which are others at the target, and of
+// apart are the rows that stay behind: of servers and their tasks, which are others at the target, and of
 // the configuration, which is carried over by itself.
-func apart(key []byte) bool { return store.IsConfiguration(key) || store.IsServer(key) }
+func apart(key []byte) bool {
+	return store.IsConfiguration(key) || store.IsServer(key) || admin.IsToldTask(key)
+}
 
 // place is an engine to copy from or to.
 type place struct {

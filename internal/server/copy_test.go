@@ -17,7 +17,7 @@ import (
 func copied(t *testing.T, from string, r CopyRequest) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	err := Copy(t.Context(), CopyOptions{From: from, CopyRequest: r, Out: &out, Progress: progress.New(io.Discard, time.Time{})})
+	err := Copy(t.Context(), CopyOptions{From: from, CopyRequest: r, Out: &out, Err: &out, Progress: progress.New(io.Discard, time.Time{})})
 	return out.String(), err
 }
 

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sectional/sectional/internal/couchapi/admin"
 	"github.com/sectional/sectional/internal/web"
 )
 
@@ -24,12 +25,13 @@ import (
 type copyAnswer struct {
 	Step   *copyStep `json:"step,omitempty"`
 	Copied *Copied   `json:"copied,omitempty"`
+	Says   string    `json:"says,omitempty"`
 	Error  string    `json:"error,omitempty"`
 	Done   bool      `json:"done,omitempty"`
 }
 
 // askToCopy asks the server that runs on the source to copy; asked is false if none does.
-func askToCopy(ctx context.Context, o CopyOptions, tell func(Copied) error) (asked bool, err error) {
+func askToCopy(ctx context.Context, o CopyOptions, tell func(Copied) error, say func(string)) (asked bool, err error) {
 	if inPostgres(o.From) {
 		return false, nil
 	}
@@ -52,7 +54,7 @@ func askToCopy(ctx context.Context, o CopyOptions, tell func(Copied) error) (ask
 		_, err = fmt.Fprintf(conn, "%s %s\n", commandCopy, request)
 	}
 	if err == nil {
-		err = hearCopy(conn, o.show(), tell)
+		err = hearCopy(conn, o.show(), tell, say)
 	}
 	if ctx.Err() != nil {
 		err = ctx.Err()
@@ -61,7 +63,7 @@ func askToCopy(ctx context.Context, o CopyOptions, tell func(Copied) error) (ask
 }
 
 // hearCopy reads what the server tells until the end.
-func hearCopy(conn io.Reader, show func(copyStep), tell func(Copied) error) error {
+func hearCopy(conn io.Reader, show func(copyStep), tell func(Copied) error, say func(string)) error {
 	for lines := json.NewDecoder(conn); ; {
 		var a copyAnswer
 		if err := lines.Decode(&a); err != nil {
@@ -74,6 +76,8 @@ func hearCopy(conn io.Reader, show func(copyStep), tell func(Copied) error) erro
 			if err := tell(*a.Copied); err != nil {
 				return err
 			}
+		case a.Says != "":
+			say(a.Says)
 		case a.Error != "":
 			return errors.New(a.Error)
 		case a.Done:
@@ -100,8 +104,12 @@ func (c *control) copy(conn net.Conn, text string) {
 	k := copying{CopyRequest: request, from: c.engine, local: c.local, serves: c.store,
 		show: seldom(func(s copyStep) { c.answer(conn, copyAnswer{Step: &s}) }),
 		tell: func(d Copied) error { c.answer(conn, copyAnswer{Copied: &d}); return nil },
+		say: func(text string) {
+			c.log.Warn("a copy waits", "for", text)
+			c.answer(conn, copyAnswer{Says: text})
+		},
 	}
-	err := c.tasks.Do(web.Job{Kind: "copy", Database: strings.Join(request.Databases, ",")}, func(stopped context.Context) error {
+	err := c.tasks.Do(web.Job{Kind: admin.CopyTask, Database: strings.Join(request.Databases, ",")}, func() any { return k.progress() }, func(stopped context.Context) error {
 		defer context.AfterFunc(stopped, cancel)()
 		c.log.Info("a copy begins", "databases", request.Databases, "keep", request.Keep)
 		err := k.run(ctx)

@@ -213,7 +213,7 @@ func TestMoveEverythingWhileServing(t *testing.T) {
 		found := false
 		for !found && ctx.Err() == nil {
 			_, body := r.send("GET", "/_active_tasks", "")
-			found = strings.Contains(body, `"type":"copy"`)
+			found = strings.Contains(body, `"type":"copy"`) && strings.Contains(body, `"step":"`) && strings.Contains(body, `"progress":`)
 		}
 		tasks <- found
 	}()

@@ -33,11 +33,13 @@ type Task struct {
 	For     string // for whose sake; "" for nobody's
 	Number  int    // from 1
 	Started time.Time
+	// Says returns what it says besides of itself, for whoever shows it; nil: nothing.
+	Says func() any
 }
 
 // Start begins work, unless the same is running already. The context of work ends when the server stops.
 func (t *Tasks) Start(job Job, sake string, work func(context.Context) error) {
-	if !t.begin(job, sake) {
+	if !t.begin(Task{Job: job, For: sake}) {
 		return
 	}
 	go func() {
@@ -51,23 +53,24 @@ func (t *Tasks) Start(job Job, sake string, work func(context.Context) error) {
 }
 
 // Do does work that its caller waits for; when it returns, the same may begin again. Errors: those of work; Conflict
-// if the same is running already.
-func (t *Tasks) Do(job Job, work func(context.Context) error) error {
-	if !t.begin(job, "") {
+// if the same is running already. says is Task.Says.
+func (t *Tasks) Do(job Job, says func() any, work func(context.Context) error) error {
+	if !t.begin(Task{Job: job, Says: says}) {
 		return dberr.New(dberr.Conflict, "conflict", "The same is being done already.")
 	}
 	return t.run(job, func(ctx context.Context) error { return t.guarded(ctx, work) })
 }
 
-// begin puts a job into the list; it reports whether it was not there.
-func (t *Tasks) begin(job Job, sake string) bool {
+// begin puts a task into the list; it reports whether its job was not there.
+func (t *Tasks) begin(task Task) bool {
 	t.state.Lock()
 	defer t.state.Unlock()
-	if t.indexOf(job) >= 0 {
+	if t.indexOf(task.Job) >= 0 {
 		return false
 	}
 	t.state.last++
-	t.state.list = append(t.state.list, Task{Job: job, For: sake, Number: t.state.last, Started: t.shared.Now()})
+	task.Number, task.Started = t.state.last, t.shared.Now()
+	t.state.list = append(t.state.list, task)
 	t.running.Add(1)
 	return true
 }

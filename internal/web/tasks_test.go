@@ -42,8 +42,8 @@ func TestTasksDo(t *testing.T) {
 	s := NewShared(nil, nil, nil)
 	job, mistake := Job{Kind: "copy", Database: "db"}, errors.New("a mistake")
 	for range 100 {
-		err := s.Tasks.Do(job, func(context.Context) error {
-			if err := s.Tasks.Do(job, func(context.Context) error { return nil }); !dberr.Is(err, dberr.Conflict) {
+		err := s.Tasks.Do(job, nil, func(context.Context) error {
+			if err := s.Tasks.Do(job, nil, func(context.Context) error { return nil }); !dberr.Is(err, dberr.Conflict) {
 				t.Errorf("a job is done twice at a time: %v", err)
 			}
 			return mistake
@@ -52,7 +52,7 @@ func TestTasksDo(t *testing.T) {
 			t.Fatalf("%v, want %v", err, mistake)
 		}
 	}
-	if err := s.Tasks.Do(job, func(context.Context) error { panic("a mistake") }); !dberr.Panicked(err) || s.Tasks.Runs(job) {
+	if err := s.Tasks.Do(job, nil, func(context.Context) error { panic("a mistake") }); !dberr.Panicked(err) || s.Tasks.Runs(job) {
 		t.Errorf("%v", err)
 	}
 }

@@ -34,6 +34,8 @@ type task struct {
 	Updated  int64   `json:"updated_on"`
 	*building
 	*working
+	*CopyProgress
+	Progress *int `json:"progress,omitempty"` // in per cent
 }
 
 // working is what a task says besides that changes documents in the background.
@@ -45,10 +47,9 @@ type working struct {
 
 // building is what a task says besides that builds an index.
 type building struct {
-	Design   string `json:"design_document"`
-	Done     uint64 `json:"changes_done"`
-	Total    uint64 `json:"total_changes"`
-	Progress int    `json:"progress"` // in per cent
+	Design string `json:"design_document"`
+	Done   uint64 `json:"changes_done"`
+	Total  uint64 `json:"total_changes"`
 }
 
 // ActiveTasks answers GET /_active_tasks.
@@ -149,7 +150,10 @@ func requested(a *couchhttp.API) (list []task) {
 	for _, t := range a.Tasks.List() {
 		row := task{Type: t.Kind, Node: NodeName(a.Store), PID: fmt.Sprintf("<0.%d.0>", t.Number), Database: t.Database, Started: t.Started.Unix(), Updated: a.Store.Now().Unix()}
 		if t.For != "" {
-			row.building = &building{Design: t.For}
+			row.building, row.Progress = &building{Design: t.For}, new(int)
+		}
+		if t.Says != nil {
+			row.says(t.Says())
 		}
 		list = append(list, row)
 	}
@@ -167,11 +171,17 @@ func builds(a *couchhttp.API) (list []task) {
 	for i, b := range a.Indexes.Active() {
 		p := b.Progress
 		t := task{Type: couchhttp.IndexerTask, Node: NodeName(a.Store), PID: fmt.Sprintf("<0.%d.1>", i+1), Database: b.Database, Started: p.Started, Updated: p.Updated}
-		t.building = &building{Design: string(b.Design), Done: p.Done, Total: p.Total}
-		if p.Total > 0 {
-			t.Progress = int(min(100, p.Done*100/p.Total))
-		}
+		t.building, t.Progress = &building{Design: string(b.Design), Done: p.Done, Total: p.Total}, perCent(p.Done, p.Total)
 		list = append(list, t)
 	}
 	return list
+}
+
+// perCent is how much of all is done.
+func perCent(done, all uint64) *int {
+	n := 0
+	if all > 0 {
+		n = int(min(100, done*100/all))
+	}
+	return &n
 }
