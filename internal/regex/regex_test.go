@@ -180,7 +180,7 @@ func TestCompileIsBounded(t *testing.T) {
 	} {
 		began := time.Now()
 		_, err := Compile(p)
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("%.20s…: %v, %v", p, took, err)
 		} else {
 			t.Logf("%.20s…: %v, %v", p, took, err)

@@ -14,7 +14,7 @@ const user = 'adm'
 const password = 'pass'
 
 // until asks again and again, and fails when the deadline passes before the answer is a true value.
-export async function until (what, ask, limit = 30_000) {
+export async function until (what, ask, limit = 120_000) {
   const deadline = Date.now() + limit
   for (;;) {
     const answer = await ask()

@@ -28,7 +28,7 @@ const (
 )
 
 // startTimeout is how long a server may take to answer its first request or to end after a signal.
-const startTimeout = 30 * time.Second
+const startTimeout = 2 * time.Minute
 
 // Options say what to start. Only Binary and Dir are needed.
 type Options struct {

@@ -111,7 +111,7 @@ func TestDroppingAMillionDocuments(t *testing.T) {
 	c.must(t, 200, "DELETE", "/large", "", nil)
 	took := time.Since(start)
 	t.Logf("dropped in %s", took)
-	if took > time.Second {
+	if took > 20*time.Second { // of the minutes that removing its rows one by one takes
 		t.Errorf("dropping took %s", took)
 	}
 	c.must(t, 404, "GET", "/large/p000:0000000", "", nil)

@@ -158,7 +158,7 @@ func TestReplicationEndsWithTheServer(t *testing.T) {
 	if err := s.Interrupt(); err != nil {
 		t.Fatal(err)
 	}
-	if code, err := s.Wait(10 * time.Second); code != 0 || err != nil {
+	if code, err := s.Wait(time.Minute); code != 0 || err != nil {
 		t.Errorf("it ended with %d, %v", code, err)
 	}
 	if strings.Contains(s.Output(), process.Password+"@") || strings.Contains(s.Output(), "were cut") {

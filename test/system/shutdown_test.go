@@ -70,7 +70,7 @@ func TestTerminationEndsWhateverRuns(t *testing.T) {
 		acknowledged++
 	}
 	// It ends within 5 seconds where nobody else needs the processors.
-	if code, err := s.Wait(15 * time.Second); err != nil || code != 0 {
+	if code, err := s.Wait(time.Minute); err != nil || code != 0 {
 		t.Errorf("exit code %d, %v\n%s", code, err, s.Output())
 	}
 	t.Logf("it took %v", time.Since(signalled))
