@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -216,16 +217,21 @@ func (a *testAPI) serve(e kv.Engine, scripts *script.Pool, done chan struct{}, o
 	})
 }
 
-// ServeHTTP has one of the servers answer.
+// ServeHTTP has one of the servers answer. What is recorded is held against docs/openapi.json, but where a test has put a
+// table of its own in the place of ours.
 func (a *testAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if len(a.servers) == 1 {
-		a.API.ServeHTTP(w, r)
+	api := a.API
+	if len(a.servers) > 1 {
+		a.dealing.Lock()
+		api = a.servers[a.dealing.IntN(len(a.servers))]
+		a.dealing.Unlock()
+	}
+	recorder, recorded := w.(*httptest.ResponseRecorder)
+	if _, measured := a.t.(*testing.B); !recorded || measured || !slices.Contains(a.servers, api) {
+		api.ServeHTTP(w, r)
 		return
 	}
-	a.dealing.Lock()
-	api := a.servers[a.dealing.IntN(len(a.servers))]
-	a.dealing.Unlock()
-	api.ServeHTTP(w, r)
+	watched(a.t, recorder, r, api)
 }
 
 func must(t testing.TB, err error) {

@@ -31,9 +31,18 @@ type object = map[string]any
 
 func openAPI(t *testing.T) object {
 	t.Helper()
-	d := describing{t: t, who: accessTable(t), paths: object{}, shapes: map[string]string{}, params: queryParams(t)}
+	all, err := schemas()
+	must(t, err)
+	takes, err := takings()
+	must(t, err)
+	d := describing{t: t, who: accessTable(t), paths: object{}, shapes: map[string]string{}, params: queryParams(t), takes: takes, used: map[string]bool{}}
 	for _, row := range couchhttp.ExpandRoutes(allRoutes()) {
 		d.row(row)
+	}
+	for name := range takes {
+		if !d.used[name] {
+			t.Errorf("operations.txt has %s, and there is no such operation", name)
+		}
 	}
 	refused := object{"description": "What is wrong, for programs and for people.", "content": object{"application/json": object{"schema": object{"$ref": "#/components/schemas/Error"}}}}
 	return object{
@@ -46,9 +55,7 @@ func openAPI(t *testing.T) object {
 			{"name": "tenant", "description": "A partition with ids of its own."}},
 		"paths": d.paths,
 		"components": object{
-			"schemas": object{
-				"Error": object{"type": "object", "required": []string{"error", "reason"}, "properties": object{"error": object{"type": "string"}, "reason": object{"type": "string"}}},
-			},
+			"schemas":   all,
 			"responses": object{"Error": refused},
 			"securitySchemes": object{"basic": object{"type": "http", "scheme": "basic"}, "cookie": object{"type": "apiKey", "in": "cookie", "name": "AuthSession"},
 				"token": object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
@@ -63,6 +70,8 @@ type describing struct {
 	paths  object              // by the template of the path
 	shapes map[string]string   // templates by what they look like without names, of which there is one of each
 	params map[string][]string // of a query, by the name of the function that reads them
+	takes  map[string]taking   // bodies and answers of operations
+	used   map[string]bool     // those that there are
 }
 
 var (
@@ -128,7 +137,16 @@ func (d *describing) operation(row couchhttp.Route, method, template string) obj
 		responses["501"] = object{"$ref": "#/components/responses/Error"}
 		return o
 	}
-	responses["2XX"] = object{"description": "Done."}
+	name := operationOf(&row, method, d.takes)
+	takes, there := d.takes[name]
+	if d.used[name] = true; !there {
+		d.t.Errorf("operations.txt does not say what %s takes and gives", name)
+	}
+	done := object{"description": "Done."}
+	if answer := content(takes.answer); answer != nil {
+		done["content"] = answer
+	}
+	responses["2XX"] = done
 	if names := d.params[handlerName(row.Run)]; len(names) > 0 {
 		var all []object
 		for _, name := range names {
@@ -136,18 +154,10 @@ func (d *describing) operation(row couchhttp.Route, method, template string) obj
 		}
 		o["parameters"] = all
 	}
-	if method == "POST" || method == "PUT" || method == "PATCH" {
-		o["requestBody"] = object{"content": object{bodyType(template): object{"schema": object{}}}}
+	if body := content(takes.body); body != nil && (method == "POST" || method == "PUT" || method == "PATCH") {
+		o["requestBody"] = object{"content": body}
 	}
 	return o
-}
-
-// bodyType is the content type of a body: of attachments any.
-func bodyType(template string) string {
-	if strings.HasSuffix(template, "/{attachment}") {
-		return "*/*"
-	}
-	return "application/json"
 }
 
 func tag(pattern string) string {
