@@ -163,6 +163,70 @@ func TestRestoreToEachMoment(t *testing.T) {
 	}
 }
 
+// TestRestoreAside: with a database its `_security` and local documents come back, with a partition those of its endpoint.
+// Checkpoints, which tell of sequences that the target does not have, do not, and what the target has of its own stays.
+func TestRestoreAside(t *testing.T) {
+	dir := t.TempDir()
+	data, backups := filepath.Join(dir, "data"), filepath.Join(dir, "backups")
+	r := runOn(t, data)
+	r.ask(201, "PUT", "/db?partitioned=true", "")
+	r.ask(201, "PUT", "/db/p:1", `{"n":1}`)
+	r.ask(200, "PUT", "/db/_security", `{"members":{"names":["eva"]},"partitions":[{"who":"*","partition":"{name}","access":"write"}]}`)
+	for i := range 250 { // more than a page of them
+		r.ask(201, "PUT", fmt.Sprintf("/db/_local/own%03d", i), fmt.Sprintf(`{"n":%d}`, i))
+	}
+	r.ask(201, "PUT", "/db/_local/mark", `{"session_id":"a","source_last_seq":"5-x","history":[]}`)
+	r.ask(201, "PUT", "/db/_partition/p/_local/place", `{"n":"p"}`)
+	o := BackupOptions{Data: data, Backups: backups, NoVerify: true, Version: "test", Out: io.Discard}
+	if err := Backup(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	restore := func(to, partition string) string {
+		var out bytes.Buffer
+		o.Out = &out
+		side := transfer.Side{URL: r.base + to, User: "adm", Password: "pass"}
+		if err := RestorePart(t.Context(), PartOptions{BackupOptions: o, Database: "db", Partition: partition, To: side}); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	if said := restore("/again", ""); !strings.Contains(said, ": 1 documents, 250 local documents.") {
+		t.Errorf("it says %s", said)
+	}
+	if got, want := string(r.ask(200, "GET", "/again/_security", "")), string(r.ask(200, "GET", "/db/_security", "")); got != want {
+		t.Errorf("_security is %s, want %s", got, want)
+	}
+	if got := string(r.ask(200, "GET", "/again/_local/own249", "")); !strings.Contains(got, `"n":249`) {
+		t.Errorf("the last local document is %s", got)
+	}
+	r.ask(404, "GET", "/again/_local/mark", "")
+	r.ask(404, "GET", "/again/_local/place", "")
+
+	// What is there stays.
+	r.ask(201, "PUT", "/own?partitioned=true", "")
+	r.ask(200, "PUT", "/own/_security", `{"members":{"names":["luc"]}}`)
+	r.ask(201, "PUT", "/own/_local/own000", `{"n":"mine"}`)
+	if said := restore("/own", ""); !strings.Contains(said, "249 local documents; _security stays as it was there.") {
+		t.Errorf("it says %s", said)
+	}
+	if got := string(r.ask(200, "GET", "/own/_security", "")); !strings.Contains(got, "luc") {
+		t.Errorf("_security is %s", got)
+	}
+	if got := string(r.ask(200, "GET", "/own/_local/own000", "")); !strings.Contains(got, "mine") {
+		t.Errorf("a local document that was there is %s", got)
+	}
+
+	r.ask(201, "PUT", "/part?partitioned=true", "")
+	restore("/part/_partition/p", "p")
+	if got := string(r.ask(200, "GET", "/part/_partition/p/_local/place", "")); !strings.Contains(got, `"n":"p"`) {
+		t.Errorf("the partition's local document is %s", got)
+	}
+	if got := string(r.ask(200, "GET", "/part/_security", "")); strings.Contains(got, "eva") {
+		t.Errorf("with a partition came %s", got)
+	}
+	r.stop()
+}
+
 // restoredTo restores what there was at a moment.
 func restoredTo(t *testing.T, backups string, at time.Time, want map[string]string) {
 	t.Helper()

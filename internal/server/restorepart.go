@@ -39,7 +39,8 @@ type PartOptions struct {
 }
 
 // RestorePart brings a database of a backup, or a partition of one, to a server that runs: its documents with their
-// revisions, conflicts and attachments. Nothing else of the backup comes to life: no replication, no subscription.
+// revisions, conflicts and attachments, local documents but for checkpoints, and with a database its `_security` where
+// the target has none of its own. Nothing else of the backup comes to life: no replication, no subscription.
 // The backup's data is put together in the directory for temporary files, and removed at the end.
 func RestorePart(ctx context.Context, o PartOptions) (err error) {
 	defer o.Progress.Clear()
@@ -69,17 +70,22 @@ func RestorePart(ctx context.Context, o PartOptions) (err error) {
 	if o.Partition != "" {
 		from += "/_partition/" + url.PathEscape(o.Partition)
 	}
-	task := transfer.Sync{Source: transfer.Side{URL: from, User: readerName, Password: r.password, Transport: &replicate.Local{Handler: r.api}}, Target: o.To,
-		CreateTarget: o.Partition == "", Out: o.Progress.Above(o.Out), Line: o.Progress}
+	source := transfer.Side{URL: from, User: readerName, Password: r.password, Transport: &replicate.Local{Handler: r.api}}
+	task := transfer.Sync{Source: source, Target: o.To, CreateTarget: o.Partition == "", Out: o.Progress.Above(o.Out), Line: o.Progress}
 	done, err := task.Run(ctx)
 	if err != nil {
 		return err
 	}
-	return o.told(b, done)
+	aside := transfer.Aside{Source: source, Target: o.To, Security: o.Partition == ""}
+	carried, err := aside.Run(ctx)
+	if err != nil {
+		return fmt.Errorf("the documents are restored, but not all of its _security and local documents: %w", err)
+	}
+	return o.told(b, done, carried)
 }
 
 // told tells what came of it.
-func (o *PartOptions) told(b *backup.Backup, done transfer.Outcome) error {
+func (o *PartOptions) told(b *backup.Backup, done transfer.Outcome, carried transfer.Carried) error {
 	o.Progress.Clear()
 	if done.Refused > 0 {
 		return fmt.Errorf("%d documents were refused; they are named above", done.Refused)
@@ -88,8 +94,15 @@ func (o *PartOptions) told(b *backup.Backup, done transfer.Outcome) error {
 	if o.Partition != "" {
 		part += "/" + o.Partition
 	}
-	return o.result(map[string]any{"backup": b.Path, "made": b.Made, "part": part, "documents": done.Documents + done.Written},
-		"%s is restored as of %s: %d documents.", part, b.Made.Format(time.RFC3339), done.Documents+done.Written)
+	beside := ""
+	if carried.Locals > 0 {
+		beside = fmt.Sprintf(", %d local documents", carried.Locals)
+	}
+	if o.Partition == "" && !carried.Security {
+		beside += "; _security stays as it was there"
+	}
+	return o.result(map[string]any{"backup": b.Path, "made": b.Made, "part": part, "documents": done.Documents + done.Written, "aside": carried},
+		"%s is restored as of %s: %d documents%s.", part, b.Made.Format(time.RFC3339), done.Documents+done.Written, beside)
 }
 
 // reader answers requests for what is in a store on which nothing else goes on.
