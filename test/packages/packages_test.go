@@ -87,7 +87,7 @@ func packaged(t *testing.T, format, program string) string {
 	released := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	info := &nfpm.Info{
 		Name: project.PackageName, Arch: "amd64", Platform: "linux", Version: "0.1.0", Section: project.Section, Priority: project.Priority,
-		Maintainer: project.Maintainer, Description: project.Description, Vendor: project.Vendor, License: project.License, MTime: released,
+		Maintainer: project.Maintainer, Homepage: project.Homepage, Description: project.Description, Vendor: project.Vendor, License: project.License, MTime: released,
 		Overridables: nfpm.Overridables{Contents: files.Contents{{Source: program, Destination: project.Bindir + "/sectional", FileInfo: &files.ContentFileInfo{Mode: 0o755, MTime: released}}}},
 	}
 	info.Scripts = nfpm.Scripts{PostInstall: filepath.Join(top, project.Scripts.PostInstall), PreRemove: filepath.Join(top, project.Scripts.PreRemove)}
