@@ -6,7 +6,7 @@
 //
 // It must not know how the server stores anything: it sees requests, answers, the process's figures and, for the
 // ceiling, rows without meaning. Begin reading at run; the measurements are in workloads.go, loads.go,
-// resources.go, indexes.go, texts.go, searches.go, geo.go, replication.go, pouchdb.go, dynamodb.go, postgres.go and severalservers.go.
+// imports.go, resources.go, indexes.go, texts.go, searches.go, geo.go, replication.go, pouchdb.go, dynamodb.go, postgres.go and severalservers.go.
 package main
 
 import (
@@ -90,6 +90,7 @@ func run(ctx context.Context, parent, only string, load int, quick bool) (err er
 	}{
 		{"memory of an idle server", b.idle},
 		{"bulk loading", b.bulkLoad},
+		{"import", b.imports},
 		{"a load that goes on", b.growingLoad},
 		{"a snapshot", b.snapshot},
 		{"single documents", b.documentsAndFeed},
