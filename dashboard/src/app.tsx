@@ -1,4 +1,4 @@
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { isAdmin, learn, learnServer, logOut, seeAs, seenAs, server, user } from './api/session'
 import { Database } from './pages/database'
 import { Databases } from './pages/databases'
@@ -16,6 +16,8 @@ interface Section {
   path: string
   name: string
   admin?: boolean
+  /** all is whether it is also for who is not logged in. */
+  all?: boolean
 }
 
 const sections: Section[] = [
@@ -23,7 +25,10 @@ const sections: Section[] = [
   { path: 'tables', name: 'Tables' },
   { path: 'live', name: 'Live', admin: true },
   { path: 'users', name: 'Users', admin: true },
+  { path: 'help', name: 'Help', all: true },
 ]
+
+const nobody = () => user.value?.name === null && !isAdmin()
 
 /** App is the dashboard: the login, or the frame with a page in it. */
 export function App() {
@@ -35,7 +40,7 @@ export function App() {
   }, [page])
   if (start.error) return <main class="login"><Failure error={start.error} again={start.again} /></main>
   if (user.value === undefined) return null
-  if (user.value.name === null && !isAdmin()) return <Login />
+  if (nobody() && route.value.parts[0] !== 'help') return <Login />
   return (
     <div class="frame">
       <Side />
@@ -64,7 +69,7 @@ function Side() {
       </a>
       <nav aria-label="Sections">
         {sections
-          .filter((s) => !s.admin || isAdmin())
+          .filter((s) => (!s.admin || isAdmin()) && (s.all || !nobody()))
           .map((s) => (
             <a key={s.path} href={href([s.path])} aria-current={current === s.path ? 'true' : undefined}>
               {s.name}
@@ -80,6 +85,7 @@ function Side() {
             <option value="dark">Dark</option>
           </select>
         </label>
+        {nobody() && <a href={href(['db'])}>Log in</a>}
         {user.value?.name && (
           <span>
             {user.value.name}{' '}
@@ -101,5 +107,13 @@ function Page() {
   if (section === 'tables') return <Tables key={rest[0]} name={rest[0]} />
   if (section === 'live') return <Live />
   if (section === 'users') return <Users />
+  if (section === 'help') return <Manual path={rest.join('/')} />
   return <Head title="There is no such page" />
+}
+
+/** Manual is the help, whose code comes when it is asked for. */
+function Manual({ path }: { path: string }) {
+  const [loaded, setLoaded] = useState<{ help?: typeof import('./pages/help').default }>({})
+  useEffect(() => void import('./pages/help').then((m) => setLoaded({ help: m.default })), [])
+  return loaded.help ? <loaded.help key={path} path={path} /> : <p class="dim" role="status">Loading …</p>
 }

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -52,7 +53,12 @@ func TestFind(t *testing.T) {
 	all, err := files()
 	must(t, err)
 	size := 0
-	for name, f := range all {
+	for name, file := range all {
+		f, err := file()
+		must(t, err)
+		if name == Help { // comes when somebody asks for it
+			continue
+		}
 		size += len(f.Body)
 		if f.Gzip != nil {
 			size += len(f.Gzip) - len(f.Body)
@@ -78,6 +84,34 @@ func TestFind(t *testing.T) {
 	}
 	if missing, err := Find("../sources.sha256"); missing != nil || err != nil {
 		t.Errorf("found %v, %v", missing, err)
+	}
+}
+
+// TestHelp: every page for users is there, and the table of contents leads to each.
+func TestHelp(t *testing.T) {
+	f, err := Find(Help)
+	must(t, err)
+	var pages map[string]string
+	must(t, json.Unmarshal(f.Body, &pages))
+	for _, pattern := range []string{"*.md", "guides/*.md", "articles/*.md"} {
+		found, err := filepath.Glob(filepath.Join("../../docs", pattern))
+		must(t, err)
+		for _, file := range found {
+			name, err := filepath.Rel("../../docs", file)
+			must(t, err)
+			name = filepath.ToSlash(name)
+			if name == "ARCHITECTURE.md" || name == "KEYS.md" { // how it is made
+				continue
+			}
+			text, err := os.ReadFile(file)
+			must(t, err)
+			if pages[name] != string(text) {
+				t.Errorf("%s is not in the help, or is another there", name)
+			}
+			if name != "README.md" && !strings.Contains(pages["README.md"], "]("+name+")") {
+				t.Errorf("the contents do not lead to %s", name)
+			}
+		}
 	}
 }
 

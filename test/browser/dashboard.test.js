@@ -572,8 +572,73 @@ test('the list of databases tells where writes go', () => visit({}, async (v) =>
   await v.page.getByRole('row', { name: /^busy 5 0 .* B 0?\.?[0-9.]*[1-9][0-9]*$/ }).waitFor()
 }))
 
+test('the documentation is read, searched and copied, also by who is not logged in', () => visit({}, async (v) => {
+  await v.page.goto(server.host)
+  await v.page.getByRole('link', { name: 'Help' }).click()
+  await v.heading('Help').waitFor()
+  await v.sound()
+  await v.page.getByRole('article').getByRole('link', { name: 'Start', exact: true }).click()
+  await v.heading('Start').waitFor()
+
+  // What is copied names this server.
+  await v.context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await v.page.locator('.code', { hasText: 'URL=' }).getByRole('button', { name: 'Copy' }).click()
+  await v.button('Copied').waitFor()
+  assert.equal(await v.page.evaluate(() => navigator.clipboard.readText()), `URL=http://admin:PASSWORD@${new URL(server.host).host}\ncurl $URL`)
+
+  // By the keyboard alone: from the search to the place that was found.
+  await v.page.getByLabel('Search the documentation').focus()
+  await v.page.keyboard.type('conflicts limit')
+  await v.page.getByText(/^\d+ places/).waitFor()
+  await v.page.getByRole('link', { name: 'Limits on writes' }).focus()
+  await v.sound()
+  await v.page.keyboard.press('Enter')
+  await v.page.waitForFunction(() => document.activeElement.id === 'limits-on-writes')
+  await v.page.getByLabel('Search the documentation').fill('zebra crossing')
+  await v.page.getByText('Nothing has all of these words.').waitFor()
+  await v.page.getByRole('link', { name: 'Log in' }).click()
+  await v.button('Log in').waitFor()
+}))
+
+test('every page of the documentation is reached from its contents, and every link leads somewhere', () => visit({ width: 390 }, async (v) => {
+  await v.page.goto(`${server.host}/_utils/#/help`)
+  await v.heading('Help').waitFor()
+  const names = Object.keys(await (await fetch(`${server.host}/_utils/help.json`)).json())
+  const reached = new Set(['#/help'])
+  const anchors = []
+  const open = async (page) => {
+    await v.page.evaluate((hash) => { location.hash = hash }, page)
+    await v.page.waitForFunction((hash) => location.hash === hash && document.querySelector('main .manual')?.closest('main').querySelector('h1'), page)
+    return v.page.evaluate(() => ({
+      title: document.querySelector('main h1').textContent,
+      links: [...document.querySelectorAll('.manual a[href^="#"]')].map((a) => a.getAttribute('href')),
+      ids: [...document.querySelectorAll('.manual [id]')].map((e) => e.id),
+      left: document.querySelector('.manual').innerText.match(/\*\*|\]\(|^#+ |<!--/m)?.[0],
+      wide: document.documentElement.scrollWidth - innerWidth
+    }))
+  }
+  const ids = {}
+  const queue = ['#/help']
+  while (queue.length > 0) {
+    const page = queue.shift()
+    const shown = await open(page)
+    assert.notEqual(shown.title, 'There is no such page', page)
+    assert.ok(shown.wide <= 0, `${page} is ${shown.wide} pixels wider than the screen`)
+    ids[page] = new Set(shown.ids)
+    for (const link of shown.links) {
+      const [to, query] = link.split('?')
+      if (!reached.has(to)) queue.push(to)
+      reached.add(to)
+      const at = new URLSearchParams(query).get('at')
+      if (at) anchors.push({ page, to, at })
+    }
+  }
+  assert.deepEqual([...reached].map((hash) => hash.replace(/^#\/help\/?/, '') || 'README.md').sort(), names.sort())
+  assert.deepEqual(anchors.filter(({ to, at }) => !ids[to].has(at)), [])
+}))
+
 const pages = ['#/db', '#/db/shop', '#/db/shop/partitions', '#/db/shop/queries', '#/db/shop/functions', '#/db/shop/changes', '#/db/shop/access', '#/db/shop/settings', '#/db/shop/subscriptions',
-  '#/db/shop/doc', '#/db/shop/doc/c0%3Aorder000', '#/live', '#/live/replications', '#/live/metrics', '#/users', '#/tables', '#/nowhere']
+  '#/db/shop/doc', '#/db/shop/doc/c0%3Aorder000', '#/live', '#/live/replications', '#/live/metrics', '#/users', '#/tables', '#/help', '#/help/guides/search.md', '#/help?q=partition+key', '#/nowhere']
 
 for (const theme of ['light', 'dark']) {
   for (const width of [1200, 390]) {

@@ -18,7 +18,8 @@ const shown = {
   partitions: '#/db/shop/partitions',
   queries: '#/db/shop/queries?q=' + encodeURIComponent('{"selector": {"total": {"$gt": 100}}, "limit": 10}'),
   access: '#/db/shop/access',
-  users: '#/users'
+  users: '#/users',
+  help: '#/help/guides/partitions.md'
 }
 
 // small scales a picture down, so that it is some kilobytes, and compares it with another one: how far the tiles of 8 by

@@ -200,7 +200,7 @@ func TestContextOfContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Fields(string(text))
-	for _, needed := range []string{"!go.mod", "!go.sum", "!cmd", "!internal"} {
+	for _, needed := range []string{"!go.mod", "!go.sum", "!cmd", "!internal", "!docs"} {
 		if lines[0] != "**" || !slices.Contains(lines, needed) {
 			t.Errorf("%v lacks %s", lines, needed)
 		}
@@ -212,7 +212,7 @@ func TestContextOfContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range strings.Fields(string(out)) {
-		if rest := strings.TrimPrefix(path, "github.com/sectional/sectional/"); !strings.HasPrefix(rest, "cmd/") && !strings.HasPrefix(rest, "internal/") {
+		if rest := strings.TrimPrefix(path, "github.com/sectional/sectional/"); !strings.HasPrefix(rest, "cmd/") && !strings.HasPrefix(rest, "internal/") && rest != "docs" {
 			t.Errorf("the server needs %s, which is not in the context", rest)
 		}
 	}

@@ -89,6 +89,25 @@ func TestIndex(t *testing.T) {
 	}
 }
 
+// TestUnit holds that the guide shows the unit that the packages install.
+func TestUnit(t *testing.T) {
+	root, err := process.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit := strings.Split(read(t, root, "deploy/package/sectional.service"), "\n")
+	_, shown, _ := strings.Cut(read(t, root, "docs/guides/operations.md"), "# sectional.service\n")
+	shown, _, found := strings.Cut(shown, "\n```")
+	if !found {
+		t.Fatal("the guide shows no unit")
+	}
+	for _, line := range strings.Split(shown, "\n") {
+		if !slices.Contains(unit, line) {
+			t.Errorf("the guide has %q, and deploy/package/sectional.service has not", line)
+		}
+	}
+}
+
 // read returns the text of a page.
 func read(t *testing.T, root, name string) string {
 	t.Helper()

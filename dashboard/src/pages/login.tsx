@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { logIn, server } from '../api/session'
+import { href } from '../route'
 import { useAction } from '../ui/load'
 import { Failure, Text } from '../ui/pieces'
 
@@ -29,7 +30,7 @@ export function Login() {
         </button>
       </form>
       <p class="dim">
-        The first start of a server printed a name and a password, in the terminal or the log where it runs. {server.value && `Version ${server.value.vendor.version ?? server.value.version}.`}
+        The first start of a server printed a name and a password, in the terminal or the log where it runs. <a href={href(['help'])}>Help</a> is here without them. {server.value && `Version ${server.value.vendor.version ?? server.value.version}.`}
       </p>
     </main>
   )
