@@ -46,6 +46,9 @@ var (
 	Attempts = Space{Name: "attempts", Code: 'l', System: true, Version: 1,
 		Columns: []Column{{"set", Uint}},
 		Doc:     "wrong passwords that the servers of a store have counted together: a set of counts, found by a keyed hash of network and name"}
+	ACME = Space{Name: "acme", Code: 'm', System: true, Version: 1,
+		Columns: []Column{{"kind", Text}, {"name", Text}},
+		Doc:     "what servers get certificates by: account, by the URL of an ACME server; certificate and challenge, by name of a host. With private keys"}
 )
 
 // The kinds of row in a database; those of indexes, from code 0x80 up, below.
@@ -191,7 +194,7 @@ func MovedPrefix(db uint64, code byte) (before, now []byte) {
 
 // Spaces is the table of all kinds of row, in key order.
 var Spaces = []*Space{
-	&Meta, &Catalogue, &Job, &Token, &UpdateFeed, &UpdateHead, &JobDue, &Request, &Server, &CommitToken, &Attempts,
+	&Meta, &Catalogue, &Job, &Token, &UpdateFeed, &UpdateHead, &JobDue, &Request, &Server, &CommitToken, &Attempts, &ACME,
 	&LaneHead, &Setting, &Doc, &BodyChunk, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint, &PartitionDrop,
 	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Superseded, &Purge, &Marker, &Due,
 	&Subscription, &DeadLetter, &ChangeLog,

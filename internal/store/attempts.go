@@ -17,7 +17,7 @@ import (
 // Attempts returns a set of counts, nil if there is none.
 func (s *Store) Attempts(ctx context.Context, set uint64) (row []byte, err error) {
 	err = s.engine.View(ctx, func(v kv.Snapshot) error {
-		row, err = attempts(v.Get(attemptsKey(set)))
+		row, err = rowOrNone(v.Get(attemptsKey(set)))
 		return err
 	})
 	return row, dberr.Wrap("store.Attempts", err)
@@ -30,11 +30,22 @@ var errNotCounted = dberr.New(dberr.Unavailable, "", "Passwords can't be checked
 // several times. Errors: those of change, ErrStale when the caller was let in by what is no more, and
 // Unavailable, also when it can't be found out soon whether the set was changed.
 func (s *Store) ChangeAttempts(ctx context.Context, set uint64, change func(row []byte) ([]byte, error)) error {
+	lost, err := s.changeRow(ctx, attemptsKey(set), change)
+	if lost {
+		return errNotCounted
+	}
+	return dberr.Wrap("store.ChangeAttempts", err)
+}
+
+func attemptsKey(set uint64) []byte { return keyspace.Attempts.Key(0, keyspace.U(set)) }
+
+// changeRow makes a row what change returns for it, nil for none. change may be called several
+// times. lost: there is an error, and the engine does not tell soon what became of the change.
+func (s *Store) changeRow(ctx context.Context, key []byte, change func(row []byte) ([]byte, error)) (lost bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	key, lost := attemptsKey(set), false
-	err := s.pipeline(ctx, func(tx kv.Txn) error {
-		row, err := attempts(tx.GetForUpdate(key))
+	err = s.pipeline(ctx, func(tx kv.Txn) error {
+		row, err := rowOrNone(tx.GetForUpdate(key))
 		if err != nil {
 			return err
 		}
@@ -47,16 +58,11 @@ func (s *Store) ChangeAttempts(ctx context.Context, set uint64, change func(row 
 		}
 		return tx.Put(key, changed)
 	}, func() {}, func(error) { lost = true; cancel() }, key)
-	if err != nil && lost {
-		return errNotCounted
-	}
-	return dberr.Wrap("store.ChangeAttempts", err)
+	return lost && err != nil, err
 }
 
-func attemptsKey(set uint64) []byte { return keyspace.Attempts.Key(0, keyspace.U(set)) }
-
-// attempts are those that a read returned, nil for none.
-func attempts(row []byte, err error) ([]byte, error) {
+// rowOrNone is the row that a read returned, nil for none.
+func rowOrNone(row []byte, err error) ([]byte, error) {
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, nil
 	}

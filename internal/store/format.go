@@ -67,6 +67,7 @@ var formatSteps = []formatStep{
 	{version: FormatLongKeys, what: "keys may be longer", rows: map[string]byte{"commit-token": 1}, waits: true},
 	{version: 17, what: "several servers count wrong passwords together", rows: map[string]byte{"attempts": 1}, waits: true},
 	{version: FormatRuns, what: "nodes of views may tell the groups in their spans", rows: map[string]byte{"view-node": 2}, waits: true},
+	{version: 19, what: "certificates by ACME", rows: map[string]byte{"acme": 1}, waits: true},
 }
 
 // FormatLongKeys is the format from which on keys are as long as the engine takes, and
