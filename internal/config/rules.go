@@ -92,7 +92,19 @@ func CheckValue(s Setting) error {
 		return nil
 	case k.Kind == networks:
 		return checkNetworks(s)
-	case k.ours() && k.Kind != boolean && strings.Contains(string(k.Kind), ", ") && !k.takes(s.Value):
+	case k.Kind == hosts:
+		if _, err := ParseHosts(s.Value); err != nil {
+			return invalid("`" + s.Key + "`: " + err.Error() + ".")
+		}
+		return nil
+	case k.Kind == secureURL:
+		if err := CheckSecureURL(s.Value); err != nil {
+			return invalid("`" + s.Key + "`: " + err.Error() + ".")
+		}
+		return nil
+	case k.Kind == challenges && !k.takes(s.Value):
+		return invalid("`" + s.Key + "` is a list of tls-alpn-01 and http-01.")
+	case k.ours() && (k.Kind != boolean || k.Section == "ssl") && strings.Contains(string(k.Kind), ", ") && !k.takes(s.Value):
 		return invalid("`" + s.Key + "` is one of: " + string(k.Kind) + ".")
 	}
 	return nil
@@ -100,7 +112,7 @@ func CheckValue(s Setting) error {
 
 // ours reports whether CouchDB does not have the setting.
 func (k Known) ours() bool {
-	return k.Section == "sectional" || k.Section == "subscriptions" || k.Key == "private_addresses"
+	return k.Section == "sectional" || k.Section == "subscriptions" || k.Key == "private_addresses" || strings.HasPrefix(k.Key, "acme_")
 }
 
 // checkNetworks refuses a list that has something else than networks.

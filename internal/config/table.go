@@ -35,6 +35,9 @@ const (
 	networks     Kind = "networks"
 	text         Kind = "text"
 	period       Kind = "seconds, or such as 30d"
+	hosts        Kind = "names of hosts"
+	secureURL    Kind = "URL of https"
+	challenges   Kind = "list of challenges"
 )
 
 // What Known.AtStart says.

@@ -22,6 +22,12 @@ var serverTable = []Known{
 	{"ssl", "bind_address", "", text, atStart, "Address for HTTPS; without it that of `[chttpd]`."},
 	{"ssl", "cert_file", "", text, atOnce, "File with the certificate and those between it and its root, as PEM. It is read again within seconds after it changed."},
 	{"ssl", "key_file", "", text, atOnce, "File with the key of the certificate, as PEM, without a password."},
+	{"ssl", "acme_domains", "", hosts, atOnce, "Names of this server, such as `db.example.com`, for which it gets certificates by ACME and renews them; the first is also for clients that name none. See [the guide](guides/network.md#certificates-by-acme)."},
+	{"ssl", "acme_accept_terms", "false", boolean, atOnce, "Whether you accept the terms of the ACME server. Without it nothing is asked for."},
+	{"ssl", "acme_email", "", text, atOnce, "Address of mail to which the ACME server may write."},
+	{"ssl", "acme_directory", "https://acme-v02.api.letsencrypt.org/directory", secureURL, atOnce, "URL of the ACME server's directory: Let's Encrypt's, or that of another or a private one."},
+	{"ssl", "acme_ca_root", "", text, atOnce, "File with roots, as PEM, by one of which a private ACME server may be known besides the system's."},
+	{"ssl", "acme_challenges", "tls-alpn-01, http-01", challenges, atOnce, "How it is shown that a name leads here, in the order in which it is tried: `tls-alpn-01`, for which the names' port 443 leads to the port for HTTPS, `http-01`, for which port 80 leads to that of plain HTTP."},
 
 	{"cors", "origins", "", list, atOnce, "Origins whose pages may ask, such as `https://app.example`; `*` is all. A section `[cors:HOST]` has rules for one name of the server; what it leaves out is taken from `[cors]`."},
 	{"cors", "credentials", "false", boolean, atOnce, "Whether they may use cookies and passwords."},

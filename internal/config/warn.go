@@ -100,6 +100,18 @@ func (k Known) takes(value string) bool {
 	switch k.Kind {
 	case text, list, networks, period:
 		return true
+	case hosts:
+		_, err := ParseHosts(value)
+		return err == nil
+	case secureURL:
+		return CheckSecureURL(value) == nil
+	case challenges:
+		for part := range strings.SplitSeq(value, ",") {
+			if !slices.Contains([]string{"tls-alpn-01", "http-01"}, strings.TrimSpace(part)) {
+				return false
+			}
+		}
+		return true
 	case count, byteSize, seconds, milliseconds:
 		_, err := strconv.ParseInt(value, 10, 64)
 		return err == nil || value == "infinity" || k.Kind.isSpan() && isSpan(value)

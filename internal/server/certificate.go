@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/config"
-	"github.com/sectional/sectional/internal/web"
 )
 
 // certificate is the one that HTTPS is served with, from files that may be written anew while the
@@ -31,19 +30,23 @@ type certificateFiles struct{ cert, key string }
 // lookAtFiles is how often the files are looked at.
 const lookAtFiles = 10 * time.Second
 
-// openCertificate reads the files of [ssl], which must be there.
-func openCertificate(c *config.Config, log *slog.Logger, now func() time.Time) (*certificate, error) {
+// openCertificate reads the files of [ssl], which must be there; with optional there may be none.
+func openCertificate(c *config.Config, log *slog.Logger, now func() time.Time, optional bool) (*certificate, error) {
 	files := config.Derive(c, func(s *config.Snapshot) certificateFiles {
 		return certificateFiles{s.String("ssl", "cert_file", ""), s.String("ssl", "key_file", "")}
 	})
 	f := &certificate{files: files.Value, log: log, now: now}
+	if optional && files.Value() == (certificateFiles{}) {
+		f.stamp = stampOf(certificateFiles{})
+		return f, nil
+	}
 	if err := f.read(); err != nil {
 		return nil, fmt.Errorf("the files of [ssl] cert_file and key_file can't be used: %w", err)
 	}
 	return f, nil
 }
 
-// get is tls.Config's GetCertificate.
+// get is tls.Config's GetCertificate; nil where there are no files.
 func (f *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,13 +98,12 @@ func stampOf(names certificateFiles) (stamp string) {
 	return stamp
 }
 
-// gauges returns when the certificate expires.
-func (f *certificate) gauges() []web.Gauge {
+// ends is when the certificate expires; zero where there are no files.
+func (f *certificate) ends() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return certificateGauges(f.pair.Leaf.NotAfter)
-}
-
-func certificateGauges(expires time.Time) []web.Gauge {
-	return []web.Gauge{level("certificate_expires_seconds", "When the certificate of HTTPS expires, in seconds since 1970.", float64(expires.Unix()))}
+	if f.pair == nil {
+		return time.Time{}
+	}
+	return f.pair.Leaf.NotAfter
 }

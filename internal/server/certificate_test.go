@@ -23,7 +23,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	now, log := time.Now(), bytes.Buffer{}
-	f, err := openCertificate(c, slog.New(slog.NewTextHandler(&log, nil)), func() time.Time { return now })
+	f, err := openCertificate(c, slog.New(slog.NewTextHandler(&log, nil)), func() time.Time { return now }, false)
 	if err != nil {
 		t.Fatal(err)
 	}

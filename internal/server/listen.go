@@ -105,11 +105,12 @@ func (a *assembly) listen() (ls []endpoint, err error) {
 	}
 	ls = append(ls, endpoint{bound.listen(plain), a.apis()})
 	if address := a.tlsAddress(); address != "" {
-		secured, err := a.listenTLS(address, bound)
+		tls, err := a.listenTLS(address, bound)
 		if err != nil {
 			return ls, err
 		}
-		ls = append(ls, endpoint{secured, a.apis()})
+		ls[0].handler = a.secured.challenges(ls[0].handler)
+		ls = append(ls, endpoint{tls, a.apis()})
 	}
 	more, err := a.listenDynamoDB()
 	if more != nil {
@@ -136,19 +137,15 @@ func listenAt(address, by string) (net.Listener, error) {
 
 func (a *assembly) listenTLS(address string, bound *connections) (net.Listener, error) {
 	var err error
-	if a.certificate, err = openCertificate(a.config, a.log, time.Now); err != nil {
+	if a.secured, err = a.openCertificates(); err != nil {
 		return nil, err
 	}
-	a.api.Metrics.Gauges(a.certificate.gauges)
+	a.api.Metrics.Gauges(a.secured.gauges)
 	l, err := listenAt(address, "[ssl] port")
 	if err != nil {
 		return nil, err
 	}
-	return tls.NewListener(bound.listen(l), &tls.Config{
-		GetCertificate: a.certificate.get,
-		MinVersion:     tls.VersionTLS12,
-		NextProtos:     []string{"http/1.1"},
-	}), nil
+	return tls.NewListener(bound.listen(l), a.secured.config()), nil
 }
 
 // serve answers requests until ctx ends, drains, and answers those in flight.
@@ -174,6 +171,9 @@ func (a *assembly) serve(ctx context.Context, ls []endpoint) error {
 	}
 	go a.followReloads(work, a.o.Reload)
 	a.showUp(ctx, ls[0].Addr())
+	if a.secured != nil {
+		a.secured.acme.Start()
+	}
 	fmt.Fprintf(a.o.Out, "Sectional %s listens on http://%s with its data in %s\n", a.o.Version, ls[0].Addr(), a.dataAt())
 	if a.dynamoAddress != "" {
 		fmt.Fprintf(a.o.Out, "The DynamoDB API listens on http://%s\n", a.dynamoAddress)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sectional/sectional/internal/certificates"
 	"github.com/sectional/sectional/internal/kv/pgkv"
 )
 
@@ -63,7 +64,7 @@ func metricTypes(t *testing.T) map[string]string {
 	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+) (\S+)$`).FindAllStringSubmatch(text, -1) {
 		types[m[1]] = m[2]
 	}
-	for _, g := range slices.Concat(sharedGauges(pgkv.Metrics{}, ""), certificateGauges(time.Time{}), tracingGauges(0, 0, 0)) {
+	for _, g := range slices.Concat(sharedGauges(pgkv.Metrics{}, ""), certificateGauges(certificates.Numbers{Ends: time.Now()}), tracingGauges(0, 0, 0)) {
 		if types["sectional_"+g.Name] = "gauge"; g.Counter {
 			types["sectional_"+g.Name] = "counter"
 		}

@@ -27,8 +27,8 @@ func (a *assembly) reload(ctx context.Context) error {
 	if err := a.config.Reload(); err != nil {
 		return err
 	}
-	if a.certificate != nil {
-		a.certificate.refresh()
+	if a.secured != nil {
+		a.secured.refresh()
 	}
 	return a.api.MakeAuthDesign(ctx)
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/sectional/sectional/internal/certificates"
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/progress"
 )
@@ -32,7 +33,8 @@ type Options struct {
 	// its new files stay what they are.
 	Guest bool
 	// Reload has the files of the configuration and of the certificate read again at each receive; nil: never.
-	Reload <-chan os.Signal
+	Reload   <-chan os.Signal
+	acmePace certificates.Pace // of tests
 	// Ready is called once the server answers, with its addresses; nil: nobody is told.
 	Ready func(Addresses)
 }

@@ -65,7 +65,7 @@ type assembly struct {
 	done          chan struct{} // closed when the server stops: feeds end
 	until         time.Time     // when all must have ended; zero as long as it serves
 	draining      drainer
-	certificate   *certificate // of HTTPS; nil without it
+	secured       *secured // certificates of HTTPS; nil without it
 }
 
 // Run serves until ctx ends, drains as long as the configuration says, then lets what
@@ -226,6 +226,9 @@ func (a *assembly) close() error {
 	}
 	if a.endTelling != nil {
 		a.endTelling()
+	}
+	if a.secured != nil {
+		a.secured.acme.Close()
 	}
 	if a.replicator != nil {
 		a.replicator.Close() // replications ask the API
