@@ -48,6 +48,17 @@ func TestObtained(t *testing.T) {
 	}
 }
 
+// TestLazyServer gets a certificate that takes the ACME server a while.
+func TestLazyServer(t *testing.T) {
+	w := newWorld(t, name)
+	w.ca.Set(acmetest.Faults{Lazy: true})
+	w.turn()
+	w.serves(name)
+	if _, orders, _, _ := w.ca.Seen(); orders != 1 {
+		t.Errorf("%d orders", orders)
+	}
+}
+
 // TestRenewed has a certificate near its end: there is a new one before, and the old one while there is none, though it has ended.
 func TestRenewed(t *testing.T) {
 	w := newWorld(t, name)

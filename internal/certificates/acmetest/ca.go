@@ -39,6 +39,7 @@ type Faults struct {
 	Refused  map[string]bool // names that it gives no certificate
 	NewTerms bool            // accounts have to accept others, by hand
 	Garble   bool            // certificates are of another key
+	Lazy     bool            // certificates are not there yet when they are asked for, which is no fault
 	Instead  http.HandlerFunc
 	Kinds    []string // challenges that it offers; nil: all
 }
@@ -281,7 +282,9 @@ func (c *CA) order(r *request, n, status int) *problem {
 	if o.problem != "" {
 		is["error"] = refused("unauthorized", o.problem)
 	}
-	r.w.Header().Set("Location", c.at("order", n))
+	if status == http.StatusCreated { // no other answer needs it, and some servers leave it out
+		r.w.Header().Set("Location", c.at("order", n))
+	}
 	answer(r.w, status, is)
 	return nil
 }
@@ -319,8 +322,12 @@ func (c *CA) finalize(r *request) *problem {
 		return refused("serverInternal", err.Error())
 	}
 	c.issued[o.name]++
+	if o.status = "valid"; c.faults.Lazy {
+		o.status = "processing"
+	}
+	p = c.order(r, n, http.StatusOK)
 	o.status = "valid"
-	return c.order(r, n, http.StatusOK)
+	return p
 }
 
 func (c *CA) issue(csr *x509.CertificateRequest) ([]byte, error) {
