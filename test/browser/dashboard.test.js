@@ -477,10 +477,12 @@ test('metrics are plotted', () => visit({}, async (v) => {
   await v.sound()
 }))
 
+const dot = 'R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7' // a picture of one point
+
 test('an administrator sees what somebody else sees', () => visit({}, async (v) => {
   await server.request('PUT', '/theirs?partitioned=true')
   await server.request('PUT', '/theirs/_security', { members: { names: ['mia'] }, partitions: [{ who: '*', partition: '{name}', access: 'write' }] })
-  await server.request('POST', '/theirs/_bulk_docs', { docs: [{ _id: 'ann:mine', n: 1 }, { _id: 'bob:his' }] })
+  await server.request('POST', '/theirs/_bulk_docs', { docs: [{ _id: 'ann:mine', n: 1, _attachments: { 'a.txt': { content_type: 'text/plain', data: 'aGVsbG8=' }, 'dot.gif': { content_type: 'image/gif', data: dot } } }, { _id: 'bob:his' }] })
   await v.logIn()
   await v.go('#/users')
   await v.button('See as ann').click()
@@ -491,6 +493,9 @@ test('an administrator sees what somebody else sees', () => visit({}, async (v) 
   await v.page.getByRole('link', { name: 'ann:mine' }).click()
   await v.heading('ann:mine').waitFor()
   await v.sound()
+  await v.page.waitForFunction(() => document.querySelector('img[src^="blob:"]')?.naturalWidth === 1)
+  const [asked, file] = await Promise.all([v.page.waitForRequest(/a\.txt/), v.page.waitForEvent('download'), v.button('a.txt').click()])
+  assert.deepEqual([await asked.headerValue('X-Sectional-As'), file.suggestedFilename()], ['ann', 'a.txt'])
   await v.write('The document', '{"n": 2}')
   await v.button('Save').click()
   await v.page.getByRole('alert').getByText('As another user one can only read.').waitFor()

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { ApiError, idPath, part, query, root } from '../api/http'
+import { ApiError, idPath, part, query, root, send } from '../api/http'
 import { document as read, leaves, put, remove, resolve, type Leaf } from '../api/database'
+import { seenAs } from '../api/session'
 import { go, href, route } from '../route'
 import { bytes, shortRev } from '../ui/format'
 import { members, objectOf, pretty } from '../ui/jsontext'
@@ -230,22 +231,43 @@ function Attachments({ db, id, rev, text }: { db: string; id: string; rev: strin
         const address = addressOf(db, id, rev, name)
         return (
           <p key={name}>
-            {address ? (
-              <a href={address} download={name}>
-                {name}
-              </a>
-            ) : (
-              name
-            )}{' '}
+            {address ? <Download address={address} name={name} /> : name}{' '}
             <span class="dim">
               {a.content_type}, {bytes(a.length)}
             </span>
-            {/^image\/(png|jpeg|gif|webp|avif)$/.test(a.content_type) && address && <img src={address} alt="" loading="lazy" style={{ maxWidth: '100%', display: 'block' }} />}
+            {/^image\/(png|jpeg|gif|webp|avif)$/.test(a.content_type) && address && <Picture address={address} />}
           </p>
         )
       })}
     </section>
   )
+}
+
+/** fetched gets an attachment as whom one looks, which a link does not say, and returns where the page has it. */
+const fetched = async (address: string) => URL.createObjectURL(await (await send(address, { headers: { Accept: '*/*' } })).blob())
+
+/** Download is the link to an attachment. */
+function Download({ address, name }: { address: string; name: string }) {
+  const action = useAction()
+  if (seenAs.value === undefined) return <a href={address} download={name}>{name}</a>
+  const get = async () => {
+    const href = await fetched(address)
+    Object.assign(document.createElement('a'), { href, download: name }).click()
+    setTimeout(() => URL.revokeObjectURL(href), 60_000) // the browser may ask where to first
+  }
+  return (
+    <>
+      <button class="quiet" onClick={() => void action.run(get)}>{name}</button>
+      <Failure error={action.error} />
+    </>
+  )
+}
+
+/** Picture is an attachment that is one. */
+function Picture({ address }: { address: string }) {
+  const loaded = useLoad(async () => (seenAs.value === undefined ? address : fetched(address)), [address])
+  useEffect(() => () => void (loaded.value?.startsWith('blob:') && URL.revokeObjectURL(loaded.value)), [loaded.value])
+  return loaded.value ? <img src={loaded.value} alt="" loading="lazy" style={{ maxWidth: '100%', display: 'block' }} /> : <Failure error={loaded.error} />
 }
 
 /** Conflicts shows the leaves side by side, and makes one of them, or a merge, the only one. */
