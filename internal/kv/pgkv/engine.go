@@ -4,7 +4,7 @@
 // It owns how the contract becomes SQL: snapshots (reader.go), transactions whose
 // writes wait in memory and go out in one trip (txn.go, commit.go), locks before a
 // snapshot (lock.go), walks in pages (iterator.go), connections and what becomes of
-// them when the server goes away (session.go, retry.go, probe.go, held.go), messages between processes
+// them when the server goes away (session.go, retry.go, probe.go, held.go, cancel.go), messages between processes
 // (messages.go), noting what all of them write while a copy is made (track.go), and its table (schema.go).
 // The reasons, and what was measured, are in docs/decisions/0070-postgresql.md. It must
 // not know what a row means.
@@ -80,10 +80,10 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err := e.prepareSchema(ctx, config.ConnConfig); err != nil {
 		return nil, dberr.Wrap("pgkv.Open", e.told(hinted(err)))
 	}
-	if e.views, err = newLounge(ctx, config, o.readers(), o.Patience, e.finish); err != nil {
+	if e.views, err = newLounge(ctx, parting(config, true), o.readers(), o.Patience, e.finish); err != nil {
 		return nil, dberr.Wrap("pgkv.Open", err)
 	}
-	if e.writes, err = newLounge(ctx, uncancelled(config), o.writers(), o.Patience, e.finish); err != nil {
+	if e.writes, err = newLounge(ctx, parting(config, false), o.writers(), o.Patience, e.finish); err != nil {
 		e.views.close()
 		return nil, dberr.Wrap("pgkv.Open", err)
 	}

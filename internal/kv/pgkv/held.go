@@ -2,15 +2,10 @@ package pgkv
 
 import (
 	"context"
-	"errors"
-	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
@@ -50,29 +45,6 @@ const (
 // stAskHeld finds those of the backends that are there.
 const stAskHeld = `SELECT pid, coalesce(extract(epoch FROM backend_start) * 1000000, 0)::int8
 	FROM pg_stat_activity WHERE pid = ANY($1)`
-
-// uncancelled returns how connections are made on which nothing is cancelled when they are given up: once one is
-// made, pgx dials again only for that. What waits for locks the server ends by itself, when it finds that nobody is there.
-func uncancelled(config *pgxpool.Config) *pgxpool.Config {
-	config = config.Copy()
-	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
-		dial, made := c.DialFunc, new(atomic.Bool)
-		c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-			if made.Load() {
-				return nil, errUncancelled
-			}
-			return dial(ctx, network, address)
-		}
-		c.AfterConnect = func(context.Context, *pgconn.PgConn) error {
-			made.Store(true)
-			return nil
-		}
-		return nil
-	}
-	return config
-}
-
-var errUncancelled = errors.New("pgkv: commits are not cancelled")
 
 // hold ends a connection on which a commit was not answered, and keeps its seat while the backend is there.
 func (e *Engine) hold(s *session) {

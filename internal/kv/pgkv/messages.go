@@ -9,6 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/sectional/sectional/internal/kv"
 )
 
@@ -130,12 +133,31 @@ func (e *Engine) listen(ctx context.Context, hear func(message []byte)) (there b
 		return false
 	}
 	for {
-		n, err := conn.WaitForNotification(ctx)
+		n, err := e.heard(ctx, conn)
 		if err != nil {
 			return true
 		}
 		if message, err := e.messages.of(n.Payload); err == nil {
 			hear(message)
+		}
+	}
+}
+
+// heard waits for a notification. When none comes for a while the server is asked whether it is there: something between
+// may swallow what is sent, and keep the connection.
+func (e *Engine) heard(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
+	for {
+		quiet, cancel := context.WithTimeout(ctx, e.o.Timeout/2)
+		n, err := conn.WaitForNotification(quiet)
+		cancel()
+		if err == nil || ctx.Err() != nil || conn.IsClosed() {
+			return n, err
+		}
+		asked, cancel := context.WithTimeout(ctx, e.o.Timeout/2)
+		err = conn.Ping(asked)
+		cancel()
+		if err != nil {
+			return nil, err
 		}
 	}
 }

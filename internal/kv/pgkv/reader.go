@@ -113,8 +113,10 @@ func (r *reader) tryBegin(reset func(), calls []call) (err error) {
 	}
 	reset()
 	ctx := context.Background()
-	if r.locks != nil && !r.s.locked || r.alone { // a lock may take as long as its owner does
-		ctx = r.ctx
+	if r.locks != nil && !r.s.locked || r.alone { // nobody waits for a lock longer than r.ctx
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(r.ctx, r.e.o.Timeout)
+		defer cancel()
 	}
 	r.e.stats.trips.Add(1)
 	err = r.s.trip(ctx, r.e.o.Timeout, append(r.prelude(), calls...)...)

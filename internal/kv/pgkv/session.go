@@ -34,13 +34,16 @@ func (e *Engine) poolConfig() (*pgxpool.Config, error) {
 	c.OnNotice = noteUnreplicated
 	c.DialFunc = dialer().DialContext
 	config.AfterConnect = e.connected
+	config.PingTimeout = min(e.o.Timeout, probeFor)
 	config.MaxConnLifetimeJitter = 5 * time.Minute
 	config.MaxConnIdleTime = 5 * time.Minute
 	return config, nil
 }
 
-// connected prepares a new connection.
+// connected prepares a new connection, in the time that a trip may take.
 func (e *Engine) connected(ctx context.Context, conn *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, e.o.Timeout)
+	defer cancel()
 	pg := conn.PgConn()
 	if _, err := pg.Exec(ctx, fmt.Sprintf(settings, e.o.Commit, e.o.standing().Milliseconds())).ReadAll(); err != nil {
 		return err
@@ -177,6 +180,12 @@ func (s *session) destroy() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = s.conn.Conn().Close(ctx) // nothing could be done about it
+	pg := s.conn.Conn().PgConn()
+	hangUp := time.AfterFunc(2*partFor, func() { _ = pg.Conn().Close() })
+	go func() {
+		<-pg.CleanupDone()
+		hangUp.Stop()
+	}()
 	s.release()
 }
 

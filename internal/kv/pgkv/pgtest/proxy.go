@@ -1,10 +1,12 @@
 package pgtest
 
 import (
+	"math"
 	"net"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 )
 
 // Verdict says what a proxy does with what a client sends.
@@ -26,8 +28,10 @@ type Proxy struct {
 	l      net.Listener
 	work   sync.WaitGroup
 
-	mu    sync.Mutex
-	conns map[net.Conn]bool
+	mu        sync.Mutex
+	conns     map[net.Conn]bool
+	swallowed atomic.Int64 // connections up to this number are
+	last      int64        // the number of the last connection
 }
 
 // NewProxy makes a proxy before a cluster. judge is asked about each piece that a client sends, by many
@@ -47,6 +51,17 @@ func NewProxy(c *Cluster, judge func(sent []byte) Verdict) (*Proxy, error) {
 
 // URL returns where the cluster is through the proxy.
 func (p *Proxy) URL() string { return URLAt(p.dir) }
+
+// Swallow has all connections that there are lose what is sent by them, both ways, without ending; and also those that are
+// made until Pass is called.
+func (p *Proxy) Swallow() { p.swallowed.Store(math.MaxInt64) }
+
+// Pass has connections be as usual that are made from now on.
+func (p *Proxy) Pass() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.swallowed.Store(p.last)
+}
 
 // Close ends the proxy and all connections.
 func (p *Proxy) Close() error {
@@ -74,10 +89,13 @@ func (p *Proxy) accept() {
 		}
 		p.mu.Lock()
 		p.conns[client], p.conns[server] = true, true
+		p.last++
+		number := p.last
 		p.mu.Unlock()
 		muted := make(chan struct{})
-		p.work.Go(func() { p.forth(client, server, muted) })
-		p.work.Go(func() { p.back(server, client, muted) })
+		lost := func() bool { return number <= p.swallowed.Load() }
+		p.work.Go(func() { p.forth(client, server, muted, lost) })
+		p.work.Go(func() { p.back(server, client, muted, lost) })
 	}
 }
 
@@ -92,13 +110,16 @@ func (p *Proxy) end(client, server net.Conn) {
 }
 
 // forth hands on what the client sends.
-func (p *Proxy) forth(client, server net.Conn, muted chan struct{}) {
+func (p *Proxy) forth(client, server net.Conn, muted chan struct{}, lost func() bool) {
 	piece := make([]byte, 1<<20)
 	for {
 		n, err := client.Read(piece)
 		if err != nil {
 			p.end(client, server)
 			return
+		}
+		if lost() {
+			continue
 		}
 		verdict := p.judge(piece[:n])
 		if verdict == Silent {
@@ -120,7 +141,7 @@ func (p *Proxy) forth(client, server net.Conn, muted chan struct{}) {
 }
 
 // back hands back what the server answers.
-func (p *Proxy) back(server, client net.Conn, muted chan struct{}) {
+func (p *Proxy) back(server, client net.Conn, muted chan struct{}, lost func() bool) {
 	defer p.end(client, server)
 	piece := make([]byte, 1<<20)
 	for {
@@ -132,6 +153,9 @@ func (p *Proxy) back(server, client net.Conn, muted chan struct{}) {
 		case <-muted:
 			return
 		default:
+		}
+		if lost() {
+			continue
 		}
 		if _, err := client.Write(piece[:n]); err != nil {
 			return
