@@ -59,6 +59,12 @@ func (s *Service) login(ctx context.Context, set Settings, c *acme.Client) (*acm
 	if set.Email != "" {
 		wanted.Contact = []string{"mailto:" + set.Email}
 	}
+	if set.KeyID != "" {
+		wanted.ExternalAccountBinding = &acme.ExternalAccountBinding{KID: set.KeyID}
+		if wanted.ExternalAccountBinding.Key, err = set.mac(); err != nil {
+			return nil, err
+		}
+	}
 	_, err = c.Register(ctx, wanted, func(string) bool { return set.Accepted })
 	if errors.Is(err, acme.ErrAccountAlreadyExists) {
 		if err = nil; is.email != set.Email {

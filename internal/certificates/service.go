@@ -227,10 +227,13 @@ func (s *Service) begin(set Settings, states map[string]state) {
 		}
 	}
 	left := s.left(set, states)
-	if len(due)+len(left) == 0 || !s.busy.CompareAndSwap(false, true) {
+	if !s.busy.CompareAndSwap(false, true) {
 		return
 	}
-	s.hurry.Store(false)
+	if s.hurry.Store(false); len(due)+len(left) == 0 {
+		s.busy.Store(false)
+		return
+	}
 	s.all.Go(func() {
 		for _, name := range due {
 			s.renew(set, name, hurry)

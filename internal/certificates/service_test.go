@@ -59,6 +59,26 @@ func TestLazyServer(t *testing.T) {
 	}
 }
 
+// TestBoundAccount asks an ACME server that wants to know of which of its accounts besides one is.
+func TestBoundAccount(t *testing.T) {
+	w := newWorld(t, name)
+	w.ca.Set(acmetest.Faults{Bound: []byte("a key that it gave")})
+	if w.turn(); w.Certificate(name) != nil || w.log.count("nobody here knows") != 1 {
+		t.Errorf("without an account besides: %s", w.log.text.String())
+	}
+	for n, mac := range []string{"YSBrZXkgb2Ygb3RoZXJz", "YSBrZXkgdGhhdCBpdCBnYXZl"} {
+		w.with(func(s *Settings) { s.KeyID, s.MAC = "bound", mac })
+		w.Refresh()
+		if w.turn(); w.ca.Issued(name) != n {
+			t.Errorf("%s: %d certificates\n%s", mac, w.ca.Issued(name), w.log.text.String())
+		}
+	}
+	w.serves(name)
+	if w.log.count("YSBrZXkg") != 0 {
+		t.Error("the key is in the log")
+	}
+}
+
 // TestRenewed has a certificate near its end: there is a new one before, and the old one while there is none, though it has ended.
 func TestRenewed(t *testing.T) {
 	w := newWorld(t, name)
@@ -214,6 +234,8 @@ func TestCheck(t *testing.T) {
 		"acme_accept_terms": func(s *Settings) { s.Accepted = false },
 		"acme_directory":    func(s *Settings) { s.Directory = "http://ca.example/directory" },
 		"acme_email":        func(s *Settings) { s.Email = "ops@example.com, other@example.com" },
+		"acme_eab_key_id":   func(s *Settings) { s.KeyID = "bound" },
+		"in base64":         func(s *Settings) { s.KeyID, s.MAC = "bound", "a key" },
 		"acme_challenges":   func(s *Settings) { s.Challenges = []string{"dns-01"} },
 	} {
 		bad := good

@@ -1,10 +1,12 @@
 package certificates
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/mail"
 	"slices"
+	"strings"
 
 	"github.com/sectional/sectional/internal/config"
 )
@@ -22,6 +24,7 @@ type Settings struct {
 	Directory  string   // of the ACME server
 	Roots      string   // a file with the roots that it may have besides the system's; may be empty
 	Accepted   bool     // whether its terms are accepted
+	KeyID, MAC string   // by which it knows an account with it that is not ACME's, the second in base64 for URLs; empty: it needs none
 	Challenges []string // in the order in which they are tried
 }
 
@@ -39,6 +42,9 @@ func (s Settings) Check() (Settings, error) {
 	if at, err := mail.ParseAddress(s.Email); s.Email != "" && (err != nil || at.Address != s.Email) {
 		return Settings{}, errors.New("[ssl] acme_email is no address of mail")
 	}
+	if _, err := s.mac(); err != nil || (s.KeyID == "") != (s.MAC == "") {
+		return Settings{}, errors.New("[ssl] acme_eab_key_id and acme_eab_key belong together, and the second is in base64")
+	}
 	if len(s.Challenges) == 0 {
 		s.Challenges = []string{TLSALPN, HTTP}
 	}
@@ -48,6 +54,11 @@ func (s Settings) Check() (Settings, error) {
 		}
 	}
 	return s, nil
+}
+
+// mac is the key of an account that is not ACME's.
+func (s Settings) mac() ([]byte, error) {
+	return base64.RawURLEncoding.DecodeString(strings.TrimRight(s.MAC, "="))
 }
 
 // has reports whether a name is one of the settings.

@@ -30,7 +30,7 @@ var secretKeys = map[string][]string{
 	"chttpd_auth":      {"secret"},
 	"engine":           {"url"},
 	"couch_httpd_auth": {"secret"},
-	"ssl":              {"password"},
+	"ssl":              {"password", "acme_eab_key"},
 	"replicator":       {"password"},
 }
 

@@ -27,6 +27,8 @@ var serverTable = []Known{
 	{"ssl", "acme_email", "", text, atOnce, "Address of mail to which the ACME server may write."},
 	{"ssl", "acme_directory", "https://acme-v02.api.letsencrypt.org/directory", secureURL, atOnce, "URL of the ACME server's directory: Let's Encrypt's, or that of another or a private one."},
 	{"ssl", "acme_ca_root", "", text, atOnce, "File with roots, as PEM, by one of which a private ACME server may be known besides the system's."},
+	{"ssl", "acme_eab_key_id", "", text, atOnce, "Id of a key that an ACME server gives to those who have an account with it (external account binding); Let's Encrypt needs none."},
+	{"ssl", "acme_eab_key", "", text, atOnce, "That key, in base64. It is not shown."},
 	{"ssl", "acme_challenges", "tls-alpn-01, http-01", challenges, atOnce, "How it is shown that a name leads here, in the order in which it is tried: `tls-alpn-01`, for which the names' port 443 leads to the port for HTTPS, `http-01`, for which port 80 leads to that of plain HTTP."},
 
 	{"cors", "origins", "", list, atOnce, "Origins whose pages may ask, such as `https://app.example`; `*` is all. A section `[cors:HOST]` has rules for one name of the server; what it leaves out is taken from `[cors]`."},

@@ -25,6 +25,8 @@ func acmeSettings(s *config.Snapshot) (certificates.Settings, error) {
 		Email:      s.String("ssl", "acme_email", ""),
 		Directory:  s.String("ssl", "acme_directory", ""),
 		Roots:      s.String("ssl", "acme_ca_root", ""),
+		KeyID:      s.String("ssl", "acme_eab_key_id", ""),
+		MAC:        s.String("ssl", "acme_eab_key", ""),
 		Accepted:   s.Bool("ssl", "acme_accept_terms", false),
 		Challenges: s.List("ssl", "acme_challenges"),
 	}.Check()

@@ -142,6 +142,12 @@ func TestACMEIsRefused(t *testing.T) {
 	if status, body := s.send("PUT", "/_node/_local/_config/ssl/acme_domains", `"*.example.test"`); status != 400 || !strings.Contains(body, "stands for many hosts") {
 		t.Errorf("%d %s", status, body)
 	}
+	if status, body := s.send("PUT", "/_node/_local/_config/ssl/acme_eab_key", `"c2VjcmV0"`); status != 200 {
+		t.Errorf("%d %s", status, body)
+	}
+	if _, body := s.send("GET", "/_node/_local/_config/ssl", ""); strings.Contains(body, "c2VjcmV0") || !strings.Contains(body, `"acme_eab_key":"****"`) {
+		t.Errorf("a key is shown: %s", body)
+	}
 	if status, body := s.send("PUT", "/_node/_local/_config/ssl/acme_accept_terms", `"false"`); status != 200 {
 		t.Errorf("%d %s", status, body)
 	}

@@ -111,6 +111,8 @@ func (a *assembly) listen() (ls []endpoint, err error) {
 		}
 		ls[0].handler = a.secured.challenges(ls[0].handler)
 		ls = append(ls, endpoint{tls, a.apis()})
+	} else if len(a.config.Snapshot().List("ssl", "acme_domains")) > 0 {
+		a.log.Warn("[ssl] acme_domains has no effect without enable = true")
 	}
 	more, err := a.listenDynamoDB()
 	if more != nil {

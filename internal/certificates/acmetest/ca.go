@@ -38,6 +38,7 @@ type Faults struct {
 	Ahead    time.Duration   // how far its clock is ahead of the machine's
 	Refused  map[string]bool // names that it gives no certificate
 	NewTerms bool            // accounts have to accept others, by hand
+	Bound    []byte          // the key of the accounts that it has besides, which ACME's need then; the key's id is "bound"
 	Garble   bool            // certificates are of another key
 	Lazy     bool            // certificates are not there yet when they are asked for, which is no fault
 	Instead  http.HandlerFunc
@@ -193,6 +194,7 @@ func (c *CA) newAccount(r *request) *problem {
 		Agreed   bool     `json:"termsOfServiceAgreed"`
 		Contact  []string `json:"contact"`
 		Existing bool     `json:"onlyReturnExisting"`
+		Bound    jws      `json:"externalAccountBinding"`
 	}
 	if p := r.read(&q); p != nil {
 		return p
@@ -207,6 +209,8 @@ func (c *CA) newAccount(r *request) *problem {
 		return refused("accountDoesNotExist", "no such account")
 	case !q.Agreed:
 		return refused("userActionRequired", "the terms are not accepted")
+	case c.faults.Bound != nil && !c.bound(r, q.Bound):
+		return refused("externalAccountRequired", "nobody here knows who that is")
 	}
 	c.accounts = append(c.accounts, &account{key: r.key, contact: q.Contact})
 	return c.account(r, len(c.accounts)-1, http.StatusCreated)

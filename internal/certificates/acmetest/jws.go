@@ -3,6 +3,7 @@ package acmetest
 import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -35,6 +36,7 @@ type request struct {
 	q       *http.Request
 	payload []byte // empty: it only asks (POST-as-GET)
 	key     *ecdsa.PublicKey
+	jwk     jwk      // the same, of newAccount
 	account *account // nil for newAccount alone
 }
 
@@ -63,6 +65,24 @@ func (c *CA) signed(run func(*request) *problem) http.HandlerFunc {
 	}
 }
 
+// jws is what is sent, each part in base64.
+type jws struct{ Protected, Payload, Signature string }
+
+// bound reports whether the request's key is signed by that of an account besides (7.3.4).
+func (c *CA) bound(r *request, sent jws) bool {
+	var head struct{ Alg, URL, Kid string }
+	var key jwk
+	protected, bad := decode(sent.Protected)
+	payload, worse := decode(sent.Payload)
+	signature, worst := decode(sent.Signature)
+	if bad || worse || worst || json.Unmarshal(protected, &head) != nil || json.Unmarshal(payload, &key) != nil {
+		return false
+	}
+	mac := hmac.New(sha256.New, c.faults.Bound)
+	mac.Write([]byte(sent.Protected + "." + sent.Payload))
+	return head.Alg == "HS256" && head.Kid == "bound" && head.URL == c.http.URL+r.q.URL.Path && key == r.jwk && hmac.Equal(mac.Sum(nil), signature)
+}
+
 type jwk struct {
 	Crv string `json:"crv"`
 	Kty string `json:"kty"`
@@ -71,7 +91,7 @@ type jwk struct {
 }
 
 func (c *CA) verify(w http.ResponseWriter, q *http.Request) (*request, *problem) {
-	var sent struct{ Protected, Payload, Signature string }
+	var sent jws
 	var head struct {
 		Alg, Nonce, URL, Kid string
 		JWK                  *jwk
@@ -118,7 +138,7 @@ func (c *CA) signer(r *request, kid string, key *jwk) *problem {
 		if bad || worse || err != nil || key.Crv != "P-256" || key.Kty != "EC" {
 			return refused("badPublicKey", "no key of P-256")
 		}
-		r.key = public
+		r.key, r.jwk = public, *key
 		return nil
 	}
 	for n, a := range c.accounts {
