@@ -33,6 +33,8 @@ type Options struct {
 	// Overrides lie above all of these and survive a reload: what the command
 	// line says.
 	Overrides []Setting
+	// Defaults go before the built-in values: what the server computes, as by the size of the machine.
+	Defaults []Setting
 }
 
 // Config is the configuration of a running server.
@@ -116,7 +118,7 @@ func (c *Config) Delete(section, key string, persist bool) (old string, err erro
 	if _, ok := c.Get(section, key); !ok {
 		return "", ErrUnknown
 	}
-	s.Value = defaults()[section][key]
+	s.Value = c.opts.defaults()[section][key]
 	return c.change(s, persist, func(d *document) *document { return c.reset(d, s) })
 }
 
@@ -129,7 +131,7 @@ func (c *Config) reset(d *document, s Setting) *document {
 		below.merge(c.state.local.layer())
 	}
 	below.merge(next.layer())
-	if (&Snapshot{values: below.settle()}).is(s) {
+	if (&Snapshot{values: below.settle(c.opts.defaults())}).is(s) {
 		return next
 	}
 	return next.with(s)
@@ -208,7 +210,7 @@ func (c *Config) publishAndUnlock() {
 		m.apply(o)
 	}
 	m.merge(c.state.memory)
-	snapshot := &Snapshot{values: m.settle(), shared: c.state.shared.version}
+	snapshot := &Snapshot{values: m.settle(c.opts.defaults()), shared: c.state.shared.version}
 	c.now.Store(snapshot)
 	ids := make([]int, 0, len(c.state.subscribers))
 	for id := range c.state.subscribers {

@@ -66,10 +66,9 @@ func (l layer) readFile(name string, must bool) error {
 }
 
 // settle returns what readers see of the settings that are given: old section names
-// applied, defaults below, hidden keys and empty sections gone.
-func (l layer) settle() map[string]map[string]string {
+// applied, defaults below, hidden keys and empty sections gone. all are the defaults, which become what is returned.
+func (l layer) settle(all layer) map[string]map[string]string {
 	l.applyAliases()
-	all := defaults()
 	all.merge(l)
 	out := make(map[string]map[string]string, len(all))
 	for section, keys := range all {

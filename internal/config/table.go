@@ -81,6 +81,15 @@ func (k Known) names(key string) bool {
 	return k.Section != "jwt_issuers" || !strings.Contains(key, ".")
 }
 
+// defaults returns a fresh layer of what counts unless somebody says otherwise.
+func (o Options) defaults() layer {
+	l := defaults()
+	for _, s := range o.Defaults {
+		l.apply(s)
+	}
+	return l
+}
+
 // defaults returns a fresh layer of the built-in values. _config shows them, so
 // everything that counts unless somebody says otherwise has one in the table; what
 // means something only when it is given has none.

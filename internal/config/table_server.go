@@ -80,7 +80,7 @@ var documentTable = []Known{
 	{"couch_auto_purge_plugin", "deleted_document_ttl", "", period, atOnce, "Age at which deletion markers are dropped, of databases that do not say themselves; without it they are kept."},
 
 	{"couchdb", "os_process_timeout", "5000", milliseconds, atStart, "Processor time that a function of a design document may take for one document, and six times as much by the clock."},
-	{"quickjs", "memory_limit_bytes", "268435456", byteSize, atStart, "Memory that a process with functions of design documents may take."},
+	{"quickjs", "memory_limit_bytes", "", byteSize, atStart, "Memory that a process with functions of design documents may take; without it an eighth of the memory, 64 to 256 MB."},
 	{"query_server_config", "os_process_limit", "", count, atStart, "Most processes with such functions at once; without it by the number of processors."},
 	{"query_server_config", "os_process_idle_limit", "300", seconds, atStart, "How long such a process waits for work before it ends."},
 	{"query_server_config", "query_limit", "infinity", count, atOnce, "Most rows of one query of a view or of `_all_docs`: what asks for more is a 400, what asks for no limit gets that many."},

@@ -84,6 +84,7 @@ func layers() map[string]int {
 		"internal/golden":             0,
 		"internal/lint":               0,
 		"internal/tracing":            0,
+		"internal/machine":            0,
 		"internal/outgoing":           0,
 		"internal/progress":           0,
 		"internal/script/syntax":      0,

@@ -137,13 +137,13 @@ func (e shared) Left() int64 { return math.MaxInt64 }
 func (e shared) Close() error { return errors.Join(e.Engine.Close(), e.lock.Close()) }
 
 // openEngine opens the engine that the options name, or the configuration.
-func openEngine(ctx context.Context, data string, o EngineOptions, s *config.Snapshot, log *slog.Logger) (engine, error) {
+func openEngine(ctx context.Context, data string, o EngineOptions, s *config.Snapshot, memory sizes, log *slog.Logger) (engine, error) {
 	if o.Engine == "" && !o.Memory {
 		o.Engine = s.String("engine", "name", engineEmbedded)
 	}
 	switch o.Engine {
 	case engineEmbedded, "":
-		settings := pebblekv.Options{Dir: data, Logger: log, OpenFiles: storeFiles(descriptors())}
+		settings := pebblekv.Options{Dir: data, Logger: log, OpenFiles: storeFiles(descriptors()), CacheBytes: memory.cache, MemTableMost: memory.memTable}
 		if o.Memory {
 			settings.FS = vfs.NewMem()
 		}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"math"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -15,18 +16,21 @@ import (
 //
 // The limit must leave room itself: where more than it is in use, ten thousand
 // feeds for one, the runtime collects without an end, with half of the
-// processors. So it follows what is in use, half as much above it.
+// processors. So it follows what is in use, half as much above it, up to a ceiling: where the process may
+// have no more, collecting is better than being killed.
 const (
 	collectAt   = 400       // percent over what is in use
 	collectSoon = 50        // the same where the block cache is part of it
 	leastLimit  = 384 << 20 // bytes of the runtime's, the block cache apart when cgo is there
 	limitStep   = 32 << 20  // the limit is a multiple: setting it halts the process for a moment
 	lookAtUse   = time.Second
+
+	noCeiling = math.MaxInt64
 )
 
 // tuneMemory sets the collector for a server, unless the environment has. The
-// limit is followed until stop is called.
-func tuneMemory(environment func(string) string) (stop func()) {
+// limit is followed, up to a ceiling, until stop is called.
+func tuneMemory(environment func(string) string, ceiling int64) (stop func()) {
 	if environment("GOGC") == "" {
 		percent := collectAt
 		if pebblekv.CacheOnHeap {
@@ -37,21 +41,21 @@ func tuneMemory(environment func(string) string) (stop func()) {
 	if environment("GOMEMLIMIT") != "" {
 		return func() {}
 	}
-	debug.SetMemoryLimit(leastLimit)
+	debug.SetMemoryLimit(memoryLimit(0, ceiling))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		followMemory(ctx)
+		followMemory(ctx, ceiling)
 	}()
 	return func() { cancel(); <-ended }
 }
 
 // followMemory sets the limit by what is in use, until ctx ends.
-func followMemory(ctx context.Context) {
+func followMemory(ctx context.Context, ceiling int64) {
 	tick := time.NewTicker(lookAtUse)
 	defer tick.Stop()
-	samples, set := useSamples(), int64(leastLimit)
+	samples, set := useSamples(), memoryLimit(0, ceiling)
 	for {
 		select {
 		case <-ctx.Done():
@@ -59,7 +63,7 @@ func followMemory(ctx context.Context) {
 		case <-tick.C:
 		}
 		metrics.Read(samples)
-		if next := memoryLimit(inUse(samples)); next != set {
+		if next := memoryLimit(inUse(samples), ceiling); next != set {
 			debug.SetMemoryLimit(next)
 			set = next
 		}
@@ -67,8 +71,8 @@ func followMemory(ctx context.Context) {
 }
 
 // memoryLimit returns the limit for so many bytes in use.
-func memoryLimit(used uint64) int64 {
-	return max(leastLimit, int64(used+used/2+limitStep-1)/limitStep*limitStep)
+func memoryLimit(used uint64, ceiling int64) int64 {
+	return min(ceiling, max(leastLimit, int64(used+used/2+limitStep-1)/limitStep*limitStep))
 }
 
 // useSamples names what inUse reads.

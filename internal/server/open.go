@@ -40,7 +40,7 @@ func (a *assembly) open(ctx context.Context) (err error) {
 	if err = keepPrivate(a.o.Data, a.log); err != nil {
 		return err
 	}
-	if a.engine, err = openEngine(ctx, a.o.Data, a.o.Store, a.config.Snapshot(), a.log); err != nil {
+	if a.engine, err = openEngine(ctx, a.o.Data, a.o.Store, a.config.Snapshot(), a.sizes, a.log); err != nil {
 		return err
 	}
 	a.release = noteInUse(a.o.Data, a.log)

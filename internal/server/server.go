@@ -66,6 +66,8 @@ type assembly struct {
 	until         time.Time     // when all must have ended; zero as long as it serves
 	draining      drainer
 	secured       *secured // certificates of HTTPS; nil without it
+	audit         *audit
+	sizes         sizes
 }
 
 // Run serves until ctx ends, drains as long as the configuration says, then lets what
@@ -74,12 +76,13 @@ type assembly struct {
 // returns nil after such an end, and an error if something did not end: then the
 // process has to.
 func Run(ctx context.Context, o Options) (err error) {
+	memory := machineSizes()
 	if !o.Guest {
-		defer tuneMemory(os.Getenv)()
+		defer tuneMemory(os.Getenv, memory.ceiling())()
 		maskOthers()
 	}
 	o.Out, o.Log = o.Progress.Above(o.Out), o.Progress.Above(o.Log)
-	a := &assembly{o: o, done: make(chan struct{})}
+	a := &assembly{o: o, sizes: memory, done: make(chan struct{})}
 	defer func() { err = errors.Join(err, a.closeInTime()) }()
 	if err := a.open(ctx); err != nil {
 		return err
@@ -149,7 +152,7 @@ func (a *assembly) readConfiguration() error {
 		return err
 	}
 	a.config, err = config.Open(config.Options{
-		File: a.o.Config, Local: filepath.Join(a.o.Data, localConfig), Overrides: slices.Concat(a.o.Settings, overrides),
+		File: a.o.Config, Local: filepath.Join(a.o.Data, localConfig), Overrides: slices.Concat(a.o.Settings, overrides), Defaults: a.sizes.settings(),
 	})
 	return err
 }

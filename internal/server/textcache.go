@@ -24,6 +24,7 @@ func (a *assembly) cacheTexts(o text.Options, s *config.Snapshot) text.Options {
 	if o.FilesLimit = s.Int("sectional", "text_cache_disk", 8<<30); o.FilesLimit > 0 {
 		o.Files = filepath.Join(a.o.Data, textCacheName)
 	}
+	o.Build = int(a.sizes.builds)
 	o.Room, o.Log = a.engine.Left, a.log
 	return o
 }

@@ -55,6 +55,9 @@ type Options struct {
 	// Cache is how many bytes of opened segments are kept in memory, and how many
 	// queries may have there together; default 512 MB.
 	Cache int
+	// Build is about how many bytes segments take that are being made, but for one of a single document, which
+	// takes what it needs; default 384 MB.
+	Build int
 	// Files is the directory for files of segments that are not small, which are mapped;
 	// "": all are in memory. FilesLimit is how many bytes of them are kept, and Room
 	// returns how many bytes the disk has left; nil: that is not known.
@@ -100,11 +103,14 @@ func New(o Options) *Kind {
 	if o.Cache == 0 {
 		o.Cache = 512 << 20
 	}
+	if o.Build == 0 {
+		o.Build = buildBytes
+	}
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
 	files := cacheOptions{limit: o.Cache, dir: o.Files, diskLimit: o.FilesLimit, smallest: smallestFile, lookEvery: lookEvery, room: o.Room, log: o.Log}
-	return &Kind{o: o, cache: newCache(files), budget: semaphore.NewWeighted(buildBytes), sizes: sizes{smallMany, largestBatch}}
+	return &Kind{o: o, cache: newCache(files), budget: semaphore.NewWeighted(int64(o.Build)), sizes: sizes{smallMany, largestBatch}}
 }
 
 // Nouveau is the kind of Nouveau's indexes. It shares all that k keeps.

@@ -24,23 +24,23 @@ const (
 	// perByte is for how many bytes of memory a byte of text may stand: with words of six
 	// letters that differ it is as much.
 	perByte = 64
-	// buildBytes is the budget, and the most that anybody takes of it.
+	// buildBytes is the budget where nobody says another, and the most that anybody takes of it.
 	buildBytes = 384 << 20
-	// largeBytes is from how much on what was taken is given back to the system at once:
+	// largeShare is from which share of it on what was taken is given back to the system at once:
 	// it is the largest part of what the process has.
-	largeBytes = 192 << 20
+	largeShare = 2
 	// perMerged is for how many bytes a byte of merged segments stands.
 	perMerged = 8
 )
 
 // reserve takes memory from the budget, waiting for it, and returns what gives it back.
 func (k *Kind) reserve(ctx context.Context, bytes int) (free func(), err error) {
-	n := int64(min(bytes, buildBytes))
+	n := int64(min(bytes, k.o.Build))
 	if err := k.budget.Acquire(ctx, n); err != nil {
 		return nil, err
 	}
 	return func() {
-		if n >= largeBytes {
+		if n >= int64(k.o.Build/largeShare) {
 			runtime.GC() // what pools keep goes with the second one
 			debug.FreeOSMemory()
 		}

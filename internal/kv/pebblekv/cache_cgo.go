@@ -6,4 +6,5 @@ package pebblekv
 // where the collector counts them: they do in a build without cgo.
 const CacheOnHeap = false
 
-const defaultCache = 96 << 20
+// DefaultCache is the size of the block cache where nobody says another.
+const DefaultCache = 96 << 20

@@ -6,6 +6,6 @@ package pebblekv
 // where the collector counts them: they do in a build without cgo.
 const CacheOnHeap = true
 
-// defaultCache is smaller here, because the collector leaves as much again
+// DefaultCache is the size of the block cache where nobody says another. It is smaller here, because the collector leaves as much again
 // beside it.
-const defaultCache = 48 << 20
+const DefaultCache = 48 << 20

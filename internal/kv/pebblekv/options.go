@@ -35,6 +35,7 @@ type Options struct {
 	FS            vfs.FS           // nil: the disk
 	CacheBytes    int64            // block cache; 0: 96 MiB (48 without cgo), filled as blocks are read
 	MemTableBytes int              // one memtable; 0: 20 MiB, less on a disk under 1.3 GB
+	MemTableMost  int              // most for one whose size is not said; 0: 20 MiB
 	OpenFiles     int              // tables that are kept open; 0: 1000
 	Age           time.Duration    // limit for snapshots and transactions; 0: 5 minutes
 	Now           func() time.Time // clock for ages; nil: time.Now
@@ -60,7 +61,7 @@ func (o Options) withDefaults() Options {
 		o.FS = vfs.Default
 	}
 	if o.CacheBytes == 0 {
-		o.CacheBytes = defaultCache
+		o.CacheBytes = DefaultCache
 	}
 	if o.OpenFiles == 0 {
 		o.OpenFiles = 1000
@@ -80,13 +81,19 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// DefaultMemTable is the size of a memtable on a large disk.
+const DefaultMemTable = 20 << 20
+
 // fitDisk makes memtables small on a small disk: each has a log for which as much
 // room is taken at once, and becomes a table of that size. The directory is there.
 func (o *Options) fitDisk() {
 	if o.MemTableBytes != 0 {
 		return
 	}
-	o.MemTableBytes = 20 << 20
+	o.MemTableBytes = DefaultMemTable
+	if o.MemTableMost != 0 {
+		o.MemTableBytes = min(o.MemTableBytes, o.MemTableMost)
+	}
 	if usage, err := o.FS.GetDiskUsage(o.Dir); err == nil {
 		o.MemTableBytes = max(1<<20, min(o.MemTableBytes, int(usage.TotalBytes/64)))
 	}
