@@ -73,7 +73,7 @@ func actionsBy(class *web.Class) map[string]*action {
 	all := map[string]*action{}
 	for prefix, list := range map[string][]action{targets: actions, streamTargets: streamActions} {
 		for _, a := range list {
-			a.frame.Class, a.frame.Name, a.frame.Act = class, a.name, acts[a.name]
+			a.frame.Class, a.frame.Name, a.frame.Operation, a.frame.Act = class, a.name, true, acts[a.name]
 			if a.frame.Body == (web.BodyCost{}) {
 				a.frame.Body = smallBody
 			}

@@ -86,7 +86,7 @@ func (r *Request) verify(raw []byte) error {
 		return refusedSignature(err)
 	}
 	r.SetCaller(r.signer)
-	return r.LimitUser()
+	return r.Known()
 }
 
 // headers returns the values of a header as the client sent them. What net/http keeps

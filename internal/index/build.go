@@ -9,6 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/tracing"
 )
 
 // Bounds of one page of a build of an asynchronous kind: few enough that the writers,
@@ -209,7 +210,10 @@ func (g *page) next(p Progress, now int64) Progress {
 // buildTransactional adds one page of documents to an index of a transactional kind. It writes
 // the rows of a document only if that has not changed since the page was read:
 // the writers, who keep the index too, have written newer ones then.
-func (t *task) buildTransactional(ctx context.Context, p *Progress) error {
+func (t *task) buildTransactional(ctx context.Context, p *Progress) (err error) {
+	ctx, span := tracing.Work(ctx, "index.batch")
+	defer func() { span.End(err) }()
+	span.Text("db.namespace", t.d.Name())
 	g, err := t.page(ctx, p)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/script"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/tracing"
 )
 
 // Bounds of what a first build of a following kind writes at once: rows enough for
@@ -42,20 +44,27 @@ func (t *task) addFresh(ctx context.Context, k Asynchronous, p *Progress) (err e
 		}
 	}()
 	for at := *p; at.Phase == phaseDocuments; at = to {
-		batches, next, failed := t.mapFresh(ctx, k, at)
+		within, span := tracing.Work(ctx, "index.batch")
+		batches, next, failed := t.mapFresh(within, k, at)
 		if err := wait(); err != nil {
+			span.End(err)
 			return err
 		}
+		span.Text("db.namespace", t.d.Name())
+		span.Number("sectional.documents", int64(next.Done-at.Done))
 		if len(batches) > 0 {
 			from := at
 			to, written = next, make(chan error, 1)
 			go func() {
-				err := dberr.Guard(t.x.o.Logger, "index.write", func() error { return t.write(ctx, batches, &from, next) })
+				err := dberr.Guard(t.x.o.Logger, "index.write", func() error { return t.write(within, batches, &from, next) })
+				span.End(cmp.Or(failed, err))
 				if err == nil {
 					t.note(next, next.UpTo) // now: what is mapped meanwhile may take long
 				}
 				written <- err
 			}()
+		} else {
+			span.End(failed)
 		}
 		if failed != nil {
 			return failed
@@ -126,7 +135,11 @@ func (t *task) write(ctx context.Context, batches []Batch, p *Progress, next Pro
 // follow brings an index of a following kind up to a snapshot taken now, or
 // does one batch on the way there; it reports what it has reached.
 func (t *task) follow(ctx context.Context, k Asynchronous, p *Progress) (reached store.Sequences, end bool, err error) {
+	ctx, span := tracing.Work(ctx, "index.batch")
+	defer func() { span.End(err) }()
 	docs, to, end, err := t.catchUpPage(ctx, p)
+	span.Text("db.namespace", t.d.Name())
+	span.Number("sectional.documents", int64(len(docs)))
 	if err != nil || len(docs) == 0 {
 		return to, end, err
 	}

@@ -54,6 +54,7 @@ type Indexes struct {
 		// maintained are those whose own work is being done, with whether they took in
 		// changes meanwhile.
 		maintained map[taskKey]bool
+		behind     map[taskKey]backlog // see Counts
 		closed     bool
 	}
 }
@@ -77,7 +78,7 @@ func New(o Options) *Indexes {
 	x := &Indexes{kinds: o.Kinds, o: o, clock: o.Clock, seats: seats.New(1, runtime.GOMAXPROCS(0), overflow), tenantSeats: seats.New(1, 1, overflow)}
 	x.ctx, x.stop = context.WithCancel(context.Background())
 	x.opened.by = map[string]any{}
-	x.tasks.building, x.tasks.maintained = map[taskKey]active{}, map[taskKey]bool{}
+	x.tasks.building, x.tasks.maintained, x.tasks.behind = map[taskKey]active{}, map[taskKey]bool{}, map[taskKey]backlog{}
 	return x
 }
 

@@ -100,14 +100,20 @@ func (t *task) rest(to store.Sequences, each uint64) time.Duration {
 // keepUp brings an index to sequences, or on the way there until it is to rest, and
 // returns for how long.
 func (x *Indexes) keepUp(ctx context.Context, d *store.Database, ix *Index, to store.Sequences, each uint64) (rest time.Duration, err error) {
-	reached := hasReached(to)
+	t := x.task(d, ix)
+	reached, left := hasReached(to), t.left(to)
+	x.release(t)
+	x.lags(d, ix, left, true) // it may have to wait for a seat
 	err = x.bring(ctx, d, ix, func(t *task) bool {
+		left = t.left(to)
+		x.lags(d, ix, left, true)
 		if rest = 0; reached(t) {
 			return true
 		}
 		rest = t.rest(to, each)
 		return rest > 0
 	})
+	x.lags(d, ix, left, false)
 	return rest, err
 }
 

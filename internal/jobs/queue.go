@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/tracing"
 )
 
 // Options join a queue to its store; all but Holder and Lease must be given.
@@ -30,6 +32,8 @@ type Options struct {
 	// how long it may have a job without a batch. 0: it has the store for itself.
 	Holder uint64
 	Lease  time.Duration
+	// Tracer traces the turns of jobs; nil: nobody does.
+	Tracer *tracing.Tracer
 }
 
 // Pauses of Work.
@@ -54,7 +58,8 @@ type Queue struct {
 		running map[ID]chan struct{} // closed when its turn ends
 		resting map[ID]rest
 	}
-	work sync.WaitGroup
+	work            sync.WaitGroup
+	turns, failures atomic.Uint64 // see Counts
 }
 
 // rest is how long a job is left alone in this process.
@@ -259,6 +264,7 @@ func (q *Queue) turn(ctx context.Context, id ID) {
 	case ctx.Err() != nil:
 		return
 	case err != nil && !errors.As(err, &put):
+		q.failures.Add(1)
 		q.o.Logger.Error("background work failed and will be tried again", "kind", id.Kind, "database", id.Number, "subject", id.Subject, "error", err)
 	}
 	q.busy.Lock()
@@ -284,9 +290,23 @@ func (q *Queue) do(ctx context.Context, id ID) error {
 		return err
 	}
 	if q.o.Lease == 0 {
-		return q.o.Do(ctx, j)
+		return q.traced(ctx, j)
 	}
-	return q.leased(ctx, j, nil, func(ctx context.Context) error { return q.o.Do(ctx, j) })
+	return q.leased(ctx, j, nil, func(ctx context.Context) error { return q.traced(ctx, j) })
+}
+
+// traced works on a job, in a trace of its own. That it is put off is no failure.
+func (q *Queue) traced(ctx context.Context, j Job) error {
+	q.turns.Add(1)
+	ctx, span := tracing.Work(q.o.Tracer.Into(ctx), "job "+j.Kind)
+	span.Text("db.namespace", j.Database)
+	err := q.o.Do(ctx, j)
+	if errors.As(err, new(later)) {
+		span.End(nil)
+	} else {
+		span.End(err)
+	}
+	return err
 }
 
 // leased runs fn while the lease of a job is kept, which is this process's. When it is
@@ -379,42 +399,4 @@ func (q *Queue) claim(ctx context.Context, id ID) (j Job, mine bool, err error) 
 		return j, false, nil
 	}
 	return j, err == nil, err
-}
-
-// Drain does what is due in the caller's goroutine, one job after the other, until
-// nothing is, or ctx ends. What fails, or is put off, is left; errors are of all that
-// failed.
-func (q *Queue) Drain(ctx context.Context) (failed error) {
-	left := map[ID]bool{}
-	for again := true; again; {
-		again = false
-		for from := []byte(nil); ; {
-			ids, next, _, err := q.page(ctx, from)
-			if err != nil {
-				return errors.Join(failed, err)
-			}
-			for _, id := range ids {
-				if left[id] {
-					continue
-				}
-				again = true
-				if other := q.begin(id); other != nil {
-					<-other
-					continue
-				}
-				err := q.do(ctx, id)
-				q.finish(id)
-				if left[id] = err != nil; err != nil && !errors.As(err, new(later)) {
-					failed = errors.Join(failed, err)
-				}
-			}
-			if from = next; from == nil {
-				break
-			}
-		}
-		if err := ctx.Err(); err != nil {
-			return errors.Join(failed, err)
-		}
-	}
-	return failed
 }

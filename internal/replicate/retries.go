@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/outgoing"
+	"github.com/sectional/sectional/internal/tracing"
 )
 
 // The waits between repetitions double from the shortest to the longest.
@@ -30,6 +31,7 @@ type retries struct{ attempts, waits int }
 // next waits before the peer is asked again after e. It returns e itself when the
 // peer was asked often enough, and else the context's error.
 func (n *retries) next(ctx context.Context, p *peer, e *PeerError) error {
+	tracing.Event(ctx, "retry")
 	if e.Status == http.StatusTooManyRequests || e.wait > 0 {
 		// A peer that says so is well, only busy: it may say so more often.
 		if n.waits++; n.waits > 4*max(p.retries, 1) {

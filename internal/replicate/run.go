@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/tracing"
 )
 
 const (
@@ -288,7 +289,7 @@ func (r *run) work(ctx context.Context) error {
 		g.Go(func() error {
 			defer working.Done()
 			for b := range batches {
-				if err := r.guard("replicate.carry", func() error { return r.carry(ctx, b) }); err != nil {
+				if err := r.guard("replicate.carry", func() error { return r.traced(ctx, b) }); err != nil {
 					return err
 				}
 				r.order.finish(b)
@@ -305,6 +306,15 @@ func (r *run) work(ctx context.Context) error {
 	g.Go(func() error { return r.checkpoints(ctx, ended) })
 	err := g.Wait()
 	r.whole = err == nil
+	return err
+}
+
+// traced carries a batch over, as a trace of its own where the task is traced.
+func (r *run) traced(ctx context.Context, b *batch) error {
+	ctx, span := tracing.Work(ctx, "replication.batch")
+	span.Number("sectional.changes", int64(len(b.rows)))
+	err := r.carry(ctx, b)
+	span.End(err)
 	return err
 }
 

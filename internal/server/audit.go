@@ -18,6 +18,7 @@ type audit struct {
 	file func() string
 	log  *slog.Logger
 	mu   sync.Mutex // lines come one after the other
+	kept keptActs
 }
 
 // line is an act in the file.
@@ -30,7 +31,11 @@ type line struct {
 	Database string `json:"database,omitempty"`
 	Object   string `json:"object,omitempty"`
 	Status   int    `json:"status"`
-	Request  string `json:"request"`
+	Request  string `json:"request,omitempty"`
+}
+
+func lineOf(act web.Act) line {
+	return line{act.Time.UTC().Format(time.RFC3339Nano), act.User, act.Peer, act.Method, act.Route, act.Database, act.Object, act.Status, act.Request}
 }
 
 func newAudit(c *config.Config, log *slog.Logger) *audit {
@@ -40,6 +45,7 @@ func newAudit(c *config.Config, log *slog.Logger) *audit {
 
 // tell writes an act. What can't be written to the file is in the log, with the reason: it has happened.
 func (a *audit) tell(act web.Act) {
+	a.kept.add(lineOf(act))
 	name := a.file()
 	err := error(nil)
 	if name != "" {
@@ -58,7 +64,7 @@ func (a *audit) tell(act web.Act) {
 
 // append adds a line to the file, and returns when it is on disk.
 func (a *audit) append(name string, act web.Act) error {
-	text, err := json.Marshal(line{act.Time.UTC().Format(time.RFC3339Nano), act.User, act.Peer, act.Method, act.Route, act.Database, act.Object, act.Status, act.Request})
+	text, err := json.Marshal(lineOf(act))
 	if err != nil {
 		return err
 	}

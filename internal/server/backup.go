@@ -42,10 +42,11 @@ func Backup(ctx context.Context, o BackupOptions) error {
 	if err != nil {
 		return err
 	}
-	defer end()
+	made := false
+	defer func() { end(made) }()
 	source.Beside, source.Increment = []string{filepath.Join(o.Data, localConfig)}, o.Increment
 	b, err := backup.Make(ctx, source, o.Backups, time.Now(), o.progress("copied"), o.verify(ctx))
-	if err != nil {
+	if made = err == nil; !made {
 		return err
 	}
 	return o.result(map[string]any{"backup": b.Path, "made": b.Made, "bytes": b.Bytes, "files": b.Files, "copied_bytes": b.Copied, "increment": b.After != nil, "verified": !o.NoVerify},
@@ -110,8 +111,8 @@ func (o *BackupOptions) progress(verb string) backup.Progress {
 }
 
 // checkpointOf gets a checkpoint: from the server that runs on the directory, or
-// where none does, from the directory. end gives it back.
-func checkpointOf(ctx context.Context, o BackupOptions) (s backup.Source, end func(), err error) {
+// where none does, from the directory. end gives it back, and tells the server whether the backup was made.
+func checkpointOf(ctx context.Context, o BackupOptions) (s backup.Source, end func(made bool), err error) {
 	if _, err := os.Stat(o.Data); err != nil {
 		return s, nil, fmt.Errorf("there is no data directory %s", o.Data)
 	}
@@ -123,7 +124,14 @@ func checkpointOf(ctx context.Context, o BackupOptions) (s backup.Source, end fu
 		return s, nil, fmt.Errorf("the server on %s can't be asked: %w", o.Data, err)
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	end = func() { giveBack(conn); stop(); conn.Close() }
+	end = func(made bool) {
+		if made {
+			_, _ = io.WriteString(conn, backupMade) // who does not hear it counts one backup less
+		}
+		giveBack(conn)
+		stop()
+		conn.Close()
+	}
 	var answer checkpointAnswer
 	if _, err = io.WriteString(conn, "checkpoint\n"); err == nil {
 		var line []byte
@@ -135,7 +143,7 @@ func checkpointOf(ctx context.Context, o BackupOptions) (s backup.Source, end fu
 		err = errors.New(answer.Error)
 	}
 	if err != nil {
-		end()
+		end(false)
 		return s, nil, fmt.Errorf("the server on %s makes no checkpoint: %w", o.Data, err)
 	}
 	// The server's directory may have another name for it than for us.
@@ -152,7 +160,7 @@ func giveBack(conn net.Conn) {
 }
 
 // checkpointAtRest opens the directory itself for the time of the backup.
-func checkpointAtRest(ctx context.Context, o BackupOptions) (s backup.Source, end func(), err error) {
+func checkpointAtRest(ctx context.Context, o BackupOptions) (s backup.Source, end func(made bool), err error) {
 	if err := wantOriginal(o.Data); err != nil {
 		return s, nil, err
 	}
@@ -164,7 +172,7 @@ func checkpointAtRest(ctx context.Context, o BackupOptions) (s backup.Source, en
 	if err != nil {
 		return s, nil, errors.Join(err, e.Close())
 	}
-	return backup.Source{Checkpoint: dir, Version: o.Version}, func() {
+	return backup.Source{Checkpoint: dir, Version: o.Version}, func(bool) {
 		// What stays is removed when the directory is opened.
 		_ = errors.Join(e.RemoveCheckpoint(dir), e.Close())
 	}, nil

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,10 +10,12 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sectional/sectional/internal/store"
@@ -52,6 +55,28 @@ type control struct {
 	ctx      context.Context //nolint:containedctx // ends at close
 	stop     context.CancelFunc
 	one      chan struct{} // holds an element while a checkpoint or copy is made
+	counts   controlCounts
+	acts     func(web.Act)
+}
+
+// controlCounts are what the commands came to, since the start of the process.
+type controlCounts struct {
+	backups, copies atomic.Uint64 // that came to their end
+	backup          atomic.Int64  // when the last one did, in seconds since 1970; 0 for none
+	pinned          atomic.Int64  // checkpoints that backups are made of at this moment
+}
+
+// gauges returns the figures of backups and copies.
+func (c *control) gauges() []web.Gauge {
+	all := []web.Gauge{
+		level("backups_running", "Backups that are being made.", float64(c.counts.pinned.Load())),
+		count("backups_completed_total", "Backups that came to their end.", float64(c.counts.backups.Load())),
+		count("copies_completed_total", "Copies into another engine that came to their end.", float64(c.counts.copies.Load())),
+	}
+	if at := c.counts.backup.Load(); at > 0 {
+		all = append(all, level("backups_last_success_seconds", "When the last backup came to its end.", float64(at)))
+	}
+	return all
 }
 
 // openControl listens. A server without the socket runs all the same.
@@ -61,9 +86,10 @@ func (a *assembly) openControl() {
 	if !ok || a.o.Store.Memory {
 		return // backups are PostgreSQL's own, and of memory there are none
 	}
-	c := &control{engine: e, local: filepath.Join(a.o.Data, localConfig), store: a.store, version: a.o.Version, log: a.log, one: make(chan struct{}, 1)}
+	c := &control{engine: e, local: filepath.Join(a.o.Data, localConfig), store: a.store, version: a.o.Version, log: a.log, one: make(chan struct{}, 1), acts: func(web.Act) {}}
 	if a.api != nil {
-		c.tasks = &a.api.Tasks
+		c.tasks, c.acts = &a.api.Tasks, a.audit.tell
+		a.api.Metrics.Gauges(c.gauges)
 	}
 	err := os.Remove(path) // of a server that was killed; this one holds the directory
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -138,17 +164,42 @@ func (c *control) serve(conn net.Conn) {
 func (c *control) pin(conn net.Conn) {
 	dir, err := c.engine.Checkpoint(c.ctx)
 	if err != nil {
+		c.tell(conn, "sectional backup", "", "", http.StatusInternalServerError)
 		c.answer(conn, checkpointAnswer{Error: err.Error()})
 		return
 	}
 	c.log.Info("a backup begins")
-	if c.answer(conn, checkpointAnswer{Dir: dir, Version: c.version}) {
-		_, _ = io.Copy(io.Discard, conn) // nothing comes but the end
+	c.tell(conn, "sectional backup", "", "", http.StatusAccepted)
+	c.counts.pinned.Add(1)
+	defer c.counts.pinned.Add(-1)
+	made := c.answer(conn, checkpointAnswer{Dir: dir, Version: c.version}) && saysMade(conn)
+	if made {
+		c.counts.backup.Store(time.Now().Unix())
+		c.counts.backups.Add(1)
+		c.tell(conn, "sectional backup", "", "", http.StatusOK)
+	} else {
+		c.tell(conn, "sectional backup", "", "", http.StatusInternalServerError)
 	}
 	if err := c.engine.RemoveCheckpoint(dir); err != nil {
 		c.log.Warn("what a backup was made of can't be removed", "err", err)
 	}
 	c.log.Info("a backup has ended")
+}
+
+// backupMade is what the command says before it ends, when the backup is whole.
+const backupMade = "made\n"
+
+// saysMade waits until the command ends, and reports whether it said that its backup is whole.
+func saysMade(conn net.Conn) bool {
+	text, _ := io.ReadAll(io.LimitReader(conn, int64(len(backupMade))))
+	_, _ = io.Copy(io.Discard, conn) // nothing comes but the end
+	return string(text) == backupMade
+}
+
+// tell has the audit log know of a command. Who asks is whose process has the other end of the socket.
+func (c *control) tell(conn net.Conn, command, database, object string, status int) {
+	c.acts(web.Act{Time: time.Now(), User: "system:" + cmp.Or(socketUser(conn), "unknown"), Peer: controlSocket, Method: "COMMAND", Route: command,
+		Database: database, Object: object, Status: status})
 }
 
 // answer reports whether the answer was sent.

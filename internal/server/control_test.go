@@ -53,7 +53,7 @@ func TestBackupsInTurn(t *testing.T) {
 	if err := Backup(context.Background(), BackupOptions{Data: dir, Backups: backups, NoVerify: true, Out: io.Discard}); err == nil || !strings.Contains(err.Error(), "another backup") {
 		t.Errorf("beside another: %v", err)
 	}
-	end()
+	end(false)
 	if err := a.control.close(); err != nil {
 		t.Error(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -109,7 +110,16 @@ func (c *control) copy(conn net.Conn, text string) {
 			c.answer(conn, copyAnswer{Says: text})
 		},
 	}
-	err := c.tasks.Do(web.Job{Kind: admin.CopyTask, Database: strings.Join(request.Databases, ",")}, func() any { return k.progress() }, func(stopped context.Context) error {
+	names, target := strings.Join(request.Databases, ","), request.To
+	if inPostgres(target) {
+		target = withoutUser(target)
+	}
+	command := "sectional copy"
+	if request.DryRun {
+		command += " --dry-run"
+	}
+	c.tell(conn, command, names, target, http.StatusAccepted)
+	err := c.tasks.Do(web.Job{Kind: admin.CopyTask, Database: names}, func() any { return k.progress() }, func(stopped context.Context) error {
 		defer context.AfterFunc(stopped, cancel)()
 		c.log.Info("a copy begins", "databases", request.Databases, "keep", request.Keep)
 		err := k.run(ctx)
@@ -117,9 +127,14 @@ func (c *control) copy(conn net.Conn, text string) {
 		return err
 	})
 	if err != nil {
+		c.tell(conn, command, names, target, http.StatusInternalServerError)
 		c.answer(conn, copyAnswer{Error: err.Error()})
 		return
 	}
+	if !request.DryRun {
+		c.counts.copies.Add(1)
+	}
+	c.tell(conn, command, names, target, http.StatusOK)
 	c.answer(conn, copyAnswer{Done: true})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sectional/sectional/internal/certificates"
 	"github.com/sectional/sectional/internal/kv/pgkv"
+	"github.com/sectional/sectional/internal/replicate/schedule"
 )
 
 // metricRow is a row of docs/metrics.md: name, type, unit, labels, meaning, when to worry.
@@ -60,11 +61,13 @@ func metricTypes(t *testing.T) map[string]string {
 		}
 	}
 	_, text := r.get("/_node/_local/_prometheus", "adm", "pass")
-	types := map[string]string{}
+	types, backedUp := map[string]string{}, &control{}
+	backedUp.counts.backup.Store(1)
 	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+) (\S+)$`).FindAllStringSubmatch(text, -1) {
 		types[m[1]] = m[2]
 	}
-	for _, g := range slices.Concat(sharedGauges(pgkv.Metrics{}, ""), certificateGauges(certificates.Numbers{Ends: time.Now()}), tracingGauges(0, 0, 0)) {
+	for _, g := range slices.Concat(sharedGauges(pgkv.Metrics{}, ""), certificateGauges(certificates.Numbers{Ends: time.Now()}), tracingGauges(0, 0, 0),
+		replicationGauges(schedule.Counts{Success: time.Now()}), backedUp.gauges()) {
 		if types["sectional_"+g.Name] = "gauge"; g.Counter {
 			types["sectional_"+g.Name] = "counter"
 		}

@@ -85,6 +85,7 @@ func (a *assembly) openStore(ctx context.Context) (texts *text.Kind, views *view
 		DesignLimits:   designLimits(a.config),
 		MaxQueued:      maxQueued(a.config),
 		DeletedTTL:     deletedTTL(a.config, a.log),
+		Tracer:         a.tracer,
 	}
 	if err := a.joinServers(&o); err != nil {
 		return nil, nil, nil, err
@@ -107,13 +108,15 @@ func (a *assembly) openStore(ctx context.Context) (texts *text.Kind, views *view
 // openAPIs starts what works on the store, and makes the handlers of requests.
 func (a *assembly) openAPIs(ctx context.Context, texts *text.Kind, views *view.Kind, rules *admission.Rules) error {
 	a.joinPeers()
-	a.replicator = schedule.New(schedule.Options{Store: a.store, Users: a.auth, Config: a.config, Node: admin.NodeName(a.store), Now: a.store.Now, Log: a.log})
+	a.replicator = schedule.New(schedule.Options{Store: a.store, Users: a.auth, Config: a.config, Node: admin.NodeName(a.store), Now: a.store.Now, Log: a.log, Tracer: a.tracer})
 	a.subscriptions = a.startSubscriptions(a.store)
 	a.api = couchapi.New(couchhttp.Options{
 		Store: a.store, Auth: a.auth, Rules: rules, Scripts: a.scripts, Config: a.config, Indexes: a.indexes, Views: views, Texts: texts, Log: a.log, Replicator: a.replicator, Peers: a.peers,
 		Subscriptions: a.subscriptions, Version: a.o.Version, Done: a.done, Disk: a.engine.gauges, Health: a.draining.health(a.engine.health), Engine: a.engine.name(),
 	})
-	a.api.Acts = newAudit(a.config, a.log).tell
+	a.audit = newAudit(a.config, a.log)
+	a.api.Acts, a.api.ReadActs = a.audit.tell, a.audit.page
+	a.api.Metrics.Gauges(a.workGauges)
 	a.traceRequests()
 	a.openDynamoDB(rules)
 	if err := a.api.MakeSystemDatabases(ctx); err != nil {

@@ -160,7 +160,7 @@ func (a *assembly) traceRequests() {
 // tracingGauges are the figures of the tracer.
 func tracingGauges(ended, sent, failed int64) []web.Gauge {
 	return []web.Gauge{
-		count("tracing_spans_total", "Spans of traced requests.", float64(ended)),
+		count("tracing_spans_total", "Spans of traced requests and background work.", float64(ended)),
 		count("tracing_sent_total", "Spans that the collector has taken.", float64(sent)),
 		count("tracing_failed_total", "Spans that were sent in vain.", float64(failed)),
 	}

@@ -39,7 +39,7 @@ func newCollector(t *testing.T) *collector {
 	return c
 }
 
-// until returns the spans that come until one has a name, and the bytes they came as.
+// until returns the spans that come until one has a name, "" for a batch of them, and the bytes they came as.
 func (c *collector) until(t *testing.T, last string) (spans []*collected.Span, raw []byte) {
 	for {
 		batch := <-c.batches
@@ -53,7 +53,7 @@ func (c *collector) until(t *testing.T, last string) (spans []*collected.Span, r
 				spans = append(spans, s.Spans...)
 			}
 		}
-		if slices.ContainsFunc(spans, func(s *collected.Span) bool { return s.Name == last }) {
+		if last == "" || slices.ContainsFunc(spans, func(s *collected.Span) bool { return s.Name == last }) {
 			return spans, raw
 		}
 	}

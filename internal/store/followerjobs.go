@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -18,6 +20,25 @@ func (s *Store) Queue(pool string, workers func() int, do func(ctx context.Conte
 	q := s.newQueue(pool, workers, do)
 	s.pools.Store(pool, q)
 	return q
+}
+
+// JobCounts returns the figures of all pools of jobs, in the order of their names; it reads a bounded number of rows of each.
+func (s *Store) JobCounts(ctx context.Context) (all []jobs.Counts, err error) {
+	queues := []*jobs.Queue{s.jobs}
+	s.pools.Range(func(_, q any) bool { queues = append(queues, q.(*jobs.Queue)); return true })
+	err = s.engine.View(ctx, func(v kv.Snapshot) error {
+		all = all[:0]
+		for _, q := range queues {
+			c, err := q.Counts(v)
+			if err != nil {
+				return err
+			}
+			all = append(all, c)
+		}
+		return nil
+	})
+	slices.SortFunc(all, func(a, b jobs.Counts) int { return strings.Compare(a.Pool, b.Pool) })
+	return all, err
 }
 
 // wakeJobs has the queue of a pool look whether something is due.

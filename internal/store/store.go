@@ -18,6 +18,7 @@ import (
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/packed"
+	"github.com/sectional/sectional/internal/tracing"
 )
 
 // Options configure a store; the zero value works.
@@ -62,6 +63,8 @@ type Options struct {
 	// Server is the name, and the address, under which other servers of the engine know
 	// this one; without a name it is alone.
 	Server Server
+	// Tracer traces background work; nil: nobody does.
+	Tracer *tracing.Tracer
 	// Idle switches background work off: tests run it by Sweep.
 	Idle bool
 	// Checking is told how far Check has come; nil: nobody is.

@@ -89,7 +89,7 @@ const (
 
 func (s *Store) newQueue(pool string, workers func() int, do func(ctx context.Context, j jobs.Job) error) *jobs.Queue {
 	return jobs.New(jobs.Options{Pool: pool, Engine: s.engine, Commit: s.commit, Clock: func() time.Time { return s.o.Clock() }, Logger: s.o.Logger, Workers: workers,
-		Holder: s.o.Holder, Lease: s.o.Lease,
+		Holder: s.o.Holder, Lease: s.o.Lease, Tracer: s.o.Tracer,
 		Do: func(ctx context.Context, j jobs.Job) error {
 			return s.guard("store.job", func() error { return do(ctx, j) })
 		}})

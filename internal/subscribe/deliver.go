@@ -57,6 +57,9 @@ const (
 	over                  // the receiver wants nothing any more
 )
 
+// String is the word for traces.
+func (v verdict) String() string { return [...]string{"taken", "failed", "put off", "over"}[v] }
+
 // outcome is what an attempt came to.
 type outcome struct {
 	verdict

@@ -80,6 +80,7 @@ type Service struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
 	queues  []*jobs.Queue
+	counts  counts
 }
 
 // New makes a service and, unless it is to be idle, goes on with what is to be

@@ -3,9 +3,11 @@ package subscribe
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/tracing"
 )
 
 func decodeDefinition(raw []byte) (*definition, error) {
@@ -56,13 +58,33 @@ func (s *Service) step(ctx context.Context, scope store.Scope, id string) (n nex
 		if err := jobs.Fence(ctx); err != nil {
 			return n, err // another server is at it, and tells the receiver itself
 		}
-		out = from.send(ctx, d, b.id(), b.body(scope, id), s.o.Now(), "Sectional/"+s.o.Version)
+		out = s.send(ctx, from, scope, d, b, id, was.Attempts)
 	}
 	if err := ctx.Err(); err != nil {
 		return n, err // it ended with the server: nobody knows what came of it
 	}
 	return s.settle(ctx, scope, id, b, out)
 }
+
+// send sends a batch, in a span that says how often it was tried before, and what came of it: in words of ours,
+// for what the receiver says is nobody's business.
+func (s *Service) send(ctx context.Context, from *sender, scope store.Scope, d *definition, b *batch, id string, before int) outcome {
+	ctx, span := tracing.Work(ctx, "subscription.deliver")
+	span.Text("db.namespace", scope.Database().Name())
+	span.Text("sectional.partition", string(scope.Partition()))
+	span.Number("sectional.changes", int64(len(b.rows)))
+	span.Number("sectional.retries", int64(before))
+	out := from.send(ctx, d, b.id(), b.body(scope, id), s.o.Now(), "Sectional/"+s.o.Version)
+	span.Text("sectional.outcome", out.verdict.String())
+	if out.verdict == failed {
+		span.End(errUndelivered)
+	} else {
+		span.End(nil)
+	}
+	return out
+}
+
+var errUndelivered = errors.New("subscribe: not delivered")
 
 // full reports whether a subscription stands still because its dead letters
 // have no room.
@@ -92,8 +114,9 @@ func (s *Service) gather(ctx context.Context, scope store.Scope, id string, d *d
 // became of one that somebody else has settled meanwhile, or that is of no interest any more
 // because a client had the subscription begin anew, is left aside.
 func (s *Service) settle(ctx context.Context, scope store.Scope, id string, b *batch, out outcome) (next, error) {
-	return s.editRows(ctx, scope, id, func(sub *subscription) (e edit, err error) {
-		if sub.definition == nil {
+	settled, dead := false, 0 // by the last run of the function
+	n, err := s.editRows(ctx, scope, id, func(sub *subscription) (e edit, err error) {
+		if settled, dead = false, 0; sub.definition == nil {
 			return e, errNone
 		}
 		d, n, err := sub.decode()
@@ -121,8 +144,13 @@ func (s *Service) settle(ctx context.Context, scope store.Scope, id string, b *b
 		if err == nil {
 			sub.note, err = n.encode()
 		}
+		settled, dead = err == nil, len(e.dead)
 		return e, err
 	})
+	if err == nil && settled && len(b.rows) > 0 {
+		s.counts.add(out.verdict, len(b.rows), dead)
+	}
+	return n, err
 }
 
 // taken moves a subscription past what was delivered.

@@ -19,7 +19,7 @@ import (
 type Options struct {
 	// Endpoint is the collector's URL, http or https; without a path, /v1/traces.
 	Endpoint string
-	// Sample is which share of requests is traced, from 0 to 1, of those whose clients do not say.
+	// Sample is which share of requests, and of pieces of background work, is traced, from 0 to 1.
 	Sample float64
 	// Version and Node name the server.
 	Version, Node string
@@ -41,6 +41,7 @@ const (
 type Tracer struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
+	sample   float64
 	out      *sender
 	end      func() // of what is being sent
 }
@@ -60,14 +61,14 @@ func New(o Options) (*Tracer, error) {
 	limits := sdk.NewSpanLimits()
 	limits.AttributeValueLengthLimit, limits.AttributeCountLimit = longestValue, mostAttributes
 	provider := sdk.NewTracerProvider(
-		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(o.Sample))),
+		sdk.WithSampler(sdk.AlwaysSample()), // Tracer decides what is begun
 		sdk.WithRawSpanLimits(limits),
 		sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", "sectional"), attribute.String("service.version", o.Version),
 			attribute.String("service.instance.id", o.Node))),
 		sdk.WithSpanProcessor(counting{sdk.NewBatchSpanProcessor(out, sdk.WithMaxQueueSize(queueLength), sdk.WithMaxExportBatchSize(batchLength),
 			sdk.WithBatchTimeout(batchPause), sdk.WithExportTimeout(exportTimeout)), out}),
 	)
-	return &Tracer{provider: provider, tracer: provider.Tracer("sectional"), out: out, end: to.end}, nil
+	return &Tracer{provider: provider, tracer: provider.Tracer("sectional"), sample: o.Sample, out: out, end: to.end}, nil
 }
 
 // Counts returns how many spans have ended, were taken by the collector, and were sent in vain. Of the others those are

@@ -3,13 +3,14 @@
 // operation, a database, a partition, a status. It has no document's id, no key, no body, no text of an error, and nobody's name.
 //
 // The frame of the APIs begins the span of a request (Tracer.Request), and everybody below asks the context for it
-// (Begin). Where nothing is traced that is a look into the context. Spans wait for the collector in a queue of a fixed
+// (Begin). What works in the background begins traces of its own (Work). Where nothing is traced that is a look into the context. Spans wait for the collector in a queue of a fixed
 // length, and those that find no room are lost. Begin reading at Tracer.
 package tracing
 
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -38,18 +39,53 @@ type request struct {
 // Span is a step under way. The zero value is one that nobody records: its methods do nothing.
 type Span struct{ *active }
 
-// Request begins the span of a request that came with these values of the header traceparent. If the sampling leaves it out the context
-// is the one given, and the span the zero value. The span is named when it ends (Answered).
-func (t *Tracer) Request(ctx context.Context, traceparent []string) (context.Context, Span) {
+// Request begins the span of a request that came with these values of the header traceparent. A request without one, or with one
+// that says nothing of use, is recorded as the sampling has it; one that says that it is not to be recorded, never. Of one that says
+// that it is to be recorded and which the sampling leaves out, wish is what Wish.Grant begins the span by, once it is known that the caller may
+// ask for that: strangers would fill the collector. If nothing is recorded the context is the one given, and the span the zero
+// value. Within a span of this process it is a step of that. The span is named when it ends (Answered).
+func (t *Tracer) Request(ctx context.Context, traceparent []string) (_ context.Context, s Span, wish *Wish) {
+	if above, _ := ctx.Value(key{}).(*active); above != nil {
+		ctx, s = Begin(ctx, "request")
+		return ctx, s, nil
+	}
+	parent := trace.SpanContext{}
 	if len(traceparent) == 1 {
-		ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": traceparent[0]})
+		parent = trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": traceparent[0]}))
 	}
-	_, span := t.tracer.Start(ctx, "request", trace.WithSpanKind(trace.SpanKindServer))
-	if !span.IsRecording() {
-		return ctx, Span{}
+	if parent.IsValid() && !parent.IsSampled() {
+		return ctx, s, nil
 	}
+	if t.samples() {
+		ctx, s = t.begin(ctx, parent)
+		return ctx, s, nil
+	}
+	if parent.IsValid() {
+		wish = &Wish{t, parent}
+	}
+	return ctx, s, wish
+}
+
+// begin begins the span of a request below that of its client, if that has one.
+func (t *Tracer) begin(ctx context.Context, parent trace.SpanContext, o ...trace.SpanStartOption) (context.Context, Span) {
+	_, span := t.tracer.Start(trace.ContextWithRemoteSpanContext(ctx, parent), "request", append(o, trace.WithSpanKind(trace.SpanKindServer))...)
 	s := Span{&active{span, &request{tracer: t.tracer}}}
 	return s.In(ctx), s
+}
+
+// Wish is that a client wants a request recorded which the sampling left out.
+type Wish struct {
+	tracer *Tracer
+	parent trace.SpanContext
+}
+
+// Grant begins the span of the request, which began before, and has below it the time that it took to find out who asks.
+func (w *Wish) Grant(ctx context.Context, began time.Time) (context.Context, Span) {
+	ctx, s := w.tracer.begin(ctx, w.parent, trace.WithTimestamp(began))
+	_, before := w.tracer.tracer.Start(trace.ContextWithSpan(ctx, s.span), "authenticate", trace.WithTimestamp(began))
+	s.of.spans.Add(1)
+	before.End()
+	return ctx, s
 }
 
 // Begin begins a span below that of the context, and returns a context for what happens in it. Where the context has none, or
@@ -92,7 +128,8 @@ func (s Span) TraceID() string { return s.span.SpanContext().TraceID().String() 
 // Answer is what the span of a request says of it; what is "" is left out.
 type Answer struct {
 	Method, Route       string
-	Database, Partition string
+	Operation           string // of an API that has these in the place of routes
+	Database, Partition string // Database is a table, where there is an Operation
 	Status              int
 }
 
@@ -106,9 +143,13 @@ func (s Span) Answered(a Answer) {
 	if a.Route != "" {
 		name += " " + a.Route
 	}
+	database := "db.namespace"
+	if a.Operation != "" {
+		name, database = a.Operation, "db.collection.name"
+	}
 	s.span.SetName(name)
 	s.span.SetAttributes(attribute.String("http.request.method", method), attribute.Int("http.response.status_code", a.Status))
-	for _, one := range []struct{ name, value string }{{"http.route", a.Route}, {"db.namespace", a.Database}, {"sectional.partition", a.Partition}} {
+	for _, one := range []struct{ name, value string }{{"http.route", a.Route}, {"db.operation.name", a.Operation}, {database, a.Database}, {"sectional.partition", a.Partition}} {
 		if one.value != "" {
 			s.span.SetAttributes(attribute.String(one.name, one.value))
 		}

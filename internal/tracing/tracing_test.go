@@ -8,7 +8,9 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"time"
 
+	sdk "go.opentelemetry.io/otel/sdk/trace"
 	collected "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 )
@@ -49,7 +51,7 @@ func TestFullQueue(t *testing.T) {
 	defer collector.Close()
 	tracer := newTracer(t, collector.URL)
 	for range all {
-		_, span := tracer.Request(context.Background(), nil)
+		_, span, _ := tracer.Request(context.Background(), nil)
 		span.Answered(Answer{Method: "GET"})
 	}
 	close(free)
@@ -72,7 +74,7 @@ func TestAway(t *testing.T) {
 	gone.Close()
 	for _, url := range []string{gone.URL, refusing.URL} {
 		tracer := newTracer(t, url)
-		_, span := tracer.Request(context.Background(), nil)
+		_, span, _ := tracer.Request(context.Background(), nil)
 		span.End(nil)
 		_ = tracer.provider.ForceFlush(context.Background())
 		tracer.Close()
@@ -89,7 +91,7 @@ func TestMostSpans(t *testing.T) {
 	defer collector.Close()
 	tracer := newTracer(t, collector.URL)
 	defer tracer.Close()
-	ctx, root := tracer.Request(context.Background(), nil)
+	ctx, root, _ := tracer.Request(context.Background(), nil)
 	for range 2 * mostSpans {
 		_, span := Begin(ctx, "step")
 		span.End(nil)
@@ -114,7 +116,7 @@ func TestUntraced(t *testing.T) {
 	}
 }
 
-// TestSampling has the sampling leave out all but those whose clients say so.
+// TestSampling has the sampling leave everything out: what clients say gets them a wish, that somebody else grants.
 func TestSampling(t *testing.T) {
 	t.Parallel()
 	tracer, err := New(Options{Endpoint: "http://127.0.0.1:1", Sample: 0, Log: slog.New(slog.DiscardHandler)})
@@ -127,10 +129,77 @@ func TestSampling(t *testing.T) {
 		headers []string
 		want    bool
 	}{{nil, false}, {[]string{"00-" + of + "-00"}, false}, {[]string{"00-" + of + "-01"}, true}, {[]string{"00-" + of + "-01", "x"}, false}, {[]string{"nonsense"}, false}} {
-		_, span := tracer.Request(context.Background(), c.headers)
-		if span.Recorded() != c.want || c.want && span.TraceID() != of[:32] {
-			t.Errorf("%q: %v", c.headers, span.Recorded())
+		_, span, wish := tracer.Request(context.Background(), c.headers)
+		if span.Recorded() || (wish != nil) != c.want {
+			t.Errorf("%q: recorded %v, wish %v", c.headers, span.Recorded(), wish)
 		}
+		if wish == nil {
+			continue
+		}
+		if ctx, span := wish.Grant(context.Background(), time.Now()); span.TraceID() != of[:32] {
+			t.Errorf("%q: a trace of %s", c.headers, span.TraceID())
+		} else if _, step := Begin(ctx, "step"); !step.Recorded() {
+			t.Errorf("%q: its steps are not recorded", c.headers)
+		}
+	}
+}
+
+// TestSampledNames has clients choose names of traces, of which a share is sampled: the names have no part in it.
+func TestSampledNames(t *testing.T) {
+	t.Parallel()
+	tracer, err := New(Options{Endpoint: "http://127.0.0.1:1", Sample: 0.5, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tracer.Close()
+	for _, name := range []string{"00000000000000000000000000000001", "ffffffffffffffffffffffffffffffff"} {
+		recorded := 0
+		for range 1000 {
+			if _, span, _ := tracer.Request(context.Background(), []string{"00-" + name + "-b7ad6b7169203331-01"}); span.Recorded() {
+				recorded++
+			}
+		}
+		if recorded < 300 || recorded > 700 {
+			t.Errorf("%s: %d of 1000", name, recorded)
+		}
+	}
+}
+
+// TestWork has a job of several pieces: each is a trace of its own, linked to that of the job.
+func TestWork(t *testing.T) {
+	t.Parallel()
+	collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer collector.Close()
+	tracer := newTracer(t, collector.URL)
+	defer tracer.Close()
+	ctx, job := Work(tracer.Into(context.Background()), "job")
+	inner, piece := Work(ctx, "piece")
+	_, step := Begin(inner, "step")
+	if job.TraceID() == piece.TraceID() || step.TraceID() != piece.TraceID() {
+		t.Error("the pieces are of other traces")
+	}
+	links := piece.span.(sdk.ReadOnlySpan).Links()
+	if len(links) != 1 || links[0].SpanContext.SpanID() != job.span.SpanContext().SpanID() {
+		t.Errorf("links %v", links)
+	}
+	tracer.sample = 0
+	inner, piece = Work(ctx, "piece")
+	if _, step := Begin(inner, "step"); piece.Recorded() || step.Recorded() {
+		t.Error("what is left out is recorded as a step of the job")
+	}
+	tracer.sample = 1
+	if ctx, none := Work(context.Background(), "job"); none.Recorded() || ctx != context.Background() {
+		t.Error("there is no tracer, and a span")
+	}
+	request, span, _ := tracer.Request(context.Background(), nil)
+	if _, step := Work(request, "piece"); step.TraceID() != span.TraceID() {
+		t.Error("within a request it is none of its steps")
+	}
+	if _, inner, _ := tracer.Request(ctx, nil); inner.TraceID() != job.TraceID() {
+		t.Error("a request of the process to itself is no step of its work")
+	}
+	if (*Tracer)(nil).Into(ctx) != ctx {
+		t.Error("no tracer is put into the context")
 	}
 }
 

@@ -1,6 +1,9 @@
 package web
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Act is what an administrator did, or tried to do, for the audit log.
 type Act struct {
@@ -10,6 +13,12 @@ type Act struct {
 	Method, Route    string
 	Database, Object string // what it is about; Object is a partition, a setting, a user; "" for none
 	Status           int    // what came of it
+}
+
+// ActPage is a part of the acts that there are, the newest first.
+type ActPage struct {
+	Acts []json.RawMessage
+	Next string // what the page of those before is asked for with; "": there are none
 }
 
 // tellAct has the audit log know of the request, if it is an act, right before its answer goes out: what

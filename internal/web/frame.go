@@ -87,6 +87,9 @@ type Shared struct {
 	Tasks   Tasks
 	// Acts is told of acts of administrators; nil: nobody is. It is set before the first request.
 	Acts func(Act)
+	// ReadActs returns so many acts at most, the newest, or those before a page (ActPage.Next); nil: there are none to be read. The error is that
+	// there can't be such a page, or that of reading them. It is set before the first request.
+	ReadActs func(before string, most int) (ActPage, error)
 	// Tracer traces requests; nil: none are. It is set before the first request.
 	Tracer *tracing.Tracer
 	budget bodyBudget
@@ -134,7 +137,7 @@ func (f *Frame) Serve(r *Request, call Call, w http.ResponseWriter, h *http.Requ
 	r.frame, r.call, r.w, r.context, r.Began = f, call, w, h.Context(), f.Now()
 	r.HTTP = h
 	if f.Tracer != nil {
-		r.context, r.span = f.Tracer.Request(r.context, h.Header["Traceparent"])
+		r.context, r.span, r.wish = f.Tracer.Request(r.context, h.Header["Traceparent"])
 	}
 	f.Metrics.inFlight.Add(1)
 	defer f.finish(r)
@@ -173,7 +176,7 @@ func (r *Request) Go() error {
 		if !may || r.status != 0 || again == mostAgain || !c.Again(err) {
 			return err
 		}
-		r.context, r.Caller, r.After, r.Raw = began, caller, nil, nil
+		r.context, r.Caller, r.After, r.Raw = r.span.In(began), caller, nil, nil
 		r.dropStream()
 		r.dropHeaders()
 		if err := r.rewind(); err != nil {
@@ -229,7 +232,7 @@ func (r *Request) steps() error {
 	if err := r.traced("authenticate", r.call.Authenticate); err != nil {
 		return err
 	}
-	if err := r.LimitUser(); err != nil {
+	if err := r.Known(); err != nil {
 		return err
 	}
 	if err := r.traced("admit", r.call.Admit); err != nil {

@@ -246,13 +246,15 @@ func TestMetricsAsText(t *testing.T) {
 	s := NewShared(nil, nil, nil)
 	a := newSmall(s, echo)
 	s.Metrics.Gauges(nil)
-	s.Metrics.Gauges(func() []Gauge { return []Gauge{{Name: "some_total", Help: "Some.", Counter: true, Value: 7}} })
+	s.Metrics.Gauges(func() []Gauge {
+		return []Gauge{{Name: "some_total", Help: "Some.", Counter: true, Value: 7}, {Name: "labelled", Help: "One of a few.", Label: "pool", Of: "store", Value: 2}, {Name: "labelled", Help: "One of a few.", Label: "pool", Of: "index", Value: 3}}
+	})
 	a.ask("Do", nil)
 	var b strings.Builder
 	if err := s.Metrics.WriteText(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`sectional_http_requests_total{class="small",status="200"} 1`, `sectional_http_request_seconds_count{class="small"} 1`, "sectional_some_total 7", "go_goroutines"} {
+	for _, want := range []string{`sectional_http_requests_total{class="small",status="200"} 1`, `sectional_http_request_seconds_count{class="small"} 1`, "sectional_some_total 7", `sectional_labelled{pool="index"} 3`, `sectional_labelled{pool="store"} 2`, "go_goroutines"} {
 		if !strings.Contains(b.String(), want+"\n") && !strings.Contains(b.String(), "\n"+want+" ") {
 			t.Errorf("there is no %s", want)
 		}

@@ -32,6 +32,9 @@ type Gauge struct {
 	Name, Help string // Name without "sectional_"
 	Counter    bool
 	Value      float64
+	// Label and Of tell apart several of one name, of which each has the label; Of is one of a few words of the server's
+	// own, never a name that somebody made. "": there is but one.
+	Label, Of string
 }
 
 // Class counts the requests of routes that are alike.
@@ -150,7 +153,11 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 			if g.Counter {
 				kind = prometheus.CounterValue
 			}
-			ch <- prometheus.MustNewConstMetric(prometheus.NewDesc("sectional_"+g.Name, g.Help, nil, nil), kind, g.Value)
+			if g.Label == "" {
+				ch <- prometheus.MustNewConstMetric(prometheus.NewDesc("sectional_"+g.Name, g.Help, nil, nil), kind, g.Value)
+			} else {
+				ch <- prometheus.MustNewConstMetric(prometheus.NewDesc("sectional_"+g.Name, g.Help, []string{g.Label}, nil), kind, g.Value, g.Of)
+			}
 		}
 	}
 }

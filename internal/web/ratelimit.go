@@ -101,10 +101,16 @@ func (r *Request) limitAddress() error {
 	return r.limit(rated{address: address}, l.PerAddress, l.Burst)
 }
 
-// LimitUser refuses a request whose user asks too often. Server administrators are not counted, for they change the
-// limits, nor is what another server or the process itself asks in somebody's name. The frame calls it
-// after Authenticate, a Call that finds out only later who asks, then; it counts once.
-func (r *Request) LimitUser() error {
+// Known is called when it is known who asks: by the frame after Authenticate, by a Call that finds it out only later,
+// then. What the caller may ask for is granted (a trace), and a user who asks too often is refused.
+func (r *Request) Known() error {
+	r.grantTrace()
+	return r.limitUser()
+}
+
+// limitUser refuses a request whose user asks too often. Server administrators are not counted, for they change the
+// limits, nor is what another server or the process itself asks in somebody's name. It counts once.
+func (r *Request) limitUser() error {
 	l := &r.frame.options.Settings().Rates
 	if l.PerUser <= 0 || r.counted || r.Action.Unlimited || r.Caller == nil || r.Caller.Name == "" || r.Caller.IsAdmin() ||
 		auth.CallerOf(r.HTTP.Context()) != nil {

@@ -36,7 +36,8 @@ type Request struct {
 	// context is the request's with the caller in it. It is kept here, against
 	// the habit, because http.Request can only take one by being copied.
 	context  context.Context
-	span     tracing.Span // of the request, the zero value if it is not traced
+	span     tracing.Span  // of the request, the zero value if it is not traced
+	wish     *tracing.Wish // that it be traced, of a client of whom it is not known yet who it is
 	bodyTime time.Duration
 	held     int64 // bytes of memory that its body is charged for; see Hold
 	status   int   // of the answer, 0 before it began
@@ -56,6 +57,8 @@ type Action struct {
 	Body  BodyCost
 	// Unlimited requests are not counted by RateLimits: balancers and collectors of metrics ask them.
 	Unlimited bool
+	// Operation says that Name is an operation of the DynamoDB API, and the database a table.
+	Operation bool
 	Act       bool // it changes what administrators answer for: the audit log is told
 }
 
@@ -108,7 +111,7 @@ func (r *Request) MethodShown() string {
 // Replace puts another request in the place of this one, which it stands for: who asks, what he is charged for and
 // when it began stay. The Call is to be as new and to be taken through its steps by Go again.
 func (r *Request) Replace(h *http.Request) {
-	*r = Request{HTTP: h, Caller: r.Caller, Began: r.Began, frame: r.frame, call: r.call, w: r.w, context: r.context, span: r.span,
+	*r = Request{HTTP: h, Caller: r.Caller, Began: r.Began, frame: r.frame, call: r.call, w: r.w, context: r.context, span: r.span, wish: r.wish,
 		bodyTime: r.bodyTime, held: r.held, id: r.id, counted: r.counted}
 	r.parse()
 }

@@ -21,13 +21,27 @@ func (r *Request) traced(name string, step func() error) error {
 	return err
 }
 
+// grantTrace has the request recorded if its client wants that and is somebody, once it is known who asks.
+func (r *Request) grantTrace() {
+	if r.wish == nil || r.Caller == nil || r.Caller.Name == "" {
+		return
+	}
+	r.context, r.span = r.wish.Grant(r.context, r.Began)
+	r.wish = nil
+}
+
 // endTrace ends the span of the request. It has what the log has of it, but who asked, from where, and the request's
 // name, which is the client's: the log has the name of the trace.
 func (r *Request) endTrace() {
 	if !r.span.Recorded() {
 		return
 	}
-	a := tracing.Answer{Method: r.HTTP.Method, Route: r.Action.Name, Database: r.Database, Status: r.status}
+	a := tracing.Answer{Method: r.HTTP.Method, Database: r.Database, Status: r.status}
+	if r.Action.Operation {
+		a.Operation = r.Action.Name
+	} else {
+		a.Route = r.Action.Name
+	}
 	if p, ok := r.call.(Parted); ok {
 		a.Partition = p.TracedPartition()
 	}

@@ -32,6 +32,7 @@ func nodeRoutes() []couchhttp.Route {
 		{Methods: "GET", Pattern: "/_node/{node}/_system", Rights: couchhttp.MetricsOnly, Run: onNode(nodeSystem)},
 		{Methods: "GET", Pattern: "/_node/{node}/_prometheus", Often: true, Rights: couchhttp.MetricsOnly, Run: onNode(nodePrometheus)},
 		{Methods: "GET", Pattern: "/_node/{node}/_versions", Rights: couchhttp.AdminOnly, Run: onNode(nodeVersions)},
+		{Methods: "GET", Pattern: "/_node/{node}/_audit", Rights: couchhttp.AdminOnly, Run: onNode(nodeAudit)},
 		{Methods: "GET", Pattern: "/_node/{node}/_smoosh/status", Rights: couchhttp.AdminOnly, Run: onNode(smooshStatus)},
 		{Methods: "POST", Pattern: "/_node/{node}/_restart", Rights: couchhttp.AdminOnly, Missing: noRestart},
 	}

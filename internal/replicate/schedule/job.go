@@ -26,14 +26,17 @@ type job struct {
 	held     bool    // and is this server's to run: no other one is at it
 	noted    bool    // the history has the crash that the run under way has come to
 	stopping bool    // is to end, and to wait for its next turn
-	stop     context.CancelFunc
-	ended    chan struct{}   // closed when the goroutine that runs it has ended
-	after    <-chan struct{} // what must have ended before it may run; nil: nothing
-	due      time.Time       // not to be started before
-	pid      int
+	// elsewhere says that another server has it, as far as the last attempt to begin with it could tell.
+	elsewhere bool
+	stop      context.CancelFunc
+	ended     chan struct{}   // closed when the goroutine that runs it has ended
+	after     <-chan struct{} // what must have ended before it may run; nil: nothing
+	due       time.Time       // not to be started before
+	pid       int
 
 	stats    replicate.Stats
 	before   replicate.Stats // of the runs before the one that is under way
+	counted  replicate.Stats // of the run that is under way, as far as they are among the scheduler's counts
 	told     bool            // stats were reported
 	reported time.Time       // when last
 	failures *failures

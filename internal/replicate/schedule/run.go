@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/replicate"
 	"github.com/sectional/sectional/internal/replicate/spec"
+	"github.com/sectional/sectional/internal/tracing"
 )
 
 // here is how endpoints of this server are addressed, within the process only.
@@ -39,13 +41,25 @@ func (s *Scheduler) run(ctx context.Context, j *job) (*replicate.Result, error) 
 		Failed: func(f replicate.Failure) { s.failed(j, f) },
 		Log:    s.o.Log.With("replication", j.id),
 	}
-	return s.o.Run(ctx, task)
+	ctx, span := tracing.Work(s.o.Tracer.Into(ctx), "replication")
+	result, err := s.o.Run(ctx, task)
+	if ctx.Err() != nil {
+		span.End(nil) // it was stopped
+	} else {
+		span.End(err)
+	}
+	return result, err
 }
 
 func (s *Scheduler) report(j *job, st replicate.Stats) {
 	s.state.Lock()
 	defer s.state.Unlock()
-	j.stats, j.told, j.reported = j.sum(st), true, s.o.Now()
+	now := s.o.Now()
+	s.counts.add(j, st)
+	if st.CheckpointedSource != nil && !bytes.Equal(st.CheckpointedSource, j.stats.CheckpointedSource) && j.told {
+		s.counts.succeeded(now)
+	}
+	j.stats, j.told, j.reported = j.sum(st), true, now
 }
 
 // sum adds the figures of the run that is under way to those of the runs before:

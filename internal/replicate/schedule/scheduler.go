@@ -15,6 +15,7 @@ import (
 	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/replicate"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/tracing"
 )
 
 // Options join the scheduler to the rest of the server.
@@ -24,6 +25,7 @@ type Options struct {
 	Config *config.Config
 	Node   string // name of this node, as rows tell it
 	Log    *slog.Logger
+	Tracer *tracing.Tracer // nil: nothing is traced
 	// Run carries out one replication; nil: Task.Run.
 	Run func(context.Context, *replicate.Task) (*replicate.Result, error)
 	// Now and Random are for tests; nil: the clock, and a number from 0 to 1.
@@ -56,6 +58,8 @@ type Scheduler struct {
 	end   context.CancelFunc
 	work  sync.WaitGroup
 	woken chan struct{} // holds one when the time at which something is due changed
+
+	counts counts
 
 	state struct {
 		sync.Mutex
@@ -283,17 +287,18 @@ func (s *Scheduler) finished(ctx context.Context, j *job, o outcome) {
 	case o.err == nil && !j.rep.Continuous:
 		s.completed(j, o, now)
 	case errors.As(o.err, &waiting):
-		j.running, j.stopping, j.due = false, false, waiting.until
+		j.running, j.stopping, j.elsewhere, j.due = false, false, true, waiting.until
 	case errors.Is(o.err, jobs.ErrElsewhere) && !ran && j.transient() && j.rep.Continuous:
 		s.drop(j) // it runs, as was asked for
 	case errors.Is(o.err, jobs.ErrElsewhere):
-		if j.running, j.stopping, j.due = false, false, now.Add(runsElsewhere); ran {
+		if j.running, j.stopping, j.elsewhere, j.due = false, false, true, now.Add(runsElsewhere); ran {
 			j.note(event{kind: stopped, when: now}, most)
 		}
 	case o.err == nil, ctx.Err() != nil:
 		j.running, j.stopping = false, false
 		j.note(event{kind: stopped, when: now}, most)
 	case j.transient():
+		s.counts.failures.Add(1)
 		s.o.Log.Error("replication failed", "replication", j.id, "source", j.rep.Source.Shown(), "target", j.rep.Target.Shown(), "error", o.err)
 		s.drop(j)
 		j.tell(o)
@@ -318,8 +323,11 @@ func (s *Scheduler) completed(j *job, o outcome, now time.Time) {
 	s.drop(j)
 	j.tell(o)
 	if o.result != nil {
+		s.counts.add(j, o.result.Stats)
 		j.stats, j.told = j.sum(o.result.Stats), true
 	}
+	s.counts.completed.Add(1)
+	s.counts.succeeded(now)
 	s.o.Log.Info("replication completed", "replication", j.id, "source", j.rep.Source.Shown(), "target", j.rep.Target.Shown(),
 		"docs_written", j.stats.DocsWritten, "doc_write_failures", j.stats.DocWriteFailures)
 	if d := s.state.documents[j.key]; d != nil && d.job == j.id {
@@ -331,6 +339,7 @@ func (s *Scheduler) completed(j *job, o outcome, now time.Time) {
 func (s *Scheduler) crash(j *job, cause error, now time.Time) {
 	v := s.settings.Value()
 	j.noted = true
+	s.counts.failures.Add(1)
 	j.note(event{kind: crashed, when: now, reason: Reason(cause)}, v.maxHistory)
 	wait := backoff(j.crashes(v.healthy), s.o.Random())
 	j.due = now.Add(wait)

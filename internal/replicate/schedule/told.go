@@ -155,7 +155,7 @@ func (s *Scheduler) began(j *job, before *told, now time.Time) {
 			j.stats, j.told = stats, true
 		}
 	}
-	j.held, j.before = true, j.stats
+	j.held, j.elsewhere, j.before, j.counted = true, false, j.stats, replicate.Stats{}
 	j.note(event{kind: started, when: now}, s.state.queue.limits.maxHistory)
 }
 
