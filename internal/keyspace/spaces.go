@@ -65,6 +65,12 @@ var (
 	BodyChunk = Space{Name: "body-chunk", Code: 0x11, Version: 1,
 		Columns: []Column{{"id", Text}, {"generation", Uint}, {"hash", Text}, {"chunk", Uint}},
 		Doc:     "64 KB of a large body, out of the way of scans"}
+	RowCut = Space{Name: "row-cut", Code: 0x12, Version: 1,
+		Columns: []Column{{"row", Tail}},
+		Doc:     "how many pieces a value has that is too long for one row; row: the key of the row after the database's number, and a stamp of 16 bytes"}
+	RowPiece = Space{Name: "row-piece", Code: 0x13, Version: 1,
+		Columns: []Column{{"row", Tail}},
+		Doc:     "a piece of such a value; row: as in row-cut, and the piece's number in four bytes"}
 	Feed = Space{Name: "feed", Code: 0x20, Version: 2,
 		Columns: []Column{{"lane", Uint}, {"sequence", Uint}},
 		Doc:     "the document that got the sequence last, its leaves; or that something is gone"}
@@ -195,7 +201,7 @@ func MovedPrefix(db uint64, code byte) (before, now []byte) {
 // Spaces is the table of all kinds of row, in key order.
 var Spaces = []*Space{
 	&Meta, &Catalogue, &Job, &Token, &UpdateFeed, &UpdateHead, &JobDue, &Request, &Server, &CommitToken, &Attempts, &ACME,
-	&LaneHead, &Setting, &Doc, &BodyChunk, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint, &PartitionDrop,
+	&LaneHead, &Setting, &Doc, &BodyChunk, &RowCut, &RowPiece, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint, &PartitionDrop,
 	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Superseded, &Purge, &Marker, &Due,
 	&Subscription, &DeadLetter, &ChangeLog,
 	&IndexProgress, &FieldRow, &TextManifest, &TextDeleted, &TextChunk, &ViewRow, &ViewBack, &ViewNode, &TextPending, &GeoRow, &GeoBack, &SecondaryRow,

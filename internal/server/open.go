@@ -97,7 +97,7 @@ func (a *assembly) openStore(ctx context.Context) (texts *text.Kind, views *view
 	if err := a.indexes.Start(ctx, a.store); err != nil {
 		return nil, nil, nil, err
 	}
-	a.endSweeps = sweepTexts(texts, a.engine, a.log)
+	a.endSweeps = sweepTexts(texts, store.Whole(a.engine), a.log)
 	a.users.Use(a.store)
 	if a.store.Shared() {
 		a.auth.Share(a.store, a.store.Secret("attempts"))

@@ -28,6 +28,7 @@ import (
 //   - the entries of the change log with each other, the heads and the bodies that
 //     they name;
 //   - the rows of those who follow it (Follower) with each other;
+//   - the pieces of long values with the rows that are cut;
 //   - the queue of jobs with what there is to do.
 //
 // It runs on a snapshot, so the store should be at rest: a large one outlives
@@ -89,7 +90,7 @@ func (c *checker) run() error {
 		return err
 	}
 	for _, step := range []func() error{c.readSuperseded, c.readDropping, c.readAging, c.documents, c.feed,
-		c.partitionFeeds, c.counters, c.blobs, c.chunks, c.queue, c.markers, c.changeLog, c.jobs} {
+		c.partitionFeeds, c.counters, c.blobs, c.chunks, c.queue, c.markers, c.changeLog, c.jobs, c.cuts} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -122,6 +122,9 @@ func (c Configuration) settle(text string, version uint64) error {
 }
 
 func (c Configuration) write(text string, version uint64) error {
+	if len(text) > longestSystemRow {
+		return dberr.New(dberr.TooLarge, "too_large", "The configuration would have %d bytes; %d are allowed.", len(text), longestSystemRow)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), configurationWait)
 	defer cancel()
 	err := c.engine.Update(ctx, func(tx kv.Txn) error {

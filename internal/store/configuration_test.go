@@ -2,10 +2,14 @@ package store
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/kvtest"
 )
 
@@ -52,5 +56,20 @@ func TestConfiguration(t *testing.T) {
 		if got := len(c.Snapshot().Section("admins")); got != servers*each/2 {
 			t.Errorf("%d administrators, want %d", got, servers*each/2)
 		}
+	}
+}
+
+// TestLongConfiguration: a configuration that is too long for a row is refused, and what was
+// there stays.
+func TestLongConfiguration(t *testing.T) {
+	c := ConfigurationIn(kvtest.NewModel(kvtest.ModelOptions{Limits: kv.Limits{Key: 100, Value: 8 << 20, Txn: 8 << 20, Age: time.Minute}}))
+	if err := c.Write(strings.Repeat("x", longestSystemRow), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Write(strings.Repeat("y", longestSystemRow+1), 1); !dberr.Is(err, dberr.TooLarge) {
+		t.Errorf("a longer one: %v", err)
+	}
+	if text, version, err := c.Read(); err != nil || version != 1 || len(text) != longestSystemRow {
+		t.Errorf("version %d of %d bytes, %v", version, len(text), err)
 	}
 }

@@ -101,7 +101,7 @@ func conflictBytes(t *testing.T, before, request func(i int) document.Edit, n in
 }
 
 // mustWriteAll writes edits in one request.
-func (w *world) mustWriteAll(d *Database, edits []document.Edit) {
+func (w *world) mustWriteAll(d *Database, edits []document.Edit) []Result {
 	w.t.Helper()
 	rs, err := d.Whole().Write(ctx, edits, WriteOptions{})
 	if err != nil {
@@ -112,6 +112,7 @@ func (w *world) mustWriteAll(d *Database, edits []document.Edit) {
 			w.t.Fatalf("%s %s: %v", r.ID, r.Rev, r.Err)
 		}
 	}
+	return rs
 }
 
 // TestMaxConflicts writes random revisions of a document that may have four

@@ -243,8 +243,12 @@ func (c *DatabaseCopy) Leave(ctx context.Context, through Through, where string)
 			}
 			m.jobs = append(m.jobs, row)
 		}
+		row := m.encode()
+		if err == nil && len(row) > longestSystemRow {
+			err = dberr.New(dberr.Unavailable, "", "The database %s has %d jobs, which are too many to be taken along. Let those end that build its indexes, and copy again.", c.Name, len(all))
+		}
 		return errors.Join(err, tx.Delete(catalogueKey(c.Name)), tx.Delete(laneKey(c.from.number)),
-			tx.Put(metaKey(metaMoved+c.Name), m.encode()), note(tx, c.Name, updateDeleted))
+			tx.Put(metaKey(metaMoved+c.Name), row), note(tx, c.Name, updateDeleted))
 	})
 	return dberr.Wrap("store.LeaveCopy", err)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
@@ -54,13 +55,14 @@ func dropped(t *testing.T, e kv.Engine, name string) error {
 	return w.Drop(ctx, name)
 }
 
-// ofModel returns a store over a model engine, with a database of a few documents.
+// ofModel returns a store over a model engine, with a database of a few documents, some of which
+// lie in pieces.
 func ofModel(t *testing.T, name string, n int) kv.Engine {
 	t.Helper()
 	e := kvtest.NewModel(kvtest.ModelOptions{})
 	t.Cleanup(func() { e.Close() })
 	if name != "" {
-		w := openWorld(t, e, Options{})
+		w := openWorld(t, e, Options{LongestRow: 100})
 		d := w.create(name, true)
 		for i := range n {
 			w.put(d, fmt.Sprintf("p:%d", i), "", `{"text":"`+strings.Repeat("x", 100*i)+`"}`)
@@ -95,6 +97,43 @@ func serves(t *testing.T, e kv.Engine, name string) bool {
 	}
 	w.put(d, fmt.Sprintf("p:more%d", more.Add(1)), "", "{}")
 	return true
+}
+
+// TestMoveTooManyJobs: a database with so many jobs that they do not fit the row which says where
+// it went stays where it is, and moves when they have ended.
+func TestMoveTooManyJobs(t *testing.T) {
+	from, to := kvtest.NewModel(kvtest.ModelOptions{Limits: kv.Limits{Key: 24 << 10, Value: 1 << 20, Txn: 8 << 20, Age: time.Minute}}), ofModel(t, "", 0)
+	w := openWorld(t, from, Options{})
+	d := w.create("db", true)
+	const many = 150
+	subject := func(i int) string { return fmt.Sprint(strings.Repeat("s", 8000), i) }
+	later := func(fn func(tx kv.Txn, i int) error) {
+		t.Helper()
+		for i := range many {
+			if err := w.commit(ctx, func(tx kv.Txn) error { return fn(tx, i) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	later(func(tx kv.Txn, i int) error {
+		return w.jobs.Put(tx, d.job(jobDiscard, subject(i), w.time().Add(time.Hour)))
+	})
+	if err := copyDatabase(from, to, "db", false); !dberr.Is(err, dberr.Unavailable) || !strings.Contains(err.Error(), "jobs") {
+		t.Errorf("with many jobs: %v", err)
+	}
+	if !serves(t, from, "db") || serves(t, to, "db") {
+		t.Error("the database is not where it was")
+	}
+	later(func(tx kv.Txn, i int) error { return w.jobs.Remove(tx, d.job(jobDiscard, subject(i), time.Time{}).ID) })
+	if err := copyDatabase(from, to, "db", false); err != nil {
+		t.Error(err)
+	}
+	if serves(t, from, "db") || !serves(t, to, "db") {
+		t.Error("the database did not move")
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestMoveInterrupted has calls of either engine fail at each step of a move, in every way:

@@ -70,7 +70,7 @@ func (c *crew) start() {
 	shared.Clock(c.time)
 	n := c.serial
 	c.serial++
-	p.serve(shared.Engine(), Options{Holder: uint64(n + 1), Lease: 10 * time.Second}, func() time.Time { return c.time().Add(apart[n%len(apart)]) })
+	p.serve(shared.Engine(), Options{Holder: uint64(n + 1), Lease: 10 * time.Second, LongestRow: 100 + n}, func() time.Time { return c.time().Add(apart[n%len(apart)]) })
 	var err error
 	if n == 0 {
 		p.d = p.create("db", true)

@@ -327,7 +327,7 @@ func (g *group) endDrop(p document.Partition, s *partitionState, kind string) er
 	}
 	s.changed = false
 	delete(g.partitions, p)
-	return g.tx.Delete(g.db.partitionKey(p))
+	return errors.Join(g.tx.Delete(g.db.partitionKey(p)), g.hurryPieces())
 }
 
 // restOf returns keys of what a partition has besides documents: deletion markers,

@@ -68,6 +68,7 @@ var formatSteps = []formatStep{
 	{version: 17, what: "several servers count wrong passwords together", rows: map[string]byte{"attempts": 1}, waits: true},
 	{version: FormatRuns, what: "nodes of views may tell the groups in their spans", rows: map[string]byte{"view-node": 2}, waits: true},
 	{version: 19, what: "certificates by ACME", rows: map[string]byte{"acme": 1}, waits: true},
+	{version: FormatPieces, what: "long values may lie in pieces", rows: map[string]byte{"row-cut": 1, "row-piece": 1}, waits: true},
 }
 
 // FormatLongKeys is the format from which on keys are as long as the engine takes, and
@@ -76,6 +77,9 @@ const FormatLongKeys = 16
 
 // FormatRuns is the format from which on nodes of views have runs of equal keys.
 const FormatRuns = 18
+
+// FormatPieces is the format from which on long values lie in pieces.
+const FormatPieces = 20
 
 // firstFormat is the format before any step.
 const firstFormat = 1

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
@@ -134,11 +135,16 @@ func (r *Reader) Sequences() (Sequences, error) {
 // they are: where the files have less of them than compression explains, they are
 // counted themselves, up to mostCounted bytes.
 func (d *Database) Measure(ctx context.Context, prefix []byte) (uint64, error) {
-	m, ok := d.store.engine.(kv.Measurer)
+	m, ok := d.store.base.(kv.Measurer)
 	if !ok {
 		return 0, nil
 	}
-	files, err := m.DiskSize(kv.Prefix(prefix))
+	rg := kv.Prefix(prefix)
+	files, err := m.DiskSize(rg)
+	for _, r := range cutRanges(rg) {
+		n, sizeErr := m.DiskSize(r)
+		files, err = files+n, errors.Join(err, sizeErr)
+	}
 	if err != nil || files*wellCompressed >= mostCounted {
 		return files, err
 	}
@@ -179,11 +185,17 @@ func bytesOf(v kv.Snapshot, prefix []byte, most uint64) (n uint64, err error) {
 // CompactRows makes the engine give back the space of rows that were overwritten or
 // removed, among those whose keys begin with prefix, if it can.
 func (d *Database) CompactRows(ctx context.Context, prefix []byte) error {
-	c, ok := d.store.engine.(kv.Compacter)
+	c, ok := d.store.base.(kv.Compacter)
 	if !ok || d.dropped.Load() {
 		return nil
 	}
-	return c.Compact(ctx, kv.Prefix(prefix))
+	rg := kv.Prefix(prefix)
+	for _, r := range append(cutRanges(rg), rg) {
+		if err := c.Compact(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Commit runs fn in a transaction of its own, beside the writers: what it reads

@@ -46,8 +46,10 @@ func (t measuringTxn) Put(key, value []byte) error {
 	return t.Txn.Put(key, value)
 }
 
-// TestLargestRows: a document with thousands of leaves or long branches, long definitions
-// and a long _security make no entry of more than 1 MB, and no head of more than 64 KB.
+// TestLargestRows: a document with thousands of leaves or long branches, long definitions,
+// a long _security, local documents as long as they may be, thousands of attachments with long
+// names and commits of hundreds of long ids make no entry of more than 1 MB, and no head of more
+// than 64 KB.
 func TestLargestRows(t *testing.T) {
 	e := &measuring{Engine: kvtest.NewModel(kvtest.ModelOptions{Limits: kv.Limits{Key: 24 << 10, Value: 8 << 20, Txn: 64 << 20, Age: 1 << 40}}), largest: map[string]int{}}
 	w := openWorld(t, e, Options{})
@@ -71,7 +73,23 @@ func TestLargestRows(t *testing.T) {
 	}
 	const definition = 1<<20 - 1000
 	edits = append(edits, edit(t, "_design/long", "", fmt.Sprintf(`{"text":%q}`, strings.Repeat("x", definition))))
+	named := edit(t, "p:named", "", `{}`)
+	for i := range 3000 {
+		named.Attachments = append(named.Attachments, document.Attachment{Name: fmt.Sprint(strings.Repeat("n", 1000), i), ContentType: "text/plain", Data: []byte("x")})
+	}
+	edits = append(edits, named)
 	w.mustWriteAll(d, edits)
+	var long []document.Edit
+	for i := range 200 {
+		long = append(long, edit(t, fmt.Sprint("p:", strings.Repeat("i", 8000), i), "", `{}`))
+	}
+	for i, r := range w.mustWriteAll(d, long) { // a row of superseded revisions names them all
+		long[i].Parent = r.Rev
+	}
+	w.mustWriteAll(d, long)
+	if _, err := d.Whole().PutLocal(ctx, "_local/long", 0, fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("x", 8_000_000-20))); err != nil {
+		t.Fatal(err)
+	}
 	if err := d.SetSecurity(ctx, fmt.Appendf(nil, `{"note":%q}`, strings.Repeat("x", definition))); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +104,7 @@ func TestLargestRows(t *testing.T) {
 			t.Errorf("an entry of %s has %d bytes, more than %d", kind, size, most)
 		}
 	}
-	if e.largest["head"] < treePiece/2 || e.largest["doc"] < treePiece {
+	if e.largest["head"] < treePiece/2 || e.largest["doc"] < treePiece || e.largest["row-piece"] < longestRow {
 		t.Errorf("nothing large was written: %v", e.largest)
 	}
 }

@@ -123,14 +123,14 @@ func (s *Store) lookAtUpdates(ctx context.Context) error {
 
 // tell tells other processes.
 func (s *Store) tell(n news) {
-	if m, ok := s.engine.(kv.Messenger); ok && s.shared {
+	if m, ok := s.base.(kv.Messenger); ok && s.shared {
 		m.Tell(n.encode())
 	}
 }
 
 // listen has the store hear of what others tell, until stop is called.
 func (s *Store) listen() (stop func()) {
-	m, ok := s.engine.(kv.Messenger)
+	m, ok := s.base.(kv.Messenger)
 	if !ok || !s.shared {
 		return func() {}
 	}

@@ -320,7 +320,7 @@ func freeingOf(batch []*request) (freeing []*request) {
 // room returns the error with which the engine refuses writes at the moment, but
 // for those that make room.
 func (s *Store) room(freeing bool) error {
-	if e, ok := s.engine.(kv.Roomer); ok && !freeing {
+	if e, ok := s.base.(kv.Roomer); ok && !freeing {
 		return e.Room()
 	}
 	return nil

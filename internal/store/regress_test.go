@@ -438,8 +438,8 @@ func TestEndedDropHidesFromOlderSnapshots(t *testing.T) {
 	if err := d.DropPartition(ctx, "p", false); err != nil {
 		t.Fatal(err)
 	}
-	e := &hookEngine{Engine: w.engine}
-	w.engine = e
+	e := &hookEngine{Engine: w.base}
+	w.engine.Engine = e
 	e.inView = func() { // the drop ends between the snapshot and the closure
 		e.inView = nil
 		w.sweep()

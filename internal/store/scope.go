@@ -183,7 +183,7 @@ func (s Scope) Totals(ctx context.Context) (t Totals, err error) {
 		t, err = r.Totals()
 		return err
 	})
-	if m, ok := s.db.store.engine.(kv.Measurer); ok && err == nil && s.partition == "" {
+	if m, ok := s.db.store.base.(kv.Measurer); ok && err == nil && s.partition == "" {
 		t.File, err = m.DiskSize(kv.Prefix(keyspace.Database(s.db.number)))
 	}
 	t.settleSizes()

@@ -34,9 +34,9 @@ func (s *Store) pipeline(ctx context.Context, fn func(kv.Txn) error, applied fun
 		return err
 	}
 	update := s.engine.Update
-	if p, ok := s.engine.(kv.Pipeliner); ok {
+	if p, ok := s.base.(kv.Pipeliner); ok {
 		update = func(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
-			return p.Pipeline(ctx, fn, applied, locked...)
+			return s.engine.update(fn, func(fn func(kv.Txn) error) error { return p.Pipeline(ctx, fn, applied, locked...) })
 		}
 	}
 	for {

@@ -72,6 +72,8 @@ type Options struct {
 	// Doubt is for tests: it reports whether the first read of a View is to find that what is remembered is
 	// out of date, so that the closure runs again, as it does when another server has written. nil: never.
 	Doubt func() bool
+	// LongestRow is for tests: values that are longer lie in pieces of this length. Default 512 KB.
+	LongestRow int
 	// KeepFormat makes Open refuse data of an older format whose rows would have
 	// to be rewritten, and change nothing in data of one whose rows need not be.
 	KeepFormat bool
@@ -115,6 +117,9 @@ func (o Options) withDefaults() Options {
 	if o.MaxQueued == nil {
 		o.MaxQueued = func() int64 { return defaultQueued }
 	}
+	if o.LongestRow == 0 {
+		o.LongestRow = longestRow
+	}
 	if o.MaxOpen == 0 {
 		o.MaxOpen = defaultOpen
 	}
@@ -129,7 +134,8 @@ func (o Options) withDefaults() Options {
 
 // Store holds databases in an engine.
 type Store struct {
-	engine  kv.Engine
+	engine  *wholeRows // base, with rows of any length
+	base    kv.Engine
 	limits  kv.Limits
 	distant bool // each call of it is a round trip
 	o       Options
@@ -175,7 +181,8 @@ func Open(ctx context.Context, e kv.Engine, o Options) (*Store, error) {
 
 // openWith is Open with the steps that lead to the newest format.
 func openWith(ctx context.Context, e kv.Engine, o Options, steps []formatStep) (*Store, error) {
-	s := &Store{engine: e, limits: e.Limits(), o: o.withDefaults(), steps: steps, busy: newBusy(), shared: kv.IsShared(e)}
+	s := &Store{base: e, limits: e.Limits(), o: o.withDefaults(), steps: steps, busy: newBusy(), shared: kv.IsShared(e)}
+	s.engine = newWholeRows(e, s.o.LongestRow, func() bool { return s.Format() >= FormatPieces }, s.needsPieces)
 	s.distant = s.limits.Distant
 	s.time = newEngineClock(e, s.o.Clock)
 	s.o.Clock = s.time.now

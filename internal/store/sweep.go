@@ -249,7 +249,7 @@ func (d *Database) Compact(ctx context.Context) error {
 		}
 		more = more || p.more // whether or not the job is due
 	}
-	if c, ok := d.store.engine.(kv.Compacter); ok {
+	if c, ok := d.store.base.(kv.Compacter); ok {
 		return c.Compact(ctx, kv.Prefix(keyspace.Database(d.number)))
 	}
 	return nil

@@ -31,10 +31,11 @@ const (
 	jobDue        = "due"       // write tombstones over what has expired
 	jobCollect    = "collect"   // collect old tombstones
 	jobSweep      = "sweep"     // remove old superseded bodies, and blobs that no document names
+	jobPieces     = "pieces"    // remove pieces of values that rows no longer have
 )
 
 // databaseJobs are the kinds that a database can have.
-var databaseJobs = [...]string{jobDiscard, jobPartition, jobTombstones, jobExpiry, jobDue, jobCollect, jobSweep}
+var databaseJobs = [...]string{jobDiscard, jobPartition, jobTombstones, jobExpiry, jobDue, jobCollect, jobSweep, jobPieces}
 
 // page is a batch of a kind of upkeep.
 type page interface {
@@ -104,6 +105,8 @@ func (s *Store) runJob(ctx context.Context, j jobs.Job) error {
 		return s.discard(ctx, j, []byte(j.Subject))
 	case jobSurvey:
 		return s.survey(ctx, j)
+	case jobPieces:
+		return s.sweepPieces(ctx, j)
 	}
 	d, err := s.Database(ctx, j.Database)
 	if dberr.Is(err, dberr.NotFound) || err == nil && d.number != j.Number {

@@ -27,6 +27,7 @@ type world struct {
 	deaths  int
 	engine  kv.Engine
 	r       *rand.Rand
+	longest int // of a row; 0: as ever
 	now     time.Time
 	revs    map[document.ID]document.Rev
 	log     []string
@@ -49,6 +50,9 @@ func runHistory(t *testing.T, s Subject, engine func(*testing.T) kv.Engine, serv
 	t.Helper()
 	w := &world{T: t, Subject: s, engine: engine(t), r: rand.New(rand.NewPCG(seed, 7)), now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
 		revs: map[document.ID]document.Rev{}}
+	if seed%2 == 1 { // nearly all rows lie in pieces
+		w.longest = 30
+	}
 	defer w.engine.Close()
 	defer w.end()
 	w.server = w.serve(servers > 1, s.Kind)
@@ -78,7 +82,7 @@ func (w *world) serve(several bool, k index.Kind) *server {
 	s := &server{life: &kvtest.Mortal{Engine: w.engine}}
 	clock := func() time.Time { return w.now }
 	s.indexes = index.New(index.Options{Kinds: []index.Kind{k}, Clock: clock, Idle: true})
-	o, e := store.Options{Clock: clock, Idle: true, Indexer: s.indexes}, w.engine
+	o, e := store.Options{Clock: clock, Idle: true, Indexer: s.indexes, LongestRow: w.longest}, w.engine
 	if several {
 		o.Holder, o.Lease = uint64(len(w.all)+w.deaths+1), time.Minute
 		o.Doubt = kvtest.Doubt(o.Holder)

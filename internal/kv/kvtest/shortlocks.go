@@ -19,11 +19,14 @@ var mayScan = map[string]string{
 	"subscribe.(*Service).editKnowing": "a subscription comes or goes, which its scope's are counted for: a page of a hundred rows, when somebody defines one",
 }
 
-// NewShortLocks wraps e so that t fails when an iterator is opened in an Update after a key
+// largestEntry is how many bytes of key and value an engine has to take in one entry.
+const largestEntry = 1 << 20
+
+// NewShortLocks wraps e so that t fails when an entry of more than 1 MB is written, and when an iterator is opened in an Update after a key
 // of which head reports true was locked, by its name or by a read for update: whoever else
 // wants the lock would wait for a walk, which to an engine across a network is a round trip
 // for each page. What a transaction needs of a range is looked up in a snapshot before, and
-// read by its keys in the transaction. It has the optional powers of e that stores ask for.
+// read by its keys in the transaction. What is longer than an entry lies in pieces. It has the optional powers of e that stores ask for.
 func NewShortLocks(t testing.TB, e kv.Engine, head func(key []byte) bool) kv.Engine {
 	return &shortLocks{Engine: e, t: t, head: head}
 }
@@ -65,12 +68,16 @@ func (e *shortLocks) watch(fn func(kv.Txn) error, locked [][]byte) func(kv.Txn) 
 // found tells of an iterator, once of each place.
 func (e *shortLocks) found() {
 	stack := stackAbove()
-	if slices.ContainsFunc(stack, allowedToScan) {
-		return
+	if !slices.ContainsFunc(stack, allowedToScan) {
+		e.tell("a range is read while a head is locked", stack)
 	}
+}
+
+// tell fails the test, once for each place.
+func (e *shortLocks) tell(what string, stack []string) {
 	where := strings.Join(stack[:min(len(stack), 8)], " < ")
 	if _, told := e.told.LoadOrStore(where, true); !told {
-		e.t.Errorf("kv: a range is read while a head is locked: %s", where)
+		e.t.Errorf("kv: %s: %s", what, where)
 	}
 }
 
@@ -139,4 +146,12 @@ func (w *watchedLocks) GetForUpdate(key []byte) ([]byte, error) {
 func (w *watchedLocks) GetManyForUpdate(keys [][]byte) ([][]byte, error) {
 	w.locks(keys)
 	return w.Txn.GetManyForUpdate(keys)
+}
+
+// Put implements kv.Txn.
+func (w *watchedLocks) Put(key, value []byte) error {
+	if len(key)+len(value) > largestEntry {
+		w.e.tell("an entry has more than 1 MB", stackAbove())
+	}
+	return w.Txn.Put(key, value)
 }
