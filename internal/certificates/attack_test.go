@@ -17,8 +17,8 @@ import (
 // is tried again later and no sooner.
 func TestServersThatFail(t *testing.T) {
 	endless := func(w http.ResponseWriter, r *http.Request) {
-		for w.Header().Set("Content-Type", "application/json"); r.Context().Err() == nil; {
-			if _, err := w.Write([]byte(strings.Repeat(`{"a":[`, 1000))); err != nil {
+		for text := `{"newOrder":"`; r.Context().Err() == nil; text = strings.Repeat("a", 10000) {
+			if _, err := w.Write([]byte(text)); err != nil {
 				return
 			}
 		}
@@ -52,8 +52,8 @@ func TestServersThatFail(t *testing.T) {
 			if n := w.Numbers(); w.Certificate(name) != nil || n.Missing != 1 || n.Failures != 1 || w.log.count("level=ERROR") != 1 || w.rows.kinds()[kindChallenge] != 0 {
 				t.Fatalf("%+v, %v\n%s", n, w.rows.kinds(), w.log.text.String())
 			}
-			if what == "new terms" && w.log.count("/agree") == 0 {
-				t.Error(w.log.text.String())
+			if said := map[string]string{"new terms": "/agree", "endless": "too long", "leads away": "not https"}[what]; w.log.count(said) == 0 {
+				t.Errorf("it does not say %q: %s", said, w.log.text.String())
 			}
 			w.ca.Set(acmetest.Faults{})
 			w.with(func(s *Settings) { s.Directory = right })
