@@ -2,6 +2,7 @@
 
 import { spawn, execFileSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
+import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -48,16 +49,23 @@ export function counting (fetch) {
   return [count, () => until('all is answered', () => asked === 0)]
 }
 
+const reserved = [] // sockets that hold the ports of servers
+
 // freePort finds a port below those that the kernel gives to whoever asks for any, and that clients have: such a one may be
-// given away before the server listens.
+// given away before the server listens. Others who start servers do not get it while this process lives: they hold the
+// UDP port of the same number before, as test/process says.
 async function freePort () {
-  const probe = createServer().listen(12000 + randomInt(20000), '127.0.0.1')
+  const port = 12000 + randomInt(20000)
+  const holder = createSocket('udp4').unref()
+  const probe = createServer()
   try {
-    await once(probe, 'listening')
+    holder.bind({ port, address: '127.0.0.1', exclusive: true })
+    await once(holder, 'listening')
+    reserved.push(holder)
+    await once(probe.listen(port, '127.0.0.1'), 'listening')
   } catch {
-    return freePort() // somebody listens there
+    return freePort() // somebody has it
   }
-  const { port } = probe.address()
   probe.close()
   await once(probe, 'close')
   return port
@@ -102,6 +110,7 @@ export class Server {
     }
     await until('the server answers', async () => {
       if (this.child.exitCode !== null) throw new Error(`the server ended:\n${this.output}`)
+      if (!this.output.includes(' listens on ')) return false
       try {
         return (await fetch(`${this.host}/_up`)).ok
       } catch {

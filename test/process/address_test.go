@@ -9,12 +9,8 @@ import (
 
 // TestFreeAddress: no address is given twice, to this process or to another that lives beside it.
 func TestFreeAddress(t *testing.T) {
-	a, err := shared()
-	if err != nil {
-		t.Fatal(err)
-	}
 	if os.Getenv("ANOTHER_PROCESS") != "" {
-		if address := a.take(portOf(t, os.Getenv("ANOTHER_PROCESS"))); address != "" {
+		if address := reserve(portOf(t, os.Getenv("ANOTHER_PROCESS"))); address != "" {
 			t.Errorf("%s is given again", address)
 		}
 		return
@@ -26,7 +22,7 @@ func TestFreeAddress(t *testing.T) {
 			t.Fatalf("%s, %v", address, err)
 		}
 		given[address] = true
-		if port := portOf(t, address); port < firstPort || port >= firstPort+ports || a.take(port) != "" {
+		if port := portOf(t, address); port < firstPort || port >= firstPort+ports || reserve(port) != "" {
 			t.Fatalf("%s is given", address)
 		}
 	}

@@ -150,7 +150,7 @@ func environment(o Options) []string {
 	return append(env, o.Env...)
 }
 
-// Ready waits until the server answers GET /_up. A server that ends before that is an error that carries what it
+// Ready waits until the server has said that it listens and answers GET /_up. A server that ends before that is an error that carries what it
 // printed.
 func (s *Server) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
@@ -158,7 +158,7 @@ func (s *Server) Ready(ctx context.Context) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if up(ctx, s.Base) {
+		if strings.Contains(s.Output(), " listens on ") && up(ctx, s.Base) {
 			return nil
 		}
 		select {

@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 USER, PASSWORD = 'adm', 'pass'
 
 
-def until(what, ask, limit=30):
+def until(what, ask, limit=120):
     """Asks again and again until the answer is a true value, which it returns, and fails when that takes too long."""
     deadline = time.monotonic() + limit
     while True:
@@ -34,16 +34,25 @@ def until(what, ask, limit=30):
         time.sleep(0.01)
 
 
+RESERVED = []  # sockets that hold the ports of servers
+
+
 def free_port():
-    """A port below those that the kernel gives to whoever asks for any: such a one may be given away before the server listens."""
+    """A port below those that the kernel gives to whoever asks for any: such a one may be given away before the server listens.
+
+    Others who start servers do not get it while this process lives: they hold the UDP port of the same number before, as
+    test/process says."""
     while True:
         port = 12000 + random.randrange(20000)
+        holder = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         with socket.socket() as probe:
             try:
+                holder.bind(('127.0.0.1', port))
+                RESERVED.append(holder)
                 probe.bind(('127.0.0.1', port))
                 return port
             except OSError:
-                pass  # somebody listens there
+                pass  # somebody has it
 
 
 class Server:

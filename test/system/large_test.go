@@ -14,8 +14,8 @@ import (
 	"github.com/sectional/sectional/test/process"
 )
 
-// TestLargeAttachment sends a gigabyte in and out. The server never holds more than a quarter of it: it takes about 200 MB, most of it
-// the engine's tables in memory and its cache.
+// TestLargeAttachment sends a gigabyte in and out. The server never holds more than half of it: it takes about 200 MB, most of it
+// the engine's tables in memory and its cache, and twice that on a machine where the collector waits for a processor.
 func TestLargeAttachment(t *testing.T) {
 	const size = 1 << 30
 	s := process.Start(t, process.Options{})
@@ -53,7 +53,7 @@ func TestLargeAttachment(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("peak memory %.0f MB", float64(peak)/1e6)
-	if peak > size/4 && !process.Racing {
+	if peak > size/2 && !process.Racing {
 		t.Errorf("the server held %.0f MB", float64(peak)/1e6)
 	}
 }
