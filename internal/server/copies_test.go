@@ -198,3 +198,48 @@ func TestPartsAreMentioned(t *testing.T) {
 		t.Errorf("%s %v", out, err)
 	}
 }
+
+// TestCopiesForgetPushes: of a copy whose source goes on the checkpoints of who pushed to the source are gone, which say
+// what that has got since; those of who pulls, and what else lies there, are as they were.
+func TestCopiesForgetPushes(t *testing.T) {
+	one := t.TempDir()
+	r := start(t, Options{Data: one, User: "adm", Password: "pass"})
+	r.send("PUT", "/db", "")
+	r.send("PUT", "/db/x", "{}")
+	_, changes := r.send("GET", "/db/_changes", "")
+	seq := member(t, changes, "last_seq")
+	locals := map[string]string{
+		"pouch-push": `{"version":1,"replicator":"pouchdb","session_id":"s","last_seq":7,"history":[{"session_id":"s","last_seq":7}]}`,
+		"couch-push": `{"replication_id_version":4,"session_id":"s","source_last_seq":"7-g1AAAACTeJzLYWBgYMpgTmHgz8tPSTV0MDQy1zMAQsMckEQiQ1L9____szKYExlzgQLsRkYmKZaGRtiUYzUmUQ==","history":[{"session_id":"s"}]}`,
+		"pouch-pull": `{"version":1,"replicator":"pouchdb","session_id":"s","last_seq":"` + seq + `","history":[{"session_id":"s","last_seq":"` + seq + `"}]}`,
+		"couch-pull": `{"replication_id_version":4,"session_id":"s","source_last_seq":"` + seq + `","history":[{"session_id":"s"}]}`,
+		"other":      `{"session_id":"mine","note":"of an application"}`,
+	}
+	for id, body := range locals {
+		if status, answer := r.send("PUT", "/db/_local/"+id, body); status != 201 {
+			t.Fatalf("%d %s", status, answer)
+		}
+	}
+	for _, databases := range [][]string{{"db"}, nil} {
+		two := t.TempDir() + "/two"
+		if _, err := copied(t, one, CopyRequest{To: two, Databases: databases, Keep: true}); err != nil {
+			t.Fatal(err)
+		}
+		c := start(t, Options{Data: two, User: "adm", Password: "pass"})
+		for id := range locals {
+			want := 200
+			if strings.HasSuffix(id, "push") {
+				want = 404
+			}
+			if status, body := c.send("GET", "/db/_local/"+id, ""); status != want {
+				t.Errorf("%v: %s is %d %s", databases, id, status, body)
+			}
+			if status, _ := r.send("GET", "/db/_local/"+id, ""); status != 200 {
+				t.Errorf("%s is gone at the source", id)
+			}
+		}
+		if err := c.stop(); err != nil {
+			t.Error(err)
+		}
+	}
+}

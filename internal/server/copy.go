@@ -235,7 +235,7 @@ func (k *copying) everything(ctx context.Context) error {
 	o.Finish = func(ctx context.Context, t kv.Tracking, _ kvcopy.Sum) error {
 		err := k.carryConfiguration()
 		if err == nil && k.Keep {
-			err = store.ForkAll(ctx, k.to, kvcopy.Settled, func(number uint64) error { return k.disable(ctx, number) })
+			err = store.ForkAll(ctx, k.to, kvcopy.Settled, func(number uint64) error { return k.part(ctx, number, 0) })
 		} else if err == nil {
 			err = c.Leave(ctx, store.Refusing(t, store.MovedTo(k.to.name)), k.to.name)
 		}
@@ -291,7 +291,7 @@ func (k *copying) database(ctx context.Context, name string) error {
 		if counts, err = c.Counted(ctx, k.from, k.to); err == nil && !k.Keep {
 			err = k.leave(ctx, c, t)
 		} else if err == nil {
-			err = k.disable(ctx, c.Target())
+			err = k.part(ctx, c.Target(), c.Incarnation())
 		}
 		if err != nil {
 			return err
@@ -305,10 +305,15 @@ func (k *copying) database(ctx context.Context, name string) error {
 	return errors.Join(err, k.reportIf(err, name, sum, &counts))
 }
 
-// disable has the subscriptions of a copy wait until somebody wants them there: those of the source go on.
-func (k *copying) disable(ctx context.Context, number uint64) error {
-	return subscribe.Disable(ctx, k.to, kvcopy.Settled, number,
+// part has the subscriptions of a copy, whose source goes on, wait until somebody wants them there: those of the source
+// deliver; and forgets what those have told who pushed there.
+func (k *copying) part(ctx context.Context, number, was uint64) error {
+	err := subscribe.Disable(ctx, k.to, kvcopy.Settled, number,
 		"This is a copy of a database that has gone on, which delivers. A change of the subscription ends this state.")
+	if err == nil {
+		err = store.ForgetPushes(ctx, k.to, kvcopy.Settled, number, was)
+	}
+	return err
 }
 
 // leave takes the database out of the source.

@@ -44,6 +44,9 @@ type DatabaseCopy struct {
 // Target is the number that the database has at the target.
 func (c *DatabaseCopy) Target() uint64 { return c.to }
 
+// Incarnation is the source's.
+func (c *DatabaseCopy) Incarnation() uint64 { return c.from.incarnation }
+
 // PrepareCopy finds out how a database comes from one engine into another, which may be
 // empty. It writes nothing. Errors: NotFound; Exists if the target has one of
 // the name; Unavailable moved if it has moved elsewhere, or if either store has another
