@@ -39,7 +39,7 @@ var ownTable = []Known{
 	{"audit", "file", "", text, atOnce, "File for acts of administrators, a JSON object a line; without it they are lines of the log, of level `info`."},
 
 	{"tracing", "endpoint", "", text, atStart, "Collector of OpenTelemetry traces, such as `http://localhost:4318`, which is sent spans by OTLP over HTTP (`/v1/traces` unless the URL has another path); without it nothing is traced."},
-	{"tracing", "sample", "1", fraction, atStart, "Share of the requests that are traced, where the request does not say by `traceparent`."},
+	{"tracing", "sample", "1", fraction, atStart, "Share of the requests, and of the work in the background, that is traced. Of others are those whose `traceparent` asks for it, by clients who have shown who they are."},
 
 	{"rate_limits", "per_user", "0", count, atOnce, "Requests that a user may make in a second, at each server; 0 for no limit. Server administrators have none."},
 	{"rate_limits", "per_address", "0", count, atOnce, "Requests that may come from an address in a second, whoever asks, at each server; 0 for no limit. This machine has none."},
