@@ -214,6 +214,7 @@ func TestCopiesForgetPushes(t *testing.T) {
 		"pouch-pull": `{"version":1,"replicator":"pouchdb","session_id":"s","last_seq":"` + seq + `","history":[{"session_id":"s","last_seq":"` + seq + `"}]}`,
 		"couch-pull": `{"replication_id_version":4,"session_id":"s","source_last_seq":"` + seq + `","history":[{"session_id":"s"}]}`,
 		"other":      `{"session_id":"mine","note":"of an application"}`,
+		"large":      `{"text":"` + strings.Repeat("x", 1<<20) + `"}`, // lies in pieces
 	}
 	for id, body := range locals {
 		if status, answer := r.send("PUT", "/db/_local/"+id, body); status != 201 {

@@ -21,7 +21,7 @@ const forgetPage = 100
 // of who pulls have sequences of the database, which was an incarnation as well (0: settingForks names it); they stay.
 func ForgetPushes(ctx context.Context, e kv.Engine, settled Settled, number, was uint64) error {
 	var pushes [][]byte
-	err := e.View(ctx, func(v kv.Snapshot) error {
+	err := Whole(e).View(ctx, func(v kv.Snapshot) error {
 		pushes = pushes[:0]
 		own, err := readForks(v.Get(settingKey(number, settingForks)))
 		if err != nil {
