@@ -4,7 +4,7 @@ import type { Info } from '../api/database'
 import { autoPurge, expiry, revsLimit, setAutoPurge, setExpiry, setRevsLimit, type Expiry } from '../api/settings'
 import { href } from '../route'
 import { count } from '../ui/format'
-import { useAction, useLoad } from '../ui/load'
+import { useAction, useEvery, useLoad } from '../ui/load'
 import { Failure, Show, Text } from '../ui/pieces'
 
 /** Settings are what a database does with its documents in time: when they expire, how long deletions and older revisions
@@ -15,7 +15,7 @@ export function Settings({ db: { db_name: db } }: { db: Info }) {
   const limit = useLoad((signal) => revsLimit(db, signal), [db])
   return (
     <>
-      <Show of={expires}>{(is) => <Expires key={JSON.stringify(is)} db={db} is={is} again={expires.again} />}</Show>
+      <Show of={expires}>{(is) => <Expires key={JSON.stringify([is.field, is.ttl_field, is.ttl])} db={db} is={is} again={expires.again} />}</Show>
       <Show of={purges}>
         {(is) => (
           <One key={String(is.deleted_document_ttl)} title="Deletion markers" label="Drop them after, such as 3_months; empty for never" is={String(is.deleted_document_ttl ?? '')} save={(ttl) => setAutoPurge(db, { deleted_document_ttl: ttl || null })} again={purges.again}>
@@ -74,7 +74,7 @@ function Expires({ db, is, again }: { db: string; is: Expiry; again: () => void 
         <Text label="Member that has the seconds" value={f.ttl_field} onChange={set('ttl_field')} placeholder="ttl" />
         <Text label="Seconds for documents with neither" value={f.ttl} onChange={set('ttl')} />
       </div>
-      {is.ready === false && <p class="notice">Documents that were there before are still being looked at.</p>}
+      {is.ready === false && <NotReady again={again} />}
       {(is.unreadable ?? 0) > 0 && (
         <p class="notice warn">
           Documents that stay because nobody can read their time: {count(is.unreadable)}, such as{' '}
@@ -89,4 +89,10 @@ function Expires({ db, is, again }: { db: string; is: Expiry; again: () => void 
       <button disabled={action.busy}>Save expiry</button>
     </form>
   )
+}
+
+/** NotReady says that there is more to come, and asks for it. */
+function NotReady({ again }: { again: () => void }) {
+  useEvery(1000, again)
+  return <p class="notice">Documents that were there before are still being looked at.</p>
 }

@@ -261,8 +261,13 @@ func (e *Engine) Left() int64 {
 func (e *Engine) unflushed() int64 { return int64(e.db.Metrics().WAL.Size) }
 
 // flushSoon makes tables of what is in memory, so that its logs go, unless there
-// is so much that it is under way.
+// is so much that it is under way, or the engine is being closed: compactions go on
+// for a moment then, and may find that the disk is full.
 func (e *Engine) flushSoon() {
+	if !e.open.TryRLock() {
+		return
+	}
+	defer e.open.RUnlock()
 	if e.db.Metrics().MemTable.Count > 1 {
 		return
 	}

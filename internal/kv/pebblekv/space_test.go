@@ -205,6 +205,15 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// TestFullWhileClosing: a compaction that goes on while the engine is being closed finds that the disk is full.
+func TestFullWhileClosing(t *testing.T) {
+	e, _ := openSmall(t, newSmallDisk(testDisk))
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e.space.flush()
+}
+
 // TestOthersFillTheDisk takes all room away from a running engine and gives it
 // back: writes are refused in between and nothing else happens.
 func TestOthersFillTheDisk(t *testing.T) {
