@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -342,7 +343,7 @@ func (c *DatabaseCopy) publish(tx kv.Txn, e *entry, work []jobs.Job, lane []byte
 		}
 	}
 	for _, j := range work {
-		if j.Number = c.to; j.Kind == jobDatabase {
+		if !c.carried(&j) {
 			continue
 		}
 		if err := jobs.Carry(tx, j); err != nil {
@@ -350,6 +351,20 @@ func (c *DatabaseCopy) publish(tx kv.Txn, e *entry, work []jobs.Job, lane []byte
 		}
 	}
 	return errors.Join(c.cameBack(tx), tx.Put(key, e.encode()), tx.Delete(copying), note(tx, c.Name, updateCreated))
+}
+
+// carried makes a job of the source one of the target, and reports whether it is to come along. What a job removes is said by
+// keys, which have the number of the database.
+func (c *DatabaseCopy) carried(j *jobs.Job) bool {
+	switch j.Number = c.to; j.Kind {
+	case jobDatabase:
+		return false
+	case jobDiscard:
+		rest, own := strings.CutPrefix(j.Subject, string(keyspace.Database(c.from.number)))
+		j.Subject = string(keyspace.Database(c.to)) + rest
+		return own
+	}
+	return true
 }
 
 // cameBack removes what is left of the database where it was here before it moved away.

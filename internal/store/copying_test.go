@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/kvcopy"
 	"github.com/sectional/sectional/internal/kv/kvtest"
@@ -133,6 +134,68 @@ func TestMoveTooManyJobs(t *testing.T) {
 	}
 	if err := w.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDiscardsComeAlong: rows that a copied database is about to get rid of, as those of an index that was dropped, are removed
+// where they lie at the target, and not those of the database that has the source's number there; nor does a job remove such
+// rows that an older build has brought.
+func TestDiscardsComeAlong(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		row := func(number uint64) []byte {
+			return keyspace.FieldRow.Key(number, keyspace.U(1), keyspace.T(""), keyspace.T("v"), keyspace.T("id"))
+		}
+		put := func(w *world, number uint64) {
+			t.Helper()
+			if err := w.commit(ctx, func(tx kv.Txn) error { return tx.Put(row(number), []byte{1}) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		from, to := ofModel(t, "", 0), ofModel(t, "", 0)
+		w := openWorld(t, from, Options{})
+		d := w.create("db", false)
+		put(w, d.number)
+		prefix := keyspace.FieldRow.Key(d.number, keyspace.U(1))
+		if err := w.commit(ctx, func(tx kv.Txn) error { return d.DiscardLater(tx, prefix) }); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		w = openWorld(t, to, Options{})
+		other := w.create("other", false)
+		put(w, other.number)
+		if other.number != d.number {
+			t.Fatalf("the databases have the numbers %d and %d", d.number, other.number)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := copyDatabase(from, to, "db", keep); err != nil {
+			t.Fatal(err)
+		}
+		w = openWorld(t, to, Options{})
+		defer w.Close()
+		copied, err := w.Database(ctx, "db")
+		if err != nil {
+			t.Fatal(err)
+		}
+		has := func(number uint64) bool {
+			return rows(t, to, kv.Prefix(row(number)), showKey) != ""
+		}
+		if !has(copied.number) {
+			t.Error("the row was not copied")
+		}
+		wrong := copied.job(jobDiscard, string(prefix), w.time())
+		if err := w.commit(ctx, func(tx kv.Txn) error { return w.jobs.Put(tx, wrong) }); err != nil {
+			t.Fatal(err)
+		}
+		w.later(time.Hour)
+		w.sweep()
+		if !has(other.number) || has(copied.number) {
+			t.Errorf("keep %v: the other database has its row: %v, the copied one: %v", keep, has(other.number), has(copied.number))
+		}
+		w.wantNoJobs(t)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -102,6 +103,9 @@ func (s *Store) runJob(ctx context.Context, j jobs.Job) error {
 	case jobDatabase:
 		return s.removeDatabase(ctx, j)
 	case jobDiscard:
+		if !strings.HasPrefix(j.Subject, string(keyspace.Database(j.Number))) {
+			return s.commit(ctx, func(tx kv.Txn) error { return jobs.End(tx, &j) }) // an older build has carried it here with a copied database
+		}
 		return s.discard(ctx, j, []byte(j.Subject))
 	case jobSurvey:
 		return s.survey(ctx, j)
