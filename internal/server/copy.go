@@ -235,7 +235,7 @@ func (k *copying) everything(ctx context.Context) error {
 	o.Finish = func(ctx context.Context, t kv.Tracking, _ kvcopy.Sum) error {
 		err := k.carryConfiguration()
 		if err == nil && k.Keep {
-			err = store.ForkAll(ctx, k.to, kvcopy.Settled, func(number uint64) error { return k.part(ctx, number, 0) })
+			err = store.ForkAll(ctx, k.to, kvcopy.Settled, true, func(number uint64) error { return k.part(ctx, number, 0) })
 		} else if err == nil {
 			err = c.Leave(ctx, store.Refusing(t, store.MovedTo(k.to.name)), k.to.name)
 		}

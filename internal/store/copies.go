@@ -124,9 +124,32 @@ func AbandonAll(ctx context.Context, e kv.Engine, settled Settled) error {
 func TakeBack(ctx context.Context, e kv.Engine, settled Settled, name string) error {
 	incarnation, err := newIncarnation(rand.Reader)
 	if err == nil {
+		err = forgetAway(ctx, e, settled, name)
+	}
+	if err == nil {
 		err = settled(ctx, e, func(tx kv.Txn) error { return takeBack(tx, name, incarnation) })
 	}
 	return dberr.Wrap("store.TakeBack", err)
+}
+
+// forgetAway removes the checkpoints of who pushed to a database that has moved away: some have gone on pushing where it is, and
+// their own checkpoints say so.
+func forgetAway(ctx context.Context, e kv.Engine, settled Settled, name string) error {
+	var was entry
+	err := e.View(ctx, func(v kv.Snapshot) error {
+		m, err := readMoved(v.Get(metaKey(metaMoved + name)))
+		if err == nil {
+			was, err = decodeEntry(m.entry)
+		}
+		return err
+	})
+	if errors.Is(err, errNoDatabase) {
+		return nil // takeBack says so
+	}
+	if err != nil {
+		return err
+	}
+	return ForgetPushes(ctx, e, settled, was.number, was.incarnation)
 }
 
 func takeBack(tx kv.Txn, name string, incarnation uint64) error {
@@ -179,7 +202,7 @@ func TakeBackAll(ctx context.Context, e kv.Engine, settled Settled) error {
 		return err
 	})
 	if err == nil {
-		err = ForkAll(ctx, e, settled, nil)
+		err = ForkAll(ctx, e, settled, false, func(number uint64) error { return ForgetPushes(ctx, e, settled, number, 0) })
 	}
 	if err == nil {
 		err = settled(ctx, e, func(tx kv.Txn) error { return tx.Put(metaKey("store"), was) })

@@ -111,9 +111,8 @@ func (d *Database) own(incarnation uint64, q Seq) (_ Seq, ok bool) {
 }
 
 // ForkAll gives all databases of a store that nobody can open yet another incarnation:
-// it was taken back, or is a copy of one that goes on. For a copy, copied is called with the number of each database;
-// otherwise it is nil.
-func ForkAll(ctx context.Context, e kv.Engine, settled Settled, copied func(number uint64) error) error {
+// it was taken back, or is a copy of one that goes on, as copied says. each is called with the number of each database.
+func ForkAll(ctx context.Context, e kv.Engine, settled Settled, copied bool, each func(number uint64) error) error {
 	var names []string
 	for after := []byte(nil); ; {
 		names = names[:0]
@@ -140,11 +139,11 @@ func ForkAll(ctx context.Context, e kv.Engine, settled Settled, copied func(numb
 		for _, name := range names {
 			var number uint64
 			err := settled(ctx, e, func(tx kv.Txn) (err error) {
-				number, err = forkOne(tx, name, copied != nil)
+				number, err = forkOne(tx, name, copied)
 				return err
 			})
-			if err == nil && copied != nil {
-				err = copied(number)
+			if err == nil {
+				err = each(number)
 			}
 			if err != nil {
 				return err

@@ -16,7 +16,7 @@ import (
 const forgetPage = 100
 
 // ForgetPushes removes the checkpoints of replications into a database, by its number, which nobody has open: it is a copy,
-// and its source goes on. Whoever pushes there keeps a checkpoint of his own, which says what the source has; where the two
+// and its source goes on, or it was taken back from where it had moved. Whoever pushes there keeps a checkpoint of his own, which says what the source has; where the two
 // have a session in common, clients go by that, and would pass over what came to the source behind the fork. Checkpoints
 // of who pulls have sequences of the database, which was an incarnation as well (0: settingForks names it); they stay.
 func ForgetPushes(ctx context.Context, e kv.Engine, settled Settled, number, was uint64) error {
