@@ -21,8 +21,13 @@ func (q *Queue) Put(tx kv.Txn, j Job) error {
 	return write(tx, &j)
 }
 
+// Ending is the checkpoint of a job that ends because there is nothing in a range. Nobody who writes there makes a conflict with
+// whoever ends it, for he only ensures that it is there. So its worker writes this checkpoint first, and looks into the range in a
+// later transaction: who writes after the first, and could not be seen by the second, ensures a job that is ending, which writes it.
+const Ending = "\x00ending"
+
 // Ensure puts a job into the queue unless it is there; then it makes it due at j.Due
-// at the latest, though not before its Earliest. It reports whether it wrote anything.
+// at the latest, though not before its Earliest. One that is ending goes on, in another state. It reports whether it wrote anything.
 func (q *Queue) Ensure(tx kv.Txn, j Job) (changed bool, err error) {
 	old, err := decode(j.ID, tx.GetForUpdate)
 	if errors.Is(err, ErrGone) {
@@ -32,6 +37,10 @@ func (q *Queue) Ensure(tx kv.Txn, j Job) (changed bool, err error) {
 	due := j.Due
 	if due.Before(old.Earliest) {
 		due = old.Earliest
+	}
+	if err == nil && old.Checkpoint == Ending {
+		old.Checkpoint = ""
+		return true, write(tx, &old)
 	}
 	if err != nil || !due.Before(old.Due) {
 		return false, err

@@ -69,7 +69,17 @@ func (s *Store) sweepPieces(ctx context.Context, j jobs.Job) error {
 		}
 		s.rest(ctx)
 	}
-	err := s.commit(ctx, func(tx kv.Txn) error { return s.afterPieces(tx, &j) })
+	ending := jobs.Job{}
+	err := s.commit(ctx, func(tx kv.Txn) (err error) {
+		ending, err = s.afterPieces(tx, &j, false)
+		return err
+	})
+	if err == nil && ending.Checkpoint == jobs.Ending {
+		err = s.commit(ctx, func(tx kv.Txn) error {
+			_, err := s.afterPieces(tx, &ending, true)
+			return err
+		})
+	}
 	if errors.Is(err, jobs.ErrGone) || errors.Is(err, jobs.ErrMoved) {
 		return nil
 	}
@@ -154,20 +164,23 @@ func dropLeft(tx kv.Txn, left []leftCut) error {
 	return err
 }
 
-// afterPieces ends the job if nothing is in pieces any more. Who cuts a row at the same time has
-// read the job for update.
-func (s *Store) afterPieces(tx kv.Txn, seen *jobs.Job) error {
-	j, err := s.jobs.Lock(tx, seen)
-	if err != nil {
-		return err
+// afterPieces puts the job off, or if nothing is in pieces any more notes that it is ending, and ends it when it is called again
+// (jobs.Ending). It returns the job as it leaves it.
+func (s *Store) afterPieces(tx kv.Txn, seen *jobs.Job, again bool) (j jobs.Job, err error) {
+	if j, err = s.jobs.Lock(tx, seen); err != nil {
+		return j, err
 	}
 	keys, err := keysIn(tx, kv.Prefix(keyspace.RowCut.Key(j.Number)), 1)
-	if err != nil {
-		return err
+	switch {
+	case err != nil:
+		return j, err
+	case len(keys) > 0:
+		j.Checkpoint, j.Due = "", s.o.Clock().Add(piecesEvery)
+	case again:
+		return j, jobs.End(tx, &j)
+	default:
+		j.Checkpoint = jobs.Ending
 	}
-	if len(keys) == 0 {
-		return jobs.End(tx, &j)
-	}
-	j.Due = s.o.Clock().Add(piecesEvery)
-	return s.jobs.Save(tx, &j)
+	err = s.jobs.Save(tx, &j)
+	return j, err
 }
