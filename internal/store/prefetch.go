@@ -30,11 +30,20 @@ type prefetched struct {
 // returns, which is not before it has ended.
 func (w *winnerWalk) prefetch(yield func(*Revision, error) bool) {
 	free, ready := make(chan *prefetched, 2), make(chan *prefetched, 2)
+	var runs []*prefetched
 	for range cap(free) {
 		b := w.r.db.store.runs.Get().(*prefetched)
-		defer w.r.db.store.runs.Put(b)
+		runs = append(runs, b)
 		free <- b
 	}
+	defer func() { // also where yield panics
+		close(free)
+		for range ready { // until the goroutine has ended
+		}
+		for _, b := range runs {
+			w.r.db.store.runs.Put(b)
+		}
+	}()
 	go func() {
 		defer close(ready)
 		for b := range free {
@@ -49,12 +58,9 @@ func (w *winnerWalk) prefetch(yield func(*Revision, error) bool) {
 	}()
 	for b := range ready {
 		if !b.each(yield) || b.end {
-			break
+			return
 		}
 		free <- b
-	}
-	close(free)
-	for range ready { // until the goroutine has ended
 	}
 }
 
