@@ -100,12 +100,20 @@ func (e *Engine) DiskSize(r kv.Range) (uint64, error) {
 
 // expect returns how many rows the statistics expect in a range.
 func (e *Engine) expect(ctx context.Context, start, end []byte) (float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.o.Timeout)
+	defer cancel()
+	s, err := e.connect(ctx, e.views)
+	if err != nil {
+		return 0, err
+	}
 	var text []byte
-	err := e.views.pool.QueryRow(ctx, fmt.Sprintf(`EXPLAIN (FORMAT JSON) SELECT FROM %s.kv WHERE key >= '\x%x' AND key < '\x%x'`,
+	err = s.conn.QueryRow(ctx, fmt.Sprintf(`EXPLAIN (FORMAT JSON) SELECT FROM %s.kv WHERE key >= '\x%x' AND key < '\x%x'`,
 		e.o.Schema, start, end)).Scan(&text)
 	if err != nil {
+		s.destroy()
 		return 0, e.told(err)
 	}
+	s.end(e.o.Timeout)
 	var plans []struct {
 		Plan struct {
 			Rows float64 `json:"Plan Rows"`

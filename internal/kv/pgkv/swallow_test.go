@@ -1,7 +1,9 @@
 package pgkv
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -75,4 +77,51 @@ func TestSwallowed(t *testing.T) {
 	}
 	p.Pass()
 	all("afterwards")
+}
+
+// TestMeasuredSwallowed: what PostgreSQL's statistics say of a large range is waited for as long as a trip may take.
+func TestMeasuredSwallowed(t *testing.T) {
+	c := postgres.Cluster(t)
+	var swallowing atomic.Pointer[pgtest.Proxy]
+	p, err := pgtest.NewProxy(c, func(sent []byte) pgtest.Verdict {
+		if bytes.Contains(sent, []byte("EXPLAIN")) {
+			swallowing.Load().Swallow()
+		}
+		return pgtest.Pass
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	swallowing.Store(p)
+	e := open(t, Options{URL: p.URL() + "&connect_timeout=1", Timeout: time.Second, Patience: 100 * time.Millisecond})
+	defer func() {
+		_ = p.Close() // first: nobody waits for what was swallowed
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	err = e.Update(t.Context(), func(tx kv.Txn) error {
+		for i := range measured + 1 {
+			if err := tx.Put(fmt.Appendf(nil, "r%05d", i), nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan error, 1)
+	go func() {
+		_, err := e.DiskSize(kv.Prefix([]byte("r")))
+		failed <- err
+	}()
+	select {
+	case err := <-failed:
+		if err == nil {
+			t.Error("it was measured")
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the size of a range is waited for")
+	}
 }
