@@ -284,6 +284,15 @@ func (c *conn) arm(now time.Time) error {
 	return c.Conn.SetWriteDeadline(now.Add(timeout))
 }
 
+// CloseWrite ends what is sent, so that the client can read it to its end before the connection is closed: net/http asks for it when it closes
+// a connection whose client still sends.
+func (c *conn) CloseWrite() error {
+	if half, can := c.Conn.(interface{ CloseWrite() error }); can {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
 // Close implements net.Conn.
 func (c *conn) Close() error {
 	c.once.Do(func() { c.of.closed(c) })

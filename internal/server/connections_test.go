@@ -214,3 +214,41 @@ func TestConnectionLimits(t *testing.T) {
 		t.Errorf("as configured: %+v, want %+v", got, want)
 	}
 }
+
+// TestAnswersEndBeforeTheConnection ends what is sent to a client who still sends.
+func TestAnswersEndBeforeTheConnection(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := connectionLimits{all: 1, each: 1, write: time.Minute}
+	bound := newConnections(func() connectionLimits { return limits }).listen(l)
+	defer bound.Close()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	server, err := bound.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if _, err := io.WriteString(server, "no"); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	_ = client.SetDeadline(time.Now().Add(time.Minute)) // it has a deadline by then
+	if got, err := io.ReadAll(client); string(got) != "no" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := io.WriteString(client, "more"); err != nil {
+		t.Error(err)
+	}
+	if got, err := io.ReadAll(io.LimitReader(server, 4)); string(got) != "more" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}

@@ -86,6 +86,7 @@ func (r *Request) Begin(status, length int) {
 	r.call.Complete(status)
 	r.tellAct(status)
 	r.status = status
+	r.leaveBody()
 	r.w.WriteHeader(status)
 }
 

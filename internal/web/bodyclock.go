@@ -15,11 +15,14 @@ const bodyStride = 1 << 10
 // with what came is not the client's fault.
 type bodyClock struct {
 	r       *Request
+	of      *http.Request // whose body it stands for
 	from    io.ReadCloser
 	line    *http.ResponseController
 	timeout time.Duration
 	waited  time.Duration // since the last stride
 	came    int           // since the last stride
+	begun   bool          // something was asked for
+	ended   bool          // nothing more will come
 	armed   time.Time     // when the deadline was set last
 }
 
@@ -29,9 +32,9 @@ func (r *Request) watchBody() {
 	if r.HTTP.ContentLength == 0 || r.HTTP.Body == nil || r.HTTP.Body == http.NoBody {
 		return
 	}
-	c := &bodyClock{r: r, from: r.HTTP.Body, line: http.NewResponseController(r.w), timeout: r.frame.options.Settings().BodyTimeout}
+	c := &bodyClock{r: r, of: r.HTTP, from: r.HTTP.Body, line: http.NewResponseController(r.w), timeout: r.frame.options.Settings().BodyTimeout}
 	c.arm(r.Began)
-	r.HTTP.Body = c
+	r.HTTP.Body, r.clock = c, c
 }
 
 // arm sets the deadline of reads to the end of the client's time.
@@ -46,7 +49,9 @@ func (c *bodyClock) Read(p []byte) (int, error) {
 	if began.Sub(c.armed) > min(time.Second, c.timeout/8) {
 		c.arm(began)
 	}
+	c.begun = true
 	n, err := c.from.Read(p)
+	c.ended = err != nil
 	took := c.r.frame.Now().Sub(began)
 	c.r.bodyTime += took
 	c.waited += took

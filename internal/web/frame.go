@@ -139,6 +139,12 @@ func (f *Frame) Serve(r *Request, call Call, w http.ResponseWriter, h *http.Requ
 	if f.Tracer != nil {
 		r.context, r.span, r.wish = f.Tracer.Request(r.context, h.Header["Traceparent"])
 	}
+	f.serve(r)
+	r.linger()
+}
+
+// serve is Serve up to the end of the answer.
+func (f *Frame) serve(r *Request) {
 	f.Metrics.inFlight.Add(1)
 	defer f.finish(r)
 	r.watchBody()

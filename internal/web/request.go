@@ -38,6 +38,7 @@ type Request struct {
 	context  context.Context
 	span     tracing.Span  // of the request, the zero value if it is not traced
 	wish     *tracing.Wish // that it be traced, of a client of whom it is not known yet who it is
+	clock    *bodyClock    // of its body; nil if it has none
 	bodyTime time.Duration
 	held     int64 // bytes of memory that its body is charged for; see Hold
 	status   int   // of the answer, 0 before it began
@@ -112,7 +113,7 @@ func (r *Request) MethodShown() string {
 // when it began stay. The Call is to be as new and to be taken through its steps by Go again.
 func (r *Request) Replace(h *http.Request) {
 	*r = Request{HTTP: h, Caller: r.Caller, Began: r.Began, frame: r.frame, call: r.call, w: r.w, context: r.context, span: r.span, wish: r.wish,
-		bodyTime: r.bodyTime, held: r.held, id: r.id, counted: r.counted}
+		clock: r.clock, bodyTime: r.bodyTime, held: r.held, id: r.id, counted: r.counted}
 	r.parse()
 }
 
