@@ -12,16 +12,34 @@ import (
 	"github.com/sectional/sectional/internal/outgoing"
 )
 
+// longestRest is how long the ACME server may have a name rest after a failure.
+const longestRest = 24 * time.Hour
+
 // due reports whether a certificate is to be got, and nobody is at it.
+//
+// Times in the row that are further ahead than anybody sets them were written by a clock that has been set back since. They
+// count for nothing: else a name would wait until the clock is there again.
 func (s *Service) due(set Settings, is state, hurry bool) bool {
 	now := s.o.Now()
+	ahead := func(t time.Time, most time.Duration) bool { return now.Before(t) && !now.Add(most).Before(t) }
 	switch {
-	case now.Before(is.until): // somebody is at it
+	case is.unreadable:
 		return false
-	case is.failures > 0 && is.tried == set.Directory && now.Before(is.again) && !hurry:
+	case ahead(is.until, s.o.Pace.Budget+leaseBeyond): // somebody is at it
+		return false
+	case is.failures > 0 && is.tried == set.Directory && ahead(is.again, longestRest) && !hurry:
 		return false
 	}
-	return len(is.chain) == 0 || is.directory != set.Directory || !now.Before(is.renew)
+	return len(is.chain) == 0 || is.directory != set.Directory || !now.Before(is.renewed())
+}
+
+// renewed is when another certificate is to be got. A row that says so for a time after the certificate's end was written by a clock
+// that was far ahead.
+func (s state) renewed() time.Time {
+	if leaf, err := x509.ParseCertificate(s.chain[0]); err == nil && s.renew.After(leaf.NotAfter) {
+		return leaf.NotAfter.Add(-leaf.NotAfter.Sub(leaf.NotBefore) / 3)
+	}
+	return s.renew
 }
 
 // renewAt is when a certificate is renewed that was got now: when a third of its life is left, or a
@@ -36,17 +54,18 @@ func renewAt(leaf *x509.Certificate, now time.Time) time.Time {
 	return at
 }
 
-// renew gets a certificate for a name, unless another server does.
-func (s *Service) renew(set Settings, name string, hurry bool) {
+// renew gets a certificate for a name, unless another server does. tried: it was at it, whatever came of that.
+func (s *Service) renew(set Settings, name string, hurry bool) (tried bool) {
 	mine, err := s.claim(set, name, hurry)
 	if err != nil || !mine {
 		s.fails(name, err)
-		return
+		return false
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.Pace.Budget)
 	got, err := s.obtain(ctx, set, name)
 	cancel()
 	s.fails(name, errors.Join(err, s.finish(set, name, got, err)))
+	return true
 }
 
 // fails tells of an attempt that failed, once until one succeeds.
@@ -108,7 +127,7 @@ func (s *Service) pause(failures uint64, err error) time.Duration {
 	var e *acme.Error
 	if errors.As(err, &e) {
 		if asked, limited := acme.RateLimit(e); limited {
-			d = max(d, min(asked, 24*time.Hour))
+			d = max(d, min(asked, longestRest))
 		}
 	}
 	return d

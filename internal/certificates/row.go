@@ -100,6 +100,8 @@ type state struct {
 	failures  uint64    // since the last that succeeded
 	tried     string    // the directory that was asked at the last of them
 	again     time.Time // before which it is not asked
+
+	unreadable bool // nobody knows what the row says
 }
 
 func (s state) row() []byte {
@@ -124,7 +126,10 @@ func readState(row []byte) (state, error) {
 	r := packed.ReadVersion(row, rowVersion)
 	s := state{pair: readPair(&r), directory: r.Text(), renew: readTime(&r), holder: r.Text(), until: readTime(&r)}
 	s.failures, s.tried, s.again = r.Uint(), r.Text(), readTime(&r)
-	return s, r.Done()
+	if err := r.Done(); err != nil {
+		return state{}, err
+	}
+	return s, nil
 }
 
 // challenge is what is to be answered while a name is being authorized: to a request for the

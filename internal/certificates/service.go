@@ -76,6 +76,7 @@ type Service struct {
 	attempts   told // names whose attempts fail
 	ends       told // names whose certificate has ended
 	reads      told // "" as long as the rows can't be read
+	broken     told // names whose row can't be read
 }
 
 // told are the names of which something was logged that is still so.
@@ -171,7 +172,7 @@ func (s *Service) look() time.Duration {
 	return s.o.Pace.Look
 }
 
-// states reads what is known of all names. A row that can't be read is left out.
+// states reads what is known of all names. A row that nobody can read keeps its own name from a certificate, and no other.
 func (s *Service) states() (map[string]state, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, rowsTime)
 	defer cancel()
@@ -181,9 +182,13 @@ func (s *Service) states() (map[string]state, error) {
 	}
 	states := map[string]state{}
 	for name, row := range rows {
-		if states[name], err = readState(row); err != nil {
-			return nil, err
+		is, err := readState(row)
+		if is.unreadable = err != nil; !is.unreadable {
+			s.broken.over(name)
+		} else if s.broken.first(name) {
+			s.o.Log.Error("the row of a certificate can't be read; its name gets no other", "name", name, "err", err)
 		}
+		states[name] = is
 	}
 	return states, nil
 }
@@ -235,14 +240,16 @@ func (s *Service) begin(set Settings, states map[string]state) {
 		return
 	}
 	s.all.Go(func() {
+		tried := false
 		for _, name := range due {
-			s.renew(set, name, hurry)
+			tried = s.renew(set, name, hurry) || tried
 		}
 		for _, name := range left {
 			s.forget(name)
 		}
-		s.busy.Store(false)
-		s.Wake()
+		if s.busy.Store(false); tried {
+			s.Wake() // there is something new; where nothing could be begun, that is for the next look
+		}
 	})
 }
 

@@ -26,6 +26,7 @@ type memory struct {
 	rows  map[string][]byte
 	reads atomic.Int64
 	away  atomic.Bool
+	full  atomic.Bool // nothing can be written
 }
 
 var errAway = errors.New("the store is away")
@@ -54,7 +55,7 @@ func (m *memory) ACMERows(_ context.Context, kind string) (map[string][]byte, er
 func (m *memory) ChangeACMERow(_ context.Context, kind, name string, change func([]byte) ([]byte, error)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.away.Load() {
+	if m.away.Load() || m.full.Load() {
 		return errAway
 	}
 	row, err := change(bytes.Clone(m.rows[kind+" "+name]))
