@@ -419,6 +419,23 @@ test('users are made, changed and given access keys', () => visit({}, async (v) 
   assert.equal((await as('second')).status, 401)
 }))
 
+test('what administrators did is read page by page', () => visit({}, async (v) => {
+  await server.request('PUT', '/acted')
+  for (let i = 0; i < 60; i++) await server.request('PUT', '/acted')
+  await v.logIn()
+  await v.go('#/live/audit')
+  const acts = v.page.getByRole('region', { name: 'Acts' }).locator('tbody tr')
+  await acts.first().waitFor()
+  assert.equal(await acts.count(), 50)
+  assert.match(await acts.first().innerText(), /adm\s.*PUT \/\{db\}\s+acted\s+412/s)
+  await v.sound()
+  await v.button('Older').click()
+  await acts.filter({ hasText: '201' }).filter({ hasText: 'acted' }).waitFor()
+  await v.button('Newest').click()
+  await acts.nth(49).waitFor()
+  assert.equal(await v.button('Newest').count(), 0)
+}))
+
 test('a replication that is refused says what and why', () => visit({}, async (v) => {
   await server.request('PUT', '/strict')
   await server.request('PUT', '/strict/_design/rules', { validate_doc_update: 'function (doc) { if (!doc._deleted) throw({forbidden: "not here"}) }' })
@@ -643,7 +660,7 @@ test('every page of the documentation is reached from its contents, and every li
 }))
 
 const pages = ['#/db', '#/db/shop', '#/db/shop/partitions', '#/db/shop/queries', '#/db/shop/functions', '#/db/shop/changes', '#/db/shop/access', '#/db/shop/settings', '#/db/shop/subscriptions',
-  '#/db/shop/doc', '#/db/shop/doc/c0%3Aorder000', '#/live', '#/live/replications', '#/live/metrics', '#/users', '#/tables', '#/help', '#/help/guides/search.md', '#/help?q=partition+key', '#/nowhere']
+  '#/db/shop/doc', '#/db/shop/doc/c0%3Aorder000', '#/live', '#/live/replications', '#/live/metrics', '#/live/audit', '#/users', '#/tables', '#/help', '#/help/guides/search.md', '#/help?q=partition+key', '#/nowhere']
 
 for (const theme of ['light', 'dark']) {
   for (const width of [1200, 390]) {

@@ -1,4 +1,4 @@
-import { get, part } from './http'
+import { get, part, query } from './http'
 
 /** Task is work that runs: an index build, a replication, a drop. */
 export interface Task {
@@ -43,3 +43,22 @@ export interface Failed {
 
 export const failures = async (r: Replication, signal?: AbortSignal) =>
   (await get<{ failures: Failed[] }>(`_scheduler/docs/${part(r.database)}/${part(r.doc_id)}/failures`, signal)).failures
+
+/** Act is what an administrator did, or tried to. */
+export interface Act {
+  time: string
+  user: string
+  peer: string
+  method: string
+  route: string
+  database?: string
+  object?: string
+  status: number
+}
+
+/** acts reads those of a server, the newest, or those before a page. */
+export const acts = (node: string, before: string, signal?: AbortSignal) =>
+  get<{ acts: Act[]; bookmark?: string }>(`_node/${part(node)}/_audit${query({ limit: 50, bookmark: before || undefined })}`, signal)
+
+/** nodes are the names of the servers of the store. */
+export const nodes = async (signal?: AbortSignal) => (await get<{ all_nodes: string[] }>('_membership', signal)).all_nodes

@@ -6,14 +6,16 @@ import { ago, bytes, count, rate as rateText, share } from '../ui/format'
 import { useEvery, useLoad } from '../ui/load'
 import { Failure, Head, Show, Table, Tabs } from '../ui/pieces'
 import { Plot } from '../ui/plot'
+import { Audit } from './audit'
 
 const pages = [
   { path: '', name: 'Tasks', page: Tasks },
   { path: 'replications', name: 'Replications', page: Replications },
   { path: 'metrics', name: 'Metrics', page: Charts },
+  { path: 'audit', name: 'Audit', page: Audit },
 ]
 
-/** Live is what the server does now. */
+/** Live is what the server does now, and what administrators have done. */
 export function Live() {
   const shown = pages.find((p) => p.path === (route.value.parts[1] ?? '')) ?? pages[0]!
   return (
