@@ -133,6 +133,8 @@ type tracking struct {
 
 // Track implements kv.Tracker, for all processes that write.
 func (e *Engine) Track(ctx context.Context, r kv.Range) (kv.Tracking, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*e.o.Timeout) // of many trips, which wait for locks
+	defer cancel()
 	conn, err := e.beside(ctx)
 	if err != nil {
 		return nil, dberr.Wrap("pgkv.Track", e.told(err))
@@ -204,6 +206,8 @@ func noLock(err error) bool {
 
 // Written implements kv.Tracking.
 func (t *tracking) Written(ctx context.Context) (keys [][]byte, discarded []kv.Range, err error) {
+	ctx, cancel := context.WithTimeout(ctx, t.e.o.Timeout)
+	defer cancel()
 	t.mu.Lock()
 	most := fmt.Sprint(mostNotes)
 	if t.fence != nil {
@@ -294,7 +298,9 @@ func (t *tracking) Through(ctx context.Context, fn func(kv.Txn) error, refusal e
 	}
 	if err == nil && refusal != nil {
 		text := dberr.Wrap("", refusal).(*dberr.Error).Reason
-		err = run(ctx, tx.s.conn.Conn(), fmt.Sprintf(refusing, t.e.o.Schema, strings.ReplaceAll(text, "'", "''")))
+		within, cancel := context.WithTimeout(ctx, t.e.o.Timeout)
+		defer cancel()
+		err = run(within, tx.s.conn.Conn(), fmt.Sprintf(refusing, t.e.o.Schema, strings.ReplaceAll(text, "'", "''")))
 	}
 	if err == nil {
 		err = tx.commit()
