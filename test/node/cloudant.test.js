@@ -189,7 +189,7 @@ test('replication documents and the scheduler', async () => {
   const { result: running } = await cloudant.getSchedulerDocs({ states: ['running'], limit: 5 })
   assert.deepEqual(running.docs.map((d) => d.docId), [posted.id])
   assert.ok(!JSON.stringify([jobs, running]).includes('pass'))
-  assert.ok((await cloudant.getActiveTasks()).result.some((task) => task.type === 'replication'))
+  await until('it is among the tasks', async () => (await cloudant.getActiveTasks()).result.some((task) => task.type === 'replication'))
   await cloudant.deleteReplicationDocument({ docId: posted.id, rev: posted.rev })
   await until('it has ended', async () => (await cloudant.getSchedulerJobs()).result.totalRows === 0)
   // Of several servers the one that runs it may be the last to know.

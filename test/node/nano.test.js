@@ -154,8 +154,8 @@ test('replications, once and for good', async () => {
   await until('the mirror is filled', async () => (await couch.db.get('mirror')).doc_count === 50)
   await couch.use('origin').insert({ late: true }, 'late')
   await until('the mirror follows', async () => (await couch.db.get('mirror')).doc_count === 51)
-  const { body } = await server.request('GET', '/_active_tasks')
-  assert.ok(body.some((task) => task.type === 'replication' && task.doc_id === enabled.id && task.continuous))
+  await until('it is among the tasks', async () =>
+    (await server.request('GET', '/_active_tasks')).body.some((task) => task.type === 'replication' && task.doc_id === enabled.id && task.continuous))
   const disabled = await couch.db.replication.disable(enabled.id, enabled.rev)
   assert.equal(disabled.ok, true)
   await until('the job has gone', async () => (await server.request('GET', '/_scheduler/jobs')).body.total_rows === 0)
