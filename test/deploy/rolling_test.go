@@ -216,9 +216,61 @@ func TestRollingRestart(t *testing.T) {
 	s.largeBodies(t)
 	s.addresses(t)
 	s.commandLine(t)
+	s.byDatabase(t)
 	s.killed(t)
 	end()
 	s.check(t)
+}
+
+// byDatabase: by a variable of the balancer's environment writes to one database go to one server, those of many databases
+// to several, and to another server when theirs is gone.
+func (s *site) byDatabase(t *testing.T) {
+	t.Helper()
+	haproxy, err := exec.LookPath("haproxy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := *s
+	defer func() { s.base, s.dynamo, s.balancer = before.base, before.dynamo, before.balancer }()
+	s.balance(t, haproxy, "WRITES=by-database")
+	c := s.client("")
+	puts := func() (counts [3]float64) {
+		for i, server := range s.servers {
+			var got struct{ Value float64 }
+			body := newClient("http://"+server.Address, "").must(t, 200, "GET", "/_node/_local/_stats/couchdb/httpd_request_methods/PUT", "")
+			if err := json.Unmarshal(body, &got); err != nil {
+				t.Fatal(err)
+			}
+			counts[i] = got.Value
+		}
+		return counts
+	}
+	theirs := map[int]string{} // a database of each server that has one
+	for n := range 16 {
+		database := fmt.Sprintf("/spread%d", n)
+		c.must(t, 201, "PUT", database, "")
+		earlier := puts()
+		for i := range 5 {
+			c.must(t, 201, "PUT", fmt.Sprintf("%s/%d", database, i), "{}")
+		}
+		for i, count := range puts() {
+			switch count - earlier[i] {
+			case 0:
+			case 5:
+				theirs[i] = database
+			default:
+				t.Errorf("%v of 5 writes to %s went to server %d", count-earlier[i], database, i)
+			}
+		}
+	}
+	if len(theirs) < 2 {
+		t.Errorf("writes to 16 databases went to %d servers", len(theirs))
+	}
+	for i, database := range theirs {
+		s.restart(t, i)
+		c.must(t, 201, "PUT", database+"/after", "{}")
+		break
+	}
 }
 
 // largeBodies passes an attachment up and down.

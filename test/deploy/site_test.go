@@ -20,8 +20,7 @@ type site struct {
 	servers          []*process.Server
 	options          []process.Options
 	base, dynamo     string // of the balancer
-	balancer         *exec.Cmd
-	output           process.Output
+	balancer         *exec.Cmd // the last one that was started
 }
 
 // requiredBalancer is the variable of the environment that makes tests fail, not pass over, where HAProxy is missing.
@@ -109,25 +108,27 @@ func (s *site) option(i int, name string) string {
 	return ""
 }
 
-// balance starts HAProxy with its file.
-func (s *site) balance(t *testing.T, haproxy string) {
+// balance starts HAProxy with its file, and with further variables of the environment.
+func (s *site) balance(t *testing.T, haproxy string, variables ...string) {
 	t.Helper()
 	couch, dynamo := freeAddress(t), freeAddress(t)
 	s.base, s.dynamo = "http://"+couch, "http://"+dynamo
-	s.balancer = exec.Command(haproxy, "-db", "-f", filepath.Join(files, "haproxy.cfg"))
-	s.balancer.Env = append(os.Environ(), "MAXCONN=1000", "COUCHDB="+couch, "DYNAMODB="+dynamo)
+	balancer := exec.Command(haproxy, "-db", "-f", filepath.Join(files, "haproxy.cfg"))
+	balancer.Env = append(append(os.Environ(), "MAXCONN=1000", "COUCHDB="+couch, "DYNAMODB="+dynamo), variables...)
 	for i, name := range []string{"ONE", "TWO", "THREE"} {
-		s.balancer.Env = append(s.balancer.Env, name+"="+s.servers[i].Address, name+"_DYNAMODB="+s.option(i, "--dynamodb"))
+		balancer.Env = append(balancer.Env, name+"="+s.servers[i].Address, name+"_DYNAMODB="+s.option(i, "--dynamodb"))
 	}
-	s.balancer.Stdout, s.balancer.Stderr = &s.output, &s.output
-	if err := s.balancer.Start(); err != nil {
+	s.balancer = balancer
+	var output process.Output
+	balancer.Stdout, balancer.Stderr = &output, &output
+	if err := balancer.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = s.balancer.Process.Kill() // it may have ended
-		_ = s.balancer.Wait()
+		_ = balancer.Process.Kill() // it may have ended
+		_ = balancer.Wait()
 		if t.Failed() {
-			t.Logf("the balancer printed:\n%s", s.output.String())
+			t.Logf("the balancer printed:\n%s", output.String())
 		}
 	})
 	c := s.client("")
