@@ -67,10 +67,13 @@ func (b *bench) fill(s *process.Server, database string, bulks int, document fun
 	return total, nil
 }
 
-// dealt gives each worker its share of the requests, one after the other.
-func dealt(requests [][]byte) func(worker, turn int) []byte {
+// dealt gives each of the connections its share of the requests, one after the other.
+func dealt(requests [][]byte) func(worker, turn int) []byte { return dealtTo(requests, connections) }
+
+// dealtTo gives each of so many workers its share of the requests, one after the other.
+func dealtTo(requests [][]byte, workers int) func(worker, turn int) []byte {
 	return func(worker, turn int) []byte {
-		if n := turn*connections + worker; n < len(requests) {
+		if n := turn*workers + worker; n < len(requests) {
 			return requests[n]
 		}
 		return nil
