@@ -19,7 +19,7 @@ type site struct {
 	primary, standby *database
 	servers          []*process.Server
 	options          []process.Options
-	base, dynamo     string // of the balancer
+	base, dynamo     string    // of the balancer
 	balancer         *exec.Cmd // the last one that was started
 }
 
