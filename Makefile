@@ -1,5 +1,5 @@
 # make test       everything that must hold: format, vet, staticcheck, tests, clients, what goroutines share under the race detector, short fuzz runs
-# make test-long  everything under the race detector, tests over all of their data, longer fuzz runs (an hour or two)
+# make test-long  everything under the race detector, tests over all of their data, the program for all six systems, longer fuzz runs (an hour or two)
 # go run ./test/all --only fuzz   one step of these, by a part of its name
 # make bench      how fast, beside what the machine could do at best (a quarter of an hour)
 # make build      the server, in ./bin

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -229,5 +231,27 @@ func TestCheckTypes(t *testing.T) {
 	err := checkTypes(t.Context(), "windows", "arm64", ".")
 	if err == nil || !strings.Contains(err.Error(), "windows/arm64: ") || !strings.Contains(err.Error(), "Stat_t") {
 		t.Errorf("for windows: %v", err)
+	}
+}
+
+// TestWholeProgram: a program that another system can't have fails, with what the compiler says; one that it can have is
+// built with the flags of a release, of which .goreleaser.yaml decides.
+func TestWholeProgram(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", ".goreleaser.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "    flags: [" + strings.Join(releaseFlags[:2], ", ") + "]\n    ldflags: [" + strings.TrimPrefix(releaseFlags[2], "-ldflags=") + "]\n"; !strings.Contains(string(text), want) {
+		t.Errorf(".goreleaser.yaml lacks\n%s", want)
+	}
+	t.Chdir(filepath.Join("testdata", "systems"))
+	var out strings.Builder
+	own := tally{out: &out}
+	path := filepath.Join(t.TempDir(), "program")
+	if err := own.wholeProgram(t.Context(), "windows/arm64", path, "."); err == nil || own.failed != 1 || !strings.Contains(out.String(), "Stat_t") {
+		t.Errorf("for windows: %v\n%s", err, out.String())
+	}
+	if err := own.wholeProgram(t.Context(), "linux/"+runtime.GOARCH, path, "."); err != nil || own.passed != 1 || !strings.Contains(out.String(), "linux/"+runtime.GOARCH+": ") {
+		t.Errorf("for linux: %v\n%s", err, out.String())
 	}
 }

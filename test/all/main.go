@@ -1,7 +1,8 @@
 // Command all runs every check and test of the repository and ends with one line of counts. It owns the order of the
 // steps and the counting; it knows nothing of what is tested. Each step runs even if one before it failed, so that
 // one run shows everything. With --long it runs what takes too long for every change instead: everything under the
-// race detector, tests over all of their data, and a minute of each fuzz test. Begin reading at main.
+// race detector, tests over all of their data, the program for each system, and a minute of each fuzz test. Begin
+// reading at main.
 package main
 
 import (
@@ -119,6 +120,7 @@ const ofSeveral = "^(TestHistories|TestCrash|TestTranscripts|TestTenantEndpoint)
 // longSteps run for an hour or two.
 func longSteps() []step {
 	return []step{
+		{"programs for all systems", wholePrograms},
 		{"stores, APIs and recorded scenarios over PostgreSQL", overPostgres(goTests("./internal/store", "./internal/couchapi", "./internal/dynamoapi/...", "./test/couch"))},
 		{"random histories and crashes of several stores", longTests("-run="+ofSeveral, "./internal/store", "./internal/replicate", "./test/couch")},
 		{"those over PostgreSQL", overPostgres(longTests("-run="+ofSeveral, "./internal/store"))},

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -31,6 +32,51 @@ func otherSystems(ctx context.Context, t *tally) error {
 		failures = append(failures, err)
 	}
 	return errors.Join(failures...)
+}
+
+// releaseFlags are those of a release's builds, as .goreleaser.yaml has them.
+var releaseFlags = []string{"-trimpath", "-buildvcs=true", "-ldflags=-s -w"}
+
+// wholePrograms is a step that builds the program for each system of a release and says how large it is. It takes minutes
+// for each whose libraries were not built before.
+func wholePrograms(ctx context.Context, t *tally) error {
+	dir, err := os.MkdirTemp("", "sectional-builds")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) // in the temporary directory, where a leftover does no harm
+	var failures []error
+	for _, target := range targets {
+		failures = append(failures, t.wholeProgram(ctx, target, filepath.Join(dir, "sectional"), "./cmd/sectional"))
+	}
+	return errors.Join(failures...)
+}
+
+// largestProgram is what a program for containers may have: the container's file is that, certificates of 0.3 MB, and has
+// less than 60 MB. The other systems' have no such limit, and are not much larger.
+const largestProgram = 59_000_000
+
+// wholeProgram builds a program for a system as a release does.
+func (t *tally) wholeProgram(ctx context.Context, target, path, program string) error {
+	goos, goarch, _ := strings.Cut(target, "/")
+	build := t.command(ctx, "go", slices.Concat([]string{"build"}, releaseFlags, []string{"-o", path, program})...)
+	build.Env = append(build.Env, "GOFLAGS=", "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0")
+	err := t.run(build)
+	var made os.FileInfo
+	if err == nil {
+		made, err = os.Stat(path)
+	}
+	if err == nil {
+		fmt.Fprintf(t.out, "%s: %.1f MB\n", target, float64(made.Size())/1e6)
+		if goos == "linux" && made.Size() > largestProgram {
+			err = fmt.Errorf("more than %d bytes, so that a container's file has more than 60 MB", largestProgram)
+		}
+	}
+	t.add("program for "+target, err == nil)
+	if err != nil {
+		return fmt.Errorf("program for %s: %w", target, err)
+	}
+	return nil
 }
 
 // goPackage is a package as `go list` prints it.
