@@ -80,7 +80,7 @@ function Side() {
         <label>
           <span class="hidden">Colours</span>
           <select value={theme.value} onChange={(e) => (theme.value = e.currentTarget.value as Theme)}>
-            <option value="system">As the device</option>
+            <option value="system">System colours</option>
             <option value="light">Light</option>
             <option value="dark">Dark</option>
           </select>
@@ -108,7 +108,18 @@ function Page() {
   if (section === 'live') return <Live />
   if (section === 'users') return <Users />
   if (section === 'help') return <Manual path={rest.join('/')} />
-  return <Head title="There is no such page" />
+  return <Missing />
+}
+
+function Missing() {
+  return (
+    <>
+      <Head title="Page not found" />
+      <p>
+        The address names no page of the dashboard. <a href={href(['db'])}>All databases</a>
+      </p>
+    </>
+  )
 }
 
 /** Manual is the help, whose code comes when it is asked for. */

@@ -129,6 +129,15 @@ export interface Written {
 
 export const put = (db: string, id: string, text: string) => ask<Written>('PUT', idPath(db, id), text)
 
+/** post stores a document under an id that the server makes, or that text names. */
+export const post = (db: string, text: string) => ask<Written>('POST', at(db), text)
+
+/** attach stores a file as an attachment of a document, under its own name. */
+export const attach = (db: string, id: string, rev: string, file: File) =>
+  send(`${idPath(db, id)}/${part(file.name)}${query({ rev })}`, { method: 'PUT', body: file, headers: { 'Content-Type': file.type || 'application/octet-stream' } })
+
+export const detach = (db: string, id: string, rev: string, name: string) => ask<Written>('DELETE', `${idPath(db, id)}/${part(name)}${query({ rev })}`)
+
 export const remove = (db: string, id: string, rev: string) => ask<Written>('DELETE', idPath(db, id) + query({ rev }))
 
 /** resolve makes text the only live leaf of a document, over the winner that it names, and deletes the other revisions. */

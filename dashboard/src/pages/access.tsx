@@ -2,13 +2,13 @@ import { useState } from 'preact/hooks'
 import { isPartitioned, type Info } from '../api/database'
 import { secure, security, type People, type Security } from '../api/users'
 import { useAction, useLoad } from '../ui/load'
-import { Failure, Show, Text } from '../ui/pieces'
+import { Failure, Saved, Show, Text } from '../ui/pieces'
 import { Editor } from '../ui/editor'
 
 /** Access says who may what in a database, and changes it. */
 export function Access({ db }: { db: Info }) {
   const loaded = useLoad((signal) => security(db.db_name, signal), [db.db_name])
-  return <Show of={loaded}>{(s) => <Form key={JSON.stringify(s)} db={db} is={s} again={loaded.again} />}</Show>
+  return <Show of={loaded}>{(s) => <Form db={db} is={s} again={loaded.again} />}</Show>
 }
 
 const words = (typed: string) => typed.split(',').map((w) => w.trim()).filter(Boolean)
@@ -28,9 +28,9 @@ function Form({ db, is, again }: { db: Info; is: Security; again: () => void }) 
       again()
     })
   return (
-    <form class="card" onSubmit={(e) => (e.preventDefault(), void save())}>
-      <h2>Who may what</h2>
-      <p>{open ? 'Whoever is logged in to this server, or nobody needs to be if it allows that, may read and write: the database has no members.' : 'Members read and write. Administrators also change design documents and what is on this page.'}</p>
+    <form class="card" onInput={() => action.done && action.clear()} onSubmit={(e) => (e.preventDefault(), void save())}>
+      <h2>Permissions</h2>
+      <p>{open ? 'The database has no members: every user of this server may read and write (and, where the server lets people in without a login, everybody).' : 'Members read and write. Administrators also change design documents and what is on this page.'}</p>
       <div class="grid">
         <fieldset>
           <legend>Members</legend>
@@ -45,7 +45,7 @@ function Form({ db, is, again }: { db: Info; is: Security; again: () => void }) 
       </div>
       {isPartitioned(db) && (
         <>
-          <h3>Rules that let others into partitions</h3>
+          <h3>Rules for partitions</h3>
           <p class="dim">
             Each has <code>who</code>, <code>partition</code> and <code>access</code>: <code>{'{"who": "*", "partition": "{name}", "access": "write"}'}</code> gives everybody a partition of their own.
           </p>
@@ -54,9 +54,12 @@ function Form({ db, is, again }: { db: Info; is: Security; again: () => void }) 
       )}
       <p />
       <Failure error={action.error} />
-      <button class="first" disabled={action.busy}>
-        Save
-      </button>
+      <p class="actions">
+        <button class="first" disabled={action.busy}>
+          Save
+        </button>
+        <Saved when={action.done} />
+      </p>
     </form>
   )
 }

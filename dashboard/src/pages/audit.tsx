@@ -11,17 +11,17 @@ export function Audit() {
   const loaded = useLoad((signal) => acts(node, before, signal), [node, before])
   return (
     <section class="card">
-      <p class="dim">What changes databases, settings, rights and users, attempts that were refused among it. Each server has the acts that it answered.</p>
+      <p class="dim">Changes of databases, settings, permissions and users by administrators, and refused attempts. Each server has those that it answered.</p>
       {(servers.value?.length ?? 0) > 1 && (
-        <Choice label="Server" value={node} onChange={(name) => (setBefore(''), setNode(name))} options={[['_local', 'the one that answers'], ...servers.value!.map((name): [string, string] => [name, name])]} />
+        <Choice label="Server" value={node} onChange={(name) => (setBefore(''), setNode(name))} options={[['_local', 'this one'], ...servers.value!.map((name): [string, string] => [name, name])]} />
       )}
       <Show of={loaded}>
         {(page) => (
           <>
             {page.acts.length === 0 ? (
-              <p class="empty">{page.bookmark ? 'There is no act in this part of the log.' : 'No acts are known.'}</p>
+              <p class="empty">{page.bookmark ? 'No entries in this part of the log.' : 'No entries yet.'}</p>
             ) : (
-              <Table caption="Acts" columns={[{ name: 'When' }, { name: 'Who' }, { name: 'From' }, { name: 'What' }, { name: 'Of' }, { name: 'Status', number: true }]}>
+              <Table caption="Audit log" columns={[{ name: 'When' }, { name: 'Who' }, { name: 'From' }, { name: 'Request' }, { name: 'Object' }, { name: 'Status', number: true }]}>
                 {page.acts.map((a, i) => (
                   <One key={i} act={a} />
                 ))}
@@ -30,7 +30,7 @@ export function Audit() {
             <div class="actions">
               {before && <button onClick={() => setBefore('')}>Newest</button>}
               {page.bookmark && <button onClick={() => setBefore(page.bookmark!)}>Older</button>}
-              <button onClick={loaded.again}>Read again</button>
+              <button onClick={loaded.again}>Refresh</button>
             </div>
           </>
         )}

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { at, lines, query } from '../api/http'
+import { at, get, lines, query } from '../api/http'
 import type { Info } from '../api/database'
 import { href } from '../route'
 import { shortRev } from '../ui/format'
@@ -10,12 +10,14 @@ interface Change {
   id: string
   deleted?: boolean
   changes: { rev: string }[]
-  at: Date
+  /** at is when it came, undefined for what was there before the page was opened. */
+  at?: Date
 }
 
 const kept = 200
+const earlier = 25
 
-/** Changes shows the feed of a database as it comes, the latest first. */
+/** Changes shows the end of a database's feed, the latest change first, and what comes then. */
 export function Changes({ db }: { db: Info }) {
   const [rows, setRows] = useState<Change[]>([])
   const [following, setFollowing] = useState(true)
@@ -32,7 +34,12 @@ export function Changes({ db }: { db: Info }) {
       waiting = []
       setRows((r) => [...come, ...r].slice(0, kept))
     }, 250)
-    const begin = since.current === undefined ? { since: 'now' } : { since: since.current }
+    const begin = async () => {
+      if (since.current !== undefined) return
+      const { results } = await get<{ results: Change[] }>(at(db.db_name) + '/_changes' + query({ descending: true, limit: earlier }), abort.signal)
+      since.current = results[0]?.seq ?? '0'
+      setRows(results)
+    }
     const hear = (line: unknown) => {
       const c = line as Change & { last_seq?: string }
       since.current = c.seq ?? c.last_seq
@@ -40,7 +47,8 @@ export function Changes({ db }: { db: Info }) {
       if (waiting.length > kept) waiting.shift()
     }
     setError(undefined)
-    lines(at(db.db_name) + '/_changes' + query({ feed: 'continuous', heartbeat: 10000, ...begin }), { signal: abort.signal }, hear).then(
+    const follow = () => lines(at(db.db_name) + '/_changes' + query({ feed: 'continuous', heartbeat: 10000, since: since.current }), { signal: abort.signal }, hear)
+    begin().then(follow).then(
       () => setFollowing(false),
       (e: Error) => abort.signal.aborted || (setError(e), setFollowing(false)),
     )
@@ -51,16 +59,16 @@ export function Changes({ db }: { db: Info }) {
   }, [following, db.db_name])
   return (
     <section class="card">
-      <h2>Changes as they come</h2>
+      <h2>Changes feed</h2>
       <Check label="Follow" value={following} onChange={setFollowing} />
       <Failure error={error} />
       {rows.length === 0 ? (
-        <p class="empty">{following ? 'Nothing has changed since this page was opened.' : 'Not following.'}</p>
+        <p class="empty">{following ? 'No changes yet.' : 'Not following.'}</p>
       ) : (
         <Table caption="Changes, the latest first" columns={[{ name: 'At' }, { name: 'Document' }, { name: 'Revision' }, { name: 'Sequence', number: true }]}>
           {rows.map((c) => (
             <tr key={c.seq}>
-              <td>{c.at.toLocaleTimeString()}</td>
+              <td>{c.at?.toLocaleTimeString() ?? <span class="dim">earlier</span>}</td>
               <td class="id">
                 <a href={href(['db', db.db_name, 'doc', c.id])}>{c.id}</a> {c.deleted && <span class="badge bad">deleted</span>}
               </td>

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { ApiError } from '../api/http'
 import { drop, info, isPartitioned, type Info } from '../api/database'
 import { isAdmin } from '../api/session'
-import { go, href } from '../route'
+import { go, href, route } from '../route'
 import { bytes, count } from '../ui/format'
 import { useAction, useLoad } from '../ui/load'
 import { Confirm, Facts, Head, Show, Tabs, Text } from '../ui/pieces'
@@ -41,6 +41,7 @@ export function Database({ name, parts }: { name: string; parts: string[] }) {
   const loaded = useLoad((signal) => info(name, signal), [name])
   const [dropping, setDropping] = useState(false)
   const [replicating, setReplicating] = useState(false)
+  const partition = route.value.query.get('partition') ?? undefined
   if (parts[0] === 'doc') return <Document key={parts[1]} db={name} id={parts[1]} />
   const refused = loaded.error instanceof ApiError && loaded.error.status === 403 ? loaded.error : undefined
   if (refused) return <Own db={name} parts={parts} refused={refused} />
@@ -48,7 +49,7 @@ export function Database({ name, parts }: { name: string; parts: string[] }) {
   return (
     <>
       <Head title={name} crumbs={<a href={href(['db'])}>Databases</a>}>
-        <a class="button first" href={href(['db', name, 'doc'])}>
+        <a class="button first" href={href(['db', name, 'doc'], { id: partition && partition + ':' })}>
           New document
         </a>
         <button onClick={() => setReplicating(true)}>Replicate</button>

@@ -108,7 +108,7 @@ function Creation({ onClose }: { onClose: () => void }) {
         if (await action.run(() => create(name, partitioned))) go(['db', name])
       }}
     >
-      <Text label="Name: small letters, digits and _$()+-/, a letter first" value={name} onChange={setName} required autofocus />
+      <Text label="Name: lowercase letters, digits and _$()+-/; begins with a letter" value={name} onChange={setName} required autofocus />
       <Check
         value={partitioned}
         onChange={setPartitioned}

@@ -1,14 +1,14 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { ApiError, idPath, part, query, root, send } from '../api/http'
-import { document as read, leaves, put, remove, resolve, type Leaf } from '../api/database'
-import { seenAs } from '../api/session'
+import { ApiError } from '../api/http'
+import { document as read, info, isPartitioned, leaves, post, put, remove, resolve, type Leaf } from '../api/database'
 import { go, href, route } from '../route'
-import { bytes, shortRev } from '../ui/format'
+import { shortRev } from '../ui/format'
 import { members, objectOf, pretty } from '../ui/jsontext'
-import { useAction, useLoad } from '../ui/load'
+import { useAction, useLoad, useUnsaved } from '../ui/load'
 import { Confirm, Failure, Head, Show, Table, Text } from '../ui/pieces'
 import { Editor } from '../ui/editor'
 import { Tree } from '../ui/tree'
+import { Attachments } from './attachments'
 
 /** Document is one document: its text to be edited, its revisions, its conflicts, its attachments. Without an id it is a new
  * one. */
@@ -21,26 +21,58 @@ export function Document({ db, id }: { db: string; id?: string }) {
   return id === undefined ? <New db={db} crumbs={crumbs} /> : <Existing db={db} id={id} crumbs={crumbs} />
 }
 
-function New({ db, crumbs }: { db: string; crumbs: preact.JSX.Element }) {
-  const [id, setId] = useState(route.value.query.get('id') ?? '')
-  const [text, setText] = useState('{\n  \n}')
-  const action = useAction()
-  const save = async () => {
-    if (await action.run(() => put(db, id, text))) go(['db', db, 'doc', id])
+const blank = '{\n  \n}'
+
+// What a design document looks like that has one view of all documents.
+const aView = `{
+  "options": {"partitioned": false},
+  "views": {
+    "by_type": {
+      "map": "function (doc) { emit(doc.type, 1) }",
+      "reduce": "_sum"
+    }
   }
+}`
+
+/** New is the form for a document that does not exist yet: empty, with a view to begin with, or with the members of the
+ * document that the address names as `copy`. */
+function New({ db, crumbs }: { db: string; crumbs: preact.JSX.Element }) {
+  const q = route.value.query
+  const [copy, view] = [q.get('copy') ?? undefined, q.get('new') === 'view']
+  const start = useLoad(async (signal) => {
+    const partitioned = await info(db, signal).then(isPartitioned, () => true) // who may see partitions only is not told
+    const text = copy === undefined ? (view ? aView : blank) : members(await read(db, copy, {}, signal))
+    return { partitioned, text: typeof text === 'string' ? text : pretty(objectOf([...text].filter(([n]) => !n.startsWith('_')))) }
+  }, [db, copy, view])
   return (
     <>
-      <Head title="New document" crumbs={crumbs} />
-      <form class="card" onSubmit={(e) => (e.preventDefault(), void save())}>
-        <Text label="Id, in a partitioned database partition:key" value={id} onChange={setId} required autofocus />
-        <Editor label="The document's members" value={text} onChange={setText} onSave={save} />
-        <p />
-        <Failure error={action.error} />
-        <button class="first" disabled={action.busy}>
-          Create
-        </button>
-      </form>
+      <Head title={view ? 'New view' : 'New document'} crumbs={crumbs} />
+      {copy !== undefined && <p class="dim">A copy of {copy}, without its attachments.</p>}
+      <Show of={start}>{({ partitioned, text }) => <Form db={db} id={q.get('id') ?? (view ? '_design/' : '')} text={text} partitioned={partitioned} />}</Show>
     </>
+  )
+}
+
+function Form({ db, id: first, text: begun, partitioned }: { db: string; id: string; text: string; partitioned: boolean }) {
+  const [id, setId] = useState(first)
+  const [text, setText] = useState(begun)
+  const action = useAction()
+  useUnsaved(text !== begun)
+  const save = () =>
+    action.run(async () => {
+      const written = id === '' ? await post(db, text) : await put(db, id, text)
+      go(['db', db, 'doc', written.id])
+    })
+  return (
+    <form class="card" onSubmit={(e) => (e.preventDefault(), void save())}>
+      <Text label={partitioned ? 'Id (partition:key)' : 'Id (empty: the server makes one)'} value={id} onChange={setId} required={partitioned} autofocus />
+      <Editor label="The document's members" value={text} onChange={setText} onSave={() => void save()} />
+      <p />
+      <Failure error={action.error} />
+      <button class="first" disabled={action.busy}>
+        Create
+      </button>
+    </form>
   )
 }
 
@@ -51,6 +83,11 @@ function Existing({ db, id, crumbs }: { db: string; id: string; crumbs: preact.J
   return (
     <>
       <Head title={id} crumbs={crumbs}>
+        {loaded.value && (
+          <a class="button" href={href(['db', db, 'doc'], { copy: id, id: id.replace(/[^:/]*$/, '') })}>
+            Duplicate
+          </a>
+        )}
         {loaded.value && (
           <button class="danger" onClick={() => setRemoving(true)}>
             Delete document
@@ -98,7 +135,7 @@ function Parts({ db, id, text, again }: { db: string; id: string; text: string; 
         <Body key={rev} db={db} id={id} body={body} again={again} />
         <div>
           <History db={db} id={id} revs={revs} now={rev} body={body} />
-          <Attachments db={db} id={id} rev={rev} text={of.get('_attachments')} />
+          <Attachments db={db} id={id} rev={rev} text={of.get('_attachments')} again={again} />
         </div>
       </div>
     </>
@@ -120,6 +157,7 @@ function Body({ db, id, body, again }: { db: string; id: string; body: string; a
   const action = useAction()
   useEffect(() => setText(body), [body])
   const changed = text !== body
+  useUnsaved(changed)
   const save = async () => {
     if (await action.run(() => put(db, id, text))) again()
   }
@@ -205,69 +243,6 @@ function Difference({ was, is }: { was: string; is: string }) {
       </details>
     </>
   )
-}
-
-interface Attachment {
-  content_type: string
-  length: number
-}
-
-/** addressOf is where an attachment is; undefined for a name that browsers can't ask for. */
-function addressOf(db: string, id: string, rev: string, name: string): string | undefined {
-  try {
-    return new URL(`${idPath(db, id)}/${part(name)}${query({ rev })}`, root).href
-  } catch {
-    return undefined
-  }
-}
-
-function Attachments({ db, id, rev, text }: { db: string; id: string; rev: string; text?: string }) {
-  if (!text) return <></>
-  const all = Object.entries(JSON.parse(text) as Record<string, Attachment>)
-  return (
-    <section class="card">
-      <h2>Attachments</h2>
-      {all.map(([name, a]) => {
-        const address = addressOf(db, id, rev, name)
-        return (
-          <p key={name}>
-            {address ? <Download address={address} name={name} /> : name}{' '}
-            <span class="dim">
-              {a.content_type}, {bytes(a.length)}
-            </span>
-            {/^image\/(png|jpeg|gif|webp|avif)$/.test(a.content_type) && address && <Picture address={address} />}
-          </p>
-        )
-      })}
-    </section>
-  )
-}
-
-/** fetched gets an attachment as whom one looks, which a link does not say, and returns where the page has it. */
-const fetched = async (address: string) => URL.createObjectURL(await (await send(address, { headers: { Accept: '*/*' } })).blob())
-
-/** Download is the link to an attachment. */
-function Download({ address, name }: { address: string; name: string }) {
-  const action = useAction()
-  if (seenAs.value === undefined) return <a href={address} download={name}>{name}</a>
-  const get = async () => {
-    const href = await fetched(address)
-    Object.assign(document.createElement('a'), { href, download: name }).click()
-    setTimeout(() => URL.revokeObjectURL(href), 60_000) // the browser may ask where to first
-  }
-  return (
-    <>
-      <button class="quiet" onClick={() => void action.run(get)}>{name}</button>
-      <Failure error={action.error} />
-    </>
-  )
-}
-
-/** Picture is an attachment that is one. */
-function Picture({ address }: { address: string }) {
-  const loaded = useLoad(async () => (seenAs.value === undefined ? address : fetched(address)), [address])
-  useEffect(() => () => void (loaded.value?.startsWith('blob:') && URL.revokeObjectURL(loaded.value)), [loaded.value])
-  return loaded.value ? <img src={loaded.value} alt="" loading="lazy" style={{ maxWidth: '100%', display: 'block' }} /> : <Failure error={loaded.error} />
 }
 
 /** Conflicts shows the leaves side by side, and makes one of them, or a merge, the only one. */

@@ -36,7 +36,8 @@ function Rows({ db, rows }: { db: string; rows: Row[] }) {
   const next = rows[perPage]
   return (
     <>
-      <Table caption="Documents" columns={[{ name: 'Id' }, { name: 'Revision' }, { name: 'Beginning' }]}>
+      <div class="preview-list">
+      <Table caption="Documents" columns={[{ name: 'Id' }, { name: 'Revision' }, { name: 'Content' }]}>
         {rows.slice(0, perPage).map((r) => (
           <tr key={r.id}>
             <td class="id">
@@ -47,6 +48,7 @@ function Rows({ db, rows }: { db: string; rows: Row[] }) {
           </tr>
         ))}
       </Table>
+      </div>
       <p class="actions">
         {route.value.query.has('from') && <button onClick={() => history.back()}>Back</button>}
         {next && <button onClick={() => go(route.value.parts, { ...Object.fromEntries(route.value.query), from: next.id })}>Next {perPage}</button>}

@@ -16,15 +16,27 @@ const keyOf = (d: Definition) => `${d.ddoc}/${d.kind}/${d.name}`
 export function Functions({ db }: { db: Info }) {
   const loaded = useLoad((signal) => definitions(db.db_name, isPartitioned(db), signal), [db.db_name])
   const chosen = route.value.query.get('of') ?? undefined
+  const create = (
+    <a class="button" href={href(['db', db.db_name, 'doc'], { new: 'view' })}>
+      New view
+    </a>
+  )
   return (
     <Show of={loaded}>
       {(all) => {
         const d = all.find((d) => keyOf(d) === chosen) ?? all[0]
-        if (!d) return <p class="empty">No design document of this database defines a view, a full-text index or a geo index.</p>
+        if (!d)
+          return (
+            <div class="empty">
+              <p>No design document of this database defines a view, a full-text index or a geo index.</p>
+              {create}
+            </div>
+          )
         return (
           <>
+            <p>{create}</p>
             <label class="field">
-              <span>Which</span>
+              <span>View or index</span>
               <select value={keyOf(d)} onChange={(e) => refine({ of: e.currentTarget.value })}>
                 {all.map((d) => (
                   <option key={keyOf(d)} value={keyOf(d)}>
@@ -35,9 +47,9 @@ export function Functions({ db }: { db: Info }) {
               </select>
             </label>
             <details class="card">
-              <summary>How it is defined</summary>
+              <summary>Definition</summary>
               <pre>{d.text}</pre>
-              <a href={href(['db', db.db_name, 'doc', '_design/' + d.ddoc])}>The design document</a>
+              <a href={href(['db', db.db_name, 'doc', '_design/' + d.ddoc])}>Edit the design document</a>
             </details>
             {d.kind === 'view' && <View key={keyOf(d)} db={db.db_name} d={d} />}
             {d.kind === 'search' && <Search key={keyOf(d)} db={db.db_name} d={d} />}
@@ -84,14 +96,14 @@ function View({ db, d }: Asking) {
           {d.partitioned && <Text label="Partition" value={q.partition} onChange={set('partition')} required />}
           <Text label="From key" value={q.startkey} onChange={set('startkey')} placeholder='"a" or [2026, 1]' />
           <Text label="To key" value={q.endkey} onChange={set('endkey')} />
-          <Text label="Rows" value={q.limit} onChange={set('limit')} required />
-          {reduce && <Text label="Group level, empty for whole keys" value={q.level} onChange={set('level')} />}
+          <Text label="Limit" value={q.limit} onChange={set('limit')} required />
+          {reduce && <Text label="Group level (empty: exact)" value={q.level} onChange={set('level')} />}
         </div>
         {d.reduces && <Check label="Reduce" value={reduce} onChange={setReduce} />}
         <Check label="Descending" value={descending} onChange={setDescending} />
         <Failure error={action.error} />
         <button class="first" disabled={action.busy}>
-          Ask
+          Run
         </button>
       </form>
       {rows && <ViewRows db={db} rows={rows} />}
@@ -153,7 +165,7 @@ function Search({ db, d }: Asking) {
   return (
     <section class="card">
       <form onSubmit={(e) => (e.preventDefault(), void ask())}>
-        <Text label="Query, as Lucene writes it" value={q.q} onChange={set('q')} required placeholder="name:lamp AND price:[10 TO 50]" />
+        <Text label="Query (Lucene syntax)" value={q.q} onChange={set('q')} required placeholder="name:lamp AND price:[10 TO 50]" />
         <div class="inline">
           {d.partitioned && <Text label="Partition" value={q.partition} onChange={set('partition')} required />}
           <Text label="Count by (fields)" value={q.counts} onChange={set('counts')} />
@@ -216,7 +228,7 @@ function Geo({ db, d }: Asking) {
         </div>
         <Failure error={action.error} />
         <button class="first" disabled={action.busy}>
-          Ask
+          Run
         </button>
       </form>
       {rows && <Places rows={rows} link={(id) => href(['db', db, 'doc', id])} />}

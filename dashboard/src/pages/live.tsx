@@ -35,9 +35,9 @@ function Tasks() {
       <Show of={loaded}>
         {(all) =>
           all.length === 0 ? (
-            <p class="empty">Nothing runs in the background.</p>
+            <p class="empty">No background tasks are running.</p>
           ) : (
-            <Table caption="Running tasks" columns={[{ name: 'Task' }, { name: 'Of' }, { name: 'Progress' }, { name: 'Since' }, { name: 'Server' }]}>
+            <Table caption="Running tasks" columns={[{ name: 'Task' }, { name: 'Object' }, { name: 'Progress' }, { name: 'Since' }, { name: 'Server' }]}>
               {all.map((t) => (
                 <tr key={t.node + t.pid + t.type}>
                   <td>{t.type.replaceAll('_', ' ')}</td>
@@ -80,7 +80,7 @@ function Replications() {
       <Show of={loaded}>
         {(all) =>
           all.length === 0 ? (
-            <p class="empty">No document of a replicator database asks for a replication.</p>
+            <p class="empty">No replications. A document in _replicator starts one, or the button Replicate of a database.</p>
           ) : (
             <Table caption="Replications" columns={[{ name: 'Document' }, { name: 'From' }, { name: 'To' }, { name: 'State' }, { name: 'Written', number: true }, { name: 'Refused', number: true }]}>
               {all.map((r) => (
@@ -166,7 +166,7 @@ function Charts() {
   return (
     <>
       <Failure error={error} />
-      {pairs.length === 0 && <p class="dim">Two readings make a point: wait two seconds.</p>}
+      {pairs.length === 0 && <p class="dim">Waiting for the second measurement …</p>}
       <div class="grid">
         <Plot title="Requests a second" times={times} text={rateText} series={classes.map((c) => ({ name: c, values: over((a, b) => rate(a, b, requests + '_count', { class: c })) }))} />
         <Plot title="Time of requests" times={times} text={seconds} series={[0.5, 0.95, 0.99, 0.999].map((p) => ({ name: `p${p * 100}`, values: over((a, b) => quantile(p, a, b, requests)) }))} />

@@ -78,7 +78,7 @@ function Present({ db, again }: { db: Info; again: () => void }) {
                   </tr>
                 ))}
               </Table>
-              {l.rows.length === 0 && <p class="empty">No partition holds anything.</p>}
+              {l.rows.length === 0 && <p class="empty">No partition has documents.</p>}
               <p class="actions">
                 {bookmarks.length > 0 && <button onClick={() => setBookmarks(bookmarks.slice(0, -1))}>Back</button>}
                 {l.bookmark && <button onClick={() => setBookmarks([...bookmarks, l.bookmark])}>Next 100</button>}
@@ -112,7 +112,7 @@ function Evenness({ db, largest }: { db: Info; largest?: PartitionRow }) {
   const part = largest.sizes.external / Math.max(1, db.sizes.external)
   return (
     <section class="card">
-      <h2>How even</h2>
+      <h2>Distribution</h2>
       <Facts
         of={[
           ['The largest holds', share(part)],
@@ -144,7 +144,7 @@ function AnotherKey({ db }: { db: Info }) {
   const action = useAction()
   return (
     <section class="card">
-      <h2>{isPartitioned(db) ? 'Under another key' : 'If it were partitioned'}</h2>
+      <h2>{isPartitioned(db) ? 'Try another partition key' : 'Try a partition key'}</h2>
       <p>
         A good key has many values, none of them holds much more than the others, and queries name it. A member of the documents, or a template: <code>{'{country}-{date|first 7}'}</code>, <code>{'{_id|before -}'}</code>, <code>{'{user|spread 64}'}</code>.
       </p>
@@ -168,7 +168,7 @@ function Report({ of }: { of: Advice }) {
           {w.reason}
         </p>
       ))}
-      {of.warnings.length === 0 && <p class="notice">Nothing speaks against this key. Whether queries name it, only you know.</p>}
+      {of.warnings.length === 0 && <p class="notice">This key distributes documents evenly. Check that your queries name it, too.</p>}
       <Facts
         of={[
           ['Partitions, about', size(of.estimated_partitions)],

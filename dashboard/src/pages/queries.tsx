@@ -4,7 +4,7 @@ import { createIndex, deleteIndex, explain, fieldNames, find, indexes, serves, s
 import { href, refine, route } from '../route'
 import { bytes, count } from '../ui/format'
 import { useAction, useLoad } from '../ui/load'
-import { Facts, Failure, Show, Table, Text } from '../ui/pieces'
+import { Check, Confirm, Facts, Failure, Show, Table, Text } from '../ui/pieces'
 import { Editor } from '../ui/editor'
 import { Found } from '../ui/found'
 
@@ -44,7 +44,7 @@ export function Queries({ db, own }: { db: Info; own?: boolean }) {
   return (
     <>
       <form class="card" onSubmit={(e) => (e.preventDefault(), void run([]))}>
-        {isPartitioned(db) && !own && <Text label="Partition: a query of one costs what it holds" value={partition} onChange={setPartition} placeholder="all" />}
+        {isPartitioned(db) && !own && <Text label="Partition (only its documents are read)" value={partition} onChange={setPartition} placeholder="all" />}
         <Editor label="The query" value={text} onChange={setText} onSave={() => void run([])} lines={9} />
         <p />
         <Failure error={action.error} />
@@ -73,11 +73,11 @@ function PlanOf({ answer, db, onIndex }: { answer: Answer; db: Info; onIndex?: (
   const stats = found.execution_stats
   return (
     <section class="card">
-      <h2>How it ran</h2>
+      <h2>Query plan</h2>
       <ol class="plan">
         {explained.plan?.map((p, i) => (
           <li key={i}>
-            <strong>{p.index.startsWith('_design/') ? nameOf(explained.index, p.index) : 'All documents, one after the other'}</strong>
+            <strong>{p.index.startsWith('_design/') ? nameOf(explained.index, p.index) : 'Scan of all documents'}</strong>
             {p.direction === 'rev' && ', backward'}
             {p.ranges.length > 0 && (
               <>
@@ -92,10 +92,10 @@ function PlanOf({ answer, db, onIndex }: { answer: Answer; db: Info; onIndex?: (
         ))}
         {!explained.plan && (
           <li>
-            <strong>{explained.index ? nameOf(explained.index, '') : 'All documents, one after the other'}</strong>
+            <strong>{explained.index ? nameOf(explained.index, '') : 'Scan of all documents'}</strong>
           </li>
         )}
-        <li>Each document is held against the selector.</li>
+        <li>The selector is checked for each of these documents.</li>
       </ol>
       {stats && <Facts of={read(stats)} />}
       {found.warning && <p class="notice warn">{found.warning}</p>}
@@ -157,10 +157,28 @@ function Value({ db, name, value }: { db: string; name: string; value: unknown }
 function Indexes({ db }: { db: Info }) {
   const loaded = useLoad((signal) => indexes(db.db_name, signal), [db.db_name])
   const action = useAction()
+  const [deleting, setDeleting] = useState<Index>()
   return (
     <section class="card">
       <h2>Indexes</h2>
-      <Failure error={action.error} />
+      {deleting && (
+        <Confirm
+          title={`Delete the index of ${fieldNames(deleting).join(', ')}?`}
+          yes="Delete index"
+          busy={action.busy}
+          error={action.error}
+          onClose={() => (action.clear(), setDeleting(undefined))}
+          onYes={async () => {
+            if (!(await action.run(() => deleteIndex(db.db_name, deleting)))) return
+            setDeleting(undefined)
+            loaded.again()
+          }}
+        >
+          <p>
+            Queries that it serves read all documents from then on. It is <code>{deleting.name}</code> of <code>{deleting.ddoc}</code>.
+          </p>
+        </Confirm>
+      )}
       <Show of={loaded}>
         {(all) => (
           <Table caption="Indexes" columns={[{ name: 'Fields' }, { name: 'Kind' }, { name: 'Of' }, { name: 'Actions' }]}>
@@ -169,11 +187,11 @@ function Indexes({ db }: { db: Info }) {
                 <td>
                   {fieldNames(i).join(', ') || 'all fields'} {i.def.partial_filter_selector != null && <code>{JSON.stringify(i.def.partial_filter_selector)}</code>}
                 </td>
-                <td>{i.type === 'special' ? 'always there' : i.type}</td>
+                <td>{i.type === 'special' ? 'built in' : i.type}</td>
                 <td>{i.ddoc && isPartitioned(db) ? (i.partitioned ? 'each partition' : 'all partitions') : ''}</td>
                 <td>
                   {i.ddoc && (
-                    <button class="quiet" disabled={action.busy} aria-label={`Delete the index of ${fieldNames(i).join(', ')}`} onClick={async () => (await action.run(() => deleteIndex(db.db_name, i))) && loaded.again()}>
+                    <button class="quiet" aria-label={`Delete the index of ${fieldNames(i).join(', ')}`} onClick={() => setDeleting(i)}>
                       Delete
                     </button>
                   )}
@@ -183,6 +201,34 @@ function Indexes({ db }: { db: Info }) {
           </Table>
         )}
       </Show>
+      <NewIndex db={db} onDone={loaded.again} />
     </section>
+  )
+}
+
+/** NewIndex makes an index of the fields that somebody names. */
+function NewIndex({ db, onDone }: { db: Info; onDone: () => void }) {
+  const [typed, setTyped] = useState('')
+  const [each, setEach] = useState(false)
+  const action = useAction()
+  const fields = typed.split(',').map((f) => f.trim()).filter(Boolean)
+  const make = () => createIndex(db.db_name, { index: { fields, sparse: false }, type: 'json', ...(isPartitioned(db) ? { partitioned: each } : {}) })
+  return (
+    <form
+      onSubmit={async (e) => {
+        e.preventDefault()
+        if (!(await action.run(make))) return
+        setTyped('')
+        onDone()
+      }}
+    >
+      <h3>New index</h3>
+      <div class="inline">
+        <Text label="Fields, in the order of the index" value={typed} onChange={setTyped} required placeholder="type, address.city" />
+        <button disabled={action.busy}>Create index</button>
+      </div>
+      {isPartitioned(db) && <Check label="For queries of one partition" value={each} onChange={setEach} />}
+      <Failure error={action.error} />
+    </form>
   )
 }

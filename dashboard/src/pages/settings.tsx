@@ -5,7 +5,7 @@ import { autoPurge, expiry, revsLimit, setAutoPurge, setExpiry, setRevsLimit, ty
 import { href } from '../route'
 import { count } from '../ui/format'
 import { useAction, useEvery, useLoad } from '../ui/load'
-import { Failure, Show, Text } from '../ui/pieces'
+import { Failure, Saved, Show, Text } from '../ui/pieces'
 
 /** Settings are what a database does with its documents in time: when they expire, how long deletions and older revisions
  * are remembered. */
@@ -15,18 +15,18 @@ export function Settings({ db: { db_name: db } }: { db: Info }) {
   const limit = useLoad((signal) => revsLimit(db, signal), [db])
   return (
     <>
-      <Show of={expires}>{(is) => <Expires key={JSON.stringify([is.field, is.ttl_field, is.ttl])} db={db} is={is} again={expires.again} />}</Show>
+      <Show of={expires}>{(is) => <Expires db={db} is={is} again={expires.again} />}</Show>
       <Show of={purges}>
         {(is) => (
-          <One key={String(is.deleted_document_ttl)} title="Deletion markers" label="Drop them after, such as 3_months; empty for never" is={String(is.deleted_document_ttl ?? '')} save={(ttl) => setAutoPurge(db, { deleted_document_ttl: ttl || null })} again={purges.again}>
-            Replicas that are away for longer do not hear of the deletions.
+          <One title="Deletion markers" label="Delete them after, such as 3_months (empty: never)" is={String(is.deleted_document_ttl ?? '')} save={(ttl) => setAutoPurge(db, { deleted_document_ttl: ttl || null })} again={purges.again}>
+            Replicas that do not synchronise for longer than that never learn of the deletions.
           </One>
         )}
       </Show>
       <Show of={limit}>
         {(is) => (
-          <One key={is} title="Revisions" label="How many of a document are remembered" is={String(is)} save={(n) => setRevsLimit(db, Number(n))} again={limit.again}>
-            Their names, by which replicas find out what came from what; older ones are forgotten.
+          <One title="Revisions" label="How many of each document are kept (_revs_limit)" is={String(is)} save={(n) => setRevsLimit(db, Number(n))} again={limit.again}>
+            Revision ids, from which replication tells what descends from what. Older ones are removed.
           </One>
         )}
       </Show>
@@ -48,12 +48,15 @@ function One({ title, label, is, save, again, children }: OneSetting) {
   const [value, setValue] = useState(is)
   const action = useAction()
   return (
-    <form class="card" onSubmit={async (e) => (e.preventDefault(), (await action.run(() => save(value.trim()))) && again())}>
+    <form class="card" onInput={() => action.done && action.clear()} onSubmit={async (e) => (e.preventDefault(), (await action.run(() => save(value.trim()))) && again())}>
       <h2>{title}</h2>
       <p class="dim">{children}</p>
       <Text label={label} value={value} onChange={setValue} />
       <Failure error={action.error} />
-      <button disabled={action.busy || value.trim() === is}>Save {title.toLowerCase()}</button>
+      <p class="actions">
+        <button disabled={action.busy || value.trim() === is}>Save {title.toLowerCase()}</button>
+        <Saved when={action.done} />
+      </p>
     </form>
   )
 }
@@ -66,7 +69,7 @@ function Expires({ db, is, again }: { db: string; is: Expiry; again: () => void 
   const some = Object.keys(wanted).length > 0
   const save = () => setExpiry(db, some ? wanted : undefined)
   return (
-    <form class="card" onSubmit={async (e) => (e.preventDefault(), (await action.run(save)) && again())}>
+    <form class="card" onInput={() => action.done && action.clear()} onSubmit={async (e) => (e.preventDefault(), (await action.run(save)) && again())}>
       <h2>Expiry</h2>
       <p class="dim">Documents are deleted at the time that a member of theirs says, or so many seconds after their last write. Partitions may have a setting of their own.</p>
       <div class="grid">
@@ -86,7 +89,10 @@ function Expires({ db, is, again }: { db: string; is: Expiry; again: () => void 
         </p>
       )}
       <Failure error={action.error} />
-      <button disabled={action.busy}>Save expiry</button>
+      <p class="actions">
+        <button disabled={action.busy}>Save expiry</button>
+        <Saved when={action.done} />
+      </p>
     </form>
   )
 }

@@ -4,7 +4,7 @@ import { change, deadLetters, forget, retry, subscribe, subscriptions, unsubscri
 import { href } from '../route'
 import { ago, count } from '../ui/format'
 import { useAction, useEvery, useLoad } from '../ui/load'
-import { Ask, Check, Failure, Show, Table, Text } from '../ui/pieces'
+import { Ask, Check, Confirm, Failure, Show, Table, Text } from '../ui/pieces'
 
 const states: Record<string, string> = { active: 'good', failing: 'bad', disabled: 'bad', blocked: 'bad', paused: 'warn' }
 
@@ -13,13 +13,14 @@ export function Subscriptions({ db }: { db: Info }) {
   const loaded = useLoad((signal) => subscriptions(db.db_name, signal), [db.db_name])
   const [creating, setCreating] = useState(false)
   const [shown, setShown] = useState<string>()
+  const [deleting, setDeleting] = useState<Subscription>()
   const action = useAction()
   useEvery(5000, loaded.again)
   const act = (what: () => Promise<unknown>) => void action.run(what).then(loaded.again)
   return (
     <section class="card">
       <div class="head">
-        <h2>Sent to others</h2>
+        <h2>Subscriptions (webhooks)</h2>
         <div class="actions">
           <button onClick={() => setCreating(true)}>New subscription</button>
         </div>
@@ -28,7 +29,7 @@ export function Subscriptions({ db }: { db: Info }) {
       <Show of={loaded}>
         {(all) =>
           all.length === 0 ? (
-            <p class="empty">Nobody is told of changes: a subscription sends each to a URL.</p>
+            <p class="empty">No subscriptions. One sends each change of the database to a URL.</p>
           ) : (
             <>
               <Table caption="Subscriptions" columns={[{ name: 'To' }, { name: 'State' }, { name: 'Sent', number: true }, { name: 'Waiting', number: true }, { name: 'Dead letters', number: true }, { name: 'Actions' }]}>
@@ -52,9 +53,9 @@ export function Subscriptions({ db }: { db: Info }) {
                     </td>
                     <td>
                       <button class="quiet" onClick={() => act(() => change(db.db_name, s, { paused: !s.paused }))}>
-                        {s.paused ? 'Go on' : 'Pause'}
+                        {s.paused ? 'Resume' : 'Pause'}
                       </button>
-                      <button class="quiet" aria-label={`Delete the subscription to ${s.url}`} onClick={() => act(() => unsubscribe(db.db_name, s.id))}>
+                      <button class="quiet" aria-label={`Delete the subscription to ${s.url}`} onClick={() => setDeleting(s)}>
                         Delete
                       </button>
                     </td>
@@ -66,6 +67,22 @@ export function Subscriptions({ db }: { db: Info }) {
           )
         }
       </Show>
+      {deleting && (
+        <Confirm
+          title="Delete the subscription?"
+          yes="Delete subscription"
+          busy={action.busy}
+          error={action.error}
+          onClose={() => (action.clear(), setDeleting(undefined))}
+          onYes={async () => {
+            if (!(await action.run(() => unsubscribe(db.db_name, deleting.id)))) return
+            setDeleting(undefined)
+            loaded.again()
+          }}
+        >
+          <p>Nothing more is sent to {deleting.url}, and its dead letters are deleted.</p>
+        </Confirm>
+      )}
       {creating && (
         <Creation
           db={db.db_name}
@@ -94,7 +111,7 @@ function Dead({ db, s, again }: { db: string; s: Subscription; again: () => void
           Send again
         </button>
         <button class="danger" disabled={action.busy} onClick={() => act(() => forget(db, s.id))}>
-          Forget all
+          Delete all
         </button>
       </p>
       <Show of={loaded}>

@@ -38,7 +38,7 @@ function List() {
                 </tr>
               ))}
             </Table>
-            {l.TableNames.length === 0 && <p class="empty">There is no table here. Programs make them by the DynamoDB API.</p>}
+            {l.TableNames.length === 0 && <p class="empty">No tables yet. Create one by the DynamoDB API (CreateTable).</p>}
             {l.LastEvaluatedTableName && <a class="button" href={href(['tables'], { from: l.LastEvaluatedTableName })}>Next {perPage}</a>}
           </>
         )}
@@ -103,7 +103,7 @@ function Statement({ table }: { table?: string }) {
   return (
     <>
       <form class="card" onSubmit={(e) => (e.preventDefault(), void run())}>
-        <h2>A statement in PartiQL</h2>
+        <h2>PartiQL</h2>
         <Editor label="The statement" value={text} onChange={setText} onSave={() => void run()} lines={4} language="partiql" />
         <p />
         <Failure error={action.error} />
@@ -119,5 +119,5 @@ function Statement({ table }: { table?: string }) {
 
 function Items({ items }: { items: Item[] }) {
   const names = [...new Set(items.flatMap((i) => Object.keys(i)))].slice(0, 12)
-  return <Found rows={items} names={names} cell={(item, n) => item[n] && written(item[n]).slice(0, 200)} raw="With types, as on the wire" none="No items." />
+  return <Found rows={items} names={names} cell={(item, n) => item[n] && written(item[n]).slice(0, 200)} raw="As DynamoDB JSON" none="No items." />
 }

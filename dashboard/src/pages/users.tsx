@@ -28,8 +28,8 @@ export function Users() {
         </button>
       </Head>
       <section class="card">
-        <p class="dim">Administrators of the server are in its configuration, and not among these.</p>
-        <Text label="Names from" value={from} onChange={setFrom} type="search" />
+        <p class="dim">Server administrators are set in the configuration and not listed here.</p>
+        <Text label="Names, starting with or after" value={from} onChange={setFrom} type="search" />
         <Show of={loaded}>
           {(all) => (
             <>
@@ -137,6 +137,7 @@ function Keys({ user }: { user: string }) {
   const [made, setMade] = useState<AccessKey>()
   const [tables, setTables] = useState('')
   const [readOnly, setReadOnly] = useState(false)
+  const [revoking, setRevoking] = useState<string>()
   const action = useAction()
   const create = () => action.run(async () => (setMade(await createKey(user, words(tables), readOnly)), loaded.again()))
   return (
@@ -150,11 +151,11 @@ function Keys({ user }: { user: string }) {
                 <td class="mono">{k.id}</td>
                 <td>
                   {k.tables?.join(', ') ?? 'all tables'}
-                  {k.read_only && ', to read'}
+                  {k.read_only && ', read only'}
                 </td>
                 <td>{ago(k.created)}</td>
                 <td>
-                  <button class="quiet" aria-label={`Revoke ${k.id}`} onClick={async () => (await action.run(() => revokeKey(user, k.id))) && loaded.again()}>
+                  <button class="quiet" aria-label={`Revoke ${k.id}`} onClick={() => setRevoking(k.id)}>
                     Revoke
                   </button>
                 </td>
@@ -163,9 +164,25 @@ function Keys({ user }: { user: string }) {
           </Table>
         )}
       </Show>
+      {revoking !== undefined && (
+        <Confirm
+          title={`Revoke ${revoking}?`}
+          yes="Revoke key"
+          busy={action.busy}
+          error={action.error}
+          onClose={() => (action.clear(), setRevoking(undefined))}
+          onYes={async () => {
+            if (!(await action.run(() => revokeKey(user, revoking)))) return
+            setRevoking(undefined)
+            loaded.again()
+          }}
+        >
+          <p>Programs that sign with it are refused from then on. This can't be undone.</p>
+        </Confirm>
+      )}
       {made && (
         <div class="notice">
-          <p>The secret is shown this once.</p>
+          <p>Copy the secret now: it is not shown again.</p>
           <pre>
             AWS_ACCESS_KEY_ID={made.id}
             {'\n'}AWS_SECRET_ACCESS_KEY={made.secret}
@@ -175,7 +192,7 @@ function Keys({ user }: { user: string }) {
       <div class="inline">
         <Text label="Tables of a new key, empty for all" value={tables} onChange={setTables} />
       </div>
-      <Check label="To read only" value={readOnly} onChange={setReadOnly} />
+      <Check label="Read only" value={readOnly} onChange={setReadOnly} />
       <Failure error={action.error} />
       <button disabled={action.busy} onClick={() => void create()}>
         New key

@@ -17,7 +17,7 @@ export function Found<T>({ rows, names, cell, raw, none }: Rows<T>) {
   const [asJSON, setAsJSON] = useState(false)
   return (
     <section class="card">
-      <h2>What it found</h2>
+      <h2>Results</h2>
       <Check label={raw} value={asJSON} onChange={setAsJSON} />
       {rows.length === 0 && <p class="empty">{none}</p>}
       {asJSON && <pre>{JSON.stringify(rows, null, 2)}</pre>}

@@ -34,19 +34,39 @@ export function useEvery(milliseconds: number, each: () => void): void {
   }, [milliseconds, each])
 }
 
-/** useAction wraps what a button does: busy while it runs, and what went wrong. */
-export function useAction(): { busy: boolean; error?: Error; run: (act: () => Promise<unknown>) => Promise<boolean>; clear: () => void } {
-  const [state, setState] = useState<{ busy: boolean; error?: Error }>({ busy: false })
+/** useUnsaved asks before links and the browser leave a page on which something was typed that is not saved. */
+export function useUnsaved(unsaved: boolean): void {
+  useEffect(() => {
+    if (!unsaved) return
+    const closing = (e: BeforeUnloadEvent) => e.preventDefault()
+    const following = (e: MouseEvent) => {
+      const link = (e.target as Element).closest<HTMLAnchorElement>('a[href^="#"]')
+      if (!link || e.ctrlKey || e.metaKey || e.shiftKey || confirm('Leave this page? What you have changed is not saved.')) return
+      e.preventDefault()
+      e.stopPropagation()
+    }
+    addEventListener('beforeunload', closing)
+    document.addEventListener('click', following, true)
+    return () => {
+      removeEventListener('beforeunload', closing)
+      document.removeEventListener('click', following, true)
+    }
+  }, [unsaved])
+}
+
+/** useAction wraps what a button does: busy while it runs, what went wrong, and whether it was done. */
+export function useAction(): { busy: boolean; error?: Error; done: boolean; run: (act: () => Promise<unknown>) => Promise<boolean>; clear: () => void } {
+  const [state, setState] = useState<{ busy: boolean; error?: Error; done: boolean }>({ busy: false, done: false })
   const run = useCallback(async (act: () => Promise<unknown>) => {
-    setState({ busy: true })
+    setState({ busy: true, done: false })
     try {
       await act()
-      setState({ busy: false })
+      setState({ busy: false, done: true })
       return true
     } catch (error) {
-      setState({ busy: false, error: error as Error })
+      setState({ busy: false, done: false, error: error as Error })
       return false
     }
   }, [])
-  return { ...state, run, clear: useCallback(() => setState({ busy: false }), []) }
+  return { ...state, run, clear: useCallback(() => setState({ busy: false, done: false }), []) }
 }

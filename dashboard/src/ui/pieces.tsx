@@ -25,6 +25,13 @@ export function Failure({ error, again }: { error?: Error; again?: () => void })
   )
 }
 
+/** Saved says that what a form holds was stored. Screen readers hear it, as the element is there before. */
+export function Saved({ when }: { when: boolean }) {
+  return (
+    <output class="good">{when && 'Saved.'}</output>
+  )
+}
+
 /** Show renders what was loaded; until then that it is on its way. */
 export function Show<T>({ of, children }: { of: Loaded<T>; children: (value: T) => ComponentChildren }) {
   return (

@@ -1,0 +1,182 @@
+// What people do every day whom another dashboard has taught to expect it: files at documents, copies of documents, views
+// and indexes without a client, questions before anything is lost, word of what was saved.
+
+import { after, before, test } from 'node:test'
+import assert from 'node:assert/strict'
+import { Server } from '../node/server.js'
+import { launch, Visitor } from './browser.js'
+
+let server, browser
+
+before(async () => {
+  server = await Server.start()
+  browser = await launch()
+  await server.request('PUT', '/shop?partitioned=true')
+  await server.request('PUT', '/flat')
+  await server.request('POST', '/shop/_bulk_docs', { docs: Array.from({ length: 40 }, (_, i) => ({ _id: `c${i % 4}:order${i}`, total: i })) })
+})
+
+after(async () => {
+  await browser?.close()
+  await server?.remove()
+})
+
+// visit has an administrator do something on a screen of a width, and holds that the page had nothing to complain of.
+const visit = (width, act) => async () => {
+  const v = await Visitor.of(browser, server, { width, theme: width < 500 ? 'dark' : 'light' })
+  try {
+    await v.logIn()
+    await act(v)
+    await v.sound()
+  } finally {
+    await v.close()
+  }
+}
+
+test('a file is attached to a document and deleted', visit(360, async (v) => {
+  await server.request('PUT', '/flat/letter', { to: 'ann' })
+  await v.go('#/db/flat/doc/letter')
+  await v.page.getByLabel('Add a file').setInputFiles({ name: 'plan b.txt', mimeType: 'text/plain', buffer: Buffer.from('hello') })
+  await v.page.getByRole('link', { name: 'plan b.txt' }).waitFor()
+  await v.sound()
+  const { _attachments } = (await server.request('GET', '/flat/letter')).body
+  assert.deepEqual([_attachments['plan b.txt'].content_type, _attachments['plan b.txt'].length], ['text/plain', 5])
+  await v.button('Delete the attachment plan b.txt').click()
+  await v.button('Delete attachment').click()
+  await v.page.getByRole('link', { name: 'plan b.txt' }).waitFor({ state: 'detached' })
+  assert.equal((await server.request('GET', '/flat/letter')).body._attachments, undefined)
+}))
+
+test('a file is not attached to what somebody has changed meanwhile', visit(1200, async (v) => {
+  const { rev } = (await server.request('PUT', '/flat/busy', {})).body
+  await v.go('#/db/flat/doc/busy')
+  await server.request('PUT', '/flat/busy', { _rev: rev, theirs: true })
+  await v.page.getByLabel('Add a file').setInputFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('a') })
+  await v.page.getByRole('alert').getByText('409 conflict').waitFor()
+}))
+
+test('a document gets an id from the server where it needs none', visit(360, async (v) => {
+  await v.go('#/db/flat/doc')
+  await v.write('The document\'s members', '{"made": "here"}')
+  await v.button('Create').click()
+  await v.heading('New document').waitFor({ state: 'detached' })
+  await v.settled()
+  const id = await v.page.locator('h1').innerText()
+  assert.match(id, /^[0-9a-f]{32}$/)
+  assert.equal((await server.request('GET', `/flat/${id}`)).body.made, 'here')
+}))
+
+test('a new document begins in the partition that is shown', visit(360, async (v) => {
+  await v.go('#/db/shop?partition=c3')
+  await v.page.getByRole('link', { name: 'New document' }).click()
+  assert.equal(await v.page.getByLabel(/^Id/).inputValue(), 'c3:')
+}))
+
+test('a document is duplicated', visit(1200, async (v) => {
+  await server.request('PUT', '/shop/c1:model', { n: 1, _attachments: { 'a.txt': { data: 'aGVsbG8=', content_type: 'text/plain' } } })
+  await v.go('#/db/shop/doc/c1%3Amodel')
+  await v.page.getByRole('link', { name: 'Duplicate' }).click()
+  await v.page.getByText('A copy of c1:model').waitFor()
+  assert.equal(await v.page.getByLabel(/^Id/).inputValue(), 'c1:')
+  await v.page.getByLabel(/^Id/).fill('c1:second')
+  await v.button('Create').click()
+  await v.heading('c1:second').waitFor()
+  await v.settled()
+  const { _rev, ...doc } = (await server.request('GET', '/shop/c1:second')).body
+  assert.deepEqual(doc, { _id: 'c1:second', n: 1 })
+}))
+
+test('what is not saved is asked about before a link leaves it', visit(1200, async (v) => {
+  await server.request('PUT', '/flat/draft', {})
+  await v.go('#/db/flat/doc/draft')
+  const asked = []
+  let leave = false
+  v.page.on('dialog', (d) => {
+    asked.push(d.message())
+    return leave ? d.accept() : d.dismiss()
+  })
+  await v.page.getByRole('link', { name: 'Users' }).click()
+  await v.heading('Users').waitFor()
+  assert.deepEqual(asked, [])
+  await v.go('#/db/flat/doc/draft')
+  await v.editor('The document').click()
+  await v.page.keyboard.press('ControlOrMeta+a')
+  await v.page.keyboard.insertText('{"a": 1}')
+  await v.page.getByRole('link', { name: 'Users' }).click()
+  assert.equal(asked.length, 1)
+  await v.editor('The document').getByText('"a"').waitFor()
+  leave = true
+  await v.page.getByRole('link', { name: 'Users' }).click()
+  await v.heading('Users').waitFor()
+}))
+
+test('a first view is made from the page of views', visit(360, async (v) => {
+  await v.go('#/db/shop/functions')
+  await v.page.getByRole('link', { name: 'New view' }).click()
+  await v.page.getByLabel(/^Id/).fill('_design/types')
+  await v.button('Create').click()
+  await v.heading('_design/types').waitFor()
+  await v.go('#/db/shop/functions')
+  await v.button('Run').click()
+  await v.page.getByRole('row', { name: /null 4\d/ }).waitFor()
+}))
+
+test('an index is made of fields, and deleted after a question', visit(360, async (v) => {
+  await v.go('#/db/shop/queries')
+  await v.page.getByLabel(/^Fields/).fill('total, at.city')
+  await v.page.getByLabel('For queries of one partition').check()
+  await v.button('Create index').click()
+  const remove = v.button('Delete the index of total, at.city')
+  await remove.waitFor()
+  const made = (await server.request('GET', '/shop/_index')).body.indexes.find((i) => i.type === 'json')
+  assert.deepEqual([made.def.fields, made.partitioned], [[{ total: 'asc' }, { 'at.city': 'asc' }], true])
+  await remove.click()
+  await v.button('Cancel').click()
+  assert.equal((await server.request('GET', '/shop/_index')).body.indexes.length, 2)
+  await remove.click()
+  await v.button('Delete index').click()
+  await remove.waitFor({ state: 'detached' })
+}))
+
+test('an access key is revoked after a question', visit(1200, async (v) => {
+  await server.request('PUT', '/_users/org.couchdb.user:cleo', { name: 'cleo', password: 'pw', roles: [], type: 'user' })
+  await v.go('#/users')
+  await v.button('Change cleo').click()
+  await v.button('New key').click()
+  const revoke = v.page.getByRole('button', { name: /^Revoke [A-Z0-9]{8}/ })
+  await revoke.click()
+  await v.page.getByRole('dialog').getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+  assert.equal(await revoke.count(), 1)
+  await revoke.click()
+  await v.button('Revoke key').click()
+  await revoke.waitFor({ state: 'detached' })
+}))
+
+test('the feed shows what was there before', visit(360, async (v) => {
+  await server.request('PUT', '/shop/c1:latest', {})
+  await v.go('#/db/shop/changes')
+  await v.page.getByRole('row', { name: /^earlier c1:latest/ }).waitFor()
+  await server.request('PUT', '/shop/c1:new', {})
+  await v.page.getByRole('link', { name: 'c1:new' }).waitFor()
+  assert.equal(await v.page.getByRole('link', { name: 'c1:latest' }).count(), 1)
+}))
+
+test('what is saved is said, until something else is typed', visit(360, async (v) => {
+  await v.go('#/db/shop/settings')
+  await v.page.getByLabel(/_revs_limit/).fill('20')
+  await v.button('Save revisions').click()
+  await v.page.getByText('Saved.').waitFor()
+  await v.page.getByLabel(/_revs_limit/).fill('2')
+  await v.page.getByText('Saved.').waitFor({ state: 'detached' })
+}))
+
+test('an address that names no page leads back', visit(360, async (v) => {
+  await v.go('#/nonsense')
+  await v.page.getByRole('link', { name: 'All databases' }).click()
+  await v.heading('Databases').waitFor()
+}))
+
+test('the navigation is one line beneath the name on a phone', visit(360, async (v) => {
+  const lines = await v.page.evaluate(() => new Set([...document.querySelectorAll('.side nav a')].map((a) => Math.round(a.getBoundingClientRect().top))).size)
+  assert.equal(lines, 1)
+}))
