@@ -15,6 +15,7 @@ func newPages(r *reader, walks []kv.Walk) *pages {
 	for i, w := range walks {
 		it := newIterator(r, w.Range, w.IterOptions)
 		it.fed, it.limit = true, it.first
+		it.low, it.high = it.start, it.end // so that a Seek looks there first
 		if p.its[i] = it; w.Reverse {
 			p.down = append(p.down, it)
 		} else {

@@ -108,6 +108,54 @@ func TestTripsOfAnUpdate(t *testing.T) {
 	}
 }
 
+// TestSeekInFirstPages: whoever seeks in a page that came with a Read goes nowhere for it, before and after its first move.
+func TestSeekInFirstPages(t *testing.T) {
+	e := open(t, Options{Schema: "firstpages"})
+	defer e.Close()
+	if err := e.Update(context.Background(), func(tx kv.Txn) error {
+		for i := range 20 {
+			if err := tx.Put(fmt.Appendf(nil, "k%02d", i), []byte("x")); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	whole := kv.Range{Start: []byte("k"), End: []byte("l")}
+	before := e.Metrics().Trips
+	if err := e.View(context.Background(), func(s kv.Snapshot) error {
+		found, err := s.Read(kv.Reads{Walks: []kv.Walk{
+			{Range: whole, IterOptions: kv.IterOptions{Want: 12}},
+			{Range: whole, IterOptions: kv.IterOptions{Want: 12, Reverse: true}},
+			{Range: whole, IterOptions: kv.IterOptions{Want: 12}},
+		}})
+		if err != nil {
+			return err
+		}
+		for i, seeks := range [][][2]string{
+			{{"k", "k00"}, {"k05", "k05"}, {"k025", "k03"}, {"k11", "k11"}},
+			{{"l", "k19"}, {"k15", "k15"}, {"k175", "k17"}, {"k08", "k08"}},
+			{{"k04", "k04"}, {"k00", "k00"}},
+		} {
+			for _, seek := range seeks {
+				if !found.Walks[i].Seek([]byte(seek[0])) || string(found.Walks[i].Key()) != seek[1] {
+					t.Errorf("walk %d, Seek(%s): not at %s", i, seek[0], seek[1])
+				}
+			}
+		}
+		if !found.Walks[0].Seek([]byte("k10")) || !found.Walks[0].Next() || string(found.Walks[0].Key()) != "k11" {
+			t.Error("Next after Seek")
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if trips := e.Metrics().Trips - before; trips != 1 {
+		t.Errorf("%d trips, want 1", trips)
+	}
+}
+
 // TestDiskSize: few rows are counted, many estimated.
 func TestDiskSize(t *testing.T) {
 	c := postgres.Cluster(t)
