@@ -13,7 +13,7 @@ import (
 )
 
 type explaining struct {
-	Of    string `arg:"" help:"A database, or a partition as DATABASE/PARTITION."`
+	Of    string `arg:"" help:"A database, a partition as DATABASE/PARTITION, or the URL of either."`
 	Query string `arg:"" help:"The query as JSON, @FILE, or - for standard input."`
 	NoRun bool   `help:"Only the plan: the query is not run, and nothing is told of what it reads."`
 	asked
@@ -29,7 +29,13 @@ func (k *explaining) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	database, partition := target(k.Of)
+	database, partition, err := k.target(k.Of)
+	if err != nil {
+		return err
+	}
+	if database == "" {
+		return errOf
+	}
 	return k.do(func(ctx context.Context, s *operate.Server) error {
 		e, err := s.Explain(ctx, database, partition, query, !k.NoRun)
 		if err != nil {

@@ -87,6 +87,11 @@ func (m *importing) Run(c *console) (err error) {
 	}
 	ctx, stop := untilSignal()
 	defer stop()
+	for _, name := range m.File { // before anything is made at the server
+		if _, err := os.Stat(name); name != "-" && err != nil {
+			return err
+		}
+	}
 	if m.Create {
 		if err := transfer.Create(ctx, to, m.Partitioned); err != nil {
 			return err
@@ -146,6 +151,8 @@ func (m *importing) told(ctx context.Context, c *console, o transfer.Imported, e
 		err = errors.New("ended before its time")
 	}
 	switch {
+	case couchclient.Missing(err) && !m.Create:
+		return fmt.Errorf("%w; --create makes the database", err)
 	case err != nil && len(m.File) == 1 && o.Through > 0:
 		return fmt.Errorf("%w; what is in the first %d lines is stored: the next run goes on with --skip %d, or finds what is there", err, o.Through, o.Through)
 	case err != nil:

@@ -93,7 +93,9 @@ func run(args []string, c *console) int {
 func (c *console) refuse(err error) int {
 	of := ""
 	if p := (*kong.ParseError)(nil); errors.As(err, &p) && p.Context != nil && p.Context.Selected() != nil {
-		of = " " + p.Context.Selected().Name
+		for n := p.Context.Selected(); n.Parent != nil; n = n.Parent {
+			of = " " + n.Name + of
+		}
 	}
 	fmt.Fprintf(c.err, "sectional: %s\nSee: sectional%s --help\n", credentials.ReplaceAllString(err.Error(), "://…@"), of)
 	return exitUsage

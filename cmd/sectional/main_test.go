@@ -125,8 +125,11 @@ func TestUsageErrors(t *testing.T) {
 			t.Errorf("sectional %s shows a password: %s", line, c.err)
 		}
 	}
-	if c := sectional(t, "check", "--unknown"); !strings.Contains(c.err, "See: sectional check --help\n") {
-		t.Errorf("what to do is told by %q", c.err)
+	for _, command := range []string{"check", "keys list"} {
+		c := sectional(t, append(strings.Fields(command), "--unknown")...)
+		if !strings.Contains(c.err, "See: sectional "+command+" --help\n") {
+			t.Errorf("what to do is told by %q", c.err)
+		}
 	}
 	left, err := os.ReadDir(".")
 	if err != nil || len(left) > 0 {

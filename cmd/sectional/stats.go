@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -31,7 +33,7 @@ func (m *machine) print(c *console, v any, text func(io.Writer)) error {
 }
 
 type stats struct {
-	Of string `arg:"" optional:"" help:"A database, or a partition as DATABASE/PARTITION. Without: the server and all its databases."`
+	Of string `arg:"" optional:"" help:"A database, a partition as DATABASE/PARTITION, or the URL of either. Without: the server and all its databases."`
 	asked
 	machine
 }
@@ -41,8 +43,11 @@ const shownPartitions = 20
 
 // Run prints how much there is of what is asked for.
 func (k *stats) Run(c *console) error {
+	database, partition, err := k.target(k.Of)
+	if err != nil {
+		return err
+	}
 	return k.do(func(ctx context.Context, s *operate.Server) error {
-		database, partition := target(k.Of)
 		switch {
 		case database == "":
 			return k.server(ctx, s, c)
@@ -57,10 +62,34 @@ func (k *stats) Run(c *console) error {
 	})
 }
 
-// target takes DATABASE/PARTITION apart. Names of databases may have slashes, which are written %2F as in a path.
-func target(of string) (database, partition string) {
-	database, partition, _ = strings.Cut(of, "/")
-	return strings.ReplaceAll(strings.ReplaceAll(database, "%2F", "/"), "%2f", "/"), partition
+// errOf is the error of what names no database.
+var errOf = errors.New("a database is named as NAME, NAME/PARTITION or by a URL such as http://localhost:5984/db or http://localhost:5984/db/_partition/p")
+
+// target takes DATABASE/PARTITION apart. Names of databases may have slashes, which are written %2F as in a path. A URL, as
+// other commands take, names the server, too.
+func (a *asked) target(of string) (database, partition string, err error) {
+	if !strings.Contains(of, "://") {
+		database, partition, _ = strings.Cut(of, "/")
+		return strings.ReplaceAll(strings.ReplaceAll(database, "%2F", "/"), "%2f", "/"), partition, nil
+	}
+	u, err := url.Parse(of)
+	if err != nil {
+		return "", "", errOf // it may have a password in it: it is not shown
+	}
+	a.Server = (&url.URL{Scheme: u.Scheme, User: u.User, Host: u.Host}).String()
+	parts := strings.Split(strings.Trim(u.EscapedPath(), "/"), "/")
+	for i, p := range parts {
+		if parts[i], err = url.PathUnescape(p); err != nil {
+			return "", "", errOf
+		}
+	}
+	switch {
+	case len(parts) == 1:
+		return parts[0], "", nil
+	case len(parts) == 3 && parts[1] == "_partition":
+		return parts[0], parts[2], nil
+	}
+	return "", "", errOf
 }
 
 // serverStats is what is told of a server.

@@ -52,7 +52,22 @@ func TestStats(t *testing.T) {
 	if len(shop.Partitions) != 2 || shop.Partitions[0].Name != "a" || shop.Partitions[0].Documents != 2 || !shop.Database.Partition {
 		t.Errorf("%+v", shop)
 	}
+	var byURL databaseStats
+	read(t, &byURL, "stats", url+"/shop", "--json")
+	if byURL.Name != "shop" || len(byURL.Partitions) != 2 {
+		t.Errorf("%+v", byURL)
+	}
+	for _, of := range []string{url + "/shop/a", url + "/%zz", "http://u:secret@h:x/shop", url + "/shop/_partition/a/b"} {
+		if c := sectional(t, "stats", of); c.code != exitFailed || !strings.Contains(c.err, "or by a URL such as") || strings.Contains(c.err, "secret") {
+			t.Errorf("%s: %d %s", of, c.code, c.err)
+		}
+	}
 	var a operate.Partition
+	read(t, &a, "stats", url+"/shop/_partition/a", "--json")
+	if a.Documents != 2 {
+		t.Errorf("%+v", a)
+	}
+	a = operate.Partition{}
 	read(t, &a, "stats", "shop/a", "--json", "--server", url)
 	if a.Documents != 2 || a.Name != "a" || a.External == 0 {
 		t.Errorf("%+v", a)

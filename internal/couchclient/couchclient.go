@@ -129,6 +129,9 @@ func (e *Error) again() bool {
 	return e.Status >= 500 && e.Status != http.StatusNotImplemented
 }
 
+// Missing reports whether err is a server's answer that what was asked for is not there.
+func Missing(err error) bool { return StatusOf(err) == http.StatusNotFound }
+
 // StatusOf returns the status of a refusal, 0 for other errors.
 func StatusOf(err error) int {
 	var e *Error

@@ -114,7 +114,7 @@ func (o *BackupOptions) progress(verb string) backup.Progress {
 // where none does, from the directory. end gives it back, and tells the server whether the backup was made.
 func checkpointOf(ctx context.Context, o BackupOptions) (s backup.Source, end func(made bool), err error) {
 	if _, err := os.Stat(o.Data); err != nil {
-		return s, nil, fmt.Errorf("there is no data directory %s", o.Data)
+		return s, nil, fmt.Errorf("there is no data directory %s: --data names another one", o.Data)
 	}
 	conn, err := net.Dial("unix", filepath.Join(o.Data, controlSocket))
 	switch {

@@ -190,6 +190,10 @@ func TestRestoreAside(t *testing.T) {
 		}
 		return out.String()
 	}
+	absent := PartOptions{BackupOptions: o, Database: "absent", To: transfer.Side{URL: r.base + "/x", User: "adm", Password: "pass"}}
+	if err := RestorePart(t.Context(), absent); err == nil || !strings.HasSuffix(err.Error(), " has no database absent") {
+		t.Errorf("a database that the backup lacks: %v", err)
+	}
 	if said := restore("/again", ""); !strings.Contains(said, ": 1 documents, 250 local documents.") {
 		t.Errorf("it says %s", said)
 	}

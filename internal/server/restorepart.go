@@ -17,6 +17,7 @@ import (
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/geo"
 	"github.com/sectional/sectional/internal/index/text"
@@ -66,6 +67,11 @@ func RestorePart(ctx context.Context, o PartOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
+	if _, err := r.store.Database(ctx, o.Database); dberr.Is(err, dberr.NotFound) {
+		return fmt.Errorf("the backup %s has no database %s", b.Path, o.Database)
+	} else if err != nil {
+		return err
+	}
 	from := "http://backup/" + url.PathEscape(o.Database)
 	if o.Partition != "" {
 		from += "/_partition/" + url.PathEscape(o.Partition)

@@ -286,7 +286,7 @@ func Check(ctx context.Context, data string, o EngineOptions, out io.Writer, lin
 		return err
 	}
 	if _, err := os.Stat(data); err != nil {
-		return fmt.Errorf("there is no data directory %s", data)
+		return fmt.Errorf("there is no data directory %s: --data names another one", data)
 	}
 	if err := wantOriginal(data); err != nil {
 		return err
