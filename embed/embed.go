@@ -86,7 +86,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	go s.run(ctx, server.Options{
 		Data: data, Listen: o.Listen, DynamoDB: o.DynamoDB, User: s.User, Password: s.Password, Settings: settings(o.Settings),
 		Store: server.EngineOptions{Memory: o.Dir == ""}, Version: "embedded", Out: io.Discard, Log: o.Log,
-		Guest: true, Ready: func(at server.Addresses) { ready <- at },
+		Embedded: true, Ready: func(at server.Addresses) { ready <- at },
 	})
 	select {
 	case <-s.ended:

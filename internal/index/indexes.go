@@ -12,7 +12,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/keyspace"
-	"github.com/sectional/sectional/internal/seats"
+	"github.com/sectional/sectional/internal/slots"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -37,10 +37,10 @@ type Indexes struct {
 	ctx   context.Context // of background tasks; ends at Close
 	stop  context.CancelFunc
 	work  sync.WaitGroup
-	seats *seats.Seats // one for each task of the background that may run at a time
-	// tenantSeats are those of tasks for indexes of tenants: however many tenants there
-	// are, and whatever they build, the databases' own builds find their seats free.
-	tenantSeats *seats.Seats
+	slots *slots.Slots // one for each task of the background that may run at a time
+	// tenantSlots are those of tasks for indexes of tenants: however many tenants there
+	// are, and whatever they build, the databases' own builds find their slots free.
+	tenantSlots *slots.Slots
 	opened      struct {
 		sync.Mutex
 		by    map[string]any // by kind and signature
@@ -59,7 +59,7 @@ type Indexes struct {
 	}
 }
 
-// overflow is how long a task of the background waits for one of as many seats as
+// overflow is how long a task of the background waits for one of as many slots as
 // there are processors, before it may have an extra one.
 const overflow = 200 * time.Millisecond
 
@@ -75,7 +75,7 @@ func New(o Options) *Indexes {
 	if o.Page == 0 {
 		o.Page = transactionalDocs
 	}
-	x := &Indexes{kinds: o.Kinds, o: o, clock: o.Clock, seats: seats.New(1, runtime.GOMAXPROCS(0), overflow), tenantSeats: seats.New(1, 1, overflow)}
+	x := &Indexes{kinds: o.Kinds, o: o, clock: o.Clock, slots: slots.New(1, runtime.GOMAXPROCS(0), overflow), tenantSlots: slots.New(1, 1, overflow)}
 	x.ctx, x.stop = context.WithCancel(context.Background())
 	x.opened.by = map[string]any{}
 	x.tasks.building, x.tasks.maintained, x.tasks.behind = map[taskKey]active{}, map[taskKey]bool{}, map[taskKey]backlog{}

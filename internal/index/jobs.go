@@ -11,7 +11,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/seats"
+	"github.com/sectional/sectional/internal/slots"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -30,7 +30,7 @@ const (
 	jobTenant  = poolTenant + "/build"
 )
 
-// Workers of the pools. Most of them wait for a seat.
+// Workers of the pools. Most of them wait for a slot.
 const (
 	indexWorkers  = 256
 	tenantWorkers = 8
@@ -110,7 +110,7 @@ func (x *Indexes) build(ctx context.Context, d *store.Database, j jobs.Job) erro
 func (x *Indexes) bring(ctx context.Context, d *store.Database, ix *Index, done func(*task) bool) error {
 	t := x.task(d, ix)
 	defer x.release(t)
-	err := x.seated(ctx, "index.bring", d, ix, func() error { return t.run(ctx, done) })
+	err := x.inSlot(ctx, "index.bring", d, ix, func() error { return t.run(ctx, done) })
 	switch {
 	case err == nil:
 		x.maintainLater(d, ix)
@@ -130,12 +130,12 @@ func (x *Indexes) bring(ctx context.Context, d *store.Database, ix *Index, done 
 	return fmt.Errorf("the index %s of %q: %w", ix.Signature, d.Name(), err)
 }
 
-// seated runs work on an index once there is room for one more: a database that keeps
+// inSlot runs work on an index once there is room for one more: a database that keeps
 // many builds busy, or whose functions hang, does not keep others from building.
-func (x *Indexes) seated(ctx context.Context, what string, d *store.Database, ix *Index, fn func() error) error {
-	all, party := x.seats, seats.Party{Kind: "database", Name: strconv.FormatUint(d.Number(), 10)}
+func (x *Indexes) inSlot(ctx context.Context, what string, d *store.Database, ix *Index, fn func() error) error {
+	all, party := x.slots, slots.Party{Kind: "database", Name: strconv.FormatUint(d.Number(), 10)}
 	if p := ix.Tenant; p != "" {
-		all, party = x.tenantSeats, seats.Party{Kind: "tenant", Name: party.Name + "/" + string(p)}
+		all, party = x.tenantSlots, slots.Party{Kind: "tenant", Name: party.Name + "/" + string(p)}
 	}
 	leave, err := all.Take(ctx, 0, party)
 	if err != nil {

@@ -61,7 +61,7 @@ func (x *Indexes) Maintain(ctx context.Context, d *store.Database, ix *Index) (p
 }
 
 // maintainLater has the background do the work of an index that took in changes: one
-// worker for an index, which leaves its seat after each piece. What fails is tried
+// worker for an index, which leaves its slot after each piece. What fails is tried
 // again after the next changes.
 func (x *Indexes) maintainLater(d *store.Database, ix *Index) {
 	k, ok := ix.Kind.(Maintained)
@@ -77,7 +77,7 @@ func (x *Indexes) maintainLater(d *store.Database, ix *Index) {
 	}
 	x.work.Go(func() {
 		for more := true; more; {
-			err := x.seated(x.ctx, "index.maintain", d, ix, func() (err error) {
+			err := x.inSlot(x.ctx, "index.maintain", d, ix, func() (err error) {
 				more, err = k.Maintain(x.ctx, &Piece{d, ix, pieceBytes})
 				return x.Repair(x.ctx, d, ix, err)
 			})

@@ -103,7 +103,7 @@ func (x *Indexes) keepUp(ctx context.Context, d *store.Database, ix *Index, to s
 	t := x.task(d, ix)
 	reached, left := hasReached(to), t.left(to)
 	x.release(t)
-	x.lags(d, ix, left, true) // it may have to wait for a seat
+	x.lags(d, ix, left, true) // it may have to wait for a slot
 	err = x.bring(ctx, d, ix, func(t *task) bool {
 		left = t.left(to)
 		x.lags(d, ix, left, true)

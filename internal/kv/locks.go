@@ -17,8 +17,8 @@ type Locks struct {
 
 // lockedKey is a key that somebody has locked or waits for.
 type lockedKey struct {
-	seat  chan struct{} // holds one token while it is locked
-	users int           // who has it and who waits
+	locked chan struct{} // holds one token while it is locked
+	users  int           // who has it and who waits
 }
 
 // Lock locks keys, each for one caller at a time, and returns what unlocks them,
@@ -37,7 +37,7 @@ func (l *Locks) Lock(ctx context.Context, keys [][]byte) (unlock func(), err err
 	for i, name := range names {
 		k := l.enter(name)
 		select {
-		case k.seat <- struct{}{}:
+		case k.locked <- struct{}{}:
 		case <-ctx.Done():
 			l.leave(name)
 			l.unlock(names[:i])
@@ -55,7 +55,7 @@ func (l *Locks) enter(name string) *lockedKey {
 		if l.mu.held == nil {
 			l.mu.held = map[string]*lockedKey{}
 		}
-		k = &lockedKey{seat: make(chan struct{}, 1)}
+		k = &lockedKey{locked: make(chan struct{}, 1)}
 		l.mu.held[name] = k
 	}
 	k.users++
@@ -75,6 +75,6 @@ func (l *Locks) leave(name string) *lockedKey {
 
 func (l *Locks) unlock(names []string) {
 	for _, name := range names {
-		<-l.leave(name).seat
+		<-l.leave(name).locked
 	}
 }

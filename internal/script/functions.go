@@ -127,7 +127,7 @@ func (s Source) name() string {
 	return "the function " + s.Kind
 }
 
-// Check compiles the functions of a design document, in a seat of tenants for a tenant's. The first that does not compile is an Invalid error.
+// Check compiles the functions of a design document, in a slot of tenants for a tenant's. The first that does not compile is an Invalid error.
 func (p *Pool) Check(ctx context.Context, tenant bool, sources []Source) error {
 	if len(sources) == 0 {
 		return nil

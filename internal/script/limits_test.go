@@ -124,7 +124,7 @@ func TestOthersGoOn(t *testing.T) {
 	wait.Wait()
 }
 
-// TestBuildsApart holds that a build that takes every seat for builds leaves those of other calls free.
+// TestBuildsApart holds that a build that takes every slot for builds leaves those of other calls free.
 func TestBuildsApart(t *testing.T) {
 	p := newPool(t, Options{Children: 1, Overflow: time.Hour})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -281,8 +281,8 @@ func TestBatches(t *testing.T) {
 }
 
 // TestTenantsApart has the maps of tenants, and functions of theirs that are compiled,
-// hang on every seat that there is for them: a database's map, and its other
-// functions, have their seats at once.
+// hang on every slot that there is for them: a database's map, and its other
+// functions, have their slots at once.
 func TestTenantsApart(t *testing.T) {
 	p := newPool(t, Options{Limits: Limits{Time: time.Hour}, Children: 1, Overflow: time.Hour})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -51,7 +51,7 @@ func (l Limits) short() time.Duration { return min(max(l.Time/20, 50*time.Millis
 type Options struct {
 	Limits   Limits
 	Overhead int64         // what a child's program takes besides what its functions hold; 64 MiB
-	Children int           // how many build indexes at once, and how many do anything else; GOMAXPROCS. A call that has waited for Overflow gets one more, up to eight times as many, see package seats
+	Children int           // how many build indexes at once, and how many do anything else; GOMAXPROCS. A call that has waited for Overflow gets one more, up to eight times as many, see package slots
 	Overflow time.Duration // 200 ms
 	Idle     time.Duration // an unused child ends after this; 1 min
 	Command  []string      // how to start a child; the running binary with "script-child"

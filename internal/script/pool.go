@@ -5,17 +5,17 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
-	"github.com/sectional/sectional/internal/seats"
+	"github.com/sectional/sectional/internal/slots"
 )
 
 // Pool owns the children in which functions run. Its methods may be called at the same time. Each call takes a child for
 // itself: while as many work as may, a call waits, but not for long, since a child beyond that number is started for it
-// then (see package seats). So a function that hangs for its whole allowance holds up
-// nobody else. Map, which builds indexes, has seats of its own, so that a validator need not wait for a build.
+// then (see package slots). So a function that hangs for its whole allowance holds up
+// nobody else. Map, which builds indexes, has slots of its own, so that a validator need not wait for a build.
 type Pool struct {
 	o       Options
-	seats   *seats.Seats
-	tenants *seats.Seats // for functions of tenants: their share, whatever their number
+	slots   *slots.Slots
+	tenants *slots.Slots // for functions of tenants: their share, whatever their number
 	spoilt  spoilt
 	tried   func(allowance time.Duration) // called for each part that a child is asked to do; for tests
 
@@ -36,8 +36,8 @@ func New(o Options) (*Pool, error) {
 		return nil, dberr.Wrap("script.New", err)
 	}
 	p := &Pool{o: o, tried: func(time.Duration) {}, closed: make(chan struct{})}
-	p.seats = seats.New(seatKinds, o.Children, o.Overflow)
-	p.tenants = seats.New(seatKinds, max(1, o.Children/2), o.Overflow)
+	p.slots = slots.New(slotKinds, o.Children, o.Overflow)
+	p.tenants = slots.New(slotKinds, max(1, o.Children/2), o.Overflow)
 	p.mu.busy = map[*process]struct{}{}
 	p.calls.Go(p.reap)
 	return p, nil
@@ -58,7 +58,7 @@ func (p *Pool) Close() error {
 	}
 	p.mu.Unlock()
 	close(p.closed)
-	p.seats.Close()
+	p.slots.Close()
 	p.tenants.Close()
 	for _, c := range idle {
 		c.end()

@@ -44,7 +44,7 @@ func (p *Pool) run(ctx context.Context, j *job) (outcomes []outcome, hopeless bo
 		return nil, false, err
 	}
 	defer p.calls.Done()
-	leave, err := p.seat(ctx, j)
+	leave, err := p.slot(ctx, j)
 	if err != nil {
 		return nil, false, err
 	}

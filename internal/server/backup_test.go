@@ -29,7 +29,7 @@ func runOn(t *testing.T, data string) *live {
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan Addresses, 1), make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, Options{Data: data, Listen: "127.0.0.1:0", User: "adm", Password: "pass", Version: "test", Out: io.Discard, Log: io.Discard, Guest: true,
+		ended <- Run(ctx, Options{Data: data, Listen: "127.0.0.1:0", User: "adm", Password: "pass", Version: "test", Out: io.Discard, Log: io.Discard, Embedded: true,
 			Ready: func(a Addresses) { ready <- a }})
 	}()
 	r := &live{t: t}

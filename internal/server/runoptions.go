@@ -29,9 +29,9 @@ type Options struct {
 	Progress     *progress.Line // shows how far the demo came
 	// Settings come before those of all files.
 	Settings []config.Setting
-	// Guest says that the process is another program's: its memory settings and the modes of
+	// Embedded says that the process is another program's: its memory settings and the modes of
 	// its new files stay what they are.
-	Guest bool
+	Embedded bool
 	// Reload has the files of the configuration and of the certificate read again at each receive; nil: never.
 	Reload   <-chan os.Signal
 	acmePace certificates.Pace // of tests

@@ -77,7 +77,7 @@ type assembly struct {
 // process has to.
 func Run(ctx context.Context, o Options) (err error) {
 	memory := machineSizes()
-	if !o.Guest {
+	if !o.Embedded {
 		defer tuneMemory(os.Getenv, memory.ceiling())()
 		maskOthers()
 	}

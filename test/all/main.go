@@ -61,7 +61,7 @@ var packages = []string{"./cmd/...", "./deploy/release", "./internal/...", "./te
 // of others hold little that the race detector could find beyond these; the long run has all of them.
 var shared = []string{
 	"./internal/auth", "./internal/changes", "./internal/config", "./internal/index", "./internal/jobs", "./internal/kv",
-	"./internal/kv/pebblekv", "./internal/kv/pgkv", "./internal/peers", "./internal/replicate/schedule", "./internal/seats",
+	"./internal/kv/pebblekv", "./internal/kv/pgkv", "./internal/peers", "./internal/replicate/schedule", "./internal/slots",
 	"./internal/store", "./internal/subscribe", "./internal/web",
 }
 

@@ -72,7 +72,7 @@ func installModules() (string, error) {
 // TestPages follows every page as a reader does.
 func TestPages(t *testing.T) {
 	with := newShared(t)
-	seats := make(chan struct{}, 2)
+	slots := make(chan struct{}, 2)
 	skipped, followed := 0, 0
 	for _, p := range pages(t) {
 		for _, b := range p.steps {
@@ -87,8 +87,8 @@ func TestPages(t *testing.T) {
 		followed++
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			seats <- struct{}{}
-			defer func() { <-seats }()
+			slots <- struct{}{}
+			defer func() { <-slots }()
 			r := newReader(t, p, with)
 			for _, problem := range r.follow() {
 				t.Error(problem)

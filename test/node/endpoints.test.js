@@ -45,7 +45,7 @@ const endpoints = [
   { path: (db) => `${db}%2F_owner%2Falice`, prefix: '' }
 ]
 
-// as opens a path of the server for somebody: the administrator, or a guest, who is let in by a rule.
+// as opens a path of the server for somebody: the administrator, or a user whom only a rule lets in.
 const as = (who, path) => who === 'adm'
   ? new PouchDB(`${server.url}/${path}`)
   : new PouchDB(`${server.host}/${path}`, { auth: { username: who, password: 'pw' } })

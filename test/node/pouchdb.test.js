@@ -152,7 +152,7 @@ test('a document with attachments syncs while another client updates it all the 
     await writer
   }
   assert.ok(versions > 15)
-  // Beaten revisions are still readable with their attachments, as far back as the tree remembers any (1000).
+  // Superseded revisions are still readable with their attachments, as far back as the tree remembers any (1000).
   const old = Math.max(0, revisions.length - 900)
   const { status, body } = await server.request('GET', `${path}?rev=${revisions[old]}&attachments=true`)
   assert.equal(status, 200)

@@ -39,9 +39,9 @@ func TestCheckedReports(t *testing.T) {
 		{"left open", func(s kv.Snapshot) { iterate(s) }},
 		{"closed twice", func(s kv.Snapshot) { it := iterate(s); it.Close(); it.Close() }},
 		{"closed iterator", func(s kv.Snapshot) { it := iterate(s); it.Close(); it.Next() }},
-		{"Key of an iterator that stands on no row", func(s kv.Snapshot) { it := iterate(s); it.Key(); it.Close() }},
-		{"Value of an iterator that stands on no row", func(s kv.Snapshot) { it := iterate(s); _, _ = it.Value(); it.Close() }},
-		{"Borrow of an iterator that stands on no row", func(s kv.Snapshot) { it := iterate(s); _, _ = it.Borrow(); it.Close() }},
+		{"Key of an iterator that is at no row", func(s kv.Snapshot) { it := iterate(s); it.Key(); it.Close() }},
+		{"Value of an iterator that is at no row", func(s kv.Snapshot) { it := iterate(s); _, _ = it.Value(); it.Close() }},
+		{"Borrow of an iterator that is at no row", func(s kv.Snapshot) { it := iterate(s); _, _ = it.Borrow(); it.Close() }},
 		{"borrowed at \"a\" was changed", func(s kv.Snapshot) {
 			it := iterate(s)
 			it.Next()

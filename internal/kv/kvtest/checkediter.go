@@ -83,7 +83,7 @@ func (it *checkedIterator) Seek(key []byte) bool {
 func (it *checkedIterator) Key() []byte {
 	defer it.s.enter("Key")()
 	if !it.on || it.closed {
-		it.s.c.t.Error("kv: Key of an iterator that stands on no row")
+		it.s.c.t.Error("kv: Key of an iterator that is at no row")
 		return nil
 	}
 	if it.out == nil {
@@ -96,7 +96,7 @@ func (it *checkedIterator) Key() []byte {
 func (it *checkedIterator) Value() ([]byte, error) {
 	defer it.s.enter("Value")()
 	if !it.on || it.closed {
-		it.s.c.t.Error("kv: Value of an iterator that stands on no row")
+		it.s.c.t.Error("kv: Value of an iterator that is at no row")
 	}
 	value, err := it.it.Value()
 	it.s.c.kinds("Value", err, dberr.SnapshotTooOld, dberr.Unavailable, dberr.Internal)
@@ -107,7 +107,7 @@ func (it *checkedIterator) Value() ([]byte, error) {
 func (it *checkedIterator) Borrow() ([]byte, error) {
 	defer it.s.enter("Borrow")()
 	if !it.on || it.closed {
-		it.s.c.t.Error("kv: Borrow of an iterator that stands on no row")
+		it.s.c.t.Error("kv: Borrow of an iterator that is at no row")
 	}
 	if it.borrowed != nil {
 		return it.borrowed, nil

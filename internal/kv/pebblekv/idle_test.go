@@ -127,7 +127,7 @@ func TestWalksAreHandedOn(t *testing.T) {
 		b.Next()
 		a.Next()
 		if string(a.Key())+string(b.Key()) != "bk" {
-			t.Errorf("two walks at once stand on %q and %q", a.Key(), b.Key())
+			t.Errorf("two walks at once are at %q and %q", a.Key(), b.Key())
 		}
 		return errors.Join(a.Close(), b.Close())
 	})

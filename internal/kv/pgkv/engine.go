@@ -37,8 +37,8 @@ import (
 // the other.
 type Engine struct {
 	o       Options
-	views   *lounge
-	writes  *lounge
+	views   *connPool
+	writes  *connPool
 	sql     statements
 	locks   locks
 	stats   counters
@@ -80,10 +80,10 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err := e.prepareSchema(ctx, config.ConnConfig); err != nil {
 		return nil, dberr.Wrap("pgkv.Open", e.told(hinted(err)))
 	}
-	if e.views, err = newLounge(ctx, parting(config, true), o.readers(), o.Patience, e.finish); err != nil {
+	if e.views, err = newConnPool(ctx, parting(config, true), o.readers(), o.Patience, e.finish); err != nil {
 		return nil, dberr.Wrap("pgkv.Open", err)
 	}
-	if e.writes, err = newLounge(ctx, parting(config, false), o.writers(), o.Patience, e.finish); err != nil {
+	if e.writes, err = newConnPool(ctx, parting(config, false), o.writers(), o.Patience, e.finish); err != nil {
 		e.views.close()
 		return nil, dberr.Wrap("pgkv.Open", err)
 	}

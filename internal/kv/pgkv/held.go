@@ -15,13 +15,13 @@ import (
 // gone, and stays for as long as the standby is away. To cancel its wait, as pgx does when a connection is given up,
 // would make its commit visible, and others would read what is lost if the standby takes over.
 // So that those backends do not use up all connections of PostgreSQL,
-// each keeps the seat of the connection that it was reached by: there are never more of
+// each keeps the slot of the connection that it was reached by: there are never more of
 // them than an engine has connections for writes.
 //
-// The seat is kept until the backend is gone. One that does not wait for the standby may do so later: it is
+// The slot is kept until the backend is gone. One that does not wait for the standby may do so later: it is
 // slow, or has to get a lock first.
 
-// held are the backends whose commit was not answered, and the seats that they keep.
+// held are the backends whose commit was not answered, and the slots that they keep.
 type held struct {
 	sync.Mutex
 	backends map[uint32]backend // by process id
@@ -31,7 +31,7 @@ type held struct {
 
 // backend is one of them.
 type backend struct {
-	lounge *lounge
+	pool *connPool
 	// began is when it did, which tells it from a later one of the same number; 0: it has not been looked at yet.
 	began int64
 }
@@ -46,12 +46,12 @@ const (
 const stAskHeld = `SELECT pid, coalesce(extract(epoch FROM backend_start) * 1000000, 0)::int8
 	FROM pg_stat_activity WHERE pid = ANY($1)`
 
-// hold ends a connection on which a commit was not answered, and keeps its seat while the backend is there.
+// hold ends a connection on which a commit was not answered, and keeps its slot while the backend is there.
 func (e *Engine) hold(s *session) {
-	pid, seat := s.conn.Conn().PgConn().PID(), s.seat
-	s.seat = nil
+	pid, slot := s.conn.Conn().PgConn().PID(), s.slot
+	s.slot = nil
 	s.destroy()
-	if seat == nil {
+	if slot == nil {
 		return
 	}
 	e.held.Lock()
@@ -62,7 +62,7 @@ func (e *Engine) hold(s *session) {
 	if old, ok := e.held.backends[pid]; ok { // it is gone, since its number was given again
 		e.letGo(pid, old)
 	}
-	e.held.backends[pid] = backend{lounge: e.writes}
+	e.held.backends[pid] = backend{pool: e.writes}
 	e.held.pause = heldAtFirst
 	e.writes.kept.Add(1)
 	if !e.held.watching {
@@ -73,11 +73,11 @@ func (e *Engine) hold(s *session) {
 	}
 }
 
-// letGo gives back the seat of a backend that is gone. The caller holds the lock.
+// letGo gives back the slot of a backend that is gone. The caller holds the lock.
 func (e *Engine) letGo(pid uint32, b backend) {
 	delete(e.held.backends, pid)
-	b.lounge.kept.Add(-1)
-	<-b.lounge.seats
+	b.pool.kept.Add(-1)
+	<-b.pool.slots
 }
 
 // watchHeld looks which of them are there until none is, or the engine is closed.

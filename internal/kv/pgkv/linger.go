@@ -12,30 +12,30 @@ import (
 // lingers is how long a View's transaction may stay open after it.
 const lingers = 20 * time.Millisecond
 
-// newLounge opens a pool of so many connections. patience is how long somebody waits for one while backends keep some.
-func newLounge(ctx context.Context, config *pgxpool.Config, size int, patience time.Duration, end func(*session)) (*lounge, error) {
+// newConnPool opens a pool of so many connections. patience is how long somebody waits for one while backends keep some.
+func newConnPool(ctx context.Context, config *pgxpool.Config, size int, patience time.Duration, end func(*session)) (*connPool, error) {
 	config = config.Copy()
 	config.MaxConns = int32(size)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	return &lounge{pool: pool, seats: make(chan struct{}, size), patience: patience, end: end}, nil
+	return &connPool{pool: pool, slots: make(chan struct{}, size), patience: patience, end: end}, nil
 }
 
-// lounge has the connections of Views that have ended, whose transactions are still open: the next View ends
+// connPool has the connections of Views that have ended, whose transactions are still open: the next View ends
 // the last one's transaction in the trip with which it begins its own, so that under load a View of one
 // read takes one trip, not two. What nobody takes is ended after a moment: an old snapshot keeps PostgreSQL
 // from cleaning up.
 //
-// Whoever has a seat has a connection, from here or of the pool, which has as many: those that linger are
+// Whoever has a slot has a connection, from here or of the pool, which has as many: those that linger are
 // taken first, so that the pool is never out of them.
-type lounge struct {
+type connPool struct {
 	pool  *pgxpool.Pool
-	seats chan struct{}
+	slots chan struct{}
 	end   func(*session)
-	waits atomic.Uint64 // for a seat
-	kept  atomic.Int64  // seats that backends keep which wait for the standby
+	waits atomic.Uint64 // for a slot
+	kept  atomic.Int64  // slots that backends keep which wait for the standby
 
 	patience time.Duration
 
@@ -52,26 +52,26 @@ type lingering struct {
 }
 
 // take returns a connection; it waits for one in ctx.
-func (l *lounge) take(ctx context.Context) (*session, error) {
-	if err := l.sit(ctx); err != nil {
+func (l *connPool) take(ctx context.Context) (*session, error) {
+	if err := l.acquire(ctx); err != nil {
 		return nil, err
 	}
 	if s := l.last(); s != nil {
-		s.seat = l.seats
+		s.slot = l.slots
 		return s, nil
 	}
 	conn, err := l.pool.Acquire(ctx)
 	if err != nil {
-		<-l.seats
+		<-l.slots
 		return nil, err
 	}
-	return &session{conn: conn, seat: l.seats}, nil
+	return &session{conn: conn, slot: l.slots}, nil
 }
 
-// sit takes a seat.
-func (l *lounge) sit(ctx context.Context) error {
+// acquire takes a slot.
+func (l *connPool) acquire(ctx context.Context) error {
 	select {
-	case l.seats <- struct{}{}:
+	case l.slots <- struct{}{}:
 		return nil
 	default:
 	}
@@ -80,7 +80,7 @@ func (l *lounge) sit(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		select {
-		case l.seats <- struct{}{}:
+		case l.slots <- struct{}{}:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -93,7 +93,7 @@ func (l *lounge) sit(ctx context.Context) error {
 }
 
 // last takes the connection that came last, nil if there is none.
-func (l *lounge) last() *session {
+func (l *connPool) last() *session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	last := len(l.mu.waiting) - 1
@@ -106,22 +106,22 @@ func (l *lounge) last() *session {
 }
 
 // leave takes back a connection in whose transaction nothing has failed.
-func (l *lounge) leave(s *session) {
-	seat := s.seat
-	s.seat = nil
+func (l *connPool) leave(s *session) {
+	slot := s.slot
+	s.slot = nil
 	l.mu.Lock()
 	l.mu.waiting = append(l.mu.waiting, lingering{s, time.Now()})
 	begin := !l.mu.ending
 	l.mu.ending = true
 	l.mu.Unlock()
-	<-seat
+	<-slot
 	if begin {
 		time.AfterFunc(lingers, l.sweep)
 	}
 }
 
 // sweep ends what has waited long enough, and comes again while anything waits.
-func (l *lounge) sweep() {
+func (l *connPool) sweep() {
 	l.mu.Lock()
 	n := 0
 	for n < len(l.mu.waiting) && time.Since(l.mu.waiting[n].since) >= lingers {
@@ -139,7 +139,7 @@ func (l *lounge) sweep() {
 }
 
 // close ends all that lingers. Nobody takes or leaves any more.
-func (l *lounge) close() {
+func (l *connPool) close() {
 	l.mu.Lock()
 	over := l.mu.waiting
 	l.mu.waiting = nil

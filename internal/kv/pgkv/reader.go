@@ -18,7 +18,7 @@ import (
 type reader struct {
 	e     *Engine
 	ctx   context.Context
-	pool  *lounge
+	pool  *connPool
 	begun time.Time
 	locks []byte // numbers to lock before the snapshot, as an array; nil for none
 	alone bool   // keep all other writers out, from before the snapshot

@@ -104,7 +104,7 @@ func transient(err error) bool {
 const tooManyConnections = "53300"
 
 // connect takes a connection of a pool. It waits for one in ctx.
-func (e *Engine) connect(ctx context.Context, pool *lounge) (*session, error) {
+func (e *Engine) connect(ctx context.Context, pool *connPool) (*session, error) {
 	for p := (patience{e: e}); ; {
 		s, err := pool.take(ctx)
 		if err == nil {

@@ -61,7 +61,7 @@ func (e *Engine) connected(ctx context.Context, conn *pgx.Conn) error {
 // session is a connection that a closure has for itself, and what state it is in.
 type session struct {
 	conn   *pgxpool.Conn
-	seat   chan struct{} // gives back the right to a connection; nil while it lingers
+	slot   chan struct{} // gives back the right to a connection; nil while it lingers
 	open   bool          // a transaction has begun, and perhaps failed
 	locked bool          // it may hold locks that go on beyond a transaction
 }
@@ -192,8 +192,8 @@ func (s *session) destroy() {
 // release gives the connection back, in which no transaction is open.
 func (s *session) release() {
 	s.conn.Release()
-	if s.seat != nil {
-		<-s.seat
+	if s.slot != nil {
+		<-s.slot
 	}
 }
 

@@ -1,14 +1,14 @@
-// Package seats hands out places to work: it owns who may begin when more want to
-// work than may at once. It promises that nobody who holds none waits long because
-// of others who hold theirs for ever, however many these are or ask for.
+// Package slots limits how many pieces of work run at once, fairly: it owns who may begin
+// when more want to. It promises that nobody who holds no slot waits long because
+// of others who never release theirs, however many these are or ask for.
 //
-// There are ordinary seats of some kinds, and extra ones for whoever has waited too
-// long for one of his kind. Seats are counted by whom the work is for, its parties:
-// a database, say, and a caller. A seat that becomes free goes to the one who waits
+// There are ordinary slots of some kinds, and extra ones for whoever has waited too
+// long for one of his kind. Slots are counted by whom the work is for, its parties:
+// a database, say, and a caller. A slot that is released goes to the one who waits
 // whose parties have the fewest; an extra one only to whose parties have fewer of these than
-// a quarter of what is left, or none. So each database that keeps its seats leaves fewer to
-// the next, and one that has none finds one.
-package seats
+// a quarter of what is left, or none. So each database that keeps its slots leaves fewer to
+// the next, and one that has none gets one.
+package slots
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// Seats is a set of seats. Its methods may be called at the same time.
-type Seats struct {
+// Slots is a set of slots. Its methods may be called at the same time.
+type Slots struct {
 	overflow time.Duration
 
 	mu      sync.Mutex
@@ -29,46 +29,46 @@ type Seats struct {
 	waiting []*waiter // the oldest first
 }
 
-// Party is one for whom seats are counted: a kind of party, such as "database", and
+// Party is one for whom slots are counted: a kind of party, such as "database", and
 // its name.
 type Party struct{ Kind, Name string }
 
-// held is how many seats a party has, and how many of them are extra ones.
+// held is how many slots a party has, and how many of them are extra ones.
 type held struct{ all, extra int }
 
-// waiter is one who wants a seat.
+// waiter is one who wants a slot.
 type waiter struct {
 	kind    int
 	parties []Party
 	late    bool     // he may have an extra one
-	given   chan int // takes a kind of seat without a reader
+	given   chan int // takes a kind of slot without a reader
 }
 
-// extraSeats is how many extra seats there are for each ordinary one of a kind, and
+// extraSlots is how many extra slots there are for each ordinary one of a kind, and
 // fewestExtra how many at least: seven who keep all that they get leave one of so many.
 const (
-	extraSeats  = 8
+	extraSlots  = 8
 	fewestExtra = 16
 )
 
 // ErrClosed is what Take returns after Close.
-var ErrClosed = errors.New("seats: closed")
+var ErrClosed = errors.New("slots: closed")
 
-// New makes so many ordinary seats of each of some kinds, which are numbered from 0, and
+// New makes so many ordinary slots of each of some kinds, which are numbered from 0, and
 // eight times as many extra ones, sixteen at least, for all kinds together. Who has waited for overflow may have
 // one of these.
-func New(kinds, each int, overflow time.Duration) *Seats {
-	s := &Seats{overflow: overflow, taken: map[Party]held{}}
+func New(kinds, each int, overflow time.Duration) *Slots {
+	s := &Slots{overflow: overflow, taken: map[Party]held{}}
 	for range kinds {
 		s.free = append(s.free, each)
 	}
-	s.free = append(s.free, max(extraSeats*each, fewestExtra))
+	s.free = append(s.free, max(extraSlots*each, fewestExtra))
 	return s
 }
 
-// Take takes a seat of a kind, waiting for one, and returns the function that gives
+// Take takes a slot of a kind, waiting for one, and returns the function that gives
 // it back. An error is the context's or ErrClosed.
-func (s *Seats) Take(ctx context.Context, kind int, parties ...Party) (leave func(), err error) {
+func (s *Slots) Take(ctx context.Context, kind int, parties ...Party) (leave func(), err error) {
 	w := &waiter{kind: kind, parties: parties, given: make(chan int, 1)}
 	s.mu.Lock()
 	if s.closed {
@@ -99,8 +99,8 @@ func (s *Seats) Take(ctx context.Context, kind int, parties ...Party) (leave fun
 	}
 }
 
-// Close ends all waiting with ErrClosed. Seats that are taken stay so.
-func (s *Seats) Close() {
+// Close ends all waiting with ErrClosed. Slots that are taken stay so.
+func (s *Slots) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
@@ -111,7 +111,7 @@ func (s *Seats) Close() {
 }
 
 // withdraw takes back a wish, or what came of it meanwhile.
-func (s *Seats) withdraw(w *waiter) {
+func (s *Slots) withdraw(w *waiter) {
 	s.mu.Lock()
 	s.waiting = slices.DeleteFunc(s.waiting, func(other *waiter) bool { return other == w })
 	s.mu.Unlock()
@@ -124,16 +124,16 @@ func (s *Seats) withdraw(w *waiter) {
 	}
 }
 
-// leave returns a seat back.
-func (s *Seats) leave(w *waiter, got int) {
+// leave returns a slot back.
+func (s *Slots) leave(w *waiter, got int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.move(w, got, -1)
 	s.serve()
 }
 
-// move counts a seat that is taken, or given back with -1.
-func (s *Seats) move(w *waiter, kind, by int) {
+// move counts a slot that is taken, or given back with -1.
+func (s *Slots) move(w *waiter, kind, by int) {
 	s.free[kind] -= by
 	for _, p := range w.parties {
 		h := s.taken[p]
@@ -146,15 +146,15 @@ func (s *Seats) move(w *waiter, kind, by int) {
 	}
 }
 
-// serve gives away the seats that are free. s.mu is locked.
-func (s *Seats) serve() {
+// serve gives away the slots that are free. s.mu is locked.
+func (s *Slots) serve() {
 	for {
 		next, from := -1, 0
 		for i, w := range s.waiting {
 			if next >= 0 && s.held(w).all >= s.held(s.waiting[next]).all {
 				continue
 			}
-			if kind, ok := s.seatFor(w); ok {
+			if kind, ok := s.slotFor(w); ok {
 				next, from = i, kind
 			}
 		}
@@ -168,8 +168,8 @@ func (s *Seats) serve() {
 	}
 }
 
-// seatFor finds a seat that one who waits may have now.
-func (s *Seats) seatFor(w *waiter) (kind int, ok bool) {
+// slotFor finds a slot that one who waits may have now.
+func (s *Slots) slotFor(w *waiter) (kind int, ok bool) {
 	extra := len(s.free) - 1
 	switch {
 	case s.free[w.kind] > 0:
@@ -180,9 +180,9 @@ func (s *Seats) seatFor(w *waiter) (kind int, ok bool) {
 	return 0, false
 }
 
-// held is how many seats those whom the work is for have, the one of them that has
+// held is how many slots those whom the work is for have, the one of them that has
 // the most.
-func (s *Seats) held(w *waiter) (most held) {
+func (s *Slots) held(w *waiter) (most held) {
 	for _, p := range w.parties {
 		most.all, most.extra = max(most.all, s.taken[p].all), max(most.extra, s.taken[p].extra)
 	}

@@ -1,4 +1,4 @@
-package seats
+package slots
 
 import (
 	"context"
@@ -18,8 +18,8 @@ func of(database, caller string) []Party {
 	return ps
 }
 
-// hold takes a seat that is not given back.
-func hold(t *testing.T, s *Seats, parties []Party) {
+// hold takes a slot that is not given back.
+func hold(t *testing.T, s *Slots, parties []Party) {
 	go func() {
 		leave, err := s.Take(t.Context(), 0, parties...)
 		if err != nil && !errors.Is(err, context.Canceled) {
@@ -32,7 +32,7 @@ func hold(t *testing.T, s *Seats, parties []Party) {
 	}()
 }
 
-// TestShared has some databases, or some callers, take every seat that they get for work that
+// TestShared has some databases, or some callers, take every slot that they get for work that
 // never ends: somebody else has one within the time that one waits.
 func TestShared(t *testing.T) {
 	for name, call := range map[string]func(i, k int) []Party{
@@ -60,14 +60,14 @@ func TestShared(t *testing.T) {
 				}
 				leave()
 				if free := s.free[1]; free < 1 || free > 2*each {
-					t.Errorf("%d of %d extra seats are free", free, fewestExtra)
+					t.Errorf("%d of %d extra slots are free", free, fewestExtra)
 				}
 			})
 		})
 	}
 }
 
-// TestKinds holds that who holds all seats of a kind holds none of another.
+// TestKinds holds that who holds all slots of a kind holds none of another.
 func TestKinds(t *testing.T) {
 	s := New(2, 1, time.Hour)
 	if _, err := s.Take(t.Context(), 0, of("a", "")...); err != nil {
@@ -80,8 +80,8 @@ func TestKinds(t *testing.T) {
 	leave()
 }
 
-// TestWhoHasNone holds that a seat that becomes free goes to the one whose
-// parties have the fewest, of those to the oldest, and that seats are counted.
+// TestWhoHasNone holds that a slot that becomes free goes to the one whose
+// parties have the fewest, of those to the oldest, and that slots are counted.
 func TestWhoHasNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(1, 1, time.Hour)
