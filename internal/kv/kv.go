@@ -7,9 +7,12 @@
 // specification, and kvtest checks them. Nothing here knows what a document is.
 //
 // Isolation. A transaction reads from the snapshot it began with, overlaid with
-// its own writes: snapshot isolation. Two transactions that write the same key,
-// or of which one writes a key that the other read for update, do not both
-// commit from the same snapshot: the later one's closure is run again. Write
+// its own writes: snapshot isolation. A transaction that commits after another one did,
+// from a snapshot without that one's writes, is run again if the other wrote a key that
+// it writes or has read for update. The order of the two matters: who read a key for
+// update and commits first comes before who writes it, as it has seen, and that one
+// commits too. Transactions are therefore as if one followed another in the order of
+// their commits, as far as all that they rely on is read for update. Write
 // skew over plainly read keys DOES commit, and so do phantoms in ranges;
 // whatever a write relies on is therefore read by GetForUpdate, and no write
 // decision rests on a range. A key that is absent from the snapshot and again

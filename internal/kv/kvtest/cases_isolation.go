@@ -22,6 +22,7 @@ func isolationCases() []testCase {
 		{"many are read for update", manyForUpdate},
 		{"many are read plainly", manyPlain},
 		{"reads for update without writes", lockOnly},
+		{"who read for update commits before who writes", readerFirst},
 		{"deleted and put again is a conflict", abaConflict},
 		{"reruns leave no trace", rerunTrace},
 		{"a rerun sees the newer state", rerunFresh},
@@ -141,6 +142,23 @@ func lockOnly(v env) {
 		func(t kv.Txn) { v.get(t, "a") },
 		func(t kv.Txn) { v.put(t, "a=3") })
 	v.wantRuns(runs, 1)
+}
+
+// readerFirst: who read a key for update commits before who writes it, from a snapshot that
+// is older than that commit. The reader comes before the writer then, which is a conflict
+// only where the writer has read for update what the reader wrote.
+func readerFirst(v env) {
+	v.load("k=1 j=1")
+	reader := func(t kv.Txn) { v.put(t, "j=saw"+v.lock(t, "k")) }
+	runs := v.contend(func(t kv.Txn) { v.get(t, "j"); v.put(t, "k=2") }, reader)
+	v.wantRuns(runs, 1)
+	v.want(v.all(), "j=saw1 k=2")
+	runs = v.contend(func(t kv.Txn) { v.get(t, "j"); v.put(t, "k="+v.get(t, "k")+"3") }, reader)
+	v.wantRuns(runs, 1)
+	v.want(v.all(), "j=saw2 k=23")
+	runs = v.contend(func(t kv.Txn) { v.put(t, "k=after"+v.lock(t, "j")) }, reader)
+	v.wantRuns(runs, 2)
+	v.want(v.all(), "j=saw23 k=aftersaw23")
 }
 
 func abaConflict(v env) {
