@@ -115,9 +115,10 @@ function Missing() {
   return (
     <>
       <Head title="Page not found" />
-      <p>
-        The address names no page of the dashboard. <a href={href(['db'])}>All databases</a>
-      </p>
+      <p>The address names no page of the dashboard.</p>
+      <a class="button" href={href(['db'])}>
+        All databases
+      </a>
     </>
   )
 }
