@@ -2,6 +2,7 @@ package changes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -28,6 +29,7 @@ type memory struct {
 	read    int  // changes that were walked over
 	open    bool // a snapshot is
 	onView  func(n int)
+	again   bool // the first read of each View fails, and its function runs again
 }
 
 func newMemory(ids ...string) *memory {
@@ -106,7 +108,25 @@ func (m *memory) View(ctx context.Context, fn func(Reader) error) error {
 	if hook != nil {
 		hook(n)
 	}
+	if !m.again {
+		return fn(v)
+	}
+	doubted := *v
+	doubted.doubted = true
+	if err := fn(&doubted); !errors.Is(err, errAgain) {
+		return err
+	}
 	return fn(v)
+}
+
+var errAgain = errors.New("to be read again")
+
+// first fails the first read of a snapshot that is doubted.
+func (v *snapshot) first() error {
+	if v.doubted {
+		return errAgain
+	}
+	return nil
 }
 
 func (m *memory) Watch(q store.Seq) (<-chan struct{}, func()) {
@@ -125,6 +145,8 @@ type snapshot struct {
 	rows   []store.Change
 	last   store.Seq
 	read   *int
+
+	doubted bool // another has just written
 }
 
 func (v *snapshot) Changes(since store.Seq, descending bool) iter.Seq2[*store.Change, error] {
@@ -137,6 +159,10 @@ func (v *snapshot) ChangesBefore(since, before store.Seq) iter.Seq2[*store.Chang
 
 func (v *snapshot) changes(since, before store.Seq, descending bool) iter.Seq2[*store.Change, error] {
 	return func(yield func(*store.Change, error) bool) {
+		if err := v.first(); err != nil {
+			yield(nil, err)
+			return
+		}
 		rows := slices.DeleteFunc(slices.Clone(v.rows), func(c store.Change) bool { return c.Seq <= since || c.Seq >= before })
 		if descending {
 			slices.Reverse(rows)
@@ -155,7 +181,7 @@ func (v *snapshot) WithWinners(walk iter.Seq2[*store.Change, error], _ store.Ahe
 	return walk
 }
 
-func (v *snapshot) Fetch([]store.Ask) error { return nil }
+func (v *snapshot) Fetch([]store.Ask) error { return v.first() }
 
 func (v *snapshot) Pending(q store.Seq) (n uint64, err error) {
 	for i := range v.rows {
@@ -163,14 +189,17 @@ func (v *snapshot) Pending(q store.Seq) (n uint64, err error) {
 			n++
 		}
 	}
-	return n, nil
+	return n, v.first()
 }
 
-func (v *snapshot) Totals() (store.Totals, error) { return store.Totals{Seq: v.last}, nil }
+func (v *snapshot) Totals() (store.Totals, error) { return store.Totals{Seq: v.last}, v.first() }
 
-func (v *snapshot) BeginChanges(store.Seq, int) (func(), error) { return func() {}, nil }
+func (v *snapshot) BeginChanges(store.Seq, int) (func(), error) { return func() {}, v.first() }
 
 func (v *snapshot) Doc(id document.ID) (*store.Doc, error) {
+	if err := v.first(); err != nil {
+		return nil, err
+	}
 	for i := range v.rows {
 		if v.rows[i].ID == id {
 			return v.doc(i), nil
@@ -189,6 +218,10 @@ func (v *snapshot) doc(i int) *store.Doc {
 
 func (v *snapshot) Docs(sp store.Span, _ bool) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
+		if err := v.first(); err != nil {
+			yield(store.Entry{}, err)
+			return
+		}
 		for i := range v.rows {
 			id := string(v.rows[i].ID)
 			if id >= sp.From && id < sp.To && !yield(store.Entry{Doc: v.doc(i)}, nil) {
@@ -216,7 +249,12 @@ func (s *script) say(format string, args ...any) {
 	s.lines = append(s.lines, fmt.Sprintf(format, args...)+at)
 }
 
-func (s *script) Row(_ Reader, row *Row) (bool, error) {
+func (s *script) Row(r Reader, row *Row) (bool, error) {
+	if s.m.again { // as a sink does that shows documents
+		if _, err := r.Doc(row.ID); errors.Is(err, errAgain) {
+			return false, err
+		}
+	}
 	deleted := ""
 	if row.Deleted {
 		deleted = " deleted"

@@ -42,27 +42,11 @@ func (u *stream) judged(ctx context.Context) (over bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	for n := 0; n < len(u.taken); {
-		err := u.src.View(ctx, func(r Reader) error {
-			for n < len(u.taken) {
-				a, revs := &u.taken[n], verdicts[n]
-				n++
-				if len(revs) == 0 {
-					continue
-				}
-				full, err := u.tell(r, &a.change, revs)
-				if err != nil {
-					return err
-				}
-				if u.left == 0 {
-					u.visited, over, n = a.visited, true, len(u.taken)
-					return u.close(r, a.change.Seq, true)
-				}
-				if full {
-					return nil
-				}
-			}
-			return nil
+	limited := false
+	for n := 0; n < len(u.taken) && !limited; {
+		err := u.src.View(ctx, func(r Reader) (err error) {
+			n, limited, err = u.tellJudged(r, n, verdicts)
+			return err
 		})
 		if err != nil {
 			return false, err
@@ -71,7 +55,27 @@ func (u *stream) judged(ctx context.Context) (over bool, err error) {
 			return false, err
 		}
 	}
-	return over, nil
+	return over || limited, nil
+}
+
+// tellJudged returns what passed of the changes that were taken to the sink, from the n-th on, until a page is full, and closes
+// the feed at its limit. A View whose first read fails runs again: next and the stream are then where they have come to, and
+// the change whose read failed is still to come.
+func (u *stream) tellJudged(r Reader, n int, verdicts [][]document.Rev) (next int, limited bool, err error) {
+	for full := false; n < len(u.taken) && !full && u.left != 0; n++ {
+		if len(verdicts[n]) == 0 {
+			continue
+		}
+		if full, err = u.tell(r, &u.taken[n].change, verdicts[n]); err != nil {
+			return n, false, err
+		}
+	}
+	if u.left != 0 {
+		return n, false, nil
+	}
+	last := &u.taken[n-1]
+	u.visited = last.visited
+	return n, true, u.close(r, last.change.Seq, true)
 }
 
 // take returns a change to the judge.

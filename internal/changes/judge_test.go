@@ -78,6 +78,35 @@ func judgeIsAFilter(t *testing.T) {
 	}
 }
 
+// TestViewsThatBeginAgain holds feeds whose every View fails at its first read, and runs again, to those whose Views do not.
+func TestViewsThatBeginAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		random := rand.New(rand.NewPCG(3, 4))
+		for round := range 300 {
+			m := newMemory()
+			for range random.IntN(40) {
+				m.put(fmt.Sprintf("%c", 'a'+random.IntN(26)) + []string{"", "", "!", "+"}[random.IntN(4)])
+			}
+			f := Feed{Limit: random.IntN(8) - 1, Since: store.Seq(random.IntN(10)), Descending: random.IntN(3) == 0, Leaves: random.IntN(2) == 0}
+			if random.IntN(4) == 0 {
+				f.IDs = []document.ID{"a", "b", "c", "d", "e", "f", "g"}
+			}
+			full, most, judged := random.IntN(3), random.IntN(4), random.IntN(2) == 0
+			run := func() string {
+				if judged {
+					f.Judge = &oddJudge{t: t, m: m, most: most}
+				}
+				return m.runInto(t, t.Context(), f, &script{m: m, began: time.Now(), full: full})
+			}
+			want := run()
+			m.again = true
+			if diff := cmp.Diff(want, run()); diff != "" {
+				t.Fatalf("round %d, judged %t, %+v (-once +again):\n%s", round, judged, f, diff)
+			}
+		}
+	})
+}
+
 func TestJudgeIsAskedSeldom(t *testing.T) {
 	m := newMemory()
 	for i := range 950 {

@@ -254,10 +254,14 @@ func (u *stream) show(r Reader, c *store.Change) (full bool, err error) {
 
 // tell returns a change that passed to the sink.
 func (u *stream) tell(r Reader, c *store.Change, revs []document.Rev) (full bool, err error) {
+	full, err = u.sink.Row(r, &Row{Seq: c.Seq, ID: c.ID, Deleted: c.Deleted, Winner: c.Leaves[0], Revs: revs})
+	if err != nil {
+		return false, err
+	}
 	u.rows++
 	u.left--
 	u.shown = time.Now()
-	return u.sink.Row(r, &Row{Seq: c.Seq, ID: c.ID, Deleted: c.Deleted, Winner: c.Leaves[0], Revs: revs})
+	return full, nil
 }
 
 // wants applies the filters that look at the id alone.

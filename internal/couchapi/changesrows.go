@@ -79,10 +79,11 @@ type keptWinner struct {
 	rev  *store.Revision
 }
 
-// Row implements changes.Sink.
+// Row implements changes.Sink. A row whose document could not be read leaves nothing: it may be asked for again.
 func (c *changesRows) Row(v changes.Reader, row *changes.Row) (full bool, err error) {
 	c.Wake()
 	b := c.Buf
+	before := len(b)
 	if c.rows > 0 {
 		b = append(b, c.layout.between...)
 	}
@@ -106,8 +107,12 @@ func (c *changesRows) Row(v changes.Reader, row *changes.Row) (full bool, err er
 		return c.Full(), nil
 	}
 	c.Buf = append(c.Buf, `,"doc":`...)
-	err = c.doc(v, row, tail)
-	return c.Full(), err
+	if err := c.doc(v, row, tail); err != nil {
+		c.Buf = c.Buf[:before]
+		c.rows--
+		return false, err
+	}
+	return c.Full(), nil
 }
 
 // unlimited is what CouchDB counts down from without a limit.

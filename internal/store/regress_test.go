@@ -308,7 +308,7 @@ func TestUploadIntoDroppedDatabase(t *testing.T) {
 		if err := w.Drop(ctx, "db"); err != nil {
 			t.Fatal(err)
 		}
-		w.now = w.now.Add(w.engine.Limits().Age + time.Second)
+		w.now = w.now.Add(w.engine.Limits().Age + commitsWithin + time.Second)
 		w.sweep()
 	}}
 	if _, err := d.Whole().Upload(ctx, "p:a", in, Upload{}); !dberr.Is(err, dberr.NotFound) {
