@@ -167,8 +167,11 @@ test('replication documents and the scheduler', async () => {
   assert.equal(row.info.docsWritten, 20)
   assert.equal(row.source, `${server.host}/replicated/`)
   assert.equal((await cloudant.headSchedulerDocument({ docId: 'one-off' })).status, 200)
-  const { result: document } = await cloudant.getReplicationDocument({ docId: 'one-off' })
-  assert.equal(document._replication_state ?? document.replicationState, 'completed')
+  // The scheduler knows first; it writes into the document then.
+  await until('its document says so', async () => {
+    const { result } = await cloudant.getReplicationDocument({ docId: 'one-off' })
+    return (result._replication_state ?? result.replicationState) === 'completed'
+  })
   assert.equal((await cloudant.headReplicationDocument({ docId: 'one-off' })).status, 200)
   const { result: replica } = await cloudant.postAllDocs({ db: 'replica' })
   assert.deepEqual(replica.rows.map((r) => r.id), names)
