@@ -64,6 +64,8 @@ type space struct {
 	left  atomic.Int64 // free bytes, less what was written since
 	at    atomic.Int64 // when that was looked at, Unix nanoseconds
 
+	looking atomic.Bool // somebody is
+
 	state struct {
 		sync.Mutex
 		want     Space
@@ -129,18 +131,28 @@ func (s *space) refresh() {
 
 // look measures the free room and draws the consequences.
 func (s *space) look() {
-	if !s.state.TryLock() {
-		return // somebody is looking
+	if !s.looking.CompareAndSwap(false, true) {
+		return
 	}
-	filled := s.measure()
+	s.state.Lock()
+	unflushed, flush := s.unflushed, s.flush
 	s.state.Unlock()
-	if filled && s.flush != nil {
-		s.flush()
+	var bytes int64
+	if unflushed != nil {
+		// Not under the lock: it may wait for a write of Pebble's that meets a full disk and asks for the lock (hit).
+		bytes = unflushed()
+	}
+	s.state.Lock()
+	filled := s.measure(bytes)
+	s.state.Unlock()
+	s.looking.Store(false)
+	if filled && flush != nil {
+		flush()
 	}
 }
 
-// measure is look under the lock; it reports whether the disk has become full.
-func (s *space) measure() (filled bool) {
+// measure is look under the lock, with the bytes in logs that are in no table yet; it reports whether the disk has become full.
+func (s *space) measure(unflushed int64) (filled bool) {
 	before := s.full.Load()
 	s.at.Store(s.now().UnixNano())
 	usage, err := s.fs.GetDiskUsage(s.dir)
@@ -157,10 +169,7 @@ func (s *space) measure() (filled bool) {
 		s.release(0, "the disk is nearly full")
 		free += reserve
 	}
-	need := low
-	if s.unflushed != nil {
-		need += s.unflushed()
-	}
+	need := low + unflushed
 	s.left.Store(free - need)
 	for _, there := range s.state.reserved {
 		if !there {

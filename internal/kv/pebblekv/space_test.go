@@ -214,6 +214,27 @@ func TestFullWhileClosing(t *testing.T) {
 	e.space.flush()
 }
 
+// TestFullWhileLooking: what is in memory is asked for without the lock that a write takes when it meets a full disk. Pebble's
+// answer waits for a manifest that is being written, and that write may be the one.
+func TestFullWhileLooking(t *testing.T) {
+	e, _ := openSmall(t, newSmallDisk(testDisk))
+	defer func() { e.Close() }()
+	e.space.opened(func() int64 {
+		met := make(chan struct{})
+		go func() {
+			e.space.hit()
+			close(met)
+		}()
+		select {
+		case <-met:
+		case <-time.After(20 * time.Second):
+			t.Error("the write waits for who looks, who waits for the write")
+		}
+		return 0
+	}, e.flushSoon)
+	e.space.look()
+}
+
 // TestOthersFillTheDisk takes all room away from a running engine and gives it
 // back: writes are refused in between and nothing else happens.
 func TestOthersFillTheDisk(t *testing.T) {
