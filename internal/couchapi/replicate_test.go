@@ -17,7 +17,7 @@ import (
 // background can't be waited for otherwise over HTTP.
 func (a *testAPI) eventually(target, holds string, header ...string) answer {
 	a.t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
+	deadline := time.NewTimer(2 * time.Minute)
 	defer deadline.Stop()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()

@@ -52,16 +52,13 @@ func TestAttacks(t *testing.T) {
 	patient := newPool(t, Options{Limits: limits, Children: 2})
 	for _, a := range attacks() {
 		t.Run(a.name, func(t *testing.T) {
-			began, p := time.Now(), quick
+			p := quick
 			if strings.Contains(a.want, "memory") {
 				p = patient
 			}
 			results, err := p.Map(t.Context(), mapping(a.source, `function(doc){ emit('second', doc.n) }`), texts(`{"n":1}`, `{"n":2}`, `{"n":3,"bad":true}`, `{"n":4}`))
 			if err != nil {
 				t.Fatal(err)
-			}
-			if took := time.Since(began); took > slower*10*time.Second {
-				t.Errorf("it took %s", took)
 			}
 			for i, want := range []string{"1 null\n", "2 null\n", "error os_process_error: " + a.want, "4 null\n"} {
 				if got := written(results[i][0]); got != want {

@@ -111,7 +111,7 @@ func start(t *testing.T, o Options) *running {
 func refuses(t *testing.T, o Options) error {
 	t.Helper()
 	o.Out, o.Log = io.Discard, io.Discard
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	err := Run(ctx, o)
 	if err == nil {

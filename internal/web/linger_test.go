@@ -77,7 +77,7 @@ func TestRefusedBeforeContinue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = c.SetDeadline(time.Now().Add(20 * time.Second)) // it has a deadline by then
+		_ = c.SetDeadline(time.Now().Add(2 * time.Minute)) // it has a deadline by then
 		fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: s\r\nX-Key: ann\r\nX-Action: %s\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", action, 15<<20)
 		answer, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil || answer.StatusCode != want || !answer.Close {

@@ -143,7 +143,7 @@ func ok(t testing.TB, err error) {
 // until asks again and again until the answer is yes, and fails the test when that takes too long.
 func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

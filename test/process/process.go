@@ -201,8 +201,9 @@ func (s *Server) Kill() error {
 // Interrupt sends SIGTERM and does not wait.
 func (s *Server) Interrupt() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
 
-// Wait returns the exit code, or an error when the process does not end in time.
+// Wait returns the exit code, or an error when the process does not end within limit, or a machine's slowest.
 func (s *Server) Wait(limit time.Duration) (int, error) {
+	limit *= slowest
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {

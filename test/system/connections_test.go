@@ -67,7 +67,7 @@ func transportFrom(address string) *http.Transport {
 func answered(t *testing.T, url, from string) {
 	t.Helper()
 	h := &http.Client{Transport: transportFrom(from), Timeout: 5 * time.Second}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

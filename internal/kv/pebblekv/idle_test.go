@@ -65,7 +65,7 @@ func TestIdleIteratorsLetFilesGo(t *testing.T) {
 		}
 		read()
 	}
-	late := time.After(20 * time.Second)
+	late := time.After(2 * time.Minute)
 	for e.db.Metrics().Table.ZombieCount > 0 {
 		select {
 		case <-late:

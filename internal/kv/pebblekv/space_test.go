@@ -189,7 +189,7 @@ func TestFullDisk(t *testing.T) {
 			if err := e.Compact(context.Background(), kv.Range{}); err != nil {
 				t.Fatal(err)
 			}
-			for deadline := time.Now().Add(20 * time.Second); e.Room() != nil && time.Now().Before(deadline); move() {
+			for deadline := time.Now().Add(2 * time.Minute); e.Room() != nil && time.Now().Before(deadline); move() {
 				runtime.Gosched() // files are removed in the background
 			}
 			if err := putNoise(context.Background(), e, "again", size); err != nil {
@@ -227,7 +227,7 @@ func TestFullWhileLooking(t *testing.T) {
 		}()
 		select {
 		case <-met:
-		case <-time.After(20 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Error("the write waits for who looks, who waits for the write")
 		}
 		return 0

@@ -260,7 +260,7 @@ func TestStandsStill(t *testing.T) {
 				return err
 			}
 			if runs++; runs == 1 {
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 				defer cancel()
 				if err := other.Update(ctx, func(tx kv.Txn) error { return tx.Put(head, []byte("other")) }, head); err != nil {
 					t.Errorf("who waits for the lock: %v", err)
@@ -302,7 +302,7 @@ func TestStandsStillAlone(t *testing.T) {
 			return err
 		}
 		if runs++; runs <= sharedAttempts+1 {
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			if err := other.Update(ctx, func(tx kv.Txn) error { return tx.Put(key, fmt.Append(nil, runs)) }); err != nil {
 				t.Errorf("another, in run %d: %v", runs, err)
