@@ -3,6 +3,8 @@ package changes
 import (
 	"context"
 	"time"
+
+	"github.com/sectional/sectional/internal/worktime"
 )
 
 // wait sleeps until there may be more to read. It reports false when the feed
@@ -11,6 +13,7 @@ func (u *stream) wait(ctx context.Context) (more bool, err error) {
 	if err := u.sink.Wait(); err != nil {
 		return false, err
 	}
+	defer worktime.Pause(ctx)()
 	u.sent = time.Now()
 	changed, leave := u.src.Watch(u.at)
 	defer leave()

@@ -19,8 +19,8 @@ var inert = []Inert{
 	{"chttpd", words("config_whitelist"), "server administrators may change all settings over HTTP but those of closed sections"},
 	{"chttpd", words("enable_xframe_options"), "there are no pages that could be framed"},
 	{"x_frame_options", nil, "there are no pages that could be framed"},
-	{"csp", words("enable header_value utils_enable utils_header_value"), "there is no dashboard"},
-	{"chttpd", words("docroot"), "there is no dashboard"},
+	{"csp", words("enable header_value utils_enable utils_header_value"), "the policy of the dashboard is part of it, and other pages are not served"},
+	{"chttpd", words("docroot"), "the dashboard is part of the program"},
 	{"chttpd", words("prefer_minimal"), "the headers that `Prefer: return=minimal` leaves are always CouchDB's"},
 	{"chttpd", words("buffer_response"), "an error in the middle of an answer is told by its last line"},
 	{"chttpd", words("server_header_versions server"), "the `Server` header names this server"},
@@ -87,6 +87,7 @@ var inert = []Inert{
 	{"csrt_logger*", nil, "the costs of requests are not tracked"},
 
 	{"cluster", nil, "there is no cluster of nodes; servers that share a store know each other by it"},
+	{"fabric", words("request_timeout all_docs_timeout view_timeout partition_view_timeout attachments_timeout"), "`[sectional] request_timeout` bounds how long a request works in silence"},
 	{"fabric", nil, "there is no cluster of nodes; servers that share a store know each other by it"},
 	{"rexi", nil, "there is no cluster of nodes; servers that share a store know each other by it"},
 	{"mem3", nil, "there is no cluster of nodes; servers that share a store know each other by it"},

@@ -26,6 +26,7 @@ var ownTable = []Known{
 	{"sectional", "text_cache", "", byteSize, atStart, "Memory for the segments of full-text indexes that have no file: small ones, and all where files can't be written. Without it an eighth of the memory, 32 MB to 2 GB."},
 	{"sectional", "text_cache_disk", "8589934592", byteSize, atStart, "Room for files of the other segments, in `text-cache` of the data directory; a search has what it needs even beyond. 0: they are in memory too, and a search of more than `text_cache` is refused."},
 	{"sectional", "body_timeout", "60", seconds, atOnce, "How long 1 KB of a body may take to come."},
+	{"sectional", "request_timeout", "600", seconds, atOnce, "How long a request may work without sending anything of its answer; 0 for no limit. Waiting for an index, a change or the client is not work."},
 	{"sectional", "write_timeout", "60", seconds, atOnce, "How long a client may take nothing of its answer."},
 	{"sectional", "max_connections", "0", count, atOnce, "Most connections, 0 for what the system's limit of open files allows."},
 	{"sectional", "max_connections_per_address", "0", count, atOnce, "Most connections from one address, 0 for three quarters of all."},

@@ -11,6 +11,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/store"
 	"github.com/sectional/sectional/internal/web"
+	"github.com/sectional/sectional/internal/worktime"
 )
 
 // updatesFeed is what _db_updates takes of a query.
@@ -196,6 +197,7 @@ func nextUpdates(r *couchhttp.Request, f *updatesFeed, s *web.Stream, wait bool)
 // awaitUpdate waits until there may be another entry, or the caller may have lost his
 // right to it. over says that the feed's time is up.
 func awaitUpdate(r *couchhttp.Request, f *updatesFeed, s *web.Stream, more <-chan struct{}, expired <-chan time.Time) (over bool, err error) {
+	defer worktime.Pause(r.Ctx())()
 	doubt, forget := r.Doubt()
 	defer forget()
 	var beat <-chan time.Time

@@ -9,6 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/worktime"
 )
 
 // taskKey names a task: one index of one database.
@@ -122,6 +123,7 @@ func (t *task) wait(ctx context.Context, done func(*task) bool) error {
 	t.state.Lock()
 	look := !t.state.known || t.x.store.Shared()
 	t.state.Unlock()
+	defer worktime.Pause(ctx)()
 	told, leave := t.d.WatchDefinitions()
 	defer func() { leave() }()
 	for {

@@ -89,6 +89,7 @@ func layers() map[string]int {
 		"internal/progress":           0,
 		"internal/script/syntax":      0,
 		"internal/slots":              0,
+		"internal/worktime":           0,
 		"internal/testrun":            0,
 		"internal/regex":              0,
 		"internal/sigv4":              0,

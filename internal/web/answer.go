@@ -97,6 +97,7 @@ func (r *Request) BodyTime() time.Duration { return r.bodyTime }
 func (r *Request) Write(b []byte) error {
 	n, err := r.w.Write(b)
 	r.sent += int64(n)
+	r.work.Moved()
 	return err
 }
 
@@ -104,6 +105,7 @@ func (r *Request) Write(b []byte) error {
 func (r *Request) Copy(from io.Reader) error {
 	n, err := io.Copy(r.w, from)
 	r.sent += n
+	r.work.Moved()
 	return err
 }
 

@@ -51,6 +51,7 @@ func (c *bodyClock) Read(p []byte) (int, error) {
 	}
 	c.begun = true
 	n, err := c.from.Read(p)
+	c.r.work.Moved()
 	c.ended = err != nil
 	took := c.r.frame.Now().Sub(began)
 	c.r.bodyTime += took

@@ -38,7 +38,7 @@ func (r *Request) Fail(err error) {
 func (r *Request) breakOff(err error) {
 	f := r.call.Render(err)
 	r.LogFailure(f, err)
-	if !r.Head && r.Ctx().Err() == nil {
+	if !r.Head && (r.Ctx().Err() == nil || r.work.Over()) {
 		_ = r.Write(append([]byte("\n"), f.Body...)) // the client may be gone; the connection is cut in any case
 		_ = r.Flush()
 	}

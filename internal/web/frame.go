@@ -60,6 +60,8 @@ type Settings struct {
 	MaxBody, MaxMemory Limit
 	// BodyTimeout is in what time each next bodyStride bytes of a body have to come.
 	BodyTimeout time.Duration
+	// WorkTime is how long a request may work without sending anything; 0: as long as it takes.
+	WorkTime time.Duration
 	// LogRequests logs every request, and not only where everything is logged. SlowQuery is how long a query
 	// takes that is logged with what it read; 0: none is.
 	LogRequests bool
@@ -170,8 +172,9 @@ func (r *Request) parse() {
 
 // Go takes the request through the steps of its Call, again if need be.
 func (r *Request) Go() error {
-	began, caller := r.context, r.Caller
 	r.call.Route()
+	r.watchWork()
+	began, caller := r.context, r.Caller
 	if err := r.limitAddress(); err != nil {
 		r.Caller = &auth.Caller{}
 		return err
@@ -180,7 +183,7 @@ func (r *Request) Go() error {
 		err := r.attempt()
 		c, may := r.call.(Recaller)
 		if !may || r.status != 0 || again == mostAgain || !c.Again(err) {
-			return err
+			return r.inTime(err)
 		}
 		r.context, r.Caller, r.After, r.Raw = r.span.In(began), caller, nil, nil
 		r.dropStream()
@@ -249,6 +252,7 @@ func (r *Request) steps() error {
 
 // finish counts the request, and logs it.
 func (f *Frame) finish(r *Request) {
+	r.work.End()
 	r.Release(r.held)
 	f.Metrics.inFlight.Add(-1)
 	took := f.Now().Sub(r.Began)

@@ -101,7 +101,7 @@ func (r *smallCall) Render(err error) Failure {
 	var e *dberr.Error
 	if errors.As(err, &e) {
 		f.Status = map[dberr.Kind]int{dberr.Invalid: 400, dberr.Unauthorized: 401, dberr.Forbidden: 403, dberr.NotFound: 404,
-			dberr.TooLarge: 413, dberr.Unsupported: 415, dberr.Unavailable: 503, dberr.Internal: 500}[e.Kind]
+			dberr.TooLarge: 413, dberr.Unsupported: 415, dberr.Unavailable: 503, dberr.Internal: 500, dberr.Timeout: 500, dberr.UnknownOutcome: 500}[e.Kind]
 		f.Body = []byte("!" + e.Reason + "\n")
 	}
 	return f

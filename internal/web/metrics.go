@@ -23,6 +23,7 @@ type Metrics struct {
 	methods  [len(countedMethods)]atomic.Uint64
 	inFlight atomic.Int64
 	slow     atomic.Uint64
+	overtime atomic.Uint64 // requests that worked too long
 
 	requests, latency *prometheus.Desc
 }
@@ -92,6 +93,9 @@ func (m *Metrics) InFlight() int64 { return m.inFlight.Load() }
 
 // SlowQueries returns how many queries took so long that they were logged.
 func (m *Metrics) SlowQueries() uint64 { return m.slow.Load() }
+
+// TimedOut returns how many requests were ended because they worked too long.
+func (m *Metrics) TimedOut() uint64 { return m.overtime.Load() }
 
 // count adds a request that has been answered.
 func (m *Metrics) count(c *Class, method string, status int, took time.Duration) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/tracing"
+	"github.com/sectional/sectional/internal/worktime"
 )
 
 // Request is a request on its way: what was asked, by whom, and the answer so far. It is a part of the value that is
@@ -36,9 +37,10 @@ type Request struct {
 	// context is the request's with the caller in it. It is kept here, against
 	// the habit, because http.Request can only take one by being copied.
 	context  context.Context
-	span     tracing.Span  // of the request, the zero value if it is not traced
-	wish     *tracing.Wish // that it be traced, of a client of whom it is not known yet who it is
-	clock    *bodyClock    // of its body; nil if it has none
+	span     tracing.Span    // of the request, the zero value if it is not traced
+	wish     *tracing.Wish   // that it be traced, of a client of whom it is not known yet who it is
+	clock    *bodyClock      // of its body; nil if it has none
+	work     *worktime.Watch // nil if nobody looks how long it works
 	bodyTime time.Duration
 	held     int64 // bytes of memory that its body is charged for; see Hold
 	status   int   // of the answer, 0 before it began
@@ -61,6 +63,8 @@ type Action struct {
 	// Operation says that Name is an operation of the DynamoDB API, and the database a table.
 	Operation bool
 	Act       bool // it changes what administrators answer for: the audit log is told
+	// Bounded requests read or write what they name, or a page, and nothing else: how long they work needs no bound of its own.
+	Bounded bool
 }
 
 // Reading is what a query has read, and how, for the log of slow ones: nothing of what it asked for, and
@@ -113,7 +117,7 @@ func (r *Request) MethodShown() string {
 // when it began stay. The Call is to be as new and to be taken through its steps by Go again.
 func (r *Request) Replace(h *http.Request) {
 	*r = Request{HTTP: h, Caller: r.Caller, Began: r.Began, frame: r.frame, call: r.call, w: r.w, context: r.context, span: r.span, wish: r.wish,
-		clock: r.clock, bodyTime: r.bodyTime, held: r.held, id: r.id, counted: r.counted}
+		work: r.work, clock: r.clock, bodyTime: r.bodyTime, held: r.held, id: r.id, counted: r.counted}
 	r.parse()
 }
 

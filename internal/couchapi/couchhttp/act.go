@@ -34,5 +34,5 @@ func (r *Request) noteAct() {
 
 // actionOf returns what the frame knows of a row.
 func (row *Route) actionOf(counted Classes) web.Action {
-	return web.Action{Name: row.Pattern, Class: counted[row.Class], Body: bodyCosts[row.Body], Unlimited: row.Often, Act: row.isAct()}
+	return web.Action{Name: row.Pattern, Class: counted[row.Class], Body: bodyCosts[row.Body], Unlimited: row.Often, Act: row.isAct(), Bounded: row.Class == ClassLookup}
 }

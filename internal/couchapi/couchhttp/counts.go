@@ -28,6 +28,7 @@ func (a *API) gauges() []web.Gauge {
 	expired, unreadable := a.Store.ExpiryCounts()
 	return []web.Gauge{
 		{Name: "http_requests_in_flight", Help: "Requests that are being answered, feeds that wait among them.", Value: float64(a.Metrics.InFlight())},
+		{Name: "requests_timed_out_total", Help: "Requests that were ended because they worked for [sectional] request_timeout without sending anything.", Value: float64(a.Metrics.TimedOut()), Counter: true},
 		{Name: "slow_queries_total", Help: "Queries that took longer than [log] slow_query.", Value: float64(a.Metrics.SlowQueries()), Counter: true},
 		{Name: "requests_limited_total", Help: "Requests that were refused because their user or address asked too often.", Value: float64(a.RateLimited()), Counter: true},
 		{Name: "http_bodies_bytes", Help: "Memory that is charged for bodies of requests.", Value: float64(a.HeldBytes())},

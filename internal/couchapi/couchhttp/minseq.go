@@ -7,6 +7,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/worktime"
 )
 
 // LastSeq returns the newest sequence of a scope.
@@ -59,6 +60,7 @@ func (r *Request) awaitSeq() error {
 	if err != nil || seen >= least {
 		return err
 	}
+	defer worktime.Pause(r.Ctx())()
 	limit := time.NewTimer(r.API.Settings.Value().seqWait)
 	defer limit.Stop()
 	for seen < least {

@@ -19,8 +19,6 @@ const (
 	partitionTime = 5 * time.Second
 )
 
-var errTimeout = dberr.New(dberr.Timeout, "timeout", "The request could not be processed in a reasonable amount of time.")
-
 // pager writes the rows of an answer, whatever they are rows of: a list of documents, a view, a query. What lies in
 // a page is read at one snapshot, and goes out between two.
 type pager struct {
@@ -47,7 +45,7 @@ func (w *pager) inTime() error {
 		return nil
 	}
 	w.late.Add(1)
-	return errTimeout
+	return web.ErrTimeout
 }
 
 // between appends what comes before a row.

@@ -8,6 +8,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/replicate"
 	"github.com/sectional/sectional/internal/replicate/spec"
+	"github.com/sectional/sectional/internal/worktime"
 )
 
 // Answer is what became of a request to _replicate.
@@ -68,6 +69,7 @@ func (s *Scheduler) Replicate(ctx context.Context, c *auth.Caller, body []byte) 
 	if rep.Continuous {
 		return &Answer{ID: j.id, Running: true}, nil
 	}
+	defer worktime.Pause(ctx)()
 	select {
 	case o := <-wait:
 		return &Answer{ID: j.id, Result: o.result}, o.err
