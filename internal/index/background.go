@@ -6,6 +6,7 @@ import (
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/worktime"
 )
 
 // forgetRemovals forgets in the background what sweepRemovals does.
@@ -128,13 +129,16 @@ func (x *Indexes) Await(ctx context.Context, d *store.Database, ix *Index) error
 }
 
 // CatchUp brings an index of a following kind that has been built up to sequences.
-// ErrGone when it is dropped meanwhile.
+// ErrGone when it is dropped meanwhile. It is not the work of the request that ctx is of, unless the index is a tenant's own.
 func (x *Indexes) CatchUp(ctx context.Context, d *store.Database, ix *Index, m store.Sequences) error {
 	t := x.task(d, ix)
 	defer x.release(t)
 	t.asks()
 	if hasReached(m)(t) {
 		return nil
+	}
+	if ix.Tenant == "" { // the background would do it
+		defer worktime.Pause(ctx)()
 	}
 	err := t.run(ctx, hasReached(m))
 	if err == nil {

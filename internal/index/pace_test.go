@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sectional/sectional/internal/document"
@@ -13,6 +14,7 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/worktime"
 )
 
 // follower is an asynchronous kind without rows, whose batches take as long as they are
@@ -129,6 +131,43 @@ func TestFollowersRestBesideWriters(t *testing.T) {
 	if err := s.Check(ctx); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestCatchingUpIsNotWork has a query that an index is behind for longer than a request may work.
+func TestCatchingUpIsNotWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		f := &follower{clock: &now}
+		x := index.New(index.Options{Kinds: []index.Kind{f}, Idle: true, Clock: func() time.Time { return now }})
+		s, err := store.Open(ctx, openEngine(t), store.Options{Indexer: x, Idle: true})
+		if err = errors.Join(err, x.Start(ctx, s)); err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		d, err := s.Create(ctx, "db", store.Creation{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		define(t, d, `{"follow":true}`)
+		if err := x.Run(ctx, d); err != nil {
+			t.Fatal(err)
+		}
+		load(t, d, 10)
+		f.before = func(*index.Index) error {
+			time.Sleep(time.Hour)
+			return nil
+		}
+		work := worktime.Begin(ctx, time.Minute)
+		defer work.End()
+		if err := x.CatchUp(work, d, d.Indexes().(*index.Set).Indexes[0], sequences(t, d)); err != nil || work.Over() {
+			t.Errorf("%v, over: %v", err, work.Over())
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if !work.Over() {
+			t.Error("what comes then is work")
+		}
+	})
 }
 
 // write writes n documents.
