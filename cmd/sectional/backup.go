@@ -132,5 +132,5 @@ func (r *restoring) target(ctx context.Context) (transfer.Side, error) {
 }
 
 func (c *console) backup(data, backups string, noVerify bool) server.BackupOptions {
-	return server.BackupOptions{Data: data, Backups: backups, NoVerify: noVerify, Version: built(), Out: c.out, Progress: progress.On(c.err)}
+	return server.BackupOptions{Data: data, Backups: backups, NoVerify: noVerify, Version: built(), Out: c.out, Err: c.err, Progress: progress.On(c.err)}
 }

@@ -13,9 +13,12 @@ import (
 // data directory that has it is not whole.
 const Restoring = "restoring"
 
+// ErrNotEmpty is the error of a restore into a directory that has something in it.
+var ErrNotEmpty = errors.New("a restore goes into an empty directory")
+
 // Restore copies a backup's data into the directory dir, which must be empty or
 // not exist. verify is called with the copied data before it takes its place.
-// After an error dir is as it was.
+// After an error dir is as it was. Errors: ErrNotEmpty.
 func Restore(ctx context.Context, b *Backup, dir string, p Progress, verify func(data string) error) error {
 	if err := wantEmpty(dir); err != nil {
 		return err
@@ -85,7 +88,7 @@ func wantEmpty(dir string) error {
 	}
 	for _, e := range entries {
 		if e.Name() != "lost+found" {
-			return fmt.Errorf("%s is not empty (%s): a restore goes into an empty directory", dir, e.Name())
+			return fmt.Errorf("%s is not empty (%s): %w", dir, e.Name(), ErrNotEmpty)
 		}
 	}
 	return nil

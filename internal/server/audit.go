@@ -43,9 +43,12 @@ func newAudit(c *config.Config, log *slog.Logger) *audit {
 	return &audit{file: file.Value, log: log}
 }
 
-// tell writes an act. What can't be written to the file is in the log, with the reason: it has happened.
-func (a *audit) tell(act web.Act) {
-	a.kept.add(lineOf(act))
+// tell writes an act of the server.
+func (a *audit) tell(act web.Act) { a.write(lineOf(act)) }
+
+// write writes an act. What can't be written to the file is in the log, with the reason: it has happened.
+func (a *audit) write(act line) {
+	a.kept.add(act)
 	name := a.file()
 	err := error(nil)
 	if name != "" {
@@ -63,8 +66,8 @@ func (a *audit) tell(act web.Act) {
 }
 
 // append adds a line to the file, and returns when it is on disk.
-func (a *audit) append(name string, act web.Act) error {
-	text, err := json.Marshal(lineOf(act))
+func (a *audit) append(name string, act line) error {
+	text, err := json.Marshal(act)
 	if err != nil {
 		return err
 	}

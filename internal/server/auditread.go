@@ -73,8 +73,12 @@ func (a *audit) readFile(name string, place int64, most int) (p web.ActPage, err
 		if begin == 0 && from > 0 && len(text) < mostRead-1 {
 			break // its beginning is for the next page
 		}
-		if act := actIn(text[begin:]); act != nil {
-			p.Acts = append(p.Acts, act)
+		if act, ok := actIn(text[begin:]); ok {
+			text, err := json.Marshal(act)
+			if err != nil {
+				return p, err
+			}
+			p.Acts = append(p.Acts, text)
 		}
 		text = text[:begin]
 	}
@@ -98,22 +102,15 @@ func (a *audit) size(name string) (int64, error) {
 	return info.Size(), nil
 }
 
-// actIn returns the act that a line is, nil if it is none.
-func actIn(text []byte) json.RawMessage {
-	var l line
+// actIn returns the act that a line is, if it is one.
+func actIn(text []byte) (l line, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if d.Decode(&l) != nil || l.User == "" || l.Route == "" || l.Status == 0 {
-		return nil
+		return l, false
 	}
-	if _, err := time.Parse(time.RFC3339Nano, l.Time); err != nil {
-		return nil
-	}
-	out, err := json.Marshal(l)
-	if err != nil {
-		return nil
-	}
-	return out
+	_, err := time.Parse(time.RFC3339Nano, l.Time)
+	return l, err == nil
 }
 
 // mostKept is how many acts are remembered.

@@ -31,6 +31,7 @@ type BackupOptions struct {
 	JSON      bool           // tell what came of it as JSON
 	Version   string         // of this build
 	Out       io.Writer      // for what came of it
+	Err       io.Writer      // for what is wrong beside that; nil: nowhere
 	Progress  *progress.Line // shows how far it came
 }
 
@@ -55,17 +56,37 @@ func Backup(ctx context.Context, o BackupOptions) error {
 
 // Restore puts a backup, or the newest in a directory of them, into an empty data
 // directory, and checks it.
-func Restore(ctx context.Context, o BackupOptions) error {
+func Restore(ctx context.Context, o BackupOptions) (err error) {
 	defer o.Progress.Clear()
+	from := o.Backups
+	defer func() { o.leaveAct(ctx, from, err) }()
 	b, err := o.backup()
 	if err != nil {
 		return err
 	}
+	from = b.Path
 	if err := backup.Restore(ctx, b, o.Data, o.progress("restored"), o.verify(ctx)); err != nil {
 		return err
 	}
 	return o.result(map[string]any{"backup": b.Path, "made": b.Made, "data": o.Data, "verified": !o.NoVerify},
 		"%s is what %s holds, as of %s.%s", o.Data, b.Path, b.Made.Format(time.RFC3339), o.verified())
+}
+
+// leaveAct leaves in the data what came of a restore: in what it has brought, or in what was there and has refused it.
+func (o *BackupOptions) leaveAct(ctx context.Context, from string, failed error) {
+	if !pebblekv.Exists(o.Data) || wantOriginal(o.Data) != nil {
+		return // there is nothing to write to
+	}
+	d := commandLine("sectional restore", nil, "", o.Err).from(from)
+	maskOthers()
+	e, err := pebblekv.Open(pebblekv.Options{Dir: o.Data, Logger: slog.New(slog.DiscardHandler)})
+	if err == nil {
+		d.end(ctx, e, failed)
+		err = e.Close()
+	}
+	if err != nil && failed == nil {
+		d.warn(err)
+	}
 }
 
 // backup returns the backup that is meant.
@@ -159,6 +180,8 @@ func giveBack(conn net.Conn) {
 	}
 }
 
+var errUnmade = errors.New("no backup was made")
+
 // checkpointAtRest opens the directory itself for the time of the backup.
 func checkpointAtRest(ctx context.Context, o BackupOptions) (s backup.Source, end func(made bool), err error) {
 	if err := wantOriginal(o.Data); err != nil {
@@ -172,7 +195,14 @@ func checkpointAtRest(ctx context.Context, o BackupOptions) (s backup.Source, en
 	if err != nil {
 		return s, nil, errors.Join(err, e.Close())
 	}
-	return backup.Source{Checkpoint: dir, Version: o.Version}, func(bool) {
+	d := commandLine("sectional backup", nil, "", o.Err)
+	d.begin(ctx, e)
+	return backup.Source{Checkpoint: dir, Version: o.Version}, func(made bool) {
+		err := error(nil)
+		if !made {
+			err = errUnmade
+		}
+		d.end(ctx, e, err)
 		// What stays is removed when the directory is opened.
 		_ = errors.Join(e.RemoveCheckpoint(dir), e.Close())
 	}, nil

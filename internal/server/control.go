@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,6 +44,7 @@ const putAway = time.Second
 // control answers commands.
 type control struct {
 	engine   embedded
+	dir      string // the data directory
 	local    string // the file with what was set over HTTP
 	store    *store.Store
 	tasks    *web.Tasks
@@ -86,7 +86,7 @@ func (a *assembly) openControl() {
 	if !ok || a.o.Store.Memory {
 		return // backups are PostgreSQL's own, and of memory there are none
 	}
-	c := &control{engine: e, local: filepath.Join(a.o.Data, localConfig), store: a.store, version: a.o.Version, log: a.log, one: make(chan struct{}, 1), acts: func(web.Act) {}}
+	c := &control{engine: e, dir: a.o.Data, local: filepath.Join(a.o.Data, localConfig), store: a.store, version: a.o.Version, log: a.log, one: make(chan struct{}, 1), acts: func(web.Act) {}}
 	if a.api != nil {
 		c.tasks, c.acts = &a.api.Tasks, a.audit.tell
 		a.api.Metrics.Gauges(c.gauges)
@@ -198,8 +198,7 @@ func saysMade(conn net.Conn) bool {
 
 // tell has the audit log know of a command. Who asks is whose process has the other end of the socket.
 func (c *control) tell(conn net.Conn, command, database, object string, status int) {
-	c.acts(web.Act{Time: time.Now(), User: "system:" + cmp.Or(socketUser(conn), "unknown"), Peer: controlSocket, Method: "COMMAND", Route: command,
-		Database: database, Object: object, Status: status})
+	c.acts(socketLine(conn, command, database, object).act(status))
 }
 
 // answer reports whether the answer was sent.

@@ -28,21 +28,23 @@ var errUnconfirmed = errors.New("nothing was done")
 
 // ManageCopies tells what copies have left at a place, removes parts, or takes back what has moved away. No server may
 // run on a data directory.
-func ManageCopies(ctx context.Context, o CopiesOptions) error {
+func ManageCopies(ctx context.Context, o CopiesOptions) (err error) {
 	place, err := openPlace(ctx, o.Place, true, !o.Abandon && !o.TakeBack)
 	if err != nil {
 		return err
 	}
-	defer place.Close()
+	defer func() { err = errors.Join(err, place.Close()) }()
+	command, work := "sectional copies --abandon", o.abandon
 	switch {
-	case o.Abandon:
-		err = o.abandon(ctx, place)
 	case o.TakeBack:
-		err = o.takeBack(ctx, place)
-	default:
-		err = o.list(ctx, place)
+		command, work = "sectional copies --take-back", o.takeBack
+	case !o.Abandon:
+		return o.list(ctx, place)
 	}
-	return errors.Join(err, place.Close())
+	d := commandLine(command, o.Databases, "", o.Err)
+	d.begin(ctx, place)
+	defer func() { d.end(ctx, place, err) }()
+	return work(ctx, place)
 }
 
 // list tells what there is.

@@ -7,12 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -21,8 +16,6 @@ import (
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/kvcopy"
-	"github.com/sectional/sectional/internal/kv/pebblekv"
-	"github.com/sectional/sectional/internal/kv/pgkv"
 	"github.com/sectional/sectional/internal/progress"
 	"github.com/sectional/sectional/internal/store"
 	"github.com/sectional/sectional/internal/subscribe"
@@ -66,7 +59,7 @@ type Copied struct {
 // HTTP. A server that runs on a data directory does it itself, and serves meanwhile; so do
 // all that run on a PostgreSQL server. A copy that was interrupted goes on when it is
 // started again.
-func Copy(ctx context.Context, o CopyOptions) error {
+func Copy(ctx context.Context, o CopyOptions) (err error) {
 	defer o.Progress.Clear()
 	tell := func(c Copied) error { return o.tell(c) }
 	say := func(text string) { fmt.Fprintln(o.Progress.Above(o.Err), text) }
@@ -79,12 +72,17 @@ func Copy(ctx context.Context, o CopyOptions) error {
 	if err != nil {
 		return err
 	}
-	defer from.Close()
+	defer func() { err = errors.Join(err, from.Close()) }()
 	k := copying{CopyRequest: o.CopyRequest, from: from.Engine, local: from.local, show: o.show(), tell: tell, say: say}
-	if err := k.run(ctx); err != nil {
-		return err
+	if o.DryRun {
+		return k.run(ctx)
 	}
-	return from.Close()
+	k.deed, k.source = commandLine("sectional copy", o.Databases, shownPlace(o.To), o.Err), from.name
+	if here := k.deed; !o.Keep || from.local == "" { // a directory that goes on is only read
+		here.begin(ctx, from)
+		defer func() { here.end(ctx, from, err) }()
+	}
+	return k.run(ctx)
 }
 
 // show returns the function that draws how far a copy has come.
@@ -151,6 +149,8 @@ type copying struct {
 	CopyRequest
 	from   kv.Engine
 	local  string       // the source's file with what was set over HTTP; "": it has rows of it
+	deed   deed         // for the audit log of the target
+	source string       // what is copied, as anybody may read it
 	serves *store.Store // that is open on it; nil: none is
 	show   func(copyStep)
 	tell   func(Copied) error
@@ -167,7 +167,10 @@ func (k *copying) run(ctx context.Context) (err error) {
 	if k.to, err = openPlace(ctx, k.To, false, false); err != nil {
 		return err
 	}
-	defer k.to.Close()
+	defer func() { err = errors.Join(err, k.to.Close()) }()
+	there := k.deed.from(k.source)
+	there.begin(ctx, k.to)
+	defer func() { there.end(ctx, k.to, err) }()
 	found, err := store.CopiesIn(ctx, k.to)
 	k.left = slices.DeleteFunc(found.Here, func(name string) bool { return slices.Contains(k.Databases, name) })
 	if err == nil && len(k.Databases) == 0 {
@@ -181,7 +184,7 @@ func (k *copying) run(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("copying to %s: %w", k.to.name, err)
 	}
-	return k.to.Close()
+	return nil
 }
 
 // options are those that copies have in common.
@@ -237,7 +240,9 @@ func (k *copying) everything(ctx context.Context) error {
 		if err == nil && k.Keep {
 			err = store.ForkAll(ctx, k.to, kvcopy.Settled, true, func(number uint64) error { return k.part(ctx, number, 0) })
 		} else if err == nil {
-			err = c.Leave(ctx, store.Refusing(t, store.MovedTo(k.to.name)), k.to.name)
+			if err = store.CarryActs(ctx, k.from, k.to, kvcopy.Settled); err == nil {
+				err = c.Leave(ctx, store.Refusing(t, store.MovedTo(k.to.name)), k.to.name)
+			}
 		}
 		if err != nil {
 			return err
@@ -326,68 +331,9 @@ func (k *copying) leave(ctx context.Context, c *store.DatabaseCopy, t kv.Trackin
 }
 
 // apart are the rows that stay behind: of servers and their tasks, which are others at the target, and of
-// the configuration, which is carried over by itself.
+// the configuration and acts that wait for the audit log, which are carried over by themselves.
 func apart(key []byte) bool {
-	return store.IsConfiguration(key) || store.IsServer(key) || admin.IsToldTask(key)
-}
-
-// place is an engine to copy from or to.
-type place struct {
-	kv.Engine
-	name  string // without a password
-	local string // the file with what was set over HTTP; "" where the engine has it
-	ended bool
-}
-
-// Close implements kv.Engine.
-func (p *place) Close() error {
-	if p.ended {
-		return nil
-	}
-	p.ended = true
-	return p.Engine.Close()
-}
-
-// inPostgres reports whether a place is a PostgreSQL server.
-func inPostgres(text string) bool {
-	return strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://")
-}
-
-// openPlace opens a place: a source where there is data, a target where there may be
-// nothing yet. A source that goes on is only read.
-func openPlace(ctx context.Context, text string, source, readOnly bool) (*place, error) {
-	log := slog.New(slog.DiscardHandler)
-	if inPostgres(text) {
-		e, err := pgkv.Open(ctx, pgkv.Options{URL: text, Age: checkAge, Unsafe: os.Getenv(unsafeVariable) != "", Logger: log})
-		if err != nil {
-			return nil, err
-		}
-		return &place{Engine: e, name: withoutUser(text)}, nil
-	}
-	if source {
-		if _, err := os.Stat(text); err != nil {
-			return nil, fmt.Errorf("there is no data directory %s", text)
-		}
-		if err := wantOriginal(text); err != nil {
-			return nil, err
-		}
-	} else if err := keepPrivate(text, log); err != nil {
-		return nil, err
-	}
-	e, err := pebblekv.Open(pebblekv.Options{Dir: text, Logger: log, Age: checkAge, ReadOnly: readOnly})
-	if err != nil {
-		return nil, err
-	}
-	return &place{Engine: e, name: text, local: filepath.Join(text, localConfig)}, nil
-}
-
-// withoutUser is a URL as anybody may read it.
-func withoutUser(text string) string {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" {
-		return "the PostgreSQL server"
-	}
-	return (&url.URL{Scheme: "postgres", Host: u.Host, Path: u.Path}).String()
+	return store.IsConfiguration(key) || store.IsServer(key) || store.IsAct(key) || admin.IsToldTask(key)
 }
 
 // carryConfiguration brings what was set over HTTP to the target: from a file or rows into

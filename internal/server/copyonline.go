@@ -110,13 +110,13 @@ func (c *control) copy(conn net.Conn, text string) {
 			c.answer(conn, copyAnswer{Says: text})
 		},
 	}
-	names, target := strings.Join(request.Databases, ","), request.To
-	if inPostgres(target) {
-		target = withoutUser(target)
-	}
+	names, target := strings.Join(request.Databases, ","), shownPlace(request.To)
 	command := "sectional copy"
 	if request.DryRun {
 		command += " --dry-run"
+	}
+	if !request.DryRun {
+		k.deed, k.source = socketLine(conn, command, names, target), c.dir
 	}
 	c.tell(conn, command, names, target, http.StatusAccepted)
 	err := c.tasks.Do(web.Job{Kind: admin.CopyTask, Database: names}, func() any { return k.progress() }, func(stopped context.Context) error {

@@ -170,6 +170,7 @@ func (a *assembly) serve(ctx context.Context, ls []endpoint) error {
 	}
 	if kv.IsShared(a.engine) {
 		go a.followServers(work)
+		go a.followActs(work)
 	}
 	go a.followReloads(work, a.o.Reload)
 	a.showUp(ctx, ls[0].Addr())

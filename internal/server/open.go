@@ -116,6 +116,9 @@ func (a *assembly) openAPIs(ctx context.Context, texts *text.Kind, views *view.K
 	})
 	a.audit = newAudit(a.config, a.log)
 	a.api.Acts, a.api.ReadActs = a.audit.tell, a.audit.page
+	if err := a.takeActs(ctx); err != nil {
+		a.log.Error("acts of commands could not be brought to the audit log", "error", err)
+	}
 	a.api.Metrics.Gauges(a.workGauges)
 	a.traceRequests()
 	a.openDynamoDB(rules)

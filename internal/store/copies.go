@@ -63,14 +63,18 @@ func (c *Copies) databases(v kv.Snapshot) error {
 
 // namedRows calls fn with the meta rows that begin with a prefix, by what follows that.
 func namedRows(v kv.Snapshot, prefix string, fn func(name string, value []byte) error) error {
-	r := kv.Range{Start: metaKey(prefix), End: metaKey(prefix[:len(prefix)-1] + "0")} // '0' comes after '/'
-	return kv.Each(v, r, func(key, value []byte) error {
+	return kv.Each(v, namedRange(prefix), func(key, value []byte) error {
 		_, parts, err := keyspace.Meta.Decode(key)
 		if err != nil {
 			return err
 		}
 		return fn(strings.TrimPrefix(parts[0].String(), prefix), value)
 	})
+}
+
+// namedRange is the range of the meta rows that begin with a prefix, which ends with a slash.
+func namedRange(prefix string) kv.Range {
+	return kv.Range{Start: metaKey(prefix), End: metaKey(prefix[:len(prefix)-1] + "0")} // '0' comes after '/'
 }
 
 // Abandon removes the part of a database that an interrupted copy has left. Errors: NotFound if there is none.
@@ -97,8 +101,8 @@ func Abandon(ctx context.Context, e kv.Engine, settled Settled, name string) err
 	return dberr.Wrap("store.Abandon", err)
 }
 
-// AbandonAll removes the part of a store that an interrupted copy has left: the engine is empty then. Errors: NotFound if
-// there is none.
+// AbandonAll removes the part of a store that an interrupted copy has left: the engine is empty then, but for acts that
+// wait for the audit log. Errors: NotFound if there is none.
 func AbandonAll(ctx context.Context, e kv.Engine, settled Settled) error {
 	c, err := CopiesIn(ctx, e)
 	if err == nil && !c.Half {
@@ -108,9 +112,10 @@ func AbandonAll(ctx context.Context, e kv.Engine, settled Settled) error {
 		return dberr.Wrap("store.Abandon", err)
 	}
 	seal := metaKey("store") // stays until all else is gone
-	err = e.Discard(ctx, kv.Range{End: seal})
-	if err == nil {
-		err = e.Discard(ctx, kv.Range{Start: append(metaKey("store"), 0)})
+	for _, r := range []kv.Range{{End: acts().Start}, {Start: acts().End, End: seal}, {Start: append(metaKey("store"), 0)}} {
+		if err == nil {
+			err = e.Discard(ctx, r)
+		}
 	}
 	if err == nil {
 		err = settled(ctx, e, func(tx kv.Txn) error { return tx.Delete(seal) })

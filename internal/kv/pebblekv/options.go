@@ -55,6 +55,12 @@ const (
 	memTablesLow, memTablesMost = 3, 4
 )
 
+// Exists reports whether a directory has an engine's data.
+func Exists(dir string) bool {
+	found, err := pebble.Peek(dir, vfs.Default)
+	return err == nil && found.Exists
+}
+
 // withDefaults fills in what was left zero.
 func (o Options) withDefaults() Options {
 	if o.FS == nil {

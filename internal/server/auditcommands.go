@@ -1,0 +1,169 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sectional/sectional/internal/backup"
+	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/kv/kvcopy"
+	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/web"
+)
+
+// A command that works on data without a server leaves its acts in the engine, since it does not know where the server's
+// audit log is. The server that opens the engine next writes them into its log; of those that have a shared one open, any.
+
+const (
+	// takeActsEvery is how often a server of a shared engine looks for acts of commands.
+	takeActsEvery = 3 * time.Second
+	// leaveActWithin is how long a command that has come to its end tries to write its act.
+	leaveActWithin = 10 * time.Second
+)
+
+// deed is what a command does to an engine, for the audit log. The zero deed is told to nobody.
+type deed struct {
+	command          string
+	database, object string
+	user, peer       string
+	problems         io.Writer // where it is said that an act could not be written; nil: nowhere
+}
+
+// commandLine is a deed of the user of this process.
+func commandLine(command string, databases []string, object string, problems io.Writer) deed {
+	peer := "command line"
+	if host, err := os.Hostname(); err == nil {
+		peer += " on " + host
+	}
+	name := "unknown"
+	if u, err := user.Current(); err == nil {
+		name = cmp.Or(u.Username, u.Uid)
+	} else if id := os.Getuid(); id >= 0 {
+		name = strconv.Itoa(id)
+	}
+	return deed{command: command, database: strings.Join(databases, ","), object: object, user: "system:" + name, peer: peer, problems: problems}
+}
+
+// socketLine is a deed of whose process has the other end of the control socket.
+func socketLine(conn net.Conn, command, database, object string) deed {
+	return deed{command: command, database: database, object: object, user: "system:" + cmp.Or(socketUser(conn), "unknown"), peer: controlSocket}
+}
+
+// act is what the audit log is told.
+func (d deed) act(status int) web.Act {
+	return web.Act{Time: time.Now(), User: d.user, Peer: d.peer, Method: "COMMAND", Route: d.command, Database: d.database, Object: d.object, Status: status}
+}
+
+// from is the deed as it is told at the target of a copy.
+func (d deed) from(source string) deed {
+	d.object = "from " + source
+	return d
+}
+
+// begin notes in an engine that the command begins.
+func (d deed) begin(ctx context.Context, e kv.Engine) { d.leave(ctx, e, http.StatusAccepted) }
+
+// end notes in an engine what came of the command, also when it was told to end.
+func (d deed) end(ctx context.Context, e kv.Engine, err error) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), leaveActWithin)
+	defer stop()
+	d.leave(ctx, e, outcome(err))
+}
+
+// leave writes an act into an engine. That it can't be is no reason not to do what the command is for: it may be what
+// mends the engine. What has moved away takes nothing any more.
+func (d deed) leave(ctx context.Context, e kv.Engine, status int) {
+	if d.command == "" {
+		return
+	}
+	act := d.act(status)
+	text, err := json.Marshal(lineOf(act))
+	if err == nil {
+		err = store.LeaveAct(ctx, e, kvcopy.Settled, act.Time, text)
+	}
+	if err != nil && !isMoved(err) {
+		d.warn(err)
+	}
+}
+
+// warn tells people that an act could not be written.
+func (d deed) warn(err error) {
+	if d.problems != nil {
+		fmt.Fprintf(d.problems, "WARNING: the audit log lacks this command: %v\n", err)
+	}
+}
+
+// isMoved reports whether an engine refuses writes because its data has moved away.
+func isMoved(err error) bool {
+	var e *dberr.Error
+	return errors.As(err, &e) && e.Code == "moved"
+}
+
+// refusals are the statuses of what was refused; all else has failed.
+var refusals = [...]struct {
+	kind   dberr.Kind
+	status int
+}{
+	{dberr.Invalid, http.StatusBadRequest}, {dberr.Forbidden, http.StatusForbidden}, {dberr.NotFound, http.StatusNotFound},
+	{dberr.Conflict, http.StatusConflict}, {dberr.Exists, http.StatusPreconditionFailed},
+}
+
+// outcome is the status of a command: 200 for one that was done, 4xx for one that was refused, 500 for one that failed.
+func outcome(err error) int {
+	switch {
+	case err == nil:
+		return http.StatusOK
+	case errors.Is(err, errUnconfirmed):
+		return http.StatusForbidden
+	case errors.Is(err, backup.ErrNotEmpty):
+		return http.StatusPreconditionFailed
+	}
+	for _, one := range refusals {
+		if dberr.Is(err, one.kind) {
+			return one.status
+		}
+	}
+	return http.StatusInternalServerError
+}
+
+// takeActs writes the acts that commands have left in the engine into the audit log.
+func (a *assembly) takeActs(ctx context.Context) error {
+	return a.store.TakeActs(ctx, func(text []byte) {
+		act, ok := actIn(text)
+		if !ok {
+			a.log.Error("a row of the audit log is none of a command, and is left out")
+			return
+		}
+		a.audit.write(act)
+	})
+}
+
+// followActs takes the acts of commands that work on a shared engine while servers are there, until ctx ends.
+func (a *assembly) followActs(ctx context.Context) {
+	tick := time.NewTicker(takeActsEvery)
+	defer tick.Stop()
+	for failing := false; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := a.takeActs(ctx)
+		if err != nil && !failing && ctx.Err() == nil {
+			a.log.Error("acts of commands could not be brought to the audit log", "error", err)
+		}
+		failing = err != nil
+	}
+}
