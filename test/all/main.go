@@ -60,9 +60,9 @@ var packages = []string{"./cmd/...", "./deploy/release", "./internal/...", "./te
 // shared are the packages whose state many requests share: engines, the store, queues, caches, the frame of requests. Those
 // of others hold little that the race detector could find beyond these; the long run has all of them.
 var shared = []string{
-	"./internal/auth", "./internal/changes", "./internal/config", "./internal/index", "./internal/jobs", "./internal/kv",
+	"./internal/auth", "./internal/certificates", "./internal/changes", "./internal/config", "./internal/index", "./internal/jobs", "./internal/kv",
 	"./internal/kv/pebblekv", "./internal/kv/pgkv", "./internal/peers", "./internal/replicate/schedule", "./internal/slots",
-	"./internal/store", "./internal/subscribe", "./internal/web",
+	"./internal/store", "./internal/subscribe", "./internal/web", "./internal/worktime",
 }
 
 // working are the steps that keep the processors busy.
