@@ -110,6 +110,72 @@ test('what is not saved is asked about before a link leaves it', visit(1200, asy
   await v.heading('Users').waitFor()
 }))
 
+test('what is not saved is asked about before Back and Forward leave it', visit(1200, async (v) => {
+  await server.request('PUT', '/flat/back', {})
+  const asked = []
+  let leave = false
+  v.page.on('dialog', (d) => {
+    asked.push(d.message())
+    return leave ? d.accept() : d.dismiss()
+  })
+  await v.page.getByRole('link', { name: 'flat' }).click()
+  await v.page.getByRole('link', { name: 'back', exact: true }).click()
+  await v.heading('back').waitFor()
+  await v.page.getByRole('link', { name: 'Users' }).click()
+  await v.heading('Users').waitFor()
+  await v.page.goBack()
+  await v.heading('back').waitFor()
+  await v.editor('The document').click()
+  await v.page.keyboard.press('ControlOrMeta+a')
+  await v.page.keyboard.insertText('{"typed": 1}')
+  for (const step of ['goBack', 'goForward']) {
+    await v.page[step]()
+    await v.page.waitForFunction(() => location.hash.startsWith('#/db/flat/doc/back'))
+    await v.editor('The document').getByText('"typed"').waitFor()
+    await v.heading('back').waitFor()
+  }
+  assert.equal(asked.length, 2)
+  leave = true
+  await v.page.goForward()
+  await v.heading('Users').waitFor()
+  assert.equal(asked.length, 3)
+  await v.page.goBack()
+  await v.heading('back').waitFor()
+  assert.equal(asked.length, 3)
+}))
+
+test('documents are selected and deleted together', async () => {
+  await server.request('PUT', '/many')
+  await server.request('POST', '/many/_bulk_docs', { docs: Array.from({ length: 60 }, (_, i) => ({ _id: `d${String(i).padStart(2, '0')}` })) })
+  await visit(360, async (v) => {
+    await v.go('#/db/many')
+    const box = (id) => v.page.getByRole('checkbox', { name: `Select ${id}` })
+    await v.page.getByRole('button', { name: 'Delete selected' }).waitFor()
+    assert.ok(await v.button('Delete selected').isDisabled())
+    await box('d03').click()
+    await box('d07').click({ modifiers: ['Shift'] })
+    await box('d05').focus()
+    await v.page.keyboard.press('Space') // off again
+    await v.sound()
+    const { rev } = (await server.request('PUT', '/many/d06', { _rev: (await server.request('GET', '/many/d06')).body._rev, theirs: true })).body
+    await v.button('Delete 4 documents').click()
+    const dialog = v.page.getByRole('dialog')
+    await dialog.getByText('d07').waitFor()
+    await v.sound()
+    await dialog.getByRole('button', { name: 'Delete 4 documents' }).click()
+    await v.page.getByText('d06 is still there: it was changed meanwhile.').waitFor()
+    await box('d03').waitFor({ state: 'detached' })
+    assert.equal((await server.request('GET', '/many/d06')).body._rev, rev)
+    assert.equal((await server.request('GET', '/many')).body.doc_count, 57)
+    await v.page.getByLabel('All 50 on this page').click()
+    await v.button('Delete 50 documents').click()
+    await dialog.getByText('and 40 more').waitFor()
+    await dialog.getByRole('button', { name: 'Delete 50 documents' }).click()
+    await v.page.getByLabel('All 7 on this page').waitFor()
+    assert.equal((await server.request('GET', '/many')).body.doc_count, 7)
+  })()
+})
+
 test('a first view is made from the page of views', visit(360, async (v) => {
   await v.go('#/db/shop/functions')
   await v.page.getByRole('link', { name: 'New view' }).click()

@@ -140,6 +140,19 @@ export const detach = (db: string, id: string, rev: string, name: string) => ask
 
 export const remove = (db: string, id: string, rev: string) => ask<Written>('DELETE', idPath(db, id) + query({ rev }))
 
+/** Refused is a document that was not written, and why. */
+export interface Refused {
+  id: string
+  error: string
+  reason: string
+}
+
+/** removeAll deletes documents, each for itself, and returns those that are still there. */
+export async function removeAll(db: string, rows: Row[]): Promise<Refused[]> {
+  const docs = rows.map((r) => ({ _id: r.id, _rev: r.value.rev, _deleted: true }))
+  return (await ask<(Written | Refused)[]>('POST', at(db) + '/_bulk_docs', { docs })).filter((r): r is Refused => 'error' in r)
+}
+
 /** resolve makes text the only live leaf of a document, over the winner that it names, and deletes the other revisions. */
 export async function resolve(db: string, id: string, text: string, others: string[]): Promise<void> {
   const tombstones = others.map((rev) => `{"_id":${JSON.stringify(id)},"_rev":${JSON.stringify(rev)},"_deleted":true}`)

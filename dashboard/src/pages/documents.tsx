@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks'
-import { isPartitioned, list, type Info, type Row } from '../api/database'
+import { isPartitioned, list, removeAll, type Info, type Refused, type Row } from '../api/database'
 import { go, href, refine, route } from '../route'
-import { useLoad } from '../ui/load'
-import { Choice, Show, Table, Text } from '../ui/pieces'
+import { useAction, useLoad } from '../ui/load'
+import { Check, Choice, Confirm, Show, Table, Text } from '../ui/pieces'
 import { shortRev } from '../ui/format'
 
 const perPage = 50
@@ -26,20 +26,38 @@ export function Documents({ db, own }: { db: Info; own?: boolean }) {
         {!own && <Choice label="Kind" value={kind ?? ''} onChange={(k) => show({ kind: k })} options={[['', 'all documents'], ['design', 'design documents']]} />}
         <button>Show</button>
       </form>
-      <Show of={loaded}>{(rows) => <Rows db={db.db_name} rows={rows} />}</Show>
+      <Show of={loaded}>{(rows) => <Rows db={db.db_name} rows={rows} again={loaded.again} />}</Show>
     </section>
   )
 }
 
-function Rows({ db, rows }: { db: string; rows: Row[] }) {
+function Rows({ db, rows: read, again }: { db: string; rows: Row[]; again: () => void }) {
+  const [rows, next] = [read.slice(0, perPage), read[perPage]]
+  const [ticked, setTicked] = useState<Set<string>>(new Set())
+  const [last, setLast] = useState<string>() // where a range begins
+  const chosen = rows.filter((r) => ticked.has(r.id))
+  const tick = (id: string, on: boolean, range: boolean) => {
+    const [from, to] = [rows.findIndex((r) => r.id === last), rows.findIndex((r) => r.id === id)]
+    const ids = range && from >= 0 ? rows.slice(Math.min(from, to), Math.max(from, to) + 1).map((r) => r.id) : [id]
+    const after = new Set(ticked)
+    for (const i of ids) on ? after.add(i) : after.delete(i)
+    setTicked(after)
+    setLast(id)
+  }
   if (rows.length === 0) return <p class="empty">No documents here.</p>
-  const next = rows[perPage]
   return (
     <>
+      <div class="actions">
+        <Check label={`All ${rows.length} on this page`} value={chosen.length === rows.length} onChange={(all) => setTicked(new Set(all ? rows.map((r) => r.id) : []))} />
+        <Deletion db={db} rows={chosen} again={again} />
+      </div>
       <div class="preview-list">
-      <Table caption="Documents" columns={[{ name: 'Id' }, { name: 'Revision' }, { name: 'Content' }]}>
-        {rows.slice(0, perPage).map((r) => (
+      <Table caption="Documents" columns={[{ name: 'Select' }, { name: 'Id' }, { name: 'Revision' }, { name: 'Content' }]}>
+        {rows.map((r) => (
           <tr key={r.id}>
+            <td>
+              <input type="checkbox" aria-label={`Select ${r.id}`} checked={ticked.has(r.id)} onClick={(e) => tick(r.id, e.currentTarget.checked, e.shiftKey)} />
+            </td>
             <td class="id">
               <a href={href(['db', db, 'doc', r.id], { partition: route.value.query.get('partition') ?? undefined })}>{r.id}</a>
             </td>
@@ -53,6 +71,50 @@ function Rows({ db, rows }: { db: string; rows: Row[] }) {
         {route.value.query.has('from') && <button onClick={() => history.back()}>Back</button>}
         {next && <button onClick={() => go(route.value.parts, { ...Object.fromEntries(route.value.query), from: next.id })}>Next {perPage}</button>}
       </p>
+    </>
+  )
+}
+
+/** Deletion deletes the documents that were selected. Those that were changed meanwhile stay, and are told. */
+function Deletion({ db, rows, again }: { db: string; rows: Row[]; again: () => void }) {
+  const [asked, setAsked] = useState(false)
+  const [refused, setRefused] = useState<Refused[]>([])
+  const action = useAction()
+  const many = rows.length === 1 ? '1 document' : `${rows.length} documents`
+  return (
+    <>
+      <button class="danger" disabled={rows.length === 0} onClick={() => setAsked(true)}>
+        {rows.length === 0 ? 'Delete selected' : `Delete ${many}`}
+      </button>
+      <div aria-live="polite">
+        {refused.map((r) => (
+          <p key={r.id} class="notice warn">
+            {r.id} is still there: {r.error === 'conflict' ? 'it was changed meanwhile.' : r.reason}
+          </p>
+        ))}
+      </div>
+      {asked && (
+        <Confirm
+          title={`Delete ${many}?`}
+          yes={`Delete ${many}`}
+          busy={action.busy}
+          error={action.error}
+          onClose={() => (action.clear(), setAsked(false))}
+          onYes={async () => {
+            if (!(await action.run(async () => setRefused(await removeAll(db, rows))))) return
+            setAsked(false)
+            again()
+          }}
+        >
+          <ul class="mono">
+            {rows.slice(0, 10).map((r) => (
+              <li key={r.id}>{r.id}</li>
+            ))}
+            {rows.length > 10 && <li>and {rows.length - 10} more</li>}
+          </ul>
+          <p>A deletion marker takes the place of each, which replicas hear of.</p>
+        </Confirm>
+      )}
     </>
   )
 }

@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useState } from 'preact/hooks'
+import { guard } from '../route'
 
 /** Loaded is what a page waits for: nothing yet, a value, or why there is none. The value stays while it is asked for
  * again, so that a page does not flicker. */
@@ -34,22 +35,16 @@ export function useEvery(milliseconds: number, each: () => void): void {
   }, [milliseconds, each])
 }
 
-/** useUnsaved asks before links and the browser leave a page on which something was typed that is not saved. */
+/** useUnsaved asks before links, Back and the browser leave a page on which something was typed that is not saved. */
 export function useUnsaved(unsaved: boolean): void {
   useEffect(() => {
     if (!unsaved) return
     const closing = (e: BeforeUnloadEvent) => e.preventDefault()
-    const following = (e: MouseEvent) => {
-      const link = (e.target as Element).closest<HTMLAnchorElement>('a[href^="#"]')
-      if (!link || e.ctrlKey || e.metaKey || e.shiftKey || confirm('Leave this page? What you have changed is not saved.')) return
-      e.preventDefault()
-      e.stopPropagation()
-    }
     addEventListener('beforeunload', closing)
-    document.addEventListener('click', following, true)
+    guard(() => confirm('Leave this page? What you have changed is not saved.'))
     return () => {
       removeEventListener('beforeunload', closing)
-      document.removeEventListener('click', following, true)
+      guard(undefined)
     }
   }, [unsaved])
 }
