@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sectional/sectional/internal/operate"
+	"github.com/sectional/sectional/internal/progress"
 )
 
 type explaining struct {
@@ -85,7 +86,7 @@ func explained(w io.Writer, e operate.Explained) {
 		fmt.Fprintf(w, "not\t%s\n", other)
 	}
 	if r := e.Run; r != nil {
-		fmt.Fprintf(w, "read\t%d keys, %d documents of %d partitions, %s, for %d results in %.3f ms\n", r.Keys, r.Documents, r.Partitions, size(r.Bytes), r.Returned, r.Milliseconds)
+		fmt.Fprintf(w, "read\t%d keys, %d documents of %d partitions, %s, for %d results in %.3f ms\n", r.Keys, r.Documents, r.Partitions, progress.Size(r.Bytes), r.Returned, r.Milliseconds)
 	}
 	if e.Warning != "" {
 		fmt.Fprintf(w, "warning\t%s\n", strings.TrimSpace(e.Warning))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/operate"
+	"github.com/sectional/sectional/internal/progress"
 )
 
 // machine is the flag of commands that tell programs what they found.
@@ -109,17 +110,17 @@ func (k *stats) server(ctx context.Context, s *operate.Server, c *console) error
 		return err
 	}
 	return k.print(c, serverStats{n, n.Uptime.Seconds(), all}, func(w io.Writer) {
-		fmt.Fprintf(w, "Sectional %s, up for %s, %s of memory", n.Version, n.Uptime.Round(time.Second), size(int64(n.Memory)))
+		fmt.Fprintf(w, "Sectional %s, up for %s, %s of memory", n.Version, n.Uptime.Round(time.Second), progress.Size(int64(n.Memory)))
 		if disk, ok := n.Storage["disk_bytes"]; ok {
-			fmt.Fprintf(w, ", %s on disk", size(int64(disk)))
+			fmt.Fprintf(w, ", %s on disk", progress.Size(int64(disk)))
 		}
 		fmt.Fprint(w, "\n\nDATABASE\tDOCUMENTS\tDELETED\tBYTES\tSTORED\n")
 		sum := operate.Counted{}
 		for _, d := range all {
-			fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", d.Name, d.Documents, d.Deleted, size(d.External), size(d.File))
+			fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", d.Name, d.Documents, d.Deleted, progress.Size(d.External), progress.Size(d.File))
 			sum.Documents, sum.Deleted, sum.External, sum.File = sum.Documents+d.Documents, sum.Deleted+d.Deleted, sum.External+d.External, sum.File+d.File
 		}
-		fmt.Fprintf(w, "%d databases\t%d\t%d\t%s\t%s\n", len(all), sum.Documents, sum.Deleted, size(sum.External), size(sum.File))
+		fmt.Fprintf(w, "%d databases\t%d\t%d\t%s\t%s\n", len(all), sum.Documents, sum.Deleted, progress.Size(sum.External), progress.Size(sum.File))
 	})
 }
 
@@ -151,32 +152,16 @@ func (k *stats) database(ctx context.Context, s *operate.Server, c *console, nam
 
 func partitionRows(w io.Writer, all []operate.Partition) {
 	for _, p := range all {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%.1f\n", p.Name, p.Documents, p.Deleted, size(p.External), p.WritesPerHour)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%.1f\n", p.Name, p.Documents, p.Deleted, progress.Size(p.External), p.WritesPerHour)
 	}
 }
 
 // counts writes how much there is of something.
 func counts(w io.Writer, c operate.Counted) {
-	fmt.Fprintf(w, "documents\t%d\ndeleted\t%d\nbytes\t%s\nstored\t%s\n", c.Documents, c.Deleted, size(c.External), size(c.Active))
+	fmt.Fprintf(w, "documents\t%d\ndeleted\t%d\nbytes\t%s\nstored\t%s\n", c.Documents, c.Deleted, progress.Size(c.External), progress.Size(c.Active))
 	if c.File > 0 {
-		fmt.Fprintf(w, "in files\t%s\n", size(c.File))
+		fmt.Fprintf(w, "in files\t%s\n", progress.Size(c.File))
 	}
-}
-
-// size writes bytes for people.
-func size(n int64) string {
-	const step = 1000
-	if n < step {
-		return fmt.Sprintf("%d B", n)
-	}
-	value, units := float64(n), []string{"kB", "MB", "GB", "TB", "PB"}
-	for i, unit := range units {
-		value /= step
-		if value < 999.95 || i == len(units)-1 {
-			return fmt.Sprintf("%.1f %s", value, unit)
-		}
-	}
-	return ""
 }
 
 // sorted returns the keys of classes in the order of their names.

@@ -98,3 +98,24 @@ func (s *session) must(err error) {
 		s.t.Fatal(err)
 	}
 }
+
+// TestBackupTold: a backup's sizes are in units for people, and numbers for programs; a path that is not there is told once.
+func TestBackupTold(t *testing.T) {
+	dir := t.TempDir()
+	data, backups := filepath.Join(dir, "data"), filepath.Join(dir, "backups")
+	serveOn(t, data).stop()
+	c := sectional(t, "backup", "--data", data, backups)
+	if !regexp.MustCompile(` holds \d+\.\d [kM]B in \d+ files, \d+\.\d [kM]B of them copied, `).MatchString(c.out) {
+		t.Error(c)
+	}
+	if c = sectional(t, "backup", "--json", "--data", data, backups); !regexp.MustCompile(`"bytes":\d+,"copied_bytes":\d+,`).MatchString(c.out) {
+		t.Error(c)
+	}
+	gone := filepath.Join(dir, "gone")
+	if c = sectional(t, "restore", "--data", filepath.Join(dir, "new"), gone); c.code != exitFailed || strings.Count(c.err, gone) != 1 || !strings.Contains(c.err, "no such file or directory") {
+		t.Error(c)
+	}
+	if c = sectional(t, "restore", "--data", filepath.Join(dir, "new"), dir); c.code != exitFailed || strings.Count(c.err, dir) != 1 {
+		t.Error(c)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/operate"
+	"github.com/sectional/sectional/internal/progress"
 )
 
 type top struct {
@@ -169,7 +170,7 @@ func isTerminal(f *os.File) bool {
 
 // active writes it for people.
 func active(w io.Writer, a activity) {
-	fmt.Fprintf(w, "Sectional %s, up for %s, %s of memory, %.0f feeds open\n", a.Version, time.Duration(a.Uptime)*time.Second, size(int64(a.Memory)), a.Feeds)
+	fmt.Fprintf(w, "Sectional %s, up for %s, %s of memory, %.0f feeds open\n", a.Version, time.Duration(a.Uptime)*time.Second, progress.Size(int64(a.Memory)), a.Feeds)
 	fmt.Fprint(w, "\nREQUESTS\tPER SECOND\tANSWERED\tREFUSED\tFAILED\tP50\tP99\n")
 	classes := map[string]operate.Class{}
 	for name, c := range a.Requests {
@@ -181,7 +182,7 @@ func active(w io.Writer, a activity) {
 	}
 	fmt.Fprint(w, "\nDATABASE\tUPDATES/S\tDOCUMENTS\tBYTES\tSTORED\n")
 	for _, d := range a.Databases {
-		fmt.Fprintf(w, "%s\t%.1f\t%d\t%s\t%s\n", d.Name, d.PerSecond, d.Documents, size(d.External), size(d.File))
+		fmt.Fprintf(w, "%s\t%.1f\t%d\t%s\t%s\n", d.Name, d.PerSecond, d.Documents, progress.Size(d.External), progress.Size(d.File))
 	}
 	if len(a.Partitions) > 0 {
 		fmt.Fprint(w, "\nPARTITION\tDOCUMENTS\tDELETED\tBYTES\tWRITES/H\n")

@@ -22,7 +22,12 @@ type Preview struct {
 	Documents uint64
 	Design    int // design documents, which are in no partition
 	Prefixed  int // of the sample, documents whose ids begin with their partition already
-	Report    partitionkey.Report
+	// Default is the partition that documents get which have none by the key; "" if they get none. Defaulted is how many of
+	// the sample those are, and DefaultExamples are some of them.
+	Default         document.Partition `json:",omitempty"`
+	Defaulted       int
+	DefaultExamples []partitionkey.Unfit `json:",omitempty"`
+	Report          partitionkey.Report
 }
 
 // sample bounds how many documents are held against the template: of a larger source each is with the same probability.
@@ -41,7 +46,7 @@ func (m *Mapping) See(ctx context.Context, source *couchclient.Client, line *pro
 		return nil, err
 	}
 	defer func() { _ = a.Body.Close() }()
-	v := &Preview{By: m.By.String()}
+	v := &Preview{By: m.By.String(), Default: m.Default}
 	survey := partitionkey.NewSurvey(m.By)
 	err = jsonstream.New(a.Body).Object("results", func(raw []byte) error {
 		id, ok := textOf(raw, "id")
@@ -86,11 +91,19 @@ func (v *Preview) add(m *Mapping, survey *partitionkey.Survey, id string, doc []
 		survey.AddUnfit(id, why)
 		return
 	}
+	if _, why := m.By.Partition(id, doc); why != "" {
+		if v.Defaulted++; len(v.DefaultExamples) < shownDefaults {
+			v.DefaultExamples = append(v.DefaultExamples, partitionkey.Unfit{ID: id, Why: why})
+		}
+	}
 	if strings.HasPrefix(id, string(p)+":") {
 		v.Prefixed++
 	}
 	survey.AddTo(p, len(doc), v.Documents)
 }
+
+// shownDefaults is how many documents of the default partition a preview names.
+const shownDefaults = 5
 
 // barWidth is that of the longest bar, in characters.
 const barWidth = 40
@@ -120,13 +133,35 @@ func (v *Preview) Print(w io.Writer, keepIDs bool) error {
 	return err
 }
 
+// whole says how many documents there are of which the sample has some.
+func (v *Preview) whole(n int) string {
+	about := ""
+	if uint64(v.Report.Sampled) < v.Documents {
+		about = "about "
+		n = int(float64(n) * float64(v.Documents) / float64(v.Report.Sampled))
+	}
+	if n == 1 {
+		return about + "1 document is"
+	}
+	return fmt.Sprintf("%s%d documents are", about, n)
+}
+
 // notes are warnings, and what else is to be known.
 func (v *Preview) notes(keepIDs bool) (notes []string) {
 	for _, w := range v.Report.Warnings {
 		notes = append(notes, "warning: "+w.Text)
 	}
+	if n := v.Report.Unfit; n > 0 {
+		notes = append(notes, fmt.Sprintf("%s without a partition, and will be refused", v.whole(n)))
+	}
 	for _, e := range v.Report.Examples {
 		notes = append(notes, fmt.Sprintf("without a partition: %s: %s", e.ID, e.Why))
+	}
+	if v.Defaulted > 0 {
+		notes = append(notes, fmt.Sprintf("%s in the partition %s by --default: this key gives none", v.whole(v.Defaulted), v.Default))
+	}
+	for _, e := range v.DefaultExamples {
+		notes = append(notes, fmt.Sprintf("by --default: %s: %s", e.ID, e.Why))
 	}
 	if v.Prefixed > 0 && !keepIDs {
 		notes = append(notes, fmt.Sprintf("%d ids begin with their partition already, and get it once more: --keep-ids keeps them", v.Prefixed))

@@ -51,7 +51,7 @@ func Backup(ctx context.Context, o BackupOptions) error {
 		return err
 	}
 	return o.result(map[string]any{"backup": b.Path, "made": b.Made, "bytes": b.Bytes, "files": b.Files, "copied_bytes": b.Copied, "increment": b.After != nil, "verified": !o.NoVerify},
-		"%s holds %d bytes in %d files, %d of them copied, the rest as in the backup before.%s", b.Path, b.Bytes, b.Files, b.Copied, o.verified())
+		"%s holds %s in %d files, %s of them copied, the rest as in the backup before.%s", b.Path, progress.Size(b.Bytes), b.Files, progress.Size(b.Copied), o.verified())
 }
 
 // Restore puts a backup, or the newest in a directory of them, into an empty data
@@ -92,6 +92,10 @@ func (o *BackupOptions) leaveAct(ctx context.Context, from string, failed error)
 // backup returns the backup that is meant.
 func (o *BackupOptions) backup() (*backup.Backup, error) {
 	b, err := backup.At(o.Backups, o.At)
+	var where *fs.PathError
+	if errors.As(err, &where) { // which names the path
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Backups, err)
 	}
