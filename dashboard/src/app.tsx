@@ -6,8 +6,8 @@ import { Live } from './pages/live'
 import { Login } from './pages/login'
 import { Tables } from './pages/tables'
 import { Users } from './pages/users'
-import { go, href, route } from './route'
-import { Failure, Head } from './ui/pieces'
+import { go, href, leave, leaving, route } from './route'
+import { Confirm, Failure, Head } from './ui/pieces'
 import { useLoad } from './ui/load'
 import { theme, type Theme } from './ui/theme'
 
@@ -53,7 +53,18 @@ export function App() {
         )}
         <Page key={seenAs.value} />
       </main>
+      {leaving.value && <Leave then={leaving.value} />}
     </div>
+  )
+}
+
+/** Leave asks whether a page is left on which something was typed that is not saved. */
+function Leave({ then }: { then: () => void }) {
+  const close = () => (leaving.value = undefined)
+  return (
+    <Confirm title="Leave this page?" yes="Leave without saving" busy={false} onClose={close} onYes={() => (close(), then())}>
+      <p>What you have changed is not saved.</p>
+    </Confirm>
   )
 }
 
@@ -89,7 +100,7 @@ function Side() {
         {user.value?.name && (
           <span>
             {user.value.name}{' '}
-            <button class="quiet" onClick={() => void logOut()}>
+            <button class="quiet" onClick={() => leave(() => void logOut())}>
               Log out
             </button>
           </span>

@@ -34,43 +34,93 @@ export function href(parts: string[], query: Record<string, string | undefined> 
 
 export const route = signal(parse(location.hash))
 
-// Entries of the browser's history are numbered in their state, so that a step can be taken back whichever way it went.
-const numbered = (): number | undefined => (history.state as { n?: number } | null)?.n
-if (numbered() === undefined) history.replaceState({ n: 0 }, '')
-let here = numbered()!
-let settled = false // the step that comes was decided on, or takes one back
-let mayLeave: (() => boolean) | undefined
+// The browser says that somebody went back or forward when it has done so. Each entry of its history has a number, so that
+// one who leaves text that is not saved can be taken to where that is, and be asked there.
+let shown = numberOf() ?? 0
+let address = location.hash
+history.replaceState({ at: shown }, '')
 
-/** guard has ask decide whether the page may be left for another one, by a link or by the browser's Back. */
-export function guard(ask: (() => boolean) | undefined): void {
-  mayLeave = ask
+function numberOf(): number | undefined {
+  return (history.state as { at?: number } | null)?.at
 }
 
-addEventListener('hashchange', () => {
-  const to = numbered() ?? here + 1
-  if (!settled && mayLeave && !mayLeave()) {
-    settled = true
-    history.go(here - to)
-    return
-  }
-  settled = false
-  if (numbered() === undefined) history.replaceState({ n: to }, '')
-  if (to === here) return // a step was taken back
-  here = to
-  route.value = parse(location.hash)
+/** unsaved is what was typed and is not saved: each editor with such text has an entry. */
+const unsaved = new Set<object>()
+
+/** holdUnsaved asks before another page is shown, or the browser's tab is closed, until what it returns is called. */
+export function holdUnsaved(): () => void {
+  const held = {}
+  unsaved.add(held)
+  return () => void unsaved.delete(held)
+}
+
+/** leaving is what shall happen once it is confirmed that unsaved text may be lost, undefined if nothing is asked. */
+export const leaving = signal<(() => void) | undefined>(undefined)
+
+/** leave does something by which unsaved text would be lost, after a question if there is any. */
+export function leave(then: () => void): void {
+  if (unsaved.size === 0) then()
+  else leaving.value = then
+}
+
+function show(at: number): void {
+  shown = at
+  address = location.hash
+  route.value = parse(address)
+}
+
+// A link to what is shown takes the number from its entry; two entries of one address differ by their number alone.
+addEventListener('popstate', () => {
+  if (location.hash !== address) return
+  shown = numberOf() ?? shown
+  history.replaceState({ at: shown }, '')
 })
 
-/** go shows a page, whatever the one before has. */
+addEventListener('hashchange', () => {
+  const at = numberOf() ?? shown + 1
+  if (numberOf() === undefined) history.replaceState({ at }, '')
+  if (location.hash === address) return void (shown = at)
+  const steps = at - shown
+  if (unsaved.size === 0 || steps === 0) return show(at)
+  history.go(-steps)
+  leave(() => {
+    unsaved.clear()
+    history.go(steps)
+  })
+})
+
+addEventListener('beforeunload', (e) => {
+  if (unsaved.size > 0) e.preventDefault()
+})
+
+// Links are asked about before they are followed, which keeps the entries that one could go forward to.
+document.addEventListener(
+  'click',
+  (e) => {
+    const link = (e.target as Element).closest<HTMLAnchorElement>('a[href^="#"]')
+    if (unsaved.size === 0 || !link || e.button !== 0 || e.ctrlKey || e.metaKey || e.shiftKey) return
+    e.preventDefault()
+    e.stopPropagation()
+    leave(() => {
+      unsaved.clear()
+      location.hash = link.hash
+    })
+  },
+  true,
+)
+
+/** go shows a page. Whoever calls it has saved what was typed, or was told to leave it. */
 export function go(parts: string[], query: Record<string, string | undefined> = {}): void {
   const to = href(parts, query)
   if (to === location.hash) return
-  settled = true
-  location.hash = to
+  unsaved.clear()
+  history.pushState({ at: shown + 1 }, '', to)
+  show(shown + 1)
 }
 
 /** refine changes what a page shows without a new entry in the browser's history. */
 export function refine(query: Record<string, string | undefined>): void {
   const all: Record<string, string | undefined> = Object.fromEntries(route.value.query)
   history.replaceState(history.state, '', href(route.value.parts, { ...all, ...query }))
-  route.value = parse(location.hash)
+  show(shown)
 }

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { ApiError } from '../api/http'
 import { document as read, info, isPartitioned, leaves, post, put, remove, resolve, type Leaf } from '../api/database'
-import { go, href, route } from '../route'
+import { go, href, leave, route } from '../route'
 import { shortRev } from '../ui/format'
 import { members, objectOf, pretty } from '../ui/jsontext'
 import { useAction, useLoad, useUnsaved } from '../ui/load'
@@ -161,7 +161,8 @@ function Body({ db, id, body, again }: { db: string; id: string; body: string; a
   const save = async () => {
     if (await action.run(() => put(db, id, text))) again()
   }
-  const conflict = action.error instanceof ApiError && action.error.status === 409
+  const conflict = action.error instanceof ApiError && action.error.status === 409 // which says what reloading loses
+  const reload = () => (action.clear(), setText(body), again())
   return (
     <section class="card">
       <h2>Document</h2>
@@ -176,7 +177,7 @@ function Body({ db, id, body, again }: { db: string; id: string; body: string; a
         <button disabled={!changed} onClick={() => (action.clear(), setText(body))}>
           Undo changes
         </button>
-        <button onClick={again}>Reload</button>
+        <button onClick={() => (conflict ? reload() : leave(reload))}>Reload</button>
       </div>
     </section>
   )
@@ -272,6 +273,7 @@ function Merge({ db, id, leaves, again }: { db: string; id: string; leaves: Leaf
   const [text, setText] = useState(merged)
   const action = useAction()
   useEffect(() => setText(merged), [merged])
+  useUnsaved(text !== merged || Object.keys(chosen).length > 0)
   const save = async () => {
     if (await action.run(() => resolve(db, id, text, leaves.slice(1).map((l) => l.rev)))) again()
   }

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useState } from 'preact/hooks'
-import { guard } from '../route'
+import { holdUnsaved } from '../route'
 
 /** Loaded is what a page waits for: nothing yet, a value, or why there is none. The value stays while it is asked for
  * again, so that a page does not flicker. */
@@ -35,18 +35,9 @@ export function useEvery(milliseconds: number, each: () => void): void {
   }, [milliseconds, each])
 }
 
-/** useUnsaved asks before links, Back and the browser leave a page on which something was typed that is not saved. */
+/** useUnsaved has people asked before they leave a page on which something was typed that is not saved. */
 export function useUnsaved(unsaved: boolean): void {
-  useEffect(() => {
-    if (!unsaved) return
-    const closing = (e: BeforeUnloadEvent) => e.preventDefault()
-    addEventListener('beforeunload', closing)
-    guard(() => confirm('Leave this page? What you have changed is not saved.'))
-    return () => {
-      removeEventListener('beforeunload', closing)
-      guard(undefined)
-    }
-  }, [unsaved])
+  useEffect(() => (unsaved ? holdUnsaved() : undefined), [unsaved])
 }
 
 /** useAction wraps what a button does: busy while it runs, what went wrong, and whether it was done. */
