@@ -228,6 +228,19 @@ func TestRestoreAside(t *testing.T) {
 	if got := string(r.ask(200, "GET", "/part/_security", "")); strings.Contains(got, "eva") {
 		t.Errorf("with a partition came %s", got)
 	}
+
+	// The users' database has a _security that nobody may change, and the same everywhere.
+	r.ask(201, "PUT", "/_users/org.couchdb.user:eva", `{"_id":"org.couchdb.user:eva","name":"eva","type":"user","roles":[],"password":"later"}`)
+	o.Out = io.Discard
+	if err := Backup(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	o.Out = &out
+	users := PartOptions{BackupOptions: o, Database: "_users", To: transfer.Side{URL: r.base + "/_users", User: "adm", Password: "pass"}}
+	if err := RestorePart(t.Context(), users); err != nil || !strings.Contains(out.String(), "_security stays as it was there.") {
+		t.Errorf("of users: %v, %s", err, &out)
+	}
 	r.stop()
 }
 

@@ -57,19 +57,29 @@ var unset = []string{`{}`, `{"admins":{"roles":["_admin"]},"members":{"roles":["
 
 // security writes the source's `_security` where the target has none of its own, and reports whether it did.
 func security(ctx context.Context, from, to *couchclient.Client) (bool, error) {
-	var there map[string]any
-	if err := to.JSON(ctx, http.MethodGet, "/_security", nil, &there); err != nil {
+	_, there, err := securityOf(ctx, to)
+	if err != nil || !slices.Contains(unset, there) {
 		return false, err
 	}
-	text, err := json.Marshal(there) // its members in order
-	if err != nil || !slices.Contains(unset, string(text)) {
+	text, here, err := securityOf(ctx, from)
+	if err != nil || here == there { // that of _users may not even be written
 		return false, err
 	}
-	here, _, err := from.Whole(ctx, couchclient.Request{Method: http.MethodGet, Path: "/_security"})
+	return true, to.JSON(ctx, http.MethodPut, "/_security", text, nil)
+}
+
+// securityOf returns a `_security` as it is stored, and with its members in order, to be compared.
+func securityOf(ctx context.Context, of *couchclient.Client) (text json.RawMessage, ordered string, err error) {
+	text, _, err = of.Whole(ctx, couchclient.Request{Method: http.MethodGet, Path: "/_security"})
 	if err != nil {
-		return false, err
+		return nil, "", err
 	}
-	return true, to.JSON(ctx, http.MethodPut, "/_security", json.RawMessage(here), nil)
+	var rights map[string]any
+	if err := json.Unmarshal(text, &rights); err != nil {
+		return nil, "", err
+	}
+	again, err := json.Marshal(rights)
+	return text, string(again), err
 }
 
 // locals carries the local documents over, page by page.
