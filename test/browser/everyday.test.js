@@ -216,6 +216,30 @@ test('documents are selected and deleted together', async () => {
   })()
 })
 
+test('documents of one partition are deleted together or not at all', async () => {
+  await server.request('PUT', '/parts?partitioned=true')
+  await server.request('POST', '/parts/_bulk_docs', { docs: ['a:1', 'a:2', 'b:1', 'b:2'].map((_id) => ({ _id })) })
+  const select = (v, id) => v.page.getByRole('checkbox', { name: `Select ${id}` }).click()
+  const left = async () => (await server.request('GET', '/parts/_all_docs')).body.rows.map((r) => r.id)
+  await visit(1200, async (v) => {
+    await v.go('#/db/parts')
+    await select(v, 'a:1')
+    await select(v, 'a:2')
+    await server.request('PUT', '/parts/a:2', { _rev: (await server.request('GET', '/parts/a:2')).body._rev, theirs: true })
+    await v.button('Delete 2 documents').click()
+    await v.page.getByText('They are of one partition').waitFor()
+    await v.page.getByRole('dialog').getByRole('button', { name: 'Delete 2 documents' }).click()
+    await v.page.getByText('Nothing was deleted.').waitFor()
+    await v.page.getByText('a:2 is still there').waitFor()
+    await v.page.getByRole('cell', { name: /^2-/ }).waitFor() // the list tells the new revision
+    assert.deepEqual(await left(), ['a:1', 'a:2', 'b:1', 'b:2'])
+    await v.button('Delete 2 documents').click()
+    await v.page.getByRole('dialog').getByRole('button', { name: 'Delete 2 documents' }).click()
+    await v.page.getByRole('checkbox', { name: 'Select a:1' }).waitFor({ state: 'detached' })
+    assert.deepEqual(await left(), ['b:1', 'b:2'])
+  })()
+})
+
 test('a first view is made from the page of views', visit(360, async (v) => {
   await v.go('#/db/shop/functions')
   await v.page.getByRole('link', { name: 'New view' }).click()

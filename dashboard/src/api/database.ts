@@ -1,5 +1,5 @@
 import { members, objectOf } from '../ui/jsontext'
-import { ask, at, get, idPath, part, query, send } from './http'
+import { ApiError, ask, at, get, idPath, part, query, send } from './http'
 
 /** Info is what a database says of itself. */
 export interface Info {
@@ -147,10 +147,21 @@ export interface Refused {
   reason: string
 }
 
-/** removeAll deletes documents, each for itself, and returns those that are still there. */
-export async function removeAll(db: string, rows: Row[]): Promise<Refused[]> {
+/** removeAll deletes documents and returns those that can't be deleted: each for itself, or with atomic all or none. */
+export async function removeAll(db: string, rows: Row[], atomic: boolean): Promise<Refused[]> {
   const docs = rows.map((r) => ({ _id: r.id, _rev: r.value.rev, _deleted: true }))
-  return (await ask<(Written | Refused)[]>('POST', at(db) + '/_bulk_docs', { docs })).filter((r): r is Refused => 'error' in r)
+  const results = await ask<(Written | Refused)[]>('POST', at(db) + '/_bulk_docs', { docs, atomic: atomic || undefined }).catch((error: Error) => {
+    const said = error instanceof ApiError ? (error.body as { results?: (Written | Refused)[] } | null)?.results : undefined
+    if (!said) throw error
+    return said
+  })
+  return results.filter((r): r is Refused => 'error' in r)
+}
+
+/** ofOnePartition reports whether documents of a partitioned database are all of one partition; design documents are of none. */
+export function ofOnePartition(rows: Row[]): boolean {
+  const partitions = new Set(rows.map((r) => (r.id.startsWith('_') ? '' : r.id.slice(0, r.id.indexOf(':')))))
+  return partitions.size === 1 && !partitions.has('')
 }
 
 /** resolve makes text the only live leaf of a document, over the winner that it names, and deletes the other revisions. */

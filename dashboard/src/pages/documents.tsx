@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { isPartitioned, list, removeAll, type Info, type Refused, type Row } from '../api/database'
+import { isPartitioned, list, ofOnePartition, removeAll, type Info, type Refused, type Row } from '../api/database'
 import { go, href, refine, route } from '../route'
 import { useAction, useLoad } from '../ui/load'
 import { Check, Choice, Confirm, Show, Table, Text } from '../ui/pieces'
@@ -26,12 +26,12 @@ export function Documents({ db, own }: { db: Info; own?: boolean }) {
         {!own && <Choice label="Kind" value={kind ?? ''} onChange={(k) => show({ kind: k })} options={[['', 'all documents'], ['design', 'design documents']]} />}
         <button>Show</button>
       </form>
-      <Show of={loaded}>{(rows) => <Rows db={db.db_name} rows={rows} again={loaded.again} />}</Show>
+      <Show of={loaded}>{(rows) => <Rows db={db.db_name} partitioned={isPartitioned(db)} rows={rows} again={loaded.again} />}</Show>
     </section>
   )
 }
 
-function Rows({ db, rows: read, again }: { db: string; rows: Row[]; again: () => void }) {
+function Rows({ db, partitioned, rows: read, again }: { db: string; partitioned: boolean; rows: Row[]; again: () => void }) {
   const [rows, next] = [read.slice(0, perPage), read[perPage]]
   const [ticked, setTicked] = useState<Set<string>>(new Set())
   const [last, setLast] = useState<string>() // where a range begins
@@ -44,12 +44,13 @@ function Rows({ db, rows: read, again }: { db: string; rows: Row[]; again: () =>
     setTicked(after)
     setLast(id)
   }
-  if (rows.length === 0) return <p class="empty">No documents here.</p>
+  const back = route.value.query.has('from') && <button onClick={() => history.back()}>Back</button>
+  if (rows.length === 0) return <><p class="empty">No documents here.</p>{back}</>
   return (
     <>
       <div class="actions">
         <Check label={`All ${rows.length} on this page`} value={chosen.length === rows.length} onChange={(all) => setTicked(new Set(all ? rows.map((r) => r.id) : []))} />
-        <Deletion db={db} rows={chosen} again={again} />
+        <Deletion db={db} rows={chosen} atomic={partitioned && ofOnePartition(chosen)} again={again} />
       </div>
       <div class="preview-list">
       <Table caption="Documents" columns={[{ name: 'Select' }, { name: 'Id' }, { name: 'Revision' }, { name: 'Content' }]}>
@@ -68,17 +69,18 @@ function Rows({ db, rows: read, again }: { db: string; rows: Row[]; again: () =>
       </Table>
       </div>
       <p class="actions">
-        {route.value.query.has('from') && <button onClick={() => history.back()}>Back</button>}
+        {back}
         {next && <button onClick={() => go(route.value.parts, { ...Object.fromEntries(route.value.query), from: next.id })}>Next {perPage}</button>}
       </p>
     </>
   )
 }
 
-/** Deletion deletes the documents that were selected. Those that were changed meanwhile stay, and are told. */
-function Deletion({ db, rows, again }: { db: string; rows: Row[]; again: () => void }) {
+/** Deletion deletes the documents that were selected. Those that were changed meanwhile stay, and are told; with atomic all
+ * stay then. */
+function Deletion({ db, rows, atomic, again }: { db: string; rows: Row[]; atomic: boolean; again: () => void }) {
   const [asked, setAsked] = useState(false)
-  const [refused, setRefused] = useState<Refused[]>([])
+  const [{ refused, none }, setOutcome] = useState<{ refused: Refused[]; none: boolean }>({ refused: [], none: false })
   const action = useAction()
   const many = rows.length === 1 ? '1 document' : `${rows.length} documents`
   return (
@@ -87,6 +89,7 @@ function Deletion({ db, rows, again }: { db: string; rows: Row[]; again: () => v
         {rows.length === 0 ? 'Delete selected' : `Delete ${many}`}
       </button>
       <div aria-live="polite">
+        {refused.length > 0 && none && <p class="notice bad">Nothing was deleted.</p>}
         {refused.map((r) => (
           <p key={r.id} class="notice warn">
             {r.id} is still there: {r.error === 'conflict' ? 'it was changed meanwhile.' : r.reason}
@@ -101,7 +104,7 @@ function Deletion({ db, rows, again }: { db: string; rows: Row[]; again: () => v
           error={action.error}
           onClose={() => (action.clear(), setAsked(false))}
           onYes={async () => {
-            if (!(await action.run(async () => setRefused(await removeAll(db, rows))))) return
+            if (!(await action.run(async () => setOutcome({ refused: await removeAll(db, rows, atomic), none: atomic })))) return
             setAsked(false)
             again()
           }}
@@ -112,7 +115,7 @@ function Deletion({ db, rows, again }: { db: string; rows: Row[]; again: () => v
             ))}
             {rows.length > 10 && <li>and {rows.length - 10} more</li>}
           </ul>
-          <p>A deletion marker takes the place of each, which replicas hear of.</p>
+          <p>A deletion marker takes the place of each, which replicas hear of.{atomic && rows.length > 1 && ' They are of one partition: all are deleted or none.'}</p>
         </Confirm>
       )}
     </>
