@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'preact/hooks'
-import { isAdmin, learn, learnServer, logOut, seeAs, seenAs, server, user } from './api/session'
+import { ended, isAdmin, learn, learnServer, logOut, seeAs, seenAs, server, user } from './api/session'
 import { Database } from './pages/database'
 import { Databases } from './pages/databases'
 import { Live } from './pages/live'
-import { Login } from './pages/login'
+import { Again, Login } from './pages/login'
 import { Tables } from './pages/tables'
 import { Users } from './pages/users'
 import { go, href, leave, leaving, route } from './route'
@@ -51,8 +51,9 @@ export function App() {
             <button onClick={() => void seeAs(undefined).then(() => go(['users']))}>See as yourself</button>
           </p>
         )}
-        <Page key={seenAs.value} />
+        <Page key={`${seenAs.value} ${user.value.name}`} />
       </main>
+      {ended.value && <Again />}
       {leaving.value && <Leave then={leaving.value} />}
     </div>
   )

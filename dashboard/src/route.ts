@@ -54,6 +54,9 @@ export function holdUnsaved(): () => void {
   return () => void unsaved.delete(held)
 }
 
+/** hasUnsaved reports whether there is such text. */
+export const hasUnsaved = () => unsaved.size > 0
+
 /** leaving is what shall happen once it is confirmed that unsaved text may be lost, undefined if nothing is asked. */
 export const leaving = signal<(() => void) | undefined>(undefined)
 

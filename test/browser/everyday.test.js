@@ -184,6 +184,36 @@ test('who has saved a document is not asked', visit(1200, async (v) => {
   await v.heading('Users').waitFor()
 }))
 
+test('a session that ends keeps what was typed', visit(360, async (v) => {
+  await server.request('PUT', '/flat/long', {})
+  const typed = async (text) => {
+    await v.go('#/db/flat/doc/long')
+    await v.editor('The document').click()
+    await v.page.keyboard.press('End')
+    await v.page.keyboard.press('ControlOrMeta+Home')
+    await v.page.keyboard.press('ArrowRight')
+    await v.page.keyboard.insertText(text)
+    await v.context.clearCookies()
+    await v.button('Save').click()
+    await v.page.getByRole('dialog', { name: 'Your session has ended' }).waitFor()
+  }
+  await typed('"kept": true,')
+  await v.sound()
+  await v.page.keyboard.insertText('wrong') // the password has the focus
+  await v.button('Log in').click()
+  await v.page.getByRole('dialog').getByRole('alert').waitFor()
+  await v.page.getByLabel('Password').fill('pass')
+  await v.button('Log in').click()
+  await v.page.getByRole('dialog').waitFor({ state: 'detached' })
+  await v.button('Save').click()
+  await v.page.waitForFunction(() => [...document.querySelectorAll('button')].find((b) => b.textContent === 'Save').disabled)
+  assert.equal((await server.request('GET', '/flat/long')).body.kept, true)
+  await typed('"lost": true,')
+  await v.button('Leave without saving').click()
+  await v.page.getByLabel('Name').waitFor()
+  await v.logIn()
+}))
+
 test('documents are selected and deleted together', async () => {
   await server.request('PUT', '/many')
   await server.request('POST', '/many/_bulk_docs', { docs: Array.from({ length: 60 }, (_, i) => ({ _id: `d${String(i).padStart(2, '0')}` })) })

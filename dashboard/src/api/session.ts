@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { hasUnsaved } from '../route'
 import { ask, ApiError, asking, get, listeners, send } from './http'
 
 /** User is who is logged in; name is null for nobody. */
@@ -46,9 +47,20 @@ listeners.unauthorized = () => {
   void learn().catch(() => {})
 }
 
+/** ended says that the user's session has ended while there is unsaved text: the page stays, and asks for the password. */
+export const ended = signal(false)
+
+/** forget has nobody be logged in. */
+export function forget(): void {
+  ended.value = false
+  user.value = { name: null, roles: [] }
+}
+
 /** learn asks who is logged in. */
 export async function learn(): Promise<void> {
   const answer = await session()
+  ended.value = answer.userCtx.name === null && user.value?.name != null && hasUnsaved()
+  if (ended.value) return
   const same = user.value && user.value.name === answer.userCtx.name && String(user.value.roles) === String(answer.userCtx.roles)
   if (!same) user.value = answer.userCtx
 }
@@ -80,5 +92,5 @@ export async function logIn(name: string, password: string): Promise<void> {
 export async function logOut(): Promise<void> {
   as(undefined)
   await send('_session', { method: 'DELETE' })
-  user.value = { name: null, roles: [] }
+  forget()
 }

@@ -100,7 +100,7 @@ export function Text({ label, value, onChange, type = 'text', autocomplete, auto
   return (
     <label class="field">
       <span>{label}</span>
-      <input ref={input} type={type as 'text'} value={value} onInput={(e) => onChange(e.currentTarget.value)} autocomplete={autocomplete ?? 'off'} spellcheck={false} {...rest} />
+      <input ref={input} autofocus={autofocus} type={type as 'text'} value={value} onInput={(e) => onChange(e.currentTarget.value)} autocomplete={autocomplete ?? 'off'} spellcheck={false} {...rest} />
     </label>
   )
 }
