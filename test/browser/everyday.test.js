@@ -237,6 +237,7 @@ test('documents are selected and deleted together', async () => {
     await box('d03').waitFor({ state: 'detached' })
     assert.equal((await server.request('GET', '/many/d06')).body._rev, rev)
     assert.equal((await server.request('GET', '/many')).body.doc_count, 57)
+    await v.page.getByRole('definition').getByText('57', { exact: true }).waitFor()
     await v.page.getByLabel('All 50 on this page').click()
     await v.button('Delete 50 documents').click()
     await dialog.getByText('and 40 more').waitFor()

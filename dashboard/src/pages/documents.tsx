@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { isPartitioned, list, ofOnePartition, removeAll, type Info, type Refused, type Row } from '../api/database'
+import { seenAs } from '../api/session'
 import { go, href, refine, route } from '../route'
 import { useAction, useLoad } from '../ui/load'
 import { Check, Choice, Confirm, Show, Table, Text } from '../ui/pieces'
@@ -12,7 +13,7 @@ const large = 50_000
 
 /** Documents lists documents by id: of the database, of one partition, or those whose ids begin with something. With own it
  * is the partition that the address names, for people who see no more. */
-export function Documents({ db, own }: { db: Info; own?: boolean }) {
+export function Documents({ db, own, again }: { db: Info; own?: boolean; again?: () => void }) {
   const q = route.value.query
   const [partition, prefix, from, kind] = ['partition', 'prefix', 'from', 'kind'].map((name) => q.get(name) ?? undefined)
   const [wanted, setWanted] = useState({ partition: partition ?? '', prefix: prefix ?? '' })
@@ -26,7 +27,7 @@ export function Documents({ db, own }: { db: Info; own?: boolean }) {
         {!own && <Choice label="Kind" value={kind ?? ''} onChange={(k) => show({ kind: k })} options={[['', 'all documents'], ['design', 'design documents']]} />}
         <button>Show</button>
       </form>
-      <Show of={loaded}>{(rows) => <Rows db={db.db_name} partitioned={isPartitioned(db)} rows={rows} again={loaded.again} />}</Show>
+      <Show of={loaded}>{(rows) => <Rows db={db.db_name} partitioned={isPartitioned(db)} rows={rows} again={() => (loaded.again(), again?.())} />}</Show>
     </section>
   )
 }
@@ -44,21 +45,22 @@ function Rows({ db, partitioned, rows: read, again }: { db: string; partitioned:
     setTicked(after)
     setLast(id)
   }
+  const mayDelete = seenAs.value === undefined
   const back = route.value.query.has('from') && <button onClick={() => history.back()}>Back</button>
   if (rows.length === 0) return <><p class="empty">No documents here.</p>{back}</>
   return (
     <>
-      <div class="actions">
+      {mayDelete && <div class="actions">
         <Check label={`All ${rows.length} on this page`} value={chosen.length === rows.length} onChange={(all) => setTicked(new Set(all ? rows.map((r) => r.id) : []))} />
         <Deletion db={db} rows={chosen} atomic={partitioned && ofOnePartition(chosen)} again={again} />
-      </div>
+      </div>}
       <div class="preview-list">
-      <Table caption="Documents" columns={[{ name: 'Select' }, { name: 'Id' }, { name: 'Revision' }, { name: 'Content' }]}>
+      <Table caption="Documents" columns={[...(mayDelete ? [{ name: 'Select' }] : []), { name: 'Id' }, { name: 'Revision', class: 'rev' }, { name: 'Content' }]}>
         {rows.map((r) => (
           <tr key={r.id}>
-            <td>
+            {mayDelete && <td>
               <input type="checkbox" aria-label={`Select ${r.id}`} checked={ticked.has(r.id)} onClick={(e) => tick(r.id, e.currentTarget.checked, e.shiftKey)} />
-            </td>
+            </td>}
             <td class="id">
               <a href={href(['db', db, 'doc', r.id], { partition: route.value.query.get('partition') ?? undefined })}>{r.id}</a>
             </td>

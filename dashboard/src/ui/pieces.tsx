@@ -192,6 +192,7 @@ export interface Column {
   name: string
   number?: boolean
   sort?: string
+  class?: string
 }
 
 /** Table is rows under columns. sorted is the key of the column that is sorted by, with a minus if descending. */
@@ -204,7 +205,7 @@ export function Table({ caption, columns, children, sorted, onSort }: { caption:
         <thead>
           <tr>
             {columns.map((c) => (
-              <th key={c.name} scope="col" class={c.number ? 'number' : undefined} aria-sort={c.sort ? order(c) ?? 'none' : undefined}>
+              <th key={c.name} scope="col" class={c.number ? 'number' : c.class} aria-sort={c.sort ? order(c) ?? 'none' : undefined}>
                 {c.sort && onSort ? (
                   <button class="sort" onClick={() => onSort(sorted === '-' + c.sort ? c.sort! : '-' + c.sort)}>
                     {c.name} {order(c) === 'ascending' ? '↑' : order(c) === 'descending' ? '↓' : ''}
