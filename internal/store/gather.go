@@ -49,7 +49,7 @@ func (q *queue) ended(began time.Time) {
 // databases make a commit long anyway.
 func (q *queue) complete() bool {
 	p := &q.pending
-	return len(p.small) >= p.gathering.most || len(p.large) > 0 || len(p.small) > 0 && p.small[len(p.small)-1].borrowed != nil
+	return len(p.small) >= p.gathering.most || len(p.large) > 0 || len(p.small) > 0 && p.small[len(p.small)-1].reservation != nil
 }
 
 // gather waits for the writers of the last commit.

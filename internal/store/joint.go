@@ -4,16 +4,16 @@ import "slices"
 
 // A commit of several databases is one transaction of the engine, with a group for
 // each of them. It must stand in line with the commits of each: what those make known
-// in this process becomes known in order. So it borrows the committers: it puts a
+// in this process becomes known in order. So it reserves the committers: it puts a
 // request into the queue of each database, in the order of their numbers, and when all have come to it,
 // carries the commit out in their place. All such commits of a store come from one
 // queue, which takes those that have gathered at once, so that nobody waits for a
 // committer and has another one that somebody else waits for. A database whose last commit
 // is in doubt while the engine is away refuses its committer, or all databases that
-// a commit has already borrowed would wait for it.
+// a commit has already reserved would wait for it.
 
-// borrowed is a database's committer, handed over to a commit of several databases.
-type borrowed struct {
+// reservation is a database's committer, handed over to a commit of several databases.
+type reservation struct {
 	begun   chan struct{}   // closed when the committer has come to it
 	before  <-chan struct{} // the database's commit before this one, which answers first
 	applied func()          // to be called when the database's next commit may begin
@@ -21,45 +21,45 @@ type borrowed struct {
 	refused error           // the committer was not handed over: the database can't begin a commit
 }
 
-// handOver lets whoever waits for the committer have it until it is given back.
-func (l *borrowed) handOver(before <-chan struct{}, applied func()) {
-	l.before, l.applied = before, applied
-	close(l.begun)
-	<-l.ended
+// handOver lets whoever waits for the committer have it until it is released.
+func (c *reservation) handOver(before <-chan struct{}, applied func()) {
+	c.before, c.applied = before, applied
+	close(c.begun)
+	<-c.ended
 }
 
 // refuse tells whoever waits for the committer that it won't come.
-func (l *borrowed) refuse(err error) {
-	l.refused = err
-	close(l.begun)
+func (c *reservation) refuse(err error) {
+	c.refused = err
+	close(c.begun)
 }
 
-// borrow waits for a database's committer, or for its refusal.
-func (d *Database) borrow() *borrowed {
-	l := &borrowed{begun: make(chan struct{}), ended: make(chan struct{})}
-	d.store.enqueue(&d.queue, &request{borrowed: l}, true, d.commit)
-	<-l.begun
-	return l
+// reserve waits for a database's committer, or for its refusal.
+func (d *Database) reserve() *reservation {
+	c := &reservation{begun: make(chan struct{}), ended: make(chan struct{})}
+	d.store.enqueue(&d.queue, &request{reservation: c}, true, d.commit)
+	<-c.begun
+	return c
 }
 
-// borrowAll borrows the committers of databases, which are in order of their numbers. Where one is refused,
+// reserveAll reserves the committers of databases, which are in order of their numbers. Where one is refused,
 // none is kept, and it returns the database that did.
-func borrowAll(ds []*Database) (committers []*borrowed, refusing *Database, err error) {
+func reserveAll(ds []*Database) (committers []*reservation, refusing *Database, err error) {
 	for _, d := range ds {
-		l := d.borrow()
-		if l.refused != nil {
-			giveBack(committers)
-			return nil, d, l.refused
+		c := d.reserve()
+		if c.refused != nil {
+			releaseAll(committers)
+			return nil, d, c.refused
 		}
-		committers = append(committers, l)
+		committers = append(committers, c)
 	}
 	return committers, nil, nil
 }
 
-// giveBack lets the databases go on with their own commits.
-func giveBack(committers []*borrowed) {
-	for _, l := range committers {
-		close(l.ended)
+// releaseAll lets the databases go on with their own commits.
+func releaseAll(committers []*reservation) {
+	for _, c := range committers {
+		close(c.ended)
 	}
 }
 
@@ -68,20 +68,20 @@ func giveBack(committers []*borrowed) {
 func (s *Store) commitTogether(batch []*request, before <-chan struct{}, applied func()) {
 	for len(batch) > 0 {
 		ds := databasesOf(batch)
-		committers, refusing, err := borrowAll(ds)
+		committers, refusing, err := reserveAll(ds)
 		if err != nil {
 			batch = refuseOf(batch, refusing, err)
 			continue
 		}
-		defer giveBack(committers)
+		defer releaseAll(committers)
 		s.commitBatch(ds, batch, func() {
-			for _, l := range committers {
-				wait(l.before)
+			for _, c := range committers {
+				wait(c.before)
 			}
 			wait(before)
 		}, func() {
-			for _, l := range committers {
-				l.applied()
+			for _, c := range committers {
+				c.applied()
 			}
 			applied()
 		})

@@ -31,7 +31,7 @@ type queue struct {
 		small, large line
 		room         int // bytes of large requests that the next group takes
 		running      bool
-		borrowed     bool // the last group was a commit of several databases
+		reserved     bool // the last group was a commit of several databases
 		gathering    gathering
 	}
 	last chan struct{} // closed when the commit begun last has answered; nil before the first
@@ -42,18 +42,18 @@ type queue struct {
 // fn ends the whole group, so it is for faults of the storage only; a refusal
 // is an outcome that fn leaves.
 type request struct {
-	fn        func(*group) error
-	edits     []editsOf // what fn will plan; their rows are read together with other requests'
-	reads     [][]byte  // keys of other rows that it will read for update
-	size      int       // bytes it will write, about
-	free      bool      // it makes room: taken on a full disk too
-	done      chan error
-	queue     *queue       // that it is in; nil for a borrowed committer
-	claims    *Claims      // what let it in, for its commit to look at; nil for none
-	stale     bool         // they do not hold at the commit's snapshot: it is not carried out
-	databases []*Database  // that it writes to, in order of their numbers, if they are several
-	span      tracing.Span // of its commit, from here to its outcome
-	borrowed  *borrowed    // what the request is, instead of fn; nil for a request with fn
+	fn          func(*group) error
+	edits       []editsOf // what fn will plan; their rows are read together with other requests'
+	reads       [][]byte  // keys of other rows that it will read for update
+	size        int       // bytes it will write, about
+	free        bool      // it makes room: taken on a full disk too
+	done        chan error
+	queue       *queue       // that it is in; nil for a reserved committer
+	claims      *Claims      // what let it in, for its commit to look at; nil for none
+	stale       bool         // they do not hold at the commit's snapshot: it is not carried out
+	databases   []*Database  // that it writes to, in order of their numbers, if they are several
+	span        tracing.Span // of its commit, from here to its outcome
+	reservation *reservation // what the request is, instead of fn; nil for a request with fn
 }
 
 // A group ends at these bounds, so that one commit stays within an engine's
@@ -69,15 +69,15 @@ const (
 type line []*request
 
 // take takes requests from the front: as many as have room, and one if must is
-// set and there is any. A borrowed committer is taken by itself.
+// set and there is any. A reserved committer is taken by itself.
 func (l *line) take(requests, bytes int, must bool) (taken []*request, size int) {
 	n := 0
-	for n < len(*l) && n < requests && !(n > 0 && (*l)[n].borrowed != nil) {
+	for n < len(*l) && n < requests && !(n > 0 && (*l)[n].reservation != nil) {
 		if size+(*l)[n].size > bytes && !(must && n == 0) {
 			break
 		}
 		size += (*l)[n].size
-		if n++; (*l)[n-1].borrowed != nil {
+		if n++; (*l)[n-1].reservation != nil {
 			break
 		}
 	}
@@ -203,11 +203,11 @@ func (q *queue) take() []*request {
 	defer q.pending.Unlock()
 	q.pending.gathering.most = q.pending.gathering.writers
 	var small []*request
-	size, borrows := 0, len(q.pending.small) > 0 && q.pending.small[0].borrowed != nil
-	if !borrows || !q.pending.borrowed || len(q.pending.large) == 0 { // large ones come between two of them
+	size, reserves := 0, len(q.pending.small) > 0 && q.pending.small[0].reservation != nil
+	if !reserves || !q.pending.reserved || len(q.pending.large) == 0 { // large ones come between two of them
 		small, size = q.pending.small.take(groupRequests, groupBytes, true)
 	}
-	if q.pending.borrowed = borrows && len(small) > 0; q.pending.borrowed {
+	if q.pending.reserved = reserves && len(small) > 0; q.pending.reserved {
 		return small
 	}
 	if len(small) > 0 {
@@ -228,8 +228,8 @@ func (q *queue) refuse(err error) {
 	defer q.pending.Unlock()
 	for _, l := range []*line{&q.pending.small, &q.pending.large} {
 		for _, r := range *l {
-			if r.borrowed != nil {
-				r.borrowed.refuse(err)
+			if r.reservation != nil {
+				r.reservation.refuse(err)
 			} else {
 				r.done <- err
 			}
@@ -240,8 +240,8 @@ func (q *queue) refuse(err error) {
 
 // commit is the committing of the database's queue.
 func (d *Database) commit(batch []*request, before <-chan struct{}, applied func()) {
-	if l := batch[0].borrowed; l != nil {
-		l.handOver(before, applied)
+	if c := batch[0].reservation; c != nil {
+		c.handOver(before, applied)
 		return
 	}
 	d.store.commitBatch([]*Database{d}, batch, func() { wait(before) }, applied)

@@ -137,9 +137,9 @@ func waitingIsRefused(t *testing.T, doubt bool) {
 	})
 }
 
-// TestBorrowingIsRefused: a transaction of several databases, of which one does not know what became of its last commit,
+// TestReservationIsRefused: a transaction of several databases, of which one does not know what became of its last commit,
 // is told so, and does not keep the others from their commits.
-func TestBorrowingIsRefused(t *testing.T) {
+func TestReservationIsRefused(t *testing.T) {
 	model := kvtest.NewModel(kvtest.ModelOptions{})
 	defer model.Close()
 	e := &goesAway{Engine: model, asked: make(chan struct{}, 1), others: true}
@@ -171,7 +171,7 @@ func TestBorrowingIsRefused(t *testing.T) {
 		}
 	}
 	if err := transact("d", before); err != nil {
-		t.Errorf("a write to a database that was borrowed: %v", err)
+		t.Errorf("a write to a database whose committer was reserved: %v", err)
 	}
 	e.away.Store(false)
 	if err := <-first; err != nil {

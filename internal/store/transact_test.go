@@ -457,13 +457,13 @@ func TestTransactionsWait(t *testing.T) {
 	}
 }
 
-// TestBorrowingLeavesRoom holds what a queue hands out when its committer is borrowed.
-func TestBorrowingLeavesRoom(t *testing.T) {
-	borrow := &borrowed{}
+// TestReservationsLeaveRoom holds what a queue hands out when its committer is reserved.
+func TestReservationsLeaveRoom(t *testing.T) {
+	reserve := &reservation{}
 	q := &queue{}
 	q.pending.room = groupBytes
 	put := func(rs ...*request) { q.pending.small = append(q.pending.small, rs...) }
-	put(&request{size: 1}, &request{borrowed: borrow}, &request{borrowed: borrow}, &request{size: 2}, &request{borrowed: borrow})
+	put(&request{size: 1}, &request{reservation: reserve}, &request{reservation: reserve}, &request{size: 2}, &request{reservation: reserve})
 	q.pending.large = line{{size: 50000}, {size: 60000}, {size: 70000}}
 	for i, want := range [][]int{{1, 50000, 60000}, {0}, {70000}, {0}, {2}, {0}, nil} {
 		if got := sizes(q.take()); !slices.Equal(got, want) {
