@@ -55,7 +55,7 @@ func (s Side) client() (*couchclient.Client, error) {
 // unset are the texts of a `_security` that nobody has written, for each setting of [couchdb] default_security.
 var unset = []string{`{}`, `{"admins":{"roles":["_admin"]},"members":{"roles":["_admin"]}}`}
 
-// security writes the source's `_security` where the target has none of its own, and reports whether it did.
+// security writes the source's `_security` where the target has none of its own, and reports whether it has the source's now.
 func security(ctx context.Context, from, to *couchclient.Client) (bool, error) {
 	_, there, err := securityOf(ctx, to)
 	if err != nil || !slices.Contains(unset, there) {
@@ -63,7 +63,7 @@ func security(ctx context.Context, from, to *couchclient.Client) (bool, error) {
 	}
 	text, here, err := securityOf(ctx, from)
 	if err != nil || here == there { // that of _users may not even be written
-		return false, err
+		return err == nil, err
 	}
 	return true, to.JSON(ctx, http.MethodPut, "/_security", text, nil)
 }
