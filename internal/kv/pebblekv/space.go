@@ -38,6 +38,9 @@ const leastFree = 1 << 20
 // lookEvery is how old what is known of the free room may be.
 const lookEvery = 50 * time.Millisecond
 
+// unknown is the free room while nobody has looked, or nobody can: all writes are taken, and only trying can tell.
+const unknown = 1 << 62
+
 // space watches the room on the disk.
 //
 // A full disk is met in three steps, so that it never comes to the fourth,
@@ -78,6 +81,7 @@ type space struct {
 
 func newSpace(o *Options) *space {
 	s := &space{fs: o.FS, dir: o.Dir, log: o.Logger, now: o.Now}
+	s.left.Store(unknown)
 	for i := range reserveFiles {
 		_, err := s.fs.Stat(s.path(i))
 		s.state.reserved[i] = err == nil
@@ -157,7 +161,7 @@ func (s *space) measure(unflushed int64) (filled bool) {
 	s.at.Store(s.now().UnixNano())
 	usage, err := s.fs.GetDiskUsage(s.dir)
 	if err != nil { // nothing is known, so that only trying can tell
-		s.left.Store(1 << 62)
+		s.left.Store(unknown)
 		s.full.Store(s.now().Sub(s.state.met) < time.Second)
 		return false
 	}

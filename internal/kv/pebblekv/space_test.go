@@ -214,6 +214,21 @@ func TestFullWhileClosing(t *testing.T) {
 	e.space.flush()
 }
 
+// TestFirstLook: while the free room is looked at for the first time by one write, another is taken, since nothing is known.
+func TestFirstLook(t *testing.T) {
+	o := Options{FS: newSmallDisk(testDisk), Dir: "data"}.withDefaults()
+	s := newSpace(&o)
+	s.looking.Store(true)
+	if err := s.admit(100, false); err != nil {
+		t.Error(err)
+	}
+	s.looking.Store(false)
+	s.look()
+	if left := s.left.Load(); left <= 0 || left > testDisk {
+		t.Errorf("%d bytes are left then", left)
+	}
+}
+
 // TestFullWhileLooking: what is in memory is asked for without the lock that a write takes when it meets a full disk. Pebble's
 // answer waits for a manifest that is being written, and that write may be the one.
 func TestFullWhileLooking(t *testing.T) {
