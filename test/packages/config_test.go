@@ -47,7 +47,7 @@ func TestFilesAreThere(t *testing.T) {
 		}
 	}
 	for _, n := range p.NFPMs {
-		sources = append(sources, n.Scripts.PostInstall, n.Scripts.PreRemove)
+		sources = append(sources, n.Scripts.PostInstall, n.Scripts.PreRemove, n.Scripts.PostRemove)
 		for _, c := range n.Contents {
 			sources = append(sources, c.Source)
 		}

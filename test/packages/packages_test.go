@@ -90,7 +90,8 @@ func packaged(t *testing.T, format, version, program string) string {
 		Maintainer: project.Maintainer, Homepage: project.Homepage, Description: project.Description, Vendor: project.Vendor, License: project.License, MTime: released,
 		Overridables: nfpm.Overridables{Contents: files.Contents{{Source: program, Destination: project.Bindir + "/sectional", FileInfo: &files.ContentFileInfo{Mode: 0o755, MTime: released}}}},
 	}
-	info.Scripts = nfpm.Scripts{PostInstall: filepath.Join(top, project.Scripts.PostInstall), PreRemove: filepath.Join(top, project.Scripts.PreRemove)}
+	scripts := project.Scripts
+	info.Scripts = nfpm.Scripts{PostInstall: filepath.Join(top, scripts.PostInstall), PreRemove: filepath.Join(top, scripts.PreRemove), PostRemove: filepath.Join(top, scripts.PostRemove)}
 	for _, c := range project.Contents {
 		one := &files.Content{Source: c.Source, Destination: c.Destination, Type: c.Type, Packager: c.Packager, FileInfo: &files.ContentFileInfo{Mode: c.FileInfo.Mode}}
 		if rest, found := strings.CutPrefix(c.Source, made); found {

@@ -42,7 +42,15 @@ func TestRPM(t *testing.T) {
 		t.Helper()
 		return command(t, "rpm", append([]string{"--root", root, "--nodeps", "--nosignature"}, args...)...)
 	}
+	asked := fakeSystemd(t, root)
 	rpm("--install", old)
+	wantAsked := func(what, want string) {
+		t.Helper()
+		if got := asked(); got != want {
+			t.Errorf("%s asks systemd for %q, want %q", what, got, want)
+		}
+	}
+	wantAsked("installing", "daemon-reload\ntry-restart sectional.service\n")
 	owner := user(t, root)
 	for path, want := range map[string]string{"/var/lib/sectional": "drwx------ ID:ID", "/etc/sectional": "drwxr-x--- 0:ID", "/etc/sectional/sectional.ini": "-rw-r----- 0:ID"} {
 		if got := described(t, root+path); got != strings.ReplaceAll(want, "ID", strconv.Itoa(owner)) {
@@ -57,6 +65,7 @@ func TestRPM(t *testing.T) {
 	}
 	serve(t, root, owner, address, true)
 	rpm("--upgrade", packaged(t, "rpm", "0.2.0", binary(t)))
+	wantAsked("upgrading", "daemon-reload\ntry-restart sectional.service\n")
 	if got := command(t, "rpm", "--root", root, "--query", "sectional"); !strings.HasPrefix(got, "sectional-0.2.0-") {
 		t.Errorf("after an upgrade there is %s", got)
 	}
@@ -68,6 +77,7 @@ func TestRPM(t *testing.T) {
 	}
 	serve(t, root, owner, address, false)
 	rpm("--erase", "sectional")
+	wantAsked("removing", "disable --now sectional.service\ndaemon-reload\n")
 	if _, err := os.Stat(root + "/usr/bin/sectional"); !os.IsNotExist(err) {
 		t.Errorf("after removal: %v", err)
 	}
@@ -76,6 +86,30 @@ func TestRPM(t *testing.T) {
 	}
 	if text, err := os.ReadFile(root + "/etc/sectional/sectional.ini.rpmsave"); err != nil || string(text) != changed {
 		t.Errorf("after removal the changed configuration is %q, %v", text, err)
+	}
+}
+
+// fakeSystemd has scripts in a root directory believe that systemd runs there; asked returns what they have asked it for since
+// the last call.
+func fakeSystemd(t *testing.T, root string) (asked func() string) {
+	t.Helper()
+	if err := os.MkdirAll(root+"/run/systemd/system", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	program, said := root+"/usr/bin/systemctl", root+"/run/systemctl.log"
+	if err := os.Remove(program); err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$@\" >> /run/systemctl.log\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return func() string {
+		text, err := os.ReadFile(said)
+		if err != nil && !os.IsNotExist(err) {
+			t.Error(err)
+		}
+		_ = os.Remove(said) // there may be none
+		return string(text)
 	}
 }
 
