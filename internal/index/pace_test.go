@@ -62,19 +62,14 @@ func (g gate) Admit(_ context.Context, _ *store.Database, e *document.Edit, _ fu
 	return nil
 }
 
-// TestFollowersRestBesideWriters has an index follow while a write is on its way: one
-// batch, then a rest; and without a rest once somebody asked, once too much is left, and
-// once no write is on its way.
-func TestFollowersRestBesideWriters(t *testing.T) {
-	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	f := &follower{clock: &now, takes: time.Millisecond}
-	g := gate{make(chan bool), make(chan bool)}
-	x := index.New(index.Options{Kinds: []index.Kind{f}, Idle: true, Clock: func() time.Time { return now }})
-	s, err := store.Open(ctx, kvtest.NewShortLocks(t, openEngine(t), keyspace.IsLaneHead), store.Options{Indexer: x, Admission: g, Idle: true})
+// followed opens a store with a database that the follower has an index of. Its caller closes the store.
+func followed(t *testing.T, f *follower, admission store.Admission) (*index.Indexes, *store.Store, *store.Database) {
+	t.Helper()
+	x := index.New(index.Options{Kinds: []index.Kind{f}, Idle: true, Clock: func() time.Time { return *f.clock }})
+	s, err := store.Open(ctx, kvtest.NewShortLocks(t, openEngine(t), keyspace.IsLaneHead), store.Options{Indexer: x, Admission: admission, Idle: true})
 	if err = errors.Join(err, x.Start(ctx, s)); err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
 	d, err := s.Create(ctx, "db", store.Creation{})
 	if err != nil {
 		t.Fatal(err)
@@ -83,6 +78,18 @@ func TestFollowersRestBesideWriters(t *testing.T) {
 	if err := x.Run(ctx, d); err != nil {
 		t.Fatal(err)
 	}
+	return x, s, d
+}
+
+// TestFollowersRestBesideWriters has an index follow while a write is on its way: one
+// batch, then a rest; and without a rest once somebody asked, once too much is left, and
+// once no write is on its way.
+func TestFollowersRestBesideWriters(t *testing.T) {
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	f := &follower{clock: &now, takes: time.Millisecond}
+	g := gate{make(chan bool), make(chan bool)}
+	x, s, d := followed(t, f, g)
+	defer s.Close()
 	set := d.Indexes().(*index.Set)
 	follow := func(what string, batches int, rest time.Duration) {
 		t.Helper()
@@ -138,20 +145,8 @@ func TestCatchingUpIsNotWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
 		f := &follower{clock: &now}
-		x := index.New(index.Options{Kinds: []index.Kind{f}, Idle: true, Clock: func() time.Time { return now }})
-		s, err := store.Open(ctx, openEngine(t), store.Options{Indexer: x, Idle: true})
-		if err = errors.Join(err, x.Start(ctx, s)); err != nil {
-			t.Fatal(err)
-		}
+		x, s, d := followed(t, f, nil)
 		defer s.Close()
-		d, err := s.Create(ctx, "db", store.Creation{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		define(t, d, `{"follow":true}`)
-		if err := x.Run(ctx, d); err != nil {
-			t.Fatal(err)
-		}
 		load(t, d, 10)
 		f.before = func(*index.Index) error {
 			time.Sleep(time.Hour)

@@ -105,7 +105,6 @@ func (r *Request) Write(b []byte) error {
 func (r *Request) Copy(from io.Reader) error {
 	n, err := io.Copy(r.w, from)
 	r.sent += n
-	r.work.Moved()
 	return err
 }
 

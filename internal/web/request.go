@@ -63,7 +63,7 @@ type Action struct {
 	// Operation says that Name is an operation of the DynamoDB API, and the database a table.
 	Operation bool
 	Act       bool // it changes what administrators answer for: the audit log is told
-	// Bounded requests read or write what they name, or a page, and nothing else: how long they work needs no bound of its own.
+	// Bounded requests read what they name, or a page, and nothing else: how long they work needs no bound of its own.
 	Bounded bool
 }
 
