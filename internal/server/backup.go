@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -74,7 +73,7 @@ func Restore(ctx context.Context, o BackupOptions) (err error) {
 
 // leaveAct leaves in the data what came of a restore: in what it has brought, or in what was there and has refused it.
 func (o *BackupOptions) leaveAct(ctx context.Context, from string, failed error) {
-	if !pebblekv.Exists(o.Data) || wantOriginal(o.Data) != nil {
+	if wantData(o.Data) != nil {
 		return // there is nothing to write to
 	}
 	d := commandLine("sectional restore", nil, "", o.Err).from(from)
@@ -138,8 +137,8 @@ func (o *BackupOptions) progress(verb string) backup.Progress {
 // checkpointOf gets a checkpoint: from the server that runs on the directory, or
 // where none does, from the directory. end gives it back, and tells the server whether the backup was made.
 func checkpointOf(ctx context.Context, o BackupOptions) (s backup.Source, end func(made bool), err error) {
-	if _, err := os.Stat(o.Data); err != nil {
-		return s, nil, fmt.Errorf("there is no data directory %s: --data names another one", o.Data)
+	if err := wantDirectory(o.Data); err != nil {
+		return s, nil, err
 	}
 	conn, err := net.Dial("unix", filepath.Join(o.Data, controlSocket))
 	switch {
@@ -188,9 +187,10 @@ var errUnmade = errors.New("no backup was made")
 
 // checkpointAtRest opens the directory itself for the time of the backup.
 func checkpointAtRest(ctx context.Context, o BackupOptions) (s backup.Source, end func(made bool), err error) {
-	if err := wantOriginal(o.Data); err != nil {
+	if err := wantData(o.Data); err != nil {
 		return s, nil, err
 	}
+	maskOthers()
 	e, err := pebblekv.Open(pebblekv.Options{Dir: o.Data, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return s, nil, err

@@ -29,6 +29,7 @@ var errUnconfirmed = errors.New("nothing was done")
 // ManageCopies tells what copies have left at a place, removes parts, or takes back what has moved away. No server may
 // run on a data directory.
 func ManageCopies(ctx context.Context, o CopiesOptions) (err error) {
+	maskOthers()
 	place, err := openPlace(ctx, o.Place, true, !o.Abandon && !o.TakeBack)
 	if err != nil {
 		return err

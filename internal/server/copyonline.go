@@ -36,6 +36,9 @@ func askToCopy(ctx context.Context, o CopyOptions, tell func(Copied) error, say 
 	if inPostgres(o.From) {
 		return false, nil
 	}
+	if err := wantDirectory(o.From); err != nil {
+		return true, err
+	}
 	conn, err := net.Dial("unix", filepath.Join(o.From, controlSocket))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
 		return false, nil

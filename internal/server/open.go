@@ -30,6 +30,9 @@ import (
 // lock on the directory, so that a second process changes nothing.
 func (a *assembly) open(ctx context.Context) (err error) {
 	a.log = newLog(a.o.Log, slog.LevelInfo, nil)
+	if err = wantOwn(a.o.Data); err != nil {
+		return err
+	}
 	if err = wantOriginal(a.o.Data); err != nil {
 		return err
 	}

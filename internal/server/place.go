@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/url"
 	"os"
@@ -48,12 +47,11 @@ func openPlace(ctx context.Context, text string, source, readOnly bool) (*place,
 		return &place{Engine: e, name: withoutUser(text)}, nil
 	}
 	if source {
-		if _, err := os.Stat(text); err != nil {
-			return nil, fmt.Errorf("there is no data directory %s", text)
-		}
-		if err := wantOriginal(text); err != nil {
+		if err := wantData(text); err != nil {
 			return nil, err
 		}
+	} else if err := wantOwn(text); err != nil {
+		return nil, err
 	} else if err := keepPrivate(text, log); err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func TestDataIsPrivate(t *testing.T) {
 			if err := os.MkdirAll(filepath.Join(dir, "bulk"), 0o777); err != nil {
 				t.Fatal(err)
 			}
-			for _, name := range []string{"local.ini", "bulk/left"} {
+			for _, name := range []string{"LOCK", "local.ini", "bulk/left"} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte("[mine]\nkey = 1\n"), 0o666); err != nil {
 					t.Fatal(err)
 				}

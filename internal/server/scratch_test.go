@@ -20,6 +20,7 @@ func TestScratch(t *testing.T) {
 	data, ctx := t.TempDir(), t.Context()
 	scratch := filepath.Join(data, "scratch")
 	must(t, os.Mkdir(scratch, 0o700))
+	must(t, os.WriteFile(filepath.Join(data, lockName), nil, 0o600))
 	must(t, os.WriteFile(filepath.Join(scratch, "sectional-merge-1"), []byte("half"), 0o600))
 	var log bytes.Buffer
 	a := &assembly{o: Options{Data: data, Config: configured(t, ""), Log: &log}, done: make(chan struct{})}

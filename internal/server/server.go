@@ -285,10 +285,7 @@ func Check(ctx context.Context, data string, o EngineOptions, out io.Writer, lin
 		_, err = fmt.Fprintln(out, "All data of the PostgreSQL server is sound.")
 		return err
 	}
-	if _, err := os.Stat(data); err != nil {
-		return fmt.Errorf("there is no data directory %s: --data names another one", data)
-	}
-	if err := wantOriginal(data); err != nil {
+	if err := wantData(data); err != nil {
 		return err
 	}
 	if err := checkData(ctx, data, o, false, line); err != nil {

@@ -55,10 +55,10 @@ const (
 	memTablesLow, memTablesMost = 3, 4
 )
 
-// Exists reports whether a directory has an engine's data.
-func Exists(dir string) bool {
+// Exists reports whether a directory has an engine's data; it changes nothing there. Errors: those of reading it.
+func Exists(dir string) (bool, error) {
 	found, err := pebble.Peek(dir, vfs.Default)
-	return err == nil && found.Exists
+	return err == nil && found.Exists, err
 }
 
 // withDefaults fills in what was left zero.
