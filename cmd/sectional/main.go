@@ -136,14 +136,21 @@ func built() string {
 }
 
 // explain returns what an operator needs to read: the sentence for the public,
-// and the cause where there is one.
+// and the cause where there is one. Whoever has handed the error on has kept the sentence: it is said once.
 func explain(err error) string {
 	var e *dberr.Error
 	if !errors.As(err, &e) || e.Reason == "" {
 		return err.Error()
 	}
-	if e.Cause != nil {
-		return e.Reason + " (" + e.Cause.Error() + ")"
+	for inner := (*dberr.Error)(nil); errors.As(e.Cause, &inner) && inner.Reason == e.Reason; {
+		e = inner
 	}
-	return e.Reason
+	switch cause := e.Cause.(type) {
+	case nil:
+		return e.Reason
+	case *dberr.Error:
+		return e.Reason + " (" + explain(cause) + ")"
+	default: // which may have words of its own around another error
+		return e.Reason + " (" + cause.Error() + ")"
+	}
 }
