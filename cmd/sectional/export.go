@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/sectional/sectional/internal/couchclient"
@@ -95,7 +92,7 @@ func (x *exporting) Run(c *console) (err error) {
 		err = errors.New("ended before its time")
 	}
 	if err != nil {
-		if x.File != "-" {
+		if file.path != "" {
 			err = fmt.Errorf("%w; no file was written", err)
 		}
 		return errors.Join(err, file.drop())
@@ -136,57 +133,4 @@ func (x *exporting) told(c *console, o transfer.Exported, to docfile.Writer) err
 		fmt.Fprintf(c.err, "%d values have no column, of members such as %s: name columns with --column\n", t.Beyond, strings.Join(t.Missed, ", "))
 	}
 	return nil
-}
-
-// output is the file of an export.
-type output struct {
-	io.Writer
-	path string // "" for standard output
-	file *os.File
-	pack *gzip.Writer
-	buf  *bufio.Writer
-}
-
-// partial is at the end of the name of a file that is not whole.
-const partial = ".part"
-
-func (x *exporting) open(c *console) (*output, error) {
-	if x.File == "-" {
-		return &output{Writer: c.out}, nil
-	}
-	f, err := os.OpenFile(x.File+partial, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	t := &output{Writer: f, path: x.File, file: f}
-	if strings.HasSuffix(x.File, ".gz") {
-		t.buf = bufio.NewWriterSize(f, 256<<10)
-		t.pack = gzip.NewWriter(t.buf)
-		t.Writer = t.pack
-	}
-	return t, nil
-}
-
-// keep gives a file that is whole its name.
-func (t *output) keep() error {
-	if t.file == nil {
-		return nil
-	}
-	var err error
-	if t.pack != nil {
-		err = errors.Join(t.pack.Close(), t.buf.Flush())
-	}
-	err = errors.Join(err, t.file.Sync(), t.file.Close())
-	if err != nil {
-		return errors.Join(err, os.Remove(t.path+partial))
-	}
-	return os.Rename(t.path+partial, t.path)
-}
-
-// drop takes away a file that is not whole.
-func (t *output) drop() error {
-	if t.file == nil {
-		return nil
-	}
-	return errors.Join(t.file.Close(), os.Remove(t.path+partial))
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"unicode/utf8"
 
@@ -87,21 +88,20 @@ func (m *importing) Run(c *console) (err error) {
 	}
 	ctx, stop := untilSignal()
 	defer stop()
-	for _, name := range m.File { // before anything is made at the server
-		if _, err := os.Stat(name); name != "-" && err != nil {
-			return err
-		}
+	read, err := m.found(c.in) // before anything is made at the server
+	if err != nil {
+		return err
 	}
+	list, err := newRejects(m.Rejected, out, read...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, list.Close()) }()
 	if m.Create {
 		if err := transfer.Create(ctx, to, m.Partitioned); err != nil {
 			return err
 		}
 	}
-	list, err := newRejects(m.Rejected, out)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, list.Close()) }()
 	id, err := m.template()
 	if err != nil {
 		return err
@@ -112,7 +112,26 @@ func (m *importing) Run(c *console) (err error) {
 		}}
 	o, err := m.files(ctx, c.in).Run(ctx, task, m.File)
 	line.Clear()
-	return m.told(ctx, c, o, err)
+	return m.told(ctx, c, o, list, err)
+}
+
+// found returns the files that are read. Errors: one is not there.
+func (m *importing) found(in io.Reader) (read []fs.FileInfo, err error) {
+	for _, name := range m.File {
+		info, err := os.Stat(name)
+		if name == "-" {
+			if file, ok := in.(*os.File); ok {
+				info, err = file.Stat()
+			} else {
+				continue
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		read = append(read, info)
+	}
+	return read, nil
 }
 
 // sentence says why a document was not stored.
@@ -139,7 +158,7 @@ func (m *importing) files(ctx context.Context, in io.Reader) *transfer.Files {
 }
 
 // told says what came of it.
-func (m *importing) told(ctx context.Context, c *console, o transfer.Imported, err error) error {
+func (m *importing) told(ctx context.Context, c *console, o transfer.Imported, list *rejects, err error) error {
 	if m.JSON {
 		if err := json.NewEncoder(c.out).Encode(o); err != nil {
 			return err
@@ -158,7 +177,7 @@ func (m *importing) told(ctx context.Context, c *console, o transfer.Imported, e
 	case err != nil:
 		return err
 	case o.Rejected > 0:
-		return errRefused
+		return list.refused()
 	}
 	return nil
 }

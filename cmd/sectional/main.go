@@ -19,7 +19,7 @@ import (
 // the commit it was made of.
 const version = "0.1.0"
 
-// The exit codes. A sync may also end with exitRefused.
+// The exit codes. A sync, a migration or an import may also end with exitRefused.
 const (
 	exitDone   = 0
 	exitFailed = 1 // of the work

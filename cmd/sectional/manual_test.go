@@ -34,7 +34,7 @@ const commandsHead = `# Commands
 Made from the commands in cmd/sectional by their test; change them there.
 
 Every command has ` + "`--help`" + `, a page for ` + "`man`" + ` (` + "`sectional man DIR`" + ` writes them) and is completed by shells (` + "`sectional completion SHELL`" + `); [installing](guides/install.md) says where these go.
-The exit code is 0 when the work is done, 1 when it failed, 2 when the command line is not one, and 3 when a sync ended with documents that were not taken. What a command found is on standard output, everything else on
+The exit code is 0 when the work is done, 1 when it failed, 2 when the command line is not one, and 3 when a sync, a migration or an import ended with documents that were not taken. What a command found is on standard output, everything else on
 standard error, where a line shows the progress of what takes longer than a second, if it is a terminal. Passwords are taken from the environment and never shown.
 
 `

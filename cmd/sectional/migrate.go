@@ -99,13 +99,13 @@ func (m *migrating) Run(c *console) (err error) {
 	if err != nil {
 		return err
 	}
-	return m.told(c, o)
+	return m.told(c, o, list)
 }
 
 var errEnded = errors.New("ended before its time; the next run goes on from here")
 
 // told says what came of it.
-func (m *migrating) told(c *console, o migrate.Outcome) error {
+func (m *migrating) told(c *console, o migrate.Outcome, list *rejects) error {
 	if m.JSON {
 		if err := json.NewEncoder(c.out).Encode(o); err != nil {
 			return err
@@ -117,7 +117,7 @@ func (m *migrating) told(c *console, o migrate.Outcome) error {
 		fmt.Fprintf(c.err, "%d references to documents that there are not stayed as they were\n", o.References)
 	}
 	if o.Rejected > 0 {
-		return errRefused
+		return list.refused()
 	}
 	return nil
 }

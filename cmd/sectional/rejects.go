@@ -3,64 +3,85 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // rejects lists what a command could not carry over: in a file, as JSON lines, or in words for whoever looks on.
 type rejects struct {
-	path string
-	out  io.Writer
-	file *os.File
-	to   *bufio.Writer
-	err  error
-	said int
+	path   string
+	out    io.Writer
+	file   *os.File
+	to     *bufio.Writer
+	err    error
+	listed int
 }
 
 // mostSaid bounds how many are told in words.
 const mostSaid = 20
 
-// newRejects begins a list. The file is made when there is something to list.
-func newRejects(path string, out io.Writer) (*rejects, error) {
-	if path != "" {
-		if err := os.Remove(path); err != nil && !os.IsNotExist(err) { // that of a run before
-			return nil, err
+// newRejects begins a list, in the place of that of a run before. Errors: the file can't be written, or is one of those
+// that the command reads.
+func newRejects(path string, out io.Writer, read ...fs.FileInfo) (*rejects, error) {
+	r := &rejects{path: path, out: out}
+	if path == "" {
+		return r, nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, fmt.Errorf("--rejected: %w", err)
+	case info.IsDir():
+		return nil, fmt.Errorf("--rejected: %s is a directory: name a file", path)
+	default:
+		for _, other := range read {
+			if os.SameFile(info, other) {
+				return nil, fmt.Errorf("--rejected: %s is read: name another file", path)
+			}
 		}
 	}
-	return &rejects{path: path, out: out}, nil
+	if r.file, err = os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600); err != nil {
+		return nil, fmt.Errorf("--rejected: %w", err)
+	}
+	r.to = bufio.NewWriter(r.file)
+	return r, nil
 }
 
 // add lists one: the value in the file, the sentence in words.
 func (r *rejects) add(value any, sentence string) {
-	if r.path == "" {
-		if r.said++; r.said <= mostSaid {
-			fmt.Fprintln(r.out, "rejected:", sentence)
-		} else if r.said == mostSaid+1 {
-			fmt.Fprintln(r.out, "rejected: more; --rejected FILE lists all")
-		}
-		return
-	}
-	if r.file == nil && r.err == nil {
-		if r.file, r.err = os.OpenFile(r.path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600); r.err == nil {
-			r.to = bufio.NewWriter(r.file)
-		}
-	}
-	if r.err == nil {
+	r.listed++
+	switch {
+	case r.file != nil && r.err == nil:
 		r.err = json.NewEncoder(r.to).Encode(value)
+	case r.file != nil:
+	case r.listed <= mostSaid:
+		fmt.Fprintln(r.out, "rejected:", sentence)
+	case r.listed == mostSaid+1:
+		fmt.Fprintln(r.out, "rejected: more; --rejected FILE lists all")
 	}
 }
 
-// Close ends the list. Errors: it could not be written.
+// refused is the error of a command that could not carry over all.
+func (r *rejects) refused() error {
+	if r.path == "" {
+		return fmt.Errorf("%w above", errRefused)
+	}
+	return fmt.Errorf("%w in %s", errRefused, filepath.Base(r.path))
+}
+
+// Close ends the list; an empty file does not stay. Errors: it could not be written.
 func (r *rejects) Close() error {
 	if r.file == nil {
-		return r.err
+		return nil
 	}
-	if r.err == nil {
-		r.err = r.to.Flush()
+	err := errors.Join(r.err, r.to.Flush(), r.file.Close())
+	if info, infoErr := os.Lstat(r.path); r.listed == 0 && infoErr == nil && info.Mode().IsRegular() {
+		err = errors.Join(err, os.Remove(r.path))
 	}
-	if err := r.file.Close(); r.err == nil {
-		r.err = err
-	}
-	return r.err
+	return err
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/sectional/sectional/internal/transfer"
 )
 
-// exitRefused is the exit code of a sync that came to its end but for documents
+// exitRefused is the exit code of a sync, a migration or an import that came to its end but for documents
 // that the target did not take.
 const exitRefused = 3
 
-var errRefused = errors.New("some documents were not carried over; they are named above")
+var errRefused = errors.New("some documents were not carried over; they are named")
 
 type syncing struct {
 	Source       string `arg:"" help:"URL of the database to read, or of a partition of one: http://[user:password@]host:5984/db[/_partition/p]."`
@@ -65,7 +65,7 @@ func (s *syncing) Run(c *console) error {
 		err = json.NewEncoder(c.out).Encode(o)
 	}
 	if o.Refused > 0 {
-		return errRefused
+		return fmt.Errorf("%w above", errRefused)
 	}
 	return err
 }
