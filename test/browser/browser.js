@@ -8,6 +8,14 @@ import { createRequire } from 'node:module'
 const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
+// Over a slow line each request of a page waits, at random up to so many milliseconds: what was asked for first may come last.
+const slowest = Number(process.env.SLOWEST ?? 0)
+
+async function late (route) {
+  await new Promise((resolve) => setTimeout(resolve, Math.random() * slowest))
+  await route.fallback().catch(() => {}) // the page may have gone
+}
+
 // launch starts the browser. The flags keep it from asking hosts of its maker.
 export function launch () {
   return chromium.launch({
@@ -26,6 +34,7 @@ export class Visitor {
     v.complaints = []
     v.context = await browser.newContext({ colorScheme: theme, viewport: { width, height: 900 } })
     v.page = await v.context.newPage()
+    if (slowest > 0) await v.context.route('**', late)
     v.page.setDefaultTimeout(60_000)
     v.page.on('console', (m) => {
       // A refusal by the API is shown to the person; the browser logs it besides.

@@ -184,6 +184,72 @@ test('who has saved a document is not asked', visit(1200, async (v) => {
   await v.heading('Users').waitFor()
 }))
 
+test('who may what, and what a database does in time, is asked about before it is left unsaved', visit(360, async (v) => {
+  await server.request('PUT', '/asking')
+  for (const [page, label, button] of [['access', 'Users', 'Save'], ['settings', /_revs_limit/, 'Save revisions'], ['settings', /seconds$/, 'Save expiry']]) {
+    await v.go('#/db/asking/' + page)
+    await v.page.getByLabel(label).first().fill(label === 'Users' ? 'ann' : '7')
+    await v.page.getByRole('link', { name: 'Tables' }).click()
+    await asked(v, 'Cancel')
+    await v.button(button).click()
+    await v.page.getByText('Saved.').waitFor()
+    await v.page.getByRole('link', { name: 'Tables' }).click()
+    await v.heading('Tables').waitFor()
+  }
+  assert.deepEqual((await server.request('GET', '/asking/_security')).body.members.names, ['ann'])
+}))
+
+// held has a request of the page wait until what it returns is called.
+async function held (v, method, path) {
+  let asked, release
+  const seen = new Promise((resolve) => { asked = resolve })
+  const open = new Promise((resolve) => { release = resolve })
+  await v.page.route((url) => url.pathname === path, async (route) => {
+    if (route.request().method() !== method) return route.continue()
+    asked()
+    await open
+    await route.continue()
+  })
+  return { seen, release }
+}
+
+test('what is typed while a document is saved stays, and it is saved once', visit(1200, async (v) => {
+  const { rev } = (await server.request('PUT', '/flat/slow', { n: 1 })).body
+  await v.go('#/db/flat/doc/slow')
+  const editor = v.editor('The document')
+  await v.write('The document', `{"_id": "slow", "_rev": "${rev}", "n": 2}`)
+  const put = await held(v, 'PUT', '/flat/slow')
+  await v.button('Save').click()
+  await put.seen
+  await editor.click()
+  await v.page.keyboard.press('ControlOrMeta+Home')
+  await v.page.keyboard.press('ArrowRight')
+  await v.page.keyboard.insertText('"more": 1,')
+  await v.page.keyboard.press('ControlOrMeta+s')
+  put.release()
+  await v.page.getByRole('row', { name: /^2-/ }).waitFor()
+  await editor.getByText('"_rev": "2-').waitFor()
+  await v.page.keyboard.insertText('"here": 1,') // the cursor is where it was
+  await v.button('Save').click()
+  await v.page.getByRole('row', { name: /^3-/ }).waitFor()
+  const { _id, _rev, ...members } = (await server.request('GET', '/flat/slow')).body
+  assert.deepEqual(members, { more: 1, here: 1, n: 2 })
+}))
+
+test('a file beside what is typed loses none of it', visit(360, async (v) => {
+  await server.request('PUT', '/flat/both', { n: 1, gone: 1 })
+  await v.go('#/db/flat/doc/both')
+  await v.write('The document', (await v.editor('The document').innerText()).replace('"n": 1', '"n": 2'))
+  await v.page.getByLabel('Add a file').setInputFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('hello') })
+  await v.page.getByRole('link', { name: 'a.txt' }).waitFor()
+  await v.editor('The document').getByText('"n": 2').waitFor()
+  await v.sound()
+  await v.button('Save').click()
+  await v.page.getByRole('row', { name: /^3-/ }).waitFor()
+  const { n, gone, _attachments } = (await server.request('GET', '/flat/both')).body
+  assert.deepEqual([n, gone, Object.keys(_attachments)], [2, 1, ['a.txt']])
+}))
+
 test('a session that ends keeps what was typed', visit(360, async (v) => {
   await server.request('PUT', '/flat/long', {})
   const typed = async (text) => {
@@ -206,7 +272,7 @@ test('a session that ends keeps what was typed', visit(360, async (v) => {
   await v.button('Log in').click()
   await v.page.getByRole('dialog').waitFor({ state: 'detached' })
   await v.button('Save').click()
-  await v.page.waitForFunction(() => [...document.querySelectorAll('button')].find((b) => b.textContent === 'Save').disabled)
+  await v.page.getByRole('row', { name: /^2-/ }).waitFor()
   assert.equal((await server.request('GET', '/flat/long')).body.kept, true)
   await typed('"lost": true,')
   await v.button('Leave without saving').click()

@@ -40,7 +40,11 @@ export const createAccount = (name: string, password: string, roles: string[]) =
 /** changeAccount changes members of a user's document, whatever was changed meanwhile: making an access key does too. */
 export const changeAccount = (a: Account, change: { password?: string; roles?: string[] }) => ask('PATCH', `_users/${part(a._id)}`, change)
 
-export const deleteAccount = (a: Account) => ask('DELETE', `_users/${part(a._id)}${query({ rev: a._rev })}`)
+/** deleteAccount deletes a user, whatever was changed meanwhile. */
+export async function deleteAccount(a: Account): Promise<void> {
+  const { _rev } = await get<Account>(`_users/${part(a._id)}`)
+  await ask('DELETE', `_users/${part(a._id)}${query({ rev: _rev })}`)
+}
 
 /** AccessKey is a key with which a user signs requests to the DynamoDB API. The secret is there of a new one alone. */
 export interface AccessKey {

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { isPartitioned, type Info } from '../api/database'
 import { secure, security, type People, type Security } from '../api/users'
-import { useAction, useLoad } from '../ui/load'
+import { useAction, useDraft, useLoad } from '../ui/load'
 import { Failure, Saved, Show, Text } from '../ui/pieces'
 import { Editor } from '../ui/editor'
 
@@ -18,6 +18,7 @@ function Form({ db, is, again }: { db: Info; is: Security; again: () => void }) 
   const [admins, setAdmins] = useState(textsOf(is.admins))
   const [members, setMembers] = useState(textsOf(is.members))
   const [rules, setRules] = useState(JSON.stringify(is.partitions ?? [], null, 2))
+  const saved = useDraft(JSON.stringify([admins, members, rules]))
   const action = useAction()
   const open = members.names === '' && members.roles === '' && !is.partitions && !is.cloudant
   const save = () =>
@@ -25,6 +26,7 @@ function Form({ db, is, again }: { db: Info; is: Security; again: () => void }) 
       const partitions = JSON.parse(rules) as unknown
       const keepRules = is.partitions !== undefined || !Array.isArray(partitions) || partitions.length > 0
       await secure(db.db_name, { ...is, admins: peopleOf(is.admins, admins), members: peopleOf(is.members, members), partitions: keepRules ? (partitions as unknown[]) : undefined })
+      saved()
       again()
     })
   return (

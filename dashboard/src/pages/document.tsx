@@ -1,9 +1,9 @@
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../api/http'
 import { document as read, info, isPartitioned, leaves, post, put, remove, resolve, type Leaf } from '../api/database'
 import { go, href, leave, route } from '../route'
 import { shortRev } from '../ui/format'
-import { members, objectOf, pretty } from '../ui/jsontext'
+import { members, objectOf, pretty, rebase } from '../ui/jsontext'
 import { useAction, useLoad, useUnsaved } from '../ui/load'
 import { Confirm, Failure, Head, Show, Table, Text } from '../ui/pieces'
 import { Editor } from '../ui/editor'
@@ -18,7 +18,7 @@ export function Document({ db, id }: { db: string; id?: string }) {
       <a href={href(['db'])}>Databases</a> / <a href={href(['db', db])}>{db}</a>
     </>
   )
-  return id === undefined ? <New db={db} crumbs={crumbs} /> : <Existing db={db} id={id} crumbs={crumbs} />
+  return id === undefined ? <New db={db} crumbs={crumbs} /> : <Existing key={id} db={db} id={id} crumbs={crumbs} />
 }
 
 const blank = '{\n  \n}'
@@ -132,7 +132,7 @@ function Parts({ db, id, text, again }: { db: string; id: string; text: string; 
     <>
       {conflicts.length > 0 && <Conflicts db={db} id={id} again={again} />}
       <div class="two">
-        <Body key={rev} db={db} id={id} body={body} again={again} />
+        <Body db={db} id={id} body={body} again={again} />
         <div>
           <History db={db} id={id} revs={revs} now={rev} body={body} />
           <Attachments db={db} id={id} rev={rev} text={of.get('_attachments')} again={again} />
@@ -154,12 +154,25 @@ function partsOf(text: string) {
 
 function Body({ db, id, body, again }: { db: string; id: string; body: string; again: () => void }) {
   const [text, setText] = useState(body)
+  const [saved, setSaved] = useState<string>() // what was saved last, until it has been loaded
+  const before = useRef(body)
   const action = useAction()
-  useEffect(() => setText(body), [body])
-  const changed = text !== body
+  useEffect(() => {
+    const was = saved ?? before.current
+    before.current = body
+    setText((typed) => rebase(typed, was, body))
+    setSaved(undefined)
+  }, [body])
+  const changed = text !== body && text !== saved
   useUnsaved(changed)
+  const ready = changed && !action.busy && saved === undefined
   const save = async () => {
-    if (await action.run(() => put(db, id, text))) again()
+    if (!ready) return
+    await action.run(async () => {
+      await put(db, id, text)
+      setSaved(text)
+      again()
+    })
   }
   const conflict = action.error instanceof ApiError && action.error.status === 409 // which says what reloading loses
   const reload = () => (action.clear(), setText(body), again())
@@ -171,7 +184,7 @@ function Body({ db, id, body, again }: { db: string; id: string; body: string; a
       <Failure error={action.error} />
       {conflict && <p class="notice warn">Somebody else has saved it meanwhile. Reload to see what it is now; what you wrote is lost then, so copy it first.</p>}
       <div class="actions">
-        <button class="first" disabled={!changed || action.busy} onClick={save}>
+        <button class="first" disabled={!ready} onClick={save}>
           Save
         </button>
         <button disabled={!changed} onClick={() => (action.clear(), setText(body))}>

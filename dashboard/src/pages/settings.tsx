@@ -4,7 +4,7 @@ import type { Info } from '../api/database'
 import { autoPurge, expiry, revsLimit, setAutoPurge, setExpiry, setRevsLimit, type Expiry } from '../api/settings'
 import { href } from '../route'
 import { count } from '../ui/format'
-import { useAction, useEvery, useLoad } from '../ui/load'
+import { useAction, useDraft, useEvery, useLoad } from '../ui/load'
 import { Failure, Saved, Show, Text } from '../ui/pieces'
 
 /** Settings are what a database does with its documents in time: when they expire, how long deletions and older revisions
@@ -46,9 +46,10 @@ interface OneSetting {
 /** One is a setting that is one value. */
 function One({ title, label, is, save, again, children }: OneSetting) {
   const [value, setValue] = useState(is)
+  const saved = useDraft(value)
   const action = useAction()
   return (
-    <form class="card" onInput={() => action.done && action.clear()} onSubmit={async (e) => (e.preventDefault(), (await action.run(() => save(value.trim()))) && again())}>
+    <form class="card" onInput={() => action.done && action.clear()} onSubmit={async (e) => (e.preventDefault(), (await action.run(() => save(value.trim()))) && (saved(), again()))}>
       <h2>{title}</h2>
       <p class="dim">{children}</p>
       <Text label={label} value={value} onChange={setValue} />
@@ -63,13 +64,14 @@ function One({ title, label, is, save, again, children }: OneSetting) {
 
 function Expires({ db, is, again }: { db: string; is: Expiry; again: () => void }) {
   const [f, setF] = useState({ field: is.field ?? '', ttl_field: is.ttl_field ?? '', ttl: String(is.ttl ?? '') })
+  const saved = useDraft(JSON.stringify(f))
   const action = useAction()
   const set = (name: keyof typeof f) => (value: string) => setF({ ...f, [name]: value })
   const wanted: Expiry = { ...(f.field && { field: f.field }), ...(f.ttl_field && { ttl_field: f.ttl_field }), ...(f.ttl && { ttl: Number(f.ttl) }) }
   const some = Object.keys(wanted).length > 0
   const save = () => setExpiry(db, some ? wanted : undefined)
   return (
-    <form class="card" onInput={() => action.done && action.clear()} onSubmit={async (e) => (e.preventDefault(), (await action.run(save)) && again())}>
+    <form class="card" onInput={() => action.done && action.clear()} onSubmit={async (e) => (e.preventDefault(), (await action.run(save)) && (saved(), again()))}>
       <h2>Expiry</h2>
       <p class="dim">Documents are deleted at the time that a member of theirs says, or so many seconds after their last write. Partitions may have a setting of their own.</p>
       <div class="grid">

@@ -89,7 +89,17 @@ export default function CodeMirror({ label, value, onChange, onSave, language = 
   }, [language, readOnly])
   useEffect(() => {
     const now = view.current!.state.doc.toString()
-    if (now !== value) view.current!.dispatch({ changes: { from: 0, to: now.length, insert: value } })
+    if (now !== value) view.current!.dispatch({ changes: difference(now, value) })
   }, [value])
   return <div class="editor" ref={host} />
+}
+
+/** difference is the one piece in which a text has to be replaced to become another, so that the cursor stays where it is. */
+function difference(now: string, value: string): { from: number; to: number; insert: string } {
+  const shorter = Math.min(now.length, value.length)
+  let from = 0
+  while (from < shorter && now[from] === value[from]) from++
+  let same = 0
+  while (same < shorter - from && now[now.length - 1 - same] === value[value.length - 1 - same]) same++
+  return { from, to: now.length - same, insert: value.slice(from, value.length - same) }
 }

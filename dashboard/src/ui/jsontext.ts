@@ -56,3 +56,21 @@ export function members(text: string): Map<string, string> {
 export function objectOf(of: Iterable<[string, string]>): string {
   return '{' + [...of].map(([name, value]) => JSON.stringify(name) + ':' + value).join(',') + '}'
 }
+
+/** rebase takes what was typed into the text of an object over to what the object is now: members that were typed stay, the
+ * others are what they are now. Broken text, and text with a member that has changed on both sides, stays as it was typed, with
+ * the revision it was typed into: saving it is a conflict, which is for a person to resolve. */
+export function rebase(typed: string, was: string, now: string): string {
+  if (typed === was) return now
+  const [t, w, n] = [members(typed), members(was), members(now)]
+  if (t.size === 0) return typed
+  const differ = (a: Map<string, string>, b: Map<string, string>, name: string) => pretty(a.get(name) ?? '') !== pretty(b.get(name) ?? '')
+  for (const name of new Set([...w.keys(), ...n.keys()])) {
+    const theirs = differ(w, n, name)
+    if (theirs && differ(w, t, name)) return typed
+    if (!theirs) continue
+    if (n.has(name)) t.set(name, n.get(name)!)
+    else t.delete(name)
+  }
+  return pretty(objectOf(t))
+}

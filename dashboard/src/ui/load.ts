@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from 'preact/hooks'
+import { useCallback, useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import { holdUnsaved } from '../route'
 
 /** Loaded is what a page waits for: nothing yet, a value, or why there is none. The value stays while it is asked for
@@ -37,7 +37,15 @@ export function useEvery(milliseconds: number, each: () => void): void {
 
 /** useUnsaved has people asked before they leave a page on which something was typed that is not saved. */
 export function useUnsaved(unsaved: boolean): void {
-  useEffect(() => (unsaved ? holdUnsaved() : undefined), [unsaved])
+  useLayoutEffect(() => (unsaved ? holdUnsaved() : undefined), [unsaved])
+}
+
+/** useDraft has people asked before they lose what a form holds, which was saved as it is first. What it returns says that it
+ * has been saved as it was when the form was last rendered. */
+export function useDraft(now: string): () => void {
+  const [saved, setSaved] = useState(now)
+  useUnsaved(now !== saved)
+  return () => setSaved(now)
 }
 
 /** useAction wraps what a button does: busy while it runs, what went wrong, and whether it was done. */

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { ApiError, Unreachable } from '../api/http'
 import type { Loaded } from './load'
 
@@ -135,13 +135,14 @@ export function Check({ label, value, onChange }: { label: ComponentChildren; va
 export function Dialog({ title, onClose, wide, children }: { title: string; onClose: () => void; wide?: boolean } & Children) {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
-  useEffect(() => {
+  // A layout effect: it ends before the element is taken out of the page, so that no key goes to nowhere meanwhile.
+  useLayoutEffect(() => {
     const d = element.current!
     const before = document.activeElement as HTMLElement | null
     d.showModal()
     return () => {
       d.close()
-      before?.focus() // it is no longer the dialog that gives the focus back: it is taken out of the page
+      before?.focus() // after a close that the page asked for, the browser may leave it with nothing
     }
   }, [])
   return (
