@@ -124,6 +124,7 @@ func longSteps() []step {
 		{"stores, APIs and recorded scenarios over PostgreSQL", overPostgres(goTests("./internal/store", "./internal/couchapi", "./internal/dynamoapi/...", "./test/couch"))},
 		{"random histories and crashes of several stores", longTests("-run="+ofSeveral, "./internal/store", "./internal/replicate", "./test/couch")},
 		{"those over PostgreSQL", overPostgres(longTests("-run="+ofSeveral, "./internal/store"))},
+		{"the dashboard over a slow line", withServer(slowLine)},
 		{"three servers, for longer", longTests("./test/servers")},
 		{"everything under the race detector", raceTests(packages)},
 		{"all random histories and requests under the race detector", long(raceTests([]string{"-run=Suite$|Alike$|^TestAgainstModel$|IsBruteForce$", "./internal/index/...", "./internal/query"}))},
