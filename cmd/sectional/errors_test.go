@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -15,6 +16,7 @@ func TestErrorsAreToldOnce(t *testing.T) {
 	away := &dberr.Error{Op: "engine.Open", Kind: dberr.Unavailable, Reason: "The server is away.", Cause: plain}
 	other := &dberr.Error{Reason: "The copy has stopped.", Cause: away}
 	for want, err := range map[string]error{
+		"ended before its time":          fmt.Errorf("reading: %w", dberr.Wrap("a", context.Canceled)),
 		"no route":                       plain,
 		"There is none.":                 dberr.Wrap("store.AbandonAll", dberr.New(dberr.NotFound, "", "There is none.")),
 		"The server is away. (no route)": dberr.Wrap("b", fmt.Errorf("copying: %w", dberr.Wrap("a", away))),

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -138,6 +139,9 @@ func built() string {
 // explain returns what an operator needs to read: the sentence for the public,
 // and the cause where there is one. Whoever has handed the error on has kept the sentence: it is said once.
 func explain(err error) string {
+	if errors.Is(err, context.Canceled) {
+		return "ended before its time"
+	}
 	var e *dberr.Error
 	if !errors.As(err, &e) || e.Reason == "" {
 		return err.Error()

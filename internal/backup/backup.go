@@ -120,7 +120,9 @@ func (b *Backup) fill(ctx context.Context, s Source, before *Backup, p Progress,
 		return err
 	}
 	b.Files, b.Bytes, b.Copied, b.List = len(c.list), c.done, c.done-c.linked, c.list
-	if err := b.verified(ctx, verify); err != nil {
+	if err := b.verified(ctx, verify); ctx.Err() != nil {
+		return ctx.Err()
+	} else if err != nil {
 		return fmt.Errorf("the backup is not sound: %w", err)
 	}
 	text, err := json.MarshalIndent(b, "", "  ")
@@ -163,9 +165,20 @@ func Latest(dir string) (*Backup, error) { return At(dir, time.Time{}) }
 
 // At returns the newest finished backup below a directory that is not of later than
 // a time; the zero time stands for no limit. A directory that is a backup itself is
-// that backup.
+// that backup. Errors: ErrNone.
 func At(dir string, limit time.Time) (*Backup, error) {
+	late := error(nil)
+	inTime := func(b *Backup) bool {
+		if limit.IsZero() || !b.Made.After(limit) {
+			return true
+		}
+		late = fmt.Errorf("%w of %s or before: what there is is of later", ErrNone, limit.Format(time.RFC3339))
+		return false
+	}
 	if b, err := read(dir); err == nil {
+		if !inTime(b) {
+			return nil, late
+		}
 		return b, nil
 	}
 	entries, err := os.ReadDir(dir)
@@ -176,9 +189,12 @@ func At(dir string, limit time.Time) (*Backup, error) {
 		if !e.IsDir() || strings.HasSuffix(e.Name(), unfinished) {
 			continue
 		}
-		if b, err := read(filepath.Join(dir, e.Name())); err == nil && (limit.IsZero() || !b.Made.After(limit)) {
+		if b, err := read(filepath.Join(dir, e.Name())); err == nil && inTime(b) {
 			return b, nil
 		}
+	}
+	if late != nil {
+		return nil, late
 	}
 	return nil, ErrNone
 }

@@ -66,6 +66,11 @@ func TestFailedBackupLeavesNothing(t *testing.T) {
 	if !errors.Is(err, broken) {
 		t.Errorf("Make: %v", err)
 	}
+	ctx, stop := context.WithCancel(t.Context())
+	_, err = Make(ctx, Source{Checkpoint: source}, target, time.Now(), noProgress, func(string) error { stop(); return ctx.Err() })
+	if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "sound") {
+		t.Errorf("Make that was interrupted: %v", err)
+	}
 	if left, _ := os.ReadDir(target); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}

@@ -138,7 +138,14 @@ func TestChains(t *testing.T) {
 // restoresAll restores what there was at each moment, and between them.
 func restoresAll(t *testing.T, seed uint64, target string, begin time.Time, model map[time.Time]map[string]string) {
 	t.Helper()
-	if _, err := At(target, begin.Add(-time.Second)); !errors.Is(err, ErrNone) {
+	oldest, err := At(target, slices.MinFunc(slices.Collect(maps.Keys(model)), time.Time.Compare))
+	if err != nil {
+		t.Fatal(seed, err)
+	}
+	if b, err := At(oldest.Path, begin.Add(-time.Second)); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "later") {
+		t.Errorf("a backup of later, that was named: %+v %v", b, err)
+	}
+	if _, err := At(target, begin.Add(-time.Second)); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "later") {
 		t.Errorf("%d: before the first: %v", seed, err)
 	}
 	for now, want := range model {
