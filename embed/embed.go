@@ -63,6 +63,9 @@ type Server struct {
 // Start starts a server and returns once it answers. The server ends with ctx, or with Close. Errors: what kept it from
 // starting, such as an address in use or a directory that another process has.
 func Start(ctx context.Context, o Options) (*Server, error) {
+	if (o.User == "") != (o.Password == "") {
+		return nil, errors.New("the server did not start: User and Password are both given, or neither")
+	}
 	s := &Server{User: o.User, Password: o.Password, ended: make(chan struct{})}
 	if s.User == "" && s.Password == "" {
 		s.User, s.Password = "admin", rand.Text()
@@ -90,7 +93,10 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	})
 	select {
 	case <-s.ended:
-		return nil, errors.Join(errors.New("the server did not start"), s.err)
+		if s.err == nil {
+			s.err = context.Cause(ctx) // it came to its end before it answered
+		}
+		return nil, fmt.Errorf("the server did not start: %w", s.err)
 	case at := <-ready:
 		s.URL = "http://" + at.HTTP
 		if at.DynamoDB != "" {

@@ -115,9 +115,17 @@ func TestEndsWithItsContext(t *testing.T) {
 	if r, err := http.Get(s.URL); err == nil {
 		t.Errorf("still answers: %d", r.StatusCode)
 	}
-	for _, o := range []embed.Options{{Listen: "nowhere"}, {User: "half"}, {Listen: "0.0.0.0:-1"}} {
-		if _, err := embed.Start(t.Context(), o); err == nil {
-			t.Errorf("%+v starts", o)
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for says, o := range map[string]embed.Options{
+		"nowhere": {Listen: "nowhere"}, "User and Password": {User: "half"}, "-1": {Listen: "0.0.0.0:-1"},
+		"not a directory": {Dir: file}, "file/data": {Dir: filepath.Join(file, "data")}, "colon": {User: "a:b", Password: "c"},
+	} {
+		_, err := embed.Start(t.Context(), o)
+		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%+v: %v", o, err)
 		}
 	}
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strings"
 
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
@@ -32,6 +33,9 @@ var errHalfAdmin = errors.New("set COUCHDB_USER and COUCHDB_PASSWORD together, o
 func (a *assembly) ensureAdmin() error {
 	if (a.o.User == "") != (a.o.Password == "") {
 		return errHalfAdmin
+	}
+	if strings.Contains(a.o.User, ":") {
+		return fmt.Errorf("an administrator %s could not log in: a colon ends the name where HTTP sends name and password", a.o.User)
 	}
 	if a.o.User != "" {
 		if _, err := auth.SetAdmin(a.config, a.o.User, a.o.Password); err != nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,7 +46,7 @@ func wantDirectory(dir string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("there is no data directory %s: name another one", dir)
 	case err != nil:
-		return fmt.Errorf("the data directory can't be read: %w", err)
+		return fmt.Errorf("the data directory %s can't be read: %w", dir, err)
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a directory: name the one that has the data", dir)
 	}
@@ -60,7 +61,7 @@ func wantOwn(dir string) error {
 		return nil
 	}
 	if err != nil {
-		return errors.Join(wantDirectory(dir), err)
+		return cmp.Or(wantDirectory(dir), err)
 	}
 	if there, err := pebblekv.Exists(dir); err == nil && there {
 		return nil
