@@ -264,8 +264,9 @@ func (r *reader) shell(text string) (string, error) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	var out, errors process.Output
 	cmd.Stdout, cmd.Stderr = &out, &errors
-	// Servers in the background hold these files no longer than they need to redirect their own.
-	cmd.WaitDelay = 5 * time.Second
+	// Servers in the background hold these files no longer than they need to redirect their own: not for long, and on a
+	// busy machine not by the clock.
+	cmd.WaitDelay = blockTimeout
 	err := cmd.Run()
 	if said := errors.String(); said != "" {
 		r.t.Logf("%s", said)

@@ -15,8 +15,9 @@ import (
 )
 
 // moved is how long work may take to move to another server. It moves when its lease has ended, which is seven seconds after
-// the last sign of life, and others look each two seconds; the rest is for a machine that does much else.
-const moved = 15 * time.Second
+// the last sign of life, and others look each two seconds; the rest is for a machine that does much else. Work that a server
+// forgets does not go on at all.
+const moved = time.Minute
 
 // receiver takes the messages of a subscription.
 type receiver struct {
