@@ -21,24 +21,27 @@ import (
 // What the tests of this package send and get is held against the schemas of docs/openapi.json, request by request:
 // testAPI.ServeHTTP asks contract for it. The schemas are written by hand, in testdata/openapi.
 
-// taking is what an operation takes and gives: names of schemas, or content types, "-" for nothing.
-type taking struct{ body, answer string }
+// taking is what an operation takes and gives: names of schemas, or content types, "-" for nothing; and what it does.
+type taking struct{ body, answer, summary string }
 
 // takings reads operations.txt, by method and pattern.
 func takings() (map[string]taking, error) {
 	text, err := os.ReadFile("testdata/openapi/operations.txt")
 	all := map[string]taking{}
 	for line := range strings.Lines(string(text)) {
-		if words := strings.Fields(line); len(words) == 4 && words[0] != "#" {
-			all[words[0]+" "+words[1]] = taking{words[2], words[3]}
+		if words := strings.Fields(line); len(words) >= 4 && words[0] != "#" {
+			all[words[0]+" "+words[1]] = taking{words[2], words[3], strings.Join(words[4:], " ")}
 		}
 	}
 	return all, err
 }
 
-// operationOf is how operations.txt names a row of the table: whichever endpoint it is at.
+// operationOf is how operations.txt names a row of the table: by its own pattern, or whichever endpoint it is at.
 func operationOf(row *couchhttp.Route, method string, all map[string]taking) string {
 	pattern := row.Pattern
+	if _, there := all[method+" "+pattern]; there {
+		return method + " " + pattern
+	}
 	for _, e := range couchhttp.EndpointRoots() {
 		if row.At == e.At {
 			pattern = "/{db}" + strings.TrimPrefix(pattern, e.Root)

@@ -133,7 +133,7 @@ func (d *describing) operation(row couchhttp.Route, method, template string) obj
 	o := object{"operationId": id, "tags": []string{tag(row.Pattern)}, "x-who": who, "responses": object{"default": object{"$ref": "#/components/responses/Error"}}}
 	responses := o["responses"].(object)
 	if row.Missing != "" {
-		o["deprecated"], o["description"] = true, "Not there: "+row.Missing
+		o["summary"], o["deprecated"], o["description"] = "Not implemented", true, "Not there: "+row.Missing
 		responses["501"] = object{"$ref": "#/components/responses/Error"}
 		return o
 	}
@@ -142,6 +142,10 @@ func (d *describing) operation(row couchhttp.Route, method, template string) obj
 	if d.used[name] = true; !there {
 		d.t.Errorf("operations.txt does not say what %s takes and gives", name)
 	}
+	if takes.summary == "" {
+		d.t.Errorf("operations.txt does not say what %s does", name)
+	}
+	o["summary"] = strings.ReplaceAll(takes.summary, "{db}", "the "+tag(row.Pattern))
 	done := object{"description": "Done."}
 	if answer := content(takes.answer); answer != nil {
 		done["content"] = answer

@@ -30,6 +30,9 @@ func TestOpenAPI(t *testing.T) {
 				t.Errorf("%s is the name of two operations", o.OperationId)
 			}
 			names[o.OperationId] = true
+			if o.Summary == "" {
+				t.Errorf("%s %s has no summary", method, path)
+			}
 			if o.Responses == nil || o.Responses.Default == nil {
 				t.Errorf("%s %s has no answer for errors", method, path)
 			}
