@@ -19,7 +19,8 @@ type Tracking interface {
 	// Fence has transactions that write in the range wait, for so long as the engine finds
 	// bearable, and then fail with Unavailable. When it returns nobody writes there any
 	// more, and what was written is what Views show that begin then. A second Fence holds
-	// the first for as long again.
+	// the first for as long again, and says whether it has stood all the time: if it fell,
+	// the error has context.DeadlineExceeded among its causes, and another may be put up.
 	Fence(ctx context.Context) error
 	// Lower lets writers go on.
 	Lower(ctx context.Context) error

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -293,9 +294,12 @@ func (k *copying) database(ctx context.Context, name string) error {
 	var counts store.Counts
 	o.Begin = func(ctx context.Context, _ kvcopy.Sum) error { return c.Begin(ctx, k.to, kvcopy.Settled) }
 	o.Finish = func(ctx context.Context, t kv.Tracking, _ kvcopy.Sum) (err error) {
-		if counts, err = c.Counted(ctx, k.from, k.to); err == nil && !k.Keep {
+		if counts, err = c.Counted(ctx, k.from, k.to); err != nil {
+			return cmp.Or(t.Fence(ctx), err) // who is no longer kept out has written
+		}
+		if !k.Keep {
 			err = k.leave(ctx, c, t)
-		} else if err == nil {
+		} else {
 			err = k.part(ctx, c.Target(), c.Incarnation())
 		}
 		if err != nil {

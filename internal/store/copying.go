@@ -332,7 +332,7 @@ func (c *DatabaseCopy) publish(tx kv.Txn, e *entry, work []jobs.Job, lane []byte
 	}
 	now, err := tx.GetForUpdate(laneKey(c.to))
 	if err != nil || lane != nil && !bytes.Equal(now, lane) {
-		return errors.Join(err, dberr.New(dberr.Internal, "", "The head of the database %s differs from the source's.", c.Name))
+		return errors.Join(err, dberr.New(dberr.Internal, "", "The head of the database %s differs from the one that the source had when it was left.", c.Name))
 	}
 	if _, err := tx.GetForUpdate(copying); err != nil {
 		return err
@@ -412,7 +412,7 @@ func (c *DatabaseCopy) Counted(ctx context.Context, from, to kv.Engine) (n Count
 		}
 	}
 	if !bytes.Equal(both[0], both[1]) {
-		return n, dberr.New(dberr.Internal, "", "The head of the database %s differs from the source's.", c.Name)
+		return n, dberr.New(dberr.Internal, "", "What was copied of the database %s has another head than the source.", c.Name)
 	}
 	l, err := decodeLane(both[0])
 	return Counts{Documents: l.docs, Tombstones: l.deleted, Seq: l.seq}, err

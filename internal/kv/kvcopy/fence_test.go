@@ -68,3 +68,48 @@ func TestFenceGivesUp(t *testing.T) {
 		}
 	})
 }
+
+// falling has its fence fall while the last that was written is brought, as one does whose session is ended: somebody writes.
+type falling struct {
+	*Watched
+	kv.Tracking
+	up, fell, told bool
+	write          func()
+}
+
+func (f *falling) Track(ctx context.Context, r kv.Range) (_ kv.Tracking, err error) {
+	f.Tracking, err = f.Watched.Track(ctx, r)
+	return f, err
+}
+
+func (f *falling) Fence(ctx context.Context) error {
+	if f.fell && !f.told {
+		f.told = true
+		return context.DeadlineExceeded
+	}
+	f.up = true
+	return f.Tracking.Fence(ctx)
+}
+
+func (f *falling) Written(ctx context.Context) ([][]byte, []kv.Range, error) {
+	keys, discarded, err := f.Tracking.Written(ctx)
+	if f.up && !f.fell {
+		f.fell = true
+		err = errors.Join(err, f.Tracking.Lower(ctx))
+		f.write()
+	}
+	return keys, discarded, err
+}
+
+// TestFenceFalls: what is written after a fence fell is copied too.
+func TestFenceFalls(t *testing.T) {
+	from, to := Watch(model(t, kv.Limits{})), model(t, kv.Limits{})
+	fill(t, from, 50)
+	f := &falling{Watched: from, write: func() { put(t, from, "late", []byte("x")) }}
+	o := everything(f, to)
+	sum, err := Copy(t.Context(), f, to, o)
+	if err != nil || !f.fell || sum.Rows == 0 {
+		t.Fatal(sum, err, f.fell)
+	}
+	sameRows(t, rowsOf(t, from), rowsOf(t, to))
+}

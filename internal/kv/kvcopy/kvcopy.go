@@ -184,6 +184,9 @@ func (c *copier) fenced(ctx context.Context) error {
 	if err == nil {
 		_, err = c.follow(within)
 	}
+	if err == nil { // one that fell meanwhile has let somebody write
+		err = c.written.Fence(within)
+	}
 	if err == nil && len(c.doubts) > 0 {
 		err = c.different()
 	}

@@ -109,6 +109,7 @@ type tracking struct {
 	bytes     int
 	discarded []kv.Range
 	fence     chan struct{} // closed when it is lowered; nil: there is none
+	up        bool          // what began before the fence has ended
 	refusal   error
 }
 
@@ -324,10 +325,18 @@ func (t *tracking) Fence(ctx context.Context) error {
 	if t.fence == nil {
 		t.fence = make(chan struct{})
 	}
+	up := t.up
 	t.Unlock()
+	if up {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, fenceWait)
 	defer cancel()
-	return t.w.under.settle(ctx)
+	err := t.w.under.settle(ctx)
+	t.Lock()
+	defer t.Unlock()
+	t.up = err == nil && t.fence != nil
+	return err
 }
 
 // Lower implements kv.Tracking.
@@ -344,7 +353,7 @@ func (t *tracking) lower(refusal error) {
 	}
 	if t.fence != nil {
 		close(t.fence)
-		t.fence = nil
+		t.fence, t.up = nil, false
 	}
 }
 

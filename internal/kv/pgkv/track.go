@@ -242,13 +242,21 @@ func (t *tracking) lost(err error) error {
 	return &dberr.Error{Op: "pgkv.Written", Kind: dberr.Unavailable, Reason: errTrackLost, Cause: err}
 }
 
-// Fence implements kv.Tracking, for all of the table. Errors: context.DeadlineExceeded among the causes if those who
+var errFenceFell = dberr.New(dberr.Unavailable, "", "Writers are not kept out any more; start the copy again.")
+
+// Fence implements kv.Tracking, for all of the table. Errors: context.DeadlineExceeded among the causes also if those who
 // write at present did not come to an end.
 func (t *tracking) Fence(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.fence != nil { // any statement makes the time begin anew
-		return t.e.told(run(ctx, t.fence.conn.Conn(), "SELECT"))
+		err := run(ctx, t.fence.conn.Conn(), "SELECT")
+		if err == nil {
+			return nil
+		}
+		t.fence.destroy()
+		t.fence = nil
+		return errors.Join(errFenceFell, err, context.DeadlineExceeded)
 	}
 	s, err := t.e.connect(ctx, t.e.writes)
 	if err != nil {
@@ -287,7 +295,7 @@ func (t *tracking) Through(ctx context.Context, fn func(kv.Txn) error, refusal e
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.fence == nil {
-		return dberr.New(dberr.Unavailable, "", "Writers are not kept out any more; start the copy again.")
+		return errFenceFell
 	}
 	tx := &txn{reader: reader{e: t.e, ctx: ctx, pool: t.e.writes, begun: t.e.o.Now(), s: t.fence, taken: true}}
 	t.fence = nil

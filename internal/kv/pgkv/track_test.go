@@ -2,6 +2,8 @@ package pgkv
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -130,6 +132,46 @@ func TestFenceDies(t *testing.T) {
 	if err := tr.Fence(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	endFence(t, e, tr)
+	putKey(t, e, []byte("a"))
+	err = tr.Through(t.Context(), func(tx kv.Txn) error { return tx.Put([]byte("moved"), nil) }, dberr.New(dberr.Unavailable, "moved", "gone"))
+	if err == nil {
+		t.Error("it went through a fence that was down")
+	}
+	putKey(t, e, []byte("b"))
+}
+
+// TestFenceFell: who asks for a fence again is told that it fell, and may put up another.
+func TestFenceFell(t *testing.T) {
+	e := open(t, Options{})
+	defer e.Close()
+	tr, err := e.Track(t.Context(), kv.Range{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.End()
+	if err := errors.Join(tr.Fence(t.Context()), tr.Fence(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	endFence(t, e, tr)
+	putKey(t, e, []byte("a"))
+	if err := tr.Fence(t.Context()); !errors.Is(err, context.DeadlineExceeded) || !dberr.Is(err, dberr.Unavailable) {
+		t.Fatalf("a fence that fell: %v", err)
+	}
+	if err := tr.Fence(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if keys, _, err := tr.Written(t.Context()); err != nil || len(keys) != 1 || string(keys[0]) != "a" {
+		t.Errorf("%q %v", keys, err)
+	}
+	if err := tr.Through(t.Context(), func(tx kv.Txn) error { return tx.Put([]byte("moved"), nil) }, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// endFence has PostgreSQL end the session of a fence.
+func endFence(t *testing.T, e *Engine, tr kv.Tracking) {
+	t.Helper()
 	conn, err := pgx.Connect(t.Context(), e.o.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -138,12 +180,6 @@ func TestFenceDies(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), "SELECT pg_terminate_backend($1)", tr.(*tracking).fence.conn.Conn().PgConn().PID()); err != nil {
 		t.Fatal(err)
 	}
-	putKey(t, e, []byte("a"))
-	err = tr.Through(t.Context(), func(tx kv.Txn) error { return tx.Put([]byte("moved"), nil) }, dberr.New(dberr.Unavailable, "moved", "gone"))
-	if err == nil {
-		t.Error("it went through a fence that was down")
-	}
-	putKey(t, e, []byte("b"))
 }
 
 // TestRefusalIsTakenBack: who moved a store away can have it take writes again.
