@@ -1,9 +1,11 @@
 package migrate
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -110,12 +112,27 @@ func (r *run) all(ctx context.Context) error {
 	}
 }
 
-// open sees that the target is there and has partitions.
+// identity is what a database tells of itself: two that tell the same are one, by whatever address.
+type identity struct {
+	Name  string          `json:"db_name"`
+	Made  json.RawMessage `json:"instance_start_time"`
+	Seq   json.RawMessage `json:"update_seq"`
+	Props struct {
+		Partitioned bool `json:"partitioned"`
+	} `json:"props"`
+}
+
+func (d *identity) same(as *identity) bool {
+	return d.Name == as.Name && bytes.Equal(d.Made, as.Made) && bytes.Equal(d.Seq, as.Seq)
+}
+
+// open sees that the source is there, and that the target is another, is there too and has partitions.
 func (r *run) open(ctx context.Context) error {
-	var info struct {
-		Props struct{ Partitioned bool }
+	var source, target identity
+	if err := r.Source.JSON(ctx, http.MethodGet, "", nil, &source); err != nil {
+		return fmt.Errorf("the source %s: %w", r.Source.URL(), err)
 	}
-	err := r.Target.JSON(ctx, http.MethodGet, "", nil, &info)
+	err := r.Target.JSON(ctx, http.MethodGet, "", nil, &target)
 	if couchclient.StatusOf(err) == http.StatusNotFound {
 		if err := r.Target.JSON(ctx, http.MethodPut, "?partitioned=true", nil, nil); err != nil && couchclient.StatusOf(err) != http.StatusPreconditionFailed {
 			return fmt.Errorf("the target can't be made: %w", err)
@@ -126,8 +143,11 @@ func (r *run) open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the target: %w", err)
 	}
-	if !info.Props.Partitioned {
+	if !target.Props.Partitioned {
 		return dberr.New(dberr.Invalid, "bad_request", "The target is a database without partitions.")
+	}
+	if r.Source.URL() == r.Target.URL() || source.same(&target) {
+		return dberr.New(dberr.Invalid, "bad_request", "Source and target are the same database: name another target.")
 	}
 	return nil
 }

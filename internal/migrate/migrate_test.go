@@ -480,13 +480,40 @@ func TestTargets(t *testing.T) {
 	}
 	w.a.OK("DELETE", "/old", "")
 	w.b.OK("DELETE", "/new", "")
-	if _, err := w.migration("country").Run(t.Context()); err == nil || !strings.Contains(err.Error(), "could not open http://a/old") {
+	if _, err := w.migration("country").Run(t.Context()); err == nil || !strings.Contains(err.Error(), "http://a/old") {
 		t.Errorf("%v", err)
+	}
+	if a := w.b.Do("GET", "/new", ""); a.Code != 404 || w.out.String() != "" {
+		t.Errorf("the target was made for a source that is not there: %s", w.out.String())
 	}
 	m := w.migration("country")
 	m.References = []string{"a..b"}
 	if _, err := m.Run(t.Context()); err == nil || errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestOntoItself refuses a target that is the source, also by another name of its server: each pass would bring over
+// what the one before has written.
+func TestOntoItself(t *testing.T) {
+	w := newWorld(t)
+	w.a.OK("PUT", "/shop?partitioned=true", "")
+	w.a.OK("PUT", "/shop/a:1", `{"country":"de"}`)
+	w.b.OK("PUT", "/shop?partitioned=true", "")
+	for _, target := range []string{"http://a/shop", "http://also-a/shop", "http://a/shop/"} {
+		m := w.migration("country")
+		m.Source, m.Target = w.client("http://a/shop"), w.client(target)
+		if _, err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "same database") {
+			t.Errorf("%s: %v", target, err)
+		}
+	}
+	if a := w.a.OK("GET", "/shop", ""); !strings.Contains(a, `"doc_count":1,`) {
+		t.Error(a)
+	}
+	m := w.migration("country")
+	m.Source, m.Target = w.client("http://a/shop"), w.client("http://b/shop")
+	if o := w.run(m); o.Written != 1 {
+		t.Errorf("to another server: %+v", o)
 	}
 }
 
