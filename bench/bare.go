@@ -12,7 +12,7 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // bareRole is the argument that makes this binary the bare handler instead of the benchmark.

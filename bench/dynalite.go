@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // startDynalite runs dynalite, which people run in DynamoDB's place on their own machines, as they run it: with its

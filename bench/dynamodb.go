@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // What AWS's SDKs see: signed requests of the DynamoDB API, with dynalite and the bare handler in turns.

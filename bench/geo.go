@@ -9,7 +9,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/sectional/sectional/internal/demo"
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // place is where a city lies.

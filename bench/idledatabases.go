@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // quiet is how long an idle server is watched.

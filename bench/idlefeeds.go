@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // waiter is a client that waits in a longpoll for changes of a partition of its own.

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // imports stores the documents of a file of JSON lines by `sectional import`, its start included, beside _bulk_docs of the same

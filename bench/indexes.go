@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // indexes measures queries, builds and what indexes cost the writers, on the database of orders.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // A load that goes on: orders of 800 bytes that take turns in 2,000 partitions, in parts of 50,000. After each part

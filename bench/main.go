@@ -21,7 +21,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 func main() {

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sectional/sectional/internal/kv/pgkv/pgtest"
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/pgtest"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // How soon the feeds of one server tell of what was written at another, of three over one PostgreSQL.

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/sectional/sectional/internal/kv/pgkv/pgtest"
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/pgtest"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // The engine over PostgreSQL, beside the embedded one and what pgbench gets from the same cluster, in turns. The

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/replicate"
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // replicatedBytes is the length of a document that is replicated, with its id.

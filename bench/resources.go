@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // settle waits until the server has stopped working in the background: two quarters of a second in a row in which it

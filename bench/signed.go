@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // signer makes DynamoDB's requests in the shape of AWS's SDKs, signed with an access key.

@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // sentBytes is the length of the documents that go from one server to another.

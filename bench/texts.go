@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // orderWords is the index function of the text index of orders.

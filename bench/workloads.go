@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // workload is a measurement of requests beside the bare handler.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/sectional/sectional/internal/kv/pgkv/pgtest"
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/pgtest"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // measure fills in inputs.

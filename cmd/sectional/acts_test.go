@@ -34,7 +34,7 @@ var effects = map[string]string{
 	"check": onlyReads, "stats": onlyReads, "top": onlyReads, "explain": onlyReads, "up": onlyReads, "export": onlyReads, "keys list": onlyReads,
 	"version": onlyReads, "completion": onlyReads, "man": onlyReads, "complete": onlyReads,
 	"sync": asksServer, "migrate": asksServer, "import": asksServer, "keys create": asksServer, "keys revoke": asksServer,
-	"backup": isAudited, "restore": isAudited, "copy": isAudited, "copies": isAudited,
+	"backup": isAudited, "restore": isAudited, "salvage": isAudited, "copy": isAudited,
 }
 
 // leaves returns the commands that are not groups of others, by their words.
@@ -66,12 +66,11 @@ func TestEffects(t *testing.T) {
 	}{
 		{"backup", data, []string{"backup", "--data", data, backups}},
 		{"restore", in("restored"), []string{"restore", "--data", in("restored"), backups}},
-		{"copy", data, []string{"copy", "-d", "db", data, in("copy")}},
-		{"copies", data, []string{"copies", "--take-back", "--yes", "-d", "db", data}},
-		{"copies", in("copy"), []string{"copies", "--abandon", in("copy")}}, // which is refused
+		{"salvage", in("salvaged"), []string{"salvage", in("restored"), in("salvaged")}},
+		{"copy", in("copy"), []string{"copy", data, in("copy")}},
 	} {
 		c := sectional(t, k.args...)
-		if refused := k.data == in("copy"); (c.code != exitDone) != refused || strings.Contains(c.err, "WARNING: the audit log") {
+		if c.code != exitDone || strings.Contains(c.err, "WARNING: the audit log") {
 			t.Fatal(k.args, c)
 		}
 		r := serveOn(t, k.data)
@@ -81,9 +80,8 @@ func TestEffects(t *testing.T) {
 	want := map[string][]string{
 		"backup":  {"sectional backup 202", "sectional backup 200"},
 		"restore": {"sectional restore 200"},
-		"copy":    {"sectional copy 202", "sectional copy 200"},
-		"copies": {"sectional copies --take-back 202", "sectional copies --take-back 200", "sectional copy 202", "sectional copy 200",
-			"sectional copies --abandon 202", "sectional copies --abandon 404"},
+		"salvage": {"sectional salvage 200"},
+		"copy":    {"sectional copy 200"},
 	}
 	for _, name := range leaves(declared(t).Model.Node, "") {
 		effect, known := effects[name]

@@ -17,11 +17,11 @@ import (
 )
 
 type backing struct {
-	Data      string `help:"Directory of the data; a server may be running on it." default:"./data" type:"path"`
-	Increment bool   `help:"Back up alone what the newest backup there lacks. The increment needs that one and those that it needs, and can be carried elsewhere without links."`
-	NoVerify  bool   `help:"Leave out the check of the backup, which reads all of it."`
+	Data      string `help:"Data directory; a server may be running on it." default:"./data" type:"path"`
+	Increment bool   `help:"Back up only what the newest backup in the directory lacks. The increment depends on that backup and on those that it depends on, and has no links, so that it can be copied elsewhere."`
+	NoVerify  bool   `help:"Skip the check of the backup, which reads all of it."`
 	machine
-	Backups string `arg:"" help:"Directory of backups, in which a new one is made." type:"path"`
+	Backups string `arg:"" help:"Directory of backups, in which the new one is created." type:"path"`
 }
 
 // Run makes a backup.
@@ -34,15 +34,15 @@ func (b *backing) Run(c *console) error {
 }
 
 type restoring struct {
-	Backup    string `arg:"" help:"A backup, or a directory of them, of which the newest is taken." type:"path"`
-	Data      string `help:"Directory for the data: empty, or not there yet." default:"./data" type:"path"`
-	At        string `help:"Take the newest backup that is not of later than this: 2026-11-22T08:00:00Z, or without Z in the time of this machine." placeholder:"TIME"`
-	Database  string `help:"Restore this database alone, into a server that runs." placeholder:"NAME"`
-	Partition string `help:"Restore this partition of the database alone." placeholder:"NAME"`
-	To        string `help:"Where the database or partition goes: http://[user:password@]host:5984/NAME. What is not there is made; what is there must be empty." placeholder:"URL"`
-	As        string `help:"User of the server that it goes to, if the URL has none. The password is taken from SECTIONAL_PASSWORD." env:"SECTIONAL_USER" placeholder:"NAME"`
-	Merge     bool   `help:"Restore into what is not empty: documents that were changed or deleted after the backup stay as they are."`
-	NoVerify  bool   `help:"Leave out the check of what was restored, which reads all of it."`
+	Backup    string `arg:"" help:"A backup, or a directory of backups, of which the newest is used." type:"path"`
+	Data      string `help:"Directory for the data; empty or not existing." default:"./data" type:"path"`
+	At        string `help:"Use the newest backup that is not later than this time: 2026-11-22T08:00:00Z, or without Z in local time." placeholder:"TIME"`
+	Database  string `help:"Restore only this database, into a running server." placeholder:"NAME"`
+	Partition string `help:"Restore only this partition of the database." placeholder:"NAME"`
+	To        string `help:"Target database or partition: http://[user:password@]host:5984/NAME. It is created if it does not exist, and must be empty otherwise." placeholder:"URL"`
+	As        string `help:"User of the target server, if the URL has none. The password is taken from SECTIONAL_PASSWORD." env:"SECTIONAL_USER" placeholder:"NAME"`
+	Merge     bool   `help:"Restore into a database that is not empty: documents that were changed or deleted after the backup stay as they are."`
+	NoVerify  bool   `help:"Skip the check of the restored data, which reads all of it."`
 	machine
 }
 
@@ -73,7 +73,7 @@ func moment(text string) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("--at: %q is no time such as 2026-11-22T08:00:00Z", text)
+	return time.Time{}, fmt.Errorf("--at: %q is not a time such as 2026-11-22T08:00:00Z", text)
 }
 
 // Run restores a backup.
@@ -133,4 +133,17 @@ func (r *restoring) target(ctx context.Context) (transfer.Side, error) {
 
 func (c *console) backup(data, backups string, noVerify bool) server.BackupOptions {
 	return server.BackupOptions{Data: data, Backups: backups, NoVerify: noVerify, Version: built(), Out: c.out, Err: c.err, Progress: progress.On(c.err)}
+}
+
+type salvaging struct {
+	machine
+	From string `arg:"" help:"The damaged data directory, which stays as it is. No server may run on it." type:"path"`
+	To   string `arg:"" help:"Directory for the data: empty, or not there yet." type:"path"`
+}
+
+// Run rebuilds the data of a damaged directory.
+func (s *salvaging) Run(c *console) error {
+	ctx, stop := untilSignal()
+	defer stop()
+	return server.Salvage(ctx, server.SalvageOptions{From: s.From, To: s.To, JSON: s.JSON, Out: c.out, Err: c.err, Progress: progress.On(c.err)})
 }

@@ -16,7 +16,7 @@ import (
 type explaining struct {
 	Of    string `arg:"" help:"A database, a partition as DATABASE/PARTITION, or the URL of either."`
 	Query string `arg:"" help:"The query as JSON, @FILE, or - for standard input."`
-	NoRun bool   `help:"Only the plan: the query is not run, and nothing is told of what it reads."`
+	NoRun bool   `help:"Print only the plan: the query is not run, and what it reads is not counted."`
 	asked
 	machine
 }
@@ -69,27 +69,29 @@ func (k *explaining) query(c *console) ([]byte, error) {
 
 // explained writes a plan for people.
 func explained(w io.Writer, e operate.Explained) {
-	fmt.Fprintf(w, "index\t%s\n", indexName(e.Index))
+	progress.Fprintf(w, "index\t%s\n", indexName(e.Index))
 	if e.Range != nil {
-		fmt.Fprintf(w, "reads\t%s to %s, %s\n", e.Range.Start, e.Range.End, e.Range.Direction)
+		progress.Fprintf(w, "reads\t%s to %s, %s\n", e.Range.Start, e.Range.End, e.Range.Direction)
 	}
 	for _, step := range e.Plan {
-		fmt.Fprintf(w, "reads\t%s: %s, %s, about %d rows\n", step.Index, strings.Join(step.Ranges, ", "), step.Direction, step.Rows)
+		progress.Fprintf(w, "reads\t%s: %s, %s, about %d rows\n", step.Index, strings.Join(step.Ranges, ", "), step.Direction, step.Rows)
 	}
 	if e.Query != "" {
-		fmt.Fprintf(w, "asks\t%s\n", e.Query)
+		progress.Fprintf(w, "asks\t%s\n", e.Query)
 	}
 	if e.Covering != nil && *e.Covering {
-		fmt.Fprintf(w, "documents\tnone: the index has all that is asked for\n")
+		progress.Fprintf(w, "documents\tnone: the index has all that is asked for\n")
 	}
 	for _, other := range candidates(e.Candidates) {
-		fmt.Fprintf(w, "not\t%s\n", other)
+		progress.Fprintf(w, "not\t%s\n", other)
 	}
 	if r := e.Run; r != nil {
-		fmt.Fprintf(w, "read\t%d keys, %d documents of %d partitions, %s, for %d results in %.3f ms\n", r.Keys, r.Documents, r.Partitions, progress.Size(r.Bytes), r.Returned, r.Milliseconds)
+		progress.Fprintf(w, "read\t%d keys, %d documents of %d partitions, %s, for %d results in %.3f ms\n", r.Keys, r.Documents, r.Partitions, progress.Size(r.Bytes), r.Returned, r.Milliseconds)
 	}
 	if e.Warning != "" {
-		fmt.Fprintf(w, "warning\t%s\n", strings.TrimSpace(e.Warning))
+		for _, line := range strings.Split(strings.TrimSpace(e.Warning), "\n") {
+			progress.Fprintf(w, "warning\t%s\n", line)
+		}
 	}
 }
 

@@ -15,17 +15,17 @@ import (
 
 type exporting struct {
 	Source string `arg:"" help:"URL of the database or partition to read: http://[user:password@]host:5984/db[/_partition/p]."`
-	File   string `arg:"" optional:"" help:"File to write, packed by gzip if its name ends in .gz; - is standard output." default:"-"`
+	File   string `arg:"" optional:"" help:"File to write, compressed with gzip if its name ends in .gz; - is standard output." default:"-"`
 
 	Format      string   `enum:"auto,jsonl,csv,couchbackup" default:"auto" help:"Format of the file: ${enum}. auto goes by the name; couchbackup has all revisions."`
 	Selector    string   `placeholder:"JSON" help:"Only the documents that match this Mango selector."`
-	Revs        bool     `help:"With revisions and their histories, so that an import stores the same ones."`
-	Attachments bool     `help:"With attachments, in base64."`
-	Conflicts   bool     `help:"With revisions in conflict; implies --revs."`
-	Deleted     bool     `help:"With deleted documents; implies --revs."`
+	Revs        bool     `help:"Include revisions and their histories, so that an import stores the same revisions."`
+	Attachments bool     `help:"Include attachments, in base64."`
+	Conflicts   bool     `help:"Include conflicting revisions; implies --revs."`
+	Deleted     bool     `help:"Include deleted documents; implies --revs."`
 	NoDesign    bool     `name:"no-design" help:"Without design documents."`
-	Column      []string `placeholder:"MEMBER" help:"CSV: these members, in this order. Without: those of the first thousand documents."`
-	JSON        bool     `name:"json" help:"Say what came of it as a line of JSON, on standard error if the documents are on standard output."`
+	Column      []string `placeholder:"MEMBER" help:"CSV: these members, in this order. Default: those of the first thousand documents."`
+	JSON        bool     `name:"json" help:"Print the result as one line of JSON, on standard error if the documents are on standard output."`
 	account
 }
 
@@ -124,13 +124,13 @@ func (x *exporting) told(c *console, o transfer.Exported, to docfile.Writer) err
 			return err
 		}
 	} else {
-		fmt.Fprintf(c.err, "%d documents written\n", o.Written)
+		progress.Fprintf(c.err, "%d documents written\n", o.Written)
 	}
 	if o.Stubs > 0 {
-		fmt.Fprintf(c.err, "%d have attachments, which are left out: --attachments has them\n", o.Stubs)
+		progress.Fprintf(c.err, "%d have attachments, which are left out: --attachments has them\n", o.Stubs)
 	}
 	if t, ok := to.(*docfile.CSVWriter); ok && t.Beyond > 0 {
-		fmt.Fprintf(c.err, "%d values have no column, of members such as %s: name columns with --column\n", t.Beyond, strings.Join(t.Missed, ", "))
+		progress.Fprintf(c.err, "%d values have no column, of members such as %s: name columns with --column\n", t.Beyond, strings.Join(t.Missed, ", "))
 	}
 	return nil
 }

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -97,5 +100,35 @@ func TestSpecialFiles(t *testing.T) {
 	}
 	if left, _ := filepath.Glob("*.part"); len(left) > 0 {
 		t.Errorf("there is %q", left)
+	}
+}
+
+// TestFilesArePrivate writes a list of what was rejected, and a file that is not whole, where others could read one before.
+func TestFilesArePrivate(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no modes")
+	}
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"rejected", "docs" + partial} {
+		if err := errors.Join(os.WriteFile(name, []byte("old"), 0o600), os.Chmod(name, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := newRejects("rejected", io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := (&exporting{File: "docs"}).open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"rejected", "docs" + partial} {
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+	r.add(1, "")
+	if err := errors.Join(r.Close(), o.keep()); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -25,24 +25,24 @@ type account struct {
 
 type importing struct {
 	Target string   `arg:"" help:"URL of the database or partition to write: http://[user:password@]host:5984/db[/_partition/p]."`
-	File   []string `arg:"" optional:"" help:"Files to read, packed by gzip or not; - is standard input. A directory is an export of DynamoDB." default:"-"`
+	File   []string `arg:"" optional:"" help:"Files to read, compressed with gzip or not; - is standard input. A directory is an export of DynamoDB." default:"-"`
 
 	Format      string `enum:"auto,jsonl,json,csv,couchbackup,dynamodb" default:"auto" help:"Format of the files: ${enum}. auto goes by name and content."`
-	ID          string `name:"id" placeholder:"TEMPLATE" help:"Makes the ids, as {country}:{id} or {country}:{_id}. Without: documents have theirs, or get one made of line and text."`
-	Existing    string `enum:"reject,keep,replace" default:"reject" help:"What becomes of a document whose id is taken by another: ${enum}."`
-	NoRevs      bool   `name:"no-revs" help:"Leave out revisions. Otherwise documents with a _rev are stored as that revision."`
-	Create      bool   `help:"Make the database if it is not there."`
-	Partitioned bool   `help:"With --create: with partitions."`
-	Skip        int64  `placeholder:"LINES" help:"Pass over so many lines, which an earlier run has stored."`
+	ID          string `name:"id" placeholder:"TEMPLATE" help:"Template of the ids, such as {country}:{id} or {country}:{_id}. Default: the documents' own ids, or ids made of line and text."`
+	Existing    string `enum:"reject,keep,replace" default:"reject" help:"What to do with a document whose id exists already: ${enum}."`
+	NoRevs      bool   `name:"no-revs" help:"Ignore revisions. Otherwise documents with a _rev are stored as that revision."`
+	Create      bool   `help:"Create the database if it does not exist."`
+	Partitioned bool   `help:"With --create: partitioned."`
+	Skip        int64  `placeholder:"LINES" help:"Skip this number of lines, which an earlier run has stored."`
 
-	Detect    bool     `help:"CSV: cells that are numbers, true, false, null, arrays or objects in JSON become such."`
+	Detect    bool     `help:"CSV: cells that are JSON numbers, true, false, null, arrays or objects are stored as such."`
 	Number    []string `placeholder:"COLUMN" help:"CSV: a column of numbers."`
 	Boolean   []string `placeholder:"COLUMN" help:"CSV: a column of true and false, yes and no, 1 and 0."`
 	JSONCells []string `name:"json-column" placeholder:"COLUMN" help:"CSV: a column of JSON."`
-	Separator string   `default:"" placeholder:"CHARACTER" help:"CSV: what is between cells. Without: a comma, in files called .tsv a tab."`
+	Separator string   `default:"" placeholder:"CHARACTER" help:"CSV: the separator of cells. Default: a comma, or a tab in files named .tsv."`
 
-	Rejected string `placeholder:"FILE" help:"List documents that were not stored in this file, as JSON lines. Without: on standard error." type:"path"`
-	JSON     bool   `name:"json" help:"Say what came of it as a line of JSON."`
+	Rejected string `placeholder:"FILE" help:"Write documents that were not stored to this file, as JSON lines. Default: standard error." type:"path"`
+	JSON     bool   `name:"json" help:"Print the result as one line of JSON."`
 	account
 }
 
@@ -164,7 +164,7 @@ func (m *importing) told(ctx context.Context, c *console, o transfer.Imported, l
 			return err
 		}
 	} else {
-		fmt.Fprintf(c.err, "%d documents read: %d written, %d were there already, %d rejected\n", o.Read, o.Written, o.Unchanged+o.Kept, o.Rejected)
+		progress.Fprintf(c.err, "%d documents read: %d written, %d were there already, %d rejected\n", o.Read, o.Written, o.Unchanged+o.Kept, o.Rejected)
 	}
 	if ctx.Err() != nil {
 		err = errors.New("ended before its time")

@@ -2,20 +2,20 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/sectional/sectional/internal/operate"
+	"github.com/sectional/sectional/internal/progress"
 )
 
 // keys are the commands for access keys, with which clients of the DynamoDB API sign.
 type keys struct {
-	Create keyCreation `cmd:"" help:"Make an access key for a user, and print it as the variables that AWS's clients read."`
+	Create keyCreation `cmd:"" help:"Create an access key for a user, and print it as the variables that AWS's clients read."`
 	List   keyList     `cmd:"" help:"List the access keys of a user."`
-	Revoke keyEnd      `cmd:"" help:"End an access key."`
+	Revoke keyEnd      `cmd:"" help:"Revoke an access key."`
 }
 
 // asked is the server that a command asks, and whose name it does so.
@@ -30,9 +30,9 @@ func (a *asked) open() (*operate.Server, error) {
 }
 
 type keyCreation struct {
-	User     string   `arg:"" help:"The user, who has a user document or is an administrator."`
-	Table    []string `help:"A table that the key is for; may be repeated. Without: all that the user may." placeholder:"NAME"`
-	ReadOnly bool     `help:"The key can read alone."`
+	User     string   `arg:"" help:"The user: one with a user document, or an administrator."`
+	Table    []string `help:"A table that the key gives access to; may be repeated. Default: all tables that the user may access." placeholder:"NAME"`
+	ReadOnly bool     `help:"The key can only read."`
 	asked
 	machine
 }
@@ -45,7 +45,7 @@ func (k *keyCreation) Run(c *console) error {
 			return err
 		}
 		return k.print(c, made, func(w io.Writer) {
-			fmt.Fprintf(w, "AWS_ACCESS_KEY_ID=%s\nAWS_SECRET_ACCESS_KEY=%s\n", made.ID, made.Secret)
+			progress.Fprintf(w, "AWS_ACCESS_KEY_ID=%s\nAWS_SECRET_ACCESS_KEY=%s\n", made.ID, made.Secret)
 		})
 	})
 }
@@ -65,7 +65,7 @@ func (k *keyList) Run(c *console) error {
 		}
 		return k.print(c, list, func(w io.Writer) {
 			for _, key := range list {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", key.ID, key.Created.Format(time.RFC3339), keyIsFor(key))
+				progress.Fprintf(w, "%s\t%s\t%s\n", key.ID, key.Created.Format(time.RFC3339), keyIsFor(key))
 			}
 		})
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/manual"
+	"github.com/sectional/sectional/internal/progress"
 )
 
 // version is that of the release; a build of the sources between releases adds
@@ -37,25 +38,25 @@ const (
 // docs/commands.md) is made of this.
 type commands struct {
 	Serve   serve      `cmd:"" help:"Run the server."`
-	Check   check      `cmd:"" help:"Read all data and report what is wrong with it."`
-	Backup  backing    `cmd:"" name:"backup" help:"Make a backup, while a server is running or not."`
-	Restore restoring  `cmd:"" name:"restore" help:"Put a backup into an empty data directory."`
-	Copy    copying    `cmd:"" name:"copy" help:"Copy databases or everything from a data directory to a PostgreSQL server, or back, while the server serves."`
-	Copies  copies     `cmd:"" name:"copies" help:"Tell what copies have left at a place: parts of databases, and where databases have moved to; remove the ones, take back the others."`
-	Sync    syncing    `cmd:"" name:"sync" help:"Bring one database to another, and keep it up to date."`
-	Migrate migrating  `cmd:"" name:"migrate" help:"Bring a database without partitions into one with them, while it is in use."`
+	Check   check      `cmd:"" help:"Read all data and report errors in it."`
+	Backup  backing    `cmd:"" name:"backup" help:"Create a backup, with or without a running server."`
+	Restore restoring  `cmd:"" name:"restore" help:"Restore a backup into an empty data directory."`
+	Salvage salvaging  `cmd:"" name:"salvage" help:"Rebuild what can be read of a damaged data directory in a new one."`
+	Copy    copying    `cmd:"" name:"copy" help:"Copy all data of a stopped server from a data directory to a PostgreSQL server, or back."`
+	Sync    syncing    `cmd:"" name:"sync" help:"Replicate one database to another, once or continuously."`
+	Migrate migrating  `cmd:"" name:"migrate" help:"Copy a database without partitions into a partitioned one, while it is in use."`
 	Import  importing  `cmd:"" name:"import" help:"Store the documents of files: JSON lines, CSV, files of couchbackup, exports of DynamoDB."`
-	Export  exporting  `cmd:"" name:"export" help:"Write the documents of a database, a partition or a selector into a file."`
-	Keys    keys       `cmd:"" name:"keys" help:"Make, list and end access keys of users, for the DynamoDB API."`
-	Stats   stats      `cmd:"" name:"stats" help:"Print how much is in a server, a database or a partition."`
-	Top     top        `cmd:"" name:"top" help:"Show the databases, partitions and requests of a server, again and again."`
+	Export  exporting  `cmd:"" name:"export" help:"Write documents of a database or a partition to a file."`
+	Keys    keys       `cmd:"" name:"keys" help:"Create, list and revoke access keys of users, for the DynamoDB API."`
+	Stats   stats      `cmd:"" name:"stats" help:"Print the size of a server, a database or a partition."`
+	Top     top        `cmd:"" name:"top" help:"Show the databases, partitions and requests of a server, refreshed periodically."`
 	Explain explaining `cmd:"" name:"explain" help:"Print how a Mango query is answered, and what it reads."`
-	Up      asking     `cmd:"" name:"up" help:"Ask whether a server answers: the exit code is 0 if a balancer may send it requests."`
+	Up      asking     `cmd:"" name:"up" help:"Check whether a server is ready: the exit code is 0 if a load balancer may send it requests."`
 	Version printer    `cmd:"" help:"Print the version."`
-	Shell   completion `cmd:"" name:"completion" help:"Print what has a shell complete commands and flags."`
-	Man     manPages   `cmd:"" name:"man" help:"Write the manual pages into a directory."`
-	Words   completing `cmd:"" name:"complete" hidden:"" help:"Print what the last word of a command line can become, for the scripts of completion."`
-	Child   child      `cmd:"" name:"script-child" hidden:"" help:"Run design functions for a server, which starts this itself."`
+	Shell   completion `cmd:"" name:"completion" help:"Print the script that makes a shell complete commands and flags."`
+	Man     manPages   `cmd:"" name:"man" help:"Write the manual pages to a directory."`
+	Words   completing `cmd:"" name:"complete" hidden:"" help:"Print completions of the last word of a command line, for completion scripts."`
+	Child   child      `cmd:"" name:"script-child" hidden:"" help:"Run functions of design documents for a server; started by the server itself."`
 }
 
 // console is what a command reads and writes.
@@ -98,7 +99,7 @@ func (c *console) refuse(err error) int {
 			of = " " + n.Name + of
 		}
 	}
-	fmt.Fprintf(c.err, "sectional: %s\nSee: sectional%s --help\n", credentials.ReplaceAllString(err.Error(), "://…@"), of)
+	fmt.Fprintln(c.err, "sectional: "+progress.Lines(credentials.ReplaceAllString(err.Error(), "://…@"))+"\nSee: sectional"+of+" --help")
 	return exitUsage
 }
 
@@ -107,7 +108,7 @@ var credentials = regexp.MustCompile(`://\S*@`)
 
 // fail reports why a command failed.
 func (c *console) fail(err error) int {
-	fmt.Fprintln(c.err, "sectional:", explain(err))
+	fmt.Fprintln(c.err, "sectional:", progress.Lines(explain(err)))
 	if errors.Is(err, errRefused) {
 		return exitRefused
 	}

@@ -22,7 +22,7 @@ func (k *completion) Run(c *console) error {
 }
 
 type completing struct {
-	Words []string `arg:"" optional:"" passthrough:"" help:"The words of a command line, of which the last is completed."`
+	Words []string `arg:"" optional:"" passthrough:"" help:"The words of a command line; the last one is completed."`
 }
 
 // Run prints what the last word can become.
@@ -40,7 +40,7 @@ func (k *completing) Run(c *console) error {
 }
 
 type manPages struct {
-	Dir string `arg:"" help:"Directory for the pages, which is made if it is not there." type:"path"`
+	Dir string `arg:"" help:"Directory for the pages; created if it does not exist." type:"path"`
 }
 
 // Run writes the manual pages.

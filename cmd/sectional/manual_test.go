@@ -10,8 +10,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/sectional/sectional/internal/golden"
 	"github.com/sectional/sectional/internal/manual"
+	"github.com/sectional/sectional/internal/testkit/golden"
 )
 
 // declared are the commands of the program.
@@ -36,6 +36,7 @@ Made from the commands in cmd/sectional by their test; change them there.
 Every command has ` + "`--help`" + `, a page for ` + "`man`" + ` (` + "`sectional man DIR`" + ` writes them) and is completed by shells (` + "`sectional completion SHELL`" + `); [installing](guides/install.md) says where these go.
 The exit code is 0 when the work is done, 1 when it failed, 2 when the command line is not one, and 3 when a sync, a migration or an import ended with documents that were not taken. What a command found is on standard output, everything else on
 standard error, where a line shows the progress of what takes longer than a second, if it is a terminal. Passwords are taken from the environment and never shown.
+In what is printed for people, characters of names and ids that a terminal would act on are escaped, as \x1b.
 
 `
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -19,18 +18,18 @@ import (
 )
 
 type migrating struct {
-	Source string `arg:"" help:"URL of the database to read: http://[user:password@]host:5984/db. It may be on CouchDB, Cloudant or Sectional, and stays in use."`
-	Target string `arg:"" help:"URL of the partitioned database to write. It is made if it is not there."`
+	Source string `arg:"" help:"URL of the database to read: http://[user:password@]host:5984/db. It may be on CouchDB, Cloudant or Sectional, and can stay in use."`
+	Target string `arg:"" help:"URL of the partitioned database to write. It is created if it does not exist."`
 
-	PartitionBy string   `name:"partition-by" required:"" placeholder:"FIELD|TEMPLATE" help:"What gives a document's partition: a member, as country or address.country, or a template, as {country}-{date|first 7}."`
-	Default     string   `placeholder:"PARTITION" help:"Partition of documents that have none by this. Without: they are refused, and listed."`
-	KeepIDs     bool     `name:"keep-ids" help:"Ids begin with their partition and a colon already, and stay. Without: these are put before every id."`
-	Reference   []string `placeholder:"FIELD" help:"Member that holds the id of another document, or an array of such: they get the new ids, too. May be given several times."`
+	PartitionBy string   `name:"partition-by" required:"" placeholder:"FIELD|TEMPLATE" help:"The partition of a document: a member, such as country or address.country, or a template, such as {country}-{date|first 7}."`
+	Default     string   `placeholder:"PARTITION" help:"Partition of documents for which the key yields none. Default: they are refused and listed."`
+	KeepIDs     bool     `name:"keep-ids" help:"Ids already begin with their partition and a colon, and stay as they are. Default: both are put before every id."`
+	Reference   []string `placeholder:"FIELD" help:"Member that holds the id of another document, or an array of ids, which are replaced by the new ids. May be repeated."`
 	NoDesign    bool     `name:"no-design" help:"Leave out design documents."`
-	Follow      bool     `help:"Go on with what is written to the source, until Ctrl-C: then what is left is brought over, and the command ends."`
+	Follow      bool     `help:"Keep copying what is written to the source until Ctrl-C, then copy the rest and exit."`
 	DryRun      bool     `name:"dry-run" help:"Only read the source, and show which partitions there would be."`
-	Rejected    string   `placeholder:"FILE" help:"List what could not be brought over in this file, as JSON lines. Without: on standard error." type:"path"`
-	JSON        bool     `name:"json" help:"Say what came of it as a line of JSON."`
+	Rejected    string   `placeholder:"FILE" help:"Write documents that could not be copied to this file, as JSON lines. Default: standard error." type:"path"`
+	JSON        bool     `name:"json" help:"Print the result as one line of JSON."`
 
 	SourceUser         string `help:"User of the source, if the URL has none. The password is taken from SECTIONAL_SOURCE_PASSWORD, or a token from SECTIONAL_SOURCE_TOKEN." env:"SECTIONAL_SOURCE_USER" placeholder:"NAME"`
 	SourcePasswordFile string `help:"File with the password of the source." placeholder:"FILE" type:"path"`
@@ -111,10 +110,10 @@ func (m *migrating) told(c *console, o migrate.Outcome, list *rejects) error {
 			return err
 		}
 	} else {
-		fmt.Fprintf(c.err, "done: %d revisions written, %d documents moved to another partition, %d rejected\n", o.Written, o.Moved, o.Rejected)
+		progress.Fprintf(c.err, "done: %d revisions written, %d documents moved to another partition, %d rejected\n", o.Written, o.Moved, o.Rejected)
 	}
 	if o.References > 0 {
-		fmt.Fprintf(c.err, "%d references to documents that there are not stayed as they were\n", o.References)
+		progress.Fprintf(c.err, "%d references to missing documents stayed as they were\n", o.References)
 	}
 	if o.Rejected > 0 {
 		return list.refused()
@@ -169,5 +168,5 @@ func side(address, user, passwordFile, env string, out io.Writer) (*couchclient.
 		}
 		who.Password = strings.TrimRight(string(text), "\r\n")
 	}
-	return couchclient.New(address, couchclient.Options{Account: who, Note: func(text string) { fmt.Fprintln(out, text) }})
+	return couchclient.New(address, couchclient.Options{Account: who, Note: func(text string) { progress.Fprintf(out, "%s\n", text) }})
 }

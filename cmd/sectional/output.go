@@ -36,7 +36,7 @@ func (x *exporting) open(c *console) (*output, error) {
 	if replace {
 		t.path, name = path, path+partial
 	}
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	f, err := createPrivate(name)
 	if err != nil {
 		return nil, err
 	}
@@ -47,6 +47,23 @@ func (x *exporting) open(c *console) (*output, error) {
 		t.Writer = t.pack
 	}
 	return t, nil
+}
+
+// createPrivate opens a file to be written from its beginning. It is for its owner alone, as the data is, whoever could read one
+// of that name before.
+func createPrivate(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Mode().IsRegular() && info.Mode().Perm() != 0o600 {
+		err = f.Chmod(0o600)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // placeOf returns the file that a name stands for, behind links, and whether another takes its place once that is whole.

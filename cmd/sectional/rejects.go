@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/sectional/sectional/internal/progress"
 )
 
 // rejects lists what a command could not carry over: in a file, as JSON lines, or in words for whoever looks on.
@@ -45,7 +47,7 @@ func newRejects(path string, out io.Writer, read ...fs.FileInfo) (*rejects, erro
 			}
 		}
 	}
-	if r.file, err = os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600); err != nil {
+	if r.file, err = createPrivate(path); err != nil {
 		return nil, fmt.Errorf("--rejected: %w", err)
 	}
 	r.to = bufio.NewWriter(r.file)
@@ -60,7 +62,7 @@ func (r *rejects) add(value any, sentence string) {
 		r.err = json.NewEncoder(r.to).Encode(value)
 	case r.file != nil:
 	case r.listed <= mostSaid:
-		fmt.Fprintln(r.out, "rejected:", sentence)
+		progress.Fprintf(r.out, "rejected: %s\n", sentence)
 	case r.listed == mostSaid+1:
 		fmt.Fprintln(r.out, "rejected: more; --rejected FILE lists all")
 	}

@@ -15,7 +15,7 @@ import (
 
 // stored says which engine keeps the data.
 type stored struct {
-	Engine   string `help:"Where the data is: embedded, in the data directory, or postgres (default: what the configuration says)." placeholder:"NAME"`
+	Engine   string `help:"Storage engine: embedded, in the data directory, or postgres (default: from the configuration)." placeholder:"NAME"`
 	Postgres string `help:"The PostgreSQL server, as postgres://USER@HOST/DATABASE; the password may be in PGPASSWORD (default: SECTIONAL_POSTGRES)." placeholder:"URL"`
 }
 
@@ -29,15 +29,15 @@ func (s stored) options() server.EngineOptions {
 }
 
 type serve struct {
-	Listen   string `help:"Address to listen on (default: 127.0.0.1:5984, or what the configuration says)." placeholder:"HOST:PORT"`
+	Listen   string `help:"Address to listen on (default: 127.0.0.1:5984, or from the configuration)." placeholder:"HOST:PORT"`
 	Data     string `help:"Directory for all data." default:"./data" type:"path"`
 	Config   string `help:"Configuration file in CouchDB's ini dialect." placeholder:"FILE" type:"path"`
-	Demo     bool   `help:"Load databases to play with."`
-	DynamoDB string `help:"Address at which the DynamoDB API listens (default: it does not)." placeholder:"HOST:PORT" name:"dynamodb"`
+	Demo     bool   `help:"Load sample databases."`
+	DynamoDB string `help:"Address at which the DynamoDB API listens (default: none)." placeholder:"HOST:PORT" name:"dynamodb"`
 	// An open server is for a developer's own machine, as DynamoDB Local is.
-	DynamoDBOpen bool `help:"Take whoever asks the DynamoDB API for an administrator; for this machine only." name:"dynamodb-open"`
+	DynamoDBOpen bool `help:"Treat every DynamoDB request as an administrator's; only on an address of this machine." name:"dynamodb-open"`
 	stored
-	DemoSize *int `help:"How many orders the demo has; the rest goes with it." placeholder:"N"`
+	DemoSize *int `help:"Number of orders in the demo; other data are in proportion." placeholder:"N"`
 }
 
 // Validate looks at what the values say.

@@ -34,7 +34,7 @@ func (m *machine) print(c *console, v any, text func(io.Writer)) error {
 }
 
 type stats struct {
-	Of string `arg:"" optional:"" help:"A database, a partition as DATABASE/PARTITION, or the URL of either. Without: the server and all its databases."`
+	Of string `arg:"" optional:"" help:"A database, a partition as DATABASE/PARTITION, or the URL of either. Default: the server and all its databases."`
 	asked
 	machine
 }
@@ -110,17 +110,17 @@ func (k *stats) server(ctx context.Context, s *operate.Server, c *console) error
 		return err
 	}
 	return k.print(c, serverStats{n, n.Uptime.Seconds(), all}, func(w io.Writer) {
-		fmt.Fprintf(w, "Sectional %s, up for %s, %s of memory", n.Version, n.Uptime.Round(time.Second), progress.Size(int64(n.Memory)))
+		progress.Fprintf(w, "Sectional %s, up for %s, %s of memory", n.Version, n.Uptime.Round(time.Second), progress.Size(int64(n.Memory)))
 		if disk, ok := n.Storage["disk_bytes"]; ok {
-			fmt.Fprintf(w, ", %s on disk", progress.Size(int64(disk)))
+			progress.Fprintf(w, ", %s on disk", progress.Size(int64(disk)))
 		}
 		fmt.Fprint(w, "\n\nDATABASE\tDOCUMENTS\tDELETED\tBYTES\tSTORED\n")
 		sum := operate.Counted{}
 		for _, d := range all {
-			fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", d.Name, d.Documents, d.Deleted, progress.Size(d.External), progress.Size(d.File))
+			progress.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", d.Name, d.Documents, d.Deleted, progress.Size(d.External), progress.Size(d.File))
 			sum.Documents, sum.Deleted, sum.External, sum.File = sum.Documents+d.Documents, sum.Deleted+d.Deleted, sum.External+d.External, sum.File+d.File
 		}
-		fmt.Fprintf(w, "%d databases\t%d\t%d\t%s\t%s\n", len(all), sum.Documents, sum.Deleted, progress.Size(sum.External), progress.Size(sum.File))
+		progress.Fprintf(w, "%d databases\t%d\t%d\t%s\t%s\n", len(all), sum.Documents, sum.Deleted, progress.Size(sum.External), progress.Size(sum.File))
 	})
 }
 
@@ -152,15 +152,15 @@ func (k *stats) database(ctx context.Context, s *operate.Server, c *console, nam
 
 func partitionRows(w io.Writer, all []operate.Partition) {
 	for _, p := range all {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%.1f\n", p.Name, p.Documents, p.Deleted, progress.Size(p.External), p.WritesPerHour)
+		progress.Fprintf(w, "%s\t%d\t%d\t%s\t%.1f\n", p.Name, p.Documents, p.Deleted, progress.Size(p.External), p.WritesPerHour)
 	}
 }
 
 // counts writes how much there is of something.
 func counts(w io.Writer, c operate.Counted) {
-	fmt.Fprintf(w, "documents\t%d\ndeleted\t%d\nbytes\t%s\nstored\t%s\n", c.Documents, c.Deleted, progress.Size(c.External), progress.Size(c.Active))
+	progress.Fprintf(w, "documents\t%d\ndeleted\t%d\nbytes\t%s\nstored\t%s\n", c.Documents, c.Deleted, progress.Size(c.External), progress.Size(c.Active))
 	if c.File > 0 {
-		fmt.Fprintf(w, "in files\t%s\n", progress.Size(c.File))
+		progress.Fprintf(w, "in files\t%s\n", progress.Size(c.File))
 	}
 }
 

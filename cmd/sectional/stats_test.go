@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sectional/sectional/internal/couchapi/apitest"
 	"github.com/sectional/sectional/internal/operate"
+	"github.com/sectional/sectional/internal/testkit/apitest"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m) }
@@ -253,5 +253,33 @@ func TestForPrograms(t *testing.T) {
 	c := sectional(t, "check", "--json", "--data", filepath.Join(t.TempDir(), "none"))
 	if c.code == exitDone || !strings.HasPrefix(c.out, `{"sound":false,"error":"there is no data directory`) {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestHostileNames has somebody who may write documents choose names by which a terminal would be cleared, its clipboard written, and
+// rows be forged: the commands by which an operator looks at them print none of that.
+func TestHostileNames(t *testing.T) {
+	s, url := served(t)
+	s.OK("PUT", "/evil?partitioned=true", "")
+	s.OK("POST", "/evil/_bulk_docs", `{"docs":[{"_id":"\u001b]52;c;AA==\u0007:1","n":1},{"_id":"x\nforged\t9:1"},{"_id":"\u009b2J:1"},{"_id":"\u202eback:1"}]}`)
+	s.OK("PUT", "/evil/_design/x%1B%5B2J", `{"language":"query","views":{"byn":{"map":{"fields":{"n":"asc"}},"reduce":"_count","options":{"def":{"fields":["n"]}}}}}`)
+	for _, args := range [][]string{
+		{"stats", "evil"}, {"stats", "evil/x"}, {"stats", "no\x1b"}, {"top", "--once"}, {"explain", "evil", `{"selector":{"n":{"$gt":0}}}`},
+		{"import", url + "/evil", "-"}, {"migrate", "--partition-by", "n", "--dry-run", url + "/evil", url + "/new"},
+		{"sync", url + "/evil", url + "/shop"},
+	} {
+		at := args
+		if args[0] == "stats" || args[0] == "top" || args[0] == "explain" {
+			at = append(args[:len(args):len(args)], "--server", url)
+		}
+		c := sectionalWith(t, `{"_id":"_x\u001b[2J\nforged\u009b\u202e"}`, at...)
+		for _, text := range []string{"\x1b", "\a", "\u009b", "\u202e", "\nforged"} {
+			if strings.Contains(c.out+c.err, text) {
+				t.Errorf("%q prints %q: %q %q", args, text, c.out, c.err)
+			}
+		}
+	}
+	if c := sectional(t, "stats", "evil", "--server", url); !strings.Contains(c.out, `\x1b]52;c;AA==\a`) || !strings.Contains(c.out, `x\nforged\t9`) {
+		t.Error(c.out)
 	}
 }

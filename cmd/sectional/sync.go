@@ -18,12 +18,12 @@ var errRefused = errors.New("some documents were not carried over; they are name
 
 type syncing struct {
 	Source       string `arg:"" help:"URL of the database to read, or of a partition of one: http://[user:password@]host:5984/db[/_partition/p]."`
-	Target       string `arg:"" help:"URL of the one to write."`
-	Continuous   bool   `help:"Go on until told to end."`
-	CreateTarget bool   `help:"Make the target if it is not there, of the source's kind."`
+	Target       string `arg:"" help:"URL of the database or partition to write."`
+	Continuous   bool   `help:"Run until interrupted."`
+	CreateTarget bool   `help:"Create the target if it does not exist, partitioned if the source is."`
 	SourceUser   string `help:"User of the source, if the URL has none. The password is taken from SECTIONAL_SOURCE_PASSWORD." env:"SECTIONAL_SOURCE_USER" placeholder:"NAME"`
 	TargetUser   string `help:"User of the target, if the URL has none. The password is taken from SECTIONAL_TARGET_PASSWORD." env:"SECTIONAL_TARGET_USER" placeholder:"NAME"`
-	JSON         bool   `name:"json" help:"Say what came of it as a line of JSON."`
+	JSON         bool   `name:"json" help:"Print the result as one line of JSON."`
 }
 
 // Validate looks at what the values say.
@@ -60,7 +60,7 @@ func (s *syncing) Run(c *console) error {
 	case err != nil:
 		return err
 	}
-	fmt.Fprintf(c.err, "done: %d documents by a snapshot, %d revisions by changes, %d refused\n", o.Documents, o.Written, o.Refused)
+	progress.Fprintf(c.err, "done: %d documents by a snapshot, %d revisions by changes, %d refused\n", o.Documents, o.Written, o.Refused)
 	if s.JSON {
 		err = json.NewEncoder(c.out).Encode(o)
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sectional/sectional/internal/couchapi/apitest"
-	"github.com/sectional/sectional/internal/golden"
+	"github.com/sectional/sectional/internal/testkit/apitest"
+	"github.com/sectional/sectional/internal/testkit/golden"
 )
 
 // TestScripts runs the commands that ask a server, and shows what they print. In a script a line of capitals is a

@@ -17,9 +17,9 @@ import (
 )
 
 type top struct {
-	Every time.Duration `help:"How long between two looks." default:"2s" placeholder:"TIME"`
-	Once  bool          `help:"Look once, and end: what was counted since the server's start."`
-	Rows  int           `help:"How many databases and partitions are shown at most." default:"10" placeholder:"N"`
+	Every time.Duration `help:"Refresh interval." default:"2s" placeholder:"TIME"`
+	Once  bool          `help:"Print the counts since the server's start once, and exit."`
+	Rows  int           `help:"Maximum number of databases and partitions shown." default:"10" placeholder:"N"`
 	asked
 	machine
 }
@@ -170,7 +170,7 @@ func isTerminal(f *os.File) bool {
 
 // active writes it for people.
 func active(w io.Writer, a activity) {
-	fmt.Fprintf(w, "Sectional %s, up for %s, %s of memory, %.0f feeds open\n", a.Version, time.Duration(a.Uptime)*time.Second, progress.Size(int64(a.Memory)), a.Feeds)
+	progress.Fprintf(w, "Sectional %s, up for %s, %s of memory, %.0f feeds open\n", a.Version, time.Duration(a.Uptime)*time.Second, progress.Size(int64(a.Memory)), a.Feeds)
 	fmt.Fprint(w, "\nREQUESTS\tPER SECOND\tANSWERED\tREFUSED\tFAILED\tP50\tP99\n")
 	classes := map[string]operate.Class{}
 	for name, c := range a.Requests {
@@ -178,11 +178,11 @@ func active(w io.Writer, a activity) {
 	}
 	for _, name := range sorted(classes) {
 		c := a.Requests[name]
-		fmt.Fprintf(w, "%s\t%.1f\t%.0f\t%.0f\t%.0f\t%.1f ms\t%.1f ms\n", name, c.PerSecond, c.Answered, c.Refused, c.Failed, c.P50, c.P99)
+		progress.Fprintf(w, "%s\t%.1f\t%.0f\t%.0f\t%.0f\t%.1f ms\t%.1f ms\n", name, c.PerSecond, c.Answered, c.Refused, c.Failed, c.P50, c.P99)
 	}
 	fmt.Fprint(w, "\nDATABASE\tUPDATES/S\tDOCUMENTS\tBYTES\tSTORED\n")
 	for _, d := range a.Databases {
-		fmt.Fprintf(w, "%s\t%.1f\t%d\t%s\t%s\n", d.Name, d.PerSecond, d.Documents, progress.Size(d.External), progress.Size(d.File))
+		progress.Fprintf(w, "%s\t%.1f\t%d\t%s\t%s\n", d.Name, d.PerSecond, d.Documents, progress.Size(d.External), progress.Size(d.File))
 	}
 	if len(a.Partitions) > 0 {
 		fmt.Fprint(w, "\nPARTITION\tDOCUMENTS\tDELETED\tBYTES\tWRITES/H\n")
@@ -195,10 +195,10 @@ func active(w io.Writer, a activity) {
 		fmt.Fprint(w, "\nTASK\tOF\tPROGRESS\n")
 	}
 	for _, t := range a.Tasks {
-		progress := ""
+		done := ""
 		if t.Progress != nil {
-			progress = fmt.Sprintf("%.0f %%", *t.Progress)
+			done = fmt.Sprintf("%.0f %%", *t.Progress)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", t.Type, cmp.Or(t.Database, t.Target), progress)
+		progress.Fprintf(w, "%s\t%s\t%s\n", t.Type, cmp.Or(t.Database, t.Target), done)
 	}
 }

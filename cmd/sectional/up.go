@@ -1,9 +1,8 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/sectional/sectional/internal/operate"
+	"github.com/sectional/sectional/internal/progress"
 )
 
 // asking is the command that containers, which have no other program, ask by whether the
@@ -24,6 +23,6 @@ func (a *asking) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(c.out, status)
+	_, err = progress.Fprintf(c.out, "%s\n", status)
 	return err
 }

@@ -23,7 +23,7 @@ func (r *Rules) Compile(ctx context.Context, d *store.Database, e *document.Edit
 		return nil
 	}
 	body := e.Body
-	if language, ok := js.Member(body, "language"); ok && !js.NameIs(language, "javascript") {
+	if !document.IsJavaScript(body) {
 		return nil
 	}
 	sources := viewSources(body)

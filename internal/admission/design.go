@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
 	js "github.com/sectional/sectional/internal/jsonscan"
 )
 
@@ -54,7 +55,8 @@ var fields = []field{
 var mapOfQuery = field{[]string{"views", "", "map"}, isObject, "object"}
 
 // checkDesign refuses a design document whose known members have the wrong
-// form. Functions are compiled by checkFunctions.
+// form, and one with a validation function that nothing here can run: no document could be written any more. Views are
+// compiled by Compile.
 func checkDesign(body []byte, partitioned bool) error {
 	language, _ := js.Member(body, "language")
 	for _, f := range fields {
@@ -67,6 +69,9 @@ func checkDesign(body []byte, partitioned bool) error {
 	}
 	if err := checkViews(body); err != nil {
 		return err
+	}
+	if _, judges := js.Member(body, "validate_doc_update"); judges && !document.IsJavaScript(body) {
+		return invalidDesign("`validate_doc_update` can't be run: the language `" + string(js.Text(nil, language)) + "` is not known")
 	}
 	options, _ := js.Member(body, "options")
 	if v, ok := js.Member(options, "partitioned"); ok && js.KindOf(v) == js.True && !partitioned {

@@ -53,6 +53,31 @@ func (r *Rules) admitReplication(ctx context.Context, d *store.Database, e *docu
 	return checkUserContext(c, parsed.UserContext)
 }
 
+// Counted implements store.Counting: replications are counted of whoever is not a server administrator.
+func (r *Rules) Counted(ctx context.Context, d *store.Database) string {
+	c := auth.CallerOf(ctx)
+	if c == nil || c.IsAdmin() || r.o.Replicating == nil || !spec.IsReplicator(d.Name()) {
+		return ""
+	}
+	return "replications/" + c.VouchedBy() + "/" + c.Name
+}
+
+// Count implements store.Counting. What the same request deletes still counts.
+func (r *Rules) Count(ctx context.Context, d *store.Database, edits []*document.Edit) ([]error, error) {
+	c := auth.CallerOf(ctx)
+	held, err := r.o.Replicating(ctx, d, spec.ChargeOf(c.Name, c.VouchedBy()))
+	if err != nil {
+		return nil, err
+	}
+	refused := make([]error, len(edits))
+	for i, e := range edits {
+		if !e.Deleted && !e.ID.IsDesign() && !spec.Over(e.Body) {
+			refused[i] = held.Add(e.ID, int64(len(e.Body)), r.o.Replications())
+		}
+	}
+	return refused, nil
+}
+
 // replicationWrite is an edit of a replication document.
 type replicationWrite struct {
 	caller *auth.Caller

@@ -23,6 +23,9 @@ type Options struct {
 	Functions Functions
 	// Replications returns the settings of [replicator]; nil: CouchDB's.
 	Replications func() *spec.Settings
+	// Replicating returns what somebody has of replications, with the documents of a database (schedule.Scheduler.Held); nil:
+	// nobody's are counted.
+	Replicating func(ctx context.Context, d *store.Database, who spec.Charge) (spec.Held, error)
 	// Cloudant reports whether Cloudant's limits hold for design documents; nil:
 	// they do not.
 	Cloudant func() bool
@@ -55,6 +58,7 @@ var (
 	_ store.Admission      = (*Rules)(nil)
 	_ store.LocalAdmission = (*Rules)(nil)
 	_ store.BodyAdmission  = (*Rules)(nil)
+	_ store.Counting       = (*Rules)(nil)
 )
 
 // New makes the rules.

@@ -38,7 +38,7 @@ func (r *Rules) Conform(design *store.Revision, proposals []store.Proposal) []er
 	return refusals
 }
 
-// checkItem refuses a document that is no item of a table.
+// checkItem refuses a document that is not an item of a table.
 func checkItem(d *table.Definition, id document.ID, body []byte) error {
 	texts, err := d.KeyOf(id)
 	if err != nil {
@@ -79,10 +79,7 @@ func checkItem(d *table.Definition, id document.ID, body []byte) error {
 
 // unfitKey reports why no key has a value, "" for one that may: at is 0 for a partition key.
 func unfitKey(text string, t table.Type, at int) string {
-	most := table.MaxPartitionKey
-	if at > 0 {
-		most = table.MaxSortKey
-	}
+	most := table.MostBytes(at)
 	switch {
 	case t == table.Number:
 		return ""
@@ -95,7 +92,7 @@ func unfitKey(text string, t table.Type, at int) string {
 }
 
 func noItem(why string) error {
-	return dberr.New(dberr.Forbidden, "forbidden", "The document is no item of the table: "+why)
+	return dberr.New(dberr.Forbidden, "forbidden", "The document is not an item of the table: "+why)
 }
 
 // admitTable refuses the definition of a table that is none, or whose keys are others than

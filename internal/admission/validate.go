@@ -37,7 +37,8 @@ var errNoFunctions = dberr.New(dberr.Unavailable, "", "Design functions can't be
 // design document that was read in a scope: each database has worlds of its own,
 // and each tenant. An error says that its language is not known.
 func Realm(s store.Scope, design *store.Revision) (script.Realm, error) {
-	if language, ok := js.Member(design.Body, "language"); ok && !js.NameIs(language, "javascript") {
+	if !document.IsJavaScript(design.Body) {
+		language, _ := js.Member(design.Body, "language")
 		return script.Realm{}, dberr.New(dberr.Internal, "unknown_query_language", "%s", string(js.Text(nil, language)))
 	}
 	database := strconv.FormatUint(s.Database().Number(), 10)
@@ -125,8 +126,7 @@ func (r *Rules) judging(d *store.Database, by []*store.Revision) []*store.Revisi
 	})
 }
 
-// validateBy asks one design document. In a language that nobody here speaks
-// it refuses everything.
+// validateBy asks one design document. One in a language that is not known, which can't be written any more, refuses everything.
 func (r *Rules) validateBy(ctx context.Context, s store.Scope, design *store.Revision, writes []script.Write) ([]error, error) {
 	realm, err := Realm(s, design)
 	if err == nil {

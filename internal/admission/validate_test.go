@@ -156,3 +156,17 @@ func TestAnalyzersThereAreNot(t *testing.T) {
 		t.Errorf("%v was compiled", n.checked)
 	}
 }
+
+// TestValidateInAnotherLanguage has a validation function that was stored when any language was: it refuses everything.
+func TestValidateInAnotherLanguage(t *testing.T) {
+	refusals, err := (&Rules{}).validateBy(context.Background(), store.Scope{}, &store.Revision{Body: []byte(`{"language":"cobol"}`)}, make([]script.Write, 2))
+	must(t, err)
+	for _, err := range refusals {
+		if e := (*dberr.Error)(nil); !errors.As(err, &e) || e.Code != "unknown_query_language" {
+			t.Error(err)
+		}
+	}
+	if len(refusals) != 2 {
+		t.Errorf("%d refusals", len(refusals))
+	}
+}

@@ -21,7 +21,7 @@ import "github.com/sectional/sectional/internal/jsonscan"
 // top, or it does not fit.
 //
 // The other way, a document whose body fits is an item: numbers become normal, sets
-// sorted, all else stays. What is no item's: names that are empty or have a '$' as
+// sorted, all else stays. What is not an item's: names that are empty or have a '$' as
 // they may not, numbers that DynamoDB does not have, arrays and objects deeper than
 // MaxDepth, an empty set or one with a duplicate.
 

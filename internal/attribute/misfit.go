@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Misfit says why a document is no item.
+// Misfit says why a document is not an item.
 type Misfit struct {
 	Where string // a JSON pointer into the body
 	Why   string

@@ -67,7 +67,7 @@ func allDigits(text string) bool {
 	return true
 }
 
-// parseDecimal takes a text apart; false if it is no number.
+// parseDecimal takes a text apart; false if it is not a number.
 func parseDecimal(text string) (d decimal, ok bool) {
 	if text != "" && (text[0] == '-' || text[0] == '+') {
 		d.negative = text[0] == '-'

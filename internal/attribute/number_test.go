@@ -139,7 +139,7 @@ func rat(t *testing.T, n Number) *big.Rat {
 	t.Helper()
 	q, ok := new(big.Rat).SetString(string(n))
 	if !ok {
-		t.Fatalf("%q is no number", n)
+		t.Fatalf("%q is not a number", n)
 	}
 	return q
 }

@@ -10,7 +10,7 @@ import (
 func ParseBody(body []byte) (Item, error) {
 	r := newReader(body)
 	if t := r.next(); t.kind != jsonscan.Object {
-		return Item{}, misfit("the body is no object")
+		return Item{}, misfit("the body is not an object")
 	}
 	return r.bodyObject(true)
 }

@@ -12,7 +12,7 @@ import (
 func AppendWire(dst, body []byte) (wire []byte, size int, err error) {
 	w := transcoder{raw: body, out: dst}
 	if w.peek() != '{' {
-		return dst, 0, misfit("the body is no object")
+		return dst, 0, misfit("the body is not an object")
 	}
 	w.at++
 	if err := w.object(true); err != nil {

@@ -119,7 +119,9 @@ func (a *Authenticator) try(ctx context.Context, h Handler, s *settings, r *Requ
 	case BasicHandler:
 		c, err = a.byPassword(ctx, s, r)
 	case ProxyHandler:
-		c = a.byProxy(s, r)
+		if !isWithin(ctx) {
+			c = a.byProxy(s, r)
+		}
 	case JWTHandler:
 		c, err = a.byToken(ctx, s, r)
 	}

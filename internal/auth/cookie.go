@@ -12,8 +12,8 @@ const cookieName = "AuthSession"
 
 // A session cookie is base64url of "name:time:signature": the time in
 // hexadecimal seconds, the signature the HMAC of what comes before it, its key
-// the server's secret followed by the salt of the user. A new password brings a
-// new salt and so ends all sessions of the user; nothing is stored.
+// the HMAC of the user's salt under the key of session cookies. A new password brings
+// a new salt and so ends all sessions of the user; nothing is stored.
 type cookie struct {
 	name      string
 	issued    time.Time
@@ -52,12 +52,12 @@ func cookieOf(header string) string {
 // authentic reports whether the server signed c for a user with this salt. A
 // user without a salt has no password and so no session.
 func (c cookie) authentic(s *settings, salt string) bool {
-	if salt == "" || s.secret == "" {
+	if salt == "" || s.cookieKey == nil {
 		return false
 	}
 	ok := false
 	for _, d := range s.digests {
-		if same(string(d.sign(s.secret+salt, c.signed)), c.signature) {
+		if same(string(s.cookieSignature(d, salt, c.signed)), c.signature) {
 			ok = true
 		}
 	}
@@ -72,8 +72,13 @@ func (c cookie) left(s *settings, now time.Time) time.Duration {
 // newCookie returns the value of a cookie for a user with this salt.
 func (s *settings) newCookie(name, salt string, now time.Time) string {
 	signed := name + ":" + strings.ToUpper(strconv.FormatInt(now.Unix(), 16))
-	signature := s.digests[0].sign(s.secret+salt, signed)
+	signature := s.cookieSignature(s.digests[0], salt, signed)
 	return base64.RawURLEncoding.EncodeToString(append([]byte(signed+":"), signature...))
+}
+
+// cookieSignature signs what is before it in the cookie of a user with this salt.
+func (s *settings) cookieSignature(d digest, salt, signed string) []byte {
+	return d.sign(d.sign(s.cookieKey, salt), signed)
 }
 
 // setCookie returns the Set-Cookie header for a value; an empty value clears the

@@ -114,7 +114,7 @@ func (a *Authenticator) count(ctx context.Context, s lockoutSettings, t tried) (
 	if a.shared == nil || !counted {
 		return wait, nil
 	}
-	everywhere, err := a.shared.begin(ctx, s, t, now)
+	everywhere, err := a.shared.begin(ctx, s, t, wait > 0, now)
 	if err != nil && wait == 0 {
 		a.lockout.takeBack(s, g, now)
 	}

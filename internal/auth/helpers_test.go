@@ -107,7 +107,7 @@ func refusal(err error) string {
 	}
 	return map[dberr.Kind]string{
 		dberr.Invalid: "400", dberr.Unauthorized: "401", dberr.Forbidden: "403", dberr.NotFound: "404",
-		dberr.Unsupported: "415", dberr.Internal: "500", dberr.Unavailable: "503",
+		dberr.Unsupported: "415", dberr.Internal: "500", dberr.Unavailable: "503", dberr.TooLarge: "413",
 	}[e.Kind] + ": " + e.Reason
 }
 

@@ -162,7 +162,7 @@ func TestIssuerConfusion(t *testing.T) {
 	w.check(t, "EC of another curve", w.token(t, "ES384", "e1", w.ec["ES384"]), "400: Unknown kid")
 	w.check(t, "a key that is only configured", w.token(t, "ES256", "ES256", w.ec["ES256"]), "400: Unknown kid")
 
-	// What is no key for signatures is passed over, and so are weak keys.
+	// What is not a key for signatures is passed over, and so are weak keys.
 	small := map[string]any{"kty": "RSA", "kid": "small", "n": big64(new(big.Int).Rsh(w.rsa.N, 1200)), "e": "AQAB"}
 	even := rsaJWK("even", &w.rsa.PublicKey)
 	even["e"] = "AQAA"
@@ -262,7 +262,7 @@ func TestIssuerClaims(t *testing.T) {
 	w.check(t, "mapped", w.token(t, "RS256", "r1", w.rsa, "preferred_username", "pat", "access", map[string]any{"roles": []string{"boss", "clerk", "clark", "other", "_admin"}}),
 		"jwt pat _admin,staff")
 	w.check(t, "no name", w.token(t, "RS256", "r1", w.rsa), "401: Token missing preferred_username claim.")
-	w.check(t, "name is no text", w.token(t, "RS256", "r1", w.rsa, "preferred_username", 5), "400: Malformed token")
+	w.check(t, "name is not a text", w.token(t, "RS256", "r1", w.rsa, "preferred_username", 5), "400: Malformed token")
 	w.check(t, "roles of numbers", w.token(t, "RS256", "r1", w.rsa, "preferred_username", "pat", "access", map[string]any{"roles": []int{5}}), "400: Malformed token")
 
 	w = newIssuerWorld(t, "main.jwks", "https://keys.example.com/all")

@@ -201,7 +201,7 @@ func TestTokenClaims(t *testing.T) {
 	check("but counts if it is there", "401: exp not in future", "exp", 1)
 	w.set(t, config.Setting{Section: "jwt_auth", Key: "roles_claim_path", Value: `realm\.x.roles`})
 	check("path", "jwt jan deep", "realm.x", map[string]any{"roles": []string{"deep"}})
-	check("path through what is no object", "404: json_mismatch", "realm.x", 5)
+	check("path through what is not an object", "404: json_mismatch", "realm.x", 5)
 	check("path that leads nowhere", "404: missing json key: realm.x")
 	check("path that ends early", "404: missing json key: roles", "realm.x", map[string]any{"other": 1})
 	for _, path := range []string{`<<realm\.x.roles`, `realm\.x.roles>>`, "123456", "realm..roles", ".", "realm."} {

@@ -46,7 +46,7 @@ func TestLeadingKeys(t *testing.T) {
 		}
 	}
 	if got := s.access(alice, "alice b"); got != NoAccess {
-		t.Error("a partition that is no key:", got)
+		t.Error("a partition that is not a key:", got)
 	}
 	all, err := s.Partitions(tenant)
 	if got := fmt.Sprint(all, err); got != `[N220217! S17! Sa;0news! Sacme! Sx!] <nil>` {

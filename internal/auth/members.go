@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/sectional/sectional/internal/jsonscan"
 )
 
 // object is a JSON object with the order of its members and the bytes of their
@@ -19,33 +21,25 @@ type member struct {
 // validJSON reports whether text is one JSON value in valid UTF-8.
 func validJSON(text []byte) bool { return utf8.Valid(text) && json.Valid(text) }
 
-// parseObject reads one JSON object. It is not ok for anything else, nor for
-// an object that names a member twice.
+// parseObject reads one JSON object, whose values share memory with text. It is not ok
+// for anything else, nor for an object that names a member twice.
 func parseObject(text []byte) (o object, ok bool) {
-	if !utf8.Valid(text) {
-		return nil, false
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+	if !validJSON(text) || jsonscan.KindOf(text) != jsonscan.Object {
 		return nil, false
 	}
 	o = object{}
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return nil, false
+	seen := map[string]struct{}{}
+	for it := jsonscan.MembersOf(text); ; {
+		quoted, value, more := it.Next()
+		if !more {
+			return o, true
 		}
-		name := t.(string) // members' names always are
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil || o.has(name) {
+		name := string(jsonscan.Text(nil, quoted))
+		if seen[name] = struct{}{}; len(seen) == len(o) {
 			return nil, false
 		}
 		o = append(o, member{name, value})
 	}
-	if _, err := d.Token(); err != nil {
-		return nil, false
-	}
-	return o, len(bytes.Trim(text[d.InputOffset():], " \t\r\n")) == 0
 }
 
 func (o object) has(name string) bool { return o.get(name) != nil }

@@ -8,7 +8,7 @@ import (
 // WithOwner returns the object with a user named among administrators and
 // members; the same one if both name him already.
 func (s *Security) WithOwner(name string) *Security {
-	if slices.Contains(s.admins.names, name) && slices.Contains(s.members.names, name) {
+	if s.admins.named(name) && s.members.named(name) {
 		return s
 	}
 	return s.regroup(func(names []string) []string {
@@ -23,7 +23,7 @@ func (s *Security) WithOwner(name string) *Security {
 // nor among members; the same one if neither names him. Of a database that would
 // become everybody's by that, server administrators are the members.
 func (s *Security) WithoutOwner(name string) *Security {
-	if !slices.Contains(s.admins.names, name) && !slices.Contains(s.members.names, name) {
+	if !s.admins.named(name) && !s.members.named(name) {
 		return s
 	}
 	out := s.regroup(func(names []string) []string {
@@ -43,20 +43,18 @@ func (s *Security) regroup(change func(names []string) []string) *Security {
 	if !o.has(members) && o.has("readers") {
 		members = "readers"
 	}
-	for _, g := range []struct {
-		name string
-		of   group
-	}{{"admins", s.admins}, {members, s.members}} {
-		names := change(g.of.names)
-		if slices.Equal(names, g.of.names) {
+	for _, name := range []string{"admins", members} {
+		of, _ := parseObject(o.get(name)) // nil if there is none
+		was, _ := texts(of.get("names"))
+		names := change(was)
+		if slices.Equal(names, was) {
 			continue
 		}
-		was, _ := parseObject(o.get(g.name)) // nil if there is none
 		text, err := json.Marshal(names)
 		if err != nil {
 			panic(err) // strings always encode
 		}
-		o = o.with(g.name, was.with("names", text).encode())
+		o = o.with(name, of.with("names", text).encode())
 	}
 	return reparsed(o)
 }

@@ -157,11 +157,8 @@ func parseWho(value json.RawMessage) (w who, wrong string) {
 	if rest := o.without("names", "roles", "role", "claim"); len(rest) > 0 {
 		return w, "who has no member " + string(quote(rest[0].name))
 	}
-	if w.names, ok = textsOrNone(o.get("names")); !ok {
-		return w, "names must be a JSON list of strings"
-	}
-	if w.roles, ok = textsOrNone(o.get("roles")); !ok {
-		return w, "roles must be a JSON list of strings"
+	if w.group, wrong = groupOf(o); wrong != "" {
+		return w, wrong
 	}
 	if o.has("claim") {
 		if w.claim, ok = o.text("claim"); !ok || w.claim == "" {
@@ -316,7 +313,7 @@ func (r *rule) values(c *Caller) (values []string) {
 		switch {
 		case r.partition.of == ofStar && fits:
 			values = append(values, captured)
-		case r.partition.of == ofRole && (fits || r.who.all || slices.Contains(r.who.roles, role)):
+		case r.partition.of == ofRole && (fits || r.who.all || holds(r.who.roles, role)):
 			values = append(values, role)
 		}
 	}

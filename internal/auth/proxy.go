@@ -41,12 +41,12 @@ func (a *Authenticator) byProxy(s *settings, r *Request) *Caller {
 }
 
 func (s *settings) signedName(name, token string) bool {
-	if s.secret == "" {
+	if len(s.proxyKey) == 0 {
 		return false
 	}
 	ok := false
 	for _, d := range s.digests {
-		if same(hex.EncodeToString(d.sign(s.secret, name)), strings.ToLower(token)) {
+		if same(hex.EncodeToString(d.sign(s.proxyKey, name)), strings.ToLower(token)) {
 			ok = true
 		}
 	}

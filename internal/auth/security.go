@@ -36,6 +36,8 @@ type Security struct {
 	grants grants
 }
 
+// group is whom lists of names and roles let in. Both are sorted: each request is held
+// against them, and either side may be long.
 type group struct {
 	names, roles []string
 }
@@ -81,20 +83,33 @@ func parseGroup(value json.RawMessage) (g group, err error) {
 	if !ok {
 		return group{}, badRequest("admins or members must be a JSON object")
 	}
-	if g.names, ok = textsOrNone(o.get("names")); !ok {
-		return group{}, badRequest("names must be a JSON list of strings")
-	}
-	if g.roles, ok = textsOrNone(o.get("roles")); !ok {
-		return group{}, badRequest("roles must be a JSON list of strings")
+	g, wrong := groupOf(o)
+	if wrong != "" {
+		return group{}, badRequest(wrong)
 	}
 	return g, nil
 }
 
-func textsOrNone(value json.RawMessage) ([]string, bool) {
+// groupOf reads the names and roles of an object, which may lack either; what is wrong
+// with them comes as a sentence.
+func groupOf(o object) (g group, wrong string) {
+	var ok bool
+	if g.names, ok = sortedTexts(o.get("names")); !ok {
+		return g, "names must be a JSON list of strings"
+	}
+	if g.roles, ok = sortedTexts(o.get("roles")); !ok {
+		return g, "roles must be a JSON list of strings"
+	}
+	return g, ""
+}
+
+func sortedTexts(value json.RawMessage) (list []string, ok bool) {
 	if value == nil {
 		return nil, true
 	}
-	return texts(value)
+	list, ok = texts(value)
+	slices.Sort(list)
+	return list, ok
 }
 
 // DefaultSecurity returns the _security of a new database, for the value of
@@ -138,10 +153,16 @@ func (s *Security) IsMember(c *Caller) bool {
 }
 
 func (g group) has(c *Caller) bool {
-	if !c.Anonymous() && slices.Contains(g.names, c.Name) {
-		return true
-	}
-	return slices.ContainsFunc(c.Roles, func(r string) bool { return slices.Contains(g.roles, r) })
+	return !c.Anonymous() && g.named(c.Name) || slices.ContainsFunc(c.Roles, func(r string) bool { return holds(g.roles, r) })
+}
+
+// named reports whether the names have one.
+func (g group) named(name string) bool { return holds(g.names, name) }
+
+// holds reports whether a sorted list has a text.
+func holds(sorted []string, text string) bool {
+	_, found := slices.BinarySearch(sorted, text)
+	return found
 }
 
 // Check refuses a caller without the right. Whoever may not even read is told

@@ -101,7 +101,7 @@ func (a *Authenticator) LogIn(ctx context.Context, l Login, r *Request) (Session
 	}
 	u = a.upgraded(ctx, s, u, try)
 	now := a.opts.Now()
-	if s.secret == "" {
+	if s.cookieKey == nil {
 		return Session{}, &dberr.Error{Op: "auth.LogIn", Kind: dberr.Internal, Reason: "cookie auth secret is not set"}
 	}
 	c := u.caller(CookieHandler)

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -39,8 +40,22 @@ func digestOf(name string) (digest, bool) {
 	return digest{}, false
 }
 
-func (d digest) sign(key, message string) []byte {
-	h := hmac.New(d.new, []byte(key))
+// deriveKey returns the key that is made of the secret for a purpose (HKDF, RFC 5869), nil where
+// there is no secret. The tokens of proxies are HMACs under the secret itself, as CouchDB has it
+// and proxies compute it: so no other purpose may use it, nor an HMAC under it for a key.
+func deriveKey(secret, purpose string) []byte {
+	if secret == "" {
+		return nil
+	}
+	key, err := hkdf.Key(sha256.New, []byte(secret), nil, "sectional "+purpose, sha256.Size)
+	if err != nil {
+		panic(err) // 32 bytes are few enough
+	}
+	return key
+}
+
+func (d digest) sign(key []byte, message string) []byte {
+	h := hmac.New(d.new, key)
 	h.Write([]byte(message))
 	return h.Sum(nil)
 }
@@ -51,7 +66,8 @@ type settings struct {
 	admins      map[string]*User // they are shared and not changed
 	requireUser bool
 	exceptForUp bool
-	secret      string
+	proxyKey    []byte   // of the tokens of proxies; empty: nobody is believed
+	cookieKey   []byte   // of session cookies; nil: there are none
 	digests     []digest // the first signs, all are accepted
 	timeout     time.Duration
 	persistent  bool
@@ -83,7 +99,8 @@ func parseSettings(s *config.Snapshot) *settings {
 		admins:      parseAdmins(s.Section("admins")),
 		requireUser: s.Bool("chttpd", "require_valid_user", false) || s.Bool(section, "require_valid_user", false),
 		exceptForUp: s.Bool("chttpd", "require_valid_user_except_for_up", false),
-		secret:      s.String(section, "secret", ""),
+		proxyKey:    []byte(s.String(section, "secret", "")),
+		cookieKey:   deriveKey(s.String(section, "secret", ""), "session cookies"),
 		digests:     parseDigests(s.List(section, "hash_algorithms")),
 		timeout:     s.Duration(section, "timeout", time.Second, 10*time.Minute),
 		persistent:  s.Bool(section, "allow_persistent_cookies", true),

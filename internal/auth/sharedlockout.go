@@ -44,8 +44,9 @@ func (l *sharedLockout) guess(t tried) guess {
 	return g
 }
 
-// begin is that of a lockout.
-func (l *sharedLockout) begin(ctx context.Context, s lockoutSettings, t tried, now time.Time) (wait time.Duration, err error) {
+// begin is that of a lockout. A guess that this server refuses is not checked, so it may raise the
+// count of refused guesses, but takes none of those that may be checked.
+func (l *sharedLockout) begin(ctx context.Context, s lockoutSettings, t tried, refused bool, now time.Time) (wait time.Duration, err error) {
 	g, at := l.guess(t), now.UnixNano()
 	err = l.all.ChangeAttempts(ctx, uint64(g.set), func(row []byte) ([]byte, error) {
 		set, err := decodeGuesses(row)
@@ -53,9 +54,13 @@ func (l *sharedLockout) begin(ctx context.Context, s lockoutSettings, t tried, n
 			return nil, err
 		}
 		slot := set.place(s, g, at)
-		if slot == nil {
+		switch {
+		case slot == nil:
 			wait = time.Duration(set.until - at)
-		} else {
+		case refused && slot.count < s.threshold:
+			wait = 0
+			return row, nil // those that this server counted are on their way here
+		default:
 			wait, _ = slot.begin(s, g, at)
 		}
 		return set.encode(), nil

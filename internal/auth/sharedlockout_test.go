@@ -105,6 +105,30 @@ func TestGuessesAtSeveralServersAreCounted(t *testing.T) {
 	}
 }
 
+// A guess that its server refuses takes none of those that all servers may check.
+func TestRefusedGuessesAreNotCountedAsChecked(t *testing.T) {
+	_, all := newWorlds(t, 2)
+	s := all[0].settings.Value()
+	u, err := all[0].user(t.Context(), s, "jan")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 { // five that are counted at their server, and not yet at the store
+		try := tried{login: login{name: "jan", peer: "10.0.0.1"}, what: "password", salt: u.Verifier.Salt, secret: fmt.Sprint("guess", i)}
+		all[0].lockout.begin(s.lockout, all[0].lockout.guess(try), all[0].now)
+	}
+	for i := range 5 {
+		if got := all[0].answer(t, basic("jan", fmt.Sprint("refused", i))); got != "403" {
+			t.Errorf("guess %d at the first: %s", i, got)
+		}
+	}
+	for i := range 5 {
+		if got := all[1].answer(t, basic("jan", fmt.Sprint("other", i))); got != "401" {
+			t.Errorf("guess %d at the second: %s", i, got)
+		}
+	}
+}
+
 // A lock-out that another server began ends when it ends there.
 func TestLockoutOfAnotherServerSaysHowLong(t *testing.T) {
 	_, all := newWorlds(t, 2)

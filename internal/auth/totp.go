@@ -48,7 +48,7 @@ func (t *totp) matches(token string, now time.Time) bool {
 func (t *totp) token(step int64) string {
 	var counter [8]byte
 	binary.BigEndian.PutUint64(counter[:], uint64(step))
-	sum := t.digest.sign(string(t.key), string(counter[:]))
+	sum := t.digest.sign(t.key, string(counter[:]))
 	at := sum[len(sum)-1] & 15
 	n := binary.BigEndian.Uint32(sum[at:]) & 0x7fffffff
 	return fmt.Sprintf("%0*d", t.length, n%uint32(math.Pow10(t.length)))

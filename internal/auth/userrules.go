@@ -31,7 +31,8 @@ func checkUser(s *settings, w UserWrite, body object, isAdmin bool) error {
 	if err := checkVerifier(s, body); err != nil {
 		return err
 	}
-	if _, err := checkReadable(body); err != nil {
+	u, err := checkReadable(body)
+	if err != nil {
 		return err
 	}
 	if !isAdmin {
@@ -42,7 +43,22 @@ func checkUser(s *settings, w UserWrite, body object, isAdmin bool) error {
 			return forbidden("Only _admin may edit access keys")
 		}
 	}
+	if !w.Caller.IsAdmin() {
+		if err := checkOwnVerifier(u.Verifier, old); err != nil {
+			return err
+		}
+	}
 	return checkNames(name, roles)
+}
+
+// checkOwnVerifier refuses a verifier other than the stored one. Who is not a server administrator
+// gives a password, and the server makes the verifier of it: sessions are signed by its salt.
+func checkOwnVerifier(v Verifier, old object) error {
+	was, _ := parseUserObject(old)
+	if v == was.Verifier || v.Salt == "" && v.Key == "" {
+		return nil
+	}
+	return forbidden("Only _admin may edit the hash of a password")
 }
 
 // checkUserDeletion lets administrators and the user delete. It is the server
@@ -97,8 +113,8 @@ func checkVerifier(s *settings, body object) error {
 		return nil
 	}
 	name, isText := textOf(scheme)
-	if !isText {
-		name = string(scheme)
+	if !isText || len(name) > mostShown {
+		name = term(scheme)
 	}
 	if !isText || !slices.Contains([]string{schemeSimple, schemePBKDF2, "simple+pbkdf2"}, name) {
 		return forbidden("Password scheme `" + name + "` not supported.")

@@ -30,6 +30,10 @@ type UserWrite struct {
 var passwordFields = []string{"derived_key", "iterations", "password", "password_scheme", "password_sha",
 	"preserve_salt", "pbkdf2_prf", "salt"}
 
+// maxUserDocument is how many bytes the body of a user document may have. Each request
+// of the user reads it.
+const maxUserDocument = 64 << 10
+
 // BeforeUserWrite applies CouchDB's rules for user documents and returns the body
 // to store, in which a password is replaced by its verifier. Design documents
 // and local documents have no rules here. Since a new verifier has a new salt,
@@ -42,6 +46,9 @@ func (a *Authenticator) BeforeUserWrite(ctx context.Context, w UserWrite) (json.
 	if !isAdmin && !w.Caller.Anonymous() && w.ID != UserPrefix+w.Caller.Name {
 		return nil, dberr.New(dberr.NotFound, "not_found", "missing")
 	}
+	if len(w.Body) > maxUserDocument {
+		return nil, dberr.New(dberr.TooLarge, "document_too_large", "%s (the limit is %d bytes for documents of users)", w.ID, maxUserDocument)
+	}
 	body, ok := parseObject(w.Body)
 	if !ok {
 		return nil, badRequest("Document must be a JSON object")
@@ -51,17 +58,13 @@ func (a *Authenticator) BeforeUserWrite(ctx context.Context, w UserWrite) (json.
 	if err = cmp.Or(err, w.Conflict); err != nil {
 		return nil, err
 	}
-	salt := newSalt()
 	if given {
-		if old, has := body.text("salt"); has && old != "" && string(body.get("preserve_salt")) == "true" {
-			salt = old
-		}
 		body = body.without(passwordFields...)
 	}
 	if err := checkUser(s, w, body, isAdmin); err != nil || !given {
 		return w.Body, err
 	}
-	v, err := a.passwords.hash(ctx, s.hashing, networkOf(w.Caller.Address), password, salt)
+	v, err := a.passwords.hash(ctx, s.hashing, networkOf(w.Caller.Address), password, newSalt())
 	if err != nil {
 		return nil, err
 	}
@@ -141,9 +144,15 @@ func (a *Authenticator) CheckUsersSecurity() error {
 	return forbidden("You can't edit the security object of the user database.")
 }
 
+// mostShown is how long a value may be that an error shows.
+const mostShown = 100
+
 // term prints a JSON value as Erlang does, which is how CouchDB shows a bad
-// password.
+// password. A long one is not shown.
 func term(value json.RawMessage) string {
+	if len(value) > mostShown {
+		return "…"
+	}
 	if s, ok := textOf(value); ok {
 		return `<<"` + s + `">>`
 	}

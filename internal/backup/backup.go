@@ -88,7 +88,7 @@ func Make(ctx context.Context, s Source, target string, now time.Time, p Progres
 		return nil, err
 	}
 	before, err := Latest(target)
-	if err != nil && !errors.Is(err, ErrNone) {
+	if err != nil && !errors.Is(err, ErrNone) && (s.Increment || !errors.Is(err, ErrDamaged)) {
 		return nil, err
 	}
 	name := now.UTC().Format(nameLayout)
@@ -165,7 +165,7 @@ func Latest(dir string) (*Backup, error) { return At(dir, time.Time{}) }
 
 // At returns the newest finished backup below a directory that is not of later than
 // a time; the zero time stands for no limit. A directory that is a backup itself is
-// that backup. Errors: ErrNone.
+// that backup. Errors: ErrNone; ErrDamaged of one that would be it, where its name tells when it was made.
 func At(dir string, limit time.Time) (*Backup, error) {
 	late := error(nil)
 	inTime := func(b *Backup) bool {
@@ -175,10 +175,12 @@ func At(dir string, limit time.Time) (*Backup, error) {
 		late = fmt.Errorf("%w of %s or before: what there is is of later", ErrNone, limit.Format(time.RFC3339))
 		return false
 	}
-	if b, err := read(dir); err == nil {
-		if !inTime(b) {
-			return nil, late
-		}
+	switch b, err := read(dir); {
+	case errors.Is(err, ErrDamaged):
+		return nil, err
+	case err == nil && !inTime(b):
+		return nil, late
+	case err == nil:
 		return b, nil
 	}
 	entries, err := os.ReadDir(dir)
@@ -189,8 +191,12 @@ func At(dir string, limit time.Time) (*Backup, error) {
 		if !e.IsDir() || strings.HasSuffix(e.Name(), unfinished) {
 			continue
 		}
-		if b, err := read(filepath.Join(dir, e.Name())); err == nil && inTime(b) {
+		b, err := read(filepath.Join(dir, e.Name()))
+		if err == nil && inTime(b) {
 			return b, nil
+		}
+		if made, no := time.Parse(nameLayout, e.Name()); errors.Is(err, ErrDamaged) && no == nil && (limit.IsZero() || !made.After(limit)) {
+			return nil, err // one of before in its place would be a loss that nobody is told of
 		}
 	}
 	if late != nil {
@@ -199,15 +205,21 @@ func At(dir string, limit time.Time) (*Backup, error) {
 	return nil, ErrNone
 }
 
-// read reads a backup's description.
+// ErrDamaged is the error of a backup whose description cannot be read.
+var ErrDamaged = errors.New("the description of the backup, backup.json, is damaged or of a newer version")
+
+// read reads a backup's description. Errors: ErrDamaged; it is not there.
 func read(dir string) (*Backup, error) {
 	text, err := os.ReadFile(filepath.Join(dir, description))
 	if err != nil {
 		return nil, err
 	}
 	b := &Backup{Path: dir}
-	if err := json.Unmarshal(text, b); err != nil {
-		return nil, err
+	if err = json.Unmarshal(text, b); err == nil {
+		err = b.wellFormed()
 	}
-	return b, b.wellFormed()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w; name another backup", dir, ErrDamaged, err)
+	}
+	return b, nil
 }

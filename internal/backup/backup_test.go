@@ -116,3 +116,43 @@ func TestRestore(t *testing.T) {
 		t.Errorf("a backup that lacks a file: %v", err)
 	}
 }
+
+// TestDamagedDescription damages the description of the newest backup: what is older is not taken in its place without a word, and a
+// whole backup can be made all the same.
+func TestDamagedDescription(t *testing.T) {
+	source, target := checkpoint(t, map[string]string{"000001.sst": "one"}), t.TempDir()
+	older := made(t, source, target, 1)
+	newest := made(t, source, target, 2)
+	if err := os.WriteFile(filepath.Join(newest.Path, description), []byte("x{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{target, newest.Path} {
+		if b, err := Latest(dir); err == nil || errors.Is(err, ErrNone) || !strings.Contains(err.Error(), newest.Path) {
+			t.Errorf("%s: %+v, %v", dir, b, err)
+		}
+	}
+	if b, err := At(target, older.Made); err != nil || b.Path != older.Path {
+		t.Errorf("of before: %+v, %v", b, err)
+	}
+	if b := made(t, source, target, 3); b.Copied != b.Bytes {
+		t.Errorf("%+v", b)
+	}
+}
+
+// TestBackupWithTheNameOfTheStage has a description name a file as the directory in which a restore gathers the data: nothing is
+// restored, and the directory stays as it was.
+func TestBackupWithTheNameOfTheStage(t *testing.T) {
+	target := t.TempDir()
+	b := made(t, checkpoint(t, map[string]string{"000001.sst": "one", Restoring: "x"}), target, 1)
+	dir := t.TempDir()
+	b, err := Latest(b.Path)
+	if err == nil {
+		err = Restore(t.Context(), b, dir, noProgress, sound)
+	}
+	if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), `names a file "restoring"`) {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}

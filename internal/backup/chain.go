@@ -71,7 +71,7 @@ func (b *Backup) wellFormed() error {
 		}
 	}
 	for _, n := range names {
-		if n == "" || n == "." || n == ".." || strings.ContainsAny(n, `/\`) {
+		if n == "" || n == "." || n == ".." || n == Restoring || strings.ContainsAny(n, `/\`) {
 			return fmt.Errorf("%s names a file %q, which is none", b.Path, n)
 		}
 	}

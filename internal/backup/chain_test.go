@@ -251,7 +251,7 @@ func TestDescriptionsOfOthers(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(b.Path, description), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Latest(target); !errors.Is(err, ErrNone) {
+		if _, err := Latest(target); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -117,6 +118,11 @@ func (old known) same(f File) bool {
 // copyFile copies a file's bytes into a new one, which is on the disk then, and
 // returns their sum.
 func copyFile(from, to string) (sum string, err error) {
+	if info, err := os.Stat(from); err != nil {
+		return "", err
+	} else if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is no file", from) // to open a pipe would wait for who writes into it
+	}
 	in, err := os.Open(from)
 	if err != nil {
 		return "", err

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/crypto/acme"
 
-	"github.com/sectional/sectional/internal/certificates/acmetest"
+	"github.com/sectional/sectional/internal/testkit/acmetest"
 )
 
 // TestServersThatFail have the ACME server away, refuse, and answer nonsense: it costs a bounded time, is told once, and

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/sectional/sectional/internal/outgoing"
@@ -41,7 +42,7 @@ func newClient(roots string) (*http.Client, error) {
 	return &http.Client{Transport: bounded{t}, Timeout: answerTime}, nil
 }
 
-// bounded makes requests to nothing but https, and ends answers that are too long.
+// bounded makes requests to nothing but https, ends answers that are too long, and has Retry-After say a time to come or nothing.
 type bounded struct{ *http.Transport }
 
 // RoundTrip implements http.RoundTripper.
@@ -52,8 +53,18 @@ func (b bounded) RoundTrip(q *http.Request) (*http.Response, error) {
 	a, err := b.Transport.RoundTrip(q)
 	if err == nil {
 		a.Body = &boundedBody{ReadCloser: a.Body, left: answerBytes}
+		boundRetry(a.Header)
 	}
 	return a, err
+}
+
+// boundRetry removes a Retry-After that names no time to come: acme.Client then polls once a second, and otherwise takes a number below
+// zero, one that overflows, and a date that has passed (which an honest server sends where our clock is ahead of its) for no pause at all.
+func boundRetry(h http.Header) {
+	d, _ := outgoing.RetryAfter(h.Get("Retry-After"), time.Now(), longestRest)
+	if h.Del("Retry-After"); d >= time.Second {
+		h.Set("Retry-After", strconv.FormatInt(int64(d/time.Second), 10))
+	}
 }
 
 var errTooLong = errors.New("the ACME server's answer is too long")

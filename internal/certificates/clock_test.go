@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/internal/certificates/acmetest"
+	"github.com/sectional/sectional/internal/testkit/acmetest"
 )
 
 // TestClockIsSetBack writes rows while the clock is a year, or most of a certificate's life, ahead. When it is right again they keep nobody

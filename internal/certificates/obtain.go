@@ -202,7 +202,7 @@ func (s *Service) authorize(ctx context.Context, c *acme.Client, url, name, kind
 func explained(err error) error {
 	var e *acme.Error
 	if errors.As(err, &e) && strings.HasSuffix(e.ProblemType, ":userActionRequired") {
-		return fmt.Errorf("the terms of the ACME server have changed; somebody has to accept them at %.300q: %w", e.Instance, err)
+		return fmt.Errorf("the terms of the ACME server have changed; they must be accepted at %.300q: %w", e.Instance, err)
 	}
 	return err
 }

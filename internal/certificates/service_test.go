@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/internal/certificates/acmetest"
+	"github.com/sectional/sectional/internal/testkit/acmetest"
 )
 
 const name = "db.example.test"

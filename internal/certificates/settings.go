@@ -40,7 +40,7 @@ func (s Settings) Check() (Settings, error) {
 		return Settings{}, fmt.Errorf("[ssl] acme_directory: %w", err)
 	}
 	if at, err := mail.ParseAddress(s.Email); s.Email != "" && (err != nil || at.Address != s.Email) {
-		return Settings{}, errors.New("[ssl] acme_email is no address of mail")
+		return Settings{}, errors.New("[ssl] acme_email is not an address of mail")
 	}
 	if _, err := s.mac(); err != nil || (s.KeyID == "") != (s.MAC == "") {
 		return Settings{}, errors.New("[ssl] acme_eab_key_id and acme_eab_key belong together, and the second is in base64")

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/internal/certificates/acmetest"
+	"github.com/sectional/sectional/internal/testkit/acmetest"
 )
 
 // memory are rows in memory, that several services share.

@@ -40,11 +40,11 @@ func checkHost(name string) error {
 	case net.ParseIP(name) != nil:
 		return fmt.Errorf("%q is an address and no name", name)
 	case len(name) > 253 || !strings.Contains(name, "."):
-		return fmt.Errorf("%q is no full name of a host, such as db.example.com", shortened(name))
+		return fmt.Errorf("%q is not a full name of a host, such as db.example.com", shortened(name))
 	}
 	for label := range strings.SplitSeq(name, ".") {
 		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' || strings.ContainsFunc(label, notOfHosts) {
-			return fmt.Errorf("%q is no name of a host (one in another script begins with xn--)", shortened(name))
+			return fmt.Errorf("%q is not a name of a host (one in another script begins with xn--)", shortened(name))
 		}
 	}
 	return nil

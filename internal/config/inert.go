@@ -22,7 +22,7 @@ var inert = []Inert{
 	{"csp", words("enable header_value utils_enable utils_header_value"), "the policy of the dashboard is part of it, and other pages are not served"},
 	{"chttpd", words("docroot"), "the dashboard is part of the program"},
 	{"chttpd", words("prefer_minimal"), "the headers that `Prefer: return=minimal` leaves are always CouchDB's"},
-	{"chttpd", words("buffer_response"), "an error in the middle of an answer is told by its last line"},
+	{"chttpd", words("buffer_response"), "an error in the middle of an answer is its last line"},
 	{"chttpd", words("server_header_versions server"), "the `Server` header names this server"},
 	{"chttpd", words("max_uri_length"), "the headers of a request, its URL among them, have 256 KB at most"},
 	{"chttpd", words("backlog socket_options server_options disconnect_check_msec disconnect_check_jitter_msec bulk_get_use_batches stats_reporting_interval"), "it is about the insides of CouchDB's HTTP server"},

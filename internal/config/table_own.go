@@ -21,8 +21,8 @@ var ownTable = []Known{
 	{"sectional", "keep_superseded", "600", seconds, atStart, "How long bodies of revisions that are no leaves any more can be read."},
 	{"sectional", "max_conflicts", "10000", count, atOnce, "Most revisions of a document in conflict with its winner, 0 for no limit."},
 	{"sectional", "max_attachments", "10000", count, atOnce, "Most attachments of a document."},
-	{"sectional", "max_queued_writes", "", byteSize, atOnce, "Writes that may wait for the disk, 0 for no limit; beyond it they are told to come again (503). Without it a sixteenth of the memory, 16 to 128 MB."},
-	{"sectional", "max_bodies_memory", "", byteSize, atOnce, "Memory for the bodies of all requests together; without it an eighth of the memory, 32 MB to 2 GB."},
+	{"sectional", "max_queued_writes", "", byteSize, atOnce, "Writes that may wait for the disk, 0 for no limit; beyond it bodies wait to be read, and get a 503 after a minute. Without it a sixteenth of the memory, 16 to 128 MB."},
+	{"sectional", "max_bodies_memory", "", byteSize, atOnce, "Memory for the bodies of all requests together, of which a caller has half when alone; without it an eighth of the memory, 32 MB to 2 GB."},
 	{"sectional", "text_cache", "", byteSize, atStart, "Memory for the segments of full-text indexes that have no file: small ones, and all where files can't be written. Without it an eighth of the memory, 32 MB to 2 GB."},
 	{"sectional", "text_cache_disk", "8589934592", byteSize, atStart, "Room for files of the other segments, in `text-cache` of the data directory; a search has what it needs even beyond. 0: they are in memory too, and a search of more than `text_cache` is refused."},
 	{"sectional", "body_timeout", "60", seconds, atOnce, "How long 1 KB of a body may take to come."},
@@ -32,7 +32,7 @@ var ownTable = []Known{
 	{"sectional", "max_connections_per_address", "0", count, atOnce, "Most connections from one address, 0 for three quarters of all."},
 	{"sectional", "min_free", "536870912", byteSize, atOnce, "Room on the disk below which writes are refused (507)."},
 	{"sectional", "reserve", "67108864", byteSize, atOnce, "Room that is kept in two files, to be given up on a full disk so that drops can be written."},
-	{"sectional", "drain", "0", seconds, atOnce, "How long the server goes on when it is told to end, with `_up` answering 404, so that a balancer sends nothing more before it stops."},
+	{"sectional", "drain", "0", seconds, atOnce, "How long the server goes on after the signal to stop, with `_up` answering 404, so that a load balancer sends nothing more before it stops."},
 	{"sectional", "node", "", text, atStart, "Name of the server among those of its store, such as `sectional@db1.example`; made up at the first start."},
 	{"sectional", "node_address", "", text, atStart, "URL at which the other servers of its store reach the server, such as `http://db1.example:5984`; where it listens unless this says otherwise."},
 	{"sectional", "generated_admin", "", text, atStart, "Written by the server: the digest of an administrator whose password it made up."},
@@ -43,7 +43,7 @@ var ownTable = []Known{
 	{"tracing", "sample", "1", fraction, atStart, "Share of the requests, and of the work in the background, that is traced. Of others are those whose `traceparent` asks for it, by clients who have shown who they are."},
 
 	{"rate_limits", "per_user", "0", count, atOnce, "Requests that a user may make in a second, at each server; 0 for no limit. Server administrators have none."},
-	{"rate_limits", "per_address", "0", count, atOnce, "Requests that may come from an address in a second, whoever asks, at each server; 0 for no limit. This machine has none."},
+	{"rate_limits", "per_address", "0", count, atOnce, "Requests that an address may send in a second, from all users, at each server; 0 for no limit. This machine has none."},
 	{"rate_limits", "burst", "10", seconds, atOnce, "How many seconds' worth of them may come at once after a pause."},
 
 	{"subscriptions", "workers", "64", count, atOnce, "Deliveries that are made at once."},
@@ -55,6 +55,8 @@ var ownTable = []Known{
 // replicatorTable has the settings of replications.
 var replicatorTable = []Known{
 	{"replicator", "max_jobs", "500", count, atOnce, "Replications that run at once on each server; the others take turns."},
+	{"replicator", "max_jobs_per_user", "100", count, atOnce, "Maximum number of replications of a user at a time, by documents and by requests; 0 for no limit. Server administrators have none."},
+	{"replicator", "max_bytes_per_user", "8000000", byteSize, atOnce, "How long the texts may be together that ask for these, lists of ids among them; 0 for no limit."},
 	{"replicator", "interval", "60000", milliseconds, atOnce, "How often turns change."},
 	{"replicator", "max_churn", "20", count, atOnce, "Most replications that are stopped, and started, at one change of turns."},
 	{"replicator", "max_history", "20", count, atOnce, "Events that `_scheduler` remembers of a replication."},
@@ -62,7 +64,7 @@ var replicatorTable = []Known{
 	{"replicator", "usage_coeff", "0.5", fraction, atOnce, "How fast a replication's use of its turns is forgotten."},
 	{"replicator", "priority_coeff", "0.98", fraction, atOnce, "How fast a replication's use of turns stops counting against it."},
 	{"replicator.shares", anyName, "", count, atOnce, "Share of the turns of replications from the replicator database of that name: 1 to 1000, 100 without it."},
-	{"replicator", "private_addresses", "admins", "true, admins, false", atOnce, "Whose replications may reach private addresses: everybody's, server administrators', nobody's."},
+	{"replicator", "private_addresses", "admins", "true, admins, false", atOnce, "Replications that may reach private addresses: all, those of server administrators, or none."},
 	{"replicator", "valid_endpoint_protocols", "http, https", list, atOnce, "Protocols of sources and targets."},
 	{"replicator", "valid_proxy_protocols", "http, https, socks5", list, atOnce, "Protocols of proxies."},
 	{"replicator", "verify_ssl_certificates", "true", boolean, atOnce, "Whether certificates of peers are checked."},

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sectional/sectional/internal/golden"
+	"github.com/sectional/sectional/internal/testkit/golden"
 )
 
 // TestTable looks for rows that can't be: twice the same, defaults that the code
@@ -26,7 +26,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("the default of %s is no %s", name, k.Kind)
 		}
 		if !strings.HasSuffix(k.Meaning, ".") && !strings.HasSuffix(k.Meaning, "`.") {
-			t.Errorf("the meaning of %s is no sentence: %s", name, k.Meaning)
+			t.Errorf("the meaning of %s is not a sentence: %s", name, k.Meaning)
 		}
 		for _, i := range inert {
 			if i.Keys != nil && i.has(k.Section, k.Key) {

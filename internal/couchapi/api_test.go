@@ -1,237 +1,74 @@
-package couchapi
+package couchapi_test
 
 import (
-	"context"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sectional/sectional/internal/admission"
-	"github.com/sectional/sectional/internal/analyze"
-	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
-	"github.com/sectional/sectional/internal/couchapi/admin"
-	"github.com/sectional/sectional/internal/couchapi/couchhttp"
-	"github.com/sectional/sectional/internal/index"
-	"github.com/sectional/sectional/internal/index/field"
-	"github.com/sectional/sectional/internal/index/geo"
-	"github.com/sectional/sectional/internal/index/geo/geojs"
-	"github.com/sectional/sectional/internal/index/mapjs"
-	textindex "github.com/sectional/sectional/internal/index/text"
-	"github.com/sectional/sectional/internal/index/text/textjs"
-	"github.com/sectional/sectional/internal/index/view"
-	"github.com/sectional/sectional/internal/index/view/viewjs"
-	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
-	"github.com/sectional/sectional/internal/kv/pgkv/enginetest"
-	"github.com/sectional/sectional/internal/replicate/schedule"
-	"github.com/sectional/sectional/internal/script"
-	"github.com/sectional/sectional/internal/store"
-	"github.com/sectional/sectional/internal/subscribe"
+	"github.com/sectional/sectional/internal/testkit/apitest"
+	"github.com/sectional/sectional/internal/testkit/enginetest"
 )
 
-// testAPI is the face over a real store in memory, with the administrator
-// adm:pass. It may be several servers over one engine, which requests are dealt out to: then
-// the API and the store are those of the first.
+// testAPI is a server of apitest over Pebble in memory, or several over one engine, which requests are dealt out to.
 type testAPI struct {
-	*couchhttp.API
-	servers []*couchhttp.API
-	dealing struct {
-		sync.Mutex
-		kvtest.Rand
-	}
+	*apitest.Server
 	t       testing.TB
-	options couchhttp.Options
-	store   *store.Store
-	config  *config.Config
-	stop    func()       // ends feeds
-	later   atomic.Int64 // how far the store's clock is ahead
-	logged  *text        // by functions
-}
-
-// text is what was written so far.
-type text struct {
-	sync.Mutex
-	b strings.Builder
-}
-
-func (w *text) Write(p []byte) (int, error) {
-	w.Lock()
-	defer w.Unlock()
-	return w.b.Write(p)
-}
-
-func (w *text) String() string {
-	w.Lock()
-	defer w.Unlock()
-	return w.b.String()
+	probing bool // by a table of the test's own
 }
 
 func newTestAPI(t testing.TB, settings ...config.Setting) *testAPI {
 	t.Helper()
-	return newTestAPIWith(t, store.Options{}, settings...)
+	return newTestAPIWith(t, apitest.Options{Settings: settings})
 }
 
-// newTestAPIWith is newTestAPI with options of the store.
-func newTestAPIWith(t testing.TB, o store.Options, settings ...config.Setting) *testAPI {
+// newTestAPIWith is newTestAPI with options.
+func newTestAPIWith(t testing.TB, o apitest.Options) *testAPI {
 	t.Helper()
-	if e := enginetest.Open(t); e != nil {
-		return newTestAPIs(t, e, 1, o, settings...)
+	if o.Engine == nil {
+		if o.Engine = enginetest.Open(t); o.Engine == nil {
+			o.Engine = newPebble(t)
+		}
 	}
-	return newTestAPIOn(t, pebblekv.Options{Dir: "data", FS: vfs.NewMem(), CacheBytes: 24 << 20, MemTableBytes: 4 << 20}, o, settings...)
+	return &testAPI{Server: apitest.With(t, o), t: t}
 }
 
-// newTestAPIOn is newTestAPIWith over an engine with options of its own.
-func newTestAPIOn(t testing.TB, engine pebblekv.Options, o store.Options, settings ...config.Setting) *testAPI {
+// newPebble is an engine in memory.
+func newPebble(t testing.TB) kv.Engine {
 	t.Helper()
-	e, err := pebblekv.Open(engine)
+	e, err := pebblekv.Open(pebblekv.Options{Dir: "data", FS: vfs.NewMem(), CacheBytes: 24 << 20, MemTableBytes: 4 << 20})
 	must(t, err)
-	return newTestAPIs(t, e, 1, o, settings...)
+	return e
 }
 
-// newSeveral is newTestAPI with several servers over one engine: Pebble or the model, or what the environment names.
-func newSeveral(t testing.TB, engine string, servers int, o store.Options, settings ...config.Setting) *testAPI {
+// newSeveral is newTestAPI with several servers over one engine, the model or "pebble", or what the environment names.
+func newSeveral(t testing.TB, engine string, servers int, settings ...config.Setting) *testAPI {
 	t.Helper()
-	var e kv.Engine = kvtest.NewModel(kvtest.ModelOptions{})
-	if engine == "pebble" {
-		var err error
-		e, err = pebblekv.Open(pebblekv.Options{Dir: "data", FS: vfs.NewMem(), CacheBytes: 24 << 20, MemTableBytes: 4 << 20})
-		must(t, err)
+	o := apitest.Options{Servers: servers, Settings: settings}
+	if o.Engine = enginetest.Open(t); o.Engine == nil && engine == "pebble" {
+		o.Engine = newPebble(t)
 	}
-	if shared := enginetest.Open(t); shared != nil {
-		e = shared
-	}
-	return newTestAPIs(t, e, servers, o, settings...)
-}
-
-// newTestAPIs is newTestAPIOn with so many servers over an engine, which is closed with them.
-// They have one configuration; all that a server remembers is its own.
-func newTestAPIs(t testing.TB, e kv.Engine, servers int, o store.Options, settings ...config.Setting) *testAPI {
-	t.Helper()
-	settings = append([]config.Setting{
-		{Section: "chttpd_auth", Key: "iterations", Value: "1"},
-		{Section: "chttpd_auth", Key: "secret", Value: "tell nobody"},
-	}, settings...)
-	c, err := config.Open(config.Options{Overrides: settings, Local: filepath.Join(t.TempDir(), "local.ini")})
-	must(t, err)
-	_, err = auth.SetAdmin(c, "adm", "pass")
-	must(t, err)
-	logged := &text{}
-	scripts, err := script.New(script.Options{Logger: slog.New(slog.NewTextHandler(logged, nil)), Limits: script.Limits{Time: c.Snapshot().Duration("couchdb", "os_process_timeout", time.Millisecond, 5*time.Second)}})
-	must(t, err)
-	a := &testAPI{t: t, config: c, logged: logged}
-	a.dealing.Rand = kvtest.NewRand(1)
-	done := make(chan struct{})
-	a.stop = func() { close(done) }
-	t.Cleanup(func() {
-		must(t, scripts.Close())
-		must(t, e.Close())
-	})
-	shared, under := kvtest.NewSharing(e, false), e
-	for n := range servers {
-		if servers > 1 {
-			o.Holder, o.Lease = uint64(n+1), 30*time.Second
-			under = shared.Engine()
-		}
-		a.serve(under, scripts, done, o)
-	}
-	return a
-}
-
-// serve adds a server.
-func (a *testAPI) serve(e kv.Engine, scripts *script.Pool, done chan struct{}, o store.Options) {
-	t, c := a.t, a.config
-	users := &admission.Users{}
-	var of atomic.Pointer[store.Store]
-	now := func() time.Time { // the store's, as in a real server
-		if s := of.Load(); s != nil {
-			return s.Now()
-		}
-		return time.Now()
-	}
-	who := auth.New(auth.Options{Config: c, Users: users, Now: now})
-	rules := admission.New(admission.Options{Auth: who, Functions: scripts, Cloudant: func() bool {
-		limits, _ := c.Get("sectional", "limits")
-		return limits == "cloudant"
-	}, TenantDesigns: func() admission.Writers {
-		who, _ := c.Get("sectional", "owner_design_docs")
-		return admission.Writers(who)
-	}, TenantDesignSize: func() int { return int(c.Snapshot().Int("sectional", "owner_max_design_size", 0)) }})
-	runner := mapjs.New(scripts)
-	views := view.New(viewjs.New(runner))
-	texts := textindex.New(textindex.Options{Functions: textjs.New(runner), Analyze: func(definition []byte) (textindex.Analyzers, error) { return analyze.New(definition) },
-		AnalyzeNouveau: func(definition []byte) (textindex.Analyzers, error) { return analyze.Nouveau(definition) }})
-	indexes := index.New(index.Options{Kinds: []index.Kind{field.Kind{}, views, texts, texts.Nouveau(), geo.Fields{}, geo.New(geojs.New(runner))}})
-	o.Admission, o.Indexer, o.Idle, o.Followers = rules, indexes, true, []store.Follower{subscribe.Rows{}}
-	o.DesignLimits = func() store.DesignLimits {
-		s := c.Snapshot()
-		return store.DesignLimits{Documents: int(s.Int("sectional", "owner_max_design_docs", 0)), Indexes: int(s.Int("sectional", "owner_max_indexes", 0))}
-	}
-	if o.Clock == nil {
-		o.Clock = func() time.Time { return time.Now().Add(time.Duration(a.later.Load())) }
-	}
-	s, err := store.Open(context.Background(), kvtest.NewShortLocks(t, e, keyspace.IsLaneHead), o)
-	must(t, err)
-	of.Store(s)
-	must(t, indexes.Start(context.Background(), s))
-	users.Use(s)
-	if s.Shared() {
-		who.Share(s, s.Secret("attempts"))
-	}
-	told := subscribe.New(subscribe.Options{Store: s, Now: now, AllowPrivate: func() bool { return c.Snapshot().Bool("subscriptions", "allow_private", false) }})
-	scheduler := schedule.New(schedule.Options{Store: s, Users: who, Config: c, Node: admin.OneNode, Now: now})
-	options := couchhttp.Options{Store: s, Auth: who, Replicator: scheduler, Rules: rules, Scripts: scripts, Config: c, Indexes: indexes, Views: views, Texts: texts, Subscriptions: told, Version: "test", Done: done}
-	api := New(options)
-	must(t, api.MakeSystemDatabases(context.Background()))
-	must(t, scheduler.Start(api))
-	if a.servers = append(a.servers, api); len(a.servers) == 1 {
-		a.API, a.store, a.options = api, s, options
-	}
-	t.Cleanup(func() {
-		scheduler.Close()
-		api.Wait()
-		if held := api.HeldBytes(); held != 0 {
-			t.Errorf("%d bytes of bodies are still charged at the end", held)
-		}
-		told.Close()
-		users.Close()
-		indexes.Close()
-		if err := s.Check(context.Background()); err != nil {
-			t.Errorf("the store is not sound at the end: %v", err)
-		}
-		must(t, s.Close())
-	})
+	return &testAPI{Server: apitest.With(t, o), t: t}
 }
 
 // ServeHTTP has one of the servers answer. What is recorded is held against docs/openapi.json, but where a test has put a
 // table of its own in the place of ours.
 func (a *testAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	api := a.API
-	if len(a.servers) > 1 {
-		a.dealing.Lock()
-		api = a.servers[a.dealing.IntN(len(a.servers))]
-		a.dealing.Unlock()
-	}
+	_, s := a.Deal()
 	recorder, recorded := w.(*httptest.ResponseRecorder)
-	if _, measured := a.t.(*testing.B); !recorded || measured || !slices.Contains(a.servers, api) {
-		api.ServeHTTP(w, r)
+	if _, measured := a.t.(*testing.B); !recorded || measured || a.probing {
+		s.API.ServeHTTP(w, r)
 		return
 	}
-	watched(a.t, recorder, r, api)
+	watched(a.t, recorder, r, s.API)
 }
 
 func must(t testing.TB, err error) {

@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/kv/pebblekv"
-	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testkit/apitest"
 )
 
 // pattern is a reader of n bytes that do not compress or repeat, and their
@@ -72,12 +72,11 @@ func live() uint64 {
 // form, and watches the memory that reading takes.
 func TestAttachmentsStream(t *testing.T) {
 	// On disk, files do not count as memory; the cache is small because builds with the race detector keep it on the heap.
-	a := newTestAPIOn(t, pebblekv.Options{Dir: t.TempDir(), CacheBytes: 1 << 20, MemTableBytes: 1 << 20}, store.Options{})
+	e, err := pebblekv.Open(pebblekv.Options{Dir: t.TempDir(), CacheBytes: 1 << 20, MemTableBytes: 1 << 20})
+	must(t, err)
+	a := newTestAPIWith(t, apitest.Options{Engine: e})
 	a.do("PUT", "/db", "").want(201, "")
-	size := int64(64 << 20)
-	if testing.Short() {
-		size = 16 << 20
-	}
+	const size = int64(16 << 20)
 	in := newPattern(size)
 	send := func(method, target string, body io.Reader, header ...string) *digester {
 		r := httptest.NewRequest(method, target, body)

@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"encoding/base64"
@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/sectional/sectional/internal/config"
 )
@@ -40,14 +41,18 @@ func (a *testAPI) sendSlowly(method, target string, header ...string) slowBody {
 	return s
 }
 
-// TestBodiesShareABudget fills the budget with bodies that do not end: what is too much
-// then is refused until they do, what is small passes, and everything is given back.
+// TestBodiesShareABudget fills what a caller may have of the budget with bodies that do not end: what is too much
+// then is refused after it has waited, what is small passes, and everything is given back.
 func TestBodiesShareABudget(t *testing.T) {
+	synctest.Test(t, testSharedBudget)
+}
+
+func testSharedBudget(t *testing.T) {
 	const budget = 1 << 20
 	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "max_bodies_memory", Value: strconv.Itoa(budget)})
 	a.do("PUT", "/db", "").want(201, "")
 	a.do("PUT", "/db/_security", `{"members":{"roles":[]},"admins":{"roles":[]}}`).want(200, "")
-	run := strings.Repeat(" ", 220<<10) // documents cost three times their bytes, and once more where they are kept to be read again
+	run := strings.Repeat(" ", 110<<10) // documents cost three times their bytes, and once more where they are kept to be read again
 
 	waits := a.sendSlowly("PUT", "/db/waits")
 	_, err := io.WriteString(waits.to, "{"+run)
@@ -68,10 +73,10 @@ func TestBodiesShareABudget(t *testing.T) {
 		t.Errorf("the one that waited: %d %s", got.Status, got.Body)
 	}
 	a.do("PUT", "/db/other", "{"+run+"}").want(201, "")
-	a.do("PUT", "/db/never", "{"+run+run+"}").want(413, `{"error":"too_large","reason":"the request entity is too large (the limit is 1048576 bytes of memory: [sectional] max_bodies_memory)"}`)
-	find := `{"selector":{}` + run[:200<<10] + `}`
+	a.do("PUT", "/db/never", "{"+run+run+"}").want(413, `{"error":"too_large","reason":"the request entity is too large (the limit is 524288 bytes of memory, a part of [sectional] max_bodies_memory)"}`)
+	find := `{"selector":{}` + run[:100<<10] + `}`
 	a.do("POST", "/db/_find", find).want(200, "")
-	a.do("POST", "/db/_find", find, "Authorization", "").want(413, "") // half is for nobody
+	a.do("POST", "/db/_find", find, "Authorization", "").want(413, "") // half of that is for nobody
 }
 
 // TestDeclaredLengthsCostNothing declares much and sends little.
@@ -122,7 +127,11 @@ func TestInlinePartsAreCharged(t *testing.T) {
 
 // TestUploadsAreCharged charges an upload for its buffer while it lasts, not for its bytes.
 func TestUploadsAreCharged(t *testing.T) {
-	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "max_bodies_memory", Value: strconv.Itoa(3 << 20)})
+	synctest.Test(t, testChargedUploads)
+}
+
+func testChargedUploads(t *testing.T) {
+	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "max_bodies_memory", Value: strconv.Itoa(5 << 20)})
 	a.do("PUT", "/db", "").want(201, "")
 	large := strings.Repeat("x", 3<<20)
 	a.do("PUT", "/db/doc/a", large+large, "Content-Type", "image/png").want(201, "")
@@ -161,15 +170,31 @@ func TestRightsComeBeforeBodies(t *testing.T) {
 	}
 }
 
-// TestLoadedSnapshotsAreCharged loads a snapshot that needs more than bodies may have.
+// TestLoadedSnapshotsAreCharged loads a snapshot while there is room for it, and while there is none.
 func TestLoadedSnapshotsAreCharged(t *testing.T) {
-	from := newTestAPI(t)
-	from.do("PUT", "/db", "").want(201, "")
-	from.do("PUT", "/db/doc", `{"x":"`+strings.Repeat("x", 300<<10)+`"}`).want(201, "")
-	text := from.do("GET", "/db/_snapshot", "", "Accept-Encoding", "identity").want(200, "")
-	for budget, want := range map[int]int{128 << 10: 413, 1 << 20: 201} {
-		to := newTestAPI(t, config.Setting{Section: "sectional", Key: "max_bodies_memory", Value: strconv.Itoa(budget)})
-		to.do("PUT", "/db", "").want(201, "")
-		to.do("POST", "/db/_snapshot", text.Body, "Content-Type", text.Header.Get("Content-Type")).want(want, "")
+	synctest.Test(t, testChargedSnapshots)
+}
+
+func testChargedSnapshots(t *testing.T) {
+	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "max_bodies_memory", Value: strconv.Itoa(1 << 20)})
+	for _, db := range []string{"from", "to"} {
+		a.do("PUT", "/"+db, "").want(201, "")
 	}
+	a.do("PUT", "/from/doc", `{"x":"`+strings.Repeat("x", 100<<10)+`"}`).want(201, "")
+	text := a.do("GET", "/from/_snapshot", "", "Accept-Encoding", "identity").want(200, "")
+	load := func(status int) {
+		t.Helper()
+		a.do("POST", "/to/_snapshot", text.Body, "Content-Type", text.Header.Get("Content-Type")).want(status, "")
+	}
+	waits := a.sendSlowly("PUT", "/from/waits")
+	_, err := io.WriteString(waits.to, "{"+strings.Repeat(" ", 50<<10))
+	must(t, err)
+	_, err = io.WriteString(waits.to, "}")
+	must(t, err)
+	load(503)
+	must(t, waits.to.Close())
+	if got := <-waits.answer; got.Status != 201 {
+		t.Errorf("the one that waited: %d %s", got.Status, got.Body)
+	}
+	load(201)
 }

@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"bytes"
@@ -11,8 +11,9 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // bomb packs a body of JSON that unpacks to 48 MiB: head, and then element again and
@@ -76,7 +77,7 @@ func TestBombs(t *testing.T) {
 	a.do("PUT", "/parted?partitioned=true", "").want(201, "")
 	blanks := bomb(t, "{", " ")
 	methods := strings.NewReplacer("*", "GET,POST,PUT,DELETE", "GET", "GET")
-	for _, row := range couchhttp.ExpandRoutes(allRoutes()) {
+	for _, row := range couchhttp.ExpandRoutes(couchapi.AllRoutes()) {
 		for method := range strings.SplitSeq(methods.Replace(row.Methods), ",") {
 			for _, user := range []string{"", "adm"} {
 				most := int64(8 * budget)
@@ -151,7 +152,7 @@ func TestElementBombs(t *testing.T) {
 		_, err := z.Write(wellFormed(parts[0], parts[1], 1<<20))
 		must(t, err)
 		must(t, z.Close())
-		for _, row := range allRoutes() {
+		for _, row := range couchapi.AllRoutes() {
 			for method := range strings.SplitSeq(strings.ReplaceAll(row.Methods, "*", "POST"), ",") {
 				if method == http.MethodGet || method == http.MethodDelete || row.Missing != "" {
 					continue

@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/config"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // endless are selectors that would keep a server busy for hours on the document of hardWork.

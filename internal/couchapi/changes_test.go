@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"bufio"
@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/config"
-	"github.com/sectional/sectional/internal/web"
 )
 
 // feedOf returns a feed's answer in short: ids with "!" for deletions, then "|"
@@ -409,7 +408,7 @@ func TestLiveFeed(t *testing.T) {
 	}
 	a.do("PUT", "/other/y", "{}").want(201, "")
 	other.expect(`"id":"y"`)
-	a.stop()
+	a.EndFeeds()
 	other.expect(`{"last_seq":"2-`)
 }
 
@@ -503,22 +502,4 @@ func jsonText(t *testing.T, v any) string {
 	b, err := json.Marshal(v)
 	must(t, err)
 	return string(b)
-}
-
-// TestHeartbeatsHaveAFloor raises heartbeats below a second to one, of both kinds of feed.
-func TestHeartbeatsHaveAFloor(t *testing.T) {
-	for text, want := range map[string]time.Duration{"1": time.Second, "999": time.Second, "1500": 1500 * time.Millisecond, "10000": 10 * time.Second} {
-		var of changesQuery
-		must(t, changesParams.Read(web.Query{{Name: "heartbeat", Value: text}}, &of))
-		var all updatesFeed
-		must(t, updatesParams.Read(web.Query{{Name: "heartbeat", Value: text}}, &all))
-		if of.Heartbeat != want || all.heartbeat != want {
-			t.Errorf("heartbeat=%s: %v of a database, %v of all, want %v", text, of.Heartbeat, all.heartbeat, want)
-		}
-	}
-	var none updatesFeed
-	must(t, updatesParams.Read(web.Query{{Name: "heartbeat", Value: "false"}}, &none))
-	if none.heartbeat != 0 {
-		t.Errorf("without heartbeats: %v", none.heartbeat)
-	}
 }

@@ -152,9 +152,7 @@ func (f *filterRequest) byMap(design, view string) error {
 	realm.Version += "/" + view
 	realm.Functions = []string{text}
 	m := mapFilter{scripts: f.API.Scripts, realm: realm}
-	if program, _ := compiled.Compile(text); program != nil {
-		m.machine = program.NewMachine()
-	}
+	m.program, _ = compiled.Compile(text)
 	f.judge(m.ask)
 	return nil
 }
@@ -164,23 +162,33 @@ func (f *filterRequest) byMap(design, view string) error {
 type mapFilter struct {
 	scripts couchhttp.Scripts
 	realm   script.Realm
-	machine *compiled.Machine // nil: not compiled
+	program *compiled.Map // nil: not compiled
 }
 
 func (m *mapFilter) ask(ctx context.Context, docs [][]byte) ([]bool, error) {
 	passed := make([]bool, len(docs))
 	var rest [][]byte
 	var positions []int
+	var machine *compiled.Machine // for these documents only: feeds wait long, and it would keep memory
+	if m.program != nil {
+		machine = m.program.NewMachine()
+	}
 	for i, doc := range docs {
-		if m.machine != nil {
-			m.machine.Reset()
-			rows, err := m.machine.Run(doc, nil)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if machine != nil {
+			machine.Reset()
+			rows, err := machine.Run(ctx, doc, nil)
 			if err == nil {
 				passed[i] = len(rows) > 0
 				continue
 			}
 		}
 		rest, positions = append(rest, doc), append(positions, i)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
 	verdicts, err := m.scripts.ViewFilter(ctx, m.realm, rest)
 	for i, pass := range verdicts {

@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/sectional/sectional/internal/couchapi"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/web"
 )
@@ -90,7 +91,7 @@ var described = sync.OnceValues(func() (*contract, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &contract{table: couchhttp.NewTable(allRoutes(), couchhttp.Classes{}), schemas: map[string]*jsonschema.Schema{}}
+	c := &contract{table: couchhttp.NewTable(couchapi.AllRoutes(), couchhttp.Classes{}), schemas: map[string]*jsonschema.Schema{}}
 	if c.operations, err = takings(); err != nil {
 		return nil, err
 	}

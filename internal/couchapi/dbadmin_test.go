@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"strconv"
@@ -33,7 +33,7 @@ func TestDatabaseInfo(t *testing.T) {
 	}
 	started := toJSON(t, m["instance_start_time"])
 	a.do("POST", "/db%2Fsub/_ensure_full_commit", "").want(201, `{"ok":true,"instance_start_time":`+started+`}`)
-	if n, err := strconv.ParseInt(strings.Trim(started, `"`), 10, 64); err != nil || n < a.Began.UnixMilli() {
+	if n, err := strconv.ParseInt(strings.Trim(started, `"`), 10, 64); err != nil || n < a.API.Began.UnixMilli() {
 		t.Errorf("instance_start_time: %s", started)
 	}
 	a.do("PUT", "/parted?partitioned=true", "").want(201, "")
@@ -79,17 +79,31 @@ func TestSettingsNeedAnAdministrator(t *testing.T) {
 	member, boss := a.user("mia"), a.user("bob")
 	a.do("PUT", "/db", "").want(201, "")
 	a.do("PUT", "/db/_security", `{"admins":{"names":["bob"]},"members":{"names":["mia"]}}`).want(200, `{"ok":true}`)
-	for path, body := range map[string]string{"_security": `{"admins":{"names":["bob"]},"members":{"names":["mia"]}}`, "_revs_limit": "7", "_purged_infos_limit": "8"} {
+	for path, body := range map[string]string{"_security": `{"admins":{"names":["bob"]},"members":{"names":["mia"]}}`, "_revs_limit": "7"} {
 		a.do("PUT", "/db/"+path, body, "Authorization", member).want(403, `{"error":"forbidden","reason":"You are not a db or server admin."}`)
 		a.do("PUT", "/db/"+path, body, "Authorization", "").want(401, `{"error":"unauthorized","reason":"You are not authorized to access this db."}`)
 		a.do("PUT", "/db/"+path, body, "Authorization", boss).want(200, `{"ok":true}`)
 	}
 	a.do("GET", "/db/_revs_limit", "", "Authorization", member).want(200, "7")
-	a.do("GET", "/db/_purged_infos_limit", "", "Authorization", member).want(200, "8")
 	for _, path := range []string{"_compact", "_view_cleanup"} {
 		a.do("POST", "/db/"+path, "{}", "Authorization", member).want(401, `{"error":"unauthorized","reason":"You are not a server or db admin."}`)
 		a.do("POST", "/db/"+path, "{}", "Authorization", boss).want(202, `{"ok":true}`)
 	}
+}
+
+// TestPurgesAreTheServersToLimit holds who reads and sets how many purges are remembered.
+func TestPurgesAreTheServersToLimit(t *testing.T) {
+	a := newTestAPI(t)
+	member, boss := a.user("mia"), a.user("bob")
+	a.do("PUT", "/db", "").want(201, "")
+	a.do("PUT", "/db/_security", `{"admins":{"names":["bob"]},"members":{"names":["mia"]}}`).want(200, "")
+	for _, who := range []string{"", member, boss} {
+		for _, method := range []string{"GET", "PUT"} {
+			a.do(method, "/db/_purged_infos_limit", "8", "Authorization", who).want(401, `{"error":"unauthorized","reason":"You are not a server admin."}`)
+		}
+	}
+	a.do("PUT", "/db/_purged_infos_limit", "9").want(200, `{"ok":true}`)
+	a.do("GET", "/db/_purged_infos_limit", "").want(200, "9")
 }
 
 func TestBadLimits(t *testing.T) {
@@ -119,7 +133,7 @@ func TestSystemDatabases(t *testing.T) {
 func TestUsersAreHidden(t *testing.T) {
 	a := newTestAPI(t)
 	ann, ben := a.user("ann"), a.user("ben")
-	db, err := a.store.Database(t.Context(), "_users")
+	db, err := a.Store.Database(t.Context(), "_users")
 	must(t, err)
 	must(t, db.SetSecurity(t.Context(), []byte(`{}`)))
 	target := "/_users/org.couchdb.user:ann"
@@ -181,7 +195,7 @@ func TestUpkeep(t *testing.T) {
 	a := newTestAPI(t)
 	a.do("PUT", "/db", "").want(201, "")
 	a.do("POST", "/db/_compact", "{}").want(202, `{"ok":true}`)
-	a.Wait()
+	a.API.Wait()
 	a.do("GET", "/_active_tasks", "").want(200, `[]`)
 	a.do("POST", "/db/_compact", "{}", "Content-Type", "text/plain").want(415, "")
 	a.do("POST", "/db/_compact/none", "{}").want(404, `{"error":"not_found","reason":"missing"}`)

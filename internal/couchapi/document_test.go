@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"encoding/json"
@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
-	"github.com/sectional/sectional/internal/store"
 )
 
 // newDB makes a database "db" with the query given.
@@ -426,7 +425,7 @@ func TestJSONBodyLimit(t *testing.T) {
 // TestMaxConflicts shows what a replicator sees of a document with too many
 // conflicts: a row that says so, at each request again, and nothing else.
 func TestMaxConflicts(t *testing.T) { // difference 280
-	a := newTestAPIWith(t, store.Options{MaxConflicts: func() int { return 2 }})
+	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "max_conflicts", Value: "2"})
 	a.do("PUT", "/db", "").want(201, "")
 	bulk := func(revs ...string) answer {
 		var docs []string

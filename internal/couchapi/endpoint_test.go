@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"fmt"
@@ -8,17 +8,18 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
-	"github.com/sectional/sectional/internal/golden"
+	"github.com/sectional/sectional/internal/testkit/golden"
 	"github.com/sectional/sectional/internal/web"
 )
 
 // TestEndpointTable shows which rows of the route table are served at which endpoints,
 // and asks each of them at each endpoint that serves it.
 func TestEndpointTable(t *testing.T) {
-	root := couchhttp.NewTable(allRoutes(), couchhttp.Classes{})
+	root := couchhttp.NewTable(couchapi.AllRoutes(), couchhttp.Classes{})
 	served := map[string]map[couchhttp.Endpoint]bool{} // by methods and pattern below {db}
-	for _, row := range couchhttp.ExpandRoutes(allRoutes()) {
+	for _, row := range couchhttp.ExpandRoutes(couchapi.AllRoutes()) {
 		for method := range strings.SplitSeq(row.Methods, ",") {
 			p := splitPath(concrete(strings.Replace(row.Pattern, "{path...}", "{path}/more", 1)))
 			var args [web.MaxArgs]string

@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 // soon is a time from now on, as bodies have it.
 func (a *testAPI) soon(d time.Duration) int64 {
-	return time.Now().Add(time.Duration(a.later.Load()) + d).Unix()
+	return a.Store.Now().Add(d).Unix()
 }
 
 // pass lets time pass for the store, in steps that its clock is believed in,
@@ -19,8 +19,8 @@ func (a *testAPI) pass(d time.Duration) {
 	a.t.Helper()
 	for d > 0 {
 		step := min(d, 50*time.Minute)
-		a.later.Add(int64(step))
-		must(a.t, a.store.Sweep(context.Background()))
+		a.Later(step)
+		must(a.t, a.Store.Sweep(context.Background()))
 		d -= step
 	}
 }
@@ -105,7 +105,7 @@ func TestExpiry(t *testing.T) {
 		}
 	}
 	sees(6)
-	a.later.Add(int64(3*time.Minute + time.Second))
+	a.Later(3*time.Minute + time.Second)
 	a.do("GET", "/db/p:0", "").want(200, "") // it is there until a sweep comes
 	a.pass(time.Second)
 	a.do("GET", "/db/p:0", "").want(404, `{"error":"not_found","reason":"deleted"}`)

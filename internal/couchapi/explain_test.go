@@ -1,11 +1,11 @@
-package couchapi
+package couchapi_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/sectional/sectional/internal/golden"
+	"github.com/sectional/sectional/internal/testkit/golden"
 )
 
 // TestExplainScripts runs the files of testdata/explain, each over a database of its
@@ -33,7 +33,7 @@ func (a *testAPI) explainBlock(command string) string {
 	}
 	name, definition, _ := strings.Cut(arg, " ")
 	a.do("PUT", "/db/_design/"+name, fmt.Sprintf(`{"language":"query","views":{%q:{"map":%s}},"options":{"partitioned":false}}`, name, definition)).want(201, "")
-	d, err := a.store.Database(a.t.Context(), "db")
+	d, err := a.Store.Database(a.t.Context(), "db")
 	must(a.t, err)
 	must(a.t, a.API.Indexes.Run(a.t.Context(), d))
 	return ""

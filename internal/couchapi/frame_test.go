@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/web"
@@ -17,7 +18,7 @@ import (
 func TestErrorsSayWhenToAskAgain(t *testing.T) {
 	busy := dberr.New(dberr.Unavailable, "", "busy")
 	for want, err := range map[string]error{
-		"": busy, "1": busy.After(time.Millisecond), "2": dberr.Wrap("x", busy.After(1001*time.Millisecond)), "300": replicationFailed(busy.After(5 * time.Minute)),
+		"": busy, "1": busy.After(time.Millisecond), "2": dberr.Wrap("x", busy.After(1001*time.Millisecond)), "300": couchapi.ReplicationFailed(busy.After(5 * time.Minute)),
 	} {
 		w := probe(t, func(r *couchhttp.Request) error { return err }, httptest.NewRequest("GET", "/probe", nil))
 		if got := w.Header().Get("Retry-After"); got != want || w.Code != 503 {
@@ -37,7 +38,8 @@ func splitPath(target string) (p web.Path) {
 func probe(t *testing.T, run couchhttp.Handler, r *http.Request, settings ...config.Setting) *httptest.ResponseRecorder {
 	t.Helper()
 	a := newTestAPI(t, settings...)
-	a.API = couchhttp.New(a.options, []couchhttp.Route{{Methods: "GET,PUT,POST", Pattern: "/probe", Run: run}})
+	a.probing = true
+	a.API = couchhttp.New(a.Options, []couchhttp.Route{{Methods: "GET,PUT,POST", Pattern: "/probe", Run: run}})
 	w := httptest.NewRecorder()
 	a.ServeHTTP(w, r)
 	return w
@@ -48,7 +50,8 @@ func TestStreamFailsWithALineAndACut(t *testing.T) {
 	var w *httptest.ResponseRecorder
 	r := httptest.NewRequest("GET", "/probe", nil)
 	a := newTestAPI(t)
-	a.API = couchhttp.New(a.options, []couchhttp.Route{{Methods: "GET", Pattern: "/probe", Run: func(r *couchhttp.Request) error {
+	a.probing = true
+	a.API = couchhttp.New(a.Options, []couchhttp.Route{{Methods: "GET", Pattern: "/probe", Run: func(r *couchhttp.Request) error {
 		s := r.Stream(200, web.JSON)
 		s.Buf = append(s.Buf, `{"rows":[`...)
 		if err := s.Flush(); err != nil {

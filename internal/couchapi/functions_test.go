@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"fmt"
@@ -67,7 +67,7 @@ func TestFilterSeesTheRequest(t *testing.T) {
 
 func TestFilterThatFails(t *testing.T) {
 	a := functionsAPI(t, `{"filters":{"ref":"function(doc){ return doc.x.y; }","syntax":"function(","slow":"function(){ for(;;); }"}}`,
-		config.Setting{Section: "couchdb", Key: "os_process_timeout", Value: "300"})
+		config.Setting{Section: "couchdb", Key: "os_process_timeout", Value: "1000"})
 	if w := a.do("GET", "/db/_changes?filter=d/ref", "").want(500, "").json(); w["error"] != "TypeError" {
 		t.Error(w)
 	}
@@ -232,7 +232,7 @@ func TestLogNamesDatabaseAndDesign(t *testing.T) {
 	}
 	a.do("POST", "/db/_design/d/_update/f", "").want(200, "")
 	a.do("GET", "/db/_changes?filter=d/f", "").want(200, "")
-	logged := a.logged.String()
+	logged := a.Logged.String()
 	for _, kind := range []string{"map", "reduce", "show", "list", "update", "filter", "validation", "rewrite"} {
 		if line := `database=db design=_design/d text=` + kind + "\n"; !strings.Contains(logged, line) {
 			t.Errorf("there is no line %q:\n%s", line, logged)
@@ -374,7 +374,7 @@ func TestFunctionsAreSandboxed(t *testing.T) {
 		{"showlist_enable", "false", "", "default-src 'none'"},
 		{"attachments_enable", "false", "", ""},
 	} {
-		_, err := a.config.Set(config.Setting{Section: "csp", Key: c.key, Value: c.value}, false)
+		_, err := a.Config.Set(config.Setting{Section: "csp", Key: c.key, Value: c.value}, false)
 		must(t, err)
 		for _, p := range pages {
 			want := c.functions

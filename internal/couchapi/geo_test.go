@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"strings"
@@ -72,7 +72,7 @@ func TestGeoOfDroppedPartition(t *testing.T) {
 	look("secret of alice:a", "nobody")
 	a.do("DELETE", "/db/_partition/alice", "").want(202, "")
 	look("rows", "secret of alice:a")
-	must(t, a.store.Sweep(t.Context()))
+	must(t, a.Store.Sweep(t.Context()))
 	a.do("PUT", "/db/alice:b", strings.Replace(point, "%", "new", 1)).want(201, "")
 	look(`"new"`, "secret of alice:a")
 }

@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 )
 
 // TestHangingViews asks for views whose functions hang, each in another way: they
-// fail, which _info reports, while other views of the database are as they should be.
+// fail, which _info reports.
 func TestHangingViews(t *testing.T) {
-	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "os_process_timeout", Value: "1000"})
+	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "os_process_timeout", Value: "300"})
 	a.do("PUT", "/db", "").want(201, "")
 	for n := range script.Hopeless {
 		a.do("PUT", fmt.Sprintf("/db/d%d", n), fmt.Sprintf(`{"n":%d}`, n)).want(201, "")
@@ -36,6 +36,16 @@ func TestHangingViews(t *testing.T) {
 			t.Errorf("%s: _info tells %v", name, info)
 		}
 	}
+}
+
+// TestDeepViews asks for views whose functions call themselves without end: those throw, and the
+// other views of the design document are as they should be.
+func TestDeepViews(t *testing.T) {
+	a := newTestAPI(t)
+	a.do("PUT", "/db", "").want(201, "")
+	for n := range script.Hopeless {
+		a.do("PUT", fmt.Sprintf("/db/d%d", n), fmt.Sprintf(`{"n":%d}`, n)).want(201, "")
+	}
 	deep := viewDesign(map[string][2]string{"v": {"function f(doc){ return f(doc) }", ""}, "w": {"function(doc){ (function f(){ return 1 + f() })() }", ""}, "good": {"function(doc){ emit(doc.n) }", ""}})
 	deep = strings.Replace(deep, "function f(doc)", "(function f(doc)", 1)
 	deep = strings.Replace(deep, "return f(doc) }", "return f(doc) })", 1)
@@ -51,9 +61,10 @@ func TestHangingViews(t *testing.T) {
 }
 
 // TestHangingValidatorOfABatch has a validator that hangs for some documents of a
-// request: the rest of the request is refused with the first of them, and the next request is not.
+// request: the rest of the request is refused with the first of them, and the next request is not. A write of one document
+// that hangs is refused in the same words.
 func TestHangingValidatorOfABatch(t *testing.T) {
-	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "os_process_timeout", Value: "300"})
+	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "os_process_timeout", Value: "1000"})
 	a.do("PUT", "/db", "").want(201, "")
 	a.do("PUT", "/db/_design/v", design("validate_doc_update", `function(n){ if (n.hang) for (;;); }`)).want(201, "")
 	w := a.do("POST", "/db/_bulk_docs", `{"docs":[{"_id":"a"},{"_id":"b","hang":true},{"_id":"c"},{"_id":"d","hang":true},{"_id":"e","hang":true}]}`).want(201, "")
@@ -62,6 +73,8 @@ func TestHangingValidatorOfABatch(t *testing.T) {
 		t.Error(w.Body)
 	}
 	a.do("PUT", "/db/c", `{}`).want(201, "")
+	a.do("PUT", "/db/f", `{"hang":true}`).want(500, "{"+refused+"}")
+	a.do("GET", "/db/f", "").want(404, "")
 }
 
 // TestHangingFunctionsHoldNobody has six databases whose validators and maps hang,
@@ -93,6 +106,6 @@ func TestHangingFunctionsHoldNobody(t *testing.T) {
 	if got := a.do("GET", "/good/_design/d/_view/v", "").rows(); got != strings.TrimSpace(strings.Repeat("true=1 ", 10)) {
 		t.Error(got)
 	}
-	must(t, a.Scripts.(*script.Pool).Close()) // which ends what hangs
+	must(t, a.Scripts.Close()) // which ends what hangs
 	hanging.Wait()
 }

@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func BenchmarkChanges5000WithDocs(b *testing.B) {
 // their bodies, without an answer.
 func BenchmarkFeedScan5000(b *testing.B) {
 	a := kilobytes(b, 5000)
-	db, err := a.store.Database(context.Background(), "db")
+	db, err := a.Store.Database(context.Background(), "db")
 	must(b, err)
 	for b.Loop() {
 		err := db.Whole().View(context.Background(), func(r *store.Reader) error {

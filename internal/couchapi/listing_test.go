@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // fill makes a database with documents {"n":1}, {"n":2} and so on.
@@ -312,13 +312,13 @@ func TestCloudantLimits(t *testing.T) {
 	}
 	// The clock goes two seconds on at each look.
 	now := time.Now()
-	a.Now = func() time.Time { now = now.Add(2 * time.Second); return now }
+	a.API.Now = func() time.Time { now = now.Add(2 * time.Second); return now }
 	func() {
 		defer func() { _ = recover() }() // the connection is cut, as the answer has begun
 		w := a.do("GET", "/db/_partition/p/_all_docs", "")
 		t.Errorf("the query was not ended: %d", w.Status)
 	}()
-	a.Now = func() time.Time { now = now.Add(6 * time.Second); return now }
+	a.API.Now = func() time.Time { now = now.Add(6 * time.Second); return now }
 	a.do("GET", "/db/_partition/p/_all_docs", "").want(500,
 		`{"error":"timeout","reason":"The request could not be processed in a reasonable amount of time."}`)
 	// Six lists of the partition were asked for, two of them too slow.

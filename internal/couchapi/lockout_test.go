@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
-	"github.com/sectional/sectional/internal/store"
 )
 
 // TestLockoutTellsWhen: a 403 says how long, in words and in Retry-After, for a
@@ -100,7 +99,7 @@ func TestNobodyLocksTheAdministratorOut(t *testing.T) {
 func TestLockoutOfSeveral(t *testing.T) {
 	for _, engine := range []string{"model", "pebble"} {
 		t.Run(engine, func(t *testing.T) {
-			a := newSeveral(t, engine, 3, store.Options{})
+			a := newSeveral(t, engine, 3)
 			ann := a.as("ann")
 			for range 12 {
 				a.do("GET", "/_session", "", ann...).want(200, "")
@@ -108,7 +107,7 @@ func TestLockoutOfSeveral(t *testing.T) {
 			from := func(password string) []string {
 				return []string{"Authorization", basic("ann", password), "X-Forwarded-For", "10.0.0.1"}
 			}
-			a.config.Set(config.Setting{Section: "chttpd", Key: "trusted_proxies", Value: "192.0.2.0/24"}, false)
+			a.Config.Set(config.Setting{Section: "chttpd", Key: "trusted_proxies", Value: "192.0.2.0/24"}, false)
 			for i := range 12 {
 				a.do("GET", "/_session", "", from(fmt.Sprint("guess", i))...).want(map[bool]int{true: 401, false: 403}[i < 5], "")
 			}

@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // Two queries of the articles name the first field of their index alone. Some documents lack the second.

@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"context"
@@ -28,7 +28,7 @@ func (a *testAPI) index(db, name, definition string) {
 	a.t.Helper()
 	a.do("POST", "/"+db+"/_index", fmt.Sprintf(`{"ddoc":%q,"name":%q,"index":%s}`, name, name, definition)).
 		want(200, fmt.Sprintf(`{"result":"created","id":"_design/%s","name":%q}`, name, name))
-	d, err := a.store.Database(context.Background(), db)
+	d, err := a.Store.Database(context.Background(), db)
 	must(a.t, err)
 	must(a.t, a.API.Indexes.Run(context.Background(), d))
 }
@@ -266,10 +266,10 @@ func TestCloudantTimeOfPartitionFind(t *testing.T) {
 	a := newTestAPI(t, config.Setting{Section: "sectional", Key: "limits", Value: "cloudant"})
 	a.do("PUT", "/db?partitioned=true", "").want(201, "")
 	a.do("PUT", "/db/p:1", "{}").want(201, "")
-	began := a.Now()
+	began := a.API.Now()
 	late := false
-	clock := a.Now
-	a.Now = func() time.Time {
+	clock := a.API.Now
+	a.API.Now = func() time.Time {
 		if late {
 			return began.Add(10 * time.Second)
 		}

@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // instruments are documents with what CouchDB's tests of text indexes look at: fields of

@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"context"
@@ -125,7 +125,7 @@ func TestMinSeq(t *testing.T) {
 
 // nextSeq returns the sequence that the next write to a database will have.
 func (a *testAPI) nextSeq(name string) string {
-	db, err := a.store.Database(context.Background(), name)
+	db, err := a.Store.Database(context.Background(), name)
 	must(a.t, err)
 	totals, err := db.Whole().Totals(context.Background())
 	must(a.t, err)
@@ -177,6 +177,6 @@ func TestMinSeqEnds(t *testing.T) {
 	a.fill("db2", "p:a")
 	next = a.nextSeq("db2")
 	go func() { answers <- a.do("GET", "/db2?min_seq="+next, "") }()
-	a.stop()
+	a.EndFeeds()
 	(<-answers).want(503, "")
 }

@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"encoding/base64"
@@ -43,7 +43,7 @@ func TestNodeConfig(t *testing.T) {
 func TestNodeConfigKeepsSecrets(t *testing.T) {
 	a := newTestAPI(t)
 	a.do("PUT", "/_node/_local/_config/admins/eve", `"clear text"`).want(200, `""`)
-	line, _ := a.config.Get("admins", "eve")
+	line, _ := a.Config.Get("admins", "eve")
 	if !auth.IsHashed(line) {
 		t.Errorf("stored as %q", line)
 	}

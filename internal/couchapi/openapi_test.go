@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"encoding/json"
@@ -15,8 +15,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sectional/sectional/internal/couchapi"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
-	"github.com/sectional/sectional/internal/golden"
+	"github.com/sectional/sectional/internal/testkit/golden"
 )
 
 // TestOpenAPI: docs/openapi.json describes the routes that there are, with the rights of docs/access.md and the parameters
@@ -36,7 +37,7 @@ func openAPI(t *testing.T) object {
 	takes, err := takings()
 	must(t, err)
 	d := describing{t: t, who: accessTable(t), paths: object{}, shapes: map[string]string{}, params: queryParams(t), takes: takes, used: map[string]bool{}}
-	for _, row := range couchhttp.ExpandRoutes(allRoutes()) {
+	for _, row := range couchhttp.ExpandRoutes(couchapi.AllRoutes()) {
 		d.row(row)
 	}
 	for name := range takes {

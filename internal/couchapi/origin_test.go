@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"net/http"
@@ -7,8 +7,9 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // formTypes are the content types that a page can have sent without asking, and
@@ -31,7 +32,7 @@ func (a *testAPI) session() string {
 
 // postRoutes are the routes that a POST reaches.
 func postRoutes() []couchhttp.Route {
-	return slices.DeleteFunc(couchhttp.ExpandRoutes(allRoutes()), func(row couchhttp.Route) bool {
+	return slices.DeleteFunc(couchhttp.ExpandRoutes(couchapi.AllRoutes()), func(row couchhttp.Route) bool {
 		return row.Methods != "*" && !slices.Contains(strings.Split(row.Methods, ","), "POST")
 	})
 }
@@ -94,7 +95,7 @@ func TestCookiesNeedJSON(t *testing.T) {
 // is not told that it may.
 func TestBrowsersAskFirst(t *testing.T) {
 	w := newAccessWorld(t)
-	for _, row := range couchhttp.ExpandRoutes(allRoutes()) {
+	for _, row := range couchhttp.ExpandRoutes(couchapi.AllRoutes()) {
 		for method := range strings.SplitSeq(row.Methods, ",") {
 			got := w.do("OPTIONS", accessPath(row.Pattern, "alice"), "", "Authorization", "", "Origin", "https://evil.example",
 				"Access-Control-Request-Method", method, "Access-Control-Request-Headers", "content-type")

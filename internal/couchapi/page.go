@@ -74,11 +74,9 @@ func loginPage(r *couchhttp.Request) error {
 	return r.Bytes(http.StatusOK, "text/html; charset=utf-8", []byte(b.String()))
 }
 
-// harden sets the headers of what is made for browsers: what it may load and do, and that nobody shows it in a frame
-// or takes it for another type.
+// harden sets the headers of what is made for browsers: what it may load and do, and that nobody shows it in a frame.
 func harden(r *couchhttp.Request, policy string) {
 	r.Set("Content-Security-Policy", policy)
-	r.Set("X-Content-Type-Options", "nosniff")
 	r.Set("X-Frame-Options", "DENY")
 	r.Set("Referrer-Policy", "no-referrer")
 }

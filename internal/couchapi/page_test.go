@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"regexp"
@@ -26,7 +26,7 @@ func TestBrowsersSeeAPage(t *testing.T) {
 				t.Errorf("%s has the policy %s", path, policy)
 			}
 		}
-		if strings.Contains(w.Body, a.store.UUID()) || strings.Contains(w.Body, "secret-db") || strings.Contains(w.Body, "adm") && !strings.Contains(w.Body, "administrators") {
+		if strings.Contains(w.Body, a.Store.UUID()) || strings.Contains(w.Body, "secret-db") || strings.Contains(w.Body, "adm") && !strings.Contains(w.Body, "administrators") {
 			t.Errorf("%s tells too much: %s", path, w.Body)
 		}
 		if head := a.do("HEAD", path, "", "Accept", browserAccept); head.Status != 200 || head.Body != "" || head.Header.Get("Content-Type") != "text/html; charset=utf-8" {

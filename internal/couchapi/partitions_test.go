@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"context"
@@ -266,11 +266,11 @@ func TestDropPartition(t *testing.T) {
 	a.lists([][3]string{{"/db/_partition/fruit/_all_docs", "", "0/0: "}, {"/db/_partition/tools/_all_docs", "", "0/2: tools:axe tools:bolt"}})
 	a.do("GET", "/db/fruit:apple", "").want(404, "")
 	a.do("PUT", "/db/fruit:apple", "{}").want(409, "")
-	must(t, a.store.Sweep(context.Background()))
+	must(t, a.Store.Sweep(context.Background()))
 	a.do("PUT", "/db/fruit:apple", "{}").want(201, "")
 
 	a.do("DELETE", "/db/_partition/tools?tombstones=true", "").want(202, "")
-	must(t, a.store.Sweep(context.Background()))
+	must(t, a.Store.Sweep(context.Background()))
 	info := a.do("GET", "/db/_partition/tools", "").want(200, "").json()
 	if info["doc_count"] != json.Number("0") || info["doc_del_count"] != json.Number("2") {
 		t.Errorf("after tombstones: %v", info)

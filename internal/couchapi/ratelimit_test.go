@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 func TestRateLimits(t *testing.T) {
 	a := newTestAPI(t)
 	for key, value := range map[string]string{"per_user": "1", "burst": "2"} {
-		_, err := a.config.Set(config.Setting{Section: "rate_limits", Key: key, Value: value}, false)
+		_, err := a.Config.Set(config.Setting{Section: "rate_limits", Key: key, Value: value}, false)
 		must(t, err)
 	}
 	a.do("PUT", "/_users/org.couchdb.user:jan", `{"name":"jan","type":"user","roles":[],"password":"pass"}`).want(201, "")
@@ -38,10 +38,10 @@ func TestRateLimits(t *testing.T) {
 func TestUpLives(t *testing.T) {
 	a := newTestAPI(t)
 	health := ""
-	a.Health = func() string { return health }
-	_, err := a.config.Set(config.Setting{Section: "couchdb", Key: "maintenance_mode", Value: "true"}, false)
+	a.API.Health = func() string { return health }
+	_, err := a.Config.Set(config.Setting{Section: "couchdb", Key: "maintenance_mode", Value: "true"}, false)
 	must(t, err)
-	for _, health = range []string{"ok", "full", "away", "moved", "draining"} {
+	for _, health = range []string{"ok", "full", "away", "draining"} {
 		a.do("GET", "/_up?live=true", "", "Authorization", "").want(200, `{"status":"ok"}`)
 	}
 	health = "stopped"

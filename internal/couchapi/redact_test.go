@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"encoding/base64"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 	"github.com/sectional/sectional/internal/web"
 )
 

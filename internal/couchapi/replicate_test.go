@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"crypto/hmac"
@@ -65,6 +65,37 @@ func TestReplicateByNames(t *testing.T) {
 		t.Errorf("made with it: %v", got)
 	}
 	a.do("POST", "/_replicate", `{"source":"a","target":"nosuch"}`).want(500, `{"error":"db_not_found","reason":"could not open nosuch/"}`)
+}
+
+// TestReplicationsDoNotSpeakForProxies: the headers of a replication are its author's, also where
+// the server believes unsigned ones of a proxy, and whatever the endpoint's credentials look like.
+func TestReplicationsDoNotSpeakForProxies(t *testing.T) {
+	a := newTestAPI(t, config.Setting{Section: "chttpd_auth", Key: "proxy_use_secret", Value: "false"}, config.Setting{Section: "chttpd_auth", Key: "x_auth_roles", Value: "X-Roles"},
+		config.Setting{Section: "chttpd", Key: "authentication_handlers", Value: "{x, proxy_authentication_handler}, {x, cookie_authentication_handler}, {x, default_authentication_handler}"})
+	a.hold("hidden", "1")
+	a.do("GET", "/hidden/1", "", "Authorization", "", "X-Auth-CouchDB-UserName", "root", "X-Roles", "_admin").want(200, "")
+	jan := a.as("jan")
+	a.do("PUT", "/_replicator/_security", `{"admins":{"names":["jan"]},"members":{"names":["jan"]}}`).want(200, "")
+	for i, credentials := range []string{"", `"Authorization":"x",`, `"Authorization":"x y",`, `"Authorization":"Bearer x",`, `"Authorization":"Basic Xzpf",`, `"Authorization":"Basic",`, `"Cookie":"AuthSession=",`} {
+		source := `{"url":"hidden","headers":{` + credentials + `"X-Auth-CouchDB-UserName":"root","X-Roles":"_admin"}}`
+		for way, begin := range map[string]func(target string){
+			"request": func(target string) {
+				a.do("POST", "/_replicate", fmt.Sprintf(`{"source":%s,"target":%q,"retries_per_request":0}`, source, target), jan...)
+			},
+			"document": func(target string) {
+				a.do("PUT", "/_replicator/"+target, fmt.Sprintf(`{"source":%s,"target":%q,"retries_per_request":0}`, source, target), jan...).want(201, "")
+				a.eventually("/_scheduler/docs/_replicator/"+target, `"info":{`)
+			},
+		} {
+			target := fmt.Sprintf("%s-%d", way, i)
+			a.do("PUT", "/"+target, "").want(201, "")
+			a.do("PUT", "/"+target+"/_security", `{"admins":{"names":["jan"]},"members":{"names":["jan"]}}`).want(200, "")
+			begin(target)
+			if got := a.do("GET", "/"+target, "").json(); fmt.Sprint(got["doc_count"]) != "0" {
+				t.Errorf("a %s with %q reads as an administrator", way, credentials)
+			}
+		}
+	}
 }
 
 func TestReplicateRefusals(t *testing.T) {

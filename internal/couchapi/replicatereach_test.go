@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"bufio"
@@ -147,7 +147,7 @@ func (p *onTheWay) socks(c net.Conn) {
 	}
 	say(1, 0)
 	if head := read(4); head[1] != 1 || head[3] != 1 {
-		p.t.Errorf("SOCKS: %v is no connection to an IPv4 address", head)
+		p.t.Errorf("SOCKS: %v is not a connection to an IPv4 address", head)
 	}
 	ip, port := net.IP(read(4)), read(2)
 	address := net.JoinHostPort(ip.String(), strconv.Itoa(int(port[0])<<8|int(port[1])))
@@ -196,7 +196,7 @@ func peerAt(s *httptest.Server, db string) string {
 
 func (a *testAPI) setReplicator(key, value string) {
 	a.t.Helper()
-	_, err := a.config.Set(config.Setting{Section: "replicator", Key: key, Value: value}, false)
+	_, err := a.Config.Set(config.Setting{Section: "replicator", Key: key, Value: value}, false)
 	must(a.t, err)
 }
 

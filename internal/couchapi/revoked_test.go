@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"fmt"
@@ -6,9 +6,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"github.com/sectional/sectional/internal/kv/kvtest"
-	"github.com/sectional/sectional/internal/store"
 )
 
 // requestsOfRevoked are requests whose rights are looked at by their first read or commit, or before it. %d is another
@@ -53,7 +50,7 @@ func TestRevokedOverServers(t *testing.T) {
 	for name, revoked := range revocations {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := newTestAPIs(t, kvtest.NewModel(kvtest.ModelOptions{}), 2, store.Options{})
+			a := newSeveral(t, "model", 2)
 			for n, ask := range requestsOfRevoked {
 				// Each has a database and a user of its own.
 				own := strings.NewReplacer("/db", fmt.Sprint("/db", n), "ann", fmt.Sprint("ann", n)).Replace
@@ -122,7 +119,7 @@ func TestBodiesOfRevoked(t *testing.T) {
 			status   int
 		}{{"", 8 << 30, "", 401}, {"", 100, "", 401}, {"ann:two", 8 << 30, "", 401}, {"ann:two", 100, "", 401},
 			{"ann:one", 8 << 30, "", 403}, {"ann:one", 2 << 20, "", 403}, {"ann:one", -1, "", 403}, {"ann:one", 1000, "gzip", 403}} {
-			a := newTestAPIs(t, kvtest.NewModel(kvtest.ModelOptions{}), 2, store.Options{})
+			a := newSeveral(t, "model", 2)
 			told, asked := a.on(0), a.on(1)
 			for _, r := range []string{"PUT " + annsTarget + " " + annsDocument, "PUT /db", "PUT /db/_security " + crewSecurity} {
 				told.must(r)

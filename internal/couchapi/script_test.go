@@ -1,19 +1,18 @@
-package couchapi
+package couchapi_test
 
 import (
 	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/sectional/sectional/internal/config"
-	"github.com/sectional/sectional/internal/golden"
-	"github.com/sectional/sectional/internal/kv/kvtest"
-	"github.com/sectional/sectional/internal/store"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/apitest"
+	"github.com/sectional/sectional/internal/testkit/golden"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // TestScripts runs the files in testdata/scripts, each against a server of its own whose clock stands still. A file is a list of
@@ -28,7 +27,9 @@ func TestScripts(t *testing.T) {
 // tell.
 func TestScriptsOnSeveral(t *testing.T) {
 	testrun.Sequential(t)
-	golden.Scripts(t, "testdata/scripts/*.txt", func(t *testing.T) func(string) string { return newScript(t, "pebble", 2) })
+	if testrun.IsLong() {
+		golden.Scripts(t, "testdata/scripts/*.txt", func(t *testing.T) func(string) string { return newScript(t, "pebble", 2) })
+	}
 	golden.Scripts(t, "testdata/scripts/*.txt", func(t *testing.T) func(string) string { return newScript(t, "model", 3) })
 }
 
@@ -36,22 +37,11 @@ func TestScriptsOnSeveral(t *testing.T) {
 var scriptClock = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 func newScript(t *testing.T, engine string, servers int) func(paragraph string) string {
-	var api atomic.Pointer[testAPI] // nil while the store, which asks for the time, is being opened
-	clock := func() time.Time {
-		if a := api.Load(); a != nil {
-			return scriptClock.Add(time.Duration(a.later.Load()))
-		}
-		return scriptClock
+	o := apitest.Options{Begin: scriptClock, Servers: servers, Settings: []config.Setting{{Section: "sectional", Key: "owner_design_docs", Value: "members"}}}
+	if engine == "model" {
+		o.Engine = kvtest.NewModel(kvtest.ModelOptions{})
 	}
-	o, members := store.Options{Clock: clock}, config.Setting{Section: "sectional", Key: "owner_design_docs", Value: "members"}
-	var a *testAPI
-	if servers == 1 {
-		a = newTestAPIWith(t, o, members)
-	} else {
-		o.Doubt = kvtest.Doubt(1)
-		a = newSeveral(t, engine, servers, o, members)
-	}
-	api.Store(a)
+	a := newTestAPIWith(t, o)
 	return a.scripted
 }
 
@@ -62,7 +52,7 @@ func (a *testAPI) scripted(paragraph string) string {
 		if after, moves := strings.CutPrefix(line, "advance "); moves {
 			by, err := time.ParseDuration(after)
 			must(a.t, err)
-			a.later.Add(int64(by))
+			a.Later(by)
 		} else if !strings.HasPrefix(line, "#") {
 			lines = append(lines, line)
 		}

@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"encoding/json"
@@ -11,14 +11,15 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/couchapi"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 func TestWelcome(t *testing.T) {
 	a := newTestAPI(t)
 	got := a.do("GET", "/", "", "Authorization", "").want(200, "")
 	m := got.json()
-	if m["couchdb"] != "Welcome" || m["version"] != compatible || m["uuid"] != a.store.UUID() {
+	if m["couchdb"] != "Welcome" || m["version"] != couchapi.Compatible || m["uuid"] != a.Store.UUID() {
 		t.Errorf("got %s", got.Body)
 	}
 	for _, part := range []string{`"features":["access-ready","geo","nouveau","partitioned","search"]`, `"vendor":{"name":"Sectional",`} {
@@ -57,7 +58,7 @@ func TestUp(t *testing.T) {
 	a := newTestAPI(t)
 	a.do("GET", "/_up", "", "Authorization", "").want(200, `{"status":"ok","seeds":{}}`)
 	for _, mode := range []string{"true", "nolb"} {
-		_, err := a.config.Set(config.Setting{Section: "couchdb", Key: "maintenance_mode", Value: mode}, false)
+		_, err := a.Config.Set(config.Setting{Section: "couchdb", Key: "maintenance_mode", Value: mode}, false)
 		must(t, err)
 		a.do("GET", "/_up", "").want(404, "")
 	}

@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"crypto/tls"

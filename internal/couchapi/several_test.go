@@ -1,26 +1,23 @@
-package couchapi
+package couchapi_test
 
 import (
 	"fmt"
 	"io"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
-	"github.com/sectional/sectional/internal/kv/kvtest"
-	"github.com/sectional/sectional/internal/script"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testkit/apitest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // on is the server of a number alone.
 func (a *testAPI) on(n int) *testAPI {
-	one := &testAPI{API: a.servers[n], servers: a.servers[n : n+1], t: a.t, store: a.servers[n].Store, config: a.config}
-	one.dealing.Rand = kvtest.NewRand(1)
-	return one
+	return &testAPI{Server: a.All()[n].Alone(), t: a.t}
 }
 
 // changeOfRights is something that one server is told, and what another answers to the same request
@@ -129,7 +126,7 @@ func TestRightsOverServers(t *testing.T) {
 	for _, c := range changesOfRights {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			a := newSeveral(t, "model", 2, store.Options{}, config.Setting{Section: "sectional", Key: "owner_design_docs", Value: "members"})
+			a := newSeveral(t, "model", 2, config.Setting{Section: "sectional", Key: "owner_design_docs", Value: "members"})
 			told, asked := a.on(0), a.on(1)
 			for _, r := range append([]string{"PUT " + annsTarget + " " + annsDocument, "PUT /db", `PUT /db/doc {"n":1}`, "PUT /parts?partitioned=true", "PUT /parts/p:doc {}"}, c.setup...) {
 				told.must(r)
@@ -169,7 +166,7 @@ func (a *testAPI) must(request string) {
 	method, target, body := taken(request)
 	switch method {
 	case "SWEEP":
-		must(a.t, a.store.Sweep(a.t.Context()))
+		must(a.t, a.Store.Sweep(a.t.Context()))
 		return
 	case "PURGE":
 		db, id, _ := strings.Cut(target[1:], "/")
@@ -205,7 +202,7 @@ func taken(request string) (method, target, body string) {
 // read for what changes something.
 func TestFewReadsOverServers(t *testing.T) {
 	trips := kvtest.NewRemote(kvtest.NewModel(kvtest.ModelOptions{}), nil)
-	a := newTestAPIs(t, trips, 2, store.Options{Clock: func() time.Time { return scriptClock }})
+	a := newTestAPIWith(t, apitest.Options{Engine: trips, Servers: 2, Store: store.Options{Doubt: func() bool { return false }}})
 	one := a.on(0)
 	one.must("PUT /db")
 	one.must("PUT /db/doc {}")
@@ -240,7 +237,7 @@ func TestFeedsOverServers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := newSeveral(t, "model", 2, store.Options{})
+			a := newSeveral(t, "model", 2)
 			told, asked := a.on(0), a.on(1)
 			told.must("PUT /db?partitioned=true")
 			told.must("PUT /db/p:one {}")
@@ -256,7 +253,7 @@ func TestFeedsOverServers(t *testing.T) {
 			for n := 0; ; n++ {
 				told.must(fmt.Sprintf("PUT /db/p:two%d {}", n))
 				told.must(fmt.Sprintf("PUT /db%d", n))
-				must(t, asked.store.Sweep(t.Context())) // looks for what others did
+				must(t, asked.Store.Sweep(t.Context())) // looks for what others did
 				select {
 				case a := <-got:
 					if a.Status != 200 || !strings.Contains(a.Body, "p:two") && !strings.Contains(a.Body, `"db_name":"db`) {
@@ -270,26 +267,19 @@ func TestFeedsOverServers(t *testing.T) {
 	}
 }
 
-// ownConfiguration gives each server of an engine its own configuration, which the store has in common.
-type ownConfiguration struct{ *config.Config }
-
 // newConfigured is newSeveral with two servers whose configurations are their own, as those of two processes: what
 // one is told the other learns from the store.
 func newConfigured(t *testing.T) *testAPI {
 	t.Helper()
 	e := kvtest.NewModel(kvtest.ModelOptions{})
-	first := &ownConfiguration{}
-	a := newTestAPIs(t, kvtest.NewShared(e), 1, store.Options{Configured: first, Holder: 1, Lease: time.Minute})
-	first.Config = a.config
-	must(t, first.Share(store.ConfigurationIn(e)))
-	second, err := config.Open(config.Options{Overrides: []config.Setting{{Section: "chttpd_auth", Key: "iterations", Value: "1"}}, Local: filepath.Join(t.TempDir(), "local.ini")})
-	must(t, err)
-	must(t, second.Share(store.ConfigurationIn(e)))
-	done := make(chan struct{})
-	b := &testAPI{t: t, config: second, stop: func() { close(done) }}
-	b.serve(kvtest.NewShared(e), a.options.Scripts.(*script.Pool), done, store.Options{Configured: second, Holder: 2, Lease: time.Minute})
-	a.servers = append(a.servers, b.servers...)
-	return a
+	t.Cleanup(func() { must(t, e.Close()) })
+	var both []*apitest.Server
+	for i := range 2 {
+		c := apitest.Configured(t)
+		must(t, c.Share(store.ConfigurationIn(e)))
+		both = append(both, apitest.Add(t, kvtest.NewShared(e), c, apitest.Options{Store: store.Options{Configured: c, Holder: uint64(i + 1), Lease: time.Minute}}))
+	}
+	return &testAPI{Server: apitest.Together(both...), t: t}
 }
 
 // TestFeedsOfRevokedAdministrators has one server told that somebody is no administrator any more, and writes there:
@@ -300,18 +290,18 @@ func TestFeedsOfRevokedAdministrators(t *testing.T) {
 			t.Parallel()
 			a := newConfigured(t)
 			told, asked := a.on(0), a.on(1)
-			_, err := auth.SetAdmin(a.config, "eve", "pass")
+			_, err := auth.SetAdmin(a.Config, "eve", "pass")
 			must(t, err)
 			told.must("PUT /db")
 			s := httptest.NewServer(asked)
 			defer s.Close()
 			body := asked.follow(s, ask, basic("eve", "pass"))
-			_, err = a.config.Delete("admins", "eve", true)
+			_, err = a.Config.Delete("admins", "eve", true)
 			must(t, err)
 			told.must("PUT /secret")
 			told.must("PUT /db/secret {}")
-			must(t, told.store.Sweep(t.Context()))
-			must(t, asked.store.Sweep(t.Context())) // looks for what others did
+			must(t, told.Store.Sweep(t.Context()))
+			must(t, asked.Store.Sweep(t.Context())) // looks for what others did
 			text, err := io.ReadAll(body)
 			if err != nil || strings.Contains(string(text), "secret") {
 				t.Errorf("the feed ended with %q, %v", text, err)
@@ -325,7 +315,7 @@ func TestSessionsOverServers(t *testing.T) {
 	for name, change := range map[string]string{"deleted": "DELETE " + annsTarget, "password": "EDIT " + annsTarget + ` {"password":"two"}`, "dropped": "DELETE /_users"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := newSeveral(t, "model", 2, store.Options{})
+			a := newSeveral(t, "model", 2)
 			told, asked := a.on(0), a.on(1)
 			told.must("PUT " + annsTarget + " " + annsDocument)
 			login := asked.do("POST", "/_session", `{"name":"ann","password":"one"}`, "Authorization", "").want(200, "")
@@ -350,21 +340,22 @@ func TestClocksOfServers(t *testing.T) {
 	e := kvtest.NewModel(kvtest.ModelOptions{})
 	shared := kvtest.NewSharing(e, false)
 	shared.Clock(time.Now)
-	behind := store.Options{Holder: 1, Lease: time.Minute, Clock: func() time.Time { return time.Now().Add(-7 * time.Hour) }}
-	a := newTestAPIs(t, shared.Engine(), 1, behind)
-	done := make(chan struct{})
-	b := &testAPI{t: t, config: a.config, stop: func() { close(done) }}
-	b.serve(shared.Engine(), a.options.Scripts.(*script.Pool), done, store.Options{Holder: 2, Lease: time.Minute, Clock: func() time.Time { return time.Now().Add(5 * time.Hour) }})
-	a.servers = append(a.servers, b.servers...)
+	t.Cleanup(func() { must(t, e.Close()) })
+	c := apitest.Configured(t)
+	var all []*apitest.Server
+	for i, off := range []time.Duration{-7 * time.Hour, 5 * time.Hour} {
+		all = append(all, apitest.Add(t, shared.Engine(), c, apitest.Options{Store: store.Options{Holder: uint64(i + 1), Lease: time.Minute, Clock: func() time.Time { return time.Now().Add(off) }}}))
+	}
+	a := &testAPI{Server: apitest.Together(all...), t: t}
 	first := a.on(0)
 	first.must("PUT " + annsTarget + " " + annsDocument)
 	first.must("PUT /db?partitioned=true")
 	first.must("PUT /db/_design/d " + `{"indexes":{"i":{"index":"function(doc){index(\"n\",doc.n)}"}}}`)
 	first.must("PUT /db/p:1 " + `{"n":"one"}`)
-	for from := range a.servers {
+	for from := range a.All() {
 		login := a.on(from).do("POST", "/_session", `{"name":"ann","password":"one"}`, "Authorization", "").want(200, "")
 		cookie, _, _ := strings.Cut(login.Header.Get("Set-Cookie"), ";")
-		for to := range a.servers {
+		for to := range a.All() {
 			got := a.on(to).do("GET", "/_session", "", "Authorization", "", "Cookie", cookie).want(200, "").Body
 			if !strings.Contains(got, `"name":"ann"`) {
 				t.Errorf("the cookie of server %d is a stranger's to server %d: %s", from, to, got)

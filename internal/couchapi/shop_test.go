@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 	"unicode"
 
 	"github.com/sectional/sectional/internal/demo"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // newShop returns the face with the demo's data.
@@ -28,6 +28,9 @@ func newShop(t *testing.T) *testAPI {
 		a.ServeHTTP(w, r)
 		return w.Code, w.Body.Bytes(), nil
 	}
+	// The cities, which take longest, are passed over where the marker says that they are there.
+	a.do("PUT", "/cities?partitioned=true", "").want(201, "")
+	a.do("PUT", "/cities/_local/demo", `{"size":200,"shape":1,"samples":1}`).want(201, "")
 	must(t, demo.Load(context.Background(), do, 200, nil))
 	return a
 }

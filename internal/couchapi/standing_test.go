@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"context"
@@ -61,7 +61,7 @@ func TestFeedsEndWithTheirRights(t *testing.T) {
 			a.do("PUT", "/_users/org.couchdb.user:ann", fmt.Sprintf(`{"_rev":%q,"name":"ann","type":"user","roles":["clerk"],"password":"new"}`, rev)).want(201, "")
 		}},
 		{"handler", rule, "/db", []string{"clerk"}, func(a *testAPI) {
-			_, err := a.config.Set(config.Setting{Section: "chttpd", Key: "authentication_handlers", Value: "{chttpd_auth, cookie_authentication_handler}"}, false)
+			_, err := a.Config.Set(config.Setting{Section: "chttpd", Key: "authentication_handlers", Value: "{chttpd_auth, cookie_authentication_handler}"}, false)
 			must(a.t, err)
 		}},
 	}
@@ -77,7 +77,7 @@ func TestFeedsEndWithTheirRights(t *testing.T) {
 				a.do("PUT", "/db/_security", l.security).want(200, "")
 				a.do("PUT", "/db/p:1", "{}").want(201, "")
 				ann := a.user("ann", l.roles...)
-				db, err := a.store.Database(t.Context(), "db")
+				db, err := a.Store.Database(t.Context(), "db")
 				must(t, err)
 				body := a.follow(s, l.endpoint+"/_changes?heartbeat=60000&since=now&feed="+feed, ann)
 				l.lose(a)
@@ -154,10 +154,10 @@ func TestUpdatesEndWithTheirRights(t *testing.T) {
 	s := httptest.NewServer(a)
 	defer s.Close()
 	for _, feed := range []string{"continuous", "eventsource"} {
-		_, err := auth.SetAdmin(a.config, "root", "pw")
+		_, err := auth.SetAdmin(a.Config, "root", "pw")
 		must(t, err)
 		body := a.follow(s, "/_db_updates?heartbeat=60000&since=0&feed="+feed, basic("root", "pw"))
-		_, err = a.config.Delete("admins", "root", false)
+		_, err = a.Config.Delete("admins", "root", false)
 		must(t, err)
 		if text, err := io.ReadAll(body); err != nil {
 			t.Errorf("%s ended with %q, %v", feed, text, err)

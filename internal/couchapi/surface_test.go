@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"os"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sectional/sectional/internal/couchapi"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/web"
 )
@@ -25,7 +26,7 @@ func TestMissingRoutes(t *testing.T) {
 	a.do("PUT", "/parted?partitioned=true", "").want(201, "")
 	text, err := os.ReadFile("../../docs/DIFFERENCES.md")
 	must(t, err)
-	for _, row := range couchhttp.ExpandRoutes(allRoutes()) {
+	for _, row := range couchhttp.ExpandRoutes(couchapi.AllRoutes()) {
 		if row.Missing == "" {
 			continue
 		}
@@ -62,7 +63,7 @@ var surface = `
 `
 
 func TestSurface(t *testing.T) {
-	root := couchhttp.NewTable(allRoutes(), couchhttp.Classes{})
+	root := couchhttp.NewTable(couchapi.AllRoutes(), couchhttp.Classes{})
 	for target := range strings.FieldsSeq(surface) {
 		p := splitPath(target)
 		var args [web.MaxArgs]string
@@ -81,7 +82,7 @@ func TestSurface(t *testing.T) {
 }
 
 func TestRoutesAreWhole(t *testing.T) {
-	for _, row := range couchhttp.ExpandRoutes(allRoutes()) {
+	for _, row := range couchhttp.ExpandRoutes(couchapi.AllRoutes()) {
 		if (row.Run == nil) == (row.Missing == "") {
 			t.Errorf("%s %s: a row has a handler or a reason", row.Methods, row.Pattern)
 		}

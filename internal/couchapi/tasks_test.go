@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"context"
@@ -11,8 +11,7 @@ import (
 
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi/admin"
-	"github.com/sectional/sectional/internal/store"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 	"github.com/sectional/sectional/internal/web"
 )
 
@@ -66,7 +65,7 @@ func TestSizesCompare(t *testing.T) {
 	}
 	check("written")
 	a.do("POST", "/db/_compact", "").want(202, "")
-	a.Wait()
+	a.API.Wait()
 	check("compacted")
 }
 
@@ -86,7 +85,7 @@ func TestViewCompaction(t *testing.T) {
 		a.do("GET", "/db/_design/d/_view/v?limit=0", "").want(200, "")
 		if compact {
 			a.do("POST", "/db/_compact/d", "").want(202, "")
-			a.Wait()
+			a.API.Wait()
 		}
 		info := a.do("GET", "/db/_design/d/_info", "").want(200, "").json()["view_index"].(map[string]any)
 		if info["compact_running"] != false {
@@ -126,7 +125,7 @@ func TestLazyUpdateBeginsAtOnce(t *testing.T) {
 		a.do("GET", "/db/_design/d/_view/v", "").want(200, "")
 		a.do("PUT", fmt.Sprintf("/db/%d", i), `{}`).want(201, "")
 		a.do("GET", "/db/_design/d/_view/v?"+query, "").want(200, "")
-		a.Wait()
+		a.API.Wait()
 		info := a.do("GET", "/db/_design/d/_info", "").want(200, "").json()["view_index"].(map[string]any)
 		if left := info["updates_pending"].(map[string]any)["total"]; fmt.Sprint(left) != "0" || info["updater_running"] != false {
 			t.Errorf("%s: %v", query, info)
@@ -140,7 +139,7 @@ func TestLazyUpdateBeginsAtOnce(t *testing.T) {
 
 // TestTasksOfOtherServers has one server at work, which the other tells of with the first one's name, until it is done.
 func TestTasksOfOtherServers(t *testing.T) {
-	a := newSeveral(t, "model", 2, store.Options{})
+	a := newSeveral(t, "model", 2)
 	at, asked := a.on(0), a.on(1)
 	ctx, stop := context.WithCancel(t.Context())
 	var telling sync.WaitGroup
@@ -148,7 +147,7 @@ func TestTasksOfOtherServers(t *testing.T) {
 	defer telling.Wait()
 	defer stop()
 	done := make(chan struct{})
-	at.Tasks.Start(web.Job{Kind: "database_compaction", Database: "db"}, "", func(context.Context) error {
+	at.API.Tasks.Start(web.Job{Kind: "database_compaction", Database: "db"}, "", func(context.Context) error {
 		<-done
 		return nil
 	})

@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"encoding/base64"
@@ -10,8 +10,9 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/config"
+	"github.com/sectional/sectional/internal/couchapi"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 	"github.com/sectional/sectional/internal/web"
 )
 
@@ -38,7 +39,7 @@ func TestWhoWritesTenantDesigns(t *testing.T) {
 		{"members", "", ""}, {"members", "boss", ""}, {"members", "ann", ""},
 		{"views", "", ""}, {"views", "boss", ""}, {"views", "ann", ""},
 	} {
-		_, err := a.config.Set(config.Setting{Section: "sectional", Key: "owner_design_docs", Value: c.setting}, false)
+		_, err := a.Config.Set(config.Setting{Section: "sectional", Key: "owner_design_docs", Value: c.setting}, false)
 		must(t, err)
 		for _, q := range ways {
 			bulk := q.want
@@ -151,7 +152,7 @@ func TestTenantSeesNobodyElse(t *testing.T) {
 	a.do("PUT", "/fit/bob:hidden", `{"link":"hushhush","n":1,"at":{"type":"Point","coordinates":[1,2],"link":"hushhush"}}`).want(201, "")
 	a.do("PUT", "/fit/bob:_design%2Fd", `{"views":{"v":{"map":"function(doc){ emit('hushhush') }"}}}`).want(201, "")
 	a.do("PUT", "/fit/alice:1?rev="+a.do("GET", "/fit/alice:1", "").json()["_rev"].(string), `{"link":"bob:hidden"}`).want(201, "")
-	root, hit := couchhttp.NewTable(allRoutes(), couchhttp.Classes{}), map[*couchhttp.Route]bool{}
+	root, hit := couchhttp.NewTable(couchapi.AllRoutes(), couchhttp.Classes{}), map[*couchhttp.Route]bool{}
 	secrets := []string{"alice:1", "alice:2", "alice:a", "alice:b", "alice:_", "alice:n", "hushhush", "dbsecret", "boss", `"partition":"a`, `"partitioned":true`}
 	for _, q := range tenantRequests {
 		q, header, _ := strings.Cut(q, " |")
@@ -190,7 +191,7 @@ func TestTenantSeesNobodyElse(t *testing.T) {
 			}
 		}
 	}
-	for _, row := range couchhttp.ExpandRoutes(allRoutes()) {
+	for _, row := range couchhttp.ExpandRoutes(couchapi.AllRoutes()) {
 		if row.At == couchhttp.AtTenant && !slices.ContainsFunc(slices.Collect(maps.Keys(hit)), func(h *couchhttp.Route) bool { return h != nil && h.Pattern == row.Pattern && h.Methods == row.Methods }) {
 			t.Errorf("nothing asks %s %s", row.Methods, row.Pattern)
 		}

@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"crypto/pbkdf2"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // set changes a setting as an administrator does.
@@ -94,7 +94,7 @@ func TestAuthenticationDBThatCannotBe(t *testing.T) {
 		a.set("chttpd_auth", "authentication_db", name)
 		a.do("GET", "/_session", "", "Authorization", basic("ann", "pw")).want(401, `{"error":"unauthorized","reason":"Name or password is incorrect."}`)
 		a.do("GET", "/_all_dbs", "").want(200, "")
-		must(t, a.MakeSystemDatabases(t.Context()))
+		must(t, a.API.MakeSystemDatabases(t.Context()))
 	}
 	a := newTestAPI(t, config.Setting{Section: "chttpd_auth", Key: "authentication_db", Value: "people"})
 	a.do("GET", "/people", "").want(200, "") // was made at the start
@@ -127,7 +127,7 @@ func TestUserWithConflicts(t *testing.T) {
 	a.do("GET", "/_session", "", "Authorization", basic("ann", "pw")).want(200, "")
 
 	// An administrator does not depend on documents.
-	_, err := auth.SetAdmin(a.config, "ann", "other")
+	_, err := auth.SetAdmin(a.Config, "ann", "other")
 	must(t, err)
 	conflicting(a, "/_users")
 	a.do("GET", "/_session", "", "Authorization", basic("ann", "other")).want(200, "")
@@ -192,7 +192,7 @@ func TestAuthDesign(t *testing.T) {
 	a.do("GET", "/_users"+path, "", a.as("boss")...).want(200, "")
 	a.do("GET", "/_users"+path, "", a.as("eve")...).want(403, "")
 	a.do("GET", "/_users"+path, "", "Authorization", "").want(403, "")
-	must(t, a.MakeSystemDatabases(t.Context()))
+	must(t, a.API.MakeSystemDatabases(t.Context()))
 	if again := shown("/_users"); again["_rev"] != first["_rev"] {
 		t.Error("it was written again at the start")
 	}
@@ -213,7 +213,7 @@ func TestAuthDesign(t *testing.T) {
 	a.do("PUT", "/_users/"+userID("bad"), `{"name":"bad","type":"user"}`).want(403, `{"error":"forbidden","reason":"doc.roles must exist"}`)
 	a.do("DELETE", "/_users"+path+"?rev="+rev, "").want(200, "")
 	a.do("PUT", "/_users/"+userID("bad"), `{"name":"bad","type":"user"}`).want(403, "")
-	must(t, a.MakeSystemDatabases(t.Context()))
+	must(t, a.API.MakeSystemDatabases(t.Context()))
 	shown("/_users")
 }
 
@@ -272,6 +272,12 @@ func TestAuthDesignSaysTheRules(t *testing.T) {
 				mine, rules := answers["/copy"], answers["/_users"]
 				if rules.Status == 404 || old == "" && strings.Contains(now, `"_deleted"`) {
 					continue // somebody else is told less in a database of users
+				}
+				if strings.Contains(now, `"salt"`) && mine.Status == 201 && who != "adm" {
+					if rules.Status != 403 || rules.json()["reason"] != "Only _admin may edit the hash of a password" { // the function sees hashes that servers have made
+						t.Errorf("%s over %s by %s: the rules say %d %s", now, old, who, rules.Status, rules.Body)
+					}
+					continue
 				}
 				if mine.Status != rules.Status || rules.Status != 201 && mine.Body != rules.Body {
 					t.Errorf("%s over %s by %s: the function says %d %s, the rules %d %s", now, old, who, mine.Status, mine.Body, rules.Status, rules.Body)

@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/couchapi/lists"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // viewDesign makes the body of a design document with views; a view is map and
@@ -71,7 +71,7 @@ func TestViewFollowsDesign(t *testing.T) {
 		t.Errorf("while the new index is built: %s, header %q", got, w.Header.Get(lists.PreviousHeader))
 	}
 	a.do("GET", "/db/_design/d/_view/v?update=lazy", "").want(200, "")
-	a.Wait()
+	a.API.Wait()
 	w = a.do("GET", "/db/_design/d/_view/v?group=true", "")
 	if got := w.rows(); got != `"new"=2` || w.Header.Get(lists.PreviousHeader) != "" {
 		t.Errorf("then: %s, header %q", got, w.Header.Get(lists.PreviousHeader))

@@ -60,7 +60,7 @@ func up(r *couchhttp.Request) error {
 	}
 	status := http.StatusOK
 	switch health {
-	case "stopped", "away", "moved":
+	case "stopped", "away":
 		status = http.StatusServiceUnavailable
 	case "draining":
 		return r.JSON(http.StatusNotFound, []byte(`{"status":"draining"}`))

@@ -1,4 +1,4 @@
-package couchapi
+package couchapi_test
 
 import (
 	"net/http"
@@ -17,7 +17,7 @@ func TestUpTellsOfTheDisk(t *testing.T) {
 		health string
 		status int
 	}{{"ok", http.StatusOK}, {"full", http.StatusOK}, {"stopped", http.StatusServiceUnavailable}, {"away", http.StatusServiceUnavailable}} {
-		a.Health = func() string { return c.health }
+		a.API.Health = func() string { return c.health }
 		w := httptest.NewRecorder()
 		a.ServeHTTP(w, httptest.NewRequest("GET", "/_up", nil))
 		if want := `{"status":"` + c.health + `","seeds":{}}`; w.Code != c.status || w.Body.String() != want && w.Body.String() != want+"\n" {

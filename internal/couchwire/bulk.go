@@ -154,7 +154,7 @@ func checkValue(v []byte) error {
 
 // eachMember walks the members of the object raw. It checks everything but the
 // values: value is called at the beginning of each, checks it and returns the
-// index after it. Errors: Invalid when raw is no object, and what value returns.
+// index after it. Errors: Invalid when raw is not an object, and what value returns.
 func eachMember(raw []byte, value func(name string, raw []byte, i int) (int, error)) error {
 	raw = jsonscan.Trim(raw)
 	if len(raw) == 0 || raw[0] != '{' {

@@ -9,6 +9,7 @@ package dberr
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -60,6 +61,18 @@ func (e *Error) Error() string {
 		s += ": " + e.Cause.Error()
 	}
 	return s
+}
+
+// mostShown is how many bytes of a reason a caller is told.
+const mostShown = 4 << 10
+
+// Shown returns the reason as a caller is told it: of a long one, which may quote what the
+// caller sent, the beginning.
+func (e *Error) Shown() string {
+	if len(e.Reason) <= mostShown {
+		return e.Reason
+	}
+	return strings.ToValidUTF8(e.Reason[:mostShown], "") + "…"
 }
 
 // Unwrap returns the cause.

@@ -61,25 +61,33 @@ func newCSV(in io.Reader, o CSVOptions, most int) (Reader, error) {
 // columns takes the header.
 func (c *csvReader) columns(names []string) error {
 	names[0] = strings.TrimPrefix(names[0], "\ufeff")
+	seen := make(map[string]bool, len(names))
+	kinds := map[string]func(string) ([]byte, error){}
+	for _, of := range []struct {
+		names []string
+		kind  func(string) ([]byte, error)
+	}{{c.o.JSON, value}, {c.o.Booleans, boolean}, {c.o.Numbers, number}} {
+		for _, name := range of.names {
+			kinds[name] = of.kind
+		}
+	}
 	for i, name := range names {
-		if name == "" || slices.Contains(names[:i], name) {
+		if name == "" || seen[name] {
 			return dberr.New(dberr.Invalid, "bad_request", "%s", fmt.Sprintf("The first line names the columns: number %d, %q, is empty or there twice.", i+1, name))
 		}
-		kind := text
+		seen[name] = true
+		kind := kinds[name]
 		switch {
-		case slices.Contains(c.o.Numbers, name):
-			kind = number
-		case slices.Contains(c.o.Booleans, name):
-			kind = boolean
-		case slices.Contains(c.o.JSON, name):
-			kind = value
+		case kind != nil:
 		case c.o.Detect && name != "_id":
 			kind = detect
+		default:
+			kind = text
 		}
 		c.cols, c.kind = append(c.cols, jsonscan.AppendQuoted(nil, name)), append(c.kind, kind)
 	}
 	for _, name := range slices.Concat(c.o.Numbers, c.o.Booleans, c.o.JSON) {
-		if !slices.Contains(names, name) {
+		if !seen[name] {
 			return dberr.New(dberr.Invalid, "bad_request", "%s", "There is no column "+name+".")
 		}
 	}
@@ -126,7 +134,7 @@ var numeral = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)
 
 func number(cell string) ([]byte, error) {
 	if cell = strings.TrimSpace(cell); !numeral.MatchString(cell) || !jsonscan.Finite([]byte(cell)) {
-		return nil, fmt.Errorf("%.100q is no number", cell)
+		return nil, fmt.Errorf("%.100q is not a number", cell)
 	}
 	return []byte(cell), nil
 }

@@ -33,17 +33,57 @@ type Reader interface {
 	Next() (Doc, error)
 }
 
-// maxLine bounds a line of a file: an array of couchbackup has hundreds of documents.
-const maxLine = 512 << 20
+// maxLine bounds a line of a file: an array of couchbackup has hundreds of documents. A server takes no more in a request.
+const maxLine = 256 << 20
 
-// Unpacked returns what a file holds: unpacked if it is packed by gzip.
+// Unpacked returns what a file holds: unpacked if it is packed by gzip. Reading ends with an error where a few bytes become
+// many, as documents never do.
 func Unpacked(in io.Reader) (io.Reader, error) {
-	b := bufio.NewReaderSize(in, 256<<10)
+	u := &unpacked{in: in}
+	b := bufio.NewReaderSize(readerFunc(u.pack), 256<<10)
 	if magic, err := b.Peek(2); err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
 		return b, nil
 	}
-	return gzip.NewReader(b)
+	var err error
+	u.zip, err = gzip.NewReader(b)
+	return u, err
 }
+
+// unpacked reads what gzip has packed, and counts the bytes on both sides.
+type unpacked struct {
+	in          io.Reader
+	zip         *gzip.Reader
+	packed, out int64
+}
+
+// Of a packed file so many bytes are read, and then so many for each byte of it: gzip makes a twentieth of documents that are
+// alike, and a thousandth of one byte again and again.
+const (
+	freeUnpacked = 64 << 20
+	mostUnpacked = 250
+)
+
+// pack reads what is packed.
+func (u *unpacked) pack(p []byte) (int, error) {
+	n, err := u.in.Read(p)
+	u.packed += int64(n)
+	return n, err
+}
+
+// Read implements io.Reader.
+func (u *unpacked) Read(p []byte) (int, error) {
+	n, err := u.zip.Read(p)
+	if u.out += int64(n); u.out > freeUnpacked+mostUnpacked*u.packed {
+		return 0, fmt.Errorf("after %d bytes gzip has made more than %d times as many of them: unpack the file first if it is what you want", u.packed, mostUnpacked)
+	}
+	return n, err
+}
+
+// readerFunc is a function that reads.
+type readerFunc func(p []byte) (int, error)
+
+// Read implements io.Reader.
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // lines reads a file line by line.
 type lines struct {
@@ -97,7 +137,6 @@ type jsonLines struct {
 	lines *lines
 	rest  jsonscan.Elements // of a line that is an array
 	many  bool
-	held  []byte
 }
 
 // JSONLines reads a file with a document in each line, or an array of documents, as couchbackup writes them; its first
@@ -123,8 +162,7 @@ func (j *jsonLines) Next() (Doc, error) {
 		case !json.Valid(line):
 			return Doc{Line: j.lines.line, Err: ErrNoObject}, nil
 		case line[0] == '[':
-			j.held = append(j.held[:0], line...)
-			j.rest, j.many = jsonscan.ElementsOf(j.held), true
+			j.rest, j.many = jsonscan.ElementsOf(line), true // the next line is read after the last of them
 		case j.lines.line == 1 && header(line):
 		default:
 			return j.doc(line), nil

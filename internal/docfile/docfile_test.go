@@ -84,7 +84,7 @@ func TestCSV(t *testing.T) {
 		{"detected", "_id,a,b,c,d,e,f\n1,01,-0,1.0,1e400,123456789012345,1234567890123456\n2,true,null,\"[1]\",t,.5,+1\n", CSVOptions{Detect: true},
 			"2 {\"_id\":\"1\",\"a\":\"01\",\"b\":-0,\"c\":1.0,\"d\":\"1e400\",\"e\":123456789012345,\"f\":\"1234567890123456\"}\n3 {\"_id\":\"2\",\"a\":true,\"b\":null,\"c\":[1],\"d\":\"t\",\"e\":\".5\",\"f\":\"+1\"}\n"},
 		{"typed", "n,b,j\n12,YES,{}\n12a,1,1\n1,2,1\n1,0,x\n", CSVOptions{Numbers: []string{"n"}, Booleans: []string{"b"}, JSON: []string{"j"}},
-			"2 {\"n\":12,\"b\":true,\"j\":{}}\n3! \"n\": \"12a\" is no number\n4! \"b\": \"2\" is neither true nor false\n5! \"j\": \"x\" is no JSON\n"},
+			"2 {\"n\":12,\"b\":true,\"j\":{}}\n3! \"n\": \"12a\" is not a number\n4! \"b\": \"2\" is neither true nor false\n5! \"j\": \"x\" is no JSON\n"},
 		{"other commas", "a;b\n1;2\n", CSVOptions{Comma: ';'}, "2 {\"a\":\"1\",\"b\":\"2\"}\n"},
 		{"cells", "a,b\n1\n1,2,3\n1,2\n", CSVOptions{}, "2! it has 1 cells, and there are 2 columns\n3! it has 3 cells, and there are 2 columns\n4 {\"a\":\"1\",\"b\":\"2\"}\n"},
 	} {
@@ -134,7 +134,7 @@ func TestDynamoDB(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "1 {\"_id\":" + string(quoted) + ",\"s\":10,\"k\":\"a:b\",\"$_x\":{\"$ns\":[1,2]}}\n2! the item has no key attribute s of the table's type\n3! the item has no key attribute s of the table's type\n" +
-		"4! this is no line of an export of DynamoDB, {\"Item\":…}\n5! this is no line of an export of DynamoDB, {\"Item\":…}\n"
+		"4! this is not a line of an export of DynamoDB, {\"Item\":…}\n5! this is not a line of an export of DynamoDB, {\"Item\":…}\n"
 	if got := all(t, DynamoDB(strings.NewReader(text), d)); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
@@ -210,4 +210,54 @@ func FuzzThereAndBack(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestUnpackedBomb has a few bytes of gzip become many, of which no more are read than a file may have.
+func TestUnpackedBomb(t *testing.T) {
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	run := make([]byte, 1<<20)
+	for range 2 * freeUnpacked / len(run) {
+		if _, err := z.Write(run); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	most := int64(freeUnpacked + mostUnpacked*bomb.Len())
+	in, err := Unpacked(&bomb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := io.Copy(io.Discard, in); err == nil || n > most || !strings.Contains(err.Error(), "unpack the file first") {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+// TestManyColumns reads and writes a record of many columns: who may write a document chooses how many members the records of an
+// export have. That their number does not count twice is counted by test/growth.
+func TestManyColumns(t *testing.T) {
+	const n = 10_000
+	var doc strings.Builder
+	doc.WriteString(`{"_id":"a"`)
+	for i := range n {
+		fmt.Fprintf(&doc, `,"m%d":"%d"`, i, i)
+	}
+	doc.WriteByte('}')
+	var file bytes.Buffer
+	w, err := WriteCSV(&file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Write([]byte(doc.String())), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	r, err := CSV(&file, CSVOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := r.Next(); err != nil || string(got.Raw) != doc.String() {
+		t.Errorf("%.100s %v", got.Raw, err)
+	}
 }

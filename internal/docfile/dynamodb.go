@@ -25,7 +25,7 @@ func DynamoDB(in io.Reader, of *table.Definition) Reader {
 }
 
 var (
-	errNoItem      = errors.New("this is no line of an export of DynamoDB, {\"Item\":…}")
+	errNoItem      = errors.New("this is not a line of an export of DynamoDB, {\"Item\":…}")
 	errIncremental = errors.New("this is an incremental export, of which only full ones can be read")
 )
 

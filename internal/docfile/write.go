@@ -108,7 +108,8 @@ func (b *backup) Close() error {
 type CSVWriter struct {
 	to      *csv.Writer
 	columns []string
-	held    [][]byte // documents, until the columns are known
+	places  map[string]int // of the columns
+	held    [][]byte       // documents, until the columns are known
 	size    int
 	// Beyond counts values that had no column, Missed is up to ten members that have none.
 	Beyond int64
@@ -173,6 +174,12 @@ func (c *CSVWriter) begin() error {
 }
 
 func (c *CSVWriter) record(doc []byte) error {
+	if c.places == nil {
+		c.places = make(map[string]int, len(c.columns))
+		for i, name := range slices.Backward(c.columns) { // of those that are there twice the first is filled
+			c.places[name] = i
+		}
+	}
 	cells := make([]string, len(c.columns))
 	for m := jsonscan.MembersOf(doc); ; {
 		name, value, ok := m.Next()
@@ -180,8 +187,8 @@ func (c *CSVWriter) record(doc []byte) error {
 			return c.to.Write(cells)
 		}
 		n := string(jsonscan.Text(nil, name))
-		i := slices.Index(c.columns, n)
-		if i < 0 {
+		i, there := c.places[n]
+		if !there {
 			if c.Beyond++; len(c.Missed) < mostMissed && !slices.Contains(c.Missed, n) {
 				c.Missed = append(c.Missed, n)
 			}

@@ -7,8 +7,14 @@ import "slices"
 func (t *Tree) Clone() Tree {
 	t.settle()
 	c := Tree{nodes: slices.Clone(t.nodes), unloaded: t.unloaded}
-	if len(c.nodes) > smallTree {
-		c.loosen()
-	}
+	c.Ready()
 	return c
+}
+
+// Ready readies a large tree for many changes: the winner and the sums of the leaves are
+// looked for once. It is for a tree that one goroutine uses alone.
+func (t *Tree) Ready() {
+	if len(t.nodes) > smallTree && t.loose == nil {
+		t.loosen()
+	}
 }

@@ -92,7 +92,7 @@ func checkComposite(t *testing.T, values []Value) ID {
 		t.Fatalf("%v: %v", values, err)
 	}
 	if err := id.CheckPartitioned(); err != nil || id.Designs(true) {
-		t.Errorf("%q is no legal id: %v", id, err)
+		t.Errorf("%q is not a legal id: %v", id, err)
 	}
 	back, err := CompositeValues(id)
 	if err != nil || len(back) != len(values) || compareKeys(back, values) != 0 {

@@ -55,7 +55,7 @@ func (t *Tree) Add(parent Rev, n Node) {
 	}
 	i, ok := t.search(parent)
 	if !ok || !t.nodes[i].leaf || n.Rev.Gen != parent.Gen+1 {
-		panic("document: Add to a revision that is no leaf, or of a wrong generation")
+		panic("document: Add to a revision that is not a leaf, or of a wrong generation")
 	}
 	if _, known := t.search(n.Rev); known {
 		t.addByMerge([]Rev{n.Rev, parent}, n)

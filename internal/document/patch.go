@@ -122,7 +122,7 @@ func (c *change) merge(patch []byte) {
 
 // Apply patches a document's body. The order of members and the digits of
 // numbers stay; what is new comes after the rest, in the patch's order. The
-// result is compact. Errors: as Split's for a body that is no object, and
+// result is compact. Errors: as Split's for a body that is not an object, and
 // Invalid invalid_patch where an operator meets a value that it can't change.
 func (p *Patch) Apply(body []byte) ([]byte, error) { return p.apply(p.always, body) }
 

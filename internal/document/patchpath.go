@@ -100,14 +100,14 @@ func splitPath(path string) (names []string, err error) {
 		switch {
 		case i == len(path) || path[i] == '.':
 			if len(name) == 0 {
-				return nil, badPatch("`%s` is no path: a name in it is empty.", path)
+				return nil, badPatch("`%s` is not a path: a name in it is empty.", path)
 			}
 			names, name = append(names, string(name)), nil
 		case path[i] == '\\' && i+1 < len(path) && (path[i+1] == '.' || path[i+1] == '\\'):
 			i++
 			name = append(name, path[i])
 		case path[i] == '\\':
-			return nil, badPatch("`%s` is no path: only a dot and a backslash follow a backslash.", path)
+			return nil, badPatch("`%s` is not a path: only a dot and a backslash follow a backslash.", path)
 		default:
 			name = append(name, path[i])
 		}

@@ -23,7 +23,7 @@ const (
 var (
 	smallBody  = web.BodyCost{Most: 1 << 20, Weight: 2, Element: 64}
 	valuesBody = web.BodyCost{Most: 4 << 20, Weight: 4, Element: 64}
-	itemsBody  = web.BodyCost{Most: 16 << 20, Weight: 4, Element: 64}
+	itemsBody  = web.BodyCost{Most: 16 << 20, Weight: 4, Element: 64, Written: true}
 )
 
 // actions are the operations that there are.

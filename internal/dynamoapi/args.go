@@ -5,11 +5,13 @@ import (
 	"strconv"
 
 	"github.com/sectional/sectional/internal/attribute"
+	"github.com/sectional/sectional/internal/attribute/expr"
 	"github.com/sectional/sectional/internal/jsonscan"
 )
 
 // args are the members of a request that holds items: they are taken out in one pass, and
-// each is read when it is asked for. The first that can't be read is the request's error.
+// each is read when it is asked for. The first that can't be read, or that there is not, is
+// the request's error.
 type args struct {
 	members []member
 	err     error
@@ -17,17 +19,23 @@ type args struct {
 
 type member struct{ name, value []byte }
 
-// argsOf takes the members out of an object. Null is as good as nothing.
-func argsOf(object []byte) *args {
+// argsOf takes the members out of an object, which has those that are known. Null is as good
+// as nothing.
+func argsOf(object []byte, known []string) *args {
 	a := &args{members: make([]member, 0, 8)}
 	for m := jsonscan.MembersOf(object); ; {
 		name, value, ok := m.Next()
 		if !ok {
 			return a
 		}
-		if jsonscan.KindOf(value) != jsonscan.Null {
-			a.members = append(a.members, member{jsonscan.Text(nil, name), value})
+		if jsonscan.KindOf(value) == jsonscan.Null {
+			continue
 		}
+		text := jsonscan.Text(nil, name)
+		if a.err == nil && !oneOf(string(text), known) {
+			a.fail(notSupported(string(text)))
+		}
+		a.members = append(a.members, member{text, value})
 	}
 }
 
@@ -108,6 +116,15 @@ func (a *args) number(name string) *int64 {
 
 // object returns an object, nil for none.
 func (a *args) object(name string) []byte { return a.composite(name, jsonscan.Object, "Map") }
+
+// placeholders reads the names and values that expressions have.
+func (a *args) placeholders() (*expr.Placeholders, error) {
+	names, values := a.object("ExpressionAttributeNames"), a.object("ExpressionAttributeValues")
+	if a.err != nil {
+		return nil, a.err
+	}
+	return expr.ParsePlaceholders(names, values)
+}
 
 // array returns an array, nil for none.
 func (a *args) array(name string) []byte { return a.composite(name, jsonscan.Array, "List") }

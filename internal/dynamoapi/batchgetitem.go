@@ -43,8 +43,14 @@ type wanted struct {
 	done       int // how many of the keys are answered
 }
 
+// The members of the request, and of what is wanted of a table.
+var (
+	batchGetMembers = []string{"RequestItems", "ReturnConsumedCapacity"}
+	keysMembers     = append([]string{"Keys", "AttributesToGet", "ConsistentRead"}, projectionMembers...)
+)
+
 func batchGetItem(r *Request) error {
-	a := argsOf(r.body)
+	a := argsOf(r.body, batchGetMembers)
 	b := &batchGet{Request: r}
 	if err := b.parse(a); err != nil {
 		return err
@@ -73,7 +79,7 @@ func (b *batchGet) parse(a *args) error {
 		if jsonscan.KindOf(value) != jsonscan.Object {
 			return attribute.Unreadable("Unexpected value type in payload")
 		}
-		t := &wanted{args: argsOf(value), as: as, name: name}
+		t := &wanted{args: argsOf(value, keysMembers), as: as, name: name}
 		t.list, t.consistent = t.array("Keys"), t.truth("ConsistentRead")
 		b.tables = append(b.tables, t)
 		if t.err != nil || !c.given(fmt.Sprintf("requestItems.%s.member.keys", as), t.list != nil) {

@@ -40,9 +40,15 @@ type batched struct {
 
 var errNoWriteRequest = attribute.Invalid("Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes") // AWS's words
 
+// The members of the request, and of one of its requests.
+var (
+	batchWriteMembers   = []string{"RequestItems", "ReturnConsumedCapacity", "ReturnItemCollectionMetrics"}
+	writeRequestMembers = []string{"PutRequest", "DeleteRequest"}
+)
+
 func batchWriteItem(r *Request) error {
 	b := &batchWrite{Request: r}
-	if err := b.parse(argsOf(r.body)); err != nil {
+	if err := b.parse(argsOf(r.body, batchWriteMembers)); err != nil {
 		return err
 	}
 	if err := b.open(); err != nil {
@@ -96,7 +102,7 @@ func (t *writesTo) parse(c *constraints) error {
 		if jsonscan.KindOf(raw) != jsonscan.Object {
 			return attribute.Unreadable("Unexpected value type in payload")
 		}
-		a := argsOf(raw)
+		a := argsOf(raw, writeRequestMembers)
 		put, del := a.object("PutRequest"), a.object("DeleteRequest")
 		if a.err != nil {
 			return a.err
@@ -107,11 +113,16 @@ func (t *writesTo) parse(c *constraints) error {
 		at := fmt.Sprintf("requestItems.%s.member.%d.member.", t.as, len(t.raw)+1)
 		one := batched{put: put != nil}
 		if one.put {
-			one.raw = argsOf(put).get("Item")
+			a = argsOf(put, []string{"Item"})
+			one.raw = a.get("Item")
 			c.given(at+"putRequest.item", one.raw != nil)
 		} else {
-			one.raw = argsOf(del).get("Key")
+			a = argsOf(del, []string{"Key"})
+			one.raw = a.get("Key")
 			c.given(at+"deleteRequest.key", one.raw != nil)
+		}
+		if a.err != nil {
+			return a.err
 		}
 		t.raw, t.items = append(t.raw, raw), append(t.items, one)
 	}

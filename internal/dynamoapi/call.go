@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,7 +59,7 @@ func (r *Request) Authenticate() error {
 		return r.findSession()
 	}
 	if r.api.Open {
-		if !onLoopback(r.HTTP.Host) || !fromLoopback(r.Header("Origin")) {
+		if !onLoopback(r.HTTP.Host) || !fromLoopback(r.HTTP.Header["Origin"]) {
 			return errForeignHost
 		}
 		r.SetCaller(&auth.Caller{Name: "local", Roles: []string{auth.AdminRole}, Handler: auth.SignatureHandler})
@@ -93,13 +94,12 @@ func (r *Request) findSession() error {
 // one that had its name point here (DNS rebinding): there are no credentials to be had.
 var errForeignHost = dberr.New(dberr.Forbidden, accessDenied, "This server takes requests without credentials, for localhost only.")
 
-// fromLoopback reports whether a request comes from no page, or from one of this machine.
-func fromLoopback(origin string) bool {
-	if origin == "" {
-		return true
-	}
-	u, err := url.Parse(origin)
-	return err == nil && u.Host != "" && onLoopback(u.Host)
+// fromLoopback reports whether a request with such Origin headers comes from no page, or from one of this machine.
+func fromLoopback(origins []string) bool {
+	return !slices.ContainsFunc(origins, func(origin string) bool {
+		u, err := url.Parse(origin)
+		return origin != "" && (err != nil || u.Host == "" || !onLoopback(u.Host))
+	})
 }
 
 // onLoopback reports whether a Host header names this machine as itself.

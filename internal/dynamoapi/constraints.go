@@ -26,6 +26,7 @@ var (
 	returnOnFailure  = enum{"ALL_OLD", "NONE"}
 	selections       = enum{selectSpecific, selectCount, selectAll, selectProjected}
 	logicalOperators = enum{"OR", "AND"}
+	shardFilters     = enum{"CHILD_SHARDS"}
 	iteratorTypes    = enum{afterSequence, latest, atSequence, trimHorizon}
 )
 

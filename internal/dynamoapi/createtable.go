@@ -69,9 +69,6 @@ func createTable(r *Request) error {
 	if err := r.parse(in); err != nil {
 		return err
 	}
-	if err := r.refuseUnsupported(); err != nil {
-		return err
-	}
 	name, d, err := in.definition(r.api.Now())
 	if err != nil {
 		return err
@@ -80,21 +77,31 @@ func createTable(r *Request) error {
 		return err
 	}
 	db, err := r.makeTable(name, d)
+	for dberr.Is(err, dberr.NotFound) && r.Ctx().Err() == nil { // another has deleted it between the two steps
+		db, err = r.makeTable(name, d)
+	}
 	if err != nil {
 		return err
 	}
-	t := &tableAt{Definition: d, name: name, db: db}
-	if err := r.settleStream(t); err != nil {
+	return r.answerDefined(&tableAt{Definition: d, name: name, db: db}, (*tableDescription).beginning)
+}
+
+// answerDefined answers a request that has written a table's definition: it carries out what
+// follows from it and describes the table, as change says. Another request may delete the
+// table meanwhile; the answer is then what the definition says.
+func (r *Request) answerDefined(t *tableAt, change func(*tableDescription)) error {
+	err := r.settleStream(t)
+	if err == nil {
+		err = r.awaitIndexes(t)
+	}
+	shown := r.described(t)
+	if err == nil {
+		err = r.showState(shown, t)
+	}
+	if err != nil && !dberr.Is(err, dberr.NotFound) {
 		return err
 	}
-	if err := r.awaitIndexes(t); err != nil {
-		return notFound(err, name)
-	}
-	shown, err := r.shown(t)
-	if err != nil {
-		return err
-	}
-	shown.beginning()
+	change(shown)
 	return r.answerMember("TableDescription", shown)
 }
 

@@ -2,8 +2,10 @@ package dynamoapi
 
 import "github.com/sectional/sectional/internal/attribute"
 
+var deleteMembers = append([]string{"Key"}, writingMembers...)
+
 func deleteItem(r *Request) error {
-	w, err := r.writingOf("key", conditionForms, []string{"NONE", "ALL_OLD"}, nil)
+	w, err := r.writingOf("key", deleteMembers, conditionForms, []string{"NONE", "ALL_OLD"}, nil)
 	if err != nil {
 		return err
 	}

@@ -142,14 +142,25 @@ func (r *Request) answerMembers(members map[string]any) error {
 
 // shown describes a table as it is now.
 func (r *Request) shown(t *tableAt) (*tableDescription, error) {
-	items, size, err := r.itemTotals(t)
-	if err != nil {
-		return nil, noTable(err)
+	s := r.described(t)
+	return s, r.showState(s, t)
+}
+
+// showState adds to a description what is not in the definition: how much the table has, and
+// which indexes are being built.
+func (r *Request) showState(s *tableDescription, t *tableAt) (err error) {
+	if s.ItemCount, s.TableSizeBytes, err = r.itemTotals(t); err != nil {
+		return noTable(err)
 	}
+	return r.showBuilding(s, t)
+}
+
+// described describes a table by its definition, with all indexes active.
+func (r *Request) described(t *tableAt) *tableDescription {
 	s := &tableDescription{
 		TableName: t.name, TableStatus: "ACTIVE", CreationDateTime: seconds(t.Created), TableArn: arn(t.name), TableID: r.tableID(t.db),
 		SSEDescription: showEncryption(t.Encryption), OnDemandThroughput: showOnDemand(t.OnDemand), WarmThroughput: showWarm(t.Warm),
-		KeySchema: keysShown(t.Keys), TableSizeBytes: size, ItemCount: items, DeletionProtectionEnabled: t.Protected,
+		KeySchema: keysShown(t.Keys), DeletionProtectionEnabled: t.Protected,
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Attributes)) {
 		s.AttributeDefinitions = append(s.AttributeDefinitions, attributeShown{name, t.Attributes[name]})
@@ -168,7 +179,8 @@ func (r *Request) shown(t *tableAt) (*tableDescription, error) {
 		s.LatestStreamLabel = streamLabel(t.Stream)
 		s.LatestStreamArn = streamARN(t.name, t.Stream)
 	}
-	return s, r.showIndexes(s, t)
+	s.addIndexes(t)
+	return s
 }
 
 // designs is what the ids of design documents begin with.
@@ -228,34 +240,41 @@ func throughputOf(b *table.Billing) *throughputShown {
 	return &throughputShown{ReadCapacityUnits: b.Read, WriteCapacityUnits: b.Write}
 }
 
-// showIndexes adds the secondary indexes, those that are being built with that state.
-func (r *Request) showIndexes(s *tableDescription, t *tableAt) error {
-	if len(t.Indexes) == 0 {
+// addIndexes adds the secondary indexes.
+func (s *tableDescription) addIndexes(t *tableAt) {
+	for _, name := range slices.Sorted(maps.Keys(t.Indexes)) {
+		x := t.Indexes[name]
+		shown := indexOf(t, name, &x)
+		if x.Local {
+			s.LocalSecondaryIndexes = append(s.LocalSecondaryIndexes, shown)
+			continue
+		}
+		shown.IndexStatus, shown.ProvisionedThroughput = "ACTIVE", &throughputShown{}
+		if b := throughputOf(x.Billing); b != nil {
+			shown.ProvisionedThroughput = b
+		}
+		s.GlobalSecondaryIndexes = append(s.GlobalSecondaryIndexes, shown)
+	}
+}
+
+// showBuilding says of global indexes that are being built that they are.
+func (r *Request) showBuilding(s *tableDescription, t *tableAt) error {
+	if len(s.GlobalSecondaryIndexes) == 0 {
 		return nil
 	}
-	return t.db.Whole().View(r.Ctx(), func(rd *store.Reader) error {
+	return noTable(t.db.Whole().View(r.Ctx(), func(rd *store.Reader) error {
 		set, err := index.Of(rd)
 		if err != nil {
 			return err
 		}
-		for _, name := range slices.Sorted(maps.Keys(t.Indexes)) {
-			x := t.Indexes[name]
-			shown := indexOf(t, name, &x)
-			if x.Local {
-				s.LocalSecondaryIndexes = append(s.LocalSecondaryIndexes, shown)
-				continue
+		for i := range s.GlobalSecondaryIndexes {
+			x := &s.GlobalSecondaryIndexes[i]
+			if built := set.Lookup(table.DesignID, secondary.KindName, x.IndexName); built == nil || built.Index.State == index.Building {
+				s.TableStatus, x.IndexStatus, x.Backfilling = "UPDATING", "CREATING", true
 			}
-			shown.IndexStatus, shown.ProvisionedThroughput = "ACTIVE", &throughputShown{}
-			if b := throughputOf(x.Billing); b != nil {
-				shown.ProvisionedThroughput = b
-			}
-			if built := set.Lookup(table.DesignID, secondary.KindName, name); built == nil || built.Index.State == index.Building {
-				s.TableStatus, shown.IndexStatus, shown.Backfilling = "UPDATING", "CREATING", true
-			}
-			s.GlobalSecondaryIndexes = append(s.GlobalSecondaryIndexes, shown)
 		}
 		return nil
-	})
+	}))
 }
 
 // projections are AWS's words.

@@ -28,6 +28,10 @@ func describeStream(r *Request) error {
 		StreamArn             *string
 		ExclusiveStartShardID *string `json:"ExclusiveStartShardId"`
 		Limit                 *int64
+		ShardFilter           *struct {
+			Type    string
+			ShardID *string `json:"ShardId"`
+		}
 	}
 	if err := r.parse(&in); err != nil {
 		return err
@@ -38,6 +42,12 @@ func describeStream(r *Request) error {
 	if in.ExclusiveStartShardID != nil {
 		c.required("exclusiveStartShardId", in.ExclusiveStartShardID, shardIDLength)
 	}
+	if f := in.ShardFilter; f != nil {
+		c.oneOf("shardFilter.type", f.Type, shardFilters)
+		if f.ShardID != nil {
+			c.required("shardFilter.shardId", f.ShardID, shardIDLength)
+		}
+	}
 	if err := c.err(); err != nil {
 		return err
 	}
@@ -47,7 +57,7 @@ func describeStream(r *Request) error {
 	}
 	shown := streamDescription{StreamArn: s.arn, StreamLabel: streamLabel(s.Stream), StreamStatus: "ENABLED", StreamViewType: s.Stream.View,
 		CreationRequestDateTime: seconds(s.Stream.Since), TableName: s.name, KeySchema: keysShown(s.Keys), Shards: []shardShown{}}
-	if in.ExclusiveStartShardID == nil {
+	if in.ExclusiveStartShardID == nil && in.ShardFilter == nil { // no shard has children
 		first, err := r.firstSequence(s)
 		if err != nil {
 			return err

@@ -60,7 +60,7 @@ func named(err error) (name, text string, status int) {
 	if !errors.As(err, &e) {
 		return internalFailure, errThrough.Reason, http.StatusInternalServerError
 	}
-	name, text, status = e.Code, e.Reason, http.StatusBadRequest
+	name, text, status = e.Code, e.Shown(), http.StatusBadRequest
 	known := strings.HasSuffix(name, "Exception")
 	switch e.Kind {
 	case dberr.Internal, dberr.SnapshotTooOld, dberr.Timeout, dberr.UnknownOutcome, dberr.NotImplemented:

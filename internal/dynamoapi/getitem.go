@@ -9,8 +9,13 @@ import (
 // projectionForms are the parameters of a read that may be in two forms.
 var projectionForms = expr.Forms{Expressions: []expr.Kind{expr.ProjectionExpression}, Legacy: []string{"AttributesToGet"}}
 
+// projectionMembers are the members of requests that read parts of items.
+var projectionMembers = []string{"ProjectionExpression", "ExpressionAttributeNames"}
+
+var getMembers = append([]string{"TableName", "Key", "AttributesToGet", "ConsistentRead", "ReturnConsumedCapacity"}, projectionMembers...)
+
 func getItem(r *Request) error {
-	a := argsOf(r.body)
+	a := argsOf(r.body, getMembers)
 	var c constraints
 	name := c.tableName(a.text("TableName"))
 	c.given("key", a.has("Key"))
@@ -63,7 +68,7 @@ func projectionOf(a *args, forms expr.Forms) (*expr.Projection, error) {
 	if err := forms.Check(a.has); err != nil {
 		return nil, err
 	}
-	names, err := expr.ParsePlaceholders(a.object("ExpressionAttributeNames"), nil)
+	names, err := a.placeholders()
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func (t *tableAt) keyIn(item attribute.Item) (*key, error) {
 func reasonOf(err error) string {
 	var e *dberr.Error
 	if errors.As(err, &e) {
-		return e.Reason
+		return e.Shown()
 	}
 	return err.Error()
 }
@@ -159,7 +159,7 @@ func checkIndexText(index, name string, v attribute.Value, at int) error {
 }
 
 // itemOf returns the item that a document is. In a database that was not made as a table
-// its key is not in the body. Errors: Validation for a document that is no item.
+// its key is not in the body. Errors: Validation for a document that is not an item.
 func (t *tableAt) itemOf(id document.ID, body []byte) (attribute.Item, error) {
 	item, err := attribute.ParseBody(body)
 	if err != nil {
@@ -185,7 +185,7 @@ var errTaken = errors.New("it has a member of the name of a key")
 
 // shownItem returns what is shown of a document: the item that it is, or the key alone of
 // one that was written before the database was a table, or where it is none, and is no
-// item. ok is false for an id that is no key.
+// item. ok is false for an id that is not a key.
 func (t *tableAt) shownItem(id document.ID, body []byte) (item attribute.Item, ok bool) {
 	item, err := t.itemOf(id, body)
 	if err == nil {
@@ -225,7 +225,7 @@ func keyValue(t table.Type, text string) (attribute.Value, error) {
 
 // noItem is the error for a document that can't be shown, or changed, as an item.
 func noItem(id document.ID, why error) error {
-	return attribute.Invalid("The document %s is no item: %s", id, reasonOf(why))
+	return attribute.Invalid("The document %s is not an item: %s", id, reasonOf(why))
 }
 
 // bodyBytes is about what an attribute takes in a body besides its name and its text.

@@ -21,7 +21,7 @@ func TestLeadingKeys(t *testing.T) {
 		open.must(t, "PutItem", `{"TableName":"Notes","Item":{"who":{"S":"`+who+`"},"at":{"N":"1"},"tag":{"S":"x"}}}`, nil)
 	}
 	open.OK("PUT", "/n$otes/_security", `{"members":{"roles":["team"]},"partitions":[{"who":"*","partition_key":"{name}","access":"write"}]}`)
-	s := over(open.Server, false)
+	s := open.signed()
 	id, secret := s.newKey(t, "ann lee", `[]`, nil)
 	const key, other = `{"who":{"S":"WHO"},"at":{"N":"1"}}`, `{"who":{"S":"ann lee"},"at":{"N":"7"}}`
 	const hash = `"ExpressionAttributeValues":{":w":{"S":"WHO"}},"KeyConditionExpression":"who = :w"`
@@ -62,9 +62,9 @@ func TestLeadingKeys(t *testing.T) {
 			t.Errorf("%s %s: %s", operation, body, got)
 		}
 	}
-	for operation, want := range map[string]string{"DescribeTable": `"ItemCount":0`, "DescribeTimeToLive": `"DISABLED"`, "ListTables": `"Notes"`} {
-		if got := s.call(id, secret, operation, `{"TableName":"Notes"}`); !strings.Contains(got, want) {
-			t.Errorf("%s: %s", operation, got)
+	for _, c := range [][3]string{{"DescribeTable", `{"TableName":"Notes"}`, `"ItemCount":0`}, {"DescribeTimeToLive", `{"TableName":"Notes"}`, `"DISABLED"`}, {"ListTables", `{}`, `"Notes"`}} {
+		if got := s.call(id, secret, c[0], c[1]); !strings.Contains(got, c[2]) {
+			t.Errorf("%s: %s", c[0], got)
 		}
 	}
 	batch := s.call(id, secret, "BatchExecuteStatement", `{"Statements":[{"Statement":"SELECT * FROM Notes WHERE who = 'bob' AND at = 1"},{"Statement":"SELECT * FROM Notes WHERE who = 'ann lee' AND at = 7"}]}`)
@@ -95,13 +95,13 @@ func TestTableSize(t *testing.T) {
 	}
 }
 
-// TestCopyOfItem: a copy of an item has another id, and so is no item.
+// TestCopyOfItem: a copy of an item has another id, and so is not an item.
 func TestCopyOfItem(t *testing.T) {
 	s := newServer(t, true)
 	s.newTables(t, "things")
 	s.must(t, "PutItem", `{"TableName":"things","Item":{"id":{"S":"a"}}}`, nil)
 	for _, to := range []string{"Sb!:!", "p:k"} {
-		if w := s.Do("COPY", "/things/Sa!:!", "", "Destination", to); w.Code != 403 || !strings.Contains(w.Body.String(), "no item of the table") {
+		if w := s.Do("COPY", "/things/Sa!:!", "", "Destination", to); w.Code != 403 || !strings.Contains(w.Body.String(), "not an item of the table") {
 			t.Errorf("%s: %d %s", to, w.Code, w.Body)
 		}
 	}
@@ -115,7 +115,7 @@ func TestCheckByReaders(t *testing.T) {
 	s.OK("PUT", "/plain?partitioned=true", "")
 	s.OK("PUT", "/things/_security", `{"members":{"names":["bob"]},"partitions":[{"who":"*","partition_key":"a","access":"read"}]}`)
 	s.OK("PUT", "/plain/_security", `{"members":{"names":["bob"]},"partitions":[{"who":"*","partition":"a","access":"read"}]}`)
-	signed := over(s.Server, false)
+	signed := s.signed()
 	ann, hers := signed.newKey(t, "ann", `[]`, nil)
 	bob, his := signed.newKey(t, "bob", `[]`, func(k *auth.AccessKey) { k.ReadOnly = true })
 	for name, key := range map[string]string{"things": `{"id":{"S":"a"}}`, "plain": `{"partition":{"S":"a"},"key":{"S":"k"}}`} {

@@ -39,10 +39,14 @@ type listing struct {
 	within expr.Range   // of a query: the hash has no type in a scan
 }
 
-// listing reads what both operations have; filter is the older parameter of filters, and
+// listingMembers are the members that both operations have.
+var listingMembers = append([]string{"TableName", "IndexName", "Select", "AttributesToGet", "Limit", "ConsistentRead", "ConditionalOperator", "ExclusiveStartKey",
+	"FilterExpression", "ExpressionAttributeValues", "ReturnConsumedCapacity"}, projectionMembers...)
+
+// listing reads what both operations have; members are all of one's, filter is the older parameter of filters, and
 // parse reads what one of them has besides.
-func (r *Request) listing(forms expr.Forms, filter string, parse func(*listing) error) (*listing, error) {
-	l := &listing{args: argsOf(r.body)}
+func (r *Request) listing(members []string, forms expr.Forms, filter string, parse func(*listing) error) (*listing, error) {
+	l := &listing{args: argsOf(r.body, members)}
 	if err := l.parseForm(); err != nil {
 		return nil, err
 	}
@@ -50,7 +54,7 @@ func (r *Request) listing(forms expr.Forms, filter string, parse func(*listing) 
 		return nil, err
 	}
 	var err error
-	if l.names, err = expr.ParsePlaceholders(l.object("ExpressionAttributeNames"), l.object("ExpressionAttributeValues")); err != nil {
+	if l.names, err = l.placeholders(); err != nil {
 		return nil, err
 	}
 	if err := l.parseStart(); err != nil {

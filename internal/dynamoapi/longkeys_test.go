@@ -12,8 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/sectional/sectional/internal/kv/pebblekv"
-	"github.com/sectional/sectional/internal/kv/pgkv/enginetest"
 	"github.com/sectional/sectional/internal/table"
+	"github.com/sectional/sectional/internal/testkit/enginetest"
 )
 
 // TestLongestKeys: keys of items and of indexes are as long as DynamoDB's may be, also where

@@ -20,8 +20,10 @@ type execution struct {
 	*partiql.Statement
 	failed string // ReturnValuesOnConditionCheckFailure
 	limit  int
-	text   string // Statement
-	t      *tableAt
+	// consistent is ConsistentRead, which changes what a SELECT is billed.
+	consistent bool
+	text       string // Statement
+	t          *tableAt
 }
 
 // parsedByte is how many bytes of memory a byte of a statement takes once it is parsed, at
@@ -34,8 +36,14 @@ var (
 	errTableName     = attribute.Invalid("Table name should be within the length [3, 255] and only contain 'a-z', 'A-Z', '0-9', '-', '_', '.'.")
 )
 
+// statementMembers are the members of every statement, executeMembers those of a request with one.
+var (
+	statementMembers = []string{"Statement", "Parameters", "ReturnValuesOnConditionCheckFailure"}
+	executeMembers   = append([]string{"ConsistentRead", "Limit", "NextToken", "ReturnConsumedCapacity"}, statementMembers...)
+)
+
 func executeStatement(r *Request) error {
-	e := &execution{Request: r, args: argsOf(r.body)}
+	e := &execution{Request: r, args: argsOf(r.body, executeMembers)}
 	if err := e.parse(); err != nil {
 		return err
 	}
@@ -91,6 +99,7 @@ func (e *execution) parseForm(c *constraints, path string) {
 	if list := e.array("Parameters"); list != nil && jsonscan.Len(list) == 0 {
 		c.failed(path+"parameters", "'[]'", "have length greater than or equal to 1")
 	}
+	e.consistent = e.truth("ConsistentRead")
 	e.failed = e.textOr("ReturnValuesOnConditionCheckFailure", "NONE")
 	c.oneOf(path+"returnValuesOnConditionCheckFailure", e.failed, returnOnFailure)
 }
@@ -121,9 +130,9 @@ func ofStatement(err error) bool {
 	return name == attribute.Validation && dberr.Is(err, dberr.Invalid)
 }
 
-// statementsIn reads the form of a list of statements, which has so many at most. The texts
-// are not parsed yet.
-func (r *Request) statementsIn(a *args, name string, most int, c *constraints) (list []*execution, err error) {
+// statementsIn reads the form of a list of statements, which have the known members, and of
+// which there are so many at most. The texts are not parsed yet.
+func (r *Request) statementsIn(a *args, name string, known []string, most int, c *constraints) (list []*execution, err error) {
 	raw := a.array(name)
 	if a.err != nil || !c.given(small(name), raw != nil) {
 		return nil, a.err
@@ -143,7 +152,7 @@ func (r *Request) statementsIn(a *args, name string, most int, c *constraints) (
 		if jsonscan.KindOf(one) != jsonscan.Object {
 			return nil, attribute.Unreadable("Unexpected value type in payload")
 		}
-		e := &execution{Request: r, args: argsOf(one)}
+		e := &execution{Request: r, args: argsOf(one, known)}
 		list = append(list, e)
 		if e.parseForm(c, fmt.Sprintf("%s.%d.member.", small(name), len(list))); e.err != nil {
 			return nil, e.err

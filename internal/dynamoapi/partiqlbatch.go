@@ -30,9 +30,15 @@ type statements struct {
 	answer   []byte
 }
 
+// The members of the request, and of one of its statements.
+var (
+	batchExecuteMembers = []string{"Statements", "ReturnConsumedCapacity"}
+	batchedMembers      = append([]string{"ConsistentRead"}, statementMembers...)
+)
+
 func batchExecuteStatement(r *Request) error {
 	b := &statements{Request: r, tables: opened{r: r}, answer: []byte(`{"Responses":[`)}
-	if err := b.parse(argsOf(r.body)); err != nil {
+	if err := b.parse(argsOf(r.body, batchExecuteMembers)); err != nil {
 		return err
 	}
 	for i, s := range b.list {
@@ -52,7 +58,7 @@ func batchExecuteStatement(r *Request) error {
 func (b *statements) parse(a *args) (err error) {
 	var c constraints
 	b.reports = reportsOf(a, &c)
-	if b.list, err = b.statementsIn(a, "Statements", maxStatements, &c); err == nil {
+	if b.list, err = b.statementsIn(a, "Statements", batchedMembers, maxStatements, &c); err == nil {
 		err = c.err()
 	}
 	if err == nil {
@@ -139,15 +145,11 @@ func (b *statements) readOne(s *execution) (item attribute.Item, err error) {
 	if err != nil {
 		return item, err
 	}
-	consistent := s.truth("ConsistentRead")
-	if s.args.err != nil {
-		return item, s.args.err
-	}
 	err = s.t.db.Whole().View(b.Ctx(), func(rd *store.Reader) error {
 		item, _, err = s.t.read(rd, k)
 		return err
 	})
-	b.bills.add(s.Table, reading(item.Size(), consistent))
+	b.bills.add(s.Table, reading(item.Size(), s.consistent))
 	return item, noTable(err)
 }
 

@@ -27,7 +27,7 @@ var (
 
 // read answers a SELECT with a page.
 func (e *execution) read() error {
-	l := &listing{args: e.args, reports: e.reports, table: e.Table, index: e.Index, limit: e.limit, consistent: e.truth("ConsistentRead"), projection: e.Projection}
+	l := &listing{args: e.args, reports: e.reports, table: e.Table, index: e.Index, limit: e.limit, consistent: e.consistent, projection: e.Projection}
 	token := e.args.text("NextToken")
 	if e.err != nil {
 		return e.err

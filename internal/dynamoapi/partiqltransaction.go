@@ -15,15 +15,17 @@ var (
 	errExistsKey        = attribute.Invalid("EXISTS() must contain a single item read with additional condition")
 )
 
+var executeTransactionMembers = []string{"TransactStatements", "ClientRequestToken", "ReturnConsumedCapacity"}
+
 // executeTransaction carries statements out as a transaction: those that read are a
 // TransactGetItems, those that write a TransactWriteItems, in which EXISTS is a
 // ConditionCheck.
 func executeTransaction(r *Request) error {
 	var c constraints
-	a := argsOf(r.body)
+	a := argsOf(r.body, executeTransactionMembers)
 	reports, token := reportsOf(a, &c), tokenOfClient(a, &c)
 	reports.collections = false // there is no such parameter
-	list, err := r.statementsIn(a, "TransactStatements", maxTransacted, &c)
+	list, err := r.statementsIn(a, "TransactStatements", statementMembers, maxTransacted, &c)
 	if err == nil {
 		err = c.err()
 	}

@@ -19,11 +19,19 @@ type writing struct {
 	condition *expr.Condition
 }
 
-// writingOf reads it; item is the member that holds the item or the key, returns are the
-// ReturnValues that there are. parse reads what the operation has besides, before it is
+// conditionMembers are the members of all actions that write an item, but for the item or its
+// key, and writingMembers are those of requests with one such action.
+var (
+	conditionMembers = []string{"TableName", "ConditionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues", "ReturnValuesOnConditionCheckFailure"}
+	writingMembers   = append([]string{"Expected", "ConditionalOperator", "ReturnValues", "ReturnConsumedCapacity", "ReturnItemCollectionMetrics"}, conditionMembers...)
+	putMembers       = append([]string{"Item"}, writingMembers...)
+)
+
+// writingOf reads it; item is the member that holds the item or the key, members are all of
+// them, returns are the ReturnValues that there are. parse reads what the operation has besides, before it is
 // checked that all placeholders are used.
-func (r *Request) writingOf(item string, forms expr.Forms, returns []string, parse func(*writing) error) (*writing, error) {
-	w := &writing{args: argsOf(r.body)}
+func (r *Request) writingOf(item string, members []string, forms expr.Forms, returns []string, parse func(*writing) error) (*writing, error) {
+	w := &writing{args: argsOf(r.body, members)}
 	var c constraints
 	w.table = c.tableName(w.text("TableName"))
 	c.given(item, w.has(capital(item)))
@@ -63,7 +71,7 @@ func capital(name string) string { return string(name[0]-'a'+'A') + name[1:] }
 
 // parseExpressions reads the expressions with the names and values in them.
 func (w *writing) parseExpressions(parse func(*writing) error) (err error) {
-	if w.names, err = expr.ParsePlaceholders(w.object("ExpressionAttributeNames"), w.object("ExpressionAttributeValues")); err != nil {
+	if w.names, err = w.placeholders(); err != nil {
 		return err
 	}
 	if parse != nil {
@@ -82,7 +90,7 @@ func (w *writing) parseExpressions(parse func(*writing) error) (err error) {
 
 func putItem(r *Request) error {
 	var item attribute.Item
-	w, err := r.writingOf("item", conditionForms, []string{"NONE", "ALL_OLD"}, nil)
+	w, err := r.writingOf("item", putMembers, conditionForms, []string{"NONE", "ALL_OLD"}, nil)
 	if err != nil {
 		return err
 	}

@@ -14,11 +14,13 @@ var queryForms = expr.Forms{
 	Legacy:      []string{"AttributesToGet", "QueryFilter", "ConditionalOperator", "KeyConditions"},
 }
 
+var queryMembers = append([]string{"KeyConditions", "KeyConditionExpression", "QueryFilter", "ScanIndexForward"}, listingMembers...)
+
 var errNoKeyCondition = attribute.Invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
 
 func query(r *Request) error {
 	var keys *expr.KeyCondition
-	l, err := r.listing(queryForms, "QueryFilter", func(l *listing) (err error) {
+	l, err := r.listing(queryMembers, queryForms, "QueryFilter", func(l *listing) (err error) {
 		if text := l.text("KeyConditionExpression"); text != nil {
 			keys, err = l.names.KeyCondition(*text)
 		} else if raw := l.object("KeyConditions"); raw != nil {
@@ -63,11 +65,13 @@ var scanForms = expr.Forms{
 	Legacy:      []string{"AttributesToGet", "ScanFilter", "ConditionalOperator"},
 }
 
+var scanMembers = append([]string{"ScanFilter", "Segment", "TotalSegments"}, listingMembers...)
+
 // maxSegments is how many parts a scan may have.
 const maxSegments = 1000000
 
 func scan(r *Request) error {
-	l, err := r.listing(scanForms, "ScanFilter", nil)
+	l, err := r.listing(scanMembers, scanForms, "ScanFilter", nil)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package dynamoapi_test
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -11,15 +12,12 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
-	"github.com/sectional/sectional/internal/couchapi/apitest"
 	"github.com/sectional/sectional/internal/dynamoapi"
-	"github.com/sectional/sectional/internal/golden"
-	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
-	"github.com/sectional/sectional/internal/testrun"
-	"github.com/sectional/sectional/internal/web"
+	"github.com/sectional/sectional/internal/testkit/apitest"
+	"github.com/sectional/sectional/internal/testkit/golden"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m) }
@@ -34,25 +32,16 @@ func must(t testing.TB, err error) {
 // server is both APIs over one store.
 type server struct {
 	*apitest.Server
-	dynamo []*dynamoapi.API // of each server over its engine
+	other *dynamoapi.API // answers in the place of the server's own; nil: it does not
 }
 
+// newServer makes a server, which is open: requests of the DynamoDB API need no signature.
 func newServer(t testing.TB, open bool, settings ...config.Setting) *server {
-	return over(apitest.New(t, settings...), open)
+	return &server{Server: apitest.With(t, apitest.Options{Settings: settings, DynamoDBOpen: open})}
 }
 
-// over is the API over a server's store.
-func over(s *apitest.Server, open bool) *server {
-	both := &server{Server: s}
-	for _, one := range s.All() {
-		both.dynamo = append(both.dynamo, dynamoapi.New(dynamoapi.Options{
-			Shared: one.Shared, Store: one.Store, Indexes: one.Indexes, Auth: one.Auth, Rules: one.Rules, Open: open,
-			Settings: func() *web.Settings { return &one.Settings.Value().Web },
-			Access:   func() *auth.Security { return one.Settings.Value().DefaultAccess },
-		}))
-	}
-	return both
-}
+// signed is the server with a DynamoDB API for which requests have to be signed.
+func (s *server) signed() *server { return &server{s.Server, s.NewDynamoDB(false)} }
 
 // request makes the request of an operation, not signed.
 func request(operation, body string) *http.Request {
@@ -74,8 +63,8 @@ func targetOf(operation string) string {
 
 func (s *server) send(r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	i, _ := s.Deal()
-	s.dynamo[i].ServeHTTP(w, r)
+	_, one := s.Deal()
+	cmp.Or(s.other, one.DynamoDB).ServeHTTP(w, r)
 	return w
 }
 
@@ -95,10 +84,10 @@ func TestScriptsOnSeveral(t *testing.T) {
 	golden.Scripts(t, "testdata/scripts/*.txt", func(t *testing.T) func(string) string {
 		e, err := pebblekv.Open(pebblekv.Options{Dir: "data", FS: vfs.NewMem(), CacheBytes: 24 << 20, MemTableBytes: 4 << 20})
 		must(t, err)
-		return over(apitest.Several(t, e, 2), true).script()
+		return (&server{Server: apitest.With(t, apitest.Options{Engine: e, Servers: 2, DynamoDBOpen: true})}).script()
 	})
 	golden.Scripts(t, "testdata/scripts/*.txt", func(t *testing.T) func(string) string {
-		return over(apitest.Several(t, kvtest.NewModel(kvtest.ModelOptions{}), 3), true).script()
+		return (&server{Server: apitest.With(t, apitest.Options{Servers: 3, DynamoDBOpen: true})}).script()
 	})
 }
 

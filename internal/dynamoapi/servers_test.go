@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sectional/sectional/internal/couchapi/apitest"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/apitest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // TestRightsOverServers has one of two servers over an engine told of changes, and the other
@@ -14,7 +14,7 @@ import (
 func TestRightsOverServers(t *testing.T) {
 	e := kvtest.NewModel(kvtest.ModelOptions{})
 	shared := kvtest.NewSharing(e, false)
-	told, asked := over(apitest.On(t, shared.Engine()), false), over(apitest.On(t, shared.Engine()), false)
+	told, asked := &server{Server: apitest.On(t, shared.Engine())}, &server{Server: apitest.On(t, shared.Engine())}
 	id, secret := told.newKey(t, "adm", `[]`, nil)
 	const (
 		table = `{"TableName":"tab","AttributeDefinitions":[{"AttributeName":"k","AttributeType":"S"}],"KeySchema":[{"AttributeName":"k","KeyType":"HASH"}],"BillingMode":"PAY_PER_REQUEST"}`
@@ -90,7 +90,7 @@ func TestRevokedOverServers(t *testing.T) {
 			for operation, body := range operations {
 				e := kvtest.NewModel(kvtest.ModelOptions{})
 				shared := kvtest.NewSharing(e, false)
-				told, asked := over(apitest.Idle(t, shared.Engine()), false), over(apitest.Idle(t, shared.Engine()), false)
+				told, asked := &server{Server: apitest.With(t, apitest.Options{Engine: shared.Engine(), Idle: true})}, &server{Server: apitest.With(t, apitest.Options{Engine: shared.Engine(), Idle: true})}
 				adm, admSecret := told.newKey(t, "adm", `[]`, nil)
 				id, secret := told.newKey(t, "rita", `["crew"]`, nil)
 				for _, made := range [][2]string{{"CreateTable", `{"TableName":"tab","AttributeDefinitions":[{"AttributeName":"k","AttributeType":"S"}],"KeySchema":[{"AttributeName":"k","KeyType":"HASH"}],"BillingMode":"PAY_PER_REQUEST"}`},
@@ -135,7 +135,7 @@ func TestStreamsOverServers(t *testing.T) {
 			for n := 1; reached; n++ {
 				e := kvtest.NewModel(kvtest.ModelOptions{})
 				slow := kvtest.NewPausing(e)
-				first, second := over(apitest.On(t, kvtest.NewShared(slow)), true), over(apitest.On(t, kvtest.NewShared(e)), true)
+				first, second := &server{Server: apitest.With(t, apitest.Options{Engine: kvtest.NewShared(slow), DynamoDBOpen: true})}, &server{Server: apitest.With(t, apitest.Options{Engine: kvtest.NewShared(e), DynamoDBOpen: true})}
 				first.newTables(t, "things")
 				if c.had {
 					first.must(t, "UpdateTable", on, nil)

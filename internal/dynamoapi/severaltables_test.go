@@ -16,19 +16,19 @@ import (
 
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
-	"github.com/sectional/sectional/internal/couchapi/apitest"
-	"github.com/sectional/sectional/internal/crashfs"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testkit/apitest"
+	"github.com/sectional/sectional/internal/testkit/crashfs"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // newServerOn is newServer, open, over another engine.
 func newServerOn(t *testing.T, e kv.Engine) *server {
-	return over(apitest.On(t, e), true)
+	return &server{Server: apitest.With(t, apitest.Options{Engine: e, DynamoDBOpen: true})}
 }
 
 // busyEngine has no time for one database's writes.
@@ -99,7 +99,7 @@ func TestBusyBatch(t *testing.T) {
 
 // TestBatchWithoutMemory: an answer has what there is memory for, and the rest comes later.
 func TestBatchWithoutMemory(t *testing.T) {
-	s := newServer(t, true, config.Setting{Section: "sectional", Key: "max_bodies_memory", Value: "1000000"})
+	s := newServer(t, true, config.Setting{Section: "sectional", Key: "max_bodies_memory", Value: "2000000"})
 	s.newTables(t, "things")
 	var keys []string
 	for i := range 12 {
@@ -124,7 +124,7 @@ func TestBatchWithoutMemory(t *testing.T) {
 // TestPagesWithoutMemory: a page, and one of a stream, has what there is memory for, and the
 // next goes on.
 func TestPagesWithoutMemory(t *testing.T) {
-	s := newServer(t, true, config.Setting{Section: "sectional", Key: "max_bodies_memory", Value: "600000"})
+	s := newServer(t, true, config.Setting{Section: "sectional", Key: "max_bodies_memory", Value: "1200000"})
 	s.newTables(t, "things")
 	s.must(t, "UpdateTable", `{"TableName":"things","StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_IMAGE"}}`, nil)
 	for i := range 4 {

@@ -57,6 +57,9 @@ var errUnknownKey = dberr.New(dberr.Unauthorized, "UnrecognizedClientException",
 
 // readBody reads the body as it came, verifies what signed it, and unpacks it.
 func (r *Request) readBody() ([]byte, error) {
+	if err := r.ExpectBody(); err != nil {
+		return nil, err
+	}
 	raw, err := r.readAll(r.RawReader(r.Action.Body.Most), r.HTTP.ContentLength)
 	if err != nil {
 		return nil, err

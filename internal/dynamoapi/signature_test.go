@@ -61,7 +61,7 @@ func (s *server) newKey(t *testing.T, name string, roles string, change func(*au
 
 // call signs and sends an operation, and returns the answer.
 func (s *server) call(id, secret, operation, body string) string {
-	w := s.send(signed(request(operation, body), []byte(body), id, secret, time.Now()))
+	w := s.send(signed(request(operation, body), []byte(body), id, secret, s.Store.Now()))
 	return fmt.Sprintf("%d %s", w.Code, w.Body)
 }
 

@@ -183,13 +183,13 @@ func (s *server) pass(t testing.TB, d time.Duration) {
 
 func TestStreamOfExpiry(t *testing.T) {
 	s := newServer(t, true)
-	iterator := s.newStream(t, "NEW_AND_OLD_IMAGES")
+	s.newStream(t, "NEW_AND_OLD_IMAGES")
 	s.must(t, "UpdateTimeToLive", `{"TableName":"things","TimeToLiveSpecification":{"AttributeName":"at","Enabled":true}}`, nil)
 	s.must(t, "PutItem", fmt.Sprintf(`{"TableName":"things","Item":{"id":{"S":"a"},"at":{"N":"%d"}}}`, time.Now().Add(time.Hour).Unix()), nil)
 	s.must(t, "PutItem", `{"TableName":"things","Item":{"id":{"S":"b"}}}`, nil)
 	s.must(t, "DeleteItem", `{"TableName":"things","Key":{"id":{"S":"b"}}}`, nil)
 	s.pass(t, 3*time.Hour)
-	records, _ := s.records(t, iterator, 1000)
+	records, _ := s.records(t, s.shardIterator(t, "things"), 1000)
 	if len(records) != 4 || records[3].EventName != "REMOVE" || records[3].Dynamodb.OldImage["at"] == nil {
 		t.Fatal(records)
 	}
@@ -199,11 +199,13 @@ func TestStreamOfExpiry(t *testing.T) {
 		}
 	}
 	// A day later the records are gone.
-	_, behind := s.records(t, iterator, 1)
-	s.pass(t, 30*time.Hour)
+	s.pass(t, 20*time.Hour+50*time.Minute)
+	_, behind := s.records(t, s.shardIterator(t, "things"), 1)
+	s.pass(t, 12*time.Minute)
 	if _, text := s.do(t, "GetRecords", fmt.Sprintf(`{"ShardIterator":%q}`, behind), nil); !strings.Contains(text, "#TrimmedDataAccessException") {
 		t.Error(text)
 	}
+	s.pass(t, 30*time.Hour)
 	if records, _ := s.records(t, s.shardIterator(t, "things"), 1000); len(records) != 0 {
 		t.Error(records)
 	}
@@ -223,11 +225,11 @@ func TestIterators(t *testing.T) {
 			t.Errorf("byte %d: %s", i, text)
 		}
 	}
-	s.Shared.Now = func() time.Time { return time.Now().Add(16 * time.Minute) }
+	s.Later(16 * time.Minute)
 	if _, text := s.do(t, "GetRecords", fmt.Sprintf(`{"ShardIterator":%q}`, iterator), nil); !strings.Contains(text, "#ExpiredIteratorException") {
 		t.Errorf("after a quarter of an hour: %s", text)
 	}
-	s.Shared.Now = time.Now
+	s.Later(-16 * time.Minute)
 	s.must(t, "DeleteTable", `{"TableName":"things"}`, nil)
 	s.newStream(t, "KEYS_ONLY")
 	if _, text := s.do(t, "GetRecords", fmt.Sprintf(`{"ShardIterator":%q}`, iterator), nil); !strings.Contains(text, "#ResourceNotFoundException") {
@@ -239,7 +241,7 @@ func TestIterators(t *testing.T) {
 func TestStreamRights(t *testing.T) {
 	open := newServer(t, true)
 	iterator := open.newStream(t, "KEYS_ONLY")
-	s := over(open.Server, false)
+	s := open.signed()
 	s.OK(http.MethodPut, "/things/_security", `{"members":{"names":["jane","bob"]},"partitions":[{"who":{"names":["eve"]},"partition":"Sa!","access":"write"}]}`)
 	var list struct{ Streams []struct{ StreamArn string } }
 	open.must(t, "ListStreams", `{}`, &list)

@@ -49,9 +49,15 @@ type transactGetItem struct {
 // transactedForms are the parameters of a get in a transaction: there is no older form.
 var transactedForms = expr.Forms{Expressions: []expr.Kind{expr.ProjectionExpression}}
 
+// The members of the request, and of one of its gets.
+var (
+	transactGetMembers   = []string{"TransactItems", "ReturnConsumedCapacity"}
+	transactedGetMembers = append([]string{"TableName", "Key"}, projectionMembers...)
+)
+
 func transactGetItems(r *Request) error {
 	x := &transactGet{Request: r}
-	if err := x.parse(argsOf(r.body)); err != nil {
+	if err := x.parse(argsOf(r.body, transactGetMembers)); err != nil {
 		return err
 	}
 	return x.run()
@@ -72,8 +78,8 @@ func (x *transactGet) run() error {
 	return x.Request.answer(append(x.appendBills(x.answer, x.bills, "ReadCapacityUnits"), '}'))
 }
 
-// transactItems walks the elements of TransactItems, counted from 1.
-func transactItems(a *args, c *constraints, each func(n int, a *args) error) error {
+// transactItems walks the elements of TransactItems, which have the known members, counted from 1.
+func transactItems(a *args, known []string, c *constraints, each func(n int, a *args) error) error {
 	list := a.array("TransactItems")
 	if a.err != nil || !c.given("transactItems", list != nil) {
 		return a.err
@@ -95,7 +101,7 @@ func transactItems(a *args, c *constraints, each func(n int, a *args) error) err
 			return attribute.Unreadable("Unexpected value type in payload")
 		}
 		n++
-		if err := each(n, argsOf(raw)); err != nil {
+		if err := each(n, argsOf(raw, known)); err != nil {
 			return err
 		}
 	}
@@ -106,13 +112,13 @@ func (x *transactGet) parse(a *args) error {
 	var c constraints
 	x.reports = reportsOf(a, &c)
 	var items []*transactGetItem
-	err := transactItems(a, &c, func(n int, a *args) error {
+	err := transactItems(a, []string{"Get"}, &c, func(n int, a *args) error {
 		at := fmt.Sprintf("transactItems.%d.member.get", n)
 		get := a.object("Get")
 		if a.err != nil || !c.given(at, get != nil) {
 			return a.err
 		}
-		g := &transactGetItem{args: argsOf(get)}
+		g := &transactGetItem{args: argsOf(get, transactedGetMembers)}
 		g.table = c.tableNameAt(at+".tableName", g.text("TableName"))
 		c.given(at+".key", g.has("Key"))
 		items = append(items, g)
@@ -132,7 +138,7 @@ func (g *transactGetItem) parseProjection() (p *expr.Projection, err error) {
 	if err := transactedForms.Check(g.has); err != nil {
 		return nil, err
 	}
-	names, err := expr.ParsePlaceholders(g.object("ExpressionAttributeNames"), nil)
+	names, err := g.placeholders()
 	if err != nil {
 		return nil, err
 	}

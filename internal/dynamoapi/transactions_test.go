@@ -13,7 +13,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // do sends an operation to an open server and reads the answer.

@@ -55,6 +55,20 @@ const (
 	doCheck  = "ConditionCheck"
 )
 
+// actionKinds are the members of an element of TransactItems, one of which it has.
+var actionKinds = []string{doCheck, doPut, doDelete, doUpdate}
+
+// The members of the request, and of the actions in it.
+var (
+	transactWriteMembers = []string{"TransactItems", "ClientRequestToken", "ReturnConsumedCapacity", "ReturnItemCollectionMetrics"}
+	actionMembers        = map[string][]string{
+		doCheck:  append([]string{"Key"}, conditionMembers...),
+		doPut:    append([]string{"Item"}, conditionMembers...),
+		doDelete: append([]string{"Key"}, conditionMembers...),
+		doUpdate: append([]string{"Key", "UpdateExpression"}, conditionMembers...),
+	}
+)
+
 // transactedExpressions are the parameters with expressions that an action has.
 var transactedExpressions = map[string]expr.Forms{
 	doPut:    {Expressions: []expr.Kind{expr.ConditionExpression}},
@@ -71,7 +85,7 @@ var (
 
 func transactWriteItems(r *Request) error {
 	x := &transaction{Request: r}
-	if err := x.parse(argsOf(r.body)); err != nil {
+	if err := x.parse(argsOf(r.body, transactWriteMembers)); err != nil {
 		return err
 	}
 	return x.run([]byte{'{'})
@@ -96,7 +110,7 @@ func (x *transaction) parse(a *args) error {
 	x.token = tokenOfClient(a, &c)
 	x.items = a.get("TransactItems")
 	var items []*transactItem
-	err := transactItems(a, &c, func(n int, a *args) error {
+	err := transactItems(a, actionKinds, &c, func(n int, a *args) error {
 		w, err := actionOf(a, &c, n)
 		items = append(items, w)
 		x.actions = append(x.actions, &transacted{actor: w})
@@ -124,7 +138,7 @@ func tokenOfClient(a *args, c *constraints) string {
 // actionOf reads which action the n-th is, and what every kind has.
 func actionOf(a *args, c *constraints, n int) (*transactItem, error) {
 	w := &transactItem{}
-	for _, kind := range []string{doCheck, doPut, doDelete, doUpdate} {
+	for _, kind := range actionKinds {
 		object := a.object(kind)
 		switch {
 		case a.err != nil:
@@ -134,7 +148,7 @@ func actionOf(a *args, c *constraints, n int) (*transactItem, error) {
 		case w.args != nil:
 			return nil, errManyActions
 		}
-		w.kind, w.args = kind, argsOf(object)
+		w.kind, w.args = kind, argsOf(object, actionMembers[kind])
 	}
 	if w.args == nil {
 		return nil, errNoAction
@@ -169,7 +183,7 @@ func (w *transactItem) parseExpressions() error {
 	if err := transactedExpressions[w.kind].Check(w.has); err != nil {
 		return err
 	}
-	names, err := expr.ParsePlaceholders(w.object("ExpressionAttributeNames"), w.object("ExpressionAttributeValues"))
+	names, err := w.placeholders()
 	if err != nil {
 		return err
 	}

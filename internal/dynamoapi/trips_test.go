@@ -5,17 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sectional/sectional/internal/couchapi/apitest"
-	"github.com/sectional/sectional/internal/golden"
 	"github.com/sectional/sectional/internal/keyspace"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/apitest"
+	"github.com/sectional/sectional/internal/testkit/golden"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // TestTrips holds how many round trips operations take on an engine across a network that others
 // may be writing to, signed with a key. Each line is one trip: what it asks for, and the first of its rows.
 func TestTrips(t *testing.T) {
 	e := kvtest.NewRemote(kvtest.NewModel(kvtest.ModelOptions{}), nil)
-	s := over(apitest.Idle(t, kvtest.NewShared(e)), false)
+	s := &server{Server: apitest.With(t, apitest.Options{Engine: kvtest.NewShared(e), Idle: true})}
 	id, secret := s.newKey(t, "adm", `[]`, nil)
 	ok := func(operation, body string) {
 		t.Helper()

@@ -14,36 +14,42 @@ const (
 	insteadOfPolicy   = "who may use a table is said by the _security of its database"
 	insteadOfKinesis  = "changes are read from streams, feeds and subscriptions"
 	insteadOfInsights = "the largest and the busiest partitions are listed by _partitions"
+	insteadOfVectors  = "the nearest vectors are found by full-text indexes of the table's database"
 )
 
-// unsupportedMembers are those of CreateTable and UpdateTable that are refused.
-var unsupportedMembers = []struct{ name, instead string }{
-	{"ResourcePolicy", insteadOfPolicy},
-	{"GlobalTableSourceArn", insteadOfGlobal},
-	{"GlobalTableSettingsReplicationMode", insteadOfGlobal},
-	{"ReplicaUpdates", insteadOfGlobal},
-	{"MultiRegionConsistency", insteadOfGlobal},
-	{"GlobalTableWitnessUpdates", insteadOfGlobal},
+// unsupportedMembers are those of AWS's requests that there are not, and what there is
+// instead.
+var unsupportedMembers = map[string]string{
+	"DisassociationProtectionEnabled":    insteadOfGlobal,
+	"GlobalTableSettingsReplicationMode": insteadOfGlobal,
+	"GlobalTableSourceArn":               insteadOfGlobal,
+	"GlobalTableWitnessUpdates":          insteadOfGlobal,
+	"MultiRegionConsistency":             insteadOfGlobal,
+	"RecoveryPeriodInDays":               insteadOfBackups,
+	"ReplicaUpdates":                     insteadOfGlobal,
+	"ResourcePolicy":                     insteadOfPolicy,
+	"VectorIndexes":                      insteadOfVectors,
+	"VectorIndexUpdates":                 insteadOfVectors,
 }
 
-// refuseUnsupported refuses a request that has one of them.
-func (r *Request) refuseUnsupported() error {
-	a := argsOf(r.body)
-	for _, m := range unsupportedMembers {
-		if a.has(m.name) {
-			return badParameter("%s is not supported: %s", m.name, m.instead)
-		}
+// notSupported is the error for a member that there is not, of AWS's model or of nothing. AWS
+// overlooks those that it does not know; here what is asked for is done or refused.
+func notSupported(member string) error {
+	if instead := unsupportedMembers[member]; instead != "" {
+		return badParameter("%s is not supported: %s", member, instead)
 	}
-	return nil
+	return badParameter("%s is not supported", shortened(member))
 }
 
 // unsupportedOperations are those of DynamoDB that there are not.
 var unsupportedOperations = map[string]string{
+	"CancelBulkOperation":                 insteadOfImports,
 	"CreateBackup":                        insteadOfBackups,
 	"CreateGlobalTable":                   insteadOfGlobal,
 	"DeleteBackup":                        insteadOfBackups,
 	"DeleteResourcePolicy":                insteadOfPolicy,
 	"DescribeBackup":                      insteadOfBackups,
+	"DescribeBulkOperation":               insteadOfImports,
 	"DescribeContributorInsights":         insteadOfInsights,
 	"DescribeExport":                      insteadOfBackups,
 	"DescribeGlobalTable":                 insteadOfGlobal,
@@ -57,6 +63,7 @@ var unsupportedOperations = map[string]string{
 	"GetResourcePolicy":                   insteadOfPolicy,
 	"ImportTable":                         insteadOfImports,
 	"ListBackups":                         insteadOfBackups,
+	"ListBulkOperations":                  insteadOfImports,
 	"ListContributorInsights":             insteadOfInsights,
 	"ListExports":                         insteadOfBackups,
 	"ListGlobalTables":                    insteadOfGlobal,
@@ -64,6 +71,8 @@ var unsupportedOperations = map[string]string{
 	"PutResourcePolicy":                   insteadOfPolicy,
 	"RestoreTableFromBackup":              insteadOfBackups,
 	"RestoreTableToPointInTime":           insteadOfBackups,
+	"SearchVectors":                       insteadOfVectors,
+	"StartBulkPutItems":                   insteadOfImports,
 	"UpdateContributorInsights":           insteadOfInsights,
 	"UpdateGlobalTable":                   insteadOfGlobal,
 	"UpdateGlobalTableSettings":           insteadOfGlobal,

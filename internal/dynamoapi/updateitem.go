@@ -11,9 +11,11 @@ var updateForms = expr.Forms{
 	Legacy:      []string{"AttributeUpdates", "Expected", "ConditionalOperator"},
 }
 
+var updateMembers = append([]string{"Key", "UpdateExpression", "AttributeUpdates"}, writingMembers...)
+
 func updateItem(r *Request) error {
 	var u *expr.Update
-	w, err := r.writingOf("key", updateForms, []string{"NONE", "ALL_OLD", "ALL_NEW", "UPDATED_OLD", "UPDATED_NEW"}, func(w *writing) (err error) {
+	w, err := r.writingOf("key", updateMembers, updateForms, []string{"NONE", "ALL_OLD", "ALL_NEW", "UPDATED_OLD", "UPDATED_NEW"}, func(w *writing) (err error) {
 		if text := w.text("UpdateExpression"); text != nil {
 			u, err = w.names.Update(*text)
 		} else if raw := w.object("AttributeUpdates"); raw != nil {
@@ -33,7 +35,7 @@ func updateItem(r *Request) error {
 }
 
 // updating returns what an update, nil for none, makes of the item with a key. Where there
-// is no item it makes one, unless all it does is take attributes out.
+// is not an item it makes one, unless all it does is take attributes out.
 func (t *tableAt) updating(u *expr.Update, k *key) func(attribute.Item, bool) (attribute.Item, bool, error) {
 	return func(old attribute.Item, exists bool) (attribute.Item, bool, error) {
 		if !exists {

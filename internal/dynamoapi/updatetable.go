@@ -30,18 +30,35 @@ type updateTableInput struct {
 // indexUpdate is one change of the global indexes.
 type indexUpdate struct {
 	Create *indexInput
-	Update *indexInput
+	Update *indexChange
 	Delete *struct{ IndexName *string }
 }
+
+// indexChange is what an index may be changed in: its capacity.
+type indexChange struct {
+	IndexName             *string
+	ProvisionedThroughput *throughput
+	OnDemandThroughput    *onDemand
+	WarmThroughput        *warm
+}
+
+// actions is how many of the three there are.
+func (u *indexUpdate) actions() (n int) {
+	for _, there := range []bool{u.Create != nil, u.Update != nil, u.Delete != nil} {
+		if there {
+			n++
+		}
+	}
+	return n
+}
+
+const indexActions = "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete"
 
 var errNothing = attribute.Invalid("At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required")
 
 func updateTable(r *Request) error {
 	in := &updateTableInput{}
 	if err := r.parse(in); err != nil {
-		return err
-	}
-	if err := r.refuseUnsupported(); err != nil {
 		return err
 	}
 	name, err := in.checkForm()
@@ -55,18 +72,7 @@ func updateTable(r *Request) error {
 	if err != nil {
 		return err
 	}
-	if err := r.settleStream(t); err != nil {
-		return notFound(err, name)
-	}
-	if err := r.awaitIndexes(t); err != nil {
-		return notFound(err, name)
-	}
-	shown, err := r.shown(t)
-	if err != nil {
-		return err
-	}
-	shown.updating(in.GlobalSecondaryIndexUpdates)
-	return r.answerMember("TableDescription", shown)
+	return r.answerDefined(t, func(s *tableDescription) { s.updating(in.GlobalSecondaryIndexUpdates) })
 }
 
 // updating makes the description that of a table that is being changed, as clients expect
@@ -170,6 +176,8 @@ func (in *updateTableInput) applyIndexes(d *table.Definition, now time.Time) err
 	changed := 0
 	for _, u := range in.GlobalSecondaryIndexUpdates {
 		switch {
+		case u.actions() > 1:
+			return badParameter(indexActions + " must be given, and no other beside it")
 		case u.Create != nil:
 			changed++
 			for _, a := range in.AttributeDefinitions {
@@ -198,7 +206,7 @@ func (in *updateTableInput) applyIndexes(d *table.Definition, now time.Time) err
 			delete(d.Indexes, *u.Delete.IndexName)
 			dropUnused(d)
 		default:
-			return badParameter("One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete must not be null")
+			return badParameter(indexActions + " must not be null")
 		}
 	}
 	if changed > 1 {
@@ -207,8 +215,8 @@ func (in *updateTableInput) applyIndexes(d *table.Definition, now time.Time) err
 	return allUsed(d)
 }
 
-// applyTo changes what an index may be changed in: its capacity.
-func (in *indexInput) applyTo(x *table.Index, d *table.Definition, now time.Time) (err error) {
+// applyTo changes an index.
+func (in *indexChange) applyTo(x *table.Index, d *table.Definition, now time.Time) (err error) {
 	x.Warm = in.WarmThroughput.units(x.Warm)
 	if x.OnDemand, err = in.OnDemandThroughput.limits(x.OnDemand, d.Billing); err != nil {
 		return err

@@ -28,7 +28,7 @@ type reader struct {
 	left   int // positions that may still be read
 }
 
-var errNoGeometry = errors.New("it is no geometry")
+var errNoGeometry = errors.New("it is not a geometry")
 
 func (r *reader) geometry(s *Shape, text []byte, depth int) error {
 	if jsonscan.KindOf(text) != jsonscan.Object {
@@ -48,7 +48,7 @@ func (r *reader) geometry(s *Shape, text []byte, depth int) error {
 	}
 	read := geoJSONTypes[name]
 	if read == nil {
-		return fmt.Errorf("%q is no type of geometry", name)
+		return fmt.Errorf("%q is not a type of geometry", name)
 	}
 	coordinates, _ := jsonscan.Member(text, "coordinates")
 	return read(r, s, coordinates)

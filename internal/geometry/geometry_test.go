@@ -30,10 +30,10 @@ func wktOf(t testing.TB, text string) *Shape {
 	return s
 }
 
-// TestRefused: what is no geometry, or no valid one, is told apart.
+// TestRefused: what is not a geometry, or no valid one, is told apart.
 func TestRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		``:                                "no type of geometry",
+		``:                                "not a type of geometry",
 		`POINT`:                           "is missing",
 		`POINT(1)`:                        "a number is missing",
 		`POINT(1 2`:                       `')' is missing`,
@@ -53,7 +53,7 @@ func TestRefused(t *testing.T) {
 		`POLYGON((0 0,4 0,4 4,0 4,0 0),(5 5,6 5,6 6,5 5))`:              "",
 		`POLYGON((0 0,170 1,-20 2,150 3,-40 4,130 5,-60 6,-30 7,0 0))`:  "round the earth more than once",
 		`SRID=3857;POINT(1 1)`: "reference system",
-		`CIRCLE(1 1)`:          "no type of geometry",
+		`CIRCLE(1 1)`:          "not a type of geometry",
 		strings.Repeat("GEOMETRYCOLLECTION(", 40) + "POINT(1 1)" + strings.Repeat(")", 40): "deep",
 		"MULTIPOINT(" + strings.Repeat("1 1,", 10_000) + "1 1)":                            "more than 10000 positions",
 	} {
@@ -64,15 +64,15 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`[]`:                                     "no geometry",
-		`{}`:                                     "no geometry",
+		`[]`:                                     "not a geometry",
+		`{}`:                                     "not a geometry",
 		`{"type":"Point"}`:                       "no array",
 		`{"type":"Point","coordinates":1}`:       "no array",
 		`{"type":"Point","coordinates":[1]}`:     "fewer than two",
 		`{"type":"Point","coordinates":["1",2]}`: "other than numbers",
 		`{"type":"Point","coordinates":[7.7046,-143.3901]}`:                                          "latitude",
-		`{"type":"Feature","geometry":{"type":"Point","coordinates":[1,2]}}`:                         "no type of geometry",
-		`{"type":"point","coordinates":[1,2]}`:                                                       "no type of geometry",
+		`{"type":"Feature","geometry":{"type":"Point","coordinates":[1,2]}}`:                         "not a type of geometry",
+		`{"type":"point","coordinates":[1,2]}`:                                                       "not a type of geometry",
 		`{"type":"MultiPoint","coordinates":[]}`:                                                     "empty",
 		`{"type":"GeometryCollection","geometries":[]}`:                                              "empty",
 		`{"type":"Polygon","coordinates":[]}`:                                                        "empty",

@@ -94,7 +94,7 @@ func (w *wkt) geometry(s *Shape, depth int) error {
 	}
 	read := readWKT(name)
 	if read == nil {
-		return fmt.Errorf("%q is no type of geometry", name)
+		return fmt.Errorf("%q is not a type of geometry", name)
 	}
 	next := w.rest
 	switch w.word() {

@@ -8,8 +8,8 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/keyspace"
-	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // TestBuildEndsBesideTheFollower has a build end while the job that follows the feed is at

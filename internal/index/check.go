@@ -3,21 +3,19 @@ package index
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/store"
 )
 
-// checkDefined holds what design documents define against the indexes that there are, once all
-// design documents were looked at for the kinds that there are.
+// checkDefined holds what design documents define against the indexes that there are.
 func (x *Indexes) checkDefined(r *store.Reader) (found []error, err error) {
-	ran, err := store.RanByJob(r.Snapshot(), knownKinds, x.kindsVersion(), jobDefine)
-	if !ran || err != nil {
-		return nil, err
-	}
 	for after, more := document.Partition(""), true; more; more = after != "" {
 		var ids []document.ID
 		if ids, after, err = r.DesignIDs(after); err != nil {
@@ -86,4 +84,32 @@ func checkTransactional(r *store.Reader, k Transactional, ix *Index) (found []er
 		bad([]byte(key), "is missing")
 	}
 	return found, nil
+}
+
+// missing returns what a design document, by its stored id, defines and what is not there. The reader is
+// of the whole database.
+func (x *Indexes) missing(r *store.Reader, id document.ID) (missing []named, err error) {
+	rev, err := r.Winner(id)
+	if dberr.Is(err, dberr.NotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	ns, own := namespaceOf(r.Database(), id)
+	defined := x.defined(ns, own, rev.Body)
+	if len(defined) == 0 {
+		return nil, nil
+	}
+	var there []use
+	value, err := r.Snapshot().Get(useKey(ns, own))
+	if err == nil {
+		err = decode(value, &there)
+	}
+	if err != nil && !errors.Is(err, kv.ErrNotFound) {
+		return nil, err
+	}
+	return slices.DeleteFunc(defined, func(def named) bool {
+		return slices.ContainsFunc(there, func(u use) bool { return u.Kind == def.kind.Name() && u.Name == def.Name })
+	}), nil
 }

@@ -7,10 +7,10 @@ import (
 )
 
 // checkJobs holds the jobs of a database's own indexes against what there is to do for
-// them: a build, or following a change. In data of an older format they come with the first start.
+// them: a build, or following a change.
 func checkJobs(r *store.Reader, s *Set) (found []error, err error) {
-	if ran, err := store.Ran(r.Snapshot(), surveyed); r.Tenant() != "" || !ran || err != nil {
-		return nil, err
+	if r.Tenant() != "" {
+		return nil, nil
 	}
 	for _, ix := range s.Indexes {
 		needed, missing := buildJob(r.Namespace(), ix.Number).ID, ix.State == Building && !ix.Manual

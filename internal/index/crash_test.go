@@ -9,14 +9,14 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/sectional/sectional/internal/crashfs"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/field"
 	"github.com/sectional/sectional/internal/keyspace"
-	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testkit/crashfs"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // TestCrashWhileBuilding takes the power away at random moments of a build

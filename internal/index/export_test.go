@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"errors"
 
 	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/store"
@@ -35,18 +34,4 @@ func (x *Indexes) FollowOnce(ctx context.Context, d *store.Database) (err error,
 // BuildOnce works on the jobs of builds once, as their workers do.
 func (x *Indexes) BuildOnce(ctx context.Context) error {
 	return x.store.Jobs(ctx, jobBuild, func(j jobs.Job) error { return x.do(ctx, j) })
-}
-
-// DefineAll does what is left of the job that defines what design documents lack, and
-// reports whether it is done.
-func (x *Indexes) DefineAll(ctx context.Context) (done bool, err error) {
-	done = true
-	err = x.store.Jobs(ctx, jobDefine, func(j jobs.Job) error {
-		done = false
-		return x.do(ctx, j)
-	})
-	if err != nil && ctx.Err() == nil {
-		return false, errors.Join(errors.New("the job failed"), err)
-	}
-	return done, nil
 }

@@ -105,26 +105,6 @@ type Checked interface {
 	Check(r *store.Reader, x *Index) ([]error, error)
 }
 
-// Dated is a kind whose definitions came to mean something else: rows that were
-// made before are not those that would be made now.
-type Dated interface {
-	Kind
-	// Meaning is the number of the present meaning in a store of a format (store.Format),
-	// which an index keeps from
-	// when it was defined. It is 0 for those that were defined before it counted.
-	Meaning(format byte) int
-	// Outdated says why an index, opened, that was defined under an earlier
-	// meaning can't be used; "" if it can.
-	Outdated(opened any, meaning int) string
-}
-
-// Widened is a kind that came to find more in design documents than it did.
-type Widened interface {
-	Kind
-	// Finds is how often that has happened.
-	Finds() int
-}
-
 // Batch is what an asynchronous kind will write about a range of changes.
 type Batch interface {
 	// Apply replaces the documents' rows. It may run several times.
@@ -210,7 +190,6 @@ type Index struct {
 	State       State
 	Reason      string // why it failed
 	Manual      bool
-	Meaning     int // of the definition (Dated); 0 where the kind is none
 	Opened      any // what the kind's Open gave
 	Source      []byte
 	Memo        kv.Memo[any]  // for the kind: what it made of the index's rows

@@ -86,22 +86,6 @@ func New(o Options) *Indexes {
 // signatures, and of the order of values.
 const definitionsVersion = 1<<8 | keyspace.CollationVersion
 
-// longKeys is added to it on engines that came to take longer keys.
-const longKeys = 1 << 16
-
-// definitions is the version of the definitions of a store.
-func definitions(s *store.Store) uint64 {
-	if longer(s) {
-		return definitionsVersion | longKeys
-	}
-	return definitionsVersion
-}
-
-// longer reports whether a store has indexes of an earlier meaning made anew, because its
-// engine came to take longer keys: PostgreSQL. It also may have been copied from another
-// engine, under whose limits its indexes were made.
-func longer(s *store.Store) bool { return s.Limits().Distant && s.Format() >= store.FormatLongKeys }
-
 // surveyed names that (store.Once).
 const surveyed = "indexes"
 
@@ -111,14 +95,10 @@ var whenStarted = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // Start begins to work on the jobs of indexes, builds that were interrupted among them.
 // Indexes that failed are made anew. Databases are looked at only if the version of what
 // definitions mean is another than before: those whose stored order is of an older one
-// are made anew, and data of an older format gets its jobs. What design documents define of
-// kinds that were not known before is defined in the background (late.go).
+// are made anew.
 func (x *Indexes) Start(ctx context.Context, s *store.Store) error {
 	x.store, x.writing = s, s.Writing
-	err := s.Once(ctx, surveyed, definitions(s), func() error { return x.survey(ctx) })
-	if err == nil {
-		err = s.OnceByJob(ctx, knownKinds, x.kindsVersion(), jobDefine)
-	}
+	err := s.Once(ctx, surveyed, definitionsVersion, func() error { return x.survey(ctx) })
 	if err == nil {
 		err = s.Jobs(ctx, jobFailed, func(j jobs.Job) error { return x.tryAgain(ctx, j) })
 	}
@@ -132,51 +112,21 @@ func (x *Indexes) Start(ctx context.Context, s *store.Store) error {
 	return nil
 }
 
-// surveyedJobs is how many jobs one transaction of a survey puts into the queue.
-const surveyedJobs = 500
-
 // survey looks at all databases that have indexes.
 func (x *Indexes) survey(ctx context.Context) error {
-	var found []jobs.Job
 	for name, err := range x.store.Having(ctx, &keyspace.Index, &keyspace.IndexUse) {
 		if err != nil {
 			return err
 		}
-		needed, err := x.surveyOf(ctx, name)
+		d, err := x.store.Database(ctx, name)
+		if err == nil {
+			err = x.renew(ctx, d)
+		}
 		if err != nil && !dberr.Is(err, dberr.NotFound) {
 			return err
 		}
-		if found = append(found, needed...); len(found) >= surveyedJobs {
-			if err := x.store.EnsureJobs(ctx, found); err != nil {
-				return err
-			}
-			found = found[:0]
-		}
 	}
-	return x.store.EnsureJobs(ctx, found)
-}
-
-// surveyOf looks at one database, and returns the jobs that its indexes need.
-func (x *Indexes) surveyOf(ctx context.Context, name string) (needed []jobs.Job, err error) {
-	d, err := x.store.Database(ctx, name)
-	if err == nil {
-		err = errors.Join(x.renew(ctx, d), x.revive(ctx, d))
-	}
-	if err != nil {
-		return nil, err
-	}
-	err = d.Whole().View(ctx, func(r *store.Reader) error {
-		needed = []jobs.Job{d.Job(jobFollow, "", time.Time{})}
-		return EachSet(r, func(ns store.Scope, s *Set) error {
-			for _, ix := range s.Indexes {
-				if ix.State == Building && !ix.Manual {
-					needed = append(needed, buildJob(ns, ix.Number))
-				}
-			}
-			return nil
-		})
-	})
-	return needed, err
+	return nil
 }
 
 // tryAgain makes the indexes of a database that failed anew: the limits of the server may
@@ -198,40 +148,6 @@ func (x *Indexes) renew(ctx context.Context, d *store.Database) error {
 	old, err := x.aged(ctx, d)
 	for id := range old {
 		err = errors.Join(err, x.defineAnew(ctx, d, id))
-	}
-	if err == nil && longer(x.store) {
-		err = x.lengthen(ctx, d)
-	}
-	return err
-}
-
-// lengthen has the indexes of a database and its tenants made anew that follow its feed and
-// are of an earlier meaning.
-func (x *Indexes) lengthen(ctx context.Context, d *store.Database) error {
-	earlier := func(rec *record) bool {
-		k, follows := x.kind(rec.Kind).(Asynchronous)
-		return follows && rec.Meaning < meaning(d, k)
-	}
-	var found []store.Scope
-	err := d.Whole().View(ctx, func(r *store.Reader) error {
-		found = nil
-		all, err := Namespaces(r)
-		for _, ns := range all {
-			any := false
-			err = errors.Join(err, eachIndex(r.Snapshot(), ns, func(_ uint64, rec *record) error {
-				any = any || earlier(rec)
-				return nil
-			}))
-			if any {
-				found = append(found, ns)
-			}
-		}
-		return err
-	})
-	for _, ns := range found {
-		err = errors.Join(err, d.UpdateLane(ctx, 1<<10, func(m store.LaneTxn) error {
-			return x.renewIn(m, ns, func(_ uint64, rec *record) bool { return earlier(rec) })
-		}))
 	}
 	return err
 }

@@ -18,15 +18,13 @@ import (
 // The jobs of indexes; the words are in stored rows. A build has one from the commit on
 // that defines the index until it is readable, and an index that failed until a server
 // starts. All indexes of a database that follow its feed have one together, from the
-// commit of a change until they have followed it. One of the whole store defines what
-// design documents have of kinds that came later than they did.
+// commit of a change until they have followed it.
 const (
 	poolIndex  = "index"
 	poolTenant = "tenant" // of tenants' indexes: however many there are, the databases' own find workers
 	jobBuild   = poolIndex + "/build"
 	jobFollow  = poolIndex + "/follow"
 	jobFailed  = poolIndex + "/failed"
-	jobDefine  = poolIndex + "/define"
 	jobTenant  = poolTenant + "/build"
 )
 
@@ -57,9 +55,6 @@ func (x *Indexes) Defined(ns store.Scope) {
 
 // do works on a job.
 func (x *Indexes) do(ctx context.Context, j jobs.Job) error {
-	if j.Kind == jobDefine {
-		return x.defineAll(ctx, j)
-	}
 	d, err := x.store.OfJob(ctx, j)
 	switch {
 	case err == nil && j.Kind == jobFollow:

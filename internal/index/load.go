@@ -62,21 +62,12 @@ func (x *Indexes) loadIndexes(v kv.Snapshot, ns store.Scope) (map[uint64]*Index,
 			return nil // of a newer version; its rows are left alone
 		}
 		ix := &Index{Number: n, Kind: k, Signature: rec.Signature, Partitioned: rec.Partitioned, Tenant: ns.Tenant(),
-			State: rec.State, Reason: rec.Reason, Manual: rec.Manual, Meaning: rec.Meaning, Source: rec.Source}
+			State: rec.State, Reason: rec.Reason, Manual: rec.Manual, Source: rec.Source}
 		if ix.Opened, err = x.open(k, rec); err != nil {
 			ix.State, ix.Reason = Failed, err.Error()
-		} else if reason := outdated(ns.Database(), ix); reason != "" {
-			ix.State, ix.Reason = Failed, reason
 		}
 		indexes[ix.Number] = ix
 		return nil
 	})
 	return indexes, err
-}
-
-func outdated(d *store.Database, ix *Index) string {
-	if k, ok := ix.Kind.(Dated); ok && ix.Meaning < meaning(d, k) {
-		return k.Outdated(ix.Opened, ix.Meaning)
-	}
-	return ""
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 	"github.com/sectional/sectional/internal/worktime"
 )
 

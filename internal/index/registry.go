@@ -27,7 +27,6 @@ type record struct {
 	Uses        uint64 `json:"uses"` // names that mean it, and names that meant it and still answer from it
 	Collation   int    `json:"collation"`
 	Source      []byte `json:"source"`
-	Meaning     int    `json:"meaning,omitempty"` // of the source, see Dated
 }
 
 // use is a name in the value of an index-use row.
@@ -149,15 +148,8 @@ func (c *change) index(def named) (uint64, error) {
 		return 0, err
 	}
 	c.records[n] = &record{Kind: def.kind.Name(), Signature: signature, Partitioned: def.Partitioned, State: Building,
-		Manual: def.Manual, Collation: keyspace.CollationVersion, Source: def.Source, Meaning: meaning(c.ns.Database(), def.kind)}
+		Manual: def.Manual, Collation: keyspace.CollationVersion, Source: def.Source}
 	return n, c.begin(n, c.records[n])
-}
-
-func meaning(d *store.Database, k Kind) int {
-	if k, ok := k.(Dated); ok {
-		return k.Meaning(d.Format())
-	}
-	return 0
 }
 
 // begin writes the rows of an index that is to be built, but its own, and puts the job
@@ -257,13 +249,17 @@ func (x *Indexes) settle(m store.LaneTxn, ns store.Scope, n uint64, s State, rea
 		if err != nil {
 			return err
 		}
+		changed := false // else the names are as they were: of a design document with many, each build would write them all
 		for i := range us {
 			if u := &us[i]; u.Index == n && u.Previous != 0 {
 				if err := c.count(use{Index: u.Previous}, -1); err != nil {
 					return err
 				}
-				u.Previous = 0
+				u.Previous, changed = 0, true
 			}
+		}
+		if !changed {
+			continue
 		}
 		if err := c.save(id, us); err != nil {
 			return err

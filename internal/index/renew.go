@@ -100,9 +100,6 @@ func (c *change) renew(n uint64) (uint64, error) {
 	}
 	fresh := *old
 	fresh.State, fresh.Reason = Building, ""
-	if k := c.x.kind(fresh.Kind); k != nil {
-		fresh.Meaning = meaning(c.ns.Database(), k)
-	}
 	if err := c.drop(n, old); err != nil {
 		return 0, err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Session is what one request has to do with one index: what its name means, waiting
-// until it can answer, and reading it in pages, each at a snapshot of its own.
+// until it can answer, and reading it in pages.
 type Session struct {
 	Named
 	// Answers is the index that answers, as it was at the last page: Index, or the one
@@ -22,25 +22,15 @@ type Session struct {
 	indexes *Indexes
 	scope   store.Scope
 	began   time.Time
-	unread  bool // it comes from memory: UpTo is found by the first View
-	current bool // the first View has the index brought up to UpTo
+	unread  bool            // it comes from memory: UpTo is found by the first View
+	current bool            // the first View has the index brought up to UpTo
+	long    *store.LongView // what the views read through; nil: each has a snapshot of its own
 }
 
 // Session finds an index by its design document, kind and name: of the namespace of
 // the scope or, for a tenant, a partitioned one of the database's whose design document
 // the tenant has none of its own beside. nil if there is none.
-func (x *Indexes) Session(ctx context.Context, scope store.Scope, design document.ID, kind, name string) (*Session, error) {
-	s, err := x.session(ctx, scope, design, kind, name)
-	if s != nil || err != nil {
-		return s, err
-	}
-	if defined, err := x.defineLate(ctx, scope, design, kind, name); !defined || err != nil {
-		return nil, err
-	}
-	return x.session(ctx, scope, design, kind, name)
-}
-
-func (x *Indexes) session(ctx context.Context, scope store.Scope, design document.ID, kind, name string) (s *Session, err error) {
+func (x *Indexes) Session(ctx context.Context, scope store.Scope, design document.ID, kind, name string) (s *Session, err error) {
 	err = scope.Namespace().View(ctx, func(r *store.Reader) error {
 		s = nil
 		set, err := Of(r)
@@ -138,7 +128,7 @@ func (s *Session) Follow(ctx context.Context) error {
 const keptRows = time.Minute
 
 // View calls fn with a reader of the namespace that has the index, at a snapshot of its
-// own, and brings Answers there. gone says that the index was dropped: who reads it
+// own unless Hold was called, and brings Answers there. gone says that the index was dropped: who reads it
 // already may go on for a while, then it is ErrGone.
 func (s *Session) View(ctx context.Context, fn func(r *store.Reader, gone bool) error) error {
 	return s.Expecting(ctx, nil, fn)
@@ -147,13 +137,13 @@ func (s *Session) View(ctx context.Context, fn func(r *store.Reader, gone bool) 
 // Expecting is View; expect is called before anything is read, to say what will be besides the
 // index's progress (store.Reader.Expect).
 func (s *Session) Expecting(ctx context.Context, expect func(r *store.Reader), fn func(r *store.Reader, gone bool) error) error {
-	ns := s.scope.Namespace()
-	if s.Shared() {
-		ns = s.scope.DatabaseNamespace()
+	view := s.namespace().View
+	if s.long != nil {
+		view = s.long.View
 	}
 	for {
 		behind, before := false, s.reached()
-		err := ns.View(ctx, func(r *store.Reader) error {
+		err := view(ctx, func(r *store.Reader) error {
 			if expect != nil {
 				r.Expect(kv.Reads{Keys: [][]byte{progressKey(s.scope.Database().Number(), s.Answers.Number)}})
 				expect(r)
@@ -182,10 +172,25 @@ func (s *Session) Expecting(ctx context.Context, expect func(r *store.Reader), f
 		if !behind {
 			return nil
 		}
+		s.long.Release()
 		if err := s.CatchUp(ctx); err != nil {
 			return err
 		}
 	}
+}
+
+// Hold has the views from now on read one snapshot, as those of the returned LongView, which the caller releases.
+func (s *Session) Hold() *store.LongView {
+	s.long = s.namespace().LongView()
+	return s.long
+}
+
+// namespace is the one that has the index.
+func (s *Session) namespace() store.Scope {
+	if s.Shared() {
+		return s.scope.DatabaseNamespace()
+	}
+	return s.scope.Namespace()
 }
 
 // reached is up to where this process knows that the index has come, for sessions that are unread.

@@ -16,6 +16,7 @@ type Counts struct {
 	Pool            string
 	Running         int    // worked on by this process
 	Turns, Failures uint64 // that jobs had here, and those of them that failed
+	Strays          uint64 // rows of the order of time without a job that were removed here
 	Due             int    // jobs that are due, those that are worked on among them; MostCounted for that many or more
 	// Waited is for how long the first of them has been due.
 	Waited time.Duration
@@ -23,7 +24,7 @@ type Counts struct {
 
 // Counts returns the figures of the queue's pool. It reads MostCounted rows at most.
 func (q *Queue) Counts(v kv.Snapshot) (c Counts, err error) {
-	c = Counts{Pool: q.o.Pool, Turns: q.turns.Load(), Failures: q.failures.Load()}
+	c = Counts{Pool: q.o.Pool, Turns: q.turns.Load(), Failures: q.failures.Load(), Strays: q.strays.Load()}
 	q.busy.Lock()
 	c.Running = len(q.busy.running)
 	q.busy.Unlock()

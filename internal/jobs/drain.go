@@ -13,11 +13,12 @@ func (q *Queue) Drain(ctx context.Context) (failed error) {
 	for again := true; again; {
 		again = false
 		for from := []byte(nil); ; {
-			ids, next, _, err := q.page(ctx, from)
+			rows, next, _, err := q.page(ctx, from)
 			if err != nil {
 				return errors.Join(failed, err)
 			}
-			for _, id := range ids {
+			for _, row := range rows {
+				id := row.ID
 				if left[id] {
 					continue
 				}
@@ -26,7 +27,7 @@ func (q *Queue) Drain(ctx context.Context) (failed error) {
 					<-other
 					continue
 				}
-				err := q.do(ctx, id)
+				err := q.do(ctx, row)
 				q.finish(id)
 				if left[id] = err != nil; err != nil && !errors.As(err, new(later)) {
 					failed = errors.Join(failed, err)

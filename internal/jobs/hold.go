@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 )
 
@@ -47,11 +46,6 @@ func (q *Queue) Hold(ctx context.Context, id ID, w Words, fn func(ctx context.Co
 // never is when a job is due that is held and not worked on.
 var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// HeldKeys is what the keys begin with of the rows of what is held of a kind.
-func HeldKeys(kind string) [][]byte {
-	return [][]byte{keyspace.Job.Key(0, keyspace.T(kind)), keyspace.JobDue.Key(0, keyspace.T(poolOf(kind)), keyspace.U(millis(never)), keyspace.T(kind))}
-}
-
 // take makes a job this process's own, whether it is there or not.
 func (q *Queue) take(ctx context.Context, id ID, w Words) (j Job, err error) {
 	err = q.o.Commit(ctx, func(tx kv.Txn) (err error) {
@@ -72,7 +66,10 @@ func (q *Queue) take(ctx context.Context, id ID, w Words) (j Job, err error) {
 		if w.Now != nil {
 			j.Checkpoint = w.Now()
 		}
-		return q.Save(tx, &j)
+		taken := Locked{j}
+		err = q.Save(tx, &taken)
+		j = taken.Job
+		return err
 	})
 	return j, err
 }
@@ -89,7 +86,7 @@ func (q *Queue) letGo(ctx context.Context, id ID, left string) error {
 			return err
 		}
 		if left == "" {
-			return End(tx, &now)
+			return end(tx, &now)
 		}
 		now.Checkpoint, now.until = left, q.o.Clock()
 		return write(tx, &now)
@@ -106,7 +103,7 @@ func (q *Queue) Forget(ctx context.Context, id ID) error {
 		if err != nil {
 			return err
 		}
-		return End(tx, &now)
+		return end(tx, &now)
 	})
 }
 

@@ -38,10 +38,8 @@ type Job struct {
 }
 
 const (
-	rowVersion = 2
-	dueVersion = 2
-	// oldVersion is of rows that had a time and a checkpoint.
-	oldVersion = 1
+	rowVersion = 1
+	dueVersion = 1
 )
 
 // Errors of Lock: the job is done, or somebody has gone on with it.

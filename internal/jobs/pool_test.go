@@ -9,9 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // TestPools has all workers of one pool stand still, with more of its jobs due: those of
@@ -22,7 +21,7 @@ func TestPools(t *testing.T) {
 		slow := open(t, Options{Engine: e, Pool: "slow", Workers: many(2), Do: func(ctx context.Context, _ Job) error { <-ctx.Done(); return ctx.Err() }})
 		var quick *world
 		quick = open(t, Options{Engine: e, Workers: many(2), Do: func(ctx context.Context, seen Job) error {
-			return quick.o.Commit(ctx, func(tx kv.Txn) error { return End(tx, &seen) })
+			return quick.end(ctx, seen)
 		}})
 		quick.update(func(tx kv.Txn) error {
 			var err error
@@ -70,17 +69,17 @@ func TestLeaseIsKept(t *testing.T) {
 		two := open(t, Options{Engine: f, Holder: 2, Lease: lease, Do: do})
 		one.update(func(tx kv.Txn) error { return one.Put(tx, job("a", 1, 1)) })
 		ended := make(chan error)
-		go func() { ended <- one.do(ctx, job("a", 1, 1).ID) }()
+		go func() { ended <- one.do(ctx, rowOf(job("a", 1, 1))) }()
 		for range 9 {
 			time.Sleep(lease)
-			if err := two.do(ctx, job("a", 1, 1).ID); !errors.As(err, new(later)) {
+			if err := two.do(ctx, rowOf(job("a", 1, 1))); !errors.As(err, new(later)) {
 				t.Errorf("the other: %v", err)
 			}
 		}
 		if err := <-ended; !errors.As(err, new(later)) {
 			t.Errorf("the first: %v", err)
 		}
-		go func() { ended <- one.do(ctx, job("a", 1, 1).ID) }()
+		go func() { ended <- one.do(ctx, rowOf(job("a", 1, 1))) }()
 		synctest.Wait()
 		f.Randomly(1, kvtest.Rates{kvtest.Refused: 100})
 		if err := <-ended; !errors.Is(err, ErrElsewhere) {
@@ -118,7 +117,7 @@ func TestLeaseEndsOnTime(t *testing.T) {
 		}})
 		one.update(func(tx kv.Txn) error { return one.Put(tx, job("a", 1, 1)) })
 		ended := make(chan error)
-		go func() { ended <- one.do(ctx, job("a", 1, 1).ID) }()
+		go func() { ended <- one.do(ctx, rowOf(job("a", 1, 1))) }()
 		time.Sleep(10*lease + time.Second)
 		e.stands.Store(true)
 		began := time.Now()
@@ -150,7 +149,7 @@ func TestGoneAreForgotten(t *testing.T) {
 			synctest.Wait()
 		}
 		each(func(tx kv.Txn, j Job) error { return w.Put(tx, j) })
-		each(func(tx kv.Txn, j Job) error { return w.Remove(tx, j.ID) })
+		each(func(tx kv.Txn, j Job) error { return Remove(tx, j.ID) })
 		time.Sleep(time.Hour)
 		each(func(tx kv.Txn, j Job) error {
 			if j.Number > 0 {
@@ -164,40 +163,6 @@ func TestGoneAreForgotten(t *testing.T) {
 			t.Errorf("%d jobs are remembered", n)
 		}
 	})
-}
-
-// TestMigrateOrder moves an order of time without pools to where it is by pools, in pages.
-func TestMigrateOrder(t *testing.T) {
-	w := open(t, Options{})
-	const many = 2*migratedJobs + 10
-	w.update(func(tx kv.Txn) error {
-		for n := range uint64(many) {
-			j := job("a", n, int64(n))
-			before := dueBefore.Key(0, keyspace.U(millis(j.Due)), keyspace.T(j.Kind), keyspace.U(j.Number), keyspace.T(j.Subject))
-			if err := errors.Join(tx.Put(j.Key(), j.encode()), tx.Put(before, []byte{dueVersion})); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	pages := 0
-	for from, done := []byte(nil), false; !done; pages++ {
-		w.update(func(tx kv.Txn) (err error) {
-			from, done, err = MigrateOrder(tx, from)
-			return err
-		})
-	}
-	w.rows()
-	err := w.e.View(ctx, func(v kv.Snapshot) error {
-		return kv.Each(v, kv.Prefix(dueBefore.Key(0)), func(key, _ []byte) error { return fmt.Errorf("left: %x", key) })
-	})
-	if err != nil || pages != 3 {
-		t.Errorf("%d pages, %v", pages, err)
-	}
-	ids, _, _, err := w.page(ctx, nil)
-	if err != nil || len(ids) != duePage || ids[0].Number != 0 || ids[1].Number != 1 {
-		t.Errorf("%d are due: %v", len(ids), err)
-	}
 }
 
 // TestHold has two processes want the same: one has it, until it lets go, or cannot keep

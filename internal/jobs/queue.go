@@ -58,8 +58,9 @@ type Queue struct {
 		running map[ID]chan struct{} // closed when its turn ends
 		resting map[ID]rest
 	}
-	work            sync.WaitGroup
-	turns, failures atomic.Uint64 // see Counts
+	work sync.WaitGroup
+	// See Counts.
+	turns, failures, strays atomic.Uint64
 }
 
 // rest is how long a job is left alone in this process.
@@ -134,11 +135,12 @@ func (q *Queue) look() time.Duration {
 func (q *Queue) dispatch(ctx context.Context) (pause time.Duration, err error) {
 	pause = q.look()
 	for from := []byte(nil); ctx.Err() == nil; {
-		ids, next, due, err := q.page(ctx, from)
+		rows, next, due, err := q.page(ctx, from)
 		if err != nil {
 			return 0, err
 		}
-		for _, id := range ids {
+		for _, row := range rows {
+			id := row.ID
 			if wait := q.resting(id); wait > 0 {
 				pause = min(pause, wait)
 				continue
@@ -152,7 +154,7 @@ func (q *Queue) dispatch(ctx context.Context) (pause time.Duration, err error) {
 			}
 			q.work.Go(func() {
 				defer func() { q.finish(id); q.dismiss(); q.Wake() }()
-				q.turn(ctx, id)
+				q.turn(ctx, row)
 			})
 		}
 		if from = next; from == nil {
@@ -196,16 +198,16 @@ func (q *Queue) dismiss() {
 	}
 }
 
-// page reads the next jobs that are due, and where to go on; at the end next is nil,
+// page reads the rows of the next jobs that are due, and where to go on; at the end next is nil,
 // and due the time of the first job that is not due yet, zero for none.
-func (q *Queue) page(ctx context.Context, from []byte) (ids []ID, next []byte, due time.Time, err error) {
+func (q *Queue) page(ctx context.Context, from []byte) (rows []dueRow, next []byte, due time.Time, err error) {
 	rg := kv.Prefix(keyspace.JobDue.Key(0, keyspace.T(q.o.Pool)))
 	if from != nil {
 		rg.Start = from
 	}
 	now := millis(q.o.Clock())
 	err = q.o.Engine.View(ctx, func(v kv.Snapshot) error {
-		ids, next, due = ids[:0], nil, time.Time{}
+		rows, next, due = rows[:0], nil, time.Time{}
 		it, err := v.Iterate(rg, kv.IterOptions{})
 		if err != nil {
 			return err
@@ -220,14 +222,14 @@ func (q *Queue) page(ctx context.Context, from []byte) (ids []ID, next []byte, d
 				due = time.UnixMilli(int64(parts[1].Num()))
 				return nil
 			}
-			if ids = append(ids, decodeID(parts[2:])); len(ids) == duePage {
+			if rows = append(rows, dueRow{decodeID(parts[2:]), parts[1].Num()}); len(rows) == duePage {
 				next = append(append(next, it.Key()...), 0)
 				return nil
 			}
 		}
 		return it.Err()
 	})
-	return ids, next, due, err
+	return rows, next, due, err
 }
 
 // resting returns for how long a job is left alone yet.
@@ -257,9 +259,9 @@ func (q *Queue) finish(id ID) {
 }
 
 // turn works on a job once, and notes when its next turn is at the earliest.
-func (q *Queue) turn(ctx context.Context, id ID) {
-	err := q.do(ctx, id)
-	put := later(0)
+func (q *Queue) turn(ctx context.Context, row dueRow) {
+	id, put := row.ID, later(0)
+	err := q.do(ctx, row)
 	switch {
 	case ctx.Err() != nil:
 		return
@@ -283,9 +285,9 @@ func (q *Queue) turn(ctx context.Context, id ID) {
 	}
 }
 
-// do takes a job and has it worked on.
-func (q *Queue) do(ctx context.Context, id ID) error {
-	j, mine, err := q.claim(ctx, id)
+// do takes the job of a row and has it worked on.
+func (q *Queue) do(ctx context.Context, row dueRow) error {
+	j, mine, err := q.claim(ctx, row)
 	if err != nil || !mine {
 		return err
 	}
@@ -365,38 +367,4 @@ func (q *Queue) keep(ctx context.Context, j Job, words func() string, ends *time
 			ends.Reset(q.left(until))
 		}
 	}
-}
-
-// claim makes a job this process's own, unless another's lease of it holds yet, or it
-// is done or not due any more.
-func (q *Queue) claim(ctx context.Context, id ID) (j Job, mine bool, err error) {
-	err = q.o.Engine.View(ctx, func(v kv.Snapshot) (err error) {
-		j, err = Get(v, id)
-		return err
-	})
-	if errors.Is(err, ErrGone) {
-		return j, false, nil
-	}
-	now := q.o.Clock()
-	if err != nil || j.Due.After(now) {
-		return j, false, err
-	}
-	if j.holder == q.o.Holder && (q.o.Lease == 0 || j.until.Sub(now) > q.o.Lease/2) {
-		return j, true, nil
-	}
-	if j.holder != q.o.Holder && j.until.After(now) {
-		return j, false, Later(min(j.until.Sub(now), q.look()))
-	}
-	seen := j
-	err = q.o.Commit(ctx, func(tx kv.Txn) (err error) {
-		if j, err = q.Lock(tx, &seen); err != nil {
-			return err
-		}
-		j.holder = q.o.Holder
-		return q.Save(tx, &j)
-	})
-	if errors.Is(err, ErrGone) || errors.Is(err, ErrMoved) {
-		return j, false, nil
-	}
-	return j, err == nil, err
 }

@@ -14,8 +14,7 @@ import (
 
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
-	"github.com/sectional/sectional/internal/packed"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 var ctx = context.Background()
@@ -26,15 +25,20 @@ type world struct {
 	*Queue
 	e     kv.Engine
 	views *atomic.Int64
+	// With more views than most, tooMany is called; 0: as many as there are.
+	most    int64
+	tooMany func()
 }
 
 type counted struct {
 	kv.Engine
-	views *atomic.Int64
+	w *world
 }
 
 func (c counted) View(ctx context.Context, fn func(kv.Snapshot) error) error {
-	c.views.Add(1)
+	if n := c.w.views.Add(1); c.w.most > 0 && n > c.w.most {
+		c.w.tooMany()
+	}
 	return c.Engine.View(ctx, fn)
 }
 
@@ -45,7 +49,7 @@ func open(t *testing.T, o Options) *world {
 		o.Engine = kvtest.NewModel(kvtest.ModelOptions{})
 	}
 	w.e = o.Engine
-	o.Engine = counted{o.Engine, w.views}
+	o.Engine = counted{o.Engine, w}
 	engine := o.Engine
 	o.Commit = func(ctx context.Context, fn func(kv.Txn) error) error { return engine.Update(ctx, fn) }
 	o.Logger = slog.New(slog.DiscardHandler)
@@ -70,8 +74,8 @@ func (w *world) rows() string {
 	w.t.Helper()
 	var b strings.Builder
 	err := w.e.View(ctx, func(v kv.Snapshot) error {
-		bad, err := Check(v)
-		if err != nil || len(bad) > 0 {
+		bad, strays, err := Check(v)
+		if bad = append(bad, strays...); err != nil || len(bad) > 0 {
 			return errors.Join(append(bad, err)...)
 		}
 		return kv.Each(v, kv.Prefix(keyspace.Job.Key(0)), func(key, value []byte) error {
@@ -92,6 +96,20 @@ func (w *world) want(rows string) {
 		w.t.Errorf("the queue is\n%s\nwant\n%s", got, rows)
 	}
 }
+
+// end takes a job out of the queue as a worker has seen it.
+func (w *world) end(ctx context.Context, seen Job) error {
+	return w.o.Commit(ctx, func(tx kv.Txn) error {
+		j, err := w.Lock(tx, &seen)
+		if err != nil {
+			return err
+		}
+		return End(tx, &j)
+	})
+}
+
+// rowOf is the row of a job in the order of time.
+func rowOf(j Job) dueRow { return dueRow{j.ID, millis(j.Due)} }
 
 func job(kind string, n uint64, due int64) Job {
 	return Job{ID: ID{Kind: kind, Number: n}, Database: "db", Due: time.Unix(due, 0)}
@@ -144,19 +162,6 @@ func TestRows(t *testing.T) {
 		t.Errorf("a worker whose job is done: %v", err)
 	}
 	w.want(`b/2/ due 90 state 1 at "" by 0`)
-}
-
-func TestMigrate(t *testing.T) {
-	w := open(t, Options{})
-	old := packed.Writer{}
-	old.Byte(oldVersion)
-	old.Uint(5000)
-	old.Text("p:x")
-	w.update(func(tx kv.Txn) error { return tx.Put(ID{Kind: "partition", Number: 3, Subject: "p"}.Key(), old) })
-	for range 2 {
-		w.update(func(tx kv.Txn) error { return Migrate(tx, map[uint64]string{3: "db"}) })
-	}
-	w.want(`partition/3/p due 5 state 0 at "p:x" by 0`)
 }
 
 func FuzzDecode(f *testing.F) {
@@ -245,7 +250,7 @@ func TestSideBySide(t *testing.T) {
 			if seen.Number == 7 && failed.Add(1) < 4 {
 				return errors.New("not yet")
 			}
-			return w.o.Commit(ctx, func(tx kv.Txn) error { return End(tx, &seen) })
+			return w.end(ctx, seen)
 		}})
 		w.update(func(tx kv.Txn) error {
 			for n := range uint64(jobs) {

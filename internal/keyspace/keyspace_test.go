@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sectional/sectional/internal/golden"
+	"github.com/sectional/sectional/internal/testkit/golden"
 )
 
 // some values of each kind, those that are likely to be confused among them.
@@ -138,9 +138,6 @@ func TestPrefixes(t *testing.T) {
 
 func TestSpacesAreDeclaredWell(t *testing.T) {
 	codes, names := map[string]bool{}, map[string]bool{}
-	for code := range Moved {
-		codes[fmt.Sprint(false, code)] = true
-	}
 	for _, s := range Spaces {
 		code := fmt.Sprint(s.System, s.Code)
 		if codes[code] || names[s.Name] {

@@ -17,21 +17,16 @@ var (
 	Catalogue = Space{Name: "catalogue", Code: 'b', System: true, Version: 1,
 		Columns: []Column{{"database", Text}},
 		Doc:     "a database by name: its number, its kind, when it was made"}
-	Job = Space{Name: "job", Code: 'c', System: true, Version: 2,
+	Job = Space{Name: "job", Code: 'c', System: true, Version: 1,
 		Columns: []Column{{"kind", Text}, {"number", Uint}, {"subject", Text}},
 		Doc:     "work to be done in the background: when, by whom, what is left of it"}
-	Token = Space{Name: "token", Code: 'd', System: true, Version: 1,
-		Columns: []Column{{"time", Uint}, {"token", Tail}},
-		Doc:     "what commit-token is, as it was before format 16 (time: Unix seconds)"}
 	UpdateFeed = Space{Name: "updates", Code: 'e', System: true, Version: 1,
 		Columns: []Column{{"sequence", Uint}},
 		Doc:     "a database was created, updated or deleted; one entry each, moved at every event"}
 	UpdateHead = Space{Name: "updates-head", Code: 'f', System: true, Version: 1,
 		Columns: []Column{{"database", Text}},
 		Doc:     "where a database's entry in the updates feed stands"}
-	// The code 'g' was that of the order of time before there were pools, and is not given
-	// out again.
-	JobDue = Space{Name: "job-due", Code: 'h', System: true, Version: 2,
+	JobDue = Space{Name: "job-due", Code: 'h', System: true, Version: 1,
 		Columns: []Column{{"pool", Text}, {"time", Uint}, {"kind", Text}, {"number", Uint}, {"subject", Text}},
 		Doc:     "a job by the time when it is due, among those of its pool (time: Unix milliseconds)"}
 	Request = Space{Name: "request", Code: 'i', System: true, Version: 1,
@@ -58,7 +53,7 @@ var (
 		Doc:     "next sequence, incarnation, version of definitions and security, counts and sizes"}
 	Setting = Space{Name: "setting", Code: 0x02, Version: 1,
 		Columns: []Column{{"name", Text}},
-		Doc:     "a setting of the database: security, revs_limit, purged_infos_limit, expiry, deleted_document_ttl, change_log; graves: how far old tombstones were dropped; change_log_floor: how far the change log was trimmed; forks: from which incarnations it was copied, up to where; held: up to where it is a copy of one that has gone on"}
+		Doc:     "a setting of the database: security, revs_limit, purged_infos_limit, expiry, deleted_document_ttl, change_log; graves: how far old tombstones were dropped; change_log_floor: how far the change log was trimmed"}
 	Doc = Space{Name: "doc", Code: 0x10, Version: 3,
 		Columns: []Column{{"id", Text}, {"sub", Uint}, {"tail", Tail}},
 		Doc:     "a document: its head (tree, feed sequence), trunk chunks, bodies by revision, pieces of a large tree"}
@@ -188,19 +183,9 @@ var (
 		Doc:     "a document that went without a trace in the feed, for the indexes that follow it; with no id: so many of a tenant's went that they began anew"}
 )
 
-// Moved are the kinds of row that lay apart for databases before format 7, by the code
-// that they had. The codes are not given out again.
-var Moved = map[byte]*Space{0x52: &Removal, 0x80: &Index, 0x81: &IndexSignature, 0x82: &IndexUse}
-
-// MovedPrefix returns what the keys of a database's rows began with under a code of Moved,
-// and what they begin with now.
-func MovedPrefix(db uint64, code byte) (before, now []byte) {
-	return append(Database(db), code), Moved[code].Key(db, T(""))
-}
-
 // Spaces is the table of all kinds of row, in key order.
 var Spaces = []*Space{
-	&Meta, &Catalogue, &Job, &Token, &UpdateFeed, &UpdateHead, &JobDue, &Request, &Server, &CommitToken, &Attempts, &ACME,
+	&Meta, &Catalogue, &Job, &UpdateFeed, &UpdateHead, &JobDue, &Request, &Server, &CommitToken, &Attempts, &ACME,
 	&LaneHead, &Setting, &Doc, &BodyChunk, &RowCut, &RowPiece, &Feed, &PartitionFeed, &Partition, &Rank, &Ranked, &RankCheckpoint, &PartitionDrop,
 	&Local, &Blob, &BlobChunk, &BlobDigest, &BlobPending, &Superseded, &Purge, &Marker, &Due,
 	&Subscription, &DeadLetter, &ChangeLog,

@@ -1,7 +1,7 @@
 // Package kv owns the contract between the store and a storage engine: an
 // ordered map of byte strings with snapshots and transactions, and its limits.
 //
-// Engines live in kv/pebblekv and beside it; kv/kvtest holds the suite
+// Engines live in kv/pebblekv and beside it; testkit/kvtest holds the suite
 // that each of them passes, a model engine in memory that enforces the
 // smallest limits, and a wrapper that injects faults. The comments here are the
 // specification, and kvtest checks them. Nothing here knows what a document is.
@@ -202,6 +202,8 @@ type Limits struct {
 	Value int           // bytes in a value
 	Txn   int           // bytes of keys and values written by one transaction
 	Age   time.Duration // how long a snapshot or transaction may live
+	// Idle is how many snapshots may stay open while nothing is read from them, for as long as Age allows.
+	Idle int
 	// Distant says that each call is a round trip to somewhere else: whoever may need
 	// a row soon asks for it at once, in vain perhaps.
 	Distant bool

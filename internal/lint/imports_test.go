@@ -11,10 +11,10 @@ import (
 // layers gives each package its layer. An import goes strictly to a lower one.
 func layers() map[string]int {
 	return map[string]int{
-		"embed":                       13,
-		"cmd/sectional":               13,
-		"internal/server":             12,
-		"internal/couchapi/apitest":   12,
+		"embed":                       14,
+		"cmd/sectional":               14,
+		"internal/server":             13,
+		"internal/assembly":           12,
 		"internal/couchapi":           11,
 		"internal/dynamoapi":          11,
 		"internal/couchapi/legacy":    10,
@@ -36,7 +36,6 @@ func layers() map[string]int {
 		"internal/replicate":          6,
 		"internal/index/view/viewjs":  7,
 		"internal/index/field":        6,
-		"internal/index/indextest":    6,
 		"internal/admission":          5,
 		"internal/index":              5,
 		"internal/peers":              5,
@@ -49,13 +48,9 @@ func layers() map[string]int {
 		"internal/store":              3,
 		"internal/couchwire":          2,
 		"internal/jobs":               2,
-		"internal/kv/kvtest":          2,
-		"internal/crashfs":            0,
 		"internal/kv/pebblekv":        2,
 		"internal/kv/pgkv":            2,
 		"internal/kv/kvcopy":          2,
-		"internal/kv/pgkv/pgtest":     0,
-		"internal/kv/pgkv/enginetest": 3,
 		"internal/script":             2,
 		"internal/selector":           2,
 		"internal/attribute":          2,
@@ -81,7 +76,6 @@ func layers() map[string]int {
 		"docs":                        0,
 		"internal/dashboard":          1,
 		"internal/partitionkey":       2,
-		"internal/golden":             0,
 		"internal/lint":               0,
 		"internal/tracing":            0,
 		"internal/machine":            0,
@@ -90,7 +84,6 @@ func layers() map[string]int {
 		"internal/script/syntax":      0,
 		"internal/slots":              0,
 		"internal/worktime":           0,
-		"internal/testrun":            0,
 		"internal/regex":              0,
 		"internal/sigv4":              0,
 		"internal/table":              3,
@@ -102,16 +95,18 @@ func layers() map[string]int {
 		"internal/replicate/schedule": 7,
 		"internal/replicate/spec":     4,
 
-		"internal/certificates":          2,
-		"internal/certificates/acmetest": 0,
+		"internal/certificates": 2,
 	}
 }
+
+// testkit has what several packages' tests use. It may import everything, and nothing but tests imports it.
+const testkit = "internal/testkit/"
 
 func TestLayers(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range sources(t) {
 		directory := s.directory()
-		if !strings.HasPrefix(directory, "internal/") && !strings.HasPrefix(directory, "cmd/") && directory != "embed" && directory != "docs" {
+		if strings.HasPrefix(directory, testkit) || !strings.HasPrefix(directory, "internal/") && !strings.HasPrefix(directory, "cmd/") && directory != "embed" && directory != "docs" {
 			continue
 		}
 		seen[directory] = true
@@ -125,7 +120,9 @@ func TestLayers(t *testing.T) {
 			if !ours || s.test() {
 				continue // a test may use what is beside or above it
 			}
-			if below, ok := layers()[imported]; !ok || below >= layer {
+			if strings.HasPrefix(imported, testkit) {
+				t.Errorf("%s imports %s, which is for tests", s.path, imported)
+			} else if below, ok := layers()[imported]; !ok || below >= layer {
 				t.Errorf("%s (layer %d) imports %s (layer %d)", s.path, layer, imported, below)
 			}
 		}
@@ -141,20 +138,20 @@ func TestLayers(t *testing.T) {
 func narrow() map[string][]string {
 	return map[string][]string{
 		// replicate, transfer, subscribe and certificates: their clients. outgoing: dates in headers. tracing: its collector.
-		"net/http": {"internal/certificates", "internal/certificates/acmetest", "internal/peers", "internal/outgoing", "internal/tracing", "internal/web", "internal/couchapi", "internal/couchapi/couchhttp", "internal/couchapi/documents", "internal/couchapi/lists",
-			"internal/couchapi/admin", "internal/couchapi/legacy", "internal/dynamoapi", "internal/operate", "internal/server", "internal/replicate", "internal/replicate/schedule", "internal/transfer", "internal/couchclient", "internal/migrate", "internal/subscribe", "internal/couchapi/apitest"},
-		module + "/internal/kv": {"internal/store", "internal/jobs", "internal/server", "internal/kv/pebblekv", "internal/kv/pgkv", "internal/kv/pgkv/enginetest", "internal/kv/kvtest", "internal/kv/kvcopy",
-			"internal/index", "internal/subscribe", "internal/index/field", "internal/index/view", "internal/index/text", "internal/index/geo", "internal/index/secondary", "internal/index/indextest", "internal/couchapi/apitest"},
+		"net/http": {"internal/certificates", "internal/peers", "internal/outgoing", "internal/tracing", "internal/web", "internal/couchapi", "internal/couchapi/couchhttp", "internal/couchapi/documents", "internal/couchapi/lists",
+			"internal/couchapi/admin", "internal/couchapi/legacy", "internal/dynamoapi", "internal/operate", "internal/server", "internal/replicate", "internal/replicate/schedule", "internal/transfer", "internal/couchclient", "internal/migrate", "internal/subscribe"},
+		module + "/internal/kv": {"internal/store", "internal/jobs", "internal/assembly", "internal/server", "internal/kv/pebblekv", "internal/kv/pgkv", "internal/kv/kvcopy",
+			"internal/index", "internal/subscribe", "internal/index/field", "internal/index/view", "internal/index/text", "internal/index/geo", "internal/index/secondary"},
 		module + "/internal/kv/pebblekv":   {"internal/server"},
-		module + "/internal/kv/pgkv":       {"internal/server", "internal/kv/pgkv/enginetest"},
-		"github.com/jackc/pgx/v5":          {"internal/kv/pgkv", "internal/kv/pgkv/pgtest", "bench/model"},
-		"github.com/cockroachdb/pebble/v2": {"internal/kv/pebblekv", "internal/crashfs", "bench"},
+		module + "/internal/kv/pgkv":       {"internal/server"},
+		"github.com/jackc/pgx/v5":          {"internal/kv/pgkv", "bench/model"},
+		"github.com/cockroachdb/pebble/v2": {"internal/kv/pebblekv", "bench"},
 	}
 }
 
 func TestNarrowImports(t *testing.T) {
 	for _, s := range sources(t) {
-		if s.test() || strings.HasPrefix(s.directory(), "test/") {
+		if s.test() || strings.HasPrefix(s.directory(), "test/") || strings.HasPrefix(s.directory(), testkit) {
 			continue
 		}
 		for _, path := range s.imports(t) {

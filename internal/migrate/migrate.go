@@ -232,7 +232,7 @@ func (r *run) outcome() Outcome {
 
 func (r *run) say(format string, args ...any) {
 	if r.Out != nil {
-		_, _ = fmt.Fprintf(r.Out, format+"\n", args...) // nobody is left to tell
+		_, _ = progress.Fprintf(r.Out, format+"\n", args...) // nobody is left to tell
 	}
 }
 

@@ -112,22 +112,22 @@ const barWidth = 40
 func (v *Preview) Print(w io.Writer, keepIDs bool) error {
 	r := &v.Report
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d documents by %s: %.0f partitions\n", v.Documents, v.By, r.Estimated)
+	progress.Fprintf(&b, "%d documents by %s: %.0f partitions\n", v.Documents, v.By, r.Estimated)
 	if len(r.Histogram) > 0 {
-		fmt.Fprintf(&b, "\n%25s  %10s  %s\n", "documents in a partition", "partitions", "part of all documents")
+		progress.Fprintf(&b, "\n%25s  %10s  %s\n", "documents in a partition", "partitions", "part of all documents")
 	}
 	for _, bar := range r.Histogram {
-		fmt.Fprintf(&b, "%11.0f to %10.0f  %10d  %3.0f %% %s\n", bar.From, bar.To-1, bar.Partitions, 100*bar.Part, strings.Repeat("#", int(bar.Part*barWidth+0.5)))
+		progress.Fprintf(&b, "%11.0f to %10.0f  %10d  %3.0f %% %s\n", bar.From, bar.To-1, bar.Partitions, 100*bar.Part, strings.Repeat("#", int(bar.Part*barWidth+0.5)))
 	}
 	if len(r.Largest) > 0 {
-		fmt.Fprintf(&b, "\nthe largest\n")
+		progress.Fprintf(&b, "\nthe largest\n")
 	}
 	for _, s := range r.Largest[:min(len(r.Largest), 5)] {
-		fmt.Fprintf(&b, "%25s  %10.0f  %3.0f %%\n", s.Partition, s.Documents, 100*s.Part)
+		progress.Fprintf(&b, "%25s  %10.0f  %3.0f %%\n", s.Partition, s.Documents, 100*s.Part)
 	}
 	b.WriteString("\n")
 	for _, note := range v.notes(keepIDs) {
-		b.WriteString(note + "\n")
+		progress.Fprintf(&b, "%s\n", note)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -13,10 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sectional/sectional/internal/couchapi/apitest"
 	"github.com/sectional/sectional/internal/couchclient"
 	"github.com/sectional/sectional/internal/partitionkey"
 	"github.com/sectional/sectional/internal/replicate"
+	"github.com/sectional/sectional/internal/testkit/apitest"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m) }

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sectional/sectional/internal/couchapi/apitest"
 	"github.com/sectional/sectional/internal/operate"
+	"github.com/sectional/sectional/internal/testkit/apitest"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m) }

@@ -138,7 +138,7 @@ func bad(format string, args ...any) error {
 func (t Template) String() string { return t.text }
 
 // Partition returns the partition that the template gives a document, of its id and its body, a valid JSON object. Where
-// there is none why says so: a member is missing or is no text, number or boolean, or the key can be no partition's.
+// there is none why says so: a member is missing or is not a text, number or boolean, or the key can be no partition's.
 func (t Template) Partition(id string, body []byte) (p document.Partition, why string) {
 	key, why := t.Text(id, body)
 	if why != "" {
@@ -197,7 +197,7 @@ func (p part) value(id string, body []byte) (text, why string) {
 		case jsonscan.Number, jsonscan.True, jsonscan.False:
 			text = string(jsonscan.Trim(value))
 		default:
-			return "", fmt.Sprintf("the member %q is no text, number or boolean", strings.Join(p.path, "."))
+			return "", fmt.Sprintf("the member %q is not a text, number or boolean", strings.Join(p.path, "."))
 		}
 	}
 	if p.change == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // member is a server of a store that answers with who asked what.

@@ -13,9 +13,9 @@ import (
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // world is a Service that does nothing by itself.

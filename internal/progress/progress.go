@@ -56,7 +56,7 @@ func (l *Line) Show(format string, args ...any) {
 	l.state.Lock()
 	defer l.state.Unlock()
 	if now := l.now(); now.Sub(l.state.at) >= pause && now.Sub(l.begun) >= after {
-		text := []rune(fmt.Sprintf(format, args...))
+		text := []rune(Shown(fmt.Sprintf(format, args...)))
 		l.state.shown, l.state.at = string(text[:min(len(text), width)]), now
 		_, _ = io.WriteString(l.out, erase+l.state.shown)
 	}

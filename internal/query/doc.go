@@ -6,8 +6,8 @@
 // becomes a list of conjuncts, one of which every matching document meets, each
 // saying which values a field may have (conditions.go, sets.go). The planner, a
 // pure function, asks each access path what it would read for them, and ranks the
-// paths (candidate.go, plan.go). The run reads the plan's ranges in pages, each at a
-// snapshot of its own, and holds every document against the selector again
+// paths (candidate.go, plan.go). The run reads the plan's ranges in pages
+// (store.LongView), and holds every document against the selector again
 // (run.go). So a range may be too wide, never too narrow, and a wrong ranking
 // costs time only.
 //

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/selector"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // position returns one that is often near one of a few places: the antimeridian, the poles, others' positions.
@@ -135,12 +135,9 @@ func placesWorld(t *testing.T, g *generator, partitioned bool) *world {
 // TestPlacesAnswerAlike holds random selectors about places to the plain meaning of the
 // request, whatever index answers, and in pages.
 func TestPlacesAnswerAlike(t *testing.T) {
-	worlds, requests := 6, 30
-	switch {
-	case testing.Short():
-		worlds, requests = 2, 15
-	case os.Getenv("SECTIONAL_LONG") == "": // make test-long has all
-		worlds = 3
+	worlds, requests := 2, 15
+	if testrun.IsLong() {
+		worlds, requests = 6, 30
 	}
 	var byPlace int
 	for seed := range uint64(worlds) {
@@ -221,12 +218,9 @@ func (w *world) holdPages(g *generator, request, partition string, all []string)
 
 // TestNearestAnswerAlike holds $near against the distances of all documents.
 func TestNearestAnswerAlike(t *testing.T) {
-	worlds, requests := 4, 25
-	switch {
-	case testing.Short():
-		worlds, requests = 2, 10
-	case os.Getenv("SECTIONAL_LONG") == "": // make test-long has all
-		worlds = 2
+	worlds, requests := 2, 10
+	if testrun.IsLong() {
+		worlds, requests = 4, 25
 	}
 	for seed := range uint64(worlds) {
 		g := &generator{rand.New(rand.NewPCG(seed, 13))}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/selector"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // TestAnyPlanAnswersAlike holds random selectors over random documents and
@@ -21,12 +21,9 @@ import (
 // pages of whatever size, the documents are those that match, in the order that
 // is asked for.
 func TestAnyPlanAnswersAlike(t *testing.T) {
-	worlds, requests := 60, 60
-	switch {
-	case testing.Short():
-		worlds, requests = 6, 20
-	case os.Getenv("SECTIONAL_LONG") == "": // make test-long has all
-		worlds = 24
+	worlds, requests := 12, 40
+	if testrun.IsLong() {
+		worlds, requests = 60, 60
 	}
 	for seed := range uint64(worlds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -61,7 +61,7 @@ type Query struct {
 	budget     *selector.Budget // what matching and picking fields may still cost
 }
 
-// pageKeys is how many rows are looked at in one snapshot.
+// pageKeys is how many rows are looked at in one view.
 const pageKeys = 10_000
 
 // New makes a query over a scope.
@@ -83,11 +83,13 @@ func (q *Query) Run(ctx context.Context, sink Sink) error {
 	began := time.Now()
 	q.budget = selector.NewBudget(ctx, q.req.Steps)
 	defer func() { q.stats.Took = time.Since(began) }()
-	defer func() { q.scan.end() }()
+	long := q.scope.LongView()
+	defer long.Release()
+	defer func() { q.scan.end() }() // before: it may read at the snapshot
 	for !q.over {
 		var wait *index.Index
 		planned := q.plan != nil
-		err := q.scope.View(ctx, func(r *store.Reader) (err error) {
+		err := long.View(ctx, func(r *store.Reader) (err error) {
 			if !planned { // maybe it was, by definitions that its first read found to be others
 				r.Remember()
 				q.plan, q.at = nil, position{}
@@ -105,6 +107,7 @@ func (q *Query) Run(ctx context.Context, sink Sink) error {
 			continue
 		}
 		if wait != nil && err == nil {
+			long.Release()
 			err = q.await(ctx, wait)
 		}
 		if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/dberr"
-	"github.com/sectional/sectional/internal/golden"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testkit/golden"
 )
 
 // TestScripts runs the files of testdata, each over a database of its own. A

@@ -143,7 +143,7 @@ func (t *tally) add([]byte) { *t++ }
 func (t *tally) appendJSON(dst []byte) []byte { return strconv.AppendInt(dst, int64(*t), 10) }
 
 // sum is $sum: exact for whole numbers, otherwise a double with the errors of
-// rounding carried along. What is no number does not count.
+// rounding carried along. What is not a number does not count.
 type sum struct {
 	whole      big.Int
 	float      float64

@@ -36,7 +36,7 @@ func TestTextPath(t *testing.T) {
 		{`{"selector":{"$text":"brown","age":7}}`, "_design/every/every", "b"},
 		{`{"selector":{"$text":"brown"},"sort":[{"age:number":"desc"}]}`, "_design/every/every", "a b"},
 		{`{"selector":{"$text":"brown","age":{"$gt":1}},"sort":["age"]}`, "_design/every/every", "b a"},
-		{`{"selector":{"age":{"$gt":0},"note":{"$gt":null}},"sort":["age"]}`, "_design/every/every", "d b c a"}, // a text is no number: it counts as 0
+		{`{"selector":{"age":{"$gt":0},"note":{"$gt":null}},"sort":["age"]}`, "_design/every/every", "d b c a"}, // a text is not a number: it counts as 0
 		{`{"selector":{"$or":[{"note":"quick"},{"name":"Ada"}]},"sort":[{"note":"desc"},"name"]}`, "_design/every/every", "a d"},
 		{`{"selector":{"name":{"$gt":"A"}},"sort":["name"]}`, "_design/name/name", "a b c"}, // no guess where there is an index
 		{`{"selector":{"note":{"$type":"string"}},"sort":["note:string"]}`, "_design/every/every", "b c d a"},

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/internal/couchapi/apitest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/replicate"
+	"github.com/sectional/sectional/internal/testkit/apitest"
 )
 
 // BenchmarkReplicate carries 50,000 documents of 800 bytes from one server to

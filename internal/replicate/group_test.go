@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/internal/couchapi/apitest"
-	"github.com/sectional/sectional/internal/kv/kvtest"
-	"github.com/sectional/sectional/internal/kv/pgkv/enginetest"
 	"github.com/sectional/sectional/internal/replicate"
+	"github.com/sectional/sectional/internal/testkit/apitest"
+	"github.com/sectional/sectional/internal/testkit/enginetest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // location is where documents lie: a database, or a partition of it. Two endpoints may
@@ -119,7 +119,7 @@ func (th *theme) serve(t *testing.T) *apitest.Server {
 		if e == nil {
 			e = kvtest.NewModel(kvtest.ModelOptions{})
 		}
-		return apitest.Several(t, e, th.several)
+		return apitest.With(t, apitest.Options{Engine: e, Servers: th.several})
 	}
 	return apitest.New(t)
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+
+	"github.com/sectional/sectional/internal/auth"
 )
 
 // Local is the http.RoundTripper to a handler of this process: requests and
@@ -28,9 +30,9 @@ const localBuffer = 128 << 10
 // returns, or Read has given its end.
 func (l *Local) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
-	inner := ctx
+	inner := auth.WithinProcess(ctx)
 	if l.Enter != nil {
-		inner = l.Enter(ctx)
+		inner = l.Enter(inner)
 	}
 	in := r.Clone(inner)
 	in.RequestURI = r.URL.RequestURI()

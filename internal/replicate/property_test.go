@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sectional/sectional/internal/replicate"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // op is one thing that happens to a group of members.
@@ -375,13 +375,10 @@ func (g *group) afterAging() {
 
 // histories is how many histories of a theme are played.
 func (th *theme) histories() int {
-	switch {
-	case testing.Short():
-		return 1
-	case len(th.kinds) == len(edits):
-		return 3
+	if testrun.IsLong() {
+		return 5
 	}
-	return 5
+	return 1
 }
 
 // TestEverybodyComesToTheSame replicates among databases, partitions and tenants'
@@ -413,7 +410,7 @@ func TestEverybodyComesToTheSame(t *testing.T) {
 // another server in the middle.
 func TestSeveralServersComeToTheSame(t *testing.T) {
 	seed := 0
-	if os.Getenv("SECTIONAL_LONG") != "" { // as make test-long sets
+	if testrun.IsLong() {
 		seed = int(time.Now().UnixNano() % 1e9)
 	}
 	few, length := themes, 60

@@ -21,7 +21,7 @@ type revision struct {
 
 // The ways in which a document from the source can be wrong.
 var (
-	errNoObject  = errors.New("the source sent a document that is no object")
+	errNoObject  = errors.New("the source sent a document that is not an object")
 	errTwice     = errors.New("the source sent a document with a reserved member that stands twice")
 	errOtherID   = errors.New("the source sent a document under another id")
 	errNoRev     = errors.New("the source sent a document without a revision")

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -12,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sectional/sectional/internal/script/compiled"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // remembering are map functions that leave something for the next document, each in
@@ -95,6 +96,10 @@ func TestOrderOfDocuments(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	lib := []byte(`{"views":{"lib":{"m":"var n = 0; exports.next = function(){ return n++ }; exports.cache = {};","k":"exports.m = require('./m')"}}}`)
 	docs := nasty(r, 5)
+	rounds := 1
+	if testrun.IsLong() {
+		rounds = 5
+	}
 	want := map[string]string{} // rows by function and document
 	alone := func(source string, doc []byte) string {
 		key := source + "\x00" + string(doc)
@@ -106,7 +111,7 @@ func TestOrderOfDocuments(t *testing.T) {
 	for _, source := range remembering {
 		t.Run(source, func(t *testing.T) {
 			realm := Realm{Database: "many", Version: source, Document: lib, Functions: []string{source}}
-			for range 2 {
+			for range rounds {
 				order := make([][]byte, 0, 2*len(docs))
 				for range 2 * len(docs) {
 					order = append(order, docs[r.IntN(len(docs))])
@@ -138,7 +143,7 @@ func compiledAlike(t *testing.T, source string, docs [][]byte, alone func(string
 	}
 	machine := m.NewMachine()
 	for _, doc := range docs {
-		rows, err := machine.Run(doc, nil)
+		rows, err := machine.Run(context.Background(), doc, nil)
 		if errors.Is(err, compiled.ErrInterpret) {
 			continue
 		}

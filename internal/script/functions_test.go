@@ -155,6 +155,7 @@ func TestUpdate(t *testing.T) {
 		{"function(doc, req){ throw ['error', 'mine', 'because']; }", "POST", " error mine: because"},
 		{"function(doc, req){ throw {forbidden: 'no'}; }", "POST", ` error render_error: function raised error: ({forbidden:"no"}) ` + "\nstacktrace: undefined"},
 		{"function(doc, req){ return [doc, 'x']; }", "GET", " error method_not_allowed: Update functions do not allow GET"},
+		{"function(doc, req){ return [doc, 'x']; }", "HEAD", " error method_not_allowed: Update functions do not allow GET"},
 	} {
 		realm := document(t, map[string]any{"updates": map[string]any{"u": c.source}})
 		written, answer, err := p.Update(t.Context(), realm, "u", []byte(`{"_id":"a","n":5}`), []byte(`{"method":"`+c.method+`"}`))

@@ -36,7 +36,8 @@ func tabulated(t *testing.T, p *Pool, source string, n int) string {
 }
 
 func TestList(t *testing.T) {
-	p := newPool(t, Options{Limits: small(), Children: 1})
+	// What ends in time may take the usual time, on a busy machine too.
+	usual, quick := newPool(t, Options{Limits: Limits{Output: small().Output}, Children: 1}), newPool(t, Options{Limits: small(), Children: 1})
 	for _, c := range []struct{ name, source, want string }{
 		{"csv", "function(head, req){ start({headers: {'Content-Type': 'text/csv'}}); send('id;n'); var row; while (row = getRow()) send(row.id + ';' + row.key); return 'end'; }", "0 text/csv [] \nid;n|1;1|2;2|3;3|4;4|end|"},
 		{"head", "function(head, req){ send(toJSON(head)); getRow(); }", "0 application/json [] \n{\"total_rows\":4,\"offset\":0}|"},
@@ -60,11 +61,15 @@ func TestList(t *testing.T) {
 		{"much, row by row", "function(head, req){ var n = 0; while (getRow()) { for (var i = 0; i < 10; i++) send('0123456789'.repeat(6000)); n++ } return n }", "0 application/json [] \n01234567890*"},
 		{"bad head", "function(head, req){ start({what: 1}) }", `error external_response_error: *`},
 	} {
+		p := usual
+		if strings.HasPrefix(c.name, "hangs") {
+			p = quick
+		}
 		if got := tabulated(t, p, c.source, 4); !matches(got, c.want) {
 			t.Errorf("%s\ngot  %s\nwant %s", c.name, got, c.want)
 		}
 	}
-	if got := tabulated(t, p, "function(head, req){ var n = 0; while (getRow()) n++; return n }", 10_000); got != "0 application/json [] \n10000|" {
+	if got := tabulated(t, usual, "function(head, req){ var n = 0; while (getRow()) n++; return n }", 10_000); got != "0 application/json [] \n10000|" {
 		t.Error(got)
 	}
 }

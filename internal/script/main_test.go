@@ -9,6 +9,7 @@ import (
 // TestMain lets the test binary be a child of itself.
 func TestMain(m *testing.M) {
 	ServeIfChild()
+	servePanickingChild()
 	utc()
 	os.Exit(m.Run())
 }

@@ -1,7 +1,11 @@
 package script
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -27,7 +31,18 @@ type Pool struct {
 	}
 	calls  sync.WaitGroup // running calls, and the reaper
 	closed chan struct{}
+
+	started, panics atomic.Uint64
 }
+
+// Counts are what a pool has counted since it was made.
+type Counts struct {
+	Started uint64 // children
+	Panics  uint64 // children that a panic or a fatal error of their program ended: a fault of the interpreter, whatever the function
+}
+
+// Counts returns what the pool has counted.
+func (p *Pool) Counts() Counts { return Counts{Started: p.started.Load(), Panics: p.panics.Load()} }
 
 // New makes a pool. Children are started when they are needed.
 func New(o Options) (*Pool, error) {
@@ -43,7 +58,8 @@ func New(o Options) (*Pool, error) {
 	return p, nil
 }
 
-// Close ends all children and waits for running calls, which fail.
+// Close ends all children and waits for running calls, which fail. The error says that children panicked since New: each was logged
+// then, and tests fail by it.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	if p.mu.closed {
@@ -61,9 +77,12 @@ func (p *Pool) Close() error {
 	p.slots.Close()
 	p.tenants.Close()
 	for _, c := range idle {
-		c.end()
+		p.end(c)
 	}
 	p.calls.Wait()
+	if n := p.panics.Load(); n > 0 {
+		return fmt.Errorf("script: %d children panicked", n)
+	}
 	return nil
 }
 
@@ -96,6 +115,7 @@ func (p *Pool) child(name string, d duty) (*process, error) {
 	if err != nil {
 		return nil, dberr.Wrap("script.start", err)
 	}
+	p.started.Add(1)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.busy[c] = struct{}{}
@@ -105,12 +125,28 @@ func (p *Pool) child(name string, d duty) (*process, error) {
 	return c, nil
 }
 
-// drop ends a child that is of no use any more.
-func (p *Pool) drop(c *process) {
+// PanicMessage is the line in the log about a child that panicked.
+const PanicMessage = "a child for functions panicked"
+
+// end ends a child. A panic is counted and logged, whether or not the call that met it is tried again.
+func (p *Pool) end(c *process) (panicked bool) {
 	c.end()
+	if !c.panicked() {
+		return false
+	}
+	p.panics.Add(1)
+	p.o.Logger.LogAttrs(context.Background(), slog.LevelError, PanicMessage, slog.String("database", c.ran.Database),
+		slog.String("design", c.ran.Design), slog.String("output", c.errors.String()))
+	return true
+}
+
+// drop ends a child that is of no use any more.
+func (p *Pool) drop(c *process) (panicked bool) {
+	panicked = p.end(c)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.mu.busy, c)
+	return panicked
 }
 
 // keep takes back a child that did its work.
@@ -151,7 +187,7 @@ func (p *Pool) reap() {
 			return
 		case now := <-ticker.C:
 			for _, c := range p.unused(now.Add(-p.o.Idle)) {
-				c.end()
+				p.end(c)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +29,7 @@ type process struct {
 	errors *head
 	realms []kept // by time of use, the latest last
 	last   uint64 // number of the newest realm
+	ran    Named  // whose functions it ran last
 	idle   time.Time
 	killed atomic.Int32 // the limit for which it was killed
 	duty   duty         // what it is kept for
@@ -141,6 +143,23 @@ func (p *process) end() {
 	_ = p.cmd.Wait()    // its status says nothing: it was killed
 }
 
+// panicked reports whether a fault of its program ended the child, which has to be gone.
+func (p *process) panicked() bool { return saysPanic(p.errors.String()) }
+
+// saysPanic reports whether the last words of a child are those of a panic, or of an error that is fatal to Go's runtime. That
+// its stack or its memory are exhausted does not count: a function does that to its child whenever it wants, and is refused for it.
+func saysPanic(text string) bool {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "panic: ") {
+			return true
+		}
+		if why, fatal := strings.CutPrefix(line, "fatal error: "); fatal {
+			return !strings.Contains(why, "stack overflow") && !strings.Contains(why, "out of memory") && !strings.Contains(why, "cannot allocate memory")
+		}
+	}
+	return false
+}
+
 // died reports why the child is gone, as far as it is known.
 func (p *process) died() limit {
 	if why := limit(p.killed.Load()); why != limitNone {
@@ -210,6 +229,7 @@ func (p *process) exchange(ctx context.Context, j *job, do part) (report, error)
 	long := time.AfterFunc(longCall, p.giveWay)
 	defer long.Stop()
 	defer p.watch()()
+	p.ran = j.realm.named()
 
 	number, err := p.load(j)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/packed"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // proc reads a file of /proc about a child.
@@ -152,7 +152,6 @@ func TestOrphan(t *testing.T) {
 func TestSlowIsNotGuilty(t *testing.T) {
 	testrun.Sequential(t)
 	limits := small()
-	limits.Time = slower * time.Second
 	p := newPool(t, Options{Limits: limits, Children: 1})
 	busy := mapping(`function(doc){ for (var i = 0; i < 20000; i++); emit(doc.n) }`)
 	for n, took := 2000, time.Duration(0); took < 2*limits.Time; n *= 2 {

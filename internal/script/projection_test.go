@@ -11,7 +11,7 @@ import (
 	"github.com/dop251/goja"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // local makes a realm in this process, which is in UTC as children are.

@@ -61,6 +61,9 @@ type callee struct {
 	forgetful bool                       // it leaves nothing behind, and is used for all units
 }
 
+// made reports whether there is a function to call, or it is known why there is none. nil has not been made.
+func (c *callee) made() bool { return c != nil && (c.call != nil || c.failure != nil) }
+
 // build makes the world. It is hardened unless only one unit will ever see it.
 func (r *realm) build(once bool) error {
 	rt := goja.New()
@@ -215,7 +218,7 @@ func (r *realm) compile(source, name string) (*callee, error) {
 		r.calls[name] = c
 	}
 	r.leftover = r.leftover || !c.forgetful
-	if c.call != nil || c.failure != nil {
+	if c.made() {
 		return c, nil
 	}
 	var v goja.Value

@@ -318,7 +318,7 @@ func (n *render) wrapped(v goja.Value) (*goja.Object, bool) {
 func (n *render) update(f goja.Callable, doc, req goja.Value) []byte {
 	r := n.r
 	n.reset()
-	if text(req.ToObject(r.rt).Get("method")) == "GET" {
+	if method := text(req.ToObject(r.rt).Get("method")); method == "GET" || method == "HEAD" {
 		r.throw("method_not_allowed", "Update functions do not allow GET")
 	}
 	pair := r.must(f(r.design, doc, req)).ToObject(r.rt) // throws for undefined and null

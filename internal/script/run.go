@@ -185,13 +185,12 @@ func (r *runner) step(ctx context.Context) (err error) {
 
 // end ends the child, and returns why it had to end or what error that is for the call.
 func (r *runner) end(ctx context.Context, why limit, err error) (limit, error) {
-	c, text := r.child, ""
+	c := r.child
 	r.child = nil
 	if why == limitNone {
 		why = c.died()
 	}
-	r.pool.drop(c)
-	text = c.errors.String()
+	panicked := r.pool.drop(c)
 	switch {
 	case ctx.Err() != nil:
 		return why, ctx.Err()
@@ -201,9 +200,11 @@ func (r *runner) end(ctx context.Context, why limit, err error) (limit, error) {
 		return why, err // of the list's ends
 	case r.job.list != nil && r.job.list.heard:
 		return why, (&failure{limit: why}).err() // its output is out, so it can't begin again
+	case panicked:
+		return why, nil // it is logged
 	}
 	r.pool.o.Logger.LogAttrs(ctx, slog.LevelWarn, "a child for functions ended", slog.String("database", r.job.realm.named().Database),
-		slog.String("design", r.job.realm.named().Design), slog.String("reason", (&failure{limit: why}).err().Reason), slog.String("output", text))
+		slog.String("design", r.job.realm.named().Design), slog.String("reason", (&failure{limit: why}).err().Reason), slog.String("output", c.errors.String()))
 	return why, nil
 }
 

@@ -65,7 +65,7 @@ func (r *realm) prepare(t task, u int) (*callee, error) {
 		return r.compile(string(t.inputs[u]), t.function[u])
 	case r.flavour == flavourDesign:
 		way := strings.Join(t.function, ".")
-		if f := r.calls[way]; f != nil {
+		if f := r.calls[way]; f.made() {
 			return f, nil
 		}
 		value, ok := member(r.document, t.function...)

@@ -44,7 +44,7 @@ func compileGeo(within bool) func(arg []byte) (tester, error) {
 // stepsPerByte is how many steps it takes to read a byte of a geometry.
 const stepsPerByte = 10
 
-// match implements tester. What is no geometry, or one that an index would leave out, meets
+// match implements tester. What is not a geometry, or one that an index would leave out, meets
 // nothing.
 func (t *geoTest) match(v value, b *Budget) bool {
 	if v.kind() != jsonscan.Object || !b.spend(stepsPerByte*len(v.b)) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/dberr"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // wheel returns the ring of a polygon with n corners.

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/dberr"
-	"github.com/sectional/sectional/internal/golden"
 	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/testkit/golden"
 )
 
 // TestScripts runs the files of testdata. A file is made of blocks parted by

@@ -40,12 +40,12 @@ type secured struct {
 
 // openCertificates reads the files of [ssl], and makes what gets certificates by ACME, which begins
 // when the server listens. Settings that can't be are refused here; later the ones before stay.
-func (a *assembly) openCertificates() (*secured, error) {
+func (a *instance) openCertificates() (*secured, error) {
 	first, err := acmeSettings(a.config.Snapshot())
 	if err != nil {
 		return nil, err
 	}
-	files, err := openCertificate(a.config, a.log, a.clock.now, len(first.Names) > 0)
+	files, err := openCertificate(a.config, a.log, a.Store.Now, len(first.Names) > 0)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (a *assembly) openCertificates() (*secured, error) {
 	current.Store(&first)
 	service := certificates.New(certificates.Options{
 		Settings: func() certificates.Settings { return *current.Load() },
-		Rows:     a.store, Now: a.clock.now, Log: a.log, Pace: a.o.acmePace,
+		Rows:     a.Store, Now: a.Store.Now, Log: a.log, Pace: a.o.acmePace,
 	})
 	a.config.Subscribe(func(s *config.Snapshot) {
 		next, err := acmeSettings(s)
@@ -136,11 +136,11 @@ func (c *secured) gauges() []web.Gauge {
 
 func certificateGauges(n certificates.Numbers) []web.Gauge {
 	gauges := []web.Gauge{
-		level("acme_missing", "Names of [ssl] acme_domains without a certificate that is valid.", float64(n.Missing)),
-		count("acme_failures_total", "Attempts to get a certificate by ACME that failed.", float64(n.Failures)),
+		web.Level("acme_missing", "Names of [ssl] acme_domains without a certificate that is valid.", float64(n.Missing)),
+		web.Count("acme_failures_total", "Attempts to get a certificate by ACME that failed.", float64(n.Failures)),
 	}
 	if !n.Ends.IsZero() {
-		gauges = append(gauges, level("certificate_expires_seconds", "When the certificate of HTTPS expires that does so first, in seconds since 1970.", float64(n.Ends.Unix())))
+		gauges = append(gauges, web.Level("certificate_expires_seconds", "When the certificate of HTTPS expires that does so first, in seconds since 1970.", float64(n.Ends.Unix())))
 	}
 	return gauges
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/certificates"
-	"github.com/sectional/sectional/internal/certificates/acmetest"
+	"github.com/sectional/sectional/internal/testkit/acmetest"
 )
 
 const acmeName = "db.example.test"

@@ -30,7 +30,7 @@ var errHalfAdmin = errors.New("set COUCHDB_USER and COUCHDB_PASSWORD together, o
 // ensureAdmin makes sure that there is an administrator: the one that the
 // environment names, else one that was set before, else makeUpAdmin makes one up. A
 // server whose password was made up is for this machine alone.
-func (a *assembly) ensureAdmin() error {
+func (a *instance) ensureAdmin() error {
 	if (a.o.User == "") != (a.o.Password == "") {
 		return errHalfAdmin
 	}
@@ -51,11 +51,11 @@ func (a *assembly) ensureAdmin() error {
 	return nil
 }
 
-func (a *assembly) noAdmin() bool { return len(a.config.Snapshot().Section("admins")) == 0 }
+func (a *instance) noAdmin() bool { return len(a.config.Snapshot().Section("admins")) == 0 }
 
 // makeUpAdmin makes an administrator where there is none, and prints the password,
 // once: when the server is sure to come up, since its address is taken.
-func (a *assembly) makeUpAdmin() error {
+func (a *instance) makeUpAdmin() error {
 	if !a.noAdmin() {
 		return nil
 	}
@@ -87,7 +87,7 @@ func digestOf(line string) string {
 
 // onlyMadeUp reports whether the one administrator still has the password that
 // the server made up.
-func (a *assembly) onlyMadeUp() bool {
+func (a *instance) onlyMadeUp() bool {
 	s := a.config.Snapshot()
 	admins := s.Section("admins")
 	names := slices.Collect(maps.Keys(admins))
@@ -96,11 +96,11 @@ func (a *assembly) onlyMadeUp() bool {
 
 // refuseBeyondLoopback fails unless every address is reachable from this
 // machine only.
-func (a *assembly) refuseBeyondLoopback() error {
+func (a *instance) refuseBeyondLoopback() error {
 	for _, address := range a.addresses() {
 		host, _, err := net.SplitHostPort(address)
 		if err != nil {
-			return fmt.Errorf("%s is no address to listen on: %w", address, err)
+			return fmt.Errorf("%s is not an address to listen on: %w", address, err)
 		}
 		if !outgoing.ThisMachine(host) {
 			return fmt.Errorf("refusing to listen on %s, which other machines can reach, with a password that was made up: "+

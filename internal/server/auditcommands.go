@@ -18,20 +18,15 @@ import (
 	"github.com/sectional/sectional/internal/backup"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvcopy"
 	"github.com/sectional/sectional/internal/store"
 	"github.com/sectional/sectional/internal/web"
 )
 
 // A command that works on data without a server leaves its acts in the engine, since it does not know where the server's
-// audit log is. The server that opens the engine next writes them into its log; of those that have a shared one open, any.
+// audit log is. The server that opens the engine next writes them into its log.
 
-const (
-	// takeActsEvery is how often a server of a shared engine looks for acts of commands.
-	takeActsEvery = 3 * time.Second
-	// leaveActWithin is how long a command that has come to its end tries to write its act.
-	leaveActWithin = 10 * time.Second
-)
+// leaveActWithin is how long a command that has come to its end tries to write its act.
+const leaveActWithin = 10 * time.Second
 
 // deed is what a command does to an engine, for the audit log. The zero deed is told to nobody.
 type deed struct {
@@ -66,7 +61,7 @@ func (d deed) act(status int) web.Act {
 	return web.Act{Time: time.Now(), User: d.user, Peer: d.peer, Method: "COMMAND", Route: d.command, Database: d.database, Object: d.object, Status: status}
 }
 
-// from is the deed as it is told at the target of a copy.
+// from is the deed as it is noted at the place to which data was brought from a source.
 func (d deed) from(source string) deed {
 	d.object = "from " + source
 	return d
@@ -83,7 +78,7 @@ func (d deed) end(ctx context.Context, e kv.Engine, err error) {
 }
 
 // leave writes an act into an engine. That it can't be is no reason not to do what the command is for: it may be what
-// mends the engine. What has moved away takes nothing any more.
+// mends the engine.
 func (d deed) leave(ctx context.Context, e kv.Engine, status int) {
 	if d.command == "" {
 		return
@@ -91,9 +86,9 @@ func (d deed) leave(ctx context.Context, e kv.Engine, status int) {
 	act := d.act(status)
 	text, err := json.Marshal(lineOf(act))
 	if err == nil {
-		err = store.LeaveAct(ctx, e, kvcopy.Settled, act.Time, text)
+		err = store.LeaveAct(ctx, e, act.Time, text)
 	}
-	if err != nil && !isMoved(err) {
+	if err != nil {
 		d.warn(err)
 	}
 }
@@ -103,12 +98,6 @@ func (d deed) warn(err error) {
 	if d.problems != nil {
 		fmt.Fprintf(d.problems, "WARNING: the audit log lacks this command: %v\n", err)
 	}
-}
-
-// isMoved reports whether an engine refuses writes because its data has moved away.
-func isMoved(err error) bool {
-	var e *dberr.Error
-	return errors.As(err, &e) && e.Code == "moved"
 }
 
 // refusals are the statuses of what was refused; all else has failed.
@@ -125,8 +114,6 @@ func outcome(err error) int {
 	switch {
 	case err == nil:
 		return http.StatusOK
-	case errors.Is(err, errUnconfirmed):
-		return http.StatusForbidden
 	case errors.Is(err, backup.ErrNotEmpty):
 		return http.StatusPreconditionFailed
 	}
@@ -139,8 +126,8 @@ func outcome(err error) int {
 }
 
 // takeActs writes the acts that commands have left in the engine into the audit log.
-func (a *assembly) takeActs(ctx context.Context) error {
-	return a.store.TakeActs(ctx, func(text []byte) {
+func (a *instance) takeActs(ctx context.Context) error {
+	return a.Store.TakeActs(ctx, func(text []byte) {
 		act, ok := actIn(text)
 		if !ok {
 			a.log.Error("a row of the audit log is none of a command, and is left out")
@@ -148,22 +135,4 @@ func (a *assembly) takeActs(ctx context.Context) error {
 		}
 		a.audit.write(act)
 	})
-}
-
-// followActs takes the acts of commands that work on a shared engine while servers are there, until ctx ends.
-func (a *assembly) followActs(ctx context.Context) {
-	tick := time.NewTicker(takeActsEvery)
-	defer tick.Stop()
-	for failing := false; ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		err := a.takeActs(ctx)
-		if err != nil && !failing && ctx.Err() == nil {
-			a.log.Error("acts of commands could not be brought to the audit log", "error", err)
-		}
-		failing = err != nil
-	}
 }

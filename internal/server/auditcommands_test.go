@@ -1,13 +1,11 @@
 package server
 
 import (
-	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // commandActs returns the acts of commands that a server shows, the oldest first, without who did them: each has to be of
@@ -66,28 +64,13 @@ func TestAuditAtRest(t *testing.T) {
 		if err := Restore(t.Context(), BackupOptions{Data: data, Backups: backups, Out: io.Discard}); err == nil {
 			t.Error("there was data, and it was restored")
 		}
-		if _, err := copied(t, data, CopyRequest{To: two, Databases: []string{"db"}}); err != nil {
+		if _, err := copied(t, data, two); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := copied(t, data, CopyRequest{To: two, Databases: []string{"none"}}); err == nil {
-			t.Error("what is not there was copied")
-		}
-		if _, err := copied(t, data, CopyRequest{To: two, DryRun: true}); err == nil {
+		if _, err := copied(t, data, two); err == nil {
 			t.Error("the target is not empty")
 		}
-		for _, o := range []CopiesOptions{{TakeBack: true}, {TakeBack: true, Yes: true}, {Abandon: true}, {}} {
-			if o.Place = data; o.TakeBack {
-				o.Databases = []string{"db"}
-			}
-			_, _, err := manage(t, o, "no\n")
-			if failed := err != nil; failed == (o.Yes || !o.TakeBack && !o.Abandon) {
-				t.Error(o, err)
-			}
-		}
-		want := []string{"backup  202", "backup  200", "backup  202", "backup  500", "restore from " + backups + "/BACKUP 412",
-			"copy db" + two + " 202", "copy db" + two + " 200", "copy none" + two + " 202", "copy none" + two + " 404",
-			"copies --take-back db 202", "copies --take-back db 403", "copies --take-back db 202", "copies --take-back db 200",
-			"copies --abandon  202", "copies --abandon  404"}
+		want := []string{"backup  202", "backup  200", "backup  202", "backup  500", "restore from " + backups + "/BACKUP 412"}
 		for _, name := range []string{"first", "second"} {
 			r := start(t, Options{Data: data, User: "adm", Password: "pass", Config: configured(t, "[audit]\nfile = "+file+"\n")})
 			got := r.commandActs()
@@ -111,7 +94,9 @@ func TestAuditAtRest(t *testing.T) {
 			}
 		}
 		r := start(t, Options{Data: two, User: "adm", Password: "pass"})
-		r.wantActs("copy dbfrom "+data+" 202", "copy dbfrom "+data+" 200", "copy nonefrom "+data+" 202", "copy nonefrom "+data+" 404")
+		if got := r.commandActs(); len(got) != 6 || got[5] != "copy from "+data+" 200" {
+			t.Errorf("the copy has %q", got)
+		}
 	}
 }
 
@@ -132,60 +117,20 @@ func TestAuditOfRestore(t *testing.T) {
 	}
 }
 
-// TestAuditOverPostgres copies everything into a PostgreSQL server, on which servers start then; and a database while they
-// are there: one of them shows each act, which is of nobody's password. Then everything goes on into a directory, with its acts.
+// TestAuditOverPostgres copies everything into a PostgreSQL server, on which servers start then, and from there into a
+// directory: each act is there, without a password.
 func TestAuditOverPostgres(t *testing.T) {
 	pg := ownDatabase(t)
-	at := withoutUser(pg.Postgres)
-	data, other := stopped(t, Options{}), stopped(t, Options{})
-	if _, err := copied(t, data, CopyRequest{To: pg.Postgres}); err != nil {
+	data := stopped(t, Options{})
+	if _, err := copied(t, data, pg.Postgres); err != nil {
 		t.Fatal(err)
-	}
-	one, two := t.TempDir(), t.TempDir()
-	r := start(t, Options{Data: one, Store: pg, User: "adm", Password: "pass"})
-	r.wantActs("copy "+at+" 202", "copy from "+data+" 202", "copy from "+data+" 200")
-	second := start(t, Options{Data: two, Store: pg, User: "adm", Password: "pass"})
-	if _, err := copied(t, other, CopyRequest{To: pg.Postgres, Databases: []string{"db"}}); err == nil {
-		t.Error("there are two of one name")
-	}
-	for end := time.Now().Add(time.Minute); ; {
-		if all := append(r.commandActs()[3:], second.commandActs()...); len(all) >= 2 {
-			if want := fmt.Sprintf("[copy dbfrom %s 202 copy dbfrom %s 412]", other, other); fmt.Sprint(all) != want {
-				t.Errorf("%s, want %s", all, want)
-			}
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("no server shows the act")
-		}
-	}
-	for _, r := range []*running{r, second} {
-		if err := r.stop(); err != nil {
-			t.Fatal(err)
-		}
 	}
 	last := filepath.Join(t.TempDir(), "last")
-	if _, err := copied(t, pg.Postgres, CopyRequest{To: last}); err != nil {
+	if _, err := copied(t, pg.Postgres, last); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := manage(t, CopiesOptions{Place: pg.Postgres, TakeBack: true, Yes: true}, ""); err != nil {
-		t.Fatal(err)
-	}
+	r := start(t, Options{Data: t.TempDir(), Store: pg, User: "adm", Password: "pass"})
+	r.wantActs("copy from " + data + " 200")
 	r = start(t, Options{Data: last, User: "adm", Password: "pass"})
-	r.wantActs("copy "+last+" 202", "copy from "+at+" 202", "copy from "+at+" 200")
-	r = start(t, Options{Data: t.TempDir(), Store: pg, User: "adm", Password: "pass"})
-	r.wantActs("copy "+last+" 202", "copies --take-back  200")
-}
-
-// TestAuditOfCopiesByServers has a server copy its data: the target knows who asked.
-func TestAuditOfCopiesByServers(t *testing.T) {
-	t.Parallel()
-	data, target := t.TempDir(), filepath.Join(t.TempDir(), "copy")
-	r := start(t, Options{Data: data, User: "adm", Password: "pass"})
-	r.send("PUT", "/db", "")
-	if _, err := copied(t, data, CopyRequest{To: target, Databases: []string{"db"}, Keep: true}); err != nil {
-		t.Fatal(err)
-	}
-	r = start(t, Options{Data: target, User: "adm", Password: "pass"})
-	r.wantActs("copy dbfrom "+data+" 202", "copy dbfrom "+data+" 200")
+	r.wantActs("copy from "+data+" 200", "copy from "+withoutUser(pg.Postgres)+" 200")
 }

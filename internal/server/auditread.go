@@ -97,7 +97,7 @@ func (a *audit) size(name string) (int64, error) {
 		return 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return 0, dberr.New(dberr.Invalid, "bad_request", "[audit] file is no file that can be read.")
+		return 0, dberr.New(dberr.Invalid, "bad_request", "[audit] file is not a file that can be read.")
 	}
 	return info.Size(), nil
 }

@@ -107,7 +107,7 @@ func (o *BackupOptions) result(told map[string]any, format string, args ...any) 
 	if o.JSON {
 		return json.NewEncoder(out).Encode(told)
 	}
-	_, err = fmt.Fprintf(out, format+"\n", args...)
+	_, err = progress.Fprintf(out, format+"\n", args...)
 	return err
 }
 
@@ -125,7 +125,7 @@ func (o *BackupOptions) verify(ctx context.Context) func(string) error {
 		if o.NoVerify {
 			return nil
 		}
-		return checkData(ctx, dir, EngineOptions{}, true, o.Progress)
+		return checkData(ctx, dir, EngineOptions{}, o.Progress, nil)
 	}
 }
 

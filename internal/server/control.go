@@ -17,15 +17,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sectional/sectional/internal/store"
 	"github.com/sectional/sectional/internal/web"
 )
 
 // The commands of the same machine reach a running server by a socket in its data
 // directory, which only its own user may open: whoever can read the data needs no
 // password to copy it. A request is a line. To "checkpoint" the answer is a line of
-// JSON, and the checkpoint stays until the connection ends, however it does; "copy"
-// is described in copyonline.go.
+// JSON, and the checkpoint stays until the connection ends, however it does.
 
 // controlSocket is the socket's name.
 const controlSocket = "control.sock"
@@ -45,52 +43,45 @@ const putAway = time.Second
 type control struct {
 	engine   embedded
 	dir      string // the data directory
-	local    string // the file with what was set over HTTP
-	store    *store.Store
-	tasks    *web.Tasks
 	version  string
 	log      *slog.Logger
 	listener net.Listener
 	work     sync.WaitGroup
 	ctx      context.Context //nolint:containedctx // ends at close
 	stop     context.CancelFunc
-	one      chan struct{} // holds an element while a checkpoint or copy is made
+	one      chan struct{} // holds an element while a checkpoint is made
 	counts   controlCounts
 	acts     func(web.Act)
 }
 
 // controlCounts are what the commands came to, since the start of the process.
 type controlCounts struct {
-	backups, copies atomic.Uint64 // that came to their end
-	backup          atomic.Int64  // when the last one did, in seconds since 1970; 0 for none
-	pinned          atomic.Int64  // checkpoints that backups are made of at this moment
+	backups atomic.Uint64 // that came to their end
+	backup  atomic.Int64  // when the last one did, in seconds since 1970; 0 for none
+	pinned  atomic.Int64  // checkpoints that backups are made of at this moment
 }
 
-// gauges returns the figures of backups and copies.
+// gauges returns the figures of backups.
 func (c *control) gauges() []web.Gauge {
 	all := []web.Gauge{
-		level("backups_running", "Backups that are being made.", float64(c.counts.pinned.Load())),
-		count("backups_completed_total", "Backups that came to their end.", float64(c.counts.backups.Load())),
-		count("copies_completed_total", "Copies into another engine that came to their end.", float64(c.counts.copies.Load())),
+		web.Level("backups_running", "Backups that are being made.", float64(c.counts.pinned.Load())),
+		web.Count("backups_completed_total", "Backups that came to their end.", float64(c.counts.backups.Load())),
 	}
 	if at := c.counts.backup.Load(); at > 0 {
-		all = append(all, level("backups_last_success_seconds", "When the last backup came to its end.", float64(at)))
+		all = append(all, web.Level("backups_last_success_seconds", "When the last backup came to its end.", float64(at)))
 	}
 	return all
 }
 
 // openControl listens. A server without the socket runs all the same.
-func (a *assembly) openControl() {
+func (a *instance) openControl() {
 	path := filepath.Join(a.o.Data, controlSocket)
 	e, ok := a.engine.(embedded)
 	if !ok || a.o.Store.Memory {
 		return // backups are PostgreSQL's own, and of memory there are none
 	}
-	c := &control{engine: e, dir: a.o.Data, local: filepath.Join(a.o.Data, localConfig), store: a.store, version: a.o.Version, log: a.log, one: make(chan struct{}, 1), acts: func(web.Act) {}}
-	if a.api != nil {
-		c.tasks, c.acts = &a.api.Tasks, a.audit.tell
-		a.api.Metrics.Gauges(c.gauges)
-	}
+	c := &control{engine: e, dir: a.o.Data, version: a.o.Version, log: a.log, one: make(chan struct{}, 1), acts: a.audit.tell}
+	a.API.Metrics.Gauges(c.gauges)
 	err := os.Remove(path) // of a server that was killed; this one holds the directory
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		c.listener, err = net.Listen("unix", path)
@@ -141,8 +132,7 @@ func (c *control) serve(conn net.Conn) {
 		return
 	}
 	_ = conn.SetReadDeadline(time.Time{})
-	command, text, _ := strings.Cut(strings.TrimSpace(line), " ")
-	if command != "checkpoint" && command != commandCopy {
+	if strings.TrimSpace(line) != "checkpoint" {
 		c.answer(conn, checkpointAnswer{Error: "the server does not know this command"})
 		return
 	}
@@ -150,11 +140,7 @@ func (c *control) serve(conn net.Conn) {
 	case c.one <- struct{}{}:
 		defer func() { <-c.one }()
 	case <-time.After(putAway):
-		c.answer(conn, checkpointAnswer{Error: "another backup or copy is being made"})
-		return
-	}
-	if command == commandCopy {
-		c.copy(conn, text)
+		c.answer(conn, checkpointAnswer{Error: "another backup is being made"})
 		return
 	}
 	c.pin(conn)

@@ -3,33 +3,21 @@ package server
 import (
 	"context"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/sectional/sectional/internal/kv/pebblekv"
-	"github.com/sectional/sectional/internal/store"
 )
 
 // TestBackupsInTurn makes one backup right after the other: the server has let go
 // of the first one's checkpoint when its command ends. And the socket is for its
 // user alone.
 func TestBackupsInTurn(t *testing.T) {
-	dir, backups, log := t.TempDir(), t.TempDir(), slog.New(slog.DiscardHandler)
-	e, err := pebblekv.Open(pebblekv.Options{Dir: dir, Logger: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	s, err := store.Open(context.Background(), e, store.Options{Idle: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	a := &assembly{o: Options{Data: dir}, engine: newEmbedded(e), log: log}
-	a.openControl()
+	dir, backups := filepath.Join(t.TempDir(), "data"), t.TempDir()
+	a := &instance{o: Options{Data: dir, Config: configured(t, ""), Log: io.Discard}}
+	must(t, os.Mkdir(dir, 0o700))
+	must(t, a.open(t.Context()))
+	defer func() { must(t, a.close()) }()
 	if a.control == nil {
 		t.Fatal("there is no socket")
 	}
@@ -54,7 +42,4 @@ func TestBackupsInTurn(t *testing.T) {
 		t.Errorf("beside another: %v", err)
 	}
 	end(false)
-	if err := a.control.close(); err != nil {
-		t.Error(err)
-	}
 }

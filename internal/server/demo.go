@@ -15,7 +15,7 @@ import (
 
 // startDemo loads the demo in the background, if it is wanted. The returned
 // function stops it and waits.
-func (a *assembly) startDemo(ctx context.Context, base string) (stop func()) {
+func (a *instance) startDemo(ctx context.Context, base string) (stop func()) {
 	if !a.o.Demo {
 		return func() {}
 	}
@@ -33,7 +33,7 @@ func (a *assembly) startDemo(ctx context.Context, base string) (stop func()) {
 	}
 }
 
-func (a *assembly) loadDemo(ctx context.Context, base string) error {
+func (a *instance) loadDemo(ctx context.Context, base string) error {
 	size := a.o.DemoSize
 	if size == 0 {
 		size = demo.DefaultSize
@@ -56,15 +56,15 @@ func (a *assembly) loadDemo(ctx context.Context, base string) error {
 }
 
 // do sends a request to the face without a connection, as an administrator.
-func (a *assembly) do(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
-	ctx = auth.WithCaller(ctx, &auth.Caller{Name: madeUpName, Roles: []string{auth.AdminRole}})
+func (a *instance) do(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
+	ctx = auth.WithCaller(auth.WithinProcess(ctx), &auth.Caller{Name: madeUpName, Roles: []string{auth.AdminRole}})
 	r, err := http.NewRequestWithContext(ctx, method, "http://sectional"+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	answer := &recorder{header: http.Header{}, status: http.StatusOK}
-	a.api.ServeHTTP(answer, r)
+	a.API.ServeHTTP(answer, r)
 	return answer.status, answer.body.Bytes(), nil
 }
 

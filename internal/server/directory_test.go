@@ -54,17 +54,8 @@ func TestNoDataNothingMade(t *testing.T) {
 			"backup": func() error {
 				return Backup(ctx, BackupOptions{Data: dir, Backups: filepath.Join(top, "backups"), Out: io.Discard})
 			},
-			"copies":           func() error { return ManageCopies(ctx, CopiesOptions{Place: dir, Out: io.Discard}) },
-			"copies --abandon": func() error { return ManageCopies(ctx, CopiesOptions{Place: dir, Abandon: true, Out: io.Discard}) },
-			"copies --take-back": func() error {
-				return ManageCopies(ctx, CopiesOptions{Place: dir, TakeBack: true, Yes: true, Out: io.Discard})
-			},
 			"copy": func() error {
-				_, err := copied(t, dir, CopyRequest{To: filepath.Join(top, "target")})
-				return err
-			},
-			"copy --keep": func() error {
-				_, err := copied(t, dir, CopyRequest{To: filepath.Join(top, "target"), Keep: true})
+				_, err := copied(t, dir, filepath.Join(top, "target"))
 				return err
 			},
 		} {
@@ -102,7 +93,7 @@ func TestOthersDirectory(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "as letters") {
 		t.Errorf("a server: %v", err)
 	}
-	if _, err := copied(t, source, CopyRequest{To: dir}); err == nil || !strings.Contains(err.Error(), "as letters") {
+	if _, err := copied(t, source, dir); err == nil || !strings.Contains(err.Error(), "as letters") {
 		t.Errorf("a copy: %v", err)
 	}
 	if after := entries(t, dir); after != before {

@@ -36,7 +36,7 @@ func (d *drainer) handler(h http.Handler) http.Handler {
 }
 
 // drain goes on serving for as long as the configuration says, or until serving fails.
-func (a *assembly) drain(failed <-chan error) error {
+func (a *instance) drain(failed <-chan error) error {
 	long := a.config.Snapshot().Duration("sectional", "drain", time.Second, 0)
 	if long <= 0 {
 		return nil

@@ -8,11 +8,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/sectional/sectional/internal/admission"
-	"github.com/sectional/sectional/internal/auth"
-	"github.com/sectional/sectional/internal/dynamoapi"
 	"github.com/sectional/sectional/internal/outgoing"
-	"github.com/sectional/sectional/internal/web"
 )
 
 // CheckDynamoDB refuses what is no address for the DynamoDB API to listen on, "" being
@@ -29,7 +25,7 @@ func CheckDynamoDB(address string, open bool) error {
 		return fmt.Errorf("--dynamodb %s: %w", address, err)
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		return fmt.Errorf("--dynamodb %s: %q is no port", address, port)
+		return fmt.Errorf("--dynamodb %s: %q is not a port", address, port)
 	}
 	if open && !outgoing.ThisMachine(host) {
 		return fmt.Errorf("--dynamodb-open: other machines can reach %s; listen on 127.0.0.1, or give users access keys", address)
@@ -40,34 +36,25 @@ func CheckDynamoDB(address string, open bool) error {
 // demoDynamoDB is where the DynamoDB API listens beside a demo, if nobody else does.
 const demoDynamoDB = "127.0.0.1:8000"
 
-// openDynamoDB makes the handler of the DynamoDB API.
-func (a *assembly) openDynamoDB(rules *admission.Rules) {
-	a.dynamo = dynamoapi.New(dynamoapi.Options{
-		Shared: a.api.Shared, Store: a.store, Indexes: a.indexes, Auth: a.auth, Rules: rules, Now: a.store.Now, Open: a.o.DynamoDBOpen,
-		Settings: func() *web.Settings { return &a.api.Settings.Value().Web },
-		Access:   func() *auth.Security { return a.api.Settings.Value().DefaultAccess },
-	})
-}
-
 // sessionsPath is where the DynamoDB API answers beside CouchDB's, for those who have logged in
 // there: the dashboard asks its statements here.
 const sessionsPath = "/_dynamodb"
 
 // apis answers for CouchDB's API, and at one path for the DynamoDB API.
-func (a *assembly) apis() http.Handler {
-	sessions := a.dynamo.Sessions()
+func (a *instance) apis() http.Handler {
+	sessions := a.DynamoDB.Sessions()
 	return http.HandlerFunc(func(w http.ResponseWriter, h *http.Request) {
 		if h.URL.Path == sessionsPath {
 			sessions.ServeHTTP(w, h)
 			return
 		}
-		a.api.ServeHTTP(w, h)
+		a.API.ServeHTTP(w, h)
 	})
 }
 
 // listenDynamoDB opens the listener of the DynamoDB API, whose address a.dynamoAddress is then; nil
 // for none.
-func (a *assembly) listenDynamoDB() (net.Listener, error) {
+func (a *instance) listenDynamoDB() (net.Listener, error) {
 	if a.o.DynamoDB == "" && !a.o.Demo {
 		return nil, nil
 	}

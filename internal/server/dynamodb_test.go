@@ -24,7 +24,7 @@ func TestCheckDynamoDB(t *testing.T) {
 		{":8000", true, "other machines can reach"},
 		{"example.com:8000", true, "other machines can reach"},
 		{"127.0.0.1", false, "missing port"},
-		{"127.0.0.1:http", false, "is no port"},
+		{"127.0.0.1:http", false, "is not a port"},
 	} {
 		got := ""
 		if err := CheckDynamoDB(c.address, c.open); err != nil {
@@ -65,6 +65,37 @@ func TestDynamoDB(t *testing.T) {
 	}
 	if err := r.stop(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestOpenDynamoDBRefusesPages holds that an open server refuses what a page of another site sends, in whichever Origin header it is.
+func TestOpenDynamoDBRefusesPages(t *testing.T) {
+	r := start(t, Options{Data: t.TempDir(), User: "adm", Password: "pass", DynamoDB: "127.0.0.1:0", DynamoDBOpen: true})
+	for _, c := range []struct {
+		origins []string
+		status  int
+	}{
+		{nil, 200},
+		{[]string{"http://localhost:8000"}, 200},
+		{[]string{"http://evil.example"}, 400},
+		{[]string{"null"}, 400},
+		{[]string{"", "http://evil.example"}, 400},
+		{[]string{"http://localhost", "http://evil.example"}, 400},
+		{[]string{"http://evil.example", "http://localhost"}, 400},
+	} {
+		q, err := http.NewRequest(http.MethodPost, r.dynamo, strings.NewReader(`{}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("X-Amz-Target", "DynamoDB_20120810.ListTables")
+		q.Header["Origin"] = c.origins
+		a, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Body.Close(); a.StatusCode != c.status {
+			t.Errorf("%q: %s", c.origins, a.Status)
+		}
 	}
 }
 

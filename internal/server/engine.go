@@ -14,7 +14,6 @@ import (
 
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvcopy"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/kv/pgkv"
 	"github.com/sectional/sectional/internal/web"
@@ -59,31 +58,8 @@ type engine interface {
 	Abandon()                // have a Close that waits for the disk come to its end
 }
 
-// embedded is Pebble as an engine of the server, which can be copied while it serves.
-type embedded struct {
-	*pebblekv.Engine
-	watched *kvcopy.Watched
-}
-
-func newEmbedded(e *pebblekv.Engine) embedded { return embedded{e, kvcopy.Watch(e)} }
-
-// Update implements kv.Engine.
-func (e embedded) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
-	return e.watched.Update(ctx, fn, locked...)
-}
-
-// Pipeline implements kv.Pipeliner.
-func (e embedded) Pipeline(ctx context.Context, fn func(kv.Txn) error, applied func(), locked ...[]byte) error {
-	return e.watched.Pipeline(ctx, fn, applied, locked...)
-}
-
-// Discard implements kv.Engine.
-func (e embedded) Discard(ctx context.Context, r kv.Range) error { return e.watched.Discard(ctx, r) }
-
-// Track implements kv.Tracker.
-func (e embedded) Track(ctx context.Context, r kv.Range) (kv.Tracking, error) {
-	return e.watched.Track(ctx, r)
-}
+// embedded is Pebble as an engine of the server.
+type embedded struct{ *pebblekv.Engine }
 
 func (e embedded) name() string { return "pebble" }
 
@@ -93,8 +69,6 @@ func (e embedded) health() string {
 		return "stopped"
 	case e.Room() != nil:
 		return "full"
-	case e.watched.Refused():
-		return "moved"
 	}
 	return "ok"
 }
@@ -121,8 +95,6 @@ func (e shared) health() string {
 		return "away"
 	case e.Full():
 		return "full"
-	case e.Refused():
-		return "moved"
 	}
 	return "ok"
 }
@@ -151,7 +123,7 @@ func openEngine(ctx context.Context, data string, o EngineOptions, s *config.Sna
 		if err != nil {
 			return nil, err
 		}
-		return newEmbedded(e), nil
+		return embedded{e}, nil
 	case enginePostgres:
 		return openShared(ctx, data, o, s, log)
 	}
@@ -198,15 +170,15 @@ func wantURL(url string) error {
 	if url != "" || os.Getenv("PGHOST") != "" || os.Getenv("PGSERVICE") != "" {
 		return nil
 	}
-	return errors.New("it is not said which PostgreSQL server has the data: name it with --postgres postgres://USER@HOST/DATABASE, or in [engine] url, or in $PGHOST")
+	return errors.New("no PostgreSQL server configured: set it with --postgres postgres://USER@HOST/DATABASE, or in [engine] url, or in $PGHOST")
 }
 
 // openForCheck opens an engine whose snapshots live as long as a check takes. Without a name it is the
-// one in the directory; readOnly leaves everything there as it is.
-func openForCheck(ctx context.Context, data string, o EngineOptions, readOnly bool) (kv.Engine, error) {
+// one in the directory, where everything stays as it is.
+func openForCheck(ctx context.Context, data string, o EngineOptions) (kv.Engine, error) {
 	log := slog.New(slog.DiscardHandler)
 	if o.Engine != enginePostgres {
-		return pebblekv.Open(pebblekv.Options{Dir: data, Logger: log, Age: checkAge, ReadOnly: readOnly})
+		return pebblekv.Open(pebblekv.Options{Dir: data, Logger: log, Age: checkAge, ReadOnly: true})
 	}
 	c, err := config.Open(config.Options{})
 	if err != nil {

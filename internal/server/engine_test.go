@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
-	"github.com/sectional/sectional/internal/kv/pgkv/pgtest"
 	"github.com/sectional/sectional/internal/progress"
 	"github.com/sectional/sectional/internal/script"
+	"github.com/sectional/sectional/internal/testkit/pgtest"
 )
 
 var postgres pgtest.Shared

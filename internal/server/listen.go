@@ -24,7 +24,7 @@ const (
 	maxHeader = 256 << 10
 )
 
-// CheckListen refuses what is no address to listen on; "" leaves it to the
+// CheckListen refuses what is not an address to listen on; "" leaves it to the
 // configuration.
 func CheckListen(listen string) error {
 	_, err := listenOverrides(listen)
@@ -41,7 +41,7 @@ func listenOverrides(listen string) ([]config.Setting, error) {
 		return nil, fmt.Errorf("--listen %s: %w", listen, err)
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		return nil, fmt.Errorf("--listen %s: %q is no port", listen, port)
+		return nil, fmt.Errorf("--listen %s: %q is not a port", listen, port)
 	}
 	if host == "" {
 		host = "0.0.0.0"
@@ -53,7 +53,7 @@ func listenOverrides(listen string) ([]config.Setting, error) {
 }
 
 // address is where plain HTTP listens.
-func (a *assembly) address() string {
+func (a *instance) address() string {
 	s := a.config.Snapshot()
 	host := s.String("chttpd", "bind_address", "127.0.0.1")
 	if host == "any" {
@@ -63,7 +63,7 @@ func (a *assembly) address() string {
 }
 
 // tlsAddress is where TLS listens, "" if it is off.
-func (a *assembly) tlsAddress() string {
+func (a *instance) tlsAddress() string {
 	s := a.config.Snapshot()
 	if !s.Bool("ssl", "enable", false) {
 		return ""
@@ -72,7 +72,7 @@ func (a *assembly) tlsAddress() string {
 	return net.JoinHostPort(host, s.String("ssl", "port", "6984"))
 }
 
-func (a *assembly) addresses() []string {
+func (a *instance) addresses() []string {
 	all := []string{a.address()}
 	for _, more := range []string{a.tlsAddress(), a.o.DynamoDB} {
 		if more != "" {
@@ -89,11 +89,11 @@ type endpoint struct {
 }
 
 // listen opens the listeners, that of plain HTTP first.
-func (a *assembly) listen() (ls []endpoint, err error) {
+func (a *instance) listen() (ls []endpoint, err error) {
 	open := descriptors()
 	limits := config.Derive(a.config, func(s *config.Snapshot) connectionLimits { return parseConnectionLimits(s, open) })
 	bound := newConnections(limits.Value)
-	a.api.Metrics.Gauges(bound.gauges)
+	a.API.Metrics.Gauges(bound.gauges)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, closeAll(ls))
@@ -116,7 +116,7 @@ func (a *assembly) listen() (ls []endpoint, err error) {
 	}
 	more, err := a.listenDynamoDB()
 	if more != nil {
-		ls = append(ls, endpoint{bound.listen(more), a.dynamo})
+		ls = append(ls, endpoint{bound.listen(more), a.DynamoDB})
 	}
 	return ls, err
 }
@@ -137,12 +137,12 @@ func listenAt(address, by string) (net.Listener, error) {
 	return l, err
 }
 
-func (a *assembly) listenTLS(address string, bound *connections) (net.Listener, error) {
+func (a *instance) listenTLS(address string, bound *connections) (net.Listener, error) {
 	var err error
 	if a.secured, err = a.openCertificates(); err != nil {
 		return nil, err
 	}
-	a.api.Metrics.Gauges(a.secured.gauges)
+	a.API.Metrics.Gauges(a.secured.gauges)
 	l, err := listenAt(address, "[ssl] port")
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (a *assembly) listenTLS(address string, bound *connections) (net.Listener, 
 }
 
 // serve answers requests until ctx ends, drains, and answers those in flight.
-func (a *assembly) serve(ctx context.Context, ls []endpoint) error {
+func (a *instance) serve(ctx context.Context, ls []endpoint) error {
 	work, cut := context.WithCancel(context.Background())
 	defer cut()
 	failed := make(chan error, len(ls))
@@ -170,7 +170,6 @@ func (a *assembly) serve(ctx context.Context, ls []endpoint) error {
 	}
 	if kv.IsShared(a.engine) {
 		go a.followServers(work)
-		go a.followActs(work)
 	}
 	go a.followReloads(work, a.o.Reload)
 	a.showUp(ctx, ls[0].Addr())
@@ -183,7 +182,7 @@ func (a *assembly) serve(ctx context.Context, ls []endpoint) error {
 	}
 	demo := a.startDemo(ctx, "http://"+ls[0].Addr().String())
 	// Replications may have addresses of this server: it answers by now.
-	err := a.replicator.Start(a.api)
+	err := a.Start()
 	if a.o.Ready != nil {
 		a.o.Ready(Addresses{HTTP: ls[0].Addr().String(), DynamoDB: a.dynamoAddress})
 	}
@@ -194,12 +193,12 @@ func (a *assembly) serve(ctx context.Context, ls []endpoint) error {
 		case err = <-failed:
 		}
 	}
-	close(a.done)
+	a.EndFeeds()
 	return errors.Join(err, a.shutDown(servers, demo, cut))
 }
 
 // dataAt tells people where the data is.
-func (a *assembly) dataAt() string {
+func (a *instance) dataAt() string {
 	if kv.IsShared(a.engine) {
 		return "PostgreSQL and the machine's own files in " + a.o.Data
 	}

@@ -77,7 +77,7 @@ func TestLogWhileAway(t *testing.T) {
 // server starts, and of changes, each once.
 func TestSettingsThatHaveNoEffectAreLogged(t *testing.T) {
 	var log bytes.Buffer
-	a := &assembly{o: Options{Log: &log, Config: configured(t, "[mine]\nkey = 1\n[log]\nfile = x\n[smoosh.x]\ncapacity = 1\n[couchdb]\nmax_document_size = 8MB\n[httpd]\nenable_cors = true\n"), Data: t.TempDir()}}
+	a := &instance{o: Options{Log: &log, Config: configured(t, "[mine]\nkey = 1\n[log]\nfile = x\n[smoosh.x]\ncapacity = 1\n[couchdb]\nmax_document_size = 8MB\n[httpd]\nenable_cors = true\n"), Data: t.TempDir()}}
 	c, err := config.Open(config.Options{File: a.o.Config})
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/sectional/sectional/internal/certificates"
 	"github.com/sectional/sectional/internal/kv/pgkv"
-	"github.com/sectional/sectional/internal/replicate/schedule"
+	"github.com/sectional/sectional/internal/web"
 )
 
 // metricRow is a row of docs/metrics.md: name, type, unit, labels, meaning, when to worry.
@@ -67,7 +67,7 @@ func metricTypes(t *testing.T) map[string]string {
 		types[m[1]] = m[2]
 	}
 	for _, g := range slices.Concat(sharedGauges(pgkv.Metrics{}, ""), certificateGauges(certificates.Numbers{Ends: time.Now()}), tracingGauges(0, 0, 0),
-		replicationGauges(schedule.Counts{Success: time.Now()}), backedUp.gauges()) {
+		backedUp.gauges(), []web.Gauge{web.Level("replications_last_success_seconds", "", 0)}) {
 		if types["sectional_"+g.Name] = "gauge"; g.Counter {
 			types["sectional_"+g.Name] = "counter"
 		}

@@ -18,16 +18,6 @@ type place struct {
 	kv.Engine
 	name  string // without a password
 	local string // the file with what was set over HTTP; "" where the engine has it
-	ended bool
-}
-
-// Close implements kv.Engine.
-func (p *place) Close() error {
-	if p.ended {
-		return nil
-	}
-	p.ended = true
-	return p.Engine.Close()
 }
 
 // inPostgres reports whether a place is a PostgreSQL server.
@@ -35,9 +25,9 @@ func inPostgres(text string) bool {
 	return strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://")
 }
 
-// openPlace opens a place: a source where there is data, a target where there may be
-// nothing yet. A source that goes on is only read.
-func openPlace(ctx context.Context, text string, source, readOnly bool) (*place, error) {
+// openPlace opens a place: a source where there is data, which is only read, or a target
+// where there may be nothing yet.
+func openPlace(ctx context.Context, text string, source bool) (*place, error) {
 	log := slog.New(slog.DiscardHandler)
 	if inPostgres(text) {
 		e, err := pgkv.Open(ctx, pgkv.Options{URL: text, Age: checkAge, Unsafe: os.Getenv(unsafeVariable) != "", Logger: log})
@@ -55,19 +45,11 @@ func openPlace(ctx context.Context, text string, source, readOnly bool) (*place,
 	} else if err := keepPrivate(text, log); err != nil {
 		return nil, err
 	}
-	e, err := pebblekv.Open(pebblekv.Options{Dir: text, Logger: log, Age: checkAge, ReadOnly: readOnly})
+	e, err := pebblekv.Open(pebblekv.Options{Dir: text, Logger: log, Age: checkAge, ReadOnly: source})
 	if err != nil {
 		return nil, err
 	}
 	return &place{Engine: e, name: text, local: filepath.Join(text, localConfig)}, nil
-}
-
-// shownPlace is the name of a place as anybody may read it.
-func shownPlace(text string) string {
-	if inPostgres(text) {
-		return withoutUser(text)
-	}
-	return text
 }
 
 // withoutUser is a URL as anybody may read it.

@@ -7,7 +7,7 @@ import (
 
 // followReloads reads the configuration's files and the certificate again at each signal, until ctx ends.
 // Files that can't be read leave everything as it is.
-func (a *assembly) followReloads(ctx context.Context, signals <-chan os.Signal) {
+func (a *instance) followReloads(ctx context.Context, signals <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -23,12 +23,12 @@ func (a *assembly) followReloads(ctx context.Context, signals <-chan os.Signal) 
 }
 
 // reload does what `_reload` does over HTTP, and looks at the certificate.
-func (a *assembly) reload(ctx context.Context) error {
+func (a *instance) reload(ctx context.Context) error {
 	if err := a.config.Reload(); err != nil {
 		return err
 	}
 	if a.secured != nil {
 		a.secured.refresh()
 	}
-	return a.api.MakeAuthDesign(ctx)
+	return a.API.MakeAuthDesign(ctx)
 }

@@ -11,23 +11,14 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/sectional/sectional/internal/admission"
+	"github.com/sectional/sectional/internal/assembly"
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/backup"
 	"github.com/sectional/sectional/internal/config"
-	"github.com/sectional/sectional/internal/couchapi"
-	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/dberr"
-	"github.com/sectional/sectional/internal/index"
-	"github.com/sectional/sectional/internal/index/geo"
-	"github.com/sectional/sectional/internal/index/text"
-	"github.com/sectional/sectional/internal/index/view"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/replicate"
-	"github.com/sectional/sectional/internal/script"
-	"github.com/sectional/sectional/internal/store"
-	"github.com/sectional/sectional/internal/subscribe"
 	"github.com/sectional/sectional/internal/transfer"
 )
 
@@ -62,12 +53,13 @@ func RestorePart(ctx context.Context, o PartOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	r, err := openReader(ctx, e, filepath.Join(stage, localConfig))
+	defer func() { err = errors.Join(err, e.Close()) }()
+	r, password, err := openReader(ctx, e, filepath.Join(stage, localConfig))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.close()) }()
-	if _, err := r.store.Database(ctx, o.Database); dberr.Is(err, dberr.NotFound) {
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if _, err := r.Store.Database(ctx, o.Database); dberr.Is(err, dberr.NotFound) {
 		return fmt.Errorf("the backup %s has no database %s", b.Path, o.Database)
 	} else if err != nil {
 		return err
@@ -76,7 +68,7 @@ func RestorePart(ctx context.Context, o PartOptions) (err error) {
 	if o.Partition != "" {
 		from += "/_partition/" + url.PathEscape(o.Partition)
 	}
-	source := transfer.Side{URL: from, User: readerName, Password: r.password, Transport: &replicate.Local{Handler: r.api}}
+	source := transfer.Side{URL: from, User: readerName, Password: password, Transport: &replicate.Local{Handler: r.API}}
 	task := transfer.Sync{Source: source, Target: o.To, CreateTarget: o.Partition == "", Out: o.Progress.Above(o.Out), Line: o.Progress}
 	done, err := task.Run(ctx)
 	if err != nil {
@@ -111,74 +103,19 @@ func (o *PartOptions) told(b *backup.Backup, done transfer.Outcome, carried tran
 		"%s is restored as of %s: %d documents%s.", part, b.Made.Format(time.RFC3339), done.Documents+done.Written, beside)
 }
 
-// reader answers requests for what is in a store on which nothing else goes on.
-type reader struct {
-	api           *couchhttp.API
-	password      string // of the administrator readerName
-	store         *store.Store
-	indexes       *index.Indexes
-	users         *admission.Users
-	scripts       *script.Pool
-	subscriptions *subscribe.Service
-	engine        kv.Engine
-	done          chan struct{}
-}
-
 const readerName = "restore"
 
-// openReader makes a reader, whose configuration is in a file of its own. It closes the engine, also after an error.
-func openReader(ctx context.Context, e kv.Engine, file string) (r *reader, err error) {
-	r = &reader{engine: e, password: rand.Text(), users: &admission.Users{}, done: make(chan struct{})}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, r.close())
-		}
-	}()
-	log := slog.New(slog.DiscardHandler)
+// openReader makes a server over an engine on which nothing else goes on, with the administrator readerName, and its
+// configuration in a file of its own.
+func openReader(ctx context.Context, e kv.Engine, file string) (r *assembly.Server, password string, err error) {
 	c, err := config.Open(config.Options{Local: file})
 	if err != nil {
-		return r, err
+		return nil, "", err
 	}
-	if _, err := auth.SetAdmin(c, readerName, r.password); err != nil {
-		return r, err
+	password = rand.Text()
+	if _, err := auth.SetAdmin(c, readerName, password); err != nil {
+		return nil, "", err
 	}
-	if r.scripts, err = openScripts(c.Snapshot(), log); err != nil {
-		return r, err
-	}
-	who := auth.New(auth.Options{Config: c, Users: r.users, Log: log})
-	rules := admission.New(admission.Options{Auth: who, Functions: r.scripts, Cloudant: func() bool { return false }})
-	views, texts := view.New(nil), text.New(text.Options{})
-	r.indexes = index.New(index.Options{Kinds: kinds(views, texts, geo.New(nil)), Logger: log, Idle: true})
-	r.store, err = store.Open(ctx, e, store.Options{Logger: log, Idle: true, Admission: rules, Indexer: r.indexes, Followers: []store.Follower{subscribe.Rows{}}})
-	if err != nil {
-		return r, err
-	}
-	if err := r.indexes.Start(ctx, r.store); err != nil {
-		return r, err
-	}
-	r.users.Use(r.store)
-	r.subscriptions = subscribe.New(subscribe.Options{Store: r.store, Idle: true})
-	r.api = couchapi.New(couchhttp.Options{Store: r.store, Auth: who, Rules: rules, Scripts: r.scripts, Config: c, Indexes: r.indexes, Views: views, Texts: texts, Log: log,
-		Subscriptions: r.subscriptions, Version: "restore", Done: r.done})
-	return r, nil
-}
-
-// close takes everything down that was made, from the top.
-func (r *reader) close() (err error) {
-	close(r.done)
-	if r.api != nil {
-		r.api.Wait()
-		r.subscriptions.Close()
-		r.users.Close()
-	}
-	if r.indexes != nil {
-		r.indexes.Close()
-	}
-	if r.store != nil {
-		err = r.store.Close()
-	}
-	if r.scripts != nil {
-		err = errors.Join(err, r.scripts.Close())
-	}
-	return errors.Join(err, r.engine.Close())
+	r, err = assembly.Open(ctx, e, assembly.Options{Config: c, Version: "restore", Idle: true})
+	return r, password, err
 }

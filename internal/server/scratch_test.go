@@ -23,20 +23,20 @@ func TestScratch(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(data, lockName), nil, 0o600))
 	must(t, os.WriteFile(filepath.Join(scratch, "sectional-merge-1"), []byte("half"), 0o600))
 	var log bytes.Buffer
-	a := &assembly{o: Options{Data: data, Config: configured(t, ""), Log: &log}, done: make(chan struct{})}
+	a := &instance{o: Options{Data: data, Config: configured(t, ""), Log: &log}}
 	t.Cleanup(func() { must(t, a.close()) })
 	t.Setenv("TMPDIR", filepath.Join(data, "none"))
 	must(t, a.open(ctx))
 	empty(t, scratch)
 
-	d, err := a.store.Create(ctx, "db", store.Creation{})
+	d, err := a.Store.Create(ctx, "db", store.Creation{})
 	must(t, err)
 	write := func(id document.ID, body string) {
 		t.Helper()
 		results, err := d.Whole().Write(ctx, []document.Edit{{ID: id, Body: []byte(body)}}, store.WriteOptions{})
 		must(t, err)
 		must(t, results[0].Err)
-		must(t, a.indexes.Run(ctx, d)) // which merges, and says if that fails
+		must(t, a.Indexes.Run(ctx, d)) // which merges, and says if that fails
 	}
 	write("_design/d", `{"language":"query","indexes":{"i":{"analyzer":"keyword","index":{"fields":[{"name":"a","type":"string"}]}}}}`)
 	for i := range 20 {
@@ -51,13 +51,13 @@ func TestScratch(t *testing.T) {
 		if named == nil {
 			return errors.New("there is no index")
 		}
-		i, err := a.api.Texts.InfoOf(r, named.Index)
+		i, err := a.API.Texts.InfoOf(r, named.Index)
 		if i.Docs != 20 || i.Segments >= 20 {
 			t.Errorf("%d documents in %d segments", i.Docs, i.Segments)
 		}
 		return err
 	}))
-	a.indexes.Close() // and with it what merges in the background
+	a.Indexes.Close() // and with it what merges in the background
 	empty(t, scratch)
 }
 

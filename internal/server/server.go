@@ -12,23 +12,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sectional/sectional/internal/admission"
-	"github.com/sectional/sectional/internal/analyze"
+	"github.com/sectional/sectional/internal/assembly"
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/config"
-	"github.com/sectional/sectional/internal/couchapi/couchhttp"
-	"github.com/sectional/sectional/internal/dynamoapi"
 	"github.com/sectional/sectional/internal/index"
-	"github.com/sectional/sectional/internal/index/field"
 	"github.com/sectional/sectional/internal/index/geo"
-	"github.com/sectional/sectional/internal/index/secondary"
 	"github.com/sectional/sectional/internal/index/text"
 	"github.com/sectional/sectional/internal/index/view"
-	"github.com/sectional/sectional/internal/peers"
-	"github.com/sectional/sectional/internal/peruser"
+	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/progress"
-	"github.com/sectional/sectional/internal/replicate/schedule"
-	"github.com/sectional/sectional/internal/script"
 	"github.com/sectional/sectional/internal/store"
 	"github.com/sectional/sectional/internal/subscribe"
 	"github.com/sectional/sectional/internal/tracing"
@@ -38,8 +30,9 @@ import (
 // over HTTP, administrators among it.
 const localConfig = "local.ini"
 
-// assembly is a server put together, from the bottom up.
-type assembly struct {
+// instance is a server that runs in this process.
+type instance struct {
+	*assembly.Server
 	o             Options
 	log           *slog.Logger
 	config        *config.Config
@@ -47,23 +40,9 @@ type assembly struct {
 	release       func() error // removes the file that says that the directory is in use
 	control       *control
 	tracer        *tracing.Tracer // nil where nothing is traced
-	scripts       *script.Pool
-	store         *store.Store
-	clock         storeClock
-	indexes       *index.Indexes
-	users         *admission.Users
-	replicator    *schedule.Scheduler
-	subscriptions *subscribe.Service
-	peers         *peers.Peers // nil where the store has no other servers
-	endTelling    func()       // the others of tasks
-	auth          *auth.Authenticator
-	api           *couchhttp.API
-	dynamo        *dynamoapi.API
-	dynamoAddress string // where it listens; empty: nowhere of its own
-	peruser       *peruser.Service
-	endSweeps     func()        // of files of full-text indexes
-	done          chan struct{} // closed when the server stops: feeds end
-	until         time.Time     // when all must have ended; zero as long as it serves
+	endTelling    func()          // the others of tasks
+	dynamoAddress string          // where the DynamoDB API listens; empty: nowhere of its own
+	until         time.Time       // when all must have ended; zero as long as it serves
 	draining      drainer
 	secured       *secured // certificates of HTTPS; nil without it
 	audit         *audit
@@ -82,7 +61,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		maskOthers()
 	}
 	o.Out, o.Log = o.Progress.Above(o.Out), o.Progress.Above(o.Log)
-	a := &assembly{o: o, sizes: memory, done: make(chan struct{})}
+	a := &instance{o: o, sizes: memory}
 	defer func() { err = errors.Join(err, a.closeInTime()) }()
 	if err := a.open(ctx); err != nil {
 		return err
@@ -97,56 +76,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	return a.serve(ctx, ls)
 }
 
-// kinds are the kinds of index that there are.
-func kinds(views *view.Kind, texts *text.Kind, places *geo.Kind) []index.Kind {
-	return []index.Kind{field.Kind{}, views, texts, texts.Nouveau(), geo.Fields{}, places, secondary.Kind{}}
-}
-
-// analyzers makes the analyzers of a full-text index.
-func analyzers(definition []byte) (text.Analyzers, error) { return analyze.New(definition) }
-
-// nouveauAnalyzers makes those of one of Nouveau's.
-func nouveauAnalyzers(definition []byte) (text.Analyzers, error) { return analyze.Nouveau(definition) }
-
-// maxPartition returns the setting of that name as the store asks for it.
-func maxPartition(c *config.Config) func() uint64 {
-	size := config.Derive(c, func(s *config.Snapshot) uint64 {
-		return uint64(max(0, s.Int("couchdb", "max_partition_size", 0)))
-	})
-	return size.Value
-}
-
-// maxConflicts returns how many conflicts a document may have, 0 for no limit.
-func maxConflicts(c *config.Config) func() int {
-	most := config.Derive(c, func(s *config.Snapshot) int { return int(max(0, s.Int("sectional", "max_conflicts", 10000))) })
-	return most.Value
-}
-
-// maxQueued returns how many bytes of writes may wait, 0 for no limit.
-func maxQueued(c *config.Config) func() int64 {
-	most := config.Derive(c, func(s *config.Snapshot) int64 { return max(0, s.Int("sectional", "max_queued_writes", 128<<20)) })
-	return most.Value
-}
-
-// deletedTTL returns the age at which tombstones are dropped where a database does
-// not say. What is no period counts as none.
-func deletedTTL(c *config.Config, log *slog.Logger) func() time.Duration {
-	age := config.Derive(c, func(s *config.Snapshot) time.Duration {
-		text := s.String("couch_auto_purge_plugin", "deleted_document_ttl", "")
-		if text == "" {
-			return 0
-		}
-		p, err := store.ParsePeriod(text)
-		if err != nil {
-			log.Warn("[couch_auto_purge_plugin] deleted_document_ttl is no period: tombstones are kept", "value", text)
-		}
-		return p.Length
-	})
-	return age.Value
-}
-
 // readConfiguration reads the configuration, and changes nothing.
-func (a *assembly) readConfiguration() error {
+func (a *instance) readConfiguration() error {
 	overrides, err := listenOverrides(a.o.Listen)
 	if err != nil {
 		return err
@@ -158,7 +89,7 @@ func (a *assembly) readConfiguration() error {
 }
 
 // configure makes sure of an administrator and of the secret for cookies.
-func (a *assembly) configure() error {
+func (a *instance) configure() error {
 	if err := a.takeConfiguration(); err != nil {
 		return err
 	}
@@ -173,7 +104,7 @@ func (a *assembly) configure() error {
 
 // logWarnings logs which settings have no effect: now, and those that come with a
 // change.
-func (a *assembly) logWarnings() {
+func (a *instance) logWarnings() {
 	var told sync.Map
 	follow := func(s *config.Snapshot) {
 		now := s.Warnings()
@@ -201,7 +132,7 @@ var logLevels = map[string]slog.Level{
 }
 
 // followLog makes the logger follow the configuration: how much is logged, and in which form.
-func (a *assembly) followLog() {
+func (a *instance) followLog() {
 	level := new(slog.LevelVar)
 	follow := func(s *config.Snapshot) {
 		if l, ok := logLevels[s.String("log", "level", "info")]; ok {
@@ -219,7 +150,7 @@ func (a *assembly) followLog() {
 const graceForDisk = 2 * time.Second
 
 // close takes down what open put up, the other way round.
-func (a *assembly) close() error {
+func (a *instance) close() error {
 	var errs []error
 	if a.control != nil {
 		errs = append(errs, a.control.close())
@@ -233,38 +164,11 @@ func (a *assembly) close() error {
 	if a.secured != nil {
 		a.secured.acme.Close()
 	}
-	if a.replicator != nil {
-		a.replicator.Close() // replications ask the API
-	}
-	if a.api != nil {
-		a.api.Wait()
-	}
-	if a.subscriptions != nil {
-		a.subscriptions.Close()
-	}
-	if a.peruser != nil {
-		a.peruser.Close()
-	}
-	if a.auth != nil {
-		a.auth.Close()
-	}
-	if a.users != nil {
-		a.users.Close()
-	}
-	if a.endSweeps != nil {
-		a.endSweeps()
-	}
-	if a.indexes != nil {
-		a.indexes.Close() // its tasks use the store
-	}
-	if a.store != nil {
-		errs = append(errs, a.store.Close())
+	if a.Server != nil {
+		errs = append(errs, a.Server.Close())
 	}
 	if a.tracer != nil {
 		a.tracer.Close()
-	}
-	if a.scripts != nil {
-		errs = append(errs, a.scripts.Close())
 	}
 	if a.engine != nil {
 		errs = append(errs, a.engine.Close())
@@ -276,10 +180,10 @@ func (a *assembly) close() error {
 }
 
 // Check reads all data in a directory, or of a PostgreSQL server, and reports what is wrong with
-// it, showing on the line how far it came. No server may be running on it.
+// it, showing on the line how far it came. No server may be running on it. Nothing is changed there.
 func Check(ctx context.Context, data string, o EngineOptions, out io.Writer, line *progress.Line) (err error) {
 	if o.Engine == enginePostgres {
-		if err := checkData(ctx, data, o, false, line); err != nil {
+		if err := checkData(ctx, data, o, line, nil); err != nil {
 			return err
 		}
 		_, err = fmt.Fprintln(out, "All data of the PostgreSQL server is sound.")
@@ -288,27 +192,27 @@ func Check(ctx context.Context, data string, o EngineOptions, out io.Writer, lin
 	if err := wantData(data); err != nil {
 		return err
 	}
-	if err := checkData(ctx, data, o, false, line); err != nil {
-		return err
+	if err := checkData(ctx, data, o, line, nil); err != nil {
+		return pebblekv.ReadError(data, err)
 	}
 	_, err = fmt.Fprintln(out, "All data in", data, "is sound.")
 	return err
 }
 
-// checkData checks the data in a directory; with readOnly it leaves everything
-// there as it is.
-func checkData(ctx context.Context, data string, o EngineOptions, readOnly bool, line *progress.Line) (err error) {
+// checkData checks the data in a directory, where it leaves everything as it is. count, if there is one, is told how many
+// documents each database that has any says to have.
+func checkData(ctx context.Context, data string, o EngineOptions, line *progress.Line, count func(database string, documents uint64)) (err error) {
 	defer line.Clear()
 	maskOthers()
 	log := slog.New(slog.DiscardHandler)
-	e, err := openForCheck(ctx, data, o, readOnly)
+	e, err := openForCheck(ctx, data, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	indexes := index.New(index.Options{Kinds: kinds(view.New(nil), text.New(text.Options{}), geo.New(nil)), Logger: log, Idle: true})
+	indexes := index.New(index.Options{Kinds: assembly.Kinds(view.New(nil), text.New(text.Options{}), geo.New(nil)), Logger: log, Idle: true})
 	defer indexes.Close()
-	s, err := store.Open(ctx, e, store.Options{Logger: log, Idle: true, Indexer: indexes, Followers: []store.Follower{subscribe.Rows{}}, KeepFormat: true, Checking: showCheck(line)})
+	s, err := store.Open(ctx, e, store.Options{Logger: log, Idle: true, Indexer: indexes, Followers: []store.Follower{subscribe.Rows{}}, KeepFormat: true, Checking: showCheck(line, count)})
 	if err != nil {
 		return err
 	}
@@ -317,8 +221,11 @@ func checkData(ctx context.Context, data string, o EngineOptions, readOnly bool,
 }
 
 // showCheck shows on the line how far a check has come.
-func showCheck(line *progress.Line) func(string, store.Checked) {
+func showCheck(line *progress.Line, count func(string, uint64)) func(string, store.Checked) {
 	return func(database string, c store.Checked) {
+		if count != nil && !c.Indexes {
+			count(database, c.Of)
+		}
 		if c.Indexes {
 			line.Show("checking the indexes of %s", database)
 			return

@@ -30,6 +30,7 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/progress"
+	"github.com/sectional/sectional/internal/script"
 )
 
 // running is a server under test.
@@ -102,6 +103,9 @@ func start(t *testing.T, o Options) *running {
 	t.Cleanup(func() {
 		if err := r.stop(); err != nil {
 			t.Errorf("at the end: %v", err)
+		}
+		if strings.Contains(log.String(), script.PanicMessage) {
+			t.Errorf("the server logged:\n%s", log.String())
 		}
 	})
 	return r

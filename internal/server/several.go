@@ -10,13 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/couchapi/admin"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/peers"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -28,42 +26,31 @@ const (
 	refreshEvery = time.Second
 )
 
-// storeClock is the store's time, by which all parts of the server go: its machine's may be
-// another than those of other servers. Until the store is open it is the machine's.
-type storeClock struct{ of atomic.Pointer[store.Store] }
-
-func (c *storeClock) now() time.Time {
-	if s := c.of.Load(); s != nil {
-		return s.Now()
-	}
-	return time.Now()
-}
-
 // takeConfiguration reads the configuration again, since before the directory was locked
 // another server may have written it, and takes over what the servers of a shared store
 // have set.
-func (a *assembly) takeConfiguration() error {
+func (a *instance) takeConfiguration() error {
 	if !kv.IsShared(a.engine) {
 		return a.config.Reload()
 	}
 	return a.config.Share(store.ConfigurationIn(a.engine))
 }
 
-// joinServers says in the options of the store which server this is among those of its
+// amongServers says in options of the store which server this is among those of its
 // engine. Where it is alone nothing is said.
-func (a *assembly) joinServers(o *store.Options) error {
+func (a *instance) amongServers() (o store.Options, err error) {
 	if !kv.IsShared(a.engine) {
-		return nil
+		return o, nil
 	}
 	var id [8]byte
 	rand.Read(id[:]) // never fails
 	if _, err := a.config.Ensure(config.Setting{Section: "sectional", Key: "node", Value: madeUpNode(id[:3])}); err != nil {
-		return err
+		return o, err
 	}
 	o.Server = store.Server{Name: a.config.Snapshot().String("sectional", "node", "")}
 	o.Configured = a.config
 	o.Holder, o.Lease = max(binary.BigEndian.Uint64(id[:]), 1), jobLease
-	return nil
+	return o, nil
 }
 
 // madeUpNode is a name in the form of CouchDB's nodes.
@@ -75,30 +62,23 @@ func madeUpNode(id []byte) string {
 	return "sectional-" + hex.EncodeToString(id) + "@" + host
 }
 
-// joinPeers makes what asks the other servers of the store, if it has any.
-func (a *assembly) joinPeers() {
-	if kv.IsShared(a.engine) {
-		a.peers = peers.New(a.store)
-	}
-}
-
 // showUp tells the other servers where this one listens, and what it is at from now on.
-func (a *assembly) showUp(ctx context.Context, at net.Addr) {
-	if a.peers == nil {
+func (a *instance) showUp(ctx context.Context, at net.Addr) {
+	if a.Peers == nil {
 		return
 	}
-	if err := a.store.ReachedAt(ctx, a.reachedAt(at)); err != nil {
+	if err := a.Store.ReachedAt(ctx, a.reachedAt(at)); err != nil {
 		a.log.Warn("the other servers could not be told where this one listens; it is tried again", "error", err)
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var telling sync.WaitGroup
-	telling.Go(func() { admin.TellTasks(ctx, a.api) })
-	a.endTelling = func() { stop(); telling.Wait(); a.peers.Close() }
+	telling.Go(func() { admin.TellTasks(ctx, a.API) })
+	a.endTelling = func() { stop(); telling.Wait(); a.Peers.Close() }
 }
 
 // reachedAt is the URL at which other servers reach this one: the one that is set, or where it
 // listens. Where that is every address of the machine, it is the first that others can see.
-func (a *assembly) reachedAt(at net.Addr) string {
+func (a *instance) reachedAt(at net.Addr) string {
 	if set := a.config.Snapshot().String("sectional", "node_address", ""); set != "" {
 		return set
 	}
@@ -119,7 +99,7 @@ func (a *assembly) reachedAt(at net.Addr) string {
 }
 
 // followServers takes over what other servers set, until ctx ends.
-func (a *assembly) followServers(ctx context.Context) {
+func (a *instance) followServers(ctx context.Context) {
 	tick := time.NewTicker(refreshEvery)
 	defer tick.Stop()
 	for failing := false; ; {

@@ -26,11 +26,11 @@ var errCut = errors.New("the server ends before all of its work has: what was ac
 // shutDown waits for requests in flight, for as long as there is time, and then
 // cuts them: cut ends the contexts of all requests, which ends functions, builds
 // and scans that work for them.
-func (a *assembly) shutDown(servers []*http.Server, demo, cut func()) error {
+func (a *instance) shutDown(servers []*http.Server, demo, cut func()) error {
 	a.until = time.Now().Add(graceForAll)
 	within(replicationGrace, func() {
 		demo()
-		a.replicator.Close() // while their peers, which may be here, still answer
+		a.Replicator.Close() // while their peers, which may be here, still answer
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), graceForRequests)
 	defer cancel()
@@ -56,7 +56,7 @@ func (a *assembly) shutDown(servers []*http.Server, demo, cut func()) error {
 
 // closeInTime takes down what open put up. What does not end in the time that is
 // left is left to the end of the process.
-func (a *assembly) closeInTime() error {
+func (a *instance) closeInTime() error {
 	if a.until.IsZero() { // it never served
 		return a.close()
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // openTracer makes the tracer that [tracing] asks for; nil where it does not.
-func openTracer(a *assembly, s *config.Snapshot) (*tracing.Tracer, error) {
+func openTracer(a *instance, s *config.Snapshot) (*tracing.Tracer, error) {
 	endpoint := s.String("tracing", "endpoint", "")
 	if endpoint == "" {
 		return nil, nil
@@ -25,7 +25,7 @@ func openTracer(a *assembly, s *config.Snapshot) (*tracing.Tracer, error) {
 }
 
 // tracedEngine returns the engine for the store: one that has spans where requests are traced.
-func (a *assembly) tracedEngine() kv.Engine {
+func (a *instance) tracedEngine() kv.Engine {
 	if a.tracer == nil {
 		return a.engine
 	}
@@ -149,19 +149,11 @@ func trip[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	return read()
 }
 
-// traceRequests has the frame trace, if anybody does.
-func (a *assembly) traceRequests() {
-	if a.tracer != nil {
-		a.api.Tracer = a.tracer
-		a.api.Metrics.Gauges(func() []web.Gauge { return tracingGauges(a.tracer.Counts()) })
-	}
-}
-
 // tracingGauges are the figures of the tracer.
 func tracingGauges(ended, sent, failed int64) []web.Gauge {
 	return []web.Gauge{
-		count("tracing_spans_total", "Spans of traced requests and background work.", float64(ended)),
-		count("tracing_sent_total", "Spans that the collector has taken.", float64(sent)),
-		count("tracing_failed_total", "Spans that were sent in vain.", float64(failed)),
+		web.Count("tracing_spans_total", "Spans of traced requests and background work.", float64(ended)),
+		web.Count("tracing_sent_total", "Spans that the collector has taken.", float64(sent)),
+		web.Count("tracing_failed_total", "Spans that were sent in vain.", float64(failed)),
 	}
 }

@@ -105,7 +105,7 @@ func TestTraces(t *testing.T) {
 	c := newCollector(t)
 	r := start(t, Options{Data: t.TempDir(), User: who, Password: "pass", DynamoDB: "127.0.0.1:0", DynamoDBOpen: true, Config: configured(t, "[tracing]\nendpoint = "+c.URL+"\n[log]\nrequests = true\n")})
 	for _, q := range secretive {
-		r.ask(q.method, q.path, q.body, who, "pass", http.Header{"X-Couch-Request-Id": {secret}, "X-Other": {secret}, "Tracestate": {"a=" + secret}, "Traceparent": {secret}})
+		r.ask(q.method, q.path, q.body, who, "pass", proving(http.Header{"X-Couch-Request-Id": {secret}, "Tracestate": {"a=" + secret}, "Traceparent": {secret}}))
 	}
 	r.ask(secret, "/db/p:"+secret, "", who, secret, nil)
 	r.dynamoDB("PutItem", `{"TableName":"none","Item":{"id":{"S":"`+secret+`"}}}`)

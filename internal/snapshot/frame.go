@@ -101,7 +101,7 @@ func newFrameReader(from io.Reader) (*frameReader, error) {
 		return nil, err
 	}
 	if string(begin[:]) != magic {
-		return nil, malformed("The body is no snapshot of this version.")
+		return nil, malformed("The body is not a snapshot of this version.")
 	}
 	f.sum = crc32.Update(0, f.table, begin[:])
 	return f, nil

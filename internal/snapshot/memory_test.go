@@ -11,7 +11,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/store"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // noise is bytes that do not repeat.
@@ -116,7 +116,7 @@ func carry(t *testing.T, from, to store.Scope) (Progress, int64) {
 // sides.
 func TestLargeAttachmentsStream(t *testing.T) {
 	testrun.Sequential(t)
-	const size = 100 << 20
+	const size = 72 << 20
 	from, to := onDisk(t)
 	up, err := from.Upload(ctx, "d", &noise{size, 1}, store.Upload{})
 	must(t, err)
@@ -138,7 +138,7 @@ func TestLargeAttachmentsStream(t *testing.T) {
 // megabyte each over, between two small ones.
 func TestManyLargeLeavesStream(t *testing.T) {
 	testrun.Sequential(t)
-	const leaves = 100
+	const leaves = 72
 	from, to := onDisk(t)
 	random := rand.NewChaCha8([32]byte{})
 	raw := make([]byte, 3<<18)

@@ -19,7 +19,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/packed"
 	"github.com/sectional/sectional/internal/store"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 func sum(b []byte) []byte {
@@ -45,7 +45,11 @@ func (b *busy) Flush() error {
 // TestEqualTreesUnderWriters loads snapshots that were taken while others wrote,
 // and follows the changes since.
 func TestEqualTreesUnderWriters(t *testing.T) {
-	for seed := range uint64(12) {
+	seeds := uint64(4)
+	if testrun.IsLong() {
+		seeds = 24
+	}
+	for seed := range seeds {
 		partitioned := seed%2 == 1
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w, other := newWorld(t, store.Options{}), newWorld(t, store.Options{})
@@ -119,7 +123,7 @@ func TestCutAnywhere(t *testing.T) {
 	w := newWorld(t, store.Options{})
 	from := w.create("db", true).Whole()
 	a := newAuthor(t, from, 99)
-	for range 60 {
+	for range 30 {
 		a.step()
 	}
 	want := image(t, from)

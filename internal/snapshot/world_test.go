@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/document"
-	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 var ctx = context.Background()

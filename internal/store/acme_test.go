@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/dberr"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // TestACMERows: rows are of their kind, what is changed is there for all, and nobody waits for an engine that is away.

@@ -13,20 +13,14 @@ import (
 	"github.com/sectional/sectional/internal/packed"
 )
 
-// What commands do to an engine that no server has open is told to the audit log by the server that opens it next, or by
-// one that has a shared engine open: until then it lies in rows. What is in the text is for the audit log to say.
+// What commands do to an engine that no server has open is written to the audit log by the server that opens it next:
+// until then it lies in rows. What is in the text is for the audit log to say.
 
 // metaAct is the meta row of an act, with the time and something random behind the slash: they are in the order of time.
 const metaAct = "act/"
 
 // claimedFor is how long a server that has taken an act has until another one takes it.
 const claimedFor = time.Minute
-
-// IsAct reports whether a key is that of an act that waits for the audit log.
-func IsAct(key []byte) bool {
-	r := acts()
-	return bytes.Compare(key, r.Start) >= 0 && bytes.Compare(key, r.End) < 0
-}
 
 // actRow is the row of an act.
 type actRow struct {
@@ -58,26 +52,10 @@ func decodeAct(value []byte) (a actRow, err error) {
 }
 
 // LeaveAct writes an act into an engine that no store need have opened, for TakeActs.
-func LeaveAct(ctx context.Context, e kv.Engine, settled Settled, at time.Time, text []byte) error {
+func LeaveAct(ctx context.Context, e kv.Engine, at time.Time, text []byte) error {
 	key := metaKey(metaAct + fmt.Sprintf("%020d-", at.UnixNano()) + rand.Text())
 	row := actRow{text: text}
-	return dberr.Wrap("store.LeaveAct", settled(ctx, e, func(tx kv.Txn) error { return tx.Put(key, row.encode()) }))
-}
-
-// CarryActs brings the acts that wait in one engine into another, where the data has gone.
-func CarryActs(ctx context.Context, from, to kv.Engine, settled Settled) error {
-	rows, err := actsIn(ctx, from)
-	if err == nil && len(rows) > 0 {
-		err = settled(ctx, to, func(tx kv.Txn) error {
-			for _, row := range rows {
-				if err := tx.Put(row.key, row.value); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	return dberr.Wrap("store.CarryActs", err)
+	return dberr.Wrap("store.LeaveAct", e.Update(ctx, func(tx kv.Txn) error { return tx.Put(key, row.encode()) }))
 }
 
 type actEntry struct{ key, value []byte }
@@ -135,4 +113,6 @@ func (s *Store) claimAct(ctx context.Context, key []byte) (a *actRow, err error)
 }
 
 // acts is the range of the rows of acts.
-func acts() kv.Range { return namedRange(metaAct) }
+func acts() kv.Range {
+	return kv.Range{Start: metaKey(metaAct), End: metaKey(metaAct[:len(metaAct)-1] + "0")} // '0' comes after '/'
+}

@@ -11,11 +11,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sectional/sectional/internal/crashfs"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/crashfs"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // expiresIn makes a body that expires some time after the world's now.
@@ -125,6 +126,7 @@ func (w *world) replicate(from, to *Database) (sent int) {
 // TestReplicasExpireAlike: two replicas whose sweeps come at different times
 // have equal trees in the end without talking to each other, conflicts too.
 func TestReplicasExpireAlike(t *testing.T) {
+	testrun.Sequential(t)
 	w := newWorld(t, Options{})
 	a, b := w.create("a", true), w.create("b", true)
 	w.aging(a, "")
@@ -263,6 +265,7 @@ func TestCollectedInOneCommit(t *testing.T) {
 // TestSweepInPages: what expires takes several rounds of bounded commits, and between
 // any two of them writers have their turn.
 func TestSweepInPages(t *testing.T) {
+	testrun.Sequential(t)
 	const docs = 100 * expirePage
 	w := newWorld(t, Options{})
 	d := w.create("db", true)
@@ -300,9 +303,10 @@ func TestSweepInPages(t *testing.T) {
 // TestCrashInSweeps cuts the disk off in the midst of sweeps that expire, collect
 // and drop, and of walks.
 func TestCrashInSweeps(t *testing.T) {
-	rounds := 10
-	if testing.Short() {
-		rounds = 1
+	testrun.Sequential(t)
+	rounds := 2
+	if testrun.IsLong() {
+		rounds = 20
 	}
 	for seed := range uint64(rounds) {
 		r := kvtest.NewRand(seed)
@@ -423,9 +427,9 @@ func TestClockLeaps(t *testing.T) {
 	}
 }
 
-// TestRowsOfBefore reads heads and partitions as they were written before they
-// could say when they expire.
-func TestRowsOfBefore(t *testing.T) {
+// TestRowsWithExpiry reads heads and partitions in both forms, with and without what says when
+// they expire.
+func TestRowsWithExpiry(t *testing.T) {
 	p := partition{seq: 7, lastWrite: time.UnixMilli(5), writes: 1, counts: counts{docs: 3}}
 	for _, own := range []Expiry{{}, {Own: true}, {Own: true, Field: "until"}, {Own: true, Field: "until", Seconds: true},
 		{Own: true, TTL: 5}, {Own: true, Field: "until", TTLField: "ttl", TTL: 1 << 33}} {
@@ -550,9 +554,9 @@ func TestALeafExpiresAndOthersGoOn(t *testing.T) {
 	w.check()
 }
 
-// TestSettingsOfBefore: a setting that was made when seconds alone counted keeps
-// that meaning over an upgrade, until it is made anew.
-func TestSettingsOfBefore(t *testing.T) {
+// TestSecondsAlone: by a setting with Seconds nothing but numbers of seconds counts, until it
+// is made anew without.
+func TestSecondsAlone(t *testing.T) {
 	w := newWorld(t, Options{})
 	d := w.create("db", false)
 	old := Expiry{Own: true, Field: "expires", Seconds: true}

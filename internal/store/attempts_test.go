@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // TestAttempts: what is counted is there, nothing is not, and nobody waits for an engine that is away.

@@ -75,12 +75,11 @@ func (s *Store) makeDropsDue(ctx context.Context) error {
 }
 
 // metaAge is the meta row with the age of tombstones for which all databases were
-// looked at, in seconds; none in data of an older format.
+// looked at, in seconds, and one more.
 const metaAge = "deleted-ttl"
 
 // watchAge has all databases looked at when the age at which tombstones are dropped is
-// another than it was: those that had no use for a job may have now. That is also how
-// data of an older format gets the jobs that its writers did not make.
+// another than it was: those that had no use for a job may have now.
 func (s *Store) watchAge(ctx context.Context) error {
 	age := max(0, int64(s.o.DeletedTTL()/time.Second)) + 1
 	if s.age.Load() == age {
@@ -112,17 +111,20 @@ const surveyPage = 300
 func (s *Store) survey(ctx context.Context, j jobs.Job) error {
 	for over := false; !over; {
 		seen := j
-		err := s.commit(ctx, func(tx kv.Txn) (err error) {
-			if j, err = s.jobs.Lock(tx, &seen); err != nil {
+		err := s.commit(ctx, func(tx kv.Txn) error {
+			locked, err := s.jobs.Lock(tx, &seen)
+			if err != nil {
 				return err
 			}
-			if over, err = s.surveyPage(tx, &j); err != nil {
+			if over, err = s.surveyPage(tx, &locked.Job); err != nil {
 				return err
 			}
 			if over {
-				return jobs.End(tx, &j)
+				return jobs.End(tx, &locked)
 			}
-			return s.jobs.Save(tx, &j)
+			err = s.jobs.Save(tx, &locked)
+			j = locked.Job
+			return err
 		})
 		if errors.Is(err, jobs.ErrGone) || errors.Is(err, jobs.ErrMoved) {
 			return nil
@@ -171,30 +173,10 @@ func (s *Store) surveyPage(tx kv.Txn, j *jobs.Job) (over bool, err error) {
 	return over, nil
 }
 
-// migrateJobs rewrites the rows of jobs from before they lay in the order of time.
-func migrateJobs(tx kv.Txn, _ []byte) (next []byte, done bool, err error) {
-	names := map[uint64]string{}
-	err = kv.Each(tx, kv.Prefix(keyspace.Catalogue.Key(0)), func(key, value []byte) error {
-		e, err := decodeEntry(value)
-		if err != nil {
-			return err
-		}
-		_, parts, err := keyspace.Catalogue.Decode(key)
-		if err == nil {
-			names[e.number] = parts[0].String()
-		}
-		return err
-	})
-	if err != nil {
-		return nil, false, err
-	}
-	return nil, true, jobs.Migrate(tx, names)
-}
-
 // sweepTokens forgets commit tokens that nobody can ask for any more.
 func (s *Store) sweepTokens(ctx context.Context) error {
 	old := keyspace.U(uint64(s.o.Clock().Add(-tokenKeep).Unix()))
-	ranges := []kv.Range{{Start: keyspace.Token.Key(0), End: keyspace.Token.Key(0, old)}}
+	var ranges []kv.Range
 	for n := range uint64(tokenBuckets) {
 		bucket := keyspace.U(n)
 		ranges = append(ranges, kv.Range{Start: keyspace.CommitToken.Key(0, bucket), End: keyspace.CommitToken.Key(0, bucket, old)})

@@ -106,9 +106,6 @@ func (s *Store) create(tx kv.Txn, name string, e *entry, c Creation) error {
 		}
 		return err
 	}
-	if err := movedAway(tx, name); err != errNoDatabase {
-		return err
-	}
 	var err error
 	if e.number, err = next(tx, "database"); err != nil {
 		return err
@@ -174,7 +171,7 @@ func (s *Store) drop(ctx context.Context, name string, look func(kv.Txn) error) 
 		key := catalogueKey(name)
 		value, err := tx.GetForUpdate(key)
 		if errors.Is(err, kv.ErrNotFound) {
-			return s.dropMoved(tx, name)
+			return errNoDatabase
 		}
 		if err != nil {
 			return err
@@ -239,13 +236,9 @@ func (s *Store) Database(ctx context.Context, name string) (*Database, error) {
 		return d, nil
 	}
 	err := s.engine.View(ctx, func(v kv.Snapshot) error {
-		rows := kv.NewAhead(v)
-		if err := rows.Fetch([][]byte{catalogueKey(name), metaKey(metaMoved + name)}); err != nil {
-			return err
-		}
-		value, err := rows.Get(catalogueKey(name))
+		value, err := v.Get(catalogueKey(name))
 		if errors.Is(err, kv.ErrNotFound) {
-			return movedAway(rows, name)
+			return errNoDatabase
 		}
 		if err != nil {
 			return err

@@ -50,8 +50,11 @@ func (s *Store) Check(ctx context.Context) error {
 		}
 	}
 	err := s.engine.View(ctx, func(v kv.Snapshot) error {
-		bad, err := jobs.Check(v)
+		bad, strays, err := jobs.Check(v)
 		found = append(found, bad...)
+		for _, stray := range strays {
+			s.o.Logger.Warn("a row of the queue of background work has no job and will be removed", "row", stray)
+		}
 		return err
 	})
 	return errors.Join(append(found, err)...)

@@ -156,12 +156,8 @@ func (c *checker) markerWithin(id document.ID) error {
 
 // jobs holds the queue of jobs against what there is to do: where there are superseded
 // bodies, pending blobs or documents that expire, a job is due when the first of them
-// is, or soon after. In data of an older format the jobs come with the first survey.
+// is, or soon after.
 func (c *checker) jobs() error {
-	known, err := counter(c.v.Get(metaKey(metaAge)))
-	if err != nil || known == 0 {
-		return err
-	}
 	if _, err := jobs.Get(c.v, jobs.ID{Kind: jobSurvey}); !errors.Is(err, jobs.ErrGone) {
 		return err
 	}

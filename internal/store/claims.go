@@ -26,7 +26,7 @@ import (
 // under the rights of that very snapshot.
 
 // ErrStale says that something changed that a request was let in by.
-var ErrStale error = dberr.New(dberr.Unavailable, "", "What the request was let in by has just changed; send it again.")
+var ErrStale error = dberr.New(dberr.Unavailable, "", "Access rules changed during the request; retry.")
 
 // claim is a row that a decision rests on.
 type claim struct {
@@ -275,7 +275,7 @@ func refreshAll(ctx context.Context, ds map[*Database]bool) error {
 	for d := range ds {
 		there, err := d.refresh(ctx)
 		if err == nil && !there {
-			err = d.gone()
+			err = errNoDatabase
 		}
 		if err != nil {
 			return err

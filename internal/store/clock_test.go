@@ -10,7 +10,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // apartWorlds are stores over one engine, whose machines' clocks are wrong: behind, right, ahead.

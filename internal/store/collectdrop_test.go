@@ -104,9 +104,13 @@ func TestCollectedWithTheStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		drop := func(g *group) error {
-			j, err := jobs.Get(g.tx, seen.ID)
+			now, err := jobs.Get(g.tx, seen.ID)
+			if err != nil {
+				return err
+			}
+			j, err := w.jobs.Lock(g.tx, &now)
 			if err == nil {
-				_, err = page.write(g, &j)
+				_, err = page.write(g, &j.Job)
 			}
 			if err == nil {
 				err = w.jobs.Save(g.tx, &j)

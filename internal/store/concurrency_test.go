@@ -10,7 +10,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // testTimeout is how long a test waits for what must come: long after it would be

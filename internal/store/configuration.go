@@ -61,8 +61,8 @@ func (s *Store) claimConfiguration(c *Claims) {
 	}, forget: func() { s.misconfigured.Store(true) }})
 }
 
-// IsConfiguration reports whether a key is that of a row of the configuration.
-func IsConfiguration(key []byte) bool {
+// isConfiguration reports whether a key is that of a row of the configuration.
+func isConfiguration(key []byte) bool {
 	return bytes.Equal(key, metaKey(metaConfiguration)) || bytes.Equal(key, metaKey(metaConfigurationVersion))
 }
 

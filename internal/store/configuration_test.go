@@ -10,7 +10,7 @@ import (
 	"github.com/sectional/sectional/internal/config"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // TestConfiguration sets values by several servers of one engine, on which commits fail,

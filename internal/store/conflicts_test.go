@@ -12,8 +12,8 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // numbered returns the n-th of a row of revisions of a generation whose hashes are

@@ -11,8 +11,8 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // counted is an engine that notes each row that a View reads.
@@ -175,6 +175,7 @@ func TestManyUpdatesLeaveNothingBehind(t *testing.T) {
 }
 
 func TestPartitionReadsTouchItsRowsAlone(t *testing.T) {
+	testrun.Sequential(t)
 	w, e, d := countedWorld(t)
 	w.put(d, "p:hot", "", `{}`)
 	for i := range 200 {

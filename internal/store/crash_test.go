@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -12,13 +11,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"github.com/sectional/sectional/internal/crashfs"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/testkit/crashfs"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // facts are what clients were told before a crash: it must hold afterwards.
@@ -410,12 +410,10 @@ func (w *world) nothingPending(d *Database) {
 // TestDiskFailures makes the n-th writing operation of the disk fail, for one n
 // after the other: no panic, and nothing acknowledged is lost.
 func TestDiskFailures(t *testing.T) {
+	testrun.Sequential(t)
 	t.Parallel()
-	stride := 3
-	switch {
-	case testing.Short():
-		stride = 25
-	case os.Getenv("SECTIONAL_LONG") != "": // as make test-long sets
+	stride := 12
+	if testrun.IsLong() {
 		stride = 1
 	}
 	for n := 1; ; n += stride {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -12,11 +11,12 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/sectional/sectional/internal/crashfs"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
-	"github.com/sectional/sectional/internal/kv/pgkv/enginetest"
+	"github.com/sectional/sectional/internal/testkit/crashfs"
+	"github.com/sectional/sectional/internal/testkit/enginetest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // process is a store that may die, with the database as it knows it.
@@ -146,14 +146,14 @@ func (c *crew) close() {
 // begun is finished by who is left.
 func TestCrashOfSeveral(t *testing.T) {
 	engines := []string{"pebble*2", "model*3"}
-	rounds, first := 4, uint64(0)
+	rounds, first := 2, uint64(0)
 	if overPostgres() {
 		engines, rounds = []string{"postgres*3"}, 1
 	}
 	switch {
 	case testing.Short():
 		rounds = 1
-	case os.Getenv("SECTIONAL_LONG") != "": // as make test-long sets
+	case testrun.IsLong():
 		rounds, first = 60, uint64(time.Now().UnixNano())
 	}
 	for _, engine := range engines {

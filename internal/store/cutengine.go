@@ -15,8 +15,8 @@ import (
 type wholeRows struct {
 	kv.Engine
 	limits kv.Limits
-	most   int         // the longest value that lies in one row
-	cuts   func() bool // reports whether rows may be cut by now
+	most   int  // the longest value that lies in one row
+	cuts   bool // rows may be cut
 	// cutting is called in each transaction that cuts a row of a database.
 	cutting func(tx kv.Txn, key []byte) error
 	views   sync.Pool // of *wholeView
@@ -26,10 +26,10 @@ type wholeRows struct {
 // Whole returns e with cut rows whole, for who reads rows of a store's engine that is not open as
 // a store. It cuts none.
 func Whole(e kv.Engine) kv.Engine {
-	return newWholeRows(e, longestRow, func() bool { return false }, nil)
+	return newWholeRows(e, longestRow, false, nil)
 }
 
-func newWholeRows(e kv.Engine, most int, cuts func() bool, cutting func(kv.Txn, []byte) error) *wholeRows {
+func newWholeRows(e kv.Engine, most int, cuts bool, cutting func(kv.Txn, []byte) error) *wholeRows {
 	w := &wholeRows{Engine: e, limits: e.Limits(), most: most, cuts: cuts, cutting: cutting}
 	w.views.New, w.txns.New = newWholeView, newWholeTxn
 	return w
@@ -218,9 +218,9 @@ func (t *wholeTxn) Put(key, value []byte) error {
 }
 
 // fits reports whether a value is written as it is: it is short, or rows of the kind are not
-// cut, or not yet, or the engine refuses it, or its key leaves no room for those of pieces.
+// cut, or none are, or the engine refuses it, or its key leaves no room for those of pieces.
 func (e *wholeRows) fits(key, value []byte) bool {
-	return len(value) <= e.most || len(value) > e.limits.Value || len(key) > e.limits.Key-keyspace.PieceRoom || !e.cuts() || !keyspace.MayBeCut(key)
+	return len(value) <= e.most || len(value) > e.limits.Value || len(key) > e.limits.Key-keyspace.PieceRoom || !e.cuts || !keyspace.MayBeCut(key)
 }
 
 // before looks at what a row has that is going to be cut: its pieces go.

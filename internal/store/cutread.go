@@ -28,8 +28,6 @@ func entries(v kv.Snapshot) kv.Snapshot {
 		return v.s
 	case *wholeTxn:
 		return v.s
-	case *shortKeys:
-		return entries(v.Txn)
 	}
 	return v
 }

@@ -8,13 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // cutWorld is a store whose rows are cut at a few bytes, with what rows of it should have.
@@ -186,6 +185,7 @@ func (w *cutWorld) named() (n int) {
 // TestCutRows runs random transactions, reruns and lost commits among them, over rows that
 // nearly all lie in pieces. What a transaction leaves that has not read is removed later.
 func TestCutRows(t *testing.T) {
+	testrun.Sequential(t)
 	left := 0
 	for seed := range uint64(30) {
 		w := newCutWorld(t, seed)
@@ -333,48 +333,5 @@ func TestPiecesDamaged(t *testing.T) {
 			t.Errorf("%s: Check finds nothing", name)
 		}
 		w.closeAll()
-	}
-}
-
-// TestPiecesWait: no value lies in pieces as long as a server lives that does not read them.
-func TestPiecesWait(t *testing.T) {
-	f := newFleet(t)
-	f.engine = kvtest.NewModel(kvtest.ModelOptions{Limits: kv.Limits{Key: 24 << 10, Value: 8 << 20, Txn: 64 << 20, Age: time.Minute}})
-	old := f.started("old", FormatPieces-1)
-	s := f.started("new", FormatPieces)
-	d, err := s.Create(t.Context(), "db", Creation{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	body := bytes.Repeat([]byte("x"), 3<<20)
-	write := func(id document.ID) (longest int) {
-		t.Helper()
-		if _, err := d.Whole().PutLocal(t.Context(), id, 0, body); err != nil {
-			t.Fatal(err)
-		}
-		rows(t, f.engine, kv.Prefix(keyspace.Database(d.number)), func(_, value []byte) string {
-			longest = max(longest, len(value))
-			return ""
-		})
-		return longest
-	}
-	if n := write("_local/a"); n <= len(body) {
-		t.Errorf("while an older server lives the longest entry has %d bytes", n)
-	}
-	if err := old.Close(); err != nil {
-		t.Fatal(err)
-	}
-	f.signs(s)
-	if n := write("_local/b"); n <= len(body) {
-		t.Errorf("a row from before was changed: the longest entry has %d bytes", n)
-	}
-	if n := write("_local/a"); n > longestRow {
-		t.Errorf("when all read them an entry has %d bytes", n)
-	}
-	if err := s.Check(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if _, err := f.start("old", FormatPieces-1); !dberr.Is(err, dberr.Unavailable) {
-		t.Errorf("an older server that comes later: %v", err)
 	}
 }

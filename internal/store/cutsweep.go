@@ -167,20 +167,21 @@ func dropLeft(tx kv.Txn, left []leftCut) error {
 // afterPieces puts the job off, or if nothing is in pieces any more notes that it is ending, and ends it when it is called again
 // (jobs.Ending). It returns the job as it leaves it.
 func (s *Store) afterPieces(tx kv.Txn, seen *jobs.Job, again bool) (j jobs.Job, err error) {
-	if j, err = s.jobs.Lock(tx, seen); err != nil {
+	locked, err := s.jobs.Lock(tx, seen)
+	if err != nil {
 		return j, err
 	}
-	keys, err := keysIn(tx, kv.Prefix(keyspace.RowCut.Key(j.Number)), 1)
+	keys, err := keysIn(tx, kv.Prefix(keyspace.RowCut.Key(locked.Number)), 1)
 	switch {
 	case err != nil:
-		return j, err
+		return locked.Job, err
 	case len(keys) > 0:
-		j.Checkpoint, j.Due = "", s.o.Clock().Add(piecesEvery)
+		locked.Checkpoint, locked.Due = "", s.o.Clock().Add(piecesEvery)
 	case again:
-		return j, jobs.End(tx, &j)
+		return locked.Job, jobs.End(tx, &locked)
 	default:
-		j.Checkpoint = jobs.Ending
+		locked.Checkpoint = jobs.Ending
 	}
-	err = s.jobs.Save(tx, &j)
-	return j, err
+	err = s.jobs.Save(tx, &locked)
+	return locked.Job, err
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // meddled is an engine with which something happens while a transaction that has read the job of pieces runs for the first time.
@@ -83,43 +83,5 @@ func TestPiecesComeAtTheEnd(t *testing.T) {
 			}
 			return
 		}
-	}
-}
-
-// TestPiecesSweptByAnOlderFormat: a server that has not noticed yet of which format the store is sees rows as they are stored
-// when it looks what is left: it does not take the pieces of a row that names them.
-func TestPiecesSweptByAnOlderFormat(t *testing.T) {
-	w, _ := newModelWorld(t, Options{LongestRow: 1000})
-	d := w.create("db", false)
-	if _, err := d.Whole().PutLocal(ctx, "_local/a", 0, bytes.Repeat([]byte("x"), 5000)); err != nil {
-		t.Fatal(err)
-	}
-	newest := w.format.Swap(FormatLongKeys - 1)
-	defer w.format.Store(newest)
-	var live []leftCut
-	err := w.base.View(ctx, func(v kv.Snapshot) error {
-		it, err := v.Iterate(kv.Prefix(keyspace.RowCut.Key(d.number)), kv.IterOptions{})
-		if err != nil {
-			return err
-		}
-		defer it.Close()
-		for it.Next() {
-			c, err := leftCutAt(it)
-			if err != nil {
-				return err
-			}
-			live = append(live, c)
-		}
-		return it.Err()
-	})
-	if err != nil || len(live) != 1 {
-		t.Fatalf("%d rows are cut, %v", len(live), err)
-	}
-	// It was replaced when a snapshot was looked at, and is there again when the transaction does.
-	if err := w.commit(ctx, func(tx kv.Txn) error { return dropLeft(entries(tx).(kv.Txn), live) }); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Whole().View(ctx, func(r *Reader) error { _, err := r.Local("_local/a"); return err }); err != nil {
-		t.Errorf("the row can't be read: %v", err)
 	}
 }

@@ -21,14 +21,11 @@ type Database struct {
 	partitioned bool
 	incarnation uint64
 	created     time.Time
-	forks       forks // where it has forked from its former incarnations
-	held        Seq   // up to where it is a copy of one that has gone on
 
 	dropped  atomic.Bool
-	movedTo  atomic.Pointer[string] // where it moves, for when it is gone
-	doubted  atomic.Bool            // what is remembered was found to be out of date (claims.go)
-	used     atomic.Bool            // since the hand of openDatabases came by
-	kept     atomic.Bool            // it is among those that stay open
+	doubted  atomic.Bool // what is remembered was found to be out of date (claims.go)
+	used     atomic.Bool // since the hand of openDatabases came by
+	kept     atomic.Bool // it is among those that stay open
 	settings atomic.Pointer[settings]
 	lanes    kv.Memo[lane]
 	guesses  guesses
@@ -83,12 +80,6 @@ func (s *Store) load(v kv.Snapshot, name string, e entry) (*Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.forks, err = readForks(v.Get(settingKey(d.number, settingForks))); err != nil {
-		return nil, err
-	}
-	if d.held, err = readHeld(v.Get(settingKey(d.number, settingHeld))); err != nil {
-		return nil, err
-	}
 	f, err := d.load(v, l.version)
 	if err != nil {
 		return nil, err
@@ -129,7 +120,7 @@ func (d *Database) decodeLaneRow(v kv.Snapshot) (lane, error) {
 // decodeLane decodes what a read of the lane head gave. Errors: those of who uses a database that is no more.
 func (d *Database) decodeLane(v kv.Snapshot, value []byte, err error) (lane, error) {
 	if errors.Is(err, kv.ErrNotFound) {
-		return lane{}, d.goneIn(v)
+		return lane{}, errNoDatabase
 	}
 	if err != nil {
 		return lane{}, err

@@ -1,32 +1,10 @@
 package store
 
 import (
-	"context"
-	"iter"
-
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 )
-
-// WithDesigns lists the databases, from a name on and in the order of their names, that have
-// design documents or may have tenants with some. It opens none of them.
-func (s *Store) WithDesigns(ctx context.Context, start string) iter.Seq2[string, error] {
-	return s.where(ctx, start, func(v kv.Snapshot, d *Database) (bool, error) {
-		if d.partitioned {
-			row, err := d.firstRow(v, &keyspace.Partition)
-			if row != nil || err != nil {
-				return err == nil, err
-			}
-		}
-		it, err := v.Iterate(d.span(&keyspace.Doc, designDocuments, ""), kv.IterOptions{})
-		if err != nil {
-			return false, err
-		}
-		defer it.Close()
-		return it.Next(), it.Err()
-	})
-}
 
 // designDocuments spans those of a database itself.
 var designDocuments = Span{From: "_design/", To: "_design0", Before: true}

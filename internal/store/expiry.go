@@ -21,9 +21,8 @@ type Expiry struct {
 	Field    string // the member that has the time, "" for none
 	TTLField string // the member that has the seconds from the document's last write here on, "" for none
 	TTL      uint64 // the seconds for documents that have neither, 0 for never
-	// Seconds is set for a setting that was made when Field was read as seconds
-	// alone and all else was overlooked. It keeps that meaning until somebody
-	// makes it anew: nothing expires because a server was upgraded.
+	// Seconds has numbers of Field read as Unix seconds and all else overlooked, as DynamoDB's
+	// time to live does.
 	Seconds bool
 }
 
@@ -61,8 +60,8 @@ func (d *Database) loadExpiry(v kv.Snapshot, set *settings) error {
 }
 
 // text is the setting as rows have it: an underscore, with which no member's
-// name begins, and its parts; of one from before there were parts the name
-// alone; empty where nothing expires.
+// name begins, and its parts; of one with Seconds the name alone; empty where
+// nothing expires.
 func (e Expiry) text() string {
 	if e.Seconds || e.off() {
 		return e.Field

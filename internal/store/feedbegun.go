@@ -54,7 +54,7 @@ func (r *Reader) ExpectDocs(sp Span, docs int) {
 	}
 }
 
-// noSeq is no sequence of a change.
+// noSeq is not a sequence of a change.
 const noSeq = Seq(math.MaxUint64)
 
 // came notes that the walk that has been begun is at a sequence.

@@ -82,19 +82,6 @@ func (s *Store) EndJob(ctx context.Context, seen jobs.Job) error {
 	return err
 }
 
-// MoveJob notes how far a job has come, which is as its worker has seen it, and returns it
-// as it is then; jobs.ErrGone or jobs.ErrMoved if somebody has gone on with it.
-func (s *Store) MoveJob(ctx context.Context, seen jobs.Job, checkpoint string) (j jobs.Job, err error) {
-	err = s.commit(ctx, func(tx kv.Txn) error {
-		if j, err = s.jobs.Lock(tx, &seen); err != nil {
-			return err
-		}
-		j.Checkpoint = checkpoint
-		return s.jobs.Save(tx, &j)
-	})
-	return j, err
-}
-
 // PutJob puts a job of the database into the queue, due now unless it says when, in a
 // transaction of the caller's, who wakes the queue of its pool when that is durable.
 func (d *Database) PutJob(tx kv.Txn, j jobs.Job) error {
@@ -111,21 +98,6 @@ func (d *Database) WakeJobs(pool string) { d.store.wakeJobs(pool) }
 // jobs.Queue.Hold does: jobs.ErrElsewhere. The kind is of a pool without a queue.
 func (s *Store) Hold(ctx context.Context, kind, subject string, w jobs.Words, fn func(ctx context.Context) error) error {
 	return s.jobs.Hold(ctx, jobs.ID{Kind: kind, Subject: subject}, w, fn)
-}
-
-// EnsureJobs puts jobs of databases into the queue, due now, unless they are there.
-func (s *Store) EnsureJobs(ctx context.Context, all []jobs.Job) error {
-	if len(all) == 0 {
-		return nil
-	}
-	return s.commit(ctx, func(tx kv.Txn) (err error) {
-		for _, j := range all {
-			j.Due = s.o.Clock()
-			_, ensureErr := s.jobs.Ensure(tx, j)
-			err = errors.Join(err, ensureErr)
-		}
-		return err
-	})
 }
 
 // Jobs calls fn with the jobs of a kind, at a snapshot.
@@ -152,20 +124,20 @@ func (m LaneTxn) EnsureJob(j jobs.Job) error {
 // EndJob takes a job out of the queue, as its worker has seen it; nothing happens if
 // somebody has gone on with it.
 func (m LaneTxn) EndJob(seen jobs.Job) error {
-	return m.settle(seen, func(_ *jobs.Queue, j *jobs.Job) error { return jobs.End(m.g.tx, j) })
+	return m.settle(seen, func(_ *jobs.Queue, j *jobs.Locked) error { return jobs.End(m.g.tx, j) })
 }
 
 // PutOffJob makes a job due again after a while, as its worker has seen it, with a
 // checkpoint; nothing happens if somebody has gone on with it.
 func (m LaneTxn) PutOffJob(seen jobs.Job, after time.Duration, checkpoint string) error {
-	return m.settle(seen, func(q *jobs.Queue, j *jobs.Job) error {
+	return m.settle(seen, func(q *jobs.Queue, j *jobs.Locked) error {
 		j.Due, j.Checkpoint = m.g.now.Add(after), checkpoint
 		m.g.wakes(j.ID)
 		return q.Save(m.g.tx, j)
 	})
 }
 
-func (m LaneTxn) settle(seen jobs.Job, fn func(*jobs.Queue, *jobs.Job) error) error {
+func (m LaneTxn) settle(seen jobs.Job, fn func(*jobs.Queue, *jobs.Locked) error) error {
 	q := m.g.db.store.jobs
 	j, err := q.Lock(m.g.tx, &seen)
 	if errors.Is(err, jobs.ErrGone) || errors.Is(err, jobs.ErrMoved) {
@@ -188,5 +160,5 @@ func (m LaneTxn) SetJob(j jobs.Job) error {
 
 // RemoveJob takes a job out of the queue if it is there.
 func (m LaneTxn) RemoveJob(kind, subject string) error {
-	return m.g.db.store.jobs.Remove(m.g.tx, m.g.db.job(kind, subject, time.Time{}).ID)
+	return jobs.Remove(m.g.tx, m.g.db.job(kind, subject, time.Time{}).ID)
 }

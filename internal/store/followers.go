@@ -145,19 +145,6 @@ func (s *Store) Once(ctx context.Context, name string, version uint64, fn func()
 	return dberr.Wrap("store.Once", err)
 }
 
-// OnceByJob is Once for what takes long: it puts a job of the whole store into the queue, due
-// now, in the place of one that is under way for another version.
-func (s *Store) OnceByJob(ctx context.Context, name string, version uint64, kind string) error {
-	known, err := s.ranFor(ctx, name)
-	if err == nil && known != version {
-		err = s.commit(ctx, func(tx kv.Txn) error {
-			j := jobs.Job{ID: jobs.ID{Kind: kind}, Due: s.o.Clock()}
-			return errors.Join(s.jobs.Put(tx, j), tx.Put(metaKey(name), packed.Number(version)))
-		})
-	}
-	return dberr.Wrap("store.OnceByJob", err)
-}
-
 // ranFor returns for which version of what is named something was run, 0 for none.
 func (s *Store) ranFor(ctx context.Context, name string) (version uint64, err error) {
 	err = s.engine.View(ctx, func(v kv.Snapshot) error {
@@ -167,29 +154,10 @@ func (s *Store) ranFor(ctx context.Context, name string) (version uint64, err er
 	return version, err
 }
 
-// Ran reports whether something has been run by Once.
-func Ran(v kv.Snapshot, name string) (bool, error) {
-	n, err := counter(v.Get(metaKey(name)))
-	return n > 0, err
-}
-
-// RanByJob reports whether what OnceByJob put into the queue for this version is done.
-func RanByJob(v kv.Snapshot, name string, version uint64, kind string) (bool, error) {
-	n, err := counter(v.Get(metaKey(name)))
-	if n != version || err != nil {
-		return false, err
-	}
-	runs, err := Runs(v, kind)
-	return !runs, err
-}
-
 // HasJob reports whether there is a job of the database.
 func (r *Reader) HasJob(kind, subject string) (bool, error) {
 	return hasJob(r.v, r.db.job(kind, subject, time.Time{}).ID)
 }
-
-// Runs reports whether there is a job of the whole store, as OnceByJob puts it into the queue.
-func Runs(v kv.Snapshot, kind string) (bool, error) { return hasJob(v, jobs.ID{Kind: kind}) }
 
 func hasJob(v kv.Snapshot, id jobs.ID) (bool, error) {
 	_, err := jobs.Get(v, id)

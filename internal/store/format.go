@@ -1,13 +1,11 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/sectional/sectional/internal/dberr"
-	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/packed"
 )
@@ -49,37 +47,7 @@ type formatStep struct {
 }
 
 // formatSteps are all rises of the format since the first, in their order.
-var formatSteps = []formatStep{
-	{version: 2, what: "partitions' drops leave their time", rows: map[string]byte{"partition-drop": 1}},
-	{version: 3, what: "large trees lie in rows of their own", rows: map[string]byte{"doc": 3, "feed": 2, "partition-feed": 2}},
-	{version: 4, what: "documents that lack a field of an index have rows in it", rows: map[string]byte{"field-row": 2}},
-	{version: 5, what: "documents expire some time after they were written", rows: map[string]byte{"due": 2}},
-	{version: 6, what: "changes may be logged", rows: map[string]byte{"change-log": 1}},
-	{version: 7, what: "definitions of the database lie beside those of tenants", migrate: moveDefinitions},
-	{version: 8, what: "jobs lie in the order of time", rows: map[string]byte{"job": 2, "job-due": 1}, migrate: migrateJobs},
-	{version: 9, what: "jobs lie in pools", rows: map[string]byte{"job-due": 2}, migrate: jobs.MigrateOrder},
-	{version: 10, what: "full-text indexes", rows: map[string]byte{"text-manifest": 1, "text-deleted": 1, "text-chunk": 1, "text-pending": 1}},
-	{version: 11, what: "indexes of places", rows: map[string]byte{"geo-row": 1, "geo-back": 1}},
-	{version: 12, what: "secondary indexes of tables", rows: map[string]byte{"secondary-row": 1}},
-	{version: 13, what: "segments of full-text indexes may have vectors", rows: map[string]byte{"text-chunk": 2}},
-	{version: 14, what: "transactions may have names", rows: map[string]byte{"request": 1}},
-	{version: 15, what: "several servers may have one store", rows: map[string]byte{"server": 1}},
-	{version: FormatLongKeys, what: "keys may be longer", rows: map[string]byte{"commit-token": 1}, waits: true},
-	{version: 17, what: "several servers count wrong passwords together", rows: map[string]byte{"attempts": 1}, waits: true},
-	{version: FormatRuns, what: "nodes of views may tell the groups in their spans", rows: map[string]byte{"view-node": 2}, waits: true},
-	{version: 19, what: "certificates by ACME", rows: map[string]byte{"acme": 1}, waits: true},
-	{version: FormatPieces, what: "long values may lie in pieces", rows: map[string]byte{"row-cut": 1, "row-piece": 1}, waits: true},
-}
-
-// FormatLongKeys is the format from which on keys are as long as the engine takes, and
-// before which they were not (ShortKeys).
-const FormatLongKeys = 16
-
-// FormatRuns is the format from which on nodes of views have runs of equal keys.
-const FormatRuns = 18
-
-// FormatPieces is the format from which on long values lie in pieces.
-const FormatPieces = 20
+var formatSteps []formatStep
 
 // firstFormat is the format before any step.
 const firstFormat = 1
@@ -98,32 +66,12 @@ const metaUpgrade = "upgrade"
 // Errors of data in another format.
 const (
 	reasonNewer      = "The data directory was written by a newer version of Sectional (format %d, and this one knows those up to %d). Nothing in it was changed; start the newer version."
-	reasonUnfinished = "Only a part of the data is here: it was being copied. Nothing in it was changed; start the same `sectional copy` again, or remove the part with `sectional copies --abandon`."
+	reasonUnfinished = "There is only a part of the data here: a copy to this place was interrupted. Start the same `sectional copy` again, which finishes it."
 	reasonOlder      = "The data directory was written by an older version of Sectional (format %d, this one writes %d). Start the server on it once, which brings it up to date."
 )
 
-// unfinished is the format of a store of which only a part was copied.
+// unfinished is the format of a store of which only a part was copied (Copy).
 const unfinished = 0xff
-
-// movedStore is the format of a store that has moved away: the place where it is follows,
-// and the row as it was.
-const movedStore = 0xfe
-
-// errMovedStore is the error of who opens a store that has moved away.
-func errMovedStore(value []byte) error {
-	where, _, err := decodeMovedStore(value)
-	if err != nil {
-		return err
-	}
-	return dberr.New(dberr.Unavailable, "moved", "%s", "The data has moved to "+where+". What is here is how it was then, and nothing serves it.")
-}
-
-func decodeMovedStore(value []byte) (where string, was []byte, err error) {
-	u := packed.Read(value)
-	u.Byte()
-	where, was = u.Text(), bytes.Clone(u.Bytes())
-	return where, was, u.Done()
-}
 
 // checkFormat refuses a format that cannot be opened.
 func (s *Store) checkFormat(found byte) error {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/document"
-	"github.com/sectional/sectional/internal/golden"
 	"github.com/sectional/sectional/internal/packed"
+	"github.com/sectional/sectional/internal/testkit/golden"
 )
 
 // FuzzRows returns any bytes to every decoder of a row's value: none may panic,

@@ -53,7 +53,8 @@ type docState struct {
 	stored  head
 	counted counts // as stored
 	head
-	own bool // tree belongs to the group alone: it is changed in place
+	own    bool           // tree belongs to the group alone: it is changed in place
+	copied *document.Tree // equal to tree until an edit is carried out; nil before the first
 	// unstemmed says that edits left ancestors in the tree that are to be forgotten.
 	unstemmed bool
 	edits     uint64    // how many edits changed it
@@ -160,6 +161,7 @@ func (g *group) doc(id document.ID) (*docState, error) {
 		if s.stored, err = g.db.decodeHeadRow(g.tx, id, value); err != nil {
 			return nil, err
 		}
+		s.stored.tree.Ready()
 		s.counted = s.stored.counts()
 		s.head = s.stored
 	}

@@ -102,6 +102,13 @@ func (g *guard) walk(r kv.Range, o kv.IterOptions) (it kv.Iterator) {
 	return nil
 }
 
+// resume has the next read be a first one again, which brings what is expected then. The claims have been looked at.
+func (g *guard) resume() {
+	g.close()
+	g.claims, g.expected, g.came.values = nil, kv.Reads{}, nil
+	g.looked.Store(false)
+}
+
 // close closes the walks that nobody took.
 func (g *guard) close() {
 	g.came.Lock()

@@ -18,21 +18,25 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
-	"github.com/sectional/sectional/internal/kv/pgkv/enginetest"
-	"github.com/sectional/sectional/internal/kv/pgkv/pgtest"
+	"github.com/sectional/sectional/internal/testkit/enginetest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
+	"github.com/sectional/sectional/internal/testkit/pgtest"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
-var histories = stdflag.Int("histories", 40, "how many random histories to run")
+var histories = stdflag.Int("histories", 10, "how many random histories to run")
 
 // TestHistories runs random histories on the store and on the model and
 // compares everything that can be read. A history that fails is made shorter
 // first: only what is needed to fail is printed.
 func TestHistories(t *testing.T) {
 	seeds := *histories
-	if testing.Short() {
-		seeds = min(seeds, 8)
+	switch {
+	case testing.Short():
+		seeds = min(seeds, 2)
+	case testrun.IsLong():
+		seeds *= 4
 	}
 	for _, engine := range []string{"pebble", "model", "shaky"} {
 		for _, partitioned := range []bool{false, true} {
@@ -63,7 +67,7 @@ func TestHistoriesOfSeveral(t *testing.T) {
 	if overPostgres() {
 		engines, seeds, length = []string{"postgres*2", "postgres*3"}, 1, 40
 	}
-	if os.Getenv("SECTIONAL_LONG") != "" { // as make test-long sets
+	if testrun.IsLong() {
 		seeds, first, length = 20, uint64(time.Now().UnixNano()), 120
 	}
 	for _, engine := range engines {

@@ -64,9 +64,6 @@ func (d *Database) Limits() kv.Limits { return d.store.limits }
 // Limits are those of the store's engine.
 func (s *Store) Limits() kv.Limits { return s.limits }
 
-// Format is that of the store (Store.Format).
-func (d *Database) Format() byte { return d.store.Format() }
-
 // Attached is what the Indexer keeps with the open database, made when it is asked for
 // first: it goes when the database is closed.
 func (d *Database) Attached(make func() any) any {
@@ -202,7 +199,7 @@ func (d *Database) CompactRows(ctx context.Context, prefix []byte) error {
 // for update and writes must be rows that writers do not write.
 func (d *Database) Commit(ctx context.Context, fn func(kv.Txn) error) error {
 	if d.dropped.Load() {
-		return d.gone()
+		return errNoDatabase
 	}
 	return d.store.commit(ctx, fn)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // measuring is an engine that notes its largest entries, by kind; heads apart from the
@@ -51,6 +52,7 @@ func (t measuringTxn) Put(key, value []byte) error {
 // names and commits of hundreds of long ids make no entry of more than 1 MB, and no head of more
 // than 64 KB.
 func TestLargestRows(t *testing.T) {
+	testrun.Sequential(t)
 	e := &measuring{Engine: kvtest.NewModel(kvtest.ModelOptions{Limits: kv.Limits{Key: 24 << 10, Value: 8 << 20, Txn: 64 << 20, Age: 1 << 40}}), largest: map[string]int{}}
 	w := openWorld(t, e, Options{})
 	defer w.closeAll()

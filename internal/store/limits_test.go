@@ -8,6 +8,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // TestLongIDs: an id that the engine has no room for is refused as such, whichever way
@@ -61,6 +62,7 @@ func TestLongIDs(t *testing.T) {
 // TestPurgeOfMany: one commit removes only so many bodies of a document, and forgets only so
 // many purges; what is left goes later.
 func TestPurgeOfMany(t *testing.T) {
+	testrun.Sequential(t)
 	w, _ := newModelWorld(t, Options{})
 	d := w.create("db", false)
 	last := ""

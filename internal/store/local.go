@@ -110,7 +110,7 @@ func (s Scope) PutLocal(ctx context.Context, id document.ID, rev uint64, body []
 	if err := s.admitLocal(ctx); err != nil {
 		return 0, err
 	}
-	if len(s.localKey(id)) > s.db.store.idRoom() {
+	if len(s.localKey(id)) > s.db.store.longestID() {
 		return 0, errLongID
 	}
 	var refused error

@@ -88,7 +88,7 @@ func timeOf(value []byte) moment {
 	return moment{kind: momentUnreadable}
 }
 
-// secondsOf reads a time as settings from before there were others do.
+// secondsOf reads a time of a setting with Seconds.
 func secondsOf(value []byte) moment {
 	if jsonscan.KindOf(value) == jsonscan.Number {
 		if f, err := strconv.ParseFloat(string(value), 64); err == nil && f > 0 && f <= maxDue {

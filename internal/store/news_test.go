@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/document"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // newTwo opens two stores over one engine.

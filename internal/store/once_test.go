@@ -12,11 +12,11 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/sectional/sectional/internal/crashfs"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/crashfs"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // adds is a transaction that adds one to a number in each database.

@@ -50,7 +50,7 @@ const (
 // block returns the cipher. Its key is a keyed hash over what the key is bound to.
 func (k *opaqueSeq) block() cipher.Block {
 	k.made.Do(func() {
-		mac := hmac.New(sha256.New, k.db.store.secret)
+		mac := hmac.New(sha256.New, k.db.store.Secret("opaque sequences"))
 		mac.Write(binary.BigEndian.AppendUint64(nil, k.db.incarnation))
 		mac.Write([]byte(k.partition))
 		block, err := aes.NewCipher(mac.Sum(nil))
@@ -112,7 +112,8 @@ const (
 )
 
 // Secret returns what nobody knows who does not have the store's secret, for a purpose:
-// the same at each start and in each server of the store.
+// the same at each start and in each server of the store. The secret itself is the key of
+// nothing else.
 func (s *Store) Secret(purpose string) []byte {
 	mac := hmac.New(sha256.New, s.secret)
 	mac.Write([]byte("for " + purpose))

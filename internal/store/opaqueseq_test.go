@@ -1,7 +1,9 @@
 package store
 
 import (
+	"crypto/aes"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -26,6 +28,25 @@ func TestSequencesComeBack(t *testing.T) {
 
 // opaqueSeqs are sequences that a restricted reader may be shown.
 var opaqueSeqs = []Seq{1, 2, 127, 128, 255, 256, 1 << 40, 1<<64 - 1}
+
+// TestOpaqueSequencesHaveAKeyOfTheirOwn: no incarnation and partition have the key of
+// something else that the store's secret is for.
+func TestOpaqueSequencesHaveAKeyOfTheirOwn(t *testing.T) {
+	w := newWorld(t, Options{})
+	const purpose = "access keys"
+	text := "for " + purpose
+	k := &opaqueSeq{db: &Database{store: w.Store, incarnation: binary.BigEndian.Uint64([]byte(text[:8]))}, partition: document.Partition(text[8:])}
+	other, err := aes.NewCipher(w.Secret(purpose))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a, b [aes.BlockSize]byte
+	k.block().Encrypt(a[:], a[:])
+	other.Encrypt(b[:], b[:])
+	if a == b {
+		t.Errorf("the sequences of a partition are sealed with the secret of %s", purpose)
+	}
+}
 
 // TestOpaqueSequences reads what a restricted reader's scope gave wherever it may be read: at
 // either endpoint, by a member too, and when the store was opened again.

@@ -83,16 +83,23 @@ func (g *group) plan(e *pendingEdit) (*plan, error) {
 	return p, err
 }
 
-// newPlan begins the plan of an edit. The tree is a copy, since nothing may be
-// left of an edit that is refused; but of a document that the group has changed
-// already it is the tree itself. Copying that for each of thousands of edits
-// would take a time that grows with their square. So whatever changes the tree
-// comes after whatever may refuse the edit.
+// newPlan begins the plan of an edit. The tree is a copy of the stored one, the same
+// for all edits of the document: copying it for each of thousands, of which most may be
+// refused or known, would take a time that grows with their square. So whatever changes
+// the tree comes after whatever may refuse the edit. Where that can't be so, each edit
+// has a copy of its own.
 func (g *group) newPlan(s *docState, e *pendingEdit) *plan {
 	p := &plan{group: g, doc: s, edit: e, tree: &s.tree, body: true, moves: true}
-	if !s.own || g.apart || g.careful || g.mayGoBack(s.id) {
+	switch {
+	case g.apart || g.careful || g.mayGoBack(s.id):
 		c := s.tree.Clone()
 		p.tree = &c
+	case !s.own:
+		if s.copied == nil {
+			c := s.tree.Clone()
+			s.copied = &c
+		}
+		p.tree = s.copied
 	}
 	return p
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // viewed is an engine that counts what is read and written.
@@ -36,6 +37,7 @@ func (e *viewed) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]
 // often the engine is read does not depend on how many databases there are, though all
 // of them have documents that expire later, and none is opened.
 func TestIdleDatabasesCostNothing(t *testing.T) {
+	testrun.Sequential(t)
 	quiet := func(databases int) (reads int64) {
 		synctest.Test(t, func(t *testing.T) {
 			e := &viewed{Engine: kvtest.NewModel(kvtest.ModelOptions{})}
@@ -187,6 +189,7 @@ func (w *world) database(name string) *Database {
 // TestHaving finds the databases with rows of a kind among more than one page of others,
 // and opens none.
 func TestHaving(t *testing.T) {
+	testrun.Sequential(t)
 	w := newWorld(t, Options{})
 	want := []string{}
 	for n := range 2*namesPage + 3 {

@@ -8,8 +8,8 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // written is an engine that counts the rows that transactions write.

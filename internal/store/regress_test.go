@@ -14,9 +14,9 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/packed"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // Each test here is a bug that was there once.
@@ -483,6 +483,7 @@ func TestSpaceIsCountedOnce(t *testing.T) {
 }
 
 func TestDropOfMuchEditedDocument(t *testing.T) {
+	testrun.Sequential(t)
 	w := openWorld(t, kvtest.NewModel(kvtest.ModelOptions{Limits: kv.Limits{Txn: 128 << 10}}), Options{})
 	t.Cleanup(func() { w.check(); w.closeAll() })
 	d := w.create("db", true)
@@ -563,6 +564,7 @@ func TestDropStepTellsOfItsError(t *testing.T) {
 }
 
 func TestRankTellsOfItsError(t *testing.T) {
+	testrun.Sequential(t)
 	e := &refusing{Engine: kvtest.NewModel(kvtest.ModelOptions{})}
 	w := openWorld(t, e, Options{})
 	t.Cleanup(w.closeAll)

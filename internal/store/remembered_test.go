@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/document"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // TestRememberedTenantsAreBounded remembers the definitions of many tenants, small and
 // large: neither their number nor what they take goes beyond its bound, and the last
 // one is there.
 func TestRememberedTenantsAreBounded(t *testing.T) {
+	testrun.Sequential(t)
 	var o tenants
 	for i := range 5 * rememberedTenants {
 		p := document.Partition(fmt.Sprint("p", i%(2*rememberedTenants)))

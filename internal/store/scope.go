@@ -210,14 +210,14 @@ func (t *Totals) settleSizes() {
 	t.File += leastFile
 }
 
-// View runs fn over one snapshot of the scope. Pages of long answers are read
-// in views of their own: none may stay open while a client reads.
+// View runs fn over one snapshot of the scope. What waits for a
+// client between its reads has a LongView.
 // Errors: NotFound when the database has been dropped; ErrStale when claims in ctx do not
 // hold; fn's own as they are. Where other processes write to the engine, fn may run again if
 // it has read nothing yet.
 func (s Scope) View(ctx context.Context, fn func(*Reader) error) error {
 	if s.db.dropped.Load() {
-		return s.db.gone()
+		return errNoDatabase
 	}
 	if s.db.store.shared {
 		return s.db.store.viewShared(ctx, []Scope{s}, func(rs []*Reader) error { return fn(rs[0]) })
@@ -240,7 +240,7 @@ func (s *Store) View(ctx context.Context, scopes []Scope, fn func([]*Reader) err
 	readers := make([]*Reader, len(scopes))
 	for i, scope := range scopes {
 		if scope.db.dropped.Load() {
-			return scope.db.gone()
+			return errNoDatabase
 		}
 		readers[i] = &Reader{Scope: scope, before: scope.db.settings.Load().hidden}
 	}

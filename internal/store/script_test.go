@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/document"
-	"github.com/sectional/sectional/internal/golden"
 	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/packed"
+	"github.com/sectional/sectional/internal/testkit/golden"
 )
 
 // TestScripts runs the files in testdata. A file is a list of paragraphs; each

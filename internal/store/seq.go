@@ -59,7 +59,7 @@ func (s Scope) ParseSeq(text string) (Seq, error) {
 
 // OwnSeq reads a sequence of this scope, and reports whether it is one: what
 // another names will never be seen here. Of this scope are sequences of this
-// incarnation of the database, those of former ones up to where it forked (fork.go), and those that were made opaque for this partition of
+// incarnation of the database, and those that were made opaque for this partition of
 // it; in a restricted scope these only, for the others can be guessed.
 func (s Scope) OwnSeq(text string) (Seq, bool) {
 	q, own, _ := s.parseSeq(text)
@@ -89,6 +89,5 @@ func (s Scope) parseSeq(text string) (q Seq, own bool, err error) {
 	if u.Done() != nil {
 		return 0, false, errSeq
 	}
-	q, own = s.db.own(incarnation, Seq(n))
-	return q, own && s.opaque == nil && again == n, nil
+	return Seq(n), incarnation == s.db.incarnation && s.opaque == nil && again == n, nil
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -41,19 +40,13 @@ func serverKey(name string) []byte { return keyspace.Server.Key(0, keyspace.T(na
 
 // Servers returns the servers of the store that live, and those that died or were stopped
 // less than a day ago, by name. It is empty for a store that has no servers' names.
-func (s *Store) Servers(ctx context.Context) ([]Server, error) { return ServersIn(ctx, s.engine) }
-
-// ServersIn is Servers for an engine that no store has opened.
-func ServersIn(ctx context.Context, e kv.Engine) (all []Server, err error) {
-	err = e.View(ctx, func(v kv.Snapshot) error {
+func (s *Store) Servers(ctx context.Context) (all []Server, err error) {
+	err = s.engine.View(ctx, func(v kv.Snapshot) error {
 		all, err = readServers(v)
 		return err
 	})
 	return all, dberr.Wrap("store.Servers", err)
 }
-
-// IsServer reports whether a key is that of a row of a server.
-func IsServer(key []byte) bool { return bytes.HasPrefix(key, keyspace.Server.Key(0)) }
 
 // Lives reports whether a server has shown a sign of life lately.
 func (o Server) Lives(now time.Time) bool { return o.Until.After(now) }

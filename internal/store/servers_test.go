@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -13,9 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sectional/sectional/internal/dberr"
-	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // fleet is one engine on which servers are started at a time of the test's.
@@ -222,41 +220,6 @@ func TestOneRaisesTheFormat(t *testing.T) {
 		} else if f.formats(newest, servers...); !dberr.Is(err, dberr.Unavailable) {
 			t.Error(err)
 		}
-	}
-}
-
-// TestLongKeysWait holds that no key is longer than older servers read as long as one lives.
-func TestLongKeysWait(t *testing.T) {
-	f := newFleet(t)
-	f.engine = kvtest.NewRemote(kvtest.NewModel(kvtest.ModelOptions{Limits: kv.Limits{Key: 24 << 10}}), nil)
-	old := f.started("old", FormatLongKeys-1)
-	s := f.started("new", FormatLongKeys)
-	d, err := s.Create(t.Context(), "db", Creation{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	write := func() error {
-		results, err := d.Whole().Write(t.Context(), []document.Edit{{ID: document.ID(strings.Repeat("x", 3000)), Body: []byte(`{}`)}}, WriteOptions{})
-		if err == nil {
-			err = results[0].Err
-		}
-		return err
-	}
-	row := func() error {
-		return s.commit(t.Context(), func(tx kv.Txn) error { return tx.Put(bytes.Repeat([]byte("x"), 3000), nil) })
-	}
-	if err := write(); !dberr.Is(err, dberr.Invalid) {
-		t.Errorf("a long id: %v", err)
-	}
-	if err := row(); !dberr.Is(err, dberr.TooLarge) {
-		t.Errorf("a long key: %v", err)
-	}
-	if err := old.Close(); err != nil {
-		t.Fatal(err)
-	}
-	f.signs(s)
-	if err := errors.Join(write(), row()); err != nil {
-		t.Errorf("when all read them: %v", err)
 	}
 }
 

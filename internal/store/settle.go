@@ -51,7 +51,7 @@ func (s *Store) pipeline(ctx context.Context, fn func(kv.Txn) error, applied fun
 			return err
 		}
 		err = update(ctx, func(tx kv.Txn) error {
-			if err := fn(s.compatible(tx)); err != nil {
+			if err := fn(tx); err != nil {
 				return err
 			}
 			return tx.Put(key, []byte{rowVersion})

@@ -13,8 +13,8 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // TestSettle: what a writer is told is what is stored, whether its commit arrived, was

@@ -137,6 +137,7 @@ type Store struct {
 	engine  *wholeRows // base, with rows of any length
 	base    kv.Engine
 	limits  kv.Limits
+	idle    idleViews
 	distant bool // each call of it is a round trip
 	o       Options
 	uuid    string
@@ -182,7 +183,7 @@ func Open(ctx context.Context, e kv.Engine, o Options) (*Store, error) {
 // openWith is Open with the steps that lead to the newest format.
 func openWith(ctx context.Context, e kv.Engine, o Options, steps []formatStep) (*Store, error) {
 	s := &Store{base: e, limits: e.Limits(), o: o.withDefaults(), steps: steps, busy: newBusy(), shared: kv.IsShared(e)}
-	s.engine = newWholeRows(e, s.o.LongestRow, func() bool { return s.Format() >= FormatPieces }, s.needsPieces)
+	s.engine = newWholeRows(e, s.o.LongestRow, true, s.needsPieces)
 	s.distant = s.limits.Distant
 	s.time = newEngineClock(e, s.o.Clock)
 	s.o.Clock = s.time.now
@@ -251,9 +252,6 @@ func (s *Store) begin(ctx context.Context) error {
 // decodeMeta decodes the format and the UUID. What comes after the format may be
 // another in a newer one.
 func (s *Store) decodeMeta(value []byte) error {
-	if len(value) > 0 && value[0] == movedStore {
-		return errMovedStore(value)
-	}
 	u := packed.Read(value)
 	if err := s.checkFormat(u.Byte()); err != nil {
 		return err
@@ -263,8 +261,22 @@ func (s *Store) decodeMeta(value []byte) error {
 	return u.Done()
 }
 
-// initialize writes the rows of a new store.
+// errNoMeta is the error of who opens an engine that has rows of databases, but not those that say what they are.
+var errNoMeta = dberr.New(dberr.Internal, "", "The data is damaged: there are rows of databases, but not the row that says which format they have. Nothing was changed. Restore a backup with `sectional restore`.")
+
+// errNoStore is the error of who looks at an engine without a store.
+var errNoStore = dberr.New(dberr.Unavailable, "", "There is no data of a server here yet.")
+
+// initialize writes the rows of a new store, into an engine without databases.
 func (s *Store) initialize(tx kv.Txn) error {
+	for _, r := range []kv.Range{kv.Prefix(keyspace.Catalogue.Key(0)), {Start: keyspace.Database(0)}} {
+		if err := kv.Each(tx, r, func(_, _ []byte) error { return errNoMeta }); err != nil {
+			return err
+		}
+	}
+	if s.o.KeepFormat {
+		return errNoStore
+	}
 	id := make([]byte, 16)
 	if _, err := io.ReadFull(s.o.Rand, id); err != nil {
 		return err

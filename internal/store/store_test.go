@@ -16,9 +16,10 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
-	"github.com/sectional/sectional/internal/kv/pgkv/enginetest"
+	"github.com/sectional/sectional/internal/testkit/enginetest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // world is a store over Pebble on a file system in memory, with a clock that
@@ -301,6 +302,7 @@ func TestDropPartition(t *testing.T) {
 }
 
 func TestLongHistory(t *testing.T) {
+	testrun.Sequential(t)
 	w := newWorld(t, Options{})
 	d := w.create("db", false)
 	if err := d.SetRevsLimit(context.Background(), 150); err != nil {

@@ -81,7 +81,7 @@ type turnsTaken struct {
 func (t *turnsTaken) take(ctx context.Context, ws []*write) error {
 	var keys []docKey
 	for _, w := range ws {
-		keys = w.bound(keys)
+		keys = w.countedTurn(ctx, w.bound(keys))
 	}
 	slices.SortFunc(keys, func(a, b docKey) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.id, b.id))
@@ -107,6 +107,16 @@ func (t *turnsTaken) end() {
 		leave()
 	}
 	t.keys, t.leave = nil, nil
+}
+
+// countedTurn appends the turn of the caller, if what that one has is counted.
+func (w *write) countedTurn(ctx context.Context, keys []docKey) []docKey {
+	if c, ok := w.scope.db.store.o.Admission.(Counting); ok {
+		if who := c.Counted(ctx, w.scope.db); who != "" {
+			keys = append(keys, docKey{0, document.ID(who)}) // no database has that number
+		}
+	}
+	return keys
 }
 
 // bound appends the turns of the edits that are not settled: the documents of bound ones,

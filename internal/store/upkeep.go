@@ -104,7 +104,7 @@ func (s *Store) runJob(ctx context.Context, j jobs.Job) error {
 		return s.removeDatabase(ctx, j)
 	case jobDiscard:
 		if !strings.HasPrefix(j.Subject, string(keyspace.Database(j.Number))) {
-			return s.commit(ctx, func(tx kv.Txn) error { return jobs.End(tx, &j) }) // an older build has carried it here with a copied database
+			return s.EndJob(ctx, j) // an older build has carried it here with a copied database
 		}
 		return s.discard(ctx, j, []byte(j.Subject))
 	case jobSurvey:
@@ -114,7 +114,7 @@ func (s *Store) runJob(ctx context.Context, j jobs.Job) error {
 	}
 	d, err := s.Database(ctx, j.Database)
 	if dberr.Is(err, dberr.NotFound) || err == nil && d.number != j.Number {
-		return s.commit(ctx, func(tx kv.Txn) error { return jobs.End(tx, &j) })
+		return s.EndJob(ctx, j)
 	}
 	if err == nil {
 		err = d.work(ctx, j.ID)
@@ -174,7 +174,7 @@ func (d *Database) step(ctx context.Context, id jobs.ID, p page) (n uint64, more
 		j, err := d.store.jobs.Lock(g.tx, &seen)
 		over, before := false, j.Done
 		if err == nil {
-			over, err = p.write(g, &j)
+			over, err = p.write(g, &j.Job)
 		}
 		if n, more = 0, true; errors.Is(err, jobs.ErrGone) || errors.Is(err, jobs.ErrMoved) || errors.Is(err, errPage) {
 			return nil // look again
@@ -292,7 +292,7 @@ func (s *Store) discard(ctx context.Context, j jobs.Job, prefix []byte) error {
 	if err := s.engine.Discard(ctx, kv.Prefix(prefix)); err != nil {
 		return err
 	}
-	return s.commit(ctx, func(tx kv.Txn) error { return jobs.End(tx, &j) })
+	return s.EndJob(ctx, j)
 }
 
 // removeDatabase removes the rows of a dropped database, and its jobs.

@@ -45,6 +45,38 @@ type Compilation interface {
 	Compile(ctx context.Context, d *Database, e *document.Edit) error
 }
 
+// Counting is a power that an Admission may have: it bounds how much somebody has in databases of a kind. It counts what is
+// stored at a snapshot, and the edits of a request before it; requests of one who is counted take turns at a server.
+type Counting interface {
+	// Counted names whose edits of a database are counted; "" where nobody's are.
+	Counted(ctx context.Context, d *Database) string
+	// Count returns an error for each edit, admitted already, that is one too many. The other error fails the whole
+	// write.
+	Count(ctx context.Context, d *Database, edits []*document.Edit) ([]error, error)
+}
+
+// count has the open edits counted, if the caller's are.
+func (w *write) count(ctx context.Context) error {
+	c, ok := w.scope.db.store.o.Admission.(Counting)
+	if !ok || c.Counted(ctx, w.scope.db) == "" {
+		return nil
+	}
+	var asked []*pendingEdit
+	var edits []*document.Edit
+	for _, e := range w.edits {
+		if e.open && e.changes() {
+			asked, edits = append(asked, e), append(edits, &e.Edit)
+		}
+	}
+	refused, err := c.Count(ctx, w.scope.db, edits)
+	for i := range refused {
+		if refused[i] != nil {
+			asked[i].open, asked[i].err = false, refused[i]
+		}
+	}
+	return err
+}
+
 // Proposal is an edit as validation functions see it.
 type Proposal struct {
 	// New is what is to be written. Its Rev is the revision that an ordinary

@@ -12,7 +12,7 @@ import (
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // This file has what several test files use beside world.
@@ -95,6 +95,7 @@ func (w *world) check() {
 	if err := w.Check(ctx); err != nil {
 		w.t.Fatalf("Check: %v", err)
 	}
+	w.queueIsWhole()
 }
 
 // together runs requests in one commit and returns their outcomes.

@@ -146,7 +146,7 @@ func (d *Database) checkID(id document.ID) error {
 	if id.IsLocal() {
 		return dberr.New(dberr.Invalid, "illegal_docid", "Only reserved document ids may start with underscore.")
 	}
-	if len(d.headKey(id))+besideID > d.store.idRoom() {
+	if len(d.headKey(id))+besideID > d.store.longestID() {
 		return errLongID
 	}
 	if !d.partitioned {
@@ -229,6 +229,9 @@ func (w *write) admit(ctx context.Context) error {
 		if err := w.scope.derive(ctx, e, definitions.indexes); err != nil {
 			return err
 		}
+	}
+	if err := w.count(ctx); err != nil {
+		return err
 	}
 	return w.validate(ctx, &definitions.definitions)
 }

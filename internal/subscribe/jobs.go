@@ -36,9 +36,6 @@ const (
 	resting     = 100 * 365 * 24 * time.Hour // until there is a change
 )
 
-// surveyed names that the databases of older data have their jobs (store.Once).
-const surveyed = "subscriptions"
-
 // Follows is store.Follower's.
 func (Rows) Follows(v kv.Snapshot, d *store.Database) (store.Following, error) {
 	any, err := subscribed(v, d)
@@ -65,33 +62,9 @@ func (s *Service) makeQueues() {
 
 // work does what is due until the service is closed.
 func (s *Service) work() {
-	err := s.survey()
-	if err != nil && s.ctx.Err() == nil {
-		s.o.Logger.Error("the subscriptions of older data could not be found; a start tries again", "error", err)
-	}
 	for _, q := range s.queues {
 		s.running.Go(func() { q.Work(s.ctx) })
 	}
-}
-
-// survey gives the databases with subscriptions of older data their jobs.
-func (s *Service) survey() error {
-	return s.o.Store.Once(s.ctx, surveyed, 1, func() error {
-		var all []jobs.Job
-		for name, err := range s.o.Store.Having(s.ctx, &keyspace.Subscription) {
-			if err != nil {
-				return err
-			}
-			d, err := s.o.Store.Database(s.ctx, name)
-			if err != nil && !dberr.Is(err, dberr.NotFound) {
-				return err
-			}
-			if err == nil {
-				all = append(all, d.Job(jobFind, "", time.Time{}))
-			}
-		}
-		return s.o.Store.EnsureJobs(s.ctx, all)
-	})
 }
 
 // next is what a subscription has to do next: a job that is due at a time; no kind for

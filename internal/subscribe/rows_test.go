@@ -11,8 +11,8 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // rowsOf returns the subscriptions of a scope in short: id, version, definition, how far
@@ -130,7 +130,7 @@ func TestCheck(t *testing.T) {
 			return tx.Delete(subscriptionKey(d.Within("p"), "s", subDefinition))
 		},
 		"counts 1 dead letters and has 0": func(d *store.Database, tx kv.Txn) error { return tx.Delete(deadLetterKey(d.Within("p"), "s", 1)) },
-		"is no subscription": func(d *store.Database, tx kv.Txn) error {
+		"is not a subscription": func(d *store.Database, tx kv.Txn) error {
 			return tx.Put(deadLetterKey(d.Within("p"), "x", 1), []byte{rowVersion})
 		},
 		"the feed ends at": func(d *store.Database, tx kv.Txn) error {

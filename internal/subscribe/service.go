@@ -187,7 +187,7 @@ func (s *Service) begin(ctx context.Context, scope store.Scope, w *wanted) (q st
 	if w.since != "" && w.since != "now" {
 		var ok bool
 		if q, ok = scope.OwnSeq(w.since); !ok {
-			return 0, bad("`since` is no sequence of this database.")
+			return 0, bad("`since` is not a sequence of this database.")
 		}
 	}
 	err = scope.View(ctx, func(r *store.Reader) error {

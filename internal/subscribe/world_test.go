@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/internal/crashfs"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jobs"
 	"github.com/sectional/sectional/internal/keyspace"
-	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testkit/crashfs"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 var ctx = context.Background()
@@ -92,7 +92,6 @@ func (w *world) open() {
 	o.Logger = slog.New(slog.NewTextHandler(&locked{to: &w.log}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	w.Service = New(o)
 	w.makeQueues()
-	must(w.t, w.survey())
 	if w.live {
 		w.running.Go(w.work)
 	}

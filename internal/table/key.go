@@ -14,6 +14,14 @@ const (
 	MaxSortKey      = 1024
 )
 
+// MostBytes returns the longest value in the key at a position, 0 for the partition key.
+func MostBytes(at int) int {
+	if at == 0 {
+		return MaxPartitionKey
+	}
+	return MaxSortKey
+}
+
 // SameKeys reports whether another definition has the same primary key.
 func (d *Definition) SameKeys(o *Definition) bool {
 	return slices.EqualFunc(d.Keys, o.Keys, func(a, b string) bool { return a == b && d.Attributes[a] == o.Attributes[b] })

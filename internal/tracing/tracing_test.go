@@ -196,7 +196,7 @@ func TestWork(t *testing.T) {
 		t.Error("within a request it is none of its steps")
 	}
 	if _, inner, _ := tracer.Request(ctx, nil); inner.TraceID() != job.TraceID() {
-		t.Error("a request of the process to itself is no step of its work")
+		t.Error("a request of the process to itself is not a step of its work")
 	}
 	if (*Tracer)(nil).Into(ctx) != ctx {
 		t.Error("no tracer is put into the context")

@@ -30,7 +30,7 @@ func Work(ctx context.Context, name string) (context.Context, Span) {
 	above, _ := ctx.Value(key{}).(*active)
 	if !t.samples() {
 		if above != nil {
-			ctx = context.WithValue(ctx, key{}, (*active)(nil)) // what is below is no step of that
+			ctx = context.WithValue(ctx, key{}, (*active)(nil)) // what is below is not a step of that
 		}
 		return ctx, Span{}
 	}

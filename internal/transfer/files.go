@@ -107,7 +107,7 @@ func exportedTo(dir string) ([]data, error) {
 			paths, err = filepath.Glob(filepath.Join(dir, "*.json.gz"))
 		}
 		if err == nil && len(paths) == 0 {
-			err = fmt.Errorf("%s is no export of DynamoDB: there is neither manifest-files.json nor data", dir)
+			err = fmt.Errorf("%s is not an export of DynamoDB: there is neither manifest-files.json nor data", dir)
 		}
 		files := []data{}
 		for _, p := range paths {

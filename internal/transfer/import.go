@@ -327,7 +327,7 @@ func (r *importing) refused(e entry, code, reason string) {
 // settle takes the answer to a _bulk_docs: a row for each document, or, of revisions, one for each that was refused.
 func (r *importing) settle(ctx context.Context, docs []entry, revisions bool, answer []byte) error {
 	if !json.Valid(answer) || jsonscan.KindOf(answer) != jsonscan.Array {
-		return errors.New("what answers at the target is no database")
+		return errors.New("what answers at the target is not a database")
 	}
 	written := int64(len(docs))
 	var taken []entry

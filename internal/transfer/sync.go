@@ -127,7 +127,7 @@ func address(s Side) (replicate.Address, error) {
 // say reports what happened.
 func (r *run) say(format string, args ...any) {
 	if r.Out != nil {
-		_, _ = fmt.Fprintf(r.Out, format+"\n", args...) // nobody is left to tell
+		_, _ = progress.Fprintf(r.Out, format+"\n", args...) // nobody is left to tell
 	}
 }
 

@@ -18,9 +18,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sectional/sectional/internal/couchapi/apitest"
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/replicate"
+	"github.com/sectional/sectional/internal/testkit/apitest"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m) }

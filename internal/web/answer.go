@@ -16,6 +16,7 @@ const JSON = "application/json"
 var (
 	jsonType       = []string{JSON}
 	mustRevalidate = []string{"must-revalidate"}
+	noSniff        = []string{"nosniff"}
 )
 
 // Set sets a header of the answer. The name must be in canonical form. The
@@ -83,6 +84,7 @@ func (r *Request) Begin(status, length int) {
 	if h["Cache-Control"] == nil {
 		h["Cache-Control"] = mustRevalidate
 	}
+	h["X-Content-Type-Options"] = noSniff // a browser must not take what is stored for a page or a script
 	r.call.Complete(status)
 	r.tellAct(status)
 	r.status = status

@@ -91,12 +91,15 @@ func badBody(err error, reason string) error {
 	return &dberr.Error{Kind: dberr.Invalid, Reason: reason, Cause: err}
 }
 
-// Body reads the whole body into buf, as long as the request's Action allows. The request is
-// charged for it as it comes.
+// Body reads the whole body into buf, as long as the request's Action allows. It waits for room (ExpectBody); the request is
+// charged for what comes.
 func (r *Request) Body(buf []byte) ([]byte, error) {
 	cost := r.Action.Body
 	from, err := r.Reader(cost.Most)
 	if err != nil {
+		return buf, err
+	}
+	if err := r.ExpectBody(); err != nil {
 		return buf, err
 	}
 	for {
@@ -109,6 +112,7 @@ func (r *Request) Body(buf []byte) ([]byte, error) {
 			return buf, held
 		}
 		if err == io.EOF {
+			r.settle()
 			r.Raw = buf
 			return buf, nil
 		}

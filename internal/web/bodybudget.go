@@ -2,9 +2,8 @@ package web
 
 import (
 	"bytes"
+	"fmt"
 	"io"
-	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -17,6 +16,7 @@ type BodyCost struct {
 	Most    int64 // bytes of a body
 	Weight  int64 // bytes of memory for a byte
 	Element int64 // bytes of memory for a comma
+	Written bool  // what it holds is written: its bytes count towards Settings.MaxWrites too
 }
 
 // Of returns what a range of a body costs.
@@ -26,9 +26,14 @@ func (c BodyCost) Of(part []byte) int64 {
 
 var comma = []byte{','}
 
-// bodyBudget is the memory that the bodies of all requests take at the moment. It is
-// charged as bytes come, not by what a client declares.
-type bodyBudget struct{ held atomic.Int64 }
+// supposedElement is how many bytes of a body there are supposed to be for each comma before it has come.
+const supposedElement = 16
+
+// suppose returns what a body of so many bytes is supposed to cost before it has come.
+func (c BodyCost) suppose(length int64) int64 {
+	length = min(length, c.Most)
+	return c.Weight*length + c.Element*(length/supposedElement)
+}
 
 // freeBody is what each request may hold beside the budget, so that logins and single
 // small documents pass while large bodies have used it up. What it comes to is bounded
@@ -38,58 +43,127 @@ const freeBody = 16 << 10
 var errBodiesBusy = dberr.New(dberr.Unavailable, "", "Too many request bodies are held in memory at present. Try again soon.").After(time.Second)
 
 // Hold charges the request for so many bytes of memory, until it ends. Errors: TooLarge
-// for more than the budget has when nobody else is there, Unavailable for more than is
-// left. Those who are not logged in share half of it.
+// for more than a caller may have when nobody else is there, Unavailable for more than the caller may
+// have now. It does not wait: see Expect.
 func (r *Request) Hold(n int64) error {
-	before := max(r.held-freeBody, 0)
+	need := max(r.held+n-freeBody, 0)
+	if more := need - r.room.memory; more > 0 {
+		l := r.shares()
+		if most := l.most(r.holder()); need > most {
+			return l.tooLarge(most)
+		}
+		if !r.frame.budget.take(r.holder(), amount{memory: more}, l) {
+			return errBodiesBusy
+		}
+		r.room.memory = need
+	}
 	r.held += n
-	more := max(r.held-freeBody, 0) - before
-	if more == 0 {
-		return nil
-	}
-	limit := r.frame.options.Settings().MaxMemory
-	most := limit.Bytes
-	if r.Caller == nil || r.Caller.Anonymous() && !r.Caller.IsAdmin() {
-		most /= 2
-	}
-	if before+more > most {
-		r.held -= n
-		return dberr.Locate(ErrBodyTooLarge, "the limit is "+strconv.FormatInt(most, 10)+" bytes of memory: "+limit.Setting)
-	}
-	if r.frame.budget.held.Add(more) > most {
-		r.frame.budget.held.Add(-more)
-		r.held -= n
-		return errBodiesBusy
-	}
 	return nil
 }
 
-// Release ends the charge of so many bytes before the request ends.
+// Release ends the charge of so many bytes before the request ends, and what it expected beyond them.
 func (r *Request) Release(n int64) {
-	before := max(r.held-freeBody, 0)
 	r.held -= n
-	if more := before - max(r.held-freeBody, 0); more > 0 {
-		r.frame.budget.held.Add(-more)
+	r.settle()
+}
+
+// settle gives back what the request expected and does not hold.
+func (r *Request) settle() {
+	need := max(r.held-freeBody, 0)
+	if less := r.room.memory - need; less > 0 {
+		r.room.memory = need
+		r.frame.budget.give(r.party, amount{memory: less})
 	}
 }
 
+// releaseAll ends the charge of the request.
+func (r *Request) releaseAll() {
+	r.held = 0
+	if r.room != (amount{}) {
+		r.frame.budget.give(r.party, r.room)
+		r.room = amount{}
+	}
+}
+
+// Expect has the request hold room for so many bytes of memory, which Hold takes from, until the next Release. It waits for
+// it in the order in which requests came, unless the request holds memory already: who waits holds none. Errors:
+// Unavailable when too many wait or it takes too long; the context's.
+func (r *Request) Expect(n int64) error { return r.expect(amount{memory: n}) }
+
+// expect is Expect for bytes that are to be written too.
+func (r *Request) expect(n amount) error {
+	need := max(r.held+n.memory-freeBody, 0)
+	if need <= r.room.memory {
+		return nil
+	}
+	l := r.shares()
+	want := amount{min(need, l.most(r.holder())) - r.room.memory, min(n.writes, l.writes/2)}
+	if want.memory <= 0 {
+		return nil
+	}
+	if r.room == (amount{}) {
+		if err := r.frame.budget.await(r, want, l); err != nil {
+			return err
+		}
+	} else if !r.frame.budget.take(r.holder(), want, l) {
+		return nil // Hold says so if it comes to that
+	}
+	r.room.memory += want.memory
+	r.room.writes += want.writes
+	return nil
+}
+
+// ExpectBody is Expect for the request's body, by its declared length. Of one that is packed, or declares none, only
+// the beginning is expected.
+func (r *Request) ExpectBody() error {
+	length := r.HTTP.ContentLength
+	if length < 0 || r.HTTP.Header["Content-Encoding"] != nil {
+		length = firstBody
+	}
+	cost := r.Action.Body
+	l := r.shares()
+	if most := l.most(r.holder()); cost.Weight*min(length, cost.Most) > most+freeBody {
+		return l.tooLarge(most)
+	}
+	n := amount{memory: cost.suppose(length)}
+	if _, kept := r.HTTP.Body.(*keptBody); kept {
+		n.memory += length
+	}
+	if cost.Written {
+		n.writes = length
+	}
+	return r.expect(n)
+}
+
+// tooLarge refuses a body that takes more memory than a caller may have.
+func (l shareLimits) tooLarge(most int64) error {
+	return dberr.Locate(ErrBodyTooLarge, fmt.Sprintf("the limit is %d bytes of memory, a part of %s", most, l.setting))
+}
+
 // Charged returns a reader that charges the request for the buffers of a stream as its bytes come, most of them at the most,
-// until end is called.
+// until end is called. It waits for room before the first byte, as Expect does.
 func (r *Request) Charged(from io.Reader, most int64) (charged io.Reader, end func()) {
-	c := &chargedReader{r: r, from: from, most: most}
+	c := &chargedReader{r: r, from: from, most: min(most, r.shares().most(r.holder())-r.room.memory)}
 	return c, func() { r.Release(c.held) }
 }
 
 // chargedReader is the reader of Charged.
 type chargedReader struct {
-	r    *Request
-	from io.Reader
-	most int64 // what the buffers come to
-	held int64
+	r     *Request
+	from  io.Reader
+	most  int64 // what the buffers come to
+	held  int64
+	begun bool
 }
 
 // Read implements io.Reader.
 func (c *chargedReader) Read(p []byte) (int, error) {
+	if !c.begun {
+		c.begun = true
+		if err := c.r.Expect(c.most); err != nil {
+			return 0, err
+		}
+	}
 	n, err := c.from.Read(p)
 	if more := min(int64(n), c.most-c.held); more > 0 {
 		if held := c.r.Hold(more); held != nil {

@@ -39,13 +39,12 @@ func (b *keptBody) Read(p []byte) (int, error) {
 func (b *keptBody) Close() error { return b.from.Close() }
 
 // rewind lets the body, if it is kept, be read once more. What the request is charged for is the
-// kept part then. The error is that of Hold.
-func (r *Request) rewind() error {
+// kept part then.
+func (r *Request) rewind() {
 	b, kept := r.HTTP.Body.(*keptBody)
 	if !kept {
-		return nil
+		return
 	}
 	b.at = 0
-	r.Release(r.held)
-	return r.Hold(int64(len(b.kept)))
+	r.Release(r.held - int64(len(b.kept)))
 }

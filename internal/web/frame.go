@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/tracing"
 )
 
@@ -58,6 +59,8 @@ type Options struct {
 type Settings struct {
 	// MaxBody bounds a body as it is sent, and unpacked; MaxMemory the memory for those of all requests.
 	MaxBody, MaxMemory Limit
+	// MaxWrites bounds the bytes of bodies that wait to be written.
+	MaxWrites int64
 	// BodyTimeout is in what time each next bodyStride bytes of a body have to come.
 	BodyTimeout time.Duration
 	// WorkTime is how long a request may work without sending anything; 0: as long as it takes.
@@ -94,7 +97,7 @@ type Shared struct {
 	ReadActs func(before string, most int) (ActPage, error)
 	// Tracer traces requests; nil: none are. It is set before the first request.
 	Tracer *tracing.Tracer
-	budget bodyBudget
+	budget bodyMemory
 	rates  rates
 }
 
@@ -115,7 +118,7 @@ func NewShared(log *slog.Logger, now func() time.Time, done <-chan struct{}) *Sh
 }
 
 // HeldBytes returns how much memory is charged for bodies at this moment.
-func (s *Shared) HeldBytes() int64 { return s.budget.held.Load() }
+func (s *Shared) HeldBytes() int64 { return s.budget.taken() }
 
 // Frame takes the requests of one API through their steps.
 type Frame struct {
@@ -167,12 +170,22 @@ func (r *Request) parse() {
 	target, q := TargetOf(r.HTTP)
 	r.SetMethod(r.HTTP.Method)
 	r.Path.Split(target, r.frame.options.Settings().Plus)
+	if r.crowded = CountParameters(q) > MostParameters; r.crowded {
+		q = ""
+	}
 	r.Query = ParseQuery(q)
 }
+
+// errParameters is what a request with more parameters gets.
+var errParameters = dberr.New(dberr.Invalid, "bad_request", "A query can have %d parameters.", MostParameters)
 
 // Go takes the request through the steps of its Call, again if need be.
 func (r *Request) Go() error {
 	r.call.Route()
+	if r.crowded {
+		r.Caller = &auth.Caller{}
+		return errParameters
+	}
 	r.watchWork()
 	began, caller := r.context, r.Caller
 	if err := r.limitAddress(); err != nil {
@@ -188,9 +201,7 @@ func (r *Request) Go() error {
 		r.context, r.Caller, r.After, r.Raw = r.span.In(began), caller, nil, nil
 		r.dropStream()
 		r.dropHeaders()
-		if err := r.rewind(); err != nil {
-			return err
-		}
+		r.rewind()
 		if err := pauseAgain(r.context, again+1); err != nil {
 			return err
 		}
@@ -253,7 +264,7 @@ func (r *Request) steps() error {
 // finish counts the request, and logs it.
 func (f *Frame) finish(r *Request) {
 	r.work.End()
-	r.Release(r.held)
+	r.releaseAll()
 	f.Metrics.inFlight.Add(-1)
 	took := f.Now().Sub(r.Began)
 	class := r.Action.Class

@@ -172,7 +172,7 @@ func TestAPIsShare(t *testing.T) {
 	s := NewShared(nil, nil, nil)
 	hold, done := make(chan struct{}), make(chan struct{})
 	one := newSmall(s, func(r *Request) error {
-		if err := r.Hold(1 << 20); err != nil {
+		if err := r.Hold(500 << 10); err != nil {
 			return err
 		}
 		hold <- struct{}{}
@@ -180,7 +180,7 @@ func TestAPIsShare(t *testing.T) {
 		return r.Bytes(200, "text/plain", nil)
 	})
 	two := newSmall(s, func(r *Request) error {
-		if err := r.Hold(900 << 10); err != nil {
+		if err := r.Hold(500 << 10); err != nil {
 			return err
 		}
 		return r.Bytes(200, "text/plain", nil)
@@ -199,7 +199,7 @@ func TestAPIsShare(t *testing.T) {
 		t.Errorf("after it: %d, %d bytes are held", w.Code, s.HeldBytes())
 	}
 	if w := two.ask("Do", nil); w.Code != 413 {
-		t.Errorf("who is not known has half: %d", w.Code)
+		t.Errorf("who is not known has half of that: %d", w.Code)
 	}
 	if s.Metrics.ByStatus(200) != 2 || s.Metrics.ByStatus(503) != 1 || s.Metrics.ByMethod()["POST"] != 4 {
 		t.Errorf("counted are %d, %d and %v", s.Metrics.ByStatus(200), s.Metrics.ByStatus(503), s.Metrics.ByMethod())

@@ -38,6 +38,14 @@ type Gauge struct {
 	Label, Of string
 }
 
+// Level is a figure that may fall.
+func Level(name, help string, v float64) Gauge { return Gauge{Name: name, Help: help, Value: v} }
+
+// Count is a figure that only grows.
+func Count(name, help string, v float64) Gauge {
+	return Gauge{Name: name, Help: help, Value: v, Counter: true}
+}
+
 // Class counts the requests of routes that are alike.
 type Class struct {
 	name    string

@@ -8,6 +8,15 @@ type Pair struct{ Name, Value string }
 // Query holds the parameters of a request in their order.
 type Query []Pair
 
+// MostParameters is how many parameters a request may have in its query, and fields in a form. They are looked up one by one, by a
+// few names.
+const MostParameters = 1000
+
+// CountParameters returns how many parameters ParseQuery would make at most: it looks at nothing but what divides them.
+func CountParameters(s string) int {
+	return 1 + strings.Count(s, "&") + strings.Count(s, ";")
+}
+
 // ParseQuery splits a query string: "&" and ";" divide, "+" is
 // a space, a name without "=" has the empty value.
 func ParseQuery(s string) Query {

@@ -102,8 +102,9 @@ func (r *Request) limitAddress() error {
 }
 
 // Known is called when it is known who asks: by the frame after Authenticate, by a Call that finds it out only later,
-// then. What the caller may ask for is granted (a trace), and a user who asks too often is refused.
+// then. What the caller may ask for is granted (a trace), what the request holds is the caller's, and a user who asks too often is refused.
 func (r *Request) Known() error {
+	r.rehold()
 	r.grantTrace()
 	return r.limitUser()
 }

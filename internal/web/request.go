@@ -42,13 +42,16 @@ type Request struct {
 	clock    *bodyClock      // of its body; nil if it has none
 	work     *worktime.Watch // nil if nobody looks how long it works
 	bodyTime time.Duration
-	held     int64 // bytes of memory that its body is charged for; see Hold
-	status   int   // of the answer, 0 before it began
-	instead  bool  // the answer is the one to an error in the place of an error that was withheld
-	sent     int64 // bytes of the body
-	counted  bool  // by the limit of its user's requests
+	held     int64  // bytes of memory that its body is charged for; see Hold
+	room     amount // what it has of the memory of all bodies: for held, and what it expects
+	party    party  // whose share that is
+	status   int    // of the answer, 0 before it began
+	instead  bool   // the answer is the one to an error in the place of an error that was withheld
+	sent     int64  // bytes of the body
+	counted  bool   // by the limit of its user's requests
 	out      *Stream
 	id       string
+	crowded  bool      // its query has more than MostParameters, and was not read
 	values   [5]string // of the answer's headers that differ from request to request; see Set
 	used     int       // of values
 }
@@ -117,7 +120,7 @@ func (r *Request) MethodShown() string {
 // when it began stay. The Call is to be as new and to be taken through its steps by Go again.
 func (r *Request) Replace(h *http.Request) {
 	*r = Request{HTTP: h, Caller: r.Caller, Began: r.Began, frame: r.frame, call: r.call, w: r.w, context: r.context, span: r.span, wish: r.wish,
-		work: r.work, clock: r.clock, bodyTime: r.bodyTime, held: r.held, id: r.id, counted: r.counted}
+		work: r.work, clock: r.clock, bodyTime: r.bodyTime, held: r.held, room: r.room, party: r.party, id: r.id, counted: r.counted}
 	r.parse()
 }
 

@@ -33,8 +33,6 @@ type Task struct {
 	For     string // for whose sake; "" for nobody's
 	Number  int    // from 1
 	Started time.Time
-	// Says returns what it says besides of itself, for whoever shows it; nil: nothing.
-	Says func() any
 }
 
 // Start begins work, unless the same is running already. The context of work ends when the server stops.
@@ -42,23 +40,7 @@ func (t *Tasks) Start(job Job, sake string, work func(context.Context) error) {
 	if !t.begin(Task{Job: job, For: sake}) {
 		return
 	}
-	go func() {
-		_ = t.run(job, func(ctx context.Context) error {
-			if err := t.guarded(ctx, work); err != nil && ctx.Err() == nil {
-				t.shared.Log.Error("background task failed", "type", job.Kind, "database", job.Database, "cause", err)
-			}
-			return nil
-		})
-	}()
-}
-
-// Do does work that its caller waits for; when it returns, the same may begin again. Errors: those of work; Conflict
-// if the same is running already. says is Task.Says.
-func (t *Tasks) Do(job Job, says func() any, work func(context.Context) error) error {
-	if !t.begin(Task{Job: job, Says: says}) {
-		return dberr.New(dberr.Conflict, "conflict", "The same is being done already.")
-	}
-	return t.run(job, func(ctx context.Context) error { return t.guarded(ctx, work) })
+	go t.run(job, work)
 }
 
 // begin puts a task into the list; it reports whether its job was not there.
@@ -76,16 +58,15 @@ func (t *Tasks) begin(task Task) bool {
 }
 
 // run does the work of a job that is in the list, and takes it out.
-func (t *Tasks) run(job Job, work func(context.Context) error) error {
+func (t *Tasks) run(job Job, work func(context.Context) error) {
 	defer t.running.Done()
 	defer t.finish(job)
 	ctx, cancel := untilDone(t.shared.Done)
 	defer cancel()
-	return work(ctx)
-}
-
-func (t *Tasks) guarded(ctx context.Context, work func(context.Context) error) error {
-	return dberr.Guard(t.shared.Log, "web.task", func() error { return work(ctx) })
+	err := dberr.Guard(t.shared.Log, "web.task", func() error { return work(ctx) })
+	if err != nil && ctx.Err() == nil {
+		t.shared.Log.Error("background task failed", "type", job.Kind, "database", job.Database, "cause", err)
+	}
 }
 
 // untilDone returns a context that ends with done.

@@ -2,10 +2,7 @@ package web
 
 import (
 	"context"
-	"errors"
 	"testing"
-
-	"github.com/sectional/sectional/internal/dberr"
 )
 
 func TestTasks(t *testing.T) {
@@ -34,25 +31,5 @@ func TestTasks(t *testing.T) {
 	s.Tasks.Wait()
 	if list := s.Tasks.List(); len(list) > 0 || s.Tasks.Runs(job) {
 		t.Errorf("at the end there are %+v", list)
-	}
-}
-
-// TestTasksDo: who waits for work is told what became of it, and may begin the same again at once.
-func TestTasksDo(t *testing.T) {
-	s := NewShared(nil, nil, nil)
-	job, mistake := Job{Kind: "copy", Database: "db"}, errors.New("a mistake")
-	for range 100 {
-		err := s.Tasks.Do(job, nil, func(context.Context) error {
-			if err := s.Tasks.Do(job, nil, func(context.Context) error { return nil }); !dberr.Is(err, dberr.Conflict) {
-				t.Errorf("a job is done twice at a time: %v", err)
-			}
-			return mistake
-		})
-		if !errors.Is(err, mistake) {
-			t.Fatalf("%v, want %v", err, mistake)
-		}
-	}
-	if err := s.Tasks.Do(job, nil, func(context.Context) error { panic("a mistake") }); !dberr.Panicked(err) || s.Tasks.Runs(job) {
-		t.Errorf("%v", err)
 	}
 }

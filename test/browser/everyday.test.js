@@ -236,6 +236,40 @@ test('what is typed while a document is saved stays, and it is saved once', visi
   assert.deepEqual(members, { more: 1, here: 1, n: 2 })
 }))
 
+// typed types a text key by key, with the page's processor so many times slower, and holds that the editor has it. What
+// brackets and quotes close of themselves is typed over.
+async function typed (v, label, text, slower) {
+  const session = await v.context.newCDPSession(v.page)
+  await session.send('Emulation.setCPUThrottlingRate', { rate: slower })
+  await v.editor(label).click()
+  await v.page.keyboard.press('ControlOrMeta+a')
+  await v.page.keyboard.type(text)
+  await session.send('Emulation.setCPUThrottlingRate', { rate: 1 })
+  await session.detach()
+  assert.equal(await v.editor(label).innerText(), text)
+  // Chromium itself styles what is typed where coloured text was deleted; the policy forbids it, and the editor colours it anew.
+  v.complaints = v.complaints.filter((c) => !c.startsWith('Applying inline style'))
+}
+
+test('what is typed key by key stays', { timeout: 120_000 }, visit(1200, async (v) => {
+  const { rev } = (await server.request('PUT', '/flat/keys', {})).body
+  await v.go('#/db/flat/doc/keys')
+  await typed(v, 'The document', `{"_id": "keys", "_rev": "${rev}", "k": [1, "v"]}`, 1)
+  await v.page.keyboard.press('ControlOrMeta+s')
+  await v.page.getByRole('row', { name: /^2-/ }).waitFor()
+  assert.deepEqual((await server.request('GET', '/flat/keys')).body.k, [1, 'v'])
+  await v.settled()
+  await v.page.keyboard.type('more')
+  await v.editor('The document').getByText('more').waitFor()
+  await v.button('Undo changes').click() // what comes from outside still becomes the text
+  await v.editor('The document').getByText('more').waitFor({ state: 'detached' })
+}))
+
+test('what is typed key by key stays, with a slow processor', { timeout: 120_000 }, visit(1200, async (v) => {
+  await v.go('#/db/flat/queries')
+  await typed(v, 'The query', '{"selector": {"total": {"$gt": 1}}}', 6)
+}))
+
 test('a file beside what is typed loses none of it', visit(360, async (v) => {
   await server.request('PUT', '/flat/both', { n: 1, gone: 1 })
   await v.go('#/db/flat/doc/both')

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // answerLimit is how long the server may take for one answer; the longest recorded feeds wait for less. Only a fault

@@ -11,7 +11,7 @@ import (
 // TestTenantEndpoint replays what CouchDB was asked of databases at the endpoints of tenants: to a tenant a partition answers as
 // a database of its own does. What differs is in tenant.json, beside what differs in Sectional's databases too.
 func TestTenantEndpoint(t *testing.T) {
-	replayTenants(t, serverOf, func(i int) bool { return !testing.Short() || i%4 == 0 }) // all of them are replayed at databases anyway
+	replayTenants(t, serverOf, oneOf(4))
 }
 
 // replayTenants is replayAll at tenants' endpoints.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/script"
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 func TestMain(m *testing.M) {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // instruction is a line of the container file.

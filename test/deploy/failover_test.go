@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // TestFailover does what docs/guides/servers.md says when the primary is lost, with the scripts that the containers run:

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // load are clients that write documents and read them again, each request once, as long as ctx lives.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // mostSkipped is how many blocks of commands there may be that nothing executes. It only ever goes down.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 var (

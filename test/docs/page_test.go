@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // page is a page of the documentation, cut into what is executed.

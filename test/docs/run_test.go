@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/internal/kv/pgkv/pgtest"
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/pgtest"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // blockTimeout is how long a block may take.

@@ -53,7 +53,7 @@ const reserved = [] // sockets that hold the ports of servers
 
 // freePort finds a port below those that the kernel gives to whoever asks for any, and that clients have: such a one may be
 // given away before the server listens. Others who start servers do not get it while this process lives: they hold the
-// UDP port of the same number before, as test/process says.
+// UDP port of the same number before, as internal/testkit/process says.
 async function freePort () {
   const port = 12000 + randomInt(20000)
   const holder = createSocket('udp4').unref()

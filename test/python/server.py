@@ -41,7 +41,7 @@ def free_port():
     """A port below those that the kernel gives to whoever asks for any: such a one may be given away before the server listens.
 
     Others who start servers do not get it while this process lives: they hold the UDP port of the same number before, as
-    test/process says."""
+    internal/testkit/process says."""
     while True:
         port = 12000 + random.randrange(20000)
         holder = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -7,8 +7,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/sectional/sectional/internal/kv/pgkv/pgtest"
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/pgtest"
+	"github.com/sectional/sectional/internal/testkit/process"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // backWithin is how long a server may take that was cut off until it is of use again, once the network is back.
@@ -18,9 +19,7 @@ const backWithin = 45 * time.Second
 // and for changes; for a moment, or until PostgreSQL has given up the last of their sessions. Each time the server is of
 // use again within a while of the network's return, whatever it was at. In the long run only: PostgreSQL takes its time.
 func TestBackFromCutOff(t *testing.T) {
-	if !long() {
-		t.Skip("SECTIONAL_LONG is not set")
-	}
+	testrun.Long(t)
 	pgtest.Need(t)
 	n := connect(t, 3)
 	if n == nil {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // signer sends requests of the DynamoDB API, signed with an access key.

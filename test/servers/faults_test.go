@@ -16,8 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/internal/kv/pgkv/pgtest"
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/pgtest"
+	"github.com/sectional/sectional/internal/testkit/process"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // answerWithin is how long the clients wait for an answer; who gives up does not know what became of the request.
@@ -110,7 +111,7 @@ func TestFaults(t *testing.T) {
 		&single{path: "/ordinary/a"}, &single{path: "/divided/p:a"}, &batches{partition: "q"},
 		&counters{outcomes: outcomes{told: map[string]outcome{}}}, made, newRights(t, c), newTransactions(t, c, newSigner(t, c, s.Dynamo.Base)))
 	began := time.Now()
-	for round := 0; round == 0 || long() && time.Since(began) < longFor; round++ {
+	for round := 0; round == 0 || testrun.IsLong() && time.Since(began) < longFor; round++ {
 		l.some(20, "at first")
 		killed(l, round)
 		paused(l)
@@ -247,7 +248,7 @@ func cutOff(l *load, n *network, round int) {
 		{"PostgreSQL does not hear a server", []lost{{toPostgres, false, true}}},
 		{"a server is cut off", []lost{{toPostgres, true, true}, {toClients, true, true}}},
 	} {
-		if !long() && len(cut.losses) == 1 && !cut.losses[0].to {
+		if !testrun.IsLong() && len(cut.losses) == 1 && !cut.losses[0].to {
 			continue // the short run has the two others
 		}
 		victim := round % 2

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // moved is how long work may take to move to another server. It moves when its lease has ended, which is seven seconds after

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // Options say what to start.

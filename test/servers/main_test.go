@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/internal/kv/pgkv/pgtest"
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/pgtest"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 var postgres pgtest.Shared
@@ -23,9 +23,6 @@ type shared struct{ m *testing.M }
 
 // Run implements process.Main's runner.
 func (s shared) Run() int { return postgres.Main(s.m) }
-
-// long reports whether the tests may take all the time they want.
-func long() bool { return os.Getenv("SECTIONAL_LONG") != "" }
 
 // start runs three servers over a database of their own for the length of a test, in the cluster that the tests share.
 func start(t *testing.T, arguments ...string) *Servers {

@@ -10,12 +10,14 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/demo"
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // TestCities loads every city of the world, counts them by country, each country being a partition, and asks for them
 // by words and by where they are.
 func TestCities(t *testing.T) {
+	testrun.Long(t)
 	var rows [][]byte
 	want := map[string]int{}
 	for row, err := range demo.Cities() {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m)) }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // idlers are clients that hold a connection and do nothing with it: the request that each begins.
@@ -36,7 +36,7 @@ func TestIdlersLeaveRoom(t *testing.T) {
 	opened := 0
 	for opened < clients {
 		for _, request := range idlers {
-			conn, err := net.DialTimeout("tcp", s.Address, 10*time.Second)
+			conn, err := net.DialTimeout("tcp", s.Address, time.Minute)
 			if err != nil {
 				t.Fatalf("client %d: %v", opened, err)
 			}
@@ -59,7 +59,7 @@ func TestIdlersLeaveRoom(t *testing.T) {
 
 // transportFrom opens a connection for each request, from one of the loopback interface's addresses.
 func transportFrom(address string) *http.Transport {
-	dial := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}, Timeout: 5 * time.Second}
+	dial := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}, Timeout: time.Minute}
 	return &http.Transport{DialContext: dial.DialContext, DisableKeepAlives: true}
 }
 

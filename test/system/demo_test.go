@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // TestDemoTwice kills the server while it loads the demo, starts it again, and once more: all that is missing comes,

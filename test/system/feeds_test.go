@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // TestAThousandFeeds opens a thousand continuous feeds; each gets each change.

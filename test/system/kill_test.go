@@ -9,11 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
-
-// rounds is how often the server is killed.
-const rounds = 20
 
 // errDown says that a request got no answer: the server was killed, and what the request wanted may or may not be
 // done. It is the only thing that ends a writer.
@@ -30,6 +28,10 @@ type writer interface {
 // data. Afterwards the offline check finds nothing, every acknowledged write is there, what was in flight is there
 // whole or not at all, and no sequence that a reader saw belongs to another change.
 func TestKillUnderLoad(t *testing.T) {
+	rounds := 5 // how often it is killed
+	if testrun.IsLong() {
+		rounds = 50
+	}
 	dir := t.TempDir()
 	random := rand.New(rand.NewPCG(7, 11))
 	writers := []writer{

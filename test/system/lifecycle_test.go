@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // TestTerminationFinishesWhatIsInFlight sends SIGTERM while half a document has arrived and a feed is open: the

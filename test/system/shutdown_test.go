@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/test/process"
+	"github.com/sectional/sectional/internal/testkit/process"
 )
 
 // TestTerminationEndsWhateverRuns sends SIGTERM while functions hang, a query has work for minutes, feeds wait, a

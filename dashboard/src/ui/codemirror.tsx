@@ -5,10 +5,10 @@ import { json, jsonParseLinter } from '@codemirror/lang-json'
 import { bracketMatching, foldGutter, foldKeymap, HighlightStyle, syntaxHighlighting } from '@codemirror/language'
 import { linter, lintGutter } from '@codemirror/lint'
 import { searchKeymap } from '@codemirror/search'
-import { EditorState } from '@codemirror/state'
+import { Annotation, EditorState } from '@codemirror/state'
 import { EditorView, highlightActiveLine, keymap, lineNumbers } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 
 const highlight = HighlightStyle.define([
   { tag: tags.propertyName, color: 'light-dark(#0b5d8a, #8cc8f0)' },
@@ -42,6 +42,9 @@ export interface Editing {
   lines?: number
 }
 
+/** given marks a change that makes the text the value: onChange is not told of what came from outside. */
+const given = Annotation.define<true>()
+
 /** CodeMirror edits JSON or JavaScript. It lies in a shadow root, where its styles are sheets of the document's own making:
  * the content security policy allows no style elements. */
 export default function CodeMirror({ label, value, onChange, onSave, language = 'json', readOnly, lines = 12 }: Editing) {
@@ -49,7 +52,7 @@ export default function CodeMirror({ label, value, onChange, onSave, language = 
   const view = useRef<EditorView>(null)
   const heard = useRef({ onChange, onSave })
   heard.current = { onChange, onSave }
-  useEffect(() => {
+  useLayoutEffect(() => {
     const root = host.current!.shadowRoot ?? host.current!.attachShadow({ mode: 'open' })
     const made = new EditorView({
       root,
@@ -79,7 +82,7 @@ export default function CodeMirror({ label, value, onChange, onSave, language = 
           EditorState.readOnly.of(!!readOnly),
           EditorView.contentAttributes.of({ 'aria-label': label }),
           language === 'json' ? [json(), readOnly ? [] : [linter(jsonParseLinter()), lintGutter()]] : language === 'javascript' ? [javascript(), autocompletion()] : [],
-          EditorView.updateListener.of((u) => u.docChanged && heard.current.onChange?.(u.state.doc.toString())),
+          EditorView.updateListener.of((u) => u.transactions.some((t) => t.docChanged && !t.annotation(given)) && heard.current.onChange?.(u.state.doc.toString())),
         ],
       }),
     })
@@ -87,9 +90,10 @@ export default function CodeMirror({ label, value, onChange, onSave, language = 
     requestAnimationFrame(() => made.requestMeasure()) // the sheets count from the next frame on
     return () => made.destroy()
   }, [language, readOnly])
-  useEffect(() => {
+  // Within the rendering: what is typed after it, and before an effect that waits for the screen, is not in its value yet.
+  useLayoutEffect(() => {
     const now = view.current!.state.doc.toString()
-    if (now !== value) view.current!.dispatch({ changes: difference(now, value) })
+    if (now !== value) view.current!.dispatch({ changes: difference(now, value), annotations: given.of(true) })
   }, [value])
   return <div class="editor" ref={host} />
 }

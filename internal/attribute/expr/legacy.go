@@ -75,6 +75,8 @@ func readTest(name string, raw []byte) (t legacyTest, err error) {
 			var truth bool
 			truth, err = attribute.ParseTruth(raw)
 			t.exists = &truth
+		default:
+			err = attribute.Invalid(badParameter+"%s is not supported", member)
 		}
 		return err
 	})
@@ -173,8 +175,11 @@ func (t *legacyTest) node() *node {
 		return call(exists)
 	case "CONTAINS":
 		return call(contains)
-	case "NOT_CONTAINS":
-		return &node{kind: nodeNot, args: []*node{call(contains)}}
+	case "NOT_CONTAINS": // of an attribute that is there; NE is true without it
+		return &node{kind: nodeAnd, args: []*node{
+			{kind: nodeCall, op: exists, args: args[:1]},
+			{kind: nodeNot, args: []*node{call(contains)}},
+		}}
 	case "BEGINS_WITH":
 		return call(beginsWith)
 	case "IN":

@@ -37,6 +37,8 @@ func readAction(name string, raw []byte) (*action, error) {
 		case "Value":
 			value = &node{kind: nodeValue}
 			value.value, err = attribute.ParseValue(raw)
+		default:
+			err = attribute.Invalid(badParameter+"%s is not supported", member)
 		}
 		return err
 	})

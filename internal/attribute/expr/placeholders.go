@@ -104,7 +104,7 @@ func eachMember(raw []byte, parameter string, first byte, member func(key string
 	}
 }
 
-// checkObject refuses JSON that is no object.
+// checkObject refuses JSON that is not an object.
 func checkObject(raw []byte) error {
 	if jsonscan.KindOf(raw) != jsonscan.Object {
 		return attribute.Unreadable("Unexpected field type")

@@ -34,7 +34,6 @@ type task struct {
 	Updated  int64   `json:"updated_on"`
 	*building
 	*working
-	*CopyProgress
 	Progress *int `json:"progress,omitempty"` // in per cent
 }
 
@@ -151,9 +150,6 @@ func requested(a *couchhttp.API) (list []task) {
 		row := task{Type: t.Kind, Node: NodeName(a.Store), PID: fmt.Sprintf("<0.%d.0>", t.Number), Database: t.Database, Started: t.Started.Unix(), Updated: a.Store.Now().Unix()}
 		if t.For != "" {
 			row.building, row.Progress = &building{Design: t.For}, new(int)
-		}
-		if t.Says != nil {
-			row.says(t.Says())
 		}
 		list = append(list, row)
 	}

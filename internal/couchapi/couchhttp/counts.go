@@ -34,6 +34,6 @@ func (a *API) gauges() []web.Gauge {
 		{Name: "http_bodies_bytes", Help: "Memory that is charged for bodies of requests.", Value: float64(a.HeldBytes())},
 		{Name: "feeds_open", Help: "Changes feeds that wait at present.", Value: float64(a.Stats.Feeds.Load())},
 		{Name: "documents_expired_total", Help: "Documents over which an expiry wrote a deletion marker.", Value: float64(expired), Counter: true},
-		{Name: "documents_expiry_unreadable_total", Help: "Writes of documents of which nobody can read when they expire.", Value: float64(unreadable), Counter: true},
+		{Name: "documents_expiry_unreadable_total", Help: "Writes of documents whose expiry can't be read.", Value: float64(unreadable), Counter: true},
 	}
 }

@@ -52,7 +52,7 @@ var statuses = map[string]int{
 const OutOfRange = "requested_range_not_satisfiable"
 
 // Words returns status, word and reason of an error, as they go to the client:
-// for whole answers and for the items of _bulk_docs and _bulk_get alike. An
+// for whole answers and for the items of _bulk_docs and _bulk_get alike. Of a long reason it is the beginning. An
 // internal error says nothing of its cause.
 func Words(err error) (status int, word, reason string) {
 	var e *dberr.Error
@@ -61,7 +61,7 @@ func Words(err error) (status int, word, reason string) {
 		return w.status, w.word, "The server could not process the request."
 	}
 	w := wires[e.Kind]
-	status, word, reason = w.status, w.word, e.Reason
+	status, word, reason = w.status, w.word, e.Shown()
 	if e.Code != "" {
 		word = e.Code
 	}
@@ -101,7 +101,7 @@ func AppendError(dst []byte, word, reason string) []byte {
 
 // Render implements web.Call.
 func (r *Request) Render(err error) web.Failure {
-	err = r.withoutPlace(r.Located(err))
+	err = r.Located(err)
 	status, _, reason := Words(err)
 	f := web.Failure{Type: web.JSON, Body: append(AppendFailure(nil, err), '\n'), Unlogged: errors.Is(err, errNotSeen)}
 	if status == http.StatusMethodNotAllowed && r.node != nil && r.Answer()["Allow"] == nil {
@@ -114,16 +114,6 @@ func (r *Request) Render(err error) web.Failure {
 		f.Status = r.challenge(reason)
 	}
 	return f
-}
-
-// withoutPlace takes out of an error where data has moved to, which names machines and
-// directories, for all but administrators.
-func (r *Request) withoutPlace(err error) error {
-	e := (*dberr.Error)(nil)
-	if !errors.As(err, &e) || e.Code != "moved" || r.Caller != nil && r.Caller.IsAdmin() {
-		return err
-	}
-	return &dberr.Error{Kind: e.Kind, Code: e.Code, Reason: "The data has moved. Administrators are told where to.", Cause: err, RetryAfter: e.RetryAfter}
 }
 
 // jsonParams are the parameters whose values are JSON.

@@ -2,6 +2,7 @@ package couchhttp
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/sectional/sectional/internal/dberr"
@@ -18,6 +19,7 @@ func TestWords(t *testing.T) {
 		{dberr.New(dberr.Exists, "file_exists", "there"), 412, "file_exists", "there"},
 		{dberr.Wrap("x", dberr.New(dberr.NotFound, "not_found", "missing")), 404, "not_found", "missing"},
 		{dberr.New(dberr.NotFound, "gone", "Temporary views are not supported in CouchDB"), 410, "gone", "Temporary views are not supported in CouchDB"},
+		{dberr.New(dberr.Invalid, "", "no %s", strings.Repeat("é", 4000)), 400, "bad_request", "no " + strings.Repeat("é", 2046) + "…"},
 		{errors.New("disk on fire"), 500, "internal_server_error", "The server could not process the request."},
 		{dberr.Wrap("x", errors.New("secret cause")), 500, "internal_server_error", "The server could not process the request."},
 	} {

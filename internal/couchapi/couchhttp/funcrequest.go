@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/sectional/sectional/internal/admission"
+	"github.com/sectional/sectional/internal/auth"
+	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/web"
 )
@@ -21,10 +23,15 @@ type FunctionRequest struct {
 // noBody is how a request without a body shows its body.
 const noBody = "undefined"
 
-// FunctionJSON returns req as CouchDB passes it to functions.
+// FunctionJSON returns req as CouchDB passes it to functions: without what proves who asks, since whoever wrote the function is
+// another person. A form of too many fields is an error.
 func (r *Request) FunctionJSON(f FunctionRequest) ([]byte, error) {
+	form, err := r.form(f.Text)
+	if err != nil {
+		return nil, err
+	}
 	b := append(make([]byte, 0, 1<<10), `{"info":`...)
-	b, err := r.AppendInfo(b, r.Scope)
+	b, err = r.AppendInfo(b, r.Scope)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +58,7 @@ func (r *Request) FunctionJSON(f FunctionRequest) ([]byte, error) {
 		b = AppendString(b, Valid(string(f.Text)))
 	}
 	b = AppendString(append(b, `,"peer":`...), r.Peer())
-	b = appendPairs(append(b, `,"form":`...), r.form(f.Text))
+	b = appendPairs(append(b, `,"form":`...), form)
 	b = appendPairs(append(b, `,"cookie":`...), r.cookies())
 	b = append(append(b, `,"userCtx":`...), admission.UserContext(r.Caller, r.Scope.Name())...)
 	b = append(append(b, `,"secObj":`...), admission.SecurityObject(r.Scope)...)
@@ -91,15 +98,22 @@ func requestedPath(target string, plus web.PlusMeans) (parts []string) {
 }
 
 // form returns the fields of a form that came as the body.
-func (r *Request) form(text []byte) web.Query {
+func (r *Request) form(text []byte) (web.Query, error) {
 	if !strings.HasPrefix(r.Header("Content-Type"), "application/x-www-form-urlencoded") {
-		return nil
+		return nil, nil
 	}
-	return web.ParseQuery(string(text))
+	if web.CountParameters(string(text)) > web.MostParameters {
+		return nil, dberr.New(dberr.TooLarge, "too_large", "A form can have %d fields.", web.MostParameters)
+	}
+	return web.ParseQuery(string(text)), nil
 }
 
+// cookies returns the cookies but the session.
 func (r *Request) cookies() (q web.Query) {
 	for _, c := range r.HTTP.Cookies() {
+		if auth.IsSessionCookie(c.Name) {
+			continue
+		}
 		value, err := url.PathUnescape(c.Value)
 		if err != nil {
 			value = c.Value
@@ -109,10 +123,13 @@ func (r *Request) cookies() (q web.Query) {
 	return q
 }
 
-// appendHeaders appends the request's headers as an object.
+// appendHeaders appends the request's headers as an object, but those that prove who asks.
 func (r *Request) appendHeaders(b []byte) []byte {
 	q := web.Query{{Name: "Host", Value: r.HTTP.Host}}
 	for name, values := range r.HTTP.Header {
+		if r.API.Auth.Proves(name) {
+			continue
+		}
 		q = append(q, web.Pair{Name: name, Value: strings.Join(values, ", ")})
 	}
 	return appendPairs(b, q)
@@ -120,9 +137,13 @@ func (r *Request) appendHeaders(b []byte) []byte {
 
 // appendPairs appends an object; of a name that comes twice the last counts.
 func appendPairs(b []byte, q web.Query) []byte {
+	last := make(map[string]int, len(q))
+	for i, p := range q {
+		last[p.Name] = i
+	}
 	b = append(b, '{')
 	for i, p := range q {
-		if _, again := q[i+1:].Get(p.Name); again {
+		if last[p.Name] != i {
 			continue
 		}
 		b = AppendMember(b, Valid(p.Name))

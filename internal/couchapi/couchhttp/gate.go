@@ -18,6 +18,7 @@ const replicatorDB = spec.DatabaseName
 
 // AuthRequest returns auth its view of the request.
 func (r *Request) AuthRequest() *auth.Request {
+	defer r.onWire()()
 	path, _ := web.TargetOf(r.HTTP)
 	return &auth.Request{Method: r.HTTP.Method, Path: path, Header: r.HTTP.Header.Get, Peer: r.Peer(), Secure: r.HTTP.TLS != nil, Login: r.isLogin()}
 }

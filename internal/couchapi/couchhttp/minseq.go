@@ -44,7 +44,7 @@ var errNotSeen = dberr.New(dberr.Unavailable, "min_seq_not_seen", "The sequence 
 // awaitSeq lets a request that names a sequence in min_seq wait until the
 // database shows everything up to it. The database's sequences count, also in
 // a partition: a client that wrote to one and reads in another has seen both.
-// Errors: Invalid for what is no sequence of this database, errNotSeen when it
+// Errors: Invalid for what is not a sequence of this database, errNotSeen when it
 // has not come in time or the server stops, the context's when the client goes.
 func (r *Request) awaitSeq() error {
 	text, given := r.Query.Get("min_seq")

@@ -7,7 +7,10 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 )
 
-var errOtherOrigin = dberr.New(dberr.Forbidden, "forbidden", "This request came from a page of another origin.")
+var (
+	errOtherOrigin = dberr.New(dberr.Forbidden, "forbidden", "This request came from a page of another origin.")
+	errGetWrites   = dberr.New(dberr.Forbidden, "forbidden", "A GET request that is rewritten does not write.")
+)
 
 // checkOrigin refuses what a page of another origin can have a browser send
 // without asking, with the cookie and the password that it keeps for us: a POST
@@ -16,15 +19,24 @@ var errOtherOrigin = dberr.New(dberr.Forbidden, "forbidden", "This request came 
 //
 // Where nobody's rights are used, a form of another site may be sent to a
 // database as by anybody else. What concerns the whole server is refused with a
-// cookie also where the browser does not say which page it comes from.
+// cookie also where the browser does not say which page it comes from; so is what a
+// design document has made a write of.
+//
+// A request that was rewritten is judged as it came. A link is followed with a GET, with the
+// cookie or the password that a browser keeps: whatever a rewrite makes of that, it does not write.
 func (r *Request) checkOrigin() error {
+	defer r.onWire()()
 	_, origin := r.HTTP.Header["Origin"]
 	_, site := r.HTTP.Header["Sec-Fetch-Site"]
 	_, cookie := r.HTTP.Header["Cookie"]
+	rewrittenWrite := r.came != nil && !r.reads(r.route)
+	if get := r.HTTP.Method == http.MethodGet || r.HTTP.Method == http.MethodHead; get && rewrittenWrite {
+		return errGetWrites
+	}
 	if !origin && !site && !cookie || !r.needsNoLeave() {
 		return nil
 	}
-	wide := r.concernsServer() || r.isLogin()
+	wide := r.concernsServer() || r.isLogin() || rewrittenWrite
 	switch {
 	case r.IsForeign() && (wide || cookie || !r.Caller.Anonymous()):
 		return errOtherOrigin
@@ -59,6 +71,7 @@ func (r *Request) concernsServer() bool {
 // "curl -d" sends of itself, counts as JSON: in a database, and only where no
 // browser can have sent it for a page.
 func (r *Request) formIsJSON() bool {
+	defer r.onWire()()
 	switch r.Header("Sec-Fetch-Site") {
 	case "", "none", "same-origin":
 		return r.Header("Cookie") == "" && r.Header("Origin") == "" && !r.concernsServer()

@@ -25,6 +25,7 @@ type Request struct {
 	Ruled *auth.Security // what lets the caller into partitions, where he sees a list of his own; nil elsewhere
 
 	Rewrites int       // how often it was rewritten
+	came     *came     // nil unless it was
 	Wrote    store.Seq // the last sequence that the request's writes were given, 0 for none
 }
 

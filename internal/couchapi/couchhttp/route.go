@@ -63,7 +63,7 @@ var bodyCosts = [...]web.BodyCost{
 	LoginBody:     {Most: 64 << 10, Weight: 1, Element: 128},
 	settingBody:   {Most: 1 << 20, Weight: 1, Element: 128},
 	QueryBody:     {Most: 32 << 20, Weight: 3, Element: 128},
-	documentsBody: {Most: 256 << 20, Weight: 3, Element: 16},
+	documentsBody: {Most: 256 << 20, Weight: 3, Element: 16, Written: true},
 }
 
 // classBodies are the kinds that rows have when they do not say.

@@ -28,6 +28,13 @@ const (
 	PageBytes = 2 * web.SpillSize
 )
 
+// MaxRepeatedRevs is how many revisions a request is answered of documents that it has named before, beyond one for each
+// time: a few bytes of a body may ask for hundreds of them. What is named after that has the error TooManyRevisions.
+const (
+	MaxRepeatedRevs  = 10_000
+	TooManyRevisions = "too_many_revisions"
+)
+
 // DocForm says how documents are shown in the rows of lists and feeds.
 type DocForm struct {
 	Include   bool
@@ -37,7 +44,7 @@ type DocForm struct {
 }
 
 // RowStream is an answer of rows that may hold documents. Rows are appended
-// inside a snapshot, which must not stay open while a client reads or while
+// inside a view of a snapshot, in which nobody waits for a client, and no
 // attachments are copied: a document whose attachments go out in full is held
 // until the page is sent, and ends the page.
 type RowStream struct {
@@ -54,6 +61,8 @@ type Pages interface {
 	Step() (over bool, err error)
 	// To makes the stream to which pages are appended.
 	To(s *web.Stream)
+	// Release lets go of the snapshot that the pages are read at. It may be called several times.
+	Release()
 }
 
 // To implements Pages.

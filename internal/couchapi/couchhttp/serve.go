@@ -179,6 +179,9 @@ func (r *Request) Again(err error) bool {
 
 // admit checks who may come in. Who may not see a path is told that before the methods that it has.
 func (r *Request) admit() error {
+	if err := r.checkLedOut(); err != nil {
+		return err
+	}
 	if r.node == nil {
 		return errNoDatabase // the pattern of last resort is a database's
 	}

@@ -88,6 +88,7 @@ func parseWebSettings(s *config.Snapshot) web.Settings {
 	w := web.Settings{
 		MaxBody:     web.Limit{Bytes: s.Int("chttpd", "max_http_request_size", 4<<30), Setting: "[chttpd] max_http_request_size"},
 		MaxMemory:   web.Limit{Bytes: s.Int("sectional", "max_bodies_memory", 512<<20), Setting: "[sectional] max_bodies_memory"},
+		MaxWrites:   s.Int("sectional", "max_queued_writes", 128<<20),
 		WorkTime:    max(0, s.Duration("sectional", "request_timeout", time.Second, 10*time.Minute)),
 		BodyTimeout: max(s.Duration("sectional", "body_timeout", time.Second, time.Minute), 100*time.Millisecond),
 		LogRequests: s.Bool("log", "requests", false),

@@ -53,24 +53,40 @@ type entryAnswer struct {
 	err   error
 }
 
-// entryBytes is how much of bodies is in memory for the next entries, about.
-const entryBytes = 1 << 20
+// entryBytes is how much is in memory for the next entries, about; itemBytes is what a
+// revision takes beside its body.
+const (
+	entryBytes = 1 << 20
+	itemBytes  = 512
+)
+
+var errNamedAgain = dberr.New(dberr.Invalid, couchhttp.TooManyRevisions,
+	"The request has named the document before, and has been answered more than %d revisions of such documents. Ask for one revision, or in another request.", couchhttp.MaxRepeatedRevs)
+
+// bulkRead is what a request of _bulk_get has read.
+type bulkRead struct {
+	r     *couchhttp.Request
+	o     *ReadOptions
+	ahead store.Ahead
+	named map[document.ID]struct{}
+	again int // revisions of documents named before, beyond one for each entry
+}
 
 // answers returns what the entries ask for, in their order. Those of a page are read
 // together, and no snapshot is open when fn is called.
 func answers(r *couchhttp.Request, wanted []couchwire.Wanted, o ReadOptions, fn func(*entryAnswer) error) error {
-	ahead := r.Scope.Ahead(store.Ahead{Docs: len(wanted), Bytes: entryBytes})
+	b := bulkRead{r: r, o: &o, ahead: r.Scope.Ahead(store.Ahead{Docs: len(wanted), Bytes: entryBytes}), named: map[document.ID]struct{}{}}
 	for rest := wanted; len(rest) > 0; {
-		page := make([]entryAnswer, min(ahead.Next(), len(rest)))
+		page := make([]entryAnswer, min(b.ahead.Next(), len(rest)))
 		for i := range page {
 			page[i] = entryAnswer{Wanted: &rest[i]}
 		}
-		n, err := readEntries(r, page, &o, &ahead)
+		n, err := b.read(page)
 		if err != nil {
 			return err
 		}
 		rest = rest[n:]
-		ahead.NewPage()
+		b.ahead.NewPage()
 		for i := range page[:n] {
 			if err := page[i].err; err != nil && !refusedEntry(err) {
 				return err
@@ -83,24 +99,25 @@ func answers(r *couchhttp.Request, wanted []couchwire.Wanted, o ReadOptions, fn 
 	return nil
 }
 
-// readEntries reads a page of entries at one snapshot, the first n of it if those are
-// large.
-func readEntries(r *couchhttp.Request, page []entryAnswer, o *ReadOptions, ahead *store.Ahead) (n int, err error) {
+// read reads a page of entries at one snapshot, the first n of it if those are large.
+// Each document is read once for them.
+func (b *bulkRead) read(page []entryAnswer) (n int, err error) {
 	asks := make([]store.Ask, 0, len(page))
 	for i := range page {
 		e := &page[i]
-		if e.err = checkEntry(r, e.Wanted); e.err == nil {
+		if e.err = checkEntry(b.r, e.Wanted); e.err == nil {
 			asks = append(asks, store.Ask{ID: e.ID, Head: true, Winner: e.Rev.IsZero(), Rev: e.Rev})
 		}
 	}
-	err = r.Scope.View(r.Ctx(), func(rd *store.Reader) error {
-		if err := ahead.Fetch(rd, asks); err != nil {
+	err = b.r.Scope.View(b.r.Ctx(), func(rd *store.Reader) error {
+		if err := b.ahead.Fetch(rd, asks); err != nil {
 			return err
 		}
+		docs := make(map[document.ID]*store.Doc, len(asks))
 		for bytes := 0; n < len(page) && bytes < entryBytes; n++ {
 			e := &page[n]
 			if e.err == nil {
-				e.items, e.err = openEntry(r, rd, e.Wanted, *o)
+				e.items, e.err = b.open(rd, docs, e.Wanted)
 			}
 			bytes += e.size()
 		}
@@ -109,8 +126,9 @@ func readEntries(r *couchhttp.Request, page []entryAnswer, o *ReadOptions, ahead
 	return n, err
 }
 
-// size is how much the bodies of the entry take.
+// size is how much memory the entry takes, about.
 func (e *entryAnswer) size() (n int) {
+	n = itemBytes * len(e.items)
 	for _, it := range e.items {
 		if it.found != nil {
 			n += len(it.found.Body)
@@ -136,18 +154,31 @@ func checkEntry(r *couchhttp.Request, w *couchwire.Wanted) error {
 	return r.Scope.CheckID(w.ID)
 }
 
-// openEntry reads what one entry asks for.
-func openEntry(r *couchhttp.Request, rd *store.Reader, w *couchwire.Wanted, o ReadOptions) ([]opened, error) {
+// open reads what one entry asks for, of a document in docs or read for it.
+func (b *bulkRead) open(rd *store.Reader, docs map[document.ID]*store.Doc, w *couchwire.Wanted) (items []opened, err error) {
+	_, again := b.named[w.ID]
+	if again && b.again > couchhttp.MaxRepeatedRevs {
+		return nil, errNamedAgain
+	}
+	b.named[w.ID] = struct{}{}
+	doc := docs[w.ID]
+	if doc == nil {
+		if doc, err = rd.Doc(w.ID); err != nil {
+			return nil, err
+		}
+		docs[w.ID] = doc
+	}
+	o := *b.o
 	o.openAll = w.Rev.IsZero()
 	o.open = []document.Rev{w.Rev}
 	if len(w.Since) > 0 {
 		o.since, o.attachments = w.Since, true
 	}
-	l, err := NewLoader(r, rd, w.ID, &o)
-	if err != nil {
-		return nil, err
+	l := &loader{r: b.r, rd: rd, doc: doc, o: &o}
+	if items, err = l.openRevs(); again && len(items) > 1 {
+		b.again += len(items) - 1
 	}
-	return l.openRevs()
+	return items, err
 }
 
 // refusedEntry tells an error that is an entry's own from one that ends the

@@ -197,11 +197,14 @@ func (l *loader) wanted() ([]document.Rev, error) {
 	if l.o.openAll {
 		return nodeRevs(nil, l.doc.Tree.Leaves()), nil
 	}
+	open := slices.Clone(l.o.open)
 	if !l.o.latest {
-		return slices.Clone(l.o.open), nil
+		return open, nil
 	}
+	slices.SortFunc(open, document.Rev.Compare)
 	var revs []document.Rev
-	for _, rev := range l.o.open {
+	seen := map[document.Rev]struct{}{}
+	for _, rev := range slices.Compact(open) {
 		leaves, err := l.leavesFrom(rev)
 		if err != nil {
 			return nil, err
@@ -209,7 +212,12 @@ func (l *loader) wanted() ([]document.Rev, error) {
 		if len(leaves) == 0 {
 			revs = append(revs, rev) // it will be missing
 		}
-		revs = nodeRevs(revs, leaves)
+		for _, leaf := range leaves { // which may have grown from several
+			if _, ok := seen[leaf.Rev]; !ok {
+				seen[leaf.Rev] = struct{}{}
+				revs = append(revs, leaf.Rev)
+			}
+		}
 	}
 	return revs, nil
 }

@@ -146,7 +146,10 @@ func newRowFeed(l couchhttp.Pages) *rowFeed {
 	return &rowFeed{l: l, aside: s}
 }
 
-func (f *rowFeed) close() { f.aside.Release() }
+func (f *rowFeed) close() {
+	f.l.Release()
+	f.aside.Release()
+}
 
 // rowsBegin is what the lister writes between its head and its rows.
 var rowsBegin = []byte(`"rows":[`)

@@ -23,6 +23,7 @@ type rewriteTarget struct {
 	method  string // "": that of the request
 	headers []web.Pair
 	body    []byte // nil: that of the request
+	rule    bool   // of a list of rules, not of a function
 }
 
 // rewriteRequest answers _rewrite: the design document's rules, or its
@@ -66,7 +67,7 @@ func forward(r *couchhttp.Request, to rewriteTarget) error {
 	if query != "" && to.query != "" {
 		query += "&"
 	}
-	h := r.HTTP.Clone(r.Ctx())
+	h := r.HTTP.Clone(r.HTTP.Context()) // in which nobody has been let in: a feed looks at rights as any other
 	h.RequestURI = paths.Clean(escapedDesign(r) + "/" + where)
 	if query += to.query; query != "" {
 		h.RequestURI += "?" + query
@@ -82,16 +83,31 @@ func forward(r *couchhttp.Request, to rewriteTarget) error {
 		h.Method = strings.ToUpper(to.method)
 	}
 	for _, p := range to.headers {
-		h.Header.Set(p.Name, p.Value)
+		if name := http.CanonicalHeaderKey(p.Name); isForwardable(name) {
+			h.Header.Set(name, p.Value)
+		}
 	}
 	if to.body != nil {
 		h.Body, h.ContentLength = io.NopCloser(bytes.NewReader(to.body)), int64(len(to.body))
 		h.Header.Del("Content-Encoding")
 	}
-	again := &couchhttp.Request{API: r.API, Request: r.Request, Rewrites: r.Rewrites + 1}
-	*r = *again
-	r.Replace(h)
-	return r.Go()
+	return r.Rewrite(h, to.rule)
+}
+
+// isForwardable reports whether a rewrites function may set a header. What says who asks, from
+// where, and how the body is sent stays as it came.
+func isForwardable(name string) bool {
+	switch name {
+	case "Authorization", "Cookie", "Proxy-Authorization", "Origin", "Referer", "Host", "Forwarded",
+		"Content-Length", "Content-Encoding", "Transfer-Encoding", "X-Http-Method-Override":
+		return false
+	}
+	for _, prefix := range []string{"Sec-", "X-Forwarded-", "X-Auth-", "X-Sectional-"} {
+		if strings.HasPrefix(name, prefix) {
+			return false
+		}
+	}
+	return true
 }
 
 // escapedDesign returns the path of the design document, escaped.
@@ -214,10 +230,11 @@ func rewriteAnswer(r *couchhttp.Request, code []byte, o rewriteObject) error {
 	header := r.Answer()
 	header["Content-Type"] = nil // the function's, or none
 	for _, p := range o.pairs("headers") {
-		if name := http.CanonicalHeaderKey(p.Name); !unsettable[name] {
+		if name := http.CanonicalHeaderKey(p.Name); settable(name, p.Value) {
 			r.Set(name, p.Value)
 		}
 	}
+	limitFunction(r)
 	if status == http.StatusNoContent || status == http.StatusNotModified {
 		r.Begin(status, 0)
 		return nil

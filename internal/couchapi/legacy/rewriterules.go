@@ -146,7 +146,7 @@ func rewriteBy(rule []byte, to string, bound bindings, rest []string) rewriteTar
 			path = append(path, escapedPart(p))
 		}
 	}
-	return rewriteTarget{path: strings.Join(path, "/"), query: final.query()}
+	return rewriteTarget{path: strings.Join(path, "/"), query: final.query(), rule: true}
 }
 
 // escapedPart writes a segment of a path. What a client gives must not lead

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
 	"github.com/sectional/sectional/internal/couchwire"
 	"github.com/sectional/sectional/internal/dberr"
@@ -109,8 +110,25 @@ func storeWritten(r *couchhttp.Request, raw []byte) (id document.ID, rev string,
 	return d.ID, stored.String(), err
 }
 
-// unsettable are headers that an answer's way decides, not a function.
-var unsettable = map[string]bool{"Content-Length": true, "Transfer-Encoding": true, "Connection": true, "Trailer": true, "Upgrade": true}
+// unsettable are headers that a function can't set: those that an answer's way decides, and those by which a browser
+// treats the whole server otherwise from then on, and not this answer alone.
+var unsettable = map[string]bool{
+	"Content-Length": true, "Transfer-Encoding": true, "Connection": true, "Trailer": true, "Upgrade": true,
+	"Alt-Svc": true, "Clear-Site-Data": true, "Nel": true, "Report-To": true, "Reporting-Endpoints": true, "Service-Worker-Allowed": true, "Strict-Transport-Security": true,
+	"X-Lighttpd-Send-File": true, "X-Lighttpd-Send-Tempfile": true, "X-Lighttpd-Send2-File": true, "X-Reproxy-Url": true, "X-Sendfile": true, "X-Sendfile2": true,
+}
+
+// settable reports whether a function can set a header, whose name is in canonical form, to a value: it can't say which other
+// sites may read the answer, nor who the visitor is. Nor can it give orders to a proxy before the server, which sends a file
+// of its host in the place of an answer that has X-Sendfile or X-Accel-Redirect.
+func settable(name, value string) bool {
+	for _, prefix := range []string{"Access-Control-", "X-Accel-"} {
+		if strings.HasPrefix(name, prefix) {
+			return false
+		}
+	}
+	return !unsettable[name] && !(name == "Set-Cookie" && auth.SetsSession(value))
+}
 
 // functionHead sets the headers that a function gave, and returns its status, or
 // the one given if it has none.
@@ -125,7 +143,7 @@ func functionHead(r *couchhttp.Request, a *script.Response, status int) (int, er
 		switch name := http.CanonicalHeaderKey(h.Name); {
 		case name == "Vary":
 			r.Vary(h.Value)
-		case !unsettable[name]:
+		case settable(name, h.Value):
 			r.Set(name, h.Value)
 		}
 	}

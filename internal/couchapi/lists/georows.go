@@ -13,8 +13,7 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// geoLister writes the answer to a geo query. It reads in pages, each in a snapshot of its
-// own.
+// geoLister writes the answer to a geo query. It reads in pages.
 type geoLister struct {
 	pager
 	q         *geoQuery
@@ -39,6 +38,8 @@ func (l *geoLister) answer() error {
 	} else {
 		l.Buf = append(l.Buf, `{"type":"FeatureCollection","features":[`...)
 	}
+	l.long = l.s.Hold()
+	defer l.Release()
 	for over := l.q.limit == 0; !over; {
 		if err := l.inTime(); err != nil {
 			return err

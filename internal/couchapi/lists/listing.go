@@ -14,8 +14,8 @@ import (
 // the member "offset"; where there are more it is null.
 const offsetExact = 1000
 
-// lister writes one list. It reads in pages, each in a snapshot of its own:
-// the list holds every document that was there, unchanged, from beginning to
+// lister writes one list. It reads in pages. Where these can't all be read at one
+// snapshot the list holds every document that was there, unchanged, from beginning to
 // end; of those written meanwhile it may hold the old or the new state.
 type lister struct {
 	pager
@@ -32,6 +32,9 @@ type lister struct {
 	begun   bool // total and seq are known
 	headed  bool
 	next    int // the next key
+
+	named    map[document.ID]struct{} // by keys, where conflicts are shown
+	repeated int                      // conflicts of documents that were named before
 }
 
 // Step appends the next page. The head comes with the first row, or at the end.
@@ -43,7 +46,10 @@ func (l *lister) Step() (over bool, err error) {
 	if l.q.keys != nil {
 		page = l.lookUp
 	}
-	err = l.scope.View(l.R.Ctx(), func(r *store.Reader) (err error) {
+	if l.long == nil {
+		l.long = l.scope.LongView()
+	}
+	err = l.long.View(l.R.Ctx(), func(r *store.Reader) (err error) {
 		if !l.begun && l.q.keys == nil && !l.kind.local && l.q.limit > 0 && l.q.skip == 0 {
 			sp, _ := l.kind.span(l.q)
 			r.ExpectDocs(sp, l.q.limit)
@@ -56,6 +62,9 @@ func (l *lister) Step() (over bool, err error) {
 		over, err = page(r)
 		return err
 	})
+	if over || err != nil {
+		l.Release()
+	}
 	if err == nil {
 		err = l.Finish()
 	}
@@ -218,17 +227,44 @@ func (l *lister) lookUp(r *store.Reader) (over bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if e.doc == nil && e.local == nil {
-			l.open()
-			l.Buf = append(l.Buf, `{"key":`...)
-			l.Buf = append(append(l.Buf, key...), `,"error":"not_found"}`...)
-			continue
-		}
-		if err := l.row(e); err != nil {
-			return false, err
+		switch {
+		case e.doc == nil && e.local == nil:
+			l.noRow(key, "not_found")
+		case !l.mayRepeat(e):
+			l.noRow(key, couchhttp.TooManyRevisions)
+		default:
+			if err := l.row(e); err != nil {
+				return false, err
+			}
 		}
 	}
 	return true, nil
+}
+
+// noRow appends why there is no row for a key.
+func (l *lister) noRow(key []byte, why string) {
+	l.open()
+	l.Buf = append(append(l.Buf, `{"key":`...), key...)
+	l.Buf = append(append(append(l.Buf, `,"error":"`...), why...), `"}`...)
+}
+
+// mayRepeat reports whether a document that a key names is shown, which may have been named before: with its conflicts it is as
+// long as there are leaves, and a key takes a few bytes.
+func (l *lister) mayRepeat(e listed) bool {
+	if !l.Form.Include || !l.Form.Conflicts || e.body == nil {
+		return true
+	}
+	if _, again := l.named[e.id]; again {
+		if l.repeated > couchhttp.MaxRepeatedRevs {
+			return false
+		}
+		l.repeated += len(couchhttp.ConflictsOf(&e.doc.Tree))
+	}
+	if l.named == nil {
+		l.named = map[document.ID]struct{}{}
+	}
+	l.named[e.id] = struct{}{}
+	return true
 }
 
 // key returns the i-th key in the order of the answer.

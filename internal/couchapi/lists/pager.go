@@ -9,6 +9,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/jsonscan"
+	"github.com/sectional/sectional/internal/store"
 	"github.com/sectional/sectional/internal/web"
 )
 
@@ -20,9 +21,10 @@ const (
 )
 
 // pager writes the rows of an answer, whatever they are rows of: a list of documents, a view, a query. What lies in
-// a page is read at one snapshot, and goes out between two.
+// a page is read in one view, and goes out between two. All of them read one snapshot (store.LongView).
 type pager struct {
 	couchhttp.RowStream
+	long  *store.LongView
 	rows  int       // that were begun
 	until time.Time // when the answer has to be there; zero for no bound
 	late  *atomic.Uint64
@@ -38,6 +40,9 @@ func newPager(r *couchhttp.Request, form couchhttp.DocForm, p document.Partition
 	}
 	return w
 }
+
+// Release implements couchhttp.Pages.
+func (w *pager) Release() { w.long.Release() }
 
 // inTime returns an error if the time for the answer is over.
 func (w *pager) inTime() error {
@@ -59,6 +64,7 @@ func (w *pager) between(line string) {
 
 // writeList appends all pages of a list to a stream.
 func writeList(l couchhttp.Pages, s *web.Stream) error {
+	defer l.Release()
 	l.To(s)
 	for over := false; !over; {
 		var err error

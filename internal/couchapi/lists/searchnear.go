@@ -34,7 +34,7 @@ func (q *searchQuery) setNearest(v listValue) error {
 	for _, m := range members {
 		set := nearParams[m.Name]
 		if set == nil {
-			return badNearest("`%s` is no member of it", m.Name)
+			return badNearest("`%s` is not a member of it", m.Name)
 		}
 		if !set(q, bytes.TrimSpace(m.Value)) {
 			return badNearest("invalid value for `%s`", m.Name)

@@ -15,11 +15,12 @@ import (
 )
 
 // searchAnswer writes the answer of a search. Documents that come along are read in
-// pages, each in a snapshot of its own.
+// pages.
 type searchAnswer struct {
 	couchhttp.RowStream
 	q       *searchQuery
 	s       *index.Session
+	long    *store.LongView // what the documents are read through
 	result  *textfind.Result
 	nouveau *nouveauQuery // what was asked for, instead of q
 }
@@ -42,6 +43,8 @@ func (a *searchAnswer) write() error {
 	if err != nil {
 		return err
 	}
+	a.long = a.R.Scope.LongView()
+	defer a.long.Release()
 	a.To(a.R.Stream(http.StatusOK, web.JSON))
 	for len(pieces) > 0 {
 		if pieces, err = a.page(pieces); err != nil {
@@ -69,7 +72,7 @@ func (a *searchAnswer) page(pieces []piece) ([]piece, error) {
 		return nil, nil
 	}
 	written, left := len(a.Buf), pieces
-	err := a.R.Scope.View(a.R.Ctx(), func(rd *store.Reader) error {
+	err := a.long.View(a.R.Ctx(), func(rd *store.Reader) error {
 		a.Buf, pieces = a.Buf[:written], left // it may have begun before
 		for n := 0; len(pieces) > 0 && n < couchhttp.PageRows && !a.Full(); n++ {
 			if err := a.piece(rd, &pieces[0]); err != nil {

@@ -75,7 +75,8 @@ func noView(d couchhttp.DesignFunctions, name string) error {
 	if _, ok := jsonscan.Member(v, "map"); !ok {
 		return errNoView
 	}
-	if language, ok := jsonscan.Member(d.Body, "language"); ok && !jsonscan.NameIs(language, "javascript") {
+	if !document.IsJavaScript(d.Body) {
+		language, _ := jsonscan.Member(d.Body, "language")
 		return &dberr.Error{Kind: dberr.Internal, Code: "unknown_query_language", Reason: string(jsonscan.Text(nil, language))}
 	}
 	return errNoView

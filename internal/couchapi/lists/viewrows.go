@@ -6,11 +6,9 @@ import (
 	"strings"
 
 	"github.com/sectional/sectional/internal/couchapi/couchhttp"
-	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/view"
-	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/store"
 )
 
@@ -18,7 +16,7 @@ import (
 const pageGroups = 500
 
 // viewLister writes the answer to one query of a view. Like lister it reads in
-// pages, each in a snapshot of its own.
+// pages.
 type viewLister struct {
 	pager
 	q         *viewQuery
@@ -51,6 +49,7 @@ func (l *viewLister) Step() (over bool, err error) {
 
 // again begins with the view that has the name now.
 func (l *viewLister) again() error {
+	l.Release()
 	fresh, err := ViewListerOf(l.R, couchhttp.DesignFunctions{}, strings.TrimPrefix(string(l.s.Design), "_design/"), l.s.Name, l.q)
 	if err == nil {
 		fresh.RowStream, fresh.tagged = l.RowStream, l.tagged
@@ -66,6 +65,9 @@ func (l *viewLister) step() (over bool, err error) {
 	}
 	if err := l.inTime(); err != nil {
 		return false, err
+	}
+	if l.long == nil {
+		l.long = l.s.Hold()
 	}
 	etag := ""
 	err = l.s.Expecting(l.R.Ctx(), l.expect, func(rd *store.Reader, gone bool) (err error) {
@@ -89,6 +91,9 @@ func (l *viewLister) step() (over bool, err error) {
 		over, err = page(rd, v)
 		return err
 	})
+	if over || err != nil {
+		l.Release()
+	}
 	if l.tagged {
 		l.setTag(etag, err)
 	}
@@ -368,53 +373,4 @@ func (l *viewLister) stored(r view.Range) view.Range {
 		}
 	}
 	return r
-}
-
-// link returns the document of a row, or the one that the row's value names, and the
-// revision, zero for the winner; false if there can't be one.
-func (l *viewLister) link(row *view.Row) (id document.ID, rev document.Rev, ok bool) {
-	id = row.ID
-	if jsonscan.KindOf(row.Value) == jsonscan.Object {
-		if other, ok := jsonscan.Member(row.Value, "_id"); ok {
-			if jsonscan.KindOf(other) != jsonscan.String {
-				return "", rev, false
-			}
-			if id, ok = l.named(document.ID(jsonscan.Text(nil, other))); !ok {
-				return "", rev, false
-			}
-		}
-		if wanted, ok := jsonscan.Member(row.Value, "_rev"); ok {
-			var err error
-			if rev, err = document.ParseRev(string(jsonscan.Text(nil, wanted))); err != nil {
-				return "", rev, false // no document has such a revision
-			}
-		}
-	}
-	return id, rev, id != "" && !id.IsLocal() && l.R.Scope.CheckID(id) == nil
-}
-
-// linked reads what link names; nil if there is none.
-func (l *viewLister) linked(rd *store.Reader, row *view.Row) (*store.Revision, *document.Tree, error) {
-	id, rev, ok := l.link(row)
-	if !ok {
-		return nil, nil, nil
-	}
-	doc, err := rd.Doc(id)
-	if err == nil && rev == (document.Rev{}) {
-		if doc.Tree.Winner().Deleted {
-			return nil, nil, nil
-		}
-		rev = doc.Tree.Winner().Rev
-	}
-	var found *store.Revision
-	if err == nil {
-		found, err = rd.Revision(doc, rev)
-	}
-	if dberr.Is(err, dberr.NotFound) {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	return found, &doc.Tree, nil
 }

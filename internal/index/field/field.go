@@ -44,6 +44,8 @@ type Def struct {
 	Include []*selector.Path   // further fields that rows carry
 	Filter  []byte             // Partial as it was written, compact JSON; nil for none
 	Sparse  bool               // only documents that have every column are in the index
+
+	names map[string]bool // of the columns while they are read, and elementsSuffix if one has it
 }
 
 // Optional reports whether documents of the index may lack a column. They never
@@ -82,18 +84,6 @@ func (Kind) Prefixes(db, number uint64) [][]byte {
 
 // Open is index.Kind's: it returns a *Def, also with an error that refuses it.
 func (Kind) Open(source []byte) (any, error) { return Parse(source) }
-
-// Meaning is index.Dated's. Since 1 a pattern in a filter matches or does not; before
-// it gave up after a time, so that what an index held depended on the machine.
-func (Kind) Meaning(byte) int { return 1 }
-
-// Outdated is index.Dated's.
-func (Kind) Outdated(opened any, _ int) string {
-	if d := opened.(*Def); d.Partial == nil || !d.Partial.Has(selector.Regex) {
-		return ""
-	}
-	return "The index was made when patterns gave up after a time, and documents may be missing. Delete it and make it again."
-}
 
 // Of returns the definition of a field index, whatever its state.
 func Of(x *index.Index) *Def { return x.Opened.(*Def) }
@@ -140,7 +130,7 @@ func Parse(source []byte) (*Def, error) {
 	if jsonscan.KindOf(source) != jsonscan.Object {
 		return nil, errDefinition
 	}
-	d := &Def{}
+	d := &Def{names: map[string]bool{}}
 	fields, _ := jsonscan.Member(source, "fields")
 	var err error
 	switch jsonscan.KindOf(fields) {
@@ -166,6 +156,7 @@ func Parse(source []byte) (*Def, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.names = nil
 	return d, d.refuse()
 }
 
@@ -226,14 +217,15 @@ func (d *Def) add(name string, direction []byte) error {
 	}
 	plain, elements := strings.CutSuffix(name, elementsSuffix)
 	c.Elements = elements
-	for _, other := range d.Columns {
-		if other.Name == name || elements && other.Elements {
-			return dberr.New(dberr.Invalid, "invalid_index", "An index has a field once, and one field by its elements.")
-		}
+	if d.names[name] || elements && d.names[elementsSuffix] {
+		return dberr.New(dberr.Invalid, "invalid_index", "An index has a field once, and one field by its elements.")
 	}
 	var err error
 	if c.Path, err = selector.ParsePath(plain); err == nil {
 		d.Columns = append(d.Columns, c)
+	}
+	if d.names[name] = true; elements {
+		d.names[elementsSuffix] = true
 	}
 	return err
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/sectional/sectional/internal/index/field"
-	"github.com/sectional/sectional/internal/index/indextest"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/testkit/indextest"
 )
 
 func TestSuite(t *testing.T) {

@@ -47,26 +47,44 @@ type wanted struct {
 	names []string // of members of the document
 	paths []*selector.Path
 	slot  []int // of names, by path; -1 for a reserved member
+
+	places map[string]int // of names
+	added  map[string]int // positions of paths
 }
 
-func newWanted() *wanted { return &wanted{} }
+func newWanted() *wanted { return &wanted{places: map[string]int{}, added: map[string]int{}} }
 
 // add adds a path and returns its position.
 func (w *wanted) add(p *selector.Path) int {
-	for i, known := range w.paths {
-		if known.String() == p.String() {
-			return i
-		}
+	if i, ok := w.added[p.String()]; ok {
+		return i
 	}
 	slot := -1
 	if name := p.Segments()[0]; name == "" || name[0] != '_' {
-		if slot = slices.Index(w.names, name); slot < 0 {
-			w.names = append(w.names, name)
-			slot = len(w.names) - 1
+		known := false
+		if slot, known = w.places[name]; !known {
+			slot = len(w.names)
+			w.names, w.places[name] = append(w.names, name), slot
 		}
 	}
+	w.added[p.String()] = len(w.paths)
 	w.paths, w.slot = append(w.paths, p), append(w.slot, slot)
 	return len(w.paths) - 1
+}
+
+// fewNames is how many names are compared one by one.
+const fewNames = 16
+
+// place returns the place of a quoted name among names, -1 if it is not wanted.
+func (w *wanted) place(quoted []byte) int {
+	if len(w.names) <= fewNames {
+		return slices.IndexFunc(w.names, func(n string) bool { return jsonscan.NameIs(quoted, n) })
+	}
+	var room [64]byte
+	if i, ok := w.places[string(jsonscan.Text(room[:0], quoted))]; ok {
+		return i
+	}
+	return -1
 }
 
 // take fills dst, one value per path, from a document; tops is scratch.
@@ -79,12 +97,9 @@ func (w *wanted) take(dst, tops values, rev *store.Revision) (values, values) {
 		if !ok {
 			break
 		}
-		for i, n := range w.names {
-			if tops[i] == nil && jsonscan.NameIs(name, n) {
-				tops[i] = v
-				missing--
-				break
-			}
+		if i := w.place(name); i >= 0 && tops[i] == nil {
+			tops[i] = v
+			missing--
 		}
 	}
 	dst = dst[:0]

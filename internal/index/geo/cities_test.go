@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"testing"
 
@@ -16,7 +15,7 @@ import (
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/store"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // cities is a database of the demo's cities, one in every so many and all of two countries, with a global and a
@@ -130,7 +129,7 @@ func inRing(ring []geometry.XY, p geometry.XY) (in bool) {
 func TestCities(t *testing.T) {
 	testrun.Sequential(t)
 	every := 25
-	if os.Getenv("SECTIONAL_LONG") != "" {
+	if testrun.IsLong() {
 		every = 1
 	}
 	c := newCities(t, every)

@@ -22,6 +22,7 @@ import (
 	"encoding/json"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/geometry"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/jsonscan"
@@ -79,7 +80,7 @@ func Of(x *index.Index) *Def { return x.Opened.(*Def) }
 
 // Defined is index.Kind's: st_indexes of a design document in JavaScript.
 func (*Kind) Defined(d index.Design) (defs []index.Definition) {
-	if language, ok := jsonscan.Member(d.Body, "language"); ok && textOf(language) != "javascript" {
+	if !document.IsJavaScript(d.Body) {
 		return nil
 	}
 	auto, _ := jsonscan.Member(d.Body, "autoupdate")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -13,7 +12,7 @@ import (
 	"github.com/sectional/sectional/internal/geometry"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/store"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // world is a database with geometries at hard places, in an index of functions and in one
@@ -150,7 +149,7 @@ func rounds(n int) int {
 	switch {
 	case testing.Short():
 		return n / 6
-	case os.Getenv("SECTIONAL_LONG") == "":
+	case !testrun.IsLong():
 		return n / 3
 	}
 	return n

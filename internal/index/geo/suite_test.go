@@ -8,10 +8,10 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/sectional/sectional/internal/index/indextest"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/script/compiled"
+	"github.com/sectional/sectional/internal/testkit/indextest"
 )
 
 var ctx = context.Background()
@@ -27,7 +27,7 @@ func (goFunctions) Geometries(_ context.Context, s Script, docs [][]byte) ([]Res
 	machine := m.NewMachine()
 	all := make([]Result, len(docs))
 	for i, doc := range docs {
-		rows, err := machine.Run(doc, nil)
+		rows, err := machine.Run(context.Background(), doc, nil)
 		all[i].Err = err
 		for _, r := range rows {
 			all[i].Geometries = append(all[i].Geometries, r.Key)

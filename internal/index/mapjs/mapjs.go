@@ -116,17 +116,30 @@ func runCompiled(ctx context.Context, m *compiled.Map, docs [][]byte, results []
 			return nil, nil, ctx.Err()
 		}
 		var err error
-		rows, err = machine.Run(doc, rows[:0])
+		rows, err = machine.Run(ctx, doc, rows[:0])
 		if errors.Is(err, compiled.ErrInterpret) {
 			left, at = append(left, doc), append(at, i)
 			continue
 		}
-		results[i].Err = err
-		for _, row := range rows {
-			results[i].Rows = append(results[i].Rows, index.Emitted(row))
+		if thrown := (*compiled.Exception)(nil); err != nil && !errors.As(err, &thrown) {
+			return nil, nil, err
 		}
+		results[i].Err = err
+		results[i].Rows = emitted(rows)
 	}
 	return left, at, nil
+}
+
+// emitted returns rows as indexes take them.
+func emitted(rows []compiled.Row) []index.Emitted {
+	if len(rows) == 0 {
+		return nil
+	}
+	all := make([]index.Emitted, len(rows))
+	for i, row := range rows {
+		all[i] = index.Emitted(row)
+	}
+	return all
 }
 
 func (f *Function) realm() script.Realm {

@@ -26,7 +26,11 @@ func TestOtherNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { pool.Close() })
+	t.Cleanup(func() {
+		if err := pool.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	r := New(pool)
 	docs := [][]byte{[]byte(`{"_id":"a","n":1}`), []byte(`{"_id":"b","n":[1]}`)}
 	for _, c := range []struct {
@@ -64,25 +68,28 @@ func TestOtherNames(t *testing.T) {
 	}
 }
 
-// ending is a context that ends when it has been looked at once.
+// ending is a context that ends when it has been looked at so many times.
 type ending struct {
 	context.Context
-	looked bool
+	looks int
 }
 
 func (c *ending) Err() error {
-	if c.looked {
+	if c.looks--; c.looks < 0 {
 		return context.Canceled
 	}
-	c.looked = true
 	return nil
 }
 
-// TestEndsBetweenDocuments: compiled functions run in the process, and one may take long for each document.
-func TestEndsBetweenDocuments(t *testing.T) {
-	docs := [][]byte{[]byte(`{"_id":"a"}`), []byte(`{"_id":"b"}`)}
-	all, err := New(nil).Run(&ending{Context: context.Background()}, Function{Source: `function(doc){ emit(doc._id); }`}, docs)
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, %v", all, err)
+// TestEndsWithItsContext: compiled functions run in the process, and one may take long for each document, and for one.
+func TestEndsWithItsContext(t *testing.T) {
+	for source, docs := range map[string][][]byte{
+		`function(doc){ emit(doc._id); }`: {[]byte(`{"_id":"a"}`), []byte(`{"_id":"b"}`)},
+		`function(doc){ for (;;) {} }`:    {[]byte(`{"_id":"a"}`)},
+	} {
+		all, err := New(nil).Run(&ending{context.Background(), 1}, Function{Source: source}, docs)
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, %v", source, all, err)
+		}
 	}
 }

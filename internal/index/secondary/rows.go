@@ -85,7 +85,7 @@ func (e *extractor) row(id document.ID, values [][]byte) (r index.Row, ok bool) 
 		if i > 0 {
 			tuple = append(tuple, valueEnd)
 		}
-		if tuple, ok = appendKey(tuple, e.Keys[i].Type, values[at]); !ok {
+		if tuple, ok = appendKey(tuple, e.Keys[i].Type, i, values[at]); !ok {
 			return r, false
 		}
 	}
@@ -119,9 +119,10 @@ func (e *extractor) value(values [][]byte) []byte {
 	return append(b, '}')
 }
 
-// appendKey appends a key's value. ok is false if the document has none of that type, or an
-// empty one, which DynamoDB refuses in keys.
-func appendKey(dst []byte, t table.Type, v []byte) (_ []byte, ok bool) {
+// appendKey appends the value of the key at a position. ok is false if the document has none of
+// that type, or one that DynamoDB refuses in keys: an empty one, or one that is too long, as
+// documents from before the index may have.
+func appendKey(dst []byte, t table.Type, at int, v []byte) (_ []byte, ok bool) {
 	value := document.Value{Kind: t.Kind()}
 	switch kind := jsonscan.KindOf(v); {
 	case t == table.String && kind == jsonscan.String:
@@ -131,7 +132,7 @@ func appendKey(dst []byte, t table.Type, v []byte) (_ []byte, ok bool) {
 	case t == table.Binary && kind == jsonscan.Object:
 		value.Text = binary(v)
 	}
-	if value.Text == "" {
+	if value.Text == "" || t != table.Number && len(value.Text) > table.MostBytes(at) {
 		return dst, false
 	}
 	dst, err := document.AppendValue(dst, value)

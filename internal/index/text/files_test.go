@@ -23,7 +23,7 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/lucene"
 	"github.com/sectional/sectional/internal/store"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // filed is a world whose segments are all in files, with some documents. want is what the

@@ -32,6 +32,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/index/text/mango"
 	"github.com/sectional/sectional/internal/jsonscan"
@@ -192,9 +193,9 @@ func (k *Kind) Defined(d index.Design) (defs []index.Definition) {
 	if k.nouveau {
 		in, read, ofMango = "nouveau", nouveauSource, (*mango.Def).NouveauAnalyzer
 	}
-	if language, ok := jsonscan.Member(d.Body, "language"); ok && textOf(language) == "query" {
+	if language, _ := jsonscan.Member(d.Body, "language"); textOf(language) == "query" {
 		read = mangoSource(ofMango)
-	} else if ok && textOf(language) != "javascript" {
+	} else if !document.IsJavaScript(d.Body) {
 		return nil
 	}
 	indexes, _ := jsonscan.Member(d.Body, in)

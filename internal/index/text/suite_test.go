@@ -20,12 +20,12 @@ import (
 
 	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
-	"github.com/sectional/sectional/internal/index/indextest"
 	"github.com/sectional/sectional/internal/index/text/find"
 	"github.com/sectional/sectional/internal/index/text/segment"
 	"github.com/sectional/sectional/internal/kv"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testkit/indextest"
 )
 
 // goFunctions are index functions in Go: the source "members" indexes the texts and

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // TestTripsOfGroups: over an engine across a network the rows that end a long group are those that begin the next,

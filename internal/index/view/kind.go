@@ -28,10 +28,10 @@ import (
 	"strings"
 
 	"github.com/sectional/sectional/internal/dberr"
+	"github.com/sectional/sectional/internal/document"
 	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/keyspace"
-	"github.com/sectional/sectional/internal/store"
 )
 
 // KindName is the kind's word in stored rows.
@@ -48,7 +48,6 @@ type Kind struct {
 var (
 	_ index.Asynchronous = (*Kind)(nil)
 	_ index.Designed     = (*Kind)(nil)
-	_ index.Dated        = (*Kind)(nil)
 )
 
 // New makes the kind; its functions run by f.
@@ -62,18 +61,6 @@ func (*Kind) Prefixes(db, number uint64) [][]byte {
 	n := keyspace.U(number)
 	return [][]byte{keyspace.ViewRow.Key(db, n), keyspace.ViewBack.Key(db, n), keyspace.ViewNode.Key(db, n)}
 }
-
-// Meaning is index.Dated's. Since 1 keys are cut where the engines of today ask for it
-// (longestOf), which let them be longer.
-func (*Kind) Meaning(format byte) int {
-	if format < store.FormatLongKeys {
-		return 0
-	}
-	return 1
-}
-
-// Outdated is index.Dated's: what was defined before is as it was.
-func (*Kind) Outdated(any, int) string { return "" }
 
 // source is the canonical form of a definition: its JSON is Definition.Source.
 type source struct {
@@ -130,7 +117,7 @@ func (*Kind) Designs(x *index.Index) bool {
 
 // Defined is index.Kind's: the views of a design document in JavaScript.
 func (k *Kind) Defined(d index.Design) (defs []index.Definition) {
-	if language, ok := jsonscan.Member(d.Body, "language"); ok && textOf(language) != "javascript" {
+	if !document.IsJavaScript(d.Body) {
 		return nil
 	}
 	views, _ := jsonscan.Member(d.Body, "views")

@@ -67,7 +67,7 @@ type work struct {
 }
 
 func (k *Kind) work(d *store.Database, x *index.Index) *work {
-	return &work{Kind: k, layout: layoutOf(d, x), Script: scriptOf(d, x), table: onDisk{d}, runs: runsFrom(d) && Of(x).keepsRuns()}
+	return &work{Kind: k, layout: layoutOf(d, x), Script: scriptOf(d, x), table: onDisk{d}, runs: Of(x).keepsRuns()}
 }
 
 // table is where the rows and nodes of an index lie.

@@ -10,11 +10,9 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/document"
-	"github.com/sectional/sectional/internal/index"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
-	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // modelRow is a row of the naive model: a sorted slice.
@@ -301,7 +299,7 @@ func TestSmallKeys(t *testing.T) {
 		e := kvtest.NewChecked(t, kvtest.NewModel(kvtest.ModelOptions{Limits: limits}))
 		w := newWorldOver(t, e, &Kind{functions: goFunctions{}}, true)
 		w.define("d", `function(doc){ emit(doc.k, doc.n); }`, "_count", "")
-		most := longestOf(limits, 1)
+		most := longestOf(limits)
 		var want []string
 		for n := most.key - 300; n < most.key+300; n += 50 { // longer ones come after shorter ones until they are cut
 			id := fmt.Sprintf("p:%04d", n)
@@ -332,73 +330,4 @@ func TestSmallKeys(t *testing.T) {
 			t.Errorf("keys of %d: %d groups", longest, strings.Count(got, "\n"))
 		}
 	}
-}
-
-// TestFormerLimits: where the rows of an index lie does not change with what engines take.
-func TestFormerLimits(t *testing.T) {
-	for _, c := range []struct {
-		key     int
-		distant bool
-		meaning int
-		want    longest
-	}{
-		{key: 24 << 10, want: longest{key: 6000, position: 8 << 10, row: 7 << 20}},
-		{key: 24 << 10, distant: true, want: longest{key: 1040, position: 2536, row: 7 << 20}},
-		{key: 24 << 10, meaning: 1, want: longest{key: 6000, position: 24512, row: 7 << 20}},
-		{key: 24 << 10, distant: true, meaning: 1, want: longest{key: 6000, position: 24512, row: 7 << 20}},
-		{key: 1 << 10, want: longest{key: 409, position: 960, row: 7 << 20}},
-		{key: 1 << 10, meaning: 1, want: longest{key: 409, position: 960, row: 7 << 20}},
-	} {
-		if got := longestOf(kv.Limits{Key: c.key, Value: 8 << 20, Distant: c.distant}, c.meaning); got != c.want {
-			t.Errorf("%d bytes, distant %v, meaning %d: %+v, want %+v", c.key, c.distant, c.meaning, got, c.want)
-		}
-	}
-}
-
-// TestLongerKeys: where the engine came to take longer keys than an index was made for, it is
-// made anew when the store is opened, and long keys are in order.
-func TestLongerKeys(t *testing.T) {
-	model := kvtest.NewModel(kvtest.ModelOptions{Limits: kv.Limits{Key: 24 << 10, Value: 1 << 20, Txn: 64 << 20}})
-	e := kvtest.NewRemote(model, nil)
-	w := newWorldOver(t, e, &Kind{functions: goFunctions{}}, true)
-	w.define("d", `function(doc){ emit(doc.k, doc.n); }`, "_count", "")
-	for i := range 20 {
-		w.put(fmt.Sprintf("p:%02d", 19-i), fmt.Sprintf(`{"k":"%s%02d"}`, strings.Repeat("x", 1000), i))
-	}
-	w.follow()
-	want := w.rows("d", "p", Range{}, 0)
-	before := w.index("d")
-	if at := strings.Index(want, "p:19"); at < 0 || at > strings.Index(want, "p:18") || before.Meaning != 1 {
-		t.Fatalf("meaning %d: %.3000s", before.Meaning, want)
-	}
-	w.former(e)
-
-	x := index.New(index.Options{Kinds: []index.Kind{w.kind}, Idle: true})
-	s, err := store.Open(ctx, kvtest.NewShortLocks(t, e, keyspace.IsLaneHead), store.Options{Idle: true, Indexer: x})
-	must(t, err)
-	defer func() {
-		x.Close()
-		must(t, s.Close())
-	}()
-	must(t, x.Start(ctx, s))
-	again := &world{TB: t, kind: w.kind, indexes: x, store: s}
-	again.db, err = s.Database(ctx, "db")
-	must(t, err)
-	again.follow()
-	if got := again.rows("d", "p", Range{}, 0); got != want {
-		t.Errorf("%.3000s\nwant\n%.3000s", got, want)
-	}
-	if now := again.index("d"); now.Meaning != 1 || now.Number == before.Number {
-		t.Errorf("index %d of meaning %d", now.Number, now.Meaning)
-	}
-}
-
-// former makes the indexes of the database those of a build before keys were longer.
-func (w *world) former(e kv.Engine) {
-	w.Helper()
-	must(w, e.Update(ctx, func(tx kv.Txn) error {
-		return kv.Each(tx, kv.Prefix(keyspace.Index.Key(w.db.Number())), func(key, value []byte) error {
-			return tx.Put(bytes.Clone(key), bytes.Replace(value, []byte(`,"meaning":1`), nil, 1))
-		})
-	}))
 }

@@ -37,16 +37,11 @@ const beforePosition = 64
 
 // longestOf divides what an engine takes: the rest of a position is for the document's
 // id, and for bytes of the key that take two. It decides where rows lie, so that it is
-// the same for an engine for ever, and for indexes of a meaning (Kind.Meaning).
-func longestOf(l kv.Limits, meaning int) longest {
-	position := l.Key - beforePosition
-	if meaning == 0 {
-		l.Key = store.ShortKeys(l)
-		position = min(8<<10, l.Key-beforePosition)
-	}
+// the same for an engine for ever.
+func longestOf(l kv.Limits) longest {
 	return longest{
 		key:      min(6000, max(l.Key-2704, l.Key*2/5)),
-		position: position,
+		position: l.Key - beforePosition,
 		row:      min(7<<20, l.Value/8*7),
 	}
 }
@@ -66,7 +61,7 @@ type layout struct {
 func layoutOf(d *store.Database, x *index.Index) layout {
 	return layout{
 		db: d.Number(), index: x.Number, rows: keyspace.ViewRow.Key(d.Number(), keyspace.U(x.Number)),
-		raw: Of(x).Raw, most: longestOf(d.Limits(), x.Meaning),
+		raw: Of(x).Raw, most: longestOf(d.Limits()),
 		signature: sha256.Sum256([]byte(x.Signature)), first: Of(x).first, further: Of(x).further, partitioned: x.Partitioned,
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // reducerNamed returns the reducer of a built-in.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"github.com/sectional/sectional/internal/packed"
-	"github.com/sectional/sectional/internal/store"
 )
 
 // A node of a view with a reduce function keeps, beside the reduction of its span, those of
@@ -77,9 +76,6 @@ func (w *work) newNode(level int) *group {
 	}
 	return g
 }
-
-// runsFrom reports whether a store has nodes with runs.
-func runsFrom(d *store.Database) bool { return d.Format() >= store.FormatRuns }
 
 // row adds a row. Those of one run have positions that begin with partition and key.
 func (rs *runs) row(position []byte, r *Row) {

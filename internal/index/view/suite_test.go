@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/index"
-	"github.com/sectional/sectional/internal/index/indextest"
+	"github.com/sectional/sectional/internal/testkit/indextest"
 )
 
 // TestSuite holds views that were kept up to date against views built anew, rows

@@ -16,10 +16,10 @@ import (
 	"github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/keyspace"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
 	"github.com/sectional/sectional/internal/script/compiled"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 var ctx = context.Background()
@@ -36,7 +36,7 @@ func (f goFunctions) Map(_ context.Context, s Script, docs [][]byte) ([]index.Ma
 	all := make([]index.Mapped, len(docs))
 	machine := m.NewMachine()
 	for i, doc := range docs {
-		rows, err := machine.Run(doc, nil)
+		rows, err := machine.Run(context.Background(), doc, nil)
 		all[i].Err = err
 		for _, r := range rows {
 			all[i].Rows = append(all[i].Rows, index.Emitted{Key: r.Key, Value: r.Value})

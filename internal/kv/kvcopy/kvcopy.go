@@ -1,44 +1,41 @@
-// Package kvcopy owns the copying of rows of one storage engine into another, all of them
-// or those of one database, such as from the files of one machine into a database server,
-// while others write to the source; and the watching of an engine that this takes.
+// Package kvcopy owns the copying of all rows of one storage engine into another, such as
+// from the files of one machine into a database server.
 //
-// It promises that a target that holds only a part is told from a whole one, that a copy
-// that was interrupted goes on where it was, and that what ends without an error was read
-// back and is the same, up to the last write at the source. Nobody else may write to those
-// rows of the target meanwhile. It must not know what rows mean. Begin reading at Copy.
+// It promises that a part of a copy is not taken for the whole, that a copy that was
+// interrupted goes on when it is started again, and that when Copy returns no error the
+// target was read back and has the same rows as the source. Nobody else may write to either
+// engine meanwhile. It must not know what rows mean. Begin reading at Copy.
 package kvcopy
 
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
-	"time"
+	"iter"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/packed"
 )
 
-// Options say how to copy. Finish must be given.
+// Options say how to copy. Seal and Marker must be given.
 type Options struct {
-	// From is what the keys begin with that are copied, and To is what the target has in
-	// its place. Both empty: all rows.
-	From, To []byte
-	// Apart reports whether a row is neither copied nor compared nor, at the target, in the
-	// way. Keys are the source's. nil: none is.
-	Apart func(key []byte) bool
-	// Begin is called when the target is known to take all, before rows are copied, perhaps
-	// by each of several attempts: from then on the target has a part. nil: there is nothing.
-	Begin func(context.Context, Sum) error
-	// Finish is called when the target has what the source has, of which nobody writes
-	// anything, and makes the target usable. What it writes to the source goes through the
-	// tracking, which can have writers be refused from then on.
-	Finish func(context.Context, kv.Tracking, Sum) error
-	// Describe says what a key is, for errors; nil: in hexadecimal digits.
-	Describe func(key []byte) string
-	// Progress is told what was done so far of which step, and what there was to do in all
-	// as far as that is known; nil: nobody is.
-	Progress func(step Step, done, all Sum)
+	// Seal is the key of a row without which an engine's rows are not used. It is written
+	// last; until then the target has a marker there, with the source's seal in it.
+	Seal []byte
+	// Marker is the byte that a marker begins with, and a seal does not.
+	Marker byte
+	// Skip reports whether a row is neither copied nor compared nor, at the target, in the
+	// way. It may be nil.
+	Skip func(key []byte) bool
+	// Finish is called when the target has the rows of the source and before it gets the
+	// seal. An error leaves the marker there. It may be nil.
+	Finish func(context.Context) error
+	// Progress is called after each batch with how much of a step is done. It may be nil.
+	Progress func(Step, Sum)
 }
 
 // Step is a part of the work.
@@ -46,214 +43,301 @@ type Step string
 
 // The steps, in their order.
 const (
-	Reading   Step = "reading"   // all of the source, to see whether the target takes it
-	Copying   Step = "copying"   // what the target does not have yet
-	Comparing Step = "comparing" // both
-	Finishing Step = "finishing" // writers wait
+	Copying   Step = "copying"
+	Comparing Step = "comparing"
 )
+
+// Sum describes the rows of an engine.
+type Sum struct {
+	Rows     int64
+	Bytes    int64             // of keys and values
+	Checksum [sha256.Size]byte // of all rows in their order
+}
 
 const (
 	pageRows  = 4096
 	pageBytes = 1 << 20
-	told      = 10 // how many rows that the target does not take are named
-
-	// few is how many keys may be left to be copied when the fence goes up.
-	few = 1000
-	// rounds is how often that is waited for.
-	rounds = 100
-	// bearable is how long writers may wait for what is left.
-	bearable = 5 * time.Second
-	// fences is how often it is tried.
-	fences = 5
+	// batchBytes is how much is written at once: enough for an engine to take the rows by
+	// its path for loads.
+	batchBytes = 6 << 20
 )
 
-// Copy makes rows of to what those of from are, and returns what there is then. An engine
-// that is a kv.Tracker may be written to meanwhile, others may not. What the target has
-// that the source has not, goes. Errors: TooLarge, before anything is written, if the
-// target does not take some of the rows, which are named; Internal if what was read back
-// is not the same; Unavailable if so much is written that the copy does not catch up.
+var (
+	errOther      = dberr.New(dberr.Exists, "", "The target has a part of a copy of other data. Empty it, or start that copy again.")
+	errWhole      = dberr.New(dberr.Exists, "", "The target has this data already.")
+	errTaken      = dberr.New(dberr.Exists, "", "There is data at the target already: a copy needs an empty one.")
+	errConcurrent = dberr.New(dberr.Conflict, "", "Another copy to this target was started.")
+)
+
+// Copy makes the rows of to those of from and returns what there is then. The target must
+// be empty, or have a part that an earlier copy of the same source has left: rows that are
+// the same on both sides are not written again, and rows that the source does not have are
+// removed. Errors: Exists for other targets; Conflict if another copy to the target was
+// started; Internal if the target does not return what was written; and those of the engines, of
+// which Full, Unavailable and UnknownOutcome are worth another try.
 func Copy(ctx context.Context, from, to kv.Engine, o Options) (Sum, error) {
-	c := newCopier(from, to, o)
+	c := copier{Options: o, from: from, to: to}
+	if c.Skip == nil {
+		c.Skip = func([]byte) bool { return false }
+	}
+	if c.Progress == nil {
+		c.Progress = func(Step, Sum) {}
+	}
 	sum, err := c.copy(ctx)
 	return sum, dberr.Wrap("kvcopy.Copy", err)
 }
 
-// Survey finds out what Copy would copy, and writes nothing. Errors: TooLarge as of Copy.
-func Survey(ctx context.Context, from, to kv.Engine, o Options) (Sum, error) {
-	c := newCopier(from, to, o)
-	err := c.survey(ctx)
-	return c.all, dberr.Wrap("kvcopy.Survey", err)
-}
-
-func newCopier(from, to kv.Engine, o Options) *copier {
-	if o.Describe == nil {
-		o.Describe = hex.EncodeToString
-	}
-	if o.Apart == nil {
-		o.Apart = func([]byte) bool { return false }
-	}
-	if o.Begin == nil {
-		o.Begin = func(context.Context, Sum) error { return nil }
-	}
-	if o.Progress == nil {
-		o.Progress = func(Step, Sum, Sum) {}
-	}
-	return &copier{Options: o, from: from, to: to, doubts: map[string]bool{}}
-}
-
 type copier struct {
 	Options
-	from, to kv.Engine
-	written  kv.Tracking
+	from, to     kv.Engine
+	seal, marker []byte // the values
 
-	all  Sum // at the source, when it was surveyed
-	done Sum // in the first pass
-	sum  Sum // of the rows of the target behind which the second is
-
-	comparing bool   // it is in the second pass, or through
-	reached   []byte // the key to which the pass has come
-	whole     bool   // it is through
-	// keys and discarded are what was written and has to be brought.
-	keys      [][]byte
-	discarded []kv.Range
-	// doubts are rows that were not the same. Each must have been written at the source.
-	doubts map[string]bool
+	batch []change
+	size  int // of the batch, in bytes
 }
 
-func (c *copier) copy(ctx context.Context) (Sum, error) {
-	if err := c.survey(ctx); err != nil {
-		return c.all, err
+func (c *copier) copy(ctx context.Context) (sum Sum, err error) {
+	if err := c.readSeal(ctx); err != nil {
+		return sum, err
 	}
-	if err := c.Begin(ctx, c.all); err != nil {
-		return c.all, err
+	if err := c.begin(ctx); err != nil {
+		return sum, err
 	}
-	if err := c.track(ctx); err != nil {
-		return c.all, err
+	if _, err := c.pass(ctx, Copying, c.write); err != nil {
+		return sum, err
 	}
-	err := c.tracked(ctx)
-	if err != nil {
-		err = errors.Join(err, c.written.End())
+	sum, err = c.pass(ctx, Comparing, func(context.Context, change) error {
+		return dberr.New(dberr.Internal, "", "The target does not have what was written to it, or the source was changed meanwhile. Start the copy again.")
+	})
+	if err == nil && c.Finish != nil {
+		err = c.Finish(ctx)
 	}
-	return c.sum, err
+	if err == nil {
+		err = c.commit(ctx, []change{{key: c.Seal, old: c.marker, now: c.seal}})
+	}
+	return sum, err
 }
 
-// tracked is the copy from when it is noted what is written.
-func (c *copier) tracked(ctx context.Context) error {
-	if err := c.pages(ctx, c.copyPage); err != nil {
+func (c *copier) readSeal(ctx context.Context) error {
+	return c.from.View(ctx, func(v kv.Snapshot) (err error) {
+		c.seal, err = v.Get(c.Seal)
 		return err
-	}
-	c.comparing, c.reached, c.whole = true, nil, false
-	if err := c.pages(ctx, c.compare); err != nil {
-		return err
-	}
-	c.reach(nil)
-	for n := 1; ; n++ {
-		err := c.fenced(ctx)
-		if err == nil {
-			break
+	})
+}
+
+// begin puts the marker at the target, which takes over from a copy that was interrupted.
+func (c *copier) begin(ctx context.Context) error {
+	c.marker = c.newMarker()
+	return c.to.Update(ctx, func(tx kv.Txn) error {
+		found, err := tx.GetForUpdate(c.Seal)
+		if errors.Is(err, kv.ErrNotFound) {
+			err = c.wantEmpty(tx)
+		} else if err == nil {
+			err = c.wantPart(found)
 		}
-		if n == fences || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
-			return err
-		}
-	}
-	if err := c.Finish(ctx, c.written, c.sum); err != nil {
-		return err
-	}
-	return c.written.End()
-}
-
-// fenced catches up with the source until little is left, and then has writers wait until
-// nothing is. Without an error they go on waiting.
-func (c *copier) fenced(ctx context.Context) error {
-	for n := 1; ; n++ {
-		left, err := c.follow(ctx)
 		if err != nil {
 			return err
 		}
-		if left <= few {
-			break
-		}
-		if n == rounds {
-			return dberr.New(dberr.Unavailable, "", "So much is written at the source that the copy does not catch up; start it again at a quieter time.")
-		}
-	}
-	c.Progress(Finishing, c.sum, c.sum)
-	within, cancel := context.WithTimeout(ctx, bearable)
-	defer cancel()
-	err := c.written.Fence(within)
-	if err == nil {
-		_, err = c.follow(within)
-	}
-	if err == nil { // one that fell meanwhile has let somebody write
-		err = c.written.Fence(within)
-	}
-	if err == nil && len(c.doubts) > 0 {
-		err = c.different()
-	}
-	if err != nil {
-		err = errors.Join(err, within.Err(), c.written.Lower(ctx))
-	}
-	return err
+		return tx.Put(c.Seal, c.marker)
+	})
 }
 
-func (c *copier) different() error {
-	for key := range c.doubts {
-		return dberr.New(dberr.Internal, "", "What was copied is not the same: %d rows differ, such as %s. Start the copy again.", len(c.doubts), c.Describe([]byte(key)))
+// newMarker returns a marker that names the source and this copy.
+func (c *copier) newMarker() []byte {
+	p := packed.Writer{}
+	p.Byte(c.Marker)
+	p.Bytes(c.seal)
+	p.Text(rand.Text())
+	return p
+}
+
+func (c *copier) wantEmpty(v kv.Snapshot) error {
+	return kv.Each(v, kv.Range{}, func(key, _ []byte) error {
+		if c.Skip(key) {
+			return nil
+		}
+		return errTaken
+	})
+}
+
+// wantPart checks that a target has a part of a copy of this source.
+func (c *copier) wantPart(found []byte) error {
+	switch {
+	case bytes.Equal(found, c.seal):
+		return errWhole
+	case len(found) == 0 || found[0] != c.Marker:
+		return errTaken
+	}
+	u := packed.Read(found)
+	u.Byte()
+	seal := u.Bytes()
+	u.Text()
+	if u.Done() != nil || !bytes.Equal(seal, c.seal) {
+		return errOther
 	}
 	return nil
 }
 
-// span is what is copied, at the source.
-func (c *copier) span() kv.Range {
-	if len(c.From) == 0 {
-		return kv.Range{}
+// pass reads both sides, calls differs for each difference, in the order of the keys, and
+// returns the sum of the source's rows.
+func (c *copier) pass(ctx context.Context, step Step, differs func(context.Context, change) error) (sum Sum, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	source, stopSource := iter.Pull2(c.rows(ctx, c.from))
+	defer stopSource()
+	target, stopTarget := iter.Pull2(c.rows(ctx, c.to))
+	defer stopTarget()
+	hash := sha256.New()
+	a, errA, moreA := source()
+	b, errB, moreB := target()
+	for n := 1; moreA || moreB; n++ {
+		if err := errors.Join(errA, errB); err != nil {
+			return sum, err
+		}
+		order := compare(a, moreA, b, moreB)
+		d := change{}
+		if order <= 0 {
+			d.key, d.now = a.key, a.value
+			sum.add(hash, a)
+			a, errA, moreA = source()
+		}
+		if order >= 0 {
+			d.key, d.old = b.key, b.value
+			b, errB, moreB = target()
+		}
+		if order != 0 || !bytes.Equal(d.old, d.now) {
+			if err := differs(ctx, d); err != nil {
+				return sum, err
+			}
+		}
+		if n%pageRows == 0 {
+			c.Progress(step, sum)
+		}
 	}
-	return kv.Prefix(c.From)
+	hash.Sum(sum.Checksum[:0])
+	c.Progress(step, sum)
+	return sum, c.flush(ctx)
 }
 
-// there is the target's key for one of the source; nil for nil.
-func (c *copier) there(key []byte) []byte {
-	if key == nil {
-		return nil
-	}
-	return append(bytes.Clone(c.To), key[len(c.From):]...)
-}
-
-// place is the target's range for one of the source.
-func (c *copier) place(r kv.Range) kv.Range {
-	p := kv.Range{Start: c.there(r.Start)}
+// compare orders the next rows of two sides, of which at least one has more.
+func compare(a row, moreA bool, b row, moreB bool) int {
 	switch {
-	case r.End != nil && bytes.HasPrefix(r.End, c.From):
-		p.End = c.there(r.End)
-	case len(c.To) > 0:
-		p.End = kv.PrefixEnd(c.To)
+	case !moreA:
+		return 1
+	case !moreB:
+		return -1
 	}
-	return p
+	return bytes.Compare(a.key, b.key)
 }
 
-// here is the source's key for one of the target.
-func (c *copier) here(key []byte) []byte {
-	return append(bytes.Clone(c.From), key[len(c.To):]...)
+type row struct{ key, value []byte }
+
+func (r row) size() int { return len(r.key) + len(r.value) }
+
+// add adds a row. hash is where the checksum comes from.
+func (s *Sum) add(hash interface{ Write([]byte) (int, error) }, r row) {
+	s.Rows++
+	s.Bytes += int64(r.size())
+	var n [16]byte
+	binary.BigEndian.PutUint64(n[:], uint64(len(r.key)))
+	binary.BigEndian.PutUint64(n[8:], uint64(len(r.value)))
+	for _, part := range [][]byte{n[:], r.key, r.value} {
+		_, _ = hash.Write(part) // a hash does not fail
+	}
 }
 
-// track begins to note what is written at the source, where it can be written to.
-func (c *copier) track(ctx context.Context) (err error) {
-	t, ok := c.from.(kv.Tracker)
-	if !ok {
-		c.written = still{c.from}
+// rows returns all rows of an engine but the seal and those that are skipped. Each page is
+// read at a snapshot of its own: a snapshot must not grow old.
+func (c *copier) rows(ctx context.Context, e kv.Engine) iter.Seq2[row, error] {
+	return func(yield func(row, error) bool) {
+		for next := []byte{}; next != nil; {
+			page, after, err := c.page(ctx, e, next)
+			for _, r := range page {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(row{}, err)
+				return
+			}
+			next = after
+		}
+	}
+}
+
+// page reads a page that begins at a key, and returns where the next one does, nil for the
+// end.
+func (c *copier) page(ctx context.Context, e kv.Engine, start []byte) (page []row, next []byte, err error) {
+	err = e.View(ctx, func(v kv.Snapshot) error {
+		it, err := v.Iterate(kv.Range{Start: start}, kv.IterOptions{})
+		if err != nil {
+			return err
+		}
+		for size, n := 0, 0; it.Next(); n++ {
+			if n == pageRows || size >= pageBytes {
+				next = bytes.Clone(it.Key())
+				break
+			}
+			if bytes.Equal(it.Key(), c.Seal) || c.Skip(it.Key()) {
+				continue
+			}
+			value, err := it.Borrow()
+			if err != nil {
+				return errors.Join(err, it.Close())
+			}
+			page = append(page, row{bytes.Clone(it.Key()), append([]byte{}, value...)}) // an empty value is not nil
+			size += page[len(page)-1].size()
+		}
+		return errors.Join(it.Err(), it.Close())
+	})
+	return page, next, err
+}
+
+// change is a row that the target does not have, has with another value or must not have.
+type change struct{ key, old, now []byte } // old and now are nil where there is no row
+
+// write adds a change to the batch, and writes the batch when it is large enough.
+func (c *copier) write(ctx context.Context, d change) error {
+	size := len(d.key) + len(d.now)
+	if c.size+size > c.to.Limits().Txn/2 {
+		if err := c.flush(ctx); err != nil {
+			return err
+		}
+	}
+	c.batch, c.size = append(c.batch, d), c.size+size
+	if c.size < batchBytes {
 		return nil
 	}
-	c.written, err = t.Track(ctx, c.span())
+	return c.flush(ctx)
+}
+
+// flush writes the batch.
+func (c *copier) flush(ctx context.Context) error {
+	if len(c.batch) == 0 {
+		return nil
+	}
+	err := c.commit(ctx, c.batch)
+	clear(c.batch) // their bytes are not kept
+	c.batch, c.size = c.batch[:0], 0
 	return err
 }
 
-// still is the tracking of an engine to which nobody writes.
-type still struct{ kv.Engine }
-
-func (still) Written(context.Context) ([][]byte, []kv.Range, error) { return nil, nil, nil }
-func (still) Fence(context.Context) error                           { return nil }
-func (still) Lower(context.Context) error                           { return nil }
-func (still) End() error                                            { return nil }
-func (s still) Through(ctx context.Context, fn func(kv.Txn) error, _ error) error {
-	return s.Update(ctx, fn)
+// commit writes changes, as long as the target has the marker of this copy.
+func (c *copier) commit(ctx context.Context, changes []change) error {
+	return c.to.Update(ctx, func(tx kv.Txn) error {
+		found, err := tx.GetForUpdate(c.Seal)
+		if err == nil && !bytes.Equal(found, c.marker) {
+			err = errConcurrent
+		}
+		for _, d := range changes {
+			if err == nil && d.old != nil { // an engine may rely on rows being put once (kv.Txn.DeleteOnce)
+				err = tx.Delete(d.key)
+			}
+			if err == nil && d.now != nil {
+				err = tx.Put(d.key, d.now)
+			}
+		}
+		return err
+	})
 }

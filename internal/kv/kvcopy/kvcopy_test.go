@@ -5,30 +5,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/kv/pebblekv"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
-// everything copies all rows with a seal, the row without which nobody believes a target.
-func everything(from, to kv.Engine) Options {
-	seal := []byte("m/store")
-	put := func(ctx context.Context, value string) error {
-		return Settled(ctx, to, func(tx kv.Txn) error { return tx.Put(seal, []byte(value)) })
-	}
-	return Options{
-		Apart:    func(key []byte) bool { return bytes.Equal(key, seal) },
-		Describe: func(key []byte) string { return string(key) },
-		Begin:    func(ctx context.Context, _ Sum) error { return put(ctx, "half") },
-		Finish:   func(ctx context.Context, _ kv.Tracking, _ Sum) error { return put(ctx, "whole") },
-	}
-}
+// options are those of the tests: the seal lies among other rows.
+var options = Options{Seal: []byte("m/store"), Marker: 'M'}
+
+// small makes many batches of few rows.
+var small = kv.Limits{Key: 200, Value: 80_000, Txn: 200_000, Age: 1e15}
 
 func model(t *testing.T, l kv.Limits) kv.Engine {
 	e := kvtest.NewModel(kvtest.ModelOptions{Limits: l})
@@ -52,6 +43,13 @@ func put(t *testing.T, e kv.Engine, key string, value []byte) {
 	}
 }
 
+func remove(t *testing.T, e kv.Engine, key string) {
+	t.Helper()
+	if err := e.Update(t.Context(), func(tx kv.Txn) error { return tx.Delete([]byte(key)) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // fill writes rows of many sizes, before and after the seal.
 func fill(t *testing.T, e kv.Engine, n int) {
 	t.Helper()
@@ -60,7 +58,7 @@ func fill(t *testing.T, e kv.Engine, n int) {
 		value := bytes.Repeat([]byte{byte(i)}, r.IntN(1<<uint(r.IntN(17))))
 		put(t, e, fmt.Sprintf("%c/%06d", 'a'+rune(r.IntN(26)), i), value)
 	}
-	put(t, e, "m/store", []byte("whole"))
+	put(t, e, string(options.Seal), []byte("whole"))
 }
 
 func rowsOf(t *testing.T, e kv.Engine) map[string]string {
@@ -81,11 +79,6 @@ func rowsOf(t *testing.T, e kv.Engine) map[string]string {
 func equal(t *testing.T, a, b kv.Engine) {
 	t.Helper()
 	one, two := rowsOf(t, a), rowsOf(t, b)
-	sameRows(t, one, two)
-}
-
-func sameRows(t *testing.T, one, two map[string]string) {
-	t.Helper()
 	if len(one) != len(two) {
 		t.Fatalf("%d rows and %d", len(one), len(two))
 	}
@@ -96,74 +89,37 @@ func sameRows(t *testing.T, one, two map[string]string) {
 	}
 }
 
+// TestCopy copies into each engine and back.
 func TestCopy(t *testing.T) {
 	for name, to := range map[string]kv.Engine{"model": model(t, kv.Limits{}), "pebble": pebble(t)} {
 		t.Run(name, func(t *testing.T) {
 			from := model(t, kv.Limits{})
-			fill(t, from, 600)
-			sum, err := Copy(t.Context(), from, to, everything(from, to))
+			fill(t, from, 5000)
+			sum, err := Copy(t.Context(), from, to, options)
 			if err != nil {
 				t.Fatal(err)
 			}
 			equal(t, from, to)
-			if sum.Rows != 600 {
+			if sum.Rows != 5000 {
 				t.Errorf("%d rows", sum.Rows)
 			}
 			back := model(t, kv.Limits{})
-			again, err := Copy(t.Context(), to, back, everything(to, back))
+			again, err := Copy(t.Context(), to, back, options)
 			if err != nil || again != sum {
 				t.Errorf("%+v and back %+v, %v", sum, again, err)
-			}
-			equal(t, from, back)
-			put(t, back, "a/more", []byte("1"))
-			put(t, back, "zz", nil)
-			put(t, from, "b/", nil)
-			again, err = Copy(t.Context(), from, back, everything(from, back))
-			if err != nil || again.Rows != sum.Rows+1 || again.Checksum == sum.Checksum {
-				t.Errorf("again: %+v, %v", again, err)
 			}
 			equal(t, from, back)
 		})
 	}
 }
 
-// TestCopyOfARange copies what begins with a prefix to another one, beside rows that stay.
-func TestCopyOfARange(t *testing.T) {
-	from, to := model(t, kv.Limits{}), model(t, kv.Limits{})
-	fill(t, from, 300)
-	put(t, to, "d/other", []byte("stays"))
-	put(t, to, "dd/other", []byte("goes"))
-	put(t, to, "e/other", []byte("stays"))
-	o := Options{From: []byte("c/"), To: []byte("dd/"), Finish: func(context.Context, kv.Tracking, Sum) error { return nil }}
-	sum, err := Copy(t.Context(), from, to, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := rowsOf(t, to)
-	if got["d/other"] != "stays" || got["e/other"] != "stays" {
-		t.Error("rows of others are gone")
-	}
-	n := int64(0)
-	for key, value := range rowsOf(t, from) {
-		if rest, ok := strings.CutPrefix(key, "c/"); ok {
-			n++
-			if there, ok := got["dd/"+rest]; !ok || there != value {
-				t.Errorf("%s differs", key)
-			}
-		}
-	}
-	if n == 0 || n != sum.Rows || len(got) != int(n)+2 {
-		t.Errorf("%d rows, %d summed up, %d there", n, sum.Rows, len(got))
-	}
-}
-
-// TestInterruptedCopy ends a copy at each of its calls, at either side, and has commits of
-// the target fail in every way: what is there then can't be taken for the whole, and the
-// next copy goes on.
+// TestInterruptedCopy ends a copy at each of its calls, at either side, in every way: the part is not sealed, and the
+// next copy goes on to the same rows.
 func TestInterruptedCopy(t *testing.T) {
 	source := model(t, kv.Limits{})
-	fill(t, source, 150)
-	for _, fault := range []kvtest.Fault{kvtest.Refused, kvtest.LostCommit, kvtest.LostAnswer, kvtest.Rerun} {
+	fill(t, source, 100)
+	for _, fault := range []kvtest.Fault{kvtest.Refused, kvtest.FailRead, kvtest.LostCommit, kvtest.LostAnswer, kvtest.LateCommit, kvtest.Rerun} {
+		interrupted := 0
 		for n := 1; ; n++ {
 			to, from := kvtest.NewFaults(model(t, small)), kvtest.NewFaults(source)
 			failing := to
@@ -171,42 +127,152 @@ func TestInterruptedCopy(t *testing.T) {
 				failing = from
 			}
 			failing.Fail((n+1)/2, fault)
-			before := failing.Calls()
-			_, err := Copy(t.Context(), from, to, everything(from, to))
-			if failing.Calls()-before < (n+1)/2 {
+			_, err := Copy(t.Context(), from, to, options)
+			if failing.Calls() < (n+1)/2 {
 				break // the whole copy takes fewer calls
 			}
 			if err != nil {
-				if seal := rowsOf(t, to)["m/store"]; seal == "whole" {
+				interrupted++
+				if seal := rowsOf(t, to.Engine)["m/store"]; seal == "whole" && fault != kvtest.LostAnswer {
 					t.Fatalf("fault %d at call %d: %v, and it looks whole", fault, n, err)
 				}
-				if _, err = Copy(t.Context(), source, to, everything(source, to)); err != nil {
+				if _, err = Copy(t.Context(), source, to, options); err != nil && !errors.Is(err, errWhole) {
 					t.Fatalf("fault %d at call %d: it does not go on: %v", fault, n, err)
 				}
 			}
 			equal(t, source, to)
 		}
+		if interrupted == 0 && fault != kvtest.Rerun {
+			t.Errorf("fault %d interrupted nothing", fault)
+		}
 	}
 }
 
-// TestWhatATargetDoesNotTake holds that rows over the limits are named before anything is
-// written.
-func TestWhatATargetDoesNotTake(t *testing.T) {
+// TestCopyAfterChanges: what has changed at the source since a copy was interrupted is brought by the next one.
+func TestCopyAfterChanges(t *testing.T) {
+	from, to := model(t, kv.Limits{}), kvtest.NewFaults(model(t, small))
+	fill(t, from, 150)
+	to.Fail(6, kvtest.Refused)
+	if _, err := Copy(t.Context(), from, to, options); err == nil {
+		t.Fatal("it was not interrupted")
+	}
+	written := rowsOf(t, to)
+	if len(written) < 2 {
+		t.Fatal("nothing was written")
+	}
+	n := 0
+	for key := range written {
+		if key == "m/store" {
+			continue
+		}
+		switch n++; n % 3 {
+		case 0:
+			put(t, from, key, []byte("another"))
+		case 1:
+			remove(t, from, key)
+		}
+	}
+	put(t, from, "a", nil)
+	if _, err := Copy(t.Context(), from, to, options); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, from, to)
+}
+
+// full is an engine whose disk has room for a number of commits.
+type full struct {
+	kv.Engine
+	room int
+}
+
+var errFull = dberr.New(dberr.Full, "", "The disk is full.")
+
+func (e *full) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
+	if e.room--; e.room < 0 {
+		return errFull
+	}
+	return e.Engine.Update(ctx, fn, locked...)
+}
+
+// TestFullDisk: a copy for which the target has no room says so, and goes on when there is some.
+func TestFullDisk(t *testing.T) {
+	from, to := model(t, kv.Limits{}), &full{Engine: model(t, small)}
+	fill(t, from, 150)
+	tries := 0
+	for ; ; tries++ {
+		to.room = 3 // of which the marker takes one
+		_, err := Copy(t.Context(), from, to, options)
+		if err == nil {
+			break
+		}
+		if !dberr.Is(err, dberr.Full) || tries > 100 {
+			t.Fatal(err)
+		}
+	}
+	if tries < 2 {
+		t.Errorf("it took %d tries", tries)
+	}
+	equal(t, from, to)
+}
+
+// TestTargets: a copy goes into an engine that is empty but for what is skipped, or has a part of the same copy.
+func TestTargets(t *testing.T) {
 	from := model(t, kv.Limits{})
 	fill(t, from, 10)
-	put(t, from, "long/"+strings.Repeat("x", 300), nil)
-	put(t, from, "large", make([]byte, 100_000))
-	to := model(t, kv.Limits{Key: 200, Value: 90_000, Txn: 1 << 20, Age: 1e9})
-	_, err := Copy(t.Context(), from, to, everything(from, to))
-	if !dberr.Is(err, dberr.TooLarge) || !strings.Contains(err.Error(), "long/xxx") || !strings.Contains(err.Error(), "large: a value of 100000 bytes") {
-		t.Errorf("%v", err)
-	}
-	if left := rowsOf(t, to); len(left) > 0 {
-		t.Errorf("%d rows were written", len(left))
+	put(t, from, "skipped", []byte("the source's"))
+	o := options
+	o.Skip = func(key []byte) bool { return string(key) == "skipped" }
+	for _, c := range []struct {
+		key, value string
+		want       error
+	}{
+		{"skipped", "its own", nil},
+		{"x", "", errTaken},
+		{"m/store", "of another", errTaken},
+		{"m/store", "", errTaken},
+		{"m/store", "whole", errWhole},
+		{"m/store", "M\x06other!\x01x", errOther},
+		{"m/store", "M", errOther},
+		{"m/store", "M\x05whole\x01x", nil},
+	} {
+		to := model(t, kv.Limits{})
+		put(t, to, c.key, []byte(c.value))
+		before := rowsOf(t, to)
+		_, err := Copy(t.Context(), from, to, o)
+		if c.want != nil {
+			if !errors.Is(err, c.want) || fmt.Sprint(rowsOf(t, to)) != fmt.Sprint(before) {
+				t.Errorf("%q: %v", c.value, err)
+			}
+			continue
+		}
+		got := rowsOf(t, to)
+		if err != nil || got["m/store"] != "whole" || got["skipped"] != before["skipped"] {
+			t.Errorf("%q: %v %q", c.value, err, got["skipped"])
+		}
 	}
 }
 
-// altered is an engine that gives another value for a row that was written.
+// TestFinish: what Finish fails with leaves a part, and another copy that has begun ends this one.
+func TestFinish(t *testing.T) {
+	from, to := model(t, kv.Limits{}), model(t, kv.Limits{})
+	fill(t, from, 10)
+	given := errors.New("given")
+	o := options
+	o.Finish = func(context.Context) error { return given }
+	if _, err := Copy(t.Context(), from, to, o); !errors.Is(err, given) || rowsOf(t, to)["m/store"][0] != 'M' {
+		t.Error(err)
+	}
+	o.Finish = func(ctx context.Context) error {
+		_, err := Copy(ctx, from, to, options)
+		return err
+	}
+	if _, err := Copy(t.Context(), from, to, o); !errors.Is(err, errConcurrent) {
+		t.Error(err)
+	}
+	equal(t, from, to)
+}
+
+// altered is an engine that stores another value for a row.
 type altered struct{ kv.Engine }
 
 func (e altered) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
@@ -225,52 +291,12 @@ func (t alteredTxn) Put(key, value []byte) error {
 // TestWhatIsNotTheSame has the target store something else than it was given.
 func TestWhatIsNotTheSame(t *testing.T) {
 	from, to := model(t, kv.Limits{}), model(t, kv.Limits{})
+	fill(t, from, 10)
 	put(t, from, "a/bad", []byte("right"))
-	put(t, from, "m/store", []byte("whole"))
-	if _, err := Copy(t.Context(), from, altered{to}, everything(from, to)); !dberr.Is(err, dberr.Internal) {
+	if _, err := Copy(t.Context(), from, altered{to}, options); !dberr.Is(err, dberr.Internal) {
 		t.Errorf("%v", err)
 	}
-	if seal := rowsOf(t, to)["m/store"]; seal != "half" {
-		t.Errorf("the seal is %q", seal)
-	}
-}
-
-// TestRowsApart holds that rows that are apart stay as whoever copies has prepared them,
-// also when the copy is interrupted and goes on.
-func TestRowsApart(t *testing.T) {
-	from := model(t, kv.Limits{})
-	fill(t, from, 50)
-	put(t, from, "z/apart", []byte("the source's"))
-	to := kvtest.NewFaults(model(t, kv.Limits{}))
-	o := everything(from, to)
-	seal, begin := o.Apart, o.Begin
-	o.Apart = func(key []byte) bool { return seal(key) || string(key) == "z/apart" }
-	o.Begin = func(ctx context.Context, sum Sum) error {
-		put(t, to.Engine, "z/apart", []byte("its own"))
-		return begin(ctx, sum)
-	}
-	to.Fail(3, kvtest.Refused)
-	if _, err := Copy(t.Context(), from, to, o); err == nil {
-		t.Fatal("it was not interrupted")
-	}
-	if _, err := Copy(t.Context(), from, to, o); err != nil {
-		t.Fatal(err)
-	}
-	if got := rowsOf(t, to); got["z/apart"] != "its own" || len(got) != 52 {
-		t.Errorf("%d rows, %q", len(got), got["z/apart"])
-	}
-}
-
-// TestCancelledCopy holds that a copy that was called off leaves nothing that looks whole.
-func TestCancelledCopy(t *testing.T) {
-	from, to := model(t, kv.Limits{}), model(t, kv.Limits{})
-	fill(t, from, 3)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := Copy(ctx, from, to, everything(from, to)); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
-	if left := rowsOf(t, to); len(left) > 0 {
-		t.Errorf("%d rows were written", len(left))
+	if rowsOf(t, to)["m/store"] == "whole" {
+		t.Error("it looks whole")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable/block"
 
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // docs is how many documents the settings are measured with: 50,000 fit into

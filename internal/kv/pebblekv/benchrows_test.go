@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // Keys as the keyspace makes them: a database number, a kind, an id.

@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // TestRuns cuts writes into tables.
@@ -85,6 +86,7 @@ func TestLoadsLieDeep(t *testing.T) {
 // TestLoadsThatScatter has loads whose tables lie across those before: most go to
 // the log, so that level 0 does not fill up with them.
 func TestLoadsThatScatter(t *testing.T) {
+	testrun.Sequential(t)
 	e := open(t, Options{FS: vfs.NewMem(), bulk: 100 << 10})
 	defer e.Close()
 	const loads = 50

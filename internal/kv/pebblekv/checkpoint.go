@@ -43,7 +43,7 @@ func (e *Engine) Checkpoint(ctx context.Context) (path string, err error) {
 // RemoveCheckpoint removes what Checkpoint made.
 func (e *Engine) RemoveCheckpoint(path string) error {
 	if !e.disk.outside(path) {
-		return dberr.New(dberr.Invalid, "", "%s is no checkpoint.", path)
+		return dberr.New(dberr.Invalid, "", "%s is not a checkpoint.", path)
 	}
 	return dberr.Wrap("pebblekv.RemoveCheckpoint", e.disk.FS.RemoveAll(path))
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"github.com/sectional/sectional/internal/crashfs"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/testkit/crashfs"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // small makes memtables and files so small that a short workload flushes,
@@ -36,6 +37,7 @@ type crash struct {
 // workload. What is found afterwards is the state after all the calls that had
 // returned, or after the one that was running as well.
 func TestCrashAtEachWrite(t *testing.T) {
+	testrun.Sequential(t)
 	const seldom, often = 100 << 10, 600 // bytes from which on a transaction becomes tables
 	for _, c := range []struct{ calls, unsynced, bulk int }{{60, 0, seldom}, {60, 50, seldom}, {25, 50, often}} {
 		t.Run(fmt.Sprintf("unsynced=%d%% bulk=%d", c.unsynced, c.bulk), func(t *testing.T) {

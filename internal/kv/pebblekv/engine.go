@@ -54,7 +54,7 @@ import (
 // Views go on reading the durable state.
 type Engine struct {
 	db     *pebble.DB
-	lock   *pebble.Lock
+	lock   directoryLock
 	log    *slog.Logger
 	limits kv.Limits
 	now    func() time.Time
@@ -91,18 +91,16 @@ var (
 	_ kv.Roomer    = (*Engine)(nil)
 )
 
-// Open opens the database in o.Dir and creates it if there is none. A
-// directory that another process holds is an Unavailable error.
+// Open opens the database in o.Dir and creates it if there is none, unless it is
+// opened to be read only. A directory that another process holds is an Unavailable
+// error; one whose files are not what an engine has left there is an Internal error
+// that names the ways out (whole.go).
 func Open(o Options) (*Engine, error) {
 	returnLargeBlocks()
 	o = o.withDefaults()
-	if err := o.FS.MkdirAll(o.Dir, 0o750); err != nil {
-		return nil, openError(o.Dir, err)
-	}
-	o.fitDisk()
-	lock, err := pebble.LockDirectory(o.Dir, o.FS)
+	lock, err := o.lock()
 	if err != nil {
-		return nil, lockError(o.Dir, err)
+		return nil, err
 	}
 	e := &Engine{lock: lock, log: o.Logger, limits: o.limits(), now: o.Now, wait: kv.Pause, memTable: o.MemTableBytes}
 	e.commit.recent = newRecent(maxRecent)
@@ -110,17 +108,20 @@ func Open(o Options) (*Engine, error) {
 	e.space = newSpace(&o)
 	e.disk = newFailStop(vfs.OnDiskFull(o.FS, e.space.hit), e.space, &o, e.fail)
 	e.open.Lock() // Pebble reports changed files before there are states
-	settings := o.pebble(e.disk, lock, e.listener())
+	if err := e.ready(&o); err != nil {
+		return nil, errors.Join(filesError(o.Dir, err), lock.Close())
+	}
+	settings := o.pebble(e.disk, lock.Lock, e.listener())
 	e.db, err = openPebble(o.Dir, settings)
 	if err != nil {
-		return nil, errors.Join(openError(o.Dir, err), lock.Close())
+		return nil, errors.Join(filesError(o.Dir, err), e.disk.copy.close(), lock.Close())
 	}
 	if err := e.tidy(&o, settings); err != nil {
-		return nil, errors.Join(openError(o.Dir, err), e.db.Close(), lock.Close())
+		return nil, errors.Join(openError(o.Dir, err), e.db.Close(), e.disk.copy.close(), lock.Close())
 	}
 	if err := e.stopped(); err != nil {
 		e.open.Unlock()
-		return nil, errors.Join(noRoomError(o.Dir, err), e.db.Close(), lock.Close())
+		return nil, errors.Join(noRoomError(o.Dir, err), e.db.Close(), e.disk.copy.close(), lock.Close())
 	}
 	e.space.opened(e.unflushed, e.flushSoon)
 	e.disk.rest = e.rest
@@ -128,6 +129,58 @@ func Open(o Options) (*Engine, error) {
 	e.states.init(e.db.NewSnapshot())
 	e.open.Unlock()
 	return e, nil
+}
+
+// ready looks at the files of the directory before Pebble does, and has what is to be written to the
+// copy of the manifest go on there. What can be read of the manifest is on the disk then, for Pebble removes what it
+// makes obsolete.
+func (e *Engine) ready(o *Options) error {
+	f, err := look(o.FS, o.Dir, o.Logger)
+	if err != nil || o.ReadOnly || f.manifest == "" {
+		return err
+	}
+	file, err := e.disk.FS.OpenReadWrite(o.FS.PathJoin(o.Dir, f.manifest), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return e.disk.copy.begin(f.manifest, f.content)
+}
+
+// directoryLock is a lock on a directory.
+type directoryLock struct {
+	*pebble.Lock
+	made func() error // removes the lock's file, where nothing is to be changed
+}
+
+// Close releases the lock.
+func (l directoryLock) Close() error { return errors.Join(l.made(), l.Lock.Close()) }
+
+// lock locks the directory, which is made unless it is to be read only.
+func (o *Options) lock() (l directoryLock, err error) {
+	l.made = func() error { return nil }
+	if !o.ReadOnly {
+		if err := o.FS.MkdirAll(o.Dir, 0o750); err != nil {
+			return l, openError(o.Dir, err)
+		}
+	} else if path := o.FS.PathJoin(o.Dir, lockName); missing(o.FS, path) {
+		l.made = func() error { return o.FS.Remove(path) }
+	}
+	o.fitDisk()
+	if l.Lock, err = pebble.LockDirectory(o.Dir, o.FS); err != nil {
+		return l, lockError(o.Dir, err)
+	}
+	return l, nil
+}
+
+// lockName is the file by which Pebble locks a directory.
+const lockName = "LOCK"
+
+func missing(fsys vfs.FS, path string) bool {
+	_, err := fsys.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // tidy removes what a crash has left beside the database.
@@ -224,7 +277,7 @@ func (e *Engine) View(ctx context.Context, fn func(kv.Snapshot) error) error {
 }
 
 // errAbandoned is why an abandoned engine stopped.
-var errAbandoned = errors.New("the engine was told not to wait for the disk any longer")
+var errAbandoned = errors.New("the engine no longer waits for the disk")
 
 // Abandon stops the engine as a failing disk would, so that a Close that waits
 // for a disk which takes nothing comes to its end. What was acknowledged is in
@@ -237,7 +290,7 @@ func (e *Engine) Close() (err error) {
 		e.disk.endPauses()
 		e.open.Lock() // waits for running calls; kept, so that later ones fail
 		e.states.close()
-		err = errors.Join(e.db.Close(), e.lock.Close())
+		err = errors.Join(e.db.Close(), e.disk.copy.close(), e.lock.Close())
 	})
 	return dberr.Wrap("pebblekv.Close", err)
 }

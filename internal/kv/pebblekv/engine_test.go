@@ -9,7 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 func TestConformance(t *testing.T) {
@@ -20,6 +21,7 @@ func TestConformance(t *testing.T) {
 
 // TestConformanceOfTables has every transaction become tables that can.
 func TestConformanceOfTables(t *testing.T) {
+	testrun.Sequential(t)
 	var taken atomic.Int64
 	t.Run("suite", func(t *testing.T) {
 		kvtest.Run(t, func(t *testing.T, now func() time.Time) kv.Engine {

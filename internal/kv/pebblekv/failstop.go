@@ -37,11 +37,13 @@ type failStop struct {
 	closing chan struct{} // closed when nobody waits any more
 	closed  sync.Once
 	rest    func(*paced, time.Time) time.Duration // how long a compaction rests after a write (pace.go); set before armed
+	copy    manifestCopy
 }
 
 func newFailStop(inner vfs.FS, space *space, o *Options, onStop func(error)) *failStop {
 	f := &failStop{FS: inner, dir: o.Dir, space: space, now: o.Now, pause: o.pause, onStop: onStop, closing: make(chan struct{})}
 	f.tables.memory = vfs.NewMem()
+	f.copy.fs, f.copy.dir = inner, o.Dir
 	return f
 }
 
@@ -109,7 +111,7 @@ func (f *failStop) openVital(name string, open func() (vfs.File, error)) (vfs.Fi
 	if err != nil {
 		return nil, err
 	}
-	return &vitalFile{File: inner, fs: f}, nil
+	return &vitalFile{File: inner, fs: f, name: f.PathBase(name)}, nil
 }
 
 // void returns a file that is nowhere, in place of one not made any more.
@@ -123,8 +125,16 @@ func (f *failStop) Remove(name string) error {
 	if f.stopped.Load() {
 		return nil
 	}
+	vital := f.vital(name)
+	if vital {
+		if err := f.copy.removing(f.PathBase(name)); f.caught(err) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
 	err := f.FS.Remove(name)
-	if f.vital(name) && f.caught(err) {
+	if vital && f.caught(err) {
 		return nil
 	}
 	return err
@@ -152,7 +162,11 @@ func (f *failStop) Unwrap() vfs.FS { return f.FS }
 // vitalFile is a file whose failure stops the file system.
 type vitalFile struct {
 	vfs.File
-	fs *failStop
+	fs       *failStop
+	name     string // without the directory; "" of a directory
+	uncopied []byte // what was written of a manifest and is not in its copy
+	unsynced bool   // the last operation was not a sync that has succeeded
+	noted    bool   // the copy knows of the log
 
 	written, reserved, most int64 // bytes: so far, reserved on the disk, and up to where Pebble wants them reserved
 }
@@ -176,8 +190,12 @@ func (v *vitalFile) do(op func() error) error {
 func (v *vitalFile) Write(p []byte) (n int, err error) {
 	n = len(p)
 	v.written += int64(n)
+	v.unsynced = true
 	if err := v.reserve(); err != nil {
 		return 0, err
+	}
+	if v.manifest() {
+		v.uncopied = append(v.uncopied, p...) // before the write: a file system in memory changes p under the race detector
 	}
 	err = v.do(func() (err error) { n, err = v.File.Write(p); return err })
 	if err == nil {
@@ -185,6 +203,9 @@ func (v *vitalFile) Write(p []byte) (n int, err error) {
 	}
 	return n, err
 }
+
+// manifest reports whether the file is a manifest, of which a copy is kept.
+func (v *vitalFile) manifest() bool { return strings.HasPrefix(v.name, manifestPrefix) }
 
 // WriteAt implements vfs.File.
 func (v *vitalFile) WriteAt(p []byte, off int64) (n int, err error) {
@@ -215,10 +236,26 @@ func (v *vitalFile) reserve() error {
 }
 
 // Sync implements vfs.File.
-func (v *vitalFile) Sync() error { return v.do(v.File.Sync) }
+func (v *vitalFile) Sync() error { return v.do(func() error { return v.synced(v.File.Sync()) }) }
 
 // SyncData implements vfs.File.
-func (v *vitalFile) SyncData() error { return v.do(v.File.SyncData) }
+func (v *vitalFile) SyncData() error {
+	return v.do(func() error { return v.synced(v.File.SyncData()) })
+}
+
+// synced tells the copy of the manifest what is on the disk now.
+func (v *vitalFile) synced(err error) error {
+	v.unsynced = err != nil
+	if err == nil && len(v.uncopied) > 0 {
+		err = v.fs.copy.append(v.name, v.uncopied)
+		v.uncopied = nil
+	}
+	if err == nil && !v.noted && v.written > 0 {
+		v.noted = true // the file is in its directory, which Pebble has synced after it made the log
+		err = v.fs.copy.note(v.name, knownLog{length: v.written})
+	}
+	return err
+}
 
 // SyncTo implements vfs.File.
 func (v *vitalFile) SyncTo(length int64) (full bool, err error) {
@@ -226,9 +263,12 @@ func (v *vitalFile) SyncTo(length int64) (full bool, err error) {
 	return full, err
 }
 
-// Close implements vfs.File.
+// Close implements vfs.File. A log that Pebble closes in order is synced.
 func (v *vitalFile) Close() error {
 	err := v.File.Close()
+	if err == nil && !v.unsynced && v.written > 0 && !v.fs.stopped.Load() {
+		err = v.fs.copy.note(v.name, knownLog{length: v.written, closed: true})
+	}
 	if v.fs.caught(err) {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 var errDisk = errors.New("injected disk error")
@@ -23,6 +24,7 @@ var errDisk = errors.New("injected disk error")
 // on, read all the same, take no further writes, and leave a directory that
 // opens with everything acknowledged.
 func TestFailEachWrite(t *testing.T) {
+	testrun.Sequential(t)
 	for _, c := range []struct {
 		name         string
 		lasting, all bool
@@ -47,6 +49,7 @@ func TestFailEachWrite(t *testing.T) {
 // written, as on a disk that is full but for its logs' own space: writers must
 // come back with an error, and nothing acknowledged may be lost.
 func TestNoTableCanBeWritten(t *testing.T) {
+	testrun.Sequential(t)
 	w := newWorkload(t, 400)
 	mem := vfs.NewMem()
 	hook := errorfs.InjectorFunc(func(op errorfs.Op) error {

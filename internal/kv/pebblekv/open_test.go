@@ -10,6 +10,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 func TestDirectoryInUse(t *testing.T) {
@@ -43,6 +44,7 @@ func TestDirectoryUnusable(t *testing.T) {
 
 // TestDiscardReleasesSpace drops a large range and finds it gone from the disk.
 func TestDiscardReleasesSpace(t *testing.T) {
+	testrun.Sequential(t)
 	e := open(t, Options{Dir: t.TempDir()})
 	defer e.Close()
 	value := bytes.Repeat([]byte("incompressible? "), 64)

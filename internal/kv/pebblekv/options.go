@@ -26,6 +26,8 @@ const (
 	maxValue = 8 << 20
 	maxTxn   = 64 << 20
 	maxAge   = 5 * time.Minute
+	// maxResting is how many snapshots may stay open while nothing is read from them.
+	maxResting = 256
 )
 
 // Options say where and how to open an engine. Everything but Dir may be left
@@ -55,8 +57,15 @@ const (
 	memTablesLow, memTablesMost = 3, 4
 )
 
-// Exists reports whether a directory has an engine's data; it changes nothing there. Errors: those of reading it.
+// Exists reports whether a directory has an engine's data, be it damaged; it changes nothing there. Errors: those of reading it.
 func Exists(dir string) (bool, error) {
+	names, err := vfs.Default.List(dir)
+	if err != nil {
+		return false, err
+	}
+	if countTables(names) > 0 || len(logsIn(names)) > 0 {
+		return true, nil
+	}
 	found, err := pebble.Peek(dir, vfs.Default)
 	return err == nil && found.Exists, err
 }
@@ -116,7 +125,7 @@ func wait(d time.Duration, end <-chan struct{}) {
 }
 
 func (o Options) limits() kv.Limits {
-	return kv.Limits{Key: maxKey, Value: maxValue, Txn: maxTxn, Age: o.Age}
+	return kv.Limits{Key: maxKey, Value: maxValue, Txn: maxTxn, Age: o.Age, Idle: maxResting}
 }
 
 // pebble returns the settings. The reasons and figures are in
@@ -133,7 +142,8 @@ func (o Options) pebble(fs vfs.FS, lock *pebble.Lock, listen *pebble.EventListen
 		CacheSize:                   o.CacheBytes,
 		MemTableSize:                uint64(o.MemTableBytes),
 		MemTableStopWritesThreshold: memTablesMost,
-		L0CompactionThreshold:       20, // of twice the tables that lie over each other
+		MaxManifestFileSize:         4 << 20, // which is read twice at each start, with its copy
+		L0CompactionThreshold:       20,      // of twice the tables that lie over each other
 		L0StopWritesThreshold:       sublevelsMost,
 		LBaseMaxBytes:               256 << 20,
 		MaxOpenFiles:                o.OpenFiles,

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // smallDisk is a disk in memory with a capacity, part of which others use.
@@ -163,6 +164,7 @@ func wantRows(t *testing.T, e *Engine, n int) {
 // writes are refused, what was acknowledged is read, what makes room is done, and
 // then writes are taken again. Nothing stops the engine.
 func TestFullDisk(t *testing.T) {
+	testrun.Sequential(t)
 	for _, size := range []int{1 << 10, 20 << 10, 200 << 10} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			d := newSmallDisk(testDisk)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // workload is a fixed list of writing calls. A crash or failure during it must
@@ -91,6 +91,15 @@ func (w *workload) between(stored string, first, last int) bool {
 // dump writes down everything that a view sees, long values by their length.
 func dump(t testing.TB, e kv.Engine) string {
 	t.Helper()
+	out, err := dumped(e)
+	if err != nil {
+		t.Fatalf("View: %v", err)
+	}
+	return out
+}
+
+// dumped is dump where reading may fail.
+func dumped(e kv.Engine) (string, error) {
 	var out strings.Builder
 	err := e.View(context.Background(), func(s kv.Snapshot) error {
 		out.Reset()
@@ -111,8 +120,5 @@ func dump(t testing.TB, e kv.Engine) string {
 		}
 		return it.Err()
 	})
-	if err != nil {
-		t.Fatalf("View: %v", err)
-	}
-	return out.String()
+	return out.String(), err
 }

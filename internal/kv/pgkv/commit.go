@@ -117,7 +117,6 @@ func (t *txn) commit() error {
 	if done {
 		t.e.stats.commits.Add(1)
 		t.e.full.Store(false)
-		t.e.refused.Store(false)
 		if err != nil {
 			t.drop()
 		}

@@ -5,7 +5,7 @@
 // writes wait in memory and go out in one trip (txn.go, commit.go), locks before a
 // snapshot (lock.go), walks in pages (iterator.go), connections and what becomes of
 // them when the server goes away (session.go, retry.go, probe.go, held.go, cancel.go), messages between processes
-// (messages.go), noting what all of them write while a copy is made (track.go), and its table (schema.go).
+// (messages.go), and its table (schema.go).
 // The reasons, and what was measured, are in docs/decisions/0070-postgresql.md. It must
 // not know what a row means.
 //
@@ -36,18 +36,17 @@ import (
 // Views and Updates have pools of their own, so that neither takes the connections of
 // the other.
 type Engine struct {
-	o       Options
-	views   *connPool
-	writes  *connPool
-	sql     statements
-	locks   locks
-	stats   counters
-	away    away
-	probe   probe
-	held    held
-	full    atomic.Bool // the last write found no room
-	refused atomic.Bool // the last write was refused, because the data has moved away
-	config  *pgx.ConnConfig
+	o      Options
+	views  *connPool
+	writes *connPool
+	sql    statements
+	locks  locks
+	stats  counters
+	away   away
+	probe  probe
+	held   held
+	full   atomic.Bool // the last write found no room
+	config *pgx.ConnConfig
 
 	messages *messages
 
@@ -62,7 +61,6 @@ var (
 	_ kv.Messenger = (*Engine)(nil)
 	_ kv.Sharer    = (*Engine)(nil)
 	_ kv.Clocked   = (*Engine)(nil)
-	_ kv.Tracker   = (*Engine)(nil)
 )
 
 // Open connects to the server that o names and creates the table if there is none.
@@ -95,7 +93,7 @@ func (e *Engine) finish(s *session) { s.end(e.o.Timeout) }
 
 // Limits implements kv.Engine.
 func (e *Engine) Limits() kv.Limits {
-	return kv.Limits{Key: maxKey, Value: maxValue, Txn: maxTxn, Age: e.o.Age, Distant: true}
+	return kv.Limits{Key: maxKey, Value: maxValue, Txn: maxTxn, Age: e.o.Age, Idle: e.o.readers() / 2, Distant: true}
 }
 
 // Shared implements kv.Sharer: any number of servers may have the database open.

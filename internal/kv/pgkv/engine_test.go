@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
-	"github.com/sectional/sectional/internal/kv/pgkv/pgtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
+	"github.com/sectional/sectional/internal/testkit/pgtest"
 )
 
 var postgres pgtest.Shared

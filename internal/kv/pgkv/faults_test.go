@@ -17,8 +17,8 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
-	"github.com/sectional/sectional/internal/kv/pgkv/pgtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
+	"github.com/sectional/sectional/internal/testkit/pgtest"
 )
 
 // tally is what writers of counters were told, over all of them.
@@ -182,8 +182,8 @@ func TestServerCrashes(t *testing.T) {
 	e := open(t, Options{URL: c.URL(), Schema: "crashes", Patience: time.Minute, Connections: 12})
 	defer e.Close()
 	n := &tally{}
-	n.run(t, e, 4, 30, func(writer, round int) {
-		if writer == 0 && round%10 == 9 {
+	n.run(t, e, 4, 20, func(writer, round int) {
+		if writer == 0 && round%10 == 5 {
 			if err := c.Restart(syscall.SIGQUIT); err != nil {
 				t.Error(err)
 			}

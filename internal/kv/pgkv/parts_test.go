@@ -13,7 +13,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // TestErrors: what PostgreSQL says is told in the contract's terms.

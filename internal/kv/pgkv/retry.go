@@ -160,9 +160,6 @@ func (e *Engine) told(err error) error {
 		return &dberr.Error{Op: "pgkv", Kind: dberr.Unavailable, Reason: "The PostgreSQL server can't be reached.", Cause: awayBy(err)}
 	case refused.Code == stoodStill:
 		return &dberr.Error{Kind: dberr.SnapshotTooOld, Reason: "The snapshot is older than " + e.o.Age.String() + ".", Cause: err}
-	case refused.Code == refusedCode:
-		e.refused.Store(true)
-		return dberr.New(dberr.Unavailable, "moved", "%s", refused.Message)
 	case refused.Code == "53100":
 		e.full.Store(true)
 		return &dberr.Error{Op: "pgkv", Kind: dberr.Full, Reason: "The disk of the PostgreSQL server is full.", Cause: err}

@@ -47,16 +47,12 @@ func (e *Engine) prepareSchema(ctx context.Context, config *pgx.ConnConfig) erro
 	if err := e.checkServer(ctx, conn); err != nil {
 		return err
 	}
-	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", createLock); err != nil {
 			return err
 		}
 		return e.createTables(ctx, tx)
 	})
-	if err != nil {
-		return err
-	}
-	return e.untrackLeft(ctx, conn)
 }
 
 func (e *Engine) createTables(ctx context.Context, tx pgx.Tx) error {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/pgkv/pgtest"
+	"github.com/sectional/sectional/internal/testkit/pgtest"
 )
 
 // pair starts a cluster and its synchronous standby.
@@ -89,8 +89,8 @@ func TestPromotion(t *testing.T) {
 	e := open(t, Options{URL: pgtest.URLOf("", primary, standby), Schema: "pair", Patience: time.Minute, Connections: 12})
 	defer e.Close()
 	n := &tally{}
-	n.run(t, e, 4, 30, func(writer, round int) {
-		if writer == 0 && round == 15 {
+	n.run(t, e, 4, 16, func(writer, round int) {
+		if writer == 0 && round == 8 {
 			if err := errors.Join(primary.Halt(syscall.SIGQUIT), standby.Promote(context.Background())); err != nil {
 				t.Error(err)
 			}

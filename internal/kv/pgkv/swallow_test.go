@@ -3,7 +3,6 @@ package pgkv
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -11,7 +10,7 @@ import (
 	"time"
 
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/pgkv/pgtest"
+	"github.com/sectional/sectional/internal/testkit/pgtest"
 )
 
 // TestSwallowed: what is on its way is swallowed, and no connection ends, as by something between that has forgotten
@@ -124,44 +123,5 @@ func TestMeasuredSwallowed(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Fatal("the size of a range is waited for")
-	}
-}
-
-// TestTrackingSwallowed: a copier that asks what was written is told after the time of a trip that the server is away, and so
-// begins again.
-func TestTrackingSwallowed(t *testing.T) {
-	c := postgres.Cluster(t)
-	var swallowing atomic.Pointer[pgtest.Proxy]
-	p, err := pgtest.NewProxy(c, func(sent []byte) pgtest.Verdict {
-		if bytes.Contains(sent, []byte("WITH taken")) {
-			swallowing.Load().Swallow()
-		}
-		return pgtest.Pass
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	swallowing.Store(p)
-	e := open(t, Options{URL: p.URL() + "&connect_timeout=1", Timeout: 2 * time.Second, Patience: 100 * time.Millisecond})
-	track, err := e.Track(t.Context(), kv.Range{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	failed := make(chan error, 1)
-	go func() {
-		_, _, err := track.Written(t.Context())
-		failed <- err
-	}()
-	select {
-	case err := <-failed:
-		if !errors.Is(err, kv.ErrAway) {
-			t.Errorf("Written: %v", err)
-		}
-	case <-time.After(time.Minute):
-		t.Fatal("what was written is waited for")
-	}
-	_ = p.Close() // nobody waits for what was swallowed
-	if err := errors.Join(track.End(), e.Close()); err != nil {
-		t.Error(err)
 	}
 }

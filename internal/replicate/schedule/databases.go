@@ -16,6 +16,11 @@ type follower struct {
 	db     *store.Database
 	ended  chan struct{} // closed when it has ended
 	purges uint64        // as findPurged last saw them; its goroutine's alone
+
+	// Guarded by the scheduler's lock: what it has read, up to a sequence, and whose that is.
+	since   store.Seq
+	charged map[document.ID]spec.Charge
+	held    map[spec.Charge]map[document.ID]int64 // lengths of documents
 }
 
 // followDatabases begins to follow the _replicator databases that there are and
@@ -34,30 +39,46 @@ func (s *Scheduler) followDatabases() error {
 			return err
 		}
 	}
-	s.work.Go(func() { s.watchDatabases(last, wait) })
+	s.state.Lock()
+	s.state.updates = last
+	s.state.Unlock()
+	s.work.Go(func() { s.watchDatabases(wait) })
 	return nil
 }
 
 // watchDatabases follows databases that are made from now on.
-func (s *Scheduler) watchDatabases(since uint64, wait <-chan struct{}) {
+func (s *Scheduler) watchDatabases(wait <-chan struct{}) {
 	for {
 		select {
 		case <-wait:
 		case <-s.ctx.Done():
 			return
 		}
-		var us []store.Update
 		var err error
-		us, since, wait, err = s.o.Store.Updates(s.ctx, since)
-		for _, u := range us {
-			if err == nil && u.Type != "deleted" && spec.IsReplicator(u.Name) {
-				err = s.follow(u.Name)
-			}
-		}
-		if err != nil && s.ctx.Err() == nil {
+		if wait, err = s.followNew(); err != nil && s.ctx.Err() == nil {
 			s.o.Log.Error("the list of replicator databases can't be read", "error", err)
 		}
 	}
+}
+
+// followNew follows the databases that were made since it was called last, and returns a channel that is closed when
+// there are others.
+func (s *Scheduler) followNew() (wait <-chan struct{}, err error) {
+	s.state.Lock()
+	since := s.state.updates
+	s.state.Unlock()
+	us, last, wait, err := s.o.Store.Updates(s.ctx, since)
+	for _, u := range us {
+		if err == nil && u.Type != "deleted" && spec.IsReplicator(u.Name) {
+			err = s.follow(u.Name)
+		}
+	}
+	if err == nil {
+		s.state.Lock()
+		s.state.updates = max(s.state.updates, last)
+		s.state.Unlock()
+	}
+	return wait, err
 }
 
 // follow makes sure that a database is followed. One of the same name that was
@@ -152,9 +173,10 @@ func (s *Scheduler) read(f *follower) {
 			s.pause(retryReading)
 		}
 		for i, id := range p.ids {
-			s.changed(f.db, id, p.revs[i], p.seqs[i] <= f.db.Held())
+			s.changed(f.db, id, p.revs[i])
 		}
 		since = max(since, p.last)
+		s.readUpTo(f, &p)
 		if err == nil && len(p.ids) == documentsPage {
 			continue
 		}
@@ -165,6 +187,20 @@ func (s *Scheduler) read(f *follower) {
 		}
 		leave()
 	}
+}
+
+// readUpTo notes what a page has of each user's documents.
+func (s *Scheduler) readUpTo(f *follower, p *page) {
+	s.state.Lock()
+	defer s.state.Unlock()
+	for i, id := range p.ids {
+		if rev := p.revs[i]; rev != nil {
+			f.note(id, rev.Body)
+		} else {
+			f.note(id, nil)
+		}
+	}
+	f.since = max(f.since, p.last)
 }
 
 func (s *Scheduler) readPage(db *store.Database, since store.Seq) (p page, err error) {

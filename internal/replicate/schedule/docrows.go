@@ -132,7 +132,7 @@ func (s *Scheduler) docRow(db *store.Database, rev *store.Revision, others map[d
 	if d != nil && d.db == db {
 		own = s.jobOf(key, d)
 	}
-	if t := others[key]; t.counts(own) && !over(rev.Body) {
+	if t := others[key]; t.counts(own) && !spec.Over(rev.Body) {
 		return t.docRow(row), true
 	}
 	if d == nil || d.db != db {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/document"
-	js "github.com/sectional/sectional/internal/jsonscan"
 	"github.com/sectional/sectional/internal/replicate/spec"
 	"github.com/sectional/sectional/internal/store"
 )
@@ -42,19 +41,16 @@ const (
 	failed       = "failed"
 )
 
-// heldReason is shown of a document that came with a copy.
-const heldReason = "The document came with a copy of a database that has gone on, where it runs. Write it again to have it run here, too."
-
 // changed takes in a replication document as it is now; rev is nil when it is
-// gone. One that is held is shown as failed, and left as it is.
-func (s *Scheduler) changed(db *store.Database, id document.ID, rev *store.Revision, held bool) {
+// gone.
+func (s *Scheduler) changed(db *store.Database, id document.ID, rev *store.Revision) {
 	key, now := docKey{db.Name(), id}, s.o.Now()
 	s.state.Lock()
 	defer s.state.Unlock()
 	if s.state.closed {
 		return
 	}
-	if rev == nil || over(rev.Body) {
+	if rev == nil || spec.Over(rev.Body) {
 		s.forget(key)
 		return
 	}
@@ -67,26 +63,12 @@ func (s *Scheduler) changed(db *store.Database, id document.ID, rev *store.Revis
 	s.forget(key)
 	d := &entry{db: db, rev: rev.Rev, rep: rep, state: initializing, info: []byte("null"), updated: now, began: now}
 	s.state.documents[key] = d
-	if held {
-		d.state, d.info, d.errors = failed, errorInfo(heldReason), 1
-		if err != nil {
-			d.rep = &spec.Replication{}
-		}
-		return
-	}
 	if err != nil {
 		d.rep = &spec.Replication{}
 		s.settle(key, d, failedState(Reason(err)), now)
 		return
 	}
 	s.prepare(key, d)
-}
-
-// over reports whether a document says that its replication has ended. Other states
-// are those that older servers wrote: nothing is made of them.
-func over(body []byte) bool {
-	state, _ := js.Member(body, "_replication_state")
-	return js.NameIs(state, completed) || js.NameIs(state, failed)
 }
 
 // forget lets a document and its job go. The lock is held.
@@ -216,7 +198,10 @@ func (s *Scheduler) findPurged() {
 		f.purges = t.PurgeSeq
 		for _, key := range s.keysOf(f.db) {
 			if gone(s.ctx, f.db, key.id) {
-				s.changed(f.db, key.id, nil, false)
+				s.changed(f.db, key.id, nil)
+				s.state.Lock()
+				f.note(key.id, nil)
+				s.state.Unlock()
 			}
 		}
 	}

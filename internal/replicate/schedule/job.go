@@ -20,6 +20,8 @@ type job struct {
 	from     string                             // who vouches for the user's name
 	caller   func(context.Context) *auth.Caller // whose rights count, asked at each local request
 	began    time.Time                          // when it was first asked for
+	charge   *spec.Charge                       // whom a request's counts among; nil: nobody
+	size     int64                              // of the text that asks for it, of a request's
 
 	history  []event // newest first, never empty
 	running  bool    // has a goroutine

@@ -66,6 +66,7 @@ type Scheduler struct {
 		queue     *runQueue
 		documents map[docKey]*entry
 		followers map[string]*follower
+		updates   uint64 // up to where the feed of databases is known to have been followed
 		ended     ended
 		ending    map[string]chan struct{} // of jobs that were removed and still run, by id
 		pids      int

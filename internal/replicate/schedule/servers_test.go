@@ -11,9 +11,9 @@ import (
 
 	"github.com/sectional/sectional/internal/auth"
 	"github.com/sectional/sectional/internal/kv"
-	"github.com/sectional/sectional/internal/kv/kvtest"
 	"github.com/sectional/sectional/internal/replicate"
 	"github.com/sectional/sectional/internal/store"
+	"github.com/sectional/sectional/internal/testkit/kvtest"
 )
 
 // TestOneServerRuns has two servers over one store follow the same documents: one of them

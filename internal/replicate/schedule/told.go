@@ -36,6 +36,9 @@ type told struct {
 	Due         int64       `json:"due,omitempty"`  // Unix milliseconds before which it is not tried again
 	From        string      `json:"from,omitempty"` // who vouches for the user's name
 
+	Charge *spec.Charge `json:"charge,omitempty"` // as the job's
+	Size   int64        `json:"size,omitempty"`
+
 	lives bool // somebody holds it
 }
 
@@ -128,7 +131,7 @@ func (s *Scheduler) words(j *job, before *told) string {
 	if !now.held && !now.noted {
 		s.began(&now, before, s.o.Now())
 	}
-	t := told{Job: s.jobRow(&now), SourceProxy: orNull(j.rep.Source.ShownProxy()), TargetProxy: orNull(j.rep.Target.ShownProxy()), From: j.from}
+	t := told{Job: s.jobRow(&now), SourceProxy: orNull(j.rep.Source.ShownProxy()), TargetProxy: orNull(j.rep.Target.ShownProxy()), From: j.from, Charge: j.charge, Size: j.size}
 	t.Job.History = nil
 	healthy := s.settings.Value().healthy
 	t.State, t.Info = now.state(healthy)

@@ -51,7 +51,7 @@ func (s *Scheduler) Replicate(ctx context.Context, c *auth.Caller, body []byte) 
 		return nil, err
 	}
 	base := rep.BaseID(spec.Subject{Server: s.o.Store.UUID(), Caller: c.Name, Code: code})
-	j := &job{id: rep.FullID(base), base: base, rep: rep, user: c.Name, from: c.VouchedBy(), caller: caller, began: s.o.Now()}
+	j := &job{id: rep.FullID(base), base: base, rep: rep, user: c.Name, from: c.VouchedBy(), caller: caller, began: s.o.Now(), size: int64(len(body))}
 	if rep.Cancel {
 		return s.cancelAnywhere(ctx, c, j.id)
 	}
@@ -62,7 +62,18 @@ func (s *Scheduler) Replicate(ctx context.Context, c *auth.Caller, body []byte) 
 	if runs {
 		return &Answer{ID: j.id, Running: true}, nil
 	}
-	wait, err := s.submit(c, j)
+	var held spec.Held
+	if !c.IsAdmin() {
+		who := spec.ChargeOf(c.Name, c.VouchedBy())
+		j.charge = &who
+		if held, err = s.heldByDocuments(ctx, nil, who); err == nil {
+			err = s.countOthers(ctx, &held, who)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	wait, err := s.submit(c, j, held)
 	if err != nil {
 		return nil, err
 	}
@@ -92,14 +103,16 @@ func (s *Scheduler) requester(c *auth.Caller) func(context.Context) *auth.Caller
 
 // submit takes in a job that a request asked for and returns the channel on which
 // its outcome comes. The same replication, asked for again, is not begun twice;
-// with other credentials it takes the first one's place.
-func (s *Scheduler) submit(c *auth.Caller, j *job) (<-chan outcome, error) {
+// with other credentials it takes the first one's place. held is what its user has beside what requests to this server
+// asked for. Errors: those of spec.Held.Add, and of jobs that are there.
+func (s *Scheduler) submit(c *auth.Caller, j *job, held spec.Held) (<-chan outcome, error) {
 	s.state.Lock()
 	defer s.state.Unlock()
 	if s.state.closed {
 		return nil, errStopping
 	}
-	if old := s.state.queue.jobs[j.id]; old != nil {
+	old := s.state.queue.jobs[j.id]
+	if old != nil {
 		switch {
 		case !old.transient():
 			return nil, startedBy(j.id, string(old.key.id), old.key.database)
@@ -108,6 +121,13 @@ func (s *Scheduler) submit(c *auth.Caller, j *job) (<-chan outcome, error) {
 		case old.rep.Equal(j.rep):
 			return old.wait(), nil
 		}
+	} else if j.charge != nil {
+		s.countRequests(&held, *j.charge)
+		if err := held.Add("", j.size, s.settings.Value().each); err != nil {
+			return nil, err
+		}
+	}
+	if old != nil {
 		s.remove(old, ErrCancelled)
 	}
 	wait := j.wait()

@@ -19,6 +19,9 @@ type Settings struct {
 	Workers           int
 	Connections       int
 	Retries           int
+	// UserJobs is how many replications a user may have, and UserBytes how long the texts that ask for them may be together; 0: no limit.
+	UserJobs  int
+	UserBytes int64
 }
 
 // ParseSettings parses them, with CouchDB's names and values.
@@ -46,6 +49,8 @@ func ParseSettings(s *config.Snapshot) *Settings {
 		Workers:           read("worker_processes", workers, 4),
 		Connections:       read("http_connections", connections, 20),
 		Retries:           read("retries_per_request", retries, 5),
+		UserJobs:          int(max(0, min(s.Int(section, "max_jobs_per_user", 100), 1_000_000))),
+		UserBytes:         max(0, s.Int(section, "max_bytes_per_user", 8_000_000)),
 	}
 }
 

@@ -99,27 +99,26 @@ func (m *Machine) setProperty(o, name, v value) bool {
 		return false
 	}
 	if o.k != array && o.k != object || o.o.fixed {
-		m.err = ErrInterpret
+		m.interpret()
 		return false
 	}
 	if o.k == array {
 		i := name.n
 		if name.k != number || i < 0 || i > float64(len(o.o.items)) || i != math.Trunc(i) || !m.spend(8) {
-			m.err = ErrInterpret
+			m.interpret()
 			return false
 		}
 		if int(i) == len(o.o.items) {
-			o.o.items = append(o.o.items, v)
-		} else {
-			o.o.items[int(i)] = v
+			return m.put(o.o, v)
 		}
+		o.o.items[int(i)] = v
 		return true
 	}
 	if name = m.string(name); name.stops() {
 		return false
 	}
 	if string(name.s) == "__proto__" {
-		m.err = ErrInterpret
+		m.interpret()
 		return false
 	}
 	return m.assignMember(o.o, name.s, v)

@@ -1,6 +1,7 @@
 package compiled
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func benchmarkMap(b *testing.B, source string, doc []byte) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		var err error
-		if rows, err = machine.Run(doc, rows); err != nil || len(rows) == 0 {
+		if rows, err = machine.Run(context.Background(), doc, rows); err != nil || len(rows) == 0 {
 			b.Fatal(err)
 		}
 		if i%200 == 199 {

@@ -70,6 +70,7 @@ func (c *compiler) initialized(v *variable) func(m *Machine) bool {
 }
 
 func (c *compiler) callNative(f native, arguments []ast.Expression) expression {
+	c.nodes += nativeNodes
 	list := c.all(arguments)
 	return func(m *Machine) value {
 		base, ok := m.push(list)
@@ -81,6 +82,10 @@ func (c *compiler) callNative(f native, arguments []ast.Expression) expression {
 		return v
 	}
 }
+
+// nativeNodes is how many nodes a call of the library costs as much as, besides what it
+// is charged for what it is called with.
+const nativeNodes = 6
 
 func (c *compiler) callMethod(callee *ast.DotExpression, arguments []ast.Expression) expression {
 	name, _ := goString(callee.Identifier.Name)
@@ -103,6 +108,7 @@ func (c *compiler) callMethod(callee *ast.DotExpression, arguments []ast.Express
 	if known[array] != nil && known[rawArray] == nil && c.isDoc(callee.Left) {
 		return c.refused("it changes the document")
 	}
+	c.nodes += nativeNodes
 	table := &known
 	of, list := c.expression(callee.Left), c.all(arguments)
 	if len(list) == 0 {
@@ -132,6 +138,9 @@ func (c *compiler) callMethod(callee *ast.DotExpression, arguments []ast.Express
 	}
 }
 
+// rowMemory is what a row takes, here and with those who asked for it, besides its text.
+const rowMemory = 192
+
 // emit compiles a call of emit.
 func (c *compiler) emit(arguments []ast.Expression) expression {
 	writers, most := make([]writer, 0, 4), 2
@@ -148,24 +157,30 @@ func (c *compiler) emit(arguments []ast.Expression) expression {
 		if m.writing {
 			return m.interpret() // an emit within the arguments of another
 		}
-		var ends [4]int
-		start := len(m.out)
-		m.writing = true
+		var ends [4]int // from the row's beginning
+		m.row, m.writing = len(m.out), true
 		for i := range most {
 			if i >= len(writers) {
 				m.out = append(m.out, "null"...)
 			} else if !writers[i](m) {
 				return value{}
 			}
-			ends[i] = len(m.out)
+			ends[i] = len(m.out) - m.row
 		}
 		m.writing = false
-		if !m.spend(32) {
+		if !m.spend(32) || !m.hold(rowMemory) {
 			return value{}
 		}
-		row := Row{Key: m.out[start:ends[0]:ends[0]], Value: m.out[ends[0]:ends[1]:ends[1]]}
+		if m.wrote() > outputLimit {
+			return m.interpret()
+		}
+		written := m.out[m.row:]
+		row := Row{Key: written[:ends[0]:ends[0]], Value: written[ends[0]:ends[1]:ends[1]]}
 		if most == 4 {
-			row.More, row.Rest = m.out[ends[1]:ends[2]:ends[2]], m.out[ends[2]:ends[3]:ends[3]]
+			row.More, row.Rest = written[ends[1]:ends[2]:ends[2]], written[ends[2]:ends[3]:ends[3]]
+		}
+		if len(m.rows) == cap(m.rows) { // append adds a quarter to a long list, and so allocates five times what there is
+			m.rows = append(make([]Row, 0, max(8, 2*cap(m.rows))), m.rows...)
 		}
 		m.rows = append(m.rows, row)
 		return value{k: undefined}
@@ -200,6 +215,9 @@ func (c *compiler) arrayWriter(e *ast.ArrayLiteral) writer {
 		list = append(list, c.writer(one))
 	}
 	return func(m *Machine) bool {
+		if !m.writable(0, 0) {
+			return false
+		}
 		m.out = append(m.out, '[')
 		for i, one := range list {
 			if i > 0 {
@@ -228,6 +246,9 @@ func (c *compiler) objectWriter(e *ast.ObjectLiteral) writer {
 		}
 	}
 	return func(m *Machine) bool {
+		if !m.writable(0, 0) {
+			return false
+		}
 		m.out = append(m.out, '{')
 		first := true
 		for _, one := range list {
@@ -242,7 +263,9 @@ func (c *compiler) objectWriter(e *ast.ObjectLiteral) writer {
 				m.out = append(m.out, ',')
 			}
 			first = false
-			m.writeText(one.name)
+			if !m.writeText(one.name) {
+				return false
+			}
 			m.out = append(m.out, ':')
 			if !m.write(v, 1) {
 				return false

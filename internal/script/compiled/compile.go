@@ -87,7 +87,12 @@ type compiler struct {
 	docFixed    bool // nothing assigns to the parameter
 	docAssigned bool
 	within      []*functionShape // those being compiled, the outermost first
+	nodes       int              // expressions and statements compiled so far
 }
+
+// costSince returns what one round of a loop, or one call of a function, is charged for
+// what it consists of: as if all of it ran. Before it, so many nodes had been compiled.
+func (c *compiler) costSince(before int) int { return 8 + 4*(c.nodes-before) }
 
 // refuse says why the function can't be compiled.
 func (c *compiler) refuse(format string, arguments ...any) {

@@ -1,6 +1,7 @@
 package compiled
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -204,7 +205,7 @@ func TestHandedOver(t *testing.T) {
 			t.Errorf("%s is not compiled: %s", source, why)
 			continue
 		}
-		rows, err := m.NewMachine().Run([]byte(doc), nil)
+		rows, err := m.NewMachine().Run(context.Background(), []byte(doc), nil)
 		if !errors.Is(err, ErrInterpret) || len(rows) > 0 {
 			t.Errorf("%s\nwith %.80s gave %d rows, %v", source, doc, len(rows), err)
 		}
@@ -218,7 +219,7 @@ func TestThrown(t *testing.T) {
 	}
 	machine := m.NewMachine()
 	before := []Row{{Key: []byte("0")}}
-	rows, err := machine.Run([]byte(`{}`), before)
+	rows, err := machine.Run(context.Background(), []byte(`{}`), before)
 	var e *Exception
 	if !errors.As(err, &e) || e.Name != "TypeError" || e.Error() != "TypeError: Cannot read property 'b' of undefined" {
 		t.Errorf("error %v", err)
@@ -226,7 +227,7 @@ func TestThrown(t *testing.T) {
 	if len(rows) != 1 {
 		t.Errorf("%d rows were left by a function that threw", len(rows))
 	}
-	rows, err = machine.Run([]byte(`{"a":{"b":2}}`), rows)
+	rows, err = machine.Run(context.Background(), []byte(`{"a":{"b":2}}`), rows)
 	if err != nil || len(rows) != 3 || string(rows[1].Key) != "1" || string(rows[2].Key) != "2" {
 		t.Errorf("rows %q, error %v", rows, err)
 	}

@@ -18,7 +18,7 @@ func (m *Machine) string(v value) value {
 		if v.s != nil {
 			return textOf(v.s)
 		}
-		if !m.room(24) {
+		if !m.spend(64) || !m.room(32) {
 			return value{}
 		}
 		start := len(m.text)
@@ -43,7 +43,7 @@ func (m *Machine) primitive(v value) value {
 		}
 		return textOf([]byte("[object Object]"))
 	case object:
-		if v.o.position([]byte("toString")) >= 0 || v.o.position([]byte("valueOf")) >= 0 {
+		if m.position(v.o, []byte("toString")) >= 0 || m.position(v.o, []byte("valueOf")) >= 0 || m.err != nil {
 			return m.interpret()
 		}
 		return textOf([]byte("[object Object]"))
@@ -56,11 +56,14 @@ func (m *Machine) primitive(v value) value {
 // joined is Array.prototype.join.
 func (m *Machine) joined(v value, separator []byte, depth int) value {
 	n, ok := m.length(v)
-	if !ok || depth > depthLimit {
+	if !ok || depth > depthLimit || !m.spend(16) {
 		return m.interpret()
 	}
 	out := textOf(nil)
 	for i := range n {
+		if !m.spend(8) {
+			return value{}
+		}
 		if i > 0 {
 			out = m.join(out.s, separator)
 		}
@@ -105,7 +108,7 @@ func (m *Machine) element(v value, i int) value {
 		return value{}
 	}
 	if i >= 0 && i < len(elements) {
-		return m.decode(elements[i])
+		return m.decode(v.s[elements[i].start:elements[i].end])
 	}
 	return value{k: undefined}
 }
@@ -121,10 +124,11 @@ func (m *Machine) looseEquals(a, b value) (equal, ok bool) {
 		if a.k == b.k || a.isObject() && b.isObject() {
 			return m.dateIdentity(a, b)
 		}
-		m.err = ErrInterpret
+		m.interpret()
 		return false, false
 	case a.k == b.k || a.isObject() && b.isObject():
-		return strictEquals(a, b), true
+		equal = m.strictEquals(a, b)
+		return equal, m.err == nil
 	case a.isObject():
 		return m.looseEquals(m.primitive(a), b)
 	case b.isObject():
@@ -143,23 +147,26 @@ func (m *Machine) dateIdentity(a, b value) (equal, ok bool) {
 	if a.k != b.k {
 		return false, true
 	}
-	m.err = ErrInterpret
+	m.interpret()
 	return false, false
 }
 
 // textEqualsNumber compares a string with a number or boolean. The interpreter
 // compares integers in a way of its own, hence the narrow gate.
 func (m *Machine) textEqualsNumber(s []byte, v value) (equal, ok bool) {
+	if !m.spend(len(s)) {
+		return false, false
+	}
 	switch form := numeralOf(s); {
 	case form == notNumeral:
 		return false, true
 	case form == integer:
-		return decodeNumber(s).n == v.n, true
+		return m.decodeNumber(s).n == v.n, m.err == nil
 	case form == decimal && v.k == number && v.n != float64(int64(v.n)):
 		n, ok := m.numberOfText(s)
 		return n == v.n, ok
 	}
-	m.err = ErrInterpret
+	m.interpret()
 	return false, false
 }
 
@@ -172,7 +179,11 @@ func (m *Machine) less(a, b value) value {
 		b = m.primitive(b)
 	}
 	if a.k == text && b.k == text {
-		return truth(compareText(a.s, b.s) < 0)
+		less := m.compareText(a.s, b.s) < 0
+		if m.err != nil {
+			return value{}
+		}
+		return truth(less)
 	}
 	x, y, ok := m.numbers(a, b)
 	if !ok {
@@ -182,22 +193,4 @@ func (m *Machine) less(a, b value) value {
 		return value{k: undefined}
 	}
 	return truth(x < y)
-}
-
-// compareText orders strings by UTF-16 code units: as bytes are, except that
-// characters beyond U+FFFF, which are surrogates there, come before U+E000 to
-// U+FFFF.
-func compareText(a, b []byte) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		x, y := a[i], b[i]
-		if x == y {
-			continue
-		}
-		if x >= 0xee && y >= 0xee && (x >= 0xf0) != (y >= 0xf0) {
-			return int(y) - int(x)
-		}
-		return int(x) - int(y)
-	}
-	return len(a) - len(b)
 }

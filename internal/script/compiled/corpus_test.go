@@ -12,8 +12,8 @@ import (
 	"github.com/dop251/goja/ast"
 	"github.com/dop251/goja/parser"
 
-	"github.com/sectional/sectional/internal/golden"
 	"github.com/sectional/sectional/internal/script/syntax"
+	"github.com/sectional/sectional/internal/testkit/golden"
 )
 
 // corpus returns the functions of testdata/maps.txt.

@@ -16,6 +16,9 @@ func (m *Machine) newDate(v value) value {
 		v = m.primitive(v)
 	}
 	if v.k == text {
+		if !m.spend(64 + len(v.s)) {
+			return value{}
+		}
 		n, ok := parseISO(v.s)
 		if !ok {
 			return m.interpret()
@@ -257,7 +260,7 @@ func weekday(n float64) float64 {
 // years that need more or less than four digits.
 func (m *Machine) isoText(n float64) value {
 	t := time.UnixMilli(int64(n)).UTC()
-	if t.Year() < 0 || t.Year() > 9999 || !m.room(24) {
+	if t.Year() < 0 || t.Year() > 9999 || !m.spend(128) || !m.room(24) {
 		return m.interpret()
 	}
 	start := len(m.text)

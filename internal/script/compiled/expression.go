@@ -9,6 +9,7 @@ import (
 
 // expression compiles e.
 func (c *compiler) expression(e ast.Expression) expression {
+	c.nodes++
 	switch e := e.(type) {
 	case *ast.Identifier:
 		return c.identifier(e)
@@ -105,6 +106,7 @@ func (c *compiler) textTest(e ast.Expression) func(m *Machine) (yes, ok bool) {
 	if !whole {
 		return nil
 	}
+	c.nodes += len(s) / 64
 	of, with, equals := c.expression(b.Left), textOf([]byte(s)), (*Machine).looseEquals
 	if b.Operator == token.STRICT_EQUAL {
 		equals = (*Machine).identical
@@ -279,10 +281,10 @@ func literalName(e ast.Expression) (name string, ok bool) {
 func (c *compiler) objectLiteral(e *ast.ObjectLiteral) expression {
 	list := c.members(e)
 	return func(m *Machine) value {
-		if m.used >= objectLimit || !m.spend(16) {
-			return m.interpret()
-		}
 		out := m.composite()
+		if out == nil || !m.spend(16) {
+			return value{}
+		}
 		for _, one := range list {
 			v := one.e(m)
 			if v.stops() || !m.assignMember(out, one.name, v) {
@@ -295,15 +297,18 @@ func (c *compiler) objectLiteral(e *ast.ObjectLiteral) expression {
 
 // assignMember gives an object a member.
 func (m *Machine) assignMember(c *composite, name []byte, v value) bool {
-	if !m.spend(16 + 4*len(c.names)) {
-		return false
-	}
-	if i := c.position(name); i >= 0 {
+	if i := m.position(c, name); i >= 0 {
 		c.items[i] = v
 		return true
 	}
-	c.names = append(c.names, name)
-	c.items = append(c.items, v)
+	if m.err != nil {
+		return false
+	}
+	names, ok := grown(m, c.names, 1)
+	if !ok || !m.put(c, v) {
+		return false
+	}
+	c.names = append(names, name)
 	return true
 }
 

@@ -315,7 +315,7 @@ func (a *author) textLiteral() string {
 	return a.pick(`""`, `"a"`, `"b"`, `"order"`, `"1"`, `"-1"`, `"10"`, `"1.5"`, `" 1"`, `"1e3"`, `"x,y"`, `"Ünï"`, `"ß"`, `"\ud83d\ude00b"`,
 		`"😀"`, `"\uffff"`, `"\n\t\"\\\/\u0000\u001f\u007f"`, `"\u2028"`, `"2020-02-29"`, `"2020-02-29T12:00:00Z"`, `"2019-12-31T23:59:59.999+01:30"`,
 		`"2020"`, `"2020-13"`, `"May 3"`, `"length"`, `"constructor"`, `"12px"`, `"  trim  "`, `"\u00a0x\ufeff"`, `"Infinity"`, `"0x1f"`, `"007"`,
-		`"`+strings.Repeat("long", 10)+`"`)
+		`"`+strings.Repeat("long", 10)+`"`, `"`+strings.Repeat("ab,", 30)+`"`, `"`+strings.Repeat(`é\n`, 40)+`"`)
 }
 
 func (a *author) memberName() string {

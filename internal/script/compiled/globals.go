@@ -95,6 +95,9 @@ func globalParseInt(m *Machine, _ value, arguments []value) value {
 	if len(s) == 0 || s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z' {
 		return numberOf(notANumber)
 	}
+	if !m.spend(len(s)) {
+		return value{}
+	}
 	first := 0
 	if s[0] == '-' {
 		first = 1
@@ -125,11 +128,18 @@ func globalParseFloat(m *Machine, _ value, arguments []value) value {
 	if c := s[0] | 0x20; 'a' <= c && c <= 'z' && c != 'i' && c != 'n' {
 		return numberOf(notANumber)
 	}
+	if !m.spend(len(s)) {
+		return value{}
+	}
 	form, end := jsonNumber(s)
 	if form == notNumeral {
 		return m.interpret()
 	}
-	return numberOf(decodeNumber(s[:end]).n)
+	n := m.decodeNumber(s[:end])
+	if n.stops() {
+		return n
+	}
+	return numberOf(n.n)
 }
 
 // globalKeys lists the names of an object's members.
@@ -140,13 +150,17 @@ func globalKeys(m *Machine, _ value, arguments []value) value {
 // appendNames appends the names of an object's members, in their order.
 func (m *Machine) appendNames(c *composite, v value) bool {
 	if v.k == object {
-		for _, i := range v.o.order() {
+		list, ok := m.order(v.o)
+		if !ok || !m.reserve(c, len(list)) {
+			return false
+		}
+		for _, i := range list {
 			c.items = append(c.items, textOf(v.o.names[i]))
 		}
-		return m.spend(16 * len(v.o.names))
+		return true
 	}
 	base := len(m.spans)
-	if !m.spend(2*len(v.s)) || !m.collect(v.s) {
+	if !m.collect(v.s) || !m.reserve(c, len(m.spans)-base) {
 		m.spans = m.spans[:base]
 		return false
 	}

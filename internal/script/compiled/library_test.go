@@ -1,6 +1,7 @@
 package compiled
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/sectional/sectional/internal/jsonscan"
@@ -183,9 +185,67 @@ func TestStringsInCodeUnits(t *testing.T) {
 	try(t, `function(doc){ emit(doc.a[doc.i]) }`, 0.5, documents)
 }
 
+// TestLongValues tries what is done in pieces: strings in chunks and windows, objects with
+// many members, lists and rows that grow.
+func TestLongValues(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 14))
+	var documents []string
+	for range 60 {
+		n := r.IntN(1500)
+		unit := [...]string{"a", "ab,", "é", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", `\n"`, "x\U0001f600"}[r.IntN(6)]
+		s := strings.Repeat(unit, n/len(unit)) + "end"
+		part := ""
+		if i, j := r.IntN(len(s)), r.IntN(len(s)); utf8.RuneStart(s[i]) && utf8.RuneStart(s[j]) && i < j {
+			part = s[i:min(j, i+r.IntN(100))]
+		}
+		var members []string
+		for _, i := range r.Perm(r.IntN(60)) {
+			members = append(members, fmt.Sprintf(`"%s%d":%d`, [...]string{"", "k"}[r.IntN(2)], i, i))
+		}
+		if !utf8.ValidString(part) {
+			part = "b"
+		}
+		documents = append(documents, fmt.Sprintf(`{"s":%s,"p":%s,"o":{%s},"l":[%s1]}`, jsonscan.AppendQuoted(nil, s),
+			jsonscan.AppendQuoted(nil, part), strings.Join(members, ","), strings.Repeat(`"x",`, r.IntN(300))))
+	}
+	for _, source := range []string{
+		`function(doc){ emit(doc.s.indexOf(doc.p), doc.s.split(doc.p)); emit(doc.s.replace(doc.p, "-"), doc.s.includes(doc.p + "x")); emit(doc.s.length, doc.s.trim()) }`,
+		`function(doc){ var a = "", b = ""; for (var i = 0; i < 700; i++) { a += i; if (i % 3 == 0) b += "y" + a.length } emit(a, b); emit(b + a, a + a) }`,
+		`function(doc){ emit(doc.o, Object.keys(doc.o)); for (var k in doc.o) emit(k, doc.o[k]); emit(doc) }`,
+		`function(doc){ var o = {}; for (var k in doc.o) o[doc.o[k]] = k; emit(o, Object.keys(o)); emit([o, o].concat(doc.l), doc.l.join("")) }`,
+		`function(doc){ var l = []; for (var i = 0; i < doc.l.length; i++) { l.push([i, doc.l[i]]); emit(l.length, doc.s) } emit(l.slice(3).map(function(x){ return x + "!" }), l.length) }`,
+		`function(doc){ emit(doc.s.toUpperCase(), doc.s.toLowerCase() + doc.s.toUpperCase()); emit(doc.s.slice(5, 900), doc.s.charAt(700) + doc.s[3]) }`,
+	} {
+		try(t, source, 0.6, documents)
+	}
+}
+
+// TestUnits holds how code units are counted and parts are found.
+func TestUnits(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 16))
+	m := &Machine{work: math.MaxInt}
+	for range 2000 {
+		var s, part []rune
+		for range r.IntN(1200) {
+			s = append(s, []rune("aaab\u00e9\uffff\U0001f600")[r.IntN(1+r.IntN(7))])
+		}
+		if i := r.IntN(len(s) + 1); i < len(s) {
+			part = s[i:min(len(s), i+r.IntN(80))]
+		}
+		if want, got := len(utf16.Encode(s)), units([]byte(string(s))); got != want {
+			t.Fatalf("%q has %d units, counted as %d", string(s), want, got)
+		}
+		looked := string(part) + [...]string{"", "b"}[r.IntN(2)]
+		if want, got := strings.Index(string(s), looked), m.index([]byte(string(s)), []byte(looked)); got != want {
+			t.Fatalf("%q is in %q at %d, found at %d", looked, string(s), want, got)
+		}
+	}
+}
+
 // TestReadNumberKeepsOnlyCanonicalText holds the text of numbers against
 // writing them anew.
 func TestReadNumberKeepsOnlyCanonicalText(t *testing.T) {
+	reader := &Machine{work: math.MaxInt}
 	r := rand.New(rand.NewPCG(11, 12))
 	kept := 0
 	for range 200000 {
@@ -196,7 +256,7 @@ func TestReadNumberKeepsOnlyCanonicalText(t *testing.T) {
 		if r.IntN(3) == 0 {
 			s = "-" + s
 		}
-		v := decodeNumber([]byte(s))
+		v := reader.decodeNumber([]byte(s))
 		if want, _ := strconv.ParseFloat(s, 64); v.n != want || math.Signbit(v.n) != math.Signbit(want) {
 			t.Fatalf("%s is read as %v, want %v", s, v.n, want)
 		}
@@ -223,7 +283,7 @@ func TestNoGarbage(t *testing.T) {
 	var rows []Row
 	var failure error
 	run := func() {
-		rows, failure = machine.Run(doc, rows[:0])
+		rows, failure = machine.Run(context.Background(), doc, rows[:0])
 		machine.Reset()
 	}
 	for range 3 {
@@ -247,14 +307,14 @@ func TestNestedSources(t *testing.T) {
 	if m == nil {
 		t.Fatal(why)
 	}
-	rows, err := m.NewMachine().Run([]byte(`{"a":1}`), nil)
+	rows, err := m.NewMachine().Run(context.Background(), []byte(`{"a":1}`), nil)
 	if err != nil || len(rows) != 1 || string(rows[0].Key) != "1501" {
 		t.Errorf("%q, %v", rows, err)
 	}
 	nested := []byte(`{"a":` + strings.Repeat(`[`, 100000) + strings.Repeat(`]`, 100000) + `}`)
 	for _, source := range []string{`function(doc){ emit(doc.a) }`, `function(doc){ emit(1, doc) }`, `function(doc){ emit(doc.a + "") }`} {
 		m, _ := Compile(source)
-		if _, err := m.NewMachine().Run(nested, nil); !errors.Is(err, ErrInterpret) {
+		if _, err := m.NewMachine().Run(context.Background(), nested, nil); !errors.Is(err, ErrInterpret) {
 			t.Errorf("%s: %v", source, err)
 		}
 	}

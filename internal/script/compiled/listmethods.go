@@ -34,8 +34,8 @@ func listSlice(m *Machine, this value, arguments []value) value {
 		return value{}
 	}
 	out := m.newList(nil)
-	if out.stops() {
-		return out
+	if out.stops() || !m.reserve(out.o, max(to-from, 0)) {
+		return value{}
 	}
 	return m.appendElements(out, this, from, to)
 }
@@ -44,10 +44,9 @@ func listSlice(m *Machine, this value, arguments []value) value {
 func (m *Machine) appendElements(out, from value, first, end int) value {
 	for i := first; i < end; i++ {
 		v := m.element(from, i)
-		if v.stops() || !m.spend(8) {
+		if v.stops() || !m.spend(8) || !m.put(out.o, v) {
 			return value{}
 		}
-		out.o.items = append(out.o.items, v)
 	}
 	return out
 }
@@ -63,11 +62,13 @@ func listConcat(m *Machine, this value, arguments []value) value {
 			return out
 		}
 		if !v.isArray() {
-			out.o.items = append(out.o.items, v)
+			if !m.put(out.o, v) {
+				return value{}
+			}
 			continue
 		}
 		n, ok := m.length(v)
-		if !ok {
+		if !ok || !m.reserve(out.o, n) {
 			return value{}
 		}
 		out = m.appendElements(out, v, 0, n)
@@ -88,7 +89,7 @@ func (m *Machine) find(this value, arguments []value, equals func(a, b value) bo
 	}
 	wanted := argument(arguments, 0)
 	if wanted.k == date {
-		m.err = ErrInterpret
+		m.interpret()
 		return 0, false
 	}
 	for i := from; i < length; i++ {
@@ -99,12 +100,15 @@ func (m *Machine) find(this value, arguments []value, equals func(a, b value) bo
 		if equals(v, wanted) {
 			return i, true
 		}
+		if m.err != nil {
+			return 0, false
+		}
 	}
 	return -1, true
 }
 
 func listIndexOf(m *Machine, this value, arguments []value) value {
-	at, ok := m.find(this, arguments, strictEquals)
+	at, ok := m.find(this, arguments, m.strictEquals)
 	if !ok {
 		return value{}
 	}
@@ -115,7 +119,7 @@ func listIncludes(m *Machine, this value, arguments []value) value {
 	signed := false
 	at, ok := m.find(this, arguments, func(a, b value) bool {
 		if a.k != number || b.k != number {
-			return strictEquals(a, b)
+			return m.strictEquals(a, b)
 		}
 		signed = signed || a.n == 0 && b.n == 0 && math.Signbit(a.n)
 		return a.n == b.n || math.IsNaN(a.n) && math.IsNaN(b.n)
@@ -130,7 +134,7 @@ func listIncludes(m *Machine, this value, arguments []value) value {
 }
 
 func listPush(m *Machine, this value, arguments []value) value {
-	if this.o.fixed || !m.spend(32) {
+	if this.o.fixed || !m.spend(32) || !m.reserve(this.o, len(arguments)) {
 		return m.interpret()
 	}
 	this.o.items = append(this.o.items, arguments...)
@@ -140,11 +144,15 @@ func listPush(m *Machine, this value, arguments []value) value {
 // listSort sorts strings and numbers, in the order of strings.
 func listSort(m *Machine, this value, arguments []value) value {
 	c := this.o
-	if c.fixed || len(arguments) > 0 || len(c.items) > 1<<12 || !m.spend(64*len(c.items)) {
+	if c.fixed || len(arguments) > 0 || len(c.items) > 1<<12 || !m.spend(256*len(c.items)) {
 		return m.interpret()
 	}
 	type entry struct{ v, text value }
-	entries := make([]entry, len(c.items))
+	entries, ok := grown(m, []entry(nil), len(c.items))
+	if !ok {
+		return value{}
+	}
+	entries = entries[:len(c.items)]
 	for i, v := range c.items {
 		if v.k != text && v.k != number {
 			return m.interpret()
@@ -154,7 +162,10 @@ func listSort(m *Machine, this value, arguments []value) value {
 			return value{}
 		}
 	}
-	slices.SortStableFunc(entries, func(a, b entry) int { return compareText(a.text.s, b.text.s) })
+	slices.SortStableFunc(entries, func(a, b entry) int { return m.compareText(a.text.s, b.text.s) })
+	if m.err != nil {
+		return value{}
+	}
 	for i, e := range entries {
 		c.items[i] = e.v
 	}

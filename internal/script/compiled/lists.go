@@ -12,32 +12,43 @@ type lists struct {
 
 type list struct {
 	raw      []byte
-	elements [][]byte
+	elements []extent
 }
+
+// extent is where a part of a text begins and ends.
+type extent struct{ start, end uint32 }
 
 func (l *lists) clear() { l.used, l.next = 0, 0 }
 
-// elements returns the elements of the JSON array raw; ok is false when the
+// elements returns where the elements of the JSON array raw are; ok is false when the
 // budget is spent.
-func (m *Machine) elements(raw []byte) (elements [][]byte, ok bool) {
+func (m *Machine) elements(raw []byte) (elements []extent, ok bool) {
 	l := &m.lists
 	for i := range l.used {
 		if &l.kept[i].raw[0] == &raw[0] {
 			return l.kept[i].elements, true
 		}
 	}
-	if !m.spend(16 + len(raw)) {
+	if !m.spend(16 + 2*len(raw)) {
 		return nil, false
 	}
-	at := &l.kept[l.next]
+	elements = l.kept[l.next].elements[:0]
+	for i := behindOpening(raw); ; {
+		i = skipSeparators(raw, i)
+		end := jsonscan.End(raw, i)
+		if end == i {
+			break
+		}
+		if len(elements) == cap(elements) {
+			if elements, ok = grown(m, elements, 1); !ok {
+				return nil, false
+			}
+		}
+		elements = append(elements, extent{uint32(i), uint32(end)})
+		i = end
+	}
+	l.kept[l.next] = list{raw, elements}
 	l.next = (l.next + 1) % len(l.kept)
 	l.used = min(l.used+1, len(l.kept))
-	at.raw, at.elements = raw, at.elements[:0]
-	for e := jsonscan.ElementsOf(raw); ; {
-		element, ok := e.Next()
-		if !ok {
-			return at.elements, true
-		}
-		at.elements = append(at.elements, element)
-	}
+	return elements, true
 }

@@ -27,13 +27,14 @@ func (c *compiler) forStatement(s *ast.ForStatement) statement {
 		}
 	}
 	var test, update expression
+	before := c.nodes
 	if s.Test != nil {
 		test = c.expression(s.Test)
 	}
 	if s.Update != nil {
 		update = c.expression(s.Update)
 	}
-	loop := c.loop(test, update, c.nested(s.Body))
+	loop := c.loop(test, update, c.nested(s.Body), before)
 	if first == nil {
 		return loop
 	}
@@ -45,10 +46,12 @@ func (c *compiler) forStatement(s *ast.ForStatement) statement {
 	}
 }
 
-// loop compiles a loop; test and update may be nil.
-func (c *compiler) loop(test, update expression, body statement) statement {
+// loop compiles a loop; test and update may be nil. Before them so many nodes had been
+// compiled.
+func (c *compiler) loop(test, update expression, body statement, before int) statement {
+	round := c.costSince(before)
 	return func(m *Machine) completion {
-		for m.spend(8) {
+		for m.spend(round) {
 			if test != nil {
 				v := test(m)
 				if v.stops() {
@@ -110,7 +113,7 @@ func (c *compiler) forOf(s *ast.ForOfStatement) statement {
 		case rawArray, array:
 			return v, normal
 		case text:
-			m.err = ErrInterpret
+			m.interpret()
 		default:
 			m.throw("TypeError", "object is not iterable")
 		}
@@ -141,7 +144,9 @@ func (c *compiler) forElements(source ast.Expression, into ast.ForInto, inner as
 	c.push()
 	defer c.pop()
 	slot, _ := c.target(into)
+	before := c.nodes
 	body := c.nested(inner)
+	round := c.costSince(before)
 	return func(m *Machine) completion {
 		v := of(m)
 		if v.stops() {
@@ -151,14 +156,14 @@ func (c *compiler) forElements(source ast.Expression, into ast.ForInto, inner as
 		if list.stops() {
 			return end
 		}
-		return m.overElements(list, slot, body)
+		return m.overElements(list, slot, body, round)
 	}
 }
 
-func (m *Machine) overElements(v value, slot int, body statement) completion {
+func (m *Machine) overElements(v value, slot int, body statement, round int) completion {
 	for i := 0; ; i++ {
 		n, ok := m.length(v)
-		if !ok || !m.spend(8) {
+		if !ok || !m.spend(round) {
 			return fails
 		}
 		if i >= n {
@@ -181,7 +186,7 @@ func (m *Machine) keysOf(v value) value {
 	if v.isArray() {
 		n, ok := m.length(v)
 		out := m.newList(nil)
-		if !ok || out.stops() || !m.spend(16*n) {
+		if !ok || out.stops() || !m.spend(16*n) || !m.reserve(out.o, n) {
 			return value{}
 		}
 		for i := range n {

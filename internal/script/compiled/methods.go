@@ -89,7 +89,7 @@ func (m *Machine) owns(this value, name string) bool {
 	case rawObject:
 		return m.member(this.s, []byte(name)).k != undefined
 	case object:
-		return this.o.position([]byte(name)) >= 0
+		return m.position(this.o, []byte(name)) >= 0
 	}
 	return false
 }
@@ -120,7 +120,7 @@ func numberToFixed(m *Machine, this value, arguments []value) value {
 	if !ok {
 		return value{}
 	}
-	if digits < 0 || digits > 15 || math.IsNaN(this.n) || math.Abs(this.n) >= 1e15 || !m.room(40) {
+	if digits < 0 || digits > 15 || math.IsNaN(this.n) || math.Abs(this.n) >= 1e15 || !m.spend(128) || !m.room(40) {
 		return m.interpret()
 	}
 	if scaled := math.Abs(this.n) * math.Pow10(digits); math.Abs(scaled-math.Floor(scaled)-0.5) < 1e-3 || this.n < 0 && scaled < 0.6 {
@@ -133,14 +133,18 @@ func numberToFixed(m *Machine, this value, arguments []value) value {
 
 func objectHasOwn(m *Machine, this value, arguments []value) value {
 	name := m.string(argument(arguments, 0))
-	if name.stops() {
-		return name
+	if name.stops() || !m.spend(len(name.s)/8) {
+		return value{}
 	}
 	if string(name.s) == "__proto__" {
 		return m.interpret()
 	}
 	if this.k == object {
-		return truth(this.o.position(name.s) >= 0)
+		at := m.position(this.o, name.s)
+		if m.err != nil {
+			return value{}
+		}
+		return truth(at >= 0)
 	}
 	found := m.member(this.s, name.s)
 	if found.stops() {

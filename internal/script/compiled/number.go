@@ -11,8 +11,12 @@ var tens = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e
 
 // decodeNumber decodes a JSON number. A number of at most 15 digits without an
 // exponent is exact by one division, and, written without needless zeros, is
-// also what JavaScript would write: the value then keeps its text.
-func decodeNumber(raw []byte) value {
+// also what JavaScript would write: the value then keeps its text. It fails when the
+// budget is spent.
+func (m *Machine) decodeNumber(raw []byte) value {
+	if !m.spend(8 + len(raw)) {
+		return value{}
+	}
 	i, negative := 0, false
 	if raw[0] == '-' {
 		i, negative = 1, true
@@ -26,12 +30,12 @@ func decodeNumber(raw []byte) value {
 			continue
 		}
 		if c != '.' || i-start > 15 {
-			return parseNumber(raw)
+			return m.parseNumber(raw)
 		}
 		point = i
 	}
 	if i-start > 15 {
-		return parseNumber(raw)
+		return m.parseNumber(raw)
 	}
 	n := float64(mantissa)
 	v := value{k: number, n: n}
@@ -49,7 +53,12 @@ func decodeNumber(raw []byte) value {
 	return v
 }
 
-func parseNumber(raw []byte) value {
+// parseNumber decodes any other JSON number. Up to 800 digits it may need a decimal of
+// them, which is shifted as often as the exponent is large.
+func (m *Machine) parseNumber(raw []byte) value {
+	if !m.spend(32*min(len(raw), 800) + 2*len(raw)) {
+		return value{}
+	}
 	n, _ := strconv.ParseFloat(string(raw), 64) // out of range: an infinity, as in JavaScript
 	return value{k: number, n: n}
 }
@@ -195,17 +204,20 @@ func (m *Machine) numberOfText(s []byte) (float64, bool) {
 	if len(s) == 0 {
 		return 0, true
 	}
+	if !m.spend(len(s)) {
+		return 0, false
+	}
 	switch numeralOf(s) {
 	case notNumeral:
 		return math.NaN(), true
 	case integer:
-		return decodeNumber(s).n, true
+		return m.decodeNumber(s).n, m.err == nil
 	case decimal:
-		if !bytes.ContainsAny(s, "eE") && s[0] != '-' && len(s) < 20 {
-			return decodeNumber(s).n, true
+		if len(s) < 20 && s[0] != '-' && !bytes.ContainsAny(s, "eE") {
+			return m.decodeNumber(s).n, m.err == nil
 		}
 	}
-	m.err = ErrInterpret
+	m.interpret()
 	return 0, false
 }
 
@@ -218,7 +230,7 @@ func (m *Machine) integer(v value) (n int, ok bool) {
 	case math.IsNaN(f):
 		return 0, true
 	case math.Abs(f) > 1e15:
-		m.err = ErrInterpret
+		m.interpret()
 		return 0, false
 	}
 	return int(f), true

@@ -76,7 +76,8 @@ func (m *Machine) identical(a, b value) (equal, ok bool) {
 	if a.k == date && b.k == date {
 		return m.dateIdentity(a, b)
 	}
-	return strictEquals(a, b), true
+	equal = m.strictEquals(a, b)
+	return equal, m.err == nil
 }
 
 func equality(equals func(m *Machine, a, b value) (bool, bool), wanted bool) operator {
@@ -145,15 +146,18 @@ func (m *Machine) has(name, in value) value {
 	if in.k != rawObject && in.k != object {
 		return m.interpret()
 	}
-	name = m.string(name)
-	if name.stops() {
-		return name
+	if name = m.string(name); name.stops() || !m.spend(len(name.s)) {
+		return value{}
 	}
 	if objectNames[string(name.s)] {
 		return m.interpret()
 	}
 	if in.k == object {
-		return truth(in.o.position(name.s) >= 0)
+		at := m.position(in.o, name.s)
+		if m.err != nil {
+			return value{}
+		}
+		return truth(at >= 0)
 	}
 	v := m.member(in.s, name.s)
 	if v.stops() {

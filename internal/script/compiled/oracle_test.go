@@ -2,6 +2,7 @@ package compiled
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -136,7 +137,7 @@ func (o *oracle) object(d *json.Decoder) goja.Value {
 
 // outcome is what a compiled function did with a document.
 func outcome(m *Machine, doc string) (rows []string, err error) {
-	got, err := m.Run([]byte(doc), nil)
+	got, err := m.Run(context.Background(), []byte(doc), nil)
 	for _, r := range got {
 		rows = append(rows, string(r.Key)+" "+string(r.Value))
 	}

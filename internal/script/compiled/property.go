@@ -84,8 +84,8 @@ func (m *Machine) property(of, name value) value {
 	if name.isObject() {
 		return m.interpret()
 	}
-	if name = m.string(name); name.stops() {
-		return name
+	if name = m.string(name); name.stops() || !m.spend(len(name.s)) {
+		return value{}
 	}
 	if of.isArray() || of.k == text {
 		if i := indexOf(name.s); i >= 0 {
@@ -110,8 +110,11 @@ func (m *Machine) named(of value, name string) value {
 			return v
 		}
 	case object:
-		if i := of.o.position([]byte(name)); i >= 0 {
+		if i := m.position(of.o, []byte(name)); i >= 0 {
 			return of.o.items[i]
+		}
+		if m.err != nil {
+			return value{}
 		}
 	case rawArray, array:
 		if name == "length" {
@@ -123,10 +126,11 @@ func (m *Machine) named(of value, name string) value {
 		}
 	case text:
 		if name == "length" {
-			if !m.spend(len(of.s) / 8) {
+			n, ok := m.units(of.s)
+			if !ok {
 				return value{}
 			}
-			return numberOf(float64(units(of.s)))
+			return numberOf(float64(n))
 		}
 	}
 	if inherited(of.k, name) {

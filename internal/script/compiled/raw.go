@@ -31,12 +31,16 @@ func (n *names) indexOf(name string) int {
 	return i
 }
 
-// find returns the index of name, -1 if the function does not name it.
-func (n *names) find(name []byte) int {
-	list := n.longer
+// like returns the indexes of the names among which name is, if the function names it.
+func (n *names) like(name []byte) []int {
 	if len(name) < len(n.byLength) {
-		list = n.byLength[len(name)]
+		return n.byLength[len(name)]
 	}
+	return n.longer
+}
+
+// find returns the index of name in a list, -1 if it is not there.
+func (n *names) find(list []int, name []byte) int {
 	for _, i := range list {
 		if n.list[i] == string(name) {
 			return i
@@ -45,44 +49,58 @@ func (n *names) find(name []byte) int {
 	return -1
 }
 
+// longField is from how many bytes on a member of the document is decoded only once.
+const longField = 64
+
 // field reads the member of the document that has the i-th name.
 func (m *Machine) field(i int) value {
-	if !m.scanned {
-		m.scan()
+	if !m.scanned && !m.scan() {
+		return value{}
 	}
-	raw := m.fields[i]
-	if raw == nil {
+	f := &m.fields[i]
+	if f.raw == nil {
 		if objectNames[m.program.names.list[i]] {
 			return m.interpret()
 		}
 		return value{k: undefined}
 	}
-	return m.decode(raw)
+	if len(f.raw) < longField {
+		return m.decode(f.raw)
+	}
+	if f.value.k == failed {
+		f.value = m.decode(f.raw)
+	}
+	return f.value
 }
 
 // scan finds the named members of the document in one pass. The last of equal
 // names counts.
-func (m *Machine) scan() {
+func (m *Machine) scan() bool {
 	m.scanned = true
 	clear(m.fields)
 	b := m.doc
 	names := &m.program.names
+	if !m.spend(len(b) / 2) {
+		return false
+	}
 	for i := behindOpening(b); ; {
 		i = skipSeparators(b, i)
 		if i >= len(b) || b[i] != '"' {
-			return
+			return true
 		}
 		name, next := nameAt(b, i)
-		var at int
 		if name == nil {
-			at = names.find(jsonscan.Text(nil, b[i:next]))
-		} else {
-			at = names.find(name)
+			name = jsonscan.Text(nil, b[i:next])
 		}
+		list := names.like(name)
+		if !m.spend(8 + 2*len(list)) {
+			return false
+		}
+		at := names.find(list, name)
 		i = skipSeparators(b, next)
 		end := valueEnd(b, i)
 		if at >= 0 {
-			m.fields[at] = b[i:end]
+			m.fields[at].raw = b[i:end]
 		}
 		i = end
 	}
@@ -158,29 +176,32 @@ func (m *Machine) decode(raw []byte) value {
 	case 'n':
 		return value{k: null}
 	}
-	return decodeNumber(raw)
+	return m.decodeNumber(raw)
 }
 
 // decodeText decodes a quoted string.
 func (m *Machine) decodeText(quoted []byte) value {
+	if !m.spend(len(quoted) / 8) {
+		return value{}
+	}
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return textOf(quoted[1 : len(quoted)-1])
 	}
-	if !m.room(len(quoted)) {
-		return m.interpret()
+	if !m.spend(4*len(quoted)) || !m.room(len(quoted)) {
+		return value{}
 	}
-	text, ok := jsonscan.Decode(nil, quoted)
+	start := len(m.text)
+	text, ok := jsonscan.Decode(m.text[start:], quoted)
 	if !ok { // half a surrogate pair
 		return m.interpret()
 	}
-	start := len(m.text)
-	m.text = append(m.text, text...)
+	m.text = m.text[:start+len(text)]
 	return m.made(start)
 }
 
 // member reads a member of JSON object raw by its name.
 func (m *Machine) member(raw, name []byte) value {
-	if !m.spend(16 + len(raw)/16) {
+	if !m.spend(16 + len(raw)) {
 		return value{}
 	}
 	var found []byte

@@ -65,6 +65,7 @@ type functionShape struct {
 type callable struct {
 	parameters []int // slots
 	body       statement
+	cost       int // of one call
 }
 
 // shapeOf reads a function expression.
@@ -210,7 +211,9 @@ func (c *compiler) callable(f *functionShape) *callable {
 		c.declare(name, v)
 		ready.parameters = append(ready.parameters, v.slot)
 	}
+	before := c.nodes
 	ready.body = c.functionBody(f)
+	ready.cost = 8 + c.costSince(before)
 	c.within = c.within[:len(c.within)-1]
 	c.scope = outer
 	f.busy = false
@@ -220,7 +223,7 @@ func (c *compiler) callable(f *functionShape) *callable {
 
 // call runs a function within with arguments; those missing are undefined.
 func (f *callable) call(m *Machine, arguments ...value) value {
-	if !m.spend(16) {
+	if !m.spend(f.cost) {
 		return value{}
 	}
 	for i, slot := range f.parameters {

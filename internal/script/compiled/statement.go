@@ -75,6 +75,7 @@ func (c *compiler) nested(s ast.Statement) statement {
 
 // statement compiles s; nil when there is nothing to do.
 func (c *compiler) statement(s ast.Statement) statement {
+	c.nodes++
 	switch s := s.(type) {
 	case *ast.ExpressionStatement:
 		return c.evaluate(s.Expression)
@@ -93,7 +94,8 @@ func (c *compiler) statement(s ast.Statement) statement {
 	case *ast.ForStatement:
 		return c.forStatement(s)
 	case *ast.WhileStatement:
-		return c.loop(c.expression(s.Test), nil, c.nested(s.Body))
+		before := c.nodes
+		return c.loop(c.expression(s.Test), nil, c.nested(s.Body), before)
 	case *ast.ForOfStatement:
 		return c.forOf(s)
 	case *ast.ForInStatement:

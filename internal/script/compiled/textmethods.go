@@ -9,7 +9,7 @@ func textLower(m *Machine, this value, _ []value) value { return m.changeCase(th
 
 func textUpper(m *Machine, this value, _ []value) value { return m.changeCase(this.s, unicode.ToUpper) }
 
-func textTrim(_ *Machine, this value, _ []value) value { return textOf(bytes.Trim(this.s, space)) }
+func textTrim(m *Machine, this value, _ []value) value { return m.trim(this.s) }
 
 // clamp brings n into the bounds 0 and most.
 func clamp(n, most int) int { return min(max(n, 0), most) }
@@ -27,7 +27,10 @@ func (m *Machine) relative(v value, missing, length int) (n int, ok bool) {
 }
 
 func textSlice(m *Machine, this value, arguments []value) value {
-	length := units(this.s)
+	length, ok := m.units(this.s)
+	if !ok {
+		return value{}
+	}
 	from, ok := m.relative(argument(arguments, 0), 0, length)
 	if !ok {
 		return value{}
@@ -36,11 +39,14 @@ func textSlice(m *Machine, this value, arguments []value) value {
 	if !ok {
 		return value{}
 	}
-	return m.cut(this.s, from, to)
+	return m.cut(this.s, length, from, to)
 }
 
 func textSubstring(m *Machine, this value, arguments []value) value {
-	length := units(this.s)
+	length, ok := m.units(this.s)
+	if !ok {
+		return value{}
+	}
 	from, ok := m.integer(argument(arguments, 0))
 	if !ok {
 		return value{}
@@ -52,11 +58,14 @@ func textSubstring(m *Machine, this value, arguments []value) value {
 		}
 	}
 	from, to = clamp(from, length), clamp(to, length)
-	return m.cut(this.s, min(from, to), max(from, to))
+	return m.cut(this.s, length, min(from, to), max(from, to))
 }
 
 func textSubstr(m *Machine, this value, arguments []value) value {
-	length := units(this.s)
+	length, ok := m.units(this.s)
+	if !ok {
+		return value{}
+	}
 	from, ok := m.relative(argument(arguments, 0), 0, length)
 	if !ok {
 		return value{}
@@ -67,7 +76,7 @@ func textSubstr(m *Machine, this value, arguments []value) value {
 			return value{}
 		}
 	}
-	return m.cut(this.s, from, from+clamp(count, length-from))
+	return m.cut(this.s, length, from, from+clamp(count, length-from))
 }
 
 // textSplit takes a string as the separator, and no limit.
@@ -80,38 +89,55 @@ func textSplit(m *Machine, this value, arguments []value) value {
 	if by.stops() {
 		return by
 	}
-	if !m.spend(len(this.s)) || m.used >= objectLimit {
-		return m.interpret()
+	out := m.newList(nil)
+	if out.stops() {
+		return out
 	}
-	c := m.composite()
 	if len(by.s) == 0 {
-		if units(this.s) != len(this.s) {
-			return m.interpret()
-		}
-		for i := range this.s {
-			c.items = append(c.items, textOf(this.s[i:i+1:i+1]))
-		}
-		return value{k: array, o: c}
+		return m.characters(out, this.s)
 	}
 	for rest := this.s; ; {
-		part, behind, more := bytes.Cut(rest, by.s)
-		c.items = append(c.items, textOf(part))
-		if !more {
-			return value{k: array, o: c}
+		at := m.index(rest, by.s)
+		if m.err != nil {
+			return value{}
 		}
-		rest = behind
+		part := rest
+		if at >= 0 {
+			part, rest = rest[:at:at], rest[at+len(by.s):]
+		}
+		if !m.put(out.o, textOf(part)) {
+			return value{}
+		}
+		if at < 0 {
+			return out
+		}
 	}
+}
+
+// characters appends the characters of s, which is all ascii, to a list that is being
+// made.
+func (m *Machine) characters(out value, s []byte) value {
+	if n, ok := m.units(s); !ok || n != len(s) || !m.spend(4*n) || !m.reserve(out.o, n) {
+		return m.interpret()
+	}
+	for i := range s {
+		out.o.items = append(out.o.items, textOf(s[i:i+1:i+1]))
+	}
+	return out
 }
 
 // search reads what most methods that look into a string begin with: the string
 // looked for and a position.
 func (m *Machine) search(this value, arguments []value) (part []byte, from int, ok bool) {
 	v := m.string(argument(arguments, 0))
-	if v.stops() || !m.spend(len(this.s)/4) {
+	if v.stops() {
 		return nil, 0, false
 	}
-	from, ok = m.integer(argument(arguments, 1))
-	return v.s, clamp(from, units(this.s)), ok
+	if from, ok = m.integer(argument(arguments, 1)); !ok || from <= 0 {
+		return v.s, 0, ok
+	}
+	length, ok := m.units(this.s)
+	return v.s, min(from, length), ok
 }
 
 func textIndexOf(m *Machine, this value, arguments []value) value {
@@ -119,8 +145,8 @@ func textIndexOf(m *Machine, this value, arguments []value) value {
 	if !ok {
 		return value{}
 	}
-	n := m.within(this.s, part, from)
-	if m.err != nil {
+	n, ok := m.within(this.s, part, from)
+	if !ok {
 		return value{}
 	}
 	return numberOf(float64(n))
@@ -139,8 +165,8 @@ func textStartsWith(m *Machine, this value, arguments []value) value {
 	if !ok {
 		return value{}
 	}
-	at, ok := offset(this.s, from)
-	if !ok {
+	at, ok := m.offset(this.s, from)
+	if !ok || !m.spend(len(part)/8) {
 		return m.interpret()
 	}
 	return truth(bytes.HasPrefix(this.s[at:], part))
@@ -166,13 +192,13 @@ func textReplace(m *Machine, this value, arguments []value) value {
 	if by = m.string(by); by.stops() {
 		return by
 	}
-	if bytes.IndexByte(by.s, '$') >= 0 {
+	if !m.spend(len(by.s)/8) || bytes.IndexByte(by.s, '$') >= 0 {
 		return m.interpret()
 	}
-	if !m.spend(len(this.s) / 4) {
+	at := m.index(this.s, part.s)
+	if m.err != nil {
 		return value{}
 	}
-	at := bytes.Index(this.s, part.s)
 	if at < 0 {
 		return this
 	}

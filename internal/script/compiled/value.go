@@ -110,8 +110,9 @@ func same(a, b value) bool {
 	return false
 }
 
-// strictEquals is ===. Two dates are never the same here: see dateIdentity.
-func strictEquals(a, b value) bool {
+// strictEquals is ===; false also when the budget is spent. Two dates are never the
+// same here: see dateIdentity.
+func (m *Machine) strictEquals(a, b value) bool {
 	if a.k != b.k {
 		return false
 	}
@@ -121,15 +122,19 @@ func strictEquals(a, b value) bool {
 	case boolean, number:
 		return a.n == b.n
 	case text:
-		return string(a.s) == string(b.s)
+		return m.equalText(a.s, b.s)
 	}
 	return same(a, b)
 }
 
-// position of a member in an object made by the function, -1 if there is none.
-func (c *composite) position(name []byte) int {
+// position of a member in an object made by the function, -1 if there is none or the
+// budget is spent.
+func (m *Machine) position(c *composite, name []byte) int {
+	if !m.spend(4 + 2*len(c.names)) {
+		return -1
+	}
 	for i, n := range c.names {
-		if string(n) == string(name) {
+		if m.equalText(n, name) {
 			return i
 		}
 	}

@@ -4,7 +4,7 @@ import "github.com/dop251/goja/ast"
 
 // walk is a method of arrays that calls a function for the elements: with what
 // the function gave for one it reports whether to go on, and in the end its own
-// result.
+// result. It ends, too, when the budget is spent.
 type walk struct {
 	initial value
 	step    func(m *Machine, out *value, element, result value) (more bool)
@@ -13,15 +13,9 @@ type walk struct {
 
 var walks = map[string]*walk{
 	"forEach": {initial: value{k: undefined}, step: func(*Machine, *value, value, value) bool { return true }},
-	"map": {list: true, step: func(_ *Machine, out *value, _, result value) bool {
-		out.o.items = append(out.o.items, result)
-		return true
-	}},
-	"filter": {list: true, step: func(_ *Machine, out *value, element, result value) bool {
-		if result.truthy() {
-			out.o.items = append(out.o.items, element)
-		}
-		return true
+	"map":     {list: true, step: func(m *Machine, out *value, _, result value) bool { return m.put(out.o, result) }},
+	"filter": {list: true, step: func(m *Machine, out *value, element, result value) bool {
+		return !result.truthy() || m.put(out.o, element)
 	}},
 	"some": {initial: truth(false), step: func(_ *Machine, out *value, _, result value) bool {
 		*out = truth(result.truthy())
@@ -99,6 +93,9 @@ func (m *Machine) walk(w *walk, this value, f *callable) value {
 		if !w.step(m, &out, element, result) {
 			break
 		}
+	}
+	if m.err != nil {
+		return value{}
 	}
 	return out
 }

@@ -1,7 +1,6 @@
 // Command three is `sectional serve` made of three servers over one PostgreSQL behind a balancer, for tests that start
 // the server by its binary: it takes the place of the binary. The variables THREE_BINARY (the server's binary) and
-// THREE_POSTGRES (the URL of a cluster) say what to run. `three database DIR` prints the URL of the database that servers
-// over a directory have. All other commands are the binary's own. Begin reading at serve.
+// THREE_POSTGRES (the URL of a cluster) say what to run. All other commands are the binary's own. Begin reading at serve.
 package main
 
 import (
@@ -14,7 +13,7 @@ import (
 	"runtime"
 	"syscall"
 
-	"github.com/sectional/sectional/internal/kv/pgkv/pgtest"
+	"github.com/sectional/sectional/internal/testkit/pgtest"
 	"github.com/sectional/sectional/test/servers"
 )
 
@@ -29,8 +28,6 @@ func main() {
 	switch {
 	case command == "serve":
 		err = serve(binary, os.Args[2:])
-	case command == "database" && len(os.Args) == 3:
-		err = printDatabase(os.Args[2])
 	default:
 		err = syscall.Exec(binary, append([]string{binary}, os.Args[1:]...), os.Environ())
 	}
@@ -38,19 +35,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-}
-
-// printDatabase prints where the data of a directory is.
-func printDatabase(dir string) error {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
-	url, err := pgtest.Database(context.Background(), os.Getenv("THREE_POSTGRES"), dir)
-	if err == nil {
-		_, err = fmt.Println(url)
-	}
-	return err
 }
 
 // options takes the arguments apart that are for one server alone.

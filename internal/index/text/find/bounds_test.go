@@ -10,7 +10,7 @@ import (
 	"github.com/sectional/sectional/internal/dberr"
 	"github.com/sectional/sectional/internal/index/text/segment"
 	"github.com/sectional/sectional/internal/lucene"
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // TestLongLists: lists of fields, ranges and values, and tags, are refused that would cost

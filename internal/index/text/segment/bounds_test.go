@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // TestTooManyTerms leaves a document out whose terms would take too much memory, and keeps

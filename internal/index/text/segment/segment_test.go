@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +14,8 @@ import (
 	"github.com/blevesearch/bleve/v2/analysis"
 	index "github.com/blevesearch/bleve_index_api"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // tokens cuts a text at spaces.
@@ -230,7 +231,7 @@ func TestAgainstModel(t *testing.T) {
 	switch {
 	case testing.Short():
 		seeds = 10
-	case os.Getenv("SECTIONAL_LONG") == "": // make test-long has all
+	case !testrun.IsLong(): // make test-long has all
 		seeds = 25
 	}
 	for seed := range seeds {

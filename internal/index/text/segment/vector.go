@@ -103,7 +103,7 @@ func Numbers(array []byte) (numbers []float64, err error) {
 		}
 		f, err := strconv.ParseFloat(string(jsonscan.Trim(e)), 64)
 		if err != nil {
-			return nil, fmt.Errorf("number %d of a vector is no number of 32 bits", len(numbers)+1)
+			return nil, fmt.Errorf("number %d of a vector is not a number of 32 bits", len(numbers)+1)
 		}
 		numbers = append(numbers, f)
 	}

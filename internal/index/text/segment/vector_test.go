@@ -13,7 +13,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
-	"github.com/sectional/sectional/internal/testrun"
+	"github.com/sectional/sectional/internal/testkit/testrun"
 )
 
 // gaussian is a vector at random.

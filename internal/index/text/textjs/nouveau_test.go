@@ -16,7 +16,11 @@ func TestNouveau(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { pool.Close() })
+	t.Cleanup(func() {
+		if err := pool.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	f := New(mapjs.New(pool))
 	for _, test := range []struct{ body, want string }{
 		{`index("text", "a", "x y"); index("string", "b", "X"); index("double", "c", 1.5); index("stored", "d", "s"); index("stored", "d", 2);`,

@@ -49,7 +49,11 @@ func TestIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { pool.Close() })
+	t.Cleanup(func() {
+		if err := pool.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	f := New(mapjs.New(pool))
 	for _, test := range []struct{ body, want string }{
 		{`index("a", "x"); index("b", 1.5); index("c", true);`, `a="x", b=1.5, c=true`},
@@ -107,7 +111,11 @@ func TestThrown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { pool.Close() })
+	t.Cleanup(func() {
+		if err := pool.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	s := text.Script{
 		Def:   &text.Def{Index: `function(doc){ index("n", require("views/lib/m").twice(doc.n.v)); }`, Lib: []byte(`{"m":"exports.twice = function(n){ return 2 * n; };"}`)},
 		World: index.World{Database: 1, Signature: "x"},

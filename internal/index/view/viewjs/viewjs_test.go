@@ -27,7 +27,11 @@ func newFunctions(t *testing.T) *Functions {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { pool.Close() })
+	t.Cleanup(func() {
+		if err := pool.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return New(mapjs.New(pool))
 }
 
