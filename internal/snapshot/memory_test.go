@@ -62,7 +62,7 @@ func (w *watched) Read(b []byte) (int, error) {
 
 // onDisk is a world whose files do not count as memory, with two databases.
 func onDisk(t *testing.T) (from, to store.Scope) {
-	e, err := pebblekv.Open(pebblekv.Options{Dir: t.TempDir(), CacheBytes: 8 << 20})
+	e, err := pebblekv.Open(pebblekv.Options{Dir: t.TempDir(), CacheBytes: 8 << 20, MemTableBytes: 1 << 20})
 	must(t, err)
 	s, err := store.Open(ctx, e, store.Options{Idle: true})
 	must(t, err)
