@@ -45,7 +45,7 @@ type resource struct {
 	name   string
 	amount float64
 	unit   string
-	most   float64
+	max    float64
 }
 
 // report gathers what a run measured.
@@ -75,10 +75,10 @@ func (r *report) print(w io.Writer) error {
 	fmt.Fprintln(t, "\t\t\t\t\t\t\t\t\t\t\t")
 	for _, m := range r.resources {
 		verdict := "reached"
-		if m.amount > m.most {
+		if m.amount > m.max {
 			verdict = "short"
 		}
-		fmt.Fprintf(t, "%s\t%.2f\t%s\tat most %.1f\t\t\t\t\t\t\t\t%s\n", m.name, m.amount, m.unit, m.most, verdict)
+		fmt.Fprintf(t, "%s\t%.2f\t%s\tat most %.1f\t\t\t\t\t\t\t\t%s\n", m.name, m.amount, m.unit, m.max, verdict)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -134,6 +134,6 @@ func (b *bench) nearest(ctx context.Context, name string, over *segment.Reader, 
 		}
 	}
 	b.report.figures = append(b.report.figures, f)
-	b.report.resources = append(b.report.resources, resource{name: "missed of the ten nearest of " + name, amount: float64(missed) * 10 / float64(len(asked)), unit: "%", most: 5})
+	b.report.resources = append(b.report.resources, resource{name: "missed of the ten nearest of " + name, amount: float64(missed) * 10 / float64(len(asked)), unit: "%", max: 5})
 	return nil
 }

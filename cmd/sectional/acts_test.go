@@ -74,7 +74,7 @@ func TestEffects(t *testing.T) {
 			t.Fatal(k.args, c)
 		}
 		r := serveOn(t, k.data)
-		told[k.command] = append(told[k.command], r.acts()...)
+		told[k.command] = append(told[k.command], r.auditEntries()...)
 		r.stop()
 	}
 	want := map[string][]string{
@@ -153,8 +153,8 @@ func (r *serving) ask(method, path, body string, status int) []byte {
 	return text
 }
 
-// acts returns what the audit log has, the oldest first: route and status, of requests with who, what and on what.
-func (r *serving) acts() (all []string) {
+// auditEntries returns what the audit log has, the oldest first: route and status, of requests with who, what and on what.
+func (r *serving) auditEntries() (all []string) {
 	r.t.Helper()
 	var page struct {
 		Acts []struct {
@@ -187,7 +187,7 @@ func TestCommandsAreActs(t *testing.T) {
 	r.ask("PUT", "/db/x", `{"country":"nl"}`, 201)
 	r.ask("PUT", "/db/_security", `{"members":{"names":["jan"]}}`, 200)
 	r.ask("PUT", "/_users/org.couchdb.user:jan", `{"name":"jan","type":"user","roles":[],"password":"pass"}`, 201)
-	before := len(r.acts())
+	before := len(r.auditEntries())
 	file := filepath.Join(dir, "users.jsonl")
 	if err := os.WriteFile(file, []byte(`{"_id":"org.couchdb.user:eva","name":"eva","type":"user","roles":[],"password":"pass"}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -208,14 +208,14 @@ func TestCommandsAreActs(t *testing.T) {
 	}
 	want := []string{"sectional backup 202", "sectional backup 200", "adm PUT /{db} restored 201", "adm PUT /{db}/_security restored 200",
 		"adm PUT /{db} parts 201", "adm POST /{db}/_bulk_docs _users 201", "adm PUT /{db} synced 201", "adm POST /_access_keys/{user} jan 201"}
-	if got := r.acts()[before:]; !slices.Equal(got, want) {
+	if got := r.auditEntries()[before:]; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	other := serveOn(t, filepath.Join(dir, "other"))
 	if c := sectional(t, "sync", r.base+"/_users", other.base+"/_users"); c.code != exitDone {
 		t.Error(c)
 	}
-	if got := other.acts(); len(got) == 0 || got[0] != "adm POST /{db}/_snapshot _users 201" {
+	if got := other.auditEntries(); len(got) == 0 || got[0] != "adm POST /{db}/_snapshot _users 201" {
 		t.Errorf("%q", got)
 	}
 }

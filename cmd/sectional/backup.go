@@ -59,12 +59,12 @@ func (r *restoring) Validate() error {
 			return errors.New("--to: " + explain(err))
 		}
 	}
-	_, err := moment(r.At)
+	_, err := parseTime(r.At)
 	return err
 }
 
-// moment reads a time; the zero time is none.
-func moment(text string) (time.Time, error) {
+// parseTime reads a time; the zero time is none.
+func parseTime(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -81,7 +81,7 @@ func (r *restoring) Run(c *console) error {
 	ctx, stop := untilSignal()
 	defer stop()
 	o := c.backup(r.Data, r.Backup, r.NoVerify)
-	at, err := moment(r.At)
+	at, err := parseTime(r.At)
 	if err != nil {
 		return err
 	}

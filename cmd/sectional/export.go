@@ -100,7 +100,7 @@ func (x *exporting) Run(c *console) (err error) {
 	if err := file.keep(); err != nil {
 		return err
 	}
-	return x.told(c, o, to)
+	return x.report(c, o, to)
 }
 
 func (x *exporting) writer(to io.Writer) (docfile.Writer, error) {
@@ -113,8 +113,8 @@ func (x *exporting) writer(to io.Writer) (docfile.Writer, error) {
 	return docfile.WriteLines(to), nil
 }
 
-// told says what came of it.
-func (x *exporting) told(c *console, o transfer.Exported, to docfile.Writer) error {
+// report says what came of it.
+func (x *exporting) report(c *console, o transfer.Exported, to docfile.Writer) error {
 	where := c.out
 	if x.File == "-" {
 		where = c.err

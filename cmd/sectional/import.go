@@ -112,7 +112,7 @@ func (m *importing) Run(c *console) (err error) {
 		}}
 	o, err := m.files(ctx, c.in).Run(ctx, task, m.File)
 	line.Clear()
-	return m.told(ctx, c, o, list, err)
+	return m.report(ctx, c, o, list, err)
 }
 
 // found returns the files that are read. Errors: one is not there.
@@ -157,8 +157,8 @@ func (m *importing) files(ctx context.Context, in io.Reader) *transfer.Files {
 	return f
 }
 
-// told says what came of it.
-func (m *importing) told(ctx context.Context, c *console, o transfer.Imported, list *rejects, err error) error {
+// report says what came of it.
+func (m *importing) report(ctx context.Context, c *console, o transfer.Imported, list *rejects, err error) error {
 	if m.JSON {
 		if err := json.NewEncoder(c.out).Encode(o); err != nil {
 			return err

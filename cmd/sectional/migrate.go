@@ -98,13 +98,13 @@ func (m *migrating) Run(c *console) (err error) {
 	if err != nil {
 		return err
 	}
-	return m.told(c, o, list)
+	return m.report(c, o, list)
 }
 
 var errEnded = errors.New("ended before its time; the next run goes on from here")
 
-// told says what came of it.
-func (m *migrating) told(c *console, o migrate.Outcome, list *rejects) error {
+// report says what came of it.
+func (m *migrating) report(c *console, o migrate.Outcome, list *rejects) error {
 	if m.JSON {
 		if err := json.NewEncoder(c.out).Encode(o); err != nil {
 			return err

@@ -23,8 +23,8 @@ type rejects struct {
 	listed int
 }
 
-// mostSaid bounds how many are told in words.
-const mostSaid = 20
+// maxSaid bounds how many are told in words.
+const maxSaid = 20
 
 // newRejects begins a list, in the place of that of a run before. Errors: the file can't be written, or is one of those
 // that the command reads.
@@ -61,9 +61,9 @@ func (r *rejects) add(value any, sentence string) {
 	case r.file != nil && r.err == nil:
 		r.err = json.NewEncoder(r.to).Encode(value)
 	case r.file != nil:
-	case r.listed <= mostSaid:
+	case r.listed <= maxSaid:
 		progress.Fprintf(r.out, "rejected: %s\n", sentence)
-	case r.listed == mostSaid+1:
+	case r.listed == maxSaid+1:
 		fmt.Fprintln(r.out, "rejected: more; --rejected FILE lists all")
 	}
 }

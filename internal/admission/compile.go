@@ -70,9 +70,9 @@ func eachView(body []byte, fn func(name string, view []byte)) {
 	}
 }
 
-// mostPartitioned is how many partitioned indexes a database may have under
+// maxPartitioned is how many partitioned indexes a database may have under
 // Cloudant's limits.
-const mostPartitioned = 10
+const maxPartitioned = 10
 
 // globalOnly are the members that a partitioned design document may not have
 // under Cloudant's limits.
@@ -104,7 +104,7 @@ func checkCloudant(ctx context.Context, d *store.Database, id document.ID, body 
 		return refused
 	}
 	others, err := partitionedIndexes(ctx, d, id)
-	if err == nil && own+others > mostPartitioned {
+	if err == nil && own+others > maxPartitioned {
 		err = invalidDesign("A database can have 10 partitioned indexes at most.")
 	}
 	return err

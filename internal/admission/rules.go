@@ -25,7 +25,7 @@ type Options struct {
 	Replications func() *spec.Settings
 	// Replicating returns what somebody has of replications, with the documents of a database (schedule.Scheduler.Held); nil:
 	// nobody's are counted.
-	Replicating func(ctx context.Context, d *store.Database, who spec.Charge) (spec.Held, error)
+	Replicating func(ctx context.Context, d *store.Database, who spec.Charge) (spec.Usage, error)
 	// Cloudant reports whether Cloudant's limits hold for design documents; nil:
 	// they do not.
 	Cloudant func() bool
@@ -42,10 +42,10 @@ type Writers string
 
 // The writers that there may be.
 const (
-	Nobody  Writers = "none"
-	Admins  Writers = "admins"  // administrators of the database
-	Views   Writers = "views"   // whoever may write to the partition, but only administrators of the database other functions than those of views
-	Members Writers = "members" // whoever may write to the partition
+	NoWriters Writers = "none"
+	Admins    Writers = "admins"  // administrators of the database
+	Views     Writers = "views"   // whoever may write to the partition, but only administrators of the database other functions than those of views
+	Members   Writers = "members" // whoever may write to the partition
 )
 
 // Rules admits edits. It implements store.Admission and store.Validation.
@@ -70,7 +70,7 @@ func New(o Options) *Rules {
 		o.TenantDesignSize = func() int { return 0 }
 	}
 	if o.TenantDesigns == nil {
-		o.TenantDesigns = func() Writers { return Nobody }
+		o.TenantDesigns = func() Writers { return NoWriters }
 	}
 	if o.Replications == nil {
 		settings := spec.ParseSettings(&config.Snapshot{})

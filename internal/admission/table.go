@@ -79,7 +79,7 @@ func checkItem(d *table.Definition, id document.ID, body []byte) error {
 
 // unfitKey reports why no key has a value, "" for one that may: at is 0 for a partition key.
 func unfitKey(text string, t table.Type, at int) string {
-	most := table.MostBytes(at)
+	most := table.MaxBytes(at)
 	switch {
 	case t == table.Number:
 		return ""

@@ -42,8 +42,8 @@ type knownUser struct {
 	mark store.Mark
 }
 
-// mostKnown bounds the memory; beyond it everything is read anew.
-const mostKnown = 10000
+// maxKnown bounds the memory; beyond it everything is read anew.
+const maxKnown = 10000
 
 // Use sets the store. It is called once, before the first request: the store
 // needs the rules when it is opened, and they need the users.
@@ -53,7 +53,7 @@ func (u *Users) Use(s *store.Store) { u.store = s }
 func (u *Users) Close() {
 	u.state.Lock()
 	defer u.state.Unlock()
-	u.forget()
+	u.drop()
 }
 
 // Secret implements auth.Secrets.
@@ -135,13 +135,13 @@ func (u *Users) follow(ctx context.Context, db *store.Database) (<-chan struct{}
 	changed, release := db.Whole().Watch(t.Seq)
 	u.state.Lock()
 	defer u.state.Unlock()
-	u.forget()
+	u.drop()
 	u.state.db, u.state.changed, u.state.release = db, changed, release
 	return changed, nil
 }
 
-// forget drops everything; the state is locked.
-func (u *Users) forget() {
+// drop drops everything; the state is locked.
+func (u *Users) drop() {
 	if u.state.release != nil {
 		u.state.release()
 	}
@@ -154,7 +154,7 @@ func (u *Users) remember(name string, known knownUser, changed <-chan struct{}) 
 	if u.state.changed != changed {
 		return // read before what is now followed began
 	}
-	if u.state.known == nil || len(u.state.known) >= mostKnown {
+	if u.state.known == nil || len(u.state.known) >= maxKnown {
 		u.state.known = map[string]knownUser{}
 	}
 	u.state.known[name] = known

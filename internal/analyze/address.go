@@ -37,7 +37,7 @@ func (addresses) Tokenize(input []byte) (s analysis.TokenStream) {
 	}
 	for _, m := range address.FindAllIndex(input, -1) {
 		end := m[0] + trimmed(input[m[0]:m[1]])
-		if !alone(input, m[0], end) {
+		if !isSeparate(input, m[0], end) {
 			continue
 		}
 		between(m[0])
@@ -62,8 +62,8 @@ func trimmed(match []byte) int {
 	return n
 }
 
-// alone reports whether no letter or digit touches an address.
-func alone(input []byte, start, end int) bool {
+// isSeparate reports whether no letter or digit touches an address.
+func isSeparate(input []byte, start, end int) bool {
 	before, _ := utf8.DecodeLastRune(input[:start])
 	after, _ := utf8.DecodeRune(input[end:])
 	word := func(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) }

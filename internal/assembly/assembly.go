@@ -137,8 +137,8 @@ func (s *Server) openStore(ctx context.Context, e kv.Engine, o Options) (views *
 	s.Auth = auth.New(auth.Options{Config: s.Config, Users: s.users, Now: s.clock.now, Log: s.Log, Fetcher: o.Fetcher})
 	s.Rules = admission.New(admission.Options{Auth: s.Auth, Functions: s.Scripts, Cloudant: cloudantLimits(s.Config),
 		TenantDesigns: tenantDesigns(s.Config), TenantDesignSize: tenantDesignSize(s.Config), Replications: config.Derive(s.Config, spec.ParseSettings).Value,
-		Replicating: func(ctx context.Context, d *store.Database, who spec.Charge) (spec.Held, error) {
-			return s.Replicator.Held(ctx, d, who)
+		Replicating: func(ctx context.Context, d *store.Database, who spec.Charge) (spec.Usage, error) {
+			return s.Replicator.Usage(ctx, d, who)
 		}})
 	runner := mapjs.New(s.Scripts)
 	views = view.New(viewjs.New(runner))

@@ -34,9 +34,9 @@ func sweepTexts(texts *text.Kind, e kv.Engine, log *slog.Logger) (stop func()) {
 	return func() { cancel(); <-ended }
 }
 
-// mostDead is the most that [subscriptions] max_dead can be: the numbers of all
+// maxDead is the most that [subscriptions] max_dead can be: the numbers of all
 // dead letters of a subscription must fit one row.
-const mostDead = 10_000
+const maxDead = 10_000
 
 // startSubscriptions begins deliveries, as [subscriptions] says.
 func (s *Server) startSubscriptions(o Options) *subscribe.Service {
@@ -46,7 +46,7 @@ func (s *Server) startSubscriptions(o Options) *subscribe.Service {
 		return subscribe.Bounds{
 			Workers: int(s.Int("subscriptions", "workers", int64(or.Workers))),
 			Scope:   int(s.Int("subscriptions", "max_per_scope", int64(or.Scope))),
-			Dead:    int(min(mostDead, s.Int("subscriptions", "max_dead", int64(or.Dead)))),
+			Dead:    int(min(maxDead, s.Int("subscriptions", "max_dead", int64(or.Dead)))),
 		}
 	})
 	return subscribe.New(subscribe.Options{Store: s.Store, Now: s.Store.Now, AllowPrivate: private.Value, Bounds: bounds.Value, Logger: s.Log, Version: o.Version, Idle: o.Idle})

@@ -71,7 +71,7 @@ func indexGauges(c index.Counts) []web.Gauge {
 		web.Level("indexes_building", "Indexes that this server builds.", float64(c.Building)),
 		web.Level("indexes_behind", "Indexes that this server keeps and that changes wait for.", float64(c.Behind)),
 		web.Level("indexes_changes_behind", "Changes that they have not taken in, all together.", float64(c.Changes)),
-		web.Level("indexes_changes_behind_most", "Changes that the one of them that is furthest behind has not taken in.", float64(c.Most)),
+		web.Level("indexes_changes_behind_most", "Changes that the one of them that is furthest behind has not taken in.", float64(c.Max)),
 	}
 }
 

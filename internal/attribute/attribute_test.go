@@ -268,7 +268,7 @@ func TestWith(t *testing.T) {
 		t.Error("the item changed:", got)
 	}
 	var many []Attribute
-	for n := range 3 * manyAttributes {
+	for n := range 3 * indexAttributesFrom {
 		many = append(many, Attribute{fmt.Sprint("a", n), Int(int64(n))})
 	}
 	large := NewItem(nil).With(many...)

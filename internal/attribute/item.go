@@ -6,8 +6,8 @@ type Attribute struct {
 	Value Value
 }
 
-// manyAttributes is the number of attributes above which they are found by a map.
-const manyAttributes = 32
+// indexAttributesFrom is the number of attributes above which they are found by a map.
+const indexAttributesFrom = 32
 
 // Item is the attributes of an item or of a map, in the order in which they came. The
 // zero Item has none. An item never changes.
@@ -24,7 +24,7 @@ type Item struct {
 // to be changed afterwards.
 func NewItem(attributes []Attribute) Item {
 	i := Item{attributes: attributes}
-	if len(attributes) > manyAttributes {
+	if len(attributes) > indexAttributesFrom {
 		i.index = make(map[string]int, len(attributes))
 		for n, a := range attributes {
 			i.index[a.Name] = n

@@ -12,7 +12,7 @@ type Number string
 const (
 	maxDigits     = 38
 	leastExponent = -130
-	mostExponent  = 125
+	maxExponent   = 125
 )
 
 // decimal is a number taken apart: d.ddd × 10^exponent, where the digits begin and
@@ -48,7 +48,7 @@ func (d decimal) check() error {
 	switch {
 	case d.digits == "":
 		return nil
-	case d.exponent > mostExponent:
+	case d.exponent > maxExponent:
 		return errOverflow
 	case d.exponent < leastExponent:
 		return errUnderflow

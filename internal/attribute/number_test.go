@@ -130,7 +130,7 @@ func randomNumber(r *rand.Rand) Number {
 	}
 	d := decimal{negative: r.IntN(2) == 0}.of(string(digits), r.IntN(40)-20)
 	if r.IntN(4) == 0 {
-		d = d.of(d.digits, leastExponent+r.IntN(mostExponent-leastExponent+1))
+		d = d.of(d.digits, leastExponent+r.IntN(maxExponent-leastExponent+1))
 	}
 	return d.number()
 }

@@ -138,10 +138,10 @@ func (r *reader) attributes() Item {
 // left, within bounds.
 const (
 	attributeBytes = 24
-	mostExpected   = 16
+	maxExpected    = 16
 )
 
-func (r *reader) expected() int { return min((len(r.raw)-r.at)/attributeBytes+1, mostExpected) }
+func (r *reader) expected() int { return min((len(r.raw)-r.at)/attributeBytes+1, maxExpected) }
 
 // maxName is how long the name of an attribute may be.
 const maxName = 65535

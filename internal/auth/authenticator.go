@@ -90,7 +90,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, r *Request) (Identity,
 	s := a.settings.Value()
 	id, err := a.identify(ctx, s, r)
 	if as := r.header(AsHeader); as != "" && err == nil {
-		err = a.seeAs(ctx, s, &id.Caller, as)
+		err = a.impersonate(ctx, s, &id.Caller, as)
 	}
 	return id, err
 }

@@ -100,7 +100,7 @@ func (g *Grant) Check(ctx context.Context) (*Caller, error) {
 		return c, err
 	}
 	seen := *c
-	err = g.a.seeAs(ctx, g.settings, &seen, g.as)
+	err = g.a.impersonate(ctx, g.settings, &seen, g.as)
 	return &seen, err
 }
 
@@ -117,7 +117,7 @@ func (g *Grant) check(ctx context.Context) (*Caller, error) {
 	case BasicHandler, CookieHandler:
 		return g.checkUser(ctx, s)
 	case ProxyHandler, JWTHandler:
-		return g.again(ctx, s)
+		return g.reload(ctx, s)
 	}
 	return g.caller, nil
 }
@@ -140,9 +140,9 @@ func (g *Grant) checkUser(ctx context.Context, s *settings) (*Caller, error) {
 	return g.caller, nil
 }
 
-// again authenticates once more where the settings have changed: what a token or
+// reload authenticates once more where the settings have changed: what a token or
 // a proxy says depends on nothing else.
-func (g *Grant) again(ctx context.Context, s *settings) (*Caller, error) {
+func (g *Grant) reload(ctx context.Context, s *settings) (*Caller, error) {
 	if s == g.settings {
 		return g.caller, nil
 	}

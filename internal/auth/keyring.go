@@ -60,10 +60,10 @@ type keyring struct {
 type keySet struct {
 	state struct {
 		sync.Mutex
-		keys    []publishedKey
-		fetched time.Time     // when keys came; zero: never
-		tried   time.Time     // when the last attempt began
-		attempt chan struct{} // closed when the attempt that is under way ends; nil: there is none
+		keys      []publishedKey
+		fetched   time.Time     // when keys came; zero: never
+		attempted time.Time     // when the last attempt began
+		attempt   chan struct{} // closed when the attempt that is under way ends; nil: there is none
 	}
 }
 
@@ -129,9 +129,9 @@ func (set *keySet) look(k *keyring, s keySettings, i *issuer, alg string, kid an
 		key = pick(set.state.keys, alg, kid)
 	}
 	due := key == nil || age >= s.refresh
-	if due && set.state.attempt == nil && (set.state.tried.IsZero() || now.Sub(set.state.tried) >= s.retry) {
+	if due && set.state.attempt == nil && (set.state.attempted.IsZero() || now.Sub(set.state.attempted) >= s.retry) {
 		done := make(chan struct{})
-		set.state.tried, set.state.attempt = now, done
+		set.state.attempted, set.state.attempt = now, done
 		k.begin(func(ctx context.Context) { set.fetch(ctx, k, i, now, done) })
 	}
 	return key, usable, set.state.attempt

@@ -14,7 +14,7 @@ import (
 )
 
 // bytes returns the size of the table.
-func (l *lockout) bytes() int { return len(l.state.sets) * int(unsafe.Sizeof(guessSet{})) }
+func (l *lockout) bytes() int { return len(l.state.sets) * int(unsafe.Sizeof(attemptSet{})) }
 
 // answer returns the status of a request: 200, 401, 403 or what else it gets.
 func (w *world) answer(t *testing.T, r *Request) string {

@@ -328,9 +328,9 @@ func (s *Security) Rules(c *Caller) bool {
 	})
 }
 
-// mostPartitions is how many partitions are listed of those that rules let a caller
+// maxPartitions is how many partitions are listed of those that rules let a caller
 // read. There may be as many as rules times roles.
-const mostPartitions = 100_000
+const maxPartitions = 100_000
 
 // Partitions returns the partitions that rules let a caller read, by name, whether they
 // exist or not. Errors: Invalid if there are too many.
@@ -349,8 +349,8 @@ func (s *Security) Partitions(c *Caller) ([]document.Partition, error) {
 				found[p] = true
 			}
 		}
-		if len(found) > mostPartitions {
-			return nil, badRequest(fmt.Sprintf("Rules let you into more than %d partitions, which can't be listed.", mostPartitions))
+		if len(found) > maxPartitions {
+			return nil, badRequest(fmt.Sprintf("Rules let you into more than %d partitions, which can't be listed.", maxPartitions))
 		}
 	}
 	return slices.Sorted(maps.Keys(found)), nil
@@ -370,7 +370,7 @@ func (r *rule) texts(c *Caller) (texts []string) {
 }
 
 func (w *who) has(c *Caller) bool {
-	return w.all || w.group.has(c) || w.claim != "" && claims(c.Claims[w.claim]) || w.role != nil && slices.ContainsFunc(c.Roles, w.role.fits)
+	return w.all || w.group.has(c) || w.claim != "" && jwtClaims(c.Claims[w.claim]) || w.role != nil && slices.ContainsFunc(c.Roles, w.role.fits)
 }
 
 // fits reports whether the pattern names a role.
@@ -379,9 +379,9 @@ func (p *rolePattern) fits(role string) bool {
 	return ok
 }
 
-// claims reports whether a token claims something by a value: true, or what
+// jwtClaims reports whether a token claims something by a value: true, or what
 // names something.
-func claims(value any) bool { return value == true || len(claimTexts(value)) > 0 }
+func jwtClaims(value any) bool { return value == true || len(claimTexts(value)) > 0 }
 
 // wholeNumber has one spelling for each number, so that no two partitions
 // could stand for one.

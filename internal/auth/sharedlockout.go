@@ -38,18 +38,18 @@ type sharedLockout struct {
 // takeBackFor is how long it may take to take back what was counted.
 const takeBackFor = 5 * time.Second
 
-func (l *sharedLockout) guess(t tried) guess {
-	g := guessIn(&l.key, l.sets, t)
+func (l *sharedLockout) attempt(t passwordAttempt) attempt {
+	g := attemptIn(&l.key, l.sets, t)
 	g.fingerprint &= 0xff // stored, more would help whoever reads the store to find out the password
 	return g
 }
 
 // begin is that of a lockout. A guess that this server refuses is not checked, so it may raise the
 // count of refused guesses, but takes none of those that may be checked.
-func (l *sharedLockout) begin(ctx context.Context, s lockoutSettings, t tried, refused bool, now time.Time) (wait time.Duration, err error) {
-	g, at := l.guess(t), now.UnixNano()
+func (l *sharedLockout) begin(ctx context.Context, s lockoutSettings, t passwordAttempt, refused bool, now time.Time) (wait time.Duration, err error) {
+	g, at := l.attempt(t), now.UnixNano()
 	err = l.all.ChangeAttempts(ctx, uint64(g.set), func(row []byte) ([]byte, error) {
-		set, err := decodeGuesses(row)
+		set, err := decodeAttempts(row)
 		if err != nil {
 			return nil, err
 		}
@@ -69,12 +69,12 @@ func (l *sharedLockout) begin(ctx context.Context, s lockoutSettings, t tried, r
 }
 
 // takeBack is that of a lockout. Who asked may be gone.
-func (l *sharedLockout) takeBack(ctx context.Context, s lockoutSettings, t tried, now time.Time) error {
+func (l *sharedLockout) takeBack(ctx context.Context, s lockoutSettings, t passwordAttempt, now time.Time) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeBackFor)
 	defer cancel()
-	g, at := l.guess(t), now.UnixNano()
+	g, at := l.attempt(t), now.UnixNano()
 	return l.all.ChangeAttempts(ctx, uint64(g.set), func(row []byte) ([]byte, error) {
-		set, err := decodeGuesses(row)
+		set, err := decodeAttempts(row)
 		if slot := set.find(s, g, at); slot != nil {
 			slot.count--
 		}
@@ -83,23 +83,23 @@ func (l *sharedLockout) takeBack(ctx context.Context, s lockoutSettings, t tried
 }
 
 // wait is that of a lockout.
-func (l *sharedLockout) wait(ctx context.Context, s lockoutSettings, t tried, familiar bool, now time.Time) (time.Duration, error) {
-	g := l.guess(t)
+func (l *sharedLockout) wait(ctx context.Context, s lockoutSettings, t passwordAttempt, familiar bool, now time.Time) (time.Duration, error) {
+	g := l.attempt(t)
 	row, err := l.all.Attempts(ctx, uint64(g.set))
 	if err != nil {
 		return 0, err
 	}
-	set, err := decodeGuesses(row)
+	set, err := decodeAttempts(row)
 	return set.wait(s, g, familiar, now.UnixNano()), err
 }
 
-// guessesVersion is that of the value of a row of attempts.
-const guessesVersion = 1
+// attemptsVersion is that of the value of a row of attempts.
+const attemptsVersion = 1
 
 // encode returns the row of a set, whose times are Unix nanoseconds; nil for one without counts.
-func (s *guessSet) encode() []byte {
+func (s *attemptSet) encode() []byte {
 	p := packed.Writer{}
-	p.Byte(guessesVersion)
+	p.Byte(attemptsVersion)
 	p.Uint(uint64(s.floor))
 	p.Uint(uint64(s.until))
 	used := 0
@@ -119,14 +119,14 @@ func (s *guessSet) encode() []byte {
 	return p
 }
 
-func decodeGuesses(row []byte) (s guessSet, err error) {
+func decodeAttempts(row []byte) (s attemptSet, err error) {
 	if row == nil {
 		return s, nil
 	}
-	u := packed.ReadVersion(row, guessesVersion)
+	u := packed.ReadVersion(row, attemptsVersion)
 	s.floor, s.until = int32(u.UpTo(1<<20)), int64(u.Uint())
-	for i := 0; i < guessSlots && len(u.Rest()) > 0; i++ {
-		s.slots[i] = guessCount{tag: u.Uint(), since: int64(u.Uint()), count: int32(u.UpTo(1 << 20)), refused: int32(u.UpTo(familiarGuesses)), last: uint32(u.Byte())}
+	for i := 0; i < attemptSlots && len(u.Rest()) > 0; i++ {
+		s.slots[i] = attemptCount{tag: u.Uint(), since: int64(u.Uint()), count: int32(u.UpTo(1 << 20)), refused: int32(u.UpTo(familiarAttempts)), last: uint32(u.Byte())}
 	}
 	return s, u.Done()
 }

@@ -114,8 +114,8 @@ func TestRefusedGuessesAreNotCountedAsChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 5 { // five that are counted at their server, and not yet at the store
-		try := tried{login: login{name: "jan", peer: "10.0.0.1"}, what: "password", salt: u.Verifier.Salt, secret: fmt.Sprint("guess", i)}
-		all[0].lockout.begin(s.lockout, all[0].lockout.guess(try), all[0].now)
+		try := passwordAttempt{login: login{name: "jan", peer: "10.0.0.1"}, what: "password", salt: u.Verifier.Salt, secret: fmt.Sprint("guess", i)}
+		all[0].lockout.begin(s.lockout, all[0].lockout.attempt(try), all[0].now)
 	}
 	for i := range 5 {
 		if got := all[0].answer(t, basic("jan", fmt.Sprint("refused", i))); got != "403" {
@@ -232,25 +232,25 @@ func TestNoGuessIsForgottenBySeveral(t *testing.T) {
 	if checked > 5 {
 		t.Errorf("%d guesses were checked", checked)
 	}
-	if len(rows.rows) > guessParts {
+	if len(rows.rows) > attemptParts {
 		t.Errorf("%d rows", len(rows.rows))
 	}
 }
 
 // The row of a set holds what the set does.
 func TestGuessesRow(t *testing.T) {
-	s := guessSet{floor: 7, until: 1 << 60}
+	s := attemptSet{floor: 7, until: 1 << 60}
 	for i := range s.slots {
-		s.slots[i] = guessCount{tag: 1<<63 + uint64(i), since: int64(i) << 55, count: int32(i + 1), refused: int32(i * 14), last: uint32(i * 30)}
+		s.slots[i] = attemptCount{tag: 1<<63 + uint64(i), since: int64(i) << 55, count: int32(i + 1), refused: int32(i * 14), last: uint32(i * 30)}
 	}
-	got, err := decodeGuesses(s.encode())
-	if diff := cmp.Diff(s, got, cmp.AllowUnexported(guessSet{}, guessCount{})); diff != "" || err != nil {
+	got, err := decodeAttempts(s.encode())
+	if diff := cmp.Diff(s, got, cmp.AllowUnexported(attemptSet{}, attemptCount{})); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
-	if row := (&guessSet{}).encode(); row != nil {
+	if row := (&attemptSet{}).encode(); row != nil {
 		t.Errorf("an empty set: %x", row)
 	}
-	if _, err := decodeGuesses(append(s.encode(), 0)); err == nil {
+	if _, err := decodeAttempts(append(s.encode(), 0)); err == nil {
 		t.Error("a longer row is read")
 	}
 }

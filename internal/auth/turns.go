@@ -28,7 +28,7 @@ type line struct {
 }
 
 // waiter is told once: by nil that it is its turn, or why it will not be.
-type waiter struct{ told chan error }
+type waiter struct{ ready chan error }
 
 // How many may wait: of one network, and in all.
 const (
@@ -47,15 +47,15 @@ var errTooManyPasswords = dberr.New(dberr.Unavailable, "service_unavailable", "T
 // take waits for a turn, which done ends. Errors: Unavailable when too many
 // wait, that of ctx when it ends first.
 func (t *turns) take(ctx context.Context, network string) (done func(), err error) {
-	w := &waiter{told: make(chan error, 1)}
+	w := &waiter{ready: make(chan error, 1)}
 	t.enter(network, w)
 	select {
-	case err = <-w.told:
+	case err = <-w.ready:
 	case <-ctx.Done():
 		if t.leave(w) {
 			return nil, ctx.Err()
 		}
-		err = <-w.told // it was told at the same moment
+		err = <-w.ready // it was told at the same moment
 	}
 	if err != nil {
 		return nil, err
@@ -71,23 +71,23 @@ func (t *turns) enter(network string, w *waiter) {
 	defer t.state.Unlock()
 	if t.state.free > 0 {
 		t.state.free--
-		w.told <- nil
+		w.ready <- nil
 		return
 	}
 	own := t.line(network)
 	if own != nil && len(own.waiters) >= ownTurns {
-		w.told <- errTooManyPasswords
+		w.ready <- errTooManyPasswords
 		return
 	}
 	if t.state.waiting >= allTurns {
 		longest := slices.MaxFunc(t.state.lines, func(a, b *line) int { return len(a.waiters) - len(b.waiters) })
 		if longest == own || len(longest.waiters) == 1 {
-			w.told <- errTooManyPasswords
+			w.ready <- errTooManyPasswords
 			return
 		}
 		last := longest.waiters[len(longest.waiters)-1]
 		t.drop(longest, len(longest.waiters)-1)
-		last.told <- errTooManyPasswords
+		last.ready <- errTooManyPasswords
 	}
 	if own == nil {
 		own = &line{network: network}
@@ -143,5 +143,5 @@ func (t *turns) pass() {
 	t.state.lines = append(t.state.lines[1:], l)
 	w := l.waiters[0]
 	t.drop(l, 0)
-	w.told <- nil
+	w.ready <- nil
 }

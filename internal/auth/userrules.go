@@ -113,7 +113,7 @@ func checkVerifier(s *settings, body object) error {
 		return nil
 	}
 	name, isText := textOf(scheme)
-	if !isText || len(name) > mostShown {
+	if !isText || len(name) > maxShown {
 		name = term(scheme)
 	}
 	if !isText || !slices.Contains([]string{schemeSimple, schemePBKDF2, "simple+pbkdf2"}, name) {

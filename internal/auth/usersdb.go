@@ -144,13 +144,13 @@ func (a *Authenticator) CheckUsersSecurity() error {
 	return forbidden("You can't edit the security object of the user database.")
 }
 
-// mostShown is how long a value may be that an error shows.
-const mostShown = 100
+// maxShown is how long a value may be that an error shows.
+const maxShown = 100
 
 // term prints a JSON value as Erlang does, which is how CouchDB shows a bad
 // password. A long one is not shown.
 func term(value json.RawMessage) string {
-	if len(value) > mostShown {
+	if len(value) > maxShown {
 		return "…"
 	}
 	if s, ok := textOf(value); ok {

@@ -72,7 +72,7 @@ func (b *Backup) Data() string { return filepath.Join(b.Path, dataName) }
 // single files beside it.
 type Source struct {
 	Checkpoint string
-	Beside     []string // paths of files; those that do not exist are left out
+	ExtraFiles []string // paths of files; those that do not exist are left out
 	Version    string
 	Increment  bool // copy alone what the backup before lacks, and name that
 }
@@ -115,8 +115,8 @@ func Make(ctx context.Context, s Source, target string, now time.Time, p Progres
 // fill copies everything into the backup's directory, and describes it when it has
 // been verified.
 func (b *Backup) fill(ctx context.Context, s Source, before *Backup, p Progress, verify func(string) error) error {
-	c := &copying{ctx: ctx, progress: p, before: held(before), apart: s.Increment}
-	if err := c.directory(s.Checkpoint, b.Data(), s.Beside); err != nil {
+	c := &copying{ctx: ctx, progress: p, before: knownFiles(before), apart: s.Increment}
+	if err := c.directory(s.Checkpoint, b.Data(), s.ExtraFiles); err != nil {
 		return err
 	}
 	b.Files, b.Bytes, b.Copied, b.List = len(c.list), c.done, c.done-c.linked, c.list

@@ -32,7 +32,7 @@ func checkpoint(t *testing.T, files map[string]string) string {
 
 func made(t *testing.T, source, target string, second int) *Backup {
 	t.Helper()
-	b, err := Make(context.Background(), Source{Checkpoint: source, Beside: []string{filepath.Join(source, "missing.ini")}}, target, time.Date(2026, 11, 22, 8, 0, second, 0, time.UTC), noProgress, sound)
+	b, err := Make(context.Background(), Source{Checkpoint: source, ExtraFiles: []string{filepath.Join(source, "missing.ini")}}, target, time.Date(2026, 11, 22, 8, 0, second, 0, time.UTC), noProgress, sound)
 	if err != nil {
 		t.Fatal(err)
 	}

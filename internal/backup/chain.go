@@ -93,8 +93,8 @@ type known struct {
 	of   string // the backup that has it
 }
 
-// held returns the files of a backup by their names; none of one without sums.
-func held(b *Backup) map[string]known {
+// knownFiles returns the files of a backup by their names; none of one without sums.
+func knownFiles(b *Backup) map[string]known {
 	files := map[string]known{}
 	if b == nil {
 		return files

@@ -27,20 +27,20 @@ func Restore(ctx context.Context, b *Backup, dir string, p Progress, verify func
 		return err
 	}
 	stage := filepath.Join(dir, Restoring)
-	err := b.gather(ctx, stage, p)
+	err := b.fetch(ctx, stage, p)
 	if err == nil {
 		err = verify(stage)
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(stage))
 	}
-	return settle(stage, dir)
+	return install(stage, dir)
 }
 
-// gather puts the backup's files into a new directory, comparing their sums.
-func (b *Backup) gather(ctx context.Context, stage string, p Progress) error {
+// fetch puts the backup's files into a new directory, comparing their sums.
+func (b *Backup) fetch(ctx context.Context, stage string, p Progress) error {
 	if b.Format == 0 {
-		return b.gatherUnlisted(ctx, stage, p)
+		return b.fetchUnlisted(ctx, stage, p)
 	}
 	if err := b.chain(); err != nil {
 		return err
@@ -66,8 +66,8 @@ func (b *Backup) gather(ctx context.Context, stage string, p Progress) error {
 	return syncDirectory(stage)
 }
 
-// gatherUnlisted is gather of a backup of the first format, whose files have no sums.
-func (b *Backup) gatherUnlisted(ctx context.Context, stage string, p Progress) error {
+// fetchUnlisted is gather of a backup of the first format, whose files have no sums.
+func (b *Backup) fetchUnlisted(ctx context.Context, stage string, p Progress) error {
 	c := &copying{ctx: ctx, progress: p}
 	err := c.directory(b.Data(), stage, nil)
 	if err == nil && (len(c.list) != b.Files || c.done != b.Bytes) {
@@ -94,9 +94,9 @@ func wantEmpty(dir string) error {
 	return nil
 }
 
-// settle moves the files from the stage to where they belong. The stage goes last:
+// install moves the files from the stage to where they belong. The stage goes last:
 // as long as it is there nobody opens the directory.
-func settle(stage, dir string) error {
+func install(stage, dir string) error {
 	entries, err := os.ReadDir(stage)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 const (
 	answerTime  = 30 * time.Second
 	answerBytes = 256 << 10
-	mostRetries = 3
+	maxRetries  = 3
 )
 
 // newClient makes the client for one attempt. roots is a file of further roots, "" for none.
@@ -86,7 +86,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 
 // retryAfter is acme.Client's RetryBackoff: a few times, and not for long.
 func retryAfter(n int, _ *http.Request, a *http.Response) time.Duration {
-	if n > mostRetries {
+	if n > maxRetries {
 		return -1
 	}
 	if a.StatusCode == http.StatusBadRequest { // a nonce was too old

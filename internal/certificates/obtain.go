@@ -14,8 +14,8 @@ import (
 	"github.com/sectional/sectional/internal/config"
 )
 
-// mostAuthorizations is how many an order for one name may have.
-const mostAuthorizations = 4
+// maxAuthorizations is how many an order for one name may have.
+const maxAuthorizations = 4
 
 // obtain gets a certificate for a name. Each kind of challenge has an order of its own, since one
 // that fails spoils its order.
@@ -108,7 +108,7 @@ func (s *Service) order(ctx context.Context, c *acme.Client, name, kind string) 
 	if err != nil {
 		return pair{}, explained(err)
 	}
-	if len(o.AuthzURLs) > mostAuthorizations {
+	if len(o.AuthzURLs) > maxAuthorizations {
 		return pair{}, fmt.Errorf("the ACME server wants %d authorizations for one name", len(o.AuthzURLs))
 	}
 	for _, url := range o.AuthzURLs {

@@ -27,7 +27,7 @@ func (s *Service) due(set Settings, is state, hurry bool) bool {
 		return false
 	case ahead(is.until, s.o.Pace.Budget+leaseBeyond): // somebody is at it
 		return false
-	case is.failures > 0 && is.tried == set.Directory && ahead(is.again, longestRest) && !hurry:
+	case is.failures > 0 && is.lastDirectory == set.Directory && ahead(is.notBefore, longestRest) && !hurry:
 		return false
 	}
 	return len(is.chain) == 0 || is.directory != set.Directory || !now.Before(is.renewed())
@@ -108,10 +108,10 @@ func (s *Service) finish(set Settings, name string, got pair, failed error) erro
 				return false // it was parsed before
 			}
 			is.pair, is.directory, is.renew = got, set.Directory, renewAt(leaf, s.o.Now())
-			is.failures, is.tried, is.again = 0, "", time.Time{}
+			is.failures, is.lastDirectory, is.notBefore = 0, "", time.Time{}
 		case !ended:
 			is.failures++
-			is.tried, is.again = set.Directory, s.o.Now().Add(s.pause(is.failures, failed))
+			is.lastDirectory, is.notBefore = set.Directory, s.o.Now().Add(s.pause(is.failures, failed))
 		}
 		return true
 	})

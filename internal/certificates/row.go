@@ -93,13 +93,13 @@ func parseKey(text []byte) (crypto.Signer, error) {
 // became of the last attempts.
 type state struct {
 	pair
-	directory string    // that the certificate comes from
-	renew     time.Time // when another is to be got
-	holder    string    // who is at it, until
-	until     time.Time
-	failures  uint64    // since the last that succeeded
-	tried     string    // the directory that was asked at the last of them
-	again     time.Time // before which it is not asked
+	directory     string    // that the certificate comes from
+	renew         time.Time // when another is to be got
+	holder        string    // who is at it, until
+	until         time.Time
+	failures      uint64    // since the last that succeeded
+	lastDirectory string    // the directory that was asked at the last of them
+	notBefore     time.Time // before which it is not asked
 
 	unreadable bool // nobody knows what the row says
 }
@@ -113,8 +113,8 @@ func (s state) row() []byte {
 	w.Text(s.holder)
 	putTime(&w, s.until)
 	w.Uint(s.failures)
-	w.Text(s.tried)
-	putTime(&w, s.again)
+	w.Text(s.lastDirectory)
+	putTime(&w, s.notBefore)
 	return w
 }
 
@@ -125,7 +125,7 @@ func readState(row []byte) (state, error) {
 	}
 	r := packed.ReadVersion(row, rowVersion)
 	s := state{pair: readPair(&r), directory: r.Text(), renew: readTime(&r), holder: r.Text(), until: readTime(&r)}
-	s.failures, s.tried, s.again = r.Uint(), r.Text(), readTime(&r)
+	s.failures, s.lastDirectory, s.notBefore = r.Uint(), r.Text(), readTime(&r)
 	if err := r.Done(); err != nil {
 		return state{}, err
 	}

@@ -73,23 +73,23 @@ type Service struct {
 	busy       atomic.Bool // somebody gets certificates
 	hurry      atomic.Bool // pauses after failures don't count at the next look
 	failures   atomic.Uint64
-	attempts   told // names whose attempts fail
-	ends       told // names whose certificate has ended
-	reads      told // "" as long as the rows can't be read
-	broken     told // names whose row can't be read
+	attempts   logOnce // names whose attempts fail
+	ends       logOnce // names whose certificate has ended
+	reads      logOnce // "" as long as the rows can't be read
+	broken     logOnce // names whose row can't be read
 }
 
-// told are the names of which something was logged that is still so.
-type told struct{ sync.Map }
+// logOnce are the names of which something was logged that is still so.
+type logOnce struct{ sync.Map }
 
 // first reports whether it was not told of a name.
-func (t *told) first(name string) bool {
+func (t *logOnce) first(name string) bool {
 	_, before := t.LoadOrStore(name, true)
 	return !before
 }
 
 // over reports whether it was told, which it is no more.
-func (t *told) over(name string) bool {
+func (t *logOnce) over(name string) bool {
 	_, before := t.LoadAndDelete(name)
 	return before
 }

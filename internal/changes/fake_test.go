@@ -20,16 +20,16 @@ import (
 // own that keep a bubble of synctest awake.
 type memory struct {
 	sync.Mutex
-	rows    []store.Change // in order of sequence
-	known   map[document.ID]bool
-	last    store.Seq
-	changed chan struct{}
-	dropped bool
-	views   int
-	read    int  // changes that were walked over
-	open    bool // a snapshot is
-	onView  func(n int)
-	again   bool // the first read of each View fails, and its function runs again
+	rows       []store.Change // in order of sequence
+	known      map[document.ID]bool
+	last       store.Seq
+	changed    chan struct{}
+	dropped    bool
+	views      int
+	read       int  // changes that were walked over
+	open       bool // a snapshot is
+	onView     func(n int)
+	rerunViews bool // the first read of each View fails, and its function runs again
 }
 
 func newMemory(ids ...string) *memory {
@@ -108,23 +108,23 @@ func (m *memory) View(ctx context.Context, fn func(Reader) error) error {
 	if hook != nil {
 		hook(n)
 	}
-	if !m.again {
+	if !m.rerunViews {
 		return fn(v)
 	}
 	doubted := *v
-	doubted.doubted = true
-	if err := fn(&doubted); !errors.Is(err, errAgain) {
+	doubted.stale = true
+	if err := fn(&doubted); !errors.Is(err, errRetry) {
 		return err
 	}
 	return fn(v)
 }
 
-var errAgain = errors.New("to be read again")
+var errRetry = errors.New("to be read again")
 
 // first fails the first read of a snapshot that is doubted.
 func (v *snapshot) first() error {
-	if v.doubted {
-		return errAgain
+	if v.stale {
+		return errRetry
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ type snapshot struct {
 	last   store.Seq
 	read   *int
 
-	doubted bool // another has just written
+	stale bool // another has just written
 }
 
 func (v *snapshot) Changes(since store.Seq, descending bool) iter.Seq2[*store.Change, error] {
@@ -250,8 +250,8 @@ func (s *script) say(format string, args ...any) {
 }
 
 func (s *script) Row(r Reader, row *Row) (bool, error) {
-	if s.m.again { // as a sink does that shows documents
-		if _, err := r.Doc(row.ID); errors.Is(err, errAgain) {
+	if s.m.rerunViews { // as a sink does that shows documents
+		if _, err := r.Doc(row.ID); errors.Is(err, errRetry) {
 			return false, err
 		}
 	}

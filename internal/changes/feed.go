@@ -47,10 +47,10 @@ type Feed struct {
 	Done      <-chan struct{} // closed when feeds are to end; may be nil
 	// Until is when a feed ends that waits, whatever comes; zero for never.
 	Until time.Time
-	// Doubt returns a channel that is closed when the reader may have lost the right to
+	// WatchGrant returns a channel that is closed when the reader may have lost the right to
 	// the feed since the call, and its release; nil where that can't be. The feed then
 	// sends what there is, so that the Sink asks.
-	Doubt func() (<-chan struct{}, func())
+	WatchGrant func() (<-chan struct{}, func())
 }
 
 // ErrOver is what a Sink's Send or Heartbeat returns to end the feed: what was taken

@@ -86,7 +86,7 @@ func TestOnce(t *testing.T) {
 		"ids descending": {five(), Feed{Limit: -1, Descending: true, IDs: []document.ID{"b", "d"}}, []string{"4 d 1-b", "2 b 1-b", "end 2 pending 3"}},
 		"ids and filter": {five(), Feed{Limit: -1, Filter: odd, IDs: []document.ID{"b", "c"}}, []string{"3 c 1-b", "end 5 pending 3"}},
 		"no ids":         {five(), Feed{Limit: -1, IDs: []document.ID{}}, []string{"end 5 pending 5"}},
-		"many ids":       {five(), Feed{Limit: -1, IDs: many("b", "d")}, []string{"2 b 1-b", "4 d 1-b", "end 5 pending 0"}},
+		"many ids":       {five(), Feed{Limit: -1, IDs: changesOf("b", "d")}, []string{"2 b 1-b", "4 d 1-b", "end 5 pending 0"}},
 		"design": {newMemory("a", "_design/x", "_designx", "_design/y!"), Feed{Limit: -1, Design: true},
 			[]string{"2 _design/x 1-b", "4 _design/y 1-b deleted", "end 4 pending 2"}},
 	}
@@ -99,8 +99,8 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// many returns more ids than are looked up one by one.
-func many(ids ...document.ID) []document.ID {
+// changesOf returns more ids than are looked up one by one.
+func changesOf(ids ...document.ID) []document.ID {
 	for i := range maxLookups {
 		ids = append(ids, document.ID(fmt.Sprintf("x%d", i)))
 	}

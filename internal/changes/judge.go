@@ -45,7 +45,7 @@ func (u *stream) judged(ctx context.Context) (over bool, err error) {
 	limited := false
 	for n := 0; n < len(u.taken) && !limited; {
 		err := u.src.View(ctx, func(r Reader) (err error) {
-			n, limited, err = u.tellJudged(r, n, verdicts)
+			n, limited, err = u.writeJudged(r, n, verdicts)
 			return err
 		})
 		if err != nil {
@@ -58,15 +58,15 @@ func (u *stream) judged(ctx context.Context) (over bool, err error) {
 	return over || limited, nil
 }
 
-// tellJudged returns what passed of the changes that were taken to the sink, from the n-th on, until a page is full, and closes
+// writeJudged returns what passed of the changes that were taken to the sink, from the n-th on, until a page is full, and closes
 // the feed at its limit. A View whose first read fails runs again: next and the stream are then where they have come to, and
 // the change whose read failed is still to come.
-func (u *stream) tellJudged(r Reader, n int, verdicts [][]document.Rev) (next int, limited bool, err error) {
+func (u *stream) writeJudged(r Reader, n int, verdicts [][]document.Rev) (next int, limited bool, err error) {
 	for full := false; n < len(u.taken) && !full && u.left != 0; n++ {
 		if len(verdicts[n]) == 0 {
 			continue
 		}
-		if full, err = u.tell(r, &u.taken[n].change, verdicts[n]); err != nil {
+		if full, err = u.write(r, &u.taken[n].change, verdicts[n]); err != nil {
 			return n, false, err
 		}
 	}

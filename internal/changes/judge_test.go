@@ -20,7 +20,7 @@ import (
 type oddJudge struct {
 	t      *testing.T
 	m      *memory
-	most   int // changes for one decision; 0 for no bound
+	max    int // changes for one decision; 0 for no bound
 	taken  [][]document.Rev
 	asked  int
 	failAt int
@@ -29,7 +29,7 @@ type oddJudge struct {
 func (j *oddJudge) Take(r Reader, c *store.Change, revs []document.Rev) (bool, error) {
 	revs, err := odd(r, c, revs)
 	j.taken = append(j.taken, append([]document.Rev(nil), revs...))
-	return len(j.taken) == j.most, err
+	return len(j.taken) == j.max, err
 }
 
 func (j *oddJudge) Verdicts(context.Context) ([][]document.Rev, error) {
@@ -69,7 +69,7 @@ func judgeIsAFilter(t *testing.T) {
 		filtered.Filter = odd
 		want := m.runInto(t, t.Context(), filtered, &script{m: m, began: time.Now(), full: full})
 		for _, most := range []int{0, 1, 3} {
-			f.Judge = &oddJudge{t: t, m: m, most: most}
+			f.Judge = &oddJudge{t: t, m: m, max: most}
 			got := m.runInto(t, t.Context(), f, &script{m: m, began: time.Now(), full: full})
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Fatalf("round %d, %d at a time, %+v (-filter +judge):\n%s", round, most, f, diff)
@@ -94,12 +94,12 @@ func TestViewsThatBeginAgain(t *testing.T) {
 			full, most, judged := random.IntN(3), random.IntN(4), random.IntN(2) == 0
 			run := func() string {
 				if judged {
-					f.Judge = &oddJudge{t: t, m: m, most: most}
+					f.Judge = &oddJudge{t: t, m: m, max: most}
 				}
 				return m.runInto(t, t.Context(), f, &script{m: m, began: time.Now(), full: full})
 			}
 			want := run()
-			m.again = true
+			m.rerunViews = true
 			if diff := cmp.Diff(want, run()); diff != "" {
 				t.Fatalf("round %d, judged %t, %+v (-once +again):\n%s", round, judged, f, diff)
 			}
@@ -112,7 +112,7 @@ func TestJudgeIsAskedSeldom(t *testing.T) {
 	for i := range 950 {
 		m.put(fmt.Sprintf("doc%d", i))
 	}
-	j := &oddJudge{t: t, m: m, most: 100}
+	j := &oddJudge{t: t, m: m, max: 100}
 	if _, err := (Feed{Limit: -1, Judge: j}).Run(t.Context(), m, &script{m: m}); err != nil || j.asked != 10 {
 		t.Errorf("asked %d times about 950 changes, error %v", j.asked, err)
 	}
@@ -121,7 +121,7 @@ func TestJudgeIsAskedSeldom(t *testing.T) {
 func TestJudgeThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory("a", "b", "c", "d")
-		got := m.run(t, t.Context(), Feed{Limit: -1, Judge: &oddJudge{t: t, m: m, most: 2, failAt: 2}})
+		got := m.run(t, t.Context(), Feed{Limit: -1, Judge: &oddJudge{t: t, m: m, max: 2, failAt: 2}})
 		expect(t, got, "1 a 1-b", "error the function failed")
 	})
 }

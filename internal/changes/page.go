@@ -249,11 +249,11 @@ func (u *stream) show(r Reader, c *store.Change) (full bool, err error) {
 	if u.Judge != nil {
 		return u.take(r, c, revs)
 	}
-	return u.tell(r, c, revs)
+	return u.write(r, c, revs)
 }
 
-// tell returns a change that passed to the sink.
-func (u *stream) tell(r Reader, c *store.Change, revs []document.Rev) (full bool, err error) {
+// write returns a change that passed to the sink.
+func (u *stream) write(r Reader, c *store.Change, revs []document.Rev) (full bool, err error) {
 	full, err = u.sink.Row(r, &Row{Seq: c.Seq, ID: c.ID, Deleted: c.Deleted, Winner: c.Leaves[0], Revs: revs})
 	if err != nil {
 		return false, err

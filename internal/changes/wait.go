@@ -18,9 +18,9 @@ func (u *stream) wait(ctx context.Context) (more bool, err error) {
 	changed, leave := u.src.Watch(u.at)
 	defer leave()
 	var doubt <-chan struct{}
-	if u.Doubt != nil {
+	if u.WatchGrant != nil {
 		var forget func()
-		doubt, forget = u.Doubt()
+		doubt, forget = u.WatchGrant()
 		defer forget()
 	}
 	timer := time.NewTimer(u.silence())

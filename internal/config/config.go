@@ -131,7 +131,7 @@ func (c *Config) reset(d *document, s Setting) *document {
 		below.merge(c.state.local.layer())
 	}
 	below.merge(next.layer())
-	if (&Snapshot{values: below.settle(c.opts.defaults())}).is(s) {
+	if (&Snapshot{values: below.sections(c.opts.defaults())}).is(s) {
 		return next
 	}
 	return next.with(s)
@@ -183,7 +183,7 @@ func (c *Config) change(s Setting, persist bool, with func(*document) *document)
 			c.state.Unlock()
 			return "", dberr.Wrap("config.Set", err)
 		}
-		c.state.memory.forget(s)
+		c.state.memory.remove(s)
 	}
 	if !persist || c.overridden(s) {
 		c.state.memory.apply(s)
@@ -210,7 +210,7 @@ func (c *Config) publishAndUnlock() {
 		m.apply(o)
 	}
 	m.merge(c.state.memory)
-	snapshot := &Snapshot{values: m.settle(c.opts.defaults()), shared: c.state.shared.version}
+	snapshot := &Snapshot{values: m.sections(c.opts.defaults()), shared: c.state.shared.version}
 	c.now.Store(snapshot)
 	ids := make([]int, 0, len(c.state.subscribers))
 	for id := range c.state.subscribers {

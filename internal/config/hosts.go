@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// mostHosts is how many names a list of hosts may have.
-const mostHosts = 100
+// maxHosts is how many names a list of hosts may have.
+const maxHosts = 100
 
 // ParseHosts reads a list of full names of hosts, each of them once, in small letters and without
 // a dot at the end. Errors say what is none.
@@ -24,8 +24,8 @@ func ParseHosts(text string) (hosts []string, err error) {
 		}
 		hosts = append(hosts, name)
 	}
-	if len(hosts) > mostHosts {
-		return nil, fmt.Errorf("there are more than %d names", mostHosts)
+	if len(hosts) > maxHosts {
+		return nil, fmt.Errorf("there are more than %d names", maxHosts)
 	}
 	return hosts, nil
 }

@@ -15,7 +15,7 @@ func TestParseHosts(t *testing.T) {
 			t.Errorf("%q: %q, %v", text, got, err)
 		}
 	}
-	many := make([]string, mostHosts+1)
+	many := make([]string, maxHosts+1)
 	for n := range many {
 		many[n] = strings.Repeat("a", n%60+1) + strings.Repeat("b", n/60+1) + ".test"
 	}

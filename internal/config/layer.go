@@ -37,7 +37,7 @@ func (l layer) apply(s Setting) {
 	l[s.Section][s.Key] = s.Value
 }
 
-func (l layer) forget(s Setting) { delete(l[s.Section], s.Key) }
+func (l layer) remove(s Setting) { delete(l[s.Section], s.Key) }
 
 func (l layer) clone() layer {
 	out := make(layer, len(l))
@@ -65,9 +65,9 @@ func (l layer) readFile(name string, must bool) error {
 	return nil
 }
 
-// settle returns what readers see of the settings that are given: old section names
+// sections returns what readers see of the settings that are given: old section names
 // applied, defaults below, hidden keys and empty sections gone. all are the defaults, which become what is returned.
-func (l layer) settle(all layer) map[string]map[string]string {
+func (l layer) sections(all layer) map[string]map[string]string {
 	l.applyAliases()
 	all.merge(l)
 	out := make(map[string]map[string]string, len(all))

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// mostNamed is how much of a name or a value a warning shows.
-const mostNamed = 100
+// maxNamed is how much of a name or a value a warning shows.
+const maxNamed = 100
 
 // Warning reports what is to be said of a setting that somebody gives: that nothing
 // reads it, or that its value has no effect. It is "" for one that does what it says.
@@ -52,8 +52,8 @@ func (s *Snapshot) Warnings() []string {
 
 // shortened returns a name in printable ASCII, cut where it is too long.
 func shortened(name string) string {
-	quoted := strconv.QuoteToASCII(name[:min(len(name), mostNamed)])
-	if quoted = quoted[1 : len(quoted)-1]; len(name) > mostNamed {
+	quoted := strconv.QuoteToASCII(name[:min(len(name), maxNamed)])
+	if quoted = quoted[1 : len(quoted)-1]; len(name) > maxNamed {
 		quoted += "..."
 	}
 	return quoted

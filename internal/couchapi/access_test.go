@@ -19,16 +19,16 @@ import (
 // The callers of the tests of access. The names of the users are their
 // passwords.
 const (
-	nobody   = ""
-	stranger = "sue"  // a user, of no database
-	readsOne = "rita" // a rule lets her read alice
-	writesTo = "will" // a rule lets him write to alice
-	isMember = "mia"
-	isOwner  = "dan" // administrator of the database
-	isAdmin  = "adm"
+	anonymous = ""
+	stranger  = "sue"  // a user, of no database
+	readsOne  = "rita" // a rule lets her read alice
+	writesTo  = "will" // a rule lets him write to alice
+	isMember  = "mia"
+	isOwner   = "dan" // administrator of the database
+	isAdmin   = "adm"
 )
 
-var accessCallers = []string{nobody, stranger, readsOne, writesTo, isMember, isOwner, isAdmin}
+var accessCallers = []string{anonymous, stranger, readsOne, writesTo, isMember, isOwner, isAdmin}
 
 const accessRules = `{"admins":{"names":["dan"]},"members":{"names":["mia"]},"partitions":[
 	{"who":{"names":["rita"]},"partition":"alice","access":"read"},
@@ -60,7 +60,7 @@ func verdict(words, caller, partition string) string {
 	switch {
 	case words == "own partitions" && (caller == readsOne || caller == writesTo):
 		return ""
-	case words == "anyone" || caller == isAdmin || words == "user" && caller != nobody:
+	case words == "anyone" || caller == isAdmin || words == "user" && caller != anonymous:
 		return ""
 	case words == "user":
 		return notUser
@@ -68,7 +68,7 @@ func verdict(words, caller, partition string) string {
 		return notMetrics
 	case words == "server admin":
 		return notServer
-	case !member && caller == nobody:
+	case !member && caller == anonymous:
 		return notAuthorized
 	case !member && !(lets && (words == "reader" || words == "writer")):
 		return notLetIn
@@ -153,7 +153,7 @@ func (w *accessWorld) fill() {
 func (w *accessWorld) as(caller, method, target, body string, header ...string) answer {
 	w.t.Helper()
 	authorization := ""
-	if caller != nobody {
+	if caller != anonymous {
 		r := http.Request{Header: http.Header{}}
 		password := caller
 		if caller == isAdmin {
@@ -165,8 +165,8 @@ func (w *accessWorld) as(caller, method, target, body string, header ...string) 
 	return w.do(method, target, body, append([]string{"Authorization", authorization}, header...)...)
 }
 
-// told returns status and reason of a refusal, "" for an answer of another kind.
-func (w answer) told(method string) string {
+// headerList returns status and reason of a refusal, "" for an answer of another kind.
+func (w answer) headerList(method string) string {
 	if w.Status != http.StatusUnauthorized && w.Status != http.StatusForbidden {
 		return ""
 	}
@@ -328,7 +328,7 @@ func (w *accessWorld) checkCells(c cell) {
 				want = want[:3]
 			}
 			got := w.send(c, c.method)
-			if told := got.told(c.method); told != want {
+			if told := got.headerList(c.method); told != want {
 				w.t.Errorf("%s %s of %s as %q: %q, want %q (%d %s)", c.method, c.pattern, c.partition, c.caller, told, want, got.Status, got.Body)
 			}
 			if reads := c.method == http.MethodGet || c.method == http.MethodHead; reads && !strings.Contains(c.pattern, "/_update/") {
@@ -345,7 +345,7 @@ func (w *accessWorld) checkCells(c cell) {
 				w.refill()
 			}
 			over := w.send(c, http.MethodPost, "X-HTTP-Method-Override", c.method)
-			if told := over.told(c.method); told != want && !strings.HasSuffix(c.pattern, "/_session") {
+			if told := over.headerList(c.method); told != want && !strings.HasSuffix(c.pattern, "/_session") {
 				w.t.Errorf("POST for %s %s of %s as %q: %q, want %q", c.method, c.pattern, c.partition, c.caller, told, want)
 			}
 			if c.partition == "ghost" && got.Body != refused[c.caller] {

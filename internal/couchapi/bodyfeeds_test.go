@@ -18,12 +18,12 @@ import (
 // keepers are requests that keep what their bodies say while they last, by the pattern of the route: its query and the body, of
 // which %s is long. Each waits for changes.
 var keepers = map[string][][2]string{
-	"/{db}/_changes": keptFeeds(),
+	"/{db}/_changes": suspendedFeeds(),
 	"/_replicate":    {{"", `{"source":"http://192.0.2.1/waits","target":"plain","doc_ids":["%s"]}`}},
 }
 
-// keptFeeds are the feeds that wait, each with what a body may choose by.
-func keptFeeds() (all [][2]string) {
+// suspendedFeeds are the feeds that wait, each with what a body may choose by.
+func suspendedFeeds() (all [][2]string) {
 	for _, feed := range []string{"longpoll", "continuous", "live", "eventsource"} {
 		all = append(all, [2]string{"?feed=" + feed + "&since=now&filter=_doc_ids", `{"doc_ids":["%s"]}`},
 			[2]string{"?feed=" + feed + "&since=now&filter=_selector", `{"selector":{"a":"%s"}}`})
@@ -102,12 +102,12 @@ func TestKeptBodiesStayCharged(t *testing.T) {
 				case s := <-w.done:
 					t.Errorf("POST %s ended with %d", target, s)
 				default:
-					if held := a.API.HeldBytes(); held < length {
+					if held := a.API.ChargedBytes(); held < length {
 						t.Errorf("POST %s: %d bytes are charged while it lasts", target, held)
 					}
 					w.end()
 				}
-				if held := a.API.HeldBytes(); held != 0 {
+				if held := a.API.ChargedBytes(); held != 0 {
 					t.Errorf("POST %s: %d bytes are charged afterwards", target, held)
 				}
 			}

@@ -141,7 +141,7 @@ func databaseChanges(r *couchhttp.Request) error {
 	if q.form.Include || q.Filter != nil || q.Judge != nil {
 		q.Ahead = store.Ahead{Bytes: couchhttp.PageBytes, Heads: q.form.Conflicts || q.Judge != nil}
 	}
-	if err := r.Stay(); err != nil { // before anything is read, while what let the request in has not been looked at
+	if err := r.KeepGrant(); err != nil { // before anything is read, while what let the request in has not been looked at
 		return err
 	}
 	if err := changesSince(r, &q); err != nil {
@@ -162,10 +162,10 @@ func runChanges(r *couchhttp.Request, q *changesQuery, rows *changesRows) error 
 		defer r.API.Stats.FeedOpened()()
 	}
 	if r.Grant != nil {
-		q.Until, q.Doubt = r.Grant.Until(), r.Doubt
+		q.Until, q.WatchGrant = r.Grant.Until(), r.WatchGrant
 	}
 	rows.Buf = append(rows.Buf, rows.layout.begin...)
-	rows.looked = r.Unlooked() && q.Judge == nil // each page of a judge is shown at a later snapshot
+	rows.looked = r.Unconfirmed() && q.Judge == nil // each page of a judge is shown at a later snapshot
 	end, err := q.Run(r.Ctx(), changes.Of(r.Scope), rows)
 	if err == nil {
 		rows.Wake()

@@ -41,7 +41,7 @@ var _ changes.Judge = (*judge)(nil)
 // Take implements changes.Judge.
 func (j *judge) Take(v changes.Reader, ch *store.Change, revs []document.Rev) (full bool, err error) {
 	if len(j.counts) == 0 {
-		clear(j.rows.kept) // the rows of the page before are written
+		clear(j.rows.winners) // the rows of the page before are written
 	}
 	n := 0
 	for i, rev := range revs {
@@ -80,7 +80,7 @@ func (j *judge) document(v changes.Reader, ch *store.Change, leaf document.Rev, 
 	if winner && j.rows.Form.Include {
 		kept := *rev
 		kept.Body = bytes.Clone(rev.Body)
-		j.rows.kept[ch.Seq] = keptWinner{&d.Tree, &kept}
+		j.rows.winners[ch.Seq] = readWinner{&d.Tree, &kept}
 	}
 	out := couchhttp.Outgoing(rev)
 	return legacy.FunctionDocument(&out, path), nil
@@ -198,7 +198,7 @@ func (m *mapFilter) ask(ctx context.Context, docs [][]byte) ([]bool, error) {
 }
 
 func (f *filterRequest) judge(ask func(ctx context.Context, docs [][]byte) ([]bool, error)) {
-	f.rows.kept = map[store.Seq]keptWinner{}
+	f.rows.winners = map[store.Seq]readWinner{}
 	f.q.Judge = &judge{rows: f.rows, ask: ask}
 }
 

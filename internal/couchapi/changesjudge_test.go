@@ -11,11 +11,11 @@ import (
 // ending is a context that ends when it has been looked at so many times.
 type ending struct {
 	context.Context
-	looks int
+	checks int
 }
 
 func (c *ending) Err() error {
-	if c.looks--; c.looks < 0 {
+	if c.checks--; c.checks < 0 {
 		return context.Canceled
 	}
 	return nil

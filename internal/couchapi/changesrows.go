@@ -70,11 +70,11 @@ type changesRows struct {
 		tree *document.Tree // nil if it was not read
 		rev  *store.Revision
 	}
-	kept map[store.Seq]keptWinner // what a judge has read for the rows to come; nil without one
+	winners map[store.Seq]readWinner // what a judge has read for the rows to come; nil without one
 }
 
-// keptWinner is a winner that was read before the row that shows it.
-type keptWinner struct {
+// readWinner is a winner that was read before the row that shows it.
+type readWinner struct {
 	tree *document.Tree
 	rev  *store.Revision
 }
@@ -89,7 +89,7 @@ func (c *changesRows) Row(v changes.Reader, row *changes.Row) (full bool, err er
 	}
 	b = append(b, c.layout.before...)
 	b = append(b, `{"seq":`...)
-	told := c.told()
+	told := c.reported()
 	c.rows++
 	if told {
 		b = append(b, '"')
@@ -118,9 +118,9 @@ func (c *changesRows) Row(v changes.Reader, row *changes.Row) (full bool, err er
 // unlimited is what CouchDB counts down from without a limit.
 const unlimited = 1_000_000_000_000_000
 
-// told reports whether the next row shows its sequence. CouchDB goes by the
+// reported reports whether the next row shows its sequence. CouchDB goes by the
 // rows left to the limit.
-func (c *changesRows) told() bool {
+func (c *changesRows) reported() bool {
 	left := unlimited
 	if c.q.Limit >= 0 {
 		left = c.q.Limit
@@ -161,7 +161,7 @@ func (c *changesRows) read(v changes.Reader, row *changes.Row) (*store.Revision,
 	if c.winner.rev != nil && c.winner.seq == row.Seq {
 		return c.winner.rev, nil
 	}
-	if k, ok := c.kept[row.Seq]; ok {
+	if k, ok := c.winners[row.Seq]; ok {
 		c.winner.seq, c.winner.rev, c.winner.tree = row.Seq, k.rev, k.tree
 		return k.rev, nil
 	}
@@ -209,12 +209,12 @@ func (c *changesRows) pass() error {
 		c.looked = false
 		return nil
 	}
-	err := c.R.MayStay()
+	err := c.R.Reauthorize()
 	if err == nil || !c.Begun() || c.q.Mode == changes.Once {
 		return err
 	}
 	c.Wake()
-	c.Buf, c.Held = c.Buf[:min(c.passed, len(c.Buf))], nil
+	c.Buf, c.Pending = c.Buf[:min(c.passed, len(c.Buf))], nil
 	return changes.ErrOver
 }
 

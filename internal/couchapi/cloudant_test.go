@@ -88,24 +88,24 @@ func TestCloudantRoles(t *testing.T) {
 		method, path, body string
 		want               map[string]string
 	}{
-		{"GET", "/parts/alice:1", "", map[string]string{nobody: "", stranger: notLetIn, readsOne: "", writesTo: notLetIn, isMember: "", isOwner: notLetIn}},
-		{"GET", "/parts/_all_docs", "", map[string]string{nobody: "", stranger: notLetIn, readsOne: "", writesTo: notLetIn, isMember: "", isOwner: notLetIn}},
-		{"GET", "/parts/_partition/alice/_all_docs", "", map[string]string{nobody: "", stranger: notLetIn, readsOne: "", writesTo: notLetIn, isOwner: notLetIn}},
-		{"POST", "/parts/_find", `{"selector":{}}`, map[string]string{nobody: "", writesTo: notLetIn, isOwner: notLetIn}},
-		{"POST", "/parts", `{"_id":"x:1"}`, map[string]string{nobody: no401, stranger: notLetIn, readsOne: no403, writesTo: "", isOwner: notLetIn}},
-		{"PUT", "/parts/x:2", `{}`, map[string]string{nobody: no401, stranger: notLetIn, readsOne: no403, writesTo: "", isOwner: notLetIn}},
-		{"PUT", "/parts/_partition/x/x:3", `{}`, map[string]string{nobody: no401, stranger: notLetIn, readsOne: no403, isMember: ""}},
-		{"POST", "/parts/_bulk_docs", `{"docs":[]}`, map[string]string{nobody: no401, readsOne: no403, writesTo: "", isMember: ""}},
-		{"PUT", "/parts/_local/c", `{}`, map[string]string{nobody: no401, readsOne: no403, isMember: ""}},
-		{"PUT", "/parts/_design/n", design, map[string]string{nobody: no401, stranger: notLetIn, readsOne: no403, writesTo: notLetIn, isMember: notAdmin, isOwner: ""}},
-		{"POST", "/parts/_design/d/_update/u/alice:1", `{}`, map[string]string{nobody: no401, readsOne: no403, writesTo: notLetIn}},
-		{"GET", "/_api/v2/db/parts/_security", "", map[string]string{nobody: "401 You are not a db or server admin.", stranger: notLetIn, readsOne: notAdmin, isMember: notAdmin, isOwner: ""}},
+		{"GET", "/parts/alice:1", "", map[string]string{anonymous: "", stranger: notLetIn, readsOne: "", writesTo: notLetIn, isMember: "", isOwner: notLetIn}},
+		{"GET", "/parts/_all_docs", "", map[string]string{anonymous: "", stranger: notLetIn, readsOne: "", writesTo: notLetIn, isMember: "", isOwner: notLetIn}},
+		{"GET", "/parts/_partition/alice/_all_docs", "", map[string]string{anonymous: "", stranger: notLetIn, readsOne: "", writesTo: notLetIn, isOwner: notLetIn}},
+		{"POST", "/parts/_find", `{"selector":{}}`, map[string]string{anonymous: "", writesTo: notLetIn, isOwner: notLetIn}},
+		{"POST", "/parts", `{"_id":"x:1"}`, map[string]string{anonymous: no401, stranger: notLetIn, readsOne: no403, writesTo: "", isOwner: notLetIn}},
+		{"PUT", "/parts/x:2", `{}`, map[string]string{anonymous: no401, stranger: notLetIn, readsOne: no403, writesTo: "", isOwner: notLetIn}},
+		{"PUT", "/parts/_partition/x/x:3", `{}`, map[string]string{anonymous: no401, stranger: notLetIn, readsOne: no403, isMember: ""}},
+		{"POST", "/parts/_bulk_docs", `{"docs":[]}`, map[string]string{anonymous: no401, readsOne: no403, writesTo: "", isMember: ""}},
+		{"PUT", "/parts/_local/c", `{}`, map[string]string{anonymous: no401, readsOne: no403, isMember: ""}},
+		{"PUT", "/parts/_design/n", design, map[string]string{anonymous: no401, stranger: notLetIn, readsOne: no403, writesTo: notLetIn, isMember: notAdmin, isOwner: ""}},
+		{"POST", "/parts/_design/d/_update/u/alice:1", `{}`, map[string]string{anonymous: no401, readsOne: no403, writesTo: notLetIn}},
+		{"GET", "/_api/v2/db/parts/_security", "", map[string]string{anonymous: "401 You are not a db or server admin.", stranger: notLetIn, readsOne: notAdmin, isMember: notAdmin, isOwner: ""}},
 		{"PUT", "/parts/_security", security, map[string]string{stranger: notLetIn, readsOne: notAdmin, isMember: notAdmin, isOwner: ""}},
 		{"PUT", "/parts/_revs_limit", "1000", map[string]string{readsOne: notAdmin, isMember: notAdmin, isOwner: notLetIn}},
 	} {
 		for caller, want := range c.want {
 			got := w.as(caller, c.method, c.path, c.body)
-			if told := got.told(c.method); told != want || want == "" && got.Status >= 400 {
+			if told := got.headerList(c.method); told != want || want == "" && got.Status >= 400 {
 				t.Errorf("%s %s as %q: %q, want %q (%d %s)", c.method, c.path, caller, told, want, got.Status, got.Body)
 			}
 		}

@@ -122,8 +122,8 @@ func unseen() (names []string, err error) {
 	return names, nil
 }
 
-// most is how much of a body is looked at; what is longer is not.
-const most = 256 << 10
+// maxBody is how much of a body is looked at; what is longer is not.
+const maxBody = 256 << 10
 
 // watched has a request answered, and holds it and its answer against the description.
 func watched(t testing.TB, w *httptest.ResponseRecorder, r *http.Request, serve http.Handler) {
@@ -168,7 +168,7 @@ func watched(t testing.TB, w *httptest.ResponseRecorder, r *http.Request, serve 
 // hold compares a body in JSON with the schemas of these names, of which one must fit.
 func (c *contract) hold(t testing.TB, operation, what, names string, header http.Header, body []byte) {
 	all := strings.Fields(names)
-	if len(body) == 0 || len(body) >= most || header.Get("Content-Encoding") != "" || !strings.HasPrefix(header.Get("Content-Type"), "application/json") ||
+	if len(body) == 0 || len(body) >= maxBody || header.Get("Content-Encoding") != "" || !strings.HasPrefix(header.Get("Content-Type"), "application/json") ||
 		slices.ContainsFunc(all, func(name string) bool { return strings.Contains(name, "/") }) {
 		return
 	}
@@ -194,6 +194,6 @@ func (c *contract) hold(t testing.TB, operation, what, names string, header http
 type atMost struct{ *bytes.Buffer }
 
 func (b *atMost) Write(p []byte) (int, error) {
-	b.Buffer.Write(p[:min(len(p), max(0, most-b.Len()))])
+	b.Buffer.Write(p[:min(len(p), max(0, maxBody-b.Len()))])
 	return len(p), nil
 }

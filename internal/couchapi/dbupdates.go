@@ -88,7 +88,7 @@ func dbUpdates(r *couchhttp.Request) error {
 	if err := updatesParams.Read(r.Query, &f); err != nil {
 		return err
 	}
-	if err := r.Stay(); err != nil {
+	if err := r.KeepGrant(); err != nil {
 		return err
 	}
 	if f.now {
@@ -181,7 +181,7 @@ func nextUpdates(r *couchhttp.Request, f *updatesFeed, s *web.Stream, wait bool)
 	for {
 		us, last, more, err := r.API.Store.Updates(r.Ctx(), f.since)
 		if err == nil {
-			if err = r.MayStay(); err != nil && s.Begun() {
+			if err = r.Reauthorize(); err != nil && s.Begun() {
 				return nil, f.since, nil // the client comes again, and is told
 			}
 		}
@@ -198,7 +198,7 @@ func nextUpdates(r *couchhttp.Request, f *updatesFeed, s *web.Stream, wait bool)
 // right to it. over says that the feed's time is up.
 func awaitUpdate(r *couchhttp.Request, f *updatesFeed, s *web.Stream, more <-chan struct{}, expired <-chan time.Time) (over bool, err error) {
 	defer worktime.Pause(r.Ctx())()
-	doubt, forget := r.Doubt()
+	doubt, forget := r.WatchGrant()
 	defer forget()
 	var beat <-chan time.Time
 	if f.heartbeat > 0 {

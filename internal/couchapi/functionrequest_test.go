@@ -52,7 +52,7 @@ func TestFunctionsSeeNoProof(t *testing.T) {
 func TestMostParameters(t *testing.T) {
 	a := functionsAPI(t, showing)
 	a.do("PUT", "/db/x", `{}`).want(201, "")
-	many := strings.Repeat("a=1&", web.MostParameters-3) + "a=last&b=2"
+	many := strings.Repeat("a=1&", web.MaxParameters-3) + "a=last&b=2"
 	for _, q := range showingRequests {
 		sep := "?"
 		if strings.Contains(q.path, "?") {
@@ -62,16 +62,16 @@ func TestMostParameters(t *testing.T) {
 		if plain := strings.ReplaceAll(w.Body, `\`, ""); !strings.Contains(q.path, "filter=") && /* the reason of an error is cut */ !strings.Contains(plain, `"a":"last","b":"2"`) {
 			t.Errorf("%s %s: %d %s", q.method, q.path, w.Status, w.Body)
 		}
-		a.do(q.method, q.path+sep+many+"&c&d", q.body).want(400, fmt.Sprintf(`{"error":"bad_request","reason":"A query can have %d parameters."}`, web.MostParameters))
+		a.do(q.method, q.path+sep+many+"&c&d", q.body).want(400, fmt.Sprintf(`{"error":"bad_request","reason":"A query can have %d parameters."}`, web.MaxParameters))
 	}
-	a.do("GET", "/db/x?"+strings.Repeat(";", web.MostParameters), "").want(400, "")
+	a.do("GET", "/db/x?"+strings.Repeat(";", web.MaxParameters), "").want(400, "")
 	a.do("GET", "/?"+many, "").want(200, "")
 	for _, path := range []string{"_show/f", "_update/f", "_rewrite/x"} {
 		form := []string{"Content-Type", "application/x-www-form-urlencoded"}
 		if w := a.do("POST", "/db/_design/d/"+path, many, form...); !strings.Contains(strings.ReplaceAll(w.Body, `\`, ""), `"form":{"a":"last","b":"2"}`) {
 			t.Errorf("%s: %d %s", path, w.Status, w.Body)
 		}
-		a.do("POST", "/db/_design/d/"+path, many+"&c=1&d=2", form...).want(413, fmt.Sprintf(`{"error":"too_large","reason":"A form can have %d fields."}`, web.MostParameters))
+		a.do("POST", "/db/_design/d/"+path, many+"&c=1&d=2", form...).want(413, fmt.Sprintf(`{"error":"too_large","reason":"A form can have %d fields."}`, web.MaxParameters))
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 func TestHangingViews(t *testing.T) {
 	a := newTestAPI(t, config.Setting{Section: "couchdb", Key: "os_process_timeout", Value: "300"})
 	a.do("PUT", "/db", "").want(201, "")
-	for n := range script.Hopeless {
+	for n := range script.MaxStopped {
 		a.do("PUT", fmt.Sprintf("/db/d%d", n), fmt.Sprintf(`{"n":%d}`, n)).want(201, "")
 	}
 	bodies := map[string]string{
@@ -43,7 +43,7 @@ func TestHangingViews(t *testing.T) {
 func TestDeepViews(t *testing.T) {
 	a := newTestAPI(t)
 	a.do("PUT", "/db", "").want(201, "")
-	for n := range script.Hopeless {
+	for n := range script.MaxStopped {
 		a.do("PUT", fmt.Sprintf("/db/d%d", n), fmt.Sprintf(`{"n":%d}`, n)).want(201, "")
 	}
 	deep := viewDesign(map[string][2]string{"v": {"function f(doc){ return f(doc) }", ""}, "w": {"function(doc){ (function f(){ return 1 + f() })() }", ""}, "good": {"function(doc){ emit(doc.n) }", ""}})

@@ -88,14 +88,14 @@ func (a *testAPI) scripted(paragraph string) string {
 // headerLine is a line with a header of a request.
 var headerLine = regexp.MustCompile(`^[A-Z][A-Za-z0-9-]+:( |$)`)
 
-// told are the headers of answers that scripts show, those of every answer but the content type of JSON left out.
-var told = []string{"Accept-Ranges", "Allow", "Content-Disposition", "Content-Encoding", "Content-Md5", "Content-Range", "Content-Type", "Etag", "Location", "Retry-After", "Set-Cookie", "Vary", "Www-Authenticate", "X-Sectional-Warning"}
+// comparedHeaders are the headers of answers that scripts show, those of every answer but the content type of JSON left out.
+var comparedHeaders = []string{"Accept-Ranges", "Allow", "Content-Disposition", "Content-Encoding", "Content-Md5", "Content-Range", "Content-Type", "Etag", "Location", "Retry-After", "Set-Cookie", "Vary", "Www-Authenticate", "X-Sectional-Warning"}
 
 // text returns an answer as scripts show it.
 func (w answer) text() string {
 	var b strings.Builder
 	b.WriteString(strconv.Itoa(w.Status) + "\n")
-	for _, name := range told {
+	for _, name := range comparedHeaders {
 		if v := strings.Join(w.Header[name], ", "); v != "" && v != "application/json" {
 			b.WriteString(name + ": " + v + "\n")
 		}

@@ -17,7 +17,7 @@ import (
 
 // on is the server of a number alone.
 func (a *testAPI) on(n int) *testAPI {
-	return &testAPI{Server: a.All()[n].Alone(), t: a.t}
+	return &testAPI{Server: a.All()[n].SingleServer(), t: a.t}
 }
 
 // changeOfRights is something that one server is told, and what another answers to the same request
@@ -202,7 +202,7 @@ func taken(request string) (method, target, body string) {
 // read for what changes something.
 func TestFewReadsOverServers(t *testing.T) {
 	trips := kvtest.NewRemote(kvtest.NewModel(kvtest.ModelOptions{}), nil)
-	a := newTestAPIWith(t, apitest.Options{Engine: trips, Servers: 2, Store: store.Options{Doubt: func() bool { return false }}})
+	a := newTestAPIWith(t, apitest.Options{Engine: trips, Servers: 2, Store: store.Options{AssumeStale: func() bool { return false }}})
 	one := a.on(0)
 	one.must("PUT /db")
 	one.must("PUT /db/doc {}")

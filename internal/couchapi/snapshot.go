@@ -16,13 +16,13 @@ import (
 // snapshotQuery is what GET _snapshot takes of a query string.
 type snapshotQuery struct {
 	after string
-	most  int64
+	max   int64
 }
 
 var snapshotParams = couchhttp.Params[snapshotQuery]{
 	"after": couchhttp.TextParam(func(q *snapshotQuery) *string { return &q.after }),
 	"max_bytes": func(q *snapshotQuery, v string) (err error) {
-		if q.most, err = strconv.ParseInt(v, 10, 64); err != nil || q.most < 1 {
+		if q.max, err = strconv.ParseInt(v, 10, 64); err != nil || q.max < 1 {
 			return couchhttp.QueryError("`max_bytes` must be a positive integer.")
 		}
 		return nil
@@ -40,7 +40,7 @@ func getSnapshot(r *couchhttp.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Stay(); err != nil {
+	if err := r.KeepGrant(); err != nil {
 		return err
 	}
 	encoding := snapshot.Encoding(r.Header("Accept-Encoding"))
@@ -57,7 +57,7 @@ func getSnapshot(r *couchhttp.Request) error {
 	if r.Head {
 		return nil
 	}
-	counts, err := source.Send(r.Ctx(), snapshotOut{packer, r}, q.most)
+	counts, err := source.Send(r.Ctx(), snapshotOut{packer, r}, q.max)
 	r.API.Stats.DocReads.Add(uint64(counts.Documents))
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ type snapshotBody struct{ r *couchhttp.Request }
 
 // Write implements io.Writer.
 func (b snapshotBody) Write(p []byte) (int, error) {
-	if err := b.r.MayStay(); err != nil {
+	if err := b.r.Reauthorize(); err != nil {
 		return 0, err
 	}
 	return len(p), b.r.Write(p)

@@ -143,7 +143,7 @@ func TestTasksOfOtherServers(t *testing.T) {
 	at, asked := a.on(0), a.on(1)
 	ctx, stop := context.WithCancel(t.Context())
 	var telling sync.WaitGroup
-	telling.Go(func() { admin.TellTasks(ctx, at.API) })
+	telling.Go(func() { admin.PublishTasks(ctx, at.API) })
 	defer telling.Wait()
 	defer stop()
 	done := make(chan struct{})

@@ -120,8 +120,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// again reports whether asking once more may help.
-func (e *Error) again() bool {
+// retryable reports whether asking once more may help.
+func (e *Error) retryable() bool {
 	switch e.Status {
 	case 0, http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return true
@@ -170,7 +170,7 @@ func (c *Client) Ask(ctx context.Context, r Request) (*Answer, error) {
 		}
 		unsure = unsure || e.Status == 0 || e.Status >= 500
 		e.Unsure = unsure
-		if !e.again() || n >= c.o.Attempts {
+		if !e.retryable() || n >= c.o.Attempts {
 			return nil, e
 		}
 		d := max(e.wait, outgoing.Backoff(n, firstWait, longestWait, rand.Float64()))

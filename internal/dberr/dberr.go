@@ -63,16 +63,16 @@ func (e *Error) Error() string {
 	return s
 }
 
-// mostShown is how many bytes of a reason a caller is told.
-const mostShown = 4 << 10
+// maxShown is how many bytes of a reason a caller is told.
+const maxShown = 4 << 10
 
 // Shown returns the reason as a caller is told it: of a long one, which may quote what the
 // caller sent, the beginning.
 func (e *Error) Shown() string {
-	if len(e.Reason) <= mostShown {
+	if len(e.Reason) <= maxShown {
 		return e.Reason
 	}
-	return strings.ToValidUTF8(e.Reason[:mostShown], "") + "…"
+	return strings.ToValidUTF8(e.Reason[:maxShown], "") + "…"
 }
 
 // Unwrap returns the cause.

@@ -38,11 +38,11 @@ type tables struct {
 
 func newTables() *tables {
 	t := &tables{
-		symbols: kind{base: literals + 1, size: 286, most: maxBits,
+		symbols: kind{base: literals + 1, size: 286, max: maxBits,
 			extra: []uint8{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0}},
-		distances: kind{size: 30, most: maxBits,
+		distances: kind{size: 30, max: maxBits,
 			extra: []uint8{0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13}},
-		lengths: kind{size: 19, most: 7, extra: []uint8{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 3, 7}},
+		lengths: kind{size: 19, max: 7, extra: []uint8{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 3, 7}},
 	}
 	t.fix()
 	t.numberLengths()

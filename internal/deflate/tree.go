@@ -10,7 +10,7 @@ type kind struct {
 	extra []uint8 // bits after a code, from base on
 	base  int
 	size  int     // of the alphabet
-	most  int     // bits of a code
+	max   int     // bits of a code
 	fixed []uint8 // the lengths of the fixed codes; nil for none
 }
 
@@ -116,8 +116,8 @@ func (t *tree) lengths(sorted []uint16, s *sizes) {
 	t.length[sorted[0]] = 0
 	for _, n := range sorted[1:] {
 		size := int(t.length[t.parent[n]]) + 1
-		if size > t.most {
-			size = t.most
+		if size > t.max {
+			size = t.max
 			tooLong++
 		}
 		t.length[n] = uint8(size)
@@ -139,16 +139,16 @@ func (t *tree) lengths(sorted []uint16, s *sizes) {
 // shorten makes room for codes that would be too long: others get longer.
 func (t *tree) shorten(sorted []uint16, count *[maxBits + 2]int, tooLong int, s *sizes) {
 	for ; tooLong > 0; tooLong -= 2 {
-		size := t.most - 1
+		size := t.max - 1
 		for count[size] == 0 {
 			size--
 		}
 		count[size]--
 		count[size+1] += 2
-		count[t.most]--
+		count[t.max]--
 	}
 	h := len(sorted)
-	for size := t.most; size > 0; size-- {
+	for size := t.max; size > 0; size-- {
 		for n := count[size]; n > 0; {
 			h--
 			m := sorted[h]

@@ -123,7 +123,7 @@ func generatedOrder(n int) *placed {
 	if n > 50 {
 		user = 1 + r.IntN(userCount(n))
 	}
-	at := moment(r, ordersBegin(), 3*365-1)
+	at := randomTime(r, ordersBegin(), 3*365-1)
 	p := &placed{
 		id: fmt.Sprintf("order%d", n), user: userID(user), name: userName(user), address: address(user, 1),
 		at: iso(at), paid: iso(at.Add(time.Minute)), sent: iso(at.Add(5 * time.Hour)),

@@ -25,8 +25,8 @@ func random(kind string, number int) *rand.Rand {
 // pick chooses one of the values.
 func pick[T any](r *rand.Rand, values []T) T { return values[r.IntN(len(values))] }
 
-// moment returns a time in the days after start, to the second.
-func moment(r *rand.Rand, start time.Time, days int) time.Time {
+// randomTime returns a time in the days after start, to the second.
+func randomTime(r *rand.Rand, start time.Time, days int) time.Time {
 	return start.Add(time.Duration(r.IntN(days*24*3600)) * time.Second)
 }
 

@@ -42,7 +42,7 @@ func CSV(in io.Reader, o CSVOptions) (Reader, error) { return newCSV(in, o, maxR
 
 // newCSV is CSV with records of so many bytes.
 func newCSV(in io.Reader, o CSVOptions, most int) (Reader, error) {
-	from := &bounded{from: in, most: most, left: most}
+	from := &bounded{from: in, max: most, left: most}
 	c := &csvReader{o: o, in: csv.NewReader(from), from: from}
 	if o.Comma != 0 {
 		c.in.Comma = o.Comma
@@ -96,7 +96,7 @@ func (c *csvReader) columns(names []string) error {
 
 // Next implements Reader.
 func (c *csvReader) Next() (Doc, error) {
-	c.from.left = c.from.most
+	c.from.left = c.from.max
 	cells, err := c.in.Read()
 	if p := (*csv.ParseError)(nil); errors.As(err, &p) {
 		if errors.Is(p.Err, csv.ErrFieldCount) {
@@ -189,14 +189,14 @@ func exact(cell string) bool {
 // bounded is a reader that ends with an error when too much is read at once.
 type bounded struct {
 	from io.Reader
-	most int
+	max  int
 	left int
 }
 
 // Read implements io.Reader.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, fmt.Errorf("a record of more than %d bytes: is a quote missing?", b.most)
+		return 0, fmt.Errorf("a record of more than %d bytes: is a quote missing?", b.max)
 	}
 	n, err := b.from.Read(p)
 	b.left -= n

@@ -60,7 +60,7 @@ type unpacked struct {
 // alike, and a thousandth of one byte again and again.
 const (
 	freeUnpacked = 64 << 20
-	mostUnpacked = 250
+	maxUnpacked  = 250
 )
 
 // pack reads what is packed.
@@ -73,8 +73,8 @@ func (u *unpacked) pack(p []byte) (int, error) {
 // Read implements io.Reader.
 func (u *unpacked) Read(p []byte) (int, error) {
 	n, err := u.zip.Read(p)
-	if u.out += int64(n); u.out > freeUnpacked+mostUnpacked*u.packed {
-		return 0, fmt.Errorf("after %d bytes gzip has made more than %d times as many of them: unpack the file first if it is what you want", u.packed, mostUnpacked)
+	if u.out += int64(n); u.out > freeUnpacked+maxUnpacked*u.packed {
+		return 0, fmt.Errorf("after %d bytes gzip has made more than %d times as many of them: unpack the file first if it is what you want", u.packed, maxUnpacked)
 	}
 	return n, err
 }
@@ -134,9 +134,9 @@ var marker = []byte(`{"marker":"@cloudant/couchbackup:resume"}`)
 
 // jsonLines reads JSON lines and the files of couchbackup.
 type jsonLines struct {
-	lines *lines
-	rest  jsonscan.Elements // of a line that is an array
-	many  bool
+	lines    *lines
+	rest     jsonscan.Elements // of a line that is an array
+	multiple bool
 }
 
 // JSONLines reads a file with a document in each line, or an array of documents, as couchbackup writes them; its first
@@ -146,11 +146,11 @@ func JSONLines(in io.Reader) Reader { return &jsonLines{lines: newLines(in)} }
 // Next implements Reader.
 func (j *jsonLines) Next() (Doc, error) {
 	for {
-		if j.many {
+		if j.multiple {
 			if element, ok := j.rest.Next(); ok {
 				return j.doc(element), nil
 			}
-			j.many = false
+			j.multiple = false
 		}
 		line, err := j.lines.next()
 		if err != nil {
@@ -162,7 +162,7 @@ func (j *jsonLines) Next() (Doc, error) {
 		case !json.Valid(line):
 			return Doc{Line: j.lines.line, Err: ErrNoObject}, nil
 		case line[0] == '[':
-			j.rest, j.many = jsonscan.ElementsOf(line), true // the next line is read after the last of them
+			j.rest, j.multiple = jsonscan.ElementsOf(line), true // the next line is read after the last of them
 		case j.lines.line == 1 && header(line):
 		default:
 			return j.doc(line), nil

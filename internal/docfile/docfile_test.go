@@ -225,7 +225,7 @@ func TestUnpackedBomb(t *testing.T) {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	most := int64(freeUnpacked + mostUnpacked*bomb.Len())
+	most := int64(freeUnpacked + maxUnpacked*bomb.Len())
 	in, err := Unpacked(&bomb)
 	if err != nil {
 		t.Fatal(err)

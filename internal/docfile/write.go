@@ -51,9 +51,9 @@ func oneLine(doc []byte) []byte {
 
 // backup writes a file of couchbackup.
 type backup struct {
-	to   *bufio.Writer
-	held int
-	size int
+	to       *bufio.Writer
+	buffered int
+	size     int
 }
 
 // How much couchbackup's files have in a line.
@@ -72,31 +72,31 @@ func WriteBackup(to io.Writer, attachments bool) (Writer, error) {
 // Write implements Writer.
 func (b *backup) Write(doc []byte) error {
 	between := byte(',')
-	if b.held == 0 {
+	if b.buffered == 0 {
 		between = '['
 	}
 	if err := b.to.WriteByte(between); err != nil {
 		return err
 	}
-	b.held, b.size = b.held+1, b.size+len(doc)
+	b.buffered, b.size = b.buffered+1, b.size+len(doc)
 	if _, err := b.to.Write(oneLine(doc)); err != nil {
 		return err
 	}
-	if b.held < backupDocs && b.size < backupBytes {
+	if b.buffered < backupDocs && b.size < backupBytes {
 		return nil
 	}
 	return b.end()
 }
 
 func (b *backup) end() error {
-	b.held, b.size = 0, 0
+	b.buffered, b.size = 0, 0
 	_, err := b.to.WriteString("]\n")
 	return err
 }
 
 // Close implements Writer.
 func (b *backup) Close() error {
-	if b.held > 0 {
+	if b.buffered > 0 {
 		if err := b.end(); err != nil {
 			return err
 		}
@@ -106,11 +106,11 @@ func (b *backup) Close() error {
 
 // CSVWriter writes documents as records of CSV.
 type CSVWriter struct {
-	to      *csv.Writer
-	columns []string
-	places  map[string]int // of the columns
-	held    [][]byte       // documents, until the columns are known
-	size    int
+	to       *csv.Writer
+	columns  []string
+	places   map[string]int // of the columns
+	buffered [][]byte       // documents, until the columns are known
+	size     int
 	// Beyond counts values that had no column, Missed is up to ten members that have none.
 	Beyond int64
 	Missed []string
@@ -120,7 +120,7 @@ type CSVWriter struct {
 const (
 	firstDocs  = 1000
 	firstBytes = 16 << 20
-	mostMissed = 10
+	maxMissed  = 10
 )
 
 // WriteCSV writes records with the given columns; nil: those that the first thousand documents have.
@@ -137,8 +137,8 @@ func (c *CSVWriter) Write(doc []byte) error {
 	if c.columns != nil {
 		return c.record(doc)
 	}
-	c.held, c.size = append(c.held, slices.Clone(doc)), c.size+len(doc)
-	if len(c.held) < firstDocs && c.size < firstBytes {
+	c.buffered, c.size = append(c.buffered, slices.Clone(doc)), c.size+len(doc)
+	if len(c.buffered) < firstDocs && c.size < firstBytes {
 		return nil
 	}
 	return c.begin()
@@ -148,7 +148,7 @@ func (c *CSVWriter) Write(doc []byte) error {
 func (c *CSVWriter) begin() error {
 	names := []string{"_id"}
 	seen := map[string]bool{"_id": true}
-	for _, doc := range c.held {
+	for _, doc := range c.buffered {
 		for m := jsonscan.MembersOf(doc); ; {
 			name, _, ok := m.Next()
 			if !ok {
@@ -163,8 +163,8 @@ func (c *CSVWriter) begin() error {
 	if err := c.to.Write(names); err != nil {
 		return err
 	}
-	held := c.held
-	c.held = nil
+	held := c.buffered
+	c.buffered = nil
 	for _, doc := range held {
 		if err := c.record(doc); err != nil {
 			return err
@@ -189,7 +189,7 @@ func (c *CSVWriter) record(doc []byte) error {
 		n := string(jsonscan.Text(nil, name))
 		i, there := c.places[n]
 		if !there {
-			if c.Beyond++; len(c.Missed) < mostMissed && !slices.Contains(c.Missed, n) {
+			if c.Beyond++; len(c.Missed) < maxMissed && !slices.Contains(c.Missed, n) {
 				c.Missed = append(c.Missed, n)
 			}
 			continue

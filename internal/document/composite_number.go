@@ -23,7 +23,7 @@ var sortable = base64.NewEncoding("-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefg
 const (
 	numberDigits   = 38   // DynamoDB's
 	leastExponent  = -129 // 1E-130 is 0.1E-129
-	mostExponent   = 126  // 9.9E+125 is 0.99E+126
+	maxExponent    = 126  // 9.9E+125 is 0.99E+126
 	exponentZero   = 200
 	exponentDigits = 3
 
@@ -87,7 +87,7 @@ func parseNumber(text string) (n numberValue, err error) {
 	all := new(big.Int).Abs(d.digits).String()
 	n.exponent = len(all) + d.exponent
 	n.digits = strings.TrimRight(all, "0")
-	if len(n.digits) > numberDigits || n.exponent < leastExponent || n.exponent > mostExponent {
+	if len(n.digits) > numberDigits || n.exponent < leastExponent || n.exponent > maxExponent {
 		return n, errNumberRange
 	}
 	return n, nil

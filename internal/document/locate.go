@@ -10,8 +10,8 @@ import (
 	"github.com/sectional/sectional/internal/jsonscan"
 )
 
-// mostShown is how much of a text an error shows.
-const mostShown = 20
+// maxShown is how much of a text an error shows.
+const maxShown = 20
 
 // Locate adds to an error that a text is not JSON the place where it stops being
 // JSON: line, column and byte, from 1, and with show what is there. Other
@@ -39,8 +39,8 @@ func location(text []byte, at int, show bool) string {
 		return where
 	}
 	rest, more := text[at:], ""
-	if len(rest) > mostShown {
-		rest, more = rest[:mostShown], "…"
+	if len(rest) > maxShown {
+		rest, more = rest[:maxShown], "…"
 	}
 	return where + ": " + strings.ToValidUTF8(string(rest), "\ufffd") + more
 }

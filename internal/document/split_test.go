@@ -83,7 +83,7 @@ func TestSplitRefuses(t *testing.T) {
 		},
 		fmt.Sprintf(duplicate, "a"):   {`{"a":1,"b":2,"a":3}`, `{"x":{"a":1,"a":2}}`, `{"a":1,"\u0061":3}`, `{"x":[{"a":1,"b":1,"a":2}]}`},
 		fmt.Sprintf(duplicate, "_id"): {`{"_id":"a","_id":"a"}`, `{"_id":"a","b":1,"\u005fid":"c"}`},
-		fmt.Sprintf(duplicate, "k77"): {`{` + manyMembers(200) + `,"k77":1}`, `{` + manyMembers(1000) + `,"\u006b77":1}`},
+		fmt.Sprintf(duplicate, "k77"): {`{` + objectOf(200) + `,"k77":1}`, `{` + objectOf(1000) + `,"\u006b77":1}`},
 	}
 	for want, list := range tests {
 		for _, raw := range list {
@@ -95,7 +95,7 @@ func TestSplitRefuses(t *testing.T) {
 	}
 }
 
-func manyMembers(n int) string {
+func objectOf(n int) string {
 	var b strings.Builder
 	for i := range n {
 		fmt.Fprintf(&b, `,"k%d":%d`, i, i)
@@ -107,7 +107,7 @@ func TestSplitLimits(t *testing.T) {
 	for _, raw := range []string{
 		`{"a":` + strings.Repeat("[", 999) + strings.Repeat("]", 999) + `}`,
 		strings.Repeat(`{"a":`, 999) + `[]` + strings.Repeat(`}`, 999),
-		`{` + manyMembers(1000) + `}`,
+		`{` + objectOf(1000) + `}`,
 		`{"a":1` + strings.Repeat("0", 308) + `}`,
 		`{"a":0.` + strings.Repeat("0", 400) + `1e400}`,
 		`{"a":1.7976931348623157e308}`,
@@ -172,7 +172,7 @@ func FuzzSplit(f *testing.F) {
 	for _, s := range []string{
 		`{}`, `{"_id":"x","a":[1,2.5e3,-0],"\u005fb":{"c":"\ud83d\udc19"}}`, ` { "a" : "\/" , "_" : [ ] } `, `{"a":1,"a":2}`, `[1]`,
 		`{"a":"é日\u00e9\u0000"}`, `{"abcdefghijk":"0123456789abcdef\n","x":null}`, `{"a":1e309}`, `{"a":"\ud800"}`, "{\"a\":\"\xff\"}",
-		`{` + manyMembers(40) + `}`, `{` + manyMembers(40) + `,"k3":1}`, strings.Repeat("[", 1001) + strings.Repeat("]", 1001),
+		`{` + objectOf(40) + `}`, `{` + objectOf(40) + `,"k3":1}`, strings.Repeat("[", 1001) + strings.Repeat("]", 1001),
 	} {
 		f.Add([]byte(s))
 	}

@@ -152,8 +152,8 @@ type definition struct {
 	*table.Definition
 }
 
-// mostDefinitions bounds the memory; beyond it everything is parsed anew.
-const mostDefinitions = 10000
+// maxDefinitions bounds the memory; beyond it everything is parsed anew.
+const maxDefinitions = 10000
 
 func (ds *definitions) get(db, version uint64) *table.Definition {
 	ds.RLock()
@@ -167,7 +167,7 @@ func (ds *definitions) get(db, version uint64) *table.Definition {
 func (ds *definitions) put(db uint64, d definition) {
 	ds.Lock()
 	defer ds.Unlock()
-	if ds.known == nil || len(ds.known) >= mostDefinitions {
+	if ds.known == nil || len(ds.known) >= maxDefinitions {
 		ds.known = map[uint64]definition{}
 	}
 	ds.known[db] = d

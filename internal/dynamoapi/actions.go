@@ -21,9 +21,9 @@ const (
 // Bodies: those that hold items may be 16 MB long, as at AWS. The values of an expression
 // may have 2 MB together, which JSON and base64 make more of.
 var (
-	smallBody  = web.BodyCost{Most: 1 << 20, Weight: 2, Element: 64}
-	valuesBody = web.BodyCost{Most: 4 << 20, Weight: 4, Element: 64}
-	itemsBody  = web.BodyCost{Most: 16 << 20, Weight: 4, Element: 64, Written: true}
+	smallBody  = web.BodyCost{Max: 1 << 20, Weight: 2, Element: 64}
+	valuesBody = web.BodyCost{Max: 4 << 20, Weight: 4, Element: 64}
+	itemsBody  = web.BodyCost{Max: 16 << 20, Weight: 4, Element: 64, Written: true}
 )
 
 // actions are the operations that there are.
@@ -65,15 +65,15 @@ var streamActions = []action{
 	{name: "ListStreams", run: listStreams},
 }
 
-// acts are the operations that the audit log is told of.
-var acts = map[string]bool{"CreateTable": true, "DeleteTable": true, "UpdateTable": true, "UpdateTimeToLive": true, "UpdateContinuousBackups": true, "TagResource": true, "UntagResource": true}
+// auditedOperations are the operations that the audit log is told of.
+var auditedOperations = map[string]bool{"CreateTable": true, "DeleteTable": true, "UpdateTable": true, "UpdateTimeToLive": true, "UpdateContinuousBackups": true, "TagResource": true, "UntagResource": true}
 
 // actionsBy returns the operations by the header that names them, all of one class.
 func actionsBy(class *web.Class) map[string]*action {
 	all := map[string]*action{}
 	for prefix, list := range map[string][]action{targets: actions, streamTargets: streamActions} {
 		for _, a := range list {
-			a.frame.Class, a.frame.Name, a.frame.Operation, a.frame.Act = class, a.name, true, acts[a.name]
+			a.frame.Class, a.frame.Name, a.frame.Operation, a.frame.Audited = class, a.name, true, auditedOperations[a.name]
 			if a.frame.Body == (web.BodyCost{}) {
 				a.frame.Body = smallBody
 			}

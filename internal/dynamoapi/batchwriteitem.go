@@ -59,7 +59,7 @@ func batchWriteItem(r *Request) error {
 		work.Go(func() { t.err = t.write(b.Request) })
 	}
 	work.Wait()
-	return b.tell()
+	return b.reply()
 }
 
 // parse reads the request, without the items.
@@ -192,9 +192,9 @@ func (t *writesTo) write(r *Request) error {
 	return nil
 }
 
-// tell answers. What could not be written because the store is busy is left to another
+// answer answers. What could not be written because the store is busy is left to another
 // request, if something else was written.
-func (b *batchWrite) tell() error {
+func (b *batchWrite) reply() error {
 	var written []*change
 	var bs bills
 	var busy error

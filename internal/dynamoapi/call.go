@@ -21,15 +21,15 @@ import (
 // Request is a request on its way.
 type Request struct {
 	web.Request
-	api       *API
-	claims    *store.Claims   // what the key was found by, where other processes write to the store
-	action    *action         // nil for an operation that there is not
-	key       *auth.AccessKey // that signed it; nil for an open server, a session, and from within the process
-	signature *sigv4.Signature
-	signer    *auth.Caller // whose key it is, until the signature is verified
-	body      []byte       // compact JSON
-	session   bool         // the caller is whom CouchDB's API would find
-	unlooked  bool         // the claims were left to what the operation reads first
+	api           *API
+	preconditions *store.Preconditions // what the key was found by, where other processes write to the store
+	action        *action              // nil for an operation that there is not
+	key           *auth.AccessKey      // that signed it; nil for an open server, a session, and from within the process
+	signature     *sigv4.Signature
+	signer        *auth.Caller // whose key it is, until the signature is verified
+	body          []byte       // compact JSON
+	session       bool         // the caller is whom CouchDB's API would find
+	unconfirmed   bool         // the claims were left to what the operation reads first
 }
 
 var _ web.Call = (*Request)(nil)
@@ -48,9 +48,9 @@ func (r *Request) Route() {
 // signature covers, the body among it, is not there yet, so the caller is nobody until
 // Run has verified it, and what is held for the request is charged as nobody's.
 func (r *Request) Authenticate() error {
-	ctx, claims := r.api.Store.WithClaims(r.Ctx())
+	ctx, claims := r.api.Store.WithPreconditions(r.Ctx())
 	r.SetContext(ctx)
-	r.claims = claims
+	r.preconditions = claims
 	if c := auth.CallerOf(r.Ctx()); c != nil {
 		r.SetCaller(c)
 		return nil
@@ -77,7 +77,7 @@ func (r *Request) findSession() error {
 	id, err := r.api.Auth.Authenticate(r.Ctx(), &auth.Request{Method: r.HTTP.Method, Path: path, Header: r.HTTP.Header.Get, Peer: r.Peer(), Secure: r.HTTP.TLS != nil})
 	r.Caller = &auth.Caller{}
 	switch {
-	case r.claims.Stale():
+	case r.preconditions.Stale():
 		return store.ErrStale
 	case err != nil:
 		return err
@@ -122,20 +122,20 @@ func (r *Request) Admit() error {
 	case r.Method != http.MethodPost || r.action == nil:
 		return unknownOperation(r.Header("X-Amz-Target"))
 	}
-	if r.unlooked = r.action.reads && r.small(); r.unlooked {
+	if r.unconfirmed = r.action.reads && r.small(); r.unconfirmed {
 		return nil
 	}
-	return r.claims.Confirm(r.Ctx())
+	return r.preconditions.Confirm(r.Ctx())
 }
 
-// mostUnlooked is up to how many bytes a body may be taken, and kept, for somebody who was let in
+// maxUnconfirmed is up to how many bytes a body may be taken, and kept, for somebody who was let in
 // by what is remembered.
-const mostUnlooked = 1 << 20
+const maxUnconfirmed = 1 << 20
 
 // small reports whether the body is small, of a known length and not packed; it is kept then as
 // long as the request may have to begin again.
 func (r *Request) small() bool {
-	if n := r.HTTP.ContentLength; n < 0 || n > mostUnlooked || r.HTTP.Header["Content-Encoding"] != nil {
+	if n := r.HTTP.ContentLength; n < 0 || n > maxUnconfirmed || r.HTTP.Header["Content-Encoding"] != nil {
 		return false
 	}
 	if r.api.Store.Shared() { // the table, which the body names, is claimed too
@@ -144,9 +144,9 @@ func (r *Request) small() bool {
 	return true
 }
 
-// Again implements web.Recaller: a key that is refused may have been made by another server.
-func (r *Request) Again(err error) bool {
-	if !r.claims.Again(r.Ctx(), err) {
+// ShouldRetry implements web.Recaller: a key that is refused may have been made by another server.
+func (r *Request) ShouldRetry(err error) bool {
+	if !r.preconditions.IsStale(r.Ctx(), err) {
 		return false
 	}
 	r.key, r.signer, r.signature, r.body = nil, nil, nil, nil
@@ -182,10 +182,10 @@ func (r *Request) sum(body []byte) {
 // Complete implements web.Call. The frame has named the request already. What was answered without
 // a read is looked at now.
 func (r *Request) Complete(status int) {
-	if !r.unlooked {
+	if !r.unconfirmed {
 		return
 	}
-	if err := r.claims.Confirm(r.Ctx()); err != nil && (status < http.StatusBadRequest || r.claims.Stale()) {
+	if err := r.preconditions.Confirm(r.Ctx()); err != nil && (status < http.StatusBadRequest || r.preconditions.Stale()) {
 		r.Withhold(err)
 	}
 }

@@ -31,7 +31,7 @@ var (
 )
 
 // lengths are how long a text may be, in bytes.
-type lengths struct{ least, most int }
+type lengths struct{ min, max int }
 
 var (
 	attributeNameLength = lengths{1, table.MaxName}
@@ -40,7 +40,7 @@ var (
 	streamARNLength     = lengths{37, 1024}
 	shardIDLength       = lengths{28, 65}
 	iteratorLength      = lengths{1, 2048}
-	sequenceLength      = lengths{leastSequence, mostSequence}
+	sequenceLength      = lengths{leastSequence, maxSequence}
 	tagKeyLength        = lengths{1, 128}
 	tagValueLength      = lengths{0, 256}
 )
@@ -87,10 +87,10 @@ func (c *constraints) length(member string, text *string, is lengths) {
 		return
 	}
 	switch n := len(*text); {
-	case n < is.least:
-		c.failed(member, "'"+*text+"'", fmt.Sprintf("have length greater than or equal to %d", is.least))
-	case n > is.most:
-		c.failed(member, "'"+shortened(*text)+"'", fmt.Sprintf("have length less than or equal to %d", is.most))
+	case n < is.min:
+		c.failed(member, "'"+*text+"'", fmt.Sprintf("have length greater than or equal to %d", is.min))
+	case n > is.max:
+		c.failed(member, "'"+shortened(*text)+"'", fmt.Sprintf("have length less than or equal to %d", is.max))
 	}
 }
 

@@ -90,7 +90,7 @@ func createTable(r *Request) error {
 // follows from it and describes the table, as change says. Another request may delete the
 // table meanwhile; the answer is then what the definition says.
 func (r *Request) answerDefined(t *tableAt, change func(*tableDescription)) error {
-	err := r.settleStream(t)
+	err := r.decideStream(t)
 	if err == nil {
 		err = r.awaitIndexes(t)
 	}

@@ -108,7 +108,7 @@ func describeTable(r *Request) error {
 	if err != nil {
 		return err
 	}
-	if err := r.settleStream(t); err != nil {
+	if err := r.decideStream(t); err != nil {
 		return notFound(err, t.name)
 	}
 	shown, err := r.shown(t)

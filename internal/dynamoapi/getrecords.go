@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// mostRecords is how many records a page has, as at AWS.
-	mostRecords = 1000
+	// maxRecords is how many records a page has, as at AWS.
+	maxRecords = 1000
 	// passedEntries is how many entries of the log a page passes by that are no records.
 	passedEntries = 10000
 )
@@ -26,7 +26,7 @@ func getRecords(r *Request) error {
 	}
 	var c constraints
 	c.required("shardIterator", in.ShardIterator, iteratorLength)
-	limit := limitOf(&c, in.Limit, mostRecords)
+	limit := limitOf(&c, in.Limit, maxRecords)
 	if err := c.err(); err != nil {
 		return err
 	}

@@ -113,7 +113,7 @@ func before(p store.LogPosition) store.LogPosition {
 // are in the order of their texts as well as in that of numbers.
 const (
 	digits        = 20
-	mostSequence  = 2 * digits
+	maxSequence   = 2 * digits
 	leastSequence = digits + 1
 )
 
@@ -123,7 +123,7 @@ func sequenceNumber(p store.LogPosition) string {
 
 // parseSequence reads a sequence number, of one that lost its zeros as well.
 func parseSequence(text string) (p store.LogPosition, ok bool) {
-	text = strings.Repeat("0", mostSequence-len(text)) + text
+	text = strings.Repeat("0", maxSequence-len(text)) + text
 	seq, err := strconv.ParseUint(text[:digits], 10, 64)
 	if err != nil {
 		return p, false

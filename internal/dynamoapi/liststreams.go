@@ -66,7 +66,7 @@ func (r *Request) answerStreams(tables iter.Seq2[string, error], limit int) erro
 			out["LastEvaluatedStreamArn"] = streams[limit-1].StreamArn
 			break
 		}
-		if err := r.settleStream(t); err != nil {
+		if err := r.decideStream(t); err != nil {
 			return notFound(err, name)
 		}
 		streams = append(streams, streamShown{streamARN(name, t.Stream), streamLabel(t.Stream), name})

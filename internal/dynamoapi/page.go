@@ -62,16 +62,16 @@ type row struct {
 }
 
 // answerMemory is what a request was charged for its answer.
-type answerMemory struct{ held int }
+type answerMemory struct{ bytes int }
 
 // hold charges the request for an answer that has become so long. Errors: those of Hold; a
 // page that has something ends then.
 func (m *answerMemory) hold(r *Request, length int) error {
-	if length <= m.held {
+	if length <= m.bytes {
 		return nil
 	}
-	err := r.Hold(int64(length - m.held))
-	m.held = length
+	err := r.Hold(int64(length - m.bytes))
+	m.bytes = length
 	return err
 }
 

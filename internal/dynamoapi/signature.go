@@ -60,7 +60,7 @@ func (r *Request) readBody() ([]byte, error) {
 	if err := r.ExpectBody(); err != nil {
 		return nil, err
 	}
-	raw, err := r.readAll(r.RawReader(r.Action.Body.Most), r.HTTP.ContentLength)
+	raw, err := r.readAll(r.RawReader(r.Action.Body.Max), r.HTTP.ContentLength)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (r *Request) unpack(raw []byte) ([]byte, error) {
 	if err != nil {
 		return nil, errNoGzip
 	}
-	most := r.Action.Body.Most
+	most := r.Action.Body.Max
 	body, err := r.readAll(io.LimitReader(zip, most+1), 0)
 	switch {
 	case err != nil && dberr.KindOf(err) == dberr.Internal:

@@ -18,27 +18,27 @@ import (
 // neither a crash between the two nor a definition that another API wrote leaves a stream
 // without a log. Nobody was shown a stream whose log is off, so nobody misses a record.
 
-// kept is how long records are kept, as at AWS.
-var kept = store.Period{Text: "24_hours", Length: 24 * time.Hour}
+// retention is how long records are kept, as at AWS.
+var retention = store.Period{Text: "24_hours", Length: 24 * time.Hour}
 
 // streamARN returns the name of a stream as a resource.
 func streamARN(table string, s *table.Stream) string {
 	return arn(table) + "/stream/" + streamLabel(s)
 }
 
-// settleStream switches the change log on or off, as the definition that the table has now
+// decideStream switches the change log on or off, as the definition that the table has now
 // says. The switching counts only for that definition: another request, of another server
 // perhaps, may change the definition meanwhile, switch the log and show the stream to
 // somebody, who would miss records if it were switched off after that.
-func (r *Request) settleStream(t *tableAt) error {
+func (r *Request) decideStream(t *tableAt) error {
 	for {
-		s, err := r.settled(t)
-		if err != nil || s.settled {
+		s, err := r.streamStateOf(t)
+		if err != nil || s.decided {
 			return noTable(err)
 		}
 		keep := store.Period{}
 		if s.on {
-			keep = kept
+			keep = retention
 		}
 		if done, err := t.db.SetChangeLogAt(r.Ctx(), keep, s.version); done || err != nil {
 			return noTable(err)
@@ -46,14 +46,14 @@ func (r *Request) settleStream(t *tableAt) error {
 	}
 }
 
-// settlement is whether the change log is as it is to be, and whether it is to be on, by the
+// streamState is whether the change log is as it is to be, and whether it is to be on, by the
 // definitions of a version.
-type settlement struct {
-	settled, on bool
+type streamState struct {
+	decided, on bool
 	version     uint64
 }
 
-func (r *Request) settled(t *tableAt) (s settlement, err error) {
+func (r *Request) streamStateOf(t *tableAt) (s streamState, err error) {
 	err = t.db.Whole().View(r.Ctx(), func(rd *store.Reader) error {
 		d, err := r.api.definitionAt(rd)
 		if err != nil {
@@ -64,7 +64,7 @@ func (r *Request) settled(t *tableAt) (s settlement, err error) {
 		}
 		s.on = d.Stream != nil
 		_, _, err = rd.LogBounds()
-		s.settled = s.on == (err == nil)
+		s.decided = s.on == (err == nil)
 		if dberr.Is(err, dberr.NotFound) {
 			return nil
 		}
@@ -104,7 +104,7 @@ func (r *Request) stream(name string) (*streamAt, error) {
 	if t.Stream == nil || streamLabel(t.Stream) != label {
 		return nil, streamNotFound(name)
 	}
-	return &streamAt{t, streamARN(plain, t.Stream)}, r.settleStream(t)
+	return &streamAt{t, streamARN(plain, t.Stream)}, r.decideStream(t)
 }
 
 // cutStreamARN returns the table and the label in the name of a stream.

@@ -192,7 +192,7 @@ type asked struct {
 // setting puts n where want is.
 type setting struct{ cell, want, n int }
 
-type told struct {
+type answered struct {
 	failed []bool // of sets, their conditions; all false: stored
 	values [historyCells]int
 }
@@ -203,7 +203,7 @@ const historyCells = 3
 var cellsModel = porcupine.Model{
 	Init: func() any { return [historyCells]int{} },
 	Step: func(state, input, output any) (bool, any) {
-		now, in, out := state.([historyCells]int), input.(asked), output.(told)
+		now, in, out := state.([historyCells]int), input.(asked), output.(answered)
 		if in.read {
 			return out.values == now, now
 		}
@@ -255,7 +255,7 @@ func TestHistoryIsLinearizable(t *testing.T) {
 	all := slices.Concat(operations[:]...)
 	stored := 0
 	for _, o := range all {
-		if in := o.Input.(asked); !in.read && !slices.Contains(o.Output.(told).failed, true) {
+		if in := o.Input.(asked); !in.read && !slices.Contains(o.Output.(answered).failed, true) {
 			stored++
 		}
 	}
@@ -266,7 +266,7 @@ func TestHistoryIsLinearizable(t *testing.T) {
 		t.Error("the history is not linearizable")
 	}
 	damaged := slices.Clone(all)
-	damaged = append(damaged, porcupine.Operation{Input: asked{read: true}, Output: told{values: [historyCells]int{-5}}, Call: 1 << 61, Return: 1 << 62})
+	damaged = append(damaged, porcupine.Operation{Input: asked{read: true}, Output: answered{values: [historyCells]int{-5}}, Call: 1 << 61, Return: 1 << 62})
 	if porcupine.CheckOperations(cellsModel, damaged) {
 		t.Error("the model takes anything")
 	}
@@ -294,7 +294,7 @@ func (h *history) ask(r kvtest.Rand, known [historyCells]int, n int) (in asked) 
 }
 
 // tell carries a request out.
-func (h *history) tell(t testing.TB, in asked) (out told) {
+func (h *history) tell(t testing.TB, in asked) (out answered) {
 	if in.read {
 		copy(out.values[:], h.read(t, h.cells))
 		return out

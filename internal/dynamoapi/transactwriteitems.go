@@ -100,7 +100,7 @@ func (x *transaction) run(answer []byte) error {
 	if err != nil {
 		return err
 	}
-	return x.tell(answer, again)
+	return x.reply(answer, again)
 }
 
 // parse reads the request, without items and keys.
@@ -352,8 +352,8 @@ func (x *transaction) deciding(n int) document.Decide {
 	}
 }
 
-// tell answers. Who asks again is billed for reading, as at AWS.
-func (x *transaction) tell(answer []byte, again bool) error {
+// answer answers. Who asks again is billed for reading, as at AWS.
+func (x *transaction) reply(answer []byte, again bool) error {
 	var bs bills
 	var changes []*change
 	kind := "WriteCapacityUnits"

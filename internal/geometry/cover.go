@@ -169,8 +169,8 @@ func (e edge) pieces() int {
 	return int(max(1, math.Ceil(math.Abs(e.b.X-e.a.X)/straight)))
 }
 
-// mostLong is how many pieces edges may have beyond one each: each costs the distance to it.
-const mostLong = 250_000
+// maxLong is how many pieces edges may have beyond one each: each costs the distance to it.
+const maxLong = 250_000
 
 var errLong = errors.New("the edges of the geometry go round the earth more than 347 times")
 
@@ -178,7 +178,7 @@ var errLong = errors.New("the edges of the geometry go round the earth more than
 func (s *Shape) long() error {
 	n := 0
 	for _, e := range s.allEdges() {
-		if n += e.pieces() - 1; n > mostLong {
+		if n += e.pieces() - 1; n > maxLong {
 			return errLong
 		}
 	}

@@ -27,8 +27,8 @@ func Ellipse(center XY, rx, ry float64) (*Shape, error) {
 	if !(rx >= 0 && ry >= 0) || math.IsInf(rx, 0) || math.IsInf(ry, 0) {
 		return nil, errors.New("a radius is negative or no number")
 	}
-	if rx != ry && max(rx, ry) > mostEllipse {
-		return nil, fmt.Errorf("an ellipse reaches no farther than %d km", mostEllipse/1000)
+	if rx != ry && max(rx, ry) > maxEllipse {
+		return nil, fmt.Errorf("an ellipse reaches no farther than %d km", maxEllipse/1000)
 	}
 	if rx == 0 || ry == 0 {
 		rx, ry = max(rx, 1e-6), max(ry, 1e-6)
@@ -38,9 +38,9 @@ func Ellipse(center XY, rx, ry float64) (*Shape, error) {
 	return &Shape{disc: d, boxes: d.boxes()}, nil
 }
 
-// mostEllipse is the longest radius of an ellipse that is no circle, in metres: beyond a
+// maxEllipse is the longest radius of an ellipse that is no circle, in metres: beyond a
 // quarter of the way round its ends come close to each other.
-const mostEllipse = 10_000_000
+const maxEllipse = 10_000_000
 
 // holds reports whether a position lies in the disc.
 func (d *Disc) holds(p XY) bool {

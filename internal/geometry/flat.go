@@ -105,7 +105,7 @@ func (s *Shape) addPolygon(rings [][]XY) error {
 		return ErrEmpty
 	}
 	if alike(edgesOf(rings...)) {
-		return fmt.Errorf("more than %d edges of a polygon have their middle at the same longitude or latitude", mostAlike)
+		return fmt.Errorf("more than %d edges of a polygon have their middle at the same longitude or latitude", maxAlike)
 	}
 	loops := make([]loop, len(rings))
 	plain := true
@@ -122,8 +122,8 @@ func (s *Shape) addPolygon(rings [][]XY) error {
 	if plain {
 		return s.addPlain(loops)
 	}
-	if n := positions(rings); n > mostCut {
-		return fmt.Errorf("a polygon across the antimeridian or round a pole has more than %d positions", mostCut)
+	if n := positions(rings); n > maxCut {
+		return fmt.Errorf("a polygon across the antimeridian or round a pole has more than %d positions", maxCut)
 	}
 	whole, err := loops[0].flat()
 	if err != nil {
@@ -150,32 +150,32 @@ func (s *Shape) addPolygon(rings [][]XY) error {
 	return s.addAreas(whole)
 }
 
-// mostAlike is how many edges that the library works on may have their middle at the same
+// maxAlike is how many edges that the library works on may have their middle at the same
 // longitude, or at the same latitude: its trees take the square of that.
-const mostAlike = 5_000
+const maxAlike = 5_000
 
 // alike reports whether too many edges have their middle at the same longitude or latitude.
 func alike(edges []edge) bool {
-	if len(edges) <= mostAlike {
+	if len(edges) <= maxAlike {
 		return false
 	}
 	x, y := map[float64]int{}, map[float64]int{}
 	for _, e := range edges {
 		x[e.a.X+e.b.X]++
 		y[e.a.Y+e.b.Y]++
-		if max(x[e.a.X+e.b.X], y[e.a.Y+e.b.Y]) > mostAlike {
+		if max(x[e.a.X+e.b.X], y[e.a.Y+e.b.Y]) > maxAlike {
 			return true
 		}
 	}
 	return false
 }
 
-// mostNear is how many pairs of edges of a polygon, or of polygons beside each other, may have boxes that meet: to see
+// maxNear is how many pairs of edges of a polygon, or of polygons beside each other, may have boxes that meet: to see
 // that a ring does not cross itself the library looks at each of them, which takes it about a tenth of a microsecond
 // and can't be ended.
-const mostNear = 2_000_000
+const maxNear = 2_000_000
 
-var errTangled = fmt.Errorf("the edges of a polygon come near each other more than %d times", mostNear)
+var errTangled = fmt.Errorf("the edges of a polygon come near each other more than %d times", maxNear)
 
 // fewEdges have less pairs than mostNear in any case.
 const fewEdges = 1_400
@@ -190,7 +190,7 @@ func tangled(loops []loop) bool {
 }
 
 func tangledEdges(edges []edge) bool {
-	return len(edges) > fewEdges && meeting(edges, edges, mostNear) > mostNear
+	return len(edges) > fewEdges && meeting(edges, edges, maxNear) > maxNear
 }
 
 // edgesOf returns the edges of lines or rings.
@@ -203,9 +203,9 @@ func edgesOf(paths ...[]XY) (all []edge) {
 	return all
 }
 
-// mostCut is how many positions a polygon may have that is to be cut: to take many holes
+// maxCut is how many positions a polygon may have that is to be cut: to take many holes
 // out of it takes seconds.
-const mostCut = 20_000
+const maxCut = 20_000
 
 func positions(rings [][]XY) (n int) {
 	for _, r := range rings {

@@ -43,18 +43,18 @@ func (p *Probe) Shape() *Shape { return p.shape }
 // spend; false says that there are none left.
 type Steps func(n int) bool
 
-// mostSteps is how many steps it may take to hold one shape against another.
-const mostSteps = 50_000_000
+// maxSteps is how many steps it may take to hold one shape against another.
+const maxSteps = 50_000_000
 
-// held is a shape that is being held against a probe.
-type held struct {
+// ringPair is a shape that is being held against a probe.
+type ringPair struct {
 	*Probe
 	spend Steps
 	left  int
 	stop  bool // there are no steps left, or too many were taken
 }
 
-func (h *held) steps(n int) bool {
+func (h *ringPair) steps(n int) bool {
 	h.left -= n
 	h.stop = h.stop || h.left < 0 || !h.spend(n)
 	return !h.stop
@@ -62,7 +62,7 @@ func (h *held) steps(n int) bool {
 
 // result is the answer, unless the work was ended: then it is false, and ErrInvolved if
 // that was because of the two shapes.
-func (h *held) result(yes bool) (bool, error) {
+func (h *ringPair) result(yes bool) (bool, error) {
 	if h.left < 0 {
 		return false, ErrInvolved
 	}
@@ -72,26 +72,26 @@ func (h *held) result(yes bool) (bool, error) {
 // Meets reports whether the probe and a shape, which is no disc, have a position in common. Where spend has no steps left it
 // reports false.
 func (p *Probe) Meets(t *Shape, spend Steps) (bool, error) {
-	h := &held{Probe: p, spend: spend, left: mostSteps}
+	h := &ringPair{Probe: p, spend: spend, left: maxSteps}
 	return h.result(h.meets(t))
 }
 
 // Covers reports whether no position of a shape, which is no disc, lies outside the probe, whose edge is its
 // own. The probe is of areas that have no edge in common. Where spend has no steps left it reports false.
 func (p *Probe) Covers(t *Shape, spend Steps) (bool, error) {
-	h := &held{Probe: p, spend: spend, left: mostSteps}
+	h := &ringPair{Probe: p, spend: spend, left: maxSteps}
 	return h.result(h.covers(t))
 }
 
 // locate returns where a position lies.
-func (h *held) locate(in *Shape, q XY) place {
+func (h *ringPair) locate(in *Shape, q XY) place {
 	if n := len(in.areas) + len(in.lines) + len(in.points); !h.steps(16 + n + len(h.edges)>>4) {
 		return exterior
 	}
 	return in.locate(q)
 }
 
-func (h *held) meets(t *Shape) bool {
+func (h *ringPair) meets(t *Shape) bool {
 	if a, b := h.shape.Bounds(), t.Bounds(); !a.meetsRound(b) && !(a.atPole() && b.atPole()) {
 		return false
 	}
@@ -107,14 +107,14 @@ func (h *held) meets(t *Shape) bool {
 
 // startsIn reports whether a line or an area of t begins in the probe: where no edges
 // cross, that is so if any of its positions lies there.
-func (h *held) startsIn(t *Shape) bool {
+func (h *ringPair) startsIn(t *Shape) bool {
 	in := func(q XY) bool { return h.locate(h.flat, q) != exterior }
 	return slices.ContainsFunc(t.lines, func(l []XY) bool { return in(l[0]) }) ||
 		slices.ContainsFunc(t.areas, func(a *area) bool { return in(a.edges[0].a) })
 }
 
 // startsWithin reports whether a part of the probe begins in an area of t.
-func (h *held) startsWithin(t *Shape) bool {
+func (h *ringPair) startsWithin(t *Shape) bool {
 	if len(t.areas) == 0 {
 		return false
 	}
@@ -129,7 +129,7 @@ func (h *held) startsWithin(t *Shape) bool {
 }
 
 // crossed reports whether an edge of t has a position in common with one of the probe's.
-func (h *held) crossed(t *Shape) bool {
+func (h *ringPair) crossed(t *Shape) bool {
 	shifts := []float64{0}
 	if h.flat.atSeam() && t.atSeam() {
 		shifts = []float64{0, 360, -360}
@@ -157,7 +157,7 @@ func (h *held) crossed(t *Shape) bool {
 	return slices.ContainsFunc(t.areas, func(a *area) bool { return slices.ContainsFunc(a.edges, meets) })
 }
 
-func (h *held) covers(t *Shape) bool {
+func (h *ringPair) covers(t *Shape) bool {
 	for _, q := range t.points {
 		if h.locate(h.shape, q) == exterior {
 			return false
@@ -178,7 +178,7 @@ func (h *held) covers(t *Shape) bool {
 
 // coversArea reports whether an area lies in the probe: its edges do, and no hole
 // lies in it.
-func (h *held) coversArea(a *area) bool {
+func (h *ringPair) coversArea(a *area) bool {
 	ok, inside := h.along(a.edges)
 	if !ok {
 		return false
@@ -198,7 +198,7 @@ func (h *held) coversArea(a *area) bool {
 
 // along reports whether a chain of edges lies in the probe, and whether a position of it lies in
 // the probe's interior.
-func (h *held) along(edges []edge) (ok, inside bool) {
+func (h *ringPair) along(edges []edge) (ok, inside bool) {
 	known := false // the edge before lay in the interior, and met no edge of the probe's
 	for i, e := range edges {
 		if i > 0 && edges[i-1].b != e.a {
@@ -219,7 +219,7 @@ const sliver = 1e-9
 
 // edge reports whether an edge meets one of the probe's, whether it lies in the probe, and
 // whether a position of it lies in the interior. known says that it begins there.
-func (h *held) edge(e edge, known bool) (met, ok, inside bool) {
+func (h *ringPair) edge(e edge, known bool) (met, ok, inside bool) {
 	if e.a == e.b || e.a.Y == e.b.Y && math.Abs(e.a.Y) == 90 { // a pole is one position
 		at := h.locate(h.flat, e.a)
 		return true, at != exterior, at == interior
@@ -255,7 +255,7 @@ func (h *held) edge(e edge, known bool) (met, ok, inside bool) {
 }
 
 // enters reports whether an edge of the probe has a position in the interior of an area.
-func (h *held) enters(a *area, e edge) bool {
+func (h *ringPair) enters(a *area, e edge) bool {
 	if e.a == e.b {
 		return a.locate(e.a) == interior
 	}

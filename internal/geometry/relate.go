@@ -135,9 +135,9 @@ var ErrInvolved = errors.New("the geometries are too involved: their edges may c
 // Bounds of what is related: the library makes every crossing of edges, which takes it
 // tens of microseconds each.
 const (
-	mostCrossings = 20_000
-	mostPairs     = 5_000_000  // of edges whose boxes meet, of shapes of which is asked whether they meet
-	mostParts     = 20_000_000 // of areas and parts of the other shape
+	maxCrossings = 20_000
+	maxPairs     = 5_000_000  // of edges whose boxes meet, of shapes of which is asked whether they meet
+	maxParts     = 20_000_000 // of areas and parts of the other shape
 )
 
 // involved reports whether the edges of two shapes may cross each other too often, or
@@ -147,16 +147,16 @@ func (s *Shape) involved(t *Shape) bool {
 	if alike(a) || alike(b) {
 		return true
 	}
-	n := meeting(a, b, mostCrossings)
+	n := meeting(a, b, maxCrossings)
 	for _, own := range []struct {
 		of    *Shape
 		edges []edge
 	}{{s, a}, {t, b}} {
 		if len(own.of.lines) > 0 || len(own.of.areas) > 1 {
-			n += meeting(own.edges, own.edges, mostCrossings+3*len(own.edges)) - 3*len(own.edges) // each meets itself and its neighbours
+			n += meeting(own.edges, own.edges, maxCrossings+3*len(own.edges)) - 3*len(own.edges) // each meets itself and its neighbours
 		}
 	}
-	return n > mostCrossings
+	return n > maxCrossings
 }
 
 // meeting counts the pairs of edges whose boxes meet, to a little beyond most.
@@ -203,7 +203,7 @@ func (s *Shape) intersects(t *Shape) (bool, error) {
 	if !s.boxesMeet(t) {
 		return false, nil
 	}
-	if len(s.areas)*len(t.boxes)+len(t.areas)*len(s.boxes) > mostParts {
+	if len(s.areas)*len(t.boxes)+len(t.areas)*len(s.boxes) > maxParts {
 		return false, ErrInvolved
 	}
 	if s.holdsPart(t) || t.holdsPart(s) {
@@ -217,7 +217,7 @@ func (s *Shape) intersects(t *Shape) (bool, error) {
 	if s.atSeam() && t.atSeam() {
 		shifts = []float64{0, 360, -360}
 	}
-	tree, left := treeOf(b), mostPairs
+	tree, left := treeOf(b), maxPairs
 	for _, by := range shifts {
 		for _, e := range a {
 			e = edge{XY{e.a.X + by, e.a.Y}, XY{e.b.X + by, e.b.Y}}

@@ -23,7 +23,7 @@ type Broken struct {
 
 // Error says so to whoever asks for the index.
 func (b *Broken) Error() string {
-	text := fmt.Sprintf("The function had to be stopped for %d documents and is not run any more.", script.Hopeless)
+	text := fmt.Sprintf("The function had to be stopped for %d documents and is not run any more.", script.MaxStopped)
 	var e *dberr.Error
 	if errors.As(b.Err, &e) {
 		text += " The last time: " + e.Reason
@@ -62,7 +62,7 @@ func (t *task) breakOff(ctx context.Context, p *Progress, why *Broken) error {
 		if moved = move(m.Tx(), t.d.Number(), t.ix.Number, p, p); moved != nil {
 			return other(moved)
 		}
-		return t.x.settle(m, t.ns, t.ix.Number, Failed, why.Error())
+		return t.x.setState(m, t.ns, t.ix.Number, Failed, why.Error())
 	})
 	if err = errors.Join(err, moved); err != nil {
 		return err

@@ -165,7 +165,7 @@ func (t *task) prefetchNext(ctx context.Context, next Progress) {
 			return err
 		})
 		to <- prefetched{g, err}
-	}(t.prefetch, t.most)
+	}(t.prefetch, t.max)
 }
 
 // dropPrefetched waits for a page that nobody will ask for.
@@ -191,7 +191,7 @@ func (t *task) page(ctx context.Context, p *Progress) (page, error) {
 			return a.page, nil
 		}
 	}
-	return t.readPage(ctx, p, t.most)
+	return t.readPage(ctx, p, t.max)
 }
 
 // next returns the progress after a page.
@@ -235,7 +235,7 @@ func (t *task) buildTransactional(ctx context.Context, p *Progress) (err error) 
 			return err
 		}
 		if more { // so many that the page had better be read again
-			moved = errAgain
+			moved = errStalePage
 			return putProgress(m.Tx(), t.d.Number(), t.ix.Number, p)
 		}
 		from := 0
@@ -248,19 +248,19 @@ func (t *task) buildTransactional(ctx context.Context, p *Progress) (err error) 
 			from = of.end
 		}
 		if next.Phase == phaseFeed {
-			return t.x.settle(m, t.ns, t.ix.Number, Readable, "")
+			return t.x.setState(m, t.ns, t.ix.Number, Readable, "")
 		}
 		return nil
 	})
 	if err == nil {
 		err = moved
 	}
-	if errors.Is(err, errAgain) {
-		t.most = max(t.most/2, 1)
+	if errors.Is(err, errStalePage) {
+		t.max = max(t.max/2, 1)
 		return nil
 	}
 	if err == nil {
-		*p, t.most = next, t.x.o.Page
+		*p, t.max = next, t.x.o.Page
 	}
 	return err
 }
@@ -268,7 +268,7 @@ func (t *task) buildTransactional(ctx context.Context, p *Progress) (err error) 
 // maxChanged is how many changes a page may be behind the writers.
 const maxChanged = 10_000
 
-var errAgain = errors.New("index: the page is too old")
+var errStalePage = errors.New("index: the page is too old")
 
 // other is err unless it concerns the task alone.
 func other(err error) error {

@@ -13,7 +13,7 @@ type Counts struct {
 	Building int // builds under way
 	Behind   int // indexes that changes wait for, of the databases that this process has lately been at
 	// Changes is how many wait, Most of them for one index.
-	Changes, Most uint64
+	Changes, Max uint64
 }
 
 // backlog is how far an index was from the end of its feed when the background looked at it last.
@@ -27,8 +27,8 @@ const (
 	// staleBehind is after how long it is no longer known how far an index is that nobody was at: another
 	// server may be. What fails is tried again within a minute.
 	staleBehind = 2 * time.Minute
-	// mostBehindKept is how many are remembered.
-	mostBehindKept = 10_000
+	// maxBehindKept is how many are remembered.
+	maxBehindKept = 10_000
 )
 
 // lags notes how far an index is from the end of its feed; busy says that the background is at it.
@@ -41,8 +41,8 @@ func (x *Indexes) lags(d *store.Database, ix *Index, changes uint64, busy bool) 
 		return
 	}
 	now := x.clock()
-	if _, known := x.tasks.behind[key]; !known && len(x.tasks.behind) >= mostBehindKept {
-		if x.dropStale(now); len(x.tasks.behind) >= mostBehindKept {
+	if _, known := x.tasks.behind[key]; !known && len(x.tasks.behind) >= maxBehindKept {
+		if x.dropStale(now); len(x.tasks.behind) >= maxBehindKept {
 			return // they say enough
 		}
 	}
@@ -78,7 +78,7 @@ func (x *Indexes) Counts() (c Counts) {
 		if b.changes > 0 {
 			c.Behind++
 			c.Changes += b.changes
-			c.Most = max(c.Most, b.changes)
+			c.Max = max(c.Max, b.changes)
 		}
 	}
 	return c

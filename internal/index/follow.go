@@ -107,7 +107,7 @@ func (t *task) derive(ctx context.Context, k Asynchronous, docs []Change, fresh 
 		return nil, err
 	}
 	next.Skipped += b.Skipped()
-	if next.Stopped += b.Stopped(); next.Stopped >= script.Hopeless {
+	if next.Stopped += b.Stopped(); next.Stopped >= script.MaxStopped {
 		return nil, &Broken{}
 	}
 	return b, nil
@@ -156,18 +156,18 @@ func (t *task) follow(ctx context.Context, k Asynchronous, p *Progress) (reached
 // batch.
 func (t *task) catchUpPage(ctx context.Context, p *Progress) (docs []Change, to store.Sequences, end bool, err error) {
 	err = t.ns.View(ctx, func(r *store.Reader) (err error) {
-		docs, to, end, err = t.ix.after(r, p.UpTo, most{pageDocs, pageBytes})
+		docs, to, end, err = t.ix.after(r, p.UpTo, pageLimit{pageDocs, pageBytes})
 		return err
 	})
 	return docs, to, end, err
 }
 
-// most is how much is read of the feed: documents, and bytes of their bodies.
-type most struct{ docs, bytes int }
+// pageLimit is how much is read of the feed: documents, and bytes of their bodies.
+type pageLimit struct{ docs, bytes int }
 
 // after reads what changed after sequences in the namespace of a reader, and up to where
 // that is; end is false if there is more.
-func (x *Index) after(r *store.Reader, from store.Sequences, most most) (docs []Change, to store.Sequences, end bool, err error) {
+func (x *Index) after(r *store.Reader, from store.Sequences, most pageLimit) (docs []Change, to store.Sequences, end bool, err error) {
 	now, err := r.Sequences()
 	if err != nil {
 		return nil, from, false, err

@@ -5,9 +5,9 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// World is where the functions of one index belong: a world of their own for each
+// FunctionScope is where the functions of one index belong: a world of their own for each
 // definition, so that no function sees what another left behind.
-type World struct {
+type FunctionScope struct {
 	Database  uint64 // its number, which is never used again
 	Tenant    string // the tenant whose index it is; "" for the database's
 	Name      string // of the database, for the log
@@ -15,13 +15,13 @@ type World struct {
 	Signature string // of the index, and whose it is: the same for equal sources of one tenant only
 }
 
-// WorldOf returns the world of an index's functions.
-func WorldOf(d *store.Database, x *Index) World {
+// ScopeOf returns the world of an index's functions.
+func ScopeOf(d *store.Database, x *Index) FunctionScope {
 	signature := x.Signature
 	if x.Tenant != "" {
 		signature += "/" + string(x.Tenant) // tenants with equal indexes share no state
 	}
-	return World{Database: d.Number(), Tenant: string(x.Tenant), Name: d.Name(), Design: string(x.DesignIn(d)), Signature: signature}
+	return FunctionScope{Database: d.Number(), Tenant: string(x.Tenant), Name: d.Name(), Design: string(x.DesignIn(d)), Signature: signature}
 }
 
 // Emitted is what one call of emit, or of what a function calls instead, gave: compact JSON.

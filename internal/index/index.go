@@ -288,7 +288,7 @@ func (s *Set) Follows() bool {
 // Following is store.IndexSet's.
 func (s *Set) Following() store.Following {
 	if s.following {
-		return store.Following{Kind: jobFollow, After: gather}
+		return store.Following{Kind: jobFollow, After: gatherTime}
 	}
 	return store.Following{}
 }

@@ -100,7 +100,7 @@ func (x *Indexes) Start(ctx context.Context, s *store.Store) error {
 	x.store, x.writing = s, s.Writing
 	err := s.Once(ctx, surveyed, definitionsVersion, func() error { return x.survey(ctx) })
 	if err == nil {
-		err = s.Jobs(ctx, jobFailed, func(j jobs.Job) error { return x.tryAgain(ctx, j) })
+		err = s.Jobs(ctx, jobFailed, func(j jobs.Job) error { return x.retryJob(ctx, j) })
 	}
 	if err != nil || x.o.Idle {
 		return err
@@ -114,7 +114,7 @@ func (x *Indexes) Start(ctx context.Context, s *store.Store) error {
 
 // survey looks at all databases that have indexes.
 func (x *Indexes) survey(ctx context.Context) error {
-	for name, err := range x.store.Having(ctx, &keyspace.Index, &keyspace.IndexUse) {
+	for name, err := range x.store.DatabasesWithRows(ctx, &keyspace.Index, &keyspace.IndexUse) {
 		if err != nil {
 			return err
 		}
@@ -129,9 +129,9 @@ func (x *Indexes) survey(ctx context.Context) error {
 	return nil
 }
 
-// tryAgain makes the indexes of a database that failed anew: the limits of the server may
+// retryJob makes the indexes of a database that failed anew: the limits of the server may
 // be others by now.
-func (x *Indexes) tryAgain(ctx context.Context, j jobs.Job) error {
+func (x *Indexes) retryJob(ctx context.Context, j jobs.Job) error {
 	d, err := x.store.OfJob(ctx, j)
 	if err == nil {
 		err = x.revive(ctx, d)
@@ -186,7 +186,7 @@ func EachSet(r *store.Reader, fn func(ns store.Scope, s *Set) error) error {
 // defineAnew defines the indexes of a design document, by its stored id, as if it had
 // been written.
 func (x *Indexes) defineAnew(ctx context.Context, d *store.Database, id document.ID) error {
-	return d.UpdateLane(ctx, 1<<10, func(m store.LaneTxn) error { return m.DefineAgain(id) })
+	return d.UpdateLane(ctx, 1<<10, func(m store.LaneTxn) error { return m.RedefineIndexes(id) })
 }
 
 // Close ends the background tasks and waits for them.

@@ -146,9 +146,9 @@ const (
 	// hangingFollows is how long an index does whose function hangs at a change, unless
 	// there are others.
 	hangingFollows = time.Hour
-	// gather is how long changes come together before the indexes of a database
+	// gatherTime is how long changes come together before the indexes of a database
 	// follow them without being asked: one batch for many writes.
-	gather = 200 * time.Millisecond
+	gatherTime = 200 * time.Millisecond
 )
 
 // gone reports whether an error means that the index or the database is gone.
@@ -206,7 +206,7 @@ func (x *Indexes) followDatabase(ctx context.Context, d *store.Database, j jobs.
 		case err != nil:
 			return err
 		case len(changed) > 0 || more:
-			return m.PutOffJob(j, gather, "")
+			return m.PutOffJob(j, gatherTime, "")
 		case hangs:
 			return m.PutOffJob(j, hangingFollows, "")
 		}

@@ -85,15 +85,15 @@ func (x *Indexes) maintainLater(d *store.Database, ix *Index) {
 				x.o.Logger.Error("work on an index failed and will be tried again", "database", d.Name(), "index", ix.Signature, "error", err)
 			}
 			if err != nil || !more {
-				more = x.maintainAgain(key)
+				more = x.rescheduleMaintenance(key)
 			}
 		}
 	})
 }
 
-// maintainAgain reports whether an index took in further changes since its worker
+// rescheduleMaintenance reports whether an index took in further changes since its worker
 // began, or was asked this; if not, it has no worker any more.
-func (x *Indexes) maintainAgain(key taskKey) bool {
+func (x *Indexes) rescheduleMaintenance(key taskKey) bool {
 	x.tasks.Lock()
 	defer x.tasks.Unlock()
 	again := x.tasks.maintained[key] && !x.tasks.closed

@@ -25,7 +25,7 @@ const (
 // What may be left of the feed. The time is that of batches beside writers, who have about
 // half of the processors: a query alone is faster.
 const (
-	mostBehind  = 40_000
+	maxBehind   = 40_000
 	bytesBehind = 64 << 20
 	timeBehind  = 10 * time.Second
 )
@@ -44,7 +44,7 @@ type lag struct{ changes, bytes uint64 }
 // work.
 func (p *pace) rest(now time.Time, left lag) time.Duration {
 	switch {
-	case now.Sub(p.asked) < askedLately, left.changes > mostBehind, left.bytes > bytesBehind, time.Duration(left.changes)*p.cost > timeBehind:
+	case now.Sub(p.asked) < askedLately, left.changes > maxBehind, left.bytes > bytesBehind, time.Duration(left.changes)*p.cost > timeBehind:
 		return 0
 	}
 	return min(p.until.Sub(now), longestRest)

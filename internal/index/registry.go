@@ -222,9 +222,9 @@ func (c *change) record(n uint64) (*record, error) {
 	return r, err
 }
 
-// settle records how the build of an index ended. An index that became readable
+// setState records how the build of an index ended. An index that became readable
 // answers for its names from then on: what answered before is let go.
-func (x *Indexes) settle(m store.LaneTxn, ns store.Scope, n uint64, s State, reason string) error {
+func (x *Indexes) setState(m store.LaneTxn, ns store.Scope, n uint64, s State, reason string) error {
 	c := change{x: x, tx: m.Tx(), ns: ns, records: map[uint64]*record{}}
 	r, err := c.record(n)
 	if err != nil {
@@ -238,7 +238,7 @@ func (x *Indexes) settle(m store.LaneTxn, ns store.Scope, n uint64, s State, rea
 	if err := m.Redefine(ns); err != nil {
 		return err
 	}
-	if err := x.settled(m, ns, n, r); err != nil {
+	if err := x.saveState(m, ns, n, r); err != nil {
 		return err
 	}
 	if s != Readable {
@@ -268,9 +268,9 @@ func (x *Indexes) settle(m store.LaneTxn, ns store.Scope, n uint64, s State, rea
 	return c.tx.Put(indexKey(ns, n), encode(r))
 }
 
-// settled puts the job into the queue that an index has after its build: it follows what
+// saveState puts the job into the queue that an index has after its build: it follows what
 // came in the meantime, or is tried again by the next server.
-func (x *Indexes) settled(m store.LaneTxn, ns store.Scope, n uint64, r *record) error {
+func (x *Indexes) saveState(m store.LaneTxn, ns store.Scope, n uint64, r *record) error {
 	if r.State == Failed {
 		j := jobOf(jobFailed, jobFailed, ns, n)
 		j.Due = whenStarted

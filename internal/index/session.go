@@ -124,8 +124,8 @@ func (s *Session) Follow(ctx context.Context) error {
 	return err
 }
 
-// keptRows is how long the rows of a dropped index are sure to be there.
-const keptRows = time.Minute
+// sessionKeep is how long the rows of a dropped index are sure to be there.
+const sessionKeep = time.Minute
 
 // View calls fn with a reader of the namespace that has the index, at a snapshot of its
 // own unless Hold was called, and brings Answers there. gone says that the index was dropped: who reads it
@@ -154,7 +154,7 @@ func (s *Session) Expecting(ctx context.Context, expect func(r *store.Reader), f
 				return err
 			case now != nil:
 				s.Answers = now
-			case s.indexes.clock().Sub(s.began) > keptRows:
+			case s.indexes.clock().Sub(s.began) > sessionKeep:
 				return ErrGone
 			}
 			if s.unread {

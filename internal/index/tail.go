@@ -23,7 +23,7 @@ const (
 type Tail struct {
 	Changes []Change // of this piece, which came after those Before
 	Before  *Tail    // nil for none
-	Made    any      // what the kind made of Changes; nil for nothing yet
+	Derived any      // what the kind made of Changes; nil for nothing yet
 	index   *Index
 	from    store.Sequences // what the index has taken in
 	to      store.Sequences // up to where the changes are
@@ -53,7 +53,7 @@ func (x *Indexes) Tail(r *store.Reader, ix *Index) (*Tail, error) {
 		return nil, err
 	}
 	none := Tail{index: ix, from: p.UpTo, to: p.UpTo}
-	if kept := t.kept(p.UpTo, now); kept != nil && !r.Hides() {
+	if kept := t.keepTail(p.UpTo, now); kept != nil && !r.Hides() {
 		tail, err := kept.more(r)
 		if err != nil || tail == nil || tail == kept || tail.pieces <= tailPieces {
 			return tail, err
@@ -65,7 +65,7 @@ func (x *Indexes) Tail(r *store.Reader, ix *Index) (*Tail, error) {
 // more returns the tail with what came after it, if that is not too much. Of a partition
 // that is being dropped the reader gives nothing.
 func (t *Tail) more(r *store.Reader) (*Tail, error) {
-	docs, to, all, err := t.index.after(r, t.to, most{tailDocs + 1 - t.docs, tailBytes})
+	docs, to, all, err := t.index.after(r, t.to, pageLimit{tailDocs + 1 - t.docs, tailBytes})
 	switch {
 	case err != nil || !all:
 		return nil, err
@@ -79,9 +79,9 @@ func (t *Tail) more(r *store.Reader) (*Tail, error) {
 	return next, nil
 }
 
-// kept returns a tail that others made of the changes after what the index has taken in, as
+// keepTail returns a tail that others made of the changes after what the index has taken in, as
 // far as they are in a snapshot; nil for none.
-func (t *task) kept(from, now store.Sequences) *Tail {
+func (t *task) keepTail(from, now store.Sequences) *Tail {
 	t.state.Lock()
 	tail := t.state.tail
 	t.state.Unlock()

@@ -27,7 +27,7 @@ type task struct {
 	users    int             // who holds a tenant's task; guarded by Indexes.tasks
 	running  chan struct{}   // holds one token: whoever took it does the steps
 	prefetch chan prefetched // the next page of a build, if it is being read; belongs to the token's holder
-	most     int             // documents of the next page of a transactional kind; the holder's too
+	max      int             // documents of the next page of a transactional kind; the holder's too
 	state    struct {
 		sync.Mutex
 		progress Progress
@@ -53,7 +53,7 @@ func (x *Indexes) task(d *store.Database, ix *Index) *task {
 	defer x.tasks.Unlock()
 	t := tasksOf(d)[ix.Number]
 	if t == nil {
-		t = &task{x: x, d: d, ix: ix, ns: d.Namespace(ix.Tenant), running: make(chan struct{}, 1), most: x.o.Page}
+		t = &task{x: x, d: d, ix: ix, ns: d.Namespace(ix.Tenant), running: make(chan struct{}, 1), max: x.o.Page}
 		t.state.changed = make(chan struct{})
 		t.running <- struct{}{}
 		tasksOf(d)[ix.Number] = t
@@ -114,8 +114,8 @@ func (t *task) steps(ctx context.Context, done func(*task) bool) (err error) {
 	return err
 }
 
-// lookAgain is how often one who waits looks himself: another server may do the steps, and what it tells may be lost.
-const lookAgain = time.Second
+// recheckEvery is how often one who waits looks himself: another server may do the steps, and what it tells may be lost.
+const recheckEvery = time.Second
 
 // wait waits until others have done the task's steps until done says so. An index that
 // fails ends the wait with its error, and so does Timeout. It looks first whether there is an index: nobody works for one that is gone.
@@ -145,7 +145,7 @@ func (t *task) wait(ctx context.Context, done func(*task) bool) error {
 		case dberr.Is(failure, dberr.Timeout), errors.Is(failure, errBroken):
 			return failure
 		}
-		again := time.NewTimer(lookAgain)
+		again := time.NewTimer(recheckEvery)
 		select {
 		case <-ctx.Done():
 			again.Stop()
@@ -318,7 +318,7 @@ func (t *task) publish(ctx context.Context, k Asynchronous, p *Progress) error {
 		if moved = move(m.Tx(), t.d.Number(), t.ix.Number, p, &next); moved != nil {
 			return other(moved)
 		}
-		return t.x.settle(m, t.ns, t.ix.Number, Readable, "")
+		return t.x.setState(m, t.ns, t.ix.Number, Readable, "")
 	})
 	if err == nil {
 		err = moved

@@ -7,9 +7,9 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// MostCounted is how many jobs of a pool are counted at most, so that a look at a queue of a million
+// MaxCounted is how many jobs of a pool are counted at most, so that a look at a queue of a million
 // costs no more than one at a queue of a thousand.
-const MostCounted = 1000
+const MaxCounted = 1000
 
 // Counts are figures of a pool. Those of turns are of this process since its start; those of what is due are of the store.
 type Counts struct {
@@ -34,7 +34,7 @@ func (q *Queue) Counts(v kv.Snapshot) (c Counts, err error) {
 		return c, err
 	}
 	defer it.Close()
-	for c.Due < MostCounted && it.Next() {
+	for c.Due < MaxCounted && it.Next() {
 		_, parts, err := keyspace.JobDue.Decode(it.Key())
 		if err != nil {
 			return c, err

@@ -29,7 +29,7 @@ func (w *world) counts() (c Counts) {
 func TestCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now().Unix()
-		w := open(t, Options{Pool: "p", Workers: many(8), Do: func(ctx context.Context, j Job) error {
+		w := open(t, Options{Pool: "p", Workers: fixedWorkers(8), Do: func(ctx context.Context, j Job) error {
 			switch j.Kind {
 			case "p/fails":
 				return errors.New("no")
@@ -61,12 +61,12 @@ func TestCounts(t *testing.T) {
 func TestCountsAreBounded(t *testing.T) {
 	w := open(t, Options{Clock: func() time.Time { return time.Unix(10_000, 0) }})
 	w.update(func(tx kv.Txn) (err error) {
-		for n := range uint64(MostCounted + 100) {
+		for n := range uint64(MaxCounted + 100) {
 			err = errors.Join(err, w.Put(tx, job("a", n, int64(100+n))))
 		}
 		return err
 	})
-	if d := cmp.Diff(Counts{Due: MostCounted, Waited: 9900 * time.Second}, w.counts()); d != "" {
+	if d := cmp.Diff(Counts{Due: MaxCounted, Waited: 9900 * time.Second}, w.counts()); d != "" {
 		t.Error(d)
 	}
 }

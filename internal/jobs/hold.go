@@ -93,8 +93,8 @@ func (q *Queue) letGo(ctx context.Context, id ID, left string) error {
 	})
 }
 
-// Forget takes out of the queue what somebody has held and holds no more.
-func (q *Queue) Forget(ctx context.Context, id ID) error {
+// Delete takes out of the queue what somebody has held and holds no more.
+func (q *Queue) Delete(ctx context.Context, id ID) error {
 	return q.o.Commit(ctx, func(tx kv.Txn) error {
 		now, err := decode(id, tx.GetForUpdate)
 		if errors.Is(err, ErrGone) || err == nil && now.until.After(q.o.Clock()) {

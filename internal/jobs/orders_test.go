@@ -101,7 +101,7 @@ func TestStrayRows(t *testing.T) {
 		w := open(t, Options{Do: func(context.Context, Job) error { panic("nothing is due") }})
 		w.o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		ctx, stop := context.WithCancel(ctx)
-		w.most, w.tooMany = int64(time.Hour/lookEvery)+10, stop
+		w.max, w.tooMany = int64(time.Hour/lookEvery)+10, stop
 		later := job("moved", 2, time.Now().Add(48*time.Hour).Unix())
 		w.update(func(tx kv.Txn) error {
 			return errors.Join(w.Put(tx, later), tx.Put(job("gone", 1, 1).dueKey(time.Unix(1, 0)), []byte{dueVersion}),
@@ -116,8 +116,8 @@ func TestStrayRows(t *testing.T) {
 		}
 		stop()
 		synctest.Wait()
-		if got := w.views.Load(); got > w.most {
-			t.Errorf("the queue was read %d times in an hour, want %d at most", got, w.most)
+		if got := w.views.Load(); got > w.max {
+			t.Errorf("the queue was read %d times in an hour, want %d at most", got, w.max)
 		}
 		w.rows()
 		var c Counts

@@ -18,9 +18,9 @@ import (
 func TestPools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := kvtest.NewModel(kvtest.ModelOptions{})
-		slow := open(t, Options{Engine: e, Pool: "slow", Workers: many(2), Do: func(ctx context.Context, _ Job) error { <-ctx.Done(); return ctx.Err() }})
+		slow := open(t, Options{Engine: e, Pool: "slow", Workers: fixedWorkers(2), Do: func(ctx context.Context, _ Job) error { <-ctx.Done(); return ctx.Err() }})
 		var quick *world
-		quick = open(t, Options{Engine: e, Workers: many(2), Do: func(ctx context.Context, seen Job) error {
+		quick = open(t, Options{Engine: e, Workers: fixedWorkers(2), Do: func(ctx context.Context, seen Job) error {
 			return quick.end(ctx, seen)
 		}})
 		quick.update(func(tx kv.Txn) error {
@@ -92,12 +92,12 @@ func TestLeaseIsKept(t *testing.T) {
 // stalling is an engine whose transactions may hang, as on a disk that does not answer.
 type stalling struct {
 	kv.Engine
-	stands atomic.Bool
-	on     chan bool
+	stalled atomic.Bool
+	on      chan bool
 }
 
 func (e *stalling) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
-	if e.stands.Load() {
+	if e.stalled.Load() {
 		<-e.on
 	}
 	return e.Engine.Update(ctx, fn, locked...)
@@ -119,7 +119,7 @@ func TestLeaseEndsOnTime(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- one.do(ctx, rowOf(job("a", 1, 1))) }()
 		time.Sleep(10*lease + time.Second)
-		e.stands.Store(true)
+		e.stalled.Store(true)
 		began := time.Now()
 		if err := <-told; !errors.Is(err, ErrElsewhere) || time.Since(began) > lease {
 			t.Errorf("it is told %v after %v", err, time.Since(began))
@@ -135,7 +135,7 @@ func TestLeaseEndsOnTime(t *testing.T) {
 func TestGoneAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const gone = remembered + 100
-		w := open(t, Options{Workers: many(8), Do: func(context.Context, Job) error { return errors.New("no") }})
+		w := open(t, Options{Workers: fixedWorkers(8), Do: func(context.Context, Job) error { return errors.New("no") }})
 		ctx, stop := context.WithCancel(ctx)
 		go w.Work(ctx)
 		each := func(fn func(tx kv.Txn, j Job) error) {

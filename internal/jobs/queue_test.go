@@ -26,7 +26,7 @@ type world struct {
 	e     kv.Engine
 	views *atomic.Int64
 	// With more views than most, tooMany is called; 0: as many as there are.
-	most    int64
+	max     int64
 	tooMany func()
 }
 
@@ -36,7 +36,7 @@ type counted struct {
 }
 
 func (c counted) View(ctx context.Context, fn func(kv.Snapshot) error) error {
-	if n := c.w.views.Add(1); c.w.most > 0 && n > c.w.most {
+	if n := c.w.views.Add(1); c.w.max > 0 && n > c.w.max {
 		c.w.tooMany()
 	}
 	return c.Engine.View(ctx, fn)
@@ -67,7 +67,7 @@ func (w *world) update(fn func(tx kv.Txn) error) {
 	}
 }
 
-func many(workers int) func() int { return func() int { return workers } }
+func fixedWorkers(workers int) func() int { return func() int { return workers } }
 
 // rows returns the queue in the order of keys, and checks it.
 func (w *world) rows() string {
@@ -243,7 +243,7 @@ func TestSideBySide(t *testing.T) {
 		const jobs, workers = 100, 8
 		var w *world
 		var running, most, failed atomic.Int64
-		w = open(t, Options{Workers: many(workers), Do: func(ctx context.Context, seen Job) error {
+		w = open(t, Options{Workers: fixedWorkers(workers), Do: func(ctx context.Context, seen Job) error {
 			most.Store(max(most.Load(), running.Add(1)))
 			defer running.Add(-1)
 			time.Sleep(time.Second)
@@ -281,7 +281,7 @@ func TestSideBySide(t *testing.T) {
 func TestQuiet(t *testing.T) {
 	for _, jobs := range []uint64{0, 3000} {
 		synctest.Test(t, func(t *testing.T) {
-			w := open(t, Options{Workers: many(4), Do: func(context.Context, Job) error { panic("nothing is due") }})
+			w := open(t, Options{Workers: fixedWorkers(4), Do: func(context.Context, Job) error { panic("nothing is due") }})
 			w.update(func(tx kv.Txn) error {
 				for n := range jobs {
 					if err := w.Put(tx, job("a", n, time.Now().Add(48*time.Hour).Unix())); err != nil {

@@ -9,9 +9,9 @@ import (
 const (
 	// usualNames is how many names there is room for at once.
 	usualNames = 32
-	// manyNames is the number of members above which an object's names are
+	// indexNamesFrom is the number of members above which an object's names are
 	// looked up in a map.
-	manyNames = 48
+	indexNamesFrom = 48
 )
 
 // nameSet finds duplicate names in one object. The names of the open objects
@@ -22,7 +22,7 @@ const (
 type nameSet struct {
 	base   int // where the object's names begin
 	filter uint64
-	many   map[uint64]struct{}
+	hashes map[uint64]struct{}
 	seed   maphash.Seed // of many
 }
 
@@ -50,7 +50,7 @@ func (s *scanner) closeNames(n *nameSet) { s.names = s.names[:n.base] }
 func (s *scanner) addName(n *nameSet, text []byte, start int) bool {
 	r := nameRef{print: fingerprint(text), start: int32(start), length: int32(len(text))}
 	switch bit := uint64(1) << (r.print >> 58); {
-	case n.many != nil:
+	case n.hashes != nil:
 		if !s.isNewOfMany(n, text) {
 			return false
 		}
@@ -60,7 +60,7 @@ func (s *scanner) addName(n *nameSet, text []byte, start int) bool {
 		return false
 	}
 	s.names = append(s.names, r)
-	if n.many == nil && len(s.names)-n.base == manyNames {
+	if n.hashes == nil && len(s.names)-n.base == indexNamesFrom {
 		s.toMany(n)
 	}
 	return true
@@ -78,19 +78,19 @@ func (s *scanner) isNew(n *nameSet, name nameRef, text []byte) bool {
 // toMany puts the names of an object into a map.
 func (s *scanner) toMany(n *nameSet) {
 	n.seed = maphash.MakeSeed()
-	n.many = make(map[uint64]struct{}, 4*manyNames)
+	n.hashes = make(map[uint64]struct{}, 4*indexNamesFrom)
 	for _, r := range s.names[n.base:] {
-		n.many[maphash.Bytes(n.seed, s.text(r))] = struct{}{}
+		n.hashes[maphash.Bytes(n.seed, s.text(r))] = struct{}{}
 	}
 }
 
 func (s *scanner) isNewOfMany(n *nameSet, text []byte) bool {
 	hash := maphash.Bytes(n.seed, text)
-	if _, ok := n.many[hash]; ok {
+	if _, ok := n.hashes[hash]; ok {
 		// Two names with one hash are one name, or a wonder.
 		return s.isNew(n, nameRef{print: fingerprint(text), length: int32(len(text))}, text)
 	}
-	n.many[hash] = struct{}{}
+	n.hashes[hash] = struct{}{}
 	return true
 }
 

@@ -96,11 +96,11 @@ type keyer struct {
 
 var keyers = sync.Pool{New: func() any { return &keyer{table: root()} }}
 
-// keptBuffer bounds what a keyer carries from one text to the next.
-const keptBuffer = 1 << 14
+// maxPooledBuffer bounds what a keyer carries from one text to the next.
+const maxPooledBuffer = 1 << 14
 
 func (k *keyer) release() {
-	if cap(k.text) <= keptBuffer && cap(k.left) <= keptBuffer && cap(k.right) <= keptBuffer {
+	if cap(k.text) <= maxPooledBuffer && cap(k.left) <= maxPooledBuffer && cap(k.right) <= maxPooledBuffer {
 		keyers.Put(k)
 	}
 }

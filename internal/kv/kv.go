@@ -209,15 +209,15 @@ type Limits struct {
 	Distant bool
 }
 
-// Measurer is implemented by engines that can tell what a range takes on disk.
-type Measurer interface {
+// SizeReporter is implemented by engines that can tell what a range takes on disk.
+type SizeReporter interface {
 	// DiskSize estimates the bytes that r takes on disk, after compression.
 	DiskSize(r Range) (uint64, error)
 }
 
-// Presser is implemented by engines that can fall behind the work that writes leave
+// PressureReporter is implemented by engines that can fall behind the work that writes leave
 // them to do, until they have to make all writes wait.
-type Presser interface {
+type PressureReporter interface {
 	// Pressure reports how far behind the engine is: 0 when it keeps up, 1 when
 	// the next write may have to wait for seconds. It is cheap, and means the
 	// engine as a whole, not a database. Whoever has large writes waiting holds
@@ -241,16 +241,16 @@ type Versioned interface {
 	Version() uint64
 }
 
-// Sharer is implemented by engines that other processes may be writing to. Without it
+// SharedEngine is implemented by engines that other processes may be writing to. Without it
 // an engine belongs to the process that opened it.
-type Sharer interface {
+type SharedEngine interface {
 	// Shared reports whether it is so. It does not change.
 	Shared() bool
 }
 
 // IsShared reports whether other processes may be writing to e.
 func IsShared(e Engine) bool {
-	s, ok := e.(Sharer)
+	s, ok := e.(SharedEngine)
 	return ok && s.Shared()
 }
 
@@ -258,17 +258,17 @@ func IsShared(e Engine) bool {
 // them open, so that these need not look for each other's writes all the time. Messages may
 // be lost, come twice and in any order: they are hints.
 type Messenger interface {
-	// Tell sends a message, of at most 1,000 bytes, to all others, and does not wait. What
+	// Send sends a message, of at most 1,000 bytes, to all others, and does not wait. What
 	// was durable when it was called is readable where it arrives.
-	Tell(message []byte)
+	Send(message []byte)
 	// Listen has hear called with the messages of others, until stop is called. It does
 	// not wait.
 	Listen(hear func(message []byte)) (stop func())
 }
 
-// Clocked is implemented by engines with a clock of their own. All processes that have such
+// ClockReader is implemented by engines with a clock of their own. All processes that have such
 // an engine open go by it: their machines' clocks may be minutes apart.
-type Clocked interface {
+type ClockReader interface {
 	// Time asks what time it is; the zero time if nobody has set the clock. Errors are those
 	// of a View.
 	Time(ctx context.Context) (time.Time, error)
@@ -277,7 +277,7 @@ type Clocked interface {
 // Time returns what time it is by the engine's clock, or where it has none by this
 // machine's.
 func Time(ctx context.Context, e Engine) (now time.Time, err error) {
-	if c, ok := e.(Clocked); ok {
+	if c, ok := e.(ClockReader); ok {
 		now, err = c.Time(ctx)
 	}
 	if now.IsZero() {

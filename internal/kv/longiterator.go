@@ -171,7 +171,7 @@ func (it *longIterator) Seek(key []byte) bool {
 		return false
 	case !it.l.long(key):
 		return it.land(it.base.Seek(key))
-	case it.seekHeld(key):
+	case it.seekBuffered(key):
 		return true
 	}
 	beginning := bytes.Clone(key[:it.l.Stored])
@@ -182,9 +182,9 @@ func (it *longIterator) Seek(key []byte) bool {
 	return it.enter(ok, bytes.Clone(key), true) || it.err == nil && it.land(it.baseOK)
 }
 
-// seekHeld looks for a key among the rows that are held; it reports whether it is between
+// seekBuffered looks for a key among the rows that are held; it reports whether it is between
 // two of them, on one, or before the first of all.
-func (it *longIterator) seekHeld(key []byte) bool {
+func (it *longIterator) seekBuffered(key []byte) bool {
 	r := &it.run
 	if !it.in || len(r.rows) == 0 || !bytes.HasPrefix(key, r.beginning) {
 		return false

@@ -15,8 +15,8 @@ func Freeing(ctx context.Context) context.Context {
 // IsFreeing reports whether ctx comes from Freeing.
 func IsFreeing(ctx context.Context) bool { return ctx.Value(freeingKey{}) != nil }
 
-// Roomer is implemented by engines that watch the room on their disk.
-type Roomer interface {
+// SpaceReporter is implemented by engines that watch the room on their disk.
+type SpaceReporter interface {
 	// Room returns nil, or the error of kind Full with which ordinary writes are
 	// refused at the moment. It costs next to nothing.
 	Room() error

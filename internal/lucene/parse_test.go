@@ -244,7 +244,7 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%s: %.100s … want %q", test.name, got, test.want)
 		}
 	}
-	if got := parsed(strings.Repeat("x", manyShown)+`ä "`, Options{}); len(got) > 2*manyShown {
+	if got := parsed(strings.Repeat("x", maxShown)+`ä "`, Options{}); len(got) > 2*maxShown {
 		t.Errorf("the error repeats %d bytes", len(got))
 	}
 }
@@ -318,7 +318,7 @@ func checkTree(t *testing.T, n Node, depth int) {
 			checkTree(t, c.Node, depth+1)
 		}
 	case *Fuzzy:
-		if n.Edits < 0 || n.Edits > mostEdits {
+		if n.Edits < 0 || n.Edits > maxEdits {
 			t.Fatalf("%d edits", n.Edits)
 		}
 	case *Phrase:

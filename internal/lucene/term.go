@@ -49,25 +49,25 @@ func (p *parser) dropped(field, text string) bool {
 	return p.Dropped != nil && p.Dropped(field, text)
 }
 
-// mostEdits is how many edits a fuzzy term allows at most, and allows if it doesn't say.
-const mostEdits = 2
+// maxEdits is how many edits a fuzzy term allows at most, and allows if it doesn't say.
+const maxEdits = 2
 
 // edits returns how many edits a number after ~ allows: itself from 1 on; below 1 it is
 // the similarity that older versions had, a part of the term's length.
 func (p *parser) edits(number string, length int) (int, error) {
 	if number == "" {
-		return mostEdits, nil
+		return maxEdits, nil
 	}
 	f, _ := strconv.ParseFloat(number, 32)
 	switch {
 	case f >= 1 && f != math.Trunc(f):
 		return 0, p.wrong("Fractional edit distances are not allowed!")
 	case f >= 1:
-		return int(min(f, mostEdits)), nil
+		return int(min(f, maxEdits)), nil
 	case f == 0:
 		return 0, nil
 	}
-	return min(int((1-f)*float64(length)), mostEdits), nil
+	return min(int((1-f)*float64(length)), maxEdits), nil
 }
 
 // pieces resolves the escapes of a pattern: whatever follows a backslash is itself.

@@ -333,14 +333,14 @@ type Error struct {
 	bare       bool // Why says it all
 }
 
-// manyShown is how much of a query an error repeats.
-const manyShown = 500
+// maxShown is how much of a query an error repeats.
+const maxShown = 500
 
 // Error has the form of Lucene's errors.
 func (e *Error) Error() string {
 	q := e.Query
-	if len(q) > manyShown {
-		q = strings.ToValidUTF8(q[:manyShown], "") + "…"
+	if len(q) > maxShown {
+		q = strings.ToValidUTF8(q[:maxShown], "") + "…"
 	}
 	switch {
 	case e.bare:

@@ -25,8 +25,8 @@ type answers struct {
 
 // What is held of a _bulk_get until the documents that it refers to are looked up together.
 const (
-	heldResults = 200
-	heldBytes   = 4 << 20
+	bufferResults = 200
+	bufferBytes   = 4 << 20
 )
 
 // bulk changes the answer to a _bulk_get.
@@ -60,7 +60,7 @@ func (a *answers) bulk(from io.Reader, out *bufio.Writer) error {
 			return jsonstream.ErrForm
 		}
 		held, size = append(held, slices.Clone(raw)), size+len(raw)
-		if len(a.run.References) > 0 && len(held) < heldResults && size < heldBytes {
+		if len(a.run.References) > 0 && len(held) < bufferResults && size < bufferBytes {
 			return nil
 		}
 		return flush()

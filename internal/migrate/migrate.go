@@ -80,7 +80,7 @@ type run struct {
 		from map[string][]string // ids at the target, of documents that belong elsewhere, by their old ids
 	}
 	unresolved atomic.Int64 // references
-	told       struct {
+	reported   struct {
 		sync.Mutex
 		Outcome
 	}
@@ -93,7 +93,7 @@ func (r *run) all(ctx context.Context) error {
 	if err := r.load(ctx); err != nil {
 		return err
 	}
-	if err := r.settle(ctx); err != nil { // what a run before has left
+	if err := r.finish(ctx); err != nil { // what a run before has left
 		return err
 	}
 	if r.CutOver != nil {
@@ -107,7 +107,7 @@ func (r *run) all(ctx context.Context) error {
 			return err
 		}
 		if r.rows.Load() == before || n >= passes {
-			return r.settle(ctx)
+			return r.finish(ctx)
 		}
 	}
 }
@@ -188,9 +188,9 @@ func (r *run) pass(ctx context.Context, continuous bool) error {
 			err = context.Cause(inner)
 		}
 		giveUp(nil)
-		r.told.Lock()
-		r.told.Written += last.DocsWritten
-		r.told.Unlock()
+		r.reported.Lock()
+		r.reported.Written += last.DocsWritten
+		r.reported.Unlock()
 		if !dberr.Is(err, dberr.Conflict) || ctx.Err() != nil {
 			return err
 		}
@@ -223,9 +223,9 @@ func address(c *couchclient.Client) replicate.Address {
 
 // outcome returns what was done so far.
 func (r *run) outcome() Outcome {
-	r.told.Lock()
-	defer r.told.Unlock()
-	o := r.told.Outcome
+	r.reported.Lock()
+	defer r.reported.Unlock()
+	o := r.reported.Outcome
 	o.References = r.unresolved.Load()
 	return o
 }
@@ -262,9 +262,9 @@ func (r *run) unfit(id, why string, there bool, in document.Partition) {
 }
 
 func (r *run) reject(j Rejection) {
-	r.told.Lock()
-	defer r.told.Unlock()
-	r.told.Outcome.Rejected++
+	r.reported.Lock()
+	defer r.reported.Unlock()
+	r.reported.Outcome.Rejected++
 	if r.Rejected != nil {
 		r.Rejected(j)
 	}

@@ -49,8 +49,8 @@ func (r *run) found(id string, deleted bool) {
 		if !deleted || !wasDeleted {
 			r.moves.Lock()
 			defer r.moves.Unlock()
-			r.doubt(old, r.newID(old, was))
-			r.doubt(old, id)
+			r.noteCollision(old, r.newID(old, was))
+			r.noteCollision(old, id)
 		}
 		if deleted {
 			return
@@ -59,8 +59,8 @@ func (r *run) found(id string, deleted bool) {
 	r.places.set(old, in, deleted)
 }
 
-// doubt notes that a document may not belong where it is. The caller holds moves.
-func (r *run) doubt(old, id string) {
+// noteCollision notes that a document may not belong where it is. The caller holds moves.
+func (r *run) noteCollision(old, id string) {
 	if r.moves.from == nil {
 		r.moves.from = map[string][]string{}
 	}
@@ -74,13 +74,13 @@ func (r *run) doubt(old, id string) {
 func (r *run) move(ctx context.Context, old string, from, to document.Partition) error {
 	id := r.newID(old, from)
 	r.moves.Lock()
-	r.doubt(old, id)
+	r.noteCollision(old, id)
 	r.moves.Unlock()
 	taken, err := r.remove(ctx, old, id)
 	if taken {
-		r.told.Lock()
-		r.told.Moved++
-		r.told.Unlock()
+		r.reported.Lock()
+		r.reported.Moved++
+		r.reported.Unlock()
 	}
 	return err
 }
@@ -92,9 +92,9 @@ func (r *run) belongsElsewhere(id string) bool {
 	return ok && r.newID(old, p) != id
 }
 
-// settle takes documents away from where they are no longer, once more: one that was on its way when it moved has come
+// finish takes documents away from where they are no longer, once more: one that was on its way when it moved has come
 // since.
-func (r *run) settle(ctx context.Context) error {
+func (r *run) finish(ctx context.Context) error {
 	r.moves.Lock()
 	defer r.moves.Unlock()
 	for old, ids := range r.moves.from {

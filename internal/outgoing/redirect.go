@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// mostHops is how many redirections a request follows.
-const mostHops = 10
+// maxHops is how many redirections a request follows.
+const maxHops = 10
 
 // bareHeaders are those that say nothing of who asks.
 var bareHeaders = []string{"Accept", "Accept-Encoding", "Content-Encoding", "Content-Type", "If-None-Match", "User-Agent"}
@@ -19,7 +19,7 @@ var bareHeaders = []string{"Accept", "Accept-Encoding", "Content-Encoding", "Con
 // proves who asks stays with the scheme, host and port that it was given for. A
 // request that is sent elsewhere goes without.
 func Redirected(next *http.Request, before []*http.Request) error {
-	if len(before) >= mostHops {
+	if len(before) >= maxHops {
 		return errors.New("too many redirections")
 	}
 	if sameOrigin(next.URL, before[0].URL) {

@@ -28,7 +28,7 @@ const (
 	section = "couch_peruser"
 	// The pauses after failures of the store.
 	leastPause = time.Second
-	mostPause  = time.Minute
+	maxPause   = time.Minute
 )
 
 // pageSize is how many users are read at one state of their database.
@@ -96,7 +96,7 @@ func (k *Service) Close() {
 
 // run follows until ctx ends, and begins anew after a failure.
 func (k *Service) run(ctx context.Context) {
-	for pause := leastPause; ctx.Err() == nil; pause = min(2*pause, mostPause) {
+	for pause := leastPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
 		err := dberr.Guard(k.o.Log, "peruser.follow", func() error { return k.follow(ctx) })
 		if err == nil || ctx.Err() != nil {
 			pause = leastPause / 2

@@ -72,14 +72,14 @@ func (r *Range) String() string {
 // reach is what a selector makes of a path: which rows have to be read, and how well
 // that narrows them.
 type reach struct {
-	ranges  []Range
-	equal   int  // leading columns that have single values
-	ranged  bool // the next column has bounds
-	width   int  // columns of the path
-	partial bool // the path holds nothing but documents that are meant
-	repeats bool // a document may have several rows
-	words   bool // the rows are those of a full-text query
-	guessed bool // and their order is a guess at what was asked for
+	ranges    []Range
+	equal     int  // leading columns that have single values
+	ranged    bool // the next column has bounds
+	width     int  // columns of the path
+	partial   bool // the path holds nothing but documents that are meant
+	repeats   bool // a document may have several rows
+	words     bool // the rows are those of a full-text query
+	estimated bool // and their order is a guess at what was asked for
 	// sets are those of the columns over all alternatives: _explain shows them
 	// as CouchDB shows its range.
 	sets []set

@@ -223,7 +223,7 @@ func constant(all []conjunct, path string) bool {
 func compare(a, b *Branch) int {
 	better := func(x, y int) int { return cmp.Compare(y, x) }
 	return cmp.Or(
-		better(bit(!a.guessed), bit(!b.guessed)),
+		better(bit(!a.estimated), bit(!b.estimated)),
 		better(a.equal, b.equal),
 		better(bit(a.ranged), bit(b.ranged)),
 		better(bit(a.Index() != nil), bit(b.Index() != nil)),

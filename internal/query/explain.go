@@ -113,7 +113,7 @@ func (p *planner) judge(plan *Plan) (all []Candidate) {
 		if slices.ContainsFunc(plan.Branches, func(c *Branch) bool { return c.label() == b.label() }) {
 			continue
 		}
-		why, stage := p.reasonAgainst(b, plan)
+		why, stage := p.reasonRejected(b, plan)
 		stages[stage] = true
 		all = append(all, Candidate{b.Named(), b.reason == "", b.Covering(), string(why), 0, stage})
 	}
@@ -125,9 +125,9 @@ func (p *planner) judge(plan *Plan) (all []Candidate) {
 	return all
 }
 
-// reasonAgainst says why an index was not chosen, and at which stage of the
+// reasonRejected says why an index was not chosen, and at which stage of the
 // choice it fell out, the last first.
-func (p *planner) reasonAgainst(b *Branch, plan *Plan) (why reason, stage int) {
+func (p *planner) reasonRejected(b *Branch, plan *Plan) (why reason, stage int) {
 	switch b.reason {
 	case "":
 	case scopeMismatch, needsText, needsGeo:

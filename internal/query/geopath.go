@@ -62,11 +62,11 @@ func (p *geoPath) reach(req *Request, all []conjunct) (reach, reason, error) {
 	}
 	of := &asked{batch: firstNear}
 	if req.near != nil {
-		if !p.looksAt(req.near) {
+		if !p.servesPath(req.near) {
 			return reach{}, fieldMismatch, nil
 		}
 		n := req.near.Near()
-		of.leaves, of.near = []*selector.Node{req.near}, &geo.Near{From: n.From, Least: n.Least, Most: n.Most}
+		of.leaves, of.near = []*selector.Node{req.near}, &geo.Near{From: n.From, Min: n.Min, Max: n.Max}
 	} else if of.leaves = p.leaves(all); of.leaves == nil {
 		return reach{}, fieldMismatch, nil
 	}
@@ -75,8 +75,8 @@ func (p *geoPath) reach(req *Request, all []conjunct) (reach, reason, error) {
 	return reach{ranges: []Range{{field.Span{From: []byte(run)}, []fmt.Stringer{of}}}, equal: 1, width: 1, partial: p.def.Partial != nil}, "", nil
 }
 
-// looksAt reports whether a condition is about the field of the index.
-func (p *geoPath) looksAt(n *selector.Node) bool { return n.Path.String() == p.def.Path.String() }
+// servesPath reports whether a condition is about the field of the index.
+func (p *geoPath) servesPath(n *selector.Node) bool { return n.Path.String() == p.def.Path.String() }
 
 // leaves returns of each of the conjuncts the condition with the smallest area, each once;
 // nil if there is one without any.
@@ -84,7 +84,7 @@ func (p *geoPath) leaves(all []conjunct) (leaves []*selector.Node) {
 	for i := range all {
 		var best *selector.Node
 		for _, n := range all[i].leaves {
-			if n.Path != nil && n.Area() != nil && p.looksAt(n) && (best == nil || sizeOf(n) < sizeOf(best)) {
+			if n.Path != nil && n.Area() != nil && p.servesPath(n) && (best == nil || sizeOf(n) < sizeOf(best)) {
 				best = n
 			}
 		}
@@ -227,7 +227,7 @@ func (s *asShown) candidates(ctx context.Context, v *geo.Reader, a *geo.Areas, a
 // that was reached, so it is more and more.
 const (
 	firstNear = 64
-	mostNear  = 16384
+	maxNear   = 16384
 )
 
 func (s *asShown) nearest(ctx context.Context, v *geo.Reader, of *asked, after *field.RowKey, yield func(hit, error) bool) error {
@@ -248,7 +248,7 @@ func (s *asShown) nearest(ctx context.Context, v *geo.Reader, of *asked, after *
 		if err != nil {
 			return err
 		}
-		of.batch = min(4*n, mostNear)
+		of.batch = min(4*n, maxNear)
 		for i := range hits {
 			id, _ := s.shown(hits[i].ID)
 			var w packed.Writer

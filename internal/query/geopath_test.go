@@ -236,13 +236,13 @@ func TestNearestAnswerAlike(t *testing.T) {
 			near := selector.Nearness{From: geometry.XY{X: x, Y: y}}
 			operand := fmt.Sprintf(`"$geometry":{"type":"Point","coordinates":[%v,%v]}`, x, y)
 			if g.IntN(3) == 0 {
-				near.Most = pick(g, 1000.0, 1e5, 3e6)
-				operand += fmt.Sprintf(`,"$maxDistance":%v`, near.Most)
+				near.Max = pick(g, 1000.0, 1e5, 3e6)
+				operand += fmt.Sprintf(`,"$maxDistance":%v`, near.Max)
 			}
 			if g.IntN(3) == 0 {
-				near.Least = pick(g, 1.0, 5e4)
-				near.Least = min(near.Least, cmp.Or(near.Most, near.Least))
-				operand += fmt.Sprintf(`,"$minDistance":%v`, near.Least)
+				near.Min = pick(g, 1.0, 5e4)
+				near.Min = min(near.Min, cmp.Or(near.Max, near.Min))
+				operand += fmt.Sprintf(`,"$minDistance":%v`, near.Min)
 			}
 			rest := pick(g, "", "", `,"n":{"$gt":1}`, `,"$or":[{"n":1},{"b":`+g.placeCondition()+`}]`)
 			request, partition := fmt.Sprintf(`"selector":{"a":{"$near":{%s}}%s}`, operand, rest), g.partition(partitioned)
@@ -280,7 +280,7 @@ func (w *world) nearest(partition, matching string, near *selector.Nearness) (id
 			if p, ok := s.Point(); ok {
 				distance = geometry.Apart(near.From, p)
 			}
-			if distance >= near.Least && (near.Most == 0 || distance <= near.Most) {
+			if distance >= near.Min && (near.Max == 0 || distance <= near.Max) {
 				far[doc.ID], ids = distance, append(ids, doc.ID)
 			}
 		}

@@ -43,7 +43,7 @@ func (p *planner) plan(partitioned bool) (*Plan, error) {
 			return plan, err
 		}
 	}
-	if err := p.manyTexts(all, func(*Branch) bool { return true }); err != nil {
+	if err := p.requireOneText(all, func(*Branch) bool { return true }); err != nil {
 		return nil, err
 	}
 	b, err := p.best(all, usable)
@@ -82,7 +82,7 @@ func (p *planner) plan(partitioned bool) (*Plan, error) {
 
 // useNamed takes the best of the indexes that the request names, or warns.
 func (p *planner) useNamed(plan *Plan) (done bool, err error) {
-	if err := p.manyTexts(plan.considered, p.chosen); err != nil {
+	if err := p.requireOneText(plan.considered, p.chosen); err != nil {
 		return false, err
 	}
 	b, err := p.best(plan.considered, func(b *Branch) bool { return usable(b) && p.chosen(b) })

@@ -32,9 +32,9 @@ type Request struct {
 	Count         bool   // only tell how many documents match
 	Group         *Group // only tell what documents amount to
 	Steps         int64  // what matching may cost (selector.NewBudget); 0 for no bound
-	// Beside returns the members beside the body that selector and fields can ask for,
+	// ExtraMembers returns the members beside the body that selector and fields can ask for,
 	// of attachments and conflicts; nil for none.
-	Beside func(rev *store.Revision, conflicts []document.Rev) []selector.Member
+	ExtraMembers func(rev *store.Revision, conflicts []document.Rev) []selector.Member
 	// limited says that the request names a limit.
 	limited bool
 	words   bool // the selector has $text

@@ -106,22 +106,22 @@ func (q *Query) scanRange(ctx context.Context, b *Branch, sink Sink) (stop bool,
 		}
 		s.hits = append(s.hits, h)
 		s.budget--
-		if !h.passed && h.rev == nil && len(s.hits) < q.gathered(b) && s.budget > 0 {
+		if !h.passed && h.rev == nil && len(s.hits) < q.bufferedRows(b) && s.budget > 0 {
 			continue
 		}
-		if stop, err := q.readGathered(ctx, b, sink); stop || err != nil {
+		if stop, err := q.readBuffered(ctx, b, sink); stop || err != nil {
 			return true, err
 		}
 		if s.budget <= 0 {
 			return true, nil
 		}
 	}
-	return q.readGathered(ctx, b, sink)
+	return q.readBuffered(ctx, b, sink)
 }
 
-// gathered is how many rows are gathered before their documents are read: as many
+// bufferedRows is how many rows are gathered before their documents are read: as many
 // as will be returned if all of them match, so that none is read in vain.
-func (q *Query) gathered(b *Branch) int {
+func (q *Query) bufferedRows(b *Branch) int {
 	switch {
 	case b.shape != nil: // the rows will do
 		return 1
@@ -131,8 +131,8 @@ func (q *Query) gathered(b *Branch) int {
 	return min(q.left, together) + min(q.skip, together)
 }
 
-// readGathered looks at the rows gathered.
-func (q *Query) readGathered(ctx context.Context, b *Branch, sink Sink) (stop bool, err error) {
+// readBuffered looks at the rows gathered.
+func (q *Query) readBuffered(ctx context.Context, b *Branch, sink Sink) (stop bool, err error) {
 	s := &q.scan
 	several := len(s.hits) > 1
 	if several {
@@ -227,8 +227,8 @@ func (q *Query) match(rev *store.Revision) (bool, error) {
 			return false, err
 		}
 	}
-	if q.req.Beside != nil && (s.attachments && len(rev.Attachments) > 0 || len(row.Conflicts) > 0) {
-		row.Doc.Meta = q.req.Beside(rev, row.Conflicts)
+	if q.req.ExtraMembers != nil && (s.attachments && len(rev.Attachments) > 0 || len(row.Conflicts) > 0) {
+		row.Doc.Meta = q.req.ExtraMembers(rev, row.Conflicts)
 	}
 	var unsaid error
 	if s.says != nil {

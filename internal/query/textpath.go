@@ -89,7 +89,7 @@ func (p *textPath) reach(req *Request, all []conjunct) (reach, reason, error) {
 	p.queries[run] = asked
 	return reach{
 		ranges: []Range{{field.Span{From: []byte(run)}, []fmt.Stringer{asked}}},
-		ranged: true, words: true, width: 1, guessed: guessed && !chosen && !req.words,
+		ranged: true, words: true, width: 1, estimated: guessed && !chosen && !req.words,
 	}, "", nil
 }
 
@@ -246,7 +246,7 @@ func (p *textPath) estimate(ctx context.Context, r *store.Reader, ranges []Range
 // at, so it is more and more.
 const (
 	firstWords = 128
-	mostWords  = 8192
+	maxWords   = 8192
 )
 
 // scan implements accessPath.
@@ -281,7 +281,7 @@ func (p *textPath) scan(ctx context.Context, r *store.Reader, span field.Span, a
 			if len(found.Rows) < req.Limit {
 				return
 			}
-			req.Bookmark, req.Limit = found.Bookmark, min(4*req.Limit, mostWords)
+			req.Bookmark, req.Limit = found.Bookmark, min(4*req.Limit, maxWords)
 		}
 	}
 }
@@ -372,9 +372,9 @@ func clausesOf(n *selector.Node) (everywhere, anywhere int) {
 	return everywhere, anywhere
 }
 
-// manyTexts refuses $text where several indexes that have not the same definition could
+// requireOneText refuses $text where several indexes that have not the same definition could
 // answer: their analyzers say what is found.
-func (p *planner) manyTexts(all []*Branch, meant func(*Branch) bool) error {
+func (p *planner) requireOneText(all []*Branch, meant func(*Branch) bool) error {
 	signatures := map[bool]string{} // of Nouveau's, and of others
 	many := map[bool]bool{}
 	for _, b := range all {

@@ -9,8 +9,8 @@ import (
 // maxEntries bounds the memory of one match, which is a number of ways that are still to be tried: 8 MB.
 const maxEntries = 1 << 18
 
-// keptEntries bounds what a backtracker carries from one match to the next.
-const keptEntries = 1 << 12
+// maxPooledEntries bounds what a backtracker carries from one match to the next.
+const maxPooledEntries = 1 << 12
 
 // backtracker runs any program by trying one way after the other.
 type backtracker struct {
@@ -18,11 +18,11 @@ type backtracker struct {
 	subject []byte
 	meter   Meter
 
-	stack []entry
-	slots []int // positions; -1 for none
-	steps int   // in this match
-	told  int   // of them, to the meter
-	err   error
+	stack   []entry
+	slots   []int // positions; -1 for none
+	steps   int   // in this match
+	charged int   // of them, to the meter
+	err     error
 }
 
 // entry is what to do when a way has failed.
@@ -43,9 +43,9 @@ const (
 
 func (b *backtracker) match(p *program, subject []byte, m Meter) (bool, error) {
 	b.p, b.subject, b.meter = p, subject, m
-	b.steps, b.told, b.err = 0, 0, nil
+	b.steps, b.charged, b.err = 0, 0, nil
 	defer func() {
-		if b.subject, b.meter = nil, nil; cap(b.stack) > keptEntries {
+		if b.subject, b.meter = nil, nil; cap(b.stack) > maxPooledEntries {
 			b.stack = nil
 		}
 	}()
@@ -56,7 +56,7 @@ func (b *backtracker) match(p *program, subject []byte, m Meter) (bool, error) {
 	for at := 0; ; { // what failed has left all slots as they were
 		_, found := b.run(0, at)
 		if b.err == nil && (found || at == len(subject) || p.begins) {
-			b.err = m.Spend(b.steps - b.told + 1)
+			b.err = m.Spend(b.steps - b.charged + 1)
 			return found && b.err == nil, b.err
 		}
 		if b.err != nil {
@@ -69,13 +69,13 @@ func (b *backtracker) match(p *program, subject []byte, m Meter) (bool, error) {
 // spend counts steps; false says that the match is over.
 func (b *backtracker) spend(n int) bool {
 	b.steps += n
-	if b.steps-b.told < tell {
+	if b.steps-b.charged < chargeEvery {
 		return true
 	}
-	if b.err = b.meter.Spend(b.steps - b.told); b.err == nil && b.steps > MaxSteps {
+	if b.err = b.meter.Spend(b.steps - b.charged); b.err == nil && b.steps > MaxSteps {
 		b.err = ErrSteps
 	}
-	b.told = b.steps
+	b.charged = b.steps
 	return b.err == nil
 }
 
@@ -260,11 +260,11 @@ func (b *backtracker) takeSpan(i *instruction, pc, at int) (_, _ int, ok bool) {
 		if n++; n == i.x {
 			least = at
 		}
-		if n%tell == 0 && !b.spend(tell/4) {
+		if n%chargeEvery == 0 && !b.spend(chargeEvery/4) {
 			return 0, 0, false
 		}
 	}
-	if n < i.x || !b.spend(n%tell/4) {
+	if n < i.x || !b.spend(n%chargeEvery/4) {
 		return 0, 0, false
 	}
 	if at != least && !b.push(entry{entrySpan, pc + 1, at, least}) {

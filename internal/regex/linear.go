@@ -28,8 +28,8 @@ func (p *positions) add(at int) bool {
 	return true
 }
 
-// tell is after how many steps the meter is told.
-const tell = 1 << 12
+// chargeEvery is after how many steps the meter is told.
+const chargeEvery = 1 << 12
 
 func (t *threads) match(p *program, subject []byte, m Meter) (bool, error) {
 	t.now.list, t.steps = t.now.list[:0], 0
@@ -50,7 +50,7 @@ func (t *threads) match(p *program, subject []byte, m Meter) (bool, error) {
 			return true, m.Spend(t.steps)
 		}
 		at = next
-		if t.steps >= tell {
+		if t.steps >= chargeEvery {
 			if err := m.Spend(t.steps); err != nil {
 				return false, err
 			}

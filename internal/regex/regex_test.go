@@ -10,12 +10,12 @@ import (
 )
 
 // meter counts, and ends a match beyond most; 0 is never.
-type meter struct{ steps, most int }
+type meter struct{ steps, max int }
 
 var errMeter = errors.New("enough")
 
 func (m *meter) Spend(steps int) error {
-	if m.steps += steps; m.most > 0 && m.steps > m.most {
+	if m.steps += steps; m.max > 0 && m.steps > m.max {
 		return errMeter
 	}
 	return nil
@@ -163,8 +163,8 @@ func TestSteps(t *testing.T) {
 		if _, err := p.Match(subject, &again); err == nil || again.steps != first.steps {
 			t.Errorf("%s: %d steps and then %d", text, first.steps, again.steps)
 		}
-		m := meter{most: 100_000}
-		if _, err := p.Match(subject, &m); !errors.Is(err, errMeter) || m.steps > 2*m.most {
+		m := meter{max: 100_000}
+		if _, err := p.Match(subject, &m); !errors.Is(err, errMeter) || m.steps > 2*m.max {
 			t.Errorf("%s: %v after %d steps", text, err, m.steps)
 		}
 	}

@@ -36,10 +36,10 @@ func (b *batch) add(r row) {
 	}
 }
 
-// gather makes batches of the pieces of the feed. A batch goes out when it is
+// collectBatches makes batches of the pieces of the feed. A batch goes out when it is
 // full or when a worker has nothing to do, so that a quiet feed is followed at
 // once and a loud one in large steps.
-func gather(ctx context.Context, pieces <-chan []row, batches chan<- *batch, most int, order *order) error {
+func collectBatches(ctx context.Context, pieces <-chan []row, batches chan<- *batch, most int, order *order) error {
 	defer close(batches)
 	next := &batch{}
 	for {

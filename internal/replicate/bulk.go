@@ -178,7 +178,7 @@ func (r *run) write(ctx context.Context, p *piece) (redo []unit, err error) {
 			return nil, err
 		}
 		r.perWrite.grow()
-		again, redone := r.settle(p, refused, n.attempts > 0)
+		again, redone := r.applyAnswer(p, refused, n.attempts > 0)
 		redo = append(redo, redone...)
 		if again == nil {
 			return redo, nil
@@ -265,9 +265,9 @@ type repetition struct {
 	why   *PeerError
 }
 
-// settle counts what became of a piece, which is sent for the first time or
+// applyAnswer counts what became of a piece, which is sent for the first time or
 // again.
-func (r *run) settle(p *piece, refused []refusal, repeated bool) (again *repetition, redo []unit) {
+func (r *run) applyAnswer(p *piece, refused []refusal, repeated bool) (again *repetition, redo []unit) {
 	verdict := map[int]*refusal{}
 	for i := range refused {
 		f := &refused[i]

@@ -32,7 +32,7 @@ func gone(_ http.RoundTripper, r *http.Request) (*http.Response, error) {
 }
 
 // lost: the request is carried out, and its answer does not arrive.
-func lost(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+func dropAnswer(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 	response, err := next.RoundTrip(r)
 	if err == nil {
 		_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<20))
@@ -105,7 +105,7 @@ func says(status int, header ...string) fault {
 }
 
 var faults = map[string]fault{
-	"gone": gone, "lost": lost, "halved": halved, "half sent": halfSent, "silent": silent,
+	"gone": gone, "lost": dropAnswer, "halved": halved, "half sent": halfSent, "silent": silent,
 	"500": says(500), "502": says(502), "429": says(429, "Retry-After", "2"), "503": says(503, "Retry-After", "Fri, 31 Dec 1999 23:59:59 GMT"),
 }
 
@@ -169,7 +169,7 @@ func eachMayFail(t *testing.T, fault fault, side string, from, first, step int64
 		task, f := w.faulty(&r, target, side, from, &faulty{fault: fault, at: n})
 		result := w.run(task)
 		if len(r.failures) > 0 {
-			t.Fatalf("request %d: failures:\n%s", n, r.told())
+			t.Fatalf("request %d: failures:\n%s", n, r.summary())
 		}
 		if (result.Stats.Snapshot.Documents > 0) != (from == 1) {
 			t.Fatalf("request %d: %+v", n, result.Stats)
@@ -213,7 +213,7 @@ func eachMayBeTheLast(t *testing.T, side string, from int64) {
 	for n := int64(1); ; n++ {
 		var r record
 		target := fmt.Sprintf("to%d", n)
-		task, f := w.faulty(&r, target, side, from, &faulty{fault: lost, at: n, ever: true})
+		task, f := w.faulty(&r, target, side, from, &faulty{fault: dropAnswer, at: n, ever: true})
 		_, err := task.Run(context.Background())
 		if f.count.Load() < n {
 			must(t, err)
@@ -280,7 +280,7 @@ func TestRefusedAttachmentsAreLeftAlone(t *testing.T) {
 		task.Target.Transport = target
 		w.run(task)
 		if len(r.failures) != 1 || r.failures[0].Status != 403 {
-			t.Errorf("failures: %s", r.told())
+			t.Errorf("failures: %s", r.summary())
 		}
 		if both.Load() > 0 {
 			t.Error("two read in the source's answer")

@@ -30,7 +30,7 @@ func (r *run) carry(ctx context.Context, b *batch) error {
 		}
 		alone = append(alone, rest...)
 	}
-	return r.carryAlone(ctx, alone)
+	return r.copyOneByOne(ctx, alone)
 }
 
 // fetch carries documents over many at a time, and returns those of which

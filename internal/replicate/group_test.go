@@ -169,7 +169,7 @@ func (g *group) meet(from, to int, o op) {
 	if o.kind == "replicate broken" {
 		// Whatever does not get through now gets through later.
 		task.Source.Retries, task.Target.Retries = -1, -1
-		f := &faulty{next: task.Target.Transport, fault: []fault{lost, gone, halved}[o.n%3], at: int64(1 + o.n/2%8), ever: o.n%5 == 0}
+		f := &faulty{next: task.Target.Transport, fault: []fault{dropAnswer, gone, halved}[o.n%3], at: int64(1 + o.n/2%8), ever: o.n%5 == 0}
 		if o.n%2 == 0 {
 			f.next, task.Source.Transport = task.Source.Transport, f
 		} else {

@@ -79,8 +79,8 @@ func TestLies(t *testing.T) {
 				if err != nil && !errors.As(err, &peer) {
 					t.Fatal(err)
 				}
-				if err == nil && (len(r.failures) != 1 || r.failures[0].ID != "victim" || !strings.Contains(r.told(), lie.want)) {
-					t.Errorf("failures: %s", r.told())
+				if err == nil && (len(r.failures) != 1 || r.failures[0].ID != "victim" || !strings.Contains(r.summary(), lie.want)) {
+					t.Errorf("failures: %s", r.summary())
 				}
 				if err != nil && lie.want != "" {
 					t.Errorf("the run failed: %v", err)
@@ -120,8 +120,8 @@ func TestAttachmentsThatAreNotAsToldAreNotStored(t *testing.T) {
 				if l.invalid == 0 {
 					t.Fatal("the lie was not told")
 				}
-				if len(r.failures) != 1 || !strings.Contains(r.told(), lie.want) {
-					t.Errorf("failures: %s", r.told())
+				if len(r.failures) != 1 || !strings.Contains(r.summary(), lie.want) {
+					t.Errorf("failures: %s", r.summary())
 				}
 				if got := w.tree("b"); len(got) != 0 {
 					t.Errorf("stored: %v", got)
@@ -141,7 +141,7 @@ func TestTargetsLies(t *testing.T) {
 	task.Target.Transport = &liar{next: l, where: "_revs_diff", old: "doc000001", new: "doc000009"}
 	w.run(task)
 	if got := w.tree("b"); l.invalid != 1 || len(got) != 1 || got["doc000000"] == nil || len(r.failures) > 0 {
-		t.Errorf("invalid %d times, stored %v, failures %s", l.invalid, got, r.told())
+		t.Errorf("invalid %d times, stored %v, failures %s", l.invalid, got, r.summary())
 	}
 }
 
@@ -233,7 +233,7 @@ func TestPartitionedTarget(t *testing.T) {
 				}
 			}
 			if got := w.tree("p"); len(got) != 4 || len(r.failures) != 2 {
-				t.Errorf("failures:\n%sstored %v", r.told(), got)
+				t.Errorf("failures:\n%sstored %v", r.summary(), got)
 			}
 		})
 	}
@@ -271,7 +271,7 @@ func TestTargetsOwnFaults(t *testing.T) {
 					t.Errorf("checkpoint: %d", got)
 				}
 				if len(r.failures) > 0 {
-					t.Errorf("failures: %s", r.told())
+					t.Errorf("failures: %s", r.summary())
 				}
 			})
 		})

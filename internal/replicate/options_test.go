@@ -54,7 +54,7 @@ func TestChoices(t *testing.T) {
 			}
 			slices.Sort(ids)
 			if got := strings.Join(ids, " "); got != c.want || len(r.failures) > 0 {
-				t.Errorf("got %q, want %q; failures:\n%s", got, c.want, r.told())
+				t.Errorf("got %q, want %q; failures:\n%s", got, c.want, r.summary())
 			}
 			if tree["x"] != nil && !task.WinnersOnly && !strings.Contains(fmt.Sprint(tree["x"]), "2-aa") {
 				t.Errorf("a conflict stayed behind: %v", tree["x"])

@@ -104,9 +104,9 @@ type PeerError struct {
 	Reason      string // its sentence, or ours
 	Cause       error  // when there was no whole answer
 
-	told  []byte        // the whole answer, if it was JSON
-	again bool          // asking once more may help
-	wait  time.Duration // how long the peer asked to be left alone
+	answer    []byte        // the whole answer, if it was JSON
+	retryable bool          // asking once more may help
+	wait      time.Duration // how long the peer asked to be left alone
 }
 
 // Error implements error.
@@ -156,7 +156,7 @@ func (p *peer) ask(ctx context.Context, c *call, read func(*answer) error) error
 			return s.error
 		}
 		var broken *PeerError
-		if ctx.Err() != nil || !errors.As(err, &broken) || !broken.again {
+		if ctx.Err() != nil || !errors.As(err, &broken) || !broken.retryable {
 			return err
 		}
 		if a.progress {
@@ -178,7 +178,7 @@ func (p *peer) once(ctx context.Context, c *call, a *answer, read func(*answer) 
 			return context.Cause(ctx)
 		}
 	}
-	if err := p.held(ctx); err != nil {
+	if err := p.waitRetryAfter(ctx); err != nil {
 		return err
 	}
 	inner, cancel := context.WithCancelCause(ctx)
@@ -273,7 +273,7 @@ func (p *peer) unanswered(outer, inner context.Context, c *call, err error) erro
 		err = u.Err // its text has the URL once more
 	}
 	e := p.failed(c, 0)
-	e.Code, e.Reason, e.Cause, e.again = "no_answer", err.Error(), err, true
+	e.Code, e.Reason, e.Cause, e.retryable = "no_answer", err.Error(), err, true
 	return e
 }
 
@@ -285,9 +285,9 @@ func (p *peer) refused(c *call, a *answer) error {
 	e := p.failed(c, a.status)
 	switch a.status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
-		e.again = true
+		e.retryable = true
 	default:
-		e.again = a.status >= 500 && a.status != http.StatusNotImplemented
+		e.retryable = a.status >= 500 && a.status != http.StatusNotImplemented
 	}
 	if a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable {
 		// Only a date depends on clocks, and only within the longest hold.
@@ -299,7 +299,7 @@ func (p *peer) refused(c *call, a *answer) error {
 	}
 	raw, err := io.ReadAll(io.LimitReader(a.body, largestRefusal))
 	if err == nil && json.Unmarshal(raw, &told) == nil {
-		e.told = raw
+		e.answer = raw
 		e.Code = told.Error
 		e.Reason = textOf(told.Reason)
 	}

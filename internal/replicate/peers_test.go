@@ -18,11 +18,11 @@ import (
 
 // flight counts the bytes that were read from the source and not yet by the
 // target.
-type flight struct{ now, most atomic.Int64 }
+type flight struct{ now, max atomic.Int64 }
 
 func (f *flight) add(n int) {
 	now := f.now.Add(int64(n))
-	for most := f.most.Load(); now > most && !f.most.CompareAndSwap(most, now); most = f.most.Load() {
+	for most := f.max.Load(); now > most && !f.max.CompareAndSwap(most, now); most = f.max.Load() {
 	}
 }
 
@@ -67,8 +67,8 @@ func TestLargeAttachments(t *testing.T) {
 		return target.RoundTrip(r)
 	})
 	w.run(task)
-	if f.most.Load() > most || f.most.Load() == 0 {
-		t.Errorf("%d bytes were held at once", f.most.Load())
+	if f.max.Load() > most || f.max.Load() == 0 {
+		t.Errorf("%d bytes were held at once", f.max.Load())
 	}
 	for i := range 3 {
 		id := fmt.Sprintf("/doc%d", i)
@@ -135,14 +135,14 @@ func TestLongHistories(t *testing.T) {
 type tight struct {
 	next           http.RoundTripper
 	path           string
-	most           int64
+	max            int64
 	taken, refused atomic.Int64
 }
 
 func (p *tight) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case !strings.HasSuffix(r.URL.Path, p.path):
-	case r.ContentLength > p.most:
+	case r.ContentLength > p.max:
 		p.refused.Add(1)
 		return says(http.StatusRequestEntityTooLarge)(p.next, r)
 	default:
@@ -161,13 +161,13 @@ func TestTooLarge(t *testing.T) {
 	var r record
 	task := w.task(&r)
 	task.SnapshotFrom = math.MaxInt64
-	get := &tight{next: task.Source.Transport, path: "_bulk_get", most: 10_000}
-	diff := &tight{next: task.Target.Transport, path: "_revs_diff", most: 10_000}
-	write := &tight{next: diff, path: "_bulk_docs", most: 40_000}
+	get := &tight{next: task.Source.Transport, path: "_bulk_get", max: 10_000}
+	diff := &tight{next: task.Target.Transport, path: "_revs_diff", max: 10_000}
+	write := &tight{next: diff, path: "_bulk_docs", max: 40_000}
 	task.Source.Transport, task.Target.Transport = get, write
 	w.run(task)
 	if len(r.failures) != 1 || r.failures[0].ID != "large" || r.failures[0].Status != 413 {
-		t.Errorf("failures: %s", r.told())
+		t.Errorf("failures: %s", r.summary())
 	}
 	if got := w.OK("GET", "/b", ""); !strings.Contains(got, fmt.Sprintf(`"doc_count":%d`, documents)) {
 		t.Errorf("arrived: %s", got)
@@ -203,7 +203,7 @@ func TestSourceThatKnowsJSONOnly(t *testing.T) {
 	})
 	w.run(task)
 	if len(r.failures) > 0 {
-		t.Errorf("failures: %s", r.told())
+		t.Errorf("failures: %s", r.summary())
 	}
 	w.same("a", "b")
 	// The attachment stays when the document changes; nothing is sent again.

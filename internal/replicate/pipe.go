@@ -18,13 +18,13 @@ type pipe struct {
 		closed error // what Write returns: the reader is gone
 	}
 	change *sync.Cond
-	most   int
+	max    int
 }
 
 var errGone = errors.New("nobody reads any more")
 
 func newPipe(most int) *pipe {
-	p := &pipe{most: most}
+	p := &pipe{max: most}
 	p.change = sync.NewCond(&p.mu)
 	return p
 }
@@ -34,7 +34,7 @@ func (p *pipe) Write(b []byte) (n int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for n < len(b) {
-		for p.mu.closed == nil && p.mu.err == nil && len(p.mu.buf)-p.mu.off >= p.most {
+		for p.mu.closed == nil && p.mu.err == nil && len(p.mu.buf)-p.mu.off >= p.max {
 			p.change.Wait()
 		}
 		if p.mu.closed != nil {
@@ -43,7 +43,7 @@ func (p *pipe) Write(b []byte) (n int, err error) {
 		if p.mu.err != nil {
 			return n, io.ErrClosedPipe
 		}
-		part := b[n:min(len(b), n+p.most-(len(p.mu.buf)-p.mu.off))]
+		part := b[n:min(len(b), n+p.max-(len(p.mu.buf)-p.mu.off))]
 		if p.mu.off > 0 && len(p.mu.buf)+len(part) > cap(p.mu.buf) {
 			p.mu.buf = p.mu.buf[:copy(p.mu.buf, p.mu.buf[p.mu.off:])]
 			p.mu.off = 0

@@ -110,7 +110,7 @@ func play(t *testing.T, th *theme, turn int, ops []op) string {
 	tree := g.same()
 	g.quiet()
 	if g.wrong == "" {
-		g.lost(tree)
+		g.discard(tree)
 	}
 	if g.wrong == "" && slices.Contains(th.kinds, "edit expiring") {
 		g.allExpire(turn)
@@ -144,8 +144,8 @@ func (g *group) same() map[string]any {
 	return a
 }
 
-// lost finds a revision that was written and is in no history any more.
-func (g *group) lost(tree map[string]any) {
+// discard finds a revision that was written and is in no history any more.
+func (g *group) discard(tree map[string]any) {
 	there := known(tree)
 	for key := range g.written {
 		if !there[key] {

@@ -125,7 +125,7 @@ func (b *related) next() {
 		b.wrong = fmt.Errorf("the source sent other bytes in place of attachment %q", b.doc.Attachments[f.Index].Name)
 		return
 	}
-	b.now = &verifyingReader{of: b, from: part, told: f, name: b.doc.Attachments[f.Index].Name, sum: md5.New()}
+	b.now = &verifyingReader{of: b, from: part, follows: f, name: b.doc.Attachments[f.Index].Name, sum: md5.New()}
 }
 
 // ended checks that no parts are left.
@@ -160,12 +160,12 @@ func (b *related) misplaced(part *multipart.Part, index int) bool {
 // verifyingReader passes on the bytes of an attachment and gives their end only if they
 // are what the document says.
 type verifyingReader struct {
-	of   *related
-	from io.Reader
-	told couchwire.Follow
-	name string
-	n    int64
-	sum  hash.Hash
+	of      *related
+	from    io.Reader
+	follows couchwire.Follow
+	name    string
+	n       int64
+	sum     hash.Hash
 }
 
 func (a *verifyingReader) Read(p []byte) (int, error) {
@@ -173,10 +173,10 @@ func (a *verifyingReader) Read(p []byte) (int, error) {
 	a.n += int64(n)
 	a.sum.Write(p[:n])
 	switch {
-	case a.told.Length >= 0 && (a.n > a.told.Length || err == io.EOF && a.n < a.told.Length):
+	case a.follows.Length >= 0 && (a.n > a.follows.Length || err == io.EOF && a.n < a.follows.Length):
 		a.of.wrong = fmt.Errorf("the source sent attachment %q in another length than it said", a.name)
 		return 0, errWrong
-	case err == io.EOF && a.told.Digest != [16]byte{} && a.told.Digest != [16]byte(a.sum.Sum(nil)):
+	case err == io.EOF && a.follows.Digest != [16]byte{} && a.follows.Digest != [16]byte(a.sum.Sum(nil)):
 		a.of.wrong = fmt.Errorf("the source sent attachment %q with another digest than it said", a.name)
 		return 0, errWrong
 	}

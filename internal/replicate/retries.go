@@ -38,7 +38,7 @@ func (n *retries) next(ctx context.Context, p *peer, e *PeerError) error {
 			return e
 		}
 		p.holdUntil(max(e.wait, backoff(n.waits+1)))
-		return p.held(ctx)
+		return p.waitRetryAfter(ctx)
 	}
 	if n.attempts++; n.attempts > p.retries {
 		return e
@@ -55,8 +55,8 @@ func (p *peer) holdUntil(d time.Duration) {
 	}
 }
 
-// held waits for as long as the peer is not to be asked.
-func (p *peer) held(ctx context.Context) error {
+// waitRetryAfter waits for as long as the peer is not to be asked.
+func (p *peer) waitRetryAfter(ctx context.Context) error {
 	p.hold.Lock()
 	d := time.Until(p.hold.until)
 	p.hold.Unlock()

@@ -69,11 +69,11 @@ func (t *Task) Run(ctx context.Context) (*Result, error) {
 
 // run is one run of a task.
 type run struct {
-	task           *Task
-	source, target *peer
-	log            *slog.Logger
-	partitioned    bool  // the target is
-	has, held      int64 // documents and tombstones, of the source and of the target at the beginning
+	task                     *Task
+	source, target           *peer
+	log                      *slog.Logger
+	partitioned              bool  // the target is
+	sourceCount, targetCount int64 // documents and tombstones, of the source and of the target at the beginning
 
 	perDiff, perGet, perWrite *limit
 	noBulkGet                 atomic.Bool
@@ -189,7 +189,7 @@ func (r *run) open(ctx context.Context) error {
 	}
 	r.sourceTime, r.targetTime = source.Started, target.Started
 	r.partitioned = target.Props.Partitioned
-	r.has, r.held = source.Live+source.Deleted, target.Live+target.Deleted
+	r.sourceCount, r.targetCount = source.Live+source.Deleted, target.Live+target.Deleted
 	r.count(func(s *Stats) { s.SourceSeq = source.UpdateSeq })
 	return nil
 }
@@ -282,7 +282,7 @@ func (r *run) work(ctx context.Context) error {
 		}}
 		return r.guard("replicate.feed", func() error { return f.run(ctx) })
 	})
-	g.Go(func() error { return gather(ctx, pieces, batches, r.task.batch(), r.order) })
+	g.Go(func() error { return collectBatches(ctx, pieces, batches, r.task.batch(), r.order) })
 	var working sync.WaitGroup
 	for range r.task.workers() {
 		working.Add(1)

@@ -35,7 +35,7 @@ func TestCarriesEverything(t *testing.T) {
 	var r record
 	result := w.run(w.task(&r))
 	if len(r.failures) > 0 {
-		t.Fatalf("failures:\n%s", r.told())
+		t.Fatalf("failures:\n%s", r.summary())
 	}
 	w.same("a", "b")
 	h := result.Checkpoint.History[0]

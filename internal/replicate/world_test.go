@@ -50,8 +50,8 @@ type record struct {
 	failures []replicate.Failure
 }
 
-// told returns the failures as lines, without times.
-func (r *record) told() string {
+// summary returns the failures as lines, without times.
+func (r *record) summary() string {
 	var b strings.Builder
 	for _, f := range r.failures {
 		fmt.Fprintf(&b, "%s %s reading=%v %d %s: %s\n", f.ID, f.Rev, f.Reading, f.Status, f.Code, f.Reason)

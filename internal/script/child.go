@@ -134,7 +134,7 @@ func (c *child) busy() bool {
 // take does what one frame asks for.
 func (c *child) take(f frame) error {
 	switch f.kind {
-	case frameForget:
+	case frameDrop:
 		delete(c.realms, f.body.Uint())
 		return nil
 	case frameRealm:

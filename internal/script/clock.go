@@ -22,9 +22,9 @@ type clock struct {
 	interrupted int           // the unit for which the realm was interrupted; -1 for none
 }
 
-// mostStarved is how many times its allowance a unit may take that does not get
+// maxStarved is how many times its allowance a unit may take that does not get
 // the processor.
-const mostStarved = 6
+const maxStarved = 6
 
 func newClock(allowance, limit time.Duration) clock {
 	now := time.Now()
@@ -41,7 +41,7 @@ func (c *clock) late(now time.Time, units int) time.Duration {
 		c.restart(units)
 	}
 	passed := now.Sub(c.began)
-	return max(min(passed, processorTime()-c.used)-c.allowance, passed-mostStarved*c.limit)
+	return max(min(passed, processorTime()-c.used)-c.allowance, passed-maxStarved*c.limit)
 }
 
 // restart begins with a unit now.

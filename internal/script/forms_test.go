@@ -128,7 +128,7 @@ func formRealm(t *testing.T, form, kind string) Realm {
 func TestFormsOfFunctions(t *testing.T) {
 	p := newPool(t, Options{Children: 1})
 	tries := 0
-	p.tried = func(time.Duration) { tries++ }
+	p.attempted = func(time.Duration) { tries++ }
 	for form := range formsOfFunctions {
 		for name, kind := range formKinds {
 			r := formRealm(t, form, name)

@@ -14,11 +14,11 @@ import (
 // in the order that the reader of the kind expects.
 const (
 	// From the pool.
-	frameHello  = 'H' // limits; once
-	frameRealm  = 'R' // a realm to keep under a number
-	frameForget = 'F' // the number of a realm that is not needed any more
-	frameJob    = 'J' // units of work
-	frameRows   = 'L' // rows for a list function that asked for some
+	frameHello = 'H' // limits; once
+	frameRealm = 'R' // a realm to keep under a number
+	frameDrop  = 'F' // the number of a realm that is not needed any more
+	frameJob   = 'J' // units of work
+	frameRows  = 'L' // rows for a list function that asked for some
 
 	// From the child.
 	frameReady   = 'h' // the child has taken its limits

@@ -48,7 +48,7 @@ func (r *realm) globals(stringify goja.Value) error {
 		return err
 	}
 	r.builtins.evaluate, _ = goja.AssertFunction(v)
-	if r.builtins.forget = nil; r.flavour == flavourReduce {
+	if r.builtins.restore = nil; r.flavour == flavourReduce {
 		return nil
 	}
 	return r.requirer()
@@ -104,7 +104,7 @@ func (r *realm) requirer() error {
 		return err
 	}
 	both := made.(*goja.Object)
-	r.builtins.forget, _ = goja.AssertFunction(both.Get("forget"))
+	r.builtins.restore, _ = goja.AssertFunction(both.Get("forget"))
 	return r.rt.Set("require", both.Get("require"))
 }
 

@@ -14,13 +14,13 @@ var hardening string
 
 var hardeningProgram = sync.OnceValue(func() *goja.Program { return goja.MustCompile("harden", hardening, true) })
 
-// birth is what the globals of a realm were before any code of others ran in it.
+// initialGlobals is what the globals of a realm were before any code of others ran in it.
 //
 // A document must not find what another one left: it may be another partition's, and an index built in another order
 // would be another one. So all that a realm is born with is frozen, and what code can change is made new for every unit:
 // its variables, since its source is run again; its modules; and the globals, whose own properties are put back. Code that
 // can be seen not to leave anything (see forgetful) is spared that.
-type birth struct {
+type initialGlobals struct {
 	values  map[string]goja.Value // nil for what can't be assigned to
 	symbols map[*goja.Symbol]bool
 	above   *goja.Object
@@ -38,7 +38,7 @@ func (r *realm) harden() error {
 		return err
 	}
 	g := r.rt.GlobalObject()
-	b := &birth{values: map[string]goja.Value{}, symbols: map[*goja.Symbol]bool{}, above: g.Prototype()}
+	b := &initialGlobals{values: map[string]goja.Value{}, symbols: map[*goja.Symbol]bool{}, above: g.Prototype()}
 	for _, name := range g.GetOwnPropertyNames() {
 		b.values[name] = nil
 		v := g.Get(name)
@@ -49,18 +49,18 @@ func (r *realm) harden() error {
 	for _, name := range g.Symbols() {
 		b.symbols[name] = true
 	}
-	r.born = b
+	r.initial = b
 	return nil
 }
 
-// forget takes away what code may have left. It reports whether it could; if not, the realm has to be built anew.
-func (r *realm) forget() bool {
+// restore takes away what code may have left. It reports whether it could; if not, the realm has to be built anew.
+func (r *realm) restore() bool {
 	g := r.rt.GlobalObject()
-	if yes, err := r.builtins.extensible(goja.Undefined(), g); err != nil || !yes.ToBoolean() || g.Prototype() != r.born.above {
+	if yes, err := r.builtins.extensible(goja.Undefined(), g); err != nil || !yes.ToBoolean() || g.Prototype() != r.initial.above {
 		return false
 	}
 	for _, name := range g.GetOwnPropertyNames() {
-		v, born := r.born.values[name]
+		v, born := r.initial.values[name]
 		switch {
 		case !born:
 			if g.Delete(name) != nil {
@@ -73,17 +73,17 @@ func (r *realm) forget() bool {
 		}
 	}
 	for _, name := range g.Symbols() {
-		if !r.born.symbols[name] && g.DeleteSymbol(name) != nil {
+		if !r.initial.symbols[name] && g.DeleteSymbol(name) != nil {
 			return false
 		}
 	}
 	for _, c := range r.calls {
-		if !c.forgetful && c.failure == nil {
+		if !c.pure && c.failure == nil {
 			c.call = nil
 		}
 	}
-	if r.builtins.forget != nil {
-		if _, err := r.builtins.forget(goja.Undefined()); err != nil {
+	if r.builtins.restore != nil {
+		if _, err := r.builtins.restore(goja.Undefined()); err != nil {
 			return false
 		}
 	}

@@ -73,15 +73,15 @@ type job struct {
 
 func (j *job) units() int { return len(j.inputs) * j.width }
 
-// hopeless is how many of the job's units may have to be stopped before the rest is
+// stoppedCount is how many of the job's units may have to be stopped before the rest is
 // given the same failure without being tried. Whoever writes documents that a
 // validator hangs for waits for one of them only: nothing was stored, and the
 // others can be written without it.
-func (j *job) hopeless() int {
+func (j *job) stoppedCount() int {
 	if j.op == opValidate {
 		return 1
 	}
-	return Hopeless
+	return MaxStopped
 }
 
 // limit is a limit that was met.

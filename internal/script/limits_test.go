@@ -247,7 +247,7 @@ func TestClose(t *testing.T) {
 func TestManyRealms(t *testing.T) {
 	p := newPool(t, Options{Children: 1})
 	for round := range 2 {
-		for i := range keptRealms + 3 {
+		for i := range maxRealms + 3 {
 			realm := mapping(fmt.Sprintf(`function(doc){ emit(%d, typeof count === 'undefined' ? (count = 1) : ++count) }`, i))
 			if got, want := rowsOf(t, p, realm, `{}`), fmt.Sprintf("%d 1\n", i); got != want {
 				t.Errorf("round %d: %s", round, got)

@@ -16,9 +16,9 @@ type List struct {
 	Start func(Response) error     // takes code and headers, once, before any output
 	Send  func(chunk []byte) error // takes output
 
-	heard bool     // the function has put out or asked for something, so it can't begin again
-	head  Response // of the last start, until begun
-	begun bool     // Start was called
+	sideEffects bool     // the function has put out or asked for something, so it can't begin again
+	head        Response // of the last start, until begun
+	begun       bool     // Start was called
 }
 
 // List runs a list function. Output comes while it runs; an error after Start leaves it cut off.
@@ -49,7 +49,7 @@ func (l *List) begin() error {
 // take passes on what the function put out. A head counts until something of the body has gone out: functions may look at
 // rows before they decide.
 func (l *List) take(c packed.Reader) (err error) {
-	l.heard = true
+	l.sideEffects = true
 	if c.Flag() {
 		response := c.Bytes()
 		if !l.begun {

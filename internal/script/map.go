@@ -142,7 +142,7 @@ func (p *Pool) verdicts(ctx context.Context, j *job) ([]bool, error) {
 	}
 	j.width, j.strict = 1, true
 	who := filterOf(ctx, j)
-	if err := p.spoilt.refused(who, time.Now()); err != nil {
+	if err := p.quarantined.refused(who, time.Now()); err != nil {
 		return nil, err
 	}
 	outcomes, _, err := p.run(ctx, j)
@@ -154,7 +154,7 @@ func (p *Pool) verdicts(ctx context.Context, j *job) ([]bool, error) {
 		if o.failure != nil {
 			err := o.failure.err()
 			if o.failure.limit.stops() {
-				p.spoilt.stopped(who, err, time.Now())
+				p.quarantined.stopped(who, err, time.Now())
 			}
 			return nil, err
 		}

@@ -37,7 +37,7 @@ func grace(allowance time.Duration) time.Duration { return 50*time.Millisecond +
 // timeout is how long the pool waits for a word of the child before it kills it: the child reports what is done after half the
 // limit, and a unit may begin just before that.
 func (l Limits) timeout() time.Duration {
-	return mostStarved*l.Time + l.Time/2 + 2*grace(mostStarved*l.Time) + 200*time.Millisecond
+	return maxStarved*l.Time + l.Time/2 + 2*grace(maxStarved*l.Time) + 200*time.Millisecond
 }
 
 // first is what a unit is allowed where others can be asked before it gets the rest: with what the others then take, and what it

@@ -17,11 +17,11 @@ import (
 // then (see package slots). So a function that hangs for its whole allowance holds up
 // nobody else. Map, which builds indexes, has slots of its own, so that a validator need not wait for a build.
 type Pool struct {
-	o       Options
-	slots   *slots.Slots
-	tenants *slots.Slots // for functions of tenants: their share, whatever their number
-	spoilt  spoilt
-	tried   func(allowance time.Duration) // called for each part that a child is asked to do; for tests
+	o           Options
+	slots       *slots.Slots
+	tenants     *slots.Slots // for functions of tenants: their share, whatever their number
+	quarantined quarantine
+	attempted   func(allowance time.Duration) // called for each part that a child is asked to do; for tests
 
 	mu struct {
 		sync.Mutex
@@ -50,7 +50,7 @@ func New(o Options) (*Pool, error) {
 	if err != nil {
 		return nil, dberr.Wrap("script.New", err)
 	}
-	p := &Pool{o: o, tried: func(time.Duration) {}, closed: make(chan struct{})}
+	p := &Pool{o: o, attempted: func(time.Duration) {}, closed: make(chan struct{})}
 	p.slots = slots.New(slotKinds, o.Children, o.Overflow)
 	p.tenants = slots.New(slotKinds, max(1, o.Children/2), o.Overflow)
 	p.mu.busy = map[*process]struct{}{}

@@ -16,28 +16,28 @@ import (
 // startTime is how long a child may take to come up.
 const startTime = 20 * time.Second
 
-// keptRealms is how many realms a child keeps before it forgets the one unused for longest.
-const keptRealms = 16
+// maxRealms is how many realms a child keeps before it forgets the one unused for longest.
+const maxRealms = 16
 
 // process is a child as the pool sees it. One call at a time uses it.
 type process struct {
 	limits Limits
-	most   int64 // resident bytes at which it is killed
+	max    int64 // resident bytes at which it is killed
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	pipe   *pipe
 	errors *head
-	realms []kept // by time of use, the latest last
-	last   uint64 // number of the newest realm
-	ran    Named  // whose functions it ran last
+	realms []pooledRealm // by time of use, the latest last
+	last   uint64        // number of the newest realm
+	ran    Named         // whose functions it ran last
 	idle   time.Time
 	killed atomic.Int32 // the limit for which it was killed
 	duty   duty         // what it is kept for
 	behind atomic.Bool  // others get the processor first
 }
 
-// kept is a realm that the child holds.
-type kept struct {
+// pooledRealm is a realm that the child holds.
+type pooledRealm struct {
 	name   string
 	number uint64
 }
@@ -78,7 +78,7 @@ func (d duty) behind() int {
 func start(o Options, d duty) (*process, error) {
 	cmd := exec.Command(o.Command[0], o.Command[1:]...)
 	cmd.Env = []string{"TZ=UTC"}
-	p := &process{limits: o.Limits, most: o.Limits.Memory + o.Overhead, cmd: cmd, errors: &head{}, duty: d}
+	p := &process{limits: o.Limits, max: o.Limits.Memory + o.Overhead, cmd: cmd, errors: &head{}, duty: d}
 	ownGroup(cmd)
 	cmd.Stderr = p.errors
 	stdin, err := cmd.StdinPipe()
@@ -187,16 +187,16 @@ func (p *process) load(j *job) (uint64, error) {
 			return k.number, nil
 		}
 	}
-	if len(p.realms) == keptRealms {
+	if len(p.realms) == maxRealms {
 		var f packed.Writer
 		f.Uint(p.realms[0].number)
-		if err := p.pipe.write(frameForget, f); err != nil {
+		if err := p.pipe.write(frameDrop, f); err != nil {
 			return 0, errors.Join(errDied, err)
 		}
 		p.realms = append(p.realms[:0], p.realms[1:]...)
 	}
 	p.last++
-	p.realms = append(p.realms, kept{name, p.last})
+	p.realms = append(p.realms, pooledRealm{name, p.last})
 	var f packed.Writer
 	f.Uint(p.last)
 	f.Flag(j.flavour == flavourMap)
@@ -295,7 +295,7 @@ func (p *process) watch() (end func()) {
 			case <-done:
 				return
 			case <-ticker.C:
-				if resident(p.cmd.Process.Pid) > p.most {
+				if resident(p.cmd.Process.Pid) > p.max {
 					p.kill(limitMemory)
 				}
 			}

@@ -26,7 +26,7 @@ type realm struct {
 
 	rt       *goja.Runtime
 	calls    map[string]*callee // by way in the design document, or by source
-	born     *birth             // what the globals were before any code ran
+	initial  *initialGlobals    // what the globals were before any code ran
 	modules  map[string]*goja.Program
 	leftover bool       // code ran that may have left something behind
 	design   goja.Value // the design document, `this` of its functions
@@ -39,7 +39,7 @@ type realm struct {
 	guarded  func() // what trampoline calls
 	yes, no  goja.Value
 	builtins struct { // as they were before any code ran
-		trampoline, freeze, prevent, stringify, extensible, evaluate, forget goja.Callable
+		trampoline, freeze, prevent, stringify, extensible, evaluate, restore goja.Callable
 	}
 
 	mu struct {
@@ -55,14 +55,14 @@ type emitted struct {
 
 // callee is a compiled function, or why it is none.
 type callee struct {
-	call      goja.Callable // nil: to be made again
-	failure   *failure
-	make      func() (goja.Value, error) // runs the source
-	forgetful bool                       // it leaves nothing behind, and is used for all units
+	call    goja.Callable // nil: to be made again
+	failure *failure
+	make    func() (goja.Value, error) // runs the source
+	pure    bool                       // it leaves nothing behind, and is used for all units
 }
 
-// made reports whether there is a function to call, or it is known why there is none. nil has not been made.
-func (c *callee) made() bool { return c != nil && (c.call != nil || c.failure != nil) }
+// compiled reports whether there is a function to call, or it is known why there is none. nil has not been made.
+func (c *callee) compiled() bool { return c != nil && (c.call != nil || c.failure != nil) }
 
 // build makes the world. It is hardened unless only one unit will ever see it.
 func (r *realm) build(once bool) error {
@@ -217,8 +217,8 @@ func (r *realm) compile(source, name string) (*callee, error) {
 		c = r.plan(source, name)
 		r.calls[name] = c
 	}
-	r.leftover = r.leftover || !c.forgetful
-	if c.made() {
+	r.leftover = r.leftover || !c.pure
+	if c.compiled() {
 		return c, nil
 	}
 	var v goja.Value
@@ -234,7 +234,7 @@ func (r *realm) compile(source, name string) (*callee, error) {
 	var ok bool
 	if c.call, ok = goja.AssertFunction(v); !ok {
 		c.failure = &failure{code: "compilation_error", reason: []byte(quoted("Expression does not eval to a function. (" + source + ")"))}
-	} else if c.forgetful {
+	} else if c.pure {
 		err = r.freezeFunction(v.(*goja.Object))
 	}
 	return c, err
@@ -243,20 +243,20 @@ func (r *realm) compile(source, name string) (*callee, error) {
 // plan decides how a source is run: once, or again for each unit, whose variables are new ones then.
 func (r *realm) plan(source, name string) *callee {
 	if source == "" {
-		return &callee{failure: &failure{code: "not_found", reason: []byte(`"missing function"`)}, forgetful: true}
+		return &callee{failure: &failure{code: "not_found", reason: []byte(`"missing function"`)}, pure: true}
 	}
 	text := expression(source)
 	whole := func() (goja.Value, error) { return r.rt.RunScript(name, text) }
 	tree, err := goja.Parse(name, text, parser.WithDisableSourceMaps)
 	if err != nil {
-		return &callee{make: whole, forgetful: true}
+		return &callee{make: whole, pure: true}
 	}
 	if syntax.Expression(tree) {
 		program, err := goja.CompileAST(tree, false)
 		if err != nil {
-			return &callee{make: whole, forgetful: true}
+			return &callee{make: whole, pure: true}
 		}
-		return &callee{make: func() (goja.Value, error) { return r.rt.RunProgram(program) }, forgetful: forgetful(tree)}
+		return &callee{make: func() (goja.Value, error) { return r.rt.RunProgram(program) }, pure: isPure(tree)}
 	}
 	// Declarations of a script can't be taken back. In a function's scope they are new each time.
 	return &callee{make: func() (goja.Value, error) { return r.builtins.evaluate(goja.Undefined(), r.rt.ToValue(text)) }}

@@ -55,7 +55,7 @@ func (p *Pool) run(ctx context.Context, j *job) (outcomes []outcome, hopeless bo
 		if err := r.step(ctx); err != nil {
 			return nil, false, err
 		}
-		if r.stopped >= j.hopeless() {
+		if r.stopped >= j.stoppedCount() {
 			r.giveUp()
 			return r.outcomes, true, nil
 		}
@@ -63,9 +63,9 @@ func (p *Pool) run(ctx context.Context, j *job) (outcomes []outcome, hopeless bo
 	return r.outcomes, false, r.judge(ctx)
 }
 
-// Hopeless is how many units of a call may have to be stopped (for their time, memory, or because the process died) before
+// MaxStopped is how many units of a call may have to be stopped (for their time, memory, or because the process died) before
 // the function is given up: one that hangs for every document would take its allowance for each.
-const Hopeless = 5
+const MaxStopped = 5
 
 // giveUp ends a job whose function is given up.
 func (r *runner) giveUp() {
@@ -104,7 +104,7 @@ func (r *runner) allowance() time.Duration {
 		return r.pool.o.Limits.Time
 	case r.stopped > 0:
 		return r.pool.o.Limits.short()
-	case r.job.units() >= r.job.hopeless() && r.job.hopeless() > 1:
+	case r.job.units() >= r.job.stoppedCount() && r.job.stoppedCount() > 1:
 		return r.pool.o.Limits.first()
 	}
 	return r.pool.o.Limits.Time
@@ -160,7 +160,7 @@ func (r *runner) step(ctx context.Context) (err error) {
 	if r.only {
 		do.inputs = do.inputs[:1]
 	}
-	r.pool.tried(do.allowance)
+	r.pool.attempted(do.allowance)
 	report, err := r.child.exchange(ctx, r.job, do)
 	r.outcomes = append(r.outcomes, report.outcomes...)
 	r.log(report.logs)
@@ -198,7 +198,7 @@ func (r *runner) end(ctx context.Context, why limit, err error) (limit, error) {
 		return why, errClosed
 	case err != nil && !errors.Is(err, errDied):
 		return why, err // of the list's ends
-	case r.job.list != nil && r.job.list.heard:
+	case r.job.list != nil && r.job.list.sideEffects:
 		return why, (&failure{limit: why}).err() // its output is out, so it can't begin again
 	case panicked:
 		return why, nil // it is logged

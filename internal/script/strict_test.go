@@ -18,7 +18,7 @@ func TestFilterStopsAtFailure(t *testing.T) {
 	limits := small()
 	p := newPool(t, Options{Limits: limits, Children: 1})
 	tries := 0
-	p.tried = func(time.Duration) { tries++ }
+	p.attempted = func(time.Duration) { tries++ }
 	docs := make([]string, 40)
 	for i := range docs {
 		docs[i] = `{}`
@@ -57,7 +57,7 @@ func TestFilterStopsAtFailure(t *testing.T) {
 // fewer documents is asked about every document, with a whole allowance for each.
 func TestHopeless(t *testing.T) {
 	usual := Limits{}.withDefaults()
-	if spent := usual.first() + (Hopeless-1)*usual.short(); spent > usual.Time*9/10 {
+	if spent := usual.first() + (MaxStopped-1)*usual.short(); spent > usual.Time*9/10 {
 		t.Errorf("what hangs is given up after %v of %v", spent, usual.Time)
 	}
 	const good, bad = `{"good":true}`, `{}`
@@ -69,7 +69,7 @@ func TestHopeless(t *testing.T) {
 			}
 			p := newPool(t, Options{Limits: limits, Children: 1})
 			short, whole := 0, 0 // tries with a short allowance, and with a whole one
-			p.tried = func(allowance time.Duration) {
+			p.attempted = func(allowance time.Duration) {
 				switch allowance {
 				case limits.short():
 					short++
@@ -88,7 +88,7 @@ func TestHopeless(t *testing.T) {
 			mapped, err := p.Map(t.Context(), realm, texts(docs...))
 			var given *GivenUp
 			if !errors.As(err, &given) || !Stopped(err) {
-				t.Errorf("what hangs %d times: %v, %v", Hopeless, mapped, err)
+				t.Errorf("what hangs %d times: %v, %v", MaxStopped, mapped, err)
 			}
 			if short == 0 || whole > 0 {
 				t.Errorf("it had %d short allowances and %d whole ones", short, whole)
@@ -150,7 +150,7 @@ func processorTimeOf(t *testing.T, p *Pool, realm Realm, n int) time.Duration {
 func TestHangingValidator(t *testing.T) {
 	p := newPool(t, Options{Limits: small(), Children: 1})
 	further := 0 // tries after the first document that hangs
-	p.tried = func(allowance time.Duration) {
+	p.attempted = func(allowance time.Duration) {
 		if allowance < p.o.Limits.Time {
 			further++
 		}
@@ -186,22 +186,22 @@ func TestSpoiltFilter(t *testing.T) {
 	testrun.Sequential(t)
 	p := newPool(t, Options{Limits: small(), Children: 1})
 	tries := 0
-	p.tried = func(time.Duration) { tries++ }
+	p.attempted = func(time.Duration) { tries++ }
 	hangs := design(`{"filters":{"f":"function(doc, req){ for (;req.hang;); return true }"}}`)
 	ask := func(caller, req string) error {
 		_, err := p.Filter(WithCaller(t.Context(), caller), hangs, "f", texts(`{}`), []byte(req))
 		return err
 	}
 	before := 0
-	for i := range Hopeless + 3 {
-		if i == Hopeless {
+	for i := range MaxStopped + 3 {
+		if i == MaxStopped {
 			before = tries
 		}
 		if err := ask("mallory", `{"hang":true}`); !Stopped(err) {
 			t.Fatal(err)
 		}
 	}
-	if before < Hopeless || tries != before {
+	if before < MaxStopped || tries != before {
 		t.Errorf("it was tried %d times, and %d times then", before, tries-before)
 	}
 	if err := ask("mallory", `{}`); !Stopped(err) {
@@ -210,18 +210,18 @@ func TestSpoiltFilter(t *testing.T) {
 	if err := ask("alice", `{}`); err != nil {
 		t.Error("somebody else:", err)
 	}
-	var s spoilt
+	var s quarantine
 	who, now := filterKey{caller: "x"}, time.Unix(1000, 0)
-	for range Hopeless {
+	for range MaxStopped {
 		if err := s.refused(who, now); err != nil {
 			t.Error(err)
 		}
 		s.stopped(who, limitErrors[limitTime], now)
 	}
-	if s.refused(who, now.Add(spoiltFor)) == nil || s.refused(who, now.Add(spoiltFor+1)) != nil {
+	if s.refused(who, now.Add(quarantineTime)) == nil || s.refused(who, now.Add(quarantineTime+1)) != nil {
 		t.Error("it is not tried again in time")
 	}
-	if s.stopped(who, limitErrors[limitTime], now.Add(2*spoiltFor)); s.refused(who, now.Add(2*spoiltFor)) == nil {
+	if s.stopped(who, limitErrors[limitTime], now.Add(2*quarantineTime)); s.refused(who, now.Add(2*quarantineTime)) == nil {
 		t.Error("one more is not enough")
 	}
 }

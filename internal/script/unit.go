@@ -13,7 +13,7 @@ import (
 // unit does one unit of a task. It reports whether the deadline came first.
 func (r *realm) unit(t task, u int) (o outcome, interrupted bool) {
 	once := t.op == opCheck // what is checked may be anybody's, so each gets a world of its own
-	if r.rt == nil || once || r.leftover && !r.forget() {
+	if r.rt == nil || once || r.leftover && !r.restore() {
 		if err := r.build(once); err != nil {
 			return r.broken(err)
 		}
@@ -65,7 +65,7 @@ func (r *realm) prepare(t task, u int) (*callee, error) {
 		return r.compile(string(t.inputs[u]), t.function[u])
 	case r.flavour == flavourDesign:
 		way := strings.Join(t.function, ".")
-		if f := r.calls[way]; f.made() {
+		if f := r.calls[way]; f.compiled() {
 			return f, nil
 		}
 		value, ok := member(r.document, t.function...)

@@ -17,7 +17,7 @@ const bytesPerStep = 6
 type Budget struct {
 	allowance int // steps until the bounds are looked at again
 	granted   int64
-	most      int64
+	max       int64
 	done      func() error
 	err       error
 }
@@ -30,7 +30,7 @@ const grant = 1 << 14
 // is done, matching ends with its error; when the steps are spent, with Invalid
 // too_many_steps.
 func NewBudget(ctx context.Context, most int64) *Budget {
-	return &Budget{allowance: grant, granted: grant, most: most, done: ctx.Err}
+	return &Budget{allowance: grant, granted: grant, max: most, done: ctx.Err}
 }
 
 // spend takes steps; false says that there are none left.
@@ -43,9 +43,9 @@ func (b *Budget) refill() bool {
 	if b.err == nil {
 		b.err = b.done()
 	}
-	if b.err == nil && b.most > 0 && b.granted-int64(b.allowance) > b.most {
+	if b.err == nil && b.max > 0 && b.granted-int64(b.allowance) > b.max {
 		b.err = dberr.New(dberr.Invalid, "too_many_steps", "The selector takes more than %d steps on these documents, "+
-			"which is what [sectional] selector_steps lets a request take. An index may help.", b.most)
+			"which is what [sectional] selector_steps lets a request take. An index may help.", b.max)
 	}
 	if b.err != nil {
 		b.allowance = -1

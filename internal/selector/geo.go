@@ -219,8 +219,8 @@ func numberOf(v []byte) (float64, bool) {
 // Nearness is the operand of $near: what lies nearest to a position, no nearer than Least and
 // no farther than Most metres; Most 0 is no bound.
 type Nearness struct {
-	From        geometry.XY
-	Least, Most float64
+	From     geometry.XY
+	Min, Max float64
 }
 
 // nearTest is $near. It holds for whatever the index finds, which is what gives the order; so
@@ -260,15 +260,15 @@ func nearnessOf(arg []byte) (n Nearness, err error) {
 				return n, errNearness
 			}
 			if m.Name == "$minDistance" {
-				n.Least = f
+				n.Min = f
 			} else {
-				n.Most = max(f, math.SmallestNonzeroFloat64) // 0 is the place itself
+				n.Max = max(f, math.SmallestNonzeroFloat64) // 0 is the place itself
 			}
 		default:
 			return n, errNearness
 		}
 	}
-	if !placed || n.Most > 0 && n.Least > n.Most {
+	if !placed || n.Max > 0 && n.Min > n.Max {
 		return n, errNearness
 	}
 	return n, nil

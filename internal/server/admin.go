@@ -20,9 +20,9 @@ import (
 // made up: a hash of the line in [admins]. It stops counting when the password
 // is changed.
 const (
-	digestSection = "sectional"
-	digestKey     = "generated_admin"
-	madeUpName    = "admin"
+	digestSection    = "sectional"
+	digestKey        = "generated_admin"
+	defaultAdminName = "admin"
 )
 
 var errHalfAdmin = errors.New("set COUCHDB_USER and COUCHDB_PASSWORD together, or neither")
@@ -66,7 +66,7 @@ func (a *instance) makeUpAdmin() error {
 	if err != nil {
 		return err
 	}
-	kept, err := a.config.Ensure(config.Setting{Section: "admins", Key: madeUpName, Value: line})
+	kept, err := a.config.Ensure(config.Setting{Section: "admins", Key: defaultAdminName, Value: line})
 	if err != nil || kept != line {
 		return err // another server of the store made one up at the same time
 	}
@@ -74,9 +74,9 @@ func (a *instance) makeUpAdmin() error {
 	if _, err := a.config.Set(digest, true); err != nil {
 		return err
 	}
-	a.o.User, a.o.Password = madeUpName, password
+	a.o.User, a.o.Password = defaultAdminName, password
 	_, err = fmt.Fprintf(a.o.Out, "An administrator was made. The password is shown this once; only its hash is kept.\n"+
-		"  user: %s\n  password: %s\n", madeUpName, password)
+		"  user: %s\n  password: %s\n", defaultAdminName, password)
 	return err
 }
 
@@ -91,7 +91,7 @@ func (a *instance) onlyMadeUp() bool {
 	s := a.config.Snapshot()
 	admins := s.Section("admins")
 	names := slices.Collect(maps.Keys(admins))
-	return len(names) == 1 && names[0] == madeUpName && s.String(digestSection, digestKey, "") == digestOf(admins[madeUpName])
+	return len(names) == 1 && names[0] == defaultAdminName && s.String(digestSection, digestKey, "") == digestOf(admins[defaultAdminName])
 }
 
 // refuseBeyondLoopback fails unless every address is reachable from this

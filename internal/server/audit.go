@@ -15,10 +15,10 @@ import (
 // audit writes acts of administrators: a JSON object a line into the file of [audit] file, or, without one, into
 // the log. The file is opened for each act, of which there are few, so that whoever rotates it only renames it.
 type audit struct {
-	file func() string
-	log  *slog.Logger
-	mu   sync.Mutex // lines come one after the other
-	kept keptActs
+	file   func() string
+	log    *slog.Logger
+	mu     sync.Mutex // lines come one after the other
+	recent recentEntries
 }
 
 // line is an act in the file.
@@ -34,7 +34,7 @@ type line struct {
 	Request  string `json:"request,omitempty"`
 }
 
-func lineOf(act web.Act) line {
+func lineOf(act web.AuditEntry) line {
 	return line{act.Time.UTC().Format(time.RFC3339Nano), act.User, act.Peer, act.Method, act.Route, act.Database, act.Object, act.Status, act.Request}
 }
 
@@ -43,12 +43,12 @@ func newAudit(c *config.Config, log *slog.Logger) *audit {
 	return &audit{file: file.Value, log: log}
 }
 
-// tell writes an act of the server.
-func (a *audit) tell(act web.Act) { a.write(lineOf(act)) }
+// record writes an act of the server.
+func (a *audit) record(act web.AuditEntry) { a.write(lineOf(act)) }
 
 // write writes an act. What can't be written to the file is in the log, with the reason: it has happened.
 func (a *audit) write(act line) {
-	a.kept.add(act)
+	a.recent.add(act)
 	name := a.file()
 	err := error(nil)
 	if name != "" {

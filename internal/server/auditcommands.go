@@ -28,8 +28,8 @@ import (
 // leaveActWithin is how long a command that has come to its end tries to write its act.
 const leaveActWithin = 10 * time.Second
 
-// deed is what a command does to an engine, for the audit log. The zero deed is told to nobody.
-type deed struct {
+// auditEntry is what a command does to an engine, for the audit log. The zero deed is told to nobody.
+type auditEntry struct {
 	command          string
 	database, object string
 	user, peer       string
@@ -37,7 +37,7 @@ type deed struct {
 }
 
 // commandLine is a deed of the user of this process.
-func commandLine(command string, databases []string, object string, problems io.Writer) deed {
+func commandLine(command string, databases []string, object string, problems io.Writer) auditEntry {
 	peer := "command line"
 	if host, err := os.Hostname(); err == nil {
 		peer += " on " + host
@@ -48,30 +48,30 @@ func commandLine(command string, databases []string, object string, problems io.
 	} else if id := os.Getuid(); id >= 0 {
 		name = strconv.Itoa(id)
 	}
-	return deed{command: command, database: strings.Join(databases, ","), object: object, user: "system:" + name, peer: peer, problems: problems}
+	return auditEntry{command: command, database: strings.Join(databases, ","), object: object, user: "system:" + name, peer: peer, problems: problems}
 }
 
 // socketLine is a deed of whose process has the other end of the control socket.
-func socketLine(conn net.Conn, command, database, object string) deed {
-	return deed{command: command, database: database, object: object, user: "system:" + cmp.Or(socketUser(conn), "unknown"), peer: controlSocket}
+func socketLine(conn net.Conn, command, database, object string) auditEntry {
+	return auditEntry{command: command, database: database, object: object, user: "system:" + cmp.Or(socketUser(conn), "unknown"), peer: controlSocket}
 }
 
-// act is what the audit log is told.
-func (d deed) act(status int) web.Act {
-	return web.Act{Time: time.Now(), User: d.user, Peer: d.peer, Method: "COMMAND", Route: d.command, Database: d.database, Object: d.object, Status: status}
+// entry is what the audit log is told.
+func (d auditEntry) entry(status int) web.AuditEntry {
+	return web.AuditEntry{Time: time.Now(), User: d.user, Peer: d.peer, Method: "COMMAND", Route: d.command, Database: d.database, Object: d.object, Status: status}
 }
 
 // from is the deed as it is noted at the place to which data was brought from a source.
-func (d deed) from(source string) deed {
+func (d auditEntry) from(source string) auditEntry {
 	d.object = "from " + source
 	return d
 }
 
 // begin notes in an engine that the command begins.
-func (d deed) begin(ctx context.Context, e kv.Engine) { d.leave(ctx, e, http.StatusAccepted) }
+func (d auditEntry) begin(ctx context.Context, e kv.Engine) { d.leave(ctx, e, http.StatusAccepted) }
 
 // end notes in an engine what came of the command, also when it was told to end.
-func (d deed) end(ctx context.Context, e kv.Engine, err error) {
+func (d auditEntry) end(ctx context.Context, e kv.Engine, err error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), leaveActWithin)
 	defer stop()
 	d.leave(ctx, e, outcome(err))
@@ -79,11 +79,11 @@ func (d deed) end(ctx context.Context, e kv.Engine, err error) {
 
 // leave writes an act into an engine. That it can't be is no reason not to do what the command is for: it may be what
 // mends the engine.
-func (d deed) leave(ctx context.Context, e kv.Engine, status int) {
+func (d auditEntry) leave(ctx context.Context, e kv.Engine, status int) {
 	if d.command == "" {
 		return
 	}
-	act := d.act(status)
+	act := d.entry(status)
 	text, err := json.Marshal(lineOf(act))
 	if err == nil {
 		err = store.LeaveAct(ctx, e, act.Time, text)
@@ -94,7 +94,7 @@ func (d deed) leave(ctx context.Context, e kv.Engine, status int) {
 }
 
 // warn tells people that an act could not be written.
-func (d deed) warn(err error) {
+func (d auditEntry) warn(err error) {
 	if d.problems != nil {
 		fmt.Fprintf(d.problems, "WARNING: the audit log lacks this command: %v\n", err)
 	}
@@ -128,7 +128,7 @@ func outcome(err error) int {
 // takeActs writes the acts that commands have left in the engine into the audit log.
 func (a *instance) takeActs(ctx context.Context) error {
 	return a.Store.TakeActs(ctx, func(text []byte) {
-		act, ok := actIn(text)
+		act, ok := parseEntry(text)
 		if !ok {
 			a.log.Error("a row of the audit log is none of a command, and is left out")
 			return

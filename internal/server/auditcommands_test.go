@@ -13,7 +13,7 @@ import (
 func (r *running) commandActs() (all []string) {
 	r.t.Helper()
 	who := commandLine("", nil, "", nil).user
-	for _, one := range slices.Backward(r.acts(100)) {
+	for _, one := range slices.Backward(r.auditEntries(100)) {
 		if what, ok := strings.CutPrefix(one, who+" COMMAND sectional "); ok {
 			all = append(all, what)
 		}

@@ -18,29 +18,29 @@ import (
 // Acts can be read over HTTP: those in the file, from its end, or without one the last that the process remembers. The
 // file is a setting, which may name any file: what is read of it is given out only where it is an act.
 
-// mostRead is how much of the file one page looks at.
-const mostRead = 4 << 20
+// maxRead is how much of the file one page looks at.
+const maxRead = 4 << 20
 
 var errNoActs = dberr.New(dberr.Invalid, "bad_request", "`bookmark` is none of this log: its file may be another one by now. Begin again without it.")
 
 // page implements web.Shared.ReadActs. The place before which it reads is an offset in the file, or the number of an act that is remembered.
-func (a *audit) page(before string, most int) (web.ActPage, error) {
+func (a *audit) page(before string, most int) (web.AuditPage, error) {
 	place := int64(-1)
 	if before != "" {
 		n, err := strconv.ParseInt(before, 10, 64)
 		if err != nil || n < 0 {
-			return web.ActPage{}, errNoActs
+			return web.AuditPage{}, errNoActs
 		}
 		place = n
 	}
 	if name := a.file(); name != "" {
 		return a.readFile(name, place, most)
 	}
-	return a.kept.page(place, most)
+	return a.recent.page(place, most)
 }
 
 // readFile reads the acts of a file that end before a place, -1 for its end.
-func (a *audit) readFile(name string, place int64, most int) (p web.ActPage, err error) {
+func (a *audit) readFile(name string, place int64, most int) (p web.AuditPage, err error) {
 	size, err := a.size(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		size, err = 0, nil // there was no act yet, or it was renamed
@@ -62,23 +62,23 @@ func (a *audit) readFile(name string, place int64, most int) (p web.ActPage, err
 		return p, err
 	}
 	defer file.Close()
-	from := max(0, place-mostRead)
+	from := max(0, place-maxRead)
 	text := make([]byte, place-from)
 	if _, err := file.ReadAt(text, from); err != nil && !errors.Is(err, io.EOF) {
 		return p, err
 	}
-	for len(text) > 0 && len(p.Acts) < most {
+	for len(text) > 0 && len(p.Entries) < most {
 		text = bytes.TrimSuffix(text, []byte{'\n'})
 		begin := bytes.LastIndexByte(text, '\n') + 1
-		if begin == 0 && from > 0 && len(text) < mostRead-1 {
+		if begin == 0 && from > 0 && len(text) < maxRead-1 {
 			break // its beginning is for the next page
 		}
-		if act, ok := actIn(text[begin:]); ok {
+		if act, ok := parseEntry(text[begin:]); ok {
 			text, err := json.Marshal(act)
 			if err != nil {
 				return p, err
 			}
-			p.Acts = append(p.Acts, text)
+			p.Entries = append(p.Entries, text)
 		}
 		text = text[:begin]
 	}
@@ -102,8 +102,8 @@ func (a *audit) size(name string) (int64, error) {
 	return info.Size(), nil
 }
 
-// actIn returns the act that a line is, if it is one.
-func actIn(text []byte) (l line, ok bool) {
+// parseEntry returns the act that a line is, if it is one.
+func parseEntry(text []byte) (l line, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if d.Decode(&l) != nil || l.User == "" || l.Route == "" || l.Status == 0 {
@@ -113,25 +113,25 @@ func actIn(text []byte) (l line, ok bool) {
 	return l, err == nil
 }
 
-// mostKept is how many acts are remembered.
-const mostKept = 1000
+// maxRecent is how many acts are remembered.
+const maxRecent = 1000
 
-// keptActs are the last acts of the process, by their numbers from 0 up.
-type keptActs struct {
+// recentEntries are the last acts of the process, by their numbers from 0 up.
+type recentEntries struct {
 	mu   sync.Mutex
-	ring [mostKept]line
+	ring [maxRecent]line
 	all  int64 // that there were
 }
 
-func (k *keptActs) add(l line) {
+func (k *recentEntries) add(l line) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.ring[k.all%mostKept] = l
+	k.ring[k.all%maxRecent] = l
 	k.all++
 }
 
 // page returns acts before the one of a number, -1 for all.
-func (k *keptActs) page(before int64, most int) (p web.ActPage, err error) {
+func (k *recentEntries) page(before int64, most int) (p web.AuditPage, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if before > k.all {
@@ -140,14 +140,14 @@ func (k *keptActs) page(before int64, most int) (p web.ActPage, err error) {
 	if before < 0 {
 		before = k.all
 	}
-	oldest := max(0, k.all-mostKept)
-	for before > oldest && len(p.Acts) < most {
+	oldest := max(0, k.all-maxRecent)
+	for before > oldest && len(p.Entries) < most {
 		before--
-		act, err := json.Marshal(k.ring[before%mostKept])
+		act, err := json.Marshal(k.ring[before%maxRecent])
 		if err != nil {
 			return p, err
 		}
-		p.Acts = append(p.Acts, act)
+		p.Entries = append(p.Entries, act)
 	}
 	if before > oldest {
 		p.Next = strconv.FormatInt(before, 10)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// acts reads all pages of the audit log, each of so many acts, and returns what they are about, the newest first.
-func (r *running) acts(limit int) (about []string) {
+// auditEntries reads all pages of the audit log, each of so many acts, and returns what they are about, the newest first.
+func (r *running) auditEntries(limit int) (about []string) {
 	r.t.Helper()
 	for bookmark := ""; ; {
 		status, body := r.get(fmt.Sprintf("/_node/_local/_audit?limit=%d&bookmark=%s", limit, url.QueryEscape(bookmark)), "adm", "pass")
@@ -37,14 +37,14 @@ func TestAuditRead(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"", filepath.Join(t.TempDir(), "audit.jsonl")} {
 		r := start(t, Options{Data: t.TempDir(), User: "adm", Password: "pass", Config: configured(t, "[audit]\nfile = "+file+"\n")})
-		if got := r.acts(10); got != nil {
+		if got := r.auditEntries(10); got != nil {
 			t.Errorf("before there was any: %q", got)
 		}
 		for i := range 25 {
 			r.ask("PUT", fmt.Sprint("/db", i), "", "adm", "pass", nil)
 		}
 		for _, limit := range []int{1, 7, 25, 1000} {
-			got := r.acts(limit)
+			got := r.auditEntries(limit)
 			if len(got) != 25 || got[0] != "adm PUT /{db} db24 201" || got[24] != "adm PUT /{db} db0 201" {
 				t.Errorf("%q, %d at a time: %q", file, limit, got)
 			}
@@ -70,13 +70,13 @@ func TestAuditReadsOnlyActs(t *testing.T) {
 	file := filepath.Join(dir, "other")
 	act := `{"time":"2026-11-23T07:10:26.1Z","user":"u","peer":"p","method":"PUT","route":"/{db}","database":"%s","status":201}`
 	lines := []string{"root:" + secret, `{"` + secret + `":1}`, fmt.Sprintf(act, "one"), strings.Replace(fmt.Sprintf(act, "x"), `{`, `{"password":"`+secret+`",`, 1),
-		`"` + secret + `"`, strings.Repeat("x", mostRead+100), fmt.Sprintf(act, "two"), "", fmt.Sprintf(act, secret)[:40]}
+		`"` + secret + `"`, strings.Repeat("x", maxRead+100), fmt.Sprintf(act, "two"), "", fmt.Sprintf(act, secret)[:40]}
 	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r := start(t, Options{Data: t.TempDir(), User: "adm", Password: "pass", Config: configured(t, "[audit]\nfile = "+file+"\n")})
 	for _, limit := range []int{1, 100} {
-		if got := fmt.Sprint(r.acts(limit)); got != "[u PUT /{db} two 201 u PUT /{db} one 201]" {
+		if got := fmt.Sprint(r.auditEntries(limit)); got != "[u PUT /{db} two 201 u PUT /{db} one 201]" {
 			t.Error(got)
 		}
 	}
@@ -99,7 +99,7 @@ func TestAuditOfCommands(t *testing.T) {
 		t.Error("a backup into a file was made")
 	}
 	want := []string{"COMMAND sectional backup  500", "COMMAND sectional backup  202", "COMMAND sectional backup  200", "COMMAND sectional backup  202"}
-	got := r.acts(100)
+	got := r.auditEntries(100)
 	for i, one := range want {
 		if i >= len(got) || !strings.HasPrefix(got[i], "system:") || !strings.HasSuffix(got[i], one) {
 			t.Fatalf("%d: %q, want %q", i, got, one)

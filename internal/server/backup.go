@@ -44,7 +44,7 @@ func Backup(ctx context.Context, o BackupOptions) error {
 	}
 	made := false
 	defer func() { end(made) }()
-	source.Beside, source.Increment = []string{filepath.Join(o.Data, localConfig)}, o.Increment
+	source.ExtraFiles, source.Increment = []string{filepath.Join(o.Data, localConfig)}, o.Increment
 	b, err := backup.Make(ctx, source, o.Backups, time.Now(), o.progress("copied"), o.verify(ctx))
 	if made = err == nil; !made {
 		return err

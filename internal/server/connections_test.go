@@ -191,7 +191,7 @@ func TestConnectionLimits(t *testing.T) {
 	for open, want := range map[int]connectionLimits{
 		256:     {all: 256 - 85 - 51, each: 90},
 		512:     {all: 512 - 170 - 102, each: 180},
-		1 << 20: {all: mostConnections, each: mostConnections * 3 / 4},
+		1 << 20: {all: maxConnections, each: maxConnections * 3 / 4},
 		10:      {all: 8, each: 6},
 	} {
 		want.write = time.Minute

@@ -51,7 +51,7 @@ type control struct {
 	stop     context.CancelFunc
 	one      chan struct{} // holds an element while a checkpoint is made
 	counts   controlCounts
-	acts     func(web.Act)
+	audit    func(web.AuditEntry)
 }
 
 // controlCounts are what the commands came to, since the start of the process.
@@ -80,7 +80,7 @@ func (a *instance) openControl() {
 	if !ok || a.o.Store.Memory {
 		return // backups are PostgreSQL's own, and of memory there are none
 	}
-	c := &control{engine: e, dir: a.o.Data, version: a.o.Version, log: a.log, one: make(chan struct{}, 1), acts: a.audit.tell}
+	c := &control{engine: e, dir: a.o.Data, version: a.o.Version, log: a.log, one: make(chan struct{}, 1), audit: a.audit.record}
 	a.API.Metrics.Gauges(c.gauges)
 	err := os.Remove(path) // of a server that was killed; this one holds the directory
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -150,21 +150,21 @@ func (c *control) serve(conn net.Conn) {
 func (c *control) pin(conn net.Conn) {
 	dir, err := c.engine.Checkpoint(c.ctx)
 	if err != nil {
-		c.tell(conn, "sectional backup", "", "", http.StatusInternalServerError)
+		c.writeEntry(conn, "sectional backup", "", "", http.StatusInternalServerError)
 		c.answer(conn, checkpointAnswer{Error: err.Error()})
 		return
 	}
 	c.log.Info("a backup begins")
-	c.tell(conn, "sectional backup", "", "", http.StatusAccepted)
+	c.writeEntry(conn, "sectional backup", "", "", http.StatusAccepted)
 	c.counts.pinned.Add(1)
 	defer c.counts.pinned.Add(-1)
 	made := c.answer(conn, checkpointAnswer{Dir: dir, Version: c.version}) && saysMade(conn)
 	if made {
 		c.counts.backup.Store(time.Now().Unix())
 		c.counts.backups.Add(1)
-		c.tell(conn, "sectional backup", "", "", http.StatusOK)
+		c.writeEntry(conn, "sectional backup", "", "", http.StatusOK)
 	} else {
-		c.tell(conn, "sectional backup", "", "", http.StatusInternalServerError)
+		c.writeEntry(conn, "sectional backup", "", "", http.StatusInternalServerError)
 	}
 	if err := c.engine.RemoveCheckpoint(dir); err != nil {
 		c.log.Warn("what a backup was made of can't be removed", "err", err)
@@ -182,9 +182,9 @@ func saysMade(conn net.Conn) bool {
 	return string(text) == backupMade
 }
 
-// tell has the audit log know of a command. Who asks is whose process has the other end of the socket.
-func (c *control) tell(conn net.Conn, command, database, object string, status int) {
-	c.acts(socketLine(conn, command, database, object).act(status))
+// writeEntry has the audit log know of a command. Who asks is whose process has the other end of the socket.
+func (c *control) writeEntry(conn net.Conn, command, database, object string, status int) {
+	c.audit(socketLine(conn, command, database, object).entry(status))
 }
 
 // answer reports whether the answer was sent.

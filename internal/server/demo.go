@@ -41,7 +41,7 @@ func (a *instance) loadDemo(ctx context.Context, base string) error {
 	if err := demo.Load(ctx, a.do, size, a.o.Progress); err != nil {
 		return err
 	}
-	credentials := madeUpName + ":PASSWORD"
+	credentials := defaultAdminName + ":PASSWORD"
 	if a.o.User != "" {
 		credentials = a.o.User + ":" + a.o.Password
 	}
@@ -50,14 +50,14 @@ func (a *instance) loadDemo(ctx context.Context, base string) error {
 		fmt.Fprintln(a.o.Out, "  "+line)
 	}
 	if a.dynamoAddress != "" {
-		fmt.Fprintf(a.o.Out, "  sectional keys create %s --server http://%s@%s\n", cmp.Or(a.o.User, madeUpName), credentials, strings.TrimPrefix(base, "http://"))
+		fmt.Fprintf(a.o.Out, "  sectional keys create %s --server http://%s@%s\n", cmp.Or(a.o.User, defaultAdminName), credentials, strings.TrimPrefix(base, "http://"))
 	}
 	return nil
 }
 
 // do sends a request to the face without a connection, as an administrator.
 func (a *instance) do(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
-	ctx = auth.WithCaller(auth.WithinProcess(ctx), &auth.Caller{Name: madeUpName, Roles: []string{auth.AdminRole}})
+	ctx = auth.WithCaller(auth.WithinProcess(ctx), &auth.Caller{Name: defaultAdminName, Roles: []string{auth.AdminRole}})
 	r, err := http.NewRequestWithContext(ctx, method, "http://sectional"+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err

@@ -10,18 +10,18 @@ import (
 const usualDescriptors = 1024
 
 const (
-	mostFiles       = 1000  // of the store that are kept open
-	mostConnections = 20000 // unless the configuration says otherwise
+	maxFiles       = 1000  // of the store that are kept open
+	maxConnections = 20000 // unless the configuration says otherwise
 )
 
 // storeFiles returns how many files the store may keep open: a third, or as many as it has
 // use for.
-func storeFiles(descriptors int) int { return min(descriptors/3, mostFiles) }
+func storeFiles(descriptors int) int { return min(descriptors/3, maxFiles) }
 
 // roomForConnections returns how many connections there may be beside the store's files. A
 // fifth is left for logs, children and requests to others.
 func roomForConnections(descriptors int) int {
-	return max(min(descriptors-storeFiles(descriptors)-descriptors/5, mostConnections), 8)
+	return max(min(descriptors-storeFiles(descriptors)-descriptors/5, maxConnections), 8)
 }
 
 // parseConnectionLimits parses the bounds of connections: what is 0 follows from the

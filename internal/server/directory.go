@@ -17,8 +17,8 @@ import (
 // has the data.
 const lockName = "LOCK"
 
-// beside are names that a data directory may have before its first start.
-var beside = [...]string{"lost+found", localConfig}
+// foreignFiles are names that a data directory may have before its first start.
+var foreignFiles = [...]string{"lost+found", localConfig}
 
 // wantData refuses a directory that has no data in it, for commands that work on what is there: opening it would make an
 // empty store where somebody has mistaken the place.
@@ -70,7 +70,7 @@ func wantOwn(dir string) error {
 		return nil
 	}
 	for _, e := range entries {
-		if name := e.Name(); !strings.HasPrefix(name, ".") && !slices.Contains(beside[:], name) {
+		if name := e.Name(); !strings.HasPrefix(name, ".") && !slices.Contains(foreignFiles[:], name) {
 			return fmt.Errorf("%s has no data of a server, but other things in it, as %s: name a data directory that is empty, or not there yet", dir, name)
 		}
 	}

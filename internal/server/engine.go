@@ -158,7 +158,7 @@ func postgresOptions(o EngineOptions, s *config.Snapshot, log *slog.Logger) pgkv
 		Schema:      s.String("engine", "schema", ""),
 		Connections: int(s.Int("engine", "connections", 32)),
 		Commit:      s.String("engine", "synchronous_commit", ""),
-		Patience:    s.Duration("engine", "patience", time.Second, 10*time.Second),
+		RetryFor:    s.Duration("engine", "patience", time.Second, 10*time.Second),
 		Unsafe:      os.Getenv(unsafeVariable) != "",
 		Logger:      log,
 	}

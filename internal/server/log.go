@@ -25,7 +25,7 @@ func newLog(out io.Writer, level slog.Leveler, json func() bool) *slog.Logger {
 		out = &inLine{Writer: out}
 		h = either{slog.NewTextHandler(out, o), slog.NewJSONHandler(out, o), json}
 	}
-	return slog.New(sparing{h, &told{}})
+	return slog.New(sparing{h, &logOnce{}})
 }
 
 // inLine has two handlers write one after the other.
@@ -89,11 +89,11 @@ const saidEvery = time.Minute
 // in the background tries again all the time, and would fill the log with that. All other lines are written.
 type sparing struct {
 	slog.Handler
-	told *told // shared with the handlers that are made of this one
+	seen *logOnce // shared with the handlers that are made of this one
 }
 
-// told is when each message was written last, and how many were left out since.
-type told struct {
+// logOnce is when each message was written last, and how many were left out since.
+type logOnce struct {
 	mu sync.Mutex
 	of map[string]*lines
 }
@@ -106,7 +106,7 @@ type lines struct {
 // Handle implements slog.Handler.
 func (h sparing) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelWarn && unreachable(r) {
-		leftOut, write := h.told.count(r.Message, r.Time)
+		leftOut, write := h.seen.count(r.Message, r.Time)
 		if !write {
 			return nil
 		}
@@ -120,12 +120,12 @@ func (h sparing) Handle(ctx context.Context, r slog.Record) error {
 
 // WithAttrs implements slog.Handler.
 func (h sparing) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return sparing{h.Handler.WithAttrs(attrs), h.told}
+	return sparing{h.Handler.WithAttrs(attrs), h.seen}
 }
 
 // WithGroup implements slog.Handler.
 func (h sparing) WithGroup(name string) slog.Handler {
-	return sparing{h.Handler.WithGroup(name), h.told}
+	return sparing{h.Handler.WithGroup(name), h.seen}
 }
 
 // unreachable reports whether a line has the error of something that can't be reached at present.
@@ -139,7 +139,7 @@ func unreachable(r slog.Record) (found bool) {
 }
 
 // count counts a line, and reports whether it is to be written, and how many were left out before it.
-func (t *told) count(message string, now time.Time) (leftOut int, write bool) {
+func (t *logOnce) count(message string, now time.Time) (leftOut int, write bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.of[message]

@@ -50,7 +50,7 @@ func (a *instance) open(ctx context.Context) (err error) {
 		return err
 	}
 	a.audit = newAudit(a.config, a.log)
-	a.API.Acts, a.API.ReadActs = a.audit.tell, a.audit.page
+	a.API.Audit, a.API.ReadActs = a.audit.record, a.audit.page
 	if err := a.takeActs(ctx); err != nil {
 		a.log.Error("acts of commands could not be brought to the audit log", "error", err)
 	}

@@ -74,16 +74,16 @@ func RestorePart(ctx context.Context, o PartOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	aside := transfer.Aside{Source: source, Target: o.To, Security: o.Partition == ""}
+	aside := transfer.LocalsAndSecurity{Source: source, Target: o.To, Security: o.Partition == ""}
 	carried, err := aside.Run(ctx)
 	if err != nil {
 		return fmt.Errorf("the documents are restored, but not all of its _security and local documents: %w", err)
 	}
-	return o.told(b, done, carried)
+	return o.report(b, done, carried)
 }
 
-// told tells what came of it.
-func (o *PartOptions) told(b *backup.Backup, done transfer.Outcome, carried transfer.Carried) error {
+// report tells what came of it.
+func (o *PartOptions) report(b *backup.Backup, done transfer.Outcome, carried transfer.Carried) error {
 	o.Progress.Clear()
 	if done.Refused > 0 {
 		return fmt.Errorf("%d documents were refused; they are named above", done.Refused)

@@ -53,7 +53,7 @@ func Salvage(ctx context.Context, o SalvageOptions) error {
 	for _, n := range documents {
 		told.Documents += n
 	}
-	if err := o.tell(told); err != nil {
+	if err := o.report(told); err != nil {
 		return err
 	}
 	if wrong != nil {
@@ -62,8 +62,8 @@ func Salvage(ctx context.Context, o SalvageOptions) error {
 	return nil
 }
 
-// tell tells what was found, to programs or to people.
-func (o *SalvageOptions) tell(s salvaged) error {
+// report tells what was found, to programs or to people.
+func (o *SalvageOptions) report(s salvaged) error {
 	out := o.Progress.Above(o.Out)
 	if o.JSON {
 		return json.NewEncoder(out).Encode(s)

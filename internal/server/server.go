@@ -33,20 +33,20 @@ const localConfig = "local.ini"
 // instance is a server that runs in this process.
 type instance struct {
 	*assembly.Server
-	o             Options
-	log           *slog.Logger
-	config        *config.Config
-	engine        engine
-	release       func() error // removes the file that says that the directory is in use
-	control       *control
-	tracer        *tracing.Tracer // nil where nothing is traced
-	endTelling    func()          // the others of tasks
-	dynamoAddress string          // where the DynamoDB API listens; empty: nowhere of its own
-	until         time.Time       // when all must have ended; zero as long as it serves
-	draining      drainer
-	secured       *secured // certificates of HTTPS; nil without it
-	audit         *audit
-	sizes         sizes
+	o              Options
+	log            *slog.Logger
+	config         *config.Config
+	engine         engine
+	release        func() error // removes the file that says that the directory is in use
+	control        *control
+	tracer         *tracing.Tracer // nil where nothing is traced
+	stopPublishing func()          // the others of tasks
+	dynamoAddress  string          // where the DynamoDB API listens; empty: nowhere of its own
+	until          time.Time       // when all must have ended; zero as long as it serves
+	draining       drainer
+	secured        *secured // certificates of HTTPS; nil without it
+	audit          *audit
+	sizes          sizes
 }
 
 // Run serves until ctx ends, drains as long as the configuration says, then lets what
@@ -158,8 +158,8 @@ func (a *instance) close() error {
 	if a.engine != nil {
 		defer time.AfterFunc(graceForDisk, a.engine.Abandon).Stop()
 	}
-	if a.endTelling != nil {
-		a.endTelling()
+	if a.stopPublishing != nil {
+		a.stopPublishing()
 	}
 	if a.secured != nil {
 		a.secured.acme.Close()

@@ -44,7 +44,7 @@ func (a *instance) amongServers() (o store.Options, err error) {
 	}
 	var id [8]byte
 	rand.Read(id[:]) // never fails
-	if _, err := a.config.Ensure(config.Setting{Section: "sectional", Key: "node", Value: madeUpNode(id[:3])}); err != nil {
+	if _, err := a.config.Ensure(config.Setting{Section: "sectional", Key: "node", Value: generatedNode(id[:3])}); err != nil {
 		return o, err
 	}
 	o.Server = store.Server{Name: a.config.Snapshot().String("sectional", "node", "")}
@@ -53,8 +53,8 @@ func (a *instance) amongServers() (o store.Options, err error) {
 	return o, nil
 }
 
-// madeUpNode is a name in the form of CouchDB's nodes.
-func madeUpNode(id []byte) string {
+// generatedNode is a name in the form of CouchDB's nodes.
+func generatedNode(id []byte) string {
 	host, err := os.Hostname()
 	if err != nil || strings.ContainsAny(host, "@;= \t") || host == "" {
 		host = "localhost"
@@ -72,8 +72,8 @@ func (a *instance) showUp(ctx context.Context, at net.Addr) {
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var telling sync.WaitGroup
-	telling.Go(func() { admin.TellTasks(ctx, a.API) })
-	a.endTelling = func() { stop(); telling.Wait(); a.Peers.Close() }
+	telling.Go(func() { admin.PublishTasks(ctx, a.API) })
+	a.stopPublishing = func() { stop(); telling.Wait(); a.Peers.Close() }
 }
 
 // reachedAt is the URL at which other servers reach this one: the one that is set, or where it

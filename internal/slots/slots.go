@@ -25,7 +25,7 @@ type Slots struct {
 	mu      sync.Mutex
 	closed  bool
 	free    []int // by kind, the extra ones last
-	taken   map[Party]held
+	taken   map[Party]shares
 	waiting []*waiter // the oldest first
 }
 
@@ -33,8 +33,8 @@ type Slots struct {
 // its name.
 type Party struct{ Kind, Name string }
 
-// held is how many slots a party has, and how many of them are extra ones.
-type held struct{ all, extra int }
+// shares is how many slots a party has, and how many of them are extra ones.
+type shares struct{ all, extra int }
 
 // waiter is one who wants a slot.
 type waiter struct {
@@ -58,7 +58,7 @@ var ErrClosed = errors.New("slots: closed")
 // eight times as many extra ones, sixteen at least, for all kinds together. Who has waited for overflow may have
 // one of these.
 func New(kinds, each int, overflow time.Duration) *Slots {
-	s := &Slots{overflow: overflow, taken: map[Party]held{}}
+	s := &Slots{overflow: overflow, taken: map[Party]shares{}}
 	for range kinds {
 		s.free = append(s.free, each)
 	}
@@ -151,7 +151,7 @@ func (s *Slots) serve() {
 	for {
 		next, from := -1, 0
 		for i, w := range s.waiting {
-			if next >= 0 && s.held(w).all >= s.held(s.waiting[next]).all {
+			if next >= 0 && s.share(w).all >= s.share(s.waiting[next]).all {
 				continue
 			}
 			if kind, ok := s.slotFor(w); ok {
@@ -174,15 +174,15 @@ func (s *Slots) slotFor(w *waiter) (kind int, ok bool) {
 	switch {
 	case s.free[w.kind] > 0:
 		return w.kind, true
-	case w.late && s.free[extra] > 0 && s.held(w).extra < max(1, s.free[extra]/4):
+	case w.late && s.free[extra] > 0 && s.share(w).extra < max(1, s.free[extra]/4):
 		return extra, true
 	}
 	return 0, false
 }
 
-// held is how many slots those whom the work is for have, the one of them that has
+// share is how many slots those whom the work is for have, the one of them that has
 // the most.
-func (s *Slots) held(w *waiter) (most held) {
+func (s *Slots) share(w *waiter) (most shares) {
 	for _, p := range w.parties {
 		most.all, most.extra = max(most.all, s.taken[p].all), max(most.extra, s.taken[p].extra)
 	}

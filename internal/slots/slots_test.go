@@ -90,7 +90,7 @@ func TestWhoHasNone(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.mu.Lock()
-		s.taken[Party{"database", "a"}] = held{all: 2} // as if it had another one
+		s.taken[Party{"database", "a"}] = shares{all: 2} // as if it had another one
 		s.mu.Unlock()
 		var order []string
 		for _, db := range []string{"a", "b", "a", "c"} {

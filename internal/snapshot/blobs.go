@@ -13,12 +13,12 @@ import (
 // are written together with it, up to this size and up to so many of them at
 // once. All others go to the store as they come.
 const (
-	maxInline = 64 << 10
-	maxHeld   = 1 << 20
+	maxInline   = 64 << 10
+	maxBuffered = 1 << 20
 )
 
-// held is a blob that has come and that leaves may name.
-type held struct {
+// sharedBlobs is a blob that has come and that leaves may name.
+type sharedBlobs struct {
 	document.Attachment // what the bytes decide, and where they are
 	shared              bool
 	partition           document.Partition // to whose documents the stored bytes belong
@@ -36,7 +36,7 @@ func (l *loader) blob(payload []byte) error {
 	if len(l.blobs) > 2*maxShared {
 		return malformed("The snapshot has too many attachments that are named more than once.")
 	}
-	b := &held{shared: h.shared, partition: document.ID(l.current.id).Partition()}
+	b := &sharedBlobs{shared: h.shared, partition: document.ID(l.current.id).Partition()}
 	if !h.shared {
 		l.single++
 	}
@@ -50,14 +50,14 @@ func (l *loader) blob(payload []byte) error {
 }
 
 // keep stores the bytes, or holds them in memory.
-func (l *loader) keep(b *held, h blob, from *chunks) error {
+func (l *loader) keep(b *sharedBlobs, h blob, from *chunks) error {
 	most := l.o.Rules.MaxAttachment
 	switch {
 	case l.current.refused != nil && !h.shared:
 		b.refused = l.current.refused
 	case most > 0 && h.length > uint64(most):
 		b.refused = dberr.New(dberr.TooLarge, "attachment_too_large", "The attachment is too large.")
-	case !h.shared && h.length <= maxInline && l.inline+int(h.length) <= maxHeld:
+	case !h.shared && h.length <= maxInline && l.inline+int(h.length) <= maxBuffered:
 		data, err := io.ReadAll(from)
 		if err != nil {
 			return err
@@ -78,7 +78,7 @@ func (l *loader) keep(b *held, h blob, from *chunks) error {
 	return err
 }
 
-func (l *loader) checkDigest(b *held, h blob) error {
+func (l *loader) checkDigest(b *sharedBlobs, h blob) error {
 	if b.Digest != h.digest {
 		return malformed("An attachment of document %s is not that of its digest.", l.current.id)
 	}
@@ -117,7 +117,7 @@ func (l *loader) attachment(named *leafAttachment, wanted bool) (document.Attach
 
 // move returns the attachment bytes of its own if those that came belong to
 // another partition: the source may have none, and share over all of it.
-func (l *loader) move(b *held, a *document.Attachment) error {
+func (l *loader) move(b *sharedBlobs, a *document.Attachment) error {
 	id := document.ID(l.current.id)
 	if a.Blob == 0 || b.partition == id.Partition() || !l.scope.Database().Partitioned() {
 		return nil

@@ -44,7 +44,7 @@ type Progress struct {
 // damaged, ends too early or is none, what from returns, and faults of the store;
 // whatever was read well until then is stored.
 func Load(ctx context.Context, s store.Scope, from io.Reader, o LoadOptions) (Progress, error) {
-	l := &loader{ctx: ctx, scope: s, o: o, blobs: map[uint64]*held{}, writes: newWrites(ctx, s, o.Refused)}
+	l := &loader{ctx: ctx, scope: s, o: o, blobs: map[uint64]*sharedBlobs{}, writes: newWrites(ctx, s, o.Refused)}
 	err := l.load(from)
 	if !l.writes.add(l.batch, l.at) && err == nil {
 		err = errFailed
@@ -80,9 +80,9 @@ type loader struct {
 	at     string // the bookmark read last
 
 	current current
-	blobs   map[uint64]*held // those that leaves may name, by number
-	single  int              // of them, those that one leaf is to name
-	inline  int              // bytes of them that are in memory
+	blobs   map[uint64]*sharedBlobs // those that leaves may name, by number
+	single  int                     // of them, those that one leaf is to name
+	inline  int                     // bytes of them that are in memory
 	batch   batch
 }
 

@@ -12,11 +12,11 @@ import (
 
 // Ask names a document that a reader is about to be asked for, and what of it.
 type Ask struct {
-	ID     document.ID
-	Head   bool         // Doc will be called
-	Winner bool         // Winner will, or Doc and then Revision with the winner
-	Lacks  bool         // Missing will
-	Rev    document.Rev // Revision or Changed will, with this; zero for none
+	ID      document.ID
+	Head    bool         // Doc will be called
+	Winner  bool         // Winner will, or Doc and then Revision with the winner
+	Creates bool         // Missing will
+	Rev     document.Rev // Revision or Changed will, with this; zero for none
 }
 
 // Fetch reads ahead what is asked for, in two calls of the engine at most: heads and
@@ -56,7 +56,7 @@ func (r *Reader) Fetch(asks []Ask) error {
 }
 
 // heads reports whether the document's head will be read.
-func (a *Ask) heads() bool { return a.Head || a.Winner || a.Lacks }
+func (a *Ask) heads() bool { return a.Head || a.Winner || a.Creates }
 
 // appendAsked appends the keys of the rows that are known beforehand.
 func (r *Reader) appendAsked(keys [][]byte, a *Ask) [][]byte {
@@ -64,7 +64,7 @@ func (r *Reader) appendAsked(keys [][]byte, a *Ask) [][]byte {
 	if a.heads() {
 		keys = append(keys, r.db.headKey(id))
 	}
-	if a.Lacks && r.db.settings.Load().markers {
+	if a.Creates && r.db.settings.Load().markers {
 		keys = append(keys, r.db.markerKey(id))
 	}
 	if !a.Rev.IsZero() {
@@ -117,7 +117,7 @@ type Ahead struct {
 const (
 	firstTogether = 32
 	leastTogether = 8
-	mostTogether  = 128
+	maxTogether   = 128
 )
 
 // Ahead begins the reading ahead of documents of the scope, as much as a says.
@@ -130,12 +130,12 @@ func (s Scope) Ahead(a Ahead) Ahead {
 func (a *Ahead) Next() int {
 	n := firstTogether
 	if a.all {
-		n = mostTogether
+		n = maxTogether
 	}
 	if a.docs > 0 {
 		n = max(leastTogether, (a.Bytes-a.page)/max(1, a.bytes/a.docs))
 	}
-	return max(1, min(n, mostTogether, a.Docs-a.docs))
+	return max(1, min(n, maxTogether, a.Docs-a.docs))
 }
 
 // Fetch is Reader.Fetch, and notes how large the documents are.

@@ -93,7 +93,7 @@ func (h *holding) end() {
 // one at a time and the longer the further it is behind. With refusable it gives
 // up after a while: Unavailable, with a time to wait.
 func (s *Store) giveWay(ctx context.Context, size int, refusable bool) error {
-	p, ok := s.base.(kv.Presser)
+	p, ok := s.base.(kv.PressureReporter)
 	if !ok || size <= smallBytes || p.Pressure() < highPressure {
 		return nil
 	}

@@ -91,9 +91,9 @@ func (s *Store) Create(ctx context.Context, name string, c Creation) (*Database,
 	if err != nil {
 		return nil, dberr.Wrap("store.Create", err)
 	}
-	s.forget(name, e.number-1) // one whose drop has been committed, but is still open here
+	s.dropHandle(name, e.number-1) // one whose drop has been committed, but is still open here
 	s.updates.wake()
-	s.tell(news{})
+	s.publish(news{})
 	return s.Database(ctx, name)
 }
 
@@ -196,10 +196,10 @@ func (s *Store) drop(ctx context.Context, name string, look func(kv.Txn) error) 
 	if err != nil {
 		return dberr.Wrap("store.Drop", err)
 	}
-	s.forget(name, number)
+	s.dropHandle(name, number)
 	s.updates.wake()
-	s.tell(news{name: name, number: number, all: true})
-	s.tell(news{})
+	s.publish(news{name: name, number: number, all: true})
+	s.publish(news{})
 	s.jobs.Wake()
 	return nil
 }
@@ -209,9 +209,9 @@ func (s *Store) discardLater(tx kv.Txn, number uint64) error {
 	return s.jobs.Put(tx, jobs.Job{ID: jobs.ID{Kind: jobDatabase, Number: number}, Due: s.unreachable(s.o.Clock())})
 }
 
-// forget closes the open database of a name if its number is at most the one
+// dropHandle closes the open database of a name if its number is at most the one
 // given: that is dropped, and those before it were.
-func (s *Store) forget(name string, number uint64) {
+func (s *Store) dropHandle(name string, number uint64) {
 	if d := s.open.remove(name, number); d != nil {
 		d.dropped.Store(true)
 		d.watch.wakeAll()
@@ -264,7 +264,7 @@ func (s *Store) remember(ctx context.Context, d *Database) (*Database, error) {
 	}
 	there, err := s.exists(ctx, keyspace.LaneHead.Key(d.number, keyspace.U(0)))
 	if err == nil && !there {
-		s.forget(d.name, d.number)
+		s.dropHandle(d.name, d.number)
 		err = errNoDatabase
 	}
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/sectional/sectional/internal/packed"
 )
 
-// mostNamed is how many sequences a commit asks for by name at most. What is further behind
+// maxNamed is how many sequences a commit asks for by name at most. What is further behind
 // had better look again in a snapshot.
-const mostNamed = 10_000
+const maxNamed = 10_000
 
 // Changed returns the documents of a scope that changed or went since sequences that a
 // reader gave, as many as most; then, or if it is not known any more which went, or too
@@ -41,7 +41,7 @@ func (m LaneTxn) changed(sc Scope, since Seq, ids map[document.ID]bool) (more bo
 	if last <= since {
 		return false, nil
 	}
-	if last-since > mostNamed {
+	if last-since > maxNamed {
 		return true, nil
 	}
 	keys := make([][]byte, 0, last-since)
@@ -77,7 +77,7 @@ func (m LaneTxn) removed(sc Scope, since uint64, ids map[document.ID]bool) (more
 	if last <= since {
 		return false, nil
 	}
-	if last-since > mostNamed {
+	if last-since > maxNamed {
 		return true, nil
 	}
 	keys := make([][]byte, 0, last-since)

@@ -99,7 +99,7 @@ func (r *Reader) entryOfLog(key, value []byte) (*Logged, error) {
 	if l.Old, err = r.image(e.id, e.old); err == nil {
 		l.New, err = r.image(e.id, e.now)
 	}
-	if isWithheld(err) {
+	if isRedacted(err) {
 		return nil, nil
 	}
 	return l, err

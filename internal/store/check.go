@@ -378,7 +378,7 @@ func (c *checker) blobs() error {
 	if err != nil {
 		return err
 	}
-	lost, err := c.d.lostBlobs(c.v)
+	lost, err := c.d.orphanedBlobs(c.v)
 	for _, n := range lost {
 		c.bad("there are chunks of blob %d, which is lost; compacting the database removes them", n)
 	}

@@ -28,49 +28,49 @@ import (
 // ErrStale says that something changed that a request was let in by.
 var ErrStale error = dberr.New(dberr.Unavailable, "", "Access rules changed during the request; retry.")
 
-// claim is a row that a decision rests on.
-type claim struct {
+// precondition is a row that a decision rests on.
+type precondition struct {
 	key    []byte
 	holds  func(value []byte) bool // nil for an absent row
 	forget func()                  // what was remembered; nil for nothing
 }
 
-// Claims are what a request was let in by. They are open, that is, may be added to, until
+// Preconditions are what a request was let in by. They are open, that is, may be added to, until
 // they are looked at.
-type Claims struct {
+type Preconditions struct {
 	store *Store
 	mu    struct {
 		sync.Mutex
-		rows   []claim
+		rows   []precondition
 		closed bool
 		stale  bool // one did not hold
 	}
 }
 
-type claimsKey struct{}
+type preconditionsKey struct{}
 
-// WithClaims returns a context under which databases and users may come from memory: with
+// WithPreconditions returns a context under which databases and users may come from memory: with
 // claims, for the first View or Confirm to look at. nil claims, and nothing changes, where
 // what this process remembers is the truth.
-func (s *Store) WithClaims(ctx context.Context) (context.Context, *Claims) {
+func (s *Store) WithPreconditions(ctx context.Context) (context.Context, *Preconditions) {
 	if !s.shared {
 		return ctx, nil
 	}
-	c := &Claims{store: s}
+	c := &Preconditions{store: s}
 	s.claimConfiguration(c)
-	return context.WithValue(ctx, claimsKey{}, c), c
+	return context.WithValue(ctx, preconditionsKey{}, c), c
 }
 
 // Shared reports whether other processes may write to the store.
 func (s *Store) Shared() bool { return s.shared }
 
-func claimsOf(ctx context.Context) *Claims {
-	c, _ := ctx.Value(claimsKey{}).(*Claims)
+func preconditionsOf(ctx context.Context) *Preconditions {
+	c, _ := ctx.Value(preconditionsKey{}).(*Preconditions)
 	return c
 }
 
 // add adds a claim; false if they are closed, or there are none.
-func (c *Claims) add(row claim) bool {
+func (c *Preconditions) add(row precondition) bool {
 	if c == nil {
 		return false
 	}
@@ -83,7 +83,7 @@ func (c *Claims) add(row claim) bool {
 }
 
 // open returns the claims as long as nobody has looked at them.
-func (c *Claims) open() []claim {
+func (c *Preconditions) open() []precondition {
 	if c == nil {
 		return nil
 	}
@@ -96,10 +96,10 @@ func (c *Claims) open() []claim {
 }
 
 // Open reports whether there are claims that nobody has looked at.
-func (c *Claims) Open() bool { return len(c.open()) > 0 }
+func (c *Preconditions) Open() bool { return len(c.open()) > 0 }
 
 // close ends the adding: what is looked up from now on is read.
-func (c *Claims) close() {
+func (c *Preconditions) close() {
 	if c != nil {
 		c.mu.Lock()
 		c.mu.closed, c.mu.rows = true, nil
@@ -108,7 +108,7 @@ func (c *Claims) close() {
 }
 
 // Stale reports whether one of them was found not to hold.
-func (c *Claims) Stale() bool {
+func (c *Preconditions) Stale() bool {
 	if c == nil {
 		return false
 	}
@@ -118,7 +118,7 @@ func (c *Claims) Stale() bool {
 }
 
 // fail notes that one does not hold.
-func (c *Claims) fail() error {
+func (c *Preconditions) fail() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.stale, c.mu.closed, c.mu.rows = true, true, nil
@@ -127,7 +127,7 @@ func (c *Claims) fail() error {
 
 // Confirm looks at open claims now, in a read of its own. Errors: ErrStale, also when that was
 // found before.
-func (c *Claims) Confirm(ctx context.Context) error {
+func (c *Preconditions) Confirm(ctx context.Context) error {
 	if c.Stale() {
 		return ErrStale
 	}
@@ -135,7 +135,7 @@ func (c *Claims) Confirm(ctx context.Context) error {
 		c.close()
 		return nil
 	}
-	g := &guard{claims: c.open()}
+	g := &guard{preconditions: c.open()}
 	err := c.store.engine.View(ctx, func(v kv.Snapshot) error {
 		g.Snapshot = v
 		return g.check()
@@ -149,23 +149,23 @@ func (c *Claims) Confirm(ctx context.Context) error {
 	return err
 }
 
-// batchClaims are the claims of several requests, whose rows come in one read.
-type batchClaims [][]claim
+// batchPreconditions are the claims of several requests, whose rows come in one read.
+type batchPreconditions [][]precondition
 
 // claimsOfAll returns the open claims of requests; nil if none was let in by any.
-func claimsOfAll(batch []*request) batchClaims {
-	if !slices.ContainsFunc(batch, func(r *request) bool { return r.claims != nil }) {
+func claimsOfAll(batch []*request) batchPreconditions {
+	if !slices.ContainsFunc(batch, func(r *request) bool { return r.preconditions != nil }) {
 		return nil
 	}
-	t := make(batchClaims, len(batch))
+	t := make(batchPreconditions, len(batch))
 	for i, r := range batch {
-		t[i] = r.claims.open()
+		t[i] = r.preconditions.open()
 	}
 	return t
 }
 
 // keys returns the keys of their rows.
-func (t batchClaims) keys() (keys [][]byte) {
+func (t batchPreconditions) keys() (keys [][]byte) {
 	for _, claims := range t {
 		for i := range claims {
 			keys = append(keys, claims[i].key)
@@ -175,20 +175,20 @@ func (t batchClaims) keys() (keys [][]byte) {
 }
 
 // look notes which of the requests were let in by what does not hold, and reports whether all were.
-func (t batchClaims) look(batch []*request, values [][]byte) (all bool) {
+func (t batchPreconditions) look(batch []*request, values [][]byte) (all bool) {
 	all = len(t) > 0
 	for i, claims := range t {
-		batch[i].stale = look(claims, values[:len(claims)]) != nil || batch[i].claims.Stale()
+		batch[i].stale = look(claims, values[:len(claims)]) != nil || batch[i].preconditions.Stale()
 		values = values[len(claims):]
 		all = all && batch[i].stale
 	}
 	return all
 }
 
-// Again reports whether whoever was let in by the claims has to be let in again: one does not
+// IsStale reports whether whoever was let in by the claims has to be let in again: one does not
 // hold. They are looked at for that if err, which the request ended with, may be for what
 // they say.
-func (c *Claims) Again(ctx context.Context, err error) bool {
+func (c *Preconditions) IsStale(ctx context.Context, err error) bool {
 	if err != nil && c.Open() {
 		_ = c.Confirm(ctx) // if that can't be looked at, the first error stands
 	}
@@ -204,15 +204,15 @@ const viewTries = 20
 // ctx hold there.
 func (s *Store) viewShared(ctx context.Context, scopes []Scope, fn func([]*Reader) error) error {
 	for try := range viewTries {
-		if err := outwait(ctx, try); err != nil {
+		if err := backoff(ctx, try); err != nil {
 			return err
 		}
-		c := claimsOf(ctx)
+		c := preconditionsOf(ctx)
 		if c.Stale() {
 			return ErrStale
 		}
 		open := c.open()
-		g := &guard{claims: open, doubted: s.o.Doubt != nil && try == 0 && s.o.Doubt()}
+		g := &guard{preconditions: open, assumeStale: s.o.AssumeStale != nil && try == 0 && s.o.AssumeStale()}
 		readers := make([]*Reader, len(scopes))
 		stale := map[*Database]bool{}
 		for i, scope := range scopes {
@@ -251,14 +251,14 @@ func (s *Store) guarded(g *guard, scope Scope, stale map[*Database]bool) *Reader
 	r := &Reader{Scope: scope, v: g, hidden: set.hidden, known: &set.definitions}
 	row := scope.db.laneClaim(set.version, func(l *lane) { r.loaded = l })
 	row.forget = func() { stale[scope.db] = true }
-	g.claims = append(g.claims[:len(g.claims):len(g.claims)], row)
+	g.preconditions = append(g.preconditions[:len(g.preconditions):len(g.preconditions)], row)
 	return r
 }
 
 // laneClaim is the claim that the database is there and its lane head has a version; seen
 // is called with the lane head.
-func (d *Database) laneClaim(version uint64, seen func(*lane)) claim {
-	return claim{key: laneKey(d.number), holds: func(value []byte) bool {
+func (d *Database) laneClaim(version uint64, seen func(*lane)) precondition {
+	return precondition{key: laneKey(d.number), holds: func(value []byte) bool {
 		if value == nil {
 			return false
 		}
@@ -267,7 +267,7 @@ func (d *Database) laneClaim(version uint64, seen func(*lane)) claim {
 			return false
 		}
 		return l.version == version
-	}, forget: func() { d.doubted.Store(true) }}
+	}, forget: func() { d.staleCache.Store(true) }}
 }
 
 // refreshAll refreshes databases. NotFound if one has been dropped.
@@ -287,7 +287,7 @@ func refreshAll(ctx context.Context, ds map[*Database]bool) error {
 // claim adds to open claims in ctx that the database is as remembered; false if there are
 // none.
 func (d *Database) claim(ctx context.Context) bool {
-	return !d.doubted.Load() && claimsOf(ctx).add(d.laneClaim(d.settings.Load().version, func(*lane) {}))
+	return !d.staleCache.Load() && preconditionsOf(ctx).add(d.laneClaim(d.settings.Load().version, func(*lane) {}))
 }
 
 // Claim is for those who remember something of the database's documents: it adds to open
@@ -299,7 +299,7 @@ func (d *Database) Claim(ctx context.Context) bool { return d.claim(ctx) }
 func (d *Database) refresh(ctx context.Context) (there bool, err error) {
 	moved := false
 	err = d.store.engine.View(ctx, func(v kv.Snapshot) error {
-		d.doubted.Store(false)
+		d.staleCache.Store(false)
 		l, err := d.decodeLaneRow(v)
 		if err != nil || l.version <= d.settings.Load().version {
 			return err
@@ -315,7 +315,7 @@ func (d *Database) refresh(ctx context.Context) (there bool, err error) {
 		d.watch.wakeAll() // feeds ask whether they may go on
 	}
 	if errors.Is(err, errNoDatabase) {
-		d.store.forget(d.name, d.number)
+		d.store.dropHandle(d.name, d.number)
 		return false, nil
 	}
 	return err == nil, err
@@ -341,7 +341,7 @@ func (m Mark) Claim(ctx context.Context, forget func()) bool {
 	if m.key == nil {
 		return true // no document can have the name
 	}
-	return claimsOf(ctx).add(claim{key: m.key, holds: m.holds, forget: forget})
+	return preconditionsOf(ctx).add(precondition{key: m.key, holds: m.holds, forget: forget})
 }
 
 // holds reports whether the document is as marked if value is its head, nil for none.

@@ -17,7 +17,7 @@ import (
 
 // engineClock tells the time.
 type engineClock struct {
-	engine  kv.Clocked // nil: the machine's clock is the store's
+	engine  kv.ClockReader // nil: the machine's clock is the store's
 	machine func() time.Time
 	last    atomic.Pointer[reading]
 }
@@ -35,7 +35,7 @@ const longestWay = time.Second
 
 func newEngineClock(e kv.Engine, machine func() time.Time) *engineClock {
 	c := &engineClock{machine: machine}
-	c.engine, _ = e.(kv.Clocked)
+	c.engine, _ = e.(kv.ClockReader)
 	return c
 }
 

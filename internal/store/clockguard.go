@@ -18,12 +18,12 @@ import (
 // to stay so for clockHold until it is believed. Meanwhile nothing expires and
 // the log says why. A clock that goes back makes things expire later, no more.
 type clockGuard struct {
-	mu    sync.Mutex
-	known bool      // last has been read
-	last  time.Time // of the last round whose clock was believed; zero for none
-	saved time.Time // last as stored
-	held  time.Time // when the clock was first seen ahead; zero when it is not
-	seen  time.Time // the clock at the last round that was held
+	mu         sync.Mutex
+	known      bool      // last has been read
+	last       time.Time // of the last round whose clock was believed; zero for none
+	saved      time.Time // last as stored
+	aheadSince time.Time // when the clock was first seen ahead; zero when it is not
+	seen       time.Time // the clock at the last round that was held
 }
 
 const (
@@ -40,23 +40,23 @@ func (s *Store) trusts(ctx context.Context, now time.Time) (bool, error) {
 	c := &s.clock
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := s.recall(ctx); err != nil {
+	if err := s.refreshClock(ctx); err != nil {
 		return false, err
 	}
 	switch {
 	case c.last.IsZero() || ahead(c.last, now) <= clockLeap:
-		c.held, c.last = time.Time{}, now
+		c.aheadSince, c.last = time.Time{}, now
 		return true, nil
-	case c.held.IsZero() || ahead(c.seen, now) > clockLeap || now.Before(c.held):
+	case c.aheadSince.IsZero() || ahead(c.seen, now) > clockLeap || now.Before(c.aheadSince):
 		s.o.Logger.Warn("the clock is ahead of where it was last seen: nothing expires until it has stayed so", "ahead", ahead(c.last, now), "hold", clockHold)
-		c.held, c.seen = now, now
+		c.aheadSince, c.seen = now, now
 		return false, nil
-	case now.Sub(c.held) < clockHold:
+	case now.Sub(c.aheadSince) < clockHold:
 		c.seen = now
 		return false, nil
 	}
 	s.o.Logger.Info("the clock has stayed ahead and is believed", "ahead", ahead(c.last, now))
-	c.held, c.last = time.Time{}, now
+	c.aheadSince, c.last = time.Time{}, now
 	return true, nil
 }
 
@@ -67,7 +67,7 @@ func (s *Store) believed(ctx context.Context) (time.Time, error) {
 	c := &s.clock
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := s.recall(ctx); err != nil {
+	if err := s.refreshClock(ctx); err != nil {
 		return now, err
 	}
 	if c.last.IsZero() || ahead(c.last, now) <= clockLeap {
@@ -76,8 +76,8 @@ func (s *Store) believed(ctx context.Context) (time.Time, error) {
 	return c.last, nil
 }
 
-// recall reads the time of the last round once. c.mu is locked.
-func (s *Store) recall(ctx context.Context) error {
+// refreshClock reads the time of the last round once. c.mu is locked.
+func (s *Store) refreshClock(ctx context.Context) error {
 	c := &s.clock
 	if c.known {
 		return nil

@@ -18,10 +18,10 @@ func decodeRev(r *packed.Reader) document.Rev {
 	return document.Rev{Gen: uint32(r.UpTo(math.MaxUint32)), Hash: r.Text()}
 }
 
-// mostID is the longest key of a row of a document: CouchDB's ids have no length of their
+// maxID is the longest key of a row of a document: CouchDB's ids have no length of their
 // own but that of a request line. What engines take beyond is for rows of indexes, which
 // hold ids and partitions besides values.
-const mostID = 8<<10 + 512
+const maxID = 8<<10 + 512
 
 // longestID is how long the key of a document's row may be.
-func (s *Store) longestID() int { return min(s.limits.Key, mostID) }
+func (s *Store) longestID() int { return min(s.limits.Key, maxID) }

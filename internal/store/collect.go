@@ -175,7 +175,7 @@ type tombstonePage struct {
 	d        *Database
 	age      time.Duration // 0: tombstones stay
 	from, to Seq
-	held     bool // the change log keeps some that are old
+	blocked  bool // the change log keeps some that are old
 	more     bool
 	docs     []dated
 	found    *removing // of these
@@ -194,7 +194,7 @@ func (b *tombstonePage) read(r *Reader, _ *jobs.Job) error {
 		return err
 	}
 	old := p.old(b.d.store.o.Clock().Add(-b.age))
-	b.held = held-1 < old
+	b.blocked = held-1 < old
 	b.from, b.to = p.upTo, max(p.upTo, min(old, held-1))
 	if b.from == b.to || b.age == 0 {
 		return nil
@@ -271,7 +271,7 @@ func (b *tombstonePage) write(g *group, j *jobs.Job) (over bool, err error) {
 	p.forget()
 	switch j.Due = g.now; {
 	case more:
-	case b.held: // whoever trims the log makes it due
+	case b.blocked: // whoever trims the log makes it due
 		j.Earliest, j.Due = g.now, g.now.Add(time.Hour)
 	default:
 		over = p.next(g, j, b.age)

@@ -42,7 +42,7 @@ type Configured interface {
 
 // claimConfiguration adds the claim that the configuration in effect is the store's: it says
 // who is an administrator, and what everybody may do.
-func (s *Store) claimConfiguration(c *Claims) {
+func (s *Store) claimConfiguration(c *Preconditions) {
 	if s.o.Configured == nil {
 		return
 	}
@@ -52,7 +52,7 @@ func (s *Store) claimConfiguration(c *Claims) {
 		}
 	}
 	version := s.o.Configured.SharedVersion()
-	c.add(claim{key: metaKey(metaConfigurationVersion), holds: func(value []byte) bool {
+	c.add(precondition{key: metaKey(metaConfigurationVersion), holds: func(value []byte) bool {
 		if value == nil {
 			return version == 0
 		}

@@ -10,12 +10,12 @@ import (
 	"github.com/sectional/sectional/internal/packed"
 )
 
-// wholeRows is an engine whose rows may be longer than an entry of the engine beneath. What
+// chunking is an engine whose rows may be longer than an entry of the engine beneath. What
 // else that can, only it can.
-type wholeRows struct {
+type chunking struct {
 	kv.Engine
 	limits kv.Limits
-	most   int  // the longest value that lies in one row
+	max    int  // the longest value that lies in one row
 	cuts   bool // rows may be cut
 	// cutting is called in each transaction that cuts a row of a database.
 	cutting func(tx kv.Txn, key []byte) error
@@ -29,8 +29,8 @@ func Whole(e kv.Engine) kv.Engine {
 	return newWholeRows(e, longestRow, false, nil)
 }
 
-func newWholeRows(e kv.Engine, most int, cuts bool, cutting func(kv.Txn, []byte) error) *wholeRows {
-	w := &wholeRows{Engine: e, limits: e.Limits(), most: most, cuts: cuts, cutting: cutting}
+func newWholeRows(e kv.Engine, most int, cuts bool, cutting func(kv.Txn, []byte) error) *chunking {
+	w := &chunking{Engine: e, limits: e.Limits(), max: most, cuts: cuts, cutting: cutting}
 	w.views.New, w.txns.New = newWholeView, newWholeTxn
 	return w
 }
@@ -60,7 +60,7 @@ func (w *wholeView) view(s kv.Snapshot) error {
 }
 
 // View implements kv.Engine.
-func (e *wholeRows) View(ctx context.Context, fn func(kv.Snapshot) error) error {
+func (e *chunking) View(ctx context.Context, fn func(kv.Snapshot) error) error {
 	w := e.views.Get().(*wholeView)
 	w.fn = fn
 	err := e.Engine.View(ctx, w.run)
@@ -70,12 +70,12 @@ func (e *wholeRows) View(ctx context.Context, fn func(kv.Snapshot) error) error 
 }
 
 // Update implements kv.Engine.
-func (e *wholeRows) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
+func (e *chunking) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]byte) error {
 	return e.update(fn, func(fn func(kv.Txn) error) error { return e.Engine.Update(ctx, fn, locked...) })
 }
 
 // update calls run, an Update of the engine beneath, with fn in transactions with whole rows.
-func (e *wholeRows) update(fn func(kv.Txn) error, run func(func(kv.Txn) error) error) error {
+func (e *chunking) update(fn func(kv.Txn) error, run func(func(kv.Txn) error) error) error {
 	t := e.txns.Get().(*wholeTxn)
 	t.e, t.fn = e, fn
 	err := run(t.run)
@@ -85,7 +85,7 @@ func (e *wholeRows) update(fn func(kv.Txn) error, run func(func(kv.Txn) error) e
 }
 
 // Discard implements kv.Engine: pieces go with their rows.
-func (e *wholeRows) Discard(ctx context.Context, r kv.Range) error {
+func (e *chunking) Discard(ctx context.Context, r kv.Range) error {
 	for _, r := range cutRanges(r) {
 		if err := e.Engine.Discard(ctx, r); err != nil {
 			return err
@@ -117,7 +117,7 @@ func sameDatabase(a, b []byte) bool {
 type wholeTxn struct {
 	wholeSnapshot
 	t kv.Txn
-	e *wholeRows
+	e *chunking
 	// rows are the cut rows that were read and written. What a row no longer names goes at
 	// the end: an iterator may be behind the transaction.
 	rows map[string]*metRow
@@ -199,7 +199,7 @@ func (t *wholeTxn) Put(key, value []byte) error {
 	if err := t.before(key); err != nil {
 		return err
 	}
-	c := cutInto(value, t.e.most)
+	c := cutInto(value, t.e.max)
 	for n, k := range c.keys(key) {
 		if err := t.t.Put(k, value[n*c.piece:min(len(value), (n+1)*c.piece)]); err != nil {
 			return err
@@ -219,8 +219,8 @@ func (t *wholeTxn) Put(key, value []byte) error {
 
 // fits reports whether a value is written as it is: it is short, or rows of the kind are not
 // cut, or none are, or the engine refuses it, or its key leaves no room for those of pieces.
-func (e *wholeRows) fits(key, value []byte) bool {
-	return len(value) <= e.most || len(value) > e.limits.Value || len(key) > e.limits.Key-keyspace.PieceRoom || !e.cuts || !keyspace.MayBeCut(key)
+func (e *chunking) fits(key, value []byte) bool {
+	return len(value) <= e.max || len(value) > e.limits.Value || len(key) > e.limits.Key-keyspace.PieceRoom || !e.cuts || !keyspace.MayBeCut(key)
 }
 
 // before looks at what a row has that is going to be cut: its pieces go.

@@ -22,18 +22,18 @@ type Database struct {
 	incarnation uint64
 	created     time.Time
 
-	dropped  atomic.Bool
-	doubted  atomic.Bool // what is remembered was found to be out of date (claims.go)
-	used     atomic.Bool // since the hand of openDatabases came by
-	kept     atomic.Bool // it is among those that stay open
-	settings atomic.Pointer[settings]
-	lanes    kv.Memo[lane]
-	guesses  guesses
-	tenants  tenants
-	queue    queue
-	watch    watch
-	heard    heard
-	ranking  sync.Mutex // the rankings are brought up to date by one at a time
+	dropped     atomic.Bool
+	staleCache  atomic.Bool // what is remembered was found to be out of date (claims.go)
+	used        atomic.Bool // since the hand of openDatabases came by
+	cached      atomic.Bool // it is among those that stay open
+	settings    atomic.Pointer[settings]
+	lanes       kv.Memo[lane]
+	blindWrites blindWrites
+	tenants     tenants
+	queue       queue
+	watch       watch
+	commits     commitTracker
+	ranking     sync.Mutex // the rankings are brought up to date by one at a time
 	// attached is what the Indexer keeps as long as the database is open.
 	attached struct {
 		sync.Once

@@ -77,7 +77,7 @@ func (s *Store) decide(e *pendingEdit, now document.Current) (took time.Duration
 // decideFirst decides a conditional edit before it is admitted.
 func (w *write) decideFirst(ctx context.Context, e *pendingEdit, by *settings) error {
 	e.bound = e.bound || w.binds(e, by)
-	if w.guess(e) {
+	if w.assumeNew(e) {
 		return nil
 	}
 	old, deleted, err := w.scope.db.pin(ctx, e, nil)
@@ -101,29 +101,29 @@ func (w *write) decideFirst(ctx context.Context, e *pendingEdit, by *settings) e
 	return nil
 }
 
-// guess decides an edit whose document is most likely not there without looking, which the
+// assumeNew decides an edit whose document is most likely not there without looking, which the
 // commit does in any case. What it refuses and what writes nothing is not decided so: that
 // rests on what is there.
-func (w *write) guess(e *pendingEdit) bool {
-	e.guessed = false
-	if !e.New || e.bound || e.again || !w.scope.db.guesses.may() {
+func (w *write) assumeNew(e *pendingEdit) bool {
+	e.assumedNew = false
+	if !e.New || e.bound || e.readmitted || !w.scope.db.blindWrites.may() {
 		return false
 	}
 	w.scope.db.store.decide(e, document.Current{})
-	if e.guessed = e.changes(); e.guessed {
+	if e.assumedNew = e.changes(); e.assumedNew {
 		e.pin(0)
 	}
-	return e.guessed
+	return e.assumedNew
 }
 
-// guesses says whether to guess: not for a while after one that was wrong, which has been
+// blindWrites says whether to guess: not for a while after one that was wrong, which has been
 // decided in vain.
-type guesses struct{ pause atomic.Int32 }
+type blindWrites struct{ pause atomic.Int32 }
 
-// wrongGuess is how many edits are not guessed after a wrong guess.
-const wrongGuess = 64
+// blindPause is how many edits are not guessed after a wrong guess.
+const blindPause = 64
 
-func (g *guesses) may() bool {
+func (g *blindWrites) may() bool {
 	if g.pause.Load() <= 0 {
 		return true
 	}
@@ -131,7 +131,7 @@ func (g *guesses) may() bool {
 	return false
 }
 
-func (g *guesses) wrong() { g.pause.Store(wrongGuess) }
+func (g *blindWrites) wrong() { g.pause.Store(blindPause) }
 
 // binds reports whether an edit is to be judged by what it makes of its document, or
 // decides on what its caller alone sees.
@@ -144,12 +144,12 @@ func (w *write) binds(e *pendingEdit, by *settings) bool {
 	return a != nil && (!ok || b.JudgesBody(w.scope.db, e.ID))
 }
 
-// decideAgain decides a conditional edit in the commit, where its document is not as
+// redecide decides a conditional edit in the commit, where its document is not as
 // admission saw it. errMoved if its writer has to.
-func (g *group) decideAgain(s *docState, e *pendingEdit) error {
-	if e.guessed {
-		g.db.guesses.wrong()
-		e.guessed = false
+func (g *group) redecide(s *docState, e *pendingEdit) error {
+	if e.assumedNew {
+		g.db.blindWrites.wrong()
+		e.assumedNew = false
 	}
 	if e.Decide == nil || e.bound || g.deciding.time > decidingTime || g.deciding.bytes > decidingBytes {
 		return errMoved

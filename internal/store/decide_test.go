@@ -136,11 +136,11 @@ func TestNewIsAGuess(t *testing.T) {
 			t.Errorf("%s: decided on %q, %v, and it is %s; want %q, %v", c.id, seen, r.Err, w.get(d, c.id), c.seen, c.err)
 		}
 	}
-	d.guesses.pause.Store(0)
+	d.blindWrites.pause.Store(0)
 	if r := put("p:a", unless); !errors.Is(r.Err, taken) || on() != `nothing, {"n":4}` {
 		t.Errorf("decided on %q, %v", seen, r.Err)
 	}
-	d.guesses.pause.Store(0)
+	d.blindWrites.pause.Store(0)
 	if r := put("p:a", gone); r.Err != nil || on() != `nothing, {"n":4}` { // that it writes nothing is no guess
 		t.Errorf("decided on %q, %v", seen, r.Err)
 	}

@@ -138,7 +138,7 @@ func (w *write) underTenant(ctx context.Context, e *pendingEdit) (err error) {
 	if p == "" || !w.scope.db.partitioned {
 		return nil
 	}
-	if !e.again {
+	if !e.readmitted {
 		e.tenant = w.scope.db.tenants.get(p)
 		return nil
 	}
@@ -199,7 +199,7 @@ func (g *group) indexesHere(ns Scope) (IndexSet, error) {
 		return nil, nil
 	}
 	if !g.redefined[ns.Tenant()] {
-		if err := g.known.lacks(g.db, ns.Tenant()); err != nil {
+		if err := g.known.creates(g.db, ns.Tenant()); err != nil {
 			return nil, err
 		}
 	}

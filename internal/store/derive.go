@@ -91,15 +91,15 @@ func (d *Database) deriveStored(ctx context.Context, id document.ID, rev documen
 	return r, err
 }
 
-// mostTries is how often an edit goes back to its writer because the commit found
+// maxTries is how often an edit goes back to its writer because the commit found
 // yet another winner; then the commit derives by itself.
-const mostTries = 5
+const maxTries = 5
 
 // underived reports whether the commit would have to derive rows for what a plan
 // makes of a document, and has the edit want what it lacks.
 func (g *group) underived(p *plan, e *pendingEdit) (bool, error) {
 	s := p.doc
-	if !p.moves || p.tree.Empty() || p.tree.Winner().Deleted || e.ID.Designs(g.db.partitioned) || e.tries >= mostTries {
+	if !p.moves || p.tree.Empty() || p.tree.Winner().Deleted || e.ID.Designs(g.db.partitioned) || e.tries >= maxTries {
 		return false, nil
 	}
 	ks, err := g.indexesOf(e.ID.Partition())

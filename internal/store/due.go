@@ -84,26 +84,26 @@ func (d *Database) dueOf(v kv.Snapshot, id document.ID, t *document.Tree, a aske
 		if err != nil {
 			return found, err
 		}
-		found.leaf(l.Rev, a.setting.moment(b.body), a)
+		found.leaf(l.Rev, a.setting.timeOf(b.body), a)
 	}
 	return found, nil
 }
 
-func (f *due) leaf(rev document.Rev, m moment, a asked) {
+func (f *due) leaf(rev document.Rev, m expiryTime, a asked) {
 	switch m.kind {
-	case momentNever:
-	case momentAfter:
+	case timeNever:
+	case timeAfter:
 		f.relative = true
 		if a.written > 0 {
 			f.leaves = append(f.leaves, dueLeaf{rev, a.written + m.at})
 		}
-	case momentAt:
+	case timeAt:
 		if m.at >= a.since {
 			f.leaves = append(f.leaves, dueLeaf{rev, m.at})
 			return
 		}
 		f.unreadable = f.unreadable || !a.setting.Seconds
-	case momentUnreadable:
+	case timeUnreadable:
 		f.unreadable = true
 	}
 }

@@ -224,7 +224,7 @@ func (g *group) tombstone(s *docState, leaf document.Rev, cause Cause) error {
 	if err := g.planEdit(p, e); err != nil {
 		return err
 	}
-	g.settle(p)
+	g.assign(p)
 	g.cause = cause
 	defer func() { g.cause = ByWriter }()
 	return g.put(p)

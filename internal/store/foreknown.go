@@ -13,13 +13,13 @@ import (
 // definitions are read in a snapshot of their own, and it is run again. It goes by what
 // was read if that is of the version which its rows name.
 
-// mostLooks is how often a commit is given up for that. Then definitions change faster than
+// maxReloads is how often a commit is given up for that. Then definitions change faster than
 // they are read, and it reads them itself.
-const mostLooks = 3
+const maxReloads = 3
 
-// foreknown are definitions that were read for a commit.
-type foreknown struct {
-	looks   int
+// preloaded are definitions that were read for a commit.
+type preloaded struct {
+	reloads int
 	tenants map[tenantOf]*definitions
 }
 
@@ -33,10 +33,10 @@ type unknown struct{ tenantOf }
 
 func (*unknown) Error() string { return "store: definitions changed" }
 
-// lacks is the error with which a commit is given up that needs the definitions of a
+// creates is the error with which a commit is given up that needs the definitions of a
 // namespace; nil if it is to read them itself.
-func (k *foreknown) lacks(d *Database, tenant document.Partition) error {
-	if k.looks >= mostLooks {
+func (k *preloaded) creates(d *Database, tenant document.Partition) error {
+	if k.reloads >= maxReloads {
 		return nil
 	}
 	return &unknown{tenantOf{d, tenant}}
@@ -44,12 +44,12 @@ func (k *foreknown) lacks(d *Database, tenant document.Partition) error {
 
 // look reads what a commit that ended with err was given up for; again says that it is to
 // be run once more.
-func (k *foreknown) look(ctx context.Context, err error) (again bool, _ error) {
+func (k *preloaded) look(ctx context.Context, err error) (again bool, _ error) {
 	var of *unknown
 	if !errors.As(err, &of) {
 		return false, err
 	}
-	k.looks++
+	k.reloads++
 	if of.tenant == "" {
 		_, err := of.db.refresh(ctx) // if it was dropped the commit will find that
 		return err == nil, err
@@ -74,6 +74,6 @@ func (k *foreknown) look(ctx context.Context, err error) (again bool, _ error) {
 }
 
 // of returns what was read of a tenant's definitions; nil for nothing.
-func (k *foreknown) of(d *Database, tenant document.Partition) *definitions {
+func (k *preloaded) of(d *Database, tenant document.Partition) *definitions {
 	return k.tenants[tenantOf{d, tenant}]
 }

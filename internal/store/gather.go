@@ -15,7 +15,7 @@ const longestGather = 10 * time.Millisecond
 // gathering is what a queue knows of its writers. It is guarded by the queue's lock.
 type gathering struct {
 	writers int           // who wait for a commit, or are in one
-	most    int           // of them, since the last group was taken
+	max     int           // of them, since the last group was taken
 	ended   time.Time     // when the last commit did
 	took    time.Duration // that it took
 	enough  chan struct{} // closed when all are there; nil while nobody waits for that
@@ -26,7 +26,7 @@ func (q *queue) entered() {
 	q.pending.Lock()
 	defer q.pending.Unlock()
 	q.pending.gathering.writers++
-	q.pending.gathering.most = max(q.pending.gathering.most, q.pending.gathering.writers)
+	q.pending.gathering.max = max(q.pending.gathering.max, q.pending.gathering.writers)
 }
 
 // left notes that a writer has its answer.
@@ -49,7 +49,7 @@ func (q *queue) ended(began time.Time) {
 // databases make a commit long anyway.
 func (q *queue) complete() bool {
 	p := &q.pending
-	return len(p.small) >= p.gathering.most || len(p.large) > 0 || len(p.small) > 0 && p.small[len(p.small)-1].reservation != nil
+	return len(p.small) >= p.gathering.max || len(p.large) > 0 || len(p.small) > 0 && p.small[len(p.small)-1].reservation != nil
 }
 
 // gather waits for the writers of the last commit.

@@ -24,7 +24,7 @@ type group struct {
 	now   time.Time
 	lane  lane
 	since uint64 // the lane's serial before
-	known *foreknown
+	known *preloaded
 
 	docs           map[document.ID]*docState
 	order          []*docState // changed documents by last change
@@ -85,7 +85,7 @@ type supersededRev struct {
 
 // newGroups begins a commit's groups for a batch of requests, one for each database, in
 // this order.
-func (s *Store) newGroups(tx kv.Txn, ds []*Database, batch []*request, careful bool, known *foreknown) ([]*group, error) {
+func (s *Store) newGroups(tx kv.Txn, ds []*Database, batch []*request, careful bool, known *preloaded) ([]*group, error) {
 	now := s.o.Clock()
 	ahead, err := s.fetch(tx, ds, batch, now, careful)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *Store) newGroups(tx kv.Txn, ds []*Database, batch []*request, careful b
 	return gs, nil
 }
 
-func (d *Database) newGroup(tx *kv.AheadTxn, now time.Time, known *foreknown) (*group, error) {
+func (d *Database) newGroup(tx *kv.AheadTxn, now time.Time, known *preloaded) (*group, error) {
 	g := &group{db: d, tx: tx, ahead: tx, now: now, known: known,
 		docs: map[document.ID]*docState{}, partitions: map[document.Partition]*partitionState{}, redefined: map[document.Partition]bool{}}
 	head, err := tx.GetForUpdate(laneKey(d.number))
@@ -126,7 +126,7 @@ func (d *Database) newGroup(tx *kv.AheadTxn, now time.Time, known *foreknown) (*
 
 // catchUp has what is remembered of the database brought to the version in the lane head.
 func (g *group) catchUp() error {
-	if err := g.known.lacks(g.db, ""); err != nil {
+	if err := g.known.creates(g.db, ""); err != nil {
 		return err
 	}
 	f, err := g.loadHere()
@@ -394,5 +394,5 @@ func (g *group) published() {
 		d.watch.wake(g.partitions, g.order)
 		d.store.updates.touched(d.name)
 	}
-	d.store.tellOf(g)
+	d.store.broadcast(g)
 }

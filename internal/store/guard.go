@@ -12,11 +12,11 @@ import (
 // read and all after it fail with ErrStale.
 type guard struct {
 	kv.Snapshot
-	claims  []claim
-	looking sync.Mutex
-	looked  atomic.Bool
-	failed  error
-	doubted bool // for tests: what is looked at is taken for out of date
+	preconditions []precondition
+	looking       sync.Mutex
+	looked        atomic.Bool
+	failed        error
+	assumeStale   bool // for tests: what is looked at is taken for out of date
 
 	expected kv.Reads // what comes with the first read besides (Reader.Expect)
 	came     expected
@@ -105,7 +105,7 @@ func (g *guard) walk(r kv.Range, o kv.IterOptions) (it kv.Iterator) {
 // resume has the next read be a first one again, which brings what is expected then. The claims have been looked at.
 func (g *guard) resume() {
 	g.close()
-	g.claims, g.expected, g.came.values = nil, kv.Reads{}, nil
+	g.preconditions, g.expected, g.came.values = nil, kv.Reads{}, nil
 	g.looked.Store(false)
 }
 
@@ -134,15 +134,15 @@ func (g *guard) first(r kv.Reads) (f kv.Found, was bool, err error) {
 	}
 	n := len(r.Keys)
 	r.Keys = r.Keys[:n:n]
-	for i := range g.claims {
-		r.Keys = append(r.Keys, g.claims[i].key)
+	for i := range g.preconditions {
+		r.Keys = append(r.Keys, g.preconditions[i].key)
 	}
 	if f, err = g.Snapshot.Read(g.withExpected(r)); err != nil {
 		return f, false, err
 	}
 	g.keep(&f)
-	if g.failed = look(g.claims, f.Values[n:]); g.doubted {
-		g.failed = look(g.claims, make([][]byte, len(g.claims)))
+	if g.failed = look(g.preconditions, f.Values[n:]); g.assumeStale {
+		g.failed = look(g.preconditions, make([][]byte, len(g.preconditions)))
 	}
 	f.Values = f.Values[:n]
 	g.looked.Store(true)
@@ -154,7 +154,7 @@ func (g *guard) first(r kv.Reads) (f kv.Found, was bool, err error) {
 
 // look looks whether claims hold in the values of their rows. What was remembered
 // otherwise is forgotten.
-func look(claims []claim, values [][]byte) (err error) {
+func look(claims []precondition, values [][]byte) (err error) {
 	for i, c := range claims {
 		if !c.holds(values[i]) {
 			err = ErrStale

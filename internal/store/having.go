@@ -9,10 +9,10 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// Having lists the databases that have a row of one of the kinds, in the order of their
+// DatabasesWithRows lists the databases that have a row of one of the kinds, in the order of their
 // names, and opens none of them: whoever has rows in databases finds them after a
 // start, however many others there are.
-func (s *Store) Having(ctx context.Context, kinds ...*keyspace.Space) iter.Seq2[string, error] {
+func (s *Store) DatabasesWithRows(ctx context.Context, kinds ...*keyspace.Space) iter.Seq2[string, error] {
 	return s.where(ctx, "", func(v kv.Snapshot, d *Database) (bool, error) {
 		for _, kind := range kinds {
 			if row, err := d.firstRow(v, kind); row != nil || err != nil {

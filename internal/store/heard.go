@@ -7,22 +7,22 @@ import (
 	"github.com/sectional/sectional/internal/packed"
 )
 
-// heard is which commits of a database this process knows of, its own and those that others told it of: who waits for
+// commitTracker is which commits of a database this process knows of, its own and those that others told it of: who waits for
 // them was woken. Commits are numbered by the lane head's serial, and told in any order.
-type heard struct {
+type commitTracker struct {
 	mu    sync.Mutex
 	upTo  uint64            // all up to this one
 	ahead map[uint64]uint64 // and those that came before their turn: the last serial of each, by that before it
 }
 
-// heardAhead bounds the commits that came before their turn. What is forgotten is found by a look.
-const heardAhead = 4096
+// maxAhead bounds the commits that came before their turn. What is forgotten is found by a look.
+const maxAhead = 4096
 
 // note notes the commit that took the serial from one number to another.
-func (h *heard) note(from, to uint64) {
+func (h *commitTracker) note(from, to uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.ahead == nil || len(h.ahead) >= heardAhead {
+	if h.ahead == nil || len(h.ahead) >= maxAhead {
 		h.ahead = map[uint64]uint64{}
 	}
 	if to > h.upTo {
@@ -32,7 +32,7 @@ func (h *heard) note(from, to uint64) {
 }
 
 // follow counts what is next.
-func (h *heard) follow() {
+func (h *commitTracker) follow() {
 	for to, ok := h.ahead[h.upTo]; ok; to, ok = h.ahead[h.upTo] {
 		delete(h.ahead, h.upTo)
 		h.upTo = to
@@ -40,14 +40,14 @@ func (h *heard) follow() {
 }
 
 // all reports whether all commits up to a serial are known.
-func (h *heard) all(serial uint64) bool {
+func (h *commitTracker) all(serial uint64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.upTo >= serial
 }
 
 // found notes that all who wait have been woken when the lane head was at a serial.
-func (h *heard) found(serial uint64) {
+func (h *commitTracker) found(serial uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.upTo = max(h.upTo, serial)
@@ -98,13 +98,13 @@ func decodeNews(message []byte) (n news, err error) {
 	return n, u.Done()
 }
 
-// tellOf tells of a commit.
-func (s *Store) tellOf(g *group) {
+// broadcast tells of a commit.
+func (s *Store) broadcast(g *group) {
 	if !s.shared {
 		return
 	}
 	n := news{name: g.db.name, number: g.db.number, all: g.stale, from: g.since, to: g.lane.serial}
-	g.db.heard.note(n.from, n.to)
+	g.db.commits.note(n.from, n.to)
 	size := 0
 	for p, state := range g.partitions {
 		if !state.changed || n.all {
@@ -116,5 +116,5 @@ func (s *Store) tellOf(g *group) {
 	if n.all {
 		n.partitions = nil
 	}
-	s.tell(n)
+	s.publish(n)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// Held is something that a server holds (Hold), or has left words about.
-type Held struct {
+// Lease is something that a server holds (Hold), or has left words about.
+type Lease struct {
 	Subject string
 	Words   string
 	Until   time.Time // how long it is held without a further sign of life
@@ -19,19 +19,19 @@ type Held struct {
 	Mine    bool      // by this server
 }
 
-// Alone reports whether the server has the store for itself.
-func (s *Store) Alone() bool { return s.o.Lease == 0 }
+// SingleServer reports whether the server has the store for itself.
+func (s *Store) SingleServer() bool { return s.o.Lease == 0 }
 
-// Held returns what the servers of the store hold, or have left words about, of a kind, at a
+// Lease returns what the servers of the store hold, or have left words about, of a kind, at a
 // snapshot: all of it, or what has the subject unless that is "". There is nothing where the
 // server has the store for itself.
-func (s *Store) Held(ctx context.Context, kind, subject string) (all []Held, err error) {
-	if s.Alone() {
+func (s *Store) Leases(ctx context.Context, kind, subject string) (all []Lease, err error) {
+	if s.SingleServer() {
 		return nil, nil
 	}
 	take := func(j jobs.Job) error {
 		holder, until := j.Holder()
-		all = append(all, Held{j.Subject, j.Checkpoint, until, until.After(s.o.Clock()), holder == s.o.Holder})
+		all = append(all, Lease{j.Subject, j.Checkpoint, until, until.After(s.o.Clock()), holder == s.o.Holder})
 		return nil
 	}
 	err = s.engine.View(ctx, func(v kv.Snapshot) error {
@@ -51,7 +51,7 @@ func (s *Store) Held(ctx context.Context, kind, subject string) (all []Held, err
 	return all, dberr.Wrap("store.Held", err)
 }
 
-// ForgetHeld takes away the words about what nobody holds.
-func (s *Store) ForgetHeld(ctx context.Context, kind, subject string) error {
-	return s.jobs.Forget(ctx, jobs.ID{Kind: kind, Subject: subject})
+// DropLease takes away the words about what nobody holds.
+func (s *Store) DropLease(ctx context.Context, kind, subject string) error {
+	return s.jobs.Delete(ctx, jobs.ID{Kind: kind, Subject: subject})
 }

@@ -37,7 +37,7 @@ func (x *runner) swept() error {
 	if err := errors.Join(x.sweepInOrder(), x.followLog()); err != nil {
 		return err
 	}
-	if !x.clock.held.IsZero() {
+	if !x.clock.aheadSince.IsZero() {
 		x.now = x.now.Add(clockHold)
 		if err := errors.Join(x.sweepInOrder(), x.followLog()); err != nil {
 			return err

@@ -132,7 +132,7 @@ func (r *Reader) Sequences() (Sequences, error) {
 // they are: where the files have less of them than compression explains, they are
 // counted themselves, up to mostCounted bytes.
 func (d *Database) Measure(ctx context.Context, prefix []byte) (uint64, error) {
-	m, ok := d.store.base.(kv.Measurer)
+	m, ok := d.store.base.(kv.SizeReporter)
 	if !ok {
 		return 0, nil
 	}
@@ -142,12 +142,12 @@ func (d *Database) Measure(ctx context.Context, prefix []byte) (uint64, error) {
 		n, sizeErr := m.DiskSize(r)
 		files, err = files+n, errors.Join(err, sizeErr)
 	}
-	if err != nil || files*wellCompressed >= mostCounted {
+	if err != nil || files*wellCompressed >= maxCounted {
 		return files, err
 	}
 	rows := uint64(0)
 	err = d.store.engine.View(ctx, func(v kv.Snapshot) error {
-		rows, err = bytesOf(v, prefix, mostCounted)
+		rows, err = bytesOf(v, prefix, maxCounted)
 		return err
 	})
 	if rows <= files*wellCompressed {
@@ -157,7 +157,7 @@ func (d *Database) Measure(ctx context.Context, prefix []byte) (uint64, error) {
 }
 
 const (
-	mostCounted    = 4 << 20
+	maxCounted     = 4 << 20
 	wellCompressed = 8 // times smaller: rows of indexes compress hardly better
 )
 
@@ -238,9 +238,9 @@ func (m LaneTxn) Indexes(ns Scope) (IndexSet, error) {
 // writers keep what they say now.
 func (m LaneTxn) Redefine(ns Scope) error { return m.g.redefine(ns) }
 
-// DefineAgain tells the indexer what a design document, by its stored id, defines now, as when it
+// RedefineIndexes tells the indexer what a design document, by its stored id, defines now, as when it
 // is written. One that changes in this commit is left to that.
-func (m LaneTxn) DefineAgain(id document.ID) error {
+func (m LaneTxn) RedefineIndexes(id document.ID) error {
 	p, err := m.g.partition(id.Partition())
 	if err != nil || p != nil && p.state == partitionDropping {
 		return err

@@ -84,7 +84,7 @@ func (w *LargeWriter) Flush() error {
 	if len(w.buf) == 0 {
 		return nil
 	}
-	if err := claimsOf(w.ctx).Confirm(w.ctx); err != nil {
+	if err := preconditionsOf(w.ctx).Confirm(w.ctx); err != nil {
 		return err
 	}
 	err := w.l.db.store.engine.Update(w.ctx, w.put)

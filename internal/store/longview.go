@@ -21,7 +21,7 @@ type LongView struct {
 	scope Scope
 
 	mu     sync.Mutex // held while a view runs
-	held   *Reader    // between two views; nil: the next one begins a snapshot
+	reader *Reader    // between two views; nil: the next one begins a snapshot
 	next   func() (*Reader, bool)
 	stop   func() // ends the engine's view; nil if there is none
 	expiry *time.Timer
@@ -39,16 +39,16 @@ func (l *LongView) View(ctx context.Context, fn func(*Reader) error) error {
 	defer l.mu.Unlock()
 	s := l.scope.db.store
 	s.idle.wake(l)
-	if l.held == nil || l.scope.db.dropped.Load() {
+	if l.reader == nil || l.scope.db.dropped.Load() {
 		l.release()
 		l.begin(ctx)
 	}
-	r, ok := l.held, l.held != nil
+	r, ok := l.reader, l.reader != nil
 	resumed := ok
 	if !ok {
 		r, ok = l.next()
 	}
-	for l.held = nil; ok; r, ok = l.next() {
+	for l.reader = nil; ok; r, ok = l.next() {
 		v := r.v
 		g, distant := v.(*guard)
 		if resumed && distant {
@@ -58,7 +58,7 @@ func (l *LongView) View(ctx context.Context, fn func(*Reader) error) error {
 		r.v, r.begun = v, nil
 		if distant && err == nil && s.shared {
 			if err = g.check(); err == nil {
-				claimsOf(ctx).close()
+				preconditionsOf(ctx).close()
 			}
 		}
 		if resumed && distant && dberr.Is(err, dberr.Unavailable) && !g.looked.Load() { // the engine was away meanwhile, and nothing has been read
@@ -68,7 +68,7 @@ func (l *LongView) View(ctx context.Context, fn func(*Reader) error) error {
 			continue
 		}
 		if err == nil {
-			l.held = r
+			l.reader = r
 			s.idle.rest(l, s.limits.Idle)
 			return nil
 		}
@@ -116,7 +116,7 @@ func (l *LongView) release() {
 		l.expiry.Stop()
 		l.stop()
 	}
-	l.next, l.stop, l.held, l.expiry = nil, nil, nil, nil
+	l.next, l.stop, l.reader, l.expiry = nil, nil, nil, nil
 }
 
 // idleViews are those that wait for their clients, in the order in which they began to.

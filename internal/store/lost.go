@@ -11,8 +11,8 @@ import (
 // Chunks of a blob are there only beside its row or, while it is uploaded or
 // removed, beside a pending row. Check reports others, and Compact removes them.
 
-// lostBlobs returns the numbers of blobs of which there are chunks and no other row.
-func (d *Database) lostBlobs(v kv.Snapshot) (lost []uint64, err error) {
+// orphanedBlobs returns the numbers of blobs of which there are chunks and no other row.
+func (d *Database) orphanedBlobs(v kv.Snapshot) (lost []uint64, err error) {
 	pending, err := d.pendingBlobs(v)
 	if err != nil {
 		return nil, err
@@ -43,11 +43,11 @@ func (d *Database) pendingBlobs(v kv.Snapshot) (map[uint64]bool, error) {
 	return pending, err
 }
 
-// condemnLost leaves the chunks that belong to nothing to the sweep.
-func (d *Database) condemnLost(ctx context.Context) (err error) {
+// dropOrphanedBlobs leaves the chunks that belong to nothing to the sweep.
+func (d *Database) dropOrphanedBlobs(ctx context.Context) (err error) {
 	var lost []uint64
 	err = d.store.engine.View(ctx, func(v kv.Snapshot) error {
-		lost, err = d.lostBlobs(v)
+		lost, err = d.orphanedBlobs(v)
 		return err
 	})
 	if err != nil || len(lost) == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/sectional/sectional/internal/packed"
 )
 
-// Made reports since when there is what the scope shows: since the database was
+// CreationTime reports since when there is what the scope shows: since the database was
 // made, or since its partition was last dropped. A replication that sees it change,
 // to the millisecond, knows that what it wrote before has gone.
 //
@@ -19,7 +19,7 @@ import (
 // it holds anything or not: its first document must not look like a new database to
 // the replication that brings it. A drop with tombstones does not count, for a feed
 // reports those.
-func (s Scope) Made(ctx context.Context) (made time.Time, err error) {
+func (s Scope) CreationTime(ctx context.Context) (made time.Time, err error) {
 	if made = s.db.created; s.partition == "" {
 		return made, nil
 	}

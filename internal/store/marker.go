@@ -264,7 +264,7 @@ func (g *group) forgetMarked(id document.ID, revs []document.Rev) error {
 // is not lacking.
 func (r *Reader) Missing(id document.ID, revs []document.Rev) (missing, ancestors []document.Rev, err error) {
 	d, err := r.Doc(id)
-	if isWithheld(err) && !errors.Is(err, errMissing) {
+	if isRedacted(err) && !errors.Is(err, errMissing) {
 		return revs, nil, nil // as of a document that is not there
 	}
 	if dberr.Is(err, dberr.NotFound) {

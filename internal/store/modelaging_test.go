@@ -28,9 +28,9 @@ func (m *model) due(id string, now int64) (revs []document.Rev, first uint64) {
 	}
 	for _, l := range d.leaves() {
 		n := d.revs[l]
-		when := Expiry{Field: field}.moment([]byte(n.body))
+		when := Expiry{Field: field}.timeOf([]byte(n.body))
 		at := when.at
-		if n.deleted || when.kind != momentAt || at > uint64(now) || at < uint64(now-dueAge) {
+		if n.deleted || when.kind != timeAt || at > uint64(now) || at < uint64(now-dueAge) {
 			continue
 		}
 		revs = append(revs, l)

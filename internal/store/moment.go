@@ -8,27 +8,27 @@ import (
 	"github.com/sectional/sectional/internal/jsonscan"
 )
 
-// moment is when a revision expires, as its body and the setting say.
-type moment struct {
-	kind momentKind
+// expiryTime is when a revision expires, as its body and the setting say.
+type expiryTime struct {
+	kind timeKind
 	// at is a time in Unix seconds, rounded up, or a number of seconds from the
 	// document's last write on.
 	at uint64
 }
 
-type momentKind byte
+type timeKind byte
 
 const (
-	momentNever      momentKind = iota
-	momentAt                    // at a time
-	momentAfter                 // some time after the last write
-	momentUnreadable            // there is a member that says when, and nobody can read it
+	timeNever      timeKind = iota
+	timeAt                  // at a time
+	timeAfter               // some time after the last write
+	timeUnreadable          // there is a member that says when, and nobody can read it
 )
 
-// moment reads from a body when it expires. A member that is absent or null
+// timeOf reads from a body when it expires. A member that is absent or null
 // says nothing; one that can't be read keeps the document, rather than leaving
 // it to a setting that it was an exception to.
-func (e Expiry) moment(body []byte) moment {
+func (e Expiry) timeOf(body []byte) expiryTime {
 	if value, ok := said(body, e.Field); ok {
 		m := timeOf(value)
 		if e.Seconds {
@@ -40,9 +40,9 @@ func (e Expiry) moment(body []byte) moment {
 		return ttlOf(value)
 	}
 	if e.TTL > 0 {
-		return moment{momentAfter, e.TTL}
+		return expiryTime{timeAfter, e.TTL}
 	}
-	return moment{}
+	return expiryTime{}
 }
 
 // said returns the value of a member that is there and not null.
@@ -66,7 +66,7 @@ const (
 
 // timeOf reads a time: seconds or milliseconds since 1970, or an ISO 8601 date.
 // A number in a string is none, as in DynamoDB.
-func timeOf(value []byte) moment {
+func timeOf(value []byte) expiryTime {
 	switch jsonscan.KindOf(value) {
 	case jsonscan.Number:
 		f, err := strconv.ParseFloat(string(value), 64)
@@ -74,7 +74,7 @@ func timeOf(value []byte) moment {
 			f /= 1000
 		}
 		if err == nil && f > 0 && f <= maxDue {
-			return moment{momentAt, uint64(math.Ceil(f))}
+			return expiryTime{timeAt, uint64(math.Ceil(f))}
 		}
 	case jsonscan.String:
 		if t, ok := isoTime(string(value[1 : len(value)-1])); ok && t.Unix() > 0 {
@@ -82,20 +82,20 @@ func timeOf(value []byte) moment {
 			if t.Nanosecond() > 0 {
 				seconds++
 			}
-			return moment{momentAt, seconds}
+			return expiryTime{timeAt, seconds}
 		}
 	}
-	return moment{kind: momentUnreadable}
+	return expiryTime{kind: timeUnreadable}
 }
 
 // secondsOf reads a time of a setting with Seconds.
-func secondsOf(value []byte) moment {
+func secondsOf(value []byte) expiryTime {
 	if jsonscan.KindOf(value) == jsonscan.Number {
 		if f, err := strconv.ParseFloat(string(value), 64); err == nil && f > 0 && f <= maxDue {
-			return moment{momentAt, uint64(math.Ceil(f))}
+			return expiryTime{timeAt, uint64(math.Ceil(f))}
 		}
 	}
-	return moment{}
+	return expiryTime{}
 }
 
 // maxISO is longer than any date in one of the forms.
@@ -119,17 +119,17 @@ func isoTime(text string) (time.Time, bool) {
 }
 
 // ttlOf reads a number of seconds above 0; -1 is never.
-func ttlOf(value []byte) moment {
+func ttlOf(value []byte) expiryTime {
 	if jsonscan.KindOf(value) == jsonscan.Number {
 		switch f, err := strconv.ParseFloat(string(value), 64); {
 		case err != nil:
 		case f == -1:
-			return moment{}
+			return expiryTime{}
 		case f > 0 && f <= MaxTTL:
-			return moment{momentAfter, uint64(math.Ceil(f))}
+			return expiryTime{timeAfter, uint64(math.Ceil(f))}
 		}
 	}
-	return moment{kind: momentUnreadable}
+	return expiryTime{kind: timeUnreadable}
 }
 
 // dueAge is how long ago a time may be to count, in seconds: what should have

@@ -3,11 +3,11 @@ package store
 import "testing"
 
 func TestMoments(t *testing.T) {
-	at := func(seconds uint64) moment { return moment{momentAt, seconds} }
-	after := func(seconds uint64) moment { return moment{momentAfter, seconds} }
-	never, unreadable := moment{}, moment{kind: momentUnreadable}
+	at := func(seconds uint64) expiryTime { return expiryTime{timeAt, seconds} }
+	after := func(seconds uint64) expiryTime { return expiryTime{timeAfter, seconds} }
+	never, unreadable := expiryTime{}, expiryTime{kind: timeUnreadable}
 	e := Expiry{Own: true, Field: "expires", TTLField: "ttl", TTL: 9}
-	for body, want := range map[string]moment{
+	for body, want := range map[string]expiryTime{
 		`{}`:                          after(9),
 		`{"expires":null,"ttl":null}`: after(9),
 		`{"expires":1795262460}`:      at(1795262460), `{"expires":1795262460.1}`: at(1795262461), `{"expires":1.79526246e9}`: at(1795262460),
@@ -24,11 +24,11 @@ func TestMoments(t *testing.T) {
 		`{"ttl":0}`: unreadable, `{"ttl":-2}`: unreadable, `{"ttl":"60"}`: unreadable, `{"ttl":10000000001}`: unreadable,
 		`{"expires":1795262460,"ttl":60}`: at(1795262460), `{"expires":"x","ttl":60}`: unreadable, `{"expires":null,"ttl":60}`: after(60),
 	} {
-		if got := e.moment([]byte(body)); got != want {
+		if got := e.timeOf([]byte(body)); got != want {
 			t.Errorf("%s: %+v, want %+v", body, got, want)
 		}
 	}
-	if got := (Expiry{Own: true, Field: "a"}).moment([]byte(`{"ttl":5}`)); got != never {
+	if got := (Expiry{Own: true, Field: "a"}).timeOf([]byte(`{"ttl":5}`)); got != never {
 		t.Errorf("without a setting of its own: %+v", got)
 	}
 }

@@ -39,22 +39,22 @@ func (s *Store) look(ctx context.Context) error {
 		}
 		waited, behind = waited[n:], append(behind, some...)
 	}
-	if len(behind) > 0 && s.wait(ctx, tellWithin) {
+	if len(behind) > 0 && s.wait(ctx, publishWithin) {
 		s.wakeBehind(behind)
 	}
 	return s.lookAtUpdates(ctx)
 }
 
-// tellWithin is how long the message of a commit may take before it is taken for lost. It saves
+// publishWithin is how long the message of a commit may take before it is taken for lost. It saves
 // those who wait for something else in a database from being woken by each look.
-const tellWithin = 100 * time.Millisecond
+const publishWithin = 100 * time.Millisecond
 
 // wakeBehind wakes all who wait for databases of whose commits not all were told of.
 func (s *Store) wakeBehind(ds []*Database) {
 	for _, d := range ds {
-		if serial := s.looked.serials[d.number]; !d.heard.all(serial) {
+		if serial := s.looked.serials[d.number]; !d.commits.all(serial) {
 			d.watch.wakeAll()
-			d.heard.found(serial)
+			d.commits.found(serial)
 		}
 	}
 }
@@ -96,8 +96,8 @@ func (s *Store) lookAt(ctx context.Context, ds []*Database, known map[uint64]uin
 		switch _, before := known[d.number]; {
 		case !before:
 			d.watch.wakeAll()
-			d.heard.found(l.serial)
-		case !d.heard.all(l.serial):
+			d.commits.found(l.serial)
+		case !d.commits.all(l.serial):
 			behind = append(behind, d)
 		}
 	}
@@ -121,10 +121,10 @@ func (s *Store) lookAtUpdates(ctx context.Context) error {
 	return err
 }
 
-// tell tells other processes.
-func (s *Store) tell(n news) {
+// publish tells other processes.
+func (s *Store) publish(n news) {
 	if m, ok := s.base.(kv.Messenger); ok && s.shared {
-		m.Tell(n.encode())
+		m.Send(n.encode())
 	}
 }
 
@@ -157,6 +157,6 @@ func (s *Store) hear(message []byte) {
 		d.watch.wakeOf(n.partitions)
 	}
 	if n.to > 0 {
-		d.heard.note(n.from, n.to)
+		d.commits.note(n.from, n.to)
 	}
 }

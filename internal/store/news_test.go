@@ -188,7 +188,7 @@ func TestNewsForm(t *testing.T) {
 
 // TestHeard: commits are counted in whatever order they are told.
 func TestHeard(t *testing.T) {
-	var h heard
+	var h commitTracker
 	h.found(10)
 	for _, c := range [][2]uint64{{12, 15}, {9, 10}, {10, 12}, {16, 17}} {
 		h.note(c[0], c[1])

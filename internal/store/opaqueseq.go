@@ -34,7 +34,7 @@ type opaqueSeq struct {
 	db        *Database
 	partition document.Partition
 
-	made   sync.Once // when the first sequence is made opaque or opened: many requests tell none
+	once   sync.Once // when the first sequence is made opaque or opened: many requests tell none
 	cipher cipher.Block
 }
 
@@ -49,7 +49,7 @@ const (
 
 // block returns the cipher. Its key is a keyed hash over what the key is bound to.
 func (k *opaqueSeq) block() cipher.Block {
-	k.made.Do(func() {
+	k.once.Do(func() {
 		mac := hmac.New(sha256.New, k.db.store.Secret("opaque sequences"))
 		mac.Write(binary.BigEndian.AppendUint64(nil, k.db.incarnation))
 		mac.Write([]byte(k.partition))

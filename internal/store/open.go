@@ -18,7 +18,7 @@ type openDatabases struct {
 	by   map[string]weak.Pointer[Database]
 	ring []*Database // those that are kept; which goes next is decided as by a clock's hand
 	hand int
-	most int
+	max  int
 }
 
 // defaultOpen is how many databases stay open that nobody holds.
@@ -31,7 +31,7 @@ func (o *openDatabases) get(name string) *Database {
 	o.RUnlock()
 	if d != nil && !d.used.Load() {
 		d.used.Store(true)
-		if !d.kept.Load() {
+		if !d.cached.Load() {
 			o.Lock()
 			o.keep(d)
 			o.Unlock()
@@ -65,17 +65,17 @@ func (o *openDatabases) put(d *Database) (first *Database) {
 // keep keeps a database open, in the place of one that was not used since the hand
 // came by. The lock is held.
 func (o *openDatabases) keep(d *Database) {
-	if d.dropped.Load() || !d.kept.CompareAndSwap(false, true) {
+	if d.dropped.Load() || !d.cached.CompareAndSwap(false, true) {
 		return
 	}
-	if len(o.ring) < o.most {
+	if len(o.ring) < o.max {
 		o.ring = append(o.ring, d)
 		return
 	}
 	for ; ; o.hand++ {
 		o.hand %= len(o.ring)
 		if old := o.ring[o.hand]; old.dropped.Load() || !old.used.CompareAndSwap(true, false) {
-			old.kept.Store(false)
+			old.cached.Store(false)
 			o.ring[o.hand] = d
 			o.hand++
 			return

@@ -13,10 +13,10 @@ type writeRun struct {
 	edits []*pendingEdit
 }
 
-// settle waits for a run. If the commit fails by what is in the edits, because it
+// resolveRun waits for a run. If the commit fails by what is in the edits, because it
 // is over a limit of the engine or makes us panic, each is committed by itself, so
 // that it is the outcome of the one that is to blame.
-func (d *Database) settle(r writeRun) error {
+func (d *Database) resolveRun(r writeRun) error {
 	err := r.wait()
 	if !ofTheEdit(err) {
 		return err
@@ -28,7 +28,7 @@ func (d *Database) settle(r writeRun) error {
 		one := []*pendingEdit{e}
 		if len(r.edits) > 1 {
 			// Not ended by the caller's leaving: edits before this one are stored.
-			ctx := context.WithValue(context.WithoutCancel(d.store.ctx), claimsKey{}, r.claims)
+			ctx := context.WithValue(context.WithoutCancel(d.store.ctx), preconditionsKey{}, r.preconditions)
 			err = d.submit(ctx, "store.Write", e.size(), func(g *group) error { return apply(g, one) })
 		}
 		if ofTheEdit(err) {

@@ -7,16 +7,16 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// outwaitMost is the longest rest.
-const outwaitMost = 50 * time.Millisecond
+// maxBackoff is the longest rest.
+const maxBackoff = 50 * time.Millisecond
 
-// outwait rests before a read looks once more for a state of its databases that stays, longer
+// backoff rests before a read looks once more for a state of its databases that stays, longer
 // each time: what a commit of this process was told of definitions may be a moment ahead of
 // what can be read. The first two looks need no rest. ctx ends it early, with an error.
-func outwait(ctx context.Context, try int) error {
+func backoff(ctx context.Context, try int) error {
 	if try < 2 {
 		return nil
 	}
-	kv.Pause(ctx, min(outwaitMost, time.Millisecond<<(try-2)))
+	kv.Pause(ctx, min(maxBackoff, time.Millisecond<<(try-2)))
 	return ctx.Err()
 }

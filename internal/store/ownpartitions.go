@@ -18,17 +18,17 @@ type OwnList struct {
 	Limit      int
 }
 
-// mostRanked is how many partitions OwnPartitions puts into another order than that
+// maxRanked is how many partitions OwnPartitions puts into another order than that
 // of their names.
-const mostRanked = 10_000
+const maxRanked = 10_000
 
 // OwnPartitions lists partitions like Partitions, but for no more than those that the
 // list names, and with counters that are never behind. It says nothing of others.
 // Errors: Invalid for a bookmark that is none of such a list, and for more names than
 // can be ranked.
 func (d *Database) OwnPartitions(ctx context.Context, l OwnList, bookmark string) (rows []PartitionTotals, next string, err error) {
-	if l.By != ByName && len(l.Of) > mostRanked {
-		return nil, "", dberr.New(dberr.Invalid, "bad_request", "More than %d partitions can't be sorted.", mostRanked)
+	if l.By != ByName && len(l.Of) > maxRanked {
+		return nil, "", dberr.New(dberr.Invalid, "bad_request", "More than %d partitions can't be sorted.", maxRanked)
 	}
 	after, err := base64.RawURLEncoding.DecodeString(bookmark)
 	if err != nil {

@@ -46,7 +46,7 @@ func (g *group) plan(e *pendingEdit) (*plan, error) {
 		return nil, errMoved
 	}
 	if e.late || e.pinned != nil && (s.edits > 0 || *e.pinned != s.head.seq) {
-		if err := g.decideAgain(s, e); err != nil {
+		if err := g.redecide(s, e); err != nil {
 			return nil, err
 		}
 	}
@@ -69,7 +69,7 @@ func (g *group) plan(e *pendingEdit) (*plan, error) {
 		err = g.planEdit(p, e)
 	}
 	if err == nil && p.moves {
-		g.settle(p)
+		g.assign(p)
 	}
 	if err == nil {
 		var lacks bool
@@ -111,9 +111,9 @@ func (g *group) mayGoBack(id document.ID) bool {
 	return err != nil || ks.slow()
 }
 
-// settle ends the plan of an edit that changes the tree: old ancestors are
+// assign ends the plan of an edit that changes the tree: old ancestors are
 // forgotten, and leaves that stopped being any are to be swept.
-func (g *group) settle(p *plan) {
+func (g *group) assign(p *plan) {
 	p.unstemmed = p.tree.StemSoon(g.depth(p.tree))
 	for _, rev := range p.covers {
 		if _, leaf, _ := p.tree.Node(rev); !leaf {

@@ -83,7 +83,7 @@ func (s *Store) Working(ctx context.Context) (list []Work, err error) {
 
 // nameHolders tells the names of the servers by what they hold jobs as.
 func (s *Store) nameHolders(v kv.Snapshot, names map[uint64]string) error {
-	if s.Alone() {
+	if s.SingleServer() {
 		return nil
 	}
 	servers, err := readServers(v)

@@ -42,27 +42,27 @@ type queue struct {
 // fn ends the whole group, so it is for faults of the storage only; a refusal
 // is an outcome that fn leaves.
 type request struct {
-	fn          func(*group) error
-	edits       []editsOf // what fn will plan; their rows are read together with other requests'
-	reads       [][]byte  // keys of other rows that it will read for update
-	size        int       // bytes it will write, about
-	free        bool      // it makes room: taken on a full disk too
-	done        chan error
-	queue       *queue       // that it is in; nil for a reserved committer
-	claims      *Claims      // what let it in, for its commit to look at; nil for none
-	stale       bool         // they do not hold at the commit's snapshot: it is not carried out
-	databases   []*Database  // that it writes to, in order of their numbers, if they are several
-	span        tracing.Span // of its commit, from here to its outcome
-	reservation *reservation // what the request is, instead of fn; nil for a request with fn
+	fn            func(*group) error
+	edits         []editsOf // what fn will plan; their rows are read together with other requests'
+	reads         [][]byte  // keys of other rows that it will read for update
+	size          int       // bytes it will write, about
+	free          bool      // it makes room: taken on a full disk too
+	done          chan error
+	queue         *queue         // that it is in; nil for a reserved committer
+	preconditions *Preconditions // what let it in, for its commit to look at; nil for none
+	stale         bool           // they do not hold at the commit's snapshot: it is not carried out
+	databases     []*Database    // that it writes to, in order of their numbers, if they are several
+	span          tracing.Span   // of its commit, from here to its outcome
+	reservation   *reservation   // what the request is, instead of fn; nil for a request with fn
 }
 
 // A group ends at these bounds, so that one commit stays within an engine's
 // limit and its writers do not wait for too many others.
 const (
-	groupBytes    = 2 << 20
-	groupRequests = 1024
-	smallBytes    = 32 << 10  // a request up to this is a small one
-	besideBytes   = 128 << 10 // of large requests beside small ones
+	groupBytes       = 2 << 20
+	groupRequests    = 1024
+	smallBytes       = 32 << 10  // a request up to this is a small one
+	interleavedBytes = 128 << 10 // of large requests beside small ones
 )
 
 // line is requests in the order they came.
@@ -114,13 +114,13 @@ func (s *Store) beginOver(ctx context.Context, ds []*Database, r *request, small
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r.free, r.done, r.claims = kv.IsFreeing(ctx), make(chan error, 1), claimsOf(ctx)
+	r.free, r.done, r.preconditions = kv.IsFreeing(ctx), make(chan error, 1), preconditionsOf(ctx)
 	if err := s.room(r.free); err != nil {
 		return nil, err
 	}
 	commit := ds[0].commit
 	if r.queue = &ds[0].queue; len(ds) > 1 {
-		r.queue, r.databases, commit = &s.joint, ds, s.commitTogether
+		r.queue, r.databases, commit = &s.multiQueue, ds, s.commitTogether
 	}
 	_, r.span = tracing.Begin(ctx, "commit")
 	r.queue.entered()
@@ -201,7 +201,7 @@ func wait(commit <-chan struct{}) {
 func (q *queue) take() []*request {
 	q.pending.Lock()
 	defer q.pending.Unlock()
-	q.pending.gathering.most = q.pending.gathering.writers
+	q.pending.gathering.max = q.pending.gathering.writers
 	var small []*request
 	size, reserves := 0, len(q.pending.small) > 0 && q.pending.small[0].reservation != nil
 	if !reserves || !q.pending.reserved || len(q.pending.large) == 0 { // large ones come between two of them
@@ -211,7 +211,7 @@ func (q *queue) take() []*request {
 		return small
 	}
 	if len(small) > 0 {
-		q.pending.room = besideBytes
+		q.pending.room = interleavedBytes
 	}
 	large, _ := q.pending.large.take(groupRequests, min(q.pending.room, groupBytes-size), true)
 	q.pending.room = min(2*q.pending.room, groupBytes)
@@ -281,7 +281,7 @@ func (s *Store) commitBatch(ds []*Database, batch []*request, before, applied fu
 // outcome is what the request is told if its commit ended with err.
 func (r *request) outcome(err error) error {
 	if r.stale && (err == nil || errors.Is(err, ErrStale)) {
-		return r.claims.fail()
+		return r.preconditions.fail()
 	}
 	return err
 }
@@ -320,7 +320,7 @@ func freeingOf(batch []*request) (freeing []*request) {
 // room returns the error with which the engine refuses writes at the moment, but
 // for those that make room.
 func (s *Store) room(freeing bool) error {
-	if e, ok := s.base.(kv.Roomer); ok && !freeing {
+	if e, ok := s.base.(kv.SpaceReporter); ok && !freeing {
 		return e.Room()
 	}
 	return nil
@@ -338,7 +338,7 @@ func (s *Store) run(ds []*Database, batch []*request, applied func(), careful bo
 			next()
 		}
 	}
-	ctx, known := groupContext(s.ctx, batch), &foreknown{}
+	ctx, known := groupContext(s.ctx, batch), &preloaded{}
 	for again := true; again; {
 		if gs, err = s.runOnce(ctx, ds, batch, applied, careful, known); err != nil {
 			again, err = known.look(ctx, err)
@@ -353,7 +353,7 @@ func (s *Store) run(ds []*Database, batch []*request, applied func(), careful bo
 }
 
 // runOnce is run with what is known of definitions.
-func (s *Store) runOnce(ctx context.Context, ds []*Database, batch []*request, applied func(), careful bool, known *foreknown) (gs []*group, err error) {
+func (s *Store) runOnce(ctx context.Context, ds []*Database, batch []*request, applied func(), careful bool, known *preloaded) (gs []*group, err error) {
 	err = s.pipeline(ctx, func(tx kv.Txn) error {
 		return s.guard("store.commit", func() (err error) {
 			if gs, err = s.newGroups(tx, ds, batch, careful, known); err != nil {
@@ -379,7 +379,7 @@ func (s *Store) runOnce(ctx context.Context, ds []*Database, batch []*request, a
 			d.queue.refuse(away)
 		}
 		if len(ds) > 1 {
-			s.joint.refuse(away)
+			s.multiQueue.refuse(away)
 		}
 	}, laneKeys(ds)...)
 	return gs, err
@@ -390,7 +390,7 @@ func (s *Store) runOnce(ctx context.Context, ds []*Database, batch []*request, a
 func confirmed(batch []*request) {
 	for _, r := range batch {
 		if !r.stale {
-			r.claims.close()
+			r.preconditions.close()
 		}
 	}
 }

@@ -24,7 +24,7 @@ func sizes(rs []*request) (sizes []int) {
 
 // TestSmallGoFirst holds what a commit takes of small and large requests.
 func TestSmallGoFirst(t *testing.T) {
-	const small, run = 300, besideBytes
+	const small, run = 300, interleavedBytes
 	var q queue
 	put := func(n, size int) {
 		for range n {
@@ -87,7 +87,7 @@ func TestLargeWritesAreDivided(t *testing.T) {
 		}
 		results <- rs
 	}()
-	for queued := 0; queued < 40*len(body)/besideBytes; {
+	for queued := 0; queued < 40*len(body)/interleavedBytes; {
 		d.queue.pending.Lock()
 		queued = len(d.queue.pending.large)
 		d.queue.pending.Unlock()

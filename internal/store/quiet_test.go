@@ -202,7 +202,7 @@ func TestHaving(t *testing.T) {
 	}
 	w.closeDatabases()
 	var got []string
-	for name, err := range w.Having(ctx, &keyspace.Due, &keyspace.Feed) {
+	for name, err := range w.DatabasesWithRows(ctx, &keyspace.Due, &keyspace.Feed) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,7 +45,7 @@ func (r *Reader) Doc(id document.ID) (*Doc, error) {
 		return nil, err
 	}
 	if w := h.tree.Winner(); r.redactor != nil {
-		if err := r.withheld(id, w.Rev, w.Deleted); err != nil {
+		if err := r.checkVisible(id, w.Rev, w.Deleted); err != nil {
 			return nil, err
 		}
 	}

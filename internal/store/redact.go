@@ -49,9 +49,9 @@ func (r *Reader) redact(rev *Revision) (*Revision, error) {
 	return rev, nil
 }
 
-// withheld returns the error of a document that is not to be shown, judged by its
+// checkVisible returns the error of a document that is not to be shown, judged by its
 // winner; nil for all others.
-func (r *Reader) withheld(id document.ID, winner document.Rev, deleted bool) error {
+func (r *Reader) checkVisible(id document.ID, winner document.Rev, deleted bool) error {
 	if r.redactor == nil {
 		return nil
 	}
@@ -73,14 +73,14 @@ func (r *Reader) passesOver(id document.ID, value []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	err = r.withheld(r.shown(id), h.winner, h.dead)
-	if isWithheld(err) {
+	err = r.checkVisible(r.shown(id), h.winner, h.dead)
+	if isRedacted(err) {
 		return true, nil
 	}
 	return false, err
 }
 
-// isWithheld tells the errors of a Redactor from those of the store.
-func isWithheld(err error) bool {
+// isRedacted tells the errors of a Redactor from those of the store.
+func isRedacted(err error) bool {
 	return dberr.Is(err, dberr.NotFound) || dberr.Is(err, dberr.Forbidden)
 }

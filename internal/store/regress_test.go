@@ -403,7 +403,7 @@ func TestForgetSparesTheNewDatabase(t *testing.T) {
 	if d == old {
 		t.Fatal("the new database is the old one")
 	}
-	w.forget("db", old.number)
+	w.dropHandle("db", old.number)
 	w.put(d, "a", "", `{}`)
 	if got := w.get(d, "a"); !strings.HasSuffix(got, "{}") {
 		t.Errorf("the new database was closed: %s", got)

@@ -183,7 +183,7 @@ func (s Scope) Totals(ctx context.Context) (t Totals, err error) {
 		t, err = r.Totals()
 		return err
 	})
-	if m, ok := s.db.store.base.(kv.Measurer); ok && err == nil && s.partition == "" {
+	if m, ok := s.db.store.base.(kv.SizeReporter); ok && err == nil && s.partition == "" {
 		t.File, err = m.DiskSize(kv.Prefix(keyspace.Database(s.db.number)))
 	}
 	t.settleSizes()
@@ -194,8 +194,8 @@ func (s Scope) Totals(ctx context.Context) (t Totals, err error) {
 const (
 	// leastFile is what a database has in any case: its settings, heads and feed.
 	leastFile = 4 << 10
-	// mostLogged is how much may lie in the engine's log alone, in no file yet.
-	mostLogged = 64 << 20
+	// maxLogged is how much may lie in the engine's log alone, in no file yet.
+	maxLogged = 64 << 20
 )
 
 // settleSizes makes the sizes such that tools can compare them: the file is larger
@@ -204,7 +204,7 @@ const (
 func (t *Totals) settleSizes() {
 	files := t.File
 	if files < t.Active {
-		t.File = min(t.Active, files+mostLogged)
+		t.File = min(t.Active, files+maxLogged)
 	}
 	t.Active = min(t.Active, t.File)
 	t.File += leastFile

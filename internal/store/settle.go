@@ -30,7 +30,7 @@ func (s *Store) commit(ctx context.Context, fn func(kv.Txn) error) error {
 // Keys named by locked are locked before the transaction's snapshot (kv.Engine.Update).
 // Open claims in ctx are looked at before.
 func (s *Store) pipeline(ctx context.Context, fn func(kv.Txn) error, applied func(), away func(error), locked ...[]byte) error {
-	if err := claimsOf(ctx).Confirm(ctx); err != nil {
+	if err := preconditionsOf(ctx).Confirm(ctx); err != nil {
 		return err
 	}
 	update := s.engine.Update
@@ -59,7 +59,7 @@ func (s *Store) pipeline(ctx context.Context, fn func(kv.Txn) error, applied fun
 		if !dberr.Is(err, dberr.UnknownOutcome) {
 			return err
 		}
-		happened, lost := s.settle(ctx, key, away)
+		happened, lost := s.resolveOutcome(ctx, key, away)
 		if lost != nil {
 			return errors.Join(err, lost)
 		}
@@ -82,32 +82,32 @@ func (s *Store) newToken() ([]byte, error) {
 const tokenBuckets = 16
 
 const (
-	// settleFor is how long an outcome is asked for while the engine is away. Tokens are
+	// resolveFor is how long an outcome is asked for while the engine is away. Tokens are
 	// kept longer.
-	settleFor = tokenKeep / 2
-	// doubtFor is how long others wait behind a commit of an engine that can be reached, but does not
+	resolveFor = tokenKeep / 2
+	// askFor is how long others wait behind a commit of an engine that can be reached, but does not
 	// tell what became of it, such as one whose commits wait for a standby that is away.
-	doubtFor = 10 * time.Second
-	// settleAgain is how long the store waits after the first question that was not
+	askFor = 10 * time.Second
+	// resolveEvery is how long the store waits after the first question that was not
 	// answered; later it waits longer, up to settleSeldom.
-	settleAgain  = 10 * time.Millisecond
-	settleSeldom = time.Second
+	resolveEvery  = 10 * time.Millisecond
+	resolveSeldom = time.Second
 )
 
-// settle finds out whether the commit of a token happened, and if it did not, that it
+// resolveOutcome finds out whether the commit of a token happened, and if it did not, that it
 // will not. It asks until the engine answers, which may be away for a while. The error
 // says that it stopped for good, or that the store is being closed.
-func (s *Store) settle(ctx context.Context, token []byte, waits func(error)) (happened bool, err error) {
+func (s *Store) resolveOutcome(ctx context.Context, token []byte, waits func(error)) (happened bool, err error) {
 	began := s.o.Clock()
-	for pause := settleAgain; ; pause = min(2*pause, settleSeldom) {
+	for pause := resolveEvery; ; pause = min(2*pause, resolveSeldom) {
 		if happened, err = s.void(kv.Freeing(ctx), token); err == nil {
 			return happened, nil
 		}
 		away := !errors.Is(err, kv.ErrStopped) && (dberr.Is(err, dberr.Unavailable) || dberr.Is(err, dberr.UnknownOutcome) || dberr.Is(err, dberr.SnapshotTooOld))
-		if away && (dberr.Is(err, dberr.Unavailable) || s.o.Clock().Sub(began) > doubtFor) {
+		if away && (dberr.Is(err, dberr.Unavailable) || s.o.Clock().Sub(began) > askFor) {
 			waits(&dberr.Error{Kind: dberr.Unavailable, Reason: "It is not known yet what became of the last write to the database, since the storage engine does not answer.", Cause: err})
 		}
-		if !away || s.o.Clock().Sub(began) > settleFor || !s.wait(ctx, pause) {
+		if !away || s.o.Clock().Sub(began) > resolveFor || !s.wait(ctx, pause) {
 			return false, err
 		}
 	}

@@ -69,9 +69,9 @@ type Options struct {
 	Idle bool
 	// Checking is told how far Check has come; nil: nobody is.
 	Checking func(database string, c Checked)
-	// Doubt is for tests: it reports whether the first read of a View is to find that what is remembered is
+	// AssumeStale is for tests: it reports whether the first read of a View is to find that what is remembered is
 	// out of date, so that the closure runs again, as it does when another server has written. nil: never.
-	Doubt func() bool
+	AssumeStale func() bool
 	// LongestRow is for tests: values that are longer lie in pieces of this length. Default 512 KB.
 	LongestRow int
 	// KeepFormat makes Open refuse data of an older format whose rows would have
@@ -134,7 +134,7 @@ func (o Options) withDefaults() Options {
 
 // Store holds databases in an engine.
 type Store struct {
-	engine  *wholeRows // base, with rows of any length
+	engine  *chunking // base, with rows of any length
 	base    kv.Engine
 	limits  kv.Limits
 	idle    idleViews
@@ -151,24 +151,24 @@ type Store struct {
 	misconfigured atomic.Bool   // another configuration is in effect here than the store has
 	shared        bool          // other processes may write to the engine
 
-	open    openDatabases
-	updates updates
-	looked  looked
-	deaf    func()       // ends listening
-	time    *engineClock // o.Clock is its
-	clock   clockGuard
-	jobs    *jobs.Queue
-	pools   sync.Map     // queues of packages above, by the name of their pool
-	age     atomic.Int64 // of tombstones by the configuration, as watchAge knows it
-	expiry  expiryCounts
-	busy    busy
-	turns   turns
-	joint   queue                  // of commits of several databases
-	runs    sync.Pool              // of *run
-	address atomic.Pointer[string] // where others reach this server; nil: as in the options
-	ctx     context.Context        // of background work; ends at Close
-	stop    context.CancelFunc
-	work    sync.WaitGroup // background work and running lanes
+	open       openDatabases
+	updates    updates
+	looked     looked
+	deaf       func()       // ends listening
+	time       *engineClock // o.Clock is its
+	clock      clockGuard
+	jobs       *jobs.Queue
+	pools      sync.Map     // queues of packages above, by the name of their pool
+	age        atomic.Int64 // of tombstones by the configuration, as watchAge knows it
+	expiry     expiryCounts
+	busy       busy
+	turns      turns
+	multiQueue queue                  // of commits of several databases
+	runs       sync.Pool              // of *run
+	address    atomic.Pointer[string] // where others reach this server; nil: as in the options
+	ctx        context.Context        // of background work; ends at Close
+	stop       context.CancelFunc
+	work       sync.WaitGroup // background work and running lanes
 }
 
 // Open opens the store in e, writing its first rows if e is empty, and starts
@@ -188,7 +188,7 @@ func openWith(ctx context.Context, e kv.Engine, o Options, steps []formatStep) (
 	s.time = newEngineClock(e, s.o.Clock)
 	s.o.Clock = s.time.now
 	s.runs.New = newPrefetched
-	s.open.by, s.open.most = map[string]weak.Pointer[Database]{}, s.o.MaxOpen
+	s.open.by, s.open.max = map[string]weak.Pointer[Database]{}, s.o.MaxOpen
 	s.updates.init()
 	s.jobs = s.newQueue("", func() int { return jobWorkers }, s.runJob)
 	if err := s.time.ask(ctx); err != nil {

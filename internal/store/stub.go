@@ -54,9 +54,9 @@ func (d *Database) checkUpload(s kv.Snapshot, a *document.Attachment) error {
 	return err
 }
 
-// mostSources is how many leaves are looked at for the attachment that a stub
+// maxSources is how many leaves are looked at for the attachment that a stub
 // means: writers wait meanwhile.
-const mostSources = 100
+const maxSources = 100
 
 // stubSources lists the revisions whose attachments a stub may mean. Each is read
 // once for all stubs of an edit.
@@ -74,7 +74,7 @@ func stubSources(t *document.Tree, e *pendingEdit, parent document.Rev) iter.Seq
 			}
 		}
 		leaves := t.Leaves()
-		for _, l := range leaves[:min(len(leaves), mostSources)] {
+		for _, l := range leaves[:min(len(leaves), maxSources)] {
 			if !yield(l.Rev) {
 				return
 			}

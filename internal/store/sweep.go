@@ -234,7 +234,7 @@ var errEnough = errors.New("store: enough")
 // there now, and makes the
 // engine give back the space of what was overwritten and removed, if it can.
 func (d *Database) Compact(ctx context.Context) error {
-	if err := d.condemnLost(ctx); err != nil {
+	if err := d.dropOrphanedBlobs(ctx); err != nil {
 		return err
 	}
 	now, err := d.store.believed(ctx)

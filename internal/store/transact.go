@@ -65,7 +65,7 @@ func (s *Store) transact(ctx context.Context, ws []*write, once *onceOnly) ([]Re
 	if err := s.carry(ctx, ws, t.commit); err != nil {
 		return nil, err
 	}
-	if err := claimsOf(ctx).Confirm(ctx); err != nil { // no commit has: all was refused before
+	if err := preconditionsOf(ctx).Confirm(ctx); err != nil { // no commit has: all was refused before
 		return nil, err
 	}
 	var rs []Result

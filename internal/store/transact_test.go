@@ -446,9 +446,9 @@ func TestTransactionsWait(t *testing.T) {
 	}
 	begin("lost", put(one, gone, two), errNoDatabase)
 	for there := 0; there < 11; {
-		w.joint.pending.Lock()
-		there = len(w.joint.pending.small)
-		w.joint.pending.Unlock()
+		w.multiQueue.pending.Lock()
+		there = len(w.multiQueue.pending.small)
+		w.multiQueue.pending.Unlock()
 	}
 	release()
 	work.Wait()

@@ -116,7 +116,7 @@ func (s *Store) noteChanges(ctx context.Context, names map[string]bool) error {
 		s.updates.touched(slices.Collect(maps.Keys(names))...)
 	}
 	s.updates.wake()
-	s.tell(news{})
+	s.publish(news{})
 	return err
 }
 

@@ -53,11 +53,11 @@ func (s Scope) Write(ctx context.Context, edits []document.Edit, o WriteOptions)
 		}
 		return s.db.store.transact(ctx, []*write{w}, nil)
 	}
-	w.most = s.db.commitBytes(o)
+	w.max = s.db.commitBytes(o)
 	if err := s.db.store.carry(ctx, []*write{w}, w.commit); err != nil {
 		return nil, err
 	}
-	if err := claimsOf(ctx).Confirm(ctx); err != nil { // no commit has: all was refused before
+	if err := preconditionsOf(ctx).Confirm(ctx); err != nil { // no commit has: all was refused before
 		return nil, err
 	}
 	for _, e := range w.edits {
@@ -166,7 +166,7 @@ type write struct {
 	scope  Scope
 	atomic bool // it is part of a transaction
 	began  bool // some of it was queued: it can't be refused as a whole any more
-	most   int  // bytes that one commit is to take
+	max    int  // bytes that one commit is to take
 	edits  []*pendingEdit
 	// designs are those of tenants as the request leaves them, for precheckDesigns.
 	designs map[document.Partition]*designs
@@ -175,20 +175,20 @@ type write struct {
 // pendingEdit is an edit with what was prepared for it and its outcome.
 type pendingEdit struct {
 	document.Edit
-	original *document.Edit
-	shown    document.ID // as the scope shows it, for texts
-	prepared prepared
-	decision      // of a conditional edit
-	guessed  bool // without looking at the document
-	bound    bool // and its writer alone decides it
-	large    bool // it decides on a large document, when it has its turn
-	admitted bool
-	open     bool         // admitted, prepared and not yet settled by a commit
-	pinned   *Seq         // the document's sequence when admission read it
-	again    bool         // it was admitted before, and something moved
-	version  uint64       // of the definitions that it was admitted under
-	tenant   *definitions // those of its tenant; nil for none
-	designs  *designs     // of its tenant's partition, if it is a design document of that
+	original   *document.Edit
+	shown      document.ID // as the scope shows it, for texts
+	prepared   prepared
+	decision        // of a conditional edit
+	assumedNew bool // without looking at the document
+	bound      bool // and its writer alone decides it
+	large      bool // it decides on a large document, when it has its turn
+	admitted   bool
+	open       bool         // admitted, prepared and not yet settled by a commit
+	pinned     *Seq         // the document's sequence when admission read it
+	readmitted bool         // it was admitted before, and something moved
+	version    uint64       // of the definitions that it was admitted under
+	tenant     *definitions // those of its tenant; nil for none
+	designs    *designs     // of its tenant's partition, if it is a design document of that
 	// validated says that the validation functions were asked.
 	validated bool
 	derived   []Derivation // of the edit's own revision
@@ -292,7 +292,7 @@ func (w *write) commit(ctx context.Context) error {
 	small := size(w.edits) <= smallBytes
 	for rest := byID(w.edits); len(rest) > 0 && err == nil; {
 		n, bytes := 0, 0
-		for n < len(rest) && (n == 0 || bytes+rest[n].size() <= w.most) {
+		for n < len(rest) && (n == 0 || bytes+rest[n].size() <= w.max) {
 			bytes += rest[n].size()
 			n++
 		}
@@ -308,7 +308,7 @@ func (w *write) commit(ctx context.Context) error {
 		}
 	}
 	for _, r := range runs {
-		err = cmp.Or(w.scope.db.settle(r), err)
+		err = cmp.Or(w.scope.db.resolveRun(r), err)
 	}
 	return dberr.Wrap("store.Write", err)
 }
@@ -321,7 +321,7 @@ const loadBytes = 8 << 20
 // commitBytes is how many bytes of edits go into one commit.
 func (d *Database) commitBytes(o WriteOptions) int {
 	if !o.Load {
-		return besideBytes
+		return interleavedBytes
 	}
 	return max(groupBytes, min(loadBytes, d.store.engine.Limits().Txn/4))
 }
@@ -397,7 +397,7 @@ func (w *write) moved() bool {
 	again := false
 	for _, e := range w.edits {
 		if errors.Is(e.err, errMoved) {
-			e.admitted, e.again, again = false, true, true
+			e.admitted, e.readmitted, again = false, true, true
 		} else if !w.atomic {
 			e.open = false
 		}

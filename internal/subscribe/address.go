@@ -15,8 +15,8 @@ var errPrivate = errors.New("subscribe: the address is a private one")
 // where they are not shown.
 func parseURL(v []byte) (string, error) {
 	s, ok := text(v)
-	if !ok || len(s) > mostText {
-		return "", bad("`url` must be a string of up to %d bytes.", mostText)
+	if !ok || len(s) > maxText {
+		return "", bad("`url` must be a string of up to %d bytes.", maxText)
 	}
 	u, err := url.Parse(s)
 	switch {

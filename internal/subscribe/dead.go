@@ -38,9 +38,9 @@ func (s *Service) Retry(ctx context.Context, scope store.Scope, id string, numbe
 	return n, err
 }
 
-// Forget removes dead letters: those of the numbers, or all for nil. It returns
+// DiscardDeadLetters removes dead letters: those of the numbers, or all for nil. It returns
 // how many went. NotFound.
-func (s *Service) Forget(ctx context.Context, scope store.Scope, id string, numbers []uint64) (n int, err error) {
+func (s *Service) DiscardDeadLetters(ctx context.Context, scope store.Scope, id string, numbers []uint64) (n int, err error) {
 	there, err := s.numbers(ctx, scope, id)
 	if err != nil {
 		return 0, err

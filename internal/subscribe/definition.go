@@ -42,16 +42,16 @@ const masked = "*****"
 
 // What a definition may be; sizes are bounded so that its row is a small one.
 const (
-	mostDefinition = 32 << 10
-	mostHeaders    = 32
-	mostSecrets    = 2
-	leastSecret    = 16
-	mostText       = 2 << 10
+	maxDefinition = 32 << 10
+	maxHeaders    = 32
+	maxSecrets    = 2
+	leastSecret   = 16
+	maxText       = 2 << 10
 
-	defaultRows, mostRows         = 100, 1000
-	defaultBytes, mostBytes       = 1 << 20, 8 << 20
-	defaultAttempts, mostAttempts = 15, 100
-	defaultTimeout, mostTimeout   = 10_000, 60_000
+	defaultRows, maxRows         = 100, 1000
+	defaultBytes, maxBytes       = 1 << 20, 8 << 20
+	defaultAttempts, maxAttempts = 15, 100
+	defaultTimeout, maxTimeout   = 10_000, 60_000
 )
 
 func bad(reason string, args ...any) error {
@@ -67,8 +67,8 @@ type wanted struct {
 // parse reads what a client sent: an object with the members of the table
 // below. Errors are Invalid, with a reason that names the member.
 func parse(raw []byte) (*wanted, error) {
-	if len(raw) > mostDefinition {
-		return nil, dberr.New(dberr.TooLarge, "too_large", "A subscription can't have more than %d bytes.", mostDefinition)
+	if len(raw) > maxDefinition {
+		return nil, dberr.New(dberr.TooLarge, "too_large", "A subscription can't have more than %d bytes.", maxDefinition)
 	}
 	raw, err := document.Compact(raw)
 	if err != nil {
@@ -110,8 +110,8 @@ func members() map[string]func(w *wanted, value []byte) error {
 		"batch":        (*wanted).setBatch,
 		"include_docs": truth("include_docs", func(w *wanted) *bool { return &w.Docs }),
 		"paused":       truth("paused", func(w *wanted) *bool { return &w.Paused }),
-		"attempts":     number("attempts", mostAttempts, func(w *wanted) *int { return &w.Attempts }),
-		"timeout":      number("timeout", mostTimeout, func(w *wanted) *int { return &w.Timeout }),
+		"attempts":     number("attempts", maxAttempts, func(w *wanted) *int { return &w.Attempts }),
+		"timeout":      number("timeout", maxTimeout, func(w *wanted) *int { return &w.Timeout }),
 	}
 }
 
@@ -150,12 +150,12 @@ func (w *wanted) setSecrets(v []byte) error {
 			list = append(list, e)
 		}
 	}
-	if len(list) < 1 || len(list) > mostSecrets {
-		return bad("`secret` must be a string, or a list of up to %d.", mostSecrets)
+	if len(list) < 1 || len(list) > maxSecrets {
+		return bad("`secret` must be a string, or a list of up to %d.", maxSecrets)
 	}
 	for _, e := range list {
 		s, ok := text(e)
-		if key, err := keyOf(s); !ok || err != nil || len(key) < leastSecret || len(s) > mostText {
+		if key, err := keyOf(s); !ok || err != nil || len(key) < leastSecret || len(s) > maxText {
 			return bad("A secret must be a string of at least %d bytes, or `whsec_` and as many in base64.", leastSecret)
 		}
 		w.Secrets = append(w.Secrets, s)
@@ -177,8 +177,8 @@ func (w *wanted) setHeaders(v []byte) error {
 		if h.Value, ok = text(value); !ok || !h.sendable() {
 			return bad("The header `%s` can't be sent.", h.Name)
 		}
-		if w.Headers = append(w.Headers, h); len(w.Headers) > mostHeaders {
-			return bad("There can't be more than %d headers.", mostHeaders)
+		if w.Headers = append(w.Headers, h); len(w.Headers) > maxHeaders {
+			return bad("There can't be more than %d headers.", maxHeaders)
 		}
 	}
 }
@@ -215,8 +215,8 @@ func (w *wanted) setBatch(v []byte) error {
 		return bad("`batch` must be an object with `rows` and `bytes`.")
 	}
 	parts := map[string]func(*wanted, []byte) error{
-		"rows":  number("rows", mostRows, func(w *wanted) *int { return &w.Rows }),
-		"bytes": number("bytes", mostBytes, func(w *wanted) *int { return &w.Bytes }),
+		"rows":  number("rows", maxRows, func(w *wanted) *int { return &w.Rows }),
+		"bytes": number("bytes", maxBytes, func(w *wanted) *int { return &w.Bytes }),
 	}
 	for ms := jsonscan.MembersOf(v); ; {
 		quoted, value, more := ms.Next()

@@ -68,9 +68,9 @@ type outcome struct {
 	said   bool
 }
 
-// mostAnswer is how much of an answer is read, so that its connection can be
+// maxAnswer is how much of an answer is read, so that its connection can be
 // used again.
-const mostAnswer = 64 << 10
+const maxAnswer = 64 << 10
 
 // send sends a message and says what came of it.
 func (s *sender) send(ctx context.Context, d *definition, id string, body []byte, now time.Time, agent string) outcome {
@@ -96,7 +96,7 @@ func (s *sender) send(ctx context.Context, d *definition, id string, body []byte
 	defer answer.Body.Close()
 	// What it says is nobody's business: the receiver may be one that whoever
 	// set the URL could not have asked.
-	_, _ = io.CopyN(io.Discard, answer.Body, mostAnswer)
+	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer)
 	return judge(answer.StatusCode, answer.Header.Get("Retry-After"), now)
 }
 
@@ -141,7 +141,7 @@ var ours = map[string]bool{
 
 // sendable reports whether a header may go out with a request.
 func (h *header) sendable() bool {
-	if h.Name == "" || len(h.Name)+len(h.Value) > mostText {
+	if h.Name == "" || len(h.Name)+len(h.Value) > maxText {
 		return false
 	}
 	for _, c := range []byte(h.Name) {

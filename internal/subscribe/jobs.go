@@ -31,7 +31,7 @@ const (
 
 	findWorkers = 8
 	turnSteps   = 20                         // deliveries of a subscription, before others have their turn
-	mostLooked  = 10_000                     // changes in which it is looked who is concerned; for more it is all
+	maxLooked   = 10_000                     // changes in which it is looked who is concerned; for more it is all
 	findPage    = 100                        // subscriptions that one commit arranges
 	resting     = 100 * 365 * 24 * time.Hour // until there is a change
 )
@@ -311,7 +311,7 @@ func changedSince(r *store.Reader, checkpoint string) (changed map[document.Part
 		if err != nil {
 			return nil, false, err
 		}
-		if n++; n > mostLooked {
+		if n++; n > maxLooked {
 			return nil, true, nil
 		}
 		p := document.Partition("")

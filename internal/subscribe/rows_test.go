@@ -196,7 +196,7 @@ func (u undoing) Delete(key []byte) error { return errors.Join(u.note(key), u.Tx
 // serving is one of several servers over the world's engine, which has leases.
 func (w *world) serving(holder uint64) *Service {
 	w.t.Helper()
-	s, err := store.Open(ctx, kvtest.NewShortLocks(w.t, w.e, keyspace.IsLaneHead), store.Options{Idle: true, Clock: w.clock.Now, Followers: []store.Follower{Rows{}}, Holder: holder, Lease: time.Hour, Doubt: kvtest.Doubt(holder)})
+	s, err := store.Open(ctx, kvtest.NewShortLocks(w.t, w.e, keyspace.IsLaneHead), store.Options{Idle: true, Clock: w.clock.Now, Followers: []store.Follower{Rows{}}, Holder: holder, Lease: time.Hour, AssumeStale: kvtest.RandomStale(holder)})
 	must(w.t, err)
 	o := w.o
 	o.Store, o.Now, o.Idle, o.AllowPrivate = s, w.clock.Now, true, func() bool { return true }

@@ -73,7 +73,7 @@ func TestRefusals(t *testing.T) {
 		{withSecret(ok + `,"timeout":1.5}`), "`timeout` must be"},
 		{withSecret(ok + `,"include_docs":"true"}`), "`include_docs` must be"},
 		{withSecret(ok + `,"paused":null}`), "`paused` must be"},
-		{withSecret(ok + `,"headers":{"X":"` + strings.Repeat("x", mostDefinition) + `"}}`), "more than"},
+		{withSecret(ok + `,"headers":{"X":"` + strings.Repeat("x", maxDefinition) + `"}}`), "more than"},
 	} {
 		_, err := w.Put(ctx, d.Whole(), "s", []byte(row[0]))
 		if err == nil || !strings.Contains(err.Error(), row[1]) || dberr.KindOf(err) == dberr.Internal {

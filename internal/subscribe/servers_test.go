@@ -42,7 +42,7 @@ func serveOver(t *testing.T, e kv.Engine, holder uint64, c *clock) *world {
 	t.Helper()
 	w := &world{t: t, clock: c}
 	var err error
-	w.store, err = store.Open(ctx, kvtest.NewShortLocks(t, e, keyspace.IsLaneHead), store.Options{Idle: true, Clock: c.Now, Followers: []store.Follower{Rows{}}, Holder: holder, Lease: lease, Doubt: kvtest.Doubt(holder)})
+	w.store, err = store.Open(ctx, kvtest.NewShortLocks(t, e, keyspace.IsLaneHead), store.Options{Idle: true, Clock: c.Now, Followers: []store.Follower{Rows{}}, Holder: holder, Lease: lease, AssumeStale: kvtest.RandomStale(holder)})
 	must(t, err)
 	w.Service = New(Options{Store: w.store, Now: c.Now, Version: "test", Idle: true, AllowPrivate: func() bool { return true }, Logger: slog.New(slog.DiscardHandler)})
 	w.makeQueues()

@@ -261,7 +261,7 @@ func TestDeadLetters(t *testing.T) {
 	if v := w.state(s, "s").State; v.Dead != 0 || v.Retrying != 0 {
 		t.Errorf("%+v", v)
 	}
-	if n, err := w.Forget(ctx, s, "s", nil); n != 0 || err != nil {
+	if n, err := w.DiscardDeadLetters(ctx, s, "s", nil); n != 0 || err != nil {
 		t.Errorf("Forget: %d, %v", n, err)
 	}
 	if _, err := w.Retry(ctx, d.Whole(), "s", nil); !dberr.Is(err, dberr.NotFound) {

@@ -44,7 +44,7 @@ func (s *Service) step(ctx context.Context, scope store.Scope, id string) (n nex
 	if d.Paused || was.Disabled != "" || s.full(&was, sub.dead) || was.RetryAt > s.o.Now().UnixMilli() {
 		return s.editRows(ctx, scope, id, func(*subscription) (edit, error) { return edit{}, nil }) // has its job arranged
 	}
-	b, err := s.gather(ctx, scope, id, d, &was, sub.at)
+	b, err := s.collect(ctx, scope, id, d, &was, sub.at)
 	if err != nil {
 		return n, err
 	}
@@ -63,7 +63,7 @@ func (s *Service) step(ctx context.Context, scope store.Scope, id string) (n nex
 	if err := ctx.Err(); err != nil {
 		return n, err // it ended with the server: nobody knows what came of it
 	}
-	return s.settle(ctx, scope, id, b, out)
+	return s.apply(ctx, scope, id, b, out)
 }
 
 // send sends a batch, in a span that says how often it was tried before, and what came of it: in words of ours,
@@ -95,9 +95,9 @@ func (s *Service) full(n *note, dead uint64) bool {
 // noRoom reports whether dead letters are as many as there may be.
 func (s *Service) noRoom(dead uint64) bool { return dead >= uint64(max(0, s.o.Bounds().Dead)) }
 
-// gather makes the batch that is due: a dead letter that somebody wants sent
+// collect makes the batch that is due: a dead letter that somebody wants sent
 // again, or what comes next in the feed.
-func (s *Service) gather(ctx context.Context, scope store.Scope, id string, d *definition, n *note, since store.Seq) (*batch, error) {
+func (s *Service) collect(ctx context.Context, scope store.Scope, id string, d *definition, n *note, since store.Seq) (*batch, error) {
 	b := new(batch)
 	if len(n.Retry) == 0 {
 		return b, b.read(ctx, scope, d, since)
@@ -110,10 +110,10 @@ func (s *Service) gather(ctx context.Context, scope store.Scope, id string, d *d
 	return b, err
 }
 
-// settle stores what became of a batch, durably: only then the subscription has moved on. What
+// apply stores what became of a batch, durably: only then the subscription has moved on. What
 // became of one that somebody else has settled meanwhile, or that is of no interest any more
 // because a client had the subscription begin anew, is left aside.
-func (s *Service) settle(ctx context.Context, scope store.Scope, id string, b *batch, out outcome) (next, error) {
+func (s *Service) apply(ctx context.Context, scope store.Scope, id string, b *batch, out outcome) (next, error) {
 	settled, dead := false, 0 // by the last run of the function
 	n, err := s.editRows(ctx, scope, id, func(sub *subscription) (e edit, err error) {
 		if settled, dead = false, 0; sub.definition == nil {
@@ -179,7 +179,7 @@ func (s *Service) failed(n *note, sub *subscription, d *definition, b *batch, ou
 	n.RetryAt = n.LastAttempt + s.delay(n).Milliseconds()
 	if b.letter > 0 {
 		n.Retry = without(n.Retry, b.letter)
-		e.rewrite, err = b.again(out, n.LastAttempt)
+		e.rewrite, err = b.retry(out, n.LastAttempt)
 		return e, err
 	}
 	if n.Attempts++; n.Attempts < d.Attempts {
@@ -199,8 +199,8 @@ func (s *Service) failed(n *note, sub *subscription, d *definition, b *batch, ou
 	return e, nil
 }
 
-// again returns a dead letter that failed again its new value.
-func (b *batch) again(out outcome, now int64) ([]deadLetter, error) {
+// retry returns a dead letter that failed again its new value.
+func (b *batch) retry(out outcome, now int64) ([]deadLetter, error) {
 	l := b.old
 	l.Attempts++
 	l.Reason, l.Last = out.reason, now

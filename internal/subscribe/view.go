@@ -43,8 +43,8 @@ type shownState struct {
 	RetryAt     *string `json:"retry_at"`
 }
 
-// moment returns a time as clients see it, nil for never.
-func moment(ms int64) *string {
+// formatTime returns a time as clients see it, nil for never.
+func formatTime(ms int64) *string {
 	if ms == 0 {
 		return nil
 	}
@@ -117,7 +117,7 @@ func (s *Service) show(r *store.Reader, id string) ([]byte, error) {
 		v.Headers[h.Name] = masked
 	}
 	v.State = shownState{Seq: r.FormatSeq(sub.at), Delivered: n.Delivered, Dead: sub.dead, Retrying: len(n.Retry), Attempts: n.Attempts,
-		LastError: orNil(n.LastError), LastAttempt: moment(n.LastAttempt), LastSuccess: moment(n.LastSuccess), RetryAt: moment(n.RetryAt)}
+		LastError: orNil(n.LastError), LastAttempt: formatTime(n.LastAttempt), LastSuccess: formatTime(n.LastSuccess), RetryAt: formatTime(n.RetryAt)}
 	v.State.Status, v.State.Reason = s.status(d, &n, sub.dead)
 	if v.State.Pending, err = r.Pending(sub.at); err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (s *Service) Dead(ctx context.Context, scope store.Scope, id string, after 
 			if err != nil {
 				return err
 			}
-			v := shownLetter{Number: dead.number, Reason: l.Reason, Attempts: l.Attempts, First: moment(l.First), Last: moment(l.Last), Changes: []shownRow{}}
+			v := shownLetter{Number: dead.number, Reason: l.Reason, Attempts: l.Attempts, First: formatTime(l.First), Last: formatTime(l.Last), Changes: []shownRow{}}
 			for _, row := range l.Rows {
 				v.Changes = append(v.Changes, shownRow{r.FormatSeq(row.Seq), row.ID})
 			}

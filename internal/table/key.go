@@ -14,8 +14,8 @@ const (
 	MaxSortKey      = 1024
 )
 
-// MostBytes returns the longest value in the key at a position, 0 for the partition key.
-func MostBytes(at int) int {
+// MaxBytes returns the longest value in the key at a position, 0 for the partition key.
+func MaxBytes(at int) int {
 	if at == 0 {
 		return MaxPartitionKey
 	}

@@ -28,13 +28,13 @@ type Options struct {
 
 // Spans wait for the collector in a queue of queueLength, go in batches, and are lost if it does not take one within exportTimeout.
 const (
-	queueLength    = 4096
-	batchLength    = 512
-	batchPause     = 2 * time.Second
-	exportTimeout  = 10 * time.Second
-	longestValue   = 256 // bytes of an attribute, such as the name of a database that does not exist
-	mostAttributes = 16
-	mostForFlush   = time.Second // that the end of the server waits for the collector
+	queueLength   = 4096
+	batchLength   = 512
+	batchPause    = 2 * time.Second
+	exportTimeout = 10 * time.Second
+	longestValue  = 256 // bytes of an attribute, such as the name of a database that does not exist
+	maxAttributes = 16
+	maxForFlush   = time.Second // that the end of the server waits for the collector
 )
 
 // Tracer makes spans and sends them.
@@ -59,7 +59,7 @@ func New(o Options) (*Tracer, error) {
 	to := newClient(u.String())
 	out := &sender{SpanExporter: otlptrace.NewUnstarted(to), log: o.Log}
 	limits := sdk.NewSpanLimits()
-	limits.AttributeValueLengthLimit, limits.AttributeCountLimit = longestValue, mostAttributes
+	limits.AttributeValueLengthLimit, limits.AttributeCountLimit = longestValue, maxAttributes
 	provider := sdk.NewTracerProvider(
 		sdk.WithSampler(sdk.AlwaysSample()), // Tracer decides what is begun
 		sdk.WithRawSpanLimits(limits),
@@ -79,7 +79,7 @@ func (t *Tracer) Counts() (ended, sent, failed int64) {
 
 // Close sends what waits, for a moment, and ends the tracer.
 func (t *Tracer) Close() {
-	ctx, cancel := context.WithTimeout(context.Background(), mostForFlush)
+	ctx, cancel := context.WithTimeout(context.Background(), maxForFlush)
 	defer t.end()
 	defer cancel()
 	if t.provider.Shutdown(ctx) != nil {

@@ -18,8 +18,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// mostSpans is how many spans one request may have: a feed of hours, or a listing of everything, would have any number.
-const mostSpans = 1000
+// maxSpans is how many spans one request may have: a feed of hours, or a listing of everything, would have any number.
+const maxSpans = 1000
 
 // key is that of the active span in a context.
 type key struct{}
@@ -92,7 +92,7 @@ func (w *Wish) Grant(ctx context.Context, began time.Time) (context.Context, Spa
 // its request has had too many, it is the context given, and the zero value.
 func Begin(ctx context.Context, name string) (context.Context, Span) {
 	parent, _ := ctx.Value(key{}).(*active)
-	if parent == nil || parent.of.spans.Add(1) >= mostSpans {
+	if parent == nil || parent.of.spans.Add(1) >= maxSpans {
 		return ctx, Span{}
 	}
 	_, span := parent.of.tracer.Start(trace.ContextWithSpan(ctx, parent.span), name)

@@ -92,12 +92,12 @@ func TestMostSpans(t *testing.T) {
 	tracer := newTracer(t, collector.URL)
 	defer tracer.Close()
 	ctx, root, _ := tracer.Request(context.Background(), nil)
-	for range 2 * mostSpans {
+	for range 2 * maxSpans {
 		_, span := Begin(ctx, "step")
 		span.End(nil)
 	}
 	root.End(nil)
-	if ended, _, _ := tracer.Counts(); ended != mostSpans {
+	if ended, _, _ := tracer.Counts(); ended != maxSpans {
 		t.Errorf("%d spans", ended)
 	}
 }

@@ -297,7 +297,7 @@ func (r *importing) store(ctx context.Context, docs []entry, revisions bool) err
 	var e *couchclient.Error
 	switch {
 	case err == nil:
-		return r.settle(ctx, docs, revisions, text)
+		return r.applyAnswer(ctx, docs, revisions, text)
 	case !errors.As(err, &e) || !perDocument(e.Status):
 		return err
 	case len(docs) > 1:
@@ -324,8 +324,8 @@ func (r *importing) refused(e entry, code, reason string) {
 	r.reject(Rejected{Line: e.line, ID: e.id, Code: code, Reason: reason, Doc: e.raw})
 }
 
-// settle takes the answer to a _bulk_docs: a row for each document, or, of revisions, one for each that was refused.
-func (r *importing) settle(ctx context.Context, docs []entry, revisions bool, answer []byte) error {
+// applyAnswer takes the answer to a _bulk_docs: a row for each document, or, of revisions, one for each that was refused.
+func (r *importing) applyAnswer(ctx context.Context, docs []entry, revisions bool, answer []byte) error {
 	if !json.Valid(answer) || jsonscan.KindOf(answer) != jsonscan.Array {
 		return errors.New("what answers at the target is not a database")
 	}

@@ -86,7 +86,7 @@ func (r *Request) Begin(status, length int) {
 	}
 	h["X-Content-Type-Options"] = noSniff // a browser must not take what is stored for a page or a script
 	r.call.Complete(status)
-	r.tellAct(status)
+	r.writeAuditEntry(status)
 	r.status = status
 	r.leaveBody()
 	r.w.WriteHeader(status)

@@ -37,14 +37,14 @@ func (r *Request) Reader(most int64) (io.Reader, error) {
 		if err != nil {
 			return nil, badBody(err, "The request body is not gzip.")
 		}
-		return &bodyReader{r: r, from: zip, most: min(limit, most), left: min(limit, most), packed: true}, nil
+		return &bodyReader{r: r, from: zip, max: min(limit, most), left: min(limit, most), packed: true}, nil
 	}
 	return nil, ErrEncoding
 }
 
 // RawReader returns the body as it comes over the line. It ends with an error after most bytes.
 func (r *Request) RawReader(most int64) io.Reader {
-	return &bodyReader{r: r, from: r.HTTP.Body, most: most, left: most}
+	return &bodyReader{r: r, from: r.HTTP.Body, max: most, left: most}
 }
 
 // bodyTooLarge refuses a body of more than most bytes, and says which limit that is.
@@ -62,7 +62,7 @@ func (r *Request) bodyTooLarge(most int64) error {
 type bodyReader struct {
 	r      *Request
 	from   io.Reader
-	most   int64
+	max    int64
 	left   int64
 	packed bool
 }
@@ -70,7 +70,7 @@ type bodyReader struct {
 func (b *bodyReader) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, b.r.bodyTooLarge(b.most)
+		return 0, b.r.bodyTooLarge(b.max)
 	}
 	if err != nil && err != io.EOF {
 		if b.packed {
@@ -95,7 +95,7 @@ func badBody(err error, reason string) error {
 // charged for what comes.
 func (r *Request) Body(buf []byte) ([]byte, error) {
 	cost := r.Action.Body
-	from, err := r.Reader(cost.Most)
+	from, err := r.Reader(cost.Max)
 	if err != nil {
 		return buf, err
 	}
@@ -112,7 +112,7 @@ func (r *Request) Body(buf []byte) ([]byte, error) {
 			return buf, held
 		}
 		if err == io.EOF {
-			r.settle()
+			r.release()
 			r.Raw = buf
 			return buf, nil
 		}

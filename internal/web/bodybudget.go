@@ -13,7 +13,7 @@ import (
 // taken apart takes more than its bytes: lists of small things by what each of them is
 // made into, documents by their copies on the way into the store, and all while their buffer grows.
 type BodyCost struct {
-	Most    int64 // bytes of a body
+	Max     int64 // bytes of a body
 	Weight  int64 // bytes of memory for a byte
 	Element int64 // bytes of memory for a comma
 	Written bool  // what it holds is written: its bytes count towards Settings.MaxWrites too
@@ -31,7 +31,7 @@ const supposedElement = 16
 
 // suppose returns what a body of so many bytes is supposed to cost before it has come.
 func (c BodyCost) suppose(length int64) int64 {
-	length = min(length, c.Most)
+	length = min(length, c.Max)
 	return c.Weight*length + c.Element*(length/supposedElement)
 }
 
@@ -46,10 +46,10 @@ var errBodiesBusy = dberr.New(dberr.Unavailable, "", "Too many request bodies ar
 // for more than a caller may have when nobody else is there, Unavailable for more than the caller may
 // have now. It does not wait: see Expect.
 func (r *Request) Hold(n int64) error {
-	need := max(r.held+n-freeBody, 0)
+	need := max(r.charged+n-freeBody, 0)
 	if more := need - r.room.memory; more > 0 {
 		l := r.shares()
-		if most := l.most(r.holder()); need > most {
+		if most := l.max(r.holder()); need > most {
 			return l.tooLarge(most)
 		}
 		if !r.frame.budget.take(r.holder(), amount{memory: more}, l) {
@@ -57,19 +57,19 @@ func (r *Request) Hold(n int64) error {
 		}
 		r.room.memory = need
 	}
-	r.held += n
+	r.charged += n
 	return nil
 }
 
 // Release ends the charge of so many bytes before the request ends, and what it expected beyond them.
 func (r *Request) Release(n int64) {
-	r.held -= n
-	r.settle()
+	r.charged -= n
+	r.release()
 }
 
-// settle gives back what the request expected and does not hold.
-func (r *Request) settle() {
-	need := max(r.held-freeBody, 0)
+// release gives back what the request expected and does not hold.
+func (r *Request) release() {
+	need := max(r.charged-freeBody, 0)
 	if less := r.room.memory - need; less > 0 {
 		r.room.memory = need
 		r.frame.budget.give(r.party, amount{memory: less})
@@ -78,7 +78,7 @@ func (r *Request) settle() {
 
 // releaseAll ends the charge of the request.
 func (r *Request) releaseAll() {
-	r.held = 0
+	r.charged = 0
 	if r.room != (amount{}) {
 		r.frame.budget.give(r.party, r.room)
 		r.room = amount{}
@@ -92,12 +92,12 @@ func (r *Request) Expect(n int64) error { return r.expect(amount{memory: n}) }
 
 // expect is Expect for bytes that are to be written too.
 func (r *Request) expect(n amount) error {
-	need := max(r.held+n.memory-freeBody, 0)
+	need := max(r.charged+n.memory-freeBody, 0)
 	if need <= r.room.memory {
 		return nil
 	}
 	l := r.shares()
-	want := amount{min(need, l.most(r.holder())) - r.room.memory, min(n.writes, l.writes/2)}
+	want := amount{min(need, l.max(r.holder())) - r.room.memory, min(n.writes, l.writes/2)}
 	if want.memory <= 0 {
 		return nil
 	}
@@ -122,11 +122,11 @@ func (r *Request) ExpectBody() error {
 	}
 	cost := r.Action.Body
 	l := r.shares()
-	if most := l.most(r.holder()); cost.Weight*min(length, cost.Most) > most+freeBody {
+	if most := l.max(r.holder()); cost.Weight*min(length, cost.Max) > most+freeBody {
 		return l.tooLarge(most)
 	}
 	n := amount{memory: cost.suppose(length)}
-	if _, kept := r.HTTP.Body.(*keptBody); kept {
+	if _, kept := r.HTTP.Body.(*bufferedBody); kept {
 		n.memory += length
 	}
 	if cost.Written {
@@ -143,33 +143,33 @@ func (l shareLimits) tooLarge(most int64) error {
 // Charged returns a reader that charges the request for the buffers of a stream as its bytes come, most of them at the most,
 // until end is called. It waits for room before the first byte, as Expect does.
 func (r *Request) Charged(from io.Reader, most int64) (charged io.Reader, end func()) {
-	c := &chargedReader{r: r, from: from, most: min(most, r.shares().most(r.holder())-r.room.memory)}
-	return c, func() { r.Release(c.held) }
+	c := &chargedReader{r: r, from: from, max: min(most, r.shares().max(r.holder())-r.room.memory)}
+	return c, func() { r.Release(c.charged) }
 }
 
 // chargedReader is the reader of Charged.
 type chargedReader struct {
-	r     *Request
-	from  io.Reader
-	most  int64 // what the buffers come to
-	held  int64
-	begun bool
+	r       *Request
+	from    io.Reader
+	max     int64 // what the buffers come to
+	charged int64
+	begun   bool
 }
 
 // Read implements io.Reader.
 func (c *chargedReader) Read(p []byte) (int, error) {
 	if !c.begun {
 		c.begun = true
-		if err := c.r.Expect(c.most); err != nil {
+		if err := c.r.Expect(c.max); err != nil {
 			return 0, err
 		}
 	}
 	n, err := c.from.Read(p)
-	if more := min(int64(n), c.most-c.held); more > 0 {
+	if more := min(int64(n), c.max-c.charged); more > 0 {
 		if held := c.r.Hold(more); held != nil {
 			return 0, held
 		}
-		c.held += more
+		c.charged += more
 	}
 	return n, err
 }

@@ -19,12 +19,12 @@ import (
 // Who finds too little waits. Requests of one caller get room in the order in which they came; those of another, who may have
 // it, pass those that wait for their own caller's others to end.
 type bodyMemory struct {
-	mu      sync.Mutex
-	held    amount
-	nobodys int64 // memory that those hold who are not logged in
-	parties map[party]amount
-	waiting []*bodyWaiter // the oldest first
-	waiters map[party]int
+	mu        sync.Mutex
+	charged   amount
+	anonymous int64 // memory that those hold who are not logged in
+	parties   map[party]amount
+	waiting   []*bodyWaiter // the oldest first
+	waiters   map[party]int
 }
 
 // amount is what bodies take: memory, and of that what waits to be written.
@@ -40,8 +40,8 @@ type party struct {
 	network netip.Prefix
 }
 
-// nobody reports whether that is somebody who is not logged in.
-func (p party) nobody() bool { return p.user == "" && !p.admin }
+// anonymous reports whether that is somebody who is not logged in.
+func (p party) anonymous() bool { return p.user == "" && !p.admin }
 
 // The networks that count as one: those that one site commonly has.
 const (
@@ -102,9 +102,9 @@ func (r *Request) shares() shareLimits {
 	return l
 }
 
-// most returns how much memory a caller may hold who is alone: half of all. Those who are not logged in share that.
-func (l shareLimits) most(p party) int64 {
-	if p.nobody() {
+// max returns how much memory a caller may hold who is alone: half of all. Those who are not logged in share that.
+func (l shareLimits) max(p party) int64 {
+	if p.anonymous() {
 		return l.memory / 4
 	}
 	return l.memory / 2
@@ -112,16 +112,16 @@ func (l shareLimits) most(p party) int64 {
 
 // fits reports whether a caller may hold so much more. The lock is held.
 func (b *bodyMemory) fits(p party, n amount, l shareLimits) bool {
-	all, own := b.held.plus(n), b.parties[p].plus(n)
+	all, own := b.charged.plus(n), b.parties[p].plus(n)
 	return own.memory <= l.memory-all.memory && (n.writes == 0 || own.writes <= l.writes-all.writes) &&
-		(!p.nobody() || own.memory <= l.memory/2-b.nobodys-n.memory)
+		(!p.anonymous() || own.memory <= l.memory/2-b.anonymous-n.memory)
 }
 
 // add counts what a caller takes, or gives back. The lock is held.
 func (b *bodyMemory) add(p party, n amount) {
-	b.held = b.held.plus(n)
-	if p.nobody() {
-		b.nobodys += n.memory
+	b.charged = b.charged.plus(n)
+	if p.anonymous() {
+		b.anonymous += n.memory
 	}
 	if own := b.parties[p].plus(n); own != (amount{}) {
 		if b.parties == nil {
@@ -165,14 +165,14 @@ func (b *bodyMemory) move(from, to party, n amount) {
 func (b *bodyMemory) taken() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.held.memory
+	return b.charged.memory
 }
 
 const (
 	// bodyWait is how long a request waits for room for its body.
 	bodyWait = time.Minute
-	// mostWaiting is how many wait at once. A caller has as many places as are left then.
-	mostWaiting = 2048
+	// maxWaiting is how many wait at once. A caller has as many places as are left then.
+	maxWaiting = 2048
 )
 
 // bodyWaiter is a request that waits for room.
@@ -212,7 +212,7 @@ func (b *bodyMemory) enter(w *bodyWaiter) (waits bool) {
 		b.grant(w)
 		return false
 	}
-	if b.waiters[w.party] >= mostWaiting-len(b.waiting)-1 {
+	if b.waiters[w.party] >= maxWaiting-len(b.waiting)-1 {
 		return false
 	}
 	if b.waiters == nil {

@@ -88,7 +88,7 @@ func TestCallersShareBodyMemory(t *testing.T) {
 					all = append(all, w.send(fmt.Sprint("greedy", i), c.greedy[0], address, body))
 				}
 				had := len(w.order)
-				if held := w.HeldBytes(); had < 4 || held > 1<<19 {
+				if held := w.ChargedBytes(); had < 4 || held > 1<<19 {
 					t.Errorf("the first caller has %d requests and %d bytes", had, held)
 				}
 				other := w.send("other", c.other[0], c.other[1], body)
@@ -115,7 +115,7 @@ func TestCallersShareBodyMemory(t *testing.T) {
 						t.Errorf("request %d: %d", i, s)
 					}
 				}
-				if held := w.HeldBytes(); held != 0 || len(w.budget.parties)+len(w.budget.waiters)+len(w.budget.waiting) != 0 {
+				if held := w.ChargedBytes(); held != 0 || len(w.budget.parties)+len(w.budget.waiters)+len(w.budget.waiting) != 0 {
 					t.Errorf("%d bytes are held at the end, %v, %v", held, w.budget.parties, w.budget.waiters)
 				}
 			})
@@ -132,12 +132,12 @@ func TestBodiesWaitInOrder(t *testing.T) {
 		first := w.send("first", "ann", "192.0.2.1", body)
 		var waiting []asking
 		names := []string{"a", "b", "c", "d"}
-		before := w.HeldBytes()
+		before := w.ChargedBytes()
 		for _, name := range names {
 			waiting = append(waiting, w.send(name, "ann", "192.0.2.1", body))
 		}
-		if len(w.order) != 1 || w.HeldBytes() != before {
-			t.Fatalf("%v have room, %d bytes are held, %d before", w.order, w.HeldBytes(), before)
+		if len(w.order) != 1 || w.ChargedBytes() != before {
+			t.Fatalf("%v have room, %d bytes are held, %d before", w.order, w.ChargedBytes(), before)
 		}
 		small := w.send("small", "ann", "192.0.2.1", 10<<10)
 		close(w.kept["small"])
@@ -173,7 +173,7 @@ func TestBodiesWaitInOrder(t *testing.T) {
 			t.Errorf("after %v: %d %v", took, rec.Code, rec.Header())
 		}
 		var crowd []asking
-		for range mostWaiting / 2 {
+		for range maxWaiting / 2 {
 			crowd = append(crowd, w.send("d2", "ann", "192.0.2.1", body))
 		}
 		began = time.Now()
@@ -200,8 +200,8 @@ func TestBodiesWaitInOrder(t *testing.T) {
 		if s := waiting[3].status(); s != 200 {
 			t.Errorf("d: %d", s)
 		}
-		if len(w.budget.waiting)+len(w.budget.waiters) != 0 || w.HeldBytes() != 0 {
-			t.Errorf("left: %d waiting, %v, %d bytes", len(w.budget.waiting), w.budget.waiters, w.HeldBytes())
+		if len(w.budget.waiting)+len(w.budget.waiters) != 0 || w.ChargedBytes() != 0 {
+			t.Errorf("left: %d waiting, %v, %d bytes", len(w.budget.waiting), w.budget.waiters, w.ChargedBytes())
 		}
 	})
 }
@@ -251,7 +251,7 @@ func TestHoldsBecomeTheCallers(t *testing.T) {
 		}
 		return r.Bytes(200, "text/plain", nil)
 	})
-	if w := a.ask("Do", nil, "X-Key", "ann"); w.Code != 200 || a.HeldBytes() != 0 {
-		t.Errorf("%d %s, %d bytes are held", w.Code, w.Body, a.HeldBytes())
+	if w := a.ask("Do", nil, "X-Key", "ann"); w.Code != 200 || a.ChargedBytes() != 0 {
+		t.Errorf("%d %s, %d bytes are held", w.Code, w.Body, a.ChargedBytes())
 	}
 }

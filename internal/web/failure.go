@@ -28,9 +28,9 @@ func (r *Request) Fail(err error) {
 	if r.out != nil && !r.out.abandon() || r.out == nil && r.status != 0 {
 		r.breakOff(err)
 	}
-	if other := r.tell(err); other != nil {
+	if other := r.writeError(err); other != nil {
 		r.instead = true
-		_ = r.tell(other) // which is not withheld
+		_ = r.writeError(other) // which is not withheld
 	}
 }
 
@@ -45,9 +45,9 @@ func (r *Request) breakOff(err error) {
 	panic(http.ErrAbortHandler)
 }
 
-// tell answers with an error. If the answer is withheld it returns the error to tell instead.
-func (r *Request) tell(err error) (instead error) {
-	defer catchWithheld(&instead)
+// writeError answers with an error. If the answer is withheld it returns the error to tell instead.
+func (r *Request) writeError(err error) (instead error) {
+	defer catchRedacted(&instead)
 	h := r.w.Header()
 	delete(h, "Etag")
 	delete(h, "Location")

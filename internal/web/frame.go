@@ -34,12 +34,12 @@ type Call interface {
 	Render(err error) Failure
 }
 
-// Recaller is a Call that may have to begin again: it lets requests in by what it
+// Retryer is a Call that may have to begin again: it lets requests in by what it
 // remembers, and that may turn out to be out of date.
-type Recaller interface {
-	// Again reports whether that is so, after the steps up to Run ended with err, which may
+type Retryer interface {
+	// ShouldRetry reports whether that is so, after the steps up to Run ended with err, which may
 	// be nil. Nothing has been answered then.
-	Again(err error) bool
+	ShouldRetry(err error) bool
 }
 
 // Options are what one API asks of its frame.
@@ -90,11 +90,11 @@ type Shared struct {
 	Done    <-chan struct{} // closed when the server stops: feeds end then
 	Metrics *Metrics
 	Tasks   Tasks
-	// Acts is told of acts of administrators; nil: nobody is. It is set before the first request.
-	Acts func(Act)
+	// Audit is told of acts of administrators; nil: nobody is. It is set before the first request.
+	Audit func(AuditEntry)
 	// ReadActs returns so many acts at most, the newest, or those before a page (ActPage.Next); nil: there are none to be read. The error is that
 	// there can't be such a page, or that of reading them. It is set before the first request.
-	ReadActs func(before string, most int) (ActPage, error)
+	ReadActs func(before string, most int) (AuditPage, error)
 	// Tracer traces requests; nil: none are. It is set before the first request.
 	Tracer *tracing.Tracer
 	budget bodyMemory
@@ -117,8 +117,8 @@ func NewShared(log *slog.Logger, now func() time.Time, done <-chan struct{}) *Sh
 	return s
 }
 
-// HeldBytes returns how much memory is charged for bodies at this moment.
-func (s *Shared) HeldBytes() int64 { return s.budget.taken() }
+// ChargedBytes returns how much memory is charged for bodies at this moment.
+func (s *Shared) ChargedBytes() int64 { return s.budget.taken() }
 
 // Frame takes the requests of one API through their steps.
 type Frame struct {
@@ -170,14 +170,14 @@ func (r *Request) parse() {
 	target, q := TargetOf(r.HTTP)
 	r.SetMethod(r.HTTP.Method)
 	r.Path.Split(target, r.frame.options.Settings().Plus)
-	if r.crowded = CountParameters(q) > MostParameters; r.crowded {
+	if r.crowded = CountParameters(q) > MaxParameters; r.crowded {
 		q = ""
 	}
 	r.Query = ParseQuery(q)
 }
 
 // errParameters is what a request with more parameters gets.
-var errParameters = dberr.New(dberr.Invalid, "bad_request", "A query can have %d parameters.", MostParameters)
+var errParameters = dberr.New(dberr.Invalid, "bad_request", "A query can have %d parameters.", MaxParameters)
 
 // Go takes the request through the steps of its Call, again if need be.
 func (r *Request) Go() error {
@@ -194,22 +194,22 @@ func (r *Request) Go() error {
 	}
 	for again := 0; ; again++ {
 		err := r.attempt()
-		c, may := r.call.(Recaller)
-		if !may || r.status != 0 || again == mostAgain || !c.Again(err) {
+		c, may := r.call.(Retryer)
+		if !may || r.status != 0 || again == maxRetries || !c.ShouldRetry(err) {
 			return r.inTime(err)
 		}
 		r.context, r.Caller, r.After, r.Raw = r.span.In(began), caller, nil, nil
 		r.dropStream()
 		r.dropHeaders()
 		r.rewind()
-		if err := pauseAgain(r.context, again+1); err != nil {
+		if err := pauseRetry(r.context, again+1); err != nil {
 			return err
 		}
 	}
 }
 
-// withheld is what Withhold panics with.
-type withheld struct{ err error }
+// redacted is what Withhold panics with.
+type redacted struct{ err error }
 
 // Withhold ends the request before its answer goes out, with an error instead; of the answer nothing is left. It is
 // for Call.Complete, and does not return, but for the answer to an error that came in the place of another: that goes out.
@@ -218,14 +218,14 @@ func (r *Request) Withhold(err error) {
 		return
 	}
 	r.dropHeaders()
-	panic(withheld{err})
+	panic(redacted{err})
 }
 
-// catchWithheld is deferred by who takes a step that may be withheld: err is the error instead.
-func catchWithheld(err *error) {
+// catchRedacted is deferred by who takes a step that may be withheld: err is the error instead.
+func catchRedacted(err *error) {
 	switch v := recover().(type) {
 	case nil:
-	case withheld:
+	case redacted:
 		*err = v.err
 	default:
 		panic(v)
@@ -234,7 +234,7 @@ func catchWithheld(err *error) {
 
 // attempt takes the steps, of which one may be withheld.
 func (r *Request) attempt() (err error) {
-	defer catchWithheld(&err)
+	defer catchRedacted(&err)
 	return r.steps()
 }
 

@@ -48,7 +48,7 @@ type smallCall struct {
 func newSmall(s *Shared, do func(*Request) error) *small {
 	a := &small{Shared: s, settings: Settings{MaxBody: Limit{1 << 20, "max_body"}, MaxMemory: Limit{1 << 20, "max_memory"}, BodyTimeout: time.Minute, Server: []string{"small"}}}
 	a.class = s.Metrics.Class("small", false)
-	what := Action{Class: a.class, Body: BodyCost{Most: 1 << 20, Weight: 1}}
+	what := Action{Class: a.class, Body: BodyCost{Max: 1 << 20, Weight: 1}}
 	a.actions = map[string]action{"Do": {what, false, do}, "Secret": {what, true, do}}
 	a.frame = NewFrame(s, Options{Settings: func() *Settings { return &a.settings }, IDHeader: "X-Small-Id", Unrouted: a.class})
 	return a
@@ -94,7 +94,7 @@ func (r *smallCall) Complete(int) {
 	r.Set("X-Small", "yes")
 }
 
-func (r *smallCall) Again(error) bool { return r.api.stale != nil }
+func (r *smallCall) ShouldRetry(error) bool { return r.api.stale != nil }
 
 func (r *smallCall) Render(err error) Failure {
 	f := Failure{Status: 500, Type: "text/x-small", Body: []byte("!internal\n")}
@@ -195,8 +195,8 @@ func TestAPIsShare(t *testing.T) {
 	}
 	hold <- struct{}{}
 	<-done
-	if w := two.ask("Do", nil, "X-Key", "ann"); w.Code != 200 || s.HeldBytes() != 0 {
-		t.Errorf("after it: %d, %d bytes are held", w.Code, s.HeldBytes())
+	if w := two.ask("Do", nil, "X-Key", "ann"); w.Code != 200 || s.ChargedBytes() != 0 {
+		t.Errorf("after it: %d, %d bytes are held", w.Code, s.ChargedBytes())
 	}
 	if w := two.ask("Do", nil); w.Code != 413 {
 		t.Errorf("who is not known has half of that: %d", w.Code)
@@ -235,7 +235,7 @@ func TestWithheld(t *testing.T) {
 			if w.Code != 503 || w.Body.String() != "!it has changed\n" || w.Header().Get("Content-Encoding") != "" || w.Header().Get("X-Small") != "yes" {
 				t.Errorf("%d %q %v", w.Code, w.Body, w.Header())
 			}
-			if a.begun != mostAgain+1 {
+			if a.begun != maxRetries+1 {
 				t.Errorf("it began %d times", a.begun)
 			}
 		})

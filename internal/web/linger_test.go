@@ -21,11 +21,11 @@ func newRefusing() *small {
 	}
 	a := newSmall(NewShared(nil, nil, nil), read)
 	a.settings.MaxBody.Bytes, a.settings.MaxMemory.Bytes, a.settings.BodyTimeout = 1<<30, 1<<30, time.Hour
-	a.actions["Busy"] = action{Action{Class: a.class, Body: BodyCost{Most: 1 << 30, Weight: 16}}, false, read}
-	for range mostWaiting { // all of it is held, and nobody else may wait
+	a.actions["Busy"] = action{Action{Class: a.class, Body: BodyCost{Max: 1 << 30, Weight: 16}}, false, read}
+	for range maxWaiting { // all of it is held, and nobody else may wait
 		a.budget.waiting = append(a.budget.waiting, &bodyWaiter{})
 	}
-	a.budget.held.memory = a.settings.MaxMemory.Bytes
+	a.budget.charged.memory = a.settings.MaxMemory.Bytes
 	return a
 }
 

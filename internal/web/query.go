@@ -8,9 +8,9 @@ type Pair struct{ Name, Value string }
 // Query holds the parameters of a request in their order.
 type Query []Pair
 
-// MostParameters is how many parameters a request may have in its query, and fields in a form. They are looked up one by one, by a
+// MaxParameters is how many parameters a request may have in its query, and fields in a form. They are looked up one by one, by a
 // few names.
-const MostParameters = 1000
+const MaxParameters = 1000
 
 // CountParameters returns how many parameters ParseQuery would make at most: it looks at nothing but what divides them.
 func CountParameters(s string) int {

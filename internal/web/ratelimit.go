@@ -39,8 +39,8 @@ type bucket struct {
 	at     time.Time
 }
 
-// mostRated is how many buckets there are. Beyond it the fullest of some are forgotten, who lose the least by it.
-const mostRated = 20_000
+// maxRated is how many buckets there are. Beyond it the fullest of some are forgotten, who lose the least by it.
+const maxRated = 20_000
 
 // take takes a token, and returns how long to wait for one if there is none.
 func (s *rates) take(who rated, perSecond, burst float64, now time.Time) (wait time.Duration) {
@@ -69,7 +69,7 @@ func (s *rates) take(who rated, perSecond, burst float64, now time.Time) (wait t
 // makeRoom forgets one bucket when there are too many: of a few, the one that was used the longest ago. The
 // caller holds the lock.
 func (s *rates) makeRoom(now time.Time) {
-	if len(s.buckets) < mostRated {
+	if len(s.buckets) < maxRated {
 		return
 	}
 	oldest, age, seen := rated{}, time.Duration(-1), 0

@@ -40,12 +40,12 @@ func TestRates(t *testing.T) {
 func TestRatesAreBounded(t *testing.T) {
 	var s rates
 	now, busy := time.Now(), rated{user: "busy"}
-	for i := range mostRated + 5000 {
+	for i := range maxRated + 5000 {
 		now = now.Add(time.Microsecond)
 		s.take(rated{address: netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})}, 1, 1, now)
 		s.take(busy, 1, 1, now)
 	}
-	if len(s.buckets) != mostRated || s.buckets[busy] == nil {
+	if len(s.buckets) != maxRated || s.buckets[busy] == nil {
 		t.Errorf("%d buckets, %v", len(s.buckets), s.buckets[busy])
 	}
 }

@@ -42,7 +42,7 @@ type Request struct {
 	clock    *bodyClock      // of its body; nil if it has none
 	work     *worktime.Watch // nil if nobody looks how long it works
 	bodyTime time.Duration
-	held     int64  // bytes of memory that its body is charged for; see Hold
+	charged  int64  // bytes of memory that its body is charged for; see Hold
 	room     amount // what it has of the memory of all bodies: for held, and what it expects
 	party    party  // whose share that is
 	status   int    // of the answer, 0 before it began
@@ -65,7 +65,7 @@ type Action struct {
 	Unlimited bool
 	// Operation says that Name is an operation of the DynamoDB API, and the database a table.
 	Operation bool
-	Act       bool // it changes what administrators answer for: the audit log is told
+	Audited   bool // it changes what administrators answer for: the audit log is told
 	// Bounded requests read what they name, or a page, and nothing else: how long they work needs no bound of its own.
 	Bounded bool
 }
@@ -120,7 +120,7 @@ func (r *Request) MethodShown() string {
 // when it began stay. The Call is to be as new and to be taken through its steps by Go again.
 func (r *Request) Replace(h *http.Request) {
 	*r = Request{HTTP: h, Caller: r.Caller, Began: r.Began, frame: r.frame, call: r.call, w: r.w, context: r.context, span: r.span, wish: r.wish,
-		work: r.work, clock: r.clock, bodyTime: r.bodyTime, held: r.held, room: r.room, party: r.party, id: r.id, counted: r.counted}
+		work: r.work, clock: r.clock, bodyTime: r.bodyTime, charged: r.charged, room: r.room, party: r.party, id: r.id, counted: r.counted}
 	r.parse()
 }
 

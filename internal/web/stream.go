@@ -53,12 +53,12 @@ func GiveBuffer(b *[]byte) {
 type Stream struct {
 	Buf []byte
 
-	r      *Request
-	pooled *[]byte
-	status int
-	begun  bool // status and headers are out
-	aside  bool // nothing is sent: what is written is taken from Buf
-	ended  bool
+	r        *Request
+	pooled   *[]byte
+	status   int
+	begun    bool // status and headers are out
+	buffered bool // nothing is sent: what is written is taken from Buf
+	ended    bool
 }
 
 // Stream begins an answer of unknown length. The frame ends it if the handler
@@ -71,10 +71,10 @@ func (r *Request) Stream(status int, contentType string) *Stream {
 	return s
 }
 
-// Aside returns a stream of which nothing is sent: whoever reads it takes what was written from Buf, and calls Release
+// BufferStream returns a stream of which nothing is sent: whoever reads it takes what was written from Buf, and calls Release
 // at the end.
-func Aside() *Stream {
-	s := &Stream{pooled: TakeBuffer(), aside: true}
+func BufferStream() *Stream {
+	s := &Stream{pooled: TakeBuffer(), buffered: true}
 	s.Buf = (*s.pooled)[:0]
 	return s
 }
@@ -84,7 +84,7 @@ func (s *Stream) Begun() bool { return s.begun }
 
 // Spill sends the buffer if it is large enough to be worth it.
 func (s *Stream) Spill() error {
-	if s.aside || len(s.Buf) < SpillSize {
+	if s.buffered || len(s.Buf) < SpillSize {
 		return nil
 	}
 	return s.send()

@@ -70,7 +70,7 @@ func TestStreamOfManyRows(t *testing.T) {
 }
 
 func TestAside(t *testing.T) {
-	s := Aside()
+	s := BufferStream()
 	defer s.Release()
 	s.Buf = append(s.Buf, strings.Repeat("x", 2*SpillSize)...)
 	if err := s.Spill(); err != nil || len(s.Buf) != 2*SpillSize {

@@ -2,8 +2,8 @@ package web
 
 import "github.com/sectional/sectional/internal/tracing"
 
-// Parted is a Call that knows which partition the request is about, for its span.
-type Parted interface {
+// PartitionCall is a Call that knows which partition the request is about, for its span.
+type PartitionCall interface {
 	// TracedPartition returns it, "" for none. Admit may not have been called.
 	TracedPartition() string
 }
@@ -42,7 +42,7 @@ func (r *Request) endTrace() {
 	} else {
 		a.Route = r.Action.Name
 	}
-	if p, ok := r.call.(Parted); ok {
+	if p, ok := r.call.(PartitionCall); ok {
 		a.Partition = p.TracedPartition()
 	}
 	r.span.Answered(a)

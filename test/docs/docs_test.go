@@ -13,8 +13,8 @@ import (
 	"github.com/sectional/sectional/internal/testkit/process"
 )
 
-// mostSkipped is how many blocks of commands there may be that nothing executes. It only ever goes down.
-const mostSkipped = 1
+// maxSkipped is how many blocks of commands there may be that nothing executes. It only ever goes down.
+const maxSkipped = 1
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 
@@ -98,8 +98,8 @@ func TestPages(t *testing.T) {
 			}
 		})
 	}
-	if skipped > mostSkipped {
-		t.Errorf("%d blocks of commands are not executed, at most %d are allowed", skipped, mostSkipped)
+	if skipped > maxSkipped {
+		t.Errorf("%d blocks of commands are not executed, at most %d are allowed", skipped, maxSkipped)
 	}
 	if followed < 4 {
 		t.Errorf("only %d pages have blocks: the search is broken", followed)

@@ -193,9 +193,9 @@ func (e *evaluation) sum(n *node) (v attribute.Value, err error) {
 	return attribute.Num(result), err
 }
 
-// mostElements is how many elements of lists an update may put together. An item has at
+// maxElements is how many elements of lists an update may put together. An item has at
 // most a quarter of it.
-const mostElements = 4 * attribute.MaxItemSize
+const maxElements = 4 * attribute.MaxItemSize
 
 // list evaluates list_append.
 func (e *evaluation) list(n *node) (v attribute.Value, err error) {
@@ -207,7 +207,7 @@ func (e *evaluation) list(n *node) (v attribute.Value, err error) {
 	if err = worse(err, err2); err != nil {
 		return v, err
 	}
-	if e.elements += a.Len() + b.Len(); e.elements > mostElements {
+	if e.elements += a.Len() + b.Len(); e.elements > maxElements {
 		return v, errTooLarge
 	}
 	return attribute.List(slices.Concat(a.List(), b.List())), nil

@@ -103,8 +103,8 @@ func readValues(raw []byte) (values []attribute.Value, err error) {
 // comparison is an operator of the older parameters: how many values it takes, and of
 // which types.
 type comparison struct {
-	least, most int
-	types       []attribute.Type // nil for all
+	min, max int
+	types    []attribute.Type // nil for all
 }
 
 var (
@@ -137,7 +137,7 @@ func (t *legacyTest) checkOperator(parameter string) error {
 // checkValues refuses values that the operator does not take.
 func (t *legacyTest) checkValues() error {
 	c := comparisons[t.operator]
-	if len(t.values) < c.least || len(t.values) > c.most {
+	if len(t.values) < c.min || len(t.values) > c.max {
 		return attribute.Invalid(badParameter+"Invalid number of argument(s) for the %s ComparisonOperator", t.operator)
 	}
 	for _, v := range t.values {
@@ -264,7 +264,7 @@ func (t *legacyTest) checkExpected() error {
 		return attribute.Invalid(badParameter+"Value and AttributeValueList cannot be used together for Attribute: %s", t.name)
 	case t.operator != "" && t.exists != nil:
 		return attribute.Invalid(badParameter+"Exists and ComparisonOperator cannot be used together for Attribute: %s", t.name)
-	case t.operator != "" && comparisons[t.operator].least > 0 && !t.listed && !t.single:
+	case t.operator != "" && comparisons[t.operator].min > 0 && !t.listed && !t.single:
 		return attribute.Invalid(badParameter+"Value or AttributeValueList must be used with ComparisonOperator: %s for Attribute: %s", t.operator, t.name)
 	case t.operator != "":
 		return t.checkValues()

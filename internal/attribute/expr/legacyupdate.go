@@ -78,8 +78,8 @@ func checkLegacyAction(name, wanted string, value *node) error {
 	return nil
 }
 
-// mostAttributesToGet is how many names AttributesToGet may have.
-const mostAttributesToGet = 255
+// maxAttributesToGet is how many names AttributesToGet may have.
+const maxAttributesToGet = 255
 
 // ParseAttributesToGet reads AttributesToGet from the wire. Errors: Serialization and
 // Validation.
@@ -110,8 +110,8 @@ func ParseAttributesToGet(raw []byte) (*Projection, error) {
 	switch {
 	case len(p.paths) == 0:
 		return nil, attribute.Invalid("1 validation error detected: Value '[]' at 'attributesToGet' failed to satisfy constraint: Member must have length greater than or equal to 1")
-	case len(p.paths) > mostAttributesToGet:
-		return nil, attribute.Invalid(constraint+"less than or equal to %d", mostAttributesToGet)
+	case len(p.paths) > maxAttributesToGet:
+		return nil, attribute.Invalid(constraint+"less than or equal to %d", maxAttributesToGet)
 	}
 	return p, nil
 }

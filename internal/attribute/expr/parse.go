@@ -118,8 +118,8 @@ func (p *parser) expect(kind string) error {
 	return nil
 }
 
-// many reads one or more with commas between them.
-func (p *parser) many(read func() error) error {
+// commaList reads one or more with commas between them.
+func (p *parser) commaList(read func() error) error {
 	for {
 		if err := read(); err != nil {
 			return err
@@ -295,7 +295,7 @@ func (p *parser) bounds(n *node) error {
 func (p *parser) list(n *node) error {
 	err := p.expect("(")
 	if err == nil {
-		err = p.many(func() error { return p.operandInto(n) })
+		err = p.commaList(func() error { return p.operandInto(n) })
 	}
 	if err == nil {
 		err = p.expect(")")

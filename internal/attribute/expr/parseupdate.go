@@ -52,7 +52,7 @@ func (p *parser) section() (s section, err error) {
 		return s, p.fail()
 	}
 	p.at++
-	err = p.many(func() error {
+	err = p.commaList(func() error {
 		a, err := p.action(s.keyword)
 		s.actions = append(s.actions, a)
 		return err
@@ -113,7 +113,7 @@ func parseProjection(text string) ([]*node, error) {
 		return nil, err
 	}
 	var paths []*node
-	err = p.many(func() error {
+	err = p.commaList(func() error {
 		n, err := p.path()
 		paths = append(paths, n)
 		return err

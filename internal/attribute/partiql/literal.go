@@ -76,7 +76,7 @@ func (p *parser) elements(end string, depth int) ([]attribute.Value, error) {
 	if p.take(end) {
 		return list, nil
 	}
-	err := p.many(func() error {
+	err := p.commaList(func() error {
 		v, err := p.literal(depth + 1)
 		list = append(list, v)
 		return err
@@ -115,7 +115,7 @@ func (p *parser) tuple(depth int) (v attribute.Value, err error) {
 	if p.take("}") {
 		return attribute.Map(attribute.Item{}), nil
 	}
-	err = p.many(func() error {
+	err = p.commaList(func() error {
 		m, err := p.member(depth)
 		if err == nil && seen[m.Name] {
 			err = attribute.Invalid("Duplicate keys in tuple. Key: %s under root", m.Name)

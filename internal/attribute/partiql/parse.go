@@ -138,8 +138,8 @@ func (p *parser) unexpected() error {
 	return malformed("Unexpected term")
 }
 
-// many reads one or more with commas between them.
-func (p *parser) many(read func() error) error {
+// commaList reads one or more with commas between them.
+func (p *parser) commaList(read func() error) error {
 	for {
 		if err := read(); err != nil {
 			return err
@@ -215,7 +215,7 @@ func (p *parser) projection(s *Statement) error {
 		return nil
 	}
 	var paths []expr.Tree
-	err := p.many(func() error {
+	err := p.commaList(func() error {
 		if p.is("*") && paths != nil {
 			return errStar
 		}
@@ -273,7 +273,7 @@ func (p *parser) order(s *Statement) error {
 	if err := p.expect("BY"); err != nil {
 		return err
 	}
-	return p.many(func() error {
+	return p.commaList(func() error {
 		name, err := p.name()
 		o := Order{Name: name, Descending: p.take("DESC")}
 		if !o.Descending {

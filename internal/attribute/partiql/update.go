@@ -17,7 +17,7 @@ func (p *parser) update() (*Statement, error) {
 		if !set {
 			p.at++
 		}
-		err = p.many(func() error {
+		err = p.commaList(func() error {
 			a, err := p.action(set)
 			actions = append(actions, a)
 			return err

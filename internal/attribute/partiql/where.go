@@ -243,7 +243,7 @@ func (p *parser) operands(at place) (operands []expr.Tree, err error) {
 		return nil, malformed("Functions lie too deep in each other")
 	}
 	defer func() { p.depth-- }()
-	err = p.many(func() error {
+	err = p.commaList(func() error {
 		o, err := p.operand(at)
 		operands = append(operands, o)
 		return err

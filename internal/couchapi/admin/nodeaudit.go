@@ -41,7 +41,7 @@ func nodeAudit(r *couchhttp.Request) error {
 		if err != nil {
 			return err
 		}
-		answer.Acts, answer.Bookmark = append(answer.Acts, p.Acts...), p.Next
+		answer.Acts, answer.Bookmark = append(answer.Acts, p.Entries...), p.Next
 	}
 	return r.Marshal(http.StatusOK, answer)
 }

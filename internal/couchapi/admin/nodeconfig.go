@@ -128,7 +128,7 @@ func configReload(r *couchhttp.Request) error {
 		return err
 	}
 	warnings := r.API.Config.Snapshot().Warnings()
-	for _, w := range warnings[:min(len(warnings), mostWarnings)] {
+	for _, w := range warnings[:min(len(warnings), maxWarnings)] {
 		warn(r, w)
 	}
 	return r.OK(http.StatusOK)
@@ -137,8 +137,8 @@ func configReload(r *couchhttp.Request) error {
 // WarningHeader reports a setting that has no effect.
 const WarningHeader = "X-Sectional-Warning"
 
-// mostWarnings is how many warnings an answer has; the log has them all.
-const mostWarnings = 10
+// maxWarnings is how many warnings an answer has; the log has them all.
+const maxWarnings = 10
 
 // warn puts a warning beside the answer.
 func warn(r *couchhttp.Request, warning string) {

@@ -94,8 +94,8 @@ func deleteSubscription(r *couchhttp.Request, s *subscribe.Service) error {
 	return r.OK(http.StatusOK)
 }
 
-// mostLetters is how many dead letters one answer lists at most.
-const mostLetters = 1000
+// maxLetters is how many dead letters one answer lists at most.
+const maxLetters = 1000
 
 // lettersQuery is what _dead takes of a query string.
 type lettersQuery struct{ after, limit int }
@@ -110,7 +110,7 @@ func listDeadLetters(r *couchhttp.Request, s *subscribe.Service) error {
 	if err := lettersParams.Read(r.Query, &q); err != nil {
 		return err
 	}
-	b, err := s.Dead(r.Ctx(), r.Scope, r.Arg("subscription"), uint64(q.after), min(q.limit, mostLetters))
+	b, err := s.Dead(r.Ctx(), r.Scope, r.Arg("subscription"), uint64(q.after), min(q.limit, maxLetters))
 	if err != nil {
 		return err
 	}
@@ -160,20 +160,22 @@ func entries(r *couchhttp.Request) (list []uint64, err error) {
 	}
 }
 
-func dropDeadLetters(r *couchhttp.Request, s *subscribe.Service) error { return forget(r, s, nil) }
+func dropDeadLetters(r *couchhttp.Request, s *subscribe.Service) error {
+	return discardDeadLetters(r, s, nil)
+}
 
 func dropDeadLetter(r *couchhttp.Request, s *subscribe.Service) error {
 	n, err := strconv.ParseUint(r.Arg("entry"), 10, 64)
 	if err != nil {
 		return couchhttp.ErrMissing
 	}
-	return forget(r, s, []uint64{n})
+	return discardDeadLetters(r, s, []uint64{n})
 }
 
-// forget removes dead letters and reports how many; one that is named must be
+// discardDeadLetters removes dead letters and reports how many; one that is named must be
 // there.
-func forget(r *couchhttp.Request, s *subscribe.Service, numbers []uint64) error {
-	n, err := s.Forget(r.Ctx(), r.Scope, r.Arg("subscription"), numbers)
+func discardDeadLetters(r *couchhttp.Request, s *subscribe.Service, numbers []uint64) error {
+	n, err := s.DiscardDeadLetters(r.Ctx(), r.Scope, r.Arg("subscription"), numbers)
 	if err == nil && numbers != nil && n == 0 {
 		err = couchhttp.ErrMissing
 	}

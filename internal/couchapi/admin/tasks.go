@@ -13,8 +13,8 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// tellAtOnce is how many tasks of a server the others show.
-const tellAtOnce = 100
+// maxPublished is how many tasks of a server the others show.
+const maxPublished = 100
 
 // tasksLease is the kind of the rows in which servers tell the others of their tasks, and
 // lookForTasks how often a server looks whether it has any.
@@ -58,7 +58,7 @@ func ActiveTasks(r *couchhttp.Request) error {
 	for _, t := range ownTasks(a) {
 		all = append(all, t)
 	}
-	others, err := tasksTold(r.Ctx(), a.Store)
+	others, err := publishedTasks(r.Ctx(), a.Store)
 	if err != nil {
 		return err
 	}
@@ -87,9 +87,9 @@ func ActiveTasks(r *couchhttp.Request) error {
 // ownTasks are those of which this server alone knows.
 func ownTasks(a *couchhttp.API) []task { return append(requested(a), builds(a)...) }
 
-// tasksTold reads what the other servers that live tell of their tasks.
-func tasksTold(ctx context.Context, s *store.Store) (all []json.RawMessage, err error) {
-	held, err := s.Held(ctx, tasksLease, "")
+// publishedTasks reads what the other servers that live tell of their tasks.
+func publishedTasks(ctx context.Context, s *store.Store) (all []json.RawMessage, err error) {
+	held, err := s.Leases(ctx, tasksLease, "")
 	for _, h := range held {
 		var tasks []json.RawMessage
 		if !h.Lives || h.Mine || json.Unmarshal([]byte(h.Words), &tasks) != nil {
@@ -100,9 +100,9 @@ func tasksTold(ctx context.Context, s *store.Store) (all []json.RawMessage, err 
 	return all, err
 }
 
-// TellTasks tells the other servers of the store of this one's tasks, until ctx ends: in a
+// PublishTasks tells the other servers of the store of this one's tasks, until ctx ends: in a
 // row that is there as long as there are any, and brought up to date with its lease.
-func TellTasks(ctx context.Context, a *couchhttp.API) {
+func PublishTasks(ctx context.Context, a *couchhttp.API) {
 	tick := time.NewTicker(lookForTasks)
 	defer tick.Stop()
 	// next waits for the next look and reports whether there are tasks then.
@@ -114,7 +114,7 @@ func TellTasks(ctx context.Context, a *couchhttp.API) {
 			return len(ownTasks(a)) > 0, false
 		}
 	}
-	words := jobs.Words{Now: func() string { return tellTasks(ownTasks(a)) }}
+	words := jobs.Words{Now: func() string { return encodeTasks(ownTasks(a)) }}
 	for {
 		tasks, ended := next()
 		if ended {
@@ -135,9 +135,9 @@ func TellTasks(ctx context.Context, a *couchhttp.API) {
 	}
 }
 
-// tellTasks are the words of the row.
-func tellTasks(tasks []task) string {
-	text, err := json.Marshal(tasks[:min(len(tasks), tellAtOnce)])
+// encodeTasks are the words of the row.
+func encodeTasks(tasks []task) string {
+	text, err := json.Marshal(tasks[:min(len(tasks), maxPublished)])
 	if err != nil {
 		return "[]" // of texts and numbers it can't be
 	}

@@ -32,7 +32,7 @@ func fullCommit(r *couchhttp.Request) error {
 	if err := r.EmptyOrJSON(); err != nil {
 		return err
 	}
-	made, err := r.Scope.Made(r.Ctx())
+	made, err := r.Scope.CreationTime(r.Ctx())
 	if err != nil {
 		return err
 	}

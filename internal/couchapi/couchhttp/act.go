@@ -16,13 +16,13 @@ func (row *Route) isAct() bool {
 // where the path names one.
 func (r *Request) noteAct() {
 	if r.Method == http.MethodGet {
-		r.Action.Act = false
+		r.Action.Audited = false
 		return
 	}
 	if r.namesDatabase() && r.route.Class == ClassWrite && r.API.Auth.IsUsersDB(r.args[0]) {
-		r.Action.Act = true
+		r.Action.Audited = true
 	}
-	if !r.Action.Act {
+	if !r.Action.Audited {
 		return
 	}
 	args := r.args[:len(r.node.Names)]
@@ -34,5 +34,5 @@ func (r *Request) noteAct() {
 
 // actionOf returns what the frame knows of a row.
 func (row *Route) actionOf(counted Classes) web.Action {
-	return web.Action{Name: row.Pattern, Class: counted[row.Class], Body: bodyCosts[row.Body], Unlimited: row.Often, Act: row.isAct(), Bounded: row.Class == ClassLookup}
+	return web.Action{Name: row.Pattern, Class: counted[row.Class], Body: bodyCosts[row.Body], Unlimited: row.Often, Audited: row.isAct(), Bounded: row.Class == ClassLookup}
 }

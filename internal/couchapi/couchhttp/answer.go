@@ -16,7 +16,7 @@ var noTime = []string{"0"}
 
 // Complete implements web.Call: the headers that every answer of CouchDB has.
 func (r *Request) Complete(status int) {
-	if err := r.claims.Confirm(r.Ctx()); err != nil && (status < http.StatusBadRequest || r.claims.Stale()) {
+	if err := r.preconditions.Confirm(r.Ctx()); err != nil && (status < http.StatusBadRequest || r.preconditions.Stale()) {
 		r.Withhold(err) // the endpoint has read nothing, or went on after it was told so: see Route.Reads
 	}
 	h := r.Answer()

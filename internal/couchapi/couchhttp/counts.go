@@ -31,7 +31,7 @@ func (a *API) gauges() []web.Gauge {
 		{Name: "requests_timed_out_total", Help: "Requests that were ended because they worked for [sectional] request_timeout without sending anything.", Value: float64(a.Metrics.TimedOut()), Counter: true},
 		{Name: "slow_queries_total", Help: "Queries that took longer than [log] slow_query.", Value: float64(a.Metrics.SlowQueries()), Counter: true},
 		{Name: "requests_limited_total", Help: "Requests that were refused because their user or address asked too often.", Value: float64(a.RateLimited()), Counter: true},
-		{Name: "http_bodies_bytes", Help: "Memory that is charged for bodies of requests.", Value: float64(a.HeldBytes())},
+		{Name: "http_bodies_bytes", Help: "Memory that is charged for bodies of requests.", Value: float64(a.ChargedBytes())},
 		{Name: "feeds_open", Help: "Changes feeds that wait at present.", Value: float64(a.Stats.Feeds.Load())},
 		{Name: "documents_expired_total", Help: "Documents over which an expiry wrote a deletion marker.", Value: float64(expired), Counter: true},
 		{Name: "documents_expiry_unreadable_total", Help: "Writes of documents whose expiry can't be read.", Value: float64(unreadable), Counter: true},

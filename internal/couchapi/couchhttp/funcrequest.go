@@ -102,8 +102,8 @@ func (r *Request) form(text []byte) (web.Query, error) {
 	if !strings.HasPrefix(r.Header("Content-Type"), "application/x-www-form-urlencoded") {
 		return nil, nil
 	}
-	if web.CountParameters(string(text)) > web.MostParameters {
-		return nil, dberr.New(dberr.TooLarge, "too_large", "A form can have %d fields.", web.MostParameters)
+	if web.CountParameters(string(text)) > web.MaxParameters {
+		return nil, dberr.New(dberr.TooLarge, "too_large", "A form can have %d fields.", web.MaxParameters)
 	}
 	return web.ParseQuery(string(text)), nil
 }

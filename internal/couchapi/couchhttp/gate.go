@@ -35,9 +35,9 @@ func (r *Request) isLogin() bool {
 // A context that names a caller already comes from within the process, or from another server
 // of the store.
 func (r *Request) Authenticate() error {
-	ctx, claims := r.API.Store.WithClaims(r.Ctx())
+	ctx, claims := r.API.Store.WithPreconditions(r.Ctx())
 	r.SetContext(ctx)
-	r.claims = claims
+	r.preconditions = claims
 	if err := peers.Refused(r.Ctx()); err != nil {
 		r.Caller = &auth.Caller{}
 		return err

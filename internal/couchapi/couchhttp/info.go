@@ -14,7 +14,7 @@ func (r *Request) AppendInfo(b []byte, s store.Scope) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := s.Made(r.Ctx())
+	made, err := s.CreationTime(r.Ctx())
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ type Request struct {
 	API   *API
 	Grant *auth.Grant // what let the caller in, for long answers; see stay
 
-	claims *store.Claims // what let the request in, where other processes write to the store
+	preconditions *store.Preconditions // what let the request in, where other processes write to the store
 
 	route *Route
 	node  *web.Node[*Route]

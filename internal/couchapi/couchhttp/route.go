@@ -60,10 +60,10 @@ const (
 )
 
 var bodyCosts = [...]web.BodyCost{
-	LoginBody:     {Most: 64 << 10, Weight: 1, Element: 128},
-	settingBody:   {Most: 1 << 20, Weight: 1, Element: 128},
-	QueryBody:     {Most: 32 << 20, Weight: 3, Element: 128},
-	documentsBody: {Most: 256 << 20, Weight: 3, Element: 16, Written: true},
+	LoginBody:     {Max: 64 << 10, Weight: 1, Element: 128},
+	settingBody:   {Max: 1 << 20, Weight: 1, Element: 128},
+	QueryBody:     {Max: 32 << 20, Weight: 3, Element: 128},
+	documentsBody: {Max: 256 << 20, Weight: 3, Element: 16, Written: true},
 }
 
 // classBodies are the kinds that rows have when they do not say.

@@ -49,10 +49,10 @@ type DocForm struct {
 // until the page is sent, and ends the page.
 type RowStream struct {
 	*web.Stream
-	R    *Request
-	Form DocForm
-	Held *couchwire.Revision
-	tail string // what comes after Held
+	R       *Request
+	Form    DocForm
+	Pending *couchwire.Revision
+	tail    string // what comes after Held
 }
 
 // Pages is a list that is written page by page.
@@ -69,7 +69,7 @@ type Pages interface {
 func (w *RowStream) To(s *web.Stream) { w.Stream = s }
 
 // Full reports whether the page must be sent before the next row.
-func (w *RowStream) Full() bool { return w.Held != nil || len(w.Buf) >= PageBytes }
+func (w *RowStream) Full() bool { return w.Pending != nil || len(w.Buf) >= PageBytes }
 
 // Document appends a document and tail. tree is looked at for conflicts alone and
 // may be nil without them.
@@ -80,7 +80,7 @@ func (w *RowStream) Document(rev *store.Revision, tree *document.Tree, tail stri
 	}
 	if w.Form.Data && len(rev.Attachments) > 0 {
 		out.Body = bytes.Clone(out.Body) // the engine's bytes end with the snapshot
-		w.Held, w.tail = &out, tail
+		w.Pending, w.tail = &out, tail
 		return
 	}
 	w.Buf = couchwire.AppendDocument(w.Buf, &out, couchwire.Form{Encoding: w.Form.Encoding})
@@ -90,12 +90,12 @@ func (w *RowStream) Document(rev *store.Revision, tree *document.Tree, tail stri
 // Finish appends the document that is held, whose attachments stream from the
 // store.
 func (w *RowStream) Finish() error {
-	if w.Held == nil {
+	if w.Pending == nil {
 		return nil
 	}
-	err := couchwire.WriteDocument(w, w.Held, couchwire.Form{Data: true, Encoding: w.Form.Encoding}, w.R.Open)
+	err := couchwire.WriteDocument(w, w.Pending, couchwire.Form{Data: true, Encoding: w.Form.Encoding}, w.R.Open)
 	w.Buf = append(w.Buf, w.tail...)
-	w.Held = nil
+	w.Pending = nil
 	return err
 }
 

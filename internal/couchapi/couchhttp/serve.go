@@ -144,7 +144,7 @@ func (r *Request) Admit() error {
 	if err := r.admit(); err != nil || r.route.Reads && r.small() {
 		return err
 	}
-	return r.claims.Confirm(r.Ctx())
+	return r.preconditions.Confirm(r.Ctx())
 }
 
 // smallBody is up to how many bytes a body may be taken, and kept, for somebody who was let in
@@ -161,16 +161,16 @@ func (r *Request) small() bool {
 	if n := r.HTTP.ContentLength; n < 0 || n > smallBody || r.HTTP.Header["Content-Encoding"] != nil {
 		return false
 	}
-	if r.claims.Open() {
+	if r.preconditions.Open() {
 		r.KeepBody()
 	}
 	return true
 }
 
-// Again implements web.Recaller: whoever was refused, or met what is no more, may have been
+// ShouldRetry implements web.Recaller: whoever was refused, or met what is no more, may have been
 // so by what is out of date.
-func (r *Request) Again(err error) bool {
-	if !r.claims.Again(r.Ctx(), err) {
+func (r *Request) ShouldRetry(err error) bool {
+	if !r.preconditions.IsStale(r.Ctx(), err) {
 		return false
 	}
 	r.DB, r.Scope, r.Ruled, r.Grant = nil, store.Scope{}, nil, nil

@@ -27,7 +27,7 @@ type settings struct {
 	Render        bool            // show, list and rewrite functions run
 	rules         couchwire.Rules // for documents on their way in
 
-	MostRewrites   int  // of one request
+	MaxRewrites    int  // of one request
 	SecureRewrites bool // rules lead within their database
 	// The most rows of a query, and of one of a partition.
 	QueryRows, PartitionRows int
@@ -72,7 +72,7 @@ func parseSettings(s *config.Snapshot) *settings {
 		AttachmentPolicy: policyIf(s.Bool("csp", "attachments_enable", true), s.String("csp", "attachments_header_value", "sandbox")),
 		FunctionPolicy:   policyIf(s.Bool("csp", "showlist_enable", true), s.String("csp", "showlist_header_value", "sandbox")),
 
-		MostRewrites:   int(max(0, s.Int("chttpd", "rewrite_limit", 100))),
+		MaxRewrites:    int(max(0, s.Int("chttpd", "rewrite_limit", 100))),
 		SecureRewrites: s.Bool("chttpd", "secure_rewrites", true),
 		QueryRows:      int(max(0, s.Int("query_server_config", "query_limit", math.MaxInt))),
 		PartitionRows:  int(max(0, s.Int("query_server_config", "partition_query_limit", math.MaxInt))),

@@ -60,16 +60,16 @@ const (
 	itemBytes  = 512
 )
 
-var errNamedAgain = dberr.New(dberr.Invalid, couchhttp.TooManyRevisions,
+var errRepeated = dberr.New(dberr.Invalid, couchhttp.TooManyRevisions,
 	"The request has named the document before, and has been answered more than %d revisions of such documents. Ask for one revision, or in another request.", couchhttp.MaxRepeatedRevs)
 
 // bulkRead is what a request of _bulk_get has read.
 type bulkRead struct {
-	r     *couchhttp.Request
-	o     *ReadOptions
-	ahead store.Ahead
-	named map[document.ID]struct{}
-	again int // revisions of documents named before, beyond one for each entry
+	r        *couchhttp.Request
+	o        *ReadOptions
+	ahead    store.Ahead
+	named    map[document.ID]struct{}
+	repeated int // revisions of documents named before, beyond one for each entry
 }
 
 // answers returns what the entries ask for, in their order. Those of a page are read
@@ -157,8 +157,8 @@ func checkEntry(r *couchhttp.Request, w *couchwire.Wanted) error {
 // open reads what one entry asks for, of a document in docs or read for it.
 func (b *bulkRead) open(rd *store.Reader, docs map[document.ID]*store.Doc, w *couchwire.Wanted) (items []opened, err error) {
 	_, again := b.named[w.ID]
-	if again && b.again > couchhttp.MaxRepeatedRevs {
-		return nil, errNamedAgain
+	if again && b.repeated > couchhttp.MaxRepeatedRevs {
+		return nil, errRepeated
 	}
 	b.named[w.ID] = struct{}{}
 	doc := docs[w.ID]
@@ -176,7 +176,7 @@ func (b *bulkRead) open(rd *store.Reader, docs map[document.ID]*store.Doc, w *co
 	}
 	l := &loader{r: b.r, rd: rd, doc: doc, o: &o}
 	if items, err = l.openRevs(); again && len(items) > 1 {
-		b.again += len(items) - 1
+		b.repeated += len(items) - 1
 	}
 	return items, err
 }

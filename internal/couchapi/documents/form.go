@@ -37,7 +37,7 @@ func postForm(r *couchhttp.Request) error {
 	if err != nil {
 		return err
 	}
-	form, err := couchwire.ReadForm(body, boundary, r.Action.Body.Most, r.Rules(), sink(r, id))
+	form, err := couchwire.ReadForm(body, boundary, r.Action.Body.Max, r.Rules(), sink(r, id))
 	if err != nil {
 		return err
 	}

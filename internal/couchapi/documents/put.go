@@ -64,7 +64,7 @@ func putRelated(r *couchhttp.Request, id document.ID, boundary string) error {
 		d.ID = id
 		return precheck(r, id)
 	}
-	d, err := couchwire.ReadRelated(body, boundary, r.Action.Body.Most, r.Rules(), check, sink(r, id))
+	d, err := couchwire.ReadRelated(body, boundary, r.Action.Body.Max, r.Rules(), check, sink(r, id))
 	if err != nil {
 		return err
 	}

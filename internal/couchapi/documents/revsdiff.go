@@ -90,7 +90,7 @@ func fetchLists(r *couchhttp.Request, rd *store.Reader, page []couchwire.RevList
 	asks := make([]store.Ask, 0, len(page))
 	for i := range page {
 		if id, err := r.FindID(page[i].ID); err == nil {
-			asks = append(asks, store.Ask{ID: id, Lacks: true})
+			asks = append(asks, store.Ask{ID: id, Creates: true})
 		}
 	}
 	return rd.Fetch(asks)

@@ -134,21 +134,21 @@ func runList(r *couchhttp.Request, c *called, l couchhttp.Pages, req []byte) err
 // rowFeed returns rows one page after the other. The lister writes them into a
 // stream that goes nowhere, from where they are taken.
 type rowFeed struct {
-	l     couchhttp.Pages
-	aside *web.Stream
-	first [][]byte // what was read with the head
-	over  bool
+	l      couchhttp.Pages
+	buffer *web.Stream
+	first  [][]byte // what was read with the head
+	over   bool
 }
 
 func newRowFeed(l couchhttp.Pages) *rowFeed {
-	s := web.Aside()
+	s := web.BufferStream()
 	l.To(s)
-	return &rowFeed{l: l, aside: s}
+	return &rowFeed{l: l, buffer: s}
 }
 
 func (f *rowFeed) close() {
 	f.l.Release()
-	f.aside.Release()
+	f.buffer.Release()
 }
 
 // rowsBegin is what the lister writes between its head and its rows.
@@ -185,8 +185,8 @@ func (f *rowFeed) next() ([][]byte, error) {
 // page takes what the lister writes next.
 func (f *rowFeed) page() (text []byte, err error) {
 	f.over, err = f.l.Step()
-	text = bytes.Clone(f.aside.Buf)
-	f.aside.Buf = f.aside.Buf[:0]
+	text = bytes.Clone(f.buffer.Buf)
+	f.buffer.Buf = f.buffer.Buf[:0]
 	return text, err
 }
 

@@ -29,7 +29,7 @@ type rewriteTarget struct {
 // rewriteRequest answers _rewrite: the design document's rules, or its
 // function, say which request this one stands for, and that is answered.
 func rewriteRequest(r *couchhttp.Request) error {
-	if r.Rewrites >= r.API.Settings.Value().MostRewrites {
+	if r.Rewrites >= r.API.Settings.Value().MaxRewrites {
 		return errRewrites
 	}
 	d, err := r.DesignNamed(r.Arg("ddoc"))

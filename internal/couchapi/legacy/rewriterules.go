@@ -36,8 +36,8 @@ const every = "*"
 // keyNames are the parameters whose values are JSON.
 var keyNames = map[string]bool{"key": true, "startkey": true, "start_key": true, "endkey": true, "end_key": true, "keys": true}
 
-// mostUpwards is how many steps up from a design document are within its database.
-const mostUpwards = 2
+// maxUpwards is how many steps up from a design document are within its database.
+const maxUpwards = 2
 
 // matchRewrite finds the first rule that fits the request, and where it leads.
 func matchRewrite(r *couchhttp.Request, rules []byte) (rewriteTarget, error) {
@@ -58,7 +58,7 @@ func matchRewrite(r *couchhttp.Request, rules []byte) (rewriteTarget, error) {
 		if _, has := jsonscan.Member(rule, "to"); !has {
 			return rewriteTarget{}, dberr.New(dberr.Internal, "invalid_rewrite_target", "")
 		}
-		if upwards(to) > mostUpwards && r.API.Settings.Value().SecureRewrites {
+		if upwards(to) > maxUpwards && r.API.Settings.Value().SecureRewrites {
 			return rewriteTarget{}, dberr.New(dberr.Internal, "insecure_rewrite_rule", "too many ../.. segments")
 		}
 		bound, rest, fits := bindPath(segments(o.text("from")), rewritten(r))

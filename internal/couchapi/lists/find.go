@@ -79,7 +79,7 @@ func parseFind(r *couchhttp.Request) (*mango.Request, store.Scope, error) {
 	if err != nil {
 		return nil, r.Scope, err
 	}
-	req.Steps, req.Beside = r.API.Settings.Value().SelectorSteps, beside
+	req.Steps, req.ExtraMembers = r.API.Settings.Value().SelectorSteps, extraMembers
 	if p, ok := r.Query.Get("partition"); ok {
 		if r.Scope, err = narrowed(r, &p); err != nil {
 			return nil, r.Scope, err
@@ -141,8 +141,8 @@ func (s *findSink) Page() error {
 	return s.Spill()
 }
 
-// beside is query.Request's Beside: the members as CouchDB shows them.
-func beside(rev *store.Revision, conflicts []document.Rev) (all []selector.Member) {
+// extraMembers is query.Request's Beside: the members as CouchDB shows them.
+func extraMembers(rev *store.Revision, conflicts []document.Rev) (all []selector.Member) {
 	if len(rev.Attachments) > 0 {
 		all = append(all, selector.Member{Name: "_attachments", Value: couchwire.AppendAttachments(nil, rev.Attachments, couchwire.Form{})})
 	}

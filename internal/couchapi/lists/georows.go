@@ -110,15 +110,15 @@ func (l *geoLister) next(v *geo.Reader) (hits []geo.Hit, end bool, err error) {
 	return hits, place.End, err
 }
 
-// mostNear is how many of the nearest are worked out at a time.
-const mostNear = 1000
+// maxNear is how many of the nearest are worked out at a time.
+const maxNear = 1000
 
 func (l *geoLister) nextNearest(v *geo.Reader) ([]geo.Hit, bool, error) {
 	q := geo.Near{From: l.q.shape.Center()}
 	if l.q.exact && l.q.relation != "none" {
 		q.Filter = &l.search
 	}
-	n := min(mostNear, l.skip+l.q.limit-l.rows)
+	n := min(maxNear, l.skip+l.q.limit-l.rows)
 	hits, err := v.Nearest(l.R.Ctx(), &q, l.behind, n)
 	if err != nil {
 		return nil, false, err

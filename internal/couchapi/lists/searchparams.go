@@ -87,11 +87,11 @@ var searchParams = map[string]func(*searchQuery, listValue) error{
 	"highlight_pre_tag":  searchWord("highlight_pre_tag", func(q *searchQuery, s string) { q.highlight.Pre = s }),
 	"highlight_post_tag": searchWord("highlight_post_tag", func(q *searchQuery, s string) { q.highlight.Post = s }),
 	"highlight_number": func(q *searchQuery, v listValue) (err error) {
-		q.highlight.Number, err = searchCount("highlight_number", v, 1, mostHighlights)
+		q.highlight.Number, err = searchCount("highlight_number", v, 1, maxHighlights)
 		return err
 	},
 	"highlight_size": func(q *searchQuery, v listValue) (err error) {
-		q.highlight.Size, err = searchCount("highlight_size", v, 1, mostHighlightSize)
+		q.highlight.Size, err = searchCount("highlight_size", v, 1, maxHighlightSize)
 		return err
 	},
 }
@@ -99,8 +99,8 @@ var searchParams = map[string]func(*searchQuery, listValue) error{
 // Bounds of highlights that Clouseau leaves out: a row must not become longer than
 // what is in it.
 const (
-	mostHighlights    = 1000
-	mostHighlightSize = 1 << 20
+	maxHighlights    = 1000
+	maxHighlightSize = 1 << 20
 )
 
 // searchWord is a parameter that is a text.

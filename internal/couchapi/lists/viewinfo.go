@@ -157,8 +157,8 @@ func stateOf(r *couchhttp.Request, design couchhttp.DesignFunctions) (s designSt
 	return s, err
 }
 
-// manyChanges is how many changes that are left are counted at most.
-const manyChanges = 10_000
+// maxChanges is how many changes that are left are counted at most.
+const maxChanges = 10_000
 
 // changesLeft counts the changes of documents since a sequence.
 func changesLeft(rd *store.Reader, since store.Seq) (n uint64, err error) {
@@ -169,7 +169,7 @@ func changesLeft(rd *store.Reader, since store.Seq) (n uint64, err error) {
 		if !c.ID.IsDesign() {
 			n++
 		}
-		if n == manyChanges {
+		if n == maxChanges {
 			break
 		}
 	}

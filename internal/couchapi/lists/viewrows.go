@@ -41,14 +41,14 @@ func (l *viewLister) Step() (over bool, err error) {
 		if l.begun || !errors.Is(err, index.ErrGone) || try == 3 {
 			return over, err
 		}
-		if err := l.again(); err != nil {
+		if err := l.reset(); err != nil {
 			return false, err
 		}
 	}
 }
 
-// again begins with the view that has the name now.
-func (l *viewLister) again() error {
+// reset begins with the view that has the name now.
+func (l *viewLister) reset() error {
 	l.Release()
 	fresh, err := ViewListerOf(l.R, couchhttp.DesignFunctions{}, strings.TrimPrefix(string(l.s.Design), "_design/"), l.s.Name, l.q)
 	if err == nil {

@@ -165,7 +165,7 @@ func (d *Def) refuse() error {
 	switch {
 	case d.Partial != nil && !d.Partial.Linear():
 		return errPattern
-	case d.looksBeside():
+	case d.readsCompanions():
 		return errReserved
 	}
 	return nil
@@ -260,9 +260,9 @@ func (d *Def) parseInclude(source []byte) error {
 var errReserved = dberr.New(dberr.Invalid, "invalid_index", "Of the members that begin with an underscore an index knows _id and _rev alone; "+
 	"its partial_filter_selector can't look at _attachments or _conflicts.")
 
-// looksBeside reports whether the definition looks at members that are not in the
+// readsCompanions reports whether the definition looks at members that are not in the
 // body.
-func (d *Def) looksBeside() bool {
+func (d *Def) readsCompanions() bool {
 	beside := func(p *selector.Path) bool {
 		name := p.Segments()[0]
 		return strings.HasPrefix(name, "_") && !alwaysThere(name)

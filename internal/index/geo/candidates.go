@@ -61,7 +61,7 @@ func (v *Reader) Candidates(ctx context.Context, a *Areas, after []byte, yield f
 		since := 0
 		err := v.walk(ctx, class, a.spans[class], after, func(row row) error {
 			found, err := v.candidate(a, class, &row)
-			if since++; err != nil || !found && since < manyRows {
+			if since++; err != nil || !found && since < maxRows {
 				return err
 			}
 			since = 0

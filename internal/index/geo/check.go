@@ -23,7 +23,7 @@ func (*Kind) Check(r *store.Reader, x *index.Index) (found []error, err error) {
 	}
 	named, there := 0, 0
 	err = kv.Each(r.Snapshot(), kv.Prefix(keyspace.GeoBack.Key(l.db, keyspace.U(l.index))), func(key, value []byte) error {
-		rows, err := l.again(key, value)
+		rows, err := l.recompute(key, value)
 		if err != nil {
 			bad(key, "can't be read")
 			return nil
@@ -53,8 +53,8 @@ func (*Kind) Check(r *store.Reader, x *index.Index) (found []error, err error) {
 	return found, err
 }
 
-// again makes the rows that a back-row lists, without itself.
-func (l *layout) again(key, value []byte) ([]index.Row, error) {
+// recompute makes the rows that a back-row lists, without itself.
+func (l *layout) recompute(key, value []byte) ([]index.Row, error) {
 	_, parts, err := keyspace.GeoBack.Decode(key)
 	if err != nil {
 		return nil, err

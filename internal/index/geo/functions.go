@@ -18,11 +18,11 @@ type Functions interface {
 // Script names the function of one index and where it belongs.
 type Script struct {
 	*Def
-	index.World
+	index.FunctionScope
 }
 
 func scriptOf(d *store.Database, x *index.Index) Script {
-	return Script{Of(x), index.WorldOf(d, x)}
+	return Script{Of(x), index.ScopeOf(d, x)}
 }
 
 // Result is what a function gave for one document.

@@ -19,8 +19,8 @@ type Near struct {
 	From geometry.XY
 	// Filter is what they are held against besides; nil for nothing.
 	Filter *Query
-	// Least and Most bound the distance in metres; Most 0 is no bound.
-	Least, Most float64
+	// Min and Most bound the distance in metres; Most 0 is no bound.
+	Min, Max float64
 }
 
 // Behind is a place in that order: geometries at a distance are in the order of ids.
@@ -47,8 +47,8 @@ const firstRadius = 8000
 // n if there are no more. It looks at growing circles, and never holds more than n.
 func (v *Reader) Nearest(ctx context.Context, q *Near, after *Behind, n int) ([]Hit, error) {
 	most := half + 1
-	if q.Most > 0 {
-		most = min(most, q.Most)
+	if q.Max > 0 {
+		most = min(most, q.Max)
 	}
 	radius := float64(firstRadius)
 	if after != nil {
@@ -60,7 +60,7 @@ func (v *Reader) Nearest(ctx context.Context, q *Near, after *Behind, n int) ([]
 		return nil, err
 	}
 	for n > 0 && !v.gone {
-		s.radius, s.best = min(max(radius, q.Least+firstRadius), most), s.best[:0]
+		s.radius, s.best = min(max(radius, q.Min+firstRadius), most), s.best[:0]
 		if err := s.circle(); err != nil {
 			return nil, err
 		}
@@ -134,7 +134,7 @@ func (s *nearest) circle() error {
 		if s.full() && c.far > s.best[0].Distance+1 {
 			continue
 		}
-		before := s.q.Least
+		before := s.q.Min
 		if s.after != nil {
 			before = max(before, s.after.Distance)
 		}
@@ -161,8 +161,8 @@ func (s *nearest) point(r row) error {
 	return s.take(&r, geometry.Apart(s.q.From, p), func() (*geometry.Shape, error) { return geometry.PointAt(p), nil })
 }
 
-// mostKnown is how many distances of shapes are remembered: one has several rows.
-const mostKnown = 10_000
+// maxKnown is how many distances of shapes are remembered: one has several rows.
+const maxKnown = 10_000
 
 func (s *nearest) shape(r row) error {
 	if err := s.ctx.Err(); err != nil {
@@ -185,7 +185,7 @@ func (s *nearest) shape(r row) error {
 			return err
 		}
 		distance = shape.Distance(s.q.From)
-		if len(s.known) < mostKnown {
+		if len(s.known) < maxKnown {
 			s.known[key] = distance
 		}
 	}
@@ -198,7 +198,7 @@ func (s *nearest) shape(r row) error {
 // take takes a geometry into the best if it belongs there.
 func (s *nearest) take(r *row, distance float64, shape func() (*geometry.Shape, error)) error {
 	h := Hit{ID: r.id, Number: r.number, Distance: distance}
-	if distance > s.radius || distance < s.q.Least || s.after != nil && s.after.compare(&h) >= 0 || s.full() && s.best[0].Where().compare(&h) <= 0 {
+	if distance > s.radius || distance < s.q.Min || s.after != nil && s.after.compare(&h) >= 0 || s.full() && s.best[0].Where().compare(&h) <= 0 {
 		return nil
 	}
 	if f := s.q.Filter; f != nil {

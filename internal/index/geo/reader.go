@@ -209,8 +209,8 @@ type row struct {
 	value  []byte
 }
 
-// manyRows is how many rows are read before it is looked whether anybody waits still.
-const manyRows = 256
+// maxRows is how many rows are read before it is looked whether anybody waits still.
+const maxRows = 256
 
 // walk calls fn with the rows of a class whose cells lie in spans, beginning after a place.
 // Rows that may not be seen are passed over; it is looked now and then whether anybody waits.
@@ -236,7 +236,7 @@ func (v *Reader) walk(ctx context.Context, class uint64, spans []span, after []b
 		}
 		ok := placed && bytes.Compare(it.Key(), start) >= 0 || it.Seek(start)
 		for placed = true; ok && bytes.Compare(it.Key(), end) < 0; ok = it.Next() {
-			if v.Read++; v.Read%manyRows == 0 && ctx.Err() != nil {
+			if v.Read++; v.Read%maxRows == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
 			r, seen, err := v.read(it, len(prefix))
@@ -319,7 +319,7 @@ func (v *Reader) Geometries(hits []Hit) ([]Found, error) {
 func Documents(ctx context.Context, r *store.Reader, x *index.Index) (n, without uint64, err error) {
 	seen := 0
 	err = kv.Each(r.Snapshot(), kv.Prefix(keyspace.GeoBack.Key(r.Database().Number(), keyspace.U(x.Number))), func(key, value []byte) error {
-		if seen++; seen%manyRows == 0 && ctx.Err() != nil {
+		if seen++; seen%maxRows == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		_, parts, err := keyspace.GeoBack.Decode(key)

@@ -172,7 +172,7 @@ func (w *world) near(q Near) (want []Hit) {
 	w.Helper()
 	for id, s := range w.shapes {
 		h := Hit{ID: id, Distance: s.Distance(q.From)}
-		in := h.Distance >= q.Least && (q.Most == 0 || h.Distance <= q.Most)
+		in := h.Distance >= q.Min && (q.Max == 0 || h.Distance <= q.Max)
 		if q.Filter != nil && in {
 			var err error
 			in, err = q.Filter.Shape.Relates(q.Filter.Relation, s)
@@ -244,10 +244,10 @@ func TestNearestIsBruteForce(t *testing.T) {
 			q.Filter = &Query{Shape: hardQuery(r), Relation: geometry.Intersects}
 		}
 		if r.IntN(3) == 0 {
-			q.Most = 5e6 * r.Float64()
+			q.Max = 5e6 * r.Float64()
 		}
 		if r.IntN(4) == 0 {
-			q.Least = 1e6 * r.Float64()
+			q.Min = 1e6 * r.Float64()
 		}
 		near := w.near(q)
 		w.read(func(name string, v *Reader, of map[document.ID]*geometry.Shape) {
@@ -269,7 +269,7 @@ func TestNearestIsBruteForce(t *testing.T) {
 			}
 			same := slices.EqualFunc(got, want, func(a, b Hit) bool { return a.ID == b.ID && cmp.Compare(a.Distance, b.Distance) == 0 })
 			if !same {
-				t.Fatalf("%s: from %v least %v most %v in pages of %d\ngot  %v\nwant %v", name, q.From, q.Least, q.Most, page, got, want)
+				t.Fatalf("%s: from %v least %v most %v in pages of %d\ngot  %v\nwant %v", name, q.From, q.Min, q.Max, page, got, want)
 			}
 		})
 	}

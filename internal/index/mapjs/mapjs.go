@@ -43,15 +43,15 @@ func (r *Runner) Pool() *script.Pool { return r.pool }
 
 // Function is a function that emits.
 type Function struct {
-	index.World
+	index.FunctionScope
 	Lib    []byte // views.lib, which it may require; nil for none
 	Source string
 	Emits  string // what it calls to emit; "" for emit. One of another name takes four arguments
 }
 
-// manyMaps is how many compiled functions are remembered before all are
+// maxMaps is how many compiled functions are remembered before all are
 // forgotten: more than design documents in use ever have.
-const manyMaps = 1000
+const maxMaps = 1000
 
 // Compiled returns a function compiled, nil if it can't be.
 func (r *Runner) Compiled(source, emits string) *compiled.Map {
@@ -62,7 +62,7 @@ func (r *Runner) Compiled(source, emits string) *compiled.Map {
 	defer r.known.Unlock()
 	m, ok := r.known.maps[name{emits, source}]
 	if !ok {
-		if len(r.known.maps) >= manyMaps {
+		if len(r.known.maps) >= maxMaps {
 			clear(r.known.maps)
 		}
 		m, _ = compiled.CompileFor(source, emits)
@@ -143,14 +143,14 @@ func emitted(rows []compiled.Row) []index.Emitted {
 }
 
 func (f *Function) realm() script.Realm {
-	realm := Realm(f.World, f.Lib, "m"+f.Emits, f.Source)
+	realm := Realm(f.FunctionScope, f.Lib, "m"+f.Emits, f.Source)
 	realm.Emits = f.Emits
 	return realm
 }
 
 // Realm returns the world of one function as interpreters know it; role tells it from
 // others of the same index.
-func Realm(w index.World, lib []byte, role, function string) script.Realm {
+func Realm(w index.FunctionScope, lib []byte, role, function string) script.Realm {
 	database := strconv.FormatUint(w.Database, 10)
 	if w.Tenant != "" {
 		database += "/" + w.Tenant

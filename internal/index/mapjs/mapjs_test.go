@@ -47,7 +47,7 @@ func TestOtherNames(t *testing.T) {
 		if m := r.Compiled(c.source, c.emits); (m != nil) != c.compiled {
 			t.Errorf("%s: compiled: %v", c.source, m != nil)
 		}
-		all, err := r.Run(context.Background(), Function{World: index.World{Database: 1, Signature: c.source}, Source: c.source, Emits: c.emits}, docs)
+		all, err := r.Run(context.Background(), Function{FunctionScope: index.FunctionScope{Database: 1, Signature: c.source}, Source: c.source, Emits: c.emits}, docs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,11 +71,11 @@ func TestOtherNames(t *testing.T) {
 // ending is a context that ends when it has been looked at so many times.
 type ending struct {
 	context.Context
-	looks int
+	checks int
 }
 
 func (c *ending) Err() error {
-	if c.looks--; c.looks < 0 {
+	if c.checks--; c.checks < 0 {
 		return context.Canceled
 	}
 	return nil

@@ -132,7 +132,7 @@ func appendKey(dst []byte, t table.Type, at int, v []byte) (_ []byte, ok bool) {
 	case t == table.Binary && kind == jsonscan.Object:
 		value.Text = binary(v)
 	}
-	if value.Text == "" || t != table.Number && len(value.Text) > table.MostBytes(at) {
+	if value.Text == "" || t != table.Number && len(value.Text) > table.MaxBytes(at) {
 		return dst, false
 	}
 	dst, err := document.AppendValue(dst, value)

@@ -12,19 +12,19 @@ import (
 
 // batch is index.Batch: what is to be written about a run of changes.
 type batch struct {
-	w     *work
-	ctx   context.Context
-	parts []*part
-	lost  lost
+	w      *work
+	ctx    context.Context
+	parts  []*part
+	failed failures
 }
 
 var _ index.Batch = (*batch)(nil)
 
 // Skipped is index.Batch's.
-func (b *batch) Skipped() uint64 { return b.lost.skipped }
+func (b *batch) Skipped() uint64 { return b.failed.skipped }
 
 // Stopped is index.Batch's.
-func (b *batch) Stopped() uint64 { return b.lost.stopped }
+func (b *batch) Stopped() uint64 { return b.failed.stopped }
 
 // Size is index.Batch's.
 func (b *batch) Size() (rows, bytes int) {

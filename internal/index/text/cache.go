@@ -24,7 +24,7 @@ type cache struct {
 	cacheOptions
 	mu     sync.Mutex
 	memory int                        // bytes of what is opened
-	held   int                        // bytes of segments in memory that somebody holds
+	pinned int                        // bytes of segments in memory that somebody holds
 	mapped int                        // files that are opened
 	disk   int64                      // bytes of files
 	by     map[cacheKey]*list.Element // of *cached
@@ -70,16 +70,16 @@ type cached struct {
 }
 
 const (
-	// mostLoading is how many segments are read at a time: what is being read is in memory
+	// maxLoading is how many segments are read at a time: what is being read is in memory
 	// besides the cache's limit.
-	mostLoading = 4
-	// mostMapped is how many files stay mapped that nobody holds: a process may have
+	maxLoading = 4
+	// maxMapped is how many files stay mapped that nobody holds: a process may have
 	// about 65,000 mappings.
-	mostMapped = 8192
+	maxMapped = 8192
 )
 
 func newCache(o cacheOptions) *cache {
-	c := &cache{cacheOptions: o, by: map[cacheKey]*list.Element{}, used: list.New(), loading: make(chan struct{}, mostLoading)}
+	c := &cache{cacheOptions: o, by: map[cacheKey]*list.Element{}, used: list.New(), loading: make(chan struct{}, maxLoading)}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -105,7 +105,7 @@ var (
 // there. One caller opens it, the others wait for that. A failure is not kept: each
 // caller's snapshot is another. Who must have it gets it even if more is held in memory
 // than the limit allows; others errMemory.
-func (c *cache) get(key cacheKey, must bool, read reading) (*segment.Segment, segment.Held, error) {
+func (c *cache) get(key cacheKey, must bool, read reading) (*segment.Segment, segment.Ref, error) {
 	for {
 		o, mine := c.find(key)
 		if mine {
@@ -151,14 +151,14 @@ func (c *cache) insert(o *cached) {
 // hold counts a holder. c.mu is locked.
 func (c *cache) hold(o *cached) {
 	if o.holders++; o.holders == 1 && o.segment != nil && o.mapping == nil {
-		c.held += int(o.key.bytes)
+		c.pinned += int(o.key.bytes)
 	}
 }
 
 // load opens a segment, and keeps what it opened.
-func (c *cache) load(o *cached, must bool, read reading) (*segment.Segment, segment.Held, error) {
+func (c *cache) load(o *cached, must bool, read reading) (*segment.Segment, segment.Ref, error) {
 	var s opening
-	defer func() { c.settle(o, &s) }()
+	defer func() { c.finish(o, &s) }()
 	c.loading <- struct{}{}
 	defer func() { <-c.loading }()
 	s = opening{err: errOpening} // if it panics
@@ -169,8 +169,8 @@ func (c *cache) load(o *cached, must bool, read reading) (*segment.Segment, segm
 	return s.segment, &holding{c, o}, nil
 }
 
-// settle notes what became of opening a segment, and drops what was not used for longest.
-func (c *cache) settle(o *cached, s *opening) {
+// finish notes what became of opening a segment, and drops what was not used for longest.
+func (c *cache) finish(o *cached, s *opening) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer close(o.ready)
@@ -185,7 +185,7 @@ func (c *cache) settle(o *cached, s *opening) {
 	}
 	if o.memory = o.segment.Memory(); o.mapping == nil {
 		o.memory += o.segment.Bytes()
-		c.held += int(o.key.bytes)
+		c.pinned += int(o.key.bytes)
 	} else {
 		c.mapped++
 	}
@@ -221,7 +221,7 @@ func (c *cache) release(o *cached) {
 		return
 	}
 	if o.segment != nil && o.mapping == nil {
-		c.held -= int(o.key.bytes)
+		c.pinned -= int(o.key.bytes)
 	}
 	if !o.known {
 		c.close(o)
@@ -248,7 +248,7 @@ func (c *cache) close(o *cached) {
 // trim drops what nobody holds and was not used for longest, until the limits hold: first
 // opened segments, then files. c.mu is locked.
 func (c *cache) trim() {
-	for e := c.used.Back(); e != nil && (c.memory > c.limit || c.mapped > mostMapped); {
+	for e := c.used.Back(); e != nil && (c.memory > c.limit || c.mapped > maxMapped); {
 		o := e.Value.(*cached)
 		if e = e.Prev(); o.holders > 0 || o.segment == nil {
 			continue

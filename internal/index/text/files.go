@@ -150,7 +150,7 @@ func (c *cache) open(key cacheKey, must bool, read reading) (s opening) {
 // openInMemory opens a segment that is read into memory.
 func (c *cache) openInMemory(key cacheKey, must bool, read reading) (s opening) {
 	c.mu.Lock()
-	full := c.held+int(key.bytes) > c.limit
+	full := c.pinned+int(key.bytes) > c.limit
 	c.mu.Unlock()
 	if full && !must {
 		return opening{err: errMemory}

@@ -35,7 +35,7 @@ func filed(t *testing.T, o Options) (w *world, want string) {
 		o.FilesLimit = 1 << 20
 	}
 	w = newWorld(t, testKind(o))
-	w.kind.many = 100
+	w.kind.mergeCount = 100
 	t.Cleanup(func() { released(t, w.kind) })
 	for _, word := range []string{"first", "second", "third"} {
 		w.put("q:"+word, `{"t":"`+word+` s","sn":7,"f":"facet"}`)
@@ -55,8 +55,8 @@ func released(t *testing.T, k *Kind) {
 			t.Errorf("segment %v is held %d times", o.key, o.holders)
 		}
 	}
-	if k.cache.held != 0 {
-		t.Errorf("%d bytes are held", k.cache.held)
+	if k.cache.pinned != 0 {
+		t.Errorf("%d bytes are held", k.cache.pinned)
 	}
 }
 
@@ -304,7 +304,7 @@ func TestFilesGo(t *testing.T) {
 	if n := len(w.files()); n != 3 {
 		t.Fatalf("%d files", n)
 	}
-	w.kind.many = 2
+	w.kind.mergeCount = 2
 	w.follow()
 	if diff := cmp.Diff(want, w.all()); diff != "" {
 		t.Fatal(diff)
@@ -397,7 +397,7 @@ func TestManyReaders(t *testing.T) {
 		})
 	}
 	readers.Go(func() {
-		w.kind.many = 2
+		w.kind.mergeCount = 2
 		w.follow()
 	})
 	readers.Wait()

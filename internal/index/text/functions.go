@@ -19,11 +19,11 @@ type Functions interface {
 // Script names an index function and where it belongs.
 type Script struct {
 	*Def
-	index.World
+	index.FunctionScope
 }
 
 func scriptOf(d *store.Database, x *index.Index) Script {
-	return Script{Of(x), index.WorldOf(d, x)}
+	return Script{Of(x), index.ScopeOf(d, x)}
 }
 
 // Indexed is what one call of index gave.

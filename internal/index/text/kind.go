@@ -89,8 +89,8 @@ type Kind struct {
 
 // sizes are what tests make small.
 type sizes struct {
-	many  int // how many small segments of about a size are merged
-	batch int // how many bytes of segments one transaction writes
+	mergeCount int // how many small segments of about a size are merged
+	batch      int // how many bytes of segments one transaction writes
 }
 
 var (

@@ -27,7 +27,7 @@ const (
 	smallMany  = 8
 	largerMany = 16
 	wholeBytes = 16 << 20
-	mostAtOnce = 32
+	maxAtOnce  = 32
 )
 
 // pendingFor is how long a segment may take to be written.
@@ -121,7 +121,7 @@ func (z sizes) choose(segments []entry) []entry {
 		}
 	}
 	for tier := range 12 {
-		if len(tiers[tier]) >= z.many {
+		if len(tiers[tier]) >= z.mergeCount {
 			return some(tiers[tier])
 		}
 	}
@@ -134,7 +134,7 @@ func (z sizes) choose(segments []entry) []entry {
 // some returns the first of some segments, two at least, as many as make a whole one.
 func some(segments []entry) []entry {
 	n, sum := 0, uint64(0)
-	for n < len(segments) && n < mostAtOnce && (n < 2 || sum+segments[n].bytes <= wholeBytes) {
+	for n < len(segments) && n < maxAtOnce && (n < 2 || sum+segments[n].bytes <= wholeBytes) {
 		sum += segments[n].bytes
 		n++
 	}
@@ -146,7 +146,7 @@ func (g *merging) run(ctx context.Context) error {
 	made, numbers, err := g.merge(ctx)
 	if err != nil {
 		for _, s := range g.sources {
-			s.Held.Suspect()
+			s.Ref.Suspect()
 		}
 		return err
 	}

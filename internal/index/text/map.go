@@ -25,10 +25,10 @@ const (
 	// firstDocs is for how many documents the function is run at first: what they give
 	// is held at once, and may be a thousand times what they are.
 	firstDocs = 8
-	// heldBytes is about how many bytes the values that the documents after them give may
+	// bufferBytes is about how many bytes the values that the documents after them give may
 	// take in memory, and valueBytes what one takes beside its text.
-	heldBytes  = 16 << 20
-	valueBytes = 256
+	bufferBytes = 16 << 20
+	valueBytes  = 256
 	// largestBatch is how many bytes of segments one transaction writes.
 	largestBatch = 4 << 20
 )
@@ -62,7 +62,7 @@ func (k *Kind) Map(ctx context.Context, d *store.Database, x *index.Index, docs 
 	if err := b.commit(1); err != nil {
 		return nil, err
 	}
-	b.lost = lost
+	b.failed = lost
 	return b, nil
 }
 
@@ -79,8 +79,8 @@ func (b *batch) commit(left int) error {
 	return nil
 }
 
-// lost counts documents that are not in the index although they are there.
-type lost struct{ skipped, stopped uint64 }
+// failures counts documents that are not in the index although they are there.
+type failures struct{ skipped, stopped uint64 }
 
 // changed is documents that changed.
 type changed struct {
@@ -116,10 +116,10 @@ func inputs(docs []index.Change) (ids []string, there []input) {
 // it returns: a few documents at a time, so that what is held does not depend on how much
 // that is. Segments that are more than one transaction takes are written on the way; c is
 // the rest.
-func (w *work) documents(ctx context.Context, docs []index.Change) (c changed, lost lost, err error) {
+func (w *work) documents(ctx context.Context, docs []index.Change) (c changed, lost failures, err error) {
 	ids, left := inputs(docs)
 	c.ids = ids
-	held := pending{w: w, lost: &lost}
+	held := pending{w: w, failed: &lost}
 	for most := firstDocs; len(left) > 0; {
 		some := left[:min(most, len(left))]
 		left = left[len(some):]
@@ -128,7 +128,7 @@ func (w *work) documents(ctx context.Context, docs []index.Change) (c changed, l
 			return c, lost, err
 		}
 		if most *= 2; bytes > 0 {
-			most = max(min(most, len(some)*heldBytes/bytes), 1)
+			most = max(min(most, len(some)*bufferBytes/bytes), 1)
 		}
 		if len(left) > 0 && held.bytes() > w.batch {
 			if c, err = w.writeBefore(ctx, c, left[0].id, &held); err != nil {
@@ -137,7 +137,7 @@ func (w *work) documents(ctx context.Context, docs []index.Change) (c changed, l
 		}
 	}
 	err = held.build(ctx)
-	c.segments = held.made
+	c.segments = held.segments
 	return c, lost, err
 }
 
@@ -147,17 +147,17 @@ func (w *work) writeBefore(ctx context.Context, c changed, id document.ID, held 
 		return c, err
 	}
 	upTo, _ := slices.BinarySearch(c.ids, string(id))
-	b, err := w.build(ctx, changed{ids: c.ids[:upTo], segments: held.made})
+	b, err := w.build(ctx, changed{ids: c.ids[:upTo], segments: held.segments})
 	if err == nil {
 		err = b.commit(0)
 	}
-	held.made, c.ids = nil, c.ids[upTo:]
+	held.segments, c.ids = nil, c.ids[upTo:]
 	return c, err
 }
 
 // some runs the index function over a few documents, and returns how many bytes of values
 // they gave.
-func (w *work) some(ctx context.Context, some []input, held *pending, lost *lost) (bytes int, err error) {
+func (w *work) some(ctx context.Context, some []input, held *pending, lost *failures) (bytes int, err error) {
 	results, err := w.given(ctx, some)
 	if err != nil {
 		return 0, err

@@ -12,7 +12,7 @@ import (
 
 // open opens a segment from its rows, or finds it in the cache. It is held until held is
 // released. Who must have it gets it whatever others hold.
-func (k *Kind) open(at rows, v kv.Snapshot, e *entry, must bool) (*segment.Segment, segment.Held, error) {
+func (k *Kind) open(at rows, v kv.Snapshot, e *entry, must bool) (*segment.Segment, segment.Ref, error) {
 	s, held, err := k.cache.get(at.key(e), must, func(to io.Writer) error { return at.read(v, e, to) })
 	if err == nil && s.Count() != e.docs {
 		held.Release()
@@ -33,7 +33,7 @@ var errFile = dberr.New(dberr.Unavailable, "index_lost", "A file of the index ch
 
 // failed is what the error of reading a segment means: that its rows are damaged, unless
 // it has a file, whose bytes are compared with their checksum again by the next one.
-func (k *Kind) failed(held segment.Held, err error) error {
+func (k *Kind) failed(held segment.Ref, err error) error {
 	if err == nil {
 		return nil
 	}

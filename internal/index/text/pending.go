@@ -56,11 +56,11 @@ type given struct {
 
 // pending is documents of which a segment is to be made, in order, and segments that were.
 type pending struct {
-	w    *work
-	lost *lost
-	docs []given
-	size int // bytes of their values
-	made []built
+	w        *work
+	failed   *failures
+	docs     []given
+	size     int // bytes of their values
+	segments []built
 }
 
 // add adds a document, and makes segments if there are enough of them.
@@ -75,7 +75,7 @@ func (p *pending) add(ctx context.Context, d given) error {
 
 // bytes is how many bytes the segments have that were made.
 func (p *pending) bytes() (n int) {
-	for _, s := range p.made {
+	for _, s := range p.segments {
 		n += len(s.made)
 	}
 	return n
@@ -88,11 +88,11 @@ func (p *pending) build(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		p.lost.skipped += uint64(b.Left)
+		p.failed.skipped += uint64(b.Left)
 		if ids := b.IDs; len(ids) > 0 {
 			sum := binary.BigEndian.Uint32(b.Bytes[len(b.Bytes)-4:])
 			e := entry{docs: uint32(len(ids)), bytes: uint64(len(b.Bytes)), checksum: sum, first: ids[0], last: ids[len(ids)-1]}
-			p.made = append(p.made, built{e, b.Bytes})
+			p.segments = append(p.segments, built{e, b.Bytes})
 		}
 		p.docs = p.docs[n:]
 	}

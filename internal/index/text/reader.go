@@ -36,7 +36,7 @@ func (k *Kind) NewReader(r *store.Reader, x *index.Index, p document.Partition) 
 		return nil, err
 	}
 	reader, err := segment.NewReader(sources, string(p))
-	if errors.Is(err, segment.ErrLost) {
+	if errors.Is(err, segment.ErrReleased) {
 		err = errFile
 	}
 	return reader, err
@@ -57,7 +57,7 @@ func (k *Kind) sources(at rows, r *store.Reader, segments []entry, must bool) ([
 		if err != nil {
 			return sources, err
 		}
-		sources = append(sources, segment.Source{Segment: s, Held: held})
+		sources = append(sources, segment.Source{Segment: s, Ref: held})
 		if e.deleted == 0 {
 			continue
 		}
@@ -73,7 +73,7 @@ func (k *Kind) hide(r *store.Reader, sources []segment.Source) error {
 	for i := range sources {
 		hidden, err := sources[i].Segment.PartitionsWhere(func(p string) bool { return !r.Sees(document.ID(p + ":")) })
 		if err != nil {
-			return k.failed(sources[i].Held, err)
+			return k.failed(sources[i].Ref, err)
 		}
 		if hidden.IsEmpty() {
 			continue

@@ -91,7 +91,7 @@ func testKind(o Options) *Kind {
 	o.Analyze = func([]byte) (Analyzers, error) { return atSpaces{}, nil }
 	o.AnalyzeNouveau = o.Analyze
 	k := New(o)
-	k.many, k.batch, k.cache.smallest, k.cache.lookEvery = 3, 4000, 0, 0
+	k.mergeCount, k.batch, k.cache.smallest, k.cache.lookEvery = 3, 4000, 0, 0
 	return k
 }
 

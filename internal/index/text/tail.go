@@ -34,14 +34,14 @@ func (k *Kind) Amend(ctx context.Context, over *segment.Reader, d *store.Databas
 	}
 	var made []*piece // the last one first
 	for ; tail != nil && len(tail.Changes) > 0; tail = tail.Before {
-		if tail.Made == nil {
+		if tail.Derived == nil {
 			made, ok := w.piece(ctx, tail.Changes)
 			if !ok {
 				return false, ctx.Err()
 			}
-			tail.Made = made
+			tail.Derived = made
 		}
-		made = append(made, tail.Made.(*piece))
+		made = append(made, tail.Derived.(*piece))
 	}
 	for i := len(made) - 1; i >= 0; i-- {
 		if over.Replace(made[i].ids, made[i].segment, string(p)) != nil {
@@ -54,24 +54,24 @@ func (k *Kind) Amend(ctx context.Context, over *segment.Reader, d *store.Databas
 // piece makes a segment of what documents give, a few of them at a time; not ok as for
 // Amend.
 func (w *work) piece(ctx context.Context, docs []index.Change) (made *piece, ok bool) {
-	var lost lost
-	held := pending{w: w, lost: &lost}
+	var lost failures
+	held := pending{w: w, failed: &lost}
 	ids, left := inputs(docs)
 	given := 0
 	for most := firstDocs; len(left) > 0; most *= 2 {
 		some := left[:min(most, len(left))]
 		left = left[len(some):]
 		bytes, err := w.some(ctx, some, &held, &lost)
-		if given += bytes; err != nil || lost.stopped > 0 || given > tailText || len(held.made) > 0 {
+		if given += bytes; err != nil || lost.stopped > 0 || given > tailText || len(held.segments) > 0 {
 			return nil, false
 		}
 	}
-	if err := held.build(ctx); err != nil || len(held.made) > 1 {
+	if err := held.build(ctx); err != nil || len(held.segments) > 1 {
 		return nil, false
 	}
-	if len(held.made) == 0 {
+	if len(held.segments) == 0 {
 		return &piece{ids, nil}, true
 	}
-	s, err := segment.Open(held.made[0].made)
+	s, err := segment.Open(held.segments[0].made)
 	return &piece{ids, s}, err == nil
 }

@@ -166,7 +166,7 @@ func (w *world) changesOf(ids ...document.ID) (changes []index.Change) {
 // found again where they are then.
 func TestMergeBetween(t *testing.T) {
 	w := newWorld(t, testKind(Options{}))
-	w.kind.many = 100
+	w.kind.mergeCount = 100
 	for i := range 4 {
 		w.many(10*i, 10*i+10, "first")
 		w.follow()
@@ -175,7 +175,7 @@ func TestMergeBetween(t *testing.T) {
 	x := w.index()
 	b, err := w.kind.Map(ctx, w.db, x, w.changesOf("p:000005", "p:000025"), false)
 	must(t, err)
-	w.kind.many = 2
+	w.kind.mergeCount = 2
 	pieces, err := w.indexes.Maintain(ctx, w.db, x)
 	if must(t, err); pieces < 2 || len(w.manifest().segments) != 1 {
 		t.Fatalf("%d pieces, %d segments", pieces, len(w.manifest().segments))
@@ -195,12 +195,12 @@ func TestMergeBetween(t *testing.T) {
 func TestDeletedMeanwhile(t *testing.T) {
 	for _, ahead := range []bool{false, true} {
 		w := newWorld(t, testKind(Options{}))
-		w.kind.many = 100
+		w.kind.mergeCount = 100
 		for i := range 4 {
 			w.many(10*i, 10*i+10, "first")
 			w.follow()
 		}
-		if w.kind.many, w.kind.batch = 2, 1<<20; ahead {
+		if w.kind.mergeCount, w.kind.batch = 2, 1<<20; ahead {
 			w.kind.batch = 100
 		}
 		x := w.index()
@@ -210,7 +210,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 		if len(g.from) < 2 {
 			t.Fatalf("%d are merged", len(g.from))
 		}
-		w.kind.many = 100
+		w.kind.mergeCount = 100
 		w.put("p:000005", `{"t":"second"}`, "p:000007", "", "p:000015", "")
 		w.follow()
 		must(t, g.run(ctx))
@@ -417,7 +417,7 @@ func TestManyNames(t *testing.T) {
 	}
 	w.put("p:1", body(0, 5000), "p:2", body(5000, 9000), "p:3", body(0, 9000))
 	w.follow()
-	w.kind.many = 2
+	w.kind.mergeCount = 2
 	w.follow()
 	m := w.manifest()
 	docs := uint32(0)
@@ -437,9 +437,9 @@ func TestIndexLargerThanMemory(t *testing.T) {
 		for i := range 100 {
 			w.put(fmt.Sprintf("%s:%d", p, i), fmt.Sprintf(`{"t":"word%d of %s"}`, i, p))
 		}
-		w.kind.many = 2
+		w.kind.mergeCount = 2
 		w.follow()
-		w.kind.many = 100
+		w.kind.mergeCount = 100
 	}
 	x := w.index()
 	read := func(p document.Partition) error {
@@ -488,8 +488,8 @@ func TestCacheIsBounded(t *testing.T) {
 			t.Fatal("nothing")
 		}
 		held.Release()
-		if c.memory > 50_000 || c.held != 0 {
-			t.Fatalf("%d bytes, %d held", c.memory, c.held)
+		if c.memory > 50_000 || c.pinned != 0 {
+			t.Fatalf("%d bytes, %d held", c.memory, c.pinned)
 		}
 	}
 	for n := range uint64(100) {
@@ -525,11 +525,11 @@ func TestManifestsComeBack(t *testing.T) {
 // documents they are run at once.
 type amplifying struct {
 	text string
-	most *int
+	max  *int
 }
 
 func (f amplifying) Index(_ context.Context, _ Script, docs [][]byte) ([]Result, error) {
-	*f.most = max(*f.most, len(docs))
+	*f.max = max(*f.max, len(docs))
 	all := make([]Result, len(docs))
 	for i := range all {
 		all[i].Fields = []Indexed{{Name: "t", Value: f.text, Index: true}}

@@ -33,7 +33,7 @@ func (f hanging) Map(ctx context.Context, s Script, docs [][]byte) ([]index.Mapp
 			stopped++
 		}
 	}
-	if stopped >= script.Hopeless {
+	if stopped >= script.MaxStopped {
 		return nil, &index.Broken{Err: dberr.New(dberr.Timeout, "", "Too slow.")}
 	}
 	return all, nil
@@ -73,18 +73,18 @@ func TestBroken(t *testing.T) {
 	const emits = "function(doc){ emit(doc.n); }"
 	for name, make := range map[string]func(w *world){
 		"while it is built": func(w *world) {
-			w.put(hangs(0, script.Hopeless)...)
+			w.put(hangs(0, script.MaxStopped)...)
 			w.define("d", emits, "", "")
 		},
 		"afterwards": func(w *world) {
 			w.define("d", emits, "", "")
 			w.follow()
-			w.put(hangs(0, script.Hopeless)...)
+			w.put(hangs(0, script.MaxStopped)...)
 		},
 		"one by one": func(w *world) {
 			w.put(hangs(0, 1)...)
 			w.define("d", emits, "", "")
-			for n := 1; n < script.Hopeless; n++ {
+			for n := 1; n < script.MaxStopped; n++ {
 				if w.follow(); w.rows("d", "", Range{}, 0) != "1 a null\n" {
 					t.Errorf("after %d documents: %s", n, w.rows("d", "", Range{}, 0))
 				}
@@ -97,7 +97,7 @@ func TestBroken(t *testing.T) {
 			make(w)
 			w.define("good", "function(doc){ emit(doc.hang ? 1 : 2); }", "", "")
 			err := w.catchUp("d")
-			if !dberr.Is(err, dberr.Internal) || !strings.Contains(err.Error(), fmt.Sprintf("had to be stopped for %d documents", script.Hopeless)) {
+			if !dberr.Is(err, dberr.Internal) || !strings.Contains(err.Error(), fmt.Sprintf("had to be stopped for %d documents", script.MaxStopped)) {
 				t.Fatalf("asked: %v", err)
 			}
 			x := w.index("d")
@@ -129,7 +129,7 @@ func TestBrokenIsOver(t *testing.T) {
 			w.put("gone", `{"n":7}`)
 			w.define("d", emits, "", "")
 			w.follow()
-			w.put(hangs(0, script.Hopeless)...)
+			w.put(hangs(0, script.MaxStopped)...)
 			if err := w.catchUp("d"); err == nil {
 				t.Fatal("it is not broken")
 			}
@@ -144,7 +144,7 @@ func TestBrokenIsOver(t *testing.T) {
 				}
 				return err
 			}))
-			for n := range script.Hopeless {
+			for n := range script.MaxStopped {
 				w.put(fmt.Sprintf("h%02d", n), `{"n":2}`)
 			}
 			w.follow()

@@ -114,7 +114,7 @@ func (c *check) checkLevel(level int) (any bool, err error) {
 // counts. One that was made before nodes had runs has none.
 func (c *check) sameNode(got []byte, g *group) bool {
 	n, err := unpackNode(got)
-	if _, custom := g.fold.(*gathered); custom || err != nil {
+	if _, custom := g.fold.(*groupedRows); custom || err != nil {
 		return err == nil && n.count == g.count
 	}
 	want := g.end()

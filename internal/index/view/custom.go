@@ -12,26 +12,26 @@ import (
 // gathered by many of them is reduced at once (see Kind.settle).
 type custom struct{}
 
-// gathered is what a fold of a custom reducer holds: ranges of rows and states of
+// groupedRows is what a fold of a custom reducer holds: ranges of rows and states of
 // spans between them, in their order.
-type gathered struct {
-	parts  []gatheredPart
+type groupedRows struct {
+	parts  []groupedPart
 	result []byte
 	size   int
 }
 
-type gatheredPart struct {
+type groupedPart struct {
 	rows  Rows // arrays that are still open; nil for a state
 	state []byte
 }
 
-func (custom) begin() fold { return &gathered{} }
+func (custom) begin() fold { return &groupedRows{} }
 
 func (custom) value(_ uint64, state []byte) []byte { return state[1:] }
 
-func (g *gathered) row(r *Row) {
+func (g *groupedRows) row(r *Row) {
 	if n := len(g.parts); n == 0 || g.parts[n-1].state != nil {
-		g.parts = append(g.parts, gatheredPart{rows: Rows{Keys: []byte{'['}, Values: []byte{'['}}})
+		g.parts = append(g.parts, groupedPart{rows: Rows{Keys: []byte{'['}, Values: []byte{'['}}})
 	} else {
 		p := &g.parts[n-1].rows
 		p.Keys, p.Values = append(p.Keys, ','), append(p.Values, ',')
@@ -43,27 +43,27 @@ func (g *gathered) row(r *Row) {
 	g.size += len(r.Key) + len(r.Value) + len(r.ID)
 }
 
-func (g *gathered) state(s []byte) {
-	g.parts = append(g.parts, gatheredPart{state: s})
+func (g *groupedRows) state(s []byte) {
+	g.parts = append(g.parts, groupedPart{state: s})
 	g.size += len(s)
 }
 
-func (g *gathered) end() []byte { return g.result }
+func (g *groupedRows) end() []byte { return g.result }
 
-// settle works out the reductions of groups of a custom reducer, all of them in
+// reduceGroups works out the reductions of groups of a custom reducer, all of them in
 // two calls at most; others need none. always says that every group goes through
 // the function as a rereduction at the end, as it does in a cluster.
-func (k *Kind) settle(ctx context.Context, s Script, groups []*group, always bool) error {
+func (k *Kind) reduceGroups(ctx context.Context, s Script, groups []*group, always bool) error {
 	if !s.Custom() {
 		return nil
 	}
-	if err := k.settleRows(ctx, s, groups); err != nil {
+	if err := k.reduceRowGroups(ctx, s, groups); err != nil {
 		return err
 	}
 	var folds []*group
 	var values [][]byte
 	for _, g := range groups {
-		f := g.fold.(*gathered)
+		f := g.fold.(*groupedRows)
 		if g.bad != nil || len(f.parts) == 0 {
 			continue
 		}
@@ -88,13 +88,13 @@ func (k *Kind) settle(ctx context.Context, s Script, groups []*group, always boo
 		return err
 	}
 	for i, r := range results {
-		folds[i].take(outcome(r, len(values[i])), func(state []byte) { folds[i].fold.(*gathered).result = state })
+		folds[i].take(outcome(r, len(values[i])), func(state []byte) { folds[i].fold.(*groupedRows).result = state })
 	}
 	return nil
 }
 
-// settleRows makes states of all ranges of rows.
-func (k *Kind) settleRows(ctx context.Context, s Script, groups []*group) error {
+// reduceRowGroups makes states of all ranges of rows.
+func (k *Kind) reduceRowGroups(ctx context.Context, s Script, groups []*group) error {
 	type position struct {
 		g    *group
 		part int
@@ -105,7 +105,7 @@ func (k *Kind) settleRows(ctx context.Context, s Script, groups []*group) error 
 		if g.bad != nil {
 			continue
 		}
-		for i, p := range g.fold.(*gathered).parts {
+		for i, p := range g.fold.(*groupedRows).parts {
 			if p.state == nil {
 				runs = append(runs, Rows{append(p.rows.Keys, ']'), append(p.rows.Values, ']')})
 				positions = append(positions, position{g, i})
@@ -122,7 +122,7 @@ func (k *Kind) settleRows(ctx context.Context, s Script, groups []*group) error 
 	for i, r := range results {
 		p := positions[i]
 		p.g.take(outcome(r, len(runs[i].Keys)+len(runs[i].Values)), func(state []byte) {
-			p.g.fold.(*gathered).parts[p.part] = gatheredPart{state: state}
+			p.g.fold.(*groupedRows).parts[p.part] = groupedPart{state: state}
 		})
 	}
 	return nil

@@ -105,7 +105,7 @@ type memoryIterator struct {
 	reverse bool
 }
 
-func (it *memoryIterator) stands() bool { return 0 <= it.i && it.i < len(it.rows) }
+func (it *memoryIterator) positioned() bool { return 0 <= it.i && it.i < len(it.rows) }
 
 func (it *memoryIterator) Next() bool {
 	if it.reverse {
@@ -113,7 +113,7 @@ func (it *memoryIterator) Next() bool {
 	} else {
 		it.i = min(it.i+1, len(it.rows))
 	}
-	return it.stands()
+	return it.positioned()
 }
 
 func (it *memoryIterator) Seek(key []byte) bool {
@@ -121,7 +121,7 @@ func (it *memoryIterator) Seek(key []byte) bool {
 	if it.i = i; it.reverse && !found {
 		it.i--
 	}
-	return it.stands()
+	return it.positioned()
 }
 
 func (it *memoryIterator) Key() []byte             { return it.rows[it.i].Key }

@@ -30,9 +30,9 @@ func (w *work) finish(ctx context.Context) error {
 type levelBuild struct {
 	*work
 	level  int
-	from   []byte     // the last child that was looked at
-	open   *madeNode  // the span that children go into
-	closed []madeNode // spans that are whole
+	from   []byte    // the last child that was looked at
+	open   *newNode  // the span that children go into
+	closed []newNode // spans that are whole
 	size   int
 	over   bool
 }
@@ -84,7 +84,7 @@ func (f *levelBuild) read(v kv.Snapshot) error {
 		}
 		f.enter(position)
 		before := 0
-		custom, _ := f.open.group.fold.(*gathered)
+		custom, _ := f.open.group.fold.(*groupedRows)
 		if custom != nil {
 			before = custom.size
 		}
@@ -116,8 +116,8 @@ func (f *levelBuild) enter(position []byte) {
 	}
 }
 
-func (f *levelBuild) begin(position []byte) *madeNode {
-	return &madeNode{position: bytes.Clone(position), group: f.newNode(f.level)}
+func (f *levelBuild) begin(position []byte) *newNode {
+	return &newNode{position: bytes.Clone(position), group: f.newNode(f.level)}
 }
 
 // leave ends a partition. Its first span is none if no other began.
@@ -134,7 +134,7 @@ func (f *levelBuild) writeClosed(ctx context.Context) error {
 	for i, m := range f.closed {
 		groups[i] = m.group
 	}
-	if err := f.settle(ctx, f.Script, groups, false); err != nil {
+	if err := f.reduceGroups(ctx, f.Script, groups, false); err != nil {
 		return err
 	}
 	b := &batch{}

@@ -24,11 +24,11 @@ type Functions interface {
 // Script names the functions of one view and where they belong.
 type Script struct {
 	*Def
-	index.World
+	index.FunctionScope
 }
 
 func scriptOf(d *store.Database, x *index.Index) Script {
-	return Script{Of(x), index.WorldOf(d, x)}
+	return Script{Of(x), index.ScopeOf(d, x)}
 }
 
 // Rows is a group of rows as a reduce function takes them.

@@ -21,7 +21,7 @@ type Group struct {
 	Value []byte // JSON; nil when Failed
 	// Failed is why there is no value: it is in the row.
 	Failed error
-	made   *group
+	group  *group
 }
 
 // adding reduces what it is shown.
@@ -54,8 +54,8 @@ const (
 // Kind.Values, which needs no snapshot.
 func (v *Reader) Groups(s Span, level, most int) (groups []Group, rest Span, err error) {
 	if level == 0 {
-		g := Group{Key: []byte("null"), made: newGroup(v.reducer)}
-		if err := v.cover(s.from, s.to, adding{v, g.made}); err != nil || g.made.count == 0 {
+		g := Group{Key: []byte("null"), group: newGroup(v.reducer)}
+		if err := v.cover(s.from, s.to, adding{v, g.group}); err != nil || g.group.count == 0 {
 			return nil, s.nothing(), err
 		}
 		return []Group{g}, s.nothing(), nil
@@ -113,8 +113,8 @@ func (v *Reader) scanGroups(s Span, level, most, long, rows int) (groups []Group
 			return nil, s, err
 		}
 		if g.n == long {
-			whole := Group{Key: g.key, made: newGroup(v.reducer)}
-			if err := v.cover(g.within.from, g.within.to, adding{v, whole.made}); err != nil {
+			whole := Group{Key: g.key, group: newGroup(v.reducer)}
+			if err := v.cover(g.within.from, g.within.to, adding{v, whole.group}); err != nil {
 				return nil, s, err
 			}
 			return append(groups, whole), s.beyond(g.within), nil
@@ -181,7 +181,7 @@ func (g *gathering) end() Group {
 	for i := len(g.rows) - 1; i >= 0; i-- {
 		g.made.row(&g.rows[i])
 	}
-	done := Group{Key: g.key, made: g.made}
+	done := Group{Key: g.key, group: g.made}
 	g.n, g.rows = 0, g.rows[:0]
 	return done
 }
@@ -249,9 +249,9 @@ func (s *Span) nothing() Span { return Span{from: s.to, to: s.to} }
 func (k *Kind) Values(ctx context.Context, d *store.Database, x *index.Index, groups []Group) error {
 	made := make([]*group, len(groups))
 	for i := range groups {
-		made[i] = groups[i].made
+		made[i] = groups[i].group
 	}
-	if err := k.settle(ctx, scriptOf(d, x), made, true); err != nil {
+	if err := k.reduceGroups(ctx, scriptOf(d, x), made, true); err != nil {
 		return err
 	}
 	for i, g := range made {

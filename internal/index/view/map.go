@@ -20,11 +20,11 @@ const largestBatch = 12 << 20
 type batch struct {
 	puts    []index.Row
 	deletes [][]byte
-	lost    lost
+	failed  failures
 }
 
-// lost counts documents that have no rows although they are there.
-type lost struct{ skipped, stopped uint64 }
+// failures counts documents that have no rows although they are there.
+type failures struct{ skipped, stopped uint64 }
 
 // Apply is index.Batch's.
 func (b *batch) Apply(tx kv.Txn) error {
@@ -42,10 +42,10 @@ func (b *batch) Apply(tx kv.Txn) error {
 }
 
 // Skipped is index.Batch's.
-func (b *batch) Skipped() uint64 { return b.lost.skipped }
+func (b *batch) Skipped() uint64 { return b.failed.skipped }
 
 // Stopped is index.Batch's.
-func (b *batch) Stopped() uint64 { return b.lost.stopped }
+func (b *batch) Stopped() uint64 { return b.failed.stopped }
 
 // Size is index.Batch's.
 func (b *batch) Size() (rows, bytes int) {
@@ -108,7 +108,7 @@ func (k *Kind) Map(ctx context.Context, d *store.Database, x *index.Index, docs 
 			return nil, err
 		}
 		if len(all) == 0 {
-			b.lost = lost
+			b.failed = lost
 			return b, nil
 		}
 		// Too much for one transaction. What is written before the others is
@@ -134,7 +134,7 @@ func split(all []mapped) (part, rest []mapped) {
 }
 
 // rows maps documents, each once.
-func (w *work) rows(ctx context.Context, docs []index.Change) (all []mapped, lost lost, err error) {
+func (w *work) rows(ctx context.Context, docs []index.Change) (all []mapped, lost failures, err error) {
 	var texts [][]byte
 	var at []int
 	seen := make(map[document.ID]int, len(docs))
@@ -161,7 +161,7 @@ func (w *work) rows(ctx context.Context, docs []index.Change) (all []mapped, los
 		if ok {
 			m.rows, ok = w.rowsOf(m.id, r.Rows)
 		}
-		if ok && (len(packBack(m.rows)) > w.most.row || w.Tenant != "" && sizeOf(m.rows) > index.TenantBytes(len(texts[i]))) {
+		if ok && (len(packBack(m.rows)) > w.max.row || w.Tenant != "" && sizeOf(m.rows) > index.TenantBytes(len(texts[i]))) {
 			m.rows, ok = nil, false
 		}
 		if !ok {

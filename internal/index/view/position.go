@@ -55,13 +55,13 @@ type layout struct {
 	further     uint
 	partitioned bool
 	raw         bool // keys are in raw order
-	most        longest
+	max         longest
 }
 
 func layoutOf(d *store.Database, x *index.Index) layout {
 	return layout{
 		db: d.Number(), index: x.Number, rows: keyspace.ViewRow.Key(d.Number(), keyspace.U(x.Number)),
-		raw: Of(x).Raw, most: longestOf(d.Limits()),
+		raw: Of(x).Raw, max: longestOf(d.Limits()),
 		signature: sha256.Sum256([]byte(x.Signature)), first: Of(x).first, further: Of(x).further, partitioned: x.Partitioned,
 	}
 }
@@ -146,9 +146,9 @@ func (l *layout) collate(dst, key []byte) (_ []byte, err error) {
 	} else {
 		dst, err = keyspace.AppendCollated(dst, key)
 	}
-	if len(dst) > l.most.key {
+	if len(dst) > l.max.key {
 		sum := sha256.Sum256(dst)
-		dst = append(dst[:l.most.key], sum[:16]...)
+		dst = append(dst[:l.max.key], sum[:16]...)
 	}
 	return dst, err
 }

@@ -241,7 +241,7 @@ func TestCost(t *testing.T) {
 			s, err := v.Span(Range{Start: key(17), End: key(1900)})
 			must(t, err)
 			g, _, err := v.Groups(s, 0, 1)
-			if n := g[0].made.count; n != (1900-17)*each+1 {
+			if n := g[0].group.count; n != (1900-17)*each+1 {
 				t.Errorf("%d rows", n)
 			}
 			return err
@@ -261,7 +261,7 @@ func TestCost(t *testing.T) {
 		})
 		cost("a page of long groups", 4000, func() error {
 			groups, _, err := v.Groups(v.Whole(), 1, 5)
-			if len(groups) != 5 || groups[4].made.count != each {
+			if len(groups) != 5 || groups[4].group.count != each {
 				t.Errorf("%d groups", len(groups))
 			}
 			return err

@@ -81,7 +81,7 @@ func (l *layout) rowsOf(id document.ID, emitted []index.Emitted) (rows []stored,
 		}
 		r := stored{key: order[i].key, number: number, value: packRow(emitted[i].Key, emitted[i].Value)}
 		r.position = l.position(l.partition(id), r.key, id, number)
-		if len(r.position) > l.most.position || len(r.value) > l.most.row {
+		if len(r.position) > l.max.position || len(r.value) > l.max.row {
 			return nil, false
 		}
 		rows = append(rows, r)

@@ -7,38 +7,38 @@ import (
 	"github.com/sectional/sectional/internal/packed"
 )
 
-// patience is how many nodes without runs are taken apart, one after the other, before rows are read as they come.
-const patience = 4
+// maxSingles is how many nodes without runs are taken apart, one after the other, before rows are read as they come.
+const maxSingles = 4
 
 // grouper is a visitor that puts the runs of nodes together to groups, and rows where there are none.
 type grouper struct {
 	v     *Reader
 	s     Span
 	level int
-	most  int
+	max   int
 
-	groups []Group // that have ended
-	key    []byte  // of the first row of the group that is open
-	cut    []byte  // its key
-	made   *group  // nil before the first
-	to     []byte  // where its rows end, once that was asked for
-	plain  int     // nodes without runs, one after the other
-	tired  bool    // there were too many
-	full   bool    // there are enough groups
+	groups         []Group // that have ended
+	key            []byte  // of the first row of the group that is open
+	cut            []byte  // its key
+	made           *group  // nil before the first
+	to             []byte  // where its rows end, once that was asked for
+	plain          int     // nodes without runs, one after the other
+	tooManySingles bool    // there were too many
+	full           bool    // there are enough groups
 }
 
 // runGroups returns groups of a span like Groups, as far as nodes have runs: rest is what it leaves. It walks forward.
 func (v *Reader) runGroups(s Span, level, most int) (groups []Group, rest Span, err error) {
-	g := &grouper{v: v, s: s, level: level, most: most}
+	g := &grouper{v: v, s: s, level: level, max: most}
 	if err := v.cover(s.from, s.to, g); err != nil {
 		return nil, s, err
 	}
 	switch {
-	case g.made == nil && g.tired:
+	case g.made == nil && g.tooManySingles:
 		return nil, s, nil
 	case g.made == nil:
 		return nil, s.nothing(), nil
-	case g.tired: // the open group may have more rows
+	case g.tooManySingles: // the open group may have more rows
 		from, err := v.groupBegin(g.key, level, nil)
 		if rest = s; bytes.Compare(from, s.from) > 0 {
 			rest.from = from
@@ -69,7 +69,7 @@ func (g *grouper) bound() ([]byte, error) {
 	return g.to, nil
 }
 
-func (g *grouper) end() { g.groups = append(g.groups, Group{Key: g.cut, made: g.made}) }
+func (g *grouper) end() { g.groups = append(g.groups, Group{Key: g.cut, group: g.made}) }
 
 // enter goes to the group of a key: the open one, or a new one. more is false if that would be too many.
 func (g *grouper) enter(key []byte) (more bool, err error) {
@@ -88,7 +88,7 @@ func (g *grouper) enter(key []byte) (more bool, err error) {
 		if b, err := g.v.groupBegin(key, g.level, nil); err != nil || bytes.Equal(a, b) {
 			return err == nil, err
 		}
-		if len(g.groups)+1 == g.most {
+		if len(g.groups)+1 == g.max {
 			g.full = true
 			return false, nil
 		}
@@ -117,8 +117,8 @@ func (g *grouper) node(n node, end []byte) (whole, more bool, err error) {
 		}
 	}
 	g.plain++
-	g.tired = g.plain > patience
-	return g.tired, !g.tired, nil
+	g.tooManySingles = g.plain > maxSingles
+	return g.tooManySingles, !g.tooManySingles, nil
 }
 
 // runs adds the runs of a node.
@@ -158,7 +158,7 @@ func (v *Reader) groupBegin(key []byte, level int, own []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(prefix) <= v.most.key { // a longer one was cut, and is a group of its own
+		if len(prefix) <= v.max.key { // a longer one was cut, and is a group of its own
 			return v.groupPosition(v.partition, prefix[:len(prefix)-1]), nil // without the end of the array
 		}
 	}

@@ -56,7 +56,7 @@ func unpackRun(u *packed.Reader) (r run) {
 // runs gathers the runs of a node that is being made.
 type runs struct {
 	*work
-	most  int
+	max   int
 	list  []run
 	bytes int
 	over  bool // there are too many, or one failed
@@ -69,9 +69,9 @@ type runs struct {
 func (w *work) newNode(level int) *group {
 	g := newGroup(w.reducer)
 	if w.runs {
-		g.runs = &runs{work: w, most: highRuns}
+		g.runs = &runs{work: w, max: highRuns}
 		if level == 1 {
-			g.runs.most = lowRuns
+			g.runs.max = lowRuns
 		}
 	}
 	return g
@@ -125,7 +125,7 @@ func (rs *runs) close() {
 
 // bound gives up when it is too much.
 func (rs *runs) bound() {
-	if len(rs.list) > rs.most || rs.bytes > runBytes {
+	if len(rs.list) > rs.max || rs.bytes > runBytes {
 		rs.over = true
 	}
 	if rs.over {

@@ -19,10 +19,10 @@ func (w *work) update(ctx context.Context, below []edit, b *batch) error {
 			return err
 		}
 		for len(u.dirty) > 0 {
-			if err := w.view(ctx, u.gather); err != nil {
+			if err := w.view(ctx, u.readNodes); err != nil {
 				return err
 			}
-			if err := u.settle(ctx); err != nil {
+			if err := u.writeNodes(ctx); err != nil {
 				return err
 			}
 		}
@@ -49,11 +49,11 @@ type levelUpdate struct {
 	below []edit   // of the level beneath
 	nodes []edit   // of this level, in order
 	dirty [][]byte // where the spans begin that are to be made anew, in order
-	made  []madeNode
+	made  []newNode
 }
 
-// madeNode is a node that has been gathered.
-type madeNode struct {
+// newNode is a node that has been gathered.
+type newNode struct {
 	position []byte
 	before   []byte // its value now, nil for none
 	group    *group
@@ -179,8 +179,8 @@ func (u *levelUpdate) taint(it kv.Iterator, position []byte, before bool) error 
 // gatherBytes bounds what is gathered at one snapshot.
 const gatherBytes = 8 << 20
 
-// gather reads the children of dirty spans, as many as fit.
-func (u *levelUpdate) gather(v kv.Snapshot) error {
+// readNodes reads the children of dirty spans, as many as fit.
+func (u *levelUpdate) readNodes(v kv.Snapshot) error {
 	children, err := u.cursor(v, u.level-1, u.below)
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func (u *levelUpdate) gather(v kv.Snapshot) error {
 	}
 	defer nodes.close()
 	for size := 0; len(u.dirty) > 0 && size < gatherBytes; u.dirty = u.dirty[1:] {
-		m := madeNode{position: u.dirty[0], group: u.newNode(u.level)}
+		m := newNode{position: u.dirty[0], group: u.newNode(u.level)}
 		var end []byte
 		if m.before, end, err = span(nodes, m.position); err != nil {
 			return err
@@ -211,7 +211,7 @@ func (u *levelUpdate) gather(v kv.Snapshot) error {
 			}
 			children.pass()
 		}
-		if f, ok := m.group.fold.(*gathered); ok {
+		if f, ok := m.group.fold.(*groupedRows); ok {
 			size += f.size
 		}
 		u.made = append(u.made, m)
@@ -237,13 +237,13 @@ func span(nodes *cursor, position []byte) (before, end []byte, err error) {
 	return before, bytes.Clone(next), nil
 }
 
-// settle makes nodes of what was gathered.
-func (u *levelUpdate) settle(ctx context.Context) error {
+// writeNodes makes nodes of what was gathered.
+func (u *levelUpdate) writeNodes(ctx context.Context) error {
 	groups := make([]*group, len(u.made))
 	for i, m := range u.made {
 		groups[i] = m.group
 	}
-	if err := u.work.settle(ctx, u.Script, groups, false); err != nil {
+	if err := u.work.reduceGroups(ctx, u.Script, groups, false); err != nil {
 		return err
 	}
 	for _, m := range u.made {

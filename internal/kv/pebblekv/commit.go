@@ -46,7 +46,7 @@ func (e *Engine) Pipeline(ctx context.Context, fn func(kv.Txn) error, applied fu
 		if attempt < sharedAttempts {
 			err = e.attempt(ctx, fn, applied)
 		} else {
-			err = e.attemptAlone(ctx, fn, applied)
+			err = e.attemptSingle(ctx, fn, applied)
 		}
 		if err != errConflict {
 			return err
@@ -80,10 +80,10 @@ func (e *Engine) attempt(ctx context.Context, fn func(kv.Txn) error, applied fun
 	return e.finish(t, w, st, err, applied)
 }
 
-// attemptAlone runs fn with the commit mutex held, so that nothing can conflict
+// attemptSingle runs fn with the commit mutex held, so that nothing can conflict
 // with it.
-func (e *Engine) attemptAlone(ctx context.Context, fn func(kv.Txn) error, applied func()) error {
-	t, w, st, err := e.applyAlone(ctx, fn)
+func (e *Engine) attemptSingle(ctx context.Context, fn func(kv.Txn) error, applied func()) error {
+	t, w, st, err := e.applySingle(ctx, fn)
 	if t == nil {
 		return err
 	}
@@ -95,9 +95,9 @@ func (e *Engine) attemptAlone(ctx context.Context, fn func(kv.Txn) error, applie
 	return e.finish(t, w, st, err, applied)
 }
 
-// applyAlone is the part of attemptAlone under the mutex. Without writes err is
+// applySingle is the part of attemptAlone under the mutex. Without writes err is
 // the closure's.
-func (e *Engine) applyAlone(ctx context.Context, fn func(kv.Txn) error) (t *txn, _ *writes, _ *state, err error) {
+func (e *Engine) applySingle(ctx context.Context, fn func(kv.Txn) error) (t *txn, _ *writes, _ *state, err error) {
 	e.commit.Lock()
 	defer e.commit.Unlock()
 	if t, err = e.begin(ctx); err != nil {

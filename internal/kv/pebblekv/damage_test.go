@@ -309,7 +309,7 @@ func salvageOf(t *testing.T, f files) (Salvaged, string) {
 func TestSalvage(t *testing.T) {
 	testrun.Sequential(t)
 	stopped, _, replaced, rows := aged(t)
-	if found, salvaged := salvageOf(t, stopped); salvaged != rows || len(found.Lost) > 0 || found.Guessed || found.Tables < 3 || found.Logs != 1 {
+	if found, salvaged := salvageOf(t, stopped); salvaged != rows || len(found.Lost) > 0 || found.Inferred || found.Tables < 3 || found.Logs != 1 {
 		t.Errorf("of a sound store: %+v\n%s", found, salvaged)
 	}
 	if len(replaced) == 0 {
@@ -350,7 +350,7 @@ func TestSalvageWithoutManifest(t *testing.T) {
 		}
 	}
 	found, salvaged := salvageOf(t, stopped)
-	if !found.Guessed || len(found.Lost) == 0 || salvaged != rows {
+	if !found.Inferred || len(found.Lost) == 0 || salvaged != rows {
 		t.Errorf("%+v\n%s", found, salvaged)
 	}
 }

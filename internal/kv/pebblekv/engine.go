@@ -84,11 +84,11 @@ type Engine struct {
 }
 
 var (
-	_ kv.Engine    = (*Engine)(nil)
-	_ kv.Measurer  = (*Engine)(nil)
-	_ kv.Compacter = (*Engine)(nil)
-	_ kv.Presser   = (*Engine)(nil)
-	_ kv.Roomer    = (*Engine)(nil)
+	_ kv.Engine           = (*Engine)(nil)
+	_ kv.SizeReporter     = (*Engine)(nil)
+	_ kv.Compacter        = (*Engine)(nil)
+	_ kv.PressureReporter = (*Engine)(nil)
+	_ kv.SpaceReporter    = (*Engine)(nil)
 )
 
 // Open opens the database in o.Dir and creates it if there is none, unless it is
@@ -152,21 +152,21 @@ func (e *Engine) ready(o *Options) error {
 // directoryLock is a lock on a directory.
 type directoryLock struct {
 	*pebble.Lock
-	made func() error // removes the lock's file, where nothing is to be changed
+	remove func() error // removes the lock's file, where nothing is to be changed
 }
 
 // Close releases the lock.
-func (l directoryLock) Close() error { return errors.Join(l.made(), l.Lock.Close()) }
+func (l directoryLock) Close() error { return errors.Join(l.remove(), l.Lock.Close()) }
 
 // lock locks the directory, which is made unless it is to be read only.
 func (o *Options) lock() (l directoryLock, err error) {
-	l.made = func() error { return nil }
+	l.remove = func() error { return nil }
 	if !o.ReadOnly {
 		if err := o.FS.MkdirAll(o.Dir, 0o750); err != nil {
 			return l, openError(o.Dir, err)
 		}
 	} else if path := o.FS.PathJoin(o.Dir, lockName); missing(o.FS, path) {
-		l.made = func() error { return o.FS.Remove(path) }
+		l.remove = func() error { return o.FS.Remove(path) }
 	}
 	o.fitDisk()
 	if l.Lock, err = pebble.LockDirectory(o.Dir, o.FS); err != nil {

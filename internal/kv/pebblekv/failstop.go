@@ -168,7 +168,7 @@ type vitalFile struct {
 	unsynced bool   // the last operation was not a sync that has succeeded
 	noted    bool   // the copy knows of the log
 
-	written, reserved, most int64 // bytes: so far, reserved on the disk, and up to where Pebble wants them reserved
+	written, reserved, max int64 // bytes: so far, reserved on the disk, and up to where Pebble wants them reserved
 }
 
 // reserveStep is how much of a log is reserved on the disk ahead of what is written.
@@ -219,14 +219,14 @@ func (v *vitalFile) WriteAt(p []byte, off int64) (n int, err error) {
 
 // Preallocate implements vfs.File: Write does it by and by.
 func (v *vitalFile) Preallocate(offset, length int64) error {
-	v.most = offset + length
+	v.max = offset + length
 	return v.reserve()
 }
 
 // reserve has at least a half step reserved beyond what is written.
 func (v *vitalFile) reserve() error {
-	for v.reserved < min(v.written+reserveStep/2, v.most) {
-		step := min(reserveStep, v.most-v.reserved)
+	for v.reserved < min(v.written+reserveStep/2, v.max) {
+		step := min(reserveStep, v.max-v.reserved)
 		if err := v.do(func() error { return v.File.Preallocate(v.reserved, step) }); err != nil {
 			return err
 		}

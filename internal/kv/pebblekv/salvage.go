@@ -25,8 +25,8 @@ type Salvaged struct {
 	Tables int      // that were read, if only in part
 	Logs   int      // likewise
 	Lost   []string // what could not be read, a sentence each
-	// Guessed says that no manifest could be read, so that it is not known which tables and logs are in use.
-	Guessed bool
+	// Inferred says that no manifest could be read, so that it is not known which tables and logs are in use.
+	Inferred bool
 }
 
 // Salvage reads what can be read of a directory, whatever is damaged there, and writes the rows into the
@@ -76,7 +76,7 @@ func (s *salvage) find() error {
 		return openError(s.dir, err)
 	}
 	v, known := s.version(names)
-	if s.found.Guessed {
+	if s.found.Inferred {
 		for _, name := range names {
 			if n, ok := fileNumber(name, ".sst"); ok {
 				v.tables[tablePlace{number: n}] = table{file: n}
@@ -145,7 +145,7 @@ func (s *salvage) version(names []string) (version, map[uint64]knownLog) {
 			return v, copied.logs
 		}
 	}
-	s.found.Guessed = true
+	s.found.Inferred = true
 	s.lost("No manifest can be read that fits the tables: all tables and logs are taken, also those that compactions have replaced.")
 	return version{tables: map[tablePlace]table{}}, nil
 }

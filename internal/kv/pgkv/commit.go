@@ -47,11 +47,11 @@ func (e *Engine) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]
 // updater runs one closure until it is committed. It keeps the connection from one run to
 // the next, and with it the locks.
 type updater struct {
-	e     *Engine
-	ctx   context.Context
-	locks []byte
-	s     *session
-	tired patience // of connections that are lost
+	e         *Engine
+	ctx       context.Context
+	locks     []byte
+	s         *session
+	lostConns retry // of connections that are lost
 }
 
 // end gives back the connection, with what a panic has left open.
@@ -63,11 +63,11 @@ func (u *updater) end() {
 
 // attempt runs fn once.
 func (u *updater) attempt(fn func(kv.Txn) error, alone bool) error {
-	t := &txn{reader: reader{e: u.e, ctx: u.ctx, pool: u.e.writes, begun: u.e.o.Now(), locks: u.locks, alone: alone, s: u.s}}
+	t := &txn{reader: reader{e: u.e, ctx: u.ctx, pool: u.e.writes, begun: u.e.o.Now(), locks: u.locks, exclusive: alone, s: u.s}}
 	u.s = nil
 	defer func() { u.s, t.s = t.s, nil }()
 	if err := fn(longKeys.Txn(t)); err != nil {
-		if t.lost != nil && t.taken && u.again(t.lost) {
+		if t.lost != nil && t.taken && u.shouldRetry(t.lost) {
 			return errConflict
 		}
 		return err
@@ -76,7 +76,7 @@ func (u *updater) attempt(fn func(kv.Txn) error, alone bool) error {
 		return err
 	}
 	if t.lost != nil {
-		if u.again(t.lost) {
+		if u.shouldRetry(t.lost) {
 			return errConflict
 		}
 		return t.lost
@@ -84,10 +84,10 @@ func (u *updater) attempt(fn func(kv.Txn) error, alone bool) error {
 	return t.commit()
 }
 
-// again reports whether a closure whose connection was lost before its commit runs again.
-func (u *updater) again(err error) bool {
-	u.tired.e = u.e
-	return dberr.Is(err, dberr.Unavailable) && u.tired.wait(u.ctx, err)
+// shouldRetry reports whether a closure whose connection was lost before its commit runs again.
+func (u *updater) shouldRetry(err error) bool {
+	u.lostConns.e = u.e
+	return dberr.Is(err, dberr.Unavailable) && u.lostConns.wait(u.ctx, err)
 }
 
 // commit makes the writes durable, in one trip. The error is errConflict where the closure
@@ -109,7 +109,7 @@ func (t *txn) commit() error {
 	t.e.stats.trips.Add(1)
 	err := t.s.trip(context.Background(), t.e.o.Timeout, calls...)
 	if done && t.s.unreplicated() {
-		err, done = &errLost{errUnreplicated}, false
+		err, done = &connLostError{errUnreplicated}, false
 	}
 	if err == nil && done {
 		t.s.open, t.s.locked = false, false
@@ -128,7 +128,7 @@ func (t *txn) commit() error {
 // failed says what became of a commit that was not acknowledged.
 func (t *txn) failed(err error) error {
 	var refused *pgconn.PgError
-	lost := (*errLost)(nil)
+	lost := (*connLostError)(nil)
 	switch {
 	case errors.As(err, &lost):
 		if !errors.As(err, &refused) && !errors.Is(err, errUnreplicated) { // no word of the backend's end
@@ -140,7 +140,7 @@ func (t *txn) failed(err error) error {
 			return errConflict
 		}
 		if errors.As(err, &refused) && refused.Code == stoodStill {
-			return t.e.told(err)
+			return t.e.unavailable(err)
 		}
 		t.e.stats.unknown.Add(1)
 		return &dberr.Error{Op: "pgkv.Update", Kind: dberr.UnknownOutcome,
@@ -151,7 +151,7 @@ func (t *txn) failed(err error) error {
 		err = errors.New("COMMIT was answered by something else")
 	}
 	t.drop()
-	return t.e.told(err)
+	return t.e.unavailable(err)
 }
 
 // conflicting reports whether an error means that another transaction came first.

@@ -36,17 +36,17 @@ import (
 // Views and Updates have pools of their own, so that neither takes the connections of
 // the other.
 type Engine struct {
-	o      Options
-	views  *connPool
-	writes *connPool
-	sql    statements
-	locks  locks
-	stats  counters
-	away   away
-	probe  probe
-	held   held
-	full   atomic.Bool // the last write found no room
-	config *pgx.ConnConfig
+	o       Options
+	views   *connPool
+	writes  *connPool
+	sql     statements
+	locks   locks
+	stats   counters
+	away    away
+	probe   probe
+	blocked blockers
+	full    atomic.Bool // the last write found no room
+	config  *pgx.ConnConfig
 
 	messages *messages
 
@@ -56,11 +56,11 @@ type Engine struct {
 }
 
 var (
-	_ kv.Engine    = (*Engine)(nil)
-	_ kv.Measurer  = (*Engine)(nil)
-	_ kv.Messenger = (*Engine)(nil)
-	_ kv.Sharer    = (*Engine)(nil)
-	_ kv.Clocked   = (*Engine)(nil)
+	_ kv.Engine       = (*Engine)(nil)
+	_ kv.SizeReporter = (*Engine)(nil)
+	_ kv.Messenger    = (*Engine)(nil)
+	_ kv.SharedEngine = (*Engine)(nil)
+	_ kv.ClockReader  = (*Engine)(nil)
 )
 
 // Open connects to the server that o names and creates the table if there is none.
@@ -68,7 +68,7 @@ var (
 // writes; Unavailable when the server is away; Internal when it refuses.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	o = o.withDefaults()
-	e := &Engine{o: o, sql: newStatements(o.Schema, o.standing().Milliseconds(), o.Held.Milliseconds()), messages: newMessages()}
+	e := &Engine{o: o, sql: newStatements(o.Schema, o.standing().Milliseconds(), o.MaxBlocking.Milliseconds()), messages: newMessages()}
 	e.away.log = o.Logger
 	config, err := e.poolConfig()
 	if err != nil {
@@ -76,12 +76,12 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	e.config = config.ConnConfig
 	if err := e.prepareSchema(ctx, config.ConnConfig); err != nil {
-		return nil, dberr.Wrap("pgkv.Open", e.told(hinted(err)))
+		return nil, dberr.Wrap("pgkv.Open", e.unavailable(hinted(err)))
 	}
-	if e.views, err = newConnPool(ctx, parting(config, true), o.readers(), o.Patience, e.finish); err != nil {
+	if e.views, err = newConnPool(ctx, parting(config, true), o.readers(), o.RetryFor, e.finish); err != nil {
 		return nil, dberr.Wrap("pgkv.Open", err)
 	}
-	if e.writes, err = newConnPool(ctx, parting(config, false), o.writers(), o.Patience, e.finish); err != nil {
+	if e.writes, err = newConnPool(ctx, parting(config, false), o.writers(), o.RetryFor, e.finish); err != nil {
 		e.views.close()
 		return nil, dberr.Wrap("pgkv.Open", err)
 	}

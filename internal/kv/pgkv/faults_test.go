@@ -179,7 +179,7 @@ func TestServerCrashes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Stop()
-	e := open(t, Options{URL: c.URL(), Schema: "crashes", Patience: time.Minute, Connections: 12})
+	e := open(t, Options{URL: c.URL(), Schema: "crashes", RetryFor: time.Minute, Connections: 12})
 	defer e.Close()
 	n := &tally{}
 	n.run(t, e, 4, 20, func(writer, round int) {
@@ -204,7 +204,7 @@ func TestServerAway(t *testing.T) {
 	}
 	defer c.Stop()
 	var log bytes.Buffer
-	e := open(t, Options{URL: c.URL(), Schema: "away", Patience: 50 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	e := open(t, Options{URL: c.URL(), Schema: "away", RetryFor: 50 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	defer e.Close()
 	put := func(tx kv.Txn) error { return add(tx, []byte("n")) }
 	if err := e.Update(context.Background(), put); err != nil {
@@ -251,7 +251,7 @@ func TestServerAway(t *testing.T) {
 func TestStandsStill(t *testing.T) {
 	head := []byte("head")
 	for _, reads := range []bool{true, false} {
-		still := open(t, Options{Held: 100 * time.Millisecond})
+		still := open(t, Options{MaxBlocking: 100 * time.Millisecond})
 		other := open(t, Options{Schema: still.o.Schema})
 		runs := 0
 		err := still.Update(t.Context(), func(tx kv.Txn) error {
@@ -292,7 +292,7 @@ func TestStandsStill(t *testing.T) {
 // TestStandsStillAlone: so does who has lost so often that it keeps out all others.
 func TestStandsStillAlone(t *testing.T) {
 	key := []byte("key")
-	still := open(t, Options{Held: 100 * time.Millisecond})
+	still := open(t, Options{MaxBlocking: 100 * time.Millisecond})
 	defer still.Close()
 	other := open(t, Options{Schema: still.o.Schema})
 	defer other.Close()

@@ -20,7 +20,7 @@ func newConnPool(ctx context.Context, config *pgxpool.Config, size int, patience
 	if err != nil {
 		return nil, err
 	}
-	return &connPool{pool: pool, slots: make(chan struct{}, size), patience: patience, end: end}, nil
+	return &connPool{pool: pool, slots: make(chan struct{}, size), retryFor: patience, end: end}, nil
 }
 
 // connPool has the connections of Views that have ended, whose transactions are still open: the next View ends
@@ -37,7 +37,7 @@ type connPool struct {
 	waits atomic.Uint64 // for a slot
 	kept  atomic.Int64  // slots that backends keep which wait for the standby
 
-	patience time.Duration
+	retryFor time.Duration
 
 	mu struct {
 		sync.Mutex
@@ -76,7 +76,7 @@ func (l *connPool) acquire(ctx context.Context) error {
 	default:
 	}
 	l.waits.Add(1)
-	tick := time.NewTicker(l.patience)
+	tick := time.NewTicker(l.retryFor)
 	defer tick.Stop()
 	for {
 		select {
@@ -86,7 +86,7 @@ func (l *connPool) acquire(ctx context.Context) error {
 			return ctx.Err()
 		case <-tick.C:
 			if l.kept.Load() > 0 {
-				return errHeld()
+				return errBlocking()
 			}
 		}
 	}

@@ -20,11 +20,11 @@ import (
 // (measured at 32 clients: 3,200 commits/s without, 400 with). A goroutine sends what has come together, in
 // transactions of their own that do not wait for the disk.
 
-// tellEvery is the least time between two sendings.
-const tellEvery = 5 * time.Millisecond
+// sendEvery is the least time between two sendings.
+const sendEvery = 5 * time.Millisecond
 
-// maxTold bounds the messages that wait to be sent; more of them are lost, as messages may be.
-const maxTold = 10_000
+// maxMessages bounds the messages that wait to be sent; more of them are lost, as messages may be.
+const maxMessages = 10_000
 
 // messages are what a process tells and hears.
 type messages struct {
@@ -35,7 +35,7 @@ type messages struct {
 
 	mu struct {
 		sync.Mutex
-		told    map[string]bool // to be sent
+		pending map[string]bool // to be sent
 		sending bool
 	}
 }
@@ -43,7 +43,7 @@ type messages struct {
 func newMessages() *messages {
 	m := &messages{self: rand.Text()}
 	m.ctx, m.stop = context.WithCancel(context.Background())
-	m.mu.told = map[string]bool{}
+	m.mu.pending = map[string]bool{}
 	return m
 }
 
@@ -66,33 +66,33 @@ func (m *messages) close() {
 	m.work.Wait()
 }
 
-// Tell sends a message to the other processes that have the store open, and does not wait. Messages may
+// Send sends a message to the other processes that have the store open, and does not wait. Messages may
 // be lost, come twice and in any order.
-func (e *Engine) Tell(message []byte) {
+func (e *Engine) Send(message []byte) {
 	m := e.messages
 	text := m.self + ":" + base64.StdEncoding.EncodeToString(message)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.mu.told) >= maxTold || m.ctx.Err() != nil {
+	if len(m.mu.pending) >= maxMessages || m.ctx.Err() != nil {
 		return
 	}
-	m.mu.told[text] = true
+	m.mu.pending[text] = true
 	if !m.mu.sending {
 		m.mu.sending = true
-		m.work.Go(e.sendTold)
+		m.work.Go(e.sendMessages)
 	}
 }
 
-// sendTold sends until there is nothing left to be sent.
-func (e *Engine) sendTold() {
+// sendMessages sends until there is nothing left to be sent.
+func (e *Engine) sendMessages() {
 	m := e.messages
 	for {
 		m.mu.Lock()
-		texts := make([][]byte, 0, len(m.mu.told))
-		for text := range m.mu.told {
+		texts := make([][]byte, 0, len(m.mu.pending))
+		for text := range m.mu.pending {
 			texts = append(texts, []byte(text))
 		}
-		clear(m.mu.told)
+		clear(m.mu.pending)
 		if m.mu.sending = len(texts) > 0 && m.ctx.Err() == nil; !m.mu.sending {
 			m.mu.Unlock()
 			return
@@ -100,8 +100,8 @@ func (e *Engine) sendTold() {
 		m.mu.Unlock()
 		// What can't be sent is lost, and not told again: who waits looks now and then.
 		_ = e.single(m.ctx, call{name: stBegin}, call{name: stAsync},
-			call{name: stTell, args: [][]byte{[]byte(e.o.Schema), array(oidText, texts)}}, call{name: stCommit})
-		kv.Pause(m.ctx, tellEvery)
+			call{name: stNotify, args: [][]byte{[]byte(e.o.Schema), array(oidText, texts)}}, call{name: stCommit})
+		kv.Pause(m.ctx, sendEvery)
 	}
 }
 
@@ -124,7 +124,7 @@ func (e *Engine) Listen(hear func(message []byte)) (stop func()) {
 
 // listen hears by one connection until that is lost, and reports whether there was one.
 func (e *Engine) listen(ctx context.Context, hear func(message []byte)) (there bool) {
-	conn, err := e.beside(ctx)
+	conn, err := e.extraConn(ctx)
 	if err != nil {
 		return false
 	}
@@ -133,7 +133,7 @@ func (e *Engine) listen(ctx context.Context, hear func(message []byte)) (there b
 		return false
 	}
 	for {
-		n, err := e.heard(ctx, conn)
+		n, err := e.waitNotification(ctx, conn)
 		if err != nil {
 			return true
 		}
@@ -143,9 +143,9 @@ func (e *Engine) listen(ctx context.Context, hear func(message []byte)) (there b
 	}
 }
 
-// heard waits for a notification. When none comes for a while the server is asked whether it is there: something between
+// waitNotification waits for a notification. When none comes for a while the server is asked whether it is there: something between
 // may swallow what is sent, and keep the connection.
-func (e *Engine) heard(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
+func (e *Engine) waitNotification(ctx context.Context, conn *pgx.Conn) (*pgconn.Notification, error) {
 	for {
 		quiet, cancel := context.WithTimeout(ctx, e.o.Timeout/2)
 		n, err := conn.WaitForNotification(quiet)

@@ -25,7 +25,7 @@ func TestMessages(t *testing.T) {
 	stop := one.Listen(func(message []byte) { own <- string(message) })
 	tell := func(text string) { // until it is heard: that somebody listens takes a moment
 		for i := 0; ; i++ {
-			one.Tell([]byte(text))
+			one.Send([]byte(text))
 			select {
 			case got := <-heard:
 				if got == text {
@@ -40,7 +40,7 @@ func TestMessages(t *testing.T) {
 	}
 	tell("first\x00\xff")
 	for i := range 100 {
-		one.Tell(fmt.Appendf(nil, "many %d", i))
+		one.Send(fmt.Appendf(nil, "many %d", i))
 	}
 	want := map[string]bool{}
 	for i := range 100 {

@@ -12,12 +12,12 @@ import (
 // engine's; a transaction is held in memory by both ends while it commits. An old
 // snapshot keeps PostgreSQL from cleaning its tables.
 const (
-	storedKey = 2600
-	maxKey    = 24 << 10
-	maxValue  = 8 << 20
-	maxTxn    = 64 << 20
-	maxAge    = time.Minute
-	maxHeld   = 5 * time.Second
+	storedKey   = 2600
+	maxKey      = 24 << 10
+	maxValue    = 8 << 20
+	maxTxn      = 64 << 20
+	maxAge      = time.Minute
+	maxBlocking = 5 * time.Second
 )
 
 // longKeys is how keys are stored.
@@ -29,8 +29,8 @@ type Options struct {
 	Schema      string           // that the table is in; "": sectional
 	Connections int              // most connections; 0: 32
 	Age         time.Duration    // limit for snapshots and transactions; 0: a minute
-	Held        time.Duration    // how long a transaction may stand still for whose locks others wait; 0: 5 seconds
-	Patience    time.Duration    // how long a call waits for a server that is away; 0: 10 seconds
+	MaxBlocking time.Duration    // how long a transaction may stand still for whose locks others wait; 0: 5 seconds
+	RetryFor    time.Duration    // how long a call waits for a server that is away; 0: 10 seconds
 	Timeout     time.Duration    // how long one trip may take until the connection counts as lost; 0: a minute
 	Commit      string           // synchronous_commit: on, remote_apply or remote_write; "": on
 	Unsafe      bool             // take a server that has fsync off: for tests
@@ -49,11 +49,11 @@ func (o Options) withDefaults() Options {
 	if o.Age == 0 {
 		o.Age = maxAge
 	}
-	if o.Held == 0 {
-		o.Held = maxHeld
+	if o.MaxBlocking == 0 {
+		o.MaxBlocking = maxBlocking
 	}
-	if o.Patience == 0 {
-		o.Patience = 10 * time.Second
+	if o.RetryFor == 0 {
+		o.RetryFor = 10 * time.Second
 	}
 	if o.Timeout == 0 {
 		o.Timeout = time.Minute

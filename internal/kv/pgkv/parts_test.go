@@ -28,11 +28,11 @@ func TestErrors(t *testing.T) {
 		"25P03": dberr.SnapshotTooOld,
 		"42P01": dberr.Internal,
 	} {
-		if err := e.told(fmt.Errorf("wrapped: %w", &pgconn.PgError{Code: code})); !dberr.Is(err, want) {
+		if err := e.unavailable(fmt.Errorf("wrapped: %w", &pgconn.PgError{Code: code})); !dberr.Is(err, want) {
 			t.Errorf("%s is told as kind %d, want %d", code, dberr.KindOf(err), want)
 		}
 	}
-	if err := e.told(&errLost{errors.New("EOF")}); !dberr.Is(err, dberr.Unavailable) {
+	if err := e.unavailable(&connLostError{errors.New("EOF")}); !dberr.Is(err, dberr.Unavailable) {
 		t.Errorf("a lost connection is told as kind %d", dberr.KindOf(err))
 	}
 }

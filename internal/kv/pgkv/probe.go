@@ -68,12 +68,12 @@ func (e *Engine) reach(ctx context.Context) (err error) {
 		}
 		end(conn)
 	}
-	e.probe.conn, err = e.beside(ctx)
+	e.probe.conn, err = e.extraConn(ctx)
 	return err
 }
 
-// beside makes a connection that is not for the calls of others.
-func (e *Engine) beside(ctx context.Context) (*pgx.Conn, error) {
+// extraConn makes a connection that is not for the calls of others.
+func (e *Engine) extraConn(ctx context.Context) (*pgx.Conn, error) {
 	conn, err := pgx.ConnectConfig(ctx, e.config.Copy())
 	if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ func (e *Engine) discard(ctx context.Context, r kv.Range) error {
 
 // single makes a trip for calls that may be made again, outside any other transaction.
 func (e *Engine) single(ctx context.Context, calls ...call) error {
-	for p := (patience{e: e}); ; {
+	for p := (retry{e: e}); ; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -60,9 +60,9 @@ func (e *Engine) single(ctx context.Context, calls ...call) error {
 			return nil
 		}
 		s.destroy()
-		var lost *errLost
+		var lost *connLostError
 		if !errors.As(err, &lost) || !p.wait(ctx, err) {
-			return e.told(err)
+			return e.unavailable(err)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func (e *Engine) expect(ctx context.Context, start, end []byte) (float64, error)
 		e.o.Schema, start, end)).Scan(&text)
 	if err != nil {
 		s.destroy()
-		return 0, e.told(err)
+		return 0, e.unavailable(err)
 	}
 	s.end(e.o.Timeout)
 	var plans []struct {

@@ -16,12 +16,12 @@ import (
 // reader is the snapshot of a View or a transaction. It takes a connection, begins the
 // transaction and takes the snapshot in the trip of its first read.
 type reader struct {
-	e     *Engine
-	ctx   context.Context
-	pool  *connPool
-	begun time.Time
-	locks []byte // numbers to lock before the snapshot, as an array; nil for none
-	alone bool   // keep all other writers out, from before the snapshot
+	e         *Engine
+	ctx       context.Context
+	pool      *connPool
+	begun     time.Time
+	locks     []byte // numbers to lock before the snapshot, as an array; nil for none
+	exclusive bool   // keep all other writers out, from before the snapshot
 	// lingers says that the next reader may end the transaction.
 	lingers bool
 
@@ -62,7 +62,7 @@ func (r *reader) queries(reset func(), calls ...call) error {
 		return nil
 	}
 	r.drop()
-	if r.lost = r.e.told(err); r.stoodStill(err) {
+	if r.lost = r.e.unavailable(err); r.stoodStill(err) {
 		r.lost = errStoodStill(err)
 	}
 	return r.lost
@@ -72,7 +72,7 @@ func (r *reader) queries(reset func(), calls ...call) error {
 // again.
 func (r *reader) stoodStill(err error) bool {
 	var refused *pgconn.PgError
-	return (r.locks != nil || r.alone) && errors.As(err, &refused) && refused.Code == stoodStill
+	return (r.locks != nil || r.exclusive) && errors.As(err, &refused) && refused.Code == stoodStill
 }
 
 // stoodStill is PostgreSQL's code for a transaction that was idle for too long.
@@ -85,7 +85,7 @@ func errStoodStill(cause error) error {
 // begin makes the first trip: it takes the snapshot with the first of calls. A server
 // that does not answer is asked again, since nothing has been seen yet.
 func (r *reader) begin(reset func(), calls ...call) error {
-	for p := (patience{e: r.e}); ; {
+	for p := (retry{e: r.e}); ; {
 		err := r.tryBegin(reset, calls)
 		if err == nil {
 			r.e.away.back()
@@ -98,7 +98,7 @@ func (r *reader) begin(reset func(), calls ...call) error {
 		}
 		var known *dberr.Error
 		if errors.As(err, &known) || !p.wait(r.ctx, err) {
-			r.lost = r.e.told(err)
+			r.lost = r.e.unavailable(err)
 			return r.lost
 		}
 		r.e.stats.retries.Add(1)
@@ -113,7 +113,7 @@ func (r *reader) tryBegin(reset func(), calls []call) (err error) {
 	}
 	reset()
 	ctx := context.Background()
-	if r.locks != nil && !r.s.locked || r.alone { // nobody waits for a lock longer than r.ctx
+	if r.locks != nil && !r.s.locked || r.exclusive { // nobody waits for a lock longer than r.ctx
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(r.ctx, r.e.o.Timeout)
 		defer cancel()
@@ -138,8 +138,8 @@ func (r *reader) prelude() (calls []call) {
 		r.s.locked = true
 	}
 	calls = append(calls, call{name: stBegin})
-	if r.alone {
-		calls = append(calls, call{name: stBriefly}, call{name: stAlone})
+	if r.exclusive {
+		calls = append(calls, call{name: stBriefly}, call{name: stExclusive})
 	}
 	r.s.open = true
 	return calls

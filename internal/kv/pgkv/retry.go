@@ -18,9 +18,9 @@ import (
 // away remembers since when the server has not answered, so that calls do not wait for
 // long where others have waited in vain.
 type away struct {
-	since atomic.Int64 // 0: it answers
-	told  atomic.Bool  // calls have been refused, and the log says so
-	log   *slog.Logger
+	since  atomic.Int64 // 0: it answers
+	logged atomic.Bool  // calls have been refused, and the log says so
+	log    *slog.Logger
 }
 
 // mark notes that the server does not answer, and returns since when.
@@ -35,14 +35,14 @@ func (a *away) back() {
 	if a.since.Load() == 0 {
 		return
 	}
-	if since := a.since.Swap(0); a.told.Swap(false) {
+	if since := a.since.Swap(0); a.logged.Swap(false) {
 		a.log.Info("the PostgreSQL server answers again", "away", time.Since(time.Unix(0, since)).Round(time.Second))
 	}
 }
 
-// tell notes that calls are refused, because the server has not answered for longer than they wait.
-func (a *away) tell(err error) {
-	if a.since.Load() != 0 && !a.told.Swap(true) {
+// note notes that calls are refused, because the server has not answered for longer than they wait.
+func (a *away) note(err error) {
+	if a.since.Load() != 0 && !a.logged.Swap(true) {
 		a.log.Error("the PostgreSQL server does not answer; until it does requests are refused", "error", err)
 	}
 }
@@ -56,8 +56,8 @@ const (
 	longestPause = 500 * time.Millisecond
 )
 
-// patience says how often and how long a call tries again.
-type patience struct {
+// retry says how often and how long a call tries again.
+type retry struct {
 	e     *Engine
 	pause time.Duration
 }
@@ -65,7 +65,7 @@ type patience struct {
 // wait waits before the next attempt after err, and reports whether there is one. The
 // pauses become longer; they end when the server has been away for as long as the
 // engine's patience, whoever noticed it first.
-func (p *patience) wait(ctx context.Context, err error) bool {
+func (p *retry) wait(ctx context.Context, err error) bool {
 	since := p.e.away.mark()
 	if p.pause == 0 {
 		p.pause = firstPause
@@ -73,8 +73,8 @@ func (p *patience) wait(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || !transient(err) {
 		return false
 	}
-	if time.Since(since) > p.e.o.Patience {
-		p.e.away.tell(err)
+	if time.Since(since) > p.e.o.RetryFor {
+		p.e.away.note(err)
 		return false
 	}
 	kv.Pause(ctx, p.pause)
@@ -105,7 +105,7 @@ const tooManyConnections = "53300"
 
 // connect takes a connection of a pool. It waits for one in ctx.
 func (e *Engine) connect(ctx context.Context, pool *connPool) (*session, error) {
-	for p := (patience{e: e}); ; {
+	for p := (retry{e: e}); ; {
 		s, err := pool.take(ctx)
 		if err == nil {
 			return s, nil
@@ -117,14 +117,14 @@ func (e *Engine) connect(ctx context.Context, pool *connPool) (*session, error) 
 			return nil, err
 		}
 		if !p.wait(ctx, err) {
-			return nil, e.told(err)
+			return nil, e.unavailable(err)
 		}
 	}
 }
 
 // connectPatiently makes a connection beside the pools.
 func (e *Engine) connectPatiently(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, error) {
-	for p := (patience{e: e}); ; {
+	for p := (retry{e: e}); ; {
 		conn, err := pgx.ConnectConfig(ctx, config)
 		if err == nil || !p.wait(ctx, err) {
 			return conn, err
@@ -149,8 +149,8 @@ func hinted(err error) error {
 	return &dberr.Error{Kind: dberr.Invalid, Reason: hints[refused.Code], Cause: err}
 }
 
-// told is an error of PostgreSQL or of a connection in the contract's terms.
-func (e *Engine) told(err error) error {
+// unavailable is an error of PostgreSQL or of a connection in the contract's terms.
+func (e *Engine) unavailable(err error) error {
 	var known *dberr.Error
 	var refused *pgconn.PgError
 	switch {

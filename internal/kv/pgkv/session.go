@@ -74,11 +74,11 @@ type call struct {
 	done func(tag pgconn.CommandTag)
 }
 
-// errLost wraps what happened to a connection that can't be used any more.
-type errLost struct{ cause error }
+// connLostError wraps what happened to a connection that can't be used any more.
+type connLostError struct{ cause error }
 
-func (e *errLost) Error() string { return "connection lost: " + e.cause.Error() }
-func (e *errLost) Unwrap() error { return e.cause }
+func (e *connLostError) Error() string { return "connection lost: " + e.cause.Error() }
+func (e *connLostError) Unwrap() error { return e.cause }
 
 var asBinary = []int16{1}
 
@@ -91,7 +91,7 @@ func (s *session) trip(ctx context.Context, timeout time.Duration, calls ...call
 	delete(pg.CustomData(), unreplicated)
 	if ctx == context.Background() { // nothing is watched, which would cost a goroutine
 		if err := pg.Conn().SetDeadline(time.Now().Add(timeout)); err != nil {
-			return &errLost{err}
+			return &connLostError{err}
 		}
 		defer func() { _ = pg.Conn().SetDeadline(time.Time{}) }() // if it is closed, that has been told
 	}
@@ -104,7 +104,7 @@ func (s *session) trip(ctx context.Context, timeout time.Duration, calls ...call
 		}
 	}
 	if err := p.Sync(); err != nil {
-		return &errLost{err}
+		return &connLostError{err}
 	}
 	failed := answers(p, calls)
 	if err := p.Close(); failed == nil || pg.IsClosed() {
@@ -112,7 +112,7 @@ func (s *session) trip(ctx context.Context, timeout time.Duration, calls ...call
 			failed = err
 		}
 		if failed != nil {
-			return &errLost{failed}
+			return &connLostError{failed}
 		}
 	}
 	return failed

@@ -47,7 +47,7 @@ END LOOP; END $$`
 // that is left. What was acknowledged before is there.
 func TestCancelledWait(t *testing.T) {
 	primary, standby := pair(t)
-	e := open(t, Options{URL: pgtest.URLOf("", primary, standby), Schema: "pair", Patience: time.Minute, Connections: 8})
+	e := open(t, Options{URL: pgtest.URLOf("", primary, standby), Schema: "pair", RetryFor: time.Minute, Connections: 8})
 	defer e.Close()
 	increment := func() error {
 		return e.Update(context.Background(), func(tx kv.Txn) error { return add(tx, []byte("n")) })
@@ -86,7 +86,7 @@ func TestCancelledWait(t *testing.T) {
 // TestPromotion has writers count while the primary crashes and its standby takes its place.
 func TestPromotion(t *testing.T) {
 	primary, standby := pair(t)
-	e := open(t, Options{URL: pgtest.URLOf("", primary, standby), Schema: "pair", Patience: time.Minute, Connections: 12})
+	e := open(t, Options{URL: pgtest.URLOf("", primary, standby), Schema: "pair", RetryFor: time.Minute, Connections: 12})
 	defer e.Close()
 	n := &tally{}
 	n.run(t, e, 4, 16, func(writer, round int) {
@@ -111,7 +111,7 @@ func TestAbsentStandby(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Stop()
-	e := open(t, Options{URL: c.URL(), Schema: "absent", Patience: 100 * time.Millisecond, Timeout: 500 * time.Millisecond, Connections: 9})
+	e := open(t, Options{URL: c.URL(), Schema: "absent", RetryFor: 100 * time.Millisecond, Timeout: 500 * time.Millisecond, Connections: 9})
 	defer e.Close()
 	put := func(value string, keys ...int) error {
 		return e.Update(context.Background(), func(tx kv.Txn) (err error) {

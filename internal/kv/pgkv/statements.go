@@ -10,29 +10,29 @@ type statements map[string]string
 
 // The names of the statements.
 const (
-	stBegin    = "begin" // a snapshot: the next statement takes it
-	stCommit   = "commit"
-	stRollback = "rollback"
-	stAlone    = "alone" // nobody else writes until the transaction ends
-	stGet      = "get"
-	stGetMany  = "getmany"
-	stForward  = "forward" // a page of a range
-	stBackward = "backward"
-	stAscend   = "ascend" // the first pages of several ranges
-	stDescend  = "descend"
-	stBriefly  = "briefly" // others wait for what the transaction has locked
-	stShare    = "share"   // rows that nobody may change any more
-	stClaim    = "claim"   // rows that are about to change
-	stUpdate   = "update"  // put where there is a row
-	stPut      = "put"
-	stDelete   = "delete"
-	stLock     = "lock" // until unlocked, over the ends of transactions
-	stUnlock   = "unlock"
-	stAsync    = "async" // the transaction need not wait for the disk
-	stTell     = "tell"
-	stDiscard  = "discard" // a part of a range; the last key of it
-	stTime     = "time"
-	stSize     = "size" // of the first rows of a range: how many there are, and their bytes
+	stBegin     = "begin" // a snapshot: the next statement takes it
+	stCommit    = "commit"
+	stRollback  = "rollback"
+	stExclusive = "alone" // nobody else writes until the transaction ends
+	stGet       = "get"
+	stGetMany   = "getmany"
+	stForward   = "forward" // a page of a range
+	stBackward  = "backward"
+	stAscend    = "ascend" // the first pages of several ranges
+	stDescend   = "descend"
+	stBriefly   = "briefly" // others wait for what the transaction has locked
+	stShare     = "share"   // rows that nobody may change any more
+	stClaim     = "claim"   // rows that are about to change
+	stUpdate    = "update"  // put where there is a row
+	stPut       = "put"
+	stDelete    = "delete"
+	stLock      = "lock" // until unlocked, over the ends of transactions
+	stUnlock    = "unlock"
+	stAsync     = "async" // the transaction need not wait for the disk
+	stNotify    = "tell"
+	stDiscard   = "discard" // a part of a range; the last key of it
+	stTime      = "time"
+	stSize      = "size" // of the first rows of a range: how many there are, and their bytes
 )
 
 // newStatements returns the statements for a schema. Writes go through the keys in ascending
@@ -42,27 +42,27 @@ const (
 // whose session does: others wait for those.
 func newStatements(schema string, standing, held int64) statements {
 	s := statements{
-		stBegin:    "BEGIN ISOLATION LEVEL REPEATABLE READ",
-		stCommit:   "COMMIT",
-		stRollback: "ROLLBACK",
-		stAlone:    "LOCK TABLE {kv} IN SHARE ROW EXCLUSIVE MODE",
-		stGet:      "SELECT value FROM {kv} WHERE key = $1",
-		stGetMany:  "SELECT key, value FROM {kv} WHERE key = ANY($1)",
-		stForward:  "SELECT key, value FROM {kv} WHERE key >= $1 AND key < $2 ORDER BY key LIMIT $3::int8",
-		stBackward: "SELECT key, value FROM {kv} WHERE key >= $1 AND key < $2 ORDER BY key DESC LIMIT $3::int8",
-		stAscend:   several("ORDER BY key"),
-		stDescend:  several("ORDER BY key DESC"),
-		stBriefly:  fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = %d", held),
-		stShare:    "SELECT FROM {kv} WHERE key = ANY($1) ORDER BY key FOR SHARE",
-		stClaim:    "SELECT FROM {kv} WHERE key = ANY($1) ORDER BY key FOR NO KEY UPDATE",
+		stBegin:     "BEGIN ISOLATION LEVEL REPEATABLE READ",
+		stCommit:    "COMMIT",
+		stRollback:  "ROLLBACK",
+		stExclusive: "LOCK TABLE {kv} IN SHARE ROW EXCLUSIVE MODE",
+		stGet:       "SELECT value FROM {kv} WHERE key = $1",
+		stGetMany:   "SELECT key, value FROM {kv} WHERE key = ANY($1)",
+		stForward:   "SELECT key, value FROM {kv} WHERE key >= $1 AND key < $2 ORDER BY key LIMIT $3::int8",
+		stBackward:  "SELECT key, value FROM {kv} WHERE key >= $1 AND key < $2 ORDER BY key DESC LIMIT $3::int8",
+		stAscend:    several("ORDER BY key"),
+		stDescend:   several("ORDER BY key DESC"),
+		stBriefly:   fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = %d", held),
+		stShare:     "SELECT FROM {kv} WHERE key = ANY($1) ORDER BY key FOR SHARE",
+		stClaim:     "SELECT FROM {kv} WHERE key = ANY($1) ORDER BY key FOR NO KEY UPDATE",
 		stPut: `INSERT INTO {kv} (key, value) SELECT * FROM unnest($1::bytea[], $2::bytea[])
 			ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
 		stUpdate: "UPDATE {kv} AS row SET value = v FROM unnest($1::bytea[], $2::bytea[]) AS new(k, v) WHERE row.key = k",
 		stDelete: "DELETE FROM {kv} WHERE key = ANY($1)",
-		stLock:   "SELECT pg_advisory_lock(h), " + standsStill(held) + " FROM unnest($1::int8[]) h",
-		stUnlock: "SELECT pg_advisory_unlock_all(), " + standsStill(standing),
+		stLock:   "SELECT pg_advisory_lock(h), " + idleIn(held) + " FROM unnest($1::int8[]) h",
+		stUnlock: "SELECT pg_advisory_unlock_all(), " + idleIn(standing),
 		stAsync:  "SET LOCAL synchronous_commit = off",
-		stTell:   "SELECT pg_notify($1, m) FROM unnest($2::text[]) AS m",
+		stNotify: "SELECT pg_notify($1, m) FROM unnest($2::text[]) AS m",
 		stDiscard: `WITH part AS (SELECT key FROM {kv} WHERE key >= $1 AND key < $2 ORDER BY key LIMIT $3::int8),
 			gone AS (DELETE FROM {kv} AS row USING part WHERE row.key = part.key)
 			SELECT key FROM part ORDER BY key DESC LIMIT 1`,
@@ -84,8 +84,8 @@ func several(order string) string {
 		CROSS JOIN LATERAL (SELECT key, value FROM {kv} WHERE key >= low AND key < high ` + order + ` LIMIT most) AS row`
 }
 
-// standsStill sets how long a transaction of the session may wait for its client.
-func standsStill(milliseconds int64) string {
+// idleIn sets how long a transaction of the session may wait for its client.
+func idleIn(milliseconds int64) string {
 	return fmt.Sprintf("set_config('idle_in_transaction_session_timeout', '%d', false)", milliseconds)
 }
 

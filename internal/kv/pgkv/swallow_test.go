@@ -22,7 +22,7 @@ func TestSwallowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	e := open(t, Options{URL: p.URL() + "&connect_timeout=1", Connections: 9, Timeout: time.Second, Held: 200 * time.Millisecond, Patience: 100 * time.Millisecond})
+	e := open(t, Options{URL: p.URL() + "&connect_timeout=1", Connections: 9, Timeout: time.Second, MaxBlocking: 200 * time.Millisecond, RetryFor: 100 * time.Millisecond})
 	defer e.Close()
 	far := open(t, Options{Schema: e.o.Schema})
 	defer far.Close()
@@ -54,7 +54,7 @@ func TestSwallowed(t *testing.T) {
 	defer e.Listen(func([]byte) { done[3].Add(1) })()
 	work.Go(func() {
 		for ctx.Err() == nil {
-			far.Tell([]byte("news"))
+			far.Send([]byte("news"))
 			kv.Pause(ctx, 5*time.Millisecond)
 		}
 	})
@@ -93,7 +93,7 @@ func TestMeasuredSwallowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	swallowing.Store(p)
-	e := open(t, Options{URL: p.URL() + "&connect_timeout=1", Timeout: time.Second, Patience: 100 * time.Millisecond})
+	e := open(t, Options{URL: p.URL() + "&connect_timeout=1", Timeout: time.Second, RetryFor: 100 * time.Millisecond})
 	defer func() {
 		_ = p.Close() // first: nobody waits for what was swallowed
 		if err := e.Close(); err != nil {

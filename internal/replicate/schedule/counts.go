@@ -51,7 +51,7 @@ func (s *Scheduler) Counts() Counts {
 	defer s.state.Unlock()
 	for _, j := range s.state.queue.jobs {
 		switch {
-		case j.held:
+		case j.owned:
 			c.Running++
 		case j.elsewhere:
 		case j.history[0].kind == crashed:

@@ -20,7 +20,7 @@ type follower struct {
 	// Guarded by the scheduler's lock: what it has read, up to a sequence, and whose that is.
 	since   store.Seq
 	charged map[document.ID]spec.Charge
-	held    map[spec.Charge]map[document.ID]int64 // lengths of documents
+	usage   map[spec.Charge]map[document.ID]int64 // lengths of documents
 }
 
 // followDatabases begins to follow the _replicator databases that there are and

@@ -30,7 +30,7 @@ type DocRow struct {
 
 // Doc returns a document's row. NotFound if it is not there, or says nothing.
 func (s *Scheduler) Doc(ctx context.Context, db *store.Database, id document.ID) (row DocRow, err error) {
-	others, err := s.documentsTold(ctx)
+	others, err := s.documentStatuses(ctx)
 	if err != nil {
 		return row, err
 	}
@@ -67,7 +67,7 @@ const rowsPage = 500
 
 // Docs lists the rows of a database's documents in the order of their ids.
 func (s *Scheduler) Docs(ctx context.Context, db *store.Database, q DocsQuery) (DocRows, error) {
-	others, err := s.documentsTold(ctx)
+	others, err := s.documentStatuses(ctx)
 	if err != nil {
 		return DocRows{}, err
 	}
@@ -105,7 +105,7 @@ func (s *Scheduler) Docs(ctx context.Context, db *store.Database, q DocsQuery) (
 }
 
 // take takes the row of a document if it is wanted.
-func (s *Scheduler) take(out *DocRows, q *DocsQuery, db *store.Database, rev *store.Revision, others map[docKey]*told) {
+func (s *Scheduler) take(out *DocRows, q *DocsQuery, db *store.Database, rev *store.Revision, others map[docKey]*remoteStatus) {
 	out.Total++
 	if q.Limit >= 0 && len(out.Docs) >= q.Limit {
 		return
@@ -122,7 +122,7 @@ func (s *Scheduler) take(out *DocRows, q *DocsQuery, db *store.Database, rev *st
 
 // docRow returns what is known of a document: from its job, here or at another server,
 // from what stands in its way, or from itself.
-func (s *Scheduler) docRow(db *store.Database, rev *store.Revision, others map[docKey]*told) (DocRow, bool) {
+func (s *Scheduler) docRow(db *store.Database, rev *store.Revision, others map[docKey]*remoteStatus) (DocRow, bool) {
 	s.state.Lock()
 	defer s.state.Unlock()
 	row := DocRow{Database: db.Name(), DocID: string(rev.ID), Node: s.o.Node}

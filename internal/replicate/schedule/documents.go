@@ -134,15 +134,15 @@ func (s *Scheduler) hinder(d *entry, reason string) {
 	d.state, d.info, d.updated = failing, errorInfo(reason), now
 }
 
-// lookAgain is after how long a filter function is looked at again: it may have
+// rescanEvery is after how long a filter function is looked at again: it may have
 // changed, and then the replication begins anew.
-const lookAgain = time.Minute
+const rescanEvery = time.Minute
 
 // schedule gives a document its job. The lock is held.
 func (s *Scheduler) schedule(key docKey, d *entry, code string) {
 	now := s.o.Now()
 	if hasFunction(d.rep) {
-		d.due = now.Add(lookAgain + time.Duration(s.o.Random()*float64(lookAgain)))
+		d.due = now.Add(rescanEvery + time.Duration(s.o.Random()*float64(rescanEvery)))
 	}
 	base := d.rep.BaseID(spec.Subject{Server: s.o.Store.UUID(), Caller: nameOf(d.rep), Code: code})
 	id := d.rep.FullID(base)

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	mostFailures = 1000 // of a job
-	mostEnded    = 100  // jobs that ended, whose failures are still shown
+	maxFailures = 1000 // of a job
+	maxEnded    = 100  // jobs that ended, whose failures are still shown
 )
 
 // failures are the revisions that a job could not carry over: the last ones, each
@@ -29,7 +29,7 @@ func (f *failures) add(x replicate.Failure) {
 	} else if f.seen == nil {
 		f.seen = map[[2]string]bool{}
 	}
-	if len(f.list) >= mostFailures {
+	if len(f.list) >= maxFailures {
 		delete(f.seen, [2]string{f.list[0].ID, f.list[0].Rev})
 		f.list = f.list[1:]
 	}
@@ -90,7 +90,7 @@ func (e *ended) keep(j *job) {
 	}
 	e.order = append(slices.DeleteFunc(e.order, func(id string) bool { return id == j.id }), j.id)
 	e.byID[j.id] = j
-	if len(e.order) > mostEnded {
+	if len(e.order) > maxEnded {
 		delete(e.byID, e.order[0])
 		e.order = e.order[1:]
 	}

@@ -20,8 +20,8 @@ func hasFunction(r *spec.Replication) bool {
 	return r.Filter != "" && !strings.HasPrefix(r.Filter, "_")
 }
 
-// mostDesign bounds the design document that a filter is taken from.
-const mostDesign = 16 << 20
+// maxDesign bounds the design document that a filter is taken from.
+const maxDesign = 16 << 20
 
 // filterCode fetches the text of a replication's filter function from its source.
 // Errors: NotFound not_found, in CouchDB's words.
@@ -54,7 +54,7 @@ func (s *Scheduler) filterCode(ctx context.Context, r *spec.Replication, caller 
 		return "", fmt.Errorf("%w: %w", refused("no answer"), err)
 	}
 	defer answer.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(answer.Body, mostDesign))
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxDesign))
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", refused("the answer broke off"), err)
 	}

@@ -25,7 +25,7 @@ type job struct {
 
 	history  []event // newest first, never empty
 	running  bool    // has a goroutine
-	held     bool    // and is this server's to run: no other one is at it
+	owned    bool    // and is this server's to run: no other one is at it
 	noted    bool    // the history has the crash that the run under way has come to
 	stopping bool    // is to end, and to wait for its next turn
 	// elsewhere says that another server has it, as far as the last attempt to begin with it could tell.
@@ -39,7 +39,7 @@ type job struct {
 	stats    replicate.Stats
 	before   replicate.Stats // of the runs before the one that is under way
 	counted  replicate.Stats // of the run that is under way, as far as they are among the scheduler's counts
-	told     bool            // stats were reported
+	hasStats bool            // stats were reported
 	reported time.Time       // when last
 	failures *failures
 	waiters  []chan outcome // of requests, each with room for one
@@ -113,21 +113,21 @@ func (j *job) crashes(healthy time.Duration) (n int) {
 
 const (
 	backoffStep = 30 * time.Second
-	// mostDoublings bounds the wait: eight and a half hours.
-	mostDoublings = 10
+	// maxDoublings bounds the wait: eight and a half hours.
+	maxDoublings = 10
 )
 
 // backoff is how long a job waits after so many crashes. random is from 0 to 1;
 // it spreads the jobs that failed together, by a quarter either way.
 func backoff(crashes int, random float64) time.Duration {
-	d := backoffStep << min(max(crashes-1, 0), mostDoublings)
+	d := backoffStep << min(max(crashes-1, 0), maxDoublings)
 	return d*3/4 + time.Duration(random*float64(d)/2)
 }
 
 // state returns the job's state and, of a crashing one, the reason.
 func (j *job) state(healthy time.Duration) (name, reason string) {
 	switch {
-	case j.held && !j.stopping:
+	case j.owned && !j.stopping:
 		return running, ""
 	case j.history[0].kind == crashed:
 		return crashing, j.history[0].reason
@@ -137,7 +137,7 @@ func (j *job) state(healthy time.Duration) (name, reason string) {
 
 // process is what stands for the process that runs the job; nil when none does.
 func (j *job) process() *string {
-	if !j.held {
+	if !j.owned {
 		return nil
 	}
 	s := fmt.Sprintf("<0.%d.2>", j.pid)

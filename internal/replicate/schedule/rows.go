@@ -81,7 +81,7 @@ func raw(v any) json.RawMessage {
 
 // Jobs lists the jobs of all servers in the order of their ids.
 func (s *Scheduler) Jobs(ctx context.Context) ([]JobRow, error) {
-	others, err := s.toldBy(ctx, "")
+	others, err := s.statusesOf(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (s *Scheduler) Jobs(ctx context.Context) ([]JobRow, error) {
 // Job returns a job of any server by its id. NotFound if there is none.
 func (s *Scheduler) Job(ctx context.Context, id string) (JobRow, error) {
 	id = spec.NormalizeID(id)
-	others, err := s.toldBy(ctx, id)
+	others, err := s.statusesOf(ctx, id)
 	if err != nil {
 		return JobRow{}, err
 	}
@@ -122,7 +122,7 @@ func (s *Scheduler) Job(ctx context.Context, id string) (JobRow, error) {
 
 // rowOf is the row of a job of which another server has told t, which may be nil. The lock
 // is held.
-func (s *Scheduler) rowOf(j *job, t *told) JobRow {
+func (s *Scheduler) rowOf(j *job, t *remoteStatus) JobRow {
 	if t.counts(j) {
 		return t.Job
 	}
@@ -142,7 +142,7 @@ func (s *Scheduler) jobRow(j *job) JobRow {
 
 // info returns the figures of a job, null before there are any.
 func (j *job) info() json.RawMessage {
-	if !j.told {
+	if !j.hasStats {
 		return json.RawMessage("null")
 	}
 	return raw(j.stats)
@@ -190,14 +190,14 @@ func (s *Scheduler) DocFailures(database string, id document.ID) (FailureRows, e
 
 // Tasks lists the jobs that run, on any server.
 func (s *Scheduler) Tasks(ctx context.Context) (rows []TaskRow, err error) {
-	others, err := s.toldBy(ctx, "")
+	others, err := s.statusesOf(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	s.state.Lock()
 	defer s.state.Unlock()
 	for _, j := range s.state.queue.jobs {
-		if j.held {
+		if j.owned {
 			rows = append(rows, s.taskRow(j))
 			delete(others, j.id)
 		}

@@ -56,10 +56,10 @@ func (s *Scheduler) report(j *job, st replicate.Stats) {
 	defer s.state.Unlock()
 	now := s.o.Now()
 	s.counts.add(j, st)
-	if st.CheckpointedSource != nil && !bytes.Equal(st.CheckpointedSource, j.stats.CheckpointedSource) && j.told {
+	if st.CheckpointedSource != nil && !bytes.Equal(st.CheckpointedSource, j.stats.CheckpointedSource) && j.hasStats {
 		s.counts.succeeded(now)
 	}
-	j.stats, j.told, j.reported = j.sum(st), true, now
+	j.stats, j.hasStats, j.reported = j.sum(st), true, now
 }
 
 // sum adds the figures of the run that is under way to those of the runs before:

@@ -140,7 +140,7 @@ func (s *Scheduler) keepTime() {
 			last = now
 			s.reschedule(now)
 			s.findPurged()
-			s.sweepTold()
+			s.sweepStatuses()
 		}
 		next := s.doDue(now)
 		if tick := last.Add(interval); next.IsZero() || tick.Before(next) {
@@ -216,7 +216,7 @@ func (s *Scheduler) start(j *job, now time.Time) {
 	ctx, stop := context.WithCancel(s.ctx)
 	s.state.pids++
 	j.running, j.stopping, j.noted, j.stop, j.ended, j.pid = true, false, false, stop, make(chan struct{}), s.state.pids
-	if s.o.Store.Alone() {
+	if s.o.Store.SingleServer() {
 		s.began(j, nil, now)
 	}
 	after := j.after
@@ -259,12 +259,12 @@ func (s *Scheduler) remove(j *job, why error) {
 		s.state.ending[j.id] = j.ended
 	}
 	s.state.ended.keep(j)
-	s.forgetLeft(j)
-	j.tell(outcome{err: why})
+	s.dropStatusOf(j)
+	j.finish(outcome{err: why})
 }
 
-// tell returns those who wait for the job its outcome.
-func (j *job) tell(o outcome) {
+// finish returns those who wait for the job its outcome.
+func (j *job) finish(o outcome) {
 	for _, w := range j.waiters {
 		w <- o
 	}
@@ -277,8 +277,8 @@ func (s *Scheduler) finished(ctx context.Context, j *job, o outcome) {
 	s.state.Lock()
 	defer s.state.Unlock()
 	close(j.ended)
-	most, ran := s.settings.Value().maxHistory, j.held
-	j.held = false
+	most, ran := s.settings.Value().maxHistory, j.owned
+	j.owned = false
 	switch waiting := (waits{}); {
 	case !s.state.queue.has(j):
 		s.state.queue.leaving--
@@ -302,7 +302,7 @@ func (s *Scheduler) finished(ctx context.Context, j *job, o outcome) {
 		s.counts.failures.Add(1)
 		s.o.Log.Error("replication failed", "replication", j.id, "source", j.rep.Source.Shown(), "target", j.rep.Target.Shown(), "error", o.err)
 		s.drop(j)
-		j.tell(o)
+		j.finish(o)
 	default:
 		if j.running, j.stopping = false, false; !j.noted {
 			s.crash(j, o.err, now)
@@ -322,10 +322,10 @@ func (s *Scheduler) drop(j *job) {
 // completed ends a job that has done all there was to do. The lock is held.
 func (s *Scheduler) completed(j *job, o outcome, now time.Time) {
 	s.drop(j)
-	j.tell(o)
+	j.finish(o)
 	if o.result != nil {
 		s.counts.add(j, o.result.Stats)
-		j.stats, j.told = j.sum(o.result.Stats), true
+		j.stats, j.hasStats = j.sum(o.result.Stats), true
 	}
 	s.counts.completed.Add(1)
 	s.counts.succeeded(now)

@@ -62,11 +62,11 @@ func (s *Scheduler) Replicate(ctx context.Context, c *auth.Caller, body []byte) 
 	if runs {
 		return &Answer{ID: j.id, Running: true}, nil
 	}
-	var held spec.Held
+	var held spec.Usage
 	if !c.IsAdmin() {
 		who := spec.ChargeOf(c.Name, c.VouchedBy())
 		j.charge = &who
-		if held, err = s.heldByDocuments(ctx, nil, who); err == nil {
+		if held, err = s.documentUsage(ctx, nil, who); err == nil {
 			err = s.countOthers(ctx, &held, who)
 		}
 		if err != nil {
@@ -105,7 +105,7 @@ func (s *Scheduler) requester(c *auth.Caller) func(context.Context) *auth.Caller
 // its outcome comes. The same replication, asked for again, is not begun twice;
 // with other credentials it takes the first one's place. held is what its user has beside what requests to this server
 // asked for. Errors: those of spec.Held.Add, and of jobs that are there.
-func (s *Scheduler) submit(c *auth.Caller, j *job, held spec.Held) (<-chan outcome, error) {
+func (s *Scheduler) submit(c *auth.Caller, j *job, held spec.Usage) (<-chan outcome, error) {
 	s.state.Lock()
 	defer s.state.Unlock()
 	if s.state.closed {

@@ -208,7 +208,7 @@ func TestFailuresAreRemembered(t *testing.T) {
 		w.start()
 		a := w.ask("adm", replication("h/a"))
 		r := w.running("h/a")
-		for i := range mostFailures + 10 {
+		for i := range maxFailures + 10 {
 			r.Failed(replicate.Failure{ID: "doc", Rev: time.Unix(int64(i), 0).String(), Status: 403, Code: "forbidden", Reason: "no", Time: time.Now()})
 		}
 		r.Failed(replicate.Failure{ID: "last", Rev: "1-x", Reading: true, Status: 500, Code: "e", Reason: "r", Time: time.Now()})
@@ -218,7 +218,7 @@ func TestFailuresAreRemembered(t *testing.T) {
 		must(t, got.err)
 		rows, err := w.Failures(got.ID)
 		must(t, err)
-		if rows.Total != mostFailures+12 || len(rows.Failures) != mostFailures {
+		if rows.Total != maxFailures+12 || len(rows.Failures) != maxFailures {
 			t.Errorf("%d, of which %d are told", rows.Total, len(rows.Failures))
 		}
 		if first := rows.Failures[0]; first.ID != "last" || first.Reason != "again" || first.Side != "source" || rows.Failures[1].ID != "doc" {

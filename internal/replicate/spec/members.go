@@ -92,8 +92,8 @@ func parseCount(name string, l limit, field func(*parser) *int) func(*parser, []
 			digits = string(v)
 		}
 		n, err := strconv.ParseInt(digits, 10, 64)
-		if err != nil || n < l.least {
-			return invalid("parameter `%s` must be an integer of at least %d", name, l.least)
+		if err != nil || n < l.min {
+			return invalid("parameter `%s` must be an integer of at least %d", name, l.min)
 		}
 		*field(p) = l.clip(n)
 		return nil
@@ -103,7 +103,7 @@ func parseCount(name string, l limit, field func(*parser) *int) func(*parser, []
 func parseSpan(name string, field func(*parser) *time.Duration) func(*parser, []byte) error {
 	return func(p *parser, v []byte) error {
 		n := 0
-		err := parseCount(name, limit{1, milliseconds.most}, func(*parser) *int { return &n })(p, v)
+		err := parseCount(name, limit{1, milliseconds.max}, func(*parser) *int { return &n })(p, v)
 		if err == nil {
 			*field(p) = time.Duration(milliseconds.clip(int64(n))) * time.Millisecond
 		}

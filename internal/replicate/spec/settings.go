@@ -56,7 +56,7 @@ func ParseSettings(s *config.Snapshot) *Settings {
 
 // limit bounds a figure: whoever may ask for replications must not thereby take
 // the server's memory or connections.
-type limit struct{ least, most int64 }
+type limit struct{ min, max int64 }
 
 var (
 	batches      = limit{1, 5000}
@@ -66,7 +66,7 @@ var (
 	milliseconds = limit{100, 3_600_000}
 )
 
-func (l limit) clip(n int64) int { return int(max(l.least, min(n, l.most))) }
+func (l limit) clip(n int64) int { return int(max(l.min, min(n, l.max))) }
 
 func (s *Settings) defaults() *Replication {
 	return &Replication{

@@ -110,8 +110,8 @@ func With(t testing.TB, o Options) *Server {
 	for i := range all {
 		one := o
 		one.Store.Holder, one.Store.Lease = uint64(i+1), time.Minute
-		if o.Store.Doubt == nil {
-			one.Store.Doubt = kvtest.Doubt(uint64(i + 1))
+		if o.Store.AssumeStale == nil {
+			one.Store.AssumeStale = kvtest.RandomStale(uint64(i + 1))
 		}
 		all[i] = Add(t, shared.Engine(), c, one)
 	}
@@ -124,8 +124,8 @@ func Together(all ...*Server) *Server {
 	return all[0]
 }
 
-// Alone returns the server without the others over its engine.
-func (s *Server) Alone() *Server {
+// SingleServer returns the server without the others over its engine.
+func (s *Server) SingleServer() *Server {
 	return &Server{Server: s.Server, Logged: s.Logged, t: s.t, later: s.later}
 }
 
@@ -193,7 +193,7 @@ func Add(t testing.TB, e kv.Engine, c *config.Config, o Options) *Server {
 	}
 	t.Cleanup(func() {
 		s.Stop()
-		if held := s.API.HeldBytes(); held != 0 {
+		if held := s.API.ChargedBytes(); held != 0 {
 			t.Errorf("%d bytes of bodies are still charged at the end", held)
 		}
 		if err := s.Store.Check(context.Background()); err != nil {

@@ -85,7 +85,7 @@ func (w *world) serve(several bool, k index.Kind) *server {
 	o, e := store.Options{Clock: clock, Idle: true, Indexer: s.indexes, LongestRow: w.longest}, w.engine
 	if several {
 		o.Holder, o.Lease = uint64(len(w.all)+w.deaths+1), time.Minute
-		o.Doubt = kvtest.Doubt(o.Holder)
+		o.AssumeStale = kvtest.RandomStale(o.Holder)
 		e = kvtest.NewShared(s.life)
 	}
 	var err error

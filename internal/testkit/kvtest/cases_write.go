@@ -182,7 +182,7 @@ func discardAll(v env) {
 }
 
 func measured(v env) {
-	m, ok := v.e.(kv.Measurer)
+	m, ok := v.e.(kv.SizeReporter)
 	c, ok2 := v.e.(kv.Compacter)
 	if !ok || !ok2 {
 		return // optional powers

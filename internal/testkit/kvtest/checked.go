@@ -21,19 +21,19 @@ import (
 // so that an engine that keeps them fails too. Optional powers of e are kept.
 func NewChecked(t testing.TB, e kv.Engine) kv.Engine {
 	c := &checked{t: t, e: e, limits: e.Limits()}
-	m, measurer := e.(kv.Measurer)
+	m, measurer := e.(kv.SizeReporter)
 	p, compacter := e.(kv.Compacter)
 	switch {
 	case measurer && compacter:
 		return &struct {
 			*checked
-			kv.Measurer
+			kv.SizeReporter
 			kv.Compacter
 		}{c, m, p}
 	case measurer:
 		return &struct {
 			*checked
-			kv.Measurer
+			kv.SizeReporter
 		}{c, m}
 	case compacter:
 		return &struct {
@@ -92,7 +92,7 @@ func (c *checked) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[
 	args, scribble := borrowed(locked...)
 	defer scribble()
 	err := c.e.Update(ctx, func(t kv.Txn) error {
-		ct := &checkedTxn{checkedSnapshot: checkedSnapshot{c: c, s: t, alone: true}, t: t}
+		ct := &checkedTxn{checkedSnapshot: checkedSnapshot{c: c, s: t, private: true}, t: t}
 		defer ct.end()
 		own = fn(ct)
 		return own
@@ -151,12 +151,12 @@ func borrowed(slices ...[]byte) ([][]byte, func()) {
 
 // checkedSnapshot watches one run of a closure.
 type checkedSnapshot struct {
-	c     *checked
-	s     kv.Snapshot
-	ended atomic.Bool
-	busy  atomic.Bool
-	alone bool // for one goroutine, as transactions are
-	open  atomic.Int64
+	c       *checked
+	s       kv.Snapshot
+	ended   atomic.Bool
+	busy    atomic.Bool
+	private bool // for one goroutine, as transactions are
+	open    atomic.Int64
 }
 
 // enter begins a call; leave ends it.
@@ -164,7 +164,7 @@ func (s *checkedSnapshot) enter(op string) (leave func()) {
 	if s.ended.Load() {
 		s.c.t.Errorf("kv: %s after the closure returned", op)
 	}
-	if !s.alone {
+	if !s.private {
 		return func() {}
 	}
 	if !s.busy.CompareAndSwap(false, true) {

@@ -162,7 +162,7 @@ func (f *Faults) read() error {
 var (
 	errInjected error = dberr.New(dberr.Unavailable, "", "an injected failure")
 	errLost     error = dberr.New(dberr.UnknownOutcome, "", "an injected loss of the answer")
-	errAgain          = errors.New("kvtest: the run is thrown away")
+	errRetry          = errors.New("kvtest: the run is thrown away")
 )
 
 // View implements kv.Engine.
@@ -191,7 +191,7 @@ func (f *Faults) Update(ctx context.Context, fn func(kv.Txn) error, locked ...[]
 			return err
 		}
 	case LostCommit:
-		if err := f.thrownAway(ctx, run, locked); err != errAgain {
+		if err := f.thrownAway(ctx, run, locked); err != errRetry {
 			return err
 		}
 		return errLost
@@ -215,7 +215,7 @@ func (f *Faults) late(ctx context.Context, run func(kv.Txn) error) error {
 		first := true
 		ran <- f.Engine.Update(ctx, func(t kv.Txn) error {
 			if !first {
-				return errAgain
+				return errRetry
 			}
 			first = false
 			err := run(t)
@@ -243,7 +243,7 @@ func (f *Faults) thrownAway(ctx context.Context, run func(kv.Txn) error, locked 
 		if err := run(t); err != nil {
 			return err
 		}
-		return errAgain
+		return errRetry
 	}, locked...)
 }
 

@@ -18,8 +18,8 @@ type Order struct {
 	stopped chan *actor // one that has ended, or waits for its next step
 }
 
-// mostSteps is how many steps there are at most in an order.
-const mostSteps = 1000
+// maxSteps is how many steps there are at most in an order.
+const maxSteps = 1000
 
 // actor is one of those whose steps are ordered.
 type actor struct {
@@ -73,8 +73,8 @@ func (o *Order) Run(ctx context.Context, actors ...func(ctx context.Context)) {
 		if len(ready) == 0 {
 			return
 		}
-		if o.at == mostSteps {
-			o.t.Errorf("there is no end after %d steps", mostSteps)
+		if o.at == maxSteps {
+			o.t.Errorf("there is no end after %d steps", maxSteps)
 			stop()
 		}
 		if o.at == len(o.chosen) {

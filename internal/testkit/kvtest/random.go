@@ -234,7 +234,7 @@ func (p *player) do(snap, model kv.Snapshot, s *step) {
 func outcome(snap kv.Snapshot, t kv.Txn, op string, s *step) string {
 	switch op {
 	case "get":
-		return told(s, snap.Get)
+		return stopTB(s, snap.Get)
 	case "get many":
 		return shownMany(s, snap.GetMany)
 	case "read":
@@ -245,7 +245,7 @@ func outcome(snap kv.Snapshot, t kv.Txn, op string, s *step) string {
 		found, err := read(snap, r, s.moves)
 		return fmt.Sprintf("read %s,%s,%v %v: %s %v", s.key, s.value, s.walks, s.moves, found, err)
 	case "lock":
-		return told(s, t.GetForUpdate)
+		return stopTB(s, t.GetForUpdate)
 	case "lock many":
 		return shownMany(s, t.GetManyForUpdate)
 	case "put":
@@ -257,7 +257,7 @@ func outcome(snap kv.Snapshot, t kv.Txn, op string, s *step) string {
 	return fmt.Sprintf("walk %s-%s %v %v: %s %v", s.r.Start, s.r.End, s.o.Reverse, s.moves, rows, err)
 }
 
-func told(s *step, get func([]byte) ([]byte, error)) string {
+func stopTB(s *step, get func([]byte) ([]byte, error)) string {
 	value, err := get([]byte(s.key))
 	if errors.Is(err, kv.ErrNotFound) {
 		return s.op + " " + s.key + " absent"

@@ -138,7 +138,7 @@ func (s *remoteSnapshot) Iterate(r kv.Range, o kv.IterOptions) (kv.Iterator, err
 	if err != nil {
 		return nil, err
 	}
-	return &remoteIterator{Iterator: it, e: s.e, start: bytes.Clone(r.Start), reverse: o.Reverse, most: max(PageRows, o.Want)}, nil
+	return &remoteIterator{Iterator: it, e: s.e, start: bytes.Clone(r.Start), reverse: o.Reverse, max: max(PageRows, o.Want)}, nil
 }
 
 // Read implements kv.Snapshot.
@@ -157,7 +157,7 @@ func (s *remoteSnapshot) read(of kv.Snapshot, r kv.Reads) (kv.Found, error) {
 		if most == 0 {
 			most = PageRows
 		}
-		f.Walks[i] = &remoteIterator{Iterator: it, e: s.e, start: bytes.Clone(w.Start), reverse: w.Reverse, most: most, page: t, from: bytes.Clone(w.Start), at: -1}
+		f.Walks[i] = &remoteIterator{Iterator: it, e: s.e, start: bytes.Clone(w.Start), reverse: w.Reverse, max: most, page: t, from: bytes.Clone(w.Start), at: -1}
 	}
 	return f, nil
 }
@@ -243,7 +243,7 @@ type remoteIterator struct {
 	e       *Remote
 	start   []byte
 	reverse bool
-	most    int      // rows of a page
+	max     int      // rows of a page
 	page    *Trip    // nil before the first move
 	from    []byte   // where it begins
 	keys    [][]byte // walked of the page
@@ -262,7 +262,7 @@ func (it *remoteIterator) Next() bool {
 	if it.at++; it.at < len(it.keys) {
 		return true
 	}
-	if len(it.keys) == it.most {
+	if len(it.keys) == it.max {
 		it.begin(it.Key())
 		it.at = 0
 	}
@@ -317,7 +317,7 @@ func (it *remoteIterator) ahead(key []byte) (found, known bool) {
 		return false, false
 	}
 	for it.at = len(it.keys) - 1; it.before(it.keys[it.at], key); {
-		if it.at++; it.at == it.most {
+		if it.at++; it.at == it.max {
 			return false, false
 		}
 		if !it.Iterator.Next() {
@@ -338,7 +338,7 @@ func (it *remoteIterator) before(a, b []byte) bool {
 
 func (it *remoteIterator) begin(key []byte) {
 	it.page, it.from, it.keys, it.at = it.e.note("page", 0, key), bytes.Clone(key), nil, -1
-	it.most = max(it.most, PageRows)
+	it.max = max(it.max, PageRows)
 }
 
 func (it *remoteIterator) walked() {

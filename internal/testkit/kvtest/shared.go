@@ -48,9 +48,9 @@ type sharer struct {
 }
 
 var (
-	_ kv.Sharer    = (*sharer)(nil)
-	_ kv.Messenger = (*sharer)(nil)
-	_ kv.Clocked   = (*sharer)(nil)
+	_ kv.SharedEngine = (*sharer)(nil)
+	_ kv.Messenger    = (*sharer)(nil)
+	_ kv.ClockReader  = (*sharer)(nil)
 )
 
 // Time implements kv.Clocked.
@@ -67,8 +67,8 @@ func (*sharer) Shared() bool { return true }
 // Close implements kv.Engine; it does nothing.
 func (*sharer) Close() error { return nil }
 
-// Tell implements kv.Messenger: the others hear it in the caller's goroutine.
-func (e *sharer) Tell(message []byte) {
+// Send implements kv.Messenger: the others hear it in the caller's goroutine.
+func (e *sharer) Send(message []byte) {
 	if e.s.lossy {
 		return
 	}

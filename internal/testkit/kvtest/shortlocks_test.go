@@ -7,13 +7,13 @@ import (
 	"github.com/sectional/sectional/internal/kv"
 )
 
-// toldTB notes whether a test was failed.
-type toldTB struct {
+// recordingTB notes whether a test was failed.
+type recordingTB struct {
 	testing.TB
-	told int
+	failures int
 }
 
-func (t *toldTB) Errorf(string, ...any) { t.told++ }
+func (t *recordingTB) Errorf(string, ...any) { t.failures++ }
 
 // TestShortLocks: an entry of more than 1 MB and a range that is read while a head is locked
 // fail a test, and nothing else does.
@@ -33,13 +33,13 @@ func TestShortLocks(t *testing.T) {
 			return kv.Each(tx, kv.Range{}, func(_, _ []byte) error { return nil })
 		}, fails: true},
 	} {
-		told := &toldTB{TB: t}
+		told := &recordingTB{TB: t}
 		e := NewShortLocks(told, NewModel(ModelOptions{Limits: kv.Limits{Key: 100, Value: 2 << 20, Txn: 4 << 20}}), func(key []byte) bool { return string(key) == string(head) })
 		if err := e.Update(context.Background(), c.fn); err != nil {
 			t.Fatal(err)
 		}
-		if told.told > 0 != c.fails {
-			t.Errorf("%s: the test was failed %d times", name, told.told)
+		if told.failures > 0 != c.fails {
+			t.Errorf("%s: the test was failed %d times", name, told.failures)
 		}
 	}
 }

@@ -10,19 +10,19 @@ import (
 // What stores ask engines for beside the contract; of an engine without it, as if it were
 // not asked.
 var (
-	_ kv.Pipeliner = (*shortLocks)(nil)
-	_ kv.Measurer  = (*shortLocks)(nil)
-	_ kv.Compacter = (*shortLocks)(nil)
-	_ kv.Presser   = (*shortLocks)(nil)
-	_ kv.Roomer    = (*shortLocks)(nil)
-	_ kv.Sharer    = (*shortLocks)(nil)
-	_ kv.Messenger = (*shortLocks)(nil)
-	_ kv.Clocked   = (*shortLocks)(nil)
+	_ kv.Pipeliner        = (*shortLocks)(nil)
+	_ kv.SizeReporter     = (*shortLocks)(nil)
+	_ kv.Compacter        = (*shortLocks)(nil)
+	_ kv.PressureReporter = (*shortLocks)(nil)
+	_ kv.SpaceReporter    = (*shortLocks)(nil)
+	_ kv.SharedEngine     = (*shortLocks)(nil)
+	_ kv.Messenger        = (*shortLocks)(nil)
+	_ kv.ClockReader      = (*shortLocks)(nil)
 )
 
 // DiskSize implements kv.Measurer.
 func (e *shortLocks) DiskSize(r kv.Range) (uint64, error) {
-	if m, ok := e.Engine.(kv.Measurer); ok {
+	if m, ok := e.Engine.(kv.SizeReporter); ok {
 		return m.DiskSize(r)
 	}
 	return 0, nil
@@ -38,7 +38,7 @@ func (e *shortLocks) Compact(ctx context.Context, r kv.Range) error {
 
 // Pressure implements kv.Presser.
 func (e *shortLocks) Pressure() float64 {
-	if p, ok := e.Engine.(kv.Presser); ok {
+	if p, ok := e.Engine.(kv.PressureReporter); ok {
 		return p.Pressure()
 	}
 	return 0
@@ -46,7 +46,7 @@ func (e *shortLocks) Pressure() float64 {
 
 // Room implements kv.Roomer.
 func (e *shortLocks) Room() error {
-	if r, ok := e.Engine.(kv.Roomer); ok {
+	if r, ok := e.Engine.(kv.SpaceReporter); ok {
 		return r.Room()
 	}
 	return nil
@@ -55,10 +55,10 @@ func (e *shortLocks) Room() error {
 // Shared implements kv.Sharer.
 func (e *shortLocks) Shared() bool { return kv.IsShared(e.Engine) }
 
-// Tell implements kv.Messenger.
-func (e *shortLocks) Tell(message []byte) {
+// Send implements kv.Messenger.
+func (e *shortLocks) Send(message []byte) {
 	if m, ok := e.Engine.(kv.Messenger); ok {
-		m.Tell(message)
+		m.Send(message)
 	}
 }
 
@@ -72,7 +72,7 @@ func (e *shortLocks) Listen(hear func(message []byte)) (stop func()) {
 
 // Time implements kv.Clocked.
 func (e *shortLocks) Time(ctx context.Context) (now time.Time, err error) {
-	if c, ok := e.Engine.(kv.Clocked); ok {
+	if c, ok := e.Engine.(kv.ClockReader); ok {
 		return c.Time(ctx)
 	}
 	return now, nil

@@ -20,7 +20,7 @@ func New(runner *mapjs.Runner) *Functions { return &Functions{runner} }
 
 // Geometries is geo.Functions's.
 func (f *Functions) Geometries(ctx context.Context, s geo.Script, docs [][]byte) ([]geo.Result, error) {
-	all, err := f.runner.Run(ctx, mapjs.Function{World: s.World, Lib: s.Lib, Source: s.Index, Emits: "st_index"}, docs)
+	all, err := f.runner.Run(ctx, mapjs.Function{FunctionScope: s.FunctionScope, Lib: s.Lib, Source: s.Index, Emits: "st_index"}, docs)
 	if err != nil {
 		return nil, err
 	}

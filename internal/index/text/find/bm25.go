@@ -29,7 +29,7 @@ func (w *work) field(name string) *fieldOf {
 	}
 	f = &fieldOf{}
 	w.steps += int(w.docs) // each of them may be looked at; the next step has the error
-	f.numbered, f.found, f.counted = w.index.Held(name)
+	f.numbered, f.found, f.counted = w.index.Indexed(name)
 	f.docs, f.terms = w.index.Measure(name)
 	if w.fields == nil {
 		w.fields = map[string]*fieldOf{}

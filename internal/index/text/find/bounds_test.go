@@ -81,7 +81,7 @@ func TestHeldRows(t *testing.T) {
 	w := &work{ctx: context.Background(), index: library(t)}
 	b, n := w.best(w.sorting(make([]Order, maxOrders)), 1<<30, nil), &term{postings: &postings{}}
 	var err error
-	for i := 0; err == nil && i < maxHeld/(valueBytes*maxOrders); i++ {
+	for i := 0; err == nil && i < maxBuffered/(valueBytes*maxOrders); i++ {
 		err = b.take(n)
 	}
 	if !dberr.Is(err, dberr.Invalid) {

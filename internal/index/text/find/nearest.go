@@ -50,8 +50,8 @@ const (
 
 // Bounds of what is asked for.
 const (
-	// mostNearest is how many documents may be asked for.
-	mostNearest = 1000
+	// maxNearest is how many documents may be asked for.
+	maxNearest = 1000
 	// exactMost is up to how many vectors all are compared.
 	exactMost = 100_000
 	// rankConstant is that of reciprocal rank fusion.
@@ -65,8 +65,8 @@ func (n *Nearest) check(q *Request) error {
 	switch {
 	case n.K < 1:
 		return bad("knn: k must be greater than zero")
-	case n.K > mostNearest:
-		return bad("knn: Value for k is too large, must not exceed %d", mostNearest)
+	case n.K > maxNearest:
+		return bad("knn: Value for k is too large, must not exceed %d", maxNearest)
 	case q.Highlight != nil && len(q.Highlight.Fields) > 0 && q.Query == nil:
 		return bad("`highlight_fields` needs words to mark: `q` beside `knn`")
 	}

@@ -157,7 +157,7 @@ func TestBM25Model(t *testing.T) {
 		partition := []string{"", "p1"}[seed%2]
 		index := indexed(t, r, docs, partition)
 		m := bm25Model(slices.DeleteFunc(slices.Clone(docs), func(d segment.Document) bool { return partition != "" && d.Partition != partition }))
-		if held, _, _ := index.Held("n"); !held {
+		if held, _, _ := index.Indexed("n"); !held {
 			continue // then n:1 is a word
 		}
 		for range 25 {

@@ -51,7 +51,7 @@ func Run(ctx context.Context, index *segment.Reader, req *Request) (result *Resu
 		}
 		return err
 	})
-	if errors.Is(err, segment.ErrLost) {
+	if errors.Is(err, segment.ErrReleased) {
 		err = dberr.New(dberr.Unavailable, "index_lost", "A file of the index changed while it was read: ask again.")
 	}
 	return result, err
@@ -245,7 +245,7 @@ func (w *work) fill(row *Row, req *Request, h *hit, marker *marker) error {
 			texts[field] = append(texts[field], text)
 		}
 		if req.Fields == nil || slices.Contains(req.Fields, field) {
-			values[field] = gathered(values[field], text, number)
+			values[field] = collectValue(values[field], text, number)
 			bytes += valueBytes + len(field) + len(text)
 		}
 	})
@@ -284,8 +284,8 @@ func (w *work) fill(row *Row, req *Request, h *hit, marker *marker) error {
 	return nil
 }
 
-// gathered adds a value to those that a field has already.
-func gathered(have any, text string, number *float64) any {
+// collectValue adds a value to those that a field has already.
+func collectValue(have any, text string, number *float64) any {
 	var v any = text
 	if number != nil {
 		v = *number

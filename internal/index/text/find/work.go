@@ -15,9 +15,9 @@ const (
 	// maxSteps is how many postings a query may look at: at 20 to 40 ns each these are
 	// five to ten seconds of a processor.
 	maxSteps = 1 << 28
-	// maxHeld is about how many bytes an answer may have: all of it is held before its
+	// maxBuffered is about how many bytes an answer may have: all of it is held before its
 	// beginning is sent.
-	maxHeld = 64 << 20
+	maxBuffered = 64 << 20
 	// stride is how many steps go by between two looks at the context.
 	stride = 4096
 )
@@ -34,7 +34,7 @@ type work struct {
 	fields    map[string]*fieldOf // what is known of fields in Nouveau's queries
 	clauses   int
 	steps     int
-	held      int       // bytes of the answer
+	buffered  int       // bytes of the answer
 	found     *[]listed // what Nearest found; nil before
 }
 
@@ -71,8 +71,8 @@ const (
 
 // keep counts bytes of the answer.
 func (w *work) keep(bytes int) error {
-	if w.held += bytes; w.held > maxHeld {
-		return dberr.New(dberr.Invalid, "bad_request", "The answer has more than %d bytes: ask for fewer rows, fields or counts", maxHeld)
+	if w.buffered += bytes; w.buffered > maxBuffered {
+		return dberr.New(dberr.Invalid, "bad_request", "The answer has more than %d bytes: ask for fewer rows, fields or counts", maxBuffered)
 	}
 	return nil
 }

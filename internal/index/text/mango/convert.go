@@ -101,7 +101,7 @@ func (c *converter) node(below []string, n *selector.Node) lucene.Node {
 	}
 	path := append(slices.Clip(below), n.Path.Segments()...)
 	paths := variants(path)
-	if paths == nil || len(path) > 0 && (beside(path[0]) || c.noIDs && path[0] == "_id") {
+	if paths == nil || len(path) > 0 && (isReserved(path[0]) || c.noIDs && path[0] == "_id") {
 		return nil
 	}
 	var all []lucene.Node

@@ -19,14 +19,14 @@ type Value struct {
 // Words reports whether a value is a text whose words are found, not the text itself.
 func (v Value) Words() bool { return v.Name == textField }
 
-// maxPatience bounds what the filter of an index may cost for one document.
-const maxPatience = 1 << 22
+// maxScan bounds what the filter of an index may cost for one document.
+const maxScan = 1 << 22
 
 // Values returns what a document is in the index: nothing if the filter leaves it out.
 // doc is its JSON with _id and _rev.
 func (d *Def) Values(id string, doc []byte) (values []Value, err error) {
 	if d.Partial != nil {
-		matches, err := d.Partial.Match(&selector.Doc{ID: id, Body: doc}, selector.NewBudget(context.Background(), maxPatience))
+		matches, err := d.Partial.Match(&selector.Doc{ID: id, Body: doc}, selector.NewBudget(context.Background(), maxScan))
 		if !matches || err != nil {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func (c *collector) object(path []string, v []byte) {
 		if !ok {
 			break
 		}
-		if text := string(jsonscan.Text(nil, name)); len(path) > 0 || !beside(text) {
+		if text := string(jsonscan.Text(nil, name)); len(path) > 0 || !isReserved(text) {
 			c.value(append(slices.Clip(path), text), value)
 		}
 	}
@@ -59,9 +59,9 @@ func (c *collector) object(path []string, v []byte) {
 	}
 }
 
-// beside reports whether a member at the top of documents is none of their content,
+// isReserved reports whether a member at the top of documents is none of their content,
 // and so of no index: attachments, and conflicts, which come and go by themselves.
-func beside(name string) bool {
+func isReserved(name string) bool {
 	return strings.HasPrefix(name, "_") && name != "_id" && name != "_rev"
 }
 

@@ -111,7 +111,7 @@ func mix(v []float32) {
 type probe struct {
 	planes [][4]uint64 // for each word of a code the signs of the four powers
 	step   float64     // of probes and corners of length one
-	most   float64     // what they have in common at most, in steps
+	max    float64     // what they have in common at most, in steps
 	// spread is how far an estimate is widened for what a code leaves out, rounding for
 	// what the levels do.
 	spread, rounding float64
@@ -145,7 +145,7 @@ func probeOf(v []float32) *probe {
 		}
 	}
 	p.step = unit / longer / math.Sqrt(dimensions)
-	p.most = 15 * dimensions
+	p.max = 15 * dimensions
 	p.spread = sure / math.Sqrt(max(dimensions-1, 1))
 	p.rounding = sure * math.Sqrt(lost) / longer / math.Sqrt(dimensions)
 	return p
@@ -165,7 +165,7 @@ func (p *probe) common(b []byte) float64 {
 		n3 += bits.OnesCount64(word ^ plane[3])
 		b = b[8:]
 	}
-	return (p.most - float64(2*(n0+2*n1+4*n2+8*n3))) * p.step
+	return (p.max - float64(2*(n0+2*n1+4*n2+8*n3))) * p.step
 }
 
 // atMost is how great the product of the probe, scaled to length one, and a coded vector

@@ -24,14 +24,14 @@ type cursor struct {
 	seen       int
 }
 
-// manyTerms is how many terms go by between two questions whether to stop.
-const manyTerms = 1024
+// indexTermsFrom is how many terms go by between two questions whether to stop.
+const indexTermsFrom = 1024
 
 // next goes to the next term; ok is false at the end. The count that the library returns is
 // not used: after a term of one document it takes the next for another such.
 func (c *cursor) next() (ok bool, err error) {
 	for {
-		if c.seen++; c.seen%manyTerms == 0 && c.stop != nil {
+		if c.seen++; c.seen%indexTermsFrom == 0 && c.stop != nil {
 			if err := c.stop(); err != nil {
 				return false, err
 			}

@@ -134,13 +134,13 @@ func (v *value) NumPlainTextBytes() uint64                        { return 0 }
 // Bounds of one document: what its terms take in memory while a segment is built of it, of
 // each place where one is, and of each term. The heap's profile says 126 and 434 bytes.
 const (
-	placeBytes  = 128
-	termBytes   = 440
-	mostOfTerms = 320 << 20
+	placeBytes = 128
+	termBytes  = 440
+	maxOfTerms = 320 << 20
 )
 
 // MaxPlaces is how many terms a document may have with their repetitions.
-const MaxPlaces = mostOfTerms / placeBytes
+const MaxPlaces = maxOfTerms / placeBytes
 
 // entryOf makes the library's form of a document. It is not ok if that has too many terms.
 func entryOf(d *Document) (e *entry, ok bool) {
@@ -158,7 +158,7 @@ func entryOf(d *Document) (e *entry, ok bool) {
 		}
 		nth := seen[f.Name]
 		seen[f.Name]++
-		if size += e.add(nth, f, named[f.Name]); size > mostOfTerms {
+		if size += e.add(nth, f, named[f.Name]); size > maxOfTerms {
 			return nil, false
 		}
 	}

@@ -57,8 +57,8 @@ type counted struct {
 
 // Accept is vellum.Automaton's.
 func (c *counted) Accept(state int, b byte) int {
-	if c.asked++; c.asked%manyTerms == 0 && c.err == nil {
-		c.err = c.spend(bytePostings * manyTerms)
+	if c.asked++; c.asked%indexTermsFrom == 0 && c.err == nil {
+		c.err = c.spend(bytePostings * indexTermsFrom)
 	}
 	return c.Automaton.Accept(state, b)
 }

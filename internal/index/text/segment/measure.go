@@ -65,9 +65,9 @@ func (s *Segment) whole(field string, c *column) measure {
 	return m
 }
 
-// Held returns what kinds of values documents that are read have in a field: numbers and
+// Indexed returns what kinds of values documents that are read have in a field: numbers and
 // terms by which they are found, and texts that are counted.
-func (r *Reader) Held(field string) (numbered, found, counted bool) {
+func (r *Reader) Indexed(field string) (numbered, found, counted bool) {
 	for i := range r.sources {
 		s := &r.sources[i]
 		numbered = numbered || s.holds(field, numbers)

@@ -59,7 +59,7 @@ func compareMeasures(t *testing.T, reader *Reader, docs []Document, numbers []ui
 				t.Errorf("%s: %d documents with %d terms, want %d with %d", field, a, b, with, terms)
 			}
 		}
-		if a, b, c := reader.Held(field); a != numbered || b != found || c != counted {
+		if a, b, c := reader.Indexed(field); a != numbered || b != found || c != counted {
 			t.Errorf("%s: %v %v %v, want %v %v %v", field, a, b, c, numbered, found, counted)
 		}
 	}

@@ -15,11 +15,11 @@ import (
 type Source struct {
 	Segment *Segment
 	Deleted *roaring.Bitmap // nil for none
-	Held    Held            // nil if the segment is there for as long as anybody has it
+	Ref     Ref             // nil if the segment is there for as long as anybody has it
 }
 
-// Held is a segment whose bytes may go once nobody holds it.
-type Held interface {
+// Ref is a segment whose bytes may go once nobody holds it.
+type Ref interface {
 	// Release says that the segment is not read any more by whom this is of. Once.
 	Release()
 	// Suspect says that reading it failed as it does with bytes that changed.
@@ -29,8 +29,8 @@ type Held interface {
 // Release releases sources.
 func Release(sources []Source) {
 	for _, s := range sources {
-		if s.Held != nil {
-			s.Held.Release()
+		if s.Ref != nil {
+			s.Ref.Release()
 		}
 	}
 }

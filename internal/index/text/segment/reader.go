@@ -22,7 +22,7 @@ import (
 // goroutine, which closes it. Sets, columns, terms and their documents come from the
 // segments' bytes and end with it; Do runs what reads them.
 type Reader struct {
-	held    []Source // to be released
+	refs    []Source // to be released
 	sources []source
 	begins  []uint64 // the number of each segment's first document
 	end     uint64
@@ -49,7 +49,7 @@ var (
 // partition if one is given. It holds the sources until it is closed, and has released
 // them if there is an error.
 func NewReader(sources []Source, partition string) (*Reader, error) {
-	r := &Reader{held: sources}
+	r := &Reader{refs: sources}
 	if err := r.Do(func() error { return r.open(sources, partition) }); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -203,16 +203,16 @@ func (r *Reader) End() uint64 { return r.end }
 
 // Close is index.IndexReader's: nothing may be read any more. It may be called again.
 func (r *Reader) Close() error {
-	Release(r.held)
-	r.held, r.sources, r.begins, r.end, r.live = nil, nil, nil, 0, 0
+	Release(r.refs)
+	r.refs, r.sources, r.begins, r.end, r.live = nil, nil, nil, 0, 0
 	return nil
 }
 
 // GetInternal is index.IndexReader's: there is nothing.
 func (r *Reader) GetInternal([]byte) ([]byte, error) { return nil, nil }
 
-// ErrLost is of bytes of a segment that were not there when they were read.
-var ErrLost = errors.New("segment: its bytes are gone")
+// ErrReleased is of bytes of a segment that were not there when they were read.
+var ErrReleased = errors.New("segment: its bytes are gone")
 
 // Do runs fn, which reads. If bytes are gone, because somebody shortened a file that is
 // mapped, the error is ErrLost; any other panic goes on. Both make the segments suspect.
@@ -223,13 +223,13 @@ func (r *Reader) Do(fn func() error) (err error) {
 		if done {
 			return
 		}
-		for _, s := range r.held {
-			if s.Held != nil {
-				s.Held.Suspect()
+		for _, s := range r.refs {
+			if s.Ref != nil {
+				s.Ref.Suspect()
 			}
 		}
 		if p := recover(); isFault(p) {
-			err = ErrLost
+			err = ErrReleased
 		} else if p != nil {
 			panic(fmt.Sprintf("%v\n%s", p, debug.Stack()))
 		}

@@ -44,7 +44,7 @@ func TestNouveau(t *testing.T) {
 		{`if (doc.n) { index("double", "n", doc.n); }`, ``},
 	} {
 		for _, source := range []string{"function(doc){" + test.body + "}", "function(doc){ with ({}) {" + test.body + "} }"} {
-			s := text.Script{Def: &text.Def{Index: source, Nouveau: true}, World: index.World{Database: 1, Signature: source}}
+			s := text.Script{Def: &text.Def{Index: source, Nouveau: true}, FunctionScope: index.FunctionScope{Database: 1, Signature: source}}
 			results, err := f.Index(context.Background(), s, [][]byte{[]byte(`{"_id":"a"}`)})
 			if err != nil {
 				t.Fatal(err)

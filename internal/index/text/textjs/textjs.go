@@ -27,7 +27,7 @@ func New(runner *mapjs.Runner) *Functions { return &Functions{runner} }
 // Index is text.Functions's. A call of index that CouchDB throws for leaves its document
 // out, as there.
 func (f *Functions) Index(ctx context.Context, s text.Script, docs [][]byte) ([]text.Result, error) {
-	all, err := f.runner.Run(ctx, mapjs.Function{World: s.World, Lib: s.Lib, Source: s.Def.Index, Emits: "index"}, docs)
+	all, err := f.runner.Run(ctx, mapjs.Function{FunctionScope: s.FunctionScope, Lib: s.Lib, Source: s.Def.Index, Emits: "index"}, docs)
 	if err != nil {
 		return nil, err
 	}

@@ -93,7 +93,7 @@ func TestIndex(t *testing.T) {
 	} {
 		for name, source := range map[string]string{"plain": `function(doc){ ` + test.body + ` }`, "interpreted": `function(doc){ with ({}) { ` + test.body + ` } }`} {
 			docs := [][]byte{[]byte(`{"_id":"a","type":"product","brand":"Salter","tags":["red","blue"]}`)}
-			got, err := f.Index(context.Background(), text.Script{Def: &text.Def{Index: source}, World: index.World{Database: 1, Signature: source}}, docs)
+			got, err := f.Index(context.Background(), text.Script{Def: &text.Def{Index: source}, FunctionScope: index.FunctionScope{Database: 1, Signature: source}}, docs)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,8 +117,8 @@ func TestThrown(t *testing.T) {
 		}
 	})
 	s := text.Script{
-		Def:   &text.Def{Index: `function(doc){ index("n", require("views/lib/m").twice(doc.n.v)); }`, Lib: []byte(`{"m":"exports.twice = function(n){ return 2 * n; };"}`)},
-		World: index.World{Database: 1, Signature: "x"},
+		Def:           &text.Def{Index: `function(doc){ index("n", require("views/lib/m").twice(doc.n.v)); }`, Lib: []byte(`{"m":"exports.twice = function(n){ return 2 * n; };"}`)},
+		FunctionScope: index.FunctionScope{Database: 1, Signature: "x"},
 	}
 	got, err := New(mapjs.New(pool)).Index(context.Background(), s, [][]byte{[]byte(`{"_id":"a","n":{"v":2}}`), []byte(`{"_id":"b"}`), []byte(`{"_id":"c","n":{"v":3}}`)})
 	if err != nil {

@@ -25,7 +25,7 @@ func New(runner *mapjs.Runner) *Functions { return &Functions{runner} }
 
 // Map is view.Functions's.
 func (f *Functions) Map(ctx context.Context, s view.Script, docs [][]byte) ([]index.Mapped, error) {
-	return f.runner.Run(ctx, mapjs.Function{World: s.World, Lib: s.Lib, Source: s.Map}, docs)
+	return f.runner.Run(ctx, mapjs.Function{FunctionScope: s.FunctionScope, Lib: s.Lib, Source: s.Map}, docs)
 }
 
 // Reduce is view.Functions's.
@@ -34,12 +34,12 @@ func (f *Functions) Reduce(ctx context.Context, s view.Script, groups []view.Row
 	for i, g := range groups {
 		all[i] = script.Group(g)
 	}
-	return reductions(f.runner.Pool().Reduce(ctx, mapjs.Realm(s.World, s.Lib, "r", s.Reduce), 0, all))
+	return reductions(f.runner.Pool().Reduce(ctx, mapjs.Realm(s.FunctionScope, s.Lib, "r", s.Reduce), 0, all))
 }
 
 // Rereduce is view.Functions's.
 func (f *Functions) Rereduce(ctx context.Context, s view.Script, values [][]byte) ([]view.Reduction, error) {
-	return reductions(f.runner.Pool().Rereduce(ctx, mapjs.Realm(s.World, s.Lib, "r", s.Reduce), 0, values))
+	return reductions(f.runner.Pool().Rereduce(ctx, mapjs.Realm(s.FunctionScope, s.Lib, "r", s.Reduce), 0, values))
 }
 
 func reductions(rs []script.Reduction, err error) ([]view.Reduction, error) {

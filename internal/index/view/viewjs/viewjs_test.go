@@ -66,7 +66,7 @@ func TestMapsAreEqual(t *testing.T) {
 		if c := f.runner.Compiled(s, ""); (c != nil) != (name == "compiled") {
 			t.Errorf("%s: compiled: %v", name, c != nil)
 		}
-		got, err := f.Map(ctx, view.Script{Def: &view.Def{Map: s}, World: index.World{Database: 1, Signature: name}}, docs)
+		got, err := f.Map(ctx, view.Script{Def: &view.Def{Map: s}, FunctionScope: index.FunctionScope{Database: 1, Signature: name}}, docs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestLibrary(t *testing.T) {
 	for _, factor := range []string{"2", "3"} {
 		d := &view.Def{Map: `function(doc){ emit(require('views/lib/m').by(doc.n)); }`,
 			Lib: []byte(`{"m":"exports.by = function(n){ return n * ` + factor + `; };"}`)}
-		got, err := f.Map(ctx, view.Script{Def: d, World: index.World{Database: 1, Signature: factor}}, [][]byte{[]byte(`{"n":7}`)})
+		got, err := f.Map(ctx, view.Script{Def: d, FunctionScope: index.FunctionScope{Database: 1, Signature: factor}}, [][]byte{[]byte(`{"n":7}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestLibrary(t *testing.T) {
 
 func TestReduce(t *testing.T) {
 	f := newFunctions(t)
-	s := view.Script{Def: &view.Def{Reduce: `function(k, v, re){ if (v[0] === 'bad') throw 'bad'; if (v[0] === 'stop') for (;;) {} return [re, v.length, k && k[0]]; }`}, World: index.World{Database: 1, Signature: "x"}}
+	s := view.Script{Def: &view.Def{Reduce: `function(k, v, re){ if (v[0] === 'bad') throw 'bad'; if (v[0] === 'stop') for (;;) {} return [re, v.length, k && k[0]]; }`}, FunctionScope: index.FunctionScope{Database: 1, Signature: "x"}}
 	got, err := f.Reduce(ctx, s, []view.Rows{
 		{Keys: []byte(`[[1,"a"],[2,"b"]]`), Values: []byte(`[5,6]`)}, {Keys: []byte(`[[1,"a"]]`), Values: []byte(`["bad"]`)},
 	})

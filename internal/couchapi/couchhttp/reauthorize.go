@@ -10,33 +10,33 @@ import (
 	"github.com/sectional/sectional/internal/store"
 )
 
-// Stay is called by handlers whose answer may go on for long. Before they send more
+// KeepGrant is called by handlers whose answer may go on for long. Before they send more
 // they ask mayStay: what let the caller in (a password, a session, a token, a role,
 // a rule) may be gone by then.
-func (r *Request) Stay() (err error) {
+func (r *Request) KeepGrant() (err error) {
 	if r.Grant == nil && auth.CallerOf(r.HTTP.Context()) == nil {
 		r.Grant, err = r.API.Auth.Grant(r.Ctx(), r.AuthRequest(), r.Caller)
 	}
 	return err
 }
 
-// stayTries is how often MayStay looks for rights that stay: each time others have changed what
+// maxReauthorizations is how often MayStay looks for rights that stay: each time others have changed what
 // they rest on meanwhile.
-const stayTries = 20
+const maxReauthorizations = 20
 
-// MayStay returns the error with which the request would be refused if it came now.
+// Reauthorize returns the error with which the request would be refused if it came now.
 // What was read before it is asked may be sent, for the rights still held when it
 // was read. Where other processes write to the store, what is remembered of rights is looked
 // at in one read, as at the request's beginning.
-func (r *Request) MayStay() error {
+func (r *Request) Reauthorize() error {
 	if r.Grant == nil {
-		return r.stands() // nobody's, or a caller from within the process
+		return r.authorize() // nobody's, or a caller from within the process
 	}
-	for range stayTries {
-		ctx, claims := r.API.Store.WithClaims(r.Ctx())
+	for range maxReauthorizations {
+		ctx, claims := r.API.Store.WithPreconditions(r.Ctx())
 		err := r.claimDatabase(ctx)
 		if err == nil {
-			err = r.standsAs(ctx)
+			err = r.authorizeAt(ctx)
 		}
 		if looked := claims.Confirm(ctx); looked != nil && !claims.Stale() {
 			return looked
@@ -48,8 +48,8 @@ func (r *Request) MayStay() error {
 	return store.ErrStale
 }
 
-// Unlooked reports whether the request was let in by what its first read is still to look at.
-func (r *Request) Unlooked() bool { return r.claims.Open() }
+// Unconfirmed reports whether the request was let in by what its first read is still to look at.
+func (r *Request) Unconfirmed() bool { return r.preconditions.Open() }
 
 // claimDatabase adds to the claims in ctx that the request's database is as remembered.
 func (r *Request) claimDatabase(ctx context.Context) error {
@@ -63,18 +63,18 @@ func (r *Request) claimDatabase(ctx context.Context) error {
 	return err
 }
 
-// standsAs is stands for the caller as he is now.
-func (r *Request) standsAs(ctx context.Context) error {
+// authorizeAt is stands for the caller as he is now.
+func (r *Request) authorizeAt(ctx context.Context) error {
 	c, err := r.Grant.Check(ctx)
 	if err != nil {
 		return err
 	}
 	r.Caller = c
-	return r.stands()
+	return r.authorize()
 }
 
-// stands returns the error with which the caller would be refused now.
-func (r *Request) stands() error {
+// authorize returns the error with which the caller would be refused now.
+func (r *Request) authorize() error {
 	if err := r.checkServer(r.route); err != nil || r.DB == nil {
 		return err
 	}
@@ -91,11 +91,11 @@ func (r *Request) stands() error {
 	return nil
 }
 
-// Doubt returns a channel that is closed when something changes after the call that the
+// WatchGrant returns a channel that is closed when something changes after the call that the
 // caller's right may rest on and no feed shows: his document among the users, or the
 // settings. It is closed at once where the right is gone by then. The function is to be
 // called when nobody waits for it any more.
-func (r *Request) Doubt() (<-chan struct{}, func()) {
+func (r *Request) WatchGrant() (<-chan struct{}, func()) {
 	if r.Grant == nil {
 		return nil, func() {}
 	}
@@ -105,7 +105,7 @@ func (r *Request) Doubt() (<-chan struct{}, func()) {
 	if err == nil { // else nobody's right rests on a document
 		lost, leave = users.WatchDoc(document.ID(auth.UserPrefix + r.Caller.Name))
 	}
-	if r.MayStay() != nil {
+	if r.Reauthorize() != nil {
 		leave()
 		gone := make(chan struct{})
 		close(gone)

@@ -21,8 +21,8 @@ import (
 // The slot is kept until the backend is gone. One that does not wait for the standby may do so later: it is
 // slow, or has to get a lock first.
 
-// held are the backends whose commit was not answered, and the slots that they keep.
-type held struct {
+// blockers are the backends whose commit was not answered, and the slots that they keep.
+type blockers struct {
 	sync.Mutex
 	backends map[uint32]backend // by process id
 	pause    time.Duration      // until it is looked again
@@ -38,12 +38,12 @@ type backend struct {
 
 // The pauses until it is looked again whether they are there.
 const (
-	heldAtFirst = 20 * time.Millisecond
-	heldEvery   = time.Second
+	firstCheck = 20 * time.Millisecond
+	checkEvery = time.Second
 )
 
-// stAskHeld finds those of the backends that are there.
-const stAskHeld = `SELECT pid, coalesce(extract(epoch FROM backend_start) * 1000000, 0)::int8
+// stBlocked finds those of the backends that are there.
+const stBlocked = `SELECT pid, coalesce(extract(epoch FROM backend_start) * 1000000, 0)::int8
 	FROM pg_stat_activity WHERE pid = ANY($1)`
 
 // hold ends a connection on which a commit was not answered, and keeps its slot while the backend is there.
@@ -54,34 +54,34 @@ func (e *Engine) hold(s *session) {
 	if slot == nil {
 		return
 	}
-	e.held.Lock()
-	defer e.held.Unlock()
-	if e.held.backends == nil {
-		e.held.backends = map[uint32]backend{}
+	e.blocked.Lock()
+	defer e.blocked.Unlock()
+	if e.blocked.backends == nil {
+		e.blocked.backends = map[uint32]backend{}
 	}
-	if old, ok := e.held.backends[pid]; ok { // it is gone, since its number was given again
+	if old, ok := e.blocked.backends[pid]; ok { // it is gone, since its number was given again
 		e.letGo(pid, old)
 	}
-	e.held.backends[pid] = backend{pool: e.writes}
-	e.held.pause = heldAtFirst
+	e.blocked.backends[pid] = backend{pool: e.writes}
+	e.blocked.pause = firstCheck
 	e.writes.kept.Add(1)
-	if !e.held.watching {
-		e.held.watching = e.messages.begin(e.watchHeld)
+	if !e.blocked.watching {
+		e.blocked.watching = e.messages.begin(e.watchBlocked)
 	}
-	if !e.held.watching {
-		e.letGo(pid, e.held.backends[pid])
+	if !e.blocked.watching {
+		e.letGo(pid, e.blocked.backends[pid])
 	}
 }
 
 // letGo gives back the slot of a backend that is gone. The caller holds the lock.
 func (e *Engine) letGo(pid uint32, b backend) {
-	delete(e.held.backends, pid)
+	delete(e.blocked.backends, pid)
 	b.pool.kept.Add(-1)
 	<-b.pool.slots
 }
 
-// watchHeld looks which of them are there until none is, or the engine is closed.
-func (e *Engine) watchHeld() {
+// watchBlocked looks which of them are there until none is, or the engine is closed.
+func (e *Engine) watchBlocked() {
 	var conn *pgx.Conn
 	defer func() {
 		if conn != nil {
@@ -89,18 +89,18 @@ func (e *Engine) watchHeld() {
 		}
 	}()
 	for {
-		asked := e.heldPids()
-		there, err := e.askHeld(&conn, asked)
-		e.held.Lock()
+		asked := e.sessionPids()
+		there, err := e.queryBlocked(&conn, asked)
+		e.blocked.Lock()
 		// A server that does not answer has them, perhaps.
 		if err == nil || e.messages.ctx.Err() != nil {
-			e.noteHeld(asked, there)
+			e.noteBlocked(asked, there)
 		}
-		pause := e.held.pause
-		e.held.pause = min(2*pause, heldEvery)
-		e.held.watching = len(e.held.backends) > 0
-		more := e.held.watching
-		e.held.Unlock()
+		pause := e.blocked.pause
+		e.blocked.pause = min(2*pause, checkEvery)
+		e.blocked.watching = len(e.blocked.backends) > 0
+		more := e.blocked.watching
+		e.blocked.Unlock()
 		if !more {
 			return
 		}
@@ -108,11 +108,11 @@ func (e *Engine) watchHeld() {
 	}
 }
 
-// noteHeld notes which of those that were asked for are there, and when they began. The caller holds the lock.
-func (e *Engine) noteHeld(asked []int32, there map[int32]int64) {
+// noteBlocked notes which of those that were asked for are there, and when they began. The caller holds the lock.
+func (e *Engine) noteBlocked(asked []int32, there map[int32]int64) {
 	for _, n := range asked {
 		pid := uint32(n)
-		b, kept := e.held.backends[pid]
+		b, kept := e.blocked.backends[pid]
 		if !kept {
 			continue
 		}
@@ -122,20 +122,20 @@ func (e *Engine) noteHeld(asked []int32, there map[int32]int64) {
 			continue
 		}
 		b.began = began
-		e.held.backends[pid] = b
+		e.blocked.backends[pid] = b
 	}
 }
 
-// askHeld returns which are there. It asks on a connection of its own.
-func (e *Engine) askHeld(conn **pgx.Conn, pids []int32) (there map[int32]int64, err error) {
+// queryBlocked returns which are there. It asks on a connection of its own.
+func (e *Engine) queryBlocked(conn **pgx.Conn, pids []int32) (there map[int32]int64, err error) {
 	ctx, cancel := context.WithTimeout(e.messages.ctx, probeFor)
 	defer cancel()
 	if *conn == nil || (*conn).IsClosed() {
-		if *conn, err = e.beside(ctx); err != nil {
+		if *conn, err = e.extraConn(ctx); err != nil {
 			return nil, err
 		}
 	}
-	rows, err := (*conn).Query(ctx, stAskHeld, pids)
+	rows, err := (*conn).Query(ctx, stBlocked, pids)
 	if err != nil {
 		return nil, err
 	}
@@ -149,16 +149,16 @@ func (e *Engine) askHeld(conn **pgx.Conn, pids []int32) (there map[int32]int64, 
 	return there, err
 }
 
-func (e *Engine) heldPids() (pids []int32) {
-	e.held.Lock()
-	defer e.held.Unlock()
-	for pid := range e.held.backends {
+func (e *Engine) sessionPids() (pids []int32) {
+	e.blocked.Lock()
+	defer e.blocked.Unlock()
+	for pid := range e.blocked.backends {
 		pids = append(pids, int32(pid))
 	}
 	return pids
 }
 
-// errHeld is told those for whom there is no connection, because commits wait for the standby.
-func errHeld() error {
+// errBlocking is told those for whom there is no connection, because commits wait for the standby.
+func errBlocking() error {
 	return &dberr.Error{Kind: dberr.Unavailable, Reason: "The commits of the PostgreSQL server wait for its standby.", Cause: kv.ErrAway}
 }

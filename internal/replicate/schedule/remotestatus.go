@@ -23,18 +23,18 @@ import (
 // lease is the kind of the leases of replications, by their ids (decision 0057).
 const lease = "replication/run"
 
-// told is what the row of a lease says, as JSON.
-type told struct {
-	Job         JobRow      `json:"job"` // without its history
-	Task        *TaskRow    `json:"task,omitempty"`
-	State       string      `json:"state"`
-	Info        string      `json:"info,omitempty"` // the reason of a crash
-	Errors      int         `json:"errors,omitempty"`
-	SourceProxy *string     `json:"source_proxy,omitempty"`
-	TargetProxy *string     `json:"target_proxy,omitempty"`
-	Events      []toldEvent `json:"events"`
-	Due         int64       `json:"due,omitempty"`  // Unix milliseconds before which it is not tried again
-	From        string      `json:"from,omitempty"` // who vouches for the user's name
+// remoteStatus is what the row of a lease says, as JSON.
+type remoteStatus struct {
+	Job         JobRow        `json:"job"` // without its history
+	Task        *TaskRow      `json:"task,omitempty"`
+	State       string        `json:"state"`
+	Info        string        `json:"info,omitempty"` // the reason of a crash
+	Errors      int           `json:"errors,omitempty"`
+	SourceProxy *string       `json:"source_proxy,omitempty"`
+	TargetProxy *string       `json:"target_proxy,omitempty"`
+	Events      []remoteEvent `json:"events"`
+	Due         int64         `json:"due,omitempty"`  // Unix milliseconds before which it is not tried again
+	From        string        `json:"from,omitempty"` // who vouches for the user's name
 
 	Charge *spec.Charge `json:"charge,omitempty"` // as the job's
 	Size   int64        `json:"size,omitempty"`
@@ -42,8 +42,8 @@ type told struct {
 	lives bool // somebody holds it
 }
 
-// toldEvent is an event.
-type toldEvent struct {
+// remoteEvent is an event.
+type remoteEvent struct {
 	Kind   string `json:"k"`
 	When   int64  `json:"t"` // Unix milliseconds
 	Reason string `json:"r,omitempty"`
@@ -54,9 +54,9 @@ type waits struct{ until time.Time }
 
 func (w waits) Error() string { return "schedule: not tried again before " + stamp(w.until) }
 
-// parseTold reads the words of a row; nil for none.
-func parseTold(words string) *told {
-	var t told
+// parseStatus reads the words of a row; nil for none.
+func parseStatus(words string) *remoteStatus {
+	var t remoteStatus
 	if words == "" || json.Unmarshal([]byte(words), &t) != nil || len(t.Events) == 0 {
 		return nil
 	}
@@ -66,7 +66,7 @@ func parseTold(words string) *told {
 	return &t
 }
 
-func (t *told) history() (all []event) {
+func (t *remoteStatus) history() (all []event) {
 	for _, e := range t.Events {
 		all = append(all, event{e.Kind, time.UnixMilli(e.When), e.Reason})
 	}
@@ -75,10 +75,10 @@ func (t *told) history() (all []event) {
 
 // counts reports whether what another server tells is what there is to tell, rather than
 // what this one knows of its own job, which may be nil.
-func (t *told) counts(own *job) bool { return t != nil && (own == nil || !own.held) }
+func (t *remoteStatus) counts(own *job) bool { return t != nil && (own == nil || !own.owned) }
 
 // docRow tells of the job in the row of its document.
-func (t *told) docRow(row DocRow) DocRow {
+func (t *remoteStatus) docRow(row DocRow) DocRow {
 	row.Node, row.Source, row.Target, row.ID = t.Job.Node, t.Job.Source, t.Job.Target, &t.Job.ID
 	row.SourceProxy, row.TargetProxy, row.StartTime = t.SourceProxy, t.TargetProxy, orNull(t.Job.StartTime)
 	row.State, row.Info, row.ErrorCount, row.LastUpdated = t.State, t.Job.Info, t.Errors, orNull(t.Job.History[0].Timestamp)
@@ -91,15 +91,15 @@ func (t *told) docRow(row DocRow) DocRow {
 	return row
 }
 
-// toldBy reads what the other servers tell of their jobs, by ids: of all, or of one.
-func (s *Scheduler) toldBy(ctx context.Context, id string) (map[string]*told, error) {
-	held, err := s.o.Store.Held(ctx, lease, id)
+// statusesOf reads what the other servers tell of their jobs, by ids: of all, or of one.
+func (s *Scheduler) statusesOf(ctx context.Context, id string) (map[string]*remoteStatus, error) {
+	held, err := s.o.Store.Leases(ctx, lease, id)
 	if err != nil {
 		return nil, err
 	}
-	others := map[string]*told{}
+	others := map[string]*remoteStatus{}
 	for _, h := range held {
-		t := parseTold(h.Words)
+		t := parseStatus(h.Words)
 		if t == nil || h.Mine {
 			continue
 		}
@@ -111,10 +111,10 @@ func (s *Scheduler) toldBy(ctx context.Context, id string) (map[string]*told, er
 	return others, nil
 }
 
-// documentsTold is toldBy for the documents that ask for the jobs.
-func (s *Scheduler) documentsTold(ctx context.Context) (map[docKey]*told, error) {
-	others, err := s.toldBy(ctx, "")
-	documents := map[docKey]*told{}
+// documentStatuses is toldBy for the documents that ask for the jobs.
+func (s *Scheduler) documentStatuses(ctx context.Context) (map[docKey]*remoteStatus, error) {
+	others, err := s.statusesOf(ctx, "")
+	documents := map[docKey]*remoteStatus{}
 	for _, t := range others {
 		if t.Job.Database != nil && t.Job.DocID != nil {
 			documents[docKey{*t.Job.Database, document.ID(*t.Job.DocID)}] = t
@@ -124,46 +124,46 @@ func (s *Scheduler) documentsTold(ctx context.Context) (map[docKey]*told, error)
 }
 
 // words are what the row of a job's lease says.
-func (s *Scheduler) words(j *job, before *told) string {
+func (s *Scheduler) words(j *job, before *remoteStatus) string {
 	s.state.Lock()
 	defer s.state.Unlock()
 	now := *j // as it is when the lease is taken
-	if !now.held && !now.noted {
+	if !now.owned && !now.noted {
 		s.began(&now, before, s.o.Now())
 	}
-	t := told{Job: s.jobRow(&now), SourceProxy: orNull(j.rep.Source.ShownProxy()), TargetProxy: orNull(j.rep.Target.ShownProxy()), From: j.from, Charge: j.charge, Size: j.size}
+	t := remoteStatus{Job: s.jobRow(&now), SourceProxy: orNull(j.rep.Source.ShownProxy()), TargetProxy: orNull(j.rep.Target.ShownProxy()), From: j.from, Charge: j.charge, Size: j.size}
 	t.Job.History = nil
 	healthy := s.settings.Value().healthy
 	t.State, t.Info = now.state(healthy)
 	t.Errors = now.crashes(healthy)
-	if now.held {
+	if now.owned {
 		row := s.taskRow(&now)
 		t.Task = &row
 	} else {
 		t.Due = now.due.UnixMilli()
 	}
 	for _, e := range now.history {
-		t.Events = append(t.Events, toldEvent{e.kind, e.when.UnixMilli(), e.reason})
+		t.Events = append(t.Events, remoteEvent{e.kind, e.when.UnixMilli(), e.reason})
 	}
 	return string(raw(t))
 }
 
 // began notes that this server runs a job from now on, and goes on with what the last one
 // that did has told. The lock is held.
-func (s *Scheduler) began(j *job, before *told, now time.Time) {
+func (s *Scheduler) began(j *job, before *remoteStatus, now time.Time) {
 	if history := before.newer(j); history != nil {
 		j.history = history
 		var stats replicate.Stats
 		if json.Unmarshal(before.Job.Info, &stats) == nil && string(before.Job.Info) != "null" {
-			j.stats, j.told = stats, true
+			j.stats, j.hasStats = stats, true
 		}
 	}
-	j.held, j.elsewhere, j.before, j.counted = true, false, j.stats, replicate.Stats{}
+	j.owned, j.elsewhere, j.before, j.counted = true, false, j.stats, replicate.Stats{}
 	j.note(event{kind: started, when: now}, s.state.queue.limits.maxHistory)
 }
 
 // newer returns the history that was told, if this server's own knows less.
-func (t *told) newer(j *job) []event {
+func (t *remoteStatus) newer(j *job) []event {
 	if t == nil {
 		return nil
 	}
@@ -176,10 +176,10 @@ func (t *told) newer(j *job) []event {
 
 // hold runs a job unless another server does, or is to leave it alone for a while.
 func (s *Scheduler) hold(ctx context.Context, j *job, run func(context.Context) error) error {
-	var before *told
+	var before *remoteStatus
 	return s.o.Store.Hold(ctx, lease, j.id, jobs.Words{
 		Taken: func(words string) error {
-			before = parseTold(words)
+			before = parseStatus(words)
 			if due := before.due(); s.o.Now().Before(due) && !j.transient() {
 				return waits{due}
 			}
@@ -189,7 +189,7 @@ func (s *Scheduler) hold(ctx context.Context, j *job, run func(context.Context) 
 		Left: func(err error) string { return s.left(ctx, j, err) },
 	}, func(ctx context.Context) error {
 		s.state.Lock()
-		if !j.held {
+		if !j.owned {
 			s.began(j, before, s.o.Now())
 		}
 		s.state.Unlock()
@@ -198,7 +198,7 @@ func (s *Scheduler) hold(ctx context.Context, j *job, run func(context.Context) 
 }
 
 // due is before when nobody tries a job again that has failed.
-func (t *told) due() time.Time {
+func (t *remoteStatus) due() time.Time {
 	if t == nil || t.Due <= 0 || t.State != crashing {
 		return time.Time{}
 	}
@@ -209,7 +209,7 @@ func (t *told) due() time.Time {
 func (s *Scheduler) left(ctx context.Context, j *job, err error) string {
 	s.state.Lock()
 	crashes := s.crashes(ctx, j, err)
-	if j.held = false; crashes {
+	if j.owned = false; crashes {
 		s.crash(j, err, s.o.Now())
 	}
 	s.state.Unlock()
@@ -225,27 +225,27 @@ func (s *Scheduler) crashes(ctx context.Context, j *job, err error) bool {
 	return err != nil && ctx.Err() == nil && s.state.queue.has(j) && !j.transient()
 }
 
-// forgetLeft takes away what was told of a job that is gone, by whoever ran it last. The
+// dropStatusOf takes away what was told of a job that is gone, by whoever ran it last. The
 // lock is held.
-func (s *Scheduler) forgetLeft(j *job) {
-	if s.o.Store.Alone() || j.transient() || j.running {
+func (s *Scheduler) dropStatusOf(j *job) {
+	if s.o.Store.SingleServer() || j.transient() || j.running {
 		return
 	}
-	s.begin(func() { s.forgetTold(j.id) })
+	s.begin(func() { s.dropStatus(j.id) })
 }
 
-func (s *Scheduler) forgetTold(id string) {
-	if err := s.o.Store.ForgetHeld(s.ctx, lease, id); err != nil && s.ctx.Err() == nil {
+func (s *Scheduler) dropStatus(id string) {
+	if err := s.o.Store.DropLease(s.ctx, lease, id); err != nil && s.ctx.Err() == nil {
 		s.o.Log.Warn("what was told of a replication can't be taken away", "replication", id, "error", err)
 	}
 }
 
-// keepTold is how long what is told of a job is kept that nobody knows of.
-const keepTold = time.Hour
+// keepStatus is how long what is told of a job is kept that nobody knows of.
+const keepStatus = time.Hour
 
-// sweepTold takes away what was told of jobs that are gone.
-func (s *Scheduler) sweepTold() {
-	held, err := s.o.Store.Held(s.ctx, lease, "")
+// sweepStatuses takes away what was told of jobs that are gone.
+func (s *Scheduler) sweepStatuses() {
+	held, err := s.o.Store.Leases(s.ctx, lease, "")
 	if err != nil {
 		return // next time
 	}
@@ -253,8 +253,8 @@ func (s *Scheduler) sweepTold() {
 		s.state.Lock()
 		_, known := s.state.queue.jobs[h.Subject]
 		s.state.Unlock()
-		if !known && !h.Lives && s.o.Now().Sub(h.Until) > keepTold {
-			s.forgetTold(h.Subject)
+		if !known && !h.Lives && s.o.Now().Sub(h.Until) > keepStatus {
+			s.dropStatus(h.Subject)
 		}
 	}
 }
@@ -262,7 +262,7 @@ func (s *Scheduler) sweepTold() {
 // elsewhere refuses a request's replication that another server runs, or says that it runs
 // there already.
 func (s *Scheduler) elsewhere(ctx context.Context, c *auth.Caller, j *job) (runs bool, err error) {
-	others, err := s.toldBy(ctx, j.id)
+	others, err := s.statusesOf(ctx, j.id)
 	t := others[j.id]
 	switch {
 	case err != nil || t == nil || !t.lives:
@@ -276,7 +276,7 @@ func (s *Scheduler) elsewhere(ctx context.Context, c *auth.Caller, j *job) (runs
 }
 
 // mayCancel reports whether a caller may end what a request began at another server.
-func (t *told) mayCancel(c *auth.Caller) bool {
+func (t *remoteStatus) mayCancel(c *auth.Caller) bool {
 	return c.IsAdmin() || t.Job.User != nil && *t.Job.User == c.Name && t.From == c.VouchedBy()
 }
 
@@ -284,17 +284,17 @@ func (t *told) mayCancel(c *auth.Caller) bool {
 // "" for none.
 func (s *Scheduler) Server(ctx context.Context, id string) (string, error) {
 	id = spec.NormalizeID(id)
-	others, err := s.toldBy(ctx, id)
+	others, err := s.statusesOf(ctx, id)
 	return others[id].node(), err
 }
 
 // ServerOf is Server for the job of a document.
 func (s *Scheduler) ServerOf(ctx context.Context, database string, id document.ID) (string, error) {
-	others, err := s.documentsTold(ctx)
+	others, err := s.documentStatuses(ctx)
 	return others[docKey{database, id}].node(), err
 }
 
-func (t *told) node() string {
+func (t *remoteStatus) node() string {
 	if t == nil {
 		return ""
 	}

@@ -31,7 +31,7 @@ func TestFirstRun(t *testing.T) {
 		}
 		w.OK("PUT", fmt.Sprint("/a/new", i), "{}")
 	}
-	if got := r.told(); len(r.failures) != 2 || !strings.Contains(got, "conflict 3-cc reading=false 0 forbidden: no") {
+	if got := r.summary(); len(r.failures) != 2 || !strings.Contains(got, "conflict 3-cc reading=false 0 forbidden: no") {
 		t.Errorf("failures:\n%s", got)
 	}
 	for _, path := range []string{"/a/_local/test", "/b/_local/test"} {
@@ -135,7 +135,7 @@ func TestFaultOfTheTargetIsNoRefusal(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 		if s := w.run(task).Stats; s.DocsWritten != 18 || len(r.failures) > 0 || faults != 3 {
-			t.Errorf("%+v after %d faults\n%s", s, faults, r.told())
+			t.Errorf("%+v after %d faults\n%s", s, faults, r.summary())
 		}
 		w.same("a", "b")
 	})

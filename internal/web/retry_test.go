@@ -28,14 +28,14 @@ func TestAgain(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		times, code := begin(t.Context())
-		if len(times) != mostAgain+1 || code != 503 {
+		if len(times) != maxRetries+1 || code != 503 {
 			t.Fatalf("it began at %v, and the answer is %d", times, code)
 		}
 		most := time.Duration(0)
-		for n := 1; n <= mostAgain; n++ {
+		for n := 1; n <= maxRetries; n++ {
 			gap := times[n] - times[n-1]
 			if n > atOnce {
-				most = min(max(2*most, firstAgain), longestAgain)
+				most = min(max(2*most, firstRetry), maxRetryDelay)
 			}
 			if gap < most/2 || gap > most {
 				t.Errorf("before it began for the %dth time it waited for %v, want about %v", n+1, gap, most)
@@ -43,10 +43,10 @@ func TestAgain(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*firstAgain)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*firstRetry)
 		defer cancel()
 		began := time.Now()
-		if times, _ := begin(ctx); len(times) <= atOnce+1 || len(times) > mostAgain || time.Since(began) != 5*firstAgain {
+		if times, _ := begin(ctx); len(times) <= atOnce+1 || len(times) > maxRetries || time.Since(began) != 5*firstRetry {
 			t.Errorf("it began at %v, and ended after %v", times, time.Since(began))
 		}
 	})

@@ -50,8 +50,8 @@ func Over(body []byte) bool {
 	return js.NameIs(state, "completed") || js.NameIs(state, "failed")
 }
 
-// Held is what somebody has of replications: how many, and how long the texts are that ask for them.
-type Held struct {
+// Usage is what somebody has of replications: how many, and how long the texts are that ask for them.
+type Usage struct {
 	Jobs  int
 	Bytes int64
 	Docs  map[document.ID]int64 // the lengths of those that documents of one database ask for; nil for none
@@ -59,7 +59,7 @@ type Held struct {
 
 // Add counts a replication of so many bytes more, that of a document in the place of the one that it asked for; id is "" for one
 // that a request asks for. Errors: Forbidden for one too many, TooLarge for too many bytes; nothing is counted then.
-func (h *Held) Add(id document.ID, size int64, s *Settings) error {
+func (h *Usage) Add(id document.ID, size int64, s *Settings) error {
 	before, known := h.Docs[id]
 	if !known && s.UserJobs > 0 && h.Jobs >= s.UserJobs {
 		return dberr.New(dberr.Forbidden, "forbidden", "You can have %d replications at a time: `[replicator] max_jobs_per_user`.", s.UserJobs)

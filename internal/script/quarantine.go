@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// spoilt remembers filters that had to be stopped Hopeless times for one caller:
+// quarantine remembers filters that had to be stopped Hopeless times for one caller:
 // his next calls get the same error at once, instead of taking a whole allowance
 // each. It is about a version of the function and about one caller, for what
 // makes it hang may be in his request; and it holds for a while only, for what
 // makes it hang may be a document that is mended meanwhile. Nothing that is
 // stored depends on it, so it need not outlive the process.
-type spoilt struct {
+type quarantine struct {
 	mu sync.Mutex
 	by map[filterKey]*strikes
 }
@@ -29,8 +29,8 @@ type strikes struct {
 }
 
 const (
-	spoiltFor  = time.Minute // after which it is tried once more
-	mostSpoilt = 1000        // functions that are remembered, before all are forgotten
+	quarantineTime = time.Minute // after which it is tried once more
+	maxQuarantined = 1000        // functions that are remembered, before all are forgotten
 )
 
 func filterOf(ctx context.Context, j *job) filterKey {
@@ -42,21 +42,21 @@ func filterOf(ctx context.Context, j *job) filterKey {
 }
 
 // refused returns the error for a call that need not be tried; nil: try it.
-func (s *spoilt) refused(who filterKey, now time.Time) error {
+func (s *quarantine) refused(who filterKey, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.by[who]
-	if k == nil || k.n < Hopeless || now.Sub(k.last) > spoiltFor {
+	if k == nil || k.n < MaxStopped || now.Sub(k.last) > quarantineTime {
 		return nil
 	}
 	return k.err
 }
 
 // stopped notes that a function had to be stopped.
-func (s *spoilt) stopped(who filterKey, err error, now time.Time) {
+func (s *quarantine) stopped(who filterKey, err error, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.by == nil || len(s.by) >= mostSpoilt && s.by[who] == nil {
+	if s.by == nil || len(s.by) >= maxQuarantined && s.by[who] == nil {
 		s.by = map[filterKey]*strikes{}
 	}
 	k := s.by[who]

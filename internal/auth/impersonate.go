@@ -10,9 +10,9 @@ import (
 // path, as whom to read: what that user may see is answered, and nothing else.
 const AsHeader = "X-Sectional-As"
 
-// seeAs makes an administrator the user whose escaped name is given. Forbidden for anybody
+// impersonate makes an administrator the user whose escaped name is given. Forbidden for anybody
 // else; Invalid if there is no such user.
-func (a *Authenticator) seeAs(ctx context.Context, s *settings, c *Caller, escaped string) error {
+func (a *Authenticator) impersonate(ctx context.Context, s *settings, c *Caller, escaped string) error {
 	if !c.IsAdmin() {
 		return forbidden("Only server administrators see what others see.")
 	}

@@ -21,10 +21,10 @@ import (
 // atOnce is how many documents of a batch are carried over alone at a time.
 const atOnce = 5
 
-// carryAlone carries over what is left of the documents, revision by revision:
+// copyOneByOne carries over what is left of the documents, revision by revision:
 // design documents, documents with attachments, and what a _bulk_get did not
 // give.
-func (r *run) carryAlone(ctx context.Context, list []*missingRevs) error {
+func (r *run) copyOneByOne(ctx context.Context, list []*missingRevs) error {
 	var units []unit
 	for _, w := range list {
 		for _, rev := range w.left {
@@ -39,7 +39,7 @@ func (r *run) carryAlone(ctx context.Context, list []*missingRevs) error {
 	for range min(len(units), atOnce) {
 		g.Go(func() error {
 			for u := range todo {
-				if err := r.guard("replicate.alone", func() error { return r.alone(ctx, u) }); err != nil {
+				if err := r.guard("replicate.alone", func() error { return r.copyUnit(ctx, u) }); err != nil {
 					return err
 				}
 			}
@@ -71,12 +71,12 @@ type targetError struct{ *PeerError }
 
 func (e targetError) Unwrap() error { return e.PeerError }
 
-// alone carries one revision over, or all that have grown from it.
-func (r *run) alone(ctx context.Context, u unit) error {
+// copyUnit carries one revision over, or all that have grown from it.
+func (r *run) copyUnit(ctx context.Context, u unit) error {
 	since := u.w.ancestors
 	inline := false
 	for n := (retries{}); ; {
-		err := r.aloneOnce(ctx, u, since, inline)
+		err := r.copyUnitOnce(ctx, u, since, inline)
 		var of targetError
 		switch {
 		case err == nil:
@@ -88,7 +88,7 @@ func (r *run) alone(ctx context.Context, u unit) error {
 		case errors.Is(err, errStub):
 			r.fail(Failure{ID: u.w.id, Rev: u.rev, Status: http.StatusPreconditionFailed, Code: "missing_stub", Reason: err.Error()})
 			return nil
-		case !errors.As(err, &of) || !of.again:
+		case !errors.As(err, &of) || !of.retryable:
 			return err
 		case of.Code == unknownError && n.attempts > 0:
 			r.count(func(s *Stats) { s.DocsRead++ })
@@ -102,8 +102,8 @@ func (r *run) alone(ctx context.Context, u unit) error {
 	}
 }
 
-// aloneOnce asks the source for a revision and writes what comes.
-func (r *run) aloneOnce(ctx context.Context, u unit, since []string, inline bool) error {
+// copyUnitOnce asks the source for a revision and writes what comes.
+func (r *run) copyUnitOnce(ctx context.Context, u unit, since []string, inline bool) error {
 	v := url.Values{"revs": {"true"}, "latest": {"true"}, "open_revs": {listOf([]string{u.rev})}}
 	accept := "multipart/mixed"
 	if len(since) > 0 {
@@ -129,7 +129,7 @@ func (r *run) aloneOnce(ctx context.Context, u unit, since []string, inline bool
 	})
 	var e *PeerError
 	var of targetError
-	if err == nil || !errors.As(err, &e) || errors.As(err, &of) || e.Status < 400 || e.again {
+	if err == nil || !errors.As(err, &e) || errors.As(err, &of) || e.Status < 400 || e.retryable {
 		return err
 	}
 	// The source refuses this one: if it answers at all.
@@ -280,7 +280,7 @@ func (r *run) wrote(ctx context.Context, w *missingRevs, rev string, err error) 
 		return stop{err}
 	case e.Code == "missing_stub":
 		return stop{errStub}
-	case e.again || e.Status < 400 || e.Status > 499:
+	case e.retryable || e.Status < 400 || e.Status > 499:
 		return stop{targetError{e}}
 	}
 	if e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden || e.Status == http.StatusNotFound {

@@ -13,10 +13,10 @@ import (
 // What a user has of replications is counted when one more is asked for. What this server remembers of documents is as old as
 // its followers are, so the rest of each feed is read at a snapshot: another server may have written since.
 
-// Held returns what somebody has of replications that have not ended: those that documents ask for, with the documents of db,
+// Usage returns what somebody has of replications that have not ended: those that documents ask for, with the documents of db,
 // and those that requests asked for, at this server and the others. Errors: the store's.
-func (s *Scheduler) Held(ctx context.Context, db *store.Database, who spec.Charge) (spec.Held, error) {
-	h, err := s.heldByDocuments(ctx, db, who)
+func (s *Scheduler) Usage(ctx context.Context, db *store.Database, who spec.Charge) (spec.Usage, error) {
+	h, err := s.documentUsage(ctx, db, who)
 	if err != nil {
 		return h, err
 	}
@@ -27,13 +27,13 @@ func (s *Scheduler) Held(ctx context.Context, db *store.Database, who spec.Charg
 	return h, err
 }
 
-// heldByDocuments counts the replications that documents ask for.
-func (s *Scheduler) heldByDocuments(ctx context.Context, db *store.Database, who spec.Charge) (h spec.Held, err error) {
+// documentUsage counts the replications that documents ask for.
+func (s *Scheduler) documentUsage(ctx context.Context, db *store.Database, who spec.Charge) (h spec.Usage, err error) {
 	if _, err := s.followNew(); err != nil { // a database may have been made a moment ago, at another server too
 		return h, err
 	}
 	for _, f := range s.following() {
-		docs, err := s.heldIn(ctx, f, who)
+		docs, err := s.usageIn(ctx, f, who)
 		if err != nil {
 			return h, err
 		}
@@ -48,11 +48,11 @@ func (s *Scheduler) heldByDocuments(ctx context.Context, db *store.Database, who
 	return h, nil
 }
 
-// heldIn returns the documents of a database that ask for somebody's replications, with their lengths.
-func (s *Scheduler) heldIn(ctx context.Context, f *follower, who spec.Charge) (docs map[document.ID]int64, err error) {
+// usageIn returns the documents of a database that ask for somebody's replications, with their lengths.
+func (s *Scheduler) usageIn(ctx context.Context, f *follower, who spec.Charge) (docs map[document.ID]int64, err error) {
 	err = f.db.Whole().View(ctx, func(r *store.Reader) error {
 		var since store.Seq
-		if docs, since = s.heldAsRead(f, who); docs == nil {
+		if docs, since = s.usageAsRead(f, who); docs == nil {
 			docs = map[document.ID]int64{}
 		}
 		for c, err := range r.Changes(since, false) {
@@ -79,16 +79,16 @@ func (s *Scheduler) heldIn(ctx context.Context, f *follower, who spec.Charge) (d
 	return docs, err
 }
 
-// heldAsRead is heldIn as the follower has read the database, up to since.
-func (s *Scheduler) heldAsRead(f *follower, who spec.Charge) (docs map[document.ID]int64, since store.Seq) {
+// usageAsRead is heldIn as the follower has read the database, up to since.
+func (s *Scheduler) usageAsRead(f *follower, who spec.Charge) (docs map[document.ID]int64, since store.Seq) {
 	s.state.Lock()
 	defer s.state.Unlock()
-	return maps.Clone(f.held[who]), f.since
+	return maps.Clone(f.usage[who]), f.since
 }
 
 // countOthers counts what requests to other servers asked for.
-func (s *Scheduler) countOthers(ctx context.Context, h *spec.Held, who spec.Charge) error {
-	others, err := s.toldBy(ctx, "")
+func (s *Scheduler) countOthers(ctx context.Context, h *spec.Usage, who spec.Charge) error {
+	others, err := s.statusesOf(ctx, "")
 	for _, t := range others {
 		if t.lives && t.Job.DocID == nil && t.Charge != nil && *t.Charge == who {
 			h.Jobs++
@@ -99,7 +99,7 @@ func (s *Scheduler) countOthers(ctx context.Context, h *spec.Held, who spec.Char
 }
 
 // countRequests counts what requests to this server asked for. The lock is held.
-func (s *Scheduler) countRequests(h *spec.Held, who spec.Charge) {
+func (s *Scheduler) countRequests(h *spec.Usage, who spec.Charge) {
 	for _, j := range s.state.queue.jobs {
 		if j.transient() && j.charge != nil && *j.charge == who {
 			h.Jobs++
@@ -111,8 +111,8 @@ func (s *Scheduler) countRequests(h *spec.Held, who spec.Charge) {
 // note remembers what a follower has read of a document; body is nil when it is gone. The lock is held.
 func (f *follower) note(id document.ID, body []byte) {
 	if who, known := f.charged[id]; known {
-		if delete(f.held[who], id); len(f.held[who]) == 0 {
-			delete(f.held, who)
+		if delete(f.usage[who], id); len(f.usage[who]) == 0 {
+			delete(f.usage, who)
 		}
 		delete(f.charged, id)
 	}
@@ -121,10 +121,10 @@ func (f *follower) note(id document.ID, body []byte) {
 		return
 	}
 	if f.charged == nil {
-		f.charged, f.held = map[document.ID]spec.Charge{}, map[spec.Charge]map[document.ID]int64{}
+		f.charged, f.usage = map[document.ID]spec.Charge{}, map[spec.Charge]map[document.ID]int64{}
 	}
-	if f.held[who] == nil {
-		f.held[who] = map[document.ID]int64{}
+	if f.usage[who] == nil {
+		f.usage[who] = map[document.ID]int64{}
 	}
-	f.charged[id], f.held[who][id] = who, int64(len(body))
+	f.charged[id], f.usage[who][id] = who, int64(len(body))
 }

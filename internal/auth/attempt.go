@@ -35,7 +35,7 @@ func (a *Authenticator) checkPassword(ctx context.Context, s *settings, l login)
 		return nil, err
 	}
 	c, network := a.passwords.credential(v, l.name, l.password), networkOf(l.peer)
-	t := tried{login: l, what: "password", salt: u.Verifier.Salt, secret: l.password}
+	t := passwordAttempt{login: l, what: "password", salt: u.Verifier.Salt, secret: l.password}
 	if known, familiar := a.passwords.remembered(c, network); known {
 		if err := a.checkRemembered(ctx, s, t, familiar); err != nil {
 			return nil, err
@@ -66,7 +66,7 @@ func (a *Authenticator) checkToken(ctx context.Context, s *settings, u *User, l 
 	if u.totp == nil {
 		return nil
 	}
-	t := tried{login: l, what: "token", salt: u.Verifier.Salt, secret: token}
+	t := passwordAttempt{login: l, what: "token", salt: u.Verifier.Salt, secret: token}
 	right, err := a.counted(ctx, s, t, func() (bool, error) { return u.totp.matches(token, a.opts.Now()), nil })
 	if err == nil && !right {
 		err = errWrongPassword()
@@ -74,8 +74,8 @@ func (a *Authenticator) checkToken(ctx context.Context, s *settings, u *User, l 
 	return err
 }
 
-// tried is what the lock-out sees of a guess.
-type tried struct {
+// passwordAttempt is what the lock-out sees of a guess.
+type passwordAttempt struct {
 	login
 	what   string // password or token
 	salt   string // of the user
@@ -84,7 +84,7 @@ type tried struct {
 
 // counted checks a guess, unless too many were wrong. It counts from before the
 // check on, and no more if it was right or could not be checked.
-func (a *Authenticator) counted(ctx context.Context, s *settings, t tried, check func() (bool, error)) (bool, error) {
+func (a *Authenticator) counted(ctx context.Context, s *settings, t passwordAttempt, check func() (bool, error)) (bool, error) {
 	if !s.lockout.on() || t.peer == "" {
 		return check()
 	}
@@ -107,9 +107,9 @@ func (a *Authenticator) counted(ctx context.Context, s *settings, t tried, check
 
 // count counts a guess here, and at all servers of the store where there are others. It returns
 // how long it is refused yet. What is refused here, and changes no count, asks nobody else.
-func (a *Authenticator) count(ctx context.Context, s lockoutSettings, t tried) (wait time.Duration, err error) {
+func (a *Authenticator) count(ctx context.Context, s lockoutSettings, t passwordAttempt) (wait time.Duration, err error) {
 	now := a.opts.Now()
-	g := a.lockout.guess(t)
+	g := a.lockout.attempt(t)
 	wait, counted := a.lockout.begin(s, g, now)
 	if a.shared == nil || !counted {
 		return wait, nil
@@ -126,9 +126,9 @@ func (a *Authenticator) count(ctx context.Context, s lockoutSettings, t tried) (
 }
 
 // uncount takes back what count has counted, and did not refuse.
-func (a *Authenticator) uncount(ctx context.Context, s lockoutSettings, t tried) {
+func (a *Authenticator) uncount(ctx context.Context, s lockoutSettings, t passwordAttempt) {
 	now := a.opts.Now()
-	a.lockout.takeBack(s, a.lockout.guess(t), now)
+	a.lockout.takeBack(s, a.lockout.attempt(t), now)
 	if a.shared == nil {
 		return
 	}
@@ -144,12 +144,12 @@ func (a *Authenticator) uncount(ctx context.Context, s lockoutSettings, t tried)
 // What other servers have counted is asked for when the password comes from a network for the
 // first time, and while guesses from there at this name are refused here: whoever guesses here, too,
 // has at most a guess more at each server.
-func (a *Authenticator) checkRemembered(ctx context.Context, s *settings, t tried, familiar bool) error {
+func (a *Authenticator) checkRemembered(ctx context.Context, s *settings, t passwordAttempt, familiar bool) error {
 	now := a.opts.Now()
 	if !s.lockout.on() || t.peer == "" || familiar && a.lockout.quiet(now) {
 		return nil
 	}
-	g := a.lockout.guess(t)
+	g := a.lockout.attempt(t)
 	wait := a.lockout.wait(s.lockout, g, familiar, now)
 	if wait == 0 && a.shared != nil && (!familiar || a.lockout.wait(s.lockout, g, false, now) > 0) {
 		var err error
@@ -164,7 +164,7 @@ func (a *Authenticator) checkRemembered(ctx context.Context, s *settings, t trie
 }
 
 // lockedOut logs that the threshold is reached, and refuses if that is enforced.
-func (a *Authenticator) lockedOut(s *settings, t tried, wait time.Duration) error {
+func (a *Authenticator) lockedOut(s *settings, t passwordAttempt, wait time.Duration) error {
 	a.opts.Log.Warn("authentication failures reached the threshold", "user", t.name, "peer", t.peer)
 	if s.lockout.mode != "enforce" {
 		return nil

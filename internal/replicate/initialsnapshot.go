@@ -62,7 +62,7 @@ func (r *run) first(ctx context.Context) error {
 		}
 	}
 	m, err := r.readBookmark(ctx)
-	if err != nil || m.After == "" && 2*r.held > r.has {
+	if err != nil || m.After == "" && 2*r.targetCount > r.sourceCount {
 		return err // the target may have most of it: asking what it lacks is cheaper
 	}
 	r.pending(ctx)
@@ -91,7 +91,7 @@ func (r *run) wantsSnapshot() bool {
 	if from <= 0 {
 		from = defaultSnapshotFrom
 	}
-	return r.start == nil && !t.NoCheckpoints && !t.WinnersOnly && t.DocIDs == nil && t.Selector == nil && t.Filter == "" && r.has >= from
+	return r.start == nil && !t.NoCheckpoints && !t.WinnersOnly && t.DocIDs == nil && t.Selector == nil && t.Filter == "" && r.sourceCount >= from
 }
 
 // hasSnapshots reports whether a peer says that it gives and takes snapshots at this
@@ -102,7 +102,7 @@ func (p *peer) hasSnapshots(ctx context.Context) (able bool, err error) {
 		able = a.header.Get("Content-Type") == snapshot.ContentType
 		return nil
 	})
-	if e := (*PeerError)(nil); errors.As(err, &e) && !e.again {
+	if e := (*PeerError)(nil); errors.As(err, &e) && !e.retryable {
 		return false, nil
 	}
 	return able, err
@@ -143,7 +143,7 @@ func (r *run) carrySnapshot(ctx context.Context, m *snapshotBookmark) (bool, err
 	for more := true; more; {
 		before := m.After
 		part, err := r.part(ctx, m.After)
-		if e := r.settlePart(ctx, m, part); e != nil {
+		if e := r.applyPart(ctx, m, part); e != nil {
 			return false, e
 		}
 		if m.After != before {
@@ -164,7 +164,7 @@ func (r *run) carrySnapshot(ctx context.Context, m *snapshotBookmark) (bool, err
 			continue
 		case m.After == "" && (unknownRequest(e) || e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden):
 			return false, nil
-		case !e.again && e.Code != "bad_snapshot":
+		case !e.retryable && e.Code != "bad_snapshot":
 			return false, err
 		}
 		r.note("snapshot: %v; trying again", err)
@@ -175,8 +175,8 @@ func (r *run) carrySnapshot(ctx context.Context, m *snapshotBookmark) (bool, err
 	return true, nil
 }
 
-// settlePart counts what became of a part and moves the bookmark on.
-func (r *run) settlePart(ctx context.Context, m *snapshotBookmark, p loaded) error {
+// applyPart counts what became of a part and moves the bookmark on.
+func (r *run) applyPart(ctx context.Context, m *snapshotBookmark, p loaded) error {
 	if p.Seq == "" || p.After == m.After {
 		return nil
 	}
@@ -226,8 +226,8 @@ func (r *run) part(ctx context.Context, after string) (told loaded, err error) {
 			post.header = []string{"Content-Encoding", packed}
 		}
 		err := r.target.once(ctx, post, &answer{}, told.decode)
-		if e := (*PeerError)(nil); errors.As(err, &e) && e.told != nil {
-			_ = json.Unmarshal(e.told, &told) // that it is JSON is known; of another form it says nothing
+		if e := (*PeerError)(nil); errors.As(err, &e) && e.answer != nil {
+			_ = json.Unmarshal(e.answer, &told) // that it is JSON is known; of another form it says nothing
 		}
 		if stream.failed != nil {
 			return stream.failed // the target was right to miss the rest

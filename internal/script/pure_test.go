@@ -210,7 +210,7 @@ func TestForgetful(t *testing.T) {
 		if err != nil {
 			t.Fatal(source, err)
 		}
-		if got := forgetful(tree); got != want {
+		if got := isPure(tree); got != want {
 			t.Errorf("%s: %v", source, got)
 		}
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/sectional/sectional/internal/couchclient"
 )
 
-// Aside carries what a replication leaves aside: the local documents of a database, or of a partition's endpoint, and the
+// LocalsAndSecurity carries what a replication leaves aside: the local documents of a database, or of a partition's endpoint, and the
 // database's `_security`. Checkpoints of replications are no documents of anybody's: they name sequences of the source,
 // which the target does not have, and who trusted them there would miss changes. So they stay where they are.
-type Aside struct {
+type LocalsAndSecurity struct {
 	Source, Target Side
 	Security       bool // of a database; else local documents alone
 }
@@ -31,7 +31,7 @@ type Carried struct {
 const localsPage = 200
 
 // Run carries them over. Errors: those of couchclient; what was carried stays.
-func (a *Aside) Run(ctx context.Context) (done Carried, err error) {
+func (a *LocalsAndSecurity) Run(ctx context.Context) (done Carried, err error) {
 	from, err := a.Source.client()
 	if err != nil {
 		return done, err

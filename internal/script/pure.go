@@ -7,11 +7,11 @@ import (
 	"github.com/sectional/sectional/internal/script/syntax"
 )
 
-// forgetful reports whether it can be seen from a function's source that it leaves nothing behind: that it is a bare function,
+// isPure reports whether it can be seen from a function's source that it leaves nothing behind: that it is a bare function,
 // outside of which there is nothing that it could change but the globals, and that it changes none of these. What a realm
 // is born with is frozen (harden.js), and the function will be. Anything that is not understood counts as
 // remembering, which costs a little time and no more.
-func forgetful(program *ast.Program) bool {
+func isPure(program *ast.Program) bool {
 	f := syntax.Function(program)
 	return f != nil && (&scope{}).closed(f)
 }
