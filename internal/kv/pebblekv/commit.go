@@ -173,8 +173,8 @@ func (t *txn) prepare() (*writes, error) {
 
 // toLog makes the batch for the log.
 func (w *writes) toLog() error {
-	w.batch = w.e.db.NewBatchWithSize(w.own.bytes + 16*len(w.own.entries) + 64)
-	if err := w.own.appendTo(w.batch); err != nil {
+	w.batch = w.e.db.NewBatchWithSize(w.own.bytes + 16*len(w.own.entries) + 96)
+	if err := errors.Join(promiseIn(w.batch), w.own.appendTo(w.batch)); err != nil {
 		w.close()
 		return dberr.Wrap("pebblekv.Update", err)
 	}
@@ -225,6 +225,7 @@ func (e *Engine) hand(w *writes, own uint64, keys []uint64, applied func(n uint6
 		}
 	}
 	if w.batch != nil {
+		e.disk.synced.Load().keep(w.batch)
 		if err := e.db.ApplyNoSyncWait(w.batch, pebble.Sync); err != nil {
 			return nil, dberr.Wrap("pebblekv.Update", err)
 		}

@@ -273,6 +273,42 @@ func TestEndOfNewestLog(t *testing.T) {
 	}
 }
 
+// TestAcknowledgedRecordsAreNotSkipped turns a bit in records of several blocks in the newest log of a server that was
+// killed. What comes after such a record was acknowledged after it, so the log is damaged, and is not one whose end was lost.
+func TestAcknowledgedRecordsAreNotSkipped(t *testing.T) {
+	mem := crashfs.New()
+	e := open(t, Options{FS: mem})
+	defer e.Close()
+	for i := range 6 {
+		update(t, e, func(tx kv.Txn) error {
+			for j := range 40 {
+				if err := tx.Put(fmt.Appendf(nil, "%d-%02d", i, j), []byte(strings.Repeat("value", 1000))); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	killed := filesIn(t, mem.CrashClone(vfs.CrashCloneCfg{}))
+	newest := newestLog(killed)
+	log := killed[newest]
+	last := 0
+	number, _ := logNumber(newest)
+	readLog(log, number, func(batch []byte) { last = len(batch) })
+	if len(log) < 2*last {
+		t.Fatalf("the newest log has %d bytes, and its last record %d", len(log), last)
+	}
+	for at := chunkLength; at < len(log)-last-1000; at += 9000 {
+		turned := bytes.Clone(log)
+		turned[at] ^= 4
+		e, err := Open(quiet(Options{Dir: "data", FS: killed.with(newest, turned).disk(t)}))
+		if err == nil {
+			e.Close()
+			t.Errorf("a bit turned at %d of %d: the engine opens", at, len(log))
+		}
+	}
+}
+
 // firstRecord returns where the first record of a log ends.
 func firstRecord(t *testing.T, log []byte) int {
 	t.Helper()

@@ -38,6 +38,7 @@ type failStop struct {
 	closed  sync.Once
 	rest    func(*paced, time.Time) time.Duration // how long a compaction rests after a write (pace.go); set before armed
 	copy    manifestCopy
+	synced  atomic.Pointer[syncedLog] // of the log that was synced last
 }
 
 func newFailStop(inner vfs.FS, space *space, o *Options, onStop func(error)) *failStop {
@@ -246,6 +247,9 @@ func (v *vitalFile) SyncData() error {
 // synced tells the copy of the manifest what is on the disk now.
 func (v *vitalFile) synced(err error) error {
 	v.unsynced = err != nil
+	if n, ok := logNumber(v.name); ok && err == nil {
+		v.fs.synced.Store(&syncedLog{n, v.written})
+	}
 	if err == nil && len(v.uncopied) > 0 {
 		err = v.fs.copy.append(v.name, v.uncopied)
 		v.uncopied = nil

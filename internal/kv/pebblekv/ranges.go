@@ -41,7 +41,7 @@ func (e *Engine) Discard(ctx context.Context, r kv.Range) error {
 	}
 	w := &writes{e: e, batch: e.db.NewBatch()}
 	defer w.close()
-	if err := w.batch.DeleteRange(start, end, nil); err != nil {
+	if err := errors.Join(promiseIn(w.batch), w.batch.DeleteRange(start, end, nil)); err != nil {
 		return dberr.Wrap("pebblekv.Discard", err)
 	}
 	st, err := func() (*state, error) {

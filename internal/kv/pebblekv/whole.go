@@ -237,8 +237,9 @@ const (
 	logBlock = 32 << 10 // no chunk goes over the end of a block
 )
 
-// promised reports whether a chunk after one that can't be read says that more of the log was synced. Pebble looks at
-// the following blocks alone. Chunks are found by the lengths of those before them.
+// promised reports whether a chunk after one that can't be read, or the promise in it, says that more of the log was synced.
+// Pebble looks at the following blocks alone. Chunks are found by the
+// lengths of those before them, and behind a header that can't be read at the beginning of the next block.
 func promised(data []byte, unread int64, number uint64) bool {
 	for at := unread; ; {
 		if left := logBlock - at%logBlock; left < chunkHeader {
@@ -250,10 +251,15 @@ func promised(data []byte, unread int64, number uint64) bool {
 		c := data[at:]
 		end := chunkHeader + int64(binary.LittleEndian.Uint16(c[chunkLength:]))
 		if c[chunkKind] < firstSyncedKind || c[chunkKind] > lastSyncedKind || binary.LittleEndian.Uint32(c[chunkLog:]) != uint32(number) || end > int64(len(c)) {
-			return false
+			at += logBlock - at%logBlock
+			continue
 		}
-		if binary.LittleEndian.Uint32(c) == chunkChecksum(c[chunkKind:end]) && binary.LittleEndian.Uint64(c[chunkSynced:]) > uint64(unread) {
-			return true
+		if binary.LittleEndian.Uint32(c) == chunkChecksum(c[chunkKind:end]) {
+			begins := c[chunkKind] == firstSyncedKind || c[chunkKind] == firstSyncedKind+1
+			p, ok := promiseOf(c[chunkHeader:end])
+			if binary.LittleEndian.Uint64(c[chunkSynced:]) > uint64(unread) || begins && ok && p.number == number && p.bytes > unread {
+				return true
+			}
 		}
 		at += end
 	}
