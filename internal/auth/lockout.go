@@ -102,7 +102,7 @@ func attemptIn(key *[32]byte, sets int, t passwordAttempt) attempt {
 	return attempt{tag: binary.BigEndian.Uint64(all[:]), set: int(set), fingerprint: binary.BigEndian.Uint32(secret[:])}
 }
 
-// attempt is guessIn for this table.
+// attempt is attemptIn for this table.
 func (l *lockout) attempt(t passwordAttempt) attempt { return attemptIn(&l.key, len(l.state.sets), t) }
 
 // at returns a moment as the table has it: by the clock that nobody sets back.

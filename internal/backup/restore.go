@@ -66,7 +66,7 @@ func (b *Backup) fetch(ctx context.Context, stage string, p Progress) error {
 	return syncDirectory(stage)
 }
 
-// fetchUnlisted is gather of a backup of the first format, whose files have no sums.
+// fetchUnlisted is fetch of a backup of the first format, whose files have no sums.
 func (b *Backup) fetchUnlisted(ctx context.Context, stage string, p Progress) error {
 	c := &copying{ctx: ctx, progress: p}
 	err := c.directory(b.Data(), stage, nil)

@@ -177,7 +177,7 @@ const maxNear = 2_000_000
 
 var errTangled = fmt.Errorf("the edges of a polygon come near each other more than %d times", maxNear)
 
-// fewEdges have less pairs than mostNear in any case.
+// fewEdges have less pairs than maxNear in any case.
 const fewEdges = 1_400
 
 // tangled reports whether the edges of rings come near each other too often.

@@ -17,12 +17,12 @@ type Counts struct {
 	Running         int    // worked on by this process
 	Turns, Failures uint64 // that jobs had here, and those of them that failed
 	Strays          uint64 // rows of the order of time without a job that were removed here
-	Due             int    // jobs that are due, those that are worked on among them; MostCounted for that many or more
+	Due             int    // jobs that are due, those that are worked on among them; MaxCounted for that many or more
 	// Waited is for how long the first of them has been due.
 	Waited time.Duration
 }
 
-// Counts returns the figures of the queue's pool. It reads MostCounted rows at most.
+// Counts returns the figures of the queue's pool. It reads MaxCounted rows at most.
 func (q *Queue) Counts(v kv.Snapshot) (c Counts, err error) {
 	c = Counts{Pool: q.o.Pool, Turns: q.turns.Load(), Failures: q.failures.Load(), Strays: q.strays.Load()}
 	q.busy.Lock()

@@ -14,7 +14,7 @@ const (
 	waitStep = 10 * time.Millisecond
 )
 
-// WaitFor is how long a write of so many bytes waits at a pressure (Presser). The square keeps the wait short while
+// WaitFor is how long a write of so many bytes waits at a pressure (PressureReporter). The square keeps the wait short while
 // there is much room.
 func WaitFor(pressure float64, bytes int) time.Duration {
 	size := min(float64(bytes)/wholeWrite, 1)

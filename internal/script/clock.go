@@ -10,7 +10,7 @@ import "time"
 // little of it in a second, and that is not its fault. The collector's time is
 // the child's too and runs beside the function, so it is never more than the
 // time that has passed; and a unit that gets next to nothing ends after
-// mostStarved times the whole allowance all the same, for somebody waits.
+// maxStarved times the whole allowance all the same, for somebody waits.
 type clock struct {
 	allowance   time.Duration
 	limit       time.Duration // the whole allowance, where this one is a short one

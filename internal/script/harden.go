@@ -19,7 +19,7 @@ var hardeningProgram = sync.OnceValue(func() *goja.Program { return goja.MustCom
 // A document must not find what another one left: it may be another partition's, and an index built in another order
 // would be another one. So all that a realm is born with is frozen, and what code can change is made new for every unit:
 // its variables, since its source is run again; its modules; and the globals, whose own properties are put back. Code that
-// can be seen not to leave anything (see forgetful) is spared that.
+// can be seen not to leave anything (see isPure) is spared that.
 type initialGlobals struct {
 	values  map[string]goja.Value // nil for what can't be assigned to
 	symbols map[*goja.Symbol]bool

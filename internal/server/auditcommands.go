@@ -28,7 +28,7 @@ import (
 // leaveActWithin is how long a command that has come to its end tries to write its act.
 const leaveActWithin = 10 * time.Second
 
-// auditEntry is what a command does to an engine, for the audit log. The zero deed is told to nobody.
+// auditEntry is what a command does to an engine, for the audit log. The zero value is not logged.
 type auditEntry struct {
 	command          string
 	database, object string
@@ -56,7 +56,7 @@ func socketLine(conn net.Conn, command, database, object string) auditEntry {
 	return auditEntry{command: command, database: database, object: object, user: "system:" + cmp.Or(socketUser(conn), "unknown"), peer: controlSocket}
 }
 
-// entry is what the audit log is told.
+// entry returns the line of the audit log.
 func (d auditEntry) entry(status int) web.AuditEntry {
 	return web.AuditEntry{Time: time.Now(), User: d.user, Peer: d.peer, Method: "COMMAND", Route: d.command, Database: d.database, Object: d.object, Status: status}
 }

@@ -23,7 +23,7 @@ type Database struct {
 	created     time.Time
 
 	dropped     atomic.Bool
-	staleCache  atomic.Bool // what is remembered was found to be out of date (claims.go)
+	staleCache  atomic.Bool // what is remembered was found to be out of date (preconditions.go)
 	used        atomic.Bool // since the hand of openDatabases came by
 	cached      atomic.Bool // it is among those that stay open
 	settings    atomic.Pointer[settings]

@@ -130,7 +130,7 @@ func (r *Reader) Sequences() (Sequences, error) {
 //
 // An engine counts its files. Rows that came a moment ago lie in its log alone, as
 // they are: where the files have less of them than compression explains, they are
-// counted themselves, up to mostCounted bytes.
+// counted themselves, up to maxCounted bytes.
 func (d *Database) Measure(ctx context.Context, prefix []byte) (uint64, error) {
 	m, ok := d.store.base.(kv.SizeReporter)
 	if !ok {

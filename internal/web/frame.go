@@ -92,7 +92,7 @@ type Shared struct {
 	Tasks   Tasks
 	// Audit is told of acts of administrators; nil: nobody is. It is set before the first request.
 	Audit func(AuditEntry)
-	// ReadActs returns so many acts at most, the newest, or those before a page (ActPage.Next); nil: there are none to be read. The error is that
+	// ReadActs returns so many acts at most, the newest, or those before a page (AuditPage.Next); nil: there are none to be read. The error is that
 	// there can't be such a page, or that of reading them. It is set before the first request.
 	ReadActs func(before string, most int) (AuditPage, error)
 	// Tracer traces requests; nil: none are. It is set before the first request.

@@ -51,7 +51,7 @@ type Request struct {
 	counted  bool   // by the limit of its user's requests
 	out      *Stream
 	id       string
-	crowded  bool      // its query has more than MostParameters, and was not read
+	crowded  bool      // its query has more than MaxParameters, and was not read
 	values   [5]string // of the answer's headers that differ from request to request; see Set
 	used     int       // of values
 }

@@ -15,7 +15,7 @@ const (
 	// maxRetries is how often a request begins again, and atOnce how often without a pause.
 	maxRetries = 10
 	atOnce     = 3
-	// firstRetry is the first pause at most; each is twice as long as the one before, up to longestAgain.
+	// firstRetry is the first pause at most; each is twice as long as the one before, up to maxRetryDelay.
 	firstRetry    = 4 * time.Millisecond
 	maxRetryDelay = 100 * time.Millisecond
 )

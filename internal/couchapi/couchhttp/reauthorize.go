@@ -20,7 +20,7 @@ func (r *Request) KeepGrant() (err error) {
 	return err
 }
 
-// maxReauthorizations is how often MayStay looks for rights that stay: each time others have changed what
+// maxReauthorizations is how often Reauthorize looks for rights that stay: each time others have changed what
 // they rest on meanwhile.
 const maxReauthorizations = 20
 
@@ -63,7 +63,7 @@ func (r *Request) claimDatabase(ctx context.Context) error {
 	return err
 }
 
-// authorizeAt is stands for the caller as he is now.
+// authorizeAt is authorize for the caller as of now.
 func (r *Request) authorizeAt(ctx context.Context) error {
 	c, err := r.Grant.Check(ctx)
 	if err != nil {

@@ -95,7 +95,7 @@ func (e *Engine) attemptSingle(ctx context.Context, fn func(kv.Txn) error, appli
 	return e.finish(t, w, st, err, applied)
 }
 
-// applySingle is the part of attemptAlone under the mutex. Without writes err is
+// applySingle is the part of attemptSingle under the mutex. Without writes err is
 // the closure's.
 func (e *Engine) applySingle(ctx context.Context, fn func(kv.Txn) error) (t *txn, _ *writes, _ *state, err error) {
 	e.commit.Lock()

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/batchrepr"
 )
 
 // A promise says how much of which log was on disk when a record was written. It is the first entry of the record's
@@ -12,9 +13,10 @@ import (
 // fills whole (record.LogWriter, version 2.1.7), so that it falls behind.
 const (
 	promiseLength = 16
-	promiseAt     = batchHeader + 2 // after the entry's kind and length, a byte each
-	batchHeader   = 12
+	promiseAt     = batchrepr.HeaderLen + 2 // after the entry's kind and length, a byte each
 )
+
+var emptyPromise [promiseLength]byte
 
 // syncedLog is what is on disk of a log.
 type syncedLog struct {
@@ -23,7 +25,7 @@ type syncedLog struct {
 }
 
 // promiseIn puts a promise into an empty batch.
-func promiseIn(b *pebble.Batch) error { return b.LogData(make([]byte, promiseLength), nil) }
+func promiseIn(b *pebble.Batch) error { return b.LogData(emptyPromise[:], nil) }
 
 // keep sets the promise of a batch that promiseIn began.
 func (s *syncedLog) keep(b *pebble.Batch) {
@@ -35,11 +37,15 @@ func (s *syncedLog) keep(b *pebble.Batch) {
 	binary.LittleEndian.PutUint64(p[8:], uint64(s.bytes))
 }
 
-// promiseOf reads the promise at the beginning of a batch; ok is false if there is none.
+// promiseOf reads the promise at the beginning of a batch, which may be cut; ok is false if there is none.
 func promiseOf(batch []byte) (s syncedLog, ok bool) {
-	if len(batch) < promiseAt+promiseLength || batch[batchHeader] != byte(pebble.InternalKeyKindLogData) || batch[batchHeader+1] != promiseLength {
+	if batchrepr.IsEmpty(batch) {
 		return syncedLog{}, false
 	}
-	p := batch[promiseAt:]
+	r := batchrepr.Read(batch)
+	kind, p, _, ok, err := r.Next()
+	if !ok || err != nil || kind != pebble.InternalKeyKindLogData || len(p) != promiseLength {
+		return syncedLog{}, false
+	}
 	return syncedLog{binary.LittleEndian.Uint64(p), int64(binary.LittleEndian.Uint64(p[8:]))}, true
 }

@@ -238,8 +238,8 @@ const (
 )
 
 // promised reports whether a chunk after one that can't be read, or the promise in it, says that more of the log was synced.
-// Pebble looks at the following blocks alone. Chunks are found by the
-// lengths of those before them, and behind a header that can't be read at the beginning of the next block.
+// Pebble looks at the following blocks alone. Chunks are found by the lengths of those before them, and behind a header that
+// can't be read at the beginning of the next block.
 func promised(data []byte, unread int64, number uint64) bool {
 	for at := unread; ; {
 		if left := logBlock - at%logBlock; left < chunkHeader {

@@ -84,7 +84,7 @@ var asBinary = []int16{1}
 
 // trip sends calls together and reads what comes back. Up to the next empty call, what
 // follows a failed one is not done. The error is the first, a *pgconn.PgError or an
-// *errLost. A done ctx ends the trip by ending the connection; with the background's it may take
+// *connLostError. A done ctx ends the trip by ending the connection; with the background's it may take
 // as long as timeout.
 func (s *session) trip(ctx context.Context, timeout time.Duration, calls ...call) error {
 	pg := s.conn.Conn().PgConn()

@@ -18,7 +18,7 @@ import (
 // lease is renewed, so that telling costs no write of its own. All servers show what these
 // rows say. Of a replication that failed the row is left, with the time before which nobody
 // tries it again, so that it is tried as often as by one server. What other servers have
-// told is never kept: it is read for each answer.
+// reported is never kept: it is read for each answer.
 
 // lease is the kind of the leases of replications, by their ids (decision 0057).
 const lease = "replication/run"
@@ -111,7 +111,7 @@ func (s *Scheduler) statusesOf(ctx context.Context, id string) (map[string]*remo
 	return others, nil
 }
 
-// documentStatuses is toldBy for the documents that ask for the jobs.
+// documentStatuses is statusesOf for the documents that ask for the jobs.
 func (s *Scheduler) documentStatuses(ctx context.Context) (map[docKey]*remoteStatus, error) {
 	others, err := s.statusesOf(ctx, "")
 	documents := map[docKey]*remoteStatus{}

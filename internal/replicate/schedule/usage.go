@@ -79,7 +79,7 @@ func (s *Scheduler) usageIn(ctx context.Context, f *follower, who spec.Charge) (
 	return docs, err
 }
 
-// usageAsRead is heldIn as the follower has read the database, up to since.
+// usageAsRead is usageIn as the follower has read the database, up to since.
 func (s *Scheduler) usageAsRead(f *follower, who spec.Charge) (docs map[document.ID]int64, since store.Seq) {
 	s.state.Lock()
 	defer s.state.Unlock()

@@ -236,7 +236,7 @@ func (f *Faults) late(ctx context.Context, run func(kv.Txn) error) error {
 	return err
 }
 
-// thrownAway runs the closure without committing; errAgain says that it would
+// thrownAway runs the closure without committing; errRetry says that it would
 // have been committed.
 func (f *Faults) thrownAway(ctx context.Context, run func(kv.Txn) error, locked [][]byte) error {
 	return f.Engine.Update(ctx, func(t kv.Txn) error {

@@ -215,7 +215,7 @@ func (r *Reader) GetInternal([]byte) ([]byte, error) { return nil, nil }
 var ErrReleased = errors.New("segment: its bytes are gone")
 
 // Do runs fn, which reads. If bytes are gone, because somebody shortened a file that is
-// mapped, the error is ErrLost; any other panic goes on. Both make the segments suspect.
+// mapped, the error is ErrReleased; any other panic goes on. Both make the segments suspect.
 func (r *Reader) Do(fn func() error) (err error) {
 	done := false
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))

@@ -89,7 +89,7 @@ const (
 	// tell what became of it, such as one whose commits wait for a standby that is away.
 	askFor = 10 * time.Second
 	// resolveEvery is how long the store waits after the first question that was not
-	// answered; later it waits longer, up to settleSeldom.
+	// answered; later it waits longer, up to resolveSeldom.
 	resolveEvery  = 10 * time.Millisecond
 	resolveSeldom = time.Second
 )
